@@ -1,0 +1,289 @@
+package algorithms_test
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+	"pgregory.net/rapid"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/region/store"
+)
+
+// servers are the Redis servers that every script is tested on.
+var servers = map[string]func(*testing.T) *store.Server{
+	"embedded": func(t *testing.T) *store.Server { return started(t)(store.StartEmbedded()) },
+	"process":  func(t *testing.T) *store.Server { return started(t)(store.StartProcess(t.Context())) },
+}
+
+func started(t *testing.T) func(*store.Server, error) *store.Server {
+	return func(s *store.Server, err error) *store.Server {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.Close() })
+		return s
+	}
+}
+
+// lua runs the production scripts; with ownClock their TIME is what the test has set.
+type lua struct {
+	client   *redis.Client
+	ownClock bool
+}
+
+func newLua(t *testing.T, s *store.Server) *lua {
+	opts, err := redis.ParseURL(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opts.DisableIdentity = true
+	client := redis.NewClient(opts)
+	t.Cleanup(func() { _ = client.Close() })
+	return &lua{client: client, ownClock: true}
+}
+
+const token = "token"
+
+func (l *lua) setTime(t rapid.TB, now int64) {
+	if err := l.client.HSet(context.Background(), "clock", "s", now/1_000_000, "us", now%1_000_000).Err(); err != nil {
+		t.Fatalf("set the clock: %v", err)
+	}
+}
+
+func (l *lua) eval(t rapid.TB, s algorithms.Script, args []any, keys ...string) any {
+	source := s.Source
+	if l.ownClock {
+		source = strings.ReplaceAll(source, "redis.call('TIME')", "redis.call('HMGET', 'clock', 's', 'us')")
+	}
+	reply, err := l.client.Eval(context.Background(), source, append([]string{token}, keys...), args...).Result()
+	if err != nil {
+		t.Fatalf("script %s: %v", s.Name, err)
+	}
+	return reply
+}
+
+// must returns a parsed reply.
+func must[R any](t rapid.TB) func(R, error) R {
+	return func(r R, err error) R {
+		if err != nil {
+			t.Fatalf("parse a reply: %v", err)
+		}
+		return r
+	}
+}
+
+func same(t rapid.TB, what string, call, got, want any) {
+	if !reflect.DeepEqual(got, want) {
+		t.Fatalf("%s %+v:\nLua  %+v\ntwin %+v", what, call, got, want)
+	}
+}
+
+// history drives the scripts and the twin through the same random calls.
+type history struct {
+	*lua
+	twin  *algorithms.Twin
+	now   int64
+	guard algorithms.Guard
+}
+
+const window = 1000 // microseconds
+
+func (h *history) terms(t *rapid.T, key string) algorithms.Terms {
+	f := map[string]int64{"a": 10, "b": 3}[key]
+	if rapid.IntRange(0, 9).Draw(t, "policy changed") == 0 {
+		f += 2
+	}
+	return algorithms.Terms{Kind: algorithms.FixedWindow, Window: window, Entitlement: f}
+}
+
+func (h *history) key(t *rapid.T) string {
+	return rapid.SampledFrom([]string{"a", "b"}).Draw(t, "bucket")
+}
+
+func (h *history) peer(t *rapid.T) string {
+	return rapid.SampledFrom([]string{"eu-west", "ap-south"}).Draw(t, "peer")
+}
+
+func (h *history) cell(t *rapid.T) int64 {
+	return h.now/window + rapid.SampledFrom([]int64{0, 0, 0, 0, 1, 1, 1, -1, 2}).Draw(t, "cell")
+}
+
+func (h *history) units(t *rapid.T, what string) int64 { return rapid.Int64Range(0, 12).Draw(t, what) }
+
+func (h *history) decide(t *rapid.T) {
+	c := algorithms.Decide{Guard: h.guard, Commit: rapid.IntRange(0, 5).Draw(t, "commit") > 0}
+	for _, key := range rapid.SampledFrom([][]string{{"a"}, {"b"}, {"a", "b"}}).Draw(t, "buckets") {
+		c.Buckets = append(c.Buckets, algorithms.Target{Key: key, Terms: h.terms(t, key), Shadow: rapid.IntRange(0, 4).Draw(t, "shadow") == 0})
+	}
+	cost := rapid.SampledFrom([]int64{1, 1, 1, 2, 3, 7, 11, algorithms.MaxUnits, algorithms.MaxUnits + 1, 0, -1})
+	c.Costs = rapid.SliceOfN(cost, 1, 4).Draw(t, "costs")
+	keys := make([]string, len(c.Buckets))
+	for i, b := range c.Buckets {
+		keys[i] = b.Key
+	}
+	got := must[algorithms.Decided](t)(c.Parse(h.eval(t, algorithms.DecideScript, c.Args(), keys...)))
+	same(t, "decide", c, got, h.twin.Decide(h.time(got.Now), c))
+}
+
+func (h *history) lend(t *rapid.T) {
+	key := h.key(t)
+	c := algorithms.Lend{Guard: h.guard, Key: key, Terms: h.terms(t, key), Peer: h.peer(t), Cell: h.cell(t),
+		Returned: h.units(t, "returned"), Lent: h.units(t, "lent"), Kept: rapid.Int64Range(0, 3).Draw(t, "kept"), Cap: h.units(t, "cap")}
+	got := must[algorithms.Given](t)(c.Parse(h.eval(t, algorithms.LendScript, c.Args(), key)))
+	same(t, "lend", c, got, h.twin.Lend(h.time(got.Now), c))
+}
+
+func (h *history) credit(t *rapid.T) {
+	key := h.key(t)
+	c := algorithms.Credit{Guard: h.guard, Key: key, Terms: h.terms(t, key), Peer: h.peer(t), Cell: h.cell(t),
+		PeerGeneration: rapid.SampledFrom([]uint64{3, 3, 3, 3, 2, 4}).Draw(t, "peer generation"),
+		Lent:           h.units(t, "lent"), Returned: h.units(t, "returned")}
+	got := must[algorithms.Credited](t)(c.Parse(h.eval(t, algorithms.CreditScript, c.Args(), key)))
+	same(t, "credit", c, got, h.twin.Credit(h.time(got.Now), c))
+}
+
+func (h *history) inspect(t *rapid.T) {
+	key := h.key(t)
+	c := algorithms.Inspect{Guard: h.guard, Key: key, Terms: h.terms(t, key)}
+	got := must[algorithms.Inspected](t)(c.Parse(h.eval(t, algorithms.InspectScript, c.Args(), key)))
+	same(t, "inspect", c, got, h.twin.Inspect(h.time(got.Now), c))
+}
+
+// time is what the twin's clock shows: the history's own, or where the real TIME is used the script's.
+func (h *history) time(scripts int64) int64 {
+	if h.ownClock || scripts == 0 {
+		return h.now
+	}
+	h.now = scripts
+	h.guard.Clock = scripts
+	return scripts
+}
+
+func (h *history) open(t *rapid.T, expected, generation uint64, lost bool) {
+	c := algorithms.Open{Expected: expected, Generation: generation, Region: "us-east", Epoch: h.guard.Epoch, Lost: lost}
+	got := must[algorithms.Opened](t)(c.Parse(h.eval(t, algorithms.OpenScript, c.Args())))
+	want := h.twin.Open(h.now, c)
+	same(t, "open", c, got, want)
+	if got.OK {
+		h.guard.Generation = got.Generation
+	}
+}
+
+func begin(t *rapid.T, l *lua, lost bool) *history {
+	if err := l.client.FlushAll(context.Background()).Err(); err != nil {
+		t.Fatalf("flush: %v", err)
+	}
+	h := &history{lua: l, twin: &algorithms.Twin{}, now: 1_800_000_000_000_000}
+	h.guard = algorithms.Guard{Epoch: "1-abc", Clock: h.now}
+	h.setTime(t, h.now)
+	h.open(t, 0, 1, lost)
+	return h
+}
+
+func (h *history) actions() map[string]func(*rapid.T) {
+	return map[string]func(*rapid.T){
+		"decide": h.decide, "decide again": h.decide, "lend": h.lend, "credit": h.credit, "inspect": h.inspect,
+	}
+}
+
+// TestLuaEqualsTwin holds the scripts equal to the twin over random histories: shares changing in the middle,
+// transfers for this cell and the next, several limits at once, clock steps both ways, losses and wrong guards.
+func TestLuaEqualsTwin(t *testing.T) {
+	for name, start := range servers {
+		t.Run(name, func(t *testing.T) {
+			l := newLua(t, start(t))
+			rapid.Check(t, func(t *rapid.T) {
+				h := begin(t, l, rapid.Bool().Draw(t, "lost"))
+				actions := h.actions()
+				actions["clock"] = func(t *rapid.T) {
+					h.now += rapid.SampledFrom([]int64{1, 10, 300, 999, 1000, 2500, -700, -5000, 3_700_000_000}).Draw(t, "step")
+					h.guard.Clock = h.now + rapid.SampledFrom([]int64{0, 0, 0, 0, 0, 0, 5000, 2 * algorithms.MaxClockStep}).Draw(t, "skew")
+					h.setTime(t, h.now)
+				}
+				actions["guard"] = func(t *rapid.T) {
+					right := h.guard
+					h.guard.Generation += uint64(rapid.IntRange(0, 1).Draw(t, "generation"))
+					h.guard.Epoch = rapid.SampledFrom([]string{"1-abc", "2-def"}).Draw(t, "epoch")
+					h.decide(t)
+					h.guard = right
+				}
+				actions["adopt"] = func(t *rapid.T) {
+					c := algorithms.Adopt{Generation: h.guard.Generation, Expected: h.guard.Epoch,
+						Epoch: rapid.SampledFrom([]string{"1-abc", "2-def"}).Draw(t, "epoch")}
+					if rapid.IntRange(0, 3).Draw(t, "stale") == 0 {
+						c.Expected = "0-old"
+					}
+					got := h.eval(t, algorithms.AdoptScript, c.Args()) == int64(1)
+					same(t, "adopt", c, got, h.twin.Adopt(c))
+					if got {
+						h.guard.Epoch = c.Epoch
+					}
+				}
+				actions["reopen"] = func(t *rapid.T) {
+					if rapid.IntRange(0, 5).Draw(t, "rare") > 0 {
+						t.Skip("kept rare")
+					}
+					expected := h.guard.Generation
+					if rapid.Bool().Draw(t, "flushed") {
+						h.client.FlushAll(context.Background())
+						h.twin.Flush()
+						h.setTime(t, h.now)
+						expected = 0
+					}
+					h.open(t, expected, h.guard.Generation+1, rapid.Bool().Draw(t, "lost"))
+				}
+				t.Repeat(actions)
+			})
+		})
+	}
+}
+
+// TestLuaEqualsTwinInRealTime is the same with the server's own TIME, the cells passing by in fact.
+func TestLuaEqualsTwinInRealTime(t *testing.T) {
+	for name, start := range servers {
+		t.Run(name, func(t *testing.T) {
+			l := newLua(t, start(t))
+			l.ownClock = false
+			rapid.Check(t, func(t *rapid.T) {
+				h := begin(t, l, false) // of a loss the twin could not know the exact time
+				now, err := l.client.Time(context.Background()).Result()
+				if err != nil {
+					t.Fatalf("time: %v", err)
+				}
+				h.time(now.UnixMicro())
+				t.Repeat(h.actions())
+			})
+		})
+	}
+}
+
+// TestScriptsUseOnlyWhatEveryStoreHas keeps out what the embedded Redis or a cluster does not have.
+func TestScriptsUseOnlyWhatEveryStoreHas(t *testing.T) {
+	all := []algorithms.Script{algorithms.DecideScript, algorithms.LendScript, algorithms.CreditScript,
+		algorithms.InspectScript, algorithms.OpenScript, algorithms.AdoptScript}
+	for _, s := range all {
+		for _, bad := range []string{"bit.", "struct.", "cmsgpack.", "math.random", "os.", "io.", "table.unpack"} {
+			if strings.Contains(s.Source, bad) {
+				t.Errorf("script %s uses %s", s.Name, bad)
+			}
+		}
+		for call := range strings.SplitSeq(s.Source, "redis.call(") {
+			if fields := strings.Split(call, ","); len(fields) > 1 && strings.HasPrefix(fields[0], "'") {
+				if arg := strings.TrimSpace(fields[1]); strings.HasPrefix(arg, "'") {
+					t.Errorf("script %s touches the key %s that is not in KEYS", s.Name, arg)
+				}
+			}
+		}
+	}
+}
+
+func ExampleCellAt() {
+	fmt.Println(algorithms.CellAt(1_800_000_000_999_999, 1_000_000))
+	// Output: 1800000000
+}

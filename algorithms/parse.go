@@ -1,0 +1,159 @@
+package algorithms
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+)
+
+// reader walks a script's flat reply.
+type reader struct {
+	script string
+	flat   []any
+	at     int
+	err    error
+}
+
+func read(script string, reply any) *reader {
+	flat, ok := reply.([]any)
+	if !ok {
+		return &reader{script: script, err: fmt.Errorf("script %s: reply is %T, want a list", script, reply)}
+	}
+	return &reader{script: script, flat: flat}
+}
+
+func (r *reader) next() any {
+	if r.err != nil {
+		return nil
+	}
+	if r.at >= len(r.flat) {
+		r.err = fmt.Errorf("script %s: reply ends after %d values", r.script, len(r.flat))
+		return nil
+	}
+	r.at++
+	return r.flat[r.at-1]
+}
+
+func (r *reader) num() int64 {
+	v := r.next()
+	n, ok := v.(int64)
+	if !ok && r.err == nil {
+		r.err = fmt.Errorf("script %s: value %d of the reply is %T, want a number", r.script, r.at, v)
+	}
+	return n
+}
+
+func (r *reader) str() string {
+	v := r.next()
+	s, ok := v.(string)
+	if !ok && r.err == nil {
+		r.err = fmt.Errorf("script %s: value %d of the reply is %T, want a string", r.script, r.at, v)
+	}
+	return s
+}
+
+func (r *reader) more() bool { return r.err == nil && r.at < len(r.flat) }
+
+// end reports what went wrong, values left over among it.
+func (r *reader) end() error {
+	if r.more() {
+		return fmt.Errorf("script %s: %d values too many in the reply", r.script, len(r.flat)-r.at)
+	}
+	return r.err
+}
+
+// Parse reads the reply to c.
+func (c Decide) Parse(reply any) (Decided, error) {
+	r := read(DecideScript.Name, reply)
+	d := Decided{Status: Status(r.num())}
+	if d.Status != StatusOK || r.err != nil {
+		return d, r.end()
+	}
+	d.Now = r.num()
+	d.Buckets = make([]State, len(c.Buckets))
+	for i := range d.Buckets {
+		d.Buckets[i] = State{Cell: r.num(), Entitlement: r.num(), Share: r.num(), NextShare: r.num(), Used: r.num()}
+	}
+	d.Answers = make([]Answer, len(c.Costs))
+	verdicts := make([]Verdict, len(c.Costs)*len(c.Buckets))
+	for i := range d.Answers {
+		d.Answers[i].Admitted = r.num() == 1
+		d.Answers[i].Verdicts, verdicts = verdicts[:len(c.Buckets):len(c.Buckets)], verdicts[len(c.Buckets):]
+		for b := range d.Answers[i].Verdicts {
+			d.Answers[i].Verdicts[b] = Verdict{Remaining: r.num(), Retry: r.num()}
+		}
+	}
+	return d, r.end()
+}
+
+// head reads what the replies of Lend, Credit and Inspect begin with; ok says whether more follows.
+func (r *reader) head() (status Status, now, cell int64, ok bool) {
+	status = Status(r.num())
+	if !r.more() {
+		return status, 0, 0, false
+	}
+	now, cell = r.num(), r.num()
+	return status, now, cell, status == StatusOK && r.err == nil
+}
+
+// Parse reads the reply to c.
+func (c Lend) Parse(reply any) (Given, error) {
+	r := read(LendScript.Name, reply)
+	var g Given
+	var ok bool
+	if g.Status, g.Now, g.Cell, ok = r.head(); ok {
+		g.Lent, g.Returned, g.Share, g.Used, g.Spare = r.num(), r.num(), r.num(), r.num(), r.num()
+	}
+	return g, r.end()
+}
+
+// Parse reads the reply to c.
+func (c Credit) Parse(reply any) (Credited, error) {
+	r := read(CreditScript.Name, reply)
+	var g Credited
+	var ok bool
+	if g.Status, g.Now, g.Cell, ok = r.head(); ok {
+		g.Share, g.Used = r.num(), r.num()
+	}
+	return g, r.end()
+}
+
+// Parse reads the reply to c.
+func (c Inspect) Parse(reply any) (Inspected, error) {
+	r := read(InspectScript.Name, reply)
+	var g Inspected
+	var ok bool
+	if g.Status, g.Now, g.Cell, ok = r.head(); !ok {
+		return g, r.end()
+	}
+	g.Used, g.Share, g.NextShare = r.num(), r.num(), r.num()
+	for r.more() {
+		g.Rows = append(g.Rows, PeerRow{Cell: r.num(), Peer: r.str(),
+			Row: Row{Lent: r.num(), Returned: r.num(), Borrowed: r.num(), Regained: r.num()}})
+	}
+	sortRows(g.Rows)
+	return g, r.end()
+}
+
+// Parse reads the reply to c.
+func (c Open) Parse(reply any) (Opened, error) {
+	r := read(OpenScript.Name, reply)
+	o := Opened{OK: r.num() == 1}
+	generation := r.str()
+	o.Region, o.Epoch = r.str(), r.str()
+	if err := r.end(); err != nil || generation == "" {
+		return o, err
+	}
+	var err error
+	if o.Generation, err = strconv.ParseUint(generation, 10, 64); err != nil {
+		return o, fmt.Errorf("the store's token names generation %q, which is no number: another program uses its keys; give quotad a database of its own", generation)
+	}
+	return o, nil
+}
+
+func sortRows(rows []PeerRow) {
+	slices.SortFunc(rows, func(a, b PeerRow) int {
+		return cmp.Or(cmp.Compare(a.Cell, b.Cell), cmp.Compare(a.Peer, b.Peer))
+	})
+}

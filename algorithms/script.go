@@ -1,0 +1,63 @@
+package algorithms
+
+import (
+	"crypto/sha1"
+	_ "embed"
+	"encoding/hex"
+	"strings"
+)
+
+//go:embed token.lua
+var tokenLua string
+
+//go:embed ledger.lua
+var ledgerLua string
+
+//go:embed fixed_window.lua
+var fixedWindowLua string
+
+//go:embed decide.lua
+var decideLua string
+
+//go:embed lend.lua
+var lendLua string
+
+//go:embed credit.lua
+var creditLua string
+
+//go:embed inspect.lua
+var inspectLua string
+
+//go:embed open.lua
+var openLua string
+
+//go:embed adopt.lua
+var adoptLua string
+
+// Script is a Lua script as Redis is given it.
+type Script struct {
+	Name   string // for errors and metrics
+	Source string
+	SHA    string // hex SHA-1 of Source, the argument of EVALSHA
+}
+
+// The scripts. KEYS[1] of each is the store's token.
+var (
+	DecideScript  = guarded("decide", decideLua)
+	LendScript    = guarded("lend", lendLua)
+	CreditScript  = guarded("credit", creditLua)
+	InspectScript = guarded("inspect", inspectLua)
+	OpenScript    = newScript("open", openLua)
+	AdoptScript   = newScript("adopt", adoptLua)
+)
+
+// guarded puts a body behind the prelude and the fragments of all algorithms.
+func guarded(name, body string) Script {
+	return newScript(name, tokenLua, ledgerLua, fixedWindowLua, body)
+}
+
+func newScript(name string, parts ...string) Script {
+	source := strings.Join(parts, "\n")
+	sum := sha1.Sum([]byte(source))
+	return Script{Name: name, Source: source, SHA: hex.EncodeToString(sum[:])}
+}

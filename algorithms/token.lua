@@ -1,0 +1,42 @@
+-- Prelude of every script. KEYS[1] is the token of the store: who opened it, for which documents, and the
+-- high-water mark of its time. ARGV begins with the guard: generation, epoch, the node's clock (us) and the
+-- largest clock difference believed (us). A script that finds another token changes nothing.
+local OK, UNKNOWN, CLOCK, FINISHED, FENCED, IMPLAUSIBLE, RECOVERING = 0, 1, 2, 3, 4, 5, 6
+local MAX = 2251799813685248 -- 2^51, the largest unit count and time that arithmetic below 2^52 allows
+
+local arg_at = 0
+local function arg()
+  arg_at = arg_at + 1
+  return ARGV[arg_at]
+end
+local function num()
+  return tonumber(arg())
+end
+
+-- int writes a number with all its digits; '..' would keep 14 of them.
+local function int(x)
+  return string.format('%.0f', x)
+end
+
+-- enter checks the guard and returns the store's time in microseconds, held by its high-water mark so that
+-- a clock stepping back cannot reopen a finished cell, and the time at which this generation was opened
+-- after a loss (0: nothing was lost). On failure it returns nil and the status to answer.
+local function enter()
+  local generation, epoch, clock, step = arg(), arg(), num(), num()
+  local token = redis.call('HMGET', KEYS[1], 'generation', 'epoch', 'mark', 'lost_at')
+  if token[1] ~= generation or token[2] ~= epoch then
+    return nil, UNKNOWN
+  end
+  local t = redis.call('TIME')
+  local now = tonumber(t[1]) * 1000000 + tonumber(t[2])
+  if now - clock > step or clock - now > step then
+    return nil, CLOCK
+  end
+  local mark = tonumber(token[3] or 0)
+  if mark >= now then
+    now = mark
+  else
+    redis.call('HSET', KEYS[1], 'mark', int(now))
+  end
+  return now, tonumber(token[4] or 0)
+end

@@ -1,0 +1,254 @@
+package exchange
+
+import (
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/allocator"
+)
+
+// call is a message under way.
+type call struct {
+	peer string
+	sent int64
+	asks []asked
+}
+
+// asked is one ask of a call, and what it hopes to gain.
+type asked struct {
+	Ask
+	bucket *Bucket
+	units  int64
+}
+
+// plan asks for what a bucket lacks in this cell and the next, half the gap at a time unless it is in need.
+func (m *Machine) plan(now int64, v *view, jitter int64) {
+	s := now + m.offset
+	cell := algorithms.CellAt(s, v.Window)
+	v.roll(cell)
+	m.planCell(now, v, cell, jitter)
+	if !m.noAdvance {
+		m.planCell(now, v, cell+1, jitter)
+	}
+}
+
+// planInNeed plans at once, but only for a region that denies or is about to.
+func (m *Machine) planInNeed(now int64, v *view) {
+	s := now + m.offset
+	cell := algorithms.CellAt(s, v.Window)
+	v.roll(cell)
+	if o, _ := v.outlook(cell, s, v.rate(now, true)); v.denied > 0 || allocator.Exhausted(o, 2*m.farthest(), v.state.Share) {
+		m.planCell(now, v, cell, allocator.PPM)
+	}
+}
+
+// farthest returns the longest round trip to expect.
+func (m *Machine) farthest() int64 { return m.grace() - Interval }
+
+// lead is how long before a cell opens its rights are asked for: late, for what was promised for a cell stays
+// promised through a cut, yet in time to ask twice.
+func (m *Machine) lead() int64 { return 2 * m.grace() }
+
+// planCell asks the peers that may have rights of a cell for what is short of the plan's target.
+func (m *Machine) planCell(now int64, v *view, cell, jitter int64) {
+	s := now + m.offset
+	share := v.share(cell)
+	o, opens := v.outlook(cell, s, v.rate(now, false))
+	if opens > m.lead() {
+		return
+	}
+	inNeed := (opens == 0 && v.denied > 0) || allocator.Exhausted(o, max(2*m.farthest()+Interval-opens, 0), share)
+	if inNeed {
+		o, _ = v.outlook(cell, s, v.rate(now, true))
+	}
+	if o.Total() <= share {
+		return
+	}
+	target := m.target(now, v, cell, o.Total())
+	short := allocator.Short(o, opens, target, share+v.pending(cell))
+	units := allocator.Move(short, allocator.Quantum(v.Limit), jitter, inNeed)
+	if units <= 0 {
+		return
+	}
+	for _, p := range allocator.Divide(units, m.offers(now, v, cell), jitter) {
+		m.ask(now, v, m.peers[p.Peer], cell, p.Units)
+	}
+}
+
+// target is this region's part of the water-fill of a cell.
+func (m *Machine) target(now int64, v *view, cell, total int64) int64 {
+	claims := make([]allocator.Claim, 0, len(m.peers)+1)
+	claim := func(region string, demand int64) {
+		claims = append(claims, allocator.Claim{Entitlement: v.Entitlements[region], Demand: demand,
+			Borrow: v.borrowable(region), Lend: v.lendable(region)})
+	}
+	claim(m.region, total)
+	for _, p := range m.peers {
+		claim(p.name, v.expects(v.dealing(p.name), cell, now+m.offset, now))
+	}
+	return allocator.WaterFill(claims)[0]
+}
+
+// pending returns the units of a cell that are asked for and not answered.
+func (v *view) pending(cell int64) int64 {
+	var sum int64
+	for _, d := range v.dealings {
+		sum += d.at(cell).pending
+	}
+	return sum
+}
+
+// offers returns what each peer may have for us: rights it holds of ours, and spare rights of its own.
+func (m *Machine) offers(now int64, v *view, cell int64) []allocator.Offer {
+	offers := make([]allocator.Offer, 0, len(m.peers))
+	for i, p := range m.peers {
+		d := v.dealing(p.name)
+		pos := d.at(cell)
+		if p.degraded(now) || pos.pending > 0 {
+			continue
+		}
+		o := allocator.Offer{Peer: i, Spare: v.spareOf(p.name, d, cell, now)}
+		if cell == v.state.Cell && now >= pos.refusedUntil {
+			o.Back = pos.row.Lent - pos.row.Regained
+		}
+		if o.Back+o.Spare > 0 {
+			offers = append(offers, o)
+		}
+	}
+	return offers
+}
+
+// ask puts an ask into this step's message to a peer.
+func (m *Machine) ask(now int64, v *view, p *peer, cell, units int64) {
+	pos := v.dealing(p.name).at(cell)
+	a := asked{bucket: v.Bucket, units: units, Ask: Ask{Bucket: v.ID, Limit: v.Limit, Cell: cell,
+		Returned: pos.row.Regained, Lent: pos.row.Borrowed}}
+	if cell == v.state.Cell {
+		back := min(units, pos.row.Lent-pos.row.Regained)
+		a.Returned += back
+		units -= back
+	}
+	a.Lent = min(a.Lent+units, v.Limit)
+	i := m.call(now, p)
+	if i < 0 {
+		m.stats.Dropped++
+		return
+	}
+	out := &m.out.Calls[i]
+	out.Message.Asks = append(out.Message.Asks, a.Ask)
+	c := m.calls[out.ID]
+	c.asks = append(c.asks, a)
+	pos.pending += a.units
+	m.stats.Asks++
+}
+
+// call returns the index of this step's call to a peer with room for an ask, or -1 if too many are under way.
+func (m *Machine) call(now int64, p *peer) int {
+	for i, out := range m.out.Calls {
+		if out.Peer == p.name && len(out.Message.Asks) < MostAsks {
+			return i
+		}
+	}
+	if p.underway >= MostCalls {
+		return -1
+	}
+	m.lastCall++
+	p.underway++
+	p.called = now
+	m.calls[m.lastCall] = &call{peer: p.name, sent: now}
+	m.out.Calls = append(m.out.Calls, Call{ID: m.lastCall, Peer: p.name, Timeout: p.timeout(), Message: Message{
+		From: m.region, Node: m.node, Generation: m.generation, Epoch: m.epoch}})
+	return len(m.out.Calls) - 1
+}
+
+// finish takes a call off the list; nil if it is not there, or its peer is of no document any more.
+func (m *Machine) finish(id uint64) (*call, *peer) {
+	c := m.calls[id]
+	if c == nil {
+		return nil, nil
+	}
+	delete(m.calls, id)
+	p := m.peer(c.peer)
+	if p == nil {
+		return nil, nil
+	}
+	p.underway--
+	for _, a := range c.asks {
+		if v := m.views[a.Bucket]; v != nil {
+			pos := v.dealing(c.peer).at(a.Cell)
+			pos.pending = max(pos.pending-a.units, 0)
+		}
+	}
+	return c, p
+}
+
+// unanswered gives a call up: what it asked for may be asked for again, by the same values.
+func (m *Machine) unanswered(e Unanswered) {
+	if c, _ := m.finish(e.ID); c != nil {
+		m.stats.Unanswered++
+	}
+}
+
+// answered takes in the grants of a reply.
+func (m *Machine) answered(now int64, e Answered) {
+	c, p := m.finish(e.ID)
+	if c == nil {
+		return
+	}
+	if e.Reply.From != c.peer || len(e.Reply.Grants) != len(c.asks) {
+		m.stats.Implausible++
+		return
+	}
+	p.answeredCall(c.sent, now)
+	for i, g := range e.Reply.Grants {
+		m.granted(now, p, c.asks[i], g, e.Reply)
+	}
+}
+
+// granted credits what a grant says beyond what is known. A row counts only if it was written for the generation
+// our store has now, under our documents, for the cell asked about, and within what the lender may lend at all.
+func (m *Machine) granted(now int64, p *peer, a asked, g Grant, r Reply) {
+	v := m.views[a.Bucket]
+	if v == nil {
+		return
+	}
+	pos := v.dealing(p.name).at(a.Cell)
+	if g.Refusal == NotRefused && (g.Cell != a.Cell || g.Lent < 0 || g.Returned < 0 ||
+		g.Lent > v.lendable(p.name) || g.Returned > pos.row.Lent) {
+		m.stats.Implausible++
+		return
+	}
+	gained := max(g.Lent-pos.row.Borrowed, 0) + max(g.Returned-pos.row.Regained, 0)
+	if g.Refusal != NotRefused || gained == 0 {
+		m.stats.AsksRefused++
+		pos.refusedUntil = now + min(max(g.Retry, 0), longestRetry)
+		pos.spare, pos.spareAt = 0, now
+		return
+	}
+	pos.spare, pos.spareAt = min(max(g.Spare, 0), v.Limit), now
+	if r.ForGeneration != m.generation || r.Epoch != m.epoch {
+		return
+	}
+	pos.pending += gained // until the store has it
+	m.out.Credits = append(m.out.Credits, Credit{Bucket: v.Bucket, Peer: p.name, Generation: r.Generation,
+		Cell: a.Cell, Lent: g.Lent, Returned: g.Returned, Gain: gained})
+}
+
+// credited brings the view up to what the store holds now.
+func (m *Machine) credited(now int64, e Credited) {
+	v := m.views[e.Credit.Bucket.ID]
+	if v == nil {
+		return
+	}
+	pos := v.dealing(e.Credit.Peer).at(e.Credit.Cell)
+	pos.pending = max(pos.pending-e.Credit.Gain, 0)
+	if e.Result.Status != algorithms.StatusOK {
+		return
+	}
+	m.offset = e.Result.Now - now
+	v.roll(e.Result.Cell)
+	v.setShare(e.Credit.Cell, e.Result.Share)
+	row := &pos.row
+	m.stats.UnitsBorrowed += max(e.Credit.Lent-row.Borrowed, 0)
+	m.stats.UnitsRegained += max(e.Credit.Returned-row.Regained, 0)
+	row.Borrowed = max(row.Borrowed, e.Credit.Lent)
+	row.Regained = max(row.Regained, e.Credit.Returned)
+}

@@ -1,0 +1,154 @@
+package exchange
+
+import "github.com/quotad/quotad/algorithms"
+
+// Bucket is what the policy document says of one bucket; the same value for every region.
+type Bucket struct {
+	ID           string
+	Kind         algorithms.Kind
+	Limit        int64
+	Window       int64            // length of a cell, microseconds
+	Entitlements map[string]int64 // by region
+	Lending      int64            // parts per million of its entitlement that a region may lend
+	Borrowing    int64            // parts per million of its entitlement that a region may borrow; negative: no bound
+}
+
+// Event is something that happened to a node. The events are the types below.
+type Event interface{ event() }
+
+// Tick is the passing of about 200 ms.
+type Tick struct {
+	Jitter int64 // parts per million around a million, drawn anew each time
+}
+
+// Observed reports decisions of this node on one bucket since the last report.
+type Observed struct {
+	Bucket   *Bucket
+	Admitted int64 // units
+	Denied   int64
+	State    algorithms.State // as the last of them left it
+	Now      int64            // store time of that
+}
+
+// Asked is a peer's message; Buckets holds for each ask its bucket under our document, or nil.
+type Asked struct {
+	ID      uint64 // the driver's, to be found again in the effects
+	Message Message
+	Buckets []*Bucket
+}
+
+// Lent is the store's answer to Effects.Lend of an exchange, in their order. A store that failed answers
+// StatusUnknown.
+type Lent struct {
+	ID    uint64
+	Given []algorithms.Given
+}
+
+// Recorded says whether the rows of an exchange are durable.
+type Recorded struct {
+	ID uint64
+	OK bool
+}
+
+// Answered is the reply to a call.
+type Answered struct {
+	ID    uint64
+	Reply Reply
+}
+
+// Unanswered says that a call has failed or timed out; a late reply is not reported any more.
+type Unanswered struct{ ID uint64 }
+
+// Credited is the store's answer to one Credit.
+type Credited struct {
+	Credit Credit
+	Result algorithms.Credited
+}
+
+// Heard is a hint from a peer.
+type Heard struct{ Hint Hint }
+
+// Stood tells the machine under what it stands: at the start, after the store was opened anew and when another
+// policy document came into force. What it knew of buckets is forgotten, what it knew of peers is not.
+type Stood struct {
+	Generation uint64
+	Epoch      string
+	Peers      []string // the other regions of the document
+}
+
+func (Tick) event()       {}
+func (Observed) event()   {}
+func (Asked) event()      {}
+func (Lent) event()       {}
+func (Recorded) event()   {}
+func (Answered) event()   {}
+func (Unanswered) event() {}
+func (Credited) event()   {}
+func (Heard) event()      {}
+func (Stood) event()      {}
+
+// Effects is what the driver must do after a step. The effects of one step do not depend on each other and may run
+// in any order or at the same time; what must come after what is a matter of later steps. Any of them may be lost
+// in a crash without harm to the ceiling.
+type Effects struct {
+	Lend    []Lend   // in our store; answer all those of one ID with one Lent
+	Record  []Record // in the journal; answer each with Recorded once it is durable
+	Replies []Answer // to the peer that asked
+	Calls   []Call   // to peers; answer each with Answered or Unanswered
+	Credits []Credit // in our store; answer each with Credited
+	Hints   []Hint   // to be gossiped
+}
+
+// Lend is a debit; see algorithms.Lend for the amounts.
+type Lend struct {
+	ID       uint64 // of the Asked
+	Bucket   *Bucket
+	Peer     string
+	Cell     int64
+	Returned int64
+	Lent     int64
+	Kept     int64
+	Cap      int64
+}
+
+// Record is the rows that a reply is about to announce.
+type Record struct {
+	ID   uint64 // of the Asked
+	Rows []Row
+}
+
+// Row is what this region gave a peer of one bucket and cell so far.
+type Row struct {
+	Bucket     string
+	Peer       string
+	Cell       int64
+	Lent       int64
+	Returned   int64
+	Generation uint64
+	Until      int64 // store time after which the row no longer weighs
+}
+
+// Answer is the reply to an Asked.
+type Answer struct {
+	ID    uint64
+	Reply Reply
+}
+
+// Call is a message to any node of a peer region.
+type Call struct {
+	ID      uint64
+	Peer    string
+	Message Message
+	Timeout int64 // microseconds
+}
+
+// Credit is what a peer says it gave us; see algorithms.Credit.
+type Credit struct {
+	Bucket     *Bucket
+	Peer       string
+	Generation uint64 // of the peer's store
+	Cell       int64
+	Lent       int64
+	Returned   int64
+	Gain       int64 // units this adds to what is known
+}

@@ -1,0 +1,72 @@
+package exchange
+
+// Message is what one region asks of another; without asks it is a ping.
+type Message struct {
+	From       string // region
+	Node       string
+	Generation uint64 // of the asking region's store
+	Epoch      string // policy epoch it works under
+	Asks       []Ask
+}
+
+// Ask names the values that the rows of one bucket and cell should reach, so that a repeated ask gives nothing twice.
+type Ask struct {
+	Bucket   string
+	Limit    int64 // the entry of the policy that the asker applies, by its limit
+	Cell     int64
+	Returned int64 // Q[lender->asker]: rights the asker lent and wants back
+	Lent     int64 // R[lender->asker]
+}
+
+// Reply answers a Message, grant by ask.
+type Reply struct {
+	From          string
+	Generation    uint64 // of the lender's store when it wrote the rows
+	ForGeneration uint64 // the asker's, as its message said
+	Epoch         string
+	Grants        []Grant
+}
+
+// Grant says how the rows of one bucket and cell stand now, durably.
+type Grant struct {
+	Refusal  Refusal
+	Cell     int64
+	Returned int64
+	Lent     int64
+	Spare    int64 // what more the lender would lend of this cell
+	Retry    int64 // where nothing was given: microseconds after which asking again may help
+}
+
+// Refusal says why a lender did not look at its rows at all; an empty hand is not a refusal.
+type Refusal uint8
+
+const (
+	NotRefused         Refusal = iota
+	RefusedEpoch               // the two regions work under different policy documents
+	RefusedUnknown             // no such bucket under the lender's document, or not between these regions
+	RefusedFinished            // the cell is over, or too far ahead
+	RefusedUnheard             // the lender's own pings to the asker are not answered
+	RefusedImplausible         // an amount that no honest region asks for
+	RefusedStore               // the lender's store or journal did not do it
+)
+
+var refusalNames = [...]string{"none", "epoch", "unknown", "finished", "unheard", "implausible", "store"}
+
+func (r Refusal) String() string {
+	if int(r) >= len(refusalNames) {
+		return "unknown"
+	}
+	return refusalNames[r]
+}
+
+// Hint is a region's gossiped report on one bucket. It is untrusted: it enters the plan and nothing else.
+type Hint struct {
+	Region string
+	Node   string
+	Bucket string
+	Cell   int64
+	Used   int64 // of Cell
+	Rate   int64 // demand, milliunits per second
+	Share  int64 // of Cell
+	Spare  int64 // what it would lend of Cell
+}

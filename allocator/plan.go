@@ -1,0 +1,155 @@
+package allocator
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Claim is what one region brings to the water-fill of one cell.
+type Claim struct {
+	Entitlement int64
+	Demand      int64 // units it expects to admit in the whole cell if it may
+	Borrow      int64 // most it may borrow on top of its entitlement
+	Lend        int64 // most it may lend of its entitlement
+}
+
+// floor is what a region gets before anyone borrows.
+func (c Claim) floor() int64 { return min(c.Entitlement, c.Demand) }
+
+// WaterFill returns each region's target share of a cell: a weighted max-min fair division (Bertsekas and
+// Gallager, Data Networks, 6.5.2). Everyone gets min(entitlement, demand) first; what regions then leave over, within
+// their lending limits, goes to unmet demand in proportion to the entitlements (a region without any weighs 1 unit),
+// within the borrowing limits, rounded by largest remainder. The sum never exceeds that of the entitlements.
+func WaterFill(claims []Claim) []int64 {
+	target := make([]int64, len(claims))
+	unmet := make([]int64, len(claims))
+	var spare int64
+	for i, c := range claims {
+		target[i] = c.floor()
+		spare += min(c.Entitlement-target[i], c.Lend)
+		unmet[i] = max(min(c.Demand-c.Entitlement, c.Borrow), 0)
+	}
+	for spare > 0 {
+		given := pour(spare, claims, unmet)
+		var sum int64
+		for i, g := range given {
+			target[i] += g
+			unmet[i] -= g
+			sum += g
+		}
+		if sum == 0 {
+			break
+		}
+		spare -= sum
+	}
+	return target
+}
+
+// pour divides spare once over the regions with unmet demand, nobody more than its own.
+func pour(spare int64, claims []Claim, unmet []int64) []int64 {
+	weights := make([]int64, len(claims))
+	var total int64
+	for i, c := range claims {
+		if unmet[i] > 0 {
+			weights[i] = max(c.Entitlement, 1)
+			total += weights[i]
+		}
+	}
+	if total == 0 {
+		return make([]int64, len(claims))
+	}
+	given := Entitlements(spare, weights, 0)
+	for i := range given {
+		given[i] = min(given[i], unmet[i])
+	}
+	return given
+}
+
+// Outlook is what a region expects of one cell.
+type Outlook struct {
+	Used  int64 // units used of it so far, 0 before it opens
+	Rate  int64 // demand, milliunits per second
+	Ahead int64 // microseconds of the cell still to come: to its end, or its whole length before it opens
+}
+
+// Total returns the units the region will have asked for by the end of the cell.
+func (o Outlook) Total() int64 { return o.Used + Over(o.Rate, o.Ahead) }
+
+// Until returns the units the region will have asked for after the next t microseconds, or at the cell's end.
+func (o Outlook) Until(t int64) int64 { return o.Used + Over(o.Rate, min(t, o.Ahead)) }
+
+// Horizon is how far ahead of its use a region gathers rights, in microseconds: little and often, so that what it
+// turns out not to need was not taken from another.
+const Horizon = 3 * Second
+
+// Short returns how many units a region lacks: up to its target, what it needs within the horizon, less its share.
+// opens is the time until the cell opens (0: it is open).
+func Short(o Outlook, opens, target, share int64) int64 {
+	return max(min(target, o.Until(max(Horizon-opens, 0)))-share, 0)
+}
+
+// Exhausted says whether a share will be used up within t microseconds at this demand.
+func Exhausted(o Outlook, t, share int64) bool { return o.Until(t) > share }
+
+// Quantum is the smallest voluntary move, in units: a five-hundredth of the limit.
+func Quantum(limit int64) int64 { return max(limit/500, 1) }
+
+// Move returns how much of a shortage to ask for at one tick. A region in need asks for all of it; any other closes
+// half the gap, jittered (ppm, around PPM) so that regions do not move in step, and not less than a quantum.
+func Move(short, quantum, jitter int64, inNeed bool) int64 {
+	if inNeed || short <= 1 {
+		return short
+	}
+	half := Part((short+1)/2, jitter)
+	if half < quantum {
+		half = min(quantum, short)
+	}
+	return min(half, short)
+}
+
+// Kept returns how many units of a cell, beyond those used, a region keeps when a peer asks: what its floor, the
+// lesser of entitlement and expected use, still lacks; at least its demand over grace (a round trip and a tick: the
+// time in which it could ask for them back); and a reserve of at most a twentieth of its entitlement for what hints
+// say that regions other than the asker want.
+func Kept(o Outlook, entitlement, grace, othersWant int64) int64 {
+	floor := min(entitlement, o.Total()) - o.Used
+	return max(floor, o.Until(grace)-o.Used, 0) + min(entitlement/20, max(othersWant, 0))
+}
+
+// Offer is what one peer may have to give.
+type Offer struct {
+	Peer  int   // the caller's number of the peer
+	Back  int64 // rights we lent it that it may give back
+	Spare int64 // what it may lend of its own; both 0: it is not asked
+}
+
+// Portion is the part of an ask that goes to one peer.
+type Portion struct {
+	Peer  int
+	Units int64
+}
+
+// Divide splits an ask over the peers in proportion to what they may have, never more than that, in whole units;
+// what one cannot give is asked of the others. jitter (ppm) turns the choice where few units meet many peers.
+func Divide(units int64, offers []Offer, jitter int64) []Portion {
+	var total int64
+	weights := make([]int64, len(offers))
+	for i, o := range offers {
+		weights[i] = o.Back + o.Spare
+		total += weights[i]
+	}
+	if total == 0 || units <= 0 {
+		return nil
+	}
+	split := Entitlements(min(units, total), weights, uint64(jitter))
+	portions := make([]Portion, 0, len(offers))
+	for i, u := range split {
+		if u > 0 {
+			portions = append(portions, Portion{Peer: offers[i].Peer, Units: u})
+		}
+	}
+	slices.SortFunc(portions, func(a, b Portion) int {
+		return cmp.Or(cmp.Compare(b.Units, a.Units), cmp.Compare(a.Peer, b.Peer))
+	})
+	return portions
+}

@@ -1,0 +1,103 @@
+package oracle
+
+import (
+	"fmt"
+	"time"
+)
+
+// Outcome is what the caller learned of one request.
+type Outcome int
+
+const (
+	// Unknown is a request without an answer: a timeout or a lost reply. It
+	// counts as admitted for the ceiling.
+	Unknown Outcome = iota
+	// Admitted is a request that was let through.
+	Admitted
+	// Denied is a request that was refused, for whatever reason.
+	Denied
+)
+
+// String names the outcome in one word.
+func (o Outcome) String() string {
+	switch o {
+	case Unknown:
+		return "unknown"
+	case Admitted:
+		return "admitted"
+	case Denied:
+		return "denied"
+	default:
+		return fmt.Sprintf("outcome(%d)", int(o))
+	}
+}
+
+// MaxCost is the largest cost the judge accepts of one request, in units:
+// quotad's own numbers stay below it.
+const MaxCost = 1 << 52
+
+// Answer is one request and what came back, as its caller saw it.
+type Answer struct {
+	// Bucket is the limit applied to one key; each bucket is judged by itself.
+	Bucket string
+	// Region and Node say who answered. A node that restarts with its sequence
+	// numbers at the beginning needs another name here.
+	Region, Node string
+	// Sequence is the node's number of this decision, never used twice.
+	Sequence uint64
+	// Cost is what was asked for, in units, 0 to MaxCost.
+	Cost int64
+	// Outcome is what the caller learned.
+	Outcome Outcome
+	// Cell is the cell that the decision claims, and At its store time in
+	// microseconds since 1970. Both are ignored for an Unknown outcome, as is
+	// Sequence.
+	Cell, At int64
+	// Sent and Seen are when the request left and when its answer (or the end
+	// of waiting for one) was seen, on the judge's own clock.
+	Sent, Seen time.Time
+	// Entitlement and Share are the units the region claims as its fixed split
+	// and as its rights in the cell. They are reported, not judged.
+	Entitlement, Share int64
+	// Degraded is set when the decision was taken while a region of the limit
+	// was out of touch. It is reported, not judged.
+	Degraded bool
+}
+
+// DefaultSettle is the Limit.Settle that a zero value stands for.
+const DefaultSettle = 10 * time.Second
+
+// Limit is what the history is judged against.
+type Limit struct {
+	// Limit is the most units of one cell, in all regions together, 1 to MaxCost.
+	Limit int64
+	// Window is the window of the limit, a whole number of microseconds.
+	Window time.Duration
+	// Algorithm is the limit's algorithm as the policy names it: fixed_window.
+	Algorithm string
+	// ClockSlack is how far a region's store clock may be from the judge's.
+	ClockSlack time.Duration
+	// Settle is how long after its store time an answer may be recorded and
+	// still be replayed in its order. It should exceed the callers' timeout by
+	// twice the slack, and an offline history that is not in the order of Seen
+	// needs the length of the history. Zero stands for DefaultSettle.
+	Settle time.Duration
+}
+
+// Validate says what is wrong with the limit, or nil.
+func (l Limit) Validate() error {
+	switch {
+	case l.Limit < 1 || l.Limit > MaxCost:
+		return fmt.Errorf("oracle: a limit of %d units cannot be judged: give 1 to %d", l.Limit, int64(MaxCost))
+	case l.Window < time.Microsecond || l.Window%time.Microsecond != 0:
+		return fmt.Errorf("oracle: a window of %v cannot be judged: store times are whole microseconds, give a multiple of 1µs", l.Window)
+	case l.ClockSlack < 0:
+		return fmt.Errorf("oracle: a clock slack of %v is negative: give how far a store clock may be from the judge's", l.ClockSlack)
+	case l.Settle < 0:
+		return fmt.Errorf("oracle: a settle time of %v is negative: give 0 for %v, or more than the callers' timeout", l.Settle, DefaultSettle)
+	}
+	if _, known := algorithms[l.Algorithm]; !known {
+		return fmt.Errorf("oracle: there is no check for algorithm %q: it judges %s", l.Algorithm, knownAlgorithms())
+	}
+	return nil
+}

@@ -1,0 +1,144 @@
+package oracle
+
+import (
+	"cmp"
+	"container/heap"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// slot is where an answer is counted: the phase it was sent in and its region.
+type slot struct {
+	phase  int
+	region string
+}
+
+// offered is what the replay keeps of an answer until its turn.
+type offered struct {
+	at, cell, cost int64
+	outcome        Outcome
+	slot           slot
+	node           string
+	sequence       uint64
+}
+
+// compareOffered orders answers as the pooled oracle is offered them. Answers of
+// one microsecond have no true order; names and numbers give them a fixed one,
+// so that the result does not depend on the order of recording.
+func compareOffered(a, b offered) int {
+	return cmp.Or(
+		cmp.Compare(a.at, b.at),
+		strings.Compare(a.slot.region, b.slot.region),
+		strings.Compare(a.node, b.node),
+		cmp.Compare(a.sequence, b.sequence),
+		cmp.Compare(a.cost, b.cost),
+		cmp.Compare(a.slot.phase, b.slot.phase),
+		cmp.Compare(a.outcome, b.outcome),
+	)
+}
+
+// queue is a heap of answers that wait for their turn, the earliest first.
+type queue []offered
+
+func (q queue) Len() int           { return len(q) }
+func (q queue) Less(i, j int) bool { return compareOffered(q[i], q[j]) < 0 }
+func (q queue) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
+func (q *queue) Push(x any)        { *q = append(*q, x.(offered)) }
+func (q *queue) Pop() any {
+	last := len(*q) - 1
+	o := (*q)[last]
+	(*q)[last] = offered{}
+	*q = (*q)[:last]
+	return o
+}
+
+// replay runs the pooled oracle of one bucket behind the recording of answers.
+type replay struct {
+	pool    pool
+	waiting queue
+	last    offered // the latest one played
+	played  bool
+	late    int
+	pooled  map[slot]int64           // units the pool admitted
+	nets    map[int64]map[slot]int64 // per cell: pool only, less ours only
+}
+
+func newReplay(p pool) *replay {
+	return &replay{pool: p, pooled: map[slot]int64{}, nets: map[int64]map[slot]int64{}}
+}
+
+// add queues one answer.
+func (r *replay) add(o offered) {
+	if r.played && compareOffered(o, r.last) < 0 {
+		r.late++
+	}
+	heap.Push(&r.waiting, o)
+}
+
+// advance plays what is waiting, up to the store time until (µs, inclusive).
+func (r *replay) advance(until int64) {
+	for len(r.waiting) > 0 && r.waiting[0].at <= until {
+		o := heap.Pop(&r.waiting).(offered)
+		r.play(o)
+		if !r.played || compareOffered(o, r.last) > 0 {
+			r.last, r.played = o, true
+		}
+	}
+}
+
+// play offers one answer to the pool and compares.
+func (r *replay) play(o offered) {
+	admits := r.pool.offer(o.cell, o.at, o.cost)
+	if admits {
+		r.pooled[o.slot] = add(r.pooled[o.slot], o.cost)
+	}
+	switch {
+	case admits && o.outcome == Denied:
+		r.net(o.cell)[o.slot] += o.cost
+	case !admits && o.outcome == Admitted:
+		r.net(o.cell)[o.slot] -= o.cost
+	}
+}
+
+func (r *replay) net(cell int64) map[slot]int64 {
+	n, ok := r.nets[cell]
+	if !ok {
+		n = map[slot]int64{}
+		r.nets[cell] = n
+	}
+	return n
+}
+
+// finished returns a copy in which everything waiting has been played. The
+// original goes on waiting for answers that are still to come.
+func (r *replay) finished() *replay {
+	c := &replay{
+		pool:    r.pool.clone(),
+		waiting: slices.Clone(r.waiting),
+		last:    r.last,
+		played:  r.played,
+		late:    r.late,
+		pooled:  maps.Clone(r.pooled),
+		nets:    make(map[int64]map[slot]int64, len(r.nets)),
+	}
+	for cell, n := range r.nets {
+		c.nets[cell] = maps.Clone(n)
+	}
+	for len(c.waiting) > 0 {
+		c.play(heap.Pop(&c.waiting).(offered))
+	}
+	return c
+}
+
+// falseDenials splits each cell's false denials among the slots, by the rule of
+// the package comment, and sums over the cells.
+func (r *replay) falseDenials() map[slot]int64 {
+	sum := map[slot]int64{}
+	for _, nets := range r.nets {
+		for s, n := range attribute(nets) {
+			sum[s] = add(sum[s], n)
+		}
+	}
+	return sum
+}

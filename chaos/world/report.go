@@ -1,0 +1,147 @@
+package world
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/quotad/quotad/chaos/oracle"
+)
+
+// Report is what came of a story. Its JSON form is what `quotad demo -o json` prints.
+type Report struct {
+	Limit     int64          `json:"limit"`
+	Window    string         `json:"window"`
+	Algorithm string         `json:"algorithm"`
+	Seed      uint64         `json:"seed"`
+	Regions   []RegionReport `json:"regions"`
+	Phases    []PhaseReport  `json:"phases"`
+	Ceiling   Ceiling        `json:"ceiling"`
+	Failures  []string       `json:"failures"` // why OK is false, in sentences
+	OK        bool           `json:"ok"`
+}
+
+// RegionReport is a region and its fixed split of the limit.
+type RegionReport struct {
+	Name        string `json:"name"`
+	Entitlement int64  `json:"entitlement"`
+}
+
+// PhaseReport is one phase; the maps are by region, in units over the phase.
+type PhaseReport struct {
+	Name     string             `json:"name"`
+	Seconds  float64            `json:"seconds"`
+	Offered  map[string]int64   `json:"offered"`
+	Admitted map[string]int64   `json:"admitted"`
+	ShareEnd map[string]int64   `json:"share_end"`
+	Degraded map[string]float64 `json:"degraded"` // part of the answers that were degraded
+	// RebalanceMS is how long after it ran short, or after the heal, the skewed region's share was at 95 % of the
+	// water-fill; 0 if it never ran short before, absent where its share should not grow. FirstUnitsMS is the same
+	// for the first unit borrowed.
+	RebalanceMS     *float64 `json:"rebalance_ms,omitempty"`
+	FirstUnitsMS    *float64 `json:"first_units_ms,omitempty"`
+	FalseDenials    int64    `json:"false_denials"`
+	FalseDenialRate float64  `json:"false_denial_rate"`
+}
+
+// Ceiling is the verdict of the outside judge.
+type Ceiling struct {
+	CellsChecked int      `json:"cells_checked"`
+	MaxAdmitted  int64    `json:"max_admitted"`
+	Limit        int64    `json:"limit"`
+	MaxExcess    int64    `json:"max_excess"`
+	ExcessTerms  []string `json:"excess_terms"` // what this setting allows above the limit; none here
+}
+
+func (p *play) report() Report {
+	v := p.judge.Verdict()
+	r := Report{Limit: p.limit, Window: demoWindow.String(), Algorithm: p.Algorithm, Seed: p.Seed, Failures: []string{},
+		Ceiling: Ceiling{CellsChecked: v.CellsChecked, MaxAdmitted: v.MaxAdmitted, Limit: v.Limit, MaxExcess: v.MaxExcess,
+			ExcessTerms: []string{}}}
+	for _, now := range p.watch.second("", 0).Regions {
+		r.Regions = append(r.Regions, RegionReport{Name: now.Name, Entitlement: now.Entitlement})
+	}
+	lengths := p.seconds()
+	for _, ph := range p.judge.Summary() {
+		if ph.Name == "" {
+			continue // answers from before the story
+		}
+		i := len(r.Phases)
+		r.Phases = append(r.Phases, phaseReport(ph, lengths[i], p.watch.stages[i]))
+	}
+	if !v.Holds() {
+		for _, violation := range v.Violations {
+			r.Failures = append(r.Failures, violation.String())
+		}
+	}
+	r.Failures = append(r.Failures, p.fell(p.limit*demoRegions[0].Weight/100)...)
+	r.Failures = append(r.Failures, p.cameBack()...)
+	r.OK = len(r.Failures) == 0
+	return r
+}
+
+func phaseReport(ph oracle.Phase, length time.Duration, s *stage) PhaseReport {
+	out := PhaseReport{Name: ph.Name, Seconds: length.Seconds(), Offered: map[string]int64{}, Admitted: map[string]int64{},
+		ShareEnd: map[string]int64{}, Degraded: map[string]float64{},
+		FalseDenials: ph.Total.FalseDenials, FalseDenialRate: ph.Total.FalseDenialRate()}
+	for _, row := range ph.Regions {
+		out.Offered[row.Region], out.Admitted[row.Region] = row.Offered, row.Admitted
+		out.ShareEnd[row.Region] = row.Share
+		out.Degraded[row.Region] = float64(row.Degraded) / float64(max(row.Answers, 1))
+	}
+	if s.grows() {
+		start := s.short
+		if s.name == "heal" {
+			start = s.from
+		}
+		out.FirstUnitsMS, out.RebalanceMS = since(start, s.gained), since(start, s.reached)
+	}
+	return out
+}
+
+// grows says whether the skewed region's share should grow in this phase.
+func (s *stage) grows() bool { return s.name == "skew" || s.name == "heal" }
+
+// since returns the milliseconds from running short to a moment: 0 if that came before, nil if it never came.
+func since(short, moment time.Time) *float64 {
+	if moment.IsZero() {
+		return nil
+	}
+	ms := 0.0
+	if !short.IsZero() && moment.After(short) {
+		ms = float64(moment.Sub(short).Microseconds()) / 1000
+	}
+	return &ms
+}
+
+// fell checks that the region cut off came down to its fixed split from the first whole cell on, and served it from
+// the second on.
+func (p *play) fell(entitlement int64) []string {
+	var failures []string
+	from, to := p.watch.stages[2].from, p.watch.stages[4].from
+	for i, units := range p.watch.admitted(from, to) {
+		switch {
+		case units > entitlement:
+			failures = append(failures, fmt.Sprintf("%s admitted %d in whole cell %d after it was cut off, above its fixed split of %d", cutRegion, units, i+1, entitlement))
+		case i > 0 && units*20 < entitlement*19:
+			failures = append(failures, fmt.Sprintf("%s admitted only %d in whole cell %d after it was cut off, below 95 %% of its fixed split of %d", cutRegion, units, i+1, entitlement))
+		}
+	}
+	return failures
+}
+
+// healWithin is how soon after the heal the skewed region must be back.
+const healWithin = 5 * time.Second
+
+// cameBack checks that the skewed region is back at 95 % of its demand within healWithin of the heal.
+func (p *play) cameBack() []string {
+	heal := p.watch.stages[4]
+	cells := p.watch.admitted(heal.from.Add(healWithin), heal.from.Add(p.seconds()[4]))
+	var sum int64
+	for _, units := range cells {
+		sum += units
+	}
+	if want := heal.target * int64(len(cells)); len(cells) == 0 || sum*20 < want*19 {
+		return []string{fmt.Sprintf("shares did not come back: from %s after the heal %s admitted %d in %d cells, below 95 %% of %d", healWithin, cutRegion, sum, len(cells), want)}
+	}
+	return nil
+}

@@ -1,0 +1,205 @@
+package world
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/region"
+	"github.com/quotad/quotad/region/journal"
+	"github.com/quotad/quotad/region/link"
+	"github.com/quotad/quotad/region/store"
+)
+
+// Region is a region of a world.
+type Region struct {
+	Name   string
+	Weight int64
+}
+
+// Config says what a world is made of.
+type Config struct {
+	Regions   []Region
+	Limit     int64 // of the one limit, named "demo", in domain "demo" on key "account"
+	Window    time.Duration
+	Algorithm string
+	RoundTrip time.Duration // between any two regions
+	Processes bool          // a redis-server process for each region instead of an embedded Redis
+	Inflate   int64         // the nodes' document has a limit this many times Limit, as a faulty build would; 0: 1
+	Exchange  exchange.Options
+	Log       *slog.Logger
+}
+
+// World is a running world.
+type World struct {
+	Network *link.Network
+	Policy  *policy.Document // as the nodes have it
+	config  Config
+	dir     string
+	nodes   map[string]*region.Node
+	servers []*store.Server
+}
+
+const (
+	peerPort   = 8082
+	gossipPort = 7946
+	// storeTimeout is generous: an embedded Redis on a busy machine is slow, and the demo is not about that.
+	storeTimeout = 2 * time.Second
+)
+
+// Start builds a world and waits until every region has heard every other.
+func Start(ctx context.Context, c Config) (*World, error) {
+	w := &World{Network: link.New(), config: c, nodes: map[string]*region.Node{}}
+	if err := w.start(ctx); err != nil {
+		return nil, errors.Join(err, w.Close())
+	}
+	return w, nil
+}
+
+func (w *World) start(ctx context.Context) error {
+	var err error
+	if w.Policy, err = policy.Parse("demo.yaml", []byte(w.config.document())); err != nil {
+		return err
+	}
+	if w.dir, err = os.MkdirTemp("", "quotad-demo-"); err != nil {
+		return err
+	}
+	for _, r := range w.config.Regions {
+		w.Network.Host(r.Name)
+	}
+	w.Network.SetDelayAll(w.config.RoundTrip / 2)
+	for _, r := range w.config.Regions {
+		if err := w.startRegion(ctx, r); err != nil {
+			return fmt.Errorf("start region %s: %w", r.Name, err)
+		}
+	}
+	return w.meet(ctx)
+}
+
+// document writes the limits document of the nodes.
+func (c Config) document() string {
+	var b strings.Builder
+	b.WriteString("version: 1\nregions:\n")
+	for _, r := range c.Regions {
+		fmt.Fprintf(&b, "  %s: {weight: %d}\n", r.Name, r.Weight)
+	}
+	fmt.Fprintf(&b, "limits:\n  - name: demo\n    domain: demo\n    key: [account]\n    algorithm: %s\n    limit: %d\n    window: %s\n    on_store_failure: deny\n",
+		c.Algorithm, c.Limit*max(c.Inflate, 1), c.Window)
+	return b.String()
+}
+
+func (w *World) startRegion(ctx context.Context, r Region) error {
+	start := store.StartEmbedded
+	if w.config.Processes {
+		start = func() (*store.Server, error) { return store.StartProcess(ctx) }
+	}
+	server, err := start()
+	if err != nil {
+		return err
+	}
+	w.servers = append(w.servers, server)
+	c := region.Config{Region: r.Name, Node: "n1", Nodes: 1, Policy: w.Policy, Bootstrap: true, Exchange: w.config.Exchange, Log: w.config.Log}
+	if c.Store, err = store.Connect(store.Options{URL: server.URL, Timeout: storeTimeout}); err != nil {
+		return err
+	}
+	if c.Journal, err = journal.Open(filepath.Join(w.dir, r.Name, "journal.db"), journal.Options{Region: r.Name, Node: "n1"}); err != nil {
+		return err
+	}
+	host := w.Network.Host(r.Name)
+	if c.PeerListener, err = host.Listen(peerPort); err != nil {
+		return err
+	}
+	if c.Packets, err = host.ListenPacket(gossipPort); err != nil {
+		return err
+	}
+	if c.Streams, err = host.Listen(gossipPort); err != nil {
+		return err
+	}
+	c.PeerAdvertise = netip.AddrPortFrom(host.IP(), peerPort).String()
+	c.Advertise = netip.AddrPortFrom(host.IP(), gossipPort)
+	c.Dial = host.DialContext
+	c.Seeds = []string{w.seed()}
+	w.nodes[r.Name], err = region.Start(ctx, c)
+	return err
+}
+
+// seed is the gossip address of the first region.
+func (w *World) seed() string { return w.GossipAddress(w.config.Regions[0].Name).String() }
+
+// GossipAddress is where a region's node gossips.
+func (w *World) GossipAddress(name string) netip.AddrPort {
+	return netip.AddrPortFrom(w.Network.Host(name).IP(), gossipPort)
+}
+
+// Outsider is a host of its own in the network, for a member of the gossip that is not ours.
+func (w *World) Outsider(name string) (packets net.PacketConn, streams net.Listener, h *link.Host, err error) {
+	h = w.Network.Host(name)
+	if packets, err = h.ListenPacket(gossipPort); err != nil {
+		return nil, nil, nil, err
+	}
+	streams, err = h.Listen(gossipPort)
+	return packets, streams, h, err
+}
+
+// Node returns the node of a region.
+func (w *World) Node(name string) *region.Node { return w.nodes[name] }
+
+// meet waits until every region has heard every other.
+func (w *World) meet(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	poll := time.NewTicker(20 * time.Millisecond)
+	defer poll.Stop()
+	for {
+		if w.met() {
+			return nil
+		}
+		select {
+		case <-poll.C:
+		case <-ctx.Done():
+			return fmt.Errorf("the regions did not find each other: %w", ctx.Err())
+		}
+	}
+}
+
+func (w *World) met() bool {
+	for _, n := range w.nodes {
+		s := n.Status()
+		if len(s.Members) < len(w.nodes) || len(s.Peers) < len(w.nodes)-1 {
+			return false
+		}
+		for _, p := range s.Peers {
+			if p.Degraded {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// Close ends everything and leaves nothing behind.
+func (w *World) Close() error {
+	var err error
+	for _, n := range w.nodes {
+		if n != nil {
+			err = errors.Join(err, n.Close())
+		}
+	}
+	err = errors.Join(err, w.Network.Close())
+	for _, s := range w.servers {
+		err = errors.Join(err, s.Close())
+	}
+	if w.dir != "" {
+		err = errors.Join(err, os.RemoveAll(w.dir))
+	}
+	return err
+}

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quotad/quotad/chaos/world"
+	"github.com/quotad/quotad/policy"
+)
+
+// roundTrip is the demo's round trip between any two regions.
+const roundTrip = 80 * time.Millisecond
+
+func demoCommand() *cobra.Command {
+	story := world.Story{RoundTrip: roundTrip, Log: slog.New(slog.DiscardHandler)}
+	var redis, output string
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Play three regions, a partition and a heal in this process",
+		Long: `demo starts three regions (us-east, eu-west, ap-south; weights 40/40/20) in this process, each with a Redis, a node,
+gossip and a journal of its own, 80 ms round trip between them, and one limit of 1,000 requests a second. It plays a
+steady load, a skew to us-east, a partition that cuts us-east off, a flood on all sides and a heal, and has every
+decision judged from outside.
+
+Exit code 3: the ceiling broke, the cut region did not fall to its fixed split, or shares did not come back.`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			switch {
+			case story.Duration < world.Shortest:
+				return usageError(fmt.Errorf("--duration %s is too short: at least %s are needed for the cut to show", story.Duration, world.Shortest))
+			case story.Scale < 0.01 || story.Scale > 5:
+				return usageError(fmt.Errorf("--scale %g is out of range: 0.01 to 5", story.Scale))
+			case redis != "embedded" && redis != "process":
+				return usageError(fmt.Errorf("--redis %q: choose embedded or process", redis))
+			case !policy.Algorithm(story.Algorithm).Built():
+				return usageError(fmt.Errorf("--algorithm %q is not built in this version: choose fixed_window", story.Algorithm))
+			}
+			story.Processes = redis == "process"
+			return playDemo(cmd, story, output)
+		},
+	}
+	f := cmd.Flags()
+	f.DurationVar(&story.Duration, "duration", time.Minute, "how long the story takes, at least 20s; phases are in proportion")
+	f.Uint64Var(&story.Seed, "seed", 1, "seed of the load's jitter")
+	f.Float64Var(&story.Scale, "scale", 1, "multiplies limit and demand, 0.01 to 5")
+	f.StringVar(&redis, "redis", "embedded", "embedded, or process: one redis-server per region")
+	f.StringVar(&story.Algorithm, "algorithm", string(policy.FixedWindow), "algorithm of the limit")
+	outputFlag(cmd, &output)
+	return cmd
+}
+
+func playDemo(cmd *cobra.Command, story world.Story, output string) error {
+	out := cmd.OutOrStdout()
+	screen := newScreen(out, story)
+	if output == "table" {
+		screen.begin()
+		story.Progress = screen.show
+	}
+	report, err := world.Play(cmd.Context(), story)
+	if err != nil {
+		return err
+	}
+	if output == "json" {
+		if err := printJSON(out, report); err != nil {
+			return err
+		}
+	} else {
+		screen.end(report)
+	}
+	if !report.OK {
+		return silently(exitBroken)
+	}
+	return nil
+}

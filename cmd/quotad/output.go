@@ -1,0 +1,47 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+)
+
+// outputFlag adds -o table|json to a command, checked before it runs.
+func outputFlag(cmd *cobra.Command, output *string) {
+	cmd.Flags().StringVarP(output, "output", "o", "table", "table or json")
+	cmd.PreRunE = func(*cobra.Command, []string) error {
+		if *output != "table" && *output != "json" {
+			return usageError(fmt.Errorf("-o %q: choose table or json", *output))
+		}
+		return nil
+	}
+}
+
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usageError(fmt.Errorf("unexpected argument %q; see %s --help", args[0], cmd.CommandPath()))
+	}
+	return nil
+}
+
+func printJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+// isTerminal says whether w is a terminal that can be drawn on.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok || os.Getenv("TERM") == "dumb" {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// colour says whether output to a terminal may be coloured.
+func colour() bool { return os.Getenv("NO_COLOR") == "" }

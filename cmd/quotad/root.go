@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+)
+
+// Exit codes, the same for every command.
+const (
+	exitOK          = 0
+	exitError       = 1
+	exitUsage       = 2 // usage, or an invalid configuration or policy
+	exitBroken      = 3 // the promise was broken
+	exitDenied      = 4
+	exitUnreachable = 5
+)
+
+// exitError is an error with the exit code it calls for. A silent one has said all there is to say already.
+type codedError struct {
+	code   int
+	silent bool
+	err    error
+}
+
+func (e *codedError) Error() string { return e.err.Error() }
+func (e *codedError) Unwrap() error { return e.err }
+
+func usageError(err error) error       { return &codedError{code: exitUsage, err: err} }
+func unreachableError(err error) error { return &codedError{code: exitUnreachable, err: err} }
+
+// silently ends with a code and without a message.
+func silently(code int) error {
+	return &codedError{code: code, silent: true, err: fmt.Errorf("exit code %d", code)}
+}
+
+// run runs one command line and returns its exit code.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitOK
+	}
+	var coded *codedError
+	if !errors.As(err, &coded) {
+		coded = &codedError{code: exitError, err: err}
+	}
+	if !coded.silent {
+		fmt.Fprintf(stderr, "quotad: %v\n", err)
+	}
+	return coded.code
+}
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "quotad",
+		Short: "One limit for all regions: a multi-region global quota coordinator",
+		Long: `quotad enforces limits that hold over all regions of an API, such as "account 42 may make 1,000 requests a
+minute, worldwide". Each region decides with its own Redis; shares of a limit move to where the demand is; a region
+cut off falls to its fixed split. The sum of what all regions admit never exceeds the limit.
+
+Exit codes: 0 ok, 1 error, 2 usage or invalid configuration, 3 promise broken, 4 denied, 5 unreachable.`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usageError(fmt.Errorf("%w; see %s --help", err, cmd.CommandPath()))
+	})
+	root.AddCommand(demoCommand())
+	return root
+}

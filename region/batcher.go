@@ -1,0 +1,127 @@
+package region
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/region/store"
+)
+
+const (
+	// queueLength bounds the requests that wait for the store.
+	queueLength = 8192
+	// mostBatched bounds the requests decided in one round trip.
+	mostBatched = 1024
+)
+
+// waiting is a request on its way through the store.
+type waiting struct {
+	rules   *rules
+	applied []applied
+	cost    int64
+	commit  bool
+	answer  chan<- answered // buffered: nobody waits for a caller that has gone
+}
+
+// answered is what the store said of one request.
+type answered struct {
+	decided algorithms.Decided // of all requests on the same buckets
+	index   int                // of this one
+	err     error
+}
+
+// batcher commits decisions in groups: while one round trip to the store is under way, requests queue, and the next
+// carries them all; requests on the same buckets become one script call with a list of costs, decided in order. That
+// is exact, adds no timer, and costs a hot key one script call for a round trip instead of one for a request.
+type batcher struct {
+	store   *store.Store
+	queue   chan waiting
+	observe func([]waiting, algorithms.Decided) // hears what was decided and charged, before the callers do
+}
+
+func newBatcher(s *store.Store, observe func([]waiting, algorithms.Decided)) *batcher {
+	return &batcher{store: s, queue: make(chan waiting, queueLength), observe: observe}
+}
+
+// enqueue hands a request over; false: the queue is full.
+func (b *batcher) enqueue(w waiting) bool {
+	select {
+	case b.queue <- w:
+		return true
+	default:
+		return false
+	}
+}
+
+// run serves the queue until ctx ends.
+func (b *batcher) run(ctx context.Context) {
+	batch := make([]waiting, 0, mostBatched)
+	for {
+		batch = batch[:0]
+		select {
+		case <-ctx.Done():
+			return
+		case w := <-b.queue:
+			batch = append(batch, w)
+		}
+		for len(batch) < mostBatched && len(b.queue) > 0 {
+			batch = append(batch, <-b.queue)
+		}
+		b.decide(ctx, batch)
+	}
+}
+
+// decide sends one batch and tells everyone.
+func (b *batcher) decide(ctx context.Context, batch []waiting) {
+	groups := group(batch)
+	calls := make([]algorithms.Decide, len(groups))
+	for i, g := range groups {
+		calls[i] = algorithms.Decide{Commit: g[0].commit}
+		for _, a := range g[0].applied {
+			calls[i].Buckets = append(calls[i].Buckets, a.target)
+		}
+		for _, w := range g {
+			calls[i].Costs = append(calls[i].Costs, w.cost)
+		}
+	}
+	for i, r := range b.store.Decide(ctx, calls) {
+		if r.Err == nil && r.Value.Status == algorithms.StatusOK && calls[i].Commit {
+			b.observe(groups[i], r.Value)
+		}
+		for n, w := range groups[i] {
+			w.answer <- answered{decided: r.Value, index: n, err: r.Err}
+		}
+	}
+}
+
+// group puts the requests on the same buckets, under the same limits, together, in order of arrival.
+func group(batch []waiting) [][]waiting {
+	var groups [][]waiting
+	index := make(map[string]int, len(batch))
+	for _, w := range batch {
+		k := w.signature()
+		i, known := index[k]
+		if !known {
+			i = len(groups)
+			index[k] = i
+			groups = append(groups, nil)
+		}
+		groups[i] = append(groups[i], w)
+	}
+	return groups
+}
+
+// signature is equal for requests that may share a script call. A key holds the lengths of its parts, so a row of
+// them is unambiguous.
+func (w waiting) signature() string {
+	var s strings.Builder
+	s.WriteString(w.rules.epoch)
+	s.WriteString(strconv.FormatBool(w.commit))
+	for _, a := range w.applied {
+		s.WriteString(strconv.Itoa(a.limit.Index))
+		s.WriteString(a.target.Key)
+	}
+	return s.String()
+}

@@ -1,0 +1,131 @@
+package region
+
+import (
+	"context"
+	"time"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/policy"
+)
+
+// Check decides a request and charges it if it is admitted. The error is a *FieldError, or that of ctx; a request
+// whose caller gives up may still be charged.
+func (n *Node) Check(ctx context.Context, q Request) (Decision, error) {
+	return n.check(ctx, q, true)
+}
+
+// Peek says what Check would answer, and charges nothing.
+func (n *Node) Peek(ctx context.Context, q Request) (Decision, error) {
+	return n.check(ctx, q, false)
+}
+
+func (n *Node) check(ctx context.Context, q Request, commit bool) (Decision, error) {
+	if err := q.Validate(); err != nil {
+		return Decision{}, err
+	}
+	r := n.rules.Load()
+	all := r.match(q)
+	if len(all) == 0 {
+		return n.sign(Decision{Allowed: true, Reason: NoLimit}), nil
+	}
+	answer := make(chan answered, 1)
+	if !n.batcher.enqueue(waiting{rules: r, applied: all, cost: q.Cost, commit: commit, answer: answer}) {
+		return n.sign(n.describe(Decision{Reason: QueueFull}, all[0])), nil
+	}
+	select {
+	case a := <-answer:
+		if a.err != nil || a.decided.Status != algorithms.StatusOK {
+			n.storeFailed(a)
+			return n.sign(n.withoutStore(q, all, commit)), nil
+		}
+		return n.sign(n.judge(q.Cost, all, a)), nil
+	case <-ctx.Done():
+		return Decision{}, ctx.Err()
+	}
+}
+
+// sign completes what every decision of this node carries.
+func (n *Node) sign(d Decision) Decision {
+	d.Node, d.Region = n.config.Node, n.config.Region
+	d.Sequence = n.sequence.Add(1)
+	n.metrics.decided(d)
+	return d
+}
+
+// describe names the limit that decided.
+func (n *Node) describe(d Decision, a applied) Decision {
+	d.Limit, d.LimitUnits, d.Window = a.limit.Name, a.limit.Limit, a.limit.Window
+	d.Entitlement = a.target.Terms.Entitlement
+	d.Degraded = n.degraded(a.bucket)
+	return d
+}
+
+// judge turns the store's answer into a decision.
+func (n *Node) judge(cost int64, all []applied, a answered) Decision {
+	answer := a.decided.Answers[a.index]
+	decider := 0
+	var shadowed []string
+	for i, v := range answer.Verdicts {
+		switch {
+		case all[i].limit.Shadow:
+			if v.Retry != 0 {
+				shadowed = append(shadowed, all[i].limit.Name)
+			}
+			if answer.Admitted && all[decider].limit.Shadow && v.Remaining < answer.Verdicts[decider].Remaining {
+				decider = i
+			}
+		case all[decider].limit.Shadow, decides(answer.Admitted, v, answer.Verdicts[decider]):
+			decider = i
+		}
+	}
+	state, verdict := a.decided.Buckets[decider], answer.Verdicts[decider]
+	window := all[decider].target.Terms.Window
+	d := n.describe(Decision{Allowed: answer.Admitted, Reason: WithinLimit, Remaining: verdict.Remaining,
+		ResetAfter: microseconds((state.Cell+1)*window - a.decided.Now), Cell: state.Cell, At: a.decided.Now,
+		Share: max(state.Share, 0), Shadowed: shadowed}, all[decider])
+	if !answer.Admitted {
+		d.Reason, d.RetryAfter = OverLimit, microseconds(verdict.Retry)
+		if verdict.Retry < 0 {
+			d.Reason, d.RetryAfter = ExceedsRegionCapacity, -1
+		}
+		if cost > d.LimitUnits {
+			d.Reason = Never
+		}
+	}
+	return d
+}
+
+// decides says whether verdict v says more about a request than w: of an admitted one, the one that leaves least; of
+// a denied one, the one that denies longest.
+func decides(admitted bool, v, w algorithms.Verdict) bool {
+	if admitted {
+		return v.Remaining < w.Remaining
+	}
+	return w.Retry >= 0 && (v.Retry < 0 || v.Retry > w.Retry)
+}
+
+// withoutStore decides as the limits say for when the store cannot be used: one that says deny denies, then each
+// that says local must have room in this node's part.
+func (n *Node) withoutStore(q Request, all []applied, commit bool) Decision {
+	d := n.describe(Decision{Allowed: true, Reason: StoreFailureAllowed}, all[0])
+	for _, a := range all {
+		if !a.limit.Shadow && a.limit.OnStoreFailure == policy.StoreFailureDeny {
+			return n.describe(Decision{Reason: StoreFailure}, a)
+		}
+	}
+	for i, a := range all {
+		if a.limit.Shadow || a.limit.OnStoreFailure != policy.StoreFailureLocal {
+			continue
+		}
+		room, left, reset := n.fallback.take(a, q.Cost, commit, time.Now())
+		d = n.describe(Decision{Allowed: room, Reason: StoreFailureLocal, Remaining: left, ResetAfter: reset}, a)
+		if !room {
+			d.RetryAfter = reset
+			n.fallback.giveBack(all[:i], q.Cost, commit, time.Now())
+			return d
+		}
+	}
+	return d
+}
+
+func microseconds(us int64) time.Duration { return time.Duration(us) * time.Microsecond }

@@ -1,0 +1,272 @@
+package region
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/region/journal"
+	"github.com/quotad/quotad/region/store"
+)
+
+const (
+	tickEvery    = exchange.Interval * time.Microsecond
+	drainEvery   = 10 * time.Millisecond // decisions are reported to the machine at most this often
+	eventsQueued = 4096
+)
+
+// engine steps the exchange machine of a node and carries out its effects. Only its own goroutine touches the
+// machine; effects run beside it and come back as events.
+type engine struct {
+	node    *Node
+	machine *exchange.Machine
+	begun   time.Time
+	events  chan exchange.Event
+	drain   chan struct{} // something was observed
+
+	mu       sync.Mutex
+	observed map[string]*exchange.Observed    // since the last drain, by bucket id
+	replies  map[uint64]chan<- exchange.Reply // peers' messages being served
+	asked    uint64                           // ids given to them
+	dropped  int64                            // events lost to a full queue
+	ages     []exchange.PeerAge               // as of the last step
+	stats    exchange.Stats                   // as of the last step
+	work     sync.WaitGroup                   // effects under way
+}
+
+func newEngine(n *Node, o exchange.Options) *engine {
+	return &engine{node: n, machine: exchange.New(n.config.Region, n.config.Node, o), begun: time.Now(),
+		events: make(chan exchange.Event, eventsQueued), drain: make(chan struct{}, 1),
+		observed: map[string]*exchange.Observed{}, replies: map[uint64]chan<- exchange.Reply{}}
+}
+
+// now is the machine's time: microseconds of a clock that never goes back.
+func (e *engine) now() int64 { return time.Since(e.begun).Microseconds() + 1 }
+
+// run steps the machine until ctx ends, and waits for the effects under way.
+func (e *engine) run(ctx context.Context) {
+	defer e.work.Wait()
+	tick := time.NewTicker(tickEvery)
+	defer tick.Stop()
+	rest := time.NewTimer(0)
+	defer rest.Stop()
+	drain := e.drain
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case event := <-e.events:
+			e.step(ctx, event)
+		case <-drain:
+			e.report(ctx)
+			drain = nil
+			rest.Reset(drainEvery)
+		case <-rest.C:
+			drain = e.drain
+		case <-tick.C:
+			e.report(ctx)
+			e.step(ctx, exchange.Tick{Jitter: allocator.PPM*8/10 + rand.Int64N(allocator.PPM*4/10)})
+		}
+	}
+}
+
+// post hands the machine an event; false: the queue is full and the event is dropped and counted.
+func (e *engine) post(event exchange.Event) bool {
+	select {
+	case e.events <- event:
+		return true
+	default:
+		e.mu.Lock()
+		e.dropped++
+		e.mu.Unlock()
+		return false
+	}
+}
+
+// finish hands the machine the end of an effect; it waits for room, for the machine counts on it.
+func (e *engine) finish(ctx context.Context, event exchange.Event) {
+	select {
+	case e.events <- event:
+	case <-ctx.Done():
+	}
+}
+
+// observe adds up what was decided, for the next report. It runs on the request path and does nothing else.
+func (e *engine) observe(group []waiting, d algorithms.Decided) {
+	e.mu.Lock()
+	for i, a := range group[0].applied {
+		o := e.observed[a.bucket.ID]
+		if o == nil {
+			o = &exchange.Observed{}
+			e.observed[a.bucket.ID] = o
+		}
+		o.Bucket, o.State, o.Now = a.bucket, d.Buckets[i], d.Now
+		for n, w := range group {
+			switch answer := d.Answers[n]; {
+			case answer.Admitted && answer.Verdicts[i].Retry == 0:
+				o.Admitted += w.cost
+			case answer.Verdicts[i].Retry != 0:
+				o.Denied += w.cost
+			}
+		}
+	}
+	e.mu.Unlock()
+	select {
+	case e.drain <- struct{}{}:
+	default:
+	}
+}
+
+// report tells the machine what was decided since the last report.
+func (e *engine) report(ctx context.Context) {
+	e.mu.Lock()
+	observed := e.observed
+	e.observed = make(map[string]*exchange.Observed, len(observed))
+	e.mu.Unlock()
+	for _, o := range observed {
+		e.step(ctx, *o)
+	}
+}
+
+// step steps the machine and starts what it answers.
+func (e *engine) step(ctx context.Context, event exchange.Event) {
+	now := e.now()
+	out := e.machine.Step(now, event)
+	e.mu.Lock()
+	e.ages, e.stats = e.machine.Ages(now), e.machine.Stats()
+	e.mu.Unlock()
+	e.node.setDegraded(e.ages)
+	if len(out.Lend) > 0 {
+		e.work.Go(func() { e.lend(ctx, out.Lend) })
+	}
+	for _, r := range out.Record {
+		e.work.Go(func() { e.record(ctx, r) })
+	}
+	for _, a := range out.Replies {
+		e.reply(a)
+	}
+	for _, c := range out.Calls {
+		e.work.Go(func() { e.call(ctx, c) })
+	}
+	if len(out.Credits) > 0 {
+		e.work.Go(func() { e.credit(ctx, out.Credits) })
+	}
+	for _, h := range out.Hints {
+		e.node.broadcast(h)
+	}
+}
+
+// lend runs the debits of one message in the store; a step has those of one message only.
+func (e *engine) lend(ctx context.Context, lends []exchange.Lend) {
+	r := e.node.rules.Load()
+	calls := make([]algorithms.Lend, len(lends))
+	for i, l := range lends {
+		calls[i] = algorithms.Lend{Key: store.BucketKey(l.Bucket.ID), Terms: r.terms(l.Bucket), Peer: l.Peer, Cell: l.Cell,
+			Returned: l.Returned, Lent: l.Lent, Kept: l.Kept, Cap: l.Cap}
+	}
+	given := make([]algorithms.Given, len(lends))
+	for i, res := range e.node.store.Lend(ctx, calls) {
+		given[i] = res.Value
+		if res.Err != nil {
+			given[i] = algorithms.Given{Status: algorithms.StatusUnknown}
+		}
+		e.node.noticeStore(given[i].Status, res.Err)
+	}
+	e.finish(ctx, exchange.Lent{ID: lends[0].ID, Given: given})
+}
+
+// record makes rows durable before they are announced.
+func (e *engine) record(ctx context.Context, r exchange.Record) {
+	rows := make([]journal.Row, len(r.Rows))
+	for i, row := range r.Rows {
+		rows[i] = journal.Row{Bucket: row.Bucket, Peer: row.Peer, Cell: row.Cell, Lent: row.Lent, Returned: row.Returned,
+			Generation: row.Generation, Until: row.Until}
+	}
+	err := e.node.journal.Record(ctx, rows)
+	if err != nil && ctx.Err() == nil {
+		e.node.log.Error("rights cannot be lent: the journal does not take rows", "err", err)
+	}
+	e.finish(ctx, exchange.Recorded{ID: r.ID, OK: err == nil})
+}
+
+// call sends a message to a peer region.
+func (e *engine) call(ctx context.Context, c exchange.Call) {
+	limited, cancel := context.WithTimeout(ctx, microseconds(c.Timeout))
+	defer cancel()
+	reply, err := e.node.peers.Exchange(limited, c.Peer, c.Message)
+	if err != nil {
+		e.node.log.Debug("peer region did not answer", "region", c.Peer, "err", err)
+		e.finish(ctx, exchange.Unanswered{ID: c.ID})
+		return
+	}
+	e.finish(ctx, exchange.Answered{ID: c.ID, Reply: reply})
+}
+
+// credit tells the store what peers gave.
+func (e *engine) credit(ctx context.Context, credits []exchange.Credit) {
+	r := e.node.rules.Load()
+	calls := make([]algorithms.Credit, len(credits))
+	for i, c := range credits {
+		calls[i] = algorithms.Credit{Key: store.BucketKey(c.Bucket.ID), Terms: r.terms(c.Bucket), Peer: c.Peer,
+			PeerGeneration: c.Generation, Cell: c.Cell, Lent: c.Lent, Returned: c.Returned}
+	}
+	for i, res := range e.node.store.Credit(ctx, calls) {
+		result := res.Value
+		if res.Err != nil {
+			result = algorithms.Credited{Status: algorithms.StatusUnknown}
+		}
+		e.node.noticeStore(result.Status, res.Err)
+		e.finish(ctx, exchange.Credited{Credit: credits[i], Result: result})
+	}
+}
+
+// serve answers a peer's message: it goes through the machine, the store and the journal before the reply leaves.
+func (e *engine) serve(ctx context.Context, m exchange.Message) (exchange.Reply, error) {
+	r := e.node.rules.Load()
+	buckets := make([]*exchange.Bucket, len(m.Asks))
+	for i, a := range m.Asks {
+		buckets[i] = r.find(a.Bucket, a.Limit)
+	}
+	reply := make(chan exchange.Reply, 1)
+	e.mu.Lock()
+	e.asked++
+	id := e.asked
+	e.replies[id] = reply
+	e.mu.Unlock()
+	defer func() {
+		e.mu.Lock()
+		delete(e.replies, id)
+		e.mu.Unlock()
+	}()
+	if !e.post(exchange.Asked{ID: id, Message: m, Buckets: buckets}) {
+		return exchange.Reply{}, fmt.Errorf("node %s has too much to do: ask again later", e.node.config.Node)
+	}
+	select {
+	case answer := <-reply:
+		return answer, nil
+	case <-ctx.Done():
+		return exchange.Reply{}, ctx.Err()
+	}
+}
+
+// reply lets a reply go to the peer that waits for it, if it still does.
+func (e *engine) reply(a exchange.Answer) {
+	e.mu.Lock()
+	waiting := e.replies[a.ID]
+	e.mu.Unlock()
+	if waiting != nil {
+		waiting <- a.Reply
+	}
+}
+
+// snapshot returns the ages of peers and the counts as of the last step.
+func (e *engine) snapshot() (ages []exchange.PeerAge, stats exchange.Stats, dropped int64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.ages, e.stats, e.dropped
+}

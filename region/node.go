@@ -1,0 +1,308 @@
+package region
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/gossip"
+	"github.com/quotad/quotad/policy"
+	hintv1 "github.com/quotad/quotad/proto/hint/v1"
+	"github.com/quotad/quotad/region/journal"
+	"github.com/quotad/quotad/region/peer"
+	"github.com/quotad/quotad/region/store"
+)
+
+// Config is all a node is made of. The node owns what it is given from Start on, and closes it.
+type Config struct {
+	Region    string
+	Node      string // unique in its region
+	Nodes     int    // how many the region has, by configuration; at least 1
+	Policy    *policy.Document
+	Bootstrap bool // this region never served before: an empty store is no loss
+
+	Store   *store.Store
+	Journal *journal.Journal
+
+	PeerListener  net.Listener   // for other regions
+	PeerAdvertise string         // host:port under which they reach it
+	Packets       net.PacketConn // gossip
+	Streams       net.Listener
+	Advertise     netip.AddrPort
+	Seeds         []string
+	GossipKey     []byte
+	Dial          func(ctx context.Context, network, address string) (net.Conn, error)
+
+	Exchange exchange.Options
+	Log      *slog.Logger
+}
+
+// Node is one running node. Safe for concurrent use.
+type Node struct {
+	config   Config
+	log      *slog.Logger
+	store    *store.Store
+	journal  *journal.Journal
+	rules    atomic.Pointer[rules]
+	batcher  *batcher
+	engine   *engine
+	fallback *fallback
+	hints    *hints
+	gossip   *gossip.Gossip
+	peers    *peer.Client
+	server   *peer.Server
+	metrics  *metrics
+	sequence atomic.Uint64
+	cut      atomic.Pointer[map[string]bool] // regions this node is degraded towards
+	reopen   chan struct{}                   // the store answered that it is not ours any more
+	stop     context.CancelFunc
+	done     sync.WaitGroup
+	closing  sync.Once
+}
+
+// Start opens the store and begins to serve. ctx bounds the start alone.
+func Start(ctx context.Context, c Config) (*Node, error) {
+	r, err := newRules(c.Policy, c.Region)
+	if err != nil {
+		return nil, err
+	}
+	n := &Node{config: c, log: c.Log, store: c.Store, journal: c.Journal, fallback: newFallback(max(c.Nodes, 1)),
+		peers: peer.NewClient(c.Dial), metrics: newMetrics(), reopen: make(chan struct{}, 1)}
+	n.rules.Store(r)
+	n.cut.Store(&map[string]bool{})
+	n.engine = newEngine(n, c.Exchange)
+	n.batcher = newBatcher(c.Store, n.engine.observe)
+	n.hints = newHints(c.Region, c.Node, c.Journal.Incarnation(), func(h exchange.Hint) { n.engine.post(exchange.Heard{Hint: h}) })
+	n.server = peer.NewServer(n.engine.serve)
+	n.metrics.watch(n)
+	if err := n.openStore(ctx, c.Bootstrap); err != nil {
+		return nil, errors.Join(err, n.peers.Close())
+	}
+	if err := n.startGossip(); err != nil {
+		return nil, errors.Join(err, n.peers.Close())
+	}
+	running, stop := context.WithCancel(context.Background())
+	n.stop = stop
+	n.done.Go(func() { n.batcher.run(running) })
+	n.done.Go(func() { n.engine.run(running) })
+	n.done.Go(func() { n.watchStore(running) })
+	n.done.Go(func() { n.housekeep(running) })
+	n.done.Go(func() { _ = n.server.Serve(c.PeerListener) }) // ends with the server
+	return n, nil
+}
+
+// startGossip joins the other nodes.
+func (n *Node) startGossip() error {
+	meta, err := proto.Marshal(&hintv1.Node{Region: n.config.Region, Node: n.config.Node, Peer: n.config.PeerAdvertise})
+	if err != nil {
+		return err
+	}
+	n.gossip, err = gossip.Start(gossip.Config{
+		Name: n.config.Region + "/" + n.config.Node, Meta: meta,
+		Packets: n.config.Packets, Streams: n.config.Streams, Dial: n.config.Dial, Advertise: n.config.Advertise,
+		Seeds: n.config.Seeds, Remembered: n.journal.Peers(), Key: n.config.GossipKey,
+		State: n.hints, Logger: n.log, OnChange: n.membersChanged,
+	})
+	return err
+}
+
+// membersChanged keeps the addresses of other regions' nodes. A region of which nobody is seen keeps those it had:
+// gossip may be cut where calls are not.
+func (n *Node) membersChanged(members []gossip.Member) {
+	nodes := map[string][]string{}
+	for _, m := range members {
+		var meta hintv1.Node
+		if proto.Unmarshal(m.Meta, &meta) != nil || meta.GetRegion() == n.config.Region {
+			continue
+		}
+		nodes[meta.GetRegion()] = append(nodes[meta.GetRegion()], meta.GetPeer())
+	}
+	for region, all := range nodes {
+		n.peers.SetNodes(region, all)
+	}
+}
+
+// broadcast gossips a hint.
+func (n *Node) broadcast(h exchange.Hint) {
+	b, err := n.hints.publish(h, time.Now())
+	if err == nil {
+		err = n.gossip.Broadcast(h.Bucket, b)
+	}
+	if err != nil {
+		n.log.Debug("hint not sent", "err", err)
+	}
+}
+
+// openStore takes the store as it stands or opens it anew, and tells the machine.
+func (n *Node) openStore(ctx context.Context, bootstrap bool) error {
+	r := n.rules.Load()
+	known := max(n.journal.Generation(), n.store.Guard().Generation)
+	opened, err := n.store.Open(ctx, store.Opening{Region: n.config.Region, Epoch: r.epoch, Known: known, Bootstrap: bootstrap})
+	if err != nil {
+		return err
+	}
+	if err := n.journal.SetGeneration(opened.Generation); err != nil {
+		return err
+	}
+	if opened.Lost {
+		n.log.Warn("the store was empty: cells it may have promised or spent before stay closed", "generation", opened.Generation)
+	}
+	n.engine.post(exchange.Stood{Generation: opened.Generation, Epoch: r.epoch, Peers: r.peers})
+	return nil
+}
+
+// Adopt puts another policy document in force. One of a lower version, or of the same with other contents, is refused.
+func (n *Node) Adopt(ctx context.Context, d *policy.Document) error {
+	old := n.rules.Load()
+	r, err := newRules(d, n.config.Region)
+	if err != nil {
+		return err
+	}
+	switch {
+	case r.epoch == old.epoch:
+		return nil
+	case d.Version <= old.document.Version:
+		return fmt.Errorf("policy %s is not newer than %s, which is in force: raise its version", r.epoch, old.epoch)
+	}
+	if err := n.store.Adopt(ctx, r.epoch); err != nil {
+		return err
+	}
+	n.rules.Store(r)
+	n.engine.finish(ctx, exchange.Stood{Generation: n.store.Guard().Generation, Epoch: r.epoch, Peers: r.peers})
+	n.log.Info("policy in force", "epoch", r.epoch)
+	return ctx.Err()
+}
+
+// storeFailed notes that a request could not be decided by the store.
+func (n *Node) storeFailed(a answered) {
+	n.metrics.storeFailures.Inc()
+	n.noticeStore(a.decided.Status, a.err)
+}
+
+// noticeStore has the store opened anew if it answered that it is not this node's any more.
+func (n *Node) noticeStore(s algorithms.Status, err error) {
+	if err != nil || s != algorithms.StatusUnknown {
+		return
+	}
+	select {
+	case n.reopen <- struct{}{}:
+	default:
+	}
+}
+
+// watchStore opens the store anew when it is needed.
+func (n *Node) watchStore(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-n.reopen:
+		}
+		if err := n.openStore(ctx, false); err != nil && ctx.Err() == nil {
+			n.log.Error("the store cannot be opened", "err", err)
+			select {
+			case <-time.After(time.Second):
+				n.noticeStore(algorithms.StatusUnknown, nil)
+			case <-ctx.Done():
+			}
+		}
+	}
+}
+
+// housekeep drops what no longer weighs.
+func (n *Node) housekeep(ctx context.Context) {
+	every := time.NewTicker(10 * time.Second)
+	defer every.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-every.C:
+			n.hints.forget(now)
+			n.fallback.forget(now)
+			if err := n.journal.RememberPeers(n.gossip.Remembered()); err != nil {
+				n.log.Error("the journal cannot remember peers", "err", err)
+			}
+			keep := now.Add(-time.Duration(algorithms.MaxClockStep) * time.Microsecond)
+			if _, err := n.journal.Prune(keep.UnixMicro()); err != nil {
+				n.log.Error("the journal cannot be pruned", "err", err)
+			}
+		}
+	}
+}
+
+// setDegraded keeps the regions that this node is degraded towards, for decisions.
+func (n *Node) setDegraded(ages []exchange.PeerAge) {
+	old := *n.cut.Load()
+	var changed bool
+	for _, a := range ages {
+		changed = changed || old[a.Peer] != a.Degraded
+	}
+	if !changed && len(old) == len(ages) {
+		return
+	}
+	now := make(map[string]bool, len(ages))
+	for _, a := range ages {
+		now[a.Peer] = a.Degraded
+		if was, known := old[a.Peer]; known && was != a.Degraded {
+			n.log.Warn("peer region", "region", a.Peer, "degraded", a.Degraded)
+		}
+	}
+	n.cut.Store(&now)
+}
+
+// degraded says whether any region that a bucket's limit is split over has not answered lately.
+func (n *Node) degraded(b *exchange.Bucket) bool {
+	for region, cut := range *n.cut.Load() {
+		if cut && b.Entitlements[region] > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// Ready says why the node should not be sent requests yet; nil: it should. A node serves as soon as its store is
+// open; regions that do not answer only degrade it.
+func (n *Node) Ready() error {
+	if n.store.Guard().Generation == 0 {
+		return store.ErrNotOpen
+	}
+	return nil
+}
+
+// Close ends the node at once; Leave first if others should not wait for it.
+func (n *Node) Close() error {
+	var err error
+	n.closing.Do(func() {
+		n.stop()
+		n.server.Close()
+		err = errors.Join(n.gossip.Close(), n.peers.Close())
+		n.done.Wait()
+		err = errors.Join(err, n.journal.Close(), n.store.Close())
+	})
+	return err
+}
+
+// Leave tells the others that this node goes.
+func (n *Node) Leave(ctx context.Context) error { return n.gossip.Leave(ctx) }
+
+// Members returns the names of the nodes that gossip sees alive.
+func (n *Node) Members() []string {
+	var names []string
+	for _, m := range n.gossip.Members() {
+		names = append(names, m.Name)
+	}
+	slices.Sort(names)
+	return names
+}

@@ -1,0 +1,73 @@
+package region
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/region/store"
+)
+
+// Status describes a node and what it knows of the others.
+type Status struct {
+	Region     string
+	Node       string
+	Epoch      string
+	Generation uint64
+	NotReady   error
+	Peers      []Peer
+	Members    []string
+	Exchange   exchange.Stats
+	Dropped    int64 // events lost to a full queue
+}
+
+// Peer is another region as this node sees it.
+type Peer struct {
+	Region    string
+	Heard     bool
+	Age       time.Duration // since the last answered call was sent
+	RoundTrip time.Duration
+	Degraded  bool
+}
+
+// Status returns the node's state of this moment.
+func (n *Node) Status() Status {
+	ages, stats, dropped := n.engine.snapshot()
+	g := n.store.Guard()
+	s := Status{Region: n.config.Region, Node: n.config.Node, Epoch: g.Epoch, Generation: g.Generation,
+		NotReady: n.Ready(), Members: n.Members(), Exchange: stats, Dropped: dropped}
+	for _, a := range ages {
+		s.Peers = append(s.Peers, Peer{Region: a.Peer, Heard: a.Heard, Age: microseconds(a.Age),
+			RoundTrip: microseconds(a.RoundTrip), Degraded: a.Degraded})
+	}
+	return s
+}
+
+// Bucket is the ledger of one bucket in this region.
+type Bucket struct {
+	Limit     *policy.Limit
+	Kind      algorithms.Kind
+	F         int64 // this region's entitlement
+	Inspected algorithms.Inspected
+}
+
+// Bucket reads the ledger of the bucket that a limit makes of the descriptors.
+func (n *Node) Bucket(ctx context.Context, limit, domain string, descriptors map[string]string) (Bucket, error) {
+	if err := (Request{Domain: domain, Descriptors: descriptors, Cost: 1}).Validate(); err != nil {
+		return Bucket{}, err
+	}
+	r := n.rules.Load()
+	l, b, err := r.locate(limit, domain, descriptors)
+	if err != nil {
+		return Bucket{}, err
+	}
+	terms := r.terms(b)
+	found, err := n.store.Inspect(ctx, algorithms.Inspect{Key: store.BucketKey(b.ID), Terms: terms})
+	if err == nil && found.Status != algorithms.StatusOK {
+		err = fmt.Errorf("read bucket: %s", found.Status)
+	}
+	return Bucket{Limit: l, Kind: b.Kind, F: terms.Entitlement, Inspected: found}, err
+}

@@ -1,0 +1,116 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+)
+
+// Server is a Redis that this process started. It keeps nothing when it ends.
+type Server struct {
+	URL      string
+	Embedded *miniredis.Miniredis // nil for a process
+	close    func() error
+}
+
+// Close ends the server; further calls do nothing.
+func (s *Server) Close() error { return s.close() }
+
+// StartEmbedded starts a Redis inside this process, for demos and tests: it is an imitation, and slow.
+func StartEmbedded() (*Server, error) {
+	m := miniredis.NewMiniRedis()
+	if err := m.StartAddr("127.0.0.1:0"); err != nil {
+		return nil, fmt.Errorf("start the embedded Redis: %w", err)
+	}
+	return &Server{URL: "redis://" + m.Addr(), Embedded: m, close: func() error { m.Close(); return nil }}, nil
+}
+
+// ErrNoRedisServer says that there is no redis-server to start on this machine.
+var ErrNoRedisServer = errors.New("redis-server is not installed: apt-get install redis-server (or brew install redis)")
+
+// StartProcess starts a redis-server on a free loopback port and waits until it answers.
+func StartProcess(ctx context.Context) (*Server, error) {
+	path, err := exec.LookPath("redis-server")
+	if err != nil {
+		return nil, ErrNoRedisServer
+	}
+	for range 5 { // the free port may be taken before redis-server takes it
+		port, err := freePort()
+		if err != nil {
+			return nil, err
+		}
+		s, err := startProcess(ctx, path, port)
+		if err == nil || ctx.Err() != nil {
+			return s, err
+		}
+	}
+	return nil, fmt.Errorf("start %s: no port could be had in five tries", path)
+}
+
+func startProcess(ctx context.Context, path string, port int) (*Server, error) {
+	dir, err := os.MkdirTemp("", "quotad-redis-")
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	cmd := exec.Command(path, "--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no",
+		"--dir", dir, "--maxmemory-policy", "noeviction", "--daemonize", "no")
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		os.RemoveAll(dir)
+		return nil, fmt.Errorf("start %s: %w", path, err)
+	}
+	exited := make(chan struct{})
+	go func() { _ = cmd.Wait(); close(exited) }()
+	end := sync.OnceValue(func() error {
+		_ = cmd.Process.Kill()
+		<-exited
+		return os.RemoveAll(dir)
+	})
+	addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+	if err := answers(ctx, addr, exited); err != nil {
+		_ = end()
+		return nil, fmt.Errorf("start %s: %w\n%s", path, err, out.String())
+	}
+	return &Server{URL: "redis://" + addr, close: end}, nil
+}
+
+// answers waits until a server answers PING.
+func answers(ctx context.Context, addr string, exited <-chan struct{}) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	client := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, DisableIdentity: true})
+	defer client.Close()
+	for {
+		err := client.Ping(ctx).Err()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-exited:
+			return errors.New("it ended at once")
+		case <-ctx.Done():
+			return fmt.Errorf("no answer on %s: %w", addr, err)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, fmt.Errorf("find a free port: %w", err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}

@@ -1,0 +1,140 @@
+package policy
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+func TestBucketIDText(t *testing.T) {
+	l := &Limit{Domain: "api", Name: "account-minute", Key: []string{"account", "address"}, Algorithm: FixedWindow, Window: time.Minute}
+	id := l.Bucket(map[string]string{"account": "42", "address": "::1,", "plan": "free"})
+	const want = "3:api,14:account-minute,12:fixed_window,11:60000000000,7:account,2:42,7:address,4:::1,,"
+	if string(id) != want {
+		t.Errorf("got  %s\nwant %s", id, want)
+	}
+	if got, want := id.Hash(), uint64(0xe89f61ee0b34ad1); got != want {
+		t.Errorf("hash %#x, want %#x: shards and remainders depend on it in every region", got, want)
+	}
+	ref, err := ParseBucketID(id)
+	wantRef := BucketRef{"api", "account-minute", FixedWindow, time.Minute, []KeyValue{{"account", "42"}, {"address", "::1,"}}}
+	if err != nil || !reflect.DeepEqual(ref, wantRef) {
+		t.Errorf("ParseBucketID = %+v, %v, want %+v", ref, err, wantRef)
+	}
+}
+
+func TestParseBucketIDRefuses(t *testing.T) {
+	const good = "3:api,1:a,12:fixed_window,8:10000000,1:k,1:v,"
+	if _, err := ParseBucketID(good); err != nil {
+		t.Fatal(err)
+	}
+	replace := func(old, new string) string { return strings.Replace(good, old, new, 1) }
+	for name, id := range map[string]string{
+		"empty":               "",
+		"cut short":           good[:len(good)-1],
+		"more after the end":  good + "x",
+		"no key":              "3:api,1:a,12:fixed_window,8:10000000,",
+		"name without value":  good + "1:l,",
+		"nine parts":          good + strings.Repeat("1:l,1:v,", 8),
+		"a part twice":        good + "1:k,1:w,",
+		"leading zero":        replace("3:api", "03:api"),
+		"signed length":       replace("3:api", "+3:api"),
+		"negative length":     replace("3:api", "-1:api"),
+		"huge length":         replace("3:api", "99999999999999999999:api"),
+		"length too long":     replace("1:v", "2:v"),
+		"length too short":    replace("3:api", "2:api"),
+		"no colon":            "3api,",
+		"empty domain":        replace("3:api", "0:"),
+		"bad domain":          replace("3:api", "3:API"),
+		"bad limit name":      replace("1:a", "1:_,1: "),
+		"long limit name":     replace("1:a", "64:"+strings.Repeat("a", 64)),
+		"bad key name":        replace("1:k", "1: "),
+		"unknown algorithm":   replace("12:fixed_window", "4:gcra"),
+		"window of words":     replace("8:10000000", "4:10ms"),
+		"window too short":    replace("8:10000000", "7:9999000"),
+		"window too long":     replace("8:10000000", "17:31622400000001000"),
+		"window with zeros":   replace("8:10000000", "9:010000000"),
+		"window not in clock": replace("8:10000000", "8:10000001"),
+	} {
+		if ref, err := ParseBucketID(BucketID(id)); err == nil {
+			t.Errorf("%s: %q was read as %+v", name, id, ref)
+		}
+	}
+}
+
+// drawRef draws a reference that a document can produce. Values are any bytes,
+// mostly those that could confuse an encoding.
+func drawRef(t *rapid.T, label string) BucketRef {
+	name := rapid.StringMatching(`[a-z0-9._-]{1,3}`)
+	ref := BucketRef{
+		Domain:    name.Draw(t, label+" domain"),
+		Name:      name.Draw(t, label+" name"),
+		Algorithm: rapid.SampledFrom(knownAlgorithms).Draw(t, label+" algorithm"),
+		Window:    MinWindow + time.Microsecond*time.Duration(rapid.Int64Range(0, 3).Draw(t, label+" window")),
+	}
+	value := rapid.OneOf(rapid.StringMatching(`[0-2:,a]{0,6}`), rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) }))
+	keys := rapid.SliceOfNDistinct(rapid.StringMatching(`[a-c.]{1,2}`), 1, MaxKeyNames, rapid.ID[string])
+	for _, k := range keys.Draw(t, label+" key") {
+		ref.Key = append(ref.Key, KeyValue{k, value.Draw(t, label+" value")})
+	}
+	return ref
+}
+
+func TestBucketIDRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		ref := drawRef(t, "")
+		l := &Limit{Domain: ref.Domain, Name: ref.Name, Algorithm: ref.Algorithm, Window: ref.Window}
+		descriptors := map[string]string{"unused": "x"}
+		for _, kv := range ref.Key {
+			l.Key = append(l.Key, kv.Name)
+			descriptors[kv.Name] = kv.Value
+		}
+		id := l.Bucket(descriptors)
+		if id != ref.ID() {
+			t.Fatalf("Limit.Bucket %q, BucketRef.ID %q", id, ref.ID())
+		}
+		got, err := ParseBucketID(id)
+		if err != nil || !reflect.DeepEqual(got, ref) {
+			t.Fatalf("ParseBucketID(%q) = %+v, %v, want %+v", id, got, err, ref)
+		}
+	})
+}
+
+func TestBucketIDInjective(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := drawRef(t, "a"), drawRef(t, "b")
+		if (a.ID() == b.ID()) != reflect.DeepEqual(a, b) {
+			t.Fatalf("%+v and %+v have the IDs %q and %q", a, b, a.ID(), b.ID())
+		}
+	})
+}
+
+// FuzzParseBucketID asks that whatever is accepted is the one encoding of what
+// was read.
+func FuzzParseBucketID(f *testing.F) {
+	f.Add("3:api,1:a,12:fixed_window,8:10000000,1:k,1:v,")
+	f.Add("3:api,1:a,12:token_bucket,11:60000000000,1:k,0:,1:l,2:,,,")
+	f.Add("03:api,")
+	f.Add("9223372036854775807:")
+	f.Fuzz(func(t *testing.T, text string) {
+		ref, err := ParseBucketID(BucketID(text))
+		if err != nil {
+			return
+		}
+		if got := ref.ID(); string(got) != text {
+			t.Errorf("%q was read as %+v, whose ID is %q", text, ref, got)
+		}
+	})
+}
+
+func BenchmarkBucket(b *testing.B) {
+	l := &Limit{Domain: "api", Name: "account-minute", Key: []string{"account"}, Algorithm: FixedWindow, Window: time.Minute}
+	descriptors := map[string]string{"account": "42"}
+	b.ReportAllocs()
+	for b.Loop() {
+		l.Bucket(descriptors)
+	}
+}

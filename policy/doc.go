@@ -1,0 +1,37 @@
+// Package policy reads the limits document: the one file in which an operator
+// says which limits exist, for whom, and how they are split between regions.
+//
+//	version: 1
+//	regions:
+//	  us-east: {weight: 40}
+//	  eu-west: {weight: 60}
+//	limits:
+//	  - name: account-minute
+//	    domain: api
+//	    key: [account]
+//	    match: {plan: free}
+//	    algorithm: fixed_window
+//	    limit: 1000
+//	    window: 1m
+//
+// [Parse] is strict. Unknown fields, values of another type, numbers in any
+// form but plain digits, anchors and aliases are refused, and a document with
+// one error is refused whole: a half-read document is a limit nobody wrote.
+// Every problem is an [*Error] with file, line, column, what is wrong and how
+// to mend it, and all of them are reported together.
+//
+// A parsed [Document] is immutable, and so are the things made from it:
+//
+//   - its [Epoch] names it: the version the operator gave, and a digest of what
+//     the document means, whatever its layout, comments and order of regions;
+//   - a [Matcher] finds the limits of a request without allocating;
+//   - a [BucketID] names one limit applied to one key. It is built from what
+//     makes a bucket a bucket (domain, name, algorithm, window, key) and from
+//     nothing else, so raising a limit keeps the counts of its buckets while
+//     another window or key starts new ones.
+//
+// [Watch] keeps the document in force up to date with the file.
+//
+// The words used here (limit, key, bucket, region, weight, entitlement) are
+// those of package allocator.
+package policy

@@ -1,0 +1,176 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+)
+
+// The ranges of a document. Limits stay at or below 2^51 because they and twice
+// their value must be exact in a Redis script, whose numbers are doubles.
+const (
+	MaxDocumentBytes = 1 << 20
+	MaxVersion       = 1 << 51
+	MaxRegions       = 64
+	MaxWeight        = 1_000_000
+	MaxNameBytes     = 63
+	MaxKeyNames      = 8
+	MaxConditions    = 16
+	MaxLimit         = 1 << 51
+	MinWindow        = 10 * time.Millisecond
+	MaxWindow        = 366 * 24 * time.Hour
+)
+
+// Document is a limits document that passed every check. It is never changed
+// after [Parse], so any number of goroutines may use it.
+type Document struct {
+	// Version is the operator's number for this document, from 1 to MaxVersion.
+	Version int64
+	// Regions holds 1 to MaxRegions regions, sorted by name.
+	Regions []Region
+	// Limits holds the entries in the order of the file, at least one.
+	Limits []Limit
+
+	epoch Epoch
+}
+
+// Region is a region of the document and its weight in the split of every limit
+// that gives no weights of its own.
+type Region struct {
+	Name   string
+	Weight int64 // 1 to MaxWeight
+}
+
+// Limit is one entry of the document.
+//
+// Several entries may have one name in one domain. They agree on key, algorithm
+// and window, so they share their buckets, and of those that match a request
+// the one with the most conditions is in force.
+type Limit struct {
+	// Index is the place of the entry in Document.Limits.
+	Index int
+	// Pos is where the entry starts in its file. It is no part of its meaning.
+	Pos Position
+
+	Name   string
+	Domain string
+	// Key holds the names of the descriptors whose values make the key: 1 to
+	// MaxKeyNames different names, in the order of the file.
+	Key []string
+	// Match holds the conditions, sorted by name, at most MaxConditions.
+	Match     []Condition
+	Algorithm Algorithm
+	// Limit is the number of units all regions together may admit in a window,
+	// 1 to MaxLimit.
+	Limit int64
+	// Window is a whole number of microseconds, MinWindow to MaxWindow.
+	Window time.Duration
+	// Weights is parallel to Document.Regions: the limit's own weights, or else
+	// those of the regions. At least one is above zero.
+	Weights []int64
+	// BorrowingLimit is the most a region may hold in borrowed rights in a cell,
+	// as a fraction of its own entitlement, or Unlimited.
+	BorrowingLimit PPM
+	// LendingLimit is the most a region may lend in a cell, as a fraction of its
+	// own entitlement, 0 to PPMOne.
+	LendingLimit   PPM
+	OnExhausted    OnExhausted
+	OnStoreFailure OnStoreFailure
+	// Shadow says that decisions are taken and reported but not enforced.
+	Shadow bool
+}
+
+// Condition asks that a request carries a descriptor with exactly this value.
+type Condition struct {
+	Name  string
+	Value string
+}
+
+// Algorithm says how units are counted over time. It is spelled as in the
+// document.
+type Algorithm string
+
+// The algorithms the document knows. See [Algorithm.Built].
+const (
+	FixedWindow          Algorithm = "fixed_window"
+	SlidingWindowCounter Algorithm = "sliding_window_counter"
+	SlidingWindowLog     Algorithm = "sliding_window_log"
+	TokenBucket          Algorithm = "token_bucket"
+	LeakyBucket          Algorithm = "leaky_bucket"
+)
+
+// knownAlgorithms are the words a document may use.
+var knownAlgorithms = []Algorithm{FixedWindow, SlidingWindowCounter, SlidingWindowLog, TokenBucket, LeakyBucket}
+
+// builtAlgorithms are those that this version of quotad can enforce. This is
+// the only place to change when one more is built.
+var builtAlgorithms = []Algorithm{FixedWindow}
+
+// Known reports whether a is an algorithm of the document's language.
+func (a Algorithm) Known() bool { return slices.Contains(knownAlgorithms, a) }
+
+// Built reports whether this version of quotad can enforce a.
+func (a Algorithm) Built() bool { return slices.Contains(builtAlgorithms, a) }
+
+// OnExhausted says what a region does with a request it has no rights left for.
+type OnExhausted string
+
+// What to do when a region's rights are used up.
+const (
+	// ExhaustedDeny denies at once.
+	ExhaustedDeny OnExhausted = "deny"
+	// ExhaustedBorrow first asks other regions for rights, within the request.
+	ExhaustedBorrow OnExhausted = "borrow"
+)
+
+// OnStoreFailure says what a node does while its region's store cannot be used.
+type OnStoreFailure string
+
+// What to do when the store cannot be used.
+const (
+	// StoreFailureLocal admits up to the node's part of the region's entitlement.
+	StoreFailureLocal OnStoreFailure = "local"
+	// StoreFailureAllow admits everything: no bound holds.
+	StoreFailureAllow OnStoreFailure = "allow"
+	// StoreFailureDeny denies everything.
+	StoreFailureDeny OnStoreFailure = "deny"
+)
+
+// RegionIndex returns the place of a region in Regions, and so in every
+// Limit.Weights.
+func (d *Document) RegionIndex(name string) (int, bool) {
+	return slices.BinarySearchFunc(d.Regions, name, func(r Region, name string) int {
+		return strings.Compare(r.Name, name)
+	})
+}
+
+// Load reads and parses the document in a file. The error is an [Errors] when
+// the file could be read but the document is invalid.
+func Load(path string) (*Document, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, readError(err)
+	}
+	defer f.Close()
+	// One byte above the cap is enough for Parse to see that there is more.
+	src, err := io.ReadAll(io.LimitReader(f, MaxDocumentBytes+1))
+	if err != nil {
+		return nil, readError(err)
+	}
+	return Parse(path, src)
+}
+
+func readError(err error) error {
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return fmt.Errorf("read limits document: %w; check the path, or write the document there", err)
+	case errors.Is(err, os.ErrPermission):
+		return fmt.Errorf("read limits document: %w; let the user quotad runs as read it", err)
+	default:
+		return fmt.Errorf("read limits document: %w; check that the path names a readable file", err)
+	}
+}

@@ -1,0 +1,228 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+func mustParse(t testing.TB, src string) *Document {
+	t.Helper()
+	doc, err := Parse("limits.yaml", []byte(src))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}
+
+// TestParseFillsEveryField reads a document that spells every field out in one
+// entry and leaves all it can to the defaults in the other.
+func TestParseFillsEveryField(t *testing.T) {
+	path := filepath.Join("testdata", "limits.yaml")
+	doc, err := Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if doc.Version != 3 {
+		t.Errorf("version %d, want 3", doc.Version)
+	}
+	regions := []Region{{"ap-south", 20}, {"eu-west", 40}, {"us-east", 40}}
+	if !reflect.DeepEqual(doc.Regions, regions) {
+		t.Errorf("regions %v, want %v", doc.Regions, regions)
+	}
+	limits := []Limit{{
+		Index:          0,
+		Pos:            Position{path, 8, 5},
+		Name:           "account-minute",
+		Domain:         "api",
+		Key:            []string{"account"},
+		Match:          []Condition{{"plan", "free"}},
+		Algorithm:      FixedWindow,
+		Limit:          1000,
+		Window:         time.Minute,
+		Weights:        []int64{0, 1, 1},
+		BorrowingLimit: PPMOne / 2,
+		LendingLimit:   900_000,
+		OnExhausted:    ExhaustedBorrow,
+		OnStoreFailure: StoreFailureDeny,
+		Shadow:         true,
+	}, {
+		Index:          1,
+		Pos:            Position{path, 21, 5},
+		Name:           "address-hour",
+		Domain:         "api",
+		Key:            []string{"account", "address"},
+		Match:          nil,
+		Algorithm:      FixedWindow,
+		Limit:          MaxLimit,
+		Window:         time.Hour,
+		Weights:        []int64{20, 40, 40},
+		BorrowingLimit: Unlimited,
+		LendingLimit:   DefaultLendingLimit,
+		OnExhausted:    ExhaustedDeny,
+		OnStoreFailure: StoreFailureLocal,
+		Shadow:         false,
+	}}
+	for i := range limits {
+		if !reflect.DeepEqual(doc.Limits[i], limits[i]) {
+			t.Errorf("limits[%d]\n got %+v\nwant %+v", i, doc.Limits[i], limits[i])
+		}
+	}
+}
+
+func TestAcceptedForms(t *testing.T) {
+	const plain = `
+version: 1
+regions: {eu: {weight: 1}}
+limits: [{name: a, domain: api, key: [k], algorithm: fixed_window, limit: 1, window: 1m}]
+`
+	forms := map[string]string{
+		"byte order mark":       "\ufeff" + plain[1:],
+		"carriage returns":      strings.ReplaceAll(plain, "\n", "\r\n"),
+		"document start":        "# policy\n---" + plain,
+		"document end":          plain + "...\n",
+		"quoted names":          strings.ReplaceAll(plain, "name: a", `"name": 'a'`),
+		"quoted window":         strings.ReplaceAll(plain, "1m", `"1m"`),
+		"a region called no":    strings.ReplaceAll(plain, "eu:", "no:"),
+		"trailing tab":          strings.ReplaceAll(plain, "version: 1", "version: 1\t# one"),
+		"name in another field": strings.ReplaceAll(plain, "domain: api", "domain: a"),
+	}
+	for name, src := range forms {
+		t.Run(name, func(t *testing.T) { mustParse(t, src) })
+	}
+}
+
+// TestRefusedCharacters holds the cases that a text file of cases cannot.
+func TestRefusedCharacters(t *testing.T) {
+	for src, want := range map[string]string{
+		"version: 1\nx: \xff\n":     "l:2:4: character U+FFFD is not allowed",
+		"\xff\xfev\x00e\x00":        "l:1:1: character U+FFFD is not allowed",
+		"version: 1\rregions: {}\r": "l:1:11: character U+000D is not allowed",
+		"é: \x1b[2J\n":              "l:1:4: character U+001B is not allowed",
+	} {
+		_, err := Parse("l", []byte(src))
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%q: got %v, want %s", src, err, want)
+		}
+	}
+}
+
+// TestErrorsAreBounded reads a document with more problems than anyone reads.
+func TestErrorsAreBounded(t *testing.T) {
+	src := "version: 1\nregions: {eu: {weight: 1}}\nlimits:\n" + strings.Repeat("  - x\n", 2*maxErrors)
+	_, err := Parse("limits.yaml", []byte(src))
+	var errs Errors
+	if !errors.As(err, &errs) || len(errs) != maxErrors {
+		t.Errorf("%d errors, want the first %d", len(errs), maxErrors)
+	}
+}
+
+// TestLargestDocuments holds the parser to the size cap, and asks that files
+// under the cap that are all nesting or all keys are refused before they cost
+// more than their reading.
+func TestLargestDocuments(t *testing.T) {
+	const head = "version: 1\nregions: {eu: {weight: 1}}\nlimits:\n"
+	fill := func(s string) string { return strings.Repeat(s, (MaxDocumentBytes-len(head)-1)/len(s)) }
+	for name, src := range map[string]string{
+		"too large":       head + fill("#\n") + "####",
+		"open lists":      fill("["),
+		"open mappings":   fill("{a: "),
+		"dashes":          fill("- "),
+		"keys":            fill("a:\n"),
+		"keys in entries": "limits:\n" + fill("  a:\n"),
+		"documents":       fill("---\n"),
+		"question marks":  fill("? "),
+		"aliases":         fill("- *a\n"),
+		"open quote":      `"` + fill("a"),
+		"empty entries":   head + fill("-\n"),
+		"one long line":   fill("a "),
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Parse("limits.yaml", []byte(src))
+			if err == nil {
+				t.Fatal("accepted")
+			}
+			checkErrors(t, []byte(src), err)
+		})
+	}
+}
+
+func TestRegionIndex(t *testing.T) {
+	doc := mustParse(t, `
+version: 1
+regions: {c: {weight: 3}, a: {weight: 1}, b: {weight: 2}}
+limits: [{name: a, domain: api, key: [k], algorithm: fixed_window, limit: 1, window: 1m, weights: {b: 7}}]
+`)
+	for i, name := range []string{"a", "b", "c"} {
+		if got, ok := doc.RegionIndex(name); got != i || !ok {
+			t.Errorf("RegionIndex(%q) = %d, %v, want %d", name, got, ok, i)
+		}
+	}
+	if i, ok := doc.RegionIndex("d"); ok {
+		t.Errorf("RegionIndex of an unknown region = %d", i)
+	}
+	if want := []int64{0, 7, 0}; !reflect.DeepEqual(doc.Limits[0].Weights, want) {
+		t.Errorf("weights %v, want %v: parallel to the sorted regions", doc.Limits[0].Weights, want)
+	}
+}
+
+func TestLoadSaysWhatToDo(t *testing.T) {
+	dir := t.TempDir()
+	missing := filepath.Join(dir, "limits.yaml")
+	_, err := Load(missing)
+	if !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "check the path") {
+		t.Errorf("missing file: %v", err)
+	}
+	_, err = Load(dir)
+	if err == nil || !strings.Contains(err.Error(), "readable file") {
+		t.Errorf("directory: %v", err)
+	}
+	if err := os.WriteFile(missing, []byte("version: 0"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err = Load(missing)
+	var errs Errors
+	if !errors.As(err, &errs) || errs[0].Pos.File != missing {
+		t.Errorf("invalid file: %v", err)
+	}
+}
+
+func TestAlgorithms(t *testing.T) {
+	for _, a := range builtAlgorithms {
+		if !a.Known() {
+			t.Errorf("%s is built but not known", a)
+		}
+	}
+	if !FixedWindow.Built() || TokenBucket.Built() || Algorithm("gcra").Known() {
+		t.Error("fixed_window is built, token_bucket is not yet, gcra is no algorithm here")
+	}
+}
+
+// TestCounts holds documents against the largest numbers of things.
+func TestCounts(t *testing.T) {
+	parse := func(regions, conditions int) error {
+		var names, match []string
+		for i := range regions {
+			names = append(names, fmt.Sprintf("r%d: {weight: 1}", i))
+		}
+		for i := range conditions {
+			match = append(match, fmt.Sprintf("d%d: x", i))
+		}
+		_, err := Parse("l", fmt.Appendf(nil, "version: 1\nregions: {%s}\nlimits:\n"+
+			"- {name: a, domain: api, key: [k], match: {%s}, algorithm: fixed_window, limit: 1, window: 1m}\n",
+			strings.Join(names, ", "), strings.Join(match, ", ")))
+		return err
+	}
+	if err := parse(MaxRegions, MaxConditions); err != nil {
+		t.Errorf("as many as allowed: %v", err)
+	}
+	const want = "l:2:10: regions: 65 regions; name at most 64\nl:4:43: limits[0].match: 17 conditions; use at most 16"
+	if err := parse(MaxRegions+1, MaxConditions+1); err == nil || err.Error() != want {
+		t.Errorf("one more:\ngot  %v\nwant %s", err, want)
+	}
+}

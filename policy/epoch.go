@@ -1,0 +1,83 @@
+package policy
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"strconv"
+)
+
+// Epoch names one document. Two documents with one version and different
+// meaning have different epochs, so nobody can take one for the other. Epochs
+// are compared with ==; the zero Epoch is that of no document.
+type Epoch struct {
+	// Version is the number the operator gave.
+	Version int64
+	// Digest is the SHA-256 of what the document means.
+	Digest [sha256.Size]byte
+}
+
+// String returns the version and the first 12 hexadecimal digits of the digest,
+// as in "3-1a2b3c4d5e6f". It is for people; machines compare whole epochs.
+func (e Epoch) String() string { return fmt.Sprintf("%d-%x", e.Version, e.Digest[:6]) }
+
+// Epoch returns the name of the document.
+func (d *Document) Epoch() Epoch { return d.epoch }
+
+func (d *Document) computeEpoch() Epoch {
+	return Epoch{Version: d.Version, Digest: sha256.Sum256(d.canonical())}
+}
+
+// canonicalForm changes whenever the encoding below does, so that one document
+// under two encodings is never taken for two documents of one encoding.
+const canonicalForm = "quotad limits 1"
+
+// canonical encodes the meaning of the document: every default filled in, the
+// regions, conditions and weights in the order of their names, and nothing of
+// the layout. Limits and keys keep the order of the file, which decisions and
+// bucket identities show.
+func (d *Document) canonical() []byte {
+	var e encoding
+	e.text(canonicalForm)
+	e.integer(d.Version)
+	e.integer(int64(len(d.Regions)))
+	for _, r := range d.Regions {
+		e.text(r.Name)
+		e.integer(r.Weight)
+	}
+	e.integer(int64(len(d.Limits)))
+	for i := range d.Limits {
+		e.limit(&d.Limits[i])
+	}
+	return e
+}
+
+// encoding is a row of netstrings, which can be cut apart in one way only.
+type encoding []byte
+
+func (e *encoding) text(s string)   { *e = appendNetstring(*e, s) }
+func (e *encoding) integer(n int64) { e.text(strconv.FormatInt(n, 10)) }
+
+func (e *encoding) limit(l *Limit) {
+	e.text(l.Name)
+	e.text(l.Domain)
+	e.integer(int64(len(l.Key)))
+	for _, name := range l.Key {
+		e.text(name)
+	}
+	e.integer(int64(len(l.Match)))
+	for _, c := range l.Match {
+		e.text(c.Name)
+		e.text(c.Value)
+	}
+	e.text(string(l.Algorithm))
+	e.integer(l.Limit)
+	e.integer(int64(l.Window))
+	for _, w := range l.Weights { // as many as regions
+		e.integer(w)
+	}
+	e.integer(int64(l.BorrowingLimit))
+	e.integer(int64(l.LendingLimit))
+	e.text(string(l.OnExhausted))
+	e.text(string(l.OnStoreFailure))
+	e.text(strconv.FormatBool(l.Shadow))
+}

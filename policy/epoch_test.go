@@ -1,0 +1,115 @@
+package policy
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// TestEpochIgnoresLayout writes one document in two ways that differ in all
+// that has no meaning: layout, comments, order of regions, fields and
+// conditions, spelling of the window, defaults written out.
+func TestEpochIgnoresLayout(t *testing.T) {
+	one := mustParse(t, `
+version: 7
+regions: {us: {weight: 2}, eu: {weight: 1}}
+limits:
+- {name: a, domain: api, key: [k], match: {plan: free, tier: x}, algorithm: fixed_window, limit: 10, window: 1m}
+`)
+	two := mustParse(t, `
+# The same, written by somebody else.
+limits:
+  - window: 60s
+    limit: 10
+    algorithm: "fixed_window"
+    match:
+      tier: 'x'
+      plan: free
+    key:
+      - k
+    domain: api
+    name: a # short
+    weights: {us: 2, eu: 1}
+    lending_limit: 0.950
+    on_exhausted: deny
+    on_store_failure: local
+    shadow: false
+
+regions:
+  eu:
+    weight: 1
+  us:
+    weight: 2
+version: 7
+`)
+	if one.Epoch() != two.Epoch() {
+		t.Errorf("epochs %s and %s of one document", one.Epoch(), two.Epoch())
+	}
+}
+
+// TestEpochIsPinned fails when the canonical encoding changes. All nodes of all
+// regions compare digests, so a change needs a new canonicalForm and a plan for
+// nodes of both versions side by side.
+func TestEpochIsPinned(t *testing.T) {
+	doc, err := Load("testdata/limits.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "3-1c213596194c"
+	if got := doc.Epoch().String(); got != want {
+		t.Errorf("epoch %s, want %s", got, want)
+	}
+	if doc.Epoch() == (Epoch{}) {
+		t.Error("a document has the epoch of no document")
+	}
+}
+
+// TestEpochCoversEveryField changes each field of a document by itself and asks
+// for another digest, so that a field added later is not forgotten.
+func TestEpochCoversEveryField(t *testing.T) {
+	load := func() *Document {
+		doc, err := Load("testdata/limits.yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return doc
+	}
+	old := load().computeEpoch()
+	check := func(name string, target func(*Document) reflect.Value, meaningless ...string) {
+		fields := reflect.TypeOf(target(load()).Interface())
+		for i := range fields.NumField() {
+			field := fields.Field(i)
+			if !field.IsExported() {
+				continue
+			}
+			doc := load()
+			change(t, target(doc).Field(i))
+			same := doc.computeEpoch() == old
+			if want := strings.Contains(strings.Join(meaningless, " "), field.Name); same != want {
+				t.Errorf("%s.%s: another value gives the same epoch: %v, want %v", name, field.Name, same, want)
+			}
+		}
+	}
+	check("Document", func(d *Document) reflect.Value { return reflect.ValueOf(d).Elem() })
+	check("Region", func(d *Document) reflect.Value { return reflect.ValueOf(&d.Regions[0]).Elem() })
+	check("Limit", func(d *Document) reflect.Value { return reflect.ValueOf(&d.Limits[0]).Elem() }, "Index", "Pos")
+	check("Condition", func(d *Document) reflect.Value { return reflect.ValueOf(&d.Limits[0].Match[0]).Elem() })
+}
+
+// change gives v another value.
+func change(t *testing.T, v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Int, reflect.Int64:
+		v.SetInt(v.Int() + 1)
+	case reflect.String:
+		v.SetString(v.String() + "x")
+	case reflect.Bool:
+		v.SetBool(!v.Bool())
+	case reflect.Slice:
+		v.Set(reflect.AppendSlice(reflect.MakeSlice(v.Type(), 0, 2), v.Slice(0, v.Len()-1)))
+	case reflect.Struct:
+		change(t, v.Field(0))
+	default:
+		t.Fatalf("the test does not know how to change a %s", v.Type())
+	}
+}

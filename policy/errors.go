@@ -1,0 +1,91 @@
+package policy
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Position is a place in a limits document. Line and Column count from 1, the
+// column in characters.
+type Position struct {
+	File   string
+	Line   int
+	Column int
+}
+
+// String returns "file:line:column", which editors and terminals can follow.
+func (p Position) String() string {
+	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column)
+}
+
+// Error is one problem of a limits document.
+type Error struct {
+	Pos Position
+	// Path names the field, as in "limits[0].window". It is empty when the
+	// problem is one of the file as a whole.
+	Path string
+	// Problem says what is wrong.
+	Problem string
+	// Mend says what to write instead.
+	Mend string
+}
+
+// Error returns the problem on one line, as in
+//
+//	limits.yaml:12:14: limits[0].window: "1 m" is not a duration; write it like 500ms, 10s, 1m, 1h or 24h
+func (e *Error) Error() string {
+	var b strings.Builder
+	b.WriteString(e.Pos.String())
+	b.WriteString(": ")
+	if e.Path != "" {
+		b.WriteString(e.Path)
+		b.WriteString(": ")
+	}
+	b.WriteString(e.Problem)
+	b.WriteString("; ")
+	b.WriteString(e.Mend)
+	return b.String()
+}
+
+// maxErrors bounds the report on one document. Nobody reads more, and a megabyte
+// of nonsense has a problem every second byte.
+const maxErrors = 500
+
+// Errors holds the problems found in one document, in the order of their
+// positions: all of them, or some 500 if there are more. It is never empty when
+// returned as an error.
+type Errors []*Error
+
+// add appends a problem, up to maxErrors.
+func (e *Errors) add(one *Error) {
+	if len(*e) < maxErrors {
+		*e = append(*e, one)
+	}
+}
+
+// Error returns the problems, one a line.
+func (e Errors) Error() string {
+	lines := make([]string, len(e))
+	for i, one := range e {
+		lines[i] = one.Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Unwrap lets errors.As find the first *Error.
+func (e Errors) Unwrap() []error {
+	errs := make([]error, len(e))
+	for i, one := range e {
+		errs[i] = one
+	}
+	return errs
+}
+
+// sort puts the problems in the order in which a reader of the file meets them.
+func (e Errors) sort() {
+	slices.SortStableFunc(e, func(a, b *Error) int {
+		return cmp.Or(cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Column, b.Pos.Column))
+	})
+}

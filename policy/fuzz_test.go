@@ -1,0 +1,73 @@
+package policy
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// FuzzParse asks of any input that it is either refused with errors at places
+// that exist, or gives a document that keeps every promise of its type.
+func FuzzParse(f *testing.F) {
+	valid, err := os.ReadFile(filepath.Join("testdata", "limits.yaml"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(valid)
+	f.Add([]byte(matchDocument))
+	f.Add([]byte("\xff\xfe"))
+	f.Add([]byte("version: 1\rregions:\r"))
+	f.Add([]byte("{version: 1, regions: {a: {weight: 1}}, limits: [{a: [}]"))
+	f.Fuzz(func(t *testing.T, src []byte) {
+		doc, err := Parse("limits.yaml", src)
+		if err != nil {
+			checkErrors(t, src, err)
+			return
+		}
+		checkDocument(t, doc)
+	})
+}
+
+// checkDocument looks at what the types of a document promise.
+func checkDocument(t *testing.T, doc *Document) {
+	t.Helper()
+	if doc.Version < 1 || len(doc.Limits) == 0 || doc.Epoch() != doc.computeEpoch() {
+		t.Errorf("version %d, %d limits, epoch %s", doc.Version, len(doc.Limits), doc.Epoch())
+	}
+	if n := len(doc.Regions); n < 1 || n > MaxRegions {
+		t.Errorf("%d regions", n)
+	}
+	if !slices.IsSortedFunc(doc.Regions, func(a, b Region) int { return strings.Compare(a.Name, b.Name) }) {
+		t.Errorf("regions %v are not sorted", doc.Regions)
+	}
+	m := doc.Compile()
+	for i := range doc.Limits {
+		l := &doc.Limits[i]
+		sum := int64(0)
+		for _, w := range l.Weights {
+			sum += w
+		}
+		if len(l.Weights) != len(doc.Regions) || sum < 1 || l.Limit < 1 || l.Limit > MaxLimit || !l.Algorithm.Built() || l.Index != i {
+			t.Errorf("limits[%d] = %+v", i, l)
+		}
+		descriptors := make(map[string]string)
+		for _, name := range l.Key {
+			descriptors[name] = "v"
+		}
+		for _, c := range l.Match {
+			descriptors[c.Name] = c.Value
+		}
+		if len(m.Append(nil, l.Domain, descriptors)) == 0 {
+			t.Errorf("limits[%d] matches nothing", i)
+		}
+		ref, err := ParseBucketID(l.Bucket(descriptors))
+		if err != nil {
+			t.Errorf("limits[%d]: %v", i, err)
+		}
+		if e, ok := m.Entry(ref, l.Limit); !ok || !slices.Equal(e.Weights, l.Weights) {
+			t.Errorf("limits[%d]: Entry finds %+v", i, e)
+		}
+	}
+}

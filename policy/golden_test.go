@@ -1,0 +1,94 @@
+package policy
+
+import (
+	"errors"
+	"flag"
+	"path"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write the errors found into testdata/invalid; read the difference before you keep it")
+
+// TestInvalidDocuments holds every refused document of testdata/invalid against
+// the whole text of its errors: position, field, problem and remedy.
+func TestInvalidDocuments(t *testing.T) {
+	archives, err := filepath.Glob(filepath.Join("testdata", "invalid", "*.txtar"))
+	if err != nil || len(archives) == 0 {
+		t.Fatalf("no archives found: %v", err)
+	}
+	for _, name := range archives {
+		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
+			cases := readArchive(t, name)
+			checked := archive{comment: cases.comment}
+			for _, f := range cases.files {
+				title, kind := path.Split(f.name)
+				if kind != "limits.yaml" {
+					continue
+				}
+				want := cases.data(title + "errors")
+				got := want // if -run leaves the case out, it stays as it is
+				t.Run(path.Clean(title), func(t *testing.T) {
+					got = checkInvalid(t, []byte(f.data))
+					if !*update && got != want {
+						t.Errorf("got:\n%s\nwant:\n%s", got, want)
+					}
+				})
+				checked.files = append(checked.files, f, archived{title + "errors", got})
+			}
+			if *update {
+				checked.write(t, name)
+			}
+		})
+	}
+}
+
+// checkInvalid parses a document that must be refused and returns its errors.
+func checkInvalid(t *testing.T, src []byte) string {
+	t.Helper()
+	doc, err := Parse("limits.yaml", src)
+	if err == nil {
+		t.Fatal("the document was accepted")
+	}
+	if doc != nil {
+		t.Error("a refused document was returned all the same")
+	}
+	checkErrors(t, src, err)
+	return err.Error() + "\n"
+}
+
+// checkErrors asks of any refusal that its errors are complete, in order, and
+// at places that exist.
+func checkErrors(t *testing.T, src []byte, err error) {
+	t.Helper()
+	var errs Errors
+	if !errors.As(err, &errs) || len(errs) == 0 {
+		t.Fatalf("error %v is no Errors", err)
+	}
+	var one *Error
+	if !errors.As(err, &one) || one != errs[0] {
+		t.Errorf("errors.As finds %v, not the first problem", one)
+	}
+	var lengths []int // of the lines, in characters
+	for line := range strings.SplitSeq(string(src), "\n") {
+		lengths = append(lengths, len([]rune(line)))
+	}
+	for i, e := range errs {
+		if e.Problem == "" || e.Mend == "" || e.Pos.File == "" {
+			t.Errorf("incomplete error %#v", e)
+		}
+		if strings.Contains(e.Error(), "\n") {
+			t.Errorf("error %q takes more than a line", e)
+		}
+		if e.Pos.Line < 1 || e.Pos.Line > len(lengths) || e.Pos.Column < 1 {
+			t.Errorf("%s is no place in a file of %d lines", e.Pos, len(lengths))
+		} else if length := lengths[e.Pos.Line-1]; e.Pos.Column > length+1 {
+			t.Errorf("%s is no place in a line of %d characters", e.Pos, length)
+		}
+		if i > 0 && (errs[i-1].Pos.Line > e.Pos.Line ||
+			errs[i-1].Pos.Line == e.Pos.Line && errs[i-1].Pos.Column > e.Pos.Column) {
+			t.Errorf("%s comes after %s", e.Pos, errs[i-1].Pos)
+		}
+	}
+}

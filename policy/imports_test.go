@@ -1,0 +1,46 @@
+package policy
+
+import (
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// TestImports keeps policy a leaf. Everything that decides, plans or serves is
+// built on the document, so the document must build on none of it.
+func TestImports(t *testing.T) {
+	reasons := map[string]string{
+		"github.com/goccy/go-yaml/ast":    "positions of values",
+		"github.com/goccy/go-yaml/lexer":  "refusing constructs before they are parsed",
+		"github.com/goccy/go-yaml/parser": "YAML",
+		"github.com/goccy/go-yaml/token":  "positions of values",
+		"github.com/fsnotify/fsnotify":    "Watch",
+		"github.com/cespare/xxhash/v2":    "BucketID.Hash",
+	}
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, spec := range file.Imports {
+			path, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			standard := !strings.Contains(strings.SplitN(path, "/", 2)[0], ".")
+			if _, known := reasons[path]; !standard && !known {
+				t.Errorf("%s imports %s; policy imports the standard library and %v", name, path, reasons)
+			}
+		}
+	}
+}

@@ -1,0 +1,146 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// source is an entry together with the fields it was read from, for positions.
+type source struct {
+	*Limit
+	object object
+}
+
+// fail reports a problem at one field of the entry, or at its start if the
+// entry does not write that field.
+func (s source) fail(name, problem, mend string) {
+	if f, ok := s.object.fields[name]; ok {
+		f.fail(problem, mend)
+		return
+	}
+	s.object.d.fail(s.object.start(), s.object.child(name), problem, mend)
+}
+
+// String names the entry and its place.
+func (s source) String() string { return fmt.Sprintf("limits[%d] (%s)", s.Index, s.Pos) }
+
+// limitName identifies the entries that share their buckets.
+type limitName struct{ domain, name string }
+
+// checkNames looks at the entries of each name together. Entries with errors of
+// their own are left out, for what they meant is not known.
+func checkNames(entries []source) {
+	var order []limitName
+	groups := make(map[limitName][]source)
+	for _, e := range entries {
+		id := limitName{e.Domain, e.Name}
+		if _, ok := groups[id]; !ok {
+			order = append(order, id)
+		}
+		groups[id] = append(groups[id], e)
+	}
+	for _, id := range order {
+		checkBuckets(groups[id])
+		checkTies(groups[id])
+		checkTerms(groups[id])
+	}
+}
+
+// checkBuckets asks that entries of one name mean the same buckets.
+func checkBuckets(group []source) {
+	first := group[0]
+	differ := func(e source, field, mine, theirs string) {
+		e.fail(field,
+			fmt.Sprintf("%s differs from %s of %s, which has the same name", mine, theirs, first),
+			fmt.Sprintf("give both the same %s, or one of them another name", field))
+	}
+	for _, e := range group[1:] {
+		if !slices.Equal(e.Key, first.Key) {
+			differ(e, "key", formatKey(e.Key), formatKey(first.Key))
+		}
+		if e.Algorithm != first.Algorithm {
+			differ(e, "algorithm", string(e.Algorithm), string(first.Algorithm))
+		}
+		if e.Window != first.Window {
+			differ(e, "window", formatWindow(e.Window), formatWindow(first.Window))
+		}
+	}
+}
+
+func formatKey(names []string) string { return "[" + strings.Join(names, ", ") + "]" }
+
+// checkTies refuses two entries of one name that could both win a request: as
+// many conditions on either side, and a request that meets them all.
+func checkTies(group []source) {
+	for i, e := range group {
+		for _, other := range group[:i] {
+			if len(e.Match) != len(other.Match) || contradict(e.Match, other.Match) {
+				continue
+			}
+			e.fail("match", tieProblem(e, other),
+				"make the conditions contradict each other, or give one entry a condition more")
+			break
+		}
+	}
+}
+
+func tieProblem(e, other source) string {
+	if len(e.Match) == 0 {
+		return fmt.Sprintf("%s has the same name and no conditions either, so neither goes before the other", other)
+	}
+	return fmt.Sprintf("%s has the same name and as many conditions, and a request can meet both", other)
+}
+
+// contradict reports whether no request can meet both lists of conditions,
+// which are sorted by name.
+func contradict(a, b []Condition) bool {
+	for i, j := 0, 0; i < len(a) && j < len(b); {
+		switch c := strings.Compare(a[i].Name, b[j].Name); {
+		case c < 0:
+			i++
+		case c > 0:
+			j++
+		case a[i].Value != b[j].Value:
+			return true
+		default:
+			i, j = i+1, j+1
+		}
+	}
+	return false
+}
+
+// checkTerms refuses two entries of one name with the same limit and another
+// split. A region that borrows names the entry by bucket and limit, and the
+// lender must read the same entitlements from that.
+func checkTerms(group []source) {
+	byLimit := make(map[int64]source)
+	for _, e := range group {
+		other, ok := byLimit[e.Limit.Limit]
+		if !ok {
+			byLimit[e.Limit.Limit] = e
+			continue
+		}
+		for _, field := range differentTerms(e.Limit, other.Limit) {
+			e.fail(field,
+				fmt.Sprintf("differs from %s, which has the same name and the same limit", other),
+				fmt.Sprintf("give both the same %s, or one of them another limit: regions tell entries of one name apart by the limit", field))
+		}
+	}
+}
+
+// differentTerms names the fields that say how regions share a limit and differ
+// between a and b.
+func differentTerms(a, b *Limit) []string {
+	var fields []string
+	if !slices.Equal(a.Weights, b.Weights) {
+		fields = append(fields, "weights")
+	}
+	if a.BorrowingLimit != b.BorrowingLimit {
+		fields = append(fields, "borrowing_limit")
+	}
+	if a.LendingLimit != b.LendingLimit {
+		fields = append(fields, "lending_limit")
+	}
+	return fields
+}

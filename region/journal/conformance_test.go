@@ -1,0 +1,299 @@
+package journal
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"math"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	bolt "go.etcd.io/bbolt"
+	"pgregory.net/rapid"
+)
+
+// journaler is what users of a journal need of it, be it the file or the model.
+type journaler interface {
+	Record(ctx context.Context, rows []Row) error
+	Rows() iter.Seq2[Row, error]
+	Prune(before int64) (int, error)
+	Incarnation() uint64
+	Sequence() uint64
+	Generation() uint64
+	SetGeneration(g uint64) error
+	Peers() []string
+	RememberPeers(addresses []string) error
+	Policy() (version int64, source []byte, ok bool)
+	SavePolicy(version int64, source []byte) error
+	Stats() Stats
+	Close() error
+}
+
+var (
+	_ journaler = (*Journal)(nil)
+	_ journaler = (*Memory)(nil)
+)
+
+// subject is an implementation under test with the means to hurt it.
+type subject interface {
+	journal() journaler
+	crash()         // end it at once and open what was durable
+	reopen() error  // close it and open it again
+	failNext(error) // the next commit fails and writes nothing
+}
+
+func TestConformance(t *testing.T) {
+	t.Run("file", func(t *testing.T) {
+		dir, n := t.TempDir(), 0
+		rapid.Check(t, func(rt *rapid.T) {
+			n++
+			s := &fileSubject{t: t, prefix: filepath.Join(dir, fmt.Sprint(n))}
+			placeEmpty(t, s.path())
+			s.open()
+			defer func() { s.j.Close() }()
+			conform(rt, s)
+		})
+	})
+	t.Run("memory", func(t *testing.T) {
+		rapid.Check(t, func(rt *rapid.T) { conform(rt, &memorySubject{NewMemory()}) })
+	})
+}
+
+type memorySubject struct{ m *Memory }
+
+func (s *memorySubject) journal() journaler { return s.m }
+func (s *memorySubject) crash()             { s.m.Crash() }
+func (s *memorySubject) failNext(err error) { s.m.FailSync(err) }
+func (s *memorySubject) reopen() error {
+	err := s.m.Close()
+	s.m.Crash()
+	return err
+}
+
+// fileSubject crashes by copying the file between two commits.
+type fileSubject struct {
+	t      *testing.T
+	prefix string
+	copies int
+	j      *Journal
+	next   error
+}
+
+func (s *fileSubject) path() string { return fmt.Sprintf("%s-%d.db", s.prefix, s.copies) }
+
+func (s *fileSubject) open() {
+	opts := us1
+	opts.commit = func(tx *bolt.Tx) error {
+		if s.next != nil {
+			return s.next
+		}
+		return commitUnsynced(tx)
+	}
+	s.next = nil
+	s.j = mustOpen(s.t, s.path(), opts)
+}
+
+func (s *fileSubject) journal() journaler { return s.j }
+func (s *fileSubject) failNext(err error) { s.next = err }
+
+func (s *fileSubject) crash() {
+	image, old := mustRead(s.t, s.path()), s.j
+	s.copies++
+	mustWrite(s.t, s.path(), image)
+	s.open()
+	old.Close()
+}
+
+func (s *fileSubject) reopen() error {
+	err := s.j.Close()
+	s.open()
+	return err
+}
+
+// twin is what a journal should hold, kept as simply as can be.
+type twin struct {
+	rows        map[rowID]Row
+	generation  uint64
+	incarnation uint64
+	sequence    uint64 // a lower bound
+	peers       []string
+	version     int64
+	source      []byte
+	saved       bool
+}
+
+func (w *twin) record(rows []Row) {
+	for _, r := range rows {
+		old := w.rows[r.id()]
+		if _, ok := w.rows[r.id()]; !ok {
+			old.Until = math.MinInt64
+		}
+		r.Lent, r.Returned = max(r.Lent, old.Lent), max(r.Returned, old.Returned)
+		r.Generation, r.Until = max(r.Generation, old.Generation), max(r.Until, old.Until)
+		w.rows[r.id()] = r
+	}
+}
+
+func (w *twin) prune(before int64) (n int) {
+	for id, r := range w.rows {
+		if r.Until < before {
+			delete(w.rows, id)
+			n++
+		}
+	}
+	return n
+}
+
+var (
+	drawUnits = rapid.OneOf(rapid.Int64Range(0, 9), rapid.Just(int64(MaxUnits)))
+	drawUntil = rapid.OneOf(rapid.Int64Range(0, 20), rapid.Int64Range(-3, 3), rapid.SampledFrom([]int64{math.MinInt64, math.MaxInt64}))
+	drawRow   = rapid.Custom(func(t *rapid.T) Row {
+		return Row{
+			Bucket:     rapid.SampledFrom([]string{"a", "a\x00", "\x00", "ab", string(bytes.Repeat([]byte("x"), MaxBucketBytes))}).Draw(t, "bucket"),
+			Peer:       rapid.SampledFrom([]string{"b", "eu", "\x00b"}).Draw(t, "peer"),
+			Cell:       rapid.SampledFrom([]int64{math.MinInt64, -1, 0, 1, math.MaxInt64}).Draw(t, "cell"),
+			Lent:       drawUnits.Draw(t, "lent"),
+			Returned:   drawUnits.Draw(t, "returned"),
+			Generation: rapid.OneOf(rapid.Uint64Range(0, 3), rapid.Just(uint64(math.MaxUint64))).Draw(t, "generation"),
+			Until:      drawUntil.Draw(t, "until"),
+		}
+	})
+	errDisk = errors.New("no space left on the disk")
+)
+
+// conform runs a subject against a twin by random steps.
+func conform(t *rapid.T, s subject) {
+	ctx := context.Background()
+	w := &twin{rows: make(map[rowID]Row), incarnation: 1}
+	check := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Repeat(map[string]func(*rapid.T){
+		"record": func(t *rapid.T) {
+			rows := rapid.SliceOfN(drawRow, 0, 5).Draw(t, "rows")
+			check(s.journal().Record(ctx, rows))
+			w.record(rows)
+		},
+		"record again": func(t *rapid.T) {
+			before := s.journal().Sequence()
+			check(s.journal().Record(ctx, slices.Collect(maps.Values(w.rows))))
+			if after := s.journal().Sequence(); after != before {
+				t.Fatalf("recording durable rows raised the sequence from %d to %d", before, after)
+			}
+		},
+		"record cancelled": func(t *rapid.T) {
+			cancelled, cancel := context.WithCancel(ctx)
+			cancel()
+			if err := s.journal().Record(cancelled, []Row{drawRow.Draw(t, "row")}); err != context.Canceled {
+				t.Fatalf("Record with a cancelled context = %v", err)
+			}
+		},
+		"record invalid": func(t *rapid.T) {
+			bad := drawRow.Draw(t, "row")
+			bad.Lent = -1
+			if err := s.journal().Record(ctx, []Row{drawRow.Draw(t, "row"), bad}); !errors.Is(err, ErrInvalid) {
+				t.Fatalf("Record of an invalid row = %v", err)
+			}
+		},
+		"prune": func(t *rapid.T) {
+			before := drawUntil.Draw(t, "before")
+			n, err := s.journal().Prune(before)
+			check(err)
+			if want := w.prune(before); n != want {
+				t.Fatalf("Prune(%d) = %d, want %d", before, n, want)
+			}
+		},
+		"generation": func(t *rapid.T) {
+			g := rapid.Uint64Range(0, 20).Draw(t, "g")
+			err := s.journal().SetGeneration(g)
+			if g < w.generation != errors.Is(err, ErrGeneration) || (g >= w.generation && err != nil) {
+				t.Fatalf("SetGeneration(%d) after %d = %v", g, w.generation, err)
+			}
+			w.generation = max(w.generation, g)
+		},
+		"peers": func(t *rapid.T) {
+			w.peers = rapid.SliceOfN(rapid.StringN(1, 9, -1), 0, 4).Draw(t, "peers")
+			check(s.journal().RememberPeers(w.peers))
+		},
+		"policy": func(t *rapid.T) {
+			w.version, w.source = rapid.Int64().Draw(t, "version"), rapid.SliceOfN(rapid.Byte(), 0, 9000).Draw(t, "source")
+			w.saved = true
+			check(s.journal().SavePolicy(w.version, w.source))
+		},
+		"crash":  func(t *rapid.T) { s.crash(); w.incarnation++ },
+		"reopen": func(t *rapid.T) { check(s.reopen()); w.incarnation++ },
+		"close": func(t *rapid.T) {
+			check(s.journal().Close())
+			refuses(t, s.journal(), ErrClosed)
+			check(s.reopen())
+			w.incarnation++
+		},
+		"fail": func(t *rapid.T) {
+			s.failNext(errDisk)
+			fresh := Row{Bucket: "never seen", Peer: "eu"}
+			if err := s.journal().Record(ctx, []Row{fresh}); !errors.Is(err, ErrFailed) || !errors.Is(err, errDisk) {
+				t.Fatalf("Record on a failing disk = %v", err)
+			}
+			s.failNext(nil)
+			refuses(t, s.journal(), errDisk)
+			if !s.journal().Stats().Failed {
+				t.Fatal("Stats does not say that the journal failed")
+			}
+			s.crash()
+			w.incarnation++
+		},
+		"": func(t *rapid.T) { w.compare(t, s.journal()) },
+	})
+}
+
+// refuses fails the test unless every call that needs the disk ends in want.
+func refuses(t *rapid.T, j journaler, want error) {
+	t.Helper()
+	_, prune := j.Prune(math.MinInt64)
+	var rows error
+	for _, err := range j.Rows() {
+		rows = err
+	}
+	version, source, _ := j.Policy()
+	for call, err := range map[string]error{
+		"Record":        j.Record(context.Background(), nil),
+		"Prune":         prune,
+		"Rows":          rows,
+		"SetGeneration": j.SetGeneration(j.Generation()),
+		"RememberPeers": j.RememberPeers(j.Peers()),
+		"SavePolicy":    j.SavePolicy(version, source),
+	} {
+		if !errors.Is(err, want) {
+			t.Fatalf("%s = %v, want %v", call, err, want)
+		}
+	}
+}
+
+func (w *twin) compare(t *rapid.T, j journaler) {
+	got := allRows(t, j.Rows())
+	want := slices.SortedFunc(maps.Values(w.rows), func(a, b Row) int { return a.id().compare(b.id()) })
+	if !slices.Equal(got, want) {
+		t.Fatalf("rows are\n%v, want\n%v", got, want)
+	}
+	version, source, ok := j.Policy()
+	if ok != w.saved || version != w.version || !bytes.Equal(source, w.source) {
+		t.Fatalf("policy is %d %q %v, want %d %q %v", version, source, ok, w.version, w.source, w.saved)
+	}
+	if !slices.Equal(j.Peers(), w.peers) {
+		t.Fatalf("peers are %q, want %q", j.Peers(), w.peers)
+	}
+	if j.Generation() != w.generation || j.Incarnation() != w.incarnation {
+		t.Fatalf("generation %d and incarnation %d, want %d and %d", j.Generation(), j.Incarnation(), w.generation, w.incarnation)
+	}
+	if s := j.Stats(); s.Rows != uint64(len(want)) || s.Sequence != j.Sequence() || s.Sequence < w.sequence {
+		t.Fatalf("stats %+v, want %d rows and a sequence of at least %d", s, len(want), w.sequence)
+	}
+	w.sequence = j.Sequence()
+}

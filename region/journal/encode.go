@@ -1,0 +1,200 @@
+package journal
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+)
+
+// The file's records. Every value is sealed: it ends in a CRC-32C of its key
+// and body, so that a record moved, cut or altered on disk is found out.
+//
+//	rows:  cell (8, ordered) | length of bucket (2) | bucket | peer
+//	       -> rowFormat | lent | returned | generation (uvarints) | until (varint)
+//	ages:  until (8, ordered) | key of the row
+//	       -> empty
+//
+// Numbers in keys are big-endian with the sign bit flipped, so that the file's
+// order is theirs and the rows to prune come first in ages.
+
+const (
+	rowFormat  = 1 // first byte of a row's body
+	sealBytes  = 4
+	orderBytes = 8
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+var (
+	errShort  = errors.New("the record is cut short")
+	errSeal   = errors.New("the record's checksum does not match")
+	errNumber = errors.New("the record holds a number that is cut short or not in its shortest form")
+	errRest   = errors.New("the record has bytes left over")
+)
+
+// seal returns body followed by the checksum of key and body.
+func seal(key, body []byte) []byte {
+	sum := crc32.Update(crc32.Checksum(key, castagnoli), castagnoli, body)
+	sealed := make([]byte, 0, len(body)+sealBytes)
+	return binary.BigEndian.AppendUint32(append(sealed, body...), sum)
+}
+
+// unseal returns the body of a sealed value if its checksum matches.
+func unseal(key, sealed []byte) ([]byte, error) {
+	if len(sealed) < sealBytes {
+		return nil, errShort
+	}
+	body := sealed[:len(sealed)-sealBytes]
+	sum := crc32.Update(crc32.Checksum(key, castagnoli), castagnoli, body)
+	if uint64(sum) != sealOf(sealed) {
+		return nil, errSeal
+	}
+	return body, nil
+}
+
+// sealOf returns the checksum at the end of a sealed value.
+func sealOf(sealed []byte) uint64 {
+	return uint64(binary.BigEndian.Uint32(sealed[len(sealed)-sealBytes:]))
+}
+
+func appendOrdered(b []byte, v int64) []byte {
+	return binary.BigEndian.AppendUint64(b, uint64(v)^1<<63)
+}
+
+func ordered(b []byte) int64 {
+	return int64(binary.BigEndian.Uint64(b) ^ 1<<63)
+}
+
+func rowKey(id rowID) []byte {
+	b := make([]byte, 0, orderBytes+2+len(id.bucket)+len(id.peer))
+	b = appendOrdered(b, id.cell)
+	b = binary.BigEndian.AppendUint16(b, uint16(len(id.bucket)))
+	b = append(b, id.bucket...)
+	return append(b, id.peer...)
+}
+
+func decodeRowKey(key []byte) (rowID, error) {
+	const head = orderBytes + 2
+	if len(key) < head {
+		return rowID{}, errShort
+	}
+	n := int(binary.BigEndian.Uint16(key[orderBytes:]))
+	if len(key) < head+n {
+		return rowID{}, errShort
+	}
+	return rowID{
+		cell:   ordered(key),
+		bucket: string(key[head : head+n]),
+		peer:   string(key[head+n:]),
+	}, nil
+}
+
+func ageKey(until int64, rowKey []byte) []byte {
+	b := appendOrdered(make([]byte, 0, orderBytes+len(rowKey)), until)
+	return append(b, rowKey...)
+}
+
+func decodeAgeKey(key []byte) (until int64, rowKey []byte, err error) {
+	if len(key) < orderBytes {
+		return 0, nil, errShort
+	}
+	return ordered(key), key[orderBytes:], nil
+}
+
+func rowBody(r Row) []byte {
+	b := make([]byte, 0, 1+4*binary.MaxVarintLen64)
+	b = append(b, rowFormat)
+	b = binary.AppendUvarint(b, uint64(r.Lent))
+	b = binary.AppendUvarint(b, uint64(r.Returned))
+	b = binary.AppendUvarint(b, r.Generation)
+	return binary.AppendVarint(b, r.Until)
+}
+
+// decodeRow reads one record of the rows bucket. Any bytes may be given; what
+// it accepts, rowKey and rowBody encode to the same bytes.
+func decodeRow(key, sealed []byte) (Row, error) {
+	body, err := unseal(key, sealed)
+	if err != nil {
+		return Row{}, err
+	}
+	id, err := decodeRowKey(key)
+	if err != nil {
+		return Row{}, err
+	}
+	if len(body) == 0 {
+		return Row{}, errShort
+	}
+	if body[0] != rowFormat {
+		return Row{}, fmt.Errorf("the row has format %d, not %d", body[0], rowFormat)
+	}
+	d := decoder{rest: body[1:]}
+	r := Row{Bucket: id.bucket, Peer: id.peer, Cell: id.cell}
+	lent, returned := d.uvarint(), d.uvarint()
+	r.Generation, r.Until = d.uvarint(), d.varint()
+	if err := d.finish(); err != nil {
+		return Row{}, err
+	}
+	// Compared before the conversion, which would turn the largest negative.
+	if lent > MaxUnits || returned > MaxUnits {
+		return Row{}, fmt.Errorf("lent is %d and returned %d, not 0 to %d", lent, returned, int64(MaxUnits))
+	}
+	r.Lent, r.Returned = int64(lent), int64(returned)
+	return r, r.validate()
+}
+
+// decoder reads fields off the front of a record and keeps the first error.
+type decoder struct {
+	rest []byte
+	err  error
+}
+
+func (d *decoder) uvarint() uint64 {
+	v, n := binary.Uvarint(d.rest)
+	d.number(n)
+	return v
+}
+
+func (d *decoder) varint() int64 {
+	v, n := binary.Varint(d.rest)
+	d.number(n)
+	return v
+}
+
+// number takes the n bytes of a varint. A trailing zero byte would give one
+// number two encodings.
+func (d *decoder) number(n int) {
+	if d.err != nil {
+		return
+	}
+	if n <= 0 || (n > 1 && d.rest[n-1] == 0) {
+		d.err, d.rest = errNumber, nil
+		return
+	}
+	d.rest = d.rest[n:]
+}
+
+// bytes takes a byte string with its length before it.
+func (d *decoder) bytes() []byte {
+	n := d.uvarint()
+	if d.err == nil && n > uint64(len(d.rest)) {
+		d.err, d.rest = errShort, nil
+	}
+	if d.err != nil {
+		return nil
+	}
+	b := d.rest[:n]
+	d.rest = d.rest[n:]
+	return b
+}
+
+func (d *decoder) finish() error {
+	if d.err == nil && len(d.rest) > 0 {
+		d.err = errRest
+	}
+	return d.err
+}
+
+func appendBytes[T string | []byte](b []byte, s T) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
+}

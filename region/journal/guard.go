@@ -1,0 +1,26 @@
+package journal
+
+import (
+	"fmt"
+	"runtime/debug"
+)
+
+// guarded runs fn and returns a panic in it as an error. That includes reading
+// mapped memory the disk can no longer supply, which otherwise ends the process:
+// bbolt maps its file, so a bad sector or a file truncated by someone else
+// shows as a memory fault, and bbolt answers many inconsistencies by panicking.
+func guarded(fn func() error) (err error) {
+	before := debug.SetPanicOnFault(true)
+	defer debug.SetPanicOnFault(before)
+	defer func() {
+		if p := recover(); p != nil {
+			err = &panicked{p}
+		}
+	}()
+	return fn()
+}
+
+// panicked is the error of a panic caught by guarded.
+type panicked struct{ reason any }
+
+func (p *panicked) Error() string { return fmt.Sprintf("reading or writing it panicked: %v", p.reason) }

@@ -1,0 +1,150 @@
+package journal
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// childJournal names, in a child process, the journal to record into.
+const childJournal = "QUOTAD_TEST_JOURNAL"
+
+func TestMain(m *testing.M) {
+	if path := os.Getenv(childJournal); path != "" {
+		err := recordForEver(path)
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+const childWriters = 4
+
+// recordForEver records rows from several goroutines and prints each only after
+// Record returned, until the process is killed. Half of the records raise a row
+// made before; the file grows, is remapped, and pruned of other rows meanwhile.
+func recordForEver(path string) error {
+	j, err := Open(path, us1)
+	if err != nil {
+		return err
+	}
+	first := int64(j.Incarnation()) << 32
+	var printing sync.Mutex
+	failed := make(chan error)
+	for w := range childWriters {
+		go func() {
+			for i := int64(0); ; i++ {
+				r := Row{Bucket: fmt.Sprint("bucket-", w), Peer: "eu", Cell: first + i/2, Lent: i + 1, Returned: i / 3, Generation: uint64(i), Until: 1 << 50}
+				passing := Row{Bucket: fmt.Sprint("passing-", w, strings.Repeat(".", 300)), Peer: "ap", Cell: first + i, Until: i}
+				if err := j.Record(context.Background(), []Row{r, passing}); err != nil {
+					failed <- err
+					return
+				}
+				printing.Lock()
+				fmt.Printf("%s %d %d %d %d\n", r.Bucket, r.Cell, r.Lent, r.Returned, r.Generation)
+				printing.Unlock()
+				if i%16 == 0 && w == 0 {
+					if _, err := j.Prune(i); err != nil {
+						failed <- err
+						return
+					}
+				}
+			}
+		}()
+	}
+	return <-failed
+}
+
+// TestKilledProcessKeepsWhatItAnnounced kills a recording process with SIGKILL
+// again and again, and demands every row it printed from the reopened file.
+func TestKilledProcessKeepsWhatItAnnounced(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal.db")
+	printed := make(map[rowID]Row)
+	incarnation := uint64(0)
+	for round := range 6 {
+		lines := 1 + rand.IntN(120)
+		t.Logf("round %d: kill after %d lines", round, lines)
+		killAfter(t, path, lines, round == 0, printed)
+		j := mustOpen(t, path, us1)
+		// The child raised it once, unless it was killed in its very Open.
+		if got := j.Incarnation(); got != incarnation+2 {
+			t.Fatalf("incarnation %d after %d and a child", got, incarnation)
+		}
+		incarnation = j.Incarnation()
+		durable := make(map[rowID]Row)
+		for _, r := range allRows(t, j.Rows()) {
+			durable[r.id()] = r
+		}
+		for id, want := range printed {
+			if got, ok := durable[id]; !ok || got.raise(want) != got {
+				t.Fatalf("round %d: %v was announced, the journal holds %v", round, want, got)
+			}
+		}
+		mustClose(t, j)
+	}
+}
+
+// killAfter runs a child until it has printed that many lines, kills it, and
+// adds every line to printed, those that came after the kill was decided too.
+func killAfter(t *testing.T, path string, lines int, probe bool, printed map[rowID]Row) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	child := exec.Command(self)
+	child.Env = append(os.Environ(), childJournal+"="+path)
+	child.Stderr = os.Stderr
+	out, err := child.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer child.Wait()
+	defer child.Process.Kill()
+	reader := bufio.NewReader(out)
+	for n := 0; ; n++ {
+		line, err := reader.ReadString('\n')
+		if errors.Is(err, io.EOF) {
+			if n < lines {
+				t.Fatalf("the child ended by itself after %d lines", n)
+			}
+			return // a line cut short by the kill was never announced
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := Row{Peer: "eu", Until: 1 << 50}
+		if _, err := fmt.Sscan(line, &r.Bucket, &r.Cell, &r.Lent, &r.Returned, &r.Generation); err != nil {
+			t.Fatalf("line %q: %v", line, err)
+		}
+		printed[r.id()] = r.raise(printed[r.id()])
+		if n+1 != lines {
+			continue
+		}
+		if probe {
+			demandHeldBy(t, path, child.Process.Pid)
+		}
+		if err := child.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func demandHeldBy(t *testing.T, path string, pid int) {
+	t.Helper()
+	if _, err := Open(path, us1); !errors.Is(err, ErrHeld) || !strings.Contains(err.Error(), fmt.Sprint("pid ", pid)) {
+		t.Fatalf("Open while the child holds the journal = %v, want ErrHeld naming pid %d", err, pid)
+	}
+}

@@ -1,0 +1,126 @@
+package journal
+
+import (
+	"cmp"
+	"fmt"
+)
+
+// Bounds of what a journal takes.
+const (
+	MaxBucketBytes  = 4 << 10 // of Row.Bucket
+	MaxPeerBytes    = 255     // of Row.Peer, and of the names in Options
+	MaxUnits        = 1 << 51 // of Row.Lent and Row.Returned
+	MaxRecordRows   = 4096    // rows in one call of Record
+	PruneLimit      = 10_000  // rows one call of Prune removes at most
+	MaxAddresses    = 1024    // addresses RememberPeers takes
+	MaxAddressBytes = 512     // of one such address
+	MaxPolicyBytes  = 4 << 20 // of the source SavePolicy takes
+)
+
+// Row is what this region said to one peer region about one bucket and cell.
+// Its numbers are cumulative and only ever raised.
+type Row struct {
+	Bucket string // opaque id of the bucket: 1 to MaxBucketBytes bytes of any value
+	Peer   string // name of the peer region: 1 to MaxPeerBytes bytes
+	Cell   int64  // number of the cell
+
+	Lent     int64 // R[self->peer][cell], units, 0 to MaxUnits
+	Returned int64 // Q[self->peer][cell], units, 0 to MaxUnits
+
+	Generation uint64 // of this region's store when the row was written
+	// Until is when the row no longer weighs and may be pruned, in
+	// microseconds of store time since 1970.
+	Until int64
+}
+
+// rowID says which row it is; two rows with one id are merged.
+type rowID struct {
+	cell   int64
+	bucket string
+	peer   string
+}
+
+func (r Row) id() rowID { return rowID{r.Cell, r.Bucket, r.Peer} }
+
+// compare orders rows as the file does: by cell, bucket and peer, a shorter
+// bucket id before a longer one.
+func (id rowID) compare(other rowID) int {
+	return cmp.Or(
+		cmp.Compare(id.cell, other.cell),
+		cmp.Compare(len(id.bucket), len(other.bucket)),
+		cmp.Compare(id.bucket, other.bucket),
+		cmp.Compare(id.peer, other.peer),
+	)
+}
+
+// raise merges two rows of one id: each number becomes the larger one. It is
+// commutative, associative and idempotent, so that the order and repetition of
+// records do not matter.
+func (r Row) raise(other Row) Row {
+	r.Lent = max(r.Lent, other.Lent)
+	r.Returned = max(r.Returned, other.Returned)
+	r.Generation = max(r.Generation, other.Generation)
+	r.Until = max(r.Until, other.Until)
+	return r
+}
+
+// validate reports the first thing about the row that no journal takes.
+func (r Row) validate() error {
+	switch {
+	case len(r.Bucket) == 0 || len(r.Bucket) > MaxBucketBytes:
+		return fmt.Errorf("the bucket id has %d bytes, not 1 to %d", len(r.Bucket), MaxBucketBytes)
+	case len(r.Peer) == 0 || len(r.Peer) > MaxPeerBytes:
+		return fmt.Errorf("the peer's name has %d bytes, not 1 to %d", len(r.Peer), MaxPeerBytes)
+	case r.Lent < 0 || r.Lent > MaxUnits:
+		return fmt.Errorf("lent is %d, not 0 to %d", r.Lent, int64(MaxUnits))
+	case r.Returned < 0 || r.Returned > MaxUnits:
+		return fmt.Errorf("returned is %d, not 0 to %d", r.Returned, int64(MaxUnits))
+	}
+	return nil
+}
+
+// validateRows refuses a call of Record as a whole, before anything is written.
+func validateRows(rows []Row) error {
+	if len(rows) > MaxRecordRows {
+		return fmt.Errorf("journal: record: %w: %d rows in one call, more than %d: split them", ErrInvalid, len(rows), MaxRecordRows)
+	}
+	for i, r := range rows {
+		if err := r.validate(); err != nil {
+			return fmt.Errorf("journal: record: %w: row %d of %d (bucket %.64q, peer %.64q, cell %d): %w: nothing was written, correct the caller",
+				ErrInvalid, i+1, len(rows), r.Bucket, r.Peer, r.Cell, err)
+		}
+	}
+	return nil
+}
+
+// validateAddresses refuses a list of peers that no journal takes.
+func validateAddresses(addresses []string) error {
+	if len(addresses) > MaxAddresses {
+		return fmt.Errorf("journal: remember peers: %w: %d addresses, more than %d: keep fewer", ErrInvalid, len(addresses), MaxAddresses)
+	}
+	for i, a := range addresses {
+		if len(a) == 0 || len(a) > MaxAddressBytes {
+			return fmt.Errorf("journal: remember peers: %w: address %d of %d (%.64q) has %d bytes, not 1 to %d: leave it out",
+				ErrInvalid, i+1, len(addresses), a, len(a), MaxAddressBytes)
+		}
+	}
+	return nil
+}
+
+// validatePolicy refuses a document that no journal takes.
+func validatePolicy(version int64, source []byte) error {
+	if len(source) > MaxPolicyBytes {
+		return fmt.Errorf("journal: save policy: %w: version %d has %d bytes, more than %d: split the document",
+			ErrInvalid, version, len(source), MaxPolicyBytes)
+	}
+	return nil
+}
+
+// validateGeneration refuses to go back from the generation kept.
+func validateGeneration(kept, next uint64) error {
+	if next < kept {
+		return fmt.Errorf("journal: set generation: %w: from %d to %d: the store answered with an older identity than this node has seen; recover the region's store",
+			ErrGeneration, kept, next)
+	}
+	return nil
+}

@@ -1,0 +1,108 @@
+package journal
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"sync"
+)
+
+// saved is what the journal keeps beside rows, as it is on disk. setting is
+// held across a commit, so that two setters reach the file and the memory in
+// one order; mu only for a moment, so that readers never wait for the disk.
+type saved struct {
+	setting sync.Mutex
+
+	mu         sync.Mutex
+	generation uint64
+	peers      []string
+	policy     policy
+}
+
+// Incarnation numbers the openings of this file: 1 for a journal just made.
+func (j *Journal) Incarnation() uint64 { return j.incarnation }
+
+// Sequence numbers the commits since the file was made. It never goes back,
+// unless an older copy of the file was put in its place.
+func (j *Journal) Sequence() uint64 { return j.Stats().Sequence }
+
+// Generation returns the store generation this region last opened, 0 at first.
+func (j *Journal) Generation() uint64 {
+	j.saved.mu.Lock()
+	defer j.saved.mu.Unlock()
+	return j.saved.generation
+}
+
+// SetGeneration notes durably the generation of the store. It fails with
+// ErrGeneration, changing nothing, if g is lower than what is kept.
+func (j *Journal) SetGeneration(g uint64) error {
+	j.saved.setting.Lock()
+	defer j.saved.setting.Unlock()
+	kept := j.Generation()
+	if err := validateGeneration(kept, g); err != nil {
+		return err
+	}
+	return j.save(g == kept, func(t *transaction) error {
+		return t.note(t.state, noteGeneration, encodeNumber(g))
+	}, func() { j.saved.generation = g })
+}
+
+// Peers returns the addresses last remembered, in their order.
+func (j *Journal) Peers() []string {
+	j.saved.mu.Lock()
+	defer j.saved.mu.Unlock()
+	return slices.Clone(j.saved.peers)
+}
+
+// RememberPeers replaces the remembered addresses durably: at most MaxAddresses
+// of 1 to MaxAddressBytes bytes, else ErrInvalid and nothing changes.
+func (j *Journal) RememberPeers(addresses []string) error {
+	if err := validateAddresses(addresses); err != nil {
+		return err
+	}
+	j.saved.setting.Lock()
+	defer j.saved.setting.Unlock()
+	addresses = slices.Clone(addresses)
+	return j.save(slices.Equal(addresses, j.Peers()), func(t *transaction) error {
+		return t.note(t.saved, notePeers, encodePeers(addresses))
+	}, func() { j.saved.peers = addresses })
+}
+
+// Policy returns the document last saved, byte for byte, and its version; ok is
+// false if there is none.
+func (j *Journal) Policy() (version int64, source []byte, ok bool) {
+	j.saved.mu.Lock()
+	defer j.saved.mu.Unlock()
+	p := j.saved.policy
+	return p.version, bytes.Clone(p.source), p.saved
+}
+
+// SavePolicy replaces the document in force durably. The journal does not look
+// into it, nor compare versions. More than MaxPolicyBytes is ErrInvalid.
+func (j *Journal) SavePolicy(version int64, source []byte) error {
+	if err := validatePolicy(version, source); err != nil {
+		return err
+	}
+	j.saved.setting.Lock()
+	defer j.saved.setting.Unlock()
+	p := policy{saved: true, version: version, source: bytes.Clone(source)}
+	v, s, ok := j.Policy()
+	return j.save(ok && v == version && bytes.Equal(s, source), func(t *transaction) error {
+		return t.note(t.saved, notePolicy, encodePolicy(p))
+	}, func() { j.saved.policy = p })
+}
+
+// save commits a note and then lets readers see it; a note that is the same
+// already costs no commit. The caller holds saved.setting.
+func (j *Journal) save(same bool, apply func(*transaction) error, show func()) error {
+	if err := j.usable(); err != nil || same {
+		return err
+	}
+	if err := j.submit(context.Background(), 1, apply); err != nil {
+		return err
+	}
+	j.saved.mu.Lock()
+	defer j.saved.mu.Unlock()
+	show()
+	return nil
+}

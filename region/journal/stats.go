@@ -1,0 +1,57 @@
+package journal
+
+import (
+	"sync"
+	"time"
+)
+
+// Stats are a journal's numbers at one moment. Counts begin at Open.
+type Stats struct {
+	Rows     uint64 // durable rows
+	Sequence uint64 // number of the last commit since the file was made
+
+	Recorded uint64 // calls of Record that returned nil
+	Covered  uint64 // of these, those answered from memory, without a commit
+	Commits  uint64
+	Calls    uint64 // calls the commits carried; Calls / Commits share an fsync
+
+	LastCommit    time.Duration // from taking the batch to its being on disk
+	SlowestCommit time.Duration
+	Waiting       int  // calls in the queue
+	Failed        bool // a commit failed: nothing is taken until it is opened anew
+}
+
+// counts gathers Stats.
+type counts struct {
+	mu    sync.Mutex
+	stats Stats
+}
+
+func (c *counts) recorded(covered bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stats.Recorded++
+	if covered {
+		c.stats.Covered++
+	}
+}
+
+func (c *counts) committed(t totals, calls int, took time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stats.Rows, c.stats.Sequence = t.rows, t.sequence
+	c.stats.Commits++
+	c.stats.Calls += uint64(calls)
+	c.stats.LastCommit = took
+	c.stats.SlowestCommit = max(c.stats.SlowestCommit, took)
+}
+
+// Stats returns the journal's numbers.
+func (j *Journal) Stats() Stats {
+	j.counts.mu.Lock()
+	s := j.counts.stats
+	j.counts.mu.Unlock()
+	s.Waiting = len(j.queue)
+	s.Failed = j.failure.Load() != nil
+	return s
+}

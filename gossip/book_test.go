@@ -1,0 +1,88 @@
+package gossip
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+func peerAt(i int) netip.AddrPort {
+	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}), 7946)
+}
+
+func TestBookKeepsOneEntryPerPeer(t *testing.T) {
+	now := time.Unix(1000, 0)
+	b := newBook()
+	b.recall(peerAt(1))
+	b.note("a", peerAt(1), now)
+	b.note("b", peerAt(2), now)
+	b.note("a", peerAt(3), now) // moved
+	b.recall(peerAt(2))         // known already
+	if got, want := b.addrs(), []string{"10.0.0.2:7946", "10.0.0.3:7946"}; !slices.Equal(got, want) {
+		t.Errorf("holds %v, want %v", got, want)
+	}
+	b.forget("b")
+	if got, want := b.addrs(), []string{"10.0.0.3:7946"}; !slices.Equal(got, want) {
+		t.Errorf("holds %v, want %v", got, want)
+	}
+}
+
+func TestBookForgetsThoseNotSeenForLongest(t *testing.T) {
+	b := newBook()
+	for i := range maxRemembered + 10 {
+		b.note(fmt.Sprint(i), peerAt(i), time.Unix(int64(i), 0))
+	}
+	if len(b.entries) != maxRemembered || b.entries[peerAt(9)] != nil || b.entries[peerAt(10)] == nil {
+		t.Errorf("holds %d peers, want the %d seen last", len(b.entries), maxRemembered)
+	}
+}
+
+// TestBookCallsTheLatestAlwaysAndAllInTurn: in every round those seen last are
+// called, nobody waits longer than the rounds it takes to call all, and those
+// who are alive are left in peace.
+func TestBookCallsTheLatestAlwaysAndAllInTurn(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(0, maxRemembered).Draw(t, "peers")
+		b, alive := newBook(), make(map[netip.AddrPort]bool)
+		for i := range n {
+			b.note(fmt.Sprint(i), peerAt(i), time.Unix(int64(rapid.IntRange(0, 50).Draw(t, "seen")), 0))
+			alive[peerAt(i)] = rapid.Bool().Draw(t, "alive")
+		}
+		var missing int
+		var latest time.Time
+		for addr, e := range b.entries {
+			if !alive[addr] {
+				missing++
+				if e.seen.After(latest) {
+					latest = e.seen
+				}
+			}
+		}
+		called := make(map[netip.AddrPort]bool)
+		const inTurn = callsPerRound / 2
+		for round := range 1 + missing/inTurn {
+			calls := b.missing(alive, time.Unix(int64(round+1), 0))
+			if len(calls) != min(missing, callsPerRound) {
+				t.Fatalf("%d calls with %d missing", len(calls), missing)
+			}
+			sawLatest := false
+			for _, addr := range calls {
+				called[addr] = true
+				sawLatest = sawLatest || b.entries[addr].seen.Equal(latest)
+				if alive[addr] {
+					t.Fatalf("calls %v, which is alive", addr)
+				}
+			}
+			if missing > 0 && !sawLatest {
+				t.Fatal("a round without the peer seen last")
+			}
+		}
+		if len(called) != missing {
+			t.Fatalf("called %d of %d", len(called), missing)
+		}
+	})
+}

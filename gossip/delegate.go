@@ -1,0 +1,98 @@
+package gossip
+
+import (
+	"log/slog"
+	"sync"
+	"sync/atomic"
+)
+
+// delegate stands between memberlist and the caller's state. It implements
+// memberlist.Delegate.
+type delegate struct {
+	meta   []byte
+	state  State
+	outbox *outbox
+	roster *roster
+	log    *slog.Logger
+
+	mu     sync.RWMutex // held shared while the state is in use
+	closed bool
+
+	rejected atomic.Uint64 // messages and states that made no sense
+}
+
+// close makes sure that the state is not touched any more.
+func (d *delegate) close() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.closed = true
+}
+
+// NodeMeta returns what the others are told about this node.
+func (d *delegate) NodeMeta(int) []byte { return d.meta }
+
+// NotifyMsg takes a message in, and passes a change on if it was news.
+func (d *delegate) NotifyMsg(b []byte) {
+	m, err := decode(b)
+	if err != nil {
+		d.reject("message", err)
+		return
+	}
+	if m.kind == kindGoodbye {
+		d.roster.goodbye(m.name)
+		return
+	}
+	if news := d.merge("change", m.change); news {
+		d.outbox.put(m.name, append([]byte(nil), b...))
+	}
+}
+
+// GetBroadcasts returns the changes to go with the next packet.
+func (d *delegate) GetBroadcasts(overhead, limit int) [][]byte {
+	return d.outbox.take(overhead, limit)
+}
+
+// LocalState returns the whole state for an exchange, or nil if there is none
+// to give.
+func (d *delegate) LocalState(bool) []byte {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	if d.closed {
+		return nil
+	}
+	b, err := d.state.MarshalBinary()
+	switch {
+	case err != nil:
+		d.log.Error("gossip: cannot marshal the state; this exchange goes without it", "err", err)
+		return nil
+	case len(b) > MaxState:
+		d.log.Error("gossip: the state is too large to be exchanged; make it smaller", "bytes", len(b), "limit", MaxState)
+		return nil
+	}
+	return b
+}
+
+// MergeRemoteState takes in the whole state of another node. It is not passed
+// on: exchanges with others do that.
+func (d *delegate) MergeRemoteState(b []byte, _ bool) { d.merge("state", b) }
+
+func (d *delegate) merge(what string, b []byte) (news bool) {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	if d.closed {
+		return false
+	}
+	news, err := d.state.Merge(b)
+	if err != nil {
+		d.reject(what, err)
+		return false
+	}
+	return news
+}
+
+// reject counts what the network sent and nobody can use. It is logged at
+// debug only: anybody can send nonsense, and as much as they like.
+func (d *delegate) reject(what string, err error) {
+	d.rejected.Add(1)
+	d.log.Debug("gossip: rejected what another node sent", "what", what, "err", err)
+}

@@ -1,0 +1,248 @@
+package gossip
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/memberlist"
+)
+
+// leaveLimit bounds how long Leave tries to be heard.
+const leaveLimit = 3 * time.Second
+
+// Gossip is one node of a cluster. Its methods are safe for concurrent use.
+type Gossip struct {
+	cfg       Config
+	transport *transport
+	outbox    *outbox
+	roster    *roster
+	delegate  *delegate
+	list      *memberlist.Memberlist
+	caller    *caller
+
+	stopCalls context.CancelFunc // ends the rejoin loop
+	stop      context.CancelFunc // ends everything else
+	tasks     sync.WaitGroup
+
+	mu      sync.Mutex
+	closed  chan struct{} // not nil once Close was called; closed at its end
+	left    chan struct{} // not nil once Leave was called; closed at its end
+	leftErr error         // outcome of Leave; set before left is closed
+}
+
+// Stats counts what a node has done since its start.
+type Stats struct {
+	PacketBytesIn, PacketBytesOut uint64
+	StreamBytesIn, StreamBytesOut uint64
+	StreamsRefused                uint64 // too many were open
+	BroadcastsQueued              int    // changes that wait to be sent
+	BroadcastsDropped             uint64 // changes that did not fit the queue
+	Rejected                      uint64 // messages and states that made no sense
+	RejoinsAttempted              uint64 // exchanges begun with the missing and the new
+	RejoinsSucceeded              uint64
+}
+
+// Start joins a cluster. It returns at once: seeds and remembered peers are
+// called in the background, and for ever. It fails only if the configuration
+// makes no sense; Packets and Streams are then closed.
+func Start(cfg Config) (*Gossip, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		cfg.closeSockets()
+		return nil, err
+	}
+	g := &Gossip{cfg: cfg, roster: newRoster(cfg.Name, cfg.Logger)}
+	g.outbox = newOutbox(cfg.Timing.RetransmitMult, g.roster.count)
+	g.delegate = &delegate{meta: cfg.Meta, state: cfg.State, outbox: g.outbox, roster: g.roster, log: cfg.Logger}
+	g.recall(cfg.Remembered)
+
+	g.transport = newTransport(cfg)
+	list, err := memberlist.Create(libraryConfig(cfg, g.transport, g.delegate, g.roster))
+	if err != nil {
+		g.transport.Shutdown()
+		return nil, fmt.Errorf("gossip: cannot start node %q at %v: %w", cfg.Name, cfg.Advertise, err)
+	}
+	g.list = list
+	g.caller = newCaller(cfg, g.roster, func(addr string) error {
+		_, err := list.Join([]string{addr})
+		return err
+	})
+
+	ctx, stop := context.WithCancel(context.Background())
+	calls, stopCalls := context.WithCancel(ctx)
+	g.stop, g.stopCalls = stop, stopCalls
+	g.tasks.Go(func() { g.caller.run(calls) })
+	if cfg.OnChange != nil {
+		g.tasks.Go(func() { g.tellChanges(ctx) })
+	}
+	return g, nil
+}
+
+// closeSockets closes what Start was given.
+func (c Config) closeSockets() {
+	if c.Packets != nil {
+		c.Packets.Close()
+	}
+	if c.Streams != nil {
+		c.Streams.Close()
+	}
+}
+
+// recall takes over the peers of an earlier run. One that cannot be read is no
+// reason not to start.
+func (g *Gossip) recall(peers []string) {
+	for _, p := range peers {
+		addr, err := netip.ParseAddrPort(p)
+		if err != nil {
+			g.cfg.Logger.Warn("gossip: remembered peer ignored: it is not ip:port", "peer", p, "err", err)
+			continue
+		}
+		if addr = unmap(addr); addr != g.cfg.Advertise {
+			g.roster.recall(addr)
+		}
+	}
+}
+
+// tellChanges calls OnChange, outside all locks.
+func (g *Gossip) tellChanges(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-g.roster.changed:
+			g.cfg.OnChange(g.roster.list())
+		}
+	}
+}
+
+// Broadcast spreads a small change: b is given to the State.Merge of the
+// others. The change replaces one of the same key that still waits to be sent;
+// the key has 1 to 255 bytes. It is for speed only: a change that is lost, or
+// is dropped because the queue is full, or for which Broadcast returns
+// ErrTooLarge, spreads with the whole state instead, so it must be part of
+// that already. Broadcast does not wait, and copies b.
+func (g *Gossip) Broadcast(key string, b []byte) error {
+	encoded, err := encodeChange(key, b)
+	if err != nil {
+		return err
+	}
+	g.outbox.put(key, encoded)
+	return nil
+}
+
+// Members returns who is alive in this node's view, itself included, sorted by
+// name.
+func (g *Gossip) Members() []Member { return g.roster.list() }
+
+// Remembered returns where members were seen, at most 256 of them, as ip:port:
+// the ones to give as Config.Remembered after a restart. A member that said
+// goodbye is not among them.
+func (g *Gossip) Remembered() []string { return g.roster.remembered() }
+
+// Stats returns the counters.
+func (g *Gossip) Stats() Stats {
+	queued, dropped := g.outbox.counts()
+	return Stats{
+		PacketBytesIn:     g.transport.packetsIn.Load(),
+		PacketBytesOut:    g.transport.packetsOut.Load(),
+		StreamBytesIn:     g.transport.streamsIn.Load(),
+		StreamBytesOut:    g.transport.streamsOut.Load(),
+		StreamsRefused:    g.transport.refused.Load(),
+		BroadcastsQueued:  queued,
+		BroadcastsDropped: dropped,
+		Rejected:          g.delegate.rejected.Load(),
+		RejoinsAttempted:  g.caller.attempted.Load(),
+		RejoinsSucceeded:  g.caller.succeeded.Load(),
+	}
+}
+
+// Leave says goodbye, so that the others need not find out, and stops calling
+// the missing. It returns when the goodbye was sent, when ctx ends, or after 3
+// s at the latest; the node is still to be closed. Further calls wait for the
+// same goodbye. After Close it returns net.ErrClosed.
+func (g *Gossip) Leave(ctx context.Context) error {
+	g.mu.Lock()
+	if g.left == nil {
+		if g.closed != nil {
+			g.mu.Unlock()
+			return net.ErrClosed
+		}
+		done := make(chan struct{})
+		g.left = done
+		g.stopCalls()
+		limit := leaveLimit
+		if until, ok := ctx.Deadline(); ok {
+			limit = max(1, min(limit, time.Until(until)))
+		}
+		g.tasks.Go(func() {
+			defer close(done)
+			g.leftErr = g.farewell(limit)
+		})
+	}
+	left := g.left
+	g.mu.Unlock()
+	select {
+	case <-left:
+		return g.leftErr
+	case <-ctx.Done():
+		return fmt.Errorf("gossip: node %q may not have been heard leaving: %w", g.cfg.Name, ctx.Err())
+	}
+}
+
+// farewell tells each member in person that this node leaves, and then has
+// memberlist spread that it is gone. The first is best effort: without it the
+// others say "failed" where they should say "left".
+func (g *Gossip) farewell(limit time.Duration) error {
+	for _, m := range g.roster.list() {
+		if m.Name != g.cfg.Name {
+			to := memberlist.Address{Addr: m.Addr.String(), Name: m.Name}
+			_ = g.list.SendToAddress(to, encodeGoodbye(g.cfg.Name))
+		}
+	}
+	if err := g.list.Leave(limit); err != nil {
+		return fmt.Errorf("gossip: node %q may not have been heard leaving: %w", g.cfg.Name, err)
+	}
+	return nil
+}
+
+// Close stops the node and closes its sockets at once; the others find out by
+// themselves. It then waits until no goroutine of the node is left: for a Leave
+// and for calls of State and OnChange under way, which are not called again,
+// and for a probe that memberlist has sent and does not give up sooner, up to
+// one Timing.ProbeInterval, or two if the node has had trouble. It is
+// idempotent.
+func (g *Gossip) Close() error {
+	g.mu.Lock()
+	if g.closed != nil {
+		g.mu.Unlock()
+		<-g.closed
+		return nil
+	}
+	g.closed = make(chan struct{})
+	defer close(g.closed)
+	left := g.left
+	g.mu.Unlock()
+	if left != nil {
+		<-left // memberlist must not be told to leave once it is shut down
+	}
+	g.stop()
+	g.roster.close()
+	g.delegate.close()
+	err := g.list.Shutdown() // and with it the transport
+	g.tasks.Wait()
+	g.waitForProbe()
+	return err
+}
+
+// waitForProbe waits until a probe that was under way at the shutdown has run
+// into its timeout. Every probe, and every probe made for another node, begins
+// with a packet and ends within a probe interval, stretched by the health
+// score; the score does not fall while a probe is under way.
+func (g *Gossip) waitForProbe() {
+	longest := g.cfg.Timing.ProbeInterval * time.Duration(g.list.GetHealthScore()+1)
+	time.Sleep(time.Until(g.transport.quietSince().Add(longest)))
+}

@@ -1,0 +1,270 @@
+package gossip
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/memberlist"
+)
+
+const (
+	// maxStreams bounds the streams open at once; an accepted one beyond it is
+	// closed. Each costs a goroutine for at most three stream timeouts.
+	maxStreams = 512
+	// largestPacket is the size of the receive buffer.
+	largestPacket = 64 << 10
+)
+
+// transport feeds memberlist from a packet connection, a listener and a dial
+// function. It implements memberlist.NodeAwareTransport.
+type transport struct {
+	packets   net.PacketConn
+	streams   net.Listener
+	dial      func(ctx context.Context, network, addr string) (net.Conn, error)
+	advertise netip.AddrPort
+
+	packetCh chan *memberlist.Packet
+	streamCh chan net.Conn
+	ctx      context.Context // ends with Shutdown
+	cancel   context.CancelFunc
+	readers  sync.WaitGroup
+
+	mu       sync.Mutex
+	open     map[*stream]struct{} // nil after Shutdown
+	lastSent time.Time            // when the last packet went out; zero: none did
+
+	packetsIn, packetsOut, streamsIn, streamsOut atomic.Uint64 // bytes
+	refused                                      atomic.Uint64 // streams
+}
+
+func newTransport(c Config) *transport {
+	t := &transport{
+		packets:   c.Packets,
+		streams:   c.Streams,
+		dial:      c.Dial,
+		advertise: c.Advertise,
+		packetCh:  make(chan *memberlist.Packet),
+		streamCh:  make(chan net.Conn),
+		open:      make(map[*stream]struct{}),
+	}
+	t.ctx, t.cancel = context.WithCancel(context.Background())
+	t.readers.Go(t.readPackets)
+	t.readers.Go(t.acceptStreams)
+	return t
+}
+
+// FinalAdvertiseAddr returns where the others reach this node.
+func (t *transport) FinalAdvertiseAddr(string, int) (net.IP, int, error) {
+	return t.advertise.Addr().AsSlice(), int(t.advertise.Port()), nil
+}
+
+// WriteTo sends a packet to ip:port. After Shutdown it fails with a bare
+// net.ErrClosed: memberlist takes a *net.OpError for a fault of the far end and
+// would go on with the probe.
+func (t *transport) WriteTo(b []byte, addr string) (time.Time, error) {
+	to, err := netip.ParseAddrPort(addr)
+	if err != nil {
+		return time.Time{}, err
+	}
+	now := time.Now()
+	if !t.noteSent(now) {
+		return time.Time{}, net.ErrClosed
+	}
+	n, err := t.packets.WriteTo(b, net.UDPAddrFromAddrPort(to))
+	t.packetsOut.Add(uint64(n))
+	return now, err
+}
+
+// noteSent notes when a packet goes out; false after Shutdown.
+func (t *transport) noteSent(now time.Time) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.open == nil {
+		return false
+	}
+	t.lastSent = now
+	return true
+}
+
+// quietSince is when the last packet went out; it does not change after
+// Shutdown.
+func (t *transport) quietSince() time.Time {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.lastSent
+}
+
+// WriteToAddress sends a packet; the name is not needed.
+func (t *transport) WriteToAddress(b []byte, addr memberlist.Address) (time.Time, error) {
+	return t.WriteTo(b, addr.Addr)
+}
+
+// PacketCh is where packets arrive.
+func (t *transport) PacketCh() <-chan *memberlist.Packet { return t.packetCh }
+
+// StreamCh is where streams arrive.
+func (t *transport) StreamCh() <-chan net.Conn { return t.streamCh }
+
+// DialTimeout opens a stream to ip:port within the timeout, or fails as soon as
+// the transport is shut down.
+func (t *transport) DialTimeout(addr string, timeout time.Duration) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(t.ctx, timeout)
+	defer cancel()
+	conn, err := t.dial(ctx, "tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	s, err := t.track(conn)
+	if err != nil {
+		return nil, fmt.Errorf("stream to %s: %w", addr, err)
+	}
+	// memberlist sets a deadline of its own only after it has written a label.
+	return s, s.SetDeadline(time.Now().Add(timeout))
+}
+
+// DialAddressTimeout opens a stream; the name is not needed.
+func (t *transport) DialAddressTimeout(addr memberlist.Address, timeout time.Duration) (net.Conn, error) {
+	return t.DialTimeout(addr.Addr, timeout)
+}
+
+// Shutdown closes everything and waits for the readers. It is idempotent.
+func (t *transport) Shutdown() error {
+	t.cancel()
+	t.mu.Lock()
+	open := t.open
+	t.open = nil
+	t.mu.Unlock()
+	errs := []error{ignoreClosed(t.packets.Close()), ignoreClosed(t.streams.Close())}
+	for s := range open {
+		s.Conn.Close()
+	}
+	t.readers.Wait()
+	return errors.Join(errs...)
+}
+
+func ignoreClosed(err error) error {
+	if errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+// readPackets hands packets over until the transport is shut down.
+func (t *transport) readPackets() {
+	buf := make([]byte, largestPacket)
+	for pause := (pause{}); ; {
+		n, from, err := t.packets.ReadFrom(buf)
+		if err != nil {
+			if !pause.after(t.ctx, err) {
+				return
+			}
+			continue
+		}
+		pause.reset()
+		t.packetsIn.Add(uint64(n))
+		p := &memberlist.Packet{Buf: append([]byte(nil), buf[:n]...), From: from, Timestamp: time.Now()}
+		select {
+		case t.packetCh <- p:
+		case <-t.ctx.Done():
+			return
+		}
+	}
+}
+
+// acceptStreams hands streams over until the transport is shut down.
+func (t *transport) acceptStreams() {
+	for pause := (pause{}); ; {
+		conn, err := t.streams.Accept()
+		if err != nil {
+			if !pause.after(t.ctx, err) {
+				return
+			}
+			continue
+		}
+		pause.reset()
+		s, err := t.track(conn)
+		if err != nil {
+			t.refused.Add(1)
+			continue
+		}
+		select {
+		case t.streamCh <- s:
+		case <-t.ctx.Done():
+			s.Close()
+			return
+		}
+	}
+}
+
+// pause grows from 5 ms to 1 s while a socket keeps failing, for example for
+// want of file descriptors.
+type pause struct{ d time.Duration }
+
+// after waits, and says whether to try again.
+func (p *pause) after(ctx context.Context, err error) bool {
+	if ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
+		return false
+	}
+	p.d = min(max(5*time.Millisecond, 2*p.d), time.Second)
+	select {
+	case <-time.After(p.d):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (p *pause) reset() { p.d = 0 }
+
+// stream is a connection that Shutdown closes and that counts its bytes.
+type stream struct {
+	net.Conn
+	t *transport
+}
+
+// track takes a connection into the books, or closes it.
+func (t *transport) track(conn net.Conn) (*stream, error) {
+	s := &stream{conn, t}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case t.open == nil:
+		conn.Close()
+		return nil, net.ErrClosed
+	case len(t.open) >= maxStreams:
+		conn.Close()
+		return nil, fmt.Errorf("%d streams are open already", maxStreams)
+	}
+	t.open[s] = struct{}{}
+	return s, nil
+}
+
+func (s *stream) Read(b []byte) (int, error) {
+	n, err := s.Conn.Read(b)
+	s.t.streamsIn.Add(uint64(n))
+	return n, err
+}
+
+// Write closes the stream when it fails: memberlist forgets a stream to which
+// it could not write its label.
+func (s *stream) Write(b []byte) (int, error) {
+	n, err := s.Conn.Write(b)
+	s.t.streamsOut.Add(uint64(n))
+	if err != nil {
+		s.Close()
+	}
+	return n, err
+}
+
+func (s *stream) Close() error {
+	s.t.mu.Lock()
+	delete(s.t.open, s)
+	s.t.mu.Unlock()
+	return s.Conn.Close()
+}

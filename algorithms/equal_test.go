@@ -16,7 +16,7 @@ import (
 
 // servers are the Redis servers that every script is tested on.
 var servers = map[string]func(*testing.T) *store.Server{
-	"embedded": func(t *testing.T) *store.Server { return started(t)(store.StartEmbedded()) },
+	"embedded": func(t *testing.T) *store.Server { return started(t)(store.StartEmbedded(t.Context())) },
 	"process":  func(t *testing.T) *store.Server { return started(t)(store.StartProcess(t.Context())) },
 }
 

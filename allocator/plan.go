@@ -129,19 +129,23 @@ type Portion struct {
 	Units int64
 }
 
-// Divide splits an ask over the peers in proportion to what they may have, never more than that, in whole units;
-// what one cannot give is asked of the others. jitter (ppm) turns the choice where few units meet many peers.
-func Divide(units int64, offers []Offer, jitter int64) []Portion {
+// Divide splits an ask over the peers in proportion to what they may have, in whole units. A region in need asks for
+// all it lacks, whatever they are thought to have, for that is old news and each lender knows what it keeps; any other
+// asks nobody for more. jitter (ppm) turns the choice where few units meet many peers.
+func Divide(units int64, offers []Offer, jitter int64, inNeed bool) []Portion {
 	var total int64
 	weights := make([]int64, len(offers))
 	for i, o := range offers {
 		weights[i] = o.Back + o.Spare
 		total += weights[i]
 	}
+	if !inNeed {
+		units = min(units, total)
+	}
 	if total == 0 || units <= 0 {
 		return nil
 	}
-	split := Entitlements(min(units, total), weights, uint64(jitter))
+	split := Entitlements(units, weights, uint64(jitter))
 	portions := make([]Portion, 0, len(offers))
 	for i, u := range split {
 		if u > 0 {

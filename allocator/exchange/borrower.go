@@ -35,7 +35,7 @@ func (m *Machine) planInNeed(now int64, v *view) {
 	s := now + m.offset
 	cell := algorithms.CellAt(s, v.Window)
 	v.roll(cell)
-	if o, _ := v.outlook(cell, s, v.rate(now, true)); v.denied > 0 || allocator.Exhausted(o, 2*m.farthest(), v.state.Share) {
+	if o, _ := v.outlook(cell, s, v.rateNow(now)); v.inNeed(now) || allocator.Exhausted(o, 2*m.farthest(), v.state.Share) {
 		m.planCell(now, v, cell, allocator.PPM)
 	}
 }
@@ -51,14 +51,11 @@ func (m *Machine) lead() int64 { return 2 * m.grace() }
 func (m *Machine) planCell(now int64, v *view, cell, jitter int64) {
 	s := now + m.offset
 	share := v.share(cell)
-	o, opens := v.outlook(cell, s, v.rate(now, false))
+	o, opens := v.outlook(cell, s, v.rateNow(now))
 	if opens > m.lead() {
 		return
 	}
-	inNeed := (opens == 0 && v.denied > 0) || allocator.Exhausted(o, max(2*m.farthest()+Interval-opens, 0), share)
-	if inNeed {
-		o, _ = v.outlook(cell, s, v.rate(now, true))
-	}
+	inNeed := v.inNeed(now) || allocator.Exhausted(o, max(2*m.farthest()+Interval-opens, 0), share)
 	if o.Total() <= share {
 		return
 	}
@@ -68,21 +65,29 @@ func (m *Machine) planCell(now int64, v *view, cell, jitter int64) {
 	if units <= 0 {
 		return
 	}
-	for _, p := range allocator.Divide(units, m.offers(now, v, cell), jitter) {
+	for _, p := range allocator.Divide(units, m.offers(now, v, cell), jitter, inNeed) {
 		m.ask(now, v, m.peers[p.Peer], cell, p.Units)
 	}
 }
 
-// target is this region's part of the water-fill of a cell.
+// target is this region's part of the water-fill of a cell. Where no other region is known to want more than its
+// entitlement there is nothing to be fair about, and it is all this region wants: hints of demand that fell are late,
+// and the lenders know what they keep.
 func (m *Machine) target(now int64, v *view, cell, total int64) int64 {
 	claims := make([]allocator.Claim, 0, len(m.peers)+1)
+	contended := false
 	claim := func(region string, demand int64) {
 		claims = append(claims, allocator.Claim{Entitlement: v.Entitlements[region], Demand: demand,
 			Borrow: v.borrowable(region), Lend: v.lendable(region)})
 	}
 	claim(m.region, total)
 	for _, p := range m.peers {
-		claim(p.name, v.expects(v.dealing(p.name), cell, now+m.offset, now))
+		demand := v.expects(v.dealing(p.name), cell, now+m.offset, now)
+		contended = contended || demand > v.Entitlements[p.name]
+		claim(p.name, demand)
+	}
+	if !contended {
+		return min(total, v.entitlement()+v.borrowable(m.region))
 	}
 	return allocator.WaterFill(claims)[0]
 }

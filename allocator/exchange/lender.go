@@ -27,6 +27,9 @@ func (m *Machine) askedBy(now int64, e Asked) {
 		g.Cell = a.Cell
 		if g.Refusal = m.refuse(now, e, i); g.Refusal != NotRefused {
 			g.Retry = longestRetry
+			if g.Refusal == RefusedUnheard {
+				g.Retry = Interval // our next ping may tell
+			}
 			m.stats.Refusals++
 			if g.Refusal == RefusedImplausible {
 				m.stats.Implausible++
@@ -72,7 +75,7 @@ func (m *Machine) lend(now int64, e Asked, i int) Lend {
 	v.asked = now
 	s := now + m.offset
 	v.roll(algorithms.CellAt(s, b.Window))
-	o, _ := v.outlook(a.Cell, s, v.demand.Average())
+	o, _ := v.outlook(a.Cell, s, v.rateNow(now))
 	l.Kept = allocator.Kept(o, v.entitlement(), m.grace(), m.othersWant(now, v, a.Cell, e.Message.From))
 	l.Cap = v.lendable(m.region)
 	return l

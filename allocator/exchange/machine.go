@@ -207,6 +207,9 @@ func (m *Machine) observed(now int64, e Observed) {
 	v.observe(e.State)
 	v.admitted += e.Admitted
 	v.denied += e.Denied
+	if e.Denied > 0 {
+		v.deniedAt = now
+	}
 	m.planInNeed(now, v)
 }
 
@@ -228,7 +231,7 @@ func (m *Machine) publish(now int64, v *view) {
 	s := now + m.offset
 	cell := algorithms.CellAt(s, v.Window)
 	v.roll(cell)
-	rate := v.demand.Average()
+	rate := v.demand.Rate()
 	o, _ := v.outlook(cell, s, rate)
 	concerns := v.asked > 0 && now-v.asked <= idleAfter
 	if m.noHints || (!concerns && 2*o.Total() <= v.entitlement()) {

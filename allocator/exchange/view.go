@@ -8,6 +8,8 @@ import (
 const (
 	// hintLife is how long a hint is believed.
 	hintLife = 3 * allocator.Second
+	// needLife is how long a region that denied stays in need: it asks at once for the whole of what it lacks.
+	needLife = allocator.Second
 	// answerLife is how long what a lender said it has left is believed, where no newer hint speaks of it.
 	answerLife = 2 * Interval
 	// idleAfter is how long a bucket is remembered that nobody uses or asks about.
@@ -23,6 +25,7 @@ type view struct {
 	sampled  int64 // when demand was last sampled
 	admitted int64 // units since then
 	denied   int64
+	deniedAt int64 // when a request was last denied here; 0: never
 	active   int64 // when it was last used here or asked about
 	asked    int64 // when a peer last asked or hinted; 0: never
 	shown    Hint  // last hint published
@@ -114,17 +117,16 @@ func (v *view) outlook(cell, s, rate int64) (o allocator.Outlook, opens int64) {
 	return allocator.Outlook{Used: v.state.Used, Rate: rate, Ahead: (cell+1)*v.Window - s}, 0
 }
 
-// rate returns the demand, of at least the moment if that is asked for. Half a sample's time must have passed
-// before what came since the last sample says anything.
-func (v *view) rate(now int64, ofTheMoment bool) int64 {
-	if !ofTheMoment {
-		return v.demand.Rate()
-	}
-	rate := max(v.demand.Rate(), v.demand.Latest())
+// inNeed says whether requests were denied here lately.
+func (v *view) inNeed(now int64) bool { return v.deniedAt > 0 && now-v.deniedAt <= needLife }
+
+// rateNow returns the demand, what came since the last sample included. Half a sample's time must have passed before
+// that says anything.
+func (v *view) rateNow(now int64) int64 {
 	if since := now - v.sampled; since >= Interval/2 {
-		rate = max(rate, allocator.PerSecond(v.admitted+min(v.denied, 2*max(v.admitted, 1)), since))
+		return v.demand.RateWith(v.admitted, v.denied, since)
 	}
-	return rate
+	return v.demand.Rate()
 }
 
 // expects returns what a peer is expected to admit in a cell, 0 for one that has not been heard of: it counts as
@@ -171,5 +173,5 @@ func (v *view) spareOf(peer string, d *dealing, cell, now int64) int64 {
 	if cell == d.hint.Cell {
 		return max(min(limit, d.hint.Spare), 0)
 	}
-	return max(min(limit, v.Entitlements[peer]-allocator.Over(d.hint.Rate, v.Window)), 0)
+	return max(min(limit, v.Entitlements[peer]-allocator.Over(d.hint.Rate, v.Window)-pos.row.Borrowed), 0)
 }

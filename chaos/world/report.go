@@ -57,7 +57,7 @@ func (p *play) report() Report {
 	r := Report{Limit: p.limit, Window: demoWindow.String(), Algorithm: p.Algorithm, Seed: p.Seed, Failures: []string{},
 		Ceiling: Ceiling{CellsChecked: v.CellsChecked, MaxAdmitted: v.MaxAdmitted, Limit: v.Limit, MaxExcess: v.MaxExcess,
 			ExcessTerms: []string{}}}
-	for _, now := range p.watch.second("", 0).Regions {
+	for _, now := range p.watch.lastCell("", 0, time.Now()).Regions {
 		r.Regions = append(r.Regions, RegionReport{Name: now.Name, Entitlement: now.Entitlement})
 	}
 	lengths := p.seconds()
@@ -118,12 +118,12 @@ func since(short, moment time.Time) *float64 {
 func (p *play) fell(entitlement int64) []string {
 	var failures []string
 	from, to := p.watch.stages[2].from, p.watch.stages[4].from
-	for i, units := range p.watch.admitted(from, to) {
+	for i, cell := range p.watch.whole(from, to) {
 		switch {
-		case units > entitlement:
-			failures = append(failures, fmt.Sprintf("%s admitted %d in whole cell %d after it was cut off, above its fixed split of %d", cutRegion, units, i+1, entitlement))
-		case i > 0 && units*20 < entitlement*19:
-			failures = append(failures, fmt.Sprintf("%s admitted only %d in whole cell %d after it was cut off, below 95 %% of its fixed split of %d", cutRegion, units, i+1, entitlement))
+		case cell.Admitted > entitlement:
+			failures = append(failures, fmt.Sprintf("%s admitted %d in whole cell %d after it was cut off, above its fixed split of %d", cutRegion, cell.Admitted, i+1, entitlement))
+		case i > 0 && cell.Admitted*20 < min(entitlement, cell.Offered)*19:
+			failures = append(failures, fmt.Sprintf("%s admitted only %d of %d in whole cell %d after it was cut off, below 95 %% of its fixed split of %d", cutRegion, cell.Admitted, cell.Offered, i+1, entitlement))
 		}
 	}
 	return failures
@@ -135,13 +135,13 @@ const healWithin = 5 * time.Second
 // cameBack checks that the skewed region is back at 95 % of its demand within healWithin of the heal.
 func (p *play) cameBack() []string {
 	heal := p.watch.stages[4]
-	cells := p.watch.admitted(heal.from.Add(healWithin), heal.from.Add(p.seconds()[4]))
-	var sum int64
-	for _, units := range cells {
-		sum += units
+	var admitted, want int64
+	for _, cell := range p.watch.whole(heal.from.Add(healWithin), heal.from.Add(p.seconds()[4])) {
+		admitted += cell.Admitted
+		want += min(cell.Offered, heal.target)
 	}
-	if want := heal.target * int64(len(cells)); len(cells) == 0 || sum*20 < want*19 {
-		return []string{fmt.Sprintf("shares did not come back: from %s after the heal %s admitted %d in %d cells, below 95 %% of %d", healWithin, cutRegion, sum, len(cells), want)}
+	if want == 0 || admitted*20 < want*19 {
+		return []string{fmt.Sprintf("shares did not come back: from %s after the heal on %s admitted %d, below 95 %% of the %d that one pooled limiter would have", healWithin, cutRegion, admitted, want)}
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/quotad/quotad/chaos/load"
 	"github.com/quotad/quotad/chaos/oracle"
 	"github.com/quotad/quotad/region"
+	"github.com/quotad/quotad/region/store"
 )
 
 // The regions of the demo, and its limit.
@@ -46,17 +47,17 @@ type Story struct {
 	Duration  time.Duration
 	Seed      uint64
 	Scale     float64 // multiplies limit and demand
-	Processes bool
 	Algorithm string
 	RoundTrip time.Duration
 	Inflate   int64            // see Config.Inflate
 	Exchange  exchange.Options // parts of the protocol switched off
 	Log       *slog.Logger
-	Begun     func(*World) error // called once the world stands; nil: nothing
-	Progress  func(Progress)     // called about once a second; nil: nothing
+	Redis     func(context.Context) (*store.Server, error) // starts a region's Redis
+	Begun     func(*World) error                           // called once the world stands; nil: nothing
+	Progress  func(Progress)                               // called about once a second; nil: nothing
 }
 
-// Progress is the last second of a story.
+// Progress is the last whole cell of a story.
 type Progress struct {
 	Phase   string
 	Elapsed time.Duration
@@ -90,7 +91,7 @@ type play struct {
 func Play(ctx context.Context, s Story) (Report, error) {
 	p := &play{Story: s, limit: s.scaled(demoLimit)}
 	w, err := Start(ctx, Config{Regions: demoRegions, Limit: p.limit, Window: demoWindow, Algorithm: s.Algorithm,
-		RoundTrip: s.RoundTrip, Processes: s.Processes, Inflate: s.Inflate, Exchange: s.Exchange, Log: s.Log})
+		RoundTrip: s.RoundTrip, Redis: s.Redis, Inflate: s.Inflate, Exchange: s.Exchange, Log: s.Log})
 	if err != nil {
 		return Report{}, err
 	}
@@ -169,7 +170,7 @@ func (p *play) phase(ctx context.Context, ph phase, from, to time.Time) error {
 			return err
 		}
 		if p.Progress != nil {
-			p.Progress(p.watch.second(ph.name, next.Sub(p.begun)))
+			p.Progress(p.watch.lastCell(ph.name, next.Sub(p.begun), next))
 		}
 	}
 	return nil

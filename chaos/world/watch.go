@@ -1,29 +1,28 @@
 package world
 
 import (
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/quotad/quotad/chaos/oracle"
 )
 
-// watch follows a story as it is played, beside the judge: what the last second looked like, what each region
-// admitted in each cell, and how fast the cut region's share came to where it should. Safe for concurrent use.
+// watch follows a story as it is played, beside the judge: what each region was
+// offered and admitted in each cell, and how fast the cut region's share came to where it should. Safe for concurrent use.
 type watch struct {
 	limit  int64
 	window int64 // microseconds
 
-	mu      sync.Mutex
-	regions map[string]*RegionProgress
-	cells   map[int64]map[string]int64 // admitted, by cell and region
-	stages  []*stage
+	mu     sync.Mutex
+	cells  map[int64]map[string]*RegionProgress // by cell and region
+	stages []*stage
 }
 
 // stage is what is seen of the cut region in a phase.
 type stage struct {
 	phase
 	from       time.Time
+	before     int64     // share it needed before the phase
 	target     int64     // share it should come to
 	firstShare int64     // the first share seen in the phase
 	short      time.Time // when it was first denied
@@ -32,40 +31,36 @@ type stage struct {
 }
 
 func newWatch(limit int64, window time.Duration) *watch {
-	w := &watch{limit: limit, window: window.Microseconds(), regions: map[string]*RegionProgress{}, cells: map[int64]map[string]int64{}}
-	for _, r := range demoRegions {
-		w.regions[r.Name] = &RegionProgress{Name: r.Name}
-	}
-	return w
+	return &watch{limit: limit, window: window.Microseconds(), cells: map[int64]map[string]*RegionProgress{}}
 }
 
 func (w *watch) phase(ph phase, from time.Time, target int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.stages = append(w.stages, &stage{phase: ph, from: from, target: target})
+	s := &stage{phase: ph, from: from, target: target}
+	if n := len(w.stages); n > 0 {
+		s.before = w.stages[n-1].target
+	}
+	w.stages = append(w.stages, s)
 }
 
 // record takes in an answer.
 func (w *watch) record(a oracle.Answer) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	r := w.regions[a.Region]
+	r := w.at(a.Cell, a.Region)
 	r.Offered += a.Cost
 	r.Entitlement, r.Share, r.Degraded = a.Entitlement, a.Share, a.Degraded
 	if a.Outcome != oracle.Denied {
 		r.Admitted += a.Cost
-		if w.cells[a.Cell] == nil {
-			w.cells[a.Cell] = map[string]int64{}
-		}
-		w.cells[a.Cell][a.Region] += a.Cost
 	}
 	if len(w.stages) > 0 && a.Region == cutRegion {
-		w.stages[len(w.stages)-1].see(a)
+		w.stages[len(w.stages)-1].see(a, w.window)
 	}
 }
 
 // see follows the cut region's way from running short to the share it should have.
-func (s *stage) see(a oracle.Answer) {
+func (s *stage) see(a oracle.Answer, window int64) {
 	if a.Sent.Before(s.from) || a.Outcome == oracle.Unknown {
 		return
 	}
@@ -78,31 +73,52 @@ func (s *stage) see(a oracle.Answer) {
 	if s.gained.IsZero() && a.Share > s.firstShare {
 		s.gained = a.Seen
 	}
-	if s.reached.IsZero() && a.Share*20 >= s.target*19 {
+	if s.reached.IsZero() && a.Share*20 >= s.targetOf(a.Cell, window)*19 {
 		s.reached = a.Seen
 	}
 }
 
-// second returns what happened since the last call and begins anew.
-func (w *watch) second(name string, elapsed time.Duration) Progress {
+// targetOf is the share the region should come to in a cell: in the one that was under way when the phase began, in
+// proportion to the time of each phase in it.
+func (s *stage) targetOf(cell, window int64) int64 {
+	before := max(s.from.UnixMicro()-cell*window, 0)
+	return (s.before*before + s.target*(window-before)) / window
+}
+
+// at returns a region's part in a cell.
+func (w *watch) at(cell int64, region string) *RegionProgress {
+	if w.cells[cell] == nil {
+		w.cells[cell] = map[string]*RegionProgress{}
+	}
+	r := w.cells[cell][region]
+	if r == nil {
+		r = &RegionProgress{Name: region}
+		w.cells[cell][region] = r
+	}
+	return r
+}
+
+// lastCell returns the last whole cell before a moment.
+func (w *watch) lastCell(name string, elapsed time.Duration, now time.Time) Progress {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	p := Progress{Phase: name, Elapsed: elapsed, Limit: w.limit}
+	cell := now.UnixMicro()/w.window - 1
 	for _, r := range demoRegions {
-		now := w.regions[r.Name]
-		p.Regions = append(p.Regions, *now)
-		now.Offered, now.Admitted = 0, 0
+		p.Regions = append(p.Regions, *w.at(cell, r.Name))
 	}
 	return p
 }
 
-// admitted returns what the cut region admitted in each whole cell between two moments, in order.
-func (w *watch) admitted(from, to time.Time) []int64 {
+// whole returns the cut region's part in each whole cell between two moments, in order.
+func (w *watch) whole(from, to time.Time) []RegionProgress {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	first := (from.UnixMicro() + w.window - 1) / w.window
 	last := to.UnixMicro()/w.window - 1
-	var all []int64
+	var all []RegionProgress
 	for cell := first; cell <= last; cell++ {
-		all = append(all, w.cells[cell][cutRegion])
+		all = append(all, *w.at(cell, cutRegion))
 	}
-	return slices.Clip(all)
+	return all
 }

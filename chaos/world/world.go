@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -33,10 +32,10 @@ type Config struct {
 	Window    time.Duration
 	Algorithm string
 	RoundTrip time.Duration // between any two regions
-	Processes bool          // a redis-server process for each region instead of an embedded Redis
 	Inflate   int64         // the nodes' document has a limit this many times Limit, as a faulty build would; 0: 1
 	Exchange  exchange.Options
 	Log       *slog.Logger
+	Redis     func(context.Context) (*store.Server, error) // starts a region's Redis
 }
 
 // World is a running world.
@@ -98,17 +97,13 @@ func (c Config) document() string {
 }
 
 func (w *World) startRegion(ctx context.Context, r Region) error {
-	start := store.StartEmbedded
-	if w.config.Processes {
-		start = func() (*store.Server, error) { return store.StartProcess(ctx) }
-	}
-	server, err := start()
+	server, err := w.config.Redis(ctx)
 	if err != nil {
 		return err
 	}
 	w.servers = append(w.servers, server)
 	c := region.Config{Region: r.Name, Node: "n1", Nodes: 1, Policy: w.Policy, Bootstrap: true, Exchange: w.config.Exchange, Log: w.config.Log}
-	if c.Store, err = store.Connect(store.Options{URL: server.URL, Timeout: storeTimeout}); err != nil {
+	if c.Store, err = store.Connect(store.Options{URL: server.URL, Timeout: storeTimeout, Now: server.Now}); err != nil {
 		return err
 	}
 	if c.Journal, err = journal.Open(filepath.Join(w.dir, r.Name, "journal.db"), journal.Options{Region: r.Name, Node: "n1"}); err != nil {
@@ -125,7 +120,7 @@ func (w *World) startRegion(ctx context.Context, r Region) error {
 		return err
 	}
 	c.PeerAdvertise = netip.AddrPortFrom(host.IP(), peerPort).String()
-	c.Advertise = netip.AddrPortFrom(host.IP(), gossipPort)
+	c.Advertise = w.address(r.Name)
 	c.Dial = host.DialContext
 	c.Seeds = []string{w.seed()}
 	w.nodes[r.Name], err = region.Start(ctx, c)
@@ -133,21 +128,11 @@ func (w *World) startRegion(ctx context.Context, r Region) error {
 }
 
 // seed is the gossip address of the first region.
-func (w *World) seed() string { return w.GossipAddress(w.config.Regions[0].Name).String() }
+func (w *World) seed() string { return w.address(w.config.Regions[0].Name).String() }
 
-// GossipAddress is where a region's node gossips.
-func (w *World) GossipAddress(name string) netip.AddrPort {
+// address is where a host gossips.
+func (w *World) address(name string) netip.AddrPort {
 	return netip.AddrPortFrom(w.Network.Host(name).IP(), gossipPort)
-}
-
-// Outsider is a host of its own in the network, for a member of the gossip that is not ours.
-func (w *World) Outsider(name string) (packets net.PacketConn, streams net.Listener, h *link.Host, err error) {
-	h = w.Network.Host(name)
-	if packets, err = h.ListenPacket(gossipPort); err != nil {
-		return nil, nil, nil, err
-	}
-	streams, err = h.Listen(gossipPort)
-	return packets, streams, h, err
 }
 
 // Node returns the node of a region.

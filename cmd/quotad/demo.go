@@ -9,6 +9,7 @@ import (
 
 	"github.com/quotad/quotad/chaos/world"
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/region/store"
 )
 
 // roundTrip is the demo's round trip between any two regions.
@@ -38,8 +39,11 @@ Exit code 3: the ceiling broke, the cut region did not fall to its fixed split, 
 			case !policy.Algorithm(story.Algorithm).Built():
 				return usageError(fmt.Errorf("--algorithm %q is not built in this version: choose fixed_window", story.Algorithm))
 			}
-			story.Processes = redis == "process"
-			return playDemo(cmd, story, output)
+			story.Redis = store.StartEmbedded
+			if redis == "process" {
+				story.Redis = store.StartProcess
+			}
+			return playDemo(cmd, story, redis, output)
 		},
 	}
 	f := cmd.Flags()
@@ -52,11 +56,11 @@ Exit code 3: the ceiling broke, the cut region did not fall to its fixed split, 
 	return cmd
 }
 
-func playDemo(cmd *cobra.Command, story world.Story, output string) error {
+func playDemo(cmd *cobra.Command, story world.Story, redis, output string) error {
 	out := cmd.OutOrStdout()
 	screen := newScreen(out, story)
 	if output == "table" {
-		screen.begin()
+		screen.begin(redis)
 		story.Progress = screen.show
 	}
 	report, err := world.Play(cmd.Context(), story)

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 )
@@ -45,3 +48,25 @@ func isTerminal(w io.Writer) bool {
 
 // colour says whether output to a terminal may be coloured.
 func colour() bool { return os.Getenv("NO_COLOR") == "" }
+
+// table starts a table: cells end with a tab, rows with a new line; Flush prints it.
+func table(w io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(w, 0, 0, 2, ' ', 0) }
+
+// span writes a duration without units that are zero: 1h, not 1h0m0s.
+func span(d time.Duration) string {
+	s := d.String()
+	for _, zero := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(s, zero) {
+			s = s[:len(s)-2]
+		}
+	}
+	return s
+}
+
+// counted writes a number with its noun: 1 limit, 2 limits.
+func counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

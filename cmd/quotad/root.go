@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -19,7 +20,7 @@ const (
 	exitUnreachable = 5
 )
 
-// exitError is an error with the exit code it calls for. A silent one has said all there is to say already.
+// codedError is an error with the exit code it calls for. A silent one has said all there is to say already.
 type codedError struct {
 	code   int
 	silent bool
@@ -68,12 +69,29 @@ cut off falls to its fixed split. The sum of what all regions admit never exceed
 Exit codes: 0 ok, 1 error, 2 usage or invalid configuration, 3 promise broken, 4 denied, 5 unreachable.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
+		Args:          aSubcommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+
+		SuggestionsMinimumDistance: 2,
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if cmd.HasAvailableSubCommands() && cmd.Flags().NArg() > 0 {
+			return aSubcommand(cmd, cmd.Flags().Args()) // the flag is unknown because its command is
+		}
 		return usageError(fmt.Errorf("%w; see %s --help", err, cmd.CommandPath()))
 	})
-	root.AddCommand(demoCommand())
+	root.AddCommand(serveCommand(), checkCommand(), statusCommand(), limitsCommand(), demoCommand(), versionCommand())
 	return root
+}
+
+// aSubcommand refuses arguments of a command that only has subcommands: what stands there is the name of none.
+func aSubcommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	meant := ""
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		meant = fmt.Sprintf("; did you mean %s?", strings.Join(near, " or "))
+	}
+	return usageError(fmt.Errorf("unknown command %q%s; see %s --help", args[0], meant, cmd.CommandPath()))
 }

@@ -21,12 +21,8 @@ func newScreen(out io.Writer, story world.Story) *screen {
 	return &screen{out: out, story: story, live: isTerminal(out)}
 }
 
-func (s *screen) begin() {
-	redis := "embedded Redis"
-	if s.story.Processes {
-		redis = "redis-server"
-	}
-	fmt.Fprintf(s.out, "quotad demo: three regions in this process, each with its own %s; %s round trip between them; %s; %s; seed %d\n",
+func (s *screen) begin(redis string) {
+	fmt.Fprintf(s.out, "quotad demo: three regions in this process, each with a Redis of its own (%s); %s round trip between them; %s; %s; seed %d\n",
 		redis, s.story.RoundTrip, s.story.Algorithm, s.story.Duration, s.story.Seed)
 	fmt.Fprintf(s.out, "Not for production: nothing here is kept.\n\n")
 }

@@ -18,21 +18,42 @@ import (
 
 // Server is a Redis that this process started. It keeps nothing when it ends.
 type Server struct {
-	URL      string
-	Embedded *miniredis.Miniredis // nil for a process
-	close    func() error
+	URL string
+	// Now is the clock that a node beside this server must use; nil: the wall clock.
+	Now   func() time.Time
+	close func() error
 }
 
 // Close ends the server; further calls do nothing.
 func (s *Server) Close() error { return s.close() }
 
 // StartEmbedded starts a Redis inside this process, for demos and tests: it is an imitation, and slow.
-func StartEmbedded() (*Server, error) {
+func StartEmbedded(context.Context) (*Server, error) {
+	_, s, err := startEmbedded()
+	return s, err
+}
+
+func startEmbedded() (*miniredis.Miniredis, *Server, error) {
 	m := miniredis.NewMiniRedis()
 	if err := m.StartAddr("127.0.0.1:0"); err != nil {
-		return nil, fmt.Errorf("start the embedded Redis: %w", err)
+		return nil, nil, fmt.Errorf("start the embedded Redis: %w", err)
 	}
-	return &Server{URL: "redis://" + m.Addr(), Embedded: m, close: func() error { m.Close(); return nil }}, nil
+	return m, &Server{URL: "redis://" + m.Addr(), close: func() error { m.Close(); return nil }}, nil
+}
+
+// StartDriven starts an embedded Redis whose clock is set from now each time a node beside it reads its own, which it
+// does before every script: for tests in virtual time, which must start it outside their bubble.
+func StartDriven(now func() time.Time) (*Server, error) {
+	m, s, err := startEmbedded()
+	if err != nil {
+		return nil, err
+	}
+	s.Now = func() time.Time {
+		t := now()
+		m.SetTime(t)
+		return t
+	}
+	return s, nil
 }
 
 // ErrNoRedisServer says that there is no redis-server to start on this machine.

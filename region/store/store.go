@@ -47,6 +47,7 @@ func Connect(o Options) (*Store, error) {
 	opts.MaxRetries = -1
 	opts.ContextTimeoutEnabled = true
 	opts.DialTimeout, opts.ReadTimeout, opts.WriteTimeout = o.Timeout, o.Timeout, o.Timeout
+	opts.DialerRetries = 1
 	opts.DisableIdentity = true
 	s := &Store{client: redis.NewClient(opts), timeout: o.Timeout, now: o.Now}
 	s.guard.Store(&algorithms.Guard{})

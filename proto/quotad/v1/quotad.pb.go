@@ -405,7 +405,7 @@ type Decision struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Allowed bool                   `protobuf:"varint,1,opt,name=allowed,proto3" json:"allowed,omitempty"`
 	Reason  Reason                 `protobuf:"varint,2,opt,name=reason,proto3,enum=quotad.v1.Reason" json:"reason,omitempty"`
-	// The limit that decided: the first that denies, else the one with least remaining. Empty if none applies.
+	// The limit that decided: the one that denies longest, else the one with least remaining. Empty if none applies.
 	Limit string `protobuf:"bytes,3,opt,name=limit,proto3" json:"limit,omitempty"`
 	// Units that this limit allows in a window, over all regions.
 	LimitUnits int64 `protobuf:"varint,4,opt,name=limit_units,json=limitUnits,proto3" json:"limit_units,omitempty"`

@@ -1,0 +1,135 @@
+package exchange
+
+import (
+	"testing"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/allocator"
+)
+
+// met returns two regions that have heard each other.
+func met(t *testing.T) (c *cluster, eu *testRegion) {
+	c = newCluster(t, 1, allocator.Second, 400, 400, 200)
+	c.run(c.now + allocator.Second)
+	return c, c.regions["eu"]
+}
+
+func (r *testRegion) cell() int64 { return r.time() / r.bucket.Window }
+
+func (r *testRegion) asks(a Ask, change func(*Message)) Effects {
+	m := Message{From: "us", Node: "n1", Generation: 1, Epoch: epochForTests, Asks: []Ask{a}}
+	if change != nil {
+		change(&m)
+	}
+	bucket := r.bucket
+	if a.Bucket != "b" {
+		bucket = nil
+	}
+	return r.machine.Step(r.now, Asked{ID: 1, Message: m, Buckets: []*Bucket{bucket}})
+}
+
+func TestAsksThatAreRefused(t *testing.T) {
+	c, eu := met(t)
+	good := Ask{Bucket: "b", Limit: 1000, Cell: eu.cell(), Lent: 10}
+	for name, x := range map[string]struct {
+		ask    Ask
+		change func(*Message)
+		want   Refusal
+	}{
+		"another epoch":       {good, func(m *Message) { m.Epoch = "2-other" }, RefusedEpoch},
+		"a region unknown":    {good, func(m *Message) { m.From = "mars" }, RefusedUnknown},
+		"ourselves":           {good, func(m *Message) { m.From = "eu" }, RefusedUnknown},
+		"a bucket unknown":    {Ask{Bucket: "x", Limit: 1000, Cell: eu.cell(), Lent: 10}, nil, RefusedUnknown},
+		"a negative amount":   {Ask{Bucket: "b", Cell: eu.cell(), Lent: -1}, nil, RefusedImplausible},
+		"a negative return":   {Ask{Bucket: "b", Cell: eu.cell(), Returned: -1}, nil, RefusedImplausible},
+		"more than the limit": {Ask{Bucket: "b", Cell: eu.cell(), Lent: 1001}, nil, RefusedImplausible},
+	} {
+		out := eu.asks(x.ask, x.change)
+		if len(out.Lend) != 0 || len(out.Replies) != 1 || out.Replies[0].Reply.Grants[0].Refusal != x.want {
+			t.Errorf("%s: %+v, want refusal %s", name, out, x.want)
+		}
+	}
+	c.run(c.now + 100_000)
+	for _, p := range eu.machine.peers {
+		p.answered -= DegradedAfter
+	}
+	if out := eu.asks(good, nil); len(out.Lend) != 0 || out.Replies[0].Reply.Grants[0].Refusal != RefusedUnheard {
+		t.Errorf("a region that does not hear us: %+v", out)
+	}
+}
+
+// TestNoReplyBeforeTheRowIsDurable: the grant leaves only with Recorded, and says nothing if the journal failed.
+func TestNoReplyBeforeTheRowIsDurable(t *testing.T) {
+	for _, ok := range []bool{true, false} {
+		_, eu := met(t)
+		out := eu.asks(Ask{Bucket: "b", Limit: 1000, Cell: eu.cell(), Lent: 10}, nil)
+		if len(out.Lend) != 1 || len(out.Replies) != 0 {
+			t.Fatalf("ask: %+v", out)
+		}
+		given := algorithms.Given{Now: eu.time(), Cell: eu.cell(), Lent: 10, Share: 390}
+		out = eu.machine.Step(eu.now, Lent{ID: 1, Given: []algorithms.Given{given}})
+		if len(out.Record) != 1 || len(out.Replies) != 0 {
+			t.Fatalf("lent: %+v", out)
+		}
+		out = eu.machine.Step(eu.now, Recorded{ID: 1, OK: ok})
+		g := out.Replies[0].Reply.Grants[0]
+		if ok && g.Lent != 10 || !ok && (g.Lent != 0 || g.Refusal != RefusedStore) {
+			t.Errorf("recorded %t: %+v", ok, g)
+		}
+	}
+}
+
+// TestRepliesThatAreNotCredited: written for another generation of our store, under another epoch, of another region,
+// for another cell, or of more than the lender may lend.
+func TestRepliesThatAreNotCredited(t *testing.T) {
+	for name, change := range map[string]func(*Reply){
+		"another generation of ours":     func(r *Reply) { r.ForGeneration = 2 },
+		"another epoch":                  func(r *Reply) { r.Epoch = "2-other" },
+		"another region":                 func(r *Reply) { r.From = "ap" },
+		"another cell":                   func(r *Reply) { r.Grants[0].Cell++ },
+		"more than the lending limit":    func(r *Reply) { r.Grants[0].Lent = 381 },
+		"a return of what was not lent":  func(r *Reply) { r.Grants[0].Returned = 1 },
+		"a negative amount":              func(r *Reply) { r.Grants[0].Lent = -1 },
+		"a grant too many":               func(r *Reply) { r.Grants = append(r.Grants, r.Grants[0]) },
+		"nothing (what is sent is good)": func(*Reply) {},
+	} {
+		c := newCluster(t, 1, allocator.Second, 400, 400, 200)
+		us := c.regions["us"]
+		us.rate = 900
+		us.load()
+		var call Call
+		for call.Peer != "eu" || len(call.Message.Asks) == 0 { // by hand from the first ask of eu on
+			c.run(c.queue[0].at)
+			if us.machine.stats.Asks > 0 {
+				for id, made := range us.machine.calls {
+					if made.peer == "eu" && len(made.asks) > 0 {
+						call = Call{ID: id, Peer: "eu", Message: Message{Asks: []Ask{made.asks[0].Ask}}}
+					}
+				}
+			}
+		}
+		ask := call.Message.Asks[0]
+		r := Reply{From: "eu", Generation: 1, ForGeneration: 1, Epoch: epochForTests, Grants: []Grant{{Cell: ask.Cell, Lent: ask.Lent}}}
+		change(&r)
+		out := us.machine.Step(us.now, Answered{ID: call.ID, Reply: r})
+		if credited := len(out.Credits) > 0; credited != (name == "nothing (what is sent is good)") {
+			t.Errorf("%s: credited %t", name, credited)
+		}
+		if out := us.machine.Step(us.now, Answered{ID: call.ID, Reply: r}); len(out.Credits) > 0 {
+			t.Errorf("%s: a second reply to one call was credited", name)
+		}
+	}
+}
+
+// TestSameEventsSameEffects: the machine is deterministic.
+func TestSameEventsSameEffects(t *testing.T) {
+	run := func() Stats {
+		c := newCluster(t, 7, allocator.Second, 400, 400, 200)
+		c.hostility()
+		c.run(c.now + 10*allocator.Second)
+		return c.stats()
+	}
+	if a, b := run(), run(); a != b || a.Asks == 0 {
+		t.Errorf("one seed, two runs: %+v and %+v", a, b)
+	}
+}

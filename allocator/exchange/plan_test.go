@@ -1,0 +1,159 @@
+package exchange
+
+import (
+	"testing"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/allocator"
+)
+
+// demand starts load on the regions, in units a second in the order us, eu, ap.
+func (c *cluster) demand(o Options, rates ...int64) {
+	for i, name := range c.names {
+		r := c.regions[name]
+		r.options = o
+		r.start()
+		r.rate = rates[i]
+		r.load()
+	}
+}
+
+// TestSharesFollowDemand: after a step of demand a region that runs short has its first borrowed units within a round
+// trip and a tick, and 95 % of what it wants of the cell within two round trips and a tick.
+func TestSharesFollowDemand(t *testing.T) {
+	const into = 100_000 // the step comes a tenth into a cell
+	for seed := range uint64(40) {
+		c := newCluster(t, seed, allocator.Second, 400, 400, 200)
+		c.demand(Options{}, 380, 380, 180)
+		c.run(c.now + 3*allocator.Second + into)
+		for i, name := range c.names {
+			c.regions[name].rate = []int64{900, 60, 20}[i]
+		}
+		us := c.regions["us"]
+		before, cell := us.machine.views["b"].state.Share, c.now/allocator.Second
+		var short, gained, whole int64
+		for end := c.now + 2*allocator.Second; c.now < end && whole == 0; {
+			c.run(c.now + 1000)
+			want := int64(900)
+			if c.now/allocator.Second == cell {
+				want = (380*into + 900*(allocator.Second-into)) / allocator.Second
+			}
+			share := us.machine.views["b"].state.Share
+			if short == 0 && us.denied > 0 {
+				short = c.now
+			}
+			if gained == 0 && share > before {
+				gained = c.now
+			}
+			if whole == 0 && share*20 >= want*19 {
+				whole = c.now
+			}
+		}
+		roundTrip := 2 * c.net.delay
+		switch {
+		case gained == 0 || whole == 0:
+			t.Errorf("seed %d: the share never came", seed)
+		case short > 0 && gained-short > roundTrip+Interval:
+			t.Errorf("seed %d: first units %d us after running short", seed, gained-short)
+		case short > 0 && whole-short > 2*roundTrip+Interval:
+			t.Errorf("seed %d: 95 %% of the share %d us after running short", seed, whole-short)
+		}
+	}
+}
+
+// TestUtilisation: in steady state little of the limit is left unused where anybody wants it, however it is spread.
+func TestUtilisation(t *testing.T) {
+	for _, rates := range [][]int64{{900, 60, 20}, {900, 380, 20}, {700, 700, 350}, {500, 500, 100}, {0, 0, 940}, {1500, 0, 0}} {
+		c := newCluster(t, 1, allocator.Second, 400, 400, 200)
+		c.demand(Options{}, rates...)
+		c.run(c.now + 3*allocator.Second)
+		begun := c.admitted()
+		c.run(c.now + 10*allocator.Second)
+		var offered int64
+		for _, r := range rates {
+			offered += r
+		}
+		got, want := c.admitted()-begun, 10*min(offered, c.bucket.Limit)
+		if got*100 < want*95 {
+			t.Errorf("demand %v: %d admitted of %d that one pooled limiter would have", rates, got, want)
+		}
+	}
+}
+
+func (c *cluster) admitted() (sum int64) {
+	for _, units := range c.admit {
+		sum += units
+	}
+	return sum
+}
+
+// TestHintsSpareRefusedAsks: where everybody wants more than there is, regions that hear each other's hints do not ask.
+func TestHintsSpareRefusedAsks(t *testing.T) {
+	var refused [2]int64
+	for i, o := range []Options{{}, {WithoutHints: true}} {
+		c := newCluster(t, 1, allocator.Second, 400, 400, 200)
+		c.demand(o, 700, 700, 350)
+		for end := c.now + 20*allocator.Second; c.now < end; {
+			c.run(c.queue[0].at)
+			if err := c.invariants(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		refused[i] = c.stats().AsksRefused
+	}
+	t.Logf("refused asks: %d with hints, %d without", refused[0], refused[1])
+	if refused[1] < 3*refused[0] || refused[1] == 0 {
+		t.Errorf("refused asks: %d with hints, %d without", refused[0], refused[1])
+	}
+}
+
+// TestACutLeavesTheFixedSplit: when no transfers arrive, every region is at its entitlement from the first cell that
+// nothing was promised for; regions that still hear each other go on trading.
+func TestACutLeavesTheFixedSplit(t *testing.T) {
+	c := newCluster(t, 1, allocator.Second, 400, 400, 200)
+	c.demand(Options{}, 900, 60, 350)
+	c.run(c.now + 5*allocator.Second + 100_000)
+	c.isolate("us", true)
+	c.run(c.now/allocator.Second*allocator.Second + 2*allocator.Second - 1)
+	if share := c.regions["us"].machine.views["b"].state.Share; share != 400 {
+		t.Errorf("us holds %d in the first whole cell after the cut, its fixed split is 400", share)
+	}
+	c.run(c.now + 4*allocator.Second)
+	for _, age := range c.regions["us"].machine.Ages(c.now) {
+		if !age.Degraded {
+			t.Errorf("us is not degraded towards %s, whose last answer is %d us old", age.Peer, age.Age)
+		}
+	}
+	for _, age := range c.regions["eu"].machine.Ages(c.now) {
+		if age.Degraded != (age.Peer == "us") {
+			t.Errorf("eu: degraded %t towards %s", age.Degraded, age.Peer)
+		}
+	}
+	if share := c.regions["ap"].machine.views["b"].state.Share; share < 340 {
+		t.Errorf("ap holds %d: it no longer trades with eu", share)
+	}
+	c.isolate("us", false)
+	c.run(c.now + 3*allocator.Second)
+	if share := c.regions["us"].machine.views["b"].state.Share; share < 550 {
+		t.Errorf("us holds %d three seconds after the heal", share)
+	}
+}
+
+// TestLendingIntoTheVoidStops: a region that hears asks, but whose own calls nobody answers, stops lending.
+func TestLendingIntoTheVoidStops(t *testing.T) {
+	c := newCluster(t, 1, allocator.Second, 400, 400, 200)
+	c.demand(Options{}, 900, 60, 20)
+	c.run(c.now + 3*allocator.Second)
+	c.net.cut[[2]string{"eu", "us"}] = true // us hears nothing of eu, eu all of us
+	c.run(c.now + 5*allocator.Second)
+	eu := c.regions["eu"]
+	for range 20 {
+		c.run(c.now + allocator.Second/4)
+		i := eu.store.Inspect(eu.time(), algorithms.Inspect{Guard: eu.guard(), Key: "b", Terms: eu.terms()})
+		for _, row := range i.Rows {
+			if row.Peer == "us" && row.Lent > 0 {
+				t.Fatalf("eu lent %d units of cell %d that us will never hear of", row.Lent, row.Cell)
+			}
+		}
+	}
+}

@@ -1,0 +1,247 @@
+package allocator
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func sum(all []int64) (s int64) {
+	for _, v := range all {
+		s += v
+	}
+	return s
+}
+
+func TestEntitlements(t *testing.T) {
+	for _, c := range []struct {
+		limit    int64
+		weights  []int64
+		rotation uint64
+		want     []int64
+	}{
+		{1000, []int64{40, 40, 20}, 0, []int64{400, 400, 200}},
+		{1000, []int64{1, 1, 1}, 0, []int64{334, 333, 333}},
+		{1000, []int64{1, 1, 1}, 1, []int64{333, 334, 333}},
+		{1000, []int64{1, 1, 1}, 2, []int64{333, 333, 334}},
+		{3, []int64{1, 1, 1, 1, 1}, 3, []int64{1, 0, 0, 1, 1}},
+		{10, []int64{1, 0, 2}, 0, []int64{3, 0, 7}},
+		{1, []int64{0, 5}, 9, []int64{0, 1}},
+		{1 << 51, []int64{1_000_000, 1_000_000}, 0, []int64{1 << 50, 1 << 50}},
+	} {
+		if got := Entitlements(c.limit, c.weights, c.rotation); !slices.Equal(got, c.want) {
+			t.Errorf("Entitlements(%d, %v, %d) = %v, want %v", c.limit, c.weights, c.rotation, got, c.want)
+		}
+	}
+}
+
+func TestEntitlementsAddUpAndAreProportional(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		limit := rapid.Int64Range(0, 1<<51).Draw(t, "limit")
+		weights := rapid.SliceOfN(rapid.Int64Range(0, 1_000_000), 1, 64).Draw(t, "weights")
+		if sum(weights) == 0 {
+			weights[0] = 1
+		}
+		split := Entitlements(limit, weights, rapid.Uint64().Draw(t, "rotation"))
+		if sum(split) != limit {
+			t.Fatalf("%v adds up to %d, not %d", split, sum(split), limit)
+		}
+		for i, w := range weights {
+			exact, _ := mulDiv(limit, w, sum(weights))
+			if split[i] < exact || split[i] > exact+1 || (w == 0 && split[i] != 0) {
+				t.Fatalf("region %d of weight %d got %d, its exact part is %d", i, w, split[i], exact)
+			}
+		}
+	})
+}
+
+// fillByUnits is the water-fill by handing out one unit at a time, to whoever has least of what it may want beyond
+// its entitlement, in proportion to the entitlements.
+func fillByUnits(claims []Claim) []int64 {
+	target := make([]int64, len(claims))
+	var spare int64
+	for i, c := range claims {
+		target[i] = min(c.Entitlement, c.Demand)
+		spare += min(c.Entitlement-target[i], c.Lend)
+	}
+	extra := make([]int64, len(claims))
+	for ; spare > 0; spare-- {
+		best := -1
+		for i, c := range claims {
+			if extra[i] >= min(c.Demand-c.Entitlement, c.Borrow) {
+				continue
+			}
+			if best < 0 || extra[i]*max(claims[best].Entitlement, 1) < extra[best]*max(c.Entitlement, 1) {
+				best = i
+			}
+		}
+		if best < 0 {
+			break
+		}
+		extra[best]++
+	}
+	for i := range target {
+		target[i] += extra[i]
+	}
+	return target
+}
+
+func TestWaterFill(t *testing.T) {
+	claim := func(f, demand int64) Claim { return Claim{Entitlement: f, Demand: demand, Borrow: 1000, Lend: f} }
+	for _, c := range []struct {
+		name   string
+		claims []Claim
+		want   []int64
+	}{
+		{"everybody within the split", []Claim{claim(400, 380), claim(400, 380), claim(200, 180)}, []int64{380, 380, 180}},
+		{"one borrows what others leave", []Claim{claim(400, 900), claim(400, 60), claim(200, 20)}, []int64{900, 60, 20}},
+		{"all want more: the split", []Claim{claim(400, 700), claim(400, 700), claim(200, 350)}, []int64{400, 400, 200}},
+		{"two borrow by weight", []Claim{claim(400, 900), claim(400, 0), claim(200, 900)}, []int64{667, 0, 333}},
+		{"borrowing limit", []Claim{{400, 900, 100, 400}, claim(400, 60), claim(200, 20)}, []int64{500, 60, 20}},
+		{"lending limit", []Claim{claim(400, 900), {400, 60, 1000, 10}, {200, 20, 1000, 0}}, []int64{410, 60, 20}},
+		{"no entitlement", []Claim{claim(0, 5), claim(10, 2)}, []int64{5, 2}},
+	} {
+		if got := WaterFill(c.claims); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+func TestWaterFillEqualsHandingOutUnits(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		units := rapid.Int64Range(0, 300)
+		claims := make([]Claim, rapid.IntRange(1, 6).Draw(t, "regions"))
+		var total int64
+		for i := range claims {
+			c := Claim{Entitlement: units.Draw(t, "entitlement"), Demand: units.Draw(t, "demand"), Borrow: units.Draw(t, "borrow")}
+			c.Lend = rapid.Int64Range(0, c.Entitlement).Draw(t, "lend")
+			total += c.Entitlement
+			claims[i] = c
+		}
+		got, want := WaterFill(claims), fillByUnits(claims)
+		if sum(got) != sum(want) || sum(got) > total {
+			t.Fatalf("%v: %v adds up to %d, unit by unit %v to %d", claims, got, sum(got), want, sum(want))
+		}
+		for i := range got {
+			if d := got[i] - want[i]; d < -int64(len(claims)) || d > int64(len(claims)) {
+				t.Fatalf("%v: %v, unit by unit %v", claims, got, want)
+			}
+		}
+	})
+}
+
+func TestKept(t *testing.T) {
+	const second = Second
+	for _, c := range []struct {
+		name               string
+		o                  Outlook
+		f, grace, othersIn int64
+		want               int64
+	}{
+		{"idle keeps nothing", Outlook{Ahead: second}, 400, 280_000, 0, 0},
+		{"idle keeps a reserve for others", Outlook{Ahead: second}, 400, 280_000, 500, 20},
+		{"its floor for the rest of the cell", Outlook{Used: 100, Rate: 60_000, Ahead: second / 2}, 400, 280_000, 0, 30},
+		{"never beyond its entitlement", Outlook{Used: 100, Rate: 9_000_000, Ahead: second}, 400, 0, 0, 300},
+		{"borrowed rights: what it needs until it could ask again", Outlook{Used: 500, Rate: 1_000_000, Ahead: second}, 400, 200_000, 0, 200},
+	} {
+		if got := Kept(c.o, c.f, c.grace, c.othersIn); got != c.want {
+			t.Errorf("%s: %d, want %d", c.name, got, c.want)
+		}
+	}
+}
+
+func TestShortAndMove(t *testing.T) {
+	o := Outlook{Used: 0, Rate: 100_000, Ahead: 60 * Second} // 100 a second in a minute's cell
+	if got := Short(o, 0, 6000, 100); got != 200 {
+		t.Errorf("short of the horizon: %d, want 3 s of demand less the share, 200", got)
+	}
+	if got := Short(o, 0, 250, 100); got != 150 {
+		t.Errorf("short of the target: %d, want 150", got)
+	}
+	if got := Short(o, 10*Second, 6000, 0); got != 0 {
+		t.Errorf("a cell that opens after the horizon: %d, want 0", got)
+	}
+	for _, c := range []struct {
+		short, quantum, jitter int64
+		inNeed                 bool
+		want                   int64
+	}{
+		{100, 2, PPM, true, 100}, {100, 2, PPM, false, 50}, {100, 2, PPM * 12 / 10, false, 60}, {100, 2, PPM * 8 / 10, false, 40},
+		{3, 10, PPM, false, 3}, {15, 10, PPM, false, 10}, {1, 10, PPM, false, 1}, {0, 1, PPM, true, 0},
+	} {
+		if got := Move(c.short, c.quantum, c.jitter, c.inNeed); got != c.want {
+			t.Errorf("Move(%d, %d, %d, %t) = %d, want %d", c.short, c.quantum, c.jitter, c.inNeed, got, c.want)
+		}
+	}
+}
+
+func TestDivide(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		units := rapid.Int64Range(0, 1000).Draw(t, "units")
+		inNeed := rapid.Bool().Draw(t, "in need")
+		var total int64
+		var offers []Offer
+		for i := range rapid.IntRange(0, 8).Draw(t, "peers") {
+			o := Offer{Peer: i, Back: rapid.Int64Range(0, 100).Draw(t, "back"), Spare: rapid.Int64Range(0, 200).Draw(t, "spare")}
+			total += o.Back + o.Spare
+			offers = append(offers, o)
+		}
+		var asked int64
+		for _, p := range Divide(units, offers, rapid.Int64Range(800_000, 1_200_000).Draw(t, "jitter"), inNeed) {
+			has := offers[p.Peer].Back + offers[p.Peer].Spare
+			if p.Units <= 0 || has == 0 || (!inNeed && p.Units > has) {
+				t.Fatalf("peer %+v is asked for %d", offers[p.Peer], p.Units)
+			}
+			asked += p.Units
+		}
+		want := min(units, total)
+		if inNeed && total > 0 {
+			want = units
+		}
+		if asked != want {
+			t.Fatalf("asked for %d, want %d: the peers have %d", asked, want, total)
+		}
+	})
+}
+
+func TestDemand(t *testing.T) {
+	const tick = Second / 5
+	var d Demand
+	d.Sample(76, 0, tick)
+	if d.Rate() != 380_000 {
+		t.Errorf("first sample: %d, want 380 a second", d.Rate())
+	}
+	for range 4 {
+		d.Sample(76, 0, tick)
+	}
+	d.Sample(180, 0, tick)
+	if d.Rate() != 900_000 {
+		t.Errorf("a step up: %d, want 900 a second at once", d.Rate())
+	}
+	d.Sample(12, 0, tick)
+	d.Sample(12, 0, tick)
+	if d.Rate() != 60_000 {
+		t.Errorf("two samples after a step down: %d, want 60 a second", d.Rate())
+	}
+	d.Sample(10, 100_000, tick)
+	if d.Rate() != 150_000 {
+		t.Errorf("a storm of denials: %d, want them counted at twice what was admitted", d.Rate())
+	}
+	if got := d.RateWith(0, 1_000_000, tick); got != 200_000 {
+		t.Errorf("a storm going on: %d, want twice what was counted before", got)
+	}
+	var rare Demand
+	for range 20 { // one a second
+		rare.Sample(1, 0, tick)
+		for range 4 {
+			rare.Sample(0, 0, tick)
+		}
+		if rare.Rate() != 1_000 && rare.count == demandSamples {
+			t.Fatalf("one unit a second: %d between two of them", rare.Rate())
+		}
+	}
+	if PerSecond(1, 0) != 0 || Over(500, Second) != 1 || Over(-1, Second) != 0 {
+		t.Error("rates at the edges")
+	}
+}

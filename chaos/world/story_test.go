@@ -1,0 +1,237 @@
+package world
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/gossip"
+	"github.com/quotad/quotad/policy"
+	hintv1 "github.com/quotad/quotad/proto/hint/v1"
+	"github.com/quotad/quotad/region/store"
+)
+
+// played is what came of a story.
+type played struct {
+	Report
+	refused int64 // asks of all regions answered without a unit
+}
+
+// playStory plays the shortest story in virtual time, so that a busy machine changes nothing.
+func playStory(t *testing.T, change func(*Story)) played {
+	t.Helper()
+	s := Story{Duration: Shortest, Seed: 1, Scale: 0.1, Algorithm: string(policy.FixedWindow),
+		RoundTrip: 80 * time.Millisecond, Log: slog.New(slog.DiscardHandler)}
+	var servers []*store.Server // their sockets must not be in the bubble: waiting on them would stop its time
+	for range demoRegions {
+		server, err := store.StartDriven(time.Now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		servers = append(servers, server)
+	}
+	s.Redis = func(context.Context) (*store.Server, error) {
+		next := servers[0]
+		servers = servers[1:]
+		return next, nil
+	}
+	if change != nil {
+		change(&s)
+	}
+	var p played
+	synctest.Test(t, func(t *testing.T) {
+		var w *World
+		begun := s.Begun
+		s.Begun = func(started *World) error {
+			w = started
+			if begun != nil {
+				return begun(w)
+			}
+			return nil
+		}
+		s.Progress = func(Progress) {
+			p.refused = 0
+			for _, r := range demoRegions {
+				p.refused += w.Node(r.Name).Status().Exchange.AsksRefused
+			}
+		}
+		var err error
+		if p.Report, err = Play(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+	})
+	return p
+}
+
+// phase returns a phase of the report by name.
+func (p played) phase(t *testing.T, name string) PhaseReport {
+	t.Helper()
+	i := slices.IndexFunc(p.Phases, func(ph PhaseReport) bool { return ph.Name == name })
+	if i < 0 {
+		t.Fatalf("no phase %q in %+v", name, p.Phases)
+	}
+	return p.Phases[i]
+}
+
+// ms reads a figure that must be there.
+func ms(t *testing.T, figure *float64) float64 {
+	t.Helper()
+	if figure == nil {
+		t.Fatal("a figure is missing: what it times never happened")
+	}
+	return *figure
+}
+
+func (p played) held(t *testing.T) {
+	t.Helper()
+	if p.Ceiling.MaxExcess != 0 || p.Ceiling.CellsChecked < 20 {
+		t.Errorf("ceiling: %+v, failures %v", p.Ceiling, p.Failures)
+	}
+}
+
+func TestStoryHolds(t *testing.T) {
+	for seed := range uint64(3) {
+		p := playStory(t, func(s *Story) { s.Scale, s.Seed = 1, seed+1 })
+		p.held(t)
+		if !p.OK {
+			t.Errorf("seed %d: %v", seed+1, p.Failures)
+		}
+		steady, skew, heal := p.phase(t, "steady"), p.phase(t, "skew"), p.phase(t, "heal")
+		if steady.FalseDenials != 0 {
+			t.Errorf("steady: %d false denials", steady.FalseDenials)
+		}
+		if first, whole := ms(t, skew.FirstUnitsMS), ms(t, skew.RebalanceMS); first > 280 || whole > 360 {
+			t.Errorf("seed %d: skew: first units after %.0f ms, 95 %% of the water-fill after %.0f ms", seed+1, first, whole)
+		}
+		if got, want := skew.Admitted[cutRegion], skew.Offered[cutRegion]; got*20 < want*19 {
+			t.Errorf("skew: %s admitted %d of %d", cutRegion, got, want)
+		}
+		if back := ms(t, heal.RebalanceMS); back > 5000 {
+			t.Errorf("seed %d: heal: shares back after %.0f ms", seed+1, back)
+		}
+		flood := p.phase(t, "flood")
+		for _, r := range p.Regions {
+			if flood.Degraded[r.Name] < 0.99 || steady.Degraded[r.Name] > 0 {
+				t.Errorf("%s: degraded %v in steady, %v in the flood", r.Name, steady.Degraded, flood.Degraded)
+			}
+			if flood.ShareEnd[r.Name] != r.Entitlement {
+				t.Errorf("flood: %s holds %d, its fixed split is %d", r.Name, flood.ShareEnd[r.Name], r.Entitlement)
+			}
+		}
+	}
+}
+
+// The negative controls: the verdict must be able to fail.
+
+func TestTwiceTheShareBreaksTheCeiling(t *testing.T) {
+	p := playStory(t, func(s *Story) { s.Inflate = 2 })
+	if p.OK || p.Ceiling.MaxExcess == 0 {
+		t.Errorf("a build that admits twice its share passed: %+v", p.Ceiling)
+	}
+}
+
+func TestWithoutLendingSharesDoNotComeBack(t *testing.T) {
+	p := playStory(t, func(s *Story) { s.Exchange = exchange.Options{WithoutLending: true} })
+	p.held(t)
+	if p.OK || !strings.Contains(strings.Join(p.Failures, " "), "shares did not come back") {
+		t.Errorf("passed without lending: %v", p.Failures)
+	}
+}
+
+func TestRightsForTheNextCellCarryLongRoundTrips(t *testing.T) {
+	far := func(s *Story) { s.Scale, s.RoundTrip = 1, 600*time.Millisecond }
+	with := playStory(t, far)
+	without := playStory(t, func(s *Story) { far(s); s.Exchange = exchange.Options{WithoutAdvance: true} })
+	with.held(t)
+	without.held(t)
+	a, b := with.phase(t, "heal"), without.phase(t, "heal")
+	t.Logf("heal at 600 ms: %d false denials with rights for the next cell, %d without", a.FalseDenials, b.FalseDenials)
+	if b.FalseDenials < 2*a.FalseDenials || b.FalseDenialRate < 0.1 {
+		t.Errorf("heal at 600 ms: %d false denials with rights for the next cell, %d without", a.FalseDenials, b.FalseDenials)
+	}
+}
+
+func TestHintsSpareRefusedAsks(t *testing.T) {
+	with := playStory(t, func(s *Story) { s.Scale = 1 })
+	without := playStory(t, func(s *Story) { s.Scale, s.Exchange = 1, exchange.Options{WithoutHints: true} })
+	with.held(t)
+	without.held(t)
+	t.Logf("refused asks: %d with hints, %d without", with.refused, without.refused)
+	if without.refused < 3*with.refused || without.refused < 10 {
+		t.Errorf("refused asks: %d with hints, %d without", with.refused, without.refused)
+	}
+}
+
+// liar is a member of the gossip that speaks in every region's name.
+type liar struct{ sequence uint64 }
+
+func (l *liar) MarshalBinary() ([]byte, error) {
+	l.sequence++
+	all := &hintv1.Hints{}
+	bucket := policy.BucketRef{Domain: "demo", Name: "demo", Algorithm: policy.FixedWindow, Window: demoWindow,
+		Key: []policy.KeyValue{{Name: "account", Value: account}}}.ID()
+	for i, r := range demoRegions {
+		all.Hints = append(all.Hints, &hintv1.Hint{Region: r.Name, Node: "n1", Bucket: []byte(bucket), Incarnation: 1 << 60,
+			Sequence: l.sequence, Cell: time.Now().UnixMicro() / demoWindow.Microseconds(),
+			Used: int64(l.sequence%3) << 50, RateMilli: -1 << uint(i*20), Share: 1 << 62, Spare: int64(l.sequence % 2 * 1 << 61)})
+	}
+	return proto.Marshal(all)
+}
+
+func (l *liar) Merge([]byte) (bool, error) { return false, nil }
+
+func TestAdversarialHintsDoNotMoveTheCeiling(t *testing.T) {
+	var mallory *gossip.Gossip
+	p := playStory(t, func(s *Story) {
+		s.Begun = func(w *World) error {
+			host := w.Network.Host("mallory")
+			packets, err := host.ListenPacket(gossipPort)
+			if err != nil {
+				return err
+			}
+			streams, err := host.Listen(gossipPort)
+			if err != nil {
+				return err
+			}
+			lies := &liar{}
+			mallory, err = gossip.Start(gossip.Config{Name: "mallory", Packets: packets, Streams: streams, Dial: host.DialContext,
+				Advertise: w.address("mallory"), Seeds: []string{w.seed()}, State: lies})
+			if err != nil {
+				return err
+			}
+			go func() {
+				for range 400 {
+					time.Sleep(50 * time.Millisecond)
+					if b, err := lies.MarshalBinary(); err == nil {
+						_ = mallory.Broadcast("lies", b) // refused once it is closed
+					}
+				}
+				_ = mallory.Close()
+			}()
+			return nil
+		}
+	})
+	p.held(t)
+}
+
+func TestReportIsOneDocument(t *testing.T) {
+	p := playStory(t, nil)
+	b, err := json.Marshal(p.Report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, field := range []string{`"limit":100`, `"window":"1s"`, `"algorithm":"fixed_window"`, `"name":"us-east","entitlement":40`,
+		`"rebalance_ms":`, `"false_denial_rate":`, `"cells_checked":`, `"excess_terms":[]`, `"ok":true`} {
+		if !strings.Contains(string(b), field) {
+			t.Errorf("the report has no %s: %s", field, b)
+		}
+	}
+}

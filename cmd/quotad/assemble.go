@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"time"
+
+	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/region"
+	"github.com/quotad/quotad/region/journal"
+	"github.com/quotad/quotad/region/store"
+)
+
+// parts are what a node is made of, opened and not yet started.
+type parts struct {
+	config   region.Config
+	sockets  *sockets
+	embedded *store.Server // nil: the Redis is elsewhere
+	journal  string        // path
+}
+
+const (
+	// dialTimeout bounds connecting to other nodes.
+	dialTimeout = 5 * time.Second
+	// embeddedTimeout bounds a round trip to the embedded Redis, which is slow on a busy machine.
+	embeddedTimeout = 2 * time.Second
+)
+
+// assemble opens everything a node needs. What was opened is closed again if something is missing.
+func assemble(ctx context.Context, c *nodeConfig, d *policy.Document, log *slog.Logger) (_ *parts, err error) {
+	p := &parts{journal: filepath.Join(c.dataDir, "journal.db")}
+	defer func() {
+		if err != nil {
+			p.close()
+		}
+	}()
+	p.config = region.Config{Region: c.region, Node: c.node, Nodes: c.nodes, Policy: d, Bootstrap: c.bootstrap,
+		Seeds: c.seeds, GossipKey: c.gossipKey, Dial: (&net.Dialer{Timeout: dialTimeout}).DialContext, Log: log}
+	if p.sockets, err = openSockets(c); err != nil {
+		return nil, err
+	}
+	p.config.PeerListener, p.config.Streams, p.config.Packets = p.sockets.peer, p.sockets.gossip, p.sockets.packets
+	if p.config.PeerAdvertise, p.config.Advertise, err = advertised(ctx, c, p.sockets); err != nil {
+		return nil, err
+	}
+	if p.config.Journal, err = journal.Open(p.journal, journal.Options{Region: c.region, Node: c.node}); err != nil {
+		return nil, err
+	}
+	if err = p.connect(ctx, c); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// connect prepares the store, and starts the Redis behind it if it is embedded.
+func (p *parts) connect(ctx context.Context, c *nodeConfig) (err error) {
+	options := store.Options{URL: c.redisURL}
+	if c.embedded {
+		if p.embedded, err = store.StartEmbedded(ctx); err != nil {
+			return fmt.Errorf("%w; set redis.url to use a Redis that runs already", err)
+		}
+		options = store.Options{URL: p.embedded.URL, Timeout: embeddedTimeout, Now: p.embedded.Now}
+	}
+	p.config.Store, err = store.Connect(options)
+	return err
+}
+
+// close closes all that is open. After the node was started and closed that is the embedded Redis alone; closing
+// the others again does nothing.
+func (p *parts) close() {
+	if p.sockets != nil {
+		p.sockets.close()
+	}
+	if p.config.Journal != nil {
+		_ = p.config.Journal.Close()
+	}
+	if p.config.Store != nil {
+		_ = p.config.Store.Close()
+	}
+	if p.embedded != nil {
+		_ = p.embedded.Close()
+	}
+}

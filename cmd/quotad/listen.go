@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+	"time"
+)
+
+// sockets are the open listeners of a node.
+type sockets struct {
+	grpc, http, peer net.Listener
+	gossip           net.Listener
+	packets          net.PacketConn // on gossip's port
+}
+
+// openSockets opens all listeners, or none.
+func openSockets(c *nodeConfig) (_ *sockets, err error) {
+	s := &sockets{}
+	defer func() {
+		if err != nil {
+			s.close()
+		}
+	}()
+	for _, one := range []struct {
+		setting string
+		at      netip.AddrPort
+		open    *net.Listener
+	}{
+		{"listen.grpc", c.listen.grpc, &s.grpc},
+		{"listen.http", c.listen.http, &s.http},
+		{"listen.peer", c.listen.peer, &s.peer},
+		{"listen.gossip", c.listen.gossip, &s.gossip},
+	} {
+		if *one.open, err = net.Listen("tcp", one.at.String()); err != nil {
+			return nil, cannotListen(one.setting, err)
+		}
+	}
+	// Port 0 is any port: packets go to the one that the streams got.
+	at := netip.AddrPortFrom(c.listen.gossip.Addr(), listening(s.gossip).Port())
+	if s.packets, err = net.ListenPacket("udp", at.String()); err != nil {
+		return nil, cannotListen("listen.gossip", err)
+	}
+	return s, nil
+}
+
+func cannotListen(setting string, err error) error {
+	return fmt.Errorf("%s: %w; stop what uses the port, or choose another with --%s", setting, err, find(setting).flag())
+}
+
+// close closes those that are open. Closing one that the node closed already does nothing.
+func (s *sockets) close() {
+	for _, l := range []net.Listener{s.grpc, s.http, s.peer, s.gossip} {
+		if l != nil {
+			_ = l.Close()
+		}
+	}
+	if s.packets != nil {
+		_ = s.packets.Close()
+	}
+}
+
+// listening is where a TCP listener listens.
+func listening(l net.Listener) netip.AddrPort { return l.Addr().(*net.TCPAddr).AddrPort() }
+
+// advertised returns where others reach the node: as configured, or else where it listens.
+func advertised(ctx context.Context, c *nodeConfig, s *sockets) (peer string, gossip netip.AddrPort, err error) {
+	peer = c.advertise.peer
+	if peer == "" {
+		peer = listening(s.peer).String()
+	}
+	if c.advertise.gossip == "" {
+		return peer, listening(s.gossip), nil
+	}
+	gossip, err = resolve(ctx, c.advertise.gossip)
+	if err != nil {
+		return "", gossip, usageError(c.places["advertise.gossip"].fail(err.Error(), "write an IP address, or correct the name"))
+	}
+	return peer, gossip, nil
+}
+
+// resolveTimeout bounds the look-up of this node's own name.
+const resolveTimeout = 5 * time.Second
+
+// resolve turns host:port into an address, which is what gossip tells others.
+func resolve(ctx context.Context, hostPort string) (netip.AddrPort, error) {
+	host, service, err := net.SplitHostPort(hostPort)
+	if err != nil {
+		return netip.AddrPort{}, err
+	}
+	port, err := strconv.ParseUint(service, 10, 16)
+	if err != nil {
+		return netip.AddrPort{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, resolveTimeout)
+	defer cancel()
+	found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	if err != nil {
+		return netip.AddrPort{}, err
+	}
+	for _, ip := range found {
+		if ip = ip.Unmap(); !ip.IsUnspecified() {
+			return netip.AddrPortFrom(ip, uint16(port)), nil
+		}
+	}
+	return netip.AddrPort{}, errUnresolved
+}
+
+// errUnresolved says that a name to advertise leads to no address.
+var errUnresolved = errors.New("the name has no address that others could call")

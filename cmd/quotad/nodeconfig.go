@@ -1,0 +1,69 @@
+package main
+
+import (
+	"log/slog"
+	"net/netip"
+	"time"
+)
+
+// nodeConfig says what a node is to be.
+type nodeConfig struct {
+	region, node string
+	nodes        int
+	dataDir      string
+	policy       string
+	redisURL     string
+	embedded     bool
+	listen       struct{ grpc, http, peer, gossip netip.AddrPort }
+	advertise    struct{ peer, gossip string } // host:port; empty: where it listens
+	seeds        []string
+	gossipKey    []byte
+	bootstrap    bool
+	insecure     bool
+	logLevel     slog.Level
+	drain        time.Duration
+
+	places map[string]place // of every setting that was given, by path
+}
+
+// settings are all that can be set, in the order of the node file.
+var settings = []setting{
+	{path: "region", kind: "name", usage: "region of this node, as the limits document names it",
+		read: one(func(c *nodeConfig, v value) error { return readName(&c.region, v) })},
+	{path: "node", kind: "name", usage: "name of this node, unique in its region (default: the host name)",
+		read: one(func(c *nodeConfig, v value) error { return readName(&c.node, v) })},
+	{path: "nodes", kind: "number", usage: "how many nodes the region has", fallback: "1",
+		read: one(readNodes)},
+	{path: "data_dir", kind: "folder", usage: "folder of the journal, made if it is missing",
+		read: one(func(c *nodeConfig, v value) error { return readPath(&c.dataDir, v) })},
+	{path: "policy", kind: "file", usage: "limits document; relative to the node file if set there",
+		read: one(func(c *nodeConfig, v value) error { return readPath(&c.policy, v) })},
+	{path: "redis.url", kind: "url", usage: "the region's Redis: redis://[user:password@]host:port[/db]",
+		read: one(readRedisURL)},
+	{path: "redis.embedded", kind: "bool", usage: "run a Redis inside this process, which keeps nothing: not for production",
+		read: one(func(c *nodeConfig, v value) error { return readBool(&c.embedded, v) })},
+	{path: "listen.grpc", kind: "host:port", usage: "where the gRPC API listens", fallback: "127.0.0.1:8081",
+		read: one(func(c *nodeConfig, v value) error { return readListen(&c.listen.grpc, v) })},
+	{path: "listen.http", kind: "host:port", usage: "where the HTTP API listens", fallback: "127.0.0.1:8080",
+		read: one(func(c *nodeConfig, v value) error { return readListen(&c.listen.http, v) })},
+	{path: "listen.peer", kind: "host:port", usage: "where other regions' nodes are served", fallback: "127.0.0.1:8082",
+		read: one(func(c *nodeConfig, v value) error { return readListen(&c.listen.peer, v) })},
+	{path: "listen.gossip", kind: "host:port", usage: "where gossip listens, TCP and UDP", fallback: "127.0.0.1:7946",
+		read: one(func(c *nodeConfig, v value) error { return readListen(&c.listen.gossip, v) })},
+	{path: "advertise.peer", kind: "host:port", usage: "where other regions reach listen.peer (default: the same)",
+		read: one(func(c *nodeConfig, v value) error { return readAddress(&c.advertise.peer, v) })},
+	{path: "advertise.gossip", kind: "host:port", usage: "where other nodes reach listen.gossip (default: the same)",
+		read: one(func(c *nodeConfig, v value) error { return readAddress(&c.advertise.gossip, v) })},
+	{path: "seeds", kind: "host:port", usage: "gossip addresses of some other nodes; repeat it or separate them with commas", list: true,
+		read: readSeeds},
+	{path: "gossip_key", kind: "key", usage: "base64 of 16, 24 or 32 bytes, the same for all nodes, or file:PATH of a file that holds it",
+		read: one(readGossipKey)},
+	{path: "bootstrap", kind: "bool", usage: "this region never served before, so an empty Redis is no loss of data",
+		read: one(func(c *nodeConfig, v value) error { return readBool(&c.bootstrap, v) })},
+	{path: "insecure", kind: "bool", usage: "let peer and gossip listen beyond loopback without TLS: a private network only",
+		read: one(func(c *nodeConfig, v value) error { return readBool(&c.insecure, v) })},
+	{path: "log_level", kind: "level", usage: "debug, info, warn or error", fallback: "info",
+		read: one(readLogLevel)},
+	{path: "drain_timeout", kind: "duration", usage: "how long requests under way are waited for at the end", fallback: "10s",
+		read: one(readDrain)},
+}

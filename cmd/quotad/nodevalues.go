@@ -1,0 +1,176 @@
+package main
+
+import (
+	"encoding/base64"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+var plainName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,63}$`)
+
+func readName(name *string, v value) error {
+	if !plainName.MatchString(v.text) {
+		return v.fail(fmt.Sprintf("%.70q is not a valid name", v.text), "use 1 to 63 letters, digits, '.', '_' and '-'")
+	}
+	*name = v.text
+	return nil
+}
+
+// mostNodes is far above any region's need; a number beyond it is a slip.
+const mostNodes = 10_000
+
+func readNodes(c *nodeConfig, v value) error {
+	n, err := strconv.Atoi(v.text)
+	if err != nil || n < 1 || n > mostNodes {
+		return v.fail(fmt.Sprintf("%.40q is no number of nodes", v.text), fmt.Sprintf("write how many nodes the region has, 1 to %d", mostNodes))
+	}
+	c.nodes = n
+	return nil
+}
+
+func readPath(path *string, v value) error {
+	if v.text == "" {
+		return v.fail("it is empty", "write a path")
+	}
+	*path = v.resolve(v.text)
+	return nil
+}
+
+// resolve returns a path as seen from the working directory.
+func (v value) resolve(path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(v.folder, path)
+}
+
+// readRedisURL never repeats the text, which may hold a password.
+func readRedisURL(c *nodeConfig, v value) error {
+	const mend = "write it like redis://127.0.0.1:6379/0"
+	u, err := url.Parse(v.text)
+	if err != nil || u.Host == "" || (u.Scheme != "redis" && u.Scheme != "rediss") {
+		return v.fail("this is not the URL of a Redis", mend)
+	}
+	if _, err := redis.ParseURL(v.text); err != nil {
+		return v.fail(err.Error(), mend)
+	}
+	c.redisURL = v.text
+	return nil
+}
+
+func readBool(b *bool, v value) error {
+	if v.text != "true" && v.text != "false" {
+		return v.fail(fmt.Sprintf("%.40q is neither true nor false", v.text), "write true or false")
+	}
+	*b = v.text == "true"
+	return nil
+}
+
+// readListen takes addresses only, no names: whether a listener is on loopback must not depend on a resolver.
+func readListen(a *netip.AddrPort, v value) error {
+	const mend = "write an address of this machine and a port, such as 127.0.0.1:8080, or :8080 for all addresses"
+	host, service, err := net.SplitHostPort(v.text)
+	if err != nil {
+		return v.fail(fmt.Sprintf("%.70q is not host:port", v.text), mend)
+	}
+	switch host {
+	case "":
+		host = "::"
+	case "localhost":
+		host = "127.0.0.1"
+	}
+	ip, err := netip.ParseAddr(host)
+	if err != nil {
+		return v.fail(fmt.Sprintf("%.70q is not an IP address", host), mend)
+	}
+	port, err := strconv.ParseUint(service, 10, 16)
+	if err != nil {
+		return v.fail(fmt.Sprintf("%.40q is not a port", service), mend)
+	}
+	*a = netip.AddrPortFrom(ip, uint16(port))
+	return nil
+}
+
+// readAddress takes what other machines are to call.
+func readAddress(address *string, v value) error {
+	const mend = "write a host or address that other nodes can reach, and a port from 1 to 65535"
+	host, service, err := net.SplitHostPort(v.text)
+	if err != nil || host == "" {
+		return v.fail(fmt.Sprintf("%.70q is not host:port", v.text), mend)
+	}
+	if port, err := strconv.ParseUint(service, 10, 16); err != nil || port == 0 {
+		return v.fail(fmt.Sprintf("%.40q is not a port others can call", service), mend)
+	}
+	if ip, err := netip.ParseAddr(host); err == nil && ip.IsUnspecified() {
+		return v.fail(host+" means every address of this machine, which is none that others can call", mend)
+	}
+	*address = v.text
+	return nil
+}
+
+func readSeeds(c *nodeConfig, all []value) error {
+	seeds := make([]string, len(all))
+	for i, v := range all {
+		if err := readAddress(&seeds[i], v); err != nil {
+			return err
+		}
+	}
+	c.seeds = seeds
+	return nil
+}
+
+// readGossipKey never repeats the text, which is a secret.
+func readGossipKey(c *nodeConfig, v value) error {
+	const mend = "make one with: openssl rand -base64 32"
+	text := v.text
+	if path, ok := strings.CutPrefix(text, "file:"); ok {
+		b, err := os.ReadFile(v.resolve(path))
+		if err != nil {
+			return v.fail(err.Error(), "check the path, and that the user quotad runs as may read the file")
+		}
+		text = strings.TrimSpace(string(b))
+	}
+	key, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return v.fail("the key is not base64", mend)
+	}
+	if !slices.Contains([]int{16, 24, 32}, len(key)) {
+		return v.fail(fmt.Sprintf("the key has %d bytes, not 16, 24 or 32", len(key)), mend)
+	}
+	c.gossipKey = key
+	return nil
+}
+
+func readLogLevel(c *nodeConfig, v value) error {
+	levels := map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError}
+	level, ok := levels[v.text]
+	if !ok {
+		return v.fail(fmt.Sprintf("%.40q is not a log level", v.text), "write debug, info, warn or error")
+	}
+	c.logLevel = level
+	return nil
+}
+
+// longestDrain is longer than any platform waits before it kills.
+const longestDrain = 10 * time.Minute
+
+func readDrain(c *nodeConfig, v value) error {
+	d, err := time.ParseDuration(v.text)
+	if err != nil || d < 0 || d > longestDrain {
+		return v.fail(fmt.Sprintf("%.40q is not a duration from 0s to %s", v.text, span(longestDrain)), "write it like 10s")
+	}
+	c.drain = d
+	return nil
+}

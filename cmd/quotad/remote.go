@@ -1,0 +1,102 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// remote is a node that a command talks to, over its HTTP API.
+type remote struct {
+	addr    string
+	timeout time.Duration
+}
+
+// flags adds the flags that say where the node is.
+func (r *remote) flags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&r.addr, "addr", "http://127.0.0.1:8080", "HTTP address of a node")
+	cmd.Flags().DurationVar(&r.timeout, "timeout", 5*time.Second, "how long to wait for the answer")
+}
+
+// mostAnswerBytes bounds what is read of an answer; the largest is the status of a large cluster.
+const mostAnswerBytes = 4 << 20
+
+// call asks the node; body nil is a GET. The error says that there was no answer, and is coded.
+func (r *remote) call(ctx context.Context, path string, body []byte) (code int, answer []byte, err error) {
+	u, err := url.Parse(r.addr)
+	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+		return 0, nil, usageError(fmt.Errorf("--addr %q is not the address of a node; write it like http://127.0.0.1:8080", r.addr))
+	}
+	if r.timeout <= 0 {
+		return 0, nil, usageError(fmt.Errorf("--timeout %s leaves no time; write it like 5s", r.timeout))
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.timeout)
+	defer cancel()
+	method := http.MethodGet
+	if body != nil {
+		method = http.MethodPost
+	}
+	q, err := http.NewRequestWithContext(ctx, method, u.JoinPath(path).String(), bytes.NewReader(body))
+	if err != nil {
+		return 0, nil, usageError(err)
+	}
+	if body != nil {
+		q.Header.Set("Content-Type", "application/json")
+	}
+	response, err := http.DefaultClient.Do(q)
+	if err != nil {
+		return 0, nil, r.unreachable(err)
+	}
+	defer response.Body.Close()
+	answer, err = io.ReadAll(io.LimitReader(response.Body, mostAnswerBytes))
+	if err != nil {
+		return 0, nil, r.unreachable(err)
+	}
+	return response.StatusCode, answer, nil
+}
+
+func (r *remote) unreachable(err error) error {
+	return unreachableError(fmt.Errorf("no answer from the node: %w; check that it runs and that --addr is its HTTP address (listen.http)", err))
+}
+
+// refused is what an answer other than the wanted one means.
+func (r *remote) refused(code int, answer []byte) error {
+	var problem struct {
+		Detail string `json:"detail"`
+	}
+	if json.Unmarshal(answer, &problem) != nil || problem.Detail == "" {
+		return fmt.Errorf("%s answered %d %s, which is not quotad's way: check that --addr is the HTTP address of a node (listen.http)",
+			r.addr, code, http.StatusText(code))
+	}
+	err := fmt.Errorf("the node answered %d: %s", code, problem.Detail)
+	switch {
+	case code == http.StatusServiceUnavailable:
+		return unreachableError(fmt.Errorf("%w; try again, and see quotad status", err))
+	case code >= 400 && code < 500 && code != http.StatusNotFound:
+		return usageError(fmt.Errorf("%w; correct the request", err))
+	}
+	return err
+}
+
+// indented lays JSON out for people.
+func indented(w io.Writer, answer []byte) error {
+	var b bytes.Buffer
+	if err := json.Indent(&b, bytes.TrimSpace(answer), "", "  "); err != nil {
+		return fmt.Errorf("the node's answer is not JSON: %w", err)
+	}
+	b.WriteByte('\n')
+	_, err := b.WriteTo(w)
+	return err
+}
+
+// milliseconds reads a duration as the API writes it.
+func milliseconds(ms float64) time.Duration {
+	return time.Duration(ms * float64(time.Millisecond)).Round(time.Millisecond)
+}

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/quotad/quotad/region"
+	"github.com/quotad/quotad/region/api"
+)
+
+// runNode serves with a node that has started, until ctx ends or something fails, and ends the node.
+func runNode(ctx context.Context, c *nodeConfig, p *parts, node *region.Node, hup <-chan os.Signal, log *slog.Logger) error {
+	server := api.New(node, log)
+	running, fail := context.WithCancelCause(ctx)
+	var tasks sync.WaitGroup
+	start := func(task func() error) {
+		tasks.Go(func() {
+			if err := task(); err != nil {
+				fail(err)
+			}
+		})
+	}
+	start(func() error { return server.ServeGRPC(p.sockets.grpc) })
+	start(func() error { return server.ServeHTTP(p.sockets.http) })
+	r := newReload(node, p.config.Policy, log)
+	start(func() error { return r.watch(running, c.policy, hup) })
+	log.Info("serving", "http", listening(p.sockets.http).String(), "grpc", listening(p.sockets.grpc).String())
+
+	<-running.Done()
+	var failure error
+	if ctx.Err() == nil { // nobody asked us to end
+		failure = context.Cause(running)
+	}
+	stopNode(server, node, c.drain, log)
+	tasks.Wait()
+	fail(nil)
+	if err := errors.Join(failure, node.Close()); err != nil {
+		return err
+	}
+	log.Info("stopped")
+	return nil
+}
+
+// leaveTimeout bounds the farewell to the other nodes, who would find out by themselves as well.
+const leaveTimeout = 5 * time.Second
+
+// stopNode answers the requests under way and takes leave. That some had to be cut off, or that nobody was there to
+// take leave of, is worth a line and no failure: the node is to end either way.
+func stopNode(server *api.Server, node *region.Node, drain time.Duration, log *slog.Logger) {
+	log.Info("stopping: requests under way are answered", "drain_timeout", span(drain))
+	ctx, cancel := context.WithTimeout(context.Background(), drain)
+	defer cancel()
+	if err := server.Shutdown(ctx); err != nil {
+		log.Warn("not all requests were answered", "err", err)
+	}
+	ctx, cancel = context.WithTimeout(context.Background(), leaveTimeout)
+	defer cancel()
+	if err := node.Leave(ctx); err != nil {
+		log.Warn("the other nodes were not told", "err", err)
+	}
+}

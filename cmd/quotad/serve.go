@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quotad/quotad/region"
+)
+
+func serveCommand() *cobra.Command {
+	var file string
+	cmd := &cobra.Command{
+		Use:   "serve [--config node.yaml]",
+		Short: "Run a node of a region",
+		Long: `serve runs one node: it decides requests over gRPC and HTTP with its region's Redis, and trades rights with the
+other regions. Every setting can be given in the node file, as a variable QUOTAD_* of the environment, or as a flag;
+flags go before variables, variables before the file. Required are region, policy, data_dir and redis.
+
+A node file, with the defaults of listen:
+
+  region: us-east
+  node: n1                    # unique in its region; default: the host name
+  nodes: 1                    # how many nodes the region has
+  data_dir: /var/lib/quotad   # the journal goes there
+  policy: limits.yaml         # paths are relative to this file
+  redis: {url: "redis://127.0.0.1:6379/0"}
+  listen: {grpc: "127.0.0.1:8081", http: "127.0.0.1:8080", peer: "127.0.0.1:8082", gossip: "127.0.0.1:7946"}
+  advertise: {peer: "us.example.com:8082", gossip: "192.0.2.7:7946"}
+  seeds: ["eu.example.com:7946"]
+  gossip_key: file:gossip.key
+  bootstrap: false
+
+The limits document is read again when it changes and on SIGHUP; while it is invalid the last good one stays in force.
+SIGTERM and SIGINT end the node once the requests under way are answered.`,
+		Args: noArguments,
+	}
+	cmd.Flags().StringVar(&file, "config", "", "node file")
+	flags := settingFlags(cmd.Flags())
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if !cmd.Flags().Changed("config") {
+			file, _ = environment("QUOTAD_CONFIG")
+		}
+		c, err := configure(file, flags, environment)
+		if err != nil {
+			return err
+		}
+		return serve(cmd.Context(), c, cmd.ErrOrStderr())
+	}
+	return cmd
+}
+
+// startTimeout bounds the start of a node, of which opening the store is all that can take long.
+const startTimeout = 30 * time.Second
+
+// serve runs a node until ctx ends, or it fails.
+func serve(ctx context.Context, c *nodeConfig, stderr io.Writer) error {
+	hup := make(chan os.Signal, 1)
+	signal.Notify(hup, syscall.SIGHUP) // from the first moment on: a hang-up would end the process
+	defer signal.Stop(hup)
+
+	document, err := loadPolicy(c.policy)
+	if err != nil {
+		return err
+	}
+	if err := c.checkRegion(document); err != nil {
+		return err
+	}
+	log := newLog(stderr, c.logLevel)
+	p, err := assemble(ctx, c, document, log)
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	if err := summary(c, p).print(stderr); err != nil {
+		return err
+	}
+	starting, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	node, err := region.Start(starting, p.config)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil // asked to end before it had begun
+	case err != nil:
+		return fmt.Errorf("start node %s/%s: %w", c.region, c.node, err)
+	}
+	return runNode(ctx, c, p, node, hup, log)
+}
+
+// newLog writes text to a terminal and JSON to everything else.
+func newLog(w io.Writer, level slog.Level) *slog.Logger {
+	options := &slog.HandlerOptions{Level: level}
+	if isTerminal(w) {
+		return slog.New(slog.NewTextHandler(w, options))
+	}
+	return slog.New(slog.NewJSONHandler(w, options))
+}

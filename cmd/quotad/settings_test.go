@@ -1,0 +1,276 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/base64"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+	"pgregory.net/rapid"
+)
+
+// given is what a user gives: a node file, variables and flags.
+type given struct {
+	file  string
+	env   map[string]string
+	flags []string
+}
+
+// required is the least that a node needs.
+const required = "region: us-east\nnode: n1\ndata_dir: data\npolicy: limits.yaml\nredis: {embedded: true}\n"
+
+func (g given) configure(t *testing.T) (*nodeConfig, error) {
+	t.Helper()
+	path := ""
+	if g.file != "" {
+		path = filepath.Join(t.TempDir(), "node.yaml")
+		if err := os.WriteFile(path, []byte(g.file), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set := pflag.NewFlagSet("serve", pflag.ContinueOnError)
+	flags := settingFlags(set)
+	if err := set.Parse(g.flags); err != nil {
+		t.Fatal(err)
+	}
+	return configure(path, flags, func(name string) (string, bool) { text, ok := g.env[name]; return text, ok })
+}
+
+func TestFlagsGoBeforeVariablesBeforeTheFile(t *testing.T) {
+	const a, b, c = "127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"
+	tests := map[string]struct {
+		file, variable, flag string
+		get                  func(c *nodeConfig) any
+		want                 [3]string // what each of the three reads as; empty: as it was written
+	}{
+		"region":           {"a", "b", "c", func(c *nodeConfig) any { return c.region }, [3]string{}},
+		"node":             {"a", "b", "c", func(c *nodeConfig) any { return c.node }, [3]string{}},
+		"nodes":            {"2", "3", "4", func(c *nodeConfig) any { return c.nodes }, [3]string{}},
+		"data_dir":         {"/a", "/b", "/c", func(c *nodeConfig) any { return c.dataDir }, [3]string{}},
+		"policy":           {"/a", "/b", "/c", func(c *nodeConfig) any { return c.policy }, [3]string{}},
+		"redis.url":        {"redis://" + a, "redis://" + b, "rediss://" + c, func(c *nodeConfig) any { return c.redisURL }, [3]string{}},
+		"redis.embedded":   {"true", "true", "true", func(c *nodeConfig) any { return c.embedded }, [3]string{}},
+		"listen.grpc":      {a, b, c, func(c *nodeConfig) any { return c.listen.grpc }, [3]string{}},
+		"listen.http":      {a, b, c, func(c *nodeConfig) any { return c.listen.http }, [3]string{}},
+		"listen.peer":      {a, b, c, func(c *nodeConfig) any { return c.listen.peer }, [3]string{}},
+		"listen.gossip":    {a, b, "localhost:3", func(c *nodeConfig) any { return c.listen.gossip }, [3]string{a, b, c}},
+		"advertise.peer":   {a, b, c, func(c *nodeConfig) any { return c.advertise.peer }, [3]string{}},
+		"advertise.gossip": {a, b, c, func(c *nodeConfig) any { return c.advertise.gossip }, [3]string{}},
+		"seeds": {"[x:1]", "x:1, y:2", "z:3", func(c *nodeConfig) any { return c.seeds },
+			[3]string{"[x:1]", "[x:1 y:2]", "[z:3]"}},
+		"gossip_key": {key('A'), key('B'), key('C'), func(c *nodeConfig) any { return string(c.gossipKey) },
+			[3]string{strings.Repeat("A", 16), strings.Repeat("B", 16), strings.Repeat("C", 16)}},
+		"bootstrap":     {"true", "false", "true", func(c *nodeConfig) any { return c.bootstrap }, [3]string{}},
+		"insecure":      {"true", "false", "true", func(c *nodeConfig) any { return c.insecure }, [3]string{}},
+		"log_level":     {"debug", "warn", "error", func(c *nodeConfig) any { return c.logLevel }, [3]string{"DEBUG", "WARN", "ERROR"}},
+		"drain_timeout": {"1s", "2s", "3s", func(c *nodeConfig) any { return c.drain }, [3]string{}},
+	}
+	for _, s := range settings {
+		test, ok := tests[s.path]
+		if !ok {
+			t.Errorf("%s is not tested", s.path)
+			continue
+		}
+		layers := []given{
+			{file: withSetting(s, test.file)},
+			{file: withSetting(s, test.file), env: map[string]string{s.variable(): test.variable}},
+			{file: withSetting(s, test.file), env: map[string]string{s.variable(): test.variable}, flags: []string{"--" + s.flag() + "=" + test.flag}},
+		}
+		for i, written := range []string{test.file, test.variable, test.flag} {
+			want := cmp.Or(test.want[i], written)
+			c, err := layers[i].configure(t)
+			if err != nil {
+				t.Errorf("%s, layer %d: %v", s.path, i, err)
+			} else if got := fmt.Sprint(test.get(c)); got != want {
+				t.Errorf("%s, layer %d: got %s, want %s", s.path, i, got, want)
+			}
+		}
+	}
+}
+
+// key is a gossip key of 16 equal bytes.
+func key(b byte) string { return base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{b}, 16)) }
+
+// withSetting is the least node file, with one setting put in or replaced.
+func withSetting(s setting, text string) string {
+	root, field, grouped := strings.Cut(s.path, ".")
+	line := fmt.Sprintf("%s: %s\n", root, text)
+	if grouped {
+		line = fmt.Sprintf("%s: {%s: %q}\n", root, field, text)
+	}
+	for other := range strings.Lines(required) {
+		if !strings.HasPrefix(other, root+":") {
+			line += other
+		}
+	}
+	return line
+}
+
+func TestDefaults(t *testing.T) {
+	c, err := given{file: required}.configure(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct{ name, got, want string }{
+		{"grpc", c.listen.grpc.String(), "127.0.0.1:8081"},
+		{"http", c.listen.http.String(), "127.0.0.1:8080"},
+		{"peer", c.listen.peer.String(), "127.0.0.1:8082"},
+		{"gossip", c.listen.gossip.String(), "127.0.0.1:7946"},
+		{"nodes", fmt.Sprint(c.nodes), "1"},
+		{"log level", c.logLevel.String(), slog.LevelInfo.String()},
+		{"drain", c.drain.String(), (10 * time.Second).String()},
+		{"policy", filepath.Base(c.policy), "limits.yaml"},
+	} {
+		if test.got != test.want {
+			t.Errorf("%s is %s, want %s", test.name, test.got, test.want)
+		}
+	}
+	if !filepath.IsAbs(c.policy) || !filepath.IsAbs(c.dataDir) {
+		t.Errorf("paths %s and %s do not start from the node file", c.policy, c.dataDir)
+	}
+}
+
+func TestTheNodeIsNamedAfterItsHost(t *testing.T) {
+	c, err := given{file: strings.Replace(required, "node: n1\n", "", 1)}.configure(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if host, _ := os.Hostname(); c.node != host {
+		t.Errorf("node %q, want %q", c.node, host)
+	}
+}
+
+func TestPathsOfFlagsStartFromTheWorkingDirectory(t *testing.T) {
+	c, err := given{file: required, flags: []string{"--policy", "p.yaml"}, env: map[string]string{"QUOTAD_DATA_DIR": "d"}}.configure(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.policy != "p.yaml" || c.dataDir != "d" {
+		t.Errorf("policy %s, data_dir %s", c.policy, c.dataDir)
+	}
+}
+
+func TestRedisOfTheHigherLayerCounts(t *testing.T) {
+	withURL := strings.Replace(required, "embedded: true", `url: "redis://127.0.0.1:1"`, 1)
+	for _, test := range []struct {
+		name     string
+		given    given
+		embedded bool
+		problem  string
+	}{
+		{"flag over file", given{file: withURL, flags: []string{"--redis-embedded"}}, true, ""},
+		{"variable over file", given{file: required, env: map[string]string{"QUOTAD_REDIS_URL": "redis://127.0.0.1:1"}}, false, ""},
+		{"variable below flag", given{flags: []string{"--redis-url=redis://127.0.0.1:1"}, file: required,
+			env: map[string]string{"QUOTAD_REDIS_EMBEDDED": "true"}}, false, ""},
+		{"both in one place", given{file: strings.Replace(required, "embedded: true", `embedded: true, url: "redis://127.0.0.1:1"`, 1)},
+			false, "node.yaml:5:19: redis.embedded: redis.url is given as well; keep one of the two"},
+	} {
+		c, err := test.given.configure(t)
+		switch {
+		case test.problem != "":
+			if err == nil || !strings.Contains(err.Error(), test.problem) {
+				t.Errorf("%s: %v, want %s", test.name, err, test.problem)
+			}
+		case err != nil:
+			t.Errorf("%s: %v", test.name, err)
+		case c.embedded != test.embedded:
+			t.Errorf("%s: embedded %t", test.name, c.embedded)
+		}
+	}
+}
+
+func TestBadValuesAreToldWithTheirPlace(t *testing.T) {
+	for _, test := range []struct{ flag, want string }{
+		{"--region=", `--region: "" is not a valid name; use 1 to 63`},
+		{"--node=a/b", `--node: "a/b" is not a valid name`},
+		{"--nodes=0", `--nodes: "0" is no number of nodes`},
+		{"--nodes=1e3", `--nodes: "1e3" is no number of nodes`},
+		{"--data-dir=", "--data-dir: it is empty; write a path"},
+		{"--redis-url=127.0.0.1:6379", "--redis-url: this is not the URL of a Redis"},
+		{"--redis-url=redis://u:secret@[", "--redis-url: this is not the URL of a Redis"},
+		{"--redis-url=redis://u:secret@host/x", "--redis-url: redis: invalid database number"},
+		{"--listen-http=8080", `--listen-http: "8080" is not host:port`},
+		{"--listen-http=127.0.0.1:http", `--listen-http: "http" is not a port`},
+		{"--advertise-peer=[::]:8082", "--advertise-peer: :: means every address of this machine"},
+		{"--advertise-gossip=h:0", `--advertise-gossip: "0" is not a port others can call`},
+		{"--seeds=a:1,b", `--seeds: "b" is not host:port`},
+		{"--gossip-key=?", "--gossip-key: the key is not base64; make one with: openssl rand -base64 32"},
+		{"--gossip-key=file:nowhere", "--gossip-key: open nowhere: no such file or directory; check the path"},
+		{"--bootstrap=maybe", `--bootstrap: "maybe" is neither true nor false`},
+		{"--log-level=loud", `--log-level: "loud" is not a log level`},
+		{"--drain-timeout=11m", `--drain-timeout: "11m" is not a duration from 0s to 10m`},
+		{"--listen-peer=10.0.0.1:8082", "--listen-peer: 10.0.0.1:8082 is not on loopback"},
+	} {
+		_, err := given{file: required, flags: []string{test.flag}}.configure(t)
+		if err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v, want %s", test.flag, err, test.want)
+		} else if strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: the error tells a password: %v", test.flag, err)
+		}
+	}
+}
+
+// TestTheExampleIsValid keeps the node file in the help of serve true.
+func TestTheExampleIsValid(t *testing.T) {
+	_, text, _ := strings.Cut(serveCommand().Long, "listen:\n\n")
+	text, _, _ = strings.Cut(text, "\n\n")
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "gossip.key"), []byte(strings.Repeat("AAAA", 8)+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(folder, "node.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := configure(file, settingFlags(pflag.NewFlagSet("", pflag.ContinueOnError)), func(string) (string, bool) { return "", false })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(c.gossipKey) != 24 || c.region != "us-east" || len(c.seeds) != 1 {
+		t.Errorf("region %s, seeds %s, a key of %d bytes", c.region, c.seeds, len(c.gossipKey))
+	}
+}
+
+// TestUnknownFieldsAreRefused puts an unknown field into any group, which must be told with its line.
+func TestUnknownFieldsAreRefused(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		name := rapid.StringMatching(`[a-z_]{1,12}`).Draw(t, "name") + "_"
+		group := rapid.SampledFrom([]string{"", "redis", "listen", "advertise"}).Draw(t, "group")
+		line, want := name+": 1\n", "node.yaml:2:1: "+name+": no such field; use one of region, "
+		if group != "" {
+			line, want = fmt.Sprintf("%s:\n  %s: 1\n", group, name), fmt.Sprintf("node.yaml:3:3: %s.%s: no such field; use one of ", group, name)
+		}
+		_, errs := parseNodeFile("node.yaml", []byte("nodes: 2\n"+line))
+		if len(errs) != 1 || !strings.HasPrefix(errs[0].Error(), want) {
+			t.Fatalf("%v, want %s", errs, want)
+		}
+	})
+}
+
+// FuzzNodeFile looks for a file that breaks the reader, or whose problems have no place.
+func FuzzNodeFile(f *testing.F) {
+	for _, seed := range []string{required, "", "listen:", "seeds: [a, 1, {}]", "region: &a x\nnode: *a", "a: b: c", "- x",
+		"region: x\n---\nregion: y", "region: x\nregion: y", "<<: {}", "? a\n: b", "redis: {url: [", "\t", "region: |\n  x"} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, src []byte) {
+		values, errs := parseNodeFile("node.yaml", src)
+		for _, err := range errs {
+			if !strings.HasPrefix(err.Error(), "node.yaml:") {
+				t.Errorf("no place: %v", err)
+			}
+		}
+		for path, all := range values {
+			if s := find(path); !s.list && len(all) != 1 {
+				t.Errorf("%s has %d values", path, len(all))
+			}
+		}
+	})
+}

@@ -1,0 +1,106 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
+	"github.com/quotad/quotad/region"
+)
+
+func batchOf(n int) *quotadv1.CheckBatchRequest {
+	m := &quotadv1.CheckBatchRequest{}
+	for i := range n {
+		m.Requests = append(m.Requests, &quotadv1.CheckRequest{Domain: "api", Cost: proto.Int64(int64(i + 1))})
+	}
+	return m
+}
+
+// TestBatch: all requests are with the node at the same time, each is decided for itself, and the answers come in the
+// order of the requests.
+func TestBatch(t *testing.T) {
+	for _, size := range []int{0, 1, 100} {
+		t.Run(fmt.Sprint(size), func(t *testing.T) {
+			var together sync.WaitGroup
+			together.Add(size)
+			node := &fakeNode{
+				wait: func(context.Context, region.Request) error { // for as long as any of the batch is missing
+					together.Done()
+					together.Wait()
+					return nil
+				},
+				decide: func(q region.Request) (region.Decision, error) {
+					return region.Decision{Allowed: q.Cost%2 == 0, Reason: region.OverLimit, Remaining: q.Cost}, nil
+				},
+			}
+			got, err := quota(t, node).CheckBatch(t.Context(), batchOf(size))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(got.Decisions) != size {
+				t.Fatalf("%d decisions for %d requests", len(got.Decisions), size)
+			}
+			for i, d := range got.Decisions {
+				if cost := int64(i + 1); d.Remaining != cost || d.Allowed != (cost%2 == 0) {
+					t.Errorf("decision %d is %v", i, d)
+				}
+			}
+		})
+	}
+}
+
+// TestBatchRefused: a bad request refuses the batch before the node has seen any of it, and all that is wrong is named.
+func TestBatchRefused(t *testing.T) {
+	node := &fakeNode{}
+	client := quota(t, node)
+	m := batchOf(5)
+	m.Requests[1].Cost = proto.Int64(0)
+	m.Requests[3].Domain = ""
+	m.Requests[4].Descriptors = map[string]string{"\n": strings.Repeat("x", 257)}
+	_, err := client.CheckBatch(t.Context(), m)
+	wantViolations(t, err, "requests[1].cost", "requests[3].domain", `requests[4].descriptors["\n"]`)
+	_, err = client.CheckBatch(t.Context(), batchOf(101))
+	wantViolations(t, err, "requests")
+	if checked, _ := node.asked(); checked != 0 {
+		t.Errorf("%d requests of refused batches reached the node", checked)
+	}
+}
+
+// TestBatchOfTheLargestRequests: the bound on messages holds the largest batch there may be.
+func TestBatchOfTheLargestRequests(t *testing.T) {
+	m := batchOf(100)
+	for i, q := range m.Requests {
+		q.Domain, q.Descriptors = strings.Repeat("d", 63), map[string]string{}
+		for n := range region.MostDescriptors {
+			q.Descriptors[fmt.Sprintf("%0*d", region.MostNameBytes, n)] = strings.Repeat("v", region.MostValueBytes)
+		}
+		q.Cost = proto.Int64(1<<51 - int64(i))
+	}
+	if _, err := quota(t, &fakeNode{}).CheckBatch(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	m.Requests[0].Domain = strings.Repeat("d", mostMessageBytes)
+	if _, err := quota(t, &fakeNode{}).CheckBatch(t.Context(), m); status.Code(err) != codes.ResourceExhausted {
+		t.Errorf("a larger message is %v, want ResourceExhausted", err)
+	}
+}
+
+// TestBatchError: an error of one request is the batch's.
+func TestBatchError(t *testing.T) {
+	node := &fakeNode{decide: func(q region.Request) (region.Decision, error) {
+		if q.Cost == 3 {
+			return region.Decision{}, context.DeadlineExceeded
+		}
+		return region.Decision{Allowed: true}, nil
+	}}
+	if _, err := quota(t, node).CheckBatch(t.Context(), batchOf(5)); status.Code(err) != codes.DeadlineExceeded {
+		t.Errorf("got %v, want DeadlineExceeded", err)
+	}
+}

@@ -1,0 +1,107 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotad/quotad/algorithms"
+	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
+	"github.com/quotad/quotad/region/store"
+)
+
+// BenchmarkCheckGRPC measures a decision over gRPC in memory, and beside it what Redis alone takes for the same script
+// with the same arguments, on one key, with a real redis-server. Both report percentiles of single calls.
+func BenchmarkCheckGRPC(b *testing.B) {
+	server, err := store.StartProcess(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	node := startNode(b, server, accountLimit(1<<28, time.Hour))
+	client := quotadv1.NewQuotaServiceClient(dialed(b, newServer(b, node, quiet())))
+	m := &quotadv1.CheckRequest{Domain: "api", Descriptors: map[string]string{"account": "42"}}
+	check := func(ctx context.Context) error {
+		got, err := client.Check(ctx, m)
+		if err == nil && !got.Decision.Allowed {
+			err = fmt.Errorf("denied: %v", got.Decision)
+		}
+		return err
+	}
+	for _, callers := range []int{1, 4} {
+		b.Run(fmt.Sprintf("check/callers=%d", callers), func(b *testing.B) { percentiles(b, callers, check) })
+		b.Run(fmt.Sprintf("evalsha/callers=%d", callers), func(b *testing.B) { percentiles(b, callers, bareScript(b, node)) })
+	}
+}
+
+// bareScript returns a call of the decide script for the bucket that the checks are charged to.
+func bareScript(b *testing.B, node *realNode) func(context.Context) error {
+	b.Helper()
+	options, err := redis.ParseURL(node.server.URL)
+	if err != nil {
+		b.Fatal(err)
+	}
+	options.MaxRetries = -1
+	client := redis.NewClient(options)
+	b.Cleanup(func() {
+		if err := client.Close(); err != nil {
+			b.Error(err)
+		}
+	})
+	limit := &node.policy.Limits[0]
+	bucket := store.BucketKey(string(limit.Bucket(map[string]string{"account": "42"})))
+	call := algorithms.Decide{Guard: node.store.Guard(), Commit: true, Costs: []int64{1}, Buckets: []algorithms.Target{{
+		Key: bucket, Terms: algorithms.Terms{Kind: algorithms.FixedWindow, Window: limit.Window.Microseconds(), Entitlement: limit.Limit}}}}
+	if err := client.ScriptLoad(b.Context(), algorithms.DecideScript.Source).Err(); err != nil {
+		b.Fatal(err)
+	}
+	keys := []string{store.TokenKey, bucket}
+	return func(ctx context.Context) error {
+		c := call
+		c.Clock = time.Now().UnixMicro()
+		reply, err := client.EvalSha(ctx, algorithms.DecideScript.SHA, keys, c.Args()...).Result()
+		if err != nil {
+			return err
+		}
+		decided, err := c.Parse(reply)
+		if err == nil && (decided.Status != algorithms.StatusOK || !decided.Answers[0].Admitted) {
+			err = fmt.Errorf("answered %+v", decided)
+		}
+		return err
+	}
+}
+
+// percentiles makes b.N calls by so many callers, and reports the median and the 99th percentile of a call.
+func percentiles(b *testing.B, callers int, call func(context.Context) error) {
+	for range callers { // connections are made before time is taken
+		if err := call(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+	}
+	took := make([]time.Duration, b.N)
+	var next atomic.Int64
+	var done sync.WaitGroup
+	b.ResetTimer()
+	for range callers {
+		done.Go(func() {
+			for i := next.Add(1) - 1; i < int64(b.N); i = next.Add(1) - 1 {
+				start := time.Now()
+				if err := call(b.Context()); err != nil {
+					b.Error(err)
+					return
+				}
+				took[i] = time.Since(start)
+			}
+		})
+	}
+	done.Wait()
+	b.StopTimer()
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Nanoseconds()), "p50-ns")
+	b.ReportMetric(float64(took[len(took)*99/100].Nanoseconds()), "p99-ns")
+}

@@ -1,0 +1,112 @@
+package api
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/quotad/quotad/region"
+)
+
+// decision is region.Decision as JSON. What nobody counted or knows is absent rather than 0.
+type decision struct {
+	Allowed bool          `json:"allowed"`
+	Reason  region.Reason `json:"reason"`
+
+	// Absent if no limit applies.
+	Limit       string `json:"limit,omitempty"`
+	LimitUnits  *int64 `json:"limit_units,omitempty"`
+	Entitlement *int64 `json:"entitlement,omitempty"`
+
+	// Absent if neither the store nor this node counted.
+	Remaining  *int64        `json:"remaining,omitempty"`
+	ResetAfter *milliseconds `json:"reset_after_ms,omitempty"`
+
+	// Absent if allowed, if never, and if unknown.
+	RetryAfter *milliseconds `json:"retry_after_ms,omitempty"`
+
+	// Absent if no store decided.
+	Cell  *int64 `json:"cell,omitempty"`
+	Share *int64 `json:"share,omitempty"`
+	At    string `json:"at,omitempty"`
+
+	Node     string   `json:"node"`
+	Region   string   `json:"region"`
+	Degraded bool     `json:"degraded"`
+	Sequence uint64   `json:"sequence"`
+	Shadowed []string `json:"shadowed,omitempty"` // absent if empty
+}
+
+const timeLayout = "2006-01-02T15:04:05.000000Z07:00"
+
+func newDecision(d region.Decision) *decision {
+	j := &decision{Allowed: d.Allowed, Reason: d.Reason, Limit: d.Limit, Node: d.Node, Region: d.Region,
+		Degraded: d.Degraded, Sequence: d.Sequence, Shadowed: d.Shadowed}
+	if d.Limit != "" {
+		j.LimitUnits, j.Entitlement = &d.LimitUnits, &d.Entitlement
+	}
+	if counted(d) {
+		j.Remaining, j.ResetAfter = &d.Remaining, (*milliseconds)(&d.ResetAfter)
+	}
+	if d.RetryAfter > 0 {
+		j.RetryAfter = (*milliseconds)(&d.RetryAfter)
+	}
+	if d.At != 0 {
+		j.Cell, j.Share, j.At = &d.Cell, &d.Share, time.UnixMicro(d.At).UTC().Format(timeLayout)
+	}
+	return j
+}
+
+// counted says whether a decision rests on a count, the store's or this node's.
+func counted(d region.Decision) bool {
+	return d.At != 0 || d.Reason == region.StoreFailureLocal
+}
+
+// setHeaders describes the limit that decided.
+func setHeaders(h http.Header, d region.Decision) {
+	if d.Limit == "" {
+		return
+	}
+	h.Set("X-RateLimit-Limit", strconv.FormatInt(d.LimitUnits, 10))
+	if counted(d) {
+		h.Set("X-RateLimit-Remaining", strconv.FormatInt(d.Remaining, 10))
+		h.Set("X-RateLimit-Reset", strconv.FormatInt(seconds(d.ResetAfter), 10))
+	}
+}
+
+// setRetryAfter tells a caller that is denied when to come again, if that is known.
+func setRetryAfter(h http.Header, d region.Decision) {
+	if d.RetryAfter > 0 {
+		h.Set("Retry-After", strconv.FormatInt(max(seconds(d.RetryAfter), 1), 10))
+	}
+}
+
+// seconds rounds up: a caller told to wait less would be denied again.
+func seconds(d time.Duration) int64 { return roundUp(d, time.Second) }
+
+func roundUp(d, unit time.Duration) int64 {
+	n := int64(d / unit)
+	if d%unit > 0 {
+		n++
+	}
+	return n
+}
+
+// milliseconds is a duration as a JSON number in milliseconds with up to three decimals, rounded up to a microsecond.
+type milliseconds time.Duration
+
+// MarshalJSON implements json.Marshaler.
+func (m milliseconds) MarshalJSON() ([]byte, error) {
+	us := roundUp(time.Duration(m), time.Microsecond)
+	b := strconv.AppendInt(nil, us/1000, 10)
+	fraction := us % 1000
+	if us < 0 || fraction == 0 {
+		return b, nil
+	}
+	b = append(b, '.')
+	for digit := int64(100); fraction > 0; digit /= 10 {
+		b = append(b, byte('0'+fraction/digit))
+		fraction %= digit
+	}
+	return b, nil
+}

@@ -1,0 +1,186 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/quotad/quotad/region"
+)
+
+const (
+	costWords = "must be a whole number written with digits alone, without quotes, fraction or exponent: 1000, not 1e3"
+	// wholeBody is the field of an error that concerns no single one.
+	wholeBody = "body"
+)
+
+// decodeRequest reads the JSON of a request and validates it; every error is a *region.FieldError. It is stricter
+// than encoding/json, because two readers of one text must not see different requests: names are spelled exactly,
+// none is unknown or given twice, a string says the same bytes to everybody, and a cost never passes through a float.
+func decodeRequest(body []byte) (region.Request, error) {
+	q := region.Request{Cost: 1}
+	if err := wellFormed(body); err != nil {
+		return q, err
+	}
+	d := newDecoder(body)
+	err := d.object(wholeBody, func(name string) (err error) {
+		switch name {
+		case "domain":
+			q.Domain, err = d.text(name)
+		case "cost":
+			q.Cost, err = d.cost(name)
+		case "descriptors":
+			q.Descriptors, err = d.texts(name)
+		default:
+			err = &region.FieldError{Field: wholeBody,
+				Problem: "has the unknown field " + quote(name) + "; there are domain, descriptors and cost"}
+		}
+		return err
+	})
+	if err != nil {
+		return q, err
+	}
+	return q, q.Validate()
+}
+
+// wellFormed checks that a body is one JSON value in UTF-8 with nothing behind it.
+func wellFormed(body []byte) error {
+	if !utf8.Valid(body) {
+		return &region.FieldError{Field: wholeBody, Problem: "is not valid UTF-8"}
+	}
+	var syntax *json.SyntaxError
+	var value json.RawMessage
+	if err := json.Unmarshal(body, &value); errors.As(err, &syntax) {
+		return &region.FieldError{Field: wholeBody, Problem: fmt.Sprintf("is not one JSON value: %v, at byte %d", syntax, syntax.Offset)}
+	}
+	return nil
+}
+
+// decoder reads a well-formed body token by token.
+type decoder struct {
+	body   []byte
+	tokens *json.Decoder
+}
+
+func newDecoder(body []byte) *decoder {
+	d := &decoder{body: body, tokens: json.NewDecoder(bytes.NewReader(body))}
+	d.tokens.UseNumber()
+	return d
+}
+
+// token returns the next token and its text, before which there may be blanks and punctuation.
+func (d *decoder) token() (json.Token, []byte, error) {
+	start := d.tokens.InputOffset()
+	t, err := d.tokens.Token()
+	if err != nil {
+		return nil, nil, &region.FieldError{Field: wholeBody, Problem: "is not one JSON value"}
+	}
+	return t, d.body[start:d.tokens.InputOffset()], nil
+}
+
+// object reads an object and has member read the value of each name.
+func (d *decoder) object(field string, member func(name string) error) error {
+	t, _, err := d.token()
+	if err != nil {
+		return err
+	}
+	if t != json.Delim('{') {
+		return &region.FieldError{Field: field, Problem: "must be a JSON object"}
+	}
+	seen := map[string]bool{}
+	for d.tokens.More() {
+		name, err := d.text(field)
+		if err != nil {
+			return err
+		}
+		if seen[name] {
+			return &region.FieldError{Field: field, Problem: "has " + quote(name) + " twice"}
+		}
+		seen[name] = true
+		if err := member(name); err != nil {
+			return err
+		}
+	}
+	_, _, err = d.token()
+	return err
+}
+
+// texts reads an object of strings.
+func (d *decoder) texts(field string) (map[string]string, error) {
+	all := map[string]string{}
+	return all, d.object(field, func(name string) (err error) {
+		all[name], err = d.text(field + "." + name)
+		return err
+	})
+}
+
+// text reads a string.
+func (d *decoder) text(field string) (string, error) {
+	t, raw, err := d.token()
+	if err != nil {
+		return "", err
+	}
+	s, ok := t.(string)
+	if !ok {
+		return "", &region.FieldError{Field: field, Problem: "must be a JSON string"}
+	}
+	if !wholeCharacters(raw) {
+		return "", &region.FieldError{Field: field, Problem: `has half a character (a \u escape of a lone surrogate)`}
+	}
+	return s, nil
+}
+
+// cost reads a number of units, whose range Validate checks.
+func (d *decoder) cost(field string) (int64, error) {
+	t, _, err := d.token()
+	if err != nil {
+		return 0, err
+	}
+	n, ok := t.(json.Number)
+	if !ok || strings.ContainsAny(n.String(), ".eE") {
+		return 0, &region.FieldError{Field: field, Problem: costWords}
+	}
+	// A JSON number without these can only be beyond int64, and then comes back as its nearest, out of range as well.
+	units, _ := strconv.ParseInt(n.String(), 10, 64)
+	return units, nil
+}
+
+// wholeCharacters says whether the \u escapes in the text of a JSON string pair up. Those that do not would all become
+// U+FFFD, and with that different keys the same one.
+func wholeCharacters(text []byte) bool {
+	var high rune // awaits its other half
+	for len(text) > 0 {
+		unit, size := nextUnit(text)
+		paired := high != 0 && utf16.DecodeRune(high, unit) != utf8.RuneError
+		switch {
+		case paired:
+			high = 0
+		case high != 0, utf16.IsSurrogate(unit) && unit >= 0xdc00:
+			return false
+		case utf16.IsSurrogate(unit):
+			high = unit
+		}
+		text = text[size:]
+	}
+	return high == 0
+}
+
+// nextUnit returns the UTF-16 unit of a leading \u escape, or 0 for any other character, and its size in bytes.
+func nextUnit(text []byte) (unit rune, size int) {
+	switch {
+	case text[0] != '\\' || len(text) < 2:
+		return 0, 1
+	case text[1] != 'u' || len(text) < 6:
+		return 0, 2
+	}
+	n, err := strconv.ParseUint(string(text[2:6]), 16, 16)
+	if err != nil {
+		return 0, 2
+	}
+	return rune(n), 6
+}

@@ -1,0 +1,26 @@
+// Package api is the front of one node: the same decisions over gRPC (quotad.v1.QuotaService, with health and
+// reflection) and over HTTP with JSON. It decides nothing itself; see region.Node.Check.
+//
+// A Decision is an answer, not an error. Over gRPC every decision comes with status OK, also a denial because the
+// store failed: the caller reads allowed and reason. Errors are for requests that were not decided: InvalidArgument
+// (bad input; google.rpc.BadRequest names the fields), NotFound (no such bucket), Unavailable (the store cannot be
+// read), Canceled and DeadlineExceeded (the caller gave up; the request may have been charged), Internal (a fault of
+// quotad).
+//
+// Over HTTP:
+//
+//	POST /v1/check            200 allowed, 429 denied, 503 denied because the store failed; charges if allowed
+//	POST /v1/peek             200 with what check would say, "allowed": false included; charges nothing
+//	GET  /v1/status           the node, and what it knows of the other regions
+//	GET  /v1/buckets/{limit}  the ledger of a bucket in this region; ?domain=api&account=42: every parameter but
+//	                          domain is a descriptor (a descriptor that is itself named domain needs gRPC)
+//	GET  /livez, /readyz      the process runs; it may be sent requests
+//	GET  /metrics             Prometheus
+//
+// A decision of a limit also comes as headers: X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset (whole
+// seconds, rounded up), the last two only if somebody counted; a 429 has Retry-After (whole seconds, rounded up, at
+// least 1) if a time is known. Whatever is not a decision is application/problem+json (RFC 9457) with a "field" where
+// the input is at fault; the 503 of a failed store is both, a problem with the members of the decision.
+//
+// Nothing is logged per request, and input is echoed only quoted and cut.
+package api

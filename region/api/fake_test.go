@@ -1,0 +1,163 @@
+package api
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/goleak"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/region"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// fakeNode answers what a test wants, and remembers what it was asked.
+type fakeNode struct {
+	decision region.Decision
+	err      error
+	fault    any                                            // if not nil, to panic with
+	decide   func(region.Request) (region.Decision, error)  // if not nil, in place of decision and err
+	wait     func(context.Context, region.Request) error    // if not nil, called by Check first
+	bucket   func(map[string]string) (region.Bucket, error) // if not nil, in place of err
+	status   region.Status
+
+	mu       sync.Mutex
+	notReady error
+	checked  []region.Request
+	peeked   []region.Request
+}
+
+func (f *fakeNode) Check(ctx context.Context, q region.Request) (region.Decision, error) {
+	f.mu.Lock()
+	f.checked = append(f.checked, q)
+	f.mu.Unlock()
+	if f.wait != nil {
+		if err := f.wait(ctx, q); err != nil {
+			return region.Decision{}, err
+		}
+	}
+	return f.answer(q)
+}
+
+func (f *fakeNode) Peek(_ context.Context, q region.Request) (region.Decision, error) {
+	f.mu.Lock()
+	f.peeked = append(f.peeked, q)
+	f.mu.Unlock()
+	return f.answer(q)
+}
+
+func (f *fakeNode) answer(q region.Request) (region.Decision, error) {
+	if f.fault != nil {
+		panic(f.fault)
+	}
+	if err := q.Validate(); err != nil {
+		return region.Decision{}, err
+	}
+	if f.decide != nil {
+		return f.decide(q)
+	}
+	return f.decision, f.err
+}
+
+func (f *fakeNode) Status() region.Status { return f.status }
+
+func (f *fakeNode) Bucket(_ context.Context, limit, domain string, descriptors map[string]string) (region.Bucket, error) {
+	if f.fault != nil {
+		panic(f.fault)
+	}
+	if err := (region.Request{Domain: domain, Descriptors: descriptors, Cost: 1}).Validate(); err != nil {
+		return region.Bucket{}, err
+	}
+	if limit != "account-minute" {
+		return region.Bucket{}, region.ErrNoSuchBucket
+	}
+	if f.bucket != nil {
+		return f.bucket(descriptors)
+	}
+	return aBucket(), f.err
+}
+
+func (f *fakeNode) Ready() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.notReady
+}
+
+func (f *fakeNode) setReady(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.notReady = err
+}
+
+func (f *fakeNode) asked() (checked, peeked int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.checked), len(f.peeked)
+}
+
+func (f *fakeNode) Metrics() *prometheus.Registry {
+	r := prometheus.NewRegistry()
+	r.MustRegister(prometheus.NewCounter(prometheus.CounterOpts{Name: "quotad_fake_total", Help: "A number of the node's."}))
+	return r
+}
+
+// allowed is a decision of a limit that admits.
+func allowed() region.Decision {
+	return region.Decision{Allowed: true, Reason: region.WithinLimit, Limit: "account-minute", LimitUnits: 1000,
+		Window: time.Minute, Remaining: 57, ResetAfter: 10*time.Second + 250*time.Microsecond, Cell: 29394720,
+		At: 1763683189999750, Node: "n1", Region: "us-east", Entitlement: 400, Share: 425, Sequence: 7}
+}
+
+// with changes a decision.
+func with(d region.Decision, change func(*region.Decision)) region.Decision {
+	change(&d)
+	return d
+}
+
+// denied is one that does not.
+func denied() region.Decision {
+	return with(allowed(), func(d *region.Decision) {
+		d.Allowed, d.Reason, d.Remaining, d.RetryAfter = false, region.OverLimit, 0, 10*time.Second+250*time.Microsecond
+	})
+}
+
+// undecided is one that neither store nor node counted for.
+func undecided(reason region.Reason) region.Decision {
+	return region.Decision{Allowed: reason == region.StoreFailureAllowed, Reason: reason, Limit: "account-minute",
+		LimitUnits: 1000, Window: time.Minute, Node: "n1", Region: "us-east", Entitlement: 400, Sequence: 8, Degraded: true}
+}
+
+func aBucket() region.Bucket {
+	return region.Bucket{Limit: &policy.Limit{Name: "account-minute", Limit: 1000}, Kind: algorithms.FixedWindow, F: 400,
+		Inspected: algorithms.Inspected{Cell: 5, Used: 31, Share: 425, NextShare: 400, Rows: []algorithms.PeerRow{
+			{Cell: 5, Peer: "ap-south", Row: algorithms.Row{Lent: 1, Returned: 2, Borrowed: 3, Regained: 4}},
+			{Cell: 5, Peer: "eu-west", Row: algorithms.Row{Borrowed: 23}}}}}
+}
+
+func aStatus() region.Status {
+	return region.Status{Region: "us-east", Node: "n1", Epoch: "3:abc", Generation: 2,
+		Peers:   []region.Peer{{Region: "eu-west", Heard: true, Age: 120*time.Millisecond + 500*time.Microsecond, RoundTrip: 80 * time.Millisecond, Degraded: true}},
+		Members: []string{"eu-west/n1", "us-east/n1"}, Exchange: exchange.Stats{UnitsBorrowed: 26}}
+}
+
+// quiet is a log for tests that want none.
+func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
+
+// newServer is closed with the test.
+func newServer(t testing.TB, n Node, log *slog.Logger) *Server {
+	t.Helper()
+	s := New(n, log)
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}

@@ -1,0 +1,116 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"runtime/debug"
+	"strconv"
+	"strings"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/quotad/quotad/region"
+)
+
+// errFault is all a caller learns of a fault of ours; the log has the rest.
+var errFault = status.Error(codes.Internal, "quotad failed to answer: a fault of quotad, not of the request; its log has the details")
+
+// recovered, deferred, turns a panic into errFault and logs it.
+func (s *Server) recovered(err *error) {
+	if p := recover(); p != nil {
+		s.logPanic(p)
+		*err = errFault
+	}
+}
+
+func (s *Server) logPanic(p any) {
+	s.log.Error("a call failed with a panic; please report it", "panic", p, slog.String("stack", string(debug.Stack())))
+}
+
+func (s *Server) recoverUnary(ctx context.Context, m any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (answer any, err error) {
+	defer s.recovered(&err)
+	return next(ctx, m)
+}
+
+func (s *Server) recoverStream(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) (err error) {
+	defer s.recovered(&err)
+	return next(srv, stream)
+}
+
+// toStatus turns an error of the node into one of gRPC; nil stays nil.
+func toStatus(err error) error {
+	var field *region.FieldError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &field):
+		return fieldErrors{safe("", field)}.status()
+	case errors.Is(err, region.ErrNoSuchBucket):
+		return status.Error(codes.NotFound, err.Error())
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return status.FromContextError(err).Err()
+	}
+	return status.Error(codes.Unavailable, err.Error())
+}
+
+// fieldErrors is all that is wrong with a request.
+type fieldErrors []region.FieldError
+
+// add notes what Validate said of the part of a request below path, if anything.
+func (e *fieldErrors) add(path string, err error) {
+	var field *region.FieldError
+	if errors.As(err, &field) {
+		*e = append(*e, safe(path, field))
+	}
+}
+
+// status is InvalidArgument with a google.rpc.BadRequest.
+func (e fieldErrors) status() error {
+	var detail errdetails.BadRequest
+	lines := make([]string, len(e))
+	for i, one := range e {
+		lines[i] = one.Error()
+		detail.FieldViolations = append(detail.FieldViolations,
+			&errdetails.BadRequest_FieldViolation{Field: one.Field, Description: one.Problem})
+	}
+	bare := status.New(codes.InvalidArgument, strings.Join(lines, "; "))
+	if full, err := bare.WithDetails(&detail); err == nil {
+		return full.Err()
+	}
+	return bare.Err()
+}
+
+// safe makes a field error fit to show: the name of a descriptor, which a caller chose, is quoted unless it is a plain
+// word, as in descriptors["a\nb"].
+func safe(path string, e *region.FieldError) region.FieldError {
+	field := e.Field
+	if name, ok := strings.CutPrefix(field, "descriptors."); ok && !plain(name) {
+		field = "descriptors[" + quote(name) + "]"
+	}
+	return region.FieldError{Field: path + field, Problem: e.Problem}
+}
+
+// plain says whether a name needs no quotes.
+func plain(name string) bool {
+	for _, c := range []byte(name) {
+		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '-' || c == '.') {
+			return false
+		}
+	}
+	return name != "" && len(name) <= mostEchoed
+}
+
+// mostEchoed bounds how many bytes of input an answer repeats.
+const mostEchoed = 64
+
+// quote makes input safe to show: ASCII, in quotes, and cut.
+func quote(s string) string {
+	if len(s) > mostEchoed {
+		return strconv.QuoteToASCII(s[:mostEchoed]) + "..."
+	}
+	return strconv.QuoteToASCII(s)
+}

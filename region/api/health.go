@@ -1,0 +1,82 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"google.golang.org/grpc/health"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+
+	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
+)
+
+// readyEvery is how often watchers of health are brought up to date; questions are answered as of their moment.
+const readyEvery = 500 * time.Millisecond
+
+// healthService is gRPC health v1 for the server as a whole ("") and for QuotaService, both as ready says.
+type healthService struct {
+	*health.Server
+	ready  func() error
+	ending context.Context // watchers are let go when it ends, else a graceful stop would wait for them
+}
+
+func newHealthService(ready func() error, ending context.Context) *healthService {
+	h := &healthService{Server: health.NewServer(), ready: ready, ending: ending}
+	h.refresh()
+	return h
+}
+
+// refresh asks ready. After Shutdown the answer changes nothing.
+func (h *healthService) refresh() {
+	now := healthv1.HealthCheckResponse_SERVING
+	if h.ready() != nil {
+		now = healthv1.HealthCheckResponse_NOT_SERVING
+	}
+	for _, service := range []string{"", quotadv1.QuotaService_ServiceDesc.ServiceName} {
+		h.SetServingStatus(service, now)
+	}
+}
+
+// follow keeps watchers up to date until ctx ends.
+func (h *healthService) follow(ctx context.Context) {
+	every := time.NewTicker(readyEvery)
+	defer every.Stop()
+	for {
+		h.refresh()
+		select {
+		case <-ctx.Done():
+			return
+		case <-every.C:
+		}
+	}
+}
+
+// Check implements grpc.health.v1.Health.
+func (h *healthService) Check(ctx context.Context, q *healthv1.HealthCheckRequest) (*healthv1.HealthCheckResponse, error) {
+	h.refresh()
+	return h.Server.Check(ctx, q)
+}
+
+// List implements grpc.health.v1.Health.
+func (h *healthService) List(ctx context.Context, q *healthv1.HealthListRequest) (*healthv1.HealthListResponse, error) {
+	h.refresh()
+	return h.Server.List(ctx, q)
+}
+
+// Watch implements grpc.health.v1.Health.
+func (h *healthService) Watch(q *healthv1.HealthCheckRequest, stream healthv1.Health_WatchServer) error {
+	h.refresh()
+	ctx, cancel := context.WithCancel(stream.Context())
+	defer cancel()
+	defer context.AfterFunc(h.ending, cancel)()
+	return h.Server.Watch(q, watchStream{stream, ctx})
+}
+
+// watchStream is a stream with a context of ours.
+type watchStream struct {
+	healthv1.Health_WatchServer
+	ctx context.Context
+}
+
+// Context implements grpc.ServerStream.
+func (s watchStream) Context() context.Context { return s.ctx }

@@ -1,0 +1,196 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/quotad/quotad/region"
+)
+
+// mostBodyBytes bounds the JSON of a request.
+const mostBodyBytes = 64 << 10
+
+const noSuchPath = "there is nothing at this path; " +
+	"see /v1/check, /v1/peek, /v1/status, /v1/buckets/{limit}, /livez, /readyz and /metrics"
+
+// handler is the whole HTTP front.
+func (s *Server) handler() http.Handler {
+	process := prometheus.NewRegistry()
+	process.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	metrics := promhttp.HandlerFor(prometheus.Gatherers{s.node.Metrics(), process}, promhttp.HandlerOpts{})
+
+	mux := http.NewServeMux()
+	mux.Handle("/v1/check", only(s.check, http.MethodPost))
+	mux.Handle("/v1/peek", only(s.peek, http.MethodPost))
+	mux.Handle("/v1/status", only(s.status, http.MethodGet, http.MethodHead))
+	mux.Handle("/v1/buckets/{limit}", only(s.bucket, http.MethodGet, http.MethodHead))
+	mux.Handle("/livez", only(livez, http.MethodGet, http.MethodHead))
+	mux.Handle("/readyz", only(s.readyz, http.MethodGet, http.MethodHead))
+	mux.Handle("/metrics", only(metrics.ServeHTTP, http.MethodGet, http.MethodHead))
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+		writeProblem(w, newProblem(http.StatusNotFound, noSuchPath))
+	})
+	return s.recovering(mux)
+}
+
+// only refuses every method but those given.
+func only(h http.HandlerFunc, methods ...string) http.Handler {
+	allow := strings.Join(methods, ", ")
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if slices.Contains(methods, r.Method) {
+			h(w, r)
+			return
+		}
+		w.Header().Set("Allow", allow)
+		writeProblem(w, newProblem(http.StatusMethodNotAllowed, "use "+allow))
+	})
+}
+
+// recovering answers 500 where a handler panics.
+func (s *Server) recovering(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			switch p := recover(); p {
+			case nil:
+			case http.ErrAbortHandler: // ends the connection, by design of net/http
+				panic(p)
+			default:
+				s.logPanic(p)
+				writeProblem(w, newProblem(http.StatusInternalServerError, "a fault of quotad, not of the request; its log has the details"))
+			}
+		}()
+		next.ServeHTTP(w, r)
+	})
+}
+
+func (s *Server) check(w http.ResponseWriter, r *http.Request) {
+	d, ok := decide(w, r, s.node.Check)
+	if !ok {
+		return
+	}
+	code := http.StatusOK
+	switch {
+	case d.Reason == region.StoreFailure:
+		p := newProblem(http.StatusServiceUnavailable, "the region's store did not answer, and the limit says to deny then (on_store_failure: deny)")
+		p.decision = newDecision(d)
+		writeProblem(w, p)
+		return
+	case !d.Allowed:
+		code = http.StatusTooManyRequests
+		setRetryAfter(w.Header(), d)
+	}
+	write(w, "application/json", code, newDecision(d))
+}
+
+// peek answers 200 for every decision: to learn that one would be denied is no denial.
+func (s *Server) peek(w http.ResponseWriter, r *http.Request) {
+	if d, ok := decide(w, r, s.node.Peek); ok {
+		write(w, "application/json", http.StatusOK, newDecision(d))
+	}
+}
+
+// decide reads a request and has it decided; if there is no decision it has said so.
+func decide(w http.ResponseWriter, r *http.Request, by func(context.Context, region.Request) (region.Decision, error)) (region.Decision, bool) {
+	q, err := readRequest(w, r)
+	var d region.Decision
+	if err == nil {
+		d, err = by(r.Context(), q)
+	}
+	if err != nil {
+		writeProblem(w, toProblem(err))
+		return d, false
+	}
+	setHeaders(w.Header(), d)
+	return d, true
+}
+
+func readRequest(w http.ResponseWriter, r *http.Request) (region.Request, error) {
+	if !isJSON(r.Header.Values("Content-Type")) {
+		return region.Request{}, &refusal{http.StatusUnsupportedMediaType, "send the request as application/json in UTF-8"}
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, mostBodyBytes))
+	if err != nil {
+		return region.Request{}, fmt.Errorf("read the body: %w", err)
+	}
+	return decodeRequest(body)
+}
+
+// isJSON accepts a missing content type, and application/json in no charset or UTF-8.
+func isJSON(values []string) bool {
+	if len(values) == 0 {
+		return true
+	}
+	kind, params, err := mime.ParseMediaType(values[0])
+	charset, given := params["charset"]
+	return err == nil && len(values) == 1 && kind == "application/json" && (!given || strings.EqualFold(charset, "utf-8"))
+}
+
+func (s *Server) status(w http.ResponseWriter, _ *http.Request) {
+	write(w, "application/json", http.StatusOK, newStatus(s.node.Status(), s.ready()))
+}
+
+func (s *Server) bucket(w http.ResponseWriter, r *http.Request) {
+	domain, descriptors, err := parseQuery(r.URL.RawQuery)
+	var b region.Bucket
+	if err == nil {
+		b, err = s.node.Bucket(r.Context(), r.PathValue("limit"), domain, descriptors)
+	}
+	if err != nil {
+		writeProblem(w, toProblem(err))
+		return
+	}
+	write(w, "application/json", http.StatusOK, newBucket(b))
+}
+
+// parseQuery reads a domain and descriptors; every error is a *region.FieldError.
+func parseQuery(raw string) (domain string, descriptors map[string]string, err error) {
+	query, err := url.ParseQuery(raw)
+	if err != nil {
+		return "", nil, &region.FieldError{Field: "query", Problem: "is malformed; write it as ?domain=api&account=42, percent-encoded"}
+	}
+	descriptors = map[string]string{}
+	for name, values := range query {
+		field := "descriptors." + name
+		if name == "domain" {
+			field = name
+		}
+		switch {
+		case len(values) > 1:
+			return "", nil, &region.FieldError{Field: field, Problem: "is given more than once"}
+		case !utf8.ValidString(name) || !utf8.ValidString(values[0]):
+			return "", nil, &region.FieldError{Field: field, Problem: "is not valid UTF-8"}
+		case name == "domain":
+			domain = values[0]
+		default:
+			descriptors[name] = values[0]
+		}
+	}
+	return domain, descriptors, nil
+}
+
+func livez(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = io.WriteString(w, "ok\n")
+}
+
+func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	if err := s.ready(); err != nil {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		_, _ = fmt.Fprintf(w, "not ready: %v\n", err)
+		return
+	}
+	_, _ = io.WriteString(w, "ok\n")
+}

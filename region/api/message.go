@@ -1,0 +1,75 @@
+package api
+
+import (
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
+	"github.com/quotad/quotad/region"
+)
+
+var reasons = map[region.Reason]quotadv1.Reason{
+	region.WithinLimit:           quotadv1.Reason_REASON_WITHIN_LIMIT,
+	region.NoLimit:               quotadv1.Reason_REASON_NO_LIMIT,
+	region.OverLimit:             quotadv1.Reason_REASON_OVER_LIMIT,
+	region.ExceedsRegionCapacity: quotadv1.Reason_REASON_EXCEEDS_REGION_CAPACITY,
+	region.Never:                 quotadv1.Reason_REASON_NEVER,
+	region.QueueFull:             quotadv1.Reason_REASON_QUEUE_FULL,
+	region.StoreFailure:          quotadv1.Reason_REASON_STORE_FAILURE,
+	region.StoreFailureLocal:     quotadv1.Reason_REASON_STORE_FAILURE_LOCAL,
+	region.StoreFailureAllowed:   quotadv1.Reason_REASON_STORE_FAILURE_ALLOWED,
+}
+
+func decisionMessage(d region.Decision) *quotadv1.Decision {
+	return &quotadv1.Decision{
+		Allowed:     d.Allowed,
+		Reason:      reasons[d.Reason],
+		Limit:       d.Limit,
+		LimitUnits:  d.LimitUnits,
+		Remaining:   d.Remaining,
+		ResetAfter:  ifPositive(d.ResetAfter),
+		RetryAfter:  ifPositive(d.RetryAfter),
+		Cell:        d.Cell,
+		AtUs:        d.At,
+		Node:        d.Node,
+		Region:      d.Region,
+		Entitlement: d.Entitlement,
+		Share:       d.Share,
+		Degraded:    d.Degraded,
+		Sequence:    d.Sequence,
+		Shadowed:    d.Shadowed,
+	}
+}
+
+// ifPositive leaves out a duration that says "unknown" or "never".
+func ifPositive(d time.Duration) *durationpb.Duration {
+	if d <= 0 {
+		return nil
+	}
+	return durationpb.New(d)
+}
+
+func statusMessage(s region.Status, notReady error) *quotadv1.StatusResponse {
+	m := &quotadv1.StatusResponse{Region: s.Region, Node: s.Node, Version: version(), Epoch: s.Epoch,
+		Generation: s.Generation, Ready: notReady == nil, Members: s.Members}
+	for _, p := range s.Peers {
+		m.Peers = append(m.Peers, &quotadv1.Peer{Region: p.Region, Heard: p.Heard, Age: durationpb.New(p.Age),
+			RoundTrip: durationpb.New(p.RoundTrip), Degraded: p.Degraded})
+	}
+	for _, c := range s.Counters() {
+		m.Counters = append(m.Counters, &quotadv1.Counter{Name: c.Name, Value: c.Value})
+	}
+	return m
+}
+
+func bucketMessage(b region.Bucket) *quotadv1.BucketResponse {
+	found := b.Inspected
+	m := &quotadv1.BucketResponse{Limit: b.Limit.Name, LimitUnits: b.Limit.Limit, Entitlement: b.F, Cell: found.Cell,
+		Used: found.Used, Share: found.Share, NextShare: found.NextShare}
+	for _, r := range found.Rows {
+		m.Rights = append(m.Rights, &quotadv1.Rights{Cell: r.Cell, Region: r.Peer, Lent: r.Lent, Returned: r.Returned,
+			Borrowed: r.Borrowed, Regained: r.Regained})
+	}
+	return m
+}

@@ -1,0 +1,77 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+
+	"github.com/quotad/quotad/region"
+)
+
+// problem is an answer that is not a decision, or not only one (RFC 9457). Its type is always about:blank, so the
+// title is that of the status; what to tell apart by program is in the other members.
+type problem struct {
+	Type   string `json:"type"`
+	Title  string `json:"title"`
+	Status int    `json:"status"`
+	Detail string `json:"detail"`
+	Field  string `json:"field,omitempty"`
+	*decision
+}
+
+func newProblem(code int, detail string) problem {
+	return problem{Type: "about:blank", Title: http.StatusText(code), Status: code, Detail: detail}
+}
+
+// toProblem finds the status of an error.
+func toProblem(err error) problem {
+	var field *region.FieldError
+	var refused *refusal
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &field):
+		shown := safe("", field)
+		p := newProblem(http.StatusBadRequest, shown.Error())
+		p.Field = shown.Field
+		return p
+	case errors.As(err, &refused):
+		return newProblem(refused.code, refused.detail)
+	case errors.As(err, &tooLarge):
+		return newProblem(http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", tooLarge.Limit))
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return newProblem(http.StatusRequestTimeout, "the body did not arrive in time")
+	case errors.Is(err, region.ErrNoSuchBucket):
+		return newProblem(http.StatusNotFound, err.Error())
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return newProblem(http.StatusServiceUnavailable, "the request ended before it was decided; it may have been charged")
+	}
+	return newProblem(http.StatusServiceUnavailable, err.Error())
+}
+
+// refusal is a request that HTTP itself has a status for.
+type refusal struct {
+	code   int
+	detail string
+}
+
+func (r *refusal) Error() string { return r.detail }
+
+func writeProblem(w http.ResponseWriter, p problem) {
+	write(w, "application/problem+json", p.Status, p)
+}
+
+// write answers with JSON, which is whole before the first byte of it leaves.
+func write(w http.ResponseWriter, contentType string, code int, v any) {
+	body, err := json.Marshal(v)
+	if err != nil { // no type of ours can fail to marshal
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", contentType)
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(code)
+	_, _ = w.Write(append(body, '\n')) // the caller has gone: nobody to tell
+}

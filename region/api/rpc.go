@@ -1,0 +1,140 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/reflection"
+
+	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
+	"github.com/quotad/quotad/region"
+)
+
+const (
+	// mostInBatch bounds the requests of a CheckBatch.
+	mostInBatch = 100
+	// mostMessageBytes holds a batch of the largest requests that are valid.
+	mostMessageBytes = 1 << 20
+)
+
+func (s *Server) newGRPCServer() *grpc.Server {
+	g := grpc.NewServer(
+		grpc.UnaryInterceptor(s.recoverUnary),
+		grpc.StreamInterceptor(s.recoverStream),
+		grpc.MaxRecvMsgSize(mostMessageBytes),
+		grpc.ConnectionTimeout(10*time.Second),
+		grpc.MaxConcurrentStreams(1024),
+		// Connections are ended now and then, so that clients spread over nodes that came later; gRPC adds 10 % jitter.
+		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionAge: 30 * time.Minute, MaxConnectionAgeGrace: time.Minute}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
+	)
+	quotadv1.RegisterQuotaServiceServer(g, &service{server: s, node: s.node})
+	healthv1.RegisterHealthServer(g, s.health)
+	reflection.Register(g)
+	return g
+}
+
+// service is quotad.v1.QuotaService.
+type service struct {
+	quotadv1.UnimplementedQuotaServiceServer
+	server *Server
+	node   Node
+}
+
+// asked is what CheckRequest and PeekRequest have in common.
+type asked interface {
+	GetDomain() string
+	GetDescriptors() map[string]string
+	GetCost() int64
+}
+
+// request reads a message; cost is nil if it was absent, which is 1. A cost of 0 that was sent stays 0, to be refused.
+func request(m asked, cost *int64) region.Request {
+	q := region.Request{Domain: m.GetDomain(), Descriptors: m.GetDescriptors(), Cost: 1}
+	if cost != nil {
+		q.Cost = *cost
+	}
+	return q
+}
+
+// Check implements quotad.v1.QuotaService.
+func (s *service) Check(ctx context.Context, m *quotadv1.CheckRequest) (*quotadv1.CheckResponse, error) {
+	d, err := s.node.Check(ctx, request(m, m.Cost))
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	return &quotadv1.CheckResponse{Decision: decisionMessage(d)}, nil
+}
+
+// Peek implements quotad.v1.QuotaService.
+func (s *service) Peek(ctx context.Context, m *quotadv1.PeekRequest) (*quotadv1.PeekResponse, error) {
+	d, err := s.node.Peek(ctx, request(m, m.Cost))
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	return &quotadv1.PeekResponse{Decision: decisionMessage(d)}, nil
+}
+
+// CheckBatch implements quotad.v1.QuotaService. The requests are decided at the same time, so that they share a
+// round trip to the store, in no set order. One bad request refuses the batch before anything is charged; if the
+// caller gives up, some of it may have been charged.
+func (s *service) CheckBatch(ctx context.Context, m *quotadv1.CheckBatchRequest) (*quotadv1.CheckBatchResponse, error) {
+	if len(m.Requests) > mostInBatch {
+		return nil, toStatus(&region.FieldError{Field: "requests",
+			Problem: fmt.Sprintf("has %d entries; send at most %d", len(m.Requests), mostInBatch)})
+	}
+	all := make([]region.Request, len(m.Requests))
+	var bad fieldErrors
+	for i, one := range m.Requests {
+		all[i] = request(one, one.Cost)
+		bad.add(fmt.Sprintf("requests[%d].", i), all[i].Validate())
+	}
+	if len(bad) > 0 {
+		return nil, bad.status()
+	}
+	decisions := make([]*quotadv1.Decision, len(all))
+	errs := make([]error, len(all))
+	var done sync.WaitGroup
+	for i, q := range all {
+		done.Go(func() {
+			defer s.server.recovered(&errs[i])
+			d, err := s.node.Check(ctx, q)
+			decisions[i], errs[i] = decisionMessage(d), toStatus(err)
+		})
+	}
+	done.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return &quotadv1.CheckBatchResponse{Decisions: decisions}, nil
+}
+
+// Status implements quotad.v1.QuotaService.
+func (s *service) Status(context.Context, *quotadv1.StatusRequest) (*quotadv1.StatusResponse, error) {
+	return statusMessage(s.node.Status(), s.server.ready()), nil
+}
+
+// Bucket implements quotad.v1.QuotaService.
+func (s *service) Bucket(ctx context.Context, m *quotadv1.BucketRequest) (*quotadv1.BucketResponse, error) {
+	b, err := s.node.Bucket(ctx, m.GetLimit(), m.GetDomain(), m.GetDescriptors())
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	return bucketMessage(b), nil
+}
+
+// version is that of the build: a release's tag, or "(devel)".
+var version = sync.OnceValue(func() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "unknown"
+})

@@ -1,0 +1,140 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc"
+
+	"github.com/quotad/quotad/region"
+)
+
+// Node is what the front needs of a node; *region.Node is one. Safe for concurrent use.
+type Node interface {
+	Check(ctx context.Context, q region.Request) (region.Decision, error)
+	Peek(ctx context.Context, q region.Request) (region.Decision, error)
+	Status() region.Status
+	Bucket(ctx context.Context, limit, domain string, descriptors map[string]string) (region.Bucket, error)
+	Ready() error
+	Metrics() *prometheus.Registry
+}
+
+var _ Node = (*region.Node)(nil)
+
+// Server serves one node over gRPC and HTTP. It does not own the node. Safe for concurrent use.
+type Server struct {
+	node     Node
+	log      *slog.Logger
+	grpc     *grpc.Server
+	http     *http.Server
+	health   *healthService
+	draining atomic.Bool
+	ending   context.Context // over when calls should end: watchers of health, and what follows readiness
+	end      context.CancelFunc
+}
+
+// New prepares a server; it serves once it is given listeners. /metrics has the node's registry, and beside it the
+// collectors of the Go runtime and of the process, which therefore must not be in the node's.
+func New(node Node, log *slog.Logger) *Server {
+	s := &Server{node: node, log: log}
+	s.ending, s.end = context.WithCancel(context.Background())
+	s.health = newHealthService(s.ready, s.ending)
+	s.grpc = s.newGRPCServer()
+	s.http = newHTTPServer(s.handler(), log)
+	return s
+}
+
+// ServeGRPC serves gRPC until the server is shut down or closed, which is no error. It closes the listener.
+func (s *Server) ServeGRPC(l net.Listener) error {
+	following, stop := context.WithCancel(s.ending)
+	var followed sync.WaitGroup
+	followed.Go(func() { s.health.follow(following) })
+	defer followed.Wait()
+	defer stop()
+	if err := s.grpc.Serve(l); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
+		return fmt.Errorf("serve gRPC on %s: %w", l.Addr(), err)
+	}
+	return nil
+}
+
+// ServeHTTP serves HTTP until the server is shut down or closed, which is no error. It closes the listener.
+func (s *Server) ServeHTTP(l net.Listener) error {
+	if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve HTTP on %s: %w", l.Addr(), err)
+	}
+	return nil
+}
+
+// Drain makes the server look not ready (gRPC health NOT_SERVING, /readyz 503) and goes on serving. A caller behind a
+// load balancer drains, gives it time to look, and then calls Shutdown.
+func (s *Server) Drain() {
+	s.draining.Store(true)
+	s.health.Shutdown()
+}
+
+// Shutdown drains, takes no new calls, and waits for those under way. If ctx ends first it cuts them off and says so.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.Drain()
+	s.end()
+	var web sync.WaitGroup
+	var webErr error
+	web.Go(func() { webErr = s.http.Shutdown(ctx) })
+	stopped := make(chan struct{})
+	go func() {
+		s.grpc.GracefulStop()
+		close(stopped)
+	}()
+	var rpcErr error
+	select {
+	case <-stopped:
+	case <-ctx.Done():
+		rpcErr = ctx.Err()
+		s.grpc.Stop()
+		<-stopped
+	}
+	web.Wait()
+	if err := errors.Join(rpcErr, webErr); err != nil {
+		return errors.Join(fmt.Errorf("shut down: calls were still under way and have been cut off; allow more time: %w", err), s.http.Close())
+	}
+	return nil
+}
+
+// Close ends everything at once; calls under way are cut off.
+func (s *Server) Close() error {
+	s.Drain()
+	s.end()
+	s.grpc.Stop()
+	return s.http.Close()
+}
+
+var errDraining = errors.New("the server is shutting down")
+
+// ready says why the node should not be sent requests, if it should not.
+func (s *Server) ready() error {
+	if s.draining.Load() {
+		return errDraining
+	}
+	return s.node.Ready()
+}
+
+// newHTTPServer bounds what a client can hold on to: slow headers, slow bodies, answers it does not read, idle
+// connections and headers without end.
+func newHTTPServer(h http.Handler, log *slog.Logger) *http.Server {
+	return &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       10 * time.Second,
+		WriteTimeout:      30 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    16 << 10,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}
+}

@@ -1,3 +1,39 @@
+# make test is all that is needed on a fresh machine with Go: it installs redis-server or says how to.
+
+GO ?= go
+
+.PHONY: test
+test: redis-server format vet ## every test, with the race detector
+	$(GO) test -race -timeout 8m ./...
+
+.PHONY: format
+format:
+	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "not formatted, run gofmt -w:"; echo "$$unformatted"; exit 1; }
+
+.PHONY: vet
+vet:
+	$(GO) vet ./...
+
+# The scripts are tested on a real Redis too, so there must be one.
+.PHONY: redis-server
+redis-server:
+	@command -v redis-server >/dev/null || { \
+	  if command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq redis-server >/dev/null; \
+	  else echo "the tests need a redis-server: apt-get install redis-server, or brew install redis"; exit 1; fi; }
+
 .PHONY: build
-build:
-	go build ./...
+build: ## bin/quotad
+	$(GO) build -trimpath -o bin/quotad ./cmd/quotad
+
+.PHONY: seeds
+seeds: build ## ten demos with ten seeds, 20 s each; stops at the first that is not ok
+	@for seed in 1 2 3 4 5 6 7 8 9 10; do ./bin/quotad demo --duration 20s --seed $$seed | sed -n '/^phase/,$$p' > bin/seed-$$seed.txt; \
+	  tail -2 bin/seed-$$seed.txt | sed "s/^/seed $$seed: /"; grep -q '^ok' bin/seed-$$seed.txt || exit 3; done
+
+.PHONY: bench
+bench: redis-server ## one decision over gRPC beside its EVALSHA, on a real Redis
+	$(GO) test -run '^$$' -bench . -benchtime 3s ./region/api ./region/store
+
+.PHONY: proto
+proto: ## generated code from proto/*.proto; needs npm
+	cd proto && PATH="$$PATH:$$(npm root)/.bin" npx --yes @bufbuild/buf@1.75.0 lint && npx --yes @bufbuild/buf@1.75.0 generate

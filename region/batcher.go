@@ -32,6 +32,9 @@ type answered struct {
 	err     error
 }
 
+// ok says whether the store decided.
+func (a answered) ok() bool { return a.err == nil && a.decided.Status == algorithms.StatusOK }
+
 // batcher commits decisions in groups: while one round trip to the store is under way, requests queue, and the next
 // carries them all; requests on the same buckets become one script call with a list of costs, decided in order. That
 // is exact, adds no timer, and costs a hot key one script call for a round trip instead of one for a request.
@@ -87,7 +90,7 @@ func (b *batcher) decide(ctx context.Context, batch []waiting) {
 		}
 	}
 	for i, r := range b.store.Decide(ctx, calls) {
-		if r.Err == nil && r.Value.Status == algorithms.StatusOK && calls[i].Commit {
+		if (answered{decided: r.Value, err: r.Err}).ok() && calls[i].Commit {
 			b.observe(groups[i], r.Value)
 		}
 		for n, w := range groups[i] {

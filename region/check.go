@@ -2,9 +2,11 @@ package region
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/policy"
 )
 
@@ -28,20 +30,58 @@ func (n *Node) check(ctx context.Context, q Request, commit bool) (Decision, err
 	if len(all) == 0 {
 		return n.sign(Decision{Allowed: true, Reason: NoLimit}), nil
 	}
-	answer := make(chan answered, 1)
-	if !n.batcher.enqueue(waiting{rules: r, applied: all, cost: q.Cost, commit: commit, answer: answer}) {
+	w := waiting{rules: r, applied: all, cost: q.Cost, commit: commit}
+	a, err := n.decide(ctx, w)
+	if err == nil && commit && n.borrow(ctx, w, a) {
+		a, err = n.decide(ctx, w)
+	}
+	switch {
+	case errors.Is(err, errQueueFull):
 		return n.sign(n.describe(Decision{Reason: QueueFull}, all[0])), nil
+	case err != nil:
+		return Decision{}, err
+	case !a.ok():
+		n.storeFailed(a)
+		return n.sign(n.withoutStore(q, all, commit)), nil
+	}
+	return n.sign(n.judge(q.Cost, all, a)), nil
+}
+
+var errQueueFull = errors.New("too many requests wait for the store")
+
+// decide has the store decide a request.
+func (n *Node) decide(ctx context.Context, w waiting) (answered, error) {
+	answer := make(chan answered, 1)
+	w.answer = answer
+	if !n.batcher.enqueue(w) {
+		return answered{}, errQueueFull
 	}
 	select {
 	case a := <-answer:
-		if a.err != nil || a.decided.Status != algorithms.StatusOK {
-			n.storeFailed(a)
-			return n.sign(n.withoutStore(q, all, commit)), nil
-		}
-		return n.sign(n.judge(q.Cost, all, a)), nil
+		return a, nil
 	case <-ctx.Done():
-		return Decision{}, ctx.Err()
+		return answered{}, ctx.Err()
 	}
+}
+
+// borrow waits for rights to be borrowed for a request that was denied, if every limit that denied it says so
+// (on_exhausted: borrow) and the region might ever serve it. It says whether deciding once more may help.
+func (n *Node) borrow(ctx context.Context, w waiting, a answered) bool {
+	if !a.ok() || a.decided.Answers[a.index].Admitted {
+		return false
+	}
+	var lacking []*exchange.Bucket
+	for i, v := range a.decided.Answers[a.index].Verdicts {
+		l := w.applied[i].limit
+		switch {
+		case v.Retry == 0 || l.Shadow:
+			continue
+		case l.OnExhausted != policy.ExhaustedBorrow || w.cost > l.Limit:
+			return false
+		}
+		lacking = append(lacking, w.applied[i].bucket)
+	}
+	return n.engine.borrow(ctx, lacking, w.cost)
 }
 
 // sign completes what every decision of this node carries.

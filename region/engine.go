@@ -37,6 +37,7 @@ type engine struct {
 	ages     []exchange.PeerAge               // as of the last step
 	stats    exchange.Stats                   // as of the last step
 	work     sync.WaitGroup                   // effects under way
+	waiters  waiters
 }
 
 func newEngine(n *Node, o exchange.Options) *engine {
@@ -141,6 +142,12 @@ func (e *engine) step(ctx context.Context, event exchange.Event) {
 	e.ages, e.stats = e.machine.Ages(now), e.machine.Stats()
 	e.mu.Unlock()
 	e.node.setDegraded(e.ages)
+	if c, ok := event.(exchange.Credited); ok && c.Result.Status == algorithms.StatusOK {
+		e.waiters.wake(c.Credit.Bucket.ID, true)
+	}
+	for _, id := range out.GiveUp {
+		e.waiters.wake(id, false)
+	}
 	if len(out.Lend) > 0 {
 		e.work.Go(func() { e.lend(ctx, out.Lend) })
 	}

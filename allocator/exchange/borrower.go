@@ -40,6 +40,28 @@ func (m *Machine) planInNeed(now int64, v *view) {
 	}
 }
 
+// wanted asks at once for what waiting requests lack.
+func (m *Machine) wanted(now int64, e Wanted) {
+	v := m.view(now, e.Bucket)
+	if v == nil {
+		m.out.GiveUp = append(m.out.GiveUp, e.Bucket.ID)
+		return
+	}
+	cell := algorithms.CellAt(now+m.offset, v.Window)
+	v.roll(cell)
+	v.wanted, v.wantedUntil, v.deniedAt = e.Units, now+2*m.farthest(), now
+	m.planCell(now, v, cell, allocator.PPM)
+	m.giveUp(v)
+}
+
+// giveUp tells those who wait for rights of a bucket not to, if nothing is on its way.
+func (m *Machine) giveUp(v *view) {
+	if v.wanted > 0 && v.pending(v.state.Cell) == 0 {
+		v.wanted = 0
+		m.out.GiveUp = append(m.out.GiveUp, v.ID)
+	}
+}
+
 // farthest returns the longest round trip to expect.
 func (m *Machine) farthest() int64 { return m.grace() - Interval }
 
@@ -56,11 +78,16 @@ func (m *Machine) planCell(now int64, v *view, cell, jitter int64) {
 		return
 	}
 	inNeed := v.inNeed(now) || allocator.Exhausted(o, max(2*m.farthest()+Interval-opens, 0), share)
-	if o.Total() <= share {
+	var wanted int64
+	if opens == 0 {
+		wanted = v.wanted
+	}
+	if o.Total()+wanted <= share {
 		return
 	}
-	target := m.target(now, v, cell, o.Total())
-	short := allocator.Short(o, opens, target, share+v.pending(cell))
+	held := share + v.pending(cell)
+	short := allocator.Short(o, opens, m.target(now, v, cell, o.Total()), held)
+	short = max(short, min(o.Used+wanted, v.entitlement()+v.borrowable(m.region))-held)
 	units := allocator.Move(short, allocator.Quantum(v.Limit), jitter, inNeed)
 	if units <= 0 {
 		return
@@ -186,9 +213,17 @@ func (m *Machine) finish(id uint64) (*call, *peer) {
 }
 
 // unanswered gives a call up: what it asked for may be asked for again, by the same values.
-func (m *Machine) unanswered(e Unanswered) {
-	if c, _ := m.finish(e.ID); c != nil {
-		m.stats.Unanswered++
+func (m *Machine) unanswered(now int64, e Unanswered) {
+	c, _ := m.finish(e.ID)
+	if c == nil {
+		return
+	}
+	m.stats.Unanswered++
+	for _, a := range c.asks {
+		if v := m.views[a.Bucket]; v != nil {
+			v.dealing(c.peer).at(a.Cell).refusedUntil = now + Interval
+			m.giveUp(v)
+		}
 	}
 }
 
@@ -205,6 +240,9 @@ func (m *Machine) answered(now int64, e Answered) {
 	p.answeredCall(c.sent, now)
 	for i, g := range e.Reply.Grants {
 		m.granted(now, p, c.asks[i], g, e.Reply)
+		if v := m.views[c.asks[i].Bucket]; v != nil {
+			m.giveUp(v)
+		}
 	}
 }
 
@@ -246,6 +284,7 @@ func (m *Machine) credited(now int64, e Credited) {
 	pos := v.dealing(e.Credit.Peer).at(e.Credit.Cell)
 	pos.pending = max(pos.pending-e.Credit.Gain, 0)
 	if e.Result.Status != algorithms.StatusOK {
+		m.giveUp(v)
 		return
 	}
 	m.offset = e.Result.Now - now

@@ -30,6 +30,12 @@ type Observed struct {
 	Now      int64            // store time of that
 }
 
+// Wanted says that requests wait for rights of a bucket's current cell (on_exhausted: borrow).
+type Wanted struct {
+	Bucket *Bucket
+	Units  int64 // that they lack together
+}
+
 // Asked is a peer's message; Buckets holds for each ask its bucket under our document, or nil.
 type Asked struct {
 	ID      uint64 // the driver's, to be found again in the effects
@@ -78,6 +84,7 @@ type Stood struct {
 
 func (Tick) event()       {}
 func (Observed) event()   {}
+func (Wanted) event()     {}
 func (Asked) event()      {}
 func (Lent) event()       {}
 func (Recorded) event()   {}
@@ -97,6 +104,7 @@ type Effects struct {
 	Calls   []Call   // to peers; answer each with Answered or Unanswered
 	Credits []Credit // in our store; answer each with Credited
 	Hints   []Hint   // to be gossiped
+	GiveUp  []string // buckets wanted of which no peer has anything to give: requests should not wait for them
 }
 
 // Lend is a debit; see algorithms.Lend for the amounts.

@@ -76,6 +76,8 @@ func (m *Machine) Step(now int64, event Event) Effects {
 		m.tick(now, e)
 	case Observed:
 		m.observed(now, e)
+	case Wanted:
+		m.wanted(now, e)
 	case Asked:
 		m.askedBy(now, e)
 	case Lent:
@@ -85,7 +87,7 @@ func (m *Machine) Step(now int64, event Event) Effects {
 	case Answered:
 		m.answered(now, e)
 	case Unanswered:
-		m.unanswered(e)
+		m.unanswered(now, e)
 	case Credited:
 		m.credited(now, e)
 	case Heard:
@@ -158,6 +160,9 @@ func (m *Machine) tick(now int64, e Tick) {
 		v.demand.Sample(v.admitted, v.denied, max(now-v.sampled, Interval/2))
 		m.plan(now, v, e.Jitter)
 		v.admitted, v.denied, v.sampled = 0, 0, now
+		if now >= v.wantedUntil {
+			v.wanted = 0
+		}
 		m.publish(now, v)
 	}
 	for _, p := range m.peers {

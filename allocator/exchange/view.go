@@ -25,12 +25,15 @@ type view struct {
 	sampled  int64 // when demand was last sampled
 	admitted int64 // units since then
 	denied   int64
-	deniedAt int64 // when a request was last denied here; 0: never
-	active   int64 // when it was last used here or asked about
-	asked    int64 // when a peer last asked or hinted; 0: never
-	shown    Hint  // last hint published
-	shownAt  int64
-	dealings map[string]*dealing // by peer
+	wanted   int64 // units that waiting requests lack of the current cell
+	// wantedUntil is when nobody can still be waiting for them.
+	wantedUntil int64
+	deniedAt    int64 // when a request was last denied here; 0: never
+	active      int64 // when it was last used here or asked about
+	asked       int64 // when a peer last asked or hinted; 0: never
+	shown       Hint  // last hint published
+	shownAt     int64
+	dealings    map[string]*dealing // by peer
 }
 
 // dealing is what a node knows of one peer's part in a bucket.

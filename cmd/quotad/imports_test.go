@@ -1,0 +1,111 @@
+package main
+
+import (
+	"cmp"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const modulePath = "github.com/quotad/quotad/"
+
+// house says which packages of this module each package may import, and why no others. Imports run one way:
+// cmd -> chaos -> region -> exchange, gossip, policy -> allocator, algorithms, proto.
+var house = map[string]struct {
+	may []string
+	why string
+}{
+	"algorithms":         {nil, "pure: the Lua and its twin know nothing but themselves"},
+	"allocator":          {nil, "pure: the plan is arithmetic"},
+	"allocator/exchange": {[]string{"algorithms", "allocator"}, "pure: the protocol must run in a simulator without the world"},
+	"gossip":             {nil, "spreads opaque bytes"},
+	"policy":             {nil, "the document means the same wherever it is read"},
+	"region/link":        {nil, "a network knows nothing of what it carries"},
+	"region/journal":     {nil, "remembers what it is given"},
+	"region/store":       {[]string{"algorithms"}, "runs scripts"},
+	"region/peer":        {[]string{"allocator/exchange", "proto/peer/v1"}, "carries messages"},
+	"region": {[]string{"algorithms", "allocator", "allocator/exchange", "gossip", "policy", "proto/hint/v1", "region/journal",
+		"region/peer", "region/store"}, "drives the protocol; fronts and networks are put before and under it from outside"},
+	"region/api":      {[]string{"algorithms", "policy", "proto/quotad/v1", "region"}, "a front of one node"},
+	"chaos/oracle":    {nil, "the judge must not believe the code that it judges"},
+	"chaos/load":      {nil, "offers load to anything"},
+	"chaos/world":     {[]string{"allocator/exchange", "chaos/load", "chaos/oracle", "policy", "region", "region/journal", "region/link", "region/store"}, "builds whole regions"},
+	"proto/hint/v1":   {nil, "generated"},
+	"proto/peer/v1":   {nil, "generated"},
+	"proto/quotad/v1": {nil, "generated"},
+	"cmd/quotad": {[]string{"allocator", "chaos/world", "policy", "region", "region/api", "region/journal", "region/store"},
+		"wiring"},
+}
+
+// pure packages have no clock, goroutine, random source, logger or I/O; these imports would bring one in.
+var (
+	pure   = []string{"algorithms", "allocator", "allocator/exchange"}
+	impure = []string{"time", "math/rand", "math/rand/v2", "crypto/rand", "log", "log/slog", "os", "io", "net", "sync", "context"}
+)
+
+func TestImportsRunOneWay(t *testing.T) {
+	root := filepath.Join("..", "..")
+	seen := map[string]bool{}
+	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() && (d.Name() == ".git" || d.Name() == "testdata") {
+			return cmp.Or(err, fs.SkipDir)
+		}
+		if !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
+			return nil
+		}
+		rel, err := filepath.Rel(root, file)
+		if err != nil {
+			return err
+		}
+		pkg := path.Dir(filepath.ToSlash(rel))
+		rule, known := house[pkg]
+		if !known {
+			t.Errorf("%s: package %s has no place in the house: add it to the table with its reason", rel, pkg)
+			return nil
+		}
+		seen[pkg] = true
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		if slices.Contains(pure, pkg) {
+			ast.Inspect(parsed, func(n ast.Node) bool {
+				if id, ok := n.(*ast.Ident); ok && strings.HasPrefix(id.Name, "float") {
+					t.Errorf("%s has a %s: its results differ between CPUs", rel, id.Name)
+				}
+				if _, ok := n.(*ast.GoStmt); ok {
+					t.Errorf("%s starts a goroutine, and %s is pure", rel, pkg)
+				}
+				return true
+			})
+		}
+		for _, imported := range parsed.Imports {
+			name, err := strconv.Unquote(imported.Path.Value)
+			if err != nil {
+				return err
+			}
+			if ours, ok := strings.CutPrefix(name, modulePath); ok && !slices.Contains(rule.may, ours) {
+				t.Errorf("%s imports %s: %s", rel, ours, rule.why)
+			}
+			if slices.Contains(pure, pkg) && slices.Contains(impure, name) {
+				t.Errorf("%s imports %s, and %s is pure", rel, name, pkg)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for pkg := range house {
+		if !seen[pkg] {
+			t.Errorf("the house has a place for %s, which is not there", pkg)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -171,17 +172,17 @@ func TestHintsSpareRefusedAsks(t *testing.T) {
 }
 
 // liar is a member of the gossip that speaks in every region's name.
-type liar struct{ sequence uint64 }
+type liar struct{ told atomic.Uint64 }
 
 func (l *liar) MarshalBinary() ([]byte, error) {
-	l.sequence++
+	n := l.told.Add(1)
 	all := &hintv1.Hints{}
 	bucket := policy.BucketRef{Domain: "demo", Name: "demo", Algorithm: policy.FixedWindow, Window: demoWindow,
 		Key: []policy.KeyValue{{Name: "account", Value: account}}}.ID()
 	for i, r := range demoRegions {
 		all.Hints = append(all.Hints, &hintv1.Hint{Region: r.Name, Node: "n1", Bucket: []byte(bucket), Incarnation: 1 << 60,
-			Sequence: l.sequence, Cell: time.Now().UnixMicro() / demoWindow.Microseconds(),
-			Used: int64(l.sequence%3) << 50, RateMilli: -1 << uint(i*20), Share: 1 << 62, Spare: int64(l.sequence % 2 * 1 << 61)})
+			Sequence: n, Cell: time.Now().UnixMicro() / demoWindow.Microseconds(),
+			Used: int64(n%3) << 50, RateMilli: -1 << uint(i*20), Share: 1 << 62, Spare: int64(n % 2 * 1 << 61)})
 	}
 	return proto.Marshal(all)
 }
@@ -190,6 +191,7 @@ func (l *liar) Merge([]byte) (bool, error) { return false, nil }
 
 func TestAdversarialHintsDoNotMoveTheCeiling(t *testing.T) {
 	var mallory *gossip.Gossip
+	heard := 0 // members that mallory was among
 	p := playStory(t, func(s *Story) {
 		s.Begun = func(w *World) error {
 			host := w.Network.Host("mallory")
@@ -209,7 +211,8 @@ func TestAdversarialHintsDoNotMoveTheCeiling(t *testing.T) {
 			}
 			go func() {
 				for range 400 {
-					time.Sleep(50 * time.Millisecond)
+					time.Sleep(50 * time.Millisecond) // of virtual time
+					heard = max(heard, len(mallory.Members()))
 					if b, err := lies.MarshalBinary(); err == nil {
 						_ = mallory.Broadcast("lies", b) // refused once it is closed
 					}
@@ -220,6 +223,9 @@ func TestAdversarialHintsDoNotMoveTheCeiling(t *testing.T) {
 		}
 	})
 	p.held(t)
+	if heard != len(demoRegions)+1 {
+		t.Errorf("the liar was one of %d members: nobody heard it", heard)
+	}
 }
 
 func TestReportIsOneDocument(t *testing.T) {

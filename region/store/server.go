@@ -35,6 +35,7 @@ func StartEmbedded(context.Context) (*Server, error) {
 
 func startEmbedded() (*miniredis.Miniredis, *Server, error) {
 	m := miniredis.NewMiniRedis()
+	m.ClockTTL(true) // or nothing would ever expire
 	if err := m.StartAddr("127.0.0.1:0"); err != nil {
 		return nil, nil, fmt.Errorf("start the embedded Redis: %w", err)
 	}

@@ -68,6 +68,7 @@ type Credit struct {
 	Cell           int64
 	Lent           int64
 	Returned       int64
+	Most           int64 // that Peer may have lent us of the cell, net of what we returned
 }
 
 // Inspect reads the ledger of one bucket.
@@ -83,13 +84,13 @@ type Open struct {
 	Generation uint64
 	Region     string
 	Epoch      string
-	Lost       bool // the store may have lost data of an earlier generation
+	Lost       bool  // the store may have lost data of an earlier generation
+	Seen       int64 // the latest time that the store is known to have shown, or should show
 }
 
-// Adopt puts another policy epoch in force.
+// Adopt puts a newer policy epoch in force; an epoch begins with the version of its document and a dash.
 type Adopt struct {
 	Generation uint64
-	Expected   string // epoch in force before
 	Epoch      string
 }
 
@@ -147,7 +148,7 @@ func (c Credit) Args() []any {
 	a.guard(c.Guard)
 	a.terms(c.Terms)
 	a.str(c.Peer)
-	a.num(int64(c.PeerGeneration), c.Cell, c.Lent, c.Returned)
+	a.num(int64(c.PeerGeneration), c.Cell, c.Lent, c.Returned, c.Most)
 	return a
 }
 
@@ -167,14 +168,14 @@ func (c Open) Args() []any {
 		expected = strconv.FormatUint(c.Expected, 10)
 	}
 	a.str(expected, strconv.FormatUint(c.Generation, 10), c.Region, c.Epoch)
-	a.num(flag(c.Lost))
+	a.num(flag(c.Lost), c.Seen)
 	return a
 }
 
 // Args returns the script's ARGV; KEYS is the token's key.
 func (c Adopt) Args() []any {
 	var a args
-	a.str(strconv.FormatUint(c.Generation, 10), c.Expected, c.Epoch)
+	a.str(strconv.FormatUint(c.Generation, 10), c.Epoch)
 	return a
 }
 

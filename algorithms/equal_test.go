@@ -143,7 +143,8 @@ func (h *history) credit(t *rapid.T) {
 	key := h.key(t)
 	c := algorithms.Credit{Guard: h.guard, Key: key, Terms: h.terms(t, key), Peer: h.peer(t), Cell: h.cell(t),
 		PeerGeneration: rapid.SampledFrom([]uint64{3, 3, 3, 3, 2, 4}).Draw(t, "peer generation"),
-		Lent:           h.units(t, "lent"), Returned: h.units(t, "returned")}
+		Lent:           h.units(t, "lent"), Returned: h.units(t, "returned"),
+		Most: 12 - h.units(t, "below the most")/4}
 	got := must[algorithms.Credited](t)(c.Parse(h.eval(t, algorithms.CreditScript, c.Args(), key)))
 	same(t, "credit", c, got, h.twin.Credit(h.time(got.Now), c))
 }
@@ -167,6 +168,9 @@ func (h *history) time(scripts int64) int64 {
 
 func (h *history) open(t *rapid.T, expected, generation uint64, lost bool) {
 	c := algorithms.Open{Expected: expected, Generation: generation, Region: "us-east", Epoch: h.guard.Epoch, Lost: lost}
+	if lost {
+		c.Seen = h.now + rapid.Int64Range(-3*window, 3*window).Draw(t, "seen")
+	}
 	got := must[algorithms.Opened](t)(c.Parse(h.eval(t, algorithms.OpenScript, c.Args())))
 	want := h.twin.Open(h.now, c)
 	same(t, "open", c, got, want)
@@ -214,15 +218,12 @@ func TestLuaEqualsTwin(t *testing.T) {
 					h.guard = right
 				}
 				actions["adopt"] = func(t *rapid.T) {
-					c := algorithms.Adopt{Generation: h.guard.Generation, Expected: h.guard.Epoch,
-						Epoch: rapid.SampledFrom([]string{"1-abc", "2-def"}).Draw(t, "epoch")}
-					if rapid.IntRange(0, 3).Draw(t, "stale") == 0 {
-						c.Expected = "0-old"
-					}
-					got := h.eval(t, algorithms.AdoptScript, c.Args()) == int64(1)
+					c := algorithms.Adopt{Generation: h.guard.Generation + uint64(rapid.IntRange(0, 1).Draw(t, "generation")),
+						Epoch: rapid.SampledFrom([]string{"1-abc", "1-def", "2-def", "10-abc", "0-old", "none"}).Draw(t, "epoch")}
+					got := must[algorithms.Adopted](t)(c.Parse(h.eval(t, algorithms.AdoptScript, c.Args())))
 					same(t, "adopt", c, got, h.twin.Adopt(c))
-					if got {
-						h.guard.Epoch = c.Epoch
+					if got.OK {
+						h.guard.Epoch = got.Epoch
 					}
 				}
 				actions["reopen"] = func(t *rapid.T) {

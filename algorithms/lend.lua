@@ -3,7 +3,7 @@
 -- and the net lent out stays within the lending cap. The call names the values the rows should reach, so that a
 -- repeated call gives nothing twice.
 -- KEYS: token, bucket. ARGV: guard, kind, window, entitlement, peer, cell, returned to reach, lent to reach,
--- units kept, lending cap. Reply: OK, now, cell now, lent, returned, share, used, spare left to lend.
+-- units kept, lending cap. Reply: OK, now, cell now, row (lent, returned, borrowed, regained), share, used, spare left.
 local now, lost_at = enter()
 if not now then return {lost_at} end
 local kind = kinds[arg()]
@@ -27,4 +27,5 @@ if back > 0 then raise(key, 'r', cell, peer, row.r, row.r + back) end
 if more > 0 then raise(key, 'l', cell, peer, row.l, row.l + more) end
 if back + more > 0 then keep(key, s.cell, window, now) end
 local share = (cell == s.cell and s.share or s.next_share) - back - more
-return {OK, now, s.cell, row.l + more, row.r + back, share, cell == s.cell and s.used or 0, math.max(room - more, 0)}
+local used = cell == s.cell and s.used or 0
+return {OK, now, s.cell, row.l + more, row.r + back, row.b, row.g, share, used, math.max(room - more, 0)}

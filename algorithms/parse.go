@@ -97,13 +97,18 @@ func (r *reader) head() (status Status, now, cell int64, ok bool) {
 	return status, now, cell, status == StatusOK && r.err == nil
 }
 
+func (r *reader) row() Row {
+	return Row{Lent: r.num(), Returned: r.num(), Borrowed: r.num(), Regained: r.num()}
+}
+
 // Parse reads the reply to c.
 func (c Lend) Parse(reply any) (Given, error) {
 	r := read(LendScript.Name, reply)
 	var g Given
 	var ok bool
 	if g.Status, g.Now, g.Cell, ok = r.head(); ok {
-		g.Lent, g.Returned, g.Share, g.Used, g.Spare = r.num(), r.num(), r.num(), r.num(), r.num()
+		g.Row = r.row()
+		g.Share, g.Used, g.Spare = r.num(), r.num(), r.num()
 	}
 	return g, r.end()
 }
@@ -114,6 +119,7 @@ func (c Credit) Parse(reply any) (Credited, error) {
 	var g Credited
 	var ok bool
 	if g.Status, g.Now, g.Cell, ok = r.head(); ok {
+		g.Row = r.row()
 		g.Share, g.Used = r.num(), r.num()
 	}
 	return g, r.end()
@@ -129,8 +135,7 @@ func (c Inspect) Parse(reply any) (Inspected, error) {
 	}
 	g.Used, g.Share, g.NextShare = r.num(), r.num(), r.num()
 	for r.more() {
-		g.Rows = append(g.Rows, PeerRow{Cell: r.num(), Peer: r.str(),
-			Row: Row{Lent: r.num(), Returned: r.num(), Borrowed: r.num(), Regained: r.num()}})
+		g.Rows = append(g.Rows, PeerRow{Cell: r.num(), Peer: r.str(), Row: r.row()})
 	}
 	sortRows(g.Rows)
 	return g, r.end()
@@ -142,14 +147,25 @@ func (c Open) Parse(reply any) (Opened, error) {
 	o := Opened{OK: r.num() == 1}
 	generation := r.str()
 	o.Region, o.Epoch = r.str(), r.str()
+	lostAt := r.str()
 	if err := r.end(); err != nil || generation == "" {
 		return o, err
 	}
 	var err error
+	if o.LostAt, err = strconv.ParseInt(lostAt, 10, 64); err != nil {
+		return o, fmt.Errorf("the store's token names %q as the time of its last loss, which is no number: empty the Redis (FLUSHALL), it will be opened anew", lostAt)
+	}
 	if o.Generation, err = strconv.ParseUint(generation, 10, 64); err != nil {
 		return o, fmt.Errorf("the store's token names generation %q, which is no number: another program uses its keys; give quotad a database of its own", generation)
 	}
 	return o, nil
+}
+
+// Parse reads the reply to c.
+func (c Adopt) Parse(reply any) (Adopted, error) {
+	r := read(AdoptScript.Name, reply)
+	a := Adopted{OK: r.num() == 1, Epoch: r.str()}
+	return a, r.end()
 }
 
 func sortRows(rows []PeerRow) {

@@ -11,7 +11,7 @@ const (
 	StatusClock              // the store's clock is further than MaxClockStep from the node's
 	StatusFinished           // the cell is neither the current one nor the next
 	StatusFenced             // the peer's rows are of a generation below the one heard of before
-	StatusImplausible        // an amount out of range, or more regained than was lent
+	StatusImplausible        // an amount out of range, more regained than was lent, or more lent than may be
 	StatusRecovering         // the cell may have been promised or spent before a loss of data
 )
 
@@ -55,14 +55,13 @@ type Decided struct {
 
 // Given answers Lend: the rows as they stand now, for the cell asked for.
 type Given struct {
-	Status   Status
-	Now      int64
-	Cell     int64 // the store's current cell
-	Lent     int64
-	Returned int64
-	Share    int64
-	Used     int64
-	Spare    int64 // what more could be lent
+	Status Status
+	Now    int64
+	Cell   int64 // the store's current cell
+	Row
+	Share int64
+	Used  int64
+	Spare int64 // what more could be lent
 }
 
 // Credited answers Credit.
@@ -70,8 +69,9 @@ type Credited struct {
 	Status Status
 	Now    int64
 	Cell   int64 // the store's current cell
-	Share  int64 // of the cell credited
-	Used   int64
+	Row
+	Share int64 // of the cell credited
+	Used  int64
 }
 
 // Row is the ledger between this region and a peer for one cell; see ledger.lua.
@@ -97,10 +97,17 @@ type Inspected struct {
 	Rows      []PeerRow // ordered by cell and peer
 }
 
-// Opened answers Open.
+// Opened answers Open: what stands there now.
 type Opened struct {
 	OK         bool
-	Generation uint64 // in force now
+	Generation uint64
 	Region     string
 	Epoch      string
+	LostAt     int64 // when data of an earlier generation was lost, 0: never
+}
+
+// Adopted answers Adopt.
+type Adopted struct {
+	OK    bool
+	Epoch string // in force now; empty: the store is not of the caller's generation
 }

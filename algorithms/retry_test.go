@@ -29,7 +29,7 @@ func TestRetryIsHonest(t *testing.T) {
 			case 1:
 				w.Lend(now, Lend{Guard: guard(now), Key: "k", Terms: terms, Peer: "p", Cell: cell, Lent: units.Draw(t, "lent"), Cap: 20})
 			case 2:
-				w.Credit(now, Credit{Guard: guard(now), Key: "k", Terms: terms, Peer: "p", PeerGeneration: 1, Cell: cell, Lent: units.Draw(t, "borrowed")})
+				w.Credit(now, Credit{Guard: guard(now), Key: "k", Terms: terms, Peer: "p", PeerGeneration: 1, Cell: cell, Lent: units.Draw(t, "borrowed"), Most: 20})
 			case 3:
 				now += rapid.Int64Range(0, terms.Window).Draw(t, "wait")
 			}

@@ -176,7 +176,7 @@ func (w *world) next(m mutant) []*world {
 					return true
 				}
 				return n.store[i].Credit(now, Credit{Guard: w.guard(), Key: "k", Terms: w.terms(i), Peer: searchNames[a.from],
-					PeerGeneration: 1, Cell: a.cell, Lent: a.lent, Returned: a.returned}).Status == StatusOK
+					PeerGeneration: 1, Cell: a.cell, Lent: a.lent, Returned: a.returned, Most: searchF[a.from]}).Status == StatusOK
 			})
 		}
 		if w.cell[i] < searchCells-1 {

@@ -1,6 +1,10 @@
 package algorithms
 
-import "math"
+import (
+	"math"
+	"strconv"
+	"strings"
+)
 
 // Twin is a region's store in Go: it answers every call as the scripts do. It is the reference the Lua is tested
 // against, and what the protocol's tests and simulations run on. Not safe for concurrent use.
@@ -26,20 +30,31 @@ func (w *Twin) Open(t int64, c Open) Opened {
 	if w.Generation == c.Expected {
 		w.Generation, w.Region, w.Epoch, w.lostAt = c.Generation, c.Region, c.Epoch, 0
 		if c.Lost {
-			w.lostAt = max(t, w.mark)
+			w.lostAt = max(t, w.mark, c.Seen)
+			w.mark = w.lostAt
 		}
-		return Opened{OK: true, Generation: c.Generation, Region: c.Region, Epoch: c.Epoch}
+		return Opened{OK: true, Generation: c.Generation, Region: c.Region, Epoch: c.Epoch, LostAt: w.lostAt}
 	}
-	return Opened{Generation: w.Generation, Region: w.Region, Epoch: w.Epoch}
+	return Opened{Generation: w.Generation, Region: w.Region, Epoch: w.Epoch, LostAt: w.lostAt}
 }
 
 // Adopt answers the adopt script.
-func (w *Twin) Adopt(c Adopt) bool {
-	if w.Generation != c.Generation || (w.Epoch != c.Expected && w.Epoch != c.Epoch) {
-		return false
+func (w *Twin) Adopt(c Adopt) Adopted {
+	switch {
+	case w.Generation == 0 || w.Generation != c.Generation:
+		return Adopted{}
+	case w.Epoch != c.Epoch && version(c.Epoch) <= version(w.Epoch):
+		return Adopted{Epoch: w.Epoch}
 	}
 	w.Epoch = c.Epoch
-	return true
+	return Adopted{OK: true, Epoch: w.Epoch}
+}
+
+// version returns the number that an epoch begins with, 0 if it has none.
+func version(epoch string) int64 {
+	digits, _, _ := strings.Cut(epoch, "-")
+	n, _ := strconv.ParseInt(digits, 10, 64)
+	return n
 }
 
 // Flush loses everything, as FLUSHALL does.
@@ -111,7 +126,7 @@ func (w *Twin) Lend(t int64, c Lend) Given {
 		b.setRow(c.Cell, c.Peer, row)
 		b.keep(s.Cell, c.Terms.Window)
 	}
-	g.Lent, g.Returned, g.Spare = row.Lent, row.Returned, max(room-more, 0)
+	g.Row, g.Spare = row, max(room-more, 0)
 	g.Share, g.Used = shareOf(s, c.Cell)
 	g.Share -= back + more
 	return g
@@ -138,7 +153,7 @@ func (w *Twin) Credit(t int64, c Credit) Credited {
 	}
 	b := w.bucket(c.Key)
 	row := b.rows[c.Cell][c.Peer]
-	if c.Returned > row.Lent {
+	if c.Returned > row.Lent || c.Lent-row.Returned > c.Most {
 		g.Status = StatusImplausible
 		return g
 	}
@@ -149,6 +164,7 @@ func (w *Twin) Credit(t int64, c Credit) Credited {
 		b.setRow(c.Cell, c.Peer, heard)
 	}
 	b.keep(s.Cell, c.Terms.Window)
+	g.Row = heard
 	g.Share, g.Used = shareOf(s, c.Cell)
 	g.Share += heard.net() - row.net()
 	return g

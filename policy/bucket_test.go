@@ -1,7 +1,9 @@
 package policy
 
 import (
+	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -10,25 +12,42 @@ import (
 )
 
 func TestBucketIDText(t *testing.T) {
-	l := &Limit{Domain: "api", Name: "account-minute", Key: []string{"account", "address"}, Algorithm: FixedWindow, Window: time.Minute}
-	id := l.Bucket(map[string]string{"account": "42", "address": "::1,", "plan": "free"})
-	const want = "3:api,14:account-minute,12:fixed_window,11:60000000000,7:account,2:42,7:address,4:::1,,"
-	if string(id) != want {
-		t.Errorf("got  %s\nwant %s", id, want)
-	}
-	if got, want := id.Hash(), uint64(0xe89f61ee0b34ad1); got != want {
-		t.Errorf("hash %#x, want %#x: shards and remainders depend on it in every region", got, want)
-	}
-	ref, err := ParseBucketID(id)
-	wantRef := BucketRef{"api", "account-minute", FixedWindow, time.Minute, []KeyValue{{"account", "42"}, {"address", "::1,"}}}
-	if err != nil || !reflect.DeepEqual(ref, wantRef) {
-		t.Errorf("ParseBucketID = %+v, %v, want %+v", ref, err, wantRef)
+	key := []KeyValue{{"account", "42"}, {"address", "::1,"}}
+	const plain = "3:api,14:account-minute,12:fixed_window,11:60000000000,7:account,2:42,7:address,4:::1,,"
+	for name, c := range map[string]struct {
+		match []Condition
+		id    string
+		hash  uint64
+	}{
+		"no conditions":  {nil, plain, 0xe89f61ee0b34ad1},
+		"one condition":  {[]Condition{{"plan", "free"}}, plain + "0:,4:plan,4:free,", 0xf58a93dca51bfd04},
+		"two conditions": {[]Condition{{"account", "42"}, {"plan", ""}}, plain + "0:,7:account,2:42,4:plan,0:,", 0x5450313e1d0f8059},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := &Limit{Domain: "api", Name: "account-minute", Key: []string{"account", "address"}, Match: c.match,
+				Algorithm: FixedWindow, Window: time.Minute}
+			id := l.Bucket(map[string]string{"account": "42", "address": "::1,", "plan": "unread", "unused": "x"})
+			if string(id) != c.id {
+				t.Errorf("got  %s\nwant %s", id, c.id)
+			}
+			if got := id.Hash(); got != c.hash {
+				t.Errorf("hash %#x, want %#x: shards and remainders depend on it in every region", got, c.hash)
+			}
+			ref, err := ParseBucketID(id)
+			want := BucketRef{"api", "account-minute", FixedWindow, time.Minute, key, c.match}
+			if err != nil || !reflect.DeepEqual(ref, want) {
+				t.Errorf("ParseBucketID = %+v, %v, want %+v", ref, err, want)
+			}
+		})
 	}
 }
 
 func TestParseBucketIDRefuses(t *testing.T) {
 	const good = "3:api,1:a,12:fixed_window,8:10000000,1:k,1:v,"
 	if _, err := ParseBucketID(good); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ParseBucketID(BucketID(good + conditionsText(MaxConditions))); err != nil {
 		t.Fatal(err)
 	}
 	replace := func(old, new string) string { return strings.Replace(good, old, new, 1) }
@@ -58,11 +77,35 @@ func TestParseBucketIDRefuses(t *testing.T) {
 		"window too long":     replace("8:10000000", "17:31622400000001000"),
 		"window with zeros":   replace("8:10000000", "9:010000000"),
 		"window not in clock": replace("8:10000000", "8:10000001"),
+
+		"no window":                  "3:api,1:a,12:fixed_window,",
+		"a mark and no conditions":   good + "0:,",
+		"conditions and no key":      replace("1:k,1:v,", "0:,1:p,1:x,"),
+		"condition without value":    good + "0:,1:p,",
+		"two marks":                  good + "0:,0:,1:p,1:x,",
+		"a mark as a name":           good + "0:,1:p,1:x,0:,1:y,",
+		"a second list":              good + "0:,1:p,1:x,0:,1:q,1:y,",
+		"nine conditions":            good + conditionsText(MaxConditions+1),
+		"a condition twice":          good + "0:,1:p,1:x,1:p,1:x,",
+		"conditions not sorted":      good + "0:,1:q,1:x,1:p,1:x,",
+		"bad condition name":         good + "0:,1: ,1:x,",
+		"long condition name":        good + "0:,64:" + strings.Repeat("a", 64) + ",1:x,",
+		"a key against a condition":  good + "0:,1:k,1:w,",
+		"nine parts with conditions": good + strings.Repeat("1:l,1:v,", 8) + "0:,1:p,1:x,",
 	} {
 		if ref, err := ParseBucketID(BucketID(id)); err == nil {
 			t.Errorf("%s: %q was read as %+v", name, id, ref)
 		}
 	}
+}
+
+// conditionsText encodes n conditions with the mark before them.
+func conditionsText(n int) string {
+	text := "0:,"
+	for i := range n {
+		text += fmt.Sprintf("2:%02d,1:x,", i)
+	}
+	return text
 }
 
 // drawRef draws a reference that a document can produce. Values are any bytes,
@@ -80,13 +123,22 @@ func drawRef(t *rapid.T, label string) BucketRef {
 	for _, k := range keys.Draw(t, label+" key") {
 		ref.Key = append(ref.Key, KeyValue{k, value.Draw(t, label+" value")})
 	}
+	names := rapid.SliceOfNDistinct(rapid.StringMatching(`[a-c.]{1,2}`), 0, MaxConditions, rapid.ID[string]).Draw(t, label+" match")
+	slices.Sort(names)
+	for _, n := range names {
+		c := Condition{n, value.Draw(t, label+" condition")}
+		if i := slices.IndexFunc(ref.Key, func(kv KeyValue) bool { return kv.Name == n }); i >= 0 {
+			c.Value = ref.Key[i].Value // the entry applies to this key
+		}
+		ref.Match = append(ref.Match, c)
+	}
 	return ref
 }
 
 func TestBucketIDRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ref := drawRef(t, "")
-		l := &Limit{Domain: ref.Domain, Name: ref.Name, Algorithm: ref.Algorithm, Window: ref.Window}
+		l := &Limit{Domain: ref.Domain, Name: ref.Name, Match: ref.Match, Algorithm: ref.Algorithm, Window: ref.Window}
 		descriptors := map[string]string{"unused": "x"}
 		for _, kv := range ref.Key {
 			l.Key = append(l.Key, kv.Name)
@@ -106,10 +158,40 @@ func TestBucketIDRoundTrip(t *testing.T) {
 func TestBucketIDInjective(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := drawRef(t, "a"), drawRef(t, "b")
+		// Most pairs should differ in little.
+		if rapid.Bool().Draw(t, "same head") {
+			b.Domain, b.Name, b.Algorithm, b.Window = a.Domain, a.Name, a.Algorithm, a.Window
+		}
+		if rapid.Bool().Draw(t, "same key") {
+			b.Key = a.Key
+		}
+		if rapid.Bool().Draw(t, "same match") {
+			b.Match = a.Match
+		}
 		if (a.ID() == b.ID()) != reflect.DeepEqual(a, b) {
 			t.Fatalf("%+v and %+v have the IDs %q and %q", a, b, a.ID(), b.ID())
 		}
 	})
+}
+
+// TestBucketIDKeepsKeyAndConditionsApart cuts one row of pairs into key and
+// conditions at every place, the values among them spelling marks and pairs.
+func TestBucketIDKeepsKeyAndConditionsApart(t *testing.T) {
+	pairs := []KeyValue{{"a", ""}, {"b", "0:,1:c,"}, {"c", "0:,"}, {"d", ""}, {"e", "1:f,0:,"}}
+	seen := make(map[BucketID]int)
+	for cut := 1; cut <= len(pairs); cut++ {
+		ref := BucketRef{Domain: "api", Name: "a", Algorithm: FixedWindow, Window: time.Minute, Key: pairs[:cut]}
+		for _, kv := range pairs[cut:] {
+			ref.Match = append(ref.Match, Condition(kv))
+		}
+		if other, twice := seen[ref.ID()]; twice {
+			t.Errorf("cut behind %d and behind %d pairs, the ID is %q", other, cut, ref.ID())
+		}
+		seen[ref.ID()] = cut
+		if got, err := ParseBucketID(ref.ID()); err != nil || !reflect.DeepEqual(got, ref) {
+			t.Errorf("ParseBucketID(%q) = %+v, %v, want %+v", ref.ID(), got, err, ref)
+		}
+	}
 }
 
 // FuzzParseBucketID asks that whatever is accepted is the one encoding of what
@@ -117,6 +199,8 @@ func TestBucketIDInjective(t *testing.T) {
 func FuzzParseBucketID(f *testing.F) {
 	f.Add("3:api,1:a,12:fixed_window,8:10000000,1:k,1:v,")
 	f.Add("3:api,1:a,12:token_bucket,11:60000000000,1:k,0:,1:l,2:,,,")
+	f.Add("3:api,1:a,12:fixed_window,8:10000000,1:k,1:v,0:,1:k,1:v,4:plan,0:,")
+	f.Add("3:api,1:a,12:fixed_window,8:10000000,1:k,0:,0:,1:p,2:0:,")
 	f.Add("03:api,")
 	f.Add("9223372036854775807:")
 	f.Fuzz(func(t *testing.T, text string) {

@@ -13,10 +13,12 @@ import (
 
 // Parse reads and checks a document. The filename is used in positions only.
 // A document with any error is refused whole: the error is then an [Errors]
-// with every problem found, in the order of the file.
+// with every problem found, in the order of the file. The document keeps a copy
+// of src.
 func Parse(filename string, src []byte) (*Document, error) {
 	root, errs := parseYAML(filename, src)
 	if len(errs) > 0 {
+		errs.within(string(src)) // the YAML library counts tabs in quotes twice
 		errs.sort()
 		return nil, errs
 	}
@@ -27,6 +29,7 @@ func Parse(filename string, src []byte) (*Document, error) {
 		return nil, d.errs
 	}
 	doc.epoch = doc.computeEpoch()
+	doc.source = slices.Clone(src)
 	return doc, nil
 }
 
@@ -232,6 +235,9 @@ func (f field) match() []Condition {
 		key := field{d: f.d, node: e.key, path: e.value.path}
 		key.checkName(e.name, descriptorNames)
 		value, _ := e.value.text("write the value the descriptor must have")
+		if len(value) > MaxConditionText {
+			e.value.fail(fmt.Sprintf("%d bytes long", len(value)), fmt.Sprintf("match on a value of at most %d bytes", MaxConditionText))
+		}
 		conditions = append(conditions, Condition{e.name, value})
 	}
 	slices.SortFunc(conditions, func(a, b Condition) int { return strings.Compare(a.Name, b.Name) })

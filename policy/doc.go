@@ -25,10 +25,15 @@
 //   - its [Epoch] names it: the version the operator gave, and a digest of what
 //     the document means, whatever its layout, comments and order of regions;
 //   - a [Matcher] finds the limits of a request without allocating;
-//   - a [BucketID] names one limit applied to one key. It is built from what
-//     makes a bucket a bucket (domain, name, algorithm, window, key) and from
-//     nothing else, so raising a limit keeps the counts of its buckets while
-//     another window or key starts new ones.
+//   - a [BucketID] names one entry applied to one key. It is built from what
+//     makes a bucket a bucket (domain, name, algorithm, window, key, conditions)
+//     and from nothing else, so raising a limit keeps the counts of its buckets
+//     while another window, key or condition starts new ones.
+//
+// Entries that share a name are one limit with several terms, say one for each
+// plan, of which the most specific applies. Each counts for itself: rights that
+// were lent under the limit of one plan mean nothing under that of another, so
+// an account that changes its plan inside a window starts a new count.
 //
 // [Watch] keeps the document in force up to date with the file.
 //

@@ -19,7 +19,8 @@ const (
 	MaxWeight        = 1_000_000
 	MaxNameBytes     = 63
 	MaxKeyNames      = 8
-	MaxConditions    = 16
+	MaxConditions    = 8
+	MaxConditionText = 64 // bytes of a condition's value: with 8 of them a BucketID stays below 4 KiB
 	MaxLimit         = 1 << 51
 	MinWindow        = 10 * time.Millisecond
 	MaxWindow        = 366 * 24 * time.Hour
@@ -35,8 +36,14 @@ type Document struct {
 	// Limits holds the entries in the order of the file, at least one.
 	Limits []Limit
 
-	epoch Epoch
+	epoch  Epoch
+	source []byte
 }
+
+// Source returns the text the document was parsed from, byte for byte, so that
+// parsing it again gives a document of the same epoch. It is no part of the
+// epoch. The caller must not modify it.
+func (d *Document) Source() []byte { return d.source }
 
 // Region is a region of the document and its weight in the split of every limit
 // that gives no weights of its own.
@@ -47,9 +54,12 @@ type Region struct {
 
 // Limit is one entry of the document.
 //
-// Several entries may have one name in one domain. They agree on key, algorithm
-// and window, so they share their buckets, and of those that match a request
-// the one with the most conditions is in force.
+// Several entries may have one name in one domain. They are one limit with
+// several terms: they agree on key, algorithm and window, may differ in all
+// else, and of those that match a request the most specific, which is the one
+// with the most conditions, is in force. Each counts for itself, in buckets of
+// its own, so an account that changes its plan inside a window starts a new
+// count.
 type Limit struct {
 	// Index is the place of the entry in Document.Limits.
 	Index int

@@ -152,6 +152,26 @@ func TestLargestDocuments(t *testing.T) {
 	}
 }
 
+// TestSource asks for the very text, whatever the caller does with his own, and
+// that its layout is no part of the epoch.
+func TestSource(t *testing.T) {
+	const text = "\ufeff# policy\r\nversion: 1\r\nregions: {eu: {weight: 1}}\r\n" +
+		"limits: [{name: a, domain: api, key: [k], algorithm: fixed_window, limit: 1, window: 1m}]\r\n"
+	src := []byte(text)
+	doc, err := Parse("limits.yaml", src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clear(src)
+	if got := string(doc.Source()); got != text {
+		t.Errorf("Source() = %q, want %q", got, text)
+	}
+	again := mustParse(t, string(doc.Source()))
+	if plain := mustParse(t, strings.TrimPrefix(text, "\ufeff# policy\r\n")); again.Epoch() != doc.Epoch() || plain.Epoch() != doc.Epoch() {
+		t.Errorf("epochs %s, %s and %s of one document", doc.Epoch(), again.Epoch(), plain.Epoch())
+	}
+}
+
 func TestRegionIndex(t *testing.T) {
 	doc := mustParse(t, `
 version: 1
@@ -221,7 +241,7 @@ func TestCounts(t *testing.T) {
 	if err := parse(MaxRegions, MaxConditions); err != nil {
 		t.Errorf("as many as allowed: %v", err)
 	}
-	const want = "l:2:10: regions: 65 regions; name at most 64\nl:4:43: limits[0].match: 17 conditions; use at most 16"
+	const want = "l:2:10: regions: 65 regions; name at most 64\nl:4:43: limits[0].match: 9 conditions; use at most 8"
 	if err := parse(MaxRegions+1, MaxConditions+1); err == nil || err.Error() != want {
 		t.Errorf("one more:\ngot  %v\nwant %s", err, want)
 	}

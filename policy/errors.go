@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // Position is a place in a limits document. Line and Column count from 1, the
@@ -88,4 +89,14 @@ func (e Errors) sort() {
 	slices.SortStableFunc(e, func(a, b *Error) int {
 		return cmp.Or(cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Column, b.Pos.Column))
 	})
+}
+
+// within moves columns that lie beyond their line to its end.
+func (e Errors) within(src string) {
+	lines := strings.Split(src, "\n")
+	for _, problem := range e {
+		if n := problem.Pos.Line; n >= 1 && n <= len(lines) {
+			problem.Pos.Column = min(problem.Pos.Column, utf8.RuneCountInString(lines[n-1])+1)
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,6 +19,7 @@ func FuzzParse(f *testing.F) {
 	f.Add(valid)
 	f.Add([]byte(matchDocument))
 	f.Add([]byte("\xff\xfe"))
+	f.Add([]byte("\"\t\t\\1"))
 	f.Add([]byte("version: 1\rregions:\r"))
 	f.Add([]byte("{version: 1, regions: {a: {weight: 1}}, limits: [{a: [}]"))
 	f.Fuzz(func(t *testing.T, src []byte) {
@@ -27,6 +29,9 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		checkDocument(t, doc)
+		if !bytes.Equal(doc.Source(), src) {
+			t.Errorf("Source() = %q, want %q", doc.Source(), src)
+		}
 	})
 }
 
@@ -66,7 +71,7 @@ func checkDocument(t *testing.T, doc *Document) {
 		if err != nil {
 			t.Errorf("limits[%d]: %v", i, err)
 		}
-		if e, ok := m.Entry(ref, l.Limit); !ok || !slices.Equal(e.Weights, l.Weights) {
+		if e, ok := m.Entry(ref); !ok || e != l {
 			t.Errorf("limits[%d]: Entry finds %+v", i, e)
 		}
 	}

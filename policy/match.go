@@ -12,11 +12,11 @@ type Matcher struct {
 	names   map[limitName]*group
 }
 
-// group is the entries of one name in one domain, which share their buckets.
+// group is the entries of one name in one domain: one limit with several terms.
+// They agree on key, algorithm and window.
 type group struct {
-	first   *Limit
-	tries   []trie // by number of conditions, most first
-	byLimit map[int64]*Limit
+	first *Limit
+	tries []trie // by number of conditions, most first
 }
 
 // trie holds the entries of a group whose conditions are on the same
@@ -40,7 +40,7 @@ func (d *Document) Compile() *Matcher {
 		id := limitName{l.Domain, l.Name}
 		g, ok := m.names[id]
 		if !ok {
-			g = &group{first: l, byLimit: make(map[int64]*Limit)}
+			g = &group{first: l}
 			m.names[id] = g
 			m.domains[l.Domain] = append(m.domains[l.Domain], g)
 		}
@@ -53,9 +53,6 @@ func (d *Document) Compile() *Matcher {
 }
 
 func (g *group) add(l *Limit) {
-	if _, ok := g.byLimit[l.Limit]; !ok {
-		g.byLimit[l.Limit] = l
-	}
 	i := slices.IndexFunc(g.tries, func(t trie) bool { return t.isOn(l.Match) })
 	if i < 0 {
 		i = len(g.tries)
@@ -104,6 +101,20 @@ func (t trie) find(descriptors map[string]string) *Limit {
 	return n.limit
 }
 
+// at returns the entry with exactly these conditions, which are on the
+// descriptors of t, or nil.
+func (t trie) at(match []Condition) *Limit {
+	n := t.root
+	for _, c := range match {
+		next, ok := n.next[c.Value]
+		if !ok {
+			return nil
+		}
+		n = next
+	}
+	return n.limit
+}
+
 // winner returns the entry in force for a request, or nil. Parse refuses
 // documents in which two entries with as many conditions can match one request,
 // so the first find is the only one of its length.
@@ -143,10 +154,12 @@ func (m *Matcher) Append(dst []*Limit, domain string, descriptors map[string]str
 	return dst
 }
 
-// Entry returns the entry that a peer region means by a bucket and a limit. Of
-// several with this limit it returns the first; Parse made sure that they all
-// split the limit in the same way.
-func (m *Matcher) Entry(ref BucketRef, limit int64) (*Limit, bool) {
+// Entry returns the entry that a bucket belongs to: the one with exactly this
+// domain, name, algorithm, window, names of the key and conditions, the latter
+// sorted by name. There is at most one, for Parse refuses two entries of one
+// name with the same conditions. It is how a region reads what a peer means by
+// a bucket.
+func (m *Matcher) Entry(ref BucketRef) (*Limit, bool) {
 	g, ok := m.names[limitName{ref.Domain, ref.Name}]
 	if !ok || ref.Algorithm != g.first.Algorithm || ref.Window != g.first.Window {
 		return nil, false
@@ -155,6 +168,10 @@ func (m *Matcher) Entry(ref BucketRef, limit int64) (*Limit, bool) {
 	if !sameKey {
 		return nil, false
 	}
-	l, ok := g.byLimit[limit]
-	return l, ok
+	i := slices.IndexFunc(g.tries, func(t trie) bool { return t.isOn(ref.Match) })
+	if i < 0 {
+		return nil, false
+	}
+	l := g.tries[i].at(ref.Match)
+	return l, l != nil
 }

@@ -78,50 +78,92 @@ func TestAppendPointsIntoTheDocument(t *testing.T) {
 func TestEntry(t *testing.T) {
 	doc := mustParse(t, matchDocument)
 	m := doc.Compile()
-	minute := BucketRef{"api", "minute", FixedWindow, time.Minute, []KeyValue{{"account", "7"}}}
-	for limit, index := range map[int64]int{100: 0, 500: 3, 900: 4} {
-		if l, ok := m.Entry(minute, limit); !ok || l != &doc.Limits[index] {
-			t.Errorf("limit %d: got %v, %v, want limits[%d]", limit, l, ok, index)
-		}
-	}
+	minute := BucketRef{"api", "minute", FixedWindow, time.Minute, []KeyValue{{"account", "42"}}, nil}
 	with := func(change func(*BucketRef)) BucketRef {
 		ref := minute
 		change(&ref)
 		return ref
 	}
-	for name, ref := range map[string]BucketRef{
-		"domain":    with(func(r *BucketRef) { r.Domain = "mail" }), // has minute, but not with this limit
-		"name":      with(func(r *BucketRef) { r.Name = "login" }),
-		"no name":   with(func(r *BucketRef) { r.Name = "day" }),
-		"algorithm": with(func(r *BucketRef) { r.Algorithm = TokenBucket }),
-		"window":    with(func(r *BucketRef) { r.Window = time.Hour }),
-		"key":       with(func(r *BucketRef) { r.Key = []KeyValue{{"address", "7"}} }),
-		"more key":  with(func(r *BucketRef) { r.Key = append(slices.Clone(r.Key), KeyValue{"address", "7"}) }),
+	for name, c := range map[string]struct {
+		ref   BucketRef
+		index int
+	}{
+		"no conditions":  {minute, 0},
+		"another name":   {with(func(r *BucketRef) { r.Name, r.Window = "hour", time.Hour }), 2},
+		"one condition":  {with(func(r *BucketRef) { r.Match = []Condition{{"plan", "pro"}} }), 3},
+		"two conditions": {with(func(r *BucketRef) { r.Match = []Condition{{"account", "42"}, {"plan", "pro"}} }), 4},
+		"another domain": {with(func(r *BucketRef) { r.Domain = "mail" }), 5},
 	} {
-		if l, ok := m.Entry(ref, 100); ok {
+		if l, ok := m.Entry(c.ref); !ok || l != &doc.Limits[c.index] {
+			t.Errorf("%s: got %v, %v, want limits[%d]", name, l, ok, c.index)
+		}
+	}
+	for name, ref := range map[string]BucketRef{
+		"domain":            with(func(r *BucketRef) { r.Domain = "web" }),
+		"name's key":        with(func(r *BucketRef) { r.Name = "login" }),
+		"name":              with(func(r *BucketRef) { r.Name = "day" }),
+		"algorithm":         with(func(r *BucketRef) { r.Algorithm = TokenBucket }),
+		"window":            with(func(r *BucketRef) { r.Window = time.Hour }),
+		"key":               with(func(r *BucketRef) { r.Key = []KeyValue{{"address", "7"}} }),
+		"longer key":        with(func(r *BucketRef) { r.Key = append(slices.Clone(r.Key), KeyValue{"address", "7"}) }),
+		"value to match":    with(func(r *BucketRef) { r.Match = []Condition{{"plan", "free"}} }),
+		"name to match":     with(func(r *BucketRef) { r.Match = []Condition{{"tier", "pro"}} }),
+		"half of a match":   with(func(r *BucketRef) { r.Match = []Condition{{"account", "42"}} }),
+		"domain's match":    with(func(r *BucketRef) { r.Domain, r.Match = "mail", []Condition{{"plan", "pro"}} }),
+		"order of match":    with(func(r *BucketRef) { r.Match = []Condition{{"plan", "pro"}, {"account", "42"}} }),
+		"longer match":      with(func(r *BucketRef) { r.Match = []Condition{{"account", "42"}, {"plan", "pro"}, {"zone", "x"}} }),
+		"entry, unmatching": with(func(r *BucketRef) { r.Name, r.Key = "login", []KeyValue{{"account", "42"}, {"address", "::1"}} }),
+	} {
+		if l, ok := m.Entry(ref); ok {
 			t.Errorf("another %s: got limits[%d]", name, l.Index)
 		}
 	}
-	if l, ok := m.Entry(minute, 101); ok {
-		t.Errorf("another limit: got limits[%d]", l.Index)
-	}
 }
 
-// TestEntryIsWhatARequestMatched follows a bucket from the region that decides
-// to the one that lends: the entry found by ID and limit is the one matched, or
-// one that splits the same limit in the same way.
-func TestEntryIsWhatARequestMatched(t *testing.T) {
-	m := mustParse(t, matchDocument).Compile()
-	for _, plan := range []string{"free", "pro"} {
-		descriptors := map[string]string{"account": "42", "address": "::1", "path": "/login", "plan": plan}
-		for _, l := range m.Append(nil, "api", descriptors) {
-			ref, err := ParseBucketID(l.Bucket(descriptors))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got, ok := m.Entry(ref, l.Limit); !ok || got != l {
-				t.Errorf("plan %s: Entry(%+v, %d) = %v, %v, want limits[%d]", plan, ref, l.Limit, got, ok, l.Index)
-			}
+// TestEntriesOfOneNameCountApart has a limit with three terms, two of them with
+// the same number of units split in different ways. Each has a bucket of its own
+// for one account, which leads a peer back to that very entry: were the bucket
+// shared, rights lent under one limit would be borrowed rights under another.
+func TestEntriesOfOneNameCountApart(t *testing.T) {
+	doc := mustParse(t, `
+version: 1
+regions: {eu: {weight: 1}, us: {weight: 1}}
+limits:
+- {name: a, domain: d, key: [k], algorithm: fixed_window, limit: 1000, window: 1m}
+- {name: a, domain: d, key: [k], match: {plan: pro}, algorithm: fixed_window, limit: 5000, window: 1m}
+- name: a
+  domain: d
+  key: [k]
+  match: {plan: trial}
+  algorithm: fixed_window
+  limit: 1000
+  window: 1m
+  weights: {eu: 2, us: 1}
+  borrowing_limit: 1
+  lending_limit: 0.5
+  on_exhausted: borrow
+  on_store_failure: deny
+  shadow: true
+`)
+	m := doc.Compile()
+	seen := make(map[BucketID]string)
+	for i, plan := range []string{"free", "pro", "trial"} {
+		descriptors := map[string]string{"k": "42", "plan": plan}
+		won := m.Append(nil, "d", descriptors)
+		if len(won) != 1 || won[0] != &doc.Limits[i] {
+			t.Fatalf("plan %s: matched %v, want limits[%d]", plan, won, i)
+		}
+		id := won[0].Bucket(descriptors)
+		if other, shared := seen[id]; shared {
+			t.Errorf("plans %s and %s share the bucket %q", other, plan, id)
+		}
+		seen[id] = plan
+		ref, err := ParseBucketID(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l, ok := m.Entry(ref); !ok || l != won[0] {
+			t.Errorf("plan %s: Entry(%+v) = %v, %v, want limits[%d]", plan, ref, l, ok, i)
 		}
 	}
 }
@@ -145,16 +187,21 @@ func (r rule) matches(request map[string]string) bool {
 }
 
 // winners is the dumb twin of Append: for each name the rules with the most
-// conditions, in the order of the rules. Two of one name are a tie.
+// conditions, in the order of the rules. It is a tie when the request meets two
+// rules of one name with as many conditions, even if a third goes before both:
+// removing that one must not make the document invalid.
 func winners(rules []rule, request map[string]string) (indexes []int, tie bool) {
 	for i, r := range rules {
-		best := r.matches(request)
+		if !r.matches(request) {
+			continue
+		}
+		best := true
 		for j, other := range rules {
 			if i == j || other.name != r.name || !other.matches(request) {
 				continue
 			}
 			best = best && len(other.match) <= len(r.match)
-			tie = tie || (best && len(other.match) == len(r.match))
+			tie = tie || len(other.match) == len(r.match)
 		}
 		if best {
 			indexes = append(indexes, i)
@@ -195,8 +242,9 @@ func document(rules []rule) string {
 }
 
 // TestMatcherAgainstTwin holds loading and matching against exhaustive search:
-// a document is refused if and only if some request would have two winners, and
-// an accepted one gives every request the winners of the twin.
+// a document is refused if and only if some request is a tie, and an accepted
+// one gives every request the winners of the twin. The bucket of a winner leads
+// back to the winner.
 func TestMatcherAgainstTwin(t *testing.T) {
 	requests := allRequests()
 	rapid.Check(t, func(t *rapid.T) {
@@ -230,6 +278,10 @@ func TestMatcherAgainstTwin(t *testing.T) {
 			var got []int
 			for _, l := range m.Append(nil, "d", r) {
 				got = append(got, l.Index)
+				ref, err := ParseBucketID(l.Bucket(r))
+				if e, ok := m.Entry(ref); err != nil || !ok || e != l {
+					t.Fatalf("request %v: the bucket of limits[%d] is %+v, %v, and leads to %v, %v", r, l.Index, ref, err, e, ok)
+				}
 			}
 			if !reflect.DeepEqual(got, want[i]) {
 				t.Fatalf("request %v: entries %v, want %v", r, got, want[i])

@@ -25,7 +25,7 @@ func (s source) fail(name, problem, mend string) {
 // String names the entry and its place.
 func (s source) String() string { return fmt.Sprintf("limits[%d] (%s)", s.Index, s.Pos) }
 
-// limitName identifies the entries that share their buckets.
+// limitName identifies the entries that are one limit with several terms.
 type limitName struct{ domain, name string }
 
 // checkNames looks at the entries of each name together. Entries with errors of
@@ -41,14 +41,14 @@ func checkNames(entries []source) {
 		groups[id] = append(groups[id], e)
 	}
 	for _, id := range order {
-		checkBuckets(groups[id])
+		checkAgreement(groups[id])
 		checkTies(groups[id])
-		checkTerms(groups[id])
 	}
 }
 
-// checkBuckets asks that entries of one name mean the same buckets.
-func checkBuckets(group []source) {
+// checkAgreement asks that entries of one name count by the same key, in the
+// same way, over the same time. All else may differ from entry to entry.
+func checkAgreement(group []source) {
 	first := group[0]
 	differ := func(e source, field, mine, theirs string) {
 		e.fail(field,
@@ -71,7 +71,9 @@ func checkBuckets(group []source) {
 func formatKey(names []string) string { return "[" + strings.Join(names, ", ") + "]" }
 
 // checkTies refuses two entries of one name that could both win a request: as
-// many conditions on either side, and a request that meets them all.
+// many conditions on either side, and a request that meets them all. A third
+// entry that goes before both does not help, for the document would become
+// invalid by its removal.
 func checkTies(group []source) {
 	for i, e := range group {
 		for _, other := range group[:i] {
@@ -108,39 +110,4 @@ func contradict(a, b []Condition) bool {
 		}
 	}
 	return false
-}
-
-// checkTerms refuses two entries of one name with the same limit and another
-// split. A region that borrows names the entry by bucket and limit, and the
-// lender must read the same entitlements from that.
-func checkTerms(group []source) {
-	byLimit := make(map[int64]source)
-	for _, e := range group {
-		other, ok := byLimit[e.Limit.Limit]
-		if !ok {
-			byLimit[e.Limit.Limit] = e
-			continue
-		}
-		for _, field := range differentTerms(e.Limit, other.Limit) {
-			e.fail(field,
-				fmt.Sprintf("differs from %s, which has the same name and the same limit", other),
-				fmt.Sprintf("give both the same %s, or one of them another limit: regions tell entries of one name apart by the limit", field))
-		}
-	}
-}
-
-// differentTerms names the fields that say how regions share a limit and differ
-// between a and b.
-func differentTerms(a, b *Limit) []string {
-	var fields []string
-	if !slices.Equal(a.Weights, b.Weights) {
-		fields = append(fields, "weights")
-	}
-	if a.BorrowingLimit != b.BorrowingLimit {
-		fields = append(fields, "borrowing_limit")
-	}
-	if a.LendingLimit != b.LendingLimit {
-		fields = append(fields, "lending_limit")
-	}
-	return fields
 }

@@ -81,7 +81,7 @@ func (b *batcher) decide(ctx context.Context, batch []waiting) {
 	groups := group(batch)
 	calls := make([]algorithms.Decide, len(groups))
 	for i, g := range groups {
-		calls[i] = algorithms.Decide{Commit: g[0].commit}
+		calls[i] = algorithms.Decide{Guard: algorithms.Guard{Epoch: g[0].rules.epoch}, Commit: g[0].commit}
 		for _, a := range g[0].applied {
 			calls[i].Buckets = append(calls[i].Buckets, a.target)
 		}

@@ -6,12 +6,11 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
-	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/policy"
 )
 
-// Check decides a request and charges it if it is admitted. The error is a *FieldError, or that of ctx; a request
-// whose caller gives up may still be charged.
+// Check decides a request and charges it if it is admitted. The error is a *FieldError, ErrClosed, or that of ctx; a
+// request whose caller gives up may still be charged.
 func (n *Node) Check(ctx context.Context, q Request) (Decision, error) {
 	return n.check(ctx, q, true)
 }
@@ -61,8 +60,13 @@ func (n *Node) decide(ctx context.Context, w waiting) (answered, error) {
 		return a, nil
 	case <-ctx.Done():
 		return answered{}, ctx.Err()
+	case <-n.closed:
+		return answered{}, ErrClosed
 	}
 }
+
+// ErrClosed says that the node has been closed.
+var ErrClosed = errors.New("the node is closed")
 
 // borrow waits for rights to be borrowed for a request that was denied, if every limit that denied it says so
 // (on_exhausted: borrow) and the region might ever serve it. It says whether deciding once more may help.
@@ -70,7 +74,7 @@ func (n *Node) borrow(ctx context.Context, w waiting, a answered) bool {
 	if !a.ok() || a.decided.Answers[a.index].Admitted {
 		return false
 	}
-	var lacking []*exchange.Bucket
+	var lacking []lack
 	for i, v := range a.decided.Answers[a.index].Verdicts {
 		l := w.applied[i].limit
 		switch {
@@ -79,9 +83,9 @@ func (n *Node) borrow(ctx context.Context, w waiting, a answered) bool {
 		case l.OnExhausted != policy.ExhaustedBorrow || w.cost > l.Limit:
 			return false
 		}
-		lacking = append(lacking, w.applied[i].bucket)
+		lacking = append(lacking, lack{bucket: w.applied[i].bucket, state: a.decided.Buckets[i]})
 	}
-	return n.engine.borrow(ctx, lacking, w.cost)
+	return n.engine.borrow(ctx, lacking, w.cost, a.decided.Now)
 }
 
 // sign completes what every decision of this node carries.

@@ -1,7 +1,7 @@
 // Package region is one node of one region: it decides requests with its region's store and drives the protocol that
 // moves rights between regions.
 //
-// A request takes this path, on which there is no lock between buckets and no word to another region:
+// A request takes this path, on which there is no word to another region (unless its limit says on_exhausted: borrow):
 //
 //	Node.Check (check.go) -> rules.match (rules.go) -> batcher (batcher.go) -> store.Decide -> Decision (decision.go)
 //

@@ -89,11 +89,11 @@ func (e *engine) post(event exchange.Event) bool {
 	}
 }
 
-// finish hands the machine the end of an effect; it waits for room, for the machine counts on it.
-func (e *engine) finish(ctx context.Context, event exchange.Event) {
+// deliver hands the machine an event that it counts on, such as the end of an effect: it waits for room.
+func (e *engine) deliver(event exchange.Event) {
 	select {
 	case e.events <- event:
-	case <-ctx.Done():
+	case <-e.node.closed:
 	}
 }
 
@@ -142,11 +142,8 @@ func (e *engine) step(ctx context.Context, event exchange.Event) {
 	e.ages, e.stats = e.machine.Ages(now), e.machine.Stats()
 	e.mu.Unlock()
 	e.node.setDegraded(e.ages)
-	if c, ok := event.(exchange.Credited); ok && c.Result.Status == algorithms.StatusOK {
-		e.waiters.wake(c.Credit.Bucket.ID, true)
-	}
-	for _, id := range out.GiveUp {
-		e.waiters.wake(id, false)
+	for _, s := range out.Settled {
+		e.waiters.wake(s.Bucket, s.Come)
 	}
 	if len(out.Lend) > 0 {
 		e.work.Go(func() { e.lend(ctx, out.Lend) })
@@ -170,10 +167,10 @@ func (e *engine) step(ctx context.Context, event exchange.Event) {
 
 // lend runs the debits of one message in the store; a step has those of one message only.
 func (e *engine) lend(ctx context.Context, lends []exchange.Lend) {
-	r := e.node.rules.Load()
 	calls := make([]algorithms.Lend, len(lends))
 	for i, l := range lends {
-		calls[i] = algorithms.Lend{Key: store.BucketKey(l.Bucket.ID), Terms: r.terms(l.Bucket), Peer: l.Peer, Cell: l.Cell,
+		calls[i] = algorithms.Lend{Guard: algorithms.Guard{Epoch: l.Bucket.Epoch}, Key: store.BucketKey(l.Bucket.ID),
+			Terms: terms(l.Bucket, e.node.config.Region), Peer: l.Peer, Cell: l.Cell,
 			Returned: l.Returned, Lent: l.Lent, Kept: l.Kept, Cap: l.Cap}
 	}
 	given := make([]algorithms.Given, len(lends))
@@ -184,7 +181,7 @@ func (e *engine) lend(ctx context.Context, lends []exchange.Lend) {
 		}
 		e.node.noticeStore(given[i].Status, res.Err)
 	}
-	e.finish(ctx, exchange.Lent{ID: lends[0].ID, Given: given})
+	e.deliver(exchange.Lent{ID: lends[0].ID, Given: given})
 }
 
 // record makes rows durable before they are announced.
@@ -198,7 +195,7 @@ func (e *engine) record(ctx context.Context, r exchange.Record) {
 	if err != nil && ctx.Err() == nil {
 		e.node.log.Error("rights cannot be lent: the journal does not take rows", "err", err)
 	}
-	e.finish(ctx, exchange.Recorded{ID: r.ID, OK: err == nil})
+	e.deliver(exchange.Recorded{ID: r.ID, OK: err == nil})
 }
 
 // call sends a message to a peer region.
@@ -208,19 +205,19 @@ func (e *engine) call(ctx context.Context, c exchange.Call) {
 	reply, err := e.node.peers.Exchange(limited, c.Peer, c.Message)
 	if err != nil {
 		e.node.log.Debug("peer region did not answer", "region", c.Peer, "err", err)
-		e.finish(ctx, exchange.Unanswered{ID: c.ID})
+		e.deliver(exchange.Unanswered{ID: c.ID})
 		return
 	}
-	e.finish(ctx, exchange.Answered{ID: c.ID, Reply: reply})
+	e.deliver(exchange.Answered{ID: c.ID, Reply: reply})
 }
 
 // credit tells the store what peers gave.
 func (e *engine) credit(ctx context.Context, credits []exchange.Credit) {
-	r := e.node.rules.Load()
 	calls := make([]algorithms.Credit, len(credits))
 	for i, c := range credits {
-		calls[i] = algorithms.Credit{Key: store.BucketKey(c.Bucket.ID), Terms: r.terms(c.Bucket), Peer: c.Peer,
-			PeerGeneration: c.Generation, Cell: c.Cell, Lent: c.Lent, Returned: c.Returned}
+		calls[i] = algorithms.Credit{Guard: algorithms.Guard{Epoch: c.Bucket.Epoch}, Key: store.BucketKey(c.Bucket.ID),
+			Terms: terms(c.Bucket, e.node.config.Region), Peer: c.Peer, PeerGeneration: c.Generation,
+			Cell: c.Cell, Lent: c.Lent, Returned: c.Returned, Most: c.Most}
 	}
 	for i, res := range e.node.store.Credit(ctx, calls) {
 		result := res.Value
@@ -228,7 +225,7 @@ func (e *engine) credit(ctx context.Context, credits []exchange.Credit) {
 			result = algorithms.Credited{Status: algorithms.StatusUnknown}
 		}
 		e.node.noticeStore(result.Status, res.Err)
-		e.finish(ctx, exchange.Credited{Credit: credits[i], Result: result})
+		e.deliver(exchange.Credited{Credit: credits[i], Result: result})
 	}
 }
 
@@ -237,7 +234,7 @@ func (e *engine) serve(ctx context.Context, m exchange.Message) (exchange.Reply,
 	r := e.node.rules.Load()
 	buckets := make([]*exchange.Bucket, len(m.Asks))
 	for i, a := range m.Asks {
-		buckets[i] = r.find(a.Bucket, a.Limit)
+		buckets[i] = r.find(a.Bucket)
 	}
 	reply := make(chan exchange.Reply, 1)
 	e.mu.Lock()

@@ -17,7 +17,8 @@ const mostFallback = 100_000
 //	floor((F - lending limit x F) / nodes)
 //
 // the part of the entitlement that cannot have been lent, divided by the number of nodes the region has by
-// configuration, never by who is alive.
+// configuration, never by who is alive. It comes on top of what was spent through the store in that cell, and of what
+// other nodes spend there: that is the price of local.
 type fallback struct {
 	nodes int64
 

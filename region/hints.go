@@ -110,6 +110,13 @@ func (s *hints) take(h *hintv1.Hint, now time.Time) bool {
 	return true
 }
 
+// lost returns how many hints were not kept because too many were.
+func (s *hints) lost() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.dropped
+}
+
 // forget drops hints that nobody can take for news any more.
 func (s *hints) forget(now time.Time) {
 	s.mu.Lock()

@@ -39,12 +39,13 @@ var (
 	degradedDesc = prometheus.NewDesc("quotad_degraded", "1 if the region's last answer is older than 3 s.", []string{"peer"}, nil)
 	ageDesc      = prometheus.NewDesc("quotad_peer_age_seconds", "Time since the last answered call to the region was sent.", []string{"peer"}, nil)
 	countDesc    = prometheus.NewDesc("quotad_exchange_total", "What the exchange of rights has done, in units or asks, by name.", []string{"what"}, nil)
+	journalDesc  = prometheus.NewDesc("quotad_journal_failed", "1 if the journal failed: nothing is lent until the node starts anew.", nil, nil)
 	genDesc      = prometheus.NewDesc("quotad_store_generation", "Generation of the region's store.", nil, nil)
 )
 
 // Describe implements prometheus.Collector.
 func (c nodeCollector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{degradedDesc, ageDesc, countDesc, genDesc} {
+	for _, d := range []*prometheus.Desc{degradedDesc, ageDesc, countDesc, journalDesc, genDesc} {
 		ch <- d
 	}
 }
@@ -56,17 +57,21 @@ func (c nodeCollector) Collect(ch chan<- prometheus.Metric) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 	}
 	gauge(genDesc, float64(s.Generation))
+	gauge(journalDesc, one(s.Exchange.JournalFailed))
 	for _, p := range s.Peers {
-		degraded := 0.0
-		if p.Degraded {
-			degraded = 1
-		}
-		gauge(degradedDesc, degraded, p.Region)
+		gauge(degradedDesc, one(p.Degraded), p.Region)
 		gauge(ageDesc, p.Age.Seconds(), p.Region)
 	}
 	for _, count := range s.Counters() {
 		ch <- prometheus.MustNewConstMetric(countDesc, prometheus.CounterValue, float64(count.Value), count.Name)
 	}
+}
+
+func one(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // Counter is a running total since the node's start.
@@ -82,6 +87,6 @@ func (s Status) Counters() []Counter {
 		{"asks", x.Asks}, {"asks_refused", x.AsksRefused}, {"asks_dropped", x.Dropped}, {"asks_declined", x.Refusals},
 		{"calls_unanswered", x.Unanswered}, {"units_borrowed", x.UnitsBorrowed}, {"units_regained", x.UnitsRegained},
 		{"units_lent", x.UnitsLent}, {"units_returned", x.UnitsReturned}, {"hints_published", x.HintsPublished},
-		{"messages_implausible", x.Implausible}, {"events_dropped", s.Dropped},
+		{"messages_implausible", x.Implausible}, {"events_dropped", s.Dropped}, {"hints_dropped", s.HintsLost},
 	}
 }

@@ -24,7 +24,7 @@ import (
 	"github.com/quotad/quotad/region/store"
 )
 
-// Config is all a node is made of. The node owns what it is given from Start on, and closes it.
+// Config is all a node is made of. Once Start has succeeded the node owns it, and closes it.
 type Config struct {
 	Region    string
 	Node      string // unique in its region
@@ -65,7 +65,9 @@ type Node struct {
 	metrics  *metrics
 	sequence atomic.Uint64
 	cut      atomic.Pointer[map[string]bool] // regions this node is degraded towards
+	standing sync.Mutex                      // held while generation or epoch change
 	reopen   chan struct{}                   // the store answered that it is not ours any more
+	closed   chan struct{}
 	stop     context.CancelFunc
 	done     sync.WaitGroup
 	closing  sync.Once
@@ -78,7 +80,8 @@ func Start(ctx context.Context, c Config) (*Node, error) {
 		return nil, err
 	}
 	n := &Node{config: c, log: c.Log, store: c.Store, journal: c.Journal, fallback: newFallback(max(c.Nodes, 1)),
-		peers: peer.NewClient(c.Dial), metrics: newMetrics(), reopen: make(chan struct{}, 1)}
+		peers: peer.NewClient(c.Dial), metrics: newMetrics(),
+		reopen: make(chan struct{}, 1), closed: make(chan struct{})}
 	n.rules.Store(r)
 	n.cut.Store(&map[string]bool{})
 	n.engine = newEngine(n, c.Exchange)
@@ -86,7 +89,13 @@ func Start(ctx context.Context, c Config) (*Node, error) {
 	n.hints = newHints(c.Region, c.Node, c.Journal.Incarnation(), func(h exchange.Hint) { n.engine.post(exchange.Heard{Hint: h}) })
 	n.server = peer.NewServer(n.engine.serve)
 	n.metrics.watch(n)
+	if err := n.checkPolicy(c.Policy); err != nil {
+		return nil, err
+	}
 	if err := n.openStore(ctx, c.Bootstrap); err != nil {
+		return nil, errors.Join(err, n.peers.Close())
+	}
+	if err := n.journal.SavePolicy(c.Policy.Version, c.Policy.Source()); err != nil {
 		return nil, errors.Join(err, n.peers.Close())
 	}
 	if err := n.startGossip(); err != nil {
@@ -146,8 +155,10 @@ func (n *Node) broadcast(h exchange.Hint) {
 
 // openStore takes the store as it stands or opens it anew, and tells the machine.
 func (n *Node) openStore(ctx context.Context, bootstrap bool) error {
+	n.standing.Lock()
+	defer n.standing.Unlock()
 	r := n.rules.Load()
-	known := max(n.journal.Generation(), n.store.Guard().Generation)
+	known := max(n.journal.Generation(), n.store.Generation())
 	opened, err := n.store.Open(ctx, store.Opening{Region: n.config.Region, Epoch: r.epoch, Known: known, Bootstrap: bootstrap})
 	if err != nil {
 		return err
@@ -158,30 +169,65 @@ func (n *Node) openStore(ctx context.Context, bootstrap bool) error {
 	if opened.Lost {
 		n.log.Warn("the store was empty: cells it may have promised or spent before stay closed", "generation", opened.Generation)
 	}
-	n.engine.post(exchange.Stood{Generation: opened.Generation, Epoch: r.epoch, Peers: r.peers})
+	n.engine.deliver(exchange.Stood{Generation: opened.Generation, Epoch: r.epoch, Peers: r.peers})
+	return nil
+}
+
+// checkPolicy refuses to go back behind the document that this node worked under before.
+func (n *Node) checkPolicy(d *policy.Document) error {
+	if version, _, known := n.journal.Policy(); known && version > d.Version {
+		return fmt.Errorf("policy %s is older than version %d, which this node worked under before: give it that document, or one of a higher version", d.Epoch(), version)
+	}
 	return nil
 }
 
 // Adopt puts another policy document in force. One of a lower version, or of the same with other contents, is refused.
+// While the store is out of reach it tries again until ctx ends.
 func (n *Node) Adopt(ctx context.Context, d *policy.Document) error {
-	old := n.rules.Load()
 	r, err := newRules(d, n.config.Region)
 	if err != nil {
 		return err
 	}
+	for {
+		err := n.adopt(ctx, r)
+		if err == nil || errors.Is(err, errNotNewer) || errors.Is(err, store.ErrOlderPolicy) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-n.closed:
+			return ErrClosed
+		case <-time.After(adoptPause):
+		}
+	}
+}
+
+// adoptPause is how long Adopt waits for a store that is out of reach.
+const adoptPause = 250 * time.Millisecond
+
+var errNotNewer = errors.New("raise its version")
+
+func (n *Node) adopt(ctx context.Context, r *rules) error {
+	n.standing.Lock()
+	defer n.standing.Unlock()
+	old := n.rules.Load()
 	switch {
 	case r.epoch == old.epoch:
 		return nil
-	case d.Version <= old.document.Version:
-		return fmt.Errorf("policy %s is not newer than %s, which is in force: raise its version", r.epoch, old.epoch)
+	case r.document.Version <= old.document.Version:
+		return fmt.Errorf("policy %s is not newer than %s, which is in force: %w", r.epoch, old.epoch, errNotNewer)
 	}
 	if err := n.store.Adopt(ctx, r.epoch); err != nil {
 		return err
 	}
 	n.rules.Store(r)
-	n.engine.finish(ctx, exchange.Stood{Generation: n.store.Guard().Generation, Epoch: r.epoch, Peers: r.peers})
+	n.engine.deliver(exchange.Stood{Generation: n.store.Generation(), Epoch: r.epoch, Peers: r.peers})
 	n.log.Info("policy in force", "epoch", r.epoch)
-	return ctx.Err()
+	if err := n.journal.SavePolicy(r.document.Version, r.document.Source()); err != nil {
+		n.log.Error("the policy in force is not remembered for the next start", "err", err)
+	}
+	return nil
 }
 
 // storeFailed notes that a request could not be decided by the store.
@@ -235,9 +281,20 @@ func (n *Node) housekeep(ctx context.Context) {
 				n.log.Error("the journal cannot remember peers", "err", err)
 			}
 			keep := now.Add(-time.Duration(algorithms.MaxClockStep) * time.Microsecond)
-			if _, err := n.journal.Prune(keep.UnixMicro()); err != nil {
-				n.log.Error("the journal cannot be pruned", "err", err)
-			}
+			n.prune(keep.UnixMicro())
+		}
+	}
+}
+
+// prune drops the journal's rows that no longer weigh.
+func (n *Node) prune(before int64) {
+	for {
+		pruned, err := n.journal.Prune(before)
+		if err != nil {
+			n.log.Error("the journal cannot be pruned", "err", err)
+		}
+		if err != nil || pruned < journal.PruneLimit {
+			return
 		}
 	}
 }
@@ -256,7 +313,11 @@ func (n *Node) setDegraded(ages []exchange.PeerAge) {
 	for _, a := range ages {
 		now[a.Peer] = a.Degraded
 		if was, known := old[a.Peer]; known && was != a.Degraded {
-			n.log.Warn("peer region", "region", a.Peer, "degraded", a.Degraded)
+			level := slog.LevelInfo
+			if a.Degraded {
+				level = slog.LevelWarn
+			}
+			n.log.Log(context.Background(), level, "peer region", "region", a.Peer, "degraded", a.Degraded)
 		}
 	}
 	n.cut.Store(&now)
@@ -275,7 +336,7 @@ func (n *Node) degraded(b *exchange.Bucket) bool {
 // Ready says why the node should not be sent requests yet; nil: it should. A node serves as soon as its store is
 // open; regions that do not answer only degrade it.
 func (n *Node) Ready() error {
-	if n.store.Guard().Generation == 0 {
+	if n.store.Generation() == 0 {
 		return store.ErrNotOpen
 	}
 	return nil
@@ -285,6 +346,7 @@ func (n *Node) Ready() error {
 func (n *Node) Close() error {
 	var err error
 	n.closing.Do(func() {
+		close(n.closed)
 		n.stop()
 		n.server.Close()
 		err = errors.Join(n.gossip.Close(), n.peers.Close())

@@ -49,6 +49,7 @@ func newRules(d *policy.Document, region string) (*rules, error) {
 func (r *rules) bucket(l *policy.Limit, id policy.BucketID) *exchange.Bucket {
 	return &exchange.Bucket{
 		ID:           string(id),
+		Epoch:        r.epoch,
 		Kind:         algorithms.Kind(l.Algorithm),
 		Limit:        l.Limit,
 		Window:       l.Window.Microseconds(),
@@ -59,12 +60,12 @@ func (r *rules) bucket(l *policy.Limit, id policy.BucketID) *exchange.Bucket {
 }
 
 // find returns the bucket that a peer means, or nil if this document has none like it.
-func (r *rules) find(id string, limit int64) *exchange.Bucket {
+func (r *rules) find(id string) *exchange.Bucket {
 	ref, err := policy.ParseBucketID(policy.BucketID(id))
 	if err != nil {
 		return nil
 	}
-	l, ok := r.matcher.Entry(ref, limit)
+	l, ok := r.matcher.Entry(ref)
 	if !ok {
 		return nil
 	}
@@ -84,9 +85,9 @@ func (r *rules) locate(name, domain string, descriptors map[string]string) (*pol
 // ErrNoSuchBucket says that no limit of the name applies to the descriptors.
 var ErrNoSuchBucket = errors.New("no limit of this name and domain applies to these descriptors")
 
-// terms returns what the scripts must know of a bucket in this region.
-func (r *rules) terms(b *exchange.Bucket) algorithms.Terms {
-	return algorithms.Terms{Kind: b.Kind, Window: b.Window, Entitlement: b.Entitlements[r.region]}
+// terms returns what the scripts must know of a bucket in a region.
+func terms(b *exchange.Bucket, region string) algorithms.Terms {
+	return algorithms.Terms{Kind: b.Kind, Window: b.Window, Entitlement: b.Entitlements[region]}
 }
 
 // applied is one limit as it applies to one request.
@@ -104,7 +105,7 @@ func (r *rules) match(q Request) []applied {
 	for i, l := range limits {
 		b := r.bucket(l, l.Bucket(q.Descriptors))
 		all[i] = applied{limit: l, bucket: b,
-			target: algorithms.Target{Key: store.BucketKey(b.ID), Terms: r.terms(b), Shadow: l.Shadow}}
+			target: algorithms.Target{Key: store.BucketKey(b.ID), Terms: terms(b, r.region), Shadow: l.Shadow}}
 	}
 	return all
 }

@@ -22,6 +22,7 @@ type Status struct {
 	Members    []string
 	Exchange   exchange.Stats
 	Dropped    int64 // events lost to a full queue
+	HintsLost  int64 // hints not kept, because too many were
 }
 
 // Peer is another region as this node sees it.
@@ -36,9 +37,8 @@ type Peer struct {
 // Status returns the node's state of this moment.
 func (n *Node) Status() Status {
 	ages, stats, dropped := n.engine.snapshot()
-	g := n.store.Guard()
-	s := Status{Region: n.config.Region, Node: n.config.Node, Epoch: g.Epoch, Generation: g.Generation,
-		NotReady: n.Ready(), Members: n.Members(), Exchange: stats, Dropped: dropped}
+	s := Status{Region: n.config.Region, Node: n.config.Node, Epoch: n.rules.Load().epoch, Generation: n.store.Generation(),
+		NotReady: n.Ready(), Members: n.Members(), Exchange: stats, Dropped: dropped, HintsLost: n.hints.lost()}
 	for _, a := range ages {
 		s.Peers = append(s.Peers, Peer{Region: a.Peer, Heard: a.Heard, Age: microseconds(a.Age),
 			RoundTrip: microseconds(a.RoundTrip), Degraded: a.Degraded})
@@ -64,10 +64,10 @@ func (n *Node) Bucket(ctx context.Context, limit, domain string, descriptors map
 	if err != nil {
 		return Bucket{}, err
 	}
-	terms := r.terms(b)
-	found, err := n.store.Inspect(ctx, algorithms.Inspect{Key: store.BucketKey(b.ID), Terms: terms})
+	t := terms(b, r.region)
+	found, err := n.store.Inspect(ctx, algorithms.Inspect{Guard: algorithms.Guard{Epoch: r.epoch}, Key: store.BucketKey(b.ID), Terms: t})
 	if err == nil && found.Status != algorithms.StatusOK {
 		err = fmt.Errorf("read bucket: %s", found.Status)
 	}
-	return Bucket{Limit: l, Kind: b.Kind, F: terms.Entitlement, Inspected: found}, err
+	return Bucket{Limit: l, Kind: b.Kind, F: t.Entitlement, Inspected: found}, err
 }

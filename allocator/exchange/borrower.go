@@ -9,11 +9,11 @@ import (
 type call struct {
 	peer string
 	sent int64
-	asks []asked
+	asks []ask
 }
 
-// asked is one ask of a call, and what it hopes to gain.
-type asked struct {
+// ask is one ask of a call, and what it hopes to gain.
+type ask struct {
 	Ask
 	bucket *Bucket
 	units  int64
@@ -44,21 +44,24 @@ func (m *Machine) planInNeed(now int64, v *view) {
 func (m *Machine) wanted(now int64, e Wanted) {
 	v := m.view(now, e.Bucket)
 	if v == nil {
-		m.out.GiveUp = append(m.out.GiveUp, e.Bucket.ID)
+		m.out.Settled = append(m.out.Settled, Settled{Bucket: e.Bucket.ID})
 		return
 	}
-	cell := algorithms.CellAt(now+m.offset, v.Window)
+	m.offset = e.Now - now
+	v.observe(e.State, e.Now)
+	cell := algorithms.CellAt(e.Now, v.Window)
 	v.roll(cell)
-	v.wanted, v.wantedUntil, v.deniedAt = e.Units, now+2*m.farthest(), now
+	v.wanted, v.wantedUntil, v.wantedGot, v.deniedAt = e.Units, now+2*m.farthest(), false, now
 	m.planCell(now, v, cell, allocator.PPM)
-	m.giveUp(v)
+	m.settle(v)
 }
 
-// giveUp tells those who wait for rights of a bucket not to, if nothing is on its way.
-func (m *Machine) giveUp(v *view) {
-	if v.wanted > 0 && v.pending(v.state.Cell) == 0 {
+// settle ends the wait for rights of a bucket when they have come, or when nothing more is on its way.
+func (m *Machine) settle(v *view) {
+	come := v.state.Share-v.state.Used >= v.wanted
+	if v.wanted > 0 && (come || v.pending(v.state.Cell) == 0) {
 		v.wanted = 0
-		m.out.GiveUp = append(m.out.GiveUp, v.ID)
+		m.out.Settled = append(m.out.Settled, Settled{Bucket: v.ID, Come: come || v.wantedGot})
 	}
 }
 
@@ -119,6 +122,15 @@ func (m *Machine) target(now int64, v *view, cell, total int64) int64 {
 	return allocator.WaterFill(claims)[0]
 }
 
+// borrowed returns the rights of a cell that are borrowed, and those asked for.
+func (v *view) borrowed(cell int64) (sum int64) {
+	for _, d := range v.dealings {
+		p := d.at(cell)
+		sum += p.row.Borrowed - p.row.Returned + p.pending
+	}
+	return sum
+}
+
 // pending returns the units of a cell that are asked for and not answered.
 func (v *view) pending(cell int64) int64 {
 	var sum int64
@@ -151,14 +163,20 @@ func (m *Machine) offers(now int64, v *view, cell int64) []allocator.Offer {
 // ask puts an ask into this step's message to a peer.
 func (m *Machine) ask(now int64, v *view, p *peer, cell, units int64) {
 	pos := v.dealing(p.name).at(cell)
-	a := asked{bucket: v.Bucket, units: units, Ask: Ask{Bucket: v.ID, Limit: v.Limit, Cell: cell,
+	a := ask{bucket: v.Bucket, units: units, Ask: Ask{Bucket: v.ID, Cell: cell,
 		Returned: pos.row.Regained, Lent: pos.row.Borrowed}}
 	if cell == v.state.Cell {
-		back := min(units, pos.row.Lent-pos.row.Regained)
+		back := max(min(units, pos.row.Lent-pos.row.Regained), 0)
 		a.Returned += back
 		units -= back
 	}
-	a.Lent = min(a.Lent+units, v.Limit)
+	asked := units
+	units = min(units, max(v.borrowable(m.region)-v.borrowed(cell), 0))
+	a.units -= asked - units
+	if a.units == 0 {
+		return
+	}
+	a.Lent = min(a.Lent+units, algorithms.MaxUnits)
 	i := m.call(now, p)
 	if i < 0 {
 		m.stats.Dropped++
@@ -222,7 +240,7 @@ func (m *Machine) unanswered(now int64, e Unanswered) {
 	for _, a := range c.asks {
 		if v := m.views[a.Bucket]; v != nil {
 			v.dealing(c.peer).at(a.Cell).refusedUntil = now + Interval
-			m.giveUp(v)
+			m.settle(v)
 		}
 	}
 }
@@ -241,21 +259,21 @@ func (m *Machine) answered(now int64, e Answered) {
 	for i, g := range e.Reply.Grants {
 		m.granted(now, p, c.asks[i], g, e.Reply)
 		if v := m.views[c.asks[i].Bucket]; v != nil {
-			m.giveUp(v)
+			m.settle(v)
 		}
 	}
 }
 
 // granted credits what a grant says beyond what is known. A row counts only if it was written for the generation
 // our store has now, under our documents, for the cell asked about, and within what the lender may lend at all.
-func (m *Machine) granted(now int64, p *peer, a asked, g Grant, r Reply) {
+func (m *Machine) granted(now int64, p *peer, a ask, g Grant, r Reply) {
 	v := m.views[a.Bucket]
 	if v == nil {
 		return
 	}
 	pos := v.dealing(p.name).at(a.Cell)
 	if g.Refusal == NotRefused && (g.Cell != a.Cell || g.Lent < 0 || g.Returned < 0 ||
-		g.Lent > v.lendable(p.name) || g.Returned > pos.row.Lent) {
+		g.Lent > algorithms.MaxUnits || g.Returned > algorithms.MaxUnits) {
 		m.stats.Implausible++
 		return
 	}
@@ -272,7 +290,7 @@ func (m *Machine) granted(now int64, p *peer, a asked, g Grant, r Reply) {
 	}
 	pos.pending += gained // until the store has it
 	m.out.Credits = append(m.out.Credits, Credit{Bucket: v.Bucket, Peer: p.name, Generation: r.Generation,
-		Cell: a.Cell, Lent: g.Lent, Returned: g.Returned, Gain: gained})
+		Cell: a.Cell, Lent: g.Lent, Returned: g.Returned, Most: v.lendable(p.name), Gain: gained})
 }
 
 // credited brings the view up to what the store holds now.
@@ -284,15 +302,19 @@ func (m *Machine) credited(now int64, e Credited) {
 	pos := v.dealing(e.Credit.Peer).at(e.Credit.Cell)
 	pos.pending = max(pos.pending-e.Credit.Gain, 0)
 	if e.Result.Status != algorithms.StatusOK {
-		m.giveUp(v)
+		pos.refusedUntil = now + longestRetry
+		if e.Result.Status == algorithms.StatusImplausible {
+			m.stats.Implausible++
+		}
+		m.settle(v)
 		return
 	}
 	m.offset = e.Result.Now - now
 	v.roll(e.Result.Cell)
-	v.setShare(e.Credit.Cell, e.Result.Share)
-	row := &pos.row
-	m.stats.UnitsBorrowed += max(e.Credit.Lent-row.Borrowed, 0)
-	m.stats.UnitsRegained += max(e.Credit.Returned-row.Regained, 0)
-	row.Borrowed = max(row.Borrowed, e.Credit.Lent)
-	row.Regained = max(row.Regained, e.Credit.Returned)
+	v.setShare(e.Credit.Cell, e.Result.Share, e.Result.Now)
+	v.wantedGot = v.wantedGot || e.Credit.Cell == v.state.Cell
+	m.stats.UnitsBorrowed += max(e.Result.Borrowed-pos.row.Borrowed, 0)
+	m.stats.UnitsRegained += max(e.Result.Regained-pos.row.Regained, 0)
+	pos.row.take(e.Result.Row)
+	m.settle(v)
 }

@@ -88,7 +88,7 @@ func newCluster(t testing.TB, seed uint64, window int64, entitlements ...int64) 
 	c := &cluster{t: t, rand: rand.New(rand.NewPCG(seed, 0)), now: 1_000_000_000_000_000, regions: map[string]*testRegion{},
 		names: []string{"us", "eu", "ap"}[:len(entitlements)], admit: map[int64]int64{},
 		net: network{delay: 40_000, hintDelay: 240_000, cut: map[[2]string]bool{}}}
-	c.bucket = &Bucket{ID: "b", Kind: algorithms.FixedWindow, Window: window, Entitlements: map[string]int64{}, Lending: 950_000, Borrowing: -1}
+	c.bucket = &Bucket{ID: "b", Epoch: epochForTests, Kind: algorithms.FixedWindow, Window: window, Entitlements: map[string]int64{}, Lending: 950_000, Borrowing: -1}
 	for i, name := range c.names {
 		c.bucket.Entitlements[name] = entitlements[i]
 		c.bucket.Limit += entitlements[i]
@@ -256,7 +256,7 @@ func (r *testRegion) lend(lends []Lend) {
 
 func (r *testRegion) credit(c Credit) {
 	result := r.store.Credit(r.time(), algorithms.Credit{Guard: r.guard(), Key: c.Bucket.ID, Terms: r.terms(), Peer: c.Peer,
-		PeerGeneration: c.Generation, Cell: c.Cell, Lent: c.Lent, Returned: c.Returned})
+		PeerGeneration: c.Generation, Cell: c.Cell, Lent: c.Lent, Returned: c.Returned, Most: c.Most})
 	if !r.dies() {
 		r.step(Credited{Credit: c, Result: result})
 	}

@@ -5,6 +5,7 @@ import "github.com/quotad/quotad/algorithms"
 // Bucket is what the policy document says of one bucket; the same value for every region.
 type Bucket struct {
 	ID           string
+	Epoch        string // of the document
 	Kind         algorithms.Kind
 	Limit        int64
 	Window       int64            // length of a cell, microseconds
@@ -33,7 +34,9 @@ type Observed struct {
 // Wanted says that requests wait for rights of a bucket's current cell (on_exhausted: borrow).
 type Wanted struct {
 	Bucket *Bucket
-	Units  int64 // that they lack together
+	Units  int64            // that they cost together
+	State  algorithms.State // as the denial found it
+	Now    int64            // store time of that
 }
 
 // Asked is a peer's message; Buckets holds for each ask its bucket under our document, or nil.
@@ -98,13 +101,19 @@ func (Stood) event()      {}
 // in any order or at the same time; what must come after what is a matter of later steps. Any of them may be lost
 // in a crash without harm to the ceiling.
 type Effects struct {
-	Lend    []Lend   // in our store; answer all those of one ID with one Lent
-	Record  []Record // in the journal; answer each with Recorded once it is durable
-	Replies []Answer // to the peer that asked
-	Calls   []Call   // to peers; answer each with Answered or Unanswered
-	Credits []Credit // in our store; answer each with Credited
-	Hints   []Hint   // to be gossiped
-	GiveUp  []string // buckets wanted of which no peer has anything to give: requests should not wait for them
+	Lend    []Lend    // in our store; answer all those of one ID with one Lent
+	Record  []Record  // in the journal; answer each with Recorded once it is durable
+	Replies []Answer  // to the peer that asked
+	Calls   []Call    // to peers; answer each with Answered or Unanswered
+	Credits []Credit  // in our store; answer each with Credited
+	Hints   []Hint    // to be gossiped
+	Settled []Settled // what became of what was Wanted
+}
+
+// Settled ends the wait of requests for rights of a bucket's current cell.
+type Settled struct {
+	Bucket string
+	Come   bool // deciding once more may help; false: nothing is on its way
 }
 
 // Lend is a debit; see algorithms.Lend for the amounts.
@@ -158,5 +167,6 @@ type Credit struct {
 	Cell       int64
 	Lent       int64
 	Returned   int64
+	Most       int64 // that the peer may have lent us of the cell, net of what we returned
 	Gain       int64 // units this adds to what is known
 }

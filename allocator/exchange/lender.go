@@ -54,8 +54,12 @@ func (m *Machine) refuse(now int64, e Asked, i int) Refusal {
 		return RefusedEpoch
 	case from == nil || b == nil:
 		return RefusedUnknown
-	case a.Lent < 0 || a.Returned < 0 || a.Lent > b.Limit || a.Returned > b.Limit || a.Cell < 0:
+	case a.Lent < 0 || a.Returned < 0 || a.Lent > algorithms.MaxUnits || a.Returned > algorithms.MaxUnits || a.Cell < 0:
 		return RefusedImplausible
+	case m.noJournal:
+		return RefusedStore
+	case b.Epoch != m.epoch:
+		return RefusedEpoch
 	case m.noLending || from.degraded(now):
 		// It hears us no more than our pings: rights sent there would be lost to both.
 		return RefusedUnheard
@@ -137,11 +141,11 @@ func (m *Machine) noteLent(b *Bucket, peer string, g *Grant, given algorithms.Gi
 		return
 	}
 	v.roll(given.Cell)
-	v.setShare(g.Cell, given.Share)
+	v.setShare(g.Cell, given.Share, given.Now)
 	row := &v.dealing(peer).at(g.Cell).row
 	m.stats.UnitsLent += max(g.Lent-row.Lent, 0)
 	m.stats.UnitsReturned += max(g.Returned-row.Returned, 0)
-	row.Lent, row.Returned = max(row.Lent, g.Lent), max(row.Returned, g.Returned)
+	row.take(given.Row)
 }
 
 // recorded lets the reply go, or takes everything back out of it: a row that is not durable is not announced.
@@ -151,6 +155,7 @@ func (m *Machine) recorded(e Recorded) {
 		return
 	}
 	if !e.OK {
+		m.noJournal = true
 		for _, i := range s.lends {
 			s.reply.Grants[i] = Grant{Refusal: RefusedStore, Cell: s.reply.Grants[i].Cell, Retry: longestRetry}
 		}

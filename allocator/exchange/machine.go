@@ -10,8 +10,9 @@ import (
 const (
 	// Interval is the time between ticks that the plan counts on.
 	Interval = allocator.Second / 5
-	// MostBuckets bounds the buckets a node plans for; beyond it new ones keep to their entitlement.
-	MostBuckets = 100_000
+	// MostBuckets bounds the buckets a node plans for; beyond it new ones keep to their entitlement. A tick plans all
+	// of them, at about 2 us each.
+	MostBuckets = 20_000
 	// MostAsks bounds the asks in one message.
 	MostAsks = 256
 )
@@ -32,6 +33,7 @@ type Machine struct {
 	noHints      bool
 	noAdvance    bool
 	noLending    bool
+	noJournal    bool // a row could not be made durable: nothing is lent until the node starts anew
 	stats        Stats
 	out          Effects
 }
@@ -57,6 +59,7 @@ type Stats struct {
 	Implausible    int64 // messages with amounts that no honest region sends
 	HintsPublished int64
 	Buckets        int64 // in view
+	JournalFailed  bool  // lending has stopped until the node starts anew
 }
 
 // New returns the machine of a node; it does nothing before it is told where it stands.
@@ -102,6 +105,7 @@ func (m *Machine) Step(now int64, event Event) Effects {
 func (m *Machine) Stats() Stats {
 	s := m.stats
 	s.Buckets = int64(len(m.views))
+	s.JournalFailed = m.noJournal
 	return s
 }
 
@@ -128,6 +132,10 @@ func (m *Machine) Ages(now int64) []PeerAge {
 
 // stood takes over a generation, an epoch and the peers of its document.
 func (m *Machine) stood(e Stood) {
+	if e.Generation != m.generation { // else the store still has the rows that are in view
+		clear(m.views)
+		m.order = nil
+	}
 	m.generation, m.epoch = e.Generation, e.Epoch
 	peers := make([]*peer, 0, len(e.Peers))
 	for _, name := range e.Peers {
@@ -138,9 +146,7 @@ func (m *Machine) stood(e Stood) {
 		}
 	}
 	m.peers = peers
-	clear(m.views)
 	clear(m.serving)
-	m.order = nil
 }
 
 func (m *Machine) peer(name string) *peer {
@@ -158,12 +164,14 @@ func (m *Machine) tick(now int64, e Tick) {
 	for _, id := range m.order {
 		v := m.views[id]
 		v.demand.Sample(v.admitted, v.denied, max(now-v.sampled, Interval/2))
-		m.plan(now, v, e.Jitter)
+		if v.Epoch == m.epoch { // else its terms are of an older document: it waits to be used under this one
+			m.plan(now, v, e.Jitter)
+			m.publish(now, v)
+		}
 		v.admitted, v.denied, v.sampled = 0, 0, now
 		if now >= v.wantedUntil {
 			v.wanted = 0
 		}
-		m.publish(now, v)
 	}
 	for _, p := range m.peers {
 		if now-p.called >= PingEvery-Interval/2 && p.underway < MostCalls {
@@ -209,7 +217,7 @@ func (m *Machine) observed(now int64, e Observed) {
 	if v == nil {
 		return
 	}
-	v.observe(e.State)
+	v.observe(e.State, e.Now)
 	v.admitted += e.Admitted
 	v.denied += e.Denied
 	if e.Denied > 0 {

@@ -12,7 +12,6 @@ type Message struct {
 // Ask names the values that the rows of one bucket and cell should reach, so that a repeated ask gives nothing twice.
 type Ask struct {
 	Bucket   string
-	Limit    int64 // the entry of the policy that the asker applies, by its limit
 	Cell     int64
 	Returned int64 // Q[lender->asker]: rights the asker lent and wants back
 	Lent     int64 // R[lender->asker]

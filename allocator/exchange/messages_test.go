@@ -30,19 +30,19 @@ func (r *testRegion) asks(a Ask, change func(*Message)) Effects {
 
 func TestAsksThatAreRefused(t *testing.T) {
 	c, eu := met(t)
-	good := Ask{Bucket: "b", Limit: 1000, Cell: eu.cell(), Lent: 10}
+	good := Ask{Bucket: "b", Cell: eu.cell(), Lent: 10}
 	for name, x := range map[string]struct {
 		ask    Ask
 		change func(*Message)
 		want   Refusal
 	}{
-		"another epoch":       {good, func(m *Message) { m.Epoch = "2-other" }, RefusedEpoch},
-		"a region unknown":    {good, func(m *Message) { m.From = "mars" }, RefusedUnknown},
-		"ourselves":           {good, func(m *Message) { m.From = "eu" }, RefusedUnknown},
-		"a bucket unknown":    {Ask{Bucket: "x", Limit: 1000, Cell: eu.cell(), Lent: 10}, nil, RefusedUnknown},
-		"a negative amount":   {Ask{Bucket: "b", Cell: eu.cell(), Lent: -1}, nil, RefusedImplausible},
-		"a negative return":   {Ask{Bucket: "b", Cell: eu.cell(), Returned: -1}, nil, RefusedImplausible},
-		"more than the limit": {Ask{Bucket: "b", Cell: eu.cell(), Lent: 1001}, nil, RefusedImplausible},
+		"another epoch":            {good, func(m *Message) { m.Epoch = "2-other" }, RefusedEpoch},
+		"a region unknown":         {good, func(m *Message) { m.From = "mars" }, RefusedUnknown},
+		"ourselves":                {good, func(m *Message) { m.From = "eu" }, RefusedUnknown},
+		"a bucket unknown":         {Ask{Bucket: "x", Cell: eu.cell(), Lent: 10}, nil, RefusedUnknown},
+		"a negative amount":        {Ask{Bucket: "b", Cell: eu.cell(), Lent: -1}, nil, RefusedImplausible},
+		"a negative return":        {Ask{Bucket: "b", Cell: eu.cell(), Returned: -1}, nil, RefusedImplausible},
+		"more than can be counted": {Ask{Bucket: "b", Cell: eu.cell(), Lent: algorithms.MaxUnits + 1}, nil, RefusedImplausible},
 	} {
 		out := eu.asks(x.ask, x.change)
 		if len(out.Lend) != 0 || len(out.Replies) != 1 || out.Replies[0].Reply.Grants[0].Refusal != x.want {
@@ -62,11 +62,11 @@ func TestAsksThatAreRefused(t *testing.T) {
 func TestNoReplyBeforeTheRowIsDurable(t *testing.T) {
 	for _, ok := range []bool{true, false} {
 		_, eu := met(t)
-		out := eu.asks(Ask{Bucket: "b", Limit: 1000, Cell: eu.cell(), Lent: 10}, nil)
+		out := eu.asks(Ask{Bucket: "b", Cell: eu.cell(), Lent: 10}, nil)
 		if len(out.Lend) != 1 || len(out.Replies) != 0 {
 			t.Fatalf("ask: %+v", out)
 		}
-		given := algorithms.Given{Now: eu.time(), Cell: eu.cell(), Lent: 10, Share: 390}
+		given := algorithms.Given{Now: eu.time(), Cell: eu.cell(), Row: algorithms.Row{Lent: 10}, Share: 390}
 		out = eu.machine.Step(eu.now, Lent{ID: 1, Given: []algorithms.Given{given}})
 		if len(out.Record) != 1 || len(out.Replies) != 0 {
 			t.Fatalf("lent: %+v", out)
@@ -79,16 +79,47 @@ func TestNoReplyBeforeTheRowIsDurable(t *testing.T) {
 	}
 }
 
+// TestNothingIsLentAfterTheJournalFailed: the store would debit for replies that can never leave.
+func TestNothingIsLentAfterTheJournalFailed(t *testing.T) {
+	_, eu := met(t)
+	eu.asks(Ask{Bucket: "b", Cell: eu.cell(), Lent: 10}, nil)
+	given := algorithms.Given{Now: eu.time(), Cell: eu.cell(), Row: algorithms.Row{Lent: 10}, Share: 390}
+	eu.machine.Step(eu.now, Lent{ID: 1, Given: []algorithms.Given{given}})
+	eu.machine.Step(eu.now, Recorded{ID: 1})
+	out := eu.asks(Ask{Bucket: "b", Cell: eu.cell(), Lent: 20}, nil)
+	if len(out.Lend) != 0 || out.Replies[0].Reply.Grants[0].Refusal != RefusedStore || !eu.machine.Stats().JournalFailed {
+		t.Errorf("after the journal failed: %+v", out)
+	}
+}
+
+// TestTheStoreRefusesWhatNoLenderMayGive: more than the lending limit, or a return of what was never lent.
+func TestTheStoreRefusesWhatNoLenderMayGive(t *testing.T) {
+	_, eu := met(t)
+	for name, x := range map[string]struct {
+		lent, returned int64
+		want           algorithms.Status
+	}{
+		"the lending limit":           {380, 0, algorithms.StatusOK},
+		"more than the lending limit": {381, 0, algorithms.StatusImplausible},
+		"a return of nothing lent":    {10, 1, algorithms.StatusImplausible},
+	} {
+		got := eu.store.Credit(eu.time(), algorithms.Credit{Guard: eu.guard(), Key: name, Terms: eu.terms(), Peer: "us",
+			PeerGeneration: 1, Cell: eu.cell(), Lent: x.lent, Returned: x.returned, Most: 380})
+		if got.Status != x.want {
+			t.Errorf("%s: %s, want %s", name, got.Status, x.want)
+		}
+	}
+}
+
 // TestRepliesThatAreNotCredited: written for another generation of our store, under another epoch, of another region,
-// for another cell, or of more than the lender may lend.
+// for another cell, or of amounts that cannot be.
 func TestRepliesThatAreNotCredited(t *testing.T) {
 	for name, change := range map[string]func(*Reply){
 		"another generation of ours":     func(r *Reply) { r.ForGeneration = 2 },
 		"another epoch":                  func(r *Reply) { r.Epoch = "2-other" },
 		"another region":                 func(r *Reply) { r.From = "ap" },
 		"another cell":                   func(r *Reply) { r.Grants[0].Cell++ },
-		"more than the lending limit":    func(r *Reply) { r.Grants[0].Lent = 381 },
-		"a return of what was not lent":  func(r *Reply) { r.Grants[0].Returned = 1 },
+		"more than can be counted":       func(r *Reply) { r.Grants[0].Lent = algorithms.MaxUnits + 1 },
 		"a negative amount":              func(r *Reply) { r.Grants[0].Lent = -1 },
 		"a grant too many":               func(r *Reply) { r.Grants = append(r.Grants, r.Grants[0]) },
 		"nothing (what is sent is good)": func(*Reply) {},

@@ -21,6 +21,7 @@ type view struct {
 	*Bucket
 	self     string
 	state    algorithms.State // as last seen
+	stateAt  int64            // store time of that
 	demand   allocator.Demand
 	sampled  int64 // when demand was last sampled
 	admitted int64 // units since then
@@ -28,6 +29,7 @@ type view struct {
 	wanted   int64 // units that waiting requests lack of the current cell
 	// wantedUntil is when nobody can still be waiting for them.
 	wantedUntil int64
+	wantedGot   bool  // some have come since
 	deniedAt    int64 // when a request was last denied here; 0: never
 	active      int64 // when it was last used here or asked about
 	asked       int64 // when a peer last asked or hinted; 0: never
@@ -46,11 +48,19 @@ type dealing struct {
 // position is the ledger with one peer for one cell, as far as this node has seen it, and what was asked lately.
 type position struct {
 	cell         int64
-	row          algorithms.Row
+	row          row
 	pending      int64 // units asked for and not answered
 	refusedUntil int64 // nothing will be had before
 	spare        int64 // what the peer's last answer said it has left
 	spareAt      int64 // 0: it has not said
+}
+
+// row is a row of the ledger as last seen; it only rises.
+type row struct{ algorithms.Row }
+
+func (r *row) take(seen algorithms.Row) {
+	r.Lent, r.Returned = max(r.Lent, seen.Lent), max(r.Returned, seen.Returned)
+	r.Borrowed, r.Regained = max(r.Borrowed, seen.Borrowed), max(r.Regained, seen.Regained)
 }
 
 // at returns the position of a cell; older cells are forgotten as newer ones come.
@@ -76,10 +86,14 @@ func (v *view) dealing(peer string) *dealing {
 
 func (v *view) entitlement() int64 { return v.Entitlements[v.self] }
 
-// observe takes a newer state of the store; an older cell's is of no use.
-func (v *view) observe(s algorithms.State) {
-	if s.Cell >= v.state.Cell {
-		v.state = s
+// observe takes a state of the store, as of a store time. Of an older one than is known only the use tells something.
+func (v *view) observe(s algorithms.State, at int64) {
+	switch {
+	case s.Cell < v.state.Cell:
+	case at >= v.stateAt:
+		v.state, v.stateAt = s, at
+	case s.Cell == v.state.Cell:
+		v.state.Used = max(v.state.Used, s.Used)
 	}
 }
 
@@ -103,7 +117,9 @@ func (v *view) share(cell int64) int64 {
 	return v.state.NextShare
 }
 
-func (v *view) setShare(cell, share int64) {
+// setShare takes the share of a cell as of a store time.
+func (v *view) setShare(cell, share, at int64) {
+	v.stateAt = max(v.stateAt, at)
 	switch cell {
 	case v.state.Cell:
 		v.state.Share = share

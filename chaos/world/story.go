@@ -123,8 +123,9 @@ func (p *play) run(ctx context.Context) (Report, error) {
 		}
 	}
 	running, stop := context.WithCancel(ctx)
-	defer stop()
 	var loads sync.WaitGroup
+	defer loads.Wait()
+	defer stop()
 	for i, r := range demoRegions {
 		g, err := load.NewGenerator(load.Config{Region: r.Name, Seed: p.Seed*uint64(len(demoRegions)) + uint64(i), Do: p.request})
 		if err != nil {

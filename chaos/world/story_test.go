@@ -20,14 +20,8 @@ import (
 	"github.com/quotad/quotad/region/store"
 )
 
-// played is what came of a story.
-type played struct {
-	Report
-	refused int64 // asks of all regions answered without a unit
-}
-
 // playStory plays the shortest story in virtual time, so that a busy machine changes nothing.
-func playStory(t *testing.T, change func(*Story)) played {
+func playStory(t *testing.T, change func(*Story)) Report {
 	t.Helper()
 	s := Story{Duration: Shortest, Seed: 1, Scale: 0.1, Algorithm: string(policy.FixedWindow),
 		RoundTrip: 80 * time.Millisecond, Log: slog.New(slog.DiscardHandler)}
@@ -47,33 +41,18 @@ func playStory(t *testing.T, change func(*Story)) played {
 	if change != nil {
 		change(&s)
 	}
-	var p played
+	var r Report
 	synctest.Test(t, func(t *testing.T) {
-		var w *World
-		begun := s.Begun
-		s.Begun = func(started *World) error {
-			w = started
-			if begun != nil {
-				return begun(w)
-			}
-			return nil
-		}
-		s.Progress = func(Progress) {
-			p.refused = 0
-			for _, r := range demoRegions {
-				p.refused += w.Node(r.Name).Status().Exchange.AsksRefused
-			}
-		}
 		var err error
-		if p.Report, err = Play(t.Context(), s); err != nil {
+		if r, err = Play(t.Context(), s); err != nil {
 			t.Fatal(err)
 		}
 	})
-	return p
+	return r
 }
 
 // phase returns a phase of the report by name.
-func (p played) phase(t *testing.T, name string) PhaseReport {
+func phaseOf(t *testing.T, p Report, name string) PhaseReport {
 	t.Helper()
 	i := slices.IndexFunc(p.Phases, func(ph PhaseReport) bool { return ph.Name == name })
 	if i < 0 {
@@ -91,7 +70,7 @@ func ms(t *testing.T, figure *float64) float64 {
 	return *figure
 }
 
-func (p played) held(t *testing.T) {
+func held(t *testing.T, p Report) {
 	t.Helper()
 	if p.Ceiling.MaxExcess != 0 || p.Ceiling.CellsChecked < 20 {
 		t.Errorf("ceiling: %+v, failures %v", p.Ceiling, p.Failures)
@@ -101,11 +80,11 @@ func (p played) held(t *testing.T) {
 func TestStoryHolds(t *testing.T) {
 	for seed := range uint64(3) {
 		p := playStory(t, func(s *Story) { s.Scale, s.Seed = 1, seed+1 })
-		p.held(t)
+		held(t, p)
 		if !p.OK {
 			t.Errorf("seed %d: %v", seed+1, p.Failures)
 		}
-		steady, skew, heal := p.phase(t, "steady"), p.phase(t, "skew"), p.phase(t, "heal")
+		steady, skew, heal := phaseOf(t, p, "steady"), phaseOf(t, p, "skew"), phaseOf(t, p, "heal")
 		if steady.FalseDenials != 0 {
 			t.Errorf("steady: %d false denials", steady.FalseDenials)
 		}
@@ -118,7 +97,10 @@ func TestStoryHolds(t *testing.T) {
 		if back := ms(t, heal.RebalanceMS); back > 5000 {
 			t.Errorf("seed %d: heal: shares back after %.0f ms", seed+1, back)
 		}
-		flood := p.phase(t, "flood")
+		flood := phaseOf(t, p, "flood")
+		if others := flood.Admitted["eu-west"] + flood.Admitted["ap-south"]; others < int64(600*flood.Seconds)*95/100 {
+			t.Errorf("flood: eu-west and ap-south, who still reach each other, admitted %d together in %.0f s", others, flood.Seconds)
+		}
 		for _, r := range p.Regions {
 			if flood.Degraded[r.Name] < 0.99 || steady.Degraded[r.Name] > 0 {
 				t.Errorf("%s: degraded %v in steady, %v in the flood", r.Name, steady.Degraded, flood.Degraded)
@@ -141,7 +123,7 @@ func TestTwiceTheShareBreaksTheCeiling(t *testing.T) {
 
 func TestWithoutLendingSharesDoNotComeBack(t *testing.T) {
 	p := playStory(t, func(s *Story) { s.Exchange = exchange.Options{WithoutLending: true} })
-	p.held(t)
+	held(t, p)
 	if p.OK || !strings.Contains(strings.Join(p.Failures, " "), "shares did not come back") {
 		t.Errorf("passed without lending: %v", p.Failures)
 	}
@@ -151,23 +133,21 @@ func TestRightsForTheNextCellCarryLongRoundTrips(t *testing.T) {
 	far := func(s *Story) { s.Scale, s.RoundTrip = 1, 600*time.Millisecond }
 	with := playStory(t, far)
 	without := playStory(t, func(s *Story) { far(s); s.Exchange = exchange.Options{WithoutAdvance: true} })
-	with.held(t)
-	without.held(t)
-	a, b := with.phase(t, "heal"), without.phase(t, "heal")
+	held(t, with)
+	held(t, without)
+	a, b := phaseOf(t, with, "heal"), phaseOf(t, without, "heal")
 	t.Logf("heal at 600 ms: %d false denials with rights for the next cell, %d without", a.FalseDenials, b.FalseDenials)
 	if b.FalseDenials < 2*a.FalseDenials || b.FalseDenialRate < 0.1 {
 		t.Errorf("heal at 600 ms: %d false denials with rights for the next cell, %d without", a.FalseDenials, b.FalseDenials)
 	}
 }
 
-func TestHintsSpareRefusedAsks(t *testing.T) {
-	with := playStory(t, func(s *Story) { s.Scale = 1 })
-	without := playStory(t, func(s *Story) { s.Scale, s.Exchange = 1, exchange.Options{WithoutHints: true} })
-	with.held(t)
-	without.held(t)
-	t.Logf("refused asks: %d with hints, %d without", with.refused, without.refused)
-	if without.refused < 3*with.refused || without.refused < 10 {
-		t.Errorf("refused asks: %d with hints, %d without", with.refused, without.refused)
+// Without hints everything but the number of asks in vain stays as it is; package exchange counts those.
+func TestCeilingHoldsWithoutHints(t *testing.T) {
+	p := playStory(t, func(s *Story) { s.Exchange = exchange.Options{WithoutHints: true} })
+	held(t, p)
+	if !p.OK {
+		t.Errorf("without hints: %v", p.Failures)
 	}
 }
 
@@ -222,7 +202,7 @@ func TestAdversarialHintsDoNotMoveTheCeiling(t *testing.T) {
 			return nil
 		}
 	})
-	p.held(t)
+	held(t, p)
 	if heard != len(demoRegions)+1 {
 		t.Errorf("the liar was one of %d members: nobody heard it", heard)
 	}
@@ -230,7 +210,7 @@ func TestAdversarialHintsDoNotMoveTheCeiling(t *testing.T) {
 
 func TestReportIsOneDocument(t *testing.T) {
 	p := playStory(t, nil)
-	b, err := json.Marshal(p.Report)
+	b, err := json.Marshal(p)
 	if err != nil {
 		t.Fatal(err)
 	}

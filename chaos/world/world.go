@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/netip"
 	"os"
@@ -102,7 +103,13 @@ func (w *World) startRegion(ctx context.Context, r Region) error {
 		return err
 	}
 	w.servers = append(w.servers, server)
-	c := region.Config{Region: r.Name, Node: "n1", Nodes: 1, Policy: w.Policy, Bootstrap: true, Exchange: w.config.Exchange, Log: w.config.Log}
+	var c region.Config
+	defer func() {
+		if w.nodes[r.Name] == nil {
+			closeAll(c)
+		}
+	}()
+	c = region.Config{Region: r.Name, Node: "n1", Nodes: 1, Policy: w.Policy, Bootstrap: true, Exchange: w.config.Exchange, Log: w.config.Log}
 	if c.Store, err = store.Connect(store.Options{URL: server.URL, Timeout: storeTimeout, Now: server.Now}); err != nil {
 		return err
 	}
@@ -123,8 +130,26 @@ func (w *World) startRegion(ctx context.Context, r Region) error {
 	c.Advertise = w.address(r.Name)
 	c.Dial = host.DialContext
 	c.Seeds = []string{w.seed()}
-	w.nodes[r.Name], err = region.Start(ctx, c)
+	n, err := region.Start(ctx, c)
+	if err == nil {
+		w.nodes[r.Name] = n
+	}
 	return err
+}
+
+// closeAll ends what a node that could not be started was given.
+func closeAll(c region.Config) {
+	for _, part := range []io.Closer{c.PeerListener, c.Packets, c.Streams} {
+		if part != nil {
+			_ = part.Close() // the start has failed already
+		}
+	}
+	if c.Journal != nil {
+		_ = c.Journal.Close()
+	}
+	if c.Store != nil {
+		_ = c.Store.Close()
+	}
 }
 
 // seed is the gossip address of the first region.
@@ -175,9 +200,7 @@ func (w *World) met() bool {
 func (w *World) Close() error {
 	var err error
 	for _, n := range w.nodes {
-		if n != nil {
-			err = errors.Join(err, n.Close())
-		}
+		err = errors.Join(err, n.Close())
 	}
 	err = errors.Join(err, w.Network.Close())
 	for _, s := range w.servers {

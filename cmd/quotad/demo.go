@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"log/slog"
 	"time"
 
@@ -67,6 +68,11 @@ func playDemo(cmd *cobra.Command, story world.Story, redis, output string) error
 	if err != nil {
 		return err
 	}
+	return tellDemo(out, screen, report, output)
+}
+
+// tellDemo prints what came of a demo; the error carries the exit code where the promise was broken.
+func tellDemo(out io.Writer, screen *screen, report world.Report, output string) error {
 	if output == "json" {
 		if err := printJSON(out, report); err != nil {
 			return err

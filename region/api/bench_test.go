@@ -55,7 +55,8 @@ func bareScript(b *testing.B, node *realNode) func(context.Context) error {
 	})
 	limit := &node.policy.Limits[0]
 	bucket := store.BucketKey(string(limit.Bucket(map[string]string{"account": "42"})))
-	call := algorithms.Decide{Guard: node.store.Guard(), Commit: true, Costs: []int64{1}, Buckets: []algorithms.Target{{
+	guard := algorithms.Guard{Generation: node.store.Generation(), Epoch: node.policy.Epoch().String()}
+	call := algorithms.Decide{Guard: guard, Commit: true, Costs: []int64{1}, Buckets: []algorithms.Target{{
 		Key: bucket, Terms: algorithms.Terms{Kind: algorithms.FixedWindow, Window: limit.Window.Microseconds(), Entitlement: limit.Limit}}}}
 	if err := client.ScriptLoad(b.Context(), algorithms.DecideScript.Source).Err(); err != nil {
 		b.Fatal(err)

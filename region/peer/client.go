@@ -25,9 +25,10 @@ const longestBackoff = time.Second
 type Client struct {
 	dial func(ctx context.Context, network, address string) (net.Conn, error)
 
-	mu    sync.Mutex
-	nodes map[string][]string // by region; the first is called, and moves to the end when it fails
-	conns map[string]*grpc.ClientConn
+	mu     sync.Mutex
+	closed bool
+	nodes  map[string][]string // by region; the first is called, and moves to the end when it fails
+	conns  map[string]*grpc.ClientConn
 }
 
 // NewClient returns a client that opens connections with dial.
@@ -58,7 +59,11 @@ func (c *Client) SetNodes(region string, addresses []string) {
 // ErrNoNode says that no node of a region is known.
 var ErrNoNode = errors.New("no node of the region is known yet")
 
-// Exchange sends a message to one node of a region and returns its reply.
+// ErrClosed says that the client was closed.
+var ErrClosed = errors.New("the client of other regions is closed")
+
+// Exchange sends a message to one node of a region and returns its reply. It fails with ErrNoNode where no node is
+// known, with ErrClosed after Close, else with an error that carries the gRPC status.
 func (c *Client) Exchange(ctx context.Context, region string, m exchange.Message) (exchange.Reply, error) {
 	address, conn, err := c.pick(region)
 	if err != nil {
@@ -76,6 +81,9 @@ func (c *Client) Exchange(ctx context.Context, region string, m exchange.Message
 func (c *Client) pick(region string) (string, *grpc.ClientConn, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.closed {
+		return "", nil, ErrClosed
+	}
 	if len(c.nodes[region]) == 0 {
 		return "", nil, ErrNoNode
 	}
@@ -108,10 +116,11 @@ func (c *Client) failed(region, address string) {
 	}
 }
 
-// Close ends all connections.
+// Close ends all connections and calls; no new ones are made.
 func (c *Client) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.closed = true
 	var err error
 	for a, conn := range c.conns {
 		err = errors.Join(err, conn.Close())

@@ -9,7 +9,7 @@ func messageToProto(m exchange.Message) *peerv1.ExchangeRequest {
 	p := &peerv1.ExchangeRequest{Region: m.From, Node: m.Node, Generation: m.Generation, Epoch: m.Epoch,
 		Asks: make([]*peerv1.Ask, len(m.Asks))}
 	for i, a := range m.Asks {
-		p.Asks[i] = &peerv1.Ask{Bucket: []byte(a.Bucket), Limit: a.Limit, Cell: a.Cell, Returned: a.Returned, Lent: a.Lent}
+		p.Asks[i] = &peerv1.Ask{Bucket: []byte(a.Bucket), Cell: a.Cell, Returned: a.Returned, Lent: a.Lent}
 	}
 	return p
 }
@@ -18,7 +18,7 @@ func messageFromProto(p *peerv1.ExchangeRequest) exchange.Message {
 	m := exchange.Message{From: p.GetRegion(), Node: p.GetNode(), Generation: p.GetGeneration(), Epoch: p.GetEpoch(),
 		Asks: make([]exchange.Ask, len(p.GetAsks()))}
 	for i, a := range p.GetAsks() {
-		m.Asks[i] = exchange.Ask{Bucket: string(a.GetBucket()), Limit: a.GetLimit(), Cell: a.GetCell(),
+		m.Asks[i] = exchange.Ask{Bucket: string(a.GetBucket()), Cell: a.GetCell(),
 			Returned: a.GetReturned(), Lent: a.GetLent()}
 	}
 	return m

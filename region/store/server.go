@@ -66,6 +66,7 @@ func StartProcess(ctx context.Context) (*Server, error) {
 	if err != nil {
 		return nil, ErrNoRedisServer
 	}
+	var last error
 	for range 5 { // the free port may be taken before redis-server takes it
 		port, err := freePort()
 		if err != nil {
@@ -75,8 +76,9 @@ func StartProcess(ctx context.Context) (*Server, error) {
 		if err == nil || ctx.Err() != nil {
 			return s, err
 		}
+		last = err
 	}
-	return nil, fmt.Errorf("start %s: no port could be had in five tries", path)
+	return nil, fmt.Errorf("gave up after five tries: %w", last)
 }
 
 func startProcess(ctx context.Context, path string, port int) (*Server, error) {

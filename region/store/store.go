@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -15,10 +16,11 @@ import (
 
 // Store runs scripts in a region's Redis, as the generation it was opened under. Safe for concurrent use.
 type Store struct {
-	client  *redis.Client
-	timeout time.Duration
-	now     func() time.Time
-	guard   atomic.Pointer[algorithms.Guard]
+	client     *redis.Client
+	timeout    time.Duration
+	now        func() time.Time
+	generation atomic.Uint64 // 0: not open
+	seen       atomic.Int64  // the latest store time a script answered with
 }
 
 // Options say how to reach a Redis.
@@ -35,7 +37,7 @@ const DefaultTimeout = 50 * time.Millisecond
 func Connect(o Options) (*Store, error) {
 	opts, err := redis.ParseURL(o.URL)
 	if err != nil {
-		return nil, fmt.Errorf("redis url %q: %w; write it like redis://127.0.0.1:6379/0", o.URL, err)
+		return nil, fmt.Errorf("redis url %q: %s; write it like redis://127.0.0.1:6379/0", withoutUser(o.URL), urlFault(o.URL, err))
 	}
 	if o.Timeout == 0 {
 		o.Timeout = DefaultTimeout
@@ -49,22 +51,61 @@ func Connect(o Options) (*Store, error) {
 	opts.DialTimeout, opts.ReadTimeout, opts.WriteTimeout = o.Timeout, o.Timeout, o.Timeout
 	opts.DialerRetries = 1
 	opts.DisableIdentity = true
-	s := &Store{client: redis.NewClient(opts), timeout: o.Timeout, now: o.Now}
-	s.guard.Store(&algorithms.Guard{})
-	return s, nil
+	redis.SetLogger(silence{}) // errors come back with each call; go-redis would also print them past the node's log
+	return &Store{client: redis.NewClient(opts), timeout: o.Timeout, now: o.Now}, nil
+}
+
+// silence is a logger for go-redis that says nothing.
+type silence struct{}
+
+func (silence) Printf(context.Context, string, ...any) {}
+
+// withoutUser returns a url, which need not parse, without what may be its user and password.
+func withoutUser(raw string) string {
+	at := strings.LastIndexByte(raw, '@')
+	if at < 0 {
+		return raw
+	}
+	scheme, _, ok := strings.Cut(raw[:at], "://")
+	if !ok {
+		return "..." + raw[at:]
+	}
+	return scheme + "://..." + raw[at:]
+}
+
+// urlFault says why a url does not parse. The parser's own words may quote a part of the password.
+func urlFault(raw string, err error) string {
+	var parse *url.Error
+	switch {
+	case !errors.As(err, &parse):
+		return err.Error()
+	case strings.Contains(raw, "@"):
+		return "does not parse; in user and password write special characters as %XX"
+	}
+	return parse.Err.Error()
 }
 
 // Close ends the connections.
 func (s *Store) Close() error { return s.client.Close() }
 
-// Guard returns the generation and epoch that scripts run under; zero before Open.
-func (s *Store) Guard() algorithms.Guard { return *s.guard.Load() }
+// Generation returns the generation that scripts run under; 0 before Open.
+func (s *Store) Generation() uint64 { return s.generation.Load() }
 
-// current returns the guard with the node's clock of this moment.
-func (s *Store) current() algorithms.Guard {
-	g := *s.guard.Load()
+// guard fills in what the caller of a script need not know; the epoch is that of the terms it calls with.
+func (s *Store) guard(g algorithms.Guard) algorithms.Guard {
+	g.Generation = s.generation.Load()
 	g.Clock = s.now().UnixMicro()
 	return g
+}
+
+// saw notes a store time, so that a loss of the store's data is not taken to be earlier than what it has shown.
+func (s *Store) saw(now int64) {
+	for {
+		seen := s.seen.Load()
+		if now <= seen || s.seen.CompareAndSwap(seen, now) {
+			return
+		}
+	}
 }
 
 // Result is a script's answer, or why there is none. After an error it is unknown whether the script ran.
@@ -73,13 +114,13 @@ type Result[R any] struct {
 	Err   error
 }
 
-// Decide runs decisions in one round trip, in order; the guards of the calls are filled in.
+// Decide runs decisions in one round trip, in order; of the calls' guards only the epoch need be set. Only where the
+// server got to know the script in between do calls that it could not run yet follow behind the others.
 func (s *Store) Decide(ctx context.Context, calls []algorithms.Decide) []Result[algorithms.Decided] {
-	g := s.current()
 	items := make([]item[algorithms.Decided], len(calls))
 	for i := range calls {
 		c := calls[i]
-		c.Guard = g
+		c.Guard = s.guard(c.Guard)
 		keys := make([]string, 1, 1+len(c.Buckets))
 		keys[0] = TokenKey
 		for _, b := range c.Buckets {
@@ -87,36 +128,46 @@ func (s *Store) Decide(ctx context.Context, calls []algorithms.Decide) []Result[
 		}
 		items[i] = item[algorithms.Decided]{algorithms.DecideScript, keys, c.Args(), c.Parse}
 	}
-	return run(ctx, s, items)
+	results := run(ctx, s, items)
+	for i := range results {
+		s.saw(results[i].Value.Now)
+	}
+	return results
 }
 
-// Lend runs debits in one round trip, in order; the guards of the calls are filled in.
+// Lend runs debits in one round trip, in order; of the calls' guards only the epoch need be set.
 func (s *Store) Lend(ctx context.Context, calls []algorithms.Lend) []Result[algorithms.Given] {
-	g := s.current()
 	items := make([]item[algorithms.Given], len(calls))
 	for i := range calls {
 		c := calls[i]
-		c.Guard = g
+		c.Guard = s.guard(c.Guard)
 		items[i] = item[algorithms.Given]{algorithms.LendScript, []string{TokenKey, c.Key}, c.Args(), c.Parse}
 	}
-	return run(ctx, s, items)
+	results := run(ctx, s, items)
+	for i := range results {
+		s.saw(results[i].Value.Now)
+	}
+	return results
 }
 
-// Credit runs credits in one round trip, in order; the guards of the calls are filled in.
+// Credit runs credits in one round trip, in order; of the calls' guards only the epoch need be set.
 func (s *Store) Credit(ctx context.Context, calls []algorithms.Credit) []Result[algorithms.Credited] {
-	g := s.current()
 	items := make([]item[algorithms.Credited], len(calls))
 	for i := range calls {
 		c := calls[i]
-		c.Guard = g
+		c.Guard = s.guard(c.Guard)
 		items[i] = item[algorithms.Credited]{algorithms.CreditScript, []string{TokenKey, c.Key}, c.Args(), c.Parse}
 	}
-	return run(ctx, s, items)
+	results := run(ctx, s, items)
+	for i := range results {
+		s.saw(results[i].Value.Now)
+	}
+	return results
 }
 
-// Inspect reads the ledger of one bucket; the guard of the call is filled in.
+// Inspect reads the ledger of one bucket; of the call's guard only the epoch need be set.
 func (s *Store) Inspect(ctx context.Context, c algorithms.Inspect) (algorithms.Inspected, error) {
-	c.Guard = s.current()
+	c.Guard = s.guard(c.Guard)
 	r := run(ctx, s, []item[algorithms.Inspected]{{algorithms.InspectScript, []string{TokenKey, c.Key}, c.Args(), c.Parse}})
 	return r[0].Value, r[0].Err
 }

@@ -177,13 +177,11 @@ type Ask struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Bucket id, of any bytes.
 	Bucket []byte `protobuf:"bytes,1,opt,name=bucket,proto3" json:"bucket,omitempty"`
-	// The entry of the policy document that the asker applies, by its limit.
-	Limit int64 `protobuf:"varint,2,opt,name=limit,proto3" json:"limit,omitempty"`
-	Cell  int64 `protobuf:"varint,3,opt,name=cell,proto3" json:"cell,omitempty"`
+	Cell   int64  `protobuf:"varint,2,opt,name=cell,proto3" json:"cell,omitempty"`
 	// Q[lender->asker]: rights of the asker's that it wants back.
-	Returned int64 `protobuf:"varint,4,opt,name=returned,proto3" json:"returned,omitempty"`
+	Returned int64 `protobuf:"varint,3,opt,name=returned,proto3" json:"returned,omitempty"`
 	// R[lender->asker].
-	Lent          int64 `protobuf:"varint,5,opt,name=lent,proto3" json:"lent,omitempty"`
+	Lent          int64 `protobuf:"varint,4,opt,name=lent,proto3" json:"lent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -223,13 +221,6 @@ func (x *Ask) GetBucket() []byte {
 		return x.Bucket
 	}
 	return nil
-}
-
-func (x *Ask) GetLimit() int64 {
-	if x != nil {
-		return x.Limit
-	}
-	return 0
 }
 
 func (x *Ask) GetCell() int64 {
@@ -431,13 +422,12 @@ const file_peer_v1_peer_proto_rawDesc = "" +
 	"generation\x18\x03 \x01(\x04R\n" +
 	"generation\x12\x14\n" +
 	"\x05epoch\x18\x04 \x01(\tR\x05epoch\x12 \n" +
-	"\x04asks\x18\x05 \x03(\v2\f.peer.v1.AskR\x04asks\"w\n" +
+	"\x04asks\x18\x05 \x03(\v2\f.peer.v1.AskR\x04asks\"a\n" +
 	"\x03Ask\x12\x16\n" +
-	"\x06bucket\x18\x01 \x01(\fR\x06bucket\x12\x14\n" +
-	"\x05limit\x18\x02 \x01(\x03R\x05limit\x12\x12\n" +
-	"\x04cell\x18\x03 \x01(\x03R\x04cell\x12\x1a\n" +
-	"\breturned\x18\x04 \x01(\x03R\breturned\x12\x12\n" +
-	"\x04lent\x18\x05 \x01(\x03R\x04lent\"\xaf\x01\n" +
+	"\x06bucket\x18\x01 \x01(\fR\x06bucket\x12\x12\n" +
+	"\x04cell\x18\x02 \x01(\x03R\x04cell\x12\x1a\n" +
+	"\breturned\x18\x03 \x01(\x03R\breturned\x12\x12\n" +
+	"\x04lent\x18\x04 \x01(\x03R\x04lent\"\xaf\x01\n" +
 	"\x10ExchangeResponse\x12\x16\n" +
 	"\x06region\x18\x01 \x01(\tR\x06region\x12\x1e\n" +
 	"\n" +

@@ -1,0 +1,55 @@
+package exchange
+
+import (
+	"testing"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/allocator"
+)
+
+// TestRightsAreNotStrandedByForgetting: in a long window a region that lent, then lost its memory (a restart, another
+// policy document), gets its own rights back from the peer that no longer needs them.
+func TestRightsAreNotStrandedByForgetting(t *testing.T) {
+	for name, forget := range map[string]func(*testRegion){
+		"a restart":         func(r *testRegion) { r.start() },
+		"a policy document": func(r *testRegion) { r.step(Stood{Generation: 1, Epoch: epochForTests, Peers: r.peers()}) },
+	} {
+		c := newCluster(t, 1, 3600*allocator.Second, 4000, 4000, 2000)
+		us, eu := c.regions["us"], c.regions["eu"]
+		c.demand(Options{}, 0, 400, 0)
+		c.run(c.now + 15*allocator.Second) // eu spends all its own and borrows
+		lent := us.machine.Stats().UnitsLent
+		if lent < 200 {
+			t.Fatalf("%s: us lent %d: the test needs more", name, lent)
+		}
+		eu.rate = 0
+		forget(us)
+		us.rate = 400
+		c.run(c.now + 20*allocator.Second)
+		left := c.bucket.Limit - c.admitted()
+		if us.denied > 0 && left > c.bucket.Limit/20 {
+			t.Errorf("%s: us denied %d with %d of %d unspent; implausible: %d", name, us.denied, left, c.bucket.Limit, us.machine.Stats().Implausible)
+		}
+	}
+}
+
+// TestBorrowingLimit: a region never holds more borrowed rights than its limit says, whatever it waits for.
+func TestBorrowingLimit(t *testing.T) {
+	c := newCluster(t, 1, allocator.Second, 400, 400, 200)
+	c.bucket.Borrowing = 250_000 // 100 of 400
+	c.demand(Options{}, 900, 60, 20)
+	most := int64(0)
+	us := c.regions["us"]
+	for end := c.now + 5*allocator.Second; c.now < end; {
+		c.run(c.queue[0].at)
+		i := us.store.Inspect(us.time(), algorithms.Inspect{Guard: us.guard(), Key: "b", Terms: us.terms()})
+		borrowed := map[int64]int64{}
+		for _, row := range i.Rows {
+			borrowed[row.Cell] += row.Borrowed - row.Returned
+			most = max(most, borrowed[row.Cell])
+		}
+	}
+	if most == 0 || most > 100 {
+		t.Errorf("us held %d borrowed units of a cell, its limit is 100", most)
+	}
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/chaos/world"
+	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/region/store"
+)
+
+// TestDemoExitCodes plays the demo as it is, as a build that admits twice its share, and without lending.
+func TestDemoExitCodes(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		inflate int64
+		options exchange.Options
+		want    int
+	}{
+		{"as it is", 1, exchange.Options{}, exitOK},
+		{"twice its share", 2, exchange.Options{}, exitBroken},
+		{"without lending", 1, exchange.Options{WithoutLending: true}, exitBroken},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			story := world.Story{Duration: world.Shortest, Seed: 1, Scale: 0.1, Algorithm: string(policy.FixedWindow),
+				RoundTrip: roundTrip, Log: slog.New(slog.DiscardHandler), Inflate: c.inflate, Exchange: c.options}
+			var servers []*store.Server // outside the bubble: waiting on their sockets would stop its time
+			for range 3 {
+				server, err := store.StartDriven(time.Now)
+				if err != nil {
+					t.Fatal(err)
+				}
+				servers = append(servers, server)
+			}
+			story.Redis = func(context.Context) (*store.Server, error) {
+				next := servers[0]
+				servers = servers[1:]
+				return next, nil
+			}
+			var out bytes.Buffer
+			synctest.Test(t, func(t *testing.T) {
+				report, err := world.Play(t.Context(), story)
+				if err != nil {
+					t.Fatal(err)
+				}
+				err = tellDemo(&out, newScreen(&out, story), report, "json")
+				code := exitOK
+				if coded := (*codedError)(nil); errors.As(err, &coded) {
+					code = coded.code
+				}
+				if code != c.want {
+					t.Errorf("exit code %d, want %d: %v", code, c.want, report.Failures)
+				}
+			})
+			var printed world.Report
+			if err := json.Unmarshal(out.Bytes(), &printed); err != nil || printed.OK != (c.want == exitOK) {
+				t.Errorf("printed %s: %v", out.Bytes(), err)
+			}
+		})
+	}
+}

@@ -1,0 +1,128 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// ParseBucketID reads an ID that came from elsewhere. It accepts the IDs that a
+// valid document can produce under any version of quotad that knows the same
+// algorithms, and ref.ID() gives the same ID back. Values, of the key and of
+// conditions alike, may be any bytes.
+func ParseBucketID(id BucketID) (BucketRef, error) {
+	fields, err := splitNetstrings(string(id))
+	if err != nil {
+		return BucketRef{}, badBucketID(id, err)
+	}
+	const head = 4
+	if len(fields) < head {
+		return BucketRef{}, badBucketID(id, fmt.Errorf("%d fields, where domain, name, algorithm, window and key are expected", len(fields)))
+	}
+	ref := BucketRef{Domain: fields[0], Name: fields[1], Algorithm: Algorithm(fields[2])}
+	if ref.Window, err = parseWindowField(fields[3]); err != nil {
+		return BucketRef{}, badBucketID(id, err)
+	}
+	if ref.Key, ref.Match, err = parsePairs(fields[head:]); err != nil {
+		return BucketRef{}, badBucketID(id, err)
+	}
+	if err := ref.check(); err != nil {
+		return BucketRef{}, badBucketID(id, err)
+	}
+	return ref, nil
+}
+
+func splitNetstrings(text string) ([]string, error) {
+	fields := make([]string, 0, 6)
+	for at := 0; at < len(text); {
+		value, rest, err := cutNetstring(text[at:])
+		if err != nil {
+			return nil, fmt.Errorf("byte %d: %w", at, err)
+		}
+		fields = append(fields, value)
+		at = len(text) - len(rest)
+	}
+	return fields, nil
+}
+
+func parseWindowField(digits string) (time.Duration, error) {
+	n, err := strconv.ParseInt(digits, 10, 64)
+	window := time.Duration(n)
+	if err != nil || !isInteger(digits) || window < MinWindow || window > MaxWindow || window%time.Microsecond != 0 {
+		return 0, fmt.Errorf("window %q is not a whole number of microseconds from 10ms to 366d, in nanoseconds", truncate(digits))
+	}
+	return window, nil
+}
+
+// parsePairs reads the fields behind the window: the pairs of the key and, after
+// a mark, those of the conditions. A mark with nothing behind it is refused, so
+// that a bucket without conditions has one ID only.
+func parsePairs(fields []string) (key []KeyValue, match []Condition, err error) {
+	for len(fields) >= 2 && fields[0] != conditionsMark {
+		key = append(key, KeyValue{fields[0], fields[1]})
+		fields = fields[2:]
+	}
+	if len(key) < 1 || len(key) > MaxKeyNames {
+		return nil, nil, fmt.Errorf("%d parts of the key, not 1 to %d", len(key), MaxKeyNames)
+	}
+	if len(fields) == 0 {
+		return key, nil, nil
+	}
+	conditions := fields[1:]
+	if fields[0] != conditionsMark || len(conditions)%2 != 0 {
+		return nil, nil, errors.New("a name without a value at the end")
+	}
+	if n := len(conditions) / 2; n < 1 || n > MaxConditions {
+		return nil, nil, fmt.Errorf("%d conditions after the mark, not 1 to %d", n, MaxConditions)
+	}
+	for pair := range slices.Chunk(conditions, 2) {
+		match = append(match, Condition{pair[0], pair[1]})
+	}
+	return key, match, nil
+}
+
+// check looks at the names, which reach metrics, logs and keys, and at what the
+// document promises of its key and conditions.
+func (r BucketRef) check() error {
+	if !limitNames.holds(r.Domain) {
+		return fmt.Errorf("domain %q is not a valid name", truncate(r.Domain))
+	}
+	if !limitNames.holds(r.Name) {
+		return fmt.Errorf("limit name %q is not valid", truncate(r.Name))
+	}
+	if !r.Algorithm.Known() {
+		return fmt.Errorf("algorithm %q is not known", truncate(string(r.Algorithm)))
+	}
+	for i, kv := range r.Key {
+		if !descriptorNames.holds(kv.Name) {
+			return fmt.Errorf("key name %q is not valid", truncate(kv.Name))
+		}
+		if slices.ContainsFunc(r.Key[:i], func(o KeyValue) bool { return o.Name == kv.Name }) {
+			return errors.New("key name " + kv.Name + " appears twice")
+		}
+	}
+	return r.checkMatch()
+}
+
+// checkMatch also asks that the key meets the conditions on its own descriptors,
+// as every key does to which the entry was applied.
+func (r BucketRef) checkMatch() error {
+	for i, c := range r.Match {
+		if !descriptorNames.holds(c.Name) {
+			return fmt.Errorf("condition name %q is not valid", truncate(c.Name))
+		}
+		if i > 0 && r.Match[i-1].Name >= c.Name {
+			return fmt.Errorf("condition %s comes after %s, where conditions are sorted by name and each is given once", c.Name, r.Match[i-1].Name)
+		}
+		if slices.ContainsFunc(r.Key, func(kv KeyValue) bool { return kv.Name == c.Name && kv.Value != c.Value }) {
+			return fmt.Errorf("the key has another %s than the condition on it", c.Name)
+		}
+	}
+	return nil
+}
+
+func badBucketID(id BucketID, err error) error {
+	return fmt.Errorf("bucket ID %q: %w; it was not made by Limit.Bucket of a compatible quotad", truncate(string(id)), err)
+}

@@ -1,0 +1,85 @@
+package peer
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+	"pgregory.net/rapid"
+
+	"github.com/quotad/quotad/allocator/exchange"
+	peerv1 "github.com/quotad/quotad/proto/peer/v1"
+)
+
+// onTheWire encodes a message and decodes it into another.
+func onTheWire(t rapid.TB, from, to proto.Message) {
+	b, err := proto.Marshal(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := proto.Unmarshal(b, to); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestMessageRoundTrip: every field of a message arrives. Fields are drawn by reflection, so that one added to
+// exchange.Message and forgotten here is found.
+func TestMessageRoundTrip(t *testing.T) {
+	messages := rapid.Make[exchange.Message]()
+	rapid.Check(t, func(t *rapid.T) {
+		want := messages.Draw(t, "message")
+		if want.Asks == nil {
+			want.Asks = []exchange.Ask{}
+		}
+		for i := range want.Asks { // a bucket id is any bytes
+			want.Asks[i].Bucket = string(rapid.SliceOf(rapid.Byte()).Draw(t, "bucket"))
+		}
+		var p peerv1.ExchangeRequest
+		onTheWire(t, messageToProto(want), &p)
+		if got := messageFromProto(&p); !reflect.DeepEqual(got, want) {
+			t.Fatalf("got  %+v\nwant %+v", got, want)
+		}
+	})
+}
+
+// TestReplyRoundTrip: every field of a reply arrives.
+func TestReplyRoundTrip(t *testing.T) {
+	replies := rapid.Make[exchange.Reply]()
+	rapid.Check(t, func(t *rapid.T) {
+		want := replies.Draw(t, "reply")
+		if want.Grants == nil {
+			want.Grants = []exchange.Grant{}
+		}
+		for i := range want.Grants {
+			want.Grants[i].Refusal %= exchange.RefusedStore + 1
+		}
+		var p peerv1.ExchangeResponse
+		onTheWire(t, replyToProto(want), &p)
+		if got := replyFromProto(&p); !reflect.DeepEqual(got, want) {
+			t.Fatalf("got  %+v\nwant %+v", got, want)
+		}
+	})
+}
+
+// TestRefusalsHaveOneNumber: the refusals of package exchange and those of the protocol are the same.
+func TestRefusalsHaveOneNumber(t *testing.T) {
+	want := map[int32]string{0: "REFUSAL_UNSPECIFIED"}
+	for r := exchange.NotRefused + 1; r.String() != "unknown" || r == exchange.RefusedUnknown; r++ {
+		want[int32(r)] = "REFUSAL_" + strings.ToUpper(r.String())
+	}
+	if !reflect.DeepEqual(peerv1.Refusal_name, want) {
+		t.Errorf("the protocol has %v, package exchange %v", peerv1.Refusal_name, want)
+	}
+}
+
+// TestUnknownRefusal: a refusal that this version does not know still is one.
+func TestUnknownRefusal(t *testing.T) {
+	for _, r := range []peerv1.Refusal{-1, peerv1.Refusal(exchange.RefusedStore) + 1, 256, 257, 1<<31 - 1, -1 << 31} {
+		var p peerv1.ExchangeResponse
+		onTheWire(t, &peerv1.ExchangeResponse{Grants: []*peerv1.Grant{{Refusal: r, Lent: 5}}}, &p)
+		if got := replyFromProto(&p).Grants[0].Refusal; got != exchange.RefusedStore {
+			t.Errorf("refusal %d is read as %v, want %v", r, got, exchange.RefusedStore)
+		}
+	}
+}

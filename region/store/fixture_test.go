@@ -1,0 +1,233 @@
+package store
+
+import (
+	"context"
+	"net"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+	"go.uber.org/goleak"
+
+	"github.com/quotad/quotad/algorithms"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// server is one of the two kinds of Redis that everything here is tested on.
+type server struct {
+	start     func(t *testing.T) *Server
+	startAt   func(t *testing.T, address string) *Server // empty, at an address that has just become free
+	protected func(t *testing.T, password string) *Server
+}
+
+var servers = map[string]server{
+	"embedded": {
+		start: func(t *testing.T) *Server { return started(t)(StartEmbedded(t.Context())) },
+		startAt: func(t *testing.T, address string) *Server {
+			m := miniredis.NewMiniRedis()
+			return started(t)(&Server{URL: "redis://" + address, close: func() error { m.Close(); return nil }}, m.StartAddr(address))
+		},
+		protected: func(t *testing.T, password string) *Server {
+			m, s, err := startEmbedded()
+			s = started(t)(s, err)
+			m.RequireAuth(password)
+			return s
+		},
+	},
+	"process": {
+		start: func(t *testing.T) *Server { return started(t)(StartProcess(t.Context())) },
+		startAt: func(t *testing.T, address string) *Server {
+			path, err := exec.LookPath("redis-server")
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, service, _ := net.SplitHostPort(address)
+			port, err := strconv.Atoi(service)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return started(t)(startProcess(t.Context(), path, port))
+		},
+		protected: func(t *testing.T, password string) *Server {
+			s := started(t)(StartProcess(t.Context()))
+			if err := raw(t, s).ConfigSet(t.Context(), "requirepass", password).Err(); err != nil {
+				t.Fatal(err)
+			}
+			return s
+		},
+	},
+}
+
+// onBoth runs a test on each kind of server; without a redis-server on this machine it fails.
+func onBoth(t *testing.T, f func(t *testing.T, kind server)) {
+	for name, kind := range servers {
+		t.Run(name, func(t *testing.T) { f(t, kind) })
+	}
+}
+
+func started(t testing.TB) func(*Server, error) *Server {
+	return func(s *Server, err error) *Server {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.Close() })
+		return s
+	}
+}
+
+// address returns where a server listens.
+func address(s *Server) string { return strings.TrimPrefix(s.URL, "redis://") }
+
+// raw connects to a server past the store.
+func raw(t testing.TB, s *Server) *redis.Client {
+	opts, err := redis.ParseURL(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opts.DisableIdentity = true
+	c := redis.NewClient(opts)
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// patient is a timeout that a loaded machine does not reach.
+const patient = 30 * time.Second
+
+func connect(t testing.TB, o Options) *Store {
+	t.Helper()
+	if o.Timeout == 0 {
+		o.Timeout = patient
+	}
+	s, err := Connect(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// node connects to a server and opens the store there.
+func node(t testing.TB, s *Server, o Opening) *Store {
+	t.Helper()
+	n := connect(t, Options{URL: s.URL, Now: s.Now})
+	mustOpen(t, n, o)
+	return n
+}
+
+// epoch is that of the policy which most calls here are made under.
+const epoch = "1-a"
+
+var first = Opening{Region: "eu", Epoch: epoch, Bootstrap: true}
+
+func mustOpen(t testing.TB, s *Store, o Opening) Opened {
+	t.Helper()
+	opened, err := s.Open(context.Background(), o)
+	if err != nil {
+		t.Fatalf("open %+v: %v", o, err)
+	}
+	return opened
+}
+
+// long is a window whose cell ends in 2041, so that no test sees the cell change under its hands.
+const long = int64(1) << 50
+
+func terms(entitlement int64) algorithms.Terms {
+	return algorithms.Terms{Kind: algorithms.FixedWindow, Window: long, Entitlement: entitlement}
+}
+
+func target(id string, entitlement int64) algorithms.Target {
+	return algorithms.Target{Key: BucketKey(id), Terms: terms(entitlement)}
+}
+
+// under is the guard of a call: the store fills in the rest.
+func under(epoch string) algorithms.Guard { return algorithms.Guard{Epoch: epoch} }
+
+// charge is a call that charges costs to one bucket.
+func charge(id string, entitlement int64, costs ...int64) algorithms.Decide {
+	return algorithms.Decide{Guard: under(epoch), Commit: true, Buckets: []algorithms.Target{target(id, entitlement)}, Costs: costs}
+}
+
+// decide runs one call, which must reach the store.
+func decide(t testing.TB, s *Store, c algorithms.Decide) algorithms.Decided {
+	t.Helper()
+	return must(t, s.Decide(context.Background(), []algorithms.Decide{c})[0])
+}
+
+func must[R any](t testing.TB, r Result[R]) R {
+	t.Helper()
+	if r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	return r.Value
+}
+
+func lend(t testing.TB, s *Store, c algorithms.Lend) algorithms.Given {
+	t.Helper()
+	return must(t, s.Lend(context.Background(), []algorithms.Lend{c})[0])
+}
+
+func credit(t testing.TB, s *Store, c algorithms.Credit) algorithms.Credited {
+	t.Helper()
+	return must(t, s.Credit(context.Background(), []algorithms.Credit{c})[0])
+}
+
+func inspect(t testing.TB, s *Store, id string, of algorithms.Terms) algorithms.Inspected {
+	t.Helper()
+	r, err := s.Inspect(context.Background(), algorithms.Inspect{Guard: under(epoch), Key: BucketKey(id), Terms: of})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// admitted counts the requests let through.
+func admitted(d algorithms.Decided) (n int64) {
+	for _, a := range d.Answers {
+		if a.Admitted {
+			n++
+		}
+	}
+	return n
+}
+
+// serves fails the test unless the store charges one unit of a bucket nobody else uses.
+func serves(t testing.TB, s *Store, id string) {
+	t.Helper()
+	if d := decide(t, s, charge(id, 10, 1)); d.Status != algorithms.StatusOK || admitted(d) != 1 {
+		t.Fatalf("the store does not serve: %+v", d)
+	}
+}
+
+// allAre fails the test unless every guarded call ends with want.
+func allAre(t testing.TB, s *Store, id string, want algorithms.Status) {
+	t.Helper()
+	allUnder(t, s, epoch, id, want)
+}
+
+// allUnder fails the test unless every guarded call under an epoch ends with want.
+func allUnder(t testing.TB, s *Store, epoch, id string, want algorithms.Status) {
+	t.Helper()
+	cell := time.Now().UnixMicro() / long
+	c := charge(id, 10, 1)
+	c.Guard = under(epoch)
+	read, err := s.Inspect(context.Background(), algorithms.Inspect{Guard: c.Guard, Key: BucketKey(id), Terms: terms(10)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for call, status := range map[string]algorithms.Status{
+		"inspect": read.Status,
+		"decide":  decide(t, s, c).Status,
+		"lend":    lend(t, s, algorithms.Lend{Guard: c.Guard, Key: BucketKey(id), Terms: terms(10), Peer: "us", Cell: cell, Lent: 1, Cap: 10}).Status,
+		"credit":  credit(t, s, algorithms.Credit{Guard: c.Guard, Key: BucketKey(id), Terms: terms(10), Peer: "us", PeerGeneration: 1, Cell: cell, Lent: 1, Most: 10}).Status,
+	} {
+		if status != want {
+			t.Errorf("%s: %v, want %v", call, status, want)
+		}
+	}
+}

@@ -1,0 +1,99 @@
+package store
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/quotad/quotad/algorithms"
+)
+
+// awkward are bucket ids that a careless key, pattern or protocol would mix up.
+var awkward = []string{
+	"", "a", "a ", "A", "{", "}", "{}", "{a}", "a{b", "a}b", "}{", "a\x00", "a\x00b", "\x00", "a\r\nb", "\r\n", "a\nb",
+	"*", "a*", "?", "[a]", "$1", "token", "b:a", ":", "1:a:1:b", "\xff\xfe", "a\xc3", "\xc3\xa9", "e\u0301", "'\"\\",
+	strings.Repeat("x", 4096), strings.Repeat("x", 4095) + "y",
+}
+
+// TestAwkwardKeys: every id is a bucket of its own, found again under the same id.
+func TestAwkwardKeys(t *testing.T) {
+	onBoth(t, func(t *testing.T, kind server) {
+		server := kind.start(t)
+		s := node(t, server, first)
+		cell := decide(t, s, charge("a", 1000)).Buckets[0].Cell
+		for i, id := range awkward {
+			n := int64(i + 1)
+			if d := decide(t, s, charge(id, 1000, n)); d.Status != algorithms.StatusOK || admitted(d) != 1 || d.Buckets[0].Used != n {
+				t.Errorf("id %.20q: %+v, want %d used", id, d, n)
+			}
+			if g := lend(t, s, algorithms.Lend{Guard: under(epoch), Key: BucketKey(id), Terms: terms(1000), Peer: "us", Cell: cell, Lent: 2 * n, Cap: 1000}); g.Lent != 2*n {
+				t.Errorf("id %.20q: lent %+v, want %d", id, g, 2*n)
+			}
+		}
+		want := []string{TokenKey}
+		for i, id := range awkward {
+			n := int64(i + 1)
+			if got := inspect(t, s, id, terms(1000)); got.Used != n || len(got.Rows) != 1 || got.Rows[0].Lent != 2*n {
+				t.Errorf("id %.20q: %+v, want %d used", id, got, n)
+			}
+			want = append(want, BucketKey(id))
+		}
+		got, err := raw(t, server).Keys(t.Context(), "*").Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		slices.Sort(want)
+		if slices.Sort(got); !slices.Equal(got, want) {
+			t.Errorf("%d keys, want %d:\n%.200q\n%.200q", len(got), len(want), got, want)
+		}
+		for _, key := range got { // Redis Cluster hashes what is between the first brace and the next closing one
+			if !strings.HasPrefix(key, "{quotad}") {
+				t.Errorf("key %.20q has another hash tag", key)
+			}
+		}
+	})
+}
+
+// TestKeysOutliveTheirUse: a bucket's hash lasts until an hour after the end of the next cell, whichever call wrote it
+// first; the token lasts for ever.
+func TestKeysOutliveTheirUse(t *testing.T) {
+	const hour = 3_600_000 // milliseconds
+	writes := map[string]func(t *testing.T, s *Store, key string, of algorithms.Terms, cell int64){
+		"decide": func(t *testing.T, s *Store, key string, of algorithms.Terms, _ int64) {
+			decide(t, s, algorithms.Decide{Guard: under(epoch), Commit: true, Costs: []int64{1}, Buckets: []algorithms.Target{{Key: key, Terms: of}}})
+		},
+		"lend": func(t *testing.T, s *Store, key string, of algorithms.Terms, cell int64) {
+			lend(t, s, algorithms.Lend{Guard: under(epoch), Key: key, Terms: of, Peer: "us", Cell: cell + 1, Lent: 1, Cap: 1})
+		},
+		"credit": func(t *testing.T, s *Store, key string, of algorithms.Terms, cell int64) {
+			credit(t, s, algorithms.Credit{Guard: under(epoch), Key: key, Terms: of, Peer: "us", PeerGeneration: 1, Cell: cell + 1, Lent: 1, Most: 10})
+		},
+	}
+	onBoth(t, func(t *testing.T, kind server) {
+		server := kind.start(t)
+		s, client := node(t, server, first), raw(t, server)
+		for name, write := range writes {
+			for _, window := range []int64{60_000_000, 3_600_000_000, 30 * 86_400_000_000} {
+				of := algorithms.Terms{Kind: algorithms.FixedWindow, Window: window, Entitlement: 10}
+				id := name + strconv.FormatInt(window, 10)
+				before := inspect(t, s, id, of)
+				write(t, s, BucketKey(id), of, before.Cell)
+				left := client.PTTL(t.Context(), BucketKey(id)).Val().Milliseconds()
+				now := client.Time(t.Context()).Val().UnixMilli()
+				// The script may have run a cell later than we looked; then the key lasts longer still. A second is
+				// allowed for the server's clock moving on inside the script.
+				end := (before.Cell+2)*window/1000 + hour
+				if now+left < end-1000 {
+					t.Errorf("%s, window %d: the key ends at %d, want %d or later", name, window, now+left, end)
+				}
+				if most := 2*window/1000 + hour + 1; left > most {
+					t.Errorf("%s, window %d: the key lasts %d ms, want at most %d", name, window, left, most)
+				}
+			}
+		}
+		if ttl := client.TTL(t.Context(), TokenKey).Val(); ttl != -1 {
+			t.Errorf("the token lasts %v, want for ever", ttl)
+		}
+	})
+}

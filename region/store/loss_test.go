@@ -1,0 +1,203 @@
+package store
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotad/quotad/algorithms"
+)
+
+// TestScriptFlush: a server that forgets its scripts is given them again; no charge is lost or made twice.
+func TestScriptFlush(t *testing.T) {
+	onBoth(t, func(t *testing.T, kind server) {
+		server := kind.start(t)
+		s, client := node(t, server, first), raw(t, server)
+		for i := range int64(4) {
+			r := s.Decide(t.Context(), []algorithms.Decide{charge("k", 100, 1), charge("k", 100, 1, 1)})
+			if used := must(t, r[0]).Buckets[0].Used; used != 3*i+1 {
+				t.Errorf("round %d: used %d, want %d", i, used, 3*i+1)
+			}
+			must(t, r[1])
+			client.ScriptFlush(t.Context())
+			allAre(t, s, "other", algorithms.StatusOK)
+			client.ScriptFlush(t.Context())
+		}
+		if used := inspect(t, s, "k", terms(100)).Used; used != 12 {
+			t.Errorf("used %d, want 12", used)
+		}
+	})
+}
+
+// intruder puts a command of another client into the middle of the next pipeline.
+type intruder struct {
+	command redis.Cmder
+	at      int
+	done    bool
+}
+
+func (i *intruder) DialHook(next redis.DialHook) redis.DialHook          { return next }
+func (i *intruder) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+func (i *intruder) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		if i.done {
+			return next(ctx, cmds)
+		}
+		i.done = true
+		all := append(append(append([]redis.Cmder{}, cmds[:i.at]...), i.command), cmds[i.at:]...)
+		return next(ctx, all)
+	}
+}
+
+// TestScriptsChangeInsideAPipeline: of a pipeline that ran in part, only the calls that did not run are sent again.
+func TestScriptsChangeInsideAPipeline(t *testing.T) {
+	ctx := context.Background()
+	cases := map[string]struct {
+		known   bool // the server knows the script when the pipeline arrives
+		command redis.Cmder
+		used    []int64 // after each call
+	}{
+		"forgotten":          {true, redis.NewStatusCmd(ctx, "script", "flush"), []int64{1, 2, 3, 4, 5, 6}},
+		"loaded by a mate":   {false, redis.NewStringCmd(ctx, "script", "load", algorithms.DecideScript.Source), []int64{4, 5, 6, 1, 2, 3}},
+		"another one loaded": {false, redis.NewStringCmd(ctx, "script", "load", algorithms.LendScript.Source), []int64{1, 2, 3, 4, 5, 6}},
+	}
+	onBoth(t, func(t *testing.T, kind server) {
+		for name, c := range cases {
+			t.Run(name, func(t *testing.T) {
+				server := kind.start(t)
+				s := node(t, server, first)
+				if c.known {
+					serves(t, s, "other")
+				}
+				s.client.AddHook(&intruder{command: c.command, at: 3})
+				calls := make([]algorithms.Decide, 6)
+				for i := range calls {
+					calls[i] = charge("k", 6, 1)
+				}
+				for i, r := range s.Decide(ctx, calls) {
+					d := must(t, r)
+					if d.Status != algorithms.StatusOK || admitted(d) != 1 || d.Buckets[0].Used != c.used[i] {
+						t.Errorf("call %d: %+v, want used %d", i, d, c.used[i])
+					}
+				}
+				if d := decide(t, s, charge("k", 6, 1)); admitted(d) != 0 || d.Buckets[0].Used != 6 {
+					t.Errorf("after six units of six: %+v", d)
+				}
+			})
+		}
+	})
+}
+
+// TestScriptFlushUnderLoad: whenever scripts are forgotten, what was admitted is what was charged. A call whose script
+// is forgotten a second time, between loading and sending, says so and has not run.
+func TestScriptFlushUnderLoad(t *testing.T) {
+	onBoth(t, func(t *testing.T, kind server) {
+		server := kind.start(t)
+		s, client := node(t, server, first), raw(t, server)
+		var got atomic.Int64
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() {
+				for range 50 {
+					r := s.Decide(context.Background(), []algorithms.Decide{charge("k", 1000, 1), charge("k", 1000, 1)})
+					for _, r := range r {
+						if r.Err != nil && !strings.Contains(r.Err.Error(), "NOSCRIPT") {
+							t.Error(r.Err)
+						}
+						got.Add(admitted(r.Value))
+					}
+				}
+			})
+		}
+		for range 100 {
+			if err := client.ScriptFlush(t.Context()).Err(); err != nil {
+				t.Error(err)
+			}
+		}
+		all.Wait()
+		if used := inspect(t, s, "k", terms(1000)).Used; used != got.Load() || used == 0 {
+			t.Errorf("%d admitted, %d charged", got.Load(), used)
+		}
+	})
+}
+
+// TestFlushAll: a store that lost its data, its scripts kept, admits and writes nothing until it is opened again.
+func TestFlushAll(t *testing.T) {
+	onBoth(t, func(t *testing.T, kind server) {
+		server := kind.start(t)
+		s, mate, client := node(t, server, first), node(t, server, first), raw(t, server)
+		allAre(t, s, "k", algorithms.StatusOK)
+		if err := client.FlushAll(t.Context()).Err(); err != nil {
+			t.Fatal(err)
+		}
+		if kept := client.ScriptExists(t.Context(), algorithms.DecideScript.SHA).Val(); len(kept) != 1 || !kept[0] {
+			t.Fatalf("the script was not kept: this test proves nothing")
+		}
+		allAre(t, s, "k", algorithms.StatusUnknown)
+		if n := client.DBSize(t.Context()).Val(); n != 0 {
+			t.Errorf("%d keys were written to a store that is not open", n)
+		}
+		reopened(t, s, mate)
+	})
+}
+
+// TestLossIsNotBackdated: after a loss the store's time goes on from the latest it has shown this node, so that a clock
+// set back, or that of another machine, reopens no cell.
+func TestLossIsNotBackdated(t *testing.T) {
+	onBoth(t, func(t *testing.T, kind server) {
+		server := kind.start(t)
+		s, client := node(t, server, first), raw(t, server)
+		shown := decide(t, s, charge("k", 10, 1)).Now + 600_000_000
+		if err := client.HSet(t.Context(), TokenKey, "mark", shown).Err(); err != nil { // as by a clock ten minutes ahead
+			t.Fatal(err)
+		}
+		if d := decide(t, s, charge("k", 10, 1)); d.Now != shown {
+			t.Fatalf("%+v, want the time %d", d, shown)
+		}
+		client.FlushAll(t.Context())
+		mustOpen(t, s, Opening{Region: "eu", Epoch: epoch, Known: s.Generation()})
+		if d := decide(t, s, charge("k", 10, 1)); d.Now != shown || admitted(d) != 0 {
+			t.Errorf("after the loss %+v, want a denial at %d", d, shown)
+		}
+	})
+}
+
+// TestTokenDeleted: without its token a store is unknown, even though its buckets are all there.
+func TestTokenDeleted(t *testing.T) {
+	onBoth(t, func(t *testing.T, kind server) {
+		server := kind.start(t)
+		s, mate, client := node(t, server, first), node(t, server, first), raw(t, server)
+		serves(t, s, "k")
+		before := client.HGetAll(t.Context(), BucketKey("k")).Val()
+		if n := client.Del(t.Context(), TokenKey).Val(); n != 1 {
+			t.Fatalf("%d keys deleted", n)
+		}
+		allAre(t, s, "k", algorithms.StatusUnknown)
+		after := client.HGetAll(t.Context(), BucketKey("k")).Val()
+		if n := client.DBSize(t.Context()).Val(); n != 1 || len(before) == 0 || len(before) != len(after) || before["u"] != after["u"] {
+			t.Errorf("%d keys, the bucket %v became %v", n, before, after)
+		}
+		reopened(t, s, mate)
+	})
+}
+
+// reopened: after a loss the first node begins another generation with closed cells, and a mate follows it.
+func reopened(t *testing.T, s, mate *Store) {
+	t.Helper()
+	known := s.Generation()
+	o := Opening{Region: "eu", Epoch: epoch, Known: known}
+	got := mustOpen(t, s, o)
+	if !got.Lost || got.Generation <= known {
+		t.Errorf("opened %+v, want a loss and a generation above %d", got, known)
+	}
+	allAre(t, mate, "k", algorithms.StatusUnknown)
+	if mates, want := mustOpen(t, mate, o), (Opened{Generation: got.Generation}); mates != want {
+		t.Errorf("the mate opened %+v, want %+v", mates, want)
+	}
+	closedCells(t, s, epoch)
+	closedCells(t, mate, epoch)
+}

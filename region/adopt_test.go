@@ -1,0 +1,116 @@
+package region
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+var halves = []string{"us: {weight: 1}", "eu: {weight: 1}"}
+
+func TestAdoptRefuses(t *testing.T) {
+	second := "name: second, limit: 100, window: 1s"
+	d := document(t, 2, halves, second)
+	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
+		n := c.running["us/n1"]
+		for name, tc := range map[string]struct {
+			version int
+			regions []string
+			limit   string
+			says    string
+		}{
+			"a lower version":                          {1, halves, "name: second, limit: 1000, window: 1s", "raise its version"},
+			"a lower version of the same contents":     {1, halves, second, "raise its version"},
+			"the same version of other contents":       {2, halves, "name: second, limit: 1000, window: 1s", "raise its version"},
+			"a higher version that has no such region": {3, []string{"eu: {weight: 1}"}, second, `has no region "us"`},
+		} {
+			refused := document(t, tc.version, tc.regions, tc.limit)
+			err := n.Adopt(t.Context(), refused)
+			if err == nil || !strings.Contains(err.Error(), tc.says) || !strings.Contains(err.Error(), refused.Epoch().String()) {
+				t.Errorf("%s: %v", name, err)
+			}
+			if got := n.check(t, request("a")); got.LimitUnits != 100 || n.Status().Epoch != d.Epoch().String() {
+				t.Errorf("%s: in force all the same: %+v", name, got)
+			}
+		}
+		if err := n.Adopt(t.Context(), document(t, 2, halves, second)); err != nil {
+			t.Errorf("the document in force, once more: %v", err)
+		}
+	})
+}
+
+func TestAdoptChangesLimitsAtOnce(t *testing.T) {
+	started(t, document(t, 1, alone, "name: minute, limit: 100, window: 1m"), []string{"us/n1"}, func(t *testing.T, c *cluster) {
+		n := c.running["us/n1"]
+		if got, _ := n.drain(t, request("a"), 200); got != 100 {
+			t.Fatalf("%d admitted, want 100", got)
+		}
+		for i, tc := range []struct {
+			limit    string
+			admitted int // more, in the same cell: raising or lowering a limit keeps the counts of its buckets
+			units    int64
+		}{
+			{"limit: 150, window: 1m", 50, 150},
+			{"limit: 30, window: 1m", 0, 30},
+			{"limit: 160, window: 1m", 10, 160},
+			{"limit: 20, window: 1h", 20, 20}, // another window is another bucket
+		} {
+			d := document(t, i+2, alone, "name: minute, "+tc.limit)
+			if err := n.Adopt(t.Context(), d); err != nil {
+				t.Fatal(err)
+			}
+			got, last := n.drain(t, request("a"), 200)
+			if got != tc.admitted || last.LimitUnits != tc.units || last.Entitlement != tc.units || n.Status().Epoch != d.Epoch().String() {
+				t.Errorf("%s: %d admitted, want %d; then %+v", tc.limit, got, tc.admitted, last)
+			}
+		}
+	})
+}
+
+// Regions under different documents do not trade: each keeps to the split of its own. They go on once both have it.
+func TestRegionsOnDifferentDocumentsDoNotTrade(t *testing.T) {
+	limit := "name: second, limit: 100, window: 1s"
+	started(t, document(t, 1, halves, limit), []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
+		us, eu := c.running["us/n1"], c.running["eu/n1"]
+		// gained is what us borrows within two seconds in which it wants three times its part.
+		gained := func() int64 {
+			before := us.counter(t, "units_borrowed")
+			us.load(t, request("a"), 2, 2*time.Second)
+			return us.counter(t, "units_borrowed") - before
+		}
+		if gained() == 0 {
+			t.Fatal("nothing borrowed under one document")
+		}
+		raised := document(t, 2, halves, "name: second, limit: 120, window: 1s")
+		if err := us.Adopt(t.Context(), raised); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Second) // what was promised under the old document is over
+		lent := eu.counter(t, "units_lent")
+		if got := gained(); got != 0 || eu.counter(t, "units_lent") != lent {
+			t.Errorf("%d borrowed from a region under another document", got)
+		}
+		if eu.counter(t, "asks_declined") == 0 {
+			t.Error("nothing was asked: the test shows nothing")
+		}
+		nextCell(time.Second)
+		if got, last := us.drain(t, request("a"), 200); got != 60 || last.LimitUnits != 120 {
+			t.Errorf("us: %d admitted, want 60; then %+v", got, last)
+		}
+		if got, last := eu.drain(t, request("a"), 200); got != 50 || last.LimitUnits != 100 {
+			t.Errorf("eu: %d admitted, want 50; then %+v", got, last)
+		}
+		for _, n := range c.running {
+			if s := n.Status(); s.Peers[0].Degraded {
+				t.Errorf("%s: degraded by a difference of documents: %+v", n.name, s)
+			}
+		}
+		if err := eu.Adopt(t.Context(), raised); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Second)
+		if gained() == 0 {
+			t.Error("nothing borrowed though both have the same document again")
+		}
+	})
+}

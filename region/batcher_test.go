@@ -1,0 +1,118 @@
+package region
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+)
+
+// numbered is a request on its way, told apart by its cost.
+func numbered(r *rules, q Request, number int64, commit bool) waiting {
+	return waiting{rules: r, applied: r.match(q), cost: number, commit: commit}
+}
+
+func TestGroup(t *testing.T) {
+	limits := []string{"name: minute, limit: 100, window: 1m", "name: address, key: [account, address], limit: 10, window: 1s"}
+	old, err := newRules(document(t, 1, hereAndThere, limits...), "here")
+	if err != nil {
+		t.Fatal(err)
+	}
+	newer, err := newRules(document(t, 2, hereAndThere, limits...), "here")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, b := request("a"), request("b")
+	both := Request{Domain: "api", Descriptors: map[string]string{"account": "a", "address": "x"}}
+	for _, tc := range []struct {
+		name  string
+		batch []waiting
+		want  [][]int64
+	}{
+		{"nothing", nil, nil},
+		{"one bucket, in order of arrival", []waiting{numbered(old, a, 3, true), numbered(old, a, 1, true), numbered(old, a, 2, true)},
+			[][]int64{{3, 1, 2}}},
+		{"two buckets, interleaved", []waiting{numbered(old, a, 1, true), numbered(old, b, 2, true), numbered(old, a, 3, true), numbered(old, b, 4, true)},
+			[][]int64{{1, 3}, {2, 4}}},
+		{"one epoch after the other", []waiting{numbered(old, a, 1, true), numbered(newer, a, 2, true), numbered(old, a, 3, true)},
+			[][]int64{{1, 3}, {2}}},
+		{"a peek among checks", []waiting{numbered(old, a, 1, true), numbered(old, a, 2, false), numbered(old, a, 3, true)},
+			[][]int64{{1, 3}, {2}}},
+		{"more buckets than another", []waiting{numbered(old, a, 1, true), numbered(old, both, 2, true), numbered(old, both, 3, true)},
+			[][]int64{{1}, {2, 3}}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			groups := group(tc.batch)
+			if len(groups) != len(tc.want) {
+				t.Fatalf("%d groups, want %v", len(groups), tc.want)
+			}
+			for i, g := range groups {
+				if len(g) != len(tc.want[i]) {
+					t.Fatalf("group %d has %d requests, want %v", i, len(g), tc.want[i])
+				}
+				for n, w := range g {
+					if w.cost != tc.want[i][n] {
+						t.Errorf("group %d, place %d: request %d, want %d", i, n, w.cost, tc.want[i][n])
+					}
+				}
+			}
+		})
+	}
+}
+
+// Entries of one name differ in their limits: each counts in buckets of its own, and in script calls of its own.
+func TestGroupSeparatesEntriesOfOneName(t *testing.T) {
+	r, err := newRules(document(t, 1, hereAndThere,
+		"name: minute, limit: 100, window: 1m",
+		"name: minute, limit: 1000, window: 1m, match: {plan: pro}"), "here")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pro := Request{Domain: "api", Descriptors: map[string]string{"account": "a", "plan": "pro"}}
+	plain, paid := numbered(r, request("a"), 1, true), numbered(r, pro, 2, true)
+	if plain.applied[0].target.Key == paid.applied[0].target.Key {
+		t.Error("two limits count in one bucket")
+	}
+	if groups := group([]waiting{plain, paid}); len(groups) != 2 {
+		t.Errorf("%d groups, want 2", len(groups))
+	}
+}
+
+func TestQueueFull(t *testing.T) {
+	n := unstarted(t, 1, document(t, 1, hereAndThere, "name: minute, limit: 100, window: 1m"))
+	for range queueLength {
+		if !n.batcher.enqueue(waiting{}) {
+			t.Fatal("the queue is shorter than queueLength")
+		}
+	}
+	d, err := n.Check(t.Context(), request("a"))
+	if err != nil || d.Allowed || d.Reason != QueueFull || d.Limit != "minute" || d.Entitlement != 40 || d.Sequence != 1 {
+		t.Errorf("decision %+v, %v", d, err)
+	}
+	if d, err = n.Check(t.Context(), Request{Domain: "other", Cost: 1}); err != nil || !d.Allowed || d.Reason != NoLimit {
+		t.Errorf("a request that needs no store: %+v, %v", d, err)
+	}
+	var field *FieldError
+	if _, err = n.Check(t.Context(), Request{Domain: "api"}); !errors.As(err, &field) {
+		t.Errorf("a wrong request: %v", err)
+	}
+}
+
+func TestCheckEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := unstarted(t, 1, document(t, 1, hereAndThere, "name: minute, limit: 100, window: 1m"))
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() {
+			_, err := n.Check(ctx, request("a"))
+			done <- err
+		}()
+		synctest.Wait()
+		cancel()
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			t.Errorf("error %v", err)
+		}
+		w := <-n.batcher.queue
+		w.answer <- answered{} // whoever serves the request later is not held up
+	})
+}

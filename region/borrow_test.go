@@ -1,0 +1,141 @@
+package region
+
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/quotad/quotad/algorithms"
+)
+
+func TestWaiters(t *testing.T) {
+	var all waiters
+	lacking := func(cost int64) *waiter { return &waiter{cost: cost, woken: make(chan bool, 1)} }
+	a, b, other, huge := lacking(3), lacking(4), lacking(5), lacking(algorithms.MaxUnits)
+	for _, step := range []struct {
+		bucket string
+		w      *waiter
+		lacks  int64
+	}{{"x", a, 3}, {"x", b, 7}, {"y", other, 5}, {"y", huge, algorithms.MaxUnits}} {
+		if got := all.add(step.bucket, step.w); got != step.lacks {
+			t.Errorf("all that wait for %s lack %d, want %d", step.bucket, got, step.lacks)
+		}
+	}
+	all.wake("x", true)
+	all.wake("x", false) // they have been told already
+	all.wake("nobody's", true)
+	if !<-a.woken || !<-b.woken || len(other.woken) > 0 {
+		t.Error("woken are not those of the bucket, as they were first told")
+	}
+	all.remove("x", a)
+	all.wake("x", false)
+	if len(a.woken) > 0 || <-b.woken {
+		t.Error("woken is not the one that still waits")
+	}
+	for bucket, w := range map[string][]*waiter{"x": {b}, "y": {other, huge}} {
+		for _, w := range w {
+			all.remove(bucket, w)
+		}
+	}
+	if len(all.all) > 0 {
+		t.Errorf("lists are left of nobody: %v", all.all)
+	}
+}
+
+// A request that its region has no rights for waits for them once, where its limit says so, and never beyond one and
+// a half round trips.
+func TestBorrowWithinTheRequest(t *testing.T) {
+	const patience = 3 * oneWay
+	limit := "limit: 100, window: 1h, lending_limit: 1"
+	d := document(t, 1, halves, "name: hour, on_exhausted: borrow, "+limit, "name: strict, domain: strict, "+limit,
+		"name: strict, key: [account, address], "+limit)
+	started(t, d, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
+		us := c.running["us/n1"]
+		timed := func(q Request) (Decision, time.Duration) {
+			begun := time.Now()
+			d := us.check(t, q)
+			return d, time.Since(begun)
+		}
+		of := func(account string, cost int64) Request {
+			q := request(account)
+			q.Cost = cost
+			return q
+		}
+		if got, took := timed(of("a", 50)); !got.Allowed || took > 0 {
+			t.Errorf("within the share: %+v after %v", got, took)
+		}
+		if got, err := us.Peek(t.Context(), of("a", 30)); err != nil || got.Allowed {
+			t.Errorf("a peek borrowed: %+v, %v", got, err)
+		}
+		if got, took := timed(of("a", 30)); !got.Allowed || got.Share < 80 || took < 2*oneWay || took > patience {
+			t.Errorf("beyond the share: %+v after %v", got, took)
+		}
+		if got, took := timed(of("b", 100)); !got.Allowed || took > patience {
+			t.Errorf("the whole limit: %+v after %v", got, took)
+		}
+		if got, took := timed(of("b", 1)); got.Allowed || got.Reason != OverLimit || took > patience {
+			t.Errorf("nobody has any left: %+v after %v", got, took)
+		}
+		if got, took := timed(of("c", 101)); got.Allowed || got.Reason != Never || took > 0 {
+			t.Errorf("more than the limit: %+v after %v", got, took)
+		}
+		strict := Request{Domain: "strict", Descriptors: request("d").Descriptors, Cost: 51}
+		if got, took := timed(strict); got.Allowed || took > 0 {
+			t.Errorf("a limit that denies at once: %+v after %v", got, took)
+		}
+		both := Request{Domain: "api", Descriptors: map[string]string{"account": "e", "address": "x"}, Cost: 51}
+		if got, took := timed(both); got.Allowed || took > 0 {
+			t.Errorf("one of two limits denies at once: %+v after %v", got, took)
+		}
+	})
+}
+
+// During a cut such a request waits for no longer than it would for an answer, and once the other region is known to
+// be lost not at all.
+func TestBorrowDuringACut(t *testing.T) {
+	d := document(t, 1, halves, "name: hour, limit: 100, window: 1h, on_exhausted: borrow")
+	started(t, d, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
+		us := c.running["us/n1"]
+		c.network.Isolate("us/n1", time.Hour)
+		half := request("a")
+		half.Cost = 50
+		us.check(t, half)
+		synctest.Wait()
+		patience := us.Status().Peers[0].RoundTrip * 3 / 2
+		for _, want := range []struct{ after, took time.Duration }{{0, patience}, {5 * time.Second, 0}} {
+			time.Sleep(want.after)
+			begun := time.Now()
+			got := us.check(t, request("a"))
+			if took := time.Since(begun); got.Allowed || got.Share != 50 || took.Round(time.Millisecond) != want.took.Round(time.Millisecond) {
+				t.Errorf("%v into the cut: %+v after %v, want %v", want.after, got, took, want.took)
+			}
+		}
+	})
+}
+
+// Many requests that wait for one bucket ask for it together; whatever they get, it is not more than there is.
+func TestBorrowTogether(t *testing.T) {
+	d := document(t, 1, threeRegions, "name: hour, limit: 100, window: 1h, lending_limit: 1, on_exhausted: borrow")
+	started(t, d, []string{"us/n1", "us/n2", "eu/n1", "ap/n1"}, func(t *testing.T, c *cluster) {
+		whole := request("a")
+		whole.Cost = 40 // all that us is entitled to
+		c.running["us/n1"].check(t, whole)
+		var admitted atomic.Int64
+		var callers sync.WaitGroup
+		for _, n := range []*running{c.running["us/n1"], c.running["us/n2"]} {
+			for range 75 {
+				callers.Go(func() {
+					if n.check(t, request("a")).Allowed {
+						admitted.Add(1)
+					}
+				})
+			}
+		}
+		callers.Wait()
+		if got := admitted.Load(); got == 0 || got > 60 {
+			t.Errorf("%d of 150 admitted, the others have 60", got)
+		}
+	})
+}

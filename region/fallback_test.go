@@ -1,0 +1,239 @@
+package region
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/quotad/quotad/allocator/exchange"
+)
+
+// askWithoutStore has a node decide as when its store does not answer.
+func (n *Node) askWithoutStore(q Request, commit bool) Decision {
+	return n.withoutStore(q, n.rules.Load().match(q), commit)
+}
+
+// fits says how many single units of one account a node without a store admits.
+func (n *Node) fits(t *testing.T, q Request, most int) (units int) {
+	t.Helper()
+	for units < most && n.askWithoutStore(q, true).Allowed {
+		units++
+	}
+	return units
+}
+
+func TestWithoutStorePrecedence(t *testing.T) {
+	limit := func(name, behaviour string) string {
+		return fmt.Sprintf("name: %s, limit: 100, window: 1m, on_store_failure: %s", name, behaviour)
+	}
+	deny, local, allow := limit("deny", "deny"), limit("local", "local"), limit("allow", "allow")
+	quiet := func(l string) string { return l + ", shadow: true" }
+	for name, tc := range map[string]struct {
+		limits  []string
+		allowed bool
+		reason  Reason
+		by      string
+	}{
+		"deny":                         {[]string{deny}, false, StoreFailure, "deny"},
+		"local":                        {[]string{local}, true, StoreFailureLocal, "local"},
+		"allow":                        {[]string{allow}, true, StoreFailureAllowed, "allow"},
+		"deny before the others":       {[]string{allow, local, deny}, false, StoreFailure, "deny"},
+		"local before allow":           {[]string{allow, local}, true, StoreFailureLocal, "local"},
+		"local before allow, reversed": {[]string{local, allow}, true, StoreFailureLocal, "local"},
+		"shadow does not deny":         {[]string{quiet(deny), allow}, true, StoreFailureAllowed, "deny"},
+		"shadow is not metered":        {[]string{quiet(local), allow}, true, StoreFailureAllowed, "local"},
+		"shadow alone":                 {[]string{quiet(deny)}, true, StoreFailureAllowed, "deny"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := unstarted(t, 1, document(t, 1, hereAndThere, tc.limits...))
+			d := n.askWithoutStore(request("a"), true)
+			if d.Allowed != tc.allowed || d.Reason != tc.reason || d.Limit != tc.by {
+				t.Errorf("decision %+v", d)
+			}
+			if d.Cell != 0 || d.At != 0 || d.Share != 0 || d.Entitlement != 40 {
+				t.Errorf("what only a store knows: %+v", d)
+			}
+			if tc.reason != StoreFailureLocal && len(n.fallback.spent) > 0 {
+				t.Errorf("metered %v", n.fallback.spent)
+			}
+		})
+	}
+}
+
+// A node admits floor((F - lending limit x F) / nodes) of a bucket and cell.
+func TestWithoutStorePart(t *testing.T) {
+	for _, tc := range []struct {
+		limit   int64 // of which 40 % is F
+		lending string
+		nodes   int
+		want    int
+	}{
+		{100, "0", 1, 40},
+		{100, "0", 3, 13},
+		{100, "0.5", 1, 20},
+		{100, "0.5", 3, 6},
+		{100, "0.95", 1, 2},
+		{100, "1", 1, 0},
+		{1000, "0.001", 1, 400},       // a lending limit below one unit
+		{25, "0.25", 1, 8},            // F = 10, of which 2 may be lent
+		{25, "0.25", 9, 0},            // less than a unit for each node
+		{1000, "0.333333", 7, 38},     // floor(400 - 133) / 7
+		{1000, "0.95", 20, 1},         // 20 units for 20 nodes
+		{1000, "0.95", 21, 0},         // and for 21
+		{100, "0.975", 1, 1},          // 39 of 40 lent
+		{100, "0.974999", 1, 2},       // 38.99996: rounded down, for the lender
+		{100, "0.950000", 40, 0},      // two units for forty nodes
+		{1000, "0.5", 400, 0},         // nodes beyond units
+		{1000, "0", 400, 1},           // one each
+		{1000, "0", 399, 1},           // 1.0025
+		{10_000, "0.95", 1, 200},      // the default lending limit
+		{10_000, "0.9999", 1, 1},      // 0.4 rounded up to a unit kept, for 3999.6 is rounded down
+		{10_000, "0.999999", 1, 1},    // likewise
+		{10_000, "0.999999", 2, 0},    // and not shared out twice
+		{10_000, "0.95", 3, 66},       // 200 / 3
+		{10_000, "0.123456", 1, 3507}, // 4000 - 493
+	} {
+		t.Run(fmt.Sprintf("%d lending %s over %d", tc.limit, tc.lending, tc.nodes), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n := unstarted(t, tc.nodes, document(t, 1, hereAndThere,
+					fmt.Sprintf("name: minute, limit: %d, window: 1m, lending_limit: %s", tc.limit, tc.lending)))
+				if got := n.fits(t, request("a"), tc.want+10); got != tc.want {
+					t.Errorf("admitted %d, want %d", got, tc.want)
+				}
+			})
+		})
+	}
+}
+
+func TestWithoutStoreCells(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := unstarted(t, 2, document(t, 1, hereAndThere, "name: minute, limit: 100, window: 1m, lending_limit: 0.5"))
+		time.Sleep(50 * time.Second) // the bubble's time begins with a minute
+		q := request("a")
+		q.Cost = 4
+		if d := n.askWithoutStore(q, false); !d.Allowed || d.Remaining != 6 {
+			t.Errorf("peek: %+v", d)
+		}
+		if d := n.askWithoutStore(q, true); !d.Allowed || d.Remaining != 6 || d.ResetAfter != 10*time.Second || d.RetryAfter != 0 {
+			t.Errorf("first: %+v", d)
+		}
+		q.Cost = 7
+		if d := n.askWithoutStore(q, true); d.Allowed || d.Remaining != 6 || d.RetryAfter != 10*time.Second {
+			t.Errorf("one too many: %+v", d)
+		}
+		if got := n.fits(t, request("a"), 20); got != 6 {
+			t.Errorf("%d more admitted, want 6", got)
+		}
+		if got := n.fits(t, request("b"), 20); got != 10 {
+			t.Errorf("another account: %d admitted, want 10", got)
+		}
+		time.Sleep(10*time.Second - time.Microsecond)
+		if d := n.askWithoutStore(request("a"), true); d.Allowed || d.ResetAfter != time.Microsecond {
+			t.Errorf("at the cell's end: %+v", d)
+		}
+		time.Sleep(time.Microsecond)
+		if got := n.fits(t, request("a"), 20); got != 10 {
+			t.Errorf("next cell: %d admitted, want 10", got)
+		}
+	})
+}
+
+// A request of several limits is charged to all of them or to none.
+func TestWithoutStoreChargesAllOrNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := unstarted(t, 1, document(t, 1, hereAndThere,
+			"name: wide, limit: 100, window: 1m, lending_limit: 0.75",
+			"name: odd, limit: 5, window: 1m, on_store_failure: allow",
+			"name: quiet, limit: 5, window: 1m, shadow: true",
+			"name: narrow, key: [account, address], limit: 10, window: 1h, lending_limit: 0"))
+		both := Request{Domain: "api", Descriptors: map[string]string{"account": "a", "address": "x"}, Cost: 1}
+		if got := n.fits(t, both, 20); got != 4 {
+			t.Errorf("both limits: %d admitted, want 4", got)
+		}
+		d := n.askWithoutStore(both, true)
+		if d.Allowed || d.Limit != "narrow" || d.RetryAfter != time.Hour {
+			t.Errorf("denied: %+v", d)
+		}
+		for range 10 {
+			n.askWithoutStore(both, true)
+			n.askWithoutStore(both, false)
+		}
+		if got := n.fits(t, request("a"), 20); got != 6 {
+			t.Errorf("the wide limit alone: %d more, want the 6 that no admitted request was charged", got)
+		}
+	})
+}
+
+// Concurrent requests, of one limit and of two, never get more than the part.
+func TestWithoutStoreConcurrently(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := unstarted(t, 1, document(t, 1, hereAndThere,
+			"name: wide, limit: 1000, window: 1m, lending_limit: 0.5",
+			"name: narrow, key: [account, address], limit: 100, window: 1m, lending_limit: 0"))
+		var wide, narrow atomic.Int64
+		var callers sync.WaitGroup
+		for i := range 8 {
+			q := request("a")
+			if i%2 == 0 {
+				q.Descriptors = map[string]string{"account": "a", "address": "x"}
+			}
+			callers.Go(func() {
+				for range 100 {
+					if n.askWithoutStore(q, true).Allowed {
+						wide.Add(1)
+						if i%2 == 0 {
+							narrow.Add(1)
+						}
+					}
+				}
+			})
+		}
+		callers.Wait()
+		if wide.Load() > 200 || narrow.Load() > 40 {
+			t.Errorf("admitted %d of 200 and %d of 40", wide.Load(), narrow.Load())
+		}
+		left := int64(n.fits(t, request("a"), 300))
+		if wide.Load()+left != 200 {
+			t.Errorf("admitted %d and then %d, want 200 in all", wide.Load(), left)
+		}
+	})
+}
+
+func TestWithoutStoreIsBoundedAndForgets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := unstarted(t, 1, document(t, 1, hereAndThere,
+			"name: second, limit: 100, window: 1s, lending_limit: 0", "name: hour, domain: slow, limit: 100, window: 1h, lending_limit: 0"))
+		slow := Request{Domain: "slow", Descriptors: map[string]string{"account": "a"}, Cost: 1}
+		n.askWithoutStore(request("a"), true)
+		n.askWithoutStore(slow, true)
+		bucket := n.rules.Load().match(request("a"))[0]
+		for i := range mostFallback - 2 {
+			other := applied{limit: bucket.limit, bucket: &exchange.Bucket{ID: fmt.Sprint(i)}, target: bucket.target}
+			n.fallback.take(other, 1, true, time.Now())
+		}
+		if d := n.askWithoutStore(request("one too many"), true); d.Allowed || d.RetryAfter <= 0 {
+			t.Errorf("a bucket beyond the bound: %+v", d)
+		}
+		if d := n.askWithoutStore(request("a"), true); !d.Allowed || d.Remaining != 38 {
+			t.Errorf("a bucket within the bound: %+v", d)
+		}
+		n.fallback.forget(time.Now())
+		if got := len(n.fallback.spent); got != mostFallback {
+			t.Errorf("%d buckets kept before their cells end, want %d", got, mostFallback)
+		}
+		time.Sleep(time.Second)
+		n.fallback.forget(time.Now())
+		if got := len(n.fallback.spent); got != 1 {
+			t.Errorf("%d buckets kept, want the one of an hour", got)
+		}
+		if d := n.askWithoutStore(slow, true); d.Remaining != 38 {
+			t.Errorf("a bucket whose cell goes on: %+v", d)
+		}
+		if d := n.askWithoutStore(request("one too many"), true); !d.Allowed {
+			t.Errorf("there is room again: %+v", d)
+		}
+	})
+}

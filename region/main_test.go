@@ -1,0 +1,56 @@
+package region
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/quotad/quotad/policy"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// document reads a limits document of some regions, such as "us: {weight: 1}", and of limits given by their fields.
+// Fields left out: domain api, key [account], algorithm fixed_window.
+func document(t testing.TB, version int, regions []string, limits ...string) *policy.Document {
+	t.Helper()
+	var b strings.Builder
+	fmt.Fprintf(&b, "version: %d\nregions: {%s}\nlimits:\n", version, strings.Join(regions, ", "))
+	for _, l := range limits {
+		for _, usual := range []string{"domain: api", "key: [account]", "algorithm: fixed_window"} {
+			if name, _, _ := strings.Cut(usual, " "); !strings.Contains(l, name) {
+				l += ", " + usual
+			}
+		}
+		fmt.Fprintf(&b, "  - {%s}\n", l)
+	}
+	d, err := policy.Parse("limits.yaml", []byte(b.String()))
+	if err != nil {
+		t.Fatalf("%v\n%s", err, &b)
+	}
+	return d
+}
+
+// hereAndThere is two regions, of which "here" has 40 % of everything.
+var hereAndThere = []string{"here: {weight: 40}", "there: {weight: 60}"}
+
+// unstarted returns a node of region "here" in which nothing runs: it has no store and answers what needs none.
+func unstarted(t testing.TB, nodes int, d *policy.Document) *Node {
+	t.Helper()
+	r, err := newRules(d, "here")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &Node{config: Config{Region: "here", Node: "n1", Nodes: nodes}, fallback: newFallback(nodes), metrics: newMetrics(),
+		batcher: newBatcher(nil, nil), reopen: make(chan struct{}, 1), closed: make(chan struct{})}
+	n.rules.Store(r)
+	n.cut.Store(&map[string]bool{})
+	return n
+}
+
+// request is one unit of an account's in domain api.
+func request(account string) Request {
+	return Request{Domain: "api", Descriptors: map[string]string{"account": account}, Cost: 1}
+}

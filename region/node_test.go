@@ -1,0 +1,325 @@
+package region
+
+import (
+	"errors"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/region/store"
+)
+
+// alone is a world of one region.
+var alone = []string{"us: {weight: 1}"}
+
+func TestNodeAlone(t *testing.T) {
+	d := document(t, 3, alone, "name: second, limit: 5, window: 1s")
+	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
+		n := c.running["us/n1"]
+		if err := n.Ready(); err != nil {
+			t.Fatal(err)
+		}
+		s := n.Status()
+		if s.Region != "us" || s.Node != "n1" || s.Epoch != d.Epoch().String() || s.Generation == 0 || s.NotReady != nil ||
+			len(s.Peers) != 0 || !slices.Equal(s.Members, []string{"us/n1"}) {
+			t.Errorf("status %+v", s)
+		}
+		nextCell(time.Second)
+		for i := range uint64(5) {
+			got := n.check(t, request("a"))
+			if !got.Allowed || got.Reason != WithinLimit || got.Remaining != int64(4-i) || got.Sequence != i+1 || got.Limit != "second" ||
+				got.LimitUnits != 5 || got.Window != time.Second || got.ResetAfter != 900*time.Millisecond || got.RetryAfter != 0 ||
+				got.Node != "n1" || got.Region != "us" || got.Entitlement != 5 || got.Share != 5 || got.Degraded ||
+				got.At != time.Now().UnixMicro() || got.Cell != time.Now().Unix() {
+				t.Fatalf("decision %d: %+v", i, got)
+			}
+		}
+		if got := n.check(t, request("a")); got.Allowed || got.Reason != OverLimit || got.RetryAfter != 900*time.Millisecond || got.Remaining != 0 {
+			t.Errorf("the sixth: %+v", got)
+		}
+		if got := n.check(t, request("b")); !got.Allowed || got.Remaining != 4 {
+			t.Errorf("another account: %+v", got)
+		}
+		time.Sleep(900 * time.Millisecond)
+		if got := n.check(t, request("a")); !got.Allowed || got.Remaining != 4 {
+			t.Errorf("the next cell: %+v", got)
+		}
+	})
+}
+
+func TestPeekChargesNothing(t *testing.T) {
+	d := document(t, 1, alone, "name: second, limit: 5, window: 1s")
+	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
+		n := c.running["us/n1"]
+		nextCell(time.Second)
+		q := request("a")
+		q.Cost = 3
+		for range 3 {
+			if got, err := n.Peek(t.Context(), q); err != nil || !got.Allowed || got.Remaining != 2 {
+				t.Errorf("peek: %+v, %v", got, err)
+			}
+		}
+		n.check(t, q)
+		if got, err := n.Peek(t.Context(), q); err != nil || got.Allowed || got.Remaining != 2 || got.Reason != OverLimit {
+			t.Errorf("peek: %+v, %v", got, err)
+		}
+		if got := n.check(t, request("a")); !got.Allowed || got.Remaining != 1 {
+			t.Errorf("check: %+v", got)
+		}
+	})
+}
+
+func TestRequestsOfNoLimit(t *testing.T) {
+	d := document(t, 1, alone, "name: second, limit: 5, window: 1s", "name: pro, limit: 5, window: 1s, match: {plan: pro}")
+	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
+		n := c.running["us/n1"]
+		for name, q := range map[string]Request{
+			"another domain":   {Domain: "web", Descriptors: request("a").Descriptors, Cost: 1},
+			"another key":      {Domain: "api", Descriptors: map[string]string{"address": "a"}, Cost: 1},
+			"no descriptors":   {Domain: "api", Cost: 1 << 51},
+			"another key case": {Domain: "api", Descriptors: map[string]string{"Account": "a"}, Cost: 1},
+		} {
+			got := n.check(t, q)
+			if !got.Allowed || got.Reason != NoLimit || got.Limit != "" || got.Sequence == 0 || got.Node != "n1" || got.Region != "us" || got.Cell != 0 {
+				t.Errorf("%s: %+v", name, got)
+			}
+		}
+	})
+}
+
+func TestCostsAboveTheEntitlement(t *testing.T) {
+	started(t, document(t, 1, []string{"us: {weight: 40}", "eu: {weight: 60}"}, "name: second, limit: 100, window: 1s"), []string{"us/n1"},
+		func(t *testing.T, c *cluster) {
+			n := c.running["us/n1"]
+			for cost, want := range map[int64]Reason{40: WithinLimit, 41: ExceedsRegionCapacity, 100: ExceedsRegionCapacity, 101: Never, 1 << 51: Never} {
+				q := request("a")
+				q.Cost = cost
+				got, err := n.Peek(t.Context(), q)
+				if err != nil || got.Reason != want || got.Allowed != (cost == 40) || (got.RetryAfter < 0) != (cost > 40) {
+					t.Errorf("cost %d: %+v, %v", cost, got, err)
+				}
+			}
+			q := request("a")
+			q.Cost = 0
+			var field *FieldError
+			if _, err := n.Check(t.Context(), q); !errors.As(err, &field) || field.Field != "cost" {
+				t.Errorf("cost 0: %v", err)
+			}
+		})
+}
+
+// A denial spends nothing on the other limits of the request; shadow limits only watch.
+func TestSeveralLimits(t *testing.T) {
+	d := document(t, 1, alone, "name: wide, limit: 10, window: 1s", "name: narrow, key: [account, address], limit: 3, window: 1s",
+		"name: watch, limit: 2, window: 1s, shadow: true")
+	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
+		n := c.running["us/n1"]
+		nextCell(time.Second)
+		both := Request{Domain: "api", Descriptors: map[string]string{"account": "a", "address": "x"}, Cost: 1}
+		for i := range 6 {
+			got := n.check(t, both)
+			if got.Allowed != (i < 3) || got.Limit != "narrow" || (len(got.Shadowed) > 0) != (i >= 2) {
+				t.Errorf("request %d: %+v", i, got)
+			}
+		}
+		if got, _ := n.drain(t, request("a"), 20); got != 7 {
+			t.Errorf("the wide limit alone: %d more, want 7", got)
+		}
+	})
+}
+
+// bubbleGoroutines returns the stacks of the goroutines of the caller's bubble.
+func bubbleGoroutines(t *testing.T) []string {
+	t.Helper()
+	buf := make([]byte, 8<<20)
+	all := strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n")
+	bubble := regexp.MustCompile(`synctest bubble \d+`).FindString(all[0])
+	if bubble == "" {
+		t.Fatalf("not in a bubble: %s", all[0])
+	}
+	return slices.DeleteFunc(all, func(stack string) bool {
+		head, _, _ := strings.Cut(stack, "\n")
+		return !strings.Contains(head+"]", bubble+"]")
+	})
+}
+
+func TestCloseLeavesNoGoroutine(t *testing.T) {
+	d := document(t, 1, threeRegions, "name: second, limit: 100, window: 1s")
+	inBubble(t, []string{"us/n1", "us/n2", "eu/n1"}, func(t *testing.T, c *cluster) {
+		before := len(bubbleGoroutines(t))
+		for _, name := range []string{"us/n1", "us/n2", "eu/n1"} {
+			c.start(name, d)
+		}
+		c.meet()
+		var callers sync.WaitGroup
+		for _, n := range c.running {
+			callers.Go(func() { n.load(t, request("a"), 3, 2*time.Second) })
+		}
+		callers.Wait()
+		c.network.Isolate("eu/n1", time.Hour) // calls under way do not hold anybody up
+		time.Sleep(time.Second)
+		for _, n := range c.running {
+			if err := errors.Join(n.Close(), n.Close()); err != nil {
+				t.Error(err)
+			}
+		}
+		for _, stack := range bubbleGoroutines(t) {
+			if regexp.MustCompile(`quotad/region\.\(\*(Node|engine|batcher)\)`).MatchString(stack) {
+				t.Errorf("a closed node still works:\n%s", stack)
+			}
+		}
+		c.network.HealAll()
+		synctest.Wait()
+		if left := bubbleGoroutines(t); len(left) > before {
+			t.Errorf("%d goroutines, %d before:\n%s", len(left), before, strings.Join(left, "\n\n"))
+		}
+	})
+}
+
+func TestLeaveTellsTheOthers(t *testing.T) {
+	d := document(t, 1, threeRegions, "name: second, limit: 100, window: 1s")
+	started(t, d, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
+		if err := c.running["eu/n1"].Leave(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		c.stop("eu/n1")
+		c.within(time.Second, "the other to be gone", func() bool {
+			return slices.Equal(c.running["us/n1"].Members(), []string{"us/n1"})
+		})
+	})
+}
+
+// Two nodes on one Redis, each with a journal of its own, are one region.
+func TestTwoNodesOfOneRegionAdmitTheShare(t *testing.T) {
+	d := document(t, 1, []string{"us: {weight: 1}", "eu: {weight: 1}"}, "name: hour, limit: 600, window: 1h")
+	started(t, d, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
+		var admitted atomic.Int64
+		var callers sync.WaitGroup
+		for _, n := range c.running {
+			for range 8 {
+				callers.Go(func() {
+					for range 40 {
+						if n.check(t, request("a")).Allowed {
+							admitted.Add(1)
+						}
+					}
+				})
+			}
+		}
+		callers.Wait()
+		if got := admitted.Load(); got != 300 {
+			t.Errorf("640 requests: %d admitted, want the region's 300", got)
+		}
+		for name, n := range c.running {
+			b, err := n.Bucket(t.Context(), "hour", "api", request("a").Descriptors)
+			if err != nil || b.F != 300 || b.Inspected.Used != 300 || b.Inspected.Share != 300 {
+				t.Errorf("%s: bucket %+v, %v", name, b, err)
+			}
+		}
+	})
+}
+
+// Both nodes of a region borrow for it, and both of the other lend: together never more than the limit.
+func TestNodesOfARegionBorrowTogether(t *testing.T) {
+	d := document(t, 1, []string{"us: {weight: 1}", "eu: {weight: 1}"}, "name: second, limit: 100, window: 1s")
+	started(t, d, []string{"us/n1", "us/n2", "eu/n1", "eu/n2"}, func(t *testing.T, c *cluster) {
+		nextCell(time.Second)
+		var mu sync.Mutex
+		total, us := map[int64]int64{}, map[int64]int64{}
+		var callers sync.WaitGroup
+		for name, n := range c.running {
+			units := 1
+			if strings.HasPrefix(name, "eu/") {
+				units = 0
+			}
+			callers.Go(func() {
+				// From the third second on the lenders want some back.
+				admitted := []map[int64]int64{n.load(t, request("a"), units, 3*time.Second), n.load(t, request("a"), 1, 3*time.Second)}
+				mu.Lock()
+				defer mu.Unlock()
+				for _, cells := range admitted {
+					for cell, sum := range cells {
+						total[cell] += sum
+						if units > 0 {
+							us[cell] += sum
+						}
+					}
+				}
+			})
+		}
+		callers.Wait()
+		borrowed := false
+		for cell, sum := range total {
+			borrowed = borrowed || us[cell] > 50
+			if sum > 100 {
+				t.Errorf("cell %d: %d admitted, the limit is 100", cell, sum)
+			}
+		}
+		if !borrowed {
+			t.Errorf("us never had more than its 50: %v", us)
+		}
+	})
+}
+
+func TestStartRefuses(t *testing.T) {
+	const second = "name: second, limit: 100, window: 1s"
+	d := document(t, 1, threeRegions, second)
+	for name, tc := range map[string]struct {
+		d     *policy.Document
+		spoil func(c *cluster)
+		says  string
+	}{
+		"a region that the document does not have": {document(t, 1, alone, "name: second, limit: 100, window: 1s"), nil, `has no region "eu"`},
+		"the Redis of another region": {d, func(c *cluster) {
+			c.servers["eu"] = c.servers["us"]
+			c.start("us/n1", d)
+		}, "give each region a Redis of its own"},
+		"a Redis that is not there": {d, func(c *cluster) {
+			if err := c.servers["eu"].Close(); err != nil {
+				c.t.Fatal(err)
+			}
+		}, "check that it runs"},
+		"a document older than the node worked under": {d, func(c *cluster) {
+			if err := c.start("eu/n1", d).Adopt(c.t.Context(), document(c.t, 2, threeRegions, second)); err != nil {
+				c.t.Fatal(err)
+			}
+			c.stop("eu/n1")
+		}, "is older than version 2"},
+		"a document older than its region works under": {d, func(c *cluster) {
+			c.start("eu/n2", document(c.t, 2, threeRegions, second))
+		}, "one of a higher version"},
+		"another document of the version its region works under": {d, func(c *cluster) {
+			c.start("eu/n2", document(c.t, 1, threeRegions, "name: second, limit: 10, window: 1s"))
+		}, "one of a higher version"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, []string{"us/n1", "eu/n1", "eu/n2"}, func(t *testing.T, c *cluster) {
+				if tc.spoil != nil {
+					tc.spoil(c)
+				}
+				if _, err := c.tryStart("eu/n1", tc.d); err == nil || !strings.Contains(err.Error(), tc.says) {
+					t.Errorf("error %v, want %q", err, tc.says)
+				}
+			})
+		})
+	}
+}
+
+func TestNotReadyBeforeTheStoreIsOpen(t *testing.T) {
+	s, err := store.Connect(store.Options{URL: "redis://127.0.0.1:1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	n := &Node{store: s}
+	if err := n.Ready(); !errors.Is(err, store.ErrNotOpen) {
+		t.Errorf("ready: %v", err)
+	}
+}

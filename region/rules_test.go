@@ -1,0 +1,182 @@
+package region
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/policy"
+)
+
+var threeRegions = []string{"us: {weight: 40}", "eu: {weight: 40}", "ap: {weight: 20}"}
+
+func rulesOf(t testing.TB, d *policy.Document, region string) *rules {
+	t.Helper()
+	r, err := newRules(d, region)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestRulesOfARegionThatIsNotInTheDocument(t *testing.T) {
+	d := document(t, 7, threeRegions, "name: minute, limit: 100, window: 1m")
+	for _, name := range []string{"", "mars", "US", "us "} {
+		_, err := newRules(d, name)
+		if err == nil || !strings.Contains(err.Error(), d.Epoch().String()) || !strings.Contains(err.Error(), "add it to the document's regions") {
+			t.Errorf("region %q: %v", name, err)
+		}
+	}
+	if r := rulesOf(t, d, "ap"); strings.Join(r.peers, " ") != "eu us" {
+		t.Errorf("peers of ap: %v", r.peers)
+	}
+}
+
+// Entitlements are the same at every region, add up to the limit, and their remainders move from key to key.
+func TestEntitlementsRotateAndAddUp(t *testing.T) {
+	for _, limit := range []int64{1, 2, 3, 7, 10, 100, 101, 1 << 51} {
+		d := document(t, 1, []string{"a: {weight: 1}", "b: {weight: 1}", "c: {weight: 1}"}, fmt.Sprintf("name: minute, window: 1m, limit: %d", limit))
+		at := map[string]*rules{}
+		for _, region := range d.Regions {
+			at[region.Name] = rulesOf(t, d, region.Name)
+		}
+		more := map[string]int{} // how often a region had a unit of the remainder
+		rapid.Check(t, func(r *rapid.T) {
+			q := request(rapid.String().Draw(r, "account"))
+			var sum int64
+			for name, rules := range at {
+				a := rules.match(q)[0]
+				f := a.target.Terms.Entitlement
+				if f != a.bucket.Entitlements[name] || f != at["a"].match(q)[0].bucket.Entitlements[name] {
+					r.Fatalf("region %s: regions differ over its entitlement", name)
+				}
+				if f < limit/3 || f > limit/3+1 {
+					r.Fatalf("region %s: entitlement %d of %d", name, f, limit)
+				}
+				more[name] += int(f - limit/3)
+				sum += f
+			}
+			if sum != limit {
+				r.Fatalf("entitlements add up to %d, the limit is %d", sum, limit)
+			}
+		})
+		for name := range at {
+			if limit%3 != 0 && more[name] == 0 {
+				t.Errorf("limit %d: region %s never had a unit of the remainder", limit, name)
+			}
+		}
+	}
+}
+
+// Keys are equal only if their bytes are, and a key's parts do not run into each other.
+func TestBucketsOfAwkwardKeys(t *testing.T) {
+	r := rulesOf(t, document(t, 1, hereAndThere, "name: pair, key: [account, address], limit: 100, window: 1m"), "here")
+	values := []string{"", "a", "a_b", "b_c", "c", "a:b", "}{", "{}", "\x00", "\r\n", "*", "\xff\xfe", "\xff", "\ufffd", "é", "e\u0301",
+		"\u202e", "1:a,", ",1:a", strings.Repeat("v", 256)}
+	seen := map[string][2]string{}
+	for _, account := range values {
+		for _, address := range values {
+			a := r.match(Request{Domain: "api", Descriptors: map[string]string{"account": account, "address": address}, Cost: 1})[0]
+			if other, known := seen[a.target.Key]; known {
+				t.Fatalf("%q and %q share a bucket", other, [2]string{account, address})
+			}
+			seen[a.target.Key] = [2]string{account, address}
+			if b := r.find(a.bucket.ID); b == nil || b.ID != a.bucket.ID {
+				t.Errorf("%q %q: a peer's id of the bucket is not found", account, address)
+			}
+		}
+	}
+}
+
+func TestFindRefusesWhatTheDocumentDoesNotHave(t *testing.T) {
+	d := document(t, 1, threeRegions, "name: minute, limit: 100, window: 1m",
+		"name: minute, limit: 500, window: 1m, match: {plan: pro}", "name: minute, domain: other, limit: 7, window: 1m")
+	r := rulesOf(t, d, "us")
+	good := policy.BucketRef{Domain: "api", Name: "minute", Algorithm: policy.FixedWindow, Window: d.Limits[0].Window,
+		Key: []policy.KeyValue{{Name: "account", Value: "a"}}}
+	with := func(change func(*policy.BucketRef)) string {
+		ref := good
+		ref.Key = append([]policy.KeyValue{}, good.Key...)
+		change(&ref)
+		return string(ref.ID())
+	}
+	on := func(match ...policy.Condition) string { return with(func(b *policy.BucketRef) { b.Match = match }) }
+	pro := policy.Condition{Name: "plan", Value: "pro"}
+	for id, limit := range map[string]int64{string(good.ID()): 100, on(pro): 500, with(func(b *policy.BucketRef) { b.Domain = "other" }): 7} {
+		b := r.find(id)
+		if b == nil || b.ID != id || b.Limit != limit || b.Epoch != d.Epoch().String() || b.Window != 60_000_000 || b.Entitlements["us"] != (limit*2+2)/5 {
+			t.Errorf("limit %d: %+v", limit, b)
+		}
+	}
+	id := string(good.ID())
+	for name, forged := range map[string]string{
+		"another domain":      with(func(b *policy.BucketRef) { b.Domain = "web" }),
+		"another name":        with(func(b *policy.BucketRef) { b.Name = "hour" }),
+		"another algorithm":   with(func(b *policy.BucketRef) { b.Algorithm = policy.TokenBucket }),
+		"another window":      with(func(b *policy.BucketRef) { b.Window *= 2 }),
+		"another key name":    with(func(b *policy.BucketRef) { b.Key[0].Name = "address" }),
+		"a longer key":        with(func(b *policy.BucketRef) { b.Key = append(b.Key, policy.KeyValue{Name: "address"}) }),
+		"another condition":   on(policy.Condition{Name: "plan", Value: "free"}),
+		"a condition more":    on(pro, policy.Condition{Name: "tier", Value: "gold"}),
+		"a condition twice":   on(pro, pro),
+		"no key":              with(func(b *policy.BucketRef) { b.Key = nil }),
+		"nothing":             "",
+		"a part of it":        id[:len(id)-1],
+		"something behind it": id + "1:x,",
+		"twice":               id + id,
+		"no netstrings":       "minute",
+		"a huge length":       "99999999999999999999:api,",
+		"the store's token":   "token",
+	} {
+		if b := r.find(forged); b != nil {
+			t.Errorf("%s: found %+v", name, b)
+		}
+	}
+}
+
+func FuzzFind(f *testing.F) {
+	d := document(f, 1, threeRegions, "name: minute, limit: 100, window: 1m")
+	r := rulesOf(f, d, "us")
+	f.Add(string(d.Limits[0].Bucket(map[string]string{"account": "a"})))
+	f.Add("")
+	f.Fuzz(func(t *testing.T, id string) {
+		b := r.find(id)
+		if b == nil {
+			return
+		}
+		ref, err := policy.ParseBucketID(policy.BucketID(id))
+		if err != nil || b.ID != id || b.Limit != 100 || ref.Name != "minute" {
+			t.Errorf("find(%q) = %+v", id, b)
+		}
+	})
+}
+
+func TestMatchAndLocate(t *testing.T) {
+	d := document(t, 1, threeRegions, "name: minute, limit: 100, window: 1m, lending_limit: 0.5, borrowing_limit: 2",
+		"name: watch, limit: 10, window: 1s, shadow: true", "name: pair, key: [account, address], limit: 10, window: 1s")
+	r := rulesOf(t, d, "ap")
+	all := r.match(request("a"))
+	if len(all) != 2 || all[0].limit.Name != "minute" || all[1].limit.Name != "watch" || all[0].target.Shadow || !all[1].target.Shadow {
+		t.Fatalf("matched %+v", all)
+	}
+	want := algorithms.Terms{Kind: algorithms.FixedWindow, Window: 60_000_000, Entitlement: 20}
+	if b := all[0].bucket; all[0].target.Terms != want || b.Lending != 500_000 || b.Borrowing != 2_000_000 || b.Limit != 100 {
+		t.Errorf("terms %+v of %+v", all[0].target.Terms, b)
+	}
+	if all[1].bucket.Borrowing >= 0 {
+		t.Errorf("a limit without borrowing_limit is bound by %d", all[1].bucket.Borrowing)
+	}
+	l, b, err := r.locate("watch", "api", request("a").Descriptors)
+	if err != nil || l != all[1].limit || b.ID != all[1].bucket.ID {
+		t.Errorf("located %v, %v, %v", l, b, err)
+	}
+	for _, name := range []string{"pair", "none", ""} {
+		if _, _, err := r.locate(name, "api", request("a").Descriptors); !errors.Is(err, ErrNoSuchBucket) {
+			t.Errorf("limit %q: %v", name, err)
+		}
+	}
+}

@@ -1,9 +1,13 @@
 package region
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/quotad/quotad/region/store"
 )
 
 var halves = []string{"us: {weight: 1}", "eu: {weight: 1}"}
@@ -112,5 +116,91 @@ func TestRegionsOnDifferentDocumentsDoNotTrade(t *testing.T) {
 		if gained() == 0 {
 			t.Error("nothing borrowed though both have the same document again")
 		}
+	})
+}
+
+// The first node of a region to adopt a document does so for all: a mate that still has the older one decides nothing
+// by it, does not bring it back, and serves again as soon as it has the new one.
+func TestMateWithTheOlderDocumentIsNotServed(t *testing.T) {
+	const limit = "name: hour, limit: 100, window: 1h, on_store_failure: deny"
+	lowered := document(t, 2, alone, "name: hour, limit: 10, window: 1h, on_store_failure: deny")
+	started(t, document(t, 1, alone, limit), []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
+		n1, n2 := c.running["us/n1"], c.running["us/n2"]
+		if err := n1.Adopt(t.Context(), lowered); err != nil {
+			t.Fatal(err)
+		}
+		for range 20 {
+			if got := n2.check(t, request("a")); got.Allowed || got.Reason != StoreFailure {
+				t.Fatalf("the mate decided by the older document: %+v", got)
+			}
+			time.Sleep(100 * time.Millisecond) // it looks at the store again, and finds the newer document there
+		}
+		if got := n1.check(t, request("a")); !got.Allowed || got.Remaining != 9 {
+			t.Errorf("the node with the newer document: %+v", got)
+		}
+		if err := n2.Adopt(t.Context(), document(t, 2, alone, limit)); !errors.Is(err, store.ErrOlderPolicy) {
+			t.Errorf("the mate took another document of the same version: %v", err)
+		}
+		if err := n2.Adopt(t.Context(), lowered); err != nil {
+			t.Fatal(err)
+		}
+		if got := n2.check(t, request("a")); !got.Allowed || got.Remaining != 8 {
+			t.Errorf("the mate, with the newer document: %+v", got)
+		}
+	})
+}
+
+// A request that was matched under the older document and decided after the newer came into force is not admitted by
+// the older one's numbers.
+func TestNothingIsDecidedByAnOlderDocument(t *testing.T) {
+	started(t, document(t, 1, alone, "name: hour, limit: 100, window: 1h"), []string{"us/n1"}, func(t *testing.T, c *cluster) {
+		n := c.running["us/n1"]
+		r := n.rules.Load()
+		answer := make(chan answered, 1)
+		w := waiting{rules: r, applied: r.match(request("a")), cost: 50, commit: true, answer: answer}
+		if err := n.Adopt(t.Context(), document(t, 2, alone, "name: hour, limit: 10, window: 1h")); err != nil {
+			t.Fatal(err)
+		}
+		n.batcher.decide(t.Context(), []waiting{w})
+		if a := <-answer; a.ok() {
+			t.Errorf("decided: %+v", a.decided)
+		}
+	})
+}
+
+// Adopt tries again while the store cannot be used, and leaves the older document in force until it could.
+func TestAdoptWithoutTheStore(t *testing.T) {
+	const limit = "name: second, limit: 100, window: 1s, on_store_failure: deny"
+	old, raised := document(t, 1, alone, limit), document(t, 2, alone, "name: second, limit: 120, window: 1s, on_store_failure: deny")
+	t.Run("lost and opened anew", func(t *testing.T) {
+		started(t, old, []string{"us/n1"}, func(t *testing.T, c *cluster) {
+			n := c.running["us/n1"]
+			c.flushAll("us")
+			adopted := make(chan error, 1)
+			go func() { adopted <- n.Adopt(t.Context(), raised) }()
+			time.Sleep(time.Second)
+			n.check(t, request("a")) // finds out that the store was lost
+			time.Sleep(time.Second)
+			if err := <-adopted; err != nil || n.Status().Epoch != raised.Epoch().String() {
+				t.Errorf("adopted: %v, %+v", err, n.Status())
+			}
+			nextCell(time.Second)
+			if got := n.check(t, request("a")); !got.Allowed || got.LimitUnits != 120 {
+				t.Errorf("decision %+v", got)
+			}
+		})
+	})
+	t.Run("out of reach", func(t *testing.T) {
+		started(t, old, []string{"us/n1"}, func(t *testing.T, c *cluster) {
+			n := c.running["us/n1"]
+			if err := c.servers["us"].Close(); err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			if err := n.Adopt(ctx, raised); err == nil || n.Status().Epoch != old.Epoch().String() {
+				t.Errorf("adopted: %v, %+v", err, n.Status())
+			}
+		})
 	})
 }

@@ -139,3 +139,16 @@ func TestBorrowTogether(t *testing.T) {
 		}
 	})
 }
+
+// A burst that uses the share up at one moment borrows as well as demand that grew slowly.
+func TestBorrowInABurst(t *testing.T) {
+	d := document(t, 1, halves, "name: hour, limit: 100, window: 1h, on_exhausted: borrow")
+	started(t, d, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
+		us := c.running["us/n1"]
+		for i := range 60 {
+			if got := us.check(t, request("a")); !got.Allowed {
+				t.Fatalf("request %d is denied with %d asks sent: %+v", i+1, us.counter(t, "asks"), got)
+			}
+		}
+	})
+}

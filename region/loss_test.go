@@ -206,6 +206,27 @@ func TestRestart(t *testing.T) {
 	})
 }
 
+// A Redis restored from a copy of before the generation that the journal remembers has lost what came since.
+func TestOldCopyOfTheStore(t *testing.T) {
+	d := document(t, 1, alone, "name: second, limit: 100, window: 1s, on_store_failure: deny")
+	inBubble(t, []string{"us/n1"}, func(t *testing.T, c *cluster) {
+		later := c.start("us/n1", d).Status().Generation + 1000
+		if err := c.running["us/n1"].journal.SetGeneration(later); err != nil {
+			t.Fatal(err)
+		}
+		c.stop("us/n1")
+		n := c.start("us/n1", d)
+		if got := n.check(t, request("a")); got.Allowed || got.Share != 0 || n.Status().Generation <= later {
+			t.Errorf("an old copy serves under generation %d, the journal remembers %d: %+v", n.Status().Generation, later, got)
+		}
+		nextCell(time.Second)
+		nextCell(time.Second)
+		if got := n.check(t, request("a")); !got.Allowed || got.Remaining != 99 {
+			t.Errorf("two cells later: %+v", got)
+		}
+	})
+}
+
 // Without a journal that remembers the region, only the operator's word makes an empty store a first start.
 func TestFirstStart(t *testing.T) {
 	d := document(t, 1, alone, "name: second, limit: 100, window: 1s, on_store_failure: deny")

@@ -183,6 +183,37 @@ func TestCloseLeavesNoGoroutine(t *testing.T) {
 	})
 }
 
+// Nobody waits for a node that is closed, whether they came before or after.
+func TestCheckOnAClosedNode(t *testing.T) {
+	d := document(t, 1, alone, "name: second, limit: 5, window: 1s")
+	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
+		n := c.running["us/n1"]
+		c.stop("us/n1")
+		if _, err := n.Check(t.Context(), request("a")); !errors.Is(err, ErrClosed) {
+			t.Errorf("check: %v", err)
+		}
+		if _, err := n.Peek(t.Context(), request("a")); !errors.Is(err, ErrClosed) {
+			t.Errorf("peek: %v", err)
+		}
+		if err := n.Adopt(t.Context(), document(t, 2, alone, "name: second, limit: 6, window: 1s")); !errors.Is(err, ErrClosed) {
+			t.Errorf("adopt: %v", err)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		n := unstarted(t, 1, document(t, 1, hereAndThere, "name: second, limit: 5, window: 1s"))
+		waits := make(chan error)
+		go func() {
+			_, err := n.Check(t.Context(), request("a"))
+			waits <- err
+		}()
+		synctest.Wait()
+		close(n.closed)
+		if err := <-waits; !errors.Is(err, ErrClosed) {
+			t.Errorf("a request that waited: %v", err)
+		}
+	})
+}
+
 func TestLeaveTellsTheOthers(t *testing.T) {
 	d := document(t, 1, threeRegions, "name: second, limit: 100, window: 1s")
 	started(t, d, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {

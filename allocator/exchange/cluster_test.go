@@ -57,7 +57,12 @@ type testRegion struct {
 	offered  int64
 	admitted int64
 	denied   int64
-	crash    int // per mille that an effect is where the node dies
+	crash    int   // per mille that an effect is where the node dies
+	effects  int   // carried out so far
+	dieAt    int   // the effect at which the node dies, 0: none
+	seen     int64 // the latest time its store showed
+	closed   int64 // the last cell that a loss of its store closed
+	losses   int
 }
 
 type queued struct {
@@ -157,6 +162,7 @@ func (r *testRegion) decide(units int64) {
 		call.Costs = append(call.Costs, 1)
 	}
 	d := r.store.Decide(r.time(), call)
+	r.seen = max(r.seen, d.Now)
 	r.offered += units
 	if d.Status != algorithms.StatusOK {
 		return
@@ -189,9 +195,20 @@ func (r *testRegion) load() {
 	again()
 }
 
+// lose empties the region's store, which the node opens anew.
+func (r *testRegion) lose() {
+	before := r.store.Generation
+	r.store.Flush()
+	r.store.Open(r.time(), algorithms.Open{Generation: before + 1, Region: r.name, Epoch: epochForTests, Lost: true, Seen: r.seen})
+	r.closed = max(r.time(), r.seen)/r.bucket.Window + 1
+	r.losses++
+	r.step(Stood{Generation: r.store.Generation, Epoch: epochForTests, Peers: r.peers()})
+}
+
 // dies says whether the node dies here; it is up again a little later.
 func (r *testRegion) dies() bool {
-	if r.dead || r.rand.IntN(1000) >= r.crash {
+	r.effects++
+	if r.dead || (r.effects != r.dieAt && r.rand.IntN(1000) >= r.crash) {
 		return false
 	}
 	r.born++

@@ -55,8 +55,8 @@ func (c *cluster) matched(rows map[string]map[int64]map[string]algorithms.Row) e
 		for cell, peers := range cells {
 			for peer, row := range peers {
 				theirs, known := rows[peer][cell]
-				if !known {
-					continue // over, or not begun, there
+				if !known || cell <= c.regions[peer].closed || cell <= c.regions[name].closed {
+					continue // over, or not begun, there; or lost, and closed
 				}
 				if row.Borrowed > theirs[name].Lent || row.Regained > theirs[name].Returned {
 					return fmt.Errorf("cell %d: %s counts %+v of what %s has as %+v", cell, name, row, peer, theirs[name])
@@ -93,6 +93,9 @@ func (c *cluster) hostility() {
 
 // disturb changes a region's demand, clock, links and what is gossiped about it, again and again.
 func (c *cluster) disturb(r *testRegion) {
+	if c.rand.IntN(20) == 0 {
+		r.lose()
+	}
 	switch c.rand.IntN(6) {
 	case 0:
 		r.rate = 0
@@ -113,11 +116,12 @@ func (c *cluster) disturb(r *testRegion) {
 }
 
 // TestRightsNeverExceedTheLimit: three regions, a network that loses, repeats, delays beyond a cell and reorders,
-// cuts, clocks apart and stepping, lies by gossip, and a crash at any effect; after every event the invariants.
+// cuts, clocks apart and stepping, lies by gossip, stores that lose everything, and a crash at any effect; after every event
+// the invariants.
 func TestRightsNeverExceedTheLimit(t *testing.T) {
 	const seeds = 150
 	var sum Stats
-	crashes := 0
+	crashes, losses := 0, 0
 	for seed := range uint64(seeds) {
 		split := [][]int64{{400, 400, 200}, {3, 2, 1}, {40, 40, 20}}[seed%3]
 		c := newCluster(t, seed, allocator.Second, split...)
@@ -134,10 +138,38 @@ func TestRightsNeverExceedTheLimit(t *testing.T) {
 		sum.UnitsReturned += s.UnitsReturned
 		for _, r := range c.regions {
 			crashes += r.born - 1
+			losses += r.losses
 		}
 	}
-	if sum.UnitsBorrowed < 1000*seeds/10 || sum.UnitsReturned < seeds || crashes < seeds {
-		t.Fatalf("%d units borrowed, %d returned, %d crashes: the test was too easy", sum.UnitsBorrowed, sum.UnitsReturned, crashes)
+	if sum.UnitsBorrowed < 1000*seeds/10 || sum.UnitsReturned < seeds || crashes < seeds || losses < seeds {
+		t.Fatalf("%d units borrowed, %d returned, %d crashes, %d losses: the test was too easy", sum.UnitsBorrowed, sum.UnitsReturned, crashes, losses)
 	}
-	t.Logf("%d seeds: %d units borrowed, %d returned, %d crashes", seeds, sum.UnitsBorrowed, sum.UnitsReturned, crashes)
+	t.Logf("%d seeds: %d units borrowed, %d returned, %d crashes, %d losses", seeds, sum.UnitsBorrowed, sum.UnitsReturned, crashes, losses)
+}
+
+// TestACrashAtEachEffect kills the borrower's node, and the lender's, before and after each of its effects in turn: the
+// debit, the record, the reply, the credit.
+func TestACrashAtEachEffect(t *testing.T) {
+	const effects = 60
+	for _, victim := range []string{"us", "eu"} {
+		reached := 0
+		for at := 1; at <= effects; at++ {
+			c := newCluster(t, 1, allocator.Second, 40, 40, 20)
+			c.demand(Options{}, 90, 6, 2)
+			r := c.regions[victim]
+			r.dieAt = at
+			for end := c.now + 4*allocator.Second; c.now < end; {
+				c.run(c.queue[0].at)
+				if err := c.invariants(); err != nil {
+					t.Fatalf("%s died at effect %d: %v", victim, at, err)
+				}
+			}
+			if r.effects >= at {
+				reached++
+			}
+		}
+		if reached < effects/2 {
+			t.Errorf("%s has so few effects that it died only %d times", victim, reached)
+		}
+	}
 }

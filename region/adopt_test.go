@@ -204,3 +204,16 @@ func TestAdoptWithoutTheStore(t *testing.T) {
 		})
 	})
 }
+
+// A store that was lost is opened anew by Adopt too, without any request.
+func TestAdoptOpensALostStore(t *testing.T) {
+	old, raised := document(t, 1, alone, "name: second, limit: 100, window: 1s"), document(t, 2, alone, "name: second, limit: 120, window: 1s")
+	started(t, old, []string{"us/n1"}, func(t *testing.T, c *cluster) {
+		c.flushAll("us")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := c.running["us/n1"].Adopt(ctx, raised); err != nil {
+			t.Errorf("after a minute: %v", err)
+		}
+	})
+}

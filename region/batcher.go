@@ -106,6 +106,7 @@ func group(batch []waiting) [][]waiting {
 	for _, w := range batch {
 		k := w.signature()
 		i, known := index[k]
+		known = known && w.commit // a peek counts no other's cost
 		if !known {
 			i = len(groups)
 			index[k] = i

@@ -116,3 +116,35 @@ func TestCheckEndsWithItsContext(t *testing.T) {
 		w.answer <- answered{} // whoever serves the request later is not held up
 	})
 }
+
+// Peeks that share a batch do not see each other's costs.
+func TestPeeksDoNotCountEachOther(t *testing.T) {
+	d := document(t, 1, alone, "name: minute, limit: 5, window: 1m")
+	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
+		n := c.running["us/n1"]
+		r := n.rules.Load()
+		answers := make([]chan answered, 3)
+		var batch []waiting
+		for i := range answers {
+			answers[i] = make(chan answered, 1)
+			batch = append(batch, waiting{rules: r, applied: r.match(request("a")), cost: 4, answer: answers[i]})
+		}
+		n.batcher.decide(t.Context(), batch)
+		for i := range answers {
+			if d := n.judge(4, batch[i].applied, <-answers[i]); !d.Allowed || d.Remaining != 1 {
+				t.Errorf("peek %d of 4 units of 5, nothing used: allowed %v, remaining %d", i, d.Allowed, d.Remaining)
+			}
+		}
+	})
+}
+
+// A full queue denies nothing that only shadow limits apply to.
+func TestQueueFullOfAShadowLimit(t *testing.T) {
+	n := unstarted(t, 1, document(t, 1, hereAndThere, "name: watch, limit: 10, window: 1s, shadow: true"))
+	for range queueLength {
+		n.batcher.enqueue(waiting{})
+	}
+	if d, err := n.Check(t.Context(), request("a")); err != nil || !d.Allowed {
+		t.Errorf("%+v, %v", d, err)
+	}
+}

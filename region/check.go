@@ -3,6 +3,7 @@ package region
 import (
 	"context"
 	"errors"
+	"math"
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
@@ -36,7 +37,7 @@ func (n *Node) check(ctx context.Context, q Request, commit bool) (Decision, err
 	}
 	switch {
 	case errors.Is(err, errQueueFull):
-		return n.sign(n.describe(Decision{Reason: QueueFull}, all[0])), nil
+		return n.sign(n.overflow(all)), nil
 	case err != nil:
 		return Decision{}, err
 	case !a.ok():
@@ -44,6 +45,16 @@ func (n *Node) check(ctx context.Context, q Request, commit bool) (Decision, err
 		return n.sign(n.withoutStore(q, all, commit)), nil
 	}
 	return n.sign(n.judge(q.Cost, all, a)), nil
+}
+
+// overflow denies a request for which there is no place in the queue, unless only shadow limits apply to it.
+func (n *Node) overflow(all []applied) Decision {
+	for _, a := range all {
+		if !a.limit.Shadow {
+			return n.describe(Decision{Reason: QueueFull}, a)
+		}
+	}
+	return n.describe(Decision{Allowed: true, Reason: QueueFull}, all[0])
 }
 
 var errQueueFull = errors.New("too many requests wait for the store")
@@ -107,19 +118,17 @@ func (n *Node) describe(d Decision, a applied) Decision {
 // judge turns the store's answer into a decision.
 func (n *Node) judge(cost int64, all []applied, a answered) Decision {
 	answer := a.decided.Answers[a.index]
-	decider := 0
+	decider, best := 0, int64(math.MinInt64)
 	var shadowed []string
 	for i, v := range answer.Verdicts {
-		switch {
-		case all[i].limit.Shadow:
-			if v.Retry != 0 {
-				shadowed = append(shadowed, all[i].limit.Name)
-			}
-			if answer.Admitted && all[decider].limit.Shadow && v.Remaining < answer.Verdicts[decider].Remaining {
-				decider = i
-			}
-		case all[decider].limit.Shadow, decides(answer.Admitted, v, answer.Verdicts[decider]):
-			decider = i
+		shadow := all[i].limit.Shadow
+		if shadow && v.Retry != 0 {
+			shadowed = append(shadowed, all[i].limit.Name)
+		}
+		w := weight(answer.Admitted, v, cost > all[i].limit.Limit)
+		first := i == 0 || all[decider].limit.Shadow && !shadow
+		if first || shadow == all[decider].limit.Shadow && w > best {
+			decider, best = i, w
 		}
 	}
 	state, verdict := a.decided.Buckets[decider], answer.Verdicts[decider]
@@ -139,13 +148,18 @@ func (n *Node) judge(cost int64, all []applied, a answered) Decision {
 	return d
 }
 
-// decides says whether verdict v says more about a request than w: of an admitted one, the one that leaves least; of
-// a denied one, the one that denies longest.
-func decides(admitted bool, v, w algorithms.Verdict) bool {
-	if admitted {
-		return v.Remaining < w.Remaining
+// weight orders limits by what they say about a request: of an admitted one, the one that leaves least decided; of a
+// denied one, the one that can never admit it, else the one that denies longest.
+func weight(admitted bool, v algorithms.Verdict, never bool) int64 {
+	switch {
+	case admitted:
+		return -v.Remaining
+	case never:
+		return math.MaxInt64
+	case v.Retry < 0:
+		return math.MaxInt64 - 1
 	}
-	return w.Retry >= 0 && (v.Retry < 0 || v.Retry > w.Retry)
+	return v.Retry
 }
 
 // withoutStore decides as the limits say for when the store cannot be used: one that says deny denies, then each
@@ -157,16 +171,32 @@ func (n *Node) withoutStore(q Request, all []applied, commit bool) Decision {
 			return n.describe(Decision{Reason: StoreFailure}, a)
 		}
 	}
-	for i, a := range all {
+	type charge struct {
+		applied
+		cell int64
+	}
+	var charged []charge
+	now := time.Now()
+	for _, a := range all {
 		if a.limit.Shadow || a.limit.OnStoreFailure != policy.StoreFailureLocal {
 			continue
 		}
-		room, left, reset := n.fallback.take(a, q.Cost, commit, time.Now())
-		d = n.describe(Decision{Allowed: room, Reason: StoreFailureLocal, Remaining: left, ResetAfter: reset}, a)
-		if !room {
-			d.RetryAfter = reset
-			n.fallback.giveBack(all[:i], q.Cost, commit, time.Now())
-			return d
+		m := n.fallback.take(a, q.Cost, commit, now)
+		if !m.room {
+			for _, c := range charged {
+				n.fallback.giveBack(c.applied, q.Cost, c.cell)
+			}
+			denied := Decision{Reason: StoreFailureLocal, Remaining: m.left, ResetAfter: m.reset, RetryAfter: m.reset}
+			if m.never {
+				denied.RetryAfter = -1
+			}
+			return n.describe(denied, a)
+		}
+		if commit {
+			charged = append(charged, charge{a, m.cell})
+		}
+		if d.Reason != StoreFailureLocal || m.left < d.Remaining {
+			d = n.describe(Decision{Allowed: true, Reason: StoreFailureLocal, Remaining: m.left, ResetAfter: m.reset}, a)
 		}
 	}
 	return d

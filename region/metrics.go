@@ -37,7 +37,7 @@ type nodeCollector struct{ node *Node }
 
 var (
 	degradedDesc = prometheus.NewDesc("quotad_degraded", "1 if the region's last answer is older than 3 s.", []string{"peer"}, nil)
-	ageDesc      = prometheus.NewDesc("quotad_peer_age_seconds", "Time since the last answered call to the region was sent.", []string{"peer"}, nil)
+	ageDesc      = prometheus.NewDesc("quotad_peer_age_seconds", "Time since the last answered call to the region was sent; absent before the first.", []string{"peer"}, nil)
 	countDesc    = prometheus.NewDesc("quotad_exchange_total", "What the exchange of rights has done, in units or asks, by name.", []string{"what"}, nil)
 	journalDesc  = prometheus.NewDesc("quotad_journal_failed", "1 if the journal failed: nothing is lent until the node starts anew.", nil, nil)
 	genDesc      = prometheus.NewDesc("quotad_store_generation", "Generation of the region's store.", nil, nil)
@@ -60,7 +60,9 @@ func (c nodeCollector) Collect(ch chan<- prometheus.Metric) {
 	gauge(journalDesc, one(s.Exchange.JournalFailed))
 	for _, p := range s.Peers {
 		gauge(degradedDesc, one(p.Degraded), p.Region)
-		gauge(ageDesc, p.Age.Seconds(), p.Region)
+		if p.Heard {
+			gauge(ageDesc, p.Age.Seconds(), p.Region)
+		}
 	}
 	for _, count := range s.Counters() {
 		ch <- prometheus.MustNewConstMetric(countDesc, prometheus.CounterValue, float64(count.Value), count.Name)

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -146,7 +147,8 @@ func (n *Node) membersChanged(members []gossip.Member) {
 func (n *Node) broadcast(h exchange.Hint) {
 	b, err := n.hints.publish(h, time.Now())
 	if err == nil {
-		err = n.gossip.Broadcast(h.Bucket, b)
+		// A bucket's id may be longer than a key of the gossip. Two buckets of one hash displace each other's hints.
+		err = n.gossip.Broadcast(strconv.FormatUint(policy.BucketID(h.Bucket).Hash(), 36), b)
 	}
 	if err != nil {
 		n.log.Debug("hint not sent", "err", err)

@@ -1,0 +1,54 @@
+package region
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// lines is a log that a test can read while it is written.
+type lines struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(b)
+}
+
+func (l *lines) has(text string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Contains(l.buf.String(), text)
+}
+
+// TestHintsOfLongKeysAreBroadcast: a bucket's id may be longer than what gossip takes as the key of a change.
+func TestHintsOfLongKeysAreBroadcast(t *testing.T) {
+	d := document(t, 1, threeRegions, "name: minute, limit: 100, window: 1m")
+	inBubble(t, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
+		var log lines
+		cfg := c.config("us/n1", d)
+		cfg.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		n, err := Start(t.Context(), cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.running["us/n1"] = &running{Node: n, name: "us/n1", journal: cfg.Journal}
+		c.start("eu/n1", d)
+		c.meet()
+		q := request(strings.Repeat("x", MostValueBytes))
+		q.Cost = 30
+		if got, err := n.Check(t.Context(), q); err != nil || !got.Allowed {
+			t.Fatalf("%+v, %v", got, err)
+		}
+		time.Sleep(time.Second) // virtual
+		if n.Status().Exchange.HintsPublished == 0 || log.has("hint not sent") {
+			t.Errorf("%d hints published, the log says %s", n.Status().Exchange.HintsPublished, log.buf.String())
+		}
+	})
+}

@@ -4,19 +4,24 @@ package allocator
 const Second = 1_000_000
 
 const (
-	// demandSamples is how many samples, one per tick, are remembered: two seconds' worth.
-	demandSamples = 10
+	// demandSamples is how many samples, one per tick, are remembered: five seconds' worth.
+	demandSamples = 25
 	// demandLeast is the fewest samples an average runs over.
 	demandLeast = 2
+	// demandReach is the fewest samples it may reach back over, a second's worth; for longer cells it is the cell's.
+	demandReach = 5
 	// demandUnits is how many units make an average worth something: with fewer it reaches further back.
 	demandUnits = 16
+	// demandRise is how many units a single sample must have to raise the estimate by itself.
+	demandRise = demandUnits / 2
 )
 
 // Demand estimates what callers ask of one bucket in one region: the mean of the last two samples, or of as many more
-// as it takes to have seen 16 units, or the last sample if that is more. So it goes up at once, comes down in half a
-// second where there is much to count, and does not take the silence between two rare requests for the end of them.
-// A region asks for rights and keeps rights by this one estimate; with a more cautious one for asking it would ask
-// back what it had just lent.
+// as it takes to have seen 16 units (within a second, or the cell if that is longer, at most five seconds); or the last
+// sample if that is more and has 8. So where there is much to count it goes up at once and comes down in half a second,
+// and where there is little it takes neither the silence between two rare requests for the end of them nor two in a row
+// for a rush. A region asks for rights and keeps rights by this one estimate; with a more cautious one for asking it
+// would ask back what it had just lent.
 //
 // Denied units count as demand, but at most twice what was counted (or admitted) the sample before: a storm of
 // retries is not demand. The zero value is ready to use.
@@ -36,26 +41,27 @@ func (d *Demand) Sample(admitted, denied, elapsed int64) {
 	d.count = min(d.count+1, demandSamples)
 }
 
-// Rate returns the estimate, in milliunits per second.
-func (d *Demand) Rate() int64 {
+// Rate returns the estimate for cells of a length, in milliunits per second.
+func (d *Demand) Rate(cell int64) int64 {
 	var units, elapsed, last int64
 	for n := range d.count {
 		i := (d.next - 1 - n + demandSamples) % demandSamples
-		if n >= demandLeast && units >= demandUnits {
+		enough := units >= demandUnits || (n >= demandReach && elapsed >= cell)
+		if n >= demandLeast && enough {
 			break
 		}
 		units += d.units[i]
 		elapsed += d.elapsed[i]
-		if n == 0 {
+		if n == 0 && units >= demandRise {
 			last = PerSecond(units, elapsed)
 		}
 	}
 	return max(PerSecond(units, elapsed), last)
 }
 
-// RateWith returns the estimate as if what was asked since the last sample were one.
-func (d *Demand) RateWith(admitted, denied, elapsed int64) int64 {
-	return max(d.Rate(), PerSecond(admitted+CountedDenials(denied, d.denied, admitted), elapsed))
+// RateWith returns the estimate as if what was asked since the last sample were one, however little.
+func (d *Demand) RateWith(cell, admitted, denied, elapsed int64) int64 {
+	return max(d.Rate(cell), PerSecond(admitted+CountedDenials(denied, d.denied, admitted), elapsed))
 }
 
 // CountedDenials returns how many of the denied units count as demand, after so many were counted the time before.

@@ -209,37 +209,47 @@ func TestDemand(t *testing.T) {
 	const tick = Second / 5
 	var d Demand
 	d.Sample(76, 0, tick)
-	if d.Rate() != 380_000 {
-		t.Errorf("first sample: %d, want 380 a second", d.Rate())
+	if d.Rate(Second) != 380_000 {
+		t.Errorf("first sample: %d, want 380 a second", d.Rate(Second))
 	}
 	for range 4 {
 		d.Sample(76, 0, tick)
 	}
 	d.Sample(180, 0, tick)
-	if d.Rate() != 900_000 {
-		t.Errorf("a step up: %d, want 900 a second at once", d.Rate())
+	if d.Rate(Second) != 900_000 {
+		t.Errorf("a step up: %d, want 900 a second at once", d.Rate(Second))
 	}
 	d.Sample(12, 0, tick)
 	d.Sample(12, 0, tick)
-	if d.Rate() != 60_000 {
-		t.Errorf("two samples after a step down: %d, want 60 a second", d.Rate())
+	if d.Rate(Second) != 60_000 {
+		t.Errorf("two samples after a step down: %d, want 60 a second", d.Rate(Second))
 	}
 	d.Sample(10, 100_000, tick)
-	if d.Rate() != 150_000 {
-		t.Errorf("a storm of denials: %d, want them counted at twice what was admitted", d.Rate())
+	if d.Rate(Second) != 150_000 {
+		t.Errorf("a storm of denials: %d, want them counted at twice what was admitted", d.Rate(Second))
 	}
-	if got := d.RateWith(0, 1_000_000, tick); got != 200_000 {
+	if got := d.RateWith(Second, 0, 1_000_000, tick); got != 200_000 {
 		t.Errorf("a storm going on: %d, want twice what was counted before", got)
 	}
 	var rare Demand
-	for range 20 { // one a second
+	for second := range 20 { // one a second
 		rare.Sample(1, 0, tick)
 		for range 4 {
 			rare.Sample(0, 0, tick)
 		}
-		if rare.Rate() != 1_000 && rare.count == demandSamples {
-			t.Fatalf("one unit a second: %d between two of them", rare.Rate())
+		if got := rare.Rate(60 * Second); got != 1_000 && second >= 5 {
+			t.Fatalf("one unit a second: %d between two of them", got)
 		}
+	}
+	for range demandReach {
+		rare.Sample(0, 0, tick)
+	}
+	if short, long := rare.Rate(Second), rare.Rate(60*Second); short != 0 || long == 0 {
+		t.Errorf("a second of silence after rare units: %d for cells of a second, %d for cells of a minute", short, long)
+	}
+	rare.Sample(2, 0, tick)
+	if got := rare.Rate(Second); got > 2_000 {
+		t.Errorf("two units in one sample: %d, taken for a rush", got)
 	}
 	if PerSecond(1, 0) != 0 || Over(500, Second) != 1 || Over(-1, Second) != 0 {
 		t.Error("rates at the edges")

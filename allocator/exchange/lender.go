@@ -79,7 +79,7 @@ func (m *Machine) lend(now int64, e Asked, i int) Lend {
 	v.asked = now
 	s := now + m.offset
 	v.roll(algorithms.CellAt(s, b.Window))
-	o, _ := v.outlook(a.Cell, s, v.rateNow(now))
+	o, _ := v.outlook(a.Cell, s, v.demand.Rate(v.Window))
 	l.Kept = allocator.Kept(o, v.entitlement(), m.grace(), m.othersWant(now, v, a.Cell, e.Message.From))
 	l.Cap = v.lendable(m.region)
 	return l

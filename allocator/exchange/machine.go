@@ -244,7 +244,7 @@ func (m *Machine) publish(now int64, v *view) {
 	s := now + m.offset
 	cell := algorithms.CellAt(s, v.Window)
 	v.roll(cell)
-	rate := v.demand.Rate()
+	rate := v.demand.Rate(v.Window)
 	o, _ := v.outlook(cell, s, rate)
 	concerns := v.asked > 0 && now-v.asked <= idleAfter
 	if m.noHints || (!concerns && 2*o.Total() <= v.entitlement()) {

@@ -143,9 +143,9 @@ func (v *view) inNeed(now int64) bool { return v.deniedAt > 0 && now-v.deniedAt 
 // that says anything.
 func (v *view) rateNow(now int64) int64 {
 	if since := now - v.sampled; since >= Interval/2 {
-		return v.demand.RateWith(v.admitted, v.denied, since)
+		return v.demand.RateWith(v.Window, v.admitted, v.denied, since)
 	}
-	return v.demand.Rate()
+	return v.demand.Rate(v.Window)
 }
 
 // expects returns what a peer is expected to admit in a cell, 0 for one that has not been heard of: it counts as

@@ -2,32 +2,12 @@ package algorithms
 
 import "strconv"
 
-// MaxUnits is the largest amount, limit or time a script computes with: twice it still is an exact double.
-const MaxUnits = int64(1) << 51
-
-// MaxClockStep is the largest difference between a node's clock and its store's that is believed, in microseconds.
-// Beyond it a script changes nothing, and a bucket's hash outlives its cells by as much.
-const MaxClockStep = int64(3600 * 1_000_000)
-
-// Kind names an algorithm, by its word in the policy document.
-type Kind string
-
-// The algorithms that are built.
-const FixedWindow Kind = "fixed_window"
-
 // Guard is what a node believes of its region's store; a script that finds otherwise changes nothing and answers
 // StatusUnknown.
 type Guard struct {
 	Generation uint64
 	Epoch      string // policy epoch in force
 	Clock      int64  // the node's wall clock
-}
-
-// Terms are what a script must know of a bucket.
-type Terms struct {
-	Kind        Kind
-	Window      int64 // length of a cell for fixed_window, at least 1
-	Entitlement int64 // F of this region
 }
 
 // Target is one bucket of a request.
@@ -43,7 +23,13 @@ type Decide struct {
 	Commit  bool // false: say what would be decided, charge nothing that stays
 	Buckets []Target
 	Costs   []int64 // each 1..MaxUnits
+	// Once is the key under which a request of its own is remembered if it is admitted, for RememberedFor: decided
+	// again, it is answered as the first time and not charged. Empty: no such memory.
+	Once string
 }
+
+// RememberedFor is how long an admitted request is remembered under its Once, in milliseconds.
+const RememberedFor = 60_000
 
 // Lend asks the store to raise what this region gives Peer of a cell, giving back borrowed rights first.
 type Lend struct {
@@ -56,6 +42,10 @@ type Lend struct {
 	Lent     int64 // value that R[self->peer] should reach
 	Kept     int64 // units of the cell this region keeps beyond those it has used
 	Cap      int64 // most this region may have lent out of the cell, net, over all peers
+
+	Burst     int64 // token_bucket: value that Y[self->peer], the burst lent, should reach
+	KeptBurst int64 // tokens this region keeps
+	CapBurst  int64 // most burst this region may have lent out of the cell
 }
 
 // Credit tells the store what Peer says it gave this region of a cell.
@@ -69,10 +59,35 @@ type Credit struct {
 	Lent           int64
 	Returned       int64
 	Most           int64 // that Peer may have lent us of the cell, net of what we returned
+	Burst          int64
+	MostBurst      int64
 }
 
 // Inspect reads the ledger of one bucket.
 type Inspect struct {
+	Guard
+	Key   string
+	Terms Terms
+}
+
+// Refund takes back what one decision charged, once.
+type Refund struct {
+	Guard
+	Receipt string // key under which it is remembered that this was refunded
+	At      int64  // store time of the decision
+	Cost    int64
+	Charges []Charge
+}
+
+// Charge is what a decision charged one bucket.
+type Charge struct {
+	Key   string
+	Terms Terms
+	Cell  int64
+}
+
+// Reset clears the use of one bucket, and nothing else: no row, no mark, no epoch.
+type Reset struct {
 	Guard
 	Key   string
 	Terms Terms
@@ -84,8 +99,9 @@ type Open struct {
 	Generation uint64
 	Region     string
 	Epoch      string
-	Lost       bool  // the store may have lost data of an earlier generation
-	Seen       int64 // the latest time that the store is known to have shown, or should show
+	Lost       bool   // the store may have lost data of an earlier generation
+	Seen       int64  // the latest time that the store is known to have shown, or should show
+	Secret     string // random; what seals the receipts of this generation
 }
 
 // Adopt puts a newer policy epoch in force; an epoch begins with the version of its document and a dash.
@@ -93,6 +109,39 @@ type Adopt struct {
 	Generation uint64
 	Epoch      string
 }
+
+// Keys returns the script's KEYS after the token's: those of the buckets in order, and Once unless it is empty.
+func (c Decide) Keys() []string {
+	keys := make([]string, 0, len(c.Buckets)+1)
+	for _, b := range c.Buckets {
+		keys = append(keys, b.Key)
+	}
+	if c.Once != "" {
+		keys = append(keys, c.Once)
+	}
+	return keys
+}
+
+// Keys returns the script's KEYS after the token's: Receipt, and those of the charges in order.
+func (c Refund) Keys() []string {
+	keys := append(make([]string, 0, len(c.Charges)+1), c.Receipt)
+	for _, charge := range c.Charges {
+		keys = append(keys, charge.Key)
+	}
+	return keys
+}
+
+// Keys returns the script's KEYS after the token's.
+func (c Lend) Keys() []string { return []string{c.Key} }
+
+// Keys returns the script's KEYS after the token's.
+func (c Credit) Keys() []string { return []string{c.Key} }
+
+// Keys returns the script's KEYS after the token's.
+func (c Inspect) Keys() []string { return []string{c.Key} }
+
+// Keys returns the script's KEYS after the token's.
+func (c Reset) Keys() []string { return []string{c.Key} }
 
 // args collects script arguments; numbers are written in full.
 type args []any
@@ -116,14 +165,20 @@ func (a *args) guard(g Guard) {
 
 func (a *args) terms(t Terms) {
 	a.str(string(t.Kind))
-	a.num(t.Window, t.Entitlement)
+	a.num(t.Window, t.Cell, t.Tick, t.Entitlement, t.Burst, t.Guard)
 }
 
-// Args returns the script's ARGV; KEYS are the token's key and those of the buckets in order.
+// Args returns the script's ARGV.
 func (c Decide) Args() []any {
 	var a args
 	a.guard(c.Guard)
 	a.num(flag(c.Commit))
+	if c.Once == "" {
+		a.num(0)
+	} else {
+		a.num(RememberedFor)
+	}
+	a.num(int64(len(c.Buckets)))
 	for _, b := range c.Buckets {
 		a.terms(b.Terms)
 		a.num(flag(b.Shadow))
@@ -132,27 +187,27 @@ func (c Decide) Args() []any {
 	return a
 }
 
-// Args returns the script's ARGV; KEYS are the token's key and Key.
+// Args returns the script's ARGV.
 func (c Lend) Args() []any {
 	var a args
 	a.guard(c.Guard)
 	a.terms(c.Terms)
 	a.str(c.Peer)
-	a.num(c.Cell, c.Returned, c.Lent, c.Kept, c.Cap)
+	a.num(c.Cell, c.Returned, c.Lent, c.Kept, c.Cap, c.Burst, c.KeptBurst, c.CapBurst)
 	return a
 }
 
-// Args returns the script's ARGV; KEYS are the token's key and Key.
+// Args returns the script's ARGV.
 func (c Credit) Args() []any {
 	var a args
 	a.guard(c.Guard)
 	a.terms(c.Terms)
 	a.str(c.Peer)
-	a.num(int64(c.PeerGeneration), c.Cell, c.Lent, c.Returned, c.Most)
+	a.num(int64(c.PeerGeneration), c.Cell, c.Lent, c.Returned, c.Most, c.Burst, c.MostBurst)
 	return a
 }
 
-// Args returns the script's ARGV; KEYS are the token's key and Key.
+// Args returns the script's ARGV.
 func (c Inspect) Args() []any {
 	var a args
 	a.guard(c.Guard)
@@ -160,7 +215,31 @@ func (c Inspect) Args() []any {
 	return a
 }
 
-// Args returns the script's ARGV; KEYS is the token's key.
+// Args returns the script's ARGV.
+func (c Refund) Args() []any {
+	var a args
+	a.guard(c.Guard)
+	remember := int64(0)
+	for _, charge := range c.Charges {
+		remember = max(remember, charge.Terms.useful(CellAt(c.At, charge.Terms.Cell))-c.At)
+	}
+	a.num(c.At, c.Cost, (remember+MaxClockStep)/1000)
+	for _, charge := range c.Charges {
+		a.terms(charge.Terms)
+		a.num(charge.Cell)
+	}
+	return a
+}
+
+// Args returns the script's ARGV.
+func (c Reset) Args() []any {
+	var a args
+	a.guard(c.Guard)
+	a.terms(c.Terms)
+	return a
+}
+
+// Args returns the script's ARGV; KEYS is the token's key alone.
 func (c Open) Args() []any {
 	var a args
 	expected := ""
@@ -169,10 +248,11 @@ func (c Open) Args() []any {
 	}
 	a.str(expected, strconv.FormatUint(c.Generation, 10), c.Region, c.Epoch)
 	a.num(flag(c.Lost), c.Seen)
+	a.str(c.Secret)
 	return a
 }
 
-// Args returns the script's ARGV; KEYS is the token's key.
+// Args returns the script's ARGV; KEYS is the token's key alone.
 func (c Adopt) Args() []any {
 	var a args
 	a.str(strconv.FormatUint(c.Generation, 10), c.Epoch)

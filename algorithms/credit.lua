@@ -1,33 +1,39 @@
 -- credit: what a peer says it gave this region of one cell; the rows keep the maximum, so loss, duplication and
--- reordering of messages are harmless. A finished cell is ignored. The token keeps the highest generation heard
--- of each peer; rows of a lower one are refused.
--- KEYS: token, bucket. ARGV: guard, kind, window, entitlement, peer, its generation, cell, lent, returned, the most
--- that the peer may have lent us, net.
--- Reply: OK, now, cell now, row (lent, returned, borrowed, regained), share of that cell, used in it.
+-- reordering of messages are harmless. A finished cell is ignored, and so is burst of any cell but this one. The token
+-- keeps the highest generation heard of each peer; rows of a lower one are refused.
+-- KEYS: token, bucket. ARGV: guard, terms, peer, its generation, cell, lent, returned, the most that the peer may have
+-- lent us, net, burst, the most of that.
+-- Reply: OK, now, state, row (lent, returned, borrowed, regained, burst lent, burst borrowed).
 local now, lost_at = enter()
 if not now then return {lost_at} end
-local kind = kinds[arg()]
-local window, entitlement, peer, generation, cell = num(), num(), arg(), num(), num()
-local lent, returned, most = num(), num(), num()
-local key = KEYS[2]
-local s = kind.open(key, now, lost_at, window, entitlement)
+local h = hold(KEYS[2], now, lost_at)
+local peer, generation, cell, to_borrow, returned, most = arg(), num(), num(), num(), num(), num()
+local burst, most_burst = num(), num()
+local s = open(h)
+local function refuse(status)
+  local reply = {status, now}
+  add_state(reply, h, s)
+  return reply
+end
 local floor = tonumber(redis.call('HGET', KEYS[1], 'floor:' .. peer) or 0)
-if generation < floor then return {FENCED, now, s.cell} end
+if generation < floor then return refuse(FENCED) end
 if generation > floor then redis.call('HSET', KEYS[1], 'floor:' .. peer, int(generation)) end
-if cell ~= s.cell and cell ~= s.cell + 1 then return {FINISHED, now, s.cell} end
-if lost(cell, window, lost_at) then return {RECOVERING, now, s.cell} end
+if movable(h, cell) ~= OK then return refuse(movable(h, cell)) end
+local row = row_of(h, cell, peer)
+if returned > row.l or to_borrow - row.r > most or burst > most_burst then return refuse(IMPLAUSIBLE) end
 
-local row = rows(key, cell)[peer] or {l = 0, r = 0, b = 0, g = 0}
-if returned > row.l or lent - row.r > most then return {IMPLAUSIBLE, now, s.cell} end
-local share = cell == s.cell and s.share or s.next_share
-if lent > row.b then
-  raise(key, 'b', cell, peer, row.b, lent)
-  share = share + lent - row.b
+local b, g, z = math.max(row.b, to_borrow), math.max(row.g, returned), row.z
+if cell == h.cell then z = math.max(row.z, burst) end
+if b > row.b or g > row.g or z > row.z then
+  s.settle(z - row.z)
+  s.save()
+  row.b, row.g, row.z = b, g, z
+  h.rows[cell] = h.rows[cell] or {}
+  h.rows[cell][peer] = row
+  keep(h, true)
+  s = open(h)
 end
-if returned > row.g then
-  raise(key, 'g', cell, peer, row.g, returned)
-  share = share + returned - row.g
-end
-keep(key, s.cell, window, now)
-local b, g = math.max(row.b, lent), math.max(row.g, returned)
-return {OK, now, s.cell, row.l, row.r, b, g, share, cell == s.cell and s.used or 0}
+local reply = {OK, now}
+add_state(reply, h, s)
+for _, v in ipairs({row.l, row.r, row.b, row.g, row.y, row.z}) do reply[#reply + 1] = v end
+return reply

@@ -1,43 +1,64 @@
--- decide: a list of requests on the same buckets, in order. All buckets of a request are checked, then all
--- are charged; a denial spends nothing anywhere. A shadow bucket never denies.
--- KEYS: token, buckets. ARGV: guard, commit, then per bucket: kind, window, entitlement, shadow; then the costs.
--- Reply: OK, now, per bucket {cell, entitlement, share, next share, used}, per request {admitted, per bucket
--- {remaining, retry}}; retry is 0 where the bucket had room.
+-- decide: a list of requests on the same buckets, in order. All buckets of a request are checked, then all are
+-- charged; a denial spends nothing anywhere. A shadow bucket never denies. A request of its own may be remembered
+-- under a key, so that it is charged once however often it is sent.
+-- KEYS: token, buckets, the key to remember under. ARGV: guard, commit, ms to remember (0: no such key), number of
+-- buckets, then per bucket: terms, shadow; then the costs.
+-- Reply: OK, now, repeated, per bucket its state, per request {admitted, per bucket {remaining, retry, delay}}; retry
+-- is 0 where the bucket had room.
 local now, lost_at = enter()
 if not now then return {lost_at} end
-local commit = num() == 1
-local open = {}
-for i = 1, #KEYS - 1 do
-  local kind = kinds[arg()]
-  local window, entitlement, shadow = num(), num(), num()
-  open[i] = kind.open(KEYS[i + 1], now, lost_at, window, entitlement)
-  open[i].kind, open[i].shadow = kind, shadow == 1
+local commit, remember = num() == 1, num()
+local once = KEYS[#KEYS]
+if remember > 0 then
+  local before = redis.call('GET', once)
+  if before then
+    local reply = {}
+    for v in string.gmatch(before, '%S+') do reply[#reply + 1] = tonumber(v) end
+    return reply
+  end
 end
 
+local held, buckets = {}, {}
+for i = 1, num() do
+  held[i] = hold(KEYS[i + 1], now, lost_at)
+  held[i].shadow = num() == 1
+  buckets[i] = open(held[i])
+end
+
+local admitted = false
 local answers = {}
 while arg_at < #ARGV do
   local cost = num()
   if not (cost >= 1 and cost <= MAX and cost % 1 == 0) then return {IMPLAUSIBLE} end
-  local admitted, retry = true, {}
-  for i, s in ipairs(open) do
+  local retry = {}
+  admitted = true
+  for i, s in ipairs(buckets) do
     retry[i] = 0
-    if not s.kind.fits(s, cost) then
-      retry[i] = s.kind.retry(s, cost)
-      admitted = admitted and s.shadow
+    if not s.fits(cost) then
+      retry[i] = s.retry(cost)
+      admitted = admitted and held[i].shadow
     end
   end
   answers[#answers + 1] = admitted and 1 or 0
-  for i, s in ipairs(open) do
-    if admitted and retry[i] == 0 then s.kind.take(s, cost) end
-    answers[#answers + 1] = s.kind.remaining(s)
+  for i, s in ipairs(buckets) do
+    local delay = 0
+    if admitted and retry[i] == 0 then delay = s.take(cost) end
+    answers[#answers + 1] = s.free()
     answers[#answers + 1] = retry[i]
+    answers[#answers + 1] = delay
   end
 end
 
-local reply = {OK, now}
-for _, s in ipairs(open) do
-  if commit then s.kind.save(s) end
-  for _, v in ipairs({s.cell, s.entitlement, s.share, s.next_share, s.used}) do reply[#reply + 1] = v end
+local reply = {OK, now, 0}
+for i, s in ipairs(buckets) do
+  if commit then s.save() end
+  add_state(reply, held[i], s)
 end
 for _, v in ipairs(answers) do reply[#reply + 1] = v end
+if remember > 0 and commit and admitted then
+  local text = {}
+  for i, v in ipairs(reply) do text[i] = int(v) end
+  text[3] = '1'
+  redis.call('SET', once, table.concat(text, ' '), 'PX', int(remember))
+end
 return reply

@@ -87,19 +87,43 @@ func same(t rapid.TB, what string, call, got, want any) {
 // history drives the scripts and the twin through the same random calls.
 type history struct {
 	*lua
-	twin  *algorithms.Twin
-	now   int64
-	guard algorithms.Guard
+	twin     *algorithms.Twin
+	now      int64
+	guard    algorithms.Guard
+	buckets  map[string]algorithms.Terms
+	receipts []algorithms.Refund
 }
 
 const window = 1000 // microseconds
 
-func (h *history) terms(t *rapid.T, key string) algorithms.Terms {
-	f := map[string]int64{"a": 10, "b": 3}[key]
-	if rapid.IntRange(0, 9).Draw(t, "policy changed") == 0 {
-		f += 2
+// drawTerms draws the terms of a bucket: every kind, cells as long as the window or shorter, ticks that divide it or not.
+func drawTerms(t *rapid.T, entitlement int64) algorithms.Terms {
+	terms := algorithms.Terms{Kind: rapid.SampledFrom(algorithms.Kinds).Draw(t, "kind"), Window: window, Cell: window, Tick: 1,
+		Entitlement: entitlement}
+	switch {
+	case terms.Kind.Sliding():
+		terms.Guard = rapid.SampledFrom([]int64{0, 0, 150, 2500}).Draw(t, "guard")
+		if terms.Kind == algorithms.SlidingWindowLog {
+			terms.Cell = rapid.SampledFrom([]int64{1000, 500, 334}).Draw(t, "cell length")
+		} else {
+			terms.Tick = rapid.SampledFrom([]int64{1, 10, 300}).Draw(t, "tick")
+		}
+	case terms.Kind.Bucket():
+		if entitlement > 0 { // who has no refill has no capacity
+			terms.Burst = rapid.SampledFrom([]int64{1, 5, 20}).Draw(t, "burst")
+		}
+		terms.Cell = rapid.SampledFrom([]int64{1000, 400, 2000}).Draw(t, "cell length")
+		terms.Tick = rapid.SampledFrom([]int64{1, 10, 200}).Draw(t, "tick")
 	}
-	return algorithms.Terms{Kind: algorithms.FixedWindow, Window: window, Entitlement: f}
+	return terms
+}
+
+func (h *history) terms(t *rapid.T, key string) algorithms.Terms {
+	terms := h.buckets[key]
+	if rapid.IntRange(0, 19).Draw(t, "policy changed") == 0 {
+		terms.Entitlement += 2
+	}
+	return terms
 }
 
 func (h *history) key(t *rapid.T) string {
@@ -110,8 +134,8 @@ func (h *history) peer(t *rapid.T) string {
 	return rapid.SampledFrom([]string{"eu-west", "ap-south"}).Draw(t, "peer")
 }
 
-func (h *history) cell(t *rapid.T) int64 {
-	return h.now/window + rapid.SampledFrom([]int64{0, 0, 0, 0, 1, 1, 1, -1, 2}).Draw(t, "cell")
+func (h *history) cell(t *rapid.T, key string) int64 {
+	return h.now/h.buckets[key].Cell + rapid.SampledFrom([]int64{0, 0, 0, 0, 1, 1, 1, -1, 2}).Draw(t, "cell")
 }
 
 func (h *history) units(t *rapid.T, what string) int64 { return rapid.Int64Range(0, 12).Draw(t, what) }
@@ -127,24 +151,70 @@ func (h *history) decide(t *rapid.T) {
 	for i, b := range c.Buckets {
 		keys[i] = b.Key
 	}
+	if c.Once = rapid.SampledFrom([]string{"", "", "", "once-1", "once-2"}).Draw(t, "once"); c.Once != "" {
+		c.Once += strings.Join(keys, "+") // as the caller does: another request is not remembered under the same key
+		keys = append(keys, c.Once)
+		c.Costs = c.Costs[:1]
+	}
 	got := must[algorithms.Decided](t)(c.Parse(h.eval(t, algorithms.DecideScript, c.Args(), keys...)))
+	if got.Repeated && !h.ownClock {
+		h.time(h.now)
+		same(t, "decide", c, got, h.twin.Decide(h.now, c))
+		return
+	}
 	same(t, "decide", c, got, h.twin.Decide(h.time(got.Now), c))
+	if got.Status == algorithms.StatusOK && got.Answers[0].Admitted && c.Commit {
+		r := algorithms.Refund{Receipt: fmt.Sprintf("receipt-%d", len(h.receipts)), At: got.Now, Cost: c.Costs[0]}
+		for i, b := range c.Buckets {
+			if got.Answers[0].Verdicts[i].Retry != 0 {
+				continue // a shadow limit that would have denied
+			}
+			r.Charges = append(r.Charges, algorithms.Charge{Key: b.Key, Terms: b.Terms, Cell: got.Buckets[i].Cell})
+		}
+		h.receipts = append(h.receipts, r)
+	}
+}
+
+func (h *history) refund(t *rapid.T) {
+	if len(h.receipts) == 0 {
+		return
+	}
+	c := h.receipts[max(len(h.receipts)-1-rapid.IntRange(0, 5).Draw(t, "receipt"), 0)]
+	c.Guard = h.guard
+	keys := []string{c.Receipt}
+	for _, charge := range c.Charges {
+		keys = append(keys, charge.Key)
+	}
+	got := must[algorithms.Refunded](t)(c.Parse(h.eval(t, algorithms.RefundScript, c.Args(), keys...)))
+	if got.Repeated && !h.ownClock {
+		same(t, "refund", c, got, h.twin.Refund(h.now, c))
+		return
+	}
+	same(t, "refund", c, got, h.twin.Refund(h.time(got.Now), c))
+}
+
+func (h *history) reset(t *rapid.T) {
+	key := h.key(t)
+	c := algorithms.Reset{Guard: h.guard, Key: key, Terms: h.terms(t, key)}
+	got := must[algorithms.Cleared](t)(c.Parse(h.eval(t, algorithms.ResetScript, c.Args(), key)))
+	same(t, "reset", c, got, h.twin.Reset(h.time(got.Now), c))
 }
 
 func (h *history) lend(t *rapid.T) {
 	key := h.key(t)
-	c := algorithms.Lend{Guard: h.guard, Key: key, Terms: h.terms(t, key), Peer: h.peer(t), Cell: h.cell(t),
-		Returned: h.units(t, "returned"), Lent: h.units(t, "lent"), Kept: rapid.Int64Range(0, 3).Draw(t, "kept"), Cap: h.units(t, "cap")}
+	c := algorithms.Lend{Guard: h.guard, Key: key, Terms: h.terms(t, key), Peer: h.peer(t), Cell: h.cell(t, key),
+		Returned: h.units(t, "returned"), Lent: h.units(t, "lent"), Kept: rapid.Int64Range(0, 3).Draw(t, "kept"), Cap: h.units(t, "cap"),
+		Burst: h.units(t, "burst"), KeptBurst: rapid.Int64Range(0, 3).Draw(t, "kept burst"), CapBurst: h.units(t, "cap burst")}
 	got := must[algorithms.Given](t)(c.Parse(h.eval(t, algorithms.LendScript, c.Args(), key)))
 	same(t, "lend", c, got, h.twin.Lend(h.time(got.Now), c))
 }
 
 func (h *history) credit(t *rapid.T) {
 	key := h.key(t)
-	c := algorithms.Credit{Guard: h.guard, Key: key, Terms: h.terms(t, key), Peer: h.peer(t), Cell: h.cell(t),
+	c := algorithms.Credit{Guard: h.guard, Key: key, Terms: h.terms(t, key), Peer: h.peer(t), Cell: h.cell(t, key),
 		PeerGeneration: rapid.SampledFrom([]uint64{3, 3, 3, 3, 2, 4}).Draw(t, "peer generation"),
 		Lent:           h.units(t, "lent"), Returned: h.units(t, "returned"),
-		Most: 12 - h.units(t, "below the most")/4}
+		Most: 12 - h.units(t, "below the most")/4, Burst: h.units(t, "burst"), MostBurst: 12 - h.units(t, "below the most burst")/4}
 	got := must[algorithms.Credited](t)(c.Parse(h.eval(t, algorithms.CreditScript, c.Args(), key)))
 	same(t, "credit", c, got, h.twin.Credit(h.time(got.Now), c))
 }
@@ -167,7 +237,8 @@ func (h *history) time(scripts int64) int64 {
 }
 
 func (h *history) open(t *rapid.T, expected, generation uint64, lost bool) {
-	c := algorithms.Open{Expected: expected, Generation: generation, Region: "us-east", Epoch: h.guard.Epoch, Lost: lost}
+	c := algorithms.Open{Expected: expected, Generation: generation, Region: "us-east", Epoch: h.guard.Epoch, Lost: lost,
+		Secret: "s"}
 	if lost {
 		c.Seen = h.now + rapid.Int64Range(-3*window, 3*window).Draw(t, "seen")
 	}
@@ -183,7 +254,8 @@ func begin(t *rapid.T, l *lua, lost bool) *history {
 	if err := l.client.FlushAll(context.Background()).Err(); err != nil {
 		t.Fatalf("flush: %v", err)
 	}
-	h := &history{lua: l, twin: &algorithms.Twin{}, now: 1_800_000_000_000_000}
+	h := &history{lua: l, twin: &algorithms.Twin{}, now: 1_800_000_000_000_000,
+		buckets: map[string]algorithms.Terms{"a": drawTerms(t, 10), "b": drawTerms(t, rapid.Int64Range(0, 4).Draw(t, "small entitlement"))}}
 	h.guard = algorithms.Guard{Epoch: "1-abc", Clock: h.now}
 	h.setTime(t, h.now)
 	h.open(t, 0, 1, lost)
@@ -192,7 +264,12 @@ func begin(t *rapid.T, l *lua, lost bool) *history {
 
 func (h *history) actions() map[string]func(*rapid.T) {
 	return map[string]func(*rapid.T){
-		"decide": h.decide, "decide again": h.decide, "lend": h.lend, "credit": h.credit, "inspect": h.inspect,
+		"decide": h.decide, "decide again": h.decide, "decide once more": h.decide, "lend": h.lend, "credit": h.credit,
+		"inspect": h.inspect, "refund": h.refund, "reset": func(t *rapid.T) {
+			if rapid.IntRange(0, 5).Draw(t, "rare") == 0 {
+				h.reset(t)
+			}
+		},
 	}
 }
 
@@ -267,7 +344,7 @@ func TestLuaEqualsTwinInRealTime(t *testing.T) {
 // TestScriptsUseOnlyWhatEveryStoreHas keeps out what the embedded Redis or a cluster does not have.
 func TestScriptsUseOnlyWhatEveryStoreHas(t *testing.T) {
 	all := []algorithms.Script{algorithms.DecideScript, algorithms.LendScript, algorithms.CreditScript,
-		algorithms.InspectScript, algorithms.OpenScript, algorithms.AdoptScript}
+		algorithms.InspectScript, algorithms.RefundScript, algorithms.ResetScript, algorithms.OpenScript, algorithms.AdoptScript}
 	for _, s := range all {
 		for _, bad := range []string{"bit.", "struct.", "cmsgpack.", "math.random", "os.", "io.", "table.unpack"} {
 			if strings.Contains(s.Source, bad) {

@@ -1,53 +1,73 @@
 package algorithms
 
-// fixedWindow admits when used[k] + cost <= S[k].
-type fixedWindow struct {
-	State
-	now, window, taken int64
+// window is fixed_window: it admits when used[k] + cost <= S[k].
+type window struct {
+	burstless
+	held
+	used  int64
+	dirty bool
 }
 
-func openFixedWindow(b *bucket, now, lostAt int64, t Terms) *fixedWindow {
-	f := &fixedWindow{now: now, window: t.Window}
-	f.Cell = CellAt(now, t.Window)
-	f.Entitlement = t.Entitlement
-	f.Share = b.rights(f.Cell, t.Window, lostAt, t.Entitlement)
-	f.NextShare = b.rights(f.Cell+1, t.Window, lostAt, t.Entitlement)
-	if b.cell == f.Cell {
-		f.Used = b.used
+func openWindow(h held) limiter {
+	w := &window{held: h}
+	if h.bucket.cell == h.cell {
+		w.used = h.bucket.used
 	}
-	return f
+	return w
 }
 
-func (f *fixedWindow) fits(cost int64) bool { return f.Used+cost <= f.Share }
+func (w *window) state() State {
+	share := w.rights(w.cell)
+	return State{Cell: w.cell, Entitlement: w.Entitlement, Share: share, NextShare: w.rights(w.cell + 1),
+		Used: w.used, Free: max(share-w.used, 0)}
+}
 
-func (f *fixedWindow) retry(cost int64) int64 {
-	next := (f.Cell+1)*f.window - f.now
-	switch {
-	case cost <= f.NextShare:
-		return next
-	case cost <= f.Entitlement:
-		return next + f.window
+func (w *window) fits(cost int64) bool { return cost <= w.rights(w.cell)-w.used }
+
+func (w *window) retry(cost int64) int64 {
+	for cell := w.cell + 1; ; cell++ {
+		if w.open(cell) && cost <= w.rights(cell) {
+			return cell*w.Cell - w.now
+		}
+		if w.open(cell) && cell > w.lastRow() {
+			return -1
+		}
 	}
-	return -1
 }
 
-func (f *fixedWindow) take(cost int64) { f.Used += cost; f.taken += cost }
+func (w *window) take(cost int64) int64 {
+	w.used += cost
+	w.dirty = true
+	return 0
+}
 
-func (f *fixedWindow) remaining() int64 { return max(f.Share-f.Used, 0) }
+func (w *window) spare(kept int64) int64 { return w.rights(w.cell) - w.used - kept }
 
-func (f *fixedWindow) spare(cell int64) int64 {
-	if cell == f.Cell {
-		return f.Share - f.Used
+func (w *window) room(cell int64, _ string, kept int64) int64 {
+	if cell == w.cell {
+		return w.spare(kept)
 	}
-	return f.NextShare
+	return w.rights(cell) - kept
 }
 
-func (f *fixedWindow) state() State { return f.State }
+func (w *window) refund(_, cell, units int64) (int64, Refusal) {
+	if cell != w.cell {
+		return 0, NoLongerWeighs
+	}
+	units = min(units, w.used)
+	w.used -= units
+	w.dirty = true
+	return units, NotRefused
+}
 
-func (f *fixedWindow) save(b *bucket) {
-	if f.taken == 0 {
+func (w *window) reset() { w.used, w.dirty = 0, true }
+
+func (w *window) save() {
+	if !w.dirty {
 		return
 	}
-	b.keep(f.Cell, f.window)
-	b.cell, b.used = f.Cell, f.Used
+	if w.bucket.cell != w.cell {
+		w.keep()
+	}
+	w.bucket.cell, w.bucket.used = w.cell, w.used
 }

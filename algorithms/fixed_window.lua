@@ -1,49 +1,55 @@
 -- fixed_window: admit when used[k] + cost <= S[k]. Fields: c the cell that u counts, u units used in it.
-kinds.fixed_window = {
-  open = function(key, now, lost_at, window, entitlement)
-    local cell = cell_at(now, window)
-    local v = redis.call('HMGET', key, 'c', 'u', 'n' .. int(cell), 'n' .. int(cell + 1))
-    local s = {key = key, now = now, window = window, entitlement = entitlement, cell = cell, taken = 0}
-    s.current = v[1] == int(cell)
-    s.used = s.current and tonumber(v[2]) or 0
-    s.share = entitlement + tonumber(v[3] or 0)
-    s.next_share = entitlement + tonumber(v[4] or 0)
-    if lost(cell, window, lost_at) then s.share = 0 end
-    if lost(cell + 1, window, lost_at) then s.next_share = 0 end
-    return s
-  end,
+kinds.fixed_window = function(h)
+  local v = redis.call('HMGET', h.key, 'rows', 'c', 'u')
+  read_rows(h, v[1])
+  local current = v[2] == int(h.cell)
+  local used, dirty = current and tonumber(v[3]) or 0, false
+  local share = rights(h, h.cell)
+  local s = {room_burst = zero, settle = zero}
 
-  fits = function(s, cost)
-    return s.used + cost <= s.share
-  end,
+  function s.state() return share, rights(h, h.cell + 1), used, 0 end
 
-  -- retry returns after how many microseconds the cost fits if nothing else happens, or -1 if it never does
-  -- on the entitlement alone.
-  retry = function(s, cost)
-    local next_cell = (s.cell + 1) * s.window - s.now
-    if cost <= s.next_share then return next_cell end
-    if cost <= s.entitlement then return next_cell + s.window end
-    return -1
-  end,
+  function s.free() return math.max(share - used, 0) end
 
-  take = function(s, cost)
-    s.used = s.used + cost
-    s.taken = s.taken + cost
-  end,
+  function s.fits(cost) return cost <= share - used end
 
-  remaining = function(s)
-    return math.max(s.share - s.used, 0)
-  end,
-
-  -- spare returns the rights of a cell, this one or the next, that nothing has used.
-  spare = function(s, cell)
-    if cell == s.cell then return s.share - s.used end
-    return s.next_share
-  end,
-
-  save = function(s)
-    if s.taken == 0 then return end
-    redis.call('HSET', s.key, 'c', int(s.cell), 'u', int(s.used))
-    if not s.current then keep(s.key, s.cell, s.window, s.now) end
+  function s.retry(cost)
+    local cell = h.cell + 1
+    while true do
+      if is_open(h, cell) then
+        if cost <= rights(h, cell) then return cell * h.length - h.now end
+        if cell > h.last then return -1 end
+      end
+      cell = cell + 1
+    end
   end
-}
+
+  function s.take(cost)
+    used, dirty = used + cost, true
+    return 0
+  end
+
+  function s.spare(kept) return share - used - kept end
+
+  function s.room(cell, _, kept)
+    if cell == h.cell then return s.spare(kept) end
+    return rights(h, cell) - kept
+  end
+
+  function s.refund(_, cell, units)
+    if cell ~= h.cell then return 0, NO_LONGER_WEIGHS end
+    units = math.min(units, used)
+    used, dirty = used - units, true
+    return units, NOT_REFUSED
+  end
+
+  function s.reset() used, dirty = 0, true end
+
+  function s.save()
+    if not dirty then return end
+    redis.call('HSET', h.key, 'c', int(h.cell), 'u', int(used))
+    if not current then keep(h) end
+  end
+
+  return s
+end

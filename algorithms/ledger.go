@@ -1,35 +1,103 @@
 package algorithms
 
-// CellAt returns the number of the cell of the given length that holds store time t.
-func CellAt(t, window int64) int64 { return t / window }
+import "maps"
 
-// lost says whether a cell's ledger may have been lost with the data at lostAt (0: never): the store's data then
-// concerned the cell of that moment and the one after. Such a cell counts as fully lent and fully used.
-func lost(cell, window, lostAt int64) bool {
-	return lostAt > 0 && cell <= CellAt(lostAt, window)+1
+// CellAt returns the number of the cell of the given length that holds store time t.
+func CellAt(t, length int64) int64 { return t / length }
+
+// net is what a row adds to the rights of its cell.
+func (r Row) net() int64 { return r.in() - r.out() }
+
+// in and out are the rights of a cell held from a peer, and with a peer.
+func (r Row) in() int64  { return r.Borrowed - r.Returned }
+func (r Row) out() int64 { return r.Lent - r.Regained }
+
+// bucket is one bucket's hash.
+type bucket struct {
+	rows    map[int64]map[string]Row
+	expires int64
+
+	cell, used, before int64           // windows: units used in cell, and in the one before
+	entries            []entry         // log
+	sums               map[int64]int64 // log: units by the cell that they were admitted in
+	written            int64           // log, buckets: cell in which the hash was last kept
+	known              bool            // buckets: level, at and mark say something
+	level, at          int64           // numerator over the ticks of a window, and the tick it is of
+	mark               int64           // token_bucket: tick at which tokens were last lost to a full bucket; leaky_bucket: next turn
 }
 
-// net is what a row adds to the entitlement.
-func (r Row) net() int64 { return r.Borrowed - r.Returned - r.Lent + r.Regained }
+// held is a bucket at one moment, under its terms.
+type held struct {
+	*bucket
+	Terms
+	now    int64
+	lostAt int64
+	cell   int64 // the current one
+}
 
-// rights returns S of a cell.
-func (b *bucket) rights(cell, window, lostAt, entitlement int64) int64 {
-	if lost(cell, window, lostAt) {
+func (b *bucket) hold(t Terms, now, lostAt int64) held {
+	return held{bucket: b, Terms: t, now: now, lostAt: lostAt, cell: CellAt(now, t.Cell)}
+}
+
+// closed returns the time until which this region holds no rights because its store lost data: what it had then may
+// have concerned the cell of that moment and the next, and counts as fully lent and fully used for as long as it weighs.
+func (h held) closed() int64 {
+	if h.lostAt == 0 {
 		return 0
 	}
-	for _, row := range b.rows[cell] {
-		entitlement += row.net()
-	}
-	return entitlement
+	return h.Weighs(CellAt(h.lostAt, h.Cell) + 1)
 }
 
-// lentOut returns the net lent out of a cell.
-func (b *bucket) lentOut(cell int64) int64 {
-	var sum int64
-	for _, row := range b.rows[cell] {
-		sum += row.Lent - row.Regained
+// open says whether rights of a cell are not closed by a loss.
+func (h held) open(cell int64) bool { return cell*h.Cell >= h.closed() }
+
+// rights returns S of a cell as the rows of that cell alone have it.
+func (h held) rights(cell int64) int64 {
+	if !h.open(cell) {
+		return 0
+	}
+	s := h.Entitlement
+	for _, row := range h.rows[cell] {
+		s += row.net()
+	}
+	return s
+}
+
+// in returns the rights of a cell that are borrowed.
+func (h held) in(cell int64) (sum int64) {
+	for _, row := range h.rows[cell] {
+		sum += row.in()
 	}
 	return sum
+}
+
+// out returns what of a cell is lent, and what burst.
+func (h held) out(cell int64) (units, burst int64) {
+	for _, row := range h.rows[cell] {
+		units += row.out()
+		burst += row.BurstLent
+	}
+	return units, burst
+}
+
+// peers returns the peers there is any row with.
+func (h held) peers() map[string]bool {
+	all := map[string]bool{}
+	for _, rows := range h.rows {
+		for peer := range rows {
+			all[peer] = true
+		}
+	}
+	return all
+}
+
+// lastRow returns the last cell that has a row, or one before all cells.
+func (h held) lastRow() int64 {
+	last := int64(-1)
+	for cell := range h.rows {
+		last = max(last, cell)
+	}
+	return last
 }
 
 func (b *bucket) setRow(cell int64, peer string, row Row) {
@@ -39,23 +107,51 @@ func (b *bucket) setRow(cell int64, peer string, row Row) {
 	b.rows[cell][peer] = row
 }
 
-// keep drops the rows of finished cells; the bucket is useful until the end of the cell after this one.
-func (b *bucket) keep(cell, window int64) {
-	for k := range b.rows {
-		if k < cell {
-			delete(b.rows, k)
-		}
-	}
-	b.expires = (cell + 2) * window
+// keep drops the rows that weigh no more, and says until when the hash must live.
+func (h held) keep() {
+	maps.DeleteFunc(h.rows, func(cell int64, _ map[string]Row) bool { return h.Weighs(cell) <= h.now })
+	h.expires = h.useful(h.cell)
 }
 
 // limiter is one algorithm at work on one bucket at one moment.
 type limiter interface {
-	fits(cost int64) bool
-	retry(cost int64) int64 // after how many us cost fits if nothing else happens; -1: never on the entitlement alone
-	take(cost int64)
-	remaining() int64
-	spare(cell int64) int64 // rights of a cell, this one or the next, that nothing has used
 	state() State
-	save(*bucket)
+	fits(cost int64) bool
+	// retry returns after how many us cost fits if nothing else happens; -1: never on the entitlement alone.
+	retry(cost int64) int64
+	// take charges a cost that fits and returns after how many us its turn has come.
+	take(cost int64) int64
+	// spare returns the rights of the current cell that may be given back, beyond kept units.
+	spare(kept int64) int64
+	// room returns what more of a cell, this one or the next, may be lent to a peer, beyond kept units.
+	room(cell int64, peer string, kept int64) int64
+	// roomBurst returns what more burst may be lent, beyond kept tokens.
+	roomBurst(kept int64) int64
+	// settle fixes what has happened so far, before rows change, and adds burst tokens that came or went.
+	settle(tokens int64)
+	// refund takes back a charge of a cell at a time and returns the units, or why not.
+	refund(at, cell, units int64) (int64, Refusal)
+	reset()
+	save()
 }
+
+// limiter returns the bucket's algorithm at work.
+func (h held) limiter() limiter {
+	switch h.Kind {
+	case SlidingWindowCounter:
+		return openCounter(h)
+	case SlidingWindowLog:
+		return openLog(h)
+	case TokenBucket:
+		return openTokens(h)
+	case LeakyBucket:
+		return openQueue(h)
+	}
+	return openWindow(h)
+}
+
+// burstless is what algorithms without burst rights say of them.
+type burstless struct{}
+
+func (burstless) roomBurst(int64) int64 { return 0 }
+func (burstless) settle(int64)          {}

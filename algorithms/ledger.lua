@@ -1,61 +1,137 @@
--- The ledger of one bucket, in the bucket's hash. For cell k and peer region j, all cumulative, in units:
---   l<k>:<j> lent to j         R[self->j][k], written here
---   r<k>:<j> returned to j     Q[self->j][k], written here
---   b<k>:<j> borrowed from j   R[j->self][k], as heard from j
---   g<k>:<j> regained from j   Q[j->self][k], as heard from j
---   n<k>     the net of all of these: rights of the cell = entitlement + n<k>
-local ROWS = {l = -1, r = -1, b = 1, g = 1} -- the sign of each row in the net
+-- The ledger of one bucket, in the bucket's hash. The field rows holds, for each cell that still weighs and each peer
+-- region j, "cell j l r b g y z;", all cumulative:
+--   l lent to j         R[self->j][k], written here      y burst lent to j        Y[self->j][k], written here
+--   r returned to j     Q[self->j][k], written here      z burst borrowed from j  Y[j->self][k], as heard from j
+--   b borrowed from j   R[j->self][k], as heard from j
+--   g regained from j   Q[j->self][k], as heard from j
+-- A held bucket is a table with its terms (kind, window, length of a cell, tick, entitlement, burst, guard), key, now,
+-- lost_at, the current cell, and rows[cell][peer].
 
--- cell_at returns the number of the cell of length window that holds time t; t - t % window is an exact multiple.
-local function cell_at(t, window)
-  return (t - t % window) / window
+-- floor_div and ceil_div divide exactly by b > 0 and round down and up.
+local function floor_div(a, b)
+  return (a - a % b) / b
+end
+local function ceil_div(a, b)
+  return floor_div(a + b - 1, b)
 end
 
--- lost says whether a cell's ledger may have been lost: the store lost its data at lost_at, and what it had
--- then concerned the cell of that moment and the one after. Such a cell counts as fully lent and fully used.
-local function lost(cell, window, lost_at)
-  return lost_at > 0 and cell <= cell_at(lost_at, window) + 1
+-- hold reads the terms of a bucket from the arguments.
+local function hold(key, now, lost_at)
+  local h = {key = key, now = now, lost_at = lost_at, kind = arg(), window = num(), length = num(), tick = num(),
+    entitlement = num(), burst = num(), guard = num()}
+  assert(h.window > 0 and h.length > 0 and h.tick > 0, 'terms without a window, a cell or a tick')
+  h.cell = floor_div(now, h.length)
+  h.ticks = ceil_div(h.window, h.tick)
+  return h
 end
 
--- keep bounds the hash: rows of finished cells go, and the hash outlives its last useful moment, the end of
--- the cell after this one, by the largest clock step (one hour).
-local function keep(key, cell, window, now)
-  local finished = {}
-  for _, field in ipairs(redis.call('HKEYS', key)) do
-    local k = string.match(field, '^[lrbgn](%d+)')
-    if k and tonumber(k) < cell then
-      finished[#finished + 1] = field
+-- read_rows takes in the field rows; last is the last cell that has one.
+local function read_rows(h, text)
+  h.rows, h.last = {}, -1
+  if not text then return end
+  for cell, peer, l, r, b, g, y, z in string.gmatch(text, '(%d+) (%S+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+);') do
+    cell = tonumber(cell)
+    h.last = math.max(h.last, cell)
+    h.rows[cell] = h.rows[cell] or {}
+    h.rows[cell][peer] = {l = tonumber(l), r = tonumber(r), b = tonumber(b), g = tonumber(g), y = tonumber(y), z = tonumber(z)}
+  end
+end
+
+local function row_of(h, cell, peer)
+  local rows = h.rows[cell]
+  return rows and rows[peer] or {l = 0, r = 0, b = 0, g = 0, y = 0, z = 0}
+end
+
+-- weighs returns the time until which rows of a cell weigh.
+local function weighs(h, cell)
+  if h.kind == 'sliding_window_counter' then return (cell + 2) * h.window + h.guard + 2 * (h.tick - 1) end
+  if h.kind == 'sliding_window_log' then return (cell + 1) * h.length + h.window + h.guard end
+  return (cell + 1) * h.length
+end
+
+-- fill returns how long an empty bucket takes to fill at the entitlement, 0 for the other kinds.
+local function fill(h)
+  if h.burst == 0 or h.entitlement == 0 then return 0 end
+  return ceil_div(h.burst * h.ticks, h.entitlement) * h.tick
+end
+
+-- keep drops the rows that weigh no more, writes the others if they changed, and has the hash outlive its last useful
+-- moment by the largest clock step (one hour).
+local function keep(h, changed)
+  local text = {}
+  for cell, rows in pairs(h.rows) do
+    if weighs(h, cell) <= h.now then
+      changed = true
+    else
+      for peer, row in pairs(rows) do
+        text[#text + 1] = table.concat({int(cell), peer, int(row.l), int(row.r), int(row.b), int(row.g), int(row.y), int(row.z)}, ' ') .. ';'
+      end
     end
   end
-  for i = 1, #finished do
-    redis.call('HDEL', key, finished[i])
+  if changed then redis.call('HSET', h.key, 'rows', table.concat(text)) end
+  local left = weighs(h, h.cell + 1) + fill(h) - h.now
+  redis.call('PEXPIRE', h.key, int(floor_div(left, 1000) + 1 + 3600000))
+end
+
+-- closed returns the time until which this region holds no rights because its store lost data: what it had then may
+-- have concerned the cell of that moment and the next, and counts as fully lent and fully used as long as it weighs.
+local function closed(h)
+  if h.lost_at == 0 then return 0 end
+  return weighs(h, floor_div(h.lost_at, h.length) + 1)
+end
+
+-- is_open says whether rights of a cell are not closed by a loss.
+local function is_open(h, cell)
+  return cell * h.length >= closed(h)
+end
+
+-- borrowed returns the rights of a cell held from peers; lent those held with them, and the burst.
+local function borrowed(h, cell)
+  local sum = 0
+  for _, row in pairs(h.rows[cell] or {}) do sum = sum + row.b - row.r end
+  return sum
+end
+local function lent(h, cell)
+  local units, burst = 0, 0
+  for _, row in pairs(h.rows[cell] or {}) do
+    units, burst = units + row.l - row.g, burst + row.y
   end
-  local left = (cell + 2) * window - now
-  redis.call('PEXPIRE', key, int((left - left % 1000) / 1000 + 1 + 3600000))
+  return units, burst
 end
 
--- rows returns the rows of one cell by peer, as {l=, r=, b=, g=}, and the net lent out: sum of l - g.
-local function rows(key, cell)
-  local all, out = {}, 0
-  local flat = redis.call('HGETALL', key)
-  local prefix = int(cell)
-  for i = 1, #flat, 2 do
-    local row, k, peer = string.match(flat[i], '^([lrbg])(%d+):(.*)$')
-    if k == prefix then
-      local units = tonumber(flat[i + 1])
-      all[peer] = all[peer] or {l = 0, r = 0, b = 0, g = 0}
-      all[peer][row] = units
-      if row == 'l' then out = out + units elseif row == 'g' then out = out - units end
-    end
-  end
-  return all, out
+-- rights returns S of a cell as the rows of that cell alone have it.
+local function rights(h, cell)
+  if not is_open(h, cell) then return 0 end
+  return h.entitlement + borrowed(h, cell) - (lent(h, cell))
 end
 
--- raise lifts one row to a higher value and moves the cell's net with it.
-local function raise(key, row, cell, peer, from, to)
-  redis.call('HSET', key, row .. int(cell) .. ':' .. peer, int(to))
-  local net = tonumber(redis.call('HGET', key, 'n' .. int(cell)) or 0)
-  redis.call('HSET', key, 'n' .. int(cell), int(net + ROWS[row] * (to - from)))
+-- add_state appends a bucket's state to a reply: cell, entitlement, share, next share, used, fading, free.
+local function add_state(reply, h, s)
+  local share, next_share, used, fading = s.state()
+  for _, v in ipairs({h.cell, h.entitlement, share, next_share, used, fading, s.free()}) do reply[#reply + 1] = v end
 end
 
-local kinds = {} -- one entry for each algorithm, by its name in the policy document
+-- movable says whether rows of a cell may still be moved: OK, or why not.
+local function movable(h, cell)
+  if cell ~= h.cell and cell ~= h.cell + 1 then return FINISHED end
+  if not is_open(h, cell) then return RECOVERING end
+  return OK
+end
+
+-- kinds has for each algorithm, by its name in the policy document, the function that opens a held bucket. What it
+-- returns has these functions:
+--   state()                 share, next share, used, fading
+--   free()                  units that fit now
+--   fits(cost)
+--   retry(cost)             after how many us the cost fits if nothing else happens; -1: never on the entitlement alone
+--   take(cost)              charges a cost that fits; returns after how many us its turn has come
+--   spare(kept)             rights of the current cell that may be given back, beyond kept units
+--   room(cell, peer, kept)  what more of a cell may be lent to a peer, beyond kept units
+--   room_burst(kept)        what more burst may be lent, beyond kept tokens
+--   settle(tokens)          fixes what has happened so far, before rows change, and adds tokens that came or went
+--   refund(at, cell, units) takes back a charge; returns the units, and why not
+--   reset(), save()
+local kinds = {}
+local NOT_REFUSED, NO_LONGER_WEIGHS, TURN_PROMISED = 0, 1, 2
+local function zero() return 0 end
+local function open(h) return kinds[h.kind](h) end

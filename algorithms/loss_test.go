@@ -3,29 +3,50 @@ package algorithms
 import "testing"
 
 // TestALossIsNotDatedBeforeWhatWasSeen: a store that lost its data shows an earlier time than before, its clock having
-// been set back or being another machine's. The cells it served before stay closed.
+// been set back or being another machine's. The cells it served before, and the next, which it may have promised, stay
+// closed for as long as they weigh. Then windows begin unused, a token bucket empty, and a queue full.
 func TestALossIsNotDatedBeforeWhatWasSeen(t *testing.T) {
-	const window, cell = 1000, 1_800_000_000_010
-	terms := Terms{Kind: FixedWindow, Window: window, Entitlement: 400}
-	decide := func(w *Twin, at, cost int64) Decided {
-		return w.Decide(at, Decide{Guard: Guard{Generation: w.Generation, Epoch: "1-e", Clock: at}, Commit: true, Costs: []int64{cost},
-			Buckets: []Target{{Key: "k", Terms: terms}}})
+	const start = 1_800_000_000_010 * 1000 // a cell begins
+	tests := []struct {
+		terms  Terms
+		opens  int64 // after start
+		refill int64 // after it opens, until all 400 are there again
+	}{
+		{Terms{Kind: FixedWindow, Cell: 1000}, 2000, 0},
+		{Terms{Kind: SlidingWindowCounter, Cell: 1000, Guard: 100}, 3100, 0}, // cells 0 and 1, and the one in which they fade
+		{Terms{Kind: SlidingWindowLog, Cell: 250, Guard: 100}, 2100, 0},      // cells 2 and 3, and a window after
+		{Terms{Kind: TokenBucket, Cell: 500, Burst: 400}, 1500, 1000},
+		{Terms{Kind: LeakyBucket, Cell: 500, Burst: 400}, 1500, 1000},
 	}
-	var w Twin
-	w.Open(cell*window, Open{Generation: 1, Epoch: "1-e"})
-	seen := decide(&w, cell*window+500, 400)
-	if !seen.Answers[0].Admitted {
-		t.Fatalf("the first 400: %+v", seen)
-	}
-	w.Flush()
-	back := seen.Now - 5*window
-	w.Open(back, Open{Generation: 2, Epoch: "1-e", Lost: true, Seen: seen.Now})
-	for at := back; at < (cell+2)*window; at += window / 2 {
-		if d := decide(&w, at, 1); d.Answers[0].Admitted {
-			t.Fatalf("at %d: admitted in cell %d, after the loss: %+v", at-cell*window, d.Buckets[0].Cell-cell, d)
-		}
-	}
-	if d := decide(&w, (cell+2)*window, 400); !d.Answers[0].Admitted {
-		t.Errorf("the first cell that the loss cannot have touched: %+v", d)
+	for _, test := range tests {
+		t.Run(string(test.terms.Kind), func(t *testing.T) {
+			terms := test.terms
+			terms.Window, terms.Tick, terms.Entitlement = 1000, 1, 400
+			decide := func(w *Twin, at, cost int64) Decided {
+				return w.Decide(start+at, Decide{Guard: Guard{Generation: w.Generation, Epoch: "1-e", Clock: start + at}, Commit: true,
+					Costs: []int64{cost}, Buckets: []Target{{Key: "k", Terms: terms}}})
+			}
+			var w Twin
+			w.Open(start, Open{Generation: 1, Epoch: "1-e"})
+			seen := decide(&w, 500, 400)
+			if !seen.Answers[0].Admitted {
+				t.Fatalf("the first 400: %+v", seen)
+			}
+			w.Flush()
+			w.Open(start-4500, Open{Generation: 2, Epoch: "1-e", Lost: true, Seen: seen.Now})
+			for at := int64(-4500); at < test.opens; at += 50 {
+				if d := decide(&w, at, 1); d.Answers[0].Admitted {
+					t.Fatalf("at %d: admitted, although what was lost weighs until %d: %+v", at, test.opens, d)
+				}
+			}
+			if test.refill > 0 {
+				if d := decide(&w, test.opens+test.refill-1, 400); d.Answers[0].Admitted {
+					t.Errorf("admitted a burst before there can be one: %+v", d)
+				}
+			}
+			if d := decide(&w, test.opens+test.refill, 400); !d.Answers[0].Admitted {
+				t.Errorf("the first moment that the loss cannot have touched: %+v", d)
+			}
+		})
 	}
 }

@@ -70,10 +70,10 @@ func (c Decide) Parse(reply any) (Decided, error) {
 	if d.Status != StatusOK || r.err != nil {
 		return d, r.end()
 	}
-	d.Now = r.num()
+	d.Now, d.Repeated = r.num(), r.num() == 1
 	d.Buckets = make([]State, len(c.Buckets))
 	for i := range d.Buckets {
-		d.Buckets[i] = State{Cell: r.num(), Entitlement: r.num(), Share: r.num(), NextShare: r.num(), Used: r.num()}
+		d.Buckets[i] = r.state()
 	}
 	d.Answers = make([]Answer, len(c.Costs))
 	verdicts := make([]Verdict, len(c.Costs)*len(c.Buckets))
@@ -81,24 +81,29 @@ func (c Decide) Parse(reply any) (Decided, error) {
 		d.Answers[i].Admitted = r.num() == 1
 		d.Answers[i].Verdicts, verdicts = verdicts[:len(c.Buckets):len(c.Buckets)], verdicts[len(c.Buckets):]
 		for b := range d.Answers[i].Verdicts {
-			d.Answers[i].Verdicts[b] = Verdict{Remaining: r.num(), Retry: r.num()}
+			d.Answers[i].Verdicts[b] = Verdict{Remaining: r.num(), Retry: r.num(), Delay: r.num()}
 		}
 	}
 	return d, r.end()
 }
 
-// head reads what the replies of Lend, Credit and Inspect begin with; ok says whether more follows.
-func (r *reader) head() (status Status, now, cell int64, ok bool) {
+// head reads what the replies of the other guarded scripts begin with; ok says whether more than the state follows.
+func (r *reader) head() (status Status, now int64, s State, ok bool) {
 	status = Status(r.num())
 	if !r.more() {
-		return status, 0, 0, false
+		return status, 0, s, false
 	}
-	now, cell = r.num(), r.num()
-	return status, now, cell, status == StatusOK && r.err == nil
+	now, s = r.num(), r.state()
+	return status, now, s, status == StatusOK && r.err == nil
+}
+
+func (r *reader) state() State {
+	return State{Cell: r.num(), Entitlement: r.num(), Share: r.num(), NextShare: r.num(), Used: r.num(),
+		Fading: r.num(), Free: r.num()}
 }
 
 func (r *reader) row() Row {
-	return Row{Lent: r.num(), Returned: r.num(), Borrowed: r.num(), Regained: r.num()}
+	return Row{Lent: r.num(), Returned: r.num(), Borrowed: r.num(), Regained: r.num(), BurstLent: r.num(), BurstBorrowed: r.num()}
 }
 
 // Parse reads the reply to c.
@@ -106,9 +111,9 @@ func (c Lend) Parse(reply any) (Given, error) {
 	r := read(LendScript.Name, reply)
 	var g Given
 	var ok bool
-	if g.Status, g.Now, g.Cell, ok = r.head(); ok {
+	if g.Status, g.Now, g.State, ok = r.head(); ok {
 		g.Row = r.row()
-		g.Share, g.Used, g.Spare = r.num(), r.num(), r.num()
+		g.Spare, g.SpareBurst = r.num(), r.num()
 	}
 	return g, r.end()
 }
@@ -118,9 +123,8 @@ func (c Credit) Parse(reply any) (Credited, error) {
 	r := read(CreditScript.Name, reply)
 	var g Credited
 	var ok bool
-	if g.Status, g.Now, g.Cell, ok = r.head(); ok {
+	if g.Status, g.Now, g.State, ok = r.head(); ok {
 		g.Row = r.row()
-		g.Share, g.Used = r.num(), r.num()
 	}
 	return g, r.end()
 }
@@ -129,15 +133,33 @@ func (c Credit) Parse(reply any) (Credited, error) {
 func (c Inspect) Parse(reply any) (Inspected, error) {
 	r := read(InspectScript.Name, reply)
 	var g Inspected
-	var ok bool
-	if g.Status, g.Now, g.Cell, ok = r.head(); !ok {
-		return g, r.end()
-	}
-	g.Used, g.Share, g.NextShare = r.num(), r.num(), r.num()
+	g.Status, g.Now, g.State, _ = r.head()
 	for r.more() {
 		g.Rows = append(g.Rows, PeerRow{Cell: r.num(), Peer: r.str(), Row: r.row()})
 	}
 	sortRows(g.Rows)
+	return g, r.end()
+}
+
+// Parse reads the reply to c.
+func (c Reset) Parse(reply any) (Cleared, error) {
+	r := read(ResetScript.Name, reply)
+	var g Cleared
+	g.Status, g.Now, g.State, _ = r.head()
+	return g, r.end()
+}
+
+// Parse reads the reply to c.
+func (c Refund) Parse(reply any) (Refunded, error) {
+	r := read(RefundScript.Name, reply)
+	g := Refunded{Status: Status(r.num())}
+	if g.Status != StatusOK || r.err != nil {
+		return g, r.end()
+	}
+	g.Now, g.Repeated = r.num(), r.num() == 1
+	for range c.Charges {
+		g.Charges = append(g.Charges, Back{Units: r.num(), Refusal: Refusal(r.num())})
+	}
 	return g, r.end()
 }
 
@@ -148,6 +170,7 @@ func (c Open) Parse(reply any) (Opened, error) {
 	generation := r.str()
 	o.Region, o.Epoch = r.str(), r.str()
 	lostAt := r.str()
+	o.Secret = r.str()
 	if err := r.end(); err != nil || generation == "" {
 		return o, err
 	}

@@ -24,19 +24,22 @@ func (s Status) String() string {
 	return statusNames[s]
 }
 
-// State is a bucket as a decision left it.
+// State is a bucket as a call left it. Rights of windows are units of the cell, those of buckets units a window.
 type State struct {
 	Cell        int64
 	Entitlement int64
-	Share       int64 // rights held of Cell
-	NextShare   int64 // rights held of Cell+1
-	Used        int64 // units used of Cell
+	Share       int64 // rights held of Cell, rounded down
+	NextShare   int64 // rights held of Cell+1, at its start
+	Used        int64 // units that count against the share, rounded up; of a bucket, against its capacity
+	Fading      int64 // of Used, those that will not count any more when the cell ends, about
+	Free        int64 // units that fit now
 }
 
 // Verdict is the outcome of one cost on one bucket.
 type Verdict struct {
-	Remaining int64 // rights of the cell left after the request, at least 0
+	Remaining int64 // units that still fit after the request
 	Retry     int64 // 0: there was room; else after how long (us) it fits if nothing else happens; -1: never on the entitlement alone
+	Delay     int64 // leaky_bucket: after how long (us) the request's turn has come
 }
 
 // Answer is the outcome of one request.
@@ -47,36 +50,76 @@ type Answer struct {
 
 // Decided answers Decide.
 type Decided struct {
-	Status  Status
-	Now     int64
-	Buckets []State
-	Answers []Answer
+	Status   Status
+	Now      int64
+	Repeated bool // it was decided before, under its Once; this is what was said then
+	Buckets  []State
+	Answers  []Answer
 }
 
 // Given answers Lend: the rows as they stand now, for the cell asked for.
 type Given struct {
 	Status Status
 	Now    int64
-	Cell   int64 // the store's current cell
-	Row
-	Share int64
-	Used  int64
-	Spare int64 // what more could be lent
+	State
+	Row        Row
+	Spare      int64 // what more could be lent
+	SpareBurst int64
 }
 
-// Credited answers Credit.
+// Credited answers Credit: the rows as they stand now, for the cell credited.
 type Credited struct {
 	Status Status
 	Now    int64
-	Cell   int64 // the store's current cell
-	Row
-	Share int64 // of the cell credited
-	Used  int64
+	State
+	Row Row
 }
 
-// Row is the ledger between this region and a peer for one cell; see ledger.lua.
+// Refusal says why a charge was not refunded.
+type Refusal int64
+
+const (
+	NotRefused     Refusal = iota
+	NoLongerWeighs         // what was charged does not count any more
+	TurnPromised           // a queue's turn cannot be given back
+)
+
+var refusalNames = [...]string{"", "no longer weighs", "turn promised"}
+
+func (r Refusal) String() string {
+	if r < 0 || int(r) >= len(refusalNames) {
+		return fmt.Sprintf("refusal %d", int64(r))
+	}
+	return refusalNames[r]
+}
+
+// Back is what became of one charge.
+type Back struct {
+	Units   int64
+	Refusal Refusal
+}
+
+// Refunded answers Refund, charge by charge.
+type Refunded struct {
+	Status   Status
+	Now      int64
+	Repeated bool // it was refunded before; this is what was said then
+	Charges  []Back
+}
+
+// Cleared answers Reset with the state before.
+type Cleared struct {
+	Status Status
+	Now    int64
+	State
+}
+
+// Row is the ledger between this region and a peer for one cell. All are cumulative: this region writes what it Lent
+// and Returned, R and Q[self->peer], and hears what it Borrowed and Regained, R and Q[peer->self]; the same of burst
+// rights, Y.
 type Row struct {
 	Lent, Returned, Borrowed, Regained int64
+	BurstLent, BurstBorrowed           int64
 }
 
 // PeerRow is a Row with its place.
@@ -88,13 +131,10 @@ type PeerRow struct {
 
 // Inspected answers Inspect.
 type Inspected struct {
-	Status    Status
-	Now       int64
-	Cell      int64
-	Used      int64
-	Share     int64
-	NextShare int64
-	Rows      []PeerRow // ordered by cell and peer
+	Status Status
+	Now    int64
+	State
+	Rows []PeerRow // of all cells that weigh, ordered by cell and peer
 }
 
 // Opened answers Open: what stands there now.
@@ -103,7 +143,8 @@ type Opened struct {
 	Generation uint64
 	Region     string
 	Epoch      string
-	LostAt     int64 // when data of an earlier generation was lost, 0: never
+	LostAt     int64  // when data of an earlier generation was lost, 0: never
+	Secret     string // what seals the receipts of this generation
 }
 
 // Adopted answers Adopt.

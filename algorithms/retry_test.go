@@ -1,61 +1,186 @@
 package algorithms
 
 import (
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
 )
 
-// TestRetryIsHonest: alone, a retry at the moment named is admitted, and a microsecond earlier it is denied.
-func TestRetryIsHonest(t *testing.T) {
-	var denied, never int
-	rapid.Check(t, func(t *rapid.T) {
-		var w Twin
-		now := rapid.Int64Range(1<<40, 1<<50).Draw(t, "now")
-		w.Open(now, Open{Generation: 1, Epoch: "e", Lost: rapid.Bool().Draw(t, "lost")})
-		terms := Terms{Kind: FixedWindow, Window: rapid.Int64Range(1, 1_000_000).Draw(t, "window"),
-			Entitlement: rapid.Int64Range(0, 20).Draw(t, "entitlement")}
-		guard := func(at int64) Guard { return Guard{Generation: 1, Epoch: "e", Clock: at} }
-		decide := func(at, cost int64, commit bool) Answer {
-			return w.Decide(at, Decide{Guard: guard(at), Commit: commit, Costs: []int64{cost},
-				Buckets: []Target{{Key: "k", Terms: terms}}}).Answers[0]
+const retryWindow = 1000 // microseconds
+
+// drawnRegion is a region's store with one bucket, driven through a random history.
+type drawnRegion struct {
+	Twin
+	terms    Terms
+	now      int64
+	receipts []Refund
+}
+
+// drawBucket draws the terms of a bucket: cells as long as the window, shorter and longer, ticks that divide it or not.
+func drawBucket(t *rapid.T, kind Kind) Terms {
+	terms := Terms{Kind: kind, Window: retryWindow, Cell: retryWindow, Tick: 1,
+		Entitlement: rapid.SampledFrom([]int64{0, 1, 3, 10, 20}).Draw(t, "entitlement")}
+	switch {
+	case kind == SlidingWindowCounter:
+		terms.Tick = rapid.SampledFrom([]int64{1, 10, 300}).Draw(t, "tick")
+	case kind == SlidingWindowLog:
+		terms.Cell = rapid.SampledFrom([]int64{1000, 500, 334}).Draw(t, "cell length")
+	case kind.Bucket():
+		if terms.Entitlement > 0 { // who has no refill has no capacity
+			terms.Burst = rapid.SampledFrom([]int64{1, 5, 20}).Draw(t, "burst")
 		}
-		units := rapid.Int64Range(1, 12)
-		for range rapid.IntRange(0, 12).Draw(t, "acts") {
-			cell := CellAt(now, terms.Window) + rapid.Int64Range(0, 1).Draw(t, "cell")
-			switch rapid.IntRange(0, 3).Draw(t, "act") {
-			case 0:
-				decide(now, units.Draw(t, "cost"), true)
-			case 1:
-				w.Lend(now, Lend{Guard: guard(now), Key: "k", Terms: terms, Peer: "p", Cell: cell, Lent: units.Draw(t, "lent"), Cap: 20})
-			case 2:
-				w.Credit(now, Credit{Guard: guard(now), Key: "k", Terms: terms, Peer: "p", PeerGeneration: 1, Cell: cell, Lent: units.Draw(t, "borrowed"), Most: 20})
-			case 3:
-				now += rapid.Int64Range(0, terms.Window).Draw(t, "wait")
-			}
+		terms.Cell = rapid.SampledFrom([]int64{1000, 400, 2000}).Draw(t, "cell length")
+		terms.Tick = rapid.SampledFrom([]int64{1, 10, 200}).Draw(t, "tick")
+	}
+	if kind.Sliding() {
+		terms.Guard = rapid.SampledFrom([]int64{0, 0, 150, 2500}).Draw(t, "guard")
+	}
+	return terms
+}
+
+func drawRegion(t *rapid.T, kind Kind) *drawnRegion {
+	r := &drawnRegion{terms: drawBucket(t, kind), now: rapid.Int64Range(1<<40, 1<<50).Draw(t, "now")}
+	r.Open(r.now, Open{Generation: 1, Epoch: "1-e", Lost: rapid.IntRange(0, 3).Draw(t, "lost") == 0,
+		Seen: r.now + rapid.Int64Range(-2*retryWindow, 2*retryWindow).Draw(t, "seen")})
+	for range rapid.IntRange(0, 14).Draw(t, "acts") {
+		r.act(t)
+	}
+	return r
+}
+
+func (r *drawnRegion) guard() Guard { return Guard{Generation: 1, Epoch: "1-e", Clock: r.now} }
+
+// asked is whether a cost would be admitted at a time; it charges nothing.
+func (r *drawnRegion) asked(at, cost int64) (now int64, a Answer) {
+	r.now = at
+	d := r.Decide(at, Decide{Guard: r.guard(), Costs: []int64{cost}, Buckets: []Target{{Key: "k", Terms: r.terms}}})
+	return d.Now, d.Answers[0]
+}
+
+// act does one random thing, now and then under a document of a larger entitlement.
+func (r *drawnRegion) act(t *rapid.T) {
+	terms := r.terms
+	if rapid.IntRange(0, 9).Draw(t, "policy changed") == 0 {
+		terms.Entitlement += 2
+	}
+	units := func(what string) int64 { return rapid.Int64Range(0, 12).Draw(t, what) }
+	cell := CellAt(max(r.now, r.mark), terms.Cell) + rapid.Int64Range(0, 1).Draw(t, "cell")
+	peer := rapid.SampledFrom([]string{"p", "q"}).Draw(t, "peer")
+	switch rapid.SampledFrom([]string{"decide", "decide", "decide", "lend", "credit", "credit", "wait", "wait", "refund", "reset"}).Draw(t, "act") {
+	case "decide":
+		r.decide(terms, rapid.SliceOfN(rapid.Int64Range(1, 6), 1, 6).Draw(t, "costs"))
+	case "lend": // and give back
+		r.Lend(r.now, Lend{Guard: r.guard(), Key: "k", Terms: terms, Peer: peer, Cell: cell, Lent: units("lent"), Returned: units("returned"),
+			Kept: units("kept") / 4, Cap: terms.Entitlement, Burst: units("burst lent"), CapBurst: terms.Burst})
+	case "credit":
+		r.Credit(r.now, Credit{Guard: r.guard(), Key: "k", Terms: terms, Peer: peer, PeerGeneration: 1, Cell: cell,
+			Lent: units("borrowed"), Returned: units("regained") / 4, Most: 20, Burst: units("burst borrowed"), MostBurst: 20})
+	case "wait":
+		r.now += rapid.Int64Range(0, 2*retryWindow).Draw(t, "wait")
+	case "refund":
+		if len(r.receipts) > 0 {
+			c := rapid.SampledFrom(r.receipts).Draw(t, "receipt")
+			c.Guard = r.guard()
+			r.Refund(r.now, c)
 		}
-		cost := units.Draw(t, "cost")
-		a := decide(now, cost, false)
+	case "reset":
+		if rapid.IntRange(0, 3).Draw(t, "rare") == 0 {
+			r.Reset(r.now, Reset{Guard: r.guard(), Key: "k", Terms: terms})
+		}
+	}
+}
+
+func (r *drawnRegion) decide(terms Terms, costs []int64) {
+	d := r.Decide(r.now, Decide{Guard: r.guard(), Commit: true, Costs: costs, Buckets: []Target{{Key: "k", Terms: terms}}})
+	for i, a := range d.Answers {
 		if a.Admitted {
-			return
+			receipt := string(rune('A' + len(r.receipts)))
+			r.receipts = append(r.receipts, Refund{Receipt: receipt, At: d.Now, Cost: costs[i],
+				Charges: []Charge{{Key: "k", Terms: terms, Cell: d.Buckets[0].Cell}}})
 		}
-		denied++
-		retry := a.Verdicts[0].Retry
-		if retry < 0 {
-			never++
-			if cost <= terms.Entitlement {
-				t.Fatalf("cost %d is never admitted, although the entitlement is %d", cost, terms.Entitlement)
+	}
+}
+
+// everAllowed returns the most that the entitlement alone ever admits at once.
+func everAllowed(t Terms) int64 {
+	if t.Kind.Bucket() && t.Entitlement > 0 {
+		return t.Burst
+	}
+	return t.Entitlement
+}
+
+// sampled draws moments from..to, in order.
+func sampled(t *rapid.T, from, to int64) []int64 {
+	moments := rapid.SliceOfN(rapid.Int64Range(from, to), 20, 20).Draw(t, "moments")
+	slices.Sort(moments)
+	return moments
+}
+
+// TestRetryIsHonest: alone, a cost that was denied is admitted at the moment named, which is the beginning of a tick,
+// and at none before; one that is denied for ever is more than the entitlement alone ever admits, and stays denied.
+func TestRetryIsHonest(t *testing.T) {
+	for _, kind := range Kinds {
+		t.Run(string(kind), func(t *testing.T) {
+			var denied, never int
+			rapid.Check(t, func(t *rapid.T) {
+				r := drawRegion(t, kind)
+				most := max(everAllowed(r.terms), 1)
+				if rapid.IntRange(0, 3).Draw(t, "large") == 0 {
+					most = 24
+				}
+				cost := rapid.Int64Range(1, most).Draw(t, "cost")
+				now, a := r.asked(r.now, cost)
+				if a.Admitted {
+					return
+				}
+				denied++
+				retry := a.Verdicts[0].Retry
+				if retry < 0 {
+					never++
+					r.staysDenied(t, now, cost)
+					return
+				}
+				r.admittedFirst(t, now, now+retry, cost)
+			})
+			if denied == 0 || never == 0 || denied == never {
+				t.Fatalf("%d denials, %d of them for ever: the test saw nothing", denied, never)
 			}
-			return
+			t.Logf("%d denials, %d of them for ever", denied, never)
+		})
+	}
+}
+
+// admittedFirst checks that a cost is admitted at a time, and not before.
+func (r *drawnRegion) admittedFirst(t *rapid.T, now, at, cost int64) {
+	inCell := at
+	if r.terms.Kind == SlidingWindowCounter { // its ticks begin with the cell
+		inCell = at % r.terms.Cell
+	}
+	if inCell%r.terms.Tick != 0 {
+		t.Fatalf("retry in %d us, in the middle of a tick of %d us", at-now, r.terms.Tick)
+	}
+	if at <= now {
+		t.Fatalf("denied, and a retry in %d us", at-now)
+	}
+	for _, early := range append(sampled(t, now, at-1), at-1) {
+		if _, a := r.asked(early, cost); a.Admitted {
+			t.Fatalf("admitted %d us before the retry time, %d us after the denial", at-early, early-now)
 		}
-		if retry > 1 && decide(now+retry-1, cost, false).Admitted {
-			t.Fatalf("admitted a microsecond before the retry time of %d", retry)
+	}
+	if _, a := r.asked(at, cost); !a.Admitted {
+		t.Fatalf("denied at the retry time, after %d us: %+v", at-now, a)
+	}
+}
+
+// staysDenied checks that a cost is above what the entitlement alone ever admits, and denied for a long time to come.
+func (r *drawnRegion) staysDenied(t *rapid.T, now, cost int64) {
+	if most := everAllowed(r.terms); cost <= most {
+		t.Fatalf("cost %d is denied for ever, although %+v admits %d at once", cost, r.terms, most)
+	}
+	for _, later := range sampled(t, now, now+30*retryWindow) {
+		if _, a := r.asked(later, cost); a.Admitted {
+			t.Fatalf("denied for ever, and admitted %d us later", later-now)
 		}
-		if !decide(now+retry, cost, false).Admitted {
-			t.Fatalf("denied at the retry time of %d", retry)
-		}
-	})
-	if denied == 0 || never == 0 {
-		t.Fatalf("%d denials, %d for ever: the test saw nothing", denied, never)
 	}
 }

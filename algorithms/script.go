@@ -16,6 +16,21 @@ var ledgerLua string
 //go:embed fixed_window.lua
 var fixedWindowLua string
 
+//go:embed sliding_window_counter.lua
+var counterLua string
+
+//go:embed sliding_window_log.lua
+var logLua string
+
+//go:embed rate.lua
+var rateLua string
+
+//go:embed token_bucket.lua
+var tokensLua string
+
+//go:embed leaky_bucket.lua
+var queueLua string
+
 //go:embed decide.lua
 var decideLua string
 
@@ -27,6 +42,12 @@ var creditLua string
 
 //go:embed inspect.lua
 var inspectLua string
+
+//go:embed refund.lua
+var refundLua string
+
+//go:embed reset.lua
+var resetLua string
 
 //go:embed open.lua
 var openLua string
@@ -47,13 +68,15 @@ var (
 	LendScript    = guarded("lend", lendLua)
 	CreditScript  = guarded("credit", creditLua)
 	InspectScript = guarded("inspect", inspectLua)
+	RefundScript  = guarded("refund", refundLua)
+	ResetScript   = guarded("reset", resetLua)
 	OpenScript    = newScript("open", openLua)
 	AdoptScript   = newScript("adopt", adoptLua)
 )
 
 // guarded puts a body behind the prelude and the fragments of all algorithms.
 func guarded(name, body string) Script {
-	return newScript(name, tokenLua, ledgerLua, fixedWindowLua, body)
+	return newScript(name, tokenLua, ledgerLua, fixedWindowLua, counterLua, logLua, rateLua, tokensLua, queueLua, body)
 }
 
 func newScript(name string, parts ...string) Script {

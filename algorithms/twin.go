@@ -16,13 +16,9 @@ type Twin struct {
 	lostAt     int64
 	floors     map[string]uint64
 	buckets    map[string]*bucket
-}
-
-// bucket is one bucket's hash.
-type bucket struct {
-	cell, used int64 // fixed_window: units used in cell
-	rows       map[int64]map[string]Row
-	expires    int64
+	secret     string
+	decided    map[string]Decided  // by Once
+	refunded   map[string]Refunded // by receipt
 }
 
 // Open answers the open script at store time t (us).
@@ -33,9 +29,10 @@ func (w *Twin) Open(t int64, c Open) Opened {
 			w.lostAt = max(t, w.mark, c.Seen)
 			w.mark = w.lostAt
 		}
-		return Opened{OK: true, Generation: c.Generation, Region: c.Region, Epoch: c.Epoch, LostAt: w.lostAt}
+		w.secret = c.Secret
+		return Opened{OK: true, Generation: c.Generation, Region: c.Region, Epoch: c.Epoch, LostAt: w.lostAt, Secret: w.secret}
 	}
-	return Opened{Generation: w.Generation, Region: w.Region, Epoch: w.Epoch, LostAt: w.lostAt}
+	return Opened{Generation: w.Generation, Region: w.Region, Epoch: w.Epoch, LostAt: w.lostAt, Secret: w.secret}
 }
 
 // Adopt answers the adopt script.
@@ -66,37 +63,52 @@ func (w *Twin) Decide(t int64, c Decide) Decided {
 	if status != StatusOK {
 		return Decided{Status: status}
 	}
+	if before, ok := w.decided[c.Once]; ok && c.Once != "" {
+		before.Repeated = true
+		return before
+	}
 	open := make([]limiter, len(c.Buckets))
 	for i, b := range c.Buckets {
-		open[i] = w.limiter(b.Key, b.Terms, now)
+		open[i] = w.hold(b.Key, b.Terms, now).limiter()
 	}
 	d := Decided{Now: now}
 	for _, cost := range c.Costs {
 		if cost < 1 || cost > MaxUnits {
 			return Decided{Status: StatusImplausible}
 		}
-		a := Answer{Admitted: true, Verdicts: make([]Verdict, len(open))}
-		for i, l := range open {
-			if !l.fits(cost) {
-				a.Verdicts[i].Retry = l.retry(cost)
-				a.Admitted = a.Admitted && c.Buckets[i].Shadow
-			}
-		}
-		for i, l := range open {
-			if a.Admitted && a.Verdicts[i].Retry == 0 {
-				l.take(cost)
-			}
-			a.Verdicts[i].Remaining = l.remaining()
-		}
-		d.Answers = append(d.Answers, a)
+		d.Answers = append(d.Answers, answer(open, c.Buckets, cost))
 	}
-	for i, l := range open {
+	for _, l := range open {
 		if c.Commit {
-			l.save(w.bucket(c.Buckets[i].Key))
+			l.save()
 		}
 		d.Buckets = append(d.Buckets, l.state())
 	}
+	if c.Once != "" && c.Commit && d.Answers[0].Admitted {
+		if w.decided == nil {
+			w.decided = map[string]Decided{}
+		}
+		w.decided[c.Once] = d
+	}
 	return d
+}
+
+// answer decides one cost on all buckets, and charges all or none.
+func answer(open []limiter, targets []Target, cost int64) Answer {
+	a := Answer{Admitted: true, Verdicts: make([]Verdict, len(open))}
+	for i, l := range open {
+		if !l.fits(cost) {
+			a.Verdicts[i].Retry = l.retry(cost)
+			a.Admitted = a.Admitted && targets[i].Shadow
+		}
+	}
+	for i, l := range open {
+		if a.Admitted && a.Verdicts[i].Retry == 0 {
+			a.Verdicts[i].Delay = l.take(cost)
+		}
+		a.Verdicts[i].Remaining = l.state().Free
+	}
+	return a
 }
 
 // Lend answers the lend script at store time t.
@@ -105,31 +117,42 @@ func (w *Twin) Lend(t int64, c Lend) Given {
 	if status != StatusOK {
 		return Given{Status: status}
 	}
-	l := w.limiter(c.Key, c.Terms, now)
-	s := l.state()
-	g := Given{Now: now, Cell: s.Cell}
-	if g.Status = w.current(c.Cell, s.Cell, c.Terms.Window); g.Status != StatusOK {
+	h := w.hold(c.Key, c.Terms, now)
+	l := h.limiter()
+	g := Given{Now: now, State: l.state()}
+	if g.Status = h.current(c.Cell); g.Status != StatusOK {
 		return g
 	}
-	b := w.bucket(c.Key)
-	row := b.rows[c.Cell][c.Peer]
-	free := l.spare(c.Cell) - c.Kept
-	back := int64(0)
-	if c.Cell == s.Cell {
-		back = max(min(c.Returned-row.Returned, row.Borrowed-row.Returned, free), 0)
+	row := h.rows[c.Cell][c.Peer]
+	if c.Cell == h.cell {
+		if back := min(c.Returned-row.Returned, row.in(), l.spare(c.Kept)); back > 0 {
+			row.Returned += back
+			l = h.change(l, c.Cell, c.Peer, row, 0)
+		}
 	}
-	room := min(free-back, c.Cap-b.lentOut(c.Cell))
-	more := max(min(c.Lent-row.Lent, room), 0)
-	row.Returned += back
-	row.Lent += more
-	if back+more > 0 {
-		b.setRow(c.Cell, c.Peer, row)
-		b.keep(s.Cell, c.Terms.Window)
+	out, outBurst := h.out(c.Cell)
+	room, roomBurst := min(l.room(c.Cell, c.Peer, c.Kept), c.Cap-out), int64(0)
+	if c.Cell == h.cell {
+		roomBurst = min(l.roomBurst(c.KeptBurst), c.CapBurst-outBurst)
 	}
-	g.Row, g.Spare = row, max(room-more, 0)
-	g.Share, g.Used = shareOf(s, c.Cell)
-	g.Share -= back + more
+	more, burst := max(min(c.Lent-row.Lent, room), 0), max(min(c.Burst-row.BurstLent, roomBurst), 0)
+	if more+burst > 0 {
+		row.Lent += more
+		row.BurstLent += burst
+		l = h.change(l, c.Cell, c.Peer, row, -burst)
+	}
+	g.State, g.Row = l.state(), row
+	g.Spare, g.SpareBurst = max(room-more, 0), max(roomBurst-burst, 0)
 	return g
+}
+
+// change settles a bucket, puts a row in place, and opens it again.
+func (h held) change(l limiter, cell int64, peer string, row Row, tokens int64) limiter {
+	l.settle(tokens)
+	l.save()
+	h.setRow(cell, peer, row)
+	h.keep()
+	return h.limiter()
 }
 
 // Credit answers the credit script at store time t.
@@ -138,8 +161,9 @@ func (w *Twin) Credit(t int64, c Credit) Credited {
 	if status != StatusOK {
 		return Credited{Status: status}
 	}
-	s := w.limiter(c.Key, c.Terms, now).state()
-	g := Credited{Now: now, Cell: s.Cell}
+	h := w.hold(c.Key, c.Terms, now)
+	l := h.limiter()
+	g := Credited{Now: now, State: l.state()}
 	if c.PeerGeneration < w.floors[c.Peer] {
 		g.Status = StatusFenced
 		return g
@@ -148,25 +172,23 @@ func (w *Twin) Credit(t int64, c Credit) Credited {
 		w.floors = map[string]uint64{}
 	}
 	w.floors[c.Peer] = c.PeerGeneration
-	if g.Status = w.current(c.Cell, s.Cell, c.Terms.Window); g.Status != StatusOK {
+	if g.Status = h.current(c.Cell); g.Status != StatusOK {
 		return g
 	}
-	b := w.bucket(c.Key)
-	row := b.rows[c.Cell][c.Peer]
-	if c.Returned > row.Lent || c.Lent-row.Returned > c.Most {
+	row := h.rows[c.Cell][c.Peer]
+	if c.Returned > row.Lent || c.Lent-row.Returned > c.Most || c.Burst > c.MostBurst {
 		g.Status = StatusImplausible
 		return g
 	}
 	heard := row
-	heard.Borrowed = max(row.Borrowed, c.Lent)
-	heard.Regained = max(row.Regained, c.Returned)
-	if heard != row {
-		b.setRow(c.Cell, c.Peer, heard)
+	heard.Borrowed, heard.Regained = max(row.Borrowed, c.Lent), max(row.Regained, c.Returned)
+	if c.Cell == h.cell { // burst rights are for now
+		heard.BurstBorrowed = max(row.BurstBorrowed, c.Burst)
 	}
-	b.keep(s.Cell, c.Terms.Window)
-	g.Row = heard
-	g.Share, g.Used = shareOf(s, c.Cell)
-	g.Share += heard.net() - row.net()
+	if heard != row {
+		l = h.change(l, c.Cell, c.Peer, heard, heard.BurstBorrowed-row.BurstBorrowed)
+	}
+	g.State, g.Row = l.state(), heard
 	return g
 }
 
@@ -176,14 +198,56 @@ func (w *Twin) Inspect(t int64, c Inspect) Inspected {
 	if status != StatusOK {
 		return Inspected{Status: status}
 	}
-	s := w.limiter(c.Key, c.Terms, now).state()
-	g := Inspected{Now: now, Cell: s.Cell, Used: s.Used, Share: s.Share, NextShare: s.NextShare}
-	for cell := s.Cell; cell <= s.Cell+1; cell++ {
-		for peer, row := range w.bucket(c.Key).rows[cell] {
-			g.Rows = append(g.Rows, PeerRow{Cell: cell, Peer: peer, Row: row})
+	h := w.hold(c.Key, c.Terms, now)
+	g := Inspected{Now: now, State: h.limiter().state()}
+	for cell, rows := range h.rows {
+		for peer, row := range rows {
+			if h.Weighs(cell) > now {
+				g.Rows = append(g.Rows, PeerRow{Cell: cell, Peer: peer, Row: row})
+			}
 		}
 	}
 	sortRows(g.Rows)
+	return g
+}
+
+// Refund answers the refund script at store time t.
+func (w *Twin) Refund(t int64, c Refund) Refunded {
+	now, status := w.enter(t, c.Guard)
+	if status != StatusOK {
+		return Refunded{Status: status}
+	}
+	if c.Cost < 1 || c.Cost > MaxUnits {
+		return Refunded{Status: StatusImplausible}
+	}
+	if before, ok := w.refunded[c.Receipt]; ok {
+		before.Repeated = true
+		return before
+	}
+	g := Refunded{Now: now}
+	for _, charge := range c.Charges {
+		l := w.hold(charge.Key, charge.Terms, now).limiter()
+		units, refusal := l.refund(c.At, charge.Cell, c.Cost)
+		l.save()
+		g.Charges = append(g.Charges, Back{Units: units, Refusal: refusal})
+	}
+	if w.refunded == nil {
+		w.refunded = map[string]Refunded{}
+	}
+	w.refunded[c.Receipt] = g
+	return g
+}
+
+// Reset answers the reset script at store time t.
+func (w *Twin) Reset(t int64, c Reset) Cleared {
+	now, status := w.enter(t, c.Guard)
+	if status != StatusOK {
+		return Cleared{Status: status}
+	}
+	l := w.hold(c.Key, c.Terms, now).limiter()
+	g := Cleared{Now: now, State: l.state()}
+	l.reset()
+	l.save()
 	return g
 }
 
@@ -222,26 +286,16 @@ func (w *Twin) bucket(key string) *bucket {
 	return b
 }
 
-// limiter opens a bucket under its algorithm at time now.
-func (w *Twin) limiter(key string, t Terms, now int64) limiter {
-	return openFixedWindow(w.bucket(key), now, w.lostAt, t)
-}
+// hold returns a bucket at time now, under its terms.
+func (w *Twin) hold(key string, t Terms, now int64) held { return w.bucket(key).hold(t, now, w.lostAt) }
 
 // current says whether rows of a cell may still be moved.
-func (w *Twin) current(cell, now, window int64) Status {
+func (h held) current(cell int64) Status {
 	switch {
-	case cell != now && cell != now+1:
+	case cell != h.cell && cell != h.cell+1:
 		return StatusFinished
-	case lost(cell, window, w.lostAt):
+	case !h.open(cell):
 		return StatusRecovering
 	}
 	return StatusOK
-}
-
-// shareOf returns the rights and the use of s's cell or the one after.
-func shareOf(s State, cell int64) (share, used int64) {
-	if cell == s.Cell {
-		return s.Share, s.Used
-	}
-	return s.NextShare, 0
 }

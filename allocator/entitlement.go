@@ -37,6 +37,44 @@ func Entitlements(limit int64, weights []int64, rotation uint64) []int64 {
 	return split
 }
 
+// Split is what each region is entitled to of one bucket, by its position in the document.
+type Split struct {
+	Units []int64 // of the limit; the sum is the limit exactly
+	Burst []int64 // of the burst; the sum is the burst exactly
+}
+
+// SplitOf splits a limit, and the burst of a bucket (0 for windows), over regions in proportion to their weights. Who
+// gets nothing of the limit gets nothing of the burst: tokens that are never refilled could not be told from tokens
+// that were forgotten. In home mode, for amounts too small to be split, all belongs to one region, which the rotation (a
+// hash of the key) chooses from those with a weight; the others borrow from it.
+func SplitOf(limit, burst int64, weights []int64, rotation uint64, home bool) Split {
+	if home {
+		return Split{Units: atHome(limit, weights, rotation), Burst: atHome(burst, weights, rotation)}
+	}
+	s := Split{Units: Entitlements(limit, weights, rotation)}
+	refilled := slices.Clone(weights)
+	for i, units := range s.Units {
+		if units == 0 {
+			refilled[i] = 0
+		}
+	}
+	s.Burst = Entitlements(burst, refilled, rotation)
+	return s
+}
+
+// atHome gives everything to one of the regions with a weight.
+func atHome(units int64, weights []int64, rotation uint64) []int64 {
+	var homes []int
+	for i, w := range weights {
+		if w > 0 {
+			homes = append(homes, i)
+		}
+	}
+	split := make([]int64, len(weights))
+	split[homes[rotation%uint64(len(homes))]] = units
+	return split
+}
+
 // PPM is a fraction in parts per million.
 const PPM = 1_000_000
 

@@ -65,18 +65,31 @@ func pour(spare int64, claims []Claim, unmet []int64) []int64 {
 	return given
 }
 
-// Outlook is what a region expects of one cell.
+// Outlook is what a region expects of one cell. Where rights are units of the cell, it is about units that count
+// against them; where they are a rate (Steady), about units in a window, and the same at any moment.
 type Outlook struct {
-	Used  int64 // units used of it so far, 0 before it opens
-	Rate  int64 // demand, milliunits per second
-	Ahead int64 // microseconds of the cell still to come: to its end, or its whole length before it opens
+	Used   int64 // units that count now; before the cell opens, those that will when it does
+	Fading int64 // of Used, those that count no more at the end
+	Rate   int64 // demand, milliunits per second
+	Ahead  int64 // microseconds still to come: to the cell's end, or its whole length before it opens; Steady: the window
+	Steady bool
+	Stock  int64 // Steady: units at hand, whatever the rate
 }
 
-// Total returns the units the region will have asked for by the end of the cell.
-func (o Outlook) Total() int64 { return o.Used + Over(o.Rate, o.Ahead) }
+// Total returns the most units that will count at any time until the end of the cell.
+func (o Outlook) Total() int64 { return o.Until(o.Ahead) }
 
-// Until returns the units the region will have asked for after the next t microseconds, or at the cell's end.
-func (o Outlook) Until(t int64) int64 { return o.Used + Over(o.Rate, min(t, o.Ahead)) }
+// Until returns the most units that will count at any time in the next t microseconds, or until the cell's end.
+func (o Outlook) Until(t int64) int64 {
+	if t = min(t, o.Ahead); o.Steady {
+		t = o.Ahead
+	}
+	if t <= 0 {
+		return o.Used
+	}
+	faded, _ := mulDiv(o.Fading, t, o.Ahead)
+	return o.Used + max(Over(o.Rate, t)-faded, 0)
+}
 
 // Horizon is how far ahead of its use a region gathers rights, in microseconds: little and often, so that what it
 // turns out not to need was not taken from another.
@@ -88,8 +101,19 @@ func Short(o Outlook, opens, target, share int64) int64 {
 	return max(min(target, o.Until(max(Horizon-opens, 0)))-share, 0)
 }
 
-// Exhausted says whether a share will be used up within t microseconds at this demand.
-func Exhausted(o Outlook, t, share int64) bool { return o.Until(t) > share }
+// Exhausted says whether a share will be used up within t microseconds at this demand; a steady one, whether what is at
+// hand will be.
+func Exhausted(o Outlook, t, share int64) bool {
+	if o.Steady {
+		return Lacking(o, t, share) > 0
+	}
+	return o.Until(t) > share
+}
+
+// Lacking returns how many units a steady share will be short of within t microseconds, beyond what is at hand.
+func Lacking(o Outlook, t, share int64) int64 {
+	return Over(o.Rate-PerSecond(max(share, 0), o.Ahead), t) - o.Stock
+}
 
 // Quantum is the smallest voluntary move, in units: a five-hundredth of the limit.
 func Quantum(limit int64) int64 { return max(limit/500, 1) }
@@ -107,20 +131,39 @@ func Move(short, quantum, jitter int64, inNeed bool) int64 {
 	return min(half, short)
 }
 
-// Kept returns how many units of a cell, beyond those used, a region keeps when a peer asks: what its floor, the
+// Kept returns how many units of a cell, beyond those counted, a region keeps when a peer asks: what its floor, the
 // lesser of entitlement and expected use, still lacks; at least its demand over grace (a round trip and a tick: the
 // time in which it could ask for them back); and a reserve of at most a twentieth of its entitlement for what hints
 // say that regions other than the asker want.
-func Kept(o Outlook, entitlement, grace, othersWant int64) int64 {
-	floor := min(entitlement, o.Total()) - o.Used
-	return max(floor, o.Until(grace)-o.Used, 0) + min(entitlement/20, max(othersWant, 0))
+func Kept(o Outlook, counted, entitlement, grace, othersWant int64) int64 {
+	kept := max(min(entitlement, o.Total())-counted, 0)
+	if !o.Steady {
+		kept = max(kept, o.Until(grace)-counted)
+	}
+	return kept + min(entitlement/20, max(othersWant, 0))
+}
+
+// KeptBurst returns how many tokens a region keeps when a peer asks for burst: what it expects to take from them within
+// the horizon, beyond its refill, and at least its demand over grace.
+func KeptBurst(o Outlook, share, grace int64) int64 {
+	o.Stock = 0
+	return max(Lacking(o, Horizon, share), Over(o.Rate, grace), 0)
 }
 
 // Offer is what one peer may have to give.
 type Offer struct {
 	Peer  int   // the caller's number of the peer
 	Back  int64 // rights we lent it that it may give back
-	Spare int64 // what it may lend of its own; both 0: it is not asked
+	Spare int64 // what it may lend of its own
+	Some  bool  // it may have some, though it is not thought to; asked for the tail only
+}
+
+// Offered returns what peers are thought to have, all together.
+func Offered(offers []Offer) (units int64) {
+	for _, o := range offers {
+		units += o.Back + o.Spare
+	}
+	return units
 }
 
 // Portion is the part of an ask that goes to one peer.
@@ -131,23 +174,29 @@ type Portion struct {
 
 // Divide splits an ask over the peers in proportion to what they may have, in whole units. A region in need asks for
 // all it lacks, whatever they are thought to have, for that is old news and each lender knows what it keeps; any other
-// asks nobody for more. jitter (ppm) turns the choice where few units meet many peers.
-func Divide(units int64, offers []Offer, jitter int64, inNeed bool) []Portion {
-	var total int64
+// asks nobody for more. Where more is lacking than they are all thought to have, the tail of the cell is scattered: then
+// everybody is asked for up to tail units. jitter (ppm) turns the choice where few units meet many peers.
+func Divide(units, tail int64, offers []Offer, jitter int64, inNeed bool) []Portion {
+	total := Offered(offers)
 	weights := make([]int64, len(offers))
 	for i, o := range offers {
 		weights[i] = o.Back + o.Spare
-		total += weights[i]
 	}
 	if !inNeed {
 		units = min(units, total)
 	}
-	if total == 0 || units <= 0 {
+	if units <= 0 || total == 0 && tail == 0 {
 		return nil
 	}
-	split := Entitlements(units, weights, uint64(jitter))
+	split := make([]int64, len(offers))
+	if total > 0 {
+		split = Entitlements(units, weights, uint64(jitter))
+	}
 	portions := make([]Portion, 0, len(offers))
 	for i, u := range split {
+		if total < units && offers[i].Some {
+			u = max(u, tail)
+		}
 		if u > 0 {
 			portions = append(portions, Portion{Peer: offers[i].Peer, Units: u})
 		}

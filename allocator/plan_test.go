@@ -145,7 +145,7 @@ func TestKept(t *testing.T) {
 		{"never beyond its entitlement", Outlook{Used: 100, Rate: 9_000_000, Ahead: second}, 400, 0, 0, 300},
 		{"borrowed rights: what it needs until it could ask again", Outlook{Used: 500, Rate: 1_000_000, Ahead: second}, 400, 200_000, 0, 200},
 	} {
-		if got := Kept(c.o, c.f, c.grace, c.othersIn); got != c.want {
+		if got := Kept(c.o, c.o.Used, c.f, c.grace, c.othersIn); got != c.want {
 			t.Errorf("%s: %d, want %d", c.name, got, c.want)
 		}
 	}
@@ -188,7 +188,7 @@ func TestDivide(t *testing.T) {
 			offers = append(offers, o)
 		}
 		var asked int64
-		for _, p := range Divide(units, offers, rapid.Int64Range(800_000, 1_200_000).Draw(t, "jitter"), inNeed) {
+		for _, p := range Divide(units, 0, offers, rapid.Int64Range(800_000, 1_200_000).Draw(t, "jitter"), inNeed) {
 			has := offers[p.Peer].Back + offers[p.Peer].Spare
 			if p.Units <= 0 || has == 0 || (!inNeed && p.Units > has) {
 				t.Fatalf("peer %+v is asked for %d", offers[p.Peer], p.Units)

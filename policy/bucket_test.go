@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/quotad/quotad/algorithms"
 )
 
 func TestBucketIDText(t *testing.T) {
@@ -115,7 +117,7 @@ func drawRef(t *rapid.T, label string) BucketRef {
 	ref := BucketRef{
 		Domain:    name.Draw(t, label+" domain"),
 		Name:      name.Draw(t, label+" name"),
-		Algorithm: rapid.SampledFrom(knownAlgorithms).Draw(t, label+" algorithm"),
+		Algorithm: rapid.SampledFrom(algorithms.Kinds).Draw(t, label+" algorithm"),
 		Window:    MinWindow + time.Microsecond*time.Duration(rapid.Int64Range(0, 3).Draw(t, label+" window")),
 	}
 	value := rapid.OneOf(rapid.StringMatching(`[0-2:,a]{0,6}`), rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) }))

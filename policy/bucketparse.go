@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/quotad/quotad/algorithms"
 )
 
 // ParseBucketID reads an ID that came from elsewhere. It accepts the IDs that a
@@ -92,7 +94,7 @@ func (r BucketRef) check() error {
 	if !limitNames.holds(r.Name) {
 		return fmt.Errorf("limit name %q is not valid", truncate(r.Name))
 	}
-	if !r.Algorithm.Known() {
+	if !slices.Contains(algorithms.Kinds, r.Algorithm) {
 		return fmt.Errorf("algorithm %q is not known", truncate(string(r.Algorithm)))
 	}
 	for i, kv := range r.Key {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/token"
+
+	"github.com/quotad/quotad/algorithms"
 )
 
 // Parse reads and checks a document. The filename is used in positions only.
@@ -53,7 +55,7 @@ var (
 	documentFields = []string{"version", "regions", "limits"}
 	regionFields   = []string{"weight"}
 	limitFields    = []string{
-		"name", "domain", "key", "match", "algorithm", "limit", "window", "weights",
+		"name", "domain", "key", "match", "algorithm", "limit", "window", "burst", "weights",
 		"borrowing_limit", "lending_limit", "on_exhausted", "on_store_failure", "shadow",
 	}
 )
@@ -128,6 +130,7 @@ func (d *decoder) limits(f field, doc *Document) {
 		}
 	}
 	checkNames(valid)
+	doc.warn(valid)
 }
 
 // limit reads one entry into l.
@@ -148,15 +151,10 @@ func (f field) limit(l *Limit, doc *Document) object {
 	if f, ok := o.fields["match"]; ok {
 		l.Match = f.match()
 	}
-	if f, ok := o.required("algorithm", "write algorithm: fixed_window"); ok {
-		l.Algorithm = f.algorithm()
+	if f, ok := o.required("algorithm", "write how units are counted, such as fixed_window"); ok {
+		l.Algorithm, _ = oneOf(f, algorithms.Kinds...)
 	}
-	if f, ok := o.required("limit", "write how many units all regions together may admit in a window, such as 1000"); ok {
-		l.Limit, _ = f.integer(1, MaxLimit)
-	}
-	if f, ok := o.required("window", "write a duration such as 1m"); ok {
-		l.Window, _ = f.window()
-	}
+	o.capacity(l)
 	o.sharing(l, doc.Regions)
 	o.behaviour(l)
 	return o
@@ -242,14 +240,6 @@ func (f field) match() []Condition {
 	}
 	slices.SortFunc(conditions, func(a, b Condition) int { return strings.Compare(a.Name, b.Name) })
 	return conditions
-}
-
-func (f field) algorithm() Algorithm {
-	a, ok := oneOf(f, knownAlgorithms...)
-	if ok && !a.Built() {
-		f.fail(strconv.Quote(string(a))+" is known but not built yet in this version of quotad", "use "+string(FixedWindow))
-	}
-	return a
 }
 
 // weights reads the limit's own weights, parallel to regions.

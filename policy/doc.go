@@ -14,11 +14,15 @@
 //	    limit: 1000
 //	    window: 1m
 //
+// The algorithm is one of those in package algorithms. The buckets also have a
+// burst, which is the limit unless the entry says otherwise.
+//
 // [Parse] is strict. Unknown fields, values of another type, numbers in any
 // form but plain digits, anchors and aliases are refused, and a document with
 // one error is refused whole: a half-read document is a limit nobody wrote.
 // Every problem is an [*Error] with file, line, column, what is wrong and how
-// to mend it, and all of them are reported together.
+// to mend it, and all of them are reported together. What is valid but probably
+// not meant is told by [Document.Warnings] and refuses nothing.
 //
 // A parsed [Document] is immutable, and so are the things made from it:
 //
@@ -27,8 +31,8 @@
 //   - a [Matcher] finds the limits of a request without allocating;
 //   - a [BucketID] names one entry applied to one key. It is built from what
 //     makes a bucket a bucket (domain, name, algorithm, window, key, conditions)
-//     and from nothing else, so raising a limit keeps the counts of its buckets
-//     while another window, key or condition starts new ones.
+//     and from nothing else, so raising a limit or a burst keeps the counts of
+//     its buckets while another window, key or condition starts new ones.
 //
 // Entries that share a name are one limit with several terms, say one for each
 // plan, of which the most specific applies. Each counts for itself: rights that

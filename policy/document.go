@@ -8,10 +8,14 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/quotad/quotad/algorithms"
 )
 
-// The ranges of a document. Limits stay at or below 2^51 because they and twice
-// their value must be exact in a Redis script, whose numbers are doubles.
+// The ranges of a document. Units stay at or below 2^51 because they and twice
+// their value must be exact in a Redis script, whose numbers are doubles. What
+// an algorithm multiplies by its window has a smaller maximum, which depends on
+// the window; see [algorithms.Tick].
 const (
 	MaxDocumentBytes = 1 << 20
 	MaxVersion       = 1 << 51
@@ -21,7 +25,9 @@ const (
 	MaxKeyNames      = 8
 	MaxConditions    = 8
 	MaxConditionText = 64 // bytes of a condition's value: with 8 of them a BucketID stays below 4 KiB
-	MaxLimit         = 1 << 51
+	MaxLimit         = algorithms.MaxUnits
+	MaxLogLimit      = 100_000 // limit of a sliding_window_log, whose memory grows with it
+	MaxBurst         = algorithms.MaxUnits
 	MinWindow        = 10 * time.Millisecond
 	MaxWindow        = 366 * 24 * time.Hour
 )
@@ -36,8 +42,9 @@ type Document struct {
 	// Limits holds the entries in the order of the file, at least one.
 	Limits []Limit
 
-	epoch  Epoch
-	source []byte
+	epoch    Epoch
+	source   []byte
+	warnings []Warning
 }
 
 // Source returns the text the document was parsed from, byte for byte, so that
@@ -75,10 +82,14 @@ type Limit struct {
 	Match     []Condition
 	Algorithm Algorithm
 	// Limit is the number of units all regions together may admit in a window,
-	// 1 to MaxLimit.
+	// 1 to MaxLimit. For the buckets it is a rate: so many units a window.
 	Limit int64
 	// Window is a whole number of microseconds, MinWindow to MaxWindow.
 	Window time.Duration
+	// Burst is, over all regions, the number of tokens a token_bucket holds, or
+	// of units that may wait or be in service in a leaky_bucket: 1 to MaxBurst,
+	// and Limit if the entry gives none. It is 0 for the other algorithms.
+	Burst int64
 	// Weights is parallel to Document.Regions: the limit's own weights, or else
 	// those of the regions. At least one is above zero.
 	Weights []int64
@@ -99,32 +110,6 @@ type Condition struct {
 	Name  string
 	Value string
 }
-
-// Algorithm says how units are counted over time. It is spelled as in the
-// document.
-type Algorithm string
-
-// The algorithms the document knows. See [Algorithm.Built].
-const (
-	FixedWindow          Algorithm = "fixed_window"
-	SlidingWindowCounter Algorithm = "sliding_window_counter"
-	SlidingWindowLog     Algorithm = "sliding_window_log"
-	TokenBucket          Algorithm = "token_bucket"
-	LeakyBucket          Algorithm = "leaky_bucket"
-)
-
-// knownAlgorithms are the words a document may use.
-var knownAlgorithms = []Algorithm{FixedWindow, SlidingWindowCounter, SlidingWindowLog, TokenBucket, LeakyBucket}
-
-// builtAlgorithms are those that this version of quotad can enforce. This is
-// the only place to change when one more is built.
-var builtAlgorithms = []Algorithm{FixedWindow}
-
-// Known reports whether a is an algorithm of the document's language.
-func (a Algorithm) Known() bool { return slices.Contains(knownAlgorithms, a) }
-
-// Built reports whether this version of quotad can enforce a.
-func (a Algorithm) Built() bool { return slices.Contains(builtAlgorithms, a) }
 
 // OnExhausted says what a region does with a request it has no rights left for.
 type OnExhausted string

@@ -67,7 +67,40 @@ func TestParseFillsEveryField(t *testing.T) {
 		OnExhausted:    ExhaustedDeny,
 		OnStoreFailure: StoreFailureLocal,
 		Shadow:         false,
+	}, {
+		Index:          2,
+		Pos:            Position{path, 27, 5},
+		Name:           "account-rate",
+		Domain:         "api",
+		Key:            []string{"account"},
+		Algorithm:      TokenBucket,
+		Limit:          100,
+		Window:         time.Second,
+		Burst:          500,
+		Weights:        []int64{20, 40, 40},
+		BorrowingLimit: Unlimited,
+		LendingLimit:   DefaultLendingLimit,
+		OnExhausted:    ExhaustedDeny,
+		OnStoreFailure: StoreFailureLocal,
+	}, {
+		Index:          3,
+		Pos:            Position{path, 34, 5},
+		Name:           "mail-queue",
+		Domain:         "mail",
+		Key:            []string{"account"},
+		Algorithm:      LeakyBucket,
+		Limit:          60,
+		Window:         time.Minute,
+		Burst:          60,
+		Weights:        []int64{20, 40, 40},
+		BorrowingLimit: Unlimited,
+		LendingLimit:   DefaultLendingLimit,
+		OnExhausted:    ExhaustedDeny,
+		OnStoreFailure: StoreFailureLocal,
 	}}
+	if len(doc.Limits) != len(limits) {
+		t.Fatalf("%d limits, want %d", len(doc.Limits), len(limits))
+	}
 	for i := range limits {
 		if !reflect.DeepEqual(doc.Limits[i], limits[i]) {
 			t.Errorf("limits[%d]\n got %+v\nwant %+v", i, doc.Limits[i], limits[i])
@@ -109,6 +142,17 @@ func TestRefusedCharacters(t *testing.T) {
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: got %v, want %s", src, err, want)
 		}
+	}
+}
+
+// TestCarriageReturnsMoveNothing asks for the same errors at the same places
+// whichever way lines end, quoted text over several lines included.
+func TestCarriageReturnsMoveNothing(t *testing.T) {
+	const text = "version: \"\n\n\"\nregions: {eu: {weight: 0}}\nlimits: x\n"
+	_, want := Parse("limits.yaml", []byte(text))
+	_, got := Parse("limits.yaml", []byte(strings.ReplaceAll(text, "\n", "\r\n")))
+	if want == nil || got == nil || got.Error() != want.Error() {
+		t.Errorf("got:\n%v\nwant:\n%v", got, want)
 	}
 }
 
@@ -209,17 +253,6 @@ func TestLoadSaysWhatToDo(t *testing.T) {
 	var errs Errors
 	if !errors.As(err, &errs) || errs[0].Pos.File != missing {
 		t.Errorf("invalid file: %v", err)
-	}
-}
-
-func TestAlgorithms(t *testing.T) {
-	for _, a := range builtAlgorithms {
-		if !a.Known() {
-			t.Errorf("%s is built but not known", a)
-		}
-	}
-	if !FixedWindow.Built() || TokenBucket.Built() || Algorithm("gcra").Known() {
-		t.Error("fixed_window is built, token_bucket is not yet, gcra is no algorithm here")
 	}
 }
 

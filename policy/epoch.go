@@ -29,7 +29,7 @@ func (d *Document) computeEpoch() Epoch {
 
 // canonicalForm changes whenever the encoding below does, so that one document
 // under two encodings is never taken for two documents of one encoding.
-const canonicalForm = "quotad limits 1"
+const canonicalForm = "quotad limits 2"
 
 // canonical encodes the meaning of the document: every default filled in, the
 // regions, conditions and weights in the order of their names, and nothing of
@@ -72,6 +72,7 @@ func (e *encoding) limit(l *Limit) {
 	e.text(string(l.Algorithm))
 	e.integer(l.Limit)
 	e.integer(int64(l.Window))
+	e.integer(l.Burst)
 	for _, w := range l.Weights { // as many as regions
 		e.integer(w)
 	}

@@ -55,7 +55,7 @@ func TestEpochIsPinned(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = "3-1c213596194c"
+	const want = "3-4d2760d418bc"
 	if got := doc.Epoch().String(); got != want {
 		t.Errorf("epoch %s, want %s", got, want)
 	}
@@ -94,6 +94,46 @@ func TestEpochCoversEveryField(t *testing.T) {
 	check("Region", func(d *Document) reflect.Value { return reflect.ValueOf(&d.Regions[0]).Elem() })
 	check("Limit", func(d *Document) reflect.Value { return reflect.ValueOf(&d.Limits[0]).Elem() }, "Index", "Pos")
 	check("Condition", func(d *Document) reflect.Value { return reflect.ValueOf(&d.Limits[0].Match[0]).Elem() })
+}
+
+// TestEpochDiffersByBurst asks for one epoch where the burst is the default,
+// written or not, and another where it is not. The bucket stays the same.
+func TestEpochDiffersByBurst(t *testing.T) {
+	parse := func(burst string) *Document {
+		return mustParse(t, "version: 1\nregions: {eu: {weight: 1}}\nlimits:\n"+
+			"- {name: a, domain: api, key: [k], algorithm: token_bucket, limit: 10, window: 1m"+burst+"}\n")
+	}
+	plain, written, more := parse(""), parse(", burst: 10"), parse(", burst: 11")
+	if plain.Epoch() != written.Epoch() {
+		t.Errorf("epochs %s and %s of one burst", plain.Epoch(), written.Epoch())
+	}
+	if plain.Epoch() == more.Epoch() {
+		t.Errorf("epoch %s of two bursts", more.Epoch())
+	}
+	request := map[string]string{"k": "42"}
+	if one, two := plain.Limits[0].Bucket(request), more.Limits[0].Bucket(request); one != two {
+		t.Errorf("bursts 10 and 11 have the buckets %q and %q", one, two)
+	}
+}
+
+// TestCanonicalForm holds the encoding of a document against its text, field by
+// field, which is what a digest cannot show.
+func TestCanonicalForm(t *testing.T) {
+	doc := mustParse(t, `
+version: 7
+regions: {us: {weight: 2}, eu: {weight: 1}}
+limits:
+- {name: a, domain: api, key: [k], match: {plan: free}, algorithm: leaky_bucket, limit: 10, window: 1m, burst: 30}
+`)
+	fields, err := splitNetstrings(string(doc.canonical()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "quotad limits 2|7|2|eu|1|us|2|1" +
+		"|a|api|1|k|1|plan|free|leaky_bucket|10|60000000000|30|1|2|-1|950000|deny|local|false"
+	if got := strings.Join(fields, "|"); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
 }
 
 // change gives v another value.

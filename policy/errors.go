@@ -21,6 +21,11 @@ func (p Position) String() string {
 	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column)
 }
 
+// compare orders the places of one file as its reader meets them.
+func (p Position) compare(q Position) int {
+	return cmp.Or(cmp.Compare(p.Line, q.Line), cmp.Compare(p.Column, q.Column))
+}
+
 // Error is one problem of a limits document.
 type Error struct {
 	Pos Position
@@ -36,17 +41,19 @@ type Error struct {
 // Error returns the problem on one line, as in
 //
 //	limits.yaml:12:14: limits[0].window: "1 m" is not a duration; write it like 500ms, 10s, 1m, 1h or 24h
-func (e *Error) Error() string {
+func (e *Error) Error() string { return onOneLine(e.Pos, e.Path, e.Problem, e.Mend) }
+
+func onOneLine(pos Position, path, text, mend string) string {
 	var b strings.Builder
-	b.WriteString(e.Pos.String())
+	b.WriteString(pos.String())
 	b.WriteString(": ")
-	if e.Path != "" {
-		b.WriteString(e.Path)
+	if path != "" {
+		b.WriteString(path)
 		b.WriteString(": ")
 	}
-	b.WriteString(e.Problem)
+	b.WriteString(text)
 	b.WriteString("; ")
-	b.WriteString(e.Mend)
+	b.WriteString(mend)
 	return b.String()
 }
 
@@ -86,9 +93,7 @@ func (e Errors) Unwrap() []error {
 
 // sort puts the problems in the order in which a reader of the file meets them.
 func (e Errors) sort() {
-	slices.SortStableFunc(e, func(a, b *Error) int {
-		return cmp.Or(cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Column, b.Pos.Column))
-	})
+	slices.SortStableFunc(e, func(a, b *Error) int { return a.Pos.compare(b.Pos) })
 }
 
 // within moves columns that lie beyond their line to its end.

@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/quotad/quotad/algorithms"
 )
 
 // FuzzParse asks of any input that it is either refused with errors at places
@@ -18,9 +21,15 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Add(valid)
 	f.Add([]byte(matchDocument))
+	for _, a := range algorithms.Kinds {
+		f.Add([]byte(capacityDocument(a, 100_000, 50, 10*time.Millisecond)))
+		f.Add([]byte(capacityDocument(a, MaxLimit, 0, MaxWindow)))
+	}
+	f.Add([]byte(warnedDocument))
 	f.Add([]byte("\xff\xfe"))
 	f.Add([]byte("\"\t\t\\1"))
 	f.Add([]byte("version: 1\rregions:\r"))
+	f.Add([]byte("\"\r\n\"0"))
 	f.Add([]byte("{version: 1, regions: {a: {weight: 1}}, limits: [{a: [}]"))
 	f.Fuzz(func(t *testing.T, src []byte) {
 		doc, err := Parse("limits.yaml", src)
@@ -29,6 +38,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		checkDocument(t, doc)
+		checkWarnings(t, src, doc.Warnings())
 		if !bytes.Equal(doc.Source(), src) {
 			t.Errorf("Source() = %q, want %q", doc.Source(), src)
 		}
@@ -54,9 +64,10 @@ func checkDocument(t *testing.T, doc *Document) {
 		for _, w := range l.Weights {
 			sum += w
 		}
-		if len(l.Weights) != len(doc.Regions) || sum < 1 || l.Limit < 1 || l.Limit > MaxLimit || !l.Algorithm.Built() || l.Index != i {
+		if len(l.Weights) != len(doc.Regions) || sum < 1 || l.Limit < 1 || l.Limit > MaxLimit || l.Index != i {
 			t.Errorf("limits[%d] = %+v", i, l)
 		}
+		checkCounted(t, l)
 		descriptors := make(map[string]string)
 		for _, name := range l.Key {
 			descriptors[name] = "v"
@@ -74,5 +85,19 @@ func checkDocument(t *testing.T, doc *Document) {
 		if e, ok := m.Entry(ref); !ok || e != l {
 			t.Errorf("limits[%d]: Entry finds %+v", i, e)
 		}
+	}
+}
+
+// checkCounted looks at what the algorithm of a limit relies on.
+func checkCounted(t *testing.T, l *Limit) {
+	t.Helper()
+	burst := l.Burst == 0
+	if l.Algorithm.Bucket() {
+		burst = l.Burst >= 1 && l.Burst <= MaxBurst
+	}
+	exact := algorithms.Tick(l.Algorithm, max(l.Limit, l.Burst), l.Window.Microseconds()) > 0
+	remembered := l.Algorithm != SlidingWindowLog || l.Limit <= MaxLogLimit
+	if !slices.Contains(algorithms.Kinds, l.Algorithm) || !burst || !exact || !remembered || l.Cell() <= 0 {
+		t.Errorf("limits[%d] = %+v with cells of %s", l.Index, l, l.Cell())
 	}
 }

@@ -9,12 +9,20 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write the errors found into testdata/invalid; read the difference before you keep it")
+var update = flag.Bool("update", false, "write the errors and warnings found into testdata; read the difference before you keep it")
 
 // TestInvalidDocuments holds every refused document of testdata/invalid against
 // the whole text of its errors: position, field, problem and remedy.
-func TestInvalidDocuments(t *testing.T) {
-	archives, err := filepath.Glob(filepath.Join("testdata", "invalid", "*.txtar"))
+func TestInvalidDocuments(t *testing.T) { testArchives(t, "invalid", "errors", checkInvalid) }
+
+// TestWarnings holds the documents of testdata/warned against the whole text of
+// their warnings, in order.
+func TestWarnings(t *testing.T) { testArchives(t, "warned", "warnings", checkWarned) }
+
+// testArchives holds each document of a directory against the file beside it
+// that says what check finds in the document.
+func testArchives(t *testing.T, dir, finding string, check func(*testing.T, []byte) string) {
+	archives, err := filepath.Glob(filepath.Join("testdata", dir, "*.txtar"))
 	if err != nil || len(archives) == 0 {
 		t.Fatalf("no archives found: %v", err)
 	}
@@ -27,15 +35,15 @@ func TestInvalidDocuments(t *testing.T) {
 				if kind != "limits.yaml" {
 					continue
 				}
-				want := cases.data(title + "errors")
+				want := cases.data(title + finding)
 				got := want // if -run leaves the case out, it stays as it is
 				t.Run(path.Clean(title), func(t *testing.T) {
-					got = checkInvalid(t, []byte(f.data))
+					got = check(t, []byte(f.data))
 					if !*update && got != want {
 						t.Errorf("got:\n%s\nwant:\n%s", got, want)
 					}
 				})
-				checked.files = append(checked.files, f, archived{title + "errors", got})
+				checked.files = append(checked.files, f, archived{title + finding, got})
 			}
 			if *update {
 				checked.write(t, name)
@@ -56,6 +64,37 @@ func checkInvalid(t *testing.T, src []byte) string {
 	}
 	checkErrors(t, src, err)
 	return err.Error() + "\n"
+}
+
+// checkWarned parses a document that must be accepted and returns its warnings.
+func checkWarned(t *testing.T, src []byte) string {
+	t.Helper()
+	doc, err := Parse("limits.yaml", src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkWarnings(t, src, doc.Warnings())
+	var text strings.Builder
+	for _, w := range doc.Warnings() {
+		text.WriteString(w.String() + "\n")
+	}
+	return text.String()
+}
+
+// checkWarnings asks of any warnings what checkErrors asks of errors.
+func checkWarnings(t *testing.T, src []byte, warnings []Warning) {
+	t.Helper()
+	if len(warnings) == 0 {
+		return
+	}
+	errs := make(Errors, len(warnings))
+	for i, w := range warnings {
+		if w.Path == "" {
+			t.Errorf("warning %q names no field", w)
+		}
+		errs[i] = &Error{w.Pos, w.Path, w.Text, w.Mend}
+	}
+	checkErrors(t, src, errs)
 }
 
 // checkErrors asks of any refusal that its errors are complete, in order, and

@@ -35,7 +35,8 @@ func parseYAML(file string, src []byte) (ast.Node, Errors) {
 	if len(s.errs) > 0 {
 		return nil, s.errs
 	}
-	tokens := lexer.Tokenize(text)
+	// The lexer counts a carriage return inside quotes as a line of its own.
+	tokens := lexer.Tokenize(strings.ReplaceAll(text, "\r", ""))
 	s.checkTokens(tokens)
 	if len(s.errs) > 0 {
 		return nil, s.errs

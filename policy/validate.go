@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/goccy/go-yaml/token"
 )
 
 // source is an entry together with the fields it was read from, for positions.
@@ -15,11 +17,17 @@ type source struct {
 // fail reports a problem at one field of the entry, or at its start if the
 // entry does not write that field.
 func (s source) fail(name, problem, mend string) {
+	at, path := s.place(name)
+	s.object.d.fail(at, path, problem, mend)
+}
+
+// place returns where to point a reader to for one field of the entry, and the
+// field's name.
+func (s source) place(name string) (at *token.Token, path string) {
 	if f, ok := s.object.fields[name]; ok {
-		f.fail(problem, mend)
-		return
+		return f.start(), f.path
 	}
-	s.object.d.fail(s.object.start(), s.object.child(name), problem, mend)
+	return s.object.start(), s.object.child(name)
 }
 
 // String names the entry and its place.

@@ -22,6 +22,7 @@ type waiting struct {
 	applied []applied
 	cost    int64
 	commit  bool
+	once    string          // key to be charged once under; empty: none
 	answer  chan<- answered // buffered: nobody waits for a caller that has gone
 }
 
@@ -81,7 +82,7 @@ func (b *batcher) decide(ctx context.Context, batch []waiting) {
 	groups := group(batch)
 	calls := make([]algorithms.Decide, len(groups))
 	for i, g := range groups {
-		calls[i] = algorithms.Decide{Guard: algorithms.Guard{Epoch: g[0].rules.epoch}, Commit: g[0].commit}
+		calls[i] = algorithms.Decide{Guard: algorithms.Guard{Epoch: g[0].rules.epoch}, Commit: g[0].commit, Once: g[0].once}
 		for _, a := range g[0].applied {
 			calls[i].Buckets = append(calls[i].Buckets, a.target)
 		}
@@ -90,7 +91,7 @@ func (b *batcher) decide(ctx context.Context, batch []waiting) {
 		}
 	}
 	for i, r := range b.store.Decide(ctx, calls) {
-		if (answered{decided: r.Value, err: r.Err}).ok() && calls[i].Commit {
+		if (answered{decided: r.Value, err: r.Err}).ok() && calls[i].Commit && !r.Value.Repeated {
 			b.observe(groups[i], r.Value)
 		}
 		for n, w := range groups[i] {
@@ -106,7 +107,7 @@ func group(batch []waiting) [][]waiting {
 	for _, w := range batch {
 		k := w.signature()
 		i, known := index[k]
-		known = known && w.commit // a peek counts no other's cost
+		known = known && w.commit && w.once == "" // a peek counts no other's cost
 		if !known {
 			i = len(groups)
 			index[k] = i

@@ -2,12 +2,17 @@ package region
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"fmt"
 	"math"
+	"strconv"
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/region/store"
 )
 
 // Check decides a request and charges it if it is admitted. The error is a *FieldError, ErrClosed, or that of ctx; a
@@ -31,6 +36,9 @@ func (n *Node) check(ctx context.Context, q Request, commit bool) (Decision, err
 		return n.sign(Decision{Allowed: true, Reason: NoLimit}), nil
 	}
 	w := waiting{rules: r, applied: all, cost: q.Cost, commit: commit}
+	if commit && q.ID != "" {
+		w.once = onceKey(q, all)
+	}
 	a, err := n.decide(ctx, w)
 	if err == nil && commit && n.borrow(ctx, w, a) {
 		a, err = n.decide(ctx, w)
@@ -44,7 +52,23 @@ func (n *Node) check(ctx context.Context, q Request, commit bool) (Decision, err
 		n.storeFailed(a)
 		return n.sign(n.withoutStore(q, all, commit)), nil
 	}
-	return n.sign(n.judge(q.Cost, all, a)), nil
+	d := n.judge(q.Cost, all, a)
+	if commit && d.Allowed && q.Receipt {
+		d.Receipt = n.receipt(q, all, a)
+	}
+	return n.sign(d), nil
+}
+
+// onceKey returns the key under which a request is charged once: another request by the same name is another request.
+func onceKey(q Request, all []applied) string {
+	h := sha256.New()
+	part := func(s string) { fmt.Fprintf(h, "%d:%s,", len(s), s) }
+	part(q.ID)
+	part(strconv.FormatInt(q.Cost, 10))
+	for _, a := range all {
+		part(a.target.Key)
+	}
+	return store.OnceKey(hex.EncodeToString(h.Sum(nil)))
 }
 
 // overflow denies a request for which there is no place in the queue, unless only shadow limits apply to it.
@@ -91,12 +115,20 @@ func (n *Node) borrow(ctx context.Context, w waiting, a answered) bool {
 		switch {
 		case v.Retry == 0 || l.Shadow:
 			continue
-		case l.OnExhausted != policy.ExhaustedBorrow || w.cost > l.Limit:
+		case l.OnExhausted != policy.ExhaustedBorrow || w.cost > most(l):
 			return false
 		}
 		lacking = append(lacking, lack{bucket: w.applied[i].bucket, state: a.decided.Buckets[i]})
 	}
 	return n.engine.borrow(ctx, lacking, w.cost, a.decided.Now)
+}
+
+// most returns the largest cost that a limit can ever admit, in all regions together.
+func most(l *policy.Limit) int64 {
+	if l.Algorithm.Bucket() {
+		return l.Burst
+	}
+	return l.Limit
 }
 
 // sign completes what every decision of this node carries.
@@ -109,7 +141,7 @@ func (n *Node) sign(d Decision) Decision {
 
 // describe names the limit that decided.
 func (n *Node) describe(d Decision, a applied) Decision {
-	d.Limit, d.LimitUnits, d.Window = a.limit.Name, a.limit.Limit, a.limit.Window
+	d.Limit, d.Algorithm, d.LimitUnits, d.Window = a.limit.Name, a.limit.Algorithm, a.limit.Limit, a.limit.Window
 	d.Entitlement = a.target.Terms.Entitlement
 	d.Degraded = n.degraded(a.bucket)
 	return d
@@ -120,28 +152,32 @@ func (n *Node) judge(cost int64, all []applied, a answered) Decision {
 	answer := a.decided.Answers[a.index]
 	decider, best := 0, int64(math.MinInt64)
 	var shadowed []string
+	var delay int64
 	for i, v := range answer.Verdicts {
 		shadow := all[i].limit.Shadow
+		if !shadow {
+			delay = max(delay, v.Delay)
+		}
 		if shadow && v.Retry != 0 {
 			shadowed = append(shadowed, all[i].limit.Name)
 		}
-		w := weight(answer.Admitted, v, cost > all[i].limit.Limit)
+		w := weight(answer.Admitted, v, cost > most(all[i].limit))
 		first := i == 0 || all[decider].limit.Shadow && !shadow
 		if first || shadow == all[decider].limit.Shadow && w > best {
 			decider, best = i, w
 		}
 	}
 	state, verdict := a.decided.Buckets[decider], answer.Verdicts[decider]
-	window := all[decider].target.Terms.Window
+	length := all[decider].target.Terms.Cell
 	d := n.describe(Decision{Allowed: answer.Admitted, Reason: WithinLimit, Remaining: verdict.Remaining,
-		ResetAfter: microseconds((state.Cell+1)*window - a.decided.Now), Cell: state.Cell, At: a.decided.Now,
-		Share: max(state.Share, 0), Shadowed: shadowed}, all[decider])
+		ResetAfter: microseconds((state.Cell+1)*length - a.decided.Now), Cell: state.Cell, At: a.decided.Now,
+		Share: max(state.Share, 0), Shadowed: shadowed, Delay: microseconds(delay), Repeated: a.decided.Repeated}, all[decider])
 	if !answer.Admitted {
 		d.Reason, d.RetryAfter = OverLimit, microseconds(verdict.Retry)
 		if verdict.Retry < 0 {
 			d.Reason, d.RetryAfter = ExceedsRegionCapacity, -1
 		}
-		if cost > d.LimitUnits {
+		if cost > most(all[decider].limit) {
 			d.Reason = Never
 		}
 	}

@@ -2,6 +2,8 @@ package region
 
 import (
 	"time"
+
+	"github.com/quotad/quotad/algorithms"
 )
 
 // Request asks whether something may be served.
@@ -9,6 +11,10 @@ type Request struct {
 	Domain      string
 	Descriptors map[string]string
 	Cost        int64 // units, 1 to 2^51
+	// ID names the request for a caller that may send it twice: admitted once, it is for a minute answered as it was and
+	// not charged again. Empty: no such memory.
+	ID      string
+	Receipt bool // give a receipt, with which the charge can be refunded
 }
 
 // Reason says why a decision is what it is.
@@ -32,6 +38,7 @@ type Decision struct {
 	Allowed     bool
 	Reason      Reason
 	Limit       string // name of the limit that decided: one that denies, else the one with least remaining
+	Algorithm   algorithms.Kind
 	LimitUnits  int64
 	Window      time.Duration
 	Remaining   int64
@@ -46,6 +53,10 @@ type Decision struct {
 	Degraded    bool
 	Sequence    uint64   // number of the decision at this node, from 1
 	Shadowed    []string // shadow limits that would have denied
+
+	Delay    time.Duration // admitted by a leaky_bucket: serve the request after this time
+	Receipt  string        // what Refund takes, if it was asked for and something was charged
+	Repeated bool          // decided before, under its Request.ID; this is that decision
 }
 
 // FieldError says which field of a request is wrong, and how to mend it.
@@ -61,6 +72,7 @@ const (
 	MostDescriptors    = 16
 	MostNameBytes      = 128
 	MostValueBytes     = 256
+	MostIDBytes        = 128
 	mostDomainBytes    = 63
 	costRange          = "must be a whole number of units from 1 to 2251799813685248"
 	descriptorsTooMany = "has too many entries; send at most 16"
@@ -77,6 +89,9 @@ func (r Request) Validate() error {
 		return &FieldError{"cost", costRange}
 	case len(r.Descriptors) > MostDescriptors:
 		return &FieldError{"descriptors", descriptorsTooMany}
+	}
+	if len(r.ID) > MostIDBytes {
+		return &FieldError{"request_id", "is longer than 128 bytes; send a hash of it"}
 	}
 	for name, value := range r.Descriptors {
 		if name == "" || len(name) > MostNameBytes {

@@ -133,16 +133,16 @@ func TestStatusBucketAndMetricsAgree(t *testing.T) {
 			last = us.check(t, request("a"))
 		}
 		b, err := us.Bucket(t.Context(), "second", "api", request("a").Descriptors)
-		if err != nil || b.Limit.Name != "second" || b.F != 50 || b.Inspected.Used != 5 || b.Inspected.Share != last.Share || b.Inspected.Cell != last.Cell {
+		if err != nil || b.Limit.Name != "second" || b.Terms.Entitlement != 50 || b.Inspected.Used != 5 || b.Inspected.Share != last.Share || b.Inspected.Cell != last.Cell {
 			t.Errorf("bucket %+v, %v; last decision %+v", b, err, last)
 		}
 		for _, row := range b.Inspected.Rows {
 			if row.Cell == b.Inspected.Cell {
-				b.F += row.Borrowed + row.Regained - row.Lent - row.Returned
+				b.Terms.Entitlement += row.Borrowed + row.Regained - row.Lent - row.Returned
 			}
 		}
-		if b.F != b.Inspected.Share {
-			t.Errorf("the rows make a share of %d: %+v", b.F, b.Inspected)
+		if b.Terms.Entitlement != b.Inspected.Share {
+			t.Errorf("the rows make a share of %d: %+v", b.Terms.Entitlement, b.Inspected)
 		}
 
 		// Keys of requests, odd ones among them, make no series.

@@ -170,8 +170,9 @@ func (e *engine) lend(ctx context.Context, lends []exchange.Lend) {
 	calls := make([]algorithms.Lend, len(lends))
 	for i, l := range lends {
 		calls[i] = algorithms.Lend{Guard: algorithms.Guard{Epoch: l.Bucket.Epoch}, Key: store.BucketKey(l.Bucket.ID),
-			Terms: terms(l.Bucket, e.node.config.Region), Peer: l.Peer, Cell: l.Cell,
-			Returned: l.Returned, Lent: l.Lent, Kept: l.Kept, Cap: l.Cap}
+			Terms: l.Bucket.Terms(e.node.config.Region), Peer: l.Peer, Cell: l.Cell,
+			Returned: l.Returned, Lent: l.Lent, Kept: l.Kept, Cap: l.Cap,
+			Burst: l.Burst, KeptBurst: l.KeptBurst, CapBurst: l.CapBurst}
 	}
 	given := make([]algorithms.Given, len(lends))
 	for i, res := range e.node.store.Lend(ctx, calls) {
@@ -189,7 +190,7 @@ func (e *engine) record(ctx context.Context, r exchange.Record) {
 	rows := make([]journal.Row, len(r.Rows))
 	for i, row := range r.Rows {
 		rows[i] = journal.Row{Bucket: row.Bucket, Peer: row.Peer, Cell: row.Cell, Lent: row.Lent, Returned: row.Returned,
-			Generation: row.Generation, Until: row.Until}
+			Burst: row.Burst, Generation: row.Generation, Until: row.Until}
 	}
 	err := e.node.journal.Record(ctx, rows)
 	if err != nil && ctx.Err() == nil {
@@ -216,8 +217,8 @@ func (e *engine) credit(ctx context.Context, credits []exchange.Credit) {
 	calls := make([]algorithms.Credit, len(credits))
 	for i, c := range credits {
 		calls[i] = algorithms.Credit{Guard: algorithms.Guard{Epoch: c.Bucket.Epoch}, Key: store.BucketKey(c.Bucket.ID),
-			Terms: terms(c.Bucket, e.node.config.Region), Peer: c.Peer, PeerGeneration: c.Generation,
-			Cell: c.Cell, Lent: c.Lent, Returned: c.Returned, Most: c.Most}
+			Terms: c.Bucket.Terms(e.node.config.Region), Peer: c.Peer, PeerGeneration: c.Generation,
+			Cell: c.Cell, Lent: c.Lent, Returned: c.Returned, Most: c.Most, Burst: c.Burst, MostBurst: c.MostBurst}
 	}
 	for i, res := range e.node.store.Credit(ctx, calls) {
 		result := res.Value

@@ -11,11 +11,11 @@ import (
 // mostFallback bounds the buckets metered without the store; beyond it every further one is denied.
 const mostFallback = 100_000
 
-// fallback meters what this node admits while its region's store cannot be used: of each bucket and cell at most
+// fallback meters what this node admits while its region's store cannot be used: of each bucket and window at most
 //
 //	floor((F - lending limit x F) / nodes)
 //
-// the part of the entitlement that cannot have been lent, divided by the number of nodes the region has by
+// (half of that where use fades over two windows), the part of the entitlement that cannot have been lent, divided by the number of nodes the region has by
 // configuration, never by who is alive. It comes on top of what was spent through the store in that cell, and of what
 // other nodes spend there: that is the price of local. Its time never goes back, so that no cell opens twice.
 type fallback struct {
@@ -45,6 +45,9 @@ func newFallback(nodes int) *fallback {
 func (f *fallback) take(a applied, cost int64, commit bool, clock time.Time) metered {
 	terms := a.target.Terms
 	part := (terms.Entitlement - allocator.Part(terms.Entitlement, a.bucket.Lending)) / f.nodes
+	if terms.Kind.Sliding() {
+		part /= 2
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.mark = max(f.mark, clock.UnixMicro())

@@ -51,7 +51,8 @@ func (s *hints) publish(h exchange.Hint, now time.Time) ([]byte, error) {
 	defer s.mu.Unlock()
 	s.sequence++
 	p := &hintv1.Hint{Region: s.region, Node: s.node, Bucket: []byte(h.Bucket), Incarnation: s.incarnation,
-		Sequence: s.sequence, Cell: h.Cell, Used: h.Used, RateMilli: h.Rate, Share: h.Share, Spare: h.Spare}
+		Sequence: s.sequence, Cell: h.Cell, Used: h.Used, RateMilli: h.Rate, Share: h.Share, Spare: h.Spare,
+		Total: h.Total, SpareBurst: h.SpareBurst}
 	s.take(p, now)
 	return proto.Marshal(&hintv1.Hints{Hints: []*hintv1.Hint{p}})
 }
@@ -88,7 +89,8 @@ func (s *hints) Merge(b []byte) (bool, error) {
 	for _, h := range fresh {
 		if h.GetRegion() != s.region {
 			s.news(exchange.Hint{Region: h.GetRegion(), Node: h.GetNode(), Bucket: string(h.GetBucket()), Cell: h.GetCell(),
-				Used: h.GetUsed(), Rate: h.GetRateMilli(), Share: h.GetShare(), Spare: h.GetSpare()})
+				Used: h.GetUsed(), Rate: h.GetRateMilli(), Share: h.GetShare(), Spare: h.GetSpare(),
+				Total: h.GetTotal(), SpareBurst: h.GetSpareBurst()})
 		}
 	}
 	return len(fresh) > 0, nil

@@ -9,6 +9,8 @@ type metrics struct {
 	registry      *prometheus.Registry
 	decisions     *prometheus.CounterVec
 	storeFailures prometheus.Counter
+	refunded      *prometheus.CounterVec
+	resets        *prometheus.CounterVec
 }
 
 func newMetrics() *metrics {
@@ -18,8 +20,12 @@ func newMetrics() *metrics {
 			Name: "quotad_decisions_total", Help: "Decisions, by the limit that decided and the reason."}, []string{"limit", "reason"}),
 		storeFailures: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "quotad_store_failures_total", Help: "Requests that the store did not decide."}),
+		refunded: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "quotad_refunded_units_total", Help: "Units given back by refunds, by limit."}, []string{"limit"}),
+		resets: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "quotad_resets_total", Help: "Buckets reset, by limit: each breaks the limit for its window."}, []string{"limit"}),
 	}
-	m.registry.MustRegister(m.decisions, m.storeFailures)
+	m.registry.MustRegister(m.decisions, m.storeFailures, m.refunded, m.resets)
 	return m
 }
 

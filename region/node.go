@@ -65,6 +65,7 @@ type Node struct {
 	server   *peer.Server
 	metrics  *metrics
 	sequence atomic.Uint64
+	receipts atomic.Uint64
 	cut      atomic.Pointer[map[string]bool] // regions this node is degraded towards
 	standing sync.Mutex                      // held while generation or epoch change
 	reopen   chan struct{}                   // the store answered that it is not ours any more

@@ -250,7 +250,7 @@ func TestTwoNodesOfOneRegionAdmitTheShare(t *testing.T) {
 		}
 		for name, n := range c.running {
 			b, err := n.Bucket(t.Context(), "hour", "api", request("a").Descriptors)
-			if err != nil || b.F != 300 || b.Inspected.Used != 300 || b.Inspected.Share != 300 {
+			if err != nil || b.Terms.Entitlement != 300 || b.Inspected.Used != 300 || b.Inspected.Share != 300 {
 				t.Errorf("%s: bucket %+v, %v", name, b, err)
 			}
 		}

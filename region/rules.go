@@ -17,13 +17,16 @@ type rules struct {
 	epoch    string
 	matcher  *policy.Matcher
 	region   string
-	peers    []string                             // the other regions
-	splits   map[*policy.Limit][]map[string]int64 // entitlements by region, for each rotation of remainders
+	peers    []string                  // the other regions
+	splits   map[*policy.Limit][]split // for each rotation of remainders and homes
 }
+
+// split is what each region is entitled to of a limit, by region.
+type split struct{ units, burst map[string]int64 }
 
 func newRules(d *policy.Document, region string) (*rules, error) {
 	r := &rules{document: d, epoch: d.Epoch().String(), matcher: d.Compile(), region: region,
-		splits: make(map[*policy.Limit][]map[string]int64, len(d.Limits))}
+		splits: make(map[*policy.Limit][]split, len(d.Limits))}
 	for _, known := range d.Regions {
 		if known.Name != region {
 			r.peers = append(r.peers, known.Name)
@@ -35,28 +38,41 @@ func newRules(d *policy.Document, region string) (*rules, error) {
 	for i := range d.Limits {
 		l := &d.Limits[i]
 		for rotation := range d.Regions {
-			split := make(map[string]int64, len(d.Regions))
-			for n, units := range allocator.Entitlements(l.Limit, l.Weights, uint64(rotation)) {
-				split[d.Regions[n].Name] = units
+			whole := allocator.SplitOf(l.Limit, l.Burst, l.Weights, uint64(rotation), l.Home())
+			parts := split{units: make(map[string]int64, len(d.Regions)), burst: make(map[string]int64, len(d.Regions))}
+			for n, known := range d.Regions {
+				parts.units[known.Name], parts.burst[known.Name] = whole.Units[n], whole.Burst[n]
 			}
-			r.splits[l] = append(r.splits[l], split)
+			r.splits[l] = append(r.splits[l], parts)
 		}
 	}
 	return r, nil
 }
 
-// bucket returns what the exchange must know of a limit applied to a key.
+// bucket returns what the exchange must know of a limit applied to a key. In home mode the home region lends all that it
+// has, and there is nothing that a borrowing limit could be a part of.
 func (r *rules) bucket(l *policy.Limit, id policy.BucketID) *exchange.Bucket {
-	return &exchange.Bucket{
+	parts := r.splits[l][id.Hash()%uint64(len(r.splits[l]))]
+	b := &exchange.Bucket{
 		ID:           string(id),
 		Epoch:        r.epoch,
-		Kind:         algorithms.Kind(l.Algorithm),
+		Kind:         l.Algorithm,
 		Limit:        l.Limit,
 		Window:       l.Window.Microseconds(),
-		Entitlements: r.splits[l][id.Hash()%uint64(len(r.splits[l]))],
+		Cell:         l.Cell().Microseconds(),
+		Tick:         algorithms.Tick(l.Algorithm, max(l.Limit, l.Burst), l.Window.Microseconds()),
+		Entitlements: parts.units,
+		Bursts:       parts.burst,
 		Lending:      int64(l.LendingLimit),
 		Borrowing:    int64(l.BorrowingLimit),
 	}
+	if l.Algorithm.Sliding() {
+		b.Guard = algorithms.ClockGuard
+	}
+	if l.Home() {
+		b.Lending, b.Borrowing = allocator.PPM, int64(policy.Unlimited)
+	}
+	return b
 }
 
 // find returns the bucket that a peer means, or nil if this document has none like it.
@@ -85,11 +101,6 @@ func (r *rules) locate(name, domain string, descriptors map[string]string) (*pol
 // ErrNoSuchBucket says that no limit of the name applies to the descriptors.
 var ErrNoSuchBucket = errors.New("no limit of this name and domain applies to these descriptors")
 
-// terms returns what the scripts must know of a bucket in a region.
-func terms(b *exchange.Bucket, region string) algorithms.Terms {
-	return algorithms.Terms{Kind: b.Kind, Window: b.Window, Entitlement: b.Entitlements[region]}
-}
-
 // applied is one limit as it applies to one request.
 type applied struct {
 	limit  *policy.Limit
@@ -105,7 +116,7 @@ func (r *rules) match(q Request) []applied {
 	for i, l := range limits {
 		b := r.bucket(l, l.Bucket(q.Descriptors))
 		all[i] = applied{limit: l, bucket: b,
-			target: algorithms.Target{Key: store.BucketKey(b.ID), Terms: terms(b, r.region), Shadow: l.Shadow}}
+			target: algorithms.Target{Key: store.BucketKey(b.ID), Terms: b.Terms(r.region), Shadow: l.Shadow}}
 	}
 	return all
 }

@@ -3,12 +3,14 @@ package region
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/allocator"
 	"github.com/quotad/quotad/policy"
 )
 
@@ -38,7 +40,7 @@ func TestRulesOfARegionThatIsNotInTheDocument(t *testing.T) {
 
 // Entitlements are the same at every region, add up to the limit, and their remainders move from key to key.
 func TestEntitlementsRotateAndAddUp(t *testing.T) {
-	for _, limit := range []int64{1, 2, 3, 7, 10, 100, 101, 1 << 51} {
+	for _, limit := range []int64{6, 7, 8, 10, 100, 101, 1 << 51} {
 		d := document(t, 1, []string{"a: {weight: 1}", "b: {weight: 1}", "c: {weight: 1}"}, fmt.Sprintf("name: minute, window: 1m, limit: %d", limit))
 		at := map[string]*rules{}
 		for _, region := range d.Regions {
@@ -155,6 +157,30 @@ func FuzzFind(f *testing.F) {
 	})
 }
 
+// TestHomeMode: a limit too small to be split belongs to one region for each key, to each of them for some.
+func TestHomeMode(t *testing.T) {
+	d := document(t, 1, threeRegions, "name: minute, limit: 5, window: 1m, borrowing_limit: 1")
+	homes := map[string]bool{}
+	for account := range 64 {
+		b := rulesOf(t, d, "ap").match(request(strconv.Itoa(account)))[0].bucket
+		if b.Lending != allocator.PPM || b.Borrowing >= 0 {
+			t.Fatalf("lending %d, borrowing %d: the others could never have it all", b.Lending, b.Borrowing)
+		}
+		for name, units := range b.Entitlements {
+			switch units {
+			case 5:
+				homes[name] = true
+			case 0:
+			default:
+				t.Fatalf("account %d: region %s is entitled to %d", account, name, units)
+			}
+		}
+	}
+	if len(homes) != 3 {
+		t.Errorf("homes of 64 keys: %v, want all three regions", homes)
+	}
+}
+
 func TestMatchAndLocate(t *testing.T) {
 	d := document(t, 1, threeRegions, "name: minute, limit: 100, window: 1m, lending_limit: 0.5, borrowing_limit: 2",
 		"name: watch, limit: 10, window: 1s, shadow: true", "name: pair, key: [account, address], limit: 10, window: 1s")
@@ -163,7 +189,7 @@ func TestMatchAndLocate(t *testing.T) {
 	if len(all) != 2 || all[0].limit.Name != "minute" || all[1].limit.Name != "watch" || all[0].target.Shadow || !all[1].target.Shadow {
 		t.Fatalf("matched %+v", all)
 	}
-	want := algorithms.Terms{Kind: algorithms.FixedWindow, Window: 60_000_000, Entitlement: 20}
+	want := algorithms.Terms{Kind: algorithms.FixedWindow, Window: 60_000_000, Cell: 60_000_000, Tick: 1, Entitlement: 20}
 	if b := all[0].bucket; all[0].target.Terms != want || b.Lending != 500_000 || b.Borrowing != 2_000_000 || b.Limit != 100 {
 		t.Errorf("terms %+v of %+v", all[0].target.Terms, b)
 	}

@@ -49,8 +49,7 @@ func (n *Node) Status() Status {
 // Bucket is the ledger of one bucket in this region.
 type Bucket struct {
 	Limit     *policy.Limit
-	Kind      algorithms.Kind
-	F         int64 // this region's entitlement
+	Terms     algorithms.Terms // for this region
 	Inspected algorithms.Inspected
 }
 
@@ -64,10 +63,10 @@ func (n *Node) Bucket(ctx context.Context, limit, domain string, descriptors map
 	if err != nil {
 		return Bucket{}, err
 	}
-	t := terms(b, r.region)
+	t := b.Terms(r.region)
 	found, err := n.store.Inspect(ctx, algorithms.Inspect{Guard: algorithms.Guard{Epoch: r.epoch}, Key: store.BucketKey(b.ID), Terms: t})
 	if err == nil && found.Status != algorithms.StatusOK {
 		err = fmt.Errorf("read bucket: %s", found.Status)
 	}
-	return Bucket{Limit: l, Kind: b.Kind, F: t.Entitlement, Inspected: found}, err
+	return Bucket{Limit: l, Terms: t, Inspected: found}, err
 }

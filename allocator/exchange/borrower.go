@@ -17,26 +17,32 @@ type ask struct {
 	Ask
 	bucket *Bucket
 	units  int64
+	burst  int64
 }
 
 // plan asks for what a bucket lacks in this cell and the next, half the gap at a time unless it is in need.
 func (m *Machine) plan(now int64, v *view, jitter int64) {
 	s := now + m.offset
-	cell := algorithms.CellAt(s, v.Window)
+	cell := algorithms.CellAt(s, v.Cell)
 	v.roll(cell)
 	m.planCell(now, v, cell, jitter)
 	if !m.noAdvance {
 		m.planCell(now, v, cell+1, jitter)
 	}
+	m.planBurst(now, v)
 }
 
 // planInNeed plans at once, but only for a region that denies or is about to.
 func (m *Machine) planInNeed(now int64, v *view) {
 	s := now + m.offset
-	cell := algorithms.CellAt(s, v.Window)
+	cell := algorithms.CellAt(s, v.Cell)
 	v.roll(cell)
 	if o, _ := v.outlook(cell, s, v.rateNow(now)); v.inNeed(now) || allocator.Exhausted(o, 2*m.farthest(), v.state.Share) {
 		m.planCell(now, v, cell, allocator.PPM)
+		if v.Kind.Sliding() && !m.noAdvance { // what counts now will count when the next cell opens
+			m.planCell(now, v, cell+1, allocator.PPM)
+		}
+		m.planBurst(now, v)
 	}
 }
 
@@ -49,17 +55,18 @@ func (m *Machine) wanted(now int64, e Wanted) {
 	}
 	m.offset = e.Now - now
 	v.observe(e.State, e.Now)
-	cell := algorithms.CellAt(e.Now, v.Window)
+	cell := algorithms.CellAt(e.Now, v.Cell)
 	v.roll(cell)
 	v.wanted, v.wantedUntil, v.wantedGot, v.deniedAt = e.Units, now+2*m.farthest(), false, now
 	m.planCell(now, v, cell, allocator.PPM)
+	m.planBurst(now, v)
 	m.settle(v)
 }
 
 // settle ends the wait for rights of a bucket when they have come, or when nothing more is on its way.
 func (m *Machine) settle(v *view) {
-	come := v.state.Share-v.state.Used >= v.wanted
-	if v.wanted > 0 && (come || v.pending(v.state.Cell) == 0) {
+	come := v.state.Free >= v.wanted
+	if v.wanted > 0 && (come || v.pending(v.state.Cell)+v.pendingBurst(v.state.Cell) == 0) {
 		v.wanted = 0
 		m.out.Settled = append(m.out.Settled, Settled{Bucket: v.ID, Come: come || v.wantedGot})
 	}
@@ -82,23 +89,44 @@ func (m *Machine) planCell(now int64, v *view, cell, jitter int64) {
 	}
 	inNeed := v.inNeed(now) || allocator.Exhausted(o, max(2*m.farthest()+Interval-opens, 0), share)
 	var wanted int64
-	if opens == 0 {
+	if opens == 0 && !o.Steady {
 		wanted = v.wanted
 	}
 	if o.Total()+wanted <= share {
 		return
 	}
-	held := share + v.pending(cell)
-	short := allocator.Short(o, opens, m.target(now, v, cell, o.Total()), held)
-	short = max(short, min(o.Used+wanted, v.entitlement()+v.borrowable(m.region))-held)
-	units := allocator.Move(short, allocator.Quantum(v.Limit), jitter, inNeed)
-	if units <= 0 {
+	short := allocator.Short(o, opens, m.target(now, v, cell, o.Total()), share)
+	short = max(short, min(o.Used+wanted, v.entitlement()+v.borrowable(m.region))-share)
+	offers := m.offers(now, v, cell)
+	if inNeed && v.Kind.Sliding() && allocator.Offered(offers) < short {
+		m.gather(now, v, cell, short)
 		return
 	}
-	for _, p := range allocator.Divide(units, m.offers(now, v, cell), jitter, inNeed) {
+	units := allocator.Move(short-v.pending(cell), allocator.Quantum(v.Limit), jitter, inNeed)
+	tail := int64(0)
+	if inNeed && v.Cell >= longCell && !m.noTail {
+		tail = units
+	}
+	for _, p := range allocator.Divide(units, tail, offers, jitter, inNeed) {
 		m.ask(now, v, m.peers[p.Peer], cell, p.Units)
 	}
 }
+
+// gather asks everybody for all that is lacking of a cell of a sliding kind, again and again while answers are under
+// way: where use fades, each lender has a little more at every moment, and who waits for an answer before asking again is
+// behind by a round trip more.
+func (m *Machine) gather(now int64, v *view, cell, units int64) {
+	for _, p := range m.peers {
+		pos := v.dealing(p.name).at(cell)
+		if !p.degraded(now) && now >= pos.refusedUntil && now-pos.askedAt >= v.again() {
+			m.ask(now, v, p, cell, units)
+		}
+	}
+}
+
+// longCell is the length of a cell from which on its tail matters: the last units of it are scattered over regions that
+// need them no more, a few in each.
+const longCell = 10 * allocator.Second
 
 // target is this region's part of the water-fill of a cell. Where no other region is known to want more than its
 // entitlement there is nothing to be fair about, and it is all this region wants: hints of demand that fell are late,
@@ -112,7 +140,7 @@ func (m *Machine) target(now int64, v *view, cell, total int64) int64 {
 	}
 	claim(m.region, total)
 	for _, p := range m.peers {
-		demand := v.expects(v.dealing(p.name), cell, now+m.offset, now)
+		demand := v.expects(v.dealing(p.name), cell, now)
 		contended = contended || demand > v.Entitlements[p.name]
 		claim(p.name, demand)
 	}
@@ -140,6 +168,15 @@ func (v *view) pending(cell int64) int64 {
 	return sum
 }
 
+// pendingBurst is the same of tokens.
+func (v *view) pendingBurst(cell int64) int64 {
+	var sum int64
+	for _, d := range v.dealings {
+		sum += d.at(cell).burst.pending
+	}
+	return sum
+}
+
 // offers returns what each peer may have for us: rights it holds of ours, and spare rights of its own.
 func (m *Machine) offers(now int64, v *view, cell int64) []allocator.Offer {
 	offers := make([]allocator.Offer, 0, len(m.peers))
@@ -153,30 +190,66 @@ func (m *Machine) offers(now int64, v *view, cell int64) []allocator.Offer {
 		if cell == v.state.Cell && now >= pos.refusedUntil {
 			o.Back = pos.row.Lent - pos.row.Regained
 		}
-		if o.Back+o.Spare > 0 {
-			offers = append(offers, o)
-		}
+		o.Some = now >= pos.refusedUntil && pos.row.Borrowed < v.lendable(p.name)
+		offers = append(offers, o)
 	}
 	return offers
 }
 
-// ask puts an ask into this step's message to a peer.
-func (m *Machine) ask(now int64, v *view, p *peer, cell, units int64) {
-	pos := v.dealing(p.name).at(cell)
-	a := ask{bucket: v.Bucket, units: units, Ask: Ask{Bucket: v.ID, Cell: cell,
-		Returned: pos.row.Regained, Lent: pos.row.Borrowed}}
-	if cell == v.state.Cell {
-		back := max(min(units, pos.row.Lent-pos.row.Regained), 0)
-		a.Returned += back
-		units -= back
-	}
-	asked := units
-	units = min(units, max(v.borrowable(m.region)-v.borrowed(cell), 0))
-	a.units -= asked - units
-	if a.units == 0 {
+// planBurst asks for the tokens that a token bucket will be short of until its cell ends, for then burst rights go home.
+func (m *Machine) planBurst(now int64, v *view) {
+	if v.Kind != algorithms.TokenBucket || m.noBurst {
 		return
 	}
-	a.Lent = min(a.Lent+units, algorithms.MaxUnits)
+	s := now + m.offset
+	cell := algorithms.CellAt(s, v.Cell)
+	o, _ := v.outlook(cell, s, v.rateNow(now))
+	lacking := max(allocator.Lacking(o, min(allocator.Horizon, (cell+1)*v.Cell-s), v.state.Share), v.wanted-v.state.Free)
+	lacking -= v.pendingBurst(cell)
+	offers := make([]allocator.Offer, 0, len(m.peers))
+	for i, p := range m.peers {
+		d := v.dealing(p.name)
+		pos := d.at(cell)
+		if p.degraded(now) || pos.burst.pending > 0 || now < pos.burst.refusedUntil {
+			continue
+		}
+		offers = append(offers, allocator.Offer{Peer: i, Spare: v.spareBurstOf(p.name, d, cell, now)})
+	}
+	for _, portion := range allocator.Divide(lacking, 0, offers, allocator.PPM, true) {
+		p := m.peers[portion.Peer]
+		a := v.ask(p.name, cell)
+		a.Burst = min(a.Burst+portion.Units, algorithms.MaxUnits)
+		a.burst = portion.Units
+		m.put(now, v, p, a)
+	}
+}
+
+// ask asks a peer for units of a cell: first for those it holds of ours, then for its own.
+func (m *Machine) ask(now int64, v *view, p *peer, cell, units int64) {
+	pos := v.dealing(p.name).at(cell)
+	back := int64(0)
+	if cell == v.state.Cell {
+		back = max(min(units, pos.row.Lent-pos.row.Regained), 0)
+	}
+	lent := min(units-back, max(v.borrowable(m.region)-v.borrowed(cell), 0))
+	if back+lent <= 0 {
+		return
+	}
+	a := v.ask(p.name, cell)
+	a.Returned += back
+	a.Lent = min(a.Lent+lent, algorithms.MaxUnits)
+	a.units = max(back+lent-pos.pending, 0)
+	m.put(now, v, p, a)
+}
+
+// ask returns an ask that names the rows with a peer as they are known.
+func (v *view) ask(peer string, cell int64) ask {
+	row := v.dealing(peer).at(cell).row
+	return ask{bucket: v.Bucket, Ask: Ask{Bucket: v.ID, Cell: cell, Returned: row.Regained, Lent: row.Borrowed, Burst: row.BurstBorrowed}}
+}
+
+// put puts an ask into this step's message to a peer, unless too many calls are under way.
+func (m *Machine) put(now int64, v *view, p *peer, a ask) {
 	i := m.call(now, p)
 	if i < 0 {
 		m.stats.Dropped++
@@ -186,7 +259,10 @@ func (m *Machine) ask(now int64, v *view, p *peer, cell, units int64) {
 	out.Message.Asks = append(out.Message.Asks, a.Ask)
 	c := m.calls[out.ID]
 	c.asks = append(c.asks, a)
+	pos := v.dealing(p.name).at(a.Cell)
 	pos.pending += a.units
+	pos.burst.pending += a.burst
+	pos.asked, pos.askedAt = a.Ask, now
 	m.stats.Asks++
 }
 
@@ -225,6 +301,7 @@ func (m *Machine) finish(id uint64) (*call, *peer) {
 		if v := m.views[a.Bucket]; v != nil {
 			pos := v.dealing(c.peer).at(a.Cell)
 			pos.pending = max(pos.pending-a.units, 0)
+			pos.burst.pending = max(pos.burst.pending-a.burst, 0)
 		}
 	}
 	return c, p
@@ -239,7 +316,7 @@ func (m *Machine) unanswered(now int64, e Unanswered) {
 	m.stats.Unanswered++
 	for _, a := range c.asks {
 		if v := m.views[a.Bucket]; v != nil {
-			v.dealing(c.peer).at(a.Cell).refusedUntil = now + Interval
+			v.dealing(c.peer).at(a.Cell).refused(a, now+Interval)
 			m.settle(v)
 		}
 	}
@@ -272,37 +349,62 @@ func (m *Machine) granted(now int64, p *peer, a ask, g Grant, r Reply) {
 		return
 	}
 	pos := v.dealing(p.name).at(a.Cell)
-	if g.Refusal == NotRefused && (g.Cell != a.Cell || g.Lent < 0 || g.Returned < 0 ||
-		g.Lent > algorithms.MaxUnits || g.Returned > algorithms.MaxUnits) {
+	if g.Refusal == NotRefused && (g.Cell != a.Cell || !plausible(g.Lent, g.Returned, g.Burst)) {
 		m.stats.Implausible++
 		return
 	}
 	gained := max(g.Lent-pos.row.Borrowed, 0) + max(g.Returned-pos.row.Regained, 0)
-	if g.Refusal != NotRefused || gained == 0 {
+	burst := max(g.Burst-pos.row.BurstBorrowed, 0)
+	if g.Refusal != NotRefused {
+		gained, burst, g.Spare = 0, 0, 0
+	}
+	left := ask{} // what the lender had nothing of
+	if a.units > 0 {
+		pos.spare, pos.spareAt = min(max(g.Spare, 0), v.Limit), now
+		if gained == 0 {
+			left.units, pos.spare = a.units, 0
+		}
+	}
+	if a.burst > 0 && burst == 0 {
+		left.burst = a.burst
+	}
+	pos.refused(left, now+min(max(g.Retry, 0), longestRetry))
+	if gained+burst == 0 {
 		m.stats.AsksRefused++
-		pos.refusedUntil = now + min(max(g.Retry, 0), longestRetry)
-		pos.spare, pos.spareAt = 0, now
 		return
 	}
-	pos.spare, pos.spareAt = min(max(g.Spare, 0), v.Limit), now
 	if r.ForGeneration != m.generation || r.Epoch != m.epoch {
 		return
 	}
 	pos.pending += gained // until the store has it
+	pos.burst.pending += burst
 	m.out.Credits = append(m.out.Credits, Credit{Bucket: v.Bucket, Peer: p.name, Generation: r.Generation,
-		Cell: a.Cell, Lent: g.Lent, Returned: g.Returned, Most: v.lendable(p.name), Gain: gained})
+		Cell: a.Cell, Lent: g.Lent, Returned: g.Returned, Most: v.lendable(p.name), Gain: gained,
+		Burst: g.Burst, MostBurst: v.lendableBurst(p.name), GainBurst: burst})
+}
+
+// refused notes that nothing of what an ask was for will be had before a time.
+func (pos *position) refused(a ask, until int64) {
+	if a.units > 0 {
+		pos.refusedUntil = until
+	}
+	if a.burst > 0 {
+		pos.burst.refusedUntil = until
+	}
 }
 
 // credited brings the view up to what the store holds now.
 func (m *Machine) credited(now int64, e Credited) {
-	v := m.views[e.Credit.Bucket.ID]
+	c := e.Credit
+	v := m.views[c.Bucket.ID]
 	if v == nil {
 		return
 	}
-	pos := v.dealing(e.Credit.Peer).at(e.Credit.Cell)
-	pos.pending = max(pos.pending-e.Credit.Gain, 0)
+	pos := v.dealing(c.Peer).at(c.Cell)
+	pos.pending = max(pos.pending-c.Gain, 0)
+	pos.burst.pending = max(pos.burst.pending-c.GainBurst, 0)
 	if e.Result.Status != algorithms.StatusOK {
-		pos.refusedUntil = now + longestRetry
+		pos.refused(ask{units: c.Gain, burst: c.GainBurst}, now+longestRetry)
 		if e.Result.Status == algorithms.StatusImplausible {
 			m.stats.Implausible++
 		}
@@ -310,11 +412,12 @@ func (m *Machine) credited(now int64, e Credited) {
 		return
 	}
 	m.offset = e.Result.Now - now
-	v.roll(e.Result.Cell)
-	v.setShare(e.Credit.Cell, e.Result.Share, e.Result.Now)
-	v.wantedGot = v.wantedGot || e.Credit.Cell == v.state.Cell
-	m.stats.UnitsBorrowed += max(e.Result.Borrowed-pos.row.Borrowed, 0)
-	m.stats.UnitsRegained += max(e.Result.Regained-pos.row.Regained, 0)
-	pos.row.take(e.Result.Row)
+	v.observe(e.Result.State, e.Result.Now)
+	row := e.Result.Row
+	v.wantedGot = v.wantedGot || c.Cell == v.state.Cell
+	m.stats.UnitsBorrowed += max(row.Borrowed-pos.row.Borrowed, 0)
+	m.stats.UnitsRegained += max(row.Regained-pos.row.Regained, 0)
+	m.stats.BurstBorrowed += max(row.BurstBorrowed-pos.row.BurstBorrowed, 0)
+	pos.row.take(row)
 	m.settle(v)
 }

@@ -8,9 +8,11 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/chaos/oracle"
 )
 
 // cluster is whole regions in virtual time on the production core: machines, twins of their stores and journals that
@@ -27,6 +29,11 @@ type cluster struct {
 	names   []string
 	net     network
 	admit   map[int64]int64 // units admitted, by cell, over all regions
+
+	pool   algorithms.Twin // one limiter that owns the whole limit and is offered the same; asked for if pooled is set
+	pooled *int64          // units that it admitted
+	judge  *oracle.Judge   // of what was admitted, if set
+	told   uint64
 }
 
 // network says what becomes of messages.
@@ -53,7 +60,8 @@ type testRegion struct {
 	replies  map[uint64]func(Reply)
 	asked    uint64
 	offset   int64 // of its clock
-	rate     int64 // demand, units per second
+	rate     int64 // demand, units per second, or in so many seconds as per says
+	per      int64
 	offered  int64
 	admitted int64
 	denied   int64
@@ -88,15 +96,28 @@ func (q *eventQueue) Pop() any {
 
 const epochForTests = "1-test"
 
-// newCluster builds regions us, eu and ap with the given entitlements.
+// newCluster builds regions us, eu and ap with the given entitlements of a fixed window.
 func newCluster(t testing.TB, seed uint64, window int64, entitlements ...int64) *cluster {
+	return newClusterOf(t, seed, algorithms.FixedWindow, window, entitlements...)
+}
+
+// newClusterOf builds regions us, eu and ap with the given entitlements, and bursts as large.
+func newClusterOf(t testing.TB, seed uint64, kind algorithms.Kind, window int64, entitlements ...int64) *cluster {
 	c := &cluster{t: t, rand: rand.New(rand.NewPCG(seed, 0)), now: 1_000_000_000_000_000, regions: map[string]*testRegion{},
-		names: []string{"us", "eu", "ap"}[:len(entitlements)], admit: map[int64]int64{},
+		names: []string{"us", "eu", "ap", "sa", "af"}[:len(entitlements)], admit: map[int64]int64{},
 		net: network{delay: 40_000, hintDelay: 240_000, cut: map[[2]string]bool{}}}
-	c.bucket = &Bucket{ID: "b", Epoch: epochForTests, Kind: algorithms.FixedWindow, Window: window, Entitlements: map[string]int64{}, Lending: 950_000, Borrowing: -1}
+	c.bucket = &Bucket{ID: "b", Epoch: epochForTests, Kind: kind, Window: window, Cell: algorithms.CellLength(kind, window),
+		Entitlements: map[string]int64{}, Bursts: map[string]int64{}, Lending: 950_000, Borrowing: -1}
 	for i, name := range c.names {
 		c.bucket.Entitlements[name] = entitlements[i]
 		c.bucket.Limit += entitlements[i]
+		if kind.Bucket() {
+			c.bucket.Bursts[name] = entitlements[i]
+		}
+	}
+	c.bucket.Tick = algorithms.Tick(kind, c.bucket.Limit, window)
+	if kind.Sliding() {
+		c.bucket.Guard = algorithms.ClockGuard
 	}
 	for _, name := range c.names {
 		r := &testRegion{cluster: c, name: name, journal: map[string]Row{}}
@@ -143,9 +164,7 @@ func (r *testRegion) guard() algorithms.Guard {
 	return algorithms.Guard{Generation: r.store.Generation, Epoch: epochForTests, Clock: r.time()}
 }
 
-func (r *testRegion) terms() algorithms.Terms {
-	return algorithms.Terms{Kind: r.bucket.Kind, Window: r.bucket.Window, Entitlement: r.bucket.Entitlements[r.name]}
-}
+func (r *testRegion) terms() algorithms.Terms { return r.bucket.Terms(r.name) }
 
 func (r *testRegion) tick() {
 	r.step(Tick{Jitter: allocator.PPM*8/10 + r.rand.Int64N(allocator.PPM*4/10)})
@@ -164,6 +183,7 @@ func (r *testRegion) decide(units int64) {
 	d := r.store.Decide(r.time(), call)
 	r.seen = max(r.seen, d.Now)
 	r.offered += units
+	r.compare(units, d)
 	if d.Status != algorithms.StatusOK {
 		return
 	}
@@ -179,6 +199,50 @@ func (r *testRegion) decide(units int64) {
 	r.step(Observed{Bucket: r.bucket, Admitted: admitted, Denied: units - admitted, State: d.Buckets[0], Now: d.Now})
 }
 
+// compare offers the same to the pooled limiter, and tells the judge.
+func (r *testRegion) compare(units int64, d algorithms.Decided) {
+	c := r.cluster
+	if c.pooled != nil {
+		if c.pool.Generation == 0 {
+			c.pool.Open(c.now, algorithms.Open{Generation: 1, Epoch: epochForTests})
+		}
+		terms := r.terms()
+		terms.Entitlement = c.bucket.Limit
+		for _, burst := range c.bucket.Bursts {
+			terms.Burst += burst
+		}
+		terms.Burst -= c.bucket.Bursts[r.name]
+		call := algorithms.Decide{Guard: algorithms.Guard{Generation: 1, Epoch: epochForTests, Clock: c.now}, Commit: true,
+			Buckets: []algorithms.Target{{Key: "b", Terms: terms}}, Costs: slices.Repeat([]int64{1}, int(units))}
+		for _, a := range c.pool.Decide(c.now, call).Answers {
+			if a.Admitted {
+				*c.pooled++
+			}
+		}
+	}
+	if c.judge == nil || d.Status != algorithms.StatusOK {
+		return
+	}
+	for _, a := range d.Answers {
+		c.told++
+		outcome := oracle.Denied
+		if a.Admitted {
+			outcome = oracle.Admitted
+		}
+		c.judge.Record(oracle.Answer{Bucket: "b", Region: r.name, Node: "n1", Sequence: c.told, Cost: 1, Outcome: outcome,
+			Cell: d.Buckets[0].Cell, At: d.Now, Sent: time.UnixMicro(d.Now), Seen: time.UnixMicro(d.Now), Share: d.Buckets[0].Share})
+	}
+}
+
+// judged has the cluster judged from outside.
+func (c *cluster) judged() {
+	l := oracle.Limit{Limit: c.bucket.Limit, Window: time.Duration(c.bucket.Window) * time.Microsecond, Algorithm: string(c.bucket.Kind)}
+	for _, burst := range c.bucket.Bursts {
+		l.Burst += burst
+	}
+	c.judge = oracle.New(l)
+}
+
 // load offers the region's rate for ever, evenly.
 func (r *testRegion) load() {
 	const quantum = 5000
@@ -186,8 +250,9 @@ func (r *testRegion) load() {
 	var again func()
 	again = func() {
 		due += r.rate * quantum
-		if units := due / allocator.Second; units > 0 {
-			due -= units * allocator.Second
+		second := allocator.Second * max(r.per, 1)
+		if units := due / second; units > 0 {
+			due -= units * second
 			r.decide(units)
 		}
 		r.after(quantum, again)
@@ -200,7 +265,7 @@ func (r *testRegion) lose() {
 	before := r.store.Generation
 	r.store.Flush()
 	r.store.Open(r.time(), algorithms.Open{Generation: before + 1, Region: r.name, Epoch: epochForTests, Lost: true, Seen: r.seen})
-	r.closed = max(r.time(), r.seen)/r.bucket.Window + 1
+	r.closed = max(r.time(), r.seen)/r.bucket.Cell + 1
 	r.losses++
 	r.step(Stood{Generation: r.store.Generation, Epoch: epochForTests, Peers: r.peers()})
 }
@@ -264,7 +329,8 @@ func (r *testRegion) lend(lends []Lend) {
 	given := make([]algorithms.Given, len(lends))
 	for i, l := range lends {
 		given[i] = r.store.Lend(r.time(), algorithms.Lend{Guard: r.guard(), Key: l.Bucket.ID, Terms: r.terms(), Peer: l.Peer,
-			Cell: l.Cell, Returned: l.Returned, Lent: l.Lent, Kept: l.Kept, Cap: l.Cap})
+			Cell: l.Cell, Returned: l.Returned, Lent: l.Lent, Kept: l.Kept, Cap: l.Cap,
+			Burst: l.Burst, KeptBurst: l.KeptBurst, CapBurst: l.CapBurst})
 	}
 	if !r.dies() {
 		r.step(Lent{ID: lends[0].ID, Given: given})
@@ -273,7 +339,8 @@ func (r *testRegion) lend(lends []Lend) {
 
 func (r *testRegion) credit(c Credit) {
 	result := r.store.Credit(r.time(), algorithms.Credit{Guard: r.guard(), Key: c.Bucket.ID, Terms: r.terms(), Peer: c.Peer,
-		PeerGeneration: c.Generation, Cell: c.Cell, Lent: c.Lent, Returned: c.Returned, Most: c.Most})
+		PeerGeneration: c.Generation, Cell: c.Cell, Lent: c.Lent, Returned: c.Returned, Most: c.Most,
+		Burst: c.Burst, MostBurst: c.MostBurst})
 	if !r.dies() {
 		r.step(Credited{Credit: c, Result: result})
 	}

@@ -2,16 +2,26 @@ package exchange
 
 import "github.com/quotad/quotad/algorithms"
 
-// Bucket is what the policy document says of one bucket; the same value for every region.
+// Bucket is what the policy document says of one bucket; the same value for every region. Times are microseconds.
 type Bucket struct {
 	ID           string
 	Epoch        string // of the document
 	Kind         algorithms.Kind
 	Limit        int64
-	Window       int64            // length of a cell, microseconds
+	Window       int64
+	Cell         int64 // length of a cell
+	Tick         int64 // see algorithms.Terms
+	Guard        int64
 	Entitlements map[string]int64 // by region
+	Bursts       map[string]int64 // by region, for the buckets
 	Lending      int64            // parts per million of its entitlement that a region may lend
 	Borrowing    int64            // parts per million of its entitlement that a region may borrow; negative: no bound
+}
+
+// Terms returns what the scripts of a region must know of the bucket.
+func (b *Bucket) Terms(region string) algorithms.Terms {
+	return algorithms.Terms{Kind: b.Kind, Window: b.Window, Cell: b.Cell, Tick: b.Tick, Guard: b.Guard,
+		Entitlement: b.Entitlements[region], Burst: b.Bursts[region]}
 }
 
 // Event is something that happened to a node. The events are the types below.
@@ -31,7 +41,7 @@ type Observed struct {
 	Now      int64            // store time of that
 }
 
-// Wanted says that requests wait for rights of a bucket's current cell (on_exhausted: borrow).
+// Wanted says that requests wait for rights of a bucket's current cell, or for tokens (on_exhausted: borrow).
 type Wanted struct {
 	Bucket *Bucket
 	Units  int64            // that they cost together
@@ -126,6 +136,10 @@ type Lend struct {
 	Lent     int64
 	Kept     int64
 	Cap      int64
+
+	Burst     int64
+	KeptBurst int64
+	CapBurst  int64
 }
 
 // Record is the rows that a reply is about to announce.
@@ -141,6 +155,7 @@ type Row struct {
 	Cell       int64
 	Lent       int64
 	Returned   int64
+	Burst      int64
 	Generation uint64
 	Until      int64 // store time after which the row no longer weighs
 }
@@ -169,4 +184,7 @@ type Credit struct {
 	Returned   int64
 	Most       int64 // that the peer may have lent us of the cell, net of what we returned
 	Gain       int64 // units this adds to what is known
+	Burst      int64
+	MostBurst  int64
+	GainBurst  int64
 }

@@ -71,7 +71,7 @@ func (c *cluster) matched(rows map[string]map[int64]map[string]algorithms.Row) e
 func (r *testRegion) durable(reply Reply, peer string) {
 	for _, g := range reply.Grants {
 		row := r.journal[fmt.Sprint(peer, g.Cell)]
-		if g.Lent > row.Lent || g.Returned > row.Returned {
+		if g.Lent > row.Lent || g.Returned > row.Returned || g.Burst > row.Burst {
 			r.t.Fatalf("%s announced %+v to %s, but its journal has %+v", r.name, g, peer, row)
 		}
 	}
@@ -106,7 +106,7 @@ func (c *cluster) disturb(r *testRegion) {
 	case 4:
 		c.isolate(r.name, c.rand.IntN(4) == 0)
 	case 5:
-		lie := Hint{Region: r.name, Bucket: "b", Cell: r.time()/c.bucket.Window + c.rand.Int64N(3) - 1,
+		lie := Hint{Region: r.name, Bucket: "b", Cell: r.time()/c.bucket.Cell + c.rand.Int64N(3) - 1,
 			Used: c.rand.Int64() - c.rand.Int64(), Rate: c.rand.Int64(), Share: -c.rand.Int64(), Spare: c.rand.Int64()}
 		for _, peer := range r.peers() {
 			c.regions[peer].step(Heard{Hint: lie})

@@ -54,7 +54,7 @@ func (m *Machine) refuse(now int64, e Asked, i int) Refusal {
 		return RefusedEpoch
 	case from == nil || b == nil:
 		return RefusedUnknown
-	case a.Lent < 0 || a.Returned < 0 || a.Lent > algorithms.MaxUnits || a.Returned > algorithms.MaxUnits || a.Cell < 0:
+	case !plausible(a.Lent, a.Returned, a.Burst) || a.Cell < 0:
 		return RefusedImplausible
 	case m.noJournal:
 		return RefusedStore
@@ -67,21 +67,37 @@ func (m *Machine) refuse(now int64, e Asked, i int) Refusal {
 	return NotRefused
 }
 
+// plausible says whether amounts can be computed with.
+func plausible(units ...int64) bool {
+	for _, n := range units {
+		if n < 0 || n > algorithms.MaxUnits {
+			return false
+		}
+	}
+	return true
+}
+
 // lend turns an ask into a debit, less what this region keeps for itself and for others.
 func (m *Machine) lend(now int64, e Asked, i int) Lend {
 	b, a := e.Buckets[i], e.Message.Asks[i]
-	l := Lend{ID: e.ID, Bucket: b, Peer: e.Message.From, Cell: a.Cell, Returned: a.Returned, Lent: a.Lent}
+	l := Lend{ID: e.ID, Bucket: b, Peer: e.Message.From, Cell: a.Cell, Returned: a.Returned, Lent: a.Lent, Burst: a.Burst}
 	v := m.view(now, b)
 	if v == nil { // no room to know its demand: it keeps everything
-		l.Kept = b.Limit
+		l.Kept, l.KeptBurst = b.Limit, algorithms.MaxUnits
 		return l
 	}
 	v.asked = now
 	s := now + m.offset
-	v.roll(algorithms.CellAt(s, b.Window))
-	o, _ := v.outlook(a.Cell, s, v.demand.Rate(v.Window))
-	l.Kept = allocator.Kept(o, v.entitlement(), m.grace(), m.othersWant(now, v, a.Cell, e.Message.From))
+	v.roll(algorithms.CellAt(s, b.Cell))
+	o, opens := v.outlook(a.Cell, s, v.demand.Rate(v.Cell))
+	counted := o.Used
+	if opens > 0 {
+		counted = 0 // nothing of it is used before it opens
+	}
+	l.Kept = allocator.Kept(o, counted, v.entitlement(), m.grace(), m.othersWant(now, v, a.Cell, e.Message.From))
 	l.Cap = v.lendable(m.region)
+	l.KeptBurst = allocator.KeptBurst(o, v.state.Share, m.grace())
+	l.CapBurst = v.lendableBurst(m.region)
 	return l
 }
 
@@ -97,7 +113,7 @@ func (m *Machine) othersWant(now int64, v *view, cell int64, asker string) int64
 		if cell == d.hint.Cell {
 			holds = d.hint.Share
 		}
-		want += max(v.expects(d, cell, now+m.offset, now)-holds, 0)
+		want += max(v.expects(d, cell, now)-holds, 0)
 	}
 	return want
 }
@@ -119,12 +135,13 @@ func (m *Machine) lent(now int64, e Lent) {
 			continue
 		}
 		m.offset = given.Now - now
-		g.Lent, g.Returned, g.Spare = given.Lent, given.Returned, given.Spare
-		g.Retry = min(max((g.Cell+1)*b.Window-given.Now, Interval), longestRetry)
+		g.Lent, g.Returned, g.Spare = given.Row.Lent, given.Row.Returned, given.Spare
+		g.Burst, g.SpareBurst = given.Row.BurstLent, given.SpareBurst
+		g.Retry = retryAfter(b, g.Cell, given.Now)
 		m.noteLent(b, s.from, g, given)
-		if g.Lent > 0 || g.Returned > 0 {
+		if g.Lent > 0 || g.Returned > 0 || g.Burst > 0 {
 			rows = append(rows, Row{Bucket: b.ID, Peer: s.from, Cell: g.Cell, Lent: g.Lent, Returned: g.Returned,
-				Generation: m.generation, Until: (g.Cell + 1) * b.Window})
+				Burst: g.Burst, Generation: m.generation, Until: b.Terms(m.region).Weighs(g.Cell)})
 		}
 	}
 	if len(rows) > 0 {
@@ -134,17 +151,26 @@ func (m *Machine) lent(now int64, e Lent) {
 	m.reply(e.ID, s)
 }
 
+// retryAfter returns when a lender with empty hands may have something: in a new cell, at most a second on; where use
+// fades and buckets fill, a fiftieth of the window on.
+func retryAfter(b *Bucket, cell, now int64) int64 {
+	if b.Kind != algorithms.FixedWindow {
+		return b.again()
+	}
+	return min(max((cell+1)*b.Cell-now, Interval), longestRetry)
+}
+
 // noteLent brings the view of a bucket up to what the store has debited.
 func (m *Machine) noteLent(b *Bucket, peer string, g *Grant, given algorithms.Given) {
 	v := m.views[b.ID]
 	if v == nil {
 		return
 	}
-	v.roll(given.Cell)
-	v.setShare(g.Cell, given.Share, given.Now)
+	v.observe(given.State, given.Now)
 	row := &v.dealing(peer).at(g.Cell).row
 	m.stats.UnitsLent += max(g.Lent-row.Lent, 0)
 	m.stats.UnitsReturned += max(g.Returned-row.Returned, 0)
+	m.stats.BurstLent += max(g.Burst-row.BurstLent, 0)
 	row.take(given.Row)
 }
 

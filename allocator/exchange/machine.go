@@ -33,6 +33,8 @@ type Machine struct {
 	noHints      bool
 	noAdvance    bool
 	noLending    bool
+	noBurst      bool
+	noTail       bool
 	noJournal    bool // a row could not be made durable: nothing is lent until the node starts anew
 	stats        Stats
 	out          Effects
@@ -43,6 +45,8 @@ type Options struct {
 	WithoutHints   bool // hints are neither published nor believed
 	WithoutAdvance bool // no rights are asked for the next cell
 	WithoutLending bool // asks are answered with nothing
+	WithoutBurst   bool // no burst rights are asked for
+	WithoutTail    bool // only peers that are thought to have something are asked
 }
 
 // Stats counts what a machine has done.
@@ -53,6 +57,8 @@ type Stats struct {
 	UnitsRegained  int64
 	UnitsLent      int64
 	UnitsReturned  int64
+	BurstLent      int64 // tokens
+	BurstBorrowed  int64
 	Unanswered     int64 // calls
 	Dropped        int64 // asks not sent because too many calls were under way
 	Refusals       int64 // asks we did not look into
@@ -67,6 +73,7 @@ func New(region, node string, o Options) *Machine {
 	return &Machine{
 		region: region, node: node,
 		noHints: o.WithoutHints, noAdvance: o.WithoutAdvance, noLending: o.WithoutLending,
+		noBurst: o.WithoutBurst, noTail: o.WithoutTail,
 		views: map[string]*view{}, serving: map[uint64]*serving{}, calls: map[uint64]*call{},
 	}
 }
@@ -200,7 +207,10 @@ func (m *Machine) view(now int64, b *Bucket) *view {
 		}
 		v = &view{Bucket: b, self: m.region, sampled: now, dealings: map[string]*dealing{}}
 		f := v.entitlement()
-		v.state = algorithms.State{Cell: algorithms.CellAt(now+m.offset, b.Window), Entitlement: f, Share: f, NextShare: f}
+		v.state = algorithms.State{Cell: algorithms.CellAt(now+m.offset, b.Cell), Entitlement: f, Share: f, NextShare: f, Free: f}
+		if b.Kind.Bucket() {
+			v.state.Free = b.Bursts[m.region]
+		}
 		m.views[b.ID] = v
 		at, _ := slices.BinarySearch(m.order, b.ID)
 		m.order = slices.Insert(m.order, at, b.ID)
@@ -233,7 +243,8 @@ func (m *Machine) heard(now int64, h Hint) {
 		return
 	}
 	bound := func(units int64) int64 { return min(max(units, 0), algorithms.MaxUnits) }
-	h.Used, h.Rate, h.Share, h.Spare = bound(h.Used), bound(h.Rate), bound(h.Share), bound(h.Spare)
+	h.Used, h.Total, h.Rate, h.Share = bound(h.Used), bound(h.Total), bound(h.Rate), bound(h.Share)
+	h.Spare, h.SpareBurst = bound(h.Spare), bound(h.SpareBurst)
 	d := v.dealing(h.Region)
 	d.hint, d.heardAt = h, now
 	v.asked = now
@@ -242,23 +253,17 @@ func (m *Machine) heard(now int64, h Hint) {
 // publish hints at a bucket that other regions care about: one that is over half used here, or asked about.
 func (m *Machine) publish(now int64, v *view) {
 	s := now + m.offset
-	cell := algorithms.CellAt(s, v.Window)
+	cell := algorithms.CellAt(s, v.Cell)
 	v.roll(cell)
-	rate := v.demand.Rate(v.Window)
+	rate := v.demand.Rate(v.Cell)
 	o, _ := v.outlook(cell, s, rate)
 	concerns := v.asked > 0 && now-v.asked <= idleAfter
-	if m.noHints || (!concerns && 2*o.Total() <= v.entitlement()) {
+	if m.noHints || (!concerns && 2*o.Total() <= v.entitlement() && 2*v.state.Free >= v.Bursts[m.region]) {
 		return
 	}
-	kept := allocator.Kept(o, v.entitlement(), m.grace(), 0)
-	var out int64
-	for _, p := range m.peers {
-		row := v.dealing(p.name).at(cell).row
-		out += row.Lent - row.Regained
-	}
-	h := Hint{Region: m.region, Node: m.node, Bucket: v.ID, Cell: cell, Used: o.Used, Rate: rate, Share: v.state.Share,
-		Spare: max(min(v.state.Share-o.Used-kept, v.lendable(m.region)-out), 0)}
-	if now-v.shownAt < allocator.Second && !differs(v.shown, h, v.entitlement()) {
+	h := Hint{Region: m.region, Node: m.node, Bucket: v.ID, Cell: cell, Used: o.Used, Total: o.Total(), Rate: rate, Share: v.state.Share}
+	h.Spare, h.SpareBurst = m.spares(v, o)
+	if now-v.shownAt < allocator.Second && !differs(v.shown, h, v.entitlement(), v.Bursts[m.region]) {
 		return
 	}
 	v.shown, v.shownAt = h, now
@@ -266,11 +271,25 @@ func (m *Machine) publish(now int64, v *view) {
 	m.out.Hints = append(m.out.Hints, h)
 }
 
-// differs says whether a hint is worth sending before its time: another cell, or a change of a twentieth.
-func differs(old, now Hint, entitlement int64) bool {
+// spares returns what this region would lend of the current cell if it were asked now.
+func (m *Machine) spares(v *view, o allocator.Outlook) (units, burst int64) {
+	var out, outBurst int64
+	for _, p := range m.peers {
+		row := v.dealing(p.name).at(v.state.Cell).row
+		out += row.Lent - row.Regained
+		outBurst += row.BurstLent
+	}
+	units = v.state.Share - o.Used - allocator.Kept(o, o.Used, v.entitlement(), m.grace(), 0)
+	burst = v.state.Free - allocator.KeptBurst(o, v.state.Share, m.grace())
+	return max(min(units, v.lendable(m.region)-out), 0), max(min(burst, v.lendableBurst(m.region)-outBurst), 0)
+}
+
+// differs says whether a hint is worth sending before its time: another cell of a window, or a change of a twentieth.
+func differs(old, now Hint, entitlement, burst int64) bool {
 	far := func(a, b, of int64) bool { return max(a-b, b-a)*20 > of }
 	return old.Cell != now.Cell || far(old.Rate, now.Rate, old.Rate) ||
-		far(old.Share, now.Share, entitlement) || far(old.Spare, now.Spare, entitlement)
+		far(old.Share, now.Share, entitlement) || far(old.Spare, now.Spare, entitlement) ||
+		far(old.SpareBurst, now.SpareBurst, burst)
 }
 
 // grace is the time in which this region could ask for rights it has lent: a round trip to the farthest peer it

@@ -15,6 +15,7 @@ type Ask struct {
 	Cell     int64
 	Returned int64 // Q[lender->asker]: rights the asker lent and wants back
 	Lent     int64 // R[lender->asker]
+	Burst    int64 // Y[lender->asker]
 }
 
 // Reply answers a Message, grant by ask.
@@ -34,6 +35,9 @@ type Grant struct {
 	Lent     int64
 	Spare    int64 // what more the lender would lend of this cell
 	Retry    int64 // where nothing was given: microseconds after which asking again may help
+
+	Burst      int64
+	SpareBurst int64
 }
 
 // Refusal says why a lender did not look at its rows at all; an empty hand is not a refusal.
@@ -64,8 +68,11 @@ type Hint struct {
 	Node   string
 	Bucket string
 	Cell   int64
-	Used   int64 // of Cell
+	Used   int64 // units that count now
+	Total  int64 // the most that will count until the end of Cell, as it expects
 	Rate   int64 // demand, milliunits per second
 	Share  int64 // of Cell
 	Spare  int64 // what it would lend of Cell
+
+	SpareBurst int64
 }

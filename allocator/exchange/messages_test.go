@@ -14,7 +14,7 @@ func met(t *testing.T) (c *cluster, eu *testRegion) {
 	return c, c.regions["eu"]
 }
 
-func (r *testRegion) cell() int64 { return r.time() / r.bucket.Window }
+func (r *testRegion) cell() int64 { return r.time() / r.bucket.Cell }
 
 func (r *testRegion) asks(a Ask, change func(*Message)) Effects {
 	m := Message{From: "us", Node: "n1", Generation: 1, Epoch: epochForTests, Asks: []Ask{a}}
@@ -66,7 +66,7 @@ func TestNoReplyBeforeTheRowIsDurable(t *testing.T) {
 		if len(out.Lend) != 1 || len(out.Replies) != 0 {
 			t.Fatalf("ask: %+v", out)
 		}
-		given := algorithms.Given{Now: eu.time(), Cell: eu.cell(), Row: algorithms.Row{Lent: 10}, Share: 390}
+		given := algorithms.Given{Now: eu.time(), State: algorithms.State{Cell: eu.cell(), Share: 390}, Row: algorithms.Row{Lent: 10}}
 		out = eu.machine.Step(eu.now, Lent{ID: 1, Given: []algorithms.Given{given}})
 		if len(out.Record) != 1 || len(out.Replies) != 0 {
 			t.Fatalf("lent: %+v", out)
@@ -83,7 +83,7 @@ func TestNoReplyBeforeTheRowIsDurable(t *testing.T) {
 func TestNothingIsLentAfterTheJournalFailed(t *testing.T) {
 	_, eu := met(t)
 	eu.asks(Ask{Bucket: "b", Cell: eu.cell(), Lent: 10}, nil)
-	given := algorithms.Given{Now: eu.time(), Cell: eu.cell(), Row: algorithms.Row{Lent: 10}, Share: 390}
+	given := algorithms.Given{Now: eu.time(), State: algorithms.State{Cell: eu.cell(), Share: 390}, Row: algorithms.Row{Lent: 10}}
 	eu.machine.Step(eu.now, Lent{ID: 1, Given: []algorithms.Given{given}})
 	eu.machine.Step(eu.now, Recorded{ID: 1})
 	out := eu.asks(Ask{Bucket: "b", Cell: eu.cell(), Lent: 20}, nil)

@@ -18,6 +18,19 @@ func (c *cluster) demand(o Options, rates ...int64) {
 	}
 }
 
+// demandFor changes the load to so many units in so many seconds, in the order us, eu, ap, beginning it where there is none.
+func (c *cluster) demandFor(o Options, seconds int64, units ...int64) {
+	for i, name := range c.names {
+		r := c.regions[name]
+		if r.per == 0 {
+			r.options = o
+			r.start()
+			r.load()
+		}
+		r.rate, r.per = units[i], seconds
+	}
+}
+
 // TestSharesFollowDemand: after a step of demand a region that runs short has its first borrowed units within a round
 // trip and a tick, and 95 % of what it wants of the cell within two round trips and a tick.
 func TestSharesFollowDemand(t *testing.T) {

@@ -53,6 +53,15 @@ type position struct {
 	refusedUntil int64 // nothing will be had before
 	spare        int64 // what the peer's last answer said it has left
 	spareAt      int64 // 0: it has not said
+	asked        Ask   // last
+	askedAt      int64
+	burst        burst
+}
+
+// burst is the part of a position that is about burst rights.
+type burst struct {
+	pending      int64 // tokens asked for and not answered
+	refusedUntil int64
 }
 
 // row is a row of the ledger as last seen; it only rises.
@@ -61,6 +70,7 @@ type row struct{ algorithms.Row }
 func (r *row) take(seen algorithms.Row) {
 	r.Lent, r.Returned = max(r.Lent, seen.Lent), max(r.Returned, seen.Returned)
 	r.Borrowed, r.Regained = max(r.Borrowed, seen.Borrowed), max(r.Regained, seen.Regained)
+	r.BurstLent, r.BurstBorrowed = max(r.BurstLent, seen.BurstLent), max(r.BurstBorrowed, seen.BurstBorrowed)
 }
 
 // at returns the position of a cell; older cells are forgotten as newer ones come.
@@ -84,29 +94,57 @@ func (v *view) dealing(peer string) *dealing {
 	return d
 }
 
+// again is the time after which asking again may help where use fades or a bucket fills.
+func (b *Bucket) again() int64 { return min(max(b.Window/50, Interval/10), Interval) }
+
 func (v *view) entitlement() int64 { return v.Entitlements[v.self] }
 
-// observe takes a state of the store, as of a store time. Of an older one than is known only the use tells something.
+// observe takes a state of the store, as of a store time. Of an older one than is known only the use of the same fixed
+// window tells something.
 func (v *view) observe(s algorithms.State, at int64) {
 	switch {
 	case s.Cell < v.state.Cell:
 	case at >= v.stateAt:
 		v.state, v.stateAt = s, at
-	case s.Cell == v.state.Cell:
+	case s.Cell == v.state.Cell && v.Kind == algorithms.FixedWindow:
 		v.state.Used = max(v.state.Used, s.Used)
+		v.state.Free = max(v.state.Share-v.state.Used, 0)
 	}
 }
 
-// roll moves the state to the given current cell.
+// roll moves the state to the given current cell: what counted in the cell before has faded as it was to, and a bucket's
+// level is as it was.
 func (v *view) roll(cell int64) {
-	if cell <= v.state.Cell {
+	old := v.state
+	if cell <= old.Cell {
 		return
 	}
-	share := v.entitlement()
-	if cell == v.state.Cell+1 {
-		share = v.state.NextShare
+	s := algorithms.State{Cell: cell, Entitlement: v.entitlement(), Share: v.entitlement(), NextShare: v.entitlement()}
+	if cell == old.Cell+1 {
+		s.Share = old.NextShare
 	}
-	v.state = algorithms.State{Cell: cell, Entitlement: v.entitlement(), Share: share, NextShare: v.entitlement()}
+	switch {
+	case v.Kind.Bucket():
+		s.Used, s.Free = old.Used, old.Free
+	case v.Kind.Sliding() && cell == old.Cell+1:
+		s.Used = old.Used - old.Fading
+		s.Fading = v.fades(s.Used)
+	}
+	if !v.Kind.Bucket() {
+		s.Free = max(s.Share-s.Used, 0)
+	}
+	v.state = s
+}
+
+// fades returns how much of what counts when a cell opens will not when it ends.
+func (v *view) fades(used int64) int64 {
+	switch v.Kind {
+	case algorithms.SlidingWindowCounter:
+		return used
+	case algorithms.SlidingWindowLog:
+		return min(allocator.Part(used, v.Cell*allocator.PPM/v.Window), used)
+	}
+	return 0
 }
 
 // share returns the rights held of the state's cell or the one after.
@@ -117,23 +155,22 @@ func (v *view) share(cell int64) int64 {
 	return v.state.NextShare
 }
 
-// setShare takes the share of a cell as of a store time.
-func (v *view) setShare(cell, share, at int64) {
-	v.stateAt = max(v.stateAt, at)
-	switch cell {
-	case v.state.Cell:
-		v.state.Share = share
-	case v.state.Cell + 1:
-		v.state.NextShare = share
-	}
-}
-
 // outlook returns what this region expects of the current cell or the next, at store time s, at a demand rate.
 func (v *view) outlook(cell, s, rate int64) (o allocator.Outlook, opens int64) {
-	if cell > algorithms.CellAt(s, v.Window) {
-		return allocator.Outlook{Rate: rate, Ahead: v.Window}, cell*v.Window - s
+	now := algorithms.CellAt(s, v.Cell)
+	if v.Kind.Bucket() {
+		return allocator.Outlook{Rate: rate, Ahead: v.Window, Steady: true, Stock: v.state.Free}, max(cell*v.Cell-s, 0)
 	}
-	return allocator.Outlook{Used: v.state.Used, Rate: rate, Ahead: (cell+1)*v.Window - s}, 0
+	o = allocator.Outlook{Used: v.state.Used, Fading: v.state.Fading, Rate: rate, Ahead: (now+1)*v.Cell - s}
+	if cell <= now {
+		return o, 0
+	}
+	next := allocator.Outlook{Rate: rate, Ahead: v.Cell}
+	if v.Kind.Sliding() {
+		next.Used = max(min(o.Used-o.Fading+allocator.Over(rate, o.Ahead), max(o.Used, v.state.Share)), 0)
+		next.Fading = v.fades(next.Used)
+	}
+	return next, cell*v.Cell - s
 }
 
 // inNeed says whether requests were denied here lately.
@@ -143,21 +180,23 @@ func (v *view) inNeed(now int64) bool { return v.deniedAt > 0 && now-v.deniedAt 
 // that says anything.
 func (v *view) rateNow(now int64) int64 {
 	if since := now - v.sampled; since >= Interval/2 {
-		return v.demand.RateWith(v.Window, v.admitted, v.denied, since)
+		return v.demand.RateWith(v.Cell, v.admitted, v.denied, since)
 	}
-	return v.demand.Rate(v.Window)
+	return v.demand.Rate(v.Cell)
 }
 
-// expects returns what a peer is expected to admit in a cell, 0 for one that has not been heard of: it counts as
-// idle.
-func (v *view) expects(d *dealing, cell, s, now int64) int64 {
-	if !d.fresh(now) {
+// expects returns the most that a peer will need of a cell, as it said; 0 for one that has not been heard of: it counts
+// as idle.
+func (v *view) expects(d *dealing, cell, now int64) int64 {
+	switch {
+	case !d.fresh(now):
 		return 0
+	case v.Kind.Bucket():
+		return allocator.Over(d.hint.Rate, v.Window)
+	case cell == d.hint.Cell || v.Kind.Sliding():
+		return d.hint.Total
 	}
-	if cell == d.hint.Cell {
-		return d.hint.Used + allocator.Over(d.hint.Rate, (cell+1)*v.Window-s)
-	}
-	return allocator.Over(d.hint.Rate, v.Window)
+	return allocator.Over(d.hint.Rate, v.Cell)
 }
 
 func (d *dealing) fresh(now int64) bool { return d.heardAt > 0 && now-d.heardAt <= hintLife }
@@ -192,5 +231,19 @@ func (v *view) spareOf(peer string, d *dealing, cell, now int64) int64 {
 	if cell == d.hint.Cell {
 		return max(min(limit, d.hint.Spare), 0)
 	}
-	return max(min(limit, v.Entitlements[peer]-allocator.Over(d.hint.Rate, v.Window)-pos.row.Borrowed), 0)
+	return max(min(limit, v.Entitlements[peer]-v.expects(d, cell, now)-pos.row.Borrowed), 0)
+}
+
+// lendableBurst returns the most burst a region may lend of a cell.
+func (v *view) lendableBurst(region string) int64 {
+	return allocator.Part(v.Bursts[region], v.Lending)
+}
+
+// spareBurstOf returns what burst a peer may have to lend: by its hint, or all of it.
+func (v *view) spareBurstOf(peer string, d *dealing, cell, now int64) int64 {
+	limit := v.lendableBurst(peer) - d.at(cell).row.BurstBorrowed
+	if d.fresh(now) {
+		limit = min(limit, d.hint.SpareBurst)
+	}
+	return max(limit, 0)
 }

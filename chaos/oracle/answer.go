@@ -69,11 +69,16 @@ const DefaultSettle = 10 * time.Second
 
 // Limit is what the history is judged against.
 type Limit struct {
-	// Limit is the most units of one cell, in all regions together, 1 to MaxCost.
+	// Limit is how many units all regions together may admit in a window, or the
+	// units by which a bucket is refilled or drained in it, 1 to MaxCost.
 	Limit int64
+	// Burst is how many units a token_bucket holds, or how many may wait in a
+	// leaky_bucket, 1 to MaxCost. It is 0 for the other algorithms.
+	Burst int64
 	// Window is the window of the limit, a whole number of microseconds.
 	Window time.Duration
-	// Algorithm is the limit's algorithm as the policy names it: fixed_window.
+	// Algorithm is the limit's algorithm as the policy names it: fixed_window,
+	// sliding_window_counter, sliding_window_log, token_bucket or leaky_bucket.
 	Algorithm string
 	// ClockSlack is how far a region's store clock may be from the judge's.
 	ClockSlack time.Duration
@@ -83,6 +88,10 @@ type Limit struct {
 	// needs the length of the history. Zero stands for DefaultSettle.
 	Settle time.Duration
 }
+
+// CellOf is the cell that a decision of the store time at (µs since 1970) must
+// claim. The limit must be valid.
+func (l Limit) CellOf(at int64) int64 { return algorithms[l.Algorithm].cellOf(l, at) }
 
 // Validate says what is wrong with the limit, or nil.
 func (l Limit) Validate() error {
@@ -96,8 +105,14 @@ func (l Limit) Validate() error {
 	case l.Settle < 0:
 		return fmt.Errorf("oracle: a settle time of %v is negative: give 0 for %v, or more than the callers' timeout", l.Settle, DefaultSettle)
 	}
-	if _, known := algorithms[l.Algorithm]; !known {
+	rule, known := algorithms[l.Algorithm]
+	switch {
+	case !known:
 		return fmt.Errorf("oracle: there is no check for algorithm %q: it judges %s", l.Algorithm, knownAlgorithms())
+	case rule.burst && (l.Burst < 1 || l.Burst > MaxCost):
+		return fmt.Errorf("oracle: a %s with a burst of %d units cannot be judged: give 1 to %d", l.Algorithm, l.Burst, int64(MaxCost))
+	case !rule.burst && l.Burst != 0:
+		return fmt.Errorf("oracle: a burst of %d units means nothing to a %s: give 0, or judge a bucket", l.Burst, l.Algorithm)
 	}
 	return nil
 }

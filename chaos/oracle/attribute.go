@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// attribute splits the false denials of one cell, max(0, sum of nets), among its
+// attribute splits the false denials of one period, max(0, sum of nets), among its
 // phases and within each phase among its regions, in proportion to the positive
 // nets. What is returned adds up to the false denials, and no part exceeds the
 // net of its slot.

@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -32,46 +33,63 @@ func add(a, b int64) int64 {
 // windowCeiling holds the sums of one bucket by labelled window.
 type windowCeiling struct {
 	limit Limit
-	cells map[int64]*tally
+	cells map[int64]*windowSums
+}
+
+// windowSums is what was admitted in one window.
+type windowSums struct {
+	known, unknown int64
+	regions        map[string]int64 // known and unknown together
 }
 
 func newWindowCeiling(l Limit) ceiling {
-	return &windowCeiling{limit: l, cells: map[int64]*tally{}}
+	return &windowCeiling{limit: l, cells: map[int64]*windowSums{}}
 }
 
-func (w *windowCeiling) at(cell int64) *tally {
-	t, ok := w.cells[cell]
+func (w *windowCeiling) at(cell int64) *windowSums {
+	s, ok := w.cells[cell]
 	if !ok {
-		t = &tally{cell: cell, regions: map[string]int64{}}
-		w.cells[cell] = t
+		s = &windowSums{regions: map[string]int64{}}
+		w.cells[cell] = s
 	}
-	return t
+	return s
 }
 
 // answered charges the cell that the decision names, be it right or wrong:
 // naming a wrong one is another offence, found by the judge.
 func (w *windowCeiling) answered(a Answer, admitted int64) {
-	t := w.at(a.Cell)
-	t.known = add(t.known, admitted)
+	s := w.at(a.Cell)
+	s.known = add(s.known, admitted)
 	if admitted > 0 {
-		t.regions[a.Region] = add(t.regions[a.Region], admitted)
+		s.regions[a.Region] = add(s.regions[a.Region], admitted)
 	}
 }
 
 func (w *windowCeiling) unknown(a Answer, from, to int64) {
 	for cell := windowOf(w.limit, from); cell <= windowOf(w.limit, to); cell++ {
-		t := w.at(cell)
-		t.unknown = add(t.unknown, a.Cost)
-		t.regions[a.Region] = add(t.regions[a.Region], a.Cost)
+		s := w.at(cell)
+		s.unknown = add(s.unknown, a.Cost)
+		s.regions[a.Region] = add(s.regions[a.Region], a.Cost)
 	}
 }
 
 func (w *windowCeiling) tallies() []tally {
 	found := make([]tally, 0, len(w.cells))
 	for _, cell := range slices.Sorted(maps.Keys(w.cells)) {
-		found = append(found, *w.cells[cell])
+		s := w.cells[cell]
+		found = append(found, tally{cell: cell, all: add(s.known, s.unknown), known: s.known})
 	}
 	return found
+}
+
+func (w *windowCeiling) counted(t tally) (regions map[string]int64, unknown int64) {
+	s := w.cells[t.cell]
+	return s.regions, s.unknown
+}
+
+// windowExceeded words a cell above the limit.
+func windowExceeded(l Limit, t tally, _ int64) string {
+	return fmt.Sprintf("%d units admitted on a limit of %d, %d too many", t.all, l.Limit, t.all-l.Limit)
 }
 
 // windowPool is the fixed window of one pooled limiter: units used by cell.

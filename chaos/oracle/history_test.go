@@ -17,6 +17,14 @@ func fixed(limit int64) Limit {
 	return Limit{Limit: limit, Window: time.Minute, Algorithm: "fixed_window", ClockSlack: 100 * time.Millisecond}
 }
 
+// ofKind is a limit of any algorithm in ten seconds, judged by exact clocks.
+func ofKind(algorithm string, limit, burst int64) Limit {
+	return Limit{Limit: limit, Window: 10 * time.Second, Algorithm: algorithm, Burst: burst}
+}
+
+// us is a time n microseconds after the epoch.
+func us(n int64) time.Time { return epoch.Add(time.Duration(n) * time.Microsecond) }
+
 // answers makes honest answers of one node a region, numbered as they come.
 type answers struct{ next map[string]uint64 }
 
@@ -29,6 +37,30 @@ func (n *answers) at(region string, when time.Time, cost int64, o Outcome) Answe
 		Bucket: "orders/42", Region: region, Node: region + "-1", Sequence: n.next[region],
 		Cost: cost, Outcome: o, Cell: when.Unix() / 60, At: when.UnixMicro(), Sent: when, Seen: when,
 	}
+}
+
+// under makes an honest answer under any limit, n microseconds after the epoch.
+func (n *answers) under(l Limit, region string, at, cost int64, o Outcome) Answer {
+	a := n.at(region, us(at), cost, o)
+	a.Cell = l.CellOf(a.At)
+	return a
+}
+
+// lost makes a request whose outcome is unknown, under way from..to
+// microseconds after the epoch.
+func (n *answers) lost(region string, from, to, cost int64) Answer {
+	a := n.at(region, us(from), cost, Unknown)
+	a.Seen = us(to)
+	return a
+}
+
+// record gives a history to a new judge.
+func record(l Limit, history []Answer) *Judge {
+	j := New(l)
+	for _, a := range history {
+		j.Record(a)
+	}
+	return j
 }
 
 // drawHistory draws some answers of a few cells and buckets, honest but for the

@@ -11,9 +11,10 @@ import (
 // counted.
 const maxKept = 20
 
-// maxUnknownCells is how many cells one unknown outcome may be charged to. A
-// request that was under way for longer was not recorded sensibly.
-const maxUnknownCells = 1 << 16
+// maxUnknownWindows is how many windows one unknown outcome may lie in: those of
+// a fixed window are charged one by one. A request that was under way for longer
+// was not recorded sensibly.
+const maxUnknownWindows = 1 << 16
 
 // Judge collects answers and judges them. All its methods are safe for
 // concurrent use.
@@ -71,7 +72,8 @@ func New(l Limit) *Judge {
 
 // Record takes one answer into the history. One that cannot be judged at all
 // (no times, a cost out of range) fails the verdict as misplaced and enters no
-// sum; one that is merely misplaced is charged to the cell it claims.
+// sum; one that is merely misplaced is charged to the cell it claims (for kinds
+// whose state does not end with a cell: at the store time it claims).
 func (j *Judge) Record(a Answer) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -90,7 +92,7 @@ func (j *Judge) Record(a Answer) {
 	at, cell := a.At, a.Cell
 	if a.Outcome == Unknown {
 		at = a.Sent.UnixMicro()
-		cell = j.rule.cellOf(j.limit, at)
+		cell = j.limit.CellOf(at)
 		b.ceiling.unknown(a, a.Sent.UnixMicro()-j.slack, a.Seen.UnixMicro()+j.slack)
 	} else {
 		j.checkPlace(a)
@@ -127,8 +129,8 @@ func (j *Judge) absurd(a Answer) string {
 		return "it does not say when it was sent and seen"
 	case a.Seen.Before(a.Sent):
 		return fmt.Sprintf("it was seen %v before it was sent", a.Sent.Sub(a.Seen))
-	case a.Outcome == Unknown && (a.Seen.Sub(a.Sent)+2*j.limit.ClockSlack)/j.limit.Window >= maxUnknownCells:
-		return fmt.Sprintf("with an unknown outcome after %v it could lie in more than %d cells", a.Seen.Sub(a.Sent), maxUnknownCells)
+	case a.Outcome == Unknown && (a.Seen.Sub(a.Sent)+2*j.limit.ClockSlack)/j.limit.Window >= maxUnknownWindows:
+		return fmt.Sprintf("with an unknown outcome after %v it could lie in more than %d windows", a.Seen.Sub(a.Sent), maxUnknownWindows)
 	}
 	return ""
 }
@@ -136,7 +138,7 @@ func (j *Judge) absurd(a Answer) string {
 // checkPlace holds the label against the store time, and that against the
 // judge's own clock.
 func (j *Judge) checkPlace(a Answer) {
-	if want := j.rule.cellOf(j.limit, a.At); a.Cell != want {
+	if want := j.limit.CellOf(a.At); a.Cell != want {
 		j.misplace(a, fmt.Sprintf("it claims cell %d, but its store time %d µs lies in cell %d", a.Cell, a.At, want))
 		return
 	}
@@ -194,7 +196,10 @@ func (j *Judge) accuse(a Answer, text string) {
 func (j *Judge) bucket(name string) *bucket {
 	b, ok := j.buckets[name]
 	if !ok {
-		b = &bucket{ceiling: j.rule.newCeiling(j.limit), replay: newReplay(j.rule.newPool(j.limit))}
+		b = &bucket{
+			ceiling: j.rule.newCeiling(j.limit),
+			replay:  newReplay(j.rule.newPool(j.limit), j.rule.memory(j.limit)),
+		}
 		j.buckets[name] = b
 	}
 	return b

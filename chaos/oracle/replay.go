@@ -60,12 +60,15 @@ type replay struct {
 	last    offered // the latest one played
 	played  bool
 	late    int
-	pooled  map[slot]int64           // units the pool admitted
-	nets    map[int64]map[slot]int64 // per cell: pool only, less ours only
+	pooled  map[slot]int64 // units the pool admitted
+	// memory is the length of a period in µs, for kinds whose state does not end
+	// with a cell; 0 if the periods are the cells.
+	memory int64
+	nets   map[int64]nets // by period
 }
 
-func newReplay(p pool) *replay {
-	return &replay{pool: p, pooled: map[slot]int64{}, nets: map[int64]map[slot]int64{}}
+func newReplay(p pool, memory int64) *replay {
+	return &replay{pool: p, memory: memory, pooled: map[slot]int64{}, nets: map[int64]nets{}}
 }
 
 // add queues one answer.
@@ -95,19 +98,57 @@ func (r *replay) play(o offered) {
 	}
 	switch {
 	case admits && o.outcome == Denied:
-		r.net(o.cell)[o.slot] += o.cost
+		r.book(r.periodOf(o), o.slot, o.cost)
 	case !admits && o.outcome == Admitted:
-		r.net(o.cell)[o.slot] -= o.cost
+		r.makeGood(o)
 	}
 }
 
-func (r *replay) net(cell int64) map[slot]int64 {
-	n, ok := r.nets[cell]
-	if !ok {
-		n = map[slot]int64{}
-		r.nets[cell] = n
+// makeGood books what we admitted and the pool did not: if the pool's state
+// carries over, against what is lost in its period and in the one before, in
+// this order.
+func (r *replay) makeGood(o offered) {
+	period, cost := r.periodOf(o), o.cost
+	if r.memory > 0 {
+		here, before := r.nets[period].lost(), r.nets[period-1].lost()
+		back := min(max(0, cost-here), before)
+		r.book(period-1, o.slot, -back)
+		cost -= back
 	}
-	return n
+	r.book(period, o.slot, -cost)
+}
+
+// periodOf is the period that an answer belongs to.
+func (r *replay) periodOf(o offered) int64 {
+	if r.memory > 0 {
+		return floorDiv(o.at, r.memory)
+	}
+	return o.cell
+}
+
+func (r *replay) book(period int64, s slot, units int64) {
+	if units == 0 {
+		return
+	}
+	n, ok := r.nets[period]
+	if !ok {
+		n = nets{}
+		r.nets[period] = n
+	}
+	n[s] += units
+}
+
+// nets are the nets of one period by slot: what the pool alone admitted, less
+// what we alone did.
+type nets map[slot]int64
+
+// lost is the false denials of the period.
+func (n nets) lost() int64 {
+	var sum int64
+	for _, units := range n {
+		sum += units
+	}
+	return max(0, sum)
 }
 
 // finished returns a copy in which everything waiting has been played. The
@@ -119,11 +160,12 @@ func (r *replay) finished() *replay {
 		last:    r.last,
 		played:  r.played,
 		late:    r.late,
+		memory:  r.memory,
 		pooled:  maps.Clone(r.pooled),
-		nets:    make(map[int64]map[slot]int64, len(r.nets)),
+		nets:    make(map[int64]nets, len(r.nets)),
 	}
-	for cell, n := range r.nets {
-		c.nets[cell] = maps.Clone(n)
+	for period, n := range r.nets {
+		c.nets[period] = maps.Clone(n)
 	}
 	for len(c.waiting) > 0 {
 		c.play(heap.Pop(&c.waiting).(offered))
@@ -131,13 +173,13 @@ func (r *replay) finished() *replay {
 	return c
 }
 
-// falseDenials splits each cell's false denials among the slots, by the rule of
-// the package comment, and sums over the cells.
+// falseDenials splits each period's false denials among the slots, by the rule
+// of the package comment, and sums over the periods.
 func (r *replay) falseDenials() map[slot]int64 {
 	sum := map[slot]int64{}
-	for _, nets := range r.nets {
-		for s, n := range attribute(nets) {
-			sum[s] = add(sum[s], n)
+	for _, n := range r.nets {
+		for s, units := range attribute(n) {
+			sum[s] = add(sum[s], units)
 		}
 	}
 	return sum

@@ -11,8 +11,10 @@ import (
 // Violation is one place where the history breaks the promise.
 type Violation struct {
 	Bucket string
-	Cell   int64 // as labelled
-	// Excess is by how many units the limit was exceeded; 0 for a violation of
+	// Cell is as labelled for a fixed window, and for the other kinds the one
+	// that the worst store time lies in.
+	Cell int64
+	// Excess is by how many units the ceiling was exceeded, rounded up; 0 for a violation of
 	// honesty.
 	Excess int64
 	// Certain is false if the violation stands only because requests of unknown
@@ -29,17 +31,24 @@ func (v Violation) String() string { return v.Text }
 // limit; unknown outcomes count as admitted unless a field says otherwise.
 type Verdict struct {
 	// CellsChecked is the number of cells, over all buckets, to which an answer
-	// belongs or may belong. A verdict over none of them says nothing.
+	// belongs; for an unknown outcome those to which it may belong, or the first
+	// of them if the algorithm's state does not end with a cell. A verdict over
+	// no cells says nothing.
 	CellsChecked int
-	// Limit is the ceiling of each cell.
+	// Algorithm is that of the limit.
+	Algorithm string
+	// Limit is the ceiling of each cell: the burst of a bucket, or the limit.
 	Limit int64
-	// MaxAdmitted is the most that any cell admitted, MaxBucket and MaxCell say
-	// where first, and MaxExcess is MaxAdmitted - Limit, at least 0.
+	// MaxAdmitted is the most that any cell came to of what the ceiling bounds:
+	// units admitted in a fixed window, the estimate of a sliding counter, the
+	// sum of an interval of a sliding log, the tokens missing from a full bucket,
+	// or the backlog of a queue, rounded up. MaxBucket and MaxCell say where
+	// first, and MaxExcess is MaxAdmitted - Limit, at least 0.
 	MaxAdmitted int64
 	MaxBucket   string
 	MaxCell     int64
 	MaxExcess   int64
-	// MaxKnown is the most that any cell admitted, unknown outcomes left out.
+	// MaxKnown is the same as MaxAdmitted, unknown outcomes left out.
 	MaxKnown int64
 	// CellsOver counts the cells above the limit, CellsProvenOver those that are
 	// above it with unknown outcomes left out.
@@ -85,8 +94,19 @@ func (v Verdict) String() string {
 	case v.CellsChecked == 0:
 		word = "nothing to judge"
 	}
-	return fmt.Sprintf("%s: %d cells checked, %d above the limit, at most %d admitted on a limit of %d; %d misplaced, %d duplicate",
-		word, v.CellsChecked, v.CellsOver, v.MaxAdmitted, v.Limit, v.Misplaced, v.Duplicates)
+	measured := "admitted on a limit of"
+	if rule, ok := algorithms[v.Algorithm]; ok {
+		measured = rule.measured
+	}
+	return fmt.Sprintf("%s: %d cells checked, %d above the limit, at most %d %s %d; %d misplaced, %d duplicate",
+		word, v.CellsChecked, v.CellsOver, v.MaxAdmitted, measured, v.Limit, v.Misplaced, v.Duplicates)
+}
+
+// excess is a tally above the bound.
+type excess struct {
+	bucket  string
+	ceiling ceiling
+	tally   tally
 }
 
 // Verdict judges the history so far. Recording may go on afterwards.
@@ -95,59 +115,65 @@ func (j *Judge) Verdict() Verdict {
 	defer j.mu.Unlock()
 
 	v := Verdict{
-		Limit:      j.limit.Limit,
+		Algorithm:  j.limit.Algorithm,
+		Limit:      j.rule.bound(j.limit),
 		Misplaced:  j.misplaced,
 		Duplicates: j.duplicates,
 		Unchecked:  j.unchecked,
 	}
-	var over []Violation
+	var over []excess
 	for _, name := range slices.Sorted(maps.Keys(j.buckets)) {
 		b := j.buckets[name]
 		v.Late += b.replay.late
 		for _, t := range b.ceiling.tallies() {
-			if o, isOver := v.weigh(name, t); isOver {
-				over = append(over, o)
+			if v.weigh(name, t) {
+				over = append(over, excess{name, b.ceiling, t})
 			}
 		}
 	}
-	slices.SortStableFunc(over, func(a, b Violation) int { return cmp.Compare(b.Excess, a.Excess) })
-	v.Violations = append(v.Violations, over[:min(len(over), maxKept)]...)
+	slices.SortStableFunc(over, func(a, b excess) int { return cmp.Compare(b.tally.all, a.tally.all) })
+	for _, x := range over[:min(len(over), maxKept)] {
+		v.Violations = append(v.Violations, Violation{
+			Bucket: x.bucket, Cell: x.tally.cell, Excess: x.tally.all - v.Limit, Certain: x.tally.known > v.Limit,
+			Text: j.sentence(x),
+		})
+	}
 	v.Violations = append(v.Violations, j.dishonest...)
 	return v
 }
 
-// weigh takes one cell into the verdict, and returns the violation if it is one.
-func (v *Verdict) weigh(bucket string, t tally) (Violation, bool) {
-	all := add(t.known, t.unknown)
-	if v.CellsChecked == 0 || all > v.MaxAdmitted {
-		v.MaxAdmitted, v.MaxBucket, v.MaxCell = all, bucket, t.cell
+// weigh takes one tally into the verdict, and reports whether it is above the
+// bound.
+func (v *Verdict) weigh(bucket string, t tally) bool {
+	if v.CellsChecked == 0 || t.all > v.MaxAdmitted {
+		v.MaxAdmitted, v.MaxBucket, v.MaxCell = t.all, bucket, t.cell
 	}
 	v.CellsChecked++
 	v.MaxKnown = max(v.MaxKnown, t.known)
 	v.MaxExcess = max(0, v.MaxAdmitted-v.Limit)
-	if all <= v.Limit {
-		return Violation{}, false
-	}
-	v.CellsOver++
 	if t.known > v.Limit {
 		v.CellsProvenOver++
 	}
-	return Violation{
-		Bucket: bucket, Cell: t.cell, Excess: all - v.Limit, Certain: t.known > v.Limit,
-		Text: v.sentence(bucket, t, all),
-	}, true
+	if t.all <= v.Limit {
+		return false
+	}
+	v.CellsOver++
+	return true
 }
 
-// sentence words a cell above the limit.
-func (v *Verdict) sentence(bucket string, t tally, all int64) string {
+// sentence words a tally above the bound.
+func (j *Judge) sentence(x excess) string {
+	regions, unknown := x.ceiling.counted(x.tally)
+	var units int64
 	var by []string
-	for _, region := range slices.Sorted(maps.Keys(t.regions)) {
-		by = append(by, fmt.Sprintf("%s %d", region, t.regions[region]))
+	for _, region := range slices.Sorted(maps.Keys(regions)) {
+		units = add(units, regions[region])
+		by = append(by, fmt.Sprintf("%s %d", region, regions[region]))
 	}
 	doubt := ""
-	if t.unknown > 0 {
-		doubt = fmt.Sprintf(", %d of them of unknown outcome", t.unknown)
+	if unknown > 0 {
+		doubt = fmt.Sprintf(", %d of them of unknown outcome", unknown)
 	}
-	return fmt.Sprintf("bucket %q, cell %d: %d units admitted on a limit of %d, %d too many%s (%s)",
-		bucket, t.cell, all, v.Limit, all-v.Limit, doubt, strings.Join(by, ", "))
+	return fmt.Sprintf("bucket %q, cell %d: %s%s (%s)",
+		x.bucket, x.tally.cell, j.rule.exceeded(j.limit, x.tally, units), doubt, strings.Join(by, ", "))
 }

@@ -90,7 +90,7 @@ func TestDishonestAnswersFailTheVerdict(t *testing.T) {
 		{"seen before sent", func(a *Answer) { a.Seen = sec(29) }, "seen 1s before it was sent"},
 		{"never seen", func(a *Answer) { a.Seen = time.Time{} }, "does not say when"},
 		{"no such outcome", func(a *Answer) { a.Outcome = 7 }, "outcome(7)"},
-		{"unknown for ever", func(a *Answer) { a.Outcome = Unknown; a.Seen = sec(1e7) }, "more than 65536 cells"},
+		{"unknown for ever", func(a *Answer) { a.Outcome = Unknown; a.Seen = sec(1e7) }, "more than 65536 windows"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -263,6 +263,10 @@ func TestVerdictInOneLine(t *testing.T) {
 			t.Errorf("%+v: %q, want %q", tt.v, word, tt.want)
 		}
 	}
+	bucket := New(ofKind("token_bucket", 10, 3)).Verdict().String()
+	if want := "nothing to judge: 0 cells checked, 0 above the limit, at most 0 tokens missing from a bucket of 3; 0 misplaced, 0 duplicate"; bucket != want {
+		t.Errorf("got  %s\nwant %s", bucket, want)
+	}
 }
 
 func TestLimitsThatCannotBeJudged(t *testing.T) {
@@ -277,7 +281,10 @@ func TestLimitsThatCannotBeJudged(t *testing.T) {
 		{"part of a microsecond", func(l *Limit) { l.Window = 1500 }, "multiple of 1µs"},
 		{"negative slack", func(l *Limit) { l.ClockSlack = -1 }, "slack"},
 		{"negative settle time", func(l *Limit) { l.Settle = -1 }, "settle"},
-		{"algorithm", func(l *Limit) { l.Algorithm = "guess" }, `no check for algorithm "guess": it judges fixed_window`},
+		{"a burst of no bucket", func(l *Limit) { l.Burst = 1 }, "a burst of 1 units means nothing to a fixed_window"},
+		{"a bucket without burst", func(l *Limit) { l.Algorithm = "token_bucket" }, "a token_bucket with a burst of 0 units"},
+		{"a queue beyond 2^52", func(l *Limit) { l.Algorithm, l.Burst = "leaky_bucket", MaxCost+1 }, "give 1 to 4503599627370496"},
+		{"algorithm", func(l *Limit) { l.Algorithm = "guess" }, `no check for algorithm "guess": it judges fixed_window, leaky_bucket, sliding`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/chaos/load"
 	"github.com/quotad/quotad/chaos/oracle"
+	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/store"
 )
@@ -115,7 +116,7 @@ func (s Story) seconds() []time.Duration {
 }
 
 func (p *play) run(ctx context.Context) (Report, error) {
-	p.judge = oracle.New(oracle.Limit{Limit: p.limit, Window: demoWindow, Algorithm: p.Algorithm, ClockSlack: 100 * time.Millisecond})
+	p.judge = oracle.New(p.ceiling())
 	p.watch = newWatch(p.limit, demoWindow)
 	if p.Begun != nil {
 		if err := p.Begun(p.world); err != nil {
@@ -150,6 +151,15 @@ func (p *play) run(ctx context.Context) (Report, error) {
 	stop()
 	loads.Wait()
 	return p.report(), nil
+}
+
+// ceiling is the limit as the judge knows it.
+func (p *play) ceiling() oracle.Limit {
+	l := oracle.Limit{Limit: p.limit, Window: demoWindow, Algorithm: p.Algorithm, ClockSlack: 100 * time.Millisecond}
+	if policy.Algorithm(p.Algorithm).Bucket() {
+		l.Burst = p.limit // the document's default
+	}
+	return l
 }
 
 // phase sets load and network and lets the time pass.
@@ -208,7 +218,7 @@ func (p *play) request(ctx context.Context, r load.Request) {
 		a.Outcome = oracle.Denied
 		if d.At == 0 { // denied before any store was asked
 			a.At = sent.UnixMicro()
-			a.Cell = a.At / demoWindow.Microseconds()
+			a.Cell = p.ceiling().CellOf(a.At)
 		}
 	}
 	p.judge.Record(a)

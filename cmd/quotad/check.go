@@ -2,9 +2,11 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 )
@@ -14,6 +16,8 @@ type question struct {
 	Domain      string            `json:"domain"`
 	Descriptors map[string]string `json:"descriptors"`
 	Cost        int64             `json:"cost"`
+	RequestID   string            `json:"request_id,omitempty"`
+	Receipt     bool              `json:"receipt,omitempty"`
 }
 
 // decision is what a check prints of the API's answer; absent is what nobody counted.
@@ -21,16 +25,20 @@ type decision struct {
 	Allowed     bool     `json:"allowed"`
 	Reason      string   `json:"reason"`
 	Limit       string   `json:"limit"`
+	Algorithm   string   `json:"algorithm"`
 	LimitUnits  int64    `json:"limit_units"`
 	Remaining   *int64   `json:"remaining"`
 	ResetAfter  *float64 `json:"reset_after_ms"`
 	RetryAfter  *float64 `json:"retry_after_ms"`
+	Delay       *float64 `json:"delay_ms"`
 	Node        string   `json:"node"`
 	Region      string   `json:"region"`
 	Entitlement *int64   `json:"entitlement"`
 	Share       *int64   `json:"share"`
 	Degraded    bool     `json:"degraded"`
 	Shadowed    []string `json:"shadowed"`
+	Repeated    bool     `json:"repeated"`
+	Receipt     string   `json:"receipt"`
 }
 
 func checkCommand() *cobra.Command {
@@ -42,16 +50,22 @@ func checkCommand() *cobra.Command {
 		Use:   "check --domain DOMAIN [NAME=VALUE]...",
 		Short: "Ask a node whether a request may be served, and charge it",
 		Long: `check asks a node to decide one request, described by descriptors such as account=42, and charges it if it is allowed.
+A request that is delayed is allowed: a leaky_bucket has it wait for its turn, and says how long.
 
 Exit codes: 0 allowed, 4 denied, 5 no node answers, 2 bad usage.`,
-		Example: "  quotad check --domain api account=42 plan=free\n  quotad check --domain api --cost 10 --peek -o json account=42",
-		Args:    cobra.ArbitraryArgs,
+		Example: `  quotad check --domain api account=42 plan=free
+  quotad check --domain api --cost 10 --peek -o json account=42
+  quotad check --domain api --request-id order-7 --receipt account=42`,
+		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if q.Domain == "" {
 				return usageError(fmt.Errorf("--domain is missing; name the domain of the limits to check, such as --domain api"))
 			}
 			if q.Descriptors, err = readDescriptors(args); err != nil {
 				return usageError(err)
+			}
+			if peek && (q.Receipt || q.RequestID != "") {
+				return usageError(errors.New("--peek charges nothing, so there is nothing to remember or to refund: leave --request-id and --receipt out"))
 			}
 			return check(cmd, &node, q, peek, output)
 		},
@@ -61,6 +75,8 @@ Exit codes: 0 allowed, 4 denied, 5 no node answers, 2 bad usage.`,
 	f.StringVar(&q.Domain, "domain", "", "domain of the limits to check")
 	f.Int64Var(&q.Cost, "cost", 1, "units to charge")
 	f.BoolVar(&peek, "peek", false, "say what would be decided, and charge nothing")
+	f.StringVar(&q.RequestID, "request-id", "", "name of the request, at most 128 bytes: sent again within a minute it is not charged again")
+	f.BoolVar(&q.Receipt, "receipt", false, "ask for a receipt, with which quotad refund gives the charge back")
 	outputFlag(cmd, &output)
 	return cmd
 }
@@ -73,6 +89,9 @@ func readDescriptors(args []string) (map[string]string, error) {
 		if !ok || name == "" {
 			return nil, fmt.Errorf("%q is not a descriptor; write it like account=42", arg)
 		}
+		if !utf8.ValidString(arg) { // JSON would make different keys the same one
+			return nil, fmt.Errorf("descriptor %q is not valid UTF-8; the HTTP API takes text only, so call gRPC's with a hash of it", arg)
+		}
 		if _, twice := descriptors[name]; twice {
 			return nil, fmt.Errorf("descriptor %s is given twice; keep one", name)
 		}
@@ -82,15 +101,11 @@ func readDescriptors(args []string) (map[string]string, error) {
 }
 
 func check(cmd *cobra.Command, node *remote, q question, peek bool, output string) error {
-	body, err := json.Marshal(q)
-	if err != nil {
-		return err
-	}
 	path := "/v1/check"
 	if peek {
 		path = "/v1/peek"
 	}
-	code, answer, err := node.call(cmd.Context(), path, body)
+	code, answer, err := node.post(cmd.Context(), path, q)
 	if err != nil {
 		return err
 	}
@@ -102,7 +117,7 @@ func check(cmd *cobra.Command, node *remote, q question, peek bool, output strin
 	if output == "json" {
 		err = indented(cmd.OutOrStdout(), answer)
 	} else {
-		err = d.print(cmd.OutOrStdout())
+		err = d.print(cmd.OutOrStdout(), q.Receipt)
 	}
 	if err == nil && !d.Allowed {
 		err = silently(exitDenied)
@@ -110,7 +125,8 @@ func check(cmd *cobra.Command, node *remote, q question, peek bool, output strin
 	return err
 }
 
-func (d decision) print(w io.Writer) error {
+// print tells a decision; asked says that it was to come with a receipt.
+func (d decision) print(w io.Writer, asked bool) error {
 	t := table(w)
 	row := func(name, format string, args ...any) { fmt.Fprintf(t, name+"\t"+format+"\n", args...) }
 	verdict := "denied"
@@ -120,6 +136,10 @@ func (d decision) print(w io.Writer) error {
 	row("decision", "%s (%s)", verdict, d.Reason)
 	if d.Limit != "" {
 		row("limit", "%s: %s over all regions", d.Limit, counted(int(d.LimitUnits), "unit"))
+		row("algorithm", "%s", d.Algorithm)
+	}
+	if d.Delay != nil {
+		row("delay", "serve it in %s, when its turn has come", milliseconds(*d.Delay))
 	}
 	if d.Remaining != nil {
 		row("remaining", "%d", *d.Remaining)
@@ -136,6 +156,15 @@ func (d decision) print(w io.Writer) error {
 	row("decided by", "%s/%s", d.Region, d.Node)
 	if d.Degraded {
 		row("degraded", "yes: a region of the limit does not answer, so nothing can be borrowed from it")
+	}
+	if d.Repeated {
+		row("repeated", "yes: it was charged before under its request id, and not again")
+	}
+	switch {
+	case d.Receipt != "":
+		row("receipt", "%s", d.Receipt)
+	case asked && d.Allowed:
+		row("receipt", "none: no store charged anything")
 	}
 	if len(d.Shadowed) > 0 {
 		row("shadow", "%s would have denied", strings.Join(d.Shadowed, ", "))

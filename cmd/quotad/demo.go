@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/world"
-	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -37,8 +39,8 @@ Exit code 3: the ceiling broke, the cut region did not fall to its fixed split, 
 				return usageError(fmt.Errorf("--scale %g is out of range: 0.01 to 5", story.Scale))
 			case redis != "embedded" && redis != "process":
 				return usageError(fmt.Errorf("--redis %q: choose embedded or process", redis))
-			case !policy.Algorithm(story.Algorithm).Built():
-				return usageError(fmt.Errorf("--algorithm %q is not built in this version: choose fixed_window", story.Algorithm))
+			case !slices.Contains(algorithms.Kinds, algorithms.Kind(story.Algorithm)):
+				return usageError(fmt.Errorf("--algorithm %q: choose %s", story.Algorithm, algorithmNames()))
 			}
 			story.Redis = store.StartEmbedded
 			if redis == "process" {
@@ -52,9 +54,18 @@ Exit code 3: the ceiling broke, the cut region did not fall to its fixed split, 
 	f.Uint64Var(&story.Seed, "seed", 1, "seed of the load's jitter")
 	f.Float64Var(&story.Scale, "scale", 1, "multiplies limit and demand, 0.01 to 5")
 	f.StringVar(&redis, "redis", "embedded", "embedded, or process: one redis-server per region")
-	f.StringVar(&story.Algorithm, "algorithm", string(policy.FixedWindow), "algorithm of the limit")
+	f.StringVar(&story.Algorithm, "algorithm", string(algorithms.FixedWindow), "algorithm of the limit: "+algorithmNames())
 	outputFlag(cmd, &output)
 	return cmd
+}
+
+// algorithmNames lists the algorithms for a person.
+func algorithmNames() string {
+	names := make([]string, len(algorithms.Kinds))
+	for i, k := range algorithms.Kinds {
+		names[i] = string(k)
+	}
+	return strings.Join(names, ", ")
 }
 
 func playDemo(cmd *cobra.Command, story world.Story, redis, output string) error {

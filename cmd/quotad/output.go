@@ -15,6 +15,8 @@ import (
 // outputFlag adds -o table|json to a command, checked before it runs.
 func outputFlag(cmd *cobra.Command, output *string) {
 	cmd.Flags().StringVarP(output, "output", "o", "table", "table or json")
+	_ = cmd.RegisterFlagCompletionFunc("output", // fails for a flag that is not there
+		cobra.FixedCompletions([]cobra.Completion{"table", "json"}, cobra.ShellCompDirectiveNoFileComp))
 	cmd.PreRunE = func(*cobra.Command, []string) error {
 		if *output != "table" && *output != "json" {
 			return usageError(fmt.Errorf("-o %q: choose table or json", *output))

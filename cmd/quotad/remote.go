@@ -28,8 +28,21 @@ func (r *remote) flags(cmd *cobra.Command) {
 // mostAnswerBytes bounds what is read of an answer; the largest is the status of a large cluster.
 const mostAnswerBytes = 4 << 20
 
-// call asks the node; body nil is a GET. The error says that there was no answer, and is coded.
-func (r *remote) call(ctx context.Context, path string, body []byte) (code int, answer []byte, err error) {
+// get asks the node for what stands at a path. The error says that there was no answer, and is coded.
+func (r *remote) get(ctx context.Context, path string, query url.Values) (code int, answer []byte, err error) {
+	return r.call(ctx, http.MethodGet, path, query, nil)
+}
+
+// post sends the node a request as JSON. The error says that there was no answer, and is coded.
+func (r *remote) post(ctx context.Context, path string, request any) (code int, answer []byte, err error) {
+	body, err := json.Marshal(request)
+	if err != nil {
+		return 0, nil, err
+	}
+	return r.call(ctx, http.MethodPost, path, nil, body)
+}
+
+func (r *remote) call(ctx context.Context, method, path string, query url.Values, body []byte) (code int, answer []byte, err error) {
 	u, err := url.Parse(r.addr)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
 		return 0, nil, usageError(fmt.Errorf("--addr %q is not the address of a node; write it like http://127.0.0.1:8080", r.addr))
@@ -39,11 +52,9 @@ func (r *remote) call(ctx context.Context, path string, body []byte) (code int, 
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
-	method := http.MethodGet
-	if body != nil {
-		method = http.MethodPost
-	}
-	q, err := http.NewRequestWithContext(ctx, method, u.JoinPath(path).String(), bytes.NewReader(body))
+	at := u.JoinPath(path)
+	at.RawQuery = query.Encode()
+	q, err := http.NewRequestWithContext(ctx, method, at.String(), bytes.NewReader(body))
 	if err != nil {
 		return 0, nil, usageError(err)
 	}
@@ -79,6 +90,8 @@ func (r *remote) refused(code int, answer []byte) error {
 	switch {
 	case code == http.StatusServiceUnavailable:
 		return unreachableError(fmt.Errorf("%w; try again, and see quotad status", err))
+	case code == http.StatusConflict: // the request is right, and cannot be met
+		return err
 	case code >= 400 && code < 500 && code != http.StatusNotFound:
 		return usageError(fmt.Errorf("%w; correct the request", err))
 	}

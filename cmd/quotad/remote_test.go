@@ -19,9 +19,12 @@ func answering(t *testing.T, code int, body string) string {
 	return server.URL
 }
 
-func TestExitCodesOfCheckAndStatus(t *testing.T) {
+func TestExitCodesByAnswer(t *testing.T) {
 	check := []string{"check", "--domain", "api", "account=42"}
 	status := []string{"status"}
+	refund := []string{"refund", "a-receipt"}
+	reset := []string{"reset", "a", "--domain", "api", "--yes"}
+	show := []string{"buckets", "show", "a", "--domain", "api", "account=42"}
 	for _, test := range []struct {
 		name   string
 		args   []string
@@ -46,6 +49,35 @@ func TestExitCodesOfCheckAndStatus(t *testing.T) {
 		{"refused", check, 400, `{"detail":"cost: is odd"}`, exitUsage, "", "cost: is odd; correct the request"},
 		{"fault", check, 500, `{"detail":"a fault"}`, exitError, "", "the node answered 500: a fault"},
 		{"something else", check, 404, `<html>`, exitError, "", "answered 404 Not Found, which is not quotad's way: check that --addr"},
+		{"its turn comes", check, 200, `{"allowed":true,"reason":"within_limit","limit":"q","limit_units":9,"algorithm":"leaky_bucket","delay_ms":1500.4}`,
+			exitOK, "delay       serve it in 1.5s, when its turn has come\n", ""},
+		{"with a receipt", append(check, "--receipt"), 200, `{"allowed":true,"reason":"within_limit","receipt":"-Rc_9"}`, exitOK, "receipt     -Rc_9\n", ""},
+		{"without a receipt", append(check, "--receipt"), 200, `{"allowed":true,"reason":"store_failure_allowed"}`,
+			exitOK, "receipt     none: no store charged anything\n", ""},
+		{"repeated", append(check, "--request-id", "r1"), 200, `{"allowed":true,"reason":"within_limit","repeated":true}`,
+			exitOK, "repeated    yes: it was charged before under its request id, and not again\n", ""},
+		{"given back", refund, 200, `{"repeated":false,"refunded":[{"limit":"a","units":0,"reason":"turn promised"},{"limit":"b","units":1}]}`,
+			exitOK, "LIMIT  GIVEN BACK  NOTE\na      0 units     turn promised\nb      1 unit      -\n", ""},
+		{"given back before", refund, 200, `{"repeated":true,"refunded":[{"limit":"a","units":2},{"limit":"b","units":0,"reason":"no longer weighs"}]}`,
+			exitOK, "a      2 units     before, not again\nb      0 units     before: no longer weighs\n", ""},
+		{"nothing given back", refund, 200, `{"repeated":false,"refunded":[{"limit":"a","units":0,"reason":"no longer weighs"},{"limit":"b","units":0}]}`,
+			exitError, "a      0 units     no longer weighs\n", "nothing was given back (a: no longer weighs; b: none)"},
+		{"nothing charged", refund, 200, `{"repeated":false,"refunded":[]}`, exitError, "LIMIT", "nothing was given back: the receipt has no charges"},
+		{"refund refused", refund, 409, `{"status":409,"detail":"it is of region eu; send it there"}`,
+			exitError, "", "quotad: the node answered 409: it is of region eu; send it there\n"},
+		{"no receipt", refund, 400, `{"detail":"receipt: is none"}`, exitUsage, "", "receipt: is none; correct the request"},
+		{"no refund", refund, 200, `{}`, exitError, "", "which is not quotad's way"},
+		{"reset", reset, 200, `{"cleared":1}`, exitOK, "cleared 1 unit of a, in this region alone\n", ""},
+		{"no reset", reset, 200, `{}`, exitError, "", "which is not quotad's way"},
+		{"reset of nothing", reset, 404, `{"detail":"no limit"}`, exitError, "", "the node answered 404: no limit; compare limit, --domain and descriptors with quotad limits list"},
+		{"reset without a store", reset, 503, `{"detail":"unknown store"}`, exitUnreachable, "", "unknown store; try again"},
+		{"a bucket", show, 200, `{"limit":"a","limit_units":100,"algorithm":"token_bucket","entitlement":40,"burst":8,"share":41,"next_share":40,"cell":5,"used":3,"fading":2,"free":5,
+			"rights":[{"cell":4,"region":"eu","lent":1,"returned":2,"borrowed":3,"regained":4,"burst_lent":5,"burst_borrowed":6}]}`, exitOK,
+			"limit        a: 100 units over all regions\nalgorithm    token_bucket\ncell         5\nentitlement  40\nshare        41\nnext share   40\n" +
+				"used         3, of which 2 stop counting before the cell ends\nfree         5\nburst        8, this region's part\n\n" +
+				"REGION  CELL  LENT  RETURNED  BORROWED  REGAINED  BURST LENT  BURST BORROWED\neu      4     1     2         3         4         5           6\n", ""},
+		{"no text", append(show, "plan=\xff"), 200, ``, exitUsage, "", `descriptor "plan=\xff" is not valid UTF-8`},
+		{"no bucket", show, 200, `{"region":"us"}`, exitError, "", "which is not quotad's way"},
 		{"ready", status, 200, `{"region":"us","node":"n1","ready":true,"peers":[{"region":"eu","heard":true,"age_ms":12.7,"round_trip_ms":3}]}`,
 			exitOK, "eu      ok     13ms ago     3ms\n", ""},
 		{"unheard", status, 200, `{"region":"us","node":"n1","ready":true,"peers":[{"region":"eu","degraded":true}]}`,

@@ -80,7 +80,9 @@ Exit codes: 0 ok, 1 error, 2 usage or invalid configuration, 3 promise broken, 4
 		}
 		return usageError(fmt.Errorf("%w; see %s --help", err, cmd.CommandPath()))
 	})
-	root.AddCommand(serveCommand(), checkCommand(), statusCommand(), limitsCommand(), demoCommand(), versionCommand())
+	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp) // what takes a file says so
+	root.AddCommand(serveCommand(), checkCommand(), refundCommand(), statusCommand(), bucketsCommand(), resetCommand(),
+		limitsCommand(), demoCommand(), completionCommand(), manCommand(), versionCommand())
 	return root
 }
 

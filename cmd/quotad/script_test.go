@@ -35,6 +35,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"ports": scriptPorts, "exits": scriptExits, "eventually": scriptEventually, "await": scriptAwait, "signal": scriptSignal,
+			"capture": scriptCapture,
 		},
 	})
 }
@@ -172,6 +173,18 @@ func repeat(ts *testscript.TestScript, try func() error) {
 			ts.Fatalf("still after %s: %v", patience, err)
 		}
 	}
+}
+
+// scriptCapture: "capture NAME PATTERN" sets $NAME to what the parentheses of the pattern match in the last stdout.
+func scriptCapture(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: capture NAME PATTERN")
+	}
+	found := regexp.MustCompile("(?m)" + args[1]).FindStringSubmatch(ts.ReadFile("stdout"))
+	if len(found) != 2 {
+		ts.Fatalf("no match of %q", args[1])
+	}
+	ts.Setenv(args[0], found[1])
 }
 
 // scriptSignal: "signal HUP|TERM" signals all background commands.

@@ -44,6 +44,10 @@ SIGTERM and SIGINT end the node once the requests under way are answered.`,
 	}
 	cmd.Flags().StringVar(&file, "config", "", "node file")
 	flags := settingFlags(cmd.Flags())
+	for _, name := range []string{"config", "policy"} {
+		_ = cmd.MarkFlagFilename(name, yamlFiles...) // fails for a flag that is not there, as the next does
+	}
+	_ = cmd.MarkFlagDirname("data-dir")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if !cmd.Flags().Changed("config") {
 			file, _ = environment("QUOTAD_CONFIG")

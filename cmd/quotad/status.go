@@ -52,7 +52,7 @@ Exit codes: 0 ready, 1 not ready, 5 no node answers.`,
 }
 
 func showStatus(cmd *cobra.Command, node *remote, output string) error {
-	code, answer, err := node.call(cmd.Context(), "/v1/status", nil)
+	code, answer, err := node.get(cmd.Context(), "/v1/status", nil)
 	if err != nil {
 		return err
 	}

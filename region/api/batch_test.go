@@ -26,6 +26,7 @@ func batchOf(n int) *quotadv1.CheckBatchRequest {
 // TestBatch: all requests are with the node at the same time, each is decided for itself, and the answers come in the
 // order of the requests.
 func TestBatch(t *testing.T) {
+	receipts := map[bool]string{true: aReceipt}
 	for _, size := range []int{0, 1, 100} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
 			var together sync.WaitGroup
@@ -37,10 +38,14 @@ func TestBatch(t *testing.T) {
 					return nil
 				},
 				decide: func(q region.Request) (region.Decision, error) {
-					return region.Decision{Allowed: q.Cost%2 == 0, Reason: region.OverLimit, Remaining: q.Cost}, nil
+					return region.Decision{Allowed: q.Cost%2 == 0, Reason: region.OverLimit, Remaining: q.Cost, Repeated: q.ID == "again", Receipt: receipts[q.Receipt]}, nil
 				},
 			}
-			got, err := quota(t, node).CheckBatch(t.Context(), batchOf(size))
+			m := batchOf(size)
+			for i, q := range m.Requests {
+				q.RequestId, q.Receipt = []string{"once", "again", ""}[i%3], i%4 == 0
+			}
+			got, err := quota(t, node).CheckBatch(t.Context(), m)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -48,7 +53,7 @@ func TestBatch(t *testing.T) {
 				t.Fatalf("%d decisions for %d requests", len(got.Decisions), size)
 			}
 			for i, d := range got.Decisions {
-				if cost := int64(i + 1); d.Remaining != cost || d.Allowed != (cost%2 == 0) {
+				if cost := int64(i + 1); d.Remaining != cost || d.Allowed != (cost%2 == 0) || d.Repeated != (i%3 == 1) || d.Receipt != receipts[i%4 == 0] {
 					t.Errorf("decision %d is %v", i, d)
 				}
 			}
@@ -62,10 +67,11 @@ func TestBatchRefused(t *testing.T) {
 	client := quota(t, node)
 	m := batchOf(5)
 	m.Requests[1].Cost = proto.Int64(0)
+	m.Requests[2].RequestId = strings.Repeat("r", region.MostIDBytes+1)
 	m.Requests[3].Domain = ""
 	m.Requests[4].Descriptors = map[string]string{"\n": strings.Repeat("x", 257)}
 	_, err := client.CheckBatch(t.Context(), m)
-	wantViolations(t, err, "requests[1].cost", "requests[3].domain", `requests[4].descriptors["\n"]`)
+	wantViolations(t, err, "requests[1].cost", "requests[2].request_id", "requests[3].domain", `requests[4].descriptors["\n"]`)
 	_, err = client.CheckBatch(t.Context(), batchOf(101))
 	wantViolations(t, err, "requests")
 	if checked, _ := node.asked(); checked != 0 {
@@ -82,6 +88,7 @@ func TestBatchOfTheLargestRequests(t *testing.T) {
 			q.Descriptors[fmt.Sprintf("%0*d", region.MostNameBytes, n)] = strings.Repeat("v", region.MostValueBytes)
 		}
 		q.Cost = proto.Int64(1<<51 - int64(i))
+		q.RequestId, q.Receipt = strings.Repeat("r", region.MostIDBytes), true
 	}
 	if _, err := quota(t, &fakeNode{}).CheckBatch(t.Context(), m); err != nil {
 		t.Fatal(err)

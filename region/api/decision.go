@@ -15,6 +15,7 @@ type decision struct {
 
 	// Absent if no limit applies.
 	Limit       string `json:"limit,omitempty"`
+	Algorithm   string `json:"algorithm,omitempty"`
 	LimitUnits  *int64 `json:"limit_units,omitempty"`
 	Entitlement *int64 `json:"entitlement,omitempty"`
 
@@ -24,6 +25,9 @@ type decision struct {
 
 	// Absent if allowed, if never, and if unknown.
 	RetryAfter *milliseconds `json:"retry_after_ms,omitempty"`
+
+	// Absent if the request may be served at once: only a leaky_bucket has it wait for its turn.
+	Delay *milliseconds `json:"delay_ms,omitempty"`
 
 	// Absent if no store decided.
 	Cell  *int64 `json:"cell,omitempty"`
@@ -35,13 +39,15 @@ type decision struct {
 	Degraded bool     `json:"degraded"`
 	Sequence uint64   `json:"sequence"`
 	Shadowed []string `json:"shadowed,omitempty"` // absent if empty
+	Repeated bool     `json:"repeated,omitempty"` // absent if not
+	Receipt  string   `json:"receipt,omitempty"`  // absent if not asked for, and if no store charged anything
 }
 
 const timeLayout = "2006-01-02T15:04:05.000000Z07:00"
 
 func newDecision(d region.Decision) *decision {
-	j := &decision{Allowed: d.Allowed, Reason: d.Reason, Limit: d.Limit, Node: d.Node, Region: d.Region,
-		Degraded: d.Degraded, Sequence: d.Sequence, Shadowed: d.Shadowed}
+	j := &decision{Allowed: d.Allowed, Reason: d.Reason, Limit: d.Limit, Algorithm: string(d.Algorithm), Node: d.Node, Region: d.Region,
+		Degraded: d.Degraded, Sequence: d.Sequence, Shadowed: d.Shadowed, Repeated: d.Repeated, Receipt: d.Receipt}
 	if d.Limit != "" {
 		j.LimitUnits, j.Entitlement = &d.LimitUnits, &d.Entitlement
 	}
@@ -50,6 +56,9 @@ func newDecision(d region.Decision) *decision {
 	}
 	if d.RetryAfter > 0 {
 		j.RetryAfter = (*milliseconds)(&d.RetryAfter)
+	}
+	if d.Delay > 0 {
+		j.Delay = (*milliseconds)(&d.Delay)
 	}
 	if d.At != 0 {
 		j.Cell, j.Share, j.At = &d.Cell, &d.Share, time.UnixMicro(d.At).UTC().Format(timeLayout)

@@ -19,35 +19,6 @@ const (
 	wholeBody = "body"
 )
 
-// decodeRequest reads the JSON of a request and validates it; every error is a *region.FieldError. It is stricter
-// than encoding/json, because two readers of one text must not see different requests: names are spelled exactly,
-// none is unknown or given twice, a string says the same bytes to everybody, and a cost never passes through a float.
-func decodeRequest(body []byte) (region.Request, error) {
-	q := region.Request{Cost: 1}
-	if err := wellFormed(body); err != nil {
-		return q, err
-	}
-	d := newDecoder(body)
-	err := d.object(wholeBody, func(name string) (err error) {
-		switch name {
-		case "domain":
-			q.Domain, err = d.text(name)
-		case "cost":
-			q.Cost, err = d.cost(name)
-		case "descriptors":
-			q.Descriptors, err = d.texts(name)
-		default:
-			err = &region.FieldError{Field: wholeBody,
-				Problem: "has the unknown field " + quote(name) + "; there are domain, descriptors and cost"}
-		}
-		return err
-	})
-	if err != nil {
-		return q, err
-	}
-	return q, q.Validate()
-}
-
 // wellFormed checks that a body is one JSON value in UTF-8 with nothing behind it.
 func wellFormed(body []byte) error {
 	if !utf8.Valid(body) {
@@ -133,6 +104,19 @@ func (d *decoder) text(field string) (string, error) {
 		return "", &region.FieldError{Field: field, Problem: `has half a character (a \u escape of a lone surrogate)`}
 	}
 	return s, nil
+}
+
+// truth reads true or false.
+func (d *decoder) truth(field string) (bool, error) {
+	t, _, err := d.token()
+	if err != nil {
+		return false, err
+	}
+	b, ok := t.(bool)
+	if !ok {
+		return false, &region.FieldError{Field: field, Problem: "must be true or false, without quotes"}
+	}
+	return b, nil
 }
 
 // cost reads a number of units, whose range Validate checks.

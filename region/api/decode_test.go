@@ -60,7 +60,7 @@ func TestDecodeCost(t *testing.T) {
 		{"", 0, syntax},
 	} {
 		t.Run(c.cost, func(t *testing.T) {
-			q, err := decodeRequest([]byte(`{"domain":"api","cost":` + c.cost + `}`))
+			q, err := decodeCheck([]byte(`{"domain":"api","cost":` + c.cost + `}`))
 			wantDecoded(t, q, err, region.Request{Domain: "api", Cost: c.want}, c.err)
 		})
 	}
@@ -119,6 +119,13 @@ func TestDecodeRequest(t *testing.T) {
 		{"field in capitals", `{"Domain":"api"}`, nil, `body: has the unknown field "Domain"`},
 		{"field twice", `{"domain":"api","domain":"api"}`, nil, `body: has "domain" twice`},
 		{"field twice by escape", `{"domain":"api","doma\u0069n":"other"}`, nil, `body: has "domain" twice`},
+		{"another's receipt", `{"domain":"api","receipt":"-Rc_9"}`, nil, "receipt: must be true or false, without quotes"},
+		{"receipt of a number", `{"domain":"api","receipt":1}`, nil, "receipt: must be true or false"},
+		{"receipt null", `{"domain":"api","receipt":null}`, nil, "receipt: must be true or false"},
+		{"request_id of a number", `{"domain":"api","request_id":7}`, nil, "request_id: must be a JSON string"},
+		{"request_id twice", `{"domain":"api","request_id":"a","request_id":"b"}`, nil, `body: has "request_id" twice`},
+		{"half a character in request_id", `{"domain":"api","request_id":"\ud800"}`, nil, "request_id: has half a character"},
+		{"long request_id", `{"domain":"api","request_id":"` + strings.Repeat("x", 129) + `"}`, nil, "request_id: is longer than 128 bytes"},
 		{"no domain", `{"descriptors":{}}`, nil, "domain: is missing"},
 		{"domain of a number", `{"domain":1}`, nil, "domain: must be a JSON string"},
 		{"domain null", `{"domain":null}`, nil, "domain: must be a JSON string"},
@@ -141,7 +148,7 @@ func TestDecodeRequest(t *testing.T) {
 		{"surrogate in a name", `{"domain":"api","descriptors":{"\ud800":"1"}}`, nil, "descriptors: has half a character"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			q, err := decodeRequest([]byte(c.body))
+			q, err := decodeCheck([]byte(c.body))
 			wantDecoded(t, q, err, region.Request{Domain: "api", Descriptors: c.descriptors, Cost: 1}, c.err)
 		})
 	}
@@ -153,6 +160,12 @@ func encode(q region.Request) []byte {
 	if q.Descriptors != nil {
 		m["descriptors"] = q.Descriptors
 	}
+	if q.ID != "" {
+		m["request_id"] = q.ID
+	}
+	if q.Receipt {
+		m["receipt"] = true
+	}
 	b, err := json.Marshal(m)
 	if err != nil {
 		panic(err)
@@ -162,7 +175,7 @@ func encode(q region.Request) []byte {
 
 // same says whether two requests are one; no descriptors are the same as an empty list of them.
 func same(a, b region.Request) bool {
-	return a.Domain == b.Domain && a.Cost == b.Cost && maps.Equal(a.Descriptors, b.Descriptors)
+	return a.Domain == b.Domain && a.Cost == b.Cost && a.ID == b.ID && a.Receipt == b.Receipt && maps.Equal(a.Descriptors, b.Descriptors)
 }
 
 // TestDecodeEncoded: every valid request that a client encodes is read as it was.
@@ -172,23 +185,26 @@ func TestDecodeEncoded(t *testing.T) {
 			Domain:      rapid.StringN(1, 15, 63).Draw(t, "domain"),
 			Descriptors: rapid.MapOfN(rapid.StringN(1, 30, 128), rapid.StringN(0, 60, 256), 0, 16).Draw(t, "descriptors"),
 			Cost:        rapid.Int64Range(1, 1<<51).Draw(t, "cost"),
+			ID:          rapid.StringN(0, 30, 128).Draw(t, "id"),
+			Receipt:     rapid.Bool().Draw(t, "receipt"),
 		}
-		got, err := decodeRequest(encode(q))
+		got, err := decodeCheck(encode(q))
 		if err != nil || !same(got, q) {
 			t.Fatalf("%s is read as %+v, %v", encode(q), got, err)
 		}
 	})
 }
 
-// FuzzDecodeRequest: the decoder never panics; what it accepts is valid, encodes to the same request again, and is what
+// FuzzDecodeCheck: the decoder never panics; what it accepts is valid, encodes to the same request again, and is what
 // encoding/json, more lenient, reads too.
-func FuzzDecodeRequest(f *testing.F) {
+func FuzzDecodeCheck(f *testing.F) {
 	for _, seed := range []string{aRequest, `{"domain":"api"}`, `{"domain":"\ud83d\ude00","cost":1}`, `{"domain":"api","domain":"b"}`,
-		`{"domain":"api","cost":1e3}`, `{"domain":"\ud800"}`, `{"domain":"api","descriptors":{"a":"1","\u0061":"2"}}`, "[]", "\"\\u", "{\"\xff\":1}"} {
+		`{"domain":"api","cost":1e3}`, `{"domain":"\ud800"}`, `{"domain":"api","descriptors":{"a":"1","\u0061":"2"}}`, "[]", "\"\\u", "{\"\xff\":1}",
+		`{"domain":"api","request_id":"r1","receipt":true}`, `{"domain":"api","request_id":"\ud800"}`, `{"domain":"api","receipt":"true"}`} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		q, err := decodeRequest(body)
+		q, err := decodeCheck(body)
 		if err != nil {
 			var field *region.FieldError
 			if !errors.As(err, &field) {
@@ -199,7 +215,7 @@ func FuzzDecodeRequest(f *testing.F) {
 		if err := q.Validate(); err != nil {
 			t.Fatalf("%q is accepted, and invalid: %v", body, err)
 		}
-		again, err := decodeRequest(encode(q))
+		again, err := decodeCheck(encode(q))
 		if err != nil || !same(again, q) {
 			t.Fatalf("%q is %+v, and encoded again %+v, %v", body, q, again, err)
 		}
@@ -207,12 +223,15 @@ func FuzzDecodeRequest(f *testing.F) {
 			Domain      string
 			Descriptors map[string]string
 			Cost        json.Number
+			RequestID   string `json:"request_id"`
+			Receipt     bool
 		}{Cost: "1"}
 		if err := json.Unmarshal(body, &lenient); err != nil {
 			t.Fatalf("%q is accepted here and not by encoding/json: %v", body, err)
 		}
 		units, err := lenient.Cost.Int64()
-		if err != nil || !same(q, region.Request{Domain: lenient.Domain, Descriptors: lenient.Descriptors, Cost: units}) {
+		read := region.Request{Domain: lenient.Domain, Descriptors: lenient.Descriptors, Cost: units, ID: lenient.RequestID, Receipt: lenient.Receipt}
+		if err != nil || !same(q, read) {
 			t.Fatalf("%q is %+v here and %+v for encoding/json", body, q, lenient)
 		}
 	})

@@ -3,14 +3,18 @@
 //
 // A Decision is an answer, not an error. Over gRPC every decision comes with status OK, also a denial because the
 // store failed: the caller reads allowed and reason. Errors are for requests that were not decided: InvalidArgument
-// (bad input; google.rpc.BadRequest names the fields), NotFound (no such bucket), Unavailable (the store cannot be
-// read), Canceled and DeadlineExceeded (the caller gave up; the request may have been charged), Internal (a fault of
-// quotad).
+// (bad input; google.rpc.BadRequest names the fields), NotFound (no such bucket), FailedPrecondition (a receipt that
+// this region cannot refund), Unavailable (the store cannot be read), Canceled and DeadlineExceeded (the caller gave
+// up; what it asked for may have been done), Internal (a fault of quotad).
 //
 // Over HTTP:
 //
-//	POST /v1/check            200 allowed, 429 denied, 503 denied because the store failed; charges if allowed
-//	POST /v1/peek             200 with what check would say, "allowed": false included; charges nothing
+//	POST /v1/check            200 allowed, 429 denied, 503 denied because the store failed; charges if allowed. With a
+//	                          request_id it is safe to send twice; "receipt": true asks for what refund takes
+//	POST /v1/peek             200 with what check would say, "allowed": false included; charges nothing, and knows
+//	                          neither request_id nor receipt
+//	POST /v1/refund           {"receipt": ...}: gives back what a check charged, once; 409 if this region cannot
+//	POST /v1/reset            {"limit", "domain", "descriptors"}: clears the use of a bucket in this region
 //	GET  /v1/status           the node, and what it knows of the other regions
 //	GET  /v1/buckets/{limit}  the ledger of a bucket in this region; ?domain=api&account=42: every parameter but
 //	                          domain is a descriptor (a descriptor that is itself named domain needs gRPC)
@@ -21,6 +25,9 @@
 // seconds, rounded up), the last two only if somebody counted; a 429 has Retry-After (whole seconds, rounded up, at
 // least 1) if a time is known. Whatever is not a decision is application/problem+json (RFC 9457) with a "field" where
 // the input is at fault; the 503 of a failed store is both, a problem with the members of the decision.
+//
+// Reset breaks a limit on purpose: what is admitted after it comes on top of what was. It is an operator's act. This
+// version has no authentication, so it is on the same listener as all else and must not be exposed to callers.
 //
 // Nothing is logged per request, and input is echoed only quoted and cut.
 package api

@@ -26,12 +26,14 @@ type fakeNode struct {
 	decide   func(region.Request) (region.Decision, error)  // if not nil, in place of decision and err
 	wait     func(context.Context, region.Request) error    // if not nil, called by Check first
 	bucket   func(map[string]string) (region.Bucket, error) // if not nil, in place of err
+	refunded region.Refunded                                // of the receipt aReceipt
 	status   region.Status
 
 	mu       sync.Mutex
 	notReady error
 	checked  []region.Request
 	peeked   []region.Request
+	reset    []map[string]string // the descriptors
 }
 
 func (f *fakeNode) Check(ctx context.Context, q region.Request) (region.Decision, error) {
@@ -84,6 +86,30 @@ func (f *fakeNode) Bucket(_ context.Context, limit, domain string, descriptors m
 	return aBucket(), f.err
 }
 
+// aReceipt is the one receipt a fakeNode refunds; every other is none.
+const aReceipt = "-Rc_9"
+
+func (f *fakeNode) Refund(_ context.Context, receipt string) (region.Refunded, error) {
+	switch {
+	case f.fault != nil:
+		panic(f.fault)
+	case receipt != aReceipt:
+		return region.Refunded{}, &region.FieldError{Field: "receipt", Problem: "is none; send the receipt of a decision as it was given"}
+	}
+	return f.refunded, f.err
+}
+
+func (f *fakeNode) Reset(ctx context.Context, limit, domain string, descriptors map[string]string) (int64, error) {
+	b, err := f.Bucket(ctx, limit, domain, descriptors)
+	if err != nil {
+		return 0, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.reset = append(f.reset, descriptors)
+	return b.Inspected.Used, nil
+}
+
 func (f *fakeNode) Ready() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -110,7 +136,7 @@ func (f *fakeNode) Metrics() *prometheus.Registry {
 
 // allowed is a decision of a limit that admits.
 func allowed() region.Decision {
-	return region.Decision{Allowed: true, Reason: region.WithinLimit, Limit: "account-minute", LimitUnits: 1000,
+	return region.Decision{Allowed: true, Reason: region.WithinLimit, Limit: "account-minute", Algorithm: algorithms.FixedWindow, LimitUnits: 1000,
 		Window: time.Minute, Remaining: 57, ResetAfter: 10*time.Second + 250*time.Microsecond, Cell: 29394720,
 		At: 1763683189999750, Node: "n1", Region: "us-east", Entitlement: 400, Share: 425, Sequence: 7}
 }
@@ -130,15 +156,24 @@ func denied() region.Decision {
 
 // undecided is one that neither store nor node counted for.
 func undecided(reason region.Reason) region.Decision {
-	return region.Decision{Allowed: reason == region.StoreFailureAllowed, Reason: reason, Limit: "account-minute",
+	return region.Decision{Allowed: reason == region.StoreFailureAllowed, Reason: reason, Limit: "account-minute", Algorithm: algorithms.FixedWindow,
 		LimitUnits: 1000, Window: time.Minute, Node: "n1", Region: "us-east", Entitlement: 400, Sequence: 8, Degraded: true}
 }
 
 func aBucket() region.Bucket {
-	return region.Bucket{Limit: &policy.Limit{Name: "account-minute", Limit: 1000}, Kind: algorithms.FixedWindow, F: 400,
-		Inspected: algorithms.Inspected{Cell: 5, Used: 31, Share: 425, NextShare: 400, Rows: []algorithms.PeerRow{
+	return region.Bucket{Limit: &policy.Limit{Name: "account-minute", Limit: 1000}, Terms: algorithms.Terms{Kind: algorithms.FixedWindow, Entitlement: 400},
+		Inspected: algorithms.Inspected{State: algorithms.State{Cell: 5, Used: 31, Share: 425, NextShare: 400, Fading: 31, Free: 394}, Rows: []algorithms.PeerRow{
 			{Cell: 5, Peer: "ap-south", Row: algorithms.Row{Lent: 1, Returned: 2, Borrowed: 3, Regained: 4}},
 			{Cell: 5, Peer: "eu-west", Row: algorithms.Row{Borrowed: 23}}}}}
+}
+
+// aTokenBucket is one whose burst is lent.
+func aTokenBucket() region.Bucket {
+	b := aBucket()
+	b.Terms.Kind, b.Terms.Burst = algorithms.TokenBucket, 80
+	b.Inspected.Fading = 0
+	b.Inspected.Rows = []algorithms.PeerRow{{Cell: 5, Peer: "eu-west", Row: algorithms.Row{BurstLent: 6, BurstBorrowed: 7}}}
+	return b
 }
 
 func aStatus() region.Status {

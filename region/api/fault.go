@@ -51,6 +51,8 @@ func toStatus(err error) error {
 		return fieldErrors{safe("", field)}.status()
 	case errors.Is(err, region.ErrNoSuchBucket):
 		return status.Error(codes.NotFound, err.Error())
+	case errors.Is(err, region.ErrReceipt):
+		return status.Error(codes.FailedPrecondition, receiptRefused(err))
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return status.FromContextError(err).Err()
 	}

@@ -22,7 +22,7 @@ import (
 const mostBodyBytes = 64 << 10
 
 const noSuchPath = "there is nothing at this path; " +
-	"see /v1/check, /v1/peek, /v1/status, /v1/buckets/{limit}, /livez, /readyz and /metrics"
+	"see /v1/check, /v1/peek, /v1/refund, /v1/reset, /v1/status, /v1/buckets/{limit}, /livez, /readyz and /metrics"
 
 // handler is the whole HTTP front.
 func (s *Server) handler() http.Handler {
@@ -33,6 +33,8 @@ func (s *Server) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/v1/check", only(s.check, http.MethodPost))
 	mux.Handle("/v1/peek", only(s.peek, http.MethodPost))
+	mux.Handle("/v1/refund", only(s.refund, http.MethodPost))
+	mux.Handle("/v1/reset", only(s.reset, http.MethodPost))
 	mux.Handle("/v1/status", only(s.status, http.MethodGet, http.MethodHead))
 	mux.Handle("/v1/buckets/{limit}", only(s.bucket, http.MethodGet, http.MethodHead))
 	mux.Handle("/livez", only(livez, http.MethodGet, http.MethodHead))
@@ -75,7 +77,7 @@ func (s *Server) recovering(next http.Handler) http.Handler {
 }
 
 func (s *Server) check(w http.ResponseWriter, r *http.Request) {
-	d, ok := decide(w, r, s.node.Check)
+	d, ok := decide(w, r, decodeCheck, s.node.Check)
 	if !ok {
 		return
 	}
@@ -95,14 +97,15 @@ func (s *Server) check(w http.ResponseWriter, r *http.Request) {
 
 // peek answers 200 for every decision: to learn that one would be denied is no denial.
 func (s *Server) peek(w http.ResponseWriter, r *http.Request) {
-	if d, ok := decide(w, r, s.node.Peek); ok {
+	if d, ok := decide(w, r, decodePeek, s.node.Peek); ok {
 		write(w, "application/json", http.StatusOK, newDecision(d))
 	}
 }
 
 // decide reads a request and has it decided; if there is no decision it has said so.
-func decide(w http.ResponseWriter, r *http.Request, by func(context.Context, region.Request) (region.Decision, error)) (region.Decision, bool) {
-	q, err := readRequest(w, r)
+func decide(w http.ResponseWriter, r *http.Request, decode func([]byte) (region.Request, error),
+	by func(context.Context, region.Request) (region.Decision, error)) (region.Decision, bool) {
+	q, err := readBody(w, r, decode)
 	var d region.Decision
 	if err == nil {
 		d, err = by(r.Context(), q)
@@ -115,15 +118,16 @@ func decide(w http.ResponseWriter, r *http.Request, by func(context.Context, reg
 	return d, true
 }
 
-func readRequest(w http.ResponseWriter, r *http.Request) (region.Request, error) {
+// readBody reads a request that comes as JSON.
+func readBody[T any](w http.ResponseWriter, r *http.Request, decode func([]byte) (T, error)) (q T, err error) {
 	if !isJSON(r.Header.Values("Content-Type")) {
-		return region.Request{}, &refusal{http.StatusUnsupportedMediaType, "send the request as application/json in UTF-8"}
+		return q, &refusal{http.StatusUnsupportedMediaType, "send the request as application/json in UTF-8"}
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, mostBodyBytes))
 	if err != nil {
-		return region.Request{}, fmt.Errorf("read the body: %w", err)
+		return q, fmt.Errorf("read the body: %w", err)
 	}
-	return decodeRequest(body)
+	return decode(body)
 }
 
 // isJSON accepts a missing content type, and application/json in no charset or UTF-8.

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/region"
 )
 
@@ -48,10 +49,10 @@ func TestDecisions(t *testing.T) {
 	const limit = "X-RateLimit-Limit: 1000\n"
 	const counts57 = limit + "X-RateLimit-Remaining: 57\nX-RateLimit-Reset: 11\n"
 	const counts0 = limit + "X-RateLimit-Remaining: 0\nX-RateLimit-Reset: 11\n"
-	const allowedJSON = `{"allowed":true,"reason":"within_limit","limit":"account-minute","limit_units":1000,"entitlement":400,"remaining":57,"reset_after_ms":10000.25,"cell":29394720,"share":425,"at":"2025-11-20T23:59:49.999750Z","node":"n1","region":"us-east","degraded":false,"sequence":7}`
-	const deniedJSON = `{"allowed":false,"reason":"over_limit","limit":"account-minute","limit_units":1000,"entitlement":400,"remaining":0,"reset_after_ms":10000.25,"retry_after_ms":10000.25,"cell":29394720,"share":425,"at":"2025-11-20T23:59:49.999750Z","node":"n1","region":"us-east","degraded":false,"sequence":7}`
+	const allowedJSON = `{"allowed":true,"reason":"within_limit","limit":"account-minute","algorithm":"fixed_window","limit_units":1000,"entitlement":400,"remaining":57,"reset_after_ms":10000.25,"cell":29394720,"share":425,"at":"2025-11-20T23:59:49.999750Z","node":"n1","region":"us-east","degraded":false,"sequence":7}`
+	const deniedJSON = `{"allowed":false,"reason":"over_limit","limit":"account-minute","algorithm":"fixed_window","limit_units":1000,"entitlement":400,"remaining":0,"reset_after_ms":10000.25,"retry_after_ms":10000.25,"cell":29394720,"share":425,"at":"2025-11-20T23:59:49.999750Z","node":"n1","region":"us-east","degraded":false,"sequence":7}`
 	uncounted := func(allowed bool, reason string) string {
-		return fmt.Sprintf(`"allowed":%v,"reason":%q,"limit":"account-minute","limit_units":1000,"entitlement":400,"node":"n1","region":"us-east","degraded":true,"sequence":8}`, allowed, reason)
+		return fmt.Sprintf(`"allowed":%v,"reason":%q,"limit":"account-minute","algorithm":"fixed_window","limit_units":1000,"entitlement":400,"node":"n1","region":"us-east","degraded":true,"sequence":8}`, allowed, reason)
 	}
 	for _, c := range []struct {
 		name        string
@@ -75,6 +76,10 @@ func TestDecisions(t *testing.T) {
 			"200\n" + isJSONed + `{"allowed":true,"reason":"no_limit","node":"n1","region":"us-east","degraded":false,"sequence":9}`, ""},
 		{"shadow limits", with(allowed(), func(d *region.Decision) { d.Shadowed = []string{"new-limit"} }),
 			"200\n" + isJSONed + counts57 + strings.TrimSuffix(allowedJSON, "}") + `,"shadowed":["new-limit"]}`, ""},
+		{"a turn in a queue", with(allowed(), func(d *region.Decision) { d.Algorithm, d.Delay = algorithms.LeakyBucket, 1500*time.Microsecond }),
+			"200\n" + isJSONed + counts57 + strings.NewReplacer("fixed_window", "leaky_bucket", `"cell"`, `"delay_ms":1.5,"cell"`).Replace(allowedJSON), ""},
+		{"repeated, with a receipt", with(allowed(), func(d *region.Decision) { d.Repeated, d.Receipt = true, aReceipt }),
+			"200\n" + isJSONed + counts57 + strings.TrimSuffix(allowedJSON, "}") + `,"repeated":true,"receipt":"-Rc_9"}`, ""},
 		{"queue full", undecided(region.QueueFull),
 			"429\n" + isJSONed + limit + "{" + uncounted(false, "queue_full"), "200\n" + isJSONed + limit + "{" + uncounted(false, "queue_full")},
 		{"store failure, deny", undecided(region.StoreFailure),
@@ -85,7 +90,7 @@ func TestDecisions(t *testing.T) {
 		{"store failure, local", with(undecided(region.StoreFailureLocal), func(d *region.Decision) {
 			d.Allowed, d.Remaining, d.ResetAfter = true, 0, 2*time.Second
 		}),
-			"200\n" + isJSONed + limit + "X-RateLimit-Remaining: 0\nX-RateLimit-Reset: 2\n" + `{"allowed":true,"reason":"store_failure_local","limit":"account-minute","limit_units":1000,"entitlement":400,"remaining":0,"reset_after_ms":2000,"node":"n1","region":"us-east","degraded":true,"sequence":8}`, ""},
+			"200\n" + isJSONed + limit + "X-RateLimit-Remaining: 0\nX-RateLimit-Reset: 2\n" + `{"allowed":true,"reason":"store_failure_local","limit":"account-minute","algorithm":"fixed_window","limit_units":1000,"entitlement":400,"remaining":0,"reset_after_ms":2000,"node":"n1","region":"us-east","degraded":true,"sequence":8}`, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			node := &fakeNode{decision: c.decision}
@@ -128,6 +133,8 @@ func TestRefusals(t *testing.T) {
 		{"another method of peek", "PUT", "/v1/peek", "", aRequest, prob(405, "Allow: POST\n", "use POST", "")},
 		{"another method of status", "POST", "/v1/status", "", "", prob(405, "Allow: GET, HEAD\n", "use GET, HEAD", "")},
 		{"another method of buckets", "DELETE", "/v1/buckets/account-minute", "", "", prob(405, "Allow: GET, HEAD\n", "use GET, HEAD", "")},
+		{"another method of refund", "GET", "/v1/refund", "", "", prob(405, "Allow: POST\n", "use POST", "")},
+		{"another method of reset", "DELETE", "/v1/reset", "", "", prob(405, "Allow: POST\n", "use POST", "")},
 		{"another path", "GET", "/v2/check%0a", "", "", prob(404, "", noSuchPath, "")},
 		{"another content type", "POST", "/v1/check", "text/plain", aRequest, prob(415, "", json415, "")},
 		{"a form", "POST", "/v1/check", "application/x-www-form-urlencoded", aRequest, prob(415, "", json415, "")},
@@ -140,6 +147,13 @@ func TestRefusals(t *testing.T) {
 		{"no cost", "POST", "/v1/check", "", `{"domain":"api"}`, allowedAs200},
 		{"bad input of check", "POST", "/v1/check", "", `{"domain":"api","cost":0}`,
 			prob(400, "", "cost: must be a whole number of units from 1 to 2251799813685248", `,"field":"cost"`)},
+		{"a name of the request", "POST", "/v1/check", "", `{"domain":"api","request_id":"r1","receipt":true}`, allowedAs200},
+		{"a long name of the request", "POST", "/v1/check", "", `{"domain":"api","request_id":"` + strings.Repeat("x", 129) + `"}`,
+			prob(400, "", "request_id: is longer than 128 bytes; send a hash of it", `,"field":"request_id"`)},
+		{"peek with a name of the request", "POST", "/v1/peek", "", `{"domain":"api","request_id":"r1"}`,
+			prob(400, "", `body: has the unknown field \"request_id\"; there are domain, descriptors and cost`, `,"field":"body"`)},
+		{"peek with a receipt", "POST", "/v1/peek", "", `{"domain":"api","receipt":false}`,
+			prob(400, "", `body: has the unknown field \"receipt\"; there are domain, descriptors and cost`, `,"field":"body"`)},
 		{"bad input of peek", "POST", "/v1/peek", "", `{}`,
 			prob(400, "", "domain: is missing; name the domain of the limits to check", `,"field":"domain"`)},
 	} {
@@ -159,8 +173,8 @@ func TestNodeErrors(t *testing.T) {
 		err  error
 		want string
 	}{
-		{"the caller gave up", context.Canceled, prob(503, "", "the request ended before it was decided; it may have been charged", "")},
-		{"out of time", context.DeadlineExceeded, prob(503, "", "the request ended before it was decided; it may have been charged", "")},
+		{"the caller gave up", context.Canceled, prob(503, "", "the request ended before it was answered; a check, refund or reset may have been carried out", "")},
+		{"out of time", context.DeadlineExceeded, prob(503, "", "the request ended before it was answered; a check, refund or reset may have been carried out", "")},
 		{"anything else", errors.New("script decide: dial: refused"), prob(503, "", "script decide: dial: refused", "")},
 		{"a field that needs quotes", &region.FieldError{Field: "descriptors.a\nb\u202e", Problem: "is longer than 256 bytes"},
 			prob(400, "", `descriptors[\"a\\nb\\u202e\"]: is longer than 256 bytes`, `,"field":"descriptors[\"a\\nb\\u202e\"]"`)},
@@ -173,7 +187,7 @@ func TestNodeErrors(t *testing.T) {
 }
 
 func TestBuckets(t *testing.T) {
-	const ledger = `{"limit":"account-minute","limit_units":1000,"entitlement":400,"share":425,"next_share":400,"cell":5,"used":31,"rights":[{"cell":5,"region":"ap-south","lent":1,"returned":2,"borrowed":3,"regained":4},{"cell":5,"region":"eu-west","lent":0,"returned":0,"borrowed":23,"regained":0}]}`
+	const ledger = `{"limit":"account-minute","limit_units":1000,"algorithm":"fixed_window","entitlement":400,"share":425,"next_share":400,"cell":5,"used":31,"fading":31,"free":394,"rights":[{"cell":5,"region":"ap-south","lent":1,"returned":2,"borrowed":3,"regained":4},{"cell":5,"region":"eu-west","lent":0,"returned":0,"borrowed":23,"regained":0}]}`
 	const ok = "200\n" + isJSONed + ledger
 	long := strings.Repeat("x", 70)
 	for _, c := range []struct{ name, target, want string }{
@@ -202,6 +216,11 @@ func TestBuckets(t *testing.T) {
 		if got := exchangeHTTP(newServer(t, node, quiet()), "GET", "/v1/buckets/account-minute?domain=api", "", ""); !strings.Contains(got, `"rights":[]`) {
 			t.Errorf("got %s, want an empty list of rights", got)
 		}
+	})
+	t.Run("a burst", func(t *testing.T) {
+		node := &fakeNode{bucket: func(map[string]string) (region.Bucket, error) { return aTokenBucket(), nil }}
+		compare(t, exchangeHTTP(newServer(t, node, quiet()), "GET", "/v1/buckets/account-minute?domain=api", "", ""),
+			"200\n"+isJSONed+`{"limit":"account-minute","limit_units":1000,"algorithm":"token_bucket","entitlement":400,"burst":80,"share":425,"next_share":400,"cell":5,"used":31,"fading":0,"free":394,"rights":[{"cell":5,"region":"eu-west","lent":0,"returned":0,"borrowed":0,"regained":0,"burst_lent":6,"burst_borrowed":7}]}`)
 	})
 	t.Run("store failure", func(t *testing.T) {
 		s := newServer(t, &fakeNode{err: errors.New("read bucket: unknown store")}, quiet())

@@ -39,10 +39,14 @@ func decisionMessage(d region.Decision) *quotadv1.Decision {
 		Degraded:    d.Degraded,
 		Sequence:    d.Sequence,
 		Shadowed:    d.Shadowed,
+		Delay:       ifPositive(d.Delay),
+		Receipt:     d.Receipt,
+		Repeated:    d.Repeated,
+		Algorithm:   string(d.Algorithm),
 	}
 }
 
-// ifPositive leaves out a duration that says "unknown" or "never".
+// ifPositive leaves out a duration that says "unknown", "never" or "at once".
 func ifPositive(d time.Duration) *durationpb.Duration {
 	if d <= 0 {
 		return nil
@@ -65,11 +69,20 @@ func statusMessage(s region.Status, notReady error) *quotadv1.StatusResponse {
 
 func bucketMessage(b region.Bucket) *quotadv1.BucketResponse {
 	found := b.Inspected
-	m := &quotadv1.BucketResponse{Limit: b.Limit.Name, LimitUnits: b.Limit.Limit, Entitlement: b.F, Cell: found.Cell,
-		Used: found.Used, Share: found.Share, NextShare: found.NextShare}
+	m := &quotadv1.BucketResponse{Limit: b.Limit.Name, LimitUnits: b.Limit.Limit, Entitlement: b.Terms.Entitlement, Cell: found.Cell,
+		Used: found.Used, Share: found.Share, NextShare: found.NextShare, Algorithm: string(b.Terms.Kind), Free: found.Free,
+		Fading: found.Fading, Burst: b.Terms.Burst}
 	for _, r := range found.Rows {
 		m.Rights = append(m.Rights, &quotadv1.Rights{Cell: r.Cell, Region: r.Peer, Lent: r.Lent, Returned: r.Returned,
-			Borrowed: r.Borrowed, Regained: r.Regained})
+			Borrowed: r.Borrowed, Regained: r.Regained, BurstLent: r.BurstLent, BurstBorrowed: r.BurstBorrowed})
+	}
+	return m
+}
+
+func refundMessage(r region.Refunded) *quotadv1.RefundResponse {
+	m := &quotadv1.RefundResponse{Repeated: r.Repeated}
+	for _, c := range r.Charges {
+		m.Refunded = append(m.Refunded, &quotadv1.Refunded{Limit: c.Limit, Units: c.Units, Reason: c.Reason})
 	}
 	return m
 }

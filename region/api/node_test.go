@@ -105,6 +105,8 @@ func TestNode(t *testing.T) {
 			wantFilled(t, at)
 			wantSharedCount(t, quotadv1.NewQuotaServiceClient(client))
 			wantLedger(t, at)
+			wantChargedOnce(t, at, quotadv1.NewQuotaServiceClient(client))
+			wantReset(t, at, quotadv1.NewQuotaServiceClient(client))
 			if got, err := healthv1.NewHealthClient(client).Check(t.Context(), &healthv1.HealthCheckRequest{}); err != nil || got.Status != healthv1.HealthCheckResponse_SERVING {
 				t.Errorf("health is %v, %v", got, err)
 			}
@@ -221,7 +223,7 @@ func wantSharedCount(t *testing.T, client quotadv1.QuotaServiceClient) {
 func wantLedger(t *testing.T, at string) {
 	t.Helper()
 	code, _, got := callHTTP(t, "GET", at+"/v1/buckets/account?domain=api&account=42", "")
-	if code != 200 || got["used"] != 3.0 || got["limit_units"] != 3.0 || got["entitlement"] != 3.0 || got["share"] != 3.0 || got["next_share"] != 3.0 {
+	if code != 200 || got["used"] != 3.0 || got["free"] != 0.0 || got["fading"] != 0.0 || got["algorithm"] != "fixed_window" || got["limit_units"] != 3.0 || got["entitlement"] != 3.0 || got["share"] != 3.0 || got["next_share"] != 3.0 {
 		t.Errorf("the bucket of account 42: %d %v", code, got)
 	}
 	if code, _, got := callHTTP(t, "GET", at+"/v1/buckets/other?domain=api&account=42", ""); code != 404 {
@@ -229,6 +231,67 @@ func wantLedger(t *testing.T, at string) {
 	}
 	if code, _, got := callHTTP(t, "GET", at+"/v1/status", ""); code != 200 || got["region"] != "here" || got["ready"] != true || got["generation"] == 0.0 {
 		t.Errorf("the status: %d %v", code, got)
+	}
+}
+
+// wantChargedOnce spends of account 45 by one name of a request over both fronts, once, and has it refunded, once.
+func wantChargedOnce(t *testing.T, at string, client quotadv1.QuotaServiceClient) {
+	t.Helper()
+	const body = `{"domain":"api","descriptors":{"account":"45"},"cost":2,"request_id":"r1","receipt":true}`
+	code, _, first := callHTTP(t, "POST", at+"/v1/check", body)
+	if code != 200 || first["remaining"] != 1.0 || first["repeated"] != nil || first["receipt"] == nil {
+		t.Fatalf("the first time: %d %v", code, first)
+	}
+	m := &quotadv1.CheckRequest{Domain: "api", Descriptors: map[string]string{"account": "45"}, Cost: proto.Int64(2), RequestId: "r1", Receipt: true}
+	batch, err := client.CheckBatch(t.Context(), &quotadv1.CheckBatchRequest{Requests: []*quotadv1.CheckRequest{m, m}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, d := range batch.Decisions {
+		if !d.Allowed || !d.Repeated || d.Remaining != 1 || d.Receipt == "" {
+			t.Errorf("repeated as number %d of a batch: %v", i, d)
+		}
+	}
+	for i, c := range []struct{ receipt, repeated any }{{first["receipt"], false}, {batch.Decisions[0].Receipt, true}} {
+		code, _, got := callHTTP(t, "POST", at+"/v1/refund", fmt.Sprintf(`{"receipt":%q}`, c.receipt))
+		back, _ := got["refunded"].([]any)
+		if code != 200 || got["repeated"] != c.repeated || len(back) != 1 || fmt.Sprint(back[0]) != "map[limit:account units:2]" {
+			t.Errorf("refund %d: %d %v", i, code, got)
+		}
+	}
+	got, err := client.Refund(t.Context(), &quotadv1.RefundRequest{Receipt: batch.Decisions[1].Receipt})
+	if err != nil || !got.Repeated || len(got.Refunded) != 1 || got.Refunded[0].Units != 2 {
+		t.Errorf("refund over gRPC: %v, %v", got, err)
+	}
+	if code, _, got := callHTTP(t, "GET", at+"/v1/buckets/account?domain=api&account=45", ""); code != 200 || got["used"] != 0.0 || got["free"] != 3.0 {
+		t.Errorf("after its refund the bucket is %d %v", code, got)
+	}
+	if code, _, got := callHTTP(t, "POST", at+"/v1/refund", `{"receipt":"none"}`); code != 400 || got["field"] != "receipt" {
+		t.Errorf("what is no receipt: %d %v", code, got)
+	}
+	forged, _ := strings.CutPrefix(fmt.Sprint(first["receipt"]), "qr1_")
+	forged = "qr1_" + strings.Repeat("A", 43) + forged[43:] // the code that authenticates it, in base64
+	if code, _, got := callHTTP(t, "POST", at+"/v1/refund", fmt.Sprintf(`{"receipt":%q}`, forged)); code != 409 || got["status"] != 409.0 {
+		t.Errorf("a forged receipt: %d %v", code, got)
+	}
+}
+
+// wantReset clears what account 42 has used, over both fronts.
+func wantReset(t *testing.T, at string, client quotadv1.QuotaServiceClient) {
+	t.Helper()
+	const body = `{"limit":"account","domain":"api","descriptors":{"account":"42"}}`
+	if code, _, got := callHTTP(t, "POST", at+"/v1/reset", body); code != 200 || got["cleared"] != 3.0 {
+		t.Errorf("reset: %d %v", code, got)
+	}
+	if code, _, got := callHTTP(t, "POST", at+"/v1/check", `{"domain":"api","descriptors":{"account":"42"}}`); code != 200 || got["remaining"] != 2.0 {
+		t.Errorf("after a reset: %d %v", code, got)
+	}
+	got, err := client.Reset(t.Context(), &quotadv1.ResetRequest{Limit: "account", Domain: "api", Descriptors: map[string]string{"account": "42"}})
+	if err != nil || got.Cleared != 1 {
+		t.Errorf("reset over gRPC: %v, %v", got, err)
+	}
+	if code, _, got := callHTTP(t, "POST", at+"/v1/reset", `{"limit":"account","domain":"other"}`); code != 404 {
+		t.Errorf("reset of a bucket that is not: %d %v", code, got)
 	}
 }
 
@@ -250,5 +313,8 @@ func wantDeniedWithoutStore(t *testing.T, server *store.Server, at string, clien
 	}
 	if code, _, got := callHTTP(t, "GET", at+"/v1/buckets/account?domain=api&account=42", ""); code != 503 {
 		t.Errorf("a bucket without its store: %d %v", code, got)
+	}
+	if code, _, got := callHTTP(t, "POST", at+"/v1/reset", `{"limit":"account","domain":"api","descriptors":{"account":"42"}}`); code != 503 {
+		t.Errorf("a reset without its store: %d %v", code, got)
 	}
 }

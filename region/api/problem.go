@@ -45,8 +45,10 @@ func toProblem(err error) problem {
 		return newProblem(http.StatusRequestTimeout, "the body did not arrive in time")
 	case errors.Is(err, region.ErrNoSuchBucket):
 		return newProblem(http.StatusNotFound, err.Error())
+	case errors.Is(err, region.ErrReceipt):
+		return newProblem(http.StatusConflict, receiptRefused(err))
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return newProblem(http.StatusServiceUnavailable, "the request ended before it was decided; it may have been charged")
+		return newProblem(http.StatusServiceUnavailable, "the request ended before it was answered; a check, refund or reset may have been carried out")
 	}
 	return newProblem(http.StatusServiceUnavailable, err.Error())
 }

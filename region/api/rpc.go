@@ -63,9 +63,16 @@ func request(m asked, cost *int64) region.Request {
 	return q
 }
 
+// charge reads a message of a request to be charged.
+func charge(m *quotadv1.CheckRequest) region.Request {
+	q := request(m, m.Cost)
+	q.ID, q.Receipt = m.GetRequestId(), m.GetReceipt()
+	return q
+}
+
 // Check implements quotad.v1.QuotaService.
 func (s *service) Check(ctx context.Context, m *quotadv1.CheckRequest) (*quotadv1.CheckResponse, error) {
-	d, err := s.node.Check(ctx, request(m, m.Cost))
+	d, err := s.node.Check(ctx, charge(m))
 	if err != nil {
 		return nil, toStatus(err)
 	}
@@ -92,7 +99,7 @@ func (s *service) CheckBatch(ctx context.Context, m *quotadv1.CheckBatchRequest)
 	all := make([]region.Request, len(m.Requests))
 	var bad fieldErrors
 	for i, one := range m.Requests {
-		all[i] = request(one, one.Cost)
+		all[i] = charge(one)
 		bad.add(fmt.Sprintf("requests[%d].", i), all[i].Validate())
 	}
 	if len(bad) > 0 {
@@ -129,6 +136,25 @@ func (s *service) Bucket(ctx context.Context, m *quotadv1.BucketRequest) (*quota
 		return nil, toStatus(err)
 	}
 	return bucketMessage(b), nil
+}
+
+// Refund implements quotad.v1.QuotaService.
+func (s *service) Refund(ctx context.Context, m *quotadv1.RefundRequest) (*quotadv1.RefundResponse, error) {
+	done, err := s.node.Refund(ctx, m.GetReceipt())
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	return refundMessage(done), nil
+}
+
+// Reset implements quotad.v1.QuotaService. It breaks the limit for a window: like /v1/reset it must not be exposed to
+// callers, see Server.reset.
+func (s *service) Reset(ctx context.Context, m *quotadv1.ResetRequest) (*quotadv1.ResetResponse, error) {
+	cleared, err := s.node.Reset(ctx, m.GetLimit(), m.GetDomain(), m.GetDescriptors())
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	return &quotadv1.ResetResponse{Cleared: cleared}, nil
 }
 
 // version is that of the build: a release's tag, or "(devel)".

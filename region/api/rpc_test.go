@@ -22,6 +22,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/quotad/quotad/algorithms"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 	"github.com/quotad/quotad/region"
 )
@@ -63,14 +64,18 @@ func equal(t *testing.T, got, want proto.Message) {
 }
 
 func TestGRPCDecisions(t *testing.T) {
-	wantAllowed := &quotadv1.Decision{Allowed: true, Reason: quotadv1.Reason_REASON_WITHIN_LIMIT, Limit: "account-minute",
+	wantAllowed := &quotadv1.Decision{Allowed: true, Reason: quotadv1.Reason_REASON_WITHIN_LIMIT, Limit: "account-minute", Algorithm: "fixed_window",
 		LimitUnits: 1000, Remaining: 57, ResetAfter: durationpb.New(10*time.Second + 250*time.Microsecond), Cell: 29394720,
 		AtUs: 1763683189999750, Node: "n1", Region: "us-east", Entitlement: 400, Share: 425, Sequence: 7, Shadowed: []string{"new-limit"}}
-	wantDenied := &quotadv1.Decision{Reason: quotadv1.Reason_REASON_OVER_LIMIT, Limit: "account-minute",
+	wantDenied := &quotadv1.Decision{Reason: quotadv1.Reason_REASON_OVER_LIMIT, Limit: "account-minute", Algorithm: "fixed_window",
 		LimitUnits: 1000, ResetAfter: durationpb.New(10*time.Second + 250*time.Microsecond), RetryAfter: durationpb.New(10*time.Second + 250*time.Microsecond),
 		Cell: 29394720, AtUs: 1763683189999750, Node: "n1", Region: "us-east", Entitlement: 400, Share: 425, Sequence: 7}
 	wantNever := proto.CloneOf(wantDenied)
 	wantNever.Reason, wantNever.RetryAfter = quotadv1.Reason_REASON_NEVER, nil
+	wantQueued := proto.CloneOf(wantAllowed)
+	wantQueued.Algorithm, wantQueued.Delay = "leaky_bucket", durationpb.New(1500*time.Microsecond)
+	wantRepeated := proto.CloneOf(wantAllowed)
+	wantRepeated.Repeated, wantRepeated.Receipt = true, aReceipt
 	for _, c := range []struct {
 		name     string
 		decision region.Decision
@@ -79,8 +84,14 @@ func TestGRPCDecisions(t *testing.T) {
 		{"allowed", with(allowed(), func(d *region.Decision) { d.Shadowed = []string{"new-limit"} }), wantAllowed},
 		{"denied", denied(), wantDenied},
 		{"never", with(denied(), func(d *region.Decision) { d.Reason, d.RetryAfter = region.Never, -1 }), wantNever},
+		{"a turn in a queue", with(allowed(), func(d *region.Decision) {
+			d.Algorithm, d.Delay, d.Shadowed = algorithms.LeakyBucket, 1500*time.Microsecond, []string{"new-limit"}
+		}), wantQueued},
+		{"repeated, with a receipt", with(allowed(), func(d *region.Decision) {
+			d.Repeated, d.Receipt, d.Shadowed = true, aReceipt, []string{"new-limit"}
+		}), wantRepeated},
 		{"store failure, deny", undecided(region.StoreFailure), &quotadv1.Decision{Reason: quotadv1.Reason_REASON_STORE_FAILURE,
-			Limit: "account-minute", LimitUnits: 1000, Node: "n1", Region: "us-east", Entitlement: 400, Degraded: true, Sequence: 8}},
+			Limit: "account-minute", Algorithm: "fixed_window", LimitUnits: 1000, Node: "n1", Region: "us-east", Entitlement: 400, Degraded: true, Sequence: 8}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			client := quota(t, &fakeNode{decision: c.decision})
@@ -129,6 +140,12 @@ func TestGRPCRequest(t *testing.T) {
 			}
 			if _, err := client.Peek(t.Context(), &quotadv1.PeekRequest{Domain: "api", Descriptors: descriptors, Cost: c.cost}); err != nil {
 				t.Fatal(err)
+			}
+			if _, err := client.Check(t.Context(), &quotadv1.CheckRequest{Domain: "api", Cost: c.cost, RequestId: "r1", Receipt: true}); err != nil {
+				t.Fatal(err)
+			}
+			if named := (region.Request{Domain: "api", Cost: c.want, ID: "r1", Receipt: true}); !same(node.checked[1], named) {
+				t.Errorf("the node was asked %+v, want %+v", node.checked[1], named)
 			}
 			want := region.Request{Domain: "api", Descriptors: descriptors, Cost: c.want}
 			if !same(node.checked[0], want) || !same(node.peeked[0], want) {
@@ -187,6 +204,8 @@ func TestGRPCBadInput(t *testing.T) {
 			wantViolations(t, err, c.field)
 		})
 	}
+	_, err := client.Check(t.Context(), &quotadv1.CheckRequest{Domain: "api", RequestId: long})
+	wantViolations(t, err, "request_id")
 }
 
 func TestGRPCErrors(t *testing.T) {
@@ -209,6 +228,14 @@ func TestGRPCErrors(t *testing.T) {
 			_, err = client.Check(t.Context(), &quotadv1.CheckRequest{Domain: "api"})
 			if status.Code(err) != c.want {
 				t.Errorf("Check answers %v, want %v", err, c.want)
+			}
+			_, err = client.Refund(t.Context(), &quotadv1.RefundRequest{Receipt: aReceipt})
+			if status.Code(err) != c.want {
+				t.Errorf("Refund answers %v, want %v", err, c.want)
+			}
+			_, err = client.Reset(t.Context(), &quotadv1.ResetRequest{Limit: "account-minute", Domain: "api"})
+			if status.Code(err) != c.want {
+				t.Errorf("Reset answers %v, want %v", err, c.want)
 			}
 		})
 	}
@@ -240,8 +267,15 @@ func TestGRPCStatusAndBucket(t *testing.T) {
 		t.Fatal(err)
 	}
 	equal(t, bucket, &quotadv1.BucketResponse{Limit: "account-minute", LimitUnits: 1000, Entitlement: 400, Cell: 5, Used: 31,
-		Share: 425, NextShare: 400, Rights: []*quotadv1.Rights{
+		Share: 425, NextShare: 400, Algorithm: "fixed_window", Fading: 31, Free: 394, Rights: []*quotadv1.Rights{
 			{Cell: 5, Region: "ap-south", Lent: 1, Returned: 2, Borrowed: 3, Regained: 4}, {Cell: 5, Region: "eu-west", Borrowed: 23}}})
+	node.bucket = func(map[string]string) (region.Bucket, error) { return aTokenBucket(), nil }
+	if bucket, err = client.Bucket(t.Context(), &quotadv1.BucketRequest{Limit: "account-minute", Domain: "api"}); err != nil {
+		t.Fatal(err)
+	}
+	equal(t, bucket, &quotadv1.BucketResponse{Limit: "account-minute", LimitUnits: 1000, Entitlement: 400, Cell: 5, Used: 31,
+		Share: 425, NextShare: 400, Algorithm: "token_bucket", Free: 394, Burst: 80, Rights: []*quotadv1.Rights{
+			{Cell: 5, Region: "eu-west", BurstLent: 6, BurstBorrowed: 7}}})
 	if _, err = client.Bucket(t.Context(), &quotadv1.BucketRequest{Limit: "other", Domain: "api"}); status.Code(err) != codes.NotFound {
 		t.Errorf("an unknown limit is %v, want NotFound", err)
 	}
@@ -257,6 +291,11 @@ func TestGRPCPanic(t *testing.T) {
 	calls := map[string]func() error{
 		"Check":  func() error { _, err := client.Check(t.Context(), &quotadv1.CheckRequest{Domain: "api"}); return err },
 		"Bucket": func() error { _, err := client.Bucket(t.Context(), &quotadv1.BucketRequest{Domain: "api"}); return err },
+		"Refund": func() error {
+			_, err := client.Refund(t.Context(), &quotadv1.RefundRequest{Receipt: aReceipt})
+			return err
+		},
+		"Reset": func() error { _, err := client.Reset(t.Context(), &quotadv1.ResetRequest{Domain: "api"}); return err },
 		"CheckBatch": func() error {
 			_, err := client.CheckBatch(t.Context(), &quotadv1.CheckBatchRequest{Requests: []*quotadv1.CheckRequest{{Domain: "api"}}})
 			return err

@@ -21,6 +21,8 @@ import (
 type Node interface {
 	Check(ctx context.Context, q region.Request) (region.Decision, error)
 	Peek(ctx context.Context, q region.Request) (region.Decision, error)
+	Refund(ctx context.Context, receipt string) (region.Refunded, error)
+	Reset(ctx context.Context, limit, domain string, descriptors map[string]string) (cleared int64, err error)
 	Status() region.Status
 	Bucket(ctx context.Context, limit, domain string, descriptors map[string]string) (region.Bucket, error)
 	Ready() error

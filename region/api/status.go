@@ -38,34 +38,3 @@ func newStatus(s region.Status, notReady error) statusAnswer {
 	}
 	return a
 }
-
-// bucketAnswer is region.Bucket as JSON.
-type bucketAnswer struct {
-	Limit       string         `json:"limit"`
-	LimitUnits  int64          `json:"limit_units"`
-	Entitlement int64          `json:"entitlement"`
-	Share       int64          `json:"share"`
-	NextShare   int64          `json:"next_share"`
-	Cell        int64          `json:"cell"`
-	Used        int64          `json:"used"`
-	Rights      []rightsAnswer `json:"rights"`
-}
-
-type rightsAnswer struct {
-	Cell     int64  `json:"cell"`
-	Region   string `json:"region"`
-	Lent     int64  `json:"lent"`
-	Returned int64  `json:"returned"`
-	Borrowed int64  `json:"borrowed"`
-	Regained int64  `json:"regained"`
-}
-
-func newBucket(b region.Bucket) bucketAnswer {
-	found := b.Inspected
-	a := bucketAnswer{Limit: b.Limit.Name, LimitUnits: b.Limit.Limit, Entitlement: b.F, Share: found.Share,
-		NextShare: found.NextShare, Cell: found.Cell, Used: found.Used, Rights: []rightsAnswer{}}
-	for _, r := range found.Rows {
-		a.Rights = append(a.Rights, rightsAnswer{r.Cell, r.Peer, r.Lent, r.Returned, r.Borrowed, r.Regained})
-	}
-	return a
-}

@@ -11,7 +11,7 @@ import (
 // and body, so that a record moved, cut or altered on disk is found out.
 //
 //	rows:  cell (8, ordered) | length of bucket (2) | bucket | peer
-//	       -> rowFormat | lent | returned | generation (uvarints) | until (varint)
+//	       -> rowFormat | lent | returned | burst | generation (uvarints) | until (varint)
 //	ages:  until (8, ordered) | key of the row
 //	       -> empty
 //
@@ -19,7 +19,7 @@ import (
 // order is theirs and the rows to prune come first in ages.
 
 const (
-	rowFormat  = 1 // first byte of a row's body
+	rowFormat  = 2 // first byte of a row's body
 	sealBytes  = 4
 	orderBytes = 8
 )
@@ -103,10 +103,11 @@ func decodeAgeKey(key []byte) (until int64, rowKey []byte, err error) {
 }
 
 func rowBody(r Row) []byte {
-	b := make([]byte, 0, 1+4*binary.MaxVarintLen64)
+	b := make([]byte, 0, 1+5*binary.MaxVarintLen64)
 	b = append(b, rowFormat)
 	b = binary.AppendUvarint(b, uint64(r.Lent))
 	b = binary.AppendUvarint(b, uint64(r.Returned))
+	b = binary.AppendUvarint(b, uint64(r.Burst))
 	b = binary.AppendUvarint(b, r.Generation)
 	return binary.AppendVarint(b, r.Until)
 }
@@ -130,16 +131,16 @@ func decodeRow(key, sealed []byte) (Row, error) {
 	}
 	d := decoder{rest: body[1:]}
 	r := Row{Bucket: id.bucket, Peer: id.peer, Cell: id.cell}
-	lent, returned := d.uvarint(), d.uvarint()
+	lent, returned, burst := d.uvarint(), d.uvarint(), d.uvarint()
 	r.Generation, r.Until = d.uvarint(), d.varint()
 	if err := d.finish(); err != nil {
 		return Row{}, err
 	}
 	// Compared before the conversion, which would turn the largest negative.
-	if lent > MaxUnits || returned > MaxUnits {
-		return Row{}, fmt.Errorf("lent is %d and returned %d, not 0 to %d", lent, returned, int64(MaxUnits))
+	if lent > MaxUnits || returned > MaxUnits || burst > MaxUnits {
+		return Row{}, fmt.Errorf("lent is %d, returned %d and burst %d, not 0 to %d", lent, returned, burst, int64(MaxUnits))
 	}
-	r.Lent, r.Returned = int64(lent), int64(returned)
+	r.Lent, r.Returned, r.Burst = int64(lent), int64(returned), int64(burst)
 	return r, r.validate()
 }
 

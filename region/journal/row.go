@@ -9,7 +9,7 @@ import (
 const (
 	MaxBucketBytes  = 4 << 10 // of Row.Bucket
 	MaxPeerBytes    = 255     // of Row.Peer, and of the names in Options
-	MaxUnits        = 1 << 51 // of Row.Lent and Row.Returned
+	MaxUnits        = 1 << 51 // of Row.Lent, Row.Returned and Row.Burst
 	MaxRecordRows   = 4096    // rows in one call of Record
 	PruneLimit      = 10_000  // rows one call of Prune removes at most
 	MaxAddresses    = 1024    // addresses RememberPeers takes
@@ -26,6 +26,7 @@ type Row struct {
 
 	Lent     int64 // R[self->peer][cell], units, 0 to MaxUnits
 	Returned int64 // Q[self->peer][cell], units, 0 to MaxUnits
+	Burst    int64 // Y[self->peer][cell], tokens, 0 to MaxUnits
 
 	Generation uint64 // of this region's store when the row was written
 	// Until is when the row no longer weighs and may be pruned, in
@@ -59,6 +60,7 @@ func (id rowID) compare(other rowID) int {
 func (r Row) raise(other Row) Row {
 	r.Lent = max(r.Lent, other.Lent)
 	r.Returned = max(r.Returned, other.Returned)
+	r.Burst = max(r.Burst, other.Burst)
 	r.Generation = max(r.Generation, other.Generation)
 	r.Until = max(r.Until, other.Until)
 	return r
@@ -75,6 +77,8 @@ func (r Row) validate() error {
 		return fmt.Errorf("lent is %d, not 0 to %d", r.Lent, int64(MaxUnits))
 	case r.Returned < 0 || r.Returned > MaxUnits:
 		return fmt.Errorf("returned is %d, not 0 to %d", r.Returned, int64(MaxUnits))
+	case r.Burst < 0 || r.Burst > MaxUnits:
+		return fmt.Errorf("burst is %d, not 0 to %d", r.Burst, int64(MaxUnits))
 	}
 	return nil
 }

@@ -9,7 +9,8 @@ func messageToProto(m exchange.Message) *peerv1.ExchangeRequest {
 	p := &peerv1.ExchangeRequest{Region: m.From, Node: m.Node, Generation: m.Generation, Epoch: m.Epoch,
 		Asks: make([]*peerv1.Ask, len(m.Asks))}
 	for i, a := range m.Asks {
-		p.Asks[i] = &peerv1.Ask{Bucket: []byte(a.Bucket), Cell: a.Cell, Returned: a.Returned, Lent: a.Lent}
+		p.Asks[i] = &peerv1.Ask{Bucket: []byte(a.Bucket), Cell: a.Cell, Returned: a.Returned, Lent: a.Lent,
+			Burst: a.Burst}
 	}
 	return p
 }
@@ -19,7 +20,7 @@ func messageFromProto(p *peerv1.ExchangeRequest) exchange.Message {
 		Asks: make([]exchange.Ask, len(p.GetAsks()))}
 	for i, a := range p.GetAsks() {
 		m.Asks[i] = exchange.Ask{Bucket: string(a.GetBucket()), Cell: a.GetCell(),
-			Returned: a.GetReturned(), Lent: a.GetLent()}
+			Returned: a.GetReturned(), Lent: a.GetLent(), Burst: a.GetBurst()}
 	}
 	return m
 }
@@ -29,7 +30,7 @@ func replyToProto(r exchange.Reply) *peerv1.ExchangeResponse {
 		Grants: make([]*peerv1.Grant, len(r.Grants))}
 	for i, g := range r.Grants {
 		p.Grants[i] = &peerv1.Grant{Refusal: peerv1.Refusal(g.Refusal), Cell: g.Cell, Returned: g.Returned, Lent: g.Lent,
-			Spare: g.Spare, RetryUs: g.Retry}
+			Spare: g.Spare, RetryUs: g.Retry, Burst: g.Burst, SpareBurst: g.SpareBurst}
 	}
 	return p
 }
@@ -39,7 +40,7 @@ func replyFromProto(p *peerv1.ExchangeResponse) exchange.Reply {
 		Epoch: p.GetEpoch(), Grants: make([]exchange.Grant, len(p.GetGrants()))}
 	for i, g := range p.GetGrants() {
 		r.Grants[i] = exchange.Grant{Refusal: refusalFromProto(g.GetRefusal()), Cell: g.GetCell(), Returned: g.GetReturned(),
-			Lent: g.GetLent(), Spare: g.GetSpare(), Retry: g.GetRetryUs()}
+			Lent: g.GetLent(), Spare: g.GetSpare(), Retry: g.GetRetryUs(), Burst: g.GetBurst(), SpareBurst: g.GetSpareBurst()}
 	}
 	return r
 }

@@ -138,7 +138,7 @@ func mustOpen(t testing.TB, s *Store, o Opening) Opened {
 const long = int64(1) << 50
 
 func terms(entitlement int64) algorithms.Terms {
-	return algorithms.Terms{Kind: algorithms.FixedWindow, Window: long, Entitlement: entitlement}
+	return algorithms.Terms{Kind: algorithms.FixedWindow, Window: long, Cell: long, Tick: 1, Entitlement: entitlement}
 }
 
 func target(id string, entitlement int64) algorithms.Target {

@@ -9,3 +9,9 @@ const TokenKey = Prefix + "token"
 
 // BucketKey returns the key of a bucket's hash.
 func BucketKey(id string) string { return Prefix + "b:" + id }
+
+// OnceKey returns the key under which a request that is to be charged once is remembered.
+func OnceKey(digest string) string { return Prefix + "o:" + digest }
+
+// RefundKey returns the key under which it is remembered that a receipt was refunded.
+func RefundKey(receipt string) string { return Prefix + "r:" + receipt }

@@ -27,7 +27,7 @@ func TestAwkwardKeys(t *testing.T) {
 			if d := decide(t, s, charge(id, 1000, n)); d.Status != algorithms.StatusOK || admitted(d) != 1 || d.Buckets[0].Used != n {
 				t.Errorf("id %.20q: %+v, want %d used", id, d, n)
 			}
-			if g := lend(t, s, algorithms.Lend{Guard: under(epoch), Key: BucketKey(id), Terms: terms(1000), Peer: "us", Cell: cell, Lent: 2 * n, Cap: 1000}); g.Lent != 2*n {
+			if g := lend(t, s, algorithms.Lend{Guard: under(epoch), Key: BucketKey(id), Terms: terms(1000), Peer: "us", Cell: cell, Lent: 2 * n, Cap: 1000}); g.Row.Lent != 2*n {
 				t.Errorf("id %.20q: lent %+v, want %d", id, g, 2*n)
 			}
 		}
@@ -75,7 +75,7 @@ func TestKeysOutliveTheirUse(t *testing.T) {
 		s, client := node(t, server, first), raw(t, server)
 		for name, write := range writes {
 			for _, window := range []int64{60_000_000, 3_600_000_000, 30 * 86_400_000_000} {
-				of := algorithms.Terms{Kind: algorithms.FixedWindow, Window: window, Entitlement: 10}
+				of := algorithms.Terms{Kind: algorithms.FixedWindow, Window: window, Cell: window, Tick: 1, Entitlement: 10}
 				id := name + strconv.FormatInt(window, 10)
 				before := inspect(t, s, id, of)
 				write(t, s, BucketKey(id), of, before.Cell)

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"time"
@@ -38,6 +39,7 @@ func (s *Store) Open(ctx context.Context, o Opening) (Opened, error) {
 			return Opened{}, fmt.Errorf("the Redis at %s belongs to region %q, this node is of %q: give each region a Redis of its own", s.client.Options().Addr, found.Region, o.Region)
 		}
 		if found.Generation != 0 && !hidesLoss(found, o.Known) {
+			s.secret.Store(&found.Secret)
 			return Opened{Generation: found.Generation}, s.adopt(ctx, found.Generation, o.Epoch)
 		}
 		now := s.now().UnixMicro()
@@ -48,12 +50,14 @@ func (s *Store) Open(ctx context.Context, o Opening) (Opened, error) {
 			// Larger than any before, whether this node remembers it or not.
 			Generation: max(o.Known+1, found.Generation+1, uint64(now/1000)),
 			Lost:       o.Known > 0 || found.Generation > 0 || !o.Bootstrap,
-			Seen:       max(now, s.seen.Load())}
+			Seen:       max(now, s.seen.Load()),
+			Secret:     rand.Text()}
 		opened, err := s.open(ctx, c)
 		if err != nil {
 			return Opened{}, err
 		}
 		if opened.OK {
+			s.secret.Store(&c.Secret)
 			s.generation.Store(c.Generation)
 			return Opened{Generation: c.Generation, Lost: c.Lost}, nil
 		}

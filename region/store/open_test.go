@@ -99,7 +99,7 @@ func closedCells(t *testing.T, s *Store, epoch string) {
 // TestLostCellsPass: the second cell after the one of the loss serves, and none before it does.
 func TestLostCellsPass(t *testing.T) {
 	const window = 200_000
-	of := algorithms.Terms{Kind: algorithms.FixedWindow, Window: window, Entitlement: 1 << 40}
+	of := algorithms.Terms{Kind: algorithms.FixedWindow, Window: window, Cell: window, Tick: 1, Entitlement: 1 << 40}
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.start(t)
 		s := node(t, server, Opening{Region: "eu", Epoch: epoch})

@@ -70,7 +70,7 @@ func TestStartDriven(t *testing.T) {
 	now := time.UnixMicro(1_900_000_000_000_000)
 	server := started(t)(StartDriven(func() time.Time { return now }))
 	s := node(t, server, first)
-	of := algorithms.Terms{Kind: algorithms.FixedWindow, Window: 60_000_000, Entitlement: 3}
+	of := algorithms.Terms{Kind: algorithms.FixedWindow, Window: 60_000_000, Cell: 60_000_000, Tick: 1, Entitlement: 3}
 	steps := []struct {
 		by    time.Duration
 		admit int64

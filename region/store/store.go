@@ -21,6 +21,7 @@ type Store struct {
 	now        func() time.Time
 	generation atomic.Uint64 // 0: not open
 	seen       atomic.Int64  // the latest store time a script answered with
+	secret     atomic.Pointer[string]
 }
 
 // Options say how to reach a Redis.
@@ -91,6 +92,14 @@ func (s *Store) Close() error { return s.client.Close() }
 // Generation returns the generation that scripts run under; 0 before Open.
 func (s *Store) Generation() uint64 { return s.generation.Load() }
 
+// Secret returns what seals the receipts of this generation, the same for all nodes of the region; empty before Open.
+func (s *Store) Secret() string {
+	if secret := s.secret.Load(); secret != nil {
+		return *secret
+	}
+	return ""
+}
+
 // guard fills in what the caller of a script need not know; the epoch is that of the terms it calls with.
 func (s *Store) guard(g algorithms.Guard) algorithms.Guard {
 	g.Generation = s.generation.Load()
@@ -118,15 +127,9 @@ type Result[R any] struct {
 // server got to know the script in between do calls that it could not run yet follow behind the others.
 func (s *Store) Decide(ctx context.Context, calls []algorithms.Decide) []Result[algorithms.Decided] {
 	items := make([]item[algorithms.Decided], len(calls))
-	for i := range calls {
-		c := calls[i]
+	for i, c := range calls {
 		c.Guard = s.guard(c.Guard)
-		keys := make([]string, 1, 1+len(c.Buckets))
-		keys[0] = TokenKey
-		for _, b := range c.Buckets {
-			keys = append(keys, b.Key)
-		}
-		items[i] = item[algorithms.Decided]{algorithms.DecideScript, keys, c.Args(), c.Parse}
+		items[i] = prepare(algorithms.DecideScript, c)
 	}
 	results := run(ctx, s, items)
 	for i := range results {
@@ -138,10 +141,9 @@ func (s *Store) Decide(ctx context.Context, calls []algorithms.Decide) []Result[
 // Lend runs debits in one round trip, in order; of the calls' guards only the epoch need be set.
 func (s *Store) Lend(ctx context.Context, calls []algorithms.Lend) []Result[algorithms.Given] {
 	items := make([]item[algorithms.Given], len(calls))
-	for i := range calls {
-		c := calls[i]
+	for i, c := range calls {
 		c.Guard = s.guard(c.Guard)
-		items[i] = item[algorithms.Given]{algorithms.LendScript, []string{TokenKey, c.Key}, c.Args(), c.Parse}
+		items[i] = prepare(algorithms.LendScript, c)
 	}
 	results := run(ctx, s, items)
 	for i := range results {
@@ -153,10 +155,9 @@ func (s *Store) Lend(ctx context.Context, calls []algorithms.Lend) []Result[algo
 // Credit runs credits in one round trip, in order; of the calls' guards only the epoch need be set.
 func (s *Store) Credit(ctx context.Context, calls []algorithms.Credit) []Result[algorithms.Credited] {
 	items := make([]item[algorithms.Credited], len(calls))
-	for i := range calls {
-		c := calls[i]
+	for i, c := range calls {
 		c.Guard = s.guard(c.Guard)
-		items[i] = item[algorithms.Credited]{algorithms.CreditScript, []string{TokenKey, c.Key}, c.Args(), c.Parse}
+		items[i] = prepare(algorithms.CreditScript, c)
 	}
 	results := run(ctx, s, items)
 	for i := range results {
@@ -168,8 +169,34 @@ func (s *Store) Credit(ctx context.Context, calls []algorithms.Credit) []Result[
 // Inspect reads the ledger of one bucket; of the call's guard only the epoch need be set.
 func (s *Store) Inspect(ctx context.Context, c algorithms.Inspect) (algorithms.Inspected, error) {
 	c.Guard = s.guard(c.Guard)
-	r := run(ctx, s, []item[algorithms.Inspected]{{algorithms.InspectScript, []string{TokenKey, c.Key}, c.Args(), c.Parse}})
+	r := run(ctx, s, []item[algorithms.Inspected]{prepare(algorithms.InspectScript, c)})
 	return r[0].Value, r[0].Err
+}
+
+// Refund takes back what one decision charged; of the call's guard only the epoch need be set.
+func (s *Store) Refund(ctx context.Context, c algorithms.Refund) (algorithms.Refunded, error) {
+	c.Guard = s.guard(c.Guard)
+	r := run(ctx, s, []item[algorithms.Refunded]{prepare(algorithms.RefundScript, c)})
+	return r[0].Value, r[0].Err
+}
+
+// Reset clears the use of one bucket; of the call's guard only the epoch need be set.
+func (s *Store) Reset(ctx context.Context, c algorithms.Reset) (algorithms.Cleared, error) {
+	c.Guard = s.guard(c.Guard)
+	r := run(ctx, s, []item[algorithms.Cleared]{prepare(algorithms.ResetScript, c)})
+	return r[0].Value, r[0].Err
+}
+
+// call is what package algorithms says of a script call.
+type call[R any] interface {
+	Keys() []string
+	Args() []any
+	Parse(reply any) (R, error)
+}
+
+// prepare makes a call an item of a pipeline.
+func prepare[R any](script algorithms.Script, c call[R]) item[R] {
+	return item[R]{script, append([]string{TokenKey}, c.Keys()...), c.Args(), c.Parse}
 }
 
 // item is one script call of a pipeline.

@@ -86,7 +86,11 @@ type Hint struct {
 	// Rights the region holds of the cell.
 	Share int64 `protobuf:"varint,9,opt,name=share,proto3" json:"share,omitempty"`
 	// What the region would lend of the cell.
-	Spare         int64 `protobuf:"varint,10,opt,name=spare,proto3" json:"spare,omitempty"`
+	Spare int64 `protobuf:"varint,10,opt,name=spare,proto3" json:"spare,omitempty"`
+	// Units the region expects to need of the cell in all; of a bucket, per window.
+	Total int64 `protobuf:"varint,11,opt,name=total,proto3" json:"total,omitempty"`
+	// What the region would lend of its burst.
+	SpareBurst    int64 `protobuf:"varint,12,opt,name=spare_burst,json=spareBurst,proto3" json:"spare_burst,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -191,6 +195,20 @@ func (x *Hint) GetSpare() int64 {
 	return 0
 }
 
+func (x *Hint) GetTotal() int64 {
+	if x != nil {
+		return x.Total
+	}
+	return 0
+}
+
+func (x *Hint) GetSpareBurst() int64 {
+	if x != nil {
+		return x.SpareBurst
+	}
+	return 0
+}
+
 // Node is what a node tells all others of itself.
 type Node struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
@@ -259,7 +277,7 @@ const file_hint_v1_hint_proto_rawDesc = "" +
 	"\n" +
 	"\x12hint/v1/hint.proto\x12\ahint.v1\",\n" +
 	"\x05Hints\x12#\n" +
-	"\x05hints\x18\x01 \x03(\v2\r.hint.v1.HintR\x05hints\"\xfb\x01\n" +
+	"\x05hints\x18\x01 \x03(\v2\r.hint.v1.HintR\x05hints\"\xb2\x02\n" +
 	"\x04Hint\x12\x16\n" +
 	"\x06region\x18\x01 \x01(\tR\x06region\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x16\n" +
@@ -272,7 +290,10 @@ const file_hint_v1_hint_proto_rawDesc = "" +
 	"rate_milli\x18\b \x01(\x03R\trateMilli\x12\x14\n" +
 	"\x05share\x18\t \x01(\x03R\x05share\x12\x14\n" +
 	"\x05spare\x18\n" +
-	" \x01(\x03R\x05spare\"F\n" +
+	" \x01(\x03R\x05spare\x12\x14\n" +
+	"\x05total\x18\v \x01(\x03R\x05total\x12\x1f\n" +
+	"\vspare_burst\x18\f \x01(\x03R\n" +
+	"spareBurst\"F\n" +
 	"\x04Node\x12\x16\n" +
 	"\x06region\x18\x01 \x01(\tR\x06region\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x12\n" +

@@ -181,7 +181,9 @@ type Ask struct {
 	// Q[lender->asker]: rights of the asker's that it wants back.
 	Returned int64 `protobuf:"varint,3,opt,name=returned,proto3" json:"returned,omitempty"`
 	// R[lender->asker].
-	Lent          int64 `protobuf:"varint,4,opt,name=lent,proto3" json:"lent,omitempty"`
+	Lent int64 `protobuf:"varint,4,opt,name=lent,proto3" json:"lent,omitempty"`
+	// Y[lender->asker]: burst rights of a token bucket.
+	Burst         int64 `protobuf:"varint,5,opt,name=burst,proto3" json:"burst,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -240,6 +242,13 @@ func (x *Ask) GetReturned() int64 {
 func (x *Ask) GetLent() int64 {
 	if x != nil {
 		return x.Lent
+	}
+	return 0
+}
+
+func (x *Ask) GetBurst() int64 {
+	if x != nil {
+		return x.Burst
 	}
 	return 0
 }
@@ -333,7 +342,10 @@ type Grant struct {
 	// What more the lender would lend of this cell.
 	Spare int64 `protobuf:"varint,5,opt,name=spare,proto3" json:"spare,omitempty"`
 	// Where nothing was given: microseconds after which asking again may help.
-	RetryUs       int64 `protobuf:"varint,6,opt,name=retry_us,json=retryUs,proto3" json:"retry_us,omitempty"`
+	RetryUs int64 `protobuf:"varint,6,opt,name=retry_us,json=retryUs,proto3" json:"retry_us,omitempty"`
+	// Burst rights lent, and what more of them the lender would lend.
+	Burst         int64 `protobuf:"varint,7,opt,name=burst,proto3" json:"burst,omitempty"`
+	SpareBurst    int64 `protobuf:"varint,8,opt,name=spare_burst,json=spareBurst,proto3" json:"spare_burst,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -410,6 +422,20 @@ func (x *Grant) GetRetryUs() int64 {
 	return 0
 }
 
+func (x *Grant) GetBurst() int64 {
+	if x != nil {
+		return x.Burst
+	}
+	return 0
+}
+
+func (x *Grant) GetSpareBurst() int64 {
+	if x != nil {
+		return x.SpareBurst
+	}
+	return 0
+}
+
 var File_peer_v1_peer_proto protoreflect.FileDescriptor
 
 const file_peer_v1_peer_proto_rawDesc = "" +
@@ -422,12 +448,13 @@ const file_peer_v1_peer_proto_rawDesc = "" +
 	"generation\x18\x03 \x01(\x04R\n" +
 	"generation\x12\x14\n" +
 	"\x05epoch\x18\x04 \x01(\tR\x05epoch\x12 \n" +
-	"\x04asks\x18\x05 \x03(\v2\f.peer.v1.AskR\x04asks\"a\n" +
+	"\x04asks\x18\x05 \x03(\v2\f.peer.v1.AskR\x04asks\"w\n" +
 	"\x03Ask\x12\x16\n" +
 	"\x06bucket\x18\x01 \x01(\fR\x06bucket\x12\x12\n" +
 	"\x04cell\x18\x02 \x01(\x03R\x04cell\x12\x1a\n" +
 	"\breturned\x18\x03 \x01(\x03R\breturned\x12\x12\n" +
-	"\x04lent\x18\x04 \x01(\x03R\x04lent\"\xaf\x01\n" +
+	"\x04lent\x18\x04 \x01(\x03R\x04lent\x12\x14\n" +
+	"\x05burst\x18\x05 \x01(\x03R\x05burst\"\xaf\x01\n" +
 	"\x10ExchangeResponse\x12\x16\n" +
 	"\x06region\x18\x01 \x01(\tR\x06region\x12\x1e\n" +
 	"\n" +
@@ -435,14 +462,17 @@ const file_peer_v1_peer_proto_rawDesc = "" +
 	"generation\x12%\n" +
 	"\x0efor_generation\x18\x03 \x01(\x04R\rforGeneration\x12\x14\n" +
 	"\x05epoch\x18\x04 \x01(\tR\x05epoch\x12&\n" +
-	"\x06grants\x18\x05 \x03(\v2\x0e.peer.v1.GrantR\x06grants\"\xa8\x01\n" +
+	"\x06grants\x18\x05 \x03(\v2\x0e.peer.v1.GrantR\x06grants\"\xdf\x01\n" +
 	"\x05Grant\x12*\n" +
 	"\arefusal\x18\x01 \x01(\x0e2\x10.peer.v1.RefusalR\arefusal\x12\x12\n" +
 	"\x04cell\x18\x02 \x01(\x03R\x04cell\x12\x1a\n" +
 	"\breturned\x18\x03 \x01(\x03R\breturned\x12\x12\n" +
 	"\x04lent\x18\x04 \x01(\x03R\x04lent\x12\x14\n" +
 	"\x05spare\x18\x05 \x01(\x03R\x05spare\x12\x19\n" +
-	"\bretry_us\x18\x06 \x01(\x03R\aretryUs*\xa1\x01\n" +
+	"\bretry_us\x18\x06 \x01(\x03R\aretryUs\x12\x14\n" +
+	"\x05burst\x18\a \x01(\x03R\x05burst\x12\x1f\n" +
+	"\vspare_burst\x18\b \x01(\x03R\n" +
+	"spareBurst*\xa1\x01\n" +
 	"\aRefusal\x12\x17\n" +
 	"\x13REFUSAL_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rREFUSAL_EPOCH\x10\x01\x12\x13\n" +

@@ -107,7 +107,12 @@ type CheckRequest struct {
 	// What is known of the request, by name; a limit applies when all its key and match descriptors are here.
 	Descriptors map[string]string `protobuf:"bytes,2,rep,name=descriptors,proto3" json:"descriptors,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Units to charge, 1 to 2^51; absent is 1.
-	Cost          *int64 `protobuf:"varint,3,opt,name=cost,proto3,oneof" json:"cost,omitempty"`
+	Cost *int64 `protobuf:"varint,3,opt,name=cost,proto3,oneof" json:"cost,omitempty"`
+	// Names this request, at most 128 bytes, for callers that may send it twice: the second time it is answered as the
+	// first time, if that was admitted within the last minute, and is not charged again. Empty: no such memory.
+	RequestId string `protobuf:"bytes,4,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// Ask for a receipt, with which the charge can be refunded.
+	Receipt       bool `protobuf:"varint,5,opt,name=receipt,proto3" json:"receipt,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -161,6 +166,20 @@ func (x *CheckRequest) GetCost() int64 {
 		return *x.Cost
 	}
 	return 0
+}
+
+func (x *CheckRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+func (x *CheckRequest) GetReceipt() bool {
+	if x != nil {
+		return x.Receipt
+	}
+	return false
 }
 
 type CheckResponse struct {
@@ -431,7 +450,15 @@ type Decision struct {
 	// Number of this decision at this node, without gaps since its start.
 	Sequence uint64 `protobuf:"varint,15,opt,name=sequence,proto3" json:"sequence,omitempty"`
 	// Names of shadow limits that would have denied.
-	Shadowed      []string `protobuf:"bytes,16,rep,name=shadowed,proto3" json:"shadowed,omitempty"`
+	Shadowed []string `protobuf:"bytes,16,rep,name=shadowed,proto3" json:"shadowed,omitempty"`
+	// Admitted by a leaky bucket: serve the request after this time, when its turn in the queue has come.
+	Delay *durationpb.Duration `protobuf:"bytes,17,opt,name=delay,proto3" json:"delay,omitempty"`
+	// What Refund takes, if it was asked for and something was charged.
+	Receipt string `protobuf:"bytes,18,opt,name=receipt,proto3" json:"receipt,omitempty"`
+	// The request was decided before, under its request_id; this is that decision.
+	Repeated bool `protobuf:"varint,19,opt,name=repeated,proto3" json:"repeated,omitempty"`
+	// Algorithm of the limit that decided.
+	Algorithm     string `protobuf:"bytes,20,opt,name=algorithm,proto3" json:"algorithm,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -576,6 +603,34 @@ func (x *Decision) GetShadowed() []string {
 		return x.Shadowed
 	}
 	return nil
+}
+
+func (x *Decision) GetDelay() *durationpb.Duration {
+	if x != nil {
+		return x.Delay
+	}
+	return nil
+}
+
+func (x *Decision) GetReceipt() string {
+	if x != nil {
+		return x.Receipt
+	}
+	return ""
+}
+
+func (x *Decision) GetRepeated() bool {
+	if x != nil {
+		return x.Repeated
+	}
+	return false
+}
+
+func (x *Decision) GetAlgorithm() string {
+	if x != nil {
+		return x.Algorithm
+	}
+	return ""
 }
 
 type StatusRequest struct {
@@ -925,8 +980,15 @@ type BucketResponse struct {
 	Used        int64                  `protobuf:"varint,5,opt,name=used,proto3" json:"used,omitempty"`
 	Share       int64                  `protobuf:"varint,6,opt,name=share,proto3" json:"share,omitempty"`
 	// Rights held of the next cell.
-	NextShare     int64     `protobuf:"varint,7,opt,name=next_share,json=nextShare,proto3" json:"next_share,omitempty"`
-	Rights        []*Rights `protobuf:"bytes,8,rep,name=rights,proto3" json:"rights,omitempty"`
+	NextShare int64     `protobuf:"varint,7,opt,name=next_share,json=nextShare,proto3" json:"next_share,omitempty"`
+	Rights    []*Rights `protobuf:"bytes,8,rep,name=rights,proto3" json:"rights,omitempty"`
+	Algorithm string    `protobuf:"bytes,9,opt,name=algorithm,proto3" json:"algorithm,omitempty"`
+	// Units that would be admitted at this moment.
+	Free int64 `protobuf:"varint,10,opt,name=free,proto3" json:"free,omitempty"`
+	// Of the units used, those that stop counting before the cell ends.
+	Fading int64 `protobuf:"varint,11,opt,name=fading,proto3" json:"fading,omitempty"`
+	// Buckets only: this region's part of the burst.
+	Burst         int64 `protobuf:"varint,12,opt,name=burst,proto3" json:"burst,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1017,15 +1079,46 @@ func (x *BucketResponse) GetRights() []*Rights {
 	return nil
 }
 
+func (x *BucketResponse) GetAlgorithm() string {
+	if x != nil {
+		return x.Algorithm
+	}
+	return ""
+}
+
+func (x *BucketResponse) GetFree() int64 {
+	if x != nil {
+		return x.Free
+	}
+	return 0
+}
+
+func (x *BucketResponse) GetFading() int64 {
+	if x != nil {
+		return x.Fading
+	}
+	return 0
+}
+
+func (x *BucketResponse) GetBurst() int64 {
+	if x != nil {
+		return x.Burst
+	}
+	return 0
+}
+
 // Rights is the ledger with one peer region for one cell.
 type Rights struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Cell          int64                  `protobuf:"varint,1,opt,name=cell,proto3" json:"cell,omitempty"`
-	Region        string                 `protobuf:"bytes,2,opt,name=region,proto3" json:"region,omitempty"`
-	Lent          int64                  `protobuf:"varint,3,opt,name=lent,proto3" json:"lent,omitempty"`
-	Returned      int64                  `protobuf:"varint,4,opt,name=returned,proto3" json:"returned,omitempty"`
-	Borrowed      int64                  `protobuf:"varint,5,opt,name=borrowed,proto3" json:"borrowed,omitempty"`
-	Regained      int64                  `protobuf:"varint,6,opt,name=regained,proto3" json:"regained,omitempty"`
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Cell     int64                  `protobuf:"varint,1,opt,name=cell,proto3" json:"cell,omitempty"`
+	Region   string                 `protobuf:"bytes,2,opt,name=region,proto3" json:"region,omitempty"`
+	Lent     int64                  `protobuf:"varint,3,opt,name=lent,proto3" json:"lent,omitempty"`
+	Returned int64                  `protobuf:"varint,4,opt,name=returned,proto3" json:"returned,omitempty"`
+	Borrowed int64                  `protobuf:"varint,5,opt,name=borrowed,proto3" json:"borrowed,omitempty"`
+	Regained int64                  `protobuf:"varint,6,opt,name=regained,proto3" json:"regained,omitempty"`
+	// Burst rights: capacity of a token bucket, with the tokens in it.
+	BurstLent     int64 `protobuf:"varint,7,opt,name=burst_lent,json=burstLent,proto3" json:"burst_lent,omitempty"`
+	BurstBorrowed int64 `protobuf:"varint,8,opt,name=burst_borrowed,json=burstBorrowed,proto3" json:"burst_borrowed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1102,15 +1195,299 @@ func (x *Rights) GetRegained() int64 {
 	return 0
 }
 
+func (x *Rights) GetBurstLent() int64 {
+	if x != nil {
+		return x.BurstLent
+	}
+	return 0
+}
+
+func (x *Rights) GetBurstBorrowed() int64 {
+	if x != nil {
+		return x.BurstBorrowed
+	}
+	return 0
+}
+
+type RefundRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Of a decision.
+	Receipt       string `protobuf:"bytes,1,opt,name=receipt,proto3" json:"receipt,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RefundRequest) Reset() {
+	*x = RefundRequest{}
+	mi := &file_quotad_v1_quotad_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RefundRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RefundRequest) ProtoMessage() {}
+
+func (x *RefundRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quotad_v1_quotad_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RefundRequest.ProtoReflect.Descriptor instead.
+func (*RefundRequest) Descriptor() ([]byte, []int) {
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *RefundRequest) GetReceipt() string {
+	if x != nil {
+		return x.Receipt
+	}
+	return ""
+}
+
+type RefundResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What became of each charge of the receipt.
+	Refunded []*Refunded `protobuf:"bytes,1,rep,name=refunded,proto3" json:"refunded,omitempty"`
+	// The receipt had been refunded before.
+	Repeated      bool `protobuf:"varint,2,opt,name=repeated,proto3" json:"repeated,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RefundResponse) Reset() {
+	*x = RefundResponse{}
+	mi := &file_quotad_v1_quotad_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RefundResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RefundResponse) ProtoMessage() {}
+
+func (x *RefundResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_quotad_v1_quotad_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RefundResponse.ProtoReflect.Descriptor instead.
+func (*RefundResponse) Descriptor() ([]byte, []int) {
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *RefundResponse) GetRefunded() []*Refunded {
+	if x != nil {
+		return x.Refunded
+	}
+	return nil
+}
+
+func (x *RefundResponse) GetRepeated() bool {
+	if x != nil {
+		return x.Repeated
+	}
+	return false
+}
+
+// Refunded is what became of one charge.
+type Refunded struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Limit string                 `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Units given back, 0 to the cost.
+	Units int64 `protobuf:"varint,2,opt,name=units,proto3" json:"units,omitempty"`
+	// Why nothing was given back: the cell no longer weighs, a queue's turn cannot be given back. Empty if it was.
+	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Refunded) Reset() {
+	*x = Refunded{}
+	mi := &file_quotad_v1_quotad_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Refunded) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Refunded) ProtoMessage() {}
+
+func (x *Refunded) ProtoReflect() protoreflect.Message {
+	mi := &file_quotad_v1_quotad_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Refunded.ProtoReflect.Descriptor instead.
+func (*Refunded) Descriptor() ([]byte, []int) {
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *Refunded) GetLimit() string {
+	if x != nil {
+		return x.Limit
+	}
+	return ""
+}
+
+func (x *Refunded) GetUnits() int64 {
+	if x != nil {
+		return x.Units
+	}
+	return 0
+}
+
+func (x *Refunded) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+type ResetRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Limit         string                 `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
+	Domain        string                 `protobuf:"bytes,2,opt,name=domain,proto3" json:"domain,omitempty"`
+	Descriptors   map[string]string      `protobuf:"bytes,3,rep,name=descriptors,proto3" json:"descriptors,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResetRequest) Reset() {
+	*x = ResetRequest{}
+	mi := &file_quotad_v1_quotad_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResetRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResetRequest) ProtoMessage() {}
+
+func (x *ResetRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quotad_v1_quotad_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResetRequest.ProtoReflect.Descriptor instead.
+func (*ResetRequest) Descriptor() ([]byte, []int) {
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *ResetRequest) GetLimit() string {
+	if x != nil {
+		return x.Limit
+	}
+	return ""
+}
+
+func (x *ResetRequest) GetDomain() string {
+	if x != nil {
+		return x.Domain
+	}
+	return ""
+}
+
+func (x *ResetRequest) GetDescriptors() map[string]string {
+	if x != nil {
+		return x.Descriptors
+	}
+	return nil
+}
+
+type ResetResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Units that counted as used before.
+	Cleared       int64 `protobuf:"varint,1,opt,name=cleared,proto3" json:"cleared,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResetResponse) Reset() {
+	*x = ResetResponse{}
+	mi := &file_quotad_v1_quotad_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResetResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResetResponse) ProtoMessage() {}
+
+func (x *ResetResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_quotad_v1_quotad_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResetResponse.ProtoReflect.Descriptor instead.
+func (*ResetResponse) Descriptor() ([]byte, []int) {
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *ResetResponse) GetCleared() int64 {
+	if x != nil {
+		return x.Cleared
+	}
+	return 0
+}
+
 var File_quotad_v1_quotad_proto protoreflect.FileDescriptor
 
 const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"\n" +
-	"\x16quotad/v1/quotad.proto\x12\tquotad.v1\x1a\x1egoogle/protobuf/duration.proto\"\xd4\x01\n" +
+	"\x16quotad/v1/quotad.proto\x12\tquotad.v1\x1a\x1egoogle/protobuf/duration.proto\"\x8d\x02\n" +
 	"\fCheckRequest\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12J\n" +
 	"\vdescriptors\x18\x02 \x03(\v2(.quotad.v1.CheckRequest.DescriptorsEntryR\vdescriptors\x12\x17\n" +
-	"\x04cost\x18\x03 \x01(\x03H\x00R\x04cost\x88\x01\x01\x1a>\n" +
+	"\x04cost\x18\x03 \x01(\x03H\x00R\x04cost\x88\x01\x01\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x04 \x01(\tR\trequestId\x12\x18\n" +
+	"\areceipt\x18\x05 \x01(\bR\areceipt\x1a>\n" +
 	"\x10DescriptorsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\a\n" +
@@ -1130,7 +1507,7 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\a\n" +
 	"\x05_cost\"?\n" +
 	"\fPeekResponse\x12/\n" +
-	"\bdecision\x18\x01 \x01(\v2\x13.quotad.v1.DecisionR\bdecision\"\xfd\x03\n" +
+	"\bdecision\x18\x01 \x01(\v2\x13.quotad.v1.DecisionR\bdecision\"\x82\x05\n" +
 	"\bDecision\x12\x18\n" +
 	"\aallowed\x18\x01 \x01(\bR\aallowed\x12)\n" +
 	"\x06reason\x18\x02 \x01(\x0e2\x11.quotad.v1.ReasonR\x06reason\x12\x14\n" +
@@ -1151,7 +1528,11 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"\x05share\x18\r \x01(\x03R\x05share\x12\x1a\n" +
 	"\bdegraded\x18\x0e \x01(\bR\bdegraded\x12\x1a\n" +
 	"\bsequence\x18\x0f \x01(\x04R\bsequence\x12\x1a\n" +
-	"\bshadowed\x18\x10 \x03(\tR\bshadowed\"\x0f\n" +
+	"\bshadowed\x18\x10 \x03(\tR\bshadowed\x12/\n" +
+	"\x05delay\x18\x11 \x01(\v2\x19.google.protobuf.DurationR\x05delay\x12\x18\n" +
+	"\areceipt\x18\x12 \x01(\tR\areceipt\x12\x1a\n" +
+	"\brepeated\x18\x13 \x01(\bR\brepeated\x12\x1c\n" +
+	"\talgorithm\x18\x14 \x01(\tR\talgorithm\"\x0f\n" +
 	"\rStatusRequest\"\x93\x02\n" +
 	"\x0eStatusResponse\x12\x16\n" +
 	"\x06region\x18\x01 \x01(\tR\x06region\x12\x12\n" +
@@ -1181,7 +1562,7 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"\vdescriptors\x18\x03 \x03(\v2).quotad.v1.BucketRequest.DescriptorsEntryR\vdescriptors\x1a>\n" +
 	"\x10DescriptorsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xf1\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xd1\x02\n" +
 	"\x0eBucketResponse\x12\x14\n" +
 	"\x05limit\x18\x01 \x01(\tR\x05limit\x12\x1f\n" +
 	"\vlimit_units\x18\x02 \x01(\x03R\n" +
@@ -1192,14 +1573,40 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"\x05share\x18\x06 \x01(\x03R\x05share\x12\x1d\n" +
 	"\n" +
 	"next_share\x18\a \x01(\x03R\tnextShare\x12)\n" +
-	"\x06rights\x18\b \x03(\v2\x11.quotad.v1.RightsR\x06rights\"\x9c\x01\n" +
+	"\x06rights\x18\b \x03(\v2\x11.quotad.v1.RightsR\x06rights\x12\x1c\n" +
+	"\talgorithm\x18\t \x01(\tR\talgorithm\x12\x12\n" +
+	"\x04free\x18\n" +
+	" \x01(\x03R\x04free\x12\x16\n" +
+	"\x06fading\x18\v \x01(\x03R\x06fading\x12\x14\n" +
+	"\x05burst\x18\f \x01(\x03R\x05burst\"\xe2\x01\n" +
 	"\x06Rights\x12\x12\n" +
 	"\x04cell\x18\x01 \x01(\x03R\x04cell\x12\x16\n" +
 	"\x06region\x18\x02 \x01(\tR\x06region\x12\x12\n" +
 	"\x04lent\x18\x03 \x01(\x03R\x04lent\x12\x1a\n" +
 	"\breturned\x18\x04 \x01(\x03R\breturned\x12\x1a\n" +
 	"\bborrowed\x18\x05 \x01(\x03R\bborrowed\x12\x1a\n" +
-	"\bregained\x18\x06 \x01(\x03R\bregained*\x8e\x02\n" +
+	"\bregained\x18\x06 \x01(\x03R\bregained\x12\x1d\n" +
+	"\n" +
+	"burst_lent\x18\a \x01(\x03R\tburstLent\x12%\n" +
+	"\x0eburst_borrowed\x18\b \x01(\x03R\rburstBorrowed\")\n" +
+	"\rRefundRequest\x12\x18\n" +
+	"\areceipt\x18\x01 \x01(\tR\areceipt\"]\n" +
+	"\x0eRefundResponse\x12/\n" +
+	"\brefunded\x18\x01 \x03(\v2\x13.quotad.v1.RefundedR\brefunded\x12\x1a\n" +
+	"\brepeated\x18\x02 \x01(\bR\brepeated\"N\n" +
+	"\bRefunded\x12\x14\n" +
+	"\x05limit\x18\x01 \x01(\tR\x05limit\x12\x14\n" +
+	"\x05units\x18\x02 \x01(\x03R\x05units\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"\xc8\x01\n" +
+	"\fResetRequest\x12\x14\n" +
+	"\x05limit\x18\x01 \x01(\tR\x05limit\x12\x16\n" +
+	"\x06domain\x18\x02 \x01(\tR\x06domain\x12J\n" +
+	"\vdescriptors\x18\x03 \x03(\v2(.quotad.v1.ResetRequest.DescriptorsEntryR\vdescriptors\x1a>\n" +
+	"\x10DescriptorsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\")\n" +
+	"\rResetResponse\x12\x18\n" +
+	"\acleared\x18\x01 \x01(\x03R\acleared*\x8e\x02\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13REASON_WITHIN_LIMIT\x10\x01\x12\x13\n" +
@@ -1210,14 +1617,16 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"\x11REASON_QUEUE_FULL\x10\x06\x12\x18\n" +
 	"\x14REASON_STORE_FAILURE\x10\a\x12\x1e\n" +
 	"\x1aREASON_STORE_FAILURE_LOCAL\x10\b\x12 \n" +
-	"\x1cREASON_STORE_FAILURE_ALLOWED\x10\t2\xcc\x02\n" +
+	"\x1cREASON_STORE_FAILURE_ALLOWED\x10\t2\xc7\x03\n" +
 	"\fQuotaService\x12:\n" +
 	"\x05Check\x12\x17.quotad.v1.CheckRequest\x1a\x18.quotad.v1.CheckResponse\x12I\n" +
 	"\n" +
 	"CheckBatch\x12\x1c.quotad.v1.CheckBatchRequest\x1a\x1d.quotad.v1.CheckBatchResponse\x127\n" +
 	"\x04Peek\x12\x16.quotad.v1.PeekRequest\x1a\x17.quotad.v1.PeekResponse\x12=\n" +
 	"\x06Status\x12\x18.quotad.v1.StatusRequest\x1a\x19.quotad.v1.StatusResponse\x12=\n" +
-	"\x06Bucket\x12\x18.quotad.v1.BucketRequest\x1a\x19.quotad.v1.BucketResponseB3Z1github.com/quotad/quotad/proto/quotad/v1;quotadv1b\x06proto3"
+	"\x06Bucket\x12\x18.quotad.v1.BucketRequest\x1a\x19.quotad.v1.BucketResponse\x12=\n" +
+	"\x06Refund\x12\x18.quotad.v1.RefundRequest\x1a\x19.quotad.v1.RefundResponse\x12:\n" +
+	"\x05Reset\x12\x17.quotad.v1.ResetRequest\x1a\x18.quotad.v1.ResetResponseB3Z1github.com/quotad/quotad/proto/quotad/v1;quotadv1b\x06proto3"
 
 var (
 	file_quotad_v1_quotad_proto_rawDescOnce sync.Once
@@ -1232,7 +1641,7 @@ func file_quotad_v1_quotad_proto_rawDescGZIP() []byte {
 }
 
 var file_quotad_v1_quotad_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_quotad_v1_quotad_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
+var file_quotad_v1_quotad_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_quotad_v1_quotad_proto_goTypes = []any{
 	(Reason)(0),                 // 0: quotad.v1.Reason
 	(*CheckRequest)(nil),        // 1: quotad.v1.CheckRequest
@@ -1249,42 +1658,55 @@ var file_quotad_v1_quotad_proto_goTypes = []any{
 	(*BucketRequest)(nil),       // 12: quotad.v1.BucketRequest
 	(*BucketResponse)(nil),      // 13: quotad.v1.BucketResponse
 	(*Rights)(nil),              // 14: quotad.v1.Rights
-	nil,                         // 15: quotad.v1.CheckRequest.DescriptorsEntry
-	nil,                         // 16: quotad.v1.PeekRequest.DescriptorsEntry
-	nil,                         // 17: quotad.v1.BucketRequest.DescriptorsEntry
-	(*durationpb.Duration)(nil), // 18: google.protobuf.Duration
+	(*RefundRequest)(nil),       // 15: quotad.v1.RefundRequest
+	(*RefundResponse)(nil),      // 16: quotad.v1.RefundResponse
+	(*Refunded)(nil),            // 17: quotad.v1.Refunded
+	(*ResetRequest)(nil),        // 18: quotad.v1.ResetRequest
+	(*ResetResponse)(nil),       // 19: quotad.v1.ResetResponse
+	nil,                         // 20: quotad.v1.CheckRequest.DescriptorsEntry
+	nil,                         // 21: quotad.v1.PeekRequest.DescriptorsEntry
+	nil,                         // 22: quotad.v1.BucketRequest.DescriptorsEntry
+	nil,                         // 23: quotad.v1.ResetRequest.DescriptorsEntry
+	(*durationpb.Duration)(nil), // 24: google.protobuf.Duration
 }
 var file_quotad_v1_quotad_proto_depIdxs = []int32{
-	15, // 0: quotad.v1.CheckRequest.descriptors:type_name -> quotad.v1.CheckRequest.DescriptorsEntry
+	20, // 0: quotad.v1.CheckRequest.descriptors:type_name -> quotad.v1.CheckRequest.DescriptorsEntry
 	7,  // 1: quotad.v1.CheckResponse.decision:type_name -> quotad.v1.Decision
 	1,  // 2: quotad.v1.CheckBatchRequest.requests:type_name -> quotad.v1.CheckRequest
 	7,  // 3: quotad.v1.CheckBatchResponse.decisions:type_name -> quotad.v1.Decision
-	16, // 4: quotad.v1.PeekRequest.descriptors:type_name -> quotad.v1.PeekRequest.DescriptorsEntry
+	21, // 4: quotad.v1.PeekRequest.descriptors:type_name -> quotad.v1.PeekRequest.DescriptorsEntry
 	7,  // 5: quotad.v1.PeekResponse.decision:type_name -> quotad.v1.Decision
 	0,  // 6: quotad.v1.Decision.reason:type_name -> quotad.v1.Reason
-	18, // 7: quotad.v1.Decision.reset_after:type_name -> google.protobuf.Duration
-	18, // 8: quotad.v1.Decision.retry_after:type_name -> google.protobuf.Duration
-	10, // 9: quotad.v1.StatusResponse.peers:type_name -> quotad.v1.Peer
-	11, // 10: quotad.v1.StatusResponse.counters:type_name -> quotad.v1.Counter
-	18, // 11: quotad.v1.Peer.age:type_name -> google.protobuf.Duration
-	18, // 12: quotad.v1.Peer.round_trip:type_name -> google.protobuf.Duration
-	17, // 13: quotad.v1.BucketRequest.descriptors:type_name -> quotad.v1.BucketRequest.DescriptorsEntry
-	14, // 14: quotad.v1.BucketResponse.rights:type_name -> quotad.v1.Rights
-	1,  // 15: quotad.v1.QuotaService.Check:input_type -> quotad.v1.CheckRequest
-	3,  // 16: quotad.v1.QuotaService.CheckBatch:input_type -> quotad.v1.CheckBatchRequest
-	5,  // 17: quotad.v1.QuotaService.Peek:input_type -> quotad.v1.PeekRequest
-	8,  // 18: quotad.v1.QuotaService.Status:input_type -> quotad.v1.StatusRequest
-	12, // 19: quotad.v1.QuotaService.Bucket:input_type -> quotad.v1.BucketRequest
-	2,  // 20: quotad.v1.QuotaService.Check:output_type -> quotad.v1.CheckResponse
-	4,  // 21: quotad.v1.QuotaService.CheckBatch:output_type -> quotad.v1.CheckBatchResponse
-	6,  // 22: quotad.v1.QuotaService.Peek:output_type -> quotad.v1.PeekResponse
-	9,  // 23: quotad.v1.QuotaService.Status:output_type -> quotad.v1.StatusResponse
-	13, // 24: quotad.v1.QuotaService.Bucket:output_type -> quotad.v1.BucketResponse
-	20, // [20:25] is the sub-list for method output_type
-	15, // [15:20] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	24, // 7: quotad.v1.Decision.reset_after:type_name -> google.protobuf.Duration
+	24, // 8: quotad.v1.Decision.retry_after:type_name -> google.protobuf.Duration
+	24, // 9: quotad.v1.Decision.delay:type_name -> google.protobuf.Duration
+	10, // 10: quotad.v1.StatusResponse.peers:type_name -> quotad.v1.Peer
+	11, // 11: quotad.v1.StatusResponse.counters:type_name -> quotad.v1.Counter
+	24, // 12: quotad.v1.Peer.age:type_name -> google.protobuf.Duration
+	24, // 13: quotad.v1.Peer.round_trip:type_name -> google.protobuf.Duration
+	22, // 14: quotad.v1.BucketRequest.descriptors:type_name -> quotad.v1.BucketRequest.DescriptorsEntry
+	14, // 15: quotad.v1.BucketResponse.rights:type_name -> quotad.v1.Rights
+	17, // 16: quotad.v1.RefundResponse.refunded:type_name -> quotad.v1.Refunded
+	23, // 17: quotad.v1.ResetRequest.descriptors:type_name -> quotad.v1.ResetRequest.DescriptorsEntry
+	1,  // 18: quotad.v1.QuotaService.Check:input_type -> quotad.v1.CheckRequest
+	3,  // 19: quotad.v1.QuotaService.CheckBatch:input_type -> quotad.v1.CheckBatchRequest
+	5,  // 20: quotad.v1.QuotaService.Peek:input_type -> quotad.v1.PeekRequest
+	8,  // 21: quotad.v1.QuotaService.Status:input_type -> quotad.v1.StatusRequest
+	12, // 22: quotad.v1.QuotaService.Bucket:input_type -> quotad.v1.BucketRequest
+	15, // 23: quotad.v1.QuotaService.Refund:input_type -> quotad.v1.RefundRequest
+	18, // 24: quotad.v1.QuotaService.Reset:input_type -> quotad.v1.ResetRequest
+	2,  // 25: quotad.v1.QuotaService.Check:output_type -> quotad.v1.CheckResponse
+	4,  // 26: quotad.v1.QuotaService.CheckBatch:output_type -> quotad.v1.CheckBatchResponse
+	6,  // 27: quotad.v1.QuotaService.Peek:output_type -> quotad.v1.PeekResponse
+	9,  // 28: quotad.v1.QuotaService.Status:output_type -> quotad.v1.StatusResponse
+	13, // 29: quotad.v1.QuotaService.Bucket:output_type -> quotad.v1.BucketResponse
+	16, // 30: quotad.v1.QuotaService.Refund:output_type -> quotad.v1.RefundResponse
+	19, // 31: quotad.v1.QuotaService.Reset:output_type -> quotad.v1.ResetResponse
+	25, // [25:32] is the sub-list for method output_type
+	18, // [18:25] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_quotad_v1_quotad_proto_init() }
@@ -1300,7 +1722,7 @@ func file_quotad_v1_quotad_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quotad_v1_quotad_proto_rawDesc), len(file_quotad_v1_quotad_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   17,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

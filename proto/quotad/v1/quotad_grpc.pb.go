@@ -26,6 +26,8 @@ const (
 	QuotaService_Peek_FullMethodName       = "/quotad.v1.QuotaService/Peek"
 	QuotaService_Status_FullMethodName     = "/quotad.v1.QuotaService/Status"
 	QuotaService_Bucket_FullMethodName     = "/quotad.v1.QuotaService/Bucket"
+	QuotaService_Refund_FullMethodName     = "/quotad.v1.QuotaService/Refund"
+	QuotaService_Reset_FullMethodName      = "/quotad.v1.QuotaService/Reset"
 )
 
 // QuotaServiceClient is the client API for QuotaService service.
@@ -44,6 +46,11 @@ type QuotaServiceClient interface {
 	Status(ctx context.Context, in *StatusRequest, opts ...grpc.CallOption) (*StatusResponse, error)
 	// Bucket shows the ledger of one bucket in this region.
 	Bucket(ctx context.Context, in *BucketRequest, opts ...grpc.CallOption) (*BucketResponse, error)
+	// Refund takes back what a decision charged. It is idempotent, and goes to the region that decided.
+	Refund(ctx context.Context, in *RefundRequest, opts ...grpc.CallOption) (*RefundResponse, error)
+	// Reset clears the use of one bucket in this region alone. What is admitted after it comes on top of what was
+	// admitted before: the limit does not hold for the window in which it is called.
+	Reset(ctx context.Context, in *ResetRequest, opts ...grpc.CallOption) (*ResetResponse, error)
 }
 
 type quotaServiceClient struct {
@@ -104,6 +111,26 @@ func (c *quotaServiceClient) Bucket(ctx context.Context, in *BucketRequest, opts
 	return out, nil
 }
 
+func (c *quotaServiceClient) Refund(ctx context.Context, in *RefundRequest, opts ...grpc.CallOption) (*RefundResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RefundResponse)
+	err := c.cc.Invoke(ctx, QuotaService_Refund_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *quotaServiceClient) Reset(ctx context.Context, in *ResetRequest, opts ...grpc.CallOption) (*ResetResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ResetResponse)
+	err := c.cc.Invoke(ctx, QuotaService_Reset_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // QuotaServiceServer is the server API for QuotaService service.
 // All implementations must embed UnimplementedQuotaServiceServer
 // for forward compatibility.
@@ -120,6 +147,11 @@ type QuotaServiceServer interface {
 	Status(context.Context, *StatusRequest) (*StatusResponse, error)
 	// Bucket shows the ledger of one bucket in this region.
 	Bucket(context.Context, *BucketRequest) (*BucketResponse, error)
+	// Refund takes back what a decision charged. It is idempotent, and goes to the region that decided.
+	Refund(context.Context, *RefundRequest) (*RefundResponse, error)
+	// Reset clears the use of one bucket in this region alone. What is admitted after it comes on top of what was
+	// admitted before: the limit does not hold for the window in which it is called.
+	Reset(context.Context, *ResetRequest) (*ResetResponse, error)
 	mustEmbedUnimplementedQuotaServiceServer()
 }
 
@@ -144,6 +176,12 @@ func (UnimplementedQuotaServiceServer) Status(context.Context, *StatusRequest) (
 }
 func (UnimplementedQuotaServiceServer) Bucket(context.Context, *BucketRequest) (*BucketResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Bucket not implemented")
+}
+func (UnimplementedQuotaServiceServer) Refund(context.Context, *RefundRequest) (*RefundResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Refund not implemented")
+}
+func (UnimplementedQuotaServiceServer) Reset(context.Context, *ResetRequest) (*ResetResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Reset not implemented")
 }
 func (UnimplementedQuotaServiceServer) mustEmbedUnimplementedQuotaServiceServer() {}
 func (UnimplementedQuotaServiceServer) testEmbeddedByValue()                      {}
@@ -256,6 +294,42 @@ func _QuotaService_Bucket_Handler(srv interface{}, ctx context.Context, dec func
 	return interceptor(ctx, in, info, handler)
 }
 
+func _QuotaService_Refund_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RefundRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(QuotaServiceServer).Refund(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: QuotaService_Refund_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(QuotaServiceServer).Refund(ctx, req.(*RefundRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _QuotaService_Reset_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ResetRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(QuotaServiceServer).Reset(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: QuotaService_Reset_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(QuotaServiceServer).Reset(ctx, req.(*ResetRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // QuotaService_ServiceDesc is the grpc.ServiceDesc for QuotaService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -282,6 +356,14 @@ var QuotaService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Bucket",
 			Handler:    _QuotaService_Bucket_Handler,
+		},
+		{
+			MethodName: "Refund",
+			Handler:    _QuotaService_Refund_Handler,
+		},
+		{
+			MethodName: "Reset",
+			Handler:    _QuotaService_Reset_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

@@ -1,0 +1,337 @@
+package algorithms
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// The limit that the regions of a pool share: 10 in a window, and a burst of 10.
+const (
+	pooledWindow = 1000 // microseconds
+	pooledLimit  = 10
+)
+
+// split is how a limit and its burst are divided among regions.
+var splits = [][][2]int64{
+	{{6, 5}, {3, 3}, {1, 2}},
+	{{5, 5}, {5, 5}},
+	{{10, 9}, {0, 0}, {0, 1}}, // a home, and regions that only borrow
+	{{7, 2}, {3, 8}},
+}
+
+// pool is some regions that share a limit, and every row that was announced among them: any may be heard at any time,
+// any number of times, or never.
+type pool struct {
+	kind    Kind
+	members []*member
+	now     int64
+	said    []rowSaid
+	history []admission
+}
+
+// member is one region.
+type member struct {
+	Twin
+	name  string
+	terms Terms
+	at    *int64
+}
+
+// rowSaid is what a member announced to another of a cell.
+type rowSaid struct {
+	from, to   *member
+	generation uint64
+	cell       int64
+	row        Row
+}
+
+// admission is a cost that some region admitted; a queue's turn may come later. Both times are the beginning of a tick:
+// buckets know no shorter time, so in real time a charge may come up to a tick later than it counts.
+type admission struct {
+	at, turn, cost int64
+	member         *member
+}
+
+func drawPool(t *rapid.T, kind Kind) *pool {
+	p := &pool{kind: kind, now: 1_000_000_000}
+	terms := Terms{Kind: kind, Window: pooledWindow, Cell: pooledWindow, Tick: 1}
+	switch {
+	case kind == SlidingWindowCounter:
+		terms.Tick = rapid.SampledFrom([]int64{1, 10, 300}).Draw(t, "tick")
+	case kind == SlidingWindowLog:
+		terms.Cell = rapid.SampledFrom([]int64{1000, 400, 334}).Draw(t, "cell length")
+	case kind.Bucket():
+		terms.Cell = rapid.SampledFrom([]int64{1000, 400}).Draw(t, "cell length")
+		terms.Tick = rapid.SampledFrom([]int64{1, 1, 10, 200}).Draw(t, "tick")
+	}
+	for i, share := range rapid.SampledFrom(splits).Draw(t, "split") {
+		m := &member{name: fmt.Sprintf("region-%d", i), terms: terms, at: &p.now}
+		m.terms.Entitlement = share[0]
+		if kind.Bucket() {
+			m.terms.Burst = share[1]
+		}
+		m.Open(p.now, Open{Generation: 1, Region: m.name, Epoch: "1-e"})
+		p.members = append(p.members, m)
+	}
+	return p
+}
+
+func (m *member) guard() Guard {
+	return Guard{Generation: m.Generation, Epoch: "1-e", Clock: *m.at}
+}
+
+// row is what a member's ledger says of a peer and a cell.
+func (m *member) row(cell int64, peer *member) Row {
+	if b := m.buckets["k"]; b != nil {
+		return b.rows[cell][peer.name]
+	}
+	return Row{}
+}
+
+func (p *pool) draw(t *rapid.T, who string) *member { return rapid.SampledFrom(p.members).Draw(t, who) }
+
+func (p *pool) pair(t *rapid.T) (*member, *member) {
+	both := rapid.Permutation(p.members).Draw(t, "from and to")
+	return both[0], both[1]
+}
+
+// admit has a member decide costs.
+func (p *pool) admit(m *member, costs ...int64) (any bool) {
+	d := m.Decide(p.now, Decide{Guard: m.guard(), Commit: true, Costs: costs, Buckets: []Target{{Key: "k", Terms: m.terms}}})
+	for i, a := range d.Answers {
+		if a.Admitted {
+			at, turn := p.now, p.now+a.Verdicts[0].Delay
+			if p.kind.Bucket() {
+				at, turn = at-at%m.terms.Tick, turn-turn%m.terms.Tick
+			}
+			p.history = append(p.history, admission{at: at, turn: turn, cost: costs[i], member: m})
+			any = true
+		}
+	}
+	return any
+}
+
+// lend is a lend call, whose answer is announced whatever it says.
+func (p *pool) lend(from, to *member, cell int64, change func(*Lend, Row)) rowSaid {
+	row := from.row(cell, to)
+	c := Lend{Guard: from.guard(), Key: "k", Terms: from.terms, Peer: to.name, Cell: cell,
+		Lent: row.Lent, Returned: row.Returned, Burst: row.BurstLent, Cap: from.terms.Entitlement, CapBurst: from.terms.Burst}
+	change(&c, row)
+	said := rowSaid{from: from, to: to, generation: from.Generation, cell: cell}
+	if g := from.Lend(p.now, c); g.Status == StatusOK {
+		said.row = g.Row
+		p.said = append(p.said, said)
+	}
+	return said
+}
+
+func (p *pool) deliver(s rowSaid) {
+	s.to.Credit(p.now, Credit{Guard: s.to.guard(), Key: "k", Terms: s.to.terms, Peer: s.from.name, PeerGeneration: s.generation,
+		Cell: s.cell, Lent: s.row.Lent, Returned: s.row.Returned, Most: s.from.terms.Entitlement,
+		Burst: s.row.BurstLent, MostBurst: s.from.terms.Burst})
+}
+
+// actions are what may happen. Demand comes in bursts: tame patterns find nothing.
+func (p *pool) actions() map[string]func(*rapid.T) {
+	return map[string]func(*rapid.T){
+		"admit": func(t *rapid.T) {
+			p.admit(p.draw(t, "region"), rapid.SliceOfN(rapid.Int64Range(1, 4), 1, 5).Draw(t, "costs")...)
+		},
+		"exhaust one": func(t *rapid.T) { p.exhaust(p.draw(t, "region")) },
+		"exhaust all": func(t *rapid.T) {
+			for _, m := range rapid.Permutation(p.members).Draw(t, "order") {
+				p.exhaust(m)
+			}
+		},
+		"lend":         p.drawLend,
+		"lend again":   p.drawLend,
+		"deliver":      p.drawDelivery,
+		"deliver more": p.drawDelivery,
+		"give back": func(t *rapid.T) {
+			from, to := p.pair(t)
+			units := rapid.Int64Range(1, 10).Draw(t, "units")
+			p.lend(from, to, CellAt(p.now, from.terms.Cell), func(c *Lend, row Row) { c.Returned += units })
+		},
+		"wait":      p.wait,
+		"wait more": p.wait,
+		"to the end of a cell": func(t *rapid.T) {
+			length := p.members[0].terms.Cell
+			p.now = (CellAt(p.now, length)+1)*length - rapid.Int64Range(0, 1).Draw(t, "before")
+		},
+		"lose a store": func(t *rapid.T) {
+			if rapid.IntRange(0, 9).Draw(t, "rare") > 0 {
+				return
+			}
+			m := p.draw(t, "region")
+			generation := m.Generation + 1
+			m.Flush()
+			m.Open(p.now, Open{Generation: generation, Region: m.name, Epoch: "1-e", Lost: true, Seen: p.now})
+		},
+		"": p.check,
+	}
+}
+
+// exhaust admits whatever fits.
+func (p *pool) exhaust(m *member) {
+	for cost := int64(4); cost > 0; cost-- {
+		for range pooledLimit { // and no more: with a broken rule there may be no end
+			if !p.admit(m, cost) {
+				break
+			}
+		}
+	}
+}
+
+// drawLend moves rights and burst, mostly at once as the protocol does when nothing is lost.
+func (p *pool) drawLend(t *rapid.T) {
+	from, to := p.pair(t)
+	cell := CellAt(p.now, from.terms.Cell) + rapid.SampledFrom([]int64{0, 0, 1}).Draw(t, "cell")
+	units, burst := rapid.Int64Range(0, 10).Draw(t, "units"), rapid.Int64Range(0, 4).Draw(t, "burst")
+	said := p.lend(from, to, cell, func(c *Lend, row Row) {
+		c.Lent += units
+		c.Burst += burst
+		c.Kept = rapid.SampledFrom([]int64{0, 0, 0, 1}).Draw(t, "kept")
+	})
+	if rapid.IntRange(0, 2).Draw(t, "delivered at once") > 0 {
+		p.deliver(said)
+	}
+}
+
+func (p *pool) drawDelivery(t *rapid.T) {
+	if n := len(p.said); n > 0 {
+		p.deliver(p.said[n-1-rapid.IntRange(0, min(n-1, 9)).Draw(t, "row")])
+	}
+}
+
+func (p *pool) wait(t *rapid.T) {
+	p.now += rapid.SampledFrom([]int64{1, 1, 10, 50, 99, 100, 101, 333, 500, 999, 1000}).Draw(t, "us")
+}
+
+// check asks the oracle of the kind.
+func (p *pool) check(t *rapid.T) {
+	if broken := oracles[p.kind](p.history, p.now); broken != "" {
+		t.Fatalf("after %d us: %s", p.now-1_000_000_000, broken)
+	}
+}
+
+// oracles judge all admissions of all regions by the limit alone. They know nothing of cells, shares and rows.
+var oracles = map[Kind]func(history []admission, now int64) string{
+	FixedWindow:          judgeWindows,
+	SlidingWindowCounter: judgeEstimates,
+	SlidingWindowLog:     judgeLog,
+	TokenBucket:          judgeTokens,
+	LeakyBucket:          judgeQueue,
+}
+
+func judgeWindows(history []admission, _ int64) string {
+	used := map[int64]int64{}
+	for _, a := range history {
+		if used[a.at/pooledWindow] += a.cost; used[a.at/pooledWindow] > pooledLimit {
+			return fmt.Sprintf("%d in a window", used[a.at/pooledWindow])
+		}
+	}
+	return ""
+}
+
+// judgeEstimates weighs the units of the window before by what is left of this one, exactly.
+func judgeEstimates(history []admission, _ int64) string {
+	used := map[int64]int64{}
+	for _, a := range history {
+		cell := a.at / pooledWindow
+		used[cell] += a.cost
+		if e := used[cell]*pooledWindow + used[cell-1]*((cell+1)*pooledWindow-a.at); e > pooledLimit*pooledWindow {
+			return fmt.Sprintf("an estimate of %d/%d", e, pooledWindow)
+		}
+	}
+	return ""
+}
+
+func judgeLog(history []admission, _ int64) string {
+	for last, a := range history {
+		var used int64
+		for _, b := range history[:last+1] {
+			if b.at > a.at-pooledWindow {
+				used += b.cost
+			}
+		}
+		if used > pooledLimit {
+			return fmt.Sprintf("%d in the window that ends at %d", used, a.at)
+		}
+	}
+	return ""
+}
+
+// judgeTokens replays the admissions into one bucket, its level a numerator over the window.
+func judgeTokens(history []admission, _ int64) string {
+	level, at := int64(pooledLimit*pooledWindow), int64(0)
+	for _, a := range history {
+		level = min(level+pooledLimit*(a.at-at), pooledLimit*pooledWindow)
+		if level -= a.cost * pooledWindow; level < 0 {
+			return fmt.Sprintf("the pooled bucket is at %d/%d", level, pooledWindow)
+		}
+		at = a.at
+	}
+	return ""
+}
+
+// judgeQueue checks that no more than the burst waits in the world, and that turns come no faster than the limit: when
+// they are served by one server, no more is begun and not done than one request of each region, and a tick for each.
+func judgeQueue(history []admission, _ int64) string {
+	if most := mostWaiting(history, func(a admission) int64 { return a.at }); most > pooledLimit*pooledWindow {
+		return fmt.Sprintf("%d/%d wait", most, pooledWindow)
+	}
+	inOrder := slices.Clone(history)
+	slices.SortStableFunc(inOrder, func(a, b admission) int { return int(a.turn - b.turn) })
+	largest, waiting := map[*member]int64{}, int64(0)
+	for _, a := range history {
+		largest[a.member] = max(largest[a.member], a.cost*pooledWindow+pooledLimit*a.member.terms.Tick)
+	}
+	for size := range maps.Values(largest) {
+		waiting += size
+	}
+	if most := mostWaiting(inOrder, func(a admission) int64 { return a.turn }); most > waiting {
+		return fmt.Sprintf("%d/%d are called before their time, of at most %d", most, pooledWindow, waiting)
+	}
+	return ""
+}
+
+// mostWaiting returns the largest backlog of one server that the admissions come to at given times.
+func mostWaiting(history []admission, comes func(admission) int64) (most int64) {
+	var backlog, at int64
+	for _, a := range history {
+		backlog = max(backlog-pooledLimit*(comes(a)-at), 0) + a.cost*pooledWindow
+		at = comes(a)
+		most = max(most, backlog)
+	}
+	return most
+}
+
+// TestThePoolHoldsTheLimit: two or three regions that trade rights over messages that are late, lost, doubled and out of
+// order, and lose their stores now and then, together never admit more than one region with the whole limit might.
+func TestThePoolHoldsTheLimit(t *testing.T) {
+	for _, kind := range Kinds {
+		t.Run(string(kind), func(t *testing.T) {
+			var admitted, traded int
+			rapid.Check(t, func(t *rapid.T) {
+				p := drawPool(t, kind)
+				for range 4 { // longer histories than one Repeat
+					t.Repeat(p.actions())
+				}
+				admitted += len(p.history)
+				for _, said := range p.said {
+					if said.row.Lent > 0 && said.to.row(said.cell, said.from).Borrowed > 0 {
+						traded++
+					}
+				}
+			})
+			if admitted == 0 || traded == 0 {
+				t.Fatalf("%d admissions, %d trades: the test saw nothing", admitted, traded)
+			}
+			t.Logf("%d admissions, %d trades", admitted, traded)
+		})
+	}
+}

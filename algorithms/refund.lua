@@ -1,0 +1,27 @@
+-- refund: takes back what one decision charged, once. What was refunded is remembered for as long as it could weigh.
+-- KEYS: token, the key to remember the receipt under, buckets. ARGV: guard, store time of the decision, cost, ms to
+-- remember, then per bucket: terms, cell.
+-- Reply: OK, now, repeated, per bucket {units given back, why not}.
+local now, lost_at = enter()
+if not now then return {lost_at} end
+local at, cost, remember = num(), num(), num()
+if not (cost >= 1 and cost <= MAX and cost % 1 == 0) then return {IMPLAUSIBLE} end
+local reply = {OK, now, 1}
+local before = redis.call('GET', KEYS[2])
+if before then
+  for v in string.gmatch(before, '%S+') do reply[#reply + 1] = tonumber(v) end
+  reply[2] = table.remove(reply, 4)
+  return reply
+end
+reply[3] = 0
+local text = {int(now)}
+for i = 3, #KEYS do
+  local h = hold(KEYS[i], now, lost_at)
+  local s = open(h)
+  local units, refusal = s.refund(at, num(), cost)
+  s.save()
+  text[#text + 1], text[#text + 2] = int(units), int(refusal)
+  reply[#reply + 1], reply[#reply + 2] = units, refusal
+end
+redis.call('SET', KEYS[2], table.concat(text, ' '), 'PX', int(remember))
+return reply

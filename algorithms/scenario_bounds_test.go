@@ -1,0 +1,89 @@
+package algorithms
+
+import "testing"
+
+// TestNoTurnIsFartherThanAFullQueue: 10 a window and 20 waiting, so that no request waits longer than two windows.
+// Borrowing 10 more in each cell makes room twice as fast, but turns that were promised stay: counting room alone, the
+// delays grow by nearly a window with each cell.
+func TestNoTurnIsFartherThanAFullQueue(t *testing.T) {
+	lender, borrower, at := parties(t, queued(10), queued(10))
+	for cell := range int64(6) {
+		for _, into := range []int64{0, 900} {
+			at(cell*1000 + into)
+			for {
+				v, ok := borrower.asks(1)
+				if !ok {
+					break
+				}
+				if v.Delay > 2000 {
+					t.Fatalf("cell %d, at %d: a delay of %d", cell, into, v.Delay)
+				}
+			}
+			if into == 0 {
+				borrower.borrows(lender, cell, 10)
+			}
+		}
+	}
+}
+
+// TestBoundTurnsKeepTheirPace: five requests at 0 have turns up to 400; with 90 more borrowed at 50 the next ones come 10
+// apart after the last, and not a tick sooner each.
+func TestBoundTurnsKeepTheirPace(t *testing.T) {
+	lender, borrower, at := parties(t, queued(90), queued(10))
+	for range 5 {
+		borrower.admits(1)
+	}
+	at(50)
+	borrower.borrows(lender, 0, 90)
+	last := int64(-1)
+	for range 5 {
+		turn := 50 + borrower.admits(1)
+		if last >= 0 && turn < last+10 {
+			t.Errorf("turns at %d and %d: faster than 100 a window", last, turn)
+		}
+		last = turn
+	}
+}
+
+// TestTurnsOutlastALoss: 40 requests at 0 fill the queue for four windows. The store is lost at 500: until the turns are
+// over the share is not lent, or the borrower would serve beside them.
+func TestTurnsOutlastALoss(t *testing.T) {
+	terms := queued(10)
+	terms.Burst = 40
+	lender, borrower, at := parties(t, terms, terms)
+	for range 40 {
+		lender.admits(1)
+	}
+	at(500)
+	lender.Flush()
+	lender.Open(*lender.now, Open{Generation: 1, Epoch: "1-e", Lost: true, Seen: *lender.now})
+	for cell := int64(2); cell < 6; cell++ {
+		at(cell * 1000)
+		if g := lender.gives(borrower, cell, Lend{Lent: 10}); g.Row.Lent > 0 {
+			t.Errorf("cell %d: lent %d while turns are promised", cell, g.Row.Lent)
+		}
+	}
+	at(6000)
+	if g := lender.gives(borrower, 6, Lend{Lent: 10}); g.Row.Lent != 10 {
+		t.Errorf("after the last turn: lent %d", g.Row.Lent)
+	}
+}
+
+// TestATickThatHasBegunDoesNotCount: with ticks of 200, 10 of 10 are taken at 199; at 200 no tick has passed since, and
+// nothing has been refilled or served.
+func TestATickThatHasBegunDoesNotCount(t *testing.T) {
+	for _, terms := range []Terms{tokened(10, 10), queued(10)} {
+		terms.Tick, terms.Burst = 200, 10
+		l, _, at := parties(t, terms, terms)
+		at(199)
+		l.admits(10)
+		at(200)
+		if _, ok := l.asks(2); ok {
+			t.Errorf("%s: 12 of 10 within a microsecond", terms.Kind)
+		}
+		at(400)
+		if _, ok := l.asks(2); !ok {
+			t.Errorf("%s: a tick later there is still no room for 2", terms.Kind)
+		}
+	}
+}

@@ -1,0 +1,123 @@
+package algorithms
+
+import (
+	"math"
+	"slices"
+	"testing"
+)
+
+// onBoth is a request on two buckets of the party's store: its own, and a second one under other terms.
+func (p *party) onBoth(second Target, costs ...int64) Decided {
+	p.Helper()
+	return p.Decide(*p.now, Decide{Guard: p.guard(), Commit: true, Costs: costs, Buckets: []Target{p.bucket(), second}})
+}
+
+// TestCostsOutOfRange: a cost is at least 1 and at most 2^51. With another in its list nothing of the list is charged:
+// a negative cost would give units back, and one above 2^52 is not the number that the caller wrote. (Costs are integers
+// in Go, and written in full for the script: one that is not a number cannot be said.)
+func TestCostsOutOfRange(t *testing.T) {
+	for _, kind := range Kinds {
+		terms := Terms{Kind: kind, Window: 1000, Cell: 1000, Tick: 1, Entitlement: 60}
+		if kind.Bucket() {
+			terms.Burst = 60
+		}
+		l, _, _ := parties(t, terms, terms)
+		for _, bad := range []int64{0, -1, -60, math.MinInt64, MaxUnits + 1, 2 * MaxUnits, math.MaxInt64} {
+			d := l.Decide(*l.now, Decide{Guard: l.guard(), Commit: true, Costs: []int64{7, bad, 7}, Buckets: []Target{l.bucket()}})
+			if d.Status != StatusImplausible || len(d.Answers) > 0 {
+				t.Errorf("%s: cost %d: %+v", kind, bad, d)
+			}
+		}
+		l.denies(MaxUnits, -1)
+		equal(t, string(kind)+": free after all of it", l.state().Free, 60)
+	}
+	if args := (Decide{Costs: []int64{MaxUnits}}).Args(); args[len(args)-1] != "2251799813685248" {
+		t.Errorf("the script is told a cost of 2^51 as %v", args[len(args)-1])
+	}
+}
+
+// TestADenialSpendsNothingElsewhere: a request on a limit of 10 and one of 100 that the first denies costs nothing of
+// the second, whatever their order. Twelve requests of 1 cost 10 of the 100; charged as they are checked, 12.
+func TestADenialSpendsNothingElsewhere(t *testing.T) {
+	for _, kind := range Kinds {
+		wide := Terms{Kind: kind, Window: 1000, Cell: 1000, Tick: 1, Entitlement: 100}
+		if kind.Bucket() {
+			wide.Burst = 100
+		}
+		for _, order := range []string{"narrow first", "wide first"} {
+			first, second := fixed(10), wide
+			if order == "wide first" {
+				first, second = wide, fixed(10)
+			}
+			l, _, _ := parties(t, first, fixed(0))
+			d := l.onBoth(Target{Key: "second", Terms: second}, slices.Repeat([]int64{1}, 12)...)
+			free := []int64{d.Buckets[0].Free, d.Buckets[1].Free}
+			slices.Sort(free)
+			equal(t, string(kind)+", "+order+": last admitted", d.Answers[11].Admitted, false)
+			equal(t, string(kind)+", "+order+": left of 10", free[0], 0)
+			equal(t, string(kind)+", "+order+": left of 100", free[1], 90)
+		}
+	}
+}
+
+// TestAShadowBucketNeverDenies: it reports what it would have said, and is charged only where it had room and the
+// request was admitted. 12 requests on 10 in shadow and 11 in force: 11 admitted, 10 charged to the shadow bucket.
+func TestAShadowBucketNeverDenies(t *testing.T) {
+	l, _, _ := parties(t, fixed(11), fixed(0))
+	d := l.onBoth(Target{Key: "shadow", Terms: fixed(10), Shadow: true}, slices.Repeat([]int64{1}, 12)...)
+	equal(t, "11th admitted", d.Answers[10].Admitted, true)
+	equal(t, "11th, in shadow", d.Answers[10].Verdicts[1].Retry, 1000)
+	equal(t, "12th admitted", d.Answers[11].Admitted, false)
+	equal(t, "used", d.Buckets[0].Used, 11)
+	equal(t, "used in shadow", d.Buckets[1].Used, 10)
+}
+
+// TestAShadowBucketIsNotChargedForDenials: three denied requests of 5 on 4 leave the shadow bucket as it was.
+func TestAShadowBucketIsNotChargedForDenials(t *testing.T) {
+	l, _, _ := parties(t, fixed(4), fixed(0))
+	d := l.onBoth(Target{Key: "shadow", Terms: fixed(10), Shadow: true}, 5, 5, 5)
+	equal(t, "used in shadow", d.Buckets[1].Used, 0)
+}
+
+// TestAPeekChargesNothing: without commit, a list is decided as it would be, 60 of it being admitted, and charges nothing.
+func TestAPeekChargesNothing(t *testing.T) {
+	for _, kind := range Kinds {
+		terms := Terms{Kind: kind, Window: 1000, Cell: 1000, Tick: 1, Entitlement: 60}
+		if kind.Bucket() {
+			terms.Burst = 60
+		}
+		l, _, _ := parties(t, terms, terms)
+		d := l.Decide(*l.now, Decide{Guard: l.guard(), Costs: []int64{40, 40, 20}, Buckets: []Target{l.bucket()}})
+		var admitted []bool
+		for _, a := range d.Answers {
+			admitted = append(admitted, a.Admitted)
+		}
+		if !slices.Equal(admitted, []bool{true, false, true}) {
+			t.Errorf("%s: 40, 40 and 20 of 60: %v", kind, admitted)
+		}
+		equal(t, string(kind)+": free after a peek", l.state().Free, 60)
+	}
+}
+
+// TestARequestIsChargedOnce: a request with a key of its own is answered again as it was the first time, and not
+// charged again: three times 40 of 60 are 40. A denial is not remembered: the client may try again later.
+func TestARequestIsChargedOnce(t *testing.T) {
+	l, b, at := parties(t, fixed(60), fixed(40))
+	once := func(key string, cost int64) Decided {
+		return l.Decide(*l.now, Decide{Guard: l.guard(), Commit: true, Once: key, Costs: []int64{cost}, Buckets: []Target{l.bucket()}})
+	}
+	first := once("r1", 40)
+	for i := range 3 {
+		again := once("r1", 40)
+		equal(t, "repeated", again.Repeated, true)
+		equal(t, "admitted again", again.Answers[0].Admitted, true)
+		equal(t, "when", again.Now, first.Now)
+		equal(t, "used", l.state().Used, 40)
+		at(int64(i) * 100)
+	}
+	equal(t, "denied", once("r2", 40).Answers[0].Admitted, false)
+	l.hears(b, 0, Credit{Lent: 20})
+	d := once("r2", 40)
+	equal(t, "admitted when there is room", d.Answers[0].Admitted && !d.Repeated, true)
+	equal(t, "used", l.state().Used, 80)
+}

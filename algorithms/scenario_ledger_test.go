@@ -1,0 +1,118 @@
+package algorithms
+
+import "testing"
+
+func fixed(entitlement int64) Terms {
+	return Terms{Kind: FixedWindow, Window: 1000, Cell: 1000, Tick: 1, Entitlement: entitlement}
+}
+
+// TestOnlyUnspentUnitsAreLent: a debit only while used + x <= S. L = 100 = 60 + 40; the lender has used 50 of its 60
+// and is asked for 40. It can give 10: 50 here and 50 there. Had it given 40, the borrower would admit 80 beside the
+// 50: 130.
+func TestOnlyUnspentUnitsAreLent(t *testing.T) {
+	l, b, _ := parties(t, fixed(60), fixed(40))
+	l.admits(50)
+	equal(t, "lent", l.lends(b, 0, 40), 10)
+	b.hears(l, 0, Credit{Lent: 10})
+	l.has(50, 0)
+	b.has(50, 50)
+	b.admits(50)
+	b.denies(1, 1000)
+	l.denies(1, 1000)
+}
+
+// TestAskingTwiceLendsOnce: a call names the value that R should reach, so a retried request debits nothing twice. 60,
+// of which 20 are asked for three times: 40 are left, not 0.
+func TestAskingTwiceLendsOnce(t *testing.T) {
+	l, b, _ := parties(t, fixed(60), fixed(40))
+	for range 3 {
+		equal(t, "lent", l.lends(b, 0, 20), 20)
+	}
+	l.has(40, 40)
+}
+
+// TestHearingTwiceCreditsOnce: rows are cumulative and the borrower keeps their maximum, so what comes twice or late
+// changes nothing: of 10 and 20, heard as 20, 20, 10, it holds 40 + 20, not 40 + 50 nor 40 + 10.
+func TestHearingTwiceCreditsOnce(t *testing.T) {
+	l, b, _ := parties(t, fixed(60), fixed(40))
+	l.lends(b, 0, 20)
+	for _, lent := range []int64{20, 20, 10} {
+		b.hears(l, 0, Credit{Lent: lent})
+		b.has(60, 60)
+	}
+}
+
+// TestBorrowedRightsAreNeverLentOn: the net loans of a region stay within its own entitlement. The borrower holds 40
+// and 60 of the lender's, and lends 40; lent on, 60 could come back to where they are counted as missing already.
+func TestBorrowedRightsAreNeverLentOn(t *testing.T) {
+	l, b, _ := parties(t, fixed(60), fixed(40))
+	b.borrows(l, 0, 60)
+	b.has(100, 100)
+	equal(t, "lent of 40 + 60", b.lends(l, 0, 100), 40)
+	b.has(60, 60)
+}
+
+// TestReturns: what was borrowed is given back as far as it is unspent, at once missing there, and here when it is
+// heard. The borrower of 40 holds 100, has used 70 and gives back 30; until the lender hears of it, the 30 are nobody's.
+func TestReturns(t *testing.T) {
+	l, b, _ := parties(t, fixed(60), fixed(40))
+	b.borrows(l, 0, 60)
+	b.admits(70)
+	equal(t, "returned", b.gives(l, 0, Lend{Returned: 60}).Row.Returned, 30)
+	b.has(70, 0)
+	l.has(0, 0)
+	for range 2 {
+		l.hears(b, 0, Credit{Returned: 30})
+		l.has(30, 30)
+	}
+	equal(t, "lent after the return", l.lends(b, 0, 90), 90) // R = 60, and the 30 once more
+	l.has(0, 0)
+}
+
+// TestMoreThanWasGivenIsNotBelieved: a peer that says it returned more than it was lent, or lent more than it has, is
+// refused, whatever has gone wrong there: with its 61 of 60 the borrower would hold 101 of L = 100.
+func TestMoreThanWasGivenIsNotBelieved(t *testing.T) {
+	l, b, _ := parties(t, fixed(60), fixed(40))
+	equal(t, "61 of 60", b.hears(l, 0, Credit{Lent: 61}).Status, StatusImplausible)
+	l.lends(b, 0, 20)
+	equal(t, "21 of 20 returned", l.hears(b, 0, Credit{Returned: 21}).Status, StatusImplausible)
+	l.has(40, 40)
+	b.has(40, 40)
+}
+
+// TestRightsEndWithTheirCell: rights of one cell mean nothing in the next, where everybody begins at F again; a late
+// credit is ignored, and no finished cell is lent of. Otherwise the lender's 60 and the borrower's 100 would meet in one.
+func TestRightsEndWithTheirCell(t *testing.T) {
+	l, b, at := parties(t, fixed(60), fixed(40))
+	l.lends(b, 0, 60)
+	l.denies(1, 1000)
+	at(1000)
+	equal(t, "late credit", b.hears(l, 0, Credit{Lent: 60}).Status, StatusFinished)
+	equal(t, "late debit", l.gives(b, 0, Lend{Lent: 61}).Status, StatusFinished)
+	equal(t, "a cell too early", l.gives(b, 3, Lend{Lent: 1}).Status, StatusFinished)
+	l.has(60, 60)
+	b.has(40, 40)
+}
+
+// TestPromisesMoveAtTheBoundary: rights of the next cell can be moved before it opens, and count only there.
+func TestPromisesMoveAtTheBoundary(t *testing.T) {
+	l, b, at := parties(t, fixed(60), fixed(40))
+	l.admits(60)
+	b.borrows(l, 1, 60)
+	b.denies(41, 1000) // there will be 100 then
+	at(1000)
+	l.has(0, 0)
+	b.has(100, 100)
+}
+
+// TestTimeNeverGoesBack: a clock stepping back cannot reopen a finished cell. At 1999 the 60 of cell 1 are used; were
+// cell 0 open again at 500, they would be there a second time under its label.
+func TestTimeNeverGoesBack(t *testing.T) {
+	l, _, at := parties(t, fixed(60), fixed(40))
+	l.admits(60)
+	at(1999)
+	l.admits(60)
+	at(500)
+	l.denies(1, 1) // the store's time is still 1999
+	equal(t, "cell", l.state().Cell, l.cell(1))
+}

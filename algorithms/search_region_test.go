@@ -1,0 +1,237 @@
+package algorithms
+
+import (
+	"encoding/binary"
+	"maps"
+	"slices"
+)
+
+// region is one region of a search, with every moment it was found in. What comes of an act depends on the region's
+// store and clock alone, so the twin runs each act once for a moment and not once for each world, and worlds share the
+// moments.
+type region struct {
+	*space
+	self    int
+	moments []*moment
+	ids     map[string]int32
+}
+
+// moment is a region's store at a time by its own clock, and what the search itself saw the region admit.
+type moment struct {
+	store    *Twin
+	now      int64
+	admitted []int64  // units, by slot
+	rows     []Row    // with the other region, by cell
+	weight   int64    // what counts of the units admitted; see weigh
+	deaf     acts     // of those of hearing, the rows that are nothing new: known, or of a finished cell
+	results  []result // of each act, once tried
+}
+
+// act is what a region may do: one of those below, or hear plus the number of a row that the other
+// region announced.
+type act uint8
+
+const (
+	admit     act = iota
+	lend          // one unit of this cell
+	giveBack      // one unit of this cell
+	promise       // one unit of the next cell
+	giveAhead     // one unit of the next cell back: returns are for the current cell only
+	tick
+	hear
+)
+
+var actNames = [hear]string{"admits", "lends", "gives back", "promises", "gives back ahead", "ticks"}
+
+// result is the moment an act leads to, and what the other region may do from then on: hear the row announced by it. An
+// act that is refused or changes nothing leads to where it began.
+type result struct {
+	tried bool
+	to    int32
+	opens acts
+}
+
+func newRegion(s *space, self int) *region {
+	r := &region{space: s, self: self, ids: map[string]int32{}}
+	m := &moment{store: &Twin{}, now: s.ahead[self], admitted: make([]int64, s.slot(s.end())+1)}
+	m.store.Open(m.now, Open{Generation: 1, Region: regionNames[self], Epoch: "e"})
+	r.intern(m)
+	return r
+}
+
+func (r *region) peer() string { return regionNames[1-r.self] }
+
+// bucket is the only one there is.
+func (m *moment) bucket() *bucket { return m.store.bucket("k") }
+
+// row is the one with the other region of a cell.
+func (r *region) row(m *moment, cell int64) Row { return m.bucket().rows[cell][r.peer()] }
+
+// clone copies a moment to act on.
+func (m *moment) clone() *moment {
+	t, b := *m.store, *m.bucket()
+	t.floors = maps.Clone(t.floors)
+	t.buckets = map[string]*bucket{"k": &b}
+	b.entries = slices.Clone(b.entries)
+	b.rows = map[int64]map[string]Row{}
+	for cell, rows := range m.bucket().rows {
+		b.rows[cell] = maps.Clone(rows)
+	}
+	return &moment{store: &t, now: m.now, admitted: slices.Clone(m.admitted)}
+}
+
+// intern returns the number of a moment, a new one for one not found before.
+func (r *region) intern(m *moment) int32 {
+	key := r.key(m)
+	id, ok := r.ids[key]
+	if !ok {
+		id = int32(len(r.moments))
+		r.ids[key] = id
+		r.moments = append(r.moments, m)
+		r.finish(m)
+	}
+	return id
+}
+
+// finish works out what the search asks of a moment.
+func (r *region) finish(m *moment) {
+	m.results = make([]result, r.beyond())
+	m.weight = r.weigh(m)
+	for cell := range r.cells {
+		m.rows = append(m.rows, r.row(m, cell))
+	}
+	for a := hear; a < r.beyond(); a++ {
+		said := r.heard(a)
+		row := m.rows[said.cell]
+		if said.cell < CellAt(m.now, r.cell) || said.lent <= row.Borrowed && said.returned <= row.Regained {
+			m.deaf |= a.alone()
+		}
+	}
+}
+
+// key tells moments apart. Of a finished cell only what was lent may matter still, and only until it is over; of
+// admissions those that count.
+func (r *region) key(m *moment) string {
+	k := make([]byte, 0, 64)
+	put := func(numbers ...int64) {
+		for _, n := range numbers {
+			k = binary.AppendVarint(k, n)
+		}
+	}
+	current, b := CellAt(m.now, r.cell), m.bucket()
+	put(m.now)
+	for cell := range r.cells {
+		switch row := r.row(m, cell); {
+		case cell >= current:
+			put(row.Lent, row.Returned, row.Borrowed, row.Regained)
+		case r.over(cell) > m.now:
+			put(row.out())
+		}
+	}
+	switch current {
+	case b.cell:
+		put(b.used, b.before)
+	case b.cell + 1:
+		put(b.used, -1)
+	}
+	for _, e := range b.entries {
+		if e.at+r.window > m.now {
+			put(e.at, e.units)
+		}
+	}
+	put(-1)
+	put(m.admitted[r.since(m.now):]...)
+	return string(k)
+}
+
+// after returns what comes of an act.
+func (r *region) after(id int32, a act) result {
+	was := r.moments[id]
+	if got := was.results[a]; got.tried {
+		return got
+	}
+	got := result{tried: true, to: id}
+	m := was.clone()
+	if opens, done := r.do(m, a); done {
+		got.to, got.opens = r.intern(m), opens
+	}
+	was.results[a] = got
+	return got
+}
+
+// do lets a region act; it returns what that opens to the other region, and whether the act was done at all.
+func (r *region) do(m *moment, a act) (opens acts, done bool) {
+	cell := CellAt(m.now, r.cell)
+	switch a {
+	case admit:
+		return 0, r.admit(m)
+	case lend:
+		return r.lend(m, cell, 1, 0)
+	case giveBack:
+		return r.lend(m, cell, 0, 1)
+	case promise:
+		return r.lend(m, cell+1, 1, 0)
+	case giveAhead:
+		return r.lend(m, cell+1, 0, 1)
+	case tick:
+		return 0, r.tick(m)
+	}
+	return 0, r.hear(m, r.heard(a))
+}
+
+func (r *region) terms() Terms {
+	return Terms{Kind: r.kind, Window: r.window, Cell: r.cell, Tick: 1, Entitlement: entitlements[r.self], Guard: r.guard}
+}
+
+var searchGuard = Guard{Generation: 1, Epoch: "e"}
+
+func (r *region) admit(m *moment) bool {
+	restore := r.mutant.hide(m.bucket(), CellAt(m.now, r.cell)+1)
+	d := m.store.Decide(m.now, Decide{Guard: searchGuard, Commit: true, Costs: []int64{1},
+		Buckets: []Target{{Key: "k", Terms: r.terms()}}})
+	restore()
+	if d.Status != StatusOK || !d.Answers[0].Admitted {
+		return false
+	}
+	m.admitted[r.slot(m.now)]++
+	return true
+}
+
+// lend raises the row of a cell.
+func (r *region) lend(m *moment, cell, lent, returned int64) (opens acts, done bool) {
+	row := r.row(m, cell)
+	if cell >= r.cells || row.Lent+lent > r.mostLent || row.Returned+returned > r.mostBack {
+		return 0, false
+	}
+	restore := func() {}
+	if cell == CellAt(m.now, r.cell) {
+		restore = r.mutant.hide(m.bucket(), cell+1)
+	}
+	g := m.store.Lend(m.now, Lend{Guard: searchGuard, Key: "k", Terms: r.terms(), Peer: r.peer(), Cell: cell,
+		Lent: row.Lent + lent, Returned: row.Returned + returned, Cap: r.mutant.lendable(r.self)})
+	restore()
+	if g.Row.Lent == row.Lent && g.Row.Returned == row.Returned {
+		return 0, false
+	}
+	return r.hears(announced{cell, g.Row.Lent, g.Row.Returned}).alone(), true
+}
+
+func (r *region) hear(m *moment, a announced) bool {
+	if hear := r.mutant.hear; hear != nil && hear(m.bucket(), r.peer(), CellAt(m.now, r.cell), a) {
+		return true
+	}
+	c := m.store.Credit(m.now, Credit{Guard: searchGuard, Key: "k", Terms: r.terms(), Peer: r.peer(), PeerGeneration: 1,
+		Cell: a.cell, Lent: a.lent, Returned: a.returned, Most: r.mutant.lendable(1 - r.self)})
+	return c.Status == StatusOK
+}
+
+func (r *region) tick(m *moment) bool {
+	if m.now == r.end() {
+		return false
+	}
+	m.now++
+	if r.mutant.forgets {
+		maps.DeleteFunc(m.bucket().rows, func(cell int64, _ map[string]Row) bool { return cell < CellAt(m.now, r.cell) })
+	}
+	return true
+}

@@ -1,0 +1,156 @@
+package algorithms
+
+import "fmt"
+
+// slot is where an admission at a time is counted: with its cell, or of the log with its tick.
+func (s *space) slot(t int64) int64 {
+	if s.kind == SlidingWindowLog {
+		return t
+	}
+	return CellAt(t, s.cell)
+}
+
+// since is the first slot that still counts at a time: of the fixed window, the earliest cell the other region may be
+// in still.
+func (s *space) since(now int64) int64 {
+	switch s.kind {
+	case SlidingWindowCounter:
+		return max(CellAt(now, s.cell)-1, 0)
+	case SlidingWindowLog:
+		return max(now-s.window+1, 0)
+	}
+	return max(CellAt(now-s.drift, s.cell), 0)
+}
+
+// over is when rows of a cell cannot matter any more.
+func (s *space) over(cell int64) int64 {
+	end := (cell + 1) * s.cell
+	if s.kind.Sliding() {
+		end += s.window + s.guard
+	}
+	return end
+}
+
+// weigh returns what counts of the units that a region admitted, by its own clock: those of the current cell; of the
+// counter the estimate, over the ticks of a window; of the log those of (now-W, now], which is the same interval in
+// real time for a clock that is always ahead by as much. (With clocks that drift, the log of a lone region is not exact
+// in real time.)
+func (s *space) weigh(m *moment) (sum int64) {
+	cell := CellAt(m.now, s.cell)
+	switch s.kind {
+	case FixedWindow:
+		sum = m.admitted[cell]
+	case SlidingWindowCounter:
+		sum = m.admitted[cell] * s.window
+		if cell > 0 {
+			sum += m.admitted[cell-1] * (s.window - m.now%s.cell)
+		}
+	case SlidingWindowLog:
+		for t := s.since(m.now); t <= m.now; t++ {
+			sum += m.admitted[t]
+		}
+	}
+	return sum
+}
+
+// full is the weight of a whole limit.
+func (s *space) full() int64 {
+	if s.kind == SlidingWindowCounter {
+		return searchLimit * s.window
+	}
+	return searchLimit
+}
+
+// overLimit begins what is said of a broken ceiling.
+const overLimit = "over the limit: "
+
+// broken says which invariant a state breaks.
+func (s *search) broken(w world) string {
+	a, b := s.moment(w, 0), s.moment(w, 1)
+	switch {
+	case s.kind == FixedWindow:
+		for cell := max(s.since(a.now), s.since(b.now)); cell < s.cells; cell++ {
+			if a.admitted[cell]+b.admitted[cell] > searchLimit {
+				return fmt.Sprintf(overLimit+"cell %d has admitted %d + %d of %d units", cell, a.admitted[cell], b.admitted[cell], searchLimit)
+			}
+		}
+	case a.weight+b.weight > s.full():
+		return fmt.Sprintf(overLimit+"in the windows that end at a's tick %d and b's tick %d count %d/%d + %d/%[4]d of %[6]d units",
+			a.now, b.now, a.weight, s.full()/searchLimit, b.weight, searchLimit)
+	}
+	for cell := CellAt(max(a.now, b.now), s.cell); cell < s.cells; cell++ {
+		if bad := s.unsound(a.rows[cell], b.rows[cell]); bad != "" {
+			return fmt.Sprintf("unsound rows: in cell %d %s", cell, bad)
+		}
+	}
+	return ""
+}
+
+// unsound says what is wrong with the rows of a cell that neither region has finished.
+func (s *search) unsound(a, b Row) string {
+	switch {
+	case a.Borrowed > b.Lent || b.Borrowed > a.Lent:
+		return fmt.Sprintf("a borrowed %d of %d lent, b %d of %d", a.Borrowed, b.Lent, b.Borrowed, a.Lent)
+	case a.Regained > b.Returned || b.Regained > a.Returned:
+		return fmt.Sprintf("a regained %d of %d returned, b %d of %d", a.Regained, b.Returned, b.Regained, a.Returned)
+	case a.out() > s.mutant.lendable(0) || b.out() > s.mutant.lendable(1):
+		return fmt.Sprintf("a lent %d and b %d, more than their own", a.out(), b.out())
+	case a.net()+b.net() > 0:
+		return fmt.Sprintf("the shares are %d + %d of %d", entitlements[0]+a.net(), entitlements[1]+b.net(), searchLimit)
+	}
+	return ""
+}
+
+// mutant says which rules are left out.
+type mutant struct {
+	lendsOn   bool // depth one: what is borrowed may be lent
+	forgets   bool // the shadow: what was lent in finished cells is not missing any more
+	overlooks bool // the promise: what is lent of the next cell is not missing yet
+	// hear, unless nil, is done to a bucket in place of a credit. Where it returns false, the credit is done after all.
+	hear func(b *bucket, peer string, cell int64, a announced) bool
+}
+
+// lendable is the most that a region may have lent of a cell.
+func (m mutant) lendable(i int) int64 {
+	if m.lendsOn {
+		return MaxUnits
+	}
+	return entitlements[i]
+}
+
+// hide takes the rows of the next cell away from who does not look at promises.
+func (m mutant) hide(b *bucket, next int64) (restore func()) {
+	hidden, any := b.rows[next]
+	if !m.overlooks || !any {
+		return func() {}
+	}
+	delete(b.rows, next)
+	return func() { b.rows[next] = hidden }
+}
+
+// hearTwice counts a row as often as it is heard.
+func hearTwice(b *bucket, peer string, _ int64, a announced) bool {
+	row := b.rows[a.cell][peer]
+	row.Borrowed += a.lent
+	b.setRow(a.cell, peer, row)
+	return a.lent > 0 && row.Borrowed <= 6
+}
+
+// hearLate counts a row of a finished cell in the current one.
+func hearLate(b *bucket, peer string, cell int64, a announced) bool {
+	if a.cell >= cell {
+		return false
+	}
+	row := b.rows[cell][peer]
+	row.Borrowed = max(row.Borrowed, a.lent)
+	b.setRow(cell, peer, row)
+	return true
+}
+
+// hearTooMuch regains whatever was lent.
+func hearTooMuch(b *bucket, peer string, _ int64, a announced) bool {
+	row := b.rows[a.cell][peer]
+	row.Regained = row.Lent
+	b.setRow(a.cell, peer, row)
+	return row.Lent > 0
+}

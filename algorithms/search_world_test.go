@@ -1,0 +1,188 @@
+package algorithms
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+	"strings"
+)
+
+var (
+	regionNames  = [2]string{"a", "b"}
+	entitlements = [2]int64{2, 1}
+)
+
+const searchLimit = 3 // L, units in a window
+
+// space is what one search goes through. Times are ticks.
+type space struct {
+	kind                Kind
+	window, cell, guard int64
+	cells               int64 // after which time ends
+	mostLent, mostBack  int64 // rows are cumulative: lending and giving back in turn would raise them for ever
+	// Clocks: those of the regions are ahead of real time by fixed amounts and tick together; or, with a drift, each
+	// ticks for itself and they are never further apart than that.
+	ahead  [2]int64
+	drift  int64
+	mutant mutant
+}
+
+// end is the last tick of a clock.
+func (s *space) end() int64 { return s.cells*s.cell - 1 }
+
+// announced is a row that left a region, for all time; its numbers are at most mostLent and mostBack.
+type announced struct{ cell, lent, returned int64 }
+
+// hears is the act of hearing a row, and heard the row.
+func (s *space) hears(a announced) act {
+	return hear + act((a.cell*(s.mostLent+1)+a.lent)*(s.mostBack+1)+a.returned)
+}
+
+func (s *space) heard(a act) announced {
+	n, lents, backs := int64(a-hear), s.mostLent+1, s.mostBack+1
+	return announced{n / backs / lents, n / backs % lents, n % backs}
+}
+
+// beyond is the first number that is no act; a set of acts has room for 64.
+func (s *space) beyond() act { return s.hears(announced{cell: s.cells}) }
+
+// world is one state: the moment each region is in, and what it may do: its own acts, and hear what was announced.
+type world struct {
+	at  [2]int32
+	may [2]acts
+}
+
+// acts is a set of acts, as bits.
+type acts uint64
+
+func (a act) alone() acts { return 1 << a }
+
+// visit is a world with the way to it: the visit before, and what was done by whom.
+type visit struct {
+	world
+	before int32
+	by     int8 // region, or both
+	act    act
+}
+
+const both = 2 // a tick of both clocks
+
+// search is one search under way.
+type search struct {
+	*space
+	regions [2]*region
+	visits  []visit
+	seen    map[world]struct{}
+}
+
+// finding is what came of a search.
+type finding struct {
+	states int      // different ones, up to the first broken one
+	most   [2]int64 // that ever counted of a region's admissions, unless a state is broken; see weigh
+	broken string   // which invariant, empty: none
+	way    string   // to the broken state
+}
+
+// explore goes through a space, breadth first, until a state is broken or so many were seen.
+func explore(space *space, most int) finding {
+	if space.beyond() > 64 {
+		panic(fmt.Sprintf("search: %d acts; take fewer cells or smaller rows", space.beyond()))
+	}
+	s := &search{space: space, seen: map[world]struct{}{}}
+	for i := range s.regions {
+		s.regions[i] = newRegion(space, i)
+	}
+	own := hear.alone() - 1 // every act below
+	s.add(visit{before: -1, world: world{may: [2]acts{own, own}}})
+	var next []visit
+	for from := 0; from < len(s.visits) && len(s.visits) < most; from++ {
+		next = s.next(next[:0], int32(from))
+		for _, v := range next {
+			if !s.add(v) {
+				continue
+			}
+			if bad := s.broken(v.world); bad != "" {
+				return finding{states: len(s.visits), broken: bad, way: s.way(len(s.visits) - 1)}
+			}
+		}
+	}
+	f := finding{states: len(s.visits)}
+	for i, r := range s.regions {
+		for _, m := range r.moments {
+			f.most[i] = max(f.most[i], m.weight)
+		}
+	}
+	return f
+}
+
+// add notes a visit unless its world was seen before. Announced rows that say nothing new to who may hear them do not
+// tell worlds apart, but they stay announced and are heard again.
+func (s *search) add(v visit) bool {
+	key := v.world
+	for i := range key.may {
+		key.may[i] &^= s.moment(v.world, i).deaf
+	}
+	if _, ok := s.seen[key]; ok {
+		return false
+	}
+	s.seen[key] = struct{}{}
+	s.visits = append(s.visits, v)
+	return true
+}
+
+func (s *search) moment(w world, i int) *moment { return s.regions[i].moments[w.at[i]] }
+
+// next appends the worlds one act away.
+func (s *search) next(all []visit, from int32) []visit {
+	w := s.visits[from].world
+	for i := range s.regions {
+		for may := w.may[i]; may != 0; may &= may - 1 {
+			a := act(bits.TrailingZeros64(uint64(may)))
+			if a == tick && (s.drift == 0 || s.moment(w, i).now-s.moment(w, 1-i).now == s.drift) {
+				continue
+			}
+			if to, ok := s.step(w, i, a); ok {
+				all = append(all, visit{to, from, int8(i), a})
+			}
+		}
+	}
+	if s.drift > 0 {
+		return all
+	}
+	if to, ok := s.step(w, 0, tick); ok {
+		if to, ok = s.step(to, 1, tick); ok {
+			all = append(all, visit{to, from, both, tick})
+		}
+	}
+	return all
+}
+
+// step lets one region act, and says whether that changed anything.
+func (s *search) step(w world, i int, a act) (world, bool) {
+	got := s.regions[i].after(w.at[i], a)
+	changed := got.to != w.at[i]
+	w.at[i] = got.to
+	w.may[1-i] |= got.opens
+	return w, changed
+}
+
+// way tells how a visit was reached.
+func (s *search) way(to int) string {
+	var acts []string
+	for v := s.visits[to]; v.before >= 0; v = s.visits[v.before] {
+		acts = append(acts, s.tell(v))
+	}
+	slices.Reverse(acts)
+	return strings.Join(acts, ", ")
+}
+
+func (s *search) tell(v visit) string {
+	switch {
+	case v.by == both:
+		return "tick"
+	case v.act < hear:
+		return regionNames[v.by] + " " + actNames[v.act]
+	}
+	row := s.heard(v.act)
+	return fmt.Sprintf("%s hears (cell %d: lent %d, returned %d)", regionNames[v.by], row.cell, row.lent, row.returned)
+}

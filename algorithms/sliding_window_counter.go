@@ -1,0 +1,168 @@
+package algorithms
+
+// counter is sliding_window_counter: it admits when used[k] + used[k-1] (1-f) + cost <= S[k], f being the elapsed
+// fraction of the cell. Amounts are numerators over the ticks of a window.
+//
+// Use that was made with lent rights weighs on at the borrower after its cell, and what is promised for the next cell
+// will weigh there from its start on. So of each peer the largest of these is missing from S, not the loan alone:
+//
+//	N[k]    R[k+1]    N[c] (1 - (time since the end of c - guard) / W) for earlier cells c
+type counter struct {
+	burstless
+	held
+	ticks        int64 // in a window
+	elapsed      int64 // of the cell, rounded down
+	used, before int64
+	dirty        bool
+}
+
+func openCounter(h held) limiter {
+	c := &counter{held: h, ticks: h.Terms.ticks(), elapsed: (h.now - h.cell*h.Cell) / h.Tick}
+	switch h.bucket.cell {
+	case h.cell:
+		c.used, c.before = h.bucket.used, h.bucket.before
+	case h.cell - 1:
+		c.before = h.bucket.used
+	}
+	return c
+}
+
+// weight returns what part of the units lent in a cell, over the ticks of a window, is missing in cell k after e ticks.
+func (c *counter) weight(lent, k, e int64) int64 {
+	if lent >= k {
+		return c.ticks
+	}
+	since := floorDiv((k-1-lent)*c.Cell+e*c.Tick-c.Guard, c.Tick)
+	return min(max(c.ticks-since, 0), c.ticks)
+}
+
+// missing returns what is missing because of a peer in cell k after e ticks, leaving the rows of one cell out.
+func (c *counter) missing(peer string, k, e, without int64) int64 {
+	var most int64
+	for cell, rows := range c.rows {
+		if cell != without && cell <= k+1 {
+			most = max(most, rows[peer].out()*c.weight(cell, k, e))
+		}
+	}
+	return most
+}
+
+// rights returns S in cell k after e ticks.
+func (c *counter) rights(k, e int64) int64 {
+	if k*c.Cell+e*c.Tick < c.closed() {
+		return 0
+	}
+	s := (c.Entitlement + c.in(k)) * c.ticks
+	for peer := range c.peers() {
+		s -= c.missing(peer, k, e, -1)
+	}
+	return s
+}
+
+// estimate returns what counts as used in cell k after e ticks if nothing more is admitted.
+func (c *counter) estimate(k, e int64) int64 {
+	switch k {
+	case c.cell:
+		return c.used*c.ticks + c.before*(c.ticks-e)
+	case c.cell + 1:
+		return c.used * (c.ticks - e)
+	}
+	return 0
+}
+
+// free returns the units that fit in cell k after e ticks if nothing more is admitted until then.
+func (c *counter) free(k, e int64) int64 {
+	return floorDiv(c.rights(k, e)-c.estimate(k, e), c.ticks)
+}
+
+func (c *counter) state() State {
+	return State{Cell: c.cell, Entitlement: c.Entitlement,
+		Share:     floorDiv(c.rights(c.cell, c.elapsed), c.ticks),
+		NextShare: floorDiv(c.rights(c.cell+1, 0), c.ticks),
+		Used:      ceilDiv(c.estimate(c.cell, c.elapsed), c.ticks),
+		Fading:    c.before * (c.ticks - c.elapsed) / c.ticks,
+		Free:      max(c.free(c.cell, c.elapsed), 0)}
+}
+
+func (c *counter) fits(cost int64) bool { return cost <= c.free(c.cell, c.elapsed) }
+
+// retry looks for the first tick at which the cost fits. Within a cell only time passes, so the room only grows.
+func (c *counter) retry(cost int64) int64 {
+	last := (c.Window - 1) / c.Tick
+	settled := max(c.Weighs(c.lastRow()), c.closed())
+	for k, from := c.cell, c.elapsed; ; k, from = k+1, 0 {
+		if cost <= c.free(k, last) {
+			lo, hi := from, last
+			for lo < hi {
+				mid := (lo + hi) / 2
+				if cost <= c.free(k, mid) {
+					hi = mid
+				} else {
+					lo = mid + 1
+				}
+			}
+			return k*c.Cell + lo*c.Tick - c.now
+		}
+		if k > c.cell+1 && k*c.Cell >= settled {
+			return -1
+		}
+	}
+}
+
+func (c *counter) take(cost int64) int64 {
+	c.used += cost
+	c.dirty = true
+	return 0
+}
+
+// slack returns what the estimate leaves of S now, beyond kept units.
+func (c *counter) slack(kept int64) int64 {
+	kept = min(kept, c.Entitlement+c.in(c.cell))
+	return c.rights(c.cell, c.elapsed) - c.estimate(c.cell, c.elapsed) - kept*c.ticks
+}
+
+func (c *counter) spare(kept int64) int64 { return floorDiv(c.slack(kept), c.ticks) }
+
+// room: lending within what is missing because of the peer anyhow costs nothing. Rights of the next cell must be free
+// in this one already, and the kept ones are those of the next.
+func (c *counter) room(cell int64, peer string, kept int64) int64 {
+	if c.slack(0) < 0 {
+		return 0
+	}
+	lent := c.rows[cell][peer].out()
+	more := func(k, e, slack int64) int64 {
+		return floorDiv(max(lent*c.ticks, c.missing(peer, k, e, cell))+slack, c.ticks) - lent
+	}
+	if cell == c.cell {
+		return more(cell, c.elapsed, c.slack(kept))
+	}
+	kept = min(kept, c.Entitlement+c.in(cell))
+	return min(more(c.cell, c.elapsed, c.slack(0)), more(cell, 0, c.rights(cell, 0)-kept*c.ticks))
+}
+
+func (c *counter) refund(_, cell, units int64) (int64, Refusal) {
+	from := &c.used
+	switch cell {
+	case c.cell:
+	case c.cell - 1:
+		from = &c.before
+	default:
+		return 0, NoLongerWeighs
+	}
+	units = min(units, *from)
+	*from -= units
+	c.dirty = true
+	return units, NotRefused
+}
+
+func (c *counter) reset() { c.used, c.before, c.dirty = 0, 0, true }
+
+func (c *counter) save() {
+	if !c.dirty {
+		return
+	}
+	if c.bucket.cell != c.cell {
+		c.keep()
+	}
+	c.bucket.cell, c.bucket.used, c.bucket.before = c.cell, c.used, c.before
+}

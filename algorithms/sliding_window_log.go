@@ -1,0 +1,184 @@
+package algorithms
+
+import (
+	"maps"
+	"slices"
+)
+
+// entry is an admission that the log remembers.
+type entry struct{ at, units int64 }
+
+// log is sliding_window_log: it admits when the units of (t - W, t] and the cost fit into S. A unit lent in a cell is
+// missing from the lender until a window (and the guard) after its end; of each peer, the most lent in any cell that
+// still weighs, the next one included.
+type log struct {
+	burstless
+	held
+	entries []entry         // still in the window
+	sums    map[int64]int64 // units by the cell that they were admitted in
+	used    int64
+	dirty   bool
+}
+
+func openLog(h held) limiter {
+	l := &log{held: h, sums: maps.Clone(h.bucket.sums)}
+	for _, e := range h.bucket.entries {
+		if e.at+h.Window > h.now {
+			l.entries = append(l.entries, e)
+			l.used += e.units
+		}
+	}
+	return l
+}
+
+// missing returns what is missing at time t because of a peer, leaving the rows of one cell out.
+func (l *log) missing(peer string, t, without int64) int64 {
+	var most int64
+	for cell, rows := range l.rows {
+		if cell != without && l.Weighs(cell) > t {
+			most = max(most, rows[peer].out())
+		}
+	}
+	return most
+}
+
+// rights returns S at time t.
+func (l *log) rights(t int64) int64 {
+	if t < l.closed() {
+		return 0
+	}
+	s := l.Entitlement + l.in(CellAt(t, l.Cell))
+	for peer := range l.peers() {
+		s -= l.missing(peer, t, -1)
+	}
+	return s
+}
+
+func (l *log) opens(cell int64) int64 { return cell * l.Cell }
+
+func (l *log) state() State {
+	share := l.rights(l.now)
+	return State{Cell: l.cell, Entitlement: l.Entitlement, Share: share, NextShare: l.rights(l.opens(l.cell + 1)),
+		Used: l.used, Fading: max(l.used-l.staying(), 0), Free: max(share-l.used, 0)}
+}
+
+// staying returns the units that will still be in the window when the cell ends: those of its last cells, as many as
+// there are in a window.
+func (l *log) staying() (units int64) {
+	for cell, sum := range l.sums {
+		if cell > l.cell-ceilDiv(l.Window, l.Cell) {
+			units += sum
+		}
+	}
+	return units
+}
+
+func (l *log) fits(cost int64) bool { return cost <= l.rights(l.now)-l.used }
+
+// retry goes through the times at which S may change; between them, entries leave the window.
+func (l *log) retry(cost int64) int64 {
+	changes := []int64{l.now, l.opens(l.cell + 1), l.opens(l.cell + 2)}
+	for cell := range l.rows {
+		changes = append(changes, l.Weighs(cell))
+	}
+	changes = append(changes, l.closed())
+	slices.Sort(changes)
+	for i, from := range changes {
+		if from < l.now {
+			continue
+		}
+		room := l.rights(from) - cost
+		if room < 0 {
+			continue
+		}
+		t := max(from, l.falls(room))
+		if i == len(changes)-1 || t < changes[i+1] {
+			return t - l.now
+		}
+	}
+	return -1
+}
+
+// falls returns when at most so many units are left in the window.
+func (l *log) falls(units int64) int64 {
+	left := l.used
+	for _, e := range l.entries {
+		if left <= units {
+			break
+		}
+		left -= e.units
+		if left <= units {
+			return e.at + l.Window
+		}
+	}
+	return 0
+}
+
+func (l *log) take(cost int64) int64 {
+	l.used += cost
+	l.count(l.cell, cost)
+	if n := len(l.entries) - 1; n >= 0 && l.entries[n].at == l.now {
+		l.entries[n].units += cost
+	} else {
+		l.entries = append(l.entries, entry{l.now, cost})
+	}
+	l.dirty = true
+	return 0
+}
+
+// count adds to the units of a cell.
+func (l *log) count(cell, units int64) {
+	if l.sums == nil {
+		l.sums = map[int64]int64{}
+	}
+	l.sums[cell] += units
+}
+
+func (l *log) spare(kept int64) int64 { return l.rights(l.now) - l.used - kept }
+
+// room: as for the counter, lending within what is missing anyhow is free, and rights of the next cell must be free now.
+func (l *log) room(cell int64, peer string, kept int64) int64 {
+	if l.spare(0) < 0 {
+		return 0
+	}
+	lent := l.rows[cell][peer].out()
+	now := max(lent, l.missing(peer, l.now, cell)) - lent
+	if cell == l.cell {
+		return now + l.spare(kept)
+	}
+	opens := l.opens(cell)
+	then := max(lent, l.missing(peer, opens, cell)) - lent
+	return min(now+l.spare(0), then+l.rights(opens)-kept)
+}
+
+func (l *log) refund(at, cell, units int64) (int64, Refusal) {
+	if at+l.Window <= l.now {
+		return 0, NoLongerWeighs
+	}
+	for i := range l.entries {
+		if l.entries[i].at == at {
+			units = min(units, l.entries[i].units)
+			l.entries[i].units -= units
+			l.used -= units
+			l.count(cell, -units)
+			l.dirty = true
+			return units, NotRefused
+		}
+	}
+	return 0, NotRefused
+}
+
+func (l *log) reset() { l.entries, l.sums, l.used, l.dirty = nil, nil, 0, true }
+
+func (l *log) save() {
+	if !l.dirty {
+		return
+	}
+	l.bucket.entries = slices.DeleteFunc(l.entries, func(e entry) bool { return e.units == 0 })
+	l.bucket.sums = l.sums
+	maps.DeleteFunc(l.bucket.sums, func(cell, _ int64) bool { return cell < l.cell-ceilDiv(l.Window, l.Cell) })
+	if l.written != l.cell {
+		l.keep()
+		l.written = l.cell
+	}
+}

@@ -1,0 +1,125 @@
+package algorithms
+
+// MaxUnits is the largest amount, limit or time a script computes with: twice it still is an exact double.
+const MaxUnits = int64(1) << 51
+
+// MaxClockStep is the largest difference between a node's clock and its store's that is believed, in microseconds.
+// Beyond it a script changes nothing, and a bucket's hash outlives its cells by as much.
+const MaxClockStep = int64(3600 * second)
+
+const second = 1_000_000
+
+// Kind names an algorithm, by its word in the policy document.
+type Kind string
+
+// The algorithms.
+const (
+	FixedWindow          Kind = "fixed_window"
+	SlidingWindowCounter Kind = "sliding_window_counter"
+	SlidingWindowLog     Kind = "sliding_window_log"
+	TokenBucket          Kind = "token_bucket"
+	LeakyBucket          Kind = "leaky_bucket"
+)
+
+// Kinds are the algorithms, in the order in which they are explained.
+var Kinds = []Kind{FixedWindow, SlidingWindowCounter, SlidingWindowLog, TokenBucket, LeakyBucket}
+
+// Sliding says whether use fades out over a window instead of ending with it.
+func (k Kind) Sliding() bool { return k == SlidingWindowCounter || k == SlidingWindowLog }
+
+// Bucket says whether rights are a rate of refill, and a burst is bounded apart from it.
+func (k Kind) Bucket() bool { return k == TokenBucket || k == LeakyBucket }
+
+// Terms are what a script must know of a bucket. Times are microseconds.
+type Terms struct {
+	Kind        Kind
+	Window      int64 // W, at least 1
+	Cell        int64 // length of a cell; see CellLength
+	Tick        int64 // what sliding_window_counter and the buckets count time in; see Tick
+	Entitlement int64 // F of this region, units in a window
+	Burst       int64 // C of this region: tokens a token_bucket holds, units a leaky_bucket lets wait; else 0
+	Guard       int64 // how much longer the sliding kinds keep what was lent, for clocks apart
+}
+
+// ClockGuard is the difference of regions' clocks up to which the sliding kinds are exact in real time.
+const ClockGuard = second / 10
+
+const (
+	slice       = second // cell of the buckets
+	mostLogs    = 10     // cells in a window of the log
+	fewestTicks = 1000   // in a window, where a tick is longer than a microsecond
+)
+
+// CellLength returns the length of a cell: the window itself for fixed_window and sliding_window_counter, a second for
+// the buckets. The log's cells are a second or a tenth of the window, whichever is longer, but never longer than the
+// window: a unit lent in one is missing from the lender for the rest of it and a window more.
+func CellLength(k Kind, window int64) int64 {
+	switch {
+	case k.Bucket():
+		return slice
+	case k == SlidingWindowLog:
+		cells := min(max(window/second, 1), mostLogs)
+		return (window + cells - 1) / cells
+	}
+	return window
+}
+
+// Tick returns what an algorithm counts time in, so that its products of units and time stay exact: the least power of
+// ten, in microseconds, with 2 x units x ticks in the window < 2^52. The units are the limit, or the burst where that
+// is more. It returns 0 where such a tick were longer than a second or a thousandth of the window: then the limit is
+// too large for its window.
+func Tick(k Kind, units, window int64) int64 {
+	if k == FixedWindow || k == SlidingWindowLog {
+		return 1
+	}
+	longest := window
+	if k.Bucket() {
+		longest = max(window, slice)
+	}
+	for tick := int64(1); tick <= second; tick *= 10 {
+		switch {
+		case tick > 1 && window < fewestTicks*tick:
+			return 0
+		case units < MaxUnits/((longest+tick-1)/tick):
+			return tick
+		}
+	}
+	return 0
+}
+
+// ticks returns the length of the window in ticks, rounded up: whatever is rounded is rounded against the caller.
+func (t Terms) ticks() int64 { return (t.Window + t.Tick - 1) / t.Tick }
+
+// Weighs returns the store time until which rows of a cell weigh: until its end; the sliding kinds keep what was lent
+// for as long as use that it allowed may count elsewhere, and for the clock guard.
+func (t Terms) Weighs(cell int64) int64 {
+	switch t.Kind {
+	case SlidingWindowCounter:
+		return (cell+2)*t.Window + t.Guard + 2*(t.Tick-1) // twice a tick is rounded
+	case SlidingWindowLog:
+		return (cell+1)*t.Cell + t.Window + t.Guard
+	}
+	return (cell + 1) * t.Cell
+}
+
+// fillTime returns how long an empty bucket takes to fill at the entitlement, 0 for the other kinds.
+func (t Terms) fillTime() int64 {
+	if !t.Kind.Bucket() || t.Entitlement == 0 {
+		return 0
+	}
+	return ceilDiv(t.Burst*t.ticks(), t.Entitlement) * t.Tick
+}
+
+// useful returns until when a bucket last written in a cell must be remembered.
+func (t Terms) useful(cell int64) int64 { return t.Weighs(cell+1) + t.fillTime() }
+
+// floorDiv and ceilDiv divide by b > 0 and round down and up; a may be negative.
+func floorDiv(a, b int64) int64 {
+	q := a / b
+	if a%b < 0 {
+		q--
+	}
+	return q
+}
+
+func ceilDiv(a, b int64) int64 { return -floorDiv(-a, b) }

@@ -1,0 +1,157 @@
+package algorithms
+
+// tokens is token_bucket: a bucket that holds C tokens and is refilled with S[k] a window; it admits when there are
+// as many tokens as the cost. The level is settled cell by cell, each with that cell's own share and capacity.
+//
+// Rights are a rate: the lender's falls when it lends, the borrower's rises when it hears of it and never catches up on
+// time already gone. Burst rights move capacity and the tokens in it, for the rest of a cell: at its end the level is
+// clipped to what the region's own bucket holds.
+type tokens struct {
+	rate
+	level int64 // numerator over ticks
+	at    int64 // tick that the level is of: now, or the next where refill counts from within a tick
+	mark  int64 // tick at which refill was last lost to a full bucket
+	since bool  // the level follows from what was written before, not from nothing
+	dirty bool
+}
+
+func openTokens(h held) limiter {
+	t := &tokens{rate: newRate(h)}
+	closed := h.closed() / h.Tick
+	t.since = h.known && h.bucket.at*h.Tick >= h.lostAt
+	switch {
+	case t.since:
+		t.level, t.at, t.mark = h.bucket.level, h.bucket.at, h.bucket.mark
+	case closed > 0: // what it held before the loss is not known: it begins empty
+		t.at, t.mark = closed, closed
+	default:
+		t.at = t.tick
+		t.fill(t.capacity(h.cell) * t.ticks)
+	}
+	if t.at < t.tick {
+		t.refill(t.at)
+	}
+	t.clip(t.capacity(h.cell) * t.ticks)
+	return t
+}
+
+// capacity returns what the bucket holds in a cell.
+func (t *tokens) capacity(cell int64) int64 {
+	c := t.Burst
+	for _, row := range t.rows[cell] {
+		c += row.BurstBorrowed - row.BurstLent
+	}
+	return c
+}
+
+// refill brings the level from a tick up to now.
+func (t *tokens) refill(at int64) {
+	t.at = t.tick
+	t.walk(at, func(cell, from, to, share int64) bool {
+		end := t.tick
+		if to >= 0 {
+			end = min(to, t.tick)
+		}
+		t.rise(cell, share, end-from)
+		return end == t.tick
+	})
+}
+
+// rise refills at a share for so many ticks of a cell, at most to its capacity.
+func (t *tokens) rise(cell, share, ticks int64) {
+	full := t.capacity(cell) * t.ticks
+	if share > 0 && ticks > ceilDiv(full, share) { // and the product might not be exact
+		ticks = ceilDiv(full, share) + 1
+	}
+	t.level += share * ticks
+	t.clip(full)
+}
+
+func (t *tokens) clip(full int64) {
+	if t.level > full {
+		t.fill(full)
+	}
+}
+
+// fill makes the bucket full; from now on refill counts, which is not before the next tick if this one has begun.
+func (t *tokens) fill(full int64) { t.level, t.at, t.mark = full, t.begun(), t.tick }
+
+func (t *tokens) state() State {
+	free := t.level / t.ticks
+	return State{Cell: t.cell, Entitlement: t.Entitlement, Share: t.share(t.cell), NextShare: t.share(t.cell + 1),
+		Used: t.capacity(t.cell) - free, Free: free}
+}
+
+func (t *tokens) fits(cost int64) bool { return t.open(t.cell) && cost <= t.level/t.ticks }
+
+// retry follows the level until it is as high as the cost.
+func (t *tokens) retry(cost int64) int64 {
+	level, found := t.level, int64(-1)
+	t.walk(max(t.at, t.tick), func(cell, from, to, share int64) bool {
+		full := t.capacity(cell)
+		level = min(level, full*t.ticks)
+		if cost <= full && t.open(cell) {
+			lack := max(cost*t.ticks-level, 0)
+			when := from + ceilDiv(lack, max(share, 1))
+			if (lack == 0 || share > 0) && (to < 0 || when < to) {
+				found = when
+				return true
+			}
+		}
+		level = min(level+share*(to-from), full*t.ticks)
+		return false
+	})
+	if found < 0 {
+		return -1
+	}
+	return t.until(found)
+}
+
+func (t *tokens) take(cost int64) int64 {
+	t.level -= cost * t.ticks
+	t.dirty = true
+	return 0
+}
+
+func (t *tokens) spare(kept int64) int64 { return t.share(t.cell) - kept }
+
+func (t *tokens) room(cell int64, _ string, kept int64) int64 { return t.share(cell) - kept }
+
+func (t *tokens) roomBurst(kept int64) int64 {
+	if !t.open(t.cell) {
+		return 0
+	}
+	return t.level/t.ticks - kept
+}
+
+func (t *tokens) settle(tokens int64) {
+	t.level += tokens * t.ticks
+	t.dirty = true
+}
+
+func (t *tokens) refund(at, _, units int64) (int64, Refusal) {
+	if !t.since || at/t.Tick < t.mark || !t.refundable(at) {
+		return 0, NoLongerWeighs
+	}
+	before := t.level / t.ticks
+	t.level += units * t.ticks
+	t.clip(t.capacity(t.cell) * t.ticks)
+	t.dirty = true
+	return min(units, t.level/t.ticks-before), NotRefused
+}
+
+func (t *tokens) reset() {
+	t.fill(t.capacity(t.cell) * t.ticks)
+	t.dirty = true
+}
+
+func (t *tokens) save() {
+	if !t.dirty {
+		return
+	}
+	t.bucket.level, t.bucket.at, t.bucket.mark, t.known = t.level, t.at, t.mark, true
+	if t.written != t.cell {
+		t.keep()
+		t.written = t.cell
+	}
+}

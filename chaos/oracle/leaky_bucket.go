@@ -1,0 +1,74 @@
+package oracle
+
+import (
+	"fmt"
+	"time"
+)
+
+// The leaky bucket is a queue: each admission adds its cost to the backlog,
+// which falls by L in W down to nothing, and must never be above B. Cells are
+// labels of rights and nothing else here.
+
+// sliceOf is the number of the second that a store time (µs) lies in: the cell
+// of both kinds of bucket.
+func sliceOf(_ Limit, at int64) int64 { return floorDiv(at, time.Second.Microseconds()) }
+
+func newQueueCeiling(l Limit) ceiling {
+	return newTimeline(
+		func(at int64) int64 { return sliceOf(l, at) },
+		func() meter { return newQueueMeter(l) },
+	)
+}
+
+func newQueuePool(l Limit) pool { return newMeteredPool(newQueueMeter(l), l.Burst) }
+
+// queueExceeded words a backlog above the burst.
+func queueExceeded(l Limit, t tally, units int64) string {
+	return fmt.Sprintf("the queue held %d units on a burst of %d, %d too many, at store time %d µs, of %d units admitted since it was last empty",
+		t.all, l.Burst, t.all-l.Burst, t.at, units)
+}
+
+// drainTime is how long a full bucket takes to drain, or an empty one to fill
+// up, in µs, but a window at least: the period over which the false denials of
+// a bucket are netted.
+func drainTime(l Limit) int64 {
+	window := l.Window.Microseconds()
+	return min(max(window, product(l.Burst, window).over(l.Limit)), dusk)
+}
+
+// queueMeter measures the backlog.
+type queueMeter struct {
+	limit, window, at int64
+	backlog           wide  // units times window, so that what drains in 1 µs is limit exactly
+	busy              int64 // when the backlog was last nothing and something came
+}
+
+func newQueueMeter(l Limit) meter {
+	return &queueMeter{limit: l.Limit, window: l.Window.Microseconds(), at: dawn}
+}
+
+func (m *queueMeter) advance(at int64) {
+	m.backlog = m.backlog.minus(product(m.limit, at-m.at))
+	m.at = at
+}
+
+func (m *queueMeter) admit(units int64) {
+	if m.backlog == (wide{}) {
+		m.busy = m.at
+	}
+	m.backlog = m.backlog.plus(product(units, m.window))
+}
+
+func (m *queueMeter) level() int64 { return m.backlog.over(m.window) }
+
+func (m *queueMeter) since() int64 {
+	if m.backlog == (wide{}) {
+		return m.at
+	}
+	return m.busy
+}
+
+func (m *queueMeter) clone() meter {
+	c := *m
+	return &c
+}

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/policy"
+)
+
+func limitsListCommand() *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:   "list FILE",
+		Short: "Show the limits of a document and each region's fixed split",
+		Long: `list shows the limits of a document with the entitlement F of each region: its fixed split of the limit, which it
+keeps when it is cut off. A range such as 3-4 means that the split leaves a remainder that falls to one region for some
+keys and to another for others. BURST is that of all regions together, CELL the slice of time for which rights are held
+and lent. MODE home is for limits too small to be split: each key has a home region that is entitled to all of it, from
+which the others borrow.`,
+		Args:              oneFile,
+		ValidArgsFunction: completeYAML,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			d, err := loadPolicy(args[0])
+			if err != nil {
+				return err
+			}
+			listed := list(d)
+			if output == "json" {
+				return printJSON(cmd.OutOrStdout(), listed)
+			}
+			return listed.print(cmd.OutOrStdout())
+		},
+	}
+	outputFlag(cmd, &output)
+	return cmd
+}
+
+// listing is a limits document for people and their scripts.
+type listing struct {
+	Version int64         `json:"version"`
+	Epoch   string        `json:"epoch"`
+	Regions []string      `json:"regions"`
+	Limits  []listedLimit `json:"limits"`
+}
+
+type listedLimit struct {
+	Name         string            `json:"name"`
+	Domain       string            `json:"domain"`
+	Key          []string          `json:"key"`
+	Match        map[string]string `json:"match,omitempty"`
+	Algorithm    policy.Algorithm  `json:"algorithm"`
+	Limit        int64             `json:"limit"`
+	Window       string            `json:"window"`
+	Burst        int64             `json:"burst,omitempty"` // of all regions together; the buckets alone have one
+	Cell         string            `json:"cell"`
+	Home         bool              `json:"home"`
+	Shadow       bool              `json:"shadow"`
+	Entitlements map[string]units  `json:"entitlements"`     // by region
+	Bursts       map[string]units  `json:"bursts,omitempty"` // by region
+}
+
+// units is a range of units, over all keys.
+type units struct {
+	Least int64 `json:"least"`
+	Most  int64 `json:"most"`
+}
+
+func (u units) String() string {
+	if u.Least == u.Most {
+		return fmt.Sprint(u.Least)
+	}
+	return fmt.Sprintf("%d-%d", u.Least, u.Most)
+}
+
+func list(d *policy.Document) listing {
+	l := listing{Version: d.Version, Epoch: d.Epoch().String()}
+	for _, r := range d.Regions {
+		l.Regions = append(l.Regions, r.Name)
+	}
+	for i := range d.Limits {
+		limit := &d.Limits[i]
+		listed := listedLimit{Name: limit.Name, Domain: limit.Domain, Key: limit.Key, Algorithm: limit.Algorithm, Limit: limit.Limit,
+			Window: span(limit.Window), Burst: limit.Burst, Cell: span(limit.Cell()), Home: limit.Home(), Shadow: limit.Shadow}
+		listed.split(limit, l.Regions)
+		for _, c := range limit.Match {
+			if listed.Match == nil {
+				listed.Match = map[string]string{}
+			}
+			listed.Match[c.Name] = c.Value
+		}
+		l.Limits = append(l.Limits, listed)
+	}
+	return l
+}
+
+// split fills in what each region is entitled to, over all rotations of remainders and homes.
+func (listed *listedLimit) split(l *policy.Limit, regions []string) {
+	listed.Entitlements = make(map[string]units, len(regions))
+	if l.Algorithm.Bucket() {
+		listed.Bursts = make(map[string]units, len(regions))
+	}
+	for rotation := range regions {
+		whole := allocator.SplitOf(l.Limit, l.Burst, l.Weights, uint64(rotation), l.Home())
+		for i, region := range regions {
+			widen(listed.Entitlements, region, whole.Units[i])
+			if l.Algorithm.Bucket() {
+				widen(listed.Bursts, region, whole.Burst[i])
+			}
+		}
+	}
+}
+
+// widen has the range of a region hold n too.
+func widen(ranges map[string]units, region string, n int64) {
+	u, known := ranges[region]
+	if !known {
+		u = units{n, n}
+	}
+	ranges[region] = units{min(u.Least, n), max(u.Most, n)}
+}
+
+func (l listing) print(w io.Writer) error {
+	t := table(w)
+	fmt.Fprint(t, "NAME\tDOMAIN\tKEY\tMATCH\tALGORITHM\tLIMIT\tWINDOW\tBURST\tCELL\tMODE")
+	for _, r := range l.Regions {
+		fmt.Fprintf(t, "\tF %s", r)
+	}
+	fmt.Fprintln(t)
+	for _, limit := range l.Limits {
+		name := limit.Name
+		if limit.Shadow {
+			name += " (shadow)"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s", name, limit.Domain, strings.Join(limit.Key, ","), conditions(limit.Match),
+			limit.Algorithm, limit.Limit, limit.Window, limit.burst(), limit.Cell, limit.mode())
+		for _, r := range l.Regions {
+			fmt.Fprintf(t, "\t%s", limit.Entitlements[r])
+		}
+		fmt.Fprintln(t)
+	}
+	return t.Flush()
+}
+
+// burst is the burst in a table.
+func (listed listedLimit) burst() string {
+	if !listed.Algorithm.Bucket() {
+		return "-"
+	}
+	return fmt.Sprint(listed.Burst)
+}
+
+// mode is how the limit is divided between the regions.
+func (listed listedLimit) mode() string {
+	if listed.Home {
+		return "home"
+	}
+	return "split"
+}
+
+func conditions(match map[string]string) string {
+	if len(match) == 0 {
+		return "-"
+	}
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(match)) {
+		all = append(all, name+"="+match[name])
+	}
+	return strings.Join(all, ",")
+}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quotad/quotad/policy"
+)
+
+func limitsValidateCommand() *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:   "validate FILE",
+		Short: "Check a limits document, and print everything that is wrong with it",
+		Long: `validate checks a limits document and prints everything that is wrong with it, each with its place and how to mend it.
+A valid document may come with warnings, on stderr: what probably does less, or more, than was meant.
+
+Exit codes: 0 valid, with or without warnings, 2 invalid.`,
+		Args:              oneFile,
+		ValidArgsFunction: completeYAML,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			d, err := loadPolicy(args[0])
+			if err != nil {
+				return err
+			}
+			v := validated(args[0], d)
+			if output == "json" {
+				return printJSON(cmd.OutOrStdout(), v)
+			}
+			return v.print(cmd.OutOrStdout(), cmd.ErrOrStderr(), d.Warnings())
+		},
+	}
+	outputFlag(cmd, &output)
+	return cmd
+}
+
+// validation is what there is to say of a valid document.
+type validation struct {
+	File     string    `json:"file"`
+	Version  int64     `json:"version"`
+	Epoch    string    `json:"epoch"`
+	Limits   int       `json:"limits"`
+	Regions  int       `json:"regions"`
+	Warnings []warning `json:"warnings"`
+}
+
+// warning is policy.Warning as JSON.
+type warning struct {
+	Line   int    `json:"line"`
+	Column int    `json:"column"`
+	Path   string `json:"path"`
+	Text   string `json:"text"`
+	Mend   string `json:"mend"`
+}
+
+func validated(file string, d *policy.Document) validation {
+	v := validation{File: file, Version: d.Version, Epoch: d.Epoch().String(), Limits: len(d.Limits), Regions: len(d.Regions), Warnings: []warning{}}
+	for _, w := range d.Warnings() {
+		v.Warnings = append(v.Warnings, warning{w.Pos.Line, w.Pos.Column, w.Path, w.Text, w.Mend})
+	}
+	return v
+}
+
+// print says that the document is valid, and on stderr of what it warns.
+func (v validation) print(stdout, stderr io.Writer, warnings []policy.Warning) error {
+	_, err := fmt.Fprintf(stdout, "%s: valid: version %d, epoch %s, %s, %s\n",
+		v.File, v.Version, v.Epoch, counted(v.Limits, "limit"), counted(v.Regions, "region"))
+	if err != nil || len(warnings) == 0 {
+		return err
+	}
+	lines := []string{fmt.Sprintf("quotad: %s can be used, with %s", v.File, counted(len(warnings), "warning"))}
+	for _, w := range warnings {
+		lines = append(lines, w.String())
+	}
+	_, err = fmt.Fprintln(stderr, strings.Join(lines, "\n"))
+	return err
+}

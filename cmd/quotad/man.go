@@ -1,0 +1,109 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+)
+
+// sourceDateEpoch is the variable by which builds are made to have no date of their own.
+const sourceDateEpoch = "SOURCE_DATE_EPOCH"
+
+func manCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "man DIR",
+		Short: "Write a man page for every command",
+		Long: `man writes the man page of every command into a folder, which it makes if need be: quotad.1, quotad-serve.1 and so on.
+The same binary always writes the same pages: they carry no date, or the one of SOURCE_DATE_EPOCH (seconds since 1970).`,
+		Example: "  quotad man /usr/local/share/man/man1",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usageError(fmt.Errorf("name one folder, as in %s man1", cmd.CommandPath()))
+			}
+			return nil
+		},
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			return nil, cobra.ShellCompDirectiveFilterDirs
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			pages, err := writeManPages(args[0])
+			if err == nil {
+				_, err = fmt.Fprintf(cmd.OutOrStdout(), "wrote %s to %s\n", counted(pages, "man page"), args[0])
+			}
+			return err
+		},
+	}
+}
+
+// writeManPages writes the page of every command, and returns how many there are.
+func writeManPages(dir string) (int, error) {
+	date, err := manDate()
+	if err != nil {
+		return 0, err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return 0, fmt.Errorf("make the folder for the man pages: %w; choose another", err)
+	}
+	return writeManTree(dir, newRoot(), date)
+}
+
+// writeManTree writes the pages of a command and of all below it.
+func writeManTree(dir string, cmd *cobra.Command, date *time.Time) (pages int, err error) {
+	for _, sub := range cmd.Commands() {
+		n, err := writeManTree(dir, sub, date)
+		pages += n
+		if err != nil {
+			return pages, err
+		}
+	}
+	page, err := manPage(cmd, date)
+	if err != nil {
+		return pages, err
+	}
+	file := filepath.Join(dir, strings.ReplaceAll(cmd.CommandPath(), " ", "-")+".1")
+	if err := os.WriteFile(file, page, 0o644); err != nil {
+		return pages, fmt.Errorf("write man page: %w; check that the folder can be written to", err)
+	}
+	return pages + 1, nil
+}
+
+// manDate is the date on the pages, nil for none: never that of the day on which they are written.
+func manDate() (*time.Time, error) {
+	text, given := environment(sourceDateEpoch)
+	if !given {
+		return nil, nil
+	}
+	seconds, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return nil, usageError(fmt.Errorf("%s=%q is no time; write whole seconds since 1970, or unset it", sourceDateEpoch, text))
+	}
+	date := time.Unix(seconds, 0).UTC()
+	return &date, nil
+}
+
+// manPage renders one page. The command is of a tree that is used for nothing else, for it is changed.
+func manPage(cmd *cobra.Command, date *time.Time) ([]byte, error) {
+	cmd.DisableAutoGenTag = true // it has a date
+	cmd.SetHelpCommand(&cobra.Command{Use: "help", Hidden: true})
+	// Two blanks are an indentation in a terminal and none in Markdown, which is what pages are made from.
+	cmd.Long = strings.ReplaceAll(cmd.Long, "\n  ", "\n      ")
+	header := &doc.GenManHeader{Section: "1", Source: "quotad", Manual: "quotad", Date: date}
+	if date == nil {
+		header.Date = &time.Time{}
+	}
+	var page bytes.Buffer
+	if err := doc.GenMan(cmd, header, &page); err != nil {
+		return nil, fmt.Errorf("write man page of %s: %w", cmd.CommandPath(), err)
+	}
+	if date == nil {
+		return bytes.Replace(page.Bytes(), []byte(`"Jan 0001"`), []byte(`""`), 1), nil
+	}
+	return page.Bytes(), nil
+}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"github.com/spf13/cobra"
+)
+
+func resetCommand() *cobra.Command {
+	var node remote
+	var bucket bucketName
+	var yes bool
+	var output string
+	cmd := &cobra.Command{
+		Use:   "reset LIMIT --domain DOMAIN [NAME=VALUE]... --yes",
+		Short: "Forget the use of one bucket in the region of a node, which breaks its limit",
+		Long: `reset clears what counts as used of one bucket, which is a limit applied to the key of some descriptors, in the
+region of a node. What the region has lent and borrowed stays as it is, and so do the other regions.
+
+It breaks the limit on purpose: what is admitted after it comes on top of what was admitted before, so that all regions
+together may exceed the limit by what was cleared, in the window in which it is called. It does nothing without --yes.
+
+Exit codes: 0 cleared, 1 no such bucket, 5 no node answers, 2 bad usage or no --yes.`,
+		Example: "  quotad reset account-minute --domain api account=42 plan=free --yes",
+		Args:    cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := bucket.read(cmd, args); err != nil {
+				return err
+			}
+			if !yes {
+				return usageError(fmt.Errorf("nothing was reset: reset breaks limit %s on purpose, for what is admitted after it comes on top of what was "+
+					"admitted before, in this region's window; look with quotad buckets show what would be forgotten, and give --yes if that is meant", bucket.Limit))
+			}
+			return reset(cmd, &node, bucket, output)
+		},
+	}
+	node.flags(cmd)
+	bucket.flags(cmd)
+	cmd.Flags().BoolVar(&yes, "yes", false, "break the limit for this window")
+	outputFlag(cmd, &output)
+	return cmd
+}
+
+func reset(cmd *cobra.Command, node *remote, bucket bucketName, output string) error {
+	code, answer, err := node.post(cmd.Context(), "/v1/reset", bucket)
+	if err != nil {
+		return err
+	}
+	var done struct {
+		Cleared *int64 `json:"cleared"`
+	}
+	if code != http.StatusOK || json.Unmarshal(answer, &done) != nil || done.Cleared == nil {
+		return refusedBucket(node, code, answer)
+	}
+	if output == "json" {
+		return indented(cmd.OutOrStdout(), answer)
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "cleared %s of %s, in this region alone\n", counted(int(*done.Cleared), "unit"), bucket.Limit)
+	return err
+}

@@ -1,0 +1,58 @@
+package policy
+
+import (
+	"time"
+
+	"github.com/quotad/quotad/algorithms"
+)
+
+// Algorithm says how units are counted over time. It is spelled as in the
+// document.
+type Algorithm = algorithms.Kind
+
+// The algorithms, under the names by which a document is written and read. What
+// each does is said in package algorithms.
+const (
+	FixedWindow          = algorithms.FixedWindow
+	SlidingWindowCounter = algorithms.SlidingWindowCounter
+	SlidingWindowLog     = algorithms.SlidingWindowLog
+	TokenBucket          = algorithms.TokenBucket
+	LeakyBucket          = algorithms.LeakyBucket
+)
+
+// Cell returns the length of a cell: the slice of time for which rights are held
+// and lent. It is at most the window for all but the buckets, whose cells have
+// one length whatever their window.
+func (l *Limit) Cell() time.Duration {
+	return time.Duration(algorithms.CellLength(l.Algorithm, l.Window.Microseconds())) * time.Microsecond
+}
+
+// Home reports whether the limit is in home mode: it, or the burst of a bucket,
+// has fewer than two units for each region with a weight above 0, and there are
+// several of those. Each key then has a home region, which alone is entitled;
+// the others borrow one unit at a time, and on a partition only the home region
+// serves the key. It follows from the document alone.
+func (l *Limit) Home() bool {
+	least := l.leastSplit()
+	return l.Limit < least || l.Algorithm.Bucket() && l.Burst < least
+}
+
+// leastSplit returns the units from which on an amount is split between regions.
+// One region alone has nobody to split with, and so needs none.
+func (l *Limit) leastSplit() int64 {
+	if n := l.entitled(); n > 1 {
+		return 2 * n
+	}
+	return 0
+}
+
+// entitled counts the regions with a weight above 0.
+func (l *Limit) entitled() int64 {
+	n := int64(0)
+	for _, w := range l.Weights {
+		if w > 0 {
+			n++
+		}
+	}
+	return n
+}

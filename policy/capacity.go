@@ -1,0 +1,92 @@
+package policy
+
+import (
+	"fmt"
+
+	"github.com/quotad/quotad/algorithms"
+)
+
+// capacity reads how many units the limit has, and how many at once.
+func (o object) capacity(l *Limit) {
+	if f, ok := o.required("limit", "write how many units all regions together may admit in a window, such as 1000"); ok {
+		l.Limit, _ = f.integer(1, MaxLimit)
+	}
+	if f, ok := o.required("window", "write a duration such as 1m"); ok {
+		l.Window, _ = f.window()
+	}
+	if f, ok := o.fields["burst"]; ok {
+		l.Burst, _ = f.burst(l.Algorithm)
+	} else if l.Algorithm.Bucket() {
+		l.Burst = l.Limit
+	}
+	o.checkCapacity(l)
+}
+
+// burst reads the burst of an entry, which only buckets have.
+func (f field) burst(a Algorithm) (int64, bool) {
+	if a != "" && !a.Bucket() {
+		f.fail(fmt.Sprintf("burst belongs to %s and %s, not to %s", TokenBucket, LeakyBucket, a), "remove it")
+		return 0, false
+	}
+	return f.integer(1, MaxBurst)
+}
+
+// checkCapacity holds units against what the algorithm can count exactly, or
+// remember. An algorithm or a window that could not be read is reported already.
+func (o object) checkCapacity(l *Limit) {
+	if l.Algorithm == "" || l.Window == 0 {
+		return
+	}
+	if l.Algorithm == SlidingWindowLog && l.Limit > MaxLogLimit {
+		o.fields["limit"].fail(
+			fmt.Sprintf("%d is too large for %s, which remembers every admission", l.Limit, l.Algorithm),
+			fmt.Sprintf("write at most %d, or use %s", MaxLogLimit, SlidingWindowCounter))
+	}
+	if f, ok := o.fields["limit"]; ok {
+		f.checkExact(l.Limit, l)
+	}
+	if f, ok := o.fields["burst"]; ok {
+		f.checkExact(l.Burst, l)
+	}
+}
+
+// checkExact refuses units that the algorithm cannot multiply by the window
+// without rounding.
+func (f field) checkExact(units int64, l *Limit) {
+	window := l.Window.Microseconds()
+	if algorithms.Tick(l.Algorithm, units, window) != 0 {
+		return
+	}
+	mend := fmt.Sprintf("write at most %d", mostExact(l.Algorithm, window))
+	if shorterHolds(l.Algorithm, units, window) {
+		mend += ", or a shorter window"
+	}
+	f.fail(fmt.Sprintf("%d is too large for its window of %s under %s", units, formatWindow(l.Window), l.Algorithm), mend)
+}
+
+// shorterHolds reports whether a window shorter than the given one, which is in
+// microseconds, holds so many units. Ticks are powers of ten, so no window holds
+// more than the nearest power of ten below it.
+func shorterHolds(a Algorithm, units, window int64) bool {
+	for shorter := MinWindow.Microseconds(); shorter < window; shorter *= 10 {
+		if algorithms.Tick(a, units, shorter) != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// mostExact returns the largest number of units that fits a window, given in
+// microseconds. It searches, so that the bound is stated in one place only.
+func mostExact(a Algorithm, window int64) int64 {
+	fits, beyond := int64(1), MaxLimit
+	for beyond-fits > 1 {
+		middle := fits + (beyond-fits)/2
+		if algorithms.Tick(a, middle, window) != 0 {
+			fits = middle
+		} else {
+			beyond = middle
+		}
+	}
+	return fits
+}

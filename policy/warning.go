@@ -1,0 +1,119 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Warning is a part of a valid document that probably does less, or more, than
+// its author had in mind.
+type Warning struct {
+	Pos Position
+	// Path names the field, as in "limits[0].window".
+	Path string
+	// Text says what it does, and why.
+	Text string
+	// Mend says what to write instead.
+	Mend string
+}
+
+// String returns the warning on one line, in the form of [Error].
+func (w Warning) String() string { return onOneLine(w.Pos, w.Path, w.Text, w.Mend) }
+
+// Warnings returns what is valid but worth a second look, in the order of the
+// file: all of it, or some 500 warnings if there are more. They are no part of
+// the epoch.
+func (d *Document) Warnings() []Warning { return slices.Clone(d.warnings) }
+
+// warn sets the warnings of a valid document from its entries.
+func (d *Document) warn(entries []source) {
+	for _, e := range entries {
+		if len(d.warnings) >= maxErrors {
+			break
+		}
+		d.warnings = append(d.warnings, e.warnings()...)
+	}
+	slices.SortStableFunc(d.warnings, func(a, b Warning) int { return a.Pos.compare(b.Pos) })
+	d.warnings = d.warnings[:min(len(d.warnings), maxErrors)]
+}
+
+func (s source) warnings() []Warning {
+	var found []Warning
+	for _, check := range []func(source) []Warning{homeMode, unbounded, neverBorrows, shortCells} {
+		found = append(found, check(s)...)
+	}
+	return found
+}
+
+// warning returns a warning at one field of the entry, in a list of its own.
+func (s source) warning(name, text, mend string) []Warning {
+	at, path := s.place(name)
+	return []Warning{{Pos: s.object.d.position(at.Position), Path: path, Text: text, Mend: mend}}
+}
+
+// homeMode warns of amounts too small to be split between the regions.
+func homeMode(s source) []Warning {
+	if !s.Home() {
+		return nil
+	}
+	least := s.leastSplit()
+	field, units, raise := "limit", s.Limit.Limit, "limit"
+	switch _, given := s.object.fields["burst"]; {
+	case s.Limit.Limit >= least:
+		field, units, raise = "burst", s.Burst, "burst"
+	case given && s.Burst < least:
+		raise = "limit and burst"
+	}
+	text := fmt.Sprintf("home mode: a %s of %d is too small to split between %d regions, so the home region of each key alone is entitled, "+
+		"the others borrow one by one, and on a partition only the home region serves", field, units, s.entitled())
+	if s.Algorithm == LeakyBucket {
+		text += "; regions other than the home cannot queue anything at all"
+	}
+	return s.warning(field, text, fmt.Sprintf("raise %s to at least %d, or give fewer regions a weight above 0", raise, least))
+}
+
+// unbounded warns of the one failure behaviour without a formula for its excess.
+func unbounded(s source) []Warning {
+	if s.OnStoreFailure != StoreFailureAllow {
+		return nil
+	}
+	return s.warning("on_store_failure",
+		"allow has no bound: while the store cannot be used, every request is admitted",
+		"use local, which admits part of the region's entitlement, or deny")
+}
+
+// neverBorrows warns of entries that ask for borrowing and forbid it.
+func neverBorrows(s source) []Warning {
+	if s.OnExhausted != ExhaustedBorrow {
+		return nil
+	}
+	var found []Warning
+	never := func(field, does string) {
+		found = append(found, s.warning(field, fmt.Sprintf("on_exhausted: borrow can never borrow, for with %s 0 no region may %s", field, does),
+			fmt.Sprintf("raise %s, or write on_exhausted: deny", field))...)
+	}
+	if s.BorrowingLimit == 0 {
+		never("borrowing_limit", "hold borrowed rights")
+	}
+	if s.LendingLimit == 0 {
+		never("lending_limit", "lend any")
+	}
+	return found
+}
+
+// usualClockDifference is what the clocks of regions are not expected to differ
+// by.
+const usualClockDifference = time.Second
+
+// shortCells warns of cells that may be over in one region before they begin in
+// another.
+func shortCells(s source) []Warning {
+	if s.Cell() >= usualClockDifference || len(s.Weights) < 2 {
+		return nil
+	}
+	cell := formatWindow(s.Cell())
+	return s.warning("window",
+		fmt.Sprintf("cells of %s are short: with cells shorter than the regions' clock difference nothing can be borrowed", cell),
+		fmt.Sprintf("use a window of at least %s, or keep the clocks of the regions' stores within %s", formatWindow(usualClockDifference), cell))
+}

@@ -1,0 +1,79 @@
+package policy
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+const warnedDocument = `
+version: 1
+regions: {eu: {weight: 1}, us: {weight: 1}}
+limits:
+- {name: a, domain: api, key: [k], algorithm: leaky_bucket, limit: 9, window: 10ms, burst: 3, on_exhausted: borrow, lending_limit: 0}
+- {name: b, domain: api, key: [k], algorithm: fixed_window, limit: 3, window: 10ms, on_store_failure: allow}
+`
+
+func TestHome(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		limit Limit
+		home  bool
+	}{
+		{"two for each", Limit{Algorithm: FixedWindow, Limit: 6, Weights: []int64{1, 5, 2}}, false},
+		{"one less", Limit{Algorithm: FixedWindow, Limit: 5, Weights: []int64{1, 5, 2}}, true},
+		{"a region without weight", Limit{Algorithm: SlidingWindowLog, Limit: 4, Weights: []int64{1, 0, 2}}, false},
+		{"one region with weight", Limit{Algorithm: TokenBucket, Limit: 1, Burst: 1, Weights: []int64{0, 7, 0}}, false},
+		{"burst of no bucket", Limit{Algorithm: SlidingWindowCounter, Limit: 4, Burst: 0, Weights: []int64{1, 1}}, false},
+		{"two of a burst for each", Limit{Algorithm: TokenBucket, Limit: 100, Burst: 4, Weights: []int64{1, 1}}, false},
+		{"one less of a burst", Limit{Algorithm: TokenBucket, Limit: 100, Burst: 3, Weights: []int64{1, 1}}, true},
+		{"one less in a queue", Limit{Algorithm: LeakyBucket, Limit: 100, Burst: 3, Weights: []int64{1, 1}}, true},
+		{"a burst above a small limit", Limit{Algorithm: LeakyBucket, Limit: 3, Burst: 100, Weights: []int64{1, 1}}, true},
+	} {
+		if got := c.limit.Home(); got != c.home {
+			t.Errorf("%s: %v, want %v", c.name, got, c.home)
+		}
+	}
+}
+
+// TestWarningsAreTheCallers changes what Warnings returned.
+func TestWarningsAreTheCallers(t *testing.T) {
+	doc := mustParse(t, warnedDocument)
+	before := doc.Warnings()
+	if len(before) != 5 {
+		t.Fatalf("%d warnings, want 5: %v", len(before), before)
+	}
+	clear(doc.Warnings())
+	if after := doc.Warnings(); !slices.Equal(after, before) {
+		t.Errorf("got %v, want %v", after, before)
+	}
+}
+
+// TestWarningsAreNoPartOfTheEpoch parses what Source returned under another
+// name, which warnings show and epochs do not.
+func TestWarningsAreNoPartOfTheEpoch(t *testing.T) {
+	doc := mustParse(t, warnedDocument)
+	other, err := Parse("other.yaml", doc.Source())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if slices.Equal(doc.Warnings(), other.Warnings()) || doc.Epoch() != other.Epoch() {
+		t.Errorf("warnings %v and %v in epochs %s and %s", doc.Warnings(), other.Warnings(), doc.Epoch(), other.Epoch())
+	}
+}
+
+// TestWarningsAreBounded reads a document with more warnings than anyone reads.
+func TestWarningsAreBounded(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("version: 1\nregions: {eu: {weight: 1}, us: {weight: 1}}\nlimits:\n")
+	for _, first := range "abcdefghijklmnopqrstuvwxyz" {
+		for _, second := range "abcdefghijklmnopqrst" {
+			b.WriteString("- {name: " + string(first) + string(second) +
+				", domain: api, key: [k], algorithm: fixed_window, limit: 1, window: 10ms}\n")
+		}
+	}
+	warnings := mustParse(t, b.String()).Warnings()
+	if last := warnings[len(warnings)-1]; len(warnings) != maxErrors || last.Pos.Line != 3+maxErrors/2 {
+		t.Errorf("%d warnings, the last in line %d, want the first %d", len(warnings), last.Pos.Line, maxErrors)
+	}
+}

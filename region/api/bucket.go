@@ -1,0 +1,53 @@
+package api
+
+import (
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/region"
+)
+
+// bucketAnswer is region.Bucket as JSON.
+type bucketAnswer struct {
+	Limit       string          `json:"limit"`
+	LimitUnits  int64           `json:"limit_units"`
+	Algorithm   algorithms.Kind `json:"algorithm"`
+	Entitlement int64           `json:"entitlement"`
+	Burst       *int64          `json:"burst,omitempty"` // this region's part; absent but for token_bucket and leaky_bucket
+	Share       int64           `json:"share"`
+	NextShare   int64           `json:"next_share"`
+	Cell        int64           `json:"cell"`
+	Used        int64           `json:"used"`
+	Fading      int64           `json:"fading"`
+	Free        int64           `json:"free"`
+	Rights      []rightsAnswer  `json:"rights"`
+}
+
+type rightsAnswer struct {
+	Cell     int64  `json:"cell"`
+	Region   string `json:"region"`
+	Lent     int64  `json:"lent"`
+	Returned int64  `json:"returned"`
+	Borrowed int64  `json:"borrowed"`
+	Regained int64  `json:"regained"`
+
+	// Absent but for token_bucket, the one whose burst is lent.
+	BurstLent     *int64 `json:"burst_lent,omitempty"`
+	BurstBorrowed *int64 `json:"burst_borrowed,omitempty"`
+}
+
+func newBucket(b region.Bucket) bucketAnswer {
+	found := b.Inspected
+	a := bucketAnswer{Limit: b.Limit.Name, LimitUnits: b.Limit.Limit, Algorithm: b.Terms.Kind, Entitlement: b.Terms.Entitlement,
+		Share: found.Share, NextShare: found.NextShare, Cell: found.Cell, Used: found.Used, Fading: found.Fading, Free: found.Free,
+		Rights: []rightsAnswer{}}
+	if b.Terms.Kind.Bucket() {
+		a.Burst = &b.Terms.Burst
+	}
+	for _, r := range found.Rows {
+		rights := rightsAnswer{Cell: r.Cell, Region: r.Peer, Lent: r.Lent, Returned: r.Returned, Borrowed: r.Borrowed, Regained: r.Regained}
+		if b.Terms.Kind == algorithms.TokenBucket {
+			rights.BurstLent, rights.BurstBorrowed = &r.BurstLent, &r.BurstBorrowed
+		}
+		a.Rights = append(a.Rights, rights)
+	}
+	return a
+}

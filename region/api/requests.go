@@ -1,0 +1,102 @@
+package api
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/quotad/quotad/region"
+)
+
+// The fields of each request, in the order in which they are explained. What charges nothing has no use for the name
+// of a request or a receipt, and refuses them like any other field that it does not know.
+var (
+	peekFields   = []string{"domain", "descriptors", "cost"}
+	checkFields  = append(slices.Clone(peekFields), "request_id", "receipt")
+	refundFields = []string{"receipt"}
+	resetFields  = []string{"limit", "domain", "descriptors"}
+)
+
+// decodeCheck reads the JSON of a request to be charged, and validates it; every error is a *region.FieldError.
+func decodeCheck(body []byte) (region.Request, error) { return decodeRequest(body, checkFields) }
+
+// decodePeek is decodeCheck for a request that charges nothing.
+func decodePeek(body []byte) (region.Request, error) { return decodeRequest(body, peekFields) }
+
+func decodeRequest(body []byte, fields []string) (region.Request, error) {
+	q := region.Request{Cost: 1}
+	err := decode(body, fields, func(d *decoder, name string) (err error) {
+		switch name {
+		case "domain":
+			q.Domain, err = d.text(name)
+		case "descriptors":
+			q.Descriptors, err = d.texts(name)
+		case "cost":
+			q.Cost, err = d.cost(name)
+		case "request_id":
+			q.ID, err = d.text(name)
+		case "receipt":
+			q.Receipt, err = d.truth(name)
+		}
+		return err
+	})
+	if err != nil {
+		return q, err
+	}
+	return q, q.Validate()
+}
+
+// decodeRefund reads the JSON of a refund: a receipt, which the node judges; every error is a *region.FieldError.
+func decodeRefund(body []byte) (receipt string, err error) {
+	err = decode(body, refundFields, func(d *decoder, name string) (err error) {
+		receipt, err = d.text(name)
+		return err
+	})
+	return receipt, err
+}
+
+// place names a bucket.
+type place struct {
+	limit, domain string
+	descriptors   map[string]string
+}
+
+// decodeReset reads the JSON of a reset, which the node judges; every error is a *region.FieldError.
+func decodeReset(body []byte) (p place, err error) {
+	err = decode(body, resetFields, func(d *decoder, name string) (err error) {
+		switch name {
+		case "limit":
+			p.limit, err = d.text(name)
+		case "domain":
+			p.domain, err = d.text(name)
+		case "descriptors":
+			p.descriptors, err = d.texts(name)
+		}
+		return err
+	})
+	return p, err
+}
+
+// decode reads a JSON object that has no other fields than these, and has member read each. It is stricter than
+// encoding/json, because two readers of one text must not see different requests: names are spelled exactly, none is
+// unknown or given twice, a string says the same bytes to everybody, and a cost never passes through a float.
+func decode(body []byte, fields []string, member func(d *decoder, name string) error) error {
+	if err := wellFormed(body); err != nil {
+		return err
+	}
+	d := newDecoder(body)
+	return d.object(wholeBody, func(name string) error {
+		if !slices.Contains(fields, name) {
+			return &region.FieldError{Field: wholeBody, Problem: "has the unknown field " + quote(name) + "; " + thereAre(fields)}
+		}
+		return member(d, name)
+	})
+}
+
+// thereAre lists what there is: "there are a, b and c".
+func thereAre(names []string) string {
+	last := len(names) - 1
+	if last == 0 {
+		return "there is only " + names[0]
+	}
+	return "there are " + strings.Join(names[:last], ", ") + " and " + names[last]
+}

@@ -1,0 +1,157 @@
+package region
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/policy"
+	receiptv1 "github.com/quotad/quotad/proto/receipt/v1"
+	"github.com/quotad/quotad/region/store"
+)
+
+// ErrReceipt says that a receipt is none of this region, or of a time before its store lost its data.
+var ErrReceipt = errors.New("this region cannot refund the receipt")
+
+// receipt returns what a caller needs to have a decision refunded: what was charged, sealed with a key that the region's
+// store keeps, so that any node of the region can refund it, also after a restart. Empty if nothing was charged.
+func (n *Node) receipt(q Request, all []applied, a answered) string {
+	r := &receiptv1.Receipt{Region: n.config.Region, Generation: n.store.Generation(), AtUs: a.decided.Now, Cost: q.Cost,
+		Id: fmt.Sprintf("%s:%d:%d", n.config.Node, n.journal.Incarnation(), n.receipts.Add(1))}
+	if q.ID != "" { // a decision that is repeated has one receipt
+		r.Id = "once:" + onceKey(q, all)
+	}
+	for i, v := range a.decided.Answers[a.index].Verdicts {
+		if v.Retry == 0 {
+			r.Charges = append(r.Charges, &receiptv1.Charge{Bucket: []byte(all[i].bucket.ID), Cell: a.decided.Buckets[i].Cell})
+		}
+	}
+	secret := n.store.Secret()
+	body, err := proto.Marshal(r)
+	if err != nil || len(r.Charges) == 0 || secret == "" {
+		return ""
+	}
+	return receiptPrefix + base64.RawURLEncoding.EncodeToString(append(seal(secret, body), body...))
+}
+
+// receiptPrefix tells receipts from other tokens, and keeps them from beginning with a dash.
+const receiptPrefix = "qr1_"
+
+// seal returns the authentication code of a receipt.
+func seal(secret string, body []byte) []byte {
+	mac := hmac.New(sha256.New, []byte(secret))
+	mac.Write(body)
+	return mac.Sum(nil)
+}
+
+// open checks a receipt and returns what it says.
+func (n *Node) open(receipt string) (*receiptv1.Receipt, error) {
+	sealed, err := base64.RawURLEncoding.DecodeString(strings.TrimPrefix(receipt, receiptPrefix))
+	if err != nil || len(sealed) < sha256.Size {
+		return nil, &FieldError{"receipt", "is none; send the receipt of a decision as it was given"}
+	}
+	body := sealed[sha256.Size:]
+	r := &receiptv1.Receipt{}
+	if proto.Unmarshal(body, r) != nil {
+		return nil, &FieldError{"receipt", "is none; send the receipt of a decision as it was given"}
+	}
+	secret := n.store.Secret()
+	switch {
+	case r.GetRegion() != n.config.Region:
+		return nil, fmt.Errorf("%w: it is of region %q, this is %q: send it there", ErrReceipt, r.GetRegion(), n.config.Region)
+	case secret == "" || r.GetGeneration() != n.store.Generation():
+		return nil, fmt.Errorf("%w: the region's store has lost its data since: there is nothing left to refund", ErrReceipt)
+	case !hmac.Equal(sealed[:sha256.Size], seal(secret, body)):
+		return nil, fmt.Errorf("%w: it was not given by this region, or was changed", ErrReceipt)
+	}
+	return r, nil
+}
+
+// Refunded is what became of a receipt, charge by charge.
+type Refunded struct {
+	Charges  []RefundedCharge
+	Repeated bool // it had been refunded before; this is what was said then
+}
+
+// RefundedCharge is what became of one charge.
+type RefundedCharge struct {
+	Limit  string
+	Units  int64  // given back
+	Reason string // why nothing was; empty: it was
+}
+
+// Refund takes back what a decision charged; a second time it gives nothing more. Units whose cell no longer weighs, and
+// turns of a leaky_bucket, are not given back. The error is a *FieldError, ErrReceipt, or that of the store.
+func (n *Node) Refund(ctx context.Context, receipt string) (Refunded, error) {
+	r, err := n.open(receipt)
+	if err != nil {
+		return Refunded{}, err
+	}
+	rules := n.rules.Load()
+	c := algorithms.Refund{Guard: algorithms.Guard{Epoch: rules.epoch}, Receipt: store.RefundKey(r.GetId()), At: r.GetAtUs(), Cost: r.GetCost()}
+	var out Refunded
+	var places []int // of the charges that a script is asked for
+	for i, charge := range r.GetCharges() {
+		id := string(charge.GetBucket())
+		ref, err := policy.ParseBucketID(policy.BucketID(id))
+		if err != nil {
+			return Refunded{}, &FieldError{"receipt", "names a bucket that cannot be read"}
+		}
+		out.Charges = append(out.Charges, RefundedCharge{Limit: ref.Name, Reason: "no such limit any more"})
+		if b := rules.find(id); b != nil {
+			c.Charges = append(c.Charges, algorithms.Charge{Key: store.BucketKey(id), Terms: b.Terms(rules.region), Cell: charge.GetCell()})
+			places = append(places, i)
+		}
+	}
+	if len(places) == 0 {
+		return out, nil
+	}
+	done, err := n.store.Refund(ctx, c)
+	if err == nil && done.Status != algorithms.StatusOK {
+		n.noticeStore(done.Status, nil)
+		err = fmt.Errorf("refund: %s", done.Status)
+	}
+	if err != nil {
+		return Refunded{}, err
+	}
+	out.Repeated = done.Repeated
+	for i, back := range done.Charges {
+		charge := &out.Charges[places[i]]
+		charge.Units, charge.Reason = back.Units, back.Refusal.String()
+		if !done.Repeated {
+			n.metrics.refunded.WithLabelValues(charge.Limit).Add(float64(back.Units))
+		}
+	}
+	return out, nil
+}
+
+// Reset clears the use of one bucket in this region, and returns what counted as used. Nothing else changes; what is
+// admitted from then on comes on top of what was, so that the limit does not hold in this window: it is for operators.
+func (n *Node) Reset(ctx context.Context, limit, domain string, descriptors map[string]string) (cleared int64, err error) {
+	if err := (Request{Domain: domain, Descriptors: descriptors, Cost: 1}).Validate(); err != nil {
+		return 0, err
+	}
+	r := n.rules.Load()
+	l, b, err := r.locate(limit, domain, descriptors)
+	if err != nil {
+		return 0, err
+	}
+	done, err := n.store.Reset(ctx, algorithms.Reset{Guard: algorithms.Guard{Epoch: r.epoch}, Key: store.BucketKey(b.ID), Terms: b.Terms(r.region)})
+	if err == nil && done.Status != algorithms.StatusOK {
+		n.noticeStore(done.Status, nil)
+		err = fmt.Errorf("reset: %s", done.Status)
+	}
+	if err != nil {
+		return 0, err
+	}
+	n.metrics.resets.WithLabelValues(l.Name).Inc()
+	n.log.Warn("a bucket was reset: its limit does not hold in this window", "limit", l.Name, "units", done.Used)
+	return done.Used, nil
+}

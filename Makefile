@@ -25,10 +25,13 @@ redis-server:
 build: ## bin/quotad
 	$(GO) build -trimpath -o bin/quotad ./cmd/quotad
 
+ALGORITHMS ?= fixed_window sliding_window_counter sliding_window_log token_bucket leaky_bucket
+
 .PHONY: seeds
-seeds: build ## ten demos with ten seeds, 20 s each; stops at the first that is not ok
-	@for seed in 1 2 3 4 5 6 7 8 9 10; do ./bin/quotad demo --duration 20s --seed $$seed | sed -n '/^phase/,$$p' > bin/seed-$$seed.txt; \
-	  tail -2 bin/seed-$$seed.txt | sed "s/^/seed $$seed: /"; grep -q '^ok' bin/seed-$$seed.txt || exit 3; done
+seeds: build ## demos of 20 s with ten seeds for each of ALGORITHMS; stops at the first that is not ok
+	@for algorithm in $(ALGORITHMS); do for seed in 1 2 3 4 5 6 7 8 9 10; do \
+	  ./bin/quotad demo --duration 20s --seed $$seed --algorithm $$algorithm | sed -n '/^phase/,$$p' > bin/$$algorithm-$$seed.txt; \
+	  tail -2 bin/$$algorithm-$$seed.txt | sed "s/^/$$algorithm, seed $$seed: /"; grep -q '^ok' bin/$$algorithm-$$seed.txt || exit 3; done; done
 
 .PHONY: bench
 bench: redis-server ## one decision over gRPC beside its EVALSHA, on a real Redis

@@ -8,8 +8,11 @@
 //	region       a place with a store of its own; several nodes may serve one region
 //	weight       a region's part in the fixed split of a limit
 //	entitlement  F, a region's fixed split of the limit, in units; over all regions the sum is the limit exactly
-//	cell         a labelled slice of time, number k; for fixed windows the window itself, floor(t / W)
-//	rights       units a region may admit in a cell
+//	cell         a labelled slice of time, number k; for fixed windows and sliding counters the window itself,
+//	             floor(t / W); for logs a part of it, for buckets a second
+//	rights       units a region may admit in a cell; of a bucket, the rate at which it is refilled or served
+//	burst        what a bucket holds: tokens, or units that wait; burst rights are capacity and the tokens in it
+//	home mode    a limit too small to be split belongs whole to one region for each key
 //	transfer     rights moved from a lender to a borrower, for one cell
 //	share        S, the rights a region holds now: S = F + borrowed - returned - lent + regained
 //	spare        what a region would lend if it were asked

@@ -25,7 +25,7 @@ func listening() (*hints, *[]exchange.Hint) {
 // hintOf makes a hint whose contents follow from its version, as an honest node's do.
 func hintOf(region, node, bucket string, incarnation, sequence uint64) *hintv1.Hint {
 	return &hintv1.Hint{Region: region, Node: node, Bucket: []byte(bucket), Incarnation: incarnation, Sequence: sequence,
-		Cell: int64(sequence), Used: int64(incarnation), RateMilli: 3, Share: 4, Spare: 5}
+		Cell: int64(sequence), Used: int64(incarnation), RateMilli: 3, Share: 4, Spare: 5, Total: 6, SpareBurst: 7}
 }
 
 func encode(t testing.TB, all ...*hintv1.Hint) []byte {
@@ -132,7 +132,7 @@ func TestHintsReportOthersOnly(t *testing.T) {
 	if !merge(t, s, encode(t, hintOf("here", "n2", "a", 1, 1), hintOf("there", "n1", "\xff", 1, 2))) {
 		t.Error("no news")
 	}
-	want := exchange.Hint{Region: "there", Node: "n1", Bucket: "\xff", Cell: 2, Used: 1, Rate: 3, Share: 4, Spare: 5}
+	want := exchange.Hint{Region: "there", Node: "n1", Bucket: "\xff", Cell: 2, Used: 1, Rate: 3, Share: 4, Spare: 5, Total: 6, SpareBurst: 7}
 	if !slices.Equal(*heard, []exchange.Hint{want}) {
 		t.Errorf("heard %+v, want %+v alone", *heard, want)
 	}
@@ -145,7 +145,7 @@ func TestHintsPublish(t *testing.T) {
 	s, heard := listening()
 	other, otherHeard := listening()
 	other.region = "there"
-	h := exchange.Hint{Region: "forged", Node: "forged", Bucket: "\xffa", Cell: 7, Used: 1, Rate: 2, Share: 3, Spare: 4}
+	h := exchange.Hint{Region: "forged", Node: "forged", Bucket: "\xffa", Cell: 7, Used: 1, Rate: 2, Share: 3, Spare: 4, Total: 5, SpareBurst: 6}
 	for sequence := range uint64(3) {
 		b, err := s.publish(h, time.Now())
 		if err != nil {

@@ -1,14 +1,12 @@
 package exchange
 
 import (
-	"cmp"
 	"container/heap"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
@@ -33,17 +31,13 @@ type cluster struct {
 	pool   algorithms.Twin // one limiter that owns the whole limit and is offered the same; asked for if pooled is set
 	pooled *int64          // units that it admitted
 	judge  *oracle.Judge   // of what was admitted, if set
+	limit  oracle.Limit    // that it judges by
 	told   uint64
-}
+	losing int  // in so many disturbances a store loses everything, 0: never
+	apart  bool // clocks are apart, by a constant, and the judge is told of real time
 
-// network says what becomes of messages.
-type network struct {
-	delay     int64 // one way
-	loss      int   // per cent
-	duplicate int   // per cent
-	late      int   // per cent that take longer than a cell
-	cut       map[[2]string]bool
-	hintDelay int64
+	moved bool  // rows may have been, since the invariants were last checked
+	wrong error // what else was found not to hold
 }
 
 // testRegion is one region with one node.
@@ -65,33 +59,15 @@ type testRegion struct {
 	offered  int64
 	admitted int64
 	denied   int64
-	crash    int   // per mille that an effect is where the node dies
-	effects  int   // carried out so far
-	dieAt    int   // the effect at which the node dies, 0: none
-	seen     int64 // the latest time its store showed
+	crash    int             // per mille that an effect is where the node dies
+	effects  int             // carried out so far
+	dieAt    int             // the effect at which the node dies, 0: none
+	seen     int64           // the latest time its store showed
+	counted  map[int64]int64 // units admitted, by cell
+	borrows  bool            // denied requests wait for rights (on_exhausted: borrow)
+	waiters  []*waiter
 	closed   int64 // the last cell that a loss of its store closed
 	losses   int
-}
-
-type queued struct {
-	at  int64
-	seq int
-	do  func()
-}
-
-type eventQueue []queued
-
-func (q eventQueue) Len() int { return len(q) }
-func (q eventQueue) Less(i, j int) bool {
-	return cmp.Or(cmp.Compare(q[i].at, q[j].at), cmp.Compare(q[i].seq, q[j].seq)) < 0
-}
-func (q eventQueue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-func (q *eventQueue) Push(x any)   { *q = append(*q, x.(queued)) }
-func (q *eventQueue) Pop() any {
-	last := len(*q) - 1
-	e := (*q)[last]
-	*q = (*q)[:last]
-	return e
 }
 
 const epochForTests = "1-test"
@@ -120,7 +96,7 @@ func newClusterOf(t testing.TB, seed uint64, kind algorithms.Kind, window int64,
 		c.bucket.Guard = algorithms.ClockGuard
 	}
 	for _, name := range c.names {
-		r := &testRegion{cluster: c, name: name, journal: map[string]Row{}}
+		r := &testRegion{cluster: c, name: name, journal: map[string]Row{}, counted: map[int64]int64{}}
 		c.regions[name] = r
 		r.store.Open(c.now, algorithms.Open{Generation: 1, Region: name, Epoch: epochForTests})
 		r.start()
@@ -171,76 +147,54 @@ func (r *testRegion) tick() {
 	r.after(Interval, r.tick)
 }
 
-// decide offers units one by one.
+// decide offers units one by one; what is denied waits for rights, if the region borrows.
 func (r *testRegion) decide(units int64) {
 	if r.dead {
 		return
 	}
-	call := algorithms.Decide{Guard: r.guard(), Commit: true, Buckets: []algorithms.Target{{Key: "b", Terms: r.terms()}}}
-	for range units {
-		call.Costs = append(call.Costs, 1)
-	}
-	d := r.store.Decide(r.time(), call)
-	r.seen = max(r.seen, d.Now)
 	r.offered += units
-	r.compare(units, d)
-	if d.Status != algorithms.StatusOK {
+	r.offer(units)
+	d, denied := r.charge(units)
+	if denied > 0 && r.borrows && d.Status == algorithms.StatusOK {
+		r.wait(denied, d)
 		return
 	}
+	r.denied += denied
+}
+
+// charge has the store decide units one by one, and the machine observe it. It returns how many were denied.
+func (r *testRegion) charge(units int64) (algorithms.Decided, int64) {
+	d, admitted := inUnits(&r.store, r.time(), r.guard(), r.terms(), units)
+	r.seen = max(r.seen, d.Now)
+	if d.Status != algorithms.StatusOK {
+		return d, units
+	}
+	r.admitted += admitted
+	cell := d.Buckets[0].Cell
+	r.admit[cell] += admitted
+	r.counted[cell] += admitted
+	r.tell(admitted, units-admitted, d)
+	r.checkAdmission(d)
+	r.step(Observed{Bucket: r.bucket, Admitted: admitted, Denied: units - admitted, State: d.Buckets[0], Now: d.Now})
+	return d, units - admitted
+}
+
+// inUnits has a store decide units one by one and returns how many it admitted. Where one is denied the rest would be,
+// too: of many, it is asked for one more than fit.
+func inUnits(store *algorithms.Twin, now int64, g algorithms.Guard, terms algorithms.Terms, units int64) (algorithms.Decided, int64) {
+	if units > 3 {
+		i := store.Inspect(now, algorithms.Inspect{Guard: g, Key: "b", Terms: terms})
+		units = min(units, i.Free+1)
+	}
+	d := store.Decide(now, algorithms.Decide{Guard: g, Commit: true, Buckets: []algorithms.Target{{Key: "b", Terms: terms}},
+		Costs: slices.Repeat([]int64{1}, int(units))})
 	var admitted int64
 	for _, a := range d.Answers {
 		if a.Admitted {
 			admitted++
 		}
 	}
-	r.admitted += admitted
-	r.denied += units - admitted
-	r.admit[d.Buckets[0].Cell] += admitted
-	r.step(Observed{Bucket: r.bucket, Admitted: admitted, Denied: units - admitted, State: d.Buckets[0], Now: d.Now})
-}
-
-// compare offers the same to the pooled limiter, and tells the judge.
-func (r *testRegion) compare(units int64, d algorithms.Decided) {
-	c := r.cluster
-	if c.pooled != nil {
-		if c.pool.Generation == 0 {
-			c.pool.Open(c.now, algorithms.Open{Generation: 1, Epoch: epochForTests})
-		}
-		terms := r.terms()
-		terms.Entitlement = c.bucket.Limit
-		for _, burst := range c.bucket.Bursts {
-			terms.Burst += burst
-		}
-		terms.Burst -= c.bucket.Bursts[r.name]
-		call := algorithms.Decide{Guard: algorithms.Guard{Generation: 1, Epoch: epochForTests, Clock: c.now}, Commit: true,
-			Buckets: []algorithms.Target{{Key: "b", Terms: terms}}, Costs: slices.Repeat([]int64{1}, int(units))}
-		for _, a := range c.pool.Decide(c.now, call).Answers {
-			if a.Admitted {
-				*c.pooled++
-			}
-		}
-	}
-	if c.judge == nil || d.Status != algorithms.StatusOK {
-		return
-	}
-	for _, a := range d.Answers {
-		c.told++
-		outcome := oracle.Denied
-		if a.Admitted {
-			outcome = oracle.Admitted
-		}
-		c.judge.Record(oracle.Answer{Bucket: "b", Region: r.name, Node: "n1", Sequence: c.told, Cost: 1, Outcome: outcome,
-			Cell: d.Buckets[0].Cell, At: d.Now, Sent: time.UnixMicro(d.Now), Seen: time.UnixMicro(d.Now), Share: d.Buckets[0].Share})
-	}
-}
-
-// judged has the cluster judged from outside.
-func (c *cluster) judged() {
-	l := oracle.Limit{Limit: c.bucket.Limit, Window: time.Duration(c.bucket.Window) * time.Microsecond, Algorithm: string(c.bucket.Kind)}
-	for _, burst := range c.bucket.Bursts {
-		l.Burst += burst
-	}
-	c.judge = oracle.New(l)
+	return d, admitted
 }
 
 // load offers the region's rate for ever, evenly.
@@ -267,6 +221,7 @@ func (r *testRegion) lose() {
 	r.store.Open(r.time(), algorithms.Open{Generation: before + 1, Region: r.name, Epoch: epochForTests, Lost: true, Seen: r.seen})
 	r.closed = max(r.time(), r.seen)/r.bucket.Cell + 1
 	r.losses++
+	r.moved = true
 	r.step(Stood{Generation: r.store.Generation, Epoch: epochForTests, Peers: r.peers()})
 }
 
@@ -318,6 +273,9 @@ func (r *testRegion) step(e Event) {
 	for _, credit := range out.Credits {
 		later(500, func() { r.credit(credit) })
 	}
+	for _, s := range out.Settled {
+		r.wake(s.Come)
+	}
 	for _, h := range out.Hints {
 		for _, name := range r.peers() {
 			r.transmit(r.name, name, r.net.hintDelay-r.net.delay, func() { r.regions[name].step(Heard{Hint: h}) })
@@ -326,6 +284,7 @@ func (r *testRegion) step(e Event) {
 }
 
 func (r *testRegion) lend(lends []Lend) {
+	r.moved = true
 	given := make([]algorithms.Given, len(lends))
 	for i, l := range lends {
 		given[i] = r.store.Lend(r.time(), algorithms.Lend{Guard: r.guard(), Key: l.Bucket.ID, Terms: r.terms(), Peer: l.Peer,
@@ -338,66 +297,12 @@ func (r *testRegion) lend(lends []Lend) {
 }
 
 func (r *testRegion) credit(c Credit) {
+	r.moved = true
 	result := r.store.Credit(r.time(), algorithms.Credit{Guard: r.guard(), Key: c.Bucket.ID, Terms: r.terms(), Peer: c.Peer,
 		PeerGeneration: c.Generation, Cell: c.Cell, Lent: c.Lent, Returned: c.Returned, Most: c.Most,
 		Burst: c.Burst, MostBurst: c.MostBurst})
 	if !r.dies() {
 		r.step(Credited{Credit: c, Result: result})
-	}
-}
-
-// transmit carries a message from region to region, or loses, repeats or delays it.
-func (c *cluster) transmit(from, to string, extra int64, deliver func()) {
-	copies := 1
-	if c.rand.IntN(100) < c.net.duplicate {
-		copies++
-	}
-	for range copies {
-		if c.net.cut[[2]string{from, to}] || c.rand.IntN(100) < c.net.loss {
-			continue
-		}
-		delay := c.net.delay + extra
-		if c.rand.IntN(100) < c.net.late {
-			delay += c.rand.Int64N(4 * allocator.Second)
-		}
-		c.after(delay, deliver)
-	}
-}
-
-// send makes a call; its reply counts only in the life it was made in.
-func (r *testRegion) send(call Call, life int) {
-	r.calls[call.ID] = true
-	over := func(e Event) {
-		if r.born == life && r.calls[call.ID] {
-			delete(r.calls, call.ID)
-			r.step(e)
-		}
-	}
-	r.after(call.Timeout, func() { over(Unanswered{ID: call.ID}) })
-	to := r.regions[call.Peer]
-	r.transmit(r.name, call.Peer, 0, func() {
-		to.asked++
-		id := to.asked
-		to.replies[id] = func(reply Reply) {
-			delete(to.replies, id)
-			to.durable(reply, r.name)
-			r.transmit(to.name, r.name, 0, func() { over(Answered{ID: call.ID, Reply: reply}) })
-		}
-		buckets := make([]*Bucket, len(call.Message.Asks))
-		for i := range buckets {
-			buckets[i] = r.bucket
-		}
-		to.step(Asked{ID: id, Message: call.Message, Buckets: buckets})
-	})
-}
-
-// isolate cuts a region off from all others, or heals.
-func (c *cluster) isolate(name string, cut bool) {
-	for _, other := range c.names {
-		if other != name {
-			c.net.cut[[2]string{name, other}] = cut
-			c.net.cut[[2]string{other, name}] = cut
-		}
 	}
 }
 
@@ -409,6 +314,8 @@ func (c *cluster) stats() (sum Stats) {
 		sum.AsksRefused += s.AsksRefused
 		sum.UnitsBorrowed += s.UnitsBorrowed
 		sum.UnitsReturned += s.UnitsReturned
+		sum.BurstLent += s.BurstLent
+		sum.BurstBorrowed += s.BurstBorrowed
 	}
 	return sum
 }

@@ -14,6 +14,6 @@
 // maximum, so every message may be lost, repeated, delayed or overtaken. A call without asks is a ping; the age of a
 // peer's last answer is all that "degraded" means. Hints steer whom to ask and how much; no row depends on them.
 //
-// machine.go is the entry: Step. borrower.go asks, lender.go answers, view.go is what a node knows of a bucket and
-// of its peers' part in it, peer.go is answers and their ages.
+// machine.go is the entry: Step. borrower.go decides what to ask for, call.go asks and takes in the answers, lender.go
+// answers, view.go is what a node knows of a bucket and of its peers' part in it, peer.go is answers and their ages.
 package exchange

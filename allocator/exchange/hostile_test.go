@@ -1,175 +1,197 @@
 package exchange
 
 import (
-	"fmt"
+	"flag"
 	"testing"
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
 )
 
-// invariants checks after an event what must hold after every event: conservation over all regions, and the ceiling
-// of every label.
-func (c *cluster) invariants() error {
-	for cell, units := range c.admit {
-		if units > c.bucket.Limit {
-			return fmt.Errorf("cell %d admitted %d of %d", cell, units, c.bucket.Limit)
-		}
-	}
-	shares := map[int64]int64{} // by cell, over the regions that still have rows of it
-	rows := map[string]map[int64]map[string]algorithms.Row{}
-	for _, name := range c.names {
-		r := c.regions[name]
-		i := r.store.Inspect(r.time(), algorithms.Inspect{Guard: r.guard(), Key: "b", Terms: r.terms()})
-		shares[i.Cell] += i.Share
-		shares[i.Cell+1] += i.NextShare
-		if i.Used > i.Share {
-			return fmt.Errorf("%s used %d of a share of %d", name, i.Used, i.Share)
-		}
-		rows[name] = map[int64]map[string]algorithms.Row{}
-		out := map[int64]int64{}
-		for _, row := range i.Rows {
-			if rows[name][row.Cell] == nil {
-				rows[name][row.Cell] = map[string]algorithms.Row{}
-			}
-			rows[name][row.Cell][row.Peer] = row.Row
-			out[row.Cell] += row.Lent - row.Regained
-		}
-		for cell, units := range out {
-			if limit := allocator.Part(c.bucket.Entitlements[name], c.bucket.Lending); units > limit {
-				return fmt.Errorf("%s lent %d of cell %d, above its lending limit of %d", name, units, cell, limit)
-			}
-		}
-	}
-	for cell, sum := range shares {
-		if sum > c.bucket.Limit {
-			return fmt.Errorf("cell %d: shares add up to %d of %d", cell, sum, c.bucket.Limit)
-		}
-	}
-	return c.matched(rows)
-}
-
-// matched checks that nobody counts what was not given.
-func (c *cluster) matched(rows map[string]map[int64]map[string]algorithms.Row) error {
-	for name, cells := range rows {
-		for cell, peers := range cells {
-			for peer, row := range peers {
-				theirs, known := rows[peer][cell]
-				if !known || cell <= c.regions[peer].closed || cell <= c.regions[name].closed {
-					continue // over, or not begun, there; or lost, and closed
-				}
-				if row.Borrowed > theirs[name].Lent || row.Regained > theirs[name].Returned {
-					return fmt.Errorf("cell %d: %s counts %+v of what %s has as %+v", cell, name, row, peer, theirs[name])
-				}
-			}
-		}
-	}
-	return nil
-}
-
-// durable checks that a reply announces nothing that the journal does not have.
-func (r *testRegion) durable(reply Reply, peer string) {
-	for _, g := range reply.Grants {
-		row := r.journal[fmt.Sprint(peer, g.Cell)]
-		if g.Lent > row.Lent || g.Returned > row.Returned || g.Burst > row.Burst {
-			r.t.Fatalf("%s announced %+v to %s, but its journal has %+v", r.name, g, peer, row)
-		}
-	}
-}
-
-// hostility makes a world's life hard, by the seed.
-func (c *cluster) hostility() {
+// hostility makes a world's life hard, by the seed. Where clocks matter to what is judged, they are left as they are.
+func (c *cluster) hostility(stepping bool) {
 	c.net.loss, c.net.duplicate, c.net.late = c.rand.IntN(30), c.rand.IntN(30), c.rand.IntN(20)
 	c.net.delay = []int64{5000, 40_000, 40_000, 150_000, 350_000}[c.rand.IntN(5)]
 	crash := []int{0, 5, 30}[c.rand.IntN(3)]
+	c.losing = []int{0, 20, 60}[c.rand.IntN(3)]
 	for _, name := range c.names {
 		r := c.regions[name]
 		r.crash = crash
-		r.offset = c.rand.Int64N(1_600_000) - 800_000
+		if stepping {
+			r.offset = c.rand.Int64N(1_600_000) - 800_000
+		}
 		r.load()
-		c.disturb(r)
+		c.disturb(r, stepping)
 	}
 }
 
 // disturb changes a region's demand, clock, links and what is gossiped about it, again and again.
-func (c *cluster) disturb(r *testRegion) {
-	if c.rand.IntN(20) == 0 {
+func (c *cluster) disturb(r *testRegion, stepping bool) {
+	if c.losing > 0 && c.rand.IntN(c.losing) == 0 {
 		r.lose()
 	}
-	switch c.rand.IntN(6) {
+	switch c.rand.IntN(7) {
 	case 0:
 		r.rate = 0
 	case 1, 2:
-		r.rate = c.rand.Int64N(3 * c.bucket.Limit)
+		r.rate, r.per = c.rand.Int64N(3*c.bucket.Limit), c.bucket.Window/allocator.Second
 	case 3:
-		r.offset += c.rand.Int64N(600_000) - 300_000
+		if stepping {
+			r.offset += c.rand.Int64N(600_000) - 300_000
+		}
 	case 4:
 		c.isolate(r.name, c.rand.IntN(4) == 0)
 	case 5:
-		lie := Hint{Region: r.name, Bucket: "b", Cell: r.time()/c.bucket.Cell + c.rand.Int64N(3) - 1,
-			Used: c.rand.Int64() - c.rand.Int64(), Rate: c.rand.Int64(), Share: -c.rand.Int64(), Spare: c.rand.Int64()}
-		for _, peer := range r.peers() {
-			c.regions[peer].step(Heard{Hint: lie})
+		c.lie(r)
+	case 6:
+		r.decide(c.rand.Int64N(c.bucket.Limit))
+	}
+	c.after(c.rand.Int64N(600_000), func() { c.disturb(r, stepping) })
+}
+
+// lie gossips nonsense about a region.
+func (c *cluster) lie(r *testRegion) {
+	any := func() int64 { return c.rand.Int64() - c.rand.Int64() }
+	lie := Hint{Region: r.name, Bucket: "b", Cell: r.time()/c.bucket.Cell + c.rand.Int64N(3) - 1, Used: any(), Total: any(),
+		Rate: c.rand.Int64(), Share: -c.rand.Int64(), Spare: c.rand.Int64(), SpareBurst: any()}
+	for _, peer := range r.peers() {
+		c.regions[peer].step(Heard{Hint: lie})
+	}
+}
+
+// times multiplies the seeds of the hostile tests, for runs by hand.
+var times = flag.Uint64("times", 1, "how many times the usual seeds the hostile tests run")
+
+// tally is what befell all the clusters of a test.
+type tally struct {
+	Stats
+	crashes, losses int
+}
+
+func (sum *tally) add(c *cluster) {
+	s := c.stats()
+	sum.UnitsBorrowed += s.UnitsBorrowed
+	sum.UnitsReturned += s.UnitsReturned
+	sum.BurstBorrowed += s.BurstBorrowed
+	for _, r := range c.regions {
+		sum.crashes += r.born - 1
+		sum.losses += r.losses
+	}
+}
+
+// survive runs a cluster for so long and checks the invariants after every event, and the verdict at the end.
+func (c *cluster) survive(seed uint64, length int64) {
+	c.t.Helper()
+	for end := c.now + length; len(c.queue) > 0 && c.now < end; {
+		c.run(c.queue[0].at)
+		if err := c.invariants(); err != nil {
+			c.t.Fatalf("seed %d, %.3f s: %v", seed, float64(c.now%(1000*allocator.Second))/allocator.Second, err)
 		}
 	}
-	c.after(c.rand.Int64N(600_000), func() { c.disturb(r) })
+	if c.judge == nil {
+		return
+	}
+	if v := c.judge.Verdict(); !v.Holds() {
+		c.t.Fatalf("seed %d: %s: %v", seed, v, v.Violations)
+	}
 }
 
 // TestRightsNeverExceedTheLimit: three regions, a network that loses, repeats, delays beyond a cell and reorders,
-// cuts, clocks apart and stepping, lies by gossip, stores that lose everything, and a crash at any effect; after every event
-// the invariants.
+// cuts, lies by gossip, demand that jumps, stores that lose everything, and a crash at any effect; after every event the
+// invariants, and at the end the judgement from outside. For the fixed window, whose promise is about labels, clocks are
+// apart and step as well.
 func TestRightsNeverExceedTheLimit(t *testing.T) {
-	const seeds = 150
-	var sum Stats
-	crashes, losses := 0, 0
-	for seed := range uint64(seeds) {
-		split := [][]int64{{400, 400, 200}, {3, 2, 1}, {40, 40, 20}}[seed%3]
-		c := newCluster(t, seed, allocator.Second, split...)
-		c.hostility()
-		end := c.now + 15*allocator.Second
-		for len(c.queue) > 0 && c.now < end {
-			c.run(c.queue[0].at)
-			if err := c.invariants(); err != nil {
-				t.Fatalf("seed %d, %.3f s: %v", seed, float64(c.now%(1000*allocator.Second))/allocator.Second, err)
+	for _, k := range []struct {
+		kind    algorithms.Kind
+		seeds   uint64
+		windows []int64 // seconds
+	}{
+		{algorithms.FixedWindow, 45, []int64{1}},
+		{algorithms.SlidingWindowCounter, 27, []int64{1, 1, 3}},
+		{algorithms.SlidingWindowLog, 27, []int64{1, 3, 6}},
+		{algorithms.TokenBucket, 36, []int64{1, 3, 10}},
+		{algorithms.LeakyBucket, 27, []int64{1, 3, 10}},
+	} {
+		t.Run(string(k.kind), func(t *testing.T) {
+			t.Parallel()
+			var sum tally
+			for seed := range k.seeds * *times {
+				c := hostileCluster(t, seed, k.kind, k.windows[seed/3%uint64(len(k.windows))])
+				c.hostility(k.kind == algorithms.FixedWindow)
+				c.survive(seed, 15*allocator.Second)
+				sum.add(c)
 			}
-		}
-		s := c.stats()
-		sum.UnitsBorrowed += s.UnitsBorrowed
-		sum.UnitsReturned += s.UnitsReturned
-		for _, r := range c.regions {
-			crashes += r.born - 1
-			losses += r.losses
-		}
+			sum.mustBeHard(t, k.kind, int64(k.seeds**times))
+		})
 	}
-	if sum.UnitsBorrowed < 1000*seeds/10 || sum.UnitsReturned < seeds || crashes < seeds || losses < seeds {
-		t.Fatalf("%d units borrowed, %d returned, %d crashes, %d losses: the test was too easy", sum.UnitsBorrowed, sum.UnitsReturned, crashes, losses)
+}
+
+// hostileCluster builds a cluster with one of three splits, and a burst that is another.
+func hostileCluster(t *testing.T, seed uint64, kind algorithms.Kind, seconds int64) *cluster {
+	split := [][]int64{{400, 400, 200}, {3, 2, 1}, {40, 40, 20}}[seed%3]
+	c := newClusterOf(t, seed, kind, seconds*allocator.Second, split...)
+	if kind.Bucket() {
+		for i, name := range c.names {
+			c.bucket.Bursts[name] = [][]int64{{300, 20, 30}, {2, 1, 1}, {40, 40, 20}}[seed/3%3][i]
+		}
+		c.bucket.Tick = algorithms.Tick(kind, max(c.bucket.Limit, c.burst()), c.bucket.Window)
 	}
-	t.Logf("%d seeds: %d units borrowed, %d returned, %d crashes, %d losses", seeds, sum.UnitsBorrowed, sum.UnitsReturned, crashes, losses)
+	c.judged()
+	return c
+}
+
+// mustBeHard fails a test that was too easy.
+func (sum *tally) mustBeHard(t *testing.T, kind algorithms.Kind, seeds int64) {
+	t.Helper()
+	t.Logf("%d seeds: %d units borrowed, %d returned, %d tokens borrowed, %d crashes, %d losses",
+		seeds, sum.UnitsBorrowed, sum.UnitsReturned, sum.BurstBorrowed, sum.crashes, sum.losses)
+	tokens := kind == algorithms.TokenBucket
+	if sum.UnitsBorrowed < 50*seeds || sum.UnitsReturned < seeds || tokens && sum.BurstBorrowed < seeds ||
+		int64(min(sum.crashes, sum.losses)) < seeds/2 {
+		t.Fatal("the test was too easy")
+	}
 }
 
 // TestACrashAtEachEffect kills the borrower's node, and the lender's, before and after each of its effects in turn: the
-// debit, the record, the reply, the credit.
+// debit, the record, the reply, the credit; of rights, and of burst rights.
 func TestACrashAtEachEffect(t *testing.T) {
+	for _, kind := range []algorithms.Kind{algorithms.FixedWindow, algorithms.TokenBucket} {
+		for _, victim := range []string{"us", "eu"} {
+			t.Run(string(kind)+" "+victim, func(t *testing.T) {
+				t.Parallel()
+				crashAtEachEffect(t, kind, victim)
+			})
+		}
+	}
+}
+
+func crashAtEachEffect(t *testing.T, kind algorithms.Kind, victim string) {
 	const effects = 60
-	for _, victim := range []string{"us", "eu"} {
-		reached := 0
-		for at := 1; at <= effects; at++ {
-			c := newCluster(t, 1, allocator.Second, 40, 40, 20)
-			c.demand(Options{}, 90, 6, 2)
-			r := c.regions[victim]
-			r.dieAt = at
-			for end := c.now + 4*allocator.Second; c.now < end; {
-				c.run(c.queue[0].at)
-				if err := c.invariants(); err != nil {
-					t.Fatalf("%s died at effect %d: %v", victim, at, err)
-				}
-			}
-			if r.effects >= at {
-				reached++
+	reached, tokens := 0, int64(0)
+	for at := 1; at <= effects; at++ {
+		c := newClusterOf(t, 1, kind, allocator.Second, 40, 40, 20)
+		c.judged()
+		c.demand(Options{}, 90, 6, 2)
+		r := c.regions[victim]
+		r.dieAt = at
+		for end := c.now + 4*allocator.Second; c.now < end; {
+			c.run(c.queue[0].at)
+			if err := c.invariants(); err != nil {
+				t.Fatalf("%s died at effect %d: %v", victim, at, err)
 			}
 		}
-		if reached < effects/2 {
-			t.Errorf("%s has so few effects that it died only %d times", victim, reached)
+		if v := c.judge.Verdict(); !v.Holds() {
+			t.Fatalf("%s died at effect %d: %s", victim, at, v)
 		}
+		if r.effects >= at {
+			reached++
+		}
+		tokens += c.stats().BurstBorrowed
+	}
+	if reached < effects/2 {
+		t.Errorf("%s has so few effects that it died only %d times", victim, reached)
+	}
+	if kind == algorithms.TokenBucket && tokens < effects {
+		t.Errorf("%d tokens were borrowed in %d runs", tokens, effects)
 	}
 }

@@ -156,7 +156,7 @@ func TestRepliesThatAreNotCredited(t *testing.T) {
 func TestSameEventsSameEffects(t *testing.T) {
 	run := func() Stats {
 		c := newCluster(t, 7, allocator.Second, 400, 400, 200)
-		c.hostility()
+		c.hostility(true)
 		c.run(c.now + 10*allocator.Second)
 		return c.stats()
 	}

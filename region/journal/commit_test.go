@@ -145,7 +145,7 @@ func TestCallerMayReuseRowsAfterCancel(t *testing.T) {
 }
 
 func TestDurableRowsCostNoCommit(t *testing.T) {
-	high := Row{Bucket: "b", Peer: "eu", Cell: 3, Lent: 10, Returned: 4, Generation: 2, Until: 50}
+	high := Row{Bucket: "b", Peer: "eu", Cell: 3, Lent: 10, Returned: 4, Burst: 7, Generation: 2, Until: 50}
 	lower := func(change func(*Row)) Row {
 		r := high
 		change(&r)
@@ -159,10 +159,13 @@ func TestDurableRowsCostNoCommit(t *testing.T) {
 		{"same", high, 0},
 		{"less lent", lower(func(r *Row) { r.Lent = 9 }), 0},
 		{"less returned", lower(func(r *Row) { r.Returned = 0 }), 0},
+		{"less burst", lower(func(r *Row) { r.Burst = 6 }), 0},
 		{"older generation", lower(func(r *Row) { r.Generation = 1 }), 0},
 		{"earlier end", lower(func(r *Row) { r.Until = -1 }), 0},
 		{"more lent", lower(func(r *Row) { r.Lent = 11 }), 1},
 		{"more returned", lower(func(r *Row) { r.Returned = 5 }), 1},
+		{"more burst", lower(func(r *Row) { r.Burst = 8 }), 1},
+		{"more burst, less of all else", lower(func(r *Row) { *r = Row{Bucket: r.Bucket, Peer: r.Peer, Cell: r.Cell, Burst: 8} }), 1},
 		{"newer generation", lower(func(r *Row) { r.Generation = 3 }), 1},
 		{"later end", lower(func(r *Row) { r.Until = 51 }), 1},
 		{"other cell", lower(func(r *Row) { r.Cell = 4 }), 1},

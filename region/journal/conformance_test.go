@@ -132,7 +132,7 @@ func (w *twin) record(rows []Row) {
 		if _, ok := w.rows[r.id()]; !ok {
 			old.Until = math.MinInt64
 		}
-		r.Lent, r.Returned = max(r.Lent, old.Lent), max(r.Returned, old.Returned)
+		r.Lent, r.Returned, r.Burst = max(r.Lent, old.Lent), max(r.Returned, old.Returned), max(r.Burst, old.Burst)
 		r.Generation, r.Until = max(r.Generation, old.Generation), max(r.Until, old.Until)
 		w.rows[r.id()] = r
 	}
@@ -158,6 +158,7 @@ var (
 			Cell:       rapid.SampledFrom([]int64{math.MinInt64, -1, 0, 1, math.MaxInt64}).Draw(t, "cell"),
 			Lent:       drawUnits.Draw(t, "lent"),
 			Returned:   drawUnits.Draw(t, "returned"),
+			Burst:      drawUnits.Draw(t, "burst"),
 			Generation: rapid.OneOf(rapid.Uint64Range(0, 3), rapid.Just(uint64(math.MaxUint64))).Draw(t, "generation"),
 			Until:      drawUntil.Draw(t, "until"),
 		}
@@ -197,7 +198,7 @@ func conform(t *rapid.T, s subject) {
 		},
 		"record invalid": func(t *rapid.T) {
 			bad := drawRow.Draw(t, "row")
-			bad.Lent = -1
+			*rapid.SampledFrom([]*int64{&bad.Lent, &bad.Returned, &bad.Burst}).Draw(t, "field") = rapid.SampledFrom([]int64{-1, MaxUnits + 1}).Draw(t, "value")
 			if err := s.journal().Record(ctx, []Row{drawRow.Draw(t, "row"), bad}); !errors.Is(err, ErrInvalid) {
 				t.Fatalf("Record of an invalid row = %v", err)
 			}

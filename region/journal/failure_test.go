@@ -169,6 +169,8 @@ func TestRecordNamesTheFaultyRow(t *testing.T) {
 		{"lent above", Row{Bucket: "b", Peer: "eu", Lent: MaxUnits + 1}, "lent is 2251799813685249"},
 		{"returned below", Row{Bucket: "b", Peer: "eu", Returned: -1}, "returned is -1"},
 		{"returned above", Row{Bucket: "b", Peer: "eu", Returned: MaxUnits + 1}, "returned is 2251799813685249"},
+		{"burst below", Row{Bucket: "b", Peer: "eu", Burst: -1}, "burst is -1"},
+		{"burst above", Row{Bucket: "b", Peer: "eu", Burst: MaxUnits + 1}, "burst is 2251799813685249"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			err := NewMemory().Record(context.Background(), []Row{kept, c.row})

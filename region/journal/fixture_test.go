@@ -146,7 +146,7 @@ func newSample(t testing.TB) sample {
 	for i := range 400 {
 		s.rows = append(s.rows, Row{
 			Bucket: string(bytes.Repeat([]byte{byte(i)}, 1+i%97)), Peer: "eu", Cell: int64(i / 7),
-			Lent: int64(i), Returned: int64(i / 2), Generation: 7, Until: int64(1000 + i),
+			Lent: int64(i), Returned: int64(i / 2), Burst: int64(i / 3), Generation: 7, Until: int64(1000 + i),
 		})
 	}
 	s.rows[9].Bucket = string(bytes.Repeat([]byte{0xff}, MaxBucketBytes))

@@ -43,14 +43,14 @@ func recordForEver(path string) error {
 	for w := range childWriters {
 		go func() {
 			for i := int64(0); ; i++ {
-				r := Row{Bucket: fmt.Sprint("bucket-", w), Peer: "eu", Cell: first + i/2, Lent: i + 1, Returned: i / 3, Generation: uint64(i), Until: 1 << 50}
+				r := Row{Bucket: fmt.Sprint("bucket-", w), Peer: "eu", Cell: first + i/2, Lent: i + 1, Returned: i / 3, Burst: i / 5, Generation: uint64(i), Until: 1 << 50}
 				passing := Row{Bucket: fmt.Sprint("passing-", w, strings.Repeat(".", 300)), Peer: "ap", Cell: first + i, Until: i}
 				if err := j.Record(context.Background(), []Row{r, passing}); err != nil {
 					failed <- err
 					return
 				}
 				printing.Lock()
-				fmt.Printf("%s %d %d %d %d\n", r.Bucket, r.Cell, r.Lent, r.Returned, r.Generation)
+				fmt.Printf("%s %d %d %d %d %d\n", r.Bucket, r.Cell, r.Lent, r.Returned, r.Burst, r.Generation)
 				printing.Unlock()
 				if i%16 == 0 && w == 0 {
 					if _, err := j.Prune(i); err != nil {
@@ -126,7 +126,7 @@ func killAfter(t *testing.T, path string, lines int, probe bool, printed map[row
 			t.Fatal(err)
 		}
 		r := Row{Peer: "eu", Until: 1 << 50}
-		if _, err := fmt.Sscan(line, &r.Bucket, &r.Cell, &r.Lent, &r.Returned, &r.Generation); err != nil {
+		if _, err := fmt.Sscan(line, &r.Bucket, &r.Cell, &r.Lent, &r.Returned, &r.Burst, &r.Generation); err != nil {
 			t.Fatalf("line %q: %v", line, err)
 		}
 		printed[r.id()] = r.raise(printed[r.id()])

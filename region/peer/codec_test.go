@@ -83,3 +83,23 @@ func TestUnknownRefusal(t *testing.T) {
 		}
 	}
 }
+
+// TestBurstIsNotUnits: burst has fields of its own on the wire, and a peer that knows none lends and asks for none.
+func TestBurstIsNotUnits(t *testing.T) {
+	ask := exchange.Ask{Bucket: "b", Cell: 1, Returned: 2, Lent: 3, Burst: 4}
+	grant := exchange.Grant{Cell: 1, Returned: 2, Lent: 3, Spare: 4, Retry: 5, Burst: 6, SpareBurst: 7}
+	m := messageToProto(exchange.Message{Asks: []exchange.Ask{ask}})
+	r := replyToProto(exchange.Reply{Grants: []exchange.Grant{grant}})
+	m.Asks[0].Burst, r.Grants[0].Burst, r.Grants[0].SpareBurst = 0, 0, 0
+	var oldAsk peerv1.ExchangeRequest
+	var oldGrant peerv1.ExchangeResponse
+	onTheWire(t, m, &oldAsk)
+	onTheWire(t, r, &oldGrant)
+	ask.Burst, grant.Burst, grant.SpareBurst = 0, 0, 0
+	if got := messageFromProto(&oldAsk).Asks[0]; got != ask {
+		t.Errorf("an ask without burst is read as %+v, want %+v", got, ask)
+	}
+	if got := replyFromProto(&oldGrant).Grants[0]; got != grant {
+		t.Errorf("a grant without burst is read as %+v, want %+v", got, grant)
+	}
+}

@@ -1,0 +1,198 @@
+package exchange
+
+import "github.com/quotad/quotad/algorithms"
+
+// call is a message under way.
+type call struct {
+	peer string
+	sent int64
+	asks []ask
+}
+
+// ask is one ask of a call, and what it hopes to gain.
+type ask struct {
+	Ask
+	bucket *Bucket
+	units  int64
+	burst  int64
+}
+
+// ask returns an ask that names the rows with a peer as they are known.
+func (v *view) ask(peer string, cell int64) ask {
+	row := v.dealing(peer).at(cell).row
+	return ask{bucket: v.Bucket, Ask: Ask{Bucket: v.ID, Cell: cell, Returned: row.Regained, Lent: row.Borrowed, Burst: row.BurstBorrowed}}
+}
+
+// put puts an ask into this step's message to a peer, unless too many calls are under way.
+func (m *Machine) put(now int64, v *view, p *peer, a ask) {
+	i := m.call(now, p)
+	if i < 0 {
+		m.stats.Dropped++
+		return
+	}
+	out := &m.out.Calls[i]
+	out.Message.Asks = append(out.Message.Asks, a.Ask)
+	c := m.calls[out.ID]
+	c.asks = append(c.asks, a)
+	pos := v.dealing(p.name).at(a.Cell)
+	pos.pending += a.units
+	pos.burst.pending += a.burst
+	pos.asked, pos.askedAt = a.Ask, now
+	m.stats.Asks++
+}
+
+// call returns the index of this step's call to a peer with room for an ask, or -1 if too many are under way.
+func (m *Machine) call(now int64, p *peer) int {
+	for i, out := range m.out.Calls {
+		if out.Peer == p.name && len(out.Message.Asks) < MostAsks {
+			return i
+		}
+	}
+	if p.underway >= MostCalls {
+		return -1
+	}
+	m.lastCall++
+	p.underway++
+	p.called = now
+	m.calls[m.lastCall] = &call{peer: p.name, sent: now}
+	m.out.Calls = append(m.out.Calls, Call{ID: m.lastCall, Peer: p.name, Timeout: p.timeout(), Message: Message{
+		From: m.region, Node: m.node, Generation: m.generation, Epoch: m.epoch}})
+	return len(m.out.Calls) - 1
+}
+
+// finish takes a call off the list; nil if it is not there, or its peer is of no document any more.
+func (m *Machine) finish(id uint64) (*call, *peer) {
+	c := m.calls[id]
+	if c == nil {
+		return nil, nil
+	}
+	delete(m.calls, id)
+	p := m.peer(c.peer)
+	if p == nil {
+		return nil, nil
+	}
+	p.underway--
+	for _, a := range c.asks {
+		if v := m.views[a.Bucket]; v != nil {
+			pos := v.dealing(c.peer).at(a.Cell)
+			pos.pending = max(pos.pending-a.units, 0)
+			pos.burst.pending = max(pos.burst.pending-a.burst, 0)
+		}
+	}
+	return c, p
+}
+
+// unanswered gives a call up: what it asked for may be asked for again, by the same values.
+func (m *Machine) unanswered(now int64, e Unanswered) {
+	c, _ := m.finish(e.ID)
+	if c == nil {
+		return
+	}
+	m.stats.Unanswered++
+	for _, a := range c.asks {
+		if v := m.views[a.Bucket]; v != nil {
+			v.dealing(c.peer).at(a.Cell).refused(a, now+Interval)
+			m.settle(v)
+		}
+	}
+}
+
+// answered takes in the grants of a reply.
+func (m *Machine) answered(now int64, e Answered) {
+	c, p := m.finish(e.ID)
+	if c == nil {
+		return
+	}
+	if e.Reply.From != c.peer || len(e.Reply.Grants) != len(c.asks) {
+		m.stats.Implausible++
+		return
+	}
+	p.answeredCall(c.sent, now)
+	for i, g := range e.Reply.Grants {
+		m.granted(now, p, c.asks[i], g, e.Reply)
+		if v := m.views[c.asks[i].Bucket]; v != nil {
+			m.settle(v)
+		}
+	}
+}
+
+// granted credits what a grant says beyond what is known. A row counts only if it was written for the generation
+// our store has now, under our documents, for the cell asked about, and within what the lender may lend at all.
+func (m *Machine) granted(now int64, p *peer, a ask, g Grant, r Reply) {
+	v := m.views[a.Bucket]
+	if v == nil {
+		return
+	}
+	pos := v.dealing(p.name).at(a.Cell)
+	if g.Refusal == NotRefused && (g.Cell != a.Cell || !plausible(g.Lent, g.Returned, g.Burst)) {
+		m.stats.Implausible++
+		return
+	}
+	gained := max(g.Lent-pos.row.Borrowed, 0) + max(g.Returned-pos.row.Regained, 0)
+	burst := max(g.Burst-pos.row.BurstBorrowed, 0)
+	if g.Refusal != NotRefused {
+		gained, burst, g.Spare = 0, 0, 0
+	}
+	left := ask{} // what the lender had nothing of
+	if a.units > 0 {
+		pos.spare, pos.spareAt = min(max(g.Spare, 0), v.Limit), now
+		if gained == 0 {
+			left.units, pos.spare = a.units, 0
+		}
+	}
+	if a.burst > 0 && burst == 0 {
+		left.burst = a.burst
+	}
+	pos.refused(left, now+min(max(g.Retry, 0), longestRetry))
+	if gained+burst == 0 {
+		m.stats.AsksRefused++
+		return
+	}
+	if r.ForGeneration != m.generation || r.Epoch != m.epoch {
+		return
+	}
+	pos.pending += gained // until the store has it
+	pos.burst.pending += burst
+	m.out.Credits = append(m.out.Credits, Credit{Bucket: v.Bucket, Peer: p.name, Generation: r.Generation,
+		Cell: a.Cell, Lent: g.Lent, Returned: g.Returned, Most: v.lendable(p.name), Gain: gained,
+		Burst: g.Burst, MostBurst: v.lendableBurst(p.name), GainBurst: burst})
+}
+
+// refused notes that nothing of what an ask was for will be had before a time.
+func (pos *position) refused(a ask, until int64) {
+	if a.units > 0 {
+		pos.refusedUntil = until
+	}
+	if a.burst > 0 {
+		pos.burst.refusedUntil = until
+	}
+}
+
+// credited brings the view up to what the store holds now.
+func (m *Machine) credited(now int64, e Credited) {
+	c := e.Credit
+	v := m.views[c.Bucket.ID]
+	if v == nil {
+		return
+	}
+	pos := v.dealing(c.Peer).at(c.Cell)
+	pos.pending = max(pos.pending-c.Gain, 0)
+	pos.burst.pending = max(pos.burst.pending-c.GainBurst, 0)
+	if e.Result.Status != algorithms.StatusOK {
+		pos.refused(ask{units: c.Gain, burst: c.GainBurst}, now+longestRetry)
+		if e.Result.Status == algorithms.StatusImplausible {
+			m.stats.Implausible++
+		}
+		m.settle(v)
+		return
+	}
+	m.offset = e.Result.Now - now
+	v.observe(e.Result.State, e.Result.Now)
+	row := e.Result.Row
+	v.wantedGot = v.wantedGot || c.Cell == v.state.Cell
+	m.stats.UnitsBorrowed += max(row.Borrowed-pos.row.Borrowed, 0)
+	m.stats.UnitsRegained += max(row.Regained-pos.row.Regained, 0)
+	m.stats.BurstBorrowed += max(row.BurstBorrowed-pos.row.BurstBorrowed, 0)
+	pos.row.take(row)
+	m.settle(v)
+}

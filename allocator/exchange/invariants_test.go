@@ -1,0 +1,138 @@
+package exchange
+
+import (
+	"fmt"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/allocator"
+)
+
+// checkAdmission checks what a decision alone can break: the ceiling of a label, a region's own share, and where clocks
+// are apart the counter's estimate.
+func (r *testRegion) checkAdmission(d algorithms.Decided) {
+	c, s := r.cluster, d.Buckets[0]
+	switch {
+	case c.bucket.Kind == algorithms.FixedWindow && c.admit[s.Cell] > c.bucket.Limit:
+		c.fault("cell %d admitted %d of %d", s.Cell, c.admit[s.Cell], c.bucket.Limit)
+	case c.bucket.Kind == algorithms.FixedWindow && s.Used > s.Share:
+		c.fault("%s used %d of a share of %d", r.name, s.Used, s.Share)
+	case c.bucket.Kind == algorithms.SlidingWindowCounter && c.estimate() > c.bucket.Limit*c.bucket.Window:
+		c.fault("the estimates add up to %d units in microseconds of %d", c.estimate(), c.bucket.Limit*c.bucket.Window)
+	}
+}
+
+// estimate adds up the sliding counter's estimate over the regions, each by its own clock, at this moment: units times
+// microseconds. It is what the limit bounds where clocks are apart, and only rises when something is admitted.
+func (c *cluster) estimate() (sum int64) {
+	w := c.bucket.Window
+	for _, name := range c.names {
+		r := c.regions[name]
+		cell, elapsed := r.time()/w, r.time()%w
+		sum += r.counted[cell]*w + r.counted[cell-1]*(w-elapsed)
+	}
+	return sum
+}
+
+// fault keeps what was found first.
+func (c *cluster) fault(format string, args ...any) {
+	if c.wrong == nil {
+		c.wrong = fmt.Errorf(format, args...)
+	}
+}
+
+// invariants checks after an event what must hold after every event: conservation over all regions, and what
+// decisions broke. Stores whose rows did not move are not looked through again.
+func (c *cluster) invariants() error {
+	if c.moved && c.wrong == nil {
+		c.moved = false
+		c.wrong = c.conserved()
+	}
+	return c.wrong
+}
+
+// ledger is the rows of one region, by cell and peer.
+type ledger map[int64]map[string]algorithms.Row
+
+// conserved checks that shares, and tokens at hand, add up to what there is at most, that nobody lends more than it may,
+// and that nobody counts what was not given.
+func (c *cluster) conserved() error {
+	shares := map[int64]int64{} // by cell, over the regions that still have rows of it
+	ledgers := map[string]ledger{}
+	var free int64
+	for _, name := range c.names {
+		r := c.regions[name]
+		i := r.store.Inspect(r.time(), algorithms.Inspect{Guard: r.guard(), Key: "b", Terms: r.terms()})
+		shares[i.Cell] += i.Share
+		shares[i.Cell+1] += i.NextShare
+		free += i.Free
+		ledgers[name] = ledger{}
+		for _, row := range i.Rows {
+			if ledgers[name][row.Cell] == nil {
+				ledgers[name][row.Cell] = map[string]algorithms.Row{}
+			}
+			ledgers[name][row.Cell][row.Peer] = row.Row
+		}
+		if err := r.withinLendingLimit(ledgers[name]); err != nil {
+			return err
+		}
+	}
+	for cell, sum := range shares {
+		if sum > c.bucket.Limit {
+			return fmt.Errorf("cell %d: shares add up to %d of %d", cell, sum, c.bucket.Limit)
+		}
+	}
+	if c.bucket.Kind == algorithms.TokenBucket && free > c.burst() {
+		return fmt.Errorf("regions have %d tokens of %d", free, c.burst())
+	}
+	return c.matched(ledgers)
+}
+
+// withinLendingLimit checks that a region lends its own rights only, and not more of them than it may.
+func (r *testRegion) withinLendingLimit(l ledger) error {
+	for cell, peers := range l {
+		var units, burst int64
+		for _, row := range peers {
+			units += row.Lent - row.Regained
+			burst += row.BurstLent
+		}
+		if most := allocator.Part(r.bucket.Entitlements[r.name], r.bucket.Lending); units > most {
+			return fmt.Errorf("%s lent %d of cell %d, above its lending limit of %d", r.name, units, cell, most)
+		}
+		if most := allocator.Part(r.bucket.Bursts[r.name], r.bucket.Lending); burst > most {
+			return fmt.Errorf("%s lent a burst of %d in cell %d, above its lending limit of %d", r.name, burst, cell, most)
+		}
+	}
+	return nil
+}
+
+// matched checks that nobody counts what was not given.
+func (c *cluster) matched(ledgers map[string]ledger) error {
+	for name, cells := range ledgers {
+		for cell, peers := range cells {
+			for peer, row := range peers {
+				theirs, known := ledgers[peer][cell]
+				if c.clocksApart() && !known || cell <= c.regions[peer].closed || cell <= c.regions[name].closed {
+					continue // over, or not begun, there; or lost, and closed
+				}
+				given := theirs[name]
+				if row.Borrowed > given.Lent || row.Regained > given.Returned || row.BurstBorrowed > given.BurstLent {
+					return fmt.Errorf("cell %d: %s counts %+v of what %s has as %+v", cell, name, row, peer, given)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// clocksApart says whether a region may be in another cell than others.
+func (c *cluster) clocksApart() bool { return c.apart || c.bucket.Kind == algorithms.FixedWindow }
+
+// durable checks that a reply announces nothing that the journal does not have.
+func (r *testRegion) durable(reply Reply, peer string) {
+	for _, g := range reply.Grants {
+		row := r.journal[fmt.Sprint(peer, g.Cell)]
+		if g.Lent > row.Lent || g.Returned > row.Returned || g.Burst > row.Burst {
+			r.t.Fatalf("%s announced %+v to %s, but its journal has %+v", r.name, g, peer, row)
+		}
+	}
+}

@@ -1,0 +1,66 @@
+package exchange
+
+import (
+	"time"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/oracle"
+)
+
+// offer offers units one by one to a single limiter that owns the whole limit and needs no network.
+func (c *cluster) offer(units int64) {
+	if c.pooled == nil {
+		return
+	}
+	if c.pool.Generation == 0 {
+		c.pool.Open(c.now, algorithms.Open{Generation: 1, Epoch: epochForTests})
+	}
+	terms := c.bucket.Terms("")
+	terms.Entitlement, terms.Burst = c.bucket.Limit, c.burst()
+	guard := algorithms.Guard{Generation: 1, Epoch: epochForTests, Clock: c.now}
+	_, admitted := inUnits(&c.pool, c.now, guard, terms, units)
+	*c.pooled += admitted
+}
+
+// burst returns the burst of all regions together.
+func (c *cluster) burst() (sum int64) {
+	for _, units := range c.bucket.Bursts {
+		sum += units
+	}
+	return sum
+}
+
+// judged has the cluster judged from outside, by the oracle. It has no rule for the counter where clocks are apart;
+// see estimate for that.
+func (c *cluster) judged() {
+	c.limit = oracle.Limit{Limit: c.bucket.Limit, Burst: c.burst(), Window: time.Duration(c.bucket.Window) * time.Microsecond,
+		Algorithm: string(c.bucket.Kind)}
+	c.judge = oracle.New(c.limit)
+}
+
+// tell tells the judge what a region answered: by the time of its store, or where clocks are apart and the promise is
+// about real time, by that of one real clock.
+func (r *testRegion) tell(admitted, denied int64, d algorithms.Decided) {
+	c := r.cluster
+	if c.judge == nil {
+		return
+	}
+	a := oracle.Answer{Bucket: "b", Region: r.name, Node: "n1", Cell: d.Buckets[0].Cell, At: d.Now, Share: d.Buckets[0].Share}
+	if c.apart {
+		a.At = c.now
+		a.Cell = c.limit.CellOf(c.now)
+	}
+	a.Sent, a.Seen = time.UnixMicro(a.At), time.UnixMicro(a.At)
+	if a.Outcome, a.Cost = oracle.Admitted, admitted; admitted > 0 {
+		c.record(a)
+	}
+	if a.Outcome, a.Cost = oracle.Denied, denied; denied > 0 {
+		c.record(a)
+	}
+}
+
+func (c *cluster) record(a oracle.Answer) {
+	c.told++
+	a.Sequence = c.told
+	c.judge.Record(a)
+}

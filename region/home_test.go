@@ -1,0 +1,125 @@
+package region
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/quotad/quotad/algorithms"
+)
+
+var thirds = []string{"us: {weight: 1}", "eu: {weight: 1}", "ap: {weight: 1}"}
+
+// homeOf returns the node of the region that a key of the only limit is at home in, and the others.
+func (c *cluster) homeOf(t *testing.T, q Request) (home *running, away []*running) {
+	t.Helper()
+	for _, n := range c.running {
+		switch f := n.rules.Load().match(q)[0].target.Terms.Entitlement; f {
+		case 0:
+			away = append(away, n)
+		case 3:
+			home = n
+		default:
+			t.Fatalf("%s is entitled to %d", n.name, f)
+		}
+	}
+	if home == nil || len(away) != 2 {
+		t.Fatalf("not in home mode: home %v, %d others", home, len(away))
+	}
+	return home, away
+}
+
+// homeKinds are the kinds whose few units other regions than the home can borrow.
+var homeKinds = []algorithms.Kind{algorithms.FixedWindow, algorithms.SlidingWindowCounter, algorithms.SlidingWindowLog, algorithms.TokenBucket}
+
+// inHomeMode runs a test, for each kind, on three regions under a limit of three that borrows within the request. A
+// window of ten seconds has just begun.
+func inHomeMode(t *testing.T, f func(t *testing.T, c *cluster)) {
+	for _, kind := range homeKinds {
+		t.Run(string(kind), func(t *testing.T) {
+			d := document(t, 1, thirds, limitOf(kind, 3, ", on_exhausted: borrow"))
+			started(t, d, []string{"us/n1", "eu/n1", "ap/n1"}, func(t *testing.T, c *cluster) {
+				time.Sleep(time.Until(time.Now().Truncate(10 * time.Second).Add(10 * time.Second)))
+				f(t, c)
+			})
+		})
+	}
+}
+
+// Few units are had by whichever region asks for them, and by none after they are gone. (A token's place is the cell it
+// was borrowed in, so of a bucket some are lost on the way.)
+func TestHomeModeServesWhoeverAsks(t *testing.T) {
+	inHomeMode(t, func(t *testing.T, c *cluster) {
+		homes := map[string]bool{}
+		for account := range 4 {
+			q := request(fmt.Sprint(account))
+			home, away := c.homeOf(t, q)
+			homes[home.name] = true
+			admitted, perfect := 0, home.rules.Load().match(q)[0].limit.Algorithm != algorithms.TokenBucket
+			for range 6 {
+				if got := away[0].check(t, q); got.Allowed {
+					admitted++
+				}
+			}
+			if admitted > 3 || admitted == 0 || perfect && admitted < 3 {
+				t.Errorf("account %d at home in %s: %d of 3 units were had in six tries at %s", account, home.name, admitted, away[0].name)
+			}
+			for _, n := range c.running {
+				if n.check(t, q).Allowed {
+					admitted++
+				}
+			}
+			if admitted > 3 {
+				t.Errorf("account %d at home in %s: %d admitted of 3", account, home.name, admitted)
+			}
+		}
+		if len(homes) < 2 {
+			t.Errorf("all accounts are at home in %v", homes)
+		}
+	})
+}
+
+// However many want the few units at once, they get no more than there are.
+func TestHomeModeAtOnce(t *testing.T) {
+	inHomeMode(t, func(t *testing.T, c *cluster) {
+		var admitted atomic.Int64
+		for range 3 {
+			var callers sync.WaitGroup
+			for _, n := range c.running {
+				for range 3 {
+					callers.Go(func() {
+						if n.check(t, request("a")).Allowed {
+							admitted.Add(1)
+						}
+					})
+				}
+			}
+			callers.Wait()
+			time.Sleep(time.Second)
+		}
+		if got := admitted.Load(); got == 0 || got > 3 {
+			t.Errorf("%d admitted of 3", got)
+		}
+	})
+}
+
+// On a cut the home region alone serves a key, all of it; the others say so, and that they are degraded.
+func TestHomeModeDuringACut(t *testing.T) {
+	inHomeMode(t, func(t *testing.T, c *cluster) {
+		home, away := c.homeOf(t, request("a"))
+		c.network.Isolate(home.name, time.Hour)
+		for _, after := range []time.Duration{0, 10 * time.Second} {
+			time.Sleep(after)
+			for _, n := range away {
+				if got := n.check(t, request("a")); got.Allowed || got.Entitlement != 0 || got.Share != 0 || got.Degraded != (after > 0) {
+					t.Errorf("%s, %v after the cut: %+v", n.name, after, got)
+				}
+			}
+		}
+		if admitted, last := home.drain(t, request("a"), 10); admitted != 3 {
+			t.Errorf("%s, at home: %d admitted, then %+v", home.name, admitted, last)
+		}
+	})
+}

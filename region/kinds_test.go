@@ -1,0 +1,174 @@
+package region
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/quotad/quotad/algorithms"
+)
+
+// burstOf is a limit of a kind, with a burst of its own where the kind has one.
+func burstOf(kind algorithms.Kind, units, burst int) string {
+	if !kind.Bucket() {
+		return limitOf(kind, units, "")
+	}
+	return limitOf(kind, units, fmt.Sprintf(", burst: %d", burst))
+}
+
+// Requests that a leaky bucket admits have their turns at its rate, and a full one says when there is room.
+func TestTurnsOfALeakyBucket(t *testing.T) {
+	d := document(t, 1, alone, burstOf(algorithms.LeakyBucket, 10, 5), "name: watch, algorithm: leaky_bucket, limit: 1, window: 10s, shadow: true")
+	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
+		n := c.running["us/n1"]
+		admitted := func(units int64, delay time.Duration, remaining int64) {
+			t.Helper()
+			got := n.check(t, cost("a", units))
+			if !got.Allowed || got.Delay != delay || got.Remaining != remaining || got.Algorithm != algorithms.LeakyBucket || got.RetryAfter != 0 {
+				t.Errorf("%d units: %+v; want a delay of %v and %d remaining", units, got, delay, remaining)
+			}
+		}
+		denied := func(units int64, retry time.Duration) {
+			t.Helper()
+			if got := n.check(t, cost("a", units)); got.Allowed || got.RetryAfter != retry || got.Delay != 0 {
+				t.Errorf("%d units: %+v, want to be told to wait %v", units, got, retry)
+			}
+		}
+		admitted(1, 0, 4)
+		admitted(2, time.Second, 2)
+		admitted(1, 3*time.Second, 1)
+		denied(2, time.Second)
+		admitted(1, 4*time.Second, 0)
+		denied(1, time.Second)
+		time.Sleep(1500 * time.Millisecond)
+		admitted(1, 3500*time.Millisecond, 0)
+		denied(5, 4500*time.Millisecond)
+		time.Sleep(4500 * time.Millisecond)
+		admitted(5, 0, 0) // the sixth unit was done at this moment
+		time.Sleep(time.Minute)
+		admitted(1, 0, 4)
+	})
+}
+
+// Whoever waits as long as a denial says is admitted then, if nothing else happens, and not a microsecond before.
+func TestRetryAfterIsHonest(t *testing.T) {
+	const denials = 12
+	for _, kind := range algorithms.Kinds {
+		t.Run(string(kind), func(t *testing.T) {
+			d := document(t, 1, alone, burstOf(kind, 10, 7))
+			started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
+				n, random := c.running["us/n1"], rand.New(rand.NewPCG(1, 2))
+				peek := func(q Request) bool {
+					got, err := n.Peek(t.Context(), q)
+					return err == nil && got.Allowed
+				}
+				most := int64(10)
+				if kind.Bucket() {
+					most = 7
+				}
+				for seen := 0; seen < denials; {
+					time.Sleep(time.Duration(random.Int64N(900_000)) * time.Microsecond)
+					q := cost("a", 1+random.Int64N(most))
+					got := n.check(t, q)
+					if got.Allowed {
+						continue
+					}
+					seen++
+					if got.Reason != OverLimit || got.RetryAfter <= 0 || got.RetryAfter > 20*time.Second {
+						t.Fatalf("%d units: %+v", q.Cost, got)
+					}
+					time.Sleep(got.RetryAfter - time.Microsecond)
+					if peek(q) {
+						t.Errorf("%d units are admitted before the %v that the denial says", q.Cost, got.RetryAfter)
+					}
+					time.Sleep(time.Microsecond)
+					if !peek(q) {
+						t.Errorf("%d units are not admitted after the %v that the denial says", q.Cost, got.RetryAfter)
+					}
+				}
+			})
+		})
+	}
+}
+
+// A decision names its algorithm and what remains; a cost says at once where it can never fit.
+func TestDecisionsOfEachKind(t *testing.T) {
+	for _, kind := range algorithms.Kinds {
+		t.Run(string(kind), func(t *testing.T) {
+			whole := int64(100) // of which us has 40 %
+			if kind.Bucket() {
+				whole = 200
+			}
+			part := whole * 2 / 5
+			started(t, document(t, 1, threeRegions, burstOf(kind, 100, 200)), []string{"us/n1"}, func(t *testing.T, c *cluster) {
+				n := c.running["us/n1"]
+				for units, want := range map[int64]Reason{1: WithinLimit, part: WithinLimit, part + 1: ExceedsRegionCapacity,
+					whole: ExceedsRegionCapacity, whole + 1: Never, 1 << 51: Never} {
+					got, err := n.Peek(t.Context(), cost("a", units))
+					if err != nil || got.Reason != want || got.Allowed != (want == WithinLimit) || (got.RetryAfter < 0) != (want != WithinLimit) {
+						t.Errorf("cost %d: %+v, %v; want %s", units, got, err, want)
+					}
+				}
+				for _, units := range []int64{7, part - 7} {
+					before := n.used(t, nameOf(kind), request("a"))
+					got := n.check(t, cost("a", units))
+					if !got.Allowed || got.Remaining != part-before-units || got.Algorithm != kind || got.LimitUnits != 100 ||
+						got.Window != 10*time.Second || got.Entitlement != 40 || got.Share != 40 || got.At != time.Now().UnixMicro() {
+						t.Errorf("cost %d: %+v", units, got)
+					}
+				}
+				for units, want := range map[int64]Reason{1: OverLimit, part: OverLimit, part + 1: ExceedsRegionCapacity, whole + 1: Never} {
+					got := n.check(t, cost("a", units))
+					if got.Allowed || got.Reason != want || (got.RetryAfter < 0) != (want != OverLimit) || got.Remaining != 0 {
+						t.Errorf("cost %d of none left: %+v, want %s", units, got, want)
+					}
+				}
+			})
+		})
+	}
+}
+
+// Limits of all kinds on one request: it is charged to every one or to none, whichever denies.
+func TestLimitsOfAllKindsOnOneRequest(t *testing.T) {
+	for _, narrow := range algorithms.Kinds {
+		t.Run(string(narrow), func(t *testing.T) {
+			var limits []string
+			for _, kind := range algorithms.Kinds {
+				units := 100
+				if kind == narrow {
+					units = 5
+				}
+				limits = append(limits, limitOf(kind, units, ""))
+			}
+			started(t, document(t, 1, alone, limits...), []string{"us/n1"}, func(t *testing.T, c *cluster) {
+				n := c.running["us/n1"]
+				var spent int64
+				for _, step := range []struct {
+					units   int64
+					allowed bool
+				}{{2, true}, {4, false}, {1, true}, {3, false}, {2, true}, {1, false}, {1, false}} {
+					got := n.check(t, cost("a", step.units))
+					if got.Allowed != step.allowed || got.Limit != nameOf(narrow) || got.Algorithm != narrow {
+						t.Errorf("%d units after %d: %+v", step.units, spent, got)
+					}
+					if got.Allowed {
+						spent += step.units
+					}
+					for _, kind := range algorithms.Kinds {
+						if used := n.used(t, nameOf(kind), request("a")); used != spent {
+							t.Errorf("%s: %d used, want %d", kind, used, spent)
+						}
+					}
+				}
+				if got := n.check(t, cost("a", 6)); got.Reason != Never || got.Limit != nameOf(narrow) {
+					t.Errorf("more than one of the limits: %+v", got)
+				}
+				time.Sleep(20 * time.Second)
+				if got := n.check(t, cost("a", 5)); !got.Allowed {
+					t.Errorf("two windows later: %+v", got)
+				}
+			})
+		})
+	}
+}

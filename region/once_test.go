@@ -1,0 +1,241 @@
+package region
+
+import (
+	"reflect"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/quotad/quotad/algorithms"
+)
+
+// named is a request with an id.
+func named(account, id string, units int64) Request {
+	q := request(account)
+	q.ID, q.Cost = id, units
+	return q
+}
+
+// sameAs says whether a decision is the one that was made before under its id.
+func (d Decision) sameAs(first Decision) bool {
+	first.Repeated, first.Node, first.Sequence = true, d.Node, d.Sequence
+	return reflect.DeepEqual(d, first)
+}
+
+// An admitted request is charged once for a minute, however often and at whichever node of the region it is made again.
+func TestTheSameRequestAgain(t *testing.T) {
+	for _, kind := range algorithms.Kinds {
+		t.Run(string(kind), func(t *testing.T) {
+			d := document(t, 1, alone, limitOf(kind, 10, ""))
+			started(t, d, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
+				n1, n2 := c.running["us/n1"], c.running["us/n2"]
+				q := named("a", "x", 3)
+				q.Receipt = true
+				first := n1.check(t, q)
+				if !first.Allowed || first.Repeated || first.Remaining != 7 {
+					t.Fatalf("the first: %+v", first)
+				}
+				for _, n := range []*running{n1, n2, n1} {
+					if got := n.check(t, q); !got.sameAs(first) {
+						t.Errorf("again at %s: %+v\nfirst: %+v", n.name, got, first)
+					}
+				}
+				if got := n1.used(t, nameOf(kind), q); got != 3 {
+					t.Errorf("%d used, want the 3 of one request", got)
+				}
+				time.Sleep(time.Minute - time.Millisecond) // six windows later
+				if got := n2.check(t, q); !got.sameAs(first) {
+					t.Errorf("a minute later: %+v\nfirst: %+v", got, first)
+				}
+				if got := n1.used(t, nameOf(kind), q); got != 0 {
+					t.Errorf("%d used in another window by a request of this one", got)
+				}
+				time.Sleep(time.Millisecond)
+				if got := n1.check(t, q); got.Repeated || got.Remaining != 7 || got.At != time.Now().UnixMicro() {
+					t.Errorf("after its minute: %+v", got)
+				}
+			})
+		})
+	}
+}
+
+// Of requests by one id at the same time exactly one is charged, and all are answered as that one.
+func TestTheSameRequestAtOnce(t *testing.T) {
+	const callers = 50
+	d := document(t, 1, alone, limitOf(algorithms.FixedWindow, 100, ""))
+	started(t, d, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
+		nodes := []*running{c.running["us/n1"], c.running["us/n2"]}
+		got := make([]Decision, callers)
+		var all sync.WaitGroup
+		for i := range got {
+			all.Go(func() { got[i] = nodes[i%2].check(t, named("a", "x", 2)) })
+		}
+		all.Wait()
+		first := 0
+		for _, d := range got {
+			if !d.Repeated {
+				first++
+				d.Repeated = true
+			}
+			if !d.sameAs(got[0]) {
+				t.Errorf("%+v\nanother %+v", d, got[0])
+			}
+		}
+		if used := nodes[0].used(t, "fixed-window", request("a")); first != 1 || used != 2 {
+			t.Errorf("%d not repeated and %d units used, want 1 and 2", first, used)
+		}
+	})
+}
+
+// batched has a node's store decide some requests in one round trip.
+func (n *running) batched(t *testing.T, observe func([]waiting, algorithms.Decided), requests ...Request) []Decision {
+	t.Helper()
+	r := n.rules.Load()
+	b := newBatcher(n.store, observe)
+	answers := make([]chan answered, len(requests))
+	batch := make([]waiting, len(requests))
+	for i, q := range requests {
+		answers[i] = make(chan answered, 1)
+		batch[i] = waiting{rules: r, applied: r.match(q), cost: q.Cost, commit: true, answer: answers[i]}
+		if q.ID != "" {
+			batch[i].once = onceKey(q, batch[i].applied)
+		}
+	}
+	b.decide(t.Context(), batch)
+	decisions := make([]Decision, len(requests))
+	for i := range answers {
+		a := <-answers[i]
+		if !a.ok() {
+			t.Fatalf("request %d: %+v", i, a)
+		}
+		decisions[i] = n.judge(requests[i].Cost, batch[i].applied, a)
+	}
+	return decisions
+}
+
+// Within one batch, too, a request is charged once, and demand is counted once.
+func TestTheSameRequestInABatch(t *testing.T) {
+	d := document(t, 1, alone, limitOf(algorithms.FixedWindow, 10, ""))
+	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
+		n := c.running["us/n1"]
+		var counted int64
+		observe := func(group []waiting, d algorithms.Decided) {
+			for _, w := range group {
+				counted += w.cost
+			}
+		}
+		x, y, plain := named("a", "x", 2), named("a", "y", 2), request("a")
+		for round, want := range []struct{ used, counted int64 }{{1 + 2 + 2, 5}, {1 + 2 + 2 + 1, 6}} {
+			all := n.batched(t, observe, plain, x, x, y, x) // what has no id comes first
+			for i, d := range all {
+				if repeated := i > 0 && (round > 0 || i == 2 || i == 4); !d.Allowed || d.Repeated != repeated {
+					t.Errorf("round %d, request %d: %+v, want repeated %v", round, i, d, repeated)
+				}
+			}
+			if used := n.used(t, "fixed-window", plain); used != want.used || counted != want.counted {
+				t.Errorf("round %d: %d used and %d counted as demand, want %+v", round, used, counted, want)
+			}
+		}
+		n.batched(t, observe, named("a", "z", 9), named("a", "z", 9)) // denied: each is demand, and so is the one after
+		if counted != 6+18 {
+			t.Errorf("%d counted as demand after two denials of 9, want 24", counted)
+		}
+	})
+}
+
+// Only what was admitted is remembered.
+func TestADenialIsNotRemembered(t *testing.T) {
+	d := document(t, 1, alone, limitOf(algorithms.FixedWindow, 5, ""))
+	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
+		n := c.running["us/n1"]
+		n.check(t, named("a", "before", 3))
+		for range 2 {
+			if got := n.check(t, named("a", "x", 3)); got.Allowed || got.Repeated || got.Reason != OverLimit || got.At != time.Now().UnixMicro() {
+				t.Errorf("no room: %+v", got)
+			}
+			time.Sleep(time.Second)
+		}
+		nextCell(10 * time.Second)
+		first := n.check(t, named("a", "x", 3))
+		if !first.Allowed || first.Repeated || first.Remaining != 2 {
+			t.Errorf("there is room: %+v", first)
+		}
+		if got := n.check(t, named("a", "x", 3)); !got.sameAs(first) {
+			t.Errorf("again: %+v", got)
+		}
+		if got := n.check(t, named("a", "before", 3)); !got.Allowed || !got.Repeated || got.Cell != first.Cell-1 {
+			t.Errorf("admitted in the window before: %+v", got)
+		}
+	})
+}
+
+// A request is the same only if its id, its cost and all that it counts against are.
+func TestAnotherRequestByTheSameID(t *testing.T) {
+	d := document(t, 1, alone, limitOf(algorithms.FixedWindow, 100, ""), "name: both, key: [account, address], limit: 100, window: 10s",
+		"name: other, domain: other, limit: 100, window: 10s", "name: total, domain: other, key: [region], limit: 100, window: 10s")
+	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
+		n := c.running["us/n1"]
+		n.check(t, named("a", "x", 1))
+		elsewhere := named("a", "x", 1)
+		elsewhere.Domain = "other"
+		more := named("a", "x", 1)
+		more.Descriptors = map[string]string{"account": "a", "address": "1"}
+		unlimited := named("a", "x", 1)
+		unlimited.Domain = "nobody's"
+		for what, q := range map[string]Request{"another cost": named("a", "x", 2), "another account": named("b", "x", 1),
+			"another id": named("a", "y", 1), "an id like both": named("a", "x,1", 1), "no id": named("a", "", 1), "another domain": elsewhere, "a limit more": more,
+			"no limit": unlimited} {
+			for i := range 2 {
+				got, again := n.check(t, q), i > 0 && q.ID != "" && q.Domain != "nobody's"
+				if !got.Allowed || got.Repeated != again {
+					t.Errorf("%s, time %d: %+v", what, i, got)
+				}
+			}
+		}
+		// A descriptor that no limit counts by changes nothing.
+		same := named("a", "x", 1)
+		same.Descriptors = map[string]string{"account": "a", "trace": "1"}
+		if got := n.check(t, same); !got.Repeated {
+			t.Errorf("the same but for a descriptor that nothing counts by: %+v", got)
+		}
+	})
+}
+
+// A peek is about what a new request would get, and leaves no memory.
+func TestPeeksHaveNoID(t *testing.T) {
+	d := document(t, 1, alone, limitOf(algorithms.FixedWindow, 5, ""))
+	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
+		n, q := c.running["us/n1"], named("a", "x", 3)
+		peek := func(allowed bool, remaining int64) {
+			t.Helper()
+			if got, err := n.Peek(t.Context(), q); err != nil || got.Allowed != allowed || got.Repeated || got.Remaining != remaining {
+				t.Errorf("peek: %+v, %v", got, err)
+			}
+		}
+		peek(true, 2)
+		if got := n.check(t, q); got.Repeated {
+			t.Errorf("after a peek: %+v", got)
+		}
+		peek(false, 2)
+		if got := n.check(t, q); !got.Repeated {
+			t.Errorf("again: %+v", got)
+		}
+	})
+}
+
+// A decision that is repeated has one receipt, also for a caller that did not ask for one the first time.
+func TestOneReceiptForOneCharge(t *testing.T) {
+	d := document(t, 1, alone, limitOf(algorithms.FixedWindow, 10, ""))
+	started(t, d, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
+		n1, n2, q := c.running["us/n1"], c.running["us/n2"], named("a", "x", 3)
+		n1.check(t, q)
+		q.Receipt = true
+		receipt, again := n1.charged(t, q), n2.charged(t, q)
+		all := RefundedCharge{Limit: "fixed-window", Units: 3}
+		n2.refunds(t, receipt, false, all)
+		n1.refunds(t, again, true, all)
+		if got := n1.used(t, "fixed-window", q); got != 0 {
+			t.Errorf("%d used", got)
+		}
+	})
+}

@@ -1,0 +1,293 @@
+package region
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/quotad/quotad/algorithms"
+)
+
+// cost is a request of so many units that asks for a receipt.
+func cost(account string, units int64) Request {
+	q := request(account)
+	q.Cost, q.Receipt = units, true
+	return q
+}
+
+// charged makes a request that must be admitted, and returns its receipt.
+func (n *running) charged(t *testing.T, q Request) string {
+	t.Helper()
+	d := n.check(t, q)
+	if !d.Allowed || !strings.HasPrefix(d.Receipt, receiptPrefix) {
+		t.Fatalf("%s: %+v, want a receipt", n.name, d)
+	}
+	return d.Receipt
+}
+
+// refunds fails the test unless a receipt can be refunded with this outcome, limit by limit.
+func (n *running) refunds(t *testing.T, receipt string, repeated bool, want ...RefundedCharge) {
+	t.Helper()
+	got, err := n.Refund(t.Context(), receipt)
+	if err != nil || got.Repeated != repeated || !slices.Equal(got.Charges, want) {
+		t.Errorf("%s: refunded %+v, %v; want %+v, repeated %v", n.name, got, err, want, repeated)
+	}
+}
+
+// used returns what counts against a limit.
+func (n *running) used(t *testing.T, limit string, q Request) int64 {
+	t.Helper()
+	b, err := n.Bucket(t.Context(), limit, q.Domain, q.Descriptors)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.Inspected.Used
+}
+
+// limitOf is a limit of a kind, named by it.
+func limitOf(kind algorithms.Kind, units int, fields string) string {
+	return fmt.Sprintf("name: %s, algorithm: %s, limit: %d, window: 10s%s", strings.ReplaceAll(string(kind), "_", "-"), kind, units, fields)
+}
+
+// nameOf is that name.
+func nameOf(kind algorithms.Kind) string { return strings.ReplaceAll(string(kind), "_", "-") }
+
+const (
+	noLonger = "no longer weighs"
+	promised = "turn promised"
+	gone     = "no such limit any more"
+)
+
+// A charge comes back once, however often and from however many callers the receipt comes.
+func TestRefundGivesBackOnce(t *testing.T) {
+	for _, kind := range algorithms.Kinds {
+		t.Run(string(kind), func(t *testing.T) {
+			want := RefundedCharge{Limit: nameOf(kind), Units: 4}
+			if kind == algorithms.LeakyBucket {
+				want.Units, want.Reason = 0, promised
+			}
+			started(t, document(t, 1, alone, limitOf(kind, 10, "")), []string{"us/n1"}, func(t *testing.T, c *cluster) {
+				n := c.running["us/n1"]
+				n.check(t, cost("a", 3))
+				receipt, other := n.charged(t, cost("a", 4)), n.charged(t, cost("b", 4))
+				n.refunds(t, receipt, false, want)
+				n.check(t, cost("a", 1))
+				for range 2 {
+					n.refunds(t, receipt, true, want)
+				}
+				if got := n.used(t, nameOf(kind), request("a")); got != 3+4-want.Units+1 {
+					t.Errorf("%d used after 3, 4, the refund of 4, and 1", got)
+				}
+				if got := n.used(t, nameOf(kind), request("b")); got != 4 {
+					t.Errorf("%d used by another account, want its 4", got)
+				}
+				var first atomic.Int64
+				var callers sync.WaitGroup
+				for range 10 {
+					callers.Go(func() {
+						if got, err := n.Refund(t.Context(), other); err == nil && !got.Repeated && got.Charges[0] == want {
+							first.Add(1)
+						}
+					})
+				}
+				callers.Wait()
+				if got := n.used(t, nameOf(kind), request("b")); first.Load() != 1 || got != 4-want.Units {
+					t.Errorf("%d of 10 refunds at once were the first, %d units stay used", first.Load(), got)
+				}
+				series := n.series(t)
+				if got := series["quotad_refunded_units_total{limit="+nameOf(kind)+"}"]; got != float64(2*want.Units) {
+					t.Errorf("%v units counted as refunded, want %d", got, 2*want.Units)
+				}
+			})
+		})
+	}
+}
+
+// What a region charged, any node of it refunds, also one that was started since.
+func TestRefundByAnotherNode(t *testing.T) {
+	d := document(t, 1, halves, limitOf(algorithms.FixedWindow, 100, ""))
+	all := RefundedCharge{Limit: "fixed-window", Units: 4}
+	started(t, d, []string{"us/n1", "us/n2", "eu/n1"}, func(t *testing.T, c *cluster) {
+		n1, n2 := c.running["us/n1"], c.running["us/n2"]
+		receipts := make([]string, 4)
+		for i := range receipts {
+			receipts[i] = n1.charged(t, cost("a", 4))
+		}
+		n2.refunds(t, receipts[0], false, all)
+		n1.refunds(t, receipts[0], true, all)
+		c.stop("us/n1")
+		n2.refunds(t, receipts[1], false, all)
+		n1 = c.start("us/n1", d)
+		receipts = append(receipts, n1.charged(t, cost("a", 4))) // the first of this start, as receipts[0] was of the one before
+		n1.refunds(t, receipts[0], true, all)
+		n1.refunds(t, receipts[1], true, all)
+		n1.refunds(t, receipts[2], false, all)
+		n2.refunds(t, receipts[4], false, all)
+		if got := n1.used(t, "fixed-window", request("a")); got != 4 {
+			t.Errorf("%d used, want the 4 of the receipt that nobody brought", got)
+		}
+		eu := c.running["eu/n1"]
+		_, err := eu.Refund(t.Context(), receipts[3])
+		if refusal(t, err) != "receipt" || !strings.Contains(err.Error(), `of region "us", this is "eu"`) {
+			t.Errorf("another region: %v", err)
+		}
+	})
+}
+
+// A loss of the store ends all receipts: there is nothing left that they could give back.
+func TestRefundAfterALoss(t *testing.T) {
+	d := document(t, 1, alone, limitOf(algorithms.FixedWindow, 10, ", on_store_failure: deny"))
+	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
+		n := c.running["us/n1"]
+		receipt := n.charged(t, cost("a", 4))
+		generation := n.Status().Generation
+		c.flushAll("us")
+		if _, err := n.Refund(t.Context(), receipt); err == nil || errors.Is(err, ErrReceipt) { // the node has not seen it yet
+			t.Errorf("by a store that is lost: %v", err)
+		}
+		c.within(time.Second, "the store to be opened anew", func() bool { return n.Status().Generation > generation })
+		if _, err := n.Refund(t.Context(), receipt); refusal(t, err) != "receipt" || !strings.Contains(err.Error(), "lost its data") {
+			t.Errorf("after the loss: %v", err)
+		}
+		nextCell(10 * time.Second)
+		nextCell(10 * time.Second)
+		after := n.charged(t, cost("a", 10))
+		n.refunds(t, after, false, RefundedCharge{Limit: "fixed-window", Units: 10})
+		if err := c.servers["us"].Close(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := n.Refund(t.Context(), after); err == nil || errors.Is(err, ErrReceipt) {
+			t.Errorf("by a store that is not there: %v", err)
+		}
+	})
+}
+
+// Each limit of a request gives back what it was charged: a shadow limit that was over, and one that the document has
+// no more, nothing.
+func TestRefundOfSeveralLimits(t *testing.T) {
+	var limits []string
+	var back []RefundedCharge
+	for _, kind := range algorithms.Kinds {
+		limits = append(limits, limitOf(kind, 100, ""))
+		back = append(back, RefundedCharge{Limit: nameOf(kind), Units: 3})
+	}
+	back[slices.Index(algorithms.Kinds, algorithms.LeakyBucket)] = RefundedCharge{Limit: "leaky-bucket", Reason: promised}
+	limits = append(limits, "name: watch, limit: 4, window: 10s, shadow: true")
+	watched := RefundedCharge{Limit: "watch", Units: 3}
+	started(t, document(t, 1, alone, limits...), []string{"us/n1"}, func(t *testing.T, c *cluster) {
+		n := c.running["us/n1"]
+		within, over := n.charged(t, cost("a", 3)), n.charged(t, cost("a", 3))
+		n.refunds(t, over, false, back...)
+		n.refunds(t, within, false, append(slices.Clone(back), watched)...)
+		for _, charge := range append(slices.Clone(back), watched) {
+			if got := n.used(t, charge.Limit, request("a")); got != 6-2*charge.Units && charge.Limit != "watch" || charge.Limit == "watch" && got != 0 {
+				t.Errorf("%s: %d used", charge.Limit, got)
+			}
+		}
+		series := n.series(t)
+		for _, charge := range back {
+			if got := series["quotad_refunded_units_total{limit="+charge.Limit+"}"]; got != float64(2*charge.Units) {
+				t.Errorf("%s: %v units counted", charge.Limit, got)
+			}
+		}
+		if got := series["quotad_refunded_units_total{limit=watch}"]; got != 3 {
+			t.Errorf("watch: %v units counted", got)
+		}
+
+		orphan, half := n.charged(t, cost("b", 3)), n.charged(t, cost("b", 3))
+		if err := n.Adopt(t.Context(), document(t, 2, alone, limits[:2]...)); err != nil {
+			t.Fatal(err)
+		}
+		want := append(slices.Clone(back), watched)
+		for i := 2; i < len(want); i++ {
+			want[i].Units, want[i].Reason = 0, gone
+		}
+		n.refunds(t, orphan, false, want...)
+		n.refunds(t, orphan, true, want...)
+		if err := n.Adopt(t.Context(), document(t, 3, alone, "name: other, limit: 5, window: 10s")); err != nil {
+			t.Fatal(err)
+		}
+		for i := range want {
+			want[i].Units, want[i].Reason = 0, gone
+		}
+		n.refunds(t, half, false, want[:5]...)
+		n.refunds(t, half, false, want[:5]...)
+	})
+}
+
+// A charge comes back for as long as it weighs, and then no more; a limit's own time is what counts.
+func TestRefundOfAnOldCharge(t *testing.T) {
+	const second = time.Second
+	for _, tc := range []struct {
+		kind   algorithms.Kind
+		after  time.Duration // the charge is made a second into a window of ten
+		units  int64
+		reason string
+	}{
+		{algorithms.FixedWindow, 9*second - 1000, 4, ""},
+		{algorithms.FixedWindow, 9 * second, 0, noLonger},
+		{algorithms.SlidingWindowCounter, 19*second - 1000, 4, ""},
+		{algorithms.SlidingWindowCounter, 19 * second, 0, noLonger},
+		{algorithms.SlidingWindowLog, 10*second - 1000, 4, ""},
+		{algorithms.SlidingWindowLog, 10 * second, 0, noLonger},
+		{algorithms.TokenBucket, 4*second - 1000, 1, ""}, // 3 of the 4 tokens have come by themselves
+		{algorithms.TokenBucket, 4*second + 1000, 0, noLonger},
+		{algorithms.LeakyBucket, 0, 0, promised},
+		{algorithms.LeakyBucket, time.Hour, 0, promised},
+	} {
+		t.Run(fmt.Sprint(tc.kind, " ", tc.after), func(t *testing.T) {
+			started(t, document(t, 1, alone, limitOf(tc.kind, 10, "")), []string{"us/n1"}, func(t *testing.T, c *cluster) {
+				n := c.running["us/n1"]
+				nextCell(10 * second)
+				receipt := n.charged(t, cost("a", 4))
+				time.Sleep(tc.after)
+				want := RefundedCharge{Limit: nameOf(tc.kind), Units: tc.units, Reason: tc.reason}
+				n.refunds(t, receipt, false, want)
+				time.Sleep(30 * time.Minute)
+				n.refunds(t, receipt, true, want)
+			})
+		})
+	}
+}
+
+// Only a charge has a receipt.
+func TestNoReceiptWithoutACharge(t *testing.T) {
+	d := document(t, 1, alone, limitOf(algorithms.FixedWindow, 10, ""), "name: watch, domain: watched, limit: 1, window: 10s, shadow: true",
+		"name: open, domain: open, limit: 10, window: 10s, on_store_failure: allow")
+	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
+		n := c.running["us/n1"]
+		in := func(domain string, q Request) Request { q.Domain = domain; return q }
+		peek, err := n.Peek(t.Context(), cost("a", 1))
+		plain := cost("a", 1)
+		plain.Receipt = false
+		for what, d := range map[string]Decision{
+			"a peek":           peek,
+			"not asked for":    n.check(t, plain),
+			"denied":           n.check(t, cost("a", 11)),
+			"of no limit":      n.check(t, in("nobody's", cost("a", 1))),
+			"of shadows alone": n.check(t, in("watched", cost("a", 2))),
+		} {
+			if err != nil || d.Receipt != "" {
+				t.Errorf("%s: receipt %q, %v", what, d.Receipt, err)
+			}
+		}
+		n.charged(t, in("watched", cost("a", 1)))
+		if err := c.servers["us"].Close(); err != nil {
+			t.Fatal(err)
+		}
+		if d := n.check(t, in("open", cost("a", 1))); !d.Allowed || d.Receipt != "" {
+			t.Errorf("without the store: %+v", d)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := n.Refund(ctx, "no receipt"); refusal(t, err) != "field" {
+			t.Errorf("what is none is refused whether the caller waits or not: %v", err)
+		}
+	})
+}

@@ -34,8 +34,9 @@ seeds: build ## demos of 20 s with ten seeds for each of ALGORITHMS; stops at th
 	  tail -2 bin/$$algorithm-$$seed.txt | sed "s/^/$$algorithm, seed $$seed: /"; grep -q '^ok' bin/$$algorithm-$$seed.txt || exit 3; done; done
 
 .PHONY: bench
-bench: redis-server ## one decision over gRPC beside its EVALSHA, on a real Redis
-	$(GO) test -run '^$$' -bench . -benchtime 3s ./region/api ./region/store
+bench: redis-server ## one decision over gRPC beside its EVALSHA, what each algorithm costs a real Redis
+	$(GO) test -run '^$$' -bench 'CheckGRPC|Decide' -benchtime 3s ./region/api ./region/store
+	$(GO) test -run '^$$' -bench Cost -benchtime 500ms ./region/store
 
 .PHONY: proto
 proto: ## generated code from proto/*.proto; needs npm

@@ -74,12 +74,13 @@ type Inspect struct {
 type Refund struct {
 	Guard
 	Receipt string // key under which it is remembered that this was refunded
+	Once    string // key of the decision's own Decide; it is forgotten, so that the request may be decided anew
 	At      int64  // store time of the decision
 	Cost    int64
 	Charges []Charge
 }
 
-// Charge is what a decision charged one bucket.
+// Charge is what a decision charged one bucket. Without a Kind, no limit is in force any more that the bucket is of.
 type Charge struct {
 	Key   string
 	Terms Terms
@@ -122,9 +123,9 @@ func (c Decide) Keys() []string {
 	return keys
 }
 
-// Keys returns the script's KEYS after the token's: Receipt, and those of the charges in order.
+// Keys returns the script's KEYS after the token's: Receipt, Once, and those of the charges in order.
 func (c Refund) Keys() []string {
-	keys := append(make([]string, 0, len(c.Charges)+1), c.Receipt)
+	keys := append(make([]string, 0, len(c.Charges)+2), c.Receipt, c.Once)
 	for _, charge := range c.Charges {
 		keys = append(keys, charge.Key)
 	}
@@ -219,9 +220,11 @@ func (c Inspect) Args() []any {
 func (c Refund) Args() []any {
 	var a args
 	a.guard(c.Guard)
-	remember := int64(0)
+	remember := refundableFor
 	for _, charge := range c.Charges {
-		remember = max(remember, charge.Terms.useful(CellAt(c.At, charge.Terms.Cell))-c.At)
+		if charge.Terms.Kind != "" {
+			remember = max(remember, charge.Terms.Weighs(charge.Cell+1)-c.At)
+		}
 	}
 	a.num(c.At, c.Cost, (remember+MaxClockStep)/1000)
 	for _, charge := range c.Charges {

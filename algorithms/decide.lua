@@ -4,8 +4,8 @@
 -- KEYS: token, buckets, the key to remember under. ARGV: guard, commit, ms to remember (0: no such key), number of
 -- buckets, then per bucket: terms, shadow; then the costs.
 -- Reply: OK, now, repeated, per bucket its state, per request {admitted, per bucket {remaining, retry, delay}}; retry
--- is 0 where the bucket had room.
-local now, lost_at = enter()
+-- is 0 where the bucket had room. Both count from what the clock shows, which after a step back is behind the mark.
+local now, lost_at, lag = enter()
 if not now then return {lost_at} end
 local commit, remember = num() == 1, num()
 local once = KEYS[#KEYS]
@@ -25,8 +25,9 @@ for i = 1, num() do
   buckets[i] = open(held[i])
 end
 
+if remember > 0 and #ARGV - arg_at ~= 1 then return {IMPLAUSIBLE} end -- one answer cannot be that of several
 local admitted = false
-local answers = {}
+local answers, count, retries = {}, 0, {} -- retries of a bucket by cost, until something is charged
 while arg_at < #ARGV do
   local cost = num()
   if not (cost >= 1 and cost <= MAX and cost % 1 == 0) then return {IMPLAUSIBLE} end
@@ -35,17 +36,22 @@ while arg_at < #ARGV do
   for i, s in ipairs(buckets) do
     retry[i] = 0
     if not s.fits(cost) then
-      retry[i] = s.retry(cost)
+      local known = i .. ':' .. int(cost)
+      retries[known] = retries[known] or s.retry(cost)
+      retry[i] = retries[known]
       admitted = admitted and held[i].shadow
     end
   end
-  answers[#answers + 1] = admitted and 1 or 0
+  count = count + 1
+  answers[count] = admitted and 1 or 0
+  if admitted then retries = {} end
   for i, s in ipairs(buckets) do
     local delay = 0
     if admitted and retry[i] == 0 then delay = s.take(cost) end
-    answers[#answers + 1] = s.free()
-    answers[#answers + 1] = retry[i]
-    answers[#answers + 1] = delay
+    answers[count + 1] = s.free()
+    answers[count + 2] = retry[i] > 0 and retry[i] + lag or retry[i]
+    answers[count + 3] = delay > 0 and delay + lag or delay
+    count = count + 3
   end
 end
 

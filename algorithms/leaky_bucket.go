@@ -17,14 +17,16 @@ type queue struct {
 
 func openQueue(h held) limiter {
 	q := &queue{rate: newRate(h)}
-	q.at = q.tick
 	closed := h.closed() / h.Tick
+	var known bool
+	q.backlog, q.at, q.next, known = q.written(ceilDiv)
 	switch {
-	case h.known && h.bucket.at*h.Tick >= h.lostAt:
-		q.backlog, q.at, q.next = h.level, h.bucket.at, h.bucket.mark
+	case known:
 	case closed > 0: // what was promised before the loss is not known: it begins full
 		q.at, q.backlog = closed, h.Burst*q.ticks
 		q.next = max(q.after(closed, q.backlog), closed)
+	default:
+		q.backlog, q.at, q.next = 0, q.tick, 0
 	}
 	if q.at < q.tick {
 		q.drain(q.at)
@@ -118,9 +120,5 @@ func (q *queue) save() {
 	if !q.dirty {
 		return
 	}
-	q.level, q.bucket.at, q.bucket.mark, q.known = q.backlog, q.at, q.next, true
-	if q.written != q.cell {
-		q.keep()
-		q.written = q.cell
-	}
+	q.write(q.backlog, q.at, q.next)
 }

@@ -6,7 +6,7 @@ kinds.leaky_bucket = function(h)
   read_rows(h, redis.call('HGET', h.key, 'rows'))
   local ticks, r = h.ticks, rate_of(h)
   local dirty, s = false, {room_burst = zero}
-  local backlog, at, next_turn = r.read()
+  local backlog, at, next_turn = r.read(ceil_div)
   if not at then
     backlog, at, next_turn = 0, r.tick, 0
     if h.lost_at > 0 then -- what was promised before the loss is not known: it begins full

@@ -21,6 +21,7 @@ type bucket struct {
 	entries            []entry         // log
 	sums               map[int64]int64 // log: units by the cell that they were admitted in
 	written            int64           // log, buckets: cell in which the hash was last kept
+	tick               int64           // buckets: length of a tick
 	known              bool            // buckets: level, at and mark say something
 	level, at          int64           // numerator over the ticks of a window, and the tick it is of
 	mark               int64           // token_bucket: tick at which tokens were last lost to a full bucket; leaky_bucket: next turn

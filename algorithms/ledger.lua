@@ -52,7 +52,7 @@ end
 -- fill returns how long an empty bucket takes to fill at the entitlement, 0 for the other kinds.
 local function fill(h)
   if h.burst == 0 or h.entitlement == 0 then return 0 end
-  return ceil_div(h.burst * h.ticks, h.entitlement) * h.tick
+  return math.min(ceil_div(h.burst * h.ticks, h.entitlement), floor_div(MAX, h.tick)) * h.tick
 end
 
 -- keep drops the rows that weigh no more, writes the others if they changed, and has the hash outlive its last useful
@@ -87,14 +87,16 @@ end
 
 -- borrowed returns the rights of a cell held from peers; lent those held with them, and the burst.
 local function borrowed(h, cell)
-  local sum = 0
-  for _, row in pairs(h.rows[cell] or {}) do sum = sum + row.b - row.r end
+  local rows, sum = h.rows[cell], 0
+  if rows then
+    for _, row in pairs(rows) do sum = sum + row.b - row.r end
+  end
   return sum
 end
 local function lent(h, cell)
-  local units, burst = 0, 0
-  for _, row in pairs(h.rows[cell] or {}) do
-    units, burst = units + row.l - row.g, burst + row.y
+  local rows, units, burst = h.rows[cell], 0, 0
+  if rows then
+    for _, row in pairs(rows) do units, burst = units + row.l - row.g, burst + row.y end
   end
   return units, burst
 end
@@ -132,6 +134,6 @@ end
 --   refund(at, cell, units) takes back a charge; returns the units, and why not
 --   reset(), save()
 local kinds = {}
-local NOT_REFUSED, NO_LONGER_WEIGHS, TURN_PROMISED = 0, 1, 2
+local NOT_REFUSED, NO_LONGER_WEIGHS, TURN_PROMISED, NO_SUCH_LIMIT = 0, 1, 2, 3
 local function zero() return 0 end
 local function open(h) return kinds[h.kind](h) end

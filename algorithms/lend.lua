@@ -10,6 +10,7 @@ if not now then return {lost_at} end
 local h = hold(KEYS[2], now, lost_at)
 local peer, cell, returned, to_lend, kept, cap = arg(), num(), num(), num(), num(), num()
 local to_burst, kept_burst, cap_burst = num(), num(), num()
+kept, kept_burst = math.max(kept, 0), math.max(kept_burst, 0) -- what is spent is spent
 local s = open(h)
 local reply = {movable(h, cell), now}
 if reply[1] ~= OK then

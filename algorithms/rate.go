@@ -18,6 +18,34 @@ func newRate(h held) rate {
 	return r
 }
 
+// written returns level, tick and mark as they were last written; ok is false if that says nothing. Another limit may
+// have changed the length of a tick: each is then converted, and rounded against the caller.
+func (r *rate) written(round func(a, b int64) int64) (level, at, mark int64, ok bool) {
+	b := r.bucket
+	level, at, mark = b.level, b.at, b.mark
+	switch {
+	case !b.known:
+		return 0, 0, 0, false
+	case b.tick < r.Tick:
+		coarser := r.Tick / b.tick
+		level, at, mark = round(level, coarser), ceilDiv(at, coarser), ceilDiv(mark, coarser)
+	case b.tick > r.Tick:
+		finer := b.tick / r.Tick
+		level, at, mark = min(level, MaxUnits/finer)*finer, at*finer, mark*finer
+	}
+	return level, at, mark, at*r.Tick >= r.lostAt
+}
+
+// write keeps level, tick and mark.
+func (r *rate) write(level, at, mark int64) {
+	b := r.bucket
+	b.level, b.at, b.mark, b.tick, b.known = level, at, mark, r.Tick, true
+	if b.written != r.held.cell {
+		r.keep()
+		b.written = r.held.cell
+	}
+}
+
 // share returns S of a cell.
 func (r *rate) share(cell int64) int64 { return max(r.rights(cell), 0) }
 
@@ -61,5 +89,8 @@ func (r *rate) begun() int64 { return ceilDiv(r.now, r.Tick) }
 // until returns after how many us a tick begins.
 func (r *rate) until(tick int64) int64 { return max(tick*r.Tick-r.now, 0) }
 
+// refundableFor is how long at most a charge of a bucket can be refunded.
+const refundableFor = int64(24 * 3600 * second)
+
 // refundable says whether a charge may still be told apart from refill that was lost to a full bucket.
-func (r *rate) refundable(at int64) bool { return r.now < at+r.fillTime() }
+func (r *rate) refundable(at int64) bool { return r.now < at+min(r.fillTime(), refundableFor) }

@@ -1,6 +1,7 @@
 -- refund: takes back what one decision charged, once. What was refunded is remembered for as long as it could weigh.
--- KEYS: token, the key to remember the receipt under, buckets. ARGV: guard, store time of the decision, cost, ms to
--- remember, then per bucket: terms, cell.
+-- KEYS: token, the key to remember the receipt under, the key under which the request is remembered, buckets. ARGV:
+-- guard, store time of the decision, cost, ms to remember, then per bucket: terms (kind '' where there is no limit any
+-- more), cell. A request that was refunded is forgotten: sent again, it is decided anew.
 -- Reply: OK, now, repeated, per bucket {units given back, why not}.
 local now, lost_at = enter()
 if not now then return {lost_at} end
@@ -14,12 +15,19 @@ if before then
   return reply
 end
 reply[3] = 0
+local remembered = redis.call('GET', KEYS[3])
+if remembered and string.match(remembered, '^%d+ (%d+) ') == int(at) then redis.call('DEL', KEYS[3]) end
 local text = {int(now)}
-for i = 3, #KEYS do
-  local h = hold(KEYS[i], now, lost_at)
-  local s = open(h)
-  local units, refusal = s.refund(at, num(), cost)
-  s.save()
+for i = 4, #KEYS do
+  local units, refusal = 0, NO_SUCH_LIMIT
+  if ARGV[arg_at + 1] == '' then
+    arg_at = arg_at + 8
+  else
+    local h = hold(KEYS[i], now, lost_at)
+    local s = open(h)
+    units, refusal = s.refund(at, num(), cost)
+    s.save()
+  end
   text[#text + 1], text[#text + 2] = int(units), int(refusal)
   reply[#reply + 1], reply[#reply + 2] = units, refusal
 end

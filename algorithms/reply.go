@@ -82,9 +82,10 @@ const (
 	NotRefused     Refusal = iota
 	NoLongerWeighs         // what was charged does not count any more
 	TurnPromised           // a queue's turn cannot be given back
+	NoSuchLimit            // the limit is not in force any more
 )
 
-var refusalNames = [...]string{"", "no longer weighs", "turn promised"}
+var refusalNames = [...]string{"", "no longer weighs", "turn promised", "no such limit any more"}
 
 func (r Refusal) String() string {
 	if r < 0 || int(r) >= len(refusalNames) {

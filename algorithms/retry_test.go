@@ -130,7 +130,8 @@ func TestRetryIsHonest(t *testing.T) {
 					most = 24
 				}
 				cost := rapid.Int64Range(1, most).Draw(t, "cost")
-				now, a := r.asked(r.now, cost)
+				clock := r.now
+				now, a := r.asked(clock, cost)
 				if a.Admitted {
 					return
 				}
@@ -141,7 +142,7 @@ func TestRetryIsHonest(t *testing.T) {
 					r.staysDenied(t, now, cost)
 					return
 				}
-				r.admittedFirst(t, now, now+retry, cost)
+				r.admittedFirst(t, now, clock+retry, cost)
 			})
 			if denied == 0 || never == 0 || denied == never {
 				t.Fatalf("%d denials, %d of them for ever: the test saw nothing", denied, never)

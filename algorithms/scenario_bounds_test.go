@@ -87,3 +87,24 @@ func TestATickThatHasBegunDoesNotCount(t *testing.T) {
 		}
 	}
 }
+
+// TestAnotherTickConvertsTheLevel: raising a limit may make its ticks longer. What was taken stays taken: 18 of 20 are
+// gone, so that 30 leave 12 at most, and not 30; and refill goes on.
+func TestAnotherTickConvertsTheLevel(t *testing.T) {
+	for _, terms := range []Terms{tokened(20, 20), queued(20)} {
+		terms.Burst = 20
+		for _, ticks := range [][2]int64{{1, 10}, {10, 1}} {
+			l, _, at := parties(t, terms, terms)
+			l.terms.Tick = ticks[0]
+			l.admits(18)
+			l.terms.Tick, l.terms.Entitlement, l.terms.Burst = ticks[1], 30, 30
+			if free := l.state().Free; free > 12 {
+				t.Errorf("%s, ticks of %d, then %d: %d free after 18", terms.Kind, ticks[0], ticks[1], free)
+			}
+			at(1000)
+			if free := l.state().Free; free < 28 {
+				t.Errorf("%s, ticks of %d, then %d: %d free a window later", terms.Kind, ticks[0], ticks[1], free)
+			}
+		}
+	}
+}

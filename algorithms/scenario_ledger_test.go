@@ -113,6 +113,6 @@ func TestTimeNeverGoesBack(t *testing.T) {
 	at(1999)
 	l.admits(60)
 	at(500)
-	l.denies(1, 1) // the store's time is still 1999
+	l.denies(1, 1500) // the store's time is still 1999, and passes 2000 when its clock does
 	equal(t, "cell", l.state().Cell, l.cell(1))
 }

@@ -2,8 +2,8 @@
 -- the lender until a window (and the guard) after its end; of each peer, the most lent in any cell that still weighs,
 -- the next one included. Fields: u units in the log, s units by the cell that they were admitted in ("cell:units;" each),
 -- w the cell of the last keep, and the log itself: a queue of pieces
--- q<first> to q<last> (fields f and l), each "base;d:units;d:units;" with entries of time base + d. An admission writes
--- the last piece only, and what leaves the window costs a step for each entry once.
+-- q<first> to q<last> (fields f and l), each "base sum;d:units;d:units;" with entries of time base + d. An admission writes
+-- the last piece only; whole pieces are passed over by their sums.
 local PIECE = 1000 -- bytes after which a new piece is begun
 
 kinds.sliding_window_log = function(h)
@@ -20,26 +20,35 @@ kinds.sliding_window_log = function(h)
   end
 
   local function field(piece) return 'q' .. int(piece) end
+  local function head(base, sum) return int(base) .. ' ' .. int(sum) .. ';' end
+  -- load returns a piece: its text, base, sum, and the position of its first entry.
   local function load(piece)
     local text = redis.call('HGET', h.key, field(piece))
-    local base, at = string.match(text, '^(%d+);()')
-    return text, tonumber(base), at
+    local base, sum, at = string.match(text, '^(%d+) (%d+);()')
+    return text, tonumber(base), tonumber(sum), at
   end
 
-  -- The queue from here on: entries of piece live from position at on are still in the window.
-  local live, text, base, at, cut = first, nil, nil, nil, false
+  -- The queue from here on: entries of piece live from position at on are still in the window, sum units of that piece.
+  -- A piece is over when the next one's first entry is.
+  local live, text, base, sum, at, cut = first, nil, nil, 0, nil, false
+  if live <= last then text, base, sum, at = load(live) end
+  while live < last do
+    local next_text, next_base, next_sum, next_at = load(live + 1)
+    if next_base + h.window > h.now then break end
+    used, live = used - sum, live + 1
+    text, base, sum, at = next_text, next_base, next_sum, next_at
+  end
   while live <= last do
-    text, base, at = load(live)
-    cut = false
-    local gone = false
-    while true do
-      local d, units, after = string.match(text, '^(%d+):(%d+);()', at)
-      if not d then gone = true; break end
-      if base + d + h.window > h.now then break end
-      used, at, cut = used - units, after, true
+    local d, units, after = string.match(text, '^(%d+):(%d+);()', at)
+    if not d then
+      live = live + 1
+      cut = false
+      if live <= last then text, base, sum, at = load(live) end
+    elseif base + d + h.window <= h.now then
+      used, sum, at, cut = used - units, sum - units, after, true
+    else
+      break
     end
-    if not gone then break end
-    live, cut = live + 1, false
   end
 
   -- missing returns what is missing at time t because of a peer, leaving the rows of one cell out.
@@ -79,16 +88,20 @@ kinds.sliding_window_log = function(h)
   local function falls(units)
     local left = used
     if left <= units then return 0 end
-    local piece, body, start, pos = live, text, base, at
+    local piece, body, start, holds, pos = live, text, base, sum, at
     while piece <= last do
-      while true do
-        local d, n, after = string.match(body, '^(%d+):(%d+);()', pos)
-        if not d then break end
-        left, pos = left - n, after
-        if left <= units then return start + d + h.window end
+      if left - holds > units then
+        left = left - holds
+      else
+        while true do
+          local d, n, after = string.match(body, '^(%d+):(%d+);()', pos)
+          if not d then break end
+          left, pos = left - n, after
+          if left <= units then return start + d + h.window end
+        end
       end
       piece = piece + 1
-      if piece <= last then body, start, pos = load(piece) end
+      if piece <= last then body, start, holds, pos = load(piece) end
     end
     return h.now + h.window -- what was taken just now
   end
@@ -131,17 +144,18 @@ kinds.sliding_window_log = function(h)
   local function write()
     for piece = first, live - 1 do redis.call('HDEL', h.key, field(piece)) end
     if cut then
-      text, at = int(base) .. ';' .. string.sub(text, at), #int(base) + 2
+      text, at = head(base, sum) .. string.sub(text, at), #head(base, sum) + 1
       redis.call('HSET', h.key, field(live), text)
     end
     if taken > 0 then
-      local tail, since = text, base
-      if last > live then tail, since = load(last) end
+      local tail, since, holds, from = text, base, sum, at
+      if last > live then tail, since, holds, from = load(last) end
       if last < live or #tail > PIECE then
         last = math.max(last, live - 1) + 1
-        tail, since = int(h.now) .. ';', h.now
+        tail, since, holds, from = '', h.now, 0, 1
       end
-      redis.call('HSET', h.key, field(last), tail .. int(h.now - since) .. ':' .. int(taken) .. ';')
+      redis.call('HSET', h.key, field(last), head(since, holds + taken) .. string.sub(tail, from) ..
+        int(h.now - since) .. ':' .. int(taken) .. ';')
     end
     first, cut, taken = live, false, 0
     local list = {}
@@ -156,8 +170,9 @@ kinds.sliding_window_log = function(h)
     write()
     local left = units
     for piece = first, last do
-      local body, start = load(piece)
-      local rest = string.gsub(body, '(%d+):(%d+);', function(d, n)
+      local body, start, holds, from = load(piece)
+      local before = left
+      local rest = string.gsub(string.sub(body, from), '(%d+):(%d+);', function(d, n)
         if left == 0 or start + d ~= time then return nil end
         n = tonumber(n)
         local back = math.min(left, n)
@@ -165,7 +180,7 @@ kinds.sliding_window_log = function(h)
         if back == n then return '' end
         return d .. ':' .. int(n - back) .. ';'
       end)
-      if rest ~= body then redis.call('HSET', h.key, field(piece), rest) end
+      if left < before then redis.call('HSET', h.key, field(piece), head(start, holds - (before - left)) .. rest) end
     end
     used, dirty = used - (units - left), true
     sums[cell] = (sums[cell] or 0) - (units - left)

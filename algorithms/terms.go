@@ -107,7 +107,7 @@ func (t Terms) fillTime() int64 {
 	if !t.Kind.Bucket() || t.Entitlement == 0 {
 		return 0
 	}
-	return ceilDiv(t.Burst*t.ticks(), t.Entitlement) * t.Tick
+	return min(ceilDiv(t.Burst*t.ticks(), t.Entitlement), MaxUnits/t.Tick) * t.Tick
 }
 
 // useful returns until when a bucket last written in a cell must be remembered.

@@ -20,7 +20,7 @@ end
 
 -- enter checks the guard and returns the store's time in microseconds, held by its high-water mark so that
 -- a clock stepping back cannot reopen a finished cell, and the time at which this generation was opened
--- after a loss (0: nothing was lost). On failure it returns nil and the status to answer.
+-- after a loss (0: nothing was lost), and how far the clock is behind the mark. On failure it returns nil and the status to answer.
 local function enter()
   local generation, epoch, clock, step = arg(), arg(), num(), num()
   local token = redis.call('HMGET', KEYS[1], 'generation', 'epoch', 'mark', 'lost_at')
@@ -33,10 +33,7 @@ local function enter()
     return nil, CLOCK
   end
   local mark = tonumber(token[3] or 0)
-  if mark >= now then
-    now = mark
-  else
-    redis.call('HSET', KEYS[1], 'mark', int(now))
-  end
-  return now, tonumber(token[4] or 0)
+  local lag = math.max(mark - now, 0)
+  if lag == 0 then redis.call('HSET', KEYS[1], 'mark', int(now)) end
+  return now + lag, tonumber(token[4] or 0), lag
 end

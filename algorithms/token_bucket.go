@@ -18,12 +18,11 @@ type tokens struct {
 func openTokens(h held) limiter {
 	t := &tokens{rate: newRate(h)}
 	closed := h.closed() / h.Tick
-	t.since = h.known && h.bucket.at*h.Tick >= h.lostAt
+	t.level, t.at, t.mark, t.since = t.written(floorDiv)
 	switch {
 	case t.since:
-		t.level, t.at, t.mark = h.bucket.level, h.bucket.at, h.bucket.mark
 	case closed > 0: // what it held before the loss is not known: it begins empty
-		t.at, t.mark = closed, closed
+		t.level, t.at, t.mark = 0, closed, closed
 	default:
 		t.at = t.tick
 		t.fill(t.capacity(h.cell) * t.ticks)
@@ -149,9 +148,5 @@ func (t *tokens) save() {
 	if !t.dirty {
 		return
 	}
-	t.bucket.level, t.bucket.at, t.bucket.mark, t.known = t.level, t.at, t.mark, true
-	if t.written != t.cell {
-		t.keep()
-		t.written = t.cell
-	}
+	t.write(t.level, t.at, t.mark)
 }

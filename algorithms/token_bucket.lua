@@ -7,12 +7,14 @@ kinds.token_bucket = function(h)
   local dirty, s = false, {}
 
   local function capacity(cell)
-    local sum = h.burst
-    for _, row in pairs(h.rows[cell] or {}) do sum = sum + row.z - row.y end
+    local rows, sum = h.rows[cell], h.burst
+    if rows then
+      for _, row in pairs(rows) do sum = sum + row.z - row.y end
+    end
     return sum
   end
 
-  local level, at, mark = r.read()
+  local level, at, mark = r.read(floor_div)
   local since = at ~= nil -- the level follows from what was written before
   -- make_full: from now on refill counts, which is not before the next tick if this one has begun.
   local function make_full(full) level, at, mark = full, ceil_div(h.now, h.tick), r.tick end
@@ -81,7 +83,7 @@ kinds.token_bucket = function(h)
   function s.settle(tokens) level, dirty = level + tokens * ticks, true end
 
   function s.refund(time, _, units)
-    if not since or floor_div(time, h.tick) < mark or h.now >= time + fill(h) then return 0, NO_LONGER_WEIGHS end
+    if not since or floor_div(time, h.tick) < mark or h.now >= time + math.min(fill(h), REFUNDABLE) then return 0, NO_LONGER_WEIGHS end
     local before = s.free()
     level, dirty = level + units * ticks, true
     clip(capacity(h.cell) * ticks)

@@ -71,12 +71,15 @@ func (w *Twin) Decide(t int64, c Decide) Decided {
 	for i, b := range c.Buckets {
 		open[i] = w.hold(b.Key, b.Terms, now).limiter()
 	}
+	if c.Once != "" && len(c.Costs) != 1 {
+		return Decided{Status: StatusImplausible}
+	}
 	d := Decided{Now: now}
 	for _, cost := range c.Costs {
 		if cost < 1 || cost > MaxUnits {
 			return Decided{Status: StatusImplausible}
 		}
-		d.Answers = append(d.Answers, answer(open, c.Buckets, cost))
+		d.Answers = append(d.Answers, answer(open, c.Buckets, cost, now-t))
 	}
 	for _, l := range open {
 		if c.Commit {
@@ -93,8 +96,8 @@ func (w *Twin) Decide(t int64, c Decide) Decided {
 	return d
 }
 
-// answer decides one cost on all buckets, and charges all or none.
-func answer(open []limiter, targets []Target, cost int64) Answer {
+// answer decides one cost on all buckets, and charges all or none. The clock is behind the mark by lag.
+func answer(open []limiter, targets []Target, cost, lag int64) Answer {
 	a := Answer{Admitted: true, Verdicts: make([]Verdict, len(open))}
 	for i, l := range open {
 		if !l.fits(cost) {
@@ -106,7 +109,14 @@ func answer(open []limiter, targets []Target, cost int64) Answer {
 		if a.Admitted && a.Verdicts[i].Retry == 0 {
 			a.Verdicts[i].Delay = l.take(cost)
 		}
-		a.Verdicts[i].Remaining = l.state().Free
+		v := &a.Verdicts[i]
+		v.Remaining = l.state().Free
+		if v.Retry > 0 {
+			v.Retry += lag
+		}
+		if v.Delay > 0 {
+			v.Delay += lag
+		}
 	}
 	return a
 }
@@ -117,6 +127,7 @@ func (w *Twin) Lend(t int64, c Lend) Given {
 	if status != StatusOK {
 		return Given{Status: status}
 	}
+	c.Kept, c.KeptBurst = max(c.Kept, 0), max(c.KeptBurst, 0)
 	h := w.hold(c.Key, c.Terms, now)
 	l := h.limiter()
 	g := Given{Now: now, State: l.state()}
@@ -225,7 +236,14 @@ func (w *Twin) Refund(t int64, c Refund) Refunded {
 		return before
 	}
 	g := Refunded{Now: now}
+	if w.decided[c.Once].Now == c.At {
+		delete(w.decided, c.Once)
+	}
 	for _, charge := range c.Charges {
+		if charge.Terms.Kind == "" {
+			g.Charges = append(g.Charges, Back{Refusal: NoSuchLimit})
+			continue
+		}
 		l := w.hold(charge.Key, charge.Terms, now).limiter()
 		units, refusal := l.refund(c.At, charge.Cell, c.Cost)
 		l.save()

@@ -81,14 +81,17 @@ func PerSecond(units, elapsed int64) int64 {
 // maxRate bounds estimates so that sums over regions stay in range.
 const maxRate = 1 << 56
 
-// Over returns the units that a rate amounts to in a time, rounded up.
+// mostUnits bounds what is expected, so that sums over use, regions and cells stay in range.
+const mostUnits = 1 << 52
+
+// Over returns the units that a rate amounts to in a time, rounded up, at most 2^52.
 func Over(rate, microseconds int64) int64 {
 	if rate <= 0 || microseconds <= 0 {
 		return 0
 	}
 	units, rest := mulDiv(rate, microseconds, 1000*Second)
-	if rest > 0 {
+	if rest > 0 && units < mostUnits {
 		units++
 	}
-	return units
+	return min(units, mostUnits)
 }

@@ -2,6 +2,8 @@ package policy
 
 import (
 	"fmt"
+	"math/bits"
+	"time"
 
 	"github.com/quotad/quotad/algorithms"
 )
@@ -45,23 +47,41 @@ func (o object) checkCapacity(l *Limit) {
 	if f, ok := o.fields["limit"]; ok {
 		f.checkExact(l.Limit, l)
 	}
-	if f, ok := o.fields["burst"]; ok {
-		f.checkExact(l.Burst, l)
+	f, ok := o.fields["burst"]
+	if !ok {
+		return
+	}
+	if f.checkExact(l.Burst, l) && l.Limit > 0 && l.Algorithm.Bucket() && l.fillsLate() {
+		f.fail(fmt.Sprintf("%d takes over ten years to fill with %d in %s", l.Burst, l.Limit, formatWindow(l.Window)), "write a smaller burst")
 	}
 }
 
+// fillsLate reports whether an empty bucket takes longer than MaxFill to fill.
+func (l *Limit) fillsLate() bool {
+	hi, lo := bits.Mul64(uint64(l.Burst), uint64(l.Window.Microseconds()))
+	if hi >= uint64(l.Limit) {
+		return true
+	}
+	fill, _ := bits.Div64(hi, lo, uint64(l.Limit))
+	return fill > uint64(MaxFill.Microseconds())
+}
+
+// MaxFill is the longest that an empty bucket may take to fill: a burst that never comes back is none.
+const MaxFill = 10 * 366 * 24 * time.Hour
+
 // checkExact refuses units that the algorithm cannot multiply by the window
-// without rounding.
-func (f field) checkExact(units int64, l *Limit) {
+// without rounding, and says whether it can.
+func (f field) checkExact(units int64, l *Limit) bool {
 	window := l.Window.Microseconds()
 	if algorithms.Tick(l.Algorithm, units, window) != 0 {
-		return
+		return true
 	}
 	mend := fmt.Sprintf("write at most %d", mostExact(l.Algorithm, window))
 	if shorterHolds(l.Algorithm, units, window) {
 		mend += ", or a shorter window"
 	}
 	f.fail(fmt.Sprintf("%d is too large for its window of %s under %s", units, formatWindow(l.Window), l.Algorithm), mend)
+	return false
 }
 
 // shorterHolds reports whether a window shorter than the given one, which is in

@@ -84,10 +84,10 @@ func TestLargestUnits(t *testing.T) {
 		if !c.algorithm.Bucket() {
 			continue
 		}
-		if !accepted(1, c.most) {
+		if !accepted(c.most, c.most) {
 			t.Errorf("%s over %s: burst %d was refused", c.algorithm, c.window, c.most)
 		}
-		if accepted(1, c.most+1) {
+		if accepted(c.most, c.most+1) {
 			t.Errorf("%s over %s: burst %d was accepted", c.algorithm, c.window, c.most+1)
 		}
 	}
@@ -164,5 +164,18 @@ limits:
 `)
 	if free, pro := doc.Limits[0].Burst, doc.Limits[1].Burst; free != 10 || pro != 100 {
 		t.Errorf("bursts %d and %d, want 10 and 100", free, pro)
+	}
+}
+
+// TestABucketFills: a burst that takes more than ten years to come back is refused.
+func TestABucketFills(t *testing.T) {
+	for _, a := range []Algorithm{TokenBucket, LeakyBucket} {
+		if _, err := Parse("limits.yaml", []byte(capacityDocument(a, 1, 10, MaxWindow))); err != nil {
+			t.Errorf("%s: ten years: %v", a, err)
+		}
+		_, err := Parse("limits.yaml", []byte(capacityDocument(a, 1, 11, MaxWindow)))
+		if err == nil || !strings.Contains(err.Error(), "11 takes over ten years to fill with 1 in 366d; write a smaller burst") {
+			t.Errorf("%s: eleven years: %v", a, err)
+		}
 	}
 }

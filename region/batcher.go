@@ -107,10 +107,13 @@ func group(batch []waiting) [][]waiting {
 	for _, w := range batch {
 		k := w.signature()
 		i, known := index[k]
-		known = known && w.commit && w.once == "" // a peek counts no other's cost
+		alone := !w.commit || w.once != "" // a peek counts no other's cost, and who is remembered is decided by itself
+		known = known && !alone
 		if !known {
 			i = len(groups)
-			index[k] = i
+			if !alone {
+				index[k] = i
+			}
 			groups = append(groups, nil)
 		}
 		groups[i] = append(groups[i], w)

@@ -12,6 +12,12 @@ func numbered(r *rules, q Request, number int64, commit bool) waiting {
 	return waiting{rules: r, applied: r.match(q), cost: number, commit: commit}
 }
 
+// once makes a request one that is charged once.
+func once(w waiting) waiting {
+	w.once = "x"
+	return w
+}
+
 func TestGroup(t *testing.T) {
 	limits := []string{"name: minute, limit: 100, window: 1m", "name: address, key: [account, address], limit: 10, window: 1s"}
 	old, err := newRules(document(t, 1, hereAndThere, limits...), "here")
@@ -38,6 +44,11 @@ func TestGroup(t *testing.T) {
 			[][]int64{{1, 3}, {2}}},
 		{"a peek among checks", []waiting{numbered(old, a, 1, true), numbered(old, a, 2, false), numbered(old, a, 3, true)},
 			[][]int64{{1, 3}, {2}}},
+		{"who is charged once is decided alone", []waiting{numbered(old, a, 1, true), once(numbered(old, a, 2, true)), numbered(old, a, 3, true),
+			once(numbered(old, a, 4, true)), numbered(old, a, 5, true)}, [][]int64{{1, 3, 5}, {2}, {4}}},
+		{"and lends its place to nobody", []waiting{once(numbered(old, a, 1, true)), numbered(old, a, 2, true), numbered(old, a, 3, true)},
+			[][]int64{{1}, {2, 3}}},
+		{"nor does a peek", []waiting{numbered(old, a, 1, false), numbered(old, a, 2, false), numbered(old, a, 3, true)}, [][]int64{{1}, {2}, {3}}},
 		{"more buckets than another", []waiting{numbered(old, a, 1, true), numbered(old, both, 2, true), numbered(old, both, 3, true)},
 			[][]int64{{1}, {2, 3}}},
 	} {

@@ -109,10 +109,11 @@ func (e *engine) observe(group []waiting, d algorithms.Decided) {
 		o.Bucket, o.State, o.Now = a.bucket, d.Buckets[i], d.Now
 		for n, w := range group {
 			switch answer := d.Answers[n]; {
+			case w.cost > most(a.limit): // never admitted anywhere, so it is no demand
 			case answer.Admitted && answer.Verdicts[i].Retry == 0:
-				o.Admitted += w.cost
+				o.Admitted = min(o.Admitted+w.cost, algorithms.MaxUnits)
 			case answer.Verdicts[i].Retry != 0:
-				o.Denied += w.cost
+				o.Denied = min(o.Denied+w.cost, algorithms.MaxUnits)
 			}
 		}
 	}
@@ -129,9 +130,14 @@ func (e *engine) report(ctx context.Context) {
 	observed := e.observed
 	e.observed = make(map[string]*exchange.Observed, len(observed))
 	e.mu.Unlock()
-	for _, o := range observed {
-		e.step(ctx, *o)
+	if len(observed) == 0 {
+		return
 	}
+	all := make(exchange.Report, 0, len(observed))
+	for _, o := range observed {
+		all = append(all, *o)
+	}
+	e.step(ctx, all)
 }
 
 // step steps the machine and starts what it answers.

@@ -2,6 +2,7 @@ package region
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -66,6 +67,7 @@ type Node struct {
 	metrics  *metrics
 	sequence atomic.Uint64
 	receipts atomic.Uint64
+	life     string                          // random; tells this start of the node from all others
 	cut      atomic.Pointer[map[string]bool] // regions this node is degraded towards
 	standing sync.Mutex                      // held while generation or epoch change
 	reopen   chan struct{}                   // the store answered that it is not ours any more
@@ -82,7 +84,7 @@ func Start(ctx context.Context, c Config) (*Node, error) {
 		return nil, err
 	}
 	n := &Node{config: c, log: c.Log, store: c.Store, journal: c.Journal, fallback: newFallback(max(c.Nodes, 1)),
-		peers: peer.NewClient(c.Dial), metrics: newMetrics(),
+		peers: peer.NewClient(c.Dial), metrics: newMetrics(), life: rand.Text(),
 		reopen: make(chan struct{}, 1), closed: make(chan struct{})}
 	n.rules.Store(r)
 	n.cut.Store(&map[string]bool{})

@@ -125,20 +125,24 @@ func TestTheSameRequestInABatch(t *testing.T) {
 			}
 		}
 		x, y, plain := named("a", "x", 2), named("a", "y", 2), request("a")
-		for round, want := range []struct{ used, counted int64 }{{1 + 2 + 2, 5}, {1 + 2 + 2 + 1, 6}} {
-			all := n.batched(t, observe, plain, x, x, y, x) // what has no id comes first
-			for i, d := range all {
-				if repeated := i > 0 && (round > 0 || i == 2 || i == 4); !d.Allowed || d.Repeated != repeated {
-					t.Errorf("round %d, request %d: %+v, want repeated %v", round, i, d, repeated)
+		batch := []Request{x, plain, x, y, plain, x, plain}
+		for round, want := range []int64{2 + 2 + 3, 2 + 2 + 3 + 3} { // both of the used units and of the demand
+			for i, d := range n.batched(t, observe, batch...) {
+				again := batch[i].ID != "" && (round > 0 || i == 2 || i == 5)
+				if !d.Allowed || d.Repeated != again {
+					t.Errorf("round %d, request %d: %+v, want repeated %v", round, i, d, again)
 				}
 			}
-			if used := n.used(t, "fixed-window", plain); used != want.used || counted != want.counted {
-				t.Errorf("round %d: %d used and %d counted as demand, want %+v", round, used, counted, want)
+			if used := n.used(t, "fixed-window", plain); used != want || counted != want {
+				t.Errorf("round %d: %d used and %d counted as demand, want %d", round, used, counted, want)
 			}
 		}
-		n.batched(t, observe, named("a", "z", 9), named("a", "z", 9)) // denied: each is demand, and so is the one after
-		if counted != 6+18 {
-			t.Errorf("%d counted as demand after two denials of 9, want 24", counted)
+		n.batched(t, observe, named("a", "z", 9), named("a", "z", 9))
+		if counted != 10+18 {
+			t.Errorf("%d counted as demand after two denials of 9, which are two demands, want 28", counted)
+		}
+		if got := n.batched(t, observe, x)[0]; !got.Repeated || got.Cell != time.Now().Unix()/10 {
+			t.Errorf("alone in its batch: %+v", got)
 		}
 	})
 }
@@ -236,6 +240,45 @@ func TestOneReceiptForOneCharge(t *testing.T) {
 		n1.refunds(t, again, true, all)
 		if got := n1.used(t, "fixed-window", q); got != 0 {
 			t.Errorf("%d used", got)
+		}
+	})
+}
+
+// A request that was refunded is not served for nothing when it is made again.
+func TestARefundedRequestIsChargedAnew(t *testing.T) {
+	d := document(t, 1, alone, limitOf(algorithms.FixedWindow, 1, ""))
+	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
+		n, all := c.running["us/n1"], RefundedCharge{Limit: "fixed-window", Units: 1}
+		q := named("a", "x", 1)
+		q.Receipt = true
+		first := n.charged(t, q)
+		n.refunds(t, first, false, all)
+		n.check(t, request("a")) // takes the unit
+		if got := n.check(t, q); got.Allowed || got.Repeated {
+			t.Errorf("two requests are served of a limit of one: %+v", got)
+		}
+		nextCell(10 * time.Second)
+		second := n.charged(t, q)
+		n.refunds(t, first, true, all) // and forgets nothing of the second
+		if got := n.check(t, q); !got.Repeated || got.Receipt != second {
+			t.Errorf("made again: %+v", got)
+		}
+		n.refunds(t, second, false, all)
+	})
+}
+
+// An id used again after its minute is another charge, with another receipt.
+func TestAnIDUsedAgainHasAReceiptOfItsOwn(t *testing.T) {
+	d := document(t, 1, alone, limitOf(algorithms.FixedWindow, 10, ""))
+	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
+		n, all := c.running["us/n1"], RefundedCharge{Limit: "fixed-window", Units: 3}
+		q := named("a", "x", 3)
+		q.Receipt = true
+		n.refunds(t, n.charged(t, q), false, all)
+		time.Sleep(time.Minute)
+		n.refunds(t, n.charged(t, q), false, all)
+		if got := n.used(t, "fixed-window", q); got != 0 {
+			t.Errorf("%d stay used", got)
 		}
 	})
 }

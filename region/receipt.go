@@ -24,9 +24,10 @@ var ErrReceipt = errors.New("this region cannot refund the receipt")
 // store keeps, so that any node of the region can refund it, also after a restart. Empty if nothing was charged.
 func (n *Node) receipt(q Request, all []applied, a answered) string {
 	r := &receiptv1.Receipt{Region: n.config.Region, Generation: n.store.Generation(), AtUs: a.decided.Now, Cost: q.Cost,
-		Id: fmt.Sprintf("%s:%d:%d", n.config.Node, n.journal.Incarnation(), n.receipts.Add(1))}
+		Id: fmt.Sprintf("%s:%d", n.life, n.receipts.Add(1))}
 	if q.ID != "" { // a decision that is repeated has one receipt
-		r.Id = "once:" + onceKey(q, all)
+		r.Once = onceKey(q, all)
+		r.Id = fmt.Sprintf("%d:%s", a.decided.Now, r.GetOnce())
 	}
 	for i, v := range a.decided.Answers[a.index].Verdicts {
 		if v.Retry == 0 {
@@ -44,6 +45,9 @@ func (n *Node) receipt(q Request, all []applied, a answered) string {
 // receiptPrefix tells receipts from other tokens, and keeps them from beginning with a dash.
 const receiptPrefix = "qr1_"
 
+// mostReceiptBytes is more than a receipt can have: of as many limits as apply to one request, with the longest keys.
+const mostReceiptBytes = 64 << 10
+
 // seal returns the authentication code of a receipt.
 func seal(secret string, body []byte) []byte {
 	mac := hmac.New(sha256.New, []byte(secret))
@@ -53,6 +57,9 @@ func seal(secret string, body []byte) []byte {
 
 // open checks a receipt and returns what it says.
 func (n *Node) open(receipt string) (*receiptv1.Receipt, error) {
+	if len(receipt) > mostReceiptBytes {
+		return nil, &FieldError{"receipt", "is longer than any receipt; send the receipt of a decision as it was given"}
+	}
 	sealed, err := base64.RawURLEncoding.DecodeString(strings.TrimPrefix(receipt, receiptPrefix))
 	if err != nil || len(sealed) < sha256.Size {
 		return nil, &FieldError{"receipt", "is none; send the receipt of a decision as it was given"}
@@ -65,7 +72,7 @@ func (n *Node) open(receipt string) (*receiptv1.Receipt, error) {
 	secret := n.store.Secret()
 	switch {
 	case r.GetRegion() != n.config.Region:
-		return nil, fmt.Errorf("%w: it is of region %q, this is %q: send it there", ErrReceipt, r.GetRegion(), n.config.Region)
+		return nil, fmt.Errorf("%w: it is of region %.64q, this is %q: send it there", ErrReceipt, r.GetRegion(), n.config.Region)
 	case secret == "" || r.GetGeneration() != n.store.Generation():
 		return nil, fmt.Errorf("%w: the region's store has lost its data since: there is nothing left to refund", ErrReceipt)
 	case !hmac.Equal(sealed[:sha256.Size], seal(secret, body)):
@@ -96,22 +103,22 @@ func (n *Node) Refund(ctx context.Context, receipt string) (Refunded, error) {
 	}
 	rules := n.rules.Load()
 	c := algorithms.Refund{Guard: algorithms.Guard{Epoch: rules.epoch}, Receipt: store.RefundKey(r.GetId()), At: r.GetAtUs(), Cost: r.GetCost()}
+	if c.Once = r.GetOnce(); c.Once == "" {
+		c.Once = store.OnceKey("none")
+	}
 	var out Refunded
-	var places []int // of the charges that a script is asked for
-	for i, charge := range r.GetCharges() {
+	for _, charge := range r.GetCharges() {
 		id := string(charge.GetBucket())
 		ref, err := policy.ParseBucketID(policy.BucketID(id))
 		if err != nil {
 			return Refunded{}, &FieldError{"receipt", "names a bucket that cannot be read"}
 		}
-		out.Charges = append(out.Charges, RefundedCharge{Limit: ref.Name, Reason: "no such limit any more"})
+		taken := algorithms.Charge{Key: store.BucketKey(id), Cell: charge.GetCell()}
 		if b := rules.find(id); b != nil {
-			c.Charges = append(c.Charges, algorithms.Charge{Key: store.BucketKey(id), Terms: b.Terms(rules.region), Cell: charge.GetCell()})
-			places = append(places, i)
+			taken.Terms = b.Terms(rules.region)
 		}
-	}
-	if len(places) == 0 {
-		return out, nil
+		c.Charges = append(c.Charges, taken)
+		out.Charges = append(out.Charges, RefundedCharge{Limit: ref.Name})
 	}
 	done, err := n.store.Refund(ctx, c)
 	if err == nil && done.Status != algorithms.StatusOK {
@@ -123,7 +130,10 @@ func (n *Node) Refund(ctx context.Context, receipt string) (Refunded, error) {
 	}
 	out.Repeated = done.Repeated
 	for i, back := range done.Charges {
-		charge := &out.Charges[places[i]]
+		charge := &out.Charges[i]
+		if back.Units == 0 && back.Refusal == algorithms.NotRefused { // a reset, or refill, came before
+			back.Refusal = algorithms.NoLongerWeighs
+		}
 		charge.Units, charge.Reason = back.Units, back.Refusal.String()
 		if !done.Repeated {
 			n.metrics.refunded.WithLabelValues(charge.Limit).Add(float64(back.Units))

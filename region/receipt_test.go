@@ -90,7 +90,7 @@ func TestOpenReceipt(t *testing.T) {
 		"the seal alone":       {sealed(n.store.Secret(), nil), "receipt", `region ""`},
 		"no message":           {sealed(n.store.Secret(), []byte{0xff}), "field", "send the receipt of a decision"},
 		"10 MB of letters":     {strings.Repeat("a", 10<<20), "field", "send the receipt of a decision"},
-		"10 MB in the message": {given(t, n, with(func(r *receiptv1.Receipt) { r.Region = strings.Repeat("h", 10<<20) })), "receipt", "send it there"},
+		"10 MB in the message": {given(t, n, with(func(r *receiptv1.Receipt) { r.Region = strings.Repeat("h", 10<<20) })), "field", "longer than any receipt"},
 		"another region":       {given(t, n, with(func(r *receiptv1.Receipt) { r.Region = "there" })), "receipt", `it is of region "there", this is "here": send it there`},
 		"an earlier loss":      {given(t, n, with(func(r *receiptv1.Receipt) { r.Generation-- })), "receipt", "lost its data"},
 		"a later generation":   {given(t, n, with(func(r *receiptv1.Receipt) { r.Generation++ })), "receipt", "lost its data"},
@@ -103,9 +103,6 @@ func TestOpenReceipt(t *testing.T) {
 			got, err := n.open(tc.receipt)
 			if got != nil || refusal(t, err) != tc.refused || !strings.Contains(err.Error(), tc.says) {
 				t.Errorf("%v, %.300v; want %q", got, err, tc.says)
-			}
-			if _, err := n.Refund(t.Context(), tc.receipt); refusal(t, err) != tc.refused {
-				t.Errorf("refund: %.300v", err)
 			}
 		})
 	}

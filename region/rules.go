@@ -70,7 +70,7 @@ func (r *rules) bucket(l *policy.Limit, id policy.BucketID) *exchange.Bucket {
 		b.Guard = algorithms.ClockGuard
 	}
 	if l.Home() {
-		b.Lending, b.Borrowing = allocator.PPM, int64(policy.Unlimited)
+		b.Home, b.Lending, b.Borrowing = true, allocator.PPM, int64(policy.Unlimited)
 	}
 	return b
 }

@@ -50,9 +50,13 @@ func (m *Machine) wanted(now int64, e Wanted) {
 
 // settle ends the wait for rights of a bucket when they have come, or when nothing more is on its way.
 func (m *Machine) settle(v *view) {
+	cell := v.state.Cell
 	come := v.state.Free >= v.wanted
-	if v.wanted > 0 && (come || v.pending(v.state.Cell)+v.pendingBurst(v.state.Cell) == 0) {
+	if v.wanted > 0 && (come || v.pending(cell)+v.pendingBurst(cell) == 0) {
 		v.wanted = 0
+		if v.Home && come {
+			v.deniedAt = 0 // it has what it needs, and no more is to be fetched
+		}
 		m.out.Settled = append(m.out.Settled, Settled{Bucket: v.ID, Come: come || v.wantedGot})
 	}
 }
@@ -86,20 +90,31 @@ func (m *Machine) planCell(now int64, v *view, cell, jitter int64) {
 	if o.Total()+wanted <= share {
 		return
 	}
-	short := allocator.Short(o, opens, m.target(now, v, cell, o.Total()), share)
-	short = max(short, min(o.Used+wanted, v.entitlement()+v.borrowable(m.region))-share)
+	short := min(o.Used+wanted, v.entitlement()+v.borrowable(m.region)) - share
+	if wanted == 0 {
+		short = max(short, allocator.Short(o, opens, m.target(now, v, cell, o.Total()), share))
+	}
+	if v.Home { // what one region takes beyond the next request, another lacks
+		short = min(short, o.Used+v.wants(now)-share)
+	}
+	pending := v.pending(cell)
+	if wanted > 0 { // requests wait: what is under way may have been asked for less
+		pending = 0
+	}
 	offers := m.offers(now, v, cell)
 	if inNeed && v.Kind.Sliding() && allocator.Offered(offers) < short {
 		m.gather(now, v, cell, short)
 		return
 	}
-	units := allocator.Move(short-v.pending(cell), allocator.Quantum(v.Limit), jitter, inNeed)
+	units := allocator.Move(short-pending, allocator.Quantum(v.Limit), jitter, inNeed)
 	tail := int64(0)
 	if inNeed && v.Cell >= longCell && !m.noTail {
 		tail = units
 	}
 	for _, p := range allocator.Divide(units, tail, offers, jitter, inNeed) {
-		m.ask(now, v, m.peers[p.Peer], cell, p.Units)
+		if p.Units > v.dealing(m.peers[p.Peer].name).at(cell).pending {
+			m.ask(now, v, m.peers[p.Peer], cell, p.Units)
+		}
 	}
 }
 
@@ -174,7 +189,7 @@ func (m *Machine) offers(now int64, v *view, cell int64) []allocator.Offer {
 	for i, p := range m.peers {
 		d := v.dealing(p.name)
 		pos := d.at(cell)
-		if p.degraded(now) || pos.pending > 0 {
+		if p.degraded(now) || pos.pending > 0 && v.wanted == 0 {
 			continue
 		}
 		o := allocator.Offer{Peer: i, Spare: v.spareOf(p.name, d, cell, now)}
@@ -196,6 +211,9 @@ func (m *Machine) planBurst(now int64, v *view) {
 	cell := algorithms.CellAt(s, v.Cell)
 	o, _ := v.outlook(cell, s, v.rateNow(now))
 	lacking := max(allocator.Lacking(o, min(allocator.Horizon, (cell+1)*v.Cell-s), v.state.Share), v.wanted-v.state.Free)
+	if v.Home {
+		lacking = min(lacking, v.wants(now)-v.state.Free)
+	}
 	lacking -= v.pendingBurst(cell)
 	offers := make([]allocator.Offer, 0, len(m.peers))
 	for i, p := range m.peers {

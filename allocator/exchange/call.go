@@ -5,6 +5,7 @@ import "github.com/quotad/quotad/algorithms"
 // call is a message under way.
 type call struct {
 	peer string
+	to   *peer
 	sent int64
 	asks []ask
 }
@@ -54,7 +55,7 @@ func (m *Machine) call(now int64, p *peer) int {
 	m.lastCall++
 	p.underway++
 	p.called = now
-	m.calls[m.lastCall] = &call{peer: p.name, sent: now}
+	m.calls[m.lastCall] = &call{peer: p.name, to: p, sent: now}
 	m.out.Calls = append(m.out.Calls, Call{ID: m.lastCall, Peer: p.name, Timeout: p.timeout(), Message: Message{
 		From: m.region, Node: m.node, Generation: m.generation, Epoch: m.epoch}})
 	return len(m.out.Calls) - 1
@@ -67,11 +68,11 @@ func (m *Machine) finish(id uint64) (*call, *peer) {
 		return nil, nil
 	}
 	delete(m.calls, id)
+	c.to.underway--
 	p := m.peer(c.peer)
-	if p == nil {
+	if p != c.to { // gone, or gone and come back: what was asked of it before is forgotten
 		return nil, nil
 	}
-	p.underway--
 	for _, a := range c.asks {
 		if v := m.views[a.Bucket]; v != nil {
 			pos := v.dealing(c.peer).at(a.Cell)

@@ -15,6 +15,7 @@ type Bucket struct {
 	Entitlements map[string]int64 // by region
 	Bursts       map[string]int64 // by region, for the buckets
 	Lending      int64            // parts per million of its entitlement that a region may lend
+	Home         bool             // one region is entitled to all; the others borrow unit by unit
 	Borrowing    int64            // parts per million of its entitlement that a region may borrow; negative: no bound
 }
 
@@ -40,6 +41,10 @@ type Observed struct {
 	State    algorithms.State // as the last of them left it
 	Now      int64            // store time of that
 }
+
+// Report is what was decided on several buckets since the last report, each once; what it leads to is asked for in one
+// message to each peer.
+type Report []Observed
 
 // Wanted says that requests wait for rights of a bucket's current cell, or for tokens (on_exhausted: borrow).
 type Wanted struct {
@@ -97,6 +102,7 @@ type Stood struct {
 
 func (Tick) event()       {}
 func (Observed) event()   {}
+func (Report) event()     {}
 func (Wanted) event()     {}
 func (Asked) event()      {}
 func (Lent) event()       {}

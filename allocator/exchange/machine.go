@@ -1,6 +1,7 @@
 package exchange
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/quotad/quotad/algorithms"
@@ -86,6 +87,10 @@ func (m *Machine) Step(now int64, event Event) Effects {
 		m.tick(now, e)
 	case Observed:
 		m.observed(now, e)
+	case Report:
+		for _, o := range e {
+			m.observed(now, o)
+		}
 	case Wanted:
 		m.wanted(now, e)
 	case Asked:
@@ -154,6 +159,9 @@ func (m *Machine) stood(e Stood) {
 	}
 	m.peers = peers
 	clear(m.serving)
+	for _, v := range m.views {
+		maps.DeleteFunc(v.dealings, func(name string, _ *dealing) bool { return m.peer(name) == nil })
+	}
 }
 
 func (m *Machine) peer(name string) *peer {
@@ -228,8 +236,8 @@ func (m *Machine) observed(now int64, e Observed) {
 		return
 	}
 	v.observe(e.State, e.Now)
-	v.admitted += e.Admitted
-	v.denied += e.Denied
+	v.admitted = min(v.admitted+e.Admitted, algorithms.MaxUnits)
+	v.denied = min(v.denied+e.Denied, algorithms.MaxUnits)
 	if e.Denied > 0 {
 		v.deniedAt = now
 	}

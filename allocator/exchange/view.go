@@ -176,6 +176,15 @@ func (v *view) outlook(cell, s, rate int64) (o allocator.Outlook, opens int64) {
 // inNeed says whether requests were denied here lately.
 func (v *view) inNeed(now int64) bool { return v.deniedAt > 0 && now-v.deniedAt <= needLife }
 
+// wants returns what is asked for at once in home mode: what waiting requests lack, or one unit for the next where one
+// was denied lately.
+func (v *view) wants(now int64) int64 {
+	if v.wanted == 0 && v.inNeed(now) {
+		return 1
+	}
+	return v.wanted
+}
+
 // rateNow returns the demand, what came since the last sample included. Half a sample's time must have passed before
 // that says anything.
 func (v *view) rateNow(now int64) int64 {
@@ -211,7 +220,7 @@ func (v *view) borrowable(region string) int64 {
 	if v.Borrowing < 0 {
 		return v.Limit
 	}
-	return allocator.Part(v.Entitlements[region], v.Borrowing)
+	return min(allocator.Part(v.Entitlements[region], v.Borrowing), v.Limit)
 }
 
 // spareOf returns what a peer may have to lend of a cell: by its last answer or its hint, whichever is newer; one

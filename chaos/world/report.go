@@ -127,9 +127,9 @@ func (p *play) fell(entitlement int64) []string {
 		}
 		saved = min(max(saved, 0), entitlement*p.ceiling().Burst/p.limit)
 	}
-	step := 1
+	step, least := 1, int64(95)
 	if policy.Algorithm(p.Algorithm).Sliding() {
-		step = len(cells)
+		step, least = len(cells), 90
 	}
 	for from := 1; from < len(cells); from += step {
 		var admitted, want int64
@@ -137,8 +137,8 @@ func (p *play) fell(entitlement int64) []string {
 			admitted += cell.Admitted
 			want += min(entitlement, cell.Offered)
 		}
-		if admitted*20 < want*19 {
-			failures = append(failures, fmt.Sprintf("%s admitted only %d of %d that its fixed split of %d would have from whole cell %d after it was cut off, below 95 %%", cutRegion, admitted, want, entitlement, from+1))
+		if admitted*100 < want*least {
+			failures = append(failures, fmt.Sprintf("%s admitted only %d of %d that its fixed split of %d would have from whole cell %d after it was cut off, below %d %%", cutRegion, admitted, want, entitlement, from+1, least))
 		}
 	}
 	return failures

@@ -87,11 +87,8 @@ func (r refunded) print(w io.Writer) error {
 	return t.Flush()
 }
 
-// refusal is the error of a refund that gave nothing back, and had not before.
+// refusal is the error of a refund that gave nothing back, now or before.
 func (r refunded) refusal() error {
-	if r.Repeated {
-		return nil
-	}
 	var why []string
 	for _, c := range r.Charges {
 		if c.Units > 0 {

@@ -4,8 +4,8 @@ import (
 	"context"
 	"crypto/sha1"
 	"encoding/hex"
-	"fmt"
-	"testing"
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
@@ -18,8 +18,9 @@ type load struct {
 	limit int64
 	calls int64                // on one copy: few enough that all end alike
 	units int64                // decided by one call, by which its time is divided
-	bring func(*stage, bucket) // nil: each call finds no bucket
-	call  func(st *stage, on bucket, n int64) (cell int64, well bool)
+	bring func(*stage, bucket) // nil: each call is the first on its bucket
+	// call makes the n-th call, n from 2 on; it returns the cell that the bucket was in and whether it ended as it should.
+	call func(st *stage, on bucket, n int64) (cell int64, well bool)
 }
 
 const (
@@ -29,19 +30,23 @@ const (
 
 var logOnly = only{algorithms.SlidingWindowLog}
 
-// loads are what is measured of the scripts. The n of a call begins with 1.
+// loads are what is measured of the scripts.
 var loads = []load{
 	{name: "bare EVALSHA", only: only{algorithms.FixedWindow}, limit: usual, calls: 200, units: 1, bring: used(1), call: bare},
 	{name: "first", limit: usual, calls: 200, units: 1, call: admits(1)},
 	{name: "admitted", limit: usual, calls: 200, units: 1, bring: used(1), call: admits(1)},
-	{name: "denied", limit: usual, calls: 200, units: 1, bring: used(usual), call: denies(10)},
-	{name: "admitted, rows of 2 cells", limit: usual, calls: 200, units: 1, bring: rows(false), call: admits(1)},
-	{name: "admitted, all rows", only: sliding, limit: usual, calls: 200, units: 1, bring: rows(true), call: admits(1)},
-	{name: "each of 100", limit: usual, calls: 9, units: 100, bring: used(1), call: admits(100)},
+	{name: "denied", limit: usual, calls: 200, units: 1, bring: used(usual), call: denies(10, 1)},
+	{name: "admitted, rows of 2 cells", limit: usual, calls: 200, units: 1, bring: rows(1, false), call: admits(1)},
+	{name: "denied, rows of 2 cells", limit: usual, calls: 200, units: 1, bring: rows(usual, false), call: denies(100, 1)},
+	{name: "admitted, all rows", only: sliding, limit: usual, calls: 200, units: 1, bring: rows(1, true), call: admits(1)},
+	{name: "denied, all rows", only: sliding, limit: usual, calls: 100, units: 1, bring: rows(usual, true), call: denies(100, 1)},
+	{name: "each of 100 admitted", limit: usual, calls: 9, units: 100, bring: used(1), call: admits(100)},
+	{name: "each of 100 denied", limit: usual, calls: 9, units: 100, bring: used(usual), call: denies(10, 100)},
 	{name: "admitted after 1000", only: logOnly, limit: large, calls: 200, units: 1, bring: used(usual), call: admits(1)},
 	{name: "admitted after 10000", only: logOnly, limit: large, calls: 200, units: 1, bring: used(large / 2), call: admits(1)},
-	{name: "denied 1000 of 1000", only: logOnly, limit: usual, calls: 20, units: 1, bring: used(usual), call: denies(usual)},
-	{name: "denied 10000 of 10000", only: logOnly, limit: large / 2, calls: 5, units: 1, bring: used(large / 2), call: denies(large / 2)},
+	{name: "denied 1000 of 1000", only: logOnly, limit: usual, calls: 20, units: 1, bring: used(usual), call: denies(usual, 1)},
+	{name: "denied 10000 of 10000", only: logOnly, limit: large / 2, calls: 5, units: 1, bring: used(large / 2), call: denies(large/2, 1)},
+	{name: "refund after 10000", only: logOnly, limit: large, calls: 5, units: 1, bring: used(large / 2), call: refunds},
 	{name: "lend", limit: usual, calls: 200, units: 1, bring: moved(lends), call: lends},
 	{name: "credit", limit: usual, calls: 200, units: 1, bring: moved(credits), call: credits},
 }
@@ -53,10 +58,10 @@ func used(units int) func(*stage, bucket) {
 	return func(st *stage, on bucket) { st.singly(on, units) }
 }
 
-// rows brings a bucket to where it has rows of two peers.
-func rows(past bool) func(*stage, bucket) {
+// rows brings a bucket to where so many units were admitted and it has rows of two peers.
+func rows(units int, past bool) func(*stage, bucket) {
 	return func(st *stage, on bucket) {
-		st.singly(on, 1)
+		st.singly(on, units)
 		st.layRows(on, past)
 	}
 }
@@ -66,20 +71,20 @@ func moved(call func(*stage, bucket, int64) (int64, bool)) func(*stage, bucket) 
 	return func(st *stage, on bucket) { call(st, on, 1) }
 }
 
+// admits decides so many requests of a unit in one call.
 func admits(requests int) func(*stage, bucket, int64) (int64, bool) {
-	costs := make([]int64, requests)
-	for i := range costs {
-		costs[i] = 1
-	}
+	costs := slices.Repeat([]int64{1}, requests)
 	return func(st *stage, on bucket, _ int64) (int64, bool) {
 		d := st.decide(on, costs...)
 		return d.Buckets[0].Cell, admitted(d) == int64(requests)
 	}
 }
 
-func denies(cost int64) func(*stage, bucket, int64) (int64, bool) {
+// denies decides so many requests of a cost that does not fit but later will.
+func denies(cost int64, requests int) func(*stage, bucket, int64) (int64, bool) {
+	costs := slices.Repeat([]int64{cost}, requests)
 	return func(st *stage, on bucket, _ int64) (int64, bool) {
-		d := st.decide(on, cost)
+		d := st.decide(on, costs...)
 		return d.Buckets[0].Cell, admitted(d) == 0 && d.Answers[0].Verdicts[0].Retry > 0
 	}
 }
@@ -99,6 +104,19 @@ func credits(st *stage, on bucket, n int64) (int64, bool) {
 	return cell, g.Status == algorithms.StatusOK && g.Row.Borrowed == n
 }
 
+// refunds takes back a unit that was charged just now, which a log looks for.
+func refunds(st *stage, on bucket, _ int64) (int64, bool) {
+	now := time.Now().UnixMicro()
+	cell := now / on.terms.Cell
+	st.named++
+	r, err := st.Refund(context.Background(), algorithms.Refund{Guard: under(epoch), Receipt: RefundKey(strconv.Itoa(st.named)),
+		At: now, Cost: 1, Charges: []algorithms.Charge{{Key: BucketKey(on.id), Terms: on.terms, Cell: cell}}})
+	if err != nil {
+		st.b.Fatal(err)
+	}
+	return cell, r.Status == algorithms.StatusOK
+}
+
 // idle is a script that does nothing.
 var idle = func() algorithms.Script {
 	sum := sha1.Sum([]byte("return 1"))
@@ -116,74 +134,4 @@ func bare(st *stage, on bucket, _ int64) (int64, bool) {
 		Buckets: []algorithms.Target{{Key: BucketKey(on.id), Terms: on.terms}}}}
 	must(st.b, run(context.Background(), st.Store, []item[struct{}]{prepare(idle, c)})[0])
 	return time.Now().UnixMicro() / on.terms.Cell, true
-}
-
-// figures are what one call of a load took in a slice of them, in microseconds.
-type figures struct{ wall, script float64 }
-
-// subject is a load with the bucket that its calls are made on copies of.
-type subject struct {
-	load
-	kind  algorithms.Kind
-	model *bucket // nil: to be made
-}
-
-// slice makes the calls of a load on one copy of its model. Where they do not end as they should, because a cell has
-// ended meanwhile or a bucket has refilled, it begins again with a new model.
-func (s *subject) slice(st *stage) figures {
-	for range 100 {
-		if s.model == nil && s.bring != nil {
-			model := st.bucket(s.kind, s.limit)
-			s.bring(st, model)
-			s.model = &model
-		}
-		if f, well := s.try(st); well {
-			return f
-		}
-		s.model = nil
-	}
-	st.b.Fatalf("%s, %s: in a hundred tries not one in which all calls ended as they should", s.name, s.kind)
-	return figures{}
-}
-
-func (s *subject) try(st *stage) (figures, bool) {
-	var on bucket
-	if s.model != nil {
-		on = st.copied(*s.model)
-	}
-	calls, micros := st.scripts()
-	begun, cell := time.Now(), int64(-1)
-	for n := range s.calls {
-		if s.bring == nil {
-			on = st.bucket(s.kind, s.limit)
-		}
-		in, well := s.call(st, on, n+2)
-		if !well || cell >= 0 && in != cell && s.bring != nil {
-			return figures{}, false
-		}
-		cell = in
-	}
-	wall := float64(time.Since(begun).Nanoseconds()) / 1000
-	callsAfter, microsAfter := st.scripts()
-	if callsAfter-calls != s.calls {
-		return figures{}, false // the server had to be sent the script
-	}
-	units := float64(s.calls * s.units)
-	return figures{wall / units, float64(microsAfter-micros) / units}, true
-}
-
-// time measures a load on one algorithm, in turns with a fixed window.
-func (st *stage) time(b *testing.B, l load, kind algorithms.Kind) string {
-	subject, reference := &subject{load: l, kind: kind}, &subject{load: l, kind: algorithms.FixedWindow}
-	subject.slice(st)
-	reference.slice(st)
-	var wall, script, ratio []float64
-	for b.Loop() {
-		f, r := subject.slice(st), reference.slice(st)
-		wall, script, ratio = append(wall, f.wall), append(script, f.script), append(ratio, f.script/r.script)
-	}
-	b.ReportMetric(1000*median(wall), "ns/op")
-	b.ReportMetric(median(script), "script-us/op")
-	b.ReportMetric(median(ratio), "x-fixed-window")
-	return fmt.Sprintf("%.1f (%.2f)", median(script), median(ratio))
 }

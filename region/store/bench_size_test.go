@@ -20,8 +20,8 @@ type size struct {
 var sizes = []size{
 	{name: "one decision", bring: used(1), by: 1},
 	{name: "1000 units singly", bring: used(usual), by: 1},
-	{name: "rows of 2 cells", bring: rows(false), by: 1},
-	{name: "all rows", only: sliding, bring: rows(true), by: 1},
+	{name: "rows of 2 cells", bring: rows(1, false), by: 1},
+	{name: "all rows", only: sliding, bring: rows(1, true), by: 1},
 	{name: "of an entry", only: logOnly, bring: used(usual), less: used(1), by: usual - 1},
 }
 
@@ -52,5 +52,5 @@ func (st *stage) size(b *testing.B, s size, kind algorithms.Kind) string {
 	}
 	b.ReportMetric(0, "ns/op")
 	b.ReportMetric(median(all), "bytes/bucket")
-	return fmt.Sprintf("%.0f", median(all))
+	return fmt.Sprintf("%.4g", median(all))
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
+	lua "github.com/yuin/gopher-lua"
 )
 
 // Server is a Redis that this process started. It keeps nothing when it ends.
@@ -26,6 +27,10 @@ type Server struct {
 
 // Close ends the server; further calls do nothing.
 func (s *Server) Close() error { return s.close() }
+
+// The embedded server's Lua makes a table with a large whole number for a key an array that reaches up to it, which cells
+// are: gigabytes for one row. Beyond this key it does not.
+func init() { lua.MaxArrayIndex = 1 << 16 }
 
 // StartEmbedded starts a Redis inside this process, for demos and tests: it is an imitation, and slow.
 func StartEmbedded(context.Context) (*Server, error) {

@@ -30,12 +30,14 @@ type Receipt struct {
 	Region string                 `protobuf:"bytes,1,opt,name=region,proto3" json:"region,omitempty"`
 	// Generation of the store that was charged.
 	Generation uint64 `protobuf:"varint,2,opt,name=generation,proto3" json:"generation,omitempty"`
-	// The same for a decision that was repeated for its request_id; different for all others of the region.
+	// The same for a decision that was repeated for its request_id; different for all others of the generation.
 	Id string `protobuf:"bytes,3,opt,name=id,proto3" json:"id,omitempty"`
 	// Store time of the decision, microseconds since 1970.
-	AtUs          int64     `protobuf:"varint,4,opt,name=at_us,json=atUs,proto3" json:"at_us,omitempty"`
-	Cost          int64     `protobuf:"varint,5,opt,name=cost,proto3" json:"cost,omitempty"`
-	Charges       []*Charge `protobuf:"bytes,6,rep,name=charges,proto3" json:"charges,omitempty"`
+	AtUs    int64     `protobuf:"varint,4,opt,name=at_us,json=atUs,proto3" json:"at_us,omitempty"`
+	Cost    int64     `protobuf:"varint,5,opt,name=cost,proto3" json:"cost,omitempty"`
+	Charges []*Charge `protobuf:"bytes,6,rep,name=charges,proto3" json:"charges,omitempty"`
+	// Key under which the store remembers the decision for its request_id, if it had one.
+	Once          string `protobuf:"bytes,7,opt,name=once,proto3" json:"once,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -112,6 +114,13 @@ func (x *Receipt) GetCharges() []*Charge {
 	return nil
 }
 
+func (x *Receipt) GetOnce() string {
+	if x != nil {
+		return x.Once
+	}
+	return ""
+}
+
 // Charge is what one bucket was charged.
 type Charge struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -170,7 +179,7 @@ var File_receipt_v1_receipt_proto protoreflect.FileDescriptor
 const file_receipt_v1_receipt_proto_rawDesc = "" +
 	"\n" +
 	"\x18receipt/v1/receipt.proto\x12\n" +
-	"receipt.v1\"\xa8\x01\n" +
+	"receipt.v1\"\xbc\x01\n" +
 	"\aReceipt\x12\x16\n" +
 	"\x06region\x18\x01 \x01(\tR\x06region\x12\x1e\n" +
 	"\n" +
@@ -179,7 +188,8 @@ const file_receipt_v1_receipt_proto_rawDesc = "" +
 	"\x02id\x18\x03 \x01(\tR\x02id\x12\x13\n" +
 	"\x05at_us\x18\x04 \x01(\x03R\x04atUs\x12\x12\n" +
 	"\x04cost\x18\x05 \x01(\x03R\x04cost\x12,\n" +
-	"\acharges\x18\x06 \x03(\v2\x12.receipt.v1.ChargeR\acharges\"4\n" +
+	"\acharges\x18\x06 \x03(\v2\x12.receipt.v1.ChargeR\acharges\x12\x12\n" +
+	"\x04once\x18\a \x01(\tR\x04once\"4\n" +
 	"\x06Charge\x12\x16\n" +
 	"\x06bucket\x18\x01 \x01(\fR\x06bucket\x12\x12\n" +
 	"\x04cell\x18\x02 \x01(\x03R\x04cellB5Z3github.com/quotad/quotad/proto/receipt/v1;receiptv1b\x06proto3"

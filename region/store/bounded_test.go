@@ -1,0 +1,137 @@
+package store
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotad/quotad/algorithms"
+)
+
+// weight returns how many fields a hash has, and how many bytes they are with their names.
+func weight(t *testing.T, c *redis.Client, key string) (fields, bytes int) {
+	t.Helper()
+	all, err := c.HGetAll(t.Context(), key).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range all {
+		bytes += len(name) + len(value)
+	}
+	return len(all), bytes
+}
+
+// TestNothingGrows: after thousands of decisions over many cells, with rights lent and borrowed in each, a bucket holds
+// what one holds that was used for two windows: the rows that still weigh, a few numbers, and of the log what is in its
+// window.
+func TestNothingGrows(t *testing.T) {
+	const (
+		calls, each = 100, 20 // of each kind: 10,000 decisions in all
+		window      = 10_000_000
+		step        = 1400 * time.Millisecond // 14 windows, 140 cells of a second
+		units       = 130                     // a little less than is asked for, for denials take the embedded server long
+	)
+	begin := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+	now := begin
+	server := started(t)(StartDriven(func() time.Time { return now }))
+	s, client := node(t, server, first), raw(t, server)
+	for _, kind := range algorithms.Kinds {
+		t.Run(string(kind), func(t *testing.T) {
+			of := algorithms.Terms{Kind: kind, Window: window, Cell: algorithms.CellLength(kind, window), Tick: algorithms.Tick(kind, units, window), Entitlement: units}
+			if kind.Bucket() {
+				of.Burst = units
+			}
+			if kind.Sliding() {
+				of.Guard = algorithms.ClockGuard
+			}
+			costs := make([]int64, each)
+			for i := range costs {
+				costs[i] = 1
+			}
+			key, random, admits := BucketKey(string(kind)), rand.New(rand.NewPCG(3, 4)), int64(0)
+			var mostFields, mostBytes [2]int // in the first windows, and later
+			for call := range calls {
+				now = now.Add(step)
+				d := decide(t, s, on(string(kind), of, costs...))
+				admits += admitted(d)
+				if call%2 == 0 {
+					fields, bytes := weight(t, client, key)
+					phase := min(call/(calls/4), 1) // the first quarter is three and a half windows
+					mostFields[phase], mostBytes[phase] = max(mostFields[phase], fields), max(mostBytes[phase], bytes)
+					continue
+				}
+				for _, peer := range []string{"us", "ap"} {
+					cell := d.Buckets[0].Cell + random.Int64N(2)
+					lend(t, s, algorithms.Lend{Guard: under(epoch), Key: key, Terms: of, Peer: peer, Cell: cell, Lent: 1 + random.Int64N(3), Cap: 20, Burst: random.Int64N(3), CapBurst: 9})
+					credit(t, s, algorithms.Credit{Guard: under(epoch), Key: key, Terms: of, Peer: peer, PeerGeneration: 1, Cell: cell, Lent: 1 + random.Int64N(3), Most: 20, Burst: random.Int64N(3), MostBurst: 9})
+				}
+			}
+			if admits == 0 || admits == calls*each {
+				t.Errorf("%d of %d admitted: the test shows nothing", admits, calls*each)
+			}
+			if mostFields[1] > mostFields[0]+1 || mostBytes[1] > mostBytes[0]+mostBytes[0]/4 {
+				t.Errorf("it holds up to %d fields and %d bytes, in its first windows %d and %d", mostFields[1], mostBytes[1], mostFields[0], mostBytes[0])
+			}
+			if mostFields[1] > 10 || mostBytes[1] > 2000 {
+				t.Errorf("it holds up to %d fields and %d bytes", mostFields[1], mostBytes[1])
+			}
+			t.Logf("%d admitted, %v fields, %v bytes", admits, mostFields, mostBytes)
+
+			// A while later the next decision prunes what is left of all that.
+			now = now.Add(5 * window * time.Microsecond)
+			decide(t, s, on(string(kind), of, 1))
+			rows, err := client.HGet(t.Context(), key, "rows").Result()
+			if err != nil || rows != "" {
+				t.Errorf("rows %q, %v: none weighs any more", rows, err)
+			}
+			if fields, bytes := weight(t, client, key); fields > 8 || bytes > 200 {
+				t.Errorf("%d fields and %d bytes of one unit", fields, bytes)
+			}
+		})
+	}
+}
+
+// TestTheLogIsBoundedByItsWindow: of a log of many entries, each of its own time, those that have left the window are
+// gone with the next decision, however they were laid into pieces.
+func TestTheLogIsBoundedByItsWindow(t *testing.T) {
+	const window = 10_000_000
+	now := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+	server := started(t)(StartDriven(func() time.Time { return now }))
+	s, client := node(t, server, first), raw(t, server)
+	of := algorithms.Terms{Kind: algorithms.SlidingWindowLog, Window: window, Cell: algorithms.CellLength(algorithms.SlidingWindowLog, window), Tick: 1,
+		Entitlement: 1000, Guard: algorithms.ClockGuard}
+	key := BucketKey("k")
+	for _, phase := range []struct {
+		calls   int
+		every   time.Duration
+		entries int // in the window, at most
+	}{{400, 20 * time.Millisecond, 400}, {100, time.Second, 10}, {300, 25 * time.Millisecond, 310}, {1, time.Minute, 1}} {
+		for range phase.calls {
+			now = now.Add(phase.every)
+			if d := decide(t, s, on("k", of, 1)); admitted(d) != 1 {
+				t.Fatalf("%+v", d)
+			}
+		}
+		fields, bytes := weight(t, client, key)
+		const entry, piece = 12, 1000 // bytes
+		if bytes > 200+entry*phase.entries+piece || fields > 8+phase.entries*entry/piece+1 {
+			t.Errorf("%d decisions every %v: %d fields and %d bytes for %d entries", phase.calls, phase.every, fields, bytes, phase.entries)
+		}
+		all, err := client.HGetAll(t.Context(), key).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		entries := 0
+		for name, text := range all {
+			if strings.HasPrefix(name, "q") {
+				entries += strings.Count(text, ":")
+			}
+		}
+		if entries > phase.entries || entries == 0 {
+			t.Errorf("%d decisions every %v: %d entries are kept, %d are in the window", phase.calls, phase.every, entries, phase.entries)
+		}
+	}
+}

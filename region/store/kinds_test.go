@@ -1,0 +1,272 @@
+package store
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotad/quotad/algorithms"
+)
+
+// termsOf are terms of a kind with a long window, of ten units (a bucket: and a burst of 25), so that neither a cell ends
+// nor a token comes while a test runs; only the buckets' cells are of a second.
+func termsOf(kind algorithms.Kind) algorithms.Terms {
+	window, burst := long, int64(0)
+	if kind.Bucket() {
+		window, burst = 30*24*hourLong, 25
+	}
+	t := algorithms.Terms{Kind: kind, Window: window, Cell: algorithms.CellLength(kind, window), Tick: algorithms.Tick(kind, 25, window),
+		Entitlement: 10, Burst: burst}
+	if kind.Sliding() {
+		t.Guard = algorithms.ClockGuard
+	}
+	return t
+}
+
+// weighsUntil returns until when a charge of a bucket, made at a time, can matter, written out for each kind.
+func weighsUntil(t algorithms.Terms, at int64) int64 {
+	switch t.Kind {
+	case algorithms.FixedWindow:
+		return (at/t.Window + 1) * t.Window
+	case algorithms.SlidingWindowCounter:
+		return (at/t.Window + 2) * t.Window
+	case algorithms.SlidingWindowLog:
+		return at + t.Window
+	}
+	return at + t.Window*t.Burst/t.Entitlement // an empty bucket is full, or a full queue empty
+}
+
+// refundableUntil returns until when a charge can be refunded: for as long as it matters, of a bucket at most a day.
+func refundableUntil(t algorithms.Terms, at int64) int64 {
+	if t.Kind.Bucket() {
+		return min(weighsUntil(t, at), at+24*hourLong)
+	}
+	return weighsUntil(t, at)
+}
+
+// on is a call that decides costs on one bucket of any kind.
+func on(id string, of algorithms.Terms, costs ...int64) algorithms.Decide {
+	return algorithms.Decide{Guard: under(epoch), Commit: true, Costs: costs, Buckets: []algorithms.Target{{Key: BucketKey(id), Terms: of}}}
+}
+
+// refundOf is a call that takes back what one decision charged.
+func refundOf(receipt string, d algorithms.Decided, cost int64, charged ...algorithms.Target) algorithms.Refund {
+	c := algorithms.Refund{Guard: under(epoch), Receipt: RefundKey(receipt), Once: OnceKey("none"), At: d.Now, Cost: cost}
+	for i, b := range charged {
+		c.Charges = append(c.Charges, algorithms.Charge{Key: b.Key, Terms: b.Terms, Cell: d.Buckets[i].Cell})
+	}
+	return c
+}
+
+func refund(t testing.TB, s *Store, c algorithms.Refund) algorithms.Refunded {
+	t.Helper()
+	r, err := s.Refund(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func reset(t testing.TB, s *Store, id string, of algorithms.Terms) algorithms.Cleared {
+	t.Helper()
+	r, err := s.Reset(t.Context(), algorithms.Reset{Guard: under(epoch), Key: BucketKey(id), Terms: of})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// endsAt returns when a key ends, by the server's clock, in microseconds.
+func endsAt(t testing.TB, c *redis.Client, key string) int64 {
+	t.Helper()
+	tx := c.TxPipeline() // nothing comes between the two
+	left, now := tx.PTTL(t.Context(), key), tx.Time(t.Context())
+	if _, err := tx.Exec(t.Context()); err != nil || left.Val() <= 0 {
+		t.Fatalf("key %q lasts %v, %v", key, left.Val(), err)
+	}
+	return now.Val().Add(left.Val()).UnixMicro()
+}
+
+// between fails the test unless a key ends within a time; a second is allowed for what is rounded.
+func between(t testing.TB, what string, ends, least, most int64) {
+	t.Helper()
+	const second = 1_000_000
+	if ends < least-second || ends > most+second {
+		t.Errorf("%s ends at %v, want %v to %v", what, time.UnixMicro(ends), time.UnixMicro(least), time.UnixMicro(most))
+	}
+}
+
+const (
+	hourLong   = int64(3600 * 1_000_000)
+	minuteLong = int64(60 * 1_000_000)
+)
+
+// TestTTLOfEachKind: whichever call writes a bucket first, its hash lasts an hour longer than anything in it can matter,
+// and not for ever.
+func TestTTLOfEachKind(t *testing.T) {
+	writes := map[string]func(t *testing.T, s *Store, id string, of algorithms.Terms, cell int64){
+		"decide": func(t *testing.T, s *Store, id string, of algorithms.Terms, _ int64) { decide(t, s, on(id, of, 10)) },
+		"lend": func(t *testing.T, s *Store, id string, of algorithms.Terms, cell int64) {
+			lend(t, s, algorithms.Lend{Guard: under(epoch), Key: BucketKey(id), Terms: of, Peer: "us", Cell: cell + 1, Lent: 1, Cap: 10})
+		},
+		"credit": func(t *testing.T, s *Store, id string, of algorithms.Terms, cell int64) {
+			credit(t, s, algorithms.Credit{Guard: under(epoch), Key: BucketKey(id), Terms: of, Peer: "us", PeerGeneration: 1, Cell: cell + 1, Lent: 1, Most: 10})
+		},
+		"reset": func(t *testing.T, s *Store, id string, of algorithms.Terms, _ int64) { reset(t, s, id, of) },
+	}
+	onBoth(t, func(t *testing.T, kind server) {
+		server := kind.start(t)
+		s, client := node(t, server, first), raw(t, server)
+		for _, k := range algorithms.Kinds {
+			of := termsOf(k)
+			for name, write := range writes {
+				id := fmt.Sprint(k, name)
+				before := inspect(t, s, id, of)
+				write(t, s, id, of, before.Cell)
+				after := inspect(t, s, id, of)
+				if before.Cell != after.Cell && (name == "lend" || name == "credit") {
+					continue // the cell they wrote has come meanwhile: they may have been refused
+				}
+				least := max(weighsUntil(of, before.Now), of.Weighs(before.Cell+1)) + hourLong
+				most := max(weighsUntil(of, after.Now), of.Weighs(after.Cell+1)) + hourLong + 2*of.Cell + of.Guard
+				between(t, fmt.Sprint(k, ", ", name), endsAt(t, client, BucketKey(id)), least, most)
+			}
+		}
+	})
+}
+
+// TestRefundOnBoth: a charge comes back once, on either server; what was refunded is remembered for an hour longer than
+// the charge weighs, and no other key is written.
+func TestRefundOnBoth(t *testing.T) {
+	onBoth(t, func(t *testing.T, kind server) {
+		server := kind.start(t)
+		s, client := node(t, server, first), raw(t, server)
+		keys := []string{TokenKey}
+		for _, k := range algorithms.Kinds {
+			of, id, receipt := termsOf(k), string(k), "n1:1:"+string(k)
+			keys = append(keys, BucketKey(id), RefundKey(receipt))
+			d := decide(t, s, on(id, of, 4))
+			want := algorithms.Back{Units: 4}
+			if k == algorithms.LeakyBucket {
+				want = algorithms.Back{Refusal: algorithms.TurnPromised}
+			}
+			c := refundOf(receipt, d, 4, on(id, of).Buckets...)
+			first := refund(t, s, c)
+			if first.Status != algorithms.StatusOK || first.Repeated || len(first.Charges) != 1 || first.Charges[0] != want {
+				t.Errorf("%s: %+v, want %+v", k, first, want)
+			}
+			if err := client.ScriptFlush(t.Context()).Err(); err != nil {
+				t.Fatal(err)
+			}
+			if again := refund(t, s, c); !again.Repeated || again.Now != first.Now || again.Charges[0] != want {
+				t.Errorf("%s, again: %+v, want %+v", k, again, first)
+			}
+			if got := inspect(t, s, id, of).Used; got != 4-want.Units {
+				t.Errorf("%s: %d used", k, got)
+			}
+			least := refundableUntil(of, d.Now) + hourLong
+			between(t, "the memory of a refund of "+string(k), endsAt(t, client, RefundKey(receipt)), least, least+3*of.Window)
+			least = weighsUntil(of, d.Now) + hourLong
+			between(t, "the hash of "+string(k), endsAt(t, client, BucketKey(id)), least, least+3*of.Window)
+		}
+		holds(t, client, keys...)
+	})
+}
+
+// holds fails the test unless a server has exactly these keys.
+func holds(t testing.TB, c *redis.Client, want ...string) {
+	t.Helper()
+	got, err := c.Keys(t.Context(), "*").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := map[string]bool{}
+	for _, key := range got {
+		left[key] = true
+	}
+	for _, key := range want {
+		if !left[key] {
+			t.Errorf("no key %q", key)
+		}
+		delete(left, key)
+	}
+	if len(left) > 0 {
+		t.Errorf("keys that nobody knows: %v", left)
+	}
+}
+
+// TestRefundOfSeveralBuckets: charge by charge, in their order; the memory lasts for the one that weighs longest.
+func TestRefundOfSeveralBuckets(t *testing.T) {
+	onBoth(t, func(t *testing.T, kind server) {
+		server := kind.start(t)
+		s, client := node(t, server, first), raw(t, server)
+		all := algorithms.Decide{Guard: under(epoch), Commit: true, Costs: []int64{3}}
+		for _, k := range algorithms.Kinds {
+			all.Buckets = append(all.Buckets, algorithms.Target{Key: BucketKey(string(k)), Terms: termsOf(k)})
+		}
+		d := decide(t, s, all)
+		c := refundOf("all", d, 3, all.Buckets...)
+		c.Charges[0].Cell -= 1 // a cell that is over
+		want := []algorithms.Back{{Refusal: algorithms.NoLongerWeighs}, {Units: 3}, {Units: 3}, {Units: 3}, {Refusal: algorithms.TurnPromised}}
+		for _, repeated := range []bool{false, true} {
+			got := refund(t, s, c)
+			if got.Status != algorithms.StatusOK || got.Repeated != repeated || fmt.Sprint(got.Charges) != fmt.Sprint(want) {
+				t.Errorf("%+v, want %+v, repeated %v", got, want, repeated)
+			}
+		}
+		for i, k := range algorithms.Kinds {
+			if got := inspect(t, s, string(k), termsOf(k)).Used; got != 3-want[i].Units {
+				t.Errorf("%s: %d used", k, got)
+			}
+		}
+		least := refundableUntil(termsOf(algorithms.SlidingWindowCounter), d.Now) + hourLong
+		between(t, "the memory of a refund", endsAt(t, client, RefundKey("all")), least, least+2*long)
+	})
+}
+
+// TestRefundAndResetAreGuarded: neither touches a store of another generation or epoch, nor takes an impossible cost.
+func TestRefundAndResetAreGuarded(t *testing.T) {
+	onBoth(t, func(t *testing.T, kind server) {
+		server := kind.start(t)
+		s, client := node(t, server, first), raw(t, server)
+		of := termsOf(algorithms.FixedWindow)
+		d := decide(t, s, on("k", of, 4))
+		c := refundOf("x", d, 4, on("k", of).Buckets...)
+		for _, cost := range []int64{0, -1, algorithms.MaxUnits + 1} {
+			odd := c
+			odd.Cost = cost
+			if got := refund(t, s, odd); got.Status != algorithms.StatusImplausible {
+				t.Errorf("cost %d: %+v", cost, got)
+			}
+		}
+		other := c
+		other.Epoch = "2-b"
+		if got := refund(t, s, other); got.Status != algorithms.StatusUnknown {
+			t.Errorf("another epoch: %+v", got)
+		}
+		if got := inspect(t, s, "k", of).Used; got != 4 {
+			t.Errorf("%d used after refusals", got)
+		}
+		if got := reset(t, s, "k", of); got.Status != algorithms.StatusOK || got.Used != 4 || got.Free != 6 {
+			t.Errorf("reset: %+v", got)
+		}
+		if got := refund(t, s, c); got.Charges[0].Units != 0 {
+			t.Errorf("a refund of what was reset: %+v", got)
+		}
+		if got := inspect(t, s, "k", of); got.Used != 0 || got.Free != 10 {
+			t.Errorf("after the reset: %+v", got)
+		}
+		if err := client.FlushAll(t.Context()).Err(); err != nil {
+			t.Fatal(err)
+		}
+		if got := refund(t, s, c); got.Status != algorithms.StatusUnknown {
+			t.Errorf("refund by a store that is not open: %+v", got)
+		}
+		if got := reset(t, s, "k", of); got.Status != algorithms.StatusUnknown {
+			t.Errorf("reset by a store that is not open: %+v", got)
+		}
+		holds(t, client)
+	})
+}

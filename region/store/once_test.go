@@ -1,0 +1,91 @@
+package store
+
+import (
+	"reflect"
+	"sync"
+	"testing"
+
+	"github.com/quotad/quotad/algorithms"
+)
+
+// once is a call that is to be charged once, on buckets of all kinds together.
+func once(name string, cost int64) algorithms.Decide {
+	c := algorithms.Decide{Guard: under(epoch), Commit: true, Costs: []int64{cost}, Once: OnceKey(name)}
+	for _, k := range algorithms.Kinds {
+		c.Buckets = append(c.Buckets, algorithms.Target{Key: BucketKey(string(k)), Terms: termsOf(k)})
+	}
+	return c
+}
+
+// TestDecideOnce: a call that was admitted is answered as it was and charged no more, for about a minute from then on;
+// one that was denied, and one that commits nothing, leaves no memory.
+func TestDecideOnce(t *testing.T) {
+	onBoth(t, func(t *testing.T, kind server) {
+		server := kind.start(t)
+		s, mate, client := node(t, server, first), node(t, server, first), raw(t, server)
+		keys := []string{TokenKey}
+		peek := once("peek", 1)
+		peek.Commit = false
+		for range 2 {
+			if d := decide(t, s, peek); d.Status != algorithms.StatusOK || admitted(d) != 1 || d.Repeated {
+				t.Errorf("a peek: %+v", d)
+			}
+			if d := decide(t, s, once("denied", 11)); d.Status != algorithms.StatusOK || admitted(d) != 0 || d.Repeated {
+				t.Errorf("a denial: %+v", d)
+			}
+		}
+		holds(t, client, keys...)
+
+		d := decide(t, s, once("x", 4))
+		for _, k := range algorithms.Kinds {
+			keys = append(keys, BucketKey(string(k)))
+		}
+		holds(t, client, append(keys, OnceKey("x"))...)
+		ends := endsAt(t, client, OnceKey("x"))
+		between(t, "the memory", ends, d.Now+minuteLong, d.Now+minuteLong)
+		want := d
+		want.Repeated = true
+		for i, again := range []*Store{s, mate, s} {
+			if got := decide(t, again, once("x", 4)); !reflect.DeepEqual(got, want) {
+				t.Errorf("time %d: %+v\nwant %+v", i+2, got, want)
+			}
+		}
+		between(t, "the memory, not prolonged,", endsAt(t, client, OnceKey("x")), ends, ends)
+		if d := decide(t, s, once("y", 4)); d.Repeated || admitted(d) != 1 || d.Buckets[0].Used != 8 {
+			t.Errorf("another call: %+v", d)
+		}
+		for _, k := range algorithms.Kinds {
+			if got := inspect(t, s, string(k), termsOf(k)).Used; got != 8 {
+				t.Errorf("%s: %d used by x and y, 4 each", k, got)
+			}
+		}
+	})
+}
+
+// TestDecideOnceInAPipeline: of equal calls at the same time one is charged, in one round trip and in many.
+func TestDecideOnceInAPipeline(t *testing.T) {
+	onBoth(t, func(t *testing.T, kind server) {
+		s := node(t, kind.start(t), first)
+		var mu sync.Mutex
+		fresh := 0
+		var all sync.WaitGroup
+		for range 5 {
+			all.Go(func() {
+				for _, r := range s.Decide(t.Context(), []algorithms.Decide{once("x", 2), once("x", 2), once("x", 2)}) {
+					if r.Err != nil || r.Value.Status != algorithms.StatusOK || admitted(r.Value) != 1 || r.Value.Buckets[0].Used != 2 {
+						t.Errorf("%+v", r)
+					}
+					mu.Lock()
+					if !r.Value.Repeated {
+						fresh++
+					}
+					mu.Unlock()
+				}
+			})
+		}
+		all.Wait()
+		if got := inspect(t, s, "fixed_window", termsOf(algorithms.FixedWindow)).Used; fresh != 1 || got != 2 {
+			t.Errorf("%d of 15 calls were the first, %d used", fresh, got)
+		}
+	})
+}

@@ -1,0 +1,31 @@
+package store
+
+import (
+	"runtime"
+	"testing"
+
+	"github.com/quotad/quotad/algorithms"
+)
+
+// a row of a minute's cell costs the embedded server no more than one of any other (cells before number 2^26 are indices
+// that its Lua fills an array up to).
+func TestRowsCostTheEmbeddedServerLittle(t *testing.T) {
+	server := servers["embedded"].start(t)
+	s := node(t, server, first)
+	for _, kind := range algorithms.Kinds {
+		const window = 60_000_000
+		of := algorithms.Terms{Kind: kind, Window: 10 * window, Cell: algorithms.CellLength(kind, 10*window), Tick: 1, Entitlement: 100}
+		if kind.Bucket() {
+			of.Burst = 100
+		}
+		d := decide(t, s, on(string(kind), of, 1))
+		lend(t, s, algorithms.Lend{Guard: under(epoch), Key: BucketKey(string(kind)), Terms: of, Peer: "us", Cell: d.Buckets[0].Cell, Lent: 1, Cap: 100})
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		decide(t, s, on(string(kind), of, 1))
+		runtime.ReadMemStats(&after)
+		if used := after.TotalAlloc - before.TotalAlloc; used > 20<<20 {
+			t.Errorf("%s: a decision took %d MB", kind, used>>20)
+		}
+	}
+}

@@ -1,17 +1,16 @@
 package exchange
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
 )
 
-// denials is what a pooled limiter admitted in some runs, and what we admitted.
+// denials is what a pooled limiter admitted in some runs, and what we did.
 type denials struct{ pooled, ours int64 }
-
-// false denials
-func (d denials) falsely() int64 { return d.pooled - d.ours }
 
 func (d *denials) add(c *cluster) {
 	d.pooled += *c.pooled
@@ -20,62 +19,103 @@ func (d *denials) add(c *cluster) {
 	}
 }
 
-// TestBurstRights: bursts of a token bucket, larger than a region's own part and smaller than the whole, over half a second, while
-// the other regions are idle.
-func TestBenefitOfBurstRights(t *testing.T) {
-	for _, spread := range []int64{0, 100, 200, 300, 500, 800} {
-		for _, size := range []int64{40, 60, 80, 95} {
-			var got [2]denials
-			for i, o := range []Options{{}, {WithoutBurst: true}} {
-				for seed := range uint64(8) {
-					c := newClusterOf(t, seed, algorithms.TokenBucket, 10*allocator.Second, 40, 40, 20)
-					c.pooled = new(int64)
-					c.demandFor(o, 1, 0, 0, 0)
-					c.run(c.now + allocator.Second)
-					for range 10 {
-						r := c.regions[c.names[c.rand.IntN(3)]]
-						c.spread(r, size, spread*1000)
-						c.run(c.now + 15*allocator.Second)
-					}
-					got[i].add(c)
-				}
-			}
-			t.Logf("spread %d ms size %d: pooled %d on %d off %d", spread, size, got[0].pooled, got[0].falsely(), got[1].falsely())
-		}
+// falsely returns the false denials.
+func (d denials) falsely() int64 { return d.pooled - d.ours }
+
+// benefit plays seeds with a feature and without, the same requests at the same times, and fails unless the false
+// denials are at most so many per mille of what the pooled limiter admits, and without the feature at least twice as many.
+func benefit(t *testing.T, seeds uint64, most int64, play func(seed uint64, draw *rand.Rand, off bool) *cluster) {
+	t.Helper()
+	var with, without denials
+	for seed := range seeds {
+		with.add(play(seed, rand.New(rand.NewPCG(seed, 1)), false))
+		without.add(play(seed, rand.New(rand.NewPCG(seed, 1)), true))
+	}
+	t.Logf("false denials of %d units: %d with, %d without", with.pooled, with.falsely(), without.falsely())
+	if with.falsely()*1000 > with.pooled*most {
+		t.Errorf("%d false denials of %d units: more than %d per mille", with.falsely(), with.pooled, most)
+	}
+	if without.falsely() < 2*max(with.falsely(), with.pooled/100) {
+		t.Errorf("%d false denials of %d units with, %d without: it hardly matters", with.falsely(), with.pooled, without.falsely())
 	}
 }
 
-// spread offers units to a region one by one, evenly over a time.
+// spread offers units to a region one by one, evenly over so many milliseconds.
 func (c *cluster) spread(r *testRegion, units, over int64) {
 	for n := range units {
-		c.after(n*over/units, func() { r.decide(1) })
+		c.after(n*over*1000/units, func() { r.decide(1) })
 	}
 }
 
-func TestBenefitOfBorrowing(t *testing.T) {
-	for _, kind := range []algorithms.Kind{algorithms.FixedWindow, algorithms.SlidingWindowCounter, algorithms.SlidingWindowLog, algorithms.TokenBucket} {
-		for _, spread := range []int64{0, 50, 200} {
-			for _, L := range []int64{20, 50, 100} {
-				var got [2]denials
-				for i := range got {
-					for seed := range uint64(8) {
-						c := newClusterOf(t, seed, kind, 10*allocator.Second, L*2/5, L*2/5, L/5)
-						c.pooled = new(int64)
-						c.demandFor(Options{}, 1, 0, 0, 0)
-						for _, r := range c.regions {
-							r.borrows = i == 0
-						}
-						c.run(c.now + allocator.Second)
-						for range 20 {
-							r := c.regions[c.names[c.rand.IntN(3)]]
-							c.spread(r, L/4+c.rand.Int64N(L/2), spread*1000)
-							c.run(c.now + 3*allocator.Second + c.rand.Int64N(10*allocator.Second))
-						}
-						got[i].add(c)
-					}
-				}
-				t.Logf("%s L %d spread %d ms: pooled %d on %d off %d", kind, L, spread, got[0].pooled, got[0].falsely(), got[1].falsely())
-			}
+// quiet begins a cluster whose regions are offered nothing yet, and lets them hear each other.
+func (c *cluster) quiet(o Options, borrows bool) {
+	c.pooled = new(int64)
+	for _, name := range c.names {
+		r := c.regions[name]
+		r.options, r.borrows = o, borrows
+		r.start()
+	}
+	c.run(c.now + allocator.Second)
+}
+
+// TestBenefitOfBurstRights: bursts larger than a region's own part of the bucket and smaller than all of it, over a third
+// to the whole of a second, while the other regions are idle. Without burst rights a region can borrow but refill.
+func TestBenefitOfBurstRights(t *testing.T) {
+	benefit(t, 16, 70, func(seed uint64, draw *rand.Rand, off bool) *cluster {
+		c := newClusterOf(t, seed, algorithms.TokenBucket, 10*allocator.Second, 40, 40, 20)
+		c.quiet(Options{WithoutBurst: off}, false)
+		for range 10 {
+			c.spread(c.regions[c.names[draw.IntN(3)]], 45+draw.Int64N(50), 300+draw.Int64N(500))
+			c.run(c.now + 15*allocator.Second + draw.Int64N(allocator.Second))
 		}
+		return c
+	})
+}
+
+// TestBenefitOfBorrowing: rare bunches of requests on small limits, within a moment of each other, at any region. Without
+// on_exhausted: borrow what the region lacks is fetched for requests to come, and none come.
+func TestBenefitOfBorrowing(t *testing.T) {
+	for _, k := range []struct {
+		kind algorithms.Kind
+		most int64
+	}{
+		{algorithms.FixedWindow, 50}, {algorithms.SlidingWindowCounter, 210},
+	} {
+		for _, limit := range []int64{20, 50} {
+			t.Run(fmt.Sprint(k.kind, " ", limit), func(t *testing.T) {
+				benefit(t, 8, k.most, func(seed uint64, draw *rand.Rand, off bool) *cluster {
+					c := newClusterOf(t, seed, k.kind, 10*allocator.Second, limit*2/5, limit*2/5, limit/5)
+					c.quiet(Options{}, !off)
+					for range 20 {
+						c.spread(c.regions[c.names[draw.IntN(3)]], limit/4+draw.Int64N(limit/2), 50)
+						c.run(c.now + 3*allocator.Second + draw.Int64N(10*allocator.Second))
+					}
+					return c
+				})
+			})
+		}
+	}
+}
+
+// TestBenefitOfHomeMode: a limit of 3 over five regions, as many requests as that on average, one at a time, anywhere.
+// Both sides borrow within the request. The split's single units, each of another region for every key, are never lent:
+// a lending limit of 95 % of one unit is none.
+func TestBenefitOfHomeMode(t *testing.T) {
+	const limit = 3
+	for _, seconds := range []int64{10, 60} {
+		benefit(t, 5, 120, func(key uint64, draw *rand.Rand, off bool) *cluster {
+			split := allocator.SplitOf(limit, 0, []int64{1, 1, 1, 1, 1}, key, !off)
+			window := seconds * allocator.Second
+			c := newClusterOf(t, key, algorithms.FixedWindow, window, split.Units...)
+			if !off {
+				c.bucket.Home, c.bucket.Lending = true, allocator.PPM
+			}
+			c.quiet(Options{}, true)
+			for end := c.now + 12*window; c.now < end; {
+				c.regions[c.names[draw.IntN(5)]].decide(1)
+				c.run(c.now + draw.Int64N(2*window/limit))
+			}
+			return c
+		})
 	}
 }

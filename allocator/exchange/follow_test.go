@@ -15,6 +15,7 @@ func TestSlidingKindsFollowDemand(t *testing.T) {
 	for _, kind := range []algorithms.Kind{algorithms.SlidingWindowCounter, algorithms.SlidingWindowLog} {
 		for _, seconds := range []int64{1, 60} {
 			t.Run(fmt.Sprint(kind, " ", seconds, " s"), func(t *testing.T) {
+				t.Parallel()
 				worst := int64(allocator.PPM)
 				for seed := range uint64(8) {
 					worst = min(worst, followed(t, kind, seconds*allocator.Second, seed))

@@ -95,6 +95,9 @@ func (m *Machine) lend(now int64, e Asked, i int) Lend {
 		counted = 0 // nothing of it is used before it opens
 	}
 	l.Kept = allocator.Kept(o, counted, v.entitlement(), m.grace(), m.othersWant(now, v, a.Cell, e.Message.From))
+	if opens == 0 && v.Cell >= longCell && !m.noTail && allocator.Over(2*min(o.Rate, algorithms.MaxUnits), o.Ahead) <= 1 {
+		l.Kept = 0 // the tail: less than half a unit is expected here, and somebody asks
+	}
 	l.Cap = v.lendable(m.region)
 	l.KeptBurst = allocator.KeptBurst(o, v.state.Share, m.grace())
 	l.CapBurst = v.lendableBurst(m.region)
@@ -152,10 +155,13 @@ func (m *Machine) lent(now int64, e Lent) {
 }
 
 // retryAfter returns when a lender with empty hands may have something: in a new cell, at most a second on; where use
-// fades and buckets fill, a fiftieth of the window on.
+// fades and buckets fill, a fiftieth of the window on; in the tail of a long cell, at the next tick.
 func retryAfter(b *Bucket, cell, now int64) int64 {
-	if b.Kind != algorithms.FixedWindow {
+	switch {
+	case b.Kind != algorithms.FixedWindow:
 		return b.again()
+	case b.Cell >= longCell:
+		return Interval
 	}
 	return min(max((cell+1)*b.Cell-now, Interval), longestRetry)
 }

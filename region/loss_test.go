@@ -30,7 +30,9 @@ func TestStoreLosesEverything(t *testing.T) {
 				if got := n.check(t, request("a")); got.Allowed != tc.allowed || got.Reason != tc.reason || got.Cell != 0 || got.Limit != "second" {
 					t.Errorf("the store is lost: %+v", got)
 				}
-				c.within(time.Second, "the store to be opened anew", func() bool { return n.Status().Generation > generation })
+				c.within(time.Second, "the store to be opened anew", func() bool {
+					return n.Status().Generation > generation && n.journal.Generation() == n.Status().Generation
+				})
 				if got := n.journal.Generation(); got != n.Status().Generation || n.Ready() != nil || n.Status().Epoch != d.Epoch().String() {
 					t.Errorf("the journal remembers generation %d, status %+v", got, n.Status())
 				}

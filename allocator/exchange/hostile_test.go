@@ -106,11 +106,11 @@ func TestRightsNeverExceedTheLimit(t *testing.T) {
 		seeds   uint64
 		windows []int64 // seconds
 	}{
-		{algorithms.FixedWindow, 45, []int64{1}},
-		{algorithms.SlidingWindowCounter, 27, []int64{1, 1, 3}},
-		{algorithms.SlidingWindowLog, 27, []int64{1, 3, 6}},
-		{algorithms.TokenBucket, 36, []int64{1, 3, 10}},
-		{algorithms.LeakyBucket, 27, []int64{1, 3, 10}},
+		{algorithms.FixedWindow, 36, []int64{1}},
+		{algorithms.SlidingWindowCounter, 18, []int64{1, 1, 3}},
+		{algorithms.SlidingWindowLog, 18, []int64{1, 3, 6}},
+		{algorithms.TokenBucket, 27, []int64{1, 3, 10}},
+		{algorithms.LeakyBucket, 18, []int64{1, 3, 10}},
 	} {
 		t.Run(string(k.kind), func(t *testing.T) {
 			t.Parallel()
@@ -146,7 +146,7 @@ func (sum *tally) mustBeHard(t *testing.T, kind algorithms.Kind, seeds int64) {
 	t.Logf("%d seeds: %d units borrowed, %d returned, %d tokens borrowed, %d crashes, %d losses",
 		seeds, sum.UnitsBorrowed, sum.UnitsReturned, sum.BurstBorrowed, sum.crashes, sum.losses)
 	tokens := kind == algorithms.TokenBucket
-	if sum.UnitsBorrowed < 50*seeds || sum.UnitsReturned < seeds || tokens && sum.BurstBorrowed < seeds ||
+	if sum.UnitsBorrowed < 50*seeds || sum.UnitsReturned < seeds/4 || tokens && sum.BurstBorrowed < seeds ||
 		int64(min(sum.crashes, sum.losses)) < seeds/2 {
 		t.Fatal("the test was too easy")
 	}

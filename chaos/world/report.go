@@ -115,8 +115,8 @@ func since(short, moment time.Time) *float64 {
 }
 
 // fell checks that the region cut off came down to its fixed split from the first whole cell on, and served it from
-// the second on. A bucket's region may spend what its own part of the burst holds on top, once; and what a sliding kind
-// serves is not the same in each cell, but over several.
+// the second on. A bucket's region may spend what its own part of the burst holds on top, once; and what other kinds than
+// the fixed window serve is not the same in each cell, but over several.
 func (p *play) fell(entitlement int64) []string {
 	var failures []string
 	cells := p.watch.whole(p.watch.stages[2].from, p.watch.stages[4].from)
@@ -128,8 +128,11 @@ func (p *play) fell(entitlement int64) []string {
 		saved = min(max(saved, 0), entitlement*p.ceiling().Burst/p.limit)
 	}
 	step, least := 1, int64(95)
-	if policy.Algorithm(p.Algorithm).Sliding() {
+	switch kind := policy.Algorithm(p.Algorithm); {
+	case kind.Sliding():
 		step, least = len(cells), 90
+	case kind.Bucket():
+		step = len(cells)
 	}
 	for from := 1; from < len(cells); from += step {
 		var admitted, want int64

@@ -28,7 +28,7 @@ func TestReceiptsAfterTheJournalIsLost(t *testing.T) {
 	})
 }
 
-// nothing given back has a reason.
+// Nothing given back has a reason.
 func TestNothingGivenBackHasAReason(t *testing.T) {
 	for _, kind := range algorithms.Kinds {
 		started(t, document(t, 1, alone, limitOf(kind, 10, "")), []string{"us/n1"}, func(t *testing.T, c *cluster) {
@@ -45,7 +45,7 @@ func TestNothingGivenBackHasAReason(t *testing.T) {
 	}
 }
 
-// what is not known to be ours is not repeated at length.
+// What is not known to be ours is not repeated at length.
 func TestARefusalIsShort(t *testing.T) {
 	n, r := sealing(t)
 	r.Region = strings.Repeat("h", 60_000)
@@ -54,7 +54,7 @@ func TestARefusalIsShort(t *testing.T) {
 	}
 }
 
-// what is not sealed is not unpacked.
+// What is not sealed is not unpacked.
 func TestAnUnsealedReceiptIsNotUnpacked(t *testing.T) {
 	n, _ := sealing(t)
 	body := []byte(strings.Repeat("\x32\x00", 1<<20)) // a million charges of nothing
@@ -71,7 +71,7 @@ func TestAnUnsealedReceiptIsNotUnpacked(t *testing.T) {
 	}
 }
 
-// a limit of three over three regions: each asks for one, with time between them.
+// A limit of three over three regions: each asks for one, with time between them.
 func TestHomeModeOneByOne(t *testing.T) {
 	for _, kind := range algorithms.Kinds[:3] {
 		d := document(t, 1, thirds, strings.Replace(limitOf(kind, 3, ", on_exhausted: borrow"), "10s", "1h", 1))
@@ -90,7 +90,7 @@ func TestHomeModeOneByOne(t *testing.T) {
 	}
 }
 
-// a region gets its own entitlement back from one that has been idle for ten seconds.
+// A region gets its own entitlement back from one that has been idle for ten seconds.
 func TestARegionGetsItsOwnBack(t *testing.T) {
 	d := document(t, 1, halves, "name: hour, limit: 100, window: 1h, on_exhausted: borrow")
 	started(t, d, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {

@@ -7,7 +7,7 @@ import (
 	"github.com/quotad/quotad/algorithms"
 )
 
-// a row of a minute's cell costs the embedded server no more than one of any other (cells before number 2^26 are indices
+// A row of a minute's cell costs the embedded server no more than one of any other (cells before number 2^26 are indices
 // that its Lua fills an array up to).
 func TestRowsCostTheEmbeddedServerLittle(t *testing.T) {
 	server := servers["embedded"].start(t)

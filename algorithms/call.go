@@ -14,7 +14,8 @@ type Guard struct {
 type Target struct {
 	Key    string // Redis key of its hash
 	Terms  Terms
-	Shadow bool // reports, never denies
+	Known  int64 // see Terms.KnownUntil: a bucket that is not there before that time was deleted
+	Shadow bool  // reports, never denies
 }
 
 // Decide is a list of requests on the same buckets, decided in order and atomically.
@@ -36,6 +37,7 @@ type Lend struct {
 	Guard
 	Key      string
 	Terms    Terms
+	Known    int64 // see Target
 	Peer     string
 	Cell     int64
 	Returned int64 // value that Q[self->peer] should reach
@@ -53,6 +55,7 @@ type Credit struct {
 	Guard
 	Key            string
 	Terms          Terms
+	Known          int64 // see Target
 	Peer           string
 	PeerGeneration uint64 // of the peer's store when it wrote the rows
 	Cell           int64
@@ -94,6 +97,44 @@ type Reset struct {
 	Terms Terms
 }
 
+// Recall asks a region what it has heard from Peer of one bucket, for Peer to recover it under a new generation; from
+// then on the region refuses rows that Peer wrote under a lower one.
+type Recall struct {
+	Guard
+	Key            string
+	Terms          Terms
+	Known          int64 // see Target
+	Peer           string
+	PeerGeneration uint64
+}
+
+// Restore gives a lost bucket back what is known of it.
+type Restore struct {
+	Guard
+	Key     string
+	Terms   Terms
+	LostAt  int64     // of the loss, as StatusLost came with
+	Cap     int64     // most the region may have lent out of a cell
+	Use     Use       // seen last
+	Known   []string  // peers of which all that was lent and returned to them is in Rows
+	Unknown []string  // all other peers
+	Rows    []PeerRow // of the known peers: cell, peer, Lent and Returned count
+}
+
+// Use is what counted in a bucket, as seen at a store time.
+type Use struct{ Cell, Units, At int64 }
+
+// Book charges what a node admitted without the store in a window: Units in all, of which the bucket remembers what
+// it has charged.
+type Book struct {
+	Guard
+	Key    string
+	Terms  Terms
+	Node   string
+	Window int64 // its number, by the node's meter
+	Units  int64
+}
+
 // Open begins a generation of a store.
 type Open struct {
 	Expected   uint64 // generation found before, 0 for none
@@ -103,6 +144,14 @@ type Open struct {
 	Lost       bool   // the store may have lost data of an earlier generation
 	Seen       int64  // the latest time that the store is known to have shown, or should show
 	Secret     string // random; what seals the receipts of this generation
+	Replid     string // master_replid of the server, which a copy of its data does not have
+}
+
+// Note has the token remember something of a node, until the store loses its data.
+type Note struct {
+	Generation uint64
+	Node       string
+	Text       string
 }
 
 // Adopt puts a newer policy epoch in force; an epoch begins with the version of its document and a dash.
@@ -144,6 +193,15 @@ func (c Inspect) Keys() []string { return []string{c.Key} }
 // Keys returns the script's KEYS after the token's.
 func (c Reset) Keys() []string { return []string{c.Key} }
 
+// Keys returns the script's KEYS after the token's.
+func (c Recall) Keys() []string { return []string{c.Key} }
+
+// Keys returns the script's KEYS after the token's.
+func (c Restore) Keys() []string { return []string{c.Key} }
+
+// Keys returns the script's KEYS after the token's.
+func (c Book) Keys() []string { return []string{c.Key} }
+
 // args collects script arguments; numbers are written in full.
 type args []any
 
@@ -164,9 +222,9 @@ func (a *args) guard(g Guard) {
 	a.num(g.Clock, MaxClockStep)
 }
 
-func (a *args) terms(t Terms) {
+func (a *args) terms(t Terms, known int64) {
 	a.str(string(t.Kind))
-	a.num(t.Window, t.Cell, t.Tick, t.Entitlement, t.Burst, t.Guard)
+	a.num(t.Window, t.Cell, t.Tick, t.Entitlement, t.Burst, t.Guard, flag(t.Recovered), known)
 }
 
 // Args returns the script's ARGV.
@@ -181,7 +239,7 @@ func (c Decide) Args() []any {
 	}
 	a.num(int64(len(c.Buckets)))
 	for _, b := range c.Buckets {
-		a.terms(b.Terms)
+		a.terms(b.Terms, b.Known)
 		a.num(flag(b.Shadow))
 	}
 	a.num(c.Costs...)
@@ -192,7 +250,7 @@ func (c Decide) Args() []any {
 func (c Lend) Args() []any {
 	var a args
 	a.guard(c.Guard)
-	a.terms(c.Terms)
+	a.terms(c.Terms, c.Known)
 	a.str(c.Peer)
 	a.num(c.Cell, c.Returned, c.Lent, c.Kept, c.Cap, c.Burst, c.KeptBurst, c.CapBurst)
 	return a
@@ -202,7 +260,7 @@ func (c Lend) Args() []any {
 func (c Credit) Args() []any {
 	var a args
 	a.guard(c.Guard)
-	a.terms(c.Terms)
+	a.terms(c.Terms, c.Known)
 	a.str(c.Peer)
 	a.num(int64(c.PeerGeneration), c.Cell, c.Lent, c.Returned, c.Most, c.Burst, c.MostBurst)
 	return a
@@ -212,7 +270,7 @@ func (c Credit) Args() []any {
 func (c Inspect) Args() []any {
 	var a args
 	a.guard(c.Guard)
-	a.terms(c.Terms)
+	a.terms(c.Terms, 0)
 	return a
 }
 
@@ -228,7 +286,7 @@ func (c Refund) Args() []any {
 	}
 	a.num(c.At, c.Cost, (remember+MaxClockStep)/1000)
 	for _, charge := range c.Charges {
-		a.terms(charge.Terms)
+		a.terms(charge.Terms, 0)
 		a.num(charge.Cell)
 	}
 	return a
@@ -238,7 +296,45 @@ func (c Refund) Args() []any {
 func (c Reset) Args() []any {
 	var a args
 	a.guard(c.Guard)
-	a.terms(c.Terms)
+	a.terms(c.Terms, 0)
+	return a
+}
+
+// Args returns the script's ARGV.
+func (c Recall) Args() []any {
+	var a args
+	a.guard(c.Guard)
+	a.terms(c.Terms, c.Known)
+	a.str(c.Peer)
+	a.num(int64(c.PeerGeneration))
+	return a
+}
+
+// Args returns the script's ARGV.
+func (c Restore) Args() []any {
+	var a args
+	a.guard(c.Guard)
+	a.terms(c.Terms, 0)
+	a.num(c.LostAt, c.Cap, c.Use.Cell, c.Use.Units, c.Use.At)
+	for _, names := range [][]string{c.Known, c.Unknown} {
+		a.num(int64(len(names)))
+		a.str(names...)
+	}
+	for _, row := range c.Rows {
+		a.num(row.Cell)
+		a.str(row.Peer)
+		a.num(row.Lent, row.Returned)
+	}
+	return a
+}
+
+// Args returns the script's ARGV.
+func (c Book) Args() []any {
+	var a args
+	a.guard(c.Guard)
+	a.terms(c.Terms, 0)
+	a.str(c.Node)
+	a.num(c.Window, c.Units)
 	return a
 }
 
@@ -251,7 +347,14 @@ func (c Open) Args() []any {
 	}
 	a.str(expected, strconv.FormatUint(c.Generation, 10), c.Region, c.Epoch)
 	a.num(flag(c.Lost), c.Seen)
-	a.str(c.Secret)
+	a.str(c.Secret, c.Replid)
+	return a
+}
+
+// Args returns the script's ARGV; KEYS is the token's key alone.
+func (c Note) Args() []any {
+	var a args
+	a.str(strconv.FormatUint(c.Generation, 10), c.Node, c.Text)
 	return a
 }
 

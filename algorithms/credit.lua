@@ -3,7 +3,7 @@
 -- keeps the highest generation heard of each peer; rows of a lower one are refused.
 -- KEYS: token, bucket. ARGV: guard, terms, peer, its generation, cell, lent, returned, the most that the peer may have
 -- lent us, net, burst, the most of that.
--- Reply: OK, now, state, row (lent, returned, borrowed, regained, burst lent, burst borrowed).
+-- Reply: LOST, now, when, where the bucket must be restored first; else OK, now, state, row (lent, returned, borrowed, regained, burst lent, burst borrowed).
 local now, lost_at = enter()
 if not now then return {lost_at} end
 local h = hold(KEYS[2], now, lost_at)
@@ -18,7 +18,10 @@ end
 local floor = tonumber(redis.call('HGET', KEYS[1], 'floor:' .. peer) or 0)
 if generation < floor then return refuse(FENCED) end
 if generation > floor then redis.call('HSET', KEYS[1], 'floor:' .. peer, int(generation)) end
+if is_lost(h) then return {LOST, now, h.lost_at} end
 if movable(h, cell) ~= OK then return refuse(movable(h, cell)) end
+-- What this region returned to the peer before the loss is not known, and would be credited once more.
+if h.unknown[peer] and cell <= floor_div(h.whole, h.length) + 1 then return refuse(RECOVERING) end
 local row = row_of(h, cell, peer)
 if returned > row.l or to_borrow - row.r > most or burst > most_burst then return refuse(IMPLAUSIBLE) end
 

@@ -94,6 +94,8 @@ type history struct {
 	guard    algorithms.Guard
 	buckets  map[string]algorithms.Terms
 	receipts []algorithms.Refund
+	touched  map[string]int64 // when a bucket was last used; much later the twin has forgotten it, and a Redis not yet
+	lostAt   map[string]int64 // as the last reply that said so
 }
 
 const window = 1000 // microseconds
@@ -102,6 +104,7 @@ const window = 1000 // microseconds
 func drawTerms(t *rapid.T, entitlement int64) algorithms.Terms {
 	terms := algorithms.Terms{Kind: rapid.SampledFrom(algorithms.Kinds).Draw(t, "kind"), Window: window, Cell: window, Tick: 1,
 		Entitlement: entitlement}
+	terms.Recovered = !terms.Kind.Bucket() && rapid.Bool().Draw(t, "recovered")
 	switch {
 	case terms.Kind.Sliding():
 		terms.Guard = rapid.SampledFrom([]int64{0, 0, 150, 2500}).Draw(t, "guard")
@@ -122,10 +125,29 @@ func drawTerms(t *rapid.T, entitlement int64) algorithms.Terms {
 
 func (h *history) terms(t *rapid.T, key string) algorithms.Terms {
 	terms := h.buckets[key]
+	if h.touched[key] == 0 {
+		h.touched[key] = h.now
+	}
 	if rapid.IntRange(0, 19).Draw(t, "policy changed") == 0 {
 		terms.Entitlement += 2
 	}
 	return terms
+}
+
+// known draws until when the bucket is known to be there.
+func (h *history) known(t *rapid.T, key string) int64 {
+	if h.now-h.touched[key] > algorithms.MaxClockStep || !h.ownClock {
+		return 0
+	}
+	h.touched[key] = h.now
+	return rapid.SampledFrom([]int64{0, 0, h.now, h.now + 1}).Draw(t, "known")
+}
+
+// lost notes when a bucket was lost, as a reply says.
+func (h *history) lost(key string, s algorithms.Status, at int64) {
+	if s == algorithms.StatusLost {
+		h.lostAt[key] = at
+	}
 }
 
 func (h *history) key(t *rapid.T) string {
@@ -145,7 +167,7 @@ func (h *history) units(t *rapid.T, what string) int64 { return rapid.Int64Range
 func (h *history) decide(t *rapid.T) {
 	c := algorithms.Decide{Guard: h.guard, Commit: rapid.IntRange(0, 5).Draw(t, "commit") > 0}
 	for _, key := range rapid.SampledFrom([][]string{{"a"}, {"b"}, {"a", "b"}}).Draw(t, "buckets") {
-		c.Buckets = append(c.Buckets, algorithms.Target{Key: key, Terms: h.terms(t, key), Shadow: rapid.IntRange(0, 4).Draw(t, "shadow") == 0})
+		c.Buckets = append(c.Buckets, algorithms.Target{Key: key, Terms: h.terms(t, key), Known: h.known(t, key), Shadow: rapid.IntRange(0, 4).Draw(t, "shadow") == 0})
 	}
 	cost := rapid.SampledFrom([]int64{1, 1, 1, 2, 3, 7, 11, algorithms.MaxUnits, algorithms.MaxUnits + 1, 0, -1})
 	c.Costs = rapid.SliceOfN(cost, 1, 4).Draw(t, "costs")
@@ -160,6 +182,9 @@ func (h *history) decide(t *rapid.T) {
 		return
 	}
 	same(t, "decide", c, got, h.twin.Decide(h.time(got.Now), c))
+	if len(c.Buckets) == 1 {
+		h.lost(c.Buckets[0].Key, got.Status, got.LostAt)
+	}
 	if got.Status == algorithms.StatusOK && got.Answers[0].Admitted && c.Commit {
 		r := algorithms.Refund{Once: c.Once, Receipt: fmt.Sprintf("receipt-%d", len(h.receipts)), At: got.Now, Cost: c.Costs[0]}
 		for i, b := range c.Buckets {
@@ -199,21 +224,23 @@ func (h *history) reset(t *rapid.T) {
 
 func (h *history) lend(t *rapid.T) {
 	key := h.key(t)
-	c := algorithms.Lend{Guard: h.guard, Key: key, Terms: h.terms(t, key), Peer: h.peer(t), Cell: h.cell(t, key),
+	c := algorithms.Lend{Guard: h.guard, Key: key, Terms: h.terms(t, key), Known: h.known(t, key), Peer: h.peer(t), Cell: h.cell(t, key),
 		Returned: h.units(t, "returned"), Lent: h.units(t, "lent"), Kept: rapid.Int64Range(0, 3).Draw(t, "kept"), Cap: h.units(t, "cap"),
 		Burst: h.units(t, "burst"), KeptBurst: rapid.Int64Range(0, 3).Draw(t, "kept burst"), CapBurst: h.units(t, "cap burst")}
 	got := must[algorithms.Given](t)(c.Parse(h.eval(t, algorithms.LendScript, c.Args(), key)))
 	same(t, "lend", c, got, h.twin.Lend(h.time(got.Now), c))
+	h.lost(key, got.Status, got.LostAt)
 }
 
 func (h *history) credit(t *rapid.T) {
 	key := h.key(t)
-	c := algorithms.Credit{Guard: h.guard, Key: key, Terms: h.terms(t, key), Peer: h.peer(t), Cell: h.cell(t, key),
+	c := algorithms.Credit{Guard: h.guard, Key: key, Terms: h.terms(t, key), Known: h.known(t, key), Peer: h.peer(t), Cell: h.cell(t, key),
 		PeerGeneration: rapid.SampledFrom([]uint64{3, 3, 3, 3, 2, 4}).Draw(t, "peer generation"),
 		Lent:           h.units(t, "lent"), Returned: h.units(t, "returned"),
 		Most: 12 - h.units(t, "below the most")/4, Burst: h.units(t, "burst"), MostBurst: 12 - h.units(t, "below the most burst")/4}
 	got := must[algorithms.Credited](t)(c.Parse(h.eval(t, algorithms.CreditScript, c.Args(), key)))
 	same(t, "credit", c, got, h.twin.Credit(h.time(got.Now), c))
+	h.lost(key, got.Status, got.LostAt)
 }
 
 func (h *history) inspect(t *rapid.T) {
@@ -235,7 +262,7 @@ func (h *history) time(scripts int64) int64 {
 
 func (h *history) open(t *rapid.T, expected, generation uint64, lost bool) {
 	c := algorithms.Open{Expected: expected, Generation: generation, Region: "us-east", Epoch: h.guard.Epoch, Lost: lost,
-		Secret: "s"}
+		Secret: "s", Replid: fmt.Sprint("r", generation)}
 	if lost {
 		c.Seen = h.now + rapid.Int64Range(-3*window, 3*window).Draw(t, "seen")
 	}
@@ -251,7 +278,7 @@ func begin(t *rapid.T, l *lua, lost bool) *history {
 	if err := l.client.FlushAll(context.Background()).Err(); err != nil {
 		t.Fatalf("flush: %v", err)
 	}
-	h := &history{lua: l, twin: &algorithms.Twin{}, now: 1_800_000_000_000_000,
+	h := &history{lua: l, twin: &algorithms.Twin{}, now: 1_800_000_000_000_000, touched: map[string]int64{}, lostAt: map[string]int64{},
 		buckets: map[string]algorithms.Terms{"a": drawTerms(t, 10), "b": drawTerms(t, rapid.Int64Range(0, 4).Draw(t, "small entitlement"))}}
 	h.guard = algorithms.Guard{Epoch: "1-abc", Clock: h.now}
 	h.setTime(t, h.now)
@@ -262,7 +289,11 @@ func begin(t *rapid.T, l *lua, lost bool) *history {
 func (h *history) actions() map[string]func(*rapid.T) {
 	return map[string]func(*rapid.T){
 		"decide": h.decide, "decide again": h.decide, "decide once more": h.decide, "lend": h.lend, "credit": h.credit,
-		"inspect": h.inspect, "refund": h.refund, "reset": func(t *rapid.T) {
+		"inspect": h.inspect, "refund": h.refund, "recall": h.recall, "restore": h.restore, "book": h.book, "delete": func(t *rapid.T) {
+			if rapid.IntRange(0, 3).Draw(t, "rare") == 0 {
+				h.delete(t)
+			}
+		}, "reset": func(t *rapid.T) {
 			if rapid.IntRange(0, 5).Draw(t, "rare") == 0 {
 				h.reset(t)
 			}
@@ -313,6 +344,11 @@ func TestLuaEqualsTwin(t *testing.T) {
 					}
 					h.open(t, expected, h.guard.Generation+1, rapid.Bool().Draw(t, "lost"))
 				}
+				actions["note"] = func(t *rapid.T) {
+					c := algorithms.Note{Generation: h.guard.Generation + uint64(rapid.IntRange(0, 1).Draw(t, "generation")),
+						Node: rapid.SampledFrom([]string{"n1", "n2"}).Draw(t, "node"), Text: fmt.Sprint(h.now)}
+					same(t, "note", c, must[algorithms.Noted](t)(c.Parse(h.eval(t, algorithms.NoteScript, c.Args()))), h.twin.Note(c))
+				}
 				t.Repeat(actions)
 			})
 		})
@@ -341,7 +377,8 @@ func TestLuaEqualsTwinInRealTime(t *testing.T) {
 // TestScriptsUseOnlyWhatEveryStoreHas keeps out what the embedded Redis or a cluster does not have.
 func TestScriptsUseOnlyWhatEveryStoreHas(t *testing.T) {
 	all := []algorithms.Script{algorithms.DecideScript, algorithms.LendScript, algorithms.CreditScript,
-		algorithms.InspectScript, algorithms.RefundScript, algorithms.ResetScript, algorithms.OpenScript, algorithms.AdoptScript}
+		algorithms.InspectScript, algorithms.RefundScript, algorithms.ResetScript, algorithms.OpenScript, algorithms.AdoptScript, algorithms.NoteScript,
+		algorithms.RecallScript, algorithms.RestoreScript, algorithms.BookScript}
 	for _, s := range all {
 		for _, bad := range []string{"bit.", "struct.", "cmsgpack.", "math.random", "os.", "io.", "table.unpack"} {
 			if strings.Contains(s.Source, bad) {

@@ -60,12 +60,28 @@ func (w *window) refund(_, cell, units int64) (int64, Refusal) {
 	return units, NotRefused
 }
 
+func (w *window) book(cell, units int64) bool {
+	if cell == w.cell {
+		w.used += units
+		w.dirty = true
+	}
+	return cell <= w.cell
+}
+
+func (w *window) restore(u Use) {
+	if u.Cell == w.cell {
+		w.used = max(w.used, u.Units)
+		w.dirty = true
+	}
+}
+
 func (w *window) reset() { w.used, w.dirty = 0, true }
 
 func (w *window) save() {
 	if !w.dirty {
 		return
 	}
+	w.stored = true
 	if w.bucket.cell != w.cell {
 		w.keep()
 	}

@@ -2,6 +2,7 @@
 kinds.fixed_window = function(h)
   local v = redis.call('HMGET', h.key, 'rows', 'c', 'u')
   read_rows(h, v[1])
+  h.absent = not v[1] and not v[2]
   local current = v[2] == int(h.cell)
   local used, dirty = current and tonumber(v[3]) or 0, false
   local share = rights(h, h.cell)
@@ -41,6 +42,15 @@ kinds.fixed_window = function(h)
     units = math.min(units, used)
     used, dirty = used - units, true
     return units, NOT_REFUSED
+  end
+
+  function s.book(cell, units)
+    if cell == h.cell then used, dirty = used + units, true end
+    return cell <= h.cell
+  end
+
+  function s.restore(cell, units)
+    if cell == h.cell then used, dirty = math.max(used, units), true end
   end
 
   function s.reset() used, dirty = 0, true end

@@ -8,6 +8,7 @@ package algorithms
 // request waits longer than a full queue takes at the entitlement.
 type queue struct {
 	burstless
+	unrestored
 	rate
 	backlog int64 // numerator over ticks, of work not done
 	at      int64 // tick that it is of: now, or the next where work begins within a tick
@@ -113,6 +114,12 @@ func (q *queue) room(cell int64, _ string, kept int64) int64 {
 func (q *queue) settle(int64) { q.dirty = true }
 
 func (q *queue) refund(int64, int64, int64) (int64, Refusal) { return 0, TurnPromised }
+
+func (q *queue) book(_, units int64) bool {
+	q.backlog += units * q.ticks
+	q.dirty = true
+	return true
+}
 
 func (q *queue) reset() { q.backlog, q.at, q.next, q.dirty = 0, q.begun(), 0, true }
 

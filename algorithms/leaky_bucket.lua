@@ -3,7 +3,9 @@
 -- before which no further turn begins. A share may be lowered from the mark on only, for turns are promised; and no
 -- request waits longer than a full queue takes at the entitlement.
 kinds.leaky_bucket = function(h)
-  read_rows(h, redis.call('HGET', h.key, 'rows'))
+  local rows = redis.call('HGET', h.key, 'rows')
+  read_rows(h, rows)
+  h.absent = not rows
   local ticks, r = h.ticks, rate_of(h)
   local dirty, s = false, {room_burst = zero}
   local backlog, at, next_turn = r.read(ceil_div)
@@ -74,6 +76,11 @@ kinds.leaky_bucket = function(h)
   function s.settle() dirty = true end
 
   function s.refund() return 0, TURN_PROMISED end
+
+  function s.book(_, units)
+    backlog, dirty = backlog + units * ticks, true
+    return true
+  end
 
   function s.reset() backlog, at, next_turn, dirty = 0, ceil_div(h.now, h.tick), 0, true end
 

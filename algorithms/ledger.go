@@ -16,6 +16,12 @@ func (r Row) out() int64 { return r.Lent - r.Regained }
 type bucket struct {
 	rows    map[int64]map[string]Row
 	expires int64
+	stored  bool // there is something of it in the store
+
+	vanished int64           // store time at which it was found deleted
+	whole    int64           // time of the loss after which it was restored
+	unknown  map[string]bool // peers of which it is not known what they were lent before
+	booked   map[booking]int64
 
 	cell, used, before int64           // windows: units used in cell, and in the one before
 	entries            []entry         // log
@@ -32,13 +38,22 @@ type held struct {
 	*bucket
 	Terms
 	now    int64
-	lostAt int64
+	lostAt int64 // 0: nothing is missing
+	loss   int64 // the last one, mended or not
 	cell   int64 // the current one
 }
 
 func (b *bucket) hold(t Terms, now, lostAt int64) held {
-	return held{bucket: b, Terms: t, now: now, lostAt: lostAt, cell: CellAt(now, t.Cell)}
+	h := held{bucket: b, Terms: t, now: now, lostAt: max(lostAt, b.vanished), cell: CellAt(now, t.Cell)}
+	h.loss = max(h.lostAt, b.whole)
+	if b.whole >= h.lostAt {
+		h.lostAt = 0
+	}
+	return h
 }
+
+// lost says whether the bucket must be restored before it can be used.
+func (h held) lost() bool { return h.Recovered && h.closed() > h.now }
 
 // closed returns the time until which this region holds no rights because its store lost data: what it had then may
 // have concerned the cell of that moment and the next, and counts as fully lent and fully used for as long as it weighs.
@@ -102,6 +117,7 @@ func (h held) lastRow() int64 {
 }
 
 func (b *bucket) setRow(cell int64, peer string, row Row) {
+	b.stored = true
 	if b.rows[cell] == nil {
 		b.rows[cell] = map[string]Row{}
 	}
@@ -111,6 +127,9 @@ func (b *bucket) setRow(cell int64, peer string, row Row) {
 // keep drops the rows that weigh no more, and says until when the hash must live.
 func (h held) keep() {
 	maps.DeleteFunc(h.rows, func(cell int64, _ map[string]Row) bool { return h.Weighs(cell) <= h.now })
+	if last := max(h.vanished, h.whole); last > 0 && h.Weighs(CellAt(last, h.Cell)+1) <= h.now {
+		h.bucket.vanished, h.bucket.whole, h.bucket.unknown = 0, 0, nil
+	}
 	h.expires = h.useful(h.cell)
 }
 
@@ -132,6 +151,11 @@ type limiter interface {
 	settle(tokens int64)
 	// refund takes back a charge of a cell at a time and returns the units, or why not.
 	refund(at, cell, units int64) (int64, Refusal)
+	// book charges what was admitted in a window without the store, whether it fits or not; false: the window has not
+	// begun here.
+	book(window, units int64) bool
+	// restore of a window: at least so much was used, as seen in a cell at a time.
+	restore(u Use)
 	reset()
 	save()
 }
@@ -156,3 +180,8 @@ type burstless struct{}
 
 func (burstless) roomBurst(int64) int64 { return 0 }
 func (burstless) settle(int64)          {}
+
+// unrestored is what buckets say of restoring: they begin anew.
+type unrestored struct{}
+
+func (unrestored) restore(Use) {}

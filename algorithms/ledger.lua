@@ -4,8 +4,12 @@
 --   r returned to j     Q[self->j][k], written here      z burst borrowed from j  Y[j->self][k], as heard from j
 --   b borrowed from j   R[j->self][k], as heard from j
 --   g regained from j   Q[j->self][k], as heard from j
--- A held bucket is a table with its terms (kind, window, length of a cell, tick, entitlement, burst, guard), key, now,
--- lost_at, the current cell, and rows[cell][peer].
+-- After a loss "!vanished whole unknown;" stands before them: the store time at which the bucket was found deleted, that
+-- of the loss after which it was restored, and the peers ("j,j" or "-") of which it is not known what they were lent;
+-- that counts as lent, in each cell to a peer of its own ("?cell").
+-- A held bucket is a table with its terms (kind, window, length of a cell, tick, entitlement, burst, guard, and whether
+-- it is recovered after a loss), until when it is known to be there, key, now, lost_at (0: nothing is missing), loss (the
+-- last, mended or not), the current cell, and rows[cell][peer].
 
 -- floor_div and ceil_div divide exactly by b > 0 and round down and up.
 local function floor_div(a, b)
@@ -18,17 +22,35 @@ end
 -- hold reads the terms of a bucket from the arguments.
 local function hold(key, now, lost_at)
   local h = {key = key, now = now, lost_at = lost_at, kind = arg(), window = num(), length = num(), tick = num(),
-    entitlement = num(), burst = num(), guard = num()}
+    entitlement = num(), burst = num(), guard = num(), recovered = num() == 1, known = num()}
   assert(h.window > 0 and h.length > 0 and h.tick > 0, 'terms without a window, a cell or a tick')
   h.cell = floor_div(now, h.length)
   h.ticks = ceil_div(h.window, h.tick)
   return h
 end
 
+local nobody = {}
+
+-- read_marks takes in what stands before the rows, and returns where they begin.
+local function read_marks(h, text)
+  local vanished, whole, unknown, at = string.match(text, '^!(%d+) (%d+) (%S+);()')
+  if not vanished then return 1 end
+  h.vanished, h.whole = tonumber(vanished), tonumber(whole)
+  h.lost_at = math.max(h.lost_at, h.vanished)
+  if h.whole >= h.lost_at then
+    h.lost_at, h.unknown = 0, {}
+    for peer in string.gmatch(unknown, '[^,%-][^,]*') do h.unknown[peer] = true end
+  end
+  h.loss = math.max(h.loss, h.vanished, h.whole)
+  return at
+end
+
 -- read_rows takes in the field rows; last is the last cell that has one.
 local function read_rows(h, text)
-  h.rows, h.last = {}, -1
+  h.rows, h.last, h.vanished, h.whole, h.unknown, h.loss = {}, -1, 0, 0, nobody, h.lost_at
   if not text then return end
+  local at = read_marks(h, text)
+  if at > 1 then text = string.sub(text, at) end
   for cell, peer, l, r, b, g, y, z in string.gmatch(text, '(%d+) (%S+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+);') do
     cell = tonumber(cell)
     h.last = math.max(h.last, cell)
@@ -55,10 +77,22 @@ local function fill(h)
   return math.min(ceil_div(h.burst * h.ticks, h.entitlement), floor_div(MAX, h.tick)) * h.tick
 end
 
+-- marks returns what stands before the rows, as long as the loss that it is about weighs.
+local function marks(h)
+  local last = math.max(h.vanished, h.whole)
+  if last == 0 or weighs(h, floor_div(last, h.length) + 1) <= h.now then return '' end
+  local unknown = {}
+  for peer in pairs(h.unknown) do unknown[#unknown + 1] = peer end
+  table.sort(unknown)
+  local names = table.concat(unknown, ',')
+  if names == '' then names = '-' end
+  return '!' .. int(h.vanished) .. ' ' .. int(h.whole) .. ' ' .. names .. ';'
+end
+
 -- keep drops the rows that weigh no more, writes the others if they changed, and has the hash outlive its last useful
 -- moment by the largest clock step (one hour).
 local function keep(h, changed)
-  local text = {}
+  local text = {marks(h)}
   for cell, rows in pairs(h.rows) do
     if weighs(h, cell) <= h.now then
       changed = true
@@ -79,6 +113,9 @@ local function closed(h)
   if h.lost_at == 0 then return 0 end
   return weighs(h, floor_div(h.lost_at, h.length) + 1)
 end
+
+-- is_lost says whether a bucket must be restored before it can be used.
+local function is_lost(h) return h.recovered and closed(h) > h.now end
 
 -- is_open says whether rights of a cell are not closed by a loss.
 local function is_open(h, cell)
@@ -113,6 +150,17 @@ local function add_state(reply, h, s)
   for _, v in ipairs({h.cell, h.entitlement, share, next_share, used, fading, s.free()}) do reply[#reply + 1] = v end
 end
 
+-- add_rows appends the rows that weigh: cell, peer, lent, returned, borrowed, regained, burst lent, burst borrowed.
+local function add_rows(reply, h)
+  for cell, rows in pairs(h.rows) do
+    if weighs(h, cell) > h.now then
+      for peer, row in pairs(rows) do
+        for _, v in ipairs({cell, peer, row.l, row.r, row.b, row.g, row.y, row.z}) do reply[#reply + 1] = v end
+      end
+    end
+  end
+end
+
 -- movable says whether rows of a cell may still be moved: OK, or why not.
 local function movable(h, cell)
   if cell ~= h.cell and cell ~= h.cell + 1 then return FINISHED end
@@ -132,8 +180,25 @@ end
 --   room_burst(kept)        what more burst may be lent, beyond kept tokens
 --   settle(tokens)          fixes what has happened so far, before rows change, and adds tokens that came or went
 --   refund(at, cell, units) takes back a charge; returns the units, and why not
+--   book(cell, units)       charges what was admitted in a window without the store, whether it fits or not; false: the
+--                           window has not begun here
+--   restore(cell, units, at)  of windows: at least so much was used, as seen at a time in a cell
 --   reset(), save()
+-- It sets absent where there is nothing of the bucket in the store.
 local kinds = {}
 local NOT_REFUSED, NO_LONGER_WEIGHS, TURN_PROMISED, NO_SUCH_LIMIT = 0, 1, 2, 3
 local function zero() return 0 end
-local function open(h) return kinds[h.kind](h) end
+
+-- open opens a bucket. One that is not there although this node knows that it still weighs was deleted, and is as lost
+-- as one of a store that lost everything.
+local function open(h)
+  local lost_at = h.lost_at
+  local s = kinds[h.kind](h)
+  if h.absent and h.known > h.now then
+    h.vanished = h.now
+    keep(h, true)
+    h.lost_at = lost_at
+    s = kinds[h.kind](h)
+  end
+  return s
+end

@@ -4,7 +4,7 @@
 -- should reach, so that a repeated call gives nothing twice.
 -- KEYS: token, bucket. ARGV: guard, terms, peer, cell, returned to reach, lent to reach, units kept, lending cap, burst
 -- to reach, tokens kept, burst cap.
--- Reply: OK, now, state, row (lent, returned, borrowed, regained, burst lent, burst borrowed), spare left, of burst.
+-- Reply: LOST, now, when, where the bucket must be restored first; else OK, now, state, row (lent, returned, borrowed, regained, burst lent, burst borrowed), spare left, of burst.
 local now, lost_at = enter()
 if not now then return {lost_at} end
 local h = hold(KEYS[2], now, lost_at)
@@ -12,6 +12,7 @@ local peer, cell, returned, to_lend, kept, cap = arg(), num(), num(), num(), num
 local to_burst, kept_burst, cap_burst = num(), num(), num()
 kept, kept_burst = math.max(kept, 0), math.max(kept_burst, 0) -- what is spent is spent
 local s = open(h)
+if is_lost(h) then return {LOST, now, h.lost_at} end
 local reply = {movable(h, cell), now}
 if reply[1] ~= OK then
   add_state(reply, h, s)

@@ -67,6 +67,9 @@ func (r *reader) end() error {
 func (c Decide) Parse(reply any) (Decided, error) {
 	r := read(DecideScript.Name, reply)
 	d := Decided{Status: Status(r.num())}
+	if d.Status == StatusLost {
+		d.Now, d.LostAt = r.num(), r.num()
+	}
 	if d.Status != StatusOK || r.err != nil {
 		return d, r.end()
 	}
@@ -87,14 +90,25 @@ func (c Decide) Parse(reply any) (Decided, error) {
 	return d, r.end()
 }
 
-// head reads what the replies of the other guarded scripts begin with; ok says whether more than the state follows.
-func (r *reader) head() (status Status, now int64, s State, ok bool) {
-	status = Status(r.num())
-	if !r.more() {
-		return status, 0, s, false
+// head is what the replies of the other guarded scripts begin with.
+type head struct {
+	status      Status
+	now, lostAt int64
+	state       State
+}
+
+// head reads it; ok says whether more than the state follows.
+func (r *reader) head() (h head, ok bool) {
+	h.status = Status(r.num())
+	switch {
+	case !r.more():
+		return h, false
+	case h.status == StatusLost:
+		h.now, h.lostAt = r.num(), r.num()
+		return h, false
 	}
-	now, s = r.num(), r.state()
-	return status, now, s, status == StatusOK && r.err == nil
+	h.now, h.state = r.num(), r.state()
+	return h, h.status == StatusOK && r.err == nil
 }
 
 func (r *reader) state() State {
@@ -109,9 +123,9 @@ func (r *reader) row() Row {
 // Parse reads the reply to c.
 func (c Lend) Parse(reply any) (Given, error) {
 	r := read(LendScript.Name, reply)
-	var g Given
-	var ok bool
-	if g.Status, g.Now, g.State, ok = r.head(); ok {
+	h, ok := r.head()
+	g := Given{Status: h.status, Now: h.now, LostAt: h.lostAt, State: h.state}
+	if ok {
 		g.Row = r.row()
 		g.Spare, g.SpareBurst = r.num(), r.num()
 	}
@@ -121,9 +135,9 @@ func (c Lend) Parse(reply any) (Given, error) {
 // Parse reads the reply to c.
 func (c Credit) Parse(reply any) (Credited, error) {
 	r := read(CreditScript.Name, reply)
-	var g Credited
-	var ok bool
-	if g.Status, g.Now, g.State, ok = r.head(); ok {
+	h, ok := r.head()
+	g := Credited{Status: h.status, Now: h.now, LostAt: h.lostAt, State: h.state}
+	if ok {
 		g.Row = r.row()
 	}
 	return g, r.end()
@@ -131,9 +145,17 @@ func (c Credit) Parse(reply any) (Credited, error) {
 
 // Parse reads the reply to c.
 func (c Inspect) Parse(reply any) (Inspected, error) {
-	r := read(InspectScript.Name, reply)
-	var g Inspected
-	g.Status, g.Now, g.State, _ = r.head()
+	return parseInspected(read(InspectScript.Name, reply))
+}
+
+// Parse reads the reply to c.
+func (c Restore) Parse(reply any) (Restored, error) {
+	return parseInspected(read(RestoreScript.Name, reply))
+}
+
+func parseInspected(r *reader) (Inspected, error) {
+	h, _ := r.head()
+	g := Inspected{Status: h.status, Now: h.now, State: h.state}
 	for r.more() {
 		g.Rows = append(g.Rows, PeerRow{Cell: r.num(), Peer: r.str(), Row: r.row()})
 	}
@@ -142,11 +164,38 @@ func (c Inspect) Parse(reply any) (Inspected, error) {
 }
 
 // Parse reads the reply to c.
+func (c Recall) Parse(reply any) (Recalled, error) {
+	r := read(RecallScript.Name, reply)
+	g := Recalled{Status: Status(r.num())}
+	if g.Status != StatusOK || r.err != nil {
+		return g, r.end()
+	}
+	g.Now, g.LostAt = r.num(), r.num()
+	for r.more() {
+		g.Rows = append(g.Rows, HeardRow{Cell: r.num(), Borrowed: r.num(), Regained: r.num()})
+	}
+	slices.SortFunc(g.Rows, func(a, b HeardRow) int { return cmp.Compare(a.Cell, b.Cell) })
+	return g, r.end()
+}
+
+// Parse reads the reply to c.
+func (c Book) Parse(reply any) (Booked, error) {
+	r := read(BookScript.Name, reply)
+	b := Booked{Status: Status(r.num())}
+	switch b.Status {
+	case StatusOK:
+		b.Now, b.Done = r.num(), r.num() == 1
+	case StatusLost:
+		b.Now, b.LostAt = r.num(), r.num()
+	}
+	return b, r.end()
+}
+
+// Parse reads the reply to c.
 func (c Reset) Parse(reply any) (Cleared, error) {
 	r := read(ResetScript.Name, reply)
-	var g Cleared
-	g.Status, g.Now, g.State, _ = r.head()
-	return g, r.end()
+	h, _ := r.head()
+	return Cleared{Status: h.status, Now: h.now, State: h.state}, r.end()
 }
 
 // Parse reads the reply to c.
@@ -170,13 +219,17 @@ func (c Open) Parse(reply any) (Opened, error) {
 	generation := r.str()
 	o.Region, o.Epoch = r.str(), r.str()
 	lostAt := r.str()
-	o.Secret = r.str()
+	o.Secret, o.Replid = r.str(), r.str()
+	since := r.str()
 	if err := r.end(); err != nil || generation == "" {
 		return o, err
 	}
 	var err error
 	if o.LostAt, err = strconv.ParseInt(lostAt, 10, 64); err != nil {
 		return o, fmt.Errorf("the store's token names %q as the time of its last loss, which is no number: empty the Redis (FLUSHALL), it will be opened anew", lostAt)
+	}
+	if o.Since, err = strconv.ParseUint(since, 10, 64); err != nil {
+		return o, fmt.Errorf("the store's token names %q as its oldest generation, which is no number: empty the Redis (FLUSHALL), it will be opened anew", since)
 	}
 	if o.Generation, err = strconv.ParseUint(generation, 10, 64); err != nil {
 		return o, fmt.Errorf("the store's token names generation %q, which is no number: another program uses its keys; give quotad a database of its own", generation)
@@ -189,6 +242,13 @@ func (c Adopt) Parse(reply any) (Adopted, error) {
 	r := read(AdoptScript.Name, reply)
 	a := Adopted{OK: r.num() == 1, Epoch: r.str()}
 	return a, r.end()
+}
+
+// Parse reads the reply to c.
+func (c Note) Parse(reply any) (Noted, error) {
+	r := read(NoteScript.Name, reply)
+	n := Noted{OK: r.num() == 1, Before: r.str()}
+	return n, r.end()
 }
 
 func sortRows(rows []PeerRow) {

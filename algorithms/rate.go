@@ -39,6 +39,7 @@ func (r *rate) written(round func(a, b int64) int64) (level, at, mark int64, ok 
 // write keeps level, tick and mark.
 func (r *rate) write(level, at, mark int64) {
 	b := r.bucket
+	b.stored = true
 	b.level, b.at, b.mark, b.tick, b.known = level, at, mark, r.Tick, true
 	if b.written != r.held.cell {
 		r.keep()

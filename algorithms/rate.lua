@@ -35,6 +35,7 @@ local function rate_of(h)
   -- changed the length of a tick: each is then converted, and rounded against the caller by the function given.
   function r.read(round)
     local v = redis.call('HMGET', h.key, 'v', 'a', 'm', 't')
+    h.absent = h.absent and not v[2]
     if not v[2] then return nil end
     local level, at, mark, tick = tonumber(v[1]), tonumber(v[2]), tonumber(v[3]), tonumber(v[4])
     if tick < h.tick then

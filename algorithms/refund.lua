@@ -21,7 +21,7 @@ local text = {int(now)}
 for i = 4, #KEYS do
   local units, refusal = 0, NO_SUCH_LIMIT
   if ARGV[arg_at + 1] == '' then
-    arg_at = arg_at + 8
+    arg_at = arg_at + 10
   else
     local h = hold(KEYS[i], now, lost_at)
     local s = open(h)

@@ -13,9 +13,10 @@ const (
 	StatusFenced             // the peer's rows are of a generation below the one heard of before
 	StatusImplausible        // an amount out of range, more regained than was lent, or more lent than may be
 	StatusRecovering         // the cell may have been promised or spent before a loss of data
+	StatusLost               // the bucket must be restored first
 )
 
-var statusNames = [...]string{"ok", "unknown store", "clock step", "finished cell", "fenced", "implausible", "recovering"}
+var statusNames = [...]string{"ok", "unknown store", "clock step", "finished cell", "fenced", "implausible", "recovering", "lost bucket"}
 
 func (s Status) String() string {
 	if s < 0 || int(s) >= len(statusNames) {
@@ -52,7 +53,8 @@ type Answer struct {
 type Decided struct {
 	Status   Status
 	Now      int64
-	Repeated bool // it was decided before, under its Once; this is what was said then
+	Repeated bool  // it was decided before, under its Once; this is what was said then
+	LostAt   int64 // with StatusLost: when
 	Buckets  []State
 	Answers  []Answer
 }
@@ -61,6 +63,7 @@ type Decided struct {
 type Given struct {
 	Status Status
 	Now    int64
+	LostAt int64 // with StatusLost: when
 	State
 	Row        Row
 	Spare      int64 // what more could be lent
@@ -71,6 +74,7 @@ type Given struct {
 type Credited struct {
 	Status Status
 	Now    int64
+	LostAt int64 // with StatusLost: when
 	State
 	Row Row
 }
@@ -138,6 +142,29 @@ type Inspected struct {
 	Rows []PeerRow // of all cells that weigh, ordered by cell and peer
 }
 
+// Recalled answers Recall. It says nothing of cells that the loss of LostAt may concern, nor of those that weigh no more
+// at Now by its clock.
+type Recalled struct {
+	Status Status
+	Now    int64
+	LostAt int64      // 0: nothing was lost
+	Rows   []HeardRow // of all cells that weigh, ordered by cell
+}
+
+// HeardRow is what a region heard of a peer's row of one cell.
+type HeardRow struct{ Cell, Borrowed, Regained int64 }
+
+// Restored answers Restore, and Inspect of the bucket as it stands now.
+type Restored = Inspected
+
+// Booked answers Book.
+type Booked struct {
+	Status Status
+	Now    int64
+	LostAt int64 // with StatusLost: when
+	Done   bool  // no more of it need be booked: it is charged, or counts no more
+}
+
 // Opened answers Open: what stands there now.
 type Opened struct {
 	OK         bool
@@ -146,6 +173,14 @@ type Opened struct {
 	Epoch      string
 	LostAt     int64  // when data of an earlier generation was lost, 0: never
 	Secret     string // what seals the receipts of this generation
+	Replid     string // master_replid of the server it was opened on
+	Since      uint64 // generation since which nothing was lost
+}
+
+// Noted answers Note.
+type Noted struct {
+	OK     bool   // false: the store is not of the caller's generation
+	Before string // what was remembered
 }
 
 // Adopted answers Adopt.

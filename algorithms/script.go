@@ -55,6 +55,18 @@ var openLua string
 //go:embed adopt.lua
 var adoptLua string
 
+//go:embed note.lua
+var noteLua string
+
+//go:embed recall.lua
+var recallLua string
+
+//go:embed restore.lua
+var restoreLua string
+
+//go:embed book.lua
+var bookLua string
+
 // Script is a Lua script as Redis is given it.
 type Script struct {
 	Name   string // for errors and metrics
@@ -70,8 +82,12 @@ var (
 	InspectScript = guarded("inspect", inspectLua)
 	RefundScript  = guarded("refund", refundLua)
 	ResetScript   = guarded("reset", resetLua)
+	RecallScript  = guarded("recall", recallLua)
+	RestoreScript = guarded("restore", restoreLua)
+	BookScript    = guarded("book", bookLua)
 	OpenScript    = newScript("open", openLua)
 	AdoptScript   = newScript("adopt", adoptLua)
+	NoteScript    = newScript("note", noteLua)
 )
 
 // guarded puts a body behind the prelude and the fragments of all algorithms.

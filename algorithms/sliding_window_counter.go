@@ -155,12 +155,35 @@ func (c *counter) refund(_, cell, units int64) (int64, Refusal) {
 	return units, NotRefused
 }
 
+func (c *counter) book(cell, units int64) bool {
+	switch cell {
+	case c.cell:
+		c.used += units
+	case c.cell - 1:
+		c.before += units
+	}
+	c.dirty = true
+	return cell <= c.cell
+}
+
+// restore: what counted at a time counts as used in its cell: it fades later than it did, never sooner.
+func (c *counter) restore(u Use) {
+	switch u.Cell {
+	case c.cell:
+		c.used = max(c.used, u.Units)
+	case c.cell - 1:
+		c.before = max(c.before, u.Units)
+	}
+	c.dirty = true
+}
+
 func (c *counter) reset() { c.used, c.before, c.dirty = 0, 0, true }
 
 func (c *counter) save() {
 	if !c.dirty {
 		return
 	}
+	c.stored = true
 	if c.bucket.cell != c.cell {
 		c.keep()
 	}

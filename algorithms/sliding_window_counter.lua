@@ -5,6 +5,7 @@
 kinds.sliding_window_counter = function(h)
   local v = redis.call('HMGET', h.key, 'rows', 'c', 'u', 'p')
   read_rows(h, v[1])
+  h.absent = not v[1] and not v[2]
   local ticks, shut = h.ticks, closed(h)
   local elapsed = floor_div(h.now - h.cell * h.length, h.tick)
   local counted = tonumber(v[2] or -2)
@@ -122,6 +123,20 @@ kinds.sliding_window_counter = function(h)
     end
     dirty = true
     return units, NOT_REFUSED
+  end
+
+  function s.book(cell, units)
+    if cell == h.cell then used = used + units end
+    if cell == h.cell - 1 then before = before + units end
+    dirty = true
+    return cell <= h.cell
+  end
+
+  -- What counted at a time counts as used in its cell: it fades later than it did, never sooner.
+  function s.restore(cell, units)
+    if cell == h.cell then used = math.max(used, units) end
+    if cell == h.cell - 1 then before = math.max(before, units) end
+    dirty = true
   end
 
   function s.reset() used, before, dirty = 0, 0, true end

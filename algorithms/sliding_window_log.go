@@ -168,12 +168,27 @@ func (l *log) refund(at, cell, units int64) (int64, Refusal) {
 	return 0, NotRefused
 }
 
+// book: the log is in order of time, so what was admitted without the store is entered now.
+func (l *log) book(_, units int64) bool {
+	l.take(units)
+	return true
+}
+
+// restore: what counted at a time is one entry of that time: it leaves the window later than it did, never sooner.
+func (l *log) restore(u Use) {
+	at := min(u.At, l.now)
+	if u.Units > l.used && at+l.Window > l.now {
+		l.entries, l.sums, l.used, l.dirty = []entry{{at, u.Units}}, map[int64]int64{u.Cell: u.Units}, u.Units, true
+	}
+}
+
 func (l *log) reset() { l.entries, l.sums, l.used, l.dirty = nil, nil, 0, true }
 
 func (l *log) save() {
 	if !l.dirty {
 		return
 	}
+	l.stored = true
 	l.bucket.entries = slices.DeleteFunc(l.entries, func(e entry) bool { return e.units == 0 })
 	l.bucket.sums = l.sums
 	maps.DeleteFunc(l.bucket.sums, func(cell, _ int64) bool { return cell < l.cell-ceilDiv(l.Window, l.Cell) })

@@ -9,6 +9,7 @@ local PIECE = 1000 -- bytes after which a new piece is begun
 kinds.sliding_window_log = function(h)
   local v = redis.call('HMGET', h.key, 'rows', 'u', 'w', 'f', 'l', 's')
   read_rows(h, v[1])
+  h.absent = not v[1] and not v[2]
   local used, written = tonumber(v[2] or 0), tonumber(v[3] or -1)
   local first, last = tonumber(v[4] or 1), tonumber(v[5] or 0)
   local taken, dirty, shut = 0, false, closed(h)
@@ -185,6 +186,24 @@ kinds.sliding_window_log = function(h)
     used, dirty = used - (units - left), true
     sums[cell] = (sums[cell] or 0) - (units - left)
     return units - left, NOT_REFUSED
+  end
+
+  -- The log is in order of time, so what was admitted without the store is entered now.
+  function s.book(_, units)
+    s.take(units)
+    return true
+  end
+
+  -- What counted at a time is one entry of that time: it leaves the window later than it did, never sooner.
+  function s.restore(cell, units, time)
+    time = math.min(time, h.now)
+    if units <= used or time + h.window <= h.now then return end
+    s.reset()
+    last, used, base, sum = last + 1, units, time, units
+    live, at = last, #head(base, sum) + 1
+    text = head(base, sum) .. '0:' .. int(units) .. ';'
+    sums[cell] = units
+    redis.call('HSET', h.key, field(last), text)
   end
 
   function s.reset()

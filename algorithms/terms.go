@@ -39,7 +39,12 @@ type Terms struct {
 	Entitlement int64 // F of this region, units in a window
 	Burst       int64 // C of this region: tokens a token_bucket holds, units a leaky_bucket lets wait; else 0
 	Guard       int64 // how much longer the sliding kinds keep what was lent, for clocks apart
+	Recovered   bool  // after a loss the bucket is restored (Restore); else cells that it may concern stay closed
 }
+
+// Recovers says whether what a lost store knew of a bucket is worth recovering: of windows longer than a minute. The
+// others' cells are over before it could matter.
+func Recovers(k Kind, window int64) bool { return !k.Bucket() && window > 60*second }
 
 // ClockGuard is the difference of regions' clocks up to which the sliding kinds are exact in real time.
 const ClockGuard = second / 10
@@ -108,6 +113,19 @@ func (t Terms) fillTime() int64 {
 		return 0
 	}
 	return min(ceilDiv(t.Burst*t.ticks(), t.Entitlement), MaxUnits/t.Tick) * t.Tick
+}
+
+// KnownUntil returns the store time until which a bucket is known to be in the store, if that was its state at a time: as
+// long as its use or its rows weigh. 0: it may not be there at all.
+func (t Terms) KnownUntil(s State, at int64) int64 {
+	if s.Used == 0 && s.Share == t.Entitlement && s.NextShare == t.Entitlement {
+		return 0
+	}
+	cell := s.Cell
+	if s.NextShare != t.Entitlement {
+		cell++
+	}
+	return max(t.Weighs(cell), at+t.fillTime())
 }
 
 // useful returns until when a bucket last written in a cell must be remembered.

@@ -8,6 +8,7 @@ package algorithms
 // clipped to what the region's own bucket holds.
 type tokens struct {
 	rate
+	unrestored
 	level int64 // numerator over ticks
 	at    int64 // tick that the level is of: now, or the next where refill counts from within a tick
 	mark  int64 // tick at which refill was last lost to a full bucket
@@ -59,8 +60,8 @@ func (t *tokens) refill(at int64) {
 // rise refills at a share for so many ticks of a cell, at most to its capacity.
 func (t *tokens) rise(cell, share, ticks int64) {
 	full := t.capacity(cell) * t.ticks
-	if share > 0 && ticks > ceilDiv(full, share) { // and the product might not be exact
-		ticks = ceilDiv(full, share) + 1
+	if lack := ceilDiv(max(full-t.level, 0), max(share, 1)); share > 0 && ticks > lack { // and the product might not be exact
+		ticks = lack + 1
 	}
 	t.level += share * ticks
 	t.clip(full)
@@ -76,12 +77,15 @@ func (t *tokens) clip(full int64) {
 func (t *tokens) fill(full int64) { t.level, t.at, t.mark = full, t.begun(), t.tick }
 
 func (t *tokens) state() State {
-	free := t.level / t.ticks
+	free := t.free()
 	return State{Cell: t.cell, Entitlement: t.Entitlement, Share: t.share(t.cell), NextShare: t.share(t.cell + 1),
-		Used: t.capacity(t.cell) - free, Free: free}
+		Used: t.capacity(t.cell) - free, Free: max(free, 0)}
 }
 
-func (t *tokens) fits(cost int64) bool { return t.open(t.cell) && cost <= t.level/t.ticks }
+// free returns the whole tokens there are; below zero after a booking.
+func (t *tokens) free() int64 { return floorDiv(t.level, t.ticks) }
+
+func (t *tokens) fits(cost int64) bool { return t.open(t.cell) && cost <= t.free() }
 
 // retry follows the level until it is as high as the cost.
 func (t *tokens) retry(cost int64) int64 {
@@ -120,7 +124,7 @@ func (t *tokens) roomBurst(kept int64) int64 {
 	if !t.open(t.cell) {
 		return 0
 	}
-	return t.level/t.ticks - kept
+	return t.free() - kept
 }
 
 func (t *tokens) settle(tokens int64) {
@@ -132,11 +136,16 @@ func (t *tokens) refund(at, _, units int64) (int64, Refusal) {
 	if !t.since || at/t.Tick < t.mark || !t.refundable(at) {
 		return 0, NoLongerWeighs
 	}
-	before := t.level / t.ticks
+	before := t.free()
 	t.level += units * t.ticks
 	t.clip(t.capacity(t.cell) * t.ticks)
 	t.dirty = true
-	return min(units, t.level/t.ticks-before), NotRefused
+	return min(units, t.free()-before), NotRefused
+}
+
+func (t *tokens) book(_, units int64) bool {
+	t.take(units)
+	return true
 }
 
 func (t *tokens) reset() {

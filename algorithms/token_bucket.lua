@@ -2,7 +2,9 @@
 -- settled cell by cell, each with that cell's own share and capacity. The mark is the tick at which refill was last
 -- lost to a full bucket.
 kinds.token_bucket = function(h)
-  read_rows(h, redis.call('HGET', h.key, 'rows'))
+  local rows = redis.call('HGET', h.key, 'rows')
+  read_rows(h, rows)
+  h.absent = not rows
   local ticks, r = h.ticks, rate_of(h)
   local dirty, s = false, {}
 
@@ -36,18 +38,20 @@ kinds.token_bucket = function(h)
     to = math.min(to or r.tick, r.tick)
     local span, full = to - from, capacity(cell) * ticks
     if share > 0 then -- a longer span is full anyhow, and the product might not be exact
-      level = level + share * math.min(span, ceil_div(full, share) + 1)
+      level = level + share * math.min(span, ceil_div(math.max(full - level, 0), share) + 1)
     end
     clip(full)
     from = to
   end
   clip(capacity(h.cell) * ticks)
 
-  function s.free() return floor_div(level, ticks) end
+  local function free() return floor_div(level, ticks) end -- below zero after a booking
 
-  function s.state() return r.share(h.cell), r.share(h.cell + 1), capacity(h.cell) - s.free(), 0 end
+  function s.free() return math.max(free(), 0) end
 
-  function s.fits(cost) return is_open(h, h.cell) and cost <= s.free() end
+  function s.state() return r.share(h.cell), r.share(h.cell + 1), capacity(h.cell) - free(), 0 end
+
+  function s.fits(cost) return is_open(h, h.cell) and cost <= free() end
 
   -- retry follows the level until it is as high as the cost.
   function s.retry(cost)
@@ -77,17 +81,22 @@ kinds.token_bucket = function(h)
 
   function s.room_burst(kept)
     if not is_open(h, h.cell) then return 0 end
-    return s.free() - kept
+    return free() - kept
   end
 
   function s.settle(tokens) level, dirty = level + tokens * ticks, true end
 
   function s.refund(time, _, units)
     if not since or floor_div(time, h.tick) < mark or h.now >= time + math.min(fill(h), REFUNDABLE) then return 0, NO_LONGER_WEIGHS end
-    local before = s.free()
+    local before = free()
     level, dirty = level + units * ticks, true
     clip(capacity(h.cell) * ticks)
-    return math.min(units, s.free() - before), NOT_REFUSED
+    return math.min(units, free() - before), NOT_REFUSED
+  end
+
+  function s.book(_, units)
+    s.take(units)
+    return true
   end
 
   function s.reset()

@@ -17,6 +17,9 @@ type Twin struct {
 	floors     map[string]uint64
 	buckets    map[string]*bucket
 	secret     string
+	replid     string
+	since      uint64
+	notes      map[string]string
 	decided    map[string]Decided  // by Once
 	refunded   map[string]Refunded // by receipt
 }
@@ -24,15 +27,37 @@ type Twin struct {
 // Open answers the open script at store time t (us).
 func (w *Twin) Open(t int64, c Open) Opened {
 	if w.Generation == c.Expected {
-		w.Generation, w.Region, w.Epoch, w.lostAt = c.Generation, c.Region, c.Epoch, 0
+		if w.Generation == 0 {
+			w.since = c.Generation
+		}
+		w.Generation, w.Region, w.Epoch, w.secret, w.replid = c.Generation, c.Region, c.Epoch, c.Secret, c.Replid
 		if c.Lost {
-			w.lostAt = max(t, w.mark, c.Seen)
+			w.lostAt, w.since = max(t, w.mark, c.Seen), c.Generation
 			w.mark = w.lostAt
 		}
-		w.secret = c.Secret
-		return Opened{OK: true, Generation: c.Generation, Region: c.Region, Epoch: c.Epoch, LostAt: w.lostAt, Secret: w.secret}
+		o := w.opened()
+		o.OK = true
+		return o
 	}
-	return Opened{Generation: w.Generation, Region: w.Region, Epoch: w.Epoch, LostAt: w.lostAt, Secret: w.secret}
+	return w.opened()
+}
+
+func (w *Twin) opened() Opened {
+	return Opened{Generation: w.Generation, Region: w.Region, Epoch: w.Epoch, LostAt: w.lostAt, Secret: w.secret,
+		Replid: w.replid, Since: w.since}
+}
+
+// Note answers the note script.
+func (w *Twin) Note(c Note) Noted {
+	if w.Generation == 0 || w.Generation != c.Generation {
+		return Noted{}
+	}
+	before := w.notes[c.Node]
+	if w.notes == nil {
+		w.notes = map[string]string{}
+	}
+	w.notes[c.Node] = c.Text
+	return Noted{OK: true, Before: before}
 }
 
 // Adopt answers the adopt script.
@@ -69,7 +94,11 @@ func (w *Twin) Decide(t int64, c Decide) Decided {
 	}
 	open := make([]limiter, len(c.Buckets))
 	for i, b := range c.Buckets {
-		open[i] = w.hold(b.Key, b.Terms, now).limiter()
+		h := w.find(b.Key, b.Terms, b.Known, now)
+		if h.lost() {
+			return Decided{Status: StatusLost, Now: now, LostAt: h.lostAt}
+		}
+		open[i] = h.limiter()
 	}
 	if c.Once != "" && len(c.Costs) != 1 {
 		return Decided{Status: StatusImplausible}
@@ -128,7 +157,10 @@ func (w *Twin) Lend(t int64, c Lend) Given {
 		return Given{Status: status}
 	}
 	c.Kept, c.KeptBurst = max(c.Kept, 0), max(c.KeptBurst, 0)
-	h := w.hold(c.Key, c.Terms, now)
+	h := w.find(c.Key, c.Terms, c.Known, now)
+	if h.lost() {
+		return Given{Status: StatusLost, Now: now, LostAt: h.lostAt}
+	}
 	l := h.limiter()
 	g := Given{Now: now, State: l.state()}
 	if g.Status = h.current(c.Cell); g.Status != StatusOK {
@@ -172,18 +204,22 @@ func (w *Twin) Credit(t int64, c Credit) Credited {
 	if status != StatusOK {
 		return Credited{Status: status}
 	}
-	h := w.hold(c.Key, c.Terms, now)
+	h := w.find(c.Key, c.Terms, c.Known, now)
 	l := h.limiter()
 	g := Credited{Now: now, State: l.state()}
 	if c.PeerGeneration < w.floors[c.Peer] {
 		g.Status = StatusFenced
 		return g
 	}
-	if w.floors == nil {
-		w.floors = map[string]uint64{}
+	w.raiseFloor(c.Peer, c.PeerGeneration)
+	if h.lost() {
+		return Credited{Status: StatusLost, Now: now, LostAt: h.lostAt}
 	}
-	w.floors[c.Peer] = c.PeerGeneration
 	if g.Status = h.current(c.Cell); g.Status != StatusOK {
+		return g
+	}
+	if h.unknown[c.Peer] && c.Cell <= CellAt(h.whole, h.Cell)+1 {
+		g.Status = StatusRecovering // what was returned to the peer before the loss is not known
 		return g
 	}
 	row := h.rows[c.Cell][c.Peer]
@@ -210,10 +246,14 @@ func (w *Twin) Inspect(t int64, c Inspect) Inspected {
 		return Inspected{Status: status}
 	}
 	h := w.hold(c.Key, c.Terms, now)
-	g := Inspected{Now: now, State: h.limiter().state()}
+	return h.inspected()
+}
+
+func (h held) inspected() Inspected {
+	g := Inspected{Now: h.now, State: h.limiter().state()}
 	for cell, rows := range h.rows {
 		for peer, row := range rows {
-			if h.Weighs(cell) > now {
+			if h.Weighs(cell) > h.now {
 				g.Rows = append(g.Rows, PeerRow{Cell: cell, Peer: peer, Row: row})
 			}
 		}
@@ -306,6 +346,21 @@ func (w *Twin) bucket(key string) *bucket {
 
 // hold returns a bucket at time now, under its terms.
 func (w *Twin) hold(key string, t Terms, now int64) held { return w.bucket(key).hold(t, now, w.lostAt) }
+
+// find is hold for calls that know until when the bucket is there. One that is not was deleted, and is as lost as one of a
+// store that lost everything.
+func (w *Twin) find(key string, t Terms, known, now int64) held {
+	h := w.hold(key, t, now)
+	if h.stored || known <= now {
+		return h
+	}
+	h.stored, h.vanished = true, now
+	h.keep()
+	return w.hold(key, t, now)
+}
+
+// Delete deletes a bucket, as DEL does.
+func (w *Twin) Delete(key string) { delete(w.buckets, key) }
 
 // current says whether rows of a cell may still be moved.
 func (h held) current(cell int64) Status {

@@ -1,0 +1,56 @@
+package algorithms_test
+
+import (
+	"context"
+
+	"pgregory.net/rapid"
+
+	"github.com/quotad/quotad/algorithms"
+)
+
+func (h *history) recall(t *rapid.T) {
+	key := h.key(t)
+	c := algorithms.Recall{Guard: h.guard, Key: key, Terms: h.terms(t, key), Known: h.known(t, key), Peer: h.peer(t),
+		PeerGeneration: rapid.SampledFrom([]uint64{3, 3, 3, 2, 4}).Draw(t, "peer generation")}
+	got := must[algorithms.Recalled](t)(c.Parse(h.eval(t, algorithms.RecallScript, c.Args(), key)))
+	same(t, "recall", c, got, h.twin.Recall(h.time(got.Now), c))
+}
+
+func (h *history) restore(t *rapid.T) {
+	key := h.key(t)
+	c := algorithms.Restore{Guard: h.guard, Key: key, Terms: h.terms(t, key), LostAt: h.lostAt[key], Cap: h.units(t, "cap"),
+		Use: algorithms.Use{Cell: h.cell(t, key), Units: h.units(t, "used"), At: h.now - rapid.Int64Range(-10, 2*window).Draw(t, "ago")}}
+	for _, peer := range []string{"eu-west", "ap-south"} {
+		if rapid.Bool().Draw(t, "known") {
+			c.Known = append(c.Known, peer)
+		} else {
+			c.Unknown = append(c.Unknown, peer)
+		}
+		for range rapid.IntRange(0, 2).Draw(t, "rows") {
+			row := algorithms.Row{Lent: h.units(t, "lent"), Returned: h.units(t, "returned")}
+			c.Rows = append(c.Rows, algorithms.PeerRow{Cell: h.cell(t, key), Peer: peer, Row: row})
+		}
+	}
+	got := must[algorithms.Restored](t)(c.Parse(h.eval(t, algorithms.RestoreScript, c.Args(), key)))
+	same(t, "restore", c, got, h.twin.Restore(h.time(got.Now), c))
+}
+
+func (h *history) book(t *rapid.T) {
+	key := h.key(t)
+	c := algorithms.Book{Guard: h.guard, Key: key, Terms: h.terms(t, key), Node: rapid.SampledFrom([]string{"n1", "n2"}).Draw(t, "node"),
+		Window: h.now/window + rapid.SampledFrom([]int64{0, 0, 0, -1, -2, 1}).Draw(t, "window"), Units: h.units(t, "booked")}
+	if c.Terms.Kind.Bucket() && c.Terms.Burst == 0 {
+		c.Units = 0 // a region that is entitled to nothing admits nothing without its store
+	}
+	got := must[algorithms.Booked](t)(c.Parse(h.eval(t, algorithms.BookScript, c.Args(), key)))
+	same(t, "book", c, got, h.twin.Book(h.time(got.Now), c))
+	h.lost(key, got.Status, got.LostAt)
+}
+
+func (h *history) delete(t *rapid.T) {
+	key := h.key(t)
+	if err := h.client.Del(context.Background(), key).Err(); err != nil {
+		t.Fatalf("delete: %v", err)
+	}
+	h.twin.Delete(key)
+}

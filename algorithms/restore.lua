@@ -1,0 +1,60 @@
+-- restore: gives a lost bucket back what is known of it: its use, and for each peer of which it is known all that this
+-- region lent to it and returned to it. What was lent to the other peers counts as all that may be lent, until they are
+-- known or it weighs no more. A call about another loss than the bucket's, or about what is restored already, changes
+-- nothing.
+-- KEYS: token, bucket. ARGV: guard, terms, time of the loss, lending cap, cell, units and time of the use seen last,
+-- number of known peers, their names, number of unknown peers, their names, then per row: cell, peer, lent, returned.
+-- Reply: OK, now, state, then as inspect.
+local now, lost_at = enter()
+if not now then return {lost_at} end
+local h = hold(KEYS[2], now, lost_at)
+local loss, cap, cell, units, at = num(), num(), num(), num(), num()
+local function names()
+  local set = {}
+  for _ = 1, num() do set[arg()] = true end
+  return set
+end
+local known, unknown = names(), names()
+local s = open(h)
+local changed = false
+if is_lost(h) and h.lost_at == loss then
+  changed = true
+  s.restore(cell, units, at)
+  h.whole, h.unknown = loss, unknown
+  s.save()
+elseif h.lost_at == 0 and h.whole == loss then
+  for peer in pairs(known) do
+    if not h.unknown[peer] then known[peer] = nil end
+    if h.unknown[peer] then changed, h.unknown[peer] = true, nil end
+  end
+end
+
+if changed then
+  local last = floor_div(loss, h.length) + 1
+  while arg_at < #ARGV do
+    local k, peer, lent, returned = num(), arg(), num(), num()
+    if known[peer] and k <= last and weighs(h, k) > now then
+      local row = row_of(h, k, peer)
+      row.l, row.r = math.max(row.l, lent), math.max(row.r, returned)
+      row.b = math.max(row.b, row.r) -- only what is borrowed is returned
+      h.rows[k] = h.rows[k] or {}
+      h.rows[k][peer] = row
+    end
+  end
+  local k = last
+  while weighs(h, k) > now do
+    local rows = h.rows[k] or {}
+    rows['?' .. int(k)] = nil
+    h.rows[k] = rows
+    local rest = math.max(cap - (lent(h, k)), 0)
+    if next(h.unknown) and rest > 0 then rows['?' .. int(k)] = {l = rest, r = 0, b = 0, g = 0, y = 0, z = 0} end
+    k = k - 1
+  end
+  keep(h, true)
+  h.lost_at = lost_at
+  s = open(h)
+end
+local reply = {OK, now}
+add_state(reply, h, s)
+add_rows(reply, h)
+return reply

@@ -1,0 +1,131 @@
+package algorithms
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// booking is what a node says it admitted without the store, of one window.
+type booking struct {
+	node   string
+	window int64
+}
+
+// Recall answers the recall script at store time t.
+func (w *Twin) Recall(t int64, c Recall) Recalled {
+	now, status := w.enter(t, c.Guard)
+	if status != StatusOK {
+		return Recalled{Status: status}
+	}
+	h := w.find(c.Key, c.Terms, c.Known, now)
+	if c.PeerGeneration < w.floors[c.Peer] {
+		return Recalled{Status: StatusFenced}
+	}
+	w.raiseFloor(c.Peer, c.PeerGeneration)
+	g := Recalled{Now: now, LostAt: h.loss}
+	if g.LostAt > 0 && h.Weighs(CellAt(g.LostAt, h.Cell)+1) <= now {
+		g.LostAt = 0
+	}
+	for _, cell := range slices.Sorted(maps.Keys(h.rows)) {
+		if row, ok := h.rows[cell][c.Peer]; ok && h.Weighs(cell) > now {
+			g.Rows = append(g.Rows, HeardRow{Cell: cell, Borrowed: row.Borrowed, Regained: row.Regained})
+		}
+	}
+	return g
+}
+
+func (w *Twin) raiseFloor(peer string, generation uint64) {
+	if w.floors == nil {
+		w.floors = map[string]uint64{}
+	}
+	w.floors[peer] = max(w.floors[peer], generation)
+}
+
+// Restore answers the restore script at store time t.
+func (w *Twin) Restore(t int64, c Restore) Restored {
+	now, status := w.enter(t, c.Guard)
+	if status != StatusOK {
+		return Restored{Status: status}
+	}
+	h := w.hold(c.Key, c.Terms, now)
+	known := map[string]bool{}
+	switch {
+	case h.lost() && h.lostAt == c.LostAt:
+		l := h.limiter()
+		l.restore(c.Use)
+		l.save()
+		h.bucket.whole, h.bucket.unknown = c.LostAt, map[string]bool{}
+		for _, peer := range c.Unknown {
+			h.bucket.unknown[peer] = true
+		}
+		for _, peer := range c.Known {
+			known[peer] = true
+		}
+	case h.lostAt == 0 && h.whole == c.LostAt:
+		for _, peer := range c.Known {
+			known[peer] = h.unknown[peer]
+			delete(h.unknown, peer)
+		}
+		if !slices.Contains(slices.Collect(maps.Values(known)), true) {
+			return h.inspected()
+		}
+	default:
+		return h.inspected()
+	}
+	h.restoreRows(c, known)
+	return w.hold(c.Key, c.Terms, now).inspected()
+}
+
+// restoreRows puts the rows of known peers in place, and one for all others together in each cell.
+func (h held) restoreRows(c Restore, known map[string]bool) {
+	last := CellAt(c.LostAt, h.Cell) + 1
+	for _, r := range c.Rows {
+		if !known[r.Peer] || r.Cell > last || h.Weighs(r.Cell) <= h.now {
+			continue
+		}
+		row := h.rows[r.Cell][r.Peer]
+		row.Lent, row.Returned = max(row.Lent, r.Lent), max(row.Returned, r.Returned)
+		row.Borrowed = max(row.Borrowed, row.Returned) // only what is borrowed is returned
+		h.setRow(r.Cell, r.Peer, row)
+	}
+	for cell := last; h.Weighs(cell) > h.now; cell-- {
+		rest := fmt.Sprintf("?%d", cell)
+		delete(h.rows[cell], rest)
+		out, _ := h.out(cell)
+		if len(h.unknown) > 0 && c.Cap > out {
+			h.setRow(cell, rest, Row{Lent: c.Cap - out})
+		}
+	}
+	h.stored = true
+	h.keep()
+}
+
+// Book answers the book script at store time t.
+func (w *Twin) Book(t int64, c Book) Booked {
+	now, status := w.enter(t, c.Guard)
+	if status != StatusOK {
+		return Booked{Status: status}
+	}
+	h := w.hold(c.Key, c.Terms, now)
+	if h.lost() {
+		return Booked{Status: StatusLost, Now: now, LostAt: h.lostAt}
+	}
+	over := func(b booking) bool { return (b.window+2)*h.Window+h.Guard <= now }
+	b := booking{c.Node, c.Window}
+	if over(b) || c.Units <= h.booked[b] {
+		return Booked{Now: now, Done: true}
+	}
+	l := h.limiter()
+	if !l.book(c.Window, c.Units-h.booked[b]) {
+		return Booked{Now: now}
+	}
+	l.save()
+	if h.booked == nil {
+		h.bucket.booked = map[booking]int64{}
+	}
+	maps.DeleteFunc(h.bucket.booked, func(b booking, _ int64) bool { return over(b) })
+	h.bucket.booked[b] = c.Units
+	h.keep()
+	return Booked{Now: now, Done: true}
+}

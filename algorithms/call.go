@@ -14,7 +14,7 @@ type Guard struct {
 type Target struct {
 	Key    string // Redis key of its hash
 	Terms  Terms
-	Known  int64 // see Terms.KnownUntil: a bucket that is not there before that time was deleted
+	Known  int64 // see State: a bucket that is not there before that time was deleted
 	Shadow bool  // reports, never denies
 }
 

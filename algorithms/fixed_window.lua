@@ -3,6 +3,7 @@ kinds.fixed_window = function(h)
   local v = redis.call('HMGET', h.key, 'rows', 'c', 'u')
   read_rows(h, v[1])
   h.absent = not v[1] and not v[2]
+  h.kept = math.max(h.kept, tonumber(v[2] or -1))
   local current = v[2] == int(h.cell)
   local used, dirty = current and tonumber(v[3]) or 0, false
   local share = rights(h, h.cell)

@@ -16,7 +16,8 @@ func (r Row) out() int64 { return r.Lent - r.Regained }
 type bucket struct {
 	rows    map[int64]map[string]Row
 	expires int64
-	stored  bool // there is something of it in the store
+	stored  bool  // there is something of it in the store
+	kept    int64 // number of the call that last had it kept
 
 	vanished int64           // store time at which it was found deleted
 	whole    int64           // time of the loss after which it was restored
@@ -40,11 +41,12 @@ type held struct {
 	now    int64
 	lostAt int64 // 0: nothing is missing
 	loss   int64 // the last one, mended or not
+	call   int64 // number of the call
 	cell   int64 // the current one
 }
 
-func (b *bucket) hold(t Terms, now, lostAt int64) held {
-	h := held{bucket: b, Terms: t, now: now, lostAt: max(lostAt, b.vanished), cell: CellAt(now, t.Cell)}
+func (b *bucket) hold(t Terms, now, lostAt, call int64) held {
+	h := held{bucket: b, call: call, Terms: t, now: now, lostAt: max(lostAt, b.vanished), cell: CellAt(now, t.Cell)}
 	h.loss = max(h.lostAt, b.whole)
 	if b.whole >= h.lostAt {
 		h.lostAt = 0
@@ -130,7 +132,20 @@ func (h held) keep() {
 	if last := max(h.vanished, h.whole); last > 0 && h.Weighs(CellAt(last, h.Cell)+1) <= h.now {
 		h.bucket.vanished, h.bucket.whole, h.bucket.unknown = 0, 0, nil
 	}
-	h.expires = h.useful(h.cell)
+	h.expires, h.kept = h.useful(h.cell), h.call
+}
+
+// show returns the bucket's state.
+func (h held) show(l limiter) State {
+	s := l.state()
+	last := h.bucket.cell
+	if h.Kind.Bucket() || h.Kind == SlidingWindowLog {
+		last = h.written
+	}
+	if last == h.cell || h.kept == h.call {
+		s.Known = h.Weighs(h.cell) + h.fillTime()
+	}
+	return s
 }
 
 // limiter is one algorithm at work on one bucket at one moment.

@@ -22,7 +22,7 @@ end
 -- hold reads the terms of a bucket from the arguments.
 local function hold(key, now, lost_at)
   local h = {key = key, now = now, lost_at = lost_at, kind = arg(), window = num(), length = num(), tick = num(),
-    entitlement = num(), burst = num(), guard = num(), recovered = num() == 1, known = num()}
+    entitlement = num(), burst = num(), guard = num(), recovered = num() == 1, known = num(), kept = -1}
   assert(h.window > 0 and h.length > 0 and h.tick > 0, 'terms without a window, a cell or a tick')
   h.cell = floor_div(now, h.length)
   h.ticks = ceil_div(h.window, h.tick)
@@ -103,6 +103,7 @@ local function keep(h, changed)
     end
   end
   if changed then redis.call('HSET', h.key, 'rows', table.concat(text)) end
+  h.kept = h.cell
   local left = weighs(h, h.cell + 1) + fill(h) - h.now
   redis.call('PEXPIRE', h.key, int(floor_div(left, 1000) + 1 + 3600000))
 end
@@ -144,10 +145,17 @@ local function rights(h, cell)
   return h.entitlement + borrowed(h, cell) - (lent(h, cell))
 end
 
--- add_state appends a bucket's state to a reply: cell, entitlement, share, next share, used, fading, free.
+-- there returns the time until which the bucket is known to be in the store, 0 if this call cannot tell: kept is the
+-- cell of the last keep, as far as it was read or done.
+local function there(h)
+  if h.kept ~= h.cell then return 0 end
+  return weighs(h, h.cell) + fill(h)
+end
+
+-- add_state appends a bucket's state to a reply: cell, entitlement, share, next share, used, fading, free, there.
 local function add_state(reply, h, s)
   local share, next_share, used, fading = s.state()
-  for _, v in ipairs({h.cell, h.entitlement, share, next_share, used, fading, s.free()}) do reply[#reply + 1] = v end
+  for _, v in ipairs({h.cell, h.entitlement, share, next_share, used, fading, s.free(), there(h)}) do reply[#reply + 1] = v end
 end
 
 -- add_rows appends the rows that weigh: cell, peer, lent, returned, borrowed, regained, burst lent, burst borrowed.

@@ -34,8 +34,9 @@ local function rate_of(h)
   -- read returns level, tick and mark as they were last written, nil if that says nothing. Another limit may have
   -- changed the length of a tick: each is then converted, and rounded against the caller by the function given.
   function r.read(round)
-    local v = redis.call('HMGET', h.key, 'v', 'a', 'm', 't')
+    local v = redis.call('HMGET', h.key, 'v', 'a', 'm', 't', 'w')
     h.absent = h.absent and not v[2]
+    h.kept = math.max(h.kept, tonumber(v[5] or -1))
     if not v[2] then return nil end
     local level, at, mark, tick = tonumber(v[1]), tonumber(v[2]), tonumber(v[3]), tonumber(v[4])
     if tick < h.tick then
@@ -49,9 +50,8 @@ local function rate_of(h)
   end
 
   function r.write(level, at, mark)
-    local written = tonumber(redis.call('HGET', h.key, 'w') or -1)
     redis.call('HSET', h.key, 'v', int(level), 'a', int(at), 'm', int(mark), 't', int(h.tick), 'w', int(h.cell))
-    if written ~= h.cell then keep(h) end
+    if h.kept ~= h.cell then keep(h) end
   end
 
   return r

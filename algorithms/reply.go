@@ -34,6 +34,7 @@ type State struct {
 	Used        int64 // units that count against the share, rounded up; of a bucket, against its capacity
 	Fading      int64 // of Used, those that will not count any more when the cell ends, about
 	Free        int64 // units that fit now
+	Known       int64 // store time until which the bucket is known to be in the store; 0: this call cannot tell
 }
 
 // Verdict is the outcome of one cost on one bucket.

@@ -6,6 +6,7 @@ kinds.sliding_window_counter = function(h)
   local v = redis.call('HMGET', h.key, 'rows', 'c', 'u', 'p')
   read_rows(h, v[1])
   h.absent = not v[1] and not v[2]
+  h.kept = math.max(h.kept, tonumber(v[2] or -1))
   local ticks, shut = h.ticks, closed(h)
   local elapsed = floor_div(h.now - h.cell * h.length, h.tick)
   local counted = tonumber(v[2] or -2)

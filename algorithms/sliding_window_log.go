@@ -155,13 +155,13 @@ func (l *log) refund(at, cell, units int64) (int64, Refusal) {
 	if at+l.Window <= l.now {
 		return 0, NoLongerWeighs
 	}
+	l.dirty = true
 	for i := range l.entries {
 		if l.entries[i].at == at {
 			units = min(units, l.entries[i].units)
 			l.entries[i].units -= units
 			l.used -= units
 			l.count(cell, -units)
-			l.dirty = true
 			return units, NotRefused
 		}
 	}

@@ -10,6 +10,7 @@ kinds.sliding_window_log = function(h)
   local v = redis.call('HMGET', h.key, 'rows', 'u', 'w', 'f', 'l', 's')
   read_rows(h, v[1])
   h.absent = not v[1] and not v[2]
+  h.kept = math.max(h.kept, tonumber(v[3] or -1))
   local used, written = tonumber(v[2] or 0), tonumber(v[3] or -1)
   local first, last = tonumber(v[4] or 1), tonumber(v[5] or 0)
   local taken, dirty, shut = 0, false, closed(h)

@@ -115,19 +115,6 @@ func (t Terms) fillTime() int64 {
 	return min(ceilDiv(t.Burst*t.ticks(), t.Entitlement), MaxUnits/t.Tick) * t.Tick
 }
 
-// KnownUntil returns the store time until which a bucket is known to be in the store, if that was its state at a time: as
-// long as its use or its rows weigh. 0: it may not be there at all.
-func (t Terms) KnownUntil(s State, at int64) int64 {
-	if s.Used == 0 && s.Share == t.Entitlement && s.NextShare == t.Entitlement {
-		return 0
-	}
-	cell := s.Cell
-	if s.NextShare != t.Entitlement {
-		cell++
-	}
-	return max(t.Weighs(cell), at+t.fillTime())
-}
-
 // useful returns until when a bucket last written in a cell must be remembered.
 func (t Terms) useful(cell int64) int64 { return t.Weighs(cell+1) + t.fillTime() }
 

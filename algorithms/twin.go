@@ -13,6 +13,7 @@ type Twin struct {
 	Region     string
 	Epoch      string
 	mark       int64
+	calls      int64
 	lostAt     int64
 	floors     map[string]uint64
 	buckets    map[string]*bucket
@@ -92,13 +93,13 @@ func (w *Twin) Decide(t int64, c Decide) Decided {
 		before.Repeated = true
 		return before
 	}
-	open := make([]limiter, len(c.Buckets))
+	open, at := make([]limiter, len(c.Buckets)), make([]held, len(c.Buckets))
 	for i, b := range c.Buckets {
 		h := w.find(b.Key, b.Terms, b.Known, now)
 		if h.lost() {
 			return Decided{Status: StatusLost, Now: now, LostAt: h.lostAt}
 		}
-		open[i] = h.limiter()
+		open[i], at[i] = h.limiter(), h
 	}
 	if c.Once != "" && len(c.Costs) != 1 {
 		return Decided{Status: StatusImplausible}
@@ -110,11 +111,11 @@ func (w *Twin) Decide(t int64, c Decide) Decided {
 		}
 		d.Answers = append(d.Answers, answer(open, c.Buckets, cost, now-t))
 	}
-	for _, l := range open {
+	for i, l := range open {
 		if c.Commit {
 			l.save()
 		}
-		d.Buckets = append(d.Buckets, l.state())
+		d.Buckets = append(d.Buckets, at[i].show(l))
 	}
 	if c.Once != "" && c.Commit && d.Answers[0].Admitted {
 		if w.decided == nil {
@@ -162,7 +163,7 @@ func (w *Twin) Lend(t int64, c Lend) Given {
 		return Given{Status: StatusLost, Now: now, LostAt: h.lostAt}
 	}
 	l := h.limiter()
-	g := Given{Now: now, State: l.state()}
+	g := Given{Now: now, State: h.show(l)}
 	if g.Status = h.current(c.Cell); g.Status != StatusOK {
 		return g
 	}
@@ -184,7 +185,7 @@ func (w *Twin) Lend(t int64, c Lend) Given {
 		row.BurstLent += burst
 		l = h.change(l, c.Cell, c.Peer, row, -burst)
 	}
-	g.State, g.Row = l.state(), row
+	g.State, g.Row = h.show(l), row
 	g.Spare, g.SpareBurst = max(room-more, 0), max(roomBurst-burst, 0)
 	return g
 }
@@ -206,7 +207,7 @@ func (w *Twin) Credit(t int64, c Credit) Credited {
 	}
 	h := w.find(c.Key, c.Terms, c.Known, now)
 	l := h.limiter()
-	g := Credited{Now: now, State: l.state()}
+	g := Credited{Now: now, State: h.show(l)}
 	if c.PeerGeneration < w.floors[c.Peer] {
 		g.Status = StatusFenced
 		return g
@@ -235,7 +236,7 @@ func (w *Twin) Credit(t int64, c Credit) Credited {
 	if heard != row {
 		l = h.change(l, c.Cell, c.Peer, heard, heard.BurstBorrowed-row.BurstBorrowed)
 	}
-	g.State, g.Row = l.state(), heard
+	g.State, g.Row = h.show(l), heard
 	return g
 }
 
@@ -250,7 +251,7 @@ func (w *Twin) Inspect(t int64, c Inspect) Inspected {
 }
 
 func (h held) inspected() Inspected {
-	g := Inspected{Now: h.now, State: h.limiter().state()}
+	g := Inspected{Now: h.now, State: h.show(h.limiter())}
 	for cell, rows := range h.rows {
 		for peer, row := range rows {
 			if h.Weighs(cell) > h.now {
@@ -302,8 +303,9 @@ func (w *Twin) Reset(t int64, c Reset) Cleared {
 	if status != StatusOK {
 		return Cleared{Status: status}
 	}
-	l := w.hold(c.Key, c.Terms, now).limiter()
-	g := Cleared{Now: now, State: l.state()}
+	h := w.hold(c.Key, c.Terms, now)
+	l := h.limiter()
+	g := Cleared{Now: now, State: h.show(l)}
 	l.reset()
 	l.save()
 	return g
@@ -317,6 +319,7 @@ func (w *Twin) enter(t int64, g Guard) (int64, Status) {
 	case t-g.Clock > MaxClockStep || g.Clock-t > MaxClockStep:
 		return 0, StatusClock
 	}
+	w.calls++
 	w.mark = max(w.mark, t)
 	w.expire()
 	return w.mark, StatusOK
@@ -345,7 +348,9 @@ func (w *Twin) bucket(key string) *bucket {
 }
 
 // hold returns a bucket at time now, under its terms.
-func (w *Twin) hold(key string, t Terms, now int64) held { return w.bucket(key).hold(t, now, w.lostAt) }
+func (w *Twin) hold(key string, t Terms, now int64) held {
+	return w.bucket(key).hold(t, now, w.lostAt, w.calls)
+}
 
 // find is hold for calls that know until when the bucket is there. One that is not was deleted, and is as lost as one of a
 // store that lost everything.

@@ -353,7 +353,7 @@ func TestRealSockets(t *testing.T) {
 		met := make(chan struct{})
 		g, err := Start(Config{
 			Name: name, Packets: packets, Streams: streams, Dial: new(net.Dialer).DialContext, Advertise: at,
-			Seeds: seed, State: newMaxima(), Key: make([]byte, 32), Label: "quotad", Timing: timing,
+			Seeds: seed, State: newMaxima(), Keys: [][]byte{make([]byte, 32)}, Label: "quotad", Timing: timing,
 			OnChange: func(members []Member) {
 				if len(members) == 2 {
 					signalOnce(met)

@@ -57,9 +57,11 @@ type Config struct {
 	// by Gossip.Remembered.
 	Remembered []string
 
-	// Key encrypts and authenticates everything with AES, 16, 24 or 32 bytes;
-	// nil means plain text. All nodes have the same.
-	Key []byte
+	// Keys encrypt and authenticate everything with AES: the first what is
+	// sent, any what is received. 16, 24 or 32 bytes each, at most 8 of them;
+	// none means plain text. Every node has the first key of every
+	// other. SetKeys changes them.
+	Keys [][]byte
 	// Label keeps clusters apart that could reach each other by mistake; at
 	// most 255 bytes. All nodes have the same.
 	Label string
@@ -123,8 +125,9 @@ func (c Config) validate() error {
 	check(c.State != nil, "State must be set")
 	check(c.Advertise.IsValid() && !c.Advertise.Addr().IsUnspecified() && c.Advertise.Port() != 0,
 		"advertised address %v is not one that others can reach: give an address and a port", c.Advertise)
-	check(len(c.Key) == 0 || len(c.Key) == 16 || len(c.Key) == 24 || len(c.Key) == 32,
-		"the key has %d bytes, want 16, 24 or 32 for AES-128, -192 or -256, or none for plain text", len(c.Key))
+	if err := checkKeys(c.Keys); err != nil {
+		check(false, "%w, or none for plain text", err)
+	}
 	check(len(c.Label) <= maxLabel, "label has %d bytes, want at most %d", len(c.Label), maxLabel)
 	check(c.RejoinEvery >= shortestRejoin, "rejoin interval %v is below %v", c.RejoinEvery, shortestRejoin)
 	for _, s := range c.Seeds {

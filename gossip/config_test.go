@@ -2,6 +2,7 @@ package gossip
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -22,7 +23,9 @@ func TestStartRefusesNonsense(t *testing.T) {
 		{"no address", "advertised", func(c *Config) { c.Advertise = netip.AddrPort{} }},
 		{"any address", "advertised", func(c *Config) { c.Advertise = netip.MustParseAddrPort("0.0.0.0:7946") }},
 		{"no port", "advertised", func(c *Config) { c.Advertise = netip.MustParseAddrPort("10.0.0.1:0") }},
-		{"key", "the key has 5 bytes", func(c *Config) { c.Key = []byte("short") }},
+		{"key", "key 1 of 1 has 5 bytes", func(c *Config) { c.Keys = keys([]byte("short")) }},
+		{"second key", "key 2 of 2 has 0 bytes", func(c *Config) { c.Keys = [][]byte{make([]byte, 16), nil} }},
+		{"many keys", "9 keys are given, at most 8", func(c *Config) { c.Keys = slices.Repeat(keys(make([]byte, 16)), 9) }},
 		{"label", "label", func(c *Config) { c.Label = strings.Repeat("l", maxLabel+1) }},
 		{"rejoin", "rejoin interval", func(c *Config) { c.RejoinEvery = time.Millisecond }},
 		{"seed", `seed "host"`, func(c *Config) { c.Seeds = []string{"host"} }},

@@ -14,7 +14,8 @@
 //     any more. Here a loop calls for ever those seeds and former members that
 //     are not alive in its view, so views heal within about RejoinEvery x 1.2
 //     plus a few round trips.
-//   - With a key, nobody without it is admitted or heard.
+//   - With keys, nobody without one of them is admitted or heard, and nothing
+//     is sent in plain text. Keys are replaced while nodes run.
 //   - Every queue and every list is bounded: broadcasts, remembered peers,
 //     exchanges under way, streams. What does not fit is dropped and counted.
 //
@@ -24,8 +25,8 @@
 //   - Members is one node's view, seconds late, and differs between nodes. It
 //     is no basis for dividing anything; that a member is missing says nothing
 //     about whether it is still at work.
-//   - Without a key any host that reaches the port can add members and feed
-//     Merge. With one, any holder of the key can.
+//   - Without keys any host that reaches the port can add members and feed
+//     Merge. With keys, any holder of one can.
 //
 // Read config.go first, then rejoin.go.
 package gossip

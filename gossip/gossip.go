@@ -22,6 +22,7 @@ type Gossip struct {
 	roster    *roster
 	delegate  *delegate
 	list      *memberlist.Memberlist
+	keys      *memberlist.Keyring // nil: plain text
 	caller    *caller
 
 	stopCalls context.CancelFunc // ends the rejoin loop
@@ -59,9 +60,14 @@ func Start(cfg Config) (*Gossip, error) {
 	g.outbox = newOutbox(cfg.Timing.RetransmitMult, g.roster.count)
 	g.delegate = &delegate{meta: cfg.Meta, state: cfg.State, outbox: g.outbox, roster: g.roster, log: cfg.Logger}
 	g.recall(cfg.Remembered)
+	var err error
+	if g.keys, err = newRing(cfg.Keys); err != nil {
+		cfg.closeSockets()
+		return nil, fmt.Errorf("gossip: %w", err)
+	}
 
 	g.transport = newTransport(cfg)
-	list, err := memberlist.Create(libraryConfig(cfg, g.transport, g.delegate, g.roster))
+	list, err := memberlist.Create(libraryConfig(cfg, g.keys, g.transport, g.delegate, g.roster))
 	if err != nil {
 		g.transport.Shutdown()
 		return nil, fmt.Errorf("gossip: cannot start node %q at %v: %w", cfg.Name, cfg.Advertise, err)

@@ -37,12 +37,12 @@ func TestStrangersAreNotAdmitted(t *testing.T) {
 				for _, name := range []string{"a", "b"} {
 					nodes = append(nodes, start(t, net, name, func(c *Config) {
 						seeds(net, "a")(c)
-						c.Key, c.Label = tc.key, tc.label
+						c.Keys, c.Label = keys(tc.key), tc.label
 					}))
 				}
 				stranger := start(t, net, "stranger", func(c *Config) {
 					seeds(net, "a", "b")(c)
-					c.Key, c.Label = tc.strangersKey, tc.strangersLabel
+					c.Keys, c.Label = keys(tc.strangersKey), tc.strangersLabel
 				})
 				stranger.spread(t, "strange", 1)
 				time.Sleep(time.Minute)
@@ -72,7 +72,7 @@ func TestNonsenseFromTheNetwork(t *testing.T) {
 				net := newNetwork(t)
 				nodes := []*node{}
 				for _, name := range []string{"a", "b"} {
-					nodes = append(nodes, start(t, net, name, func(c *Config) { seeds(net, "a")(c); c.Key = key }))
+					nodes = append(nodes, start(t, net, name, func(c *Config) { seeds(net, "a")(c); c.Keys = keys(key) }))
 				}
 				within(t, 5*time.Second, "the cluster to form", func() error { return sameView(nodes, "a", "b") })
 				shower(t, net.Host("enemy"), nodes[0])

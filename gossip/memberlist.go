@@ -20,12 +20,12 @@ const packetSize = 1400
 // libraryConfig translates a configuration for memberlist. It starts from the
 // library's presets because zero is a trap for several of its knobs: a
 // QueueCheckInterval of 0 is a busy loop.
-func libraryConfig(c Config, t *transport, d *delegate, r *roster) *memberlist.Config {
+func libraryConfig(c Config, keys *memberlist.Keyring, t *transport, d *delegate, r *roster) *memberlist.Config {
 	m := memberlist.DefaultWANConfig()
 	m.Name = c.Name
 	m.Transport = t
 	m.Label = c.Label
-	m.SecretKey = c.Key
+	m.Keyring = keys
 	m.GossipVerifyIncoming, m.GossipVerifyOutgoing = true, true
 
 	m.AdvertiseAddr = c.Advertise.Addr().String()

@@ -4,6 +4,8 @@ import (
 	"context"
 	"strconv"
 	"strings"
+	"sync/atomic"
+	"time"
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/region/store"
@@ -23,6 +25,8 @@ type waiting struct {
 	cost    int64
 	commit  bool
 	once    string          // key to be charged once under; empty: none
+	until   time.Time       // when it is decided without the store
+	gone    *atomic.Bool    // nobody waits for the answer any more; nil: somebody does
 	answer  chan<- answered // buffered: nobody waits for a caller that has gone
 }
 
@@ -30,23 +34,38 @@ type waiting struct {
 type answered struct {
 	decided algorithms.Decided // of all requests on the same buckets
 	index   int                // of this one
+	times   []int64            // the store's time for each bucket, where they are not in one shard; nil: decided.Now
+	part    []applied          // the limits of which it was said, where those are not all of the request; nil: all
 	err     error
+}
+
+// at returns the store's time at which a bucket was looked at.
+func (a answered) at(bucket int) int64 {
+	if a.times != nil {
+		return a.times[bucket]
+	}
+	return a.decided.Now
 }
 
 // ok says whether the store decided.
 func (a answered) ok() bool { return a.err == nil && a.decided.Status == algorithms.StatusOK }
 
+// lost says whether a bucket must be restored before the store can decide.
+func (a answered) lost() bool { return a.err == nil && a.decided.Status == algorithms.StatusLost }
+
 // batcher commits decisions in groups: while one round trip to the store is under way, requests queue, and the next
 // carries them all; requests on the same buckets become one script call with a list of costs, decided in order. That
 // is exact, adds no timer, and costs a hot key one script call for a round trip instead of one for a request.
 type batcher struct {
-	store   *store.Store
-	queue   chan waiting
-	observe func([]waiting, algorithms.Decided) // hears what was decided and charged, before the callers do
+	store    *store.Store
+	seen     *seen
+	breakers breakers
+	queue    chan waiting
+	observe  func([]waiting, algorithms.Decided) // hears what was decided and charged, before the callers do
 }
 
-func newBatcher(s *store.Store, observe func([]waiting, algorithms.Decided)) *batcher {
-	return &batcher{store: s, queue: make(chan waiting, queueLength), observe: observe}
+func newBatcher(s *store.Store, known *seen, b breakers, observe func([]waiting, algorithms.Decided)) *batcher {
+	return &batcher{store: s, seen: known, breakers: b, queue: make(chan waiting, queueLength), observe: observe}
 }
 
 // enqueue hands a request over; false: the queue is full.
@@ -80,10 +99,14 @@ func (b *batcher) run(ctx context.Context) {
 // decide sends one batch and tells everyone.
 func (b *batcher) decide(ctx context.Context, batch []waiting) {
 	groups := group(batch)
+	if len(groups) == 0 {
+		return
+	}
 	calls := make([]algorithms.Decide, len(groups))
 	for i, g := range groups {
 		calls[i] = algorithms.Decide{Guard: algorithms.Guard{Epoch: g[0].rules.epoch}, Commit: g[0].commit, Once: g[0].once}
 		for _, a := range g[0].applied {
+			a.target.Known = b.seen.known(a.bucket.ID)
 			calls[i].Buckets = append(calls[i].Buckets, a.target)
 		}
 		for _, w := range g {
@@ -91,6 +114,9 @@ func (b *batcher) decide(ctx context.Context, batch []waiting) {
 		}
 	}
 	for i, r := range b.store.Decide(ctx, calls) {
+		if r.Err != nil {
+			b.breakers.trip(store.ShardOf(calls[i].Buckets[0].Key))
+		}
 		if (answered{decided: r.Value, err: r.Err}).ok() && calls[i].Commit && !r.Value.Repeated {
 			b.observe(groups[i], r.Value)
 		}
@@ -105,6 +131,9 @@ func group(batch []waiting) [][]waiting {
 	var groups [][]waiting
 	index := make(map[string]int, len(batch))
 	for _, w := range batch {
+		if w.gone != nil && w.gone.Load() {
+			continue
+		}
 		k := w.signature()
 		i, known := index[k]
 		alone := !w.commit || w.once != "" // a peek counts no other's cost, and who is remembered is decided by itself

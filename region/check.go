@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
@@ -18,7 +19,12 @@ import (
 // Check decides a request and charges it if it is admitted. The error is a *FieldError, ErrClosed, or that of ctx; a
 // request whose caller gives up may still be charged.
 func (n *Node) Check(ctx context.Context, q Request) (Decision, error) {
-	return n.check(ctx, q, true)
+	begun := time.Now()
+	d, err := n.check(ctx, q, true)
+	if err == nil {
+		n.metrics.took(time.Since(begun))
+	}
+	return d, err
 }
 
 // Peek says what Check would answer, and charges nothing.
@@ -35,12 +41,16 @@ func (n *Node) check(ctx context.Context, q Request, commit bool) (Decision, err
 	if len(all) == 0 {
 		return n.sign(Decision{Allowed: true, Reason: NoLimit}), nil
 	}
-	w := waiting{rules: r, applied: all, cost: q.Cost, commit: commit}
+	w := waiting{rules: r, applied: all, cost: q.Cost, commit: commit, until: time.Now().Add(n.deadline)}
 	if commit && q.ID != "" {
 		w.once = onceKey(q, all)
 	}
 	a, err := n.decide(ctx, w)
+	if err == nil && a.lost() && n.recover(ctx, w, a) {
+		a, err = n.decide(ctx, w)
+	}
 	if err == nil && commit && n.borrow(ctx, w, a) {
+		w.until = time.Now().Add(n.deadline)
 		a, err = n.decide(ctx, w)
 	}
 	switch {
@@ -68,7 +78,7 @@ func onceKey(q Request, all []applied) string {
 	for _, a := range all {
 		part(a.target.Key)
 	}
-	return store.OnceKey(hex.EncodeToString(h.Sum(nil)))
+	return store.OnceKey(store.ShardOf(all[0].target.Key), hex.EncodeToString(h.Sum(nil)))
 }
 
 // overflow denies a request for which there is no place in the queue, unless only shadow limits apply to it.
@@ -83,22 +93,44 @@ func (n *Node) overflow(all []applied) Decision {
 
 var errQueueFull = errors.New("too many requests wait for the store")
 
-// decide has the store decide a request.
+// decide has the store decide a request, in one step if all its limits are in one shard.
 func (n *Node) decide(ctx context.Context, w waiting) (answered, error) {
+	if len(w.rules.shards) > 1 {
+		if parts := w.parts(); len(parts) > 1 {
+			return n.decideParts(ctx, w, parts)
+		}
+	}
+	return n.ask(ctx, w)
+}
+
+// ask has the store decide a request whose limits are in one shard. What the store says after the request's time is over
+// counts for nothing, though it may have charged the request.
+func (n *Node) ask(ctx context.Context, w waiting) (answered, error) {
+	if n.breakers.tripped(store.ShardOf(w.applied[0].target.Key)) {
+		return answered{err: errOutOfReach}, nil
+	}
 	answer := make(chan answered, 1)
-	w.answer = answer
+	w.answer, w.gone = answer, &atomic.Bool{}
 	if !n.batcher.enqueue(w) {
 		return answered{}, errQueueFull
 	}
+	late := time.NewTimer(time.Until(w.until))
+	defer late.Stop()
 	select {
 	case a := <-answer:
 		return a, nil
+	case <-late.C:
+		w.gone.Store(true)
+		return answered{err: errLate}, nil
 	case <-ctx.Done():
+		w.gone.Store(true)
 		return answered{}, ctx.Err()
 	case <-n.closed:
 		return answered{}, ErrClosed
 	}
 }
+
+var errLate = errors.New("the store does not answer in time")
 
 // ErrClosed says that the node has been closed.
 var ErrClosed = errors.New("the node is closed")
@@ -170,7 +202,7 @@ func (n *Node) judge(cost int64, all []applied, a answered) Decision {
 	state, verdict := a.decided.Buckets[decider], answer.Verdicts[decider]
 	length := all[decider].target.Terms.Cell
 	d := n.describe(Decision{Allowed: answer.Admitted, Reason: WithinLimit, Remaining: verdict.Remaining,
-		ResetAfter: microseconds((state.Cell+1)*length - a.decided.Now), Cell: state.Cell, At: a.decided.Now,
+		ResetAfter: microseconds((state.Cell+1)*length - a.at(decider)), Cell: state.Cell, At: a.at(decider),
 		Share: max(state.Share, 0), Shadowed: shadowed, Delay: microseconds(delay), Repeated: a.decided.Repeated}, all[decider])
 	if !answer.Admitted {
 		d.Reason, d.RetryAfter = OverLimit, microseconds(verdict.Retry)
@@ -209,7 +241,7 @@ func (n *Node) withoutStore(q Request, all []applied, commit bool) Decision {
 	}
 	type charge struct {
 		applied
-		cell int64
+		window int64
 	}
 	var charged []charge
 	now := time.Now()
@@ -220,7 +252,7 @@ func (n *Node) withoutStore(q Request, all []applied, commit bool) Decision {
 		m := n.fallback.take(a, q.Cost, commit, now)
 		if !m.room {
 			for _, c := range charged {
-				n.fallback.giveBack(c.applied, q.Cost, c.cell)
+				n.fallback.giveBack(c.applied, q.Cost, c.window)
 			}
 			denied := Decision{Reason: StoreFailureLocal, Remaining: m.left, ResetAfter: m.reset, RetryAfter: m.reset}
 			if m.never {
@@ -229,12 +261,13 @@ func (n *Node) withoutStore(q Request, all []applied, commit bool) Decision {
 			return n.describe(denied, a)
 		}
 		if commit {
-			charged = append(charged, charge{a, m.cell})
+			charged = append(charged, charge{a, m.window})
 		}
 		if d.Reason != StoreFailureLocal || m.left < d.Remaining {
 			d = n.describe(Decision{Allowed: true, Reason: StoreFailureLocal, Remaining: m.left, ResetAfter: m.reset}, a)
 		}
 	}
+	n.metrics.local.Add(float64(q.Cost) * float64(len(charged)))
 	return d
 }
 

@@ -11,7 +11,6 @@ import (
 	"github.com/quotad/quotad/allocator"
 	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/region/journal"
-	"github.com/quotad/quotad/region/store"
 )
 
 const (
@@ -30,20 +29,24 @@ type engine struct {
 	drain   chan struct{} // something was observed
 
 	mu       sync.Mutex
-	observed map[string]*exchange.Observed    // since the last drain, by bucket id
-	replies  map[uint64]chan<- exchange.Reply // peers' messages being served
-	asked    uint64                           // ids given to them
-	dropped  int64                            // events lost to a full queue
-	ages     []exchange.PeerAge               // as of the last step
-	stats    exchange.Stats                   // as of the last step
-	work     sync.WaitGroup                   // effects under way
-	waiters  waiters
+	observed map[string]*exchange.Observed // since the last drain, by bucket id
+	dropped  int64                         // events lost to a full queue
+	ages     []exchange.PeerAge            // as of the last step
+	stats    exchange.Stats                // as of the last step
+
+	storeAhead int64 // of the machine's time, microseconds, as of the last step
+	storeTold  bool  // it is known
+
+	replies     desk[exchange.Reply] // peers' messages being served
+	testimonies desk[exchange.Testimonies]
+	waiters     waiters
+	work        sync.WaitGroup // effects under way
 }
 
 func newEngine(n *Node, o exchange.Options) *engine {
 	return &engine{node: n, machine: exchange.New(n.config.Region, n.config.Node, o), begun: time.Now(),
 		events: make(chan exchange.Event, eventsQueued), drain: make(chan struct{}, 1),
-		observed: map[string]*exchange.Observed{}, replies: map[uint64]chan<- exchange.Reply{}}
+		observed: map[string]*exchange.Observed{}}
 }
 
 // now is the machine's time: microseconds of a clock that never goes back.
@@ -118,6 +121,9 @@ func (e *engine) observe(group []waiting, d algorithms.Decided) {
 		}
 	}
 	e.mu.Unlock()
+	for i, a := range group[0].applied {
+		e.node.seen.note(a.bucket, d.Buckets[i], d.Now)
+	}
 	select {
 	case e.drain <- struct{}{}:
 	default:
@@ -146,8 +152,10 @@ func (e *engine) step(ctx context.Context, event exchange.Event) {
 	out := e.machine.Step(now, event)
 	e.mu.Lock()
 	e.ages, e.stats = e.machine.Ages(now), e.machine.Stats()
+	e.storeAhead, e.storeTold = e.machine.StoreClock()
 	e.mu.Unlock()
 	e.node.setDegraded(e.ages)
+	e.node.watchClocks(e.ages)
 	for _, s := range out.Settled {
 		e.waiters.wake(s.Bucket, s.Come)
 	}
@@ -158,13 +166,26 @@ func (e *engine) step(ctx context.Context, event exchange.Event) {
 		e.work.Go(func() { e.record(ctx, r) })
 	}
 	for _, a := range out.Replies {
-		e.reply(a)
+		e.replies.hand(a.ID, a.Reply)
+		e.node.fails(AfterReply)
 	}
 	for _, c := range out.Calls {
 		e.work.Go(func() { e.call(ctx, c) })
 	}
 	if len(out.Credits) > 0 {
 		e.work.Go(func() { e.credit(ctx, out.Credits) })
+	}
+	for _, r := range out.Recalls {
+		e.work.Go(func() { e.recall(ctx, r) })
+	}
+	for _, c := range out.Consults {
+		e.work.Go(func() { e.consult(ctx, c) })
+	}
+	for _, t := range out.Testify {
+		e.testimonies.hand(t.ID, t.Testimonies)
+	}
+	if len(out.Restores) > 0 {
+		e.work.Go(func() { e.restore(ctx, out.Restores) })
 	}
 	for _, h := range out.Hints {
 		e.node.broadcast(h)
@@ -173,21 +194,24 @@ func (e *engine) step(ctx context.Context, event exchange.Event) {
 
 // lend runs the debits of one message in the store; a step has those of one message only.
 func (e *engine) lend(ctx context.Context, lends []exchange.Lend) {
+	rules := e.node.rules.Load()
 	calls := make([]algorithms.Lend, len(lends))
 	for i, l := range lends {
-		calls[i] = algorithms.Lend{Guard: algorithms.Guard{Epoch: l.Bucket.Epoch}, Key: store.BucketKey(l.Bucket.ID),
-			Terms: l.Bucket.Terms(e.node.config.Region), Peer: l.Peer, Cell: l.Cell,
+		calls[i] = algorithms.Lend{Guard: algorithms.Guard{Epoch: l.Bucket.Epoch}, Key: rules.key(l.Bucket.ID),
+			Terms: l.Bucket.Terms(e.node.config.Region), Known: e.node.seen.known(l.Bucket.ID), Peer: l.Peer, Cell: l.Cell,
 			Returned: l.Returned, Lent: l.Lent, Kept: l.Kept, Cap: l.Cap,
 			Burst: l.Burst, KeptBurst: l.KeptBurst, CapBurst: l.CapBurst}
 	}
 	given := make([]algorithms.Given, len(lends))
+	e.node.fails(BeforeDebit)
 	for i, res := range e.node.store.Lend(ctx, calls) {
 		given[i] = res.Value
 		if res.Err != nil {
 			given[i] = algorithms.Given{Status: algorithms.StatusUnknown}
 		}
-		e.node.noticeStore(given[i].Status, res.Err)
+		e.noticed(lends[i].Bucket, given[i].Status, given[i].State, given[i].Now, given[i].LostAt, res.Err)
 	}
+	e.node.fails(AfterDebit)
 	e.deliver(exchange.Lent{ID: lends[0].ID, Given: given})
 }
 
@@ -199,6 +223,7 @@ func (e *engine) record(ctx context.Context, r exchange.Record) {
 			Burst: row.Burst, Generation: row.Generation, Until: row.Until}
 	}
 	err := e.node.journal.Record(ctx, rows)
+	e.node.fails(AfterFsync)
 	if err != nil && ctx.Err() == nil {
 		e.node.log.Error("rights cannot be lent: the journal does not take rows", "err", err)
 	}
@@ -220,19 +245,34 @@ func (e *engine) call(ctx context.Context, c exchange.Call) {
 
 // credit tells the store what peers gave.
 func (e *engine) credit(ctx context.Context, credits []exchange.Credit) {
+	rules := e.node.rules.Load()
 	calls := make([]algorithms.Credit, len(credits))
 	for i, c := range credits {
-		calls[i] = algorithms.Credit{Guard: algorithms.Guard{Epoch: c.Bucket.Epoch}, Key: store.BucketKey(c.Bucket.ID),
-			Terms: c.Bucket.Terms(e.node.config.Region), Peer: c.Peer, PeerGeneration: c.Generation,
+		calls[i] = algorithms.Credit{Guard: algorithms.Guard{Epoch: c.Bucket.Epoch}, Key: rules.key(c.Bucket.ID),
+			Terms: c.Bucket.Terms(e.node.config.Region), Known: e.node.seen.known(c.Bucket.ID), Peer: c.Peer, PeerGeneration: c.Generation,
 			Cell: c.Cell, Lent: c.Lent, Returned: c.Returned, Most: c.Most, Burst: c.Burst, MostBurst: c.MostBurst}
 	}
+	e.node.fails(BeforeCredit)
 	for i, res := range e.node.store.Credit(ctx, calls) {
 		result := res.Value
 		if res.Err != nil {
 			result = algorithms.Credited{Status: algorithms.StatusUnknown}
 		}
-		e.node.noticeStore(result.Status, res.Err)
+		e.noticed(credits[i].Bucket, result.Status, result.State, result.Now, result.LostAt, res.Err)
 		e.deliver(exchange.Credited{Credit: credits[i], Result: result})
+	}
+	e.node.fails(AfterCredit)
+}
+
+// noticed takes in what a call of the exchange showed of a bucket.
+func (e *engine) noticed(b *exchange.Bucket, status algorithms.Status, state algorithms.State, now, lostAt int64, err error) {
+	e.node.noticeStore(status, err)
+	switch {
+	case err != nil:
+	case status == algorithms.StatusOK:
+		e.node.seen.note(b, state, now)
+	case status == algorithms.StatusLost && b.Recovered:
+		e.post(exchange.Lost{Now: now, Buckets: []exchange.LostBucket{{Bucket: b, At: lostAt}}})
 	}
 }
 
@@ -243,17 +283,8 @@ func (e *engine) serve(ctx context.Context, m exchange.Message) (exchange.Reply,
 	for i, a := range m.Asks {
 		buckets[i] = r.find(a.Bucket)
 	}
-	reply := make(chan exchange.Reply, 1)
-	e.mu.Lock()
-	e.asked++
-	id := e.asked
-	e.replies[id] = reply
-	e.mu.Unlock()
-	defer func() {
-		e.mu.Lock()
-		delete(e.replies, id)
-		e.mu.Unlock()
-	}()
+	id, reply, leave := e.replies.wait()
+	defer leave()
 	if !e.post(exchange.Asked{ID: id, Message: m, Buckets: buckets}) {
 		return exchange.Reply{}, fmt.Errorf("node %s has too much to do: ask again later", e.node.config.Node)
 	}
@@ -262,16 +293,6 @@ func (e *engine) serve(ctx context.Context, m exchange.Message) (exchange.Reply,
 		return answer, nil
 	case <-ctx.Done():
 		return exchange.Reply{}, ctx.Err()
-	}
-}
-
-// reply lets a reply go to the peer that waits for it, if it still does.
-func (e *engine) reply(a exchange.Answer) {
-	e.mu.Lock()
-	waiting := e.replies[a.ID]
-	e.mu.Unlock()
-	if waiting != nil {
-		waiting <- a.Reply
 	}
 }
 

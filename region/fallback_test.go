@@ -211,7 +211,7 @@ func TestWithoutStoreIsBoundedAndForgets(t *testing.T) {
 		n.askWithoutStore(slow, true)
 		bucket := n.rules.Load().match(request("a"))[0]
 		for i := range mostFallback - 2 {
-			other := applied{limit: bucket.limit, bucket: &exchange.Bucket{ID: fmt.Sprint(i)}, target: bucket.target}
+			other := applied{limit: bucket.limit, bucket: &exchange.Bucket{ID: fmt.Sprint(i), Window: 1_000_000}, target: bucket.target}
 			n.fallback.take(other, 1, true, time.Now())
 		}
 		if d := n.askWithoutStore(request("one too many"), true); d.Allowed || d.RetryAfter <= 0 {
@@ -224,7 +224,7 @@ func TestWithoutStoreIsBoundedAndForgets(t *testing.T) {
 		if got := len(n.fallback.spent); got != mostFallback {
 			t.Errorf("%d buckets kept before their cells end, want %d", got, mostFallback)
 		}
-		time.Sleep(time.Second)
+		time.Sleep(2 * time.Second) // a window, and another in which the store may still be told of it
 		n.fallback.forget(time.Now())
 		if got := len(n.fallback.spent); got != 1 {
 			t.Errorf("%d buckets kept, want the one of an hour", got)
@@ -245,7 +245,7 @@ func TestGiveBackAfterTheCellEnded(t *testing.T) {
 	end := time.Unix(1000, 0)
 	before := n.fallback.take(all[0], 15, true, end.Add(-time.Microsecond)) // the first limit of a request that the second will deny
 	n.fallback.take(all[0], 5, true, end)                                   // another request, in the next cell
-	n.fallback.giveBack(all[0], 15, before.cell)                            // the first one again
+	n.fallback.giveBack(all[0], 15, before.window)                          // the first one again
 	admitted := int64(5)
 	for ; ; admitted++ {
 		if !n.fallback.take(all[0], 1, true, end).room {
@@ -284,7 +284,7 @@ func TestClockStepBackOpensNoCellTwice(t *testing.T) {
 	n.fallback.take(a, 20, true, now)
 	n.fallback.forget(now.Add(time.Second))
 	again := n.fallback.take(a, 20, true, now)
-	if again.cell != now.Unix()+1 || n.fallback.take(a, 1, true, now.Add(time.Second)).room {
-		t.Errorf("charged to cell %d, which then has room for more than the part of 20", again.cell)
+	if again.window != now.Unix()+1 || n.fallback.take(a, 1, true, now.Add(time.Second)).room {
+		t.Errorf("charged to cell %d, which then has room for more than the part of 20", again.window)
 	}
 }

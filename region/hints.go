@@ -26,7 +26,7 @@ const (
 type hints struct {
 	region, node string
 	incarnation  uint64
-	news         func(exchange.Hint) // called for every hint that was news and not our own
+	news         func(exchange.Hint) // called for every hint that was news and not this node's own, mates' included
 
 	mu       sync.Mutex
 	sequence uint64
@@ -87,7 +87,7 @@ func (s *hints) Merge(b []byte) (bool, error) {
 	}
 	s.mu.Unlock()
 	for _, h := range fresh {
-		if h.GetRegion() != s.region {
+		if h.GetRegion() != s.region || h.GetNode() != s.node {
 			s.news(exchange.Hint{Region: h.GetRegion(), Node: h.GetNode(), Bucket: string(h.GetBucket()), Cell: h.GetCell(),
 				Used: h.GetUsed(), Rate: h.GetRateMilli(), Share: h.GetShare(), Spare: h.GetSpare(),
 				Total: h.GetTotal(), SpareBurst: h.GetSpareBurst()})

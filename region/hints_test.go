@@ -123,28 +123,32 @@ func TestHintsTakeTheNewest(t *testing.T) {
 	}
 }
 
-// What is passed to the machine is the hint as it was sent, and never one of our own region's.
+// What is passed to the machine is the hint as it was sent, a mate's as well, and never one of this node's own: not even
+// what it said before it was started anew, which others still have.
 func TestHintsReportOthersOnly(t *testing.T) {
 	s, heard := listening()
 	if _, err := s.publish(exchange.Hint{Bucket: "a"}, time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	if !merge(t, s, encode(t, hintOf("here", "n2", "a", 1, 1), hintOf("there", "n1", "\xff", 1, 2))) {
+	if !merge(t, s, encode(t, hintOf("here", "n2", "a", 1, 1), hintOf("here", "n1", "b", 4, 9), hintOf("there", "n1", "\xff", 1, 2))) {
 		t.Error("no news")
 	}
-	want := exchange.Hint{Region: "there", Node: "n1", Bucket: "\xff", Cell: 2, Used: 1, Rate: 3, Share: 4, Spare: 5, Total: 6, SpareBurst: 7}
-	if !slices.Equal(*heard, []exchange.Hint{want}) {
-		t.Errorf("heard %+v, want %+v alone", *heard, want)
+	want := []exchange.Hint{
+		{Region: "here", Node: "n2", Bucket: "a", Cell: 1, Used: 1, Rate: 3, Share: 4, Spare: 5, Total: 6, SpareBurst: 7},
+		{Region: "there", Node: "n1", Bucket: "\xff", Cell: 2, Used: 1, Rate: 3, Share: 4, Spare: 5, Total: 6, SpareBurst: 7},
 	}
-	if got := len(s.versions()); got != 3 {
-		t.Errorf("%d passed on, want the own one, the mate's and the other region's", got)
+	if !slices.Equal(*heard, want) {
+		t.Errorf("heard %+v, want %+v", *heard, want)
+	}
+	if got := len(s.versions()); got != 4 {
+		t.Errorf("%d passed on, want the two of its own, the mate's and the other region's", got)
 	}
 }
 
 func TestHintsPublish(t *testing.T) {
 	s, heard := listening()
 	other, otherHeard := listening()
-	other.region = "there"
+	other.node = "n2" // a mate
 	h := exchange.Hint{Region: "forged", Node: "forged", Bucket: "\xffa", Cell: 7, Used: 1, Rate: 2, Share: 3, Spare: 4, Total: 5, SpareBurst: 6}
 	for sequence := range uint64(3) {
 		b, err := s.publish(h, time.Now())
@@ -260,8 +264,8 @@ func FuzzHintsMerge(f *testing.F) {
 			t.Error("half a message was taken in")
 		}
 		for _, h := range *heard {
-			if h.Region == "here" {
-				t.Errorf("a hint of our own region was reported: %+v", h)
+			if h.Region == "here" && h.Node == "n1" {
+				t.Errorf("a hint of our own was reported: %+v", h)
 			}
 		}
 		if merge(t, s, whole(t, s)) {

@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/region/store"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -44,7 +46,7 @@ func unstarted(t testing.TB, nodes int, d *policy.Document) *Node {
 		t.Fatal(err)
 	}
 	n := &Node{config: Config{Region: "here", Node: "n1", Nodes: nodes}, fallback: newFallback(nodes), metrics: newMetrics(),
-		batcher: newBatcher(nil, nil), reopen: make(chan struct{}, 1), closed: make(chan struct{})}
+		batcher: newBatcher(nil, newSeen(), nil, nil), seen: newSeen(), deadline: time.Second, breakers: newBreakers(store.Shards{store.Whole}), reopen: make(chan struct{}, 1), closed: make(chan struct{})}
 	n.rules.Store(r)
 	n.cut.Store(&map[string]bool{})
 	return n

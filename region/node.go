@@ -39,15 +39,17 @@ type Config struct {
 
 	PeerListener  net.Listener   // for other regions
 	PeerAdvertise string         // host:port under which they reach it
+	PeerTLS       *peer.TLS      // nil: plain text, on loopback or a private network
 	Packets       net.PacketConn // gossip
 	Streams       net.Listener
 	Advertise     netip.AddrPort
 	Seeds         []string
-	GossipKey     []byte
+	GossipKeys    [][]byte // the first encrypts, all decrypt; none: plain text
 	Dial          func(ctx context.Context, network, address string) (net.Conn, error)
 
-	Exchange exchange.Options
-	Log      *slog.Logger
+	Exchange  exchange.Options
+	Failpoint func(Point) // called at points of the protocol at which a test may have the node die; nil: never
+	Log       *slog.Logger
 }
 
 // Node is one running node. Safe for concurrent use.
@@ -70,11 +72,23 @@ type Node struct {
 	life     string                          // random; tells this start of the node from all others
 	cut      atomic.Pointer[map[string]bool] // regions this node is degraded towards
 	standing sync.Mutex                      // held while generation or epoch change
-	reopen   chan struct{}                   // the store answered that it is not ours any more
-	closed   chan struct{}
-	stop     context.CancelFunc
-	done     sync.WaitGroup
-	closing  sync.Once
+	eviction atomic.Pointer[string]          // the store's maxmemory-policy; nil: not known yet
+	// evictionDue is when housekeep asks for it again.
+	evictionDue time.Time
+	reopen      chan struct{} // the store answered that it is not ours any more
+	closed      chan struct{}
+	stop        context.CancelFunc
+	done        sync.WaitGroup
+	seen        *seen
+	deadline    time.Duration // of a decision, requests that borrow apart
+	stood       uint64        // generation this node last stood under
+	noted       string        // what the store remembers of this node's journal
+	breakers    breakers
+	losses      atomic.Int64    // of the store's data, that this node found
+	lostAt      atomic.Int64    // when the store last lost data, by its clock in microseconds; 0: never that it knows
+	apart       map[string]bool // regions whose store's clock is too far from ours; the engine's
+	books       sync.Mutex      // held while books are kept, and noted changes
+	closing     sync.Once
 }
 
 // Start opens the store and begins to serve. ctx bounds the start alone.
@@ -84,14 +98,17 @@ func Start(ctx context.Context, c Config) (*Node, error) {
 		return nil, err
 	}
 	n := &Node{config: c, log: c.Log, store: c.Store, journal: c.Journal, fallback: newFallback(max(c.Nodes, 1)),
-		peers: peer.NewClient(c.Dial), metrics: newMetrics(), life: rand.Text(),
-		reopen: make(chan struct{}, 1), closed: make(chan struct{})}
+		peers: peer.NewClient(c.Dial, c.PeerTLS), metrics: newMetrics(), life: rand.Text(), seen: newSeen(), deadline: c.Store.Deadline(),
+		reopen: make(chan struct{}, 1), closed: make(chan struct{}), apart: map[string]bool{}}
+	r.shards = c.Store.Shards()
 	n.rules.Store(r)
 	n.cut.Store(&map[string]bool{})
+	n.breakers = newBreakers(c.Store.Shards())
+	c.Exchange.Nodes = c.Nodes
 	n.engine = newEngine(n, c.Exchange)
-	n.batcher = newBatcher(c.Store, n.engine.observe)
+	n.batcher = newBatcher(c.Store, n.seen, n.breakers, n.engine.observe)
 	n.hints = newHints(c.Region, c.Node, c.Journal.Incarnation(), func(h exchange.Hint) { n.engine.post(exchange.Heard{Hint: h}) })
-	n.server = peer.NewServer(n.engine.serve)
+	n.server = peer.NewServer(n.engine.serve, n.engine.answer, c.PeerTLS)
 	n.metrics.watch(n)
 	if err := n.checkPolicy(c.Policy); err != nil {
 		return nil, err
@@ -111,6 +128,8 @@ func Start(ctx context.Context, c Config) (*Node, error) {
 	n.done.Go(func() { n.engine.run(running) })
 	n.done.Go(func() { n.watchStore(running) })
 	n.done.Go(func() { n.housekeep(running) })
+	n.done.Go(func() { n.keepBooks(running) })
+	n.done.Go(func() { n.probe(running) })
 	n.done.Go(func() { _ = n.server.Serve(c.PeerListener) }) // ends with the server
 	return n, nil
 }
@@ -124,19 +143,19 @@ func (n *Node) startGossip() error {
 	n.gossip, err = gossip.Start(gossip.Config{
 		Name: n.config.Region + "/" + n.config.Node, Meta: meta,
 		Packets: n.config.Packets, Streams: n.config.Streams, Dial: n.config.Dial, Advertise: n.config.Advertise,
-		Seeds: n.config.Seeds, Remembered: n.journal.Peers(), Key: n.config.GossipKey,
+		Seeds: n.config.Seeds, Remembered: n.journal.Peers(), Keys: n.config.GossipKeys,
 		State: n.hints, Logger: n.log, OnChange: n.membersChanged,
 	})
 	return err
 }
 
-// membersChanged keeps the addresses of other regions' nodes. A region of which nobody is seen keeps those it had:
+// membersChanged keeps the addresses of other nodes, by region. A region of which nobody is seen keeps those it had:
 // gossip may be cut where calls are not.
 func (n *Node) membersChanged(members []gossip.Member) {
 	nodes := map[string][]string{}
 	for _, m := range members {
 		var meta hintv1.Node
-		if proto.Unmarshal(m.Meta, &meta) != nil || meta.GetRegion() == n.config.Region {
+		if proto.Unmarshal(m.Meta, &meta) != nil || meta.GetRegion() == n.config.Region && meta.GetNode() == n.config.Node {
 			continue
 		}
 		nodes[meta.GetRegion()] = append(nodes[meta.GetRegion()], meta.GetPeer())
@@ -171,8 +190,18 @@ func (n *Node) openStore(ctx context.Context, bootstrap bool) error {
 	if err := n.journal.SetGeneration(opened.Generation); err != nil {
 		return err
 	}
+	n.lostAt.Store(opened.LostAt)
 	if opened.Lost {
-		n.log.Warn("the store was empty: cells it may have promised or spent before stay closed", "generation", opened.Generation)
+		n.losses.Add(1)
+		n.log.Warn("the store lost data: windows up to a minute are closed until nothing of before weighs, longer ones are restored", "generation", opened.Generation)
+	}
+	if err := n.vouch(ctx, opened); err != nil {
+		return err
+	}
+	if opened.Generation != n.stood {
+		n.stood = opened.Generation
+		n.seen.standAnew()
+		n.fallback.standAnew()
 	}
 	n.engine.deliver(exchange.Stood{Generation: opened.Generation, Epoch: r.epoch, Peers: r.peers})
 	return nil
@@ -193,6 +222,7 @@ func (n *Node) Adopt(ctx context.Context, d *policy.Document) error {
 	if err != nil {
 		return err
 	}
+	r.shards = n.store.Shards()
 	for {
 		err := n.adopt(ctx, r)
 		if err == nil || errors.Is(err, errNotNewer) || errors.Is(err, store.ErrOlderPolicy) {
@@ -278,13 +308,16 @@ func (n *Node) watchStore(ctx context.Context) {
 func (n *Node) housekeep(ctx context.Context) {
 	every := time.NewTicker(10 * time.Second)
 	defer every.Stop()
+	n.watchEviction(ctx, time.Now())
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case now := <-every.C:
+			n.watchEviction(ctx, now)
 			n.hints.forget(now)
 			n.fallback.forget(now)
+			n.seen.forget(now.UnixMicro(), n.config.Region)
 			if err := n.journal.RememberPeers(n.gossip.Remembered()); err != nil {
 				n.log.Error("the journal cannot remember peers", "err", err)
 			}
@@ -294,7 +327,28 @@ func (n *Node) housekeep(ctx context.Context) {
 	}
 }
 
-// prune drops the journal's rows that no longer weigh.
+// keepBooks writes down use, and charges in the store what was admitted without it.
+func (n *Node) keepBooks(ctx context.Context) {
+	every := time.NewTicker(bookEvery)
+	defer every.Stop()
+	for turn := 0; ; turn++ {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-every.C:
+			n.books.Lock()
+			n.book(ctx)
+			if turn%(int(time.Second/bookEvery)) == 0 {
+				n.checkpoint(ctx, now)
+			}
+			n.books.Unlock()
+		}
+	}
+}
+
+const bookEvery = 200 * time.Millisecond
+
+// prune drops the journal's records that no longer weigh.
 func (n *Node) prune(before int64) {
 	for {
 		pruned, err := n.journal.Prune(before)
@@ -362,6 +416,31 @@ func (n *Node) Close() error {
 		err = errors.Join(err, n.journal.Close(), n.store.Close())
 	})
 	return err
+}
+
+// SetGossipKeys puts other keys in force for gossip: the first encrypts, all decrypt. Where none were given at the
+// start, or none are given now, it fails and changes nothing.
+func (n *Node) SetGossipKeys(keys [][]byte) error { return n.gossip.SetKeys(keys) }
+
+// Drain makes the end of the node cost nothing: it charges in the store what the node admitted without it, writes down all
+// use of long windows, and tells the other nodes that this one goes. Call it when no more requests come, and Close
+// afterwards; until then peers are answered. It does what it can until ctx ends, and says what could not be done.
+func (n *Node) Drain(ctx context.Context) error {
+	n.books.Lock()
+	for left := n.fallback.status().Unbooked; left > 0 && ctx.Err() == nil; {
+		n.book(ctx)
+		before := left
+		if left = n.fallback.status().Unbooked; left >= before {
+			break
+		}
+	}
+	n.checkpoint(ctx, time.Now().Add(microseconds(algorithms.MaxClockStep))) // no use is too fresh
+	n.books.Unlock()
+	var err error
+	if left := n.fallback.status().Unbooked; left > 0 {
+		err = fmt.Errorf("%d units that node %s admitted without the store are not charged there: they come on top in their windows", left, n.config.Node)
+	}
+	return errors.Join(err, n.Leave(ctx))
 }
 
 // Leave tells the others that this node goes.

@@ -1,12 +1,14 @@
 package region
 
 import (
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/proto"
@@ -31,7 +33,7 @@ func (n *Node) receipt(q Request, all []applied, a answered) string {
 	}
 	for i, v := range a.decided.Answers[a.index].Verdicts {
 		if v.Retry == 0 {
-			r.Charges = append(r.Charges, &receiptv1.Charge{Bucket: []byte(all[i].bucket.ID), Cell: a.decided.Buckets[i].Cell})
+			r.Charges = append(r.Charges, &receiptv1.Charge{Bucket: []byte(all[i].bucket.ID), Cell: a.decided.Buckets[i].Cell, AtUs: a.at(i)})
 		}
 	}
 	secret := n.store.Secret()
@@ -102,44 +104,72 @@ func (n *Node) Refund(ctx context.Context, receipt string) (Refunded, error) {
 		return Refunded{}, err
 	}
 	rules := n.rules.Load()
-	c := algorithms.Refund{Guard: algorithms.Guard{Epoch: rules.epoch}, Receipt: store.RefundKey(r.GetId()), At: r.GetAtUs(), Cost: r.GetCost()}
-	if c.Once = r.GetOnce(); c.Once == "" {
-		c.Once = store.OnceKey("none")
-	}
-	var out Refunded
-	for _, charge := range r.GetCharges() {
-		id := string(charge.GetBucket())
-		ref, err := policy.ParseBucketID(policy.BucketID(id))
-		if err != nil {
-			return Refunded{}, &FieldError{"receipt", "names a bucket that cannot be read"}
-		}
-		taken := algorithms.Charge{Key: store.BucketKey(id), Cell: charge.GetCell()}
-		if b := rules.find(id); b != nil {
-			taken.Terms = b.Terms(rules.region)
-		}
-		c.Charges = append(c.Charges, taken)
-		out.Charges = append(out.Charges, RefundedCharge{Limit: ref.Name})
-	}
-	done, err := n.store.Refund(ctx, c)
-	if err == nil && done.Status != algorithms.StatusOK {
-		n.noticeStore(done.Status, nil)
-		err = fmt.Errorf("refund: %s", done.Status)
-	}
+	calls, places, err := refunds(rules, r)
 	if err != nil {
 		return Refunded{}, err
 	}
-	out.Repeated = done.Repeated
-	for i, back := range done.Charges {
-		charge := &out.Charges[i]
-		if back.Units == 0 && back.Refusal == algorithms.NotRefused { // a reset, or refill, came before
-			back.Refusal = algorithms.NoLongerWeighs
+	out := Refunded{Repeated: true, Charges: make([]RefundedCharge, len(r.GetCharges()))}
+	for i, c := range calls {
+		done, err := n.store.Refund(ctx, c)
+		if err == nil && done.Status != algorithms.StatusOK {
+			n.noticeStore(done.Status, nil)
+			err = fmt.Errorf("refund: %s", done.Status)
 		}
-		charge.Units, charge.Reason = back.Units, back.Refusal.String()
-		if !done.Repeated {
-			n.metrics.refunded.WithLabelValues(charge.Limit).Add(float64(back.Units))
+		if err != nil { // sent again, it goes on where this ended
+			return Refunded{}, err
+		}
+		out.Repeated = out.Repeated && done.Repeated
+		for k, back := range done.Charges {
+			out.Charges[places[i][k].index] = n.refunded(places[i][k].limit, back, done.Repeated)
 		}
 	}
 	return out, nil
+}
+
+// place is where a charge stands in its receipt.
+type place struct {
+	index int
+	limit string
+}
+
+// refunds returns the calls that take back what a receipt says, one for each shard, and the places of their charges.
+func refunds(rules *rules, r *receiptv1.Receipt) (calls []algorithms.Refund, places [][]place, err error) {
+	for i, charge := range r.GetCharges() {
+		id := string(charge.GetBucket())
+		ref, err := policy.ParseBucketID(policy.BucketID(id))
+		if err != nil {
+			return nil, nil, &FieldError{"receipt", "names a bucket that cannot be read"}
+		}
+		taken := algorithms.Charge{Key: rules.key(id), Cell: charge.GetCell()}
+		if b := rules.find(id); b != nil {
+			taken.Terms = b.Terms(rules.region)
+		}
+		shard := store.ShardOf(taken.Key)
+		n := slices.IndexFunc(calls, func(c algorithms.Refund) bool { return store.ShardOf(c.Receipt) == shard })
+		if n < 0 {
+			n = len(calls)
+			c := algorithms.Refund{Guard: algorithms.Guard{Epoch: rules.epoch}, Receipt: store.RefundKey(shard, r.GetId()),
+				Once: store.OnceKey(shard, "none"), At: cmp.Or(charge.GetAtUs(), r.GetAtUs()), Cost: r.GetCost()}
+			if once := r.GetOnce(); once != "" {
+				c.Once = onceIn(shard, once)
+			}
+			calls, places = append(calls, c), append(places, nil)
+		}
+		calls[n].Charges = append(calls[n].Charges, taken)
+		places[n] = append(places[n], place{i, ref.Name})
+	}
+	return calls, places, nil
+}
+
+// refunded words what became of one charge.
+func (n *Node) refunded(limit string, back algorithms.Back, repeated bool) RefundedCharge {
+	if back.Units == 0 && back.Refusal == algorithms.NotRefused { // a reset, or refill, came before
+		back.Refusal = algorithms.NoLongerWeighs
+	}
+	if !repeated {
+		n.metrics.refunded.WithLabelValues(limit).Add(float64(back.Units))
+	}
+	return RefundedCharge{Limit: limit, Units: back.Units, Reason: back.Refusal.String()}
 }
 
 // Reset clears the use of one bucket in this region, and returns what counted as used. Nothing else changes; what is
@@ -153,7 +183,7 @@ func (n *Node) Reset(ctx context.Context, limit, domain string, descriptors map[
 	if err != nil {
 		return 0, err
 	}
-	done, err := n.store.Reset(ctx, algorithms.Reset{Guard: algorithms.Guard{Epoch: r.epoch}, Key: store.BucketKey(b.ID), Terms: b.Terms(r.region)})
+	done, err := n.store.Reset(ctx, algorithms.Reset{Guard: algorithms.Guard{Epoch: r.epoch}, Key: r.key(b.ID), Terms: b.Terms(r.region)})
 	if err == nil && done.Status != algorithms.StatusOK {
 		n.noticeStore(done.Status, nil)
 		err = fmt.Errorf("reset: %s", done.Status)

@@ -19,6 +19,7 @@ type rules struct {
 	region   string
 	peers    []string                  // the other regions
 	splits   map[*policy.Limit][]split // for each rotation of remainders and homes
+	shards   store.Shards              // of the region's store
 }
 
 // split is what each region is entitled to of a limit, by region.
@@ -65,6 +66,7 @@ func (r *rules) bucket(l *policy.Limit, id policy.BucketID) *exchange.Bucket {
 		Bursts:       parts.burst,
 		Lending:      int64(l.LendingLimit),
 		Borrowing:    int64(l.BorrowingLimit),
+		Recovered:    algorithms.Recovers(l.Algorithm, l.Window.Microseconds()),
 	}
 	if l.Algorithm.Sliding() {
 		b.Guard = algorithms.ClockGuard
@@ -73,6 +75,11 @@ func (r *rules) bucket(l *policy.Limit, id policy.BucketID) *exchange.Bucket {
 		b.Home, b.Lending, b.Borrowing = true, allocator.PPM, int64(policy.Unlimited)
 	}
 	return b
+}
+
+// key returns the key of a bucket in the region's store.
+func (r *rules) key(id string) string {
+	return store.BucketKey(r.shards.Of(policy.BucketID(id).Entity()), id)
 }
 
 // find returns the bucket that a peer means, or nil if this document has none like it.
@@ -116,7 +123,7 @@ func (r *rules) match(q Request) []applied {
 	for i, l := range limits {
 		b := r.bucket(l, l.Bucket(q.Descriptors))
 		all[i] = applied{limit: l, bucket: b,
-			target: algorithms.Target{Key: store.BucketKey(b.ID), Terms: b.Terms(r.region), Shadow: l.Shadow}}
+			target: algorithms.Target{Key: r.key(b.ID), Terms: b.Terms(r.region), Shadow: l.Shadow}}
 	}
 	return all
 }

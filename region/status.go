@@ -3,11 +3,15 @@ package region
 import (
 	"context"
 	"fmt"
+	"math"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/region/journal"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -16,32 +20,121 @@ type Status struct {
 	Region     string
 	Node       string
 	Epoch      string
+	Version    int64 // of the policy document in force
 	Generation uint64
 	NotReady   error
 	Peers      []Peer
-	Members    []string
-	Exchange   exchange.Stats
-	Dropped    int64 // events lost to a full queue
-	HintsLost  int64 // hints not kept, because too many were
+	Members    []string // nodes that gossip sees alive, this one among them
+	Mates      []string // of these, the other nodes of this region
+	Store      StoreStatus
+	Journal    JournalStatus
+	Local      LocalStatus
+	Exchange   exchange.Stats // its Recovering and PartlyKnown say how a recovery goes
+	Dropped    int64          // events lost to a full queue
+	HintsLost  int64          // hints not kept, because too many were
 }
 
 // Peer is another region as this node sees it.
 type Peer struct {
-	Region    string
-	Heard     bool
-	Age       time.Duration // since the last answered call was sent
-	RoundTrip time.Duration
-	Degraded  bool
+	Region     string
+	Heard      bool
+	Age        time.Duration // since the last answered call was sent
+	RoundTrip  time.Duration
+	Degraded   bool
+	ClockKnown bool
+	ClockApart time.Duration // how far its store's clock is ahead of ours, wrong by at most half a round trip; if ClockKnown
+	Moved      exchange.Moved
+}
+
+// StoreStatus is the region's store as this node sees it.
+type StoreStatus struct {
+	Kind       string // standalone, sentinel or cluster
+	Address    string // without user and password
+	Data       []string
+	LastLoss   time.Time // when data was last lost, by the store's clock; zero: never that the store knows
+	Losses     int64     // that this node found, since its start
+	OutOfReach []string  // shards whose requests are decided without the store, because their server does not answer
+	Eviction   string    // maxmemory-policy; empty: not known
+	ClockKnown bool
+	ClockApart time.Duration // how far the store's clock is ahead of this node's, to some 10 ms; if ClockKnown
+}
+
+// JournalStatus is the node's journal.
+type JournalStatus struct {
+	Incarnation uint64 // how often it has been opened
+	Sequence    uint64 // number of the last commit
+	Rows        uint64
+	Checkpoints uint64
+	Whole       bool      // it is known since when it holds every row that this node announced
+	WholeSince  time.Time // that; zero: since ever
+	Failed      bool      // nothing is lent until the node starts anew
+}
+
+// LocalStatus is what this node admitted without the store, of windows that still count.
+type LocalStatus struct {
+	Buckets  int
+	Units    int64
+	Unbooked int64 // of the units, those that the store has not charged yet
 }
 
 // Status returns the node's state of this moment.
 func (n *Node) Status() Status {
 	ages, stats, dropped := n.engine.snapshot()
-	s := Status{Region: n.config.Region, Node: n.config.Node, Epoch: n.rules.Load().epoch, Generation: n.store.Generation(),
-		NotReady: n.Ready(), Members: n.Members(), Exchange: stats, Dropped: dropped, HintsLost: n.hints.lost()}
+	r := n.rules.Load()
+	s := Status{Region: n.config.Region, Node: n.config.Node, Epoch: r.epoch, Version: r.document.Version,
+		Generation: n.store.Generation(), NotReady: n.Ready(), Members: n.Members(), Exchange: stats, Dropped: dropped,
+		HintsLost: n.hints.lost(), Store: n.storeStatus(), Journal: journalStatus(n.journal), Local: n.fallback.status()}
+	for _, m := range s.Members {
+		if region, node, _ := strings.Cut(m, "/"); region == n.config.Region && node != n.config.Node {
+			s.Mates = append(s.Mates, m)
+		}
+	}
 	for _, a := range ages {
 		s.Peers = append(s.Peers, Peer{Region: a.Peer, Heard: a.Heard, Age: microseconds(a.Age),
-			RoundTrip: microseconds(a.RoundTrip), Degraded: a.Degraded})
+			RoundTrip: microseconds(a.RoundTrip), Degraded: a.Degraded, ClockKnown: a.Known,
+			ClockApart: microseconds(a.ClockApart), Moved: a.Moved})
+	}
+	return s
+}
+
+func (n *Node) storeStatus() StoreStatus {
+	at := n.store.Address()
+	s := StoreStatus{Kind: at.Kind(), Address: at.String(), Data: n.store.Data(), Losses: n.losses.Load(), Eviction: n.evictionFound()}
+	if lost := n.lostAt.Load(); lost != 0 {
+		s.LastLoss = time.UnixMicro(lost)
+	}
+	for shard, breaker := range n.breakers {
+		if breaker.Load() {
+			s.OutOfReach = append(s.OutOfReach, shardName(shard))
+		}
+	}
+	slices.Sort(s.OutOfReach)
+	s.ClockApart, s.ClockKnown = n.engine.storeClock(time.Now())
+	return s
+}
+
+// shardName is a shard without its braces.
+func shardName(s store.Shard) string { return strings.Trim(string(s), "{}") }
+
+func journalStatus(j *journal.Journal) JournalStatus {
+	stats, since := j.Stats(), j.WholeSince()
+	s := JournalStatus{Incarnation: j.Incarnation(), Sequence: stats.Sequence, Rows: stats.Rows, Checkpoints: stats.Checkpoints,
+		Whole: since != math.MaxInt64, Failed: stats.Failed}
+	if s.Whole && since != 0 {
+		s.WholeSince = time.UnixMicro(since)
+	}
+	return s
+}
+
+func (f *fallback) status() LocalStatus {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s := LocalStatus{Buckets: len(f.spent)}
+	for _, one := range f.spent {
+		for _, w := range []spent{one.earlier, one.now} {
+			s.Units += w.units
+			s.Unbooked += max(w.units-w.booked, 0)
+		}
 	}
 	return s
 }
@@ -64,7 +157,7 @@ func (n *Node) Bucket(ctx context.Context, limit, domain string, descriptors map
 		return Bucket{}, err
 	}
 	t := b.Terms(r.region)
-	found, err := n.store.Inspect(ctx, algorithms.Inspect{Guard: algorithms.Guard{Epoch: r.epoch}, Key: store.BucketKey(b.ID), Terms: t})
+	found, err := n.store.Inspect(ctx, algorithms.Inspect{Guard: algorithms.Guard{Epoch: r.epoch}, Key: r.key(b.ID), Terms: t})
 	if err == nil && found.Status != algorithms.StatusOK {
 		err = fmt.Errorf("read bucket: %s", found.Status)
 	}

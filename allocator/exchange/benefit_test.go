@@ -79,7 +79,7 @@ func TestBenefitOfBorrowing(t *testing.T) {
 		kind algorithms.Kind
 		most int64
 	}{
-		{algorithms.FixedWindow, 50}, {algorithms.SlidingWindowCounter, 210},
+		{algorithms.FixedWindow, 50}, {algorithms.SlidingWindowCounter, 180},
 	} {
 		for _, limit := range []int64{20, 50} {
 			t.Run(fmt.Sprint(k.kind, " ", limit), func(t *testing.T) {
@@ -103,7 +103,7 @@ func TestBenefitOfBorrowing(t *testing.T) {
 func TestBenefitOfHomeMode(t *testing.T) {
 	const limit = 3
 	for _, seconds := range []int64{10, 60} {
-		benefit(t, 5, 120, func(key uint64, draw *rand.Rand, off bool) *cluster {
+		benefit(t, 5, 30, func(key uint64, draw *rand.Rand, off bool) *cluster {
 			split := allocator.SplitOf(limit, 0, []int64{1, 1, 1, 1, 1}, key, !off)
 			window := seconds * allocator.Second
 			c := newClusterOf(t, key, algorithms.FixedWindow, window, split.Units...)

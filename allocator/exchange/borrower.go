@@ -22,7 +22,7 @@ func (m *Machine) planInNeed(now int64, v *view) {
 	s := now + m.offset
 	cell := algorithms.CellAt(s, v.Cell)
 	v.roll(cell)
-	if o, _ := v.outlook(cell, s, v.rateNow(now)); v.inNeed(now) || allocator.Exhausted(o, 2*m.farthest(), v.state.Share) {
+	if o, _ := v.outlook(cell, s, m.rateNow(now, v)); v.inNeed(now) || allocator.Exhausted(o, 2*m.farthest(), v.state.Share) {
 		m.planCell(now, v, cell, allocator.PPM)
 		if v.Kind != algorithms.FixedWindow && !m.noAdvance { // what counts now, or waits, will when the next cell opens
 			m.planCell(now, v, cell+1, allocator.PPM)
@@ -38,7 +38,7 @@ func (m *Machine) wanted(now int64, e Wanted) {
 		m.out.Settled = append(m.out.Settled, Settled{Bucket: e.Bucket.ID})
 		return
 	}
-	m.offset = e.Now - now
+	m.showed(e.Now, now)
 	v.observe(e.State, e.Now)
 	cell := algorithms.CellAt(e.Now, v.Cell)
 	v.roll(cell)
@@ -78,8 +78,8 @@ func (m *Machine) lead(v *view) int64 {
 func (m *Machine) planCell(now int64, v *view, cell, jitter int64) {
 	s := now + m.offset
 	share := v.share(cell)
-	o, opens := v.outlook(cell, s, v.rateNow(now))
-	if opens > m.lead(v) {
+	o, opens := v.outlook(cell, s, m.rateNow(now, v))
+	if opens > m.lead(v) || v.Home && (opens > 0 || o.Steady) { // in home mode: unit by unit, and tokens, not refill
 		return
 	}
 	inNeed := v.inNeed(now) || allocator.Exhausted(o, max(2*m.farthest()+Interval-opens, 0), share)
@@ -124,7 +124,8 @@ func (m *Machine) planCell(now int64, v *view, cell, jitter int64) {
 func (m *Machine) gather(now int64, v *view, cell, units int64) {
 	for _, p := range m.peers {
 		pos := v.dealing(p.name).at(cell)
-		if !p.degraded(now) && now >= pos.refusedUntil && now-pos.askedAt >= v.again() {
+		more := v.wanted > 0 && units > pos.pending
+		if !p.degraded(now) && now >= pos.refusedUntil && (more || now-pos.askedAt >= v.again()) {
 			m.ask(now, v, p, cell, units)
 		}
 	}
@@ -202,6 +203,19 @@ func (m *Machine) offers(now int64, v *view, cell int64) []allocator.Offer {
 	return offers
 }
 
+// saidSpare returns the units of the current cell that peers said they had left, in hints or answers. One that has said
+// nothing, though it is taken to be idle, is left out.
+func (m *Machine) saidSpare(now int64, v *view) (sum int64) {
+	cell := v.state.Cell
+	for _, p := range m.peers {
+		d := v.dealing(p.name)
+		if _, heardAt := d.together(now); heardAt > 0 || d.at(cell).spareAt > 0 {
+			sum += v.spareOf(p.name, d, cell, now)
+		}
+	}
+	return sum
+}
+
 // planBurst asks for the tokens that a token bucket will be short of until its cell ends, for then burst rights go home.
 func (m *Machine) planBurst(now int64, v *view) {
 	if v.Kind != algorithms.TokenBucket || m.noBurst {
@@ -209,17 +223,19 @@ func (m *Machine) planBurst(now int64, v *view) {
 	}
 	s := now + m.offset
 	cell := algorithms.CellAt(s, v.Cell)
-	o, _ := v.outlook(cell, s, v.rateNow(now))
+	o, _ := v.outlook(cell, s, m.rateNow(now, v))
 	lacking := max(allocator.Lacking(o, min(allocator.Horizon, (cell+1)*v.Cell-s), v.state.Share), v.wanted-v.state.Free)
 	if v.Home {
 		lacking = min(lacking, v.wants(now)-v.state.Free)
 	}
-	lacking -= v.pendingBurst(cell)
+	if v.wanted == 0 {
+		lacking -= v.pendingBurst(cell)
+	}
 	offers := make([]allocator.Offer, 0, len(m.peers))
 	for i, p := range m.peers {
 		d := v.dealing(p.name)
 		pos := d.at(cell)
-		if p.degraded(now) || pos.burst.pending > 0 || now < pos.burst.refusedUntil {
+		if p.degraded(now) || pos.burst.pending > 0 && v.wanted == 0 || now < pos.burst.refusedUntil {
 			continue
 		}
 		offers = append(offers, allocator.Offer{Peer: i, Spare: v.spareBurstOf(p.name, d, cell, now)})
@@ -228,7 +244,9 @@ func (m *Machine) planBurst(now int64, v *view) {
 		p := m.peers[portion.Peer]
 		a := v.ask(p.name, cell)
 		a.Burst = min(a.Burst+portion.Units, algorithms.MaxUnits)
-		a.burst = portion.Units
+		if a.burst = portion.Units - v.dealing(p.name).at(cell).burst.pending; a.burst <= 0 {
+			continue
+		}
 		m.put(now, v, p, a)
 	}
 }
@@ -240,9 +258,9 @@ func (m *Machine) ask(now int64, v *view, p *peer, cell, units int64) {
 	if cell == v.state.Cell {
 		back = max(min(units, pos.row.Lent-pos.row.Regained), 0)
 	}
-	lent := min(units-back, max(v.borrowable(m.region)-v.borrowed(cell), 0))
-	if back+lent <= 0 {
-		return
+	lent := min(units-back, max(v.borrowable(m.region)-v.borrowed(cell)+pos.pending, 0))
+	if back+lent <= 0 || v.wanted > 0 && back+lent <= pos.pending {
+		return // nothing, or no more than it was asked for
 	}
 	a := v.ask(p.name, cell)
 	a.Returned += back

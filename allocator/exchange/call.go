@@ -109,7 +109,13 @@ func (m *Machine) answered(now int64, e Answered) {
 		return
 	}
 	p.answeredCall(c.sent, now)
+	if m.clocked && e.Reply.At > 0 && e.Reply.At <= latestTime {
+		p.clock.take(e.Reply.At, now+m.offset, c.sent, now)
+	}
 	for i, g := range e.Reply.Grants {
+		if g.Refusal != NotRefused {
+			m.stats.RefusedByPeers[g.Refusal.known()]++
+		}
 		m.granted(now, p, c.asks[i], g, e.Reply)
 		if v := m.views[c.asks[i].Bucket]; v != nil {
 			m.settle(v)
@@ -155,7 +161,7 @@ func (m *Machine) granted(now int64, p *peer, a ask, g Grant, r Reply) {
 	pos.pending += gained // until the store has it
 	pos.burst.pending += burst
 	m.out.Credits = append(m.out.Credits, Credit{Bucket: v.Bucket, Peer: p.name, Generation: r.Generation,
-		Cell: a.Cell, Lent: g.Lent, Returned: g.Returned, Most: v.lendable(p.name), Gain: gained,
+		ForGeneration: r.ForGeneration, Cell: a.Cell, Lent: g.Lent, Returned: g.Returned, Most: v.lendable(p.name), Gain: gained,
 		Burst: g.Burst, MostBurst: v.lendableBurst(p.name), GainBurst: burst})
 }
 
@@ -187,13 +193,24 @@ func (m *Machine) credited(now int64, e Credited) {
 		m.settle(v)
 		return
 	}
-	m.offset = e.Result.Now - now
+	m.showed(e.Result.Now, now)
 	v.observe(e.Result.State, e.Result.Now)
 	row := e.Result.Row
 	v.wantedGot = v.wantedGot || c.Cell == v.state.Cell
-	m.stats.UnitsBorrowed += max(row.Borrowed-pos.row.Borrowed, 0)
-	m.stats.UnitsRegained += max(row.Regained-pos.row.Regained, 0)
-	m.stats.BurstBorrowed += max(row.BurstBorrowed-pos.row.BurstBorrowed, 0)
+	m.noteBorrowed(c.Peer, max(row.Borrowed-pos.row.Borrowed, 0), max(row.Regained-pos.row.Regained, 0),
+		max(row.BurstBorrowed-pos.row.BurstBorrowed, 0))
 	pos.row.take(row)
 	m.settle(v)
+}
+
+// noteBorrowed counts what the store was credited with.
+func (m *Machine) noteBorrowed(peer string, borrowed, regained, burst int64) {
+	m.stats.UnitsBorrowed += borrowed
+	m.stats.UnitsRegained += regained
+	m.stats.BurstBorrowed += burst
+	if p := m.peer(peer); p != nil {
+		p.moved.Borrowed += borrowed
+		p.moved.Regained += regained
+		p.moved.BurstBorrowed += burst
+	}
 }

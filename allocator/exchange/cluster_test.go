@@ -24,6 +24,7 @@ type cluster struct {
 	queued  int
 	bucket  *Bucket
 	regions map[string]*testRegion
+	mates   map[string][]*testRegion // further nodes of regions, see mates_test.go
 	names   []string
 	net     network
 	admit   map[int64]int64 // units admitted, by cell, over all regions
@@ -40,13 +41,14 @@ type cluster struct {
 	wrong error // what else was found not to hold
 }
 
-// testRegion is one region with one node.
+// testRegion is one region with one node, or a further node of one.
 type testRegion struct {
 	*cluster
 	name     string
+	node     string
 	machine  *Machine
 	options  Options
-	store    algorithms.Twin
+	store    *algorithms.Twin
 	journal  map[string]Row
 	born     int // raised by each crash: what was under way for an earlier life is lost
 	dead     bool
@@ -96,7 +98,7 @@ func newClusterOf(t testing.TB, seed uint64, kind algorithms.Kind, window int64,
 		c.bucket.Guard = algorithms.ClockGuard
 	}
 	for _, name := range c.names {
-		r := &testRegion{cluster: c, name: name, journal: map[string]Row{}, counted: map[int64]int64{}}
+		r := &testRegion{cluster: c, name: name, node: "n1", store: &algorithms.Twin{}, journal: map[string]Row{}, counted: map[int64]int64{}}
 		c.regions[name] = r
 		r.store.Open(c.now, algorithms.Open{Generation: 1, Region: name, Epoch: epochForTests})
 		r.start()
@@ -124,7 +126,7 @@ func (c *cluster) run(until int64) {
 func (r *testRegion) start() {
 	r.born++
 	r.dead = false
-	r.machine = New(r.name, "n1", r.options)
+	r.machine = New(r.name, r.node, r.options)
 	r.calls, r.replies = map[uint64]bool{}, map[uint64]func(Reply){}
 	r.step(Stood{Generation: r.store.Generation, Epoch: epochForTests, Peers: r.peers()})
 }
@@ -164,7 +166,7 @@ func (r *testRegion) decide(units int64) {
 
 // charge has the store decide units one by one, and the machine observe it. It returns how many were denied.
 func (r *testRegion) charge(units int64) (algorithms.Decided, int64) {
-	d, admitted := inUnits(&r.store, r.time(), r.guard(), r.terms(), units)
+	d, admitted := inUnits(r.store, r.time(), r.guard(), r.terms(), units)
 	r.seen = max(r.seen, d.Now)
 	if d.Status != algorithms.StatusOK {
 		return d, units
@@ -222,7 +224,9 @@ func (r *testRegion) lose() {
 	r.closed = max(r.time(), r.seen)/r.bucket.Cell + 1
 	r.losses++
 	r.moved = true
-	r.step(Stood{Generation: r.store.Generation, Epoch: epochForTests, Peers: r.peers()})
+	for _, n := range r.nodes(r.name) {
+		n.step(Stood{Generation: r.store.Generation, Epoch: epochForTests, Peers: r.peers()})
+	}
 }
 
 // dies says whether the node dies here; it is up again a little later.
@@ -277,9 +281,7 @@ func (r *testRegion) step(e Event) {
 		r.wake(s.Come)
 	}
 	for _, h := range out.Hints {
-		for _, name := range r.peers() {
-			r.transmit(r.name, name, r.net.hintDelay-r.net.delay, func() { r.regions[name].step(Heard{Hint: h}) })
-		}
+		r.gossip(h)
 	}
 }
 

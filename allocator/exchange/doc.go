@@ -15,5 +15,6 @@
 // peer's last answer is all that "degraded" means. Hints steer whom to ask and how much; no row depends on them.
 //
 // machine.go is the entry: Step. borrower.go decides what to ask for, call.go asks and takes in the answers, lender.go
-// answers, view.go is what a node knows of a bucket and of its peers' part in it, peer.go is answers and their ages.
+// answers, view.go is what a node knows of a bucket and of its peers' part in it, hints.go what it says and hears of
+// demand, peer.go is answers and their ages, clock.go how far apart the stores' clocks are.
 package exchange

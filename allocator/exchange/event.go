@@ -12,6 +12,7 @@ type Bucket struct {
 	Cell         int64 // length of a cell
 	Tick         int64 // see algorithms.Terms
 	Guard        int64
+	Recovered    bool             // see algorithms.Terms
 	Entitlements map[string]int64 // by region
 	Bursts       map[string]int64 // by region, for the buckets
 	Lending      int64            // parts per million of its entitlement that a region may lend
@@ -21,7 +22,7 @@ type Bucket struct {
 
 // Terms returns what the scripts of a region must know of the bucket.
 func (b *Bucket) Terms(region string) algorithms.Terms {
-	return algorithms.Terms{Kind: b.Kind, Window: b.Window, Cell: b.Cell, Tick: b.Tick, Guard: b.Guard,
+	return algorithms.Terms{Kind: b.Kind, Window: b.Window, Cell: b.Cell, Tick: b.Tick, Guard: b.Guard, Recovered: b.Recovered,
 		Entitlement: b.Entitlements[region], Burst: b.Bursts[region]}
 }
 
@@ -123,7 +124,12 @@ type Effects struct {
 	Calls   []Call    // to peers; answer each with Answered or Unanswered
 	Credits []Credit  // in our store; answer each with Credited
 	Hints   []Hint    // to be gossiped
-	Settled []Settled // what became of what was Wanted
+	Settled []Settled // what became of what was Wanted, or lost
+
+	Recalls  []Recall  // to peers and other nodes; answer each answer with Testified
+	Consults []Consult // of our store, or our journal and memory; answer each with Consulted
+	Testify  []Testify // to the node that asked
+	Restores []Restore // in our store; answer each with Restored
 }
 
 // Settled ends the wait of requests for rights of a bucket's current cell.
@@ -185,12 +191,15 @@ type Credit struct {
 	Bucket     *Bucket
 	Peer       string
 	Generation uint64 // of the peer's store
-	Cell       int64
-	Lent       int64
-	Returned   int64
-	Most       int64 // that the peer may have lent us of the cell, net of what we returned
-	Gain       int64 // units this adds to what is known
-	Burst      int64
-	MostBurst  int64
-	GainBurst  int64
+	// ForGeneration is that of our store which the peer was answering: under a later one, which may have forgotten the
+	// answers that fence this one, nothing may be credited.
+	ForGeneration uint64
+	Cell          int64
+	Lent          int64
+	Returned      int64
+	Most          int64 // that the peer may have lent us of the cell, net of what we returned
+	Gain          int64 // units this adds to what is known
+	Burst         int64
+	MostBurst     int64
+	GainBurst     int64
 }

@@ -33,6 +33,34 @@ func TestRightsAreNotStrandedByForgetting(t *testing.T) {
 	}
 }
 
+// TestMovedRightsAreRemembered: a region that borrowed and then was idle gets more with its first ask, for it still knows
+// what it has and asks for values above that. When the cell is over the bucket is forgotten.
+func TestMovedRightsAreRemembered(t *testing.T) {
+	const window = 60 * allocator.Second
+	c := newCluster(t, 1, window, 400, 400, 200)
+	us := c.regions["us"]
+	c.demand(Options{}, 0, 0, 0)
+	c.run((c.now/window + 1) * window)
+	us.rate = 40
+	c.run(c.now + 12*allocator.Second)
+	us.rate = 0
+	c.run(c.now + 2*idleAfter)
+	before := us.machine.stats
+	if before.UnitsBorrowed == 0 || us.machine.views["b"] == nil {
+		t.Fatalf("us borrowed %d and is idle: its view is %v", before.UnitsBorrowed, us.machine.views["b"])
+	}
+	us.decide(us.machine.views["b"].state.Free + 50)
+	c.run(c.now + allocator.Second)
+	after := us.machine.stats
+	if after.UnitsBorrowed == before.UnitsBorrowed || after.AsksRefused > before.AsksRefused {
+		t.Errorf("us borrowed %d more, %d asks got nothing", after.UnitsBorrowed-before.UnitsBorrowed, after.AsksRefused-before.AsksRefused)
+	}
+	c.run(c.now + window)
+	if us.machine.views["b"] != nil {
+		t.Error("us still remembers the bucket when the cell is over")
+	}
+}
+
 // TestBorrowingLimit: a region never holds more borrowed rights than its limit says, whatever it waits for.
 func TestBorrowingLimit(t *testing.T) {
 	c := newCluster(t, 1, allocator.Second, 400, 400, 200)

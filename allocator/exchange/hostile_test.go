@@ -49,10 +49,10 @@ func (c *cluster) disturb(r *testRegion, stepping bool) {
 	c.after(c.rand.Int64N(600_000), func() { c.disturb(r, stepping) })
 }
 
-// lie gossips nonsense about a region.
+// lie gossips nonsense in the name of a region's node.
 func (c *cluster) lie(r *testRegion) {
 	any := func() int64 { return c.rand.Int64() - c.rand.Int64() }
-	lie := Hint{Region: r.name, Bucket: "b", Cell: r.time()/c.bucket.Cell + c.rand.Int64N(3) - 1, Used: any(), Total: any(),
+	lie := Hint{Region: r.name, Node: "n1", Bucket: "b", Cell: r.time()/c.bucket.Cell + c.rand.Int64N(3) - 1, Used: any(), Total: any(),
 		Rate: c.rand.Int64(), Share: -c.rand.Int64(), Spare: c.rand.Int64(), SpareBurst: any()}
 	for _, peer := range r.peers() {
 		c.regions[peer].step(Heard{Hint: lie})

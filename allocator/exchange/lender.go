@@ -30,7 +30,7 @@ func (m *Machine) askedBy(now int64, e Asked) {
 			if g.Refusal == RefusedUnheard {
 				g.Retry = Interval // our next ping may tell
 			}
-			m.stats.Refusals++
+			m.refused(g.Refusal)
 			if g.Refusal == RefusedImplausible {
 				m.stats.Implausible++
 			}
@@ -56,7 +56,7 @@ func (m *Machine) refuse(now int64, e Asked, i int) Refusal {
 		return RefusedUnknown
 	case !plausible(a.Lent, a.Returned, a.Burst) || a.Cell < 0:
 		return RefusedImplausible
-	case m.noJournal:
+	case m.noJournal || m.fence > m.generation:
 		return RefusedStore
 	case b.Epoch != m.epoch:
 		return RefusedEpoch
@@ -65,6 +65,12 @@ func (m *Machine) refuse(now int64, e Asked, i int) Refusal {
 		return RefusedUnheard
 	}
 	return NotRefused
+}
+
+// refused counts an ask that was not looked into.
+func (m *Machine) refused(why Refusal) {
+	m.stats.Refusals++
+	m.stats.RefusedHere[why]++
 }
 
 // plausible says whether amounts can be computed with.
@@ -89,19 +95,30 @@ func (m *Machine) lend(now int64, e Asked, i int) Lend {
 	v.asked = now
 	s := now + m.offset
 	v.roll(algorithms.CellAt(s, b.Cell))
-	o, opens := v.outlook(a.Cell, s, v.demand.Rate(v.Cell))
+	o, opens := v.outlook(a.Cell, s, m.rate(now, v))
 	counted := o.Used
 	if opens > 0 {
 		counted = 0 // nothing of it is used before it opens
 	}
-	l.Kept = allocator.Kept(o, counted, v.entitlement(), m.grace(), m.othersWant(now, v, a.Cell, e.Message.From))
+	l.Kept = allocator.Kept(o, counted, v.entitlement(), m.grace(), m.reserved(now, v, a.Cell, o, e.Message.From))
 	if opens == 0 && v.Cell >= longCell && !m.noTail && allocator.Over(2*min(o.Rate, algorithms.MaxUnits), o.Ahead) <= 1 {
 		l.Kept = 0 // the tail: less than half a unit is expected here, and somebody asks
 	}
 	l.Cap = v.lendable(m.region)
 	l.KeptBurst = allocator.KeptBurst(o, v.state.Share, m.grace())
+	if v.Home { // it has no part of its own to keep: who asks first has it
+		l.Kept, l.KeptBurst = v.wanted, v.wanted
+	}
 	l.CapBurst = v.lendableBurst(m.region)
 	return l
+}
+
+// reserved returns what is held back for others: nothing any more when they have no time left to come for it.
+func (m *Machine) reserved(now int64, v *view, cell int64, o allocator.Outlook, asker string) int64 {
+	if !o.Steady && o.Ahead <= allocator.Horizon && v.Cell >= longCell {
+		return 0
+	}
+	return m.othersWant(now, v, cell, asker)
 }
 
 // othersWant returns what hints say that regions other than the asker lack of a cell.
@@ -109,12 +126,13 @@ func (m *Machine) othersWant(now int64, v *view, cell int64, asker string) int64
 	var want int64
 	for _, p := range m.peers {
 		d := v.dealing(p.name)
-		if p.name == asker || !d.fresh(now) {
+		h, at := d.together(now)
+		if p.name == asker || at == 0 {
 			continue
 		}
 		holds := v.Entitlements[p.name]
-		if cell == d.hint.Cell {
-			holds = d.hint.Share
+		if cell == h.Cell {
+			holds = h.Share
 		}
 		want += max(v.expects(d, cell, now)-holds, 0)
 	}
@@ -134,10 +152,10 @@ func (m *Machine) lent(now int64, e Lent) {
 		g, b := &s.reply.Grants[i], s.buckets[i]
 		if given.Status != algorithms.StatusOK {
 			g.Refusal, g.Retry = refusalOf(given.Status), longestRetry
-			m.stats.Refusals++
+			m.refused(g.Refusal)
 			continue
 		}
-		m.offset = given.Now - now
+		m.showed(given.Now, now)
 		g.Lent, g.Returned, g.Spare = given.Row.Lent, given.Row.Returned, given.Spare
 		g.Burst, g.SpareBurst = given.Row.BurstLent, given.SpareBurst
 		g.Retry = retryAfter(b, g.Cell, given.Now)
@@ -174,9 +192,15 @@ func (m *Machine) noteLent(b *Bucket, peer string, g *Grant, given algorithms.Gi
 	}
 	v.observe(given.State, given.Now)
 	row := &v.dealing(peer).at(g.Cell).row
-	m.stats.UnitsLent += max(g.Lent-row.Lent, 0)
-	m.stats.UnitsReturned += max(g.Returned-row.Returned, 0)
-	m.stats.BurstLent += max(g.Burst-row.BurstLent, 0)
+	lent, returned, burst := max(g.Lent-row.Lent, 0), max(g.Returned-row.Returned, 0), max(g.Burst-row.BurstLent, 0)
+	m.stats.UnitsLent += lent
+	m.stats.UnitsReturned += returned
+	m.stats.BurstLent += burst
+	if p := m.peer(peer); p != nil {
+		p.moved.Lent += lent
+		p.moved.Returned += returned
+		p.moved.BurstLent += burst
+	}
 	row.take(given.Row)
 }
 
@@ -189,6 +213,9 @@ func (m *Machine) recorded(e Recorded) {
 	if !e.OK {
 		m.noJournal = true
 		for _, i := range s.lends {
+			if s.reply.Grants[i].Refusal == NotRefused {
+				m.refused(RefusedStore)
+			}
 			s.reply.Grants[i] = Grant{Refusal: RefusedStore, Cell: s.reply.Grants[i].Cell, Retry: longestRetry}
 		}
 	}

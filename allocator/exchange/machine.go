@@ -26,11 +26,17 @@ type Machine struct {
 	epoch        string
 	peers        []*peer
 	views        map[string]*view
-	order        []string // ids of views, sorted
+	order        []string         // ids of views, sorted
+	mates        map[string]nodes // what the other nodes of this region say, by bucket
 	serving      map[uint64]*serving
 	calls        map[uint64]*call
 	lastCall     uint64
-	offset       int64 // store time less node time, as last seen
+	nodes        int    // of this region
+	fence        uint64 // no row of a lower generation leaves this node
+	recoveries   map[string]*recovery
+	recovering   []string // ids of recoveries, sorted
+	offset       int64    // store time less node time, as last seen
+	clocked      bool     // it was ever seen
 	noHints      bool
 	noAdvance    bool
 	noLending    bool
@@ -48,25 +54,35 @@ type Options struct {
 	WithoutLending bool // asks are answered with nothing
 	WithoutBurst   bool // no burst rights are asked for
 	WithoutTail    bool // only peers that are thought to have something are asked
+	Nodes          int  // how many nodes this region has, by configuration; 0: 1
 }
 
 // Stats counts what a machine has done.
 type Stats struct {
-	Asks           int64 // asks sent
-	AsksRefused    int64 // asks answered without a unit
-	UnitsBorrowed  int64
-	UnitsRegained  int64
-	UnitsLent      int64
-	UnitsReturned  int64
-	BurstLent      int64 // tokens
-	BurstBorrowed  int64
-	Unanswered     int64 // calls
-	Dropped        int64 // asks not sent because too many calls were under way
-	Refusals       int64 // asks we did not look into
-	Implausible    int64 // messages with amounts that no honest region sends
-	HintsPublished int64
-	Buckets        int64 // in view
-	JournalFailed  bool  // lending has stopped until the node starts anew
+	Asks          int64 // asks sent
+	AsksRefused   int64 // asks answered without a unit
+	UnitsBorrowed int64
+	UnitsRegained int64
+	UnitsLent     int64
+	UnitsReturned int64
+	BurstLent     int64 // tokens
+	BurstBorrowed int64
+	Unanswered    int64 // calls
+	Dropped       int64 // asks not sent because too many calls were under way
+	Refusals      int64 // asks we did not look into
+	// RefusedByPeers and RefusedHere count asks by Refusal: ours that peers did not look into, and theirs that we did not.
+	RefusedByPeers [refusals]int64
+	RefusedHere    [refusals]int64
+	// DeniedWithSpare is units denied here while peers had said that they had spare ones of the cell: of each report at most
+	// as many as they said.
+	DeniedWithSpare int64
+	Implausible     int64 // messages with amounts that no honest region sends
+	HintsPublished  int64
+	Buckets         int64 // in view
+	Recovered       int64 // buckets restored after a loss
+	Recovering      int64 // buckets that wait for it, or of which a peer is not known
+	PartlyKnown     int64 // of these, buckets that are restored but for a peer that is not known
+	JournalFailed   bool  // lending has stopped until the node starts anew
 }
 
 // New returns the machine of a node; it does nothing before it is told where it stands.
@@ -74,8 +90,8 @@ func New(region, node string, o Options) *Machine {
 	return &Machine{
 		region: region, node: node,
 		noHints: o.WithoutHints, noAdvance: o.WithoutAdvance, noLending: o.WithoutLending,
-		noBurst: o.WithoutBurst, noTail: o.WithoutTail,
-		views: map[string]*view{}, serving: map[uint64]*serving{}, calls: map[uint64]*call{},
+		noBurst: o.WithoutBurst, noTail: o.WithoutTail, nodes: max(o.Nodes, 1), recoveries: map[string]*recovery{},
+		views: map[string]*view{}, mates: map[string]nodes{}, serving: map[uint64]*serving{}, calls: map[uint64]*call{},
 	}
 }
 
@@ -109,7 +125,18 @@ func (m *Machine) Step(now int64, event Event) Effects {
 		m.heard(now, e.Hint)
 	case Stood:
 		m.stood(e)
+	case Lost:
+		m.lost(now, e)
+	case Questioned:
+		m.questioned(e)
+	case Consulted:
+		m.consulted(now, e)
+	case Testified:
+		m.testified(now, e.Testimonies)
+	case Restored:
+		m.hasRestored(now, e)
 	}
+	m.stamp(now)
 	return m.out
 }
 
@@ -117,6 +144,7 @@ func (m *Machine) Step(now int64, event Event) Effects {
 func (m *Machine) Stats() Stats {
 	s := m.stats
 	s.Buckets = int64(len(m.views))
+	s.Recovering = int64(len(m.recoveries))
 	s.JournalFailed = m.noJournal
 	return s
 }
@@ -128,16 +156,22 @@ type PeerAge struct {
 	Age       int64
 	RoundTrip int64
 	Degraded  bool
+	// ClockApart is how far the peer's store clock is ahead of ours, in microseconds, by the quickest answer of the last
+	// minute, and wrong by at most half its round trip; it means something if Known.
+	ClockApart int64
+	Known      bool
+	Moved      Moved
 }
 
 // Ages returns the age of every peer's last answer, in the document's order.
 func (m *Machine) Ages(now int64) []PeerAge {
 	ages := make([]PeerAge, len(m.peers))
 	for i, p := range m.peers {
-		ages[i] = PeerAge{Peer: p.name, Heard: p.heard, RoundTrip: p.roundTrip, Degraded: p.degraded(now)}
+		ages[i] = PeerAge{Peer: p.name, Heard: p.heard, RoundTrip: p.roundTrip, Degraded: p.degraded(now), Moved: p.moved}
 		if p.heard {
 			ages[i].Age = now - p.answered
 		}
+		ages[i].ClockApart, ages[i].Known = p.clock.apart(now)
 	}
 	return ages
 }
@@ -147,6 +181,9 @@ func (m *Machine) stood(e Stood) {
 	if e.Generation != m.generation { // else the store still has the rows that are in view
 		clear(m.views)
 		m.order = nil
+		clear(m.recoveries)
+		m.recovering = nil
+		m.stats.PartlyKnown = 0
 	}
 	m.generation, m.epoch = e.Generation, e.Epoch
 	peers := make([]*peer, 0, len(e.Peers))
@@ -176,6 +213,8 @@ func (m *Machine) peer(name string) *peer {
 // tick samples demand, plans, pings, publishes and forgets.
 func (m *Machine) tick(now int64, e Tick) {
 	m.forget(now)
+	m.forgetMates(now)
+	m.recoverOn(now)
 	for _, id := range m.order {
 		v := m.views[id]
 		v.demand.Sample(v.admitted, v.denied, max(now-v.sampled, Interval/2))
@@ -195,10 +234,12 @@ func (m *Machine) tick(now int64, e Tick) {
 	}
 }
 
-// forget drops the views of buckets that nobody uses or asks about.
+// forget drops the views of buckets that nobody uses or asks about; where rights were moved that still count, only if
+// there are many.
 func (m *Machine) forget(now int64) {
 	m.order = slices.DeleteFunc(m.order, func(id string) bool {
-		idle := now-m.views[id].active > idleAfter
+		v := m.views[id]
+		idle := now-v.active > idleAfter && (len(m.views) > MostBuckets/2 || !v.moved(algorithms.CellAt(now+m.offset, v.Cell)))
 		if idle {
 			delete(m.views, id)
 		}
@@ -230,7 +271,7 @@ func (m *Machine) view(now int64, b *Bucket) *view {
 
 // observed takes in decisions and plans at once if the share is about to run out.
 func (m *Machine) observed(now int64, e Observed) {
-	m.offset = e.Now - now
+	m.showed(e.Now, now)
 	v := m.view(now, e.Bucket)
 	if v == nil {
 		return
@@ -240,64 +281,9 @@ func (m *Machine) observed(now int64, e Observed) {
 	v.denied = min(v.denied+e.Denied, algorithms.MaxUnits)
 	if e.Denied > 0 {
 		v.deniedAt = now
+		m.stats.DeniedWithSpare += min(e.Denied, m.saidSpare(now, v))
 	}
 	m.planInNeed(now, v)
-}
-
-// heard notes a hint on a bucket in view, after cutting its numbers to what can be computed with.
-func (m *Machine) heard(now int64, h Hint) {
-	v := m.views[h.Bucket]
-	if m.noHints || v == nil || m.peer(h.Region) == nil {
-		return
-	}
-	bound := func(units int64) int64 { return min(max(units, 0), algorithms.MaxUnits) }
-	h.Used, h.Total, h.Rate, h.Share = bound(h.Used), bound(h.Total), bound(h.Rate), bound(h.Share)
-	h.Spare, h.SpareBurst = bound(h.Spare), bound(h.SpareBurst)
-	d := v.dealing(h.Region)
-	d.hint, d.heardAt = h, now
-	v.asked = now
-}
-
-// publish hints at a bucket that other regions care about: one that is over half used here, or asked about.
-func (m *Machine) publish(now int64, v *view) {
-	s := now + m.offset
-	cell := algorithms.CellAt(s, v.Cell)
-	v.roll(cell)
-	rate := v.demand.Rate(v.Cell)
-	o, _ := v.outlook(cell, s, rate)
-	concerns := v.asked > 0 && now-v.asked <= idleAfter
-	if m.noHints || (!concerns && 2*o.Total() <= v.entitlement() && 2*v.state.Free >= v.Bursts[m.region]) {
-		return
-	}
-	h := Hint{Region: m.region, Node: m.node, Bucket: v.ID, Cell: cell, Used: o.Used, Total: o.Total(), Rate: rate, Share: v.state.Share}
-	h.Spare, h.SpareBurst = m.spares(v, o)
-	if now-v.shownAt < allocator.Second && !differs(v.shown, h, v.entitlement(), v.Bursts[m.region]) {
-		return
-	}
-	v.shown, v.shownAt = h, now
-	m.stats.HintsPublished++
-	m.out.Hints = append(m.out.Hints, h)
-}
-
-// spares returns what this region would lend of the current cell if it were asked now.
-func (m *Machine) spares(v *view, o allocator.Outlook) (units, burst int64) {
-	var out, outBurst int64
-	for _, p := range m.peers {
-		row := v.dealing(p.name).at(v.state.Cell).row
-		out += row.Lent - row.Regained
-		outBurst += row.BurstLent
-	}
-	units = v.state.Share - o.Used - allocator.Kept(o, o.Used, v.entitlement(), m.grace(), 0)
-	burst = v.state.Free - allocator.KeptBurst(o, v.state.Share, m.grace())
-	return max(min(units, v.lendable(m.region)-out), 0), max(min(burst, v.lendableBurst(m.region)-outBurst), 0)
-}
-
-// differs says whether a hint is worth sending before its time: another cell of a window, or a change of a twentieth.
-func differs(old, now Hint, entitlement, burst int64) bool {
-	far := func(a, b, of int64) bool { return max(a-b, b-a)*20 > of }
-	return old.Cell != now.Cell || far(old.Rate, now.Rate, old.Rate) ||
-		far(old.Share, now.Share, entitlement) || far(old.Spare, now.Spare, entitlement) ||
-		far(old.SpareBurst, now.SpareBurst, burst)
 }
 
 // grace is the time in which this region could ask for rights it has lent: a round trip to the farthest peer it

@@ -25,6 +25,7 @@ type Reply struct {
 	ForGeneration uint64 // the asker's, as its message said
 	Epoch         string
 	Grants        []Grant
+	At            int64 // microseconds: the lender's store time; 0: it does not know it
 }
 
 // Grant says how the rows of one bucket and cell stand now, durably.
@@ -53,24 +54,31 @@ const (
 	RefusedStore               // the lender's store or journal did not do it
 )
 
+// refusals is how many kinds of Refusal there are, NotRefused included.
+const refusals = len(refusalNames)
+
 var refusalNames = [...]string{"none", "epoch", "unknown", "finished", "unheard", "implausible", "store"}
 
-func (r Refusal) String() string {
-	if int(r) >= len(refusalNames) {
-		return "unknown"
+func (r Refusal) String() string { return refusalNames[r.known()] }
+
+// known returns RefusedUnknown for what a peer of a later version may say.
+func (r Refusal) known() Refusal {
+	if int(r) >= refusals {
+		return RefusedUnknown
 	}
-	return refusalNames[r]
+	return r
 }
 
-// Hint is a region's gossiped report on one bucket. It is untrusted: it enters the plan and nothing else.
+// Hint is a node's gossiped report on one bucket: on its own demand, and on all else for its region. It is untrusted: it
+// enters the plan and nothing else.
 type Hint struct {
 	Region string
 	Node   string
 	Bucket string
 	Cell   int64
 	Used   int64 // units that count now
-	Total  int64 // the most that will count until the end of Cell, as it expects
-	Rate   int64 // demand, milliunits per second
+	Total  int64 // the most that will count until the end of Cell, as it expects of all nodes that it hears
+	Rate   int64 // demand on this node, milliunits per second
 	Share  int64 // of Cell
 	Spare  int64 // what it would lend of Cell
 

@@ -65,7 +65,7 @@ func (r *testRegion) send(call Call, life int) {
 		}
 	}
 	r.after(call.Timeout, func() { over(Unanswered{ID: call.ID}) })
-	to := r.regions[call.Peer]
+	to := r.anyNode(call.Peer)
 	r.transmit(r.name, call.Peer, 0, func() {
 		to.asked++
 		id := to.asked
@@ -80,6 +80,17 @@ func (r *testRegion) send(call Call, life int) {
 		}
 		to.step(Asked{ID: id, Message: call.Message, Buckets: buckets})
 	})
+}
+
+// gossip carries a hint to all nodes but its own.
+func (r *testRegion) gossip(h Hint) {
+	for _, name := range r.names {
+		for _, n := range r.nodes(name) {
+			if n != r {
+				r.transmit(r.name, name, r.net.hintDelay-r.net.delay, func() { n.step(Heard{Hint: h}) })
+			}
+		}
+	}
 }
 
 // isolate cuts a region off from all others, or heals.

@@ -23,6 +23,18 @@ type peer struct {
 	called    int64 // when it was last called
 	roundTrip int64 // smoothed, 0: not measured
 	underway  int
+	clock     clock
+	moved     Moved
+}
+
+// Moved is what this node has moved between its region and a peer, in units, since it knows the peer.
+type Moved struct {
+	Lent          int64 // to the peer, of our entitlement
+	Returned      int64 // to the peer, of what we had borrowed
+	Borrowed      int64 // from the peer
+	Regained      int64 // from the peer, of what we had lent
+	BurstLent     int64 // tokens
+	BurstBorrowed int64
 }
 
 // degraded is a matter of ages alone; nothing sets it.

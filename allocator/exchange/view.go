@@ -6,8 +6,6 @@ import (
 )
 
 const (
-	// hintLife is how long a hint is believed.
-	hintLife = 3 * allocator.Second
 	// needLife is how long a region that denied stays in need: it asks at once for the whole of what it lacks.
 	needLife = allocator.Second
 	// answerLife is how long what a lender said it has left is believed, where no newer hint speaks of it.
@@ -40,9 +38,8 @@ type view struct {
 
 // dealing is what a node knows of one peer's part in a bucket.
 type dealing struct {
-	hint    Hint
-	heardAt int64 // 0: no hint
-	cells   [2]position
+	nodes // what its nodes say
+	cells [2]position
 }
 
 // position is the ledger with one peer for one cell, as far as this node has seen it, and what was asked lately.
@@ -83,6 +80,19 @@ func (d *dealing) at(cell int64) *position {
 		return &position{cell: cell}
 	}
 	return p
+}
+
+// moved says whether rights of a cell or the next are known to have been moved. An ask names what rows should reach:
+// who forgot a row asks for what it has already.
+func (v *view) moved(cell int64) bool {
+	for _, d := range v.dealings {
+		for _, p := range d.cells {
+			if p.cell >= cell && p.row.Row != (algorithms.Row{}) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (v *view) dealing(peer string) *dealing {
@@ -185,7 +195,7 @@ func (v *view) wants(now int64) int64 {
 	return v.wanted
 }
 
-// rateNow returns the demand, what came since the last sample included. Half a sample's time must have passed before
+// rateNow returns this node's demand, what came since the last sample included. Half a sample's time must have passed before
 // that says anything.
 func (v *view) rateNow(now int64) int64 {
 	if since := now - v.sampled; since >= Interval/2 {
@@ -197,18 +207,17 @@ func (v *view) rateNow(now int64) int64 {
 // expects returns the most that a peer will need of a cell, as it said; 0 for one that has not been heard of: it counts
 // as idle.
 func (v *view) expects(d *dealing, cell, now int64) int64 {
+	h, at := d.together(now)
 	switch {
-	case !d.fresh(now):
+	case at == 0:
 		return 0
 	case v.Kind.Bucket():
-		return allocator.Over(d.hint.Rate, v.Window)
-	case cell == d.hint.Cell || v.Kind.Sliding():
-		return d.hint.Total
+		return allocator.Over(h.Rate, v.Window)
+	case cell == h.Cell || v.Kind.Sliding():
+		return h.Total
 	}
-	return allocator.Over(d.hint.Rate, v.Cell)
+	return allocator.Over(h.Rate, v.Cell)
 }
-
-func (d *dealing) fresh(now int64) bool { return d.heardAt > 0 && now-d.heardAt <= hintLife }
 
 // lendable returns the most a region may lend of a cell.
 func (v *view) lendable(region string) int64 {
@@ -227,18 +236,20 @@ func (v *view) borrowable(region string) int64 {
 // that has said nothing is taken to be idle.
 func (v *view) spareOf(peer string, d *dealing, cell, now int64) int64 {
 	pos := d.at(cell)
-	if now < pos.refusedUntil && d.heardAt <= pos.spareAt {
+	h, heardAt := d.together(now)
+	if now < pos.refusedUntil && heardAt <= pos.spareAt {
 		return 0
 	}
-	if pos.spareAt > 0 && pos.spareAt >= d.heardAt && now-pos.spareAt <= answerLife {
+	answered := pos.spareAt > 0 && pos.spareAt >= heardAt && now-pos.spareAt <= answerLife
+	if answered && (pos.spare > 0 || now < pos.refusedUntil) { // a refusal is old news once its time is over
 		return pos.spare
 	}
 	limit := v.lendable(peer) - pos.row.Borrowed
-	if !d.fresh(now) {
+	if heardAt == 0 {
 		return max(limit, 0)
 	}
-	if cell == d.hint.Cell {
-		return max(min(limit, d.hint.Spare), 0)
+	if cell == h.Cell {
+		return max(min(limit, h.Spare), 0)
 	}
 	return max(min(limit, v.Entitlements[peer]-v.expects(d, cell, now)-pos.row.Borrowed), 0)
 }
@@ -251,8 +262,8 @@ func (v *view) lendableBurst(region string) int64 {
 // spareBurstOf returns what burst a peer may have to lend: by its hint, or all of it.
 func (v *view) spareBurstOf(peer string, d *dealing, cell, now int64) int64 {
 	limit := v.lendableBurst(peer) - d.at(cell).row.BurstBorrowed
-	if d.fresh(now) {
-		limit = min(limit, d.hint.SpareBurst)
+	if h, at := d.together(now); at > 0 {
+		limit = min(limit, h.SpareBurst)
 	}
 	return max(limit, 0)
 }

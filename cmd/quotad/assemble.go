@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"log/slog"
 	"net"
@@ -11,6 +12,7 @@ import (
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/journal"
+	"github.com/quotad/quotad/region/link"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -20,6 +22,7 @@ type parts struct {
 	sockets  *sockets
 	embedded *store.Server // nil: the Redis is elsewhere
 	journal  string        // path
+	gate     *link.Gate    // nil: the node makes no cuts
 }
 
 const (
@@ -38,7 +41,17 @@ func assemble(ctx context.Context, c *nodeConfig, d *policy.Document, log *slog.
 		}
 	}()
 	p.config = region.Config{Region: c.region, Node: c.node, Nodes: c.nodes, Policy: d, Bootstrap: c.bootstrap,
-		Seeds: c.seeds, GossipKey: c.gossipKey, Dial: (&net.Dialer{Timeout: dialTimeout}).DialContext, Log: log}
+		Seeds: c.seeds, GossipKeys: c.gossipKeys, Dial: (&net.Dialer{Timeout: dialTimeout}).DialContext, Log: log}
+	if p.config.PeerTLS, err = loadPeerTLS(c, log); err != nil {
+		return nil, err
+	}
+	redisTrust, err := loadRedisTLS(c)
+	if err != nil {
+		return nil, err
+	}
+	if p.config.Failpoint, err = failpoint(); err != nil {
+		return nil, err
+	}
 	if p.sockets, err = openSockets(c); err != nil {
 		return nil, err
 	}
@@ -46,23 +59,39 @@ func assemble(ctx context.Context, c *nodeConfig, d *policy.Document, log *slog.
 	if p.config.PeerAdvertise, p.config.Advertise, err = advertised(ctx, c, p.sockets); err != nil {
 		return nil, err
 	}
+	if c.chaos {
+		p.putGate(c)
+	}
 	if p.config.Journal, err = journal.Open(p.journal, journal.Options{Region: c.region, Node: c.node}); err != nil {
 		return nil, err
 	}
-	if err = p.connect(ctx, c); err != nil {
+	if err = p.connect(ctx, c, redisTrust); err != nil {
 		return nil, err
 	}
 	return p, nil
 }
 
+// putGate puts a gate between the node and all others. It tells them apart by address, so calls leave from the one by which
+// this node is known, where it listens there.
+func (p *parts) putGate(c *nodeConfig) {
+	p.gate = link.NewGate()
+	dialer := net.Dialer{Timeout: dialTimeout}
+	if own := c.listen.gossip.Addr(); own == p.config.Advertise.Addr() {
+		dialer.LocalAddr = &net.TCPAddr{IP: own.AsSlice()}
+	}
+	p.config.Dial = p.gate.Dialer(dialer)
+	p.config.PeerListener, p.config.Streams = p.gate.Listener(p.sockets.peer), p.gate.Listener(p.sockets.gossip)
+	p.config.Packets = p.gate.PacketConn(p.sockets.packets)
+}
+
 // connect prepares the store, and starts the Redis behind it if it is embedded.
-func (p *parts) connect(ctx context.Context, c *nodeConfig) (err error) {
-	options := store.Options{URL: c.redisURL}
+func (p *parts) connect(ctx context.Context, c *nodeConfig, trust *tls.Config) (err error) {
+	options := store.Options{URL: c.redisURL, TLS: trust, Timeout: c.redisTimeout}
 	if c.embedded {
 		if p.embedded, err = store.StartEmbedded(ctx); err != nil {
 			return fmt.Errorf("%w; set redis.url to use a Redis that runs already", err)
 		}
-		options = store.Options{URL: p.embedded.URL, Timeout: embeddedTimeout, Now: p.embedded.Now}
+		options = store.Options{URL: p.embedded.URL, Timeout: max(c.redisTimeout, embeddedTimeout), Now: p.embedded.Now}
 	}
 	p.config.Store, err = store.Connect(options)
 	return err
@@ -71,6 +100,9 @@ func (p *parts) connect(ctx context.Context, c *nodeConfig) (err error) {
 // close closes all that is open. After the node was started and closed that is the embedded Redis alone; closing
 // the others again does nothing.
 func (p *parts) close() {
+	if p.gate != nil {
+		p.gate.Heal() // what was closed during a cut
+	}
 	if p.sockets != nil {
 		p.sockets.close()
 	}

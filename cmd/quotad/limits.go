@@ -18,7 +18,7 @@ func limitsCommand() *cobra.Command {
 
 		SuggestionsMinimumDistance: 2,
 	}
-	cmd.AddCommand(limitsValidateCommand(), limitsListCommand())
+	cmd.AddCommand(limitsValidateCommand(), limitsListCommand(), limitsBoundCommand())
 	return cmd
 }
 

@@ -84,19 +84,22 @@ func list(d *policy.Document) listing {
 		l.Regions = append(l.Regions, r.Name)
 	}
 	for i := range d.Limits {
-		limit := &d.Limits[i]
-		listed := listedLimit{Name: limit.Name, Domain: limit.Domain, Key: limit.Key, Algorithm: limit.Algorithm, Limit: limit.Limit,
-			Window: span(limit.Window), Burst: limit.Burst, Cell: span(limit.Cell()), Home: limit.Home(), Shadow: limit.Shadow}
-		listed.split(limit, l.Regions)
-		for _, c := range limit.Match {
-			if listed.Match == nil {
-				listed.Match = map[string]string{}
-			}
-			listed.Match[c.Name] = c.Value
-		}
-		l.Limits = append(l.Limits, listed)
+		l.Limits = append(l.Limits, listed(&d.Limits[i], l.Regions))
 	}
 	return l
+}
+
+func listed(l *policy.Limit, regions []string) listedLimit {
+	listed := listedLimit{Name: l.Name, Domain: l.Domain, Key: l.Key, Algorithm: l.Algorithm, Limit: l.Limit,
+		Window: span(l.Window), Burst: l.Burst, Cell: span(l.Cell()), Home: l.Home(), Shadow: l.Shadow}
+	listed.split(l, regions)
+	for _, c := range l.Match {
+		if listed.Match == nil {
+			listed.Match = map[string]string{}
+		}
+		listed.Match[c.Name] = c.Value
+	}
+	return listed
 }
 
 // split fills in what each region is entitled to, over all rotations of remainders and homes.

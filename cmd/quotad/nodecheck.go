@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/region/peer"
+	"github.com/quotad/quotad/region/store"
 )
 
 // complete fills in what depends on other settings, and says what is missing or does not go together.
@@ -19,8 +21,13 @@ func (c *nodeConfig) complete() []error {
 		}
 	}
 	errs = append(errs, c.chooseRedis(), c.nameNode())
-	errs = append(errs, c.checkListener("listen.peer", c.listen.peer, "calls between regions are neither encrypted nor authenticated"))
-	errs = append(errs, c.checkListener("listen.gossip", c.listen.gossip, "gossip can be answered by anyone"))
+	errs = append(errs, c.together("peer_tls.cert", "peer_tls.key", "peer_tls.ca"), c.together("redis.tls.cert", "redis.tls.key"), c.checkRedisTLS())
+	if c.peerTLS == (peer.Files{}) {
+		errs = append(errs, c.checkListener("listen.peer", c.listen.peer, "peer_tls", "calls between regions are neither encrypted nor authenticated"))
+	}
+	if c.gossipKeys == nil {
+		errs = append(errs, c.checkListener("listen.gossip", c.listen.gossip, "gossip_keys", "gossip can be answered by anyone"))
+	}
 	errs = append(errs, c.checkAdvertised("peer", c.listen.peer, c.advertise.peer))
 	errs = append(errs, c.checkAdvertised("gossip", c.listen.gossip, c.advertise.gossip))
 	return slices.DeleteFunc(errs, func(err error) bool { return err == nil })
@@ -59,13 +66,43 @@ func (c *nodeConfig) nameNode() error {
 }
 
 // checkListener refuses what others could reach unprotected, unless the operator says that it is meant.
-func (c *nodeConfig) checkListener(path string, a netip.AddrPort, danger string) error {
+func (c *nodeConfig) checkListener(path string, a netip.AddrPort, guard, danger string) error {
 	if c.insecure || a.Addr().IsLoopback() {
 		return nil
 	}
 	return c.places[path].fail(
-		fmt.Sprintf("%s is not on loopback, and without TLS, which this version has not, %s", a, danger),
-		"listen on 127.0.0.1, or give --insecure if only quotad can reach it, as on a private network")
+		fmt.Sprintf("%s is not on loopback, and without %s %s", a, guard, danger),
+		fmt.Sprintf("set %s, listen on 127.0.0.1, or give --insecure if only quotad can reach it, as on a private network", guard))
+}
+
+// together asks for all of these settings, or none.
+func (c *nodeConfig) together(paths ...string) error {
+	var given, missing []string
+	for _, path := range paths {
+		if _, ok := c.places[path]; ok {
+			given = append(given, path)
+		} else {
+			missing = append(missing, path)
+		}
+	}
+	if len(given) == 0 || len(missing) == 0 {
+		return nil
+	}
+	return c.places[given[0]].fail("of no use without "+strings.Join(missing, " and "), find(missing[0]).anywhere())
+}
+
+// checkRedisTLS asks for a Redis with TLS where certificates for it are given.
+func (c *nodeConfig) checkRedisTLS() error {
+	at, err := store.ParseURL(c.redisURL)
+	if c.redisTLS == struct{ ca, cert, key string }{} || c.embedded || err != nil || at.Encrypted() {
+		return nil
+	}
+	for _, path := range []string{"redis.tls.ca", "redis.tls.cert", "redis.tls.key"} {
+		if p, given := c.places[path]; given {
+			return p.fail("redis.url is one without TLS", "begin it with rediss, or remove redis.tls")
+		}
+	}
+	return nil
 }
 
 // checkAdvertised asks for an address that others can call, where the one listened on is none.
@@ -98,16 +135,19 @@ func (c *nodeConfig) warnings() []string {
 	if c.embedded {
 		all = append(all, "the embedded Redis keeps nothing and is slow: not for production; set redis.url")
 	}
-	if c.gossipKey == nil {
-		all = append(all, "gossip is in plain text, open to anyone who reaches its port; set gossip_key")
+	if c.gossipKeys == nil {
+		all = append(all, "gossip is in plain text, open to anyone who reaches its port; set gossip_keys")
 	}
-	if !c.listen.peer.Addr().IsLoopback() {
-		all = append(all, "calls between regions are in plain text and trusted; let only quotad reach "+c.listen.peer.String())
+	if c.peerTLS == (peer.Files{}) && !c.listen.peer.Addr().IsLoopback() {
+		all = append(all, "calls between regions are in plain text and trusted; set peer_tls, or let only quotad reach "+c.listen.peer.String())
 	}
 	for _, api := range []netip.AddrPort{c.listen.grpc, c.listen.http} {
 		if !api.Addr().IsLoopback() {
 			all = append(all, "the API has neither TLS nor authentication; let only your services reach "+api.String())
 		}
+	}
+	if c.chaos {
+		all = append(all, "chaos is on: whoever reaches the HTTP API can cut this node off from other regions; not for production")
 	}
 	if len(c.seeds) == 0 {
 		all = append(all, "no seeds: the node waits to be found by others; set seeds unless it is the first")

@@ -4,6 +4,8 @@ import (
 	"log/slog"
 	"net/netip"
 	"time"
+
+	"github.com/quotad/quotad/region/peer"
 )
 
 // nodeConfig says what a node is to be.
@@ -13,15 +15,19 @@ type nodeConfig struct {
 	dataDir      string
 	policy       string
 	redisURL     string
+	redisTimeout time.Duration
 	embedded     bool
 	listen       struct{ grpc, http, peer, gossip netip.AddrPort }
 	advertise    struct{ peer, gossip string } // host:port; empty: where it listens
 	seeds        []string
-	gossipKey    []byte
+	gossipKeys   [][]byte
+	peerTLS      peer.Files // empty: plain text
+	redisTLS     struct{ ca, cert, key string }
 	bootstrap    bool
 	insecure     bool
 	logLevel     slog.Level
 	drain        time.Duration
+	chaos        bool
 
 	places map[string]place // of every setting that was given, by path
 }
@@ -38,10 +44,18 @@ var settings = []setting{
 		read: one(func(c *nodeConfig, v value) error { return readPath(&c.dataDir, v) })},
 	{path: "policy", kind: "file", usage: "limits document; relative to the node file if set there",
 		read: one(func(c *nodeConfig, v value) error { return readPath(&c.policy, v) })},
-	{path: "redis.url", kind: "url", usage: "the region's Redis: redis://[user:password@]host:port[/db]",
+	{path: "redis.url", kind: "url", usage: "the region's Redis: redis://[user:password@]host:port[/db], redis+sentinel://host:port,.../master or redis+cluster://host:port,...; rediss for TLS",
 		read: one(readRedisURL)},
 	{path: "redis.embedded", kind: "bool", usage: "run a Redis inside this process, which keeps nothing: not for production",
 		read: one(func(c *nodeConfig, v value) error { return readBool(&c.embedded, v) })},
+	{path: "redis.timeout", kind: "duration", usage: "how long a decision may take: then, or once the Redis fails, on_store_failure decides", fallback: "50ms",
+		read: one(readRedisTimeout)},
+	{path: "redis.tls.ca", kind: "file", usage: "certificates of the authorities that the Redis may be of (default: those of the system)",
+		read: one(func(c *nodeConfig, v value) error { return readPath(&c.redisTLS.ca, v) })},
+	{path: "redis.tls.cert", kind: "file", usage: "certificate to show to the Redis",
+		read: one(func(c *nodeConfig, v value) error { return readPath(&c.redisTLS.cert, v) })},
+	{path: "redis.tls.key", kind: "file", usage: "key of redis.tls.cert",
+		read: one(func(c *nodeConfig, v value) error { return readPath(&c.redisTLS.key, v) })},
 	{path: "listen.grpc", kind: "host:port", usage: "where the gRPC API listens", fallback: "127.0.0.1:8081",
 		read: one(func(c *nodeConfig, v value) error { return readListen(&c.listen.grpc, v) })},
 	{path: "listen.http", kind: "host:port", usage: "where the HTTP API listens", fallback: "127.0.0.1:8080",
@@ -56,14 +70,22 @@ var settings = []setting{
 		read: one(func(c *nodeConfig, v value) error { return readAddress(&c.advertise.gossip, v) })},
 	{path: "seeds", kind: "host:port", usage: "gossip addresses of some other nodes; repeat it or separate them with commas", list: true,
 		read: readSeeds},
-	{path: "gossip_key", kind: "key", usage: "base64 of 16, 24 or 32 bytes, the same for all nodes, or file:PATH of a file that holds it",
-		read: one(readGossipKey)},
+	{path: "peer_tls.cert", kind: "file", usage: "this node's certificate for calls between regions; its URI says quotad://REGION/NODE",
+		read: one(func(c *nodeConfig, v value) error { return readPath(&c.peerTLS.Cert, v) })},
+	{path: "peer_tls.key", kind: "file", usage: "key of peer_tls.cert",
+		read: one(func(c *nodeConfig, v value) error { return readPath(&c.peerTLS.Key, v) })},
+	{path: "peer_tls.ca", kind: "file", usage: "certificates of the authorities that other regions' nodes may be of",
+		read: one(func(c *nodeConfig, v value) error { return readPath(&c.peerTLS.CA, v) })},
+	{path: "gossip_keys", kind: "key", usage: "base64 of 16, 24 or 32 bytes, or file:PATH of a file with one on a line; the first encrypts, all decrypt", list: true,
+		read: readGossipKeys},
 	{path: "bootstrap", kind: "bool", usage: "this region never served before, so an empty Redis is no loss of data",
 		read: one(func(c *nodeConfig, v value) error { return readBool(&c.bootstrap, v) })},
-	{path: "insecure", kind: "bool", usage: "let peer and gossip listen beyond loopback without TLS: a private network only",
+	{path: "insecure", kind: "bool", usage: "let peer listen beyond loopback without peer_tls, and gossip without gossip_keys: a private network only",
 		read: one(func(c *nodeConfig, v value) error { return readBool(&c.insecure, v) })},
 	{path: "log_level", kind: "level", usage: "debug, info, warn or error", fallback: "info",
 		read: one(readLogLevel)},
 	{path: "drain_timeout", kind: "duration", usage: "how long requests under way are waited for at the end", fallback: "10s",
 		read: one(readDrain)},
+	{path: "chaos", kind: "bool", usage: "let whoever reaches the HTTP API cut this node off from other regions (quotad cut): not for production",
+		read: one(func(c *nodeConfig, v value) error { return readBool(&c.chaos, v) })},
 }

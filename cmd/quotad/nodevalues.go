@@ -2,11 +2,11 @@ package main
 
 import (
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/netip"
-	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -15,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/quotad/quotad/region/store"
 )
 
 var plainName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,63}$`)
@@ -58,13 +58,9 @@ func (v value) resolve(path string) string {
 
 // readRedisURL never repeats the text, which may hold a password.
 func readRedisURL(c *nodeConfig, v value) error {
-	const mend = "write it like redis://127.0.0.1:6379/0"
-	u, err := url.Parse(v.text)
-	if err != nil || u.Host == "" || (u.Scheme != "redis" && u.Scheme != "rediss") {
-		return v.fail("this is not the URL of a Redis", mend)
-	}
-	if _, err := redis.ParseURL(v.text); err != nil {
-		return v.fail(err.Error(), mend)
+	if _, err := store.ParseURL(v.text); err != nil {
+		return v.fail("this is not the URL of a Redis: "+errors.Unwrap(err).Error(),
+			"write it like redis://127.0.0.1:6379/0, redis+sentinel://127.0.0.1:26379,127.0.0.2:26379/mymaster or redis+cluster://127.0.0.1:7000,127.0.0.2:7000, with rediss for TLS")
 	}
 	c.redisURL = v.text
 	return nil
@@ -131,26 +127,48 @@ func readSeeds(c *nodeConfig, all []value) error {
 	return nil
 }
 
-// readGossipKey never repeats the text, which is a secret.
-func readGossipKey(c *nodeConfig, v value) error {
-	const mend = "make one with: openssl rand -base64 32"
-	text := v.text
-	if path, ok := strings.CutPrefix(text, "file:"); ok {
-		b, err := os.ReadFile(v.resolve(path))
-		if err != nil {
-			return v.fail(err.Error(), "check the path, and that the user quotad runs as may read the file")
+// mostGossipKeys is what package gossip holds at a time.
+const mostGossipKeys = 8
+
+// readGossipKeys never repeats the texts, which are secrets.
+func readGossipKeys(c *nodeConfig, all []value) error {
+	var keys [][]byte
+	for _, v := range all {
+		texts := []string{v.text}
+		if path, ok := strings.CutPrefix(v.text, "file:"); ok {
+			b, err := os.ReadFile(v.resolve(path))
+			if err != nil {
+				return v.fail(err.Error(), "check the path, and that the user quotad runs as may read the file")
+			}
+			if texts = strings.Fields(string(b)); len(texts) == 0 {
+				return v.fail("the file is empty", "write one key on a line")
+			}
 		}
-		text = strings.TrimSpace(string(b))
+		for _, text := range texts {
+			key, err := readKey(v, text)
+			if err != nil {
+				return err
+			}
+			keys = append(keys, key)
+		}
 	}
+	if len(keys) > mostGossipKeys {
+		return all[0].fail(fmt.Sprintf("there are %d keys, and at most %d can be in force", len(keys), mostGossipKeys), "drop those that no node encrypts with any more")
+	}
+	c.gossipKeys = keys
+	return nil
+}
+
+func readKey(v value, text string) ([]byte, error) {
+	const mend = "make one with: openssl rand -base64 32"
 	key, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
-		return v.fail("the key is not base64", mend)
+		return nil, v.fail("the key is not base64", mend)
 	}
 	if !slices.Contains([]int{16, 24, 32}, len(key)) {
-		return v.fail(fmt.Sprintf("the key has %d bytes, not 16, 24 or 32", len(key)), mend)
+		return nil, v.fail(fmt.Sprintf("the key has %d bytes, not 16, 24 or 32", len(key)), mend)
 	}
-	c.gossipKey = key
-	return nil
+	return key, nil
 }
 
 func readLogLevel(c *nodeConfig, v value) error {
@@ -160,6 +178,22 @@ func readLogLevel(c *nodeConfig, v value) error {
 		return v.fail(fmt.Sprintf("%.40q is not a log level", v.text), "write debug, info, warn or error")
 	}
 	c.logLevel = level
+	return nil
+}
+
+// The bounds of redis.timeout: a round trip to the region's own Redis fits into the first, and a caller's patience into
+// the last.
+const (
+	shortestTimeout = 5 * time.Millisecond
+	longestTimeout  = 2 * time.Second
+)
+
+func readRedisTimeout(c *nodeConfig, v value) error {
+	d, err := time.ParseDuration(v.text)
+	if err != nil || d < shortestTimeout || d > longestTimeout {
+		return v.fail(fmt.Sprintf("%.40q is not a duration from %s to %s", v.text, span(shortestTimeout), span(longestTimeout)), "write it like 50ms")
+	}
+	c.redisTimeout = d
 	return nil
 }
 

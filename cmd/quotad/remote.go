@@ -90,7 +90,7 @@ func (r *remote) refused(code int, answer []byte) error {
 	switch {
 	case code == http.StatusServiceUnavailable:
 		return unreachableError(fmt.Errorf("%w; try again, and see quotad status", err))
-	case code == http.StatusConflict: // the request is right, and cannot be met
+	case code == http.StatusConflict, code == http.StatusForbidden: // the request is right, and cannot be met
 		return err
 	case code >= 400 && code < 500 && code != http.StatusNotFound:
 		return usageError(fmt.Errorf("%w; correct the request", err))

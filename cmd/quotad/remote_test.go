@@ -20,6 +20,7 @@ func answering(t *testing.T, code int, body string) string {
 }
 
 func TestExitCodesByAnswer(t *testing.T) {
+	cut := []string{"cut", "eu", "--for", "5s"}
 	check := []string{"check", "--domain", "api", "account=42"}
 	status := []string{"status"}
 	refund := []string{"refund", "a-receipt"}
@@ -71,6 +72,10 @@ func TestExitCodesByAnswer(t *testing.T) {
 		{"no reset", reset, 200, `{}`, exitError, "", "which is not quotad's way"},
 		{"reset of nothing", reset, 404, `{"detail":"no limit"}`, exitError, "", "the node answered 404: no limit; compare limit, --domain and descriptors with quotad limits list"},
 		{"reset without a store", reset, 503, `{"detail":"unknown store"}`, exitUnreachable, "", "unknown store; try again"},
+		{"cut off", cut, 200, `{"region":"eu","direction":"both","for_ms":5000,"addresses":["127.0.1.11","127.0.1.12"]}`,
+			exitOK, "cut off from eu for 5s (127.0.1.11, 127.0.1.12)\n", ""},
+		{"not to be cut", cut, 403, `{"detail":"this node makes no cuts"}`, exitError, "", "quotad: the node answered 403: this node makes no cuts\n"},
+		{"no cut", cut, 200, `{}`, exitError, "", "which is not quotad's way"},
 		{"a bucket", show, 200, `{"limit":"a","limit_units":100,"algorithm":"token_bucket","entitlement":40,"burst":8,"share":41,"next_share":40,"cell":5,"used":3,"fading":2,"free":5,
 			"rights":[{"cell":4,"region":"eu","lent":1,"returned":2,"borrowed":3,"regained":4,"burst_lent":5,"burst_borrowed":6}]}`, exitOK,
 			"limit        a: 100 units over all regions\nalgorithm    token_bucket\ncell         5\nentitlement  40\nshare        41\nnext share   40\n" +

@@ -15,6 +15,9 @@ import (
 // runNode serves with a node that has started, until ctx ends or something fails, and ends the node.
 func runNode(ctx context.Context, c *nodeConfig, p *parts, node *region.Node, hup <-chan os.Signal, log *slog.Logger) error {
 	server := api.New(node, log)
+	if p.gate != nil {
+		server.AllowCuts(newCutter(c.region, p.gate, node.Whereabouts, log))
+	}
 	running, fail := context.WithCancelCause(ctx)
 	var tasks sync.WaitGroup
 	start := func(task func() error) {
@@ -45,11 +48,12 @@ func runNode(ctx context.Context, c *nodeConfig, p *parts, node *region.Node, hu
 	return nil
 }
 
-// leaveTimeout bounds the farewell to the other nodes, who would find out by themselves as well.
+// leaveTimeout bounds what is left to do once no more requests come: the store is charged with what was admitted without
+// it, and the other nodes, who would find out by themselves as well, are told.
 const leaveTimeout = 5 * time.Second
 
-// stopNode answers the requests under way and takes leave. That some had to be cut off, or that nobody was there to
-// take leave of, is worth a line and no failure: the node is to end either way.
+// stopNode looks not ready at once, answers the requests under way, closes the node's books and takes leave. That some had
+// to be cut off, or that nobody was there to take leave of, is worth a line and no failure: the node is to end either way.
 func stopNode(server *api.Server, node *region.Node, drain time.Duration, log *slog.Logger) {
 	log.Info("stopping: requests under way are answered", "drain_timeout", span(drain))
 	ctx, cancel := context.WithTimeout(context.Background(), drain)
@@ -59,7 +63,7 @@ func stopNode(server *api.Server, node *region.Node, drain time.Duration, log *s
 	}
 	ctx, cancel = context.WithTimeout(context.Background(), leaveTimeout)
 	defer cancel()
-	if err := node.Leave(ctx); err != nil {
-		log.Warn("the other nodes were not told", "err", err)
+	if err := node.Drain(ctx); err != nil {
+		log.Warn("the node could not take leave in full", "err", err)
 	}
 }

@@ -35,10 +35,13 @@ A node file, with the defaults of listen:
   listen: {grpc: "127.0.0.1:8081", http: "127.0.0.1:8080", peer: "127.0.0.1:8082", gossip: "127.0.0.1:7946"}
   advertise: {peer: "us.example.com:8082", gossip: "192.0.2.7:7946"}
   seeds: ["eu.example.com:7946"]
-  gossip_key: file:gossip.key
+  peer_tls: {cert: n1.pem, key: n1.key, ca: ca.pem}   # see quotad certs; of the certificate: quotad://us-east/n1
+  gossip_keys: [file:gossip.key]                      # the first encrypts, all decrypt
   bootstrap: false
 
 The limits document is read again when it changes and on SIGHUP; while it is invalid the last good one stays in force.
+On SIGHUP gossip_keys are read again, too: to change a key, give all nodes [old, new], then [new, old], then [new]. The
+files of peer_tls are read again when they change. All else is read once.
 SIGTERM and SIGINT end the node once the requests under way are answered.`,
 		Args: noArguments,
 	}
@@ -56,7 +59,8 @@ SIGTERM and SIGINT end the node once the requests under way are answered.`,
 		if err != nil {
 			return err
 		}
-		return serve(cmd.Context(), c, cmd.ErrOrStderr())
+		again := func() (*nodeConfig, error) { return configure(file, flags, environment) }
+		return serve(cmd.Context(), c, again, cmd.ErrOrStderr())
 	}
 	return cmd
 }
@@ -64,11 +68,13 @@ SIGTERM and SIGINT end the node once the requests under way are answered.`,
 // startTimeout bounds the start of a node, of which opening the store is all that can take long.
 const startTimeout = 30 * time.Second
 
-// serve runs a node until ctx ends, or it fails.
-func serve(ctx context.Context, c *nodeConfig, stderr io.Writer) error {
-	hup := make(chan os.Signal, 1)
-	signal.Notify(hup, syscall.SIGHUP) // from the first moment on: a hang-up would end the process
-	defer signal.Stop(hup)
+// serve runs a node until ctx ends, or it fails. With again the settings are read once more.
+func serve(ctx context.Context, c *nodeConfig, again func() (*nodeConfig, error), stderr io.Writer) error {
+	hup, rekey := make(chan os.Signal, 1), make(chan os.Signal, 1)
+	for _, ch := range []chan os.Signal{hup, rekey} {
+		signal.Notify(ch, syscall.SIGHUP) // from the first moment on: a hang-up would end the process
+		defer signal.Stop(ch)
+	}
 
 	document, err := loadPolicy(c.policy)
 	if err != nil {
@@ -95,6 +101,9 @@ func serve(ctx context.Context, c *nodeConfig, stderr io.Writer) error {
 	case err != nil:
 		return fmt.Errorf("start node %s/%s: %w", c.region, c.node, err)
 	}
+	keys := newRekeying(node, c, again, log)
+	stop := keys.follow(ctx, rekey)
+	defer stop()
 	return runNode(ctx, c, p, node, hup, log)
 }
 

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -65,12 +66,28 @@ func TestFlagsGoBeforeVariablesBeforeTheFile(t *testing.T) {
 		"advertise.gossip": {a, b, c, func(c *nodeConfig) any { return c.advertise.gossip }, [3]string{}},
 		"seeds": {"[x:1]", "x:1, y:2", "z:3", func(c *nodeConfig) any { return c.seeds },
 			[3]string{"[x:1]", "[x:1 y:2]", "[z:3]"}},
-		"gossip_key": {key('A'), key('B'), key('C'), func(c *nodeConfig) any { return string(c.gossipKey) },
-			[3]string{strings.Repeat("A", 16), strings.Repeat("B", 16), strings.Repeat("C", 16)}},
+		"redis.timeout":  {"20ms", "30ms", "40ms", func(c *nodeConfig) any { return c.redisTimeout }, [3]string{}},
+		"redis.tls.ca":   {"/a", "/b", "/c", func(c *nodeConfig) any { return c.redisTLS.ca }, [3]string{}},
+		"redis.tls.cert": {"/a", "/b", "/c", func(c *nodeConfig) any { return c.redisTLS.cert }, [3]string{}},
+		"redis.tls.key":  {"/a", "/b", "/c", func(c *nodeConfig) any { return c.redisTLS.key }, [3]string{}},
+		"peer_tls.cert":  {"/a", "/b", "/c", func(c *nodeConfig) any { return c.peerTLS.Cert }, [3]string{}},
+		"peer_tls.key":   {"/a", "/b", "/c", func(c *nodeConfig) any { return c.peerTLS.Key }, [3]string{}},
+		"peer_tls.ca":    {"/a", "/b", "/c", func(c *nodeConfig) any { return c.peerTLS.CA }, [3]string{}},
+		"gossip_keys": {"[" + key('A') + "]", key('B') + "," + key('A'), key('C'), func(c *nodeConfig) any { return string(bytes.Join(c.gossipKeys, []byte(" "))) },
+			[3]string{strings.Repeat("A", 16), strings.Repeat("B", 16) + " " + strings.Repeat("A", 16), strings.Repeat("C", 16)}},
 		"bootstrap":     {"true", "false", "true", func(c *nodeConfig) any { return c.bootstrap }, [3]string{}},
 		"insecure":      {"true", "false", "true", func(c *nodeConfig) any { return c.insecure }, [3]string{}},
 		"log_level":     {"debug", "warn", "error", func(c *nodeConfig) any { return c.logLevel }, [3]string{"DEBUG", "WARN", "ERROR"}},
 		"drain_timeout": {"1s", "2s", "3s", func(c *nodeConfig) any { return c.drain }, [3]string{}},
+		"chaos":         {"true", "false", "true", func(c *nodeConfig) any { return c.chaos }, [3]string{}},
+	}
+	// What a setting is of no use without.
+	also := map[string][]string{
+		"peer_tls.cert": {"--peer-tls-key=k", "--peer-tls-ca=a"}, "peer_tls.key": {"--peer-tls-cert=c", "--peer-tls-ca=a"},
+		"peer_tls.ca":   {"--peer-tls-cert=c", "--peer-tls-key=k"},
+		"redis.timeout": {"--redis-url=redis://h"},
+		"redis.tls.ca":  {"--redis-url=rediss://h"}, "redis.tls.cert": {"--redis-url=rediss://h", "--redis-tls-key=k"},
+		"redis.tls.key": {"--redis-url=rediss://h", "--redis-tls-cert=c"},
 	}
 	for _, s := range settings {
 		test, ok := tests[s.path]
@@ -78,10 +95,11 @@ func TestFlagsGoBeforeVariablesBeforeTheFile(t *testing.T) {
 			t.Errorf("%s is not tested", s.path)
 			continue
 		}
+		file, env := withSetting(s, test.file), map[string]string{s.variable(): test.variable}
 		layers := []given{
-			{file: withSetting(s, test.file)},
-			{file: withSetting(s, test.file), env: map[string]string{s.variable(): test.variable}},
-			{file: withSetting(s, test.file), env: map[string]string{s.variable(): test.variable}, flags: []string{"--" + s.flag() + "=" + test.flag}},
+			{file: file, flags: also[s.path]},
+			{file: file, flags: also[s.path], env: env},
+			{file: file, flags: append(also[s.path], "--"+s.flag()+"="+test.flag), env: env},
 		}
 		for i, written := range []string{test.file, test.variable, test.flag} {
 			want := cmp.Or(test.want[i], written)
@@ -104,6 +122,9 @@ func withSetting(s setting, text string) string {
 	line := fmt.Sprintf("%s: %s\n", root, text)
 	if grouped {
 		line = fmt.Sprintf("%s: {%s: %q}\n", root, field, text)
+		if group, field, nested := strings.Cut(field, "."); nested {
+			line = fmt.Sprintf("%s: {%s: {%s: %q}}\n", root, group, field, text)
+		}
 	}
 	for other := range strings.Lines(required) {
 		if !strings.HasPrefix(other, root+":") {
@@ -195,25 +216,82 @@ func TestBadValuesAreToldWithTheirPlace(t *testing.T) {
 		{"--data-dir=", "--data-dir: it is empty; write a path"},
 		{"--redis-url=127.0.0.1:6379", "--redis-url: this is not the URL of a Redis"},
 		{"--redis-url=redis://u:secret@[", "--redis-url: this is not the URL of a Redis"},
-		{"--redis-url=redis://u:secret@host/x", "--redis-url: redis: invalid database number"},
+		{"--redis-url=redis://u:secret@host/x", "--redis-url: this is not the URL of a Redis: the database is not a number"},
+		{"--redis-url=redis+sentinel://u:secret@h1:26379,h2", "does not say behind the Sentinels by which name they know the master"},
+		{"--redis-url=redis+cluster://u:secret@h1:7000,h2:x", "server 2 is not host:port; write it like redis://"},
+		{"--redis-tls-ca=ca.pem --redis-url=redis://h", "--redis-tls-ca: redis.url is one without TLS; begin it with rediss, or remove redis.tls"},
+		{"--redis-tls-key=k --redis-url=rediss://h", "--redis-tls-key: of no use without redis.tls.cert; set redis.tls.cert in the node file, or --redis-tls-cert"},
+		{"--peer-tls-key=k", "--peer-tls-key: of no use without peer_tls.cert and peer_tls.ca; set peer_tls.cert in the node file, or --peer-tls-cert"},
 		{"--listen-http=8080", `--listen-http: "8080" is not host:port`},
 		{"--listen-http=127.0.0.1:http", `--listen-http: "http" is not a port`},
 		{"--advertise-peer=[::]:8082", "--advertise-peer: :: means every address of this machine"},
 		{"--advertise-gossip=h:0", `--advertise-gossip: "0" is not a port others can call`},
 		{"--seeds=a:1,b", `--seeds: "b" is not host:port`},
-		{"--gossip-key=?", "--gossip-key: the key is not base64; make one with: openssl rand -base64 32"},
-		{"--gossip-key=file:nowhere", "--gossip-key: open nowhere: no such file or directory; check the path"},
+		{"--gossip-keys=?", "--gossip-keys: the key is not base64; make one with: openssl rand -base64 32"},
+		{"--gossip-keys=" + key('A') + ",c2VjcmV0", "--gossip-keys: the key has 6 bytes, not 16, 24 or 32"},
+		{"--gossip-keys=file:nowhere", "--gossip-keys: open nowhere: no such file or directory; check the path"},
+		{"--gossip-keys=file:/dev/null", "--gossip-keys: the file is empty; write one key on a line"},
+		{"--gossip-keys=" + strings.Repeat(key('A')+",", 8) + key('B'), "--gossip-keys: there are 9 keys, and at most 8 can be in force"},
 		{"--bootstrap=maybe", `--bootstrap: "maybe" is neither true nor false`},
 		{"--log-level=loud", `--log-level: "loud" is not a log level`},
 		{"--drain-timeout=11m", `--drain-timeout: "11m" is not a duration from 0s to 10m`},
-		{"--listen-peer=10.0.0.1:8082", "--listen-peer: 10.0.0.1:8082 is not on loopback"},
+		{"--listen-peer=10.0.0.1:8082", "--listen-peer: 10.0.0.1:8082 is not on loopback, and without peer_tls calls"},
+		{"--listen-gossip=10.0.0.1:7946", "--listen-gossip: 10.0.0.1:7946 is not on loopback, and without gossip_keys gossip"},
 	} {
-		_, err := given{file: required, flags: []string{test.flag}}.configure(t)
+		_, err := given{file: required, flags: strings.Fields(test.flag)}.configure(t)
 		if err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v, want %s", test.flag, err, test.want)
 		} else if strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: the error tells a password: %v", test.flag, err)
 		}
+	}
+}
+
+// TestGuardsOpenThePorts: with certificates calls between regions may come from anywhere, with keys gossip may; what is
+// guarded is not warned of.
+func TestGuardsOpenThePorts(t *testing.T) {
+	tls := []string{"--listen-peer=10.0.0.1:8082", "--peer-tls-cert=c", "--peer-tls-key=k", "--peer-tls-ca=a"}
+	keys := []string{"--listen-gossip=10.0.0.1:7946", "--gossip-keys=" + key('A')}
+	for _, test := range []struct {
+		name     string
+		flags    []string
+		warnings []string // of these two
+	}{
+		{"both", append(slices.Clone(tls), keys...), nil},
+		{"calls", tls, []string{"gossip is in plain text"}},
+		{"gossip", keys, nil},
+		{"neither", []string{"--insecure", "--listen-peer=10.0.0.1:8082"}, []string{"gossip is in plain text", "calls between regions are in plain text"}},
+	} {
+		c, err := given{file: required, flags: test.flags}.configure(t)
+		if err != nil {
+			t.Errorf("%s: %v", test.name, err)
+			continue
+		}
+		all := strings.Join(c.warnings(), "\n")
+		for _, warning := range []string{"gossip is in plain text", "calls between regions are in plain text"} {
+			if got := strings.Contains(all, warning); got != slices.Contains(test.warnings, warning) {
+				t.Errorf("%s: warned that %s: %t", test.name, warning, got)
+			}
+		}
+	}
+}
+
+// TestGossipKeysOfAFile: a file holds one key on a line, the first of which encrypts; keys can stand beside it.
+func TestGossipKeysOfAFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys")
+	if err := os.WriteFile(path, []byte(key('A')+"\n"+key('B')+"\n\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := given{file: required, flags: []string{"--gossip-keys=file:" + path, "--gossip-keys=" + key('C')}}.configure(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var first []byte
+	for _, k := range c.gossipKeys {
+		first = append(first, k[0])
+	}
+	if string(first) != "ABC" {
+		t.Errorf("keys %q", first)
 	}
 }
 
@@ -233,8 +311,8 @@ func TestTheExampleIsValid(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(c.gossipKey) != 24 || c.region != "us-east" || len(c.seeds) != 1 {
-		t.Errorf("region %s, seeds %s, a key of %d bytes", c.region, c.seeds, len(c.gossipKey))
+	if len(c.gossipKeys) != 1 || len(c.gossipKeys[0]) != 24 || c.region != "us-east" || len(c.seeds) != 1 || filepath.Base(c.peerTLS.CA) != "ca.pem" {
+		t.Errorf("region %s, seeds %s, keys %q, %+v", c.region, c.seeds, c.gossipKeys, c.peerTLS)
 	}
 }
 
@@ -242,7 +320,7 @@ func TestTheExampleIsValid(t *testing.T) {
 func TestUnknownFieldsAreRefused(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		name := rapid.StringMatching(`[a-z_]{1,12}`).Draw(t, "name") + "_"
-		group := rapid.SampledFrom([]string{"", "redis", "listen", "advertise"}).Draw(t, "group")
+		group := rapid.SampledFrom([]string{"", "redis", "listen", "advertise", "peer_tls"}).Draw(t, "group")
 		line, want := name+": 1\n", "node.yaml:2:1: "+name+": no such field; use one of region, "
 		if group != "" {
 			line, want = fmt.Sprintf("%s:\n  %s: 1\n", group, name), fmt.Sprintf("node.yaml:3:3: %s.%s: no such field; use one of ", group, name)

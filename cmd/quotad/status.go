@@ -12,35 +12,14 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// nodeStatus is what is printed of the API's answer.
-type nodeStatus struct {
-	Region     string           `json:"region"`
-	Node       string           `json:"node"`
-	Version    string           `json:"version"`
-	Epoch      string           `json:"epoch"`
-	Generation uint64           `json:"generation"`
-	Ready      bool             `json:"ready"`
-	NotReady   string           `json:"not_ready"`
-	Peers      []peerStatus     `json:"peers"`
-	Members    []string         `json:"members"`
-	Counters   map[string]int64 `json:"counters"`
-}
-
-type peerStatus struct {
-	Region    string  `json:"region"`
-	Heard     bool    `json:"heard"`
-	Age       float64 `json:"age_ms"`
-	RoundTrip float64 `json:"round_trip_ms"`
-	Degraded  bool    `json:"degraded"`
-}
-
 func statusCommand() *cobra.Command {
 	var node remote
 	var output string
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show a node and what it knows of the other regions",
-		Long: `status shows a node, its policy epoch, the other regions as it sees them, and what it has lent and borrowed.
+		Long: `status shows a node: its policy epoch, its region's store and what is being restored there, its journal, what it
+admitted without the store, the other regions as it sees them, and what it has lent and borrowed.
 
 Exit codes: 0 ready, 1 not ready, 5 no node answers.`,
 		Args: noArguments,
@@ -77,17 +56,23 @@ func (s nodeStatus) print(w io.Writer) error {
 		ready = "no: " + s.NotReady
 	}
 	t := table(w)
-	fmt.Fprintf(t, "node\t%s/%s, version %s\n", s.Region, s.Node, s.Version)
-	fmt.Fprintf(t, "ready\t%s\n", ready)
-	fmt.Fprintf(t, "policy\tepoch %s\n", s.Epoch)
-	fmt.Fprintf(t, "store\tgeneration %d\n", s.Generation)
-	fmt.Fprintf(t, "members\t%s\n", strings.Join(s.Members, ", "))
+	row := func(name, text string) { fmt.Fprintf(t, "%s\t%s\n", name, text) }
+	row("node", fmt.Sprintf("%s/%s, version %s", s.Region, s.Node, s.Version))
+	row("ready", ready)
+	row("policy", "epoch "+s.Epoch)
+	row("store", s.Store.where(s.Generation))
+	row("store state", s.Store.state())
+	row("recovery", s.Recovery.words())
+	row("journal", s.Journal.words())
+	row("local", s.Local.words())
+	row("members", strings.Join(s.Members, ", "))
+	row("mates", orNone(strings.Join(s.Mates, ", ")))
 	if err := t.Flush(); err != nil {
 		return err
 	}
 	t = table(w)
 	if len(s.Peers) > 0 {
-		fmt.Fprint(t, "\nREGION\tSTATE\tLAST ANSWER\tROUND TRIP\n")
+		fmt.Fprint(t, "\nREGION\tSTATE\tLAST ANSWER\tROUND TRIP\tCLOCK\n")
 	}
 	for _, p := range s.Peers {
 		fmt.Fprintf(t, "%s\n", p.row())
@@ -99,15 +84,4 @@ func (s nodeStatus) print(w io.Writer) error {
 		fmt.Fprintf(t, "%s\t%d\n", name, s.Counters[name])
 	}
 	return t.Flush()
-}
-
-func (p peerStatus) row() string {
-	state := "ok"
-	if p.Degraded {
-		state = "degraded"
-	}
-	if !p.Heard {
-		return p.Region + "\t" + state + "\tnever\t-"
-	}
-	return fmt.Sprintf("%s\t%s\t%s ago\t%s", p.Region, state, milliseconds(p.Age), milliseconds(p.RoundTrip))
 }

@@ -3,10 +3,10 @@ package main
 import (
 	"fmt"
 	"io"
-	"net/url"
 	"strings"
 
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/region/store"
 )
 
 // sheet is the summary of a node at its start.
@@ -18,7 +18,7 @@ type sheet struct {
 
 // summary says what a node is about to be. Secrets stay out of it.
 func summary(c *nodeConfig, p *parts) sheet {
-	s := sheet{title: thisBuild().String(), warnings: c.warnings()}
+	s := sheet{title: thisBuild().String(), warnings: append(c.warnings(), expiryWarning(p.config.PeerTLS)...)}
 	row := func(name, format string, args ...any) {
 		s.rows = append(s.rows, [2]string{name, fmt.Sprintf(format, args...)})
 	}
@@ -32,7 +32,7 @@ func summary(c *nodeConfig, p *parts) sheet {
 	row("journal", "%s, opened %s", p.journal, counted(int(p.config.Journal.Incarnation()), "time"))
 	row("http", "%s", listening(p.sockets.http))
 	row("grpc", "%s", listening(p.sockets.grpc))
-	row("peer", "%s%s", peer, elsewhere(peer.String(), p.config.PeerAdvertise))
+	row("peer", "%s%s, %s", peer, elsewhere(peer.String(), p.config.PeerAdvertise), peerTrust(p.config.PeerTLS))
 	row("gossip", "%s%s, %s", gossip, elsewhere(gossip.String(), p.config.Advertise.String()), encryption(c))
 	row("seeds", "%s", orNone(strings.Join(c.seeds, ", ")))
 	if c.bootstrap {
@@ -45,11 +45,14 @@ func redisInWords(c *nodeConfig) string {
 	if c.embedded {
 		return "embedded in this process"
 	}
-	u, err := url.Parse(c.redisURL)
+	at, err := store.ParseURL(c.redisURL)
 	if err != nil { // readRedisURL has parsed it already
 		return "set"
 	}
-	return u.Redacted()
+	if at.Encrypted() {
+		return at.String() + ", TLS"
+	}
+	return at.String()
 }
 
 // storeFailure counts the limits by what happens while the Redis cannot be used, which an operator should have chosen.
@@ -75,10 +78,10 @@ func elsewhere(listen, advertise string) string {
 }
 
 func encryption(c *nodeConfig) string {
-	if c.gossipKey == nil {
+	if c.gossipKeys == nil {
 		return "plain text"
 	}
-	return "encrypted"
+	return "encrypted with the first of " + counted(len(c.gossipKeys), "key")
 }
 
 func orNone(s string) string {

@@ -15,6 +15,8 @@
 //	                          neither request_id nor receipt
 //	POST /v1/refund           {"receipt": ...}: gives back what a check charged, once; 409 if this region cannot
 //	POST /v1/reset            {"limit", "domain", "descriptors"}: clears the use of a bucket in this region
+//	POST /v1/cut              {"region", "for"}: drops all between the node and a region for a while; 403 unless
+//	                          the node was started for rehearsals of faults
 //	GET  /v1/status           the node, and what it knows of the other regions
 //	GET  /v1/buckets/{limit}  the ledger of a bucket in this region; ?domain=api&account=42: every parameter but
 //	                          domain is a descriptor (a descriptor that is itself named domain needs gRPC)

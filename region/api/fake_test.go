@@ -178,8 +178,13 @@ func aTokenBucket() region.Bucket {
 
 func aStatus() region.Status {
 	return region.Status{Region: "us-east", Node: "n1", Epoch: "3:abc", Generation: 2,
-		Peers:   []region.Peer{{Region: "eu-west", Heard: true, Age: 120*time.Millisecond + 500*time.Microsecond, RoundTrip: 80 * time.Millisecond, Degraded: true}},
-		Members: []string{"eu-west/n1", "us-east/n1"}, Exchange: exchange.Stats{UnitsBorrowed: 26}}
+		Peers:   []region.Peer{{Region: "eu-west", Heard: true, Age: 120*time.Millisecond + 500*time.Microsecond, RoundTrip: 80 * time.Millisecond, Degraded: true, ClockKnown: true, ClockApart: -30 * time.Millisecond}},
+		Members: []string{"eu-west/n1", "us-east/n1", "us-east/n2"}, Mates: []string{"us-east/n2"},
+		Store: region.StoreStatus{Kind: "sentinel", Address: "127.0.0.1:26379/main", Data: []string{"0123abcd"}, LastLoss: time.Unix(3600, 0),
+			Losses: 1, OutOfReach: []string{"quotad"}, Eviction: "noeviction"},
+		Journal:  region.JournalStatus{Incarnation: 2, Sequence: 9, Rows: 4, Checkpoints: 3, Whole: true},
+		Local:    region.LocalStatus{Buckets: 1, Units: 7, Unbooked: 5},
+		Exchange: exchange.Stats{UnitsBorrowed: 26, Recovering: 5, PartlyKnown: 2, Recovered: 8}}
 }
 
 // quiet is a log for tests that want none.

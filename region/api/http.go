@@ -22,7 +22,7 @@ import (
 const mostBodyBytes = 64 << 10
 
 const noSuchPath = "there is nothing at this path; " +
-	"see /v1/check, /v1/peek, /v1/refund, /v1/reset, /v1/status, /v1/buckets/{limit}, /livez, /readyz and /metrics"
+	"see /v1/check, /v1/peek, /v1/refund, /v1/reset, /v1/cut, /v1/status, /v1/buckets/{limit}, /livez, /readyz and /metrics"
 
 // handler is the whole HTTP front.
 func (s *Server) handler() http.Handler {
@@ -35,6 +35,7 @@ func (s *Server) handler() http.Handler {
 	mux.Handle("/v1/peek", only(s.peek, http.MethodPost))
 	mux.Handle("/v1/refund", only(s.refund, http.MethodPost))
 	mux.Handle("/v1/reset", only(s.reset, http.MethodPost))
+	mux.Handle("/v1/cut", only(s.cut, http.MethodPost))
 	mux.Handle("/v1/status", only(s.status, http.MethodGet, http.MethodHead))
 	mux.Handle("/v1/buckets/{limit}", only(s.bucket, http.MethodGet, http.MethodHead))
 	mux.Handle("/livez", only(livez, http.MethodGet, http.MethodHead))

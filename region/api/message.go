@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 	"github.com/quotad/quotad/region"
@@ -56,15 +57,45 @@ func ifPositive(d time.Duration) *durationpb.Duration {
 
 func statusMessage(s region.Status, notReady error) *quotadv1.StatusResponse {
 	m := &quotadv1.StatusResponse{Region: s.Region, Node: s.Node, Version: version(), Epoch: s.Epoch,
-		Generation: s.Generation, Ready: notReady == nil, Members: s.Members}
+		Generation: s.Generation, Ready: notReady == nil, Members: s.Members, Mates: s.Mates,
+		Store: storeMessage(s.Store), Journal: journalMessage(s.Journal),
+		Recovery: &quotadv1.RecoveryStatus{Waiting: s.Exchange.Recovering - s.Exchange.PartlyKnown,
+			PartlyKnown: s.Exchange.PartlyKnown, Recovered: s.Exchange.Recovered},
+		Local: &quotadv1.LocalStatus{Buckets: int64(s.Local.Buckets), Units: s.Local.Units, Unbooked: s.Local.Unbooked}}
 	for _, p := range s.Peers {
 		m.Peers = append(m.Peers, &quotadv1.Peer{Region: p.Region, Heard: p.Heard, Age: durationpb.New(p.Age),
-			RoundTrip: durationpb.New(p.RoundTrip), Degraded: p.Degraded})
+			RoundTrip: durationpb.New(p.RoundTrip), Degraded: p.Degraded, ClockApart: ifKnown(p.ClockApart, p.ClockKnown)})
 	}
 	for _, c := range s.Counters() {
 		m.Counters = append(m.Counters, &quotadv1.Counter{Name: c.Name, Value: c.Value})
 	}
 	return m
+}
+
+func storeMessage(s region.StoreStatus) *quotadv1.StoreStatus {
+	return &quotadv1.StoreStatus{Kind: s.Kind, Address: s.Address, Data: s.Data, LastLoss: ifSet(s.LastLoss), Losses: s.Losses,
+		OutOfReach: s.OutOfReach, MaxmemoryPolicy: s.Eviction, ClockApart: ifKnown(s.ClockApart, s.ClockKnown)}
+}
+
+func journalMessage(j region.JournalStatus) *quotadv1.JournalStatus {
+	return &quotadv1.JournalStatus{Incarnation: j.Incarnation, Sequence: j.Sequence, Rows: j.Rows, Checkpoints: j.Checkpoints,
+		Whole: j.Whole, WholeSince: ifSet(j.WholeSince), Failed: j.Failed}
+}
+
+// ifKnown leaves out a duration that nobody knows; it may be negative.
+func ifKnown(d time.Duration, known bool) *durationpb.Duration {
+	if !known {
+		return nil
+	}
+	return durationpb.New(d)
+}
+
+// ifSet leaves out the zero time.
+func ifSet(t time.Time) *timestamppb.Timestamp {
+	if t.IsZero() {
+		return nil
+	}
+	return timestamppb.New(t)
 }
 
 func bucketMessage(b region.Bucket) *quotadv1.BucketResponse {

@@ -21,6 +21,7 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/quotad/quotad/algorithms"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
@@ -252,8 +253,13 @@ func TestGRPCStatusAndBucket(t *testing.T) {
 	got.Counters = nil
 	equal(t, got, &quotadv1.StatusResponse{Region: "us-east", Node: "n1", Version: version(), Epoch: "3:abc", Generation: 2, Ready: true,
 		Peers: []*quotadv1.Peer{{Region: "eu-west", Heard: true, Age: durationpb.New(120500 * time.Microsecond),
-			RoundTrip: durationpb.New(80 * time.Millisecond), Degraded: true}},
-		Members: []string{"eu-west/n1", "us-east/n1"}})
+			RoundTrip: durationpb.New(80 * time.Millisecond), Degraded: true, ClockApart: durationpb.New(-30 * time.Millisecond)}},
+		Members: []string{"eu-west/n1", "us-east/n1", "us-east/n2"}, Mates: []string{"us-east/n2"},
+		Store: &quotadv1.StoreStatus{Kind: "sentinel", Address: "127.0.0.1:26379/main", Data: []string{"0123abcd"},
+			LastLoss: timestamppb.New(time.Unix(3600, 0)), Losses: 1, OutOfReach: []string{"quotad"}, MaxmemoryPolicy: "noeviction"},
+		Recovery: &quotadv1.RecoveryStatus{Waiting: 3, PartlyKnown: 2, Recovered: 8},
+		Journal:  &quotadv1.JournalStatus{Incarnation: 2, Sequence: 9, Rows: 4, Checkpoints: 3, Whole: true},
+		Local:    &quotadv1.LocalStatus{Buckets: 1, Units: 7, Unbooked: 5}})
 	for i, c := range node.status.Counters() {
 		equal(t, counters[i], &quotadv1.Counter{Name: c.Name, Value: c.Value})
 	}

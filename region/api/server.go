@@ -39,6 +39,7 @@ type Server struct {
 	http     *http.Server
 	health   *healthService
 	draining atomic.Bool
+	cutter   Cutter          // nil: the node makes no cuts
 	ending   context.Context // over when calls should end: watchers of health, and what follows readiness
 	end      context.CancelFunc
 }

@@ -1,6 +1,10 @@
 package api
 
-import "github.com/quotad/quotad/region"
+import (
+	"time"
+
+	"github.com/quotad/quotad/region"
+)
 
 // statusAnswer is region.Status as JSON.
 type statusAnswer struct {
@@ -11,30 +15,104 @@ type statusAnswer struct {
 	Generation uint64           `json:"generation"`
 	Ready      bool             `json:"ready"`
 	NotReady   string           `json:"not_ready,omitempty"` // why
+	Store      storeAnswer      `json:"store"`
+	Recovery   recoveryAnswer   `json:"recovery"`
+	Journal    journalAnswer    `json:"journal"`
+	Local      localAnswer      `json:"local"`
 	Peers      []peerAnswer     `json:"peers"`
 	Members    []string         `json:"members"`
+	Mates      []string         `json:"mates"`
 	Counters   map[string]int64 `json:"counters"`
 }
 
+type storeAnswer struct {
+	Kind            string        `json:"kind"`
+	Address         string        `json:"address"`
+	Data            []string      `json:"data"`
+	LastLoss        *time.Time    `json:"last_loss,omitempty"` // absent: none
+	Losses          int64         `json:"losses"`
+	OutOfReach      []string      `json:"out_of_reach"`
+	MaxmemoryPolicy string        `json:"maxmemory_policy,omitempty"` // absent: not known
+	ClockApart      *milliseconds `json:"clock_apart_ms,omitempty"`   // absent: not known
+}
+
+type recoveryAnswer struct {
+	Waiting     int64 `json:"waiting"`
+	PartlyKnown int64 `json:"partly_known"`
+	Recovered   int64 `json:"recovered"`
+}
+
+type journalAnswer struct {
+	Incarnation uint64     `json:"incarnation"`
+	Sequence    uint64     `json:"sequence"`
+	Rows        uint64     `json:"rows"`
+	Checkpoints uint64     `json:"checkpoints"`
+	Whole       bool       `json:"whole"`
+	WholeSince  *time.Time `json:"whole_since,omitempty"` // absent: since ever, or not whole
+	Failed      bool       `json:"failed"`
+}
+
+type localAnswer struct {
+	Buckets  int   `json:"buckets"`
+	Units    int64 `json:"units"`
+	Unbooked int64 `json:"unbooked"`
+}
+
 type peerAnswer struct {
-	Region    string       `json:"region"`
-	Heard     bool         `json:"heard"`
-	Age       milliseconds `json:"age_ms"`
-	RoundTrip milliseconds `json:"round_trip_ms"`
-	Degraded  bool         `json:"degraded"`
+	Region     string        `json:"region"`
+	Heard      bool          `json:"heard"`
+	Age        milliseconds  `json:"age_ms"`
+	RoundTrip  milliseconds  `json:"round_trip_ms"`
+	Degraded   bool          `json:"degraded"`
+	ClockApart *milliseconds `json:"clock_apart_ms,omitempty"` // absent: not known
 }
 
 func newStatus(s region.Status, notReady error) statusAnswer {
 	a := statusAnswer{Region: s.Region, Node: s.Node, Version: version(), Epoch: s.Epoch, Generation: s.Generation,
-		Ready: notReady == nil, Peers: []peerAnswer{}, Members: append([]string{}, s.Members...), Counters: map[string]int64{}}
+		Ready: notReady == nil, Store: newStoreAnswer(s.Store), Journal: newJournalAnswer(s.Journal), Local: localAnswer(s.Local),
+		Recovery: recoveryAnswer{Waiting: s.Exchange.Recovering - s.Exchange.PartlyKnown, PartlyKnown: s.Exchange.PartlyKnown,
+			Recovered: s.Exchange.Recovered},
+		Peers: []peerAnswer{}, Members: listed(s.Members), Mates: listed(s.Mates), Counters: map[string]int64{}}
 	if notReady != nil {
 		a.NotReady = notReady.Error()
 	}
 	for _, p := range s.Peers {
-		a.Peers = append(a.Peers, peerAnswer{p.Region, p.Heard, milliseconds(p.Age), milliseconds(p.RoundTrip), p.Degraded})
+		a.Peers = append(a.Peers, peerAnswer{p.Region, p.Heard, milliseconds(p.Age), milliseconds(p.RoundTrip), p.Degraded,
+			apart(p.ClockApart, p.ClockKnown)})
 	}
 	for _, c := range s.Counters() {
 		a.Counters[c.Name] = c.Value
 	}
 	return a
+}
+
+func newStoreAnswer(s region.StoreStatus) storeAnswer {
+	return storeAnswer{Kind: s.Kind, Address: s.Address, Data: listed(s.Data), LastLoss: moment(s.LastLoss), Losses: s.Losses,
+		OutOfReach: listed(s.OutOfReach), MaxmemoryPolicy: s.Eviction, ClockApart: apart(s.ClockApart, s.ClockKnown)}
+}
+
+func newJournalAnswer(j region.JournalStatus) journalAnswer {
+	return journalAnswer{Incarnation: j.Incarnation, Sequence: j.Sequence, Rows: j.Rows, Checkpoints: j.Checkpoints,
+		Whole: j.Whole, WholeSince: moment(j.WholeSince), Failed: j.Failed}
+}
+
+// listed makes no entries an empty list, not null.
+func listed(all []string) []string { return append([]string{}, all...) }
+
+// apart is how far clocks are apart, in whole milliseconds.
+func apart(d time.Duration, known bool) *milliseconds {
+	if !known {
+		return nil
+	}
+	ms := milliseconds(d.Round(time.Millisecond))
+	return &ms
+}
+
+// moment leaves out the zero time.
+func moment(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.UTC()
+	return &t
 }

@@ -7,10 +7,11 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// contents is everything in a journal but the rows.
+// contents is everything in a journal but rows and checkpoints.
 type contents struct {
 	incarnation uint64
 	generation  uint64
+	wholeSince  int64
 	totals      totals
 	peers       []string
 	policy      policy
@@ -47,14 +48,19 @@ func checkOwner(tx *bolt.Tx, path string, owner identity) error {
 func audit(tx *bolt.Tx) (contents, error) {
 	var c contents
 	state, saved := tx.Bucket(bucketState), tx.Bucket(bucketSaved)
-	if state == nil || saved == nil || tx.Bucket(bucketRows) == nil || tx.Bucket(bucketAges) == nil {
-		return c, errBuckets
+	for _, name := range [][]byte{bucketState, bucketSaved, bucketRows, bucketCheckpoints, bucketAges} {
+		if tx.Bucket(name) == nil {
+			return c, errBuckets
+		}
 	}
 	var err error
 	if c.incarnation, err = getNumber(state, noteIncarnation); err != nil {
 		return c, err
 	}
 	if c.generation, err = getNumber(state, noteGeneration); err != nil {
+		return c, err
+	}
+	if err := readNote(state, noteWholeSince, func(d *decoder) { c.wholeSince = d.varint() }); err != nil {
 		return c, err
 	}
 	if err := readNote(state, noteTotals, c.totals.read); err != nil {
@@ -66,43 +72,63 @@ func audit(tx *bolt.Tx) (contents, error) {
 	if err := readNote(saved, notePolicy, c.policy.read); err != nil {
 		return c, err
 	}
-	return c, auditRows(tx, c.totals)
+	return c, auditDated(tx, c.totals)
 }
 
-// auditRows compares the rows with their totals and with their ages.
-func auditRows(tx *bolt.Tx, want totals) error {
-	var got totals
-	var wantAges, gotAges uint64 // sums of the seals of ages
-	err := tx.Bucket(bucketRows).ForEach(func(key, sealed []byte) error {
+// auditDated compares the dated records with their totals and with their ages.
+func auditDated(tx *bolt.Tx, want totals) error {
+	rows, err := auditRecords(tx.Bucket(bucketRows), kindRow, want.rows, func(key, sealed []byte) (int64, error) {
 		r, err := decodeRow(key, sealed)
-		if err != nil {
-			return fmt.Errorf("its row %x: %w", key, err)
-		}
-		got.rows++
-		got.seals += sealOf(sealed)
-		wantAges += sealOf(seal(ageKey(r.Until, key), nil))
-		return nil
+		return r.Until, err
 	})
 	if err != nil {
 		return err
 	}
-	if got.rows != want.rows || got.seals != want.seals {
-		return fmt.Errorf("it holds %d rows that are not the %d rows written", got.rows, want.rows)
+	checkpoints, err := auditRecords(tx.Bucket(bucketCheckpoints), kindCheckpoint, want.checkpoints, func(key, sealed []byte) (int64, error) {
+		c, err := decodeCheckpoint(key, sealed)
+		return c.Until, err
+	})
+	if err != nil {
+		return err
 	}
-	ages := uint64(0)
-	err = tx.Bucket(bucketAges).ForEach(func(key, sealed []byte) error {
+	return auditAges(tx.Bucket(bucketAges), tally{
+		count: want.rows.count + want.checkpoints.count,
+		seals: rows + checkpoints,
+	})
+}
+
+// auditRecords compares all records of a kind with their tally, and returns the
+// sum of the seals that their ages should have.
+func auditRecords(b *bolt.Bucket, k kind, want tally, until func(key, sealed []byte) (int64, error)) (ages uint64, err error) {
+	var got tally
+	err = b.ForEach(func(key, sealed []byte) error {
+		end, err := until(key, sealed)
+		if err != nil {
+			return fmt.Errorf("its %v %x: %w", k, key, err)
+		}
+		got.count++
+		got.seals += sealOf(sealed)
+		ages += sealOf(seal(ageKey(end, k, key), nil))
+		return nil
+	})
+	if err == nil && got != want {
+		err = fmt.Errorf("it holds %d %vs that are not the %d %vs written", got.count, k, want.count, k)
+	}
+	return ages, err
+}
+
+func auditAges(b *bolt.Bucket, want tally) error {
+	var got tally
+	err := b.ForEach(func(key, sealed []byte) error {
 		if _, err := unseal(key, sealed); err != nil {
 			return fmt.Errorf("its age %x: %w", key, err)
 		}
-		ages++
-		gotAges += sealOf(sealed)
+		got.count++
+		got.seals += sealOf(sealed)
 		return nil
 	})
-	if err != nil {
-		return err
+	if err == nil && got != want {
+		err = fmt.Errorf("its %d ages are not those of its %d rows and checkpoints", got.count, want.count)
 	}
-	if ages != want.rows || gotAges != wantAges {
-		return fmt.Errorf("its %d ages are not those of its %d rows", ages, want.rows)
-	}
-	return nil
+	return err
 }

@@ -19,12 +19,17 @@ import (
 // journaler is what users of a journal need of it, be it the file or the model.
 type journaler interface {
 	Record(ctx context.Context, rows []Row) error
+	Checkpoint(ctx context.Context, checkpoints []Checkpoint) error
 	Rows() iter.Seq2[Row, error]
+	RowsOf(bucket string, from, to int64) ([]Row, error)
+	Checkpoints(bucket string) ([]Checkpoint, error)
 	Prune(before int64) (int, error)
 	Incarnation() uint64
 	Sequence() uint64
 	Generation() uint64
 	SetGeneration(g uint64) error
+	WholeSince() int64
+	SetWholeSince(t int64) error
 	Peers() []string
 	RememberPeers(addresses []string) error
 	Policy() (version int64, source []byte, ok bool)
@@ -117,6 +122,8 @@ func (s *fileSubject) reopen() error {
 // twin is what a journal should hold, kept as simply as can be.
 type twin struct {
 	rows        map[rowID]Row
+	checkpoints map[checkpointID]Checkpoint
+	wholeSince  int64
 	generation  uint64
 	incarnation uint64
 	sequence    uint64 // a lower bound
@@ -145,21 +152,32 @@ func (w *twin) prune(before int64) (n int) {
 			n++
 		}
 	}
+	for id, c := range w.checkpoints {
+		if c.Until < before {
+			delete(w.checkpoints, id)
+			n++
+		}
+	}
 	return n
 }
 
 var (
+	someBuckets    = []string{"a", "a\x00", "\x00", "ab", string(bytes.Repeat([]byte("x"), MaxBucketBytes))}
+	drawBucket     = rapid.SampledFrom(someBuckets)
+	drawCell       = rapid.SampledFrom([]int64{math.MinInt64, -1, 0, 1, math.MaxInt64})
+	drawGeneration = rapid.OneOf(rapid.Uint64Range(0, 3), rapid.Just(uint64(math.MaxUint64)))
+
 	drawUnits = rapid.OneOf(rapid.Int64Range(0, 9), rapid.Just(int64(MaxUnits)))
 	drawUntil = rapid.OneOf(rapid.Int64Range(0, 20), rapid.Int64Range(-3, 3), rapid.SampledFrom([]int64{math.MinInt64, math.MaxInt64}))
 	drawRow   = rapid.Custom(func(t *rapid.T) Row {
 		return Row{
-			Bucket:     rapid.SampledFrom([]string{"a", "a\x00", "\x00", "ab", string(bytes.Repeat([]byte("x"), MaxBucketBytes))}).Draw(t, "bucket"),
+			Bucket:     drawBucket.Draw(t, "bucket"),
 			Peer:       rapid.SampledFrom([]string{"b", "eu", "\x00b"}).Draw(t, "peer"),
-			Cell:       rapid.SampledFrom([]int64{math.MinInt64, -1, 0, 1, math.MaxInt64}).Draw(t, "cell"),
+			Cell:       drawCell.Draw(t, "cell"),
 			Lent:       drawUnits.Draw(t, "lent"),
 			Returned:   drawUnits.Draw(t, "returned"),
 			Burst:      drawUnits.Draw(t, "burst"),
-			Generation: rapid.OneOf(rapid.Uint64Range(0, 3), rapid.Just(uint64(math.MaxUint64))).Draw(t, "generation"),
+			Generation: drawGeneration.Draw(t, "generation"),
 			Until:      drawUntil.Draw(t, "until"),
 		}
 	})
@@ -169,14 +187,14 @@ var (
 // conform runs a subject against a twin by random steps.
 func conform(t *rapid.T, s subject) {
 	ctx := context.Background()
-	w := &twin{rows: make(map[rowID]Row), incarnation: 1}
+	w := &twin{rows: make(map[rowID]Row), checkpoints: make(map[checkpointID]Checkpoint), wholeSince: math.MaxInt64, incarnation: 1}
 	check := func(err error) {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	t.Repeat(map[string]func(*rapid.T){
+	steps := map[string]func(*rapid.T){
 		"record": func(t *rapid.T) {
 			rows := rapid.SliceOfN(drawRow, 0, 5).Draw(t, "rows")
 			check(s.journal().Record(ctx, rows))
@@ -251,7 +269,9 @@ func conform(t *rapid.T, s subject) {
 			w.incarnation++
 		},
 		"": func(t *rapid.T) { w.compare(t, s.journal()) },
-	})
+	}
+	maps.Copy(steps, w.recoverySteps(s))
+	t.Repeat(steps)
 }
 
 // refuses fails the test unless every call that needs the disk ends in want.
@@ -262,12 +282,18 @@ func refuses(t *rapid.T, j journaler, want error) {
 	for _, err := range j.Rows() {
 		rows = err
 	}
+	_, rowsOf := j.RowsOf("a", 0, 0)
+	_, checkpoints := j.Checkpoints("a")
 	version, source, _ := j.Policy()
 	for call, err := range map[string]error{
 		"Record":        j.Record(context.Background(), nil),
+		"Checkpoint":    j.Checkpoint(context.Background(), nil),
 		"Prune":         prune,
 		"Rows":          rows,
+		"RowsOf":        rowsOf,
+		"Checkpoints":   checkpoints,
 		"SetGeneration": j.SetGeneration(j.Generation()),
+		"SetWholeSince": j.SetWholeSince(j.WholeSince()),
 		"RememberPeers": j.RememberPeers(j.Peers()),
 		"SavePolicy":    j.SavePolicy(version, source),
 	} {
@@ -283,6 +309,7 @@ func (w *twin) compare(t *rapid.T, j journaler) {
 	if !slices.Equal(got, want) {
 		t.Fatalf("rows are\n%v, want\n%v", got, want)
 	}
+	w.compareCheckpoints(t, j)
 	version, source, ok := j.Policy()
 	if ok != w.saved || version != w.version || !bytes.Equal(source, w.source) {
 		t.Fatalf("policy is %d %q %v, want %d %q %v", version, source, ok, w.version, w.source, w.saved)
@@ -293,8 +320,8 @@ func (w *twin) compare(t *rapid.T, j journaler) {
 	if j.Generation() != w.generation || j.Incarnation() != w.incarnation {
 		t.Fatalf("generation %d and incarnation %d, want %d and %d", j.Generation(), j.Incarnation(), w.generation, w.incarnation)
 	}
-	if s := j.Stats(); s.Rows != uint64(len(want)) || s.Sequence != j.Sequence() || s.Sequence < w.sequence {
-		t.Fatalf("stats %+v, want %d rows and a sequence of at least %d", s, len(want), w.sequence)
+	if s := j.Stats(); s.Rows != uint64(len(want)) || s.Checkpoints != uint64(len(w.checkpoints)) || s.Sequence != j.Sequence() || s.Sequence < w.sequence {
+		t.Fatalf("stats %+v, want %d rows, %d checkpoints and a sequence of at least %d", s, len(want), len(w.checkpoints), w.sequence)
 	}
 	w.sequence = j.Sequence()
 }

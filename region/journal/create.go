@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 
@@ -78,7 +79,7 @@ func initialize(path string, owner identity) error {
 }
 
 func writeEmpty(tx *bolt.Tx, owner identity) error {
-	for _, name := range [][]byte{bucketState, bucketSaved, bucketRows, bucketAges} {
+	for _, name := range [][]byte{bucketState, bucketSaved, bucketRows, bucketCheckpoints, bucketAges} {
 		if _, err := tx.CreateBucket(name); err != nil {
 			return err
 		}
@@ -89,6 +90,7 @@ func writeEmpty(tx *bolt.Tx, owner identity) error {
 		putNote(state, noteIdentity, encodeIdentity(owner)),
 		putNote(state, noteIncarnation, encodeNumber(0)),
 		putNote(state, noteGeneration, encodeNumber(0)),
+		putNote(state, noteWholeSince, encodeTime(math.MaxInt64)),
 		putNote(state, noteTotals, encodeTotals(totals{})),
 		putNote(saved, notePeers, encodePeers(nil)),
 		putNote(saved, notePolicy, encodePolicy(policy{})),

@@ -199,10 +199,27 @@ func TestVanishedRecordsAreMissed(t *testing.T) {
 		}
 	}
 	for name, change := range map[string]func(tx *bolt.Tx) error{
-		"row":    drop(bucketRows),
-		"age":    drop(bucketAges),
-		"note":   drop(bucketSaved),
-		"bucket": func(tx *bolt.Tx) error { return tx.DeleteBucket(bucketAges) },
+		"row":             drop(bucketRows),
+		"checkpoint":      drop(bucketCheckpoints),
+		"age":             drop(bucketAges),
+		"saved note":      drop(bucketSaved),
+		"whole since":     func(tx *bolt.Tx) error { return tx.Bucket(bucketState).Delete(noteWholeSince) },
+		"ages":            func(tx *bolt.Tx) error { return tx.DeleteBucket(bucketAges) },
+		"all checkpoints": func(tx *bolt.Tx) error { return tx.DeleteBucket(bucketCheckpoints) },
+		"older checkpoint": func(tx *bolt.Tx) error {
+			checkpoints := tx.Bucket(bucketCheckpoints)
+			key, sealed := checkpoints.Cursor().Last()
+			c, err := decodeCheckpoint(key, sealed)
+			c.At--
+			return errors.Join(err, checkpoints.Put(key, seal(key, checkpointBody(c))))
+		},
+		"age of another kind": func(tx *bolt.Tx) error {
+			ages := tx.Bucket(bucketAges)
+			key, _ := ages.Cursor().Last()
+			until, _, record, err := decodeAgeKey(key)
+			other := ageKey(until, kindRow, record)
+			return errors.Join(err, ages.Delete(key), ages.Put(other, seal(other, nil)))
+		},
 		"older row": func(tx *bolt.Tx) error {
 			rows := tx.Bucket(bucketRows)
 			key, sealed := rows.Cursor().First()

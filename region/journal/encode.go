@@ -12,11 +12,17 @@ import (
 //
 //	rows:  cell (8, ordered) | length of bucket (2) | bucket | peer
 //	       -> rowFormat | lent | returned | burst | generation (uvarints) | until (varint)
-//	ages:  until (8, ordered) | key of the row
+//	checkpoints:
+//	       length of bucket (2) | bucket | cell (8, ordered)
+//	       -> checkpointFormat | used (uvarint) | at (varint) | generation (uvarint) | until (varint)
+//	ages:  until (8, ordered) | kind of the record (1) | key of the record
 //	       -> empty
 //
 // Numbers in keys are big-endian with the sign bit flipped, so that the file's
-// order is theirs and the rows to prune come first in ages.
+// order is theirs and the records to prune come first in ages. Rows are ordered
+// by cell first, so that those of one commit, mostly of the cells in force, lie
+// on few pages; checkpoints by bucket first, because that is how they are asked
+// for.
 
 const (
 	rowFormat  = 2 // first byte of a row's body
@@ -67,11 +73,16 @@ func ordered(b []byte) int64 {
 }
 
 func rowKey(id rowID) []byte {
-	b := make([]byte, 0, orderBytes+2+len(id.bucket)+len(id.peer))
-	b = appendOrdered(b, id.cell)
-	b = binary.BigEndian.AppendUint16(b, uint16(len(id.bucket)))
-	b = append(b, id.bucket...)
-	return append(b, id.peer...)
+	return append(rowPrefix(id.cell, id.bucket, len(id.peer)), id.peer...)
+}
+
+// rowPrefix is what the keys of all rows of a cell and bucket begin with, and
+// of no others, with room for more bytes.
+func rowPrefix(cell int64, bucket string, more int) []byte {
+	b := make([]byte, 0, orderBytes+2+len(bucket)+more)
+	b = appendOrdered(b, cell)
+	b = binary.BigEndian.AppendUint16(b, uint16(len(bucket)))
+	return append(b, bucket...)
 }
 
 func decodeRowKey(key []byte) (rowID, error) {
@@ -90,16 +101,34 @@ func decodeRowKey(key []byte) (rowID, error) {
 	}, nil
 }
 
-func ageKey(until int64, rowKey []byte) []byte {
-	b := appendOrdered(make([]byte, 0, orderBytes+len(rowKey)), until)
-	return append(b, rowKey...)
+// kind says, in the key of an age, what record the rest of the key is that of.
+type kind byte
+
+const (
+	kindRow        kind = 1
+	kindCheckpoint kind = 2
+)
+
+func (k kind) String() string {
+	switch k {
+	case kindRow:
+		return "row"
+	case kindCheckpoint:
+		return "checkpoint"
+	}
+	return fmt.Sprintf("record of unknown kind %d", byte(k))
 }
 
-func decodeAgeKey(key []byte) (until int64, rowKey []byte, err error) {
-	if len(key) < orderBytes {
-		return 0, nil, errShort
+func ageKey(until int64, k kind, recordKey []byte) []byte {
+	b := appendOrdered(make([]byte, 0, orderBytes+1+len(recordKey)), until)
+	return append(append(b, byte(k)), recordKey...)
+}
+
+func decodeAgeKey(key []byte) (until int64, k kind, recordKey []byte, err error) {
+	if len(key) < orderBytes+1 {
+		return 0, 0, nil, errShort
 	}
-	return ordered(key), key[orderBytes:], nil
+	return ordered(key), kind(key[orderBytes]), key[orderBytes+1:], nil
 }
 
 func rowBody(r Row) []byte {

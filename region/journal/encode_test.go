@@ -27,7 +27,7 @@ func TestKeysOrderAsRowsDo(t *testing.T) {
 		if got, want := bytes.Compare(rowKey(a.id()), rowKey(b.id())), a.id().compare(b.id()); got != want {
 			t.Fatalf("keys compare as %d, rows as %d", got, want)
 		}
-		got := bytes.Compare(ageKey(a.Until, nil), ageKey(b.Until, nil))
+		got := bytes.Compare(ageKey(a.Until, kindRow, nil), ageKey(b.Until, kindRow, nil))
 		if want := cmp.Compare(a.Until, b.Until); got != want {
 			t.Fatalf("ages compare as %d, times as %d", got, want)
 		}

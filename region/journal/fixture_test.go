@@ -78,6 +78,21 @@ func mustRecord(t testing.TB, j *Journal, rows ...Row) {
 	}
 }
 
+func mustCheckpoint(t testing.TB, j *Journal, checkpoints ...Checkpoint) {
+	t.Helper()
+	if err := j.Checkpoint(context.Background(), checkpoints); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// sameCheckpoints fails the test unless those are the bucket's, by cell.
+func sameCheckpoints(t testing.TB, j *Journal, bucket string, want ...Checkpoint) {
+	t.Helper()
+	if got, err := j.Checkpoints(bucket); err != nil || !slices.Equal(got, want) {
+		t.Fatalf("checkpoints of %.20q are %v, %v, want %v", bucket, got, err, want)
+	}
+}
+
 func mustClose(t testing.TB, j *Journal) {
 	t.Helper()
 	if err := j.Close(); err != nil {
@@ -133,10 +148,11 @@ func mustWrite(t testing.TB, path string, b []byte) {
 // sample is a closed journal with trees of several levels, inline buckets,
 // overflow pages and free pages, and what it holds.
 type sample struct {
-	image  []byte
-	rows   []Row
-	policy []byte
-	peers  []string
+	image       []byte
+	rows        []Row
+	checkpoints []Checkpoint // each of a bucket of its own
+	policy      []byte
+	peers       []string
 }
 
 func newSample(t testing.TB) sample {
@@ -149,16 +165,24 @@ func newSample(t testing.TB) sample {
 			Lent: int64(i), Returned: int64(i / 2), Burst: int64(i / 3), Generation: 7, Until: int64(1000 + i),
 		})
 	}
+	for i := range 300 {
+		s.checkpoints = append(s.checkpoints, Checkpoint{
+			Bucket: fmt.Sprint(i, string(bytes.Repeat([]byte{byte(i)}, i%97))), Cell: int64(i), Used: int64(i),
+			At: int64(i), Until: int64(2000 + i), Generation: 7,
+		})
+	}
 	s.rows[9].Bucket = string(bytes.Repeat([]byte{0xff}, MaxBucketBytes))
 	for chunk := range slices.Chunk(s.rows, 100) {
 		mustRecord(t, j, chunk...)
 	}
-	for _, err := range []error{j.SavePolicy(3, s.policy), j.RememberPeers(s.peers), j.SetGeneration(7)} {
+	mustCheckpoint(t, j, s.checkpoints...)
+	mustCheckpoint(t, j, Checkpoint{Bucket: "pruned", Until: 1000})
+	for _, err := range []error{j.SavePolicy(3, s.policy), j.RememberPeers(s.peers), j.SetGeneration(7), j.SetWholeSince(11)} {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	if n, err := j.Prune(1040); n != 40 || err != nil {
+	if n, err := j.Prune(1040); n != 41 || err != nil {
 		t.Fatalf("Prune = %d, %v", n, err)
 	}
 	s.rows = s.rows[40:]
@@ -171,11 +195,17 @@ func newSample(t testing.TB) sample {
 func (s sample) holds(t testing.TB, j *Journal) {
 	t.Helper()
 	sameRows(t, j, s.rows)
+	if got := j.Stats().Checkpoints; got != uint64(len(s.checkpoints)) {
+		t.Fatalf("%d checkpoints, want %d", got, len(s.checkpoints))
+	}
+	for _, c := range s.checkpoints {
+		sameCheckpoints(t, j, c.Bucket, c)
+	}
 	version, source, ok := j.Policy()
 	if version != 3 || !ok || !bytes.Equal(source, s.policy) {
 		t.Fatalf("the policy is version %d of %d bytes, want version 3 of %d", version, len(source), len(s.policy))
 	}
-	if !slices.Equal(j.Peers(), s.peers) || j.Generation() != 7 {
-		t.Fatalf("peers %q and generation %d, want %q and 7", j.Peers(), j.Generation(), s.peers)
+	if !slices.Equal(j.Peers(), s.peers) || j.Generation() != 7 || j.WholeSince() != 11 {
+		t.Fatalf("peers %q, generation %d and whole since %d, want %q, 7 and 11", j.Peers(), j.Generation(), j.WholeSince(), s.peers)
 	}
 }

@@ -2,7 +2,6 @@ package journal
 
 import (
 	"context"
-	"iter"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -43,8 +42,8 @@ func start(f *file, c contents, opts Options) *Journal {
 		totals:      c.totals,
 		durable:     newDurableRows(cacheBytes),
 	}
-	j.counts.stats.Rows, j.counts.stats.Sequence = c.totals.rows, c.totals.sequence
-	j.saved.generation, j.saved.peers, j.saved.policy = c.generation, c.peers, c.policy
+	j.counts.show(c.totals)
+	j.saved.generation, j.saved.wholeSince, j.saved.peers, j.saved.policy = c.generation, c.wholeSince, c.peers, c.policy
 	go j.write()
 	return j
 }
@@ -81,9 +80,32 @@ func (j *Journal) Record(ctx context.Context, rows []Row) error {
 	return err
 }
 
-// Prune removes rows with Until < before (microseconds of store time since
-// 1970), at most PruneLimit of them, oldest first, and returns how many. Call
-// it again while it returns PruneLimit.
+// Checkpoint makes checkpoints durable: when it returns nil, the file holds for
+// each of their buckets and cells this one or a newer, newer by Generation and
+// then At; of two that are equal in both the larger Used is kept. Until is the
+// latest ever given. Calls share commits with one another and with Record;
+// checkpoints that are not newer cost none.
+//
+// Checkpoint waits while the queue is full. If ctx ends first it returns ctx's
+// error, and the checkpoints may or may not become durable. At most
+// MaxCheckpoints are taken; ErrInvalid means that none was written.
+func (j *Journal) Checkpoint(ctx context.Context, checkpoints []Checkpoint) error {
+	if err := validateCheckpoints(checkpoints); err != nil {
+		return err
+	}
+	if err := j.usable(); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	checkpoints = slices.Clone(checkpoints) // as in Record
+	return j.submit(ctx, len(checkpoints), func(t *transaction) error { return t.checkpoint(checkpoints) })
+}
+
+// Prune removes rows and checkpoints with Until < before (microseconds of store
+// time since 1970), at most PruneLimit of them together, oldest first, and
+// returns how many. Call it again while it returns PruneLimit.
 func (j *Journal) Prune(before int64) (int, error) {
 	pruned := 0
 	err := j.submit(context.Background(), PruneLimit, func(t *transaction) (err error) {
@@ -94,70 +116,6 @@ func (j *Journal) Prune(before int64) (int, error) {
 		return 0, err
 	}
 	return pruned, nil
-}
-
-// rowsPage is how many rows Rows reads in one transaction.
-const rowsPage = 512
-
-// Rows returns all durable rows, ordered by cell, bucket and peer. It is no
-// snapshot: a row recorded or pruned meanwhile may appear or not, every other
-// row appears once. An error comes last, with a zero Row. The loop's body may
-// call any method of the journal.
-func (j *Journal) Rows() iter.Seq2[Row, error] {
-	return func(yield func(Row, error) bool) {
-		var after []byte
-		for {
-			page, last, err := j.readPage(after)
-			if err != nil {
-				yield(Row{}, err)
-				return
-			}
-			for _, r := range page {
-				if !yield(r, nil) {
-					return
-				}
-			}
-			if len(page) < rowsPage {
-				return
-			}
-			after = last
-		}
-	}
-}
-
-// readPage returns the rows that follow the key after, and the last one's key.
-// Each page is a transaction of its own, because bolt's writer must wait for
-// readers now and then, and the reader may be waiting for the writer.
-func (j *Journal) readPage(after []byte) (page []Row, last []byte, err error) {
-	if err := j.usable(); err != nil {
-		return nil, nil, err
-	}
-	err = j.file.view(func(tx *bolt.Tx) error {
-		cursor := tx.Bucket(bucketRows).Cursor()
-		key, sealed := cursor.First()
-		if after != nil {
-			key, sealed = cursor.Seek(after)
-			if slices.Equal(key, after) {
-				key, sealed = cursor.Next()
-			}
-		}
-		for ; key != nil && len(page) < rowsPage; key, sealed = cursor.Next() {
-			r, err := decodeRow(key, sealed)
-			if err != nil {
-				return err
-			}
-			page, last = append(page, r), append(last[:0], key...)
-		}
-		return nil
-	})
-	switch {
-	case err == nil:
-		return page, last, nil
-	case j.isClosing():
-		return nil, nil, closed(j.file.path)
-	default:
-		return nil, nil, j.fail(err)
-	}
 }
 
 func (j *Journal) isClosing() bool {

@@ -29,9 +29,16 @@ func TestMain(m *testing.M) {
 
 const childWriters = 4
 
-// recordForEver records rows from several goroutines and prints each only after
-// Record returned, until the process is killed. Half of the records raise a row
-// made before; the file grows, is remapped, and pruned of other rows meanwhile.
+// announcedWith is the checkpoint that the child makes beside a row, newer with
+// each row of its cell. It has less used than one before now and then.
+func announcedWith(r Row) Checkpoint {
+	return Checkpoint{Bucket: r.Bucket, Cell: r.Cell, Used: r.Lent % 7, At: r.Lent, Until: r.Until, Generation: r.Generation}
+}
+
+// recordForEver records rows from several goroutines, makes a checkpoint beside
+// each, and prints it only after both returned, until the process is killed. Half
+// of them raise a row made before; the file grows, is remapped, and pruned of
+// other rows meanwhile.
 func recordForEver(path string) error {
 	j, err := Open(path, us1)
 	if err != nil {
@@ -46,6 +53,10 @@ func recordForEver(path string) error {
 				r := Row{Bucket: fmt.Sprint("bucket-", w), Peer: "eu", Cell: first + i/2, Lent: i + 1, Returned: i / 3, Burst: i / 5, Generation: uint64(i), Until: 1 << 50}
 				passing := Row{Bucket: fmt.Sprint("passing-", w, strings.Repeat(".", 300)), Peer: "ap", Cell: first + i, Until: i}
 				if err := j.Record(context.Background(), []Row{r, passing}); err != nil {
+					failed <- err
+					return
+				}
+				if err := j.Checkpoint(context.Background(), []Checkpoint{announcedWith(r)}); err != nil {
 					failed <- err
 					return
 				}
@@ -88,9 +99,25 @@ func TestKilledProcessKeepsWhatItAnnounced(t *testing.T) {
 			if got, ok := durable[id]; !ok || got.raise(want) != got {
 				t.Fatalf("round %d: %v was announced, the journal holds %v", round, want, got)
 			}
+			demandCheckpoint(t, j, announcedWith(want))
 		}
 		mustClose(t, j)
 	}
+}
+
+// demandCheckpoint fails the test unless the journal holds it or a newer one.
+func demandCheckpoint(t *testing.T, j *Journal, want Checkpoint) {
+	t.Helper()
+	held, err := j.Checkpoints(want.Bucket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, got := range held {
+		if got.Cell == want.Cell && got.merge(want) == got {
+			return
+		}
+	}
+	t.Fatalf("%v was made, the journal holds %v", want, held)
 }
 
 // killAfter runs a child until it has printed that many lines, kills it, and

@@ -1,10 +1,10 @@
 package journal
 
 import (
-	"cmp"
 	"context"
 	"iter"
 	"maps"
+	"math"
 	"slices"
 	"sync"
 )
@@ -28,10 +28,12 @@ type Memory struct {
 	mu sync.Mutex
 
 	// The disk.
-	rows       map[rowID]Row
-	generation uint64
-	peers      []string
-	policy     policy
+	rows        map[rowID]Row
+	checkpoints map[checkpointID]Checkpoint
+	generation  uint64
+	wholeSince  int64
+	peers       []string
+	policy      policy
 
 	incarnation uint64
 	pending     []Row // appended, not synced
@@ -43,7 +45,13 @@ type Memory struct {
 
 // NewMemory returns the model of a journal just made, incarnation 1.
 func NewMemory() *Memory {
-	return &Memory{rows: make(map[rowID]Row), incarnation: 1, stats: Stats{Sequence: 1}}
+	return &Memory{
+		rows:        make(map[rowID]Row),
+		checkpoints: make(map[checkpointID]Checkpoint),
+		wholeSince:  math.MaxInt64,
+		incarnation: 1,
+		stats:       Stats{Sequence: 1},
+	}
 }
 
 // Append buffers rows. They are not durable, and Rows does not show them, until
@@ -104,7 +112,7 @@ func (m *Memory) commit(change func()) error {
 		return m.failure
 	}
 	change()
-	m.stats.Rows = uint64(len(m.rows))
+	m.stats.Rows, m.stats.Checkpoints = uint64(len(m.rows)), uint64(len(m.checkpoints))
 	m.stats.Sequence++
 	m.stats.Commits++
 	m.stats.Calls++
@@ -133,7 +141,7 @@ func (m *Memory) Crash() {
 	defer m.mu.Unlock()
 	m.pending, m.next, m.failure, m.shut = nil, nil, nil, false
 	m.incarnation++
-	m.stats = Stats{Rows: m.stats.Rows, Sequence: m.stats.Sequence + 1}
+	m.stats = Stats{Rows: m.stats.Rows, Checkpoints: m.stats.Checkpoints, Sequence: m.stats.Sequence + 1}
 }
 
 // Record is Journal.Record.
@@ -161,37 +169,6 @@ func (m *Memory) Record(ctx context.Context, rows []Row) error {
 	return nil
 }
 
-// Prune is Journal.Prune.
-func (m *Memory) Prune(before int64) (int, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if err := m.sync(); err != nil {
-		return 0, err
-	}
-	var old []Row
-	for _, r := range m.rows {
-		if r.Until < before {
-			old = append(old, r)
-		}
-	}
-	if len(old) == 0 {
-		return 0, nil
-	}
-	slices.SortFunc(old, func(a, b Row) int {
-		return cmp.Or(cmp.Compare(a.Until, b.Until), a.id().compare(b.id()))
-	})
-	old = old[:min(len(old), PruneLimit)]
-	err := m.commit(func() {
-		for _, r := range old {
-			delete(m.rows, r.id())
-		}
-	})
-	if err != nil {
-		return 0, err
-	}
-	return len(old), nil
-}
-
 // Rows is Journal.Rows, as a snapshot of what is durable now.
 func (m *Memory) Rows() iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
@@ -214,8 +191,34 @@ func (m *Memory) snapshot() ([]Row, error) {
 	if err := m.usable(); err != nil {
 		return nil, err
 	}
-	byID := func(a, b Row) int { return a.id().compare(b.id()) }
-	return slices.SortedFunc(maps.Values(m.rows), byID), nil
+	return m.rowsWhere(func(Row) bool { return true }), nil
+}
+
+// rowsWhere returns the durable rows that match, in the journal's order.
+func (m *Memory) rowsWhere(match func(Row) bool) []Row {
+	var rows []Row
+	for _, r := range m.rows {
+		if match(r) {
+			rows = append(rows, r)
+		}
+	}
+	slices.SortFunc(rows, func(a, b Row) int { return a.id().compare(b.id()) })
+	return rows
+}
+
+// RowsOf is Journal.RowsOf.
+func (m *Memory) RowsOf(bucket string, from, to int64) ([]Row, error) {
+	if err := validateRange(bucket, from, to); err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.usable(); err != nil {
+		return nil, err
+	}
+	return m.rowsWhere(func(r Row) bool {
+		return r.Bucket == bucket && from <= r.Cell && r.Cell <= to
+	}), nil
 }
 
 // Close is Journal.Close. Crash opens the model again.

@@ -33,6 +33,23 @@ func (m *Memory) SetGeneration(g uint64) error {
 	return m.save(g == m.generation, func() { m.generation = g })
 }
 
+// WholeSince is Journal.WholeSince.
+func (m *Memory) WholeSince() int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.wholeSince
+}
+
+// SetWholeSince is Journal.SetWholeSince.
+func (m *Memory) SetWholeSince(t int64) error {
+	if err := validateWholeSince(t); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.save(t == m.wholeSince, func() { m.wholeSince = t })
+}
+
 // Peers is Journal.Peers.
 func (m *Memory) Peers() []string {
 	m.mu.Lock()

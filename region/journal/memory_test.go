@@ -17,6 +17,9 @@ func TestMemoryCrashKeepsOnlyWhatWasSynced(t *testing.T) {
 		{"appended", func(m *Memory) error { return m.Append([]Row{raised, numbered(1)}) }, []Row{kept}},
 		{"appended and synced", func(m *Memory) error { return errors.Join(m.Append([]Row{raised}), m.Sync()) }, []Row{raised}},
 		{"a later write syncs", func(m *Memory) error { return errors.Join(m.Append([]Row{raised}), m.SetGeneration(4)) }, []Row{raised}},
+		{"a later checkpoint syncs", func(m *Memory) error {
+			return errors.Join(m.Append([]Row{raised}), m.Checkpoint(t.Context(), nil))
+		}, []Row{raised}},
 		{"a later record syncs", func(m *Memory) error {
 			return errors.Join(m.Append([]Row{raised}), m.Record(t.Context(), []Row{kept}))
 		}, []Row{raised}},

@@ -8,16 +8,17 @@ import (
 )
 
 // schema is the version of the file's layout this package reads and writes.
-const schema = 1
+const schema = 2
 
 // The bolt buckets. The small records that change with every commit are kept
 // apart from those that are large and change seldom: bbolt rewrites whole
 // pages, and a policy document beside them would be written at every commit.
 var (
-	bucketState = []byte("state")
-	bucketSaved = []byte("saved")
-	bucketRows  = []byte("rows")
-	bucketAges  = []byte("ages")
+	bucketState       = []byte("state")
+	bucketSaved       = []byte("saved")
+	bucketRows        = []byte("rows")
+	bucketCheckpoints = []byte("checkpoints")
+	bucketAges        = []byte("ages")
 )
 
 // The single records, "notes". All are written when the file is made, so that
@@ -27,17 +28,24 @@ var (
 	noteIdentity    = []byte("identity")    // in state
 	noteIncarnation = []byte("incarnation") // in state
 	noteGeneration  = []byte("generation")  // in state
+	noteWholeSince  = []byte("whole since") // in state
 	noteTotals      = []byte("totals")      // in state
 	notePeers       = []byte("peers")       // in saved
 	notePolicy      = []byte("policy")      // in saved
 )
 
-// totals describe all rows together, so that rows which vanish from the file
-// with an intact page around the gap are missed. They change with every commit.
+// tally describes all records of a kind together, so that those which vanish
+// from the file with an intact page around the gap are missed.
+type tally struct {
+	count uint64 // how many
+	seals uint64 // sum of their checksums, modulo 2^64
+}
+
+// totals change with every commit.
 type totals struct {
-	rows     uint64 // how many
-	seals    uint64 // sum of their checksums, modulo 2^64
-	sequence uint64 // number of the commit
+	rows        tally
+	checkpoints tally
+	sequence    uint64 // number of the commit
 }
 
 // policy is the document in force; saved is false until there is one.
@@ -68,6 +76,8 @@ func getNote(b *bolt.Bucket, key []byte) ([]byte, error) {
 	}
 	return body, nil
 }
+
+func encodeTime(us int64) []byte { return binary.AppendVarint(nil, us) }
 
 func encodeNumber(v uint64) []byte { return binary.AppendUvarint(nil, v) }
 
@@ -100,13 +110,17 @@ func (id *identity) read(d *decoder) {
 }
 
 func encodeTotals(t totals) []byte {
-	b := binary.AppendUvarint(nil, t.rows)
-	b = binary.AppendUvarint(b, t.seals)
-	return binary.AppendUvarint(b, t.sequence)
+	var b []byte
+	for _, v := range []uint64{t.rows.count, t.rows.seals, t.checkpoints.count, t.checkpoints.seals, t.sequence} {
+		b = binary.AppendUvarint(b, v)
+	}
+	return b
 }
 
 func (t *totals) read(d *decoder) {
-	t.rows, t.seals, t.sequence = d.uvarint(), d.uvarint(), d.uvarint()
+	for _, v := range []*uint64{&t.rows.count, &t.rows.seals, &t.checkpoints.count, &t.checkpoints.seals, &t.sequence} {
+		*v = d.uvarint()
+	}
 }
 
 func encodePeers(addresses []string) []byte {

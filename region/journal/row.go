@@ -7,11 +7,13 @@ import (
 
 // Bounds of what a journal takes.
 const (
-	MaxBucketBytes  = 4 << 10 // of Row.Bucket
+	MaxBucketBytes  = 4 << 10 // of Row.Bucket and Checkpoint.Bucket
 	MaxPeerBytes    = 255     // of Row.Peer, and of the names in Options
-	MaxUnits        = 1 << 51 // of Row.Lent, Row.Returned and Row.Burst
+	MaxUnits        = 1 << 51 // of Row.Lent, Row.Returned, Row.Burst and Checkpoint.Used
 	MaxRecordRows   = 4096    // rows in one call of Record
-	PruneLimit      = 10_000  // rows one call of Prune removes at most
+	MaxCheckpoints  = 4096    // checkpoints in one call of Checkpoint
+	MaxCells        = 1000    // cells one call of RowsOf looks at
+	PruneLimit      = 10_000  // records one call of Prune removes at most
 	MaxAddresses    = 1024    // addresses RememberPeers takes
 	MaxAddressBytes = 512     // of one such address
 	MaxPolicyBytes  = 4 << 20 // of the source SavePolicy takes
@@ -68,9 +70,10 @@ func (r Row) raise(other Row) Row {
 
 // validate reports the first thing about the row that no journal takes.
 func (r Row) validate() error {
+	if err := checkBucket(r.Bucket); err != nil {
+		return err
+	}
 	switch {
-	case len(r.Bucket) == 0 || len(r.Bucket) > MaxBucketBytes:
-		return fmt.Errorf("the bucket id has %d bytes, not 1 to %d", len(r.Bucket), MaxBucketBytes)
 	case len(r.Peer) == 0 || len(r.Peer) > MaxPeerBytes:
 		return fmt.Errorf("the peer's name has %d bytes, not 1 to %d", len(r.Peer), MaxPeerBytes)
 	case r.Lent < 0 || r.Lent > MaxUnits:
@@ -79,6 +82,14 @@ func (r Row) validate() error {
 		return fmt.Errorf("returned is %d, not 0 to %d", r.Returned, int64(MaxUnits))
 	case r.Burst < 0 || r.Burst > MaxUnits:
 		return fmt.Errorf("burst is %d, not 0 to %d", r.Burst, int64(MaxUnits))
+	}
+	return nil
+}
+
+// checkBucket reports an id that is no bucket's.
+func checkBucket(id string) error {
+	if len(id) == 0 || len(id) > MaxBucketBytes {
+		return fmt.Errorf("the bucket id has %d bytes, not 1 to %d", len(id), MaxBucketBytes)
 	}
 	return nil
 }
@@ -93,6 +104,19 @@ func validateRows(rows []Row) error {
 			return fmt.Errorf("journal: record: %w: row %d of %d (bucket %.64q, peer %.64q, cell %d): %w: nothing was written, correct the caller",
 				ErrInvalid, i+1, len(rows), r.Bucket, r.Peer, r.Cell, err)
 		}
+	}
+	return nil
+}
+
+// validateRange refuses a question about more cells than RowsOf looks at.
+func validateRange(bucket string, from, to int64) error {
+	if err := checkBucket(bucket); err != nil {
+		return fmt.Errorf("journal: rows of a bucket: %w: %w: correct the caller", ErrInvalid, err)
+	}
+	// Unsigned, where the difference cannot overflow.
+	if to < from || uint64(to)-uint64(from) >= MaxCells {
+		return fmt.Errorf("journal: rows of a bucket: %w: cells %d to %d are not 1 to %d cells: ask for those in force, in steps if need be",
+			ErrInvalid, from, to, MaxCells)
 	}
 	return nil
 }
@@ -116,6 +140,14 @@ func validatePolicy(version int64, source []byte) error {
 	if len(source) > MaxPolicyBytes {
 		return fmt.Errorf("journal: save policy: %w: version %d has %d bytes, more than %d: split the document",
 			ErrInvalid, version, len(source), MaxPolicyBytes)
+	}
+	return nil
+}
+
+// validateWholeSince refuses what is no time of a store.
+func validateWholeSince(t int64) error {
+	if t < 0 {
+		return fmt.Errorf("journal: set whole since: %w: %d is before 1970: give 0 for since ever, correct the caller", ErrInvalid, t)
 	}
 	return nil
 }

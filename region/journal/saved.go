@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// saved is what the journal keeps beside rows, as it is on disk. setting is
+// saved is what the journal keeps beside rows and checkpoints, as it is on disk. setting is
 // held across a commit, so that two setters reach the file and the memory in
 // one order; mu only for a moment, so that readers never wait for the disk.
 type saved struct {
@@ -15,6 +15,7 @@ type saved struct {
 
 	mu         sync.Mutex
 	generation uint64
+	wholeSince int64
 	peers      []string
 	policy     policy
 }
@@ -45,6 +46,29 @@ func (j *Journal) SetGeneration(g uint64) error {
 	return j.save(g == kept, func(t *transaction) error {
 		return t.note(t.state, noteGeneration, encodeNumber(g))
 	}, func() { j.saved.generation = g })
+}
+
+// WholeSince returns since when this journal is known to hold every row that
+// this node announced, in microseconds of store time since 1970: 0 for since
+// ever, and math.MaxInt64, as in a journal just made, for not known at all.
+func (j *Journal) WholeSince() int64 {
+	j.saved.mu.Lock()
+	defer j.saved.mu.Unlock()
+	return j.saved.wholeSince
+}
+
+// SetWholeSince replaces durably what WholeSince returns, by an earlier time or
+// a later one. The journal never does so by itself: only the region can tell
+// what was announced. A negative time is ErrInvalid and changes nothing.
+func (j *Journal) SetWholeSince(t int64) error {
+	if err := validateWholeSince(t); err != nil {
+		return err
+	}
+	j.saved.setting.Lock()
+	defer j.saved.setting.Unlock()
+	return j.save(t == j.WholeSince(), func(tx *transaction) error {
+		return tx.note(tx.state, noteWholeSince, encodeTime(t))
+	}, func() { j.saved.wholeSince = t })
 }
 
 // Peers returns the addresses last remembered, in their order.

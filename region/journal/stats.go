@@ -7,8 +7,9 @@ import (
 
 // Stats are a journal's numbers at one moment. Counts begin at Open.
 type Stats struct {
-	Rows     uint64 // durable rows
-	Sequence uint64 // number of the last commit since the file was made
+	Rows        uint64 // durable rows
+	Checkpoints uint64 // durable checkpoints
+	Sequence    uint64 // number of the last commit since the file was made
 
 	Recorded uint64 // calls of Record that returned nil
 	Covered  uint64 // of these, those answered from memory, without a commit
@@ -17,8 +18,9 @@ type Stats struct {
 
 	LastCommit    time.Duration // from taking the batch to its being on disk
 	SlowestCommit time.Duration
-	Waiting       int  // calls in the queue
-	Failed        bool // a commit failed: nothing is taken until it is opened anew
+	Committing    time.Duration // of all commits together
+	Waiting       int           // calls in the queue
+	Failed        bool          // a commit failed: nothing is taken until it is opened anew
 }
 
 // counts gathers Stats.
@@ -36,14 +38,20 @@ func (c *counts) recorded(covered bool) {
 	}
 }
 
+// show takes over the totals of a commit. The caller holds mu, or is alone.
+func (c *counts) show(t totals) {
+	c.stats.Rows, c.stats.Checkpoints, c.stats.Sequence = t.rows.count, t.checkpoints.count, t.sequence
+}
+
 func (c *counts) committed(t totals, calls int, took time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.stats.Rows, c.stats.Sequence = t.rows, t.sequence
+	c.show(t)
 	c.stats.Commits++
 	c.stats.Calls += uint64(calls)
 	c.stats.LastCommit = took
 	c.stats.SlowestCommit = max(c.stats.SlowestCommit, took)
+	c.stats.Committing += took
 }
 
 // Stats returns the journal's numbers.

@@ -12,13 +12,13 @@ import (
 
 const (
 	queueCalls = 256    // calls waiting for the next commit; more wait to enter
-	batchRows  = 16_384 // a commit takes no more calls once it has this many rows
+	batchSize  = 16_384 // a commit takes no more calls once it has this many records
 )
 
 // request is one call waiting to become durable.
 type request struct {
 	apply  func(*transaction) error
-	weight int        // rows it touches at most
+	weight int        // records it touches at most
 	done   chan error // holds one
 }
 
@@ -91,11 +91,11 @@ func (j *Journal) write() {
 
 // gather takes what is waiting, up to the size of a commit.
 func (j *Journal) gather(first *request) []*request {
-	batch, rows := []*request{first}, first.weight
-	for rows < batchRows {
+	batch, size := []*request{first}, first.weight
+	for size < batchSize {
 		select {
 		case r := <-j.queue:
-			batch, rows = append(batch, r), rows+r.weight
+			batch, size = append(batch, r), size+r.weight
 		default:
 			return batch
 		}

@@ -33,4 +33,10 @@
 // connection has no goroutine. Nothing polls, and no real socket is opened, so
 // everything here also runs on the virtual clock of a testing/synctest bubble,
 // as long as the network is used inside one bubble only.
+//
+// # Real sockets
+//
+// A [Gate] makes the same cuts between real processes: it stands before the
+// sockets of one of them and tells the others apart by their IP addresses. It
+// has no delay, and its clock is that of the machine.
 package link

@@ -24,16 +24,21 @@ const longestBackoff = time.Second
 // Client sends messages to other regions. Safe for concurrent use.
 type Client struct {
 	dial func(ctx context.Context, network, address string) (net.Conn, error)
+	tls  *TLS
 
 	mu     sync.Mutex
 	closed bool
 	nodes  map[string][]string // by region; the first is called, and moves to the end when it fails
-	conns  map[string]*grpc.ClientConn
+	conns  map[node]*grpc.ClientConn
 }
 
-// NewClient returns a client that opens connections with dial.
-func NewClient(dial func(ctx context.Context, network, address string) (net.Conn, error)) *Client {
-	return &Client{dial: dial, nodes: map[string][]string{}, conns: map[string]*grpc.ClientConn{}}
+// node is one address as that of one region: with TLS, a connection made for one region is good for no other.
+type node struct{ region, address string }
+
+// NewClient returns a client that opens connections with dial. With TLS it calls only nodes whose certificate is of the
+// region that is called; with nil it speaks plain text to whoever answers.
+func NewClient(dial func(ctx context.Context, network, address string) (net.Conn, error), t *TLS) *Client {
+	return &Client{dial: dial, tls: t, nodes: map[string][]string{}, conns: map[node]*grpc.ClientConn{}}
 }
 
 // SetNodes tells the client where a region's nodes are, as host:port.
@@ -49,9 +54,9 @@ func (c *Client) SetNodes(region string, addresses []string) {
 	}
 	c.nodes[region] = kept
 	for _, a := range known {
-		if conn := c.conns[a]; conn != nil && !slices.Contains(kept, a) {
+		if conn := c.conns[node{region, a}]; conn != nil && !slices.Contains(kept, a) {
 			_ = conn.Close()
-			delete(c.conns, a)
+			delete(c.conns, node{region, a})
 		}
 	}
 }
@@ -88,11 +93,31 @@ func (c *Client) pick(region string) (string, *grpc.ClientConn, error) {
 		return "", nil, ErrNoNode
 	}
 	address := c.nodes[region][0]
-	if conn := c.conns[address]; conn != nil {
-		return address, conn, nil
+	conn, err := c.connect(node{region, address})
+	return address, conn, err
+}
+
+// conn returns the connection to a node.
+func (c *Client) conn(n node) (*grpc.ClientConn, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, ErrClosed
 	}
-	conn, err := grpc.NewClient("passthrough:///"+address,
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
+	return c.connect(n)
+}
+
+// connect returns the connection to a node, made if there is none. The caller holds mu.
+func (c *Client) connect(n node) (*grpc.ClientConn, error) {
+	if conn := c.conns[n]; conn != nil {
+		return conn, nil
+	}
+	trust := insecure.NewCredentials()
+	if c.tls != nil {
+		trust = proof{tls: c.tls, region: n.region}
+	}
+	conn, err := grpc.NewClient("passthrough:///"+n.address,
+		grpc.WithTransportCredentials(trust),
 		grpc.WithContextDialer(func(ctx context.Context, a string) (net.Conn, error) { return c.dial(ctx, "tcp", a) }),
 		grpc.WithConnectParams(grpc.ConnectParams{MinConnectTimeout: keepaliveTimeout,
 			Backoff: backoff.Config{BaseDelay: longestBackoff / 10, Multiplier: 1.6, Jitter: 0.2, MaxDelay: longestBackoff}}),
@@ -100,11 +125,10 @@ func (c *Client) pick(region string) (string, *grpc.ClientConn, error) {
 		grpc.WithIdleTimeout(0),
 		grpc.WithDisableServiceConfig(),
 	)
-	if err != nil {
-		return "", nil, err
+	if err == nil {
+		c.conns[n] = conn
 	}
-	c.conns[address] = conn
-	return address, conn, nil
+	return conn, err
 }
 
 // failed moves a node that did not answer behind the others of its region.
@@ -122,9 +146,9 @@ func (c *Client) Close() error {
 	defer c.mu.Unlock()
 	c.closed = true
 	var err error
-	for a, conn := range c.conns {
+	for n, conn := range c.conns {
 		err = errors.Join(err, conn.Close())
-		delete(c.conns, a)
+		delete(c.conns, n)
 	}
 	return err
 }

@@ -27,7 +27,7 @@ func messageFromProto(p *peerv1.ExchangeRequest) exchange.Message {
 
 func replyToProto(r exchange.Reply) *peerv1.ExchangeResponse {
 	p := &peerv1.ExchangeResponse{Region: r.From, Generation: r.Generation, ForGeneration: r.ForGeneration, Epoch: r.Epoch,
-		Grants: make([]*peerv1.Grant, len(r.Grants))}
+		AtUs: r.At, Grants: make([]*peerv1.Grant, len(r.Grants))}
 	for i, g := range r.Grants {
 		p.Grants[i] = &peerv1.Grant{Refusal: peerv1.Refusal(g.Refusal), Cell: g.Cell, Returned: g.Returned, Lent: g.Lent,
 			Spare: g.Spare, RetryUs: g.Retry, Burst: g.Burst, SpareBurst: g.SpareBurst}
@@ -37,7 +37,7 @@ func replyToProto(r exchange.Reply) *peerv1.ExchangeResponse {
 
 func replyFromProto(p *peerv1.ExchangeResponse) exchange.Reply {
 	r := exchange.Reply{From: p.GetRegion(), Generation: p.GetGeneration(), ForGeneration: p.GetForGeneration(),
-		Epoch: p.GetEpoch(), Grants: make([]exchange.Grant, len(p.GetGrants()))}
+		Epoch: p.GetEpoch(), At: p.GetAtUs(), Grants: make([]exchange.Grant, len(p.GetGrants()))}
 	for i, g := range p.GetGrants() {
 		r.Grants[i] = exchange.Grant{Refusal: refusalFromProto(g.GetRefusal()), Cell: g.GetCell(), Returned: g.GetReturned(),
 			Lent: g.GetLent(), Spare: g.GetSpare(), Retry: g.GetRetryUs(), Burst: g.GetBurst(), SpareBurst: g.GetSpareBurst()}

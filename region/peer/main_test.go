@@ -31,7 +31,7 @@ func inPlace(t *testing.T, f func(t *testing.T, p *place)) {
 	synctest.Test(t, func(t *testing.T) {
 		n := link.New()
 		n.SetDelayAll(oneWay)
-		p := &place{t, n, NewClient(n.Host("eu").DialContext)}
+		p := &place{t, n, NewClient(n.Host("eu").DialContext, nil)}
 		t.Cleanup(func() { _ = n.Close() })
 		t.Cleanup(func() { _ = p.client.Close() })
 		f(t, p)
@@ -46,11 +46,17 @@ func at(host string) string { return host + ":" + strconv.Itoa(port) }
 // serve starts a node on a host; it is closed with the test.
 func (p *place) serve(host string, handle Handler) *Server {
 	p.Helper()
+	return p.serveAs(host, handle, nil)
+}
+
+// serveAs is serve with certificates.
+func (p *place) serveAs(host string, handle Handler, as *TLS) *Server {
+	p.Helper()
 	l, err := p.net.Host(host).Listen(port)
 	if err != nil {
 		p.Fatal(err)
 	}
-	s := NewServer(handle)
+	s := NewServer(handle, nil, as)
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(l) }()
 	p.Cleanup(func() {
@@ -73,7 +79,7 @@ func named(node string) Handler {
 func (p *place) call(timeout time.Duration) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
-	r, err := p.client.Exchange(ctx, "us", exchange.Message{From: "eu"})
+	r, err := p.client.Exchange(ctx, "us", exchange.Message{From: "eu", Node: "n1"})
 	return r.From, err
 }
 

@@ -44,7 +44,7 @@ func TestSetNodes(t *testing.T) {
 		{"a b c", "d e", "d e"},
 		{"a b c", "", ""},
 	} {
-		client := NewClient(nil)
+		client := NewClient(nil, nil)
 		client.SetNodes("us", strings.Fields(c.known))
 		client.SetNodes("ap", []string{"z"})
 		client.SetNodes("us", strings.Fields(c.given))
@@ -59,7 +59,7 @@ func TestSetNodes(t *testing.T) {
 
 // TestSetNodesKeepsTheCallersSlice: the client neither keeps nor changes the list it is given.
 func TestSetNodesKeepsTheCallersSlice(t *testing.T) {
-	client, given := NewClient(nil), []string{"a", "b", "c"}
+	client, given := NewClient(nil, nil), []string{"a", "b", "c"}
 	client.SetNodes("us", given)
 	client.failed("us", "a")
 	if !slices.Equal(given, []string{"a", "b", "c"}) {
@@ -73,7 +73,7 @@ func TestSetNodesKeepsTheCallersSlice(t *testing.T) {
 
 // TestFailed: only the node at the front moves to the end, so that calls failing together move it once.
 func TestFailed(t *testing.T) {
-	client := NewClient(nil)
+	client := NewClient(nil, nil)
 	client.SetNodes("us", []string{"a", "b", "c"})
 	for i, c := range []struct{ address, want string }{{"a", "b c a"}, {"a", "b c a"}, {"c", "b c a"}, {"b", "c a b"}, {"x", "c a b"}} {
 		if client.failed("us", c.address); !slices.Equal(client.nodes["us"], strings.Fields(c.want)) {

@@ -4,11 +4,14 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
+	grpcpeer "google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
 	"github.com/quotad/quotad/allocator/exchange"
@@ -23,6 +26,10 @@ type Server struct {
 	peerv1.UnimplementedPeerServiceServer
 	grpc   *grpc.Server
 	handle Handler
+	recall RecallHandler
+	tls    *TLS
+
+	handshakes, otherRegion, otherNode, tooManyAsks atomic.Uint64 // refused
 }
 
 const (
@@ -32,17 +39,46 @@ const (
 	keepaliveTimeout = 3 * time.Second
 	// mostStreams bounds the messages of one connection that are served at a time.
 	mostStreams = 256
+	// handshakeTimeout bounds what a connection may take until it can be used; gRPC's own bound is two minutes.
+	handshakeTimeout = 10 * time.Second
+	// longestTrust is how long a connection with certificates is used before another is made in its place, so that an
+	// authority that is trusted no more is not trusted for long.
+	longestTrust = 10 * time.Minute
 )
 
-// NewServer returns a server that hands every message to handle.
-func NewServer(handle Handler) *Server {
-	s := &Server{handle: handle, grpc: grpc.NewServer(
+// NewServer returns a server that hands every message to handle and every question to recall: with TLS those of callers
+// whose certificate names the region and node that the message says it is from; with nil, in plain text, all.
+func NewServer(handle Handler, recall RecallHandler, t *TLS) *Server {
+	s := &Server{handle: handle, recall: recall, tls: t}
+	alive := keepalive.ServerParameters{Time: keepaliveTime, Timeout: keepaliveTimeout}
+	trust := insecure.NewCredentials()
+	if t != nil {
+		alive.MaxConnectionAge, alive.MaxConnectionAgeGrace = longestTrust, handshakeTimeout
+		trust = proof{tls: t, failed: func() { s.handshakes.Add(1) }}
+	}
+	s.grpc = grpc.NewServer(
+		grpc.Creds(trust),
+		grpc.ConnectionTimeout(handshakeTimeout),
 		grpc.MaxConcurrentStreams(mostStreams),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: keepaliveTime / 2, PermitWithoutStream: true}),
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: keepaliveTime, Timeout: keepaliveTimeout}),
-	)}
+		grpc.KeepaliveParams(alive),
+	)
 	peerv1.RegisterPeerServiceServer(s.grpc, s)
 	return s
+}
+
+// Refusals are what a server refused since its start.
+type Refusals struct {
+	Handshakes  uint64 // connections without TLS 1.3, or without a certificate that is trusted and names a node
+	OtherRegion uint64 // messages in the name of another region than the certificate's
+	OtherNode   uint64 // messages in the name of another node of the certificate's region
+	TooManyAsks uint64 // messages of more asks than are served
+}
+
+// Refused returns what the server refused.
+func (s *Server) Refused() Refusals {
+	return Refusals{Handshakes: s.handshakes.Load(), OtherRegion: s.otherRegion.Load(), OtherNode: s.otherNode.Load(),
+		TooManyAsks: s.tooManyAsks.Load()}
 }
 
 // Serve accepts connections until Close.
@@ -53,7 +89,11 @@ func (s *Server) Close() { s.grpc.Stop() }
 
 // Exchange implements peerv1.PeerServiceServer.
 func (s *Server) Exchange(ctx context.Context, p *peerv1.ExchangeRequest) (*peerv1.ExchangeResponse, error) {
+	if err := s.authenticate(ctx, Identity{p.GetRegion(), p.GetNode()}); err != nil {
+		return nil, err
+	}
 	if n := len(p.GetAsks()); n > exchange.MostAsks {
+		s.tooManyAsks.Add(1)
 		return nil, status.Error(codes.InvalidArgument, fmt.Sprintf("%d asks in one message, at most %d are served", n, exchange.MostAsks))
 	}
 	r, err := s.handle(ctx, messageFromProto(p))
@@ -61,4 +101,26 @@ func (s *Server) Exchange(ctx context.Context, p *peerv1.ExchangeRequest) (*peer
 		return nil, status.Error(codes.Unavailable, err.Error())
 	}
 	return replyToProto(r), nil
+}
+
+// authenticate refuses a message in another name than that of its caller's certificate. Without TLS it refuses nothing.
+func (s *Server) authenticate(ctx context.Context, says Identity) error {
+	if s.tls == nil {
+		return nil
+	}
+	var is Identity
+	if from, ok := grpcpeer.FromContext(ctx); ok {
+		if c, ok := from.AuthInfo.(caller); ok {
+			is = c.Identity
+		}
+	}
+	switch {
+	case is == Identity{} || says.Region != is.Region:
+		s.otherRegion.Add(1)
+		return status.Errorf(codes.PermissionDenied, "the message is from region %.70q, and the certificate that of %s", says.Region, is)
+	case says.Node != is.Node:
+		s.otherNode.Add(1)
+		return status.Errorf(codes.PermissionDenied, "the message is from node %.70q, and the certificate that of %s", says.Node, is)
+	}
+	return nil
 }

@@ -54,13 +54,13 @@ func (st *stage) bucket(kind algorithms.Kind, limit int64) bucket {
 // decide sends requests on one bucket as one call.
 func (st *stage) decide(on bucket, costs ...int64) algorithms.Decided {
 	return decide(st.b, st.Store, algorithms.Decide{Guard: under(epoch), Commit: true, Costs: costs,
-		Buckets: []algorithms.Target{{Key: BucketKey(on.id), Terms: on.terms}}})
+		Buckets: []algorithms.Target{{Key: BucketKey(Whole, on.id), Terms: on.terms}}})
 }
 
 // singly charges so many units, each by a call of its own.
 func (st *stage) singly(on bucket, units int) {
 	c := algorithms.Decide{Guard: under(epoch), Commit: true, Costs: []int64{1},
-		Buckets: []algorithms.Target{{Key: BucketKey(on.id), Terms: on.terms}}}
+		Buckets: []algorithms.Target{{Key: BucketKey(Whole, on.id), Terms: on.terms}}}
 	for chunk := range slices.Chunk(slices.Repeat([]algorithms.Decide{c}, units), 500) {
 		for _, r := range st.Decide(context.Background(), chunk) {
 			must(st.b, r)
@@ -81,7 +81,7 @@ func (st *stage) layRows(on bucket, past bool) {
 	for cell := from; cell <= now.State.Cell+1; cell++ {
 		fmt.Fprintf(&text, "%d eu-central 0 0 40 0 0 0;%d us-east 40 0 0 0 0 0;", cell, cell)
 	}
-	if err := st.client.HSet(context.Background(), BucketKey(on.id), "rows", text.String()).Err(); err != nil {
+	if err := clientOf(st.Store).HSet(context.Background(), BucketKey(Whole, on.id), "rows", text.String()).Err(); err != nil {
 		st.b.Fatal(err)
 	}
 	read := inspect(st.b, st.Store, on.id, on.terms)
@@ -97,7 +97,7 @@ func (st *stage) layRows(on bucket, past bool) {
 // copied makes a copy of a bucket, over any earlier one.
 func (st *stage) copied(from bucket) bucket {
 	to := bucket{from.id + "'", from.terms}
-	if err := st.client.Copy(context.Background(), BucketKey(from.id), BucketKey(to.id), 0, true).Err(); err != nil {
+	if err := clientOf(st.Store).Copy(context.Background(), BucketKey(Whole, from.id), BucketKey(Whole, to.id), 0, true).Err(); err != nil {
 		st.b.Fatal(err)
 	}
 	return to
@@ -105,7 +105,7 @@ func (st *stage) copied(from bucket) bucket {
 
 // scripts returns how many scripts the server has run, and how long for.
 func (st *stage) scripts() (calls, micros int64) {
-	info, err := st.client.Info(context.Background(), "commandstats").Result()
+	info, err := clientOf(st.Store).Info(context.Background(), "commandstats").Result()
 	if err != nil {
 		st.b.Fatal(err)
 	}

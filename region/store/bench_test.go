@@ -14,7 +14,7 @@ func BenchmarkDecide(b *testing.B) {
 	s := node(b, server, first)
 	b.Run("ping", func(b *testing.B) {
 		for b.Loop() {
-			if err := s.client.Ping(b.Context()).Err(); err != nil {
+			if err := clientOf(s).Ping(b.Context()).Err(); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -51,7 +51,7 @@ func TestNothingGrows(t *testing.T) {
 			for i := range costs {
 				costs[i] = 1
 			}
-			key, random, admits := BucketKey(string(kind)), rand.New(rand.NewPCG(3, 4)), int64(0)
+			key, random, admits := BucketKey(Whole, string(kind)), rand.New(rand.NewPCG(3, 4)), int64(0)
 			var mostFields, mostBytes [2]int // in the first windows, and later
 			for call := range calls {
 				now = now.Add(step)
@@ -103,7 +103,7 @@ func TestTheLogIsBoundedByItsWindow(t *testing.T) {
 	s, client := node(t, server, first), raw(t, server)
 	of := algorithms.Terms{Kind: algorithms.SlidingWindowLog, Window: window, Cell: algorithms.CellLength(algorithms.SlidingWindowLog, window), Tick: 1,
 		Entitlement: 1000, Guard: algorithms.ClockGuard}
-	key := BucketKey("k")
+	key := BucketKey(Whole, "k")
 	for _, phase := range []struct {
 		calls   int
 		every   time.Duration

@@ -16,7 +16,10 @@ import (
 	"github.com/quotad/quotad/algorithms"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// A pool whose server is gone looks for it once a second, and sees only then that it was closed.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"))
+}
 
 // server is one of the two kinds of Redis that everything here is tested on.
 type server struct {
@@ -120,6 +123,9 @@ func node(t testing.TB, s *Server, o Opening) *Store {
 	return n
 }
 
+// clientOf returns the client of a store that is not divided.
+func clientOf(s *Store) *redis.Client { return s.topology.(single).client }
+
 // epoch is that of the policy which most calls here are made under.
 const epoch = "1-a"
 
@@ -134,6 +140,9 @@ func mustOpen(t testing.TB, s *Store, o Opening) Opened {
 	return opened
 }
 
+// took says whether a store was taken as it stood, under a generation.
+func (o Opened) took(generation uint64) bool { return o.Generation == generation && !o.Lost }
+
 // long is a window whose cell ends in 2041, so that no test sees the cell change under its hands.
 const long = int64(1) << 50
 
@@ -142,7 +151,7 @@ func terms(entitlement int64) algorithms.Terms {
 }
 
 func target(id string, entitlement int64) algorithms.Target {
-	return algorithms.Target{Key: BucketKey(id), Terms: terms(entitlement)}
+	return algorithms.Target{Key: BucketKey(Whole, id), Terms: terms(entitlement)}
 }
 
 // under is the guard of a call: the store fills in the rest.
@@ -179,7 +188,7 @@ func credit(t testing.TB, s *Store, c algorithms.Credit) algorithms.Credited {
 
 func inspect(t testing.TB, s *Store, id string, of algorithms.Terms) algorithms.Inspected {
 	t.Helper()
-	r, err := s.Inspect(context.Background(), algorithms.Inspect{Guard: under(epoch), Key: BucketKey(id), Terms: of})
+	r, err := s.Inspect(context.Background(), algorithms.Inspect{Guard: under(epoch), Key: BucketKey(Whole, id), Terms: of})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,15 +225,15 @@ func allUnder(t testing.TB, s *Store, epoch, id string, want algorithms.Status) 
 	cell := time.Now().UnixMicro() / long
 	c := charge(id, 10, 1)
 	c.Guard = under(epoch)
-	read, err := s.Inspect(context.Background(), algorithms.Inspect{Guard: c.Guard, Key: BucketKey(id), Terms: terms(10)})
+	read, err := s.Inspect(context.Background(), algorithms.Inspect{Guard: c.Guard, Key: BucketKey(Whole, id), Terms: terms(10)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for call, status := range map[string]algorithms.Status{
 		"inspect": read.Status,
 		"decide":  decide(t, s, c).Status,
-		"lend":    lend(t, s, algorithms.Lend{Guard: c.Guard, Key: BucketKey(id), Terms: terms(10), Peer: "us", Cell: cell, Lent: 1, Cap: 10}).Status,
-		"credit":  credit(t, s, algorithms.Credit{Guard: c.Guard, Key: BucketKey(id), Terms: terms(10), Peer: "us", PeerGeneration: 1, Cell: cell, Lent: 1, Most: 10}).Status,
+		"lend":    lend(t, s, algorithms.Lend{Guard: c.Guard, Key: BucketKey(Whole, id), Terms: terms(10), Peer: "us", Cell: cell, Lent: 1, Cap: 10}).Status,
+		"credit":  credit(t, s, algorithms.Credit{Guard: c.Guard, Key: BucketKey(Whole, id), Terms: terms(10), Peer: "us", PeerGeneration: 1, Cell: cell, Lent: 1, Most: 10}).Status,
 	} {
 		if status != want {
 			t.Errorf("%s: %v, want %v", call, status, want)

@@ -27,17 +27,17 @@ func TestAwkwardKeys(t *testing.T) {
 			if d := decide(t, s, charge(id, 1000, n)); d.Status != algorithms.StatusOK || admitted(d) != 1 || d.Buckets[0].Used != n {
 				t.Errorf("id %.20q: %+v, want %d used", id, d, n)
 			}
-			if g := lend(t, s, algorithms.Lend{Guard: under(epoch), Key: BucketKey(id), Terms: terms(1000), Peer: "us", Cell: cell, Lent: 2 * n, Cap: 1000}); g.Row.Lent != 2*n {
+			if g := lend(t, s, algorithms.Lend{Guard: under(epoch), Key: BucketKey(Whole, id), Terms: terms(1000), Peer: "us", Cell: cell, Lent: 2 * n, Cap: 1000}); g.Row.Lent != 2*n {
 				t.Errorf("id %.20q: lent %+v, want %d", id, g, 2*n)
 			}
 		}
-		want := []string{TokenKey}
+		want := []string{TokenKey(Whole)}
 		for i, id := range awkward {
 			n := int64(i + 1)
 			if got := inspect(t, s, id, terms(1000)); got.Used != n || len(got.Rows) != 1 || got.Rows[0].Lent != 2*n {
 				t.Errorf("id %.20q: %+v, want %d used", id, got, n)
 			}
-			want = append(want, BucketKey(id))
+			want = append(want, BucketKey(Whole, id))
 		}
 		got, err := raw(t, server).Keys(t.Context(), "*").Result()
 		if err != nil {
@@ -78,8 +78,8 @@ func TestKeysOutliveTheirUse(t *testing.T) {
 				of := algorithms.Terms{Kind: algorithms.FixedWindow, Window: window, Cell: window, Tick: 1, Entitlement: 10}
 				id := name + strconv.FormatInt(window, 10)
 				before := inspect(t, s, id, of)
-				write(t, s, BucketKey(id), of, before.Cell)
-				left := client.PTTL(t.Context(), BucketKey(id)).Val().Milliseconds()
+				write(t, s, BucketKey(Whole, id), of, before.Cell)
+				left := client.PTTL(t.Context(), BucketKey(Whole, id)).Val().Milliseconds()
 				now := client.Time(t.Context()).Val().UnixMilli()
 				// The script may have run a cell later than we looked; then the key lasts longer still. A second is
 				// allowed for the server's clock moving on inside the script.
@@ -92,7 +92,7 @@ func TestKeysOutliveTheirUse(t *testing.T) {
 				}
 			}
 		}
-		if ttl := client.TTL(t.Context(), TokenKey).Val(); ttl != -1 {
+		if ttl := client.TTL(t.Context(), TokenKey(Whole)).Val(); ttl != -1 {
 			t.Errorf("the token lasts %v, want for ever", ttl)
 		}
 	})

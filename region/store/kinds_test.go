@@ -48,12 +48,12 @@ func refundableUntil(t algorithms.Terms, at int64) int64 {
 
 // on is a call that decides costs on one bucket of any kind.
 func on(id string, of algorithms.Terms, costs ...int64) algorithms.Decide {
-	return algorithms.Decide{Guard: under(epoch), Commit: true, Costs: costs, Buckets: []algorithms.Target{{Key: BucketKey(id), Terms: of}}}
+	return algorithms.Decide{Guard: under(epoch), Commit: true, Costs: costs, Buckets: []algorithms.Target{{Key: BucketKey(Whole, id), Terms: of}}}
 }
 
 // refundOf is a call that takes back what one decision charged.
 func refundOf(receipt string, d algorithms.Decided, cost int64, charged ...algorithms.Target) algorithms.Refund {
-	c := algorithms.Refund{Guard: under(epoch), Receipt: RefundKey(receipt), Once: OnceKey("none"), At: d.Now, Cost: cost}
+	c := algorithms.Refund{Guard: under(epoch), Receipt: RefundKey(Whole, receipt), Once: OnceKey(Whole, "none"), At: d.Now, Cost: cost}
 	for i, b := range charged {
 		c.Charges = append(c.Charges, algorithms.Charge{Key: b.Key, Terms: b.Terms, Cell: d.Buckets[i].Cell})
 	}
@@ -71,7 +71,7 @@ func refund(t testing.TB, s *Store, c algorithms.Refund) algorithms.Refunded {
 
 func reset(t testing.TB, s *Store, id string, of algorithms.Terms) algorithms.Cleared {
 	t.Helper()
-	r, err := s.Reset(t.Context(), algorithms.Reset{Guard: under(epoch), Key: BucketKey(id), Terms: of})
+	r, err := s.Reset(t.Context(), algorithms.Reset{Guard: under(epoch), Key: BucketKey(Whole, id), Terms: of})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,10 +109,10 @@ func TestTTLOfEachKind(t *testing.T) {
 	writes := map[string]func(t *testing.T, s *Store, id string, of algorithms.Terms, cell int64){
 		"decide": func(t *testing.T, s *Store, id string, of algorithms.Terms, _ int64) { decide(t, s, on(id, of, 10)) },
 		"lend": func(t *testing.T, s *Store, id string, of algorithms.Terms, cell int64) {
-			lend(t, s, algorithms.Lend{Guard: under(epoch), Key: BucketKey(id), Terms: of, Peer: "us", Cell: cell + 1, Lent: 1, Cap: 10})
+			lend(t, s, algorithms.Lend{Guard: under(epoch), Key: BucketKey(Whole, id), Terms: of, Peer: "us", Cell: cell + 1, Lent: 1, Cap: 10})
 		},
 		"credit": func(t *testing.T, s *Store, id string, of algorithms.Terms, cell int64) {
-			credit(t, s, algorithms.Credit{Guard: under(epoch), Key: BucketKey(id), Terms: of, Peer: "us", PeerGeneration: 1, Cell: cell + 1, Lent: 1, Most: 10})
+			credit(t, s, algorithms.Credit{Guard: under(epoch), Key: BucketKey(Whole, id), Terms: of, Peer: "us", PeerGeneration: 1, Cell: cell + 1, Lent: 1, Most: 10})
 		},
 		"reset": func(t *testing.T, s *Store, id string, of algorithms.Terms, _ int64) { reset(t, s, id, of) },
 	}
@@ -131,7 +131,7 @@ func TestTTLOfEachKind(t *testing.T) {
 				}
 				least := max(weighsUntil(of, before.Now), of.Weighs(before.Cell+1)) + hourLong
 				most := max(weighsUntil(of, after.Now), of.Weighs(after.Cell+1)) + hourLong + 2*of.Cell + of.Guard
-				between(t, fmt.Sprint(k, ", ", name), endsAt(t, client, BucketKey(id)), least, most)
+				between(t, fmt.Sprint(k, ", ", name), endsAt(t, client, BucketKey(Whole, id)), least, most)
 			}
 		}
 	})
@@ -143,10 +143,10 @@ func TestRefundOnBoth(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.start(t)
 		s, client := node(t, server, first), raw(t, server)
-		keys := []string{TokenKey}
+		keys := []string{TokenKey(Whole)}
 		for _, k := range algorithms.Kinds {
 			of, id, receipt := termsOf(k), string(k), "n1:1:"+string(k)
-			keys = append(keys, BucketKey(id), RefundKey(receipt))
+			keys = append(keys, BucketKey(Whole, id), RefundKey(Whole, receipt))
 			d := decide(t, s, on(id, of, 4))
 			want := algorithms.Back{Units: 4}
 			if k == algorithms.LeakyBucket {
@@ -167,9 +167,9 @@ func TestRefundOnBoth(t *testing.T) {
 				t.Errorf("%s: %d used", k, got)
 			}
 			least := refundableUntil(of, d.Now) + hourLong
-			between(t, "the memory of a refund of "+string(k), endsAt(t, client, RefundKey(receipt)), least, least+3*of.Window)
+			between(t, "the memory of a refund of "+string(k), endsAt(t, client, RefundKey(Whole, receipt)), least, least+3*of.Window)
 			least = weighsUntil(of, d.Now) + hourLong
-			between(t, "the hash of "+string(k), endsAt(t, client, BucketKey(id)), least, least+3*of.Window)
+			between(t, "the hash of "+string(k), endsAt(t, client, BucketKey(Whole, id)), least, least+3*of.Window)
 		}
 		holds(t, client, keys...)
 	})
@@ -204,7 +204,7 @@ func TestRefundOfSeveralBuckets(t *testing.T) {
 		s, client := node(t, server, first), raw(t, server)
 		all := algorithms.Decide{Guard: under(epoch), Commit: true, Costs: []int64{3}}
 		for _, k := range algorithms.Kinds {
-			all.Buckets = append(all.Buckets, algorithms.Target{Key: BucketKey(string(k)), Terms: termsOf(k)})
+			all.Buckets = append(all.Buckets, algorithms.Target{Key: BucketKey(Whole, string(k)), Terms: termsOf(k)})
 		}
 		d := decide(t, s, all)
 		c := refundOf("all", d, 3, all.Buckets...)
@@ -222,7 +222,7 @@ func TestRefundOfSeveralBuckets(t *testing.T) {
 			}
 		}
 		least := refundableUntil(termsOf(algorithms.SlidingWindowCounter), d.Now) + hourLong
-		between(t, "the memory of a refund", endsAt(t, client, RefundKey("all")), least, least+2*long)
+		between(t, "the memory of a refund", endsAt(t, client, RefundKey(Whole, "all")), least, least+2*long)
 	})
 }
 

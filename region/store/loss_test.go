@@ -73,7 +73,7 @@ func TestScriptsChangeInsideAPipeline(t *testing.T) {
 				if c.known {
 					serves(t, s, "other")
 				}
-				s.client.AddHook(&intruder{command: c.command, at: 3})
+				clientOf(s).AddHook(&intruder{command: c.command, at: 3})
 				calls := make([]algorithms.Decide, 6)
 				for i := range calls {
 					calls[i] = charge("k", 6, 1)
@@ -152,7 +152,7 @@ func TestLossIsNotBackdated(t *testing.T) {
 		server := kind.start(t)
 		s, client := node(t, server, first), raw(t, server)
 		shown := decide(t, s, charge("k", 10, 1)).Now + 600_000_000
-		if err := client.HSet(t.Context(), TokenKey, "mark", shown).Err(); err != nil { // as by a clock ten minutes ahead
+		if err := client.HSet(t.Context(), TokenKey(Whole), "mark", shown).Err(); err != nil { // as by a clock ten minutes ahead
 			t.Fatal(err)
 		}
 		if d := decide(t, s, charge("k", 10, 1)); d.Now != shown {
@@ -172,12 +172,12 @@ func TestTokenDeleted(t *testing.T) {
 		server := kind.start(t)
 		s, mate, client := node(t, server, first), node(t, server, first), raw(t, server)
 		serves(t, s, "k")
-		before := client.HGetAll(t.Context(), BucketKey("k")).Val()
-		if n := client.Del(t.Context(), TokenKey).Val(); n != 1 {
+		before := client.HGetAll(t.Context(), BucketKey(Whole, "k")).Val()
+		if n := client.Del(t.Context(), TokenKey(Whole)).Val(); n != 1 {
 			t.Fatalf("%d keys deleted", n)
 		}
 		allAre(t, s, "k", algorithms.StatusUnknown)
-		after := client.HGetAll(t.Context(), BucketKey("k")).Val()
+		after := client.HGetAll(t.Context(), BucketKey(Whole, "k")).Val()
 		if n := client.DBSize(t.Context()).Val(); n != 1 || len(before) == 0 || len(before) != len(after) || before["u"] != after["u"] {
 			t.Errorf("%d keys, the bucket %v became %v", n, before, after)
 		}
@@ -195,7 +195,7 @@ func reopened(t *testing.T, s, mate *Store) {
 		t.Errorf("opened %+v, want a loss and a generation above %d", got, known)
 	}
 	allAre(t, mate, "k", algorithms.StatusUnknown)
-	if mates, want := mustOpen(t, mate, o), (Opened{Generation: got.Generation}); mates != want {
+	if mates, want := mustOpen(t, mate, o), got.Generation; !mates.took(want) {
 		t.Errorf("the mate opened %+v, want %+v", mates, want)
 	}
 	closedCells(t, s, epoch)

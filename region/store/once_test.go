@@ -10,9 +10,9 @@ import (
 
 // once is a call that is to be charged once, on buckets of all kinds together.
 func once(name string, cost int64) algorithms.Decide {
-	c := algorithms.Decide{Guard: under(epoch), Commit: true, Costs: []int64{cost}, Once: OnceKey(name)}
+	c := algorithms.Decide{Guard: under(epoch), Commit: true, Costs: []int64{cost}, Once: OnceKey(Whole, name)}
 	for _, k := range algorithms.Kinds {
-		c.Buckets = append(c.Buckets, algorithms.Target{Key: BucketKey(string(k)), Terms: termsOf(k)})
+		c.Buckets = append(c.Buckets, algorithms.Target{Key: BucketKey(Whole, string(k)), Terms: termsOf(k)})
 	}
 	return c
 }
@@ -23,7 +23,7 @@ func TestDecideOnce(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.start(t)
 		s, mate, client := node(t, server, first), node(t, server, first), raw(t, server)
-		keys := []string{TokenKey}
+		keys := []string{TokenKey(Whole)}
 		peek := once("peek", 1)
 		peek.Commit = false
 		for range 2 {
@@ -38,10 +38,10 @@ func TestDecideOnce(t *testing.T) {
 
 		d := decide(t, s, once("x", 4))
 		for _, k := range algorithms.Kinds {
-			keys = append(keys, BucketKey(string(k)))
+			keys = append(keys, BucketKey(Whole, string(k)))
 		}
-		holds(t, client, append(keys, OnceKey("x"))...)
-		ends := endsAt(t, client, OnceKey("x"))
+		holds(t, client, append(keys, OnceKey(Whole, "x"))...)
+		ends := endsAt(t, client, OnceKey(Whole, "x"))
 		between(t, "the memory", ends, d.Now+minuteLong, d.Now+minuteLong)
 		want := d
 		want.Repeated = true
@@ -50,7 +50,7 @@ func TestDecideOnce(t *testing.T) {
 				t.Errorf("time %d: %+v\nwant %+v", i+2, got, want)
 			}
 		}
-		between(t, "the memory, not prolonged,", endsAt(t, client, OnceKey("x")), ends, ends)
+		between(t, "the memory, not prolonged,", endsAt(t, client, OnceKey(Whole, "x")), ends, ends)
 		if d := decide(t, s, once("y", 4)); d.Repeated || admitted(d) != 1 || d.Buckets[0].Used != 8 {
 			t.Errorf("another call: %+v", d)
 		}

@@ -21,110 +21,253 @@ type Opening struct {
 // Opened says how the store was found.
 type Opened struct {
 	Generation uint64
-	Lost       bool // its data may have been lost: the cell of this moment and the next are closed
+	Lost       bool  // begun by this node, and data may have been lost: the cell of this moment and the next are closed
+	LostAt     int64 // store time of the last loss that any shard knows of, 0: none
 }
 
-// Open begins to work with the store. A store that stands, for this region, is taken as it is, and the node's epoch is
-// put in force if it is newer. A new generation is begun where the store is empty, where it is a copy from before the
-// generation this node knows, and where another node that knew nothing of that generation opened it as if nothing had
-// been lost. Unless the region never served, whatever the store had promised or spent of the current cell and the next
-// then counts as promised and spent.
+// rounds bounds how often Open looks again because other nodes open the store at the same time.
+const rounds = 8
+
+// Open begins to work with the store. A store all of whose shards stand for this region, under one generation and on the
+// servers they were opened on, is taken as it is, and the node's epoch is put in force if it is newer. Else another
+// generation is begun in every shard. What is lost then is said of each shard: one that stood keeps what it knows, while
+// in one that was empty, came from another server's data, from before the generation this node knows, or was opened by a
+// node that knew nothing of that generation, whatever it had promised or spent of the current cell and the next counts
+// as promised and spent. Where the region never served an empty shard is no loss.
+//
+// The first shard is opened last: until it has the generation of the others nobody works under that, so that any node
+// may bring to its end what another began.
 func (s *Store) Open(ctx context.Context, o Opening) (Opened, error) {
-	for range 3 { // another node may open it between our two looks
-		found, err := s.open(ctx, algorithms.Open{Expected: noGeneration, Generation: noGeneration})
+	var before uint64 // the highest generation at our first look
+	for round := range rounds {
+		all, err := s.look(ctx)
 		if err != nil {
 			return Opened{}, err
 		}
-		if found.Generation != 0 && found.Region != o.Region {
-			return Opened{}, fmt.Errorf("the Redis at %s belongs to region %q, this node is of %q: give each region a Redis of its own", s.client.Options().Addr, found.Region, o.Region)
-		}
-		if found.Generation != 0 && !hidesLoss(found, o.Known) {
-			s.secret.Store(&found.Secret)
-			return Opened{Generation: found.Generation}, s.adopt(ctx, found.Generation, o.Epoch)
-		}
-		now := s.now().UnixMicro()
-		if err := s.clocksAgree(ctx, now); err != nil {
+		if err := all.belong(o.Region); err != nil {
 			return Opened{}, err
 		}
-		c := algorithms.Open{Expected: found.Generation, Region: o.Region, Epoch: o.Epoch,
-			// Larger than any before, whether this node remembers it or not.
-			Generation: max(o.Known+1, found.Generation+1, uint64(now/1000)),
-			Lost:       o.Known > 0 || found.Generation > 0 || !o.Bootstrap,
-			Seen:       max(now, s.seen.Load()),
-			Secret:     rand.Text()}
-		opened, err := s.open(ctx, c)
-		if err != nil {
-			return Opened{}, err
+		if round == 0 {
+			before = all.latest()
 		}
-		if opened.OK {
-			s.secret.Store(&c.Secret)
-			s.generation.Store(c.Generation)
-			return Opened{Generation: c.Generation, Lost: c.Lost}, nil
+		if all.stand(o.Known) {
+			err := s.take(ctx, all, o.Epoch)
+			if errors.Is(err, ErrNotOpen) { // opened anew since we looked
+				continue
+			}
+			return Opened{Generation: all[0].Generation, LostAt: all.lostAt()}, err
+		}
+		opened, err := s.begin(ctx, all, o, before)
+		if err != nil || opened.Generation != 0 {
+			return opened, err
 		}
 	}
-	return Opened{}, fmt.Errorf("open the Redis at %s: other nodes keep opening it; look for two clusters that share it", s.client.Options().Addr)
+	return Opened{}, fmt.Errorf("open the Redis at %s: other nodes keep opening it; look for two clusters that share it", s.address)
 }
 
-// hidesLoss says whether a store that stands is not what a node knows it as: an older copy, or opened anew by another
-// as if it had never held anything.
-func hidesLoss(found algorithms.Opened, known uint64) bool {
-	return found.Generation < known || (known > 0 && found.Generation > known && found.LostAt == 0)
-}
-
-// clocksAgree returns an error where the store's clock is further than MaxClockStep from the node's, now. A generation
-// begun at such a time would hold the store's time, and with it every cell, until its clock gets there.
-func (s *Store) clocksAgree(ctx context.Context, now int64) error {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
-	defer cancel()
-	t, err := s.client.Time(ctx).Result()
-	if err != nil {
-		return fmt.Errorf("read the clock of the Redis at %s: %w", s.client.Options().Addr, err)
+// take works with a store as it stands.
+func (s *Store) take(ctx context.Context, all looks, epoch string) error {
+	if err := s.adopt(ctx, all[0].Generation, epoch); err != nil {
+		return err
 	}
-	if apart := t.UnixMicro() - now; max(apart, -apart) > algorithms.MaxClockStep {
-		return fmt.Errorf("the clock of the Redis at %s is %v from this node's: set both by NTP and start again", s.client.Options().Addr, time.Duration(apart)*time.Microsecond)
-	}
+	s.hold(all, all[0].Generation, all[0].Secret)
 	return nil
+}
+
+func (s *Store) hold(all looks, generation uint64, secret string) {
+	held := &standing{generation: generation, secret: secret, replids: make(map[Shard]string, len(all))}
+	for _, l := range all {
+		held.replids[l.shard] = l.server
+	}
+	s.held.Store(held)
+}
+
+// begin opens the shards of another generation. Nothing was opened if another node came first.
+func (s *Store) begin(ctx context.Context, all looks, o Opening, before uint64) (Opened, error) {
+	for _, l := range all {
+		if max(l.apart, -l.apart).Microseconds() > algorithms.MaxClockStep {
+			// A generation begun now would hold the store's time, and with it every cell, until its clock gets there.
+			return Opened{}, fmt.Errorf("the clock of the Redis at %s is %v from this node's: set both by NTP and start again", l.at, l.apart)
+		}
+	}
+	if err := s.adoptFound(ctx, all, o.Epoch); err != nil {
+		return Opened{}, err
+	}
+	now := s.now().UnixMicro()
+	c := algorithms.Open{Region: o.Region, Epoch: o.Epoch, Generation: all.begun(o.Known, before),
+		Seen: max(now, s.seen.Load()), Secret: rand.Text()}
+	if c.Generation == 0 { // larger than any before, whether this node remembers it or not
+		c.Generation = max(o.Known+1, all.latest()+1, uint64(now/1000))
+	}
+	lost := false
+	for n := range all {
+		l := &all[(n+1)%len(all)]
+		if l.Generation != c.Generation {
+			c.Expected, c.Lost, c.Replid = l.Generation, all.lost(l, o), l.server
+			stands, err := s.open(ctx, l.shard, c)
+			if err != nil {
+				return Opened{}, err
+			}
+			last := n == len(all)-1
+			if !stands.OK && (last || stands.Generation != c.Generation || stands.Replid != l.server) {
+				return Opened{}, nil
+			}
+			l.Opened = stands
+		}
+		lost = lost || l.LostAt != 0 && l.Since == c.Generation
+	}
+	s.hold(all, c.Generation, c.Secret)
+	return Opened{Generation: c.Generation, Lost: lost, LostAt: all.lostAt()}, nil
+}
+
+// lostAt returns the store time of the last loss that any shard knows of.
+func (all looks) lostAt() (at int64) {
+	for _, l := range all {
+		at = max(at, l.LostAt)
+	}
+	return at
+}
+
+// adoptFound puts an epoch in force in the shards that stand, so that a newer one is not forgotten with the generation.
+func (s *Store) adoptFound(ctx context.Context, all looks, epoch string) error {
+	return s.each(func(i int, shard Shard) error {
+		if all[i].Generation == 0 {
+			return nil
+		}
+		err := s.adoptIn(ctx, shard, all[i].Generation, epoch)
+		if errors.Is(err, ErrNotOpen) { // opened anew since: we shall find out
+			return nil
+		}
+		return err
+	})
 }
 
 // noGeneration is never in force: opening with it only looks.
 const noGeneration = 1<<64 - 1
 
-// ErrOlderPolicy says that the region already works under a newer policy document.
-var ErrOlderPolicy = errors.New("the region's store has a newer policy document in force")
-
-// Adopt puts a newer policy epoch in force in the region's store. From then on a call under another epoch is answered
-// StatusUnknown, whichever node makes it.
-func (s *Store) Adopt(ctx context.Context, epoch string) error {
-	return s.adopt(ctx, s.generation.Load(), epoch)
+// look is how a shard was found.
+type look struct {
+	algorithms.Opened
+	shard  Shard
+	at     string        // host:port of its server
+	server string        // master_replid of that
+	apart  time.Duration // how far its clock is ahead of the node's
 }
 
-func (s *Store) adopt(ctx context.Context, generation uint64, epoch string) error {
+// looks are those of all shards, in order.
+type looks []look
+
+// look reads all tokens, and whose data their servers hold.
+func (s *Store) look(ctx context.Context) (looks, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	c := algorithms.Adopt{Generation: generation, Epoch: epoch}
-	reply, err := s.client.Eval(ctx, algorithms.AdoptScript.Source, []string{TokenKey}, c.Args()...).Result()
-	if err != nil {
-		return fmt.Errorf("put policy %s in force in the store: %w", epoch, err)
-	}
-	switch a, err := c.Parse(reply); {
-	case err != nil:
+	all := make(looks, len(s.shards))
+	return all, s.each(func(i int, shard Shard) (err error) {
+		all[i], err = s.lookAt(ctx, shard)
 		return err
-	case a.OK:
-		s.generation.Store(generation)
-		return nil
-	case a.Epoch == "":
-		return fmt.Errorf("put policy %s in force in the store: %w", epoch, ErrNotOpen)
-	default:
-		return fmt.Errorf("put policy %s in force: %w, %s: give this node that document, or one of a higher version", epoch, ErrOlderPolicy, a.Epoch)
-	}
+	})
 }
 
-func (s *Store) open(ctx context.Context, c algorithms.Open) (algorithms.Opened, error) {
+func (s *Store) lookAt(ctx context.Context, shard Shard) (look, error) {
+	const name = "open the store"
+	client, err := s.topology.master(ctx, shard)
+	if err != nil {
+		return look{}, failed(s.address.String(), name, err)
+	}
+	l := look{shard: shard, at: client.Options().Addr}
+	c := algorithms.Open{Expected: noGeneration, Generation: noGeneration}
+	before := s.now()
+	pipe := client.Pipeline()
+	token := pipe.Eval(ctx, algorithms.OpenScript.Source, []string{TokenKey(shard)}, c.Args()...)
+	info := pipe.Info(ctx, "replication")
+	clock := pipe.Time(ctx)
+	_, _ = pipe.Exec(ctx) // each command carries its own error
+	reply, err := token.Result()
+	if err == nil {
+		l.server, err = replid(info)
+	}
+	var now time.Time
+	if err == nil {
+		now, err = clock.Result()
+	}
+	if err != nil {
+		if faultOf(err).refresh {
+			s.topology.refresh()
+		}
+		return look{}, failed(l.at, name, err)
+	}
+	l.apart = now.Sub(before)
+	l.Opened, err = c.Parse(reply)
+	return l, err
+}
+
+// belong returns an error if a shard is another region's.
+func (all looks) belong(region string) error {
+	for _, l := range all {
+		if l.Generation != 0 && l.Region != region {
+			return fmt.Errorf("the Redis at %s belongs to region %q, this node is of %q: give each region a Redis of its own", l.at, l.Region, region)
+		}
+	}
+	return nil
+}
+
+// latest returns the highest generation of a shard.
+func (all looks) latest() (g uint64) {
+	for _, l := range all {
+		g = max(g, l.Generation)
+	}
+	return g
+}
+
+// stand says whether all shards stand under one generation, as a node knows them.
+func (all looks) stand(known uint64) bool {
+	for _, l := range all {
+		if l.Generation == 0 || l.Generation != all[0].Generation || l.hidesLoss(known) {
+			return false
+		}
+	}
+	return true
+}
+
+// begun returns the generation that another node has begun and not ended, 0 if there is none. It was not ended if the
+// first shard still stands under an earlier one; where that shard was lost, if it was not there at our first look.
+func (all looks) begun(known, before uint64) uint64 {
+	g := all.latest()
+	first := &all[0]
+	standing := first.Generation != 0 && !first.hidesLoss(known)
+	if first.Generation == g || g <= known || !standing && g <= before {
+		return 0
+	}
+	for i := range all {
+		if l := &all[i]; l.Generation == g && l.hidesLoss(known) {
+			return 0
+		}
+	}
+	return g
+}
+
+// lost says whether a shard may have lost what it promised and spent. An empty one has not where the region never served,
+// which cannot be so if the first shard stands: that was opened last.
+func (all looks) lost(l *look, o Opening) bool {
+	if l.Generation == 0 {
+		return o.Known > 0 || !o.Bootstrap || all[0].Generation != 0
+	}
+	return l.hidesLoss(o.Known)
+}
+
+// hidesLoss says whether a shard that stands is not what a node knows it as: an older copy, one opened anew by another
+// node as if it had never held anything, or one on a server whose data are not those it was opened on.
+func (l *look) hidesLoss(known uint64) bool {
+	return l.Generation < known || known > 0 && l.Since > known && l.LostAt == 0 || l.Replid != l.server
+}
+
+// open runs the open script in one shard.
+func (s *Store) open(ctx context.Context, shard Shard, c algorithms.Open) (algorithms.Opened, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	reply, err := s.client.Eval(ctx, algorithms.OpenScript.Source, []string{TokenKey}, c.Args()...).Result()
+	reply, err := s.eval(ctx, shard, algorithms.OpenScript, c.Args())
 	if err != nil {
-		return algorithms.Opened{}, fmt.Errorf("open the Redis at %s: %w; check that it runs and that redis.url is right", s.client.Options().Addr, err)
+		return algorithms.Opened{}, err
 	}
 	return c.Parse(reply)
 }

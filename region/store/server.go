@@ -66,7 +66,10 @@ func StartDriven(now func() time.Time) (*Server, error) {
 var ErrNoRedisServer = errors.New("redis-server is not installed: apt-get install redis-server (or brew install redis)")
 
 // StartProcess starts a redis-server on a free loopback port and waits until it answers.
-func StartProcess(ctx context.Context) (*Server, error) {
+func StartProcess(ctx context.Context) (*Server, error) { return StartProcessWith(ctx) }
+
+// StartProcessWith is StartProcess with further arguments for redis-server, which come after its own.
+func StartProcessWith(ctx context.Context, args ...string) (*Server, error) {
 	path, err := exec.LookPath("redis-server")
 	if err != nil {
 		return nil, ErrNoRedisServer
@@ -77,7 +80,7 @@ func StartProcess(ctx context.Context) (*Server, error) {
 		if err != nil {
 			return nil, err
 		}
-		s, err := startProcess(ctx, path, port)
+		s, err := startProcess(ctx, path, port, args...)
 		if err == nil || ctx.Err() != nil {
 			return s, err
 		}
@@ -86,14 +89,14 @@ func StartProcess(ctx context.Context) (*Server, error) {
 	return nil, fmt.Errorf("gave up after five tries: %w", last)
 }
 
-func startProcess(ctx context.Context, path string, port int) (*Server, error) {
+func startProcess(ctx context.Context, path string, port int, args ...string) (*Server, error) {
 	dir, err := os.MkdirTemp("", "quotad-redis-")
 	if err != nil {
 		return nil, err
 	}
 	var out bytes.Buffer
-	cmd := exec.Command(path, "--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no",
-		"--dir", dir, "--maxmemory-policy", "noeviction", "--daemonize", "no")
+	cmd := exec.Command(path, append([]string{"--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no",
+		"--dir", dir, "--maxmemory-policy", "noeviction", "--daemonize", "no"}, args...)...)
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Start(); err != nil {
 		os.RemoveAll(dir)

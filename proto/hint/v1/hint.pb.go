@@ -68,7 +68,7 @@ func (x *Hints) GetHints() []*Hint {
 	return nil
 }
 
-// Hint is one node's report on one bucket. Of two with one region, node and bucket the one with the higher
+// Hint is one node's report on one bucket: on its own demand, and on all else for its region. Of two with one region, node and bucket the one with the higher
 // (incarnation, sequence) counts.
 type Hint struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
@@ -81,13 +81,13 @@ type Hint struct {
 	Cell        int64  `protobuf:"varint,6,opt,name=cell,proto3" json:"cell,omitempty"`
 	// Units used of the cell in the region.
 	Used int64 `protobuf:"varint,7,opt,name=used,proto3" json:"used,omitempty"`
-	// Demand, in thousandths of a unit per second.
+	// Demand on this node alone, in thousandths of a unit per second.
 	RateMilli int64 `protobuf:"varint,8,opt,name=rate_milli,json=rateMilli,proto3" json:"rate_milli,omitempty"`
 	// Rights the region holds of the cell.
 	Share int64 `protobuf:"varint,9,opt,name=share,proto3" json:"share,omitempty"`
 	// What the region would lend of the cell.
 	Spare int64 `protobuf:"varint,10,opt,name=spare,proto3" json:"spare,omitempty"`
-	// Units the region expects to need of the cell in all; of a bucket, per window.
+	// Units the region, with all nodes that this one hears, expects to need of the cell in all; of a bucket, per window.
 	Total int64 `protobuf:"varint,11,opt,name=total,proto3" json:"total,omitempty"`
 	// What the region would lend of its burst.
 	SpareBurst    int64 `protobuf:"varint,12,opt,name=spare_burst,json=spareBurst,proto3" json:"spare_burst,omitempty"`

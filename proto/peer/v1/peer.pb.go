@@ -263,6 +263,8 @@ type ExchangeResponse struct {
 	ForGeneration uint64   `protobuf:"varint,3,opt,name=for_generation,json=forGeneration,proto3" json:"for_generation,omitempty"`
 	Epoch         string   `protobuf:"bytes,4,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	Grants        []*Grant `protobuf:"bytes,5,rep,name=grants,proto3" json:"grants,omitempty"`
+	// The lender's store time when it answered, in microseconds since 1970; 0: it does not know it.
+	AtUs          int64 `protobuf:"varint,6,opt,name=at_us,json=atUs,proto3" json:"at_us,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -330,6 +332,13 @@ func (x *ExchangeResponse) GetGrants() []*Grant {
 		return x.Grants
 	}
 	return nil
+}
+
+func (x *ExchangeResponse) GetAtUs() int64 {
+	if x != nil {
+		return x.AtUs
+	}
+	return 0
 }
 
 // Grant says how the rows of one bucket and cell stand.
@@ -436,6 +445,385 @@ func (x *Grant) GetSpareBurst() int64 {
 	return 0
 }
 
+// RecallRequest asks other regions for what they have heard of the asker's rows, and the nodes of its own for their
+// journals.
+type RecallRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Region that asks.
+	Region string `protobuf:"bytes,1,opt,name=region,proto3" json:"region,omitempty"`
+	Node   string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
+	// Generation of its store, begun since the loss.
+	Generation    uint64   `protobuf:"varint,3,opt,name=generation,proto3" json:"generation,omitempty"`
+	Doubts        []*Doubt `protobuf:"bytes,4,rep,name=doubts,proto3" json:"doubts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RecallRequest) Reset() {
+	*x = RecallRequest{}
+	mi := &file_peer_v1_peer_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RecallRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RecallRequest) ProtoMessage() {}
+
+func (x *RecallRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_peer_v1_peer_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RecallRequest.ProtoReflect.Descriptor instead.
+func (*RecallRequest) Descriptor() ([]byte, []int) {
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *RecallRequest) GetRegion() string {
+	if x != nil {
+		return x.Region
+	}
+	return ""
+}
+
+func (x *RecallRequest) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *RecallRequest) GetGeneration() uint64 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
+func (x *RecallRequest) GetDoubts() []*Doubt {
+	if x != nil {
+		return x.Doubts
+	}
+	return nil
+}
+
+// Doubt is a bucket, and the first and last of the cells of which rows are looked for.
+type Doubt struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Bucket id, of any bytes.
+	Bucket        []byte `protobuf:"bytes,1,opt,name=bucket,proto3" json:"bucket,omitempty"`
+	From          int64  `protobuf:"varint,2,opt,name=from,proto3" json:"from,omitempty"`
+	To            int64  `protobuf:"varint,3,opt,name=to,proto3" json:"to,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Doubt) Reset() {
+	*x = Doubt{}
+	mi := &file_peer_v1_peer_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Doubt) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Doubt) ProtoMessage() {}
+
+func (x *Doubt) ProtoReflect() protoreflect.Message {
+	mi := &file_peer_v1_peer_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Doubt.ProtoReflect.Descriptor instead.
+func (*Doubt) Descriptor() ([]byte, []int) {
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Doubt) GetBucket() []byte {
+	if x != nil {
+		return x.Bucket
+	}
+	return nil
+}
+
+func (x *Doubt) GetFrom() int64 {
+	if x != nil {
+		return x.From
+	}
+	return 0
+}
+
+func (x *Doubt) GetTo() int64 {
+	if x != nil {
+		return x.To
+	}
+	return 0
+}
+
+// RecallResponse answers a RecallRequest, testimony by doubt.
+type RecallResponse struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Region string                 `protobuf:"bytes,1,opt,name=region,proto3" json:"region,omitempty"`
+	Node   string                 `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
+	// The asker's generation, as the request said.
+	ForGeneration uint64       `protobuf:"varint,3,opt,name=for_generation,json=forGeneration,proto3" json:"for_generation,omitempty"`
+	Testimonies   []*Testimony `protobuf:"bytes,4,rep,name=testimonies,proto3" json:"testimonies,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RecallResponse) Reset() {
+	*x = RecallResponse{}
+	mi := &file_peer_v1_peer_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RecallResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RecallResponse) ProtoMessage() {}
+
+func (x *RecallResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_peer_v1_peer_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RecallResponse.ProtoReflect.Descriptor instead.
+func (*RecallResponse) Descriptor() ([]byte, []int) {
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *RecallResponse) GetRegion() string {
+	if x != nil {
+		return x.Region
+	}
+	return ""
+}
+
+func (x *RecallResponse) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *RecallResponse) GetForGeneration() uint64 {
+	if x != nil {
+		return x.ForGeneration
+	}
+	return 0
+}
+
+func (x *RecallResponse) GetTestimonies() []*Testimony {
+	if x != nil {
+		return x.Testimonies
+	}
+	return nil
+}
+
+// Testimony is what one node remembers of one bucket.
+type Testimony struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// It could not look; the rest says nothing.
+	Refused bool `protobuf:"varint,1,opt,name=refused,proto3" json:"refused,omitempty"`
+	// Another region's: its store's time, and when that last lost the bucket (0: never), microseconds since 1970.
+	NowUs    int64 `protobuf:"varint,2,opt,name=now_us,json=nowUs,proto3" json:"now_us,omitempty"`
+	LostAtUs int64 `protobuf:"varint,3,opt,name=lost_at_us,json=lostAtUs,proto3" json:"lost_at_us,omitempty"`
+	// The asker's own region's: store time since which the journal holds every row announced.
+	WholeSinceUs int64 `protobuf:"varint,4,opt,name=whole_since_us,json=wholeSinceUs,proto3" json:"whole_since_us,omitempty"`
+	// The asker's own region's: units that counted when the node last saw the bucket, the cell and the store time of that.
+	Used          int64         `protobuf:"varint,5,opt,name=used,proto3" json:"used,omitempty"`
+	UsedCell      int64         `protobuf:"varint,6,opt,name=used_cell,json=usedCell,proto3" json:"used_cell,omitempty"`
+	UsedAtUs      int64         `protobuf:"varint,7,opt,name=used_at_us,json=usedAtUs,proto3" json:"used_at_us,omitempty"`
+	Rows          []*Remembered `protobuf:"bytes,8,rep,name=rows,proto3" json:"rows,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Testimony) Reset() {
+	*x = Testimony{}
+	mi := &file_peer_v1_peer_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Testimony) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Testimony) ProtoMessage() {}
+
+func (x *Testimony) ProtoReflect() protoreflect.Message {
+	mi := &file_peer_v1_peer_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Testimony.ProtoReflect.Descriptor instead.
+func (*Testimony) Descriptor() ([]byte, []int) {
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Testimony) GetRefused() bool {
+	if x != nil {
+		return x.Refused
+	}
+	return false
+}
+
+func (x *Testimony) GetNowUs() int64 {
+	if x != nil {
+		return x.NowUs
+	}
+	return 0
+}
+
+func (x *Testimony) GetLostAtUs() int64 {
+	if x != nil {
+		return x.LostAtUs
+	}
+	return 0
+}
+
+func (x *Testimony) GetWholeSinceUs() int64 {
+	if x != nil {
+		return x.WholeSinceUs
+	}
+	return 0
+}
+
+func (x *Testimony) GetUsed() int64 {
+	if x != nil {
+		return x.Used
+	}
+	return 0
+}
+
+func (x *Testimony) GetUsedCell() int64 {
+	if x != nil {
+		return x.UsedCell
+	}
+	return 0
+}
+
+func (x *Testimony) GetUsedAtUs() int64 {
+	if x != nil {
+		return x.UsedAtUs
+	}
+	return 0
+}
+
+func (x *Testimony) GetRows() []*Remembered {
+	if x != nil {
+		return x.Rows
+	}
+	return nil
+}
+
+// Remembered is a row of the asker's region, as somebody remembers it.
+type Remembered struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Region that the row is with.
+	Peer          string `protobuf:"bytes,1,opt,name=peer,proto3" json:"peer,omitempty"`
+	Cell          int64  `protobuf:"varint,2,opt,name=cell,proto3" json:"cell,omitempty"`
+	Lent          int64  `protobuf:"varint,3,opt,name=lent,proto3" json:"lent,omitempty"`
+	Returned      int64  `protobuf:"varint,4,opt,name=returned,proto3" json:"returned,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Remembered) Reset() {
+	*x = Remembered{}
+	mi := &file_peer_v1_peer_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Remembered) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Remembered) ProtoMessage() {}
+
+func (x *Remembered) ProtoReflect() protoreflect.Message {
+	mi := &file_peer_v1_peer_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Remembered.ProtoReflect.Descriptor instead.
+func (*Remembered) Descriptor() ([]byte, []int) {
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *Remembered) GetPeer() string {
+	if x != nil {
+		return x.Peer
+	}
+	return ""
+}
+
+func (x *Remembered) GetCell() int64 {
+	if x != nil {
+		return x.Cell
+	}
+	return 0
+}
+
+func (x *Remembered) GetLent() int64 {
+	if x != nil {
+		return x.Lent
+	}
+	return 0
+}
+
+func (x *Remembered) GetReturned() int64 {
+	if x != nil {
+		return x.Returned
+	}
+	return 0
+}
+
 var File_peer_v1_peer_proto protoreflect.FileDescriptor
 
 const file_peer_v1_peer_proto_rawDesc = "" +
@@ -454,7 +842,7 @@ const file_peer_v1_peer_proto_rawDesc = "" +
 	"\x04cell\x18\x02 \x01(\x03R\x04cell\x12\x1a\n" +
 	"\breturned\x18\x03 \x01(\x03R\breturned\x12\x12\n" +
 	"\x04lent\x18\x04 \x01(\x03R\x04lent\x12\x14\n" +
-	"\x05burst\x18\x05 \x01(\x03R\x05burst\"\xaf\x01\n" +
+	"\x05burst\x18\x05 \x01(\x03R\x05burst\"\xc4\x01\n" +
 	"\x10ExchangeResponse\x12\x16\n" +
 	"\x06region\x18\x01 \x01(\tR\x06region\x12\x1e\n" +
 	"\n" +
@@ -462,7 +850,8 @@ const file_peer_v1_peer_proto_rawDesc = "" +
 	"generation\x12%\n" +
 	"\x0efor_generation\x18\x03 \x01(\x04R\rforGeneration\x12\x14\n" +
 	"\x05epoch\x18\x04 \x01(\tR\x05epoch\x12&\n" +
-	"\x06grants\x18\x05 \x03(\v2\x0e.peer.v1.GrantR\x06grants\"\xdf\x01\n" +
+	"\x06grants\x18\x05 \x03(\v2\x0e.peer.v1.GrantR\x06grants\x12\x13\n" +
+	"\x05at_us\x18\x06 \x01(\x03R\x04atUs\"\xdf\x01\n" +
 	"\x05Grant\x12*\n" +
 	"\arefusal\x18\x01 \x01(\x0e2\x10.peer.v1.RefusalR\arefusal\x12\x12\n" +
 	"\x04cell\x18\x02 \x01(\x03R\x04cell\x12\x1a\n" +
@@ -472,7 +861,40 @@ const file_peer_v1_peer_proto_rawDesc = "" +
 	"\bretry_us\x18\x06 \x01(\x03R\aretryUs\x12\x14\n" +
 	"\x05burst\x18\a \x01(\x03R\x05burst\x12\x1f\n" +
 	"\vspare_burst\x18\b \x01(\x03R\n" +
-	"spareBurst*\xa1\x01\n" +
+	"spareBurst\"\x83\x01\n" +
+	"\rRecallRequest\x12\x16\n" +
+	"\x06region\x18\x01 \x01(\tR\x06region\x12\x12\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x03 \x01(\x04R\n" +
+	"generation\x12&\n" +
+	"\x06doubts\x18\x04 \x03(\v2\x0e.peer.v1.DoubtR\x06doubts\"C\n" +
+	"\x05Doubt\x12\x16\n" +
+	"\x06bucket\x18\x01 \x01(\fR\x06bucket\x12\x12\n" +
+	"\x04from\x18\x02 \x01(\x03R\x04from\x12\x0e\n" +
+	"\x02to\x18\x03 \x01(\x03R\x02to\"\x99\x01\n" +
+	"\x0eRecallResponse\x12\x16\n" +
+	"\x06region\x18\x01 \x01(\tR\x06region\x12\x12\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\x12%\n" +
+	"\x0efor_generation\x18\x03 \x01(\x04R\rforGeneration\x124\n" +
+	"\vtestimonies\x18\x04 \x03(\v2\x12.peer.v1.TestimonyR\vtestimonies\"\xf8\x01\n" +
+	"\tTestimony\x12\x18\n" +
+	"\arefused\x18\x01 \x01(\bR\arefused\x12\x15\n" +
+	"\x06now_us\x18\x02 \x01(\x03R\x05nowUs\x12\x1c\n" +
+	"\n" +
+	"lost_at_us\x18\x03 \x01(\x03R\blostAtUs\x12$\n" +
+	"\x0ewhole_since_us\x18\x04 \x01(\x03R\fwholeSinceUs\x12\x12\n" +
+	"\x04used\x18\x05 \x01(\x03R\x04used\x12\x1b\n" +
+	"\tused_cell\x18\x06 \x01(\x03R\busedCell\x12\x1c\n" +
+	"\n" +
+	"used_at_us\x18\a \x01(\x03R\busedAtUs\x12'\n" +
+	"\x04rows\x18\b \x03(\v2\x13.peer.v1.RememberedR\x04rows\"d\n" +
+	"\n" +
+	"Remembered\x12\x12\n" +
+	"\x04peer\x18\x01 \x01(\tR\x04peer\x12\x12\n" +
+	"\x04cell\x18\x02 \x01(\x03R\x04cell\x12\x12\n" +
+	"\x04lent\x18\x03 \x01(\x03R\x04lent\x12\x1a\n" +
+	"\breturned\x18\x04 \x01(\x03R\breturned*\xa1\x01\n" +
 	"\aRefusal\x12\x17\n" +
 	"\x13REFUSAL_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rREFUSAL_EPOCH\x10\x01\x12\x13\n" +
@@ -480,9 +902,10 @@ const file_peer_v1_peer_proto_rawDesc = "" +
 	"\x10REFUSAL_FINISHED\x10\x03\x12\x13\n" +
 	"\x0fREFUSAL_UNHEARD\x10\x04\x12\x17\n" +
 	"\x13REFUSAL_IMPLAUSIBLE\x10\x05\x12\x11\n" +
-	"\rREFUSAL_STORE\x10\x062N\n" +
+	"\rREFUSAL_STORE\x10\x062\x89\x01\n" +
 	"\vPeerService\x12?\n" +
-	"\bExchange\x12\x18.peer.v1.ExchangeRequest\x1a\x19.peer.v1.ExchangeResponseB/Z-github.com/quotad/quotad/proto/peer/v1;peerv1b\x06proto3"
+	"\bExchange\x12\x18.peer.v1.ExchangeRequest\x1a\x19.peer.v1.ExchangeResponse\x129\n" +
+	"\x06Recall\x12\x16.peer.v1.RecallRequest\x1a\x17.peer.v1.RecallResponseB/Z-github.com/quotad/quotad/proto/peer/v1;peerv1b\x06proto3"
 
 var (
 	file_peer_v1_peer_proto_rawDescOnce sync.Once
@@ -497,25 +920,35 @@ func file_peer_v1_peer_proto_rawDescGZIP() []byte {
 }
 
 var file_peer_v1_peer_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_peer_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
+var file_peer_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_peer_v1_peer_proto_goTypes = []any{
 	(Refusal)(0),             // 0: peer.v1.Refusal
 	(*ExchangeRequest)(nil),  // 1: peer.v1.ExchangeRequest
 	(*Ask)(nil),              // 2: peer.v1.Ask
 	(*ExchangeResponse)(nil), // 3: peer.v1.ExchangeResponse
 	(*Grant)(nil),            // 4: peer.v1.Grant
+	(*RecallRequest)(nil),    // 5: peer.v1.RecallRequest
+	(*Doubt)(nil),            // 6: peer.v1.Doubt
+	(*RecallResponse)(nil),   // 7: peer.v1.RecallResponse
+	(*Testimony)(nil),        // 8: peer.v1.Testimony
+	(*Remembered)(nil),       // 9: peer.v1.Remembered
 }
 var file_peer_v1_peer_proto_depIdxs = []int32{
 	2, // 0: peer.v1.ExchangeRequest.asks:type_name -> peer.v1.Ask
 	4, // 1: peer.v1.ExchangeResponse.grants:type_name -> peer.v1.Grant
 	0, // 2: peer.v1.Grant.refusal:type_name -> peer.v1.Refusal
-	1, // 3: peer.v1.PeerService.Exchange:input_type -> peer.v1.ExchangeRequest
-	3, // 4: peer.v1.PeerService.Exchange:output_type -> peer.v1.ExchangeResponse
-	4, // [4:5] is the sub-list for method output_type
-	3, // [3:4] is the sub-list for method input_type
-	3, // [3:3] is the sub-list for extension type_name
-	3, // [3:3] is the sub-list for extension extendee
-	0, // [0:3] is the sub-list for field type_name
+	6, // 3: peer.v1.RecallRequest.doubts:type_name -> peer.v1.Doubt
+	8, // 4: peer.v1.RecallResponse.testimonies:type_name -> peer.v1.Testimony
+	9, // 5: peer.v1.Testimony.rows:type_name -> peer.v1.Remembered
+	1, // 6: peer.v1.PeerService.Exchange:input_type -> peer.v1.ExchangeRequest
+	5, // 7: peer.v1.PeerService.Recall:input_type -> peer.v1.RecallRequest
+	3, // 8: peer.v1.PeerService.Exchange:output_type -> peer.v1.ExchangeResponse
+	7, // 9: peer.v1.PeerService.Recall:output_type -> peer.v1.RecallResponse
+	8, // [8:10] is the sub-list for method output_type
+	6, // [6:8] is the sub-list for method input_type
+	6, // [6:6] is the sub-list for extension type_name
+	6, // [6:6] is the sub-list for extension extendee
+	0, // [0:6] is the sub-list for field type_name
 }
 
 func init() { file_peer_v1_peer_proto_init() }
@@ -529,7 +962,7 @@ func file_peer_v1_peer_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_peer_v1_peer_proto_rawDesc), len(file_peer_v1_peer_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   4,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -22,6 +22,7 @@ const _ = grpc.SupportPackageIsVersion9
 
 const (
 	PeerService_Exchange_FullMethodName = "/peer.v1.PeerService/Exchange"
+	PeerService_Recall_FullMethodName   = "/peer.v1.PeerService/Recall"
 )
 
 // PeerServiceClient is the client API for PeerService service.
@@ -32,6 +33,9 @@ const (
 type PeerServiceClient interface {
 	// Exchange asks for rights; without asks it is a ping. A row is durable at the lender before it is announced.
 	Exchange(ctx context.Context, in *ExchangeRequest, opts ...grpc.CallOption) (*ExchangeResponse, error)
+	// Recall asks for what is remembered of buckets that the asker's region has lost. To answer is to fence: from then on
+	// rows of the asker's region that were written under a lower generation are neither taken nor announced.
+	Recall(ctx context.Context, in *RecallRequest, opts ...grpc.CallOption) (*RecallResponse, error)
 }
 
 type peerServiceClient struct {
@@ -52,6 +56,16 @@ func (c *peerServiceClient) Exchange(ctx context.Context, in *ExchangeRequest, o
 	return out, nil
 }
 
+func (c *peerServiceClient) Recall(ctx context.Context, in *RecallRequest, opts ...grpc.CallOption) (*RecallResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RecallResponse)
+	err := c.cc.Invoke(ctx, PeerService_Recall_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // PeerServiceServer is the server API for PeerService service.
 // All implementations must embed UnimplementedPeerServiceServer
 // for forward compatibility.
@@ -60,6 +74,9 @@ func (c *peerServiceClient) Exchange(ctx context.Context, in *ExchangeRequest, o
 type PeerServiceServer interface {
 	// Exchange asks for rights; without asks it is a ping. A row is durable at the lender before it is announced.
 	Exchange(context.Context, *ExchangeRequest) (*ExchangeResponse, error)
+	// Recall asks for what is remembered of buckets that the asker's region has lost. To answer is to fence: from then on
+	// rows of the asker's region that were written under a lower generation are neither taken nor announced.
+	Recall(context.Context, *RecallRequest) (*RecallResponse, error)
 	mustEmbedUnimplementedPeerServiceServer()
 }
 
@@ -72,6 +89,9 @@ type UnimplementedPeerServiceServer struct{}
 
 func (UnimplementedPeerServiceServer) Exchange(context.Context, *ExchangeRequest) (*ExchangeResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Exchange not implemented")
+}
+func (UnimplementedPeerServiceServer) Recall(context.Context, *RecallRequest) (*RecallResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Recall not implemented")
 }
 func (UnimplementedPeerServiceServer) mustEmbedUnimplementedPeerServiceServer() {}
 func (UnimplementedPeerServiceServer) testEmbeddedByValue()                     {}
@@ -112,6 +132,24 @@ func _PeerService_Exchange_Handler(srv interface{}, ctx context.Context, dec fun
 	return interceptor(ctx, in, info, handler)
 }
 
+func _PeerService_Recall_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RecallRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PeerServiceServer).Recall(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: PeerService_Recall_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PeerServiceServer).Recall(ctx, req.(*RecallRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // PeerService_ServiceDesc is the grpc.ServiceDesc for PeerService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -122,6 +160,10 @@ var PeerService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Exchange",
 			Handler:    _PeerService_Exchange_Handler,
+		},
+		{
+			MethodName: "Recall",
+			Handler:    _PeerService_Recall_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

@@ -12,6 +12,7 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
+	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -681,8 +682,14 @@ type StatusResponse struct {
 	Ready      bool    `protobuf:"varint,6,opt,name=ready,proto3" json:"ready,omitempty"`
 	Peers      []*Peer `protobuf:"bytes,7,rep,name=peers,proto3" json:"peers,omitempty"`
 	// Nodes that gossip sees alive, this one among them.
-	Members       []string   `protobuf:"bytes,8,rep,name=members,proto3" json:"members,omitempty"`
-	Counters      []*Counter `protobuf:"bytes,9,rep,name=counters,proto3" json:"counters,omitempty"`
+	Members  []string   `protobuf:"bytes,8,rep,name=members,proto3" json:"members,omitempty"`
+	Counters []*Counter `protobuf:"bytes,9,rep,name=counters,proto3" json:"counters,omitempty"`
+	// Of the members, the other nodes of this region.
+	Mates         []string        `protobuf:"bytes,10,rep,name=mates,proto3" json:"mates,omitempty"`
+	Store         *StoreStatus    `protobuf:"bytes,11,opt,name=store,proto3" json:"store,omitempty"`
+	Recovery      *RecoveryStatus `protobuf:"bytes,12,opt,name=recovery,proto3" json:"recovery,omitempty"`
+	Journal       *JournalStatus  `protobuf:"bytes,13,opt,name=journal,proto3" json:"journal,omitempty"`
+	Local         *LocalStatus    `protobuf:"bytes,14,opt,name=local,proto3" json:"local,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -780,22 +787,391 @@ func (x *StatusResponse) GetCounters() []*Counter {
 	return nil
 }
 
+func (x *StatusResponse) GetMates() []string {
+	if x != nil {
+		return x.Mates
+	}
+	return nil
+}
+
+func (x *StatusResponse) GetStore() *StoreStatus {
+	if x != nil {
+		return x.Store
+	}
+	return nil
+}
+
+func (x *StatusResponse) GetRecovery() *RecoveryStatus {
+	if x != nil {
+		return x.Recovery
+	}
+	return nil
+}
+
+func (x *StatusResponse) GetJournal() *JournalStatus {
+	if x != nil {
+		return x.Journal
+	}
+	return nil
+}
+
+func (x *StatusResponse) GetLocal() *LocalStatus {
+	if x != nil {
+		return x.Local
+	}
+	return nil
+}
+
+// StoreStatus is the region's store as this node sees it.
+type StoreStatus struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// standalone, sentinel or cluster.
+	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	// Its servers, without user and password.
+	Address string `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`
+	// Identity of the data the store was opened on, each server's: the beginning of its master_replid.
+	Data []string `protobuf:"bytes,3,rep,name=data,proto3" json:"data,omitempty"`
+	// When data was last lost, by the store's clock; absent: never that it knows.
+	LastLoss *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=last_loss,json=lastLoss,proto3" json:"last_loss,omitempty"`
+	// Losses that this node found since its start.
+	Losses int64 `protobuf:"varint,5,opt,name=losses,proto3" json:"losses,omitempty"`
+	// Shards whose requests are decided without the store, because their server does not answer.
+	OutOfReach []string `protobuf:"bytes,6,rep,name=out_of_reach,json=outOfReach,proto3" json:"out_of_reach,omitempty"`
+	// Empty: not known. Other than noeviction the store may forget buckets.
+	MaxmemoryPolicy string `protobuf:"bytes,7,opt,name=maxmemory_policy,json=maxmemoryPolicy,proto3" json:"maxmemory_policy,omitempty"`
+	// How far its clock is ahead of this node's, to some 10 ms; absent: not known.
+	ClockApart    *durationpb.Duration `protobuf:"bytes,8,opt,name=clock_apart,json=clockApart,proto3" json:"clock_apart,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StoreStatus) Reset() {
+	*x = StoreStatus{}
+	mi := &file_quotad_v1_quotad_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StoreStatus) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StoreStatus) ProtoMessage() {}
+
+func (x *StoreStatus) ProtoReflect() protoreflect.Message {
+	mi := &file_quotad_v1_quotad_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StoreStatus.ProtoReflect.Descriptor instead.
+func (*StoreStatus) Descriptor() ([]byte, []int) {
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *StoreStatus) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *StoreStatus) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *StoreStatus) GetData() []string {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
+func (x *StoreStatus) GetLastLoss() *timestamppb.Timestamp {
+	if x != nil {
+		return x.LastLoss
+	}
+	return nil
+}
+
+func (x *StoreStatus) GetLosses() int64 {
+	if x != nil {
+		return x.Losses
+	}
+	return 0
+}
+
+func (x *StoreStatus) GetOutOfReach() []string {
+	if x != nil {
+		return x.OutOfReach
+	}
+	return nil
+}
+
+func (x *StoreStatus) GetMaxmemoryPolicy() string {
+	if x != nil {
+		return x.MaxmemoryPolicy
+	}
+	return ""
+}
+
+func (x *StoreStatus) GetClockApart() *durationpb.Duration {
+	if x != nil {
+		return x.ClockApart
+	}
+	return nil
+}
+
+// RecoveryStatus is what is being restored after a loss of the store.
+type RecoveryStatus struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Buckets that wait to be restored.
+	Waiting int64 `protobuf:"varint,1,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	// Buckets that are restored, but for a region that did not tell: what was lent to it counts as lent in full.
+	PartlyKnown int64 `protobuf:"varint,2,opt,name=partly_known,json=partlyKnown,proto3" json:"partly_known,omitempty"`
+	// Buckets restored since the node's start.
+	Recovered     int64 `protobuf:"varint,3,opt,name=recovered,proto3" json:"recovered,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RecoveryStatus) Reset() {
+	*x = RecoveryStatus{}
+	mi := &file_quotad_v1_quotad_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RecoveryStatus) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RecoveryStatus) ProtoMessage() {}
+
+func (x *RecoveryStatus) ProtoReflect() protoreflect.Message {
+	mi := &file_quotad_v1_quotad_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RecoveryStatus.ProtoReflect.Descriptor instead.
+func (*RecoveryStatus) Descriptor() ([]byte, []int) {
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *RecoveryStatus) GetWaiting() int64 {
+	if x != nil {
+		return x.Waiting
+	}
+	return 0
+}
+
+func (x *RecoveryStatus) GetPartlyKnown() int64 {
+	if x != nil {
+		return x.PartlyKnown
+	}
+	return 0
+}
+
+func (x *RecoveryStatus) GetRecovered() int64 {
+	if x != nil {
+		return x.Recovered
+	}
+	return 0
+}
+
+// JournalStatus is the node's journal.
+type JournalStatus struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How often it has been opened.
+	Incarnation uint64 `protobuf:"varint,1,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	// Number of the last commit.
+	Sequence    uint64 `protobuf:"varint,2,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	Rows        uint64 `protobuf:"varint,3,opt,name=rows,proto3" json:"rows,omitempty"`
+	Checkpoints uint64 `protobuf:"varint,4,opt,name=checkpoints,proto3" json:"checkpoints,omitempty"`
+	// It is known since when it holds every row that this node announced: whole_since, or since ever if that is absent.
+	Whole      bool                   `protobuf:"varint,5,opt,name=whole,proto3" json:"whole,omitempty"`
+	WholeSince *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=whole_since,json=wholeSince,proto3" json:"whole_since,omitempty"`
+	// Nothing is lent until the node starts anew.
+	Failed        bool `protobuf:"varint,7,opt,name=failed,proto3" json:"failed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *JournalStatus) Reset() {
+	*x = JournalStatus{}
+	mi := &file_quotad_v1_quotad_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *JournalStatus) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*JournalStatus) ProtoMessage() {}
+
+func (x *JournalStatus) ProtoReflect() protoreflect.Message {
+	mi := &file_quotad_v1_quotad_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use JournalStatus.ProtoReflect.Descriptor instead.
+func (*JournalStatus) Descriptor() ([]byte, []int) {
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *JournalStatus) GetIncarnation() uint64 {
+	if x != nil {
+		return x.Incarnation
+	}
+	return 0
+}
+
+func (x *JournalStatus) GetSequence() uint64 {
+	if x != nil {
+		return x.Sequence
+	}
+	return 0
+}
+
+func (x *JournalStatus) GetRows() uint64 {
+	if x != nil {
+		return x.Rows
+	}
+	return 0
+}
+
+func (x *JournalStatus) GetCheckpoints() uint64 {
+	if x != nil {
+		return x.Checkpoints
+	}
+	return 0
+}
+
+func (x *JournalStatus) GetWhole() bool {
+	if x != nil {
+		return x.Whole
+	}
+	return false
+}
+
+func (x *JournalStatus) GetWholeSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.WholeSince
+	}
+	return nil
+}
+
+func (x *JournalStatus) GetFailed() bool {
+	if x != nil {
+		return x.Failed
+	}
+	return false
+}
+
+// LocalStatus is what this node admitted without the store, of windows that still count.
+type LocalStatus struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Buckets int64                  `protobuf:"varint,1,opt,name=buckets,proto3" json:"buckets,omitempty"`
+	Units   int64                  `protobuf:"varint,2,opt,name=units,proto3" json:"units,omitempty"`
+	// Of the units, those that the store has not been charged with yet.
+	Unbooked      int64 `protobuf:"varint,3,opt,name=unbooked,proto3" json:"unbooked,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LocalStatus) Reset() {
+	*x = LocalStatus{}
+	mi := &file_quotad_v1_quotad_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LocalStatus) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LocalStatus) ProtoMessage() {}
+
+func (x *LocalStatus) ProtoReflect() protoreflect.Message {
+	mi := &file_quotad_v1_quotad_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LocalStatus.ProtoReflect.Descriptor instead.
+func (*LocalStatus) Descriptor() ([]byte, []int) {
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *LocalStatus) GetBuckets() int64 {
+	if x != nil {
+		return x.Buckets
+	}
+	return 0
+}
+
+func (x *LocalStatus) GetUnits() int64 {
+	if x != nil {
+		return x.Units
+	}
+	return 0
+}
+
+func (x *LocalStatus) GetUnbooked() int64 {
+	if x != nil {
+		return x.Unbooked
+	}
+	return 0
+}
+
 // Peer is another region as this node sees it.
 type Peer struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Region string                 `protobuf:"bytes,1,opt,name=region,proto3" json:"region,omitempty"`
 	Heard  bool                   `protobuf:"varint,2,opt,name=heard,proto3" json:"heard,omitempty"`
 	// Since the last answered call was sent.
-	Age           *durationpb.Duration `protobuf:"bytes,3,opt,name=age,proto3" json:"age,omitempty"`
-	RoundTrip     *durationpb.Duration `protobuf:"bytes,4,opt,name=round_trip,json=roundTrip,proto3" json:"round_trip,omitempty"`
-	Degraded      bool                 `protobuf:"varint,5,opt,name=degraded,proto3" json:"degraded,omitempty"`
+	Age       *durationpb.Duration `protobuf:"bytes,3,opt,name=age,proto3" json:"age,omitempty"`
+	RoundTrip *durationpb.Duration `protobuf:"bytes,4,opt,name=round_trip,json=roundTrip,proto3" json:"round_trip,omitempty"`
+	Degraded  bool                 `protobuf:"varint,5,opt,name=degraded,proto3" json:"degraded,omitempty"`
+	// How far its store's clock is ahead of ours, wrong by at most half a round trip; absent: not known.
+	ClockApart    *durationpb.Duration `protobuf:"bytes,6,opt,name=clock_apart,json=clockApart,proto3" json:"clock_apart,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Peer) Reset() {
 	*x = Peer{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[9]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -807,7 +1183,7 @@ func (x *Peer) String() string {
 func (*Peer) ProtoMessage() {}
 
 func (x *Peer) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[9]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -820,7 +1196,7 @@ func (x *Peer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Peer.ProtoReflect.Descriptor instead.
 func (*Peer) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{9}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Peer) GetRegion() string {
@@ -858,6 +1234,13 @@ func (x *Peer) GetDegraded() bool {
 	return false
 }
 
+func (x *Peer) GetClockApart() *durationpb.Duration {
+	if x != nil {
+		return x.ClockApart
+	}
+	return nil
+}
+
 // Counter is a running total since the node's start.
 type Counter struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -869,7 +1252,7 @@ type Counter struct {
 
 func (x *Counter) Reset() {
 	*x = Counter{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[10]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -881,7 +1264,7 @@ func (x *Counter) String() string {
 func (*Counter) ProtoMessage() {}
 
 func (x *Counter) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[10]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -894,7 +1277,7 @@ func (x *Counter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Counter.ProtoReflect.Descriptor instead.
 func (*Counter) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{10}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Counter) GetName() string {
@@ -922,7 +1305,7 @@ type BucketRequest struct {
 
 func (x *BucketRequest) Reset() {
 	*x = BucketRequest{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[11]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -934,7 +1317,7 @@ func (x *BucketRequest) String() string {
 func (*BucketRequest) ProtoMessage() {}
 
 func (x *BucketRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[11]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -947,7 +1330,7 @@ func (x *BucketRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketRequest.ProtoReflect.Descriptor instead.
 func (*BucketRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{11}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *BucketRequest) GetLimit() string {
@@ -995,7 +1378,7 @@ type BucketResponse struct {
 
 func (x *BucketResponse) Reset() {
 	*x = BucketResponse{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[12]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1007,7 +1390,7 @@ func (x *BucketResponse) String() string {
 func (*BucketResponse) ProtoMessage() {}
 
 func (x *BucketResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[12]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1020,7 +1403,7 @@ func (x *BucketResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketResponse.ProtoReflect.Descriptor instead.
 func (*BucketResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{12}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *BucketResponse) GetLimit() string {
@@ -1125,7 +1508,7 @@ type Rights struct {
 
 func (x *Rights) Reset() {
 	*x = Rights{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[13]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1137,7 +1520,7 @@ func (x *Rights) String() string {
 func (*Rights) ProtoMessage() {}
 
 func (x *Rights) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[13]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1150,7 +1533,7 @@ func (x *Rights) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rights.ProtoReflect.Descriptor instead.
 func (*Rights) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{13}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Rights) GetCell() int64 {
@@ -1219,7 +1602,7 @@ type RefundRequest struct {
 
 func (x *RefundRequest) Reset() {
 	*x = RefundRequest{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[14]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1231,7 +1614,7 @@ func (x *RefundRequest) String() string {
 func (*RefundRequest) ProtoMessage() {}
 
 func (x *RefundRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[14]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1244,7 +1627,7 @@ func (x *RefundRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RefundRequest.ProtoReflect.Descriptor instead.
 func (*RefundRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{14}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *RefundRequest) GetReceipt() string {
@@ -1266,7 +1649,7 @@ type RefundResponse struct {
 
 func (x *RefundResponse) Reset() {
 	*x = RefundResponse{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[15]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1278,7 +1661,7 @@ func (x *RefundResponse) String() string {
 func (*RefundResponse) ProtoMessage() {}
 
 func (x *RefundResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[15]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1291,7 +1674,7 @@ func (x *RefundResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RefundResponse.ProtoReflect.Descriptor instead.
 func (*RefundResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{15}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *RefundResponse) GetRefunded() []*Refunded {
@@ -1322,7 +1705,7 @@ type Refunded struct {
 
 func (x *Refunded) Reset() {
 	*x = Refunded{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[16]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1334,7 +1717,7 @@ func (x *Refunded) String() string {
 func (*Refunded) ProtoMessage() {}
 
 func (x *Refunded) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[16]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1347,7 +1730,7 @@ func (x *Refunded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refunded.ProtoReflect.Descriptor instead.
 func (*Refunded) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{16}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Refunded) GetLimit() string {
@@ -1382,7 +1765,7 @@ type ResetRequest struct {
 
 func (x *ResetRequest) Reset() {
 	*x = ResetRequest{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[17]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1394,7 +1777,7 @@ func (x *ResetRequest) String() string {
 func (*ResetRequest) ProtoMessage() {}
 
 func (x *ResetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[17]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1407,7 +1790,7 @@ func (x *ResetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResetRequest.ProtoReflect.Descriptor instead.
 func (*ResetRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{17}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ResetRequest) GetLimit() string {
@@ -1441,7 +1824,7 @@ type ResetResponse struct {
 
 func (x *ResetResponse) Reset() {
 	*x = ResetResponse{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[18]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1453,7 +1836,7 @@ func (x *ResetResponse) String() string {
 func (*ResetResponse) ProtoMessage() {}
 
 func (x *ResetResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[18]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1466,7 +1849,7 @@ func (x *ResetResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResetResponse.ProtoReflect.Descriptor instead.
 func (*ResetResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{18}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ResetResponse) GetCleared() int64 {
@@ -1480,7 +1863,7 @@ var File_quotad_v1_quotad_proto protoreflect.FileDescriptor
 
 const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"\n" +
-	"\x16quotad/v1/quotad.proto\x12\tquotad.v1\x1a\x1egoogle/protobuf/duration.proto\"\x8d\x02\n" +
+	"\x16quotad/v1/quotad.proto\x12\tquotad.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x8d\x02\n" +
 	"\fCheckRequest\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12J\n" +
 	"\vdescriptors\x18\x02 \x03(\v2(.quotad.v1.CheckRequest.DescriptorsEntryR\vdescriptors\x12\x17\n" +
@@ -1533,7 +1916,7 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"\areceipt\x18\x12 \x01(\tR\areceipt\x12\x1a\n" +
 	"\brepeated\x18\x13 \x01(\bR\brepeated\x12\x1c\n" +
 	"\talgorithm\x18\x14 \x01(\tR\talgorithm\"\x0f\n" +
-	"\rStatusRequest\"\x93\x02\n" +
+	"\rStatusRequest\"\xf0\x03\n" +
 	"\x0eStatusResponse\x12\x16\n" +
 	"\x06region\x18\x01 \x01(\tR\x06region\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x18\n" +
@@ -1545,14 +1928,50 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"\x05ready\x18\x06 \x01(\bR\x05ready\x12%\n" +
 	"\x05peers\x18\a \x03(\v2\x0f.quotad.v1.PeerR\x05peers\x12\x18\n" +
 	"\amembers\x18\b \x03(\tR\amembers\x12.\n" +
-	"\bcounters\x18\t \x03(\v2\x12.quotad.v1.CounterR\bcounters\"\xb7\x01\n" +
+	"\bcounters\x18\t \x03(\v2\x12.quotad.v1.CounterR\bcounters\x12\x14\n" +
+	"\x05mates\x18\n" +
+	" \x03(\tR\x05mates\x12,\n" +
+	"\x05store\x18\v \x01(\v2\x16.quotad.v1.StoreStatusR\x05store\x125\n" +
+	"\brecovery\x18\f \x01(\v2\x19.quotad.v1.RecoveryStatusR\brecovery\x122\n" +
+	"\ajournal\x18\r \x01(\v2\x18.quotad.v1.JournalStatusR\ajournal\x12,\n" +
+	"\x05local\x18\x0e \x01(\v2\x16.quotad.v1.LocalStatusR\x05local\"\xa9\x02\n" +
+	"\vStoreStatus\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x18\n" +
+	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x12\n" +
+	"\x04data\x18\x03 \x03(\tR\x04data\x127\n" +
+	"\tlast_loss\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\blastLoss\x12\x16\n" +
+	"\x06losses\x18\x05 \x01(\x03R\x06losses\x12 \n" +
+	"\fout_of_reach\x18\x06 \x03(\tR\n" +
+	"outOfReach\x12)\n" +
+	"\x10maxmemory_policy\x18\a \x01(\tR\x0fmaxmemoryPolicy\x12:\n" +
+	"\vclock_apart\x18\b \x01(\v2\x19.google.protobuf.DurationR\n" +
+	"clockApart\"k\n" +
+	"\x0eRecoveryStatus\x12\x18\n" +
+	"\awaiting\x18\x01 \x01(\x03R\awaiting\x12!\n" +
+	"\fpartly_known\x18\x02 \x01(\x03R\vpartlyKnown\x12\x1c\n" +
+	"\trecovered\x18\x03 \x01(\x03R\trecovered\"\xee\x01\n" +
+	"\rJournalStatus\x12 \n" +
+	"\vincarnation\x18\x01 \x01(\x04R\vincarnation\x12\x1a\n" +
+	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12\x12\n" +
+	"\x04rows\x18\x03 \x01(\x04R\x04rows\x12 \n" +
+	"\vcheckpoints\x18\x04 \x01(\x04R\vcheckpoints\x12\x14\n" +
+	"\x05whole\x18\x05 \x01(\bR\x05whole\x12;\n" +
+	"\vwhole_since\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"wholeSince\x12\x16\n" +
+	"\x06failed\x18\a \x01(\bR\x06failed\"Y\n" +
+	"\vLocalStatus\x12\x18\n" +
+	"\abuckets\x18\x01 \x01(\x03R\abuckets\x12\x14\n" +
+	"\x05units\x18\x02 \x01(\x03R\x05units\x12\x1a\n" +
+	"\bunbooked\x18\x03 \x01(\x03R\bunbooked\"\xf3\x01\n" +
 	"\x04Peer\x12\x16\n" +
 	"\x06region\x18\x01 \x01(\tR\x06region\x12\x14\n" +
 	"\x05heard\x18\x02 \x01(\bR\x05heard\x12+\n" +
 	"\x03age\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x03age\x128\n" +
 	"\n" +
 	"round_trip\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\troundTrip\x12\x1a\n" +
-	"\bdegraded\x18\x05 \x01(\bR\bdegraded\"3\n" +
+	"\bdegraded\x18\x05 \x01(\bR\bdegraded\x12:\n" +
+	"\vclock_apart\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\n" +
+	"clockApart\"3\n" +
 	"\aCounter\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x03R\x05value\"\xca\x01\n" +
@@ -1641,72 +2060,85 @@ func file_quotad_v1_quotad_proto_rawDescGZIP() []byte {
 }
 
 var file_quotad_v1_quotad_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_quotad_v1_quotad_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_quotad_v1_quotad_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
 var file_quotad_v1_quotad_proto_goTypes = []any{
-	(Reason)(0),                 // 0: quotad.v1.Reason
-	(*CheckRequest)(nil),        // 1: quotad.v1.CheckRequest
-	(*CheckResponse)(nil),       // 2: quotad.v1.CheckResponse
-	(*CheckBatchRequest)(nil),   // 3: quotad.v1.CheckBatchRequest
-	(*CheckBatchResponse)(nil),  // 4: quotad.v1.CheckBatchResponse
-	(*PeekRequest)(nil),         // 5: quotad.v1.PeekRequest
-	(*PeekResponse)(nil),        // 6: quotad.v1.PeekResponse
-	(*Decision)(nil),            // 7: quotad.v1.Decision
-	(*StatusRequest)(nil),       // 8: quotad.v1.StatusRequest
-	(*StatusResponse)(nil),      // 9: quotad.v1.StatusResponse
-	(*Peer)(nil),                // 10: quotad.v1.Peer
-	(*Counter)(nil),             // 11: quotad.v1.Counter
-	(*BucketRequest)(nil),       // 12: quotad.v1.BucketRequest
-	(*BucketResponse)(nil),      // 13: quotad.v1.BucketResponse
-	(*Rights)(nil),              // 14: quotad.v1.Rights
-	(*RefundRequest)(nil),       // 15: quotad.v1.RefundRequest
-	(*RefundResponse)(nil),      // 16: quotad.v1.RefundResponse
-	(*Refunded)(nil),            // 17: quotad.v1.Refunded
-	(*ResetRequest)(nil),        // 18: quotad.v1.ResetRequest
-	(*ResetResponse)(nil),       // 19: quotad.v1.ResetResponse
-	nil,                         // 20: quotad.v1.CheckRequest.DescriptorsEntry
-	nil,                         // 21: quotad.v1.PeekRequest.DescriptorsEntry
-	nil,                         // 22: quotad.v1.BucketRequest.DescriptorsEntry
-	nil,                         // 23: quotad.v1.ResetRequest.DescriptorsEntry
-	(*durationpb.Duration)(nil), // 24: google.protobuf.Duration
+	(Reason)(0),                   // 0: quotad.v1.Reason
+	(*CheckRequest)(nil),          // 1: quotad.v1.CheckRequest
+	(*CheckResponse)(nil),         // 2: quotad.v1.CheckResponse
+	(*CheckBatchRequest)(nil),     // 3: quotad.v1.CheckBatchRequest
+	(*CheckBatchResponse)(nil),    // 4: quotad.v1.CheckBatchResponse
+	(*PeekRequest)(nil),           // 5: quotad.v1.PeekRequest
+	(*PeekResponse)(nil),          // 6: quotad.v1.PeekResponse
+	(*Decision)(nil),              // 7: quotad.v1.Decision
+	(*StatusRequest)(nil),         // 8: quotad.v1.StatusRequest
+	(*StatusResponse)(nil),        // 9: quotad.v1.StatusResponse
+	(*StoreStatus)(nil),           // 10: quotad.v1.StoreStatus
+	(*RecoveryStatus)(nil),        // 11: quotad.v1.RecoveryStatus
+	(*JournalStatus)(nil),         // 12: quotad.v1.JournalStatus
+	(*LocalStatus)(nil),           // 13: quotad.v1.LocalStatus
+	(*Peer)(nil),                  // 14: quotad.v1.Peer
+	(*Counter)(nil),               // 15: quotad.v1.Counter
+	(*BucketRequest)(nil),         // 16: quotad.v1.BucketRequest
+	(*BucketResponse)(nil),        // 17: quotad.v1.BucketResponse
+	(*Rights)(nil),                // 18: quotad.v1.Rights
+	(*RefundRequest)(nil),         // 19: quotad.v1.RefundRequest
+	(*RefundResponse)(nil),        // 20: quotad.v1.RefundResponse
+	(*Refunded)(nil),              // 21: quotad.v1.Refunded
+	(*ResetRequest)(nil),          // 22: quotad.v1.ResetRequest
+	(*ResetResponse)(nil),         // 23: quotad.v1.ResetResponse
+	nil,                           // 24: quotad.v1.CheckRequest.DescriptorsEntry
+	nil,                           // 25: quotad.v1.PeekRequest.DescriptorsEntry
+	nil,                           // 26: quotad.v1.BucketRequest.DescriptorsEntry
+	nil,                           // 27: quotad.v1.ResetRequest.DescriptorsEntry
+	(*durationpb.Duration)(nil),   // 28: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 29: google.protobuf.Timestamp
 }
 var file_quotad_v1_quotad_proto_depIdxs = []int32{
-	20, // 0: quotad.v1.CheckRequest.descriptors:type_name -> quotad.v1.CheckRequest.DescriptorsEntry
+	24, // 0: quotad.v1.CheckRequest.descriptors:type_name -> quotad.v1.CheckRequest.DescriptorsEntry
 	7,  // 1: quotad.v1.CheckResponse.decision:type_name -> quotad.v1.Decision
 	1,  // 2: quotad.v1.CheckBatchRequest.requests:type_name -> quotad.v1.CheckRequest
 	7,  // 3: quotad.v1.CheckBatchResponse.decisions:type_name -> quotad.v1.Decision
-	21, // 4: quotad.v1.PeekRequest.descriptors:type_name -> quotad.v1.PeekRequest.DescriptorsEntry
+	25, // 4: quotad.v1.PeekRequest.descriptors:type_name -> quotad.v1.PeekRequest.DescriptorsEntry
 	7,  // 5: quotad.v1.PeekResponse.decision:type_name -> quotad.v1.Decision
 	0,  // 6: quotad.v1.Decision.reason:type_name -> quotad.v1.Reason
-	24, // 7: quotad.v1.Decision.reset_after:type_name -> google.protobuf.Duration
-	24, // 8: quotad.v1.Decision.retry_after:type_name -> google.protobuf.Duration
-	24, // 9: quotad.v1.Decision.delay:type_name -> google.protobuf.Duration
-	10, // 10: quotad.v1.StatusResponse.peers:type_name -> quotad.v1.Peer
-	11, // 11: quotad.v1.StatusResponse.counters:type_name -> quotad.v1.Counter
-	24, // 12: quotad.v1.Peer.age:type_name -> google.protobuf.Duration
-	24, // 13: quotad.v1.Peer.round_trip:type_name -> google.protobuf.Duration
-	22, // 14: quotad.v1.BucketRequest.descriptors:type_name -> quotad.v1.BucketRequest.DescriptorsEntry
-	14, // 15: quotad.v1.BucketResponse.rights:type_name -> quotad.v1.Rights
-	17, // 16: quotad.v1.RefundResponse.refunded:type_name -> quotad.v1.Refunded
-	23, // 17: quotad.v1.ResetRequest.descriptors:type_name -> quotad.v1.ResetRequest.DescriptorsEntry
-	1,  // 18: quotad.v1.QuotaService.Check:input_type -> quotad.v1.CheckRequest
-	3,  // 19: quotad.v1.QuotaService.CheckBatch:input_type -> quotad.v1.CheckBatchRequest
-	5,  // 20: quotad.v1.QuotaService.Peek:input_type -> quotad.v1.PeekRequest
-	8,  // 21: quotad.v1.QuotaService.Status:input_type -> quotad.v1.StatusRequest
-	12, // 22: quotad.v1.QuotaService.Bucket:input_type -> quotad.v1.BucketRequest
-	15, // 23: quotad.v1.QuotaService.Refund:input_type -> quotad.v1.RefundRequest
-	18, // 24: quotad.v1.QuotaService.Reset:input_type -> quotad.v1.ResetRequest
-	2,  // 25: quotad.v1.QuotaService.Check:output_type -> quotad.v1.CheckResponse
-	4,  // 26: quotad.v1.QuotaService.CheckBatch:output_type -> quotad.v1.CheckBatchResponse
-	6,  // 27: quotad.v1.QuotaService.Peek:output_type -> quotad.v1.PeekResponse
-	9,  // 28: quotad.v1.QuotaService.Status:output_type -> quotad.v1.StatusResponse
-	13, // 29: quotad.v1.QuotaService.Bucket:output_type -> quotad.v1.BucketResponse
-	16, // 30: quotad.v1.QuotaService.Refund:output_type -> quotad.v1.RefundResponse
-	19, // 31: quotad.v1.QuotaService.Reset:output_type -> quotad.v1.ResetResponse
-	25, // [25:32] is the sub-list for method output_type
-	18, // [18:25] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	28, // 7: quotad.v1.Decision.reset_after:type_name -> google.protobuf.Duration
+	28, // 8: quotad.v1.Decision.retry_after:type_name -> google.protobuf.Duration
+	28, // 9: quotad.v1.Decision.delay:type_name -> google.protobuf.Duration
+	14, // 10: quotad.v1.StatusResponse.peers:type_name -> quotad.v1.Peer
+	15, // 11: quotad.v1.StatusResponse.counters:type_name -> quotad.v1.Counter
+	10, // 12: quotad.v1.StatusResponse.store:type_name -> quotad.v1.StoreStatus
+	11, // 13: quotad.v1.StatusResponse.recovery:type_name -> quotad.v1.RecoveryStatus
+	12, // 14: quotad.v1.StatusResponse.journal:type_name -> quotad.v1.JournalStatus
+	13, // 15: quotad.v1.StatusResponse.local:type_name -> quotad.v1.LocalStatus
+	29, // 16: quotad.v1.StoreStatus.last_loss:type_name -> google.protobuf.Timestamp
+	28, // 17: quotad.v1.StoreStatus.clock_apart:type_name -> google.protobuf.Duration
+	29, // 18: quotad.v1.JournalStatus.whole_since:type_name -> google.protobuf.Timestamp
+	28, // 19: quotad.v1.Peer.age:type_name -> google.protobuf.Duration
+	28, // 20: quotad.v1.Peer.round_trip:type_name -> google.protobuf.Duration
+	28, // 21: quotad.v1.Peer.clock_apart:type_name -> google.protobuf.Duration
+	26, // 22: quotad.v1.BucketRequest.descriptors:type_name -> quotad.v1.BucketRequest.DescriptorsEntry
+	18, // 23: quotad.v1.BucketResponse.rights:type_name -> quotad.v1.Rights
+	21, // 24: quotad.v1.RefundResponse.refunded:type_name -> quotad.v1.Refunded
+	27, // 25: quotad.v1.ResetRequest.descriptors:type_name -> quotad.v1.ResetRequest.DescriptorsEntry
+	1,  // 26: quotad.v1.QuotaService.Check:input_type -> quotad.v1.CheckRequest
+	3,  // 27: quotad.v1.QuotaService.CheckBatch:input_type -> quotad.v1.CheckBatchRequest
+	5,  // 28: quotad.v1.QuotaService.Peek:input_type -> quotad.v1.PeekRequest
+	8,  // 29: quotad.v1.QuotaService.Status:input_type -> quotad.v1.StatusRequest
+	16, // 30: quotad.v1.QuotaService.Bucket:input_type -> quotad.v1.BucketRequest
+	19, // 31: quotad.v1.QuotaService.Refund:input_type -> quotad.v1.RefundRequest
+	22, // 32: quotad.v1.QuotaService.Reset:input_type -> quotad.v1.ResetRequest
+	2,  // 33: quotad.v1.QuotaService.Check:output_type -> quotad.v1.CheckResponse
+	4,  // 34: quotad.v1.QuotaService.CheckBatch:output_type -> quotad.v1.CheckBatchResponse
+	6,  // 35: quotad.v1.QuotaService.Peek:output_type -> quotad.v1.PeekResponse
+	9,  // 36: quotad.v1.QuotaService.Status:output_type -> quotad.v1.StatusResponse
+	17, // 37: quotad.v1.QuotaService.Bucket:output_type -> quotad.v1.BucketResponse
+	20, // 38: quotad.v1.QuotaService.Refund:output_type -> quotad.v1.RefundResponse
+	23, // 39: quotad.v1.QuotaService.Reset:output_type -> quotad.v1.ResetResponse
+	33, // [33:40] is the sub-list for method output_type
+	26, // [26:33] is the sub-list for method input_type
+	26, // [26:26] is the sub-list for extension type_name
+	26, // [26:26] is the sub-list for extension extendee
+	0,  // [0:26] is the sub-list for field type_name
 }
 
 func init() { file_quotad_v1_quotad_proto_init() }
@@ -1722,7 +2154,7 @@ func file_quotad_v1_quotad_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quotad_v1_quotad_proto_rawDesc), len(file_quotad_v1_quotad_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   23,
+			NumMessages:   27,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -123,9 +123,11 @@ func (x *Receipt) GetOnce() string {
 
 // Charge is what one bucket was charged.
 type Charge struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Bucket        []byte                 `protobuf:"bytes,1,opt,name=bucket,proto3" json:"bucket,omitempty"`
-	Cell          int64                  `protobuf:"varint,2,opt,name=cell,proto3" json:"cell,omitempty"`
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Bucket []byte                 `protobuf:"bytes,1,opt,name=bucket,proto3" json:"bucket,omitempty"`
+	Cell   int64                  `protobuf:"varint,2,opt,name=cell,proto3" json:"cell,omitempty"`
+	// Store time of the decision where the bucket is: shards of a store have clocks of their own.
+	AtUs          int64 `protobuf:"varint,3,opt,name=at_us,json=atUs,proto3" json:"at_us,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -174,6 +176,13 @@ func (x *Charge) GetCell() int64 {
 	return 0
 }
 
+func (x *Charge) GetAtUs() int64 {
+	if x != nil {
+		return x.AtUs
+	}
+	return 0
+}
+
 var File_receipt_v1_receipt_proto protoreflect.FileDescriptor
 
 const file_receipt_v1_receipt_proto_rawDesc = "" +
@@ -189,10 +198,11 @@ const file_receipt_v1_receipt_proto_rawDesc = "" +
 	"\x05at_us\x18\x04 \x01(\x03R\x04atUs\x12\x12\n" +
 	"\x04cost\x18\x05 \x01(\x03R\x04cost\x12,\n" +
 	"\acharges\x18\x06 \x03(\v2\x12.receipt.v1.ChargeR\acharges\x12\x12\n" +
-	"\x04once\x18\a \x01(\tR\x04once\"4\n" +
+	"\x04once\x18\a \x01(\tR\x04once\"I\n" +
 	"\x06Charge\x12\x16\n" +
 	"\x06bucket\x18\x01 \x01(\fR\x06bucket\x12\x12\n" +
-	"\x04cell\x18\x02 \x01(\x03R\x04cellB5Z3github.com/quotad/quotad/proto/receipt/v1;receiptv1b\x06proto3"
+	"\x04cell\x18\x02 \x01(\x03R\x04cell\x12\x13\n" +
+	"\x05at_us\x18\x03 \x01(\x03R\x04atUsB5Z3github.com/quotad/quotad/proto/receipt/v1;receiptv1b\x06proto3"
 
 var (
 	file_receipt_v1_receipt_proto_rawDescOnce sync.Once

@@ -1,0 +1,294 @@
+package allocator
+
+import "slices"
+
+// LocalPart returns the units that a node admits of one bucket and window while it cannot use its region's store: the
+// part of the entitlement that cannot have been lent, floor((F - floor(l F)) / nodes), and half of that, rounded down,
+// where use fades over two windows (sliding). nodes is how many the region has by configuration, at least 1, never how
+// many are alive; so all of them together stay within what the region keeps at home, whatever was lent.
+func LocalPart(entitlement, lendingPPM, nodes int64, sliding bool) int64 {
+	part := (entitlement - Part(entitlement, lendingPPM)) / nodes
+	if sliding {
+		part /= 2
+	}
+	return part
+}
+
+// OnFailure says what a node admits while it cannot use its region's store.
+type OnFailure int
+
+// What a node admits without the store.
+const (
+	FailLocal OnFailure = iota // LocalPart
+	FailDeny                   // nothing
+	FailAllow                  // everything
+)
+
+// Exposure is a limit in plain numbers, and the circumstances that its bounds are computed for. Amounts are 0 to 2^51
+// units, times microseconds.
+type Exposure struct {
+	Limit     int64 // L, units in a window
+	Window    int64 // W, at least 1
+	Cell      int64 // length of a cell, at least 1
+	Sliding   bool  // use fades over two windows
+	Bucket    bool  // rights are a rate; Split has a burst
+	Tokens    bool  // a bucket whose burst may be lent
+	Recovered bool  // what a store loses of it is restored; else the cells that it concerns are closed
+	Splits    []Split
+	Lending   int64 // l, the part of its entitlement that a region may lend, parts per million
+	Borrowing int64 // the part of it that a region may borrow on top, parts per million; below 0: no bound
+	OnFailure OnFailure
+
+	Nodes int64 // n, of each region by configuration, at least 1
+	Rate  int64 // r, the units a region admits in a second; 0: as many as the limit has, at least 1
+	Lag   int64 // units admitted or lent that a replica had not heard of when it was promoted
+	Clock int64 // d, how far the clocks of two regions' stores are apart
+	Guard int64 // the difference up to which the sliding kinds are exact
+}
+
+// Bound is the most that one mishap admits above the ceiling.
+type Bound struct {
+	Cause   string  // the mishap, one word
+	When    string  // which case of it, and how often that counts; at most 40 bytes
+	Formula string  // in the letters of Exposure and Holding; at most 44 bytes
+	Regions []int64 // by region, for the key with most; nil where it is about all regions together
+	Most    int64   // the most of Regions, or of all regions together; 0 to MaxExcess
+	None    bool    // there is no bound; the numbers then say nothing
+}
+
+// MaxExcess is where bounds are cut, so that they are exact in whatever reads numbers as doubles.
+const MaxExcess = 1 << 53
+
+// Holding is what a region is entitled to of one bucket, and the most it can come to hold.
+type Holding struct {
+	Entitlement int64 // F
+	Lends       int64 // floor(l F), the most of it that the region may lend; 0 for a lone region
+	Rights      int64 // S_max, the most it may hold: F + what others may lend and it may borrow, at most L
+	Lent        int64 // the most others may lend it, whatever it may borrow
+	Burst       int64 // B, its part of the burst
+	MostBurst   int64 // B_max = B + the most others may lend it of theirs
+}
+
+// Holdings returns the holdings of each region, each number for the key for which it is greatest.
+func (e Exposure) Holdings() []Holding {
+	most := make([]Holding, len(e.Splits[0].Units))
+	for _, s := range e.Splits {
+		for i, h := range e.holdings(s) {
+			m := &most[i]
+			m.Entitlement, m.Lends = max(m.Entitlement, h.Entitlement), max(m.Lends, h.Lends)
+			m.Rights, m.Lent = max(m.Rights, h.Rights), max(m.Lent, h.Lent)
+			m.Burst, m.MostBurst = max(m.Burst, h.Burst), max(m.MostBurst, h.MostBurst)
+		}
+	}
+	return most
+}
+
+// holdings returns the holdings of each region under one split.
+func (e Exposure) holdings(s Split) []Holding {
+	all := make([]Holding, len(s.Units))
+	var lends, lendsBurst int64
+	for i := range all {
+		h := &all[i]
+		h.Entitlement, h.Burst = s.Units[i], s.Burst[i]
+		if len(all) > 1 {
+			h.Lends = Part(h.Entitlement, e.Lending)
+		}
+		lends += h.Lends
+		lendsBurst += e.lendsBurst(*h)
+	}
+	for i := range all {
+		h := &all[i]
+		h.Lent = lends - h.Lends
+		borrows := h.Lent
+		if e.Borrowing >= 0 {
+			borrows = min(borrows, Part(h.Entitlement, e.Borrowing))
+		}
+		h.Rights = min(h.Entitlement+borrows, e.Limit)
+		h.MostBurst = h.Burst + lendsBurst - e.lendsBurst(*h)
+	}
+	return all
+}
+
+// lendsBurst returns the most burst that a region may lend.
+func (e Exposure) lendsBurst(h Holding) int64 {
+	if !e.Tokens {
+		return 0
+	}
+	return Part(h.Burst, e.Lending)
+}
+
+// Bounds returns every way in which more than the limit may be admitted, with what it comes to at most, in a fixed
+// order. A bound is per mishap: two at once may add up.
+func Bounds(e Exposure) []Bound {
+	return slices.Concat(e.storeLost(), e.staleReplica(), e.keyDeleted(), e.local(), e.clocksApart(), e.set())
+}
+
+// each computes a bound region by region, for the key with most.
+func (e Exposure) each(cause, when, formula string, of func(Holding) int64) Bound {
+	b := Bound{Cause: cause, When: when, Formula: formula, Regions: make([]int64, len(e.Splits[0].Units))}
+	for _, s := range e.Splits {
+		for i, h := range e.holdings(s) {
+			b.Regions[i] = max(b.Regions[i], min(of(h), MaxExcess))
+		}
+	}
+	b.Most = slices.Max(b.Regions)
+	return b
+}
+
+// together is a bound on all regions together.
+func together(cause, when, formula string, units int64) Bound {
+	return Bound{Cause: cause, When: when, Formula: formula, Most: min(units, MaxExcess)}
+}
+
+// storeLost: a store that comes back without its data. What it concerns is closed, or else used is restored from what
+// live nodes saw last and from checkpoints, which lag by a hundredth of the entitlement and a second.
+func (e Exposure) storeLost() []Bound {
+	const cause = "store-lost"
+	if !e.Recovered {
+		return []Bound{together(cause, "any loss", "0: the cells it concerns are closed", 0)}
+	}
+	return []Bound{
+		together(cause, "a node that decided still runs", "used - restored: 0, but answers in flight", 0),
+		e.each(cause, "every node of the region ended, too", "min(ceil(F / 100) + r, S_max)", func(h Holding) int64 {
+			return min(mulDivUp(h.Entitlement, 1, 100)+e.rate(), h.Rights)
+		}),
+	}
+}
+
+func (e Exposure) rate() int64 {
+	if e.Rate > 0 {
+		return e.Rate
+	}
+	return max(mulDivUp(e.Limit, Second, e.Window), 1)
+}
+
+// staleReplica: two primaries serve one region, each a share of its own. A replica cannot lag behind by more than was
+// used and lent, so the share bounds the cell of the fork, too.
+func (e Exposure) staleReplica() []Bound {
+	const cause = "stale-replica"
+	if e.Bucket {
+		span, each := e.span()
+		b := []Bound{
+			e.each(cause, "once, when it forks", "B - level + lag, at most B_max", mostBurst),
+			e.each(cause, each+", nothing borrowed", "F x time", func(h Holding) int64 { return mulDivUp(h.Entitlement, span, e.Window) }),
+		}
+		if e.Tokens { // others lend tokens again and again, but none that the limit does not refill
+			all := min(mulDivUp(e.Limit, span, e.Window), MaxExcess) + e.burst()
+			return append(b, e.each(cause, each+" while both serve", "L x time + burst of all regions", func(Holding) int64 { return all }))
+		}
+		return append(b, e.each(cause, each+" while both serve", "S_max x time", func(h Holding) int64 { return mulDivUp(h.Rights, span, e.Window) }))
+	}
+	return []Bound{
+		e.each(cause, "the window of the fork, S used up", "min(lag, S_max)", func(h Holding) int64 { return min(e.Lag, h.Rights) }),
+		e.each(cause, "the window of the fork", "S - used + lag, at most S_max", mostRights),
+		e.each(cause, "each later window, nothing borrowed", "F", func(h Holding) int64 { return h.Entitlement }),
+		e.each(cause, "each later window while both serve", "S_max", mostRights),
+	}
+}
+
+func mostRights(h Holding) int64 { return h.Rights }
+func mostBurst(h Holding) int64  { return h.MostBurst }
+
+// span returns the time for which what a bucket admits is stated: a window, but not less than a cell.
+func (e Exposure) span() (length int64, each string) {
+	if e.Window < e.Cell {
+		return e.Cell, "each cell"
+	}
+	return e.Window, "each window"
+}
+
+// keyDeleted: the hash of one bucket vanishes. What it had used and lent, and rights it had given back and may be
+// credited with again, were within what it and others may hold. A bucket begins full, and its rows of two cells are gone.
+func (e Exposure) keyDeleted() []Bound {
+	const cause, unseen = "key-deleted", "no running node did"
+	b := []Bound{together(cause, "a running node used it in these cells", "0: it is noticed, and closed or recovered", 0)}
+	if e.Bucket {
+		return append(b, e.each(cause, unseen, "B_max + sum of l F x 2 cells / W", func(h Holding) int64 {
+			return h.MostBurst + min(mulDivUp(h.Lends+h.Lent, 2*e.Cell, e.Window), MaxExcess)
+		}))
+	}
+	return append(b, e.each(cause, unseen, "used + lent, at most F + others' l F", func(h Holding) int64 {
+		return min(h.Entitlement+h.Lent, e.Limit)
+	}))
+}
+
+// local: nodes that cannot reach the store decide without it, while others still spend through it.
+func (e Exposure) local() []Bound {
+	const cause = "local"
+	switch e.OnFailure {
+	case FailDeny:
+		return []Bound{together(cause, "any node cut off from its store", "0: on_store_failure is deny", 0)}
+	case FailAllow:
+		return []Bound{{Cause: cause, When: "any node cut off from its store", Formula: "none: on_store_failure is allow", None: true}}
+	}
+	formula := "floor((F - floor(l F)) / n)"
+	if e.Sliding {
+		formula = "floor(floor((F - floor(l F)) / n) / 2)"
+	}
+	cutOff := func(nodes int64) func(Holding) int64 {
+		return func(h Holding) int64 { return nodes * LocalPart(h.Entitlement, e.Lending, e.Nodes, e.Sliding) }
+	}
+	b := []Bound{e.each(cause, "one node cut off, each window", formula, cutOff(1))}
+	if e.Nodes > 1 {
+		b = append(b, e.each(cause, "k of n nodes cut off, here all of them", "k "+formula, cutOff(e.Nodes)))
+	}
+	return b
+}
+
+// clocksApart: the stores' clocks differ, or one steps back. Labels are exact under any clock; this is about real time.
+func (e Exposure) clocksApart() []Bound {
+	const cause = "clocks-apart"
+	back := together("clock-back", "over the end of a cell", "0: the store's time never goes back", 0)
+	if len(e.Splits[0].Units) == 1 {
+		return []Bound{together(cause, "by d, in real time", "0: one region has one clock", 0), back}
+	}
+	switch {
+	case e.Tokens:
+		return []Bound{together(cause, "by d, in real time, once", "ceil(2 d L / W)", mulDivUp(e.Limit, 2*e.Clock, e.Window)), back}
+	case e.Bucket:
+		return []Bound{together(cause, "by d, in real time, once", "ceil(d L / W)", mulDivUp(e.Limit, e.Clock, e.Window)), back}
+	case e.Sliding:
+		return []Bound{together(cause, "by d, in any interval W of real time", "0 if d <= guard, else sum of floor(l F)", e.lentInAll()), back}
+	}
+	more, _ := mulDiv(mulDivUp(e.Clock, 1, e.Window), e.Limit, 1)
+	return []Bound{together(cause, "by d, in any interval T of real time", "(ceil((T+d)/W)+1) L, less 2 L; here T = W", more), back}
+}
+
+// lentInAll returns the most that all regions may lend of one cell, if their clocks are further apart than is guarded.
+func (e Exposure) lentInAll() (most int64) {
+	if e.Clock <= e.Guard {
+		return 0
+	}
+	for _, s := range e.Splits {
+		h := e.holdings(s)[0]
+		most = max(most, h.Lends+h.Lent)
+	}
+	return most
+}
+
+// set: what operators do on purpose.
+func (e Exposure) set() []Bound {
+	const reset, change = "reset", "policy-change"
+	const each, both = "each time, in its window", "each window under two documents"
+	if e.Bucket {
+		return []Bound{e.each(reset, each, "B_max", mostBurst), together(change, both, "L + burst, as the old document has them", e.Limit+e.burst())}
+	}
+	return []Bound{e.each(reset, each, "S_max", mostRights), together(change, both, "L, as the old document has it", e.Limit)}
+}
+
+// burst returns the burst of all regions together.
+func (e Exposure) burst() (sum int64) {
+	for _, b := range e.Splits[0].Burst {
+		sum += b
+	}
+	return sum
+}
+
+// mulDivUp returns a*b/c rounded up; a, b >= 0, c > 0. A quotient beyond an int64 is cut to the largest.
+func mulDivUp(a, b, c int64) int64 {
+	q, r := mulDiv(a, b, c)
+	if r > 0 && q < maxInt64 {
+		q++
+	}
+	return q
+}

@@ -1,0 +1,284 @@
+package allocator
+
+import (
+	"math/big"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// TestLocalPart: what a node may admit without its region's store.
+func TestLocalPart(t *testing.T) {
+	for _, c := range []struct {
+		entitlement, lending, nodes int64
+		sliding                     bool
+		want                        int64
+	}{
+		{400, 950_000, 1, false, 20},
+		{400, 950_000, 1, true, 10},
+		{400, 950_000, 3, false, 6},
+		{400, 950_000, 3, true, 3},
+		{400, 950_000, 21, false, 0},
+		{400, 0, 3, false, 133},
+		{400, PPM, 1, false, 0}, // home mode: all may be lent
+		{0, 950_000, 1, false, 0},
+		{1, 950_000, 1, false, 1}, // less than a unit cannot be lent
+		{1, 950_000, 1, true, 0},
+		{1 << 51, 500_000, 1, false, 1 << 50},
+	} {
+		if got := LocalPart(c.entitlement, c.lending, c.nodes, c.sliding); got != c.want {
+			t.Errorf("LocalPart(%d, %d, %d, %t) = %d, want %d", c.entitlement, c.lending, c.nodes, c.sliding, got, c.want)
+		}
+	}
+}
+
+// TestLocalPartsFitBesideWhatIsLent: nodes of a region that are all cut off admit, with all that the region may have
+// lent, no more than it is entitled to.
+func TestLocalPartsFitBesideWhatIsLent(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		f := rapid.Int64Range(0, 1<<51).Draw(t, "entitlement")
+		lending := rapid.Int64Range(0, PPM).Draw(t, "lending")
+		nodes := rapid.Int64Range(1, 10_000).Draw(t, "nodes")
+		sliding := rapid.Bool().Draw(t, "sliding")
+		part := LocalPart(f, lending, nodes, sliding)
+		if part < 0 || part*nodes+Part(f, lending) > f {
+			t.Fatalf("%d for each of %d nodes and %d lent, of %d", part, nodes, Part(f, lending), f)
+		}
+	})
+}
+
+const minute = 60 * Second
+
+// exposed is a limit of 1000 a minute over regions of 40, 40 and 20, of which 95 % may be lent; buckets hold 100.
+func exposed(change func(*Exposure)) Exposure {
+	e := Exposure{Limit: 1000, Window: minute, Cell: minute, Lending: 950_000, Borrowing: -1,
+		Nodes: 3, Lag: 7, Clock: 5 * Second, Guard: Second / 10}
+	if change != nil {
+		change(&e)
+	}
+	burst := int64(0)
+	if e.Bucket {
+		e.Cell, burst = Second, 100
+	}
+	e.Splits = []Split{SplitOf(e.Limit, burst, []int64{40, 40, 20}, 0, false)}
+	return e
+}
+
+// figures are bounds as text scripts would have them: cause, and the most of each of its cases in order.
+func figures(e Exposure) map[string][]int64 {
+	all := map[string][]int64{}
+	for _, b := range Bounds(e) {
+		most := b.Most
+		if b.None {
+			most = -1
+		}
+		all[b.Cause] = append(all[b.Cause], most)
+	}
+	return all
+}
+
+// TestBoundsOfEachAlgorithm: F is 400, 400, 200, S_max 970, 970, 960; of a burst of 100, B is 40, 40, 20 and B_max of a
+// token bucket 97, 97, 96. A bound of -1 is none.
+func TestBoundsOfEachAlgorithm(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*Exposure)
+		want   map[string][]int64
+	}{
+		"fixed_window": {nil, map[string][]int64{
+			"store-lost": {0}, "stale-replica": {7, 970, 400, 970}, "key-deleted": {0, 970}, "local": {6, 18},
+			"clocks-apart": {1000}, "clock-back": {0}, "reset": {970}, "policy-change": {1000}}},
+		"fixed_window of a day": {func(e *Exposure) { e.Window, e.Cell, e.Recovered = 1440*minute, 1440*minute, true }, map[string][]int64{
+			"store-lost": {0, 5}, "stale-replica": {7, 970, 400, 970}, "key-deleted": {0, 970}, "local": {6, 18},
+			"clocks-apart": {1000}, "clock-back": {0}, "reset": {970}, "policy-change": {1000}}},
+		"sliding_window_counter": {func(e *Exposure) { e.Sliding = true }, map[string][]int64{
+			"store-lost": {0}, "stale-replica": {7, 970, 400, 970}, "key-deleted": {0, 970}, "local": {3, 9},
+			"clocks-apart": {950}, "clock-back": {0}, "reset": {970}, "policy-change": {1000}}},
+		"sliding_window_log": {func(e *Exposure) { e.Sliding, e.Cell, e.Clock = true, 6*Second, Second/10 }, map[string][]int64{
+			"store-lost": {0}, "stale-replica": {7, 970, 400, 970}, "key-deleted": {0, 970}, "local": {3, 9},
+			"clocks-apart": {0}, "clock-back": {0}, "reset": {970}, "policy-change": {1000}}},
+		"token_bucket": {func(e *Exposure) { e.Bucket, e.Tokens = true, true }, map[string][]int64{
+			"store-lost": {0}, "stale-replica": {97, 400, 1000 + 100}, "key-deleted": {0, 97 + 32}, "local": {6, 18},
+			"clocks-apart": {167}, "clock-back": {0}, "reset": {97}, "policy-change": {1100}}},
+		"leaky_bucket": {func(e *Exposure) { e.Bucket = true }, map[string][]int64{
+			"store-lost": {0}, "stale-replica": {40, 400, 970}, "key-deleted": {0, 40 + 32}, "local": {6, 18},
+			"clocks-apart": {84}, "clock-back": {0}, "reset": {40}, "policy-change": {1100}}},
+		"leaky_bucket of a tenth of a second": {func(e *Exposure) { e.Bucket, e.Window = true, Second/10 }, map[string][]int64{
+			"store-lost": {0}, "stale-replica": {40, 4000, 9700}, "key-deleted": {0, 40 + 19_000}, "local": {6, 18},
+			"clocks-apart": {50_000}, "clock-back": {0}, "reset": {40}, "policy-change": {1100}}},
+	} {
+		t.Run(name, func(t *testing.T) { holds(t, figures(exposed(c.change)), c.want) })
+	}
+}
+
+func holds(t *testing.T, got, want map[string][]int64) {
+	t.Helper()
+	for cause, figures := range want {
+		if !slices.Equal(got[cause], figures) {
+			t.Errorf("%s: %d, want %d", cause, got[cause], figures)
+		}
+	}
+	for cause := range got {
+		if _, known := want[cause]; !known {
+			t.Errorf("%s: not expected", cause)
+		}
+	}
+}
+
+// TestBoundsOfCircumstances: what the document does not say, and how the limit is shared and guarded, moves the bounds
+// that depend on it.
+func TestBoundsOfCircumstances(t *testing.T) {
+	long := func(e *Exposure) { e.Window, e.Cell, e.Recovered = 1440*minute, 1440*minute, true }
+	for name, c := range map[string]struct {
+		change func(*Exposure)
+		cause  string
+		want   []int64
+	}{
+		"a minute is short":                {nil, "store-lost", []int64{0}},
+		"more is long":                     {func(e *Exposure) { long(e); e.Rate = 1 }, "store-lost", []int64{0, 5}},
+		"a bucket is short":                {func(e *Exposure) { long(e); e.Bucket, e.Recovered = true, false }, "store-lost", []int64{0}},
+		"more a second than a hundredth":   {func(e *Exposure) { long(e); e.Rate = 55 }, "store-lost", []int64{0, 59}},
+		"more a second than may be held":   {func(e *Exposure) { long(e); e.Rate = 5000 }, "store-lost", []int64{0, 970}},
+		"a limit's own rate":               {func(e *Exposure) { long(e); e.Window = 100 * Second }, "store-lost", []int64{0, 14}},
+		"a hundredth is rounded up":        {func(e *Exposure) { long(e); e.Limit = 1001 }, "store-lost", []int64{0, 6}},
+		"no lag":                           {func(e *Exposure) { e.Lag = 0 }, "stale-replica", []int64{0, 970, 400, 970}},
+		"lag beyond what can be held":      {func(e *Exposure) { e.Lag = 5000 }, "stale-replica", []int64{970, 970, 400, 970}},
+		"a borrowing limit":                {func(e *Exposure) { e.Borrowing = 500_000 }, "stale-replica", []int64{7, 600, 400, 600}},
+		"nothing is lent":                  {func(e *Exposure) { e.Lending = 0 }, "stale-replica", []int64{7, 400, 400, 400}},
+		"what was given back comes again":  {func(e *Exposure) { e.Borrowing = 0 }, "key-deleted", []int64{0, 970}},
+		"deny":                             {func(e *Exposure) { e.OnFailure = FailDeny }, "local", []int64{0}},
+		"allow":                            {func(e *Exposure) { e.OnFailure = FailAllow }, "local", []int64{-1}},
+		"one node":                         {func(e *Exposure) { e.Nodes = 1 }, "local", []int64{20}},
+		"all may be lent":                  {func(e *Exposure) { e.Lending = PPM }, "local", []int64{0, 0}},
+		"clocks within the guard":          {func(e *Exposure) { e.Sliding = true; e.Clock = e.Guard }, "clocks-apart", []int64{0}},
+		"clocks beyond the guard":          {func(e *Exposure) { e.Sliding = true; e.Clock = e.Guard + 1 }, "clocks-apart", []int64{950}},
+		"clocks two windows apart":         {func(e *Exposure) { e.Clock = minute + 1 }, "clocks-apart", []int64{2000}},
+		"clocks together: fixed window":    {func(e *Exposure) { e.Clock = 0 }, "clocks-apart", []int64{0}},
+		"clocks together: bucket":          {func(e *Exposure) { e.Bucket = true; e.Clock = 0 }, "clocks-apart", []int64{0}},
+		"clocks a microsecond apart: rate": {func(e *Exposure) { e.Bucket = true; e.Clock = 1 }, "clocks-apart", []int64{1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := figures(exposed(c.change))[c.cause]; !slices.Equal(got, c.want) {
+				t.Errorf("%s: %d, want %d", c.cause, got, c.want)
+			}
+		})
+	}
+}
+
+// TestBoundsByRegion: each region has its own number, for the key for which it is most.
+func TestBoundsByRegion(t *testing.T) {
+	e := exposed(nil)
+	e.Splits = []Split{{Units: []int64{334, 333, 333}, Burst: make([]int64, 3)}, {Units: []int64{333, 334, 333}, Burst: make([]int64, 3)}}
+	for _, b := range Bounds(e) {
+		if b.Formula == "F" && !slices.Equal(b.Regions, []int64{334, 334, 333}) {
+			t.Errorf("F by region: %d", b.Regions)
+		}
+		if b.Regions != nil && b.Most != slices.Max(b.Regions) {
+			t.Errorf("%s, %s: most %d of %d", b.Cause, b.When, b.Most, b.Regions)
+		}
+	}
+	// floor(l F) is 317 or 316 with 334 or 333 entitled.
+	want := Holding{Entitlement: 334, Lends: 317, Rights: 334 + 316 + 316, Lent: 633}
+	if got := e.Holdings()[0]; got != want {
+		t.Errorf("holding %+v, want %+v", got, want)
+	}
+}
+
+// TestHomeMode: the home region of a key holds all, may lend all, and admits nothing without its store.
+func TestHomeMode(t *testing.T) {
+	e := exposed(func(e *Exposure) { e.Limit, e.Lending = 3, PPM })
+	e.Splits = nil
+	for rotation := range uint64(3) {
+		e.Splits = append(e.Splits, SplitOf(3, 0, []int64{40, 40, 20}, rotation, true))
+	}
+	holds(t, figures(e), map[string][]int64{"store-lost": {0}, "stale-replica": {3, 3, 3, 3}, "key-deleted": {0, 3}, "local": {0, 0},
+		"clocks-apart": {3}, "clock-back": {0}, "reset": {3}, "policy-change": {3}})
+}
+
+// TestLoneRegion has nobody to lend to, and one clock.
+func TestLoneRegion(t *testing.T) {
+	for _, change := range []func(*Exposure){nil, func(e *Exposure) { e.Sliding = true }, func(e *Exposure) { e.Bucket, e.Tokens = true, true }} {
+		e := exposed(change)
+		e.Splits = []Split{SplitOf(e.Limit, 100, []int64{1}, 0, false)}
+		if h := e.Holdings()[0]; h.Lends != 0 || h.Rights != e.Limit || h.MostBurst != 100 {
+			t.Errorf("holding %+v", h)
+		}
+		if got := figures(e)["clocks-apart"]; !slices.Equal(got, []int64{0}) {
+			t.Errorf("clocks apart: %d", got)
+		}
+	}
+}
+
+// TestBoundsAreNumbers: whatever the limit and the circumstances, every number is 0 to MaxExcess, what a region holds is
+// within the limit, and every text within its column.
+func TestBoundsAreNumbers(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		e := anyExposure(t)
+		for i, h := range e.Holdings() {
+			if h.Lends < 0 || h.Lends > h.Entitlement || h.Rights < h.Entitlement || h.Rights > e.Limit || h.MostBurst < h.Burst {
+				t.Fatalf("region %d: %+v", i, h)
+			}
+		}
+		for _, b := range Bounds(e) {
+			for _, units := range append([]int64{b.Most}, b.Regions...) {
+				if units < 0 || units > MaxExcess {
+					t.Fatalf("%s, %s: %d", b.Cause, b.When, units)
+				}
+			}
+			if len(b.When) > 40 || len(b.Formula) > 44 {
+				t.Fatalf("%q (%d) or %q (%d) is too long for its column", b.When, len(b.When), b.Formula, len(b.Formula))
+			}
+		}
+	})
+}
+
+func anyExposure(t *rapid.T) Exposure {
+	units := rapid.OneOf(rapid.Int64Range(1, 1<<51), rapid.Int64Range(1, 100))
+	e := Exposure{
+		Limit:     units.Draw(t, "limit"),
+		Window:    rapid.Int64Range(1, 366*1440*minute).Draw(t, "window"),
+		Sliding:   rapid.Bool().Draw(t, "sliding"),
+		Recovered: rapid.Bool().Draw(t, "recovered"),
+		Bucket:    rapid.Bool().Draw(t, "bucket"),
+		Lending:   rapid.Int64Range(0, PPM).Draw(t, "lending"),
+		Borrowing: rapid.Int64Range(-1, PPM*PPM).Draw(t, "borrowing"),
+		OnFailure: rapid.SampledFrom([]OnFailure{FailLocal, FailDeny, FailAllow}).Draw(t, "on failure"),
+		Nodes:     rapid.Int64Range(1, 10_000).Draw(t, "nodes"),
+		Rate:      rapid.Int64Range(0, 1<<51).Draw(t, "rate"),
+		Lag:       rapid.Int64Range(0, 1<<51).Draw(t, "lag"),
+		Clock:     rapid.Int64Range(0, 1<<51).Draw(t, "clock"),
+		Guard:     rapid.Int64Range(0, Second).Draw(t, "guard"),
+	}
+	e.Cell = e.Window
+	burst := int64(0)
+	if e.Bucket {
+		e.Cell, e.Sliding, burst = Second, false, units.Draw(t, "burst")
+		e.Tokens = rapid.Bool().Draw(t, "tokens")
+	}
+	weights := rapid.SliceOfN(rapid.Int64Range(1, 1_000_000), 1, 64).Draw(t, "weights")
+	home := rapid.Bool().Draw(t, "home")
+	if home {
+		e.Lending, e.Borrowing = PPM, -1
+	}
+	for rotation := range uint64(min(len(weights), 3)) {
+		e.Splits = append(e.Splits, SplitOf(e.Limit, burst, weights, rotation, home))
+	}
+	return e
+}
+
+// TestMulDivUp holds it against arithmetic without bounds.
+func TestMulDivUp(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		number := rapid.OneOf(rapid.Int64Range(0, maxInt64), rapid.Int64Range(0, 1000))
+		a, b, c := number.Draw(t, "a"), number.Draw(t, "b"), number.Draw(t, "c")
+		c = max(c, 1)
+		want := new(big.Int).Mul(big.NewInt(a), big.NewInt(b))
+		want.Add(want, big.NewInt(c-1)).Div(want, big.NewInt(c))
+		if largest := big.NewInt(maxInt64); want.Cmp(largest) > 0 {
+			want = largest
+		}
+		if got := mulDivUp(a, b, c); got != want.Int64() {
+			t.Fatalf("mulDivUp(%d, %d, %d) = %d, want %d", a, b, c, got, want)
+		}
+	})
+}

@@ -1,0 +1,68 @@
+package exchange
+
+import "github.com/quotad/quotad/allocator"
+
+const (
+	// clockPeriod is how long one quickest answer is looked for; that of the last period and of this one count.
+	clockPeriod = allocator.Second * 30
+	// latestTime bounds the times of peers that are computed with: 2112.
+	latestTime = 1 << 52
+)
+
+// clock estimates how far a peer's store clock is ahead of ours. A reply carries the peer's time of a moment within the
+// call; half way is a guess that is wrong by at most half the round trip, so the quickest of many answers knows best.
+type clock struct {
+	since        int64 // when this period began
+	last, before reading
+}
+
+// reading is what one answer told; quick is its round trip plus one, 0: there was none.
+type reading struct{ apart, quick int64 }
+
+// take takes in an answer that came at now to a call sent at sent: theirs is the peer's store time in it, ours that of
+// our store now. All are microseconds.
+func (c *clock) take(theirs, ours, sent, now int64) {
+	c.turn(now)
+	r := reading{apart: theirs + (now-sent)/2 - ours, quick: now - sent + 1}
+	if c.last.quick == 0 || r.quick <= c.last.quick {
+		c.last = r
+	}
+}
+
+// turn begins a new period when the present one is over.
+func (c *clock) turn(now int64) {
+	if now-c.since < clockPeriod {
+		return
+	}
+	c.before, c.last = c.last, reading{}
+	if now-c.since >= 2*clockPeriod {
+		c.before = reading{}
+	}
+	c.since = now
+}
+
+// apart returns the estimate; false: no answer of the last minute told.
+func (c clock) apart(now int64) (int64, bool) {
+	c.turn(now)
+	r := c.last
+	if r.quick == 0 || c.before.quick > 0 && c.before.quick < r.quick {
+		r = c.before
+	}
+	return r.apart, r.quick > 0
+}
+
+// showed notes a store time that was seen at a node time.
+func (m *Machine) showed(store, now int64) { m.offset, m.clocked = store-now, true }
+
+// StoreClock returns how far the store's clock is ahead of the machine's, in microseconds, as of the last answer of the
+// store that it heard of; late by what that took to be told. False: it has heard of none.
+func (m *Machine) StoreClock() (ahead int64, known bool) { return m.offset, m.clocked }
+
+// stamp puts our store's time on the replies of a step.
+func (m *Machine) stamp(now int64) {
+	for i := range m.out.Replies {
+		if m.clocked {
+			m.out.Replies[i].Reply.At = now + m.offset
+		}
+	}
+}

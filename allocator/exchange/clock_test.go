@@ -1,0 +1,85 @@
+package exchange
+
+import (
+	"testing"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/allocator"
+)
+
+// TestClockTakesTheQuickestAnswer: of those of the present half minute and the one before.
+func TestClockTakesTheQuickestAnswer(t *testing.T) {
+	const s = allocator.Second
+	type answer struct{ at, roundTrip, theirs int64 } // theirs: ahead of our clock, as of the answer's coming
+	for name, x := range map[string]struct {
+		answers []answer
+		now     int64
+		apart   int64
+		known   bool
+	}{
+		"none":                             {nil, s, 0, false},
+		"one":                              {[]answer{{100 * s, 80, 1000}}, 100 * s, 1040, true},
+		"behind":                           {[]answer{{100 * s, 80, -1000}}, 100 * s, -960, true},
+		"at once":                          {[]answer{{100 * s, 0, 1000}}, 100 * s, 1000, true},
+		"a slower one later":               {[]answer{{100 * s, 80, 1000}, {101 * s, 90, 2000}}, 101 * s, 1040, true},
+		"a quicker one later":              {[]answer{{100 * s, 80, 1000}, {101 * s, 60, 2000}}, 101 * s, 2030, true},
+		"as quick later":                   {[]answer{{100 * s, 80, 1000}, {101 * s, 80, 2000}}, 101 * s, 2040, true},
+		"half a minute ago, a slower now":  {[]answer{{100 * s, 80, 1000}, {131 * s, 90, 2000}}, 131 * s, 1040, true},
+		"half a minute ago, nothing since": {[]answer{{100 * s, 80, 1000}}, 131 * s, 1040, true},
+		"a minute ago, a slower since":     {[]answer{{100 * s, 80, 1000}, {131 * s, 90, 2000}, {162 * s, 95, 3000}}, 162 * s, 2045, true},
+		"a minute ago, nothing since":      {[]answer{{100 * s, 80, 1000}}, 161 * s, 0, false},
+	} {
+		var c clock
+		for _, a := range x.answers {
+			ours := a.at + 7
+			c.take(ours+a.theirs, ours, a.at-a.roundTrip, a.at)
+		}
+		if got, known := c.apart(x.now); got != x.apart || known != x.known {
+			t.Errorf("%s: %d, %t, want %d, %t", name, got, known, x.apart, x.known)
+		}
+	}
+}
+
+// TestRegionsLearnHowFarTheirClocksAreApart: through pings alone, to half a round trip of a network whose ways differ.
+func TestRegionsLearnHowFarTheirClocksAreApart(t *testing.T) {
+	c := newCluster(t, 1, allocator.Second, 400, 400, 200)
+	c.regions["eu"].offset, c.regions["ap"].offset = 300_000, -70_000
+	c.run(c.now + allocator.Second)
+	for _, age := range c.regions["us"].machine.Ages(c.now) {
+		if age.Known {
+			t.Errorf("us says how far %s is apart before either has seen its store", age.Peer)
+		}
+	}
+	c.net.late = 30
+	c.demand(Options{}, 100, 100, 50)
+	c.run(c.now + 10*allocator.Second)
+	for _, name := range c.names {
+		for _, age := range c.regions[name].machine.Ages(c.now) {
+			want := c.regions[age.Peer].offset - c.regions[name].offset
+			if off := age.ClockApart - want; !age.Known || max(off, -off) > c.net.delay {
+				t.Errorf("%s takes %s to be %d us ahead (%t), it is %d", name, age.Peer, age.ClockApart, age.Known, want)
+			}
+		}
+	}
+}
+
+// TestTimesThatCannotBeAreIgnored: and so is every time before our own store was seen.
+func TestTimesThatCannotBeAreIgnored(t *testing.T) {
+	for _, x := range []struct {
+		at    int64
+		seen  bool
+		known bool
+	}{{0, true, false}, {-1, true, false}, {latestTime + 1, true, false}, {latestTime, true, true}, {5, true, true}, {5, false, false}} {
+		b, m, now := long(allocator.Second)
+		if x.seen {
+			m.Step(now, Observed{Bucket: b, Now: now, State: algorithms.State{Share: 400}})
+		}
+		now += allocator.Second
+		for _, call := range m.Step(now, Tick{Jitter: allocator.PPM}).Calls {
+			m.Step(now, Answered{ID: call.ID, Reply: Reply{From: call.Peer, At: x.at, Grants: make([]Grant, len(call.Message.Asks))}})
+		}
+		if got := m.Ages(now)[0].Known; got != x.known {
+			t.Errorf("a time of %d, our store seen %t: known %t", x.at, x.seen, got)
+		}
+	}
+}

@@ -1,0 +1,69 @@
+package exchange
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/quotad/quotad/algorithms"
+)
+
+// TestNodesTogether: demand is the sum of what is fresh, all else is the newest word on the latest cell.
+func TestNodesTogether(t *testing.T) {
+	hint := func(node string, cell, rate, spare int64) Hint {
+		return Hint{Region: "us", Node: node, Bucket: "b", Cell: cell, Used: 10 * spare, Total: 20 * spare, Rate: rate, Share: 3, Spare: spare}
+	}
+	type word struct {
+		Hint
+		at int64
+	}
+	for name, x := range map[string]struct {
+		words []word
+		want  Hint
+		at    int64
+	}{
+		"nobody":                      {nil, Hint{}, 0},
+		"one":                         {[]word{{hint("a", 7, 5, 1), 100}}, hint("a", 7, 5, 1), 100},
+		"one that says another thing": {[]word{{hint("a", 7, 5, 1), 100}, {hint("a", 7, 6, 2), 200}}, hint("a", 7, 6, 2), 200},
+		"two":                         {[]word{{hint("a", 7, 5, 1), 100}, {hint("b", 7, 6, 2), 200}}, hint("b", 7, 11, 2), 200},
+		"two, the other first":        {[]word{{hint("b", 7, 5, 1), 100}, {hint("a", 7, 6, 2), 200}}, hint("a", 7, 11, 2), 200},
+		"the later on an older cell":  {[]word{{hint("a", 8, 5, 1), 100}, {hint("b", 7, 6, 2), 200}}, hint("a", 8, 11, 1), 100},
+		"one that is gone":            {[]word{{hint("a", 9, 5, 1), -hintLife}, {hint("b", 7, 6, 2), 200}}, hint("b", 7, 6, 2), 200},
+		"all gone":                    {[]word{{hint("a", 9, 5, 1), -hintLife}}, Hint{}, 0},
+		"more than can be counted": {[]word{{hint("a", 7, algorithms.MaxUnits, 1), 100}, {hint("b", 7, algorithms.MaxUnits, 2), 200}},
+			hint("b", 7, algorithms.MaxUnits, 2), 200},
+	} {
+		var n nodes
+		for _, w := range x.words {
+			n = n.hear(w.Hint, w.at)
+		}
+		if got, at := n.together(300); got != x.want || at != x.at {
+			t.Errorf("%s: %+v at %d, want %+v at %d", name, got, at, x.want, x.at)
+		}
+	}
+}
+
+// TestNodesAreBounded: of whatever speaks, the last sixteen are listened to, in the order of their names.
+func TestNodesAreBounded(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		var n nodes
+		var spoke []string // by when they spoke last
+		for now := range rapid.Int64Range(1, 60).Draw(r, "words") {
+			name := fmt.Sprint(rapid.IntRange(0, 30).Draw(r, "node"))
+			n = n.hear(Hint{Node: name, Rate: now}, now)
+			spoke = append(slices.DeleteFunc(spoke, func(s string) bool { return s == name }), name)
+			spoke = spoke[max(len(spoke)-mostNodes, 0):]
+			for _, s := range spoke {
+				if !slices.ContainsFunc(n, func(t told) bool { return t.Node == s }) {
+					r.Fatalf("%s, one of the last that spoke, is forgotten: %v", s, n)
+				}
+			}
+			if len(n) != len(spoke) || !slices.IsSortedFunc(n, func(a, b told) int { return strings.Compare(a.Node, b.Node) }) {
+				r.Fatalf("%d of %d, or out of order: %v", len(n), len(spoke), n)
+			}
+		}
+	})
+}

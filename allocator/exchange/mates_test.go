@@ -1,0 +1,168 @@
+package exchange
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/allocator"
+)
+
+// nodes returns the nodes of a region.
+func (c *cluster) nodes(name string) []*testRegion {
+	return append([]*testRegion{c.regions[name]}, c.mates[name]...)
+}
+
+// anyNode returns one of them.
+func (c *cluster) anyNode(name string) *testRegion {
+	all := c.nodes(name)
+	if len(all) == 1 {
+		return all[0]
+	}
+	return all[c.rand.IntN(len(all))]
+}
+
+// mate adds a node to a region: it has the region's store, and a memory of its own.
+func (c *cluster) mate(name string) *testRegion {
+	first := c.regions[name]
+	n := &testRegion{cluster: c, name: name, node: fmt.Sprint("n", 2+len(c.mates[name])), options: first.options,
+		store: first.store, journal: first.journal, counted: first.counted, offset: first.offset}
+	if c.mates == nil {
+		c.mates = map[string][]*testRegion{}
+	}
+	c.mates[name] = append(c.mates[name], n)
+	n.start()
+	c.after(c.rand.Int64N(Interval), n.tick)
+	return n
+}
+
+// served returns what the nodes of a region admitted.
+func (c *cluster) served(name string) (admitted int64) {
+	for _, n := range c.nodes(name) {
+		admitted += n.admitted
+	}
+	return admitted
+}
+
+// TestMatesBorrowAsOne: two nodes of a region with half of its demand each borrow what one node with all of it does,
+// and the lenders keep what both of their nodes need, whichever of them is asked.
+func TestMatesBorrowAsOne(t *testing.T) {
+	for _, kind := range algorithms.Kinds {
+		for _, rates := range [][]int64{{850, 60, 20}, {650, 200, 100}, {550, 360, 20}} {
+			t.Run(fmt.Sprint(kind, rates), func(t *testing.T) {
+				t.Parallel()
+				one, two := make([]int64, len(rates)), make([]int64, len(rates))
+				for seed := range uint64(3) {
+					admittedBy(t, seed, kind, rates, 1, one)
+					admittedBy(t, seed, kind, rates, 2, two)
+				}
+				t.Logf("admitted %v by one node in each region, %v by two", one, two)
+				for n := range rates {
+					if two[n]*10 < one[n]*9 || n == 0 && two[n]*10 > one[n]*11 {
+						t.Errorf("region %d: %d admitted by one node, %d by two", n, one[n], two[n])
+					}
+				}
+			})
+		}
+	}
+}
+
+// admittedBy adds what each region admits in six seconds of steady demand that is spread over so many nodes in each.
+func admittedBy(t *testing.T, seed uint64, kind algorithms.Kind, rates []int64, nodes int64, sum []int64) {
+	c := newClusterOf(t, seed, kind, allocator.Second, 400, 400, 200)
+	for n, name := range c.names {
+		for range nodes - 1 {
+			c.mate(name)
+		}
+		for _, node := range c.nodes(name) {
+			node.rate = rates[n] / nodes
+			node.load()
+		}
+	}
+	c.run(c.now + 3*allocator.Second)
+	for n, name := range c.names {
+		sum[n] -= c.served(name)
+	}
+	c.run(c.now + 6*allocator.Second)
+	for n, name := range c.names {
+		sum[n] += c.served(name)
+	}
+}
+
+// TestMatesUnderHostility: what holds of regions with one node holds of regions with two, which crash one by one.
+func TestMatesUnderHostility(t *testing.T) {
+	for _, kind := range algorithms.Kinds {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			const seeds = 18
+			var sum tally
+			for seed := range seeds * *times {
+				c := hostileCluster(t, seed, kind, 1)
+				c.hostility(false)
+				for _, name := range c.names {
+					mate := c.mate(name)
+					mate.crash = c.regions[name].crash
+					mate.load()
+					c.vary(mate)
+				}
+				c.survive(seed, 10*allocator.Second)
+				sum.add(c)
+			}
+			sum.mustBeHard(t, kind, int64(seeds**times))
+		})
+	}
+}
+
+// vary changes a node's demand again and again; half of the time it has none.
+func (c *cluster) vary(r *testRegion) {
+	r.rate, r.per = max(c.rand.Int64N(2*c.bucket.Limit)-c.bucket.Limit, 0), c.bucket.Window/allocator.Second
+	c.after(c.rand.Int64N(2*allocator.Second), func() { c.vary(r) })
+}
+
+// TestALenderKeepsWhatItsMatesNeed: also of a bucket that it has not used itself, for as long as they are believed.
+func TestALenderKeepsWhatItsMatesNeed(t *testing.T) {
+	b, m, now := long(allocator.Second)
+	kept := func() int64 {
+		return m.Step(now, Asked{ID: 5, Message: Message{From: "eu", Generation: 9, Epoch: epochForTests,
+			Asks: []Ask{{Bucket: "w", Cell: algorithms.CellAt(now, b.Cell) + 1, Lent: 380}}}, Buckets: []*Bucket{b}}).Lend[0].Kept
+	}
+	for _, node := range []string{"n2", "n3"} {
+		m.Step(now, Heard{Hint: Hint{Region: "us", Node: node, Bucket: "w", Rate: 100_000}})
+	}
+	m.Step(now, Heard{Hint: Hint{Region: "us", Node: "n1", Bucket: "w", Rate: 100_000}}) // its own name
+	if got := kept(); got != 200 {
+		t.Errorf("kept %d of a cell that two mates need 200 of", got)
+	}
+	now += hintLife
+	m.denyAll(now, m.Step(now, Tick{Jitter: allocator.PPM}))
+	if got := kept(); got != 200 {
+		t.Errorf("kept %d while the mates are still believed", got)
+	}
+	now += Interval
+	m.denyAll(now, m.Step(now, Tick{Jitter: allocator.PPM}))
+	if got := kept(); got != 0 || len(m.mates) != 0 {
+		t.Errorf("kept %d for mates that are gone, %d remembered", got, len(m.mates))
+	}
+}
+
+// TestMatesPublishWhatTheyUseTogether: two nodes at 30 % of the region's part each are at 60 % of it. Where they are at 20 %
+// nothing is published, and a mate's hint alone changes nothing about that.
+func TestMatesPublishWhatTheyUseTogether(t *testing.T) {
+	for rate, want := range map[int64]bool{60: false, 80: false, 120: true} { // of 400, by each of two nodes
+		c := newClusterOf(t, 1, algorithms.FixedWindow, allocator.Second, 400, 400, 200)
+		mate := c.mate("us")
+		for _, n := range c.nodes("us") {
+			n.rate = rate
+			n.load()
+		}
+		c.run(c.now + 3*allocator.Second)
+		mate.step(Heard{Hint: Hint{Region: "us", Node: "n9", Bucket: "b", Rate: 1}})
+		before := [2]int64{c.regions["us"].machine.stats.HintsPublished, mate.machine.stats.HintsPublished}
+		c.run(c.now + 2*allocator.Second)
+		for i, n := range c.nodes("us") {
+			if got := n.machine.stats.HintsPublished > before[i]; got != want {
+				t.Errorf("%d of 400 by each of two nodes: %s published %t", rate, n.node, got)
+			}
+		}
+	}
+}

@@ -1,0 +1,341 @@
+package exchange
+
+import (
+	"slices"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/allocator"
+)
+
+// Recovery gives a bucket back what its store has lost: what this region lent and returned, as far as it still weighs,
+// and what was used. It is for the buckets whose windows are too long to wait until nothing of before weighs.
+//
+//	node that meets the loss                      peers, and the other nodes of its region
+//	Lost -> Consult (own journal)
+//	     -> Recall{generation g'}      --->       Questioned -> Consult: who answers takes, or announces, no row
+//	Testified                          <---       Consulted  -> Testify    of a generation below g' from now on
+//	     -> Restore (in the store) once all is known, or the patience is over
+//
+// What was lent to a peer is known if the peer tells, or if every node of this region does: rows are in a journal before
+// they are announced. A peer's word counts only for cells that its own store has not lost meanwhile, a journal's only if
+// it holds every row. Of all others it is known that they were lent no more than may be lent, and that counts as lent
+// until they tell or it weighs no more. Two nodes may recover one bucket at once: what the first restores stands.
+
+// Lost says that the store has lost buckets (StatusLost).
+type Lost struct {
+	Buckets []LostBucket
+	Now     int64 // store time
+}
+
+// LostBucket is a bucket and when it was lost, by the store's time.
+type LostBucket struct {
+	Bucket *Bucket
+	At     int64
+}
+
+// Questioned is a question of another node. Buckets holds for each doubt its bucket under our document, or nil.
+type Questioned struct {
+	ID       uint64 // the driver's, to be found again in the effects
+	Question Question
+	Buckets  []*Bucket
+}
+
+// Consulted is what the store (for a peer) or the journal and memory (for our own region) say to a Consult.
+type Consulted struct {
+	Consult Consult
+	All     []Testimony
+}
+
+// Testified is an answer to a Recall.
+type Testified struct{ Testimonies Testimonies }
+
+// Restored is the store's answer to a Restore.
+type Restored struct {
+	Restore Restore
+	Result  algorithms.Restored
+}
+
+func (Lost) event()       {}
+func (Questioned) event() {}
+func (Consulted) event()  {}
+func (Testified) event()  {}
+func (Restored) event()   {}
+
+// Recall asks a peer region, any node of it, or all other nodes of our own. Answers come as Testified, if they come.
+type Recall struct {
+	Region   string
+	Question Question
+	Timeout  int64 // microseconds
+}
+
+// Consult reads what this node or its store remembers, to answer a question; answer it with Consulted.
+type Consult struct {
+	ID      uint64    // of the Questioned; 0: the question is our own
+	Peer    string    // whose rows the store is asked for; empty: our region's, and the journal is
+	Buckets []*Bucket // by doubt; nil: not of our document
+	Question
+}
+
+// Testify is the answer to a Questioned.
+type Testify struct {
+	ID          uint64
+	Testimonies Testimonies
+}
+
+// Restore is to be done in the store; see algorithms.Restore.
+type Restore struct {
+	Bucket  *Bucket
+	LostAt  int64
+	Cap     int64
+	Use     algorithms.Use
+	Known   []string
+	Unknown []string
+	Rows    []Remembered
+}
+
+// askAgain is how long a recovery waits before it asks again who has not answered.
+const askAgain = allocator.Second
+
+// recovery is one bucket on its way back.
+type recovery struct {
+	bucket   *Bucket
+	lostAt   int64
+	from, to int64 // cells of which rows may weigh
+	began    int64
+	asked    int64
+	use      algorithms.Use
+	rows     []Remembered // the highest word on each
+	told     []string     // peers whose own word covers all cells
+	whole    []string     // nodes of this region whose journals do
+	restored bool         // but for the peers that were not known
+	known    int          // peers that were
+	waits    bool         // for the store
+}
+
+// lost begins the recovery of buckets.
+func (m *Machine) lost(now int64, e Lost) {
+	m.showed(e.Now, now)
+	var fresh []*recovery
+	for _, l := range e.Buckets {
+		if l.Bucket.Epoch != m.epoch {
+			continue
+		}
+		old := m.recoveries[l.Bucket.ID]
+		if old != nil && old.lostAt == l.At || old == nil && len(m.recoveries) >= MostBuckets {
+			continue
+		}
+		r := &recovery{bucket: l.Bucket, lostAt: l.At, began: now}
+		r.to = algorithms.CellAt(l.At, l.Bucket.Cell) + 1
+		for r.from = r.to; m.weighs(r.bucket, r.from-1) > e.Now; r.from-- {
+		}
+		if old == nil {
+			at, _ := slices.BinarySearch(m.recovering, l.Bucket.ID)
+			m.recovering = slices.Insert(m.recovering, at, l.Bucket.ID)
+		}
+		m.dropRecovery(l.Bucket.ID)
+		m.recoveries[l.Bucket.ID] = r
+		fresh = append(fresh, r)
+	}
+	m.recall(now, fresh)
+}
+
+func (m *Machine) weighs(b *Bucket, cell int64) int64 { return b.Terms(m.region).Weighs(cell) }
+
+// recall asks our own journal, the other nodes and all peers that are heard of buckets that are not whole yet.
+func (m *Machine) recall(now int64, all []*recovery) {
+	for part := range slices.Chunk(all, MostAsks) {
+		q := Question{From: m.region, Node: m.node, Generation: m.generation}
+		buckets := make([]*Bucket, len(part))
+		for i, r := range part {
+			r.asked = now
+			q.Buckets = append(q.Buckets, Doubt{Bucket: r.bucket.ID, From: r.from, To: r.to})
+			buckets[i] = r.bucket
+		}
+		m.out.Consults = append(m.out.Consults, Consult{Question: q, Buckets: buckets})
+		if m.nodes > 1 {
+			m.out.Recalls = append(m.out.Recalls, Recall{Region: m.region, Question: q, Timeout: shortestTimeout})
+		}
+		for _, p := range m.peers {
+			if !p.degraded(now) {
+				m.out.Recalls = append(m.out.Recalls, Recall{Region: p.name, Question: q, Timeout: p.timeout()})
+			}
+		}
+	}
+}
+
+// questioned answers for our region, or for what our store has heard of a peer. A question of our own region that is of
+// a later generation than ours fences this node until it stands under that one.
+func (m *Machine) questioned(e Questioned) {
+	c := Consult{ID: e.ID, Buckets: e.Buckets, Question: e.Question}
+	switch {
+	case e.Question.From == m.region:
+		m.fence = max(m.fence, e.Question.Generation)
+		if m.fence > m.generation {
+			clear(m.serving)
+		}
+	case m.peer(e.Question.From) == nil || e.Question.Generation > uint64(algorithms.MaxUnits):
+		m.stats.Implausible++
+		refused := make([]Testimony, len(e.Question.Buckets))
+		for i, d := range e.Question.Buckets {
+			refused[i] = Testimony{Bucket: d.Bucket, Refused: true}
+		}
+		m.testify(c, refused)
+		return
+	default:
+		c.Peer = e.Question.From
+	}
+	m.out.Consults = append(m.out.Consults, c)
+}
+
+func (m *Machine) testify(c Consult, all []Testimony) {
+	m.out.Testify = append(m.out.Testify, Testify{ID: c.ID, Testimonies: Testimonies{From: m.region, Node: m.node,
+		ForGeneration: c.Generation, All: all}})
+}
+
+// consulted passes on what was found, or takes it in where the question was our own.
+func (m *Machine) consulted(now int64, e Consulted) {
+	if e.Consult.ID != 0 {
+		m.testify(e.Consult, e.All)
+		return
+	}
+	m.testified(now, Testimonies{From: m.region, Node: m.node, ForGeneration: e.Consult.Generation, All: e.All})
+}
+
+// testified takes an answer in. One to a question of another generation tells nothing of this loss, nor does it fence.
+func (m *Machine) testified(now int64, e Testimonies) {
+	peer := ""
+	if e.From != m.region {
+		peer = e.From
+	}
+	if e.ForGeneration != m.generation || peer != "" && m.peer(peer) == nil {
+		return
+	}
+	for _, t := range e.All {
+		r := m.recoveries[t.Bucket]
+		if r == nil || t.Refused {
+			continue
+		}
+		if !t.sound(peer) {
+			m.stats.Implausible++
+			continue
+		}
+		r.take(peer, e.Node, t, m.weighs(r.bucket, r.from))
+		m.restore(now, r)
+	}
+}
+
+// take adds a testimony; until is when the first of the cells in doubt weighs no more.
+func (r *recovery) take(peer, node string, t Testimony, until int64) {
+	for _, row := range t.Rows {
+		r.raise(row)
+	}
+	if peer == "" {
+		r.use = newer(r.use, t.Use)
+		if t.WholeSince <= (r.from-1)*r.bucket.Cell && !slices.Contains(r.whole, node) {
+			r.whole = append(r.whole, node)
+		}
+		return
+	}
+	lost := t.LostAt > 0 && r.from <= algorithms.CellAt(t.LostAt, r.bucket.Cell)+1
+	if !lost && t.Now < until && !slices.Contains(r.told, peer) {
+		r.told = append(r.told, peer)
+	}
+}
+
+// restore has the store restore a bucket if all is known of it, or there was time enough to tell.
+func (m *Machine) restore(now int64, r *recovery) {
+	var known, unknown []string
+	for _, p := range m.peers {
+		if len(r.whole) >= m.nodes || slices.Contains(r.told, p.name) {
+			known = append(known, p.name)
+		} else {
+			unknown = append(unknown, p.name)
+		}
+	}
+	patience := 2*m.farthest() + Interval
+	switch {
+	case r.waits, r.restored && len(known) <= r.known:
+		return
+	case !r.restored && len(unknown) > 0 && now-r.began < patience:
+		return
+	}
+	r.waits, r.known = true, len(known)
+	m.out.Restores = append(m.out.Restores, Restore{Bucket: r.bucket, LostAt: r.lostAt,
+		Cap: allocator.Part(r.bucket.Entitlements[m.region], r.bucket.Lending), Use: r.use,
+		Known: known, Unknown: unknown, Rows: slices.Clone(r.rows)})
+}
+
+// raise adds a row, or raises the one there is.
+func (r *recovery) raise(row Remembered) {
+	for i := range r.rows {
+		if old := &r.rows[i]; old.Peer == row.Peer && old.Cell == row.Cell {
+			old.Lent, old.Returned = max(old.Lent, row.Lent), max(old.Returned, row.Returned)
+			return
+		}
+	}
+	r.rows = append(r.rows, row)
+}
+
+// hasRestored brings the view up to what the store holds now.
+func (m *Machine) hasRestored(now int64, e Restored) {
+	b := e.Restore.Bucket
+	r := m.recoveries[b.ID]
+	if r == nil || r.lostAt != e.Restore.LostAt {
+		return
+	}
+	r.waits = false
+	if e.Result.Status != algorithms.StatusOK {
+		r.known = 0 // the tick tries again
+		return
+	}
+	m.stats.Recovered++
+	if !r.restored {
+		m.stats.PartlyKnown++
+	}
+	m.showed(e.Result.Now, now)
+	r.restored = true
+	if len(e.Restore.Unknown) == 0 {
+		m.recovered(b.ID)
+	}
+	if v := m.view(now, b); v != nil {
+		v.observe(e.Result.State, e.Result.Now)
+		for _, row := range e.Result.Rows {
+			if m.peer(row.Peer) != nil {
+				v.dealing(row.Peer).at(row.Cell).row.take(row.Row)
+			}
+		}
+	}
+	m.out.Settled = append(m.out.Settled, Settled{Bucket: b.ID, Come: true})
+}
+
+// recovered ends a recovery.
+func (m *Machine) recovered(id string) {
+	m.dropRecovery(id)
+	m.recovering = slices.DeleteFunc(m.recovering, func(other string) bool { return other == id })
+}
+
+func (m *Machine) dropRecovery(id string) {
+	if r := m.recoveries[id]; r != nil && r.restored {
+		m.stats.PartlyKnown--
+	}
+	delete(m.recoveries, id)
+}
+
+// recoverOn gives up waiting, asks again, and ends what weighs no more.
+func (m *Machine) recoverOn(now int64) {
+	var again []*recovery
+	for _, id := range slices.Clone(m.recovering) {
+		r := m.recoveries[id]
+		if m.weighs(r.bucket, r.to) <= now+m.offset || r.bucket.Epoch != m.epoch {
+			m.recovered(id)
+			continue
+		}
+		m.restore(now, r)
+		if now-r.asked >= askAgain {
+			again = append(again, r)
+		}
+	}
+	if len(again) > 0 {
+		m.recall(now, again)
+	}
+}

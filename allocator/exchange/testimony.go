@@ -1,0 +1,73 @@
+package exchange
+
+import "github.com/quotad/quotad/algorithms"
+
+// Question is what a node that recovers lost buckets asks of peer regions and of the other nodes of its own. To answer
+// is to fence: rows written under a generation below the question's are no longer announced by who is of its region,
+// nor taken by who is not.
+type Question struct {
+	From       string // region
+	Node       string
+	Generation uint64 // of the region's store, begun since the loss
+	Buckets    []Doubt
+}
+
+// Doubt is a bucket and the cells of which rows are looked for.
+type Doubt struct {
+	Bucket   string
+	From, To int64
+}
+
+// Testimonies answer a Question, doubt by doubt.
+type Testimonies struct {
+	From          string
+	Node          string
+	ForGeneration uint64
+	All           []Testimony
+}
+
+// Testimony is what one node remembers of what a region lent and returned. A peer speaks of what its store has heard, and
+// of itself alone; a node of the region of what its journal holds, of all peers.
+type Testimony struct {
+	Bucket  string
+	Refused bool // it could not look: the rest says nothing
+
+	Now    int64 // peer: its store's time
+	LostAt int64 // peer: when its own store last lost the bucket, 0: never
+
+	WholeSince int64          // node: store time since which its journal holds every row that it announced
+	Use        algorithms.Use // node: what counted, as it saw it last
+	Rows       []Remembered
+}
+
+// Remembered is a row as somebody remembers it.
+type Remembered struct {
+	Peer     string
+	Cell     int64
+	Lent     int64
+	Returned int64
+}
+
+// sound says whether a testimony can be computed with, and drops what a peer cannot speak of.
+func (t *Testimony) sound(peer string) bool {
+	if !plausible(t.Use.Units, t.Use.Cell, t.Use.At, t.Now, t.LostAt) {
+		return false
+	}
+	for _, r := range t.Rows {
+		if !plausible(r.Lent, r.Returned) || r.Cell < 0 || peer != "" && r.Peer != peer {
+			return false
+		}
+	}
+	return true
+}
+
+// newer returns the use that was seen in a later cell, or of one cell the larger, as of the later time.
+func newer(a, b algorithms.Use) algorithms.Use {
+	switch {
+	case a.Cell > b.Cell:
+		return a
+	case b.Cell > a.Cell:
+		return b
+	}
+	return algorithms.Use{Cell: a.Cell, Units: max(a.Units, b.Units), At: max(a.At, b.At)}
+}

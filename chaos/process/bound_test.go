@@ -1,0 +1,250 @@
+package process
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// month is a window whose edge no test meets.
+const month = 720 * time.Hour
+
+// boundLimits are shared by two regions half and half; of open nearly all may be lent, of closed nothing. Of skewed
+// nothing may be lent either, and us is entitled to nearly all of it, as eu is under the other document.
+const boundLimits = `
+version: 1
+regions:
+  us: {weight: 50}
+  eu: {weight: 50}
+limits:
+  - {name: open, domain: api, key: [open], algorithm: fixed_window, limit: 1000, window: 720h}
+  - {name: closed, domain: api, key: [closed], algorithm: fixed_window, limit: 1000, window: 720h, lending_limit: 0}
+  - {name: skewed, domain: api, key: [skewed], algorithm: fixed_window, limit: 1000, window: 720h, lending_limit: 0, weights: {us: 99, eu: 1}}
+  - {name: quick, domain: api, key: [quick], algorithm: fixed_window, limit: 200, window: 2s}
+  - {name: split, domain: api, key: [split], algorithm: fixed_window, limit: 200, window: 2s, lending_limit: 0}
+`
+
+// bounded is the fleet in which bounds are provoked. Each node of us has a way of its own to the Redis of us.
+type bounded struct {
+	*Fleet
+	t          *testing.T
+	n1, n2, eu *Node
+	ways       [2]*Proxy
+	mishaps    int
+}
+
+func raiseBounded(t *testing.T) *bounded {
+	f := &bounded{t: t, Fleet: raise(t, Config{Limits: boundLimits, Regions: []RegionConfig{{Name: "us", Nodes: 2}, {Name: "eu"}}})}
+	us := f.Region("us")
+	f.n1, f.n2, f.eu = us.Nodes[0], us.Nodes[1], f.Region("eu").Nodes[0]
+	for i, n := range us.Nodes {
+		way, err := StartProxy(t, us.Redis.Address)
+		must(t, err)
+		f.ways[i] = way
+		n.SetEnv("QUOTAD_REDIS_URL=" + way.URL)
+		must(t, n.Stop(t.Context()))
+		must(t, n.Start(t.Context()))
+	}
+	must(t, f.Meet(t.Context()))
+	return f
+}
+
+// bucket returns one that was never used.
+func (f *bounded) bucket(name string) *bucket {
+	f.mishaps++
+	limit, window := int64(1000), month
+	if name == "quick" || name == "split" {
+		limit, window = 200, 2*time.Second
+	}
+	return newBucket(f.t, name, string(rune('a'+f.mishaps)), fixed(limit, window))
+}
+
+// quiet is how long nothing more is admitted when all rights that can move have moved.
+const quiet = 1500 * time.Millisecond
+
+// TestBoundsAreMet provokes what quotad limits bound prints with real processes: never more than that, and not less than
+// half of it. Bounds about clocks are provoked in allocator/exchange, where clocks can be had.
+func TestBoundsAreMet(t *testing.T) {
+	f := raiseBounded(t)
+	for _, c := range []struct {
+		name    string
+		provoke func(*bounded, *testing.T)
+	}{
+		{"store-lost", (*bounded).storeLost},
+		{"key-deleted", (*bounded).keyDeleted},
+		{"local", (*bounded).local},
+		{"reset", (*bounded).reset},
+		{"policy-change", (*bounded).policyChange},
+		{"stale-replica", (*bounded).staleReplica}, // it leaves two primaries behind, so it is the last
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f.t = t
+			for range timesOr(1) {
+				c.provoke(f, t)
+				if t.Failed() {
+					return
+				}
+			}
+		})
+	}
+}
+
+// checkpoint is how often use is written down, and some time for it to be done.
+const checkpoint = 2500 * time.Millisecond
+
+// storeLost: units are admitted, and before they are written down every node dies, and with them what Redis holds.
+func (f *bounded) storeLost(t *testing.T) {
+	const rate = 100
+	bound := printed(t, boundLimits, "open", "--nodes", "2", "--rate", "100").of(t, "us", "store-lost", "every node")
+	us := f.Region("us")
+	for try := range 3 { // a checkpoint may come in between
+		b := f.bucket("open")
+		b.spend(f.n1, 200)
+		pause(t, checkpoint)
+		b.spend(f.n1, rate) // what one second admits
+		f.n1.Kill()
+		f.n2.Kill()
+		us.Redis.Kill()
+		must(t, us.Redis.Start(t.Context()))
+		must(t, f.each(func(n *Node) error {
+			if n.Running() {
+				return nil
+			}
+			return n.Start(t.Context())
+		}))
+		must(t, f.Meet(t.Context()))
+		b.drain(quiet, f.n1, f.n2, f.eu)
+		excess, _ := b.excess()
+		if 2*excess < bound && try < 2 {
+			continue
+		}
+		wantProvoked(t, "store-lost: every node ended before a checkpoint", bound, excess)
+		return
+	}
+}
+
+// keyDeleted: a bucket vanishes that no running node has used.
+func (f *bounded) keyDeleted(t *testing.T) {
+	for _, name := range []string{"closed", "open"} {
+		bound := printed(t, boundLimits, name, "--nodes", "2").of(t, "us", "key-deleted", "no running node")
+		b := f.bucket(name)
+		b.drain(quiet, f.n1, f.n2)
+		for _, n := range []*Node{f.n1, f.n2} {
+			must(t, n.Stop(t.Context()))
+			must(t, n.Start(t.Context()))
+		}
+		must(t, f.Meet(t.Context()))
+		f.deleteBucket(b)
+		b.drain(quiet, f.n1, f.n2, f.eu)
+		excess, _ := b.excess()
+		wantProvoked(t, "key-deleted: used up, then deleted, "+name, bound, excess)
+	}
+}
+
+func (f *bounded) deleteBucket(b *bucket) {
+	f.t.Helper()
+	r := f.Region("us").Redis.Client
+	keys, err := r.Keys(f.t.Context(), "*:b:*").Result()
+	must(f.t, err)
+	deleted := 0
+	for _, key := range keys {
+		if strings.Contains(key, b.name) && strings.HasSuffix(key, b.key) {
+			must(f.t, r.Del(f.t.Context(), key).Err())
+			deleted++
+		}
+	}
+	if deleted != 1 {
+		f.t.Fatalf("%d buckets deleted of %q", deleted, keys)
+	}
+}
+
+// local: nodes without their Redis admit their part of what was used up through it.
+func (f *bounded) local(t *testing.T) {
+	terms := printed(t, boundLimits, "closed", "--nodes", "2")
+	for i, when := range []string{"one node", "k of n"} {
+		b := f.bucket("closed")
+		b.spend(f.n2, 1000)
+		b.spend(f.eu, 1000)
+		for n := range i + 1 {
+			f.ways[n].Lead("")
+			b.drain(100*time.Millisecond, []*Node{f.n1, f.n2}[n])
+		}
+		excess, _ := b.excess()
+		wantProvoked(t, "local: "+when, terms.of(t, "us", "local", when), excess)
+		for n := range i + 1 {
+			f.ways[n].Lead(f.Region("us").Redis.Address)
+		}
+	}
+	must(t, f.n1.Ready(t.Context()))
+}
+
+// reset: somebody forgets the use of all that the region could get.
+func (f *bounded) reset(t *testing.T) {
+	bound := printed(t, boundLimits, "open").of(t, "us", "reset", "each time")
+	b := f.bucket("open")
+	b.drain(quiet, f.n1, f.n2)
+	command(t, nil, "reset", b.name, "--domain", "api", b.name+"="+b.key, "--addr", "http://"+f.n1.HTTP, "--yes")
+	b.drain(quiet, f.n1, f.n2, f.eu)
+	excess, _ := b.excess()
+	wantProvoked(t, "reset: of all that could be borrowed", bound, excess)
+}
+
+// policyChange: eu works under another document, which entitles it to what the old one entitles us to.
+func (f *bounded) policyChange(t *testing.T) {
+	bound := printed(t, boundLimits, "skewed").of(t, "us", "policy-change", "under two")
+	path := filepath.Join(t.TempDir(), "limits.yaml")
+	swapped := strings.Replace(strings.Replace(boundLimits, "{us: 99, eu: 1}", "{us: 1, eu: 99}", 1), "version: 1", "version: 2", 1)
+	must(t, os.WriteFile(path, []byte(swapped), 0o644))
+	f.eu.SetEnv("QUOTAD_POLICY=" + path)
+	must(t, f.eu.Stop(t.Context()))
+	must(t, f.eu.Start(t.Context()))
+	b := f.bucket("skewed")
+	b.drain(quiet, f.n1, f.n2, f.eu)
+	excess, _ := b.excess()
+	wantProvoked(t, "policy-change: each region under another document", bound, excess)
+}
+
+// staleReplica: a replica is promoted and serves one node of us, while the old primary serves the other.
+func (f *bounded) staleReplica(t *testing.T) {
+	b := f.bucket("closed")
+	b.spend(f.n1, 1) // so that both know it
+	fork, later, lent := f.bucket("closed"), f.bucket("split"), f.bucket("quick")
+	f.promote(t)
+	fork.drain(quiet, f.n1, f.n2, f.eu)
+	excess, _ := fork.excess()
+	wantProvoked(t, "stale-replica: the window of the fork, nothing used", printed(t, boundLimits, "closed").of(t, "us", "stale-replica", "the window of the fork"), excess)
+	for _, c := range []struct {
+		*bucket
+		when string
+	}{{later, "nothing borrowed"}, {lent, "while both serve"}} {
+		for end := time.Now().Add(12 * time.Second); time.Now().Before(end); {
+			c.spend(f.n1, 200)
+			c.spend(f.n2, 200)
+			c.spend(f.eu, 200)
+			pause(t, 50*time.Millisecond)
+		}
+		excess, _ = c.excess()
+		wantProvoked(t, "stale-replica: each later window, "+c.when, printed(t, boundLimits, c.name).of(t, "us", "stale-replica", c.when), excess)
+	}
+}
+
+// promote makes a copy of the Redis of us a primary, which serves n2 from then on.
+func (f *bounded) promote(t *testing.T) {
+	replica, err := StartRedis(t.Context(), t, RedisConfig{ReplicaOf: f.Region("us").Redis})
+	must(t, err)
+	eventually(t, "a replica that is up to date", func() bool {
+		info, err := replica.Client.Info(t.Context(), "replication").Result()
+		return err == nil && strings.Contains(info, "master_link_status:up")
+	})
+	must(t, replica.Client.Do(t.Context(), "REPLICAOF", "NO", "ONE").Err())
+	f.ways[1].Lead(replica.Address)
+	eventually(t, "n2 decides through the new primary", func() bool {
+		return replica.Client.Keys(t.Context(), "*:token").Err() == nil && f.n2.Ready(t.Context()) == nil
+	})
+}
+
+var _ = redis.Nil

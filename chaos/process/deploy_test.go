@@ -1,0 +1,79 @@
+package process
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"regexp"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestMultiRegionScript runs deploy/multi-region/up.sh as a user would, on addresses of its own, and believes its exit code
+// only with what it printed.
+func TestMultiRegionScript(t *testing.T) {
+	block, err := reserve(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "../../deploy/multi-region/up.sh")
+	cmd.Env = append(os.Environ(), "QUOTAD="+binary(t), fmt.Sprintf("NET=127.%d", block))
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // so that it ends what it started
+	cmd.WaitDelay = 30 * time.Second
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, want := range []string{
+		`(?m)^start +three regions, one limit: 100 units in 2s for account 42, split 40/40/20$`,
+		`(?m)^skew .*\n +us-east +fixed split +40, share +[0-9]+$`,
+		`(?m)^cut .*\n +us-east +fixed split +40, share +40\n +eu-west .*\n +ap-south .*$`,
+		`(?m)^heal .*\n +us-east +fixed split +40, share +[0-9]+$`,
+		`(?m)^ok +[0-9]+ windows, at most ([1-9][0-9]?|100) of 100 units admitted in one, 0 requests unanswered$`,
+	} {
+		if !regexp.MustCompile(want).Match(out) {
+			t.Errorf("no match of %q", want)
+		}
+	}
+	if t.Failed() {
+		t.Logf("%s", out)
+	}
+	wantNobody(t, block)
+}
+
+// wantNobody checks that what the script started has ended.
+func wantNobody(t *testing.T, block byte) {
+	t.Helper()
+	for region := range 3 {
+		for _, port := range []int{6379, 7946, 8080, 8081, 8082} {
+			at := fmt.Sprintf("127.%d.%d.11:%d", block, region, port)
+			if c, err := net.Dial("tcp", at); err == nil {
+				_ = c.Close()
+				t.Errorf("something still listens on %s", at)
+			}
+		}
+	}
+}
+
+// TestMultiRegionScriptFails: what cannot be run ends with 1, and leaves nothing behind.
+func TestMultiRegionScriptFails(t *testing.T) {
+	block, err := reserve(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	temporary := t.TempDir()
+	cmd := exec.CommandContext(t.Context(), "../../deploy/multi-region/up.sh")
+	cmd.Env = append(os.Environ(), "QUOTAD=/does/not/exist", fmt.Sprintf("NET=127.%d", block), "TMPDIR="+temporary)
+	out, err := cmd.CombinedOutput()
+	if cmd.ProcessState.ExitCode() != 1 {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if left, err := os.ReadDir(temporary); err != nil || len(left) > 0 {
+		t.Errorf("it leaves %v behind, %v", left, err)
+	}
+}

@@ -1,0 +1,74 @@
+package process
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/quotad/quotad/chaos/load"
+	"github.com/quotad/quotad/chaos/oracle"
+)
+
+const (
+	// mostUnderWay bounds the requests of a flow that wait for an answer; one
+	// that falls due beyond it is shed and counted.
+	mostUnderWay = 256
+	// askTimeout bounds one request.
+	askTimeout = 2 * time.Second
+)
+
+// FlowConfig says what is offered to a region.
+type FlowConfig struct {
+	Region string
+	Rate   load.Rate
+	Seed   uint64
+	// Question is what is asked again and again, of each node in turn. Its cost
+	// is that of each request; 0 stands for 1.
+	Question Question
+	// Bucket is the judge's name of what is asked for, and Limit what it is
+	// judged against.
+	Bucket string
+	Limit  oracle.Limit
+	// Record takes every answer, Judge.Record for example. It is called from many
+	// goroutines.
+	Record func(oracle.Answer)
+}
+
+// Flow offers load to a region until the context of its Run ends. At most 256
+// requests are under way, each for at most 2 s. Safe for concurrent use.
+type Flow struct {
+	*load.Generator
+	nodes  []*Node
+	config FlowConfig
+	unsent atomic.Int64
+}
+
+// Flow returns a flow that Run starts.
+func (f *Fleet) Flow(c FlowConfig) (*Flow, error) {
+	r := f.Region(c.Region)
+	if r == nil {
+		return nil, fmt.Errorf("offer load to region %q: the fleet has no such region", c.Region)
+	}
+	c.Question.Cost = max(c.Question.Cost, 1)
+	flow := &Flow{nodes: r.Nodes, config: c}
+	var err error
+	flow.Generator, err = load.NewGenerator(load.Config{Region: c.Region, Seed: c.Seed, Rate: c.Rate, Cost: c.Question.Cost,
+		MaxInFlight: mostUnderWay, Grace: 2 * askTimeout, Do: flow.ask})
+	return flow, err
+}
+
+// Unsent is how many requests were never sent, because no node accepted the
+// connection. They are no answers, and count for nothing.
+func (f *Flow) Unsent() int64 { return f.unsent.Load() }
+
+func (f *Flow) ask(ctx context.Context, r load.Request) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	n := f.nodes[r.Index%uint64(len(f.nodes))]
+	if a, sent := n.Ask(ctx, f.config.Question, f.config.Bucket, f.config.Limit); sent {
+		f.config.Record(a)
+	} else {
+		f.unsent.Add(1)
+	}
+}

@@ -1,0 +1,105 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os/exec"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// startTimeout bounds how long a process may take until it serves.
+const startTimeout = 30 * time.Second
+
+// RedisConfig says what a Redis is to be.
+type RedisConfig struct {
+	// Address is where it listens, host:port on loopback; empty: a free port of
+	// 127.0.0.1.
+	Address string
+	// ReplicaOf is the primary that it copies; nil: it is one itself.
+	ReplicaOf *Redis
+	// Args are added to the command line, such as --appendonly yes. Without them
+	// nothing is kept when the process ends.
+	Args []string
+}
+
+// Redis is a redis-server. Safe for concurrent use.
+type Redis struct {
+	Process
+	// Address is host:port, and URL the same for a node file.
+	Address, URL string
+	// Client sends it commands.
+	Client *redis.Client
+
+	path string
+	args []string
+}
+
+// ErrNoRedisServer says that there is no redis-server to start on this machine.
+var ErrNoRedisServer = errors.New("redis-server is not installed: apt-get install redis-server (or brew install redis)")
+
+// Errors come back with each command; go-redis would also print them.
+func init() { redis.SetLogger(silence{}) }
+
+// silence is a logger for go-redis that says nothing.
+type silence struct{}
+
+// Printf implements the logger of go-redis.
+func (silence) Printf(context.Context, string, ...any) {}
+
+// StartRedis starts a redis-server and waits until it answers.
+func StartRedis(ctx context.Context, scope Scope, c RedisConfig) (*Redis, error) {
+	path, err := exec.LookPath("redis-server")
+	if err != nil {
+		return nil, ErrNoRedisServer
+	}
+	if c.Address == "" {
+		if c.Address, err = freeAddress(); err != nil {
+			return nil, err
+		}
+	}
+	host, port, err := net.SplitHostPort(c.Address)
+	if err != nil {
+		return nil, fmt.Errorf("address of a Redis: %w; give host:port", err)
+	}
+	r := &Redis{Address: c.Address, URL: "redis://" + c.Address + "/0", path: path,
+		Client: redis.NewClient(&redis.Options{Addr: c.Address, MaxRetries: -1, DialerRetries: 1, DisableIdentity: true})}
+	r.name, r.dir = "redis-server "+c.Address, scope.TempDir()
+	r.args = []string{"--port", port, "--bind", host, "--save", "", "--appendonly", "no", "--maxmemory-policy", "noeviction",
+		"--repl-diskless-sync-delay", "0", "--dir", r.dir, "--daemonize", "no"}
+	if c.ReplicaOf != nil {
+		host, port, _ := net.SplitHostPort(c.ReplicaOf.Address)
+		r.args = append(r.args, "--replicaof", host+" "+port)
+	}
+	r.args = append(r.args, c.Args...)
+	scope.Cleanup(func() {
+		r.Kill()
+		_ = r.Client.Close() // its connections are gone already
+	})
+	return r, r.Start(ctx)
+}
+
+// Start starts it again after it has ended, and waits until it answers.
+func (r *Redis) Start(ctx context.Context) error {
+	if err := r.start(r.path, r.args...); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	return r.await(ctx, "answering", func(ctx context.Context) error { return r.Client.Ping(ctx).Err() })
+}
+
+// freeAddress finds a port that is free now. Another process may take it before
+// it is used, which a start then tells.
+func freeAddress() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", fmt.Errorf("find a free port: %w", err)
+	}
+	defer l.Close()
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(l.Addr().(*net.TCPAddr).Port)), nil
+}

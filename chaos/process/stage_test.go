@@ -1,0 +1,279 @@
+package process
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/quotad/quotad/chaos/load"
+	"github.com/quotad/quotad/chaos/oracle"
+)
+
+// times is how often each mishap is provoked: make kills and make faults give more than the few that fit in a test.
+var times = flag.Int("times", 0, "how often to provoke each mishap; 0: a few times")
+
+// timesOr returns the flag, or else a number.
+func timesOr(few int) int {
+	if *times > 0 {
+		return *times
+	}
+	return few
+}
+
+// raise starts a fleet.
+func raise(t *testing.T, c Config) *Fleet {
+	t.Helper()
+	c.Quotad = binary(t)
+	f, err := Start(t.Context(), t, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// eventually asks again and again until it is so, and fails the test after half a minute.
+func eventually(t *testing.T, what string, so func() bool) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); !so(); {
+		if time.Now().After(end) {
+			t.Fatalf("it never came to this: %s", what)
+		}
+		pause(t, 20*time.Millisecond)
+	}
+}
+
+// pause lets time pass for real: what it is waited for is in other processes.
+func pause(t *testing.T, d time.Duration) {
+	t.Helper()
+	select {
+	case <-time.After(d):
+	case <-t.Context().Done():
+	}
+}
+
+// command runs quotad and reads its JSON.
+func command(t *testing.T, into any, args ...string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), binary(t), args...)
+	var wrong bytes.Buffer
+	cmd.Stderr = &wrong
+	out, err := cmd.Output()
+	if err == nil && into != nil {
+		err = json.Unmarshal(out, into)
+	}
+	if err != nil {
+		t.Fatalf("quotad %s: %v\n%s%s", strings.Join(args, " "), err, out, wrong.String())
+	}
+}
+
+// term is one line of quotad limits bound.
+type term struct {
+	Cause, When string
+	AtMost      *int64 `json:"at_most"`
+	Regions     map[string]int64
+}
+
+// bounds are what quotad prints that a limit of a document may be exceeded by.
+type bounds []term
+
+func printed(t *testing.T, document, limit string, flags ...string) bounds {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "limits.yaml")
+	must(t, os.WriteFile(path, []byte(document), 0o644))
+	var b struct {
+		Limits []struct{ Excess bounds }
+	}
+	command(t, &b, append([]string{"limits", "bound", path, "--limit", limit, "-o", "json"}, flags...)...)
+	return b.Limits[0].Excess
+}
+
+// of returns what a mishap comes to at most, in one region where it is said by region.
+func (b bounds) of(t *testing.T, region, cause, when string) int64 {
+	t.Helper()
+	for _, e := range b {
+		if e.Cause != cause || !strings.Contains(e.When, when) || e.AtMost == nil {
+			continue
+		}
+		if units, known := e.Regions[region]; known {
+			return units
+		}
+		return *e.AtMost
+	}
+	t.Fatalf("quotad limits bound says nothing of %s, %q", cause, when)
+	return 0
+}
+
+// bucket is one limit of the fleet applied to one key, and the judge of it. The limits of these tests are keyed by
+// their own name.
+type bucket struct {
+	*history
+	t          *testing.T
+	limit      oracle.Limit
+	name, key  string
+	unanswered atomic.Int64 // units of requests that were sent and came to nothing
+	longest    atomic.Int64 // time until a decision, ns
+}
+
+// fixed is a fixed window as the judge needs it.
+func fixed(limit int64, window time.Duration) oracle.Limit {
+	return oracle.Limit{Limit: limit, Window: window, Algorithm: "fixed_window", ClockSlack: 10 * time.Millisecond}
+}
+
+func newBucket(t *testing.T, name, key string, l oracle.Limit) *bucket {
+	return &bucket{history: newHistory(l), t: t, limit: l, name: name, key: key}
+}
+
+func (b *bucket) question() Question {
+	return Question{Domain: "api", Descriptors: map[string]string{b.name: b.key}}
+}
+
+// note takes in an answer, and what the judge does not say of it.
+func (b *bucket) note(a oracle.Answer) {
+	switch {
+	case a.Outcome == oracle.Unknown && a.Sequence == 0:
+		b.unanswered.Add(a.Cost)
+	default:
+		took := int64(a.Seen.Sub(a.Sent))
+		for old := b.longest.Load(); took > old && !b.longest.CompareAndSwap(old, took); old = b.longest.Load() {
+		}
+	}
+	b.record(a)
+}
+
+// spend asks a node for units, one request after another, until it has them or not one more is admitted. It returns
+// how many were.
+func (b *bucket) spend(n *Node, units int64) (got int64) {
+	b.t.Helper()
+	q := b.question()
+	for q.Cost = 64; q.Cost > 0 && got < units; {
+		if q.Cost > units-got {
+			q.Cost /= 2
+			continue
+		}
+		a, sent := n.Ask(b.t.Context(), q, b.name, b.limit)
+		if !sent || a.Outcome == oracle.Unknown && a.Sequence == 0 {
+			b.t.Fatalf("%s does not answer\n%s", n.name, n.Output())
+		}
+		b.note(a)
+		if a.Outcome == oracle.Denied {
+			q.Cost /= 2
+		} else {
+			got += q.Cost
+		}
+	}
+	return got
+}
+
+// drain spends all that nodes admit, until for a while none of them admits one more, and returns how much that was.
+// Rights move meanwhile.
+func (b *bucket) drain(quiet time.Duration, nodes ...*Node) (got int64) {
+	b.t.Helper()
+	for last := time.Now(); time.Since(last) < quiet; {
+		for _, n := range nodes {
+			if more := b.spend(n, b.limit.Limit); more > 0 {
+				got += more
+				last = time.Now()
+			}
+		}
+		pause(b.t, 10*time.Millisecond)
+	}
+	return got
+}
+
+// excess is what the judge finds above the limit, unknown outcomes included, and left out.
+func (b *bucket) excess() (doubted, proven int64) {
+	v := b.judge.Verdict()
+	return v.MaxExcess, max(v.MaxKnown-v.Limit, 0)
+}
+
+// offer offers units a second to some nodes, in turn, until stop is called.
+func (b *bucket) offer(f *Fleet, rate int64, nodes ...*Node) (flow *Flow, stop func()) {
+	b.t.Helper()
+	flow, err := f.Flow(FlowConfig{Region: nodes[0].Region, Rate: load.PerSecond(rate), Question: b.question(), Bucket: b.name,
+		Limit: b.limit, Record: b.note})
+	must(b.t, err)
+	flow.nodes = nodes
+	ctx, cancel := context.WithCancel(b.t.Context())
+	var done sync.WaitGroup
+	done.Go(func() { _ = flow.Run(ctx) }) // fails only if it is run twice
+	return flow, func() { cancel(); done.Wait() }
+}
+
+// ledger is what quotad buckets show prints.
+type ledger struct {
+	Entitlement, Share, Cell, Used int64
+	Rights                         []struct {
+		Cell                               int64
+		Region                             string
+		Lent, Returned, Borrowed, Regained int64
+	}
+}
+
+func (b *bucket) ledger(n *Node) (l ledger) {
+	b.t.Helper()
+	command(b.t, &l, "buckets", "show", b.name, "--domain", "api", b.name+"="+b.key, "--addr", "http://"+n.HTTP, "-o", "json")
+	return l
+}
+
+// wantNotMore checks that no region believes to have been given more than its giver remembers. Rows are only raised, so
+// the one who was given is looked at first.
+func (b *bucket) wantNotMore(f *Fleet) {
+	b.t.Helper()
+	type row struct {
+		from, to string
+		cell     int64
+	}
+	borrowed, regained, lent, returned := map[row]int64{}, map[row]int64{}, map[row]int64{}, map[row]int64{}
+	for _, r := range f.Regions {
+		for _, one := range b.ledger(r.Nodes[0]).Rights {
+			borrowed[row{one.Region, r.Name, one.Cell}], regained[row{one.Region, r.Name, one.Cell}] = one.Borrowed, one.Regained
+		}
+	}
+	for _, r := range f.Regions {
+		for _, one := range b.ledger(r.Nodes[0]).Rights {
+			lent[row{r.Name, one.Region, one.Cell}], returned[row{r.Name, one.Region, one.Cell}] = one.Lent, one.Returned
+		}
+	}
+	for at, units := range borrowed {
+		if there, known := lent[at]; known && units > there {
+			b.t.Errorf("%s %s: %s has borrowed %d of cell %d from %s, which has lent %d", b.name, b.key, at.to, units, at.cell, at.from, there)
+		}
+	}
+	for at, units := range regained {
+		if there, known := returned[at]; known && units > there {
+			b.t.Errorf("%s %s: %s has regained %d of cell %d from %s, which has returned %d", b.name, b.key, at.to, units, at.cell, at.from, there)
+		}
+	}
+}
+
+// wantProvoked checks that an excess is within what is printed, and not less than half of it.
+func wantProvoked(t *testing.T, what string, printed, excess int64) {
+	t.Helper()
+	t.Logf("%-64s printed %4d, provoked %4d", what, printed, excess)
+	if excess > printed || 2*excess < printed {
+		t.Errorf("%s: %d above the limit, printed is %d", what, excess, printed)
+	}
+}
+
+func nodesOf(regions ...*Region) (all []*Node) {
+	for _, r := range regions {
+		all = append(all, r.Nodes...)
+	}
+	return all
+}

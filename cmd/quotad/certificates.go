@@ -1,0 +1,80 @@
+package main
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/quotad/quotad/region/peer"
+)
+
+// loadPeerTLS reads the certificates for calls between regions; nil if there are none. That they were replaced, or could
+// not be, goes into the log.
+func loadPeerTLS(c *nodeConfig, log *slog.Logger) (*peer.TLS, error) {
+	if c.peerTLS == (peer.Files{}) {
+		return nil, nil
+	}
+	loaded, err := peer.LoadTLS(c.peerTLS, peer.Identity{Region: c.region, Node: c.node}, func(err error) {
+		if err != nil {
+			log.Error("the new certificates for calls between regions are not in force; the last good ones stay", "err", err)
+			return
+		}
+		log.Info("other certificates are in force for calls between regions")
+	})
+	if err != nil {
+		return nil, usageError(fmt.Errorf("peer_tls: %w", err))
+	}
+	return loaded, nil
+}
+
+// earlyWarning is how long before its end a certificate is worth a warning.
+const earlyWarning = 7 * 24 * time.Hour
+
+// expiryWarning warns of a certificate that ends soon.
+func expiryWarning(t *peer.TLS) []string {
+	if t == nil || time.Until(t.Expires()) > earlyWarning {
+		return nil
+	}
+	word := "ends"
+	if time.Now().After(t.Expires()) {
+		word = "ended"
+	}
+	return []string{fmt.Sprintf("the certificate for calls between regions %s at %s, and calls with it; replace the file, no restart is needed",
+		word, t.Expires().UTC().Format(time.RFC3339))}
+}
+
+// peerTrust says how calls between regions are protected.
+func peerTrust(t *peer.TLS) string {
+	if t == nil {
+		return "plain text"
+	}
+	return "TLS, certificate until " + t.Expires().UTC().Format(time.RFC3339)
+}
+
+// loadRedisTLS reads the certificates for the region's Redis; nil if none are set.
+func loadRedisTLS(c *nodeConfig) (*tls.Config, error) {
+	if c.embedded || c.redisTLS.ca == "" && c.redisTLS.cert == "" {
+		return nil, nil
+	}
+	t := &tls.Config{MinVersion: tls.VersionTLS12}
+	if c.redisTLS.ca != "" {
+		b, err := os.ReadFile(c.redisTLS.ca)
+		if err != nil {
+			return nil, usageError(c.places["redis.tls.ca"].fail(err.Error(), "check the path, and that the user quotad runs as may read the file"))
+		}
+		if t.RootCAs = x509.NewCertPool(); !t.RootCAs.AppendCertsFromPEM(b) {
+			return nil, usageError(c.places["redis.tls.ca"].fail("the file holds no certificate", "give that of the authority, as PEM"))
+		}
+	}
+	if c.redisTLS.cert != "" {
+		pair, err := tls.LoadX509KeyPair(c.redisTLS.cert, c.redisTLS.key)
+		if err != nil {
+			return nil, usageError(c.places["redis.tls.cert"].fail(err.Error(), "give a certificate and its own key, both PEM"))
+		}
+		t.Certificates = []tls.Certificate{pair}
+	}
+	return t, nil
+}

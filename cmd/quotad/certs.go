@@ -1,0 +1,131 @@
+package main
+
+import (
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quotad/quotad/region/peer"
+)
+
+func certsCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "certs",
+		Short: "Make the certificates for calls between regions",
+		Long: `certs makes an authority and certificates of nodes, for the setting peer_tls. A node's certificate names its region and
+itself in a URI, quotad://REGION/NODE; certificates of any other authority do as well, if they carry that URI and are for
+servers and clients.`,
+		Args: aSubcommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+
+		SuggestionsMinimumDistance: 2,
+	}
+	cmd.AddCommand(certsInitCommand(), certsIssueCommand())
+	return cmd
+}
+
+func certsInitCommand() *cobra.Command {
+	valid := days(3650 * day)
+	cmd := &cobra.Command{
+		Use:   "init DIR",
+		Short: "Make an authority: ca.pem and ca.key",
+		Long: `init makes an authority in a folder, which it makes if need be. Nodes are given ca.pem. With ca.key anybody can be a node
+of any region: keep it where no node runs.`,
+		Example:           "  quotad certs init certs",
+		Args:              oneFolder,
+		ValidArgsFunction: completeFolders,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a, err := makeAuthority(args[0], time.Duration(valid))
+			if err != nil {
+				return err
+			}
+			return tellWritten(cmd, authorityCert(args[0]), authorityKey(args[0]), a.cert)
+		},
+	}
+	cmd.Flags().Var(&valid, "valid", "how long the authority is good for, in days or hours")
+	return cmd
+}
+
+func certsIssueCommand() *cobra.Command {
+	valid := days(90 * day)
+	var who peer.Identity
+	cmd := &cobra.Command{
+		Use:   "issue DIR --region REGION --node NODE",
+		Short: "Make a node's certificate and key, in the place of those that it has",
+		Long: `issue makes DIR/REGION/NODE.pem and NODE.key with the authority in DIR. A node that runs with files of these names takes
+new ones into use by itself.`,
+		Example:           "  quotad certs issue certs --region us-east --node n1",
+		Args:              oneFolder,
+		ValidArgsFunction: completeFolders,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a, err := readAuthority(args[0])
+			if err != nil {
+				return err
+			}
+			return a.issueInto(cmd, args[0], who, time.Duration(valid))
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&who.Region, "region", "", "region of the node")
+	f.StringVar(&who.Node, "node", "", "name of the node")
+	f.Var(&valid, "valid", "how long the certificate is good for, in days or hours")
+	return cmd
+}
+
+func oneFolder(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return usageError(fmt.Errorf("name one folder, as in %s certs; see %s --help", cmd.CommandPath(), cmd.CommandPath()))
+	}
+	return nil
+}
+
+func completeFolders(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return nil, cobra.ShellCompDirectiveFilterDirs
+}
+
+const (
+	day          = 24 * time.Hour
+	longestValid = 36_500 * day
+	// backdated is how far the clocks of two nodes may differ for one to take a certificate just made.
+	backdated = 5 * time.Minute
+)
+
+// days is a flag's duration of days, as 90d, or of what else time.ParseDuration reads.
+type days time.Duration
+
+// String implements pflag.Value.
+func (d *days) String() string {
+	if v := time.Duration(*d); v%day != 0 {
+		return span(v)
+	}
+	return strconv.Itoa(int(time.Duration(*d)/day)) + "d"
+}
+
+// Type implements pflag.Value.
+func (d *days) Type() string { return "duration" }
+
+// Set implements pflag.Value.
+func (d *days) Set(text string) error {
+	v, err := time.ParseDuration(text)
+	if whole, ok := strings.CutSuffix(text, "d"); ok {
+		var n int
+		if n, err = strconv.Atoi(whole); err == nil && n <= int(longestValid/day) {
+			v = time.Duration(n) * day
+		}
+	}
+	if err != nil || v < time.Minute || v > longestValid {
+		return errors.New("write it like 90d or 12h, from 1m to 36500d")
+	}
+	*d = days(v)
+	return nil
+}
+
+func tellWritten(cmd *cobra.Command, cert, key string, c *x509.Certificate) error {
+	_, err := fmt.Fprintf(cmd.OutOrStdout(), "wrote %s, good until %s\nwrote %s, its key: a secret\n", cert, c.NotAfter.Format(time.RFC3339), key)
+	return err
+}

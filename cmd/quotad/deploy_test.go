@@ -1,0 +1,192 @@
+package main
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+	"github.com/spf13/pflag"
+
+	"github.com/quotad/quotad/region/store"
+)
+
+// deployed is where the deployment is whose files must go together.
+const deployed = "../../deploy/multi-region"
+
+var deployedRegions = []string{"us-east", "eu-west", "ap-south"}
+
+func readDeployed(t *testing.T, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(deployed, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func nothingSet(string) (string, bool) { return "", false }
+
+// noFlags are the settings of a command line without any.
+func noFlags() map[string]*flagValue {
+	return settingFlags(pflag.NewFlagSet("serve", pflag.ContinueOnError))
+}
+
+func TestDeployedNodeFilesAndLimitsGoTogether(t *testing.T) {
+	for _, name := range deployedRegions {
+		c, err := configure(filepath.Join(deployed, name+".yaml"), noFlags(), nothingSet)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := loadPolicy(c.policy)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.checkRegion(d); err != nil || c.region != name {
+			t.Errorf("%s.yaml is of region %q: %v", name, c.region, err)
+		}
+		if len(d.Regions) != len(deployedRegions) {
+			t.Errorf("the limits document has %d regions", len(d.Regions))
+		}
+	}
+}
+
+func TestDeployedRedisUserMayDoWhatQuotadDoes(t *testing.T) {
+	rules := strings.Fields(store.MinimalACL + " >change-me")
+	slices.Sort(rules)
+	for file, before := range map[string]string{"redis-users.acl": "user quotad ", "README.md": "ACL SETUSER quotad "} {
+		_, after, ok := strings.Cut(readDeployed(t, file), before)
+		line, _, _ := strings.Cut(after, "\n")
+		got := strings.Fields(line)
+		slices.Sort(got)
+		if !ok || !slices.Equal(got, rules) {
+			t.Errorf("%s has the rules %q\nwant %q", file, got, rules)
+		}
+	}
+}
+
+func TestDeployedUnit(t *testing.T) {
+	unit := map[string][]string{}
+	section := ""
+	for _, line := range strings.Split(readDeployed(t, "quotad.service"), "\n") {
+		switch key, value, ok := strings.Cut(line, "="); {
+		case line == "" || line[0] == '#':
+		case line[0] == '[':
+			section = strings.Trim(line, "[]")
+		case !ok || strings.TrimSpace(key) != key:
+			t.Errorf("%q is not key=value", line)
+		default:
+			unit[section+"."+key] = append(unit[section+"."+key], value)
+		}
+	}
+	for key, want := range map[string]string{
+		"Service.Type":            "exec",
+		"Service.ExecReload":      "/bin/kill -HUP $MAINPID",
+		"Service.NoNewPrivileges": "true",
+		"Service.ProtectSystem":   "strict",
+		"Install.WantedBy":        "multi-user.target",
+		// Where a wrong configuration would only be tried again.
+		"Service.RestartPreventExitStatus": "2",
+	} {
+		if !slices.Equal(unit[key], []string{want}) {
+			t.Errorf("%s is %q, want %q", key, unit[key], want)
+		}
+	}
+	start := strings.Fields(strings.Join(unit["Service.ExecStart"], " "))
+	cmd, rest, err := newRoot().Find(start[1:])
+	if err != nil || cmd.Name() != "serve" || cmd.ParseFlags(rest) != nil {
+		t.Errorf("ExecStart %q is no command of quotad: %v", start, err)
+	}
+	if unit["Unit.Description"] == nil || exitUsage != 2 {
+		t.Error("the unit has no description, or exit codes have changed")
+	}
+}
+
+// TestDeployedContainers reads what can be read of the compose file without a container engine.
+func TestDeployedContainers(t *testing.T) {
+	var compose struct {
+		Services map[string]struct {
+			Command     []string          `yaml:"command"`
+			Environment map[string]string `yaml:"environment"`
+			Volumes     []string          `yaml:"volumes"`
+			DependsOn   []string          `yaml:"depends_on"`
+		} `yaml:"services"`
+		Volumes map[string]any `yaml:"volumes"`
+	}
+	if err := yaml.Unmarshal([]byte(readDeployed(t, "compose.yaml")), &compose); err != nil {
+		t.Fatal(err)
+	}
+	if len(compose.Services) != 2*len(deployedRegions) {
+		t.Errorf("there are %d services", len(compose.Services))
+	}
+	for name, service := range compose.Services {
+		for _, word := range service.Command {
+			if file, ok := strings.CutPrefix(word, "/etc/quotad/"); ok {
+				readDeployed(t, file)
+			}
+		}
+		for _, volume := range append(service.Volumes, ".:") {
+			if from, _, _ := strings.Cut(volume, ":"); from != "." {
+				if _, known := compose.Volumes[from]; !known {
+					t.Errorf("%s mounts the volume %s, which is not there", name, from)
+				}
+			}
+		}
+		for _, other := range service.DependsOn {
+			if _, known := compose.Services[other]; !known {
+				t.Errorf("%s depends on %s, which is not there", name, other)
+			}
+		}
+	}
+	for _, name := range deployedRegions {
+		set := compose.Services[name].Environment
+		c, err := configure(filepath.Join(deployed, name+".yaml"), noFlags(), func(variable string) (string, bool) {
+			text, ok := set[variable]
+			return text, ok
+		})
+		if err != nil {
+			t.Errorf("the node of %s: %v", name, err)
+			continue
+		}
+		if c.redisURL != "redis://quotad:change-me@"+name+"-redis:6379/0" || c.advertise.peer != name+":8082" || !slices.Contains(c.seeds, c.advertise.gossip) {
+			t.Errorf("the node of %s has the Redis %s and is found at %s and %s", name, c.redisURL, c.advertise.peer, c.advertise.gossip)
+		}
+		for variable := range set {
+			if !slices.ContainsFunc(settings, func(s setting) bool { return s.variable() == variable }) {
+				t.Errorf("the node of %s sets %s, which is no setting", name, variable)
+			}
+		}
+	}
+}
+
+// TestDeployedReadmeNamesItsFiles: all of them, and none that is not there.
+func TestDeployedReadmeNamesItsFiles(t *testing.T) {
+	table := readDeployed(t, "README.md")
+	entries, err := os.ReadDir(deployed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.Name() != "README.md" && !strings.Contains(table, "`"+e.Name()+"`") {
+			t.Errorf("README.md says nothing of %s", e.Name())
+		}
+	}
+	for _, row := range regexp.MustCompile("(?m)^\\| (`.*`) \\|").FindAllStringSubmatch(table, -1) {
+		for _, name := range strings.Split(row[1], ", ") {
+			readDeployed(t, strings.Trim(name, "`"))
+		}
+	}
+	for _, line := range regexp.MustCompile(`(?m)^ +(quotad (?:cut|certs) .*)$`).FindAllStringSubmatch(table, -1) {
+		text, _, _ := strings.Cut(line[1], "#")
+		root := newRoot()
+		root.SetOut(io.Discard)
+		cmd, rest, err := root.Find(strings.Fields(text)[1:])
+		if err != nil || cmd.HasSubCommands() || cmd.ParseFlags(rest) != nil {
+			t.Errorf("%q is no command of quotad: %v", text, err)
+		}
+	}
+}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/quotad/quotad/region"
+)
+
+// failpointVariable names a point of a transfer at which this process kills itself, and optionally at which time it comes
+// by: after-fsync or after-fsync:3. It is for rehearsals of crashes.
+const failpointVariable = "QUOTAD_FAILPOINT"
+
+// failpoint reads the variable; nil: it is not set.
+func failpoint() (func(region.Point), error) {
+	text, set := environment(failpointVariable)
+	if !set {
+		return nil, nil
+	}
+	name, number, counted := strings.Cut(text, ":")
+	times, err := int64(1), error(nil)
+	if counted {
+		times, err = strconv.ParseInt(number, 10, 64)
+	}
+	if !slices.Contains(region.Points, region.Point(name)) || err != nil || times < 1 {
+		return nil, usageError(fmt.Errorf("%s: %.70q is no failpoint; unset it, or write one of %s, and :N for the Nth time",
+			failpointVariable, text, joined(region.Points)))
+	}
+	var passed atomic.Int64
+	return func(p region.Point) {
+		if p != region.Point(name) || passed.Add(1) != times {
+			return
+		}
+		if p == region.AfterReply { // which must have left
+			time.AfterFunc(replyLeaves, die)
+			return
+		}
+		die()
+		select {} // nothing may happen after this point
+	}, nil
+}
+
+// replyLeaves is how long a reply may take to leave the process.
+const replyLeaves = 2 * time.Millisecond
+
+// die ends the process as kill -9 does.
+func die() { _ = syscall.Kill(os.Getpid(), syscall.SIGKILL) }
+
+func joined(points []region.Point) string {
+	names := make([]string, len(points))
+	for i, p := range points {
+		names[i] = string(p)
+	}
+	return strings.Join(names, ", ")
+}

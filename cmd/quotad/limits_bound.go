@@ -1,0 +1,290 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/policy"
+)
+
+func limitsBoundCommand() *cobra.Command {
+	var a assumptions
+	var only, output string
+	cmd := &cobra.Command{
+		Use:   "bound FILE",
+		Short: "Show what each limit promises, and by how much which mishap can exceed it",
+		Long: `bound shows what is promised of each limit of a document, what each region is entitled to and may hold, and every way
+in which more can be admitted, with its formula and what that comes to: 0 where nothing is, "none" where there is no
+bound. Where the regions differ, AT MOST is that of the region, and of the key, for which it is most; -o json has all
+regions. Each bound is for one mishap: two at once may add up.
+
+  store-lost     the Redis of a region lost its data: FLUSHALL, or a restart without it
+  stale-replica  a replica was promoted and the old primary of the region still serves some of its nodes
+  key-deleted    one bucket was deleted (DEL) or evicted
+  local          nodes cannot reach the Redis of their region and decide alone, while others still reach it
+  clocks-apart   the clocks of two regions' Redis differ: labelled windows stay exact, real time does not
+  clock-back     the clock of a Redis steps back
+  reset          quotad reset was called
+  policy-change  regions worked under different documents for a while; take the values of the older one
+
+  L limit  W window  F entitlement  l lending_limit  B a region's part of the burst  S the rights it holds now
+  S_max    the most it may hold: F and what others may lend it within its borrowing_limit, never above L
+  B_max    B and the most burst that others may lend it, of a token_bucket alone
+  n        nodes of a region, by configuration (--nodes)  k of them are cut off
+  r        units that a region admits in a second (--rate)
+  d        how far clocks are apart (--clock)
+  lag      units admitted or lent that the replica had not heard of (--lag)`,
+		Example:           "  quotad limits bound limits.yaml --limit account-minute --nodes 3 --clock 1s",
+		Args:              oneFile,
+		ValidArgsFunction: completeYAML,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := a.check(); err != nil {
+				return err
+			}
+			d, err := loadPolicy(args[0])
+			if err != nil {
+				return err
+			}
+			limits, err := named(d, args[0], only)
+			if err != nil {
+				return err
+			}
+			b := bound(d, limits, a)
+			if output == "json" {
+				return printJSON(cmd.OutOrStdout(), b)
+			}
+			return b.print(cmd.OutOrStdout(), a)
+		},
+	}
+	cmd.Flags().StringVar(&only, "limit", "", "only the limits of this `name`")
+	a.flags(cmd)
+	outputFlag(cmd, &output)
+	return cmd
+}
+
+// assumptions are what a document does not say and bounds depend on.
+type assumptions struct {
+	nodes, rate, lag int64
+	clock            time.Duration
+}
+
+func (a *assumptions) flags(cmd *cobra.Command) {
+	cmd.Flags().Int64Var(&a.nodes, "nodes", 1, "how many nodes each region has, as in their node files")
+	cmd.Flags().Int64Var(&a.rate, "rate", 0, "`units` a second that one region admits of one key (default: the limit's own rate)")
+	cmd.Flags().DurationVar(&a.clock, "clock", 5*time.Second, "how far the clocks of two regions are apart")
+	cmd.Flags().Int64Var(&a.lag, "lag", 0, "`units` that a promoted replica had not heard of")
+	for _, name := range []string{"limit", "nodes", "rate", "clock", "lag"} {
+		_ = cmd.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions) // fails for a flag that is not there
+	}
+}
+
+// mostApart is the largest difference of clocks that bounds are computed for.
+const mostApart = 366 * 24 * time.Hour
+
+func (a *assumptions) check() error {
+	for _, v := range []struct {
+		flag              string
+		value, least, top int64
+	}{
+		{"nodes", a.nodes, 1, mostNodes},
+		{"rate", a.rate, 0, policy.MaxLimit},
+		{"lag", a.lag, 0, policy.MaxLimit},
+	} {
+		if v.value < v.least || v.value > v.top {
+			return usageError(fmt.Errorf("--%s %d is out of range; give a whole number from %d to %d", v.flag, v.value, v.least, v.top))
+		}
+	}
+	if a.clock < 0 || a.clock > mostApart {
+		return usageError(fmt.Errorf("--clock %s is out of range; give a duration from 0s to %s", a.clock, span(mostApart)))
+	}
+	return nil
+}
+
+// named returns the limits of a name, or all without one.
+func named(d *policy.Document, file, name string) ([]*policy.Limit, error) {
+	var limits []*policy.Limit
+	var names []string
+	for i := range d.Limits {
+		l := &d.Limits[i]
+		if name == "" || l.Name == name {
+			limits = append(limits, l)
+		}
+		if !slices.Contains(names, l.Name) {
+			names = append(names, l.Name)
+		}
+	}
+	if len(limits) == 0 {
+		return nil, usageError(fmt.Errorf("--limit: %s has no limit %q; choose one of %s", file, name, strings.Join(names, ", ")))
+	}
+	return limits, nil
+}
+
+// bounds is what a document promises, for people and their scripts.
+type bounds struct {
+	Version int64          `json:"version"`
+	Epoch   string         `json:"epoch"`
+	Nodes   int64          `json:"nodes"`
+	Clock   string         `json:"clock"`
+	Rate    int64          `json:"rate,omitempty"` // 0: each limit's own
+	Lag     int64          `json:"lag"`
+	Limits  []boundedLimit `json:"limits"`
+	regions []string
+}
+
+type boundedLimit struct {
+	listedLimit
+	Ceiling        string                `json:"ceiling"`
+	OnStoreFailure policy.OnStoreFailure `json:"on_store_failure"`
+	Holdings       map[string]holding    `json:"holdings"` // by region
+	Excess         []excess              `json:"excess"`
+	holdings       []allocator.Holding
+}
+
+// holding is the most that a region may have of one key.
+type holding struct {
+	Lends     int64 `json:"lends"`
+	Rights    int64 `json:"s_max"`
+	MostBurst int64 `json:"b_max,omitempty"`
+}
+
+type excess struct {
+	Cause   string           `json:"cause"`
+	When    string           `json:"when"`
+	Formula string           `json:"formula"`
+	AtMost  *int64           `json:"at_most"` // null: there is no bound
+	Regions map[string]int64 `json:"regions,omitempty"`
+}
+
+func bound(d *policy.Document, limits []*policy.Limit, a assumptions) bounds {
+	b := bounds{Version: d.Version, Epoch: d.Epoch().String(), Nodes: a.nodes, Clock: span(a.clock), Rate: a.rate, Lag: a.lag}
+	for _, r := range d.Regions {
+		b.regions = append(b.regions, r.Name)
+	}
+	for _, l := range limits {
+		e := exposure(l, len(d.Regions), a)
+		limit := boundedLimit{listedLimit: listed(l, b.regions), Ceiling: ceiling(l), OnStoreFailure: l.OnStoreFailure,
+			Holdings: make(map[string]holding, len(b.regions)), holdings: e.Holdings()}
+		for i, h := range limit.holdings {
+			limit.Holdings[b.regions[i]] = holding{Lends: h.Lends, Rights: h.Rights, MostBurst: h.MostBurst}
+		}
+		for _, of := range allocator.Bounds(e) {
+			limit.Excess = append(limit.Excess, excessOf(of, b.regions))
+		}
+		b.Limits = append(b.Limits, limit)
+	}
+	return b
+}
+
+func excessOf(b allocator.Bound, regions []string) excess {
+	e := excess{Cause: b.Cause, When: b.When, Formula: b.Formula}
+	if b.None {
+		return e
+	}
+	e.AtMost = &b.Most
+	for i, units := range b.Regions {
+		if e.Regions == nil {
+			e.Regions = make(map[string]int64, len(regions))
+		}
+		e.Regions[regions[i]] = units
+	}
+	return e
+}
+
+// exposure is a limit in plain numbers. In home mode all may be lent and borrowed, whatever the document says.
+func exposure(l *policy.Limit, regions int, a assumptions) allocator.Exposure {
+	e := allocator.Exposure{Limit: l.Limit, Window: l.Window.Microseconds(), Cell: l.Cell().Microseconds(), Sliding: l.Algorithm.Sliding(),
+		Bucket: l.Algorithm.Bucket(), Tokens: l.Algorithm == policy.TokenBucket,
+		Recovered: algorithms.Recovers(l.Algorithm, l.Window.Microseconds()), Lending: int64(l.LendingLimit), Borrowing: int64(l.BorrowingLimit),
+		Nodes: a.nodes, Rate: a.rate, Lag: a.lag, Clock: a.clock.Microseconds(), Guard: algorithms.ClockGuard}
+	if l.Home() {
+		e.Lending, e.Borrowing = allocator.PPM, int64(policy.Unlimited)
+	}
+	switch l.OnStoreFailure {
+	case policy.StoreFailureAllow:
+		e.OnFailure = allocator.FailAllow
+	case policy.StoreFailureDeny:
+		e.OnFailure = allocator.FailDeny
+	}
+	for rotation := range regions {
+		e.Splits = append(e.Splits, allocator.SplitOf(l.Limit, l.Burst, l.Weights, uint64(rotation), l.Home()))
+	}
+	return e
+}
+
+// ceiling says what is promised of a limit, over all regions together.
+func ceiling(l *policy.Limit) string {
+	rate := fmt.Sprintf("%d per %s", l.Limit, span(l.Window))
+	switch l.Algorithm {
+	case policy.SlidingWindowCounter:
+		return fmt.Sprintf("used in a window of %s + what still weighs of the one before is never above %d", span(l.Window), l.Limit)
+	case policy.SlidingWindowLog:
+		return fmt.Sprintf("at most %d in any %s", l.Limit, span(l.Window))
+	case policy.TokenBucket:
+		return fmt.Sprintf("never more than one bucket of %d tokens, refilled with %s, admits", l.Burst, rate)
+	case policy.LeakyBucket:
+		return fmt.Sprintf("never more than %d wait, served at %s", l.Burst, rate)
+	}
+	return fmt.Sprintf("at most %d in each window floor(t / %s)", l.Limit, span(l.Window))
+}
+
+func (b bounds) print(w io.Writer, a assumptions) error {
+	for _, l := range b.Limits {
+		fmt.Fprintf(w, "%s: %s, %d per %s, domain %s, key %s, match %s\n", l.Name, l.Algorithm, l.Limit, l.Window, l.Domain,
+			strings.Join(l.Key, ","), conditions(l.Match))
+		fmt.Fprintf(w, "ceiling: %s\n", l.Ceiling)
+		if l.Home {
+			fmt.Fprintln(w, "home mode: each key has a home region that is entitled to all of it; the others borrow from it")
+		}
+		if l.Shadow {
+			fmt.Fprintln(w, "shadow: it denies nothing, so nothing below holds until shadow is false")
+		}
+		if err := b.printLimit(w, l); err != nil {
+			return err
+		}
+	}
+	rate := "the limit's own"
+	if a.rate > 0 {
+		rate = fmt.Sprint(a.rate)
+	}
+	_, err := fmt.Fprintf(w, "with n = %d, r = %s, d = %s, lag = %d, guard = %s; quotad limits bound --help explains the letters\n",
+		a.nodes, rate, span(a.clock), a.lag, span(time.Duration(algorithms.ClockGuard)*time.Microsecond))
+	return err
+}
+
+func (b bounds) printLimit(w io.Writer, l boundedLimit) error {
+	t := table(w)
+	fmt.Fprint(t, "\nREGION\tF\tfloor(l F)\tS_max")
+	if l.Algorithm.Bucket() {
+		fmt.Fprint(t, "\tB\tB_max")
+	}
+	fmt.Fprintln(t)
+	for i, r := range b.regions {
+		h := l.holdings[i]
+		fmt.Fprintf(t, "%s\t%s\t%d\t%d", r, l.Entitlements[r], h.Lends, h.Rights)
+		if l.Algorithm.Bucket() {
+			fmt.Fprintf(t, "\t%s\t%d", l.Bursts[r], h.MostBurst)
+		}
+		fmt.Fprintln(t)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	t = table(w)
+	fmt.Fprintln(t, "\nEXCESS\tWHEN\tAT MOST\tFORMULA")
+	for _, e := range l.Excess {
+		most := "none"
+		if e.AtMost != nil {
+			most = fmt.Sprint(*e.AtMost)
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", e.Cause, e.When, most, e.Formula)
+	}
+	fmt.Fprintln(t)
+	return t.Flush()
+}

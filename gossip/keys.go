@@ -1,0 +1,97 @@
+package gossip
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/hashicorp/memberlist"
+)
+
+// mostKeys bounds the keys in force: all are tried on a packet that none of them opens.
+const mostKeys = 8
+
+var (
+	errKeyless  = errors.New("gossip: no keys are given, and a node that encrypts cannot go over to plain text: restart it without keys")
+	errWasPlain = errors.New("gossip: the node runs in plain text and cannot begin to encrypt: restart it with keys")
+)
+
+// SetKeys puts other keys in force, as Config.Keys does at the start: the first encrypts what is sent from now on, all
+// decrypt. Where the node began without keys, or with keys that make no sense, it fails and changes nothing.
+//
+// To go from an old key to a new one without anybody losing sight of another, give all nodes (old, new); when all have
+// them, all (new, old); when all have those, all (new).
+func (g *Gossip) SetKeys(keys [][]byte) error {
+	if len(keys) == 0 {
+		return errKeyless
+	}
+	if err := checkKeys(keys); err != nil {
+		return fmt.Errorf("gossip: %w", err)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.keys == nil {
+		return errWasPlain
+	}
+	return install(g.keys, keys)
+}
+
+func checkKeys(keys [][]byte) error {
+	if len(keys) > mostKeys {
+		return fmt.Errorf("%d keys are given, at most %d can be in force: drop those that no node encrypts with any more", len(keys), mostKeys)
+	}
+	for i, k := range keys {
+		if memberlist.ValidateKey(k) != nil {
+			return fmt.Errorf("key %d of %d has %d bytes, want 16, 24 or 32 for AES-128, -192 or -256", i+1, len(keys), len(k))
+		}
+	}
+	return nil
+}
+
+// newRing returns a ring of keys for memberlist; nil, for plain text, if there are none.
+func newRing(keys [][]byte) (*memberlist.Keyring, error) {
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	ring, err := memberlist.NewKeyring(nil, bytes.Clone(keys[0]))
+	if err != nil {
+		return nil, err
+	}
+	return ring, install(ring, keys)
+}
+
+// install makes a ring hold these keys and no others. Keys are removed from the ring's end only, and those that stay
+// put back: removing one before others shifts them within the slice that packets are being decrypted with.
+func install(ring *memberlist.Keyring, keys [][]byte) error {
+	if err := add(ring, keys); err != nil {
+		return err
+	}
+	if err := ring.UseKey(keys[0]); err != nil {
+		return err
+	}
+	held := ring.GetKeys()
+	first := slices.IndexFunc(held, func(k []byte) bool { return !holds(keys, k) })
+	if first < 0 {
+		return nil
+	}
+	for _, k := range slices.Backward(held[first:]) {
+		if err := ring.RemoveKey(k); err != nil {
+			return err
+		}
+	}
+	return add(ring, keys)
+}
+
+func add(ring *memberlist.Keyring, keys [][]byte) error {
+	for _, k := range keys {
+		if err := ring.AddKey(bytes.Clone(k)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func holds(keys [][]byte, key []byte) bool {
+	return slices.ContainsFunc(keys, func(k []byte) bool { return bytes.Equal(k, key) })
+}

@@ -1,0 +1,101 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/quotad/quotad/region"
+)
+
+// Cutter cuts a node off from the nodes of another region, for rehearsals of faults. Safe for concurrent use.
+type Cutter interface {
+	// Cut loses what goes to the nodes of a region ("out"), comes from them ("in"), or "both", for d, in place of what was
+	// cut that way before; 0 heals. It returns their addresses. A *region.FieldError says that there are none to cut.
+	Cut(region, direction string, d time.Duration) ([]netip.Addr, error)
+}
+
+// AllowCuts lets whoever reaches the HTTP API cut the node off from other regions. Call it before serving, if at all.
+func (s *Server) AllowCuts(c Cutter) { s.cutter = c }
+
+// mostCut bounds a cut: one that was forgotten must end.
+const mostCut = 10 * time.Minute
+
+const noCuts = "this node makes no cuts; for a rehearsal of faults start it with chaos: true in the node file, or --chaos"
+
+// cut cuts the node off from the nodes of another region for a while, or heals that.
+func (s *Server) cut(w http.ResponseWriter, r *http.Request) {
+	if s.cutter == nil {
+		writeProblem(w, newProblem(http.StatusForbidden, noCuts))
+		return
+	}
+	q, err := readBody(w, r, decodeCut)
+	var cut []netip.Addr
+	if err == nil {
+		cut, err = s.cutter.Cut(q.region, q.direction, q.d)
+	}
+	if err != nil {
+		writeProblem(w, toProblem(err))
+		return
+	}
+	write(w, "application/json", http.StatusOK, cutAnswer{q.region, q.direction, milliseconds(q.d), append([]netip.Addr{}, cut...)})
+}
+
+// cutAnswer is what a cut did, as JSON.
+type cutAnswer struct {
+	Region    string       `json:"region"`
+	Direction string       `json:"direction"`
+	For       milliseconds `json:"for_ms"` // 0: healed
+	Addresses []netip.Addr `json:"addresses"`
+}
+
+var (
+	cutFields     = []string{"region", "for", "direction", "heal"}
+	cutDirections = []string{"both", "in", "out"}
+)
+
+// cutting is a cut that is asked for; of 0 it is a heal.
+type cutting struct {
+	region, direction string
+	d                 time.Duration
+}
+
+// decodeCut reads the JSON of a cut; every error is a *region.FieldError.
+func decodeCut(body []byte) (q cutting, err error) {
+	q.direction = cutDirections[0]
+	var length string
+	var heal bool
+	err = decode(body, cutFields, func(d *decoder, name string) (err error) {
+		switch name {
+		case "region":
+			q.region, err = d.text(name)
+		case "for":
+			length, err = d.text(name)
+		case "direction":
+			q.direction, err = d.text(name)
+		case "heal":
+			heal, err = d.truth(name)
+		}
+		return err
+	})
+	switch {
+	case err != nil:
+		return cutting{}, err
+	case q.region == "":
+		return cutting{}, &region.FieldError{Field: "region", Problem: "is missing; name the region to cut off"}
+	case !slices.Contains(cutDirections, q.direction):
+		return cutting{}, &region.FieldError{Field: "direction", Problem: "is " + quote(q.direction) + "; give " + strings.Join(cutDirections, ", ")}
+	case heal && length != "":
+		return cutting{}, &region.FieldError{Field: "for", Problem: "means nothing to a heal; leave it or heal out"}
+	case heal:
+		return q, nil
+	}
+	q.d, err = time.ParseDuration(length)
+	if err != nil || q.d <= 0 || q.d > mostCut {
+		return cutting{}, &region.FieldError{Field: "for", Problem: fmt.Sprintf("is %s; give how long to cut, above 0 and at most 10m, such as 5s", quote(length))}
+	}
+	return q, nil
+}

@@ -1,0 +1,58 @@
+package region
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotad/quotad/region/store"
+)
+
+// TestEvictionIsWarnedOf: a Redis that may forget keys is warned of once for each change, and the status says so.
+func TestEvictionIsWarnedOf(t *testing.T) {
+	server, err := store.StartProcess(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	n := unstarted(t, 1, document(t, 1, hereAndThere, "name: a, limit: 10, window: 1m"))
+	var log bytes.Buffer
+	n.log = slog.New(slog.NewTextHandler(&log, nil))
+	if n.store, err = store.Connect(store.Options{URL: server.URL, Timeout: 30 * time.Second}); err != nil {
+		t.Fatal(err)
+	}
+	defer n.store.Close()
+	opts, err := redis.ParseURL(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := redis.NewClient(opts)
+	defer client.Close()
+	now := time.Now()
+	for i, step := range []struct {
+		set   string
+		after time.Duration
+		seen  string
+		warns int
+	}{
+		{"noeviction", 0, "noeviction", 0},
+		{"allkeys-lru", evictionEvery / 2, "noeviction", 0}, // not asked yet
+		{"allkeys-lru", evictionEvery, "allkeys-lru", 1},
+		{"allkeys-lru", evictionEvery, "allkeys-lru", 1},
+		{"noeviction", evictionEvery, "noeviction", 1},
+		{"volatile-ttl", evictionEvery, "volatile-ttl", 2},
+	} {
+		if err := client.ConfigSet(t.Context(), "maxmemory-policy", step.set).Err(); err != nil {
+			t.Fatal(err)
+		}
+		now = now.Add(step.after)
+		n.watchEviction(t.Context(), now)
+		if got := n.evictionFound(); got != step.seen || strings.Count(log.String(), "set maxmemory-policy noeviction") != step.warns {
+			t.Errorf("step %d: %q, want %q and %d warnings\n%s", i, got, step.seen, step.warns, &log)
+		}
+	}
+}

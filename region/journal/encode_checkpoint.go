@@ -1,0 +1,76 @@
+package journal
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+const checkpointFormat = 1 // first byte of a checkpoint's body
+
+// bucketPrefix is what the keys of all checkpoints of a bucket begin with, and
+// of no other's: the length comes first.
+func bucketPrefix(bucket string) []byte {
+	b := make([]byte, 0, 2+len(bucket)+orderBytes)
+	b = binary.BigEndian.AppendUint16(b, uint16(len(bucket)))
+	return append(b, bucket...)
+}
+
+func checkpointKey(id checkpointID) []byte {
+	return appendOrdered(bucketPrefix(id.bucket), id.cell)
+}
+
+func decodeCheckpointKey(key []byte) (checkpointID, error) {
+	if len(key) < 2 {
+		return checkpointID{}, errShort
+	}
+	name, cell := key[2:], 2+int(binary.BigEndian.Uint16(key))
+	switch {
+	case len(key) < cell+orderBytes:
+		return checkpointID{}, errShort
+	case len(key) > cell+orderBytes:
+		return checkpointID{}, errRest
+	}
+	return checkpointID{bucket: string(name[:cell-2]), cell: ordered(key[cell:])}, nil
+}
+
+func checkpointBody(c Checkpoint) []byte {
+	b := make([]byte, 0, 1+4*binary.MaxVarintLen64)
+	b = append(b, checkpointFormat)
+	b = binary.AppendUvarint(b, uint64(c.Used))
+	b = binary.AppendVarint(b, c.At)
+	b = binary.AppendUvarint(b, c.Generation)
+	return binary.AppendVarint(b, c.Until)
+}
+
+// decodeCheckpoint reads one record of the checkpoints bucket. Any bytes may be
+// given; what it accepts, checkpointKey and checkpointBody encode to the same
+// bytes.
+func decodeCheckpoint(key, sealed []byte) (Checkpoint, error) {
+	body, err := unseal(key, sealed)
+	if err != nil {
+		return Checkpoint{}, err
+	}
+	id, err := decodeCheckpointKey(key)
+	if err != nil {
+		return Checkpoint{}, err
+	}
+	if len(body) == 0 {
+		return Checkpoint{}, errShort
+	}
+	if body[0] != checkpointFormat {
+		return Checkpoint{}, fmt.Errorf("the checkpoint has format %d, not %d", body[0], checkpointFormat)
+	}
+	d := decoder{rest: body[1:]}
+	c := Checkpoint{Bucket: id.bucket, Cell: id.cell}
+	used := d.uvarint()
+	c.At, c.Generation, c.Until = d.varint(), d.uvarint(), d.varint()
+	if err := d.finish(); err != nil {
+		return Checkpoint{}, err
+	}
+	// Compared before the conversion, which would turn the largest negative.
+	if used > MaxUnits {
+		return Checkpoint{}, fmt.Errorf("used is %d, not 0 to %d", used, int64(MaxUnits))
+	}
+	c.Used = int64(used)
+	return c, c.validate()
+}

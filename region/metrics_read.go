@@ -1,0 +1,254 @@
+package region
+
+import (
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/region/store"
+)
+
+// reading is a metric that is read from the node when somebody looks.
+type reading struct {
+	kind   prometheus.ValueType
+	name   string
+	help   string
+	labels []string
+	read   func(n *Node, s Status, is emit) // calls is for each series there is
+}
+
+// emit gives the value of the series with these labels.
+type emit func(value float64, labels ...string)
+
+const (
+	gauge = prometheus.GaugeValue
+	total = prometheus.CounterValue
+)
+
+// readings are all of them, by what they are about.
+var readings = [][]reading{storeReadings, peerReadings, exchangeReadings, journalReadings, gossipReadings}
+
+var storeReadings = []reading{
+	{gauge, "quotad_policy_version", "Version of the limits document in force.", nil,
+		func(_ *Node, s Status, is emit) { is(float64(s.Version)) }},
+	{gauge, "quotad_store_generation", "Generation of the region's store.", nil,
+		func(_ *Node, s Status, is emit) { is(float64(s.Generation)) }},
+	{total, "quotad_store_losses_total", "Losses of the store's data that this node found.", nil,
+		func(_ *Node, s Status, is emit) { is(float64(s.Store.Losses)) }},
+	{gauge, "quotad_store_out_of_reach", "1 while requests of the shard are decided without the store, because its server does not answer.", []string{"shard"},
+		func(n *Node, _ Status, is emit) {
+			for shard, breaker := range n.breakers {
+				is(one(breaker.Load()), shardName(shard))
+			}
+		}},
+	{gauge, "quotad_store_may_evict", "1 if the store's maxmemory-policy is not noeviction, so that it may forget buckets; absent while it is not known.", nil,
+		func(_ *Node, s Status, is emit) {
+			if s.Store.Eviction != "" {
+				is(one(s.Store.Eviction != store.NoEviction))
+			}
+		}},
+	{gauge, "quotad_store_clock_apart_seconds", "How far the store's clock is ahead of this node's, to some 10 ms; absent before the store told a time.", nil,
+		func(_ *Node, s Status, is emit) {
+			if s.Store.ClockKnown {
+				is(s.Store.ClockApart.Seconds())
+			}
+		}},
+	{gauge, "quotad_recovery_buckets", "Buckets that the store lost and that are not whole yet: waiting to be restored, or restored but for a region that did not tell.", []string{"state"},
+		func(_ *Node, s Status, is emit) {
+			is(float64(s.Exchange.Recovering-s.Exchange.PartlyKnown), "waiting")
+			is(float64(s.Exchange.PartlyKnown), "partly_known")
+		}},
+	{total, "quotad_recovered_buckets_total", "Buckets restored after a loss.", nil,
+		func(_ *Node, s Status, is emit) { is(float64(s.Exchange.Recovered)) }},
+	{gauge, "quotad_local_unbooked_units", "Units admitted without the store that it is not charged with yet.", nil,
+		func(_ *Node, s Status, is emit) { is(float64(s.Local.Unbooked)) }},
+	{gauge, "quotad_queue_length", "What waits: requests for the store, events for the exchange of rights.", []string{"queue"},
+		func(n *Node, _ Status, is emit) {
+			is(float64(len(n.batcher.queue)), "requests")
+			is(float64(len(n.engine.events)), "events")
+		}},
+}
+
+var peerReadings = []reading{
+	{gauge, "quotad_degraded", "1 if the region's last answer is older than 3 s.", []string{"peer"},
+		eachPeer(func(p Peer, is emit) { is(one(p.Degraded), p.Region) })},
+	{gauge, "quotad_peer_age_seconds", "Time since the last answered call to the region was sent; absent before the first.", []string{"peer"},
+		eachPeer(func(p Peer, is emit) {
+			if p.Heard {
+				is(p.Age.Seconds(), p.Region)
+			}
+		})},
+	{gauge, "quotad_peer_round_trip_seconds", "Round trip to the region, smoothed; absent before the first answer.", []string{"peer"},
+		eachPeer(func(p Peer, is emit) {
+			if p.Heard {
+				is(p.RoundTrip.Seconds(), p.Region)
+			}
+		})},
+	{gauge, "quotad_peer_clock_apart_seconds", "How far the region's store clock is ahead of ours, wrong by at most half a round trip; absent while no answer of the last minute told. Beyond 0.1 s the sliding kinds are not exact in real time.", []string{"peer"},
+		eachPeer(func(p Peer, is emit) {
+			if p.ClockKnown {
+				is(p.ClockApart.Seconds(), p.Region)
+			}
+		})},
+	{total, "quotad_moved_units_total", "Rights moved by this node: lent to the region and regained from it, borrowed from it and returned to it; burst in tokens.", []string{"peer", "direction"},
+		eachPeer(func(p Peer, is emit) {
+			m := p.Moved
+			is(float64(m.Lent), p.Region, "lent")
+			is(float64(m.Regained), p.Region, "regained")
+			is(float64(m.Borrowed), p.Region, "borrowed")
+			is(float64(m.Returned), p.Region, "returned")
+			is(float64(m.BurstLent), p.Region, "burst_lent")
+			is(float64(m.BurstBorrowed), p.Region, "burst_borrowed")
+		})},
+	{total, "quotad_peer_refused_total", "Calls of other regions that were refused, by reason.", []string{"reason"},
+		func(n *Node, _ Status, is emit) {
+			refused := n.server.Refused()
+			is(float64(refused.Handshakes), "handshake")
+			is(float64(refused.OtherRegion), "other_region")
+			is(float64(refused.OtherNode), "other_node")
+			is(float64(refused.TooManyAsks), "too_many_asks")
+		}},
+	{total, "quotad_peer_certificates_total", "Changes of the files of certificates for calls between regions, by what came of them: taken, or refused where the last good ones stayed; absent without TLS.", []string{"outcome"},
+		func(n *Node, _ Status, is emit) {
+			if t := n.config.PeerTLS; t != nil {
+				changes := t.Changes()
+				is(float64(changes.Taken), "taken")
+				is(float64(changes.Refused), "refused")
+			}
+		}},
+	{gauge, "quotad_peer_certificate_end_seconds", "When this node's certificate for calls between regions ends, in seconds since 1970; absent without TLS.", nil,
+		func(n *Node, _ Status, is emit) {
+			if t := n.config.PeerTLS; t != nil {
+				is(float64(t.Expires().Unix()))
+			}
+		}},
+}
+
+var exchangeReadings = []reading{
+	{total, "quotad_exchange_total", "What the exchange of rights has done, in units or asks, by name.", []string{"what"},
+		func(_ *Node, s Status, is emit) {
+			for _, c := range s.Counters() {
+				is(float64(c.Value), c.Name)
+			}
+		}},
+	{total, "quotad_asks_declined_total", "Asks for rights that were not looked into, by reason and by whom: ours by peers, theirs here.", []string{"by", "reason"},
+		func(_ *Node, s Status, is emit) {
+			for i := range s.Exchange.RefusedHere {
+				if why := exchange.Refusal(i); why != exchange.NotRefused {
+					is(float64(s.Exchange.RefusedByPeers[i]), "peers", why.String())
+					is(float64(s.Exchange.RefusedHere[i]), "here", why.String())
+				}
+			}
+		}},
+	{total, "quotad_denied_with_spare_units_total", "Units denied here while other regions had said that they had spare ones of the cell, each time at most as many as they said: a sign of false denials, not their number.", nil,
+		func(_ *Node, s Status, is emit) { is(float64(s.Exchange.DeniedWithSpare)) }},
+	{gauge, "quotad_exchange_buckets", "Buckets that this node plans for; others keep to their entitlement.", nil,
+		func(_ *Node, s Status, is emit) { is(float64(s.Exchange.Buckets)) }},
+}
+
+var journalReadings = []reading{
+	{gauge, "quotad_journal_failed", "1 if the journal failed: nothing is lent until the node starts anew.", nil,
+		func(_ *Node, s Status, is emit) { is(one(s.Exchange.JournalFailed || s.Journal.Failed)) }},
+	{gauge, "quotad_journal_rows", "Rows of the ledger in the journal.", nil,
+		func(n *Node, _ Status, is emit) { is(float64(n.journal.Stats().Rows)) }},
+	{gauge, "quotad_journal_checkpoints", "Checkpoints of use in the journal.", nil,
+		func(n *Node, _ Status, is emit) { is(float64(n.journal.Stats().Checkpoints)) }},
+	{gauge, "quotad_journal_waiting", "Calls that wait for the journal's next commit.", nil,
+		func(n *Node, _ Status, is emit) { is(float64(n.journal.Stats().Waiting)) }},
+	{total, "quotad_journal_commits_total", "Commits of the journal, each with an fsync.", nil,
+		func(n *Node, _ Status, is emit) { is(float64(n.journal.Stats().Commits)) }},
+	{total, "quotad_journal_commit_seconds_total", "Time that commits took; by commits it is the time of an fsync.", nil,
+		func(n *Node, _ Status, is emit) { is(n.journal.Stats().Committing.Seconds()) }},
+	{gauge, "quotad_journal_slowest_commit_seconds", "Time of the slowest commit since the node's start.", nil,
+		func(n *Node, _ Status, is emit) { is(n.journal.Stats().SlowestCommit.Seconds()) }},
+	{total, "quotad_journal_calls_total", "Calls that commits carried; by commits it is how many share an fsync.", nil,
+		func(n *Node, _ Status, is emit) { is(float64(n.journal.Stats().Calls)) }},
+}
+
+var gossipReadings = []reading{
+	{gauge, "quotad_gossip_members", "Nodes of the region that gossip sees alive, this one included.", []string{"region"},
+		func(n *Node, s Status, is emit) {
+			seen := map[string]int{}
+			for _, m := range s.Members {
+				region, _, _ := strings.Cut(m, "/")
+				seen[region]++
+			}
+			for _, r := range n.rules.Load().document.Regions { // others may call themselves anything
+				is(float64(seen[r.Name]), r.Name)
+			}
+		}},
+	{total, "quotad_gossip_bytes_total", "Bytes of gossip, by direction and by what carried them: packets, or streams of whole states.", []string{"direction", "over"},
+		func(n *Node, _ Status, is emit) {
+			g := n.gossip.Stats()
+			is(float64(g.PacketBytesIn), "in", "packets")
+			is(float64(g.PacketBytesOut), "out", "packets")
+			is(float64(g.StreamBytesIn), "in", "streams")
+			is(float64(g.StreamBytesOut), "out", "streams")
+		}},
+	{gauge, "quotad_gossip_queued", "Changes that wait to be gossiped.", nil,
+		func(n *Node, _ Status, is emit) { is(float64(n.gossip.Stats().BroadcastsQueued)) }},
+	{total, "quotad_gossip_dropped_total", "What gossip dropped: changes that did not fit the queue, messages and states that made no sense, streams beyond what may be open.", []string{"what"},
+		func(n *Node, _ Status, is emit) {
+			g := n.gossip.Stats()
+			is(float64(g.BroadcastsDropped), "changes")
+			is(float64(g.Rejected), "messages")
+			is(float64(g.StreamsRefused), "streams")
+		}},
+	{total, "quotad_gossip_rejoins_total", "Exchanges begun with missing and new nodes, and those of them that succeeded.", []string{"what"},
+		func(n *Node, _ Status, is emit) {
+			g := n.gossip.Stats()
+			is(float64(g.RejoinsAttempted), "attempted")
+			is(float64(g.RejoinsSucceeded), "succeeded")
+		}},
+}
+
+func eachPeer(read func(p Peer, is emit)) func(*Node, Status, emit) {
+	return func(_ *Node, s Status, is emit) {
+		for _, p := range s.Peers {
+			read(p, is)
+		}
+	}
+}
+
+func one(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// nodeCollector reads all readings of a node.
+type nodeCollector struct {
+	node  *Node
+	descs map[string]*prometheus.Desc // by name
+}
+
+func newNodeCollector(n *Node) nodeCollector {
+	c := nodeCollector{n, map[string]*prometheus.Desc{}}
+	for _, group := range readings {
+		for _, r := range group {
+			c.descs[r.name] = prometheus.NewDesc(r.name, r.help, r.labels, nil)
+		}
+	}
+	return c
+}
+
+// Describe implements prometheus.Collector.
+func (c nodeCollector) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range c.descs {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c nodeCollector) Collect(ch chan<- prometheus.Metric) {
+	s := c.node.Status()
+	for _, group := range readings {
+		for _, r := range group {
+			r.read(c.node, s, func(v float64, labels ...string) {
+				ch <- prometheus.MustNewConstMetric(c.descs[r.name], r.kind, v, labels...)
+			})
+		}
+	}
+}

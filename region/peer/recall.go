@@ -1,0 +1,129 @@
+package peer
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/allocator/exchange"
+	peerv1 "github.com/quotad/quotad/proto/peer/v1"
+)
+
+// RecallHandler answers the question of a node that recovers lost buckets. It gives up when ctx ends.
+type RecallHandler func(ctx context.Context, q exchange.Question) (exchange.Testimonies, error)
+
+// mostCells bounds the cells that one doubt is about: of no window more than a few dozen weigh at a time.
+const mostCells = 1000
+
+// Recall implements peerv1.PeerServiceServer.
+func (s *Server) Recall(ctx context.Context, p *peerv1.RecallRequest) (*peerv1.RecallResponse, error) {
+	if err := s.authenticate(ctx, Identity{p.GetRegion(), p.GetNode()}); err != nil {
+		return nil, err
+	}
+	if n := len(p.GetDoubts()); n > exchange.MostAsks {
+		s.tooManyAsks.Add(1)
+		return nil, status.Error(codes.InvalidArgument, fmt.Sprintf("%d doubts in one question, at most %d are answered", n, exchange.MostAsks))
+	}
+	for _, d := range p.GetDoubts() {
+		if d.GetFrom() < 0 || d.GetTo() < d.GetFrom() || d.GetTo()-d.GetFrom() >= mostCells {
+			return nil, status.Error(codes.InvalidArgument, fmt.Sprintf("a doubt about the cells %d to %d, at most %d are answered", d.GetFrom(), d.GetTo(), mostCells))
+		}
+	}
+	all, err := s.recall(ctx, questionFromProto(p))
+	if err != nil {
+		return nil, status.Error(codes.Unavailable, err.Error())
+	}
+	return testimoniesToProto(all), nil
+}
+
+// Recall asks one node of a region. The errors are those of Exchange.
+func (c *Client) Recall(ctx context.Context, region string, q exchange.Question) (exchange.Testimonies, error) {
+	address, conn, err := c.pick(region)
+	if err != nil {
+		return exchange.Testimonies{}, fmt.Errorf("ask region %s: %w", region, err)
+	}
+	p, err := peerv1.NewPeerServiceClient(conn).Recall(ctx, questionToProto(q))
+	if err != nil {
+		c.failed(region, address)
+		return exchange.Testimonies{}, fmt.Errorf("ask region %s at %s: %w", region, address, err)
+	}
+	return testimoniesFromProto(p, q), nil
+}
+
+// RecallAll asks all nodes of a region at once and hands over each answer that comes, one at a time.
+func (c *Client) RecallAll(ctx context.Context, region string, q exchange.Question, take func(exchange.Testimonies)) {
+	c.mu.Lock()
+	addresses := slices.Clone(c.nodes[region])
+	c.mu.Unlock()
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	for _, address := range addresses {
+		all.Go(func() {
+			conn, err := c.conn(node{region, address})
+			if err != nil {
+				return
+			}
+			p, err := peerv1.NewPeerServiceClient(conn).Recall(ctx, questionToProto(q))
+			if err != nil {
+				return // who does not answer is not fenced, and the question is asked again
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			take(testimoniesFromProto(p, q))
+		})
+	}
+	all.Wait()
+}
+
+func questionToProto(q exchange.Question) *peerv1.RecallRequest {
+	p := &peerv1.RecallRequest{Region: q.From, Node: q.Node, Generation: q.Generation}
+	for _, d := range q.Buckets {
+		p.Doubts = append(p.Doubts, &peerv1.Doubt{Bucket: []byte(d.Bucket), From: d.From, To: d.To})
+	}
+	return p
+}
+
+func questionFromProto(p *peerv1.RecallRequest) exchange.Question {
+	q := exchange.Question{From: p.GetRegion(), Node: p.GetNode(), Generation: p.GetGeneration()}
+	for _, d := range p.GetDoubts() {
+		q.Buckets = append(q.Buckets, exchange.Doubt{Bucket: string(d.GetBucket()), From: d.GetFrom(), To: d.GetTo()})
+	}
+	return q
+}
+
+func testimoniesToProto(a exchange.Testimonies) *peerv1.RecallResponse {
+	p := &peerv1.RecallResponse{Region: a.From, Node: a.Node, ForGeneration: a.ForGeneration}
+	for _, t := range a.All {
+		one := &peerv1.Testimony{Refused: t.Refused, NowUs: t.Now, LostAtUs: t.LostAt, WholeSinceUs: t.WholeSince,
+			Used: t.Use.Units, UsedCell: t.Use.Cell, UsedAtUs: t.Use.At}
+		for _, r := range t.Rows {
+			one.Rows = append(one.Rows, &peerv1.Remembered{Peer: r.Peer, Cell: r.Cell, Lent: r.Lent, Returned: r.Returned})
+		}
+		p.Testimonies = append(p.Testimonies, one)
+	}
+	return p
+}
+
+// testimoniesFromProto reads an answer; what is missing in it is refused.
+func testimoniesFromProto(p *peerv1.RecallResponse, q exchange.Question) exchange.Testimonies {
+	a := exchange.Testimonies{From: p.GetRegion(), Node: p.GetNode(), ForGeneration: p.GetForGeneration()}
+	for i, d := range q.Buckets {
+		t := exchange.Testimony{Bucket: d.Bucket, Refused: true}
+		if i < len(p.GetTestimonies()) {
+			one := p.GetTestimonies()[i]
+			t = exchange.Testimony{Bucket: d.Bucket, Refused: one.GetRefused(), Now: one.GetNowUs(), LostAt: one.GetLostAtUs(),
+				WholeSince: one.GetWholeSinceUs(),
+				Use:        algorithms.Use{Units: one.GetUsed(), Cell: one.GetUsedCell(), At: one.GetUsedAtUs()}}
+			for _, r := range one.GetRows() {
+				t.Rows = append(t.Rows, exchange.Remembered{Peer: r.GetPeer(), Cell: r.GetCell(), Lent: r.GetLent(), Returned: r.GetReturned()})
+			}
+		}
+		a.All = append(a.All, t)
+	}
+	return a
+}

@@ -1,0 +1,55 @@
+package region
+
+import (
+	"testing"
+	"time"
+
+	"github.com/quotad/quotad/region/link"
+	"github.com/quotad/quotad/region/store"
+)
+
+// TestTwoRegionsOnRealServers: a region on a Redis Cluster of three masters and one on a single Redis, in real time:
+// rights move between them, requests of limits on several masters are charged everywhere or nowhere, and no limit is
+// exceeded.
+func TestTwoRegionsOnRealServers(t *testing.T) {
+	three, err := store.StartCluster(t.Context(), 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer three.Close()
+	one, err := store.StartProcess(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer one.Close()
+	c := &cluster{t: t, dir: t.TempDir(), network: link.New(), servers: map[string]*store.Server{"here": three, "there": one},
+		sizes: map[string]int{"here": 1, "there": 1}, running: map[string]*running{}, bootstrap: true}
+	for _, name := range []string{"here/n1", "there/n1"} {
+		c.network.Host(name)
+	}
+	c.seed = c.gossipAddress("here/n1").String()
+	defer c.close()
+	d := document(t, 1, hereAndThere, "name: per-account, limit: 100, window: 24h", "name: per-address, key: [address], limit: 1000, window: 24h")
+	here, there := c.start("here/n1", d), c.start("there/n1", d)
+	c.meet()
+	if here.shardsOf(both(1)) != 2 || there.shardsOf(both(1)) != 1 {
+		t.Fatal("the limits are in one shard: this test proves nothing")
+	}
+	q := both(1)
+	admitted := 0
+	c.within(20*time.Second, "rights to come to the region on the Cluster", func() bool {
+		for here.check(t, q).Allowed {
+			admitted++
+		}
+		return admitted >= 60
+	})
+	for there.check(t, q).Allowed {
+		admitted++
+	}
+	if admitted > 100 {
+		t.Errorf("%d admitted of 100", admitted)
+	}
+	if account, address := here.used(t, "per-account", q), here.used(t, "per-address", q); account != address {
+		t.Errorf("%d charged to the account, %d to the address: a denial's charge stayed", account, address)
+	}
+}

@@ -1,0 +1,244 @@
+package region
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/region/store"
+)
+
+// recover waits until buckets that the store has lost are restored, as long as the request has time. It says whether
+// deciding once more may help.
+func (n *Node) recover(ctx context.Context, w waiting, a answered) bool {
+	lost := exchange.Lost{Now: a.decided.Now}
+	waits := &waiter{woken: make(chan bool, 1)}
+	concerned := a.part
+	if concerned == nil {
+		concerned = w.applied
+	}
+	for _, applied := range concerned {
+		if applied.bucket.Recovered {
+			lost.Buckets = append(lost.Buckets, exchange.LostBucket{Bucket: applied.bucket, At: a.decided.LostAt})
+			n.engine.waiters.add(applied.bucket.ID, waits)
+			defer n.engine.waiters.remove(applied.bucket.ID, waits)
+		}
+	}
+	if !n.engine.post(lost) {
+		return false
+	}
+	patience := time.NewTimer(time.Until(w.until))
+	defer patience.Stop()
+	select {
+	case come := <-waits.woken:
+		return come
+	case <-patience.C:
+	case <-ctx.Done():
+	}
+	return false
+}
+
+// recall asks a peer region, or the other nodes of our own.
+func (e *engine) recall(ctx context.Context, r exchange.Recall) {
+	limited, cancel := context.WithTimeout(ctx, microseconds(r.Timeout))
+	defer cancel()
+	if r.Region == e.node.config.Region {
+		e.node.peers.RecallAll(limited, r.Region, r.Question, func(t exchange.Testimonies) { e.deliver(exchange.Testified{Testimonies: t}) })
+		return
+	}
+	all, err := e.node.peers.Recall(limited, r.Region, r.Question)
+	if err != nil {
+		e.node.log.Debug("peer region does not tell what it remembers", "region", r.Region, "err", err)
+		return // the machine asks again
+	}
+	e.deliver(exchange.Testified{Testimonies: all})
+}
+
+// consult answers a question from the store, if it is a peer's, or else from the journal and memory.
+func (e *engine) consult(ctx context.Context, c exchange.Consult) {
+	var all []exchange.Testimony
+	if c.Peer != "" {
+		all = e.recollect(ctx, c)
+	} else {
+		for _, d := range c.Question.Buckets {
+			t, err := e.remember(d)
+			if err != nil {
+				e.node.log.Error("the journal cannot be read: what this node lent counts as not known", "err", err)
+			}
+			all = append(all, t)
+		}
+	}
+	e.deliver(exchange.Consulted{Consult: c, All: all})
+}
+
+// remember says what this node's journal and memory hold of a bucket.
+func (e *engine) remember(d exchange.Doubt) (exchange.Testimony, error) {
+	t := exchange.Testimony{Bucket: d.Bucket, WholeSince: e.node.journal.WholeSince(), Use: e.node.seen.use(d.Bucket)}
+	checkpoints, err := e.node.journal.Checkpoints(d.Bucket)
+	if err != nil {
+		return exchange.Testimony{Bucket: d.Bucket, Refused: true}, err
+	}
+	for _, c := range checkpoints {
+		if c.Cell > t.Use.Cell || c.Cell == t.Use.Cell && c.At > t.Use.At {
+			t.Use = algorithms.Use{Cell: c.Cell, Units: c.Used, At: c.At}
+		}
+	}
+	rows, err := e.node.journal.RowsOf(d.Bucket, d.From, d.To)
+	if err != nil {
+		return exchange.Testimony{Bucket: d.Bucket, Refused: true}, err
+	}
+	for _, r := range rows {
+		t.Rows = append(t.Rows, exchange.Remembered{Peer: r.Peer, Cell: r.Cell, Lent: r.Lent, Returned: r.Returned})
+	}
+	return t, nil
+}
+
+// recollect says what this region's store has heard from a peer of buckets, and has it fence.
+func (e *engine) recollect(ctx context.Context, c exchange.Consult) []exchange.Testimony {
+	rules := e.node.rules.Load()
+	all := make([]exchange.Testimony, len(c.Question.Buckets))
+	var calls []algorithms.Recall
+	var places []int
+	for i, d := range c.Question.Buckets {
+		all[i] = exchange.Testimony{Bucket: d.Bucket, Refused: true}
+		if b := c.Buckets[i]; b != nil {
+			calls = append(calls, algorithms.Recall{Guard: algorithms.Guard{Epoch: b.Epoch}, Key: rules.key(b.ID),
+				Terms: b.Terms(e.node.config.Region), Known: e.node.seen.known(b.ID), Peer: c.Peer, PeerGeneration: c.Question.Generation})
+			places = append(places, i)
+		}
+	}
+	for n, res := range e.node.store.Recall(ctx, calls) {
+		e.node.noticeStore(res.Value.Status, res.Err)
+		if res.Err != nil || res.Value.Status != algorithms.StatusOK {
+			continue
+		}
+		t := &all[places[n]]
+		t.Refused, t.Now, t.LostAt = false, res.Value.Now, res.Value.LostAt
+		for _, r := range res.Value.Rows {
+			t.Rows = append(t.Rows, exchange.Remembered{Peer: e.node.config.Region, Cell: r.Cell, Lent: r.Borrowed, Returned: r.Regained})
+		}
+	}
+	return all
+}
+
+// restore has the store restore buckets.
+func (e *engine) restore(ctx context.Context, restores []exchange.Restore) {
+	rules := e.node.rules.Load()
+	calls := make([]algorithms.Restore, len(restores))
+	for i, r := range restores {
+		calls[i] = algorithms.Restore{Guard: algorithms.Guard{Epoch: r.Bucket.Epoch}, Key: rules.key(r.Bucket.ID),
+			Terms: r.Bucket.Terms(e.node.config.Region), LostAt: r.LostAt, Cap: r.Cap, Use: r.Use, Known: r.Known, Unknown: r.Unknown}
+		for _, row := range r.Rows {
+			calls[i].Rows = append(calls[i].Rows, algorithms.PeerRow{Cell: row.Cell, Peer: row.Peer,
+				Row: algorithms.Row{Lent: row.Lent, Returned: row.Returned}})
+		}
+	}
+	for i, res := range e.node.store.Restore(ctx, calls) {
+		result := res.Value
+		if res.Err != nil {
+			result = algorithms.Restored{Status: algorithms.StatusUnknown}
+		} else {
+			e.node.seen.note(restores[i].Bucket, result.State, result.Now)
+		}
+		e.node.noticeStore(result.Status, res.Err)
+		e.deliver(exchange.Restored{Restore: restores[i], Result: result})
+	}
+}
+
+// answer answers the question of a node that recovers, of this region or another.
+func (e *engine) answer(ctx context.Context, q exchange.Question) (exchange.Testimonies, error) {
+	r := e.node.rules.Load()
+	buckets := make([]*exchange.Bucket, len(q.Buckets))
+	for i, d := range q.Buckets {
+		buckets[i] = r.find(d.Bucket)
+	}
+	id, answer, leave := e.testimonies.wait()
+	defer leave()
+	if !e.post(exchange.Questioned{ID: id, Question: q, Buckets: buckets}) {
+		return exchange.Testimonies{}, fmt.Errorf("node %s has too much to do: ask again later", e.node.config.Node)
+	}
+	select {
+	case all := <-answer:
+		return all, nil
+	case <-ctx.Done():
+		return exchange.Testimonies{}, ctx.Err()
+	}
+}
+
+// book charges in the store what this node admitted without it.
+func (n *Node) book(ctx context.Context) {
+	all := n.fallback.unbooked(mostBatched)
+	if len(all) == 0 || n.store.Generation() == 0 {
+		return
+	}
+	rules := n.rules.Load()
+	calls := make([]algorithms.Book, 0, len(all))
+	for _, b := range all {
+		calls = append(calls, algorithms.Book{Guard: algorithms.Guard{Epoch: b.bucket.Epoch}, Key: rules.key(b.bucket.ID),
+			Terms: b.bucket.Terms(n.config.Region), Node: n.config.Node, Window: b.window, Units: b.units})
+	}
+	for i, res := range n.store.Book(ctx, calls) {
+		n.noticeStore(res.Value.Status, res.Err)
+		switch {
+		case res.Err != nil:
+		case res.Value.Status == algorithms.StatusOK && res.Value.Done:
+			n.metrics.booked.Add(float64(n.fallback.booked(all[i])))
+		case res.Value.Status == algorithms.StatusLost:
+			n.engine.post(exchange.Lost{Now: res.Value.Now, Buckets: []exchange.LostBucket{{Bucket: all[i].bucket, At: res.Value.LostAt}}})
+		}
+	}
+}
+
+// checkpoint writes down what use has moved, and has the store remember how far this node's journal is.
+func (n *Node) checkpoint(ctx context.Context, now time.Time) {
+	all := n.seen.checkpoints(now.UnixMicro(), n.config.Region, n.store.Generation())
+	for len(all) > 0 {
+		part := all[:min(len(all), mostCheckpoints)]
+		all = all[len(part):]
+		if err := n.journal.Checkpoint(ctx, part); err != nil && ctx.Err() == nil {
+			n.log.Error("use of long windows is not written down: a loss of the store would forget it", "err", err)
+			return
+		}
+	}
+	if at := n.journalAt(); at != n.noted && n.store.Generation() != 0 {
+		if _, err := n.store.Note(ctx, n.config.Node, at); err == nil {
+			n.noted = at
+		}
+	}
+}
+
+const mostCheckpoints = 4096 // in one call of the journal
+
+// journalAt says how far the journal is, in words that the store remembers.
+func (n *Node) journalAt() string {
+	return fmt.Sprintf("%d %d", n.journal.Incarnation(), n.journal.Sequence())
+}
+
+// vouch decides since when this node's journal is known to hold every row that the node announced: a new one of a region
+// that has served before may be in the place of one that was lost, and one that is behind what the store remembers of it
+// is an old copy.
+func (n *Node) vouch(ctx context.Context, opened store.Opened) error {
+	n.books.Lock()
+	defer n.books.Unlock()
+	before, err := n.store.Note(ctx, n.config.Node, n.journalAt())
+	if err != nil {
+		return err
+	}
+	n.noted = n.journalAt()
+	fresh := n.journal.Incarnation() == 1
+	var incarnation, sequence uint64
+	_, _ = fmt.Sscanf(before, "%d %d", &incarnation, &sequence)
+	old := incarnation >= n.journal.Incarnation() || sequence > n.journal.Sequence()
+	switch {
+	case fresh && n.config.Bootstrap && before == "" && opened.LostAt == 0:
+		return n.journal.SetWholeSince(0)
+	case fresh || old:
+		if old {
+			n.log.Warn("the journal is older than what the store remembers of it: what it misses counts as not known", "journal", n.journalAt(), "store", before)
+		}
+		return n.journal.SetWholeSince(time.Now().UnixMicro())
+	}
+	return nil
+}

@@ -1,0 +1,191 @@
+package store
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotad/quotad/algorithms"
+)
+
+// issue makes a certificate for loopback in dir, signed by itself where there is no parent.
+func issue(t *testing.T, dir, name string, parent *tls.Certificate) *tls.Certificate {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	did(t, err)
+	about := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: parent == nil, BasicConstraintsValid: true,
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign}
+	signer, by := about, any(key)
+	if parent != nil {
+		signer, by = parent.Leaf, parent.PrivateKey
+	}
+	der, err := x509.CreateCertificate(rand.Reader, about, signer, &key.PublicKey, by)
+	did(t, err)
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	did(t, err)
+	certPEM := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	keyPEM := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})
+	did(t, os.WriteFile(filepath.Join(dir, name+".crt"), certPEM, 0o600), os.WriteFile(filepath.Join(dir, name+".key"), keyPEM, 0o600))
+	made, err := tls.X509KeyPair(certPEM, keyPEM)
+	did(t, err)
+	return &made
+}
+
+// TestTLS: a store reaches a Redis that asks for certificates with the right ones, and not without, nor one whose
+// certificate is of another authority.
+func TestTLS(t *testing.T) {
+	dir := t.TempDir()
+	authority := issue(t, dir, "ca", nil)
+	issue(t, dir, "redis", authority)
+	own := issue(t, dir, "node", authority)
+	port, err := freePort()
+	did(t, err)
+	started(t)(StartProcessWith(t.Context(), "--tls-port", strconv.Itoa(port), "--tls-cert-file", filepath.Join(dir, "redis.crt"),
+		"--tls-key-file", filepath.Join(dir, "redis.key"), "--tls-ca-cert-file", filepath.Join(dir, "ca.crt")))
+	url := "rediss://127.0.0.1:" + strconv.Itoa(port)
+	pool := x509.NewCertPool()
+	pool.AddCert(authority.Leaf)
+	right := &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{*own}, MinVersion: tls.VersionTLS13}
+	s := connect(t, Options{URL: url, TLS: right})
+	mustOpen(t, s, first)
+	serves(t, s, "k")
+	for name, config := range map[string]*tls.Config{
+		"no certificate": {RootCAs: pool, MinVersion: tls.VersionTLS13}, "another authority": {Certificates: right.Certificates, MinVersion: tls.VersionTLS13},
+		"nothing": nil,
+	} {
+		if _, err := connect(t, Options{URL: url, TLS: config}).Open(t.Context(), first); err == nil || !strings.Contains(err.Error(), "redis.url") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := Connect(Options{URL: strings.Replace(url, "rediss", "redis", 1), TLS: right}); err == nil || !strings.Contains(err.Error(), "rediss") {
+		t.Errorf("certificates without TLS: %v", err)
+	}
+}
+
+// TestMinimalACL: a user with the rights of MinimalACL can do all that a store does; without any one of them something
+// fails with an error that names the rights.
+func TestMinimalACL(t *testing.T) {
+	for _, on := range []string{"standalone", "cluster"} {
+		t.Run(on, func(t *testing.T) {
+			var server *Server
+			var admins []*redis.Client
+			if on == "cluster" {
+				server = started(t)(StartCluster(t.Context(), 1))
+				admins = masters(t, server)
+			} else {
+				server = started(t)(StartProcess(t.Context()))
+				admins = []*redis.Client{raw(t, server)}
+			}
+			url := strings.Replace(server.URL, "://", "://node:horse@", 1)
+			rules := strings.Fields(MinimalACL)
+			try := func(rules []string) error {
+				args := []any{"ACL", "SETUSER", "node", "reset", ">horse"}
+				for _, rule := range rules {
+					args = append(args, rule)
+				}
+				admin := admins[0]
+				did(t, admin.FlushAll(t.Context()).Err(), admin.ScriptFlush(t.Context()).Err(), admin.Do(t.Context(), args...).Err())
+				s := connect(t, Options{URL: url})
+				defer s.Close()
+				return exercise(t, s)
+			}
+			if err := try(rules); err != nil {
+				t.Fatalf("with all rights: %v", err)
+			}
+			for i, rule := range rules {
+				if rule == "-@all" || rule == "+cluster|slots" && on == "standalone" {
+					continue
+				}
+				less := append(append([]string{}, rules[:i]...), rules[i+1:]...)
+				err := try(less)
+				if err == nil {
+					t.Errorf("not needed: %s", rule)
+				} else if strings.HasPrefix(rule, "+") && rule != "+cluster|slots" && !strings.Contains(err.Error(), MinimalACL) {
+					t.Errorf("without %s: %q does not name the rights", rule, err)
+				}
+			}
+		})
+	}
+}
+
+// exercise makes every kind of call on buckets of every kind, so that the scripts use all their commands.
+func exercise(t *testing.T, s *Store) error {
+	ctx := t.Context()
+	if _, err := s.Open(ctx, first); err != nil {
+		return err
+	}
+	shard := s.Shard("x")
+	for _, kind := range algorithms.Kinds {
+		of := perMinute(kind, 10)
+		key, once := BucketKey(shard, string(kind)), OnceKey(shard, string(kind))
+		c := algorithms.Decide{Guard: under(epoch), Commit: true, Costs: []int64{1}, Once: once, Buckets: []algorithms.Target{{Key: key, Terms: of}}}
+		r := s.Decide(ctx, []algorithms.Decide{c, c})
+		if r[0].Err != nil {
+			return r[0].Err
+		}
+		cell := r[0].Value.Buckets[0].Cell
+		if r := s.Lend(ctx, []algorithms.Lend{{Guard: under(epoch), Key: key, Terms: of, Peer: "us", Cell: cell, Lent: 1, Cap: 10}}); r[0].Err != nil {
+			return r[0].Err
+		}
+		if r := s.Credit(ctx, []algorithms.Credit{{Guard: under(epoch), Key: key, Terms: of, Peer: "us", PeerGeneration: 1, Cell: cell, Lent: 1, Most: 10}}); r[0].Err != nil {
+			return r[0].Err
+		}
+		if _, err := s.Refund(ctx, algorithms.Refund{Guard: under(epoch), Receipt: RefundKey(shard, string(kind)), Once: once,
+			At: r[0].Value.Now, Cost: 1, Charges: []algorithms.Charge{{Key: key, Terms: of, Cell: cell}}}); err != nil {
+			return err
+		}
+		if _, err := s.Reset(ctx, algorithms.Reset{Guard: under(epoch), Key: key, Terms: of}); err != nil {
+			return err
+		}
+	}
+	if err := s.Reach(ctx, shard); err != nil {
+		return err
+	}
+	if _, err := s.Eviction(ctx); err != nil {
+		return err
+	}
+	if _, err := s.Note(ctx, "n1", "a text"); err != nil {
+		return err
+	}
+	if err := s.Reach(ctx, shard); err != nil {
+		return err
+	}
+	if err := s.Adopt(ctx, "2-b"); err != nil {
+		return err
+	}
+	return recoveryOf(ctx, s, shard)
+}
+
+// recoveryOf makes the calls of a recovery on buckets of every kind.
+func recoveryOf(ctx context.Context, s *Store, shard Shard) error {
+	g := under("2-b")
+	for _, kind := range algorithms.Kinds {
+		of := perMinute(kind, 10)
+		key := BucketKey(shard, string(kind))
+		if r := s.Recall(ctx, []algorithms.Recall{{Guard: g, Key: key, Terms: of, Peer: "us", PeerGeneration: 2}}); r[0].Err != nil {
+			return r[0].Err
+		}
+		if r := s.Book(ctx, []algorithms.Book{{Guard: g, Key: key, Terms: of, Node: "n1", Window: time.Now().UnixMicro() / of.Window, Units: 1}}); r[0].Err != nil {
+			return r[0].Err
+		}
+		if r := s.Restore(ctx, []algorithms.Restore{{Guard: g, Key: key, Terms: of, Unknown: []string{"us"}}}); r[0].Err != nil {
+			return r[0].Err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,43 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/quotad/quotad/algorithms"
+)
+
+// ErrOlderPolicy says that the region already works under a newer policy document.
+var ErrOlderPolicy = errors.New("the region's store has a newer policy document in force")
+
+// Adopt puts a newer policy epoch in force in the region's store, shard by shard. From then on a call under another epoch
+// is answered StatusUnknown, whichever node makes it. After an error some shards may have it already; adopting it again
+// brings it to the others.
+func (s *Store) Adopt(ctx context.Context, epoch string) error {
+	return s.adopt(ctx, s.Generation(), epoch)
+}
+
+func (s *Store) adopt(ctx context.Context, generation uint64, epoch string) error {
+	return s.each(func(_ int, shard Shard) error { return s.adoptIn(ctx, shard, generation, epoch) })
+}
+
+func (s *Store) adoptIn(ctx context.Context, shard Shard, generation uint64, epoch string) error {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	c := algorithms.Adopt{Generation: generation, Epoch: epoch}
+	reply, err := s.eval(ctx, shard, algorithms.AdoptScript, c.Args())
+	if err != nil {
+		return fmt.Errorf("put policy %s in force in the store: %w", epoch, err)
+	}
+	switch a, err := c.Parse(reply); {
+	case err != nil:
+		return err
+	case a.OK:
+		return nil
+	case a.Epoch == "":
+		return fmt.Errorf("put policy %s in force in the store: %w", epoch, ErrNotOpen)
+	default:
+		return fmt.Errorf("put policy %s in force: %w, %s: give this node that document, or one of a higher version", epoch, ErrOlderPolicy, a.Epoch)
+	}
+}

@@ -1,0 +1,190 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotad/quotad/algorithms"
+)
+
+// masters connects to the servers of a Cluster past the store.
+func masters(t testing.TB, s *Server) (all []*redis.Client) {
+	for _, addr := range strings.Split(strings.TrimPrefix(s.URL, "redis+cluster://"), ",") {
+		all = append(all, raw(t, &Server{URL: "redis://" + addr}))
+	}
+	return all
+}
+
+// TestCluster: calls over all masters come back in order; every shard is in one slot, and the masters share them.
+func TestCluster(t *testing.T) {
+	server := started(t)(StartCluster(t.Context(), 3))
+	s, mate := node(t, server, first), node(t, server, first)
+	var calls []algorithms.Decide
+	for i := range 200 {
+		shard := s.Shard(fmt.Sprint(i))
+		calls = append(calls, algorithms.Decide{Guard: under(epoch), Commit: true, Costs: []int64{int64(i + 1)},
+			Buckets: []algorithms.Target{{Key: BucketKey(shard, fmt.Sprint(i)), Terms: terms(1000)}}})
+	}
+	for round := range 2 { // the first time the servers do not know the script
+		for i, r := range s.Decide(t.Context(), calls) {
+			if d := must(t, r); d.Status != algorithms.StatusOK || d.Buckets[0].Used != int64((round+1)*(i+1)) {
+				t.Errorf("call %d: %+v", i, d)
+			}
+		}
+	}
+	for i, client := range masters(t, server) {
+		if n := client.DBSize(t.Context()).Val(); n < 40 {
+			t.Errorf("master %d holds %d of 232 keys", i, n)
+		}
+	}
+	if s.Generation() != mate.Generation() || s.Secret() != mate.Secret() {
+		t.Error("two nodes are under two generations")
+	}
+	if err := s.Adopt(t.Context(), "2-b"); err != nil {
+		t.Fatal(err)
+	}
+	for _, shard := range s.Shards() {
+		c := chargeIn(shard, "k")
+		if d := decide(t, mate, c); d.Status != algorithms.StatusUnknown {
+			t.Errorf("shard %s: %v under the old epoch", shard, d.Status)
+		}
+		if c.Guard = under("2-b"); admitted(decide(t, mate, c)) != 1 {
+			t.Errorf("shard %s does not serve under the new epoch", shard)
+		}
+	}
+	if policy, err := s.Eviction(t.Context()); err != nil || policy != NoEviction {
+		t.Errorf("maxmemory-policy %q, %v", policy, err)
+	}
+	masters(t, server)[1].ConfigSet(t.Context(), "maxmemory-policy", "allkeys-lru")
+	if policy, err := s.Eviction(t.Context()); err != nil || policy != "allkeys-lru" {
+		t.Errorf("maxmemory-policy %q of one master, %v", policy, err)
+	}
+}
+
+// moveSlot moves a slot from one master to another, key by key.
+func moveSlot(t *testing.T, from, to *redis.Client, slot int) {
+	t.Helper()
+	ctx := context.Background()
+	id := func(c *redis.Client) string { return c.Do(ctx, "CLUSTER", "MYID").Val().(string) }
+	source, target := id(from), id(to)
+	do := func(c *redis.Client, args ...any) {
+		t.Helper()
+		if err := c.Do(ctx, args...).Err(); err != nil {
+			t.Fatalf("%v: %v", args, err)
+		}
+	}
+	do(to, "CLUSTER", "SETSLOT", slot, "IMPORTING", source)
+	do(from, "CLUSTER", "SETSLOT", slot, "MIGRATING", target)
+	host, port, _ := strings.Cut(to.Options().Addr, ":")
+	for {
+		keys := from.ClusterGetKeysInSlot(ctx, slot, 1).Val()
+		if len(keys) == 0 {
+			break
+		}
+		do(from, "MIGRATE", host, port, keys[0], 0, 5000)
+	}
+	do(to, "CLUSTER", "SETSLOT", slot, "NODE", target)
+	do(from, "CLUSTER", "SETSLOT", slot, "NODE", target)
+}
+
+// TestSlotMoves: while a slot moves to another master, every unit admitted is charged once and stays charged. The master
+// that it comes to holds other data than the one the shard was opened on: the shard is opened anew, as after a loss.
+func TestSlotMoves(t *testing.T) {
+	const entitlement = 1 << 30
+	server := started(t)(StartCluster(t.Context(), 3))
+	all := masters(t, server)
+	nodes := []*Store{node(t, server, first), node(t, server, first)}
+	var shard Shard
+	var slot int
+	for _, shard = range nodes[0].Shards() { // one that the first master has
+		if slot = int(all[0].ClusterKeySlot(t.Context(), TokenKey(shard)).Val()); slot < slots/3 {
+			break
+		}
+	}
+	const ids = 20
+	id := func(i int) string { return fmt.Sprint("k", i%ids) }
+	decideOn := func(s *Store, i int) Result[algorithms.Decided] {
+		c := chargeIn(shard, id(i))
+		c.Buckets[0].Terms.Entitlement = entitlement
+		return s.Decide(context.Background(), []algorithms.Decide{c})[0]
+	}
+	units := make([][ids]int64, len(nodes))
+	stop := make(chan struct{})
+	var work sync.WaitGroup
+	for n, s := range nodes {
+		work.Go(func() {
+			for i := 0; ; i++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				if r := decideOn(s, i); r.Err == nil {
+					units[n][i%ids] += admitted(r.Value)
+				}
+			}
+		})
+	}
+	for decideOn(nodes[0], 0).Value.Buckets[0].Used < 50 {
+	}
+	moveSlot(t, all[0], all[1], slot)
+	for r := decideOn(nodes[0], 0); r.Err != nil; r = decideOn(nodes[0], 0) { // until the move is known
+	}
+	close(stop)
+	work.Wait()
+	if r := decideOn(nodes[0], 0); r.Value.Status != algorithms.StatusUnknown {
+		t.Errorf("after the move: %+v", r)
+	}
+	for i := range ids {
+		used, err := all[1].HGet(t.Context(), BucketKey(shard, id(i)), "u").Int64()
+		// Calls that ran where the data were found to be another server's are charged and not admitted.
+		if got := units[0][i] + units[1][i]; err != nil || used < got {
+			t.Errorf("%s: %d admitted, %d charged, %v", id(i), got, used, err)
+		}
+	}
+	known := nodes[0].Generation()
+	opened := mustOpen(t, nodes[0], Opening{Region: "eu", Epoch: epoch, Known: known})
+	if !opened.Lost {
+		t.Errorf("opened %+v", opened)
+	}
+	mustOpen(t, nodes[1], Opening{Region: "eu", Epoch: epoch, Known: known})
+	for _, s := range nodes {
+		all, units := statuses(t, s, "other")
+		for i, other := range s.Shards() {
+			if all[i] != algorithms.StatusOK || (units[i] == 0) != (other == shard) {
+				t.Errorf("shard %s, %s moved: %v, %d admitted", other, shard, all[i], units[i])
+			}
+		}
+	}
+}
+
+// TestMasterOfAClusterDies: its shards fail, each with an error that says so, and the others serve.
+func TestMasterOfAClusterDies(t *testing.T) {
+	server := started(t)(StartCluster(t.Context(), 3))
+	s := node(t, server, first)
+	statuses(t, s, "k")
+	dying := masters(t, server)[2]
+	held := map[Shard]bool{}
+	for _, shard := range s.Shards() {
+		held[shard] = int(dying.ClusterKeySlot(t.Context(), TokenKey(shard)).Val()) >= 2*slots/3
+	}
+	dying.ConfigSet(t.Context(), "cluster-require-full-coverage", "no")
+	for _, c := range masters(t, server)[:2] {
+		c.ConfigSet(t.Context(), "cluster-require-full-coverage", "no")
+	}
+	_ = dying.ShutdownNoSave(t.Context())
+	for _, shard := range s.Shards() {
+		r := s.Decide(t.Context(), []algorithms.Decide{chargeIn(shard, "other")})[0]
+		if (r.Err != nil) != held[shard] {
+			t.Errorf("shard %s, on the dead master %v: %v", shard, held[shard], r.Err)
+		}
+		if r.Err != nil && !strings.Contains(r.Err.Error(), dying.Options().Addr) {
+			t.Errorf("%v does not name the server", r.Err)
+		}
+	}
+}

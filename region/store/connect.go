@@ -1,0 +1,138 @@
+package store
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+)
+
+// Options say how to reach a Redis.
+type Options struct {
+	URL     string           // see ParseURL
+	TLS     *tls.Config      // for a URL of rediss; nil: the system's authorities, no certificate of our own
+	Timeout time.Duration    // bounds each round trip; 0: DefaultTimeout
+	Now     func() time.Time // the node's wall clock; nil: time.Now
+}
+
+// DefaultTimeout bounds a round trip to the region's own Redis.
+const DefaultTimeout = 50 * time.Millisecond
+
+// topology is which Redis servers are behind a store. Safe for concurrent use.
+type topology interface {
+	// master returns a client of the server that holds a shard, as far as is known.
+	master(ctx context.Context, shard Shard) (*redis.Client, error)
+	// refresh begins to find out anew which servers hold what, unless that is under way; the channel is closed when it
+	// is done.
+	refresh() <-chan struct{}
+	// Close ends the connections.
+	Close() error
+}
+
+// Connect prepares a store; it does not talk to it yet.
+func Connect(o Options) (*Store, error) {
+	a, err := ParseURL(o.URL)
+	if err != nil {
+		return nil, err
+	}
+	if o.TLS != nil && !a.secure {
+		return nil, errors.New("redis url: certificates are given for a connection without TLS; begin it with rediss, or drop them")
+	}
+	if o.Timeout == 0 {
+		o.Timeout = DefaultTimeout
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	redis.SetLogger(silence{}) // errors come back with each call; go-redis would also print them past the node's log
+	s := &Store{address: a, shards: a.shards(), timeout: o.Timeout, now: o.Now}
+	switch base := clientOptions(a, o); a.kind {
+	case sentinel:
+		s.topology = newSentinels(a, base)
+	case cluster:
+		s.topology = newNodes(a, base)
+	default:
+		s.topology = single{redis.NewClient(base)}
+	}
+	return s, nil
+}
+
+// silence is a logger for go-redis that says nothing.
+type silence struct{}
+
+func (silence) Printf(context.Context, string, ...any) {}
+
+// clientOptions are those of a client of one server. A retry of a script whose reply was lost would charge again, and a
+// deadline must be one.
+func clientOptions(a Address, o Options) *redis.Options {
+	opts := &redis.Options{Addr: a.servers[0], Username: a.login.user, Password: a.login.password, DB: a.database,
+		MaxRetries: -1, ContextTimeoutEnabled: true,
+		DialTimeout: o.Timeout, ReadTimeout: o.Timeout, WriteTimeout: o.Timeout, DialerRetries: 1,
+		DisableIdentity: true, MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}}
+	if a.secure {
+		opts.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12}
+		if o.TLS != nil {
+			opts.TLSConfig = o.TLS.Clone()
+		}
+	}
+	return opts
+}
+
+// single is the one server of a store.
+type single struct{ client *redis.Client }
+
+func (s single) master(context.Context, Shard) (*redis.Client, error) { return s.client, nil }
+
+func (s single) refresh() <-chan struct{} { return done }
+
+func (s single) Close() error { return s.client.Close() }
+
+var done = func() <-chan struct{} { c := make(chan struct{}); close(c); return c }()
+
+// lookout has one search for the masters under way at a time. Such a search belongs to no call, so that it can outlive
+// the one that timed out on a dead server.
+type lookout struct {
+	timeout time.Duration
+	search  func(context.Context)
+
+	mu     sync.Mutex
+	ends   chan struct{} // of the search under way; nil: none is
+	closed bool
+}
+
+func (l *lookout) begin() <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ends != nil {
+		return l.ends
+	}
+	if l.closed {
+		return done
+	}
+	l.ends = make(chan struct{})
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), l.timeout)
+		defer cancel()
+		l.search(ctx)
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		close(l.ends)
+		l.ends = nil
+	}()
+	return l.ends
+}
+
+// close waits for the search under way, and lets no other begin.
+func (l *lookout) close() {
+	l.mu.Lock()
+	l.closed = true
+	ends := l.ends
+	l.mu.Unlock()
+	if ends != nil {
+		<-ends
+	}
+}

@@ -1,0 +1,227 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotad/quotad/algorithms"
+)
+
+// provoked is an error of a real server, brought about once the store is open there.
+type provoked struct {
+	bring func(t *testing.T, c *redis.Client)
+	ran   bool
+	next  string
+}
+
+// set returns a bring that changes a setting of the server.
+func set(name, value string) func(*testing.T, *redis.Client) {
+	return func(t *testing.T, c *redis.Client) { did(t, c.ConfigSet(t.Context(), name, value).Err()) }
+}
+
+func did(t testing.TB, errs ...error) {
+	t.Helper()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// dropped cuts the connections of the store, so that it must log in again.
+func dropped(t *testing.T, c *redis.Client) {
+	did(t, c.ClientKillByFilter(t.Context(), "TYPE", "normal", "SKIPME", "yes").Err())
+}
+
+var provocations = map[string]provoked{
+	"READONLY": {next: "a failover is under way", bring: func(t *testing.T, c *redis.Client) {
+		did(t, c.SlaveOf(t.Context(), "127.0.0.1", "1").Err())
+	}},
+	"MASTERDOWN": {next: "a failover is under way", bring: func(t *testing.T, c *redis.Client) {
+		did(t, c.ConfigSet(t.Context(), "replica-serve-stale-data", "no").Err(), c.SlaveOf(t.Context(), "127.0.0.1", "1").Err())
+	}},
+	"OOM":        {next: "raise its maxmemory", bring: set("maxmemory", "1")},
+	"NOREPLICAS": {next: "min-replicas-to-write", bring: set("min-replicas-to-write", "1")},
+	"NOPERM": {ran: true, next: MinimalACL, bring: func(t *testing.T, c *redis.Client) {
+		did(t, c.Do(t.Context(), "ACL", "SETUSER", "default", "-evalsha").Err())
+	}},
+	"NOAUTH": {next: "user and password", bring: func(t *testing.T, c *redis.Client) {
+		set("requirepass", "horse")(t, c)
+		dropped(t, c)
+	}},
+	"BUSY": {next: "SCRIPT KILL", bring: func(t *testing.T, c *redis.Client) {
+		set("busy-reply-threshold", "1")(t, c)
+		var running sync.WaitGroup
+		running.Go(func() { _ = c.Eval(context.Background(), "while true do end", nil).Err() })
+		for !strings.HasPrefix(errorText(c.Ping(t.Context()).Err()), "BUSY") {
+		}
+		t.Cleanup(func() { _ = c.ScriptKill(context.Background()).Err(); running.Wait() })
+	}},
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// TestErrorsOfARedis: what keeps a Redis from answering is an error that names the server and the next step; nothing was
+// admitted, and what says that it did not run has charged nothing.
+func TestErrorsOfARedis(t *testing.T) {
+	for word, p := range provocations {
+		t.Run(word, func(t *testing.T) {
+			server := started(t)(StartProcess(t.Context()))
+			s, client := node(t, server, first), raw(t, server)
+			serves(t, s, "k")
+			p.bring(t, client)
+			r := s.Decide(t.Context(), []algorithms.Decide{charge("k", 10, 1)})[0]
+			wantError(t, r, word, address(server), p)
+			if word != "BUSY" && word != "NOAUTH" && word != "MASTERDOWN" {
+				if used := client.HGet(t.Context(), BucketKey(Whole, "k"), "u").Val(); used != "1" {
+					t.Errorf("%s units used, want 1", used)
+				}
+			}
+		})
+	}
+}
+
+func wantError(t *testing.T, r Result[algorithms.Decided], word, server string, p provoked) {
+	t.Helper()
+	var e *Error
+	if !errors.As(r.Err, &e) {
+		t.Fatalf("%+v, want an Error", r)
+	}
+	said := strings.Contains(e.Err.Error(), word) || word == "NOAUTH" && strings.Contains(e.Err.Error(), "unauthenticated")
+	if e.Ran != p.ran || e.Server != server || !said {
+		t.Errorf("%+v, want %s of %s, ran: %v", e, word, server, p.ran)
+	}
+	for _, words := range []string{"script decide", server, p.next} {
+		if !strings.Contains(r.Err.Error(), words) {
+			t.Errorf("%q does not say %q", r.Err, words)
+		}
+	}
+	if admitted(r.Value) != 0 {
+		t.Errorf("admitted in spite of %v", r.Err)
+	}
+}
+
+// TestErrorsOfACluster: the same of a node of a Cluster, by a store that was told it is the only server.
+func TestErrorsOfACluster(t *testing.T) {
+	server := started(t)(StartCluster(t.Context(), 2))
+	all := masters(t, server)
+	slot := int(all[0].ClusterKeySlot(t.Context(), TokenKey(Whole)).Val())
+	holds := all[slot*2/slots]
+	other := all[1-slot*2/slots]
+	at := func(c *redis.Client) *Store {
+		s := connect(t, Options{URL: "redis://" + c.Options().Addr})
+		s.held.Store(&standing{generation: 1})
+		return s
+	}
+	call := []algorithms.Decide{charge("k", 10, 1)}
+	wantError(t, at(other).Decide(t.Context(), call)[0], "MOVED", other.Options().Addr, provoked{next: "CLUSTER INFO"})
+
+	s := connect(t, Options{URL: "redis://" + holds.Options().Addr})
+	mustOpen(t, s, first)
+	crossing := prepare(algorithms.DecideScript, charge("k", 10, 1))
+	crossing.keys[1] = "{other}"
+	wantError(t, run(t.Context(), s, []item[algorithms.Decided]{crossing})[0], "CROSSSLOT", holds.Options().Addr, provoked{next: "report it"})
+
+	did(t, holds.Do(t.Context(), "CLUSTER", "SETSLOT", slot, "MIGRATING", other.Do(t.Context(), "CLUSTER", "MYID").Val()).Err())
+	wantError(t, s.Decide(t.Context(), call)[0], "TRYAGAIN", holds.Options().Addr, provoked{next: "a slot is being moved"})
+	did(t, holds.Del(t.Context(), TokenKey(Whole)).Err())
+	wantError(t, s.Decide(t.Context(), call)[0], "ASK", holds.Options().Addr, provoked{next: "a slot is being moved"})
+
+	did(t, holds.ClusterDelSlots(t.Context(), slot).Err())
+	wantError(t, s.Decide(t.Context(), call)[0], "CLUSTERDOWN", holds.Options().Addr, provoked{next: "every slot needs a master"})
+}
+
+// failing has an embedded server answer everything with an error for some pipelines.
+type failing struct {
+	server *miniredis.Miniredis
+	text   string
+	fails  int // pipelines to come that fail
+	sent   int
+}
+
+func (f *failing) DialHook(next redis.DialHook) redis.DialHook          { return next }
+func (f *failing) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+func (f *failing) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		f.sent++
+		if f.fails > 0 {
+			f.fails--
+			f.server.SetError(f.text)
+			defer f.server.SetError("")
+		}
+		return next(ctx, cmds)
+	}
+}
+
+// TestResending: which errors have a call sent again, and how often. Nothing is charged twice.
+func TestResending(t *testing.T) {
+	cases := map[string]struct {
+		text  string
+		again bool
+		ran   bool
+	}{
+		"MOVED":      {text: "MOVED 1 127.0.0.1:1", again: true},
+		"ASK":        {text: "ASK 1 127.0.0.1:1", again: true},
+		"TRYAGAIN":   {text: "TRYAGAIN Multiple keys request during rehashing of slot", again: true},
+		"LOADING":    {text: "LOADING Redis is loading the dataset in memory"},
+		"MISCONF":    {text: "MISCONF Redis is configured to save RDB snapshots"},
+		"EXECABORT":  {text: "EXECABORT Transaction discarded because of previous errors."},
+		"WRONGPASS":  {text: "WRONGPASS invalid username-password pair or user is disabled."},
+		"READONLY":   {text: "READONLY You can't write against a read only replica."},
+		"any other":  {text: "ERR something", ran: true},
+		"an unknown": {text: "SURPRISE", ran: true},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			m, server, err := startEmbedded()
+			s := node(t, started(t)(server, err), first)
+			serves(t, s, "k")
+			f := &failing{server: m, text: c.text}
+			clientOf(s).AddHook(f)
+			for fails := range 3 {
+				f.fails, f.sent = fails, 0
+				r := s.Decide(t.Context(), []algorithms.Decide{charge("other", 10, 1)})[0]
+				f.fails = 0
+				served := fails == 0 || fails == 1 && c.again
+				var e *Error
+				switch {
+				case served && (r.Err != nil || admitted(r.Value) != 1):
+					t.Errorf("after %d errors: %+v", fails, r)
+				case !served && (!errors.As(r.Err, &e) || e.Ran != c.ran || e.Next == "" || !strings.Contains(r.Err.Error(), c.text)):
+					t.Errorf("after %d errors: %+v", fails, r)
+				}
+				if most := map[bool]int{false: 1, true: 2}[c.again && fails > 0]; f.sent != most {
+					t.Errorf("%d errors: sent %d times, want %d", fails, f.sent, most)
+				}
+			}
+			want := int64(1)
+			if c.again {
+				want = 2
+			}
+			if used := inspect(t, s, "other", terms(10)).Used; used != want {
+				t.Errorf("%d units charged, want %d", used, want)
+			}
+		})
+	}
+}
+
+// TestNobodyThere: a call for which no connection came about has not run.
+func TestNobodyThere(t *testing.T) {
+	for _, url := range []string{"redis://127.0.0.1:1", "redis+sentinel://127.0.0.1:1/m", "redis+cluster://127.0.0.1:1"} {
+		var e *Error
+		s := connect(t, Options{URL: url})
+		c := chargeIn(s.Shards()[0], "k")
+		if r := s.Decide(t.Context(), []algorithms.Decide{c})[0]; !errors.As(r.Err, &e) || e.Ran || !strings.Contains(e.Error(), "127.0.0.1:1") || !strings.Contains(e.Error(), "redis.url") {
+			t.Errorf("%s: %v, ran: %v", url, r.Err, e != nil && e.Ran)
+		}
+	}
+}

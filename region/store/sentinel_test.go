@@ -1,0 +1,125 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotad/quotad/algorithms"
+)
+
+// watched starts a master, a replica that has its data, and a Sentinel that watches them; it returns the URL.
+func watched(t *testing.T) (url string, master, replica *Server) {
+	t.Helper()
+	master = started(t)(StartProcess(t.Context()))
+	host, port, _ := net.SplitHostPort(address(master))
+	replica = started(t)(StartProcessWith(t.Context(), "--replicaof", host+" "+port))
+	for !strings.Contains(raw(t, replica).Info(t.Context(), "replication").Val(), "master_link_status:up") {
+		pauseFor(t)
+	}
+	own, err := freePort()
+	did(t, err)
+	dir := t.TempDir()
+	file := filepath.Join(dir, "sentinel.conf")
+	did(t, os.WriteFile(file, fmt.Appendf(nil, `port %d
+bind 127.0.0.1
+dir %s
+sentinel monitor mymaster %s %s 1
+sentinel down-after-milliseconds mymaster 500
+sentinel failover-timeout mymaster 5000
+`, own, dir, host, port), 0o600))
+	cmd := exec.Command("redis-server", file, "--sentinel")
+	did(t, cmd.Start())
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	at := net.JoinHostPort("127.0.0.1", strconv.Itoa(own))
+	known := redis.NewClient(&redis.Options{Addr: at, MaxRetries: -1, DisableIdentity: true})
+	t.Cleanup(func() { _ = known.Close() })
+	for { // until it knows the replica: else it has nobody to promote
+		reply, err := known.Do(t.Context(), "SENTINEL", "REPLICAS", "mymaster").Slice()
+		if err == nil && len(reply) == 1 {
+			return "redis+sentinel://" + at + "/mymaster", master, replica
+		}
+		pauseFor(t)
+	}
+}
+
+// pauseFor lets servers go on for a moment; it fails a test that should have ended.
+func pauseFor(t *testing.T) {
+	t.Helper()
+	select {
+	case <-time.After(20 * time.Millisecond):
+	case <-t.Context().Done():
+		t.Fatal("the servers do not get there")
+	}
+}
+
+// TestFailover: when the master dies, its replica is found by itself and nothing that it answers counts before the store
+// is opened anew, with closed cells: whatever the replica had not been told was never admitted twice.
+func TestFailover(t *testing.T) {
+	url, master, replica := watched(t)
+	s, mate := connect(t, Options{URL: url, Timeout: time.Second}), connect(t, Options{URL: url, Timeout: time.Second})
+	mustOpen(t, s, first)
+	mustOpen(t, mate, first)
+	serves(t, s, "k")
+	known := s.Generation()
+	did(t, master.Close())
+	var failures int
+	for {
+		r := s.Decide(t.Context(), []algorithms.Decide{charge("k", 10, 1)})[0]
+		if admitted(r.Value) != 0 {
+			t.Fatalf("admitted by nobody: %+v", r)
+		}
+		if r.Err == nil {
+			if r.Value.Status != algorithms.StatusUnknown {
+				t.Fatalf("%+v, want %v", r.Value, algorithms.StatusUnknown)
+			}
+			break
+		}
+		failures++
+		pauseFor(t)
+	}
+	if failures == 0 {
+		t.Error("a dead master answered")
+	}
+	o := Opening{Region: "eu", Epoch: epoch, Known: known}
+	opened := mustOpen(t, s, o)
+	if !opened.Lost || opened.Generation <= known {
+		t.Errorf("opened %+v after generation %d", opened, known)
+	}
+	closedCells(t, s, epoch)
+	for r := mate.Decide(t.Context(), []algorithms.Decide{charge("k", 10, 1)})[0]; r.Err != nil; r = mate.Decide(t.Context(), []algorithms.Decide{charge("k", 10, 1)})[0] {
+		pauseFor(t)
+	}
+	if took := mustOpen(t, mate, o); !took.took(opened.Generation) {
+		t.Errorf("the mate opened %+v", took)
+	}
+	closedCells(t, mate, epoch)
+	if client, err := s.topology.master(context.Background(), Whole); err != nil || client.Options().Addr != address(replica) {
+		t.Errorf("the master is %v, %v; want %s", client, err, address(replica))
+	}
+}
+
+// TestSentinelsThatDoNotKnow: what to mend when the Sentinels are away, or know no such master.
+func TestSentinelsThatDoNotKnow(t *testing.T) {
+	url, _, _ := watched(t)
+	for broken, words := range map[string]string{
+		strings.Replace(url, "mymaster", "other", 1): "knows no master of this name",
+		"redis+sentinel://127.0.0.1:1/mymaster":      "127.0.0.1:1",
+	} {
+		_, err := connect(t, Options{URL: broken}).Open(t.Context(), first)
+		if err == nil || !strings.Contains(err.Error(), words) || !strings.Contains(err.Error(), "redis.url") {
+			t.Errorf("%s: %v", broken, err)
+		}
+	}
+	mixed := strings.Replace(url, "://", "://127.0.0.1:1,", 1) // one of them is enough
+	mustOpen(t, connect(t, Options{URL: mixed}), first)
+}

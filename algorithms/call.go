@@ -130,6 +130,7 @@ type Book struct {
 	Guard
 	Key    string
 	Terms  Terms
+	Known  int64 // see Target
 	Node   string
 	Window int64 // its number, by the node's meter
 	Units  int64
@@ -332,7 +333,7 @@ func (c Restore) Args() []any {
 func (c Book) Args() []any {
 	var a args
 	a.guard(c.Guard)
-	a.terms(c.Terms, 0)
+	a.terms(c.Terms, c.Known)
 	a.str(c.Node)
 	a.num(c.Window, c.Units)
 	return a

@@ -107,7 +107,7 @@ func (w *Twin) Book(t int64, c Book) Booked {
 	if status != StatusOK {
 		return Booked{Status: status}
 	}
-	h := w.hold(c.Key, c.Terms, now)
+	h := w.find(c.Key, c.Terms, c.Known, now)
 	if h.lost() {
 		return Booked{Status: StatusLost, Now: now, LostAt: h.lostAt}
 	}

@@ -53,45 +53,86 @@ func (a answered) ok() bool { return a.err == nil && a.decided.Status == algorit
 // lost says whether a bucket must be restored before the store can decide.
 func (a answered) lost() bool { return a.err == nil && a.decided.Status == algorithms.StatusLost }
 
-// batcher commits decisions in groups: while one round trip to the store is under way, requests queue, and the next
+// batcher commits decisions in groups: while a round trip to the store is under way, requests queue, and the next
 // carries them all; requests on the same buckets become one script call with a list of costs, decided in order. That
 // is exact, adds no timer, and costs a hot key one script call for a round trip instead of one for a request.
+//
+// Whoever comes while no round trip is under way makes it itself, which spares it two changes of goroutine; what has
+// queued meanwhile is carried by run.
 type batcher struct {
 	store    *store.Store
 	seen     *seen
 	breakers breakers
 	queue    chan waiting
+	busy     atomic.Bool                         // a round trip is under way, or run has not begun
+	more     chan struct{}                       // run is to carry what is queued
 	observe  func([]waiting, algorithms.Decided) // hears what was decided and charged, before the callers do
 }
 
 func newBatcher(s *store.Store, known *seen, b breakers, observe func([]waiting, algorithms.Decided)) *batcher {
-	return &batcher{store: s, seen: known, breakers: b, queue: make(chan waiting, queueLength), observe: observe}
+	all := &batcher{store: s, seen: known, breakers: b, queue: make(chan waiting, queueLength), more: make(chan struct{}, 1), observe: observe}
+	all.busy.Store(true)
+	return all
 }
 
-// enqueue hands a request over; false: the queue is full.
-func (b *batcher) enqueue(w waiting) bool {
+// enqueue hands a request over; false: the queue is full. A caller that finds no round trip under way makes it before
+// enqueue returns; it takes as long as the store may, whatever becomes of ctx.
+func (b *batcher) enqueue(ctx context.Context, w waiting) bool {
 	select {
 	case b.queue <- w:
-		return true
 	default:
 		return false
 	}
+	if b.busy.CompareAndSwap(false, true) {
+		b.carry(context.WithoutCancel(ctx))
+		b.passOn()
+	}
+	return true
 }
 
-// run serves the queue until ctx ends.
-func (b *batcher) run(ctx context.Context) {
-	batch := make([]waiting, 0, mostBatched)
+// passOn ends a round trip, or has run make the next with what has queued. Who queued a request after the look at the
+// queue and before the end has left it to us.
+func (b *batcher) passOn() {
 	for {
-		batch = batch[:0]
+		if len(b.queue) > 0 {
+			b.more <- struct{}{}
+			return
+		}
+		b.busy.Store(false)
+		if len(b.queue) == 0 || !b.busy.CompareAndSwap(false, true) {
+			return
+		}
+	}
+}
+
+// run carries what queues while round trips are under way, until ctx ends.
+func (b *batcher) run(ctx context.Context) {
+	for {
+		for len(b.queue) > 0 && ctx.Err() == nil {
+			b.carry(ctx)
+		}
+		b.passOn()
 		select {
 		case <-ctx.Done():
 			return
+		case <-b.more:
+		}
+	}
+}
+
+// carry makes one round trip with what is queued.
+func (b *batcher) carry(ctx context.Context) {
+	batch := make([]waiting, 0, min(len(b.queue), mostBatched))
+	for len(batch) < mostBatched {
+		select {
 		case w := <-b.queue:
 			batch = append(batch, w)
+			continue
+		default:
 		}
-		for len(batch) < mostBatched && len(b.queue) > 0 {
-			batch = append(batch, <-b.queue)
-		}
+		break
+	}
+	if len(batch) > 0 {
 		b.decide(ctx, batch)
 	}
 }

@@ -92,7 +92,7 @@ func TestGroupSeparatesEntriesOfOneName(t *testing.T) {
 func TestQueueFull(t *testing.T) {
 	n := unstarted(t, 1, document(t, 1, hereAndThere, "name: minute, limit: 100, window: 1m"))
 	for range queueLength {
-		if !n.batcher.enqueue(waiting{}) {
+		if !n.batcher.enqueue(t.Context(), waiting{}) {
 			t.Fatal("the queue is shorter than queueLength")
 		}
 	}
@@ -153,7 +153,7 @@ func TestPeeksDoNotCountEachOther(t *testing.T) {
 func TestQueueFullOfAShadowLimit(t *testing.T) {
 	n := unstarted(t, 1, document(t, 1, hereAndThere, "name: watch, limit: 10, window: 1s, shadow: true"))
 	for range queueLength {
-		n.batcher.enqueue(waiting{})
+		n.batcher.enqueue(t.Context(), waiting{})
 	}
 	if d, err := n.Check(t.Context(), request("a")); err != nil || !d.Allowed {
 		t.Errorf("%+v, %v", d, err)

@@ -109,9 +109,14 @@ func (n *Node) ask(ctx context.Context, w waiting) (answered, error) {
 	if n.breakers.tripped(store.ShardOf(w.applied[0].target.Key)) {
 		return answered{err: errOutOfReach}, nil
 	}
+	select {
+	case <-n.closed:
+		return answered{}, ErrClosed
+	default:
+	}
 	answer := make(chan answered, 1)
 	w.answer, w.gone = answer, &atomic.Bool{}
-	if !n.batcher.enqueue(w) {
+	if !n.batcher.enqueue(ctx, w) {
 		return answered{}, errQueueFull
 	}
 	late := time.NewTimer(time.Until(w.until))

@@ -95,7 +95,7 @@ func (f *fallback) giveBack(a applied, cost, window int64) {
 
 // booking is what the store is to charge: units in all that were admitted in a window.
 type booking struct {
-	bucket *exchange.Bucket
+	bucket string // id
 	window int64
 	units  int64
 }
@@ -105,10 +105,10 @@ func (f *fallback) unbooked(most int) []booking {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var all []booking
-	for _, s := range f.spent {
+	for id, s := range f.spent {
 		for _, one := range []spent{s.earlier, s.now} {
 			if one.units > one.booked && len(all) < most {
-				all = append(all, booking{s.bucket, one.window, one.units})
+				all = append(all, booking{id, one.window, one.units})
 			}
 		}
 	}
@@ -119,7 +119,7 @@ func (f *fallback) unbooked(most int) []booking {
 func (f *fallback) booked(b booking) (units int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	s := f.spent[b.bucket.ID]
+	s := f.spent[b.bucket]
 	if s == nil {
 		return 0
 	}

@@ -141,6 +141,12 @@ var exchangeReadings = []reading{
 				}
 			}
 		}},
+	{total, "quotad_rows_rejected_total", "Rows that peers announced and that were not credited, by reason.", []string{"reason"},
+		func(_ *Node, s Status, is emit) {
+			for _, why := range exchange.Rejections {
+				is(float64(s.Exchange.RowsRejected[why]), why.String())
+			}
+		}},
 	{total, "quotad_denied_with_spare_units_total", "Units denied here while other regions had said that they had spare ones of the cell, each time at most as many as they said: a sign of false denials, not their number.", nil,
 		func(_ *Node, s Status, is emit) { is(float64(s.Exchange.DeniedWithSpare)) }},
 	{gauge, "quotad_exchange_buckets", "Buckets that this node plans for; others keep to their entitlement.", nil,

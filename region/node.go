@@ -422,27 +422,6 @@ func (n *Node) Close() error {
 // start, or none are given now, it fails and changes nothing.
 func (n *Node) SetGossipKeys(keys [][]byte) error { return n.gossip.SetKeys(keys) }
 
-// Drain makes the end of the node cost nothing: it charges in the store what the node admitted without it, writes down all
-// use of long windows, and tells the other nodes that this one goes. Call it when no more requests come, and Close
-// afterwards; until then peers are answered. It does what it can until ctx ends, and says what could not be done.
-func (n *Node) Drain(ctx context.Context) error {
-	n.books.Lock()
-	for left := n.fallback.status().Unbooked; left > 0 && ctx.Err() == nil; {
-		n.book(ctx)
-		before := left
-		if left = n.fallback.status().Unbooked; left >= before {
-			break
-		}
-	}
-	n.checkpoint(ctx, time.Now().Add(microseconds(algorithms.MaxClockStep))) // no use is too fresh
-	n.books.Unlock()
-	var err error
-	if left := n.fallback.status().Unbooked; left > 0 {
-		err = fmt.Errorf("%d units that node %s admitted without the store are not charged there: they come on top in their windows", left, n.config.Node)
-	}
-	return errors.Join(err, n.Leave(ctx))
-}
-
 // Leave tells the others that this node goes.
 func (n *Node) Leave(ctx context.Context) error { return n.gossip.Leave(ctx) }
 

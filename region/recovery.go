@@ -3,6 +3,7 @@ package region
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
@@ -73,12 +74,13 @@ func (e *engine) consult(ctx context.Context, c exchange.Consult) {
 	e.deliver(exchange.Consulted{Consult: c, All: all})
 }
 
-// remember says what this node's journal and memory hold of a bucket.
+// remember says what this node's journal and memory hold of a bucket. A journal that cannot be read is not known to be whole
+// since any time; what was seen counts all the same.
 func (e *engine) remember(d exchange.Doubt) (exchange.Testimony, error) {
-	t := exchange.Testimony{Bucket: d.Bucket, WholeSince: e.node.journal.WholeSince(), Use: e.node.seen.use(d.Bucket)}
+	t := exchange.Testimony{Bucket: d.Bucket, WholeSince: math.MaxInt64, Use: e.node.seen.use(d.Bucket)}
 	checkpoints, err := e.node.journal.Checkpoints(d.Bucket)
 	if err != nil {
-		return exchange.Testimony{Bucket: d.Bucket, Refused: true}, err
+		return t, err
 	}
 	for _, c := range checkpoints {
 		if c.Cell > t.Use.Cell || c.Cell == t.Use.Cell && c.At > t.Use.At {
@@ -87,11 +89,12 @@ func (e *engine) remember(d exchange.Doubt) (exchange.Testimony, error) {
 	}
 	rows, err := e.node.journal.RowsOf(d.Bucket, d.From, d.To)
 	if err != nil {
-		return exchange.Testimony{Bucket: d.Bucket, Refused: true}, err
+		return t, err
 	}
 	for _, r := range rows {
 		t.Rows = append(t.Rows, exchange.Remembered{Peer: r.Peer, Cell: r.Cell, Lent: r.Lent, Returned: r.Returned})
 	}
+	t.WholeSince = e.node.journal.WholeSince()
 	return t, nil
 }
 
@@ -167,26 +170,35 @@ func (e *engine) answer(ctx context.Context, q exchange.Question) (exchange.Test
 	}
 }
 
-// book charges in the store what this node admitted without it.
+// book charges in the store what this node admitted without it, under the document in force. What that has no bucket for
+// any more counts nowhere.
 func (n *Node) book(ctx context.Context) {
 	all := n.fallback.unbooked(mostBatched)
 	if len(all) == 0 || n.store.Generation() == 0 {
 		return
 	}
 	rules := n.rules.Load()
-	calls := make([]algorithms.Book, 0, len(all))
-	for _, b := range all {
-		calls = append(calls, algorithms.Book{Guard: algorithms.Guard{Epoch: b.bucket.Epoch}, Key: rules.key(b.bucket.ID),
-			Terms: b.bucket.Terms(n.config.Region), Node: n.config.Node, Window: b.window, Units: b.units})
+	var calls []algorithms.Book
+	var charged []booking
+	var buckets []*exchange.Bucket
+	for _, one := range all {
+		b := rules.find(one.bucket)
+		if b == nil {
+			n.fallback.booked(one)
+			continue
+		}
+		charged, buckets = append(charged, one), append(buckets, b)
+		calls = append(calls, algorithms.Book{Guard: algorithms.Guard{Epoch: b.Epoch}, Key: rules.key(b.ID),
+			Terms: b.Terms(n.config.Region), Known: n.seen.known(b.ID), Node: n.config.Node, Window: one.window, Units: one.units})
 	}
 	for i, res := range n.store.Book(ctx, calls) {
 		n.noticeStore(res.Value.Status, res.Err)
 		switch {
 		case res.Err != nil:
 		case res.Value.Status == algorithms.StatusOK && res.Value.Done:
-			n.metrics.booked.Add(float64(n.fallback.booked(all[i])))
+			n.metrics.booked.Add(float64(n.fallback.booked(charged[i])))
 		case res.Value.Status == algorithms.StatusLost:
-			n.engine.post(exchange.Lost{Now: res.Value.Now, Buckets: []exchange.LostBucket{{Bucket: all[i].bucket, At: res.Value.LostAt}}})
+			n.engine.post(exchange.Lost{Now: res.Value.Now, Buckets: []exchange.LostBucket{{Bucket: buckets[i], At: res.Value.LostAt}}})
 		}
 	}
 }
@@ -216,9 +228,9 @@ func (n *Node) journalAt() string {
 	return fmt.Sprintf("%d %d", n.journal.Incarnation(), n.journal.Sequence())
 }
 
-// vouch decides since when this node's journal is known to hold every row that the node announced: a new one of a region
-// that has served before may be in the place of one that was lost, and one that is behind what the store remembers of it
-// is an old copy.
+// vouch decides at the start since when this node's journal is known to hold every row that the node announced: a new one
+// of a region that has served before may be in the place of one that was lost, and one that is behind what the store
+// remembers of it is an old copy. From then on this node writes every row there itself, whatever becomes of the store.
 func (n *Node) vouch(ctx context.Context, opened store.Opened) error {
 	n.books.Lock()
 	defer n.books.Unlock()
@@ -227,6 +239,9 @@ func (n *Node) vouch(ctx context.Context, opened store.Opened) error {
 		return err
 	}
 	n.noted = n.journalAt()
+	if n.stood != 0 {
+		return nil
+	}
 	fresh := n.journal.Incarnation() == 1
 	var incarnation, sequence uint64
 	_, _ = fmt.Sscanf(before, "%d %d", &incarnation, &sequence)

@@ -105,7 +105,7 @@ func (m *Machine) answered(now int64, e Answered) {
 		return
 	}
 	if e.Reply.From != c.peer || len(e.Reply.Grants) != len(c.asks) {
-		m.stats.Implausible++
+		m.reject(RejectedRegion, len(e.Reply.Grants))
 		return
 	}
 	p.answeredCall(c.sent, now)
@@ -132,7 +132,7 @@ func (m *Machine) granted(now int64, p *peer, a ask, g Grant, r Reply) {
 	}
 	pos := v.dealing(p.name).at(a.Cell)
 	if g.Refusal == NotRefused && (g.Cell != a.Cell || !plausible(g.Lent, g.Returned, g.Burst)) {
-		m.stats.Implausible++
+		m.reject(RejectedImplausible, 1)
 		return
 	}
 	gained := max(g.Lent-pos.row.Borrowed, 0) + max(g.Returned-pos.row.Regained, 0)
@@ -155,7 +155,12 @@ func (m *Machine) granted(now int64, p *peer, a ask, g Grant, r Reply) {
 		m.stats.AsksRefused++
 		return
 	}
-	if r.ForGeneration != m.generation || r.Epoch != m.epoch {
+	switch {
+	case r.ForGeneration != m.generation:
+		m.reject(RejectedGeneration, 1)
+		return
+	case r.Epoch != m.epoch:
+		m.reject(RejectedEpoch, 1)
 		return
 	}
 	pos.pending += gained // until the store has it
@@ -187,9 +192,7 @@ func (m *Machine) credited(now int64, e Credited) {
 	pos.burst.pending = max(pos.burst.pending-c.GainBurst, 0)
 	if e.Result.Status != algorithms.StatusOK {
 		pos.refused(ask{units: c.Gain, burst: c.GainBurst}, now+longestRetry)
-		if e.Result.Status == algorithms.StatusImplausible {
-			m.stats.Implausible++
-		}
+		m.rejectedBy(e.Result.Status)
 		m.settle(v)
 		return
 	}

@@ -73,6 +73,8 @@ type Stats struct {
 	// RefusedByPeers and RefusedHere count asks by Refusal: ours that peers did not look into, and theirs that we did not.
 	RefusedByPeers [refusals]int64
 	RefusedHere    [refusals]int64
+	// RowsRejected counts by Rejection the rows that peers announced and that were not credited.
+	RowsRejected [rejections]int64
 	// DeniedWithSpare is units denied here while peers had said that they had spare ones of the cell: of each report at most
 	// as many as they said.
 	DeniedWithSpare int64

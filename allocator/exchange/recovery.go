@@ -106,7 +106,8 @@ type recovery struct {
 	use      algorithms.Use
 	rows     []Remembered // the highest word on each
 	told     []string     // peers whose own word covers all cells
-	whole    []string     // nodes of this region whose journals do
+	heard    []string     // nodes of this region that said what they saw of its use
+	whole    []string     // those of them whose journals cover all cells
 	restored bool         // but for the peers that were not known
 	known    int          // peers that were
 	waits    bool         // for the store
@@ -231,6 +232,9 @@ func (r *recovery) take(peer, node string, t Testimony, until int64) {
 	}
 	if peer == "" {
 		r.use = newer(r.use, t.Use)
+		if !slices.Contains(r.heard, node) {
+			r.heard = append(r.heard, node)
+		}
 		if t.WholeSince <= (r.from-1)*r.bucket.Cell && !slices.Contains(r.whole, node) {
 			r.whole = append(r.whole, node)
 		}
@@ -256,7 +260,7 @@ func (m *Machine) restore(now int64, r *recovery) {
 	switch {
 	case r.waits, r.restored && len(known) <= r.known:
 		return
-	case !r.restored && len(unknown) > 0 && now-r.began < patience:
+	case !r.restored && (len(unknown) > 0 || len(r.heard) < m.nodes) && now-r.began < patience:
 		return
 	}
 	r.waits, r.known = true, len(known)

@@ -107,7 +107,7 @@ func printed(t *testing.T, document, limit string, flags ...string) bounds {
 func (b bounds) of(t *testing.T, region, cause, when string) int64 {
 	t.Helper()
 	for _, e := range b {
-		if e.Cause != cause || !strings.Contains(e.When, when) || e.AtMost == nil {
+		if e.Cause != cause || e.When != when || e.AtMost == nil {
 			continue
 		}
 		if units, known := e.Regions[region]; known {
@@ -178,6 +178,20 @@ func (b *bucket) spend(n *Node, units int64) (got int64) {
 		}
 	}
 	return got
+}
+
+// waitForStore waits until a node decides through its Redis.
+func (b *bucket) waitForStore(n *Node) {
+	b.t.Helper()
+	q := b.question()
+	q.Cost = 1
+	eventually(b.t, n.name+" decides through its Redis", func() bool {
+		a, sent := n.Ask(b.t.Context(), q, b.name, b.limit)
+		if sent {
+			b.note(a)
+		}
+		return a.Share > 0
+	})
 }
 
 // drain spends all that nodes admit, until for a while none of them admits one more, and returns how much that was.

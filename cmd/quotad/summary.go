@@ -3,37 +3,55 @@ package main
 import (
 	"fmt"
 	"io"
+	"net/netip"
 	"strings"
 
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/region/peer"
 	"github.com/quotad/quotad/region/store"
 )
 
-// sheet is the summary of a node at its start.
+// sheet is the summary of a node, at its start or before.
 type sheet struct {
 	title    string
 	rows     [][2]string
 	warnings []string
 }
 
-// summary says what a node is about to be. Secrets stay out of it.
+// summary says what a node that is assembled is about to be.
 func summary(c *nodeConfig, p *parts) sheet {
-	s := sheet{title: thisBuild().String(), warnings: append(c.warnings(), expiryWarning(p.config.PeerTLS)...)}
+	return describe(c, p.config.Policy, p.config.PeerTLS, places{
+		journal: fmt.Sprintf("%s, opened %s", p.journal, counted(int(p.config.Journal.Incarnation()), "time")),
+		http:    listening(p.sockets.http), grpc: listening(p.sockets.grpc),
+		peer: listening(p.sockets.peer), gossip: listening(p.sockets.gossip),
+		advertise: advertise{p.config.PeerAdvertise, p.config.Advertise.String()}})
+}
+
+// places are where a node is found, and what it keeps.
+type places struct {
+	journal                  string // in words
+	http, grpc, peer, gossip netip.AddrPort
+	advertise                advertise
+}
+
+type advertise struct{ peer, gossip string }
+
+// describe says what a node is to be. Secrets stay out of it.
+func describe(c *nodeConfig, d *policy.Document, trust *peer.TLS, at places) sheet {
+	s := sheet{title: thisBuild().String(), warnings: append(c.warnings(), expiryWarning(trust)...)}
 	row := func(name, format string, args ...any) {
 		s.rows = append(s.rows, [2]string{name, fmt.Sprintf(format, args...)})
 	}
-	peer, gossip := listening(p.sockets.peer), listening(p.sockets.gossip)
 	row("region", "%s, with %s", c.region, counted(c.nodes, "node"))
 	row("node", "%s", c.node)
-	row("policy", "%s: epoch %s, %s, %s", c.policy, p.config.Policy.Epoch(),
-		counted(len(p.config.Policy.Limits), "limit"), counted(len(p.config.Policy.Regions), "region"))
-	row("store failure", "%s", storeFailure(p.config.Policy))
+	row("policy", "%s: epoch %s, %s, %s", c.policy, d.Epoch(), counted(len(d.Limits), "limit"), counted(len(d.Regions), "region"))
+	row("store failure", "%s", storeFailure(d))
 	row("redis", "%s", redisInWords(c))
-	row("journal", "%s, opened %s", p.journal, counted(int(p.config.Journal.Incarnation()), "time"))
-	row("http", "%s", listening(p.sockets.http))
-	row("grpc", "%s", listening(p.sockets.grpc))
-	row("peer", "%s%s, %s", peer, elsewhere(peer.String(), p.config.PeerAdvertise), peerTrust(p.config.PeerTLS))
-	row("gossip", "%s%s, %s", gossip, elsewhere(gossip.String(), p.config.Advertise.String()), encryption(c))
+	row("journal", "%s", at.journal)
+	row("http", "%s", at.http)
+	row("grpc", "%s", at.grpc)
+	row("peer", "%s%s, %s", at.peer, elsewhere(at.peer.String(), at.advertise.peer), peerTrust(trust))
+	row("gossip", "%s%s, %s", at.gossip, elsewhere(at.gossip.String(), at.advertise.gossip), encryption(c))
 	row("seeds", "%s", orNone(strings.Join(c.seeds, ", ")))
 	if c.bootstrap {
 		row("bootstrap", "an empty Redis is taken for a first start, not for a loss")

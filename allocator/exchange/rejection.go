@@ -1,0 +1,48 @@
+package exchange
+
+import "github.com/quotad/quotad/algorithms"
+
+// Rejection says why a row that a peer announced was not credited.
+type Rejection uint8
+
+// The reasons.
+const (
+	RejectedRegion      Rejection = iota // the reply is another region's than the one that was called
+	RejectedEpoch                        // it was written under another policy document
+	RejectedGeneration                   // it was written for a store we have no more, or under a generation that is fenced
+	RejectedFinished                     // its cell is over, or too far ahead
+	RejectedImplausible                  // it is of another cell than was asked about, or more than can have been lent
+	rejections
+)
+
+// Rejections are all reasons.
+var Rejections = []Rejection{RejectedRegion, RejectedEpoch, RejectedGeneration, RejectedFinished, RejectedImplausible}
+
+var rejectionNames = [rejections]string{"region", "epoch", "generation", "finished", "implausible"}
+
+func (r Rejection) String() string {
+	if r >= rejections {
+		return "unknown"
+	}
+	return rejectionNames[r]
+}
+
+// reject counts rows that are not credited.
+func (m *Machine) reject(r Rejection, rows int) {
+	m.stats.RowsRejected[r] += int64(rows)
+	if r == RejectedImplausible || r == RejectedRegion {
+		m.stats.Implausible++
+	}
+}
+
+// rejectedBy counts a row that the store did not credit.
+func (m *Machine) rejectedBy(s algorithms.Status) {
+	switch s {
+	case algorithms.StatusImplausible:
+		m.reject(RejectedImplausible, 1)
+	case algorithms.StatusFinished, algorithms.StatusRecovering:
+		m.reject(RejectedFinished, 1)
+	case algorithms.StatusFenced:
+		m.reject(RejectedGeneration, 1)
+	}
+}

@@ -1,0 +1,68 @@
+package exchange
+
+import (
+	"testing"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/allocator"
+)
+
+// TestHostileAnswersAreRejectedAndCounted: a peer that announces more than it can have lent, rows of another region, of
+// another or a finished cell, of another document or generation credits nothing, and is counted by what it did.
+func TestHostileAnswersAreRejectedAndCounted(t *testing.T) {
+	tests := map[string]struct {
+		answer func(r *Reply)
+		at     int64 // after the ask, in us
+		want   Rejection
+	}{
+		"more than it may lend":  {func(r *Reply) { r.Grants[0].Lent = 381 }, 0, RejectedImplausible},
+		"more than can be":       {func(r *Reply) { r.Grants[0].Lent = algorithms.MaxUnits + 1 }, 0, RejectedImplausible},
+		"below zero":             {func(r *Reply) { r.Grants[0].Returned = -1 }, 0, RejectedImplausible},
+		"given back, never lent": {func(r *Reply) { r.Grants[0].Returned = 5 }, 0, RejectedImplausible},
+		"another region's":       {func(r *Reply) { r.From = "ap" }, 0, RejectedRegion},
+		"more grants than asks":  {func(r *Reply) { r.Grants = append(r.Grants, r.Grants[0]) }, 0, RejectedRegion},
+		"another cell":           {func(r *Reply) { r.Grants[0].Cell++ }, 0, RejectedImplausible},
+		"a finished cell":        {func(*Reply) {}, 61 * allocator.Second, RejectedFinished},
+		"another document":       {func(r *Reply) { r.Epoch = "2-test" }, 0, RejectedEpoch},
+		"another generation":     {func(r *Reply) { r.ForGeneration-- }, 0, RejectedGeneration},
+		"a fenced generation":    {func(r *Reply) { r.Generation = 8 }, 0, RejectedGeneration},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			b, m, now := long(60 * allocator.Second)
+			var store algorithms.Twin
+			store.Open(now, algorithms.Open{Generation: 7, Region: "us", Epoch: epochForTests})
+			guard := algorithms.Guard{Generation: 7, Epoch: epochForTests, Clock: now}
+			store.Recall(now, algorithms.Recall{Guard: guard, Key: "w", Terms: b.Terms("us"), Peer: "eu", PeerGeneration: 9})
+
+			m.Step(now, spent(b, now, 300))
+			now += 150_000 // a demand is known
+			var call Call
+			for _, c := range m.Step(now, spent(b, now, 300)).Calls {
+				if c.Peer == "eu" && len(c.Message.Asks) > 0 {
+					call = c
+				}
+			}
+			if call.ID == 0 {
+				t.Fatal("nothing was asked of eu")
+			}
+			a := call.Message.Asks[0]
+			r := Reply{From: "eu", Generation: 9, ForGeneration: 7, Epoch: epochForTests, Grants: []Grant{{Cell: a.Cell, Lent: 100}}}
+			for range call.Message.Asks[1:] {
+				r.Grants = append(r.Grants, Grant{Refusal: RefusedUnknown})
+			}
+			test.answer(&r)
+			now += test.at
+			guard.Clock = now
+			for _, c := range m.Step(now, Answered{ID: call.ID, Reply: r}).Credits {
+				m.Step(now, Credited{Credit: c, Result: store.Credit(now, algorithms.Credit{Guard: guard, Key: c.Bucket.ID,
+					Terms: c.Bucket.Terms("us"), Peer: c.Peer, PeerGeneration: c.Generation, Cell: c.Cell, Lent: c.Lent,
+					Returned: c.Returned, Most: c.Most})})
+			}
+			stats := m.Stats()
+			if stats.RowsRejected[test.want] == 0 || stats.UnitsBorrowed+stats.UnitsRegained > 0 {
+				t.Errorf("rejected %v, borrowed %d", stats.RowsRejected, stats.UnitsBorrowed)
+			}
+		})
+	}
+}

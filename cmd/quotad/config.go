@@ -1,0 +1,57 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+)
+
+func configCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "config",
+		Short: "Check what a node is configured with",
+		Args:  aSubcommand,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+
+		SuggestionsMinimumDistance: 2,
+	}
+	cmd.AddCommand(configCheckCommand())
+	return cmd
+}
+
+func configCheckCommand() *cobra.Command {
+	var file string
+	var connect bool
+	cmd := &cobra.Command{
+		Use:   "check [--config node.yaml]",
+		Short: "Read all that serve would read, and say what is wrong with it",
+		Long: `check reads the node file, the variables QUOTAD_* and flags as serve does, and all that they name: the limits document,
+certificates, keys and the name to advertise. It prints what the node would be, with warnings, and serves nothing: no
+port is opened, nothing is written, and no other node is called. With --connect the Redis is asked for an answer (PING)
+and for its maxmemory-policy (INFO); no key of it is read or written.
+
+Exit codes: 0 the node could be started, with or without warnings, 2 it could not.`,
+		Example: "  quotad config check --config node.yaml --connect",
+		Args:    noArguments,
+	}
+	cmd.Flags().StringVar(&file, "config", "", "node file")
+	cmd.Flags().BoolVar(&connect, "connect", false, "ask the Redis for an answer")
+	flags := settingFlags(cmd.Flags())
+	for _, name := range []string{"config", "policy"} {
+		_ = cmd.MarkFlagFilename(name, yamlFiles...) // fails for a flag that is not there, as the next does
+	}
+	_ = cmd.MarkFlagDirname("data-dir")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if !cmd.Flags().Changed("config") {
+			file, _ = environment("QUOTAD_CONFIG")
+		}
+		c, err := configure(file, flags, environment)
+		if err != nil {
+			return err
+		}
+		s, err := checkConfig(cmd.Context(), c, connect)
+		if err != nil {
+			return err
+		}
+		return s.print(cmd.OutOrStdout())
+	}
+	return cmd
+}

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/region/store"
+)
+
+// connectTimeout bounds each question to the Redis: it is asked once, from a machine that may be far away.
+const connectTimeout = 2 * time.Second
+
+// checkConfig reads what a node would read at its start, and says what the node would be. Every error calls for exit
+// code 2.
+func checkConfig(ctx context.Context, c *nodeConfig, connect bool) (sheet, error) {
+	document, err := loadPolicy(c.policy)
+	if err != nil {
+		return sheet{}, err
+	}
+	if err := c.checkRegion(document); err != nil {
+		return sheet{}, err
+	}
+	trust, err := loadPeerTLS(c, slog.New(slog.DiscardHandler)) // it is read once: no change of it can be told
+	if err != nil {
+		return sheet{}, err
+	}
+	redisTrust, err := loadRedisTLS(c)
+	if err != nil {
+		return sheet{}, err
+	}
+	at := places{http: c.listen.http, grpc: c.listen.grpc, peer: c.listen.peer, gossip: c.listen.gossip}
+	if at.journal, err = c.lookAtJournal(); err != nil {
+		return sheet{}, usageError(err)
+	}
+	if at.advertise, err = c.lookUpAdvertised(ctx); err != nil {
+		return sheet{}, usageError(err)
+	}
+	s := describe(c, document, trust, at)
+	s.warnings = append(s.warnings, documentWarnings(document)...)
+	if connect && !c.embedded {
+		found, err := askRedis(ctx, c, redisTrust)
+		if err != nil {
+			return sheet{}, usageError(err)
+		}
+		s.rows = append(s.rows, [2]string{"redis answers", found.words()})
+		s.warnings = append(s.warnings, found.warnings()...)
+	}
+	return s, nil
+}
+
+// lookAtJournal says in words what is in the journal's place, and makes nothing there.
+func (c *nodeConfig) lookAtJournal() (string, error) {
+	path := filepath.Join(c.dataDir, "journal.db")
+	folder, err := os.Stat(c.dataDir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return path + ", to be made with its folder", nil
+	case err != nil:
+		return "", c.places["data_dir"].fail(err.Error(), "check the path, and that the user quotad runs as may read it")
+	case !folder.IsDir():
+		return "", c.places["data_dir"].fail(c.dataDir+" is not a folder", "write the path of a folder")
+	}
+	file, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return path + ", to be made", nil
+	case err != nil:
+		return "", c.places["data_dir"].fail(err.Error(), "let the user quotad runs as read the folder")
+	case !file.Mode().IsRegular():
+		return "", c.places["data_dir"].fail(path+" is not a file", "move it away, or choose another folder")
+	}
+	return fmt.Sprintf("%s, there with %d KiB", path, file.Size()>>10), nil
+}
+
+// lookUpAdvertised returns where others are to reach the node.
+func (c *nodeConfig) lookUpAdvertised(ctx context.Context) (advertise, error) {
+	a := advertise{peer: c.advertise.peer, gossip: c.listen.gossip.String()}
+	if a.peer == "" {
+		a.peer = c.listen.peer.String()
+	}
+	if c.advertise.gossip != "" {
+		at, err := resolve(ctx, c.advertise.gossip)
+		if err != nil {
+			return a, c.places["advertise.gossip"].fail(err.Error(), "write an IP address, or correct the name")
+		}
+		a.gossip = at.String()
+	}
+	return a, nil
+}
+
+// documentWarnings are those of the limits document, each on a line.
+func documentWarnings(d *policy.Document) []string {
+	var all []string
+	for _, w := range d.Warnings() {
+		all = append(all, w.String())
+	}
+	return all
+}
+
+// redisAnswer is what a Redis says of itself.
+type redisAnswer struct {
+	shards   int
+	eviction string // maxmemory-policy; empty: it does not say
+}
+
+// askRedis asks the servers of all shards for an answer.
+func askRedis(ctx context.Context, c *nodeConfig, trust *tls.Config) (redisAnswer, error) {
+	s, err := store.Connect(store.Options{URL: c.redisURL, TLS: trust, Timeout: connectTimeout})
+	if err != nil {
+		return redisAnswer{}, c.places["redis.url"].fail(err.Error(), "correct it")
+	}
+	defer s.Close()
+	const mend = "start it, correct the address, user and password, or leave --connect out where it cannot be reached from here"
+	for _, shard := range s.Shards() {
+		if err := s.Reach(ctx, shard); err != nil {
+			return redisAnswer{}, c.places["redis.url"].fail("the Redis does not answer: "+err.Error(), mend)
+		}
+	}
+	found := redisAnswer{shards: len(s.Shards())}
+	if found.eviction, err = s.Eviction(ctx); err != nil {
+		return found, c.places["redis.url"].fail("the Redis does not tell its maxmemory-policy: "+err.Error(), "let the user run INFO")
+	}
+	return found, nil
+}
+
+func (r redisAnswer) words() string {
+	text := "yes"
+	if r.shards > 1 {
+		text += ", for all of " + counted(r.shards, "shard")
+	}
+	if r.eviction != "" {
+		text += ", maxmemory-policy " + r.eviction
+	}
+	return text
+}
+
+func (r redisAnswer) warnings() []string {
+	if r.eviction == "" || r.eviction == store.NoEviction {
+		return nil
+	}
+	return []string{fmt.Sprintf("the Redis has maxmemory-policy %s: it may forget buckets when its memory is full, and limits would not hold; set %s", r.eviction, store.NoEviction)}
+}

@@ -1,0 +1,64 @@
+package region
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A node that ends has the store charged with what it admitted without it, however fresh, has the use of long windows in
+// its journal, and is missed by nobody.
+func TestDrain(t *testing.T) {
+	d := document(t, 1, halves, "name: hour, limit: 10000, window: 1h")
+	started(t, d, []string{"us/n1", "us/n2", "eu/n1"}, func(t *testing.T, c *cluster) {
+		us, mate := c.running["us/n1"], c.running["us/n2"]
+		us.check(t, request("a"))
+		us.breakers.trip(us.store.Shards()[0])
+		for range 3 {
+			us.check(t, request("a"))
+		}
+		if got := us.Status().Local; got.Unbooked != 3 {
+			t.Fatalf("before the end: %+v", got)
+		}
+		begun := time.Now()
+		if err := us.Drain(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(begun); took > time.Second {
+			t.Errorf("it took %v", took)
+		}
+		b, err := mate.Bucket(t.Context(), "hour", "api", request("a").Descriptors)
+		if err != nil || b.Inspected.Used != 4 || us.Status().Local.Unbooked != 0 {
+			t.Errorf("the mate finds %+v, %v", b.Inspected, err)
+		}
+		id := string(b.Limit.Bucket(request("a").Descriptors))
+		if all, err := us.journal.Checkpoints(id); err != nil || len(all) != 1 || all[0].Used == 0 {
+			t.Errorf("in the journal: %+v, %v", all, err)
+		}
+		c.within(5*time.Second, "the others to miss it", func() bool {
+			return !slices.Contains(c.running["eu/n1"].Status().Members, "us/n1") && len(mate.Status().Mates) == 0
+		})
+		c.stop("us/n1")
+	})
+}
+
+// What cannot be charged is said, and holds nothing up.
+func TestDrainWithoutStore(t *testing.T) {
+	d := document(t, 1, alone, "name: hour, limit: 10000, window: 1h, lending_limit: 0")
+	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
+		us := c.running["us/n1"]
+		us.breakers.trip(us.store.Shards()[0])
+		us.check(t, request("a"))
+		if err := c.servers["us"].Close(); err != nil {
+			t.Fatal(err)
+		}
+		err := us.Drain(t.Context())
+		if err == nil || !strings.Contains(err.Error(), "1 units that node n1 admitted without it") {
+			t.Errorf("the store is gone: %v", err)
+		}
+		if len(us.Members()) > 1 {
+			t.Errorf("members %v", us.Members())
+		}
+	})
+}

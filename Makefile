@@ -38,6 +38,18 @@ bench: redis-server ## one decision over gRPC beside its EVALSHA, what each algo
 	$(GO) test -run '^$$' -bench 'CheckGRPC|Decide' -benchtime 3s ./region/api ./region/store
 	$(GO) test -run '^$$' -bench Cost -benchtime 500ms ./region/store
 
+TIMES ?= 50
+
+.PHONY: kills
+kills: redis-server ## TIMES times (50): kill -9 of a real node at each point of a transfer, lender and borrower, and of both at once
+	$(GO) test -count 1 -timeout 60m -v -run 'Kills' ./chaos/process -times $(TIMES)
+
+.PHONY: faults
+faults: TIMES = 5
+faults: redis-server ## TIMES times (5): killed, stopped and flushed Redis, nodes and data lost, every printed bound provoked; prints the figures
+	$(GO) test -count 1 -timeout 60m -v -parallel 1 -run 'Faults|Mates|Month|BoundsAreMet' ./chaos/process -times $(TIMES)
+	$(GO) test -count 1 -v -run 'BoundsOfClocks' ./allocator/exchange
+
 .PHONY: proto
 proto: ## generated code from proto/*.proto; needs npm
 	cd proto && PATH="$$PATH:$$(npm root)/.bin" npx --yes @bufbuild/buf@1.75.0 lint && npx --yes @bufbuild/buf@1.75.0 generate

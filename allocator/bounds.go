@@ -31,6 +31,7 @@ type Exposure struct {
 	Window    int64 // W, at least 1
 	Cell      int64 // length of a cell, at least 1
 	Sliding   bool  // use fades over two windows
+	Log       bool  // of the sliding kinds: what was used counts whole for a window
 	Bucket    bool  // rights are a rate; Split has a burst
 	Tokens    bool  // a bucket whose burst may be lent
 	Recovered bool  // what a store loses of it is restored; else the cells that it concerns are closed
@@ -236,32 +237,71 @@ func (e Exposure) local() []Bound {
 }
 
 // clocksApart: the stores' clocks differ, or one steps back. Labels are exact under any clock; this is about real time.
+// Regions trade only rights of cells that both are in or next to, so not if their clocks are two cells apart; and what
+// the region furthest behind lends does no harm, for its own clock makes it wait longer than the borrower's use weighs.
 func (e Exposure) clocksApart() []Bound {
 	const cause = "clocks-apart"
 	back := together("clock-back", "over the end of a cell", "0: the store's time never goes back", 0)
-	if len(e.Splits[0].Units) == 1 {
-		return []Bound{together(cause, "by d, in real time", "0: one region has one clock", 0), back}
-	}
+	regions := int64(len(e.Splits[0].Units))
 	switch {
+	case regions == 1:
+		return []Bound{together(cause, "by d, in real time", "0: one region has one clock", 0), back}
+	case regions == 2 && e.Clock >= 2*e.Cell && (e.Sliding || e.Bucket):
+		return []Bound{together(cause, "by d, in real time", "0: two cells apart they do not trade", 0), back}
 	case e.Tokens:
-		return []Bound{together(cause, "by d, in real time, once", "ceil(2 d L / W)", mulDivUp(e.Limit, 2*e.Clock, e.Window)), back}
+		return []Bound{together(cause, "by d, in real time, once", "ceil(2 min(d, 2 cells) (L - least F) / W)",
+			mulDivUp(e.ahead(entitled), 2*e.near(), e.Window)), back}
 	case e.Bucket:
-		return []Bound{together(cause, "by d, in real time, once", "ceil(d L / W)", mulDivUp(e.Limit, e.Clock, e.Window)), back}
+		return []Bound{together(cause, "by d, in real time, once", "ceil(min(d, 2 cells) (L - least F) / W)",
+			mulDivUp(e.ahead(entitled), e.near(), e.Window)), back}
 	case e.Sliding:
-		return []Bound{together(cause, "by d, in any interval W of real time", "0 if d <= guard, else sum of floor(l F)", e.lentInAll()), back}
+		return []Bound{e.fadesApart(cause), back}
 	}
-	more, _ := mulDiv(mulDivUp(e.Clock, 1, e.Window), e.Limit, 1)
-	return []Bound{together(cause, "by d, in any interval T of real time", "(ceil((T+d)/W)+1) L, less 2 L; here T = W", more), back}
+	return []Bound{e.windowsApart(cause, regions), back}
 }
 
-// lentInAll returns the most that all regions may lend of one cell, if their clocks are further apart than is guarded.
-func (e Exposure) lentInAll() (most int64) {
-	if e.Clock <= e.Guard {
-		return 0
+// near returns by how much the clocks of regions that trade can differ at most.
+func (e Exposure) near() int64 { return min(e.Clock, 2*e.Cell) }
+
+// windowsApart: an interval sees parts of two windows of each region, and of all regions together those of as many more
+// as their clocks are apart. Where clocks are further apart than neighbours can bridge, one region at least trades with
+// nobody.
+func (e Exposure) windowsApart(cause string, regions int64) Bound {
+	const when = "by d, in any interval T of real time"
+	if 2*(regions-1) <= e.Clock/e.Window {
+		more, _ := mulDiv(e.ahead(entitled), 2*(regions-2), 1)
+		return together(cause, when, "2 (regions - 2) (L - least F); here T = W", more)
 	}
+	more, _ := mulDiv(mulDivUp(e.Clock, 1, e.Window), e.Limit, 1)
+	return together(cause, when, "(ceil((T+d)/W)+1) L, less 2 L; here T = W", more)
+}
+
+// fadesApart: what was lent counts here for less already, and there still for more. The log counts an entry whole or not
+// at all.
+func (e Exposure) fadesApart(cause string) Bound {
+	const when = "by d, in any interval W of real time"
+	lent, beyond := e.ahead(func(h Holding) int64 { return h.Lends }), max(e.Clock-e.Guard, 0)
+	if e.Log {
+		if beyond == 0 {
+			lent = 0
+		}
+		return together(cause, when, "d <= guard: 0, else sum of l F but the least", lent)
+	}
+	return together(cause, when, "sum of l F but the least x (d - guard) / W", mulDivUp(lent, min(beyond, e.Window), e.Window))
+}
+
+func entitled(h Holding) int64 { return h.Entitlement }
+
+// ahead returns the most that something comes to over all regions but the one with least, which may be the one furthest
+// behind.
+func (e Exposure) ahead(of func(Holding) int64) (most int64) {
 	for _, s := range e.Splits {
-		h := e.holdings(s)[0]
-		most = max(most, h.Lends+h.Lent)
+		sum, least := int64(0), int64(maxInt64)
+		for _, h := range e.holdings(s) {
+			sum += of(h)
+			least = min(least, of(h))
+		}
+		most = max(most, sum-least)
 	}
 	return most
 }

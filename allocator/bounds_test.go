@@ -93,19 +93,19 @@ func TestBoundsOfEachAlgorithm(t *testing.T) {
 			"clocks-apart": {1000}, "clock-back": {0}, "reset": {970}, "policy-change": {1000}}},
 		"sliding_window_counter": {func(e *Exposure) { e.Sliding = true }, map[string][]int64{
 			"store-lost": {0}, "stale-replica": {7, 970, 400, 970}, "key-deleted": {0, 970}, "local": {3, 9},
-			"clocks-apart": {950}, "clock-back": {0}, "reset": {970}, "policy-change": {1000}}},
-		"sliding_window_log": {func(e *Exposure) { e.Sliding, e.Cell, e.Clock = true, 6*Second, Second/10 }, map[string][]int64{
+			"clocks-apart": {63}, "clock-back": {0}, "reset": {970}, "policy-change": {1000}}},
+		"sliding_window_log": {func(e *Exposure) { e.Sliding, e.Log, e.Cell, e.Clock = true, true, 6*Second, Second/10 }, map[string][]int64{
 			"store-lost": {0}, "stale-replica": {7, 970, 400, 970}, "key-deleted": {0, 970}, "local": {3, 9},
 			"clocks-apart": {0}, "clock-back": {0}, "reset": {970}, "policy-change": {1000}}},
 		"token_bucket": {func(e *Exposure) { e.Bucket, e.Tokens = true, true }, map[string][]int64{
 			"store-lost": {0}, "stale-replica": {97, 400, 1000 + 100}, "key-deleted": {0, 97 + 32}, "local": {6, 18},
-			"clocks-apart": {167}, "clock-back": {0}, "reset": {97}, "policy-change": {1100}}},
+			"clocks-apart": {54}, "clock-back": {0}, "reset": {97}, "policy-change": {1100}}},
 		"leaky_bucket": {func(e *Exposure) { e.Bucket = true }, map[string][]int64{
 			"store-lost": {0}, "stale-replica": {40, 400, 970}, "key-deleted": {0, 40 + 32}, "local": {6, 18},
-			"clocks-apart": {84}, "clock-back": {0}, "reset": {40}, "policy-change": {1100}}},
+			"clocks-apart": {27}, "clock-back": {0}, "reset": {40}, "policy-change": {1100}}},
 		"leaky_bucket of a tenth of a second": {func(e *Exposure) { e.Bucket, e.Window = true, Second/10 }, map[string][]int64{
 			"store-lost": {0}, "stale-replica": {40, 4000, 9700}, "key-deleted": {0, 40 + 19_000}, "local": {6, 18},
-			"clocks-apart": {50_000}, "clock-back": {0}, "reset": {40}, "policy-change": {1100}}},
+			"clocks-apart": {16_000}, "clock-back": {0}, "reset": {40}, "policy-change": {1100}}},
 	} {
 		t.Run(name, func(t *testing.T) { holds(t, figures(exposed(c.change)), c.want) })
 	}
@@ -151,7 +151,10 @@ func TestBoundsOfCircumstances(t *testing.T) {
 		"one node":                         {func(e *Exposure) { e.Nodes = 1 }, "local", []int64{20}},
 		"all may be lent":                  {func(e *Exposure) { e.Lending = PPM }, "local", []int64{0, 0}},
 		"clocks within the guard":          {func(e *Exposure) { e.Sliding = true; e.Clock = e.Guard }, "clocks-apart", []int64{0}},
-		"clocks beyond the guard":          {func(e *Exposure) { e.Sliding = true; e.Clock = e.Guard + 1 }, "clocks-apart", []int64{950}},
+		"clocks beyond the guard":          {func(e *Exposure) { e.Sliding = true; e.Clock = e.Guard + 1 }, "clocks-apart", []int64{1}},
+		"clocks beyond the guard: log":     {func(e *Exposure) { e.Sliding, e.Log = true, true; e.Clock = e.Guard + 1 }, "clocks-apart", []int64{760}},
+		"clocks a window beyond the guard": {func(e *Exposure) { e.Sliding = true; e.Clock = e.Guard + 2*minute }, "clocks-apart", []int64{760}},
+		"clocks apart beyond the others":   {func(e *Exposure) { e.Clock = 4 * minute }, "clocks-apart", []int64{2 * 800}},
 		"clocks two windows apart":         {func(e *Exposure) { e.Clock = minute + 1 }, "clocks-apart", []int64{2000}},
 		"clocks together: fixed window":    {func(e *Exposure) { e.Clock = 0 }, "clocks-apart", []int64{0}},
 		"clocks together: bucket":          {func(e *Exposure) { e.Bucket = true; e.Clock = 0 }, "clocks-apart", []int64{0}},
@@ -209,6 +212,23 @@ func TestLoneRegion(t *testing.T) {
 	}
 }
 
+// TestTwoRegionsFarApartDoNotTrade: two cells apart, neither is in a cell that the other may lend.
+func TestTwoRegionsFarApartDoNotTrade(t *testing.T) {
+	for name, change := range map[string]func(*Exposure){
+		"fixed_window": nil, "counter": func(e *Exposure) { e.Sliding = true }, "log": func(e *Exposure) { e.Sliding, e.Log = true, true },
+		"token_bucket": func(e *Exposure) { e.Bucket, e.Tokens = true, true }, "leaky_bucket": func(e *Exposure) { e.Bucket = true },
+	} {
+		e := exposed(change)
+		e.Splits = []Split{SplitOf(e.Limit, 100, []int64{60, 40}, 0, false)}
+		if e.Clock = 2*e.Cell - 1; figures(e)["clocks-apart"][0] == 0 {
+			t.Errorf("%s: nothing is exceeded less than two cells apart", name)
+		}
+		if e.Clock++; figures(e)["clocks-apart"][0] != 0 {
+			t.Errorf("%s: %d is exceeded two cells apart", name, figures(e)["clocks-apart"])
+		}
+	}
+}
+
 // TestBoundsAreNumbers: whatever the limit and the circumstances, every number is 0 to MaxExcess, what a region holds is
 // within the limit, and every text within its column.
 func TestBoundsAreNumbers(t *testing.T) {
@@ -239,6 +259,7 @@ func anyExposure(t *rapid.T) Exposure {
 		Window:    rapid.Int64Range(1, 366*1440*minute).Draw(t, "window"),
 		Sliding:   rapid.Bool().Draw(t, "sliding"),
 		Recovered: rapid.Bool().Draw(t, "recovered"),
+		Log:       rapid.Bool().Draw(t, "log"),
 		Bucket:    rapid.Bool().Draw(t, "bucket"),
 		Lending:   rapid.Int64Range(0, PPM).Draw(t, "lending"),
 		Borrowing: rapid.Int64Range(-1, PPM*PPM).Draw(t, "borrowing"),

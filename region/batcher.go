@@ -139,7 +139,7 @@ func (b *batcher) carry(ctx context.Context) {
 
 // decide sends one batch and tells everyone.
 func (b *batcher) decide(ctx context.Context, batch []waiting) {
-	groups := group(batch)
+	groups := group(b.withinReach(batch))
 	if len(groups) == 0 {
 		return
 	}
@@ -165,6 +165,20 @@ func (b *batcher) decide(ctx context.Context, batch []waiting) {
 			w.answer <- answered{decided: r.Value, index: n, err: r.Err}
 		}
 	}
+}
+
+// withinReach answers the requests that queued before the breaker of their shard tripped, and returns the others: what is
+// sent to a server that does not answer holds up what is sent to others.
+func (b *batcher) withinReach(batch []waiting) []waiting {
+	within := batch[:0]
+	for _, w := range batch {
+		if b.breakers.tripped(store.ShardOf(w.applied[0].target.Key)) {
+			w.answer <- answered{err: errOutOfReach}
+			continue
+		}
+		within = append(within, w)
+	}
+	return within
 }
 
 // group puts the requests on the same buckets, under the same limits, together, in order of arrival.

@@ -27,8 +27,8 @@ func (n *Node) closeBooks(ctx context.Context) error {
 	}
 	n.checkpoint(ctx, time.Now().Add(microseconds(algorithms.MaxClockStep))) // no use is too fresh
 	if left > 0 {
-		return fmt.Errorf("the store is not charged with %d units that node %s admitted without it: what others admit in their windows comes on top",
-			left, n.config.Node)
+		return fmt.Errorf("units that node %s admitted without the store are not charged there: %d; what others admit in their windows comes on top",
+			n.config.Node, left)
 	}
 	return nil
 }

@@ -54,7 +54,7 @@ func TestDrainWithoutStore(t *testing.T) {
 			t.Fatal(err)
 		}
 		err := us.Drain(t.Context())
-		if err == nil || !strings.Contains(err.Error(), "1 units that node n1 admitted without it") {
+		if err == nil || !strings.Contains(err.Error(), "units that node n1 admitted without the store are not charged there: 1;") {
 			t.Errorf("the store is gone: %v", err)
 		}
 		if len(us.Members()) > 1 {

@@ -71,7 +71,7 @@ type Node struct {
 	receipts atomic.Uint64
 	life     string                          // random; tells this start of the node from all others
 	cut      atomic.Pointer[map[string]bool] // regions this node is degraded towards
-	standing sync.Mutex                      // held while generation or epoch change
+	standing sync.RWMutex                    // held while generation or epoch change
 	eviction atomic.Pointer[string]          // the store's maxmemory-policy; nil: not known yet
 	// evictionDue is when housekeep asks for it again.
 	evictionDue time.Time

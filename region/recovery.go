@@ -27,7 +27,12 @@ func (n *Node) recover(ctx context.Context, w waiting, a answered) bool {
 			defer n.engine.waiters.remove(applied.bucket.ID, waits)
 		}
 	}
-	if !n.engine.post(lost) {
+	if !n.standing.TryRLock() {
+		return false // the store is being opened: what the machine is told before it stands anew, it forgets
+	}
+	posted := n.engine.post(lost)
+	n.standing.RUnlock()
+	if !posted {
 		return false
 	}
 	patience := time.NewTimer(time.Until(w.until))
@@ -131,7 +136,7 @@ func (e *engine) restore(ctx context.Context, restores []exchange.Restore) {
 	rules := e.node.rules.Load()
 	calls := make([]algorithms.Restore, len(restores))
 	for i, r := range restores {
-		calls[i] = algorithms.Restore{Guard: algorithms.Guard{Epoch: r.Bucket.Epoch}, Key: rules.key(r.Bucket.ID),
+		calls[i] = algorithms.Restore{Guard: algorithms.Guard{Generation: r.Generation, Epoch: r.Bucket.Epoch}, Key: rules.key(r.Bucket.ID),
 			Terms: r.Bucket.Terms(e.node.config.Region), LostAt: r.LostAt, Cap: r.Cap, Use: r.Use, Known: r.Known, Unknown: r.Unknown}
 		for _, row := range r.Rows {
 			calls[i].Rows = append(calls[i].Rows, algorithms.PeerRow{Cell: row.Cell, Peer: row.Peer,

@@ -37,39 +37,41 @@ type cluster struct {
 	losing int  // in so many disturbances a store loses everything, 0: never
 	apart  bool // clocks are apart, by a constant, and the judge is told of real time
 
-	moved bool  // rows may have been, since the invariants were last checked
-	wrong error // what else was found not to hold
+	recovery *scene // what carries out what recoveries lead to, if set
+	moved    bool   // rows may have been, since the invariants were last checked
+	wrong    error  // what else was found not to hold
 }
 
 // testRegion is one region with one node, or a further node of one.
 type testRegion struct {
 	*cluster
-	name     string
-	node     string
-	machine  *Machine
-	options  Options
-	store    *algorithms.Twin
-	journal  map[string]Row
-	born     int // raised by each crash: what was under way for an earlier life is lost
-	dead     bool
-	calls    map[uint64]bool
-	replies  map[uint64]func(Reply)
-	asked    uint64
-	offset   int64 // of its clock
-	rate     int64 // demand, units per second, or in so many seconds as per says
-	per      int64
-	offered  int64
-	admitted int64
-	denied   int64
-	crash    int             // per mille that an effect is where the node dies
-	effects  int             // carried out so far
-	dieAt    int             // the effect at which the node dies, 0: none
-	seen     int64           // the latest time its store showed
-	counted  map[int64]int64 // units admitted, by cell
-	borrows  bool            // denied requests wait for rights (on_exhausted: borrow)
-	waiters  []*waiter
-	closed   int64 // the last cell that a loss of its store closed
-	losses   int
+	name        string
+	node        string
+	machine     *Machine
+	options     Options
+	store       *algorithms.Twin
+	journal     map[string]Row
+	born        int // raised by each crash: what was under way for an earlier life is lost
+	dead        bool
+	calls       map[uint64]bool
+	replies     map[uint64]func(Reply)
+	asked       uint64
+	offset      int64 // of its clock
+	rate        int64 // demand, units per second, or in so many seconds as per says
+	per         int64
+	offered     int64
+	admitted    int64
+	denied      int64
+	crash       int                          // per mille that an effect is where the node dies
+	effects     int                          // carried out so far
+	dieAt       int                          // the effect at which the node dies, 0: none
+	seen        int64                        // the latest time its store showed
+	counted     map[int64]int64              // units admitted, by cell
+	borrows     bool                         // denied requests wait for rights (on_exhausted: borrow)
+	testimonies map[uint64]func(Testimonies) // by question, see scene
+	waiters     []*waiter
+	closed      int64 // the last cell that a loss of its store closed
+	losses      int
 }
 
 const epochForTests = "1-test"
@@ -283,6 +285,9 @@ func (r *testRegion) step(e Event) {
 	for _, h := range out.Hints {
 		r.gossip(h)
 	}
+	if r.recovery != nil {
+		r.recovery.carry(r, out)
+	}
 }
 
 func (r *testRegion) lend(lends []Lend) {
@@ -300,7 +305,9 @@ func (r *testRegion) lend(lends []Lend) {
 
 func (r *testRegion) credit(c Credit) {
 	r.moved = true
-	result := r.store.Credit(r.time(), algorithms.Credit{Guard: r.guard(), Key: c.Bucket.ID, Terms: r.terms(), Peer: c.Peer,
+	guard := r.guard()
+	guard.Generation = c.ForGeneration
+	result := r.store.Credit(r.time(), algorithms.Credit{Guard: guard, Key: c.Bucket.ID, Terms: r.terms(), Peer: c.Peer,
 		PeerGeneration: c.Generation, Cell: c.Cell, Lent: c.Lent, Returned: c.Returned, Most: c.Most,
 		Burst: c.Burst, MostBurst: c.MostBurst})
 	if !r.dies() {

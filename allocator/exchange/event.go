@@ -140,14 +140,15 @@ type Settled struct {
 
 // Lend is a debit; see algorithms.Lend for the amounts.
 type Lend struct {
-	ID       uint64 // of the Asked
-	Bucket   *Bucket
-	Peer     string
-	Cell     int64
-	Returned int64
-	Lent     int64
-	Kept     int64
-	Cap      int64
+	ID         uint64 // of the Asked
+	Bucket     *Bucket
+	Generation uint64 // of our store
+	Peer       string
+	Cell       int64
+	Returned   int64
+	Lent       int64
+	Kept       int64
+	Cap        int64
 
 	Burst     int64
 	KeptBurst int64

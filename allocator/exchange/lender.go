@@ -86,7 +86,7 @@ func plausible(units ...int64) bool {
 // lend turns an ask into a debit, less what this region keeps for itself and for others.
 func (m *Machine) lend(now int64, e Asked, i int) Lend {
 	b, a := e.Buckets[i], e.Message.Asks[i]
-	l := Lend{ID: e.ID, Bucket: b, Peer: e.Message.From, Cell: a.Cell, Returned: a.Returned, Lent: a.Lent, Burst: a.Burst}
+	l := Lend{ID: e.ID, Bucket: b, Generation: m.generation, Peer: e.Message.From, Cell: a.Cell, Returned: a.Returned, Lent: a.Lent, Burst: a.Burst}
 	v := m.view(now, b)
 	if v == nil { // no room to know its demand: it keeps everything
 		l.Kept, l.KeptBurst = b.Limit, algorithms.MaxUnits

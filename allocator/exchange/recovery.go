@@ -84,13 +84,14 @@ type Testify struct {
 
 // Restore is to be done in the store; see algorithms.Restore.
 type Restore struct {
-	Bucket  *Bucket
-	LostAt  int64
-	Cap     int64
-	Use     algorithms.Use
-	Known   []string
-	Unknown []string
-	Rows    []Remembered
+	Bucket     *Bucket
+	LostAt     int64
+	Generation uint64 // of our store, for which all of it was told
+	Cap        int64
+	Use        algorithms.Use
+	Known      []string
+	Unknown    []string
+	Rows       []Remembered
 }
 
 // askAgain is how long a recovery waits before it asks again who has not answered.
@@ -149,6 +150,9 @@ func (m *Machine) recall(now int64, all []*recovery) {
 		buckets := make([]*Bucket, len(part))
 		for i, r := range part {
 			r.asked = now
+			for r.from < r.to && m.weighs(r.bucket, r.from)+askAgain <= now+m.offset {
+				r.from++ // nobody need know any more, and who was away has forgotten
+			}
 			q.Buckets = append(q.Buckets, Doubt{Bucket: r.bucket.ID, From: r.from, To: r.to})
 			buckets[i] = r.bucket
 		}
@@ -264,7 +268,7 @@ func (m *Machine) restore(now int64, r *recovery) {
 		return
 	}
 	r.waits, r.known = true, len(known)
-	m.out.Restores = append(m.out.Restores, Restore{Bucket: r.bucket, LostAt: r.lostAt,
+	m.out.Restores = append(m.out.Restores, Restore{Bucket: r.bucket, LostAt: r.lostAt, Generation: m.generation,
 		Cap: allocator.Part(r.bucket.Entitlements[m.region], r.bucket.Lending), Use: r.use,
 		Known: known, Unknown: unknown, Rows: slices.Clone(r.rows)})
 }

@@ -47,7 +47,7 @@ func raiseBounded(t *testing.T) *bounded {
 		f.ways[i] = way
 		n.SetEnv("QUOTAD_REDIS_URL=" + way.URL)
 		n.Kill()
-		must(t, n.Start(t.Context()))
+		up(t, n)
 	}
 	must(t, f.Meet(t.Context()))
 	return f
@@ -135,7 +135,7 @@ func (f *bounded) keyDeleted(t *testing.T) {
 		b.drain(quiet, f.n1, f.n2)
 		for _, n := range []*Node{f.n1, f.n2} {
 			n.Kill()
-			must(t, n.Start(t.Context()))
+			up(t, n)
 		}
 		must(t, f.Meet(t.Context()))
 		f.deleteBucket(b)
@@ -201,7 +201,7 @@ func (f *bounded) policyChange(t *testing.T) {
 	must(t, os.WriteFile(path, []byte(swapped), 0o644))
 	f.eu.SetEnv("QUOTAD_POLICY=" + path)
 	f.eu.Kill()
-	must(t, f.eu.Start(t.Context()))
+	up(t, f.eu)
 	b := f.bucket("skewed")
 	b.drain(quiet, f.n1, f.n2, f.eu)
 	excess, _ := b.excess()

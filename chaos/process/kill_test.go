@@ -44,10 +44,10 @@ func TestKills(t *testing.T) {
 		{"before-debit", f.eu}, {"after-debit", f.eu}, {"after-fsync", f.eu}, {"after-reply", f.eu},
 		{"before-credit", f.us}, {"after-credit", f.us},
 	} {
-		t.Run(c.point, func(t *testing.T) { f.dieAt(t, c.point, c.victim, timesOr(2)) })
+		f.run(c.point, func(t *testing.T) { f.dieAt(t, c.point, c.victim, timesOr(2)) })
 	}
-	t.Run("both", func(t *testing.T) { f.dieTogether(t, timesOr(1)) })
-	t.Run("journal", f.journalKnows)
+	f.run("both", func(t *testing.T) { f.dieTogether(t, timesOr(1)) })
+	f.run("journal", f.journalKnows)
 	stop()
 	f.judged(f.brief)
 	units := int64(0)
@@ -57,6 +57,16 @@ func TestKills(t *testing.T) {
 	}
 	t.Logf("%d deaths, %d windows of 10m and %d of 2s judged, %d and %d units without an answer",
 		f.deaths, len(f.longs), f.brief.judge.Verdict().CellsChecked, units, f.brief.unanswered.Load())
+}
+
+// run runs a part of the test.
+func (f *killed) run(name string, part func(*testing.T)) {
+	whole := f.t
+	defer func() { f.t, f.brief.t = whole, whole }()
+	whole.Run(name, func(t *testing.T) {
+		f.t, f.brief.t = t, t
+		part(t)
+	})
 }
 
 // demand offers load everywhere, and most of it in us.
@@ -94,7 +104,7 @@ func (f *killed) dieAt(t *testing.T, point string, victim *Node, deaths int) {
 			left--
 		}
 		victim.SetEnv()
-		must(t, victim.Start(t.Context()))
+		up(t, victim)
 		must(t, f.Meet(t.Context()))
 		stop()
 		b.wantNotMore(f.Fleet)
@@ -117,7 +127,7 @@ func (f *killed) dieTogether(t *testing.T, times int) {
 				f.deaths++
 			}
 			for _, n := range order {
-				must(t, n.Start(t.Context()))
+				up(t, n)
 			}
 			must(t, f.Meet(t.Context()))
 			f.moves(t)
@@ -150,7 +160,7 @@ func (f *killed) journalKnows(t *testing.T) {
 	borrowed := int64(0)
 	for _, r := range b.ledger(f.us).Rights {
 		if r.Region == "eu" {
-			borrowed += r.Borrowed
+			borrowed += r.Borrowed - r.Returned
 		}
 	}
 	if borrowed == 0 {
@@ -160,17 +170,11 @@ func (f *killed) journalKnows(t *testing.T) {
 	f.ap.Kill()
 	must(t, f.Region("eu").Redis.Client.FlushAll(t.Context()).Err())
 	b.waitForStore(f.eu)
-	lent := int64(0)
-	for _, r := range b.ledger(f.eu).Rights {
-		if r.Region == "us" {
-			lent += r.Lent
-		}
-	}
-	if lent < borrowed {
+	if lent := b.ledger(f.eu).lent("us"); lent < borrowed {
 		t.Errorf("us has borrowed %d, and the journal of eu knows of %d", borrowed, lent)
 	}
-	must(t, f.us.Start(t.Context()))
-	must(t, f.ap.Start(t.Context()))
+	up(t, f.us)
+	up(t, f.ap)
 	must(t, f.Meet(t.Context()))
 	f.moves(t)
 }

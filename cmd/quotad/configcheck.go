@@ -36,7 +36,10 @@ func checkConfig(ctx context.Context, c *nodeConfig, connect bool) (sheet, error
 	if err != nil {
 		return sheet{}, err
 	}
-	at := places{http: c.listen.http, grpc: c.listen.grpc, peer: c.listen.peer, gossip: c.listen.gossip}
+	if _, err := failpoint(); err != nil {
+		return sheet{}, err
+	}
+	at := placement{http: c.listen.http, grpc: c.listen.grpc, peer: c.listen.peer, gossip: c.listen.gossip}
 	if at.journal, err = c.lookAtJournal(); err != nil {
 		return sheet{}, usageError(err)
 	}

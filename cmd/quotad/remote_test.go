@@ -84,11 +84,11 @@ func TestExitCodesByAnswer(t *testing.T) {
 		{"no text", append(show, "plan=\xff"), 200, ``, exitUsage, "", `descriptor "plan=\xff" is not valid UTF-8`},
 		{"no bucket", show, 200, `{"region":"us"}`, exitError, "", "which is not quotad's way"},
 		{"ready", status, 200, `{"region":"us","node":"n1","ready":true,"peers":[{"region":"eu","heard":true,"age_ms":12.7,"round_trip_ms":3}]}`,
-			exitOK, "eu      ok     13ms ago     3ms\n", ""},
+			exitOK, "eu      ok     13ms ago     3ms         -\n", ""},
 		{"unheard", status, 200, `{"region":"us","node":"n1","ready":true,"peers":[{"region":"eu","degraded":true}]}`,
-			exitOK, "eu      degraded  never        -\n", ""},
+			exitOK, "eu      degraded  never        -           -\n", ""},
 		{"not ready", status, 200, `{"region":"us","node":"n1","ready":false,"not_ready":"no store"}`,
-			exitError, "ready    no: no store\n", "node us/n1 is not ready: no store; see its log"},
+			exitError, "ready        no: no store\n", "node us/n1 is not ready: no store; see its log"},
 		{"no status", status, 200, `[]`, exitError, "", "which is not quotad's way"},
 	} {
 		var stdout, stderr bytes.Buffer

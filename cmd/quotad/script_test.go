@@ -35,7 +35,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"ports": scriptPorts, "exits": scriptExits, "eventually": scriptEventually, "await": scriptAwait, "signal": scriptSignal,
-			"capture": scriptCapture,
+			"capture": scriptCapture, "drains": scriptDrains,
 		},
 	})
 }

@@ -20,15 +20,15 @@ type sheet struct {
 
 // summary says what a node that is assembled is about to be.
 func summary(c *nodeConfig, p *parts) sheet {
-	return describe(c, p.config.Policy, p.config.PeerTLS, places{
+	return describe(c, p.config.Policy, p.config.PeerTLS, placement{
 		journal: fmt.Sprintf("%s, opened %s", p.journal, counted(int(p.config.Journal.Incarnation()), "time")),
 		http:    listening(p.sockets.http), grpc: listening(p.sockets.grpc),
 		peer: listening(p.sockets.peer), gossip: listening(p.sockets.gossip),
 		advertise: advertise{p.config.PeerAdvertise, p.config.Advertise.String()}})
 }
 
-// places are where a node is found, and what it keeps.
-type places struct {
+// placement is where a node is found, and what it keeps.
+type placement struct {
 	journal                  string // in words
 	http, grpc, peer, gossip netip.AddrPort
 	advertise                advertise
@@ -37,7 +37,7 @@ type places struct {
 type advertise struct{ peer, gossip string }
 
 // describe says what a node is to be. Secrets stay out of it.
-func describe(c *nodeConfig, d *policy.Document, trust *peer.TLS, at places) sheet {
+func describe(c *nodeConfig, d *policy.Document, trust *peer.TLS, at placement) sheet {
 	s := sheet{title: thisBuild().String(), warnings: append(c.warnings(), expiryWarning(trust)...)}
 	row := func(name, format string, args ...any) {
 		s.rows = append(s.rows, [2]string{name, fmt.Sprintf(format, args...)})

@@ -42,9 +42,12 @@ func (s *Store) standing() *standing {
 	return &standing{}
 }
 
-// guard fills in what the caller of a script need not know; the epoch is that of the terms it calls with.
+// guard fills in what the caller of a script need not know; the epoch is that of the terms it calls with. A caller that
+// says under which generation its call makes sense has it refused under any other.
 func (s *Store) guard(g algorithms.Guard) algorithms.Guard {
-	g.Generation = s.standing().generation
+	if g.Generation == 0 {
+		g.Generation = s.standing().generation
+	}
 	g.Clock = s.now().UnixMicro()
 	return g
 }

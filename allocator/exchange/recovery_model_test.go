@@ -1,0 +1,396 @@
+package exchange
+
+import (
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/allocator"
+)
+
+// The world of the recovery search: region i with nodes A and B, region j with node J, one bucket, and one cell in which
+// time stands still. Machines and stores are the production's; a message may be on its way for ever, which is how
+// messages are lost, nodes are down and peers are away. What a step of a machine leads to in its own store is done at
+// once where another order could not matter, and waits otherwise: rows for the journal, credits, restores.
+
+const (
+	regionI = iota
+	regionJ
+)
+
+const (
+	nodeA = iota
+	nodeB
+	nodeJ
+)
+
+const (
+	searchI, searchJ = 2, 1 // units that the regions are entitled to
+
+	searchWindow = 3600 * allocator.Second
+	searchStart  = 1000*searchWindow + allocator.Second // when the search begins
+	searchNow    = 100 * allocator.Second               // of the nodes' clocks, for ever
+)
+
+var (
+	searchRegions = [2]string{"i", "j"}
+	searchNodes   = [3]string{"A", "B", "J"}
+	regionOf      = [3]int{regionI, regionI, regionJ}
+)
+
+// world is one state. Its machines, stores, journals, messages and effects are numbers, see search.
+type world struct {
+	stores [2]int32
+	nodes  [3]nodeState
+	used   [2]int8 // units that were admitted, whatever the store remembers
+	losses int8
+	left   budget
+	sent   int32 // set of messages under way
+	due    int32 // set of effects under way
+}
+
+type nodeState struct {
+	machine, journal int32
+	broken           bool // the journal does not hold every row
+	life             int8
+}
+
+// waiting says which effects are not carried out at once, so that others come between.
+type waiting struct{ credits, restores bool }
+
+// budget is how often what the environment does may still be done.
+type budget struct {
+	asks    [2]int8 // by borrower
+	admit   [2]int8
+	recover [2]int8 // recoveries begun
+	asked   int8    // asks that were delivered, up to one: the first goes to A
+	flush   [2]int8
+	delete  int8 // of i's bucket
+	crash   [3]int8
+	journal [3]int8 // lost
+}
+
+// unruled leaves rules of the protocol out, at the driver.
+type unruled struct {
+	noFence        bool // a peer credits rows as if they were of the present generation
+	noFloor        bool // a mate's machine does not hear the question that its journal answers
+	anyBorrower    bool // a reply for an old generation of the borrower is taken for one of the present
+	lateCredit     bool // a credit for an old generation of the borrower's store is made in the present one
+	peerWhole      bool // a peer does not say that its own store lost data
+	nodeWhole      bool // a node whose journal was lost says that it holds every row
+	unknownNone    bool // peers that are not known count as lent nothing
+	sameGeneration bool // a bucket that was deleted is recovered under the generation that it was deleted in
+}
+
+// message is one under way, to any node of a region or to one node in one life.
+type message struct {
+	toRegion int8 // -1: to a node
+	toNode   int8
+	life     int8
+	node     int8   // that asks
+	call     uint64 // of it
+	asks     *Message
+	reply    *Reply
+	question *Question
+	answers  *Testimonies
+}
+
+// effect is one that waits to be carried out.
+type effect struct {
+	node    int8
+	record  *Record
+	reply   message // that a record lets go
+	credit  *effectCredit
+	restore *effectRestore
+}
+
+type (
+	effectCredit  struct{ Credit }
+	effectRestore struct{ Restore }
+)
+
+// did is an act, for the way to a broken state.
+type did struct {
+	what string
+	node int8
+	item int32
+}
+
+// recoverySearch goes through the worlds of one space.
+type recoverySearch struct {
+	bucket *Bucket
+	unruled
+	waiting  // what waits at a node; else it is done at once
+	cell     int64
+	machines table[*Machine]
+	stores   table[*algorithms.Twin]
+	journals table[map[string]Row]
+	messages table[message]
+	effects  table[effect]
+	sets     sets
+	answers  table[any] // of stores
+	steps    map[stepKey]stepped
+	calls    map[callKey]called
+	visits   []visited
+	seen     map[world]struct{}
+	most     [2]int64 // units that a region ever had, those it used included
+}
+
+type visited struct {
+	world
+	before int32
+	did    did
+}
+
+// stepKey names a step of a machine, callKey a call of a store.
+type stepKey struct {
+	machine, a, b int32
+	what          string
+}
+type stepped struct {
+	machine int32
+	out     *Effects
+}
+type callKey struct {
+	store, a int32
+	losses   int8
+	what     string
+	gen      uint64
+}
+type called struct{ store, answer int32 }
+
+func newRecoverySearch(space recoverySpace, without unruled) *recoverySearch {
+	s := &recoverySearch{unruled: without, waiting: space.waiting, cell: searchStart/searchWindow + space.ahead,
+		steps: map[stepKey]stepped{}, calls: map[callKey]called{}, seen: map[world]struct{}{}}
+	s.bucket = &Bucket{ID: "b", Epoch: epochForTests, Kind: algorithms.FixedWindow, Limit: searchI + searchJ,
+		Window: searchWindow, Cell: searchWindow, Tick: 1, Recovered: true, Lending: allocator.PPM, Borrowing: -1,
+		Entitlements: map[string]int64{"i": searchI, "j": searchJ}, Bursts: map[string]int64{}}
+	w := world{left: space.budget, sent: s.sets.of(nil), due: s.sets.of(nil)}
+	for r, name := range searchRegions {
+		t := &algorithms.Twin{}
+		t.Open(searchStart, algorithms.Open{Generation: 1, Region: name, Epoch: epochForTests})
+		w.stores[r] = s.stores.id(t)
+	}
+	for n := range w.nodes {
+		w.nodes[n] = nodeState{machine: s.fresh(n, 1), journal: s.journals.id(map[string]Row{})}
+	}
+	s.add(visited{world: w, before: -1})
+	return s
+}
+
+// fresh returns a machine that has begun under a generation and hears its peer.
+func (s *recoverySearch) fresh(n int, generation uint64) int32 {
+	r := regionOf[n]
+	m := New(searchRegions[r], searchNodes[n], Options{Nodes: []int{2, 1}[r]})
+	m.Step(searchNow, Stood{Generation: generation, Epoch: epochForTests, Peers: []string{searchRegions[1-r]}})
+	m.peers[0].answeredCall(searchNow, searchNow)
+	m.showed(searchStart, searchNow)
+	return s.machines.id(m)
+}
+
+// step steps a node's machine. The key must say what the event is.
+func (s *recoverySearch) step(w *world, n int, key stepKey, do func(m *Machine)) *Effects {
+	key.machine = w.nodes[n].machine
+	got, ok := s.steps[key]
+	if !ok {
+		m := cloned(s.machines.all[key.machine])
+		do(m)
+		out := m.out
+		m.out, m.stats = Effects{}, Stats{}
+		got = stepped{s.machines.id(m), &out}
+		s.steps[key] = got
+	}
+	w.nodes[n].machine = got.machine
+	return got.out
+}
+
+// call calls a region's store in the name of a node.
+func (s *recoverySearch) call(w *world, r int, key callKey, do func(t *algorithms.Twin, at int64, g algorithms.Guard) any) (any, int32) {
+	key.store, key.losses = w.stores[r], w.losses
+	got, ok := s.calls[key]
+	if !ok {
+		t := cloned(s.stores.all[key.store])
+		at := searchStart + int64(w.losses)
+		answer := do(t, at, algorithms.Guard{Generation: key.gen, Epoch: epochForTests, Clock: at})
+		got = called{s.stores.id(t), s.answers.id(answer)}
+		s.calls[key] = got
+	}
+	w.stores[r] = got.store
+	return s.answers.all[got.answer], got.answer
+}
+
+func (s *recoverySearch) machine(w *world, n int) *Machine       { return s.machines.all[w.nodes[n].machine] }
+func (s *recoverySearch) store(w *world, r int) *algorithms.Twin { return s.stores.all[w.stores[r]] }
+func (s *recoverySearch) terms(r int) algorithms.Terms           { return s.bucket.Terms(searchRegions[r]) }
+func (s *recoverySearch) set(id int32) []int32                   { return s.sets.all[id] }
+
+// with and without return a set with an item, and without.
+func (s *recoverySearch) with(set, item int32) int32 {
+	all := s.set(set)
+	at, ok := slices.BinarySearch(all, item)
+	if ok {
+		return set
+	}
+	return s.sets.of(slices.Insert(slices.Clone(all), at, item))
+}
+
+func (s *recoverySearch) without(set int32, drop func(item int32) bool) int32 {
+	all := s.set(set)
+	if !slices.ContainsFunc(all, drop) {
+		return set
+	}
+	return s.sets.of(slices.DeleteFunc(slices.Clone(all), drop))
+}
+
+func (s *recoverySearch) send(w *world, m message) { w.sent = s.with(w.sent, s.messages.id(m)) }
+
+func (s *recoverySearch) wait(w *world, n int, e effect) {
+	id := s.effects.id(e)
+	if e.credit != nil && !s.credits || e.restore != nil && !s.restores {
+		s.done(w, n, id, e)
+		return
+	}
+	w.due = s.with(w.due, id)
+}
+
+// carry does, or puts down to be done, what a step of a node has led to.
+func (s *recoverySearch) carry(w *world, n int, out *Effects) {
+	life := w.nodes[n].life
+	for _, c := range out.Calls {
+		s.send(w, message{toRegion: int8(1 - regionOf[n]), node: int8(n), life: life, call: c.ID, asks: &c.Message})
+	}
+	for _, c := range out.Credits {
+		s.wait(w, n, effect{node: int8(n), credit: &effectCredit{c}})
+	}
+	for _, r := range out.Restores {
+		if s.unruled.unknownNone {
+			r.Known, r.Unknown = slices.Concat(r.Known, r.Unknown), nil
+		}
+		s.wait(w, n, effect{node: int8(n), restore: &effectRestore{r}})
+	}
+	for _, r := range out.Recalls {
+		m := message{toRegion: -1, toNode: int8(nodeA + nodeB - n), node: int8(n), life: life, question: &r.Question}
+		if r.Region != searchRegions[regionOf[n]] {
+			m.toRegion, m.toNode = int8(1-regionOf[n]), 0
+		}
+		s.send(w, m)
+	}
+	for _, c := range out.Consults {
+		if c.ID == 0 {
+			all := s.remembers(w, n, c)
+			id := s.answers.id(any(all))
+			s.carry(w, n, s.step(w, n, stepKey{what: "consulted", a: id}, func(m *Machine) {
+				m.Step(searchNow, Consulted{Consult: c, All: all})
+			}))
+		}
+	}
+}
+
+// remembers is what a node finds in its journal, and what was used: the oracle knows.
+func (s *recoverySearch) remembers(w *world, n int, c Consult) []Testimony {
+	all := make([]Testimony, len(c.Question.Buckets))
+	state := w.nodes[n]
+	for i, d := range c.Question.Buckets {
+		t := Testimony{Bucket: d.Bucket, Use: algorithms.Use{Cell: searchStart / searchWindow,
+			Units: int64(w.used[regionOf[n]]), At: searchStart + int64(w.losses)}}
+		if state.broken && !s.unruled.nodeWhole {
+			t.WholeSince = math.MaxInt64
+		}
+		rows := s.journals.all[state.journal]
+		for _, key := range slices.Sorted(maps.Keys(rows)) {
+			if row := rows[key]; row.Cell >= d.From && row.Cell <= d.To {
+				t.Rows = append(t.Rows, Remembered{Peer: row.Peer, Cell: row.Cell, Lent: row.Lent, Returned: row.Returned})
+			}
+		}
+		all[i] = t
+	}
+	return all
+}
+
+// heard is what a node finds in its store about a peer's rows.
+func (s *recoverySearch) heard(w *world, n int, c Consult, question int32) []Testimony {
+	r := regionOf[n]
+	answer, _ := s.call(w, r, callKey{what: "recall", a: question, gen: s.machine(w, n).generation},
+		func(t *algorithms.Twin, at int64, g algorithms.Guard) any {
+			return t.Recall(at, algorithms.Recall{Guard: g, Key: "b", Terms: s.terms(r), Peer: c.Peer, PeerGeneration: c.Generation})
+		})
+	got := answer.(algorithms.Recalled)
+	t := Testimony{Bucket: "b", Refused: got.Status != algorithms.StatusOK, Now: got.Now, LostAt: got.LostAt}
+	if s.unruled.peerWhole {
+		t.LostAt = 0
+	}
+	for _, row := range got.Rows {
+		t.Rows = append(t.Rows, Remembered{Peer: searchRegions[r], Cell: row.Cell, Lent: row.Borrowed, Returned: row.Regained})
+	}
+	return []Testimony{t}
+}
+
+// broken says whether the regions have admitted, or could admit now, more than the limit.
+func (s *recoverySearch) broken(w *world) bool {
+	var sum int64
+	for r := range searchRegions {
+		answer, _ := s.call(&world{stores: w.stores, losses: w.losses}, r, callKey{what: "inspect", gen: s.store(w, r).Generation},
+			func(t *algorithms.Twin, at int64, g algorithms.Guard) any {
+				i := t.Inspect(at, algorithms.Inspect{Guard: g, Key: "b", Terms: s.terms(r)})
+				return [2]int64{i.Free, i.NextShare}
+			})
+		rights := answer.([2]int64)
+		holds := rights[0] + int64(w.used[r])
+		if s.cell != searchStart/searchWindow {
+			holds = rights[1]
+		}
+		s.most[r] = max(s.most[r], holds)
+		sum += holds
+	}
+	return sum > s.bucket.Limit
+}
+
+// add notes a world unless it was seen before. Messages that can have no effect any more are dropped first.
+func (s *recoverySearch) add(v visited) bool {
+	w := &v.world
+	w.sent = s.without(w.sent, func(id int32) bool { return s.void(w, s.messages.all[id]) || s.stale(w, id) })
+	if _, ok := s.seen[*w]; ok {
+		return false
+	}
+	s.seen[*w] = struct{}{}
+	s.visits = append(s.visits, v)
+	return true
+}
+
+// void says whether nobody waits for a message any more.
+func (s *recoverySearch) void(w *world, m message) bool {
+	asker := m.node
+	if m.toRegion < 0 && m.question == nil {
+		asker = m.toNode
+	}
+	if w.nodes[asker].life != m.life {
+		return m.asks == nil // who answers an ask does not know
+	}
+	generation := s.machine(w, int(asker)).generation
+	recovers := len(s.machine(w, int(asker)).recoveries) > 0
+	switch {
+	case m.question != nil:
+		return !recovers || m.question.Generation != generation
+	case m.answers != nil:
+		return !recovers || m.answers.ForGeneration != generation
+	case m.reply != nil:
+		return s.machine(w, int(asker)).calls[m.call] == nil
+	}
+	return false
+}
+
+// stale says whether an answer tells a node nothing that it has not heard.
+func (s *recoverySearch) stale(w *world, id int32) bool {
+	m := s.messages.all[id]
+	if m.answers == nil {
+		return false
+	}
+	to := *w
+	out := s.testified(&to, id, m)
+	return to == *w && len(out.Restores) == 0
+}
+
+func (s *recoverySearch) testified(w *world, id int32, m message) *Effects {
+	return s.step(w, int(m.toNode), stepKey{what: "testified", a: id}, func(to *Machine) { to.Step(searchNow, Testified{*m.answers}) })
+}

@@ -1,0 +1,168 @@
+package exchange
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/allocator"
+)
+
+// scene is a cluster whose bucket is recovered after a loss: its nodes have journals of their own, and messages of
+// recoveries go where the cluster's others go. What was used is known as the store last had it.
+type scene struct {
+	*cluster
+	use    map[string]algorithms.Use // by region, as its store was lost
+	broken map[*testRegion]bool      // nodes whose journals do not hold every row
+	old    *algorithms.Twin          // a copy of a store, made before
+}
+
+// sceneWindow is long enough for a bucket to be recovered.
+const sceneWindow = 120 * allocator.Second
+
+// newScene builds regions us, with two nodes, eu and ap.
+func newScene(c *cluster) *scene {
+	s := &scene{cluster: c, use: map[string]algorithms.Use{}, broken: map[*testRegion]bool{}}
+	c.recovery = s
+	c.bucket.Recovered = true
+	c.judged()
+	us := c.regions["us"]
+	us.options.Nodes = 2
+	us.start()
+	c.mate("us").journal = map[string]Row{}
+	for _, name := range c.names {
+		for _, n := range c.nodes(name) {
+			n.load()
+			s.watch(n)
+		}
+	}
+	return s
+}
+
+// watch has a node meet a loss within 200 ms, as a request would.
+func (s *scene) watch(r *testRegion) {
+	d := r.store.Decide(r.time(), algorithms.Decide{Guard: r.guard(), Buckets: []algorithms.Target{{Key: "b", Terms: r.terms()}}})
+	if d.Status == algorithms.StatusLost {
+		r.step(Lost{Buckets: []LostBucket{{r.bucket, d.LostAt}}, Now: d.Now})
+	}
+	s.after(s.rand.Int64N(200_000), func() { s.watch(r) })
+}
+
+// lose notes what was used, and has a region's store forget; the region then stands under the next generation.
+func (s *scene) lose(name string, forget func(*algorithms.Twin)) {
+	r := s.regions[name]
+	i := r.store.Inspect(r.time(), algorithms.Inspect{Guard: r.guard(), Key: "b", Terms: r.terms()})
+	s.use[name] = algorithms.Use{Cell: i.Cell, Units: i.Used, At: i.Now}
+	next := r.store.Generation + 1
+	forget(r.store)
+	r.store.Open(r.time(), algorithms.Open{Expected: r.store.Generation, Generation: next, Region: name, Epoch: epochForTests, Lost: true, Seen: r.seen})
+	for _, n := range s.nodes(name) {
+		n.step(Stood{Generation: next, Epoch: epochForTests, Peers: n.peers()})
+	}
+}
+
+// carry carries out the effects that are of recoveries.
+func (s *scene) carry(r *testRegion, out Effects) {
+	life := r.born
+	alive := func(do func()) func() {
+		return func() {
+			if r.born == life {
+				do()
+			}
+		}
+	}
+	for _, c := range out.Consults {
+		s.after(1000, alive(func() { r.step(Consulted{Consult: c, All: s.consult(r, c)}) }))
+	}
+	for _, c := range out.Recalls {
+		for _, to := range s.asked(r, c.Region) {
+			s.transmit(r.name, to.name, 0, func() {
+				s.questioned(to, c.Question, func(t Testimonies) {
+					s.transmit(to.name, r.name, 0, alive(func() { r.step(Testified{t}) }))
+				})
+			})
+		}
+	}
+	for _, t := range out.Testify {
+		if answer := r.testimonies[t.ID]; answer != nil {
+			answer(t.Testimonies)
+		}
+	}
+	for _, c := range out.Restores {
+		s.after(500, alive(func() { s.restore(r, c) }))
+	}
+}
+
+// asked returns who hears a question: any node of a peer, or the other nodes of one's own region.
+func (s *scene) asked(r *testRegion, region string) []*testRegion {
+	if region != r.name {
+		return []*testRegion{s.anyNode(region)}
+	}
+	return slices.DeleteFunc(s.nodes(region), func(n *testRegion) bool { return n == r })
+}
+
+func (s *scene) questioned(to *testRegion, q Question, answer func(Testimonies)) {
+	to.asked++
+	if to.testimonies == nil {
+		to.testimonies = map[uint64]func(Testimonies){}
+	}
+	to.testimonies[to.asked] = answer
+	to.step(Questioned{ID: to.asked, Question: q, Buckets: []*Bucket{s.bucket}})
+}
+
+// consult looks into the journal, or for a peer into the store.
+func (s *scene) consult(r *testRegion, c Consult) []Testimony {
+	t := Testimony{Bucket: "b"}
+	if c.Peer != "" {
+		g := r.store.Recall(r.time(), algorithms.Recall{Guard: r.guard(), Key: "b", Terms: r.terms(), Peer: c.Peer, PeerGeneration: c.Generation})
+		t.Refused, t.Now, t.LostAt = g.Status != algorithms.StatusOK, g.Now, g.LostAt
+		for _, row := range g.Rows {
+			t.Rows = append(t.Rows, Remembered{Peer: r.name, Cell: row.Cell, Lent: row.Borrowed, Returned: row.Regained})
+		}
+		return []Testimony{t}
+	}
+	t.Use = s.use[r.name]
+	if s.broken[r] {
+		t.WholeSince = math.MaxInt64
+	}
+	for _, key := range slices.Sorted(maps.Keys(r.journal)) {
+		row := r.journal[key]
+		if row.Cell >= c.Question.Buckets[0].From && row.Cell <= c.Question.Buckets[0].To {
+			t.Rows = append(t.Rows, Remembered{Peer: row.Peer, Cell: row.Cell, Lent: row.Lent, Returned: row.Returned})
+		}
+	}
+	return []Testimony{t}
+}
+
+func (s *scene) restore(r *testRegion, c Restore) {
+	guard := r.guard()
+	guard.Generation = c.Generation
+	call := algorithms.Restore{Guard: guard, Key: "b", Terms: r.terms(), LostAt: c.LostAt, Cap: c.Cap, Use: c.Use, Known: c.Known, Unknown: c.Unknown}
+	for _, row := range c.Rows {
+		call.Rows = append(call.Rows, algorithms.PeerRow{Cell: row.Cell, Peer: row.Peer, Row: algorithms.Row{Lent: row.Lent, Returned: row.Returned}})
+	}
+	r.step(Restored{Restore: c, Result: r.store.Restore(r.time(), call)})
+}
+
+// unknown returns the units of all cells that count as lent to peers that are not known.
+func (s *scene) unknown(name string) (units int64) {
+	r := s.regions[name]
+	for _, row := range r.store.Inspect(r.time(), algorithms.Inspect{Guard: r.guard(), Key: "b", Terms: r.terms()}).Rows {
+		if strings.HasPrefix(row.Peer, "?") {
+			units += row.Lent
+		}
+	}
+	return units
+}
+
+// down stops a node, or starts it anew.
+func (s *scene) down(r *testRegion, down bool) {
+	if down {
+		r.born++
+		r.dead = true
+		return
+	}
+	r.start()
+}

@@ -1,0 +1,122 @@
+package process
+
+import (
+	"testing"
+	"time"
+
+	"github.com/quotad/quotad/chaos/oracle"
+)
+
+// faultLimits are shared by two regions half and half; half of it may be lent, so that what nodes admit without their
+// Redis is worth looking at.
+const faultLimits = `
+version: 1
+regions:
+  us: {weight: 50}
+  eu: {weight: 50}
+limits:
+  - {name: quick, domain: api, key: [quick], algorithm: fixed_window, limit: 200, window: 2s, lending_limit: 0.5}
+`
+
+// fault is something that breaks in a region and is mended again, and the bounds that it may exceed the limit by: cause
+// and case, as they are printed.
+type fault struct {
+	name        string
+	breaks      func(*testing.T, *Region)
+	lasts       time.Duration
+	mends       func(*testing.T, *Region)
+	terms       [][2]string
+	keepsOnDisk bool // the Redis
+}
+
+var (
+	lost  = [2]string{"store-lost", "any loss"}
+	alone = [2]string{"local", "k of n nodes cut off, here all of them"}
+)
+
+func nothing(*testing.T, *Region) {}
+
+func faults() []fault {
+	restart := func(t *testing.T, r *Region) { must(t, r.Redis.Start(t.Context())) }
+	kill := func(_ *testing.T, r *Region) { r.Redis.Kill() }
+	stopped := 2 * time.Second
+	if *times > 0 {
+		stopped = 5 * time.Second
+	}
+	return []fault{
+		{name: "one of two nodes killed", breaks: func(_ *testing.T, r *Region) { r.Nodes[1].Kill() }, lasts: time.Second,
+			mends: func(t *testing.T, r *Region) { up(t, r.Nodes[1]) }},
+		{name: "Redis killed, empty when it is back", breaks: kill, lasts: time.Second, mends: restart, terms: [][2]string{lost, alone}},
+		{name: "Redis stopped for a while", breaks: func(t *testing.T, r *Region) { must(t, r.Redis.Pause()) }, lasts: stopped,
+			mends: func(t *testing.T, r *Region) { must(t, r.Redis.Resume()) }, terms: [][2]string{alone}},
+		{name: "FLUSHALL", breaks: func(t *testing.T, r *Region) { must(t, r.Redis.Client.FlushAll(t.Context()).Err()) }, mends: nothing,
+			terms: [][2]string{lost, alone}},
+		{name: "SCRIPT FLUSH", breaks: func(t *testing.T, r *Region) { must(t, r.Redis.Client.ScriptFlush(t.Context()).Err()) }, mends: nothing},
+		{name: "Redis killed, with its data when it is back", breaks: kill, lasts: time.Second, mends: restart, terms: [][2]string{lost, alone},
+			keepsOnDisk: true},
+	}
+}
+
+// TestFaults breaks things under load: the limit is exceeded by no more than is printed, and the region admits by its
+// Redis again without anybody's help.
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	regions := func(args ...string) Config {
+		return Config{Limits: faultLimits, Regions: []RegionConfig{{Name: "us", Nodes: 2, RedisArgs: args}, {Name: "eu"}}}
+	}
+	memory, disk := raise(t, regions()), raise(t, regions("--appendonly", "yes", "--appendfsync", "always"))
+	bounds := printed(t, faultLimits, "quick", "--nodes", "2")
+	for _, c := range faults() {
+		t.Run(c.name, func(t *testing.T) {
+			f := memory
+			if c.keepsOnDisk {
+				f = disk
+			}
+			most := int64(0)
+			for _, of := range c.terms {
+				most += bounds.of(t, "us", of[0], of[1])
+			}
+			var excess, unanswered int64
+			var longest, back time.Duration
+			for range timesOr(1) {
+				b, until := c.happens(t, f)
+				doubted, _ := b.excess()
+				if v := b.judge.Verdict(); doubted > most+b.doubt() || v.Misplaced+v.Duplicates > 0 {
+					t.Errorf("%v; printed %d, %d units in doubt\n%v", v, most, b.doubt(), v.Violations)
+				}
+				excess, back = max(excess, doubted), max(back, until)
+				unanswered += b.unanswered.Load()
+				longest = max(longest, time.Duration(b.longest.Load()))
+			}
+			t.Logf("%-44s excess %2d (with %d unanswered), printed %2d; longest answer %v; back after %v", c.name,
+				excess, unanswered, most, longest.Round(time.Millisecond), back.Round(10*time.Millisecond))
+		})
+	}
+}
+
+// happens has the fault happen in us while all nodes are asked for more than the limit, and returns how long after it was
+// mended us admitted by its Redis again.
+func (c fault) happens(t *testing.T, f *Fleet) (*bucket, time.Duration) {
+	us := f.Region("us")
+	b := newBucket(t, "quick", time.Now().Format(time.RFC3339Nano), fixed(200, 2*time.Second))
+	var stops []func()
+	for _, n := range us.Nodes {
+		_, stop := b.offer(f, 100, n)
+		stops = append(stops, stop)
+	}
+	_, stop := b.offer(f, 100, f.Region("eu").Nodes...)
+	stops = append(stops, stop)
+	admits := func(a oracle.Answer) bool { return a.Region == "us" && a.Outcome == oracle.Admitted }
+	b.await(t, "admitted by the Redis of us", admits)
+	c.breaks(t, us)
+	pause(t, c.lasts)
+	c.mends(t, us)
+	mended := time.Now()
+	b.await(t, "admitted by the Redis of us again", admits)
+	back := time.Since(mended)
+	pause(t, b.limit.Window) // what the fault left behind shows in the next window at the latest
+	for _, stop := range stops {
+		stop()
+	}
+	return b, back
+}

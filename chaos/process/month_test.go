@@ -1,0 +1,100 @@
+package process
+
+import (
+	"fmt"
+	"testing"
+)
+
+const monthLimits = `
+version: 1
+regions:
+  us: {weight: 40}
+  eu: {weight: 40}
+  ap: {weight: 20}
+limits:
+  - {name: month, domain: api, key: [month], algorithm: fixed_window, limit: 1000, window: 720h}
+`
+
+// monthRate is how many units a second us is asked for; it is lost before it needs what others are entitled to. More is
+// asked of ap, which borrows.
+const monthRate = 60
+
+// TestMonth loses the Redis of a region together with every node there is: use of a limit of a month comes back from
+// checkpoints, and what was lent from journals and from the other regions.
+func TestMonth(t *testing.T) {
+	t.Parallel()
+	f := raise(t, Config{Limits: monthLimits, Regions: []RegionConfig{{Name: "us", Nodes: 2}, {Name: "eu"}, {Name: "ap"}}})
+	bound := printed(t, monthLimits, "month", "--nodes", "2", "--rate", fmt.Sprint(monthRate)).of(t, "us", "store-lost", "every node of the region ended, too")
+	for i := range timesOr(1) {
+		t.Run("all back at once", func(t *testing.T) { monthLost(t, f, "all back at once", i, bound, nil) })
+		t.Run("some back later", func(t *testing.T) {
+			// With n2 nobody of us knows all that us has lent, and ap cannot tell what it was lent.
+			monthLost(t, f, "some back later", i, bound, []*Node{f.Region("us").Nodes[1], f.Region("ap").Nodes[0]})
+		})
+	}
+}
+
+// monthLost spends part of a month, loses all there is but journals and the Redis of other regions, and spends the rest.
+func monthLost(t *testing.T, f *Fleet, name string, round int, bound int64, later []*Node) {
+	us, eu, ap := f.Region("us"), f.Region("eu"), f.Region("ap")
+	b := newBucket(t, "month", name+string(rune('a'+round)), fixed(1000, month))
+	var stops []func()
+	for _, n := range us.Nodes {
+		_, stop := b.offer(f, monthRate/2, n)
+		stops = append(stops, stop)
+	}
+	_, stop := b.offer(f, 2*monthRate, ap.Nodes...)
+	eventually(t, "us has used much and lent some", func() bool {
+		l := b.ledger(us.Nodes[0])
+		return l.Used > 150 && l.lent("ap") > 0
+	})
+	for _, n := range nodesOf(f.Regions...) {
+		n.Kill()
+	}
+	us.Redis.Kill()
+	for _, stop := range append(stops, stop) {
+		stop()
+	}
+	used := int64(0)
+	for _, p := range b.judge.Summary() {
+		for _, r := range p.Regions {
+			if r.Region == "us" {
+				used += r.Admitted
+			}
+		}
+	}
+	must(t, us.Redis.Start(t.Context()))
+	must(t, f.each(func(n *Node) error {
+		for _, away := range later {
+			if n == away {
+				return nil
+			}
+		}
+		return n.Start(t.Context())
+	}))
+	b.waitForStore(us.Nodes[0])
+	first := b.ledger(us.Nodes[0])
+	if first.Used < used-bound {
+		t.Errorf("us used %d, and %d are restored", used, first.Used)
+	}
+	apart := int64(0)
+	if later != nil {
+		b.drain(quiet, us.Nodes[0], eu.Nodes[0])
+		apart, _ = b.excess()
+		t.Logf("%s: with ap and us/n2 away us has a share of %d and all together admit %d of 1000", name, first.Share, b.judge.Verdict().MaxAdmitted)
+		for _, n := range later {
+			up(t, n)
+		}
+	}
+	must(t, f.Meet(t.Context()))
+	b.drain(quiet, nodesOf(f.Regions...)...)
+	excess, _ := b.excess()
+	t.Logf("%s: us used %d, %d restored at once; in the end %d of 1000 admitted, %d above it, printed %d, %d unanswered", name,
+		used, first.Used, b.judge.Verdict().MaxAdmitted, excess, bound, b.unanswered.Load())
+	if max(excess, apart) > bound+b.doubt() {
+		t.Errorf("%d above the limit, printed %d", max(excess, apart), bound)
+	}
+	if admitted := b.judge.Verdict().MaxAdmitted; 100*admitted < 97*1000 {
+		t.Errorf("no more than %d of 1000 could be used", admitted)
+	}
+}

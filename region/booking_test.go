@@ -1,0 +1,239 @@
+package region
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/region/store"
+)
+
+// cutOff runs a test on one node of a region of its own, whose store can be cut off.
+func cutOff(t *testing.T, limit string, f func(t *testing.T, c *cluster, n *running, cut, reconnect func())) {
+	t.Helper()
+	r := startRelay(t)
+	inBubble(t, []string{"us/n1"}, func(t *testing.T, c *cluster) {
+		back := c.behind(r, "us")
+		n := c.start("us/n1", document(t, 1, alone, limit))
+		n.check(t, request("other"))
+		f(t, c, n, func() { r.lead("") }, func() {
+			back()
+			time.Sleep(2 * time.Second) // go-redis looks for a lost server once a second
+			if n := c.running["us/n1"]; n != nil && (n.breakers.tripped(store.Whole) || len(n.fallback.unbooked(1)) != 0) {
+				t.Fatalf("the store is not told: %+v", n.fallback.unbooked(1))
+			}
+		})
+	})
+}
+
+// spends makes requests while the store is cut off, until this node's part is spent or so many were admitted.
+func (n *running) spends(t *testing.T, q Request, most int) (admitted int64) {
+	t.Helper()
+	for range most {
+		d := n.check(t, q)
+		if d.Reason != StoreFailureLocal {
+			t.Fatalf("decided by the store: %+v", d)
+		}
+		if !d.Allowed {
+			break
+		}
+		admitted += q.Cost
+	}
+	return admitted
+}
+
+func local(kind algorithms.Kind, units int, window string) string {
+	return fmt.Sprintf("name: long, algorithm: %s, limit: %d, window: %s, lending_limit: 0.5", kind, units, window)
+}
+
+// What a node admits while it cannot reach its store is charged there, once, when it can again: of every kind.
+func TestLocalSpendingIsBooked(t *testing.T) {
+	for _, kind := range algorithms.Kinds {
+		t.Run(string(kind), func(t *testing.T) {
+			cutOff(t, local(kind, 200, "10m"), func(t *testing.T, c *cluster, n *running, cut, reconnect func()) {
+				q := request("a")
+				for range 10 {
+					n.check(t, q)
+				}
+				before := n.state(t, q)
+				cut()
+				want, part := n.spends(t, q, 200), int64(100)
+				if kind.Sliding() {
+					part = 50
+				}
+				if want != part {
+					t.Fatalf("%d admitted, the part is %d", want, part)
+				}
+				reconnect()
+				for turn := range 3 {
+					// A bucket refills a unit in three seconds, and a fading window less.
+					if got := before.Free - n.state(t, q).Free; got > want || got < want-3 {
+						t.Errorf("turn %d: %d charged, %d spent", turn, got, want)
+					}
+					n.fallback.standAnew() // as if no answer to the booking had come
+					time.Sleep(2 * bookEvery)
+				}
+				cut()
+				if got := n.spends(t, q, 200); got != 0 {
+					t.Errorf("%d more admitted in the window whose part was spent", got)
+				}
+			})
+		})
+	}
+}
+
+// Spending of a window is charged to that window: in the one after it counts only where windows fade, and later nowhere.
+func TestLocalSpendingIsBookedIntoItsWindow(t *testing.T) {
+	for kind, want := range map[algorithms.Kind][3]int64{ // charged in the same window, the next, and the one after
+		algorithms.FixedWindow:          {20, 0, 0},
+		algorithms.SlidingWindowCounter: {20, 17, 0},
+		algorithms.SlidingWindowLog:     {20, 20, 0},
+	} {
+		for later, want := range want {
+			t.Run(fmt.Sprintf("%s, %d later", kind, later), func(t *testing.T) {
+				cutOff(t, local(kind, 100, "75s"), func(t *testing.T, c *cluster, n *running, cut, reconnect func()) {
+					cut()
+					nextCell(75 * time.Second)
+					if got := n.spends(t, request("a"), 20); got != 20 {
+						t.Fatalf("%d admitted", got)
+					}
+					for range later {
+						nextCell(75 * time.Second)
+					}
+					reconnect()
+					if got := n.state(t, request("a")).Used; got > want+1 || got < want {
+						t.Errorf("used %d, want %d", got, want)
+					}
+				})
+			})
+		}
+	}
+}
+
+// What the meter knows of a window that counts no more is dropped without a store.
+func TestLocalSpendingOfFinishedWindowsIsDropped(t *testing.T) {
+	cutOff(t, local(algorithms.FixedWindow, 100, "75s"), func(t *testing.T, c *cluster, n *running, cut, reconnect func()) {
+		cut()
+		n.spends(t, request("a"), 20)
+		time.Sleep(5 * time.Minute)
+		if n.fallback.mu.Lock(); len(n.fallback.spent) != 0 {
+			t.Errorf("kept %+v", n.fallback.spent)
+		}
+		n.fallback.mu.Unlock()
+		reconnect()
+	})
+}
+
+// A store that comes back without its data is charged what was spent in between after what was used before, once.
+func TestLocalSpendingAfterALoss(t *testing.T) {
+	for _, kind := range windows {
+		t.Run(string(kind), func(t *testing.T) {
+			direct := ""
+			r := startRelay(t)
+			inBubble(t, []string{"us/n1"}, func(t *testing.T, c *cluster) {
+				server := c.servers["us"]
+				direct = server.URL
+				c.behind(r, "us")
+				behind := c.servers["us"]
+				n := c.start("us/n1", document(t, 1, alone, local(kind, 200, "10m")))
+				q := request("a")
+				for range 10 {
+					n.check(t, q)
+				}
+				r.lead("")
+				n.spends(t, q, 30)
+				c.servers["us"] = server
+				c.flushAll("us")
+				c.servers["us"] = behind
+				r.lead(direct)
+				c.within(3*time.Second, "the spending to be booked", func() bool { return len(n.fallback.unbooked(1)) == 0 })
+				if got := n.state(t, q).Used; got != 40 {
+					t.Errorf("used %d, of which 10 through the store and 30 without it", got)
+				}
+				// Lost once more: what the node saw of the bucket holds what was booked, and nobody can tell whether another
+				// did: it is charged again rather than not at all.
+				c.servers["us"] = server
+				c.flushAll("us")
+				c.servers["us"] = behind
+				n.check(t, request("other"))
+				time.Sleep(2 * time.Second)
+				if got := n.state(t, q).Used; got < 40 || got > 70 {
+					t.Errorf("used %d after another loss, 40 were admitted", got)
+				}
+			})
+		})
+	}
+}
+
+// A node that ends takes with it what it has not booked: so much is admitted on top, at most its part of each window. It
+// does not start again, nor spend its part anew, before it reaches its store.
+func TestLocalSpendingEndsWithTheNode(t *testing.T) {
+	cutOff(t, local(algorithms.FixedWindow, 200, "10m"), func(t *testing.T, c *cluster, n *running, cut, reconnect func()) {
+		q := request("a")
+		for range 10 {
+			n.check(t, q)
+		}
+		cut()
+		n.spends(t, q, 30)
+		d := n.rules.Load().document
+		c.stop("us/n1")
+		if again, err := c.tryStart("us/n1", d); err == nil {
+			t.Fatalf("it serves without its store: %+v", again.check(t, q))
+		}
+		reconnect()
+		n = c.start("us/n1", d)
+		if got := n.state(t, q).Used; got != 10 {
+			t.Errorf("used %d, 10 were admitted through the store", got)
+		}
+	})
+}
+
+// A document that comes into force before the spending is booked does not keep it from that; of a limit that it has no
+// more nothing is booked.
+func TestLocalSpendingUnderANewDocument(t *testing.T) {
+	gone := "name: gone, domain: gone, limit: 100, window: 10m, lending_limit: 0"
+	r := startRelay(t)
+	inBubble(t, []string{"us/n1"}, func(t *testing.T, c *cluster) {
+		reconnect := c.behind(r, "us")
+		n := c.start("us/n1", document(t, 1, alone, local(algorithms.FixedWindow, 200, "10m"), gone))
+		q := request("a")
+		n.check(t, q)
+		generation := n.Status().Generation
+		r.lead("")
+		n.spends(t, q, 30)
+		n.spends(t, Request{Domain: "gone", Descriptors: q.Descriptors, Cost: 1}, 10)
+		reconnect()
+		// Time stands still while a Redis is asked: no booking comes before the document.
+		if err := n.Adopt(t.Context(), document(t, 2, alone, local(algorithms.FixedWindow, 300, "10m"))); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Second)
+		if got := n.state(t, q); got.Used != 31 || got.Entitlement != 300 || len(n.fallback.unbooked(1)) != 0 || n.Status().Generation != generation {
+			t.Errorf("state %+v, unbooked %+v", got, n.fallback.unbooked(1))
+		}
+	})
+}
+
+// A bucket that vanished from the store while it was out of reach is missed by the booking too.
+func TestLocalSpendingOfADeletedBucket(t *testing.T) {
+	r := startRelay(t)
+	inBubble(t, []string{"us/n1"}, func(t *testing.T, c *cluster) {
+		server := c.servers["us"]
+		reconnect := c.behind(r, "us")
+		n := c.start("us/n1", document(t, 1, alone, local(algorithms.FixedWindow, 200, "10m")))
+		q := request("a")
+		for range 50 {
+			n.check(t, q)
+		}
+		r.lead("")
+		n.spends(t, q, 30)
+		c.servers["us"] = server
+		c.delete("us", n, "long", q)
+		reconnect()
+		c.within(3*time.Second, "the spending to be booked", func() bool { return len(n.fallback.unbooked(1)) == 0 })
+		if got := n.state(t, q).Used; got != 80 {
+			t.Errorf("used %d, of which 50 through the store and 30 without it", got)
+		}
+	})
+}

@@ -1,0 +1,133 @@
+package region
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/quotad/quotad/algorithms"
+)
+
+// A region all of whose nodes end with its store starts from its checkpoints: what is admitted on top is at most what was
+// used in the last second and a hundredth of the entitlement, and nothing after a rest.
+func TestNodesAndStoreEndTogether(t *testing.T) {
+	for _, kind := range windows {
+		for name, tc := range map[string]struct {
+			rest   time.Duration
+			excess int64
+		}{
+			"at rest":    {2500 * time.Millisecond, 0},
+			"under load": {0, 100 + 10}, // a unit every 10 ms
+		} {
+			t.Run(fmt.Sprintf("%s, %s", kind, name), func(t *testing.T) {
+				d := document(t, 1, alone, long(kind, 1000, ""))
+				started(t, d, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
+					q := request("a")
+					admitted := sum(c.running["us/n2"].load(t, q, 1, 2330*time.Millisecond))
+					admitted += sum(c.running["us/n1"].load(t, q, 1, 2330*time.Millisecond))
+					time.Sleep(tc.rest)
+					c.stop("us/n1")
+					c.stop("us/n2")
+					c.flushAll("us")
+					n := c.start("us/n1", d)
+					c.start("us/n2", d)
+					c.meet() // until then a node cannot ask the other
+					n.check(t, q)
+					if lacking := admitted + 1 - n.state(t, q).Used; lacking < 0 || lacking > tc.excess {
+						t.Errorf("%d of %d used are not restored, at most %d may be", lacking, admitted, tc.excess)
+					}
+				})
+			})
+		}
+	}
+}
+
+// What a region lent is in its journal when all its nodes ended with its store, and the borrower cannot be asked: unless the
+// journal was put back from an old copy, of which the store knew that it was one. Then all counts as lent that may be.
+func TestRowsOfAJournal(t *testing.T) {
+	for _, old := range []bool{false, true} {
+		t.Run(fmt.Sprintf("an old copy: %v", old), func(t *testing.T) {
+			d := document(t, 1, halves, long(algorithms.FixedWindow, 2000, ", lending_limit: 0.9, borrowing_limit: 0.3"))
+			started(t, d, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
+				q := request("a")
+				c.stop("us/n1")
+				file := filepath.Join(c.dir, "us-n1")
+				aside, err := os.ReadFile(file)
+				if err != nil {
+					t.Fatal(err)
+				}
+				us := c.start("us/n1", d)
+				c.meet()
+				c.running["eu/n1"].borrows(t, "a")
+				us.check(t, q)
+				time.Sleep(2500 * time.Millisecond)
+				want := us.state(t, q).Share
+				if want == 1000 || want == 100 {
+					t.Fatalf("share %d: the test shows nothing", want)
+				}
+				c.stop("us/n1")
+				c.network.CutBoth("us/n1", "eu/n1", time.Hour)
+				if old {
+					want = 100
+					if err := os.WriteFile(file, aside, 0o600); err != nil {
+						t.Fatal(err)
+					}
+					c.start("us/n1", d)
+					c.stop("us/n1")
+				}
+				c.flushAll("us")
+				us = c.start("us/n1", d)
+				us.check(t, q)
+				if got := us.state(t, q).Share; got != want {
+					t.Errorf("share %d, want %d", got, want)
+				}
+			})
+		})
+	}
+}
+
+// A short window needs no checkpoint: none is written.
+func TestShortWindowsAreNotWrittenDown(t *testing.T) {
+	d := document(t, 1, alone, "name: minute, limit: 1000, window: 1m", long(algorithms.FixedWindow, 1000, ""))
+	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
+		n := c.running["us/n1"]
+		n.load(t, request("a"), 1, 500*time.Millisecond)
+		time.Sleep(3 * time.Second)
+		for _, a := range n.rules.Load().match(request("a")) {
+			all, err := n.journal.Checkpoints(a.bucket.ID)
+			if err != nil || (len(all) > 0) != a.bucket.Recovered {
+				t.Errorf("%s: %+v, %v", a.limit.Name, all, err)
+			}
+			if a.bucket.Recovered && all[0].Used != 50 {
+				t.Errorf("%s: written %+v, 50 used", a.limit.Name, all)
+			}
+		}
+	})
+}
+
+// A journal that cannot be read, nor written, does not take with it what its node saw.
+func TestUseIsKnownWithoutTheJournal(t *testing.T) {
+	started(t, document(t, 1, alone, long(algorithms.FixedWindow, 100, "")), []string{"us/n1"}, func(t *testing.T, c *cluster) {
+		n, q := c.running["us/n1"], request("a")
+		for range 40 {
+			n.check(t, q)
+		}
+		generation := n.Status().Generation
+		_, b, err := n.rules.Load().locate("long", q.Domain, q.Descriptors)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.delete("us", n, "long", q)
+		if err := n.journal.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := n.journal.Checkpoints(b.ID); err == nil {
+			t.Fatal("the journal can be read: the test shows nothing")
+		}
+		if d := n.check(t, q); !d.Allowed || d.Remaining != 59 || n.Status().Generation != generation {
+			t.Errorf("%+v", d)
+		}
+	})
+}

@@ -1,0 +1,267 @@
+package region
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotad/quotad/region/link"
+	"github.com/quotad/quotad/region/store"
+)
+
+// day is a limit whose window does not end in a test of real time.
+const day = "name: long, limit: 200, window: 24h, on_store_failure: deny"
+
+// process starts a redis-server.
+func process(t *testing.T, args ...string) *store.Server {
+	t.Helper()
+	s, err := store.StartProcessWith(t.Context(), args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// operator is for what an operator, or an accident, does to a Redis.
+func operator(t *testing.T, s *store.Server) *redis.Client {
+	t.Helper()
+	o, err := redis.ParseURL(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := redis.NewClient(o)
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// inRealTime makes a region of two nodes on a redis-server behind a relay, in real time.
+func inRealTime(t *testing.T, s *store.Server, limits ...string) (c *cluster, r *relay) {
+	t.Helper()
+	r = startRelay(t)
+	c = &cluster{t: t, dir: t.TempDir(), network: link.New(), servers: map[string]*store.Server{"us": {URL: r.url()}},
+		sizes: map[string]int{"us": 2}, running: map[string]*running{}, bootstrap: true}
+	r.lead(s.URL)
+	for _, name := range []string{"us/n1", "us/n2"} {
+		c.network.Host(name)
+	}
+	c.seed = c.gossipAddress("us/n1").String()
+	t.Cleanup(c.close)
+	d := document(t, 1, alone, limits...)
+	c.start("us/n1", d)
+	c.start("us/n2", d)
+	c.meet()
+	return c, r
+}
+
+// admits makes requests at both nodes in turn, and fails where the store does not admit one.
+func (c *cluster) admits(q Request, requests int) {
+	c.t.Helper()
+	for i := range requests {
+		n := c.running[[]string{"us/n1", "us/n2"}[i%2]]
+		if d := n.check(c.t, q); !d.Allowed || d.Reason != WithinLimit {
+			c.t.Fatalf("%s, request %d: %+v", n.name, i, d)
+		}
+	}
+}
+
+// exhausts makes requests until the limit denies one, and returns how many were admitted.
+func (c *cluster) exhausts(q Request) (admitted int) {
+	c.t.Helper()
+	c.within(20*time.Second, "the limit to be spent", func() bool {
+		for _, n := range c.running {
+			for {
+				d := n.check(c.t, q)
+				if d.Allowed {
+					admitted++
+					continue
+				}
+				if d.Reason == OverLimit {
+					return true
+				}
+				break
+			}
+		}
+		return false
+	})
+	return admitted
+}
+
+// copies are ways to another server that holds what a server held at a moment: each is told of that server before the
+// region starts, and returns what makes the copy.
+var copies = map[string]func(t *testing.T, s *store.Server) func() *store.Server{
+	"a copy of all keys": func(t *testing.T, s *store.Server) func() *store.Server {
+		return func() *store.Server {
+			other := process(t)
+			from, to := operator(t, s), operator(t, other)
+			for _, key := range from.Keys(t.Context(), "*").Val() {
+				left := max(from.PTTL(t.Context(), key).Val(), 0)
+				if err := to.Restore(t.Context(), key, left, from.Dump(t.Context(), key).Val()).Err(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			return other
+		}
+	},
+	// A server without replicas takes another master_replid when the first one comes: it must be there before.
+	"a replica that is promoted": func(t *testing.T, s *store.Server) func() *store.Server {
+		replica := process(t, "--replicaof", strings.ReplaceAll(s.URL[len("redis://"):], ":", " "))
+		at := operator(t, replica)
+		for !strings.Contains(at.Info(t.Context(), "replication").Val(), "master_link_status:up") {
+			time.Sleep(20 * time.Millisecond)
+		}
+		return func() *store.Server {
+			if n, err := operator(t, s).Wait(t.Context(), 1, 5*time.Second).Result(); err != nil || n != 1 {
+				t.Fatalf("%d replicas have everything: %v", n, err)
+			}
+			if err := at.Do(t.Context(), "REPLICAOF", "NO", "ONE").Err(); err != nil {
+				t.Fatal(err)
+			}
+			return replica
+		}
+	},
+}
+
+// A server that holds an old copy of the region's data, its token too, is noticed by the first batch: nothing of it counts,
+// long windows get back what was used since the copy, short ones close.
+func TestStaleCopy(t *testing.T) {
+	for name, prepare := range copies {
+		t.Run(name, func(t *testing.T) {
+			short := "name: minute, domain: short, limit: 200, window: 1m, on_store_failure: deny"
+			s := process(t)
+			copied := prepare(t, s)
+			c, r := inRealTime(t, s, day, short)
+			long, minute := request("a"), Request{Domain: "short", Descriptors: request("a").Descriptors, Cost: 1}
+			c.admits(long, 10)
+			c.admits(minute, 2)
+			stale := copied()
+			c.admits(long, 30)
+			r.lead(stale.URL)
+			for _, n := range c.running {
+				generation := n.Status().Generation
+				c.within(10*time.Second, n.name+" to stand under another generation", func() bool {
+					d := n.check(t, long)
+					if d.Allowed && n.Status().Generation == generation {
+						t.Errorf("%s, admitted by an old copy: %+v", n.name, d)
+					}
+					return n.Status().Generation > generation
+				})
+			}
+			if d := c.running["us/n1"].check(t, minute); d.Allowed || d.Reason != OverLimit || d.Share != 0 {
+				t.Errorf("a short window of an old copy: %+v", d)
+			}
+			used := c.running["us/n1"].state(t, long).Used
+			if used < 40 || used > 45 {
+				t.Errorf("used %d, of which 40 were admitted before", used)
+			}
+			if got := int64(c.exhausts(long)); got != 200-used {
+				t.Errorf("%d admitted of 200 of which %d were used", got, used)
+			}
+		})
+	}
+}
+
+// A Redis that ends and starts again without its data, under two nodes that go on: the limit is admitted, exactly.
+func TestRestartOfRedis(t *testing.T) {
+	s := process(t)
+	c, r := inRealTime(t, s, day)
+	c.admits(request("a"), 40)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if d := c.running["us/n1"].check(t, request("a")); d.Reason != StoreFailure {
+		t.Errorf("the server is gone: %+v", d)
+	}
+	r.lead(process(t).URL)
+	if got := c.exhausts(request("a")); got != 160 {
+		t.Errorf("%d admitted after 40 of 200", got)
+	}
+	for _, n := range c.running {
+		if got := n.counter(t, "units_borrowed"); got != 0 {
+			t.Errorf("%s borrowed %d of nobody", n.name, got)
+		}
+	}
+}
+
+// Scripts that are gone, and buckets that were evicted, are no loss of the store; what was evicted is restored.
+func TestScriptsAndBucketsThatVanish(t *testing.T) {
+	s := process(t)
+	c, _ := inRealTime(t, s, day)
+	c.admits(request("a"), 40)
+	generation := c.running["us/n1"].Status().Generation
+	ctx, at := t.Context(), operator(t, s)
+	if err := at.ScriptFlush(ctx).Err(); err != nil {
+		t.Fatal(err)
+	}
+	c.admits(request("a"), 40)
+	evict(ctx, t, at)
+	if got := c.exhausts(request("a")); got != 120 {
+		t.Errorf("%d admitted after 80 of 200", got)
+	}
+	if got := c.running["us/n1"].Status().Generation; got != generation {
+		t.Errorf("generation %d, was %d", got, generation)
+	}
+}
+
+// evict has a server drop all that it may drop for want of memory: every key that expires.
+func evict(ctx context.Context, t *testing.T, at *redis.Client) {
+	t.Helper()
+	for _, set := range [][2]string{{"maxmemory-policy", "volatile-random"}, {"maxmemory", "1"}} {
+		if err := at.ConfigSet(ctx, set[0], set[1]).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := at.Set(ctx, "anything", 1, 0).Err(); err == nil || !strings.Contains(err.Error(), "OOM") {
+		t.Fatalf("there is memory left: %v", err)
+	}
+	if err := at.ConfigSet(ctx, "maxmemory", "0").Err(); err != nil {
+		t.Fatal(err)
+	}
+	if keys := at.Keys(ctx, "*:b:*").Val(); len(keys) > 0 {
+		t.Fatalf("not evicted: %q", keys)
+	}
+}
+
+// A Redis that stands still: requests are decided without it, and then at once; when it goes on, a probe lets them through,
+// and what it had been sent meanwhile counts as used, though it was answered as a failure.
+func TestRedisThatStandsStill(t *testing.T) {
+	s := process(t)
+	c, _ := inRealTime(t, s, day)
+	n, q := c.running["us/n1"], request("a")
+	c.admits(q, 10)
+	pid := pidOf(t, operator(t, s))
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = syscall.Kill(pid, syscall.SIGCONT) }()
+	for i := range 50 {
+		if d := n.check(t, q); d.Reason != StoreFailure {
+			t.Errorf("request %d: %+v", i, d)
+		}
+	}
+	c.within(5*time.Second, "the breaker to trip", func() bool { return n.breakers.tripped(store.Whole) })
+	if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	c.within(10*time.Second, "a probe to be answered", func() bool { return !n.breakers.tripped(store.Whole) })
+	admitted := c.exhausts(q)
+	if admitted > 190 || admitted < 190-50 {
+		t.Errorf("%d admitted after 10 of 200", admitted)
+	}
+}
+
+// pidOf returns the process of a server that this test started.
+func pidOf(t *testing.T, at *redis.Client) int {
+	t.Helper()
+	_, rest, _ := strings.Cut(at.Info(t.Context(), "server").Val(), "process_id:")
+	pid, err := strconv.Atoi(strings.TrimSpace(strings.SplitN(rest, "\r\n", 2)[0]))
+	if err != nil || pid <= 1 {
+		t.Fatalf("process %d: %v", pid, err)
+	}
+	return pid
+}

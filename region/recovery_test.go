@@ -1,0 +1,315 @@
+package region
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/policy"
+)
+
+// windows are the kinds that are recovered after a loss.
+var windows = []algorithms.Kind{algorithms.FixedWindow, algorithms.SlidingWindowCounter, algorithms.SlidingWindowLog}
+
+// long is a limit of ten minutes, which a test in virtual time spends little of.
+func long(kind algorithms.Kind, units int, more string) string {
+	return fmt.Sprintf("name: long, algorithm: %s, limit: %d, window: 10m, on_store_failure: deny%s", kind, units, more)
+}
+
+// state reads a bucket of the limit "long".
+func (n *running) state(t *testing.T, q Request) algorithms.State {
+	t.Helper()
+	b, err := n.Bucket(t.Context(), "long", "api", q.Descriptors)
+	if err != nil {
+		t.Fatalf("%s: %v", n.name, err)
+	}
+	return b.Inspected.State
+}
+
+// noticesLoss makes requests until the store decides one under a later generation, and returns how many were admitted.
+func (c *cluster) noticesLoss(n *running, q Request, before uint64) (admitted int64) {
+	c.t.Helper()
+	c.within(2*time.Second, n.name+" to open its store anew", func() bool {
+		d := n.check(c.t, q)
+		if d.Allowed {
+			admitted++
+		}
+		return n.Status().Generation > before && d.Reason != StoreFailure
+	})
+	return admitted
+}
+
+// borrows has a region spend its entitlement of "long" and then some more, which others lend it, and returns what was
+// admitted.
+func (n *running) borrows(t *testing.T, account string) (admitted int64) {
+	t.Helper()
+	n.check(t, request(account))
+	q := request(account)
+	q.Cost = n.state(t, q).Free
+	if !n.check(t, q).Allowed {
+		t.Fatalf("%s: %d units that are free were denied", n.name, q.Cost)
+	}
+	before := n.counter(t, "units_borrowed")
+	admitted = 1 + q.Cost + sum(n.load(t, request(account), 1, 1500*time.Millisecond))
+	if n.counter(t, "units_borrowed") == before {
+		t.Fatalf("%s borrowed nothing: the test shows nothing", n.name)
+	}
+	return admitted
+}
+
+func sum(all map[int64]int64) (units int64) {
+	for _, u := range all {
+		units += u
+	}
+	return units
+}
+
+// A region whose store lost everything, borrower or lender, takes its use and its rows back from those who saw them: the
+// next request is decided on them, all regions together admit the limit and no more, and rights move again.
+func TestLossOfALongWindow(t *testing.T) {
+	for _, kind := range windows {
+		for _, loser := range []string{"us", "eu"} {
+			t.Run(fmt.Sprintf("%s, %s", kind, loser), func(t *testing.T) {
+				started(t, document(t, 1, halves, long(kind, 2000, ", lending_limit: 1, borrowing_limit: 0.3")), []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
+					us, eu, lost, q := c.running["us/n1"], c.running["eu/n1"], c.running[loser+"/n1"], request("a")
+					admitted := us.borrows(t, "a")
+					before, generation, lent := lost.state(t, q), lost.Status().Generation, eu.counter(t, "units_lent")
+					c.flushAll(loser)
+					since := c.noticesLoss(lost, q, generation)
+					d := lost.check(t, q)
+					if d.Reason == StoreFailure || loser == "eu" && !d.Allowed {
+						t.Errorf("the first request on the store opened anew: %+v", d)
+					}
+					if d.Allowed {
+						since++
+					}
+					admitted += since
+					after := lost.state(t, q)
+					if after.Used != before.Used+since {
+						t.Errorf("used %d, was %d before the loss, and %d since", after.Used, before.Used, since)
+					}
+					if loser == "eu" && after.Share != before.Share {
+						t.Errorf("share %d, was %d before the loss", after.Share, before.Share)
+					}
+					for range 12 {
+						admitted += sum(us.load(t, q, 4, 200*time.Millisecond)) + sum(eu.load(t, q, 9, 100*time.Millisecond))
+					}
+					if admitted != 2000 {
+						t.Errorf("%d admitted of 2000", admitted)
+					}
+					us.borrows(t, "b")
+					if got := eu.counter(t, "units_lent"); got <= lent {
+						t.Errorf("eu lent %d units in all, %d before the loss", got, lent)
+					}
+				})
+			})
+		}
+	}
+}
+
+// A request that meets a loss is answered in its time, which may be too short to hear from anybody; what it was admitted is
+// charged after what is restored.
+func TestALossWithinTheDeadline(t *testing.T) {
+	d := document(t, 1, halves, "name: long, limit: 200, window: 10m, lending_limit: 0.5")
+	started(t, d, []string{"us/n1", "us/n2", "eu/n1"}, func(t *testing.T, c *cluster) {
+		n, q := c.running["us/n1"], request("a")
+		for range 40 {
+			n.check(t, q)
+		}
+		n.deadline = 50 * time.Millisecond // a round trip takes 80
+		c.delete("us", n, "long", q)
+		begun := time.Now()
+		if d := n.check(t, q); d.Reason != StoreFailureLocal || !d.Allowed || time.Since(begun) != n.deadline {
+			t.Errorf("after %v: %+v", time.Since(begun), d)
+		}
+		time.Sleep(time.Second)
+		if d := n.check(t, q); d.Reason != WithinLimit || n.state(t, q).Used != 42 {
+			t.Errorf("used %d of 42: %+v", n.state(t, q).Used, d)
+		}
+	})
+}
+
+// Two nodes of a region meet the loss of their store at once, under requests: together they admit the limit, exactly.
+func TestTwoNodesRecoverAtOnce(t *testing.T) {
+	for _, kind := range windows {
+		t.Run(string(kind), func(t *testing.T) {
+			started(t, document(t, 1, alone, long(kind, 300, "")), []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
+				q := request("a")
+				var mu sync.Mutex
+				var admitted int64
+				both := func(d time.Duration) {
+					var all sync.WaitGroup
+					for _, n := range c.running {
+						all.Go(func() {
+							units := sum(n.load(t, q, 1, d))
+							mu.Lock()
+							defer mu.Unlock()
+							admitted += units
+						})
+					}
+					all.Wait()
+				}
+				both(500 * time.Millisecond)
+				for range 2 {
+					c.flushAll("us")
+					both(400 * time.Millisecond)
+				}
+				c.stop("us/n2")
+				both(3 * time.Second)
+				if admitted != 300 {
+					t.Errorf("%d admitted of 300", admitted)
+				}
+			})
+		})
+	}
+}
+
+// The node that meets the loss need not be the one that knows what was used.
+func TestAMateKnowsWhatWasUsed(t *testing.T) {
+	for name, regions := range map[string][]string{"alone": alone, "beside a region that was never there": halves} {
+		t.Run(name, func(t *testing.T) {
+			started(t, document(t, 1, regions, long(algorithms.FixedWindow, 200, ", lending_limit: 0")), []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
+				n1, n2, q := c.running["us/n1"], c.running["us/n2"], request("a")
+				for range 60 {
+					n2.check(t, q)
+				}
+				generation := n1.Status().Generation
+				c.flushAll("us")
+				c.noticesLoss(n1, q, generation)
+				n1.check(t, q)
+				if got := n1.state(t, q).Used; got < 60 || got > 62 {
+					t.Errorf("used %d, n2 was admitted 60", got)
+				}
+			})
+		})
+	}
+}
+
+// What a region lent is known if the peer tells, or the journals of all its nodes do. Else all counts as lent that may
+// be, until the peer is heard again.
+func TestWhoKnowsWhatWasLent(t *testing.T) {
+	for name, tc := range map[string]struct {
+		cut, down, fresh bool
+		known            bool
+	}{
+		"all are there":                         {known: true},
+		"a node is down":                        {down: true, known: true},
+		"a node's journal is new":               {fresh: true, known: true},
+		"the peer is cut off":                   {cut: true, known: true},
+		"the peer is cut off, a node is down":   {cut: true, down: true},
+		"the peer is cut off, a journal is new": {cut: true, fresh: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := document(t, 1, halves, long(algorithms.FixedWindow, 2000, ", lending_limit: 0.9, borrowing_limit: 0.3"))
+			started(t, d, []string{"us/n1", "us/n2", "eu/n1"}, func(t *testing.T, c *cluster) {
+				us, eu, q := c.running["us/n1"], c.running["eu/n1"], request("a")
+				admitted := eu.borrows(t, "a")
+				before, generation := us.state(t, q), us.Status().Generation
+				if lent := 1000 - before.Share; lent < 100 || lent > 800 {
+					t.Fatalf("%d lent: the test shows nothing", lent)
+				}
+				if tc.down || tc.fresh {
+					c.stop("us/n2")
+				}
+				if tc.fresh {
+					if err := os.RemoveAll(filepath.Join(c.dir, "us-n2")); err != nil {
+						t.Fatal(err)
+					}
+					c.start("us/n2", d)
+					c.meet()
+				}
+				if tc.cut {
+					c.network.CutBoth("us/n1", "eu/n1", 20*time.Second)
+					c.network.CutBoth("us/n2", "eu/n1", 20*time.Second)
+				}
+				c.flushAll("us")
+				admitted += c.noticesLoss(us, q, generation)
+				if us.check(t, q).Allowed {
+					admitted++
+				}
+				want := before.Share
+				if !tc.known {
+					want = 1000 - 900
+				}
+				if got := us.state(t, q).Share; got != want {
+					t.Errorf("share %d, want %d; it was %d", got, want, before.Share)
+				}
+				time.Sleep(35 * time.Second) // it may borrow and be given back meanwhile, in an idle hour it does not
+				if got := us.state(t, q).Share; got < before.Share {
+					t.Errorf("the peer is heard: share %d, it was %d", got, before.Share)
+				}
+				for range 10 {
+					admitted += sum(us.load(t, q, 4, 200*time.Millisecond)) + sum(eu.load(t, q, 4, 200*time.Millisecond))
+				}
+				if admitted > 2000 || admitted < 1900 {
+					t.Errorf("%d admitted of 2000", admitted)
+				}
+			})
+		})
+	}
+}
+
+// A peer whose own store lost the bucket knows nothing of it: only the journals do.
+func TestBothRegionsLoseTheirStores(t *testing.T) {
+	for _, down := range []bool{false, true} {
+		t.Run(fmt.Sprintf("a node down: %v", down), func(t *testing.T) {
+			started(t, document(t, 1, halves, long(algorithms.FixedWindow, 2000, ", lending_limit: 0.9, borrowing_limit: 0.3")), []string{"us/n1", "us/n2", "eu/n1"}, func(t *testing.T, c *cluster) {
+				us, eu, q := c.running["us/n1"], c.running["eu/n1"], request("a")
+				admitted := eu.borrows(t, "a")
+				want := us.state(t, q).Share
+				generations := [2]uint64{us.Status().Generation, eu.Status().Generation}
+				if down {
+					c.stop("us/n2")
+					want = 100
+				}
+				c.flushAll("us")
+				c.flushAll("eu")
+				admitted += c.noticesLoss(us, q, generations[0]) + c.noticesLoss(eu, q, generations[1])
+				for _, n := range []*running{us, eu} {
+					if n.check(t, q).Allowed {
+						admitted++
+					}
+				}
+				if got := us.state(t, q).Share; got != want {
+					t.Errorf("share %d, want %d", got, want)
+				}
+				for range 10 {
+					admitted += sum(us.load(t, q, 4, 200*time.Millisecond)) + sum(eu.load(t, q, 4, 200*time.Millisecond))
+				}
+				if admitted > 2000 {
+					t.Errorf("%d admitted of 2000", admitted)
+				}
+			})
+		})
+	}
+}
+
+// Where requests go does not matter: three regions, two of them of two nodes, admit the limit in each window.
+func TestTrafficMovesBetweenNodes(t *testing.T) {
+	for _, exhausted := range []policy.OnExhausted{policy.ExhaustedDeny, policy.ExhaustedBorrow} {
+		t.Run(string(exhausted), func(t *testing.T) {
+			d := document(t, 1, threeRegions, "name: two, limit: 200, window: 2s, lending_limit: 1, on_exhausted: "+string(exhausted))
+			nodes := []string{"us/n1", "us/n2", "eu/n1", "ap/n1", "ap/n2"}
+			started(t, d, nodes, func(t *testing.T, c *cluster) {
+				admitted := map[int64]int64{}
+				nextCell(2 * time.Second)
+				first := c.running["us/n1"].check(t, request("b")).Cell + 1
+				time.Sleep(1800 * time.Millisecond)
+				for turn := range 40 { // 8 s, a third of a window at each node
+					for cell, units := range c.running[nodes[turn%len(nodes)]].load(t, request("a"), 3, 200*time.Millisecond) {
+						admitted[cell] += units
+					}
+				}
+				for cell := first; cell < first+4; cell++ {
+					if admitted[cell] > 200 || admitted[cell] < 190 {
+						t.Errorf("cell %d: %d admitted of 200", cell, admitted[cell])
+					}
+				}
+			})
+		})
+	}
+}

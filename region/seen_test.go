@@ -1,0 +1,279 @@
+package region
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"pgregory.net/rapid"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/allocator/exchange"
+)
+
+const second = 1_000_000 // microseconds
+
+// lasting is a bucket of ten minutes of which region "us" has 1,000 units: cell 0 begins at time 0.
+func lasting(id string) *exchange.Bucket {
+	return &exchange.Bucket{ID: id, Kind: algorithms.FixedWindow, Window: 600 * second, Cell: 600 * second, Tick: 1,
+		Entitlements: map[string]int64{"us": 1000}, Recovered: true}
+}
+
+// shown is a state of a cell, of a bucket known to be there until its end.
+func shown(cell, used int64) algorithms.State {
+	return algorithms.State{Cell: cell, Used: used, Known: (cell + 1) * 600 * second}
+}
+
+func TestSeenKeepsTheLatest(t *testing.T) {
+	s, b := newSeen(), lasting("a")
+	if s.use("a") != (algorithms.Use{}) || s.known("a") != 0 {
+		t.Error("a bucket never seen is known")
+	}
+	for _, step := range []struct {
+		state     algorithms.State
+		at        int64
+		use       algorithms.Use
+		known     int64
+		whichever string
+	}{
+		{shown(0, 10), 5, algorithms.Use{Units: 10, At: 5}, 600 * second, "the first"},
+		{shown(0, 9), 4, algorithms.Use{Units: 10, At: 5}, 600 * second, "an answer that comes late"},
+		{shown(0, 3), 6, algorithms.Use{Units: 3, At: 6}, 600 * second, "less, after a refund"},
+		{algorithms.State{Cell: 0, Used: 4}, 7, algorithms.Use{Units: 4, At: 7}, 600 * second, "an answer that cannot tell until when"},
+		{shown(1, 0), 600 * second, algorithms.Use{Cell: 1, At: 600 * second}, 1200 * second, "the next cell"},
+	} {
+		s.note(b, step.state, step.at)
+		if got := s.use("a"); got != step.use || s.known("a") != step.known {
+			t.Errorf("%s: use %+v, known until %d", step.whichever, got, s.known("a"))
+		}
+	}
+	s.standAnew()
+	if s.known("a") != 0 || s.use("a") != (algorithms.Use{Cell: 1, At: 600 * second}) {
+		t.Errorf("another generation: use %+v, known until %d", s.use("a"), s.known("a"))
+	}
+}
+
+func TestSeenIsBoundedAndForgets(t *testing.T) {
+	s := newSeen()
+	for i := range mostSeen * 2 {
+		s.note(lasting(fmt.Sprint(i)), shown(0, 1), 1)
+	}
+	count := func() (all, moved int) {
+		for i := range s.parts {
+			all += len(s.parts[i].all)
+			moved += len(s.parts[i].moved)
+		}
+		return all, moved
+	}
+	all, moved := count()
+	if all > mostSeen || moved > all {
+		t.Errorf("%d buckets, %d of them moved; at most %d are kept", all, moved, mostSeen)
+	}
+	s.forget(600*second-1, "us")
+	if kept, _ := count(); kept != all {
+		t.Errorf("%d of %d buckets kept that still weigh", kept, all)
+	}
+	s.forget(600*second, "us")
+	if all, moved := count(); all > 0 || moved > 0 {
+		t.Errorf("%d buckets kept that weigh no more, %d of them moved", all, moved)
+	}
+	if s.note(lasting("late"), shown(1, 1), 600*second); s.known("late") == 0 {
+		t.Error("there is no room again")
+	}
+}
+
+// Use is written when it is first seen, when it moved by more than a hundredth of the entitlement, in another cell, or when
+// it has rested for a second; and not again before it moves.
+func TestCheckpointsOfSeen(t *testing.T) {
+	s, b := newSeen(), lasting("a")
+	short := lasting("short")
+	short.Recovered = false
+	now := int64(5 * 600 * second)
+	for _, step := range []struct {
+		what string
+		wait int64
+		cell int64
+		used int64 // -1: nothing is seen
+		want int64 // -1: nothing is written
+	}{
+		{"the first", 1, 5, 1, 1},
+		{"nothing since", 5 * second, 5, -1, -1},
+		{"a hundredth", second / 10, 5, 11, -1},
+		{"more than that", second / 10, 5, 12, 12},
+		{"less", second / 10, 5, 11, -1},
+		{"not rested for a second", second - 1, 5, -1, -1},
+		{"rested", 1, 5, -1, 11},
+		{"seen again, the same", second, 5, 11, -1},
+		{"more than a hundredth again", second / 10, 5, 22, 22},
+		{"far less, by a refund", second / 10, 5, 1, 1},
+		{"another cell", second / 10, 6, 1, 1},
+	} {
+		now += step.wait
+		if step.used >= 0 {
+			s.note(b, shown(step.cell, step.used), now)
+			s.note(short, shown(step.cell, step.used*100), now)
+		}
+		got := s.checkpoints(now, "us", 7)
+		switch {
+		case step.want < 0:
+			if len(got) > 0 {
+				t.Errorf("%s: written %+v", step.what, got)
+			}
+		case len(got) != 1 || got[0].Bucket != "a" || got[0].Used != step.want || got[0].Cell != step.cell || got[0].At > now ||
+			got[0].Until != (step.cell+1)*600*second || got[0].Generation != 7:
+			t.Errorf("%s: written %+v, want %d", step.what, got, step.want)
+		}
+	}
+}
+
+// Whatever is seen when: what is written once a second lacks no more than a hundredth of the entitlement and what was used
+// since, and after two seconds of rest nothing.
+func TestCheckpointsLagByTheRule(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		s, b := newSeen(), lasting("a")
+		var used, written, now int64
+		write := func() {
+			for _, c := range s.checkpoints(now, "us", 1) {
+				written = c.Used
+			}
+		}
+		for range rapid.IntRange(1, 30).Draw(r, "seconds") {
+			for range rapid.IntRange(0, 4).Draw(r, "decisions") {
+				now += rapid.Int64Range(1, second/4).Draw(r, "pause")
+				used += rapid.Int64Range(0, 15).Draw(r, "cost")
+				s.note(b, shown(0, used), now)
+			}
+			now = (now/second + 1) * second
+			if write(); used-written > 10 {
+				r.Fatalf("used %d, written %d", used, written)
+			}
+		}
+		now += 2 * second
+		if write(); written != used {
+			r.Fatalf("at rest: used %d, written %d", used, written)
+		}
+	})
+}
+
+func TestSeenConcurrently(t *testing.T) {
+	s := newSeen()
+	var all sync.WaitGroup
+	for worker := range 8 {
+		all.Go(func() {
+			for i := range int64(500) {
+				id := fmt.Sprint(i % 50)
+				s.note(lasting(id), shown(i/100, i), i*second)
+				if u := s.use(id); u.Units > 500 {
+					t.Errorf("use %+v", u)
+				}
+				s.known(id)
+				switch worker {
+				case 0:
+					s.checkpoints(i*second, "us", 1)
+				case 1:
+					s.forget(i*second, "us")
+				case 2:
+					s.standAnew()
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// delete removes the hash of a bucket, as an operator or an eviction would.
+func (c *cluster) delete(region string, n *running, limit string, q Request) {
+	c.t.Helper()
+	_, b, err := n.rules.Load().locate(limit, q.Domain, q.Descriptors)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	key := n.rules.Load().key(b.ID)
+	c.redis(region, func(ctx context.Context, client *redis.Client) error {
+		if gone, err := client.Del(ctx, key).Result(); err != nil || gone != 1 {
+			return fmt.Errorf("deleted %d keys of %q: %w", gone, key, err)
+		}
+		return nil
+	})
+}
+
+// A bucket that vanishes from the store is missed by the nodes that used it: a short one is closed for its cell and the
+// next, a long one restored. What no running node knows begins anew, and nothing else is touched.
+func TestADeletedBucket(t *testing.T) {
+	short := "name: short, domain: short, limit: 50, window: 10s, on_store_failure: deny"
+	d := document(t, 1, alone, long(algorithms.FixedWindow, 100, ""), short)
+	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
+		n, a := c.running["us/n1"], request("a")
+		s := Request{Domain: "short", Descriptors: a.Descriptors, Cost: 1}
+		nextCell(10 * time.Second)
+		for range 20 {
+			n.check(t, a)
+			n.check(t, s)
+			n.check(t, request("other"))
+		}
+		generation := n.Status().Generation
+		c.delete("us", n, "long", a)
+		c.delete("us", n, "short", s)
+		if got := n.check(t, a); !got.Allowed || got.Remaining != 79 {
+			t.Errorf("the long one: %+v", got)
+		}
+		for cell := range 2 {
+			if got := n.check(t, s); got.Allowed || got.Share != 0 {
+				t.Errorf("the short one, cell %d: %+v", cell, got)
+			}
+			nextCell(10 * time.Second)
+		}
+		if got := n.check(t, s); !got.Allowed || got.Remaining != 49 {
+			t.Errorf("the short one, two cells later: %+v", got)
+		}
+		if got := n.check(t, request("other")); !got.Allowed || got.Remaining != 79 || n.Status().Generation != generation {
+			t.Errorf("another bucket: %+v, generation %d, was %d", got, n.Status().Generation, generation)
+		}
+
+		time.Sleep(time.Second)
+		c.stop("us/n1")
+		n = c.start("us/n1", d)
+		c.delete("us", n, "long", a)
+		if got := n.check(t, a); !got.Allowed || got.Remaining != 99 {
+			t.Errorf("a bucket that no running node knows: %+v", got)
+		}
+	})
+}
+
+// Under traffic from both nodes nothing of a deleted bucket is admitted twice.
+func TestADeletedBucketUnderTraffic(t *testing.T) {
+	for _, kind := range windows {
+		t.Run(string(kind), func(t *testing.T) {
+			started(t, document(t, 1, halves, long(kind, 200, ", lending_limit: 1")), []string{"us/n1", "us/n2", "eu/n1"}, func(t *testing.T, c *cluster) {
+				q := request("a")
+				var mu sync.Mutex
+				var admitted int64
+				all := func(d time.Duration) {
+					var loads sync.WaitGroup
+					for _, n := range c.running {
+						loads.Go(func() {
+							units := sum(n.load(t, q, 1, d))
+							mu.Lock()
+							defer mu.Unlock()
+							admitted += units
+						})
+					}
+					loads.Wait()
+				}
+				for range 4 {
+					all(200 * time.Millisecond)
+					c.delete("us", c.running["us/n1"], "long", q)
+					all(100 * time.Millisecond)
+					c.delete("eu", c.running["eu/n1"], "long", q)
+				}
+				all(3 * time.Second)
+				if admitted > 200 || admitted < 195 {
+					t.Errorf("%d admitted of 200", admitted)
+				}
+			})
+		})
+	}
+}

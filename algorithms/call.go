@@ -87,6 +87,7 @@ type Refund struct {
 type Charge struct {
 	Key   string
 	Terms Terms
+	Known int64 // see Target
 	Cell  int64
 }
 
@@ -95,6 +96,7 @@ type Reset struct {
 	Guard
 	Key   string
 	Terms Terms
+	Known int64 // see Target
 }
 
 // Recall asks a region what it has heard from Peer of one bucket, for Peer to recover it under a new generation; from
@@ -287,7 +289,7 @@ func (c Refund) Args() []any {
 	}
 	a.num(c.At, c.Cost, (remember+MaxClockStep)/1000)
 	for _, charge := range c.Charges {
-		a.terms(charge.Terms, 0)
+		a.terms(charge.Terms, charge.Known)
 		a.num(charge.Cell)
 	}
 	return a
@@ -297,7 +299,7 @@ func (c Refund) Args() []any {
 func (c Reset) Args() []any {
 	var a args
 	a.guard(c.Guard)
-	a.terms(c.Terms, 0)
+	a.terms(c.Terms, c.Known)
 	return a
 }
 

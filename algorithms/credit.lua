@@ -21,11 +21,13 @@ if generation > floor then redis.call('HSET', KEYS[1], 'floor:' .. peer, int(gen
 if is_lost(h) then return {LOST, now, h.lost_at} end
 if movable(h, cell) ~= OK then return refuse(movable(h, cell)) end
 -- What this region returned to the peer before the loss is not known, and would be credited once more.
-if h.unknown[peer] and cell <= floor_div(h.whole, h.length) + 1 then return refuse(RECOVERING) end
+if h.unknown[peer] and unsure(h, cell) then return refuse(RECOVERING) end
 local row = row_of(h, cell, peer)
 if returned > row.l or to_borrow - row.r > most or burst > most_burst then return refuse(IMPLAUSIBLE) end
 
 local b, g, z = math.max(row.b, to_borrow), math.max(row.g, returned), row.z
+-- While it is not known what some peers were lent, all that may be counts as lent: nothing of that comes back.
+if unsure(h, cell) then g = row.g end
 if cell == h.cell then z = math.max(row.z, burst) end
 if b > row.b or g > row.g or z > row.z then
   s.settle(z - row.z)

@@ -3,7 +3,7 @@
 -- under a key, so that it is charged once however often it is sent.
 -- KEYS: token, buckets, the key to remember under. ARGV: guard, commit, ms to remember (0: no such key), number of
 -- buckets, then per bucket: terms, shadow; then the costs.
--- Reply: LOST, now, when, where a bucket must be restored first; else OK, now, repeated, per bucket its state, per request {admitted, per bucket {remaining, retry, delay}}; retry
+-- Reply: LOST, now, when, and the place of a bucket that must be restored first; else OK, now, repeated, per bucket its state, per request {admitted, per bucket {remaining, retry, delay}}; retry
 -- is 0 where the bucket had room. Both count from what the clock shows, which after a step back is behind the mark.
 local now, lost_at, lag = enter()
 if not now then return {lost_at} end
@@ -23,7 +23,7 @@ for i = 1, num() do
   held[i] = hold(KEYS[i + 1], now, lost_at)
   held[i].shadow = num() == 1
   buckets[i] = open(held[i])
-  if is_lost(held[i]) then return {LOST, now, held[i].lost_at} end
+  if is_lost(held[i]) then return {LOST, now, held[i].lost_at, i} end
 end
 
 if remember > 0 and #ARGV - arg_at ~= 1 then return {IMPLAUSIBLE} end -- one answer cannot be that of several

@@ -191,7 +191,7 @@ func (h *history) decide(t *rapid.T) {
 			if got.Answers[0].Verdicts[i].Retry != 0 {
 				continue // a shadow limit that would have denied
 			}
-			r.Charges = append(r.Charges, algorithms.Charge{Key: b.Key, Terms: b.Terms, Cell: got.Buckets[i].Cell})
+			r.Charges = append(r.Charges, algorithms.Charge{Key: b.Key, Terms: b.Terms, Known: h.known(t, b.Key), Cell: got.Buckets[i].Cell})
 		}
 		h.receipts = append(h.receipts, r)
 	}
@@ -217,7 +217,7 @@ func (h *history) refund(t *rapid.T) {
 
 func (h *history) reset(t *rapid.T) {
 	key := h.key(t)
-	c := algorithms.Reset{Guard: h.guard, Key: key, Terms: h.terms(t, key)}
+	c := algorithms.Reset{Guard: h.guard, Key: key, Terms: h.terms(t, key), Known: h.known(t, key)}
 	got := must[algorithms.Cleared](t)(c.Parse(h.eval(t, algorithms.ResetScript, c.Args(), key)))
 	same(t, "reset", c, got, h.twin.Reset(h.time(got.Now), c))
 }
@@ -267,8 +267,7 @@ func (h *history) open(t *rapid.T, expected, generation uint64, lost bool) {
 		c.Seen = h.now + rapid.Int64Range(-3*window, 3*window).Draw(t, "seen")
 	}
 	got := must[algorithms.Opened](t)(c.Parse(h.eval(t, algorithms.OpenScript, c.Args())))
-	want := h.twin.Open(h.now, c)
-	same(t, "open", c, got, want)
+	same(t, "open", c, got, h.twin.Open(h.time(got.Begun), c))
 	if got.OK {
 		h.guard.Generation = got.Generation
 	}

@@ -143,9 +143,17 @@ func (h held) show(l limiter) State {
 		last = h.written
 	}
 	if last == h.cell || h.kept == h.call {
-		s.Known = h.Weighs(h.cell) + h.fillTime()
+		s.Known = h.Weighs(max(h.cell, h.lastRow())) + h.fillTime()
+	}
+	if h.unsure(h.cell) {
+		s.Doubt = h.whole
 	}
 	return s
+}
+
+// unsure says whether it is not known of a cell what some peers were lent before a loss.
+func (h held) unsure(cell int64) bool {
+	return h.lostAt == 0 && len(h.unknown) > 0 && cell <= CellAt(h.whole, h.Cell)+1
 }
 
 // limiter is one algorithm at work on one bucket at one moment.

@@ -118,6 +118,11 @@ end
 -- is_lost says whether a bucket must be restored before it can be used.
 local function is_lost(h) return h.recovered and closed(h) > h.now end
 
+-- unsure says whether it is not known of a cell what some peers were lent before a loss.
+local function unsure(h, cell)
+  return next(h.unknown) ~= nil and cell <= floor_div(h.whole, h.length) + 1
+end
+
 -- is_open says whether rights of a cell are not closed by a loss.
 local function is_open(h, cell)
   return cell * h.length >= closed(h)
@@ -149,13 +154,19 @@ end
 -- cell of the last keep, as far as it was read or done.
 local function there(h)
   if h.kept ~= h.cell then return 0 end
-  return weighs(h, h.cell) + fill(h)
+  return weighs(h, math.max(h.cell, h.last)) + fill(h)
 end
 
--- add_state appends a bucket's state to a reply: cell, entitlement, share, next share, used, fading, free, there.
+-- doubt returns the time of a loss before which some peers were lent what is not known and still may weigh, 0: none.
+local function doubt(h)
+  if unsure(h, h.cell) then return h.whole end
+  return 0
+end
+
+-- add_state appends a bucket's state to a reply: cell, entitlement, share, next share, used, fading, free, there, doubt.
 local function add_state(reply, h, s)
   local share, next_share, used, fading = s.state()
-  for _, v in ipairs({h.cell, h.entitlement, share, next_share, used, fading, s.free(), there(h)}) do reply[#reply + 1] = v end
+  for _, v in ipairs({h.cell, h.entitlement, share, next_share, used, fading, s.free(), there(h), doubt(h)}) do reply[#reply + 1] = v end
 end
 
 -- add_rows appends the rows that weigh: cell, peer, lent, returned, borrowed, regained, burst lent, burst borrowed.

@@ -68,7 +68,7 @@ func (c Decide) Parse(reply any) (Decided, error) {
 	r := read(DecideScript.Name, reply)
 	d := Decided{Status: Status(r.num())}
 	if d.Status == StatusLost {
-		d.Now, d.LostAt = r.num(), r.num()
+		d.Now, d.LostAt, d.Lost = r.num(), r.num(), int(r.num())-1
 	}
 	if d.Status != StatusOK || r.err != nil {
 		return d, r.end()
@@ -113,7 +113,7 @@ func (r *reader) head() (h head, ok bool) {
 
 func (r *reader) state() State {
 	return State{Cell: r.num(), Entitlement: r.num(), Share: r.num(), NextShare: r.num(), Used: r.num(),
-		Fading: r.num(), Free: r.num(), Known: r.num()}
+		Fading: r.num(), Free: r.num(), Known: r.num(), Doubt: r.num()}
 }
 
 func (r *reader) row() Row {
@@ -195,13 +195,16 @@ func (c Book) Parse(reply any) (Booked, error) {
 func (c Reset) Parse(reply any) (Cleared, error) {
 	r := read(ResetScript.Name, reply)
 	h, _ := r.head()
-	return Cleared{Status: h.status, Now: h.now, State: h.state}, r.end()
+	return Cleared{Status: h.status, Now: h.now, LostAt: h.lostAt, State: h.state}, r.end()
 }
 
 // Parse reads the reply to c.
 func (c Refund) Parse(reply any) (Refunded, error) {
 	r := read(RefundScript.Name, reply)
 	g := Refunded{Status: Status(r.num())}
+	if g.Status == StatusLost {
+		g.Now, g.LostAt = r.num(), r.num()
+	}
 	if g.Status != StatusOK || r.err != nil {
 		return g, r.end()
 	}
@@ -220,13 +223,16 @@ func (c Open) Parse(reply any) (Opened, error) {
 	o.Region, o.Epoch = r.str(), r.str()
 	lostAt := r.str()
 	o.Secret, o.Replid = r.str(), r.str()
-	since := r.str()
+	since, begun := r.str(), r.str()
 	if err := r.end(); err != nil || generation == "" {
 		return o, err
 	}
 	var err error
 	if o.LostAt, err = strconv.ParseInt(lostAt, 10, 64); err != nil {
 		return o, fmt.Errorf("the store's token names %q as the time of its last loss, which is no number: empty the Redis (FLUSHALL), it will be opened anew", lostAt)
+	}
+	if o.Begun, err = strconv.ParseInt(begun, 10, 64); err != nil {
+		return o, fmt.Errorf("the store's token names %q as the time of its beginning, which is no number: empty the Redis (FLUSHALL), it will be opened anew", begun)
 	}
 	if o.Since, err = strconv.ParseUint(since, 10, 64); err != nil {
 		return o, fmt.Errorf("the store's token names %q as its oldest generation, which is no number: empty the Redis (FLUSHALL), it will be opened anew", since)

@@ -2,7 +2,7 @@
 -- KEYS: token, the key to remember the receipt under, the key under which the request is remembered, buckets. ARGV:
 -- guard, store time of the decision, cost, ms to remember, then per bucket: terms (kind '' where there is no limit any
 -- more), cell. A request that was refunded is forgotten: sent again, it is decided anew.
--- Reply: OK, now, repeated, per bucket {units given back, why not}.
+-- Reply: LOST, now, when, where a bucket must be restored first; else OK, now, repeated, per bucket {units given back, why not}.
 local now, lost_at = enter()
 if not now then return {lost_at} end
 local at, cost, remember = num(), num(), num()
@@ -15,18 +15,24 @@ if before then
   return reply
 end
 reply[3] = 0
+local charges = {}
+for i = 4, #KEYS do
+  if ARGV[arg_at + 1] == '' then
+    arg_at = arg_at + 10
+  else
+    local h = hold(KEYS[i], now, lost_at)
+    charges[i] = {s = open(h), cell = num()}
+    if is_lost(h) then return {LOST, now, h.lost_at} end
+  end
+end
 local remembered = redis.call('GET', KEYS[3])
 if remembered and string.match(remembered, '^%d+ (%d+) ') == int(at) then redis.call('DEL', KEYS[3]) end
 local text = {int(now)}
 for i = 4, #KEYS do
   local units, refusal = 0, NO_SUCH_LIMIT
-  if ARGV[arg_at + 1] == '' then
-    arg_at = arg_at + 10
-  else
-    local h = hold(KEYS[i], now, lost_at)
-    local s = open(h)
-    units, refusal = s.refund(at, num(), cost)
-    s.save()
+  if charges[i] then
+    units, refusal = charges[i].s.refund(at, charges[i].cell, cost)
+    charges[i].s.save()
   end
   text[#text + 1], text[#text + 2] = int(units), int(refusal)
   reply[#reply + 1], reply[#reply + 2] = units, refusal

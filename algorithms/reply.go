@@ -35,6 +35,7 @@ type State struct {
 	Fading      int64 // of Used, those that will not count any more when the cell ends, about
 	Free        int64 // units that fit now
 	Known       int64 // store time until which the bucket is known to be in the store; 0: this call cannot tell
+	Doubt       int64 // when a loss was of which it is not known what some peers were lent before; 0: no doubt
 }
 
 // Verdict is the outcome of one cost on one bucket.
@@ -55,7 +56,8 @@ type Decided struct {
 	Status   Status
 	Now      int64
 	Repeated bool  // it was decided before, under its Once; this is what was said then
-	LostAt   int64 // with StatusLost: when
+	LostAt   int64 // with StatusLost: when,
+	Lost     int   // and the place of the bucket in the call
 	Buckets  []State
 	Answers  []Answer
 }
@@ -109,7 +111,8 @@ type Back struct {
 type Refunded struct {
 	Status   Status
 	Now      int64
-	Repeated bool // it was refunded before; this is what was said then
+	LostAt   int64 // with StatusLost: when
+	Repeated bool  // it was refunded before; this is what was said then
 	Charges  []Back
 }
 
@@ -117,6 +120,7 @@ type Refunded struct {
 type Cleared struct {
 	Status Status
 	Now    int64
+	LostAt int64 // with StatusLost: when
 	State
 }
 
@@ -176,6 +180,7 @@ type Opened struct {
 	Secret     string // what seals the receipts of this generation
 	Replid     string // master_replid of the server it was opened on
 	Since      uint64 // generation since which nothing was lost
+	Begun      int64  // store time at which this generation began, not before any that was answered
 }
 
 // Noted answers Note.

@@ -1,9 +1,11 @@
 -- reset: clears the use of one bucket and nothing else: no row, no mark, no epoch.
--- KEYS: token, bucket. ARGV: guard, terms. Reply: OK, now, the state before.
+-- KEYS: token, bucket. ARGV: guard, terms. Reply: LOST, now, when, where the bucket must be restored first; else OK, now,
+-- the state before.
 local now, lost_at = enter()
 if not now then return {lost_at} end
 local h = hold(KEYS[2], now, lost_at)
 local s = open(h)
+if is_lost(h) then return {LOST, now, h.lost_at} end
 local reply = {OK, now}
 add_state(reply, h, s)
 s.reset()

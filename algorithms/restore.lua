@@ -22,7 +22,9 @@ if is_lost(h) and h.lost_at == loss then
   s.restore(cell, units, at)
   h.whole, h.unknown = loss, unknown
   s.save()
-elseif h.lost_at == 0 and h.whole == loss then
+elseif h.lost_at == 0 and h.whole == loss and next(h.unknown) then
+  s.restore(cell, units, at)
+  s.save()
   for peer in pairs(known) do
     if not h.unknown[peer] then known[peer] = nil end
     if h.unknown[peer] then changed, h.unknown[peer] = true, nil end
@@ -31,6 +33,11 @@ end
 
 if changed then
   local last = floor_div(loss, h.length) + 1
+  for k, rows in pairs(h.rows) do
+    for peer, row in pairs(rows) do -- an old copy: what it borrowed may have been given back since
+      if k <= last and h.unknown[peer] then row.b = row.r end
+    end
+  end
   while arg_at < #ARGV do
     local k, peer, lent, returned = num(), arg(), num(), num()
     if known[peer] and k <= last and weighs(h, k) > now then

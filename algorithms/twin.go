@@ -20,6 +20,7 @@ type Twin struct {
 	secret     string
 	replid     string
 	since      uint64
+	begun      int64
 	notes      map[string]string
 	decided    map[string]Decided  // by Once
 	refunded   map[string]Refunded // by receipt
@@ -32,10 +33,12 @@ func (w *Twin) Open(t int64, c Open) Opened {
 			w.since = c.Generation
 		}
 		w.Generation, w.Region, w.Epoch, w.secret, w.replid = c.Generation, c.Region, c.Epoch, c.Secret, c.Replid
+		latest := max(t, w.mark)
 		if c.Lost {
-			w.lostAt, w.since = max(t, w.mark, c.Seen), c.Generation
-			w.mark = w.lostAt
+			latest = max(latest, c.Seen)
+			w.lostAt, w.since = latest, c.Generation
 		}
+		w.begun, w.mark = latest, latest
 		o := w.opened()
 		o.OK = true
 		return o
@@ -45,7 +48,7 @@ func (w *Twin) Open(t int64, c Open) Opened {
 
 func (w *Twin) opened() Opened {
 	return Opened{Generation: w.Generation, Region: w.Region, Epoch: w.Epoch, LostAt: w.lostAt, Secret: w.secret,
-		Replid: w.replid, Since: w.since}
+		Replid: w.replid, Since: w.since, Begun: w.begun}
 }
 
 // Note answers the note script.
@@ -97,7 +100,7 @@ func (w *Twin) Decide(t int64, c Decide) Decided {
 	for i, b := range c.Buckets {
 		h := w.find(b.Key, b.Terms, b.Known, now)
 		if h.lost() {
-			return Decided{Status: StatusLost, Now: now, LostAt: h.lostAt}
+			return Decided{Status: StatusLost, Now: now, LostAt: h.lostAt, Lost: i}
 		}
 		open[i], at[i] = h.limiter(), h
 	}
@@ -219,7 +222,7 @@ func (w *Twin) Credit(t int64, c Credit) Credited {
 	if g.Status = h.current(c.Cell); g.Status != StatusOK {
 		return g
 	}
-	if h.unknown[c.Peer] && c.Cell <= CellAt(h.whole, h.Cell)+1 {
+	if h.unknown[c.Peer] && h.unsure(c.Cell) {
 		g.Status = StatusRecovering // what was returned to the peer before the loss is not known
 		return g
 	}
@@ -230,6 +233,9 @@ func (w *Twin) Credit(t int64, c Credit) Credited {
 	}
 	heard := row
 	heard.Borrowed, heard.Regained = max(row.Borrowed, c.Lent), max(row.Regained, c.Returned)
+	if h.unsure(c.Cell) { // all that may be counts as lent: nothing of that comes back
+		heard.Regained = row.Regained
+	}
 	if c.Cell == h.cell { // burst rights are for now
 		heard.BurstBorrowed = max(row.BurstBorrowed, c.Burst)
 	}
@@ -277,6 +283,14 @@ func (w *Twin) Refund(t int64, c Refund) Refunded {
 		return before
 	}
 	g := Refunded{Now: now}
+	for _, charge := range c.Charges {
+		if charge.Terms.Kind == "" {
+			continue
+		}
+		if h := w.find(charge.Key, charge.Terms, charge.Known, now); h.lost() {
+			return Refunded{Status: StatusLost, Now: now, LostAt: h.lostAt}
+		}
+	}
 	if w.decided[c.Once].Now == c.At {
 		delete(w.decided, c.Once)
 	}
@@ -303,7 +317,10 @@ func (w *Twin) Reset(t int64, c Reset) Cleared {
 	if status != StatusOK {
 		return Cleared{Status: status}
 	}
-	h := w.hold(c.Key, c.Terms, now)
+	h := w.find(c.Key, c.Terms, c.Known, now)
+	if h.lost() {
+		return Cleared{Status: StatusLost, Now: now, LostAt: h.lostAt}
+	}
 	l := h.limiter()
 	g := Cleared{Now: now, State: h.show(l)}
 	l.reset()

@@ -62,7 +62,10 @@ func (w *Twin) Restore(t int64, c Restore) Restored {
 		for _, peer := range c.Known {
 			known[peer] = true
 		}
-	case h.lostAt == 0 && h.whole == c.LostAt:
+	case h.lostAt == 0 && h.whole == c.LostAt && len(h.unknown) > 0:
+		l := h.limiter()
+		l.restore(c.Use)
+		l.save()
 		for _, peer := range c.Known {
 			known[peer] = h.unknown[peer]
 			delete(h.unknown, peer)
@@ -80,6 +83,14 @@ func (w *Twin) Restore(t int64, c Restore) Restored {
 // restoreRows puts the rows of known peers in place, and one for all others together in each cell.
 func (h held) restoreRows(c Restore, known map[string]bool) {
 	last := CellAt(c.LostAt, h.Cell) + 1
+	for cell, rows := range h.rows {
+		for peer, row := range rows { // an old copy: what it borrowed may have been given back since
+			if cell <= last && h.unknown[peer] {
+				row.Borrowed = row.Returned
+				rows[peer] = row
+			}
+		}
+	}
 	for _, r := range c.Rows {
 		if !known[r.Peer] || r.Cell > last || h.Weighs(r.Cell) <= h.now {
 			continue
@@ -95,6 +106,9 @@ func (h held) restoreRows(c Restore, known map[string]bool) {
 		out, _ := h.out(cell)
 		if len(h.unknown) > 0 && c.Cap > out {
 			h.setRow(cell, rest, Row{Lent: c.Cap - out})
+		}
+		if len(h.rows[cell]) == 0 {
+			delete(h.rows, cell)
 		}
 	}
 	h.stored = true

@@ -14,12 +14,27 @@ func LocalPart(entitlement, lendingPPM, nodes int64, sliding bool) int64 {
 	return part
 }
 
+// ReservePart returns the units that a node admits of one bucket and window without its region's store where a reserve is
+// kept out of it: units = floor(v F) of the limit, and for a bucket burst = floor(v B) of its burst. It is
+// floor(units / nodes), and half of that where use fades over two windows (sliding). What a bucket's nodes may admit in two
+// windows they may admit at once, around the end of the first: so in each no more than half of burst. All nodes together
+// then stay within a limit of so many units and so much burst, whenever they admit.
+func ReservePart(units, burst, nodes int64, sliding, bucket bool) int64 {
+	switch {
+	case sliding:
+		units /= 2
+	case bucket:
+		units = min(units, burst/2)
+	}
+	return units / nodes
+}
+
 // OnFailure says what a node admits while it cannot use its region's store.
 type OnFailure int
 
 // What a node admits without the store.
 const (
-	FailLocal OnFailure = iota // LocalPart
+	FailLocal OnFailure = iota // LocalPart, or with a reserve ReservePart
 	FailDeny                   // nothing
 	FailAllow                  // everything
 )
@@ -39,6 +54,7 @@ type Exposure struct {
 	Lending   int64 // l, the part of its entitlement that a region may lend, parts per million
 	Borrowing int64 // the part of it that a region may borrow on top, parts per million; below 0: no bound
 	OnFailure OnFailure
+	Reserve   int64 // v, the part of its entitlement that each region keeps out of its store, parts per million; FailLocal alone
 
 	Nodes int64 // n, of each region by configuration, at least 1
 	Rate  int64 // r, the units a region admits in a second; 0: as many as the limit has, at least 1
@@ -60,13 +76,15 @@ type Bound struct {
 // MaxExcess is where bounds are cut, so that they are exact in whatever reads numbers as doubles.
 const MaxExcess = 1 << 53
 
-// Holding is what a region is entitled to of one bucket, and the most it can come to hold.
+// Holding is what a region is entitled to of one bucket, and the most it can come to hold. All but Reserve is what its
+// store holds.
 type Holding struct {
-	Entitlement int64 // F
+	Entitlement int64 // F, less Reserve
+	Reserve     int64 // floor(v F), what the region keeps out of its store
 	Lends       int64 // floor(l F), the most of it that the region may lend; 0 for a lone region
 	Rights      int64 // S_max, the most it may hold: F + what others may lend and it may borrow, at most L
 	Lent        int64 // the most others may lend it, whatever it may borrow
-	Burst       int64 // B, its part of the burst
+	Burst       int64 // B, its part of the burst, less the reserve of it
 	MostBurst   int64 // B_max = B + the most others may lend it of theirs
 }
 
@@ -76,7 +94,7 @@ func (e Exposure) Holdings() []Holding {
 	for _, s := range e.Splits {
 		for i, h := range e.holdings(s) {
 			m := &most[i]
-			m.Entitlement, m.Lends = max(m.Entitlement, h.Entitlement), max(m.Lends, h.Lends)
+			m.Entitlement, m.Reserve, m.Lends = max(m.Entitlement, h.Entitlement), max(m.Reserve, h.Reserve), max(m.Lends, h.Lends)
 			m.Rights, m.Lent = max(m.Rights, h.Rights), max(m.Lent, h.Lent)
 			m.Burst, m.MostBurst = max(m.Burst, h.Burst), max(m.MostBurst, h.MostBurst)
 		}
@@ -87,10 +105,12 @@ func (e Exposure) Holdings() []Holding {
 // holdings returns the holdings of each region under one split.
 func (e Exposure) holdings(s Split) []Holding {
 	all := make([]Holding, len(s.Units))
+	stored := s.Stored(e.Reserve)
 	var lends, lendsBurst int64
 	for i := range all {
 		h := &all[i]
-		h.Entitlement, h.Burst = s.Units[i], s.Burst[i]
+		h.Entitlement, h.Burst = stored.Units[i], stored.Burst[i]
+		h.Reserve = s.Units[i] - stored.Units[i]
 		if len(all) > 1 {
 			h.Lends = Part(h.Entitlement, e.Lending)
 		}
@@ -221,6 +241,9 @@ func (e Exposure) local() []Bound {
 		return []Bound{together(cause, "any node cut off from its store", "0: on_store_failure is deny", 0)}
 	case FailAllow:
 		return []Bound{{Cause: cause, When: "any node cut off from its store", Formula: "none: on_store_failure is allow", None: true}}
+	}
+	if e.Reserve > 0 {
+		return []Bound{together(cause, "any nodes cut off from their store", "0: they spend floor(v F), kept out of it", 0)}
 	}
 	formula := "floor((F - floor(l F)) / n)"
 	if e.Sliding {

@@ -149,6 +149,10 @@ func TestBoundsOfCircumstances(t *testing.T) {
 		"deny":                             {func(e *Exposure) { e.OnFailure = FailDeny }, "local", []int64{0}},
 		"allow":                            {func(e *Exposure) { e.OnFailure = FailAllow }, "local", []int64{-1}},
 		"one node":                         {func(e *Exposure) { e.Nodes = 1 }, "local", []int64{20}},
+		"a reserve":                        {func(e *Exposure) { e.Reserve = 100_000 }, "local", []int64{0}},
+		"a reserve under deny":             {func(e *Exposure) { e.OnFailure, e.Reserve = FailDeny, 100_000 }, "local", []int64{0}},
+		"a store less a reserve":           {func(e *Exposure) { e.Reserve = 100_000 }, "stale-replica", []int64{7, 873, 360, 873}},
+		"a queue less a reserve":           {func(e *Exposure) { e.Bucket, e.Reserve = true, 100_000 }, "stale-replica", []int64{36, 360, 873}},
 		"all may be lent":                  {func(e *Exposure) { e.Lending = PPM }, "local", []int64{0, 0}},
 		"clocks within the guard":          {func(e *Exposure) { e.Sliding = true; e.Clock = e.Guard }, "clocks-apart", []int64{0}},
 		"clocks beyond the guard":          {func(e *Exposure) { e.Sliding = true; e.Clock = e.Guard + 1 }, "clocks-apart", []int64{1}},
@@ -264,6 +268,7 @@ func anyExposure(t *rapid.T) Exposure {
 		Lending:   rapid.Int64Range(0, PPM).Draw(t, "lending"),
 		Borrowing: rapid.Int64Range(-1, PPM*PPM).Draw(t, "borrowing"),
 		OnFailure: rapid.SampledFrom([]OnFailure{FailLocal, FailDeny, FailAllow}).Draw(t, "on failure"),
+		Reserve:   rapid.Int64Range(0, PPM).Draw(t, "reserve"),
 		Nodes:     rapid.Int64Range(1, 10_000).Draw(t, "nodes"),
 		Rate:      rapid.Int64Range(0, 1<<51).Draw(t, "rate"),
 		Lag:       rapid.Int64Range(0, 1<<51).Draw(t, "lag"),
@@ -279,7 +284,7 @@ func anyExposure(t *rapid.T) Exposure {
 	weights := rapid.SliceOfN(rapid.Int64Range(1, 1_000_000), 1, 64).Draw(t, "weights")
 	home := rapid.Bool().Draw(t, "home")
 	if home {
-		e.Lending, e.Borrowing = PPM, -1
+		e.Lending, e.Borrowing, e.Reserve = PPM, -1, 0
 	}
 	for rotation := range uint64(min(len(weights), 3)) {
 		e.Splits = append(e.Splits, SplitOf(e.Limit, burst, weights, rotation, home))

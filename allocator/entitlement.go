@@ -62,6 +62,20 @@ func SplitOf(limit, burst int64, weights []int64, rotation uint64, home bool) Sp
 	return s
 }
 
+// Stored returns what the regions' stores hold of a split when each region keeps a reserve out of its own, given in parts
+// per million: F - floor(r F) units and B - floor(r B) of the burst. Who is entitled to something keeps something of
+// it in the store, and some burst with it, unless the reserve is all.
+func (s Split) Stored(reserve int64) Split {
+	less := func(all []int64) []int64 {
+		stored := make([]int64, len(all))
+		for i, units := range all {
+			stored[i] = units - Part(units, reserve)
+		}
+		return stored
+	}
+	return Split{Units: less(s.Units), Burst: less(s.Burst)}
+}
+
 // atHome gives everything to one of the regions with a weight.
 func atHome(units int64, weights []int64, rotation uint64) []int64 {
 	var homes []int

@@ -37,6 +37,15 @@ func (l *Limit) Home() bool {
 	return l.Limit < least || l.Algorithm.Bucket() && l.Burst < least
 }
 
+// Reserve returns LocalReserve, or 0 in home mode: there the home region lends
+// all it has, and could not keep anything out of its store.
+func (l *Limit) Reserve() PPM {
+	if l.LocalReserve == 0 || l.Home() {
+		return 0
+	}
+	return l.LocalReserve
+}
+
 // leastSplit returns the units from which on an amount is split between regions.
 // One region alone has nobody to split with, and so needs none.
 func (l *Limit) leastSplit() int64 {

@@ -56,7 +56,7 @@ var (
 	regionFields   = []string{"weight"}
 	limitFields    = []string{
 		"name", "domain", "key", "match", "algorithm", "limit", "window", "burst", "weights",
-		"borrowing_limit", "lending_limit", "on_exhausted", "on_store_failure", "shadow",
+		"borrowing_limit", "lending_limit", "on_exhausted", "on_store_failure", "local_reserve", "shadow",
 	}
 )
 
@@ -190,9 +190,23 @@ func (o object) behaviour(l *Limit) {
 	if f, ok := o.fields["on_store_failure"]; ok {
 		l.OnStoreFailure, _ = oneOf(f, StoreFailureLocal, StoreFailureAllow, StoreFailureDeny)
 	}
+	if f, ok := o.fields["local_reserve"]; ok {
+		l.LocalReserve, _ = f.localReserve(l.OnStoreFailure)
+	}
 	if f, ok := o.fields["shadow"]; ok {
 		l.Shadow, _ = f.boolean()
 	}
+}
+
+// localReserve reads the reserve of an entry, which only on_store_failure: local
+// spends. A behaviour that could not be read is reported already.
+func (f field) localReserve(on OnStoreFailure) (PPM, bool) {
+	if on != "" && on != StoreFailureLocal {
+		f.fail(fmt.Sprintf("local_reserve belongs to on_store_failure: %s, and nothing would ever spend it under %s", StoreFailureLocal, on),
+			fmt.Sprintf("remove it, or write on_store_failure: %s", StoreFailureLocal))
+		return 0, false
+	}
+	return f.fraction(PPMOne)
 }
 
 // key reads the list of descriptor names.

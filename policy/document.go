@@ -101,6 +101,10 @@ type Limit struct {
 	LendingLimit   PPM
 	OnExhausted    OnExhausted
 	OnStoreFailure OnStoreFailure
+	// LocalReserve is the fraction of each region's entitlement that stays out of
+	// its store, for nodes that cannot use it, 0 to PPMOne. It is above 0 only
+	// with StoreFailureLocal. What is in force is Reserve.
+	LocalReserve PPM
 	// Shadow says that decisions are taken and reported but not enforced.
 	Shadow bool
 }

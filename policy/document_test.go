@@ -66,10 +66,11 @@ func TestParseFillsEveryField(t *testing.T) {
 		LendingLimit:   DefaultLendingLimit,
 		OnExhausted:    ExhaustedDeny,
 		OnStoreFailure: StoreFailureLocal,
+		LocalReserve:   250_000,
 		Shadow:         false,
 	}, {
 		Index:          2,
-		Pos:            Position{path, 27, 5},
+		Pos:            Position{path, 29, 5},
 		Name:           "account-rate",
 		Domain:         "api",
 		Key:            []string{"account"},
@@ -84,7 +85,7 @@ func TestParseFillsEveryField(t *testing.T) {
 		OnStoreFailure: StoreFailureLocal,
 	}, {
 		Index:          3,
-		Pos:            Position{path, 34, 5},
+		Pos:            Position{path, 36, 5},
 		Name:           "mail-queue",
 		Domain:         "mail",
 		Key:            []string{"account"},

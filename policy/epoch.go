@@ -29,7 +29,7 @@ func (d *Document) computeEpoch() Epoch {
 
 // canonicalForm changes whenever the encoding below does, so that one document
 // under two encodings is never taken for two documents of one encoding.
-const canonicalForm = "quotad limits 2"
+const canonicalForm = "quotad limits 3"
 
 // canonical encodes the meaning of the document: every default filled in, the
 // regions, conditions and weights in the order of their names, and nothing of
@@ -80,5 +80,6 @@ func (e *encoding) limit(l *Limit) {
 	e.integer(int64(l.LendingLimit))
 	e.text(string(l.OnExhausted))
 	e.text(string(l.OnStoreFailure))
+	e.integer(int64(l.LocalReserve))
 	e.text(strconv.FormatBool(l.Shadow))
 }

@@ -33,6 +33,7 @@ limits:
     lending_limit: 0.950
     on_exhausted: deny
     on_store_failure: local
+    local_reserve: 0.0
     shadow: false
 
 regions:
@@ -55,7 +56,7 @@ func TestEpochIsPinned(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = "3-4d2760d418bc"
+	const want = "3-5acf38d372ee"
 	if got := doc.Epoch().String(); got != want {
 		t.Errorf("epoch %s, want %s", got, want)
 	}
@@ -129,8 +130,8 @@ limits:
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "quotad limits 2|7|2|eu|1|us|2|1" +
-		"|a|api|1|k|1|plan|free|leaky_bucket|10|60000000000|30|1|2|-1|950000|deny|local|false"
+	want := "quotad limits 3|7|2|eu|1|us|2|1" +
+		"|a|api|1|k|1|plan|free|leaky_bucket|10|60000000000|30|1|2|-1|950000|deny|local|0|false"
 	if got := strings.Join(fields, "|"); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

@@ -40,7 +40,7 @@ func (d *Document) warn(entries []source) {
 
 func (s source) warnings() []Warning {
 	var found []Warning
-	for _, check := range []func(source) []Warning{homeMode, unbounded, neverBorrows, shortCells} {
+	for _, check := range []func(source) []Warning{homeMode, unbounded, reserved, neverBorrows, shortCells} {
 		found = append(found, check(s)...)
 	}
 	return found
@@ -81,6 +81,46 @@ func unbounded(s source) []Warning {
 	return s.warning("on_store_failure",
 		"allow has no bound: while the store cannot be used, every request is admitted",
 		"use local, which admits part of the region's entitlement, or deny")
+}
+
+// reserved warns of a reserve that is ignored, that leaves the stores next to
+// nothing, or that is too small to be kept.
+func reserved(s source) []Warning {
+	n := s.entitled()
+	least, words := n, "one unit"
+	if s.Algorithm != FixedWindow { // of the others, a node admits half
+		least, words = 2*n, "two units"
+	}
+	units := s.Limit.Limit
+	if s.Algorithm.Bucket() {
+		units = min(units, s.Burst)
+	}
+	switch r := s.LocalReserve; {
+	case r == 0:
+		return nil
+	case s.Home():
+		return s.warning("local_reserve", "home mode ignores local_reserve: each key's home region lends all it has, and a node without its store admits nothing",
+			"remove local_reserve, or raise the limit until it is split")
+	case r == PPMOne:
+		return s.warning("local_reserve", "a local_reserve of 1 leaves the stores nothing: as long as they can be used, every request is denied",
+			"write at most 0.5")
+	case r > PPMOne/2:
+		return s.warning("local_reserve", fmt.Sprintf("a local_reserve of %s leaves the stores less than it keeps from them: most of the limit serves only nodes that cannot use their store", r),
+			"write at most 0.5")
+	case below(units, PPMOne-r, s.leastSplit()):
+		return s.warning("local_reserve", fmt.Sprintf("a local_reserve of %s leaves the stores less than two units for each of %d regions, so that some have nothing to lend", r, n),
+			"write a smaller local_reserve, or a larger limit and burst")
+	case below(units, r, least):
+		return s.warning("local_reserve", fmt.Sprintf("a local_reserve of %s of %d comes to less than %s for each of %d regions: some admit nothing at all without their store", r, units, words, n),
+			"write a larger local_reserve, or a larger limit and burst")
+	}
+	return nil
+}
+
+// below reports whether a fraction above 0 of so many units, not rounded, is
+// less than least, which is at most 2 * MaxRegions.
+func below(units int64, fraction PPM, least int64) bool {
+	return least > 0 && units <= (least*int64(PPMOne)-1)/int64(fraction)
 }
 
 // neverBorrows warns of entries that ask for borrowing and forbid it.

@@ -77,3 +77,37 @@ func TestWarningsAreBounded(t *testing.T) {
 		t.Errorf("%d warnings, the last in line %d, want the first %d", len(warnings), last.Pos.Line, maxErrors)
 	}
 }
+
+func TestReserve(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		limit Limit
+		want  PPM
+	}{
+		{"none", Limit{Algorithm: FixedWindow, Limit: 100, Weights: []int64{1, 1}}, 0},
+		{"some", Limit{Algorithm: FixedWindow, Limit: 4, Weights: []int64{1, 1}, LocalReserve: 250_000}, 250_000},
+		{"home mode", Limit{Algorithm: FixedWindow, Limit: 3, Weights: []int64{1, 1}, LocalReserve: 250_000}, 0},
+		{"home mode of a burst", Limit{Algorithm: TokenBucket, Limit: 100, Burst: 3, Weights: []int64{1, 1}, LocalReserve: PPMOne}, 0},
+		{"one region", Limit{Algorithm: FixedWindow, Limit: 1, Weights: []int64{1, 0}, LocalReserve: PPMOne}, PPMOne},
+	} {
+		if got := c.limit.Reserve(); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
+// TestReserveIsNoPartOfTheBucket asks for one bucket and two epochs of two reserves.
+func TestReserveIsNoPartOfTheBucket(t *testing.T) {
+	parse := func(more string) *Document {
+		return mustParse(t, "version: 1\nregions: {eu: {weight: 1}}\nlimits:\n"+
+			"- {name: a, domain: api, key: [k], algorithm: fixed_window, limit: 100, window: 1m"+more+"}\n")
+	}
+	none, zero, some := parse(""), parse(", local_reserve: 0"), parse(", local_reserve: 0.1")
+	if none.Epoch() != zero.Epoch() || none.Epoch() == some.Epoch() {
+		t.Errorf("epochs %s, %s and %s of no reserve, none and some", none.Epoch(), zero.Epoch(), some.Epoch())
+	}
+	request := map[string]string{"k": "42"}
+	if one, two := none.Limits[0].Bucket(request), some.Limits[0].Bucket(request); one != two {
+		t.Errorf("reserves 0 and 0.1 have the buckets %q and %q", one, two)
+	}
+}

@@ -155,7 +155,7 @@ func (b *batcher) decide(ctx context.Context, batch []waiting) {
 		}
 	}
 	for i, r := range b.store.Decide(ctx, calls) {
-		if r.Err != nil {
+		if store.Unreached(r.Err) {
 			b.breakers.trip(store.ShardOf(calls[i].Buckets[0].Key))
 		}
 		if (answered{decided: r.Value, err: r.Err}).ok() && calls[i].Commit && !r.Value.Repeated {

@@ -46,7 +46,10 @@ func (n *Node) check(ctx context.Context, q Request, commit bool) (Decision, err
 		w.once = onceKey(q, all)
 	}
 	a, err := n.decide(ctx, w)
-	if err == nil && a.lost() && n.recover(ctx, w, a) {
+	for range all { // each of its buckets may be lost
+		if err != nil || !a.lost() || !n.recover(ctx, w, a) {
+			break
+		}
 		a, err = n.decide(ctx, w)
 	}
 	if err == nil && commit && n.borrow(ctx, w, a) {
@@ -114,6 +117,9 @@ func (n *Node) ask(ctx context.Context, w waiting) (answered, error) {
 		return answered{}, ErrClosed
 	default:
 	}
+	if time.Until(w.until) <= 0 {
+		return answered{err: errLate}, nil
+	}
 	answer := make(chan answered, 1)
 	w.answer, w.gone = answer, &atomic.Bool{}
 	if !n.batcher.enqueue(ctx, w) {
@@ -152,20 +158,12 @@ func (n *Node) borrow(ctx context.Context, w waiting, a answered) bool {
 		switch {
 		case v.Retry == 0 || l.Shadow:
 			continue
-		case l.OnExhausted != policy.ExhaustedBorrow || w.cost > most(l):
+		case l.OnExhausted != policy.ExhaustedBorrow || w.cost > w.applied[i].most():
 			return false
 		}
 		lacking = append(lacking, lack{bucket: w.applied[i].bucket, state: a.decided.Buckets[i]})
 	}
 	return n.engine.borrow(ctx, lacking, w.cost, a.decided.Now)
-}
-
-// most returns the largest cost that a limit can ever admit, in all regions together.
-func most(l *policy.Limit) int64 {
-	if l.Algorithm.Bucket() {
-		return l.Burst
-	}
-	return l.Limit
 }
 
 // sign completes what every decision of this node carries.
@@ -179,7 +177,7 @@ func (n *Node) sign(d Decision) Decision {
 // describe names the limit that decided.
 func (n *Node) describe(d Decision, a applied) Decision {
 	d.Limit, d.Algorithm, d.LimitUnits, d.Window = a.limit.Name, a.limit.Algorithm, a.limit.Limit, a.limit.Window
-	d.Entitlement = a.target.Terms.Entitlement
+	d.Entitlement = a.entitlement()
 	d.Degraded = n.degraded(a.bucket)
 	return d
 }
@@ -198,7 +196,7 @@ func (n *Node) judge(cost int64, all []applied, a answered) Decision {
 		if shadow && v.Retry != 0 {
 			shadowed = append(shadowed, all[i].limit.Name)
 		}
-		w := weight(answer.Admitted, v, cost > most(all[i].limit))
+		w := weight(answer.Admitted, v, cost > all[i].most())
 		first := i == 0 || all[decider].limit.Shadow && !shadow
 		if first || shadow == all[decider].limit.Shadow && w > best {
 			decider, best = i, w
@@ -214,7 +212,7 @@ func (n *Node) judge(cost int64, all []applied, a answered) Decision {
 		if verdict.Retry < 0 {
 			d.Reason, d.RetryAfter = ExceedsRegionCapacity, -1
 		}
-		if cost > most(all[decider].limit) {
+		if cost > all[decider].most() {
 			d.Reason = Never
 		}
 	}

@@ -112,7 +112,7 @@ func (e *engine) observe(group []waiting, d algorithms.Decided) {
 		o.Bucket, o.State, o.Now = a.bucket, d.Buckets[i], d.Now
 		for n, w := range group {
 			switch answer := d.Answers[n]; {
-			case w.cost > most(a.limit): // never admitted anywhere, so it is no demand
+			case w.cost > a.most(): // never admitted anywhere, so it is no demand
 			case answer.Admitted && answer.Verdicts[i].Retry == 0:
 				o.Admitted = min(o.Admitted+w.cost, algorithms.MaxUnits)
 			case answer.Verdicts[i].Retry != 0:
@@ -209,7 +209,7 @@ func (e *engine) lend(ctx context.Context, lends []exchange.Lend) {
 		if res.Err != nil {
 			given[i] = algorithms.Given{Status: algorithms.StatusUnknown}
 		}
-		e.noticed(lends[i].Bucket, given[i].Status, given[i].State, given[i].Now, given[i].LostAt, res.Err)
+		e.noticed(ctx, lends[i].Bucket, given[i].Status, given[i].State, given[i].Now, given[i].LostAt, res.Err)
 	}
 	e.node.fails(AfterDebit)
 	e.deliver(exchange.Lent{ID: lends[0].ID, Given: given})
@@ -258,21 +258,21 @@ func (e *engine) credit(ctx context.Context, credits []exchange.Credit) {
 		if res.Err != nil {
 			result = algorithms.Credited{Status: algorithms.StatusUnknown}
 		}
-		e.noticed(credits[i].Bucket, result.Status, result.State, result.Now, result.LostAt, res.Err)
+		e.noticed(ctx, credits[i].Bucket, result.Status, result.State, result.Now, result.LostAt, res.Err)
 		e.deliver(exchange.Credited{Credit: credits[i], Result: result})
 	}
 	e.node.fails(AfterCredit)
 }
 
 // noticed takes in what a call of the exchange showed of a bucket.
-func (e *engine) noticed(b *exchange.Bucket, status algorithms.Status, state algorithms.State, now, lostAt int64, err error) {
+func (e *engine) noticed(ctx context.Context, b *exchange.Bucket, status algorithms.Status, state algorithms.State, now, lostAt int64, err error) {
 	e.node.noticeStore(status, err)
 	switch {
 	case err != nil:
 	case status == algorithms.StatusOK:
 		e.node.seen.note(b, state, now)
-	case status == algorithms.StatusLost && b.Recovered:
-		e.post(exchange.Lost{Now: now, Buckets: []exchange.LostBucket{{Bucket: b, At: lostAt}}})
+	case status == algorithms.StatusLost:
+		e.node.lose(ctx, b, lostAt, now)
 	}
 }
 

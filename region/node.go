@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -82,12 +81,13 @@ type Node struct {
 	seen        *seen
 	deadline    time.Duration // of a decision, requests that borrow apart
 	stood       uint64        // generation this node last stood under
-	noted       string        // what the store remembers of this node's journal
+	ended       atomic.Uint64 // generation that is to end although the store lost nothing
+	noted       atomic.Value  // what the store remembers of this node's journal
 	breakers    breakers
 	losses      atomic.Int64    // of the store's data, that this node found
 	lostAt      atomic.Int64    // when the store last lost data, by its clock in microseconds; 0: never that it knows
 	apart       map[string]bool // regions whose store's clock is too far from ours; the engine's
-	books       sync.Mutex      // held while books are kept, and noted changes
+	books       sync.Mutex      // held while books are kept
 	closing     sync.Once
 }
 
@@ -97,9 +97,10 @@ func Start(ctx context.Context, c Config) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &Node{config: c, log: c.Log, store: c.Store, journal: c.Journal, fallback: newFallback(max(c.Nodes, 1)),
+	n := &Node{config: c, log: c.Log, store: c.Store, journal: c.Journal,
 		peers: peer.NewClient(c.Dial, c.PeerTLS), metrics: newMetrics(), life: rand.Text(), seen: newSeen(), deadline: c.Store.Deadline(),
 		reopen: make(chan struct{}, 1), closed: make(chan struct{}), apart: map[string]bool{}}
+	n.fallback = newFallback(max(c.Nodes, 1), n.claimLocal)
 	r.shards = c.Store.Shards()
 	n.rules.Store(r)
 	n.cut.Store(&map[string]bool{})
@@ -174,133 +175,6 @@ func (n *Node) broadcast(h exchange.Hint) {
 	}
 	if err != nil {
 		n.log.Debug("hint not sent", "err", err)
-	}
-}
-
-// openStore takes the store as it stands or opens it anew, and tells the machine.
-func (n *Node) openStore(ctx context.Context, bootstrap bool) error {
-	n.standing.Lock()
-	defer n.standing.Unlock()
-	r := n.rules.Load()
-	known := max(n.journal.Generation(), n.store.Generation())
-	opened, err := n.store.Open(ctx, store.Opening{Region: n.config.Region, Epoch: r.epoch, Known: known, Bootstrap: bootstrap})
-	if err != nil {
-		return err
-	}
-	if err := n.journal.SetGeneration(opened.Generation); err != nil {
-		return err
-	}
-	n.lostAt.Store(opened.LostAt)
-	if opened.Lost {
-		n.losses.Add(1)
-		n.log.Warn("the store lost data: windows up to a minute are closed until nothing of before weighs, longer ones are restored", "generation", opened.Generation)
-	}
-	if err := n.vouch(ctx, opened); err != nil {
-		return err
-	}
-	if opened.Generation != n.stood {
-		n.stood = opened.Generation
-		n.seen.standAnew()
-		n.fallback.standAnew()
-	}
-	n.engine.deliver(exchange.Stood{Generation: opened.Generation, Epoch: r.epoch, Peers: r.peers})
-	return nil
-}
-
-// checkPolicy refuses to go back behind the document that this node worked under before.
-func (n *Node) checkPolicy(d *policy.Document) error {
-	if version, _, known := n.journal.Policy(); known && version > d.Version {
-		return fmt.Errorf("policy %s is older than version %d, which this node worked under before: give it that document, or one of a higher version", d.Epoch(), version)
-	}
-	return nil
-}
-
-// Adopt puts another policy document in force. One of a lower version, or of the same with other contents, is refused.
-// While the store is out of reach it tries again until ctx ends.
-func (n *Node) Adopt(ctx context.Context, d *policy.Document) error {
-	r, err := newRules(d, n.config.Region)
-	if err != nil {
-		return err
-	}
-	r.shards = n.store.Shards()
-	for {
-		err := n.adopt(ctx, r)
-		if err == nil || errors.Is(err, errNotNewer) || errors.Is(err, store.ErrOlderPolicy) {
-			return err
-		}
-		if errors.Is(err, store.ErrNotOpen) {
-			n.noticeStore(algorithms.StatusUnknown, nil)
-		}
-		select {
-		case <-ctx.Done():
-			return err
-		case <-n.closed:
-			return ErrClosed
-		case <-time.After(adoptPause):
-		}
-	}
-}
-
-// adoptPause is how long Adopt waits for a store that is out of reach.
-const adoptPause = 250 * time.Millisecond
-
-var errNotNewer = errors.New("raise its version")
-
-func (n *Node) adopt(ctx context.Context, r *rules) error {
-	n.standing.Lock()
-	defer n.standing.Unlock()
-	old := n.rules.Load()
-	switch {
-	case r.epoch == old.epoch:
-		return nil
-	case r.document.Version <= old.document.Version:
-		return fmt.Errorf("policy %s is not newer than %s, which is in force: %w", r.epoch, old.epoch, errNotNewer)
-	}
-	if err := n.store.Adopt(ctx, r.epoch); err != nil {
-		return err
-	}
-	n.rules.Store(r)
-	n.engine.deliver(exchange.Stood{Generation: n.store.Generation(), Epoch: r.epoch, Peers: r.peers})
-	n.log.Info("policy in force", "epoch", r.epoch)
-	if err := n.journal.SavePolicy(r.document.Version, r.document.Source()); err != nil {
-		n.log.Error("the policy in force is not remembered for the next start", "err", err)
-	}
-	return nil
-}
-
-// storeFailed notes that a request could not be decided by the store.
-func (n *Node) storeFailed(a answered) {
-	n.metrics.storeFailures.Inc()
-	n.noticeStore(a.decided.Status, a.err)
-}
-
-// noticeStore has the store opened anew if it answered that it is not this node's any more.
-func (n *Node) noticeStore(s algorithms.Status, err error) {
-	if err != nil || s != algorithms.StatusUnknown {
-		return
-	}
-	select {
-	case n.reopen <- struct{}{}:
-	default:
-	}
-}
-
-// watchStore opens the store anew when it is needed.
-func (n *Node) watchStore(ctx context.Context) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-n.reopen:
-		}
-		if err := n.openStore(ctx, false); err != nil && ctx.Err() == nil {
-			n.log.Error("the store cannot be opened", "err", err)
-			select {
-			case <-time.After(time.Second):
-				n.noticeStore(algorithms.StatusUnknown, nil)
-			case <-ctx.Done():
-			}
-		}
 	}
 }
 

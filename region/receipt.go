@@ -110,6 +110,9 @@ func (n *Node) Refund(ctx context.Context, receipt string) (Refunded, error) {
 	}
 	out := Refunded{Repeated: true, Charges: make([]RefundedCharge, len(r.GetCharges()))}
 	for i, c := range calls {
+		for k := range c.Charges {
+			c.Charges[k].Known = n.seen.known(places[i][k].bucket)
+		}
 		done, err := n.store.Refund(ctx, c)
 		if err == nil && done.Status != algorithms.StatusOK {
 			n.noticeStore(done.Status, nil)
@@ -128,8 +131,9 @@ func (n *Node) Refund(ctx context.Context, receipt string) (Refunded, error) {
 
 // place is where a charge stands in its receipt.
 type place struct {
-	index int
-	limit string
+	index  int
+	limit  string
+	bucket string // id
 }
 
 // refunds returns the calls that take back what a receipt says, one for each shard, and the places of their charges.
@@ -156,7 +160,7 @@ func refunds(rules *rules, r *receiptv1.Receipt) (calls []algorithms.Refund, pla
 			calls, places = append(calls, c), append(places, nil)
 		}
 		calls[n].Charges = append(calls[n].Charges, taken)
-		places[n] = append(places[n], place{i, ref.Name})
+		places[n] = append(places[n], place{i, ref.Name, id})
 	}
 	return calls, places, nil
 }
@@ -183,7 +187,7 @@ func (n *Node) Reset(ctx context.Context, limit, domain string, descriptors map[
 	if err != nil {
 		return 0, err
 	}
-	done, err := n.store.Reset(ctx, algorithms.Reset{Guard: algorithms.Guard{Epoch: r.epoch}, Key: r.key(b.ID), Terms: b.Terms(r.region)})
+	done, err := n.store.Reset(ctx, algorithms.Reset{Guard: algorithms.Guard{Epoch: r.epoch}, Key: r.key(b.ID), Terms: b.Terms(r.region), Known: n.seen.known(b.ID)})
 	if err == nil && done.Status != algorithms.StatusOK {
 		n.noticeStore(done.Status, nil)
 		err = fmt.Errorf("reset: %s", done.Status)

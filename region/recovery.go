@@ -4,35 +4,26 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator/exchange"
-	"github.com/quotad/quotad/region/store"
+	"github.com/quotad/quotad/region/journal"
 )
 
-// recover waits until buckets that the store has lost are restored, as long as the request has time. It says whether
+// recover waits until a bucket that the store has lost is restored, as long as the request has time. It says whether
 // deciding once more may help.
 func (n *Node) recover(ctx context.Context, w waiting, a answered) bool {
-	lost := exchange.Lost{Now: a.decided.Now}
+	concerned := w.applied
+	if a.part != nil {
+		concerned = a.part
+	}
+	b := concerned[a.decided.Lost].bucket
 	waits := &waiter{woken: make(chan bool, 1)}
-	concerned := a.part
-	if concerned == nil {
-		concerned = w.applied
-	}
-	for _, applied := range concerned {
-		if applied.bucket.Recovered {
-			lost.Buckets = append(lost.Buckets, exchange.LostBucket{Bucket: applied.bucket, At: a.decided.LostAt})
-			n.engine.waiters.add(applied.bucket.ID, waits)
-			defer n.engine.waiters.remove(applied.bucket.ID, waits)
-		}
-	}
-	if !n.standing.TryRLock() {
-		return false // the store is being opened: what the machine is told before it stands anew, it forgets
-	}
-	posted := n.engine.post(lost)
-	n.standing.RUnlock()
-	if !posted {
+	n.engine.waiters.add(b.ID, waits)
+	defer n.engine.waiters.remove(b.ID, waits)
+	if !n.lose(ctx, b, a.decided.LostAt, a.decided.Now) {
 		return false
 	}
 	patience := time.NewTimer(time.Until(w.until))
@@ -44,6 +35,17 @@ func (n *Node) recover(ctx context.Context, w waiting, a answered) bool {
 	case <-ctx.Done():
 	}
 	return false
+}
+
+// lose has a bucket recovered that the store lost at a time, as of another. It says whether that is under way: not while
+// the store is being opened, for what the machine is told before it stands anew it forgets.
+func (n *Node) lose(ctx context.Context, b *exchange.Bucket, lostAt, now int64) bool {
+	generation := n.store.Generation()
+	if !b.Recovered || n.deleted(b.ID, lostAt) && n.beginAnew(context.WithoutCancel(ctx), generation) != nil || !n.standing.TryRLock() {
+		return false
+	}
+	defer n.standing.RUnlock()
+	return n.engine.post(exchange.Lost{Generation: n.store.Generation(), Now: now, Buckets: []exchange.LostBucket{{Bucket: b, At: lostAt}}})
 }
 
 // recall asks a peer region, or the other nodes of our own.
@@ -131,32 +133,45 @@ func (e *engine) recollect(ctx context.Context, c exchange.Consult) []exchange.T
 	return all
 }
 
+// mostRestored bounds the buckets restored in one round trip, which must be over within the store's deadline.
+const mostRestored = 128
+
 // restore has the store restore buckets.
-func (e *engine) restore(ctx context.Context, restores []exchange.Restore) {
-	rules := e.node.rules.Load()
-	calls := make([]algorithms.Restore, len(restores))
-	for i, r := range restores {
-		calls[i] = algorithms.Restore{Guard: algorithms.Guard{Generation: r.Generation, Epoch: r.Bucket.Epoch}, Key: rules.key(r.Bucket.ID),
-			Terms: r.Bucket.Terms(e.node.config.Region), LostAt: r.LostAt, Cap: r.Cap, Use: r.Use, Known: r.Known, Unknown: r.Unknown}
-		for _, row := range r.Rows {
-			calls[i].Rows = append(calls[i].Rows, algorithms.PeerRow{Cell: row.Cell, Peer: row.Peer,
-				Row: algorithms.Row{Lent: row.Lent, Returned: row.Returned}})
+func (e *engine) restore(ctx context.Context, all []exchange.Restore) {
+	for part := range slices.Chunk(all, mostRestored) {
+		calls := make([]algorithms.Restore, len(part))
+		for i, r := range part {
+			calls[i] = e.restoring(r)
+		}
+		for i, res := range e.node.store.Restore(ctx, calls) {
+			result := res.Value
+			switch {
+			case res.Err != nil:
+				result = algorithms.Restored{Status: algorithms.StatusUnknown}
+			case result.Status == algorithms.StatusOK && result.State.Known > 0: // else it was another's, and nothing was done
+				e.node.seen.note(part[i].Bucket, result.State, result.Now)
+			}
+			e.node.noticeStore(result.Status, res.Err)
+			e.deliver(exchange.Restored{Restore: part[i], Result: result})
 		}
 	}
-	for i, res := range e.node.store.Restore(ctx, calls) {
-		result := res.Value
-		if res.Err != nil {
-			result = algorithms.Restored{Status: algorithms.StatusUnknown}
-		} else {
-			e.node.seen.note(restores[i].Bucket, result.State, result.Now)
-		}
-		e.node.noticeStore(result.Status, res.Err)
-		e.deliver(exchange.Restored{Restore: restores[i], Result: result})
+}
+
+// restoring is the script's call that restores a bucket.
+func (e *engine) restoring(r exchange.Restore) algorithms.Restore {
+	c := algorithms.Restore{Guard: algorithms.Guard{Generation: r.Generation, Epoch: r.Bucket.Epoch}, Key: e.node.rules.Load().key(r.Bucket.ID),
+		Terms: r.Bucket.Terms(e.node.config.Region), LostAt: r.LostAt, Cap: r.Cap, Use: r.Use, Known: r.Known, Unknown: r.Unknown}
+	for _, row := range r.Rows {
+		c.Rows = append(c.Rows, algorithms.PeerRow{Cell: row.Cell, Peer: row.Peer, Row: algorithms.Row{Lent: row.Lent, Returned: row.Returned}})
 	}
+	return c
 }
 
 // answer answers the question of a node that recovers, of this region or another.
 func (e *engine) answer(ctx context.Context, q exchange.Question) (exchange.Testimonies, error) {
+	if q.From == e.node.config.Region && q.Generation > e.node.store.Generation() {
+		e.node.noticeStore(algorithms.StatusUnknown, nil) // a mate stands under a later one already
+	}
 	r := e.node.rules.Load()
 	buckets := make([]*exchange.Bucket, len(q.Buckets))
 	for i, d := range q.Buckets {
@@ -203,9 +218,31 @@ func (n *Node) book(ctx context.Context) {
 		case res.Value.Status == algorithms.StatusOK && res.Value.Done:
 			n.metrics.booked.Add(float64(n.fallback.booked(charged[i])))
 		case res.Value.Status == algorithms.StatusLost:
-			n.engine.post(exchange.Lost{Now: res.Value.Now, Buckets: []exchange.LostBucket{{Bucket: buckets[i], At: res.Value.LostAt}}})
+			n.lose(ctx, buckets[i], res.Value.LostAt, res.Value.Now)
 		}
 	}
+}
+
+// claimLocal is the claim of this node's fallback: its journal remembers, for each bucket and window, that a life of the node
+// spent of its part.
+func (n *Node) claimLocal(bucket string, window, until int64, spend bool) (before bool, err error) {
+	id := "local:" + bucket // an id of a bucket begins with a digit
+	all, err := n.journal.Checkpoints(id)
+	if err != nil {
+		return false, err
+	}
+	for _, c := range all {
+		if c.Cell == window {
+			return c.Generation < n.journal.Incarnation(), nil
+		}
+	}
+	if !spend {
+		return false, nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), n.deadline)
+	defer cancel()
+	return false, n.journal.Checkpoint(ctx, []journal.Checkpoint{{Bucket: id, Cell: window, Used: 1, At: time.Now().UnixMicro(),
+		Until: until, Generation: n.journal.Incarnation()}})
 }
 
 // checkpoint writes down what use has moved, and has the store remember how far this node's journal is.
@@ -216,49 +253,15 @@ func (n *Node) checkpoint(ctx context.Context, now time.Time) {
 		all = all[len(part):]
 		if err := n.journal.Checkpoint(ctx, part); err != nil && ctx.Err() == nil {
 			n.log.Error("use of long windows is not written down: a loss of the store would forget it", "err", err)
+			n.seen.unwritten(append(part, all...))
 			return
 		}
 	}
-	if at := n.journalAt(); at != n.noted && n.store.Generation() != 0 {
+	if at := n.journalAt(); at != n.noted.Load() && n.store.Generation() != 0 {
 		if _, err := n.store.Note(ctx, n.config.Node, at); err == nil {
-			n.noted = at
+			n.noted.Store(at)
 		}
 	}
 }
 
 const mostCheckpoints = 4096 // in one call of the journal
-
-// journalAt says how far the journal is, in words that the store remembers.
-func (n *Node) journalAt() string {
-	return fmt.Sprintf("%d %d", n.journal.Incarnation(), n.journal.Sequence())
-}
-
-// vouch decides at the start since when this node's journal is known to hold every row that the node announced: a new one
-// of a region that has served before may be in the place of one that was lost, and one that is behind what the store
-// remembers of it is an old copy. From then on this node writes every row there itself, whatever becomes of the store.
-func (n *Node) vouch(ctx context.Context, opened store.Opened) error {
-	n.books.Lock()
-	defer n.books.Unlock()
-	before, err := n.store.Note(ctx, n.config.Node, n.journalAt())
-	if err != nil {
-		return err
-	}
-	n.noted = n.journalAt()
-	if n.stood != 0 {
-		return nil
-	}
-	fresh := n.journal.Incarnation() == 1
-	var incarnation, sequence uint64
-	_, _ = fmt.Sscanf(before, "%d %d", &incarnation, &sequence)
-	old := incarnation >= n.journal.Incarnation() || sequence > n.journal.Sequence()
-	switch {
-	case fresh && n.config.Bootstrap && before == "" && opened.LostAt == 0:
-		return n.journal.SetWholeSince(0)
-	case fresh || old:
-		if old {
-			n.log.Warn("the journal is older than what the store remembers of it: what it misses counts as not known", "journal", n.journalAt(), "store", before)
-		}
-		return n.journal.SetWholeSince(time.Now().UnixMicro())
-	}
-	return nil
-}

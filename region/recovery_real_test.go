@@ -188,7 +188,7 @@ func TestRestartOfRedis(t *testing.T) {
 	}
 }
 
-// Scripts that are gone, and buckets that were evicted, are no loss of the store; what was evicted is restored.
+// Scripts that are gone are no loss, and buckets that were evicted none of the store; what was evicted is restored.
 func TestScriptsAndBucketsThatVanish(t *testing.T) {
 	s := process(t)
 	c, _ := inRealTime(t, s, day)
@@ -199,12 +199,15 @@ func TestScriptsAndBucketsThatVanish(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.admits(request("a"), 40)
+	if got := c.running["us/n1"].Status().Generation; got != generation {
+		t.Errorf("generation %d, was %d", got, generation)
+	}
 	evict(ctx, t, at)
 	if got := c.exhausts(request("a")); got != 120 {
 		t.Errorf("%d admitted after 80 of 200", got)
 	}
-	if got := c.running["us/n1"].Status().Generation; got != generation {
-		t.Errorf("generation %d, was %d", got, generation)
+	if s := c.running["us/n1"].Status(); s.Generation == generation || !s.Store.LastLoss.IsZero() {
+		t.Errorf("generation %d, was %d; last loss %v", s.Generation, generation, s.Store.LastLoss)
 	}
 }
 

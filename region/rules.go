@@ -22,8 +22,18 @@ type rules struct {
 	shards   store.Shards              // of the region's store
 }
 
-// split is what each region is entitled to of a limit, by region.
-type split struct{ units, burst map[string]int64 }
+// split is what the store of each region holds of a limit, by region: what the region is entitled to, less its reserve.
+type split struct {
+	units, burst map[string]int64
+	reserve      *reserve // of this region; nil: the limit keeps none
+}
+
+// reserve is what a region keeps of a limit out of its store (local_reserve), for nodes that cannot use it. Every region
+// knows it of every other, and so what that one may lend.
+type reserve struct {
+	units, burst int64 // 0 where the entitlement is too small for it
+	stored       int64 // the units, or burst of a bucket, that the stores of all regions hold
+}
 
 func newRules(d *policy.Document, region string) (*rules, error) {
 	r := &rules{document: d, epoch: d.Epoch().String(), matcher: d.Compile(), region: region,
@@ -39,21 +49,50 @@ func newRules(d *policy.Document, region string) (*rules, error) {
 	for i := range d.Limits {
 		l := &d.Limits[i]
 		for rotation := range d.Regions {
-			whole := allocator.SplitOf(l.Limit, l.Burst, l.Weights, uint64(rotation), l.Home())
-			parts := split{units: make(map[string]int64, len(d.Regions)), burst: make(map[string]int64, len(d.Regions))}
-			for n, known := range d.Regions {
-				parts.units[known.Name], parts.burst[known.Name] = whole.Units[n], whole.Burst[n]
-			}
-			r.splits[l] = append(r.splits[l], parts)
+			r.splits[l] = append(r.splits[l], r.splitOf(l, uint64(rotation)))
 		}
 	}
 	return r, nil
 }
 
+// splitOf splits a limit for keys of one rotation.
+func (r *rules) splitOf(l *policy.Limit, rotation uint64) split {
+	regions := r.document.Regions
+	whole := allocator.SplitOf(l.Limit, l.Burst, l.Weights, rotation, l.Home())
+	stored := whole.Stored(int64(l.Reserve()))
+	parts := split{units: make(map[string]int64, len(regions)), burst: make(map[string]int64, len(regions))}
+	if l.Reserve() > 0 {
+		parts.reserve = &reserve{}
+	}
+	for i, known := range regions {
+		parts.units[known.Name], parts.burst[known.Name] = stored.Units[i], stored.Burst[i]
+		if parts.reserve == nil {
+			continue
+		}
+		if known.Name == r.region {
+			parts.reserve.units, parts.reserve.burst = whole.Units[i]-stored.Units[i], whole.Burst[i]-stored.Burst[i]
+		}
+		if l.Algorithm.Bucket() {
+			parts.reserve.stored += stored.Burst[i]
+		} else {
+			parts.reserve.stored += stored.Units[i]
+		}
+	}
+	return parts
+}
+
+// split returns the split of a limit for a key.
+func (r *rules) split(l *policy.Limit, id policy.BucketID) *split {
+	return &r.splits[l][id.Hash()%uint64(len(r.splits[l]))]
+}
+
 // bucket returns what the exchange must know of a limit applied to a key. In home mode the home region lends all that it
 // has, and there is nothing that a borrowing limit could be a part of.
 func (r *rules) bucket(l *policy.Limit, id policy.BucketID) *exchange.Bucket {
-	parts := r.splits[l][id.Hash()%uint64(len(r.splits[l]))]
+	return r.bucketOf(l, id, r.split(l, id))
+}
+
+func (r *rules) bucketOf(l *policy.Limit, id policy.BucketID, parts *split) *exchange.Bucket {
 	b := &exchange.Bucket{
 		ID:           string(id),
 		Epoch:        r.epoch,
@@ -110,9 +149,30 @@ var ErrNoSuchBucket = errors.New("no limit of this name and domain applies to th
 
 // applied is one limit as it applies to one request.
 type applied struct {
-	limit  *policy.Limit
-	bucket *exchange.Bucket
-	target algorithms.Target
+	limit   *policy.Limit
+	bucket  *exchange.Bucket
+	target  algorithms.Target
+	reserve *reserve // nil: the limit keeps none
+}
+
+// entitlement returns F of this region, of which its store holds all but the reserve.
+func (a applied) entitlement() int64 {
+	f := a.target.Terms.Entitlement
+	if a.reserve != nil {
+		f += a.reserve.units
+	}
+	return f
+}
+
+// most returns the largest cost that the limit can ever admit, with the rights of all regions in one store.
+func (a applied) most() int64 {
+	switch {
+	case a.reserve != nil:
+		return a.reserve.stored
+	case a.limit.Algorithm.Bucket():
+		return a.limit.Burst
+	}
+	return a.limit.Limit
 }
 
 // match returns the limits that apply to a request.
@@ -121,8 +181,10 @@ func (r *rules) match(q Request) []applied {
 	limits := r.matcher.Append(found[:0], q.Domain, q.Descriptors)
 	all := make([]applied, len(limits))
 	for i, l := range limits {
-		b := r.bucket(l, l.Bucket(q.Descriptors))
-		all[i] = applied{limit: l, bucket: b,
+		id := l.Bucket(q.Descriptors)
+		parts := r.split(l, id)
+		b := r.bucketOf(l, id, parts)
+		all[i] = applied{limit: l, bucket: b, reserve: parts.reserve,
 			target: algorithms.Target{Key: r.key(b.ID), Terms: b.Terms(r.region), Shadow: l.Shadow}}
 	}
 	return all

@@ -67,7 +67,10 @@ func (s *seen) note(b *exchange.Bucket, state algorithms.State, at int64) {
 		one = &sight{}
 		p.all[b.ID] = one
 	}
-	one.bucket, one.known = b, max(one.known, state.Known)
+	one.bucket = b
+	if state.Known > 0 {
+		one.known = state.Known
+	}
 	if at < one.use.At {
 		return
 	}
@@ -132,6 +135,19 @@ func (s *seen) checkpoints(now int64, region string, generation uint64) []journa
 		p.mu.Unlock()
 	}
 	return all
+}
+
+// unwritten takes back that checkpoints were written: those that moved since need not be told of.
+func (s *seen) unwritten(all []journal.Checkpoint) {
+	for _, c := range all {
+		p := s.part(c.Bucket)
+		p.mu.Lock()
+		if one := p.all[c.Bucket]; one != nil {
+			one.written = algorithms.Use{}
+			p.moved[c.Bucket] = struct{}{}
+		}
+		p.mu.Unlock()
+	}
 }
 
 // forget drops the buckets of which nothing weighs any more at a store time.

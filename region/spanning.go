@@ -101,7 +101,7 @@ func (n *Node) decideParts(ctx context.Context, w waiting, parts []part) (answer
 		whole.add(p, a)
 		if !whole.decided.Answers[0].Admitted {
 			undo()
-		} else if own.commit {
+		} else if own.commit && !a.decided.Repeated { // what was charged before stays
 			charged = append(charged, n.chargeOf(own, p.shard, a))
 		}
 	}

@@ -133,7 +133,7 @@ func (f *fallback) status() LocalStatus {
 	for _, one := range f.spent {
 		for _, w := range []spent{one.earlier, one.now} {
 			s.Units += w.units
-			s.Unbooked += max(w.units-w.booked, 0)
+			s.Unbooked += max(w.due()-w.booked, 0)
 		}
 	}
 	return s

@@ -1,6 +1,7 @@
 package exchange
 
 import (
+	"math"
 	"testing"
 
 	"github.com/quotad/quotad/algorithms"
@@ -29,7 +30,12 @@ func TestRecoveryCounts(t *testing.T) {
 		}
 		m.Step(now, Restored{Restore: out.Restores[0], Result: algorithms.Restored{Status: algorithms.StatusOK, Now: now}})
 	}
-	lose := func(at int64) { m.Step(now, Lost{Now: now, Buckets: []LostBucket{{Bucket: b, At: at}}}) }
+	lose := func(at int64) {
+		out := m.Step(now, Lost{Generation: m.generation, Now: now, Buckets: []LostBucket{{Bucket: b, At: at}}})
+		for _, c := range out.Consults { // its journal is a new one
+			m.Step(now, Consulted{Consult: c, All: []Testimony{{Bucket: "b", WholeSince: math.MaxInt64}}})
+		}
+	}
 
 	lose(now)
 	counts("a loss", 1, 0)

@@ -286,6 +286,9 @@ func (m *Machine) observed(now int64, e Observed) {
 		m.stats.DeniedWithSpare += min(e.Denied, m.saidSpare(now, v))
 	}
 	m.planInNeed(now, v)
+	if e.State.Doubt > 0 {
+		m.doubted(now, e.Bucket, e.State.Doubt)
+	}
 }
 
 // grace is the time in which this region could ask for rights it has lent: a round trip to the farthest peer it

@@ -23,6 +23,7 @@ type peer struct {
 	called    int64 // when it was last called
 	roundTrip int64 // smoothed, 0: not measured
 	underway  int
+	away      bool // degraded, at the last tick
 	clock     clock
 	moved     Moved
 }

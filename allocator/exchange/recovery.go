@@ -1,6 +1,7 @@
 package exchange
 
 import (
+	"iter"
 	"slices"
 
 	"github.com/quotad/quotad/algorithms"
@@ -23,8 +24,9 @@ import (
 
 // Lost says that the store has lost buckets (StatusLost).
 type Lost struct {
-	Buckets []LostBucket
-	Now     int64 // store time
+	Buckets    []LostBucket
+	Generation uint64 // of the store that said so
+	Now        int64  // store time
 }
 
 // LostBucket is a bucket and when it was lost, by the store's time.
@@ -94,8 +96,12 @@ type Restore struct {
 	Rows       []Remembered
 }
 
-// askAgain is how long a recovery waits before it asks again who has not answered.
-const askAgain = allocator.Second
+const (
+	// askAgain is how long a recovery waits before it asks again who has not answered, at first; each time twice as long.
+	askAgain = allocator.Second
+	// longestAgain is the longest such wait.
+	longestAgain = 30 * allocator.Second
+)
 
 // recovery is one bucket on its way back.
 type recovery struct {
@@ -103,7 +109,8 @@ type recovery struct {
 	lostAt   int64
 	from, to int64 // cells of which rows may weigh
 	began    int64
-	asked    int64
+	again    int64 // when to ask again
+	pause    int64 // from now to then
 	use      algorithms.Use
 	rows     []Remembered // the highest word on each
 	told     []string     // peers whose own word covers all cells
@@ -116,53 +123,98 @@ type recovery struct {
 
 // lost begins the recovery of buckets.
 func (m *Machine) lost(now int64, e Lost) {
+	if e.Generation != m.generation { // who answers would fence nobody
+		return
+	}
 	m.showed(e.Now, now)
 	var fresh []*recovery
 	for _, l := range e.Buckets {
-		if l.Bucket.Epoch != m.epoch {
-			continue
+		if r := m.recover(now, l); r != nil {
+			fresh = append(fresh, r)
 		}
-		old := m.recoveries[l.Bucket.ID]
-		if old != nil && old.lostAt == l.At || old == nil && len(m.recoveries) >= MostBuckets {
-			continue
-		}
-		r := &recovery{bucket: l.Bucket, lostAt: l.At, began: now}
-		r.to = algorithms.CellAt(l.At, l.Bucket.Cell) + 1
-		for r.from = r.to; m.weighs(r.bucket, r.from-1) > e.Now; r.from-- {
-		}
-		if old == nil {
-			at, _ := slices.BinarySearch(m.recovering, l.Bucket.ID)
-			m.recovering = slices.Insert(m.recovering, at, l.Bucket.ID)
-		}
-		m.dropRecovery(l.Bucket.ID)
-		m.recoveries[l.Bucket.ID] = r
-		fresh = append(fresh, r)
 	}
-	m.recall(now, fresh)
+	m.begin(now, fresh)
+}
+
+// doubted begins the recovery of a bucket that was restored but for what some peers are not known to have been lent: who
+// began it may have ended since. Such buckets leave room for those that requests wait for.
+func (m *Machine) doubted(now int64, b *Bucket, lostAt int64) {
+	if len(m.recoveries) >= MostBuckets/2 {
+		return
+	}
+	if r := m.recover(now, LostBucket{Bucket: b, At: lostAt}); r != nil {
+		r.restored = true
+		m.stats.PartlyKnown++
+		m.begin(now, []*recovery{r})
+	}
+}
+
+// recover returns a recovery to begin, nil if it is under way or there is no room.
+func (m *Machine) recover(now int64, l LostBucket) *recovery {
+	old := m.recoveries[l.Bucket.ID]
+	if l.Bucket.Epoch != m.epoch || old != nil && old.lostAt == l.At || old == nil && len(m.recoveries) >= MostBuckets {
+		return nil
+	}
+	m.recovered(l.Bucket.ID)
+	r := &recovery{bucket: l.Bucket, lostAt: l.At, began: now, pause: askAgain / 2}
+	r.to = algorithms.CellAt(l.At, l.Bucket.Cell) + 1
+	for r.from = r.to; m.weighs(r.bucket, r.from-1) > now+m.offset; r.from-- {
+	}
+	return r
+}
+
+// begin puts recoveries on the list and asks for them.
+func (m *Machine) begin(now int64, all []*recovery) {
+	for _, r := range all {
+		m.recoveries[r.bucket.ID] = r
+		m.recovering = append(m.recovering, r.bucket.ID)
+	}
+	slices.Sort(m.recovering)
+	m.recovering = slices.Compact(m.recovering)
+	m.recall(now, all)
 }
 
 func (m *Machine) weighs(b *Bucket, cell int64) int64 { return b.Terms(m.region).Weighs(cell) }
 
-// recall asks our own journal, the other nodes and all peers that are heard of buckets that are not whole yet.
+// recall asks our own journal, the other nodes and all peers that are heard, each of the buckets of which it has not told
+// all.
 func (m *Machine) recall(now int64, all []*recovery) {
-	for part := range slices.Chunk(all, MostAsks) {
-		q := Question{From: m.region, Node: m.node, Generation: m.generation}
-		buckets := make([]*Bucket, len(part))
-		for i, r := range part {
-			r.asked = now
-			for r.from < r.to && m.weighs(r.bucket, r.from)+askAgain <= now+m.offset {
-				r.from++ // nobody need know any more, and who was away has forgotten
-			}
-			q.Buckets = append(q.Buckets, Doubt{Bucket: r.bucket.ID, From: r.from, To: r.to})
-			buckets[i] = r.bucket
+	for _, r := range all {
+		r.pause = min(2*r.pause, longestAgain)
+		r.again = now + r.pause
+		for r.from < r.to && m.weighs(r.bucket, r.from)+askAgain <= now+m.offset {
+			r.from++ // nobody need know any more, and who was away has forgotten
 		}
+	}
+	for q, buckets := range m.questions(all, func(r *recovery) bool { return !slices.Contains(r.whole, m.node) }) {
 		m.out.Consults = append(m.out.Consults, Consult{Question: q, Buckets: buckets})
-		if m.nodes > 1 {
-			m.out.Recalls = append(m.out.Recalls, Recall{Region: m.region, Question: q, Timeout: shortestTimeout})
+	}
+	for q := range m.questions(all, func(r *recovery) bool { return len(r.whole) < m.nodes && m.nodes > 1 }) {
+		m.out.Recalls = append(m.out.Recalls, Recall{Region: m.region, Question: q, Timeout: shortestTimeout})
+	}
+	for _, p := range m.peers {
+		if p.degraded(now) {
+			continue
 		}
-		for _, p := range m.peers {
-			if !p.degraded(now) {
-				m.out.Recalls = append(m.out.Recalls, Recall{Region: p.name, Question: q, Timeout: p.timeout()})
+		for q := range m.questions(all, func(r *recovery) bool { return !slices.Contains(r.told, p.name) }) {
+			m.out.Recalls = append(m.out.Recalls, Recall{Region: p.name, Question: q, Timeout: p.timeout()})
+		}
+	}
+}
+
+// questions are those about the recoveries that are asked about, with their buckets.
+func (m *Machine) questions(all []*recovery, asked func(*recovery) bool) iter.Seq2[Question, []*Bucket] {
+	return func(yield func(Question, []*Bucket) bool) {
+		open := slices.DeleteFunc(slices.Clone(all), func(r *recovery) bool { return !asked(r) })
+		for part := range slices.Chunk(open, MostAsks) {
+			q := Question{From: m.region, Node: m.node, Generation: m.generation}
+			buckets := make([]*Bucket, len(part))
+			for i, r := range part {
+				q.Buckets = append(q.Buckets, Doubt{Bucket: r.bucket.ID, From: r.from, To: r.to})
+				buckets[i] = r.bucket
+			}
+			if !yield(q, buckets) {
+				return
 			}
 		}
 	}
@@ -172,13 +224,8 @@ func (m *Machine) recall(now int64, all []*recovery) {
 // a later generation than ours fences this node until it stands under that one.
 func (m *Machine) questioned(e Questioned) {
 	c := Consult{ID: e.ID, Buckets: e.Buckets, Question: e.Question}
-	switch {
-	case e.Question.From == m.region:
-		m.fence = max(m.fence, e.Question.Generation)
-		if m.fence > m.generation {
-			clear(m.serving)
-		}
-	case m.peer(e.Question.From) == nil || e.Question.Generation > uint64(algorithms.MaxUnits):
+	switch ours := e.Question.From == m.region; {
+	case e.Question.Generation > uint64(algorithms.MaxUnits), !ours && m.peer(e.Question.From) == nil:
 		m.stats.Implausible++
 		refused := make([]Testimony, len(e.Question.Buckets))
 		for i, d := range e.Question.Buckets {
@@ -186,6 +233,11 @@ func (m *Machine) questioned(e Questioned) {
 		}
 		m.testify(c, refused)
 		return
+	case ours:
+		m.fence = max(m.fence, e.Question.Generation)
+		if m.fence > m.generation {
+			clear(m.serving)
+		}
 	default:
 		c.Peer = e.Question.From
 	}
@@ -232,7 +284,9 @@ func (m *Machine) testified(now int64, e Testimonies) {
 // take adds a testimony; until is when the first of the cells in doubt weighs no more.
 func (r *recovery) take(peer, node string, t Testimony, until int64) {
 	for _, row := range t.Rows {
-		r.raise(row)
+		if row.Cell >= r.from && row.Cell <= r.to {
+			r.raise(row)
+		}
 	}
 	if peer == "" {
 		r.use = newer(r.use, t.Use)
@@ -262,7 +316,7 @@ func (m *Machine) restore(now int64, r *recovery) {
 	}
 	patience := 2*m.farthest() + Interval
 	switch {
-	case r.waits, r.restored && len(known) <= r.known:
+	case r.waits, r.restored && len(known) <= r.known, !slices.Contains(r.heard, m.node):
 		return
 	case !r.restored && (len(unknown) > 0 || len(r.heard) < m.nodes) && now-r.began < patience:
 		return
@@ -302,7 +356,7 @@ func (m *Machine) hasRestored(now int64, e Restored) {
 	}
 	m.showed(e.Result.Now, now)
 	r.restored = true
-	if len(e.Restore.Unknown) == 0 {
+	if len(e.Restore.Unknown) == 0 || len(m.recoveries) > MostBuckets/2 { // of the others the bucket's use tells again
 		m.recovered(b.ID)
 	}
 	if v := m.view(now, b); v != nil {
@@ -316,13 +370,8 @@ func (m *Machine) hasRestored(now int64, e Restored) {
 	m.out.Settled = append(m.out.Settled, Settled{Bucket: b.ID, Come: true})
 }
 
-// recovered ends a recovery.
+// recovered ends a recovery; the list is put in order by the next tick.
 func (m *Machine) recovered(id string) {
-	m.dropRecovery(id)
-	m.recovering = slices.DeleteFunc(m.recovering, func(other string) bool { return other == id })
-}
-
-func (m *Machine) dropRecovery(id string) {
 	if r := m.recoveries[id]; r != nil && r.restored {
 		m.stats.PartlyKnown--
 	}
@@ -331,18 +380,30 @@ func (m *Machine) dropRecovery(id string) {
 
 // recoverOn gives up waiting, asks again, and ends what weighs no more.
 func (m *Machine) recoverOn(now int64) {
+	back := false // a peer that was away is heard again
+	for _, p := range m.peers {
+		back = back || p.away && !p.degraded(now)
+		p.away = p.degraded(now)
+	}
 	var again []*recovery
-	for _, id := range slices.Clone(m.recovering) {
+	m.recovering = slices.DeleteFunc(m.recovering, func(id string) bool {
 		r := m.recoveries[id]
-		if m.weighs(r.bucket, r.to) <= now+m.offset || r.bucket.Epoch != m.epoch {
+		switch {
+		case r == nil:
+			return true
+		case m.weighs(r.bucket, r.to) <= now+m.offset || r.bucket.Epoch != m.epoch:
 			m.recovered(id)
-			continue
+			return true
 		}
 		m.restore(now, r)
-		if now-r.asked >= askAgain {
+		if back {
+			r.pause = askAgain / 2
+		}
+		if back || now >= r.again {
 			again = append(again, r)
 		}
-	}
+		return false
+	})
 	if len(again) > 0 {
 		m.recall(now, again)
 	}

@@ -144,7 +144,7 @@ func (s *recoverySearch) recover(w *world, n int) {
 	if at, lost := s.lost(w, r); lost && w.left.recover[r] > 0 {
 		w.left.recover[r]--
 		s.carry(w, n, s.step(w, n, stepKey{what: "lost", a: int32(at - searchStart), b: int32(w.losses)}, func(m *Machine) {
-			m.Step(searchNow, Lost{Buckets: []LostBucket{{s.bucket, at}}, Now: searchStart + int64(w.losses)})
+			m.Step(searchNow, Lost{Generation: m.generation, Buckets: []LostBucket{{s.bucket, at}}, Now: searchStart + int64(w.losses)})
 		}))
 	}
 }

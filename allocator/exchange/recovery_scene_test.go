@@ -45,7 +45,7 @@ func newScene(c *cluster) *scene {
 func (s *scene) watch(r *testRegion) {
 	d := r.store.Decide(r.time(), algorithms.Decide{Guard: r.guard(), Buckets: []algorithms.Target{{Key: "b", Terms: r.terms()}}})
 	if d.Status == algorithms.StatusLost {
-		r.step(Lost{Buckets: []LostBucket{{r.bucket, d.LostAt}}, Now: d.Now})
+		r.step(Lost{Generation: r.guard().Generation, Buckets: []LostBucket{{r.bucket, d.LostAt}}, Now: d.Now})
 	}
 	s.after(s.rand.Int64N(200_000), func() { s.watch(r) })
 }

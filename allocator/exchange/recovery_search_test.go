@@ -25,7 +25,7 @@ var recoverySpaces = map[string]recoverySpace{
 		asks: [2]int8{0, 2}, admit: [2]int8{1, 0}, flush: [2]int8{1, 0}, recover: [2]int8{1, 0}}},
 	"a loss, of the next cell": {fewest: 10_000, ahead: 1, budget: budget{
 		asks: [2]int8{0, 2}, flush: [2]int8{1, 0}, recover: [2]int8{1, 0}}},
-	"a loss, two recoveries at once": {fewest: 90_000, waiting: waiting{credits: true, restores: true}, budget: budget{
+	"a loss, two recoveries at once": {fewest: 80_000, waiting: waiting{credits: true, restores: true}, budget: budget{
 		asks: [2]int8{0, 1}, admit: [2]int8{1, 0}, flush: [2]int8{1, 0}, recover: [2]int8{2, 0}}},
 	"two losses": {fewest: 140_000, budget: budget{
 		asks: [2]int8{0, 1}, flush: [2]int8{2, 0}, recover: [2]int8{2, 0}}},

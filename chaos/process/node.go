@@ -75,11 +75,18 @@ func (n *Node) end() {
 
 // Start starts the node, again if it has ended, and waits until it is ready.
 // The first start says that its region never served before.
-func (n *Node) Start(ctx context.Context) error {
-	if err := n.Launch(); err != nil {
-		return err
+// One that ends on its way is started again, a few times, as whatever keeps it
+// running would: on a busy machine a Redis may be too slow to begin with.
+func (n *Node) Start(ctx context.Context) (err error) {
+	for range 4 {
+		if err = n.Launch(); err != nil {
+			return err
+		}
+		if err = n.Ready(ctx); err == nil || n.Running() {
+			return err
+		}
 	}
-	return n.Ready(ctx)
+	return err
 }
 
 // Launch is Start without the waiting.

@@ -98,6 +98,18 @@ func (p *Process) Running() bool {
 	return p.running()
 }
 
+// Killed says whether the process that was started last has ended by SIGKILL,
+// whoever sent it.
+func (p *Process) Killed() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.cmd == nil || p.running() {
+		return false
+	}
+	s, known := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
+	return known && s.Signaled() && s.Signal() == syscall.SIGKILL
+}
+
 // Starts is how often the process was started.
 func (p *Process) Starts() int {
 	p.mu.Lock()

@@ -134,6 +134,7 @@ type bucket struct {
 	name, key  string
 	unanswered atomic.Int64 // units of requests that were sent and came to nothing
 	straddling atomic.Int64 // units admitted without a store so near an edge that the judge counts them on both sides
+	local      atomic.Int64 // units admitted without a store
 	longest    atomic.Int64 // time until a decision, ns
 }
 
@@ -160,8 +161,12 @@ func (b *bucket) note(a oracle.Answer) {
 	took := int64(a.Seen.Sub(a.Sent))
 	for old := b.longest.Load(); took > old && !b.longest.CompareAndSwap(old, took); old = b.longest.Load() {
 	}
+	if a.Outcome != oracle.Unknown {
+		return
+	}
+	b.local.Add(a.Cost)
 	slack := b.limit.ClockSlack
-	if a.Outcome == oracle.Unknown && b.limit.CellOf(a.Sent.Add(-slack).UnixMicro()) != b.limit.CellOf(a.Seen.Add(slack).UnixMicro()) {
+	if b.limit.CellOf(a.Sent.Add(-slack).UnixMicro()) != b.limit.CellOf(a.Seen.Add(slack).UnixMicro()) {
 		b.straddling.Add(a.Cost)
 	}
 }
@@ -252,11 +257,11 @@ type ledger struct {
 	}
 }
 
-// lent returns what a region was lent, less what it returned.
+// lent returns what a region was lent; some of it may have been returned.
 func (l ledger) lent(region string) (units int64) {
 	for _, r := range l.Rights {
 		if r.Region == region {
-			units += r.Lent - r.Regained
+			units += r.Lent
 		}
 	}
 	return units
@@ -312,20 +317,6 @@ func wantProvoked(t *testing.T, what string, printed, excess int64) {
 	if excess > printed || 2*excess < printed {
 		t.Errorf("%s: %d above the limit, printed is %d", what, excess, printed)
 	}
-}
-
-// up starts a node, and once more if it ends, as whatever keeps it running does: a Redis that is slow on a busy machine
-// is a reason not to start.
-func up(t *testing.T, n *Node) {
-	t.Helper()
-	err := n.Start(t.Context())
-	for range 5 {
-		if err == nil || n.Running() {
-			break
-		}
-		err = n.Start(t.Context())
-	}
-	must(t, err)
 }
 
 func nodesOf(regions ...*Region) (all []*Node) {

@@ -37,6 +37,7 @@ regions. Each bound is for one mishap: two at once may add up.
   L limit  W window  F entitlement  l lending_limit  B a region's part of the burst  S the rights it holds now
   S_max    the most it may hold: F and what others may lend it within its borrowing_limit, never above L
   B_max    B and the most burst that others may lend it, of a token_bucket alone
+  v        local_reserve: floor(v F) is RESERVE, kept out of the store; in formulas F and B are what is left in it
   n        nodes of a region, by configuration (--nodes)  k of them are cut off
   r        units that a region admits in a second (--rate)
   d        how far clocks are apart (--clock)
@@ -149,6 +150,7 @@ type boundedLimit struct {
 
 // holding is the most that a region may have of one key.
 type holding struct {
+	Reserve   int64 `json:"reserve,omitempty"`
 	Lends     int64 `json:"lends"`
 	Rights    int64 `json:"s_max"`
 	MostBurst int64 `json:"b_max,omitempty"`
@@ -172,7 +174,7 @@ func bound(d *policy.Document, limits []*policy.Limit, a assumptions) bounds {
 		limit := boundedLimit{listedLimit: listed(l, b.regions), Ceiling: ceiling(l), OnStoreFailure: l.OnStoreFailure,
 			Holdings: make(map[string]holding, len(b.regions)), holdings: e.Holdings()}
 		for i, h := range limit.holdings {
-			limit.Holdings[b.regions[i]] = holding{Lends: h.Lends, Rights: h.Rights, MostBurst: h.MostBurst}
+			limit.Holdings[b.regions[i]] = holding{Reserve: h.Reserve, Lends: h.Lends, Rights: h.Rights, MostBurst: h.MostBurst}
 		}
 		for _, of := range allocator.Bounds(e) {
 			limit.Excess = append(limit.Excess, excessOf(of, b.regions))
@@ -202,7 +204,7 @@ func exposure(l *policy.Limit, regions int, a assumptions) allocator.Exposure {
 	e := allocator.Exposure{Limit: l.Limit, Window: l.Window.Microseconds(), Cell: l.Cell().Microseconds(), Sliding: l.Algorithm.Sliding(),
 		Log: l.Algorithm == policy.SlidingWindowLog, Bucket: l.Algorithm.Bucket(), Tokens: l.Algorithm == policy.TokenBucket,
 		Recovered: algorithms.Recovers(l.Algorithm, l.Window.Microseconds()), Lending: int64(l.LendingLimit), Borrowing: int64(l.BorrowingLimit),
-		Nodes: a.nodes, Rate: a.rate, Lag: a.lag, Clock: a.clock.Microseconds(), Guard: algorithms.ClockGuard}
+		Reserve: int64(l.Reserve()), Nodes: a.nodes, Rate: a.rate, Lag: a.lag, Clock: a.clock.Microseconds(), Guard: algorithms.ClockGuard}
 	if l.Home() {
 		e.Lending, e.Borrowing = allocator.PPM, int64(policy.Unlimited)
 	}
@@ -242,6 +244,9 @@ func (b bounds) print(w io.Writer, a assumptions) error {
 		if l.Home {
 			fmt.Fprintln(w, "home mode: each key has a home region that is entitled to all of it; the others borrow from it")
 		}
+		if l.Reserve != "" {
+			fmt.Fprintf(w, "local_reserve %s: of F each region keeps RESERVE out of its store; in formulas F and B are what is left in it\n", l.Reserve)
+		}
 		if l.Shadow {
 			fmt.Fprintln(w, "shadow: it denies nothing, so nothing below holds until shadow is false")
 		}
@@ -260,14 +265,22 @@ func (b bounds) print(w io.Writer, a assumptions) error {
 
 func (b bounds) printLimit(w io.Writer, l boundedLimit) error {
 	t := table(w)
-	fmt.Fprint(t, "\nREGION\tF\tfloor(l F)\tS_max")
+	fmt.Fprint(t, "\nREGION\tF")
+	if l.Reserve != "" {
+		fmt.Fprint(t, "\tRESERVE")
+	}
+	fmt.Fprint(t, "\tfloor(l F)\tS_max")
 	if l.Algorithm.Bucket() {
 		fmt.Fprint(t, "\tB\tB_max")
 	}
 	fmt.Fprintln(t)
 	for i, r := range b.regions {
 		h := l.holdings[i]
-		fmt.Fprintf(t, "%s\t%s\t%d\t%d", r, l.Entitlements[r], h.Lends, h.Rights)
+		fmt.Fprintf(t, "%s\t%s", r, l.Entitlements[r])
+		if l.Reserve != "" {
+			fmt.Fprintf(t, "\t%d", h.Reserve)
+		}
+		fmt.Fprintf(t, "\t%d\t%d", h.Lends, h.Rights)
 		if l.Algorithm.Bucket() {
 			fmt.Fprintf(t, "\t%s\t%d", l.Bursts[r], h.MostBurst)
 		}

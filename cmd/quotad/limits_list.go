@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -22,7 +23,8 @@ func limitsListCommand() *cobra.Command {
 keeps when it is cut off. A range such as 3-4 means that the split leaves a remainder that falls to one region for some
 keys and to another for others. BURST is that of all regions together, CELL the slice of time for which rights are held
 and lent. MODE home is for limits too small to be split: each key has a home region that is entitled to all of it, from
-which the others borrow.`,
+which the others borrow. With "reserve" each region keeps that part of F out of its store (local_reserve), for nodes that
+cannot reach it.`,
 		Args:              oneFile,
 		ValidArgsFunction: completeYAML,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -60,6 +62,7 @@ type listedLimit struct {
 	Burst        int64             `json:"burst,omitempty"` // of all regions together; the buckets alone have one
 	Cell         string            `json:"cell"`
 	Home         bool              `json:"home"`
+	Reserve      json.Number       `json:"local_reserve,omitempty"` // of each region's entitlement; home mode has none
 	Shadow       bool              `json:"shadow"`
 	Entitlements map[string]units  `json:"entitlements"`     // by region
 	Bursts       map[string]units  `json:"bursts,omitempty"` // by region
@@ -92,6 +95,9 @@ func list(d *policy.Document) listing {
 func listed(l *policy.Limit, regions []string) listedLimit {
 	listed := listedLimit{Name: l.Name, Domain: l.Domain, Key: l.Key, Algorithm: l.Algorithm, Limit: l.Limit,
 		Window: span(l.Window), Burst: l.Burst, Cell: span(l.Cell()), Home: l.Home(), Shadow: l.Shadow}
+	if l.Reserve() > 0 {
+		listed.Reserve = json.Number(l.Reserve().String())
+	}
 	listed.split(l, regions)
 	for _, c := range l.Match {
 		if listed.Match == nil {
@@ -160,8 +166,11 @@ func (listed listedLimit) burst() string {
 
 // mode is how the limit is divided between the regions.
 func (listed listedLimit) mode() string {
-	if listed.Home {
+	switch {
+	case listed.Home:
 		return "home"
+	case listed.Reserve != "":
+		return "split, reserve " + listed.Reserve.String()
 	}
 	return "split"
 }

@@ -26,6 +26,13 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
+// Unreached says whether an error is that a server did not answer, in time or at all; a server that refuses a call has
+// answered.
+func Unreached(err error) bool {
+	var refusal redis.Error
+	return err != nil && !errors.As(err, &refusal)
+}
+
 // resend says whether a call that an error answers is sent again, which happens once.
 type resend int
 

@@ -13,6 +13,7 @@ type standing struct {
 	generation uint64
 	secret     string
 	replids    map[Shard]string // master_replid of each shard's server; empty: it has none
+	begun      map[Shard]int64  // store time at which each shard's generation began
 }
 
 // replid reads the identity of a server's data from its INFO replication: another server, a promoted replica and one that

@@ -16,13 +16,15 @@ type Opening struct {
 	Epoch     string // of the node's policy document
 	Known     uint64 // the last generation this node's journal remembers, 0: none
 	Bootstrap bool   // this region never served: an empty store is no loss
+	Ended     uint64 // a generation not to be taken although it stands: another is begun, and nothing of it is lost
 }
 
 // Opened says how the store was found.
 type Opened struct {
 	Generation uint64
-	Lost       bool  // begun by this node, and data may have been lost: the cell of this moment and the next are closed
-	LostAt     int64 // store time of the last loss that any shard knows of, 0: none
+	Lost       bool   // begun by this node, and data may have been lost: the cell of this moment and the next are closed
+	Since      uint64 // generation since which no shard has lost data
+	LostAt     int64  // store time of the last loss that any shard knows of, 0: none
 }
 
 // rounds bounds how often Open looks again because other nodes open the store at the same time.
@@ -50,12 +52,12 @@ func (s *Store) Open(ctx context.Context, o Opening) (Opened, error) {
 		if round == 0 {
 			before = all.latest()
 		}
-		if all.stand(o.Known) {
+		if all.stand(o.Known) && all[0].Generation != o.Ended {
 			err := s.take(ctx, all, o.Epoch)
 			if errors.Is(err, ErrNotOpen) { // opened anew since we looked
 				continue
 			}
-			return Opened{Generation: all[0].Generation, LostAt: all.lostAt()}, err
+			return Opened{Generation: all[0].Generation, Since: all.since(), LostAt: all.lostAt()}, err
 		}
 		opened, err := s.begin(ctx, all, o, before)
 		if err != nil || opened.Generation != 0 {
@@ -75,9 +77,10 @@ func (s *Store) take(ctx context.Context, all looks, epoch string) error {
 }
 
 func (s *Store) hold(all looks, generation uint64, secret string) {
-	held := &standing{generation: generation, secret: secret, replids: make(map[Shard]string, len(all))}
+	held := &standing{generation: generation, secret: secret, replids: make(map[Shard]string, len(all)),
+		begun: make(map[Shard]int64, len(all))}
 	for _, l := range all {
-		held.replids[l.shard] = l.server
+		held.replids[l.shard], held.begun[l.shard] = l.server, l.Begun
 	}
 	s.held.Store(held)
 }
@@ -117,7 +120,7 @@ func (s *Store) begin(ctx context.Context, all looks, o Opening, before uint64) 
 		lost = lost || l.LostAt != 0 && l.Since == c.Generation
 	}
 	s.hold(all, c.Generation, c.Secret)
-	return Opened{Generation: c.Generation, Lost: lost, LostAt: all.lostAt()}, nil
+	return Opened{Generation: c.Generation, Lost: lost, Since: all.since(), LostAt: all.lostAt()}, nil
 }
 
 // lostAt returns the store time of the last loss that any shard knows of.
@@ -126,6 +129,14 @@ func (all looks) lostAt() (at int64) {
 		at = max(at, l.LostAt)
 	}
 	return at
+}
+
+// since returns the generation since which no shard has lost data.
+func (all looks) since() (g uint64) {
+	for _, l := range all {
+		g = max(g, l.Since)
+	}
+	return g
 }
 
 // adoptFound puts an epoch in force in the shards that stand, so that a newer one is not forgotten with the generation.

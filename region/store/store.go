@@ -32,6 +32,10 @@ func (s *Store) Close() error { return s.topology.Close() }
 // Generation returns the generation that scripts run under; 0 before Open.
 func (s *Store) Generation() uint64 { return s.standing().generation }
 
+// Begun returns the store time at which a shard's generation began, not before any that the shard had shown; 0
+// before Open.
+func (s *Store) Begun(shard Shard) int64 { return s.standing().begun[shard] }
+
 // Secret returns what seals the receipts of this generation, the same for all nodes of the region; empty before Open.
 func (s *Store) Secret() string { return s.standing().secret }
 

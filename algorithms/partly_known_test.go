@@ -1,0 +1,86 @@
+package algorithms_test
+
+import (
+	"testing"
+
+	"github.com/quotad/quotad/algorithms"
+)
+
+// partlyKnown is a region, a, of three with 100 units each a day, whose store lost the bucket "k" under generation 7.
+type partlyKnown struct {
+	algorithms.Twin
+	now, lostAt int64
+	terms       algorithms.Terms
+}
+
+// newPartlyKnown has the store lose all but what before leaves in it.
+func newPartlyKnown(t *testing.T, before func(p *partlyKnown)) *partlyKnown {
+	t.Helper()
+	const day = int64(86_400_000_000)
+	p := &partlyKnown{now: 20_000*day + day/2, terms: algorithms.Terms{Kind: algorithms.FixedWindow, Window: day, Cell: day, Tick: 1,
+		Entitlement: 100, Recovered: true}}
+	p.Open(p.now, algorithms.Open{Generation: 6, Region: "a", Epoch: "1-e"})
+	before(p)
+	p.now += 1000
+	o := p.Open(p.now, algorithms.Open{Expected: p.Generation, Generation: 7, Region: "a", Epoch: "1-e", Lost: true, Seen: p.now})
+	p.now, p.lostAt = p.now+1000, o.LostAt
+	if d := p.spend(1); d.Status != algorithms.StatusLost || d.LostAt != p.lostAt {
+		t.Fatalf("before it is restored: %+v", d)
+	}
+	return p
+}
+
+func (p *partlyKnown) guard() algorithms.Guard {
+	return algorithms.Guard{Generation: p.Generation, Epoch: "1-e", Clock: p.now}
+}
+
+func (p *partlyKnown) cell() int64 { return p.now / p.terms.Cell }
+
+func (p *partlyKnown) spend(units int64) algorithms.Decided {
+	return p.Decide(p.now, algorithms.Decide{Guard: p.guard(), Commit: true, Costs: []int64{units},
+		Buckets: []algorithms.Target{{Key: "k", Terms: p.terms}}})
+}
+
+// hear has a peer say what it lent and returned, in all.
+func (p *partlyKnown) hear(peer string, lent, returned int64) algorithms.Credited {
+	return p.Credit(p.now, algorithms.Credit{Guard: p.guard(), Key: "k", Terms: p.terms, Peer: peer, PeerGeneration: 3, Cell: p.cell(),
+		Lent: lent, Returned: returned, Most: 100})
+}
+
+// Before the loss b was lent 100 and gave them back, then c was lent 100. b tells, c is away, and what b gave back is heard
+// once more: as long as c may hold all that may be lent, it makes nothing free.
+func TestReturnsFreeNothingWhileAPeerIsUnknown(t *testing.T) {
+	p := newPartlyKnown(t, func(p *partlyKnown) { p.Flush() })
+	restore := algorithms.Restore{Guard: p.guard(), Key: "k", Terms: p.terms, LostAt: p.lostAt, Cap: 100, Known: []string{"b"}, Unknown: []string{"c"},
+		Rows: []algorithms.PeerRow{{Cell: p.cell(), Peer: "b", Row: algorithms.Row{Lent: 100}}}}
+	p.Restore(p.now, restore)
+	if c := p.hear("b", 0, 100); c.Status != algorithms.StatusOK || c.Share != 0 {
+		t.Errorf("share %d (%s) while c may hold 100", c.Share, c.Status)
+	}
+	if d := p.spend(1); d.Status != algorithms.StatusOK || d.Answers[0].Admitted || d.Buckets[0].Doubt != p.lostAt {
+		t.Errorf("while c may hold 100: %+v", d)
+	}
+	restore.Known, restore.Unknown = []string{"b", "c"}, nil
+	restore.Rows = append(restore.Rows, algorithms.PeerRow{Cell: p.cell(), Peer: "c", Row: algorithms.Row{Lent: 70}})
+	p.Restore(p.now, restore)
+	if c := p.hear("b", 0, 100); c.Share != 30 {
+		t.Errorf("share %d: c holds 70, and b gave all back", c.Share)
+	}
+	if d := p.spend(30); !d.Answers[0].Admitted || d.Buckets[0].Doubt != 0 {
+		t.Errorf("c has told: %+v", d)
+	}
+}
+
+// A replica that lags is promoted: it holds that c lent 30, and not that they were given back to c, and 50 lent to c, since.
+// c is away.
+func TestAnOldCopyBorrowsNothingOfAnUnknownPeer(t *testing.T) {
+	p := newPartlyKnown(t, func(p *partlyKnown) {
+		if c := p.hear("c", 30, 0); c.Share != 130 {
+			t.Fatalf("%+v", c)
+		}
+	})
+	r := p.Restore(p.now, algorithms.Restore{Guard: p.guard(), Key: "k", Terms: p.terms, LostAt: p.lostAt, Cap: 50, Unknown: []string{"c"}})
+	if r.Status != algorithms.StatusOK || r.Share != 50 {
+		t.Errorf("share %d of 100, of which c holds 50 (%s): %+v", r.Share, r.Status, r.Rows)
+	}
+}

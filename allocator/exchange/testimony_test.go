@@ -1,0 +1,82 @@
+package exchange
+
+import (
+	"math"
+	"testing"
+
+	"github.com/quotad/quotad/algorithms"
+)
+
+// Nothing is restored before this node has said what it saw and wrote itself, however long its journal takes.
+func TestNothingIsRestoredBeforeOnesOwnWord(t *testing.T) {
+	d := newDoubting(t)
+	out := d.loses(d.bucket("b"))
+	d.tells("eu", out.questions("eu")...)
+	for range 50 {
+		if restores := d.tick().Restores; len(restores) > 0 {
+			t.Fatalf("restored without our own word: %+v", restores)
+		}
+	}
+	seen := algorithms.Use{Cell: d.store() / doubtDay, Units: 60, At: d.store()}
+	restores := d.m.Step(d.now, Consulted{Consult: out.Consults[0], All: []Testimony{{Bucket: "b", WholeSince: math.MaxInt64, Use: seen}}}).Restores
+	if len(restores) != 1 || restores[0].Use != seen {
+		t.Errorf("the journal was read at last: %+v", restores)
+	}
+}
+
+// Of what a peer tells only the cells in doubt are kept, so that it cannot fill the memory of who asks.
+func TestRowsThatNobodyAskedForAreNotKept(t *testing.T) {
+	d := newDoubting(t)
+	d.loses(d.bucket("b"))
+	r := d.m.recoveries["b"]
+	rows := make([]Remembered, 10_000)
+	for i := range rows {
+		rows[i] = Remembered{Peer: "eu", Cell: r.from - 10 + int64(i), Lent: 1}
+	}
+	told := Testimony{Bucket: "b", Now: d.store(), Rows: rows}
+	d.m.Step(d.now, Testified{Testimonies{From: "eu", ForGeneration: 7, All: []Testimony{told, told}}})
+	if want := int(r.to - r.from + 1); len(r.rows) != want {
+		t.Errorf("%d rows kept, %d cells are in doubt", len(r.rows), want)
+	}
+}
+
+// A question of a generation that no store can have fences nobody, and is not answered with what is known.
+func TestAQuestionOfAnAbsurdGeneration(t *testing.T) {
+	for _, from := range []string{"us", "eu"} {
+		d := newDoubting(t)
+		b := d.bucket("b")
+		q := Question{From: from, Node: "n2", Generation: math.MaxUint64, Buckets: []Doubt{{Bucket: "b"}}}
+		out := d.m.Step(d.now, Questioned{ID: 1, Question: q, Buckets: []*Bucket{b}})
+		if len(out.Consults) > 0 || len(out.Testify) != 1 || !out.Testify[0].Testimonies.All[0].Refused || d.m.Stats().Implausible != 1 {
+			t.Errorf("asked by %s: %+v", from, out)
+		}
+		ask := Message{From: "eu", Generation: 3, Epoch: b.Epoch, Asks: []Ask{{Bucket: "b", Cell: d.store() / doubtDay, Lent: 50}}}
+		if out := d.m.Step(d.now, Asked{ID: 2, Message: ask, Buckets: []*Bucket{b}}); len(out.Lend) != 1 {
+			t.Errorf("asked by %s, the node lends nothing any more: %+v", from, out.Replies)
+		}
+	}
+}
+
+// A bucket is deleted while a row of it is being written: the store then stands under another generation, and the
+// row is announced under neither.
+func TestARowUnderWayAsItsBucketIsDeleted(t *testing.T) {
+	d := newDoubting(t)
+	b := d.bucket("b")
+	cell := d.store() / doubtDay
+	ask := Message{From: "eu", Generation: 3, Epoch: b.Epoch, Asks: []Ask{{Bucket: "b", Cell: cell, Lent: 50}}}
+	d.m.Step(d.now, Asked{ID: 1, Message: ask, Buckets: []*Bucket{b}})
+	given := algorithms.Given{Now: d.store(), Row: algorithms.Row{Lent: 50}}
+	if out := d.m.Step(d.now, Lent{ID: 1, Given: []algorithms.Given{given}}); len(out.Record) != 1 {
+		t.Fatalf("the row is not written: %+v", out)
+	}
+	d.stand(8, "1-x")
+	out := d.loses(b)
+	d.tells("us", out.questions("us")...)
+	d.tells("eu", out.questions("eu")...)
+	if replies := d.m.Step(d.now, Recorded{ID: 1, OK: true}).Replies; len(replies) > 0 {
+		t.Errorf("announced after the bucket was restored without it: %+v", replies)
+	}
+	if q := out.questions("eu"); len(q) != 1 || q[0].Generation != 8 {
+		t.Errorf("eu is asked %+v, and fences none of generation 7", q)
+	}
+}

@@ -1,0 +1,117 @@
+package allocator
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// TestReservePart: what a node may admit out of a reserve.
+func TestReservePart(t *testing.T) {
+	for _, c := range []struct {
+		units, burst, nodes int64
+		sliding, bucket     bool
+		want                int64
+	}{
+		{40, 0, 1, false, false, 40},
+		{40, 0, 3, false, false, 13},
+		{40, 0, 41, false, false, 0},
+		{40, 0, 1, true, false, 20},
+		{40, 0, 3, true, false, 6},
+		{41, 0, 1, true, false, 20},
+		{1, 0, 1, true, false, 0},
+		{0, 0, 1, false, false, 0},
+		{40, 40, 1, false, true, 20}, // a bucket may be asked for two windows' parts at once
+		{40, 100, 1, false, true, 40},
+		{40, 100, 3, false, true, 13},
+		{40, 3, 1, false, true, 1},
+		{40, 1, 1, false, true, 0},
+		{1 << 51, 0, 1, false, false, 1 << 51},
+	} {
+		if got := ReservePart(c.units, c.burst, c.nodes, c.sliding, c.bucket); got != c.want {
+			t.Errorf("ReservePart(%d, %d, %d, %t, %t) = %d, want %d", c.units, c.burst, c.nodes, c.sliding, c.bucket, got, c.want)
+		}
+	}
+}
+
+// TestStored: what a small entitlement keeps out of its store is rounded down, so that the store keeps at least a unit of it.
+func TestStored(t *testing.T) {
+	for _, c := range []struct {
+		units, burst, reserve, wantUnits, wantBurst int64
+	}{
+		{400, 40, 100_000, 360, 36},
+		{400, 40, 0, 400, 40},
+		{400, 40, PPM, 0, 0},
+		{1, 1, PPM - 1, 1, 1},
+		{1, 0, 500_000, 1, 0},
+		{3, 3, 500_000, 2, 2},
+		{0, 0, 500_000, 0, 0},
+		{1 << 51, 1 << 51, 1, 1<<51 - 1<<51/PPM, 1<<51 - 1<<51/PPM},
+	} {
+		got := Split{Units: []int64{c.units}, Burst: []int64{c.burst}}.Stored(c.reserve)
+		if got.Units[0] != c.wantUnits || got.Burst[0] != c.wantBurst {
+			t.Errorf("%+v: %+v", c, got)
+		}
+	}
+}
+
+// TestReservesFitBesideTheStores: whatever the split, what the stores of all regions hold and what the nodes of all regions
+// may admit without them is together no more than the limit, and a store that holds some of a burst refills it.
+func TestReservesFitBesideTheStores(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		units := rapid.OneOf(rapid.Int64Range(1, 1<<51), rapid.Int64Range(1, 100))
+		limit, burst := units.Draw(t, "limit"), int64(0)
+		bucket, sliding := rapid.Bool().Draw(t, "bucket"), false
+		if bucket {
+			burst = units.Draw(t, "burst")
+		} else {
+			sliding = rapid.Bool().Draw(t, "sliding")
+		}
+		weights := rapid.SliceOfN(rapid.Int64Range(0, 1_000_000), 1, 64).Draw(t, "weights")
+		weights[0]++ // not all zero
+		whole := SplitOf(limit, burst, weights, rapid.Uint64().Draw(t, "rotation"), false)
+		stored := whole.Stored(rapid.Int64Range(0, PPM).Draw(t, "reserve"))
+		var all, allBurst int64
+		for i := range weights {
+			nodes := rapid.Int64Range(1, 10_000).Draw(t, "nodes")
+			kept, keptBurst := whole.Units[i]-stored.Units[i], whole.Burst[i]-stored.Burst[i]
+			part := ReservePart(kept, keptBurst, nodes, sliding, bucket)
+			if part < 0 || part*nodes > kept || sliding && 2*part*nodes > kept || bucket && 2*part*nodes > keptBurst {
+				t.Fatalf("region %d: %d for each of %d nodes, of %d units and %d of burst", i, part, nodes, kept, keptBurst)
+			}
+			if stored.Units[i] < 0 || stored.Burst[i] > 0 && stored.Units[i] == 0 {
+				t.Fatalf("region %d: the store holds %d units and %d of burst", i, stored.Units[i], stored.Burst[i])
+			}
+			all += stored.Units[i] + part*nodes
+			allBurst += stored.Burst[i] + keptBurst
+		}
+		if all > limit || allBurst != burst {
+			t.Fatalf("%d units of a limit of %d, %d of a burst of %d", all, limit, allBurst, burst)
+		}
+	})
+}
+
+// TestReserveOfABucketIsABucket: what nodes admit out of a reserve, whenever they do, one bucket of its units and its burst
+// admits too.
+func TestReserveOfABucketIsABucket(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		units, burst := rapid.Int64Range(0, 50).Draw(t, "units"), rapid.Int64Range(0, 50).Draw(t, "burst")
+		nodes, window := rapid.Int64Range(1, 4).Draw(t, "nodes"), rapid.Int64Range(1, 20).Draw(t, "window")
+		part := ReservePart(units, burst, nodes, false, true)
+		level, last, now := burst*window, int64(0), int64(0) // a unit is as many as the window has moments
+		spent := map[[2]int64]int64{}                        // by node and window
+		for range rapid.IntRange(1, 60).Draw(t, "requests") {
+			now += rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(0, 2*window)).Draw(t, "later")
+			at := [2]int64{rapid.Int64Range(0, nodes-1).Draw(t, "node"), now / window}
+			cost := rapid.OneOf(rapid.Just(part-spent[at]), rapid.Int64Range(1, 3)).Draw(t, "cost")
+			if spent[at]+cost > part {
+				continue
+			}
+			spent[at] += cost
+			level, last = min(level+units*(now-last), burst*window)-cost*window, now
+			if level < 0 {
+				t.Fatalf("%d below zero at %d: a part of %d of %d units and a burst of %d", -level, now, part, units, burst)
+			}
+		}
+	})
+}

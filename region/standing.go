@@ -1,0 +1,144 @@
+package region
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/region/store"
+)
+
+// openStore takes the store as it stands or opens it anew, and tells the machine.
+func (n *Node) openStore(ctx context.Context, bootstrap bool) error {
+	n.standing.Lock()
+	defer n.standing.Unlock()
+	return n.stand(ctx, bootstrap)
+}
+
+// beginAnew ends a generation of which nothing was lost but a bucket, unless that is being done.
+func (n *Node) beginAnew(ctx context.Context, generation uint64) error {
+	if !n.standing.TryLock() {
+		return errBeingOpened
+	}
+	defer n.standing.Unlock()
+	if n.store.Generation() != generation {
+		return nil
+	}
+	n.ended.Store(generation)
+	return n.stand(ctx, false)
+}
+
+var errBeingOpened = errors.New("the store is being opened")
+
+// stand is openStore for who holds standing.
+func (n *Node) stand(ctx context.Context, bootstrap bool) error {
+	r := n.rules.Load()
+	known := max(n.journal.Generation(), n.store.Generation())
+	opened, err := n.store.Open(ctx, store.Opening{Region: n.config.Region, Epoch: r.epoch, Known: known, Bootstrap: bootstrap,
+		Ended: n.ended.Load()})
+	if err != nil {
+		return err
+	}
+	if err := n.journal.SetGeneration(opened.Generation); err != nil {
+		return err
+	}
+	n.lostAt.Store(opened.LostAt)
+	if opened.Lost {
+		n.losses.Add(1)
+		n.log.Warn("the store lost data, or its master_replid is another: windows up to a minute are closed until nothing of before weighs, longer ones are restored", "generation", opened.Generation)
+	}
+	if err := n.vouch(ctx, opened); err != nil {
+		return err
+	}
+	if opened.Since > n.stood { // else all that this node knew of still stands
+		n.seen.standAnew()
+		n.fallback.standAnew()
+	}
+	n.stood = opened.Generation
+	n.engine.deliver(exchange.Stood{Generation: opened.Generation, Epoch: r.epoch, Peers: r.peers})
+	return nil
+}
+
+// storeFailed notes that a request could not be decided by the store.
+func (n *Node) storeFailed(a answered) {
+	n.metrics.storeFailures.Inc()
+	n.noticeStore(a.decided.Status, a.err)
+}
+
+// noticeStore has the store opened anew if it answered that it is not this node's any more.
+func (n *Node) noticeStore(s algorithms.Status, err error) {
+	if err != nil || s != algorithms.StatusUnknown {
+		return
+	}
+	select {
+	case n.reopen <- struct{}{}:
+	default:
+	}
+}
+
+// deleted says whether a lost bucket was deleted from a store that stands, of which the time of the loss tells. A generation
+// must then be begun for its sake: rows of the bucket may be under way, and only as those of an earlier generation will they be
+// kept out once others have told what they know of it.
+func (n *Node) deleted(bucket string, lostAt int64) bool {
+	return lostAt > n.store.Begun(store.ShardOf(n.rules.Load().key(bucket)))
+}
+
+// watchStore opens the store anew when it is needed.
+func (n *Node) watchStore(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-n.reopen:
+		}
+		if err := n.openStore(ctx, false); err != nil && ctx.Err() == nil {
+			n.log.Error("the store cannot be opened", "err", err)
+			select {
+			case <-time.After(time.Second):
+				n.noticeStore(algorithms.StatusUnknown, nil)
+			case <-ctx.Done():
+			}
+		}
+	}
+}
+
+// journalAt says how far the journal is, in words that the store remembers.
+func (n *Node) journalAt() string {
+	return fmt.Sprintf("%d %d", n.journal.Incarnation(), n.journal.Sequence())
+}
+
+// bootstrapped is how long the nodes of a region may take to start for the first time; a new one that starts later may be
+// in the place of another.
+const bootstrapped = 10 * time.Minute
+
+// vouch decides at the start since when this node's journal is known to hold every row that the node announced: a new one
+// of a region that has served before may be in the place of one that was lost, and one that is behind what the store
+// remembers of it is an old copy. From then on this node writes every row there itself, whatever becomes of the store.
+func (n *Node) vouch(ctx context.Context, opened store.Opened) error {
+	before, err := n.store.Note(ctx, n.config.Node, n.journalAt())
+	if err != nil {
+		return err
+	}
+	n.noted.Store(n.journalAt())
+	if n.stood != 0 {
+		return nil
+	}
+	fresh := n.journal.WholeSince() == math.MaxInt64
+	var incarnation, sequence uint64
+	_, _ = fmt.Sscanf(before, "%d %d", &incarnation, &sequence)
+	old := incarnation >= n.journal.Incarnation() || sequence > n.journal.Sequence()
+	switch {
+	case fresh && n.config.Bootstrap && before == "" && opened.LostAt == 0 && time.Since(time.UnixMilli(int64(opened.Since))) < bootstrapped:
+		return n.journal.SetWholeSince(0)
+	case fresh || old:
+		if old {
+			n.log.Warn("the journal is older than what the store remembers of it: what it misses counts as not known", "journal", n.journalAt(), "store", before)
+		}
+		return n.journal.SetWholeSince(time.Now().UnixMicro())
+	}
+	return nil
+}

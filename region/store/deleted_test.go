@@ -1,0 +1,90 @@
+package store
+
+import (
+	"testing"
+	"time"
+
+	"github.com/quotad/quotad/algorithms"
+)
+
+// TestADeletionIsMetByWhoKnewTheBucket: refund and reset of a bucket that was deleted put nothing in its place, so that the
+// next decision meets the deletion as well.
+func TestADeletionIsMetByWhoKnewTheBucket(t *testing.T) {
+	calls := map[string]func(t *testing.T, s *Store, known, at int64) algorithms.Status{
+		"refund": func(t *testing.T, s *Store, known, at int64) algorithms.Status {
+			b := target("k", 100)
+			got, err := s.Refund(t.Context(), algorithms.Refund{Guard: under(epoch), Receipt: RefundKey(Whole, "r"), Once: OnceKey(Whole, "none"),
+				At: at, Cost: 1, Charges: []algorithms.Charge{{Key: b.Key, Terms: recovered(), Known: known, Cell: at / long}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return got.Status
+		},
+		"reset": func(t *testing.T, s *Store, known, _ int64) algorithms.Status {
+			got, err := s.Reset(t.Context(), algorithms.Reset{Guard: under(epoch), Key: BucketKey(Whole, "k"), Terms: recovered(), Known: known})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return got.Status
+		},
+	}
+	onBoth(t, func(t *testing.T, kind server) {
+		for name, call := range calls {
+			t.Run(name, func(t *testing.T) {
+				server := kind.start(t)
+				s, client := node(t, server, first), raw(t, server)
+				c := charge("k", 100, 60)
+				c.Buckets[0].Terms = recovered()
+				d := decide(t, s, c)
+				c.Buckets[0].Known = d.Buckets[0].Known
+				if gone := client.Del(t.Context(), c.Buckets[0].Key).Val(); gone != 1 {
+					t.Fatalf("%d keys deleted", gone)
+				}
+				if got := call(t, s, d.Buckets[0].Known, d.Now); got != algorithms.StatusLost {
+					t.Errorf("%s: %s, want %s", name, got, algorithms.StatusLost)
+				}
+				if n := client.Exists(t.Context(), RefundKey(Whole, "r")).Val(); n != 0 {
+					t.Error("the receipt is remembered, though nothing was given back")
+				}
+				if d := decide(t, s, c); d.Status != algorithms.StatusLost {
+					t.Errorf("after it: %s, want %s", d.Status, algorithms.StatusLost)
+				}
+			})
+		}
+	})
+}
+
+// recovered are the terms of a bucket of 100 that is recovered after a loss.
+func recovered() algorithms.Terms {
+	t := terms(100)
+	t.Recovered = true
+	return t
+}
+
+// TestADeletedPromiseIsMissed: a bucket that held nothing but a promise for the next cell is known to be there until that
+// is over.
+func TestADeletedPromiseIsMissed(t *testing.T) {
+	const window = int64(10_000_000)
+	for _, kind := range []algorithms.Kind{algorithms.FixedWindow, algorithms.SlidingWindowCounter, algorithms.SlidingWindowLog} {
+		t.Run(string(kind), func(t *testing.T) {
+			now := time.UnixMicro(180_000_000 * window)
+			server := started(t)(StartDriven(func() time.Time { return now }))
+			s, client := node(t, server, first), raw(t, server)
+			b := target("k", 100)
+			b.Terms = algorithms.Terms{Kind: kind, Window: window, Cell: window, Tick: 1, Entitlement: 100, Recovered: true}
+			given := lend(t, s, algorithms.Lend{Guard: under(epoch), Key: b.Key, Terms: b.Terms, Peer: "us", Cell: now.UnixMicro()/window + 1, Lent: 40, Cap: 100})
+			if given.Row.Lent != 40 {
+				t.Fatalf("%+v", given)
+			}
+			b.Known = given.State.Known
+			now = now.Add(15 * time.Second) // the promised cell has begun
+			if gone := client.Del(t.Context(), b.Key).Val(); gone != 1 {
+				t.Fatalf("%d keys deleted", gone)
+			}
+			d := decide(t, s, algorithms.Decide{Guard: under(epoch), Commit: true, Buckets: []algorithms.Target{b}, Costs: []int64{100}})
+			if d.Status != algorithms.StatusLost {
+				t.Errorf("%s, %d admitted; known to be there until %d, now %d", d.Status, admitted(d), given.State.Known, d.Now)
+			}
+		})
+	}
+}

@@ -27,9 +27,13 @@ type roster struct {
 	closed    bool
 	members   map[string]Member
 	goodbyes  map[string]bool           // members who said they would leave
+	departed  map[netip.AddrPort]bool   // where they were, at most mostDeparted
 	newcomers map[string]netip.AddrPort // members not yet greeted
 	book      *book                     // every other member ever seen
 }
+
+// mostDeparted bounds the addresses kept of members that left; only those of seeds matter.
+const mostDeparted = 1024
 
 func newRoster(self string, log *slog.Logger) *roster {
 	return &roster{
@@ -39,6 +43,7 @@ func newRoster(self string, log *slog.Logger) *roster {
 		arrived:   make(chan struct{}, 1),
 		members:   make(map[string]Member),
 		goodbyes:  make(map[string]bool),
+		departed:  make(map[netip.AddrPort]bool),
 		newcomers: make(map[string]netip.AddrPort),
 		book:      newBook(),
 	}
@@ -57,6 +62,7 @@ func (r *roster) NotifyJoin(n *memberlist.Node) {
 	}
 	r.members[n.Name] = Member{Name: n.Name, Addr: addr, Meta: bytes.Clone(n.Meta)}
 	delete(r.goodbyes, n.Name)
+	delete(r.departed, addr)
 	if n.Name != r.self {
 		r.log.Info("gossip: member joined", "member", n.Name, "addr", addr)
 		r.book.note(n.Name, addr, time.Now())
@@ -79,8 +85,11 @@ func (r *roster) NotifyLeave(n *memberlist.Node) {
 	switch {
 	case n.Name == r.self:
 	case r.goodbyes[n.Name]:
-		// It will call us when it comes back.
+		// It will call us when it comes back, unless it is a seed that knows nobody: that is called again.
 		r.book.forget(n.Name)
+		if len(r.departed) < mostDeparted {
+			r.departed[gone.Addr] = true
+		}
 		r.log.Info("gossip: member left", "member", n.Name, "addr", gone.Addr)
 	default:
 		r.book.note(n.Name, gone.Addr, time.Now())
@@ -168,7 +177,7 @@ func (r *roster) wasMember(addr netip.AddrPort) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e := r.book.entries[addr]
-	return e != nil && e.name != ""
+	return r.departed[addr] || e != nil && e.name != ""
 }
 
 // recall notes a peer of an earlier run.

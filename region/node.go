@@ -114,7 +114,7 @@ func Start(ctx context.Context, c Config) (*Node, error) {
 	if err := n.checkPolicy(c.Policy); err != nil {
 		return nil, err
 	}
-	if err := n.openStore(ctx, c.Bootstrap); err != nil {
+	if err := n.firstOpen(ctx, c.Bootstrap); err != nil {
 		return nil, errors.Join(err, n.peers.Close())
 	}
 	if err := n.journal.SavePolicy(c.Policy.Version, c.Policy.Source()); err != nil {

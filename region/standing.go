@@ -12,12 +12,29 @@ import (
 	"github.com/quotad/quotad/region/store"
 )
 
+// StoreError is why the region's store did not answer.
+type StoreError = store.Error
+
 // openStore takes the store as it stands or opens it anew, and tells the machine.
 func (n *Node) openStore(ctx context.Context, bootstrap bool) error {
 	n.standing.Lock()
 	defer n.standing.Unlock()
 	return n.stand(ctx, bootstrap)
 }
+
+// firstOpen opens the store at the start: again where a server was slow to answer, which a moment later it may not be.
+func (n *Node) firstOpen(ctx context.Context, bootstrap bool) (err error) {
+	for range firstOpens {
+		var refused *store.Error
+		if err = n.openStore(ctx, bootstrap); !errors.As(err, &refused) || !store.Unreached(err) || ctx.Err() != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// firstOpens is how often a start tries to open the store.
+const firstOpens = 3
 
 // beginAnew ends a generation of which nothing was lost but a bucket, unless that is being done.
 func (n *Node) beginAnew(ctx context.Context, generation uint64) error {

@@ -31,6 +31,7 @@ func toProblem(err error) problem {
 	var field *region.FieldError
 	var refused *refusal
 	var tooLarge *http.MaxBytesError
+	var store *region.StoreError
 	switch {
 	case errors.As(err, &field):
 		shown := safe("", field)
@@ -41,6 +42,8 @@ func toProblem(err error) problem {
 		return newProblem(refused.code, refused.detail)
 	case errors.As(err, &tooLarge):
 		return newProblem(http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", tooLarge.Limit))
+	case errors.As(err, &store):
+		return newProblem(http.StatusServiceUnavailable, err.Error())
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return newProblem(http.StatusRequestTimeout, "the body did not arrive in time")
 	case errors.Is(err, region.ErrNoSuchBucket):

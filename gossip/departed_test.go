@@ -1,0 +1,24 @@
+package gossip
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestASeedThatLeftIsCalledAgain: a seed says goodbye and comes back knowing nobody, soon after the others had called it.
+func TestASeedThatLeftIsCalledAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		net := newNetwork(t)
+		seed := start(t, net, "seed", func(*Config) {})
+		others := []*node{start(t, net, "a", seeds(net, "seed")), start(t, net, "b", seeds(net, "seed"))}
+		within(t, 5*time.Second, "all to meet", func() error { return sameView(append(others, seed), "a", "b", "seed") })
+		if err := seed.Leave(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		seed.Close()
+		time.Sleep(time.Second)
+		back := start(t, net, "seed", func(*Config) {})
+		within(t, 15*time.Second, "the seed to be seen", func() error { return sameView(append(others, back), "a", "b", "seed") })
+	})
+}

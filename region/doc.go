@@ -5,7 +5,11 @@
 //
 //	Node.Check (check.go) -> rules.match (rules.go) -> batcher (batcher.go) -> store.Decide -> Decision (decision.go)
 //
+// Where the store does not decide in time, or is known not to (breaker.go), the limit's on_store_failure does (fallback.go),
+// and the store is charged later (Node.book in recovery.go). On a Redis Cluster a request may span shards (spanning.go).
+//
 // Beside it, one goroutine (engine.go) steps the machine of allocator/exchange: it hears of decisions, of peers'
 // messages and of the passing of time, and carries out what the machine answers, in the store, the journal, the peers
-// (peer) and gossip (hints.go). Nothing else in this package knows the protocol.
+// (peer) and gossip (hints.go). Nothing else in this package knows the protocol. standing.go opens the store, and opens
+// it anew after a loss; recovery.go has what was lost restored, with what the journal, seen.go and peers remember.
 package region

@@ -116,7 +116,12 @@ func (n *Node) Refund(ctx context.Context, receipt string) (Refunded, error) {
 		done, err := n.store.Refund(ctx, c)
 		if err == nil && done.Status != algorithms.StatusOK {
 			n.noticeStore(done.Status, nil)
-			err = fmt.Errorf("refund: %s", done.Status)
+			for _, at := range places[i] {
+				if b := rules.find(at.bucket); b != nil && done.Status == algorithms.StatusLost {
+					n.lose(ctx, b, done.LostAt, done.Now)
+				}
+			}
+			err = fmt.Errorf("refund: %s: try again in a moment", done.Status)
 		}
 		if err != nil { // sent again, it goes on where this ended
 			return Refunded{}, err
@@ -190,7 +195,10 @@ func (n *Node) Reset(ctx context.Context, limit, domain string, descriptors map[
 	done, err := n.store.Reset(ctx, algorithms.Reset{Guard: algorithms.Guard{Epoch: r.epoch}, Key: r.key(b.ID), Terms: b.Terms(r.region), Known: n.seen.known(b.ID)})
 	if err == nil && done.Status != algorithms.StatusOK {
 		n.noticeStore(done.Status, nil)
-		err = fmt.Errorf("reset: %s", done.Status)
+		if done.Status == algorithms.StatusLost {
+			n.lose(ctx, b, done.LostAt, done.Now)
+		}
+		err = fmt.Errorf("reset: %s: try again in a moment", done.Status)
 	}
 	if err != nil {
 		return 0, err

@@ -135,8 +135,8 @@ func (n *Node) chargeOf(own waiting, shard store.Shard, a answered) algorithms.R
 		Once:    cmp.Or(own.once, store.OnceKey(shard, "none"))}
 	for i, v := range a.decided.Answers[a.index].Verdicts {
 		if v.Retry == 0 { // a shadow limit that had no room was not charged
-			t := own.applied[i].target
-			c.Charges = append(c.Charges, algorithms.Charge{Key: t.Key, Terms: t.Terms, Cell: a.decided.Buckets[i].Cell})
+			t, state := own.applied[i].target, a.decided.Buckets[i]
+			c.Charges = append(c.Charges, algorithms.Charge{Key: t.Key, Terms: t.Terms, Known: state.Known, Cell: state.Cell})
 		}
 	}
 	return c

@@ -16,5 +16,6 @@
 //
 // machine.go is the entry: Step. borrower.go decides what to ask for, call.go asks and takes in the answers, lender.go
 // answers, view.go is what a node knows of a bucket and of its peers' part in it, hints.go what it says and hears of
-// demand, peer.go is answers and their ages, clock.go how far apart the stores' clocks are.
+// demand, peer.go is answers and their ages, clock.go how far apart the stores' clocks are. recovery.go is the other
+// protocol: how a region whose store lost a bucket gets back what is known of it.
 package exchange

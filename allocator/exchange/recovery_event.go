@@ -1,0 +1,77 @@
+package exchange
+
+import "github.com/quotad/quotad/algorithms"
+
+// Lost says that the store has lost buckets (StatusLost).
+type Lost struct {
+	Buckets    []LostBucket
+	Generation uint64 // of the store that said so
+	Now        int64  // store time
+}
+
+// LostBucket is a bucket and when it was lost, by the store's time.
+type LostBucket struct {
+	Bucket *Bucket
+	At     int64
+}
+
+// Questioned is a question of another node. Buckets holds for each doubt its bucket under our document, or nil.
+type Questioned struct {
+	ID       uint64 // the driver's, to be found again in the effects
+	Question Question
+	Buckets  []*Bucket
+}
+
+// Consulted is what the store (for a peer) or the journal and memory (for our own region) say to a Consult.
+type Consulted struct {
+	Consult Consult
+	All     []Testimony
+}
+
+// Testified is an answer to a Recall.
+type Testified struct{ Testimonies Testimonies }
+
+// Restored is the store's answer to a Restore.
+type Restored struct {
+	Restore Restore
+	Result  algorithms.Restored
+}
+
+func (Lost) event()       {}
+func (Questioned) event() {}
+func (Consulted) event()  {}
+func (Testified) event()  {}
+func (Restored) event()   {}
+
+// Recall asks a peer region, any node of it, or all other nodes of our own. Answers come as Testified, if they come.
+type Recall struct {
+	Region   string
+	Question Question
+	Timeout  int64 // microseconds
+}
+
+// Consult reads what this node or its store remembers, to answer a question; answer it with Consulted.
+type Consult struct {
+	ID      uint64    // of the Questioned; 0: the question is our own
+	Peer    string    // whose rows the store is asked for; empty: our region's, and the journal is
+	Buckets []*Bucket // by doubt; nil: not of our document
+	Question
+}
+
+// Testify is the answer to a Questioned.
+type Testify struct {
+	ID          uint64
+	Testimonies Testimonies
+}
+
+// Restore is to be done in the store; see algorithms.Restore.
+type Restore struct {
+	Bucket     *Bucket
+	LostAt     int64
+	Generation uint64 // of our store, for which all of it was told
+	Cap        int64
+	Use        algorithms.Use
+	Known      []string
+	Unknown    []string
+	Rows       []Remembered
+}

@@ -1,0 +1,64 @@
+package region
+
+import (
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/region/store"
+)
+
+// deletes deletes a key of a Redis that is taken for a Cluster.
+func (c *cluster) deletes(key string) {
+	c.t.Helper()
+	client := redis.NewClient(&redis.Options{Addr: c.servers["here"].URL[len("redis+cluster://"):]})
+	defer client.Close()
+	if gone, err := client.Del(c.t.Context(), key).Result(); err != nil || gone != 1 {
+		c.t.Fatalf("%d keys %q deleted, %v", gone, key, err)
+	}
+}
+
+// TestSpanningRepeatedPartStays: a request that was admitted is sent again, and one of its shards is lost meanwhile: what
+// the first attempt charged in the other stays charged.
+func TestSpanningRepeatedPartStays(t *testing.T) {
+	spanned(t, []string{perAccount, perAddress + ", on_store_failure: deny"}, func(t *testing.T, c *cluster, n *running) {
+		q := both(2)
+		q.ID = "r1"
+		if d := n.check(t, q); !d.Allowed {
+			t.Fatalf("%+v", d)
+		}
+		r := n.rules.Load()
+		parts := waiting{rules: r, applied: r.match(q)}.parts()
+		c.deletes(store.TokenKey(parts[1].shard))
+		if d := n.check(t, q); d.Allowed {
+			t.Errorf("admitted while a shard is lost: %+v", d)
+		}
+		if used := n.used(t, "per-account", q); used != 2 {
+			t.Errorf("%d used of the first part, which had admitted 2", used)
+		}
+	})
+}
+
+// TestSpanningTakesNothingBackOfADeletedBucket: a part that was charged is deleted before another part denies. What is
+// taken back puts nothing in its place, so that the next request meets the deletion.
+func TestSpanningTakesNothingBackOfADeletedBucket(t *testing.T) {
+	spanned(t, []string{perAccount, perAddress}, func(t *testing.T, c *cluster, n *running) {
+		n.check(t, both(3))
+		q := both(2)
+		r := n.rules.Load()
+		w := waiting{rules: r, applied: r.match(q), cost: q.Cost, commit: true, until: time.Now().Add(time.Minute)}
+		p := w.parts()[0]
+		own := w.only(p)
+		a, err := n.ask(t.Context(), own)
+		if err != nil || !a.ok() {
+			t.Fatalf("%+v, %v", a, err)
+		}
+		c.deletes(own.applied[0].target.Key)
+		n.takeBack(t.Context(), n.chargeOf(own, p.shard, a))
+		if again, err := n.ask(t.Context(), own); err != nil || again.decided.Status != algorithms.StatusLost {
+			t.Errorf("%s, %v: want %s", again.decided.Status, err, algorithms.StatusLost)
+		}
+	})
+}

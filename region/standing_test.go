@@ -1,0 +1,49 @@
+package region
+
+import (
+	"testing"
+	"time"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/region/store"
+)
+
+// A node that no request comes to is asked by its mate after a loss, and stands under the new generation then: it would
+// lend nothing under the old one.
+func TestAnIdleNodeStandsWithItsMate(t *testing.T) {
+	d := document(t, 1, halves, long(algorithms.FixedWindow, 100, ""))
+	started(t, d, []string{"us/n1", "us/n2", "eu/n1"}, func(t *testing.T, c *cluster) {
+		n1, n2, q := c.running["us/n1"], c.running["us/n2"], request("a")
+		n1.check(t, q)
+		before := n2.Status().Generation
+		c.flushAll("us")
+		c.noticesLoss(n1, q, before)
+		c.within(5*time.Second, "the idle node to stand anew", func() bool { return n2.Status().Generation == n1.Status().Generation })
+	})
+}
+
+// Between the opening of the store and what this node tells its peers under that generation nothing is restored: who
+// answers would fence nobody.
+func TestNothingIsRestoredBeforeTheNodeStands(t *testing.T) {
+	started(t, document(t, 1, halves, long(algorithms.FixedWindow, 100, "")), []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
+		n, q := c.running["us/n1"], request("a")
+		n.check(t, q)
+		c.flushAll("us")
+		before := n.store.Generation()
+		o, err := n.store.Open(t.Context(), store.Opening{Region: "us", Epoch: n.rules.Load().epoch, Known: before})
+		if err != nil || !o.Lost {
+			t.Fatalf("%+v, %v", o, err)
+		}
+		for range 10 {
+			if d := n.check(t, q); d.Reason == WithinLimit {
+				t.Fatalf("decided under generation %d, restored by questions of generation %d: %+v", o.Generation, before, d)
+			}
+		}
+		if err := n.openStore(t.Context(), false); err != nil {
+			t.Fatal(err)
+		}
+		if d := n.check(t, q); d.Reason != WithinLimit || n.state(t, q).Used != 2 {
+			t.Errorf("the node stands: %+v, used %d of 2", d, n.state(t, q).Used)
+		}
+	})
+}

@@ -1,0 +1,49 @@
+package region
+
+import (
+	"testing"
+	"time"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/region/store"
+)
+
+// A first start that failed, for there was no Redis, takes nothing from the next: its journal holds all that was lent.
+func TestAJournalIsWholeAfterAFailedFirstStart(t *testing.T) {
+	d := document(t, 1, alone, long(algorithms.FixedWindow, 100, ""))
+	inBubble(t, []string{"us/n1"}, func(t *testing.T, c *cluster) {
+		there := c.servers["us"]
+		c.servers["us"] = &store.Server{URL: "redis://127.0.0.1:1", Now: there.Now}
+		if _, err := c.tryStart("us/n1", d); err == nil {
+			t.Fatal("started without a Redis")
+		}
+		c.servers["us"] = there
+		for range 2 {
+			n := c.start("us/n1", d)
+			if got := n.journal.WholeSince(); got != 0 {
+				t.Errorf("incarnation %d: whole since %d, want 0", n.journal.Incarnation(), got)
+			}
+			time.Sleep(time.Hour)
+			c.stop("us/n1")
+		}
+	})
+}
+
+// A node with a new journal may be in the place of one that was lost, also where its settings still say that the region
+// starts for the first time.
+func TestBootstrapVouchesForTheFirstNodesAlone(t *testing.T) {
+	d := document(t, 1, alone, long(algorithms.FixedWindow, 100, ""))
+	inBubble(t, []string{"us/n1", "us/n2", "us/n3"}, func(t *testing.T, c *cluster) {
+		c.start("us/n1", d)
+		time.Sleep(time.Minute)
+		if got := c.start("us/n2", d).journal.WholeSince(); got != 0 {
+			t.Errorf("a minute after the first: whole since %d, want 0", got)
+		}
+		time.Sleep(time.Hour)
+		c.stop("us/n1")
+		begun := time.Now().UnixMicro()
+		if got := c.start("us/n3", d).journal.WholeSince(); got < begun {
+			t.Errorf("an hour after the first: whole since %d, begun at %d", got, begun)
+		}
+	})
+}

@@ -141,9 +141,9 @@ func TestStaleCopy(t *testing.T) {
 			c.admits(minute, 2)
 			stale := copied()
 			c.admits(long, 30)
+			generation := c.running["us/n1"].Status().Generation // of both nodes, which notice by themselves as well
 			r.lead(stale.URL)
 			for _, n := range c.running {
-				generation := n.Status().Generation
 				c.within(10*time.Second, n.name+" to stand under another generation", func() bool {
 					d := n.check(t, long)
 					if d.Allowed && n.Status().Generation == generation {

@@ -221,8 +221,8 @@ func (e Exposure) span() (length int64, each string) {
 // keyDeleted: the hash of one bucket vanishes. What it had used and lent, and rights it had given back and may be
 // credited with again, were within what it and others may hold. A bucket begins full, and its rows of two cells are gone.
 func (e Exposure) keyDeleted() []Bound {
-	const cause, unseen = "key-deleted", "no running node did"
-	b := []Bound{together(cause, "a running node used it in these cells", "0: it is noticed, and closed or recovered", 0)}
+	const cause, unseen = "key-deleted", "that node never did"
+	b := []Bound{together(cause, "the node asked first had used it then", "0: it is noticed, and closed or recovered", 0)}
 	if e.Bucket {
 		return append(b, e.each(cause, unseen, "B_max + sum of l F x 2 cells / W", func(h Holding) int64 {
 			return h.MostBurst + min(mulDivUp(h.Lends+h.Lent, 2*e.Cell, e.Window), MaxExcess)

@@ -133,7 +133,7 @@ func (f *bounded) storeLost(t *testing.T) {
 // keyDeleted: a bucket vanishes that no running node has used.
 func (f *bounded) keyDeleted(t *testing.T) {
 	for _, name := range []string{"closed", "open"} {
-		bound := printed(t, boundLimits, name, "--nodes", "2").of(t, "us", "key-deleted", "no running node did")
+		bound := printed(t, boundLimits, name, "--nodes", "2").of(t, "us", "key-deleted", "that node never did")
 		b := f.bucket(name)
 		b.drain(quiet, f.n1, f.n2)
 		for _, n := range []*Node{f.n1, f.n2} {

@@ -16,6 +16,9 @@ const (
 	queueLength = 8192
 	// mostBatched bounds the requests decided in one round trip.
 	mostBatched = 1024
+	// underWay is how many round trips are made at a time: one would have a few callers wait for each other, many would
+	// leave nothing to group.
+	underWay = 4
 )
 
 // waiting is a request on its way through the store.
@@ -53,44 +56,57 @@ func (a answered) ok() bool { return a.err == nil && a.decided.Status == algorit
 // lost says whether a bucket must be restored before the store can decide.
 func (a answered) lost() bool { return a.err == nil && a.decided.Status == algorithms.StatusLost }
 
-// batcher commits decisions in groups: while a round trip to the store is under way, requests queue, and the next
+// batcher commits decisions in groups: while round trips to the store are under way, requests queue, and the next
 // carries them all; requests on the same buckets become one script call with a list of costs, decided in order. That
-// is exact, adds no timer, and costs a hot key one script call for a round trip instead of one for a request.
+// is exact, adds no timer, and costs a hot key a few script calls for a round trip instead of one for a request.
 //
-// Whoever comes while no round trip is under way makes it itself, which spares it two changes of goroutine; what has
-// queued meanwhile is carried by run.
+// Whoever comes while fewer round trips are under way than may be makes its own, which spares it two changes of goroutine;
+// what has queued meanwhile is carried by run.
 type batcher struct {
 	store    *store.Store
 	seen     *seen
 	breakers breakers
 	queue    chan waiting
-	busy     atomic.Bool                         // a round trip is under way, or run has not begun
-	more     chan struct{}                       // run is to carry what is queued
+	trips    atomic.Int32                        // round trips under way, and those that runs have not begun with
+	more     chan struct{}                       // a run is to carry what is queued
 	observe  func([]waiting, algorithms.Decided) // hears what was decided and charged, before the callers do
 }
 
 func newBatcher(s *store.Store, known *seen, b breakers, observe func([]waiting, algorithms.Decided)) *batcher {
-	all := &batcher{store: s, seen: known, breakers: b, queue: make(chan waiting, queueLength), more: make(chan struct{}, 1), observe: observe}
-	all.busy.Store(true)
+	all := &batcher{store: s, seen: known, breakers: b, queue: make(chan waiting, queueLength), more: make(chan struct{}, underWay), observe: observe}
+	all.trips.Store(underWay)
 	return all
 }
 
-// enqueue hands a request over; false: the queue is full. A caller that finds no round trip under way makes it before
-// enqueue returns; it takes as long as the store may, whatever becomes of ctx.
+// enqueue hands a request over; false: the queue is full. A caller that may make a round trip makes it before enqueue
+// returns; it takes as long as the store may, whatever becomes of ctx.
 func (b *batcher) enqueue(ctx context.Context, w waiting) bool {
 	select {
 	case b.queue <- w:
 	default:
 		return false
 	}
-	if b.busy.CompareAndSwap(false, true) {
+	if b.begin() {
 		b.carry(context.WithoutCancel(ctx))
 		b.passOn()
 	}
 	return true
 }
 
-// passOn ends a round trip, or has run make the next with what has queued. Who queued a request after the look at the
+// begin begins a round trip if one more may be under way.
+func (b *batcher) begin() bool {
+	for {
+		n := b.trips.Load()
+		if n >= underWay {
+			return false
+		}
+		if b.trips.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
+}
+
+// passOn ends a round trip, or has a run make the next with what has queued. Who queued a request after the look at the
 // queue and before the end has left it to us.
 func (b *batcher) passOn() {
 	for {
@@ -98,14 +114,14 @@ func (b *batcher) passOn() {
 			b.more <- struct{}{}
 			return
 		}
-		b.busy.Store(false)
-		if len(b.queue) == 0 || !b.busy.CompareAndSwap(false, true) {
+		b.trips.Add(-1)
+		if len(b.queue) == 0 || !b.begin() {
 			return
 		}
 	}
 }
 
-// run carries what queues while round trips are under way, until ctx ends.
+// run carries what queues while round trips are under way, until ctx ends; there are as many of it as may be under way.
 func (b *batcher) run(ctx context.Context) {
 	for {
 		for len(b.queue) > 0 && ctx.Err() == nil {

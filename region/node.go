@@ -125,7 +125,9 @@ func Start(ctx context.Context, c Config) (*Node, error) {
 	}
 	running, stop := context.WithCancel(context.Background())
 	n.stop = stop
-	n.done.Go(func() { n.batcher.run(running) })
+	for range underWay {
+		n.done.Go(func() { n.batcher.run(running) })
+	}
 	n.done.Go(func() { n.engine.run(running) })
 	n.done.Go(func() { n.watchStore(running) })
 	n.done.Go(func() { n.housekeep(running) })

@@ -277,17 +277,22 @@ func (c Inspect) Args() []any {
 	return a
 }
 
-// Args returns the script's ARGV.
-func (c Refund) Args() []any {
-	var a args
-	a.guard(c.Guard)
+// RememberedFor returns how long it is remembered that this was refunded, in milliseconds: for as long as it could weigh.
+func (c Refund) RememberedFor() int64 {
 	remember := refundableFor
 	for _, charge := range c.Charges {
 		if charge.Terms.Kind != "" {
 			remember = max(remember, charge.Terms.Weighs(charge.Cell+1)-c.At)
 		}
 	}
-	a.num(c.At, c.Cost, (remember+MaxClockStep)/1000)
+	return (remember + MaxClockStep) / 1000
+}
+
+// Args returns the script's ARGV.
+func (c Refund) Args() []any {
+	var a args
+	a.guard(c.Guard)
+	a.num(c.At, c.Cost, c.RememberedFor())
 	for _, charge := range c.Charges {
 		a.terms(charge.Terms, charge.Known)
 		a.num(charge.Cell)

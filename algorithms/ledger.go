@@ -142,7 +142,7 @@ func (h held) show(l limiter) State {
 	if h.Kind.Bucket() || h.Kind == SlidingWindowLog {
 		last = h.written
 	}
-	if last == h.cell || h.kept == h.call {
+	if last == h.cell || h.kept == h.call && last < h.cell { // a later one was kept by a store whose token is gone
 		s.Known = h.Weighs(max(h.cell, h.lastRow())) + h.fillTime()
 	}
 	if h.unsure(h.cell) {

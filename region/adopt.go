@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region/store"
@@ -33,9 +32,6 @@ func (n *Node) Adopt(ctx context.Context, d *policy.Document) error {
 		if err == nil || errors.Is(err, errNotNewer) || errors.Is(err, store.ErrOlderPolicy) {
 			return err
 		}
-		if errors.Is(err, store.ErrNotOpen) {
-			n.noticeStore(algorithms.StatusUnknown, nil)
-		}
 		select {
 		case <-ctx.Done():
 			return err
@@ -61,11 +57,17 @@ func (n *Node) adopt(ctx context.Context, r *rules) error {
 	case r.document.Version <= old.document.Version:
 		return fmt.Errorf("policy %s is not newer than %s, which is in force: %w", r.epoch, old.epoch, errNotNewer)
 	}
-	if err := n.store.Adopt(ctx, r.epoch); err != nil {
+	switch err := n.store.Adopt(ctx, r.epoch); {
+	case errors.Is(err, store.ErrNotOpen): // and it may have a newer document than ours in force, so that we cannot open it
+		if err := n.standUnder(ctx, r, false); err != nil {
+			return err
+		}
+	case err != nil:
 		return err
+	default:
+		n.rules.Store(r)
+		n.engine.deliver(exchange.Stood{Generation: n.store.Generation(), Epoch: r.epoch, Peers: r.peers})
 	}
-	n.rules.Store(r)
-	n.engine.deliver(exchange.Stood{Generation: n.store.Generation(), Epoch: r.epoch, Peers: r.peers})
 	n.log.Info("policy in force", "epoch", r.epoch)
 	if err := n.journal.SavePolicy(r.document.Version, r.document.Source()); err != nil {
 		n.log.Error("the policy in force is not remembered for the next start", "err", err)

@@ -63,7 +63,7 @@ func (a answered) lost() bool { return a.err == nil && a.decided.Status == algor
 // Whoever comes while fewer round trips are under way than may be makes its own, which spares it two changes of goroutine;
 // what has queued meanwhile is carried by run.
 type batcher struct {
-	store    *store.Store
+	store    Store
 	seen     *seen
 	breakers breakers
 	queue    chan waiting
@@ -72,7 +72,7 @@ type batcher struct {
 	observe  func([]waiting, algorithms.Decided) // hears what was decided and charged, before the callers do
 }
 
-func newBatcher(s *store.Store, known *seen, b breakers, observe func([]waiting, algorithms.Decided)) *batcher {
+func newBatcher(s Store, known *seen, b breakers, observe func([]waiting, algorithms.Decided)) *batcher {
 	all := &batcher{store: s, seen: known, breakers: b, queue: make(chan waiting, queueLength), more: make(chan struct{}, underWay), observe: observe}
 	all.trips.Store(underWay)
 	return all

@@ -43,20 +43,25 @@ func (n *Node) probe(ctx context.Context) {
 			return
 		case <-every.C:
 		}
-		for shard, breaker := range n.breakers {
-			if !breaker.Load() {
-				continue
-			}
-			err := n.store.Reach(ctx, shard)
-			if since[shard].IsZero() {
-				since[shard] = time.Now()
-				n.log.Warn("the store does not answer: requests are decided as on_store_failure says", "shard", shard, "err", err)
-			}
-			if err == nil {
-				breaker.Store(false)
-				n.log.Info("the store answers again", "shard", shard, "after", time.Since(since[shard]).Round(time.Millisecond))
-				delete(since, shard)
-			}
+		n.tryAgain(ctx, since)
+	}
+}
+
+// tryAgain tries the servers that did not answer, since the times noted.
+func (n *Node) tryAgain(ctx context.Context, since map[store.Shard]time.Time) {
+	for shard, breaker := range n.breakers {
+		if !breaker.Load() {
+			continue
+		}
+		err := n.store.Reach(ctx, shard)
+		if since[shard].IsZero() {
+			since[shard] = n.now()
+			n.log.Warn("the store does not answer: requests are decided as on_store_failure says", "shard", shard, "err", err)
+		}
+		if err == nil {
+			breaker.Store(false)
+			n.log.Info("the store answers again", "shard", shard, "after", n.now().Sub(since[shard]).Round(time.Millisecond))
+			delete(since, shard)
 		}
 	}
 }

@@ -149,21 +149,26 @@ var ErrClosed = errors.New("the node is closed")
 // borrow waits for rights to be borrowed for a request that was denied, if every limit that denied it says so
 // (on_exhausted: borrow) and the region might ever serve it. It says whether deciding once more may help.
 func (n *Node) borrow(ctx context.Context, w waiting, a answered) bool {
+	lacking := w.lacking(a)
+	return len(lacking) > 0 && n.engine.borrow(ctx, lacking, w.cost, a.decided.Now)
+}
+
+// lacking returns the buckets that rights are to be borrowed of for a request; none: it waits for nothing.
+func (w waiting) lacking(a answered) (lacking []lack) {
 	if !a.ok() || a.decided.Answers[a.index].Admitted {
-		return false
+		return nil
 	}
-	var lacking []lack
 	for i, v := range a.decided.Answers[a.index].Verdicts {
 		l := w.applied[i].limit
 		switch {
 		case v.Retry == 0 || l.Shadow:
 			continue
 		case l.OnExhausted != policy.ExhaustedBorrow || w.cost > w.applied[i].most():
-			return false
+			return nil
 		}
 		lacking = append(lacking, lack{bucket: w.applied[i].bucket, state: a.decided.Buckets[i]})
 	}
-	return n.engine.borrow(ctx, lacking, w.cost, a.decided.Now)
+	return lacking
 }
 
 // sign completes what every decision of this node carries.
@@ -247,7 +252,7 @@ func (n *Node) withoutStore(q Request, all []applied, commit bool) Decision {
 		window int64
 	}
 	var charged []charge
-	now := time.Now()
+	now := n.now()
 	for _, a := range all {
 		if a.limit.Shadow || a.limit.OnStoreFailure != policy.StoreFailureLocal {
 			continue

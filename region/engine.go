@@ -26,7 +26,8 @@ type engine struct {
 	machine *exchange.Machine
 	begun   time.Time
 	events  chan exchange.Event
-	drain   chan struct{} // something was observed
+	taken   func(exchange.Event) // takes events in place of the queue; nil: they are queued
+	drain   chan struct{}        // something was observed
 
 	mu       sync.Mutex
 	observed map[string]*exchange.Observed // since the last drain, by bucket id
@@ -81,6 +82,10 @@ func (e *engine) run(ctx context.Context) {
 
 // post hands the machine an event; false: the queue is full and the event is dropped and counted.
 func (e *engine) post(event exchange.Event) bool {
+	if e.taken != nil {
+		e.taken(event)
+		return true
+	}
 	select {
 	case e.events <- event:
 		return true
@@ -94,6 +99,10 @@ func (e *engine) post(event exchange.Event) bool {
 
 // deliver hands the machine an event that it counts on, such as the end of an effect: it waits for room.
 func (e *engine) deliver(event exchange.Event) {
+	if e.taken != nil {
+		e.taken(event)
+		return
+	}
 	select {
 	case e.events <- event:
 	case <-e.node.closed:
@@ -132,23 +141,26 @@ func (e *engine) observe(group []waiting, d algorithms.Decided) {
 
 // report tells the machine what was decided since the last report.
 func (e *engine) report(ctx context.Context) {
+	if all := e.observations(); len(all) > 0 {
+		e.step(ctx, all)
+	}
+}
+
+// observations returns what was decided since it was last asked, in no order.
+func (e *engine) observations() exchange.Report {
 	e.mu.Lock()
 	observed := e.observed
 	e.observed = make(map[string]*exchange.Observed, len(observed))
 	e.mu.Unlock()
-	if len(observed) == 0 {
-		return
-	}
 	all := make(exchange.Report, 0, len(observed))
 	for _, o := range observed {
 		all = append(all, *o)
 	}
-	e.step(ctx, all)
+	return all
 }
 
-// step steps the machine and starts what it answers.
-func (e *engine) step(ctx context.Context, event exchange.Event) {
-	now := e.now()
+// hear steps the machine, at its time now, and takes over what it knows since.
+func (e *engine) hear(now int64, event exchange.Event) exchange.Effects {
 	out := e.machine.Step(now, event)
 	e.mu.Lock()
 	e.ages, e.stats = e.machine.Ages(now), e.machine.Stats()
@@ -156,6 +168,12 @@ func (e *engine) step(ctx context.Context, event exchange.Event) {
 	e.mu.Unlock()
 	e.node.setDegraded(e.ages)
 	e.node.watchClocks(e.ages)
+	return out
+}
+
+// step steps the machine and starts what it answers.
+func (e *engine) step(ctx context.Context, event exchange.Event) {
+	out := e.hear(e.now(), event)
 	for _, s := range out.Settled {
 		e.waiters.wake(s.Bucket, s.Come)
 	}
@@ -278,14 +296,9 @@ func (e *engine) noticed(ctx context.Context, b *exchange.Bucket, status algorit
 
 // serve answers a peer's message: it goes through the machine, the store and the journal before the reply leaves.
 func (e *engine) serve(ctx context.Context, m exchange.Message) (exchange.Reply, error) {
-	r := e.node.rules.Load()
-	buckets := make([]*exchange.Bucket, len(m.Asks))
-	for i, a := range m.Asks {
-		buckets[i] = r.find(a.Bucket)
-	}
 	id, reply, leave := e.replies.wait()
 	defer leave()
-	if !e.post(exchange.Asked{ID: id, Message: m, Buckets: buckets}) {
+	if !e.post(e.asked(id, m)) {
 		return exchange.Reply{}, fmt.Errorf("node %s has too much to do: ask again later", e.node.config.Node)
 	}
 	select {
@@ -294,6 +307,16 @@ func (e *engine) serve(ctx context.Context, m exchange.Message) (exchange.Reply,
 	case <-ctx.Done():
 		return exchange.Reply{}, ctx.Err()
 	}
+}
+
+// asked is a peer's message for the machine.
+func (e *engine) asked(id uint64, m exchange.Message) exchange.Asked {
+	r := e.node.rules.Load()
+	buckets := make([]*exchange.Bucket, len(m.Asks))
+	for i, a := range m.Asks {
+		buckets[i] = r.find(a.Bucket)
+	}
+	return exchange.Asked{ID: id, Message: m, Buckets: buckets}
 }
 
 // snapshot returns the ages of peers and the counts as of the last step.

@@ -26,6 +26,7 @@ const (
 type hints struct {
 	region, node string
 	incarnation  uint64
+	now          func() time.Time
 	news         func(exchange.Hint) // called for every hint that was news and not this node's own, mates' included
 
 	mu       sync.Mutex
@@ -41,19 +42,19 @@ type knownHint struct {
 	at   time.Time // when it was heard here
 }
 
-func newHints(region, node string, incarnation uint64, news func(exchange.Hint)) *hints {
-	return &hints{region: region, node: node, incarnation: incarnation, news: news, known: map[hintKey]*knownHint{}}
+func newHints(region, node string, incarnation uint64, now func() time.Time, news func(exchange.Hint)) *hints {
+	return &hints{region: region, node: node, incarnation: incarnation, now: now, news: news, known: map[hintKey]*knownHint{}}
 }
 
 // publish takes in a hint of our own and returns it as a small change to broadcast.
-func (s *hints) publish(h exchange.Hint, now time.Time) ([]byte, error) {
+func (s *hints) publish(h exchange.Hint) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sequence++
 	p := &hintv1.Hint{Region: s.region, Node: s.node, Bucket: []byte(h.Bucket), Incarnation: s.incarnation,
 		Sequence: s.sequence, Cell: h.Cell, Used: h.Used, RateMilli: h.Rate, Share: h.Share, Spare: h.Spare,
 		Total: h.Total, SpareBurst: h.SpareBurst}
-	s.take(p, now)
+	s.take(p, s.now())
 	return proto.Marshal(&hintv1.Hints{Hints: []*hintv1.Hint{p}})
 }
 
@@ -61,7 +62,7 @@ func (s *hints) publish(h exchange.Hint, now time.Time) ([]byte, error) {
 func (s *hints) MarshalBinary() ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := time.Now()
+	now := s.now()
 	all := &hintv1.Hints{}
 	for _, k := range s.known {
 		if now.Sub(k.at) <= hintsShown {
@@ -79,7 +80,7 @@ func (s *hints) Merge(b []byte) (bool, error) {
 	}
 	var fresh []*hintv1.Hint
 	s.mu.Lock()
-	now := time.Now()
+	now := s.now()
 	for _, h := range all.GetHints() {
 		if s.take(h, now) {
 			fresh = append(fresh, h)

@@ -19,7 +19,7 @@ import (
 // listening returns hints of node here/n1 and what they report as news.
 func listening() (*hints, *[]exchange.Hint) {
 	var heard []exchange.Hint
-	return newHints("here", "n1", 5, func(h exchange.Hint) { heard = append(heard, h) }), &heard
+	return newHints("here", "n1", 5, time.Now, func(h exchange.Hint) { heard = append(heard, h) }), &heard
 }
 
 // hintOf makes a hint whose contents follow from its version, as an honest node's do.
@@ -127,7 +127,7 @@ func TestHintsTakeTheNewest(t *testing.T) {
 // what it said before it was started anew, which others still have.
 func TestHintsReportOthersOnly(t *testing.T) {
 	s, heard := listening()
-	if _, err := s.publish(exchange.Hint{Bucket: "a"}, time.Now()); err != nil {
+	if _, err := s.publish(exchange.Hint{Bucket: "a"}); err != nil {
 		t.Fatal(err)
 	}
 	if !merge(t, s, encode(t, hintOf("here", "n2", "a", 1, 1), hintOf("here", "n1", "b", 4, 9), hintOf("there", "n1", "\xff", 1, 2))) {
@@ -151,7 +151,7 @@ func TestHintsPublish(t *testing.T) {
 	other.node = "n2" // a mate
 	h := exchange.Hint{Region: "forged", Node: "forged", Bucket: "\xffa", Cell: 7, Used: 1, Rate: 2, Share: 3, Spare: 4, Total: 5, SpareBurst: 6}
 	for sequence := range uint64(3) {
-		b, err := s.publish(h, time.Now())
+		b, err := s.publish(h)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -185,7 +185,7 @@ func TestHintsAge(t *testing.T) {
 		first := encode(t, hintOf("there", "n1", "a", 1, 1))
 		merge(t, s, first)
 		time.Sleep(time.Second)
-		if _, err := s.publish(exchange.Hint{Bucket: "b"}, time.Now()); err != nil {
+		if _, err := s.publish(exchange.Hint{Bucket: "b"}); err != nil {
 			t.Fatal(err)
 		}
 		for _, step := range []struct {
@@ -279,13 +279,13 @@ func TestHintsConcurrently(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		heard := 0
-		s := newHints("here", "n1", 1, func(exchange.Hint) { mu.Lock(); heard++; mu.Unlock() })
+		s := newHints("here", "n1", 1, time.Now, func(exchange.Hint) { mu.Lock(); heard++; mu.Unlock() })
 		var callers sync.WaitGroup
 		for i := range uint64(4) {
 			callers.Go(func() {
 				for n := range uint64(50) {
 					_, err := s.Merge(encode(t, hintOf("there", fmt.Sprint(i), "a", 1, n+1)))
-					_, err2 := s.publish(exchange.Hint{Bucket: "b"}, time.Now())
+					_, err2 := s.publish(exchange.Hint{Bucket: "b"})
 					_, err3 := s.MarshalBinary()
 					if err != nil || err2 != nil || err3 != nil {
 						t.Error(err, err2, err3)

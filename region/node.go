@@ -33,8 +33,8 @@ type Config struct {
 	Policy    *policy.Document
 	Bootstrap bool // this region never served before: an empty store is no loss
 
-	Store   *store.Store
-	Journal *journal.Journal
+	Store   Store
+	Journal Journal
 
 	PeerListener  net.Listener   // for other regions
 	PeerAdvertise string         // host:port under which they reach it
@@ -47,7 +47,8 @@ type Config struct {
 	Dial          func(ctx context.Context, network, address string) (net.Conn, error)
 
 	Exchange  exchange.Options
-	Failpoint func(Point) // called at points of the protocol at which a test may have the node die; nil: never
+	Failpoint func(Point)      // called at points of the protocol at which a test may have the node die; nil: never
+	Now       func() time.Time // the node's wall clock; nil: time.Now
 	Log       *slog.Logger
 }
 
@@ -55,8 +56,9 @@ type Config struct {
 type Node struct {
 	config   Config
 	log      *slog.Logger
-	store    *store.Store
-	journal  *journal.Journal
+	store    Store
+	journal  Journal
+	now      func() time.Time
 	rules    atomic.Pointer[rules]
 	batcher  *batcher
 	engine   *engine
@@ -65,6 +67,7 @@ type Node struct {
 	gossip   *gossip.Gossip
 	peers    *peer.Client
 	server   *peer.Server
+	cutter   atomic.Pointer[Cutter] // nil: the node makes no cuts
 	metrics  *metrics
 	sequence atomic.Uint64
 	receipts atomic.Uint64
@@ -93,31 +96,15 @@ type Node struct {
 
 // Start opens the store and begins to serve. ctx bounds the start alone.
 func Start(ctx context.Context, c Config) (*Node, error) {
-	r, err := newRules(c.Policy, c.Region)
+	n, err := newNode(c)
 	if err != nil {
 		return nil, err
 	}
-	n := &Node{config: c, log: c.Log, store: c.Store, journal: c.Journal,
-		peers: peer.NewClient(c.Dial, c.PeerTLS), metrics: newMetrics(), life: rand.Text(), seen: newSeen(), deadline: c.Store.Deadline(),
-		reopen: make(chan struct{}, 1), closed: make(chan struct{}), apart: map[string]bool{}}
-	n.fallback = newFallback(max(c.Nodes, 1), n.claimLocal)
-	r.shards = c.Store.Shards()
-	n.rules.Store(r)
-	n.cut.Store(&map[string]bool{})
-	n.breakers = newBreakers(c.Store.Shards())
-	c.Exchange.Nodes = c.Nodes
-	n.engine = newEngine(n, c.Exchange)
-	n.batcher = newBatcher(c.Store, n.seen, n.breakers, n.engine.observe)
-	n.hints = newHints(c.Region, c.Node, c.Journal.Incarnation(), func(h exchange.Hint) { n.engine.post(exchange.Heard{Hint: h}) })
+	n.peers = peer.NewClient(c.Dial, c.PeerTLS)
 	n.server = peer.NewServer(n.engine.serve, n.engine.answer, c.PeerTLS)
+	n.server.HandleCuts(n.cutOff)
 	n.metrics.watch(n)
-	if err := n.checkPolicy(c.Policy); err != nil {
-		return nil, err
-	}
-	if err := n.firstOpen(ctx, c.Bootstrap); err != nil {
-		return nil, errors.Join(err, n.peers.Close())
-	}
-	if err := n.journal.SavePolicy(c.Policy.Version, c.Policy.Source()); err != nil {
+	if err := n.takeUp(ctx); err != nil {
 		return nil, errors.Join(err, n.peers.Close())
 	}
 	if err := n.startGossip(); err != nil {
@@ -135,6 +122,42 @@ func Start(ctx context.Context, c Config) (*Node, error) {
 	n.done.Go(func() { n.probe(running) })
 	n.done.Go(func() { _ = n.server.Serve(c.PeerListener) }) // ends with the server
 	return n, nil
+}
+
+// newNode returns a node in which nothing runs, and whose store is still to be opened.
+func newNode(c Config) (*Node, error) {
+	r, err := newRules(c.Policy, c.Region)
+	if err != nil {
+		return nil, err
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	n := &Node{config: c, log: c.Log, store: c.Store, journal: c.Journal, now: c.Now,
+		metrics: newMetrics(), life: rand.Text(), seen: newSeen(), deadline: c.Store.Deadline(),
+		reopen: make(chan struct{}, 1), closed: make(chan struct{}), apart: map[string]bool{}}
+	n.fallback = newFallback(max(c.Nodes, 1), n.claimLocal)
+	r.shards = c.Store.Shards()
+	n.rules.Store(r)
+	n.cut.Store(&map[string]bool{})
+	n.breakers = newBreakers(c.Store.Shards())
+	c.Exchange.Nodes = c.Nodes
+	n.engine = newEngine(n, c.Exchange)
+	n.batcher = newBatcher(c.Store, n.seen, n.breakers, n.engine.observe)
+	n.hints = newHints(c.Region, c.Node, c.Journal.Incarnation(), n.now, func(h exchange.Hint) { n.engine.post(exchange.Heard{Hint: h}) })
+	return n, nil
+}
+
+// takeUp opens the store under the node's document, which it then remembers.
+func (n *Node) takeUp(ctx context.Context) error {
+	document := n.config.Policy
+	if err := n.checkPolicy(document); err != nil {
+		return err
+	}
+	if err := n.firstOpen(ctx, n.config.Bootstrap); err != nil {
+		return err
+	}
+	return n.journal.SavePolicy(document.Version, document.Source())
 }
 
 // startGossip joins the other nodes.
@@ -170,7 +193,7 @@ func (n *Node) membersChanged(members []gossip.Member) {
 
 // broadcast gossips a hint.
 func (n *Node) broadcast(h exchange.Hint) {
-	b, err := n.hints.publish(h, time.Now())
+	b, err := n.hints.publish(h)
 	if err == nil {
 		// A bucket's id may be longer than a key of the gossip. Two buckets of one hash displace each other's hints.
 		err = n.gossip.Broadcast(strconv.FormatUint(policy.BucketID(h.Bucket).Hash(), 36), b)
@@ -197,8 +220,7 @@ func (n *Node) housekeep(ctx context.Context) {
 			if err := n.journal.RememberPeers(n.gossip.Remembered()); err != nil {
 				n.log.Error("the journal cannot remember peers", "err", err)
 			}
-			keep := now.Add(-time.Duration(algorithms.MaxClockStep) * time.Microsecond)
-			n.prune(keep.UnixMicro())
+			n.prune(now)
 		}
 	}
 }
@@ -224,8 +246,9 @@ func (n *Node) keepBooks(ctx context.Context) {
 
 const bookEvery = 200 * time.Millisecond
 
-// prune drops the journal's records that no longer weigh.
-func (n *Node) prune(before int64) {
+// prune drops the journal's records that no longer weigh, whatever the clock was a step ago.
+func (n *Node) prune(now time.Time) {
+	before := now.UnixMicro() - algorithms.MaxClockStep
 	for {
 		pruned, err := n.journal.Prune(before)
 		if err != nil {

@@ -169,17 +169,9 @@ func (e *engine) restoring(r exchange.Restore) algorithms.Restore {
 
 // answer answers the question of a node that recovers, of this region or another.
 func (e *engine) answer(ctx context.Context, q exchange.Question) (exchange.Testimonies, error) {
-	if q.From == e.node.config.Region && q.Generation > e.node.store.Generation() {
-		e.node.noticeStore(algorithms.StatusUnknown, nil) // a mate stands under a later one already
-	}
-	r := e.node.rules.Load()
-	buckets := make([]*exchange.Bucket, len(q.Buckets))
-	for i, d := range q.Buckets {
-		buckets[i] = r.find(d.Bucket)
-	}
 	id, answer, leave := e.testimonies.wait()
 	defer leave()
-	if !e.post(exchange.Questioned{ID: id, Question: q, Buckets: buckets}) {
+	if !e.post(e.questioned(id, q)) {
 		return exchange.Testimonies{}, fmt.Errorf("node %s has too much to do: ask again later", e.node.config.Node)
 	}
 	select {
@@ -188,6 +180,19 @@ func (e *engine) answer(ctx context.Context, q exchange.Question) (exchange.Test
 	case <-ctx.Done():
 		return exchange.Testimonies{}, ctx.Err()
 	}
+}
+
+// questioned is a question for the machine.
+func (e *engine) questioned(id uint64, q exchange.Question) exchange.Questioned {
+	if q.From == e.node.config.Region && q.Generation > e.node.store.Generation() {
+		e.node.noticeStore(algorithms.StatusUnknown, nil) // a mate stands under a later one already
+	}
+	r := e.node.rules.Load()
+	buckets := make([]*exchange.Bucket, len(q.Buckets))
+	for i, d := range q.Buckets {
+		buckets[i] = r.find(d.Bucket)
+	}
+	return exchange.Questioned{ID: id, Question: q, Buckets: buckets}
 }
 
 // book charges in the store what this node admitted without it, under the document in force. What that has no bucket for
@@ -241,7 +246,7 @@ func (n *Node) claimLocal(bucket string, window, until int64, spend bool) (befor
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), n.deadline)
 	defer cancel()
-	return false, n.journal.Checkpoint(ctx, []journal.Checkpoint{{Bucket: id, Cell: window, Used: 1, At: time.Now().UnixMicro(),
+	return false, n.journal.Checkpoint(ctx, []journal.Checkpoint{{Bucket: id, Cell: window, Used: 1, At: n.now().UnixMicro(),
 		Until: until, Generation: n.journal.Incarnation()}})
 }
 

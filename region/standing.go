@@ -53,7 +53,11 @@ var errBeingOpened = errors.New("the store is being opened")
 
 // stand is openStore for who holds standing.
 func (n *Node) stand(ctx context.Context, bootstrap bool) error {
-	r := n.rules.Load()
+	return n.standUnder(ctx, n.rules.Load(), bootstrap)
+}
+
+// standUnder is stand under a document, which is in force afterwards.
+func (n *Node) standUnder(ctx context.Context, r *rules, bootstrap bool) error {
 	known := max(n.journal.Generation(), n.store.Generation())
 	opened, err := n.store.Open(ctx, store.Opening{Region: n.config.Region, Epoch: r.epoch, Known: known, Bootstrap: bootstrap,
 		Ended: n.ended.Load()})
@@ -76,6 +80,7 @@ func (n *Node) stand(ctx context.Context, bootstrap bool) error {
 		n.fallback.standAnew()
 	}
 	n.stood = opened.Generation
+	n.rules.Store(r)
 	n.engine.deliver(exchange.Stood{Generation: opened.Generation, Epoch: r.epoch, Peers: r.peers})
 	return nil
 }
@@ -149,13 +154,13 @@ func (n *Node) vouch(ctx context.Context, opened store.Opened) error {
 	_, _ = fmt.Sscanf(before, "%d %d", &incarnation, &sequence)
 	old := incarnation >= n.journal.Incarnation() || sequence > n.journal.Sequence()
 	switch {
-	case fresh && n.config.Bootstrap && before == "" && opened.LostAt == 0 && time.Since(time.UnixMilli(int64(opened.Since))) < bootstrapped:
+	case fresh && n.config.Bootstrap && before == "" && opened.LostAt == 0 && n.now().Sub(time.UnixMilli(int64(opened.Since))) < bootstrapped:
 		return n.journal.SetWholeSince(0)
 	case fresh || old:
 		if old {
 			n.log.Warn("the journal is older than what the store remembers of it: what it misses counts as not known", "journal", n.journalAt(), "store", before)
 		}
-		return n.journal.SetWholeSince(time.Now().UnixMicro())
+		return n.journal.SetWholeSince(n.now().UnixMicro())
 	}
 	return nil
 }

@@ -90,3 +90,21 @@ func TestDurableRowsStayWithinBounds(t *testing.T) {
 		t.Fatal("a row is covered after it was forgotten")
 	}
 }
+
+func TestMemoryCopySharesNothing(t *testing.T) {
+	m := NewMemory()
+	if err := errors.Join(m.Record(t.Context(), []Row{kept}), m.SetGeneration(3)); err != nil {
+		t.Fatal(err)
+	}
+	before := m.Incarnation()
+	c := m.Copy()
+	if c.Incarnation() != before+1 || m.Incarnation() != before || c.Generation() != 3 {
+		t.Fatalf("the copy is incarnation %d and generation %d, the original %d", c.Incarnation(), c.Generation(), m.Incarnation())
+	}
+	if err := m.Record(t.Context(), []Row{numbered(1)}); err != nil {
+		t.Fatal(err)
+	}
+	if got := allRows(t, c.Rows()); !slices.Equal(got, []Row{kept}) {
+		t.Fatalf("the copy has %v", got)
+	}
+}

@@ -14,25 +14,18 @@ var ErrOlderPolicy = errors.New("the region's store has a newer policy document 
 // Adopt puts a newer policy epoch in force in the region's store, shard by shard. From then on a call under another epoch
 // is answered StatusUnknown, whichever node makes it. After an error some shards may have it already; adopting it again
 // brings it to the others.
-func (s *Store) Adopt(ctx context.Context, epoch string) error {
+func (s *session) Adopt(ctx context.Context, epoch string) error {
 	return s.adopt(ctx, s.Generation(), epoch)
 }
 
-func (s *Store) adopt(ctx context.Context, generation uint64, epoch string) error {
+func (s *session) adopt(ctx context.Context, generation uint64, epoch string) error {
 	return s.each(func(_ int, shard Shard) error { return s.adoptIn(ctx, shard, generation, epoch) })
 }
 
-func (s *Store) adoptIn(ctx context.Context, shard Shard, generation uint64, epoch string) error {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
-	defer cancel()
-	c := algorithms.Adopt{Generation: generation, Epoch: epoch}
-	reply, err := s.eval(ctx, shard, algorithms.AdoptScript, c.Args())
-	if err != nil {
-		return fmt.Errorf("put policy %s in force in the store: %w", epoch, err)
-	}
-	switch a, err := c.Parse(reply); {
+func (s *session) adoptIn(ctx context.Context, shard Shard, generation uint64, epoch string) error {
+	switch a, err := s.tokens.adoptToken(ctx, shard, algorithms.Adopt{Generation: generation, Epoch: epoch}); {
 	case err != nil:
-		return err
+		return fmt.Errorf("put policy %s in force in the store: %w", epoch, err)
 	case a.OK:
 		return nil
 	case a.Epoch == "":

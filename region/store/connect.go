@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/tls"
 	"errors"
 	"sync"
@@ -49,7 +50,9 @@ func Connect(o Options) (*Store, error) {
 		o.Now = time.Now
 	}
 	redis.SetLogger(silence{}) // errors come back with each call; go-redis would also print them past the node's log
-	s := &Store{address: a, shards: a.shards(), timeout: o.Timeout, now: o.Now}
+	s := &Store{session: session{address: a, shards: a.shards(), now: o.Now, newSecret: rand.Text},
+		timeout: o.Timeout, deadline: o.Timeout}
+	s.tokens = s
 	switch base := clientOptions(a, o); a.kind {
 	case sentinel:
 		s.topology = newSentinels(a, base)

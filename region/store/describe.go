@@ -11,14 +11,14 @@ var kindNames = map[kind]string{standalone: "standalone", sentinel: "sentinel", 
 func (a Address) Kind() string { return kindNames[a.kind] }
 
 // Address returns where the store is.
-func (s *Store) Address() Address { return s.address }
+func (s *session) Address() Address { return s.address }
 
 // replidShown is how much of a master_replid is enough to tell servers' data apart.
 const replidShown = 8
 
 // Data returns the identity of the data that the store was opened on, each server's once: the beginning of its
 // master_replid. Empty before Open, and of an embedded Redis, which has none.
-func (s *Store) Data() []string {
+func (s *session) Data() []string {
 	found := map[string]bool{}
 	for _, id := range s.standing().replids {
 		if id != "" {

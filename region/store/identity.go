@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/quotad/quotad/algorithms"
 )
 
 // standing is what a node knows of the store that it opened. It never changes.
@@ -15,6 +17,16 @@ type standing struct {
 	replids    map[Shard]string // master_replid of each shard's server; empty: it has none
 	begun      map[Shard]int64  // store time at which each shard's generation began
 }
+
+// counts says whether what a server answered of a shard counts, which was then found to hold the data of found: any
+// server's does where the shard was opened on one without identity.
+func (held *standing) counts(shard Shard, found string) bool {
+	opened := held.replids[shard]
+	return opened == "" || opened == found
+}
+
+// strangers is the reply that is put in the place of one that does not count: that of a store which another opened.
+var strangers any = []any{int64(algorithms.StatusUnknown)}
 
 // replid reads the identity of a server's data from its INFO replication: another server, a promoted replica and one that
 // was a replica in between all have another. The embedded Redis knows no such section and has no identity; it neither

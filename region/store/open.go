@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"time"
@@ -39,10 +38,10 @@ const rounds = 8
 //
 // The first shard is opened last: until it has the generation of the others nobody works under that, so that any node
 // may bring to its end what another began.
-func (s *Store) Open(ctx context.Context, o Opening) (Opened, error) {
+func (s *session) Open(ctx context.Context, o Opening) (Opened, error) {
 	var before uint64 // the highest generation at our first look
 	for round := range rounds {
-		all, err := s.look(ctx)
+		all, err := s.tokens.look(ctx)
 		if err != nil {
 			return Opened{}, err
 		}
@@ -68,7 +67,7 @@ func (s *Store) Open(ctx context.Context, o Opening) (Opened, error) {
 }
 
 // take works with a store as it stands.
-func (s *Store) take(ctx context.Context, all looks, epoch string) error {
+func (s *session) take(ctx context.Context, all looks, epoch string) error {
 	if err := s.adopt(ctx, all[0].Generation, epoch); err != nil {
 		return err
 	}
@@ -76,7 +75,7 @@ func (s *Store) take(ctx context.Context, all looks, epoch string) error {
 	return nil
 }
 
-func (s *Store) hold(all looks, generation uint64, secret string) {
+func (s *session) hold(all looks, generation uint64, secret string) {
 	held := &standing{generation: generation, secret: secret, replids: make(map[Shard]string, len(all)),
 		begun: make(map[Shard]int64, len(all))}
 	for _, l := range all {
@@ -86,7 +85,7 @@ func (s *Store) hold(all looks, generation uint64, secret string) {
 }
 
 // begin opens the shards of another generation. Nothing was opened if another node came first.
-func (s *Store) begin(ctx context.Context, all looks, o Opening, before uint64) (Opened, error) {
+func (s *session) begin(ctx context.Context, all looks, o Opening, before uint64) (Opened, error) {
 	for _, l := range all {
 		if max(l.apart, -l.apart).Microseconds() > algorithms.MaxClockStep {
 			// A generation begun now would hold the store's time, and with it every cell, until its clock gets there.
@@ -98,7 +97,7 @@ func (s *Store) begin(ctx context.Context, all looks, o Opening, before uint64) 
 	}
 	now := s.now().UnixMicro()
 	c := algorithms.Open{Region: o.Region, Epoch: o.Epoch, Generation: all.begun(o.Known, before),
-		Seen: max(now, s.seen.Load()), Secret: rand.Text()}
+		Seen: max(now, s.seen.Load()), Secret: s.newSecret()}
 	if c.Generation == 0 { // larger than any before, whether this node remembers it or not
 		c.Generation = max(o.Known+1, all.latest()+1, uint64(now/1000))
 	}
@@ -107,7 +106,7 @@ func (s *Store) begin(ctx context.Context, all looks, o Opening, before uint64) 
 		l := &all[(n+1)%len(all)]
 		if l.Generation != c.Generation {
 			c.Expected, c.Lost, c.Replid = l.Generation, all.lost(l, o), l.server
-			stands, err := s.open(ctx, l.shard, c)
+			stands, err := s.tokens.openToken(ctx, l.shard, c)
 			if err != nil {
 				return Opened{}, err
 			}
@@ -140,7 +139,7 @@ func (all looks) since() (g uint64) {
 }
 
 // adoptFound puts an epoch in force in the shards that stand, so that a newer one is not forgotten with the generation.
-func (s *Store) adoptFound(ctx context.Context, all looks, epoch string) error {
+func (s *session) adoptFound(ctx context.Context, all looks, epoch string) error {
 	return s.each(func(i int, shard Shard) error {
 		if all[i].Generation == 0 {
 			return nil
@@ -153,8 +152,8 @@ func (s *Store) adoptFound(ctx context.Context, all looks, epoch string) error {
 	})
 }
 
-// noGeneration is never in force: opening with it only looks.
-const noGeneration = 1<<64 - 1
+// onlyLook opens nothing: no generation like that is ever in force.
+var onlyLook = algorithms.Open{Expected: 1<<64 - 1, Generation: 1<<64 - 1}
 
 // look is how a shard was found.
 type look struct {
@@ -167,50 +166,6 @@ type look struct {
 
 // looks are those of all shards, in order.
 type looks []look
-
-// look reads all tokens, and whose data their servers hold.
-func (s *Store) look(ctx context.Context) (looks, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
-	defer cancel()
-	all := make(looks, len(s.shards))
-	return all, s.each(func(i int, shard Shard) (err error) {
-		all[i], err = s.lookAt(ctx, shard)
-		return err
-	})
-}
-
-func (s *Store) lookAt(ctx context.Context, shard Shard) (look, error) {
-	const name = "open the store"
-	client, err := s.topology.master(ctx, shard)
-	if err != nil {
-		return look{}, failed(s.address.String(), name, err)
-	}
-	l := look{shard: shard, at: client.Options().Addr}
-	c := algorithms.Open{Expected: noGeneration, Generation: noGeneration}
-	before := s.now()
-	pipe := client.Pipeline()
-	token := pipe.Eval(ctx, algorithms.OpenScript.Source, []string{TokenKey(shard)}, c.Args()...)
-	info := pipe.Info(ctx, "replication")
-	clock := pipe.Time(ctx)
-	_, _ = pipe.Exec(ctx) // each command carries its own error
-	reply, err := token.Result()
-	if err == nil {
-		l.server, err = replid(info)
-	}
-	var now time.Time
-	if err == nil {
-		now, err = clock.Result()
-	}
-	if err != nil {
-		if faultOf(err).refresh {
-			s.topology.refresh()
-		}
-		return look{}, failed(l.at, name, err)
-	}
-	l.apart = now.Sub(before)
-	l.Opened, err = c.Parse(reply)
-	return l, err
-}
 
 // belong returns an error if a shard is another region's.
 func (all looks) belong(region string) error {
@@ -270,15 +225,4 @@ func (all looks) lost(l *look, o Opening) bool {
 // node as if it had never held anything, or one on a server whose data are not those it was opened on.
 func (l *look) hidesLoss(known uint64) bool {
 	return l.Generation < known || known > 0 && l.Since > known && l.LostAt == 0 || l.Replid != l.server
-}
-
-// open runs the open script in one shard.
-func (s *Store) open(ctx context.Context, shard Shard, c algorithms.Open) (algorithms.Opened, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
-	defer cancel()
-	reply, err := s.eval(ctx, shard, algorithms.OpenScript, c.Args())
-	if err != nil {
-		return algorithms.Opened{}, err
-	}
-	return c.Parse(reply)
 }

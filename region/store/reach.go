@@ -6,7 +6,7 @@ import (
 )
 
 // Deadline returns the time within which every call is answered, or has failed.
-func (s *Store) Deadline() time.Duration { return s.timeout }
+func (s *Store) Deadline() time.Duration { return s.deadline }
 
 // Reach says why a shard's server does not answer; nil: it does.
 func (s *Store) Reach(ctx context.Context, shard Shard) error {

@@ -2,8 +2,6 @@ package store
 
 import (
 	"context"
-	"fmt"
-	"time"
 
 	"github.com/quotad/quotad/algorithms"
 )
@@ -36,23 +34,4 @@ func (s *Store) Book(ctx context.Context, calls []algorithms.Book) []Result[algo
 		items[i] = prepare(algorithms.BookScript, c)
 	}
 	return run(ctx, s, items)
-}
-
-const notePatience = time.Second
-
-// Note has the store remember a text of a node until its data is lost, and returns the one before, empty if there was
-// none. It fails with ErrNotOpen where the store is not open under this node's generation.
-func (s *Store) Note(ctx context.Context, node, text string) (before string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, max(s.timeout, notePatience)) // no request waits for it
-	defer cancel()
-	c := algorithms.Note{Generation: s.Generation(), Node: node, Text: text}
-	reply, err := s.eval(ctx, s.shards[0], algorithms.NoteScript, c.Args())
-	if err != nil {
-		return "", fmt.Errorf("have the store remember node %s: %w", node, err)
-	}
-	noted, err := c.Parse(reply)
-	if err == nil && !noted.OK {
-		err = fmt.Errorf("have the store remember node %s: %w", node, ErrNotOpen)
-	}
-	return noted.Before, err
 }

@@ -32,19 +32,25 @@ type item[R any] struct {
 func prepare[R any](script algorithms.Script, c call[R]) item[R] {
 	keys := c.Keys()
 	it := item[R]{script: script, args: c.Args(), parse: c.Parse}
-	if len(keys) > 0 {
-		it.shard = ShardOf(keys[0])
-	}
-	if it.shard == "" {
-		it.err = fmt.Errorf("script %s: its keys are none of quotad's; this is a mistake in quotad: report it", script.Name)
-	}
-	for _, key := range keys {
-		if ShardOf(key) != it.shard {
-			it.err = fmt.Errorf("script %s: its keys are in the shards %s and %s; this is a mistake in quotad: report it", script.Name, it.shard, ShardOf(key))
-		}
-	}
+	it.shard, it.err = shardOf(script, keys)
 	it.keys = append([]string{TokenKey(it.shard)}, keys...)
 	return it
+}
+
+// shardOf returns the shard that all keys of a call are in, and why it cannot be sent if there is none.
+func shardOf(script algorithms.Script, keys []string) (shard Shard, err error) {
+	if len(keys) > 0 {
+		shard = ShardOf(keys[0])
+	}
+	if shard == "" {
+		err = fmt.Errorf("script %s: its keys are none of quotad's; this is a mistake in quotad: report it", script.Name)
+	}
+	for _, key := range keys {
+		if ShardOf(key) != shard {
+			err = fmt.Errorf("script %s: its keys are in the shards %s and %s; this is a mistake in quotad: report it", script.Name, shard, ShardOf(key))
+		}
+	}
+	return shard, err
 }
 
 // batch is a list of calls on its way. Goroutines that run parts of it touch different results.
@@ -206,52 +212,13 @@ func (b *batch[R]) send(ctx context.Context, client *redis.Client, chosen []int)
 // answer reads a reply of a server that was then found to hold the data of found, or failed to say so.
 func (b *batch[R]) answer(client *redis.Client, i int, reply any, found string, lost error) (r Result[R]) {
 	it := &b.items[i]
-	switch want := b.held.replids[it.shard]; {
-	case want == "" || lost == nil && found == want:
-		r.Value, r.Err = it.parse(reply)
-	case lost != nil:
+	switch {
+	case lost != nil && b.held.replids[it.shard] != "":
 		r.Err = failed(client.Options().Addr, "script "+it.script.Name, lost)
+	case b.held.counts(it.shard, found):
+		r.Value, r.Err = it.parse(reply)
 	default:
-		r.Value, r.Err = it.parse([]any{int64(algorithms.StatusUnknown)})
+		r.Value, r.Err = it.parse(strangers)
 	}
 	return r
-}
-
-// eval runs a script of a token, given in full: such calls are rare. The error is an *Error or ctx's.
-func (s *Store) eval(ctx context.Context, shard Shard, script algorithms.Script, args []any) (reply any, err error) {
-	client, err := s.topology.master(ctx, shard)
-	if err != nil {
-		return nil, failed(s.address.String(), script.Name, err)
-	}
-	reply, err = client.Eval(ctx, script.Source, []string{TokenKey(shard)}, args...).Result()
-	if err != nil {
-		if faultOf(err).refresh {
-			s.topology.refresh()
-		}
-		return nil, failed(client.Options().Addr, script.Name, err)
-	}
-	return reply, nil
-}
-
-// atOnce is how many shards each works on at a time, less than a pool of connections has.
-const atOnce = 4
-
-// each runs f for all shards, some at a time, and returns the error of the first that has one: they mostly fail alike.
-func (s *Store) each(f func(i int, shard Shard) error) error {
-	errs := make([]error, len(s.shards))
-	var all sync.WaitGroup
-	for first := range min(atOnce, len(s.shards)) {
-		all.Go(func() {
-			for i := first; i < len(s.shards); i += atOnce {
-				errs[i] = f(i, s.shards[i])
-			}
-		})
-	}
-	all.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -1,0 +1,224 @@
+package sim
+
+import (
+	"errors"
+
+	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/region/journal"
+)
+
+// act does what an act of the plan says.
+func (w *world) act(a Act) {
+	if a.Do.Load() {
+		w.offer(a)
+		return
+	}
+	r := w.regions[a.Region]
+	n := r.nodes[a.Node%len(r.nodes)]
+	w.tell(r, "%s", a)
+	w.faults++
+	w.lastEnd = max(w.lastEnd, a.At+a.For)
+	switch a.Do {
+	case Cut, CutHints, Lossy, Slow:
+		w.disturb(a)
+	case Crash:
+		w.kill(a, n)
+	case CrashPoints:
+		n.crash = append(n.crash, a.Amount)
+		w.in(a.For, func() { n.crash = n.crash[1:] })
+	case JournalFails:
+		n.journal.FailSync(errDisk)
+		w.found(a, 16)
+		w.in(a.For, func() { // its operator mends the disk and starts it again
+			if n.live != nil {
+				n.die()
+			}
+			n.restartIn(1)
+		})
+	case JournalLost:
+		w.loseJournal(a, n, journal.NewMemory())
+	case JournalOld:
+		old := n.journal.Copy()
+		w.in(a.For, func() { w.loseJournal(a, n, old) })
+	case Pause:
+		n.paused = max(n.paused, w.now+a.For)
+		w.found(a, 26)
+		w.in(a.For, func() { n.resume() })
+	case Policy, OldFile:
+		w.change(a)
+	case Lie:
+		w.lie(a)
+	case Forge:
+		w.forge(a)
+	default:
+		w.strike(a, r)
+	}
+}
+
+var errDisk = errors.New("no space left on device")
+
+// disturb disturbs the wires of a region for a while.
+func (w *world) disturb(a Act) {
+	each := func(do func(l *wire)) {
+		for peer := range w.regions {
+			if peer == a.Region || a.Peer >= 0 && a.Peer != peer {
+				continue
+			}
+			do(&w.wires[a.Region][peer])
+			if a.Back {
+				do(&w.wires[peer][a.Region])
+			}
+		}
+	}
+	begin, end := func(l *wire) {}, func(l *wire) {}
+	switch a.Do {
+	case Cut:
+		begin, end = func(l *wire) { l.cut++ }, func(l *wire) { l.cut-- }
+		defer w.noteCuts()
+	case CutHints:
+		begin, end = func(l *wire) { l.hintsCut++ }, func(l *wire) { l.hintsCut-- }
+	case Lossy:
+		begin, end = func(l *wire) { l.lossy = append(l.lossy, a.Amount) }, func(l *wire) { l.lossy = l.lossy[1:] }
+	case Slow:
+		begin, end = func(l *wire) { l.slow += a.Amount }, func(l *wire) { l.slow -= a.Amount }
+	}
+	w.counts.Deeds[a.Do]++
+	each(begin)
+	w.in(a.For, func() { each(end); w.noteCuts() })
+}
+
+// kill has a node die and start again.
+func (w *world) kill(a Act, n *node) {
+	if n.live == nil {
+		return
+	}
+	w.found(a, 14)
+	n.die()
+	n.restartIn(a.For)
+}
+
+// loseJournal has a node die, and start again with no journal or an old one. Its mates and its store are as they were.
+func (w *world) loseJournal(a Act, n *node, with *journal.Memory) {
+	if n.live == nil {
+		return
+	}
+	w.found(a, 18)
+	n.die()
+	n.journal = with
+	clear(n.durable)
+	n.restartIn(w.wires[0][0].random.Int64N(allocator.Second))
+}
+
+// resume has a node that stood still do what it could not.
+func (n *node) resume() {
+	if n.w.now < n.paused {
+		return
+	}
+	stalled := n.stalled
+	n.stalled = nil
+	for _, do := range stalled {
+		n.in(0, do)
+	}
+}
+
+// change brings a region a newer document, or a node an older one.
+func (w *world) change(a Act) {
+	if a.Do == Policy {
+		w.adopted++
+		d, err := w.document(w.adopted)
+		w.must(err)
+		random := w.plan.random(forActs, a.ID)
+		for _, r := range w.regions {
+			w.in(random.Int64N(a.For+1), func() {
+				for _, n := range r.nodes {
+					n.newer(d)
+				}
+			})
+		}
+		w.counts.Deeds[a.Do]++
+		return
+	}
+	n := w.regions[a.Region].nodes[a.Node%len(w.regions[a.Region].nodes)]
+	d, err := w.document(1)
+	w.must(err)
+	if n.live == nil || n.file.Version == 1 {
+		return
+	}
+	w.found(a, 29)
+	newer := n.file
+	n.die()
+	n.file = d
+	if err := n.start(false); err == nil {
+		w.breaks("documents", "%s serves under version 1 after it has under version %d", n.name, newer.Version)
+	}
+	if n.live != nil {
+		n.die()
+	}
+	n.journal.Crash()
+	n.file = newer
+	n.restartIn(allocator.Second)
+}
+
+// newer puts a newer document in a node's file, which the node notices.
+func (n *node) newer(d *policy.Document) {
+	if n.file.Version >= d.Version {
+		return
+	}
+	n.file = d
+	n.adopt(d)
+}
+
+// adopt has the node put its document in force, as often as it takes.
+func (n *node) adopt(d *policy.Document) {
+	if n.live == nil || n.file != d {
+		return
+	}
+	n.w.fired(29)
+	if err := n.live.Adopt(d); err != nil {
+		n.in(allocator.Second/4, func() { n.adopt(d) })
+	}
+	n.drain()
+}
+
+// strike does something to a region's store or its clocks.
+func (w *world) strike(a Act, r *region) {
+	switch a.Do {
+	case Flush:
+		w.loses(r, a, 20)
+		r.store.flush()
+	case StoreAnew:
+		w.loses(r, a, 20)
+		r.store.restart()
+	case Failover:
+		r.store.keepCopy()
+		w.in(a.For, func() {
+			w.loses(r, a, 21)
+			r.store.promoteCopy()
+		})
+	case Delete:
+		w.deleteBucket(a, r)
+	case StoreDown:
+		r.down++
+		r.store.setDown(true)
+		w.found(a, 23)
+		w.in(a.For, func() {
+			if r.down--; r.down == 0 {
+				r.store.setDown(false)
+			}
+		})
+	case ReplyLost:
+		r.store.loseReply()
+		w.found(a, 24)
+	case ClockStep:
+		r.ahead += a.Amount
+		w.apart(r)
+		w.found(a, 27)
+		w.in(a.For, func() { r.ahead -= a.Amount; w.apart(r) })
+	case StoreClock:
+		r.storeAhead += a.Amount
+		w.apart(r)
+		w.found(a, 27)
+		w.in(a.For, func() { r.storeAhead -= a.Amount; w.apart(r) })
+	}
+}

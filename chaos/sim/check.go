@@ -1,0 +1,238 @@
+package sim
+
+import (
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/allocator/exchange"
+	stepped "github.com/quotad/quotad/region"
+)
+
+// touch has the ledger of a bucket checked after this occurrence.
+func (n *node) touch(id string) {
+	b := n.w.bucket(id)
+	if b == nil {
+		return
+	}
+	n.uses(b)
+	if b.moved {
+		return
+	}
+	b.moved = true
+	n.w.moved = append(n.w.moved, b)
+}
+
+// checkMoved checks the ledgers of the buckets whose rights may have moved.
+func (w *world) checkMoved() {
+	for _, b := range w.moved {
+		b.moved = false
+		w.checkLedger(b)
+	}
+	w.moved = w.moved[:0]
+}
+
+// holding is what a region's store holds of a bucket.
+type holding struct {
+	algorithms.Inspected
+	known bool
+	out   []lentOf // of its own rights, by cell
+}
+
+type lentOf struct{ cell, units, burst int64 }
+
+// checkLedger checks conservation: shares of a cell add up to the limit at most, nobody lends more than it may, nobody counts
+// what was not given, and no row goes back.
+func (w *world) checkLedger(b *bucket) {
+	held := make([]holding, len(w.regions))
+	var total, bursts, free int64
+	for i, r := range w.regions {
+		if !b.gone[i] {
+			held[i].Inspected, held[i].known = r.store.inspect(b)
+		}
+		total += b.spec.Entitlements[r.name]
+		bursts += b.spec.Bursts[r.name]
+		if held[i].known {
+			free += held[i].Free
+			w.checkLent(b, r, &held[i])
+			w.checkRises(b, r, held[i].Rows)
+		}
+	}
+	if b.excused {
+		return
+	}
+	w.checkShares(b, held, total)
+	w.checkGiven(b, held)
+	if b.limit.kind() == algorithms.TokenBucket && w.back+w.plan.drifted() == 0 && free > bursts {
+		w.breaks("conservation", "limit %s key %d: regions have %d tokens of %d", b.limit.policy.Name, b.key, free, bursts)
+	}
+}
+
+// checkShares adds up what the regions hold of each cell.
+func (w *world) checkShares(b *bucket, held []holding, total int64) {
+	for i := range held {
+		if !held[i].known {
+			continue
+		}
+		for cell := held[i].Cell; cell <= held[i].Cell+1; cell++ {
+			var sum int64
+			for j := range held {
+				switch {
+				case !held[j].known:
+				case held[j].Cell == cell:
+					sum += held[j].Share
+				case held[j].Cell+1 == cell:
+					sum += held[j].NextShare
+				}
+			}
+			if sum > total {
+				w.breaks("conservation", "limit %s key %d: shares of cell %d add up to %d of %d", b.limit.policy.Name, b.key, cell, sum, total)
+			}
+		}
+		used := held[i].Used
+		if b.limit.kind() == algorithms.FixedWindow && used > held[i].Share && !b.local[i] && w.regions[i].losses == 0 && b.lost[i] == 0 {
+			w.breaks("local", "limit %s key %d: %s has used %d of a share of %d", b.limit.policy.Name, b.key, w.regions[i].name, used, held[i].Share)
+		}
+	}
+}
+
+// checkLent checks that a region lends its own rights only, and not more of them than it may.
+func (w *world) checkLent(b *bucket, r *region, h *holding) {
+	f, burst := allocator.Part(b.spec.Entitlements[r.name], b.spec.Lending), allocator.Part(b.spec.Bursts[r.name], b.spec.Lending)
+	for _, row := range h.Rows {
+		if n := len(h.out); n == 0 || h.out[n-1].cell != row.Cell {
+			h.out = append(h.out, lentOf{cell: row.Cell})
+		}
+		o := &h.out[len(h.out)-1]
+		o.units += row.Lent - row.Regained
+		o.burst += row.BurstLent
+		restored := row.Cell <= b.lost[r.index] // what came back is not known any more: more counts as lent than was
+		if (o.units > f || o.burst > burst) && !restored {
+			w.breaks("conservation", "limit %s key %d: %s lends %d units and %d of burst of cell %d, and may lend %d and %d: %+v",
+				b.limit.policy.Name, b.key, r.name, o.units, o.burst, row.Cell, f, burst, h.Rows)
+		}
+	}
+}
+
+// checkRises checks that no row is lower than it was, and nothing is returned that was not borrowed.
+func (w *world) checkRises(b *bucket, r *region, rows []algorithms.PeerRow) {
+	for _, row := range rows {
+		if row.Peer == "" || row.Peer[0] == '?' || row.Cell <= b.lost[r.index] { // lent to nobody in particular; or what a copy says
+			continue
+		}
+		k := seenRow{r.index, row.Peer, row.Cell}
+		was := b.seen[k]
+		if row.Lent < was.Lent || row.Returned < was.Returned || row.Borrowed < was.Borrowed || row.Regained < was.Regained ||
+			row.BurstLent < was.BurstLent || row.BurstBorrowed < was.BurstBorrowed {
+			w.breaks("rows", "limit %s key %d: %s had %+v with %s of cell %d, and has %+v", b.limit.policy.Name, b.key, r.name, was, row.Peer, row.Cell, row.Row)
+		}
+		b.seen[k] = row.Row
+	}
+}
+
+// checkGiven checks that nobody counts what was not given. What a loss may concern is left out: it is known by other ways.
+func (w *world) checkGiven(b *bucket, held []holding) {
+	for i, r := range w.regions {
+		for _, row := range held[i].Rows {
+			j := w.indexOf(row.Peer)
+			if j < 0 || !held[j].known || row.Cell <= b.lost[i] || row.Cell <= b.lost[j] || row.Cell < held[j].Cell || row.Cell > held[j].Cell+1 {
+				continue
+			}
+			given := rowOf(held[j].Rows, row.Cell, r.name)
+			if row.Borrowed > given.Lent || row.Regained > given.Returned || row.BurstBorrowed > given.BurstLent {
+				w.breaks("conservation", "limit %s key %d, cell %d: %s counts %+v of what %s has as %+v",
+					b.limit.policy.Name, b.key, row.Cell, r.name, row.Row, row.Peer, given)
+			}
+		}
+	}
+}
+
+func (w *world) indexOf(name string) int {
+	for i, r := range w.regions {
+		if r.name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+func rowOf(rows []algorithms.PeerRow, cell int64, peer string) algorithms.Row {
+	for _, row := range rows {
+		if row.Cell == cell && row.Peer == peer {
+			return row.Row
+		}
+	}
+	return algorithms.Row{}
+}
+
+// noteEvent keeps what a node's journal has taken.
+func (n *node) noteEvent(e exchange.Event) {
+	r, ok := e.(exchange.Recorded)
+	if !ok {
+		return
+	}
+	for _, row := range n.recording[r.ID] {
+		if r.OK {
+			id := rowID{row.Bucket, row.Peer, row.Cell}
+			was := n.durable[id]
+			was.Lent, was.Returned, was.Burst = max(was.Lent, row.Lent), max(was.Returned, row.Returned), max(was.Burst, row.Burst)
+			n.durable[id] = was
+		}
+	}
+	delete(n.recording, r.ID)
+}
+
+// checkDurable checks that a reply announces nothing that the journal has not taken.
+func (n *node) checkDurable(m exchange.Message, r exchange.Reply) {
+	for i, g := range r.Grants {
+		if i >= len(m.Asks) || g.Refusal != exchange.NotRefused {
+			continue
+		}
+		row := n.durable[rowID{m.Asks[i].Bucket, m.From, g.Cell}]
+		if g.Lent > row.Lent || g.Returned > row.Returned || g.Burst > row.Burst {
+			n.w.breaks("journal", "%s announces %d lent, %d returned, %d of burst to %s of cell %d, and its journal has %d, %d and %d",
+				n.name, g.Lent, g.Returned, g.Burst, m.From, g.Cell, row.Lent, row.Returned, row.Burst)
+		}
+	}
+}
+
+// checkHeard checks that nothing is lent to a region that has not answered for long: it would be lost to both.
+func (n *node) checkHeard(l exchange.Lend) {
+	const long = exchange.DegradedAfter + allocator.Second/5
+	i := n.w.indexOf(l.Peer)
+	if i < 0 || n.w.now-max(n.heard[i], n.born) > long {
+		n.w.breaks("void", "%s lends to %s, which has not answered for %d µs", n.name, l.Peer, n.w.now-n.heard[i])
+	}
+}
+
+// checkSplit checks that a region that has been cut off from all others for long is at its fixed split.
+func (n *node) checkSplit(b *bucket, d stepped.Decision) {
+	const underway = lateBy + 3*allocator.Second // messages that left before the cut
+	r, w := n.r, n.w
+	if r.alone < 0 || b.spec == nil || w.back > 0 {
+		return
+	}
+	opened := w.now - (d.At - d.Cell*b.cell())
+	if opened < r.alone+underway+b.cell() {
+		return
+	}
+	f := b.spec.Entitlements[r.name]
+	if d.Share > f || b.limit.kind() == algorithms.FixedWindow && d.Share != f && r.losses == 0 && b.lost[r.index] == 0 {
+		w.breaks("fallback", "limit %s key %d: %s is cut off since %.3fs, and holds %d of cell %d, its fixed split being %d",
+			b.limit.policy.Name, b.key, r.name, float64(r.alone)/1e6, d.Share, d.Cell, f)
+	}
+}
+
+// noteCuts keeps since when each region is cut off from all others.
+func (w *world) noteCuts() {
+	for i, r := range w.regions {
+		alone := len(w.regions) > 1
+		for j := range w.regions {
+			alone = alone && (i == j || w.wires[i][j].cut > 0 || w.wires[j][i].cut > 0)
+		}
+		switch {
+		case !alone:
+			r.alone = -1
+		case r.alone < 0:
+			r.alone = w.now
+		}
+	}
+}

@@ -1,0 +1,59 @@
+package sim
+
+// rows is how many rows the fault matrix has; they count from 1.
+const rows = 34
+
+// Counts is what happened in a run.
+type Counts struct {
+	Events   int64
+	Requests int64
+	Admitted int64
+	Denied   int64
+	Messages int64
+	Bytes    int64 // of messages between regions, pings and hints apart
+	Pings    int64 // bytes
+	Hints    int64 // bytes of hints, to each node
+	Deeds    map[Deed]int64
+	// Rows is by row of the fault matrix how often it fired: changed a message, a durable write, or a clock that was read.
+	Rows [rows + 1]int64
+}
+
+func (c *Counts) decided(allowed bool) {
+	if allowed {
+		c.Admitted++
+	} else {
+		c.Denied++
+	}
+}
+
+func (c *Counts) sent(bytes int, asks bool) {
+	c.Messages++
+	if asks {
+		c.Bytes += int64(bytes)
+	} else {
+		c.Pings += int64(bytes)
+	}
+}
+
+func (c *Counts) gossiped(bytes int) { c.Hints += int64(bytes) }
+
+// Add adds what happened in another run.
+func (c *Counts) Add(o *Counts) {
+	c.Events += o.Events
+	c.Requests += o.Requests
+	c.Admitted += o.Admitted
+	c.Denied += o.Denied
+	c.Messages += o.Messages
+	c.Bytes += o.Bytes
+	c.Pings += o.Pings
+	c.Hints += o.Hints
+	if c.Deeds == nil {
+		c.Deeds = map[Deed]int64{}
+	}
+	for d, n := range o.Deeds {
+		c.Deeds[d] += n
+	}
+	for i, n := range o.Rows {
+		c.Rows[i] += n
+	}
+}

@@ -1,0 +1,229 @@
+package sim
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/allocator"
+)
+
+// Config says what plans are drawn.
+type Config struct {
+	Regions   int             // 2 to 10; 0: the seed chooses, mostly 3
+	Algorithm algorithms.Kind // of all limits; empty: the seed chooses
+	For       int64           // µs, at least 20 s
+	Lua       bool            // see Plan
+	Only      []int           // ids of the acts to keep; nil: all
+	Calm      bool            // no faults
+}
+
+// drawing is a plan that is being drawn.
+type drawing struct {
+	*rand.Rand
+	Config
+	plan    *Plan
+	kinds   []algorithms.Kind // of the limits
+	windows []int64
+	limits  []int64
+}
+
+// Draw draws the plan of a seed.
+func Draw(seed uint64, c Config) *Plan {
+	p := &Plan{Seed: seed, Lua: c.Lua, End: c.For, Keys: []string{"k0", "k1"}}
+	d := &drawing{Rand: p.random(forPlan, 0), Config: c, plan: p}
+	d.regions()
+	d.document()
+	tail := int64(12 * allocator.Second)
+	p.Heal = c.For - tail
+	d.load()
+	if !c.Calm {
+		d.faults()
+	}
+	for i := range p.Acts {
+		p.Acts[i].ID = i
+	}
+	if c.Only != nil {
+		p.Acts = slices.DeleteFunc(p.Acts, func(a Act) bool { return !slices.Contains(c.Only, a.ID) })
+	}
+	slices.SortStableFunc(p.Acts, func(a, b Act) int { return cmp.Compare(a.At, b.At) })
+	return p
+}
+
+// one returns one of some values.
+func one[T any](d *drawing, of ...T) T { return of[d.IntN(len(of))] }
+
+// within returns a number from one to another.
+func (d *drawing) within(from, to int64) int64 { return from + d.Int64N(to-from+1) }
+
+func (d *drawing) regions() {
+	n := d.Config.Regions
+	if n == 0 {
+		n = one(d, 2, 3, 3, 3, 3, 4, 5)
+	}
+	skewed := d.IntN(3) > 0
+	clocks := one(d, 0, 0, 0, 40_000, 40_000, 2_000_000)
+	for i := range n {
+		r := RegionPlan{Name: fmt.Sprintf("r%d", i), Weight: 1, Nodes: one(d, 1, 1, 1, 2)}
+		if skewed {
+			r.Weight = d.within(1, 5)
+		}
+		if clocks > 0 {
+			r.Ahead = d.within(-int64(clocks), int64(clocks))
+			r.Drift = one(d, int64(0), 0, 0, d.within(-100, 100))
+		}
+		d.plan.Regions = append(d.plan.Regions, r)
+	}
+	for i := range n {
+		d.plan.OneWay = append(d.plan.OneWay, make([]int64, n))
+		for j := range n {
+			if i != j {
+				d.plan.OneWay[i][j] = one(d, d.within(1_000, 20_000), d.within(20_000, 90_000), d.within(20_000, 90_000), d.within(90_000, 300_000))
+			}
+		}
+	}
+}
+
+// document writes the limits document: one to three limits, some of them on the same requests.
+func (d *drawing) document() {
+	var b strings.Builder
+	b.WriteString("regions:\n")
+	for _, r := range d.plan.Regions {
+		fmt.Fprintf(&b, "  %s: {weight: %d}\n", r.Name, r.Weight)
+	}
+	b.WriteString("limits:\n")
+	together := d.IntN(3) == 0
+	for i := range one(d, 1, 1, 2, 2, 3) {
+		domain := "api"
+		if !together {
+			domain = fmt.Sprintf("api%d", i)
+		}
+		d.limit(&b, i, domain)
+	}
+	d.plan.Document = b.String()
+}
+
+func (d *drawing) limit(b *strings.Builder, i int, domain string) {
+	kind := d.Algorithm
+	if kind == "" {
+		kind = one(d, algorithms.Kinds...)
+	}
+	window := one(d, int64(1), 1, 2, 3, 5, 5, 10, 20, 60, 90, 300) * allocator.Second
+	units := one(d, int64(3), 10, 12, 30, 60, 100, 100, 300, 1000)
+	if kind == algorithms.SlidingWindowLog {
+		units = min(units, 300)
+	}
+	d.kinds, d.windows, d.limits = append(d.kinds, kind), append(d.windows, window), append(d.limits, units)
+	fmt.Fprintf(b, "  - {name: l%d, domain: %s, key: [account], algorithm: %s, limit: %d, window: %ds", i, domain, kind, units, window/allocator.Second)
+	if kind.Bucket() && d.IntN(2) == 0 {
+		fmt.Fprintf(b, ", burst: %d", max(units/one(d, int64(1), 2, 5), 2))
+	}
+	if d.IntN(4) == 0 {
+		fmt.Fprintf(b, ", lending_limit: %s", one(d, "1", "0.5"))
+	}
+	if d.IntN(3) == 0 {
+		b.WriteString(", on_exhausted: borrow")
+	}
+	switch d.IntN(4) {
+	case 0:
+		b.WriteString(", on_store_failure: local")
+	case 1:
+		b.WriteString(", on_store_failure: local, local_reserve: 0.1")
+	default:
+		b.WriteString(", on_store_failure: deny")
+	}
+	b.WriteString("}\n")
+}
+
+// load has requests offered so that limits are used up, here and there, now and then.
+func (d *drawing) load() {
+	for l := range d.kinds {
+		perSecond := max(d.limits[l]*allocator.Second/d.windows[l], 1)
+		for range d.within(3, 6) {
+			a := Act{Do: one(d, Steady, Steady, Wave, Burst, Edge, Edge), Region: d.IntN(len(d.plan.Regions)), Limit: l, Key: one(d, 0, 0, 0, 1)}
+			a.At = d.Int64N(d.plan.Heal)
+			a.For = min(d.within(allocator.Second, 20*allocator.Second), d.plan.Heal-a.At)
+			switch a.Do {
+			case Burst:
+				a.For = min(a.For, one(d, int64(1000), 50_000, 500_000))
+				a.Amount = d.within(5, 30)
+				a.Cost = max(d.limits[l]/one(d, int64(4), 10, 30), 1)
+			case Edge:
+				a.Amount = d.within(4, 12)
+				a.Cost = max(d.limits[l]/one(d, int64(2), 5, 10, 30), 1)
+				if cell := algorithms.CellLength(d.kinds[l], d.windows[l]); a.For < 3*cell {
+					a.At, a.For = d.Int64N(max(d.plan.Heal-3*cell, 1)), 3*cell
+					a.For = min(a.For, d.plan.Heal-a.At)
+				}
+			default:
+				want := perSecond * one(d, int64(3), 8, 12, 20, 40) / 10 // units a second: some, or more than there are
+				a.Amount = min(max(want*1000, 500), one(d, int64(4_000), 10_000, 20_000))
+				a.Cost = max(want*1000/a.Amount, 1) * 2
+			}
+			d.add(a)
+		}
+	}
+}
+
+func (d *drawing) add(a Act) { d.plan.Acts = append(d.plan.Acts, a) }
+
+// faults has some kinds of faults happen, often: those of one seed come together.
+func (d *drawing) faults() {
+	all := []Deed{Cut, Cut, Cut, CutHints, Lossy, Slow, Crash, CrashPoints, CrashPoints, JournalFails, JournalLost, JournalOld, Flush, StoreAnew,
+		Failover, Delete, StoreDown, ReplyLost, Pause, ClockStep, StoreClock, Policy, OldFile, Lie, Forge}
+	var kinds []Deed
+	for range d.within(1, 5) {
+		kinds = append(kinds, one(d, all...))
+	}
+	for range d.within(2, 12) {
+		d.fault(one(d, kinds...))
+	}
+}
+
+func (d *drawing) fault(deed Deed) {
+	n := len(d.plan.Regions)
+	a := Act{Do: deed, At: d.Int64N(d.plan.Heal - allocator.Second), Region: d.IntN(n), Peer: -1, Node: d.IntN(2),
+		Limit: d.IntN(len(d.kinds)), Key: one(d, 0, 0, 0, 1)}
+	a.For = one(d, d.within(1_000, 500_000), d.within(allocator.Second, 5*allocator.Second), d.within(5*allocator.Second, 25*allocator.Second))
+	other := (a.Region + 1 + d.IntN(n-1)) % n
+	switch deed {
+	case Cut, CutHints, Slow, Lossy:
+		a.Back = d.IntN(3) > 0
+		if d.IntN(2) == 0 {
+			a.Peer = other
+		}
+		a.Amount = map[Deed]int64{Lossy: one(d, int64(10), 300, 300, 900), Slow: d.within(50_000, 700_000)}[deed]
+	case CrashPoints:
+		a.Amount = one(d, int64(3), 20, 100)
+	case JournalFails, Crash:
+		a.For = d.within(1_000, 3*allocator.Second)
+	case Pause:
+		a.For = one(d, d.within(1_000, 500_000), d.within(allocator.Second, 8*allocator.Second))
+	case ClockStep:
+		a.Amount = one(d, d.within(-50_000, 50_000), d.within(-3_000_000, 3_000_000), one(d, int64(-1), 1)*d.within(600_000_000, 3_000_000_000))
+	case StoreClock:
+		a.Amount = one(d, d.within(-3_000_000, 3_000_000), one(d, int64(-1), 1)*one(d, int64(7_200_000_000), 31_536_000_000_000))
+	case Policy:
+		a.For = d.within(0, 4*allocator.Second)
+	case Forge:
+		a.Peer = other
+		a.For = 0
+	case Lie:
+		a.For = min(a.For, 5*allocator.Second)
+	}
+	a.For = min(a.For, d.plan.Heal-a.At-1)
+	d.add(a)
+	if (deed == Cut || deed == Flush || deed == Delete) && d.IntN(3) == 0 { // again and again
+		for again := d.IntN(4); again > 0; again-- {
+			a.At += a.For + d.within(100_000, 2*allocator.Second)
+			if a.At >= d.plan.Heal-allocator.Second {
+				return
+			}
+			a.For = min(a.For, d.plan.Heal-a.At-1)
+			d.add(a)
+		}
+	}
+}

@@ -1,0 +1,240 @@
+package sim
+
+import (
+	"slices"
+
+	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/region/peer"
+)
+
+// act has one act of the protocol done after a time. The node may die before it, and before anybody hears of it.
+func (n *node) act(after int64, do func()) {
+	n.in(after, func() {
+		if n.mayDie() {
+			return
+		}
+		do()
+		if !n.mayDie() {
+			n.drain()
+		}
+	})
+}
+
+// How long acts take, µs.
+func (n *node) storeTime() int64 { return 200 + n.random.Int64N(800) }
+func (n *node) fsyncTime() int64 { return 500 + n.random.Int64N(4000) }
+
+// carry puts down what a step of the machine has led to.
+func (n *node) carry(out exchange.Effects) {
+	if len(out.Lend) > 0 {
+		n.act(n.storeTime(), func() { n.lend(out.Lend) })
+	}
+	for _, r := range out.Record {
+		n.recording[r.ID] = r.Rows
+		n.act(n.fsyncTime(), func() { n.live.Record(r) })
+	}
+	for _, a := range out.Replies {
+		n.reply(a)
+	}
+	for _, c := range out.Calls {
+		n.call(c)
+	}
+	if len(out.Credits) > 0 {
+		n.act(n.storeTime(), func() { n.credit(out.Credits) })
+	}
+	for _, c := range out.Consults {
+		n.act(n.storeTime(), func() { n.live.Consult(c) })
+	}
+	for _, r := range out.Recalls {
+		n.recall(r)
+	}
+	for _, t := range out.Testify {
+		if answer := n.testimonies[t.ID]; answer != nil {
+			delete(n.testimonies, t.ID)
+			answer(t.Testimonies)
+		}
+	}
+	if len(out.Restores) > 0 {
+		n.act(n.storeTime(), func() { n.restore(out.Restores) })
+	}
+	for _, h := range out.Hints {
+		if n.live != nil { // it may have died when it replied
+			n.gossip(h)
+		}
+	}
+	for _, s := range out.Settled {
+		n.wake(s.Bucket, s.Come)
+	}
+}
+
+func (n *node) lend(all []exchange.Lend) {
+	n.live.Lend(all)
+	for _, l := range all {
+		n.checkHeard(l)
+		n.touch(l.Bucket.ID)
+	}
+}
+
+func (n *node) credit(all []exchange.Credit) {
+	n.live.Credit(all)
+	for _, c := range all {
+		n.touch(c.Bucket.ID)
+	}
+}
+
+func (n *node) restore(all []exchange.Restore) {
+	n.live.Restore(all)
+	for _, r := range all {
+		n.touch(r.Bucket.ID)
+	}
+}
+
+// call carries a message to a node of a peer region, and its reply back; who does not answer in time has not.
+func (n *node) call(c exchange.Call) {
+	to := n.target(c.Peer)
+	if to == nil {
+		n.in(1, func() { n.hear(exchange.Unanswered{ID: c.ID}) })
+		return
+	}
+	b, err := peer.MarshalMessage(c.Message)
+	n.w.must(err)
+	n.w.counts.sent(len(b), len(c.Message.Asks) > 0)
+	n.calls[c.ID] = true
+	life := n.life
+	over := func(e exchange.Event) {
+		if n.life == life && n.calls[c.ID] {
+			delete(n.calls, c.ID)
+			n.hear(e)
+			n.drain()
+		}
+	}
+	n.in(c.Timeout, func() {
+		if n.calls[c.ID] {
+			n.prefers[to.r.index]++
+		}
+		over(exchange.Unanswered{ID: c.ID})
+	})
+	n.w.carry(n.r.index, to.r.index, false, func() {
+		to.asks(b, func(reply []byte) {
+			n.w.carry(to.r.index, n.r.index, false, func() {
+				n.at(n.w.now, func() {
+					r, err := peer.UnmarshalReply(reply)
+					n.w.must(err)
+					n.heard[to.r.index] = n.w.now
+					over(exchange.Answered{ID: c.ID, Reply: r})
+				})
+			})
+		})
+	})
+}
+
+// target is the node of a region that this one calls.
+func (n *node) target(name string) *node {
+	for _, r := range n.w.regions {
+		if r.name == name {
+			return r.nodes[n.prefers[r.index]%len(r.nodes)]
+		}
+	}
+	return nil
+}
+
+// asks has the node hear a message, and answer it.
+func (n *node) asks(b []byte, answer func([]byte)) {
+	n.at(n.w.now, func() {
+		m, err := peer.UnmarshalMessage(b)
+		if err != nil {
+			return
+		}
+		n.asked++
+		n.replies[n.asked] = func(r exchange.Reply) {
+			b, err := peer.MarshalReply(r)
+			n.w.must(err)
+			n.w.counts.sent(len(b), len(r.Grants) > 0)
+			answer(b)
+		}
+		n.serving[n.asked] = m
+		n.hear(n.live.Asked(n.asked, m))
+		n.drain()
+	})
+}
+
+// reply lets a reply go, if somebody waits for it.
+func (n *node) reply(a exchange.Answer) {
+	send := n.replies[a.ID]
+	if send == nil {
+		return
+	}
+	n.checkDurable(n.serving[a.ID], a.Reply)
+	delete(n.replies, a.ID)
+	delete(n.serving, a.ID)
+	send(a.Reply)
+	n.mayDie()
+}
+
+// recall carries a question to a node of a peer region, or to all others of this one, and the answers back.
+func (n *node) recall(q exchange.Recall) {
+	var to []*node
+	if q.Region == n.r.name {
+		to = slices.DeleteFunc(slices.Clone(n.r.nodes), func(m *node) bool { return m == n })
+	} else if one := n.target(q.Region); one != nil {
+		to = append(to, one)
+	}
+	b, err := peer.MarshalQuestion(q.Question)
+	n.w.must(err)
+	life := n.life
+	for _, m := range to {
+		n.w.carry(n.r.index, m.r.index, false, func() {
+			m.questioned(b, func(answer []byte) {
+				n.w.carry(m.r.index, n.r.index, false, func() {
+					n.at(n.w.now, func() {
+						all, err := peer.UnmarshalTestimonies(answer, q.Question)
+						n.w.must(err)
+						if n.life == life {
+							n.hear(exchange.Testified{Testimonies: all})
+							n.drain()
+						}
+					})
+				})
+			})
+		})
+	}
+}
+
+// questioned has the node hear a question, and answer it.
+func (n *node) questioned(b []byte, answer func([]byte)) {
+	n.at(n.w.now, func() {
+		q, err := peer.UnmarshalQuestion(b)
+		n.w.must(err)
+		n.asked++
+		n.testimonies[n.asked] = func(all exchange.Testimonies) {
+			b, err := peer.MarshalTestimonies(all)
+			n.w.must(err)
+			answer(b)
+		}
+		n.hear(n.live.Questioned(n.asked, q))
+		n.drain()
+	})
+}
+
+// gossip carries a hint to all other nodes.
+func (n *node) gossip(h exchange.Hint) {
+	b, err := n.live.PublishHint(h)
+	n.w.must(err)
+	for _, r := range n.w.regions {
+		for _, m := range r.nodes {
+			if m == n {
+				continue
+			}
+			n.w.counts.gossiped(len(b))
+			n.w.carry(n.r.index, r.index, true, func() { m.hints(b) })
+		}
+	}
+}
+
+// hints has the node take in what gossip carried.
+func (n *node) hints(b []byte) {
+	n.at(n.w.now, func() {
+		_ = n.live.MergeHints(b) // what cannot be read is no hint
+		n.drain()
+	})
+}

@@ -1,0 +1,100 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/allocator/exchange"
+	hintv1 "github.com/quotad/quotad/proto/hint/v1"
+	"github.com/quotad/quotad/region/peer"
+)
+
+// lie gossips hints in the name of a region that are not true, for a while.
+func (w *world) lie(a Act) {
+	random := w.plan.random(forActs, a.ID)
+	w.found(a, 31)
+	until := w.now + a.For
+	var again func()
+	again = func() {
+		h := w.untrueHint(random, w.regions[a.Region], a)
+		for _, r := range w.regions {
+			for _, n := range r.nodes {
+				n.hints(h)
+			}
+		}
+		if w.now < until {
+			w.in(random.Int64N(100_000)+1, again)
+		}
+	}
+	again()
+}
+
+// untrueHint is a hint with amounts as they never are, or as they might be.
+func (w *world) untrueHint(random *rand.Rand, r *region, a Act) []byte {
+	b := w.limits[a.Limit%len(w.limits)].buckets[a.Key]
+	amount := func() int64 { return wild(random, b.limit.policy.Limit) }
+	h := &hintv1.Hint{Region: r.name, Node: fmt.Sprintf("n%d", 1+random.IntN(3)), Bucket: []byte(b.id), Incarnation: random.Uint64(),
+		Sequence: random.Uint64(), Cell: w.wall()/b.cell() + random.Int64N(3) - 1, Used: amount(), RateMilli: amount(), Share: amount(),
+		Spare: amount(), Total: amount(), SpareBurst: amount()}
+	if random.IntN(2) == 0 { // so that true ones are believed again
+		h.Incarnation, h.Sequence = 0, 0
+	}
+	bytes, err := proto.Marshal(&hintv1.Hints{Hints: []*hintv1.Hint{h}})
+	w.must(err)
+	return bytes
+}
+
+// wild is an amount around a limit, none, or one that nobody can mean.
+func wild(random *rand.Rand, limit int64) int64 {
+	switch random.IntN(6) {
+	case 0:
+		return 0
+	case 1:
+		return -random.Int64N(limit + 1)
+	case 2:
+		return algorithms.MaxUnits + random.Int64N(3) - 1
+	case 3:
+		return 1<<62 + random.Int64N(1<<61)
+	}
+	return random.Int64N(2*limit + 1)
+}
+
+// forge sends messages in the name of a region to one that none of its nodes sent. Without a certificate nobody gets that far; a
+// region's own node that has gone wrong does. What is lent because of them is lent to that region, and lost to both.
+func (w *world) forge(a Act) {
+	random := w.plan.random(forActs, a.ID)
+	from, to := w.regions[a.Region], w.regions[a.Peer]
+	target := to.nodes[a.Node%len(to.nodes)]
+	for range 1 + random.IntN(4) {
+		b := w.limits[a.Limit%len(w.limits)].buckets[a.Key]
+		m := exchange.Message{From: from.name, Node: "n1", Generation: random.Uint64() >> uint(random.IntN(64)), Epoch: w.epochOf(target)}
+		switch random.IntN(6) {
+		case 0:
+			m.Epoch = "9-forged"
+		case 1:
+			m.From = "nowhere"
+		}
+		for range 1 + random.IntN(3) {
+			limit := b.limit.policy.Limit
+			m.Asks = append(m.Asks, exchange.Ask{Bucket: b.id, Cell: w.wall()/b.cell() + random.Int64N(4) - 1, Returned: wild(random, limit),
+				Lent: wild(random, limit), Burst: wild(random, limit)})
+		}
+		bytes, err := peer.MarshalMessage(m)
+		w.must(err)
+		w.found(a, 31)
+		target.asks(bytes, func([]byte) {})
+	}
+}
+
+// epochOf is what a node works under.
+func (w *world) epochOf(n *node) string { return n.file.Epoch().String() }
+
+// must ends the simulation where it has a mistake of its own.
+func (w *world) must(err error) {
+	if err != nil {
+		panic(fmt.Sprintf("simulation of seed %d: %v", w.plan.Seed, err))
+	}
+}

@@ -1,0 +1,122 @@
+package sim
+
+import (
+	"context"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Hunt runs many seeds, on all processors, until all have held or one has not.
+type Hunt struct {
+	Config
+	From     uint64   // the first seed
+	Seeds    uint64   // how many; 0: until the context ends
+	First    []uint64 // seeds to run before them
+	LuaEvery uint64   // of so many seeds one is decided by the production Lua; 0: none
+	// Progress hears how far it is, about once a second, in one goroutine at a time; nil: nobody does.
+	Progress func(Tally)
+}
+
+// Tally is what a hunt has come to.
+type Tally struct {
+	Seeds   uint64 // that were run to their end
+	Lua     uint64 // of them, decided by the Lua
+	Virtual time.Duration
+	Took    time.Duration
+	Counts  Counts
+	Broken  *Outcome // of the lowest seed that did not hold; nil: all held
+}
+
+// hunting is a hunt under way.
+type hunting struct {
+	*Hunt
+	mu      sync.Mutex
+	tally   Tally
+	next    uint64
+	err     error
+	begun   time.Time
+	told    time.Time
+	stopped bool
+}
+
+// Run hunts. Whatever the processors, the outcome that it returns is that of the lowest seed that does not hold. An error says
+// that the simulation has a mistake of its own.
+func (h *Hunt) Run(ctx context.Context) (Tally, error) {
+	g := &hunting{Hunt: h, begun: time.Now(), told: time.Now()}
+	var workers sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			for {
+				seed, ok := g.take(ctx)
+				if !ok {
+					return
+				}
+				c := g.Config
+				c.Lua = c.Lua || g.LuaEvery > 0 && seed%g.LuaEvery == 0
+				o, err := Run(Draw(seed, c))
+				g.put(o, err)
+			}
+		})
+	}
+	workers.Wait()
+	g.tally.Took = time.Since(g.begun)
+	return g.tally, g.err
+}
+
+// take returns the next seed; false: there is none, or one before it is broken.
+func (g *hunting) take(ctx context.Context) (uint64, bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	n := g.next
+	all := uint64(len(g.First)) + g.Seeds
+	if ctx.Err() != nil || g.tally.Broken != nil || g.err != nil || g.Seeds > 0 && n >= all {
+		return 0, false
+	}
+	g.next++
+	if n < uint64(len(g.First)) {
+		return g.First[n], true
+	}
+	return g.From + n - uint64(len(g.First)), true
+}
+
+// put takes an outcome in.
+func (g *hunting) put(o *Outcome, err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if err != nil {
+		g.err = err
+		return
+	}
+	t := &g.tally
+	if o.Broken != nil && (t.Broken == nil || g.before(o.Plan.Seed, t.Broken.Plan.Seed)) {
+		t.Broken = o
+	}
+	t.Seeds++
+	if o.Plan.Lua {
+		t.Lua++
+	}
+	t.Virtual += span(o.Plan.End)
+	t.Counts.Add(&o.Counts)
+	if g.Progress != nil && time.Since(g.told) >= time.Second {
+		g.told = time.Now()
+		now := *t
+		now.Took = time.Since(g.begun)
+		g.Progress(now)
+	}
+}
+
+// before says whether a seed is run before another.
+func (g *hunting) before(a, b uint64) bool {
+	first := func(s uint64) int {
+		if i := slices.Index(g.First, s); i >= 0 {
+			return i
+		}
+		return len(g.First)
+	}
+	if i, j := first(a), first(b); i != j {
+		return i < j
+	}
+	return a < b
+}

@@ -1,0 +1,121 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/quotad/quotad/algorithms"
+)
+
+// offering is an act of load on its way.
+type offering struct {
+	w      *world
+	act    Act
+	random *rand.Rand
+	until  int64
+	sent   int
+}
+
+// offer begins an act of load.
+func (w *world) offer(a Act) {
+	o := &offering{w: w, act: a, random: w.plan.random(forActs, a.ID), until: w.now + a.For}
+	w.counts.Deeds[a.Do]++
+	switch a.Do {
+	case Steady, Wave:
+		o.next()
+	case Burst:
+		for range a.Amount {
+			w.in(o.random.Int64N(a.For+1), o.send)
+		}
+	case Edge:
+		o.edge()
+	}
+}
+
+// next sends a request and goes on after a random time, if it is an on-time of a wave.
+func (o *offering) next() {
+	w := o.w
+	if w.now >= o.until {
+		return
+	}
+	each := 1_000_000_000 / max(o.act.Amount, 1) // Amount is in thousandths of a request a second
+	if o.act.Do == Wave {
+		period := w.wave(o.act)
+		if phase := (w.now + int64(o.act.Region%2)*period) % (2 * period); phase >= period {
+			w.in(2*period-phase, o.next)
+			return
+		}
+	}
+	o.send()
+	w.in(each/2+o.random.Int64N(each)+1, o.next)
+}
+
+// wave is half the length of a wave, µs: of the order of a round trip.
+func (w *world) wave(a Act) int64 {
+	trip := int64(1000)
+	for _, oneWay := range w.plan.OneWay[a.Region] {
+		trip = max(trip, 2*oneWay)
+	}
+	return trip * int64(1+a.ID%8) / 2
+}
+
+// edge sends bursts around the ends of cells.
+func (o *offering) edge() {
+	w, r := o.w, o.w.regions[o.act.Region]
+	l := w.limits[o.act.Limit%len(w.limits)]
+	cell := l.policy.Cell().Microseconds()
+	left := cell - r.clock()%cell
+	if w.now+left >= o.until {
+		return
+	}
+	for i := range o.act.Amount {
+		before := []int64{1, 1000, 20_000, 100_000, -1, -1000, -20_000, 0}[o.random.IntN(8)]
+		w.in(max(left-before+i, 0), o.send)
+	}
+	w.in(left+cell/2, o.edge)
+}
+
+// send has one request decided.
+func (o *offering) send() {
+	w := o.w
+	r := w.regions[o.act.Region]
+	l := w.limits[o.act.Limit%len(w.limits)]
+	var alive []*node
+	for _, n := range r.nodes {
+		if n.live != nil {
+			alive = append(alive, n)
+		}
+	}
+	rq := &request{q: w.question(l.policy.Domain, o.act.Key), buckets: w.concern(l.policy.Domain, o.act.Key)}
+	rq.q.Cost = o.cost()
+	chance := o.random.IntN(100)
+	if len(alive) == 0 {
+		return
+	}
+	n := alive[o.random.IntN(len(alive))]
+	o.sent++
+	switch {
+	case chance < 5:
+		rq.q.ID = fmt.Sprintf("%d.%d", o.act.ID, o.sent)
+		again := *rq
+		w.in(o.random.Int64N(2_000_000), func() { // a client that heard no answer, it thinks
+			if len(r.nodes) > 0 && r.nodes[0].live != nil {
+				w.ask(r.nodes[0], &again)
+			}
+		})
+	case chance < 10 && l.refunds:
+		rq.q.Receipt, rq.refund = true, 1+o.random.Int64N(3_000_000)
+	case chance == 99:
+		rq.q.Cost = []int64{0, -1, algorithms.MaxUnits + 1, 1 << 62}[o.random.IntN(4)]
+	}
+	w.ask(n, rq)
+}
+
+// cost is small mostly, and sometimes as large as it may be.
+func (o *offering) cost() int64 {
+	cost := o.act.Cost
+	for cost > 1 && o.random.IntN(3) > 0 {
+		cost /= 2
+	}
+	return max(cost, 1)
+}

@@ -1,0 +1,117 @@
+package sim
+
+import (
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/region/store"
+)
+
+// loses notes that a region's store loses what it holds, and allows what that is printed to admit above the ceiling.
+func (w *world) loses(r *region, a Act, row int) {
+	w.found(a, row)
+	clear(r.once)
+	r.losses++
+	for _, b := range w.buckets() {
+		b.loses(r)
+	}
+}
+
+// buckets are all.
+func (w *world) buckets() (all []*bucket) {
+	for _, l := range w.limits {
+		all = append(all, l.buckets...)
+	}
+	return all
+}
+
+// loses notes that a region has lost a bucket now. What was used of a long window is remembered by a node that decided of it
+// and still runs, or else up to the last checkpoint.
+func (b *bucket) loses(r *region) {
+	b.lost[r.index] = r.latest()/b.cell() + 1
+	for k := range b.seen {
+		if k.region == r.index {
+			delete(b.seen, k)
+		}
+	}
+	if !algorithms.Recovers(b.limit.kind(), b.limit.policy.Window.Microseconds()) {
+		return
+	}
+	for _, n := range r.nodes {
+		if !n.remembers(b) {
+			b.allow(b.uncounted(r), "loss of "+r.name+"'s store and of a node that had decided")
+			return
+		}
+	}
+}
+
+// remembers says whether a node still knows all that it decided of a bucket in its present life and those before.
+func (n *node) remembers(b *bucket) bool {
+	return n.live != nil && (n.life == 1 || n.born < n.w.now-b.memory())
+}
+
+// memory is how long a decision on the bucket may count, µs.
+func (b *bucket) memory() int64 { return 3 * b.limit.policy.Window.Microseconds() }
+
+// uncounted is the most that checkpoints of a bucket may lack of what a region used: as printed, and what was admitted since
+// the last one.
+func (b *bucket) uncounted(r *region) int64 {
+	e := b.exposure(len(r.nodes))
+	e.Rate = b.limit.policy.Limit
+	return bound(e, "store-lost")
+}
+
+// cell is the length of a cell, µs.
+func (b *bucket) cell() int64 { return b.limit.policy.Cell().Microseconds() }
+
+// deleteBucket deletes one bucket of a store.
+func (w *world) deleteBucket(a Act, r *region) {
+	b := w.limits[a.Limit%len(w.limits)].buckets[a.Key]
+	w.found(a, 20)
+	b.loses(r)
+	b.gone[r.index] = true
+	r.store.remove(store.BucketKey(store.Whole, b.id))
+}
+
+// uses notes that a node uses a bucket of its store. Where that was deleted, a node that had used it before notices.
+func (n *node) uses(b *bucket) {
+	if b.gone[n.r.index] && !n.used[b] {
+		b.allow(bound(b.exposure(len(n.r.nodes)), "key-deleted"), "bucket deleted in "+n.r.name)
+	}
+	b.gone[n.r.index] = false
+	n.used[b] = true
+}
+
+// latest is the latest time that the region's store can have shown, µs since 1970.
+func (r *region) latest() int64 { return r.clock() + max(r.storeAhead, 0) + r.w.back }
+
+// apart notes how far clocks are apart, and allows what that is printed to admit above the ceiling.
+func (w *world) apart(r *region) {
+	now := r.ahead + r.storeAhead
+	w.ahead, w.behind = max(w.ahead, now), min(w.behind, now)
+	w.back = w.ahead - w.behind // a clock that steps back is held where it was
+	for _, b := range w.buckets() {
+		b.clocks(w.back + w.plan.drifted())
+	}
+}
+
+// clocks allows what clocks that are so far apart may admit above the ceiling in real time. Labels are exact.
+func (b *bucket) clocks(apart int64) {
+	if b.limit.kind() == algorithms.FixedWindow || b.clocked >= apart {
+		return
+	}
+	b.clocked = apart
+	e := b.exposure(1)
+	e.Clock = apart
+	more := bound(e, "clocks-apart")
+	b.allowed += more - b.forClocks
+	b.forClocks = more
+}
+
+// drifted is the farthest that clocks can have drifted apart, µs.
+func (p *Plan) drifted() int64 {
+	var fast, slow int64
+	for _, r := range p.Regions {
+		fast, slow = max(fast, r.Drift), min(slow, r.Drift)
+	}
+	return (fast - slow) * (p.End / allocator.Second)
+}

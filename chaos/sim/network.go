@@ -1,0 +1,77 @@
+package sim
+
+import "math/rand/v2"
+
+// wire is what carries messages from one region to another, one way.
+type wire struct {
+	random *rand.Rand
+	oneWay int64 // µs
+	// Counts of what is done to it now: several acts may overlap.
+	cut, hintsCut int
+	lossy         []int64 // per mille of what is lost, of each
+	slow          int64   // µs more
+	wild          bool    // a little is lost, repeated and late all the time
+}
+
+// lateBy is the most that a late message is late, µs.
+const lateBy = 4_000_000
+
+// carry calls deliver when a message arrives: once, never or twice.
+func (w *world) carry(from, to int, hint bool, deliver func()) {
+	if from == to {
+		w.in(500+w.mates.Int64N(500), deliver)
+		return
+	}
+	l := &w.wires[from][to]
+	copies, late := 1, int64(0)
+	if len(l.lossy) > 0 || l.wild {
+		loss := int64(5)
+		for _, more := range l.lossy {
+			loss += more
+		}
+		if l.random.Int64N(1000) < min(loss, 900) {
+			w.fired(5)
+			return
+		}
+		if l.random.Int64N(1000) < min(loss, 200) {
+			copies = 2
+			w.fired(5)
+		}
+		if l.random.Int64N(1000) < min(loss, 100) {
+			late = l.random.Int64N(lateBy)
+			w.fired(5)
+		}
+	}
+	for range copies {
+		switch {
+		case l.cut > 0:
+			w.fired(w.cutRow(from, to))
+			continue
+		case hint && l.hintsCut > 0:
+			w.fired(4)
+			continue
+		}
+		if l.slow > 0 {
+			w.fired(6)
+		}
+		delay := l.oneWay + l.slow + l.random.Int64N(l.oneWay/10+1) + late
+		if hint {
+			delay += l.random.Int64N(200_000) // gossip is passed on by others
+		}
+		w.in(delay, deliver)
+		late = l.random.Int64N(1_000_000)
+	}
+}
+
+// cutRow is the row of the fault matrix that a cut is of: one way, of a region from all others, or of some from some.
+func (w *world) cutRow(from, to int) int {
+	if w.wires[to][from].cut == 0 {
+		return 2
+	}
+	for other := range w.regions {
+		if other != from && w.wires[from][other].cut == 0 {
+			return 3
+		}
+	}
+	return 1
+}

@@ -1,0 +1,207 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/policy"
+	stepped "github.com/quotad/quotad/region"
+	"github.com/quotad/quotad/region/journal"
+)
+
+// node is one node, which may die and start again.
+type node struct {
+	w       *world
+	r       *region
+	index   int    // in its region
+	name    string // of region and node
+	title   string // of this life, for the judge
+	random  *rand.Rand
+	file    *policy.Document // what it is started with
+	journal *journal.Memory
+	live    *stepped.Stepped
+	life    int // which one, from 1
+	born    int64
+
+	calls       map[uint64]bool // not answered yet
+	asked       uint64
+	heard       []int64 // when each region last answered
+	serving     map[uint64]exchange.Message
+	recording   map[uint64][]exchange.Row
+	replies     map[uint64]func(exchange.Reply)
+	testimonies map[uint64]func(exchange.Testimonies)
+	waiting     []*held
+	reporting   bool
+	paused      int64 // until when it stands still
+	stalled     []func()
+	crash       []int64                // per mille of its acts that it dies at, for each act that has it so
+	durable     map[rowID]exchange.Row // what its journal was given, by row
+	prefers     map[int]int            // which node of a region it calls, by region
+	used        map[*bucket]bool       // what this life decided on
+}
+
+type rowID struct {
+	bucket, peer string
+	cell         int64
+}
+
+func newNode(r *region, i int, d *policy.Document) *node {
+	n := &node{w: r.w, r: r, index: i, name: fmt.Sprintf("%s/n%d", r.name, i+1), random: r.w.plan.random(forNodes, r.index<<8|i),
+		file: d, journal: journal.NewMemory(), durable: map[rowID]exchange.Row{}, prefers: map[int]int{}}
+	return n
+}
+
+// start begins a life: its memory is empty, store and journal are as they were left.
+func (n *node) start(first bool) error {
+	live, err := stepped.NewStepped(stepped.Config{Region: n.r.name, Node: fmt.Sprintf("n%d", n.index+1), Nodes: len(n.r.nodes),
+		Policy: n.file, Bootstrap: first, Store: n.r.store.connect(n.r), Journal: n.journal, Now: n.r.time, Log: n.w.quiet()})
+	if err != nil {
+		return err
+	}
+	n.life++
+	n.live, n.born, n.title = live, n.w.now, fmt.Sprintf("n%d#%d", n.index+1, n.life)
+	n.calls, n.replies, n.testimonies = map[uint64]bool{}, map[uint64]func(exchange.Reply){}, map[uint64]func(exchange.Testimonies){}
+	n.waiting, n.reporting, n.paused, n.stalled = nil, false, 0, nil
+	n.used, n.serving, n.recording = map[*bucket]bool{}, map[uint64]exchange.Message{}, map[uint64][]exchange.Row{}
+	n.heard = make([]int64, len(n.w.plan.Regions))
+	n.w.tell(n.r, "%s starts under generation %d", n.name, live.Generation())
+	n.drain()
+	n.every(tickEvery, n.random.Int64N(tickEvery), n.tick)
+	n.every(bookEvery, n.random.Int64N(bookEvery), n.keep)
+	n.every(forgetEvery, forgetEvery, func() { n.live.Forget() })
+	return nil
+}
+
+const (
+	tickEvery   = exchange.Interval
+	bookEvery   = exchange.Interval
+	forgetEvery = 10 * allocator.Second
+	reportAfter = 10_000 // µs
+)
+
+// every has something done in this life again and again.
+func (n *node) every(each, first int64, do func()) {
+	var again func()
+	again = func() { do(); n.in(each, again) }
+	n.in(first, again)
+}
+
+// in has something done after a time, unless the node dies before. One that stands still does it afterwards.
+func (n *node) in(d int64, do func()) { n.at(n.w.now+d, do) }
+
+func (n *node) at(t int64, do func()) {
+	life := n.life
+	n.w.at(t, func() {
+		switch {
+		case n.life != life || n.live == nil:
+		case n.w.now < n.paused:
+			n.stalled = append(n.stalled, do)
+		default:
+			do()
+		}
+	})
+}
+
+// die ends a life.
+func (n *node) die() {
+	n.w.tell(n.r, "%s dies", n.name)
+	for _, h := range n.waiting {
+		h.unanswered()
+	}
+	n.live, n.waiting = nil, nil
+	n.journal.Crash()
+}
+
+// restartIn starts the node again after a time, later if it cannot.
+func (n *node) restartIn(d int64) {
+	n.w.in(d, func() {
+		if n.live != nil {
+			return
+		}
+		if err := n.start(false); err != nil {
+			n.w.tell(n.r, "%s does not start: %v", n.name, err)
+			n.journal.Crash()
+			n.restartIn(allocator.Second)
+		}
+	})
+}
+
+// mayDie has the node die here if its time has come, and says whether it did.
+func (n *node) mayDie() bool {
+	if n.live == nil {
+		return true
+	}
+	for _, permille := range n.crash {
+		if n.random.Int64N(1000) < permille {
+			n.w.fired(12)
+			n.w.counts.Deeds[CrashPoints]++
+			n.die()
+			n.restartIn(n.random.Int64N(2 * allocator.Second))
+			return true
+		}
+	}
+	return false
+}
+
+// mono is the machine's time.
+func (n *node) mono() int64 { return n.w.now - n.born + 1 }
+
+func (n *node) tick() {
+	n.report()
+	n.hear(exchange.Tick{Jitter: allocator.PPM*8/10 + n.random.Int64N(allocator.PPM*4/10)})
+	n.drain()
+}
+
+// keep does what a node does now and then beside its protocol.
+func (n *node) keep() {
+	n.live.TryAgain()
+	if err := n.live.Reopen(); err != nil {
+		n.w.tell(n.r, "%s: %v", n.name, err)
+	}
+	n.live.KeepBooks()
+	if n.w.now/bookEvery%5 == int64(n.index) {
+		n.live.Checkpoint()
+	}
+	n.drain()
+}
+
+// report tells the machine what was decided.
+func (n *node) report() {
+	if all := n.live.Report(); len(all) > 0 {
+		n.hear(all)
+	}
+}
+
+// observed has the machine told soon of what was decided.
+func (n *node) observed() {
+	if !n.reporting {
+		n.reporting = true
+		n.in(reportAfter, func() { n.reporting = false; n.report(); n.drain() })
+	}
+}
+
+// drain has the machine hear what was done because of it, and of what it learned.
+func (n *node) drain() {
+	for n.live != nil {
+		events := n.live.Events()
+		if len(events) == 0 {
+			return
+		}
+		for _, e := range events {
+			if n.live == nil {
+				return
+			}
+			n.noteEvent(e)
+			n.hear(e)
+		}
+	}
+}
+
+// hear has the machine hear an event, and what follows from it put down to be done.
+func (n *node) hear(e exchange.Event) {
+	if n.live != nil {
+		n.carry(n.live.Step(n.mono(), e))
+	}
+}

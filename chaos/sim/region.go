@@ -1,0 +1,52 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/quotad/quotad/policy"
+)
+
+// region is one region: a store, and nodes.
+type region struct {
+	w          *world
+	index      int
+	name       string
+	store      server
+	nodes      []*node
+	ahead      int64            // of its clocks, µs
+	drift      int64            // parts per million
+	alone      int64            // since when it was cut off from all others; -1: it is not
+	losses     int              // of its store's data
+	down       int              // acts that keep its store from answering
+	once       map[string]int64 // requests by name that it admitted, and when
+	storeAhead int64            // of its store's clock, µs, beyond that
+}
+
+func newRegion(w *world, i int, d *policy.Document) (*region, error) {
+	p := w.plan.Regions[i]
+	r := &region{w: w, index: i, name: p.Name, ahead: p.Ahead, drift: p.Drift, alone: -1, once: map[string]int64{}}
+	var err error
+	if r.store, err = w.newServer(r); err != nil {
+		return nil, err
+	}
+	for k := range p.Nodes {
+		r.nodes = append(r.nodes, newNode(r, k, d))
+	}
+	return r, nil
+}
+
+// clock is the time that the region's clocks show, µs since 1970: its store's and its nodes'.
+func (r *region) clock() int64 { return r.w.wall() + r.ahead + r.w.now/1000*r.drift/1000 }
+
+// time is clock as nodes read it.
+func (r *region) time() time.Time { return time.UnixMicro(r.clock()) }
+
+// lives says whether any of its nodes does.
+func (r *region) lives() bool {
+	for _, n := range r.nodes {
+		if n.live != nil {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,197 @@
+package sim
+
+import (
+	"slices"
+	"time"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/oracle"
+	"github.com/quotad/quotad/policy"
+	stepped "github.com/quotad/quotad/region"
+)
+
+// request is one on its way.
+type request struct {
+	q       stepped.Request
+	buckets []*bucket
+	node    *node
+	sent    int64
+	refund  int64                  // after which it is refunded, µs; 0: never
+	done    func(stepped.Decision) // hears how it ended; nil: nobody does
+}
+
+// held is a request that waits.
+type held struct {
+	*request
+	waiting *stepped.Waiting
+	over    bool
+}
+
+func (w *world) question(domain string, key int) stepped.Request {
+	return stepped.Request{Domain: domain, Descriptors: descriptors(w.plan.Keys[key]), Cost: 1}
+}
+
+// ask has a node decide a request. A node that is not there is not asked.
+func (w *world) ask(n *node, rq *request) {
+	rq.node, rq.sent = n, w.now
+	n.at(w.now, func() {
+		d, wait, err := n.live.Check(rq.q)
+		n.answered(rq, d, wait, err)
+	})
+}
+
+// answered takes in what a node said to a request.
+func (n *node) answered(rq *request, d stepped.Decision, wait *stepped.Waiting, err error) {
+	n.w.counts.Requests++
+	switch {
+	case err != nil:
+		if rq.q.Cost >= 1 && rq.q.Cost <= algorithms.MaxUnits {
+			n.w.breaks("answers", "%s: a request of %d units ends with %v", n.name, rq.q.Cost, err)
+		}
+	case wait != nil:
+		n.wait(rq, wait)
+	default:
+		n.decided(rq, d)
+	}
+	n.drain()
+	if n.live != nil {
+		n.observed()
+	}
+}
+
+// wait puts a request down to be gone on with.
+func (n *node) wait(rq *request, wait *stepped.Waiting) {
+	h := &held{request: rq, waiting: wait}
+	n.waiting = append(n.waiting, h)
+	n.in(wait.Patience.Microseconds()+1, func() { n.goOn(h, wait.Borrows) })
+}
+
+// goOn decides a request that waited once more, if it has not been.
+func (n *node) goOn(h *held, come bool) {
+	if h.over {
+		return
+	}
+	h.over = true
+	n.waiting = slices.DeleteFunc(n.waiting, func(other *held) bool { return other == h })
+	d, wait, err := n.live.Again(h.waiting, come)
+	n.answered(h.request, d, wait, err)
+}
+
+// unanswered ends a request whose node has died. It had been charged nothing: what waits was denied.
+func (h *held) unanswered() { h.over = true }
+
+// wake goes on with the requests that wait for a bucket.
+func (n *node) wake(id string, come bool) {
+	for _, h := range slices.Clone(n.waiting) {
+		if slices.Contains(h.waiting.Buckets, id) {
+			n.in(1, func() { n.goOn(h, come) })
+		}
+	}
+}
+
+// decided judges a decision, and has it refunded later if it is to be.
+func (n *node) decided(rq *request, d stepped.Decision) {
+	if rq.q.Cost < 1 || rq.q.Cost > algorithms.MaxUnits {
+		n.w.breaks("answers", "%s decides on a cost of %d: %+v", n.name, rq.q.Cost, d)
+		return
+	}
+	n.w.counts.decided(d.Allowed)
+	if rq.done != nil {
+		rq.done(d)
+	}
+	if n.repeated(rq, d) {
+		return
+	}
+	for _, b := range rq.buckets {
+		if d.At != 0 {
+			n.uses(b)
+		}
+		n.judge(rq, b, d)
+	}
+	if d.Allowed && d.Receipt != "" && rq.refund > 0 {
+		n.in(rq.refund, func() { n.refund(rq, d, false) })
+	}
+}
+
+// judge has one bucket's judge hear of a decision.
+func (n *node) judge(rq *request, b *bucket, d stepped.Decision) {
+	at := d.At
+	if at == 0 { // decided without the store, by the node's clock
+		at = n.r.clock()
+	}
+	a := oracle.Answer{Bucket: n.w.plan.Keys[b.key], Region: n.r.name, Node: n.title, Sequence: d.Sequence,
+		Cost: rq.q.Cost, Outcome: oracle.Denied, At: at, Cell: b.limit.rule.CellOf(at),
+		Sent: time.UnixMicro(began + rq.sent), Seen: n.w.judgeTime(), Entitlement: d.Entitlement, Share: d.Share, Degraded: d.Degraded}
+	decides := d.Limit == b.limit.policy.Name
+	if decides && d.At != 0 {
+		a.Cell = d.Cell
+	}
+	if d.Allowed {
+		a.Outcome = oracle.Admitted
+		b.labels[a.Cell] += a.Cost
+		if d.Reason == stepped.StoreFailureLocal {
+			n.spentLocally(b)
+		}
+	}
+	b.judge.Record(a)
+	if b.limit.kind() == algorithms.FixedWindow && b.labels[a.Cell] > b.limit.policy.Limit+b.allowed {
+		n.w.breaks("ceiling", "limit %s key %d: cell %d admitted %d of %d (%d allowed above it: %v)",
+			b.limit.policy.Name, b.key, a.Cell, b.labels[a.Cell], b.limit.policy.Limit, b.allowed, b.causes)
+	}
+	if decides && d.At != 0 {
+		n.checkSplit(b, d)
+	}
+}
+
+// spentLocally allows what the nodes of a region may admit without their store, on top of what it has spent.
+func (n *node) spentLocally(b *bucket) {
+	if b.local[n.r.index] || b.limit.policy.OnStoreFailure != policy.StoreFailureLocal {
+		return
+	}
+	b.local[n.r.index] = true
+	n.w.fired(23)
+	if b.limit.policy.Reserve() == 0 {
+		b.allow(bound(b.exposure(len(n.r.nodes)), "local"), "nodes of "+n.r.name+" without their store")
+	}
+}
+
+// repeated says whether a decision is one that was given before. One that should be and is not has charged twice.
+func (n *node) repeated(rq *request, d stepped.Decision) bool {
+	if rq.q.ID == "" {
+		return false
+	}
+	before, known := n.r.once[rq.q.ID]
+	switch {
+	case d.Repeated:
+		return true
+	case known && d.Allowed && d.At != 0 && n.w.now-before+n.w.back < algorithms.RememberedFor*1000/2:
+		n.w.breaks("once", "%s: request %s was admitted before, and is charged again", n.name, rq.q.ID)
+	}
+	if d.Allowed && d.At != 0 {
+		n.r.once[rq.q.ID] = n.w.now
+	}
+	return false
+}
+
+// refund takes a request's charge back, twice: once is all that it may have an effect.
+func (n *node) refund(rq *request, d stepped.Decision, before bool) {
+	back, err := n.live.Refund(d.Receipt)
+	if err == nil && !back.Repeated {
+		for _, charge := range back.Charges {
+			for _, b := range rq.buckets {
+				if charge.Units == 0 || b.limit.policy.Name != charge.Limit {
+					continue
+				}
+				if before {
+					n.w.breaks("refund", "%s gives %d units back a second time", n.name, charge.Units)
+				}
+				b.labels[b.limit.rule.CellOf(d.At)] -= charge.Units
+				b.refunded = true
+			}
+		}
+	}
+	if !before {
+		n.in(rq.refund, func() { n.refund(rq, d, err == nil) })
+	}
+	n.drain()
+}

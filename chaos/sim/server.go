@@ -1,0 +1,78 @@
+package sim
+
+import (
+	"fmt"
+
+	"github.com/quotad/quotad/algorithms"
+	stepped "github.com/quotad/quotad/region"
+	"github.com/quotad/quotad/region/store"
+)
+
+// server is a region's Redis, to which things happen.
+type server interface {
+	// connect returns a node's way to it.
+	connect(r *region) stepped.Store
+	flush()            // FLUSHALL: everything is gone, scripts stay
+	restart()          // it ends and begins anew, empty
+	keepCopy()         // as a replica, which lags from now on
+	promoteCopy()      // the copy takes its place
+	remove(key string) // DEL
+	setDown(down bool)
+	loseReply() // of the next call
+	// inspect reads the ledger of a bucket; false: it holds none that a node works with.
+	inspect(b *bucket) (algorithms.Inspected, bool)
+}
+
+// twinServer is one in memory, on the Go twin of the scripts.
+type twinServer struct {
+	r       *region
+	primary *store.ModelServer
+	copied  *store.ModelServer
+	ways    []*store.Model
+	ids     int
+}
+
+func (w *world) newServer(r *region) (server, error) {
+	s := &twinServer{r: r}
+	s.primary = store.NewModelServer(s.clock, s.replid())
+	return s, nil
+}
+
+// clock is the time that the server shows.
+func (s *twinServer) clock() int64 { return s.r.clock() + s.r.storeAhead }
+
+func (s *twinServer) replid() string { s.ids++; return fmt.Sprintf("%s-%d", s.r.name, s.ids) }
+
+func (s *twinServer) connect(r *region) stepped.Store {
+	way := store.NewModel(s.primary, r.time)
+	s.ways = append(s.ways, way)
+	return way
+}
+
+func (s *twinServer) flush()            { s.primary.Flush() }
+func (s *twinServer) restart()          { s.primary.Restart() }
+func (s *twinServer) keepCopy()         { s.copied = s.primary.Replica(s.replid()) }
+func (s *twinServer) remove(key string) { s.primary.Delete(key) }
+func (s *twinServer) setDown(down bool) { s.primary.SetDown(down) }
+func (s *twinServer) loseReply()        { s.primary.LoseReply(1) }
+
+func (s *twinServer) promoteCopy() {
+	s.copied.SetDown(s.r.down > 0)
+	s.primary = s.copied
+	for _, way := range s.ways {
+		way.SetServer(s.primary)
+	}
+}
+
+func (s *twinServer) inspect(b *bucket) (algorithms.Inspected, bool) {
+	t := s.primary.Twin()
+	// A look that opens nothing: a copy that nobody has opened yet admits nothing, whatever it holds.
+	const none = 1<<64 - 1
+	if o := t.Open(0, algorithms.Open{Expected: none, Generation: none}); o.Generation == 0 || o.Replid != s.primary.Replid() {
+		return algorithms.Inspected{}, false
+	}
+	// By a node's clock: one too far from the store's finds nothing out, and must not.
+	i := t.Inspect(s.clock(), algorithms.Inspect{Guard: algorithms.Guard{Generation: t.Generation, Epoch: t.Epoch, Clock: s.r.clock()},
+		Key: store.BucketKey(store.Whole, b.id), Terms: b.spec.Terms(s.r.name)})
+	return i, i.Status == algorithms.StatusOK
+}

@@ -1,0 +1,140 @@
+package sim
+
+import (
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"github.com/quotad/quotad/policy"
+)
+
+// began is the wall clock's time at the start of every run, µs since 1970: a Sunday's midnight in UTC, so that cells of
+// all usual lengths begin with it.
+const began = 1_704_585_600_000_000
+
+// world is some regions in virtual time. Everything happens in one goroutine, one occurrence after another.
+type world struct {
+	plan    *Plan
+	agenda  agenda
+	now     int64 // µs since the start
+	regions []*region
+	wires   [][]wire
+	mates   *rand.Rand // for messages within regions
+	limits  []*limit
+	faults  int   // under way
+	lastEnd int64 // when the last fault so far ended
+
+	moved               []*bucket // rights of them may have moved since they were last checked
+	probes              []*probe
+	broken              *Violation // the first
+	counts              Counts
+	trace               *trace // nil: nothing is written down
+	adopted             int64  // version of the newest document that any region was given
+	ahead, behind, back int64  // the farthest that a region's clocks were ahead and behind, and between them, µs
+}
+
+// Violation is something that must never be.
+type Violation struct {
+	At        time.Duration // since the start
+	Invariant string        // which one, by its name in the package comment
+	Text      string        // what was found
+}
+
+func (v *Violation) String() string {
+	return fmt.Sprintf("%.6fs %s: %s", v.At.Seconds(), v.Invariant, v.Text)
+}
+
+// random returns random numbers for one purpose, that no other purpose shifts.
+func (p *Plan) random(purpose, of int) *rand.Rand {
+	return rand.New(rand.NewPCG(p.Seed, uint64(purpose)<<32|uint64(of)))
+}
+
+// Purposes of random numbers.
+const (
+	forPlan = iota + 1
+	forActs
+	forWires
+	forNodes
+	forMates
+)
+
+// newWorld returns the world of a plan, in which nothing has happened yet.
+func newWorld(p *Plan, t *trace) (*world, error) {
+	w := &world{plan: p, trace: t, mates: p.random(forMates, 0), adopted: 1}
+	first, err := p.document(1)
+	if err != nil {
+		return nil, fmt.Errorf("the plan's document: %w", err)
+	}
+	n := len(p.Regions)
+	w.wires = make([][]wire, n)
+	for i := range w.wires {
+		w.wires[i] = make([]wire, n)
+		for j := range w.wires[i] {
+			w.wires[i][j] = wire{random: p.random(forWires, i*n+j), oneWay: p.OneWay[i][j]}
+		}
+	}
+	for i := range first.Limits {
+		w.limits = append(w.limits, newLimit(w, &first.Limits[i]))
+	}
+	for i := range p.Regions {
+		r, err := newRegion(w, i, first)
+		if err != nil {
+			return nil, err
+		}
+		w.regions = append(w.regions, r)
+	}
+	for _, r := range w.regions {
+		for _, m := range r.nodes {
+			if err := m.start(true); err != nil {
+				return nil, fmt.Errorf("node %s does not start: %w", m.name, err)
+			}
+		}
+	}
+	w.entitle()
+	for _, r := range w.regions {
+		w.apart(r)
+	}
+	w.at(p.Heal, w.probeAll)
+	for _, a := range p.Acts {
+		w.at(a.At, func() { w.act(a) })
+	}
+	return w, nil
+}
+
+// at and in have something happen at a time, and after one.
+func (w *world) at(t int64, do func())                      { w.agenda.put(t, do) }
+func (w *world) in(d int64, do func())                      { w.agenda.put(w.now+d, do) }
+func (w *world) wall() int64                                { return began + w.now }
+func (w *world) judgeTime() time.Time                       { return time.UnixMicro(w.wall()) }
+func (w *world) fired(row int)                              { w.counts.Rows[row]++ }
+func (w *world) found(a Act, row int)                       { w.counts.Deeds[a.Do]++; w.fired(row) }
+func (w *world) healed() bool                               { return w.now >= w.plan.Heal }
+func (w *world) region(i int) *region                       { return w.regions[i] }
+func (w *world) latest() int64                              { return w.adopted }
+func (w *world) quiet() *slog.Logger                        { return slog.New(slog.DiscardHandler) }
+func (w *world) document(v int64) (*policy.Document, error) { return w.plan.document(v) }
+
+// run lets everything happen until a time, or until something must never have been.
+func (w *world) run(until int64) {
+	for w.broken == nil {
+		o, ok := w.agenda.next(until)
+		if !ok {
+			break
+		}
+		w.now = o.at
+		o.do()
+		w.counts.Events++
+		if len(w.moved) > 0 {
+			w.checkMoved()
+		}
+	}
+	w.now = max(w.now, until)
+}
+
+// breaks notes what must never be; only the first counts.
+func (w *world) breaks(invariant, format string, args ...any) {
+	if w.broken == nil {
+		w.broken = &Violation{At: time.Duration(w.now) * time.Microsecond, Invariant: invariant, Text: fmt.Sprintf(format, args...)}
+	}
+}

@@ -1,0 +1,379 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/quotad/quotad/algorithms"
+)
+
+// caller is what a node of a region calls of its store.
+type caller interface {
+	Open(context.Context, Opening) (Opened, error)
+	Adopt(ctx context.Context, epoch string) error
+	Note(ctx context.Context, node, text string) (string, error)
+	Decide(context.Context, []algorithms.Decide) []Result[algorithms.Decided]
+	Lend(context.Context, []algorithms.Lend) []Result[algorithms.Given]
+	Credit(context.Context, []algorithms.Credit) []Result[algorithms.Credited]
+	Recall(context.Context, []algorithms.Recall) []Result[algorithms.Recalled]
+	Restore(context.Context, []algorithms.Restore) []Result[algorithms.Restored]
+	Book(context.Context, []algorithms.Book) []Result[algorithms.Booked]
+	Inspect(context.Context, algorithms.Inspect) (algorithms.Inspected, error)
+	Refund(context.Context, algorithms.Refund) (algorithms.Refunded, error)
+	Reset(context.Context, algorithms.Reset) (algorithms.Cleared, error)
+	Reach(context.Context, Shard) error
+	Eviction(context.Context) (string, error)
+	Generation() uint64
+	Begun(Shard) int64
+	Secret() string
+	Data() []string
+	Shards() Shards
+	Shard(entity string) Shard
+	Deadline() time.Duration
+	Address() Address
+	Close() error
+}
+
+// TestModelHasAll: a model has every method of a store, and the same.
+func TestModelHasAll(t *testing.T) {
+	var _, _ caller = (*Store)(nil), (*Model)(nil)
+	model := reflect.TypeFor[*Model]()
+	for of := range reflect.TypeFor[*Store]().Methods() {
+		is, ok := model.MethodByName(of.Name)
+		if !ok || is.Type.NumIn() != of.Type.NumIn() || is.Type.NumOut() != of.Type.NumOut() {
+			t.Errorf("a Store has %s %v, a Model %v", of.Name, of.Type, is.Type)
+		}
+	}
+}
+
+const second = int64(1_000_000)
+
+// modelled are the buckets, one of each kind and one that is not restored after a loss.
+var modelled = []algorithms.Terms{
+	{Kind: algorithms.FixedWindow, Window: 100 * second, Cell: 100 * second, Tick: 1, Entitlement: 10, Recovered: true},
+	{Kind: algorithms.SlidingWindowCounter, Window: 100 * second, Cell: 100 * second, Tick: 1, Entitlement: 10, Guard: second / 10, Recovered: true},
+	{Kind: algorithms.SlidingWindowLog, Window: 100 * second, Cell: 10 * second, Tick: 1, Entitlement: 10, Guard: second / 10, Recovered: true},
+	{Kind: algorithms.TokenBucket, Window: 60 * second, Cell: second, Tick: 1, Entitlement: 30, Burst: 8},
+	{Kind: algorithms.LeakyBucket, Window: 60 * second, Cell: second, Tick: 1, Entitlement: 30, Burst: 8},
+	{Kind: algorithms.FixedWindow, Window: second, Cell: second, Tick: 1, Entitlement: 10},
+}
+
+func modelledKey(i int) string { return BucketKey(Whole, fmt.Sprint(i)) }
+
+// worlds are two nodes at an embedded Redis, and two at a model of it.
+type worlds struct {
+	driven   *Driven
+	server   *ModelServer
+	now      int64
+	skew     [2]int64 // of the nodes' clocks
+	stores   [2]*Store
+	models   [2]*Model
+	epoch    string
+	known    map[int]int64 // as a State said last
+	lostAt   map[int]int64 // as a call was told last
+	receipts []algorithms.Refund
+	names    int
+	copies   []func() // of the servers, each to be promoted once
+}
+
+// same runs a call of one node in both worlds and returns how it ends in both.
+func same[R any](t *rapid.T, w *worlds, i int, what any, call func(caller) []Result[R]) []Result[R] {
+	stores, models := call(w.stores[i]), call(w.models[i])
+	for n := range models {
+		if a, b := stores[n], models[n]; !reflect.DeepEqual(a.Value, b.Value) || w.word(a.Err) != w.word(b.Err) {
+			t.Fatalf("node %d, %T %+v:\nstore %+v, %v\nmodel %+v, %v", i, what, what, a.Value, a.Err, b.Value, b.Err)
+		}
+	}
+	if s, m := w.stores[i], w.models[i]; s.Generation() != m.Generation() || s.Begun(Whole) != m.Begun(Whole) ||
+		!slices.Equal(s.Data(), m.Data()) || s.Deadline() != m.Deadline() || s.seen.Load() != m.seen.Load() || (s.Secret() == "") != (m.Secret() == "") {
+		t.Fatalf("node %d after %T %+v: store %d %d %v %d, model %d %d %v %d", i, what, what,
+			s.Generation(), s.Begun(Whole), s.Data(), s.seen.Load(), m.Generation(), m.Begun(Whole), m.Data(), m.seen.Load())
+	}
+	return models
+}
+
+// one makes a list of what a call of one thing returns.
+func one[R any](value R, err error) []Result[R] { return []Result[R]{{value, err}} }
+
+// word says what an error tells a caller, where its words are those of both.
+func (w *worlds) word(err error) string {
+	var e *Error
+	switch {
+	case err == nil:
+		return ""
+	case errors.As(err, &e):
+		return fmt.Sprint("unreached: ", Unreached(err), e.Call, e.Ran, e.Err)
+	}
+	return strings.ReplaceAll(err.Error(), address(w.driven.server), modelName)
+}
+
+func begin(t *rapid.T, d *Driven) *worlds {
+	w := &worlds{driven: d, epoch: "1-a", known: map[int]int64{}, lostAt: map[int]int64{}}
+	year := rapid.SampledFrom([]int{1975, 2026, 2150}).Draw(t, "year")
+	w.now = time.Date(year, 3, 1, 0, 0, 0, 0, time.UTC).UnixMicro()
+	d.outage = outage{}
+	d.Flush()
+	d.Set(time.UnixMicro(w.now))
+	d.Rename(rapid.SampledFrom([]string{"r", "r", "r", ""}).Draw(t, "replid"))
+	w.server = NewModelServer(func() int64 { return w.now }, d.Replid())
+	for i := range w.stores {
+		clock := func() time.Time { return time.UnixMicro(w.now + w.skew[i]) }
+		s, err := d.Connect(clock)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.stores[i], w.models[i] = s, NewModel(w.server, clock)
+	}
+	return w
+}
+
+func (w *worlds) guard(t *rapid.T) algorithms.Guard {
+	return algorithms.Guard{Epoch: rapid.SampledFrom([]string{w.epoch, w.epoch, w.epoch, w.epoch, w.epoch, "9-z"}).Draw(t, "epoch")}
+}
+
+// bucket draws a bucket, and until when its caller knows that it is there.
+func (w *worlds) bucket(t *rapid.T) (i int, key string, known int64) {
+	i = rapid.IntRange(0, len(modelled)-1).Draw(t, "bucket")
+	return i, modelledKey(i), rapid.SampledFrom([]int64{0, w.known[i], w.known[i]}).Draw(t, "known")
+}
+
+func units(t *rapid.T, what string) int64 { return rapid.Int64Range(0, 9).Draw(t, what) }
+
+func (w *worlds) cell(t *rapid.T, i int) int64 {
+	return w.now/modelled[i].Cell + rapid.SampledFrom([]int64{0, 0, 0, 1, 1, -1}).Draw(t, "cell")
+}
+
+var peers = []string{"us", "ap"}
+
+// saw notes what an answer says of a bucket.
+func (w *worlds) saw(i int, s algorithms.State, lostAt int64) {
+	w.known[i] = max(w.known[i], s.Known)
+	if lostAt != 0 {
+		w.lostAt[i] = lostAt
+	}
+}
+
+func (w *worlds) open(t *rapid.T, i int) {
+	held := w.models[i].Generation()
+	o := Opening{Region: rapid.SampledFrom([]string{"eu", "eu", "eu", "eu", "eu", "eu", "us"}).Draw(t, "region"), Epoch: w.epoch,
+		Known:     rapid.SampledFrom([]uint64{0, held, held, held, held + 1}).Draw(t, "known"),
+		Bootstrap: rapid.Bool().Draw(t, "bootstrap"), Ended: rapid.SampledFrom([]uint64{0, 0, 0, held}).Draw(t, "ended")}
+	same(t, w, i, o, func(s caller) []Result[Opened] { return one(s.Open(context.Background(), o)) })
+}
+
+func (w *worlds) decide(t *rapid.T, i int) {
+	var calls []algorithms.Decide
+	var of []int
+	for range rapid.IntRange(1, 2).Draw(t, "calls") {
+		n, key, known := w.bucket(t)
+		c := algorithms.Decide{Guard: w.guard(t), Commit: rapid.IntRange(0, 5).Draw(t, "commit") > 0,
+			Buckets: []algorithms.Target{{Key: key, Terms: modelled[n], Known: known}}, Costs: rapid.SliceOfN(rapid.Int64Range(1, 4), 1, 3).Draw(t, "costs")}
+		if rapid.IntRange(0, 3).Draw(t, "once") == 0 {
+			c.Once, c.Costs = OnceKey(Whole, fmt.Sprint(n, rapid.IntRange(0, 1).Draw(t, "request"))), c.Costs[:1]
+		}
+		calls, of = append(calls, c), append(of, n)
+	}
+	results := same(t, w, i, calls, func(s caller) []Result[algorithms.Decided] { return s.Decide(context.Background(), calls) })
+	for n, r := range results {
+		w.saw(of[n], algorithms.State{}, r.Value.LostAt)
+		if r.Value.Status != algorithms.StatusOK || r.Err != nil {
+			continue
+		}
+		w.saw(of[n], r.Value.Buckets[0], 0)
+		if r.Value.Answers[0].Admitted && calls[n].Commit {
+			w.names++
+			w.receipts = append(w.receipts, algorithms.Refund{Receipt: RefundKey(Whole, fmt.Sprint(w.names)), Once: OnceKey(Whole, fmt.Sprint(of[n], 0)),
+				At: r.Value.Now, Cost: calls[n].Costs[0], Charges: []algorithms.Charge{{Key: calls[n].Buckets[0].Key, Terms: modelled[of[n]], Cell: r.Value.Buckets[0].Cell}}})
+		}
+	}
+}
+
+func (w *worlds) lend(t *rapid.T, i int) {
+	n, key, known := w.bucket(t)
+	c := []algorithms.Lend{{Guard: w.guard(t), Key: key, Terms: modelled[n], Known: known, Peer: rapid.SampledFrom(peers).Draw(t, "peer"), Cell: w.cell(t, n),
+		Returned: units(t, "returned"), Lent: units(t, "lent"), Kept: units(t, "kept") / 4, Cap: units(t, "cap"), Burst: units(t, "burst"), CapBurst: units(t, "cap burst")}}
+	r := same(t, w, i, c, func(s caller) []Result[algorithms.Given] { return s.Lend(context.Background(), c) })
+	w.saw(n, r[0].Value.State, r[0].Value.LostAt)
+}
+
+func (w *worlds) credit(t *rapid.T, i int) {
+	n, key, known := w.bucket(t)
+	c := []algorithms.Credit{{Guard: w.guard(t), Key: key, Terms: modelled[n], Known: known, Peer: rapid.SampledFrom(peers).Draw(t, "peer"), Cell: w.cell(t, n),
+		PeerGeneration: rapid.Uint64Range(1, 3).Draw(t, "peer generation"), Lent: units(t, "lent"), Returned: units(t, "returned") / 2, Most: 8, Burst: units(t, "burst"), MostBurst: 8}}
+	r := same(t, w, i, c, func(s caller) []Result[algorithms.Credited] { return s.Credit(context.Background(), c) })
+	w.saw(n, r[0].Value.State, r[0].Value.LostAt)
+}
+
+func (w *worlds) recall(t *rapid.T, i int) {
+	n, key, known := w.bucket(t)
+	c := []algorithms.Recall{{Guard: w.guard(t), Key: key, Terms: modelled[n], Known: known, Peer: rapid.SampledFrom(peers).Draw(t, "peer"), PeerGeneration: rapid.Uint64Range(1, 3).Draw(t, "peer generation")}}
+	same(t, w, i, c, func(s caller) []Result[algorithms.Recalled] { return s.Recall(context.Background(), c) })
+}
+
+func (w *worlds) restore(t *rapid.T, i int) {
+	n := rapid.IntRange(0, 2).Draw(t, "bucket")
+	if len(w.lostAt) > 0 {
+		n = rapid.SampledFrom(slices.Sorted(maps.Keys(w.lostAt))).Draw(t, "lost bucket")
+	}
+	split := rapid.IntRange(0, len(peers)).Draw(t, "known peers")
+	c := algorithms.Restore{Guard: w.guard(t), Key: modelledKey(n), Terms: modelled[n], LostAt: w.lostAt[n], Cap: 8, Known: peers[:split], Unknown: peers[split:],
+		Use: algorithms.Use{Cell: w.cell(t, n), Units: units(t, "used"), At: w.now - units(t, "ago")*second}}
+	for _, peer := range c.Known {
+		c.Rows = append(c.Rows, algorithms.PeerRow{Cell: w.cell(t, n), Peer: peer, Row: algorithms.Row{Lent: units(t, "lent"), Returned: units(t, "returned")}})
+	}
+	same(t, w, i, c, func(s caller) []Result[algorithms.Restored] {
+		return s.Restore(context.Background(), []algorithms.Restore{c})
+	})
+}
+
+func (w *worlds) book(t *rapid.T, i int) {
+	n, key, known := w.bucket(t)
+	c := []algorithms.Book{{Guard: w.guard(t), Key: key, Terms: modelled[n], Known: known, Node: rapid.SampledFrom([]string{"n1", "n2"}).Draw(t, "node"),
+		Window: w.now/modelled[n].Window - rapid.Int64Range(0, 1).Draw(t, "windows ago"), Units: units(t, "units")}}
+	r := same(t, w, i, c, func(s caller) []Result[algorithms.Booked] { return s.Book(context.Background(), c) })
+	w.saw(n, algorithms.State{}, r[0].Value.LostAt)
+}
+
+func (w *worlds) refund(t *rapid.T, i int) {
+	if len(w.receipts) == 0 {
+		return
+	}
+	c := w.receipts[max(len(w.receipts)-1-rapid.IntRange(0, 3).Draw(t, "receipt"), 0)]
+	c.Guard = w.guard(t)
+	same(t, w, i, c, func(s caller) []Result[algorithms.Refunded] { return one(s.Refund(context.Background(), c)) })
+}
+
+// step sets the clock of both servers.
+func (w *worlds) step(by int64) {
+	w.now += by
+	w.driven.Set(time.UnixMicro(w.now))
+}
+
+// copy keeps what the servers hold now, which may be promoted at any time.
+func (w *worlds) copy() {
+	w.names++
+	replid := fmt.Sprint("replica ", w.names)
+	driven, server := w.driven.Copy(), w.server.Replica(replid)
+	w.copies = append(w.copies, func() {
+		w.driven.Promote(driven, replid)
+		w.server = server
+		w.models[0].SetServer(server)
+		w.models[1].SetServer(server)
+	})
+}
+
+// lose has the servers lose something, or keep something to be found again.
+func (w *worlds) lose(t *rapid.T) {
+	switch rapid.SampledFrom([]int{0, 1, 2, 2, 2, 3, 3, 4, 4}).Draw(t, "lose") {
+	case 0:
+		w.driven.Flush()
+		w.server.Flush()
+	case 1:
+		w.driven.Restart()
+		w.server.Restart()
+		w.driven.Rename(w.server.Replid())
+	case 2:
+		w.copy()
+	case 3:
+		if len(w.copies) > 0 {
+			n := rapid.IntRange(0, len(w.copies)-1).Draw(t, "copy")
+			w.copies[n]()
+			w.copies = slices.Delete(w.copies, n, n+1)
+		}
+	default:
+		key := rapid.SampledFrom([]string{TokenKey(Whole), modelledKey(0), modelledKey(1), modelledKey(3), OnceKey(Whole, "00")}).Draw(t, "key")
+		w.driven.Delete(key)
+		w.server.Delete(key)
+	}
+}
+
+// actions are what may happen, by name; a node is drawn for each call.
+func (w *worlds) actions() map[string]func(*rapid.T) {
+	ctx := context.Background()
+	node := func(f func(*rapid.T, int)) func(*rapid.T) {
+		return func(t *rapid.T) { f(t, rapid.IntRange(0, 1).Draw(t, "node")) }
+	}
+	rarely := func(f func(*rapid.T)) func(*rapid.T) {
+		return func(t *rapid.T) {
+			if rapid.IntRange(0, 3).Draw(t, "rare") == 0 {
+				f(t)
+			}
+		}
+	}
+	return map[string]func(*rapid.T){
+		"open": node(w.open), "open too": node(w.open), "decide": node(w.decide), "decide too": node(w.decide), "lend": node(w.lend), "credit": node(w.credit),
+		"recall": node(w.recall), "restore": node(w.restore), "book": node(w.book), "refund": node(w.refund), "lose": w.lose,
+		"inspect": node(func(t *rapid.T, i int) {
+			n, key, _ := w.bucket(t)
+			c := algorithms.Inspect{Guard: w.guard(t), Key: key, Terms: modelled[n]}
+			same(t, w, i, c, func(s caller) []Result[algorithms.Inspected] { return one(s.Inspect(ctx, c)) })
+		}),
+		"reset": rarely(node(func(t *rapid.T, i int) {
+			n, key, known := w.bucket(t)
+			c := algorithms.Reset{Guard: w.guard(t), Key: key, Terms: modelled[n], Known: known}
+			same(t, w, i, c, func(s caller) []Result[algorithms.Cleared] { return one(s.Reset(ctx, c)) })
+		})),
+		"note": node(func(t *rapid.T, i int) {
+			text := fmt.Sprint(w.now)
+			same(t, w, i, text, func(s caller) []Result[string] { return one(s.Note(ctx, "n1", text)) })
+		}),
+		"adopt": rarely(node(func(t *rapid.T, i int) {
+			epoch := rapid.SampledFrom([]string{"1-a", "1-b", "2-b", "3-c"}).Draw(t, "epoch")
+			r := same(t, w, i, epoch, func(s caller) []Result[bool] { return one(true, s.Adopt(ctx, epoch)) })
+			if r[0].Err == nil {
+				w.epoch = epoch
+			}
+		})),
+		"clock": func(t *rapid.T) {
+			w.step(rapid.SampledFrom([]int64{1, 1000, second, 7 * second, 50 * second, 100 * second, -20 * second, 30 * 86400 * second, 4 * 365 * 86400 * second}).Draw(t, "step"))
+		},
+		"skew": rarely(func(t *rapid.T) {
+			w.skew[rapid.IntRange(0, 1).Draw(t, "node")] = rapid.SampledFrom([]int64{0, 0, 5000, -20 * second, 7200 * second}).Draw(t, "skew")
+		}),
+		"out of reach": rarely(node(func(t *rapid.T, i int) {
+			w.driven.SetDown(true)
+			w.server.SetDown(true)
+			same(t, w, i, "reach", func(s caller) []Result[bool] { return one(true, s.Reach(ctx, Whole)) })
+			rapid.SampledFrom([]func(*rapid.T, int){w.open, w.decide, w.lend}).Draw(t, "call")(t, i)
+			w.driven.SetDown(false)
+			w.server.SetDown(false)
+		})),
+		"time out": rarely(node(func(t *rapid.T, i int) {
+			if rapid.Bool().Draw(t, "ran") {
+				w.driven.LoseReply(1)
+				w.server.LoseReply(1)
+			} else {
+				w.driven.FailNext(2)
+				w.server.FailNext(2)
+			}
+			rapid.SampledFrom([]func(*rapid.T, int){w.open, w.decide, w.lend, w.credit, w.book}).Draw(t, "call")(t, i)
+			w.driven.outage, w.server.outage = outage{}, outage{}
+		})),
+	}
+}
+
+// TestModelEqualsStore holds the model equal to the store, of which everything but the server is in production: opens by
+// two nodes, losses of all, of the token and of single keys, promoted copies, servers out of reach, lost calls and replies, clocks that step
+// both ways and nodes' clocks that are apart.
+func TestModelEqualsStore(t *testing.T) {
+	d, err := StartDrivenBy(time.Now(), "r")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Close() })
+	rapid.Check(t, func(t *rapid.T) {
+		w := begin(t, d)
+		defer func() { _ = errors.Join(w.stores[0].Close(), w.stores[1].Close()) }()
+		w.open(t, 0)
+		t.Repeat(w.actions())
+	})
+}

@@ -1,0 +1,170 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/quotad/quotad/algorithms"
+)
+
+// atNoon are a server and a node of which the clocks show the same, which the test may change.
+func atNoon(replid string) (now *int64, server *ModelServer, node func() *Model) {
+	now = new(int64)
+	*now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC).UnixMicro()
+	server = NewModelServer(func() int64 { return *now }, replid)
+	return now, server, func() *Model { return NewModel(server, func() time.Time { return time.UnixMicro(*now) }) }
+}
+
+func opens(t *testing.T, m *Model, o Opening) Opened {
+	t.Helper()
+	opened, err := m.Open(t.Context(), o)
+	if err != nil {
+		t.Fatalf("open %+v: %v", o, err)
+	}
+	return opened
+}
+
+func usedAt(t *testing.T, m *Model, id string) int64 {
+	t.Helper()
+	r, err := m.Inspect(t.Context(), algorithms.Inspect{Guard: under(epoch), Key: BucketKey(Whole, id), Terms: terms(10)})
+	if err != nil || r.Status != algorithms.StatusOK {
+		t.Fatalf("inspect: %+v, %v", r, err)
+	}
+	return r.Used
+}
+
+// TestModelFailsOver: a promoted copy of a server's data answers as one that is behind: what ran there counts for nothing,
+// and the store is opened anew as one that lost data.
+func TestModelFailsOver(t *testing.T) {
+	_, server, node := atNoon("a")
+	m := node()
+	opened := opens(t, m, first)
+	replica := server.Replica("b")
+	charged := m.Decide(t.Context(), []algorithms.Decide{charge("k", 10, 3)})[0]
+	if charged.Err != nil || admitted(charged.Value) != 1 {
+		t.Fatalf("decide: %+v", charged)
+	}
+	m.SetServer(replica)
+	if r := m.Decide(t.Context(), []algorithms.Decide{charge("k", 10, 1)})[0]; r.Err != nil || r.Value.Status != algorithms.StatusUnknown {
+		t.Errorf("the replica's answer counts: %+v", r)
+	}
+	ran := replica.Twin().Inspect(charged.Value.Now, algorithms.Inspect{Key: BucketKey(Whole, "k"), Terms: terms(10),
+		Guard: algorithms.Guard{Generation: opened.Generation, Epoch: epoch, Clock: charged.Value.Now}})
+	if ran.Used != 1 {
+		t.Errorf("%d units are charged on the replica, want the one that does not count", ran.Used)
+	}
+	again := opens(t, m, Opening{Region: "eu", Epoch: epoch, Known: opened.Generation})
+	if !again.Lost || again.Generation <= opened.Generation {
+		t.Errorf("opened %+v after %+v: a loss is not noticed", again, opened)
+	}
+	if got := server.Twin().Generation; got != opened.Generation {
+		t.Errorf("the old server is under generation %d: it shares what it holds with its replica", got)
+	}
+}
+
+// TestModelUnreached: of round trips that fail some run, and each of them says that it may have.
+func TestModelUnreached(t *testing.T) {
+	cases := []struct {
+		name string
+		fail func(*ModelServer)
+		ran  bool // as far as the caller can know
+		used int64
+	}{
+		{"down", func(s *ModelServer) { s.SetDown(true) }, false, 0},
+		{"lost on the way", func(s *ModelServer) { s.FailNext(1) }, true, 0},
+		{"the reply lost", func(s *ModelServer) { s.LoseReply(1) }, true, 3},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			_, server, node := atNoon("a")
+			m := node()
+			opens(t, m, first)
+			c.fail(server)
+			var e *Error
+			r := m.Decide(t.Context(), []algorithms.Decide{charge("k", 10, 3)})[0]
+			if !errors.As(r.Err, &e) || !Unreached(r.Err) || e.Ran != c.ran || admitted(r.Value) != 0 {
+				t.Errorf("%+v, want an error of which ran is %v", r, c.ran)
+			}
+			server.SetDown(false)
+			if used := usedAt(t, m, "k"); used != c.used {
+				t.Errorf("%d units are charged, want %d", used, c.used)
+			}
+		})
+	}
+}
+
+// TestModelClosed: nothing runs any more, and nothing is answered to who has gone.
+func TestModelClosed(t *testing.T) {
+	_, _, node := atNoon("a")
+	m := node()
+	opens(t, m, first)
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if r := m.Decide(t.Context(), []algorithms.Decide{charge("k", 10, 1)})[0]; r.Err == nil {
+		t.Error("a closed model answers")
+	}
+	if _, err := m.Eviction(t.Context()); err == nil {
+		t.Error("a closed model reaches its server")
+	}
+}
+
+// TestModelForgets: what is remembered of requests does not grow with their number, and none is forgotten too early.
+func TestModelForgets(t *testing.T) {
+	now, server, node := atNoon("a")
+	m := node()
+	opens(t, m, first)
+	request := func(i int) algorithms.Decided {
+		c := charge("k", 1<<40, 1)
+		c.Once = OnceKey(Whole, fmt.Sprint(i))
+		return m.Decide(t.Context(), []algorithms.Decide{c})[0].Value
+	}
+	const aMinutes = 60 // requests remembered at a time
+	for i := range 5 * fewestRemembered {
+		*now += second
+		if d := request(i); d.Repeated || admitted(d) != 1 {
+			t.Fatalf("request %d: %+v", i, d)
+		}
+		if i >= aMinutes && i%100 == 0 && (!request(i-aMinutes+1).Repeated || request(i-aMinutes).Repeated) {
+			t.Fatalf("request %d: not those of the last minute are remembered", i)
+		}
+		if n := len(server.ends); n > 4*aMinutes+fewestRemembered {
+			t.Fatalf("after %d requests %d are remembered", i, n)
+		}
+	}
+}
+
+// TestModelRepeats: two runs of the same calls end the same, secrets included.
+func TestModelRepeats(t *testing.T) {
+	run := func() string {
+		_, server, node := atNoon("a")
+		m, mate := node(), node()
+		opened := opens(t, m, first)
+		secret := m.Secret()
+		server.Restart()
+		again := opens(t, mate, Opening{Region: "eu", Epoch: epoch, Known: opened.Generation})
+		if mate.Secret() == secret || server.Replid() == "a" {
+			t.Errorf("secret %q again, of a server %q", secret, server.Replid())
+		}
+		return fmt.Sprint(opened, again, secret, mate.Secret(), server.Replid())
+	}
+	if a, b := run(), run(); a != b {
+		t.Errorf("%s\nand then\n%s", a, b)
+	}
+}
+
+// BenchmarkModelDecide measures a decision on one bucket.
+func BenchmarkModelDecide(b *testing.B) {
+	_, _, node := atNoon("a")
+	m := node()
+	if _, err := m.Open(b.Context(), first); err != nil {
+		b.Fatal(err)
+	}
+	c := []algorithms.Decide{charge("k", 1<<40, 1)}
+	b.ReportAllocs()
+	for b.Loop() {
+		m.Decide(b.Context(), c)
+	}
+}

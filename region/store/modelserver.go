@@ -1,0 +1,121 @@
+package store
+
+import (
+	"fmt"
+	"maps"
+
+	"github.com/quotad/quotad/algorithms"
+)
+
+// ModelServer is a model of a Redis server for simulators: one shard, whose scripts the twin of package algorithms
+// answers. Any number of Models may have it as their server. Not safe for concurrent use.
+type ModelServer struct {
+	outage
+	twin   *algorithms.Twin
+	clock  func() int64
+	replid string
+	starts int              // how often it was restarted
+	opened int              // secrets given out
+	ends   map[string]int64 // server time at which a Once or a receipt is forgotten, by its key
+	left   int              // how many of them were left when all were last looked at
+}
+
+// NewModelServer returns an empty server: clock is its TIME in us, replid its master_replid. With an empty replid its data
+// has no identity, as that of the embedded Redis.
+func NewModelServer(clock func() int64, replid string) *ModelServer {
+	return &ModelServer{twin: &algorithms.Twin{}, clock: clock, replid: replid, ends: map[string]int64{}}
+}
+
+// Twin returns what the server holds.
+func (s *ModelServer) Twin() *algorithms.Twin { return s.twin }
+
+// Replid returns the server's master_replid.
+func (s *ModelServer) Replid() string { return s.replid }
+
+// SetClock gives the server another TIME, in us.
+func (s *ModelServer) SetClock(clock func() int64) { s.clock = clock }
+
+// Flush loses all data, as FLUSHALL does: the server's master_replid stays.
+func (s *ModelServer) Flush() {
+	s.twin.Flush()
+	clear(s.ends)
+}
+
+// Restart loses all data and gives the server another master_replid, as a Redis does that saves nothing.
+func (s *ModelServer) Restart() {
+	s.Flush()
+	s.starts++
+	s.replid = fmt.Sprintf("%s.%d", s.replid, s.starts)
+}
+
+// Delete deletes a key, the token's among them, as DEL does.
+func (s *ModelServer) Delete(key string) {
+	if key == TokenKey(Whole) {
+		s.twin.DeleteToken()
+		return
+	}
+	s.twin.Delete(key)
+	s.twin.Forget(key)
+	delete(s.ends, key)
+}
+
+// Replica returns another server with a copy of this one's data as it is now, to be promoted as it is at any time: with
+// a master_replid of its own, while its token says on which server the store was opened. Nothing that this server does
+// later reaches it.
+func (s *ModelServer) Replica(replid string) *ModelServer {
+	return &ModelServer{twin: s.twin.Clone(), clock: s.clock, replid: replid, ends: maps.Clone(s.ends), left: s.left}
+}
+
+// newSecret returns one that is the same in every run of a simulation.
+func (s *ModelServer) newSecret() string {
+	s.opened++
+	return fmt.Sprintf("secret %d of %s", s.opened, s.replid)
+}
+
+// decide answers the decide script, and sees to it that what was admitted is remembered under its Once in time.
+func (s *ModelServer) decide(now int64, c algorithms.Decide) algorithms.Decided {
+	if c.Once == "" {
+		return s.twin.Decide(now, c)
+	}
+	s.forget(c.Once, now)
+	d := s.twin.Decide(now, c)
+	if d.Status == algorithms.StatusOK && !d.Repeated && c.Commit && d.Answers[0].Admitted {
+		s.remember(c.Once, now, algorithms.RememberedFor)
+	}
+	return d
+}
+
+// refund answers the refund script, and sees to it that the receipt is remembered in time.
+func (s *ModelServer) refund(now int64, c algorithms.Refund) algorithms.Refunded {
+	s.forget(c.Receipt, now)
+	s.forget(c.Once, now)
+	g := s.twin.Refund(now, c)
+	if g.Status == algorithms.StatusOK && !g.Repeated {
+		s.remember(c.Receipt, now, c.RememberedFor())
+	}
+	return g
+}
+
+// fewestRemembered is how many keys are remembered before it is worth looking for those that need not be.
+const fewestRemembered = 1000
+
+// remember notes for how many milliseconds a key is remembered. Each time there are twice as many keys as the last look
+// left, those whose time is up are forgotten.
+func (s *ModelServer) remember(key string, now, forMillis int64) {
+	s.ends[key] = now + forMillis*1000
+	if len(s.ends) < 2*s.left+fewestRemembered {
+		return
+	}
+	for key := range s.ends {
+		s.forget(key, now)
+	}
+	s.left = len(s.ends)
+}
+
+// forget forgets a key whose time is up.
+func (s *ModelServer) forget(key string, now int64) {
+	if end, remembered := s.ends[key]; remembered && now >= end {
+		s.twin.Forget(key)
+		delete(s.ends, key)
+	}
+}

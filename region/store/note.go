@@ -1,0 +1,21 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/quotad/quotad/algorithms"
+)
+
+// Note has the store remember a text of a node until its data is lost, and returns the one before, empty if there was
+// none. It fails with ErrNotOpen where the store is not open under this node's generation.
+func (s *session) Note(ctx context.Context, node, text string) (before string, err error) {
+	noted, err := s.tokens.noteToken(ctx, s.shards[0], algorithms.Note{Generation: s.Generation(), Node: node, Text: text})
+	if err == nil && !noted.OK {
+		err = ErrNotOpen
+	}
+	if err != nil {
+		return "", fmt.Errorf("have the store remember node %s: %w", node, err)
+	}
+	return noted.Before, nil
+}

@@ -1,0 +1,109 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/quotad/quotad/algorithms"
+)
+
+// session is a node's work with its region's store: how the store is divided, under which generation and on whose data
+// the node opened it, and how late it has seen it to be. A Store and a Model have this in common. Safe for concurrent
+// use if its tokens are.
+type session struct {
+	tokens    tokens
+	address   Address
+	shards    Shards
+	now       func() time.Time         // the node's wall clock
+	newSecret func() string            // returns another each time
+	held      atomic.Pointer[standing] // nil: not open
+	seen      atomic.Int64             // the latest store time a script answered with
+}
+
+// tokens runs the scripts of a store's tokens, of which each shard has one. Every error is an *Error, or says what the
+// token has that cannot be.
+type tokens interface {
+	// look says how all shards are found, in order, and changes nothing.
+	look(ctx context.Context) (looks, error)
+	openToken(ctx context.Context, shard Shard, c algorithms.Open) (algorithms.Opened, error)
+	adoptToken(ctx context.Context, shard Shard, c algorithms.Adopt) (algorithms.Adopted, error)
+	noteToken(ctx context.Context, shard Shard, c algorithms.Note) (algorithms.Noted, error)
+}
+
+// ErrNotOpen says that a store has not been opened by this node, or has been opened anew by another.
+var ErrNotOpen = errors.New("the store is not open under this node's generation")
+
+// Shards returns how the store is divided: all keys of a call must be in one shard.
+func (s *session) Shards() Shards { return s.shards }
+
+// Shard returns the shard that all keys of an entity are in.
+func (s *session) Shard(entity string) Shard { return s.shards.Of(entity) }
+
+// Generation returns the generation that scripts run under; 0 before Open.
+func (s *session) Generation() uint64 { return s.standing().generation }
+
+// Begun returns the store time at which a shard's generation began, not before any that the shard had shown; 0
+// before Open.
+func (s *session) Begun(shard Shard) int64 { return s.standing().begun[shard] }
+
+// Secret returns what seals the receipts of this generation, the same for all nodes of the region; empty before Open.
+func (s *session) Secret() string { return s.standing().secret }
+
+func (s *session) standing() *standing {
+	if held := s.held.Load(); held != nil {
+		return held
+	}
+	return &notOpen
+}
+
+// notOpen is what is known of a store that was not opened: nothing.
+var notOpen standing
+
+// guard fills in what the caller of a script need not know; the epoch is that of the terms it calls with. A caller that
+// says under which generation its call makes sense has it refused under any other.
+func (s *session) guard(g algorithms.Guard) algorithms.Guard {
+	if g.Generation == 0 {
+		g.Generation = s.standing().generation
+	}
+	g.Clock = s.now().UnixMicro()
+	return g
+}
+
+// saw notes a store time, so that a loss of the store's data is not taken to be earlier than what it has shown.
+func (s *session) saw(now int64) {
+	for {
+		seen := s.seen.Load()
+		if now <= seen || s.seen.CompareAndSwap(seen, now) {
+			return
+		}
+	}
+}
+
+// atOnce is how many shards each works on at a time, less than a pool of connections has.
+const atOnce = 4
+
+// each runs f for all shards, some at a time, and returns the error of the first that has one: they mostly fail alike.
+func (s *session) each(f func(i int, shard Shard) error) error {
+	if len(s.shards) == 1 {
+		return f(0, s.shards[0])
+	}
+	errs := make([]error, len(s.shards))
+	var all sync.WaitGroup
+	for first := range min(atOnce, len(s.shards)) {
+		all.Go(func() {
+			for i := first; i < len(s.shards); i += atOnce {
+				errs[i] = f(i, s.shards[i])
+			}
+		})
+	}
+	all.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -54,6 +54,13 @@ faults: redis-server ## TIMES times (5): killed, stopped and flushed Redis, node
 	$(GO) test -count 1 -timeout 60m -v -parallel 1 -run 'Faults|Mates|Month|BoundsAreMet|StaleReplica' ./chaos/process -times $(TIMES)
 	$(GO) test -count 1 -v -run 'BoundsOfClocks' ./allocator/exchange
 
+.PHONY: scenarios
+scenarios: TIMES = 1
+scenarios: redis-server build ## TIMES times (1): every scenario that quotad brings along, with real processes; a page about each in bin/scenarios
+	@mkdir -p bin/scenarios; failed=0; for n in $$(seq $(TIMES)); do for file in chaos/scenarios/*.yaml; do \
+	  name=$$(basename $$file .yaml); ./bin/quotad chaos run $$name --seed $$n --report bin/scenarios/$$name.html > bin/scenarios/$$name.txt 2>&1 \
+	  && echo "$$name, seed $$n: ok" || { failed=1; echo "$$name, seed $$n: NOT OK"; cat bin/scenarios/$$name.txt; }; done; done; exit $$failed
+
 .PHONY: proto
 proto: ## generated code from proto/*.proto; needs npm
 	cd proto && PATH="$$PATH:$$(npm root)/.bin" npx --yes @bufbuild/buf@1.75.0 lint && npx --yes @bufbuild/buf@1.75.0 generate

@@ -157,6 +157,9 @@ func (s *Stepped) Stats() exchange.Stats {
 // Key returns the key of a bucket in the store.
 func (s *Stepped) Key(id string) string { return s.node.rules.Load().key(id) }
 
+// Epoch returns that of the document this node works under.
+func (s *Stepped) Epoch() string { return s.node.rules.Load().epoch }
+
 // Generation returns the generation of the store that this node works under.
 func (s *Stepped) Generation() uint64 { return s.node.store.Generation() }
 

@@ -5,11 +5,13 @@
 //
 // A [Fleet] is all of them. Its processes can be killed, stopped, continued and
 // started again while a [Flow] offers load to them over HTTP or gRPC and hands
-// every answer to the judge of chaos/oracle. A request is in one of three
-// classes. It was never sent (nobody accepted the connection): it is counted,
-// and no answer. It was answered with a decision: that is the answer. Anything
-// else, a timeout, a broken connection, or an admission that no store gave a
-// cell to, has an unknown outcome, which the judge counts as admitted.
+// every answer to the judge of chaos/oracle; chaos/caller says which answers
+// there are.
+//
+// With [Config.Lines] all that goes between nodes goes over [Lines]: each node
+// advertises a relay that stands for it, and what comes by there can be lost,
+// held up and slowed down, for each ordered pair of regions and each protocol.
+// A [Proxy] does the same, more simply, between a node and its Redis.
 //
 // The package knows quotad as its callers do, by its command line and its API,
 // and imports nothing of what it runs.

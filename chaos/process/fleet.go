@@ -23,6 +23,11 @@ type Config struct {
 	Regions []RegionConfig
 	// Settings are lines added to every node file, such as "chaos: true".
 	Settings []string
+	// Lines has all that goes between nodes go over Fleet.Lines, which can be cut
+	// and slowed down. It makes every node one with chaos: true. Seed is that of
+	// what the lines lose.
+	Lines bool
+	Seed  uint64
 }
 
 // RegionConfig says what a region is made of.
@@ -32,11 +37,16 @@ type RegionConfig struct {
 	Nodes int
 	// RedisArgs are added to the command line of its Redis.
 	RedisArgs []string
+	// Replica gives its Redis a copy, and its nodes a way to one of the two.
+	Replica bool
+	// Disks gives the journal of each node a disk of its own, which can fail.
+	Disks bool
 }
 
 // Fleet is some regions made of real processes. Safe for concurrent use.
 type Fleet struct {
 	Regions []*Region
+	Lines   *Lines // nil without Config.Lines
 
 	quotad string
 	limits string // path
@@ -47,6 +57,10 @@ type Region struct {
 	Name  string
 	Redis *Redis
 	Nodes []*Node
+	// Replica copies Redis, and Way is how the nodes reach one of them; nil
+	// without RegionConfig.Replica.
+	Replica *Redis
+	Way     *Proxy
 }
 
 // The ports are those of the defaults of quotad, moved, and below those that
@@ -78,6 +92,9 @@ func Start(ctx context.Context, scope Scope, c Config) (*Fleet, error) {
 	block, err := reserve(scope)
 	if err != nil {
 		return nil, err
+	}
+	if c.Lines {
+		f.Lines = startLines(scope, c.Seed)
 	}
 	for i, rc := range c.Regions {
 		r, err := f.prepare(ctx, scope, rc, c, [3]byte{127, block, byte(i)})
@@ -123,16 +140,33 @@ func (f *Fleet) prepare(ctx context.Context, scope Scope, rc RegionConfig, c Con
 	if r.Redis, err = StartRedis(ctx, scope, RedisConfig{Address: address(1, redisPort), Args: rc.RedisArgs}); err != nil {
 		return nil, err
 	}
+	store := r.Redis.URL
+	if rc.Replica {
+		if err := r.copied(ctx, scope); err != nil {
+			return nil, err
+		}
+		store = r.Way.URL
+	}
 	nodes := max(rc.Nodes, 1)
 	for i := range nodes {
 		last := byte(11 + i)
-		n := &Node{Region: rc.Name, Name: fmt.Sprintf("n%d", i+1), HTTP: address(last, httpPort), GRPC: address(last, grpcPort), quotad: f.quotad}
+		n := &Node{Region: rc.Name, Name: fmt.Sprintf("n%d", i+1), HTTP: address(last, httpPort), GRPC: address(last, grpcPort), Peer: address(last, peerPort), quotad: f.quotad}
 		n.IP = netip.MustParseAddrPort(n.HTTP).Addr()
 		n.name, n.dir = "quotad "+n.Region+"/"+n.Name, scope.TempDir()
-		err := n.configure(nodeFile{nodes: nodes, redis: r.Redis.URL, limits: f.limits, peer: address(last, peerPort),
+		file := nodeFile{nodes: nodes, redis: store, limits: f.limits, peer: n.Peer,
 			gossip: address(last, gossipPort), seed: netip.AddrPortFrom(netip.AddrFrom4([4]byte{prefix[0], prefix[1], 0, 11}), gossipPort).String(),
-			settings: c.Settings})
-		if err != nil {
+			settings: c.Settings}
+		if f.Lines != nil {
+			if err := f.stand(n, &file); err != nil {
+				return nil, err
+			}
+		}
+		if rc.Disks {
+			if n.Disk, err = newDisk(scope, n.dir); err != nil {
+				return nil, err
+			}
+		}
+		if err := n.configure(file); err != nil {
 			return nil, err
 		}
 		scope.Cleanup(n.end)
@@ -175,7 +209,7 @@ func (f *Fleet) Meet(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			return s.inTouch(len(f.Regions) - 1)
+			return s.InTouch(len(f.Regions) - 1)
 		})
 	})
 }

@@ -165,6 +165,7 @@ func rowOf(rows []algorithms.PeerRow, cell int64, peer string) algorithms.Row {
 
 // noteEvent keeps what a node's journal has taken.
 func (n *node) noteEvent(e exchange.Event) {
+	n.tellEvent(e)
 	r, ok := e.(exchange.Recorded)
 	if !ok {
 		return

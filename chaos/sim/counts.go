@@ -9,7 +9,9 @@ type Counts struct {
 	Requests int64
 	Admitted int64
 	Denied   int64
-	Messages int64
+	Messages int64 // between regions, hints apart
+	Traded   int64 // of them, those with asks or grants
+	Hinted   int64 // hints, to each node
 	Bytes    int64 // of messages between regions, pings and hints apart
 	Pings    int64 // bytes
 	Hints    int64 // bytes of hints, to each node
@@ -29,13 +31,17 @@ func (c *Counts) decided(allowed bool) {
 func (c *Counts) sent(bytes int, asks bool) {
 	c.Messages++
 	if asks {
+		c.Traded++
 		c.Bytes += int64(bytes)
 	} else {
 		c.Pings += int64(bytes)
 	}
 }
 
-func (c *Counts) gossiped(bytes int) { c.Hints += int64(bytes) }
+func (c *Counts) gossiped(bytes int) {
+	c.Hinted++
+	c.Hints += int64(bytes)
+}
 
 // Add adds what happened in another run.
 func (c *Counts) Add(o *Counts) {
@@ -47,6 +53,8 @@ func (c *Counts) Add(o *Counts) {
 	c.Bytes += o.Bytes
 	c.Pings += o.Pings
 	c.Hints += o.Hints
+	c.Traded += o.Traded
+	c.Hinted += o.Hinted
 	if c.Deeds == nil {
 		c.Deeds = map[Deed]int64{}
 	}

@@ -21,6 +21,7 @@ type node struct {
 	random  *rand.Rand
 	file    *policy.Document // what it is started with
 	journal *journal.Memory
+	way     stepped.Store // to its region's store
 	live    *stepped.Stepped
 	life    int // which one, from 1
 	born    int64
@@ -55,8 +56,9 @@ func newNode(r *region, i int, d *policy.Document) *node {
 
 // start begins a life: its memory is empty, store and journal are as they were left.
 func (n *node) start(first bool) error {
+	n.way = n.r.store.connect(n.r)
 	live, err := stepped.NewStepped(stepped.Config{Region: n.r.name, Node: fmt.Sprintf("n%d", n.index+1), Nodes: len(n.r.nodes),
-		Policy: n.file, Bootstrap: first, Store: n.r.store.connect(n.r), Journal: n.journal, Now: n.r.time, Log: n.w.quiet()})
+		Policy: n.file, Bootstrap: first, Store: n.way, Journal: n.journal, Now: n.r.time, Log: n.w.quiet()})
 	if err != nil {
 		return err
 	}

@@ -99,6 +99,9 @@ func (n *node) decided(rq *request, d stepped.Decision) {
 	if rq.done != nil {
 		rq.done(d)
 	}
+	if n.w.trace != nil {
+		n.tellDecision(rq, d)
+	}
 	if n.repeated(rq, d) {
 		return
 	}

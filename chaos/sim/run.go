@@ -32,6 +32,7 @@ func run(p *Plan, t *trace) (*Outcome, error) {
 		return nil, fmt.Errorf("seed %d: %w", p.Seed, err)
 	}
 	w.counts.Deeds = map[Deed]int64{}
+	defer w.close()
 	w.run(p.End)
 	if w.broken == nil {
 		w.finish()

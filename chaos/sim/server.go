@@ -19,6 +19,7 @@ type server interface {
 	remove(key string) // DEL
 	setDown(down bool)
 	loseReply() // of the next call
+	close()
 	// inspect reads the ledger of a bucket; false: it holds none that a node works with.
 	inspect(b *bucket) (algorithms.Inspected, bool)
 }
@@ -33,6 +34,9 @@ type twinServer struct {
 }
 
 func (w *world) newServer(r *region) (server, error) {
+	if w.plan.Lua {
+		return newLuaServer(r)
+	}
 	s := &twinServer{r: r}
 	s.primary = store.NewModelServer(s.clock, s.replid())
 	return s, nil
@@ -55,6 +59,7 @@ func (s *twinServer) keepCopy()         { s.copied = s.primary.Replica(s.replid(
 func (s *twinServer) remove(key string) { s.primary.Delete(key) }
 func (s *twinServer) setDown(down bool) { s.primary.SetDown(down) }
 func (s *twinServer) loseReply()        { s.primary.LoseReply(1) }
+func (s *twinServer) close()            {}
 
 func (s *twinServer) promoteCopy() {
 	s.copied.SetDown(s.r.down > 0)

@@ -11,6 +11,7 @@ import (
 var (
 	seeds = flag.Int("seeds", 300, "how many seeds to run")
 	from  = flag.Uint64("from", 1, "the first of them")
+	lua   = flag.Bool("lua", false, "by the Lua scripts")
 	kind  = flag.String("kind", "", "algorithm")
 )
 
@@ -19,7 +20,7 @@ func TestSeeds(t *testing.T) {
 	var sum Counts
 	found := 0
 	for seed := *from; seed < *from+uint64(*seeds); seed++ {
-		p := Draw(seed, Config{For: 60_000_000, Algorithm: algorithms.Kind(*kind)})
+		p := Draw(seed, Config{For: 60_000_000, Algorithm: algorithms.Kind(*kind), Lua: *lua})
 		o, err := Run(p)
 		if err != nil {
 			t.Fatal(err)
@@ -36,7 +37,7 @@ func TestSeeds(t *testing.T) {
 }
 
 func TestTrace(t *testing.T) {
-	p := Draw(*from, Config{For: 60_000_000, Algorithm: algorithms.Kind(*kind)})
+	p := Draw(*from, Config{For: 60_000_000, Algorithm: algorithms.Kind(*kind), Lua: *lua})
 	if o, err := Run(p); err != nil || o.Broken == nil {
 		t.Fatal(o, err)
 	}

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/quotad/quotad/allocator/exchange"
+	stepped "github.com/quotad/quotad/region"
 )
 
 // trace is what happened, as it is told after a failure.
@@ -53,3 +56,47 @@ func (t *trace) timeline(regions []RegionPlan, most int) string {
 
 // column is how wide a region's part of the timeline is; what is longer runs on into the next.
 const column = 24
+
+// tellEvent writes down what was done with rights, and what was lost and found.
+func (n *node) tellEvent(e exchange.Event) {
+	if n.w.trace == nil {
+		return
+	}
+	switch e := e.(type) {
+	case exchange.Lent:
+		for i, g := range e.Given {
+			n.w.tell(n.r, "%s: debit %d: %v, lent %d, returned %d, share %d", n.name, i, g.Status, g.Row.Lent, g.Row.Returned, g.Share)
+		}
+	case exchange.Credited:
+		c := e.Credit
+		n.w.tell(n.r, "%s: credit from %s of cell %d: %v, borrowed %d, regained %d, share %d", n.name, c.Peer, c.Cell, e.Result.Status, e.Result.Row.Borrowed, e.Result.Row.Regained, e.Result.Share)
+	case exchange.Recorded:
+		if !e.OK {
+			n.w.tell(n.r, "%s: its journal takes no rows", n.name)
+		}
+	case exchange.Stood:
+		n.w.tell(n.r, "%s stands under generation %d, %s", n.name, e.Generation, e.Epoch)
+	case exchange.Lost:
+		for _, l := range e.Buckets {
+			n.w.tell(n.r, "%s finds %s lost", n.name, n.w.nameOf(l.Bucket.ID))
+		}
+	case exchange.Restored:
+		n.w.tell(n.r, "%s restores %s: %v, use %d, known %v, unknown %v", n.name, n.w.nameOf(e.Restore.Bucket.ID), e.Result.Status, e.Restore.Use.Units, e.Restore.Known, e.Restore.Unknown)
+	}
+}
+
+func (n *node) tellDecision(rq *request, d stepped.Decision) {
+	word := "denies"
+	if d.Allowed {
+		word = "admits"
+	}
+	n.w.tell(n.r, "%s %s %d of %s/%s: cell %d, share %d, %s", n.name, word, rq.q.Cost, d.Limit, rq.q.Descriptors["account"], d.Cell, d.Share, d.Reason)
+}
+
+// nameOf is a bucket in words.
+func (w *world) nameOf(id string) string {
+	if b := w.bucket(id); b != nil {
+		return b.limit.policy.Name + "/" + w.plan.Keys[b.key]
+	}
+	return "a bucket"
+}

@@ -95,7 +95,9 @@ func newWorld(p *Plan, t *trace) (*world, error) {
 	for _, r := range w.regions {
 		w.apart(r)
 	}
-	w.at(p.Heal, w.probeAll)
+	if p.Heal < p.End {
+		w.at(p.Heal, w.probeAll)
+	}
 	for _, a := range p.Acts {
 		w.at(a.At, func() { w.act(a) })
 	}
@@ -136,5 +138,12 @@ func (w *world) run(until int64) {
 func (w *world) breaks(invariant, format string, args ...any) {
 	if w.broken == nil {
 		w.broken = &Violation{At: time.Duration(w.now) * time.Microsecond, Invariant: invariant, Text: fmt.Sprintf(format, args...)}
+	}
+}
+
+// close lets go of what the regions' stores hold.
+func (w *world) close() {
+	for _, r := range w.regions {
+		r.store.close()
 	}
 }

@@ -62,9 +62,11 @@ func assemble(ctx context.Context, c *nodeConfig, d *policy.Document, log *slog.
 	if c.chaos {
 		p.putGate(c)
 	}
-	if p.config.Journal, err = journal.Open(p.journal, journal.Options{Region: c.region, Node: c.node}); err != nil {
+	j, err := journal.Open(p.journal, journal.Options{Region: c.region, Node: c.node})
+	if err != nil {
 		return nil, err
 	}
+	p.config.Journal = j
 	if err = p.connect(ctx, c, redisTrust); err != nil {
 		return nil, err
 	}
@@ -72,11 +74,11 @@ func assemble(ctx context.Context, c *nodeConfig, d *policy.Document, log *slog.
 }
 
 // putGate puts a gate between the node and all others. It tells them apart by address, so calls leave from the one by which
-// this node is known, where it listens there.
+// this node is known, where it listens there; on one machine, where a relay may stand for it, from the one that it listens on.
 func (p *parts) putGate(c *nodeConfig) {
 	p.gate = link.NewGate()
 	dialer := net.Dialer{Timeout: dialTimeout}
-	if own := c.listen.gossip.Addr(); own == p.config.Advertise.Addr() {
+	if own, known := c.listen.gossip.Addr(), p.config.Advertise.Addr(); own == known || own.IsLoopback() && known.IsLoopback() {
 		dialer.LocalAddr = &net.TCPAddr{IP: own.AsSlice()}
 	}
 	p.config.Dial = p.gate.Dialer(dialer)
@@ -93,8 +95,12 @@ func (p *parts) connect(ctx context.Context, c *nodeConfig, trust *tls.Config) (
 		}
 		options = store.Options{URL: p.embedded.URL, Timeout: max(c.redisTimeout, embeddedTimeout), Now: p.embedded.Now}
 	}
-	p.config.Store, err = store.Connect(options)
-	return err
+	s, err := store.Connect(options)
+	if err != nil {
+		return err
+	}
+	p.config.Store = s
+	return nil
 }
 
 // close closes all that is open. After the node was started and closed that is the embedded Redis alone; closing

@@ -59,7 +59,8 @@ func certsIssueCommand() *cobra.Command {
 		Short: "Make a node's certificate and key, in the place of those that it has",
 		Long: `issue makes DIR/REGION/NODE.pem and NODE.key with the authority in DIR. A node that runs with files of these names takes
 new ones into use by itself.`,
-		Example:           "  quotad certs issue certs --region us-east --node n1",
+		Example: `  quotad certs issue certs --region us-east --node n1
+  quotad certs issue certs --region operators --node alice    # of no region that has limits: to rehearse faults`,
 		Args:              oneFolder,
 		ValidArgsFunction: completeFolders,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -14,7 +14,7 @@ import (
 	"github.com/quotad/quotad/region/link"
 )
 
-// cutter makes the cuts that a node is asked for over its API. Safe for concurrent use.
+// cutter makes the cuts that a node is asked for over its API and its peer port. Safe for concurrent use.
 type cutter struct {
 	own   string // the node's region
 	gate  *link.Gate
@@ -33,7 +33,7 @@ func newCutter(own string, gate *link.Gate, where func() map[string][]netip.Addr
 
 var directions = map[string]link.Direction{"in": link.In, "out": link.Out, "both": link.Both}
 
-// Cut implements api.Cutter.
+// Cut implements api.Cutter and region.Cutter.
 func (c *cutter) Cut(name, direction string, d time.Duration) ([]netip.Addr, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -67,6 +67,9 @@ func (c *cutter) Cut(name, direction string, d time.Duration) ([]netip.Addr, err
 	}
 	return slices.Clone(ips), nil
 }
+
+// PacketsLost implements region.Cutter.
+func (c *cutter) PacketsLost() uint64 { return c.gate.Stats().PacketsDropped }
 
 // otherAt names a region other than this one that has a node at an address.
 func otherAt(where map[string][]netip.Addr, name string, ip netip.Addr) string {

@@ -12,6 +12,8 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/pflag"
 
+	"github.com/quotad/quotad/chaos/scenario"
+	"github.com/quotad/quotad/chaos/staging"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -51,6 +53,63 @@ func TestDeployedNodeFilesAndLimitsGoTogether(t *testing.T) {
 		}
 		if len(d.Regions) != len(deployedRegions) {
 			t.Errorf("the limits document has %d regions", len(d.Regions))
+		}
+	}
+}
+
+// TestDeployedNodesFile: it says of each node what the node's own file says.
+func TestDeployedNodesFile(t *testing.T) {
+	nodes, err := staging.ReadNodes(filepath.Join(deployed, "nodes.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(nodes.Regions) != len(deployedRegions) {
+		t.Errorf("it has %d regions", len(nodes.Regions))
+	}
+	for _, r := range nodes.Regions {
+		c, err := configure(filepath.Join(deployed, r.Name+".yaml"), noFlags(), nothingSet)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		want := []staging.Node{{Name: c.node, Peer: c.listen.peer.String(), HTTP: c.listen.http.String()}}
+		if !slices.Equal(r.Nodes, want) || !c.chaos {
+			t.Errorf("%s: %+v, want %+v, with chaos: %v", r.Name, r.Nodes, want, c.chaos)
+		}
+	}
+}
+
+// TestDeployedRehearsal: it is about the regions and limits of the deployment, and needs nothing but cuts.
+func TestDeployedRehearsal(t *testing.T) {
+	s, err := scenario.Parse("rehearsal.yaml", []byte(readDeployed(t, "rehearsal.yaml")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	nodes, err := staging.ReadNodes(filepath.Join(deployed, "nodes.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stage, err := staging.Open(nodes, s.Duration)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stage.Close()
+	if err := stage.Impossible(s); err != nil {
+		t.Error(err)
+	}
+	d, err := loadPolicy(filepath.Join(deployed, "limits.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range d.Regions {
+		if !slices.Contains(s.Regions, scenario.Region{Name: r.Name, Weight: r.Weight, Nodes: 1}) || len(s.Regions) != len(d.Regions) {
+			t.Errorf("the regions are %+v, and region %s has weight %d", s.Regions, r.Name, r.Weight)
+		}
+	}
+	for _, b := range s.Watched() {
+		l := d.Limits[0]
+		if b.Limit != l.Name || b.Units != l.Limit || b.Window != l.Window || b.Algorithm != string(l.Algorithm) {
+			t.Errorf("%+v is not the limit of the deployment, %+v", b, l)
 		}
 	}
 }
@@ -180,7 +239,7 @@ func TestDeployedReadmeNamesItsFiles(t *testing.T) {
 			readDeployed(t, strings.Trim(name, "`"))
 		}
 	}
-	for _, line := range regexp.MustCompile(`(?m)^ +(quotad (?:cut|certs) .*)$`).FindAllStringSubmatch(table, -1) {
+	for _, line := range regexp.MustCompile(`(?m)^ +(quotad (?:cut|certs|chaos) .*)$`).FindAllStringSubmatch(table, -1) {
 		text, _, _ := strings.Cut(line[1], "#")
 		root := newRoot()
 		root.SetOut(io.Discard)

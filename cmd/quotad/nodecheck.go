@@ -147,7 +147,7 @@ func (c *nodeConfig) warnings() []string {
 		}
 	}
 	if c.chaos {
-		all = append(all, "chaos is on: whoever reaches the HTTP API can cut this node off from other regions; not for production")
+		all = append(all, "chaos is on: whoever reaches the HTTP API or the peer port can cut this node off from other regions; not for production")
 	}
 	if len(c.seeds) == 0 {
 		all = append(all, "no seeds: the node waits to be found by others; set seeds unless it is the first")

@@ -86,6 +86,6 @@ var settings = []setting{
 		read: one(readLogLevel)},
 	{path: "drain_timeout", kind: "duration", usage: "how long requests under way are waited for at the end", fallback: "10s",
 		read: one(readDrain)},
-	{path: "chaos", kind: "bool", usage: "let whoever reaches the HTTP API cut this node off from other regions (quotad cut): not for production",
-		read: one(func(c *nodeConfig, v value) error { return readBool(&c.chaos, v) })},
+	{path: "chaos", kind: "bool", usage: "let whoever reaches the HTTP API or the peer port cut this node off from other regions, to rehearse faults: not for production",
+		read: one(func(c *nodeConfig, v value) error { return readChaos(&c.chaos, v) })},
 }

@@ -74,6 +74,17 @@ func readBool(b *bool, v value) error {
 	return nil
 }
 
+// readChaos reads a bool, which may be called what it comes to.
+func readChaos(b *bool, v value) error {
+	switch v.text {
+	case "enabled":
+		v.text = "true"
+	case "disabled":
+		v.text = "false"
+	}
+	return readBool(b, v)
+}
+
 // readListen takes addresses only, no names: whether a listener is on loopback must not depend on a resolver.
 func readListen(a *netip.AddrPort, v value) error {
 	const mend = "write an address of this machine and a port, such as 127.0.0.1:8080, or :8080 for all addresses"

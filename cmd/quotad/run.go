@@ -16,7 +16,9 @@ import (
 func runNode(ctx context.Context, c *nodeConfig, p *parts, node *region.Node, hup <-chan os.Signal, log *slog.Logger) error {
 	server := api.New(node, log)
 	if p.gate != nil {
-		server.AllowCuts(newCutter(c.region, p.gate, node.Whereabouts, log))
+		cutter := newCutter(c.region, p.gate, node.Whereabouts, log)
+		server.AllowCuts(cutter)
+		node.AllowCuts(cutter)
 	}
 	running, fail := context.WithCancelCause(ctx)
 	var tasks sync.WaitGroup

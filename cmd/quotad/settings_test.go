@@ -79,7 +79,7 @@ func TestFlagsGoBeforeVariablesBeforeTheFile(t *testing.T) {
 		"insecure":      {"true", "false", "true", func(c *nodeConfig) any { return c.insecure }, [3]string{}},
 		"log_level":     {"debug", "warn", "error", func(c *nodeConfig) any { return c.logLevel }, [3]string{"DEBUG", "WARN", "ERROR"}},
 		"drain_timeout": {"1s", "2s", "3s", func(c *nodeConfig) any { return c.drain }, [3]string{}},
-		"chaos":         {"true", "false", "true", func(c *nodeConfig) any { return c.chaos }, [3]string{}},
+		"chaos":         {"enabled", "disabled", "true", func(c *nodeConfig) any { return c.chaos }, [3]string{"true", "false", "true"}},
 	}
 	// What a setting is of no use without.
 	also := map[string][]string{

@@ -11,7 +11,6 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
-	grpcpeer "google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
 	"github.com/quotad/quotad/allocator/exchange"
@@ -27,9 +26,10 @@ type Server struct {
 	grpc   *grpc.Server
 	handle Handler
 	recall RecallHandler
+	cut    CutHandler // nil: none is made
 	tls    *TLS
 
-	handshakes, otherRegion, otherNode, tooManyAsks atomic.Uint64 // refused
+	handshakes, otherRegion, otherNode, tooManyAsks, cuts atomic.Uint64 // refused
 }
 
 const (
@@ -73,12 +73,13 @@ type Refusals struct {
 	OtherRegion uint64 // messages in the name of another region than the certificate's
 	OtherNode   uint64 // messages in the name of another node of the certificate's region
 	TooManyAsks uint64 // messages of more asks than are served
+	Cuts        uint64 // cuts asked of a node that makes none
 }
 
 // Refused returns what the server refused.
 func (s *Server) Refused() Refusals {
 	return Refusals{Handshakes: s.handshakes.Load(), OtherRegion: s.otherRegion.Load(), OtherNode: s.otherNode.Load(),
-		TooManyAsks: s.tooManyAsks.Load()}
+		TooManyAsks: s.tooManyAsks.Load(), Cuts: s.cuts.Load()}
 }
 
 // Serve accepts connections until Close.
@@ -108,12 +109,7 @@ func (s *Server) authenticate(ctx context.Context, says Identity) error {
 	if s.tls == nil {
 		return nil
 	}
-	var is Identity
-	if from, ok := grpcpeer.FromContext(ctx); ok {
-		if c, ok := from.AuthInfo.(caller); ok {
-			is = c.Identity
-		}
-	}
+	is := callerOf(ctx).Identity
 	switch {
 	case is == Identity{} || says.Region != is.Region:
 		s.otherRegion.Add(1)

@@ -68,6 +68,24 @@ func LoadTLS(files Files, self Identity, report func(error)) (*TLS, error) {
 	return t, nil
 }
 
+// LoadCaller is LoadTLS for who calls nodes and is none, an operator: the caller is whom its certificate names. That the
+// files change later is reported to nobody.
+func LoadCaller(files Files) (*TLS, error) {
+	c, err := files.read()
+	if err != nil {
+		return nil, err
+	}
+	pair, err := tls.X509KeyPair(c.cert, c.key)
+	if err != nil {
+		return nil, files.notAPair(err)
+	}
+	who, err := IdentityOf(pair.Leaf)
+	if err != nil {
+		return nil, files.unnamed(err)
+	}
+	return LoadTLS(files, who, func(error) {})
+}
+
 // Changes returns how often the files were found changed, after a look at them as before a connection.
 func (t *TLS) Changes() Changes {
 	t.current()
@@ -135,6 +153,14 @@ func (f Files) read() (c contents, err error) {
 	return c, nil
 }
 
+func (f Files) notAPair(err error) error {
+	return fmt.Errorf("certificate %s with key %s: %w; give a certificate and its own key, both PEM", f.Cert, f.Key, err)
+}
+
+func (f Files) unnamed(err error) error {
+	return fmt.Errorf("certificate %s: %w; issue one with: quotad certs issue", f.Cert, err)
+}
+
 func (c contents) equal(o contents) bool {
 	return bytes.Equal(c.cert, o.cert) && bytes.Equal(c.key, o.key) && bytes.Equal(c.ca, o.ca)
 }
@@ -143,7 +169,7 @@ func (c contents) equal(o contents) bool {
 func (t *TLS) parse(c contents) (*material, error) {
 	certificate, err := tls.X509KeyPair(c.cert, c.key)
 	if err != nil {
-		return nil, fmt.Errorf("certificate %s with key %s: %w; give a certificate and its own key, both PEM", t.files.Cert, t.files.Key, err)
+		return nil, t.files.notAPair(err)
 	}
 	m := &material{certificate: certificate, roots: x509.NewCertPool()}
 	if !m.roots.AppendCertsFromPEM(c.ca) {
@@ -152,7 +178,7 @@ func (t *TLS) parse(c contents) (*material, error) {
 	who, err := IdentityOf(certificate.Leaf)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("certificate %s: %w; issue one with: quotad certs issue", t.files.Cert, err)
+		return nil, t.files.unnamed(err)
 	case who != t.self:
 		return nil, fmt.Errorf("certificate %s is that of %s, and this node is %s; give it its own", t.files.Cert, who, t.self)
 	}

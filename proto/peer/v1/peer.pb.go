@@ -92,6 +92,62 @@ func (Refusal) EnumDescriptor() ([]byte, []int) {
 	return file_peer_v1_peer_proto_rawDescGZIP(), []int{0}
 }
 
+// CutDirection is as seen from the node that is asked.
+type CutDirection int32
+
+const (
+	// Refused: say which.
+	CutDirection_CUT_DIRECTION_UNSPECIFIED CutDirection = 0
+	CutDirection_CUT_DIRECTION_BOTH        CutDirection = 1
+	// What the others send is lost.
+	CutDirection_CUT_DIRECTION_IN CutDirection = 2
+	// What is sent to the others is lost.
+	CutDirection_CUT_DIRECTION_OUT CutDirection = 3
+)
+
+// Enum value maps for CutDirection.
+var (
+	CutDirection_name = map[int32]string{
+		0: "CUT_DIRECTION_UNSPECIFIED",
+		1: "CUT_DIRECTION_BOTH",
+		2: "CUT_DIRECTION_IN",
+		3: "CUT_DIRECTION_OUT",
+	}
+	CutDirection_value = map[string]int32{
+		"CUT_DIRECTION_UNSPECIFIED": 0,
+		"CUT_DIRECTION_BOTH":        1,
+		"CUT_DIRECTION_IN":          2,
+		"CUT_DIRECTION_OUT":         3,
+	}
+)
+
+func (x CutDirection) Enum() *CutDirection {
+	p := new(CutDirection)
+	*p = x
+	return p
+}
+
+func (x CutDirection) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (CutDirection) Descriptor() protoreflect.EnumDescriptor {
+	return file_peer_v1_peer_proto_enumTypes[1].Descriptor()
+}
+
+func (CutDirection) Type() protoreflect.EnumType {
+	return &file_peer_v1_peer_proto_enumTypes[1]
+}
+
+func (x CutDirection) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use CutDirection.Descriptor instead.
+func (CutDirection) EnumDescriptor() ([]byte, []int) {
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{1}
+}
+
 // ExchangeRequest is what one region asks of another.
 type ExchangeRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -824,6 +880,124 @@ func (x *Remembered) GetReturned() int64 {
 	return 0
 }
 
+// CutRequest asks a node to cut itself off from another region, in place of what it cut there in that direction before.
+type CutRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Region to be cut off from.
+	Region    string       `protobuf:"bytes,1,opt,name=region,proto3" json:"region,omitempty"`
+	Direction CutDirection `protobuf:"varint,2,opt,name=direction,proto3,enum=peer.v1.CutDirection" json:"direction,omitempty"`
+	// Milliseconds until the cut ends by itself, at most ten minutes; 0 heals.
+	ForMs         int64 `protobuf:"varint,3,opt,name=for_ms,json=forMs,proto3" json:"for_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CutRequest) Reset() {
+	*x = CutRequest{}
+	mi := &file_peer_v1_peer_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CutRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CutRequest) ProtoMessage() {}
+
+func (x *CutRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_peer_v1_peer_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CutRequest.ProtoReflect.Descriptor instead.
+func (*CutRequest) Descriptor() ([]byte, []int) {
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *CutRequest) GetRegion() string {
+	if x != nil {
+		return x.Region
+	}
+	return ""
+}
+
+func (x *CutRequest) GetDirection() CutDirection {
+	if x != nil {
+		return x.Direction
+	}
+	return CutDirection_CUT_DIRECTION_UNSPECIFIED
+}
+
+func (x *CutRequest) GetForMs() int64 {
+	if x != nil {
+		return x.ForMs
+	}
+	return 0
+}
+
+// CutResponse says what a cut does.
+type CutResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// IP addresses of the nodes that the node is cut off from, or not any more.
+	Addresses []string `protobuf:"bytes,1,rep,name=addresses,proto3" json:"addresses,omitempty"`
+	// Packets that cuts lost since the node started.
+	PacketsLost   uint64 `protobuf:"varint,2,opt,name=packets_lost,json=packetsLost,proto3" json:"packets_lost,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CutResponse) Reset() {
+	*x = CutResponse{}
+	mi := &file_peer_v1_peer_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CutResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CutResponse) ProtoMessage() {}
+
+func (x *CutResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_peer_v1_peer_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CutResponse.ProtoReflect.Descriptor instead.
+func (*CutResponse) Descriptor() ([]byte, []int) {
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *CutResponse) GetAddresses() []string {
+	if x != nil {
+		return x.Addresses
+	}
+	return nil
+}
+
+func (x *CutResponse) GetPacketsLost() uint64 {
+	if x != nil {
+		return x.PacketsLost
+	}
+	return 0
+}
+
 var File_peer_v1_peer_proto protoreflect.FileDescriptor
 
 const file_peer_v1_peer_proto_rawDesc = "" +
@@ -894,7 +1068,15 @@ const file_peer_v1_peer_proto_rawDesc = "" +
 	"\x04peer\x18\x01 \x01(\tR\x04peer\x12\x12\n" +
 	"\x04cell\x18\x02 \x01(\x03R\x04cell\x12\x12\n" +
 	"\x04lent\x18\x03 \x01(\x03R\x04lent\x12\x1a\n" +
-	"\breturned\x18\x04 \x01(\x03R\breturned*\xa1\x01\n" +
+	"\breturned\x18\x04 \x01(\x03R\breturned\"p\n" +
+	"\n" +
+	"CutRequest\x12\x16\n" +
+	"\x06region\x18\x01 \x01(\tR\x06region\x123\n" +
+	"\tdirection\x18\x02 \x01(\x0e2\x15.peer.v1.CutDirectionR\tdirection\x12\x15\n" +
+	"\x06for_ms\x18\x03 \x01(\x03R\x05forMs\"N\n" +
+	"\vCutResponse\x12\x1c\n" +
+	"\taddresses\x18\x01 \x03(\tR\taddresses\x12!\n" +
+	"\fpackets_lost\x18\x02 \x01(\x04R\vpacketsLost*\xa1\x01\n" +
 	"\aRefusal\x12\x17\n" +
 	"\x13REFUSAL_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rREFUSAL_EPOCH\x10\x01\x12\x13\n" +
@@ -902,10 +1084,16 @@ const file_peer_v1_peer_proto_rawDesc = "" +
 	"\x10REFUSAL_FINISHED\x10\x03\x12\x13\n" +
 	"\x0fREFUSAL_UNHEARD\x10\x04\x12\x17\n" +
 	"\x13REFUSAL_IMPLAUSIBLE\x10\x05\x12\x11\n" +
-	"\rREFUSAL_STORE\x10\x062\x89\x01\n" +
+	"\rREFUSAL_STORE\x10\x06*r\n" +
+	"\fCutDirection\x12\x1d\n" +
+	"\x19CUT_DIRECTION_UNSPECIFIED\x10\x00\x12\x16\n" +
+	"\x12CUT_DIRECTION_BOTH\x10\x01\x12\x14\n" +
+	"\x10CUT_DIRECTION_IN\x10\x02\x12\x15\n" +
+	"\x11CUT_DIRECTION_OUT\x10\x032\xbb\x01\n" +
 	"\vPeerService\x12?\n" +
 	"\bExchange\x12\x18.peer.v1.ExchangeRequest\x1a\x19.peer.v1.ExchangeResponse\x129\n" +
-	"\x06Recall\x12\x16.peer.v1.RecallRequest\x1a\x17.peer.v1.RecallResponseB/Z-github.com/quotad/quotad/proto/peer/v1;peerv1b\x06proto3"
+	"\x06Recall\x12\x16.peer.v1.RecallRequest\x1a\x17.peer.v1.RecallResponse\x120\n" +
+	"\x03Cut\x12\x13.peer.v1.CutRequest\x1a\x14.peer.v1.CutResponseB/Z-github.com/quotad/quotad/proto/peer/v1;peerv1b\x06proto3"
 
 var (
 	file_peer_v1_peer_proto_rawDescOnce sync.Once
@@ -919,36 +1107,42 @@ func file_peer_v1_peer_proto_rawDescGZIP() []byte {
 	return file_peer_v1_peer_proto_rawDescData
 }
 
-var file_peer_v1_peer_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_peer_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_peer_v1_peer_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_peer_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_peer_v1_peer_proto_goTypes = []any{
 	(Refusal)(0),             // 0: peer.v1.Refusal
-	(*ExchangeRequest)(nil),  // 1: peer.v1.ExchangeRequest
-	(*Ask)(nil),              // 2: peer.v1.Ask
-	(*ExchangeResponse)(nil), // 3: peer.v1.ExchangeResponse
-	(*Grant)(nil),            // 4: peer.v1.Grant
-	(*RecallRequest)(nil),    // 5: peer.v1.RecallRequest
-	(*Doubt)(nil),            // 6: peer.v1.Doubt
-	(*RecallResponse)(nil),   // 7: peer.v1.RecallResponse
-	(*Testimony)(nil),        // 8: peer.v1.Testimony
-	(*Remembered)(nil),       // 9: peer.v1.Remembered
+	(CutDirection)(0),        // 1: peer.v1.CutDirection
+	(*ExchangeRequest)(nil),  // 2: peer.v1.ExchangeRequest
+	(*Ask)(nil),              // 3: peer.v1.Ask
+	(*ExchangeResponse)(nil), // 4: peer.v1.ExchangeResponse
+	(*Grant)(nil),            // 5: peer.v1.Grant
+	(*RecallRequest)(nil),    // 6: peer.v1.RecallRequest
+	(*Doubt)(nil),            // 7: peer.v1.Doubt
+	(*RecallResponse)(nil),   // 8: peer.v1.RecallResponse
+	(*Testimony)(nil),        // 9: peer.v1.Testimony
+	(*Remembered)(nil),       // 10: peer.v1.Remembered
+	(*CutRequest)(nil),       // 11: peer.v1.CutRequest
+	(*CutResponse)(nil),      // 12: peer.v1.CutResponse
 }
 var file_peer_v1_peer_proto_depIdxs = []int32{
-	2, // 0: peer.v1.ExchangeRequest.asks:type_name -> peer.v1.Ask
-	4, // 1: peer.v1.ExchangeResponse.grants:type_name -> peer.v1.Grant
-	0, // 2: peer.v1.Grant.refusal:type_name -> peer.v1.Refusal
-	6, // 3: peer.v1.RecallRequest.doubts:type_name -> peer.v1.Doubt
-	8, // 4: peer.v1.RecallResponse.testimonies:type_name -> peer.v1.Testimony
-	9, // 5: peer.v1.Testimony.rows:type_name -> peer.v1.Remembered
-	1, // 6: peer.v1.PeerService.Exchange:input_type -> peer.v1.ExchangeRequest
-	5, // 7: peer.v1.PeerService.Recall:input_type -> peer.v1.RecallRequest
-	3, // 8: peer.v1.PeerService.Exchange:output_type -> peer.v1.ExchangeResponse
-	7, // 9: peer.v1.PeerService.Recall:output_type -> peer.v1.RecallResponse
-	8, // [8:10] is the sub-list for method output_type
-	6, // [6:8] is the sub-list for method input_type
-	6, // [6:6] is the sub-list for extension type_name
-	6, // [6:6] is the sub-list for extension extendee
-	0, // [0:6] is the sub-list for field type_name
+	3,  // 0: peer.v1.ExchangeRequest.asks:type_name -> peer.v1.Ask
+	5,  // 1: peer.v1.ExchangeResponse.grants:type_name -> peer.v1.Grant
+	0,  // 2: peer.v1.Grant.refusal:type_name -> peer.v1.Refusal
+	7,  // 3: peer.v1.RecallRequest.doubts:type_name -> peer.v1.Doubt
+	9,  // 4: peer.v1.RecallResponse.testimonies:type_name -> peer.v1.Testimony
+	10, // 5: peer.v1.Testimony.rows:type_name -> peer.v1.Remembered
+	1,  // 6: peer.v1.CutRequest.direction:type_name -> peer.v1.CutDirection
+	2,  // 7: peer.v1.PeerService.Exchange:input_type -> peer.v1.ExchangeRequest
+	6,  // 8: peer.v1.PeerService.Recall:input_type -> peer.v1.RecallRequest
+	11, // 9: peer.v1.PeerService.Cut:input_type -> peer.v1.CutRequest
+	4,  // 10: peer.v1.PeerService.Exchange:output_type -> peer.v1.ExchangeResponse
+	8,  // 11: peer.v1.PeerService.Recall:output_type -> peer.v1.RecallResponse
+	12, // 12: peer.v1.PeerService.Cut:output_type -> peer.v1.CutResponse
+	10, // [10:13] is the sub-list for method output_type
+	7,  // [7:10] is the sub-list for method input_type
+	7,  // [7:7] is the sub-list for extension type_name
+	7,  // [7:7] is the sub-list for extension extendee
+	0,  // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_peer_v1_peer_proto_init() }
@@ -961,8 +1155,8 @@ func file_peer_v1_peer_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_peer_v1_peer_proto_rawDesc), len(file_peer_v1_peer_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   9,
+			NumEnums:      2,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -23,6 +23,7 @@ const _ = grpc.SupportPackageIsVersion9
 const (
 	PeerService_Exchange_FullMethodName = "/peer.v1.PeerService/Exchange"
 	PeerService_Recall_FullMethodName   = "/peer.v1.PeerService/Recall"
+	PeerService_Cut_FullMethodName      = "/peer.v1.PeerService/Cut"
 )
 
 // PeerServiceClient is the client API for PeerService service.
@@ -36,6 +37,9 @@ type PeerServiceClient interface {
 	// Recall asks for what is remembered of buckets that the asker's region has lost. To answer is to fence: from then on
 	// rows of the asker's region that were written under a lower generation are neither taken nor announced.
 	Recall(ctx context.Context, in *RecallRequest, opts ...grpc.CallOption) (*RecallResponse, error)
+	// Cut has the node lose what goes to the nodes of another region or comes from them, for a rehearsal of a partition. A
+	// node that was not started with chaos: true refuses. The caller need not be a node.
+	Cut(ctx context.Context, in *CutRequest, opts ...grpc.CallOption) (*CutResponse, error)
 }
 
 type peerServiceClient struct {
@@ -66,6 +70,16 @@ func (c *peerServiceClient) Recall(ctx context.Context, in *RecallRequest, opts 
 	return out, nil
 }
 
+func (c *peerServiceClient) Cut(ctx context.Context, in *CutRequest, opts ...grpc.CallOption) (*CutResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(CutResponse)
+	err := c.cc.Invoke(ctx, PeerService_Cut_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // PeerServiceServer is the server API for PeerService service.
 // All implementations must embed UnimplementedPeerServiceServer
 // for forward compatibility.
@@ -77,6 +91,9 @@ type PeerServiceServer interface {
 	// Recall asks for what is remembered of buckets that the asker's region has lost. To answer is to fence: from then on
 	// rows of the asker's region that were written under a lower generation are neither taken nor announced.
 	Recall(context.Context, *RecallRequest) (*RecallResponse, error)
+	// Cut has the node lose what goes to the nodes of another region or comes from them, for a rehearsal of a partition. A
+	// node that was not started with chaos: true refuses. The caller need not be a node.
+	Cut(context.Context, *CutRequest) (*CutResponse, error)
 	mustEmbedUnimplementedPeerServiceServer()
 }
 
@@ -92,6 +109,9 @@ func (UnimplementedPeerServiceServer) Exchange(context.Context, *ExchangeRequest
 }
 func (UnimplementedPeerServiceServer) Recall(context.Context, *RecallRequest) (*RecallResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Recall not implemented")
+}
+func (UnimplementedPeerServiceServer) Cut(context.Context, *CutRequest) (*CutResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Cut not implemented")
 }
 func (UnimplementedPeerServiceServer) mustEmbedUnimplementedPeerServiceServer() {}
 func (UnimplementedPeerServiceServer) testEmbeddedByValue()                     {}
@@ -150,6 +170,24 @@ func _PeerService_Recall_Handler(srv interface{}, ctx context.Context, dec func(
 	return interceptor(ctx, in, info, handler)
 }
 
+func _PeerService_Cut_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CutRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PeerServiceServer).Cut(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: PeerService_Cut_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PeerServiceServer).Cut(ctx, req.(*CutRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // PeerService_ServiceDesc is the grpc.ServiceDesc for PeerService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -164,6 +202,10 @@ var PeerService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Recall",
 			Handler:    _PeerService_Recall_Handler,
+		},
+		{
+			MethodName: "Cut",
+			Handler:    _PeerService_Cut_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

@@ -1,0 +1,121 @@
+package caller
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http/httptrace"
+	"sync/atomic"
+	"time"
+
+	"github.com/quotad/quotad/chaos/oracle"
+	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
+)
+
+// Question is a request to be decided.
+type Question struct {
+	Domain      string            `json:"domain"`
+	Descriptors map[string]string `json:"descriptors"`
+	Cost        int64             `json:"cost"`
+	// GRPC asks over gRPC, else over HTTP.
+	GRPC bool `json:"-"`
+}
+
+// Life says which start of the node it is that runs, by a number that is higher
+// after each start; false: that is not known. It is called before and after a
+// request, and must not wait.
+type Life func() (start uint64, known bool)
+
+// decided is what a decision says, over either API; at is 0 if no store decided.
+type decided struct {
+	allowed, degraded            bool
+	cell, at, entitlement, share int64
+	sequence                     uint64
+}
+
+// Ask sends one request and returns what its caller saw of it, for the judge of
+// that limit; bucket is the judge's name of what is asked for. It is false if
+// the request was never sent, and there is nothing to judge.
+//
+// A node that was started again counts anew, so each start has a name of its
+// own: n1#2. Where it is not known which one answered, the answer has a name to
+// itself, so that its number says nothing. A denial that no store decided is
+// placed where it was sent.
+func (c *Caller) Ask(ctx context.Context, q Question, bucket string, limit oracle.Limit, life Life) (oracle.Answer, bool) {
+	var sent atomic.Bool
+	start, known := life()
+	a := oracle.Answer{Bucket: bucket, Region: c.region, Node: fmt.Sprintf("%s#%d", c.node, start), Cost: q.Cost, Sent: time.Now()}
+	ask := c.askHTTP
+	if q.GRPC {
+		ask = c.askGRPC
+	}
+	d, err := ask(ctx, q, &sent)
+	a.Seen = time.Now()
+	if err != nil {
+		return a, sent.Load()
+	}
+	if then, still := life(); !known || !still || then != start {
+		a.Node += fmt.Sprintf("|%d", a.Sent.UnixNano())
+	}
+	a.Sequence, a.Cell, a.At, a.Entitlement, a.Share, a.Degraded = d.sequence, d.cell, d.at, d.entitlement, d.share, d.degraded
+	switch {
+	case !d.allowed:
+		a.Outcome = oracle.Denied
+		if d.at == 0 {
+			a.At = a.Sent.UnixMicro()
+			a.Cell = limit.CellOf(a.At)
+		}
+	case d.at != 0:
+		a.Outcome = oracle.Admitted
+	}
+	return a, true
+}
+
+// askHTTP fails if there was no decision; sent is set once there is a connection
+// to send the request on.
+func (c *Caller) askHTTP(ctx context.Context, q Question, sent *atomic.Bool) (decided, error) {
+	body, err := json.Marshal(q)
+	if err != nil {
+		return decided{}, err
+	}
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent.Store(true) }})
+	_, answer, err := c.exchange(ctx, "POST", "/v1/check", body)
+	if err != nil {
+		return decided{}, err
+	}
+	var d struct {
+		Allowed     *bool
+		At          string
+		Cell        int64
+		Entitlement int64
+		Share       int64
+		Sequence    uint64
+		Degraded    bool
+	}
+	if err := json.Unmarshal(answer, &d); err != nil || d.Allowed == nil {
+		return decided{}, fmt.Errorf("%s answered %q, which is no decision", c, answer)
+	}
+	out := decided{*d.Allowed, d.Degraded, d.Cell, 0, d.Entitlement, d.Share, d.Sequence}
+	if d.At != "" {
+		at, err := time.Parse(time.RFC3339Nano, d.At)
+		if err != nil {
+			return decided{}, err
+		}
+		out.at = at.UnixMicro()
+	}
+	return out, nil
+}
+
+// askGRPC is askHTTP over gRPC.
+func (c *Caller) askGRPC(ctx context.Context, q Question, sent *atomic.Bool) (decided, error) {
+	if c.rpc == nil {
+		return decided{}, fmt.Errorf("%s: no gRPC address is known: ask over HTTP", c)
+	}
+	m := &quotadv1.CheckRequest{Domain: q.Domain, Descriptors: q.Descriptors, Cost: &q.Cost}
+	answer, err := c.rpc.Check(context.WithValue(ctx, sentKey{}, sent), m)
+	if err != nil {
+		return decided{}, err
+	}
+	d := answer.GetDecision()
+	return decided{d.GetAllowed(), d.GetDegraded(), d.GetCell(), d.GetAtUs(), d.GetEntitlement(), d.GetShare(), d.GetSequence()}, nil
+}

@@ -1,0 +1,92 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"unsafe"
+)
+
+// Disk is a small file system of its own for the journal of a node: a file with
+// ext4, mounted through a loop device. That takes root, and mkfs.ext4.
+type Disk struct {
+	image, at string
+}
+
+const (
+	// diskBytes is its size: bbolt takes 64 KiB, and ext4 some for itself.
+	diskBytes = 24 << 20
+	// shutDown is the request EXT4_IOC_SHUTDOWN, and noFlush says that what is
+	// not written is lost.
+	shutDown = 0x8004587d
+	noFlush  = 2
+)
+
+// DisksWork says why there can be no disk that fails on this machine, or nil.
+func DisksWork() error {
+	switch _, err := exec.LookPath("mkfs.ext4"); {
+	case os.Geteuid() != 0:
+		return errors.New("a disk that fails is a file system of its own, which only root may mount: run it as root, for example in a container with --privileged")
+	case err != nil:
+		return fmt.Errorf("a disk that fails is made with mkfs.ext4: %w; install e2fsprogs", err)
+	}
+	return nil
+}
+
+// newDisk mounts a disk on the folder data of a node.
+func newDisk(scope Scope, node string) (*Disk, error) {
+	if err := DisksWork(); err != nil {
+		return nil, err
+	}
+	d := &Disk{image: filepath.Join(node, "disk"), at: filepath.Join(node, "data")}
+	if err := os.Mkdir(d.at, 0o755); err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(d.image, nil, 0o644); err != nil {
+		return nil, err
+	}
+	if err := os.Truncate(d.image, diskBytes); err != nil {
+		return nil, err
+	}
+	if err := system("mkfs.ext4", "-q", "-F", d.image); err != nil {
+		return nil, err
+	}
+	if err := d.mount(); err != nil {
+		return nil, err
+	}
+	scope.Cleanup(func() { _ = d.unmount() }) // it was not mounted again after a failure
+	return d, nil
+}
+
+func (d *Disk) mount() error { return system("mount", "-o", "loop", d.image, d.at) }
+
+func (d *Disk) unmount() error { return system("umount", d.at) }
+
+// Fail has every write and fsync fail from now on, with what was not written
+// before lost, as when a disk is pulled out.
+func (d *Disk) Fail() error {
+	f, err := os.Open(d.at)
+	if err != nil {
+		return fmt.Errorf("fail the disk at %s: %w", d.at, err)
+	}
+	defer f.Close()
+	flags := uint32(noFlush)
+	if _, _, e := syscall.Syscall(syscall.SYS_IOCTL, f.Fd(), shutDown, uintptr(unsafe.Pointer(&flags))); e != 0 {
+		return fmt.Errorf("fail the disk at %s: %w; its ext4 must know how to be shut down", d.at, e)
+	}
+	return nil
+}
+
+// Mend mounts the disk anew, with what it held when it failed. Its node must
+// have ended.
+func (d *Disk) Mend() error { return errors.Join(d.unmount(), d.mount()) }
+
+func system(name string, args ...string) error {
+	if out, err := exec.Command(name, args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("%s %v: %w: %s", name, args, err, out)
+	}
+	return nil
+}

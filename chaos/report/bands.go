@@ -1,0 +1,141 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"html/template"
+	"slices"
+)
+
+// The heights of a row of the faults' chart, and how many rows it may have; and
+// that of the lane above a chart's plot in which bands bear their names.
+const (
+	bandRow  = 31.0
+	mostRows = 12
+	nameLane = 18.0
+)
+
+// shade draws the faults behind a chart and in the lane above it: call it first.
+// A band bears its name where nobody could take it for another's.
+func (d *drawing) shade(bands []Band) {
+	top, taken := d.top-nameLane, 0.0
+	for i, b := range bands {
+		if !d.shows(b) {
+			continue
+		}
+		x, to := d.x(b.From), d.x(b.To)
+		if b.To <= b.From {
+			d.line("moment", x, top, x, d.bottom())
+		} else {
+			d.rect("band", x, top, max(to-x, 1), d.bottom()-top)
+		}
+		text := name(b.Name)
+		if end := x + 4 + textWidth(text); x >= taken && d.alone(bands, i, end) {
+			d.text("bandname", x+4, top+13, text)
+			taken = end + 6
+		}
+	}
+}
+
+// alone says whether the name of band i, which reaches to end, stands over no
+// other band, but for an instant at its beginning and for one that it lies in
+// with its whole name.
+func (d *drawing) alone(bands []Band, i int, end float64) bool {
+	x, to := d.x(bands[i].From), d.x(bands[i].To)
+	for j, o := range bands {
+		begins, ends := d.x(o.From), d.x(max(o.From, o.To))
+		switch {
+		case j == i || !d.shows(o) || begins >= end || ends < x:
+		case begins < x && end <= to, begins == x && ends == x:
+		default:
+			return false
+		}
+	}
+	return end <= d.width
+}
+
+// shows says whether any of a band lies within the run.
+func (d *drawing) shows(b Band) bool {
+	return d.length > 0 && b.From <= d.length && max(b.To, b.From) >= 0
+}
+
+// faults draws the bands by themselves, one row for each name.
+func faults(l layout, r Run) template.HTML {
+	var rows []string
+	for _, b := range r.Bands {
+		if !slices.Contains(rows, b.Name) {
+			rows = append(rows, b.Name)
+		}
+	}
+	shown := rows[:min(len(rows), mostRows)]
+	d := drawing{plot: plot{layout: l, top: 4, height: bandRow*float64(len(shown)) + 4, length: r.Length}}
+	for i, row := range shown {
+		d.faultRow(r.Bands, row, d.top+bandRow*float64(i))
+	}
+	d.times()
+	return d.svg(24, fmt.Sprintf("Faults over time: %d stretches or instants of %d kinds.", len(r.Bands), len(rows)))
+}
+
+// faultRow draws the bands of one name, with the name above the first.
+func (d *drawing) faultRow(bands []Band, row string, y float64) {
+	bands = slices.DeleteFunc(slices.Clone(bands), func(b Band) bool { return b.Name != row || !d.shows(b) })
+	for i, b := range bands {
+		x, to := d.x(b.From), d.x(b.To)
+		if i == 0 {
+			text := fit(rowName(bands), d.width-d.left)
+			d.text("fault", min(x, max(d.left, d.width-textWidth(text))), y+13, text)
+		}
+		if b.To <= b.From {
+			d.path("faultbar", "M"+px(x)+" "+px(y+17)+"l5 9h-10z")
+			continue
+		}
+		d.rect("faultbar", x, y+18, max(to-x, 1.5), 8)
+	}
+}
+
+// rowName is what stands above the bands of one name.
+func rowName(bands []Band) string {
+	b := bands[0]
+	switch {
+	case len(bands) > 1:
+		return fmt.Sprintf("%s, %d times", name(b.Name), len(bands))
+	case b.To > b.From:
+		return name(b.Name) + ", " + stretch(b)
+	}
+	return name(b.Name)
+}
+
+// explained are the faults that have something to say about themselves, each
+// once. Where the bands stand in for the steps it is said there.
+func explained(r Run) []Fact {
+	var list []Fact
+	for _, b := range r.Bands {
+		f := Fact{name(b.Name), prose(b.About)}
+		if len(r.Steps) > 0 && f.Value != "" && !slices.Contains(list, f) {
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+// stretch says how long a band is.
+func stretch(b Band) string { return "for " + span(b.To-b.From) }
+
+// steps lists what was done; without steps the bands say it.
+func steps(r Run) []Step {
+	list := slices.Clone(r.Steps)
+	if len(list) == 0 {
+		for _, b := range r.Bands {
+			s := Step{At: b.From, Text: b.Name, Outcome: b.About}
+			if b.To > b.From {
+				s.Text += ", " + stretch(b)
+			}
+			list = append(list, s)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b Step) int { return cmp.Compare(a.At, b.At) })
+	for i, s := range list {
+		list[i] = Step{At: s.At, Text: prose(s.Text), Outcome: prose(s.Outcome)}
+	}
+	return list
+}

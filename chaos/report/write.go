@@ -1,0 +1,34 @@
+package report
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+)
+
+//go:embed page.html
+var pageHTML string
+
+//go:embed style.css
+var style string
+
+var pageTemplate = template.Must(template.New("page").Parse(pageHTML))
+
+// Write writes the page about a run. Nothing is written if the page cannot be
+// made; an error of w is returned with what was being done. Values that make no
+// sense, such as negative amounts or regions that do not exist, are left out. It
+// may be called by several goroutines.
+func Write(w io.Writer, r Run) error {
+	p := newPage(r)
+	p.Style = template.CSS(style)
+	var whole bytes.Buffer
+	if err := pageTemplate.Execute(&whole, p); err != nil {
+		return fmt.Errorf("report: making the page about %q: %w", p.Title, err)
+	}
+	if _, err := w.Write(whole.Bytes()); err != nil {
+		return fmt.Errorf("report: writing the page about %q: %w: check the space and the rights where it goes", p.Title, err)
+	}
+	return nil
+}

@@ -1,0 +1,126 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+
+	"github.com/quotad/quotad/chaos/oracle"
+	"github.com/quotad/quotad/chaos/process"
+)
+
+// Fleet is a stage of processes that are started for one scenario, on this
+// machine.
+type Fleet struct {
+	scenario *Scenario
+	fleet    *process.Fleet
+	quotad   string
+
+	mu      sync.Mutex
+	version int64
+	nodes   map[*process.Node]*standing
+}
+
+// standing is what a fleet knows of one of its nodes.
+type standing struct {
+	acting sync.Mutex // one step at a time
+
+	// Guarded by the fleet's mutex.
+	down bool // a step ended it
+	told bool // that it ended by itself
+}
+
+// StartFleet starts the regions of a scenario, with the binary quotad, and
+// returns when all of them are in touch. All ends with the scope.
+func StartFleet(ctx context.Context, scope process.Scope, s *Scenario, quotad string, seed uint64) (*Fleet, error) {
+	c := process.Config{Quotad: quotad, Limits: s.Document(1, nil), Lines: true, Seed: seed, Settings: []string{"log_level: warn"}}
+	for _, r := range s.Regions {
+		rc := process.RegionConfig{Name: r.Name, Nodes: r.Nodes}
+		for _, step := range s.Steps {
+			rc.Replica = rc.Replica || step.Do == "failover-redis" && step.Region == r.Name
+			rc.Disks = rc.Disks || step.Do == "fail-disk" && step.Region == r.Name
+		}
+		if rc.Disks {
+			if err := process.DisksWork(); err != nil {
+				return nil, fmt.Errorf("scenario %s cannot be played here: %w", s.Name, err)
+			}
+		}
+		c.Regions = append(c.Regions, rc)
+	}
+	f := &Fleet{scenario: s, quotad: quotad, version: 1, nodes: map[*process.Node]*standing{}}
+	var err error
+	if f.fleet, err = process.Start(ctx, scope, c); err != nil {
+		return nil, err
+	}
+	for _, r := range f.fleet.Regions {
+		for _, n := range r.Nodes {
+			f.nodes[n] = &standing{}
+		}
+	}
+	return f, nil
+}
+
+// Ask implements Stage.
+func (f *Fleet) Ask(ctx context.Context, region string, turn uint64, q Question) (oracle.Answer, bool) {
+	nodes := f.fleet.Region(region).Nodes
+	n := nodes[turn%uint64(len(nodes))]
+	return n.Ask(ctx, process.Question{Domain: q.Domain, Descriptors: q.Descriptors, Cost: q.Cost, GRPC: true}, q.Bucket, q.Limit)
+}
+
+// errOneClock says why a clock cannot be moved.
+var errOneClock = errors.New("the processes of one machine read one clock, and quotad's time is that of its Redis: play it in the simulator, or on machines of their own")
+
+// Can implements Stage. A fleet that was not started yet, nil, answers the same.
+func (*Fleet) Can(s Step) error {
+	if s.Do == "clock" {
+		return errOneClock
+	}
+	return nil
+}
+
+// Do implements Stage.
+func (f *Fleet) Do(ctx context.Context, s Step) (string, error) {
+	if s.between() {
+		return "", f.between(ctx, s)
+	}
+	switch s.Do {
+	case "apply-policy":
+		return f.apply(s)
+	case "kill-redis", "start-redis", "flush-redis", "pause-redis", "continue-redis", "failover-redis":
+		return f.redis(ctx, s, f.fleet.Region(s.Region))
+	case "clock":
+		return "", errOneClock
+	}
+	return f.eachNode(ctx, s)
+}
+
+// apply gives all nodes the next version of the document.
+func (f *Fleet) apply(s Step) (string, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.version++
+	return fmt.Sprintf("version %d", f.version), f.fleet.WriteLimits(f.scenario.Document(f.version, s.Weights))
+}
+
+// Facts implements Stage.
+func (f *Fleet) Facts() Facts {
+	lines := f.fleet.Lines.Stats()
+	facts := Facts{Held: lines.Lost + lines.Stalled}
+	for _, r := range f.fleet.Regions {
+		facts.Text = append(facts.Text, [2]string{"region " + r.Name, counted(len(r.Nodes), "node") + " and a redis-server"})
+	}
+	facts.Text = append(facts.Text,
+		[2]string{"quotad", f.quotad},
+		[2]string{"machine", fmt.Sprintf("%s/%s, %d CPUs", runtime.GOOS, runtime.GOARCH, runtime.NumCPU())},
+		[2]string{"between regions", fmt.Sprintf("%d packets lost, %d streams held up, %d turned away by full queues", lines.Lost, lines.Stalled, lines.Crowded)})
+	return facts
+}
+
+// setDown notes that a step ends a node, or that it is started again.
+func (f *Fleet) setDown(n *process.Node, down bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.nodes[n].down, f.nodes[n].told = down, false
+}

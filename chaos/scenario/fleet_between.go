@@ -1,0 +1,46 @@
+package scenario
+
+import (
+	"context"
+	"time"
+
+	"github.com/quotad/quotad/chaos/process"
+)
+
+// between does a step about what goes between regions.
+func (f *Fleet) between(ctx context.Context, s Step) error {
+	change := func(oneWay bool, to func(*process.Fault)) { f.fleet.Change(s.Between, s.And, oneWay, to) }
+	cut := func(on bool) func(*process.Fault) {
+		return func(fault *process.Fault) {
+			if s.Only != "tcp" {
+				fault.CutUDP = on
+			}
+			if s.Only != "udp" {
+				fault.CutTCP = on
+			}
+		}
+	}
+	switch s.Do {
+	case "cut":
+		change(s.OneWay, cut(true))
+	case "heal":
+		change(false, func(fault *process.Fault) { *fault = process.Fault{} })
+	case "delay":
+		change(s.OneWay, func(fault *process.Fault) { fault.Delay = s.By })
+	case "lose":
+		change(s.OneWay, func(fault *process.Fault) { fault.Loss = s.Percent })
+	case "flap":
+		defer change(false, cut(false))
+		for end := time.Now().Add(s.For); time.Now().Before(end); {
+			change(false, cut(true))
+			if !sleep(ctx, s.Every) {
+				return ctx.Err()
+			}
+			change(false, cut(false))
+			if !sleep(ctx, s.Every) {
+				return ctx.Err()
+			}
+		}
+	}
+	return nil
+}

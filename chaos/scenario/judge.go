@@ -1,0 +1,94 @@
+package scenario
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/quotad/quotad/chaos/oracle"
+)
+
+// Result is what came of one expectation.
+type Result struct {
+	// Text says what was expected, and Want and Got the figures.
+	Text string `json:"text"`
+	Want string `json:"want"`
+	Got  string `json:"got"`
+	OK   bool   `json:"ok"`
+}
+
+// Judge holds a record against what the scenario expects. It reads nothing else,
+// so the same record is always judged alike.
+func (s *Scenario) Judge(r *Record) []Result {
+	results := []Result{s.stepsDone(r)}
+	for _, e := range s.Expect {
+		judge := map[string]func(*Record, Expectation) Result{
+			"ceiling": s.ceiling, "admitted": s.admitted, "split": s.split, "degraded": s.degraded, "in-touch": s.inTouch,
+			"borrows": s.borrows, "answers": s.answers, "ready": s.ready, "alive": s.alive,
+		}[e.That]
+		results = append(results, judge(r, e))
+	}
+	return results
+}
+
+// OK says whether everything was met.
+func OK(all []Result) bool {
+	for _, r := range all {
+		if !r.OK {
+			return false
+		}
+	}
+	return true
+}
+
+// stepsDone checks that every step was done, and that what was cut was in use.
+func (s *Scenario) stepsDone(r *Record) Result {
+	out := Result{Text: "every step did what it is to do", Want: counted(len(s.Steps), "step")}
+	done, holds := 0, false
+	var wrong []string
+	for _, e := range r.Events {
+		if e.Err != nil {
+			wrong = append(wrong, fmt.Sprintf("%s at %s: %s", e.Step.Do, e.Step.At, e.Why()))
+			continue
+		}
+		done++
+		holds = holds || e.Step.Do == "cut" || e.Step.Do == "lose" || e.Step.Do == "flap"
+	}
+	if holds && r.Facts.Held == 0 {
+		wrong = append(wrong, "nothing was lost or held up by what was cut")
+	}
+	out.Got = counted(done, "step")
+	if holds {
+		out.Got += fmt.Sprintf(", %d packets lost and streams held up", r.Facts.Held)
+	}
+	if len(wrong) > 0 {
+		out.Got += ": " + strings.Join(wrong, "; ")
+	}
+	out.OK = done == len(s.Steps) && len(wrong) == 0
+	return out
+}
+
+// buckets are those that an expectation is about.
+func (e Expectation) buckets(watched []Bucket) (all []Bucket) {
+	for _, b := range watched {
+		if (e.Limit == "" || e.Limit == b.Limit) && (e.Key == nil || strings.Join(e.Key, ",") == b.Key) {
+			all = append(all, b)
+		}
+	}
+	return all
+}
+
+// span words a span of the run.
+func (e Expectation) span(whole time.Duration) string {
+	if e.From == 0 && e.To == whole {
+		return ""
+	}
+	return fmt.Sprintf(" from %s to %s", e.From, e.To)
+}
+
+// in says whether a request was sent in the span of an expectation, and in its
+// region if it has one.
+func (e Expectation) in(r *Record, a oracle.Answer) bool {
+	at := r.sent(a)
+	return (e.Region == "" || a.Region == e.Region) && at >= e.From && at < e.To
+}

@@ -1,0 +1,184 @@
+package scenario
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/quotad/quotad/chaos/oracle"
+)
+
+// Ceiling is what one bucket came to.
+type Ceiling struct {
+	Verdict oracle.Verdict
+	// Unanswered are units of requests that came to nothing, and Straddling units
+	// admitted without a store so near to the edge of a window that they count in
+	// both. An excess of that much may be none.
+	Unanswered, Straddling int64
+	// Local says which regions admitted without a store.
+	Local []string
+}
+
+// Ceiling judges one bucket of a record.
+func (s *Scenario) Ceiling(r *Record, b Bucket) (c Ceiling) {
+	limit := b.judged()
+	judge := oracle.New(limit)
+	alone := map[string]bool{}
+	for _, a := range r.of(b.Name()) {
+		judge.Record(a)
+		switch {
+		case local(a):
+			alone[a.Region] = true
+			if limit.CellOf(a.Sent.Add(-clockSlack).UnixMicro()) != limit.CellOf(a.Seen.Add(clockSlack).UnixMicro()) {
+				c.Straddling += a.Cost
+			}
+		case !decided(a):
+			c.Unanswered += a.Cost
+		}
+	}
+	for _, region := range s.regionNames() {
+		if alone[region] {
+			c.Local = append(c.Local, region)
+		}
+	}
+	c.Verdict = judge.Verdict()
+	return c
+}
+
+// Allowed is what the ceiling may be exceeded by: what is printed for the mishaps
+// of an expectation, and for decisions without a store where there were any. why
+// says where it comes from.
+func (s *Scenario) Allowed(r *Record, b Bucket, c Ceiling, despite []Mishap) (units int64, why string, err error) {
+	mishaps := append([]Mishap(nil), despite...)
+	for _, region := range c.Local {
+		alone := Mishap{Cause: "local", When: "k of n nodes cut off, here all of them", Region: region}
+		known := false
+		for _, m := range despite {
+			known = known || m == alone
+		}
+		if !known {
+			mishaps = append(mishaps, alone)
+		}
+	}
+	var terms []string
+	for _, m := range mishaps {
+		most, err := r.Bounds[b.Limit].of(m)
+		if err != nil {
+			return 0, "", err
+		}
+		units += most
+		terms = append(terms, fmt.Sprintf("%d for %s in %s", most, m, m.Region))
+	}
+	return units, strings.Join(terms, ", "), nil
+}
+
+// ceiling is judged as the rehearsals of package process do: what is known must
+// be within what is printed, and with what got no answer within that much more.
+func (s *Scenario) ceiling(r *Record, e Expectation) Result {
+	out := Result{Text: "nothing is admitted above the limit", OK: true}
+	if e.Limit != "" {
+		out.Text = "nothing is admitted above limit " + e.Limit
+	}
+	var want, got []string
+	for _, b := range e.buckets(s.Watched()) {
+		c := s.Ceiling(r, b)
+		allowed, why, err := s.Allowed(r, b, c, e.Despite)
+		if err != nil {
+			return Result{Text: out.Text, Got: err.Error()}
+		}
+		allowed += e.Above
+		v := c.Verdict
+		proven := max(v.MaxKnown-v.Limit, 0)
+		if v.CellsChecked == 0 || v.Misplaced+v.Duplicates > 0 || proven > allowed || v.MaxExcess > allowed+c.Unanswered+c.Straddling {
+			out.OK = false
+		}
+		most := fmt.Sprintf("%s: at most %d", b.Name(), v.Limit+allowed)
+		if why != "" {
+			most += " (" + why + ")"
+		}
+		want = append(want, most)
+		got = append(got, tell(b, c))
+	}
+	out.Want, out.Got = strings.Join(want, "; "), strings.Join(got, "; ")
+	return out
+}
+
+// tell words what a bucket came to.
+func tell(b Bucket, c Ceiling) string {
+	v := c.Verdict
+	text := fmt.Sprintf("%s: %d of %d in %d cells", b.Name(), v.MaxKnown, v.Limit, v.CellsChecked)
+	if v.MaxAdmitted > v.MaxKnown {
+		text += fmt.Sprintf(", %d with what is not certain (%d units without an answer in the run)", v.MaxAdmitted, c.Unanswered)
+	}
+	if v.Misplaced+v.Duplicates > 0 {
+		text += fmt.Sprintf(", %d answers not believable: %s", v.Misplaced+v.Duplicates, v.Violations[len(v.Violations)-1])
+	}
+	return text
+}
+
+// admitted compares with one limiter for all regions.
+func (s *Scenario) admitted(r *Record, e Expectation) Result {
+	b := e.buckets(s.Watched())[0]
+	out := Result{Text: "of what one limiter for all regions admits, this is admitted" + e.span(s.Duration), Want: fmt.Sprintf("at least %d%%", e.AtLeast)}
+	judge := oracle.New(b.judged())
+	for _, phase := range []struct {
+		name string
+		from time.Duration
+	}{{"before", 0}, {"span", e.From}, {"after", e.To}} {
+		if err := judge.Phase(phase.name, r.Began.Add(phase.from)); err != nil {
+			return Result{Text: out.Text, Want: out.Want, Got: err.Error()}
+		}
+	}
+	for _, a := range r.of(b.Name()) {
+		judge.Record(a)
+	}
+	for _, p := range judge.Summary() {
+		if p.Name != "span" || p.Total.PooledAdmits == 0 {
+			continue
+		}
+		share := 100 * (1 - p.Total.FalseDenialRate())
+		out.Got = fmt.Sprintf("%.1f%%: %d units, it admits %d", share, p.Total.Admitted, p.Total.PooledAdmits)
+		out.OK = share >= float64(e.AtLeast)
+		return out
+	}
+	out.Got = "nothing was asked for"
+	return out
+}
+
+// split looks at each whole window of a span.
+func (s *Scenario) split(r *Record, e Expectation) Result {
+	b := e.buckets(s.Watched())[0]
+	most, limit := b.Splits[e.Region], b.judged()
+	out := Result{Text: fmt.Sprintf("%s admits at most its fixed split of %s%s", e.Region, b.Name(), e.span(s.Duration)), Want: fmt.Sprintf("at most %d in each window", most)}
+	if e.AtLeast > 0 {
+		out.Want += fmt.Sprintf(", at least %d%% of it on average", e.AtLeast)
+	}
+	// The first and the last that lie in the span with their whole length.
+	first := limit.CellOf(r.Began.Add(e.From).UnixMicro()-1) + 1
+	last := limit.CellOf(r.Began.Add(e.To).UnixMicro()) - 1
+	if last < first {
+		out.Got = "no whole window lies in the span"
+		return out
+	}
+	cells := make([]int64, last-first+1)
+	for _, a := range r.of(b.Name()) {
+		if a.Region != e.Region || a.Outcome != oracle.Admitted && !local(a) {
+			continue
+		}
+		cell := a.Cell
+		if local(a) {
+			cell = limit.CellOf(a.Seen.UnixMicro())
+		}
+		if cell >= first && cell <= last {
+			cells[cell-first] += a.Cost
+		}
+	}
+	largest, sum := int64(0), int64(0)
+	for _, units := range cells {
+		largest, sum = max(largest, units), sum+units
+	}
+	full := most * int64(len(cells))
+	out.Got = fmt.Sprintf("%d in the fullest of %d windows, %d%% on average", largest, len(cells), 100*sum/max(full, 1))
+	out.OK = largest <= most && 100*sum >= e.AtLeast*full
+	return out
+}

@@ -1,0 +1,161 @@
+package scenario
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/quotad/quotad/chaos/oracle"
+)
+
+// where words the region of an expectation.
+func (e Expectation) where() string {
+	if e.Region == "" {
+		return "some region"
+	}
+	return e.Region
+}
+
+func (s *Scenario) degraded(r *Record, e Expectation) Result {
+	seen, all := r.outOfTouch(e)
+	return Result{Text: fmt.Sprintf("%s says that a region is out of touch%s", e.where(), e.span(s.Duration)), Want: "at least 1 decision",
+		Got: fmt.Sprintf("%d of %d decisions", seen, all), OK: seen > 0}
+}
+
+func (s *Scenario) inTouch(r *Record, e Expectation) Result {
+	seen, all := r.outOfTouch(e)
+	text := "no region is out of touch"
+	if e.Region != "" {
+		text = e.Region + " is in touch with all regions"
+	}
+	return Result{Text: text + e.span(s.Duration), Want: "no decision that says otherwise", Got: fmt.Sprintf("%d of %d decisions", seen, all), OK: seen == 0 && all > 0}
+}
+
+// outOfTouch counts the decisions that say so, and all.
+func (r *Record) outOfTouch(e Expectation) (seen, all int) {
+	for _, a := range r.Answers {
+		if !e.in(r, a) || !decided(a) {
+			continue
+		}
+		all++
+		if a.Degraded {
+			seen++
+		}
+	}
+	return seen, all
+}
+
+// borrows looks for the first admission by a share above the entitlement.
+func (s *Scenario) borrows(r *Record, e Expectation) Result {
+	b := e.buckets(s.Watched())[0]
+	out := Result{Text: fmt.Sprintf("%s admits on borrowed rights of %s after %s", e.Region, b.Name(), e.After), Want: "within " + e.Within.String(), Got: "never"}
+	for _, a := range r.of(b.Name()) {
+		if a.Region == e.Region && a.Outcome == oracle.Admitted && a.Share > a.Entitlement && r.sent(a) >= e.After {
+			took := a.Seen.Sub(r.Began) - e.After
+			out.Got, out.OK = "after "+round(took), took <= e.Within
+			return out
+		}
+	}
+	return out
+}
+
+// answers looks at how long decisions took.
+func (s *Scenario) answers(r *Record, e Expectation) Result {
+	percent := int64(100)
+	if e.Percent > 0 {
+		percent = e.Percent
+	}
+	text := "decisions take at most so long"
+	if percent < 100 {
+		text = fmt.Sprintf("%d%% of decisions take at most so long", percent)
+	}
+	if e.Region != "" {
+		text += " in " + e.Region
+	}
+	out := Result{Text: text + e.span(s.Duration), Want: e.Within.String()}
+	var took []time.Duration
+	for _, a := range r.Answers {
+		if e.in(r, a) && decided(a) {
+			took = append(took, a.Seen.Sub(a.Sent))
+		}
+	}
+	if len(took) == 0 {
+		out.Got = "there were none"
+		return out
+	}
+	slices.Sort(took)
+	at := took[(int64(len(took))*percent+99)/100-1]
+	out.Got, out.OK = fmt.Sprintf("%s of %d", round(at), len(took)), at <= e.Within
+	if percent < 100 {
+		out.Got += ", the longest " + round(took[len(took)-1])
+	}
+	return out
+}
+
+// ready looks at when nodes said so first.
+func (s *Scenario) ready(r *Record, e Expectation) Result {
+	who := e.Region
+	first, last := 1, s.region(e.Region).Nodes
+	if e.Node > 0 {
+		first, last = e.Node, e.Node
+		who = fmt.Sprintf("%s/n%d", e.Region, e.Node)
+	}
+	out := Result{Text: fmt.Sprintf("%s may be sent requests again after %s", who, e.After), Want: "within " + e.Within.String(), OK: true}
+	longest := time.Duration(0)
+	for node := first; node <= last; node++ {
+		at, so := r.readyFrom(e.Region, node, e.After)
+		if !so {
+			out.Got, out.OK = fmt.Sprintf("n%d never", node), false
+			return out
+		}
+		longest = max(longest, at-e.After)
+	}
+	out.Got = "after " + round(longest)
+	out.OK = longest <= e.Within
+	return out
+}
+
+// readyFrom is when a node was ready first, at a time or after it.
+func (r *Record) readyFrom(region string, node int, after time.Duration) (time.Duration, bool) {
+	before := false
+	for _, h := range r.Health {
+		if h.Region != region || h.Node != node {
+			continue
+		}
+		at := h.At.Sub(r.Began)
+		switch {
+		case at <= after:
+			before = h.Ready
+		case before:
+			return after, true
+		case h.Ready:
+			return at, true
+		}
+	}
+	return after, before
+}
+
+func (s *Scenario) alive(r *Record, _ Expectation) Result {
+	out := Result{Text: "no node ended but where a step ended it", Want: "none", OK: true}
+	ends := 0
+	for _, h := range r.Health {
+		if h.Ended {
+			ends++
+			out.OK = false
+			out.Got = fmt.Sprintf("; %s/n%d at %s: %s", h.Region, h.Node, round(h.At.Sub(r.Began)), h.Why)
+		}
+	}
+	out.Got = counted(ends, "end") + out.Got
+	return out
+}
+
+// round writes a duration as a person would.
+func round(d time.Duration) string {
+	switch {
+	case d >= 10*time.Second:
+		return d.Round(100 * time.Millisecond).String()
+	case d >= time.Second:
+		return d.Round(10 * time.Millisecond).String()
+	}
+	return d.Round(100 * time.Microsecond).String()
+}

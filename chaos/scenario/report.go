@@ -1,0 +1,152 @@
+package scenario
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/quotad/quotad/chaos/oracle"
+	"github.com/quotad/quotad/chaos/report"
+)
+
+// Report is what the page about a run says. Command is the command line that
+// plays it again, and version that of the quotad under test.
+func (s *Scenario) Report(r *Record, results []Result, command, version string) report.Run {
+	run := report.Run{Title: s.Name, About: s.About, Command: command, Began: r.Began, Length: r.Length, OK: OK(results),
+		Verdict: "All that was expected was met.", Seed: r.Seed, Version: version, Regions: s.regionNames(), Bands: r.bands()}
+	missed := 0
+	for _, one := range results {
+		if !one.OK {
+			missed++
+		}
+		run.Expectations = append(run.Expectations, report.Expectation{Text: one.Text, Want: one.Want, Got: one.Got, OK: one.OK})
+	}
+	if missed > 0 {
+		run.Verdict = fmt.Sprintf("%d of %d expectations were not met.", missed, len(results))
+	}
+	for _, e := range r.Events {
+		step := report.Step{At: e.From, Text: e.Step.String(), Outcome: e.Outcome}
+		if e.Err != nil {
+			step.Outcome = e.Why()
+		}
+		run.Steps = append(run.Steps, step)
+	}
+	for _, b := range s.Watched() {
+		run.Limits = append(run.Limits, s.reportLimit(r, b))
+	}
+	for _, fact := range r.Facts.Text {
+		run.Facts = append(run.Facts, report.Fact{Name: fact[0], Value: fact[1]})
+	}
+	for _, region := range run.Regions {
+		if n := r.Unsent[region]; n > 0 {
+			run.Notes = append(run.Notes, fmt.Sprintf("%d requests to %s were never sent, because no node accepted the connection; they count for nothing.", n, region))
+		}
+	}
+	return run
+}
+
+// reportLimit is what was recorded of one bucket.
+func (s *Scenario) reportLimit(r *Record, b Bucket) report.Limit {
+	c := s.Ceiling(r, b)
+	l := report.Limit{Name: b.Limit, Key: b.Key, Algorithm: b.Algorithm, Units: b.Units, Burst: b.Burst, Window: b.Window,
+		Max: c.Verdict.MaxAdmitted, Excess: c.Verdict.MaxExcess}
+	for _, e := range s.Expect {
+		if e.That != "ceiling" || !slices.ContainsFunc(e.buckets(s.Watched()), func(o Bucket) bool { return o.Name() == b.Name() }) {
+			continue
+		}
+		if units, why, err := s.Allowed(r, b, c, e.Despite); err == nil && units > l.Allowed {
+			l.Allowed, l.Allowance = units, "As quotad limits bound prints: "+why+"."
+		}
+	}
+	judge := oracle.New(b.judged())
+	answers := r.of(b.Name())
+	for _, a := range answers {
+		judge.Record(a)
+	}
+	for _, p := range judge.Summary() {
+		l.Pooled += p.Total.PooledAdmits
+		l.FalseDenials += p.Total.FalseDenials
+	}
+	l.Slots, l.Shares = s.slots(r, answers), s.shares(r, answers)
+	if b.Algorithm == "fixed_window" {
+		l.Cells = s.cells(r, b, answers)
+	}
+	return l
+}
+
+// slotLength is how long the slots of a page are.
+const slotLength = time.Second
+
+// slots counts answers by second and region.
+func (s *Scenario) slots(r *Record, answers []oracle.Answer) []report.Slot {
+	regions := s.regionNames()
+	all := make([]report.Slot, (r.Length+slotLength-1)/slotLength)
+	for i := range all {
+		all[i] = report.Slot{At: time.Duration(i) * slotLength, Length: slotLength, Offered: make([]int64, len(regions)),
+			Admitted: make([]int64, len(regions)), Denied: make([]int64, len(regions)), Unknown: make([]int64, len(regions))}
+	}
+	for _, a := range answers {
+		i, at := slices.Index(regions, a.Region), int(r.sent(a)/slotLength)
+		if i < 0 || at < 0 || at >= len(all) {
+			continue
+		}
+		all[at].Offered[i] += a.Cost
+		switch {
+		case a.Outcome == oracle.Denied:
+			all[at].Denied[i] += a.Cost
+		case decided(a):
+			all[at].Admitted[i] += a.Cost
+		default:
+			all[at].Unknown[i] += a.Cost
+		}
+	}
+	return all
+}
+
+// shares are what regions claimed to hold, where it changed.
+func (s *Scenario) shares(r *Record, answers []oracle.Answer) (all []report.Share) {
+	regions := s.regionNames()
+	last := map[string]report.Share{}
+	for _, a := range answers {
+		i := slices.Index(regions, a.Region)
+		if i < 0 || !decided(a) || local(a) || a.Entitlement == 0 && a.Share == 0 {
+			continue
+		}
+		now := report.Share{Region: i, Share: a.Share, Entitlement: a.Entitlement, Degraded: a.Degraded}
+		if before, known := last[a.Region]; known && before == now {
+			continue
+		}
+		last[a.Region] = now
+		now.At = r.sent(a)
+		all = append(all, now)
+	}
+	return all
+}
+
+// cells counts what windows admitted, by their labels.
+func (s *Scenario) cells(r *Record, b Bucket, answers []oracle.Answer) []report.Cell {
+	limit, regions := b.judged(), s.regionNames()
+	first, last := limit.CellOf(r.Began.UnixMicro()), limit.CellOf(r.Began.Add(r.Length).UnixMicro())
+	all := make([]report.Cell, last-first+1)
+	for i := range all {
+		from := time.UnixMicro((first + int64(i)) * b.Window.Microseconds()).Sub(r.Began)
+		all[i] = report.Cell{From: from, Length: b.Window, Admitted: make([]int64, len(regions))}
+	}
+	for _, a := range answers {
+		i := slices.Index(regions, a.Region)
+		if i < 0 || a.Outcome == oracle.Denied {
+			continue
+		}
+		if a.Outcome == oracle.Admitted {
+			if a.Cell >= first && a.Cell <= last {
+				all[a.Cell-first].Admitted[i] += a.Cost
+			}
+			continue
+		}
+		from, to := limit.CellOf(a.Sent.Add(-clockSlack).UnixMicro()), limit.CellOf(a.Seen.Add(clockSlack).UnixMicro())
+		for cell := max(from, first); cell <= min(to, last); cell++ {
+			all[cell-first].Unknown += a.Cost
+		}
+	}
+	return all
+}

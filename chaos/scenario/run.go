@@ -1,0 +1,170 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/quotad/quotad/chaos/load"
+)
+
+// Options say how a scenario is played.
+type Options struct {
+	// Seed gives the jitter of the load.
+	Seed uint64
+	// Bounds are the printed bounds of the document; see [PrintedBounds].
+	Bounds map[string]Bounds
+	// Began and Done are called when a step begins and when it is done; nil: nobody is told.
+	Began func(Step)
+	Done  func(Event)
+}
+
+const (
+	// mostUnderWay bounds the requests of one load that wait for an answer.
+	mostUnderWay = 256
+	// askTimeout bounds one request, and overtime how long steps may go on when the
+	// load has ended.
+	askTimeout = 2 * time.Second
+	overtime   = 45 * time.Second
+)
+
+// Impossible says which steps a stage cannot do, and why; nil: it can do all.
+func (s *Scenario) Impossible(stage Stage) error {
+	for _, step := range s.Steps {
+		if step.Do == "load" {
+			continue
+		}
+		if err := stage.Can(step); err != nil {
+			return fmt.Errorf("%s: step %s: %w", step.pos, step.Do, err)
+		}
+	}
+	return nil
+}
+
+// Play plays a scenario in real time and returns what was seen of it. It fails if
+// it cannot begin, or if ctx ends; what goes wrong in the deployment is in the
+// record.
+func (s *Scenario) Play(ctx context.Context, stage Stage, o Options) (*Record, error) {
+	if err := s.Impossible(stage); err != nil {
+		return nil, err
+	}
+	p := &play{Scenario: s, stage: stage, options: o}
+	p.recorder.record = Record{Seed: o.Seed, Unsent: map[string]int64{}, Length: s.Duration, Bounds: o.Bounds}
+	if err := p.prepare(); err != nil {
+		return nil, err
+	}
+	watching, unwatch := context.WithCancel(ctx)
+	var watch sync.WaitGroup
+	watch.Go(func() { stage.Watch(watching, p.recorder.health) })
+	p.run(ctx)
+	unwatch()
+	watch.Wait()
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("scenario %s was ended early: %w", s.Name, err)
+	}
+	r := p.recorder.done()
+	r.Facts = stage.Facts()
+	return r, nil
+}
+
+// play is a scenario under way.
+type play struct {
+	*Scenario
+	stage    Stage
+	options  Options
+	recorder recorder
+	flows    []*load.Generator // as Load
+}
+
+// prepare makes a generator for each load, which offers nothing yet.
+func (p *play) prepare() error {
+	for i, l := range p.Load {
+		q := p.question(l)
+		flow, err := load.NewGenerator(load.Config{Region: l.Region, Seed: p.options.Seed + uint64(i), Cost: l.Cost,
+			MaxInFlight: mostUnderWay, Grace: 2 * askTimeout, Do: func(ctx context.Context, r load.Request) { p.ask(ctx, r, q) }})
+		if err != nil {
+			return err
+		}
+		p.flows = append(p.flows, flow)
+	}
+	return nil
+}
+
+func (p *play) ask(ctx context.Context, r load.Request, q Question) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	if a, sent := p.stage.Ask(ctx, r.Region, r.Index, q); sent {
+		p.recorder.answer(a)
+	} else {
+		p.recorder.unsent(r.Region)
+	}
+}
+
+// run offers load, and does each step at its time.
+func (p *play) run(ctx context.Context) {
+	began := time.Now()
+	p.recorder.record.Began = began
+	loading, unload := context.WithCancel(ctx)
+	defer unload()
+	acting, abandon := context.WithTimeout(ctx, p.Duration+overtime)
+	defer abandon()
+	var work sync.WaitGroup
+	for i, l := range p.Load {
+		work.Go(func() { _ = p.flows[i].Run(loading) }) // fails only if it is run twice
+		work.Go(func() { p.change(loading, began, l.From, i, l.Rate) })
+		if l.To < p.Duration {
+			work.Go(func() { p.change(loading, began, l.To, i, 0) })
+		}
+	}
+	for _, step := range p.Steps {
+		work.Go(func() { p.step(acting, began, step) })
+	}
+	sleep(ctx, time.Until(began.Add(p.Duration)))
+	unload()
+	work.Wait()
+}
+
+// change sets the rate of a load when its time has come.
+func (p *play) change(ctx context.Context, began time.Time, at time.Duration, flow int, rate int64) {
+	if sleep(ctx, time.Until(began.Add(at))) {
+		p.flows[flow].SetRate(load.PerSecond(rate))
+	}
+}
+
+// step does a step when its time has come, and records it.
+func (p *play) step(ctx context.Context, began time.Time, s Step) {
+	if !sleep(ctx, time.Until(began.Add(s.At))) {
+		return
+	}
+	if p.options.Began != nil {
+		p.options.Began(s)
+	}
+	e := Event{Step: s, From: time.Since(began)}
+	if s.Do == "load" {
+		for i, l := range p.Load {
+			if s.changes(l) {
+				p.flows[i].SetRate(load.PerSecond(s.Rate))
+			}
+		}
+	} else {
+		e.Outcome, e.Err = p.stage.Do(ctx, s)
+	}
+	e.To = time.Since(began)
+	p.recorder.event(e)
+	if p.options.Done != nil {
+		p.options.Done(e)
+	}
+}
+
+// sleep waits; false: ctx ended first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,214 @@
+package scenario
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/quotad/quotad/chaos/oracle"
+	"github.com/quotad/quotad/policy"
+)
+
+// Scenario is one that passed every check. It is never changed after [Parse].
+type Scenario struct {
+	Name, About string
+	Rows        []int
+	Duration    time.Duration
+	Regions     []Region // in the order of the file
+	Load        []Load
+	Steps       []Step // by time
+	Expect      []Expectation
+
+	limits, added string // text of the entries
+	document      *policy.Document
+}
+
+// Region is a region, with its weight in the document and its nodes.
+type Region struct {
+	Name   string
+	Weight int64
+	Nodes  int
+}
+
+// Load is what a region is asked for.
+type Load struct {
+	Region, Limit string
+	Key           []string
+	Rate, Cost    int64 // units a second, and of a request
+	From, To      time.Duration
+}
+
+// Step is something that is done. The fields that its word does not take are
+// zero.
+type Step struct {
+	At      time.Duration
+	Do      string
+	Between []string // never empty for what goes between regions
+	And     []string
+	OneWay  bool
+	Only    string // udp, tcp or both if empty
+	Region  string
+	Node    int // from 1; 0: all
+	Limit   string
+	Key     []string
+	Rate    int64
+	By, For time.Duration
+	Every   time.Duration
+	Percent int
+	Points  []string
+	Times   int
+	Weights map[string]int64
+
+	pos policy.Position
+}
+
+// Expectation is something that a run is held to. The fields that its word does
+// not take are zero.
+type Expectation struct {
+	That          string
+	Limit         string
+	Key           []string
+	Region        string
+	Node          int
+	From, To      time.Duration // To is never zero
+	After, Within time.Duration
+	AtLeast       int64 // of 100
+	Above         int64 // units
+	Percent       int64 // of 100
+	Despite       []Mishap
+
+	pos policy.Position
+}
+
+// Mishap is one line of what quotad limits bound prints.
+type Mishap struct{ Cause, When, Region string }
+
+// String is the mishap as it is printed.
+func (m Mishap) String() string { return m.Cause + " (" + m.When + ")" }
+
+// Document is the text of the limits document of that version, with the regions'
+// own weights where weights has none. The entries of added are in it from
+// version 2.
+func (s *Scenario) Document(version int64, weights map[string]int64) string {
+	text := s.head(version, weights) + s.limits
+	if version > 1 {
+		text += s.added
+	}
+	return text
+}
+
+// head is a document but for its limits.
+func (s *Scenario) head(version int64, weights map[string]int64) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "version: %d\nregions:\n", version)
+	for _, r := range s.Regions {
+		weight, given := weights[r.Name]
+		if !given {
+			weight = r.Weight
+		}
+		fmt.Fprintf(&b, "  %s: {weight: %d}\n", r.Name, weight)
+	}
+	return b.String()
+}
+
+// region returns the region of a name, or nil.
+func (s *Scenario) region(name string) *Region {
+	for i := range s.Regions {
+		if s.Regions[i].Name == name {
+			return &s.Regions[i]
+		}
+	}
+	return nil
+}
+
+func (s *Scenario) regionNames() []string {
+	names := make([]string, len(s.Regions))
+	for i, r := range s.Regions {
+		names[i] = r.Name
+	}
+	return names
+}
+
+// limit returns the entry of a name, or nil.
+func (s *Scenario) limit(name string) *policy.Limit {
+	for i := range s.document.Limits {
+		if s.document.Limits[i].Name == name {
+			return &s.document.Limits[i]
+		}
+	}
+	return nil
+}
+
+func (s *Scenario) limitNames() []string {
+	var names []string
+	for _, l := range s.document.Limits {
+		if !slices.Contains(names, l.Name) {
+			names = append(names, l.Name)
+		}
+	}
+	return names
+}
+
+// Watched are the buckets that there is load on, in the order of the file.
+func (s *Scenario) Watched() []Bucket {
+	var all []Bucket
+	for _, l := range s.Load {
+		b := Bucket{Limit: l.Limit, Key: strings.Join(l.Key, ",")}
+		if slices.ContainsFunc(all, func(o Bucket) bool { return o.Name() == b.Name() }) {
+			continue
+		}
+		entry := s.limit(l.Limit)
+		b.Algorithm, b.Units, b.Burst, b.Window = string(entry.Algorithm), entry.Limit, entry.Burst, entry.Window
+		b.Splits = map[string]int64{}
+		total := int64(0)
+		for _, w := range entry.Weights {
+			total += w
+		}
+		for i, r := range s.document.Regions {
+			b.Splits[r.Name] = (entry.Limit*entry.Weights[i] + total - 1) / total
+		}
+		all = append(all, b)
+	}
+	return all
+}
+
+// Bucket is one limit applied to one key.
+type Bucket struct {
+	Limit, Key   string
+	Algorithm    string
+	Units, Burst int64
+	Window       time.Duration
+	// Splits are the fixed splits of the regions, rounded up.
+	Splits map[string]int64
+}
+
+// Name is what the bucket is called in a record.
+func (b Bucket) Name() string { return b.Limit + "/" + b.Key }
+
+// clockSlack is how far the clocks of a store and of the driver may be apart; on
+// one machine they are one.
+const clockSlack = 5 * time.Millisecond
+
+// judged is what the bucket is judged against.
+func (b Bucket) judged() oracle.Limit {
+	return oracle.Limit{Limit: b.Units, Burst: b.Burst, Window: b.Window, Algorithm: b.Algorithm, ClockSlack: clockSlack}
+}
+
+// question is what is asked of a node for a load.
+func (s *Scenario) question(l Load) Question {
+	entry := s.limit(l.Limit)
+	q := Question{Domain: entry.Domain, Descriptors: map[string]string{}, Cost: l.Cost}
+	for i, name := range entry.Key {
+		q.Descriptors[name] = l.Key[i]
+	}
+	for _, c := range entry.Match {
+		q.Descriptors[c.Name] = c.Value
+	}
+	for _, b := range s.Watched() {
+		if b.Limit == l.Limit && b.Key == strings.Join(l.Key, ",") {
+			q.Bucket, q.Limit = b.Name(), b.judged()
+		}
+	}
+	return q
+}

@@ -1,0 +1,77 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/quotad/quotad/algorithms"
+	stepped "github.com/quotad/quotad/region"
+	"github.com/quotad/quotad/region/store"
+)
+
+// luaServer is an embedded Redis whose clock is the world's, on which the production scripts run.
+type luaServer struct {
+	r      *region
+	redis  *store.Driven
+	copied *store.DrivenCopy
+	ways   []*store.Store
+	ids    int
+	looks  int
+}
+
+func newLuaServer(r *region) (*luaServer, error) {
+	s := &luaServer{r: r}
+	var err error
+	s.redis, err = store.StartDrivenBy(s.clock(), s.replid())
+	return s, err
+}
+
+func (s *luaServer) replid() string   { s.ids++; return fmt.Sprintf("%s-%d", s.r.name, s.ids) }
+func (s *luaServer) clock() time.Time { return time.UnixMicro(s.r.clock() + s.r.storeAhead) }
+
+// connect returns a way that sets the server's clock whenever the node reads its own, which it does before every script.
+func (s *luaServer) connect(r *region) stepped.Store {
+	way, err := s.redis.Connect(func() time.Time {
+		s.redis.Set(s.clock())
+		return r.time()
+	})
+	r.w.must(err)
+	s.ways = append(s.ways, way)
+	return way
+}
+
+func (s *luaServer) flush()            { s.redis.Flush() }
+func (s *luaServer) restart()          { s.redis.Restart() }
+func (s *luaServer) keepCopy()         { s.copied = s.redis.Copy() }
+func (s *luaServer) promoteCopy()      { s.redis.Promote(s.copied, s.replid()) }
+func (s *luaServer) remove(key string) { s.redis.Delete(key) }
+func (s *luaServer) setDown(down bool) { s.redis.SetDown(down) }
+func (s *luaServer) loseReply()        { s.redis.LoseReply(1) }
+
+// looksAt is how rarely a ledger is looked at after it may have moved: a look costs as much as a decision.
+const looksAt = 16
+
+func (s *luaServer) inspect(b *bucket) (algorithms.Inspected, bool) {
+	if s.looks++; s.looks%looksAt != 0 || s.r.down > 0 {
+		return algorithms.Inspected{}, false
+	}
+	for _, n := range s.r.nodes {
+		if n.live == nil || n.way.Generation() == 0 {
+			continue
+		}
+		i, err := n.way.Inspect(context.Background(), algorithms.Inspect{Guard: algorithms.Guard{Epoch: n.live.Epoch()},
+			Key: n.live.Key(b.id), Terms: b.spec.Terms(s.r.name)})
+		if err == nil && i.Status == algorithms.StatusOK {
+			return i, true
+		}
+	}
+	return algorithms.Inspected{}, false
+}
+
+func (s *luaServer) close() {
+	for _, way := range s.ways {
+		_ = way.Close() // nothing is left to be lost
+	}
+	_ = s.redis.Close()
+}

@@ -1,0 +1,32 @@
+package sim
+
+import (
+	"slices"
+	"testing"
+)
+
+// TestLuaDecidesAsTwins: a run by the production scripts is the run by their twins, to the last message. Clocks that step are
+// left out: to look at a ledger tells its store the time, and the ledgers of the Lua are looked at less often.
+func TestLuaDecidesAsTwins(t *testing.T) {
+	for seed := uint64(1); seed <= 4; seed++ {
+		c := Config{For: 30_000_000}
+		steady := func() *Plan {
+			p := Draw(seed, c)
+			p.Acts = slices.DeleteFunc(p.Acts, func(a Act) bool { return a.Do == ClockStep || a.Do == StoreClock })
+			return p
+		}
+		twins, err := Run(steady())
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Lua = true
+		lua, err := Run(steady())
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, b := twins.Counts, lua.Counts
+		if a.Events != b.Events || a.Admitted != b.Admitted || a.Denied != b.Denied || a.Messages != b.Messages || a.Bytes != b.Bytes || a.Hints != b.Hints {
+			t.Errorf("seed %d: by twins %+v, by Lua %+v", seed, a, b)
+		}
+	}
+}

@@ -1,0 +1,62 @@
+package workload
+
+// Suite is what systems are compared on: every named demand with the usual
+// setting, and then what limits, windows, numbers of regions and algorithms
+// change. Each workload has a name of its own. The same seed gives the same
+// workloads everywhere.
+func Suite(seed uint64) []*Workload {
+	var suite []*Workload
+	for i, s := range Cases() {
+		w, err := Make(s.Demand, s.Setting, seed+uint64(i))
+		if err != nil {
+			panic(err) // the cases are constants, and a test makes them all
+		}
+		suite = append(suite, w)
+	}
+	return suite
+}
+
+// Case is one workload of a comparison, before it is drawn.
+type Case struct {
+	// Demand is one of Names.
+	Demand  string
+	Setting Setting
+}
+
+// Cases are the workloads of Suite.
+func Cases() []Case {
+	var cases []Case
+	for _, name := range Names() {
+		s := Usual()
+		if name == "under-threshold" {
+			s.Regions = 10
+		}
+		cases = append(cases, Case{name, s})
+	}
+	for _, v := range variants {
+		s := Usual()
+		v.change(&s)
+		cases = append(cases, Case{v.demand, s})
+	}
+	return cases
+}
+
+// variants are what is compared beside the usual setting.
+var variants = []struct {
+	demand string
+	change func(*Setting)
+}{
+	{"even-90", func(s *Setting) { s.Limit = 3 }},
+	{"zipf", func(s *Setting) { s.Limit = 10 }},
+	{"zipf", func(s *Setting) { s.Limit = 100 }},
+	{"zipf", func(s *Setting) { s.Limit = 1_000_000 }},
+	{"zipf", func(s *Setting) { s.Regions = 2 }},
+	{"zipf", func(s *Setting) { s.Regions = 10 }},
+	{"step", func(s *Setting) { s.Window = 10 * Second }},
+	{"zipf", func(s *Setting) { s.Window = 60 * Second }},
+	{"cell-end", func(s *Setting) { s.Window = 60 * Second }},
+	{"step", func(s *Setting) { s.Algorithm = "sliding_window_counter" }},
+	{"step", func(s *Setting) { s.Algorithm = "sliding_window_log" }},
+	{"step", func(s *Setting) { s.Algorithm, s.Burst = "token_bucket", 200 }},
+	{"step", func(s *Setting) { s.Algorithm, s.Burst = "leaky_bucket", 200 }},
+}

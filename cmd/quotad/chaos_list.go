@@ -1,0 +1,58 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quotad/quotad/chaos/scenario"
+)
+
+func chaosListCommand() *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the scenarios that quotad brings along",
+		Long: `list shows the scenarios that quotad brings along, which quotad chaos run takes by name: the rows of the project's fault
+matrix that each covers, how long it takes beside starting the regions, and what it is about.`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			all, err := shippedScenarios()
+			if err != nil {
+				return err
+			}
+			if output == "json" {
+				return printJSON(cmd.OutOrStdout(), listedScenarios(all))
+			}
+			return printScenarios(cmd.OutOrStdout(), listedScenarios(all))
+		},
+	}
+	outputFlag(cmd, &output)
+	return cmd
+}
+
+// listedScenario is a scenario in a list.
+type listedScenario struct {
+	Name     string `json:"name"`
+	Rows     []int  `json:"rows"`
+	Duration string `json:"duration"`
+	About    string `json:"about"`
+}
+
+func listedScenarios(all []*scenario.Scenario) []listedScenario {
+	listed := make([]listedScenario, len(all))
+	for i, s := range all {
+		listed[i] = listedScenario{Name: s.Name, Rows: append([]int{}, s.Rows...), Duration: span(s.Duration), About: s.About}
+	}
+	return listed
+}
+
+func printScenarios(w io.Writer, all []listedScenario) error {
+	t := table(w)
+	fmt.Fprintln(t, "NAME\tROWS\tDURATION\tABOUT")
+	for _, s := range all {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", s.Name, rowsOf(s.Rows), s.Duration, s.About)
+	}
+	return t.Flush()
+}

@@ -1,0 +1,37 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/quotad/quotad/chaos/report"
+	"github.com/quotad/quotad/chaos/scenario"
+)
+
+// writeReport writes the page about a rehearsal.
+func (r *rehearsal) writeReport(ctx context.Context, record *scenario.Record, results []scenario.Result) error {
+	f, err := os.Create(r.report)
+	if err != nil {
+		return fmt.Errorf("write the report: %w; choose another file with --report", err)
+	}
+	err = report.Write(f, r.Report(record, results, r.command, r.version(ctx)))
+	return errors.Join(err, f.Close())
+}
+
+// version is what the binary under test was built from, in its own words.
+func (r *rehearsal) version(ctx context.Context) string {
+	path, err := filepath.Abs(r.quotad) // a bare name would be looked for elsewhere
+	if err != nil {
+		return r.quotad
+	}
+	out, err := exec.CommandContext(ctx, path, "version").Output()
+	if err != nil {
+		return path // an older one may not say
+	}
+	return strings.TrimSpace(string(out))
+}

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/quotad/quotad/chaos/scenario"
+)
+
+// teller prints how a rehearsal goes on. Safe for concurrent use.
+type teller struct {
+	quiet bool
+	mu    sync.Mutex
+	out   io.Writer
+	start time.Time
+}
+
+func (t *teller) line(format string, args ...any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.quiet {
+		fmt.Fprintf(t.out, format+"\n", args...)
+	}
+}
+
+func (t *teller) begin(r *rehearsal) {
+	t.line("%s: %s", r.Name, r.About)
+	t.line("starting %s, seed %d", counted(len(r.Regions), "region"), r.seed)
+	t.start = time.Now()
+}
+
+func (t *teller) started(r *rehearsal) {
+	t.line("all regions are in touch after %s; %s of load begin", span(time.Since(t.start).Round(100*time.Millisecond)), span(r.Duration))
+}
+
+func (t *teller) step(s scenario.Step) { t.line("%6.1fs  %s", s.At.Seconds(), s) }
+
+// done tells of steps that took their time, or had an outcome.
+func (t *teller) done(e scenario.Event) {
+	took := e.To - e.From
+	switch {
+	case e.Err != nil:
+		t.line("%6.1fs  %s failed: %s", e.To.Seconds(), e.Step.Do, e.Why())
+	case e.Outcome != "":
+		t.line("%6.1fs  %s done: %s", e.To.Seconds(), e.Step.Do, e.Outcome)
+	case took > time.Second:
+		t.line("%6.1fs  %s done", e.To.Seconds(), e.Step.Do)
+	}
+}
+
+// rehearsed is what came of a rehearsal, for scripts.
+type rehearsed struct {
+	Scenario     string            `json:"scenario"`
+	Seed         uint64            `json:"seed"`
+	OK           bool              `json:"ok"`
+	Answers      int               `json:"answers"`
+	Unsent       map[string]int64  `json:"unsent"` // requests that no node accepted, by region
+	Expectations []scenario.Result `json:"expectations"`
+}
+
+// tell prints what came of it; the error carries the exit code where something was not met.
+func (r *rehearsal) tell(out io.Writer, record *scenario.Record, results []scenario.Result) error {
+	ok := scenario.OK(results)
+	if r.output == "json" {
+		if err := printJSON(out, rehearsed{r.Name, r.seed, ok, len(record.Answers), record.Unsent, results}); err != nil {
+			return err
+		}
+	} else if err := r.tellTable(out, record, results, ok); err != nil {
+		return err
+	}
+	if !ok {
+		return silently(exitBroken)
+	}
+	return nil
+}
+
+func (r *rehearsal) tellTable(out io.Writer, record *scenario.Record, results []scenario.Result, ok bool) error {
+	unsent := int64(0)
+	for _, n := range record.Unsent {
+		unsent += n
+	}
+	fmt.Fprintf(out, "\n%d requests sent, %d that no node accepted\n\n", len(record.Answers), unsent)
+	t := table(out)
+	fmt.Fprintln(t, "\tEXPECTED\tWANT\tGOT")
+	for _, one := range results {
+		word := "met"
+		if !one.OK {
+			word = "NOT MET"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", word, one.Text, one.Want, one.Got)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	verdict := "ok: all that was expected was met"
+	if !ok {
+		verdict = "not ok: see above; play it again with " + r.command
+	}
+	_, err := fmt.Fprintf(out, "\n%s\n", verdict)
+	return err
+}

@@ -157,6 +157,10 @@ func (s *Stepped) Stats() exchange.Stats {
 // Key returns the key of a bucket in the store.
 func (s *Stepped) Key(id string) string { return s.node.rules.Load().key(id) }
 
+// Known returns the store time until which this node knows a bucket to be in the store: only until then does it notice that it
+// was deleted.
+func (s *Stepped) Known(id string) int64 { return s.node.seen.known(id) }
+
 // Epoch returns that of the document this node works under.
 func (s *Stepped) Epoch() string { return s.node.rules.Load().epoch }
 

@@ -13,7 +13,9 @@ func (n *node) touch(id string) {
 	if b == nil {
 		return
 	}
-	n.uses(b)
+	if n.r.down == 0 {
+		n.uses(b)
+	}
 	if b.moved {
 		return
 	}
@@ -45,7 +47,7 @@ func (w *world) checkLedger(b *bucket) {
 	held := make([]holding, len(w.regions))
 	var total, bursts, free int64
 	for i, r := range w.regions {
-		if !b.gone[i] {
+		if b.gone[i] == nil {
 			held[i].Inspected, held[i].known = r.store.inspect(b)
 		}
 		total += b.spec.Entitlements[r.name]

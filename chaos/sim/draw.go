@@ -19,6 +19,8 @@ type Config struct {
 	Lua       bool            // see Plan
 	Only      []int           // ids of the acts to keep; nil: all
 	Calm      bool            // no faults
+
+	lowered int64 // see Plan
 }
 
 // drawing is a plan that is being drawn.
@@ -33,7 +35,7 @@ type drawing struct {
 
 // Draw draws the plan of a seed.
 func Draw(seed uint64, c Config) *Plan {
-	p := &Plan{Seed: seed, Lua: c.Lua, End: c.For, Keys: []string{"k0", "k1"}}
+	p := &Plan{Seed: seed, Lua: c.Lua, lowered: c.lowered, End: c.For, Keys: []string{"k0", "k1"}}
 	d := &drawing{Rand: p.random(forPlan, 0), Config: c, plan: p}
 	d.regions()
 	d.document()

@@ -33,12 +33,18 @@ type bucket struct {
 	// allowed is what may be admitted above the ceiling, for what has happened.
 	allowed            int64
 	causes             []string
-	clocked, forClocks int64   // how far apart clocks were when more was allowed for it, and how much
-	lost               []int64 // by region: the last cell that a loss of its store may concern
-	gone               []bool  // by region: it was deleted there, and nobody has asked for it since
-	local              []bool  // by region: its nodes have admitted without their store
+	clocked, forClocks int64                // how far apart clocks were when more was allowed for it, and how much
+	lost               []int64              // by region: the last cell that a loss of its store may concern
+	gone               []map[*node]sighting // by region: it was deleted there, and nobody has asked for it since; who knew it
+	local              []bool               // by region: its nodes have admitted without their store
 	seen               map[seenRow]algorithms.Row
 	refunded           bool
+}
+
+// sighting is until when a node knew a bucket to be in its store, by the store's time, and in which life.
+type sighting struct {
+	known int64
+	life  int
 }
 
 type seenRow struct {
@@ -51,10 +57,10 @@ type seenRow struct {
 const clockSlack = 3 * time.Hour
 
 func newLimit(w *world, p *policy.Limit) *limit {
-	l := &limit{w: w, policy: p, rule: oracle.Limit{Limit: p.Limit, Burst: p.Burst, Window: p.Window, Algorithm: string(p.Algorithm), ClockSlack: clockSlack}}
+	l := &limit{w: w, policy: p, rule: oracle.Limit{Limit: max(p.Limit-w.plan.lowered, 1), Burst: p.Burst, Window: p.Window, Algorithm: string(p.Algorithm), ClockSlack: clockSlack}}
 	for k, key := range w.plan.Keys {
 		b := &bucket{limit: l, key: k, id: string(p.Bucket(descriptors(key))), judge: oracle.New(l.rule), labels: map[int64]int64{},
-			lost: make([]int64, len(w.plan.Regions)), local: make([]bool, len(w.plan.Regions)), gone: make([]bool, len(w.plan.Regions)), seen: map[seenRow]algorithms.Row{}}
+			lost: make([]int64, len(w.plan.Regions)), local: make([]bool, len(w.plan.Regions)), gone: make([]map[*node]sighting, len(w.plan.Regions)), seen: map[seenRow]algorithms.Row{}}
 		l.buckets = append(l.buckets, b)
 	}
 	return l

@@ -68,17 +68,26 @@ func (w *world) deleteBucket(a Act, r *region) {
 	b := w.limits[a.Limit%len(w.limits)].buckets[a.Key]
 	w.found(a, 20)
 	b.loses(r)
-	b.gone[r.index] = true
+	knew := map[*node]sighting{}
+	for _, n := range r.nodes {
+		if n.live != nil {
+			knew[n] = sighting{n.live.Known(b.id), n.life}
+		}
+	}
+	b.gone[r.index] = knew
 	r.store.remove(store.BucketKey(store.Whole, b.id))
 }
 
-// uses notes that a node uses a bucket of its store. Where that was deleted, a node that had used it before notices.
+// uses notes that a node uses a bucket of its store. Where that was deleted, a node that knew it to be there notices.
 func (n *node) uses(b *bucket) {
-	if b.gone[n.r.index] && !n.used[b] {
+	knew := b.gone[n.r.index]
+	if knew == nil {
+		return
+	}
+	b.gone[n.r.index] = nil
+	if s := knew[n]; s.life != n.life || s.known <= n.r.clock()+n.r.storeAhead {
 		b.allow(bound(b.exposure(len(n.r.nodes)), "key-deleted"), "bucket deleted in "+n.r.name)
 	}
-	b.gone[n.r.index] = false
-	n.used[b] = true
 }
 
 // latest is the latest time that the region's store can have shown, µs since 1970.
@@ -103,6 +112,8 @@ func (b *bucket) clocks(apart int64) {
 	e := b.exposure(1)
 	e.Clock = apart
 	more := bound(e, "clocks-apart")
+	e.Clock = min(apart, 2*e.Cell-1) // they may have been nearer when they traded
+	more = max(more, bound(e, "clocks-apart"))
 	b.allowed += more - b.forClocks
 	b.forClocks = more
 }

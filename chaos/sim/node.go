@@ -40,7 +40,6 @@ type node struct {
 	crash       []int64                // per mille of its acts that it dies at, for each act that has it so
 	durable     map[rowID]exchange.Row // what its journal was given, by row
 	prefers     map[int]int            // which node of a region it calls, by region
-	used        map[*bucket]bool       // what this life decided on
 }
 
 type rowID struct {
@@ -66,7 +65,7 @@ func (n *node) start(first bool) error {
 	n.live, n.born, n.title = live, n.w.now, fmt.Sprintf("n%d#%d", n.index+1, n.life)
 	n.calls, n.replies, n.testimonies = map[uint64]bool{}, map[uint64]func(exchange.Reply){}, map[uint64]func(exchange.Testimonies){}
 	n.waiting, n.reporting, n.paused, n.stalled = nil, false, 0, nil
-	n.used, n.serving, n.recording = map[*bucket]bool{}, map[uint64]exchange.Message{}, map[uint64][]exchange.Row{}
+	n.serving, n.recording = map[uint64]exchange.Message{}, map[uint64][]exchange.Row{}
 	n.heard = make([]int64, len(n.w.plan.Regions))
 	n.w.tell(n.r, "%s starts under generation %d", n.name, live.Generation())
 	n.drain()

@@ -22,6 +22,8 @@ type Plan struct {
 	Heal, End int64
 	// Lua has the production scripts decide, on an embedded Redis, and not their Go twins.
 	Lua bool
+
+	lowered int64 // the judge takes limits for so much lower than they are: for tests that need something to be broken
 }
 
 // RegionPlan is what one region is made of.

@@ -3,55 +3,57 @@ package sim
 import (
 	"flag"
 	"testing"
-	"time"
 
 	"github.com/quotad/quotad/algorithms"
 )
 
 var (
-	seeds = flag.Int("seeds", 300, "how many seeds to run")
-	from  = flag.Uint64("from", 1, "the first of them")
-	lua   = flag.Bool("lua", false, "by the Lua scripts")
-	kind  = flag.String("kind", "", "algorithm")
+	seeds    = flag.Uint64("seeds", 2000, "how many seeds TestSeedsHold runs")
+	from     = flag.Uint64("from", 1, "the first of them")
+	seconds  = flag.Int64("seconds", 30, "of virtual time, each")
+	luaEvery = flag.Uint64("lua-every", 500, "one seed of so many by the Lua scripts; 1: all")
+	kind     = flag.String("algorithm", "", "of all limits; empty: the seed chooses")
 )
 
-func TestSeeds(t *testing.T) {
-	begun := time.Now()
-	var sum Counts
-	found := 0
-	for seed := *from; seed < *from+uint64(*seeds); seed++ {
-		p := Draw(seed, Config{For: 60_000_000, Algorithm: algorithms.Kind(*kind), Lua: *lua})
-		o, err := Run(p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		sum.Add(&o.Counts)
-		if o.Broken != nil {
-			t.Errorf("seed %d: %v", seed, o.Broken)
-			if found++; found > 25 {
-				break
-			}
-		}
-	}
-	t.Logf("%v for each seed; %+v", time.Since(begun)/time.Duration(*seeds), sum)
+// once broke, and found a mistake: of quotad, or of this package.
+var onceBroken = []uint64{
+	330,   // a node whose document is older than its store's, which it has to open anew, could not take the newer one up
+	398,   // a loss is found out when the store is next used, and concerns the cell of that moment
+	960,   // a journal taken back twice
+	11976, // clocks that were nearer to each other once than at their farthest
 }
 
-func TestTrace(t *testing.T) {
-	p := Draw(*from, Config{For: 60_000_000, Algorithm: algorithms.Kind(*kind), Lua: *lua})
-	if o, err := Run(p); err != nil || o.Broken == nil {
-		t.Fatal(o, err)
-	}
-	p = Shrink(p)
-	o, err := Trace(p, 60)
+// TestSeedsHold: nothing is broken by any seed, and every row of the fault matrix that is simulated has fired.
+func TestSeedsHold(t *testing.T) {
+	h := Hunt{Config: Config{For: *seconds * 1_000_000, Algorithm: algorithms.Kind(*kind)}, From: *from, Seeds: *seeds, LuaEvery: *luaEvery}
+	tally, err := h.Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Log(p.Document)
-	for _, r := range p.Regions {
-		t.Logf("%+v", r)
+	t.Logf("%d seeds (%d by Lua), %v of virtual time in %v, %d events, rows %v", tally.Seeds, tally.Lua, tally.Virtual, tally.Took, tally.Counts.Events, tally.Counts.Rows)
+	if tally.Broken != nil {
+		f, err := Explain(tally.Broken.Plan)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Fatalf("seed %d: %v\n%v\n%s", f.Seed, f.Broken, f.Acts, f.Timeline)
 	}
-	for _, a := range p.Acts {
-		t.Log(a)
+	for row, name := range RowNames {
+		if tally.Seeds >= 500 && tally.Counts.Rows[row] == 0 {
+			t.Errorf("row %d (%s) never fired", row, name)
+		}
 	}
-	t.Log("\n" + o.Timeline)
+}
+
+// TestSeedsThatOnceBroke: each found a mistake once.
+func TestSeedsThatOnceBroke(t *testing.T) {
+	for _, seed := range onceBroken {
+		o, err := Run(Draw(seed, Config{For: 60_000_000}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o.Broken != nil {
+			t.Errorf("seed %d: %v", seed, o.Broken)
+		}
+	}
 }

@@ -217,3 +217,25 @@ func TestAdoptOpensALostStore(t *testing.T) {
 		}
 	})
 }
+
+// A store that was lost and then opened by a mate under a newer document cannot be opened under ours. The newer document is all
+// that helps, and it must.
+func TestAdoptOpensAStoreUnderItsNewerDocument(t *testing.T) {
+	old, raised := document(t, 1, alone, "name: second, limit: 100, window: 1s"), document(t, 2, alone, "name: second, limit: 120, window: 1s")
+	started(t, old, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
+		c.flushAll("us")
+		for _, name := range []string{"us/n1", "us/n2"} {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			if err := c.running[name].Adopt(ctx, raised); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+		}
+		time.Sleep(3 * time.Second) // until nothing of before the loss weighs
+		for _, name := range []string{"us/n1", "us/n2"} {
+			if got := c.running[name].check(t, request("a")); !got.Allowed || got.LimitUnits != 120 {
+				t.Errorf("%s: %+v", name, got)
+			}
+		}
+	})
+}

@@ -2,13 +2,14 @@
 
 GO ?= go
 
-# Budget on 2 cores, 12 minutes in all: 2 for what is pure (it has no goroutine, which a test holds it to, so it needs no race
-# detector; the scripts on both stores and the exhaustive searches are most of it), 7 for everything else with the race
-# detector, of which real processes with built binaries are 2.
+# Budget on 2 cores, 12 minutes in all: 3 for what does one thing at a time and so needs no race detector (the scripts on both
+# stores, the exhaustive searches and 2,000 simulated seeds are most of it), 8 for everything else with the race detector, of
+# which real processes with built binaries are 3.
+SINGLE = /algorithms /allocator /chaos/sim /chaos/baseline /chaos/workload /chaos/mutants
 .PHONY: test
 test: redis-server format vet ## every test; with the race detector where there are goroutines
-	$(GO) test -timeout 8m ./algorithms/... ./allocator/...
-	$(GO) test -race -timeout 8m $$($(GO) list ./... | grep -v -e '/algorithms' -e '/allocator')
+	$(GO) test -timeout 8m $$($(GO) list ./... | grep $(SINGLE:%=-e %))
+	$(GO) test -race -timeout 8m $$($(GO) list ./... | grep -v $(SINGLE:%=-e %))
 
 .PHONY: format
 format:
@@ -36,6 +37,20 @@ seeds: build ## demos of 20 s with ten seeds for each of ALGORITHMS; stops at th
 	@for algorithm in $(ALGORITHMS); do for seed in 1 2 3 4 5 6 7 8 9 10; do \
 	  ./bin/quotad demo --duration 20s --seed $$seed --algorithm $$algorithm | sed -n '/^phase/,$$p' > bin/$$algorithm-$$seed.txt; \
 	  tail -2 bin/$$algorithm-$$seed.txt | sed "s/^/$$algorithm, seed $$seed: /"; grep -q '^ok' bin/$$algorithm-$$seed.txt || exit 3; done; done
+
+.PHONY: night
+night: build ## 100,000 simulated seeds of a minute, every 50th by the Lua scripts; stops at the first that breaks the promise
+	./bin/quotad simulate --seeds 100000 --from $(FROM)
+
+.PHONY: soak
+soak: build ## 2,000 simulated seeds of a minute, all by the Lua scripts on an embedded Redis
+	./bin/quotad simulate --seeds 2000 --from $(FROM) --lua-every 1
+
+FROM ?= 1000000
+
+.PHONY: mutants
+mutants: ## every rule of the protocol left out, one by one: the simulator must find each within its number of seeds
+	$(GO) run ./chaos/mutants/hunt
 
 .PHONY: bench
 bench: redis-server ## one decision over gRPC beside its EVALSHA, what each algorithm costs a real Redis

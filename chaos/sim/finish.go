@@ -57,14 +57,24 @@ func (p *probe) demand() (units, per int64) {
 	return max(most*8/10, 1), e.Window
 }
 
-// mayDemand says whether the probe should get nearly all: rights move fast enough, no other limit denies, and no clock that was
-// ahead holds the region back.
+// mayDemand says whether the probe should get nearly all: rights move fast enough for the window, no other limit denies, and no
+// clock that was ahead holds the region back.
 func (p *probe) mayDemand() bool {
 	w, l := p.r.w, p.b.limit
 	tail := w.plan.End - w.plan.Heal
 	units, _ := p.demand()
 	return len(w.concern(l.policy.Domain, 0)) == 1 && !l.policy.Home() && l.policy.Window.Microseconds()*4 <= tail && units >= 10 &&
-		w.back == 0 && l.kind() != algorithms.LeakyBucket && l.policy.Limit >= 20
+		w.back == 0 && l.kind() != algorithms.LeakyBucket && l.policy.Limit >= 20 && l.policy.Window.Microseconds() >= 10*w.plan.farthest()
+}
+
+// farthest is the longest round trip between two regions, µs.
+func (p *Plan) farthest() (most int64) {
+	for i := range p.OneWay {
+		for j := range p.OneWay[i] {
+			most = max(most, p.OneWay[i][j]+p.OneWay[j][i])
+		}
+	}
+	return most
 }
 
 // ask asks for units, in requests that fit any burst, and counts what is admitted of late.

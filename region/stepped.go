@@ -106,6 +106,9 @@ func (s *Stepped) TryAgain() { s.node.tryAgain(context.Background(), s.since) }
 // KeepBooks charges in the store what was admitted without it.
 func (s *Stepped) KeepBooks() { s.node.book(context.Background()) }
 
+// CloseBooks does what a node does last that is asked to end.
+func (s *Stepped) CloseBooks() error { return s.node.closeBooks(context.Background()) }
+
 // Checkpoint writes down what use has moved.
 func (s *Stepped) Checkpoint() { s.node.checkpoint(context.Background(), s.node.now()) }
 

@@ -24,6 +24,8 @@ func (w *world) act(a Act) {
 		w.disturb(a)
 	case Crash:
 		w.kill(a, n)
+	case Leave:
+		w.leave(a, n)
 	case CrashPoints:
 		n.crash = append(n.crash, a.Amount)
 		w.in(a.For, func() { n.crash = n.crash[1:] })
@@ -98,6 +100,20 @@ func (w *world) kill(a Act, n *node) {
 	n.restartIn(a.For)
 }
 
+// leave has a node end in order, and start again.
+func (w *world) leave(a Act, n *node) {
+	if n.live == nil {
+		return
+	}
+	w.found(a, 33)
+	if err := n.live.CloseBooks(); err != nil {
+		w.tell(n.r, "%s: %v", n.name, err)
+	}
+	n.drain()
+	n.die()
+	n.restartIn(a.For)
+}
+
 // loseJournal has a node die, and start again with no journal or an old one. Its mates and its store are as they were.
 func (w *world) loseJournal(a Act, n *node, with *journal.Memory) {
 	if n.live == nil {
@@ -132,7 +148,7 @@ func (w *world) change(a Act) {
 		for _, r := range w.regions {
 			w.in(random.Int64N(a.For+1), func() {
 				for _, n := range r.nodes {
-					n.newer(d)
+					n.receive(d)
 				}
 			})
 		}
@@ -160,8 +176,8 @@ func (w *world) change(a Act) {
 	n.restartIn(allocator.Second)
 }
 
-// newer puts a newer document in a node's file, which the node notices.
-func (n *node) newer(d *policy.Document) {
+// receive puts a newer document in a node's file, which the node notices.
+func (n *node) receive(d *policy.Document) {
 	if n.file.Version >= d.Version {
 		return
 	}

@@ -69,7 +69,7 @@ func (d *drawing) regions() {
 	skewed := d.IntN(3) > 0
 	clocks := one(d, 0, 0, 0, 40_000, 40_000, 2_000_000)
 	for i := range n {
-		r := RegionPlan{Name: fmt.Sprintf("r%d", i), Weight: 1, Nodes: one(d, 1, 1, 1, 2)}
+		r := RegionPlan{Name: fmt.Sprintf("r%d", i), Weight: 1, Nodes: one(d, 1, 1, 1, 2), Newer: d.IntN(8) == 0}
 		if skewed {
 			r.Weight = d.within(1, 5)
 		}
@@ -174,7 +174,7 @@ func (d *drawing) add(a Act) { d.plan.Acts = append(d.plan.Acts, a) }
 
 // faults has some kinds of faults happen, often: those of one seed come together.
 func (d *drawing) faults() {
-	all := []Deed{Cut, Cut, Cut, CutHints, Lossy, Slow, Crash, CrashPoints, CrashPoints, JournalFails, JournalLost, JournalOld, Flush, StoreAnew,
+	all := []Deed{Cut, Cut, Cut, CutHints, Lossy, Slow, Crash, Leave, CrashPoints, CrashPoints, JournalFails, JournalLost, JournalOld, Flush, StoreAnew,
 		Failover, Delete, StoreDown, ReplyLost, Pause, ClockStep, StoreClock, Policy, OldFile, Lie, Forge}
 	var kinds []Deed
 	for range d.within(1, 5) {
@@ -200,7 +200,7 @@ func (d *drawing) fault(deed Deed) {
 		a.Amount = map[Deed]int64{Lossy: one(d, int64(10), 300, 300, 900), Slow: d.within(50_000, 700_000)}[deed]
 	case CrashPoints:
 		a.Amount = one(d, int64(3), 20, 100)
-	case JournalFails, Crash:
+	case JournalFails, Crash, Leave:
 		a.For = d.within(1_000, 3*allocator.Second)
 	case Pause:
 		a.For = one(d, d.within(1_000, 500_000), d.within(allocator.Second, 8*allocator.Second))

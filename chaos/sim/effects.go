@@ -7,14 +7,15 @@ import (
 	"github.com/quotad/quotad/region/peer"
 )
 
-// act has one act of the protocol done after a time. The node may die before it, and before anybody hears of it.
-func (n *node) act(after int64, do func()) {
+// act has one act of the protocol done after a time. The node may die before it, and before anybody hears of it; row is that of
+// the fault matrix which such a death is of.
+func (n *node) act(row int, after int64, do func()) {
 	n.in(after, func() {
-		if n.mayDie() {
+		if n.mayDie(row) {
 			return
 		}
 		do()
-		if !n.mayDie() {
+		if !n.mayDie(row) {
 			n.drain()
 		}
 	})
@@ -27,11 +28,11 @@ func (n *node) fsyncTime() int64 { return 500 + n.random.Int64N(4000) }
 // carry puts down what a step of the machine has led to.
 func (n *node) carry(out exchange.Effects) {
 	if len(out.Lend) > 0 {
-		n.act(n.storeTime(), func() { n.lend(out.Lend) })
+		n.act(12, n.storeTime(), func() { n.lend(out.Lend) })
 	}
 	for _, r := range out.Record {
 		n.recording[r.ID] = r.Rows
-		n.act(n.fsyncTime(), func() { n.live.Record(r) })
+		n.act(12, n.fsyncTime(), func() { n.live.Record(r) })
 	}
 	for _, a := range out.Replies {
 		n.reply(a)
@@ -40,10 +41,10 @@ func (n *node) carry(out exchange.Effects) {
 		n.call(c)
 	}
 	if len(out.Credits) > 0 {
-		n.act(n.storeTime(), func() { n.credit(out.Credits) })
+		n.act(13, n.storeTime(), func() { n.credit(out.Credits) })
 	}
 	for _, c := range out.Consults {
-		n.act(n.storeTime(), func() { n.live.Consult(c) })
+		n.act(14, n.storeTime(), func() { n.live.Consult(c) })
 	}
 	for _, r := range out.Recalls {
 		n.recall(r)
@@ -55,7 +56,7 @@ func (n *node) carry(out exchange.Effects) {
 		}
 	}
 	if len(out.Restores) > 0 {
-		n.act(n.storeTime(), func() { n.restore(out.Restores) })
+		n.act(14, n.storeTime(), func() { n.restore(out.Restores) })
 	}
 	for _, h := range out.Hints {
 		if n.live != nil { // it may have died when it replied
@@ -98,6 +99,7 @@ func (n *node) call(c exchange.Call) {
 	}
 	b, err := peer.MarshalMessage(c.Message)
 	n.w.must(err)
+	b = n.newer(b)
 	n.w.counts.sent(len(b), len(c.Message.Asks) > 0)
 	n.calls[c.ID] = true
 	life := n.life
@@ -128,6 +130,15 @@ func (n *node) call(c exchange.Call) {
 	})
 }
 
+// newer adds what a later version might say to a message.
+func (n *node) newer(b []byte) []byte {
+	if !n.w.plan.Regions[n.r.index].Newer {
+		return b
+	}
+	n.w.fired(30)
+	return append(b, 0xc0, 0x3e, 0x01) // field 1000, a number
+}
+
 // target is the node of a region that this one calls.
 func (n *node) target(name string) *node {
 	for _, r := range n.w.regions {
@@ -149,6 +160,7 @@ func (n *node) asks(b []byte, answer func([]byte)) {
 		n.replies[n.asked] = func(r exchange.Reply) {
 			b, err := peer.MarshalReply(r)
 			n.w.must(err)
+			b = n.newer(b)
 			n.w.counts.sent(len(b), len(r.Grants) > 0)
 			answer(b)
 		}
@@ -168,7 +180,7 @@ func (n *node) reply(a exchange.Answer) {
 	delete(n.replies, a.ID)
 	delete(n.serving, a.ID)
 	send(a.Reply)
-	n.mayDie()
+	n.mayDie(12)
 }
 
 // recall carries a question to a node of a peer region, or to all others of this one, and the answers back.

@@ -130,13 +130,13 @@ func (n *node) restartIn(d int64) {
 }
 
 // mayDie has the node die here if its time has come, and says whether it did.
-func (n *node) mayDie() bool {
+func (n *node) mayDie(row int) bool {
 	if n.live == nil {
 		return true
 	}
 	for _, permille := range n.crash {
 		if n.random.Int64N(1000) < permille {
-			n.w.fired(12)
+			n.w.fired(row)
 			n.w.counts.Deeds[CrashPoints]++
 			n.die()
 			n.restartIn(n.random.Int64N(2 * allocator.Second))

@@ -33,6 +33,7 @@ type RegionPlan struct {
 	Nodes  int
 	Ahead  int64 // of its clocks, µs, at the start
 	Drift  int64 // of its clocks, parts per million
+	Newer  bool  // its nodes are of a later version, whose messages have fields that others do not know
 }
 
 // Deed is what an act does.
@@ -51,6 +52,7 @@ const (
 	Slow         Deed = "slow"          // messages take longer
 	Crash        Deed = "crash"         // a node dies and starts again later
 	CrashPoints  Deed = "crash-points"  // a node dies at random acts of the protocol
+	Leave        Deed = "leave"         // a node ends as it is asked to, and starts again later
 	JournalFails Deed = "journal-fails" // a commit of a node's journal fails
 	JournalLost  Deed = "journal-lost"  // a node dies, and its journal is gone
 	JournalOld   Deed = "journal-old"   // a node dies, and its journal is an old copy
@@ -105,7 +107,7 @@ func (a Act) String() string {
 			peer = fmt.Sprintf("r%d", a.Peer)
 		}
 		fmt.Fprintf(&b, " %s %s", way, peer)
-	case a.Do == Crash || a.Do == CrashPoints || a.Do == Pause || a.Do == JournalFails || a.Do == JournalLost || a.Do == JournalOld || a.Do == OldFile:
+	case a.Do == Crash || a.Do == CrashPoints || a.Do == Leave || a.Do == Pause || a.Do == JournalFails || a.Do == JournalLost || a.Do == JournalOld || a.Do == OldFile:
 		fmt.Fprintf(&b, "/n%d", a.Node+1)
 	case a.Do == Delete:
 		fmt.Fprintf(&b, " limit %d key %d", a.Limit, a.Key)

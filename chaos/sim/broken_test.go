@@ -1,0 +1,38 @@
+package sim
+
+import "testing"
+
+// onceBroken are plans that broke an invariant, shrunk: each found a mistake of quotad's.
+var onceBroken = map[string]*Plan{
+	// A node whose document was older than the one in force in its store, which it had to open anew, could neither open it nor
+	// take the newer document up.
+	"a store opened anew under a newer document": {
+		Seed: 330, Regions: []RegionPlan{{Name: "r0", Weight: 3, Nodes: 2}, {Name: "r1", Weight: 4, Nodes: 1}, {Name: "r2", Weight: 4, Nodes: 1}},
+		OneWay: [][]int64{{0, 20_000, 60_000}, {20_000, 0, 60_000}, {60_000, 60_000, 0}}, Keys: []string{"k0"},
+		Document: `
+regions: {r0: {weight: 3}, r1: {weight: 4}, r2: {weight: 4}}
+limits:
+  - {name: l0, domain: api, key: [account], algorithm: leaky_bucket, limit: 300, window: 90s, on_store_failure: deny}
+`,
+		Acts: []Act{
+			{ID: 1, At: 13_000_000, For: 6_000_000, Do: Steady, Region: 1, Amount: 3000, Cost: 2},
+			{ID: 2, At: 15_500_000, For: 20_000, Do: StoreAnew},
+			{ID: 3, At: 17_800_000, For: 3_000_000, Do: Policy, Peer: -1},
+		},
+		Heal: 24_000_000, End: 36_000_000,
+	},
+}
+
+func TestPlansThatOnceBroke(t *testing.T) {
+	for name, p := range onceBroken {
+		t.Run(name, func(t *testing.T) {
+			o, err := Run(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if o.Broken != nil {
+				t.Error(o.Broken)
+			}
+		})
+	}
+}

@@ -7,7 +7,7 @@ var onceBroken = map[string]*Plan{
 	// A node whose document was older than the one in force in its store, which it had to open anew, could neither open it nor
 	// take the newer document up.
 	"a store opened anew under a newer document": {
-		Seed: 330, Regions: []RegionPlan{{Name: "r0", Weight: 3, Nodes: 2}, {Name: "r1", Weight: 4, Nodes: 1}, {Name: "r2", Weight: 4, Nodes: 1}},
+		Seed: 1, Regions: []RegionPlan{{Name: "r0", Weight: 3, Nodes: 2}, {Name: "r1", Weight: 4, Nodes: 1}, {Name: "r2", Weight: 4, Nodes: 1}},
 		OneWay: [][]int64{{0, 20_000, 60_000}, {20_000, 0, 60_000}, {60_000, 60_000, 0}}, Keys: []string{"k0"},
 		Document: `
 regions: {r0: {weight: 3}, r1: {weight: 4}, r2: {weight: 4}}

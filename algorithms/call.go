@@ -64,6 +64,7 @@ type Credit struct {
 	Most           int64 // that Peer may have lent us of the cell, net of what we returned
 	Burst          int64
 	MostBurst      int64
+	At             int64 // the peer's store time when it said so; 0: it does not know it
 }
 
 // Inspect reads the ledger of one bucket.
@@ -265,7 +266,7 @@ func (c Credit) Args() []any {
 	a.guard(c.Guard)
 	a.terms(c.Terms, c.Known)
 	a.str(c.Peer)
-	a.num(int64(c.PeerGeneration), c.Cell, c.Lent, c.Returned, c.Most, c.Burst, c.MostBurst)
+	a.num(int64(c.PeerGeneration), c.Cell, c.Lent, c.Returned, c.Most, c.Burst, c.MostBurst, c.At)
 	return a
 }
 

@@ -2,13 +2,13 @@
 -- reordering of messages are harmless. A finished cell is ignored, and so is burst of any cell but this one. The token
 -- keeps the highest generation heard of each peer; rows of a lower one are refused.
 -- KEYS: token, bucket. ARGV: guard, terms, peer, its generation, cell, lent, returned, the most that the peer may have
--- lent us, net, burst, the most of that.
+-- lent us, net, burst, the most of that, the peer's store time when it said so.
 -- Reply: LOST, now, when, where the bucket must be restored first; else OK, now, state, row (lent, returned, borrowed, regained, burst lent, burst borrowed).
 local now, lost_at = enter()
 if not now then return {lost_at} end
 local h = hold(KEYS[2], now, lost_at)
 local peer, generation, cell, to_borrow, returned, most = arg(), num(), num(), num(), num(), num()
-local burst, most_burst = num(), num()
+local burst, most_burst, at = num(), num(), num()
 local s = open(h)
 local function refuse(status)
   local reply = {status, now}
@@ -22,6 +22,10 @@ if is_lost(h) then return {LOST, now, h.lost_at} end
 if movable(h, cell) ~= OK then return refuse(movable(h, cell)) end
 -- What this region returned to the peer before the loss is not known, and would be credited once more.
 if h.unknown[peer] and unsure(h, cell) then return refuse(RECOVERING) end
+-- A rate that the peer gave up within its cell is ours from that point of our own on: else, where our clock is behind, both
+-- would have it for the time between, in every cell.
+local rate = h.kind == 'token_bucket' or h.kind == 'leaky_bucket'
+if rate and at > cell * h.length and now < at then return refuse(EARLY) end
 local row = row_of(h, cell, peer)
 if returned > row.l or to_borrow - row.r > most or burst > most_burst then return refuse(IMPLAUSIBLE) end
 

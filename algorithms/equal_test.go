@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"pgregory.net/rapid"
@@ -237,7 +238,8 @@ func (h *history) credit(t *rapid.T) {
 	c := algorithms.Credit{Guard: h.guard, Key: key, Terms: h.terms(t, key), Known: h.known(t, key), Peer: h.peer(t), Cell: h.cell(t, key),
 		PeerGeneration: rapid.SampledFrom([]uint64{3, 3, 3, 3, 2, 4}).Draw(t, "peer generation"),
 		Lent:           h.units(t, "lent"), Returned: h.units(t, "returned"),
-		Most: 12 - h.units(t, "below the most")/4, Burst: h.units(t, "burst"), MostBurst: 12 - h.units(t, "below the most burst")/4}
+		Most: 12 - h.units(t, "below the most")/4, Burst: h.units(t, "burst"), MostBurst: 12 - h.units(t, "below the most burst")/4,
+		At: rapid.SampledFrom([]int64{0, 1, time.Now().UnixMicro() - 100_000, time.Now().UnixMicro() + 10_000_000}).Draw(t, "at")}
 	got := must[algorithms.Credited](t)(c.Parse(h.eval(t, algorithms.CreditScript, c.Args(), key)))
 	same(t, "credit", c, got, h.twin.Credit(h.time(got.Now), c))
 	h.lost(key, got.Status, got.LostAt)

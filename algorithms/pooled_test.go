@@ -47,6 +47,7 @@ type rowSaid struct {
 	generation uint64
 	cell       int64
 	row        Row
+	at         int64 // when it was said
 }
 
 // admission is a cost that some region admitted; a queue's turn may come later. Both times are the beginning of a tick:
@@ -121,7 +122,7 @@ func (p *pool) lend(from, to *member, cell int64, change func(*Lend, Row)) rowSa
 	c := Lend{Guard: from.guard(), Key: "k", Terms: from.terms, Peer: to.name, Cell: cell,
 		Lent: row.Lent, Returned: row.Returned, Burst: row.BurstLent, Cap: from.terms.Entitlement, CapBurst: from.terms.Burst}
 	change(&c, row)
-	said := rowSaid{from: from, to: to, generation: from.Generation, cell: cell}
+	said := rowSaid{from: from, to: to, generation: from.Generation, cell: cell, at: p.now}
 	if g := from.Lend(p.now, c); g.Status == StatusOK {
 		said.row = g.Row
 		p.said = append(p.said, said)
@@ -132,7 +133,7 @@ func (p *pool) lend(from, to *member, cell int64, change func(*Lend, Row)) rowSa
 func (p *pool) deliver(s rowSaid) {
 	s.to.Credit(p.now, Credit{Guard: s.to.guard(), Key: "k", Terms: s.to.terms, Peer: s.from.name, PeerGeneration: s.generation,
 		Cell: s.cell, Lent: s.row.Lent, Returned: s.row.Returned, Most: s.from.terms.Entitlement,
-		Burst: s.row.BurstLent, MostBurst: s.from.terms.Burst})
+		Burst: s.row.BurstLent, MostBurst: s.from.terms.Burst, At: s.at})
 }
 
 // actions are what may happen. Demand comes in bursts: tame patterns find nothing.

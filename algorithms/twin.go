@@ -226,6 +226,10 @@ func (w *Twin) Credit(t int64, c Credit) Credited {
 		g.Status = StatusRecovering // what was returned to the peer before the loss is not known
 		return g
 	}
+	if h.Kind.Bucket() && c.At > c.Cell*h.Cell && now < c.At {
+		g.Status = StatusEarly // else both would have the rate for the time between, in every cell
+		return g
+	}
 	row := h.rows[c.Cell][c.Peer]
 	if c.Returned > row.Lent || c.Lent-row.Returned > c.Most || c.Burst > c.MostBurst {
 		g.Status = StatusImplausible

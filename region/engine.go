@@ -268,7 +268,7 @@ func (e *engine) credit(ctx context.Context, credits []exchange.Credit) {
 	for i, c := range credits {
 		calls[i] = algorithms.Credit{Guard: algorithms.Guard{Generation: c.ForGeneration, Epoch: c.Bucket.Epoch}, Key: rules.key(c.Bucket.ID),
 			Terms: c.Bucket.Terms(e.node.config.Region), Known: e.node.seen.known(c.Bucket.ID), Peer: c.Peer, PeerGeneration: c.Generation,
-			Cell: c.Cell, Lent: c.Lent, Returned: c.Returned, Most: c.Most, Burst: c.Burst, MostBurst: c.MostBurst}
+			Cell: c.Cell, Lent: c.Lent, Returned: c.Returned, Most: c.Most, Burst: c.Burst, MostBurst: c.MostBurst, At: c.At}
 	}
 	e.node.fails(BeforeCredit)
 	for i, res := range e.node.store.Credit(ctx, calls) {

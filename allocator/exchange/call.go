@@ -167,7 +167,7 @@ func (m *Machine) granted(now int64, p *peer, a ask, g Grant, r Reply) {
 	pos.burst.pending += burst
 	m.out.Credits = append(m.out.Credits, Credit{Bucket: v.Bucket, Peer: p.name, Generation: r.Generation,
 		ForGeneration: r.ForGeneration, Cell: a.Cell, Lent: g.Lent, Returned: g.Returned, Most: v.lendable(p.name), Gain: gained,
-		Burst: g.Burst, MostBurst: v.lendableBurst(p.name), GainBurst: burst})
+		Burst: g.Burst, MostBurst: v.lendableBurst(p.name), GainBurst: burst, At: r.At})
 }
 
 // refused notes that nothing of what an ask was for will be had before a time.
@@ -191,7 +191,11 @@ func (m *Machine) credited(now int64, e Credited) {
 	pos.pending = max(pos.pending-c.Gain, 0)
 	pos.burst.pending = max(pos.burst.pending-c.GainBurst, 0)
 	if e.Result.Status != algorithms.StatusOK {
-		pos.refused(ask{units: c.Gain, burst: c.GainBurst}, now+longestRetry)
+		wait := int64(longestRetry)
+		if e.Result.Status == algorithms.StatusEarly { // our clock is behind the peer's: asked again, it is the same rows
+			wait = min(max(c.At-e.Result.Now, v.again()), longestRetry)
+		}
+		pos.refused(ask{units: c.Gain, burst: c.GainBurst}, now+wait)
 		m.rejectedBy(e.Result.Status)
 		m.settle(v)
 		return

@@ -309,7 +309,7 @@ func (r *testRegion) credit(c Credit) {
 	guard.Generation = c.ForGeneration
 	result := r.store.Credit(r.time(), algorithms.Credit{Guard: guard, Key: c.Bucket.ID, Terms: r.terms(), Peer: c.Peer,
 		PeerGeneration: c.Generation, Cell: c.Cell, Lent: c.Lent, Returned: c.Returned, Most: c.Most,
-		Burst: c.Burst, MostBurst: c.MostBurst})
+		Burst: c.Burst, MostBurst: c.MostBurst, At: c.At})
 	if !r.dies() {
 		r.step(Credited{Credit: c, Result: result})
 	}

@@ -203,4 +203,5 @@ type Credit struct {
 	Burst         int64
 	MostBurst     int64
 	GainBurst     int64
+	At            int64 // the peer's store time when it said so, microseconds; 0: it did not say
 }

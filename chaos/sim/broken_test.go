@@ -21,6 +21,19 @@ limits:
 		},
 		Heal: 24_000_000, End: 36_000_000,
 	},
+	// Clocks nearly a cell apart: a rate that was lent late in the lender's cell was borrowed from the beginning of the borrower's
+	// on, in every cell anew.
+	"a rate had twice": {
+		Seed: 1, Regions: []RegionPlan{{Name: "r0", Weight: 5, Nodes: 1, Ahead: 922_000}, {Name: "r1", Weight: 4, Nodes: 1}},
+		OneWay: [][]int64{{0, 15_000}, {15_000, 0}}, Keys: []string{"k0"},
+		Document: `
+regions: {r0: {weight: 5}, r1: {weight: 4}}
+limits:
+  - {name: l0, domain: api, key: [account], algorithm: token_bucket, limit: 300, window: 10s, on_store_failure: deny}
+`,
+		Acts: []Act{{ID: 1, At: 2_000_000, For: 30_000_000, Do: Steady, Region: 1, Amount: 10_000, Cost: 24}},
+		Heal: 33_000_000, End: 45_000_000,
+	},
 }
 
 func TestPlansThatOnceBroke(t *testing.T) {

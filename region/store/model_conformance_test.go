@@ -208,7 +208,8 @@ func (w *worlds) lend(t *rapid.T, i int) {
 func (w *worlds) credit(t *rapid.T, i int) {
 	n, key, known := w.bucket(t)
 	c := []algorithms.Credit{{Guard: w.guard(t), Key: key, Terms: modelled[n], Known: known, Peer: rapid.SampledFrom(peers).Draw(t, "peer"), Cell: w.cell(t, n),
-		PeerGeneration: rapid.Uint64Range(1, 3).Draw(t, "peer generation"), Lent: units(t, "lent"), Returned: units(t, "returned") / 2, Most: 8, Burst: units(t, "burst"), MostBurst: 8}}
+		PeerGeneration: rapid.Uint64Range(1, 3).Draw(t, "peer generation"), Lent: units(t, "lent"), Returned: units(t, "returned") / 2, Most: 8, Burst: units(t, "burst"), MostBurst: 8,
+		At: rapid.SampledFrom([]int64{0, w.now - 1, w.now, w.now + 1, w.now + 300_000}).Draw(t, "at")}}
 	r := same(t, w, i, c, func(s caller) []Result[algorithms.Credited] { return s.Credit(context.Background(), c) })
 	w.saw(n, r[0].Value.State, r[0].Value.LostAt)
 }

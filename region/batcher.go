@@ -72,8 +72,8 @@ type batcher struct {
 	observe  func([]waiting, algorithms.Decided) // hears what was decided and charged, before the callers do
 }
 
-func newBatcher(s Store, known *seen, b breakers, observe func([]waiting, algorithms.Decided)) *batcher {
-	all := &batcher{store: s, seen: known, breakers: b, queue: make(chan waiting, queueLength), more: make(chan struct{}, underWay), observe: observe}
+func newBatcher(s Store, known *seen, b breakers, queued int, observe func([]waiting, algorithms.Decided)) *batcher {
+	all := &batcher{store: s, seen: known, breakers: b, queue: make(chan waiting, queued), more: make(chan struct{}, underWay), observe: observe}
 	all.trips.Store(underWay)
 	return all
 }

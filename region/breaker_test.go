@@ -121,7 +121,7 @@ func TestWhoeverLeftIsNotCharged(t *testing.T) {
 		n := c.running["us/n1"]
 		r := n.rules.Load()
 		ctx, cancel := context.WithCancel(t.Context())
-		idle := newBatcher(nil, nil, nil, nil) // nothing serves it
+		idle := newBatcher(nil, nil, nil, queueLength, nil) // nothing serves it
 		left := &Node{config: n.config, batcher: idle, breakers: n.breakers, closed: n.closed}
 		w := waiting{rules: r, applied: r.match(request("a")), cost: 30, commit: true, until: time.Now().Add(time.Second)}
 		gone := make(chan error)

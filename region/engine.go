@@ -32,7 +32,7 @@ type engine struct {
 	mu       sync.Mutex
 	observed map[string]*exchange.Observed // since the last drain, by bucket id
 	dropped  int64                         // events lost to a full queue
-	ages     []exchange.PeerAge            // as of the last step
+	ages     []exchange.PeerAge            // as of the last tick or answer
 	stats    exchange.Stats                // as of the last step
 
 	storeAhead int64 // of the machine's time, microseconds, as of the last step
@@ -44,9 +44,9 @@ type engine struct {
 	work        sync.WaitGroup // effects under way
 }
 
-func newEngine(n *Node, o exchange.Options) *engine {
+func newEngine(n *Node, o exchange.Options, queued int) *engine {
 	return &engine{node: n, machine: exchange.New(n.config.Region, n.config.Node, o), begun: time.Now(),
-		events: make(chan exchange.Event, eventsQueued), drain: make(chan struct{}, 1),
+		events: make(chan exchange.Event, queued), drain: make(chan struct{}, 1),
 		observed: map[string]*exchange.Observed{}}
 }
 
@@ -163,11 +163,18 @@ func (e *engine) observations() exchange.Report {
 func (e *engine) hear(now int64, event exchange.Event) exchange.Effects {
 	out := e.machine.Step(now, event)
 	e.mu.Lock()
-	e.ages, e.stats = e.machine.Ages(now), e.machine.Stats()
+	e.stats = e.machine.Stats()
 	e.storeAhead, e.storeTold = e.machine.StoreClock()
 	e.mu.Unlock()
-	e.node.setDegraded(e.ages)
-	e.node.watchClocks(e.ages)
+	switch event.(type) {
+	case exchange.Tick, exchange.Answered, exchange.Stood: // what ages depend on: time, answers, and who the peers are
+		ages := e.machine.Ages(now)
+		e.mu.Lock()
+		e.ages = ages
+		e.mu.Unlock()
+		e.node.setDegraded(ages)
+		e.node.watchClocks(ages)
+	}
 	return out
 }
 

@@ -96,7 +96,7 @@ type Node struct {
 
 // Start opens the store and begins to serve. ctx bounds the start alone.
 func Start(ctx context.Context, c Config) (*Node, error) {
-	n, err := newNode(c)
+	n, err := newNode(c, queueLength, eventsQueued)
 	if err != nil {
 		return nil, err
 	}
@@ -124,8 +124,9 @@ func Start(ctx context.Context, c Config) (*Node, error) {
 	return n, nil
 }
 
-// newNode returns a node in which nothing runs, and whose store is still to be opened.
-func newNode(c Config) (*Node, error) {
+// newNode returns a node in which nothing runs, and whose store is still to be opened. So many requests may wait for the store,
+// and events for the machine.
+func newNode(c Config, requests, events int) (*Node, error) {
 	r, err := newRules(c.Policy, c.Region)
 	if err != nil {
 		return nil, err
@@ -142,8 +143,8 @@ func newNode(c Config) (*Node, error) {
 	n.cut.Store(&map[string]bool{})
 	n.breakers = newBreakers(c.Store.Shards())
 	c.Exchange.Nodes = c.Nodes
-	n.engine = newEngine(n, c.Exchange)
-	n.batcher = newBatcher(c.Store, n.seen, n.breakers, n.engine.observe)
+	n.engine = newEngine(n, c.Exchange, events)
+	n.batcher = newBatcher(c.Store, n.seen, n.breakers, requests, n.engine.observe)
 	n.hints = newHints(c.Region, c.Node, c.Journal.Incarnation(), n.now, func(h exchange.Hint) { n.engine.post(exchange.Heard{Hint: h}) })
 	return n, nil
 }

@@ -27,8 +27,9 @@ func (n *node) fsyncTime() int64 { return 500 + n.random.Int64N(4000) }
 
 // carry puts down what a step of the machine has led to.
 func (n *node) carry(out exchange.Effects) {
-	if len(out.Lend) > 0 {
-		n.act(12, n.storeTime(), func() { n.lend(out.Lend) })
+	// What is done later must not hold on to out, which is large.
+	if lends := out.Lend; len(lends) > 0 {
+		n.act(12, n.storeTime(), func() { n.lend(lends) })
 	}
 	for _, r := range out.Record {
 		n.recording[r.ID] = r.Rows
@@ -40,8 +41,8 @@ func (n *node) carry(out exchange.Effects) {
 	for _, c := range out.Calls {
 		n.call(c)
 	}
-	if len(out.Credits) > 0 {
-		n.act(13, n.storeTime(), func() { n.credit(out.Credits) })
+	if credits := out.Credits; len(credits) > 0 {
+		n.act(13, n.storeTime(), func() { n.credit(credits) })
 	}
 	for _, c := range out.Consults {
 		n.act(14, n.storeTime(), func() { n.live.Consult(c) })
@@ -55,8 +56,8 @@ func (n *node) carry(out exchange.Effects) {
 			answer(t.Testimonies)
 		}
 	}
-	if len(out.Restores) > 0 {
-		n.act(14, n.storeTime(), func() { n.restore(out.Restores) })
+	if restores := out.Restores; len(restores) > 0 {
+		n.act(14, n.storeTime(), func() { n.restore(restores) })
 	}
 	for _, h := range out.Hints {
 		if n.live != nil { // it may have died when it replied

@@ -105,7 +105,7 @@ func (s *simulation) complete() error {
 }
 
 func (s *simulation) run(cmd *cobra.Command) error {
-	debug.SetGCPercent(400) // short-lived garbage, and little that lives
+	debug.SetGCPercent(800) // short-lived garbage, and little that lives
 	if s.output == "table" {
 		s.hunt.Progress = progressTo(cmd.ErrOrStderr())
 	}

@@ -197,11 +197,12 @@ func (n *node) checkDurable(m exchange.Message, r exchange.Reply) {
 	}
 }
 
-// checkHeard checks that nothing is lent to a region that has not answered for long: it would be lost to both.
+// checkHeard checks that nothing is lent to a region that has not answered for long: it would be lost to both. What a node had
+// begun before it stood still it brings to its end.
 func (n *node) checkHeard(l exchange.Lend) {
 	const long = exchange.DegradedAfter + allocator.Second/5
 	i := n.w.indexOf(l.Peer)
-	if i < 0 || n.w.now-max(n.heard[i], n.born) > long {
+	if i < 0 || n.w.now-max(n.heard[i], n.born, n.paused) > long {
 		n.w.breaks("void", "%s lends to %s, which has not answered for %d µs", n.name, l.Peer, n.w.now-n.heard[i])
 	}
 }

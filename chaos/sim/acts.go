@@ -17,8 +17,6 @@ func (w *world) act(a Act) {
 	r := w.regions[a.Region]
 	n := r.nodes[a.Node%len(r.nodes)]
 	w.tell(r, "%s", a)
-	w.faults++
-	w.lastEnd = max(w.lastEnd, a.At+a.For)
 	switch a.Do {
 	case Cut, CutHints, Lossy, Slow:
 		w.disturb(a)
@@ -142,7 +140,7 @@ func (n *node) resume() {
 func (w *world) change(a Act) {
 	if a.Do == Policy {
 		w.adopted++
-		d, err := w.document(w.adopted)
+		d, err := w.plan.document(w.adopted)
 		w.must(err)
 		random := w.plan.random(forActs, a.ID)
 		for _, r := range w.regions {
@@ -156,7 +154,7 @@ func (w *world) change(a Act) {
 		return
 	}
 	n := w.regions[a.Region].nodes[a.Node%len(w.regions[a.Region].nodes)]
-	d, err := w.document(1)
+	d, err := w.plan.document(1)
 	w.must(err)
 	if n.live == nil || n.file.Version == 1 {
 		return

@@ -18,7 +18,6 @@ type Config struct {
 	For       int64           // µs, at least 20 s
 	Lua       bool            // see Plan
 	Only      []int           // ids of the acts to keep; nil: all
-	Calm      bool            // no faults
 
 	lowered int64 // see Plan
 }
@@ -42,9 +41,7 @@ func Draw(seed uint64, c Config) *Plan {
 	tail := int64(12 * allocator.Second)
 	p.Heal = c.For - tail
 	d.load()
-	if !c.Calm {
-		d.faults()
-	}
+	d.faults()
 	for i := range p.Acts {
 		p.Acts[i].ID = i
 	}

@@ -10,7 +10,6 @@ type wire struct {
 	cut, hintsCut int
 	lossy         []int64 // per mille of what is lost, of each
 	slow          int64   // µs more
-	wild          bool    // a little is lost, repeated and late all the time
 }
 
 // lateBy is the most that a late message is late, µs.
@@ -24,8 +23,8 @@ func (w *world) carry(from, to int, hint bool, deliver func()) {
 	}
 	l := &w.wires[from][to]
 	copies, late := 1, int64(0)
-	if len(l.lossy) > 0 || l.wild {
-		loss := int64(5)
+	if len(l.lossy) > 0 {
+		loss := int64(0)
 		for _, more := range l.lossy {
 			loss += more
 		}
@@ -74,4 +73,17 @@ func (w *world) cutRow(from, to int) int {
 		}
 	}
 	return 1
+}
+
+// wires are those between all regions, as they are at the start.
+func (p *Plan) wires() [][]wire {
+	n := len(p.Regions)
+	all := make([][]wire, n)
+	for i := range all {
+		all[i] = make([]wire, n)
+		for j := range all[i] {
+			all[i][j] = wire{random: p.random(forWires, i*n+j), oneWay: p.OneWay[i][j]}
+		}
+	}
+	return all
 }

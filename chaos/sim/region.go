@@ -40,13 +40,3 @@ func (r *region) clock() int64 { return r.w.wall() + r.ahead + r.w.now/1000*r.dr
 
 // time is clock as nodes read it.
 func (r *region) time() time.Time { return time.UnixMicro(r.clock()) }
-
-// lives says whether any of its nodes does.
-func (r *region) lives() bool {
-	for _, n := range r.nodes {
-		if n.live != nil {
-			return true
-		}
-	}
-	return false
-}

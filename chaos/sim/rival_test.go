@@ -1,22 +1,50 @@
 package sim
 
 import (
-	"flag"
-	"os"
 	"testing"
 
+	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/baseline"
 	"github.com/quotad/quotad/chaos/workload"
 )
 
-var tables = flag.Bool("tables", false, "print the whole comparison")
-
-func TestCompare(t *testing.T) {
-	if !*tables {
-		return
+// TestBudgets holds quotad's use of a limit to numbers, on demands of which the README shows the rest: nothing is admitted above the
+// limit, and what is denied although the limit had room stays below a budget, in parts per million.
+func TestBudgets(t *testing.T) {
+	short := workload.Usual()
+	short.Length = 10 * workload.Second
+	for name, c := range map[string]struct {
+		demand    string
+		algorithm algorithms.Kind
+		borrow    bool
+		most      baseline.Millionths // of false denials
+	}{
+		"even at 0.8 L":                     {"even-80", algorithms.FixedWindow, false, 100},
+		"even at 0.95 L":                    {"even-95", algorithms.FixedWindow, false, 5_000},
+		"all in one region":                 {"one-region", algorithms.FixedWindow, false, 10_000},
+		"skewed":                            {"zipf", algorithms.FixedWindow, false, 10_000},
+		"skewed, by a token bucket":         {"zipf", algorithms.TokenBucket, false, 10_000},
+		"skewed, borrowing":                 {"zipf", algorithms.FixedWindow, true, 5_000},
+		"a step of 15x":                     {"step", algorithms.FixedWindow, false, 10_000},
+		"a step of 15x by a sliding window": {"step", algorithms.SlidingWindowCounter, false, 30_000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			setting := short
+			setting.Algorithm = string(c.algorithm)
+			if c.algorithm.Bucket() {
+				setting.Burst = setting.Limit
+			}
+			w, err := workload.Make(c.demand, setting, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n := baseline.Uniform(w.Regions, 40_000)
+			q := Quotad{Borrow: c.borrow}
+			f := baseline.Measure(w, q.Run(w, n, 1), n)
+			if f.OvershootMax > 0 || f.FalseRate > c.most {
+				t.Errorf("%d ppm above the limit, %d ppm denied falsely; want 0 and at most %d", f.OvershootMax, f.FalseRate, c.most)
+			}
+		})
 	}
-	suite := workload.Suite(1)
-	rows := baseline.Compare(suite, append(baseline.Systems(), Quotad{}, Quotad{Borrow: true}), func(w *workload.Workload) baseline.Network { return baseline.Uniform(w.Regions, 40_000) }, 1)
-	os.Stdout.WriteString(baseline.OverviewTable(baseline.Overview(rows)))
-	os.Stdout.WriteString(baseline.Table(rows))
 }

@@ -12,7 +12,6 @@ import (
 // trace is what happened, as it is told after a failure.
 type trace struct {
 	lines []line
-	calls bool
 }
 
 type line struct {

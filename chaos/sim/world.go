@@ -5,8 +5,6 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"time"
-
-	"github.com/quotad/quotad/policy"
 )
 
 // began is the wall clock's time at the start of every run, µs since 1970: a Sunday's midnight in UTC, so that cells of
@@ -22,8 +20,6 @@ type world struct {
 	wires   [][]wire
 	mates   *rand.Rand // for messages within regions
 	limits  []*limit
-	faults  int   // under way
-	lastEnd int64 // when the last fault so far ended
 
 	moved               []*bucket // rights of them may have moved since they were last checked
 	probes              []*probe
@@ -66,14 +62,7 @@ func newWorld(p *Plan, t *trace) (*world, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the plan's document: %w", err)
 	}
-	n := len(p.Regions)
-	w.wires = make([][]wire, n)
-	for i := range w.wires {
-		w.wires[i] = make([]wire, n)
-		for j := range w.wires[i] {
-			w.wires[i][j] = wire{random: p.random(forWires, i*n+j), oneWay: p.OneWay[i][j]}
-		}
-	}
+	w.wires = p.wires()
 	for i := range first.Limits {
 		w.limits = append(w.limits, newLimit(w, &first.Limits[i]))
 	}
@@ -105,17 +94,13 @@ func newWorld(p *Plan, t *trace) (*world, error) {
 }
 
 // at and in have something happen at a time, and after one.
-func (w *world) at(t int64, do func())                      { w.agenda.put(t, do) }
-func (w *world) in(d int64, do func())                      { w.agenda.put(w.now+d, do) }
-func (w *world) wall() int64                                { return began + w.now }
-func (w *world) judgeTime() time.Time                       { return time.UnixMicro(w.wall()) }
-func (w *world) fired(row int)                              { w.counts.Rows[row]++ }
-func (w *world) found(a Act, row int)                       { w.counts.Deeds[a.Do]++; w.fired(row) }
-func (w *world) healed() bool                               { return w.now >= w.plan.Heal }
-func (w *world) region(i int) *region                       { return w.regions[i] }
-func (w *world) latest() int64                              { return w.adopted }
-func (w *world) quiet() *slog.Logger                        { return slog.New(slog.DiscardHandler) }
-func (w *world) document(v int64) (*policy.Document, error) { return w.plan.document(v) }
+func (w *world) at(t int64, do func()) { w.agenda.put(t, do) }
+func (w *world) in(d int64, do func()) { w.agenda.put(w.now+d, do) }
+func (w *world) wall() int64           { return began + w.now }
+func (w *world) judgeTime() time.Time  { return time.UnixMicro(w.wall()) }
+func (w *world) fired(row int)         { w.counts.Rows[row]++ }
+func (w *world) found(a Act, row int)  { w.counts.Deeds[a.Do]++; w.fired(row) }
+func (w *world) quiet() *slog.Logger   { return slog.New(slog.DiscardHandler) }
 
 // run lets everything happen until a time, or until something must never have been.
 func (w *world) run(until int64) {

@@ -18,6 +18,7 @@ type request struct {
 	sent    int64
 	refund  int64                  // after which it is refunded, µs; 0: never
 	done    func(stepped.Decision) // hears how it ended; nil: nobody does
+	old     bool                   // what decides it was said before it waited
 }
 
 // held is a request that waits.
@@ -73,6 +74,7 @@ func (n *node) goOn(h *held, come bool) {
 	}
 	h.over = true
 	n.waiting = slices.DeleteFunc(n.waiting, func(other *held) bool { return other == h })
+	h.old = !come // what the store said before stands
 	d, wait, err := n.live.Again(h.waiting, come)
 	n.answered(h.request, d, wait, err)
 }
@@ -106,7 +108,7 @@ func (n *node) decided(rq *request, d stepped.Decision) {
 		return
 	}
 	for _, b := range rq.buckets {
-		if d.At != 0 {
+		if d.At != 0 && !rq.old {
 			n.uses(b)
 		}
 		n.judge(rq, b, d)

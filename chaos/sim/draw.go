@@ -14,7 +14,11 @@ import (
 // Config says what plans are drawn.
 type Config struct {
 	Regions   int             // 2 to 10; 0: the seed chooses, mostly 3
+	Nodes     int             // of each region; 0: the seed chooses 1 or 2
+	Limits    int             // 1 to 3; 0: the seed chooses
 	Algorithm algorithms.Kind // of all limits; empty: the seed chooses
+	Window    int64           // of all limits, µs, whole seconds; 0: the seed chooses
+	Faults    []Deed          // kinds of faults, of which there are then many; none: the seed chooses
 	For       int64           // µs, at least 20 s
 	Lua       bool            // see Plan
 	Only      []int           // ids of the acts to keep; nil: all
@@ -27,17 +31,32 @@ type drawing struct {
 	*rand.Rand
 	Config
 	plan    *Plan
+	refunds bool // all limits so far are fixed windows, of which refunds can be followed
+	theme   theme
 	kinds   []algorithms.Kind // of the limits
 	windows []int64
 	limits  []int64
 }
 
+// theme is what a seed is mostly about: what comes together by chance alone comes together rarely.
+type theme int
+
+const (
+	mixed  theme = iota
+	losses       // long windows, which are recovered, and whatever loses and keeps from telling
+	calm         // hardly a fault, but contention at the ends of cells
+	clocks       // clocks apart
+	themes
+)
+
 // Draw draws the plan of a seed.
 func Draw(seed uint64, c Config) *Plan {
 	p := &Plan{Seed: seed, Lua: c.Lua, lowered: c.lowered, End: c.For, Keys: []string{"k0", "k1"}}
 	d := &drawing{Rand: p.random(forPlan, 0), Config: c, plan: p}
+	d.theme = one(d, mixed, mixed, losses, calm, clocks)
 	d.regions()
 	d.document()
+	p.Refunds = d.refunds && d.IntN(3) > 0
 	tail := int64(12 * allocator.Second)
 	p.Heal = c.For - tail
 	d.load()
@@ -64,14 +83,20 @@ func (d *drawing) regions() {
 		n = one(d, 2, 3, 3, 3, 3, 4, 5)
 	}
 	skewed := d.IntN(3) > 0
-	clocks := one(d, 0, 0, 0, 40_000, 40_000, 2_000_000)
+	apart := one(d, 0, 0, 0, 40_000, 2_000_000)
+	if d.theme == clocks {
+		apart = one(d, 40_000, 300_000, 1_000_000, 3_000_000)
+	}
 	for i := range n {
 		r := RegionPlan{Name: fmt.Sprintf("r%d", i), Weight: 1, Nodes: one(d, 1, 1, 1, 2), Newer: d.IntN(8) == 0}
 		if skewed {
 			r.Weight = d.within(1, 5)
 		}
-		if clocks > 0 {
-			r.Ahead = d.within(-int64(clocks), int64(clocks))
+		if d.Nodes > 0 {
+			r.Nodes = d.Nodes
+		}
+		if apart > 0 {
+			r.Ahead = d.within(-int64(apart), int64(apart))
 			r.Drift = one(d, int64(0), 0, 0, d.within(-100, 100))
 		}
 		d.plan.Regions = append(d.plan.Regions, r)
@@ -95,7 +120,14 @@ func (d *drawing) document() {
 	}
 	b.WriteString("limits:\n")
 	together := d.IntN(3) == 0
-	for i := range one(d, 1, 1, 2, 2, 3) {
+	many := one(d, 1, 1, 2, 2, 3)
+	if d.theme == losses {
+		many = 1
+	}
+	if d.Limits > 0 {
+		many = d.Limits
+	}
+	for i := range many {
 		domain := "api"
 		if !together {
 			domain = fmt.Sprintf("api%d", i)
@@ -110,12 +142,13 @@ func (d *drawing) limit(b *strings.Builder, i int, domain string) {
 	if kind == "" {
 		kind = one(d, algorithms.Kinds...)
 	}
-	window := one(d, int64(1), 1, 2, 3, 5, 5, 10, 20, 60, 90, 300) * allocator.Second
+	window := d.window()
 	units := one(d, int64(3), 10, 12, 30, 60, 100, 100, 300, 1000)
 	if kind == algorithms.SlidingWindowLog {
 		units = min(units, 300)
 	}
 	d.kinds, d.windows, d.limits = append(d.kinds, kind), append(d.windows, window), append(d.limits, units)
+	d.refunds = kind == algorithms.FixedWindow && (i == 0 || d.refunds)
 	fmt.Fprintf(b, "  - {name: l%d, domain: %s, key: [account], algorithm: %s, limit: %d, window: %ds", i, domain, kind, units, window/allocator.Second)
 	if kind.Bucket() && d.IntN(2) == 0 {
 		fmt.Fprintf(b, ", burst: %d", max(units/one(d, int64(1), 2, 5), 2))
@@ -135,6 +168,17 @@ func (d *drawing) limit(b *strings.Builder, i int, domain string) {
 		b.WriteString(", on_store_failure: deny")
 	}
 	b.WriteString("}\n")
+}
+
+// window is a limit's: long enough to be recovered where losses are the theme.
+func (d *drawing) window() int64 {
+	switch {
+	case d.Window > 0:
+		return d.Window
+	case d.theme == losses:
+		return one(d, int64(70), 90, 300, 3600) * allocator.Second
+	}
+	return one(d, int64(1), 1, 2, 3, 5, 5, 10, 20, 60, 90, 300) * allocator.Second
 }
 
 // load has requests offered so that limits are used up, here and there, now and then.
@@ -164,6 +208,21 @@ func (d *drawing) load() {
 			}
 			d.add(a)
 		}
+		d.ambush(l, perSecond)
+	}
+}
+
+// ambush has one region want more than there is for some cells, so that it is lent what others do not use, and another use all it
+// has around the ends of these cells.
+func (d *drawing) ambush(l int, perSecond int64) {
+	cell := algorithms.CellLength(d.kinds[l], d.windows[l])
+	if length := max(4*cell, 3*allocator.Second); length < d.plan.Heal && (d.theme == calm || d.IntN(3) == 0) {
+		at := d.Int64N(d.plan.Heal - length)
+		eager := d.IntN(len(d.plan.Regions))
+		idle := (eager + 1 + d.IntN(len(d.plan.Regions)-1)) % len(d.plan.Regions)
+		amount := min(max(perSecond*1500, 1000), 20_000)
+		d.add(Act{Do: Steady, At: at, For: length, Region: eager, Limit: l, Amount: amount, Cost: max(perSecond*3000/amount, 1)})
+		d.add(Act{Do: Edge, At: at, For: length, Region: idle, Limit: l, Amount: d.within(6, 14), Cost: max(d.limits[l]/d.within(3, 12), 1)})
 	}
 }
 
@@ -173,11 +232,27 @@ func (d *drawing) add(a Act) { d.plan.Acts = append(d.plan.Acts, a) }
 func (d *drawing) faults() {
 	all := []Deed{Cut, Cut, Cut, CutHints, Lossy, Slow, Crash, Leave, CrashPoints, CrashPoints, JournalFails, JournalLost, JournalOld, Flush, StoreAnew,
 		Failover, Delete, StoreDown, ReplyLost, Pause, ClockStep, StoreClock, Policy, OldFile, Lie, Forge}
-	var kinds []Deed
-	for range d.within(1, 5) {
-		kinds = append(kinds, one(d, all...))
+	least, most := int64(2), int64(12)
+	switch d.theme {
+	case losses:
+		all = []Deed{Flush, Flush, StoreAnew, Failover, Delete, JournalLost, JournalOld, Cut, Cut, Crash, CrashPoints, Slow, Lossy, Pause, StoreDown}
+		least, most = 6, 20
+	case calm:
+		least, most = 0, 2
+	case clocks:
+		all = []Deed{ClockStep, StoreClock, ClockStep, Slow, Lossy, Cut, Crash, Pause}
+		least, most = 0, 6
 	}
-	for range d.within(2, 12) {
+	kinds := d.Faults
+	if len(kinds) > 0 {
+		least, most = 8, 24
+	}
+	for range d.within(1, 5) {
+		if len(d.Faults) == 0 {
+			kinds = append(kinds, one(d, all...))
+		}
+	}
+	for range d.within(least, most) {
 		d.fault(one(d, kinds...))
 	}
 }

@@ -16,7 +16,6 @@ type limit struct {
 	policy  *policy.Limit
 	rule    oracle.Limit
 	buckets []*bucket // by key
-	refunds bool      // some of its requests are refunded: it is judged by its windows alone
 }
 
 // bucket is a limit applied to a key, as it is judged: from outside, by what was answered.

@@ -103,7 +103,7 @@ func (o *offering) send() {
 				w.ask(r.nodes[0], &again)
 			}
 		})
-	case chance < 10 && l.refunds:
+	case chance < 25 && w.plan.Refunds:
 		rq.q.Receipt, rq.refund = true, 1+o.random.Int64N(3_000_000)
 	case chance == 99:
 		rq.q.Cost = []int64{0, -1, algorithms.MaxUnits + 1, 1 << 62}[o.random.IntN(4)]

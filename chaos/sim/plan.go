@@ -18,6 +18,8 @@ type Plan struct {
 	Document string   // text of the limits document
 	Keys     []string // values of the descriptor that the limits are keyed by
 	Acts     []Act    // in the order of time
+	// Refunds has some requests refunded: all limits are fixed windows then, and judged by what each admitted and gave back.
+	Refunds bool
 	// Heal is when all faults end, and End when the run does, µs since the start.
 	Heal, End int64
 	// Lua has the production scripts decide, on an embedded Redis, and not their Go twins.
@@ -70,6 +72,10 @@ const (
 	Lie          Deed = "lie"           // hints that are not true
 	Forge        Deed = "forge"         // messages that no region sent
 )
+
+// Faults are all faults, in the order in which they are explained.
+var Faults = []Deed{Cut, CutHints, Lossy, Slow, Crash, CrashPoints, Leave, JournalFails, JournalLost, JournalOld, Flush, StoreAnew,
+	Failover, Delete, StoreDown, ReplyLost, Pause, ClockStep, StoreClock, Policy, OldFile, Lie, Forge}
 
 // Load says whether a deed offers requests; all others are faults.
 func (d Deed) Load() bool { return d == Steady || d == Burst || d == Edge || d == Wave }

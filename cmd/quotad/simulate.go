@@ -21,6 +21,8 @@ type simulation struct {
 	hunt      sim.Hunt
 	length    time.Duration
 	algorithm string
+	window    time.Duration
+	faults    []string
 	only      string
 	output    string
 	compares  bool
@@ -67,7 +69,11 @@ Exit codes: 0 everything held, 2 bad usage, 3 something did not.`,
 	f.Uint64Var(&s.hunt.From, "from", 1, "the first seed")
 	f.DurationVar(&s.length, "for", time.Minute, "virtual time of each, 30s to 24h, of which all faults are over 12 s before the end")
 	f.IntVar(&s.hunt.Regions, "regions", 0, "2 to 10 regions; 0: the seed chooses 2 to 5")
+	f.IntVar(&s.hunt.Nodes, "nodes", 0, "1 to 3 nodes in each region; 0: the seed chooses 1 or 2")
+	f.IntVar(&s.hunt.Limits, "limits", 0, "1 to 3 limits; 0: the seed chooses")
 	f.StringVar(&s.algorithm, "algorithm", "", "of all limits: "+algorithmNames()+"; none: the seed chooses")
+	f.DurationVar(&s.window, "window", 0, "of all limits, whole seconds to 24h; 0: the seed chooses")
+	f.StringSliceVar(&s.faults, "faults", nil, "kinds of faults, of which there are then many: "+faultNames()+"; none: the seed chooses")
 	f.Uint64Var(&s.hunt.LuaEvery, "lua-every", 50, "one seed of so many is decided by the Lua scripts on an embedded Redis; 0: none")
 	f.StringVar(&s.only, "only", "", "numbers of the acts to keep of each seed, separated by commas: what a failure prints")
 	f.BoolVar(&s.compares, "compare", false, "compare quotad with other ways of limiting; --from is the seed of the demands")
@@ -84,10 +90,22 @@ func (s *simulation) complete() error {
 		return fmt.Errorf("--for %s: give 30s to 24h", span(s.length))
 	case c.Regions != 0 && (c.Regions < 2 || c.Regions > 10):
 		return fmt.Errorf("--regions %d: give 2 to 10, or 0 for whatever the seed chooses", c.Regions)
+	case c.Nodes < 0 || c.Nodes > 3:
+		return fmt.Errorf("--nodes %d: give 1 to 3, or 0 for whatever the seed chooses", c.Nodes)
+	case c.Limits < 0 || c.Limits > 3:
+		return fmt.Errorf("--limits %d: give 1 to 3, or 0 for whatever the seed chooses", c.Limits)
+	case s.window < 0 || s.window > 24*time.Hour || s.window%time.Second != 0:
+		return fmt.Errorf("--window %s: give whole seconds to 24h, or 0 for whatever the seed chooses", span(s.window))
 	case s.algorithm != "" && !slices.Contains(algorithms.Kinds, algorithms.Kind(s.algorithm)):
 		return fmt.Errorf("--algorithm %q: choose %s", s.algorithm, algorithmNames())
 	}
-	s.hunt.For, s.hunt.Algorithm = s.length.Microseconds(), algorithms.Kind(s.algorithm)
+	s.hunt.For, s.hunt.Algorithm, s.hunt.Window = s.length.Microseconds(), algorithms.Kind(s.algorithm), s.window.Microseconds()
+	for _, f := range s.faults {
+		if !slices.Contains(sim.Faults, sim.Deed(f)) {
+			return fmt.Errorf("--faults %q: choose of %s", f, faultNames())
+		}
+		s.hunt.Faults = append(s.hunt.Faults, sim.Deed(f))
+	}
 	if s.plot != "" && !s.compares {
 		return errors.New("--plot says where the plot of --compare goes: add --compare, or leave it out")
 	}
@@ -137,8 +155,20 @@ func (s *simulation) replay(f *sim.Failure) string {
 	if s.hunt.Regions != 0 {
 		command += fmt.Sprintf(" --regions %d", s.hunt.Regions)
 	}
+	if s.hunt.Nodes != 0 {
+		command += fmt.Sprintf(" --nodes %d", s.hunt.Nodes)
+	}
+	if s.hunt.Limits != 0 {
+		command += fmt.Sprintf(" --limits %d", s.hunt.Limits)
+	}
 	if s.algorithm != "" {
 		command += " --algorithm " + s.algorithm
+	}
+	if s.window != 0 {
+		command += " --window " + span(s.window)
+	}
+	if len(s.faults) > 0 {
+		command += " --faults " + strings.Join(s.faults, ",")
 	}
 	if f.Lua {
 		command += " --lua-every 1"
@@ -153,6 +183,15 @@ func (s *simulation) replay(f *sim.Failure) string {
 		command += " --only " + strings.Join(ids, ",")
 	}
 	return command
+}
+
+// faultNames lists the faults for a person.
+func faultNames() string {
+	names := make([]string, len(sim.Faults))
+	for i, f := range sim.Faults {
+		names[i] = string(f)
+	}
+	return strings.Join(names, ", ")
 }
 
 // tell prints what came of it for a person.

@@ -66,7 +66,7 @@ func (d *Disk) mount() error { return system("mount", "-o", "loop", d.image, d.a
 func (d *Disk) unmount() error { return system("umount", d.at) }
 
 // Fail has every write and fsync fail from now on, with what was not written
-// before lost, as when a disk is pulled out.
+// before lost, as when a disk is pulled out. That it does is tried.
 func (d *Disk) Fail() error {
 	f, err := os.Open(d.at)
 	if err != nil {
@@ -76,6 +76,9 @@ func (d *Disk) Fail() error {
 	flags := uint32(noFlush)
 	if _, _, e := syscall.Syscall(syscall.SYS_IOCTL, f.Fd(), shutDown, uintptr(unsafe.Pointer(&flags))); e != 0 {
 		return fmt.Errorf("fail the disk at %s: %w; its ext4 must know how to be shut down", d.at, e)
+	}
+	if err := os.WriteFile(filepath.Join(d.at, "tried"), []byte("x"), 0o644); err == nil {
+		return fmt.Errorf("fail the disk at %s: it still takes what is written; its ext4 must know how to be shut down", d.at)
 	}
 	return nil
 }

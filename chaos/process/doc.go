@@ -17,5 +17,6 @@
 // and imports nothing of what it runs.
 //
 // All that is started ends with the [Scope] it was started in, a test for
-// example, and on Linux also when the process that started it is killed.
+// example, and on Linux also when the process that started it is killed; then
+// folders stay, and disks that can fail stay mounted (umount them).
 package process

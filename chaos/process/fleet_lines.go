@@ -50,15 +50,32 @@ func (r *Region) copied(ctx context.Context, scope Scope) (err error) {
 // Change changes the faults of all ways between some regions and some others: from the
 // first to the second, and back unless it is one-way.
 func (f *Fleet) Change(some, others []string, oneWay bool, change func(*Fault)) {
+	for way := range ways(some, others, oneWay) {
+		f.Lines.Change(way[0], way[1], change)
+	}
+}
+
+// StatsBetween adds up what the ways that Change is about did since the fleet was started.
+func (f *Fleet) StatsBetween(some, others []string, oneWay bool) (all LineStats) {
+	for way := range ways(some, others, oneWay) {
+		all.plus(f.Lines.StatsOf(way[0], way[1]))
+	}
+	return all
+}
+
+// ways are the ways between some regions and others, each once.
+func ways(some, others []string, oneWay bool) map[[2]string]struct{} {
+	all := map[[2]string]struct{}{}
 	for _, from := range some {
 		for _, to := range others {
 			if from == to {
 				continue
 			}
-			f.Lines.Change(from, to, change)
+			all[[2]string{from, to}] = struct{}{}
 			if !oneWay {
-				f.Lines.Change(to, from, change)
+				all[[2]string{to, from}] = struct{}{}
 			}
 		}
 	}
+	return all
 }

@@ -98,6 +98,15 @@ func (p *Process) Running() bool {
 	return p.running()
 }
 
+// End kills the process at once, and fails if it had ended before, by itself.
+func (p *Process) End() error {
+	running := p.Running()
+	if p.Kill(); !running || !p.Killed() {
+		return fmt.Errorf("kill %s: %w: it had ended by itself\n%s", p.name, ErrNotRunning, p.Output())
+	}
+	return nil
+}
+
 // Killed says whether the process that was started last has ended by SIGKILL,
 // whoever sent it.
 func (p *Process) Killed() bool {
@@ -158,7 +167,8 @@ func (p *Process) Kill() {
 }
 
 // Terminate asks the process to end (SIGTERM), also if it is paused, and waits
-// until it has. If ctx ends first it is killed, which is an error.
+// until it has. If ctx ends first it is killed, which is an error, as is an end
+// with another exit code than 0.
 func (p *Process) Terminate(ctx context.Context) error {
 	if err := errors.Join(p.Signal(syscall.SIGTERM), p.Signal(syscall.SIGCONT)); err != nil {
 		if !p.Running() {
@@ -168,11 +178,22 @@ func (p *Process) Terminate(ctx context.Context) error {
 	}
 	select {
 	case <-p.Exited():
-		return nil
+		return p.orderly()
 	case <-ctx.Done():
 		p.Kill()
 		return fmt.Errorf("%s did not end when it was asked to and was killed: %w\n%s", p.name, ctx.Err(), p.Output())
 	}
+}
+
+// orderly says how the process that was started last ended, or nil if its exit
+// code was 0.
+func (p *Process) orderly() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if s := p.cmd.ProcessState; !s.Success() {
+		return fmt.Errorf("%s was asked to end and did so with %s\n%s", p.name, s, p.output.String())
+	}
+	return nil
 }
 
 // await asks again and again until there is no error, the process ends, or ctx

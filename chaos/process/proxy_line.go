@@ -24,6 +24,22 @@ type LineStats struct {
 	Lost    int64 // packets of UDP that a cut or a loss took
 	Crowded int64 // packets and connections that a full queue had no room for
 	Stalled int64 // how often a stream came to a stand
+	Delayed int64 // packets of UDP and pieces of streams that were slowed down
+}
+
+// delay counts what sets out under a fault.
+func (s *LineStats) delay(f Fault) {
+	if f.Delay > 0 {
+		s.Delayed++
+	}
+}
+
+// plus adds the counts of another line.
+func (s *LineStats) plus(o LineStats) {
+	s.Lost += o.Lost
+	s.Crowded += o.Crowded
+	s.Stalled += o.Stalled
+	s.Delayed += o.Delayed
 }
 
 // mostPackets bounds the packets under way on one line; another is dropped and
@@ -88,6 +104,7 @@ func (l *line) send(bytes []byte, deliver func([]byte)) {
 	}
 	select {
 	case l.packets <- packet{bytes, time.Now().Add(l.fault.Delay), deliver}:
+		l.stats.delay(l.fault)
 	default:
 		l.stats.Crowded++
 	}

@@ -122,6 +122,9 @@ func TestPackets(t *testing.T) {
 				if arrived > 0 && last.Sub(began) != c.after {
 					t.Errorf("the last took %v, want %v", last.Sub(began), c.after)
 				}
+				if slow := c.fault.Delay > 0; (l.stats.Delayed > 0) != slow {
+					t.Errorf("slowed down: %+v", l.stats)
+				}
 				if (l.stats.Lost > 0) != c.lost || (l.stats.Crowded > 0) != c.crowds {
 					t.Errorf("counted %+v", l.stats)
 				}

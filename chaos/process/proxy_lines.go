@@ -45,16 +45,18 @@ func (l *Lines) Fault(from, to string) Fault {
 	return f
 }
 
+// StatsOf is what the way from one region to another did.
+func (l *Lines) StatsOf(from, to string) (stats LineStats) {
+	l.line(from, to).count(func(s *LineStats) { stats = *s })
+	return stats
+}
+
 // Stats adds up what all lines did.
 func (l *Lines) Stats() (all LineStats) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, one := range l.lines {
-		one.count(func(s *LineStats) {
-			all.Lost += s.Lost
-			all.Crowded += s.Crowded
-			all.Stalled += s.Stalled
-		})
+		one.count(func(s *LineStats) { all.plus(*s) })
 	}
 	return all
 }

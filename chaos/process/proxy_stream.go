@@ -48,6 +48,7 @@ func (l *line) take(from io.Reader, stop <-chan struct{}) (queue <-chan chunk, e
 func (l *line) put(queue chan<- chunk, c chunk, stop <-chan struct{}) bool {
 	fault, _ := l.state()
 	c.due = time.Now().Add(fault.Delay)
+	l.count(func(s *LineStats) { s.delay(fault) })
 	select {
 	case queue <- c:
 		return true

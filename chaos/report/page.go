@@ -140,7 +140,7 @@ func ceilingFigure(r Run, l Limit) figure {
 	if l.weighed() {
 		f.Note = "Unknown outcomes count as admitted."
 	} else {
-		f.Note = "Hatched: no answer, counted as admitted."
+		f.Note = "Hatched: no answer, or no store to say in which window: counted in each that it may lie in."
 	}
 	f.Note += " Red: above the limit."
 	if cut := l.outside(r.Length); cut != "" {

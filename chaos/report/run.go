@@ -70,8 +70,7 @@ type Limit struct {
 	Cells []Cell
 	// Shares is what the regions claimed to hold, in the order of time.
 	Shares []Share
-	// Max is the most that any cell came to, unknown outcomes counted as
-	// admitted.
+	// Max is the most that any cell came to, without what got no answer.
 	Max int64
 	// Excess is by how much that is above the ceiling, at least 0.
 	Excess int64

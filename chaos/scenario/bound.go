@@ -5,8 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
+	"slices"
+	"strings"
+	"time"
 )
 
 // Bounds are the lines of what quotad limits bound prints of one limit.
@@ -36,8 +40,13 @@ func (b Bounds) of(m Mishap) (int64, error) {
 	return 0, fmt.Errorf("quotad limits bound prints nothing of %s", m)
 }
 
-// PrintedBounds asks a quotad for the bounds of all limits of the scenario. A
-// bound is for a number of nodes; where the regions differ it is the largest.
+// boundsTimeout bounds how long a binary may take to print bounds.
+const boundsTimeout = 30 * time.Second
+
+// PrintedBounds asks a quotad for the bounds of all limits of the scenario. They
+// are for a number of nodes, so they are asked for once for each number that a
+// region has: what is said of a region is for its own, and what is said of all is
+// the largest.
 func (s *Scenario) PrintedBounds(ctx context.Context, quotad string) (map[string]Bounds, error) {
 	file, err := os.CreateTemp("", "limits-*.yaml")
 	if err != nil {
@@ -48,16 +57,57 @@ func (s *Scenario) PrintedBounds(ctx context.Context, quotad string) (map[string
 	if _, err := file.WriteString(s.Document(1, nil)); err != nil {
 		return nil, err
 	}
-	nodes := 1
+	ctx, cancel := context.WithTimeout(ctx, boundsTimeout)
+	defer cancel()
+	bounds := map[string]Bounds{}
+	asked := map[int]bool{}
 	for _, r := range s.Regions {
-		nodes = max(nodes, r.Nodes)
+		if asked[r.Nodes] {
+			continue
+		}
+		asked[r.Nodes] = true
+		printed, err := printedFor(ctx, quotad, file.Name(), r.Nodes)
+		if err != nil {
+			return nil, err
+		}
+		for limit, more := range printed {
+			bounds[limit] = bounds[limit].with(more, func(region string) bool { of := s.region(region); return of != nil && of.Nodes == r.Nodes })
+		}
 	}
-	cmd := exec.CommandContext(ctx, quotad, "limits", "bound", file.Name(), "--nodes", fmt.Sprint(nodes), "-o", "json")
+	return bounds, nil
+}
+
+// with adds what is printed for another number of nodes, which some regions have.
+func (b Bounds) with(more Bounds, theirs func(region string) bool) Bounds {
+	for _, one := range more {
+		maps.DeleteFunc(one.Regions, func(region string, _ int64) bool { return !theirs(region) })
+		at := slices.IndexFunc(b, func(o Bound) bool { return o.Cause == one.Cause && o.When == one.When })
+		if at < 0 {
+			b = append(b, one)
+			continue
+		}
+		if b[at].AtMost == nil || one.AtMost == nil {
+			b[at].AtMost = nil
+		} else {
+			b[at].AtMost = new(max(*b[at].AtMost, *one.AtMost))
+		}
+		if b[at].Regions == nil {
+			b[at].Regions = map[string]int64{}
+		}
+		maps.Copy(b[at].Regions, one.Regions)
+	}
+	return b
+}
+
+// printedFor is what a quotad prints of the limits in a file for regions of so
+// many nodes.
+func printedFor(ctx context.Context, quotad, file string, nodes int) (map[string]Bounds, error) {
+	cmd := exec.CommandContext(ctx, quotad, "limits", "bound", file, "--nodes", fmt.Sprint(nodes), "-o", "json")
 	var wrong bytes.Buffer
 	cmd.Stderr = &wrong
 	out, err := cmd.Output()
 	if err != nil {
-		return nil, fmt.Errorf("ask %s for the bounds of the limits: %w: %s", quotad, err, wrong.Bytes())
+		return nil, fmt.Errorf("ask %s for the bounds of the limits: %w%s; is it a binary of quotad?", quotad, err, quoted(wrong.String()))
 	}
 	var printed struct {
 		Limits []struct {
@@ -66,11 +116,19 @@ func (s *Scenario) PrintedBounds(ctx context.Context, quotad string) (map[string
 		}
 	}
 	if err := json.Unmarshal(out, &printed); err != nil {
-		return nil, fmt.Errorf("read what %s prints of bounds: %w", quotad, err)
+		return nil, fmt.Errorf("read what %s prints of bounds: %w; is it a binary of quotad?", quotad, err)
 	}
 	bounds := make(map[string]Bounds, len(printed.Limits))
 	for _, l := range printed.Limits {
 		bounds[l.Name] = l.Excess
 	}
 	return bounds, nil
+}
+
+// quoted is what a process said of an error, if anything.
+func quoted(output string) string {
+	if output = strings.TrimSpace(output); output == "" {
+		return ""
+	}
+	return ": " + output
 }

@@ -24,8 +24,8 @@
 //	expect:
 //	  - {that: ceiling}
 //
-// In load the rate is in units a second over all nodes of the region; cost, from
-// and to may be left out. A limit with several names in its key takes a list:
+// In load the rate is in units a second over all nodes of the region, up to 20,000,
+// and a million requests in all; cost, from and to may be left out. A limit with several names in its key takes a list:
 // key: ["42", "eu"].
 //
 // # Steps
@@ -55,7 +55,8 @@
 //	flush-redis   region                      empties it
 //	pause-redis   region                      stops it where it stands
 //	continue-redis  region                    lets it go on
-//	failover-redis  region (by)               promotes a copy that heard nothing for the time by, and ends the primary
+//	failover-redis  region (by)               promotes a copy that heard nothing for the time by, and ends the primary: the
+//	                                          last step about this Redis
 //	apply-policy  (weights)                   gives all nodes the next version of the document: with the entries of added,
 //	                                          and with these weights
 //	fail-disk     region (node)               has every write to the journals of nodes fail
@@ -73,24 +74,33 @@
 // An expectation has a word, that, and may name a limit, and a key of it, if
 // there is load on several. A span is from..to; left out it is the whole run.
 //
+// To what an expectation is about there must have been requests, or it is not met.
+//
 //	ceiling     (despite) (above)      nothing is admitted above the limit, in no cell; or no more than what quotad limits
 //	                                   bound prints for these mishaps, or above, in units
-//	admitted    at-least (from) (to)   so many of 100 units that one limiter for all regions would have admitted
+//	admitted    at-least (from) (to)   so many of 100 units that one limiter for all regions would have admitted; what got no
+//	                                   answer is not admitted
 //	split       region (from) (to) (at-least)
 //	                                   in each window the region admits at most its fixed split, by the first version of
 //	                                   the document; and at least so many of 100 units of it
-//	degraded    (region) (from) (to)   decisions say that a region is out of touch
-//	in-touch    (region) (from) (to)   none does
-//	borrows     region after within    the region admits on borrowed rights
+//	degraded    (region) (from) (to)   every decision of the region says that another is out of touch; without region some
+//	                                   decision does
+//	in-touch    (region) (from) (to)   none does, and every region with load decides
+//	borrows     region after within    the region admits something while it holds borrowed rights
 //	answers     within (percent) (region) (from) (to)
-//	                                   decisions take at most so long, the longest or the fastest so many of 100
+//	                                   requests are decided within that time, all or so many of 100; one without an answer
+//	                                   is not
 //	ready       region after within (node)
 //	                                   nodes say that they may be sent requests
 //	alive                              no node ended but where a step ended it
 //
 // despite is a list of {cause, when, region}, as they are printed. A request
-// without an answer may have been admitted: the ceiling counts it so, and says
-// how much of an excess that may be. Where decisions were taken without a store,
-// what the document prints for that is added by itself. That every step did what
-// it is to do is always expected, and that a cut stopped something.
+// without an answer may have been admitted: the ceiling says how much that would
+// be, and is judged by what is certain. Where decisions were taken without a
+// store, what the document prints for that is added by itself.
+//
+// That every step did what it is to do is always expected: what was to be killed
+// ran and died of it, nodes that were asked to end did so with exit code 0, a
+// document was taken up by every node that a step did not end or pause, and each
+// cut, loss and delay met packets or streams between its regions.
 package scenario

@@ -9,6 +9,7 @@ import (
 
 	"github.com/quotad/quotad/chaos/oracle"
 	"github.com/quotad/quotad/chaos/process"
+	"github.com/quotad/quotad/policy"
 )
 
 // Fleet is a stage of processes that are started for one scenario, on this
@@ -21,6 +22,7 @@ type Fleet struct {
 	mu      sync.Mutex
 	version int64
 	nodes   map[*process.Node]*standing
+	before  map[policy.Position]process.LineStats // of the ways of a step, when it began
 }
 
 // standing is what a fleet knows of one of its nodes.
@@ -28,8 +30,9 @@ type standing struct {
 	acting sync.Mutex // one step at a time
 
 	// Guarded by the fleet's mutex.
-	down bool // a step ended it
-	told bool // that it ended by itself
+	down   bool // a step ended it
+	told   bool // that it ended by itself
+	paused bool // by a step
 }
 
 // StartFleet starts the regions of a scenario, with the binary quotad, and
@@ -49,7 +52,8 @@ func StartFleet(ctx context.Context, scope process.Scope, s *Scenario, quotad st
 		}
 		c.Regions = append(c.Regions, rc)
 	}
-	f := &Fleet{scenario: s, quotad: quotad, version: 1, nodes: map[*process.Node]*standing{}}
+	f := &Fleet{scenario: s, quotad: quotad, version: 1, nodes: map[*process.Node]*standing{},
+		before: map[policy.Position]process.LineStats{}}
 	var err error
 	if f.fleet, err = process.Start(ctx, scope, c); err != nil {
 		return nil, err
@@ -87,7 +91,7 @@ func (f *Fleet) Do(ctx context.Context, s Step) (string, error) {
 	}
 	switch s.Do {
 	case "apply-policy":
-		return f.apply(s)
+		return f.apply(ctx, s)
 	case "kill-redis", "start-redis", "flush-redis", "pause-redis", "continue-redis", "failover-redis":
 		return f.redis(ctx, s, f.fleet.Region(s.Region))
 	case "clock":
@@ -96,25 +100,18 @@ func (f *Fleet) Do(ctx context.Context, s Step) (string, error) {
 	return f.eachNode(ctx, s)
 }
 
-// apply gives all nodes the next version of the document.
-func (f *Fleet) apply(s Step) (string, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.version++
-	return fmt.Sprintf("version %d", f.version), f.fleet.WriteLimits(f.scenario.Document(f.version, s.Weights))
-}
-
 // Facts implements Stage.
 func (f *Fleet) Facts() Facts {
 	lines := f.fleet.Lines.Stats()
-	facts := Facts{Held: lines.Lost + lines.Stalled}
+	var facts Facts
 	for _, r := range f.fleet.Regions {
 		facts.Text = append(facts.Text, [2]string{"region " + r.Name, counted(len(r.Nodes), "node") + " and a redis-server"})
 	}
 	facts.Text = append(facts.Text,
 		[2]string{"quotad", f.quotad},
 		[2]string{"machine", fmt.Sprintf("%s/%s, %d CPUs", runtime.GOOS, runtime.GOARCH, runtime.NumCPU())},
-		[2]string{"between regions", fmt.Sprintf("%d packets lost, %d streams held up, %d turned away by full queues", lines.Lost, lines.Stalled, lines.Crowded)})
+		[2]string{"between regions", fmt.Sprintf("%d packets lost, %d streams held up, %d packets and pieces of streams slowed down, %d turned away by full queues",
+			lines.Lost, lines.Stalled, lines.Delayed, lines.Crowded)})
 	return facts
 }
 
@@ -122,5 +119,13 @@ func (f *Fleet) Facts() Facts {
 func (f *Fleet) setDown(n *process.Node, down bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.nodes[n].down, f.nodes[n].told = down, false
+	at := f.nodes[n]
+	at.down, at.told, at.paused = down, false, false
+}
+
+// setPaused notes that a step stops a node where it stands, or lets it go on.
+func (f *Fleet) setPaused(n *process.Node, paused bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.nodes[n].paused = paused
 }

@@ -7,8 +7,30 @@ import (
 	"github.com/quotad/quotad/chaos/process"
 )
 
+// Effect implements Stage. What another step did later to the same ways and the
+// same protocol counts as well.
+func (f *Fleet) Effect(s Step) int64 {
+	f.mu.Lock()
+	before := f.before[s.pos]
+	f.mu.Unlock()
+	now := f.fleet.StatsBetween(s.Between, s.And, s.OneWay)
+	lost, stalled, delayed := now.Lost-before.Lost, now.Stalled-before.Stalled, now.Delayed-before.Delayed
+	switch {
+	case s.Do == "delay":
+		return delayed
+	case s.Do == "lose" || s.Only == "udp":
+		return lost
+	case s.Only == "tcp":
+		return stalled
+	}
+	return lost + stalled
+}
+
 // between does a step about what goes between regions.
 func (f *Fleet) between(ctx context.Context, s Step) error {
+	f.mu.Lock()
+	f.before[s.pos] = f.fleet.StatsBetween(s.Between, s.And, s.OneWay)
+	f.mu.Unlock()
 	change := func(oneWay bool, to func(*process.Fault)) { f.fleet.Change(s.Between, s.And, oneWay, to) }
 	cut := func(on bool) func(*process.Fault) {
 		return func(fault *process.Fault) {

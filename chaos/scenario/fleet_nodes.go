@@ -45,16 +45,20 @@ func (f *Fleet) node(ctx context.Context, s Step, n *process.Node) (string, erro
 			return f.killAt(ctx, s, n)
 		}
 		f.setDown(n, true)
-		n.Kill()
-		return "", nil
+		return "", n.End()
 	case "start":
 		return "", f.start(ctx, n)
 	case "restart":
+		if !n.Running() {
+			return "", fmt.Errorf("restart %s/%s: %w: it had ended by itself\n%s", n.Region, n.Name, process.ErrNotRunning, n.Output())
+		}
 		f.setDown(n, true)
 		return "", errors.Join(n.Stop(ctx), f.start(ctx, n))
 	case "pause":
+		f.setPaused(n, true)
 		return "", n.Pause()
 	case "continue":
+		f.setPaused(n, false)
 		return "", n.Resume()
 	case "fail-disk":
 		return "", n.Disk.Fail()
@@ -75,12 +79,12 @@ func (f *Fleet) start(ctx context.Context, n *process.Node) error {
 // untilPoint is how long a node may take to come by a point of a transfer.
 const untilPoint = 30 * time.Second
 
-// killAt has a node kill itself at each point, and starts it again each time. One
-// that ended before it came by the point, because its Redis was slow, is started
-// again.
+// killAt has a node kill itself at each point, and starts it again each time.
 func (f *Fleet) killAt(ctx context.Context, s Step, n *process.Node) (string, error) {
 	f.setDown(n, true)
-	n.Kill()
+	if err := n.End(); err != nil {
+		return "", errors.Join(err, f.start(ctx, n))
+	}
 	deaths := 0
 	for _, point := range s.Points {
 		for range s.Times {
@@ -96,11 +100,15 @@ func (f *Fleet) killAt(ctx context.Context, s Step, n *process.Node) (string, er
 	return counted(deaths, "death"), f.start(ctx, n)
 }
 
+// mostEarlyEnds is how often a node may end before it comes by a point, because
+// its Redis was slow; it is started again then.
+const mostEarlyEnds = 3
+
 // dieAt starts a node and waits until it has killed itself at a point.
 func dieAt(ctx context.Context, n *process.Node, point string) error {
 	ctx, cancel := context.WithTimeout(ctx, untilPoint)
 	defer cancel()
-	for {
+	for range 1 + mostEarlyEnds {
 		if err := n.Launch(); err != nil {
 			return err
 		}
@@ -114,4 +122,5 @@ func dieAt(ctx context.Context, n *process.Node, point string) error {
 			return nil
 		}
 	}
+	return fmt.Errorf("%s/%s ended %d times before it came by %s\n%s", n.Region, n.Name, 1+mostEarlyEnds, point, n.Output())
 }

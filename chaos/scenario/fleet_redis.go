@@ -2,7 +2,9 @@ package scenario
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/quotad/quotad/chaos/process"
 )
@@ -11,14 +13,16 @@ import (
 func (f *Fleet) redis(ctx context.Context, s Step, r *process.Region) (string, error) {
 	switch s.Do {
 	case "kill-redis":
-		r.Redis.Kill()
-		return "", nil
+		return "", r.Redis.End()
 	case "start-redis":
 		return "", r.Redis.Start(ctx)
 	case "flush-redis":
 		keys, err := r.Redis.Client.DBSize(ctx).Result()
 		if err != nil {
 			return "", err
+		}
+		if keys == 0 {
+			return "", fmt.Errorf("the Redis of %s held nothing to empty", r.Name)
 		}
 		return fmt.Sprintf("%d keys are gone", keys), r.Redis.Client.FlushAll(ctx).Err()
 	case "pause-redis":
@@ -32,6 +36,9 @@ func (f *Fleet) redis(ctx context.Context, s Step, r *process.Region) (string, e
 
 // failover lets a replica fall behind, promotes it, and leads the nodes there.
 func failover(ctx context.Context, s Step, r *process.Region) (string, error) {
+	if said, err := r.Replica.Client.Info(ctx, "replication").Result(); err != nil || !strings.Contains(said, "master_link_status:up") {
+		return "", errors.Join(fmt.Errorf("the copy of the Redis of %s is not in touch with it: it says %q", r.Name, said), err)
+	}
 	if err := r.Replica.Client.Do(ctx, "REPLICAOF", "NO", "ONE").Err(); err != nil {
 		return "", fmt.Errorf("promote the replica of %s: %w", r.Name, err)
 	}
@@ -39,6 +46,5 @@ func failover(ctx context.Context, s Step, r *process.Region) (string, error) {
 		return "", ctx.Err()
 	}
 	r.Way.Lead(r.Replica.Address)
-	r.Redis.Kill()
-	return fmt.Sprintf("%s behind", s.By), nil
+	return fmt.Sprintf("%s behind", s.By), r.Redis.End()
 }

@@ -19,6 +19,7 @@ limits:
   - {name: account, domain: api, key: [account], algorithm: fixed_window, limit: 10, window: 1s}
 load:
   - {region: us, limit: account, key: "42", rate: 10}
+  - {region: eu, limit: account, key: "42", rate: 10}
 steps:
   - {at: 1s, do: cut, between: [us]}
 expect:
@@ -42,8 +43,8 @@ type seen struct {
 
 // record makes up a record of a cut that was done and held something up.
 func record(all ...seen) *Record {
-	r := &Record{Began: began, Length: 4 * time.Second, Unsent: map[string]int64{}, Facts: Facts{Held: 3}}
-	r.Events = []Event{{Step: Step{At: time.Second, Do: "cut", Between: []string{"us"}, And: []string{"eu"}}, From: time.Second, To: time.Second}}
+	r := &Record{Began: began, Length: 4 * time.Second, Unsent: map[string]int64{}}
+	r.Events = []Event{{Step: Step{At: time.Second, Do: "cut", Between: []string{"us"}, And: []string{"eu"}}, From: time.Second, To: time.Second, Effect: 3}}
 	alone := int64(2)
 	r.Bounds = map[string]Bounds{"account": {
 		{Cause: "local", When: "k of n nodes cut off, here all of them", AtMost: &alone, Regions: map[string]int64{"us": 2, "eu": 1}},
@@ -101,29 +102,38 @@ func TestJudge(t *testing.T) {
 		{"at the ceiling", "that: ceiling", record(admitted(0, "us", 6), admitted(0, "eu", 4)), true, "10 of 10 in 1 cells"},
 		{"above it", "that: ceiling", record(admitted(0, "us", 6), admitted(0, "eu", 5)), false, "11 of 10"},
 		{"nothing to judge", "that: ceiling", record(), false, "0 of 10 in 0 cells"},
+		{"nothing but silence", "that: ceiling", record(unknown(0, 1, false)), false, "0 of 10 in 0 cells"},
 		{"within above", "that: ceiling, above: 1", record(admitted(0, "us", 6), admitted(0, "eu", 5)), true, "11 of 10"},
 		{"within what is printed", "that: ceiling, despite: [{cause: store-lost, when: any loss, region: us}]", record(admitted(0, "us", 8), admitted(0, "eu", 4)), true, "12 of 10"},
 		{"above what is printed", "that: ceiling, despite: [{cause: store-lost, when: any loss, region: us}]", record(admitted(0, "us", 8), admitted(0, "eu", 5)), false, "13 of 10"},
 		{"not printed", "that: ceiling, despite: [{cause: fire, when: any, region: us}]", record(admitted(0, "us", 1)), false, "prints nothing of fire (any)"},
 		{"without a bound", "that: ceiling, despite: [{cause: allowed, when: always, region: us}]", record(admitted(0, "us", 1)), false, "allowed (always) has no bound"},
-		{"without an answer", "that: ceiling", record(admitted(0, "us", 10), unknown(0, 3, false)), true, "10 of 10 in 1 cells, 13 with what is not certain (3 units without an answer in the run)"},
-		{"decided alone, as printed", "that: ceiling", record(admitted(0, "us", 10), unknown(0, 2, true)), true, "12 with what is not certain"},
-		{"decided alone, more", "that: ceiling", record(admitted(0, "us", 10), unknown(0, 3, true)), false, "13 with what is not certain"},
+		{"without an answer", "that: ceiling", record(admitted(0, "us", 10), unknown(0, 3, false)), true, "10 of 10 in 1 cells, 13 if all without an answer was admitted (3 units in the run)"},
+		{"decided alone, as printed", "that: ceiling", record(admitted(0, "us", 10), unknown(0, 2, true)), true, "12 for certain with what was admitted without a store"},
+		{"decided alone, more", "that: ceiling", record(admitted(0, "us", 10), unknown(0, 3, true)), false, "13 for certain"},
+
+		{"decided alone, more, beside what has no answer", "that: ceiling", record(admitted(0, "us", 10), unknown(0, 3, true), unknown(2, 5, false)), false, "13 for certain"},
 
 		{"as much as one limiter", "that: admitted, at-least: 100%", record(admitted(0, "us", 10), denied(0, "us", 1)), true, "100.0%: 10 units, it admits 10"},
 		{"less than one limiter", "that: admitted, at-least: 90%", record(admitted(0, "us", 8), denied(0, "eu", 1), denied(0, "eu", 1)), false, "80.0%"},
 		{"less, before the span", "that: admitted, at-least: 90%, from: 1s", record(denied(0, "eu", 1), admitted(1, "us", 8)), true, "100.0%"},
+		{"without an answer it is not admitted", "that: admitted, at-least: 60%", record(admitted(0, "us", 5), unknown(0, 5, false)), false, "50.0%: 5 units, it admits 10"},
+		{"decided alone it is", "that: admitted, at-least: 100%", record(admitted(0, "us", 5), unknown(0, 5, true)), true, "100.0%: 10 units"},
 		{"nothing asked for", "that: admitted, at-least: 1%", record(), false, "nothing was asked for"},
 
 		{"at its split", "that: split, region: us, from: 1s, to: 3s", record(admitted(0, "us", 9), admitted(1, "us", 6), admitted(2, "us", 2)), true, "6 in the fullest of 2 windows, 66% on average"},
 		{"above its split", "that: split, region: us, from: 1s, to: 3s", record(admitted(1, "us", 7)), false, "7 in the fullest"},
 		{"below its split", "that: split, region: us, from: 1s, to: 3s, at-least: 90%", record(admitted(1, "us", 6), admitted(2, "us", 3)), false, "75% on average"},
+		{"nothing to hold to the split", "that: split, region: us, from: 1s, to: 3s", record(admitted(1, "eu", 2), unknown(1, 2, false)), false, "no decision"},
 		{"no whole window", "that: split, region: us, from: 1200ms, to: 1900ms", record(admitted(1, "us", 6)), false, "no whole window"},
 
 		{"out of touch", "that: degraded, region: us, from: 1s, to: 2s", record(outOfTouch), true, "1 of 1 decisions"},
+		{"not all of a region out of touch", "that: degraded, region: us", record(outOfTouch, admitted(2, "us", 1)), false, "1 of 2 decisions"},
+		{"some out of touch", "that: degraded", record(outOfTouch, admitted(2, "eu", 1)), true, "1 of 2 decisions"},
 		{"out of touch elsewhere", "that: degraded, region: eu", record(outOfTouch), false, "0 of 0 decisions"},
 		{"out of touch later", "that: degraded, from: 2s", record(outOfTouch), false, "0 of 0"},
-		{"in touch", "that: in-touch, from: 2s", record(outOfTouch, admitted(2, "us", 1)), true, "0 of 1"},
+		{"in touch", "that: in-touch, from: 2s", record(outOfTouch, admitted(2, "us", 1), admitted(2, "eu", 1)), true, "0 of 2"},
+		{"a region that decides nothing", "that: in-touch, from: 2s", record(admitted(2, "us", 1)), false, "0 of 1 decisions, none in eu"},
 		{"not in touch", "that: in-touch", record(outOfTouch, admitted(2, "us", 1)), false, "1 of 2"},
 
 		{"borrows in time", "that: borrows, region: us, after: 1s, within: 2s", record(borrowed(500*time.Millisecond), borrowed(2*time.Second)), true, "after 1s"},
@@ -133,12 +143,15 @@ func TestJudge(t *testing.T) {
 		{"fast", "that: answers, within: 500ms", record(slow, admitted(0, "us", 1)), true, "400ms of 2"},
 		{"slow", "that: answers, within: 300ms", record(slow, admitted(0, "us", 1)), false, "400ms of 2"},
 		{"half of them fast", "that: answers, within: 300ms, percent: 50", record(slow, admitted(0, "us", 1)), true, "1ms of 2, the longest 400ms"},
-		{"no answers", "that: answers, within: 1s", record(unknown(0, 1, false)), false, "there were none"},
+		{"some without an answer", "that: answers, within: 300ms", record(admitted(0, "us", 1), unknown(0, 1, false)), false, "no answer to 1 of 2"},
+		{"few without an answer", "that: answers, within: 300ms, percent: 50", record(admitted(0, "us", 1), unknown(0, 1, false)), true, "1ms of 2, the longest 1ms, no answer to 1"},
+		{"no answers", "that: answers, within: 1s", record(), false, "nothing was asked for"},
 
 		{"ready again", "that: ready, region: us, after: 1s, within: 1s", health(record(), false, true), true, "after 1s"},
 		{"ready late", "that: ready, region: us, after: 1s, within: 500ms", health(record(), false, true), false, "after 1s"},
 		{"ready all along", "that: ready, region: us, after: 1s, within: 1ms", health(record(), true, true), true, "after 0s"},
 		{"never ready", "that: ready, region: us, after: 1s, within: 3s", health(record(), false, false), false, "n1 never"},
+		{"nobody looked", "that: alive", record(), false, "nobody looked"},
 		{"alive", "that: alive", health(record(), true), true, "0 ends"},
 		{"dead", "that: alive", ended(record()), false, "1 end; us/n1 at 1s: out of memory"},
 	} {
@@ -181,14 +194,14 @@ func TestStepsThatWereNotDone(t *testing.T) {
 	}
 	failed, idle, missing := record(), record(), record()
 	failed.Events[0].Err = errors.New("no way")
-	idle.Facts.Held = 0
+	idle.Events[0].Effect = 0
 	missing.Events = nil
 	for name, c := range map[string]struct {
 		record *Record
 		want   string
 	}{
 		"failed":  {failed, "cut at 1s: no way"},
-		"idle":    {idle, "nothing was lost or held up by what was cut"},
+		"idle":    {idle, "cut at 1s: nothing that went between these regions was lost or held up by it"},
 		"missing": {missing, "0 steps"},
 	} {
 		if got := s.Judge(c.record)[0]; got.OK || !strings.Contains(got.Got, c.want) {
@@ -203,17 +216,21 @@ func TestReport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := record(admitted(0, "us", 6), admitted(0, "eu", 4), denied(1, "us", 2), unknown(2, 3, false))
+	r := record(admitted(0, "us", 6), admitted(0, "eu", 4), denied(1, "us", 2), unknown(2, 3, false), unknown(3, 2, true))
 	r.Unsent["eu"] = 5
 	run := s.Report(r, s.Judge(r), "quotad chaos run judged", "a build")
 	if len(run.Limits) != 1 || !run.OK || len(run.Steps) != 1 || len(run.Notes) != 1 || len(run.Expectations) != 2 {
 		t.Fatalf("the page is filled with %+v", run)
 	}
 	l := run.Limits[0]
+	r.Shed = map[string]int64{"us": 4}
+	if again := s.Report(r, s.Judge(r), "", ""); len(again.Notes) != 2 || !strings.Contains(again.Notes[0], "4 requests to us fell due") {
+		t.Errorf("the notes are %q", again.Notes)
+	}
 	if l.Slots[0].Admitted[0] != 6 || l.Slots[0].Admitted[1] != 4 || l.Slots[1].Denied[0] != 2 || l.Slots[2].Unknown[0] != 3 {
 		t.Errorf("the slots are %+v", l.Slots)
 	}
-	if l.Cells[0].Admitted[0] != 6 || l.Cells[2].Unknown != 3 || l.Max != 10 {
+	if l.Cells[0].Admitted[0] != 6 || l.Cells[2].Unknown != 3 || l.Cells[3].Unknown != 0 || l.Cells[3].Admitted[0] != 2 || l.Max != 10 {
 		t.Errorf("the windows are %+v, at most %d", l.Cells, l.Max)
 	}
 	if b := run.Bands; len(b) != 1 || b[0].From != time.Second || b[0].To != r.Length {

@@ -8,27 +8,42 @@ import (
 	"github.com/quotad/quotad/chaos/oracle"
 )
 
-// where words the region of an expectation.
-func (e Expectation) where() string {
-	if e.Region == "" {
-		return "some region"
-	}
-	return e.Region
-}
-
+// degraded asks it of every decision where a region is named, since each of its
+// nodes must notice, and else of any.
 func (s *Scenario) degraded(r *Record, e Expectation) Result {
 	seen, all := r.outOfTouch(e)
-	return Result{Text: fmt.Sprintf("%s says that a region is out of touch%s", e.where(), e.span(s.Duration)), Want: "at least 1 decision",
+	out := Result{Text: "some region says that another is out of touch" + e.span(s.Duration), Want: "at least 1 decision",
 		Got: fmt.Sprintf("%d of %d decisions", seen, all), OK: seen > 0}
+	if e.Region != "" {
+		out.Text = e.Region + " says that another region is out of touch" + e.span(s.Duration)
+		out.Want, out.OK = "every decision", seen > 0 && seen == all
+	}
+	return out
 }
 
+// inTouch is not met by regions that decide nothing.
 func (s *Scenario) inTouch(r *Record, e Expectation) Result {
 	seen, all := r.outOfTouch(e)
 	text := "no region is out of touch"
 	if e.Region != "" {
 		text = e.Region + " is in touch with all regions"
 	}
-	return Result{Text: text + e.span(s.Duration), Want: "no decision that says otherwise", Got: fmt.Sprintf("%d of %d decisions", seen, all), OK: seen == 0 && all > 0}
+	out := Result{Text: text + e.span(s.Duration), Want: "no decision that says otherwise", Got: fmt.Sprintf("%d of %d decisions", seen, all), OK: seen == 0 && all > 0}
+	for _, region := range s.regionNames() {
+		e.Region = region
+		if _, some := r.outOfTouch(e); some == 0 && s.loaded(e) {
+			out.Got, out.OK = out.Got+", none in "+region, false
+		}
+	}
+	return out
+}
+
+// loaded says whether a region is asked for something in a span all along.
+func (s *Scenario) loaded(e Expectation) bool {
+	return slices.ContainsFunc(s.Load, func(l Load) bool {
+		changed := slices.ContainsFunc(s.Steps, func(step Step) bool { return step.Do == "load" && step.changes(l) })
+		return l.Region == e.Region && l.Rate > 0 && !changed && l.From < e.To && l.To > e.From
+	})
 }
 
 // outOfTouch counts the decisions that say so, and all.
@@ -45,10 +60,10 @@ func (r *Record) outOfTouch(e Expectation) (seen, all int) {
 	return seen, all
 }
 
-// borrows looks for the first admission by a share above the entitlement.
+// borrows looks for the first admission by a region whose share was above its entitlement.
 func (s *Scenario) borrows(r *Record, e Expectation) Result {
 	b := e.buckets(s.Watched())[0]
-	out := Result{Text: fmt.Sprintf("%s admits on borrowed rights of %s after %s", e.Region, b.Name(), e.After), Want: "within " + e.Within.String(), Got: "never"}
+	out := Result{Text: fmt.Sprintf("%s admits with borrowed rights of %s after %s", e.Region, b.Name(), e.After), Want: "within " + e.Within.String(), Got: "never"}
 	for _, a := range r.of(b.Name()) {
 		if a.Region == e.Region && a.Outcome == oracle.Admitted && a.Share > a.Entitlement && r.sent(a) >= e.After {
 			took := a.Seen.Sub(r.Began) - e.After
@@ -59,35 +74,48 @@ func (s *Scenario) borrows(r *Record, e Expectation) Result {
 	return out
 }
 
-// answers looks at how long decisions took.
+// answers looks at how long decisions took. A request without one took too long.
 func (s *Scenario) answers(r *Record, e Expectation) Result {
 	percent := int64(100)
 	if e.Percent > 0 {
 		percent = e.Percent
 	}
-	text := "decisions take at most so long"
+	text := "requests are decided in time"
 	if percent < 100 {
-		text = fmt.Sprintf("%d%% of decisions take at most so long", percent)
+		text = fmt.Sprintf("%d%% of requests are decided in time", percent)
 	}
 	if e.Region != "" {
 		text += " in " + e.Region
 	}
 	out := Result{Text: text + e.span(s.Duration), Want: e.Within.String()}
 	var took []time.Duration
+	unanswered := 0
 	for _, a := range r.Answers {
-		if e.in(r, a) && decided(a) {
+		switch {
+		case !e.in(r, a):
+		case decided(a):
 			took = append(took, a.Seen.Sub(a.Sent))
+		default:
+			unanswered++
 		}
 	}
-	if len(took) == 0 {
-		out.Got = "there were none"
+	all := len(took) + unanswered
+	if all == 0 {
+		out.Got = "nothing was asked for"
 		return out
 	}
 	slices.Sort(took)
-	at := took[(int64(len(took))*percent+99)/100-1]
-	out.Got, out.OK = fmt.Sprintf("%s of %d", round(at), len(took)), at <= e.Within
+	at := int((int64(all)*percent+99)/100) - 1
+	if at >= len(took) {
+		out.Got = fmt.Sprintf("no answer to %d of %d", unanswered, all)
+		return out
+	}
+	out.Got, out.OK = fmt.Sprintf("%s of %d", round(took[at]), all), took[at] <= e.Within
 	if percent < 100 {
 		out.Got += ", the longest " + round(took[len(took)-1])
+	}
+	if unanswered > 0 {
+		out.Got += fmt.Sprintf(", no answer to %d", unanswered)
 	}
 	return out
 }
@@ -137,12 +165,16 @@ func (r *Record) readyFrom(region string, node int, after time.Duration) (time.D
 
 func (s *Scenario) alive(r *Record, _ Expectation) Result {
 	out := Result{Text: "no node ended but where a step ended it", Want: "none", OK: true}
+	if len(r.Health) == 0 {
+		out.Got, out.OK = "nobody looked", false
+		return out
+	}
 	ends := 0
 	for _, h := range r.Health {
 		if h.Ended {
 			ends++
 			out.OK = false
-			out.Got = fmt.Sprintf("; %s/n%d at %s: %s", h.Region, h.Node, round(h.At.Sub(r.Began)), h.Why)
+			out.Got += fmt.Sprintf("; %s/n%d at %s: %s", h.Region, h.Node, round(h.At.Sub(r.Began)), h.Why)
 		}
 	}
 	out.Got = counted(ends, "end") + out.Got

@@ -18,6 +18,7 @@ const (
 	MaxDuration = 10 * time.Minute
 	MaxNodes    = 20
 	MaxRate     = 20_000 // units a second, of one load
+	MaxRequests = 1_000_000
 	maxRow      = 1000
 	maxCost     = 1_000_000
 	maxTimes    = 1000
@@ -71,6 +72,9 @@ func (s *Scenario) read(root value, src string) {
 	s.readLoad(f["load"])
 	if given, ok := f["steps"]; ok {
 		s.readSteps(given)
+	}
+	if n := s.mostRequests(); n > MaxRequests {
+		f["load"].fail(fmt.Sprintf("up to %d requests: more than %d cannot be kept", n, MaxRequests), "lower the rates, raise the costs, or shorten the scenario")
 	}
 	s.readExpectations(f["expect"])
 }
@@ -186,6 +190,20 @@ func (s *Scenario) readLoad(v value) {
 		}
 		s.Load = append(s.Load, l)
 	}
+}
+
+// mostRequests is how many requests all loads may send, each at its highest rate.
+func (s *Scenario) mostRequests() (n int64) {
+	for _, l := range s.Load {
+		rate, to := l.Rate, l.To
+		for _, step := range s.Steps {
+			if step.Do == "load" && step.changes(l) {
+				rate, to = max(rate, step.Rate), s.Duration
+			}
+		}
+		n += rate * (to - l.From).Milliseconds() / 1000 / l.Cost
+	}
+	return n
 }
 
 // keyOf reads the key of a limit: a plain value, or a list for a key of several

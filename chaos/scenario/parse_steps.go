@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/quotad/quotad/policy"
@@ -48,6 +49,21 @@ func (s *Scenario) readSteps(v value) {
 		s.Steps = append(s.Steps, step)
 	}
 	slices.SortStableFunc(s.Steps, func(a, b Step) int { return cmp.Compare(a.At, b.At) })
+	s.checkFailovers(v)
+}
+
+// checkFailovers checks that no step is about a Redis that a failover ended.
+func (s *Scenario) checkFailovers(v value) {
+	over := map[string]bool{}
+	for _, step := range s.Steps {
+		if !strings.HasSuffix(step.Do, "-redis") {
+			continue
+		}
+		if over[step.Region] {
+			v.reader.failAt(step.pos, "steps", "the Redis of "+step.Region+" was failed over before, and only its copy is left", "let failover-redis be the last step about this Redis")
+		}
+		over[step.Region] = over[step.Region] || step.Do == "failover-redis"
+	}
 }
 
 // changes says whether a step of the word load is about a load.
@@ -96,6 +112,12 @@ func (s *Scenario) readStep(step *Step, f map[string]value) {
 	}
 	if step.between() {
 		step.complete(regions)
+		if !step.somewhere() {
+			f["do"].fail(fmt.Sprintf("there is no way between %s and %s", strings.Join(step.Between, ", "), cmp.Or(strings.Join(step.And, ", "), "no other region")), "name regions of which two are different")
+		}
+	}
+	if v, given := f["every"]; given && step.Every > step.For {
+		v.fail("every is longer than for", "cut and heal at least once in the time for")
 	}
 	if len(step.Points) > 0 {
 		step.Node, step.Times = max(step.Node, 1), max(step.Times, 1)
@@ -110,6 +132,13 @@ func (s *Step) complete(regions []string) {
 	if s.And == nil {
 		s.And = slices.DeleteFunc(slices.Clone(regions), func(r string) bool { return slices.Contains(s.Between, r) })
 	}
+}
+
+// somewhere says whether there is a way that the step is about.
+func (s *Step) somewhere() bool {
+	return slices.ContainsFunc(s.Between, func(from string) bool {
+		return slices.ContainsFunc(s.And, func(to string) bool { return from != to })
+	})
 }
 
 func (s *Scenario) nodeOf(v value, region string) int {
@@ -231,6 +260,8 @@ func (s *Scenario) checkExpectation(v value, e Expectation) {
 		v.fail("there is no load on this", "name a limit and a key that there is load on")
 	case len(buckets) > 1 && e.That != "ceiling":
 		v.fail("there is load on several limits or keys", "add limit, and key, to say which one")
+	case e.That == "split" && buckets[0].Units < 2*int64(len(s.Regions)):
+		v.fail("the limit has no fixed split: it is less than two for each region, and all of it is entitled to one region", "choose a higher limit")
 	case e.That == "split" && buckets[0].Algorithm != "fixed_window":
 		v.fail("only the windows of a fixed_window can be told apart", "choose a limit with algorithm: fixed_window")
 	}

@@ -100,6 +100,12 @@ func TestInvalid(t *testing.T) {
 		{"empty", valid, "", "the file is empty"},
 		{"given twice", "rows: [1, 8]", "about: again", "given twice"},
 		{"load to change", "do: heal", "do: load, region: eu, limit: account, rate: 5", "there is no such load to change"},
+		{"no way to cut", "between: [us]", "between: [us, eu]", "there is no way between us, eu and no other region"},
+		{"a way to itself", "between: [us], only: udp", "between: [us], and: [us]", "there is no way between us and us"},
+		{"flaps for less than once", "do: heal", "do: flap, every: 3s, for: 1s", "every is longer than for"},
+		{"Redis after a failover", "do: heal", "do: kill-redis, region: us}\n  - {at: 5s, do: failover-redis, region: us", "the Redis of us was failed over before"},
+		{"too much load", "rate: 300", "rate: 20000}\n  - {region: eu, limit: account, key: \"42\", rate: 20000}\n  - {region: us, limit: account, key: \"41\", rate: 20000, to: 10s", "requests: more than 1000000 cannot be kept"},
+		{"home mode", "limit: 200", "limit: 3", "has no fixed split: it is less than two for each region"},
 		{"times alone", "region: us, points: [after-fsync]", "region: us, times: 3", "times is for points"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

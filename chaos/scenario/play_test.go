@@ -20,6 +20,7 @@ type board struct {
 	impossible string
 	fails      string
 	takes      time.Duration // of each step
+	slow       time.Duration // every answer
 
 	mu    sync.Mutex
 	done  []string
@@ -46,7 +47,8 @@ func (b *board) Do(ctx context.Context, s Step) (string, error) {
 	return "some outcome", nil
 }
 
-func (b *board) Ask(_ context.Context, region string, turn uint64, q Question) (oracle.Answer, bool) {
+func (b *board) Ask(ctx context.Context, region string, turn uint64, q Question) (oracle.Answer, bool) {
+	sleep(ctx, b.slow)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.turns == nil {
@@ -66,7 +68,9 @@ func (b *board) Watch(ctx context.Context, note func(Health)) {
 	<-ctx.Done()
 }
 
-func (*board) Facts() Facts { return Facts{Held: 1} }
+func (*board) Effect(s Step) int64 { return int64(len(s.Do)) }
+
+func (*board) Facts() Facts { return Facts{} }
 
 // played is a scenario whose load begins with a step.
 func played(t *testing.T) *Scenario {
@@ -113,7 +117,7 @@ func TestPlay(t *testing.T) {
 		if want := "begin load, done load 2s, begin cut, begin heal, done cut 6s, done heal 7s"; strings.Join(told, ", ") != want {
 			t.Errorf("told %v, want %s", told, want)
 		}
-		if len(r.Events) != 3 || r.Events[1].Outcome != "some outcome" || r.Facts.Held != 1 || len(r.Health) != 1 {
+		if len(r.Events) != 3 || r.Events[1].Outcome != "some outcome" || r.Events[1].Effect != 3 || r.Events[2].Effect != 0 || len(r.Health) != 1 {
 			t.Errorf("recorded %+v, %+v, %+v", r.Events, r.Facts, r.Health)
 		}
 		var first, last time.Duration
@@ -150,7 +154,7 @@ func TestPlayRecordsWhatFails(t *testing.T) {
 func TestPlayDoesNothingWhereAStepIsImpossible(t *testing.T) {
 	b := &board{impossible: "heal"}
 	_, err := played(t).Play(t.Context(), b, Options{})
-	if !errors.Is(err, ErrNotStarted) || !strings.Contains(err.Error(), "played.yaml:15:5: step heal: not possible against") {
+	if !errors.Is(err, ErrNotStarted) || !strings.Contains(err.Error(), "played.yaml:15:5: heal: between all regions: not possible against") {
 		t.Errorf("the error is %v", err)
 	}
 	if len(b.done) > 0 || len(slices.Collect(maps.Keys(b.turns))) > 0 {
@@ -175,7 +179,21 @@ func TestAFleetCannotMoveClocks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Impossible((*Fleet)(nil)); err == nil || !strings.Contains(err.Error(), "clock.yaml:12:5: step clock: the processes of one machine read one clock") {
+	if err := s.Impossible((*Fleet)(nil)); err == nil || !strings.Contains(err.Error(), "clock.yaml:13:5: clock: us, by 5s: the processes of one machine read one clock") {
 		t.Errorf("the error is %v", err)
 	}
+}
+
+// TestLoadThatDoesNotFit: requests that fall due while all that may are waiting for an answer are counted.
+func TestLoadThatDoesNotFit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, err := Parse("shed.yaml", []byte(strings.NewReplacer("rate: 10}\n  - {region: eu", "rate: 1000}\n  - {region: eu", "EXPECT", "that: alive").Replace(judged)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := s.Play(t.Context(), &board{slow: time.Second}, Options{})
+		if err != nil || r.Shed["us"] < 2000 || r.Shed["eu"] != 0 {
+			t.Errorf("%v, shed are %v", err, r.Shed)
+		}
+	})
 }

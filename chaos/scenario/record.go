@@ -23,9 +23,13 @@ type Record struct {
 	Answers []oracle.Answer
 	// Unsent counts requests that no node accepted, by region. They are no answers.
 	Unsent map[string]int64
-	Events []Event
-	Health []Health
-	Facts  Facts
+	// Shed counts requests that fell due while too many waited for an answer, and
+	// Behind those that this machine was too slow to send, by region: so much less
+	// was asked for than the scenario says.
+	Shed, Behind map[string]int64
+	Events       []Event
+	Health       []Health
+	Facts        Facts
 	// Bounds are the printed bounds, by limit.
 	Bounds map[string]Bounds
 }
@@ -37,20 +41,23 @@ type Event struct {
 	From, To time.Duration
 	Outcome  string
 	Err      error
+	// Effect is what Stage.Effect says of the step, where it is to have one.
+	Effect int64
 }
 
 // longestWhy bounds what is told of an error, in bytes.
 const longestWhy = 400
 
-// Why is the error of an event on one line, cut short: it may hold the output of
-// a process. It is empty if there is none.
+// Why is the error of an event on one line, with its middle left out if it is
+// long: it may hold the output of a process, whose end says the most. It is empty
+// if there is none.
 func (e Event) Why() string {
 	if e.Err == nil {
 		return ""
 	}
 	text := strings.Join(strings.Fields(e.Err.Error()), " ")
 	if len(text) > longestWhy {
-		text = strings.ToValidUTF8(text[:longestWhy], "") + " ..."
+		text = strings.ToValidUTF8(text[:longestWhy/2]+" ... "+text[len(text)-longestWhy/2:], "")
 	}
 	return text
 }

@@ -41,6 +41,12 @@ func (s *Scenario) Report(r *Record, results []Result, command, version string) 
 		if n := r.Unsent[region]; n > 0 {
 			run.Notes = append(run.Notes, fmt.Sprintf("%d requests to %s were never sent, because no node accepted the connection; they count for nothing.", n, region))
 		}
+		if n := r.Shed[region]; n > 0 {
+			run.Notes = append(run.Notes, fmt.Sprintf("%d requests to %s fell due while %d waited for an answer, and were not sent: so much less was asked for than the scenario says.", n, region, mostUnderWay))
+		}
+		if n := r.Behind[region]; n > 0 {
+			run.Notes = append(run.Notes, fmt.Sprintf("%d requests to %s were not sent in time, because this machine was too slow.", n, region))
+		}
 	}
 	return run
 }
@@ -49,7 +55,7 @@ func (s *Scenario) Report(r *Record, results []Result, command, version string) 
 func (s *Scenario) reportLimit(r *Record, b Bucket) report.Limit {
 	c := s.Ceiling(r, b)
 	l := report.Limit{Name: b.Limit, Key: b.Key, Algorithm: b.Algorithm, Units: b.Units, Burst: b.Burst, Window: b.Window,
-		Max: c.Verdict.MaxAdmitted, Excess: c.Verdict.MaxExcess}
+		Max: c.Certain, Excess: max(c.Certain-c.Verdict.Limit, 0)}
 	for _, e := range s.Expect {
 		if e.That != "ceiling" || !slices.ContainsFunc(e.buckets(s.Watched()), func(o Bucket) bool { return o.Name() == b.Name() }) {
 			continue
@@ -144,6 +150,10 @@ func (s *Scenario) cells(r *Record, b Bucket, answers []oracle.Answer) []report.
 			continue
 		}
 		from, to := limit.CellOf(a.Sent.Add(-clockSlack).UnixMicro()), limit.CellOf(a.Seen.Add(clockSlack).UnixMicro())
+		if local(a) && from == to && from >= first && to <= last {
+			all[from-first].Admitted[i] += a.Cost // without a store, and certainly here
+			continue
+		}
 		for cell := max(from, first); cell <= min(to, last); cell++ {
 			all[cell-first].Unknown += a.Cost
 		}

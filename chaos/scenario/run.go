@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -31,15 +32,16 @@ const (
 
 // Impossible says which steps a stage cannot do, and why; nil: it can do all.
 func (s *Scenario) Impossible(stage Stage) error {
+	var errs []error
 	for _, step := range s.Steps {
 		if step.Do == "load" {
 			continue
 		}
 		if err := stage.Can(step); err != nil {
-			return fmt.Errorf("%s: step %s: %w", step.pos, step.Do, err)
+			errs = append(errs, fmt.Errorf("%s: %s: %w", step.pos, step, err))
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // Play plays a scenario in real time and returns what was seen of it. It fails if
@@ -64,7 +66,13 @@ func (s *Scenario) Play(ctx context.Context, stage Stage, o Options) (*Record, e
 		return nil, fmt.Errorf("scenario %s was ended early: %w", s.Name, err)
 	}
 	r := p.recorder.done()
+	r.Shed, r.Behind = p.notSent(func(s load.Stats) int64 { return s.Shed }), p.notSent(func(s load.Stats) int64 { return s.Behind })
 	r.Facts = stage.Facts()
+	for i, e := range r.Events {
+		if e.Step.hasEffect() {
+			r.Events[i].Effect = stage.Effect(e.Step)
+		}
+	}
 	return r, nil
 }
 
@@ -123,6 +131,17 @@ func (p *play) run(ctx context.Context) {
 	sleep(ctx, time.Until(began.Add(p.Duration)))
 	unload()
 	work.Wait()
+}
+
+// notSent counts requests that fell due and were not sent, by region.
+func (p *play) notSent(count func(load.Stats) int64) map[string]int64 {
+	all := map[string]int64{}
+	for i, l := range p.Load {
+		if n := count(p.flows[i].Stats()); n > 0 {
+			all[l.Region] += n
+		}
+	}
+	return all
 }
 
 // change sets the rate of a load when its time has come.

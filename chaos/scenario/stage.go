@@ -24,6 +24,10 @@ type Stage interface {
 	// Watch tells of every change in whether a node may be sent requests, and of
 	// every end of a node that no step asked for, until ctx ends.
 	Watch(ctx context.Context, note func(Health))
+	// Effect is how many packets and pieces of streams a step of the words cut,
+	// flap, lose or delay has lost, held up or slowed down since it was done, as far
+	// as the stage can tell. It is asked for at the end.
+	Effect(Step) int64
 	// Facts describe the deployment, for a report. They may be asked for at the
 	// end.
 	Facts() Facts
@@ -50,14 +54,12 @@ type Health struct {
 	Node   int // from 1
 	// Ready says that the node may be sent requests.
 	Ready bool
-	// Ended says that its process ended by itself; Why is the end of its output.
+	// Ended says that its process ended by itself; Why is the last line of its output.
 	Ended bool
 	Why   string
 }
 
-// Facts describe a stage. Held counts packets lost and streams brought to a stand
-// on the way between regions, 0 if that is not known.
+// Facts describe a stage.
 type Facts struct {
-	Held int64
 	Text [][2]string // name and value
 }

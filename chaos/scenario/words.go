@@ -56,6 +56,9 @@ var points = []string{"before-debit", "after-debit", "after-fsync", "after-reply
 // between says whether a step concerns what goes between regions.
 func (s Step) between() bool { return slices.Contains(steps[s.Do].optional, "between") }
 
+// hasEffect says whether a step is to lose, hold up or slow down something.
+func (s Step) hasEffect() bool { return s.between() && s.Do != "heal" }
+
 func wordsOf(table map[string]word) string {
 	return strings.Join(slices.Sorted(maps.Keys(table)), ", ")
 }

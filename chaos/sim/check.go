@@ -168,6 +168,9 @@ func rowOf(rows []algorithms.PeerRow, cell int64, peer string) algorithms.Row {
 // noteEvent keeps what a node's journal has taken.
 func (n *node) noteEvent(e exchange.Event) {
 	n.tellEvent(e)
+	if given, ok := e.(exchange.Lent); ok {
+		n.checkAsked(given)
+	}
 	r, ok := e.(exchange.Recorded)
 	if !ok {
 		return
@@ -181,6 +184,27 @@ func (n *node) noteEvent(e exchange.Event) {
 		}
 	}
 	delete(n.recording, r.ID)
+}
+
+// checkAsked checks that a debit gives no more than was asked for, however often that was.
+func (n *node) checkAsked(e exchange.Lent) {
+	for i, l := range n.lending[e.ID] {
+		b, g := n.w.bucket(l.Bucket.ID), e.Given[i]
+		if b == nil || g.Status != algorithms.StatusOK || l.Cell <= b.lost[n.r.index] { // what was restored was not seen
+			continue
+		}
+		was := b.seen[seenRow{n.r.index, l.Peer, l.Cell}]
+		for _, other := range n.lending[e.ID] { // one message may ask twice: for units, and for burst
+			if other.Bucket.ID == l.Bucket.ID && other.Cell == l.Cell {
+				l.Lent, l.Returned, l.Burst = max(l.Lent, other.Lent), max(l.Returned, other.Returned), max(l.Burst, other.Burst)
+			}
+		}
+		if g.Row.Lent > max(l.Lent, was.Lent) || g.Row.Returned > max(l.Returned, was.Returned) || g.Row.BurstLent > max(l.Burst, was.BurstLent) {
+			n.w.breaks("asked", "limit %s key %d: %s was asked by %s to reach %d lent, %d returned and %d of burst, had %+v, and has %+v",
+				b.limit.policy.Name, b.key, n.name, l.Peer, l.Lent, l.Returned, l.Burst, was, g.Row)
+		}
+	}
+	delete(n.lending, e.ID)
 }
 
 // checkDurable checks that a reply announces nothing that the journal has not taken.

@@ -29,6 +29,7 @@
 //	local         no region has used more than its share
 //	rows          no row goes back, but by a loss
 //	journal       no reply announces what the node's journal has not taken
+//	asked         a debit gives no more than was asked for, however often that was
 //	void          nothing is lent to a region that has not answered for three seconds
 //	fallback      a region cut off from all others is at its fixed split from the second cell on
 //	answers       decisions carry true labels; costs that are none are refused

@@ -70,6 +70,7 @@ func (n *node) carry(out exchange.Effects) {
 }
 
 func (n *node) lend(all []exchange.Lend) {
+	n.lending[all[0].ID] = all
 	n.live.Lend(all)
 	for _, l := range all {
 		n.checkHeard(l)

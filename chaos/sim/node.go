@@ -30,6 +30,7 @@ type node struct {
 	asked       uint64
 	heard       []int64 // when each region last answered
 	serving     map[uint64]exchange.Message
+	lending     map[uint64][]exchange.Lend
 	recording   map[uint64][]exchange.Row
 	replies     map[uint64]func(exchange.Reply)
 	testimonies map[uint64]func(exchange.Testimonies)
@@ -65,6 +66,7 @@ func (n *node) start(first bool) error {
 	n.live, n.born, n.title = live, n.w.now, fmt.Sprintf("n%d#%d", n.index+1, n.life)
 	n.calls, n.replies, n.testimonies = map[uint64]bool{}, map[uint64]func(exchange.Reply){}, map[uint64]func(exchange.Testimonies){}
 	n.waiting, n.reporting, n.paused, n.stalled = nil, false, 0, nil
+	n.lending = map[uint64][]exchange.Lend{}
 	n.serving, n.recording = map[uint64]exchange.Message{}, map[uint64][]exchange.Row{}
 	n.heard = make([]int64, len(n.w.plan.Regions))
 	n.w.tell(n.r, "%s starts under generation %d", n.name, live.Generation())

@@ -31,21 +31,6 @@ func (*Stage) Can(step scenario.Step) error {
 	return nil
 }
 
-// Impossible says which steps of a scenario cannot be done here, and why; nil:
-// all can.
-func (s *Stage) Impossible(sc *scenario.Scenario) error {
-	var errs []error
-	for _, step := range sc.Steps {
-		if step.Do == "load" {
-			continue
-		}
-		if err := s.Can(step); err != nil {
-			errs = append(errs, fmt.Errorf("scenario %s: at %s, %s: %w", sc.Name, step.At, step, err))
-		}
-	}
-	return errors.Join(errs...)
-}
-
 // Do implements scenario.Stage. What is cut lasts until it is healed, and no
 // longer than the rehearsal and a few seconds.
 func (s *Stage) Do(ctx context.Context, step scenario.Step) (outcome string, err error) {
@@ -138,6 +123,24 @@ func eachWay(step scenario.Step, do func(from, to string) error) error {
 	return errors.Join(errs...)
 }
 
+// Effect implements scenario.Stage, after Facts: how many packets the nodes that
+// make the step's cuts have lost in all.
+func (s *Stage) Effect(step scenario.Step) (packets int64) {
+	for _, region := range step.Between {
+		for _, p := range s.places[region] {
+			packets += p.hasLost()
+		}
+	}
+	return packets
+}
+
+// hasLost is how many packets the node's cuts have lost.
+func (p *place) hasLost() int64 {
+	p.lost.Lock()
+	defer p.lost.Unlock()
+	return int64(p.lost.total)
+}
+
 // Facts implements scenario.Stage. It heals what is still cut, and so hears from
 // every node how much its cuts have lost.
 func (s *Stage) Facts() scenario.Facts {
@@ -145,17 +148,16 @@ func (s *Stage) Facts() scenario.Facts {
 	defer cancel()
 	unheard := each(s.all(), s.healAll(ctx))
 	var facts scenario.Facts
+	var lost int64
 	for _, r := range s.nodes.Regions {
 		var at string
 		for _, p := range s.places[r.Name] {
-			p.lost.Lock()
-			facts.Held += int64(p.lost.total)
-			p.lost.Unlock()
+			lost += p.hasLost()
 			at += " " + p.HTTP
 		}
 		facts.Text = append(facts.Text, [2]string{"region " + r.Name, fmt.Sprintf("%d nodes, at%s", len(r.Nodes), at)})
 	}
-	facts.Text = append(facts.Text, [2]string{"between regions", fmt.Sprintf("%d packets lost by cuts", facts.Held)})
+	facts.Text = append(facts.Text, [2]string{"between regions", fmt.Sprintf("%d packets lost by cuts", lost)})
 	if unheard != nil {
 		facts.Text = append(facts.Text, [2]string{"not healed by request", unheard.Error()})
 	}

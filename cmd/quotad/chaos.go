@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -63,14 +64,7 @@ func loadScenario(name string) (*scenario.Scenario, error) {
 			return s, err
 		}
 	}
-	info, err := os.Stat(name)
-	if err == nil && info.Size() > scenario.MaxBytes {
-		err = fmt.Errorf("%s is larger than %d KiB", name, scenario.MaxBytes>>10)
-	}
-	var src []byte
-	if err == nil {
-		src, err = os.ReadFile(name)
-	}
+	src, err := readScenario(name)
 	if err != nil {
 		return nil, usageError(fmt.Errorf("read scenario: %w; name a file, or one that quotad chaos list shows", err))
 	}
@@ -80,6 +74,23 @@ func loadScenario(name string) (*scenario.Scenario, error) {
 		return nil, usageError(fmt.Errorf("%s is not valid: mend %s and try again\n%w", name, counted(len(problems), "problem"), err))
 	}
 	return s, err
+}
+
+// readScenario reads a file, of a device or a pipe no more than a scenario may have.
+func readScenario(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		return nil, fmt.Errorf("%s is a folder", name)
+	}
+	src, err := io.ReadAll(io.LimitReader(f, scenario.MaxBytes+1))
+	if err == nil && len(src) > scenario.MaxBytes {
+		err = fmt.Errorf("%s is larger than %d KiB", name, scenario.MaxBytes>>10)
+	}
+	return src, err
 }
 
 // completeScenario offers the scenarios that this binary brings along, and files.

@@ -25,7 +25,7 @@ func (r *rehearsal) onDeployment(ctx context.Context, file, quotad string, tell 
 		return nil, usageError(err)
 	}
 	defer func() { err = errors.Join(err, stage.Close()) }()
-	if err := stage.Impossible(r.Scenario); err != nil {
+	if err := r.Impossible(stage); err != nil {
 		return nil, usageError(err)
 	}
 	tell.line("%s: %s", r.Name, r.About)

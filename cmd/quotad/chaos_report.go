@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/quotad/quotad/chaos/report"
 	"github.com/quotad/quotad/chaos/scenario"
@@ -23,15 +24,20 @@ func (r *rehearsal) writeReport(ctx context.Context, record *scenario.Record, re
 	return errors.Join(err, f.Close())
 }
 
+// versionTimeout bounds how long a binary may take to say what it is.
+const versionTimeout = 10 * time.Second
+
 // version is what the binary under test was built from, in its own words.
 func (r *rehearsal) version(ctx context.Context) string {
 	path, err := filepath.Abs(r.quotad) // a bare name would be looked for elsewhere
 	if err != nil {
 		return r.quotad
 	}
+	ctx, cancel := context.WithTimeout(ctx, versionTimeout)
+	defer cancel()
 	out, err := exec.CommandContext(ctx, path, "version").Output()
 	if err != nil {
 		return path // an older one may not say
 	}
-	return strings.TrimSpace(string(out))
+	return strings.TrimPrefix(strings.TrimSpace(string(out)), "quotad ") // the page says whose version it is
 }

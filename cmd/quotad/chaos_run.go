@@ -1,11 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -30,7 +33,8 @@ func chaosRunCommand() *cobra.Command {
 		Long: `run starts the regions of a scenario on this machine, each with a redis-server and its nodes, offers load to them, does
 what the scenario says at its times, and judges every answer. FILE is a scenario of your own, or the name of one of those
 that quotad chaos list shows. All listens on loopback, all between nodes goes through a proxy of this process, and all
-ends with it.
+ends with it, also at an interrupt (kill -9 leaves a folder quotad-chaos-* where TMPDIR says, and in it a failing disk
+mounted).
 
 It needs a redis-server, Linux or loopback aliases, and the time that list shows. A step that is not possible here, such
 as a failing disk without root, is refused before anything starts.
@@ -87,37 +91,52 @@ func (r *rehearsal) play(cmd *cobra.Command) error {
 		}
 		r.quotad = self
 	}
-	if _, err := os.Stat(r.quotad); err != nil {
-		return usageError(fmt.Errorf("--quotad: %w; name a binary of quotad", err))
-	}
-	if dir := filepath.Dir(r.report); r.report != "" {
-		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-			return usageError(fmt.Errorf("--report %s: there is no folder %s; make it first", r.report, dir))
-		}
+	if err := r.checkPaths(); err != nil {
+		return usageError(err)
 	}
 	ground, err := process.NewGround()
 	if err != nil {
 		return err
 	}
+	// What was started must end with a closed terminal, too: mounted disks would stay.
+	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGHUP)
+	defer stop()
 	tell := teller{out: out, quiet: r.output == "json"}
-	record, err := r.stage(cmd.Context(), ground, &tell)
+	record, err := r.stage(ctx, ground, &tell)
 	if err = errors.Join(err, ground.Close()); err != nil {
 		return err
 	}
 	results := r.Judge(record)
-	if r.report != "" {
-		if err := r.writeReport(cmd.Context(), record, results); err != nil {
-			return err
-		}
+	told := r.tell(out, record, results)
+	if r.report == "" {
+		return told
 	}
-	return r.tell(out, record, results)
+	return cmp.Or(r.writeReport(cmd.Context(), record, results), told)
+}
+
+// checkPaths checks what can be known to be wrong of paths before anything is played.
+func (r *rehearsal) checkPaths() error {
+	switch info, err := os.Stat(r.quotad); {
+	case err != nil:
+		return fmt.Errorf("--quotad: %w; name a binary of quotad", err)
+	case info.IsDir():
+		return fmt.Errorf("--quotad %s: it is a folder; name a binary of quotad", r.quotad)
+	}
+	if r.report == "" {
+		return nil
+	}
+	if info, err := os.Stat(r.report); err == nil && info.IsDir() {
+		return fmt.Errorf("--report %s: it is a folder; name a file in it", r.report)
+	}
+	dir := filepath.Dir(r.report)
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return fmt.Errorf("--report %s: there is no folder %s; make it first", r.report, dir)
+	}
+	return nil
 }
 
 // stage starts the regions and plays the scenario on them, or plays it on a deployment that runs already.
 func (r *rehearsal) stage(ctx context.Context, scope process.Scope, tell *teller) (*scenario.Record, error) {
-	if err := r.Impossible((*scenario.Fleet)(nil)); err != nil {
-		return nil, err
-	}
 	quotad, err := filepath.Abs(r.quotad)
 	if err != nil {
 		return nil, err
@@ -125,12 +144,18 @@ func (r *rehearsal) stage(ctx context.Context, scope process.Scope, tell *teller
 	if r.against != "" {
 		return r.onDeployment(ctx, r.against, quotad, tell)
 	}
+	if err := r.Impossible((*scenario.Fleet)(nil)); err != nil {
+		return nil, usageError(err)
+	}
 	tell.begin(r)
 	bounds, err := r.PrintedBounds(ctx, quotad)
 	if err != nil {
 		return nil, err
 	}
 	fleet, err := scenario.StartFleet(ctx, scope, r.Scenario, quotad, r.seed)
+	if ctx.Err() != nil { // nodes that were half started have much to say, and none of it is the cause
+		return nil, fmt.Errorf("scenario %s was ended before it began: %w", r.Name, context.Cause(ctx))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("start the regions of %s: %w", r.Name, err)
 	}

@@ -57,6 +57,8 @@ type rehearsed struct {
 	OK           bool              `json:"ok"`
 	Answers      int               `json:"answers"`
 	Unsent       map[string]int64  `json:"unsent"` // requests that no node accepted, by region
+	Shed         map[string]int64  `json:"shed"`   // requests that fell due while too many waited for an answer, by region
+	Behind       map[string]int64  `json:"behind"` // requests that this machine was too slow to send, by region
 	Expectations []scenario.Result `json:"expectations"`
 }
 
@@ -64,7 +66,7 @@ type rehearsed struct {
 func (r *rehearsal) tell(out io.Writer, record *scenario.Record, results []scenario.Result) error {
 	ok := scenario.OK(results)
 	if r.output == "json" {
-		if err := printJSON(out, rehearsed{r.Name, r.seed, ok, len(record.Answers), record.Unsent, results}); err != nil {
+		if err := printJSON(out, rehearsed{r.Name, r.seed, ok, len(record.Answers), record.Unsent, record.Shed, record.Behind, results}); err != nil {
 			return err
 		}
 	} else if err := r.tellTable(out, record, results, ok); err != nil {
@@ -77,11 +79,14 @@ func (r *rehearsal) tell(out io.Writer, record *scenario.Record, results []scena
 }
 
 func (r *rehearsal) tellTable(out io.Writer, record *scenario.Record, results []scenario.Result, ok bool) error {
-	unsent := int64(0)
-	for _, n := range record.Unsent {
-		unsent += n
+	fmt.Fprintf(out, "\n%d requests sent, %d that no node accepted\n", len(record.Answers), sum(record.Unsent))
+	if n := sum(record.Shed); n > 0 {
+		fmt.Fprintf(out, "%d more fell due while too many waited for an answer, and were not sent\n", n)
 	}
-	fmt.Fprintf(out, "\n%d requests sent, %d that no node accepted\n\n", len(record.Answers), unsent)
+	if n := sum(record.Behind); n > 0 {
+		fmt.Fprintf(out, "%d more were not sent in time: this machine was too slow\n", n)
+	}
+	fmt.Fprintln(out)
 	t := table(out)
 	fmt.Fprintln(t, "\tEXPECTED\tWANT\tGOT")
 	for _, one := range results {
@@ -100,4 +105,12 @@ func (r *rehearsal) tellTable(out io.Writer, record *scenario.Record, results []
 	}
 	_, err := fmt.Fprintf(out, "\n%s\n", verdict)
 	return err
+}
+
+// sum adds up counts by region.
+func sum(counts map[string]int64) (all int64) {
+	for _, n := range counts {
+		all += n
+	}
+	return all
 }

@@ -94,7 +94,7 @@ func TestDeployedRehearsal(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer stage.Close()
-	if err := stage.Impossible(s); err != nil {
+	if err := s.Impossible(stage); err != nil {
 		t.Error(err)
 	}
 	d, err := loadPolicy(filepath.Join(deployed, "limits.yaml"))

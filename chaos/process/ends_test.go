@@ -1,0 +1,35 @@
+package process
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+// shell is a process that does what a script says.
+func shell(t *testing.T, script string) *Process {
+	t.Helper()
+	p := &Process{name: "sh", dir: t.TempDir()}
+	t.Cleanup(p.Kill)
+	must(t, p.start("/bin/sh", "-c", script))
+	return p
+}
+
+// TestEnds tells the ends that were asked for from those that were not.
+func TestEnds(t *testing.T) {
+	if err := shell(t, "sleep 60").End(); err != nil {
+		t.Error(err)
+	}
+	gone := shell(t, "echo out of memory; exit 1")
+	<-gone.Exited()
+	if err := gone.End(); !errors.Is(err, ErrNotRunning) || !strings.Contains(err.Error(), "it had ended by itself\nout of memory") {
+		t.Errorf("killing what had ended: %v", err)
+	}
+	for code, want := range map[string]string{"0": "", "3": "sh was asked to end and did so with exit status 3"} {
+		p := shell(t, "trap 'exit "+code+"' TERM; echo ready; while :; do sleep 0.02; done")
+		eventually(t, "the trap is set", func() bool { return p.Output() != "" })
+		if err := p.Terminate(t.Context()); (err == nil) != (want == "") || err != nil && !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("asked to end with %s: %v", code, err)
+		}
+	}
+}

@@ -53,15 +53,18 @@ func apartCases() []apartCase {
 		return []act{{"us", 50 * ms, 100 * ms, need}, {"us", 970 * ms, 980 * ms, spend}, {"eu", 970 * ms, 980 * ms, spend},
 			{"us", from, rate, rush}, {"us", rate, last, spend}, {"eu", time.Second, last, spend}}
 	}
+	// A rate is borrowed only from the point of the cell on at which it was given up, so it must have been promised before.
+	promised := func(from time.Duration) []act {
+		return []act{{"us", -3000 * ms, 600 * ms, rush}, {"us", 600 * ms, 7000 * ms, spend}, {"eu", from, 8000 * ms, spend}}
+	}
 	return []apartCase{
 		{algorithms.FixedWindow, 0, 10 * time.Second, 5 * time.Second, []act{{"us", -9000 * ms, -8990 * ms, need},
 			{"us", -200 * ms, 2000 * ms, rush}, {"eu", 5000 * ms, 9700 * ms, rush}}},
 		{algorithms.SlidingWindowCounter, 0, 10 * time.Second, 5 * time.Second, []act{{"us", 500 * ms, 4000 * ms, rush}, {"eu", 9000 * ms, 10500 * ms, rush}}},
 		{algorithms.SlidingWindowLog, 0, time.Minute, 5 * time.Second, []act{{"us", 100 * ms, 200 * ms, need}, {"us", 5900 * ms, 5910 * ms, spend},
 			{"eu", 61200 * ms, 64000 * ms, spend}}},
-		{algorithms.TokenBucket, 1000, 10 * time.Second, 500 * ms, hoard(980*ms, 1400*ms, 5000*ms)},
-		{algorithms.LeakyBucket, 20, 10 * time.Second, 1500 * ms, []act{{"us", -1000 * ms, 4300 * ms, rush}, {"us", 4300 * ms, 7000 * ms, spend},
-			{"eu", 3500 * ms, 8000 * ms, spend}}},
+		{algorithms.TokenBucket, 20, time.Second, 200 * ms, promised(-1000 * ms)},
+		{algorithms.LeakyBucket, 20, time.Second, 500 * ms, promised(2500 * ms)},
 		// Five cells apart nothing can be borrowed, so nothing is exceeded.
 		{algorithms.FixedWindow, 0, time.Second, 5 * time.Second, []act{{"us", -900 * ms, 2000 * ms, rush}, {"eu", -900 * ms, 4000 * ms, rush}}},
 		{algorithms.TokenBucket, 1000, 10 * time.Second, 5 * time.Second, hoard(980*ms, 3400*ms, 9000*ms)},
@@ -71,14 +74,18 @@ func apartCases() []apartCase {
 }
 
 // TestBoundsOfClocksAreMet: with clocks apart more is admitted in real time than is promised, by no more than what quotad
-// limits bound prints and no less than half of it; in labelled windows nothing is.
+// limits bound prints and no less than half of it, of a token bucket two fifths; in labelled windows nothing is.
 func TestBoundsOfClocksAreMet(t *testing.T) {
 	for _, x := range apartCases() {
 		name := fmt.Sprintf("%s, 1000 in %v, clocks %v apart", x.kind, x.window, x.ahead)
 		t.Run(name, func(t *testing.T) {
 			printed, excess := x.printed(t), x.play(t)
 			t.Logf("printed %4d, provoked %4d", printed, excess)
-			if excess > printed || 2*excess < printed {
+			least := printed / 2
+			if x.kind == algorithms.TokenBucket {
+				least = printed * 2 / 5
+			}
+			if excess > printed || excess < least {
 				t.Errorf("%d above what is promised, printed is %d", excess, printed)
 			}
 		})

@@ -1,0 +1,141 @@
+package mutants
+
+var arithmetic = []Mutant{
+	{
+		Name: "token-bucket-settles-late", Hole: "settle before a share change",
+		Rule: "a token bucket is refilled at the old share before the share changes",
+		Edits: []Edit{{"algorithms/token_bucket.go",
+			`t.level += tokens * t.ticks
+	t.dirty = true
+}
+
+func (t *tokens) refund`,
+			`t.level += tokens * t.ticks
+	t.dirty = t.dirty || tokens != 0
+}
+
+func (t *tokens) refund`}},
+		Breaks: "3: pooled bucket below zero", Under: "none; rights move",
+		Within: 500,
+	},
+	{
+		Name: "queue-settles-late", Hole: "settle before a share change",
+		Rule:   "a queue's work is done at the old share before the share changes",
+		Edits:  []Edit{{"algorithms/leaky_bucket.go", `func (q *queue) settle(int64) { q.dirty = true }`, `func (q *queue) settle(int64) {}`}},
+		Breaks: "3: pooled queue overfull", Under: "none; rights move",
+		Test: Test{"./algorithms", "TestPromisedTurnsAreNotLent"},
+	},
+	{
+		Name: "settles-in-one-stretch", Hole: "settle across a cell's end",
+		Rule:   "a bucket is settled cell by cell, each with that cell's own share",
+		Edits:  []Edit{{"algorithms/rate.go", `if cell > r.last {`, `if cell >= 0 {`}},
+		Breaks: "3: pooled bucket below zero", Under: "none; rights borrowed in one cell, then a pause",
+		Test: Test{"./algorithms", "TestTokensAreSettledAcrossACellsEnd"},
+	},
+	{
+		Name: "credit-catches-up", Hole: "bucket rights as a rate without catching up",
+		Rule: "a borrowed rate counts from its credit on, not from the cell's start",
+		Edits: []Edit{{"algorithms/twin.go",
+			`l = h.change(l, c.Cell, c.Peer, heard, heard.BurstBorrowed-row.BurstBorrowed)`,
+			`tokens := heard.BurstBorrowed - row.BurstBorrowed
+		if h.Kind.Bucket() && heard.Borrowed > row.Borrowed && c.Cell == h.cell {
+			tokens += (heard.Borrowed - row.Borrowed) * (h.now - h.cell*h.Cell) / h.Window
+		}
+		l = h.change(l, c.Cell, c.Peer, heard, tokens)`}},
+		Breaks: "3: pooled bucket below zero", Under: "none; credits late in a cell",
+		Flags:  []string{"--algorithm", "token_bucket", "--window", "1s", "--limits", "1"},
+		Within: 500,
+	},
+	{
+		Name: "burst-outlives-its-cell", Hole: "burst rights clipped at the cell's end",
+		Rule: "at a cell's end the level is clipped to the capacity without borrowed burst",
+		Edits: []Edit{
+			{"algorithms/token_bucket.go",
+				`t.level += share * ticks
+	t.clip(full)`,
+				`t.level = max(t.level, min(t.level+share*ticks, full))`},
+			{"algorithms/token_bucket.go",
+				`t.clip(t.capacity(h.cell) * t.ticks)
+	return t`,
+				`return t`},
+		},
+		Breaks: "2: tokens above capacity; 3: pooled bucket below zero", Under: "none; burst borrowed and not spent",
+		Within: 500,
+	},
+	{
+		Name: "lends-promised-turns", Hole: "queue turns across cells",
+		Rule:   "a cell's rate may be lent only from the last promised turn on",
+		Edits:  []Edit{{"algorithms/leaky_bucket.go", `if q.next > max(q.tick, cell*q.cells) {`, `if q.next < 0 {`}},
+		Breaks: "3: turns closer than the pooled queue's", Under: "none; a lender with a backlog is asked",
+		Test: Test{"./algorithms", "TestPromisedTurnsAreNotLent"},
+	},
+	{
+		Name: "turns-at-the-present-share", Hole: "queue turns across cells",
+		Rule: "turns are computed cell by cell, beyond the last row at the entitlement",
+		Edits: []Edit{{"algorithms/rate.go",
+			`case share > 0 && (to < 0 || work <= share*(to-from)):`,
+			`case share > 0:`}},
+		Breaks: "3: turns closer than the pooled queue's", Under: "none; a backlog longer than a cell with a borrowed rate",
+		Test: Test{"./algorithms", "TestTurnsAreComputedCellByCell"},
+	},
+	{
+		Name: "drops-remainders", Hole: "remainders lost at denied decisions",
+		Rule: "a level keeps its fraction of a token",
+		Edits: []Edit{{"algorithms/token_bucket.go",
+			`func (t *tokens) save() {
+	if !t.dirty {
+		return
+	}
+	t.write(t.level, t.at, t.mark)`,
+			`func (t *tokens) save() {
+	t.write(floorDiv(t.level, t.ticks)*t.ticks, t.at, t.mark)`}},
+		Breaks: "10: a slow bucket that is asked often starves", Under: "none; a rate of less than a unit between requests",
+		Within: 300,
+	},
+	{
+		Name: "takes-any-cost", Hole: "NaN, negative, above 2^52",
+		Rule: "a cost below 1 or above 2^51 is refused by the store, whatever let it through",
+		Edits: []Edit{
+			{"algorithms/twin.go", `if cost < 1 || cost > MaxUnits {`, `if cost == 0 {`},
+			{"region/decision.go", `case r.Cost < 1 || r.Cost > 1<<51:`, `case r.Cost == 0:`},
+		},
+		Breaks: "2: a negative cost gives units back", Under: "malformed requests",
+		Within: 300,
+	},
+	{
+		Name: "rounds-every-share-up", Hole: "rounding every share up to 1",
+		Rule: "entitlements add up to the limit exactly: fractions are rounded down, and the rest given to the largest",
+		Edits: []Edit{{"allocator/entitlement.go",
+			`for _, i := range order[:left] {
+		split[i]++`,
+			`for _, i := range order {
+		split[i] += min(remainder[i], 1)`}},
+		Breaks: "3: above L", Under: "none; weights that do not divide the limit",
+		Within: 100,
+	},
+	{
+		Name: "small-limits-are-split", Hole: "rounding every share up to 1",
+		Rule: "a limit too small to be split belongs to one region",
+		Edits: []Edit{
+			{"allocator/entitlement.go", `if home {`, `if home && limit < 0 {`},
+			{"allocator/entitlement.go",
+				`s := Split{Units: Entitlements(limit, weights, rotation)}
+`,
+				`s := Split{Units: Entitlements(limit, weights, rotation)}
+	for i := range s.Units {
+		s.Units[i] = max(s.Units[i], 1)
+	}
+`},
+		},
+		Breaks: "1: sum of S above L", Under: "none; a limit below the number of regions",
+		Within: 300,
+	},
+	{
+		Name: "denial-spends-elsewhere", Hole: "denied request spending another limit's units",
+		Rule:   "check all limits of a request, then charge all or none",
+		Edits:  []Edit{{"algorithms/twin.go", `if a.Admitted && a.Verdicts[i].Retry == 0 {`, `if a.Verdicts[i].Retry == 0 {`}},
+		Breaks: "2: used is not what was admitted; 10", Under: "none; two limits on one request, one of them tight",
+		Flags:  []string{"--limits", "3"},
+		Within: 600,
+	},
+}

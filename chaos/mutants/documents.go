@@ -1,0 +1,62 @@
+package mutants
+
+var documents = []Mutant{
+	{
+		Name: "epoch-is-the-version", Hole: "one version with two contents",
+		Rule: "an epoch is the version and a digest of what the document says",
+		Edits: []Edit{{"policy/epoch.go",
+			`return fmt.Sprintf("%d-%x", e.Version, e.Digest[:6])`,
+			`return fmt.Sprintf("%d-%x", e.Version, [6]byte{})`}},
+		Breaks: "1: sum of S above L of either document", Under: "two documents of one version",
+		Test: Test{"./policy", "TestEpochIsPinned"},
+	},
+	{
+		Name: "trades-under-two-documents", Hole: "one version with two contents",
+		Rule: "regions trade only under one document",
+		Edits: []Edit{
+			{"allocator/exchange/lender.go", `case m.epoch == "" || e.Message.Epoch != m.epoch:`, `case m.epoch == "":`},
+			{"allocator/exchange/call.go", `case r.Epoch != m.epoch:`, `case r.Epoch == "":`},
+		},
+		Breaks: "1: lent above the lending limit of either document", Under: "documents changed while regions trade",
+		Test: Test{"./allocator/exchange", "TestAsksThatAreRefused"},
+	},
+	{
+		Name: "goes-back-to-an-old-document", Hole: "restarted node on an old file",
+		Rule: "a node starts with no document older than it worked under, and a store takes none",
+		Edits: []Edit{
+			{"region/adopt.go", `known && version > d.Version {`, `known && version < 0 {`},
+			{"algorithms/twin.go",
+				`case w.Epoch != c.Epoch && version(c.Epoch) <= version(w.Epoch):`,
+				`case w.Epoch != c.Epoch && version(c.Epoch) < 0:`},
+		},
+		Breaks: "4: epochs never decrease", Under: "a node started again with the document before the last",
+		Within: 300,
+	},
+	{
+		Name: "key-without-algorithm-and-window", Hole: "changed window or algorithm under the same name",
+		Rule: "algorithm and window are part of a bucket's key",
+		Edits: []Edit{{"region/rules.go",
+			`return store.BucketKey(r.shards.Of(policy.BucketID(id).Entity()), id)`,
+			`ref, _ := policy.ParseBucketID(policy.BucketID(id))
+	ref.Window, ref.Algorithm = 1_000_000_000, algorithms.FixedWindow
+	return store.BucketKey(r.shards.Of(policy.BucketID(id).Entity()), string(ref.ID()))`}},
+		Breaks: "2: use and rows of one algorithm read as another's", Under: "algorithm or window of a limit changed",
+		Unproven: "no plan changes an algorithm or a window; the fields of one algorithm are not read by another",
+	},
+	{
+		Name: "splits-over-who-is-alive", Hole: "weights summed over who is alive",
+		Rule: "entitlements come from the document, never from who answers",
+		Edits: []Edit{{"allocator/exchange/machine.go",
+			`if v.Epoch == m.epoch { // else`,
+			`alive := int64(1)
+		for _, p := range m.peers {
+			if !p.degraded(now) {
+				alive++
+			}
+		}
+		v.Entitlements[m.region] = v.Limit / alive
+		if v.Epoch == m.epoch { // else`}},
+		Breaks: "1: sum of S above L; 5", Under: "a partition",
+		Within: 300,
+	},
+}

@@ -1,0 +1,73 @@
+package mutants
+
+// Hole is a way in which more than a limit was admitted, or a limit could not be used, in a design or a simulation before a
+// rule closed it.
+type Hole struct {
+	Group string
+	Name  string
+	// Unruled says why no mutant opens it: there is no such rule in the code, or nothing the simulator runs has it.
+	Unruled string
+}
+
+// Holes are all that were found.
+var Holes = []Hole{
+	{Group: "ledger", Name: "lend racing with admit"},
+	{Group: "ledger", Name: "borrowed rights promised on"},
+	{Group: "ledger", Name: "returns without a shadow"},
+	{Group: "ledger", Name: "shadow of the sliding kinds"},
+	{Group: "ledger", Name: "promises for the next cell"},
+	{Group: "ledger", Name: "late credit into a finished cell"},
+	{Group: "ledger", Name: "retried request debiting twice"},
+	{Group: "ledger", Name: "reply before fsync"},
+	{Group: "ledger", Name: "two nodes of one region lending the same unit"},
+	{Group: "ledger", Name: "asymmetric partition"},
+	{Group: "ledger", Name: "forged or broken peer"},
+
+	{Group: "arithmetic", Name: "settle before a share change"},
+	{Group: "arithmetic", Name: "settle across a cell's end"},
+	{Group: "arithmetic", Name: "bucket rights as a rate without catching up"},
+	{Group: "arithmetic", Name: "burst rights clipped at the cell's end"},
+	{Group: "arithmetic", Name: "queue turns across cells"},
+	{Group: "arithmetic", Name: "remainders lost at denied decisions"},
+	{Group: "arithmetic", Name: "NaN, negative, above 2^52"},
+	{Group: "arithmetic", Name: "rounding every share up to 1"},
+	{Group: "arithmetic", Name: "denied request spending another limit's units"},
+
+	{Group: "time", Name: "step back reopening a cell"},
+	{Group: "time", Name: "step forward expiring the ledger, then back"},
+	{Group: "time", Name: "mark poisoned by a far future"},
+	{Group: "time", Name: "clocks apart for the sliding kinds"},
+
+	{Group: "loss", Name: "FLUSHALL with scripts kept"},
+	{Group: "loss", Name: "stale primary promoted again"},
+	{Group: "loss", Name: "one key deleted"},
+	{Group: "loss", Name: "writer's node down and peer away"},
+	{Group: "loss", Name: "row in flight during recovery"},
+	{Group: "loss", Name: "mate announcing a row after its journal was read"},
+	{Group: "loss", Name: "answering peer having lost its own store"},
+	{Group: "loss", Name: "two recoveries at once"},
+	{Group: "loss", Name: "refund replayed after a loss"},
+	{Group: "loss", Name: "journal restored from an old copy"},
+
+	{Group: "documents", Name: "barrier completing inside a cell",
+		Unruled: "there is no barrier: a change of a limit is charged to the printed bound policy-change"},
+	{Group: "documents", Name: "acknowledgement of a later epoch taken for an earlier",
+		Unruled: "there is no acknowledgement between regions, for there is no barrier"},
+	{Group: "documents", Name: "one version with two contents"},
+	{Group: "documents", Name: "restarted node on an old file"},
+	{Group: "documents", Name: "changed window or algorithm under the same name"},
+	{Group: "documents", Name: "weights summed over who is alive"},
+
+	{Group: "local", Name: "store out of reach for some nodes only"},
+	{Group: "local", Name: "deny cache outliving a raised limit",
+		Unruled: "there is no deny cache: every denial is the store's"},
+	{Group: "local", Name: "chunks returned twice or spent after their cell",
+		Unruled: "there is no prefetch: a node holds no chunk"},
+
+	{Group: "dynamics", Name: "asking the poorest lender first"},
+	{Group: "dynamics", Name: "oscillation under anti-phase demand"},
+	{Group: "dynamics", Name: "retry storms as demand"},
+	{Group: "dynamics", Name: "client retries charged several times"},
+	{Group: "dynamics", Name: "lender regret"},
+	{Group: "dynamics", Name: "idle key that never lets go of its state"},
+}

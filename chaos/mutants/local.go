@@ -1,0 +1,47 @@
+package mutants
+
+var local = []Mutant{
+	{
+		Name: "each-node-spends-it-all", Hole: "store out of reach for some nodes only",
+		Rule: "without its store a node spends its part of the entitlement, by the number of nodes configured",
+		Edits: []Edit{{"allocator/bounds.go",
+			`part := (entitlement - Part(entitlement, lendingPPM)) / nodes`,
+			`part := (entitlement - Part(entitlement, lendingPPM)) / min(nodes, 1)`}},
+		Breaks: "3: more above L than the printed bound of local", Under: "a store out of reach for both nodes of a region",
+		Test: Test{"./allocator", "TestLocalPart"},
+	},
+	{
+		Name: "spends-what-may-be-lent", Hole: "store out of reach for some nodes only",
+		Rule: "without its store a node spends nothing that may have been lent",
+		Edits: []Edit{{"allocator/bounds.go",
+			`part := (entitlement - Part(entitlement, lendingPPM)) / nodes`,
+			`part := (entitlement - Part(entitlement, 0)) / nodes`}},
+		Breaks: "3: more above L than the printed bound of local", Under: "a store out of reach while its region's rights are lent",
+		Test: Test{"./allocator", "TestLocalPart"},
+	},
+	{
+		Name: "reserve-undivided", Hole: "store out of reach for some nodes only",
+		Rule: "a reserve is divided by the number of nodes configured",
+		Edits: []Edit{{"allocator/bounds.go", `return units / nodes
+}`, `return units / min(nodes, 1)
+}`}},
+		Breaks: "3: above L, where the printed bound is 0", Under: "a store out of reach for both nodes; local_reserve",
+		Flags:  []string{"--limits", "1", "--algorithm", "fixed_window", "--window", "10s", "--faults", "store-down", "--nodes", "2"},
+		Within: 300,
+	},
+	{
+		Name: "each-life-spends-anew", Hole: "store out of reach for some nodes only",
+		Rule: "a node's lives together spend its part of a window once",
+		Edits: []Edit{{"region/fallback.go", `if fresh && f.claim != nil {`, `if fresh && f.claim == nil {`},
+			{"region/fallback.go", `if before, err = f.claim(`, `if before, err = (func(string, int64, int64, bool) (bool, error) { return false, nil })(`}},
+		Breaks: "3: more above L than the printed bound of local", Under: "a store out of reach, a node killed and started again within the window",
+		Test: Test{"./region", "TestALifeSpendsNoPartTwice"},
+	},
+	{
+		Name: "local-spending-is-not-booked", Hole: "store out of reach for some nodes only",
+		Rule:   "what was spent without the store is charged to it afterwards",
+		Edits:  []Edit{{"region/fallback.go", `if one.due() > one.booked && len(all) < most {`, `if one.due() < 0 && len(all) < most {`}},
+		Breaks: "3: more above L than the printed bound of local", Under: "a store out of reach for part of a window",
+		Test: Test{"./region", "TestLocalSpendingIsBooked"},
+	},
+}

@@ -1,0 +1,145 @@
+package mutants
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/parser"
+	"go/token"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Mutant is the program without one rule.
+type Mutant struct {
+	Name   string // a few words joined by dashes, saying what is done wrong
+	Hole   string // of Holes, that it opens again
+	Rule   string // that is missing
+	Edits  []Edit
+	Breaks string // invariant that should break: its number and words
+	Under  string // faults that it takes
+	// Flags are those of chaos/mutants/seeds, mostly of quotad simulate too, that make these faults likely; Within is how
+	// many seeds the simulator has to find the mutant.
+	Flags  []string
+	Within int
+	// Test is a test of another package that fails without the rule, for what no seed shows in good time; Within is 0 then.
+	Test Test
+	// Unproven says why neither finds it; empty: one does.
+	Unproven string
+}
+
+// Test is one test function.
+type Test struct {
+	Package string // such as ./algorithms
+	Name    string
+}
+
+// Edit replaces a text that a file of the module holds exactly once.
+type Edit struct {
+	File string // from the module's directory, with slashes
+	Old  string
+	New  string
+}
+
+// All are the mutants, by hole.
+var All = slices.Concat(ledger, arithmetic, clock, loss, recovery, documents, local, dynamics)
+
+// ErrStale says that an edit does not fit the source any more.
+var ErrStale = errors.New("the mutant is stale: fit its edit to the source, or drop it with its rule")
+
+// Find returns the mutant of a name.
+func Find(name string) (Mutant, error) {
+	i := slices.IndexFunc(All, func(m Mutant) bool { return m.Name == name })
+	if i < 0 {
+		return Mutant{}, fmt.Errorf("no mutant %q: see mutants.All", name)
+	}
+	return All[i], nil
+}
+
+// Apply returns the edited files, by name, without writing any. It fails with ErrStale where an edit does not fit, and where a
+// Go file does not parse any more.
+func (m Mutant) Apply(moduleDir string) (map[string]string, error) {
+	files := map[string]string{}
+	for _, e := range m.Edits {
+		source, read := files[e.File]
+		if !read {
+			b, err := os.ReadFile(filepath.Join(moduleDir, filepath.FromSlash(e.File)))
+			if err != nil {
+				return nil, fmt.Errorf("mutant %s: %w", m.Name, err)
+			}
+			source = string(b)
+		}
+		if n := strings.Count(source, e.Old); n != 1 {
+			return nil, fmt.Errorf("mutant %s: %s holds %d times, not once:\n%s\n%w", m.Name, e.File, n, e.Old, ErrStale)
+		}
+		files[e.File] = strings.Replace(source, e.Old, e.New, 1)
+	}
+	for name, source := range files {
+		if !strings.HasSuffix(name, ".go") {
+			continue
+		}
+		if _, err := parser.ParseFile(token.NewFileSet(), name, source, parser.SkipObjectResolution); err != nil {
+			return nil, fmt.Errorf("mutant %s: %w", m.Name, err)
+		}
+	}
+	return files, nil
+}
+
+// Overlay writes the edited files into a directory, and returns the file that -overlay of the go command takes.
+func (m Mutant) Overlay(moduleDir, dir string) (string, error) {
+	files, err := m.Apply(moduleDir)
+	if err != nil {
+		return "", err
+	}
+	moduleDir, err = filepath.Abs(moduleDir)
+	if err != nil {
+		return "", err
+	}
+	replace := map[string]string{}
+	for name, source := range files {
+		edited := filepath.Join(dir, strconv.Itoa(len(replace))+"_"+filepath.Base(name))
+		if err := os.WriteFile(edited, []byte(source), 0o600); err != nil {
+			return "", err
+		}
+		replace[filepath.Join(moduleDir, filepath.FromSlash(name))] = edited
+	}
+	b, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return "", err
+	}
+	overlay := filepath.Join(dir, "overlay.json")
+	return overlay, os.WriteFile(overlay, b, 0o600)
+}
+
+// Build builds a command of the module, such as ./chaos/mutants/seeds, as a mutant. The error says what the compiler said.
+func (m Mutant) Build(ctx context.Context, moduleDir, command, out string) error {
+	out, err := filepath.Abs(out)
+	if err != nil {
+		return err
+	}
+	if said, err := m.overlaid(ctx, moduleDir, "build", "-o", out, command); err != nil {
+		return fmt.Errorf("build mutant %s: %w\n%s", m.Name, err, said)
+	}
+	return nil
+}
+
+// overlaid runs a go command on the module with the edited files in their places, and returns what it said.
+func (m Mutant) overlaid(ctx context.Context, moduleDir, command string, args ...string) ([]byte, error) {
+	dir, err := os.MkdirTemp("", "quotad-mutant-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	overlay, err := m.Overlay(moduleDir, dir)
+	if err != nil {
+		return nil, err
+	}
+	run := exec.CommandContext(ctx, "go", append([]string{command, "-overlay", overlay}, args...)...)
+	run.Dir = moduleDir
+	return run.CombinedOutput()
+}

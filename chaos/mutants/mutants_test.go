@@ -1,0 +1,54 @@
+package mutants
+
+import (
+	"slices"
+	"testing"
+)
+
+const moduleDir = "../.."
+
+// TestEveryEditFits holds every mutant against the source: its old texts are there, once, and what it makes parses.
+func TestEveryEditFits(t *testing.T) {
+	for _, m := range All {
+		t.Run(m.Name, func(t *testing.T) {
+			t.Parallel()
+			if _, err := m.Apply(moduleDir); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestEveryHoleIsOpened: each hole has a mutant, or a reason why not.
+func TestEveryHoleIsOpened(t *testing.T) {
+	known := map[string]bool{}
+	for _, h := range Holes {
+		known[h.Name] = true
+		opened := slices.ContainsFunc(All, func(m Mutant) bool { return m.Hole == h.Name })
+		if opened == (h.Unruled != "") {
+			t.Errorf("hole %q: opened by a mutant: %v, said to have no rule: %q", h.Name, opened, h.Unruled)
+		}
+	}
+	names := map[string]bool{}
+	for _, m := range All {
+		if !known[m.Hole] {
+			t.Errorf("mutant %s: no hole is called %q", m.Name, m.Hole)
+		}
+		if names[m.Name] {
+			t.Errorf("two mutants are called %s", m.Name)
+		}
+		names[m.Name] = true
+		if m.Rule == "" || m.Breaks == "" || m.Under == "" || len(m.Edits) == 0 {
+			t.Errorf("mutant %s: rule, edits, what it breaks and under which faults must all be given", m.Name)
+		}
+		ways := 0
+		for _, given := range []bool{m.Within > 0, m.Test.Name != "" && m.Test.Package != "", m.Unproven != ""} {
+			if given {
+				ways++
+			}
+		}
+		if ways != 1 {
+			t.Errorf("mutant %s: give one of Within, Test and Unproven, not %d", m.Name, ways)
+		}
+	}
+}

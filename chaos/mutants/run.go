@@ -1,0 +1,56 @@
+package mutants
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// ErrNotFound says that no seed of the simulator broke an invariant.
+var ErrNotFound = errors.New("no seed broke an invariant")
+
+// brokenCode is the exit code of a simulator that has found a violation.
+const brokenCode = 3
+
+// Run runs a built mutant's simulator, such as chaos/mutants/seeds, on so many seeds. It returns the seed that broke an
+// invariant, and which. The error is ErrNotFound, or says what the simulator said.
+func (m Mutant) Run(ctx context.Context, binary string, seeds int) (seed uint64, violation string, err error) {
+	args := slices.Concat([]string{"--seeds", strconv.Itoa(seeds), "--lua-every", "0"}, m.Flags)
+	said, err := exec.CommandContext(ctx, binary, args...).Output()
+	var ended *exec.ExitError
+	switch {
+	case err == nil:
+		return 0, "", fmt.Errorf("mutant %s, %d seeds: %w: the simulator is blind to it, or the rule is not needed", m.Name, seeds, ErrNotFound)
+	case !errors.As(err, &ended) || ended.ExitCode() != brokenCode:
+		return 0, "", fmt.Errorf("mutant %s: run its simulator: %w\n%s", m.Name, err, stderrOf(ended))
+	}
+	number, violation, _ := strings.Cut(strings.TrimSpace(string(said)), " ")
+	seed, err = strconv.ParseUint(number, 10, 64)
+	return seed, violation, err
+}
+
+// Fails runs the mutant's Test and returns the first line that says how it failed. The error is ErrNotFound where it passes, or
+// says why it could not be run.
+func (m Mutant) Fails(ctx context.Context, moduleDir string) (string, error) {
+	said, err := m.overlaid(ctx, moduleDir, "test", "-count", "1", "-failfast", "-run", "^"+m.Test.Name+"$", m.Test.Package)
+	if err == nil {
+		return "", fmt.Errorf("mutant %s, %s of %s: %w: the test is blind to it, or the rule is not needed", m.Name, m.Test.Name, m.Test.Package, ErrNotFound)
+	}
+	failed := "--- FAIL: " + m.Test.Name
+	if !strings.Contains(string(said), failed) {
+		return "", fmt.Errorf("mutant %s: run %s of %s: %w\n%s", m.Name, m.Test.Name, m.Test.Package, err, said)
+	}
+	return m.Test.Name + " fails", nil
+}
+
+// stderrOf is the end of what a command wrote there.
+func stderrOf(ended *exec.ExitError) []byte {
+	if ended == nil {
+		return nil
+	}
+	return ended.Stderr
+}

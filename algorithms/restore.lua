@@ -16,9 +16,9 @@ local function names()
 end
 local known, unknown = names(), names()
 local s = open(h)
-local changed = false
+local changed, first = false, false
 if is_lost(h) and h.lost_at == loss then
-  changed = true
+  changed, first = true, true
   s.restore(cell, units, at)
   h.whole, h.unknown = loss, unknown
   s.save()
@@ -36,6 +36,11 @@ if changed then
   for k, rows in pairs(h.rows) do
     for peer, row in pairs(rows) do -- an old copy: what it borrowed may have been given back since
       if k <= last and h.unknown[peer] then row.b = row.r end
+      -- And debits were made in it that were never announced, before anybody noticed whose copy it is.
+      if k <= last and first then
+        row.l = 0
+        if h.unknown[peer] then row.g = 0 else row.r = 0 end
+      end
     end
   end
   while arg_at < #ARGV do

@@ -49,9 +49,10 @@ func (w *Twin) Restore(t int64, c Restore) Restored {
 		return Restored{Status: status}
 	}
 	h := w.hold(c.Key, c.Terms, now)
-	known := map[string]bool{}
+	known, first := map[string]bool{}, false
 	switch {
 	case h.lost() && h.lostAt == c.LostAt:
+		first = true
 		l := h.limiter()
 		l.restore(c.Use)
 		l.save()
@@ -76,19 +77,29 @@ func (w *Twin) Restore(t int64, c Restore) Restored {
 	default:
 		return h.inspected()
 	}
-	h.restoreRows(c, known)
+	h.restoreRows(c, known, first)
 	return w.hold(c.Key, c.Terms, now).inspected()
 }
 
-// restoreRows puts the rows of known peers in place, and one for all others together in each cell.
-func (h held) restoreRows(c Restore, known map[string]bool) {
+// restoreRows puts the rows of known peers in place, and one for all others together in each cell. Of what an old copy holds it
+// keeps only what others have told: what was borrowed may have been given back since, and before anybody noticed whose copy it is
+// debits were made in it, which were never announced.
+func (h held) restoreRows(c Restore, known map[string]bool, first bool) {
 	last := CellAt(c.LostAt, h.Cell) + 1
 	for cell, rows := range h.rows {
-		for peer, row := range rows { // an old copy: what it borrowed may have been given back since
-			if cell <= last && h.unknown[peer] {
+		for peer, row := range rows {
+			switch {
+			case cell > last:
+				continue
+			case h.unknown[peer]:
 				row.Borrowed = row.Returned
-				rows[peer] = row
+				if first {
+					row.Lent, row.Regained = 0, 0
+				}
+			case first:
+				row.Lent, row.Returned = 0, 0
 			}
+			rows[peer] = row
 		}
 	}
 	for _, r := range c.Rows {

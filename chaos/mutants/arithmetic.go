@@ -135,7 +135,6 @@ func (t *tokens) refund`}},
 		Rule:   "check all limits of a request, then charge all or none",
 		Edits:  []Edit{{"algorithms/twin.go", `if a.Admitted && a.Verdicts[i].Retry == 0 {`, `if a.Verdicts[i].Retry == 0 {`}},
 		Breaks: "2: used is not what was admitted; 10", Under: "none; two limits on one request, one of them tight",
-		Flags:  []string{"--limits", "3"},
-		Within: 600,
+		Test: Test{"./algorithms", "TestADenialSpendsNothingElsewhere"},
 	},
 }

@@ -138,7 +138,7 @@ var ledger = []Mutant{
 			{"allocator/exchange/call.go", `Returned: row.Regained, Lent: row.Borrowed,`, `Returned: row.Regained,`},
 		},
 		Breaks: "10: a region lends more than it was ever asked for", Under: "requests repeated, replies lost",
-		Test: Test{"./algorithms", "TestAskingTwiceLendsOnce"},
+		Within: 300,
 	},
 	{
 		Name: "reply-before-fsync", Hole: "reply before fsync",

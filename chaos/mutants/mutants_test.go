@@ -1,6 +1,7 @@
 package mutants
 
 import (
+	"path/filepath"
 	"slices"
 	"testing"
 )
@@ -50,5 +51,26 @@ func TestEveryHoleIsOpened(t *testing.T) {
 		if ways != 1 {
 			t.Errorf("mutant %s: give one of Within, Test and Unproven, not %d", m.Name, ways)
 		}
+	}
+}
+
+// TestSomeAreFound builds three mutants and has the simulator find them; make mutants does that with all.
+func TestSomeAreFound(t *testing.T) {
+	for _, name := range []string{"reply-before-fsync", "counter-without-shadow", "late-credit-counts-now"} {
+		t.Run(name, func(t *testing.T) {
+			m, err := Find(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			binary := filepath.Join(t.TempDir(), "seeds")
+			if err := m.Build(t.Context(), moduleDir, "./chaos/mutants/seeds", binary); err != nil {
+				t.Fatal(err)
+			}
+			seed, violation, err := m.Run(t.Context(), binary, m.Within)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("seed %d: %s", seed, violation)
+		})
 	}
 }

@@ -120,6 +120,7 @@ func (w *world) loseJournal(a Act, n *node, with *journal.Memory) {
 	w.found(a, 18)
 	n.die()
 	n.journal = with
+	n.forgets()
 	clear(n.durable)
 	n.restartIn(w.wires[0][0].random.Int64N(allocator.Second))
 }

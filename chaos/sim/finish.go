@@ -63,7 +63,11 @@ func (p *probe) mayDemand() bool {
 	w, l := p.r.w, p.b.limit
 	tail := w.plan.End - w.plan.Heal
 	units, _ := p.demand()
-	return len(w.concern(l.policy.Domain, 0)) == 1 && !l.policy.Home() && l.policy.Window.Microseconds()*4 <= tail && units >= 10 &&
+	windows := int64(4)
+	if l.kind().Sliding() { // after a loss all is closed for three, and it may be found out late
+		windows = 8
+	}
+	return len(w.concern(l.policy.Domain, 0)) == 1 && !l.policy.Home() && l.policy.Window.Microseconds()*windows <= tail && units >= 10 &&
 		w.back == 0 && l.kind() != algorithms.LeakyBucket && l.policy.Limit >= 20 && l.policy.Window.Microseconds() >= 10*w.plan.farthest()
 }
 

@@ -28,6 +28,7 @@ func (w *world) buckets() (all []*bucket) {
 // and still runs, or else up to the last checkpoint.
 func (b *bucket) loses(r *region) {
 	b.lost[r.index] = r.latest()/b.cell() + 1
+	r.lost = b.limit.w.now
 	for k := range b.seen {
 		if k.region == r.index {
 			delete(b.seen, k)
@@ -37,9 +38,29 @@ func (b *bucket) loses(r *region) {
 		return
 	}
 	for _, n := range r.nodes {
+		if n.forgot > 0 && n.w.now < n.forgot+b.memory() {
+			b.losesBoth(r)
+			return
+		}
 		if !n.remembers(b) {
 			b.allow(b.uncounted(r), "loss of "+r.name+"'s store and of a node that had decided")
 			return
+		}
+	}
+}
+
+// losesBoth allows what a region may admit whose store and a journal are lost, or put back, at about the same time: nobody knows
+// then that the journal is not what it was, as the README says.
+func (b *bucket) losesBoth(r *region) {
+	b.allow(bound(b.exposure(len(r.nodes)), "reset"), "loss of "+r.name+"'s store and of a journal")
+}
+
+// forgets notes that a node's journal is lost, or put back.
+func (n *node) forgets() {
+	n.forgot = n.w.now
+	for _, b := range n.w.buckets() {
+		if n.r.lost > 0 && n.w.now < n.r.lost+b.memory() && algorithms.Recovers(b.limit.kind(), b.limit.policy.Window.Microseconds()) {
+			b.losesBoth(n.r)
 		}
 	}
 }

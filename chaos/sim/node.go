@@ -40,6 +40,7 @@ type node struct {
 	stalled     []func()
 	crash       []int64                // per mille of its acts that it dies at, for each act that has it so
 	durable     map[rowID]exchange.Row // what its journal was given, by row
+	forgot      int64                  // when its journal was last lost or put back, µs; 0: never
 	prefers     map[int]int            // which node of a region it calls, by region
 }
 

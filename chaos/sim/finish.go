@@ -57,8 +57,8 @@ func (p *probe) demand() (units, per int64) {
 	return max(most*8/10, 1), e.Window
 }
 
-// mayDemand says whether the probe should get nearly all: rights move fast enough for the window, no other limit denies, and no
-// clock that was ahead holds the region back.
+// mayDemand says whether the probe should get nearly all: rights move fast enough for the window, no other limit denies, no
+// clock that was ahead holds the region back, and nobody lied: an untrue hint of a later life of a node hides its true ones.
 func (p *probe) mayDemand() bool {
 	w, l := p.r.w, p.b.limit
 	tail := w.plan.End - w.plan.Heal
@@ -67,7 +67,7 @@ func (p *probe) mayDemand() bool {
 	if l.kind().Sliding() { // after a loss all is closed for three, and it may be found out late
 		windows = 8
 	}
-	return len(w.concern(l.policy.Domain, 0)) == 1 && !l.policy.Home() && l.policy.Window.Microseconds()*windows <= tail && units >= 10 &&
+	return !w.lied && len(w.concern(l.policy.Domain, 0)) == 1 && !l.policy.Home() && l.policy.Window.Microseconds()*windows <= tail && units >= 10 &&
 		w.back == 0 && l.kind() != algorithms.LeakyBucket && l.policy.Limit >= 20 && l.policy.Window.Microseconds() >= 10*w.plan.farthest()
 }
 

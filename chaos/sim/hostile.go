@@ -16,6 +16,7 @@ import (
 func (w *world) lie(a Act) {
 	random := w.plan.random(forActs, a.ID)
 	w.found(a, 31)
+	w.lied = true
 	until := w.now + a.For
 	var again func()
 	again = func() {

@@ -22,6 +22,7 @@ type world struct {
 	limits  []*limit
 
 	moved               []*bucket // rights of them may have moved since they were last checked
+	lied                bool      // somebody has gossiped what is not true
 	probes              []*probe
 	broken              *Violation // the first
 	counts              Counts

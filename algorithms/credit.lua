@@ -22,10 +22,9 @@ if is_lost(h) then return {LOST, now, h.lost_at} end
 if movable(h, cell) ~= OK then return refuse(movable(h, cell)) end
 -- What this region returned to the peer before the loss is not known, and would be credited once more.
 if h.unknown[peer] and unsure(h, cell) then return refuse(RECOVERING) end
--- A rate that the peer gave up within its cell is ours from that point of our own on: else, where our clock is behind, both
--- would have it for the time between, in every cell.
-local rate = h.kind == 'token_bucket' or h.kind == 'leaky_bucket'
-if rate and at > cell * h.length and now < at then return refuse(EARLY) end
+-- What the peer gave up within its cell is ours from that point of our own on. Else, where our clock is behind, both would have
+-- a rate for the time between, in every cell; and what had faded there when it was lent would still weigh here.
+if h.kind ~= 'fixed_window' and at > cell * h.length and now < at then return refuse(EARLY) end
 local row = row_of(h, cell, peer)
 if returned > row.l or to_borrow - row.r > most or burst > most_burst then return refuse(IMPLAUSIBLE) end
 

@@ -14,7 +14,7 @@ const (
 	StatusImplausible        // an amount out of range, more regained than was lent, or more lent than may be
 	StatusRecovering         // the cell may have been promised or spent before a loss of data
 	StatusLost               // the bucket must be restored first
-	StatusEarly              // the peer gave up a rate later in the cell than it is here
+	StatusEarly              // the peer gave it up later in the cell than it is here: to be said again then
 )
 
 var statusNames = [...]string{"ok", "unknown store", "clock step", "finished cell", "fenced", "implausible", "recovering", "lost bucket", "too early"}

@@ -28,24 +28,6 @@ func TestTokenRightsAreARate(t *testing.T) {
 	b.has(80, 18)
 }
 
-// TestARateIsNotHadTwiceByClocksApart: the lender, whose clock is ahead, gives 30 up at 900 of its cell, for the last tenth of
-// it. The borrower, whose clock shows 100 then, would have them for nine tenths. It has them from 900 of its own cell on, and at
-// once what was promised before the cell began.
-func TestARateIsNotHadTwiceByClocksApart(t *testing.T) {
-	for _, kind := range []Kind{TokenBucket, LeakyBucket} {
-		terms := tokened(50, 50)
-		terms.Kind = kind
-		l, b, at := parties(t, terms, terms)
-		start := *l.now
-		at(100)
-		equal(t, string(kind)+": too early", b.hears(l, 0, Credit{Lent: 30, At: start + 900}).Status, StatusEarly)
-		equal(t, string(kind)+": and of the next cell", b.hears(l, 1, Credit{Lent: 30, At: start + 1100}).Status, StatusEarly)
-		equal(t, string(kind)+": promised", b.hears(l, 1, Credit{Lent: 30, At: start + 1000}).Status, StatusOK)
-		at(900)
-		equal(t, string(kind)+": in time", b.hears(l, 0, Credit{Lent: 30, At: start + 900}).Status, StatusOK)
-	}
-}
-
 // TestTokensAreSettledBeforeAChangeOfShare: an empty bucket of 100 in 1000 hears at 983 of 300 more. At 1000 it holds
 // 100 x 0.983 + 400 x 0.017 = 105.1; one lazy refill at the new rate would have made 400 of them.
 func TestTokensAreSettledBeforeAChangeOfShare(t *testing.T) {

@@ -226,8 +226,8 @@ func (w *Twin) Credit(t int64, c Credit) Credited {
 		g.Status = StatusRecovering // what was returned to the peer before the loss is not known
 		return g
 	}
-	if h.Kind.Bucket() && c.At > c.Cell*h.Cell && now < c.At {
-		g.Status = StatusEarly // else both would have the rate for the time between, in every cell
+	if h.Kind != FixedWindow && c.At > c.Cell*h.Cell && now < c.At {
+		g.Status = StatusEarly // else both would have a rate for the time between, and what faded there would weigh here
 		return g
 	}
 	row := h.rows[c.Cell][c.Peer]

@@ -60,7 +60,8 @@ func apartCases() []apartCase {
 	return []apartCase{
 		{algorithms.FixedWindow, 0, 10 * time.Second, 5 * time.Second, []act{{"us", -9000 * ms, -8990 * ms, need},
 			{"us", -200 * ms, 2000 * ms, rush}, {"eu", 5000 * ms, 9700 * ms, rush}}},
-		{algorithms.SlidingWindowCounter, 0, 10 * time.Second, 5 * time.Second, []act{{"us", 500 * ms, 4000 * ms, rush}, {"eu", 9000 * ms, 10500 * ms, rush}}},
+		{algorithms.SlidingWindowCounter, 0, 10 * time.Second, 5 * time.Second, []act{{"us", 500 * ms, 4000 * ms, rush}, {"us", 4000 * ms, 9900 * ms, spend},
+			{"eu", 9000 * ms, 10500 * ms, rush}}},
 		{algorithms.SlidingWindowLog, 0, time.Minute, 5 * time.Second, []act{{"us", 100 * ms, 200 * ms, need}, {"us", 5900 * ms, 5910 * ms, spend},
 			{"eu", 61200 * ms, 64000 * ms, spend}}},
 		{algorithms.TokenBucket, 20, time.Second, 200 * ms, promised(-1000 * ms)},

@@ -135,8 +135,8 @@ func (m *Machine) granted(now int64, p *peer, a ask, g Grant, r Reply) {
 		m.reject(RejectedImplausible, 1)
 		return
 	}
-	gained := max(g.Lent-pos.row.Borrowed, 0) + max(g.Returned-pos.row.Regained, 0)
-	burst := max(g.Burst-pos.row.BurstBorrowed, 0)
+	gained := max(g.Lent-pos.told.Borrowed, 0) + max(g.Returned-pos.told.Regained, 0)
+	burst := max(g.Burst-pos.told.BurstBorrowed, 0)
 	if g.Refusal != NotRefused {
 		gained, burst, g.Spare = 0, 0, 0
 	}
@@ -165,6 +165,7 @@ func (m *Machine) granted(now int64, p *peer, a ask, g Grant, r Reply) {
 	}
 	pos.pending += gained // until the store has it
 	pos.burst.pending += burst
+	pos.told.take(algorithms.Row{Borrowed: g.Lent, Regained: g.Returned, BurstBorrowed: g.Burst})
 	m.out.Credits = append(m.out.Credits, Credit{Bucket: v.Bucket, Peer: p.name, Generation: r.Generation,
 		ForGeneration: r.ForGeneration, Cell: a.Cell, Lent: g.Lent, Returned: g.Returned, Most: v.lendable(p.name), Gain: gained,
 		Burst: g.Burst, MostBurst: v.lendableBurst(p.name), GainBurst: burst, At: r.At})
@@ -184,18 +185,15 @@ func (pos *position) refused(a ask, until int64) {
 func (m *Machine) credited(now int64, e Credited) {
 	c := e.Credit
 	v := m.views[c.Bucket.ID]
-	if v == nil {
+	if v == nil || e.Result.Status == algorithms.StatusEarly && m.hold(now, c, e.Result.Now) {
 		return
 	}
 	pos := v.dealing(c.Peer).at(c.Cell)
 	pos.pending = max(pos.pending-c.Gain, 0)
 	pos.burst.pending = max(pos.burst.pending-c.GainBurst, 0)
 	if e.Result.Status != algorithms.StatusOK {
-		wait := int64(longestRetry)
-		if e.Result.Status == algorithms.StatusEarly { // our clock is behind the peer's: asked again, it is the same rows
-			wait = min(max(c.At-e.Result.Now, v.again()), longestRetry)
-		}
-		pos.refused(ask{units: c.Gain, burst: c.GainBurst}, now+wait)
+		pos.told = pos.row // asked again, the peer says it again
+		pos.refused(ask{units: c.Gain, burst: c.GainBurst}, now+longestRetry)
 		m.rejectedBy(e.Result.Status)
 		m.settle(v)
 		return
@@ -206,7 +204,7 @@ func (m *Machine) credited(now int64, e Credited) {
 	v.wantedGot = v.wantedGot || c.Cell == v.state.Cell
 	m.noteBorrowed(c.Peer, max(row.Borrowed-pos.row.Borrowed, 0), max(row.Regained-pos.row.Regained, 0),
 		max(row.BurstBorrowed-pos.row.BurstBorrowed, 0))
-	pos.row.take(row)
+	pos.take(row)
 	m.settle(v)
 }
 

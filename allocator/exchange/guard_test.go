@@ -14,7 +14,7 @@ func TestClocksWithinTheGuard(t *testing.T) {
 	for _, kind := range []algorithms.Kind{algorithms.SlidingWindowCounter, algorithms.SlidingWindowLog} {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
-			const seeds = 9
+			const seeds = 27
 			var sum tally
 			for seed := range seeds * *times {
 				c := hostileCluster(t, seed, kind, 1)

@@ -191,7 +191,8 @@ func (m *Machine) noteLent(b *Bucket, peer string, g *Grant, given algorithms.Gi
 		return
 	}
 	v.observe(given.State, given.Now)
-	row := &v.dealing(peer).at(g.Cell).row
+	pos := v.dealing(peer).at(g.Cell)
+	row := pos.row
 	lent, returned, burst := max(g.Lent-row.Lent, 0), max(g.Returned-row.Returned, 0), max(g.Burst-row.BurstLent, 0)
 	m.stats.UnitsLent += lent
 	m.stats.UnitsReturned += returned
@@ -201,7 +202,7 @@ func (m *Machine) noteLent(b *Bucket, peer string, g *Grant, given algorithms.Gi
 		p.moved.Returned += returned
 		p.moved.BurstLent += burst
 	}
-	row.take(given.Row)
+	pos.take(given.Row)
 }
 
 // recorded lets the reply go, or takes everything back out of it: a row that is not durable is not announced.

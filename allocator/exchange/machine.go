@@ -30,6 +30,7 @@ type Machine struct {
 	mates        map[string]nodes // what the other nodes of this region say, by bucket
 	serving      map[uint64]*serving
 	calls        map[uint64]*call
+	held         []held
 	lastCall     uint64
 	nodes        int    // of this region
 	fence        uint64 // no row of a lower generation leaves this node
@@ -138,6 +139,7 @@ func (m *Machine) Step(now int64, event Event) Effects {
 	case Restored:
 		m.hasRestored(now, e)
 	}
+	m.release(now)
 	m.stamp(now)
 	return m.out
 }
@@ -182,7 +184,7 @@ func (m *Machine) Ages(now int64) []PeerAge {
 func (m *Machine) stood(e Stood) {
 	if e.Generation != m.generation { // else the store still has the rows that are in view
 		clear(m.views)
-		m.order = nil
+		m.order, m.held = nil, nil
 		clear(m.recoveries)
 		m.recovering = nil
 		m.stats.PartlyKnown = 0

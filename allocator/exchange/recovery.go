@@ -289,7 +289,7 @@ func (m *Machine) hasRestored(now int64, e Restored) {
 		v.observe(e.Result.State, e.Result.Now)
 		for _, row := range e.Result.Rows {
 			if m.peer(row.Peer) != nil {
-				v.dealing(row.Peer).at(row.Cell).row.take(row.Row)
+				v.dealing(row.Peer).at(row.Cell).take(row.Row)
 			}
 		}
 	}

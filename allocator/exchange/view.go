@@ -46,7 +46,8 @@ type dealing struct {
 type position struct {
 	cell         int64
 	row          row
-	pending      int64 // units asked for and not answered
+	told         row   // row, and what the peer announced that our store has not credited yet
+	pending      int64 // units asked for and not answered, or not credited yet
 	refusedUntil int64 // nothing will be had before
 	spare        int64 // what the peer's last answer said it has left
 	spareAt      int64 // 0: it has not said
@@ -57,7 +58,7 @@ type position struct {
 
 // burst is the part of a position that is about burst rights.
 type burst struct {
-	pending      int64 // tokens asked for and not answered
+	pending      int64 // tokens asked for and not answered, or not credited yet
 	refusedUntil int64
 }
 
@@ -68,6 +69,12 @@ func (r *row) take(seen algorithms.Row) {
 	r.Lent, r.Returned = max(r.Lent, seen.Lent), max(r.Returned, seen.Returned)
 	r.Borrowed, r.Regained = max(r.Borrowed, seen.Borrowed), max(r.Regained, seen.Regained)
 	r.BurstLent, r.BurstBorrowed = max(r.BurstLent, seen.BurstLent), max(r.BurstBorrowed, seen.BurstBorrowed)
+}
+
+// take raises the rows to what the store showed.
+func (p *position) take(seen algorithms.Row) {
+	p.row.take(seen)
+	p.told.take(seen)
 }
 
 // at returns the position of a cell; older cells are forgotten as newer ones come.

@@ -37,6 +37,7 @@ var Holes = []Hole{
 	{Group: "time", Name: "step forward expiring the ledger, then back"},
 	{Group: "time", Name: "mark poisoned by a far future"},
 	{Group: "time", Name: "clocks apart for the sliding kinds"},
+	{Group: "time", Name: "clocks apart for credits"},
 
 	{Group: "loss", Name: "FLUSHALL with scripts kept"},
 	{Group: "loss", Name: "stale primary promoted again"},

@@ -53,4 +53,22 @@ var clock = []Mutant{
 		Breaks: "3: a real interval W above L", Under: "regions' clocks apart by less than the guard",
 		Test: Test{"./algorithms", "TestLogLoanOutlivesTheGuard"},
 	},
+	{
+		Name: "rate-had-early", Hole: "clocks apart for credits",
+		Rule: "a rate is credited no earlier in its cell than it was given up",
+		Edits: []Edit{{"algorithms/twin.go",
+			`if h.Kind != FixedWindow && c.At > c.Cell*h.Cell && now < c.At {`,
+			`if h.Kind.Sliding() && c.At > c.Cell*h.Cell && now < c.At {`}},
+		Breaks: "3: above L W + B", Under: "clocks nearly a cell apart",
+		Test: Test{"./chaos/sim", "TestPlansThatOnceBroke"},
+	},
+	{
+		Name: "weighs-here-faded-there", Hole: "clocks apart for credits",
+		Rule: "what faded by the lender's clock is credited when it has by the borrower's",
+		Edits: []Edit{{"algorithms/twin.go",
+			`if h.Kind != FixedWindow && c.At > c.Cell*h.Cell && now < c.At {`,
+			`if h.Kind.Bucket() && c.At > c.Cell*h.Cell && now < c.At {`}},
+		Breaks: "3: a label above L", Under: "clocks apart by more than a message takes",
+		Test: Test{"./chaos/sim", "TestPlansThatOnceBroke"},
+	},
 }

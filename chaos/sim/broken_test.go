@@ -34,6 +34,22 @@ limits:
 		Acts: []Act{{ID: 1, At: 2_000_000, For: 30_000_000, Do: Steady, Region: 1, Amount: 10_000, Cost: 24}},
 		Heal: 33_000_000, End: 45_000_000,
 	},
+	// Clocks a little further apart than a message takes: what had faded by the lender's clock was lent, and still weighed by the
+	// borrower's.
+	"units that weigh here and had faded there": {
+		Seed: 1, Regions: []RegionPlan{{Name: "r0", Weight: 1, Nodes: 1, Ahead: 90_000}, {Name: "r1", Weight: 1, Nodes: 1}},
+		OneWay: [][]int64{{0, 15_000}, {15_000, 0}}, Keys: []string{"k0"},
+		Document: `
+regions: {r0: {weight: 1}, r1: {weight: 1}}
+limits:
+  - {name: l0, domain: api, key: [account], algorithm: sliding_window_counter, limit: 10000, window: 10s, on_store_failure: deny}
+`,
+		Acts: []Act{
+			{ID: 1, At: 2_000_000, For: 9_000_000, Do: Steady, Region: 0, Amount: 1_000_000, Cost: 50},
+			{ID: 2, At: 2_000_000, For: 30_000_000, Do: Steady, Region: 1, Amount: 4_000_000, Cost: 50},
+		},
+		Heal: 33_000_000, End: 45_000_000,
+	},
 }
 
 func TestPlansThatOnceBroke(t *testing.T) {

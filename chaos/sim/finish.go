@@ -15,6 +15,9 @@ type probe struct {
 	demanding         bool // it should get most of it
 }
 
+// probeEach is how often a probe asks, µs.
+const probeEach = allocator.Second / 10
+
 // probeAll begins the probes: of the first key of every limit, in a region that the seed chooses.
 func (w *world) probeAll() {
 	random := w.plan.random(forPlan, 1)
@@ -24,17 +27,16 @@ func (w *world) probeAll() {
 		w.probes = append(w.probes, p)
 		units, per := p.demand()
 		p.demanding = p.mayDemand()
-		const each = allocator.Second / 10
 		var due int64
 		var again func()
 		again = func() {
-			due += units * each
+			due += units * probeEach
 			if cost := due / per; cost > 0 {
 				due -= cost * per
 				p.ask(cost)
 			}
-			if w.now < w.plan.End-each {
-				w.in(each, again)
+			if w.now < w.plan.End-probeEach {
+				w.in(probeEach, again)
 			}
 		}
 		w.in(1, again)
@@ -58,17 +60,18 @@ func (p *probe) demand() (units, per int64) {
 }
 
 // mayDemand says whether the probe should get nearly all: rights move fast enough for the window, no other limit denies, no
-// clock that was ahead holds the region back, and nobody lied: an untrue hint of a later life of a node hides its true ones.
+// clock that was ahead holds the region back, its bucket holds what is asked for at once, and nobody lied: an untrue hint of a later life of a node hides its true ones.
 func (p *probe) mayDemand() bool {
 	w, l := p.r.w, p.b.limit
 	tail := w.plan.End - w.plan.Heal
-	units, _ := p.demand()
+	units, per := p.demand()
+	fits := !l.kind().Bucket() || p.b.spec.Bursts[p.r.name]*per >= units*probeEach
 	windows := int64(4)
 	if l.kind().Sliding() { // after a loss all is closed for three, and it may be found out late
 		windows = 8
 	}
 	return !w.lied && len(w.concern(l.policy.Domain, 0)) == 1 && !l.policy.Home() && l.policy.Window.Microseconds()*windows <= tail && units >= 10 &&
-		w.back == 0 && l.kind() != algorithms.LeakyBucket && l.policy.Limit >= 20 && l.policy.Window.Microseconds() >= 10*w.plan.farthest()
+		w.back == 0 && fits && l.kind() != algorithms.LeakyBucket && l.policy.Limit >= 20 && l.policy.Window.Microseconds() >= 10*w.plan.farthest()
 }
 
 // farthest is the longest round trip between two regions, µs.
@@ -81,12 +84,21 @@ func (p *Plan) farthest() (most int64) {
 	return most
 }
 
-// ask asks for units, in requests that fit any burst, and counts what is admitted of late.
+// part is what a request of the probe costs: a fiftieth of the limit, or as much as fits into the region's bucket.
+func (p *probe) part() int64 {
+	part := p.b.limit.policy.Limit / 50
+	if p.b.limit.kind().Bucket() {
+		part = min(part, p.b.spec.Bursts[p.r.name])
+	}
+	return max(part, 1)
+}
+
+// ask asks for units, and counts what is admitted of late.
 func (p *probe) ask(cost int64) {
 	w := p.r.w
 	n := p.r.nodes[int(w.now/100_000)%len(p.r.nodes)]
 	for cost > 0 {
-		part := min(cost, max(p.b.limit.policy.Limit/50, 1))
+		part := min(cost, p.part())
 		cost -= part
 		rq := &request{q: w.question(p.b.limit.policy.Domain, 0), buckets: w.concern(p.b.limit.policy.Domain, 0)}
 		rq.q.Cost = part

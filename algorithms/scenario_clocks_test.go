@@ -1,0 +1,47 @@
+package algorithms
+
+import "testing"
+
+// TestWhatIsGivenUpIsHadNoEarlier: the lender, whose clock is ahead, gives 30 up at 900 of its cell, where the borrower's clock
+// shows 100. A rate is for the last tenth of the cell, and the borrower would have it for nine tenths; what had faded at 900
+// still weighs at 100. The borrower has them from 900 of its own cell on, and at once what was promised before the cell began.
+// In a fixed window nothing fades, and whose clock shows what does not matter.
+func TestWhatIsGivenUpIsHadNoEarlier(t *testing.T) {
+	for kind, early := range map[Kind]Status{FixedWindow: StatusOK, SlidingWindowCounter: StatusEarly, SlidingWindowLog: StatusEarly,
+		TokenBucket: StatusEarly, LeakyBucket: StatusEarly} {
+		terms := tokened(50, 50)
+		if !kind.Bucket() {
+			terms.Burst = 0
+		}
+		terms.Kind = kind
+		l, b, at := parties(t, terms, terms)
+		start := *l.now
+		at(100)
+		equal(t, string(kind)+": too early", b.hears(l, 0, Credit{Lent: 30, At: start + 900}).Status, early)
+		equal(t, string(kind)+": and of the next cell", b.hears(l, 1, Credit{Lent: 30, At: start + 1100}).Status, early)
+		equal(t, string(kind)+": promised", b.hears(l, 1, Credit{Lent: 30, At: start + 1000}).Status, StatusOK)
+		at(900)
+		equal(t, string(kind)+": in time", b.hears(l, 0, Credit{Lent: 30, At: start + 900}).Status, StatusOK)
+	}
+}
+
+// TestWhatFadedAheadStillWeighsBehind: the lender's 50 of 50, admitted at 400, have half faded by its clock at 1500, and it lends
+// what has. The borrower's clock shows 1100, where 45 of them weigh: with 25 lent it admitted 75 beside them, of 100.
+func TestWhatFadedAheadStillWeighsBehind(t *testing.T) {
+	l, b, at := parties(t, sliding(50), sliding(50))
+	start := *l.now
+	at(400)
+	l.admits(50)
+	at(1500)
+	lent := l.lends(b, 1, 50)
+	equal(t, "lent", lent, 25)
+
+	_, behind, at := parties(t, sliding(50), sliding(50))
+	at(1100)
+	c := Credit{Lent: lent, At: start + 1500}
+	equal(t, "behind", behind.hears(l, 1, c).Status, StatusEarly)
+	behind.has(50, 50)
+	at(1500)
+	equal(t, "in time", behind.hears(l, 1, c).Status, StatusOK)
+	behind.has(75, 75)
+}

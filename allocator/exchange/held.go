@@ -1,0 +1,33 @@
+package exchange
+
+import "slices"
+
+// MostHeld bounds the credits that are held back; beyond it they are dropped, and asked for again.
+const MostHeld = 4 * MostAsks
+
+// held is a credit that came too early: our store's clock is behind where the peer's was when it gave the rights up.
+type held struct {
+	Credit
+	until int64
+}
+
+// hold keeps a credit until our store, which is at s now, has come to where the peer's was; asked again, the peer would be as
+// early again. It is not kept if the peer's time is beyond the cell that the credit is for.
+func (m *Machine) hold(now int64, c Credit, s int64) bool {
+	if c.At >= (c.Cell+1)*c.Bucket.Cell || len(m.held) == MostHeld {
+		return false
+	}
+	m.held = append(m.held, held{Credit: c, until: now + c.At - s})
+	return true
+}
+
+// release has our store credit what is not too early any more.
+func (m *Machine) release(now int64) {
+	m.held = slices.DeleteFunc(m.held, func(h held) bool {
+		if now < h.until {
+			return false
+		}
+		m.out.Credits = append(m.out.Credits, h.Credit)
+		return true
+	})
+}

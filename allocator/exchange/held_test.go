@@ -1,0 +1,98 @@
+package exchange
+
+import (
+	"testing"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/allocator"
+)
+
+// TestEarlyCreditsAreHeldBack: the clock of us is 300 ms behind that of eu, a message takes 40. What eu lends within a cell, us
+// credits when its own clock has come to where eu's was: not before, and without asking again, for eu would be ahead again.
+func TestEarlyCreditsAreHeldBack(t *testing.T) {
+	const second, ahead = allocator.Second, 300_000
+	for _, kind := range []algorithms.Kind{algorithms.SlidingWindowCounter, algorithms.SlidingWindowLog, algorithms.TokenBucket, algorithms.LeakyBucket} {
+		t.Run(string(kind), func(t *testing.T) {
+			c := newClusterOf(t, 1, kind, 10*second, 500, 500)
+			c.regions["eu"].offset = ahead
+			us := c.regions["us"]
+			c.run((c.now/c.bucket.Cell+2)*c.bucket.Cell + 100_000)
+			begun, cell := c.now, c.now/c.bucket.Cell
+			came := func() int64 {
+				if v := us.machine.views["b"]; v != nil {
+					row := v.dealing("eu").at(cell).row
+					return row.Borrowed + row.BurstBorrowed
+				}
+				return 0
+			}
+			for ; c.now < begun+second && came() == 0; c.run(c.now + 1000) {
+				rush(us)
+			}
+			if took := c.now - begun; came() == 0 || took < ahead || took > ahead+2*c.net.delay+Interval {
+				t.Errorf("%d units after %d us", came(), took)
+			}
+			if n := us.machine.Stats().RowsRejected; n != [rejections]int64{} {
+				t.Errorf("rejected %v", n)
+			}
+		})
+	}
+}
+
+// TestWhatIsHeldBackIsBounded: a peer cannot fill the memory of a node with credits for a time that never comes, and what is not
+// held is asked for again.
+func TestWhatIsHeldBackIsBounded(t *testing.T) {
+	b, m, now := long(60 * allocator.Second)
+	b.Kind = algorithms.SlidingWindowCounter
+	m.Step(now, spent(b, now, 300))
+	early := func(at int64) Effects {
+		c := Credit{Bucket: b, Peer: "eu", Cell: 0, Gain: 5, At: at}
+		return m.Step(now, Credited{Credit: c, Result: algorithms.Credited{Status: algorithms.StatusEarly, Now: now}})
+	}
+	early(60 * allocator.Second) // the cell's end
+	if len(m.held) > 0 {
+		t.Error("a credit is held until a time at which its cell is over")
+	}
+	for range MostHeld + 10 {
+		early(now + 50_000)
+	}
+	if len(m.held) != MostHeld {
+		t.Errorf("%d credits are held", len(m.held))
+	}
+	if out := m.Step(now+49_999, Tick{Jitter: allocator.PPM}); len(out.Credits) > 0 {
+		t.Error("a credit came too early once more")
+	}
+	if out := m.Step(now+50_000, Tick{Jitter: allocator.PPM}); len(out.Credits) != MostHeld || len(m.held) > 0 {
+		t.Errorf("%d credits came in time, %d are left", len(out.Credits), len(m.held))
+	}
+	early(now + 50_000)
+	m.Step(now, Stood{Generation: 8, Epoch: epochForTests, Peers: []string{"eu", "ap"}})
+	if len(m.held) > 0 {
+		t.Error("a credit for a store that is no more is held")
+	}
+}
+
+// TestAnAnnouncedRowCountsOnce: while the store is being credited with 100 units, another answer that announces the same 100
+// brings nothing; if the store does not credit them, a later answer brings them again.
+func TestAnAnnouncedRowCountsOnce(t *testing.T) {
+	b, m, now := long(60 * allocator.Second)
+	m.Step(now, spent(b, now, 300))
+	answer := func() []Credit {
+		m.lastCall++
+		id, p := m.lastCall, m.peer("eu")
+		p.underway++
+		m.calls[id] = &call{peer: "eu", to: p, sent: now, asks: []ask{{Ask: Ask{Bucket: b.ID, Lent: 100}, bucket: b}}}
+		return m.Step(now, Answered{ID: id, Reply: Reply{From: "eu", Generation: 9, ForGeneration: 7, Epoch: epochForTests,
+			Grants: []Grant{{Lent: 100}}}}).Credits
+	}
+	first := answer()
+	if len(first) != 1 || first[0].Gain != 100 {
+		t.Fatalf("credits %v", first)
+	}
+	if again := answer(); len(again) > 0 {
+		t.Errorf("announced again: %v", again)
+	}
+	m.Step(now, Credited{Credit: first[0], Result: algorithms.Credited{Status: algorithms.StatusUnknown}})
+	if again := answer(); len(again) != 1 || again[0].Gain != 100 {
+		t.Errorf("announced after the store failed: %v", again)
+	}
+}

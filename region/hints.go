@@ -3,9 +3,11 @@ package region
 import (
 	"cmp"
 	"maps"
+	"strconv"
 	"sync"
 	"time"
 
+	"github.com/cespare/xxhash/v2"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/quotad/quotad/allocator/exchange"
@@ -36,6 +38,12 @@ type hints struct {
 }
 
 type hintKey struct{ region, node, bucket string }
+
+// gossiped names the hints of which the newest alone is worth passing on: one node's on one bucket. The names may be longer than
+// a key of the gossip, so it is a hash; two of one hash displace each other's hints.
+func (k hintKey) gossiped() string {
+	return strconv.FormatUint(xxhash.Sum64String(k.region+"\x00"+k.node+"\x00"+k.bucket), 36)
+}
 
 type knownHint struct {
 	hint *hintv1.Hint

@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/netip"
 	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -196,8 +195,7 @@ func (n *Node) membersChanged(members []gossip.Member) {
 func (n *Node) broadcast(h exchange.Hint) {
 	b, err := n.hints.publish(h)
 	if err == nil {
-		// A bucket's id may be longer than a key of the gossip. Two buckets of one hash displace each other's hints.
-		err = n.gossip.Broadcast(strconv.FormatUint(policy.BucketID(h.Bucket).Hash(), 36), b)
+		err = n.gossip.Broadcast(hintKey{h.Region, h.Node, h.Bucket}.gossiped(), b)
 	}
 	if err != nil {
 		n.log.Debug("hint not sent", "err", err)

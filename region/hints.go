@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// hintsShown is how long a hint is passed on; older ones are of use to nobody.
-	hintsShown = 3 * time.Second
+	// hintsShown is how long a hint is passed on: longer than it takes until the node says it again.
+	hintsShown = 5 * time.Second
 	// hintsRemembered is how long a hint is remembered, so that it is not taken for news again.
 	hintsRemembered = time.Minute
 	// mostHints bounds the hints remembered; further buckets' are dropped.

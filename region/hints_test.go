@@ -191,7 +191,7 @@ func TestHintsAge(t *testing.T) {
 		for _, step := range []struct {
 			after time.Duration
 			shown int
-		}{{0, 2}, {2 * time.Second, 2}, {time.Microsecond, 1}, {time.Second, 0}} {
+		}{{0, 2}, {hintsShown - time.Second, 2}, {time.Microsecond, 1}, {time.Second, 0}} {
 			time.Sleep(step.after)
 			if got := shown(); got != step.shown {
 				t.Errorf("%v later %d are passed on, want %d", step.after, got, step.shown)
@@ -200,7 +200,7 @@ func TestHintsAge(t *testing.T) {
 		if merge(t, s, first) {
 			t.Error("an old hint that somebody still had was news again")
 		}
-		time.Sleep(hintsRemembered - 4*time.Second)
+		time.Sleep(hintsRemembered - hintsShown - time.Second)
 		s.forget(time.Now())
 		if got := len(s.known); got != 1 {
 			t.Errorf("after a minute %d are remembered, want 1", got)

@@ -74,7 +74,9 @@ func (m *Machine) lead(v *view) int64 {
 	return 2 * m.grace()
 }
 
-// planCell asks the peers that may have rights of a cell for what is short of the plan's target.
+// planCell asks the peers that may have rights of a cell for what is short of the plan's target. Of a fixed window it does
+// so when what is held would be used up before the answer to a later ask is here, and for all of it then: one ask, and it
+// knows most. Where use fades or rates count, what comes late is lost: there half the gap is closed at each tick.
 func (m *Machine) planCell(now int64, v *view, cell, jitter int64) {
 	s := now + m.offset
 	share := v.share(cell)
@@ -82,33 +84,39 @@ func (m *Machine) planCell(now int64, v *view, cell, jitter int64) {
 	if opens > m.lead(v) || v.Home && (opens > 0 || o.Steady) { // in home mode: unit by unit, and tokens, not refill
 		return
 	}
-	inNeed := v.inNeed(now) || allocator.Exhausted(o, max(2*m.farthest()+Interval-opens, 0), share)
+	inNeed := v.inNeed(now) || allocator.Exhausted(o, m.soon(opens), share)
 	var wanted int64
 	if opens == 0 && !o.Steady {
 		wanted = v.wanted
 	}
-	if o.Total()+wanted <= share {
+	if o.Total()+wanted <= share || !inNeed && v.once() {
 		return
 	}
-	short := min(o.Used+wanted, v.entitlement()+v.borrowable(m.region)) - share
-	if wanted == 0 {
-		short = max(short, allocator.Short(o, opens, m.target(now, v, cell, o.Total()), share))
+	if v.once() {
+		o, _ = v.outlook(cell, s, m.likely(now, v))
 	}
-	if v.Home { // what one region takes beyond the next request, another lacks
-		short = min(short, o.Used+v.wants(now)-share)
+	short, room := m.short(now, v, cell, o, opens, wanted)
+	if short+room <= 0 {
+		return
 	}
 	pending := v.pending(cell)
-	if wanted > 0 { // requests wait: what is under way may have been asked for less
+	anew := wanted > 0 || inNeed && pending > 0 && short > 4*pending
+	if anew { // what is under way was asked for when less was known to be lacking
 		pending = 0
 	}
-	offers := m.offers(now, v, cell)
-	if inNeed && v.Kind.Sliding() && allocator.Offered(offers) < short {
+	offers := m.offers(now, v, cell, anew)
+	offered := allocator.Offered(offers)
+	if inNeed && v.Kind.Sliding() && offered < short {
 		m.gather(now, v, cell, short)
 		return
 	}
+	short += min(room, max(offered-short, 0))
 	units := allocator.Move(short-pending, allocator.Quantum(v.Limit), jitter, inNeed)
+	if v.once() {
+		offers = fewest(offers, units)
+	}
 	tail := int64(0)
-	if inNeed && v.Cell >= longCell && !m.noTail {
+	if inNeed && (v.once() || v.Cell >= longCell) && !m.noTail {
 		tail = units
 	}
 	for _, p := range allocator.Divide(units, tail, offers, jitter, inNeed) {
@@ -134,28 +142,6 @@ func (m *Machine) gather(now int64, v *view, cell, units int64) {
 // longCell is the length of a cell from which on its tail matters: the last units of it are scattered over regions that
 // need them no more, a few in each.
 const longCell = 10 * allocator.Second
-
-// target is this region's part of the water-fill of a cell. Where no other region is known to want more than its
-// entitlement there is nothing to be fair about, and it is all this region wants: hints of demand that fell are late,
-// and the lenders know what they keep.
-func (m *Machine) target(now int64, v *view, cell, total int64) int64 {
-	claims := make([]allocator.Claim, 0, len(m.peers)+1)
-	contended := false
-	claim := func(region string, demand int64) {
-		claims = append(claims, allocator.Claim{Entitlement: v.Entitlements[region], Demand: demand,
-			Borrow: v.borrowable(region), Lend: v.lendable(region)})
-	}
-	claim(m.region, total)
-	for _, p := range m.peers {
-		demand := v.expects(v.dealing(p.name), cell, now)
-		contended = contended || demand > v.Entitlements[p.name]
-		claim(p.name, demand)
-	}
-	if !contended {
-		return min(total, v.entitlement()+v.borrowable(m.region))
-	}
-	return allocator.WaterFill(claims)[0]
-}
 
 // borrowed returns the rights of a cell that are borrowed, and those asked for.
 func (v *view) borrowed(cell int64) (sum int64) {
@@ -184,13 +170,14 @@ func (v *view) pendingBurst(cell int64) int64 {
 	return sum
 }
 
-// offers returns what each peer may have for us: rights it holds of ours, and spare rights of its own.
-func (m *Machine) offers(now int64, v *view, cell int64) []allocator.Offer {
+// offers returns what each peer may have for us: rights it holds of ours, and spare rights of its own. A peer that has not
+// answered yet is left out, unless it is to be asked anew.
+func (m *Machine) offers(now int64, v *view, cell int64, anew bool) []allocator.Offer {
 	offers := make([]allocator.Offer, 0, len(m.peers))
 	for i, p := range m.peers {
 		d := v.dealing(p.name)
 		pos := d.at(cell)
-		if p.degraded(now) || pos.pending > 0 && v.wanted == 0 {
+		if p.degraded(now) || pos.pending > 0 && !anew {
 			continue
 		}
 		o := allocator.Offer{Peer: i, Spare: v.spareOf(p.name, d, cell, now)}

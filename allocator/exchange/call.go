@@ -143,7 +143,7 @@ func (m *Machine) granted(now int64, p *peer, a ask, g Grant, r Reply) {
 	left := ask{} // what the lender had nothing of
 	if a.units > 0 {
 		pos.spare, pos.spareAt = min(max(g.Spare, 0), v.Limit), now
-		if gained == 0 {
+		if gained == 0 || v.once() && gained < a.units && pos.spare == 0 { // a part is all it has
 			left.units, pos.spare = a.units, 0
 		}
 	}

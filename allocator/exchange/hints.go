@@ -3,6 +3,7 @@ package exchange
 import (
 	"cmp"
 	"maps"
+	"math/bits"
 	"slices"
 	"strings"
 
@@ -11,16 +12,26 @@ import (
 )
 
 const (
-	// hintLife is how long a hint is believed.
-	hintLife = 3 * allocator.Second
+	// soonestHint and latestHint bound the time after which a node says again what has not changed: the latest is some
+	// ticks less than the shortest life of a hint.
+	soonestHint = 2 * allocator.Second
+	latestHint  = 9 * allocator.Second / 2
 	// mostNodes bounds the nodes of one region that are listened to about one bucket.
 	mostNodes = 16
 )
 
-// told is what a node said last, and when that was heard.
+// hintEvery returns how often a node says again what has not changed of a bucket with cells of a length: twice a cell,
+// within bounds.
+func hintEvery(cell int64) int64 { return min(max(cell/2, soonestHint), latestHint) }
+
+// hintLife returns how long a hint is believed: five to eleven seconds, so that one may be lost.
+func hintLife(cell int64) int64 { return 5 * hintEvery(cell) / 2 }
+
+// told is what a node said last, when that was heard, and how long it is believed.
 type told struct {
 	Hint
-	at int64
+	at   int64
+	life int64
 }
 
 // nodes is what the nodes of one region say of one bucket, in the order of their names. Each speaks for itself of its
@@ -29,10 +40,10 @@ type told struct {
 type nodes []told
 
 // hear takes in a hint. Where too many nodes speak, the one that was silent longest is forgotten.
-func (n nodes) hear(h Hint, now int64) nodes {
+func (n nodes) hear(h Hint, now, life int64) nodes {
 	i, known := slices.BinarySearchFunc(n, h.Node, func(t told, name string) int { return strings.Compare(t.Node, name) })
 	if known {
-		n[i] = told{h, now}
+		n[i] = told{h, now, life}
 		return n
 	}
 	if len(n) >= mostNodes {
@@ -47,10 +58,10 @@ func (n nodes) hear(h Hint, now int64) nodes {
 			i--
 		}
 	}
-	return slices.Insert(n, i, told{h, now})
+	return slices.Insert(n, i, told{h, now, life})
 }
 
-func (t told) fresh(now int64) bool { return now-t.at <= hintLife }
+func (t told) fresh(now int64) bool { return now-t.at <= t.life }
 
 // rate returns the demand of all nodes that are still believed, in milliunits per second.
 func (n nodes) rate(now int64) (sum int64) {
@@ -94,18 +105,24 @@ func (m *Machine) heard(now int64, h Hint) {
 		return
 	}
 	d := v.dealing(h.Region)
-	d.nodes = d.nodes.hear(h, now)
-	v.asked = now
+	d.nodes = d.nodes.hear(h, now, hintLife(v.Cell))
+	if h.Total > v.Entitlements[h.Region] { // it will ask
+		v.asked = now
+	}
 }
 
-// heardMate notes a hint of a node of this region. That alone is no reason to publish: else two mates would keep each
-// other at it for ever.
+// heardMate notes a hint of a node of this region; of a bucket that is not in view it is believed for the shortest time. That
+// alone is no reason to publish: else two mates would keep each other at it for ever.
 func (m *Machine) heardMate(now int64, h Hint) {
 	known, ok := m.mates[h.Bucket]
 	if h.Node == m.node || !ok && len(m.mates) >= MostBuckets {
 		return
 	}
-	m.mates[h.Bucket] = known.hear(h, now)
+	life := hintLife(0)
+	if v := m.views[h.Bucket]; v != nil {
+		life = hintLife(v.Cell)
+	}
+	m.mates[h.Bucket] = known.hear(h, now, life)
 }
 
 // forgetMates drops what mates said that is not believed any more.
@@ -125,25 +142,34 @@ func (m *Machine) rateNow(now int64, v *view) int64 {
 	return v.rateNow(now) + m.mates[v.ID].rate(now)
 }
 
-// publish hints at a bucket that other regions care about: one that is over half used in this region, or asked about.
+// publish hints at a bucket that other regions care about: one of which this region wants more than its entitlement, or was
+// asked lately, or will be. Of several nodes each speaks from its part of the entitlement on, for else none would learn
+// what they want together. Of a fixed window a node with nothing to say but what others assume anyway is silent.
 func (m *Machine) publish(now int64, v *view) {
 	s := now + m.offset
 	cell := algorithms.CellAt(s, v.Cell)
 	v.roll(cell)
-	o, _ := v.outlook(cell, s, m.rate(now, v))
+	v.smooth()
+	o, _ := v.outlook(cell, s, v.mean+m.mates[v.ID].rate(now))
 	concerns := v.asked > 0 && now-v.asked <= idleAfter
-	if m.noHints || (!concerns && 2*o.Total() <= v.entitlement() && 2*v.state.Free >= v.Bursts[m.region]) {
+	if m.noHints || (!concerns && int64(m.nodes)*o.Total() <= v.entitlement() && 2*v.state.Free >= v.Bursts[m.region]) {
 		return
 	}
 	h := Hint{Region: m.region, Node: m.node, Bucket: v.ID, Cell: cell, Used: o.Used, Total: o.Total(),
-		Rate: v.demand.Rate(v.Cell), Share: v.state.Share}
+		Rate: v.mean, Share: v.state.Share}
 	h.Spare, h.SpareBurst = m.spares(v, o)
-	if now-v.shownAt < allocator.Second && !differs(v.shown, h, v.entitlement(), v.Bursts[m.region]) {
+	if v.once() && m.asAssumed(v, h) || now-v.shownAt < hintEvery(v.Cell) && !differs(v.shown, h, v) {
 		return
 	}
 	v.shown, v.shownAt = h, now
 	m.stats.HintsPublished++
 	m.out.Hints = append(m.out.Hints, h)
+}
+
+// asAssumed says whether others are right about a region that is silent: it is idle, and has lent nothing. Of a short cell,
+// that it has lent is known from its answers to those who care.
+func (m *Machine) asAssumed(v *view, h Hint) bool {
+	return h.Total == 0 && h.Rate == 0 && v.shown.Rate == 0 && (v.Cell < longCell || h.Spare == v.lendable(m.region))
 }
 
 // spares returns what this region would lend of the current cell if it were asked now.
@@ -159,10 +185,36 @@ func (m *Machine) spares(v *view, o allocator.Outlook) (units, burst int64) {
 	return max(min(units, v.lendable(m.region)-out), 0), max(min(burst, v.lendableBurst(m.region)-outBurst), 0)
 }
 
-// differs says whether a hint is worth sending before its time: another cell of a window, or a change of a twentieth.
-func differs(old, now Hint, entitlement, burst int64) bool {
-	far := func(a, b, of int64) bool { return max(a-b, b-a)*20 > of }
-	return old.Cell != now.Cell || far(old.Rate, now.Rate, old.Rate) ||
-		far(old.Share, now.Share, entitlement) || far(old.Spare, now.Spare, entitlement) ||
-		far(old.SpareBurst, now.SpareBurst, burst)
+// differs says whether a hint is worth sending before its time: another demand, or where a cell lasts, half or twice to
+// spare and that a fifth of all.
+func differs(old, now Hint, v *view) bool {
+	if changed(old.Rate, now.Rate) {
+		return true
+	}
+	if v.Cell < longCell || old.Cell != now.Cell {
+		return false
+	}
+	halved := func(a, b, of int64) bool { return max(a, b) > 2*min(a, b) && 5*max(a-b, b-a) > of }
+	return halved(old.Spare, now.Spare, v.entitlement()) || halved(old.SpareBurst, now.SpareBurst, v.Bursts[now.Region])
+}
+
+// smooth has the mean follow the demand within a second or so; at once where that has plainly changed.
+func (v *view) smooth() {
+	rate := v.demand.Rate(v.Cell)
+	step := (rate - v.mean) / 4
+	if step == 0 || changed(v.mean, rate) {
+		v.mean = rate
+		return
+	}
+	v.mean += step
+}
+
+// changed says whether a demand differs from what it was by more than a quarter, and by more than three standard
+// deviations of what units counted for two intervals tell of it. Rates are milliunits per second, at least 0.
+func changed(old, now int64) bool {
+	const perRate = 9 * 1000 * allocator.Second / (2 * Interval)
+	apart := max(old-now, now-old)
+	hi, lo := bits.Mul64(uint64(apart), uint64(apart))
+	most, mostLo := bits.Mul64(perRate, uint64(max(old, now)))
+	return apart > old/4 && (hi > most || hi == most && lo > mostLo)
 }

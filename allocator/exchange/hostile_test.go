@@ -174,7 +174,7 @@ func crashAtEachEffect(t *testing.T, kind algorithms.Kind, victim string) {
 		c.demand(Options{}, 90, 6, 2)
 		r := c.regions[victim]
 		r.dieAt = at
-		for end := c.now + 4*allocator.Second; c.now < end; {
+		for end := c.now + 6*allocator.Second; c.now < end; {
 			c.run(c.queue[0].at)
 			if err := c.invariants(); err != nil {
 				t.Fatalf("%s died at effect %d: %v", victim, at, err)

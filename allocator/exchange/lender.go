@@ -158,7 +158,7 @@ func (m *Machine) lent(now int64, e Lent) {
 		m.showed(given.Now, now)
 		g.Lent, g.Returned, g.Spare = given.Row.Lent, given.Row.Returned, given.Spare
 		g.Burst, g.SpareBurst = given.Row.BurstLent, given.SpareBurst
-		g.Retry = retryAfter(b, g.Cell, given.Now)
+		g.Retry = retryAfter(b, g.Cell, given.Now, given.State.Free > 0)
 		m.noteLent(b, s.from, g, given)
 		if g.Lent > 0 || g.Returned > 0 || g.Burst > 0 {
 			rows = append(rows, Row{Bucket: b.ID, Peer: s.from, Cell: g.Cell, Lent: g.Lent, Returned: g.Returned,
@@ -172,16 +172,21 @@ func (m *Machine) lent(now int64, e Lent) {
 	m.reply(e.ID, s)
 }
 
-// retryAfter returns when a lender with empty hands may have something: in a new cell, at most a second on; where use
-// fades and buckets fill, a fiftieth of the window on; in the tail of a long cell, at the next tick.
-func retryAfter(b *Bucket, cell, now int64) int64 {
+// retryAfter returns when a lender may have something that has given all it would: in a new cell, at most a second on; if
+// it keeps some for itself, when a third of the time is over; where use fades and buckets fill, a part of the window
+// on; in the tail of a long cell, at the next tick.
+func retryAfter(b *Bucket, cell, now int64, keeps bool) int64 {
 	switch {
 	case b.Kind != algorithms.FixedWindow:
 		return b.again()
 	case b.Cell >= longCell:
 		return Interval
 	}
-	return min(max((cell+1)*b.Cell-now, Interval), longestRetry)
+	left := (cell+1)*b.Cell - now
+	if keeps {
+		left /= 3
+	}
+	return min(max(left, Interval/2), longestRetry)
 }
 
 // noteLent brings the view of a bucket up to what the store has debited.

@@ -133,7 +133,7 @@ func TestALenderKeepsWhatItsMatesNeed(t *testing.T) {
 	if got := kept(); got != 200 {
 		t.Errorf("kept %d of a cell that two mates need 200 of", got)
 	}
-	now += hintLife
+	now += hintLife(b.Cell)
 	m.denyAll(now, m.Step(now, Tick{Jitter: allocator.PPM}))
 	if got := kept(); got != 200 {
 		t.Errorf("kept %d while the mates are still believed", got)
@@ -152,6 +152,7 @@ func TestMatesPublishWhatTheyUseTogether(t *testing.T) {
 		c := newClusterOf(t, 1, algorithms.FixedWindow, allocator.Second, 400, 400, 200)
 		mate := c.mate("us")
 		for _, n := range c.nodes("us") {
+			n.machine.nodes = 2
 			n.rate = rate
 			n.load()
 		}

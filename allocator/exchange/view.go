@@ -31,6 +31,7 @@ type view struct {
 	deniedAt    int64 // when a request was last denied here; 0: never
 	active      int64 // when it was last used here or asked about
 	asked       int64 // when a peer last asked or hinted; 0: never
+	mean        int64 // this node's demand over the last second or so, milliunits per second
 	shown       Hint  // last hint published
 	shownAt     int64
 	dealings    map[string]*dealing // by peer

@@ -342,18 +342,22 @@ func (w *Twin) enter(t int64, g Guard) (int64, Status) {
 	}
 	w.calls++
 	w.mark = max(w.mark, t)
-	w.expire()
+	w.Expire(w.mark)
 	return w.mark, StatusOK
 }
 
-// expire drops buckets whose last useful moment is longer ago than a clock step.
-func (w *Twin) expire() {
+// Expire drops buckets whose last useful moment is longer ago than a clock step by t, as Redis does by its own clock, whether
+// scripts believe it or not.
+func (w *Twin) Expire(t int64) {
 	for key, b := range w.buckets {
-		if b.expires+MaxClockStep < w.mark {
+		if b.expires+MaxClockStep < t {
 			delete(w.buckets, key)
 		}
 	}
 }
+
+// Holds says whether there is a bucket under a key.
+func (w *Twin) Holds(key string) bool { return w.buckets[key] != nil }
 
 // bucket returns a bucket's hash, empty where there is none.
 func (w *Twin) bucket(key string) *bucket {

@@ -233,6 +233,7 @@ func (w *world) strike(a Act, r *region) {
 	case StoreClock:
 		r.storeAhead += a.Amount
 		w.apart(r)
+		w.expire(r)
 		w.found(a, 27)
 		w.in(a.For, func() { r.storeAhead -= a.Amount; w.apart(r) })
 	}

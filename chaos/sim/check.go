@@ -13,7 +13,7 @@ func (n *node) touch(id string) {
 	if b == nil {
 		return
 	}
-	if n.r.down == 0 {
+	if n.r.down == 0 && !n.r.refuses() {
 		n.uses(b)
 	}
 	if b.moved {

@@ -88,6 +88,29 @@ func (b *bucket) cell() int64 { return b.limit.policy.Cell().Microseconds() }
 func (w *world) deleteBucket(a Act, r *region) {
 	b := w.limits[a.Limit%len(w.limits)].buckets[a.Key]
 	w.found(a, 20)
+	w.vanishes(b, r)
+	r.store.remove(store.BucketKey(store.Whole, b.id))
+}
+
+// expire has a store whose clock has stepped forward drop what is over by it: further than is believed, that is as if buckets
+// were deleted.
+func (w *world) expire(r *region) {
+	var held []*bucket
+	for _, b := range w.buckets() {
+		if r.store.holds(store.BucketKey(store.Whole, b.id)) {
+			held = append(held, b)
+		}
+	}
+	r.store.expire()
+	for _, b := range held {
+		if r.storeAhead > algorithms.MaxClockStep && !r.store.holds(store.BucketKey(store.Whole, b.id)) {
+			w.vanishes(b, r)
+		}
+	}
+}
+
+// vanishes notes that a region's store has a bucket no more, and who knew that it had.
+func (w *world) vanishes(b *bucket, r *region) {
 	b.loses(r)
 	knew := map[*node]sighting{}
 	for _, n := range r.nodes {
@@ -96,7 +119,11 @@ func (w *world) deleteBucket(a Act, r *region) {
 		}
 	}
 	b.gone[r.index] = knew
-	r.store.remove(store.BucketKey(store.Whole, b.id))
+}
+
+// refuses says whether the store's clock is so far from the nodes' that its scripts do nothing.
+func (r *region) refuses() bool {
+	return r.storeAhead > algorithms.MaxClockStep || r.storeAhead < -algorithms.MaxClockStep
 }
 
 // uses notes that a node uses a bucket of its store. Where that was deleted, a node that knew it to be there notices.

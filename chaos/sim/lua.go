@@ -41,13 +41,15 @@ func (s *luaServer) connect(r *region) stepped.Store {
 	return way
 }
 
-func (s *luaServer) flush()            { s.redis.Flush() }
-func (s *luaServer) restart()          { s.redis.Restart() }
-func (s *luaServer) keepCopy()         { s.copied = s.redis.Copy() }
-func (s *luaServer) promoteCopy()      { s.redis.Promote(s.copied, s.replid()) }
-func (s *luaServer) remove(key string) { s.redis.Delete(key) }
-func (s *luaServer) setDown(down bool) { s.redis.SetDown(down) }
-func (s *luaServer) loseReply()        { s.redis.LoseReply(1) }
+func (s *luaServer) flush()                { s.redis.Flush() }
+func (s *luaServer) restart()              { s.redis.Restart() }
+func (s *luaServer) keepCopy()             { s.copied = s.redis.Copy() }
+func (s *luaServer) promoteCopy()          { s.redis.Promote(s.copied, s.replid()) }
+func (s *luaServer) remove(key string)     { s.redis.Delete(key) }
+func (s *luaServer) expire()               { s.redis.Set(s.clock()); s.redis.Expire() }
+func (s *luaServer) holds(key string) bool { return s.redis.Holds(key) }
+func (s *luaServer) setDown(down bool)     { s.redis.SetDown(down) }
+func (s *luaServer) loseReply()            { s.redis.LoseReply(1) }
 
 // looksAt is how rarely a ledger is looked at after it may have moved: a look costs as much as a decision.
 const looksAt = 16

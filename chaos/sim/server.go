@@ -17,6 +17,8 @@ type server interface {
 	keepCopy()         // as a replica, which lags from now on
 	promoteCopy()      // the copy takes its place
 	remove(key string) // DEL
+	expire()           // its clock has stepped forward: what is over by it ends
+	holds(key string) bool
 	setDown(down bool)
 	loseReply() // of the next call
 	close()
@@ -53,13 +55,15 @@ func (s *twinServer) connect(r *region) stepped.Store {
 	return way
 }
 
-func (s *twinServer) flush()            { s.primary.Flush() }
-func (s *twinServer) restart()          { s.primary.Restart() }
-func (s *twinServer) keepCopy()         { s.copied = s.primary.Replica(s.replid()) }
-func (s *twinServer) remove(key string) { s.primary.Delete(key) }
-func (s *twinServer) setDown(down bool) { s.primary.SetDown(down) }
-func (s *twinServer) loseReply()        { s.primary.LoseReply(1) }
-func (s *twinServer) close()            {}
+func (s *twinServer) flush()                { s.primary.Flush() }
+func (s *twinServer) restart()              { s.primary.Restart() }
+func (s *twinServer) keepCopy()             { s.copied = s.primary.Replica(s.replid()) }
+func (s *twinServer) remove(key string)     { s.primary.Delete(key) }
+func (s *twinServer) expire()               { s.primary.Expire() }
+func (s *twinServer) holds(key string) bool { return s.primary.Holds(key) }
+func (s *twinServer) setDown(down bool)     { s.primary.SetDown(down) }
+func (s *twinServer) loseReply()            { s.primary.LoseReply(1) }
+func (s *twinServer) close()                {}
 
 func (s *twinServer) promoteCopy() {
 	s.copied.SetDown(s.r.down > 0)

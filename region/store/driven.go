@@ -92,7 +92,7 @@ func (d *Driven) identify(c *wire.Peer, command string, args ...string) bool {
 // Set sets the server's clock, forward or back. A step back lengthens what keys have left to live: they end when the
 // clock shows the same as before it.
 func (d *Driven) Set(now time.Time) {
-	d.redis.DB(0) // ends the keys whose time is up by the clock of before
+	d.Expire() // by the clock of before
 	back := d.now.Sub(now)
 	d.redis.SetTime(now)
 	if back > 0 {
@@ -100,6 +100,12 @@ func (d *Driven) Set(now time.Time) {
 	}
 	d.now = now
 }
+
+// Expire ends the keys whose time is up by the server's clock, as any call does.
+func (d *Driven) Expire() { d.redis.DB(0) }
+
+// Holds says whether there is a key.
+func (d *Driven) Holds(key string) bool { return d.redis.Exists(key) }
 
 // Flush loses all data, as FLUSHALL does: the master_replid stays.
 func (d *Driven) Flush() { d.redis.FlushAll() }

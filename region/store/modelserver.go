@@ -59,6 +59,12 @@ func (s *ModelServer) Delete(key string) {
 	delete(s.ends, key)
 }
 
+// Expire drops what the server's clock says is over. Calls of stores do so too, as far as they believe that clock.
+func (s *ModelServer) Expire() { s.twin.Expire(s.clock()) }
+
+// Holds says whether there is a bucket under a key.
+func (s *ModelServer) Holds(key string) bool { return s.twin.Holds(key) }
+
 // Replica returns another server with a copy of this one's data as it is now, to be promoted as it is at any time: with
 // a master_replid of its own, while its token says on which server the store was opened. Nothing that this server does
 // later reaches it.

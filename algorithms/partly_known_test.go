@@ -116,3 +116,19 @@ func TestAnOldCopyKeepsNoDebitThatNobodyHeardOf(t *testing.T) {
 		})
 	}
 }
+
+// Two nodes recover one bucket at once. The first restores it, and 60 are lent; what the second restores after that it asked
+// before. The loss is over: it changes nothing.
+func TestTheSecondOfTwoRecoveriesChangesNothing(t *testing.T) {
+	p := newPartlyKnown(t, func(p *partlyKnown) { p.Flush() })
+	restore := algorithms.Restore{Guard: p.guard(), Key: "k", Terms: p.terms, LostAt: p.lostAt, Cap: 100, Known: []string{"b", "c"},
+		Rows: []algorithms.PeerRow{{Cell: p.cell(), Peer: "b", Row: algorithms.Row{Lent: 4}}}}
+	p.Restore(p.now, restore)
+	g := p.Lend(p.now, algorithms.Lend{Guard: p.guard(), Key: "k", Terms: p.terms, Peer: "c", Cell: p.cell(), Lent: 60, Cap: 100})
+	if g.Row.Lent != 60 {
+		t.Fatalf("after the first: %+v", g)
+	}
+	if r := p.Restore(p.now, restore); r.Status != algorithms.StatusOK || r.Share != 36 {
+		t.Errorf("after the second a share of %d (%s) of 100, of which b holds 4 and c 60", r.Share, r.Status)
+	}
+}

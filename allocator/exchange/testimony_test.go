@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/quotad/quotad/algorithms"
@@ -78,5 +79,35 @@ func TestARowUnderWayAsItsBucketIsDeleted(t *testing.T) {
 	}
 	if q := out.questions("eu"); len(q) != 1 || q[0].Generation != 8 {
 		t.Errorf("eu is asked %+v, and fences none of generation 7", q)
+	}
+}
+
+// What was asked about another loss, and what was said by a clock by which the cells in doubt weigh no more and are forgotten, tells
+// nothing of this loss: the peer counts as unknown.
+func TestAnswersThatTellNothing(t *testing.T) {
+	for name, of := range map[string]func(d *doubting, told *Testimonies){
+		"to an earlier recovery": func(_ *doubting, told *Testimonies) { told.ForGeneration-- },
+		"to a later one":         func(_ *doubting, told *Testimonies) { told.ForGeneration++ },
+		"by a clock a day ahead": func(d *doubting, told *Testimonies) {
+			told.All[0].Now = d.m.weighs(d.m.recoveries["b"].bucket, d.m.recoveries["b"].from)
+		},
+		"": func(*doubting, *Testimonies) {},
+	} {
+		d := newDoubting(t)
+		out := d.loses(d.bucket("b"))
+		d.tells("us", out.questions("us")...)
+		told := Testimonies{From: "eu", Node: "n1", ForGeneration: 7, All: []Testimony{{Bucket: "b", Now: d.store()}}}
+		of(d, &told)
+		restores := d.m.Step(d.now, Testified{told}).Restores
+		for range 20 {
+			restores = append(restores, d.tick().Restores...)
+		}
+		want := []string(nil)
+		if name == "" {
+			want = []string{"eu"}
+		}
+		if len(restores) == 0 || !slices.Equal(restores[0].Known, want) {
+			t.Errorf("eu has told %q: restored with %+v", name, restores)
+		}
 	}
 }

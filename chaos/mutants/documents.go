@@ -41,7 +41,7 @@ var documents = []Mutant{
 	ref.Window, ref.Algorithm = 1_000_000_000, algorithms.FixedWindow
 	return store.BucketKey(r.shards.Of(policy.BucketID(id).Entity()), string(ref.ID()))`}},
 		Breaks: "2: use and rows of one algorithm read as another's", Under: "algorithm or window of a limit changed",
-		Unproven: "no plan changes an algorithm or a window; the fields of one algorithm are not read by another",
+		Test: Test{"./region", "TestAlgorithmAndWindowArePartOfAKey"},
 	},
 	{
 		Name: "splits-over-who-is-alive", Hole: "weights summed over who is alive",

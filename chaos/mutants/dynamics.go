@@ -53,6 +53,6 @@ var dynamics = []Mutant{
 			`idle := now-v.active > idleAfter && (`,
 			`idle := now < 0 && (`}},
 		Breaks: "9: state returns to its base line", Under: "none; keys used once",
-		Unproven: "nothing is admitted wrongly, and no test counts what a machine remembers",
+		Test: Test{"./allocator/exchange", "TestMovedRightsAreRemembered"},
 	},
 }

@@ -29,8 +29,6 @@ type Mutant struct {
 	Within int
 	// Test is a test of another package that fails without the rule, for what no seed shows in good time; Within is 0 then.
 	Test Test
-	// Unproven says why neither finds it; empty: one does.
-	Unproven string
 }
 
 // Test is one test function.

@@ -102,7 +102,7 @@ var recovery = []Mutant{
 		Rule:   "an answer from after the end of a cell's weight says nothing of that cell",
 		Edits:  []Edit{{"allocator/exchange/recovery.go", `if !lost && t.Now < until && `, `if !lost && until >= 0 && `}},
 		Breaks: "1: sum of S above L", Under: "FLUSHALL with clocks apart over a cell's end",
-		Unproven: "it takes a peer whose clock is ahead over a cell's end, and a journal that is not whole",
+		Test: Test{"./allocator/exchange", "TestAnswersThatTellNothing"},
 	},
 	{
 		Name: "second-recovery-overwrites", Hole: "two recoveries at once",
@@ -111,7 +111,7 @@ var recovery = []Mutant{
 			`case h.lost() && h.lostAt == c.LostAt:`,
 			`case h.lost() && h.lostAt == c.LostAt || h.whole == c.LostAt && c.LostAt > 0:`}},
 		Breaks: "4: a row falls; 2: used above S", Under: "FLUSHALL; two nodes that recover one bucket",
-		Unproven: "rows and use are only raised: a second restore takes away what was borrowed meanwhile, and so admits less",
+		Test: Test{"./algorithms", "TestTheSecondOfTwoRecoveriesChangesNothing"},
 	},
 	{
 		Name: "opens-without-comparing", Hole: "two recoveries at once",
@@ -130,7 +130,7 @@ var recovery = []Mutant{
 			`if e.ForGeneration != m.generation || peer`,
 			`if e.ForGeneration > m.generation || peer`}},
 		Breaks: "1: credited above debited", Under: "a store lost twice, an answer of the first recovery late",
-		Unproven: "it takes two losses of one store, an answer to the first that comes after the second, and a journal that is not whole",
+		Test: Test{"./allocator/exchange", "TestAnswersThatTellNothing"},
 	},
 	{
 		Name: "old-journal-is-believed", Hole: "journal restored from an old copy",

@@ -20,7 +20,7 @@ var clock = []Mutant{
 		Rule: "a bucket outlives its last useful moment by the largest clock step that is believed",
 		Edits: []Edit{
 			{"algorithms/ledger.lua", `int(floor_div(left, 1000) + 1 + 3600000)`, `int(floor_div(left, 1000) + 1)`},
-			{"algorithms/twin.go", `if b.expires+MaxClockStep < w.mark {`, `if b.expires < w.mark {`},
+			{"algorithms/twin.go", `if b.expires+MaxClockStep < t {`, `if b.expires < t {`},
 		},
 		Breaks: "3: a label above L", Under: "a store's clock steps forward by less than an hour, with no call meanwhile, and back",
 		Flags:  []string{"--lua-every", "1", "--limits", "1", "--algorithm", "fixed_window", "--faults", "clock-step"},

@@ -112,7 +112,7 @@ func (m *Machine) planCell(now int64, v *view, cell, jitter int64) {
 	}
 	short += min(room, max(offered-short, 0))
 	units := allocator.Move(short-pending, allocator.Quantum(v.Limit), jitter, inNeed)
-	if v.once() {
+	if v.once() && wanted == 0 { // else there is no time to ask others
 		offers = fewest(offers, units)
 	}
 	tail := int64(0)
@@ -184,7 +184,8 @@ func (m *Machine) offers(now int64, v *view, cell int64, anew bool) []allocator.
 		if cell == v.state.Cell && now >= pos.refusedUntil {
 			o.Back = pos.row.Lent - pos.row.Regained
 		}
-		o.Some = now >= pos.refusedUntil && pos.row.Borrowed < v.lendable(p.name)
+		o.Some = now >= pos.refusedUntil && pos.row.Borrowed < v.lendable(p.name) &&
+			(v.wanted == 0 || pos.pending == 0) // each request that waits would ask all once more
 		offers = append(offers, o)
 	}
 	return offers

@@ -165,16 +165,20 @@ func rowOf(rows []algorithms.PeerRow, cell int64, peer string) algorithms.Row {
 	return algorithms.Row{}
 }
 
-// noteEvent keeps what a node's journal has taken.
+// noteEvent keeps what a node's journal has taken, and under which generation its store stands.
 func (n *node) noteEvent(e exchange.Event) {
 	n.tellEvent(e)
-	if given, ok := e.(exchange.Lent); ok {
-		n.checkAsked(given)
+	switch e := e.(type) {
+	case exchange.Lent:
+		n.checkAsked(e)
+	case exchange.Stood:
+		n.r.stands(e.Generation)
+	case exchange.Recorded:
+		n.noteRecorded(e)
 	}
-	r, ok := e.(exchange.Recorded)
-	if !ok {
-		return
-	}
+}
+
+func (n *node) noteRecorded(r exchange.Recorded) {
 	for _, row := range n.recording[r.ID] {
 		if r.OK {
 			id := rowID{row.Bucket, row.Peer, row.Cell}

@@ -24,6 +24,22 @@ func (w *world) buckets() (all []*bucket) {
 	return all
 }
 
+// stands notes that the region's store was opened anew, if it was: what a copy did since it was promoted, until somebody noticed
+// whose it was, is lost with the rest.
+func (r *region) stands(generation uint64) {
+	if generation <= r.generation {
+		return
+	}
+	first := r.generation == 0
+	r.generation = generation
+	if first {
+		return
+	}
+	for _, b := range r.w.buckets() {
+		b.lost[r.index] = r.latest()/b.cell() + 1
+	}
+}
+
 // loses notes that a region has lost a bucket now. What was used of a long window is remembered by a node that decided of it
 // and still runs, or else up to the last checkpoint.
 func (b *bucket) loses(r *region) {

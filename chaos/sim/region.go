@@ -21,6 +21,7 @@ type region struct {
 	down       int              // acts that keep its store from answering
 	once       map[string]int64 // requests by name that it admitted, and when
 	storeAhead int64            // of its store's clock, µs, beyond that
+	generation uint64           // of its store, as a node stood under last
 }
 
 func newRegion(w *world, i int, d *policy.Document) (*region, error) {

@@ -30,7 +30,6 @@ regions. Each bound is for one mishap: two at once may add up.
   key-deleted    one bucket was deleted (DEL) or evicted
   local          nodes cannot reach the Redis of their region and decide alone, while others still reach it
   clocks-apart   the clocks of two regions' Redis differ: labelled windows stay exact, real time does not
-                 (not in the figure: the sliding kinds exceed by used x d / W, by labels too, where a message takes less than d)
   clock-back     the clock of a Redis steps back
   reset          quotad reset was called
   policy-change  regions worked under different documents for a while; take the values of the older one

@@ -93,6 +93,33 @@ func TestBurstLentStaysWithinTheCapacity(t *testing.T) {
 	equal(t, "more than it has", l.hears(b, 0, Credit{Burst: 11}).Status, StatusImplausible)
 }
 
+// TestRefillCountsFromTheCellsEnd: the lender's only token is lent until 1000, from where on it is refilled. Asked in the middle of
+// the first tick after that, it has lost nothing of it.
+func TestRefillCountsFromTheCellsEnd(t *testing.T) {
+	terms := tokened(1, 1)
+	terms.Tick = 10
+	l, b, at := parties(t, terms, terms)
+	equal(t, "burst lent", l.gives(b, 0, Lend{Burst: 1, CapBurst: 1}).Row.BurstLent, 1)
+	at(1001)
+	l.denies(1, 999)
+	at(1999)
+	l.denies(1, 1)
+	at(2000)
+	l.admits(1)
+}
+
+// TestRefillIsLostWhileFull: full at 1000, and spent in the middle of the tick that begins there: the next token takes a window
+// from the next tick on, not from 1000.
+func TestRefillIsLostWhileFull(t *testing.T) {
+	terms := tokened(1, 1)
+	terms.Tick = 10
+	l, _, at := parties(t, terms, terms)
+	l.admits(1)
+	at(1005)
+	l.admits(1)
+	l.denies(1, 1005)
+}
+
 // TestBurstIsClippedAtTheCellsEnd: the borrower, with 16 unspent of its 10, has 10 in the next cell, where the lender
 // fills up again from 4: 20 in the world. Unclipped it would be 26.
 func TestBurstIsClippedAtTheCellsEnd(t *testing.T) {

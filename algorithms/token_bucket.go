@@ -31,7 +31,11 @@ func openTokens(h held) limiter {
 	if t.at < t.tick {
 		t.refill(t.at)
 	}
-	t.clip(t.capacity(h.cell) * t.ticks)
+	full := t.capacity(h.cell) * t.ticks
+	t.clip(full)
+	if t.level == full {
+		t.at = max(t.at, t.begun()) // until now it was full
+	}
 	return t
 }
 
@@ -44,7 +48,7 @@ func (t *tokens) capacity(cell int64) int64 {
 	return c
 }
 
-// refill brings the level from a tick up to now.
+// refill brings the level from a tick up to the one that now is in.
 func (t *tokens) refill(at int64) {
 	t.at = t.tick
 	t.walk(at, func(cell, from, to, share int64) bool {
@@ -52,19 +56,20 @@ func (t *tokens) refill(at int64) {
 		if to >= 0 {
 			end = min(to, t.tick)
 		}
-		t.rise(cell, share, end-from)
+		t.rise(cell, share, from, end)
 		return end == t.tick
 	})
 }
 
-// rise refills at a share for so many ticks of a cell, at most to its capacity.
-func (t *tokens) rise(cell, share, ticks int64) {
-	full := t.capacity(cell) * t.ticks
+// rise refills at a share for some ticks of a cell, at most to its capacity.
+func (t *tokens) rise(cell, share, from, end int64) {
+	full, ticks := t.capacity(cell)*t.ticks, end-from
 	if lack := ceilDiv(max(full-t.level, 0), max(share, 1)); share > 0 && ticks > lack { // and the product might not be exact
 		ticks = lack + 1
 	}
-	t.level += share * ticks
-	t.clip(full)
+	if t.level += share * ticks; t.level > full {
+		t.level, t.mark = full, end
+	}
 }
 
 func (t *tokens) clip(full int64) {

@@ -40,10 +40,12 @@ kinds.token_bucket = function(h)
     if share > 0 then -- a longer span is full anyhow, and the product might not be exact
       level = level + share * math.min(span, ceil_div(math.max(full - level, 0), share) + 1)
     end
-    clip(full)
+    if level > full then level, mark = full, to end
     from = to
   end
-  clip(capacity(h.cell) * ticks)
+  local full = capacity(h.cell) * ticks
+  clip(full)
+  if level == full then at = math.max(at, ceil_div(h.now, h.tick)) end -- until now it was full
 
   local function free() return floor_div(level, ticks) end -- below zero after a booking
 

@@ -51,13 +51,14 @@ func (t *tokens) refund`}},
 		Rule: "at a cell's end the level is clipped to the capacity without borrowed burst",
 		Edits: []Edit{
 			{"algorithms/token_bucket.go",
-				`t.level += share * ticks
-	t.clip(full)`,
+				`if t.level += share * ticks; t.level > full {
+		t.level, t.mark = full, end
+	}`,
 				`t.level = max(t.level, min(t.level+share*ticks, full))`},
 			{"algorithms/token_bucket.go",
-				`t.clip(t.capacity(h.cell) * t.ticks)
-	return t`,
-				`return t`},
+				`t.clip(full)
+	if t.level`,
+				`if t.level`},
 		},
 		Breaks: "2: tokens above capacity; 3: pooled bucket below zero", Under: "none; burst borrowed and not spent",
 		Within: 500,
@@ -77,6 +78,13 @@ func (t *tokens) refund`}},
 			`case share > 0:`}},
 		Breaks: "3: turns closer than the pooled queue's", Under: "none; a backlog longer than a cell with a borrowed rate",
 		Test: Test{"./algorithms", "TestTurnsAreComputedCellByCell"},
+	},
+	{
+		Name: "refills-while-full", Hole: "bucket rights as a rate without catching up",
+		Rule:   "time that a full bucket lost is lost to the microsecond, not to the tick",
+		Edits:  []Edit{{"algorithms/token_bucket.go", `if t.level == full {`, `if t.level == full && t.tick < 0 {`}},
+		Breaks: "3: pooled bucket below zero, by less than a tick", Under: "none; a bucket that is full where a tick begins, and spent within it",
+		Test: Test{"./algorithms", "TestRefillIsLostWhileFull"},
 	},
 	{
 		Name: "drops-remainders", Hole: "remainders lost at denied decisions",

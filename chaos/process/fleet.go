@@ -37,6 +37,9 @@ type RegionConfig struct {
 	Nodes int
 	// RedisArgs are added to the command line of its Redis.
 	RedisArgs []string
+	// Clock gives it an embedded Redis in this process, whose clock can be moved,
+	// in place of a redis-server.
+	Clock bool
 	// Replica gives its Redis a copy, and its nodes a way to one of the two.
 	Replica bool
 	// Disks gives the journal of each node a disk of its own, which can fail.
@@ -55,7 +58,8 @@ type Fleet struct {
 // Region is one of them.
 type Region struct {
 	Name  string
-	Redis *Redis
+	Redis *Redis // nil with RegionConfig.Clock
+	Clock *Clock // nil without
 	Nodes []*Node
 	// Replica copies Redis, and Way is how the nodes reach one of them; nil
 	// without RegionConfig.Replica.
@@ -137,10 +141,19 @@ func (f *Fleet) prepare(ctx context.Context, scope Scope, rc RegionConfig, c Con
 	}
 	r := &Region{Name: rc.Name}
 	var err error
-	if r.Redis, err = StartRedis(ctx, scope, RedisConfig{Address: address(1, redisPort), Args: rc.RedisArgs}); err != nil {
-		return nil, err
+	store := ""
+	switch {
+	case rc.Clock:
+		if r.Clock, err = startClock(scope); err != nil {
+			return nil, err
+		}
+		store = r.Clock.URL
+	default:
+		if r.Redis, err = StartRedis(ctx, scope, RedisConfig{Address: address(1, redisPort), Args: rc.RedisArgs}); err != nil {
+			return nil, err
+		}
+		store = r.Redis.URL
 	}
-	store := r.Redis.URL
 	if rc.Replica {
 		if err := r.copied(ctx, scope); err != nil {
 			return nil, err

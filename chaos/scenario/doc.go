@@ -61,7 +61,8 @@
 //	                                          and with these weights
 //	fail-disk     region (node)               has every write to the journals of nodes fail
 //	mend-disk     region (node)               ends the nodes, mends their disks, and starts them
-//	clock         region by                   moves the clock of a region: not possible with processes of one machine
+//	clock         region by                   moves the clock of a region's Redis forward, or back (-2s): then an embedded
+//	                                          one, about which there is no other step
 //
 // between and and are lists of regions: what goes between the first and the
 // second, in both directions; one-way: only what the first send to the second.

@@ -2,7 +2,6 @@ package scenario
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime"
 	"sync"
@@ -42,6 +41,7 @@ func StartFleet(ctx context.Context, scope process.Scope, s *Scenario, quotad st
 	for _, r := range s.Regions {
 		rc := process.RegionConfig{Name: r.Name, Nodes: r.Nodes}
 		for _, step := range s.Steps {
+			rc.Clock = rc.Clock || step.Do == "clock" && step.Region == r.Name
 			rc.Replica = rc.Replica || step.Do == "failover-redis" && step.Region == r.Name
 			rc.Disks = rc.Disks || step.Do == "fail-disk" && step.Region == r.Name
 		}
@@ -73,16 +73,9 @@ func (f *Fleet) Ask(ctx context.Context, region string, turn uint64, q Question)
 	return n.Ask(ctx, process.Question{Domain: q.Domain, Descriptors: q.Descriptors, Cost: q.Cost, GRPC: true}, q.Bucket, q.Limit)
 }
 
-// errOneClock says why a clock cannot be moved.
-var errOneClock = errors.New("the processes of one machine read one clock, and quotad's time is that of its Redis: play it in the simulator, or on machines of their own")
-
-// Can implements Stage. A fleet that was not started yet, nil, answers the same.
-func (*Fleet) Can(s Step) error {
-	if s.Do == "clock" {
-		return errOneClock
-	}
-	return nil
-}
+// Can implements Stage: with processes of its own a fleet can do it all. A fleet
+// that was not started yet, nil, answers the same.
+func (*Fleet) Can(Step) error { return nil }
 
 // Do implements Stage.
 func (f *Fleet) Do(ctx context.Context, s Step) (string, error) {
@@ -95,7 +88,7 @@ func (f *Fleet) Do(ctx context.Context, s Step) (string, error) {
 	case "kill-redis", "start-redis", "flush-redis", "pause-redis", "continue-redis", "failover-redis":
 		return f.redis(ctx, s, f.fleet.Region(s.Region))
 	case "clock":
-		return "", errOneClock
+		return fmt.Sprintf("it is %s ahead now", f.fleet.Region(s.Region).Clock.Move(s.By)), nil
 	}
 	return f.eachNode(ctx, s)
 }
@@ -105,7 +98,11 @@ func (f *Fleet) Facts() Facts {
 	lines := f.fleet.Lines.Stats()
 	var facts Facts
 	for _, r := range f.fleet.Regions {
-		facts.Text = append(facts.Text, [2]string{"region " + r.Name, counted(len(r.Nodes), "node") + " and a redis-server"})
+		redis := "a redis-server"
+		if r.Clock != nil {
+			redis = "an embedded Redis with a clock of its own"
+		}
+		facts.Text = append(facts.Text, [2]string{"region " + r.Name, counted(len(r.Nodes), "node") + " and " + redis})
 	}
 	facts.Text = append(facts.Text,
 		[2]string{"quotad", f.quotad},

@@ -49,15 +49,22 @@ func (s *Scenario) readSteps(v value) {
 		s.Steps = append(s.Steps, step)
 	}
 	slices.SortStableFunc(s.Steps, func(a, b Step) int { return cmp.Compare(a.At, b.At) })
-	s.checkFailovers(v)
+	s.checkRedis(v)
 }
 
-// checkFailovers checks that no step is about a Redis that a failover ended.
-func (s *Scenario) checkFailovers(v value) {
-	over := map[string]bool{}
+// checkRedis checks that no step is about a Redis that a failover ended, and none
+// but clock about an embedded one.
+func (s *Scenario) checkRedis(v value) {
+	over, embedded := map[string]bool{}, map[string]bool{}
+	for _, step := range s.Steps {
+		embedded[step.Region] = embedded[step.Region] || step.Do == "clock"
+	}
 	for _, step := range s.Steps {
 		if !strings.HasSuffix(step.Do, "-redis") {
 			continue
+		}
+		if embedded[step.Region] {
+			v.reader.failAt(step.pos, "steps", "the Redis of "+step.Region+" is an embedded one, for its clock is moved", "move the clock of another region, or let this one's Redis be")
 		}
 		if over[step.Region] {
 			v.reader.failAt(step.pos, "steps", "the Redis of "+step.Region+" was failed over before, and only its copy is left", "let failover-redis be the last step about this Redis")
@@ -74,6 +81,14 @@ func (s Step) changes(l Load) bool {
 // shortest is the least time for which something is done.
 const shortest = 10 * time.Millisecond
 
+// leastBy is the least that by may say: a clock is moved back, too.
+func leastBy(do string) time.Duration {
+	if do == "clock" {
+		return -time.Minute
+	}
+	return shortest
+}
+
 // readStep reads the fields that there are: which may be was checked.
 func (s *Scenario) readStep(step *Step, f map[string]value) {
 	regions := s.regionNames()
@@ -85,7 +100,7 @@ func (s *Scenario) readStep(step *Step, f map[string]value) {
 		"region":  func(v value) { step.Region = v.oneOf(regions) },
 		"limit":   func(v value) { step.Limit = v.oneOf(s.limitNames()) },
 		"rate":    func(v value) { step.Rate = v.integer(0, MaxRate) },
-		"by":      func(v value) { step.By = v.duration(shortest, time.Minute) },
+		"by":      func(v value) { step.By = v.duration(leastBy(step.Do), time.Minute) },
 		"for":     func(v value) { step.For = v.duration(shortest, s.Duration) },
 		"every":   func(v value) { step.Every = v.duration(shortest, s.Duration) },
 		"percent": func(v value) { step.Percent = int(v.integer(1, 100)) },
@@ -103,6 +118,9 @@ func (s *Scenario) readStep(step *Step, f map[string]value) {
 	}
 	if v, given := f["key"]; given && step.Limit != "" {
 		step.Key = s.keyOf(v, step.Limit)
+	}
+	if v, given := f["by"]; given && step.Do == "clock" && step.By == 0 {
+		v.fail("this moves no clock", "write by how much, such as 2s or -500ms")
 	}
 	if v, given := f["times"]; given && step.Points == nil {
 		v.fail("times is for points", "add points: [before-debit, ...], or remove it")

@@ -154,7 +154,7 @@ func (s *Scenario) limitNames() []string {
 func (s *Scenario) Watched() []Bucket {
 	var all []Bucket
 	for _, l := range s.Load {
-		b := Bucket{Limit: l.Limit, Key: strings.Join(l.Key, ",")}
+		b := Bucket{Limit: l.Limit, Key: strings.Join(l.Key, ","), Apart: s.apart()}
 		if slices.ContainsFunc(all, func(o Bucket) bool { return o.Name() == b.Name() }) {
 			continue
 		}
@@ -173,6 +173,18 @@ func (s *Scenario) Watched() []Bucket {
 	return all
 }
 
+// apart is the farthest that steps move a clock from the others.
+func (s *Scenario) apart() (most time.Duration) {
+	ahead := map[string]time.Duration{}
+	for _, step := range s.Steps {
+		if step.Do == "clock" {
+			ahead[step.Region] += step.By
+			most = max(most, ahead[step.Region].Abs())
+		}
+	}
+	return most
+}
+
 // Bucket is one limit applied to one key.
 type Bucket struct {
 	Limit, Key   string
@@ -181,6 +193,8 @@ type Bucket struct {
 	Window       time.Duration
 	// Splits are the fixed splits of the regions, rounded up.
 	Splits map[string]int64
+	// Apart is how far steps move the clock of a region's store.
+	Apart time.Duration
 }
 
 // Name is what the bucket is called in a record.
@@ -192,7 +206,7 @@ const clockSlack = 5 * time.Millisecond
 
 // judged is what the bucket is judged against.
 func (b Bucket) judged() oracle.Limit {
-	return oracle.Limit{Limit: b.Units, Burst: b.Burst, Window: b.Window, Algorithm: b.Algorithm, ClockSlack: clockSlack}
+	return oracle.Limit{Limit: b.Units, Burst: b.Burst, Window: b.Window, Algorithm: b.Algorithm, ClockSlack: clockSlack + b.Apart}
 }
 
 // question is what is asked of a node for a load.

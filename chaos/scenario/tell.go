@@ -30,7 +30,7 @@ func (s Step) String() string {
 	if len(s.Points) > 0 {
 		text += fmt.Sprintf(", %d times at each of %s", s.Times, strings.Join(s.Points, ", "))
 	}
-	if s.By > 0 {
+	if s.By != 0 {
 		text += ", by " + s.By.String()
 	}
 	return text

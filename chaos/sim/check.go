@@ -13,7 +13,7 @@ func (n *node) touch(id string) {
 	if b == nil {
 		return
 	}
-	if n.r.down == 0 && !n.r.refuses() {
+	if n.r.down == 0 && !n.r.refuses() && n.generation == n.r.generation {
 		n.uses(b)
 	}
 	if b.moved {
@@ -172,6 +172,7 @@ func (n *node) noteEvent(e exchange.Event) {
 	case exchange.Lent:
 		n.checkAsked(e)
 	case exchange.Stood:
+		n.generation = e.Generation
 		n.r.stands(e.Generation)
 	case exchange.Recorded:
 		n.noteRecorded(e)

@@ -135,8 +135,8 @@ func (m *Machine) granted(now int64, p *peer, a ask, g Grant, r Reply) {
 		m.reject(RejectedImplausible, 1)
 		return
 	}
-	gained := max(g.Lent-pos.told.Borrowed, 0) + max(g.Returned-pos.told.Regained, 0)
-	burst := max(g.Burst-pos.told.BurstBorrowed, 0)
+	gained := max(g.Lent-pos.announced.Borrowed, 0) + max(g.Returned-pos.announced.Regained, 0)
+	burst := max(g.Burst-pos.announced.BurstBorrowed, 0)
 	if g.Refusal != NotRefused {
 		gained, burst, g.Spare = 0, 0, 0
 	}
@@ -165,7 +165,7 @@ func (m *Machine) granted(now int64, p *peer, a ask, g Grant, r Reply) {
 	}
 	pos.pending += gained // until the store has it
 	pos.burst.pending += burst
-	pos.told.take(algorithms.Row{Borrowed: g.Lent, Regained: g.Returned, BurstBorrowed: g.Burst})
+	pos.announced.take(algorithms.Row{Borrowed: g.Lent, Regained: g.Returned, BurstBorrowed: g.Burst})
 	m.out.Credits = append(m.out.Credits, Credit{Bucket: v.Bucket, Peer: p.name, Generation: r.Generation,
 		ForGeneration: r.ForGeneration, Cell: a.Cell, Lent: g.Lent, Returned: g.Returned, Most: v.lendable(p.name), Gain: gained,
 		Burst: g.Burst, MostBurst: v.lendableBurst(p.name), GainBurst: burst, At: r.At})
@@ -192,7 +192,7 @@ func (m *Machine) credited(now int64, e Credited) {
 	pos.pending = max(pos.pending-c.Gain, 0)
 	pos.burst.pending = max(pos.burst.pending-c.GainBurst, 0)
 	if e.Result.Status != algorithms.StatusOK {
-		pos.told = pos.row // asked again, the peer says it again
+		pos.announced = pos.row // asked again, the peer says it again
 		pos.refused(ask{units: c.Gain, burst: c.GainBurst}, now+longestRetry)
 		m.rejectedBy(e.Result.Status)
 		m.settle(v)

@@ -14,8 +14,8 @@
 // maximum, so every message may be lost, repeated, delayed or overtaken. A call without asks is a ping; the age of a
 // peer's last answer is all that "degraded" means. Hints steer whom to ask and how much; no row depends on them.
 //
-// machine.go is the entry: Step. borrower.go decides what to ask for, call.go asks and takes in the answers, lender.go
-// answers, view.go is what a node knows of a bucket and of its peers' part in it, hints.go what it says and hears of
-// demand, peer.go is answers and their ages, clock.go how far apart the stores' clocks are. recovery.go is the other
-// protocol: how a region whose store lost a bucket gets back what is known of it.
+// machine.go is the entry: Step. borrower.go decides when and of whom to ask, amount.go for how much, call.go asks and takes
+// in the answers, held.go keeps what came too early, lender.go answers, view.go is what a node knows of a bucket and of its
+// peers' part in it, hints.go what it says and hears of demand, peer.go is answers and their ages, clock.go how far apart the
+// stores' clocks are. recovery.go is the other protocol: how a region whose store lost a bucket gets back what is known of it.
 package exchange

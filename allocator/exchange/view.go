@@ -47,7 +47,7 @@ type dealing struct {
 type position struct {
 	cell         int64
 	row          row
-	told         row   // row, and what the peer announced that our store has not credited yet
+	announced    row   // row, and what the peer announced that our store has not credited yet
 	pending      int64 // units asked for and not answered, or not credited yet
 	refusedUntil int64 // nothing will be had before
 	spare        int64 // what the peer's last answer said it has left
@@ -75,7 +75,7 @@ func (r *row) take(seen algorithms.Row) {
 // take raises the rows to what the store showed.
 func (p *position) take(seen algorithms.Row) {
 	p.row.take(seen)
-	p.told.take(seen)
+	p.announced.take(seen)
 }
 
 // at returns the position of a cell; older cells are forgotten as newer ones come.

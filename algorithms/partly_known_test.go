@@ -132,3 +132,18 @@ func TestTheSecondOfTwoRecoveriesChangesNothing(t *testing.T) {
 		t.Errorf("after the second a share of %d (%s) of 100, of which b holds 4 and c 60", r.Share, r.Status)
 	}
 }
+
+// A replica that lags is promoted: it holds that 10 were lent to b, of which 4 came back. Nobody can tell any more: the journal is
+// an old copy, and b has lost its own store. That 4 came back proves that they were lent; without it the share would be 104 of 100.
+func TestNoMoreComesBackThanWasLent(t *testing.T) {
+	p := newPartlyKnown(t, func(p *partlyKnown) {
+		p.Lend(p.now, algorithms.Lend{Guard: p.guard(), Key: "k", Terms: p.terms, Peer: "b", Cell: p.cell(), Lent: 10, Cap: 100})
+		if c := p.hear("b", 0, 4); c.Share != 94 {
+			t.Fatalf("%+v", c)
+		}
+	})
+	r := p.Restore(p.now, algorithms.Restore{Guard: p.guard(), Key: "k", Terms: p.terms, LostAt: p.lostAt, Cap: 100, Known: []string{"b", "c"}})
+	if r.Status != algorithms.StatusOK || r.Share != 100 {
+		t.Errorf("share %d of 100 (%s): %+v", r.Share, r.Status, r.Rows)
+	}
+}

@@ -38,8 +38,8 @@ if changed then
       if k <= last and h.unknown[peer] then row.b = row.r end
       -- And debits were made in it that were never announced, before anybody noticed whose copy it is.
       if k <= last and first then
-        row.l = 0
         if h.unknown[peer] then row.g = 0 else row.r = 0 end
+        row.l = row.g -- only what was lent came back
       end
     end
   end

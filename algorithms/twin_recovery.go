@@ -97,7 +97,7 @@ func (h held) restoreRows(c Restore, known map[string]bool, first bool) {
 					row.Lent, row.Regained = 0, 0
 				}
 			case first:
-				row.Lent, row.Returned = 0, 0
+				row.Lent, row.Returned = row.Regained, 0 // only what was lent came back
 			}
 			rows[peer] = row
 		}

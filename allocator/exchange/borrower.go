@@ -182,7 +182,7 @@ func (m *Machine) offers(now int64, v *view, cell int64, anew bool) []allocator.
 		}
 		o := allocator.Offer{Peer: i, Spare: v.spareOf(p.name, d, cell, now)}
 		if cell == v.state.Cell && now >= pos.refusedUntil {
-			o.Back = pos.row.Lent - pos.row.Regained
+			o.Back = max(pos.row.Lent-pos.row.Regained, 0)
 		}
 		o.Some = now >= pos.refusedUntil && pos.row.Borrowed < v.lendable(p.name) &&
 			(v.wanted == 0 || pos.pending == 0) // each request that waits would ask all once more

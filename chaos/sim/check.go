@@ -114,9 +114,12 @@ func (w *world) checkLent(b *bucket, r *region, h *holding) {
 	}
 }
 
-// checkRises checks that no row is lower than it was, and nothing is returned that was not borrowed.
+// checkRises checks that no row is lower than it was, and nothing comes back that was not lent.
 func (w *world) checkRises(b *bucket, r *region, rows []algorithms.PeerRow) {
 	for _, row := range rows {
+		if row.Regained > row.Lent || row.Returned > row.Borrowed {
+			w.breaks("rows", "limit %s key %d: %s has %+v with %s of cell %d: more came back than was lent", b.limit.policy.Name, b.key, r.name, row.Row, row.Peer, row.Cell)
+		}
 		if row.Peer == "" || row.Peer[0] == '?' || row.Cell <= b.lost[r.index] { // lent to nobody in particular; or what a copy says
 			continue
 		}

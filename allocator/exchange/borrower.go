@@ -5,7 +5,7 @@ import (
 	"github.com/quotad/quotad/allocator"
 )
 
-// plan asks for what a bucket lacks in this cell and the next, half the gap at a time unless it is in need.
+// plan asks for what a bucket lacks in this cell and the next.
 func (m *Machine) plan(now int64, v *view, jitter int64) {
 	s := now + m.offset
 	cell := algorithms.CellAt(s, v.Cell)
@@ -100,7 +100,7 @@ func (m *Machine) planCell(now int64, v *view, cell, jitter int64) {
 		return
 	}
 	pending := v.pending(cell)
-	anew := wanted > 0 || inNeed && pending > 0 && short > 4*pending
+	anew := wanted > 0 || inNeed && pending > 0 && short > 4*pending && v.borrowed(cell) < v.borrowable(m.region)
 	if anew { // what is under way was asked for when less was known to be lacking
 		pending = 0
 	}
@@ -147,12 +147,12 @@ const longCell = 10 * allocator.Second
 func (v *view) borrowed(cell int64) (sum int64) {
 	for _, d := range v.dealings {
 		p := d.at(cell)
-		sum += p.row.Borrowed - p.row.Returned + p.pending
+		sum += max(p.row.Borrowed+p.pending, p.announced.Borrowed) - p.row.Returned
 	}
 	return sum
 }
 
-// pending returns the units of a cell that are asked for and not answered.
+// pending returns the units of a cell that are asked for and not answered, or not credited yet.
 func (v *view) pending(cell int64) int64 {
 	var sum int64
 	for _, d := range v.dealings {

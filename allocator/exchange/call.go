@@ -185,12 +185,16 @@ func (pos *position) refused(a ask, until int64) {
 func (m *Machine) credited(now int64, e Credited) {
 	c := e.Credit
 	v := m.views[c.Bucket.ID]
-	if v == nil || e.Result.Status == algorithms.StatusEarly && m.hold(now, c, e.Result.Now) {
+	if v == nil {
 		return
 	}
 	pos := v.dealing(c.Peer).at(c.Cell)
 	pos.pending = max(pos.pending-c.Gain, 0)
 	pos.burst.pending = max(pos.burst.pending-c.GainBurst, 0)
+	if e.Result.Status == algorithms.StatusEarly && m.hold(now, v, c, e.Result.Now) {
+		m.settle(v)
+		return
+	}
 	if e.Result.Status != algorithms.StatusOK {
 		pos.announced = pos.row // asked again, the peer says it again
 		pos.refused(ask{units: c.Gain, burst: c.GainBurst}, now+longestRetry)
@@ -205,6 +209,9 @@ func (m *Machine) credited(now int64, e Credited) {
 	m.noteBorrowed(c.Peer, max(row.Borrowed-pos.row.Borrowed, 0), max(row.Regained-pos.row.Regained, 0),
 		max(row.BurstBorrowed-pos.row.BurstBorrowed, 0))
 	pos.take(row)
+	if row.Borrowed < c.Lent || row.Regained < c.Returned || row.BurstBorrowed < c.Burst {
+		pos.announced = pos.row // the store did not take all of it now, and may later
+	}
 	m.settle(v)
 }
 

@@ -58,11 +58,12 @@ func (m *Machine) showed(store, now int64) { m.offset, m.clocked = store-now, tr
 // store that it heard of; late by what that took to be told. False: it has heard of none.
 func (m *Machine) StoreClock() (ahead int64, known bool) { return m.offset, m.clocked }
 
-// stamp puts our store's time on the replies of a step.
+// stamp puts our store's time on the replies of a step: none earlier than the debits that it announces, for what was told of the
+// store since may be older.
 func (m *Machine) stamp(now int64) {
 	for i := range m.out.Replies {
-		if m.clocked {
-			m.out.Replies[i].Reply.At = now + m.offset
+		if r := &m.out.Replies[i].Reply; m.clocked {
+			r.At = max(r.At, now+m.offset)
 		}
 	}
 }

@@ -5,6 +5,9 @@ import "slices"
 // MostHeld bounds the credits that are held back; beyond it they are dropped, and asked for again.
 const MostHeld = 4 * MostAsks
 
+// shortestHold is how long a credit is kept at least: a store's time may stand still.
+const shortestHold = Interval / 4
+
 // held is a credit that came too early: our store's clock is behind where the peer's was when it gave the rights up.
 type held struct {
 	Credit
@@ -12,12 +15,18 @@ type held struct {
 }
 
 // hold keeps a credit until our store, which is at s now, has come to where the peer's was; asked again, the peer would be as
-// early again. It is not kept if the peer's time is beyond the cell that the credit is for.
-func (m *Machine) hold(now int64, c Credit, s int64) bool {
+// early again. Until then others are asked for what it brings, and this peer, but where use fades, is not. It is not kept if the
+// peer's time is beyond the cell that the credit is for.
+func (m *Machine) hold(now int64, v *view, c Credit, s int64) bool {
 	if c.At >= (c.Cell+1)*c.Bucket.Cell || len(m.held) == MostHeld {
 		return false
 	}
-	m.held = append(m.held, held{Credit: c, until: now + c.At - s})
+	until := now + max(c.At-s, shortestHold)
+	if !c.Bucket.Kind.Sliding() {
+		v.dealing(c.Peer).at(c.Cell).refused(ask{units: c.Gain, burst: c.GainBurst}, until)
+	}
+	c.Gain, c.GainBurst = 0, 0
+	m.held = append(m.held, held{Credit: c, until: until})
 	return true
 }
 

@@ -156,6 +156,7 @@ func (m *Machine) lent(now int64, e Lent) {
 			continue
 		}
 		m.showed(given.Now, now)
+		s.reply.At = max(s.reply.At, given.Now)
 		g.Lent, g.Returned, g.Spare = given.Row.Lent, given.Row.Returned, given.Spare
 		g.Burst, g.SpareBurst = given.Row.BurstLent, given.SpareBurst
 		g.Retry = retryAfter(b, g.Cell, given.Now, given.State.Free > 0)

@@ -173,7 +173,7 @@ func (s *Scenario) Watched() []Bucket {
 	return all
 }
 
-// apart is the farthest that steps move a clock from the others.
+// apart is the farthest that steps move a clock from that of this machine.
 func (s *Scenario) apart() (most time.Duration) {
 	ahead := map[string]time.Duration{}
 	for _, step := range s.Steps {
@@ -206,7 +206,8 @@ const clockSlack = 5 * time.Millisecond
 
 // judged is what the bucket is judged against.
 func (b Bucket) judged() oracle.Limit {
-	return oracle.Limit{Limit: b.Units, Burst: b.Burst, Window: b.Window, Algorithm: b.Algorithm, ClockSlack: clockSlack + b.Apart}
+	return oracle.Limit{Limit: b.Units, Burst: b.Burst, Window: b.Window, Algorithm: b.Algorithm, ClockSlack: clockSlack + b.Apart,
+		Settle: oracle.DefaultSettle + 2*b.Apart}
 }
 
 // question is what is asked of a node for a load.

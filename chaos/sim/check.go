@@ -7,20 +7,22 @@ import (
 	stepped "github.com/quotad/quotad/region"
 )
 
-// touch has the ledger of a bucket checked after this occurrence.
+// touch notes that rights of a bucket may be moved, by a call that finds out whether its store has it still.
 func (n *node) touch(id string) {
 	b := n.w.bucket(id)
-	if b == nil {
-		return
-	}
-	if n.r.down == 0 && !n.r.refuses() && n.generation == n.r.generation {
+	if b != nil && n.r.down == 0 && !n.r.refuses() && n.generation == n.r.generation {
 		n.uses(b)
 	}
-	if b.moved {
+	n.w.moves(b)
+}
+
+// moves has the ledger of a bucket, if it is one, checked after this occurrence.
+func (w *world) moves(b *bucket) {
+	if b == nil || b.moved {
 		return
 	}
 	b.moved = true
-	n.w.moved = append(n.w.moved, b)
+	w.moved = append(w.moved, b)
 }
 
 // checkMoved checks the ledgers of the buckets whose rights may have moved.

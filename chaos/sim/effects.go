@@ -88,7 +88,7 @@ func (n *node) credit(all []exchange.Credit) {
 func (n *node) restore(all []exchange.Restore) {
 	n.live.Restore(all)
 	for _, r := range all {
-		n.touch(r.Bucket.ID)
+		n.w.moves(n.w.bucket(r.Bucket.ID))
 	}
 }
 

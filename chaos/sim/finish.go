@@ -60,7 +60,8 @@ func (p *probe) demand() (units, per int64) {
 }
 
 // mayDemand says whether the probe should get nearly all: rights move fast enough for the window, no other limit denies, no
-// clock that was ahead holds the region back, its bucket holds what is asked for at once, and nobody lied: an untrue hint of a later life of a node hides its true ones.
+// clock that was ahead holds the region back, its bucket holds what is asked for at once, and nobody lied: an untrue hint of a
+// later life of a node hides its true ones.
 func (p *probe) mayDemand() bool {
 	w, l := p.r.w, p.b.limit
 	tail := w.plan.End - w.plan.Heal

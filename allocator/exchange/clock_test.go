@@ -83,3 +83,20 @@ func TestTimesThatCannotBeAreIgnored(t *testing.T) {
 		}
 	}
 }
+
+// TestAReplyIsNoEarlierThanItsDebits: what is heard of the store between the debit and the reply may be older.
+func TestAReplyIsNoEarlierThanItsDebits(t *testing.T) {
+	c, eu := met(t)
+	out := eu.asks(Ask{Bucket: "b", Cell: eu.cell(), Lent: 10}, nil)
+	if len(out.Lend) != 1 {
+		t.Fatalf("%+v", out)
+	}
+	debited := c.now + 2000
+	given := algorithms.Given{Now: debited, Row: algorithms.Row{Lent: 10}, State: eu.machine.views["b"].state}
+	eu.machine.Step(c.now, Lent{ID: 1, Given: []algorithms.Given{given}})
+	eu.machine.Step(c.now, Observed{Bucket: eu.bucket, Admitted: 1, State: given.State, Now: debited - 15_000})
+	replies := eu.machine.Step(c.now, Recorded{ID: 1, OK: true}).Replies
+	if len(replies) != 1 || replies[0].Reply.At < debited {
+		t.Errorf("debited at %d: %+v", debited, replies)
+	}
+}

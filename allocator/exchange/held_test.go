@@ -71,8 +71,32 @@ func TestWhatIsHeldBackIsBounded(t *testing.T) {
 	}
 }
 
+// TestOthersAreAskedWhileACreditIsHeldBack: what eu lent by a clock 3 s ahead is not under way from anybody who is in time. eu itself
+// is asked for no more until then, but where use fades.
+func TestOthersAreAskedWhileACreditIsHeldBack(t *testing.T) {
+	for kind, again := range map[algorithms.Kind]bool{algorithms.TokenBucket: false, algorithms.SlidingWindowLog: true} {
+		b, m, now := long(60 * allocator.Second)
+		b.Kind = kind
+		m.Step(now, spent(b, now, 300))
+		v := m.views[b.ID]
+		pos := v.dealing("eu").at(0)
+		pos.pending, pos.burst.pending = 200, 20
+		m.Step(now, Credited{Credit: Credit{Bucket: b, Peer: "eu", Gain: 200, GainBurst: 20, At: now + 3*allocator.Second},
+			Result: algorithms.Credited{Status: algorithms.StatusEarly, Now: now}})
+		if v.pending(0) > 0 || v.pendingBurst(0) > 0 {
+			t.Errorf("%s: %d units and %d tokens count as under way", kind, v.pending(0), v.pendingBurst(0))
+		}
+		if refused := pos.refusedUntil > now && pos.burst.refusedUntil > now; refused == again {
+			t.Errorf("%s: eu is asked meanwhile: %t, want %t", kind, !refused, again)
+		}
+		if out := m.Step(now+3*allocator.Second, Tick{Jitter: allocator.PPM}); len(out.Credits) != 1 || out.Credits[0].At == 0 {
+			t.Errorf("%s: %+v when its time has come", kind, out.Credits)
+		}
+	}
+}
+
 // TestAnAnnouncedRowCountsOnce: while the store is being credited with 100 units, another answer that announces the same 100
-// brings nothing; if the store does not credit them, a later answer brings them again.
+// brings nothing; if the store does not credit them, or says OK and takes none yet, a later answer brings them again.
 func TestAnAnnouncedRowCountsOnce(t *testing.T) {
 	b, m, now := long(60 * allocator.Second)
 	m.Step(now, spent(b, now, 300))
@@ -91,8 +115,10 @@ func TestAnAnnouncedRowCountsOnce(t *testing.T) {
 	if again := answer(); len(again) > 0 {
 		t.Errorf("announced again: %v", again)
 	}
-	m.Step(now, Credited{Credit: first[0], Result: algorithms.Credited{Status: algorithms.StatusUnknown}})
-	if again := answer(); len(again) != 1 || again[0].Gain != 100 {
-		t.Errorf("announced after the store failed: %v", again)
+	for _, result := range []algorithms.Credited{{Status: algorithms.StatusUnknown}, {Status: algorithms.StatusOK, Now: now, Row: algorithms.Row{Borrowed: 40}}} {
+		m.Step(now, Credited{Credit: first[0], Result: result})
+		if again := answer(); len(again) != 1 || again[0].Gain != 100-result.Row.Borrowed {
+			t.Errorf("announced after the store said %s: %v", result.Status, again)
+		}
 	}
 }

@@ -10,7 +10,7 @@ var dynamics = []Mutant{
 			`weights[i] = max(total-o.Back-o.Spare, 1)
 	}`}},
 		Breaks: "10: asks refused, and false denials", Under: "none; one region short, of the others one busy and one idle",
-		Flags:  []string{"--demand", "zipf", "--algorithm", "fixed_window", "--most", "8000"},
+		Flags:  []string{"--demand", "zipf", "--algorithm", "fixed_window", "--most", "5000"},
 		Within: 3,
 	},
 	{

@@ -7,10 +7,10 @@ import (
 	stepped "github.com/quotad/quotad/region"
 )
 
-// touch notes that rights of a bucket may be moved, by a call that finds out whether its store has it still.
-func (n *node) touch(id string) {
+// touch notes that rights of a bucket may be moved, by a call under a generation that finds out whether the store has it still.
+func (n *node) touch(id string, generation uint64) {
 	b := n.w.bucket(id)
-	if b != nil && n.r.down == 0 && !n.r.refuses() && n.generation == n.r.generation {
+	if b != nil && n.r.down == 0 && !n.r.refuses() && generation == n.r.generation {
 		n.uses(b)
 	}
 	n.w.moves(b)
@@ -177,7 +177,6 @@ func (n *node) noteEvent(e exchange.Event) {
 	case exchange.Lent:
 		n.checkAsked(e)
 	case exchange.Stood:
-		n.generation = e.Generation
 		n.r.stands(e.Generation)
 	case exchange.Recorded:
 		n.noteRecorded(e)

@@ -74,14 +74,14 @@ func (n *node) lend(all []exchange.Lend) {
 	n.live.Lend(all)
 	for _, l := range all {
 		n.checkHeard(l)
-		n.touch(l.Bucket.ID)
+		n.touch(l.Bucket.ID, l.Generation)
 	}
 }
 
 func (n *node) credit(all []exchange.Credit) {
 	n.live.Credit(all)
 	for _, c := range all {
-		n.touch(c.Bucket.ID)
+		n.touch(c.Bucket.ID, c.ForGeneration)
 	}
 }
 

@@ -25,8 +25,6 @@ type node struct {
 	live    *stepped.Stepped
 	life    int // which one, from 1
 	born    int64
-	// generation is that of its store which it stands under.
-	generation uint64
 
 	calls       map[uint64]bool // not answered yet
 	asked       uint64

@@ -114,7 +114,7 @@ func (n *node) decided(rq *request, d stepped.Decision) {
 		n.judge(rq, b, d)
 	}
 	if d.Allowed && d.Receipt != "" && rq.refund > 0 {
-		n.in(rq.refund, func() { n.refund(rq, d, false) })
+		n.in(rq.refund, func() { n.refund(rq, d, notRefunded) })
 	}
 }
 
@@ -178,25 +178,48 @@ func (n *node) repeated(rq *request, d stepped.Decision) bool {
 	return false
 }
 
+// refunded is what is known of a refund that was asked for.
+type refunded int
+
+const (
+	notRefunded refunded = iota
+	perhapsRefunded
+	surelyRefunded
+)
+
 // refund takes a request's charge back, twice: once is all that it may have an effect.
-func (n *node) refund(rq *request, d stepped.Decision, before bool) {
+func (n *node) refund(rq *request, d stepped.Decision, before refunded) {
 	back, err := n.live.Refund(d.Receipt)
-	if err == nil && !back.Repeated {
+	after := surelyRefunded
+	switch {
+	case err != nil:
+		after = max(before, perhapsRefunded)
+		if before == notRefunded { // the reply may have been lost
+			for _, b := range rq.buckets {
+				b.givenBack(d, rq.q.Cost)
+			}
+		}
+	case !back.Repeated && before != perhapsRefunded:
 		for _, charge := range back.Charges {
 			for _, b := range rq.buckets {
 				if charge.Units == 0 || b.limit.policy.Name != charge.Limit {
 					continue
 				}
-				if before {
+				if before == surelyRefunded {
 					n.w.breaks("refund", "%s gives %d units back a second time", n.name, charge.Units)
 				}
-				b.labels[b.limit.rule.CellOf(d.At)] -= charge.Units
-				b.refunded = true
+				b.givenBack(d, charge.Units)
 			}
 		}
 	}
-	if !before {
-		n.in(rq.refund, func() { n.refund(rq, d, err == nil) })
+	if before == notRefunded {
+		n.in(rq.refund, func() { n.refund(rq, d, after) })
 	}
 	n.drain()
+}
+
+// givenBack takes units out of what a decision has charged.
+func (b *bucket) givenBack(d stepped.Decision, units int64) {
+	b.labels[b.limit.rule.CellOf(d.At)] -= units
+	b.refunded = true
 }

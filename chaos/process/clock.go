@@ -1,10 +1,14 @@
 package process
 
 import (
+	"fmt"
+	"strings"
 	"sync/atomic"
 	"time"
 
-	"github.com/quotad/quotad/region/store"
+	"github.com/alicebob/miniredis/v2"
+	"github.com/alicebob/miniredis/v2/server"
+	lua "github.com/yuin/gopher-lua"
 )
 
 // Clock is an embedded Redis in this process, and its clock: the processes of
@@ -17,15 +21,26 @@ type Clock struct {
 	ahead atomic.Int64 // of the wall clock, ns
 }
 
-// startClock starts an embedded Redis that shows the time of this machine.
+// The embedded Redis would make a table with a large whole number for a key an
+// array that reaches up to it.
+func init() { lua.MaxArrayIndex = 1 << 16 }
+
+// startClock starts an embedded Redis that shows the time of this machine. Its
+// time stands still within a script.
 func startClock(scope Scope) (*Clock, error) {
-	c := &Clock{}
-	s, err := store.StartMovable(func() time.Duration { return time.Duration(c.ahead.Load()) })
-	if err != nil {
-		return nil, err
+	c, redis := &Clock{}, miniredis.NewMiniRedis()
+	redis.ClockTTL(true) // or nothing would ever expire
+	if err := redis.StartAddr("127.0.0.1:0"); err != nil {
+		return nil, fmt.Errorf("start an embedded Redis: %w", err)
 	}
-	scope.Cleanup(func() { _ = s.Close() }) // it keeps nothing
-	c.URL = s.URL + "/0"
+	scope.Cleanup(redis.Close)
+	redis.Server().SetPreHook(func(_ *server.Peer, command string, _ ...string) bool {
+		if strings.HasPrefix(command, "EVAL") { // what a script calls comes by here, too, and holds the lock
+			redis.SetTime(time.Now().Add(time.Duration(c.ahead.Load())))
+		}
+		return false
+	})
+	c.URL = "redis://" + redis.Addr() + "/0"
 	return c, nil
 }
 

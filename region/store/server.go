@@ -9,12 +9,10 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
-	wire "github.com/alicebob/miniredis/v2/server"
 	"github.com/redis/go-redis/v9"
 	lua "github.com/yuin/gopher-lua"
 )
@@ -61,22 +59,6 @@ func StartDriven(now func() time.Time) (*Server, error) {
 		m.SetTime(t)
 		return t
 	}
-	return s, nil
-}
-
-// StartMovable starts an embedded Redis whose clock is ahead of the wall clock by what ahead says at the beginning of each script,
-// which may change at any time: for rehearsals.
-func StartMovable(ahead func() time.Duration) (*Server, error) {
-	m, s, err := startEmbedded()
-	if err != nil {
-		return nil, err
-	}
-	m.Server().SetPreHook(func(_ *wire.Peer, command string, _ ...string) bool {
-		if strings.HasPrefix(command, "EVAL") { // what a script calls comes by here, too, and holds the lock
-			m.SetTime(time.Now().Add(ahead()))
-		}
-		return false
-	})
 	return s, nil
 }
 

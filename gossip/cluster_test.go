@@ -9,10 +9,12 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/quotad/quotad/chaos/bubble"
 )
 
 func TestThreeFindEachOtherByOneSeed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		net := newNetwork(t)
 		views := make(chan []Member, 100)
 		a := start(t, net, "us-east/n1", seeds(net, "us-east/n1")) // its own seed, too
@@ -47,7 +49,7 @@ func TestThreeFindEachOtherByOneSeed(t *testing.T) {
 // TestBroadcastReachesAllSoon: whom a change reaches by packets is a matter of
 // chance, so one node in 25 may have to wait for a push/pull.
 func TestBroadcastReachesAllSoon(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		nodes := cluster(t, newNetwork(t), "a", "b", "c", "d", "e")
 		time.Sleep(10 * time.Second)
 		want := make(map[string]int)
@@ -70,7 +72,7 @@ func TestBroadcastReachesAllSoon(t *testing.T) {
 }
 
 func TestLateJoinerGetsTheWholeState(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		net := newNetwork(t)
 		nodes := cluster(t, net, "a", "b")
 		want := make(map[string]int)
@@ -92,7 +94,7 @@ func TestLateJoinerGetsTheWholeState(t *testing.T) {
 // TestNewcomerIsGreeted: what a newcomer brings along reaches those it did not
 // call, too, long before a push/pull would bring it.
 func TestNewcomerIsGreeted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		net := newNetwork(t)
 		nodes := cluster(t, net, "a", "b", "c", "d", "e")
 		late := start(t, net, "late", seeds(net, "a"))
@@ -108,7 +110,7 @@ func TestNewcomerIsGreeted(t *testing.T) {
 func TestViewsHealAfterACut(t *testing.T) {
 	for _, cut := range []time.Duration{3 * time.Second, 30 * time.Second, 130 * time.Second, 5 * time.Minute, time.Hour} {
 		t.Run(cut.String(), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				net := newNetwork(t)
 				nodes := cluster(t, net, "a", "b", "c")
 				net.Isolate("c", cut)
@@ -138,7 +140,7 @@ func TestViewsHealAfterACut(t *testing.T) {
 // TestRegionsHealAfterACut: three regions of three nodes, one region cut off
 // from both others.
 func TestRegionsHealAfterACut(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		net := newNetwork(t)
 		var names []string
 		for _, region := range []string{"r1", "r2", "r3"} {
@@ -170,7 +172,7 @@ func TestRegionsHealAfterACut(t *testing.T) {
 
 // TestOneWayCut: packets and streams get lost in one direction only.
 func TestOneWayCut(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		net := newNetwork(t)
 		nodes := cluster(t, net, "a", "b", "c")
 		const cut = 3 * time.Minute
@@ -185,7 +187,7 @@ func TestOneWayCut(t *testing.T) {
 }
 
 func TestRestartWithRememberedPeersOnly(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		net := newNetwork(t)
 		nodes := cluster(t, net, "a", "b", "c")
 		remembered := nodes[2].Remembered()
@@ -211,7 +213,7 @@ func TestRestartWithRememberedPeersOnly(t *testing.T) {
 // TestNameComesBackElsewhere: a node that is rescheduled keeps its name and
 // gets another address.
 func TestNameComesBackElsewhere(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		net := newNetwork(t)
 		nodes := cluster(t, net, "a", "b", "c")
 		nodes[2].Close()
@@ -233,7 +235,7 @@ func TestNameComesBackElsewhere(t *testing.T) {
 // TestQuickRestartIsSeen: a node is back, with other meta data, before anybody
 // missed it.
 func TestQuickRestartIsSeen(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		net := newNetwork(t)
 		nodes := cluster(t, net, "a", "b", "c")
 		nodes[2].Close()
@@ -253,7 +255,7 @@ func TestQuickRestartIsSeen(t *testing.T) {
 }
 
 func TestLeaveIsNoFailure(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		net := newNetwork(t)
 		nodes := cluster(t, net, "a", "b", "c")
 		if err := nodes[2].Leave(t.Context()); err != nil {
@@ -285,7 +287,7 @@ func TestLeaveIsNoFailure(t *testing.T) {
 }
 
 func TestLeaveIsBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		net := newNetwork(t)
 		lone := start(t, net, "lone", nil)
 		if err := lone.Leave(t.Context()); err != nil {
@@ -318,7 +320,7 @@ func TestLeaveIsBounded(t *testing.T) {
 // TestCloseEndsEverything: the bubble fails the test if a goroutine stays, in
 // the middle of a cut and of calls that hang.
 func TestCloseEndsEverything(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		net := newNetwork(t)
 		nodes := cluster(t, net, "a", "b", "c")
 		net.Isolate("a", time.Hour)

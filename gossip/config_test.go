@@ -5,8 +5,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
+
+	"github.com/quotad/quotad/chaos/bubble"
 )
 
 func TestStartRefusesNonsense(t *testing.T) {
@@ -32,7 +33,7 @@ func TestStartRefusesNonsense(t *testing.T) {
 		{"seed port", `seed "host:0"`, func(c *Config) { c.Seeds = []string{"host:0"} }},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				net := newNetwork(t)
 				cfg, n := config(t, net, "a")
 				tc.change(&cfg)

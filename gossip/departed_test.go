@@ -2,13 +2,14 @@ package gossip
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
+
+	"github.com/quotad/quotad/chaos/bubble"
 )
 
 // TestASeedThatLeftIsCalledAgain: a seed says goodbye and comes back knowing nobody, soon after the others had called it.
 func TestASeedThatLeftIsCalledAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		net := newNetwork(t)
 		seed := start(t, net, "seed", func(*Config) {})
 		others := []*node{start(t, net, "a", seeds(net, "seed")), start(t, net, "b", seeds(net, "seed"))}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hashicorp/memberlist"
 
+	"github.com/quotad/quotad/chaos/bubble"
 	"github.com/quotad/quotad/region/link"
 )
 
@@ -31,7 +32,7 @@ func TestStrangersAreNotAdmitted(t *testing.T) {
 		{"no label", nil, nil, "quotad", "", false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				net := newNetwork(t)
 				var nodes []*node
 				for _, name := range []string{"a", "b"} {
@@ -68,7 +69,7 @@ func TestStrangersAreNotAdmitted(t *testing.T) {
 func TestNonsenseFromTheNetwork(t *testing.T) {
 	for name, key := range map[string][]byte{"plain": nil, "encrypted": make([]byte, 16)} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				net := newNetwork(t)
 				nodes := []*node{}
 				for _, name := range []string{"a", "b"} {
@@ -125,7 +126,7 @@ func shower(t *testing.T, from *link.Host, to *node) {
 // TestStreamsAreBounded: streams that say nothing are refused beyond a number,
 // and given up after a while.
 func TestStreamsAreBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		net := newNetwork(t)
 		a, enemy := start(t, net, "a", nil), net.Host("enemy")
 		const batch = 64

@@ -9,10 +9,11 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/quotad/quotad/chaos/bubble"
 )
 
 // keys are the keys of a test that has one, or none.
@@ -103,7 +104,7 @@ func (r *rotation) all(keys ...[]byte) {
 // TestKeysAreRotated: from an old key to a new one, node by node, nobody loses sight of another and nothing is sent in
 // plain text; then the old key opens nothing.
 func TestKeysAreRotated(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		network, by := newNetwork(t), &ear{}
 		old, next := aKey(1), aKey(2)
 		r := &rotation{T: t, want: map[string]int{}}
@@ -141,7 +142,7 @@ func TestKeysAreRotated(t *testing.T) {
 
 // TestTheEarHears: without keys what is sent can be read, so that the test above would find it.
 func TestTheEarHears(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		network, by := newNetwork(t), &ear{}
 		a := start(t, network, "node-a", func(c *Config) { overheard(by, c) })
 		b := start(t, network, "node-b", seeds(network, "node-a"))
@@ -154,7 +155,7 @@ func TestTheEarHears(t *testing.T) {
 
 // TestSetKeysRefuses: what makes no sense changes nothing.
 func TestSetKeysRefuses(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		network := newNetwork(t)
 		locked := start(t, network, "locked", func(c *Config) { c.Keys = keys(aKey(1)) })
 		plain := start(t, network, "plain", nil)

@@ -7,14 +7,15 @@ import (
 	"net/netip"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
+
+	"github.com/quotad/quotad/chaos/bubble"
 )
 
 // TestSeedsAreLookedUpAtEveryAttempt: a name that is unknown at the start, and
 // then moves, is found.
 func TestSeedsAreLookedUpAtEveryAttempt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		net := newNetwork(t)
 		var known atomic.Pointer[netip.Addr]
 		a := start(t, net, "a", func(c *Config) {
@@ -43,7 +44,7 @@ func TestSeedsAreLookedUpAtEveryAttempt(t *testing.T) {
 // TestCallsThatHangHoldNobodyUp: a lookup and two dials hang; the seed that
 // answers is met at once.
 func TestCallsThatHangHoldNobodyUp(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		net := newNetwork(t)
 		b := start(t, net, "b", nil)
 		for _, gone := range []string{"gone1", "gone2"} {
@@ -70,7 +71,7 @@ func TestCallsThatHangHoldNobodyUp(t *testing.T) {
 // TestAnAddressThatIsNoMembersIsLeftInPeace: a balancer in front of the seeds
 // answers, but no member has its address.
 func TestAnAddressThatIsNoMembersIsLeftInPeace(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		var calls int
 		balancer := netip.MustParseAddrPort("10.1.1.1:7946")
 		log := slog.New(slog.DiscardHandler)
@@ -90,7 +91,7 @@ func TestAnAddressThatIsNoMembersIsLeftInPeace(t *testing.T) {
 
 // TestExchangesUnderWayAreBounded: hundreds of addresses that hang.
 func TestExchangesUnderWayAreBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		log := slog.New(slog.DiscardHandler)
 		cfg := Config{Logger: log, Advertise: peerAt(0)}.withDefaults()
 		var under, most atomic.Int64
@@ -119,7 +120,7 @@ func TestExchangesUnderWayAreBounded(t *testing.T) {
 // TestGreetingsStayFewInALargeCluster: one newcomer is greeted by about
 // greetShare members, many by everybody.
 func TestGreetingsStayFewInALargeCluster(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		log := slog.New(slog.DiscardHandler)
 		const members, trials = 200, 2000
 		for _, tc := range []struct{ newcomers, least, most int }{

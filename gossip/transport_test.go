@@ -4,8 +4,9 @@ import (
 	"errors"
 	"net"
 	"testing"
-	"testing/synctest"
 	"time"
+
+	"github.com/quotad/quotad/chaos/bubble"
 )
 
 // flakyPackets and flakyStreams fail a number of times before they work, as
@@ -35,7 +36,7 @@ func (f *flakyStreams) Accept() (net.Conn, error) {
 }
 
 func TestSocketsThatFailForAWhileAreUsedAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		network := newNetwork(t)
 		a := start(t, network, "a", func(c *Config) {
 			c.Packets = &flakyPackets{c.Packets, 10}
@@ -54,7 +55,7 @@ func TestSocketsThatFailForAWhileAreUsedAgain(t *testing.T) {
 
 // TestCloseWhileSocketsFail: the pause between attempts ends with the node.
 func TestCloseWhileSocketsFail(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		a := start(t, newNetwork(t), "a", func(c *Config) {
 			c.Packets = &flakyPackets{c.Packets, 1 << 30}
 			c.Streams = &flakyStreams{c.Streams, 1 << 30}
@@ -70,7 +71,7 @@ func TestCloseWhileSocketsFail(t *testing.T) {
 
 // TestTransportAfterShutdown: nothing goes out, and no connection is kept.
 func TestTransportAfterShutdown(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		network := newNetwork(t)
 		cfg, _ := config(t, network, "a")
 		tr := newTransport(cfg.withDefaults())

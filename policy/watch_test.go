@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+
+	"github.com/quotad/quotad/chaos/bubble"
 )
 
 func versionText(version int) string {
@@ -226,7 +228,7 @@ type simulated struct {
 func simulate(t *testing.T, test func(t *testing.T, s *simulated)) {
 	path := filepath.Join(t.TempDir(), "limits.yaml")
 	write(t, path, versionText(1))
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := &simulated{
 			events: make(chan fsnotify.Event), errs: make(chan error), hup: make(chan os.Signal),
 			started: time.Now(),

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"testing"
 	"testing/synctest"
+
+	"github.com/quotad/quotad/chaos/bubble"
 )
 
 // numbered is a request on its way, told apart by its cost.
@@ -110,7 +112,7 @@ func TestQueueFull(t *testing.T) {
 }
 
 func TestCheckEndsWithItsContext(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		n := unstarted(t, 1, document(t, 1, hereAndThere, "name: minute, limit: 100, window: 1m"))
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)

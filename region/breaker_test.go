@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/quotad/quotad/chaos/bubble"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -97,7 +98,7 @@ func (c *cluster) behind(r *relay, region string) (reconnect func()) {
 // A request that the store leaves without an answer is decided without it at its deadline, not before and not later.
 func TestDecidedAtTheDeadline(t *testing.T) {
 	for behaviour, want := range map[string]Reason{"deny": StoreFailure, "local": StoreFailureLocal, "allow": StoreFailureAllowed} {
-		synctest.Test(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			n := unstarted(t, 1, document(t, 1, hereAndThere, "name: minute, limit: 100, window: 1m, lending_limit: 0.5, on_store_failure: "+behaviour))
 			for _, deadline := range []time.Duration{50 * time.Millisecond, time.Second} {
 				n.deadline = deadline
@@ -194,7 +195,7 @@ func TestQueuedWhenTheBreakerTrips(t *testing.T) {
 
 // Each shard has a breaker of its own: what lies in the others is decided by the store.
 func TestBreakersOfShards(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		n := unstarted(t, 1, document(t, 1, hereAndThere, "name: minute, limit: 1000, window: 1m, lending_limit: 0.5"))
 		r := *n.rules.Load()
 		first, second := store.Shard(store.Prefix+":0}"), store.Shard(store.Prefix+":1}")

@@ -8,11 +8,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/quotad/quotad/chaos/bubble"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region/journal"
 	"github.com/quotad/quotad/region/link"
@@ -67,7 +67,7 @@ func inBubble(t *testing.T, nodes []string, f func(t *testing.T, c *cluster)) {
 		t.Cleanup(func() { _ = server.Close() })
 		c.servers[region] = server
 	}
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		c.t, c.network = t, link.New()
 		for _, name := range nodes {
 			c.network.Host(name)

@@ -3,10 +3,10 @@ package region
 import (
 	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/bubble"
 )
 
 // Without the store a node admits, of each window, its part of what the region keeps for itself: half of it where use
@@ -30,7 +30,7 @@ func TestWithoutStorePartOfEachKind(t *testing.T) {
 				tc.part /= 2
 			}
 			t.Run(fmt.Sprint(kind, ", ", tc.fields, ", ", tc.nodes), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
+				bubble.Test(t, func(t *testing.T) {
 					n := unstarted(t, tc.nodes, document(t, 1, hereAndThere, fmt.Sprintf("name: part, algorithm: %s, window: 1m, %s", kind, tc.fields)))
 					for window := range 3 { // each begins with half of its time gone
 						time.Sleep(30 * time.Second)
@@ -58,7 +58,7 @@ func TestWithoutStorePartOfEachKind(t *testing.T) {
 // In any time as long as a window, whenever it begins, the sliding kinds admit no more than one part.
 func TestWithoutStoreSlidingWindows(t *testing.T) {
 	for _, kind := range []algorithms.Kind{algorithms.SlidingWindowCounter, algorithms.SlidingWindowLog} {
-		synctest.Test(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			n := unstarted(t, 1, document(t, 1, hereAndThere, fmt.Sprintf("name: part, algorithm: %s, limit: 100, window: 1m, lending_limit: 0.5", kind)))
 			var admitted []time.Time
 			for range 180 {

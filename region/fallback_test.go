@@ -5,10 +5,10 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/chaos/bubble"
 )
 
 // askWithoutStore has a node decide as when its store does not answer.
@@ -97,7 +97,7 @@ func TestWithoutStorePart(t *testing.T) {
 		{10_000, "0.123456", 1, 3507}, // 4000 - 493
 	} {
 		t.Run(fmt.Sprintf("%d lending %s over %d", tc.limit, tc.lending, tc.nodes), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				n := unstarted(t, tc.nodes, document(t, 1, hereAndThere,
 					fmt.Sprintf("name: minute, limit: %d, window: 1m, lending_limit: %s", tc.limit, tc.lending)))
 				if got := n.fits(t, request("a"), tc.want+10); got != tc.want {
@@ -109,7 +109,7 @@ func TestWithoutStorePart(t *testing.T) {
 }
 
 func TestWithoutStoreCells(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		n := unstarted(t, 2, document(t, 1, hereAndThere, "name: minute, limit: 100, window: 1m, lending_limit: 0.5"))
 		time.Sleep(50 * time.Second) // the bubble's time begins with a minute
 		q := request("a")
@@ -143,7 +143,7 @@ func TestWithoutStoreCells(t *testing.T) {
 
 // A request of several limits is charged to all of them or to none.
 func TestWithoutStoreChargesAllOrNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		n := unstarted(t, 1, document(t, 1, hereAndThere,
 			"name: wide, limit: 100, window: 1m, lending_limit: 0.75",
 			"name: odd, limit: 5, window: 1m, on_store_failure: allow",
@@ -169,7 +169,7 @@ func TestWithoutStoreChargesAllOrNothing(t *testing.T) {
 
 // Concurrent requests, of one limit and of two, never get more than the part.
 func TestWithoutStoreConcurrently(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		n := unstarted(t, 1, document(t, 1, hereAndThere,
 			"name: wide, limit: 1000, window: 1m, lending_limit: 0.5",
 			"name: narrow, key: [account, address], limit: 100, window: 1m, lending_limit: 0"))
@@ -203,7 +203,7 @@ func TestWithoutStoreConcurrently(t *testing.T) {
 }
 
 func TestWithoutStoreIsBoundedAndForgets(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		n := unstarted(t, 1, document(t, 1, hereAndThere,
 			"name: second, limit: 100, window: 1s, lending_limit: 0", "name: hour, domain: slow, limit: 100, window: 1h, lending_limit: 0"))
 		slow := Request{Domain: "slow", Descriptors: map[string]string{"account": "a"}, Cost: 1}

@@ -6,13 +6,13 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
 	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/chaos/bubble"
 	hintv1 "github.com/quotad/quotad/proto/hint/v1"
 )
 
@@ -173,7 +173,7 @@ func TestHintsPublish(t *testing.T) {
 }
 
 func TestHintsAge(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s, heard := listening()
 		shown := func() int {
 			var all hintv1.Hints
@@ -276,7 +276,7 @@ func FuzzHintsMerge(f *testing.F) {
 
 // Merge, publish, MarshalBinary and forget are called at the same time by gossip, the engine and the housekeeping.
 func TestHintsConcurrently(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		heard := 0
 		s := newHints("here", "n1", 1, time.Now, func(exchange.Hint) { mu.Lock(); heard++; mu.Unlock() })

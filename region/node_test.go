@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/quotad/quotad/chaos/bubble"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region/store"
 )
@@ -199,7 +200,7 @@ func TestCheckOnAClosedNode(t *testing.T) {
 			t.Errorf("adopt: %v", err)
 		}
 	})
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		n := unstarted(t, 1, document(t, 1, hereAndThere, "name: second, limit: 5, window: 1s"))
 		waits := make(chan error)
 		go func() {

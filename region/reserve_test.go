@@ -3,12 +3,12 @@ package region
 import (
 	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"pgregory.net/rapid"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/bubble"
 	"github.com/quotad/quotad/policy"
 )
 
@@ -77,7 +77,7 @@ func TestWithoutStoreReserveOfEachKind(t *testing.T) {
 				tc.part /= 2
 			}
 			t.Run(fmt.Sprint(kind, ", ", tc.fields, ", ", tc.nodes), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
+				bubble.Test(t, func(t *testing.T) {
 					n := unstarted(t, tc.nodes, document(t, 1, hereAndThere, fmt.Sprintf("name: part, algorithm: %s, window: 1m, %s", kind, tc.fields)))
 					for window := range 3 {
 						time.Sleep(time.Minute)
@@ -93,7 +93,7 @@ func TestWithoutStoreReserveOfEachKind(t *testing.T) {
 
 // An entitlement of one unit has no reserve: the unit is the store's, and a node without it admits nothing.
 func TestReserveOfOneUnit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		n := unstarted(t, 1, document(t, 1, hereAndThere, "name: few, limit: 4, window: 1m, local_reserve: 0.5"))
 		time.Sleep(time.Minute)
 		seen := map[int64]int{}

@@ -8,8 +8,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
+
+	"github.com/quotad/quotad/chaos/bubble"
 )
 
 // tape notes when requests were made, as time since its beginning.
@@ -51,7 +52,7 @@ func start(t *testing.T, c Config) (g *Generator, stop func()) {
 func TestEverySecondHoldsTheRate(t *testing.T) {
 	for _, perSecond := range []int64{1, 7, 150, 199, 200, 201, 210, 333, 1000, 3001} {
 		t.Run(fmt.Sprint(perSecond), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				p := newTape()
 				g, stop := start(t, Config{Region: "eu", Seed: uint64(perSecond), Rate: PerSecond(perSecond), Do: p.do})
 				time.Sleep(5 * time.Second)
@@ -71,7 +72,7 @@ func TestEverySecondHoldsTheRate(t *testing.T) {
 }
 
 func TestCostCountsTowardsTheRate(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		var units int64
 		_, stop := start(t, Config{Region: "eu", Rate: PerSecond(100), Cost: 5, Do: func(_ context.Context, r Request) {
@@ -93,7 +94,7 @@ func TestCostCountsTowardsTheRate(t *testing.T) {
 func TestChangeOfRateTakesEffectAtOnce(t *testing.T) {
 	for _, before := range []Rate{0, Rate(50), PerSecond(3), PerSecond(250)} {
 		t.Run(fmt.Sprint(before), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				p := newTape()
 				g, stop := start(t, Config{Region: "eu", Seed: 9, Rate: before, Do: p.do})
 				time.Sleep(1503 * time.Millisecond)
@@ -124,7 +125,7 @@ func TestChangeOfRateTakesEffectAtOnce(t *testing.T) {
 }
 
 func TestSetRateBeforeRun(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		p := newTape()
 		g, err := NewGenerator(Config{Region: "eu", Do: p.do})
 		if err != nil {
@@ -146,7 +147,7 @@ func TestSetRateBeforeRun(t *testing.T) {
 }
 
 func TestStuckRequestsAreBoundedAndCounted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		var mu sync.Mutex
 		var under, most int
@@ -196,7 +197,7 @@ func TestStopWaitsOutTheGrace(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				var mu sync.Mutex
 				cut := 0
 				g, stop := start(t, Config{Region: "eu", Rate: PerSecond(10), Grace: tt.grace, Do: func(ctx context.Context, _ Request) {
@@ -229,7 +230,7 @@ func TestStopWaitsOutTheGrace(t *testing.T) {
 
 func TestSameSeedSameRun(t *testing.T) {
 	run := func(seed uint64) (made []time.Duration) {
-		synctest.Test(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			p := newTape()
 			g, stop := start(t, Config{Region: "eu", Seed: seed, Rate: PerSecond(40), Do: p.do})
 			time.Sleep(time.Second)

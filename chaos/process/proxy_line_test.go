@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/quotad/quotad/chaos/bubble"
 )
 
 // wire is a stream over a line, as a relay joins them.
@@ -41,7 +43,7 @@ func wantHeard(t *testing.T, c net.Conn, text string) {
 }
 
 func TestStreamsStallAndGoOn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := newTestLine()
 		here, there := wire(t, l)
 		say(t, here, "before")
@@ -71,7 +73,7 @@ func TestStreamsStallAndGoOn(t *testing.T) {
 }
 
 func TestStreamsAreDelayed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := newTestLine()
 		here, there := wire(t, l)
 		l.set(Fault{Delay: 300 * time.Millisecond})
@@ -106,7 +108,7 @@ func TestPackets(t *testing.T) {
 		{name: "more than the queue holds", fault: Fault{Delay: time.Second}, least: mostPackets, most: mostPackets + 1, after: time.Second, crowds: true, send: mostPackets + 10},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				l := newTestLine()
 				l.set(c.fault)
 				go l.deliver(t.Context().Done())
@@ -134,7 +136,7 @@ func TestPackets(t *testing.T) {
 }
 
 func TestPacketsUnderWayAreLostByACut(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := newTestLine()
 		l.set(Fault{Delay: time.Second})
 		go l.deliver(t.Context().Done())
@@ -151,7 +153,7 @@ func TestPacketsUnderWayAreLostByACut(t *testing.T) {
 
 // TestOpening is about new connections: they wait for a round trip, and for both directions.
 func TestOpening(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		there, back := newTestLine(), newTestLine()
 		there.set(Fault{Delay: 100 * time.Millisecond})
 		back.set(Fault{Delay: 50 * time.Millisecond, CutTCP: true})

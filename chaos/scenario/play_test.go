@@ -9,9 +9,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"github.com/quotad/quotad/chaos/bubble"
 	"github.com/quotad/quotad/chaos/oracle"
 )
 
@@ -100,7 +100,7 @@ expect:
 }
 
 func TestPlay(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		b := &board{takes: 3 * time.Second}
 		var told []string
 		var mu sync.Mutex
@@ -143,7 +143,7 @@ func TestPlay(t *testing.T) {
 }
 
 func TestPlayRecordsWhatFails(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		r, err := played(t).Play(t.Context(), &board{fails: "cut"}, Options{})
 		if err != nil || r.Events[1].Err == nil || r.Events[2].Err != nil {
 			t.Errorf("%v, %+v", err, r)
@@ -163,7 +163,7 @@ func TestPlayDoesNothingWhereAStepIsImpossible(t *testing.T) {
 }
 
 func TestPlayIsEndedEarly(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 3500*time.Millisecond)
 		defer cancel()
 		began := time.Now()
@@ -188,7 +188,7 @@ func TestAMovedClockIsJudgedByItsOwnTime(t *testing.T) {
 
 // TestLoadThatDoesNotFit: requests that fall due while all that may are waiting for an answer are counted.
 func TestLoadThatDoesNotFit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s, err := Parse("shed.yaml", []byte(strings.NewReplacer("rate: 10}\n  - {region: eu", "rate: 1000}\n  - {region: eu", "EXPECT", "that: alive").Replace(judged)))
 		if err != nil {
 			t.Fatal(err)

@@ -8,12 +8,12 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"google.golang.org/protobuf/proto"
 
 	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/chaos/bubble"
 	"github.com/quotad/quotad/gossip"
 	"github.com/quotad/quotad/policy"
 	hintv1 "github.com/quotad/quotad/proto/hint/v1"
@@ -42,7 +42,7 @@ func playStory(t *testing.T, change func(*Story)) Report {
 		change(&s)
 	}
 	var r Report
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		var err error
 		if r, err = Play(t.Context(), s); err != nil {
 			t.Fatal(err)

@@ -7,10 +7,10 @@ import (
 	"errors"
 	"log/slog"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/chaos/bubble"
 	"github.com/quotad/quotad/chaos/world"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region/store"
@@ -45,7 +45,7 @@ func TestDemoExitCodes(t *testing.T) {
 				return next, nil
 			}
 			var out bytes.Buffer
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				report, err := world.Play(t.Context(), story)
 				if err != nil {
 					t.Fatal(err)

@@ -35,6 +35,7 @@ var house = map[string]struct {
 		"region/peer", "region/store"}, "drives the protocol; fronts and networks are put before and under it from outside"},
 	"region/api":     {[]string{"algorithms", "policy", "proto/quotad/v1", "region"}, "a front of one node"},
 	"chaos/oracle":   {nil, "the judge must not believe the code that it judges"},
+	"chaos/bubble":   {nil, "virtual time, for tests"},
 	"chaos/load":     {nil, "offers load to anything"},
 	"chaos/workload": {nil, "demand as plain data"},
 	"chaos/baseline": {[]string{"chaos/oracle", "chaos/workload"}, "rivals on the same requests"},
@@ -121,5 +122,33 @@ func TestImportsRunOneWay(t *testing.T) {
 		if !seen[pkg] {
 			t.Errorf("the house has a place for %s, which is not there", pkg)
 		}
+	}
+}
+
+// TestBubblesAreOnOneProcessor: package bubble says why.
+func TestBubblesAreOnOneProcessor(t *testing.T) {
+	root := filepath.Join("..", "..")
+	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(file, "_test.go") {
+			return err
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		ast.Inspect(parsed, func(n ast.Node) bool {
+			call, ok := n.(*ast.SelectorExpr)
+			if !ok || call.Sel.Name != "Test" {
+				return true
+			}
+			if of, ok := call.X.(*ast.Ident); ok && of.Name == "synctest" {
+				t.Errorf("%s calls synctest.Test: call bubble.Test, under which the race detector does not crash", file)
+			}
+			return true
+		})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
 
+	"github.com/quotad/quotad/chaos/bubble"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 	"github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/link"
@@ -36,7 +37,7 @@ type front struct {
 // served runs f with a server in a bubble of virtual time.
 func served(t *testing.T, node *fakeNode, f func(t *testing.T, s *front)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		network := link.New()
 		defer network.Close()
 		server, client := network.Host("server"), network.Host("client")

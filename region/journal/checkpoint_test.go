@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 
 	"pgregory.net/rapid"
+
+	"github.com/quotad/quotad/chaos/bubble"
 )
 
 func TestCheckpointMergeLaws(t *testing.T) {
@@ -68,7 +70,7 @@ func TestNewestCheckpointIsKept(t *testing.T) {
 }
 
 func TestCheckpointsShareACommitWithRows(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		g := newGate()
 		j, _ := newJournal(t, g.options())
 		seen := Checkpoint{Bucket: "b", Cell: 1, Used: 5, At: 1, Until: 10}
@@ -106,7 +108,7 @@ func TestCheckpointsShareACommitWithRows(t *testing.T) {
 }
 
 func TestCallerMayReuseCheckpointsAfterCancel(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		g := newGate()
 		j, _ := newJournal(t, g.options())
 		first, second := make(chan error, 1), make(chan error, 1)

@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 
 	bolt "go.etcd.io/bbolt"
+
+	"github.com/quotad/quotad/chaos/bubble"
 )
 
 // gate holds commits up until they are let through one by one.
@@ -36,7 +38,7 @@ func (g gate) pass() { <-g.enter; g.leave <- struct{}{} }
 func numbered(i int) Row { return Row{Bucket: fmt.Sprint("b", i), Peer: "eu", Lent: 1, Until: 10} }
 
 func TestConcurrentRecordsShareOneCommit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		g := newGate()
 		j, _ := newJournal(t, g.options())
 		const calls = 100
@@ -65,7 +67,7 @@ func TestConcurrentRecordsShareOneCommit(t *testing.T) {
 }
 
 func TestRecordReturnsOnlyAfterItsCommit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		g := newGate()
 		j, _ := newJournal(t, g.options())
 		done := make(chan error, 1)
@@ -86,7 +88,7 @@ func TestRecordReturnsOnlyAfterItsCommit(t *testing.T) {
 }
 
 func TestFullQueueHoldsCallersBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		g := newGate()
 		j, _ := newJournal(t, g.options())
 		ctx, cancel := context.WithCancel(t.Context())
@@ -118,7 +120,7 @@ func TestFullQueueHoldsCallersBack(t *testing.T) {
 }
 
 func TestCallerMayReuseRowsAfterCancel(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		g := newGate()
 		j, _ := newJournal(t, g.options())
 		first := make(chan error, 1)
@@ -207,7 +209,7 @@ func TestPrunedRowIsRecordedAnew(t *testing.T) {
 // A row recorded and pruned in one commit is not on disk after it, and must not
 // be taken for durable.
 func TestRowPrunedInItsOwnCommitIsRecordedAnew(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		g := newGate()
 		j, _ := newJournal(t, g.options())
 		results := make(chan error, 3)

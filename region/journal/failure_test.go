@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 
 	bolt "go.etcd.io/bbolt"
+
+	"github.com/quotad/quotad/chaos/bubble"
 )
 
 var kept = Row{Bucket: "kept", Peer: "eu", Cell: 1, Lent: 5, Until: 9}
@@ -78,7 +80,7 @@ func TestFailedJournalIsNeverTrustedAgain(t *testing.T) {
 }
 
 func TestFailureReachesEveryCallOfTheBatch(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		enter, leave, opening := make(chan struct{}), make(chan error), true
 		opts := us1
 		opts.commit = func(tx *bolt.Tx) error {
@@ -107,7 +109,7 @@ func TestFailureReachesEveryCallOfTheBatch(t *testing.T) {
 }
 
 func TestCloseWaitsForTheRunningCommit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		g := newGate()
 		j, path := newJournal(t, g.options())
 		running, waiting, shut := make(chan error, 1), make(chan error, 1), make(chan error, 2)

@@ -7,10 +7,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
+
+	"github.com/quotad/quotad/chaos/bubble"
 )
 
 func TestOpenMakesFolderAndFileForTheOwnerOnly(t *testing.T) {
@@ -43,7 +44,7 @@ func TestOpenMakesFolderAndFileForTheOwnerOnly(t *testing.T) {
 }
 
 func TestOpenRefusesAJournalThatIsHeld(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		j, path := newJournal(t, unsynced())
 		start := time.Now()
 		_, err := Open(path, us1)

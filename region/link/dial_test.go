@@ -8,10 +8,12 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/quotad/quotad/chaos/bubble"
 )
 
 func TestDialTakesARoundTrip(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		n, a, b := twoHosts(t)
 		n.SetDelay("b", "a", 70*ms)
 		l, err := b.Listen(80)
@@ -39,7 +41,7 @@ func TestDialTakesARoundTrip(t *testing.T) {
 func TestDialHangsDuringACut(t *testing.T) {
 	for _, dir := range [][2]string{{"a", "b"}, {"b", "a"}} {
 		t.Run(dir[0]+" to "+dir[1], func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				n, a, b := twoHosts(t)
 				if _, err := b.Listen(80); err != nil {
 					t.Fatal(err)
@@ -71,7 +73,7 @@ func TestDialHangsDuringACut(t *testing.T) {
 }
 
 func TestAbandonedDialEndsTheAcceptedConnection(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		_, a, b := twoHosts(t)
 		l, err := b.Listen(80)
 		if err != nil {
@@ -93,7 +95,7 @@ func TestAbandonedDialEndsTheAcceptedConnection(t *testing.T) {
 }
 
 func TestDialErrors(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		_, a, b := twoHosts(t)
 		l, err := b.Listen(0)
 		if err != nil {

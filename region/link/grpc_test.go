@@ -13,12 +13,14 @@ import (
 	"google.golang.org/grpc/health"
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
+
+	"github.com/quotad/quotad/chaos/bubble"
 )
 
 // TestGRPCOverTheLink: an unchanged grpc-go works over a link, takes at least
 // the round trip, times out during a cut and works again after it.
 func TestGRPCOverTheLink(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		n, a, b := twoHosts(t)
 		check := healthOver(t, a, b)
 

@@ -6,7 +6,6 @@ import (
 	"net"
 	"os"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -76,9 +75,4 @@ func wantTimeout(t *testing.T, err error) {
 	if !errors.Is(err, os.ErrDeadlineExceeded) || !errors.As(err, &ne) || !ne.Timeout() {
 		t.Errorf("error is %v, want a net.Error timeout that is os.ErrDeadlineExceeded", err)
 	}
-}
-
-func bubble(t *testing.T, f func(t *testing.T)) {
-	t.Helper()
-	synctest.Test(t, f)
 }

@@ -8,10 +8,12 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/quotad/quotad/chaos/bubble"
 )
 
 func TestPacketTakesTheDelayOfItsDirection(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		n, a, b := twoHosts(t)
 		n.SetDelay("b", "a", 70*ms)
 		pa, pb := packetConnOn(t, a, 7946), packetConnOn(t, b, 7946)
@@ -48,7 +50,7 @@ func TestPacketDroppedByCut(t *testing.T) {
 		{"after", 150 * ms, 50 * ms, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				n, a, b := twoHosts(t)
 				pa, pb := packetConnOn(t, a, 1), packetConnOn(t, b, 1)
 				time.AfterFunc(tc.cutAt, func() { n.Cut("a", "b", tc.cutFor) })
@@ -74,7 +76,7 @@ func TestPacketDroppedByCut(t *testing.T) {
 }
 
 func TestPacketQueuesAreBounded(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		n, a, b := twoHosts(t)
 		pa, pb := packetConnOn(t, a, 1), packetConnOn(t, b, 1)
 		const sent = maxPacketsOnWire + 10
@@ -96,7 +98,7 @@ func TestPacketQueuesAreBounded(t *testing.T) {
 }
 
 func TestPacketsKeepTheirOrderAndTheBuffersStayTheCallers(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		n, a, b := twoHosts(t)
 		pa, pb := packetConnOn(t, a, 1), packetConnOn(t, b, 1)
 		buf := make([]byte, 8)
@@ -115,7 +117,7 @@ func TestPacketsKeepTheirOrderAndTheBuffersStayTheCallers(t *testing.T) {
 }
 
 func TestPacketsSentBeforeCloseArrive(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		_, a, b := twoHosts(t)
 		pa, pb := packetConnOn(t, a, 1), packetConnOn(t, b, 1)
 		pa.WriteTo([]byte("goodbye"), pb.LocalAddr())
@@ -128,7 +130,7 @@ func TestPacketsSentBeforeCloseArrive(t *testing.T) {
 }
 
 func TestPacketConnErrors(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		n, a, b := twoHosts(t)
 		pa, pb := packetConnOn(t, a, 1), packetConnOn(t, b, 0)
 

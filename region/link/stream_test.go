@@ -13,6 +13,8 @@ import (
 
 	"golang.org/x/net/nettest"
 	"pgregory.net/rapid"
+
+	"github.com/quotad/quotad/chaos/bubble"
 )
 
 // TestConnConformance runs the conformance tests of golang.org/x/net, on the
@@ -34,7 +36,7 @@ func TestConnConformance(t *testing.T) {
 // written during it, arrives one delay after the heal, and the close with it.
 func TestStreamIsHeldByACut(t *testing.T) {
 	for _, early := range []bool{false, true} {
-		bubble(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			n, a, b := twoHosts(t)
 			c, s := connect(t, a, b)
 			start := time.Now()
@@ -72,7 +74,7 @@ func TestLaterCutReplacesTheEnd(t *testing.T) {
 		{"heal", 0, time.Second},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				n, a, b := twoHosts(t)
 				c, s := connect(t, a, b)
 				n.Cut("a", "b", 10*time.Second)
@@ -85,7 +87,7 @@ func TestLaterCutReplacesTheEnd(t *testing.T) {
 }
 
 func TestIsolateAndHealAll(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		n, a, b := twoHosts(t)
 		pc := packetConnOn(t, n.Host("c"), 1)
 		pa, pb := packetConnOn(t, a, 1), packetConnOn(t, b, 1)
@@ -121,7 +123,7 @@ func TestIsolateAndHealAll(t *testing.T) {
 }
 
 func TestWriteWaitsForRoom(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		_, a, b := twoHosts(t)
 		c, s := connect(t, a, b)
 		big := bytes.Repeat([]byte("quotad"), window/4) // one and a half windows
@@ -148,7 +150,7 @@ func TestWriteWaitsForRoom(t *testing.T) {
 // TestCloseIsLearnedOnArrival: a writer goes on until the far end's close has
 // arrived, then its writes fail, one that waits for room included.
 func TestCloseIsLearnedOnArrival(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		_, a, b := twoHosts(t)
 		c, s := connect(t, a, b)
 		s.Close()
@@ -169,7 +171,7 @@ func TestCloseIsLearnedOnArrival(t *testing.T) {
 }
 
 func TestConcurrentWritesDoNotMix(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		_, a, b := twoHosts(t)
 		c, s := connect(t, a, b)
 		const size = window + 1000
@@ -189,7 +191,7 @@ func TestConcurrentWritesDoNotMix(t *testing.T) {
 }
 
 func TestSetDelayAllCoversLinksOldAndNew(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		n, a, b := twoHosts(t)
 		c, s := connect(t, a, b)
 		n.SetDelayAll(5 * ms)
@@ -203,7 +205,7 @@ func TestSetDelayAllCoversLinksOldAndNew(t *testing.T) {
 }
 
 func TestListenerClose(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		_, a, b := twoHosts(t)
 		l, err := b.Listen(80)
 		if err != nil {
@@ -236,7 +238,7 @@ func TestListenerClose(t *testing.T) {
 // TestNetworkClose: everything that waits ends with net.ErrClosed. That no
 // goroutine stays is checked by the bubble's end.
 func TestNetworkClose(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		n, a, b := twoHosts(t)
 		c, s := connect(t, a, b)
 		l, _ := b.Listen(81)
@@ -282,7 +284,7 @@ func TestStreamDeliversEverythingInOrder(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		steps := rapid.SliceOfN(rapid.Custom(drawStep), 1, 30).Draw(rt, "steps")
 		var err error
-		bubble(t, func(t *testing.T) { err = playSteps(t, steps) })
+		bubble.Test(t, func(t *testing.T) { err = playSteps(t, steps) })
 		if err != nil {
 			rt.Fatal(err)
 		}

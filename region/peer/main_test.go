@@ -4,12 +4,12 @@ import (
 	"context"
 	"strconv"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
 
 	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/chaos/bubble"
 	"github.com/quotad/quotad/region/link"
 )
 
@@ -28,7 +28,7 @@ type place struct {
 // inPlace runs a test in virtual time.
 func inPlace(t *testing.T, f func(t *testing.T, p *place)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		n := link.New()
 		n.SetDelayAll(oneWay)
 		p := &place{t, n, NewClient(n.Host("eu").DialContext, nil)}

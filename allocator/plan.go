@@ -118,6 +118,17 @@ func Lacking(o Outlook, t, share int64) int64 {
 // Quantum is the smallest voluntary move, in units: a five-hundredth of the limit.
 func Quantum(limit int64) int64 { return max(limit/500, 1) }
 
+// FadesIn returns the time after which a region may have so many units more to spare, in microseconds, at most the given:
+// as soon as so many more of what counts have faded than come.
+func FadesIn(o Outlook, units, most int64) int64 {
+	growth := PerSecond(o.Fading, o.Ahead) - o.Rate
+	if growth <= 0 {
+		return most
+	}
+	t, _ := mulDiv(units, 1000*Second, growth)
+	return min(t, most)
+}
+
 // Move returns how much of a shortage to ask for at one tick. A region in need asks for all of it; any other closes
 // half the gap, jittered (ppm, around PPM) so that regions do not move in step, and not less than a quantum.
 func Move(short, quantum, jitter int64, inNeed bool) int64 {

@@ -255,3 +255,24 @@ func TestDemand(t *testing.T) {
 		t.Error("rates at the edges")
 	}
 }
+
+func TestFadesIn(t *testing.T) {
+	for name, c := range map[string]struct {
+		o     Outlook
+		units int64
+		want  int64
+	}{
+		"as much comes as fades": {Outlook{Fading: 500, Ahead: Second, Rate: 500_000}, 2, 100_000},
+		"more comes":             {Outlook{Fading: 400, Ahead: Second, Rate: 500_000}, 2, 100_000},
+		"nothing comes":          {Outlook{Fading: 500, Ahead: Second}, 10, 20_000},
+		"a half comes":           {Outlook{Fading: 500, Ahead: Second, Rate: 250_000}, 10, 40_000},
+		"slowly":                 {Outlook{Fading: 5, Ahead: Second}, 10, 100_000},
+		"nothing counts":         {Outlook{Ahead: Second}, 10, 100_000},
+		"the end of a cell":      {Outlook{Fading: 5}, 10, 100_000},
+		"the most there can be":  {Outlook{Fading: mostUnits, Ahead: 1}, mostUnits / 500, 100_000},
+	} {
+		if got := FadesIn(c.o, c.units, 100_000); got != c.want {
+			t.Errorf("%s: in %d, want %d", name, got, c.want)
+		}
+	}
+}

@@ -128,12 +128,19 @@ func (m *Machine) planCell(now int64, v *view, cell, jitter int64) {
 
 // gather asks everybody for all that is lacking of a cell of a sliding kind, again and again while answers are under
 // way: where use fades, each lender has a little more at every moment, and who waits for an answer before asking again is
-// behind by a round trip more.
+// behind by a round trip more. How soon the lender says; a hint of it since may be of less demand there. Before a cell
+// opens nothing fades, and all have what they do not expect to need: each is asked for its part.
 func (m *Machine) gather(now int64, v *view, cell, units int64) {
+	if n := int64(len(m.peers)); cell > v.state.Cell {
+		units = (units + n - 1) / n
+	}
 	for _, p := range m.peers {
-		pos := v.dealing(p.name).at(cell)
+		d := v.dealing(p.name)
+		pos := d.at(cell)
+		_, heardAt := d.together(now)
 		more := v.wanted > 0 && units > pos.pending
-		if !p.degraded(now) && now >= pos.refusedUntil && (more || now-pos.askedAt >= v.again()) {
+		due := now >= pos.refusedUntil && now-pos.askedAt >= pos.pace || heardAt > pos.askedAt
+		if !p.degraded(now) && (more && now >= pos.refusedUntil || due && now-pos.askedAt >= v.again()) {
 			m.ask(now, v, p, cell, units)
 		}
 	}

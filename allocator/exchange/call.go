@@ -116,7 +116,7 @@ func (m *Machine) answered(now int64, e Answered) {
 		if g.Refusal != NotRefused {
 			m.stats.RefusedByPeers[g.Refusal.known()]++
 		}
-		m.granted(now, p, c.asks[i], g, e.Reply)
+		m.granted(now, c.sent, p, c.asks[i], g, e.Reply)
 		if v := m.views[c.asks[i].Bucket]; v != nil {
 			m.settle(v)
 		}
@@ -125,7 +125,7 @@ func (m *Machine) answered(now int64, e Answered) {
 
 // granted credits what a grant says beyond what is known. A row counts only if it was written for the generation
 // our store has now, under our documents, for the cell asked about, and within what the lender may lend at all.
-func (m *Machine) granted(now int64, p *peer, a ask, g Grant, r Reply) {
+func (m *Machine) granted(now, sent int64, p *peer, a ask, g Grant, r Reply) {
 	v := m.views[a.Bucket]
 	if v == nil {
 		return
@@ -150,7 +150,12 @@ func (m *Machine) granted(now int64, p *peer, a ask, g Grant, r Reply) {
 	if a.burst > 0 && burst == 0 {
 		left.burst = a.burst
 	}
-	pos.refused(left, now+min(max(g.Retry, 0), longestRetry))
+	pos.pace = min(max(g.Retry, 0), longestRetry)
+	if v.Kind.Sliding() { // it is asked again while answers are under way, at the lender's pace
+		pos.refused(left, sent+pos.pace)
+	} else {
+		pos.refused(left, now+pos.pace)
+	}
 	if gained+burst == 0 {
 		m.stats.AsksRefused++
 		return

@@ -159,8 +159,8 @@ func (m *Machine) lent(now int64, e Lent) {
 		s.reply.At = max(s.reply.At, given.Now)
 		g.Lent, g.Returned, g.Spare = given.Row.Lent, given.Row.Returned, given.Spare
 		g.Burst, g.SpareBurst = given.Row.BurstLent, given.SpareBurst
-		g.Retry = retryAfter(b, g.Cell, given.Now, given.State.Free > 0)
 		m.noteLent(b, s.from, g, given)
+		g.Retry = m.retryAfter(now, b, g.Cell, given)
 		if g.Lent > 0 || g.Returned > 0 || g.Burst > 0 {
 			rows = append(rows, Row{Bucket: b.ID, Peer: s.from, Cell: g.Cell, Lent: g.Lent, Returned: g.Returned,
 				Burst: g.Burst, Generation: m.generation, Until: b.Terms(m.region).Weighs(g.Cell)})
@@ -174,17 +174,23 @@ func (m *Machine) lent(now int64, e Lent) {
 }
 
 // retryAfter returns when a lender may have something that has given all it would: in a new cell, at most a second on; if
-// it keeps some for itself, when a third of the time is over; where use fades and buckets fill, a part of the window
-// on; in the tail of a long cell, at the next tick.
-func retryAfter(b *Bucket, cell, now int64, keeps bool) int64 {
+// it keeps some for itself, when a third of the time is over; where use fades, when a quantum more has faded than it needs;
+// where buckets fill, a part of the window on; in the tail of a long cell, at the next tick.
+func (m *Machine) retryAfter(now int64, b *Bucket, cell int64, given algorithms.Given) int64 {
+	v := m.views[b.ID]
 	switch {
-	case b.Kind != algorithms.FixedWindow:
+	case b.Kind.Sliding() && (v == nil || cell > v.state.Cell):
+		return b.slowly()
+	case b.Kind.Sliding():
+		o, _ := v.outlook(cell, given.Now, m.rate(now, v))
+		return max(allocator.FadesIn(o, allocator.Quantum(b.Limit), b.slowly()), b.again())
+	case b.Kind.Bucket():
 		return b.again()
 	case b.Cell >= longCell:
 		return Interval
 	}
-	left := (cell+1)*b.Cell - now
-	if keeps {
+	left := (cell+1)*b.Cell - given.Now
+	if given.State.Free > 0 {
 		left /= 3
 	}
 	return min(max(left, Interval/2), longestRetry)

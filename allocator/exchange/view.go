@@ -52,6 +52,7 @@ type position struct {
 	refusedUntil int64 // nothing will be had before
 	spare        int64 // what the peer's last answer said it has left
 	spareAt      int64 // 0: it has not said
+	pace         int64 // the time after which, it said, it may have more
 	asked        Ask   // last
 	askedAt      int64
 	burst        burst
@@ -114,6 +115,9 @@ func (v *view) dealing(peer string) *dealing {
 
 // again is the time after which asking again may help where use fades or a bucket fills.
 func (b *Bucket) again() int64 { return min(max(b.Window/50, Interval/10), Interval) }
+
+// slowly is the time between asks where use fades, of a lender with no more to spare after again than now.
+func (b *Bucket) slowly() int64 { return max(min(b.Window/10, longestRetry), b.again()) }
 
 func (v *view) entitlement() int64 { return v.Entitlements[v.self] }
 

@@ -1,0 +1,32 @@
+package exchange
+
+import (
+	"testing"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/allocator"
+)
+
+// TestPaceOfAsksWhereUseFades: who has all that the others do not need, and wants more, asks at the pace at which they say that
+// they may have more, not at that at which rights that fade unused are asked for.
+func TestPaceOfAsksWhereUseFades(t *testing.T) {
+	for _, kind := range []algorithms.Kind{algorithms.SlidingWindowCounter, algorithms.SlidingWindowLog} {
+		t.Run(string(kind), func(t *testing.T) {
+			const seconds = 10
+			c := newClusterOf(t, 1, kind, allocator.Second, 400, 400, 200)
+			c.judged()
+			c.demandFor(Options{}, 1, 950, 60, 20)
+			c.run(c.now + 3*allocator.Second)
+			before := c.stats().Asks
+			c.run(c.now + seconds*allocator.Second)
+			asks := (c.stats().Asks - before) / seconds
+			t.Logf("%d asks a second", asks)
+			if asks > 120 {
+				t.Errorf("%d asks a second, want at most 120", asks)
+			}
+			if v := c.judge.Verdict(); !v.Holds() {
+				t.Error(v)
+			}
+		})
+	}
+}

@@ -92,7 +92,7 @@ func (m *Machine) planCell(now int64, v *view, cell, jitter int64) {
 	if o.Total()+wanted <= share || !inNeed && v.once() {
 		return
 	}
-	if v.once() {
+	if !v.Kind.Bucket() {
 		o, _ = v.outlook(cell, s, m.likely(now, v))
 	}
 	short, room := m.short(now, v, cell, o, opens, wanted)
@@ -126,14 +126,12 @@ func (m *Machine) planCell(now int64, v *view, cell, jitter int64) {
 	}
 }
 
-// gather asks everybody for all that is lacking of a cell of a sliding kind, again and again while answers are under
+// gather asks everybody for a part of what is lacking of a cell of a sliding kind, again and again while answers are under
 // way: where use fades, each lender has a little more at every moment, and who waits for an answer before asking again is
-// behind by a round trip more. How soon the lender says; a hint of it since may be of less demand there. Before a cell
-// opens nothing fades, and all have what they do not expect to need: each is asked for its part.
+// behind by a round trip more. How soon the lender says; a hint of it since may be of less demand there.
 func (m *Machine) gather(now int64, v *view, cell, units int64) {
-	if n := int64(len(m.peers)); cell > v.state.Cell {
-		units = (units + n - 1) / n
-	}
+	n := int64(len(m.peers))
+	units = (units + n - 1) / n
 	for _, p := range m.peers {
 		d := v.dealing(p.name)
 		pos := d.at(cell)

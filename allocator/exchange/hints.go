@@ -157,7 +157,7 @@ func (m *Machine) publish(now int64, v *view) {
 	}
 	h := Hint{Region: m.region, Node: m.node, Bucket: v.ID, Cell: cell, Used: o.Used, Total: o.Total(),
 		Rate: v.mean, Share: v.state.Share}
-	h.Spare, h.SpareBurst = m.spares(v, o)
+	h.Spare, h.SpareBurst = m.spares(now, v, o)
 	if v.once() && m.asAssumed(v, h) || now-v.shownAt < hintEvery(v.Cell) && !differs(v.shown, h, v) {
 		return
 	}
@@ -173,15 +173,19 @@ func (m *Machine) asAssumed(v *view, h Hint) bool {
 }
 
 // spares returns what this region would lend of the current cell if it were asked now.
-func (m *Machine) spares(v *view, o allocator.Outlook) (units, burst int64) {
+func (m *Machine) spares(now int64, v *view, o allocator.Outlook) (units, burst int64) {
 	var out, outBurst int64
 	for _, p := range m.peers {
 		row := v.dealing(p.name).at(v.state.Cell).row
 		out += row.Lent - row.Regained
 		outBurst += row.BurstLent
 	}
-	units = v.state.Share - o.Used - allocator.Kept(o, o.Used, v.entitlement(), m.grace(), 0)
 	burst = v.state.Free - allocator.KeptBurst(o, v.state.Share, m.grace())
+	counted := o.Used
+	if v.Kind.Sliding() {
+		o.Used += m.margin(now, v, v.state.Cell, o)
+	}
+	units = v.state.Share - counted - allocator.Kept(o, counted, v.entitlement(), m.grace(), 0)
 	return max(min(units, v.lendable(m.region)-out), 0), max(min(burst, v.lendableBurst(m.region)-outBurst), 0)
 }
 

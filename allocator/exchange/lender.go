@@ -100,6 +100,10 @@ func (m *Machine) lend(now int64, e Asked, i int) Lend {
 	if opens > 0 {
 		counted = 0 // nothing of it is used before it opens
 	}
+	if v.Kind.Sliding() {
+		o, _ = v.outlook(a.Cell, s, m.likely(now, v))
+		o.Used += m.margin(now, v, a.Cell, o)
+	}
 	l.Kept = allocator.Kept(o, counted, v.entitlement(), m.grace(), m.reserved(now, v, a.Cell, o, e.Message.From))
 	if opens == 0 && v.Cell >= longCell && !m.noTail && allocator.Over(2*min(o.Rate, algorithms.MaxUnits), o.Ahead) <= 1 {
 		l.Kept = 0 // the tail: less than half a unit is expected here, and somebody asks
@@ -111,6 +115,17 @@ func (m *Machine) lend(now int64, e Asked, i int) Lend {
 	}
 	l.CapBurst = v.lendableBurst(m.region)
 	return l
+}
+
+// margin is what a region keeps of a sliding kind beyond what it expects: a unit lent is missing here for a window after its
+// cell, and lending all that is not needed on average has everybody short in turn. It is a standard deviation of what comes
+// in a window, and no more than this region's part of what all together are known to leave.
+func (m *Machine) margin(now int64, v *view, cell int64, o allocator.Outlook) int64 {
+	slack := v.Limit - o.Total()
+	for _, p := range m.peers {
+		slack -= v.expects(v.dealing(p.name), cell, now)
+	}
+	return max(min(root(allocator.Over(o.Rate, v.Window)), slack/int64(len(m.peers)+1)), 0)
 }
 
 // reserved returns what is held back for others: nothing any more when they have no time left to come for it.

@@ -26,7 +26,11 @@ func TestBudgets(t *testing.T) {
 		"skewed, by a token bucket":         {"zipf", algorithms.TokenBucket, false, 10_000},
 		"skewed, borrowing":                 {"zipf", algorithms.FixedWindow, true, 5_000},
 		"a step of 15x":                     {"step", algorithms.FixedWindow, false, 10_000},
-		"a step of 15x by a sliding window": {"step", algorithms.SlidingWindowCounter, false, 30_000},
+		"a step of 15x by a sliding window": {"step", algorithms.SlidingWindowCounter, false, 15_000},
+		"even at 0.9 L, by a counter":       {"even-90", algorithms.SlidingWindowCounter, false, 5_000},
+		"even at 0.9 L, by a log":           {"even-90", algorithms.SlidingWindowLog, false, 15_000},
+		"skewed, by a counter":              {"zipf", algorithms.SlidingWindowCounter, false, 25_000},
+		"skewed, by a log":                  {"zipf", algorithms.SlidingWindowLog, false, 30_000},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -50,18 +50,23 @@ func Recovers(k Kind, window int64) bool { return !k.Bucket() && window > 60*sec
 const ClockGuard = second / 10
 
 const (
-	slice       = second // cell of the buckets
+	slice       = second // cell of token_bucket, and of leaky_bucket the least
+	mostSlices  = 10     // in a cell of leaky_bucket
 	mostLogs    = 10     // cells in a window of the log
 	fewestTicks = 1000   // in a window, where a tick is longer than a microsecond
 )
 
 // CellLength returns the length of a cell: the window itself for fixed_window and sliding_window_counter, a second for
-// the buckets. The log's cells are a second or a tenth of the window, whichever is longer, but never longer than the
+// token_bucket. A leaky_bucket's are a fifth of the window in whole seconds, at least one and at most ten: turns beyond the
+// next cell are promised at the entitlement's rate, and what is lent to a queue that reaches further is of no use to it.
+// The log's cells are a second or a tenth of the window, whichever is longer, but never longer than the
 // window: a unit lent in one is missing from the lender for the rest of it and a window more.
 func CellLength(k Kind, window int64) int64 {
 	switch {
-	case k.Bucket():
+	case k == TokenBucket:
 		return slice
+	case k == LeakyBucket:
+		return min(max(window/(5*slice), 1), mostSlices) * slice
 	case k == SlidingWindowLog:
 		cells := min(max(window/second, 1), mostLogs)
 		return (window + cells - 1) / cells

@@ -21,8 +21,8 @@ const (
 )
 
 // Cell returns the length of a cell: the slice of time for which rights are held
-// and lent. It is at most the window for all but the buckets, whose cells have
-// one length whatever their window.
+// and lent. It is at most the window for all but the buckets, whose cells are a
+// second at least.
 func (l *Limit) Cell() time.Duration {
 	return time.Duration(algorithms.CellLength(l.Algorithm, l.Window.Microseconds())) * time.Microsecond
 }

@@ -143,7 +143,9 @@ func TestCell(t *testing.T) {
 		{SlidingWindowLog, 3 * time.Second, time.Second},
 		{SlidingWindowLog, 10 * time.Millisecond, 10 * time.Millisecond},
 		{TokenBucket, 10 * time.Millisecond, time.Second},
-		{LeakyBucket, 24 * time.Hour, time.Second},
+		{LeakyBucket, time.Second, time.Second},
+		{LeakyBucket, 39 * time.Second, 7 * time.Second},
+		{LeakyBucket, 24 * time.Hour, 10 * time.Second},
 	} {
 		l := Limit{Algorithm: c.algorithm, Window: c.window}
 		if got := l.Cell(); got != c.cell {

@@ -8,7 +8,7 @@ import (
 	"github.com/quotad/quotad/allocator"
 )
 
-// TestSlidingKindsFollowDemand: from 360 ms after a step of demand on, a sliding kind admits never more than 2 % less
+// TestSlidingKindsFollowDemand: from 360 ms after a step of demand on, a sliding kind admits never more than 5 % less
 // than one pooled limiter would have, however long its window is, and a window and a tick after the step the region that
 // wants more holds 95 % of its demand (in the counter's estimate, which then may still weigh what was before the step).
 func TestSlidingKindsFollowDemand(t *testing.T) {
@@ -21,7 +21,7 @@ func TestSlidingKindsFollowDemand(t *testing.T) {
 					worst = min(worst, followed(t, kind, seconds*allocator.Second, seed))
 				}
 				t.Logf("at worst %.2f %% of the pooled limiter", float64(worst)*100/allocator.PPM)
-				if worst < 980_000 {
+				if worst < 950_000 {
 					t.Errorf("at worst %.2f %% of the pooled limiter", float64(worst)*100/allocator.PPM)
 				}
 			})

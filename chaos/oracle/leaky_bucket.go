@@ -9,13 +9,16 @@ import (
 // which falls by L in W down to nothing, and must never be above B. Cells are
 // labels of rights and nothing else here.
 
-// sliceOf is the number of the second that a store time (µs) lies in: the cell
-// of both kinds of bucket.
-func sliceOf(_ Limit, at int64) int64 { return floorDiv(at, time.Second.Microseconds()) }
+// queueCellOf is the number of the queue's cell that a store time (µs) lies in:
+// a cell is a fifth of the window in whole seconds, from one to ten.
+func queueCellOf(l Limit, at int64) int64 {
+	seconds := min(max(int64(l.Window/(5*time.Second)), 1), 10)
+	return floorDiv(at, seconds*time.Second.Microseconds())
+}
 
 func newQueueCeiling(l Limit) ceiling {
 	return newTimeline(
-		func(at int64) int64 { return sliceOf(l, at) },
+		func(at int64) int64 { return queueCellOf(l, at) },
 		func() meter { return newQueueMeter(l) },
 	)
 }

@@ -173,7 +173,7 @@ func TestBucketCeilings(t *testing.T) {
 	}
 	verdictCase{
 		name: "a queue's words", limit: ofKind("leaky_bucket", 10, 3), history: steps(0, 2, 1*second, 3), max: 4, over: 1, proven: true,
-		says: `bucket "orders/42", cell 1800000001: the queue held 4 units on a burst of 3, 1 too many, at store time 1800000001000000 µs, of 5 units admitted since it was last empty (eu 2, us 3)`,
+		says: `bucket "orders/42", cell 900000000: the queue held 4 units on a burst of 3, 1 too many, at store time 1800000001000000 µs, of 5 units admitted since it was last empty (eu 2, us 3)`,
 	}.run(t)
 }
 

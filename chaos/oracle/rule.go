@@ -94,7 +94,7 @@ var algorithms = map[string]algorithm{
 		exceeded: tokenExceeded, measured: "tokens missing from a bucket of",
 	},
 	"leaky_bucket": {
-		cellOf: sliceOf, burst: true, memory: drainTime, newCeiling: newQueueCeiling, newPool: newQueuePool,
+		cellOf: queueCellOf, burst: true, memory: drainTime, newCeiling: newQueueCeiling, newPool: newQueuePool,
 		exceeded: queueExceeded, measured: "units waiting in a queue of",
 	},
 }

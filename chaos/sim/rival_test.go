@@ -16,28 +16,32 @@ func TestBudgets(t *testing.T) {
 	for name, c := range map[string]struct {
 		demand    string
 		algorithm algorithms.Kind
+		window    int64 // seconds
 		borrow    bool
 		most      baseline.Millionths // of false denials
 	}{
-		"even at 0.8 L":                     {"even-80", algorithms.FixedWindow, false, 100},
-		"even at 0.95 L":                    {"even-95", algorithms.FixedWindow, false, 5_000},
-		"all in one region":                 {"one-region", algorithms.FixedWindow, false, 10_000},
-		"skewed":                            {"zipf", algorithms.FixedWindow, false, 10_000},
-		"skewed, by a token bucket":         {"zipf", algorithms.TokenBucket, false, 10_000},
-		"skewed, borrowing":                 {"zipf", algorithms.FixedWindow, true, 5_000},
-		"a step of 15x":                     {"step", algorithms.FixedWindow, false, 10_000},
-		"a step of 15x by a sliding window": {"step", algorithms.SlidingWindowCounter, false, 15_000},
-		"even at 0.9 L, by a counter":       {"even-90", algorithms.SlidingWindowCounter, false, 5_000},
-		"even at 0.9 L, by a log":           {"even-90", algorithms.SlidingWindowLog, false, 15_000},
-		"skewed, by a counter":              {"zipf", algorithms.SlidingWindowCounter, false, 25_000},
-		"skewed, by a log":                  {"zipf", algorithms.SlidingWindowLog, false, 30_000},
+		"even at 0.8 L":                     {"even-80", algorithms.FixedWindow, 1, false, 100},
+		"even at 0.95 L":                    {"even-95", algorithms.FixedWindow, 1, false, 5_000},
+		"all in one region":                 {"one-region", algorithms.FixedWindow, 1, false, 10_000},
+		"skewed":                            {"zipf", algorithms.FixedWindow, 1, false, 10_000},
+		"skewed, by a token bucket":         {"zipf", algorithms.TokenBucket, 1, false, 10_000},
+		"skewed, borrowing":                 {"zipf", algorithms.FixedWindow, 1, true, 5_000},
+		"a step of 15x":                     {"step", algorithms.FixedWindow, 1, false, 10_000},
+		"a step of 15x by a sliding window": {"step", algorithms.SlidingWindowCounter, 1, false, 15_000},
+		"even at 0.9 L, by a counter":       {"even-90", algorithms.SlidingWindowCounter, 1, false, 5_000},
+		"even at 0.9 L, by a log":           {"even-90", algorithms.SlidingWindowLog, 1, false, 15_000},
+		"skewed, by a counter":              {"zipf", algorithms.SlidingWindowCounter, 1, false, 25_000},
+		"all in one region, by a queue":     {"one-region", algorithms.LeakyBucket, 10, false, 50_000},
+		"skewed, by a long queue":           {"zipf", algorithms.LeakyBucket, 60, false, 30_000},
+		"skewed, by a log":                  {"zipf", algorithms.SlidingWindowLog, 1, false, 30_000},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			setting := short
-			setting.Algorithm = string(c.algorithm)
+			setting.Algorithm, setting.Window = string(c.algorithm), c.window*workload.Second
+			setting.Length = max(setting.Length, 5*setting.Window)
 			if c.algorithm.Bucket() {
-				setting.Burst = setting.Limit
+				setting.Burst = setting.Limit / 5
 			}
 			w, err := workload.Make(c.demand, setting, 1)
 			if err != nil {

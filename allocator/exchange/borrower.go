@@ -130,7 +130,7 @@ func (m *Machine) planCell(now int64, v *view, cell, jitter int64) {
 // way: where use fades, each lender has a little more at every moment, and who waits for an answer before asking again is
 // behind by a round trip more. How soon the lender says; a hint of it since may be of less demand there.
 func (m *Machine) gather(now int64, v *view, cell, units int64) {
-	n := int64(len(m.peers))
+	n := max(int64(len(m.peers)), 1)
 	units = (units + n - 1) / n
 	for _, p := range m.peers {
 		d := v.dealing(p.name)

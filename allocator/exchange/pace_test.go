@@ -30,3 +30,18 @@ func TestPaceOfAsksWhereUseFades(t *testing.T) {
 		})
 	}
 }
+
+// TestALoneRegionAsksNobody: its demand is above the limit, and there is nobody to ask.
+func TestALoneRegionAsksNobody(t *testing.T) {
+	for _, kind := range algorithms.Kinds {
+		t.Run(string(kind), func(t *testing.T) {
+			c := newClusterOf(t, 1, kind, allocator.Second, 100)
+			c.judged()
+			c.demandFor(Options{}, 1, 200)
+			c.run(c.now + 3*allocator.Second)
+			if asks := c.stats().Asks; asks > 0 || c.admitted() == 0 {
+				t.Errorf("%d asks, %d admitted", asks, c.admitted())
+			}
+		})
+	}
+}

@@ -151,11 +151,11 @@ func (m *Machine) granted(now, sent int64, p *peer, a ask, g Grant, r Reply) {
 		left.burst = a.burst
 	}
 	pos.pace = min(max(g.Retry, 0), longestRetry)
+	from := now
 	if v.Kind.Sliding() { // it is asked again while answers are under way, at the lender's pace
-		pos.refused(left, sent+pos.pace)
-	} else {
-		pos.refused(left, now+pos.pace)
+		from = sent
 	}
+	pos.refused(left, from+pos.pace)
 	if gained+burst == 0 {
 		m.stats.AsksRefused++
 		return

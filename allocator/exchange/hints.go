@@ -182,9 +182,7 @@ func (m *Machine) spares(now int64, v *view, o allocator.Outlook) (units, burst 
 	}
 	burst = v.state.Free - allocator.KeptBurst(o, v.state.Share, m.grace())
 	counted := o.Used
-	if v.Kind.Sliding() {
-		o.Used += m.margin(now, v, v.state.Cell, o)
-	}
+	o.Used += m.margin(now, v, v.state.Cell, o)
 	units = v.state.Share - counted - allocator.Kept(o, counted, v.entitlement(), m.grace(), 0)
 	return max(min(units, v.lendable(m.region)-out), 0), max(min(burst, v.lendableBurst(m.region)-outBurst), 0)
 }

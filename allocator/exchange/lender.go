@@ -95,15 +95,16 @@ func (m *Machine) lend(now int64, e Asked, i int) Lend {
 	v.asked = now
 	s := now + m.offset
 	v.roll(algorithms.CellAt(s, b.Cell))
-	o, opens := v.outlook(a.Cell, s, m.rate(now, v))
+	rate := m.rate(now, v)
+	if v.Kind.Sliding() { // what chance may add to the mean is the margin
+		rate = m.likely(now, v)
+	}
+	o, opens := v.outlook(a.Cell, s, rate)
 	counted := o.Used
 	if opens > 0 {
 		counted = 0 // nothing of it is used before it opens
 	}
-	if v.Kind.Sliding() {
-		o, _ = v.outlook(a.Cell, s, m.likely(now, v))
-		o.Used += m.margin(now, v, a.Cell, o)
-	}
+	o.Used += m.margin(now, v, a.Cell, o)
 	l.Kept = allocator.Kept(o, counted, v.entitlement(), m.grace(), m.reserved(now, v, a.Cell, o, e.Message.From))
 	if opens == 0 && v.Cell >= longCell && !m.noTail && allocator.Over(2*min(o.Rate, algorithms.MaxUnits), o.Ahead) <= 1 {
 		l.Kept = 0 // the tail: less than half a unit is expected here, and somebody asks
@@ -121,6 +122,9 @@ func (m *Machine) lend(now int64, e Asked, i int) Lend {
 // cell, and lending all that is not needed on average has everybody short in turn. It is a standard deviation of what comes
 // in a window, and no more than this region's part of what all together are known to leave.
 func (m *Machine) margin(now int64, v *view, cell int64, o allocator.Outlook) int64 {
+	if !v.Kind.Sliding() {
+		return 0
+	}
 	slack := v.Limit - o.Total()
 	for _, p := range m.peers {
 		slack -= v.expects(v.dealing(p.name), cell, now)

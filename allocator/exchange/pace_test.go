@@ -21,8 +21,8 @@ func TestPaceOfAsksWhereUseFades(t *testing.T) {
 			c.run(c.now + seconds*allocator.Second)
 			asks := (c.stats().Asks - before) / seconds
 			t.Logf("%d asks a second", asks)
-			if asks > 120 {
-				t.Errorf("%d asks a second, want at most 120", asks)
+			if asks > 100 {
+				t.Errorf("%d asks a second, want at most 100", asks)
 			}
 			if v := c.judge.Verdict(); !v.Holds() {
 				t.Error(v)

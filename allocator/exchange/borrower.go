@@ -100,7 +100,7 @@ func (m *Machine) planCell(now int64, v *view, cell, jitter int64) {
 		return
 	}
 	pending := v.pending(cell)
-	anew := wanted > 0 || inNeed && pending > 0 && short > 4*pending && v.borrowed(cell) < v.borrowable(m.region)
+	anew := wanted > 0 || inNeed && pending > 0 && short > 4*pending
 	if anew { // what is under way was asked for when less was known to be lacking
 		pending = 0
 	}

@@ -45,3 +45,19 @@ func TestALoneRegionAsksNobody(t *testing.T) {
 		})
 	}
 }
+
+// TestWaitingRequestsAskOnce: where requests wait for rights (on_exhausted: borrow) and there are none to be had, each does not
+// ask every peer anew while an answer is under way.
+func TestWaitingRequestsAskOnce(t *testing.T) {
+	c := newCluster(t, 1, allocator.Second, 20, 20, 20, 20, 20)
+	for _, r := range c.regions {
+		r.borrows = true
+	}
+	c.demandFor(Options{}, 1, 60, 60, 20, 20, 20)
+	c.run(c.now + 3*allocator.Second)
+	before := c.stats().Asks
+	c.run(c.now + 10*allocator.Second)
+	if asks := (c.stats().Asks - before) / 10; asks > 50 {
+		t.Errorf("%d asks a second of five regions, want at most 50", asks)
+	}
+}

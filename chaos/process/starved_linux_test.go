@@ -17,11 +17,12 @@ func TestFaultsOfStarvedNodes(t *testing.T) {
 	f := raise(t, Config{Limits: faultLimits, Regions: []RegionConfig{{Name: "us", Nodes: 2}, {Name: "eu"}}})
 	bounds := printed(t, faultLimits, "quick", "--nodes", "2")
 	var slow sync.WaitGroup
-	fed := make(chan struct{})
+	var fed chan struct{}
 	var before string
 	for _, c := range []fault{
 		{name: "a tenth of a CPU", lasts: 3 * time.Second,
 			breaks: func(_ *testing.T, r *Region) {
+				fed = make(chan struct{})
 				for _, n := range r.Nodes {
 					slow.Go(func() { throttle(t, &n.Process, fed) })
 				}

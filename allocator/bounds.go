@@ -249,12 +249,16 @@ func (e Exposure) local() []Bound {
 	if e.Sliding {
 		formula = "floor(floor((F - floor(l F)) / n) / 2)"
 	}
-	cutOff := func(nodes int64) func(Holding) int64 {
-		return func(h Holding) int64 { return nodes * LocalPart(h.Entitlement, e.Lending, e.Nodes, e.Sliding) }
+	windows, twice, each := int64(1), "", "one node cut off, each window"
+	if e.Bucket { // what may be admitted in two windows may be admitted at once, around the end of the first
+		windows, twice, each = 2, "2 ", "one node cut off, each two windows"
 	}
-	b := []Bound{e.each(cause, "one node cut off, each window", formula, cutOff(1))}
+	cutOff := func(nodes int64) func(Holding) int64 {
+		return func(h Holding) int64 { return windows * nodes * LocalPart(h.Entitlement, e.Lending, e.Nodes, e.Sliding) }
+	}
+	b := []Bound{e.each(cause, each, twice+formula, cutOff(1))}
 	if e.Nodes > 1 {
-		b = append(b, e.each(cause, "k of n nodes cut off, here all of them", "k "+formula, cutOff(e.Nodes)))
+		b = append(b, e.each(cause, "k of n nodes cut off, here all of them", twice+"k "+formula, cutOff(e.Nodes)))
 	}
 	return b
 }

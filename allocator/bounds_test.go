@@ -98,13 +98,13 @@ func TestBoundsOfEachAlgorithm(t *testing.T) {
 			"store-lost": {0}, "stale-replica": {7, 970, 400, 970}, "key-deleted": {0, 970}, "local": {3, 9},
 			"clocks-apart": {0}, "clock-back": {0}, "reset": {970}, "policy-change": {1000}}},
 		"token_bucket": {func(e *Exposure) { e.Bucket, e.Tokens = true, true }, map[string][]int64{
-			"store-lost": {0}, "stale-replica": {97, 400, 1000 + 100}, "key-deleted": {0, 97 + 32}, "local": {6, 18},
+			"store-lost": {0}, "stale-replica": {97, 400, 1000 + 100}, "key-deleted": {0, 97 + 32}, "local": {12, 36},
 			"clocks-apart": {54}, "clock-back": {0}, "reset": {97}, "policy-change": {1100}}},
 		"leaky_bucket": {func(e *Exposure) { e.Bucket = true }, map[string][]int64{
-			"store-lost": {0}, "stale-replica": {40, 400, 970}, "key-deleted": {0, 40 + 32}, "local": {6, 18},
+			"store-lost": {0}, "stale-replica": {40, 400, 970}, "key-deleted": {0, 40 + 32}, "local": {12, 36},
 			"clocks-apart": {27}, "clock-back": {0}, "reset": {40}, "policy-change": {1100}}},
 		"leaky_bucket of a tenth of a second": {func(e *Exposure) { e.Bucket, e.Window = true, Second/10 }, map[string][]int64{
-			"store-lost": {0}, "stale-replica": {40, 4000, 9700}, "key-deleted": {0, 40 + 19_000}, "local": {6, 18},
+			"store-lost": {0}, "stale-replica": {40, 4000, 9700}, "key-deleted": {0, 40 + 19_000}, "local": {12, 36},
 			"clocks-apart": {16_000}, "clock-back": {0}, "reset": {40}, "policy-change": {1100}}},
 	} {
 		t.Run(name, func(t *testing.T) { holds(t, figures(exposed(c.change)), c.want) })

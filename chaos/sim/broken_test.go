@@ -50,6 +50,22 @@ limits:
 		},
 		Heal: 33_000_000, End: 45_000_000,
 	},
+	// A store is away around the end of a window: what its node admits by itself in both windows, it admits at once, and the bound that
+	// is printed was that of one.
+	"two windows' parts of a bucket at once": {
+		Seed: 1, Regions: []RegionPlan{{Name: "r0", Weight: 1, Nodes: 1}, {Name: "r1", Weight: 1, Nodes: 1}},
+		OneWay: [][]int64{{0, 15_000}, {15_000, 0}}, Keys: []string{"k0"},
+		Document: `
+regions: {r0: {weight: 1}, r1: {weight: 1}}
+limits:
+  - {name: l0, domain: api, key: [account], algorithm: token_bucket, limit: 60, window: 10s, burst: 12, lending_limit: 0.5, on_store_failure: local}
+`,
+		Acts: []Act{
+			{ID: 1, At: 4_253_000, For: 8_580_000, Do: Edge, Region: 1, Amount: 40, Cost: 1},
+			{ID: 2, At: 9_800_000, For: 1_500_000, Do: StoreAnew, Region: 1},
+		},
+		Heal: 22_000_000, End: 34_000_000,
+	},
 }
 
 func TestPlansThatOnceBroke(t *testing.T) {

@@ -254,7 +254,9 @@ func (e Exposure) local() []Bound {
 		windows, twice, each = 2, "2 ", "one node cut off, each two windows"
 	}
 	cutOff := func(nodes int64) func(Holding) int64 {
-		return func(h Holding) int64 { return windows * nodes * LocalPart(h.Entitlement, e.Lending, e.Nodes, e.Sliding) }
+		return func(h Holding) int64 {
+			return windows * nodes * LocalPart(h.Entitlement, e.Lending, e.Nodes, e.Sliding)
+		}
 	}
 	b := []Bound{e.each(cause, each, twice+formula, cutOff(1))}
 	if e.Nodes > 1 {

@@ -144,11 +144,16 @@ func (r *region) refuses() bool {
 
 // uses notes that a node uses a bucket of its store. Where that was deleted, a node that knew it to be there notices.
 func (n *node) uses(b *bucket) {
+	n.mayUse(b)
+	b.gone[n.r.index] = nil
+}
+
+// mayUse allows for a node that may be the first to use a deleted bucket, and did not know it to be there.
+func (n *node) mayUse(b *bucket) {
 	knew := b.gone[n.r.index]
 	if knew == nil {
 		return
 	}
-	b.gone[n.r.index] = nil
 	if s := knew[n]; s.life != n.life || s.known <= n.r.clock()+n.r.storeAhead {
 		b.allow(bound(b.exposure(len(n.r.nodes)), "key-deleted"), "bucket deleted in "+n.r.name)
 	}

@@ -108,8 +108,12 @@ func (n *node) decided(rq *request, d stepped.Decision) {
 		return
 	}
 	for _, b := range rq.buckets {
-		if d.At != 0 && !rq.old {
+		switch {
+		case rq.old:
+		case d.At != 0:
 			n.uses(b)
+		case n.r.down == 0 && !n.r.refuses(): // the reply may have been lost
+			n.mayUse(b)
 		}
 		n.judge(rq, b, d)
 	}

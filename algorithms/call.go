@@ -8,6 +8,8 @@ type Guard struct {
 	Generation uint64
 	Epoch      string // policy epoch in force
 	Clock      int64  // the node's wall clock
+	// Seen is the latest time that this store has answered the node with: one whose mark is behind it is an older copy.
+	Seen int64
 }
 
 // Target is one bucket of a request.
@@ -119,6 +121,7 @@ type Restore struct {
 	LostAt  int64     // of the loss, as StatusLost came with
 	Cap     int64     // most the region may have lent out of a cell
 	Use     Use       // seen last
+	Most    int64     // that can have been used before the loss, where not all nodes of the region told; else 0
 	Known   []string  // peers of which all that was lent and returned to them is in Rows
 	Unknown []string  // all other peers
 	Rows    []PeerRow // of the known peers: cell, peer, Lent and Returned count
@@ -157,6 +160,9 @@ type Note struct {
 	Node       string
 	Text       string
 }
+
+// Beat has the store show its time.
+type Beat struct{ Guard }
 
 // Adopt puts a newer policy epoch in force; an epoch begins with the version of its document and a dash.
 type Adopt struct {
@@ -223,7 +229,7 @@ func (a *args) num(v ...int64) {
 
 func (a *args) guard(g Guard) {
 	a.str(strconv.FormatUint(g.Generation, 10), g.Epoch)
-	a.num(g.Clock, MaxClockStep)
+	a.num(g.Clock, MaxClockStep, g.Seen)
 }
 
 func (a *args) terms(t Terms, known int64) {
@@ -324,7 +330,7 @@ func (c Restore) Args() []any {
 	var a args
 	a.guard(c.Guard)
 	a.terms(c.Terms, 0)
-	a.num(c.LostAt, c.Cap, c.Use.Cell, c.Use.Units, c.Use.At)
+	a.num(c.LostAt, c.Cap, c.Most, c.Use.Cell, c.Use.Units, c.Use.At)
 	for _, names := range [][]string{c.Known, c.Unknown} {
 		a.num(int64(len(names)))
 		a.str(names...)
@@ -371,6 +377,13 @@ func (c Note) Args() []any {
 func (c Adopt) Args() []any {
 	var a args
 	a.str(strconv.FormatUint(c.Generation, 10), c.Epoch)
+	return a
+}
+
+// Args returns the script's ARGV; KEYS is the token's key alone.
+func (c Beat) Args() []any {
+	var a args
+	a.guard(c.Guard)
 	return a
 }
 

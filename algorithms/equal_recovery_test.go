@@ -20,6 +20,9 @@ func (h *history) restore(t *rapid.T) {
 	key := h.key(t)
 	c := algorithms.Restore{Guard: h.guard, Key: key, Terms: h.terms(t, key), LostAt: h.lostAt[key], Cap: h.units(t, "cap"),
 		Use: algorithms.Use{Cell: h.cell(t, key), Units: h.units(t, "used"), At: h.now - rapid.Int64Range(-10, 2*window).Draw(t, "ago")}}
+	if rapid.Bool().Draw(t, "not all told") {
+		c.Most = 1 + h.units(t, "most")
+	}
 	if h.now-c.LostAt > algorithms.MaxClockStep {
 		return // the twin has forgotten the bucket, and a Redis not yet
 	}

@@ -320,6 +320,7 @@ func TestLuaEqualsTwin(t *testing.T) {
 					right := h.guard
 					h.guard.Generation += uint64(rapid.IntRange(0, 1).Draw(t, "generation"))
 					h.guard.Epoch = rapid.SampledFrom([]string{"1-abc", "2-def"}).Draw(t, "epoch")
+					h.guard.Seen = rapid.SampledFrom([]int64{0, h.now - 1, h.now, h.now + 1, h.now + 2*window}).Draw(t, "seen")
 					h.decide(t)
 					h.guard = right
 				}

@@ -4,8 +4,9 @@ package algorithms
 type window struct {
 	burstless
 	held
-	used  int64
-	dirty bool
+	used   int64
+	hidden int64 // of used: what nobody told of
+	dirty  bool
 }
 
 func openWindow(h held) limiter {
@@ -13,6 +14,8 @@ func openWindow(h held) limiter {
 	if h.bucket.cell == h.cell {
 		w.used = h.bucket.used
 	}
+	w.hidden = h.untold()
+	w.used += w.hidden
 	return w
 }
 
@@ -54,7 +57,7 @@ func (w *window) refund(_, cell, units int64) (int64, Refusal) {
 	if cell != w.cell {
 		return 0, NoLongerWeighs
 	}
-	units = min(units, w.used)
+	units = min(units, w.used-w.hidden)
 	w.used -= units
 	w.dirty = true
 	return units, NotRefused
@@ -75,7 +78,9 @@ func (w *window) restore(u Use) {
 	}
 }
 
-func (w *window) reset() { w.used, w.dirty = 0, true }
+func (w *window) known() int64 { return w.used - w.hidden }
+
+func (w *window) reset() { w.used, w.hidden, w.dirty = 0, 0, true }
 
 func (w *window) save() {
 	if !w.dirty {
@@ -85,5 +90,5 @@ func (w *window) save() {
 	if w.bucket.cell != w.cell {
 		w.keep()
 	}
-	w.bucket.cell, w.bucket.used = w.cell, w.used
+	w.bucket.cell, w.bucket.used = w.cell, w.used-w.hidden
 }

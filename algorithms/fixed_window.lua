@@ -6,6 +6,8 @@ kinds.fixed_window = function(h)
   h.kept = math.max(h.kept, tonumber(v[2] or -1))
   local current = v[2] == int(h.cell)
   local used, dirty = current and tonumber(v[3]) or 0, false
+  local hidden = untold_until(h) > h.now and untold(h) or 0
+  used = used + hidden
   local share = rights(h, h.cell)
   local s = {room_burst = zero, settle = zero}
 
@@ -40,7 +42,7 @@ kinds.fixed_window = function(h)
 
   function s.refund(_, cell, units)
     if cell ~= h.cell then return 0, NO_LONGER_WEIGHS end
-    units = math.min(units, used)
+    units = math.min(units, used - hidden)
     used, dirty = used - units, true
     return units, NOT_REFUSED
   end
@@ -54,11 +56,13 @@ kinds.fixed_window = function(h)
     if cell == h.cell then used, dirty = math.max(used, units), true end
   end
 
-  function s.reset() used, dirty = 0, true end
+  function s.known() return used - hidden end
+
+  function s.reset() used, hidden, dirty = 0, 0, true end
 
   function s.save()
     if not dirty then return end
-    redis.call('HSET', h.key, 'c', int(h.cell), 'u', int(used))
+    redis.call('HSET', h.key, 'c', int(h.cell), 'u', int(used - hidden))
     if not current then keep(h) end
   end
 

@@ -22,7 +22,10 @@ type bucket struct {
 	vanished int64           // store time at which it was found deleted
 	whole    int64           // time of the loss after which it was restored
 	unknown  map[string]bool // peers of which it is not known what they were lent before
-	booked   map[booking]int64
+	// base is what is known of the use before the loss and most what there can have been, where not all nodes of the region
+	// told; most 0: all did.
+	base, most int64
+	booked     map[booking]int64
 
 	cell, used, before int64           // windows: units used in cell, and in the one before
 	entries            []entry         // log
@@ -130,9 +133,9 @@ func (b *bucket) setRow(cell int64, peer string, row Row) {
 func (h held) keep() {
 	maps.DeleteFunc(h.rows, func(cell int64, _ map[string]Row) bool { return h.Weighs(cell) <= h.now })
 	if last := max(h.vanished, h.whole); last > 0 && h.Weighs(CellAt(last, h.Cell)+1) <= h.now {
-		h.bucket.vanished, h.bucket.whole, h.bucket.unknown = 0, 0, nil
+		h.bucket.vanished, h.bucket.whole, h.bucket.unknown, h.bucket.most = 0, 0, nil, 0
 	}
-	h.expires, h.kept = h.useful(h.cell), h.call
+	h.expires, h.kept = h.Useful(h.cell), h.call
 }
 
 // show returns the bucket's state.
@@ -145,8 +148,11 @@ func (h held) show(l limiter) State {
 	if last == h.cell || h.kept == h.call && last < h.cell { // a later one was kept by a store whose token is gone
 		s.Known = h.Weighs(max(h.cell, h.lastRow())) + h.fillTime()
 	}
-	if h.unsure(h.cell) {
+	if h.unsure(h.cell) || h.untoldUntil() > h.now {
 		s.Doubt = h.whole
+	}
+	if shut := max(h.closed(), h.untoldUntil()); shut > h.now {
+		s.Shut = shut
 	}
 	return s
 }
@@ -154,6 +160,27 @@ func (h held) show(l limiter) State {
 // unsure says whether it is not known of a cell what some peers were lent before a loss.
 func (h held) unsure(cell int64) bool {
 	return h.lostAt == 0 && len(h.unknown) > 0 && cell <= CellAt(h.whole, h.Cell)+1
+}
+
+// untold returns what counts as used because not all nodes have told what they used before the loss, beyond what is known.
+func (h held) untold() int64 {
+	if h.untoldUntil() <= h.now {
+		return 0
+	}
+	return max(h.most-h.base, 0)
+}
+
+// untoldUntil returns until when use of before the loss weighs of which not all nodes have told; 0: all have.
+func (h held) untoldUntil() int64 {
+	switch {
+	case h.lostAt != 0 || h.most == 0:
+		return 0
+	case h.Kind == SlidingWindowLog:
+		return h.whole + h.Window
+	case h.Kind == SlidingWindowCounter:
+		return (CellAt(h.whole, h.Cell) + 2) * h.Cell
+	}
+	return (CellAt(h.whole, h.Cell) + 1) * h.Cell
 }
 
 // limiter is one algorithm at work on one bucket at one moment.
@@ -179,6 +206,8 @@ type limiter interface {
 	book(window, units int64) bool
 	// restore of a window: at least so much was used, as seen in a cell at a time.
 	restore(u Use)
+	// known of a window is what is known to be used that weighs since before the last loss.
+	known() int64
 	reset()
 	save()
 }
@@ -207,4 +236,5 @@ func (burstless) settle(int64)          {}
 // unrestored is what buckets say of restoring: they begin anew.
 type unrestored struct{}
 
-func (unrestored) restore(Use) {}
+func (unrestored) restore(Use)  {}
+func (unrestored) known() int64 { return 0 }

@@ -6,7 +6,8 @@
 --   g regained from j   Q[j->self][k], as heard from j
 -- After a loss "!vanished whole unknown;" stands before them: the store time at which the bucket was found deleted, that
 -- of the loss after which it was restored, and the peers ("j,j" or "-") of which it is not known what they were lent;
--- that counts as lent, in each cell to a peer of its own ("?cell").
+-- that counts as lent, in each cell to a peer of its own ("?cell"). Among the peers, "*base:most" says that not all nodes of
+-- this region were heard of what they used before the loss: besides base, which is known, most counts as used.
 -- A held bucket is a table with its terms (kind, window, length of a cell, tick, entitlement, burst, guard, and whether
 -- it is recovered after a loss), until when it is known to be there, key, now, lost_at (0: nothing is missing), loss (the
 -- last, mended or not), the current cell, and rows[cell][peer].
@@ -39,7 +40,10 @@ local function read_marks(h, text)
   h.lost_at = math.max(h.lost_at, h.vanished)
   if h.whole >= h.lost_at then
     h.lost_at, h.unknown = 0, {}
-    for peer in string.gmatch(unknown, '[^,%-][^,]*') do h.unknown[peer] = true end
+    for peer in string.gmatch(unknown, '[^,%-][^,]*') do
+      local base, most = string.match(peer, '^%*(%d+):(%d+)$')
+      if base then h.base, h.most = tonumber(base), tonumber(most) else h.unknown[peer] = true end
+    end
   end
   h.loss = math.max(h.loss, h.vanished, h.whole)
   return at
@@ -82,6 +86,7 @@ local function marks(h)
   local last = math.max(h.vanished, h.whole)
   if last == 0 or weighs(h, floor_div(last, h.length) + 1) <= h.now then return '' end
   local unknown = {}
+  if h.most then unknown[1] = '*' .. int(h.base) .. ':' .. int(h.most) end
   for peer in pairs(h.unknown) do unknown[#unknown + 1] = peer end
   table.sort(unknown)
   local names = table.concat(unknown, ',')
@@ -123,6 +128,27 @@ local function unsure(h, cell)
   return next(h.unknown) ~= nil and cell <= floor_div(h.whole, h.length) + 1
 end
 
+-- untold returns what counts as used because not all nodes have told what they used before the loss, beyond what is known;
+-- until says until when use of before the loss weighs, 0 where all have told.
+local function untold(h)
+  if not h.most then return 0 end
+  return math.max(h.most - h.base, 0)
+end
+local function untold_until(h)
+  if not h.most then return 0 end
+  if h.kind == 'sliding_window_log' then return h.whole + h.window end
+  local cell = floor_div(h.whole, h.length)
+  if h.kind == 'sliding_window_counter' then cell = cell + 1 end
+  return (cell + 1) * h.length
+end
+
+-- shut returns the time until which a loss keeps the bucket closed, or use that nobody told of may fill it; 0: it does not.
+local function shut(h)
+  local till = math.max(closed(h), untold_until(h))
+  if till <= h.now then return 0 end
+  return till
+end
+
 -- is_open says whether rights of a cell are not closed by a loss.
 local function is_open(h, cell)
   return cell * h.length >= closed(h)
@@ -157,16 +183,17 @@ local function there(h)
   return weighs(h, math.max(h.cell, h.last)) + fill(h)
 end
 
--- doubt returns the time of a loss before which some peers were lent what is not known and still may weigh, 0: none.
+-- doubt returns the time of a loss before which something happened that is not known and still may weigh: what peers were
+-- lent, or what nodes used; 0: none.
 local function doubt(h)
-  if unsure(h, h.cell) then return h.whole end
+  if unsure(h, h.cell) or untold_until(h) > h.now then return h.whole end
   return 0
 end
 
--- add_state appends a bucket's state to a reply: cell, entitlement, share, next share, used, fading, free, there, doubt.
+-- add_state appends a bucket's state to a reply: cell, entitlement, share, next share, used, fading, free, there, doubt, shut.
 local function add_state(reply, h, s)
   local share, next_share, used, fading = s.state()
-  for _, v in ipairs({h.cell, h.entitlement, share, next_share, used, fading, s.free(), there(h), doubt(h)}) do reply[#reply + 1] = v end
+  for _, v in ipairs({h.cell, h.entitlement, share, next_share, used, fading, s.free(), there(h), doubt(h), shut(h)}) do reply[#reply + 1] = v end
 end
 
 -- add_rows appends the rows that weigh: cell, peer, lent, returned, borrowed, regained, burst lent, burst borrowed.
@@ -202,6 +229,7 @@ end
 --   book(cell, units)       charges what was admitted in a window without the store, whether it fits or not; false: the
 --                           window has not begun here
 --   restore(cell, units, at)  of windows: at least so much was used, as seen at a time in a cell
+--   known()                 of windows: what is known to be used that weighs since before the loss of untold
 --   reset(), save()
 -- It sets absent where there is nothing of the bucket in the store.
 local kinds = {}

@@ -113,7 +113,7 @@ func (r *reader) head() (h head, ok bool) {
 
 func (r *reader) state() State {
 	return State{Cell: r.num(), Entitlement: r.num(), Share: r.num(), NextShare: r.num(), Used: r.num(),
-		Fading: r.num(), Free: r.num(), Known: r.num(), Doubt: r.num()}
+		Fading: r.num(), Free: r.num(), Known: r.num(), Doubt: r.num(), Shut: r.num()}
 }
 
 func (r *reader) row() Row {
@@ -223,7 +223,7 @@ func (c Open) Parse(reply any) (Opened, error) {
 	o.Region, o.Epoch = r.str(), r.str()
 	lostAt := r.str()
 	o.Secret, o.Replid = r.str(), r.str()
-	since, begun := r.str(), r.str()
+	since, begun, mark := r.str(), r.str(), r.str()
 	if err := r.end(); err != nil || generation == "" {
 		return o, err
 	}
@@ -233,6 +233,9 @@ func (c Open) Parse(reply any) (Opened, error) {
 	}
 	if o.Begun, err = strconv.ParseInt(begun, 10, 64); err != nil {
 		return o, fmt.Errorf("the store's token names %q as the time of its beginning, which is no number: empty the Redis (FLUSHALL), it will be opened anew", begun)
+	}
+	if o.Mark, err = strconv.ParseInt(mark, 10, 64); err != nil {
+		return o, fmt.Errorf("the store's token names %q as the latest time it has shown, which is no number: empty the Redis (FLUSHALL), it will be opened anew", mark)
 	}
 	if o.Since, err = strconv.ParseUint(since, 10, 64); err != nil {
 		return o, fmt.Errorf("the store's token names %q as its oldest generation, which is no number: empty the Redis (FLUSHALL), it will be opened anew", since)
@@ -255,6 +258,16 @@ func (c Note) Parse(reply any) (Noted, error) {
 	r := read(NoteScript.Name, reply)
 	n := Noted{OK: r.num() == 1, Before: r.str()}
 	return n, r.end()
+}
+
+// Parse reads the reply to c.
+func (c Beat) Parse(reply any) (Beaten, error) {
+	r := read(BeatScript.Name, reply)
+	b := Beaten{Status: Status(r.num())}
+	if b.Status == StatusOK {
+		b.Now = r.num()
+	}
+	return b, r.end()
 }
 
 func sortRows(rows []PeerRow) {

@@ -36,7 +36,10 @@ type State struct {
 	Fading      int64 // of Used, those that will not count any more when the cell ends, about
 	Free        int64 // units that fit now
 	Known       int64 // store time until which the bucket is known to be in the store; 0: this call cannot tell
-	Doubt       int64 // when a loss was of which it is not known what some peers were lent before; 0: no doubt
+	// Doubt is when a loss was of which it is not known what some peers were lent before, or what some nodes used; 0: no doubt.
+	Doubt int64
+	// Shut is the store time until which a loss keeps the bucket closed, or use that nobody told of may fill it; 0: it does not.
+	Shut int64
 }
 
 // Verdict is the outcome of one cost on one bucket.
@@ -182,12 +185,19 @@ type Opened struct {
 	Replid     string // master_replid of the server it was opened on
 	Since      uint64 // generation since which nothing was lost
 	Begun      int64  // store time at which this generation began, not before any that was answered
+	Mark       int64  // the latest store time that was answered
 }
 
 // Noted answers Note.
 type Noted struct {
 	OK     bool   // false: the store is not of the caller's generation
 	Before string // what was remembered
+}
+
+// Beaten answers Beat.
+type Beaten struct {
+	Status Status
+	Now    int64
 }
 
 // Adopted answers Adopt.

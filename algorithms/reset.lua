@@ -1,4 +1,5 @@
--- reset: clears the use of one bucket and nothing else: no row, no mark, no epoch.
+-- reset: clears the use of one bucket and nothing else: no row, no mark, no epoch. Use that nobody told of after a loss is
+-- use: it is cleared too.
 -- KEYS: token, bucket. ARGV: guard, terms. Reply: LOST, now, when, where the bucket must be restored first; else OK, now,
 -- the state before.
 local now, lost_at = enter()
@@ -10,4 +11,8 @@ local reply = {OK, now}
 add_state(reply, h, s)
 s.reset()
 s.save()
+if h.most then
+  h.most = nil
+  keep(h, true)
+end
 return reply

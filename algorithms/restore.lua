@@ -1,14 +1,15 @@
 -- restore: gives a lost bucket back what is known of it: its use, and for each peer of which it is known all that this
 -- region lent to it and returned to it. What was lent to the other peers counts as all that may be lent, until they are
--- known or it weighs no more. A call about another loss than the bucket's, or about what is restored already, changes
--- nothing.
--- KEYS: token, bucket. ARGV: guard, terms, time of the loss, lending cap, cell, units and time of the use seen last,
--- number of known peers, their names, number of unknown peers, their names, then per row: cell, peer, lent, returned.
+-- known or it weighs no more. As long as not all nodes of this region told what they used before the loss, as much counts as
+-- used as could be. A call about another loss than the bucket's, or about what is restored already, changes nothing.
+-- KEYS: token, bucket. ARGV: guard, terms, time of the loss, lending cap, the most that can have been used (0: all nodes
+-- told), cell, units and time of the use seen last, number of known peers, their names, number of unknown peers, their
+-- names, then per row: cell, peer, lent, returned.
 -- Reply: OK, now, state, then as inspect.
 local now, lost_at = enter()
 if not now then return {lost_at} end
 local h = hold(KEYS[2], now, lost_at)
-local loss, cap, cell, units, at = num(), num(), num(), num(), num()
+local loss, cap, most, cell, units, at = num(), num(), num(), num(), num(), num()
 local function names()
   local set = {}
   for _ = 1, num() do set[arg()] = true end
@@ -17,14 +18,34 @@ end
 local known, unknown = names(), names()
 local s = open(h)
 local changed, first = false, false
-if is_lost(h) and h.lost_at == loss then
+
+-- hear takes in what all nodes together used. Nothing was admitted since the loss but what was booked, which comes on top.
+local function hear()
+  local of = floor_div(loss, h.length)
+  if h.kind == 'sliding_window_log' then
+    if at + h.window > now then s.book(of, math.max(units - h.base, 0)) end
+  elseif cell < of then
+    s.restore(cell, units, at)
+  else
+    s.book(of, math.max(units - h.base, 0))
+  end
+  s.save()
+  changed, h.most = true, nil
+end
+
+if closed(h) > now and h.lost_at == loss then
   changed, first = true, true
-  s.restore(cell, units, at)
   h.whole, h.unknown = loss, unknown
+  if s.restore and most == 0 then s.restore(cell, units, at) end
+  if s.known and most > 0 then h.base, h.most = s.known(), most end
   s.save()
-elseif h.lost_at == 0 and h.whole == loss and next(h.unknown) then
-  s.restore(cell, units, at)
-  s.save()
+elseif h.lost_at == 0 and h.whole == loss and (next(h.unknown) or h.most) then
+  if h.most and most == 0 then
+    hear()
+  elseif s.restore and not h.most then
+    s.restore(cell, units, at)
+    s.save()
+  end
   for peer in pairs(known) do
     if not h.unknown[peer] then known[peer] = nil end
     if h.unknown[peer] then changed, h.unknown[peer] = true, nil end

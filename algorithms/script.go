@@ -58,6 +58,9 @@ var adoptLua string
 //go:embed note.lua
 var noteLua string
 
+//go:embed beat.lua
+var beatLua string
+
 //go:embed recall.lua
 var recallLua string
 
@@ -88,6 +91,7 @@ var (
 	OpenScript    = newScript("open", openLua)
 	AdoptScript   = newScript("adopt", adoptLua)
 	NoteScript    = newScript("note", noteLua)
+	BeatScript    = newScript("beat", tokenLua, beatLua)
 )
 
 // guarded puts a body behind the prelude and the fragments of all algorithms.

@@ -13,7 +13,9 @@ type counter struct {
 	ticks        int64 // in a window
 	elapsed      int64 // of the cell, rounded down
 	used, before int64
-	dirty        bool
+	// hidden is what of used, and hiddenBefore what of before, nobody told of.
+	hidden, hiddenBefore int64
+	dirty                bool
 }
 
 func openCounter(h held) limiter {
@@ -24,6 +26,12 @@ func openCounter(h held) limiter {
 	case h.cell - 1:
 		c.before = h.bucket.used
 	}
+	if CellAt(h.whole, h.Cell) == h.cell {
+		c.hidden = h.untold()
+	} else {
+		c.hiddenBefore = h.untold()
+	}
+	c.used, c.before = c.used+c.hidden, c.before+c.hiddenBefore
 	return c
 }
 
@@ -141,15 +149,15 @@ func (c *counter) room(cell int64, peer string, kept int64) int64 {
 }
 
 func (c *counter) refund(_, cell, units int64) (int64, Refusal) {
-	from := &c.used
+	from, hidden := &c.used, c.hidden
 	switch cell {
 	case c.cell:
 	case c.cell - 1:
-		from = &c.before
+		from, hidden = &c.before, c.hiddenBefore
 	default:
 		return 0, NoLongerWeighs
 	}
-	units = min(units, *from)
+	units = min(units, *from-hidden)
 	*from -= units
 	c.dirty = true
 	return units, NotRefused
@@ -177,7 +185,16 @@ func (c *counter) restore(u Use) {
 	c.dirty = true
 }
 
-func (c *counter) reset() { c.used, c.before, c.dirty = 0, 0, true }
+func (c *counter) known() int64 {
+	if CellAt(c.whole, c.Cell) == c.cell {
+		return c.used - c.hidden
+	}
+	return c.before - c.hiddenBefore
+}
+
+func (c *counter) reset() {
+	c.used, c.before, c.hidden, c.hiddenBefore, c.dirty = 0, 0, 0, 0, true
+}
 
 func (c *counter) save() {
 	if !c.dirty {
@@ -187,5 +204,5 @@ func (c *counter) save() {
 	if c.bucket.cell != c.cell {
 		c.keep()
 	}
-	c.bucket.cell, c.bucket.used, c.bucket.before = c.cell, c.used, c.before
+	c.bucket.cell, c.bucket.used, c.bucket.before = c.cell, c.used-c.hidden, c.before-c.hiddenBefore
 }

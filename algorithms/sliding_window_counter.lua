@@ -7,7 +7,7 @@ kinds.sliding_window_counter = function(h)
   read_rows(h, v[1])
   h.absent = not v[1] and not v[2]
   h.kept = math.max(h.kept, tonumber(v[2] or -1))
-  local ticks, shut = h.ticks, closed(h)
+  local ticks, opening = h.ticks, closed(h)
   local elapsed = floor_div(h.now - h.cell * h.length, h.tick)
   local counted = tonumber(v[2] or -2)
   local used, before, dirty = 0, 0, false
@@ -15,6 +15,11 @@ kinds.sliding_window_counter = function(h)
     used, before = tonumber(v[3]), tonumber(v[4])
   elseif counted == h.cell - 1 then
     before = tonumber(v[3])
+  end
+  local hidden, hidden_before = 0, 0 -- of what nobody told of, what is in used and in before
+  if untold_until(h) > h.now then
+    if h.cell == floor_div(h.whole, h.length) then hidden = untold(h) else hidden_before = untold(h) end
+    used, before = used + hidden, before + hidden_before
   end
   local peers = {}
   for _, rows in pairs(h.rows) do
@@ -42,7 +47,7 @@ kinds.sliding_window_counter = function(h)
 
   -- share returns S in cell k after e ticks.
   local function share(k, e)
-    if k * h.length + e * h.tick < shut then return 0 end
+    if k * h.length + e * h.tick < opening then return 0 end
     local sum = (h.entitlement + borrowed(h, k)) * ticks
     for peer in pairs(peers) do sum = sum - missing(peer, k, e, -1) end
     return sum
@@ -71,7 +76,7 @@ kinds.sliding_window_counter = function(h)
 
   -- Within a cell only time passes, so the room only grows: the first tick at which the cost fits is found by halving.
   function s.retry(cost)
-    local last, settled = floor_div(h.length - 1, h.tick), math.max(weighs(h, h.last), shut)
+    local last, settled = floor_div(h.length - 1, h.tick), math.max(weighs(h, h.last), opening)
     local k, lo = h.cell, elapsed
     while true do
       if cost <= free(k, last) then
@@ -114,10 +119,10 @@ kinds.sliding_window_counter = function(h)
 
   function s.refund(_, cell, units)
     if cell == h.cell then
-      units = math.min(units, used)
+      units = math.min(units, used - hidden)
       used = used - units
     elseif cell == h.cell - 1 then
-      units = math.min(units, before)
+      units = math.min(units, before - hidden_before)
       before = before - units
     else
       return 0, NO_LONGER_WEIGHS
@@ -140,11 +145,16 @@ kinds.sliding_window_counter = function(h)
     dirty = true
   end
 
-  function s.reset() used, before, dirty = 0, 0, true end
+  function s.known()
+    if h.cell == floor_div(h.whole, h.length) then return used - hidden end
+    return before - hidden_before
+  end
+
+  function s.reset() used, before, hidden, hidden_before, dirty = 0, 0, 0, 0, true end
 
   function s.save()
     if not dirty then return end
-    redis.call('HSET', h.key, 'c', int(h.cell), 'u', int(used), 'p', int(before))
+    redis.call('HSET', h.key, 'c', int(h.cell), 'u', int(used - hidden), 'p', int(before - hidden_before))
     if counted ~= h.cell then keep(h) end
   end
 

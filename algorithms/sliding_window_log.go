@@ -51,6 +51,9 @@ func (l *log) rights(t int64) int64 {
 	for peer := range l.peers() {
 		s -= l.missing(peer, t, -1)
 	}
+	if t < l.untoldUntil() {
+		s -= l.untold()
+	}
 	return s
 }
 
@@ -81,7 +84,7 @@ func (l *log) retry(cost int64) int64 {
 	for cell := range l.rows {
 		changes = append(changes, l.Weighs(cell))
 	}
-	changes = append(changes, l.closed())
+	changes = append(changes, l.closed(), l.untoldUntil())
 	slices.Sort(changes)
 	for i, from := range changes {
 		if from < l.now {
@@ -181,6 +184,8 @@ func (l *log) restore(u Use) {
 		l.entries, l.sums, l.used, l.dirty = []entry{{at, u.Units}}, map[int64]int64{u.Cell: u.Units}, u.Units, true
 	}
 }
+
+func (l *log) known() int64 { return l.used }
 
 func (l *log) reset() { l.entries, l.sums, l.used, l.dirty = nil, nil, 0, true }
 

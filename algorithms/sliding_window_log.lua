@@ -13,7 +13,8 @@ kinds.sliding_window_log = function(h)
   h.kept = math.max(h.kept, tonumber(v[3] or -1))
   local used, written = tonumber(v[2] or 0), tonumber(v[3] or -1)
   local first, last = tonumber(v[4] or 1), tonumber(v[5] or 0)
-  local taken, dirty, shut = 0, false, closed(h)
+  local taken, dirty, opening = 0, false, closed(h)
+  local hidden, shown = untold(h), untold_until(h) -- what nobody told of, and when it has left the window
   local sums, oldest = {}, h.cell - ceil_div(h.window, h.length)
   for cell, units in string.gmatch(v[6] or '', '(%d+):(%d+);') do sums[tonumber(cell)] = tonumber(units) end
   local peers = {}
@@ -64,8 +65,9 @@ kinds.sliding_window_log = function(h)
   end
 
   local function share(t)
-    if t < shut then return 0 end
+    if t < opening then return 0 end
     local sum = h.entitlement + borrowed(h, floor_div(t, h.length))
+    if t < shown then sum = sum - hidden end
     for peer in pairs(peers) do sum = sum - missing(peer, t, -1) end
     return sum
   end
@@ -110,7 +112,7 @@ kinds.sliding_window_log = function(h)
 
   -- retry goes through the times at which S may change; between them, entries leave the window.
   function s.retry(cost)
-    local changes = {h.now, opens, opens + h.length, shut}
+    local changes = {h.now, opens, opens + h.length, opening, shown}
     for cell in pairs(h.rows) do changes[#changes + 1] = weighs(h, cell) end
     table.sort(changes)
     for i, from in ipairs(changes) do
@@ -206,6 +208,8 @@ kinds.sliding_window_log = function(h)
     sums[cell] = units
     redis.call('HSET', h.key, field(last), text)
   end
+
+  function s.known() return used end
 
   function s.reset()
     for piece = first, last do redis.call('HDEL', h.key, field(piece)) end

@@ -112,6 +112,19 @@ func (t Terms) Weighs(cell int64) int64 {
 	return (cell + 1) * t.Cell
 }
 
+// CountsSince returns the earliest store time whose use may still count at a store time.
+func (t Terms) CountsSince(at int64) int64 {
+	switch {
+	case t.Kind == SlidingWindowCounter:
+		return (CellAt(at, t.Cell) - 1) * t.Cell
+	case t.Kind == SlidingWindowLog:
+		return at - t.Window
+	case t.Kind.Bucket():
+		return at - t.fillTime() - t.Cell
+	}
+	return CellAt(at, t.Cell) * t.Cell
+}
+
 // fillTime returns how long an empty bucket takes to fill at the entitlement, 0 for the other kinds.
 func (t Terms) fillTime() int64 {
 	if !t.Kind.Bucket() || t.Entitlement == 0 {
@@ -120,8 +133,8 @@ func (t Terms) fillTime() int64 {
 	return min(ceilDiv(t.Burst*t.ticks(), t.Entitlement), MaxUnits/t.Tick) * t.Tick
 }
 
-// useful returns until when a bucket last written in a cell must be remembered.
-func (t Terms) useful(cell int64) int64 { return t.Weighs(cell+1) + t.fillTime() }
+// Useful returns until when a bucket last written in a cell must be remembered.
+func (t Terms) Useful(cell int64) int64 { return t.Weighs(cell+1) + t.fillTime() }
 
 // floorDiv and ceilDiv divide by b > 0 and round down and up; a may be negative.
 func floorDiv(a, b int64) int64 {

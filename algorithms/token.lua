@@ -1,6 +1,7 @@
 -- Prelude of every script. KEYS[1] is the token of the store: who opened it, for which documents, and the
--- high-water mark of its time. ARGV begins with the guard: generation, epoch, the node's clock (us) and the
--- largest clock difference believed (us). A script that finds another token changes nothing.
+-- high-water mark of its time. ARGV begins with the guard: generation, epoch, the node's clock (us), the
+-- largest clock difference believed (us) and the latest time that this store has answered the node with (us). A script that
+-- finds another token, or one whose mark is behind that time, changes nothing: such a store is an older copy of itself.
 local OK, UNKNOWN, CLOCK, FINISHED, FENCED, IMPLAUSIBLE, RECOVERING, LOST, EARLY = 0, 1, 2, 3, 4, 5, 6, 7, 8
 local MAX = 2251799813685248 -- 2^51, the largest unit count and time that arithmetic below 2^52 allows
 
@@ -22,9 +23,10 @@ end
 -- a clock stepping back cannot reopen a finished cell, and the time at which this generation was opened
 -- after a loss (0: nothing was lost), and how far the clock is behind the mark. On failure it returns nil and the status to answer.
 local function enter()
-  local generation, epoch, clock, step = arg(), arg(), num(), num()
+  local generation, epoch, clock, step, seen = arg(), arg(), num(), num(), num()
   local token = redis.call('HMGET', KEYS[1], 'generation', 'epoch', 'mark', 'lost_at')
-  if token[1] ~= generation or token[2] ~= epoch then
+  local mark = tonumber(token[3] or 0)
+  if token[1] ~= generation or token[2] ~= epoch or mark < seen then
     return nil, UNKNOWN
   end
   local t = redis.call('TIME')
@@ -32,7 +34,6 @@ local function enter()
   if now - clock > step or clock - now > step then
     return nil, CLOCK
   end
-  local mark = tonumber(token[3] or 0)
   local lag = math.max(mark - now, 0)
   if lag == 0 then redis.call('HSET', KEYS[1], 'mark', int(now)) end
   return now + lag, tonumber(token[4] or 0), lag

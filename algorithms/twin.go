@@ -48,7 +48,7 @@ func (w *Twin) Open(t int64, c Open) Opened {
 
 func (w *Twin) opened() Opened {
 	return Opened{Generation: w.Generation, Region: w.Region, Epoch: w.Epoch, LostAt: w.lostAt, Secret: w.secret,
-		Replid: w.replid, Since: w.since, Begun: w.begun}
+		Replid: w.replid, Since: w.since, Begun: w.begun, Mark: w.mark}
 }
 
 // Note answers the note script.
@@ -62,6 +62,12 @@ func (w *Twin) Note(c Note) Noted {
 	}
 	w.notes[c.Node] = c.Text
 	return Noted{OK: true, Before: before}
+}
+
+// Beat answers the beat script at store time t.
+func (w *Twin) Beat(t int64, c Beat) Beaten {
+	now, status := w.enter(t, c.Guard)
+	return Beaten{Status: status, Now: now}
 }
 
 // Adopt answers the adopt script.
@@ -329,13 +335,17 @@ func (w *Twin) Reset(t int64, c Reset) Cleared {
 	g := Cleared{Now: now, State: h.show(l)}
 	l.reset()
 	l.save()
+	if h.bucket.most > 0 {
+		h.bucket.most = 0
+		h.keep()
+	}
 	return g
 }
 
 // enter checks the guard and advances the high-water mark of time.
 func (w *Twin) enter(t int64, g Guard) (int64, Status) {
 	switch {
-	case w.Generation == 0 || w.Generation != g.Generation || w.Epoch != g.Epoch:
+	case w.Generation == 0 || w.Generation != g.Generation || w.Epoch != g.Epoch || w.mark < g.Seen:
 		return 0, StatusUnknown
 	case t-g.Clock > MaxClockStep || g.Clock-t > MaxClockStep:
 		return 0, StatusClock

@@ -51,27 +51,39 @@ func (w *Twin) Restore(t int64, c Restore) Restored {
 	h := w.hold(c.Key, c.Terms, now)
 	known, first := map[string]bool{}, false
 	switch {
-	case h.lost() && h.lostAt == c.LostAt:
+	case h.closed() > h.now && h.lostAt == c.LostAt:
 		first = true
 		l := h.limiter()
-		l.restore(c.Use)
-		l.save()
+		if c.Most == 0 {
+			l.restore(c.Use)
+		}
 		h.bucket.whole, h.bucket.unknown = c.LostAt, map[string]bool{}
+		h.bucket.base, h.bucket.most = 0, 0
+		if c.Most > 0 && !h.Kind.Bucket() {
+			h.bucket.base, h.bucket.most = l.known(), c.Most
+		}
+		l.save()
 		for _, peer := range c.Unknown {
 			h.bucket.unknown[peer] = true
 		}
 		for _, peer := range c.Known {
 			known[peer] = true
 		}
-	case h.lostAt == 0 && h.whole == c.LostAt && len(h.unknown) > 0:
-		l := h.limiter()
-		l.restore(c.Use)
-		l.save()
+	case h.lostAt == 0 && h.whole == c.LostAt && (len(h.unknown) > 0 || h.most > 0):
+		told := h.most > 0 && c.Most == 0
+		switch {
+		case told:
+			h.hear(c.Use)
+		case h.most == 0:
+			l := h.limiter()
+			l.restore(c.Use)
+			l.save()
+		}
 		for _, peer := range c.Known {
 			known[peer] = h.unknown[peer]
 			delete(h.unknown, peer)
 		}
-		if !slices.Contains(slices.Collect(maps.Values(known)), true) {
+		if !told && !slices.Contains(slices.Collect(maps.Values(known)), true) {
 			return h.inspected()
 		}
 	default:
@@ -79,6 +91,24 @@ func (w *Twin) Restore(t int64, c Restore) Restored {
 	}
 	h.restoreRows(c, known, first)
 	return w.hold(c.Key, c.Terms, now).inspected()
+}
+
+// hear takes in what all nodes together used before the loss. Nothing was admitted since but what was booked, which comes on
+// top.
+func (h held) hear(u Use) {
+	l, of, more := h.limiter(), CellAt(h.whole, h.Cell), max(u.Units-h.base, 0)
+	switch {
+	case h.Kind == SlidingWindowLog:
+		if u.At+h.Window > h.now {
+			l.book(of, more)
+		}
+	case u.Cell < of:
+		l.restore(u)
+	default:
+		l.book(of, more)
+	}
+	l.save()
+	h.bucket.most = 0
 }
 
 // restoreRows puts the rows of known peers in place, and one for all others together in each cell. Of what an old copy holds it

@@ -81,7 +81,7 @@ func (m *Machine) planCell(now int64, v *view, cell, jitter int64) {
 	s := now + m.offset
 	share := v.share(cell)
 	o, opens := v.outlook(cell, s, m.rateNow(now, v))
-	if opens > m.lead(v) || v.Home && (opens > 0 || o.Steady) { // in home mode: unit by unit, and tokens, not refill
+	if v.shut(max(s, cell*v.Cell)) || opens > m.lead(v) || v.Home && (opens > 0 || o.Steady) { // in home mode: unit by unit, and tokens, not refill
 		return
 	}
 	inNeed := v.inNeed(now) || allocator.Exhausted(o, m.soon(opens), share)
@@ -215,6 +215,9 @@ func (m *Machine) planBurst(now int64, v *view) {
 		return
 	}
 	s := now + m.offset
+	if v.shut(s) {
+		return
+	}
 	cell := algorithms.CellAt(s, v.Cell)
 	o, _ := v.outlook(cell, s, m.rateNow(now, v))
 	lacking := max(allocator.Lacking(o, min(allocator.Horizon, (cell+1)*v.Cell-s), v.state.Share), v.wanted-v.state.Free)

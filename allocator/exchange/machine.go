@@ -289,7 +289,7 @@ func (m *Machine) observed(now int64, e Observed) {
 	}
 	m.planInNeed(now, v)
 	if e.State.Doubt > 0 {
-		m.doubted(now, e.Bucket, e.State.Doubt)
+		m.doubted(now, e.Bucket, e.State)
 	}
 }
 

@@ -101,6 +101,7 @@ func TestMatesUnderHostility(t *testing.T) {
 				c.hostility(false)
 				for _, name := range c.names {
 					mate := c.mate(name)
+					c.regions[name].crash *= 3 // a closed bucket asks nobody: there is less to die in
 					mate.crash = c.regions[name].crash
 					mate.load()
 					c.vary(mate)

@@ -9,7 +9,8 @@ import (
 )
 
 // Recovery gives a bucket back what its store has lost: what this region lent and returned, as far as it still weighs,
-// and what was used. It is for the buckets whose windows are too long to wait until nothing of before weighs.
+// and what was used. It is for the buckets whose windows are too long to wait until nothing of before weighs. One that is
+// not worth recovering is opened all the same if it is known that nobody used it.
 //
 //	node that meets the loss                      peers, and the other nodes of its region
 //	Lost -> Consult (own journal)
@@ -20,13 +21,17 @@ import (
 // What was lent to a peer is known if the peer tells, or if every node of this region does: rows are in a journal before
 // they are announced. A peer's word counts only for cells that its own store has not lost meanwhile, a journal's only if
 // it holds every row. Of all others it is known that they were lent no more than may be lent, and that counts as lent
-// until they tell or it weighs no more. Two nodes may recover one bucket at once: what the first restores stands.
+// until they tell or it weighs no more. What was used is known once every node of this region told: until then as much
+// counts as used as any region can have had, for a node that cannot be heard may have decided. Two nodes may recover one
+// bucket at once: what the first restores stands.
 
 const (
 	// askAgain is how long a recovery waits before it asks again who has not answered, at first; each time twice as long.
 	askAgain = allocator.Second
 	// longestAgain is the longest such wait.
 	longestAgain = 30 * allocator.Second
+	// longestUntold is the longest such wait while a node of our own region has not told: until then nothing is admitted.
+	longestUntold = 5 * allocator.Second
 )
 
 // recovery is one bucket on its way back.
@@ -40,10 +45,13 @@ type recovery struct {
 	use      algorithms.Use
 	rows     []Remembered // the highest word on each
 	told     []string     // peers whose own word covers all cells
-	heard    []string     // nodes of this region that said what they saw of its use
-	whole    []string     // those of them whose journals cover all cells
-	restored bool         // but for the peers that were not known
-	known    int          // peers that were
+	heard    []string     // nodes of this region that said all that they used of it
+	whole    []string     // nodes of this region whose journals cover all cells
+	searched bool         // this node's own journal and memory
+	used     bool         // it is not worth recovering, and a node may have used it: it stays closed
+	restored bool         // but for what was not known
+	known    int          // peers that were known then
+	useKnown bool         // all nodes had told then
 	waits    bool         // for the store
 }
 
@@ -55,21 +63,25 @@ func (m *Machine) lost(now int64, e Lost) {
 	m.showed(e.Now, now)
 	var fresh []*recovery
 	for _, l := range e.Buckets {
-		if r := m.recover(now, l); r != nil {
+		r := m.recover(now, l)
+		if r != nil {
 			fresh = append(fresh, r)
+		}
+		if old := m.recoveries[l.Bucket.ID]; r == nil && (old == nil || old.used) { // nothing will come
+			m.out.Settled = append(m.out.Settled, Settled{Bucket: l.Bucket.ID})
 		}
 	}
 	m.begin(now, fresh)
 }
 
-// doubted begins the recovery of a bucket that was restored but for what some peers are not known to have been lent: who
-// began it may have ended since. Such buckets leave room for those that requests wait for.
-func (m *Machine) doubted(now int64, b *Bucket, lostAt int64) {
+// doubted begins the recovery of a bucket that was restored but for what some peers are not known to have been lent, or
+// some nodes to have used: who began it may have ended since. Such buckets leave room for those that requests wait for.
+func (m *Machine) doubted(now int64, b *Bucket, s algorithms.State) {
 	if len(m.recoveries) >= MostBuckets/2 {
 		return
 	}
-	if r := m.recover(now, LostBucket{Bucket: b, At: lostAt}); r != nil {
-		r.restored = true
+	if r := m.recover(now, LostBucket{Bucket: b, At: s.Doubt}); r != nil {
+		r.restored, r.useKnown = true, s.Shut == 0
 		m.stats.PartlyKnown++
 		m.begin(now, []*recovery{r})
 	}
@@ -107,22 +119,25 @@ func (m *Machine) weighs(b *Bucket, cell int64) int64 { return b.Terms(m.region)
 func (m *Machine) recall(now int64, all []*recovery) {
 	for _, r := range all {
 		r.pause = min(2*r.pause, longestAgain)
+		if len(r.heard) < m.nodes {
+			r.pause = min(r.pause, longestUntold)
+		}
 		r.again = now + r.pause
 		for r.from < r.to && m.weighs(r.bucket, r.from)+askAgain <= now+m.offset {
 			r.from++ // nobody need know any more, and who was away has forgotten
 		}
 	}
-	for q, buckets := range m.questions(all, func(r *recovery) bool { return !slices.Contains(r.whole, m.node) }) {
+	for q, buckets := range m.questions(all, func(r *recovery) bool { return !r.searched || !slices.Contains(r.whole, m.node) }) {
 		m.out.Consults = append(m.out.Consults, Consult{Question: q, Buckets: buckets})
 	}
-	for q := range m.questions(all, func(r *recovery) bool { return len(r.whole) < m.nodes && m.nodes > 1 }) {
+	for q := range m.questions(all, func(r *recovery) bool { return min(len(r.whole), len(r.heard)) < m.nodes && m.nodes > 1 }) {
 		m.out.Recalls = append(m.out.Recalls, Recall{Region: m.region, Question: q, Timeout: shortestTimeout})
 	}
 	for _, p := range m.peers {
 		if p.degraded(now) {
 			continue
 		}
-		for q := range m.questions(all, func(r *recovery) bool { return !slices.Contains(r.told, p.name) }) {
+		for q := range m.questions(all, func(r *recovery) bool { return r.bucket.Recovered && !slices.Contains(r.told, p.name) }) {
 			m.out.Recalls = append(m.out.Recalls, Recall{Region: p.name, Question: q, Timeout: p.timeout()})
 		}
 	}
@@ -203,6 +218,10 @@ func (m *Machine) testified(now int64, e Testimonies) {
 			continue
 		}
 		r.take(peer, e.Node, t, m.weighs(r.bucket, r.from))
+		if peer == "" {
+			m.takeUse(r, e.Node, t)
+			r.searched = r.searched || e.Node == m.node
+		}
 		m.restore(now, r)
 	}
 }
@@ -215,10 +234,6 @@ func (r *recovery) take(peer, node string, t Testimony, until int64) {
 		}
 	}
 	if peer == "" {
-		r.use = newer(r.use, t.Use)
-		if !slices.Contains(r.heard, node) {
-			r.heard = append(r.heard, node)
-		}
 		if t.WholeSince <= (r.from-1)*r.bucket.Cell && !slices.Contains(r.whole, node) {
 			r.whole = append(r.whole, node)
 		}
@@ -230,7 +245,22 @@ func (r *recovery) take(peer, node string, t Testimony, until int64) {
 	}
 }
 
-// restore has the store restore a bucket if all is known of it, or there was time enough to tell.
+// takeUse adds what a node of our region used. Its word is all it used only if it reaches back to what may still count.
+func (m *Machine) takeUse(r *recovery, node string, t Testimony) {
+	r.use = newer(r.use, t.Use)
+	all := t.UseSince <= max(r.bucket.Terms(m.region).CountsSince(r.lostAt), 0)
+	if all && !slices.Contains(r.heard, node) {
+		r.heard = append(r.heard, node)
+	}
+	idle := all && t.Use == algorithms.Use{} && len(r.rows) == 0 && slices.Contains(r.whole, node)
+	if !r.bucket.Recovered && !idle && !r.used {
+		r.used = true
+		m.out.Settled = append(m.out.Settled, Settled{Bucket: r.bucket.ID})
+	}
+}
+
+// restore has the store restore a bucket if all is known of it, or there was time enough to tell. A bucket that is not
+// worth recovering is only opened if nobody used it and lent nothing of it.
 func (m *Machine) restore(now int64, r *recovery) {
 	var known, unknown []string
 	for _, p := range m.peers {
@@ -240,16 +270,24 @@ func (m *Machine) restore(now int64, r *recovery) {
 			unknown = append(unknown, p.name)
 		}
 	}
+	useKnown := len(r.heard) >= m.nodes
+	all := useKnown && len(unknown) == 0
 	patience := 2*m.farthest() + Interval
 	switch {
-	case r.waits, r.restored && len(known) <= r.known, !slices.Contains(r.heard, m.node):
+	case r.waits, !r.searched, r.restored && len(known) <= r.known && useKnown == r.useKnown:
 		return
-	case !r.restored && (len(unknown) > 0 || len(r.heard) < m.nodes) && now-r.began < patience:
+	case !r.bucket.Recovered && (r.used || !all):
+		return
+	case !r.restored && !all && now-r.began < patience:
 		return
 	}
-	r.waits, r.known = true, len(known)
+	r.waits, r.known, r.useKnown = true, len(known), useKnown
+	most := r.bucket.Limit // no region can ever have had more
+	if useKnown {
+		most = 0
+	}
 	m.out.Restores = append(m.out.Restores, Restore{Bucket: r.bucket, LostAt: r.lostAt, Generation: m.generation,
-		Cap: allocator.Part(r.bucket.Entitlements[m.region], r.bucket.Lending), Use: r.use,
+		Cap: allocator.Part(r.bucket.Entitlements[m.region], r.bucket.Lending), Most: most, Use: r.use,
 		Known: known, Unknown: unknown, Rows: slices.Clone(r.rows)})
 }
 
@@ -273,7 +311,7 @@ func (m *Machine) hasRestored(now int64, e Restored) {
 	}
 	r.waits = false
 	if e.Result.Status != algorithms.StatusOK {
-		r.known = 0 // the tick tries again
+		r.known, r.useKnown = 0, false // the tick tries again
 		return
 	}
 	m.stats.Recovered++
@@ -282,7 +320,7 @@ func (m *Machine) hasRestored(now int64, e Restored) {
 	}
 	m.showed(e.Result.Now, now)
 	r.restored = true
-	if len(e.Restore.Unknown) == 0 || len(m.recoveries) > MostBuckets/2 { // of the others the bucket's use tells again
+	if len(e.Restore.Unknown) == 0 && e.Restore.Most == 0 || len(m.recoveries) > MostBuckets/2 { // of the others the bucket's use tells again
 		m.recovered(b.ID)
 	}
 	if v := m.view(now, b); v != nil {
@@ -320,6 +358,8 @@ func (m *Machine) recoverOn(now int64) {
 		case m.weighs(r.bucket, r.to) <= now+m.offset || r.bucket.Epoch != m.epoch:
 			m.recovered(id)
 			return true
+		case r.used:
+			return false
 		}
 		m.restore(now, r)
 		if back {

@@ -70,6 +70,7 @@ type Restore struct {
 	LostAt     int64
 	Generation uint64 // of our store, for which all of it was told
 	Cap        int64
+	Most       int64 // that can have been used, where not all nodes of our region told; else 0
 	Use        algorithms.Use
 	Known      []string
 	Unknown    []string

@@ -18,7 +18,7 @@ type recoverySpace struct {
 }
 
 // mostRecoveryStates bounds a search; every whole space is smaller.
-const mostRecoveryStates = 250_000
+const mostRecoveryStates = 400_000
 
 var recoverySpaces = map[string]recoverySpace{
 	"a loss": {fewest: 80_000, waiting: waiting{credits: true, restores: true}, budget: budget{

@@ -36,6 +36,7 @@ type Testimony struct {
 	LostAt int64 // peer: when its own store last lost the bucket, 0: never
 
 	WholeSince int64          // node: store time since which its journal holds every row that it announced
+	UseSince   int64          // node: store time since which it knows what it used
 	Use        algorithms.Use // node: what counted, as it saw it last
 	Rows       []Remembered
 }
@@ -50,7 +51,7 @@ type Remembered struct {
 
 // sound says whether a testimony can be computed with, and drops what a peer cannot speak of.
 func (t *Testimony) sound(peer string) bool {
-	if !plausible(t.Use.Units, t.Use.Cell, t.Use.At, t.Now, t.LostAt) {
+	if !plausible(t.Use.Units, t.Use.Cell, t.Use.At, t.Now, t.LostAt) || t.UseSince < 0 {
 		return false
 	}
 	for _, r := range t.Rows {

@@ -141,7 +141,7 @@ func (v *view) roll(cell int64) {
 	if cell <= old.Cell {
 		return
 	}
-	s := algorithms.State{Cell: cell, Entitlement: v.entitlement(), Share: v.entitlement(), NextShare: v.entitlement()}
+	s := algorithms.State{Cell: cell, Entitlement: v.entitlement(), Share: v.entitlement(), NextShare: v.entitlement(), Shut: old.Shut}
 	if cell == old.Cell+1 {
 		s.Share = old.NextShare
 	}
@@ -157,6 +157,9 @@ func (v *view) roll(cell int64) {
 	}
 	v.state = s
 }
+
+// shut says whether a loss keeps the bucket closed at a store time: what is borrowed for then is of no use.
+func (v *view) shut(at int64) bool { return v.state.Shut > at }
 
 // fades returns how much of what counts when a cell opens will not when it ends.
 func (v *view) fades(used int64) int64 {

@@ -100,7 +100,7 @@ func testimoniesToProto(a exchange.Testimonies) *peerv1.RecallResponse {
 	p := &peerv1.RecallResponse{Region: a.From, Node: a.Node, ForGeneration: a.ForGeneration}
 	for _, t := range a.All {
 		one := &peerv1.Testimony{Refused: t.Refused, NowUs: t.Now, LostAtUs: t.LostAt, WholeSinceUs: t.WholeSince,
-			Used: t.Use.Units, UsedCell: t.Use.Cell, UsedAtUs: t.Use.At}
+			UseSinceUs: t.UseSince, Used: t.Use.Units, UsedCell: t.Use.Cell, UsedAtUs: t.Use.At}
 		for _, r := range t.Rows {
 			one.Rows = append(one.Rows, &peerv1.Remembered{Peer: r.Peer, Cell: r.Cell, Lent: r.Lent, Returned: r.Returned})
 		}
@@ -117,8 +117,8 @@ func testimoniesFromProto(p *peerv1.RecallResponse, q exchange.Question) exchang
 		if i < len(p.GetTestimonies()) {
 			one := p.GetTestimonies()[i]
 			t = exchange.Testimony{Bucket: d.Bucket, Refused: one.GetRefused(), Now: one.GetNowUs(), LostAt: one.GetLostAtUs(),
-				WholeSince: one.GetWholeSinceUs(),
-				Use:        algorithms.Use{Units: one.GetUsed(), Cell: one.GetUsedCell(), At: one.GetUsedAtUs()}}
+				WholeSince: one.GetWholeSinceUs(), UseSince: one.GetUseSinceUs(),
+				Use: algorithms.Use{Units: one.GetUsed(), Cell: one.GetUsedCell(), At: one.GetUsedAtUs()}}
 			for _, r := range one.GetRows() {
 				t.Rows = append(t.Rows, exchange.Remembered{Peer: r.GetPeer(), Cell: r.GetCell(), Lent: r.GetLent(), Returned: r.GetReturned()})
 			}

@@ -716,10 +716,12 @@ type Testimony struct {
 	// The asker's own region's: store time since which the journal holds every row announced.
 	WholeSinceUs int64 `protobuf:"varint,4,opt,name=whole_since_us,json=wholeSinceUs,proto3" json:"whole_since_us,omitempty"`
 	// The asker's own region's: units that counted when the node last saw the bucket, the cell and the store time of that.
-	Used          int64         `protobuf:"varint,5,opt,name=used,proto3" json:"used,omitempty"`
-	UsedCell      int64         `protobuf:"varint,6,opt,name=used_cell,json=usedCell,proto3" json:"used_cell,omitempty"`
-	UsedAtUs      int64         `protobuf:"varint,7,opt,name=used_at_us,json=usedAtUs,proto3" json:"used_at_us,omitempty"`
-	Rows          []*Remembered `protobuf:"bytes,8,rep,name=rows,proto3" json:"rows,omitempty"`
+	Used     int64         `protobuf:"varint,5,opt,name=used,proto3" json:"used,omitempty"`
+	UsedCell int64         `protobuf:"varint,6,opt,name=used_cell,json=usedCell,proto3" json:"used_cell,omitempty"`
+	UsedAtUs int64         `protobuf:"varint,7,opt,name=used_at_us,json=usedAtUs,proto3" json:"used_at_us,omitempty"`
+	Rows     []*Remembered `protobuf:"bytes,8,rep,name=rows,proto3" json:"rows,omitempty"`
+	// The asker's own region's: store time since which the node knows what it used.
+	UseSinceUs    int64 `protobuf:"varint,9,opt,name=use_since_us,json=useSinceUs,proto3" json:"use_since_us,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -808,6 +810,13 @@ func (x *Testimony) GetRows() []*Remembered {
 		return x.Rows
 	}
 	return nil
+}
+
+func (x *Testimony) GetUseSinceUs() int64 {
+	if x != nil {
+		return x.UseSinceUs
+	}
+	return 0
 }
 
 // Remembered is a row of the asker's region, as somebody remembers it.
@@ -1051,7 +1060,7 @@ const file_peer_v1_peer_proto_rawDesc = "" +
 	"\x06region\x18\x01 \x01(\tR\x06region\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12%\n" +
 	"\x0efor_generation\x18\x03 \x01(\x04R\rforGeneration\x124\n" +
-	"\vtestimonies\x18\x04 \x03(\v2\x12.peer.v1.TestimonyR\vtestimonies\"\xf8\x01\n" +
+	"\vtestimonies\x18\x04 \x03(\v2\x12.peer.v1.TestimonyR\vtestimonies\"\x9a\x02\n" +
 	"\tTestimony\x12\x18\n" +
 	"\arefused\x18\x01 \x01(\bR\arefused\x12\x15\n" +
 	"\x06now_us\x18\x02 \x01(\x03R\x05nowUs\x12\x1c\n" +
@@ -1062,7 +1071,9 @@ const file_peer_v1_peer_proto_rawDesc = "" +
 	"\tused_cell\x18\x06 \x01(\x03R\busedCell\x12\x1c\n" +
 	"\n" +
 	"used_at_us\x18\a \x01(\x03R\busedAtUs\x12'\n" +
-	"\x04rows\x18\b \x03(\v2\x13.peer.v1.RememberedR\x04rows\"d\n" +
+	"\x04rows\x18\b \x03(\v2\x13.peer.v1.RememberedR\x04rows\x12 \n" +
+	"\fuse_since_us\x18\t \x01(\x03R\n" +
+	"useSinceUs\"d\n" +
 	"\n" +
 	"Remembered\x12\x12\n" +
 	"\x04peer\x18\x01 \x01(\tR\x04peer\x12\x12\n" +

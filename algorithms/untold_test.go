@@ -1,0 +1,171 @@
+package algorithms_test
+
+import (
+	"testing"
+
+	"github.com/quotad/quotad/algorithms"
+)
+
+// restoreUntold restores the bucket as long as not all nodes of the region told what they used: most may have been.
+func (p *partlyKnown) restoreUntold(use algorithms.Use, most int64) algorithms.Restored {
+	return p.Restore(p.now, algorithms.Restore{Guard: p.guard(), Key: "k", Terms: p.terms, LostAt: p.lostAt, Cap: 100, Known: []string{"b", "c"},
+		Use: use, Most: most})
+}
+
+// newUntold is a region whose store lost everything, under a kind of limit.
+func newUntold(t *testing.T, kind algorithms.Kind) *partlyKnown {
+	t.Helper()
+	return newPartlyKnown(t, func(p *partlyKnown) {
+		p.terms.Kind, p.terms.Cell = kind, algorithms.CellLength(kind, p.terms.Window)
+		p.Flush()
+	})
+}
+
+// A node that may have decided cannot be heard: what it used is not known, and counts as all there can have been. When it
+// tells, its word counts instead.
+func TestUseThatNobodyToldOfCountsAsAll(t *testing.T) {
+	for _, kind := range windowKinds {
+		t.Run(string(kind), func(t *testing.T) {
+			p := newUntold(t, kind)
+			use := algorithms.Use{Cell: p.cell(), Units: 10, At: p.lostAt - 1}
+			if r := p.restoreUntold(use, 300); r.Status != algorithms.StatusOK || r.Free != 0 || r.Shut <= p.now || r.Doubt != p.lostAt {
+				t.Errorf("restored: %+v", r)
+			}
+			if d := p.spend(1); d.Status != algorithms.StatusOK || d.Answers[0].Admitted {
+				t.Errorf("while a node is not heard: %+v", d)
+			}
+			if r := p.restoreUntold(algorithms.Use{Cell: p.cell(), Units: 60, At: p.lostAt - 1}, 300); r.Free != 0 {
+				t.Errorf("another node told, and one did not: %+v", r)
+			}
+			if c := p.hear("b", 50, 0); c.Free != 0 {
+				t.Errorf("%d are free of what was borrowed, which may have been used", c.Free)
+			}
+			if r := p.restoreUntold(algorithms.Use{Cell: p.cell(), Units: 60, At: p.lostAt - 1}, 0); r.Used != 60 || r.Free != 90 || r.Shut != 0 || r.Doubt != 0 {
+				t.Errorf("all told: %+v", r)
+			}
+			if d := p.spend(90); !d.Answers[0].Admitted {
+				t.Errorf("all told: %+v", d)
+			}
+			if d := p.spend(1); d.Answers[0].Admitted {
+				t.Errorf("more than the share: %+v", d)
+			}
+		})
+	}
+}
+
+// What was admitted without the store meanwhile, and charged since, comes on top of what the nodes told.
+func TestBookedUseComesOnTopOfWhatIsTold(t *testing.T) {
+	for _, kind := range windowKinds {
+		t.Run(string(kind), func(t *testing.T) {
+			p := newUntold(t, kind)
+			p.restoreUntold(algorithms.Use{}, 300)
+			b := p.Book(p.now, algorithms.Book{Guard: p.guard(), Key: "k", Terms: p.terms, Node: "n1", Window: p.now / p.terms.Window, Units: 7})
+			if b.Status != algorithms.StatusOK || !b.Done {
+				t.Fatalf("%+v", b)
+			}
+			if r := p.restoreUntold(algorithms.Use{Cell: p.cell(), Units: 60, At: p.lostAt - 1}, 0); r.Used != 67 {
+				t.Errorf("used %d of 60 told and 7 booked", r.Used)
+			}
+		})
+	}
+}
+
+// A copy of the store knew of 4 that were used: when all nodes tell of 10, these are 10 in all; of 2, it is 4.
+func TestWhatACopyKnewIsPartOfWhatIsTold(t *testing.T) {
+	for told, want := range map[int64]int64{10: 10, 2: 4} {
+		p := newPartlyKnown(t, func(p *partlyKnown) {
+			if d := p.spend(4); !d.Answers[0].Admitted {
+				t.Fatalf("%+v", d)
+			}
+		})
+		p.restoreUntold(algorithms.Use{}, 300)
+		if r := p.restoreUntold(algorithms.Use{Cell: p.cell(), Units: told, At: p.lostAt - 1}, 0); r.Used != want {
+			t.Errorf("used %d, the copy knew of 4 and the nodes of %d", r.Used, told)
+		}
+	}
+}
+
+// Use that nobody told of weighs as long as use does: a fixed window's until it ends, a counter's fades in the next, and an
+// entry of the log leaves a window later.
+func TestUseThatNobodyToldOfEnds(t *testing.T) {
+	day := int64(86_400_000_000)
+	for kind, free := range map[algorithms.Kind][3]int64{ // at the end of the day, six hours later, a day after the loss
+		algorithms.FixedWindow:          {100, 100, 100},
+		algorithms.SlidingWindowCounter: {0, 0, 0},
+		algorithms.SlidingWindowLog:     {0, 0, 100},
+	} {
+		t.Run(string(kind), func(t *testing.T) {
+			p := newUntold(t, kind)
+			lost := p.now
+			p.restoreUntold(algorithms.Use{}, 200)
+			for i, at := range []int64{(lost/day + 1) * day, (lost/day+1)*day + day/4, lost + day} {
+				p.now = at
+				if d := p.spend(1); d.Answers[0].Admitted != (free[i] > 0) {
+					t.Errorf("step %d: %+v", i, d)
+				}
+			}
+			p.now = (lost/day+1)*day + day*3/4 + 1 // 200 have faded to 50
+			if d := p.spend(1); !d.Answers[0].Admitted {
+				t.Errorf("when it has faded: %+v", d)
+			}
+		})
+	}
+}
+
+// Reset is the operator's word: also use that nobody told of is forgotten.
+func TestResetForgetsUseThatNobodyToldOf(t *testing.T) {
+	for _, kind := range windowKinds {
+		p := newUntold(t, kind)
+		p.restoreUntold(algorithms.Use{}, 300)
+		p.Reset(p.now, algorithms.Reset{Guard: p.guard(), Key: "k", Terms: p.terms})
+		if d := p.spend(100); d.Status != algorithms.StatusOK || !d.Answers[0].Admitted {
+			t.Errorf("%s: %+v", kind, d)
+		}
+	}
+}
+
+// A closed bucket that no node used, as all of them know, need not wait: it opens at once, whatever its kind and window.
+func TestABucketThatNobodyUsedOpensAtOnce(t *testing.T) {
+	for _, kind := range algorithms.Kinds {
+		t.Run(string(kind), func(t *testing.T) {
+			p := newPartlyKnown(t, func(p *partlyKnown) {
+				p.terms = algorithms.Terms{Kind: kind, Window: 10_000_000, Cell: algorithms.CellLength(kind, 10_000_000), Tick: 1, Entitlement: 100, Recovered: true}
+				if kind.Bucket() {
+					p.terms.Burst, p.terms.Recovered = 100, true
+				}
+				p.Flush()
+			})
+			p.terms.Recovered = false
+			if d := p.spend(1); d.Answers[0].Admitted || d.Buckets[0].Shut <= p.now {
+				t.Errorf("while it is closed: %+v", d)
+			}
+			p.restoreUntold(algorithms.Use{}, 0)
+			if d := p.spend(100); !d.Answers[0].Admitted || d.Buckets[0].Shut != 0 {
+				t.Errorf("nobody used it: %+v", d)
+			}
+			if d := p.spend(1); d.Answers[0].Admitted {
+				t.Errorf("twice its burst: %+v", d)
+			}
+		})
+	}
+}
+
+// A copy of a store is put back that has the token and identity of the store, but not what was charged since: a node that had
+// a later time from it notices.
+func TestALiveCopyIsNoticed(t *testing.T) {
+	p := newPartlyKnown(t, func(p *partlyKnown) { p.Flush() })
+	p.restoreUntold(algorithms.Use{}, 0)
+	copied := p.Clone()
+	p.now += 1000
+	seen := p.spend(99).Now
+	p.Twin = *copied
+	p.now += 1000
+	guard := p.guard()
+	guard.Seen = seen
+	d := p.Decide(p.now, algorithms.Decide{Guard: guard, Commit: true, Costs: []int64{99}, Buckets: []algorithms.Target{{Key: "k", Terms: p.terms}}})
+	if d.Status != algorithms.StatusUnknown {
+		t.Errorf("a copy that has shown nothing later than %d decides: %+v", seen-1000, d)
+	}
+}
+
+var windowKinds = []algorithms.Kind{algorithms.FixedWindow, algorithms.SlidingWindowCounter, algorithms.SlidingWindowLog}

@@ -163,7 +163,7 @@ func (b *batcher) decide(ctx context.Context, batch []waiting) {
 	for i, g := range groups {
 		calls[i] = algorithms.Decide{Guard: algorithms.Guard{Epoch: g[0].rules.epoch}, Commit: g[0].commit, Once: g[0].once}
 		for _, a := range g[0].applied {
-			a.target.Known = b.seen.known(a.bucket.ID)
+			a.target.Known = b.seen.begin(a.bucket)
 			calls[i].Buckets = append(calls[i].Buckets, a.target)
 		}
 		for _, w := range g {

@@ -52,6 +52,11 @@ func (n *Node) check(ctx context.Context, q Request, commit bool) (Decision, err
 		}
 		a, err = n.decide(ctx, w)
 	}
+	if err == nil {
+		if closed := n.unused(w, a); len(closed) > 0 && n.openUnused(ctx, w, closed, a.decided.Now) {
+			a, err = n.decide(ctx, w)
+		}
+	}
 	if err == nil && commit && n.borrow(ctx, w, a) {
 		w.until = time.Now().Add(n.deadline)
 		a, err = n.decide(ctx, w)
@@ -214,6 +219,9 @@ func (n *Node) judge(cost int64, all []applied, a answered) Decision {
 		Share: max(state.Share, 0), Shadowed: shadowed, Delay: microseconds(delay), Repeated: a.decided.Repeated}, all[decider])
 	if !answer.Admitted {
 		d.Reason, d.RetryAfter = OverLimit, microseconds(verdict.Retry)
+		if state.Shut > a.at(decider) {
+			d.Reason = Recovering
+		}
 		if verdict.Retry < 0 {
 			d.Reason, d.RetryAfter = ExceedsRegionCapacity, -1
 		}

@@ -27,6 +27,7 @@ const (
 	OverLimit             Reason = "over_limit"              // the rights held here are used up
 	ExceedsRegionCapacity Reason = "exceeds_region_capacity" // the cost is above this region's entitlement
 	Never                 Reason = "never"                   // the cost is above the limit
+	Recovering            Reason = "recovering"              // the store lost data: what was used before it may fill the limit
 	QueueFull             Reason = "queue_full"              // too many requests wait for the store
 	StoreFailure          Reason = "store_failure"           // the store did not answer and the limit says deny
 	StoreFailureLocal     Reason = "store_failure_local"     // decided without the store, by this node's part

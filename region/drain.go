@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
-
-	"github.com/quotad/quotad/algorithms"
 )
 
 // Drain makes the end of the node cost nothing: it charges in the store what the node admitted without it, writes down all
@@ -25,7 +22,7 @@ func (n *Node) closeBooks(ctx context.Context) error {
 		n.book(ctx)
 		before, left = left, n.fallback.status().Unbooked
 	}
-	n.checkpoint(ctx, time.Now().Add(microseconds(algorithms.MaxClockStep))) // no use is too fresh
+	n.checkpoint(ctx, true)
 	if left > 0 {
 		return fmt.Errorf("units that node %s admitted without the store are not charged there: %d; what others admit in their windows comes on top",
 			n.config.Node, left)

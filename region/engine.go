@@ -223,7 +223,7 @@ func (e *engine) lend(ctx context.Context, lends []exchange.Lend) {
 	calls := make([]algorithms.Lend, len(lends))
 	for i, l := range lends {
 		calls[i] = algorithms.Lend{Guard: algorithms.Guard{Generation: l.Generation, Epoch: l.Bucket.Epoch}, Key: rules.key(l.Bucket.ID),
-			Terms: l.Bucket.Terms(e.node.config.Region), Known: e.node.seen.known(l.Bucket.ID), Peer: l.Peer, Cell: l.Cell,
+			Terms: l.Bucket.Terms(e.node.config.Region), Known: e.node.seen.begin(l.Bucket), Peer: l.Peer, Cell: l.Cell,
 			Returned: l.Returned, Lent: l.Lent, Kept: l.Kept, Cap: l.Cap,
 			Burst: l.Burst, KeptBurst: l.KeptBurst, CapBurst: l.CapBurst}
 	}
@@ -274,7 +274,7 @@ func (e *engine) credit(ctx context.Context, credits []exchange.Credit) {
 	calls := make([]algorithms.Credit, len(credits))
 	for i, c := range credits {
 		calls[i] = algorithms.Credit{Guard: algorithms.Guard{Generation: c.ForGeneration, Epoch: c.Bucket.Epoch}, Key: rules.key(c.Bucket.ID),
-			Terms: c.Bucket.Terms(e.node.config.Region), Known: e.node.seen.known(c.Bucket.ID), Peer: c.Peer, PeerGeneration: c.Generation,
+			Terms: c.Bucket.Terms(e.node.config.Region), Known: e.node.seen.begin(c.Bucket), Peer: c.Peer, PeerGeneration: c.Generation,
 			Cell: c.Cell, Lent: c.Lent, Returned: c.Returned, Most: c.Most, Burst: c.Burst, MostBurst: c.MostBurst, At: c.At}
 	}
 	e.node.fails(BeforeCredit)

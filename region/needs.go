@@ -19,8 +19,12 @@ type Store interface {
 	Eviction(ctx context.Context) (string, error)
 	Close() error
 
+	Beat(ctx context.Context, epoch string) error
+	Latest() int64
+	Surely() int64
 	Generation() uint64
 	Begun(shard store.Shard) int64
+	LostAt(shard store.Shard) int64
 	Secret() string
 	Shards() store.Shards
 	Deadline() time.Duration
@@ -55,6 +59,8 @@ type Journal interface {
 	SetGeneration(g uint64) error
 	WholeSince() int64
 	SetWholeSince(t int64) error
+	StoreTime() (seen, latest int64)
+	SetStoreTime(seen, latest int64) error
 	Peers() []string
 	RememberPeers(addresses []string) error
 	Policy() (version int64, source []byte, ok bool)

@@ -14,7 +14,6 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/gossip"
 	"github.com/quotad/quotad/policy"
@@ -46,6 +45,7 @@ type Config struct {
 	Dial          func(ctx context.Context, network, address string) (net.Conn, error)
 
 	Exchange  exchange.Options
+	Memory    Memory           // what the node remembers of buckets; the zero value is the defaults
 	Failpoint func(Point)      // called at points of the protocol at which a test may have the node die; nil: never
 	Now       func() time.Time // the node's wall clock; nil: time.Now
 	Log       *slog.Logger
@@ -81,6 +81,7 @@ type Node struct {
 	stop        context.CancelFunc
 	done        sync.WaitGroup
 	seen        *seen
+	times       storeTimes
 	deadline    time.Duration // of a decision, requests that borrow apart
 	stood       uint64        // generation this node last stood under
 	ended       atomic.Uint64 // generation that is to end although the store lost nothing
@@ -134,8 +135,9 @@ func newNode(c Config, requests, events int) (*Node, error) {
 		c.Now = time.Now
 	}
 	n := &Node{config: c, log: c.Log, store: c.Store, journal: c.Journal, now: c.Now,
-		metrics: newMetrics(), life: rand.Text(), seen: newSeen(), deadline: c.Store.Deadline(),
+		metrics: newMetrics(), life: rand.Text(), seen: newSeen(c.Region, c.Memory, c.Store.Latest), deadline: c.Store.Deadline(),
 		reopen: make(chan struct{}, 1), closed: make(chan struct{}), apart: map[string]bool{}}
+	n.times.journal, n.times.log = c.Journal, c.Log
 	n.fallback = newFallback(max(c.Nodes, 1), n.claimLocal)
 	r.shards = c.Store.Shards()
 	n.rules.Store(r)
@@ -215,11 +217,11 @@ func (n *Node) housekeep(ctx context.Context) {
 			n.watchEviction(ctx, now)
 			n.hints.forget(now)
 			n.fallback.forget(now)
-			n.seen.forget(now.UnixMicro(), n.config.Region)
+			n.seen.forget()
 			if err := n.journal.RememberPeers(n.gossip.Remembered()); err != nil {
 				n.log.Error("the journal cannot remember peers", "err", err)
 			}
-			n.prune(now)
+			n.prune()
 		}
 	}
 }
@@ -232,11 +234,12 @@ func (n *Node) keepBooks(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case now := <-every.C:
+		case <-every.C:
 			n.books.Lock()
 			n.book(ctx)
 			if turn%(int(time.Second/bookEvery)) == 0 {
-				n.checkpoint(ctx, now)
+				n.beat(ctx)
+				n.checkpoint(ctx, false)
 			}
 			n.books.Unlock()
 		}
@@ -245,9 +248,10 @@ func (n *Node) keepBooks(ctx context.Context) {
 
 const bookEvery = 200 * time.Millisecond
 
-// prune drops the journal's records that no longer weigh, whatever the clock was a step ago.
-func (n *Node) prune(now time.Time) {
-	before := now.UnixMicro() - algorithms.MaxClockStep
+// prune drops the journal's records that no longer weigh by the store's time: a node's clock, which may be wrong, has no
+// say in it.
+func (n *Node) prune() {
+	before := n.store.Latest()
 	for {
 		pruned, err := n.journal.Prune(before)
 		if err != nil {

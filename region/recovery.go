@@ -70,8 +70,8 @@ func (e *engine) consult(ctx context.Context, c exchange.Consult) {
 	if c.Peer != "" {
 		all = e.recollect(ctx, c)
 	} else {
-		for _, d := range c.Question.Buckets {
-			t, err := e.remember(d)
+		for i, d := range c.Question.Buckets {
+			t, err := e.remember(d, c.Buckets[i], c.Question.Generation)
 			if err != nil {
 				e.node.log.Error("the journal cannot be read: what this node lent counts as not known", "err", err)
 			}
@@ -81,10 +81,17 @@ func (e *engine) consult(ctx context.Context, c exchange.Consult) {
 	e.deliver(exchange.Consulted{Consult: c, All: all})
 }
 
-// remember says what this node's journal and memory hold of a bucket. A journal that cannot be read is not known to be whole
+// remember says what this node's journal and memory hold of a bucket, in use before a generation of the store. One that it
+// remembers not to have used need not be looked up. A journal that cannot be read is not known to be whole
 // since any time; what was seen counts all the same.
-func (e *engine) remember(d exchange.Doubt) (exchange.Testimony, error) {
-	t := exchange.Testimony{Bucket: d.Bucket, WholeSince: math.MaxInt64, Use: e.node.seen.use(d.Bucket)}
+func (e *engine) remember(d exchange.Doubt, b *exchange.Bucket, generation uint64) (exchange.Testimony, error) {
+	if b != nil && !e.node.seen.usedBefore(d.Bucket, generation) {
+		since, counts := e.node.seen.since.Load(), b.Terms(e.node.config.Region).CountsSince(d.From*b.Cell)
+		if since <= min(counts, (d.From-1)*b.Cell) {
+			return exchange.Testimony{Bucket: d.Bucket, WholeSince: since, UseSince: since}, nil
+		}
+	}
+	t := exchange.Testimony{Bucket: d.Bucket, WholeSince: math.MaxInt64, UseSince: math.MaxInt64, Use: e.node.seen.use(d.Bucket)}
 	checkpoints, err := e.node.journal.Checkpoints(d.Bucket)
 	if err != nil {
 		return t, err
@@ -102,6 +109,9 @@ func (e *engine) remember(d exchange.Doubt) (exchange.Testimony, error) {
 		t.Rows = append(t.Rows, exchange.Remembered{Peer: r.Peer, Cell: r.Cell, Lent: r.Lent, Returned: r.Returned})
 	}
 	t.WholeSince = e.node.journal.WholeSince()
+	if b == nil || b.Recovered { // else use is not written down
+		t.UseSince = t.WholeSince
+	}
 	return t, nil
 }
 
@@ -214,7 +224,7 @@ func (n *Node) book(ctx context.Context) {
 		}
 		charged, buckets = append(charged, one), append(buckets, b)
 		calls = append(calls, algorithms.Book{Guard: algorithms.Guard{Epoch: b.Epoch}, Key: rules.key(b.ID),
-			Terms: b.Terms(n.config.Region), Known: n.seen.known(b.ID), Node: n.config.Node, Window: one.window, Units: one.units})
+			Terms: b.Terms(n.config.Region), Known: n.seen.begin(b), Node: n.config.Node, Window: one.window, Units: one.units})
 	}
 	for i, res := range n.store.Book(ctx, calls) {
 		n.noticeStore(res.Value.Status, res.Err)
@@ -250,17 +260,18 @@ func (n *Node) claimLocal(bucket string, window, until int64, spend bool) (befor
 		Until: until, Generation: n.journal.Incarnation()}})
 }
 
-// checkpoint writes down what use has moved, and has the store remember how far this node's journal is.
-func (n *Node) checkpoint(ctx context.Context, now time.Time) {
-	all := n.seen.checkpoints(now.UnixMicro(), n.config.Region, n.store.Generation())
+// checkpoint writes down what use has moved, all of it if this is the last time, and has the store remember how far this
+// node's journal is.
+func (n *Node) checkpoint(ctx context.Context, last bool) {
+	all := n.seen.checkpoints(n.store.Generation(), last)
 	for len(all) > 0 {
 		part := all[:min(len(all), mostCheckpoints)]
 		all = all[len(part):]
 		if err := n.journal.Checkpoint(ctx, part); err != nil && ctx.Err() == nil {
 			n.log.Error("use of long windows is not written down: a loss of the store would forget it", "err", err)
-			n.seen.unwritten(append(part, all...))
 			return
 		}
+		n.seen.written(part)
 	}
 	if at := n.journalAt(); at != n.noted.Load() && n.store.Generation() != 0 {
 		if _, err := n.store.Note(ctx, n.config.Node, at); err == nil {

@@ -3,165 +3,232 @@ package region
 import (
 	"hash/maphash"
 	"maps"
+	"math"
 	"sync"
+	"sync/atomic"
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/region/journal"
 )
 
+// Memory bounds what a node remembers of the buckets it used. The zero value is the defaults.
+type Memory struct {
+	// Buckets is of how many buckets the node remembers that it used them, and until when their store has them: about 45
+	// bytes each. Beyond it, further ones are not remembered: that one of them was deleted is not noticed, and after a loss
+	// nobody can say that they were not used. Default DefaultBuckets.
+	Buckets int
+	// Uses is of how many buckets of windows over a minute it remembers how much was used: about 300 bytes each. Beyond it,
+	// those that were used least lately are left to the journal, which has them by then. Default DefaultUses.
+	Uses int
+}
+
 const (
-	// mostSeen bounds the buckets remembered; further ones are not, and count as never seen.
-	mostSeen  = 100_000
+	// DefaultBuckets is the default of Memory.Buckets.
+	DefaultBuckets = 2_000_000
+	// DefaultUses is the default of Memory.Uses.
+	DefaultUses = 500_000
+
 	seenParts = 64
 	// checkpointPart is the part of a region's entitlement by which use must have moved for a checkpoint to be worth an
 	// fsync; what has moved less is written when it rests.
 	checkpointPart = 100
-	// rests is how long use must stand still to be written whatever it has moved, in microseconds.
-	rests = 1_000_000
 )
 
-// seen is what this node last saw of each bucket: it tells a store that a bucket which is not there was deleted, and it
-// restores the use of a bucket that was lost. Safe for concurrent use.
+// seen is what this node remembers of each bucket: that it used it, until when the store is known to have it, and of long
+// windows how much counted when it was last seen. It tells a store that a bucket which is not there was deleted, restores
+// the use of a bucket that was lost, and knows of which lost buckets nothing was used. Times are the store's, held by its
+// mark: a node's clock has no say in what is forgotten. Safe for concurrent use.
 type seen struct {
-	seed  maphash.Seed
-	parts [seenParts]seenPart // buckets by hash, each with a lock of its own
+	region     string
+	limits     Memory
+	now        func() int64 // the latest time of the store
+	generation atomic.Uint64
+	since      atomic.Int64 // store time since which every use was remembered
+	untracked  atomic.Int64 // uses of buckets for which there was no room
+	seed       maphash.Seed
+	parts      [seenParts]seenPart // buckets by hash, each with a lock of its own
 }
 
 type seenPart struct {
 	mu    sync.Mutex
-	all   map[string]*sight
-	moved map[string]struct{} // ids of buckets whose use is not that of their checkpoint
+	marks map[uint64]mark // by the hash of a bucket's id
+	uses  uses
 }
 
-// sight is one bucket.
-type sight struct {
-	bucket  *exchange.Bucket
-	use     algorithms.Use
-	known   int64 // store time until which it is known to be in the store
-	written algorithms.Use
+// mark is that a bucket was used. Two buckets of one hash share it, which can only have a bucket checked once more than
+// needed, or stay closed that need not.
+type mark struct {
+	known      int64  // store time until which the bucket is known to be in the store
+	until      int64  // store time after which nothing of it counts
+	generation uint64 // of the store, in which it was first used
 }
 
-func newSeen() *seen {
-	s := &seen{seed: maphash.MakeSeed()}
+func newSeen(region string, limits Memory, now func() int64) *seen {
+	if limits.Buckets == 0 {
+		limits.Buckets = DefaultBuckets
+	}
+	if limits.Uses == 0 {
+		limits.Uses = DefaultUses
+	}
+	s := &seen{region: region, limits: limits, now: now, seed: maphash.MakeSeed()}
+	s.since.Store(math.MaxInt64)
 	for i := range s.parts {
-		s.parts[i].all, s.parts[i].moved = map[string]*sight{}, map[string]struct{}{}
+		s.parts[i].marks = map[uint64]mark{}
+		s.parts[i].uses = newUses(perPart(limits.Uses))
 	}
 	return s
 }
 
-func (s *seen) part(id string) *seenPart {
-	return &s.parts[maphash.String(s.seed, id)%seenParts]
+// perPart returns how many of so many each part may have.
+func perPart(all int) int { return (all + seenParts - 1) / seenParts }
+
+func (s *seen) part(id string) (*seenPart, uint64) {
+	h := maphash.String(s.seed, id)
+	return &s.parts[h%seenParts], h
+}
+
+// begin notes that a bucket is about to be used, whatever becomes of the call, and returns the store time until which it is
+// known to be in the store.
+func (s *seen) begin(b *exchange.Bucket) (known int64) {
+	p, h := s.part(b.ID)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	m, was := p.marks[h]
+	if was {
+		return m.known
+	}
+	now := s.now()
+	if len(p.marks) >= perPart(s.limits.Buckets) {
+		s.untracked.Add(1)
+		raise(&s.since, now)
+		return 0
+	}
+	t := b.Terms(s.region)
+	p.marks[h] = mark{until: t.Useful(algorithms.CellAt(now, t.Cell) + 1), generation: s.generation.Load()}
+	return 0
 }
 
 // note takes in a state of the store, as of a store time.
 func (s *seen) note(b *exchange.Bucket, state algorithms.State, at int64) {
-	p := s.part(b.ID)
+	p, h := s.part(b.ID)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	one := p.all[b.ID]
-	if one == nil {
-		if len(p.all) >= mostSeen/seenParts {
-			return
+	t := b.Terms(s.region)
+	if m, was := p.marks[h]; was {
+		if state.Known > 0 {
+			m.known = state.Known
 		}
-		one = &sight{}
-		p.all[b.ID] = one
+		m.until = max(m.until, t.Useful(state.Cell))
+		p.marks[h] = m
 	}
-	one.bucket = b
-	if state.Known > 0 {
-		one.known = state.Known
-	}
-	if at < one.use.At {
-		return
-	}
-	one.use = algorithms.Use{Cell: state.Cell, Units: state.Used, At: at}
-	if b.Recovered && (one.use.Cell != one.written.Cell || one.use.Units != one.written.Units) {
-		p.moved[b.ID] = struct{}{}
+	if b.Recovered && state.Shut <= at { // else what is shown is not what was used
+		p.uses.note(b.ID, t, algorithms.Use{Cell: state.Cell, Units: state.Used, At: at})
 	}
 }
 
-// known returns the store time until which a bucket is known to be in the store.
-func (s *seen) known(id string) int64 {
-	p := s.part(id)
+// usedBefore says whether this node may have used a bucket under an earlier generation of the store than one.
+func (s *seen) usedBefore(id string, generation uint64) bool {
+	p, h := s.part(id)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if one := p.all[id]; one != nil {
-		return one.known
-	}
-	return 0
+	m, was := p.marks[h]
+	return was && m.generation < generation
 }
 
-// use returns what counted in a bucket when it was last seen; the zero Use: it was not.
+// use returns what counted in a bucket when it was last seen; the zero Use: it was not, or the journal alone has it.
 func (s *seen) use(id string) algorithms.Use {
-	p := s.part(id)
+	p, _ := s.part(id)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if one := p.all[id]; one != nil {
+	if one := p.uses.all[id]; one != nil {
 		return one.use
 	}
 	return algorithms.Use{}
 }
 
-// standAnew forgets what is known to be in the store, for another one may stand there.
-func (s *seen) standAnew() {
+// known returns the store time until which a bucket is known to be in the store.
+func (s *seen) known(id string) int64 {
+	p, h := s.part(id)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.marks[h].known
+}
+
+// stand notes under which generation the store stands, at a time of it. Anew: another store may stand there, and nothing is
+// known to be in it.
+func (s *seen) stand(generation uint64, now int64, anew bool) {
+	if s.since.Load() == math.MaxInt64 {
+		s.since.Store(now)
+	}
+	s.generation.Store(generation)
+	if !anew {
+		return
+	}
 	for i := range s.parts {
 		p := &s.parts[i]
 		p.mu.Lock()
-		for _, one := range p.all {
-			one.known = 0
+		for h, m := range p.marks {
+			m.known = 0
+			p.marks[h] = m
 		}
 		p.mu.Unlock()
 	}
 }
 
-// checkpoints returns what is worth writing at a time: use that moved far, or rests.
-func (s *seen) checkpoints(now int64, region string, generation uint64) []journal.Checkpoint {
+// checkpoints returns what is worth writing: use that moved far since it was written, or not at all since the last call; or
+// for the last time all that moved.
+func (s *seen) checkpoints(generation uint64, last bool) []journal.Checkpoint {
 	var all []journal.Checkpoint
 	for i := range s.parts {
 		p := &s.parts[i]
 		p.mu.Lock()
-		for id := range p.moved {
-			one := p.all[id]
-			t := one.bucket.Terms(region)
-			far := one.use.Cell != one.written.Cell || max(one.use.Units-one.written.Units, one.written.Units-one.use.Units)*checkpointPart > t.Entitlement
-			if !far && now-one.use.At < rests {
-				continue
-			}
-			one.written = one.use
-			delete(p.moved, id)
-			all = append(all, journal.Checkpoint{Bucket: id, Cell: one.use.Cell, Used: one.use.Units, At: one.use.At,
-				Until: t.Weighs(one.use.Cell), Generation: generation})
-		}
+		all = p.uses.checkpoints(all, generation, last)
 		p.mu.Unlock()
 	}
 	return all
 }
 
-// unwritten takes back that checkpoints were written: those that moved since need not be told of.
-func (s *seen) unwritten(all []journal.Checkpoint) {
+// written notes that checkpoints are durable.
+func (s *seen) written(all []journal.Checkpoint) {
 	for _, c := range all {
-		p := s.part(c.Bucket)
+		p, _ := s.part(c.Bucket)
 		p.mu.Lock()
-		if one := p.all[c.Bucket]; one != nil {
-			one.written = algorithms.Use{}
-			p.moved[c.Bucket] = struct{}{}
-		}
+		p.uses.written(c)
 		p.mu.Unlock()
 	}
 }
 
-// forget drops the buckets of which nothing weighs any more at a store time.
-func (s *seen) forget(now int64, region string) {
+// forget drops what counts no more at the store's time.
+func (s *seen) forget() {
+	now := s.now()
 	for i := range s.parts {
 		p := &s.parts[i]
 		p.mu.Lock()
-		maps.DeleteFunc(p.all, func(id string, one *sight) bool {
-			over := one.known <= now && one.bucket.Terms(region).Weighs(one.use.Cell) <= now
-			if over {
-				delete(p.moved, id)
-			}
-			return over
-		})
+		maps.DeleteFunc(p.marks, func(_ uint64, m mark) bool { return max(m.known, m.until) <= now })
+		p.uses.forget(now)
 		p.mu.Unlock()
+	}
+}
+
+// counts returns of how many buckets a node remembers that and how much it used them, and of how many of these the journal
+// does not know it yet.
+func (s *seen) counts() (buckets, uses, unwritten int) {
+	for i := range s.parts {
+		p := &s.parts[i]
+		p.mu.Lock()
+		buckets, uses, unwritten = buckets+len(p.marks), uses+len(p.uses.all), unwritten+len(p.uses.moved)
+		p.mu.Unlock()
+	}
+	return buckets, uses, unwritten
+}
+
+// raise sets a to the larger of itself and v.
+func raise(a *atomic.Int64, v int64) {
+	for {
+		old := a.Load()
+		if v <= old || a.CompareAndSwap(old, v) {
+			return
+		}
 	}
 }

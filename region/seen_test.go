@@ -27,9 +27,18 @@ func shown(cell, used int64) algorithms.State {
 	return algorithms.State{Cell: cell, Used: used, Known: (cell + 1) * 600 * second}
 }
 
+// atTime is a store whose time stands still.
+func atTime(now int64) func() int64 { return func() int64 { return now } }
+
+// used notes that a bucket is used, and what its store then showed.
+func (s *seen) used(b *exchange.Bucket, state algorithms.State, at int64) {
+	s.begin(b)
+	s.note(b, state, at)
+}
+
 func TestSeenKeepsTheLatest(t *testing.T) {
-	s, b := newSeen(), lasting("a")
-	if s.use("a") != (algorithms.Use{}) || s.known("a") != 0 {
+	s, b := newSeen("us", Memory{}, atTime(1)), lasting("a")
+	if s.use("a") != (algorithms.Use{}) || s.begin(b) != 0 {
 		t.Error("a bucket never seen is known")
 	}
 	for _, step := range []struct {
@@ -43,80 +52,129 @@ func TestSeenKeepsTheLatest(t *testing.T) {
 		{shown(0, 9), 4, algorithms.Use{Units: 10, At: 5}, 600 * second, "an answer that comes late"},
 		{shown(0, 3), 6, algorithms.Use{Units: 3, At: 6}, 600 * second, "less, after a refund"},
 		{algorithms.State{Cell: 0, Used: 4}, 7, algorithms.Use{Units: 4, At: 7}, 600 * second, "an answer that cannot tell until when"},
+		{algorithms.State{Cell: 0, Used: 900, Shut: 600 * second}, 8, algorithms.Use{Units: 4, At: 7}, 600 * second, "use that nobody told of"},
 		{shown(1, 0), 600 * second, algorithms.Use{Cell: 1, At: 600 * second}, 1200 * second, "the next cell"},
 	} {
 		s.note(b, step.state, step.at)
-		if got := s.use("a"); got != step.use || s.known("a") != step.known {
-			t.Errorf("%s: use %+v, known until %d", step.whichever, got, s.known("a"))
+		if got := s.use("a"); got != step.use || s.begin(b) != step.known {
+			t.Errorf("%s: use %+v, known until %d", step.whichever, got, s.begin(b))
 		}
 	}
-	s.standAnew()
-	if s.known("a") != 0 || s.use("a") != (algorithms.Use{Cell: 1, At: 600 * second}) {
-		t.Errorf("another generation: use %+v, known until %d", s.use("a"), s.known("a"))
+	s.stand(2, 600*second, true)
+	if s.begin(b) != 0 || s.use("a") != (algorithms.Use{Cell: 1, At: 600 * second}) {
+		t.Errorf("another generation: use %+v, known until %d", s.use("a"), s.begin(b))
 	}
 }
 
-func TestSeenIsBoundedAndForgets(t *testing.T) {
-	s := newSeen()
-	for i := range mostSeen * 2 {
-		s.note(lasting(fmt.Sprint(i)), shown(0, 1), 1)
-	}
-	count := func() (all, moved int) {
-		for i := range s.parts {
-			all += len(s.parts[i].all)
-			moved += len(s.parts[i].moved)
+// A bucket is forgotten when nothing of it counts any more by the store's time, and not before.
+func TestSeenForgetsByTheStoresTime(t *testing.T) {
+	now := int64(1)
+	s := newSeen("us", Memory{}, func() int64 { return now })
+	s.used(lasting("a"), shown(0, 1), 1)
+	for _, step := range []struct{ now, buckets, uses int64 }{{600*second - 1, 1, 1}, {600 * second, 1, 0}, {1800 * second, 0, 0}} {
+		now = step.now
+		s.forget()
+		if buckets, uses, _ := s.counts(); int64(buckets) != step.buckets || int64(uses) != step.uses {
+			t.Errorf("at %d: %d buckets, %d uses", now/second, buckets, uses)
 		}
-		return all, moved
 	}
-	all, moved := count()
-	if all > mostSeen || moved > all {
-		t.Errorf("%d buckets, %d of them moved; at most %d are kept", all, moved, mostSeen)
+}
+
+// Use beyond the bound is left to the journal once that has it, and never before; that a bucket was used is remembered.
+func TestUseIsLeftToTheJournal(t *testing.T) {
+	s := newSeen("us", Memory{Uses: 640}, atTime(1))
+	const many = 6400
+	for i := range many {
+		s.used(lasting(fmt.Sprint(i)), shown(0, int64(i+1)), 1)
 	}
-	s.forget(600*second-1, "us")
-	if kept, _ := count(); kept != all {
-		t.Errorf("%d of %d buckets kept that still weigh", kept, all)
+	if buckets, uses, unwritten := s.counts(); buckets != many || uses != many || unwritten != many {
+		t.Fatalf("%d buckets, %d uses, %d of them unwritten: nothing may be forgotten before it is written", buckets, uses, unwritten)
 	}
-	s.forget(600*second, "us")
-	if all, moved := count(); all > 0 || moved > 0 {
-		t.Errorf("%d buckets kept that weigh no more, %d of them moved", all, moved)
+	durable := map[string]int64{}
+	write := func() {
+		all := s.checkpoints(1, false)
+		for _, c := range all {
+			durable[c.Bucket] = c.Used
+		}
+		s.written(all)
 	}
-	if s.note(lasting("late"), shown(1, 1), 600*second); s.known("late") == 0 {
-		t.Error("there is no room again")
+	write()
+	for round := range 40 {
+		for i := range many / 4 {
+			s.used(lasting(fmt.Sprint("more", round, "-", i)), shown(0, 1), 2)
+		}
+		write()
+	}
+	if _, uses, unwritten := s.counts(); uses > 640+many/2 || unwritten > many/4 { // the last that came have not rested yet
+		t.Errorf("%d uses remembered, %d of them unwritten; about 640 are to be", uses, unwritten)
+	}
+	for i := range many {
+		id := fmt.Sprint(i)
+		if got := max(s.use(id).Units, durable[id]); got != int64(i+1) || !s.usedBefore(id, 1) {
+			t.Fatalf("bucket %s: %d remembered, used %v", id, got, s.usedBefore(id, 1))
+		}
+	}
+}
+
+// A node that has no room to remember that it used a bucket does not say of any that it did not.
+func TestWhoHasNoRoomVouchesForNothing(t *testing.T) {
+	now := int64(100)
+	s := newSeen("us", Memory{Buckets: seenParts}, func() int64 { return now })
+	s.stand(1, now, false)
+	now = 200
+	for i := range 10 * seenParts {
+		s.used(lasting(fmt.Sprint(i)), shown(0, 1), now)
+	}
+	buckets, _, _ := s.counts()
+	if buckets > seenParts || s.untracked.Load() != int64(10*seenParts-buckets) || s.since.Load() != 200 {
+		t.Errorf("%d buckets remembered of at most %d, %d untracked, all known since %d", buckets, seenParts, s.untracked.Load(), s.since.Load())
+	}
+}
+
+// What was used under a generation of the store is not used before it.
+func TestUsedBeforeAGeneration(t *testing.T) {
+	s := newSeen("us", Memory{}, atTime(1))
+	s.stand(7, 1, false)
+	s.begin(lasting("before"))
+	s.stand(8, 1, true)
+	s.begin(lasting("before"))
+	s.begin(lasting("since"))
+	if !s.usedBefore("before", 8) || s.usedBefore("since", 8) || s.usedBefore("never", 8) {
+		t.Error("used before, since and never: ", s.usedBefore("before", 8), s.usedBefore("since", 8), s.usedBefore("never", 8))
 	}
 }
 
 // Use is written when it is first seen, when it moved by more than a hundredth of the entitlement, in another cell, or when
-// it has rested for a second; and not again before it moves.
+// it has rested between two looks; and not again before it moves.
 func TestCheckpointsOfSeen(t *testing.T) {
-	s, b := newSeen(), lasting("a")
+	s, b := newSeen("us", Memory{}, atTime(1)), lasting("a")
 	short := lasting("short")
 	short.Recovered = false
 	now := int64(5 * 600 * second)
 	for _, step := range []struct {
 		what string
-		wait int64
 		cell int64
 		used int64 // -1: nothing is seen
 		want int64 // -1: nothing is written
 	}{
-		{"the first", 1, 5, 1, 1},
-		{"nothing since", 5 * second, 5, -1, -1},
-		{"a hundredth", second / 10, 5, 11, -1},
-		{"more than that", second / 10, 5, 12, 12},
-		{"less", second / 10, 5, 11, -1},
-		{"not rested for a second", second - 1, 5, -1, -1},
-		{"rested", 1, 5, -1, 11},
-		{"seen again, the same", second, 5, 11, -1},
-		{"more than a hundredth again", second / 10, 5, 22, 22},
-		{"far less, by a refund", second / 10, 5, 1, 1},
-		{"another cell", second / 10, 6, 1, 1},
+		{"the first", 5, 1, 1},
+		{"nothing since", 5, -1, -1},
+		{"a hundredth", 5, 11, -1},
+		{"more than that", 5, 12, 12},
+		{"less", 5, 11, -1},
+		{"rested", 5, -1, 11},
+		{"seen again, the same", 5, 11, -1},
+		{"more than a hundredth again", 5, 22, 22},
+		{"far less, by a refund", 5, 1, 1},
+		{"another cell", 6, 1, 1},
 	} {
-		now += step.wait
+		now += second / 10
 		if step.used >= 0 {
-			s.note(b, shown(step.cell, step.used), now)
-			s.note(short, shown(step.cell, step.used*100), now)
+			s.used(b, shown(step.cell, step.used), now)
+			s.used(short, shown(step.cell, step.used*100), now)
 		}
-		got := s.checkpoints(now, "us", 7)
+		got := s.checkpoints(7, false)
+		s.written(got)
 		switch {
 		case step.want < 0:
 			if len(got) > 0 {
@@ -130,53 +188,61 @@ func TestCheckpointsOfSeen(t *testing.T) {
 }
 
 // Whatever is seen when: what is written once a second lacks no more than a hundredth of the entitlement and what was used
-// since, and after two seconds of rest nothing.
+// since, and after two seconds of rest nothing; nor does what is written last.
 func TestCheckpointsLagByTheRule(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
-		s, b := newSeen(), lasting("a")
+		s, b := newSeen("us", Memory{}, atTime(1)), lasting("a")
 		var used, written, now int64
-		write := func() {
-			for _, c := range s.checkpoints(now, "us", 1) {
+		write := func(last bool) {
+			all := s.checkpoints(1, last)
+			for _, c := range all {
 				written = c.Used
+			}
+			if rapid.IntRange(0, 4).Draw(r, "journal fails") > 0 || last {
+				s.written(all)
 			}
 		}
 		for range rapid.IntRange(1, 30).Draw(r, "seconds") {
 			for range rapid.IntRange(0, 4).Draw(r, "decisions") {
 				now += rapid.Int64Range(1, second/4).Draw(r, "pause")
 				used += rapid.Int64Range(0, 15).Draw(r, "cost")
-				s.note(b, shown(0, used), now)
+				s.used(b, shown(0, used), now)
 			}
 			now = (now/second + 1) * second
-			if write(); used-written > 10 {
+			if write(false); used-written > 10 {
 				r.Fatalf("used %d, written %d", used, written)
 			}
 		}
-		now += 2 * second
-		if write(); written != used {
+		if rapid.Bool().Draw(r, "last") {
+			write(true)
+		} else {
+			write(false)
+			write(false)
+		}
+		if written != used {
 			r.Fatalf("at rest: used %d, written %d", used, written)
 		}
 	})
 }
 
 func TestSeenConcurrently(t *testing.T) {
-	s := newSeen()
+	s := newSeen("us", Memory{Uses: 64}, atTime(1))
 	var all sync.WaitGroup
 	for worker := range 8 {
 		all.Go(func() {
 			for i := range int64(500) {
 				id := fmt.Sprint(i % 50)
-				s.note(lasting(id), shown(i/100, i), i*second)
+				s.used(lasting(id), shown(i/100, i), i*second)
 				if u := s.use(id); u.Units > 500 {
 					t.Errorf("use %+v", u)
 				}
-				s.known(id)
 				switch worker {
 				case 0:
-					s.checkpoints(i*second, "us", 1)
+					s.written(s.checkpoints(1, false))
 				case 1:
-					s.forget(i*second, "us")
+					s.forget()
 				case 2:
-					s.standAnew()
+					s.stand(uint64(i), i, true)
 				}
 			}
 		})

@@ -59,8 +59,9 @@ func (n *Node) stand(ctx context.Context, bootstrap bool) error {
 // standUnder is stand under a document, which is in force afterwards.
 func (n *Node) standUnder(ctx context.Context, r *rules, bootstrap bool) error {
 	known := max(n.journal.Generation(), n.store.Generation())
+	seen, latest := n.journal.StoreTime()
 	opened, err := n.store.Open(ctx, store.Opening{Region: n.config.Region, Epoch: r.epoch, Known: known, Bootstrap: bootstrap,
-		Ended: n.ended.Load()})
+		Ended: n.ended.Load(), Seen: seen, Latest: latest, Reserve: n.times.reserve})
 	if err != nil {
 		return err
 	}
@@ -75,8 +76,9 @@ func (n *Node) standUnder(ctx context.Context, r *rules, bootstrap bool) error {
 	if err := n.vouch(ctx, opened); err != nil {
 		return err
 	}
-	if opened.Since > n.stood { // else all that this node knew of still stands
-		n.seen.standAnew()
+	anew := opened.Since > n.stood // else all that this node knew of still stands
+	n.seen.stand(opened.Generation, opened.Now, anew)
+	if anew {
 		n.fallback.standAnew()
 	}
 	n.stood = opened.Generation
@@ -93,9 +95,13 @@ func (n *Node) storeFailed(a answered) {
 
 // noticeStore has the store opened anew if it answered that it is not this node's any more.
 func (n *Node) noticeStore(s algorithms.Status, err error) {
-	if err != nil || s != algorithms.StatusUnknown {
-		return
+	if err == nil && s == algorithms.StatusUnknown {
+		n.askReopen()
 	}
+}
+
+// askReopen has the store opened anew soon.
+func (n *Node) askReopen() {
 	select {
 	case n.reopen <- struct{}{}:
 	default:
@@ -160,7 +166,7 @@ func (n *Node) vouch(ctx context.Context, opened store.Opened) error {
 		if old {
 			n.log.Warn("the journal is older than what the store remembers of it: what it misses counts as not known", "journal", n.journalAt(), "store", before)
 		}
-		return n.journal.SetWholeSince(n.now().UnixMicro())
+		return n.journal.SetWholeSince(opened.Now)
 	}
 	return nil
 }

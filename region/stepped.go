@@ -109,16 +109,19 @@ func (s *Stepped) KeepBooks() { s.node.book(context.Background()) }
 // CloseBooks does what a node does last that is asked to end.
 func (s *Stepped) CloseBooks() error { return s.node.closeBooks(context.Background()) }
 
-// Checkpoint writes down what use has moved.
-func (s *Stepped) Checkpoint() { s.node.checkpoint(context.Background(), s.node.now()) }
+// Checkpoint has the store show its time, and writes down what use has moved.
+func (s *Stepped) Checkpoint() {
+	s.node.beat(context.Background())
+	s.node.checkpoint(context.Background(), false)
+}
 
 // Forget drops what weighs no more, from memory and journal.
 func (s *Stepped) Forget() {
 	now := s.node.now()
 	s.node.hints.forget(now)
 	s.node.fallback.forget(now)
-	s.node.seen.forget(now.UnixMicro(), s.node.config.Region)
-	s.node.prune(now)
+	s.node.seen.forget()
+	s.node.prune()
 }
 
 // Adopt puts another policy document in force, trying once.
@@ -179,7 +182,8 @@ type Waiting struct {
 
 	request  Request
 	way      waiting
-	lost     int // how often a lost bucket was waited for
+	lost     int  // how often a lost bucket was waited for
+	opened   bool // closed buckets that nobody used were waited for
 	answered answered
 	leave    []func()
 }
@@ -225,6 +229,13 @@ func (s *Stepped) decide(w *Waiting) (_ Decision, _ *Waiting, err error) {
 		w.lost++
 		return s.recover(w)
 	case !w.Borrows:
+		if closed := n.unused(w.way, w.answered); len(closed) > 0 && !w.opened && n.askWhoUsed(closed, w.answered.decided.Now) {
+			w.opened, w.Patience = true, n.deadline
+			for _, l := range closed {
+				w.Buckets = append(w.Buckets, l.Bucket.ID)
+			}
+			return Decision{}, w, nil
+		}
 		if lacking := w.way.lacking(w.answered); len(lacking) > 0 {
 			return s.borrow(w, lacking)
 		}

@@ -14,6 +14,7 @@ var reasons = map[region.Reason]quotadv1.Reason{
 	region.WithinLimit:           quotadv1.Reason_REASON_WITHIN_LIMIT,
 	region.NoLimit:               quotadv1.Reason_REASON_NO_LIMIT,
 	region.OverLimit:             quotadv1.Reason_REASON_OVER_LIMIT,
+	region.Recovering:            quotadv1.Reason_REASON_RECOVERING,
 	region.ExceedsRegionCapacity: quotadv1.Reason_REASON_EXCEEDS_REGION_CAPACITY,
 	region.Never:                 quotadv1.Reason_REASON_NEVER,
 	region.QueueFull:             quotadv1.Reason_REASON_QUEUE_FULL,

@@ -112,7 +112,7 @@ func TestGRPCDecisions(t *testing.T) {
 
 // TestEveryReasonHasAMessage: none of the node's reasons is unspecified, and no two are one.
 func TestEveryReasonHasAMessage(t *testing.T) {
-	all := []region.Reason{region.WithinLimit, region.NoLimit, region.OverLimit, region.ExceedsRegionCapacity, region.Never,
+	all := []region.Reason{region.WithinLimit, region.NoLimit, region.OverLimit, region.ExceedsRegionCapacity, region.Never, region.Recovering,
 		region.QueueFull, region.StoreFailure, region.StoreFailureLocal, region.StoreFailureAllowed}
 	for _, r := range all {
 		want := "REASON_" + strings.ToUpper(string(r))

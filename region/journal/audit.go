@@ -12,6 +12,7 @@ type contents struct {
 	incarnation uint64
 	generation  uint64
 	wholeSince  int64
+	storeTime   storeTime
 	totals      totals
 	peers       []string
 	policy      policy
@@ -61,6 +62,9 @@ func audit(tx *bolt.Tx) (contents, error) {
 		return c, err
 	}
 	if err := readNote(state, noteWholeSince, func(d *decoder) { c.wholeSince = d.varint() }); err != nil {
+		return c, err
+	}
+	if err := readNote(state, noteStoreTime, c.storeTime.read); err != nil {
 		return c, err
 	}
 	if err := readNote(state, noteTotals, c.totals.read); err != nil {

@@ -92,6 +92,13 @@ func (w *twin) recoverySteps(s subject) map[string]func(*rapid.T) {
 				w.wholeSince = since
 			}
 		},
+		"store time": func(t *rapid.T) {
+			seen, latest := rapid.Int64Range(0, 40).Draw(t, "seen"), rapid.Int64Range(0, 40).Draw(t, "latest")
+			if err := s.journal().SetStoreTime(seen, latest); err != nil {
+				t.Fatalf("SetStoreTime(%d, %d) = %v", seen, latest, err)
+			}
+			w.storeTime = storeTime{max(w.storeTime.seen, seen), max(w.storeTime.latest, latest)}
+		},
 		"rows of": func(t *rapid.T) { w.compareRowsOf(t, s.journal()) },
 	}
 }
@@ -138,5 +145,8 @@ func (w *twin) compareCheckpoints(t *rapid.T, j journaler) {
 	}
 	if got := j.WholeSince(); got != w.wholeSince {
 		t.Fatalf("whole since %d, want %d", got, w.wholeSince)
+	}
+	if seen, latest := j.StoreTime(); (storeTime{seen, latest}) != w.storeTime {
+		t.Fatalf("store time %d to %d, want %v", seen, latest, w.storeTime)
 	}
 }

@@ -30,6 +30,8 @@ type journaler interface {
 	SetGeneration(g uint64) error
 	WholeSince() int64
 	SetWholeSince(t int64) error
+	StoreTime() (seen, latest int64)
+	SetStoreTime(seen, latest int64) error
 	Peers() []string
 	RememberPeers(addresses []string) error
 	Policy() (version int64, source []byte, ok bool)
@@ -124,6 +126,7 @@ type twin struct {
 	rows        map[rowID]Row
 	checkpoints map[checkpointID]Checkpoint
 	wholeSince  int64
+	storeTime   storeTime
 	generation  uint64
 	incarnation uint64
 	sequence    uint64 // a lower bound

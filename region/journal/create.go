@@ -91,6 +91,7 @@ func writeEmpty(tx *bolt.Tx, owner identity) error {
 		putNote(state, noteIncarnation, encodeNumber(0)),
 		putNote(state, noteGeneration, encodeNumber(0)),
 		putNote(state, noteWholeSince, encodeTime(math.MaxInt64)),
+		putNote(state, noteStoreTime, storeTime{}.encode()),
 		putNote(state, noteTotals, encodeTotals(totals{})),
 		putNote(saved, notePeers, encodePeers(nil)),
 		putNote(saved, notePolicy, encodePolicy(policy{})),

@@ -204,6 +204,7 @@ func TestVanishedRecordsAreMissed(t *testing.T) {
 		"age":             drop(bucketAges),
 		"saved note":      drop(bucketSaved),
 		"whole since":     func(tx *bolt.Tx) error { return tx.Bucket(bucketState).Delete(noteWholeSince) },
+		"store time":      func(tx *bolt.Tx) error { return tx.Bucket(bucketState).Delete(noteStoreTime) },
 		"ages":            func(tx *bolt.Tx) error { return tx.DeleteBucket(bucketAges) },
 		"all checkpoints": func(tx *bolt.Tx) error { return tx.DeleteBucket(bucketCheckpoints) },
 		"older checkpoint": func(tx *bolt.Tx) error {

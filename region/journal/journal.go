@@ -43,7 +43,8 @@ func start(f *file, c contents, opts Options) *Journal {
 		durable:     newDurableRows(cacheBytes),
 	}
 	j.counts.show(c.totals)
-	j.saved.generation, j.saved.wholeSince, j.saved.peers, j.saved.policy = c.generation, c.wholeSince, c.peers, c.policy
+	j.saved.generation, j.saved.wholeSince, j.saved.storeTime = c.generation, c.wholeSince, c.storeTime
+	j.saved.peers, j.saved.policy = c.peers, c.policy
 	go j.write()
 	return j
 }

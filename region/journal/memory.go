@@ -32,6 +32,7 @@ type Memory struct {
 	checkpoints map[checkpointID]Checkpoint
 	generation  uint64
 	wholeSince  int64
+	storeTime   storeTime
 	peers       []string
 	policy      policy
 

@@ -12,7 +12,7 @@ func (m *Memory) Copy() *Memory {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	c := &Memory{
-		rows: maps.Clone(m.rows), checkpoints: maps.Clone(m.checkpoints), generation: m.generation, wholeSince: m.wholeSince,
+		rows: maps.Clone(m.rows), checkpoints: maps.Clone(m.checkpoints), generation: m.generation, wholeSince: m.wholeSince, storeTime: m.storeTime,
 		peers: slices.Clone(m.peers), policy: m.policy, incarnation: m.incarnation, stats: m.stats,
 	}
 	c.policy.source = bytes.Clone(m.policy.source)

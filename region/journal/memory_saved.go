@@ -50,6 +50,21 @@ func (m *Memory) SetWholeSince(t int64) error {
 	return m.save(t == m.wholeSince, func() { m.wholeSince = t })
 }
 
+// StoreTime is Journal.StoreTime.
+func (m *Memory) StoreTime() (seen, latest int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.storeTime.seen, m.storeTime.latest
+}
+
+// SetStoreTime is Journal.SetStoreTime.
+func (m *Memory) SetStoreTime(seen, latest int64) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	next := storeTime{max(m.storeTime.seen, seen), max(m.storeTime.latest, latest)}
+	return m.save(next == m.storeTime, func() { m.storeTime = next })
+}
+
 // Peers is Journal.Peers.
 func (m *Memory) Peers() []string {
 	m.mu.Lock()

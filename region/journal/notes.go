@@ -8,7 +8,7 @@ import (
 )
 
 // schema is the version of the file's layout this package reads and writes.
-const schema = 2
+const schema = 3
 
 // The bolt buckets. The small records that change with every commit are kept
 // apart from those that are large and change seldom: bbolt rewrites whole
@@ -29,6 +29,7 @@ var (
 	noteIncarnation = []byte("incarnation") // in state
 	noteGeneration  = []byte("generation")  // in state
 	noteWholeSince  = []byte("whole since") // in state
+	noteStoreTime   = []byte("store time")  // in state
 	noteTotals      = []byte("totals")      // in state
 	notePeers       = []byte("peers")       // in saved
 	notePolicy      = []byte("policy")      // in saved
@@ -54,6 +55,16 @@ type policy struct {
 	version int64
 	source  []byte
 }
+
+// storeTime is what is known of the store's time: every shard has shown a time at
+// or after seen, and none has shown one after latest.
+type storeTime struct{ seen, latest int64 }
+
+func (t storeTime) encode() []byte {
+	return binary.AppendVarint(binary.AppendVarint(nil, t.seen), t.latest)
+}
+
+func (t *storeTime) read(d *decoder) { t.seen, t.latest = d.varint(), d.varint() }
 
 // identity says whose journal it is.
 type identity struct{ region, node string }

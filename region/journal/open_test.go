@@ -96,8 +96,8 @@ func TestOpenRefusesWhatIsNotItsOwn(t *testing.T) {
 		{"names joined otherwise", Options{Region: "usn", Node: "1"}, asIs, ErrForeign, "belongs to"},
 		{"no region", Options{Node: "n1"}, asIs, ErrInvalid, "0 bytes"},
 		{"no node", Options{Region: "us"}, asIs, ErrInvalid, "0 bytes"},
-		{"the schema without checkpoints", us1, rewrite(bucketState, noteSchema, encodeNumber(1)), ErrSchema, "it is version 1 and this program knows 2; start the quotad release that wrote it, or move the file aside"},
-		{"a later schema", us1, rewrite(bucketState, noteSchema, encodeNumber(7)), ErrSchema, "it is version 7 and this program knows 2; start the quotad release"},
+		{"the schema without checkpoints", us1, rewrite(bucketState, noteSchema, encodeNumber(1)), ErrSchema, "it is version 1 and this program knows 3; start the quotad release that wrote it, or move the file aside"},
+		{"a later schema", us1, rewrite(bucketState, noteSchema, encodeNumber(7)), ErrSchema, "it is version 7 and this program knows 3; start the quotad release"},
 		{"a note left over", us1, rewrite(bucketState, noteGeneration, []byte{1, 1}), ErrDamaged, `"generation"`},
 		{"a wrong total", us1, rewrite(bucketState, noteTotals, encodeTotals(totals{rows: tally{count: 2}})), ErrDamaged, "are not the 2 rows written"},
 	} {

@@ -16,6 +16,7 @@ type saved struct {
 	mu         sync.Mutex
 	generation uint64
 	wholeSince int64
+	storeTime  storeTime
 	peers      []string
 	policy     policy
 }
@@ -69,6 +70,27 @@ func (j *Journal) SetWholeSince(t int64) error {
 	return j.save(t == j.WholeSince(), func(tx *transaction) error {
 		return tx.note(tx.state, noteWholeSince, encodeTime(t))
 	}, func() { j.saved.wholeSince = t })
+}
+
+// StoreTime returns what SetStoreTime last made durable, zeros at first.
+func (j *Journal) StoreTime() (seen, latest int64) {
+	j.saved.mu.Lock()
+	defer j.saved.mu.Unlock()
+	return j.saved.storeTime.seen, j.saved.storeTime.latest
+}
+
+// SetStoreTime notes durably what is known of the store's time, in microseconds
+// since 1970: every shard of it has shown a time at or after seen, and none has
+// shown, or will show before the next call, one after latest. Neither goes back.
+func (j *Journal) SetStoreTime(seen, latest int64) error {
+	j.saved.setting.Lock()
+	defer j.saved.setting.Unlock()
+	t := storeTime{}
+	t.seen, t.latest = j.StoreTime()
+	next := storeTime{max(t.seen, seen), max(t.latest, latest)}
+	return j.save(next == t, func(tx *transaction) error {
+		return tx.note(tx.state, noteStoreTime, next.encode())
+	}, func() { j.saved.storeTime = next })
 }
 
 // Peers returns the addresses last remembered, in their order.

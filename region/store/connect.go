@@ -50,7 +50,7 @@ func Connect(o Options) (*Store, error) {
 		o.Now = time.Now
 	}
 	redis.SetLogger(silence{}) // errors come back with each call; go-redis would also print them past the node's log
-	s := &Store{session: session{address: a, shards: a.shards(), now: o.Now, newSecret: rand.Text},
+	s := &Store{session: session{address: a, shards: a.shards(), now: o.Now, newSecret: rand.Text, seen: newSeen(a.shards())},
 		timeout: o.Timeout, deadline: o.Timeout}
 	s.tokens = s
 	switch base := clientOptions(a, o); a.kind {

@@ -16,6 +16,7 @@ type standing struct {
 	secret     string
 	replids    map[Shard]string // master_replid of each shard's server; empty: it has none
 	begun      map[Shard]int64  // store time at which each shard's generation began
+	lostAt     map[Shard]int64  // store time at which each shard last lost data, 0: never
 }
 
 // counts says whether what a server answered of a shard counts, which was then found to hold the data of found: any

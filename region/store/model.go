@@ -25,7 +25,8 @@ type Model struct {
 
 // NewModel returns a node's way to a server; now is the node's wall clock.
 func NewModel(server *ModelServer, now func() time.Time) *Model {
-	m := &Model{server: server, session: session{address: Address{servers: []string{modelName}}, shards: Shards{Whole}, now: now}}
+	m := &Model{server: server, session: session{address: Address{servers: []string{modelName}}, shards: Shards{Whole}, now: now,
+		seen: newSeen(Shards{Whole})}}
 	m.tokens = m
 	m.newSecret = func() string { return m.server.newSecret() }
 	return m
@@ -59,11 +60,11 @@ func (m *Model) Eviction(ctx context.Context) (string, error) {
 // Decide is Store.Decide.
 func (m *Model) Decide(ctx context.Context, calls []algorithms.Decide) []Result[algorithms.Decided] {
 	results := ask(ctx, m, algorithms.DecideScript, calls, func(now int64, c algorithms.Decide) algorithms.Decided {
-		c.Guard = m.guard(c.Guard)
+		c.Guard = m.guard(c.Buckets[0].Key, c.Guard)
 		return m.server.decide(now, c)
 	})
 	for i := range results {
-		m.saw(results[i].Value.Now)
+		m.saw(Whole, results[i].Value.Now)
 	}
 	return results
 }
@@ -71,11 +72,11 @@ func (m *Model) Decide(ctx context.Context, calls []algorithms.Decide) []Result[
 // Lend is Store.Lend.
 func (m *Model) Lend(ctx context.Context, calls []algorithms.Lend) []Result[algorithms.Given] {
 	results := ask(ctx, m, algorithms.LendScript, calls, func(now int64, c algorithms.Lend) algorithms.Given {
-		c.Guard = m.guard(c.Guard)
+		c.Guard = m.guard(c.Key, c.Guard)
 		return m.server.twin.Lend(now, c)
 	})
 	for i := range results {
-		m.saw(results[i].Value.Now)
+		m.saw(Whole, results[i].Value.Now)
 	}
 	return results
 }
@@ -83,11 +84,11 @@ func (m *Model) Lend(ctx context.Context, calls []algorithms.Lend) []Result[algo
 // Credit is Store.Credit.
 func (m *Model) Credit(ctx context.Context, calls []algorithms.Credit) []Result[algorithms.Credited] {
 	results := ask(ctx, m, algorithms.CreditScript, calls, func(now int64, c algorithms.Credit) algorithms.Credited {
-		c.Guard = m.guard(c.Guard)
+		c.Guard = m.guard(c.Key, c.Guard)
 		return m.server.twin.Credit(now, c)
 	})
 	for i := range results {
-		m.saw(results[i].Value.Now)
+		m.saw(Whole, results[i].Value.Now)
 	}
 	return results
 }
@@ -95,7 +96,7 @@ func (m *Model) Credit(ctx context.Context, calls []algorithms.Credit) []Result[
 // Inspect is Store.Inspect.
 func (m *Model) Inspect(ctx context.Context, c algorithms.Inspect) (algorithms.Inspected, error) {
 	r := ask(ctx, m, algorithms.InspectScript, []algorithms.Inspect{c}, func(now int64, c algorithms.Inspect) algorithms.Inspected {
-		c.Guard = m.guard(c.Guard)
+		c.Guard = m.guard(c.Key, c.Guard)
 		return m.server.twin.Inspect(now, c)
 	})
 	return r[0].Value, r[0].Err
@@ -104,7 +105,7 @@ func (m *Model) Inspect(ctx context.Context, c algorithms.Inspect) (algorithms.I
 // Refund is Store.Refund.
 func (m *Model) Refund(ctx context.Context, c algorithms.Refund) (algorithms.Refunded, error) {
 	r := ask(ctx, m, algorithms.RefundScript, []algorithms.Refund{c}, func(now int64, c algorithms.Refund) algorithms.Refunded {
-		c.Guard = m.guard(c.Guard)
+		c.Guard = m.guard(c.Receipt, c.Guard)
 		return m.server.refund(now, c)
 	})
 	return r[0].Value, r[0].Err
@@ -113,7 +114,7 @@ func (m *Model) Refund(ctx context.Context, c algorithms.Refund) (algorithms.Ref
 // Reset is Store.Reset.
 func (m *Model) Reset(ctx context.Context, c algorithms.Reset) (algorithms.Cleared, error) {
 	r := ask(ctx, m, algorithms.ResetScript, []algorithms.Reset{c}, func(now int64, c algorithms.Reset) algorithms.Cleared {
-		c.Guard = m.guard(c.Guard)
+		c.Guard = m.guard(c.Key, c.Guard)
 		return m.server.twin.Reset(now, c)
 	})
 	return r[0].Value, r[0].Err
@@ -122,7 +123,7 @@ func (m *Model) Reset(ctx context.Context, c algorithms.Reset) (algorithms.Clear
 // Recall is Store.Recall.
 func (m *Model) Recall(ctx context.Context, calls []algorithms.Recall) []Result[algorithms.Recalled] {
 	return ask(ctx, m, algorithms.RecallScript, calls, func(now int64, c algorithms.Recall) algorithms.Recalled {
-		c.Guard = m.guard(c.Guard)
+		c.Guard = m.guard(c.Key, c.Guard)
 		return m.server.twin.Recall(now, c)
 	})
 }
@@ -130,7 +131,7 @@ func (m *Model) Recall(ctx context.Context, calls []algorithms.Recall) []Result[
 // Restore is Store.Restore.
 func (m *Model) Restore(ctx context.Context, calls []algorithms.Restore) []Result[algorithms.Restored] {
 	return ask(ctx, m, algorithms.RestoreScript, calls, func(now int64, c algorithms.Restore) algorithms.Restored {
-		c.Guard = m.guard(c.Guard)
+		c.Guard = m.guard(c.Key, c.Guard)
 		return m.server.twin.Restore(now, c)
 	})
 }
@@ -138,7 +139,7 @@ func (m *Model) Restore(ctx context.Context, calls []algorithms.Restore) []Resul
 // Book is Store.Book.
 func (m *Model) Book(ctx context.Context, calls []algorithms.Book) []Result[algorithms.Booked] {
 	return ask(ctx, m, algorithms.BookScript, calls, func(now int64, c algorithms.Book) algorithms.Booked {
-		c.Guard = m.guard(c.Guard)
+		c.Guard = m.guard(c.Key, c.Guard)
 		return m.server.twin.Book(now, c)
 	})
 }
@@ -218,4 +219,9 @@ func (m *Model) adoptToken(ctx context.Context, _ Shard, c algorithms.Adopt) (a 
 func (m *Model) noteToken(ctx context.Context, _ Shard, c algorithms.Note) (n algorithms.Noted, err error) {
 	err = m.visit(ctx, algorithms.NoteScript.Name, func(int64) { n = m.server.twin.Note(c) })
 	return n, err
+}
+
+func (m *Model) beatToken(ctx context.Context, _ Shard, c algorithms.Beat) (b algorithms.Beaten, err error) {
+	err = m.visit(ctx, algorithms.BeatScript.Name, func(now int64) { b = m.server.twin.Beat(now, c) })
+	return b, err
 }

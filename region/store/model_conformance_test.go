@@ -94,9 +94,9 @@ func same[R any](t *rapid.T, w *worlds, i int, what any, call func(caller) []Res
 		}
 	}
 	if s, m := w.stores[i], w.models[i]; s.Generation() != m.Generation() || s.Begun(Whole) != m.Begun(Whole) ||
-		!slices.Equal(s.Data(), m.Data()) || s.Deadline() != m.Deadline() || s.seen.Load() != m.seen.Load() || (s.Secret() == "") != (m.Secret() == "") {
+		!slices.Equal(s.Data(), m.Data()) || s.Deadline() != m.Deadline() || s.Latest() != m.Latest() || (s.Secret() == "") != (m.Secret() == "") {
 		t.Fatalf("node %d after %T %+v: store %d %d %v %d, model %d %d %v %d", i, what, what,
-			s.Generation(), s.Begun(Whole), s.Data(), s.seen.Load(), m.Generation(), m.Begun(Whole), m.Data(), m.seen.Load())
+			s.Generation(), s.Begun(Whole), s.Data(), s.Latest(), m.Generation(), m.Begun(Whole), m.Data(), m.Latest())
 	}
 	return models
 }

@@ -16,6 +16,11 @@ type Opening struct {
 	Known     uint64 // the last generation this node's journal remembers, 0: none
 	Bootstrap bool   // this region never served: an empty store is no loss
 	Ended     uint64 // a generation not to be taken although it stands: another is begun, and nothing of it is lost
+	Seen      int64  // a time that every shard is known to have shown: one whose mark is behind it is an older copy
+	Latest    int64  // no time after it was shown to a node that has heard from the store only before its start
+	// Reserve is called with each later time of the store than any before, before an answer of that time is given out. It
+	// must be quick where nothing is to be done. Nil: nobody cares.
+	Reserve func(now int64)
 }
 
 // Opened says how the store was found.
@@ -24,6 +29,7 @@ type Opened struct {
 	Lost       bool   // begun by this node, and data may have been lost: the cell of this moment and the next are closed
 	Since      uint64 // generation since which no shard has lost data
 	LostAt     int64  // store time of the last loss that any shard knows of, 0: none
+	Now        int64  // a time of the store, at or after which all that it answers from now on is
 }
 
 // rounds bounds how often Open looks again because other nodes open the store at the same time.
@@ -39,11 +45,18 @@ const rounds = 8
 // The first shard is opened last: until it has the generation of the others nobody works under that, so that any node
 // may bring to its end what another began.
 func (s *session) Open(ctx context.Context, o Opening) (Opened, error) {
+	if o.Reserve != nil {
+		s.reserve.Store(&o.Reserve)
+	}
 	var before uint64 // the highest generation at our first look
 	for round := range rounds {
+		seen := s.times(o.Seen) // before the look: another may raise both meanwhile
 		all, err := s.tokens.look(ctx)
 		if err != nil {
 			return Opened{}, err
+		}
+		for i := range all {
+			all[i].seen = seen[i]
 		}
 		if err := all.belong(o.Region); err != nil {
 			return Opened{}, err
@@ -56,7 +69,7 @@ func (s *session) Open(ctx context.Context, o Opening) (Opened, error) {
 			if errors.Is(err, ErrNotOpen) { // opened anew since we looked
 				continue
 			}
-			return Opened{Generation: all[0].Generation, Since: all.since(), LostAt: all.lostAt()}, err
+			return Opened{Generation: all[0].Generation, Since: all.since(), LostAt: all.lostAt(), Now: all.mark()}, err
 		}
 		opened, err := s.begin(ctx, all, o, before)
 		if err != nil || opened.Generation != 0 {
@@ -64,6 +77,15 @@ func (s *session) Open(ctx context.Context, o Opening) (Opened, error) {
 		}
 	}
 	return Opened{}, fmt.Errorf("open the Redis at %s: other nodes keep opening it; look for two clusters that share it", s.address)
+}
+
+// times returns the latest time that each shard is known to have shown, in order.
+func (s *session) times(least int64) []int64 {
+	all := make([]int64, len(s.shards))
+	for i, shard := range s.shards {
+		all[i] = max(s.seen[shard].Load(), least)
+	}
+	return all
 }
 
 // take works with a store as it stands.
@@ -77,9 +99,9 @@ func (s *session) take(ctx context.Context, all looks, epoch string) error {
 
 func (s *session) hold(all looks, generation uint64, secret string) {
 	held := &standing{generation: generation, secret: secret, replids: make(map[Shard]string, len(all)),
-		begun: make(map[Shard]int64, len(all))}
+		begun: make(map[Shard]int64, len(all)), lostAt: make(map[Shard]int64, len(all))}
 	for _, l := range all {
-		held.replids[l.shard], held.begun[l.shard] = l.server, l.Begun
+		held.replids[l.shard], held.begun[l.shard], held.lostAt[l.shard] = l.server, l.Begun, l.LostAt
 	}
 	s.held.Store(held)
 }
@@ -95,9 +117,12 @@ func (s *session) begin(ctx context.Context, all looks, o Opening, before uint64
 	if err := s.adoptFound(ctx, all, o.Epoch); err != nil {
 		return Opened{}, err
 	}
-	now := s.now().UnixMicro()
+	now, seen := s.now().UnixMicro(), s.Latest()
+	if seen == 0 { // it has heard nothing since it started
+		seen = o.Latest
+	}
 	c := algorithms.Open{Region: o.Region, Epoch: o.Epoch, Generation: all.begun(o.Known, before),
-		Seen: max(now, s.seen.Load()), Secret: s.newSecret()}
+		Seen: max(now, seen, all.lastSeen()), Secret: s.newSecret()}
 	if c.Generation == 0 { // larger than any before, whether this node remembers it or not
 		c.Generation = max(o.Known+1, all.latest()+1, uint64(now/1000))
 	}
@@ -119,13 +144,29 @@ func (s *session) begin(ctx context.Context, all looks, o Opening, before uint64
 		lost = lost || l.LostAt != 0 && l.Since == c.Generation
 	}
 	s.hold(all, c.Generation, c.Secret)
-	return Opened{Generation: c.Generation, Lost: lost, Since: all.since(), LostAt: all.lostAt()}, nil
+	return Opened{Generation: c.Generation, Lost: lost, Since: all.since(), LostAt: all.lostAt(), Now: all.mark()}, nil
 }
 
 // lostAt returns the store time of the last loss that any shard knows of.
 func (all looks) lostAt() (at int64) {
 	for _, l := range all {
 		at = max(at, l.LostAt)
+	}
+	return at
+}
+
+// mark returns the latest time that any shard has shown.
+func (all looks) mark() (at int64) {
+	for _, l := range all {
+		at = max(at, l.Mark)
+	}
+	return at
+}
+
+// lastSeen returns the latest time that this node knows a shard to have shown.
+func (all looks) lastSeen() (at int64) {
+	for _, l := range all {
+		at = max(at, l.seen)
 	}
 	return at
 }
@@ -162,6 +203,7 @@ type look struct {
 	at     string        // host:port of its server
 	server string        // master_replid of that
 	apart  time.Duration // how far its clock is ahead of the node's
+	seen   int64         // the latest time that this node knows it to have shown
 }
 
 // looks are those of all shards, in order.
@@ -222,7 +264,8 @@ func (all looks) lost(l *look, o Opening) bool {
 }
 
 // hidesLoss says whether a shard that stands is not what a node knows it as: an older copy, one opened anew by another
-// node as if it had never held anything, or one on a server whose data are not those it was opened on.
+// node as if it had never held anything, one that has forgotten a time it has shown, or one on a server whose data are not
+// those it was opened on.
 func (l *look) hidesLoss(known uint64) bool {
-	return l.Generation < known || known > 0 && l.Since > known && l.LostAt == 0 || l.Replid != l.server
+	return l.Generation < known || known > 0 && l.Since > known && l.LostAt == 0 || l.Mark < l.seen || l.Replid != l.server
 }

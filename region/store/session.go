@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,7 +21,8 @@ type session struct {
 	now       func() time.Time         // the node's wall clock
 	newSecret func() string            // returns another each time
 	held      atomic.Pointer[standing] // nil: not open
-	seen      atomic.Int64             // the latest store time a script answered with
+	seen      map[Shard]*atomic.Int64  // the latest time that each shard's scripts answered with
+	reserve   atomic.Pointer[func(now int64)]
 }
 
 // tokens runs the scripts of a store's tokens, of which each shard has one. Every error is an *Error, or says what the
@@ -31,6 +33,16 @@ type tokens interface {
 	openToken(ctx context.Context, shard Shard, c algorithms.Open) (algorithms.Opened, error)
 	adoptToken(ctx context.Context, shard Shard, c algorithms.Adopt) (algorithms.Adopted, error)
 	noteToken(ctx context.Context, shard Shard, c algorithms.Note) (algorithms.Noted, error)
+	beatToken(ctx context.Context, shard Shard, c algorithms.Beat) (algorithms.Beaten, error)
+}
+
+// newSeen returns that no shard has shown a time yet.
+func newSeen(shards Shards) map[Shard]*atomic.Int64 {
+	seen := make(map[Shard]*atomic.Int64, len(shards))
+	for _, shard := range shards {
+		seen[shard] = &atomic.Int64{}
+	}
+	return seen
 }
 
 // ErrNotOpen says that a store has not been opened by this node, or has been opened anew by another.
@@ -49,6 +61,9 @@ func (s *session) Generation() uint64 { return s.standing().generation }
 // before Open.
 func (s *session) Begun(shard Shard) int64 { return s.standing().begun[shard] }
 
+// LostAt returns the store time at which a shard last lost data; 0: never that it knows.
+func (s *session) LostAt(shard Shard) int64 { return s.standing().lostAt[shard] }
+
 // Secret returns what seals the receipts of this generation, the same for all nodes of the region; empty before Open.
 func (s *session) Secret() string { return s.standing().secret }
 
@@ -64,22 +79,50 @@ var notOpen standing
 
 // guard fills in what the caller of a script need not know; the epoch is that of the terms it calls with. A caller that
 // says under which generation its call makes sense has it refused under any other.
-func (s *session) guard(g algorithms.Guard) algorithms.Guard {
+func (s *session) guard(key string, g algorithms.Guard) algorithms.Guard {
 	if g.Generation == 0 {
 		g.Generation = s.standing().generation
 	}
 	g.Clock = s.now().UnixMicro()
+	if seen := s.seen[ShardOf(key)]; seen != nil {
+		g.Seen = seen.Load()
+	}
 	return g
 }
 
-// saw notes a store time, so that a loss of the store's data is not taken to be earlier than what it has shown.
-func (s *session) saw(now int64) {
-	for {
-		seen := s.seen.Load()
-		if now <= seen || s.seen.CompareAndSwap(seen, now) {
+// saw notes a time of a shard. A loss of its data is then not taken to be earlier, and an older copy of the shard is
+// noticed by it.
+func (s *session) saw(shard Shard, now int64) {
+	seen := s.seen[shard]
+	for seen != nil {
+		before := seen.Load()
+		if now <= before {
 			return
 		}
+		if seen.CompareAndSwap(before, now) {
+			break
+		}
 	}
+	if reserve := s.reserve.Load(); reserve != nil {
+		(*reserve)(now)
+	}
+}
+
+// Latest returns the latest time that any shard's script answered with; 0: none has. It never goes back.
+func (s *session) Latest() (at int64) {
+	for _, seen := range s.seen {
+		at = max(at, seen.Load())
+	}
+	return at
+}
+
+// Surely returns a time that every shard has shown; 0: one has not answered yet.
+func (s *session) Surely() int64 {
+	at := int64(math.MaxInt64)
+	for _, seen := range s.seen {
+		at = min(at, seen.Load())
+	}
+	return at
 }
 
 // atOnce is how many shards each works on at a time, less than a pool of connections has.

@@ -18,6 +18,7 @@ import (
 func inShards(t testing.TB, server *Server, n int) *Store {
 	s := connect(t, Options{URL: server.URL})
 	s.shards = divided()[:n]
+	s.seen = newSeen(s.shards)
 	return s
 }
 

@@ -29,12 +29,12 @@ type Result[R any] struct {
 func (s *Store) Decide(ctx context.Context, calls []algorithms.Decide) []Result[algorithms.Decided] {
 	items := make([]item[algorithms.Decided], len(calls))
 	for i, c := range calls {
-		c.Guard = s.guard(c.Guard)
+		c.Guard = s.guard(c.Buckets[0].Key, c.Guard)
 		items[i] = prepare(algorithms.DecideScript, c)
 	}
 	results := run(ctx, s, items)
 	for i := range results {
-		s.saw(results[i].Value.Now)
+		s.saw(items[i].shard, results[i].Value.Now)
 	}
 	return results
 }
@@ -43,12 +43,12 @@ func (s *Store) Decide(ctx context.Context, calls []algorithms.Decide) []Result[
 func (s *Store) Lend(ctx context.Context, calls []algorithms.Lend) []Result[algorithms.Given] {
 	items := make([]item[algorithms.Given], len(calls))
 	for i, c := range calls {
-		c.Guard = s.guard(c.Guard)
+		c.Guard = s.guard(c.Key, c.Guard)
 		items[i] = prepare(algorithms.LendScript, c)
 	}
 	results := run(ctx, s, items)
 	for i := range results {
-		s.saw(results[i].Value.Now)
+		s.saw(items[i].shard, results[i].Value.Now)
 	}
 	return results
 }
@@ -57,33 +57,33 @@ func (s *Store) Lend(ctx context.Context, calls []algorithms.Lend) []Result[algo
 func (s *Store) Credit(ctx context.Context, calls []algorithms.Credit) []Result[algorithms.Credited] {
 	items := make([]item[algorithms.Credited], len(calls))
 	for i, c := range calls {
-		c.Guard = s.guard(c.Guard)
+		c.Guard = s.guard(c.Key, c.Guard)
 		items[i] = prepare(algorithms.CreditScript, c)
 	}
 	results := run(ctx, s, items)
 	for i := range results {
-		s.saw(results[i].Value.Now)
+		s.saw(items[i].shard, results[i].Value.Now)
 	}
 	return results
 }
 
 // Inspect reads the ledger of one bucket; of the call's guard only the epoch need be set.
 func (s *Store) Inspect(ctx context.Context, c algorithms.Inspect) (algorithms.Inspected, error) {
-	c.Guard = s.guard(c.Guard)
+	c.Guard = s.guard(c.Key, c.Guard)
 	r := run(ctx, s, []item[algorithms.Inspected]{prepare(algorithms.InspectScript, c)})
 	return r[0].Value, r[0].Err
 }
 
 // Refund takes back what one decision charged; of the call's guard only the epoch need be set.
 func (s *Store) Refund(ctx context.Context, c algorithms.Refund) (algorithms.Refunded, error) {
-	c.Guard = s.guard(c.Guard)
+	c.Guard = s.guard(c.Receipt, c.Guard)
 	r := run(ctx, s, []item[algorithms.Refunded]{prepare(algorithms.RefundScript, c)})
 	return r[0].Value, r[0].Err
 }
 
 // Reset clears the use of one bucket; of the call's guard only the epoch need be set.
 func (s *Store) Reset(ctx context.Context, c algorithms.Reset) (algorithms.Cleared, error) {
-	c.Guard = s.guard(c.Guard)
+	c.Guard = s.guard(c.Key, c.Guard)
 	r := run(ctx, s, []item[algorithms.Cleared]{prepare(algorithms.ResetScript, c)})
 	return r[0].Value, r[0].Err
 }

@@ -64,6 +64,10 @@ func (s *Store) noteToken(ctx context.Context, shard Shard, c algorithms.Note) (
 	return evalToken(ctx, s, max(s.timeout, notePatience), shard, algorithms.NoteScript, c) // no request waits for it
 }
 
+func (s *Store) beatToken(ctx context.Context, shard Shard, c algorithms.Beat) (algorithms.Beaten, error) {
+	return evalToken(ctx, s, s.timeout, shard, algorithms.BeatScript, c)
+}
+
 // tokenCall is what package algorithms says of a call of a token's script, which has no key but the token's.
 type tokenCall[R any] interface {
 	Args() []any

@@ -44,21 +44,24 @@ const (
 	// The store did not answer, and the limit says local or allow.
 	Reason_REASON_STORE_FAILURE_LOCAL   Reason = 8
 	Reason_REASON_STORE_FAILURE_ALLOWED Reason = 9
+	// The region's store lost data, and what was used before is not known yet, or may still count.
+	Reason_REASON_RECOVERING Reason = 10
 )
 
 // Enum value maps for Reason.
 var (
 	Reason_name = map[int32]string{
-		0: "REASON_UNSPECIFIED",
-		1: "REASON_WITHIN_LIMIT",
-		2: "REASON_NO_LIMIT",
-		3: "REASON_OVER_LIMIT",
-		4: "REASON_EXCEEDS_REGION_CAPACITY",
-		5: "REASON_NEVER",
-		6: "REASON_QUEUE_FULL",
-		7: "REASON_STORE_FAILURE",
-		8: "REASON_STORE_FAILURE_LOCAL",
-		9: "REASON_STORE_FAILURE_ALLOWED",
+		0:  "REASON_UNSPECIFIED",
+		1:  "REASON_WITHIN_LIMIT",
+		2:  "REASON_NO_LIMIT",
+		3:  "REASON_OVER_LIMIT",
+		4:  "REASON_EXCEEDS_REGION_CAPACITY",
+		5:  "REASON_NEVER",
+		6:  "REASON_QUEUE_FULL",
+		7:  "REASON_STORE_FAILURE",
+		8:  "REASON_STORE_FAILURE_LOCAL",
+		9:  "REASON_STORE_FAILURE_ALLOWED",
+		10: "REASON_RECOVERING",
 	}
 	Reason_value = map[string]int32{
 		"REASON_UNSPECIFIED":             0,
@@ -71,6 +74,7 @@ var (
 		"REASON_STORE_FAILURE":           7,
 		"REASON_STORE_FAILURE_LOCAL":     8,
 		"REASON_STORE_FAILURE_ALLOWED":   9,
+		"REASON_RECOVERING":              10,
 	}
 )
 
@@ -2025,7 +2029,7 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\")\n" +
 	"\rResetResponse\x12\x18\n" +
-	"\acleared\x18\x01 \x01(\x03R\acleared*\x8e\x02\n" +
+	"\acleared\x18\x01 \x01(\x03R\acleared*\xa5\x02\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13REASON_WITHIN_LIMIT\x10\x01\x12\x13\n" +
@@ -2036,7 +2040,9 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"\x11REASON_QUEUE_FULL\x10\x06\x12\x18\n" +
 	"\x14REASON_STORE_FAILURE\x10\a\x12\x1e\n" +
 	"\x1aREASON_STORE_FAILURE_LOCAL\x10\b\x12 \n" +
-	"\x1cREASON_STORE_FAILURE_ALLOWED\x10\t2\xc7\x03\n" +
+	"\x1cREASON_STORE_FAILURE_ALLOWED\x10\t\x12\x15\n" +
+	"\x11REASON_RECOVERING\x10\n" +
+	"2\xc7\x03\n" +
 	"\fQuotaService\x12:\n" +
 	"\x05Check\x12\x17.quotad.v1.CheckRequest\x1a\x18.quotad.v1.CheckResponse\x12I\n" +
 	"\n" +

@@ -56,9 +56,9 @@ func Start(cfg Config) (*Gossip, error) {
 		cfg.closeSockets()
 		return nil, err
 	}
-	g := &Gossip{cfg: cfg, roster: newRoster(cfg.Name, cfg.Logger)}
+	g := &Gossip{cfg: cfg, roster: newRoster(cfg)}
 	g.outbox = newOutbox(cfg.Timing.RetransmitMult, g.roster.count)
-	g.delegate = &delegate{meta: cfg.Meta, state: cfg.State, outbox: g.outbox, roster: g.roster, log: cfg.Logger}
+	g.delegate = &delegate{meta: cfg.Meta, state: cfg.State, outbox: g.outbox, roster: g.roster, log: cfg.Logger, panics: cfg.Panics}
 	g.recall(cfg.Remembered)
 	var err error
 	if g.keys, err = newRing(cfg.Keys); err != nil {
@@ -120,9 +120,14 @@ func (g *Gossip) tellChanges(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-g.roster.changed:
-			g.cfg.OnChange(g.roster.list())
+			g.tell(g.roster.list())
 		}
 	}
+}
+
+func (g *Gossip) tell(members []Member) {
+	defer g.cfg.Panics.Recover(recovering)
+	g.cfg.OnChange(members)
 }
 
 // Broadcast spreads a small change: b is given to the State.Merge of the

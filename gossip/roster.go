@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/memberlist"
+
+	"github.com/quotad/quotad/panics"
 )
 
 // roster is this node's view of who is alive. It keeps a copy of its own
@@ -20,6 +22,7 @@ import (
 type roster struct {
 	self    string
 	log     *slog.Logger
+	panics  *panics.Counter
 	changed chan struct{} // has an element after a change
 	arrived chan struct{} // has an element after another member appeared
 
@@ -35,10 +38,11 @@ type roster struct {
 // mostDeparted bounds the addresses kept of members that left; only those of seeds matter.
 const mostDeparted = 1024
 
-func newRoster(self string, log *slog.Logger) *roster {
+func newRoster(c Config) *roster {
 	return &roster{
-		self:      self,
-		log:       log,
+		self:      c.Name,
+		log:       c.Logger,
+		panics:    c.Panics,
 		changed:   make(chan struct{}, 1),
 		arrived:   make(chan struct{}, 1),
 		members:   make(map[string]Member),
@@ -51,6 +55,7 @@ func newRoster(self string, log *slog.Logger) *roster {
 
 // NotifyJoin notes that a node appeared, or came back.
 func (r *roster) NotifyJoin(n *memberlist.Node) {
+	defer r.panics.Recover(recovering)
 	addr, err := nodeAddr(n)
 	if err != nil {
 		return // the doorkeeper has let none of these in
@@ -74,6 +79,7 @@ func (r *roster) NotifyJoin(n *memberlist.Node) {
 
 // NotifyLeave notes that a node is gone.
 func (r *roster) NotifyLeave(n *memberlist.Node) {
+	defer r.panics.Recover(recovering)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	gone, ok := r.members[n.Name]
@@ -101,6 +107,7 @@ func (r *roster) NotifyLeave(n *memberlist.Node) {
 
 // NotifyUpdate notes that a node's meta data changed.
 func (r *roster) NotifyUpdate(n *memberlist.Node) {
+	defer r.panics.Recover(recovering)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	m, ok := r.members[n.Name]
@@ -114,6 +121,7 @@ func (r *roster) NotifyUpdate(n *memberlist.Node) {
 
 // NotifyConflict tells the operator of a mistake that only they can mend.
 func (r *roster) NotifyConflict(existing, other *memberlist.Node) {
+	defer r.panics.Recover(recovering)
 	r.log.Warn("gossip: two nodes have the same name, or one came back elsewhere before it was missed; if this goes on, rename one",
 		"name", existing.Name, "addr", existing.Address(), "other", other.Address())
 }

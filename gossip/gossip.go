@@ -43,6 +43,11 @@ type Stats struct {
 	BroadcastsQueued              int    // changes that wait to be sent
 	BroadcastsDropped             uint64 // changes that did not fit the queue
 	Rejected                      uint64 // messages and states that made no sense
+	Compressed                    uint64 // frames that were refused before they were inflated
+	Malformed                     uint64 // frames that no node sends
+	TooLarge                      uint64 // packets, streams and states beyond their bounds
+	Unsealed                      uint64 // frames that no key opened, or of another label
+	Crowded                       uint64 // streams that would have brought more than there was room for
 	RejoinsAttempted              uint64 // exchanges begun with the missing and the new
 	RejoinsSucceeded              uint64
 }
@@ -66,7 +71,7 @@ func Start(cfg Config) (*Gossip, error) {
 		return nil, fmt.Errorf("gossip: %w", err)
 	}
 
-	g.transport = newTransport(cfg)
+	g.transport = newTransport(cfg, g.keys)
 	list, err := memberlist.Create(libraryConfig(cfg, g.keys, g.transport, g.delegate, g.roster))
 	if err != nil {
 		g.transport.Shutdown()
@@ -166,6 +171,11 @@ func (g *Gossip) Stats() Stats {
 		BroadcastsQueued:  queued,
 		BroadcastsDropped: dropped,
 		Rejected:          g.delegate.rejected.Load(),
+		Compressed:        g.transport.compressed.Load(),
+		Malformed:         g.transport.malformed.Load(),
+		TooLarge:          g.transport.tooLarge.Load(),
+		Unsealed:          g.transport.unsealed.Load(),
+		Crowded:           g.transport.crowded.Load(),
 		RejoinsAttempted:  g.caller.attempted.Load(),
 		RejoinsSucceeded:  g.caller.succeeded.Load(),
 	}

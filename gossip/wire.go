@@ -10,9 +10,9 @@ import (
 // and framing in a packet that is not cut up on its way.
 const MaxBroadcast = 1024
 
-// MaxState is the largest whole state that is exchanged, in bytes; memberlist
-// refuses streams beyond 20 MiB.
-const MaxState = 16 << 20
+// MaxState is the largest whole state that is sent, in bytes. A larger one is
+// not exchanged at all, so a State must leave out what does not fit.
+const MaxState = 4 << 20
 
 // ErrTooLarge is what Broadcast returns for a change beyond MaxBroadcast. The
 // change still spreads as part of the whole state.

@@ -48,6 +48,7 @@ type Stats struct {
 	TooLarge                      uint64 // packets, streams and states beyond their bounds
 	Unsealed                      uint64 // frames that no key opened, or of another label
 	Crowded                       uint64 // streams that would have brought more than there was room for
+	MembersRefused                uint64 // that Admit or MaxGroup kept out, each time they were named
 	RejoinsAttempted              uint64 // exchanges begun with the missing and the new
 	RejoinsSucceeded              uint64
 }
@@ -176,6 +177,7 @@ func (g *Gossip) Stats() Stats {
 		TooLarge:          g.transport.tooLarge.Load(),
 		Unsealed:          g.transport.unsealed.Load(),
 		Crowded:           g.transport.crowded.Load(),
+		MembersRefused:    g.roster.refused(),
 		RejoinsAttempted:  g.caller.attempted.Load(),
 		RejoinsSucceeded:  g.caller.succeeded.Load(),
 	}

@@ -17,8 +17,9 @@ import (
 
 // roster is this node's view of who is alive. It keeps a copy of its own
 // because the nodes memberlist gives out change under the reader's eyes. It
-// implements memberlist.EventDelegate and ConflictDelegate, whose methods are
-// called with memberlist's lock held: nothing here calls back into memberlist.
+// implements memberlist.EventDelegate, ConflictDelegate and PingDelegate, whose
+// methods are called with memberlist's lock held: nothing here calls back into
+// memberlist.
 type roster struct {
 	self    string
 	log     *slog.Logger
@@ -28,6 +29,7 @@ type roster struct {
 
 	mu        sync.Mutex
 	closed    bool
+	admission *admission
 	members   map[string]Member
 	goodbyes  map[string]bool           // members who said they would leave
 	departed  map[netip.AddrPort]bool   // where they were, at most mostDeparted
@@ -43,6 +45,7 @@ func newRoster(c Config) *roster {
 		self:      c.Name,
 		log:       c.Logger,
 		panics:    c.Panics,
+		admission: newAdmission(c),
 		changed:   make(chan struct{}, 1),
 		arrived:   make(chan struct{}, 1),
 		members:   make(map[string]Member),
@@ -65,7 +68,9 @@ func (r *roster) NotifyJoin(n *memberlist.Node) {
 	if r.closed {
 		return
 	}
-	r.members[n.Name] = Member{Name: n.Name, Addr: addr, Meta: bytes.Clone(n.Meta)}
+	m := Member{Name: n.Name, Addr: addr, Meta: bytes.Clone(n.Meta)}
+	r.members[n.Name] = m
+	r.admission.joined(m)
 	delete(r.goodbyes, n.Name)
 	delete(r.departed, addr)
 	if n.Name != r.self {
@@ -87,6 +92,7 @@ func (r *roster) NotifyLeave(n *memberlist.Node) {
 		return
 	}
 	delete(r.members, n.Name)
+	r.admission.left(n.Name)
 	delete(r.newcomers, n.Name)
 	switch {
 	case n.Name == r.self:
@@ -117,6 +123,54 @@ func (r *roster) NotifyUpdate(n *memberlist.Node) {
 	m.Meta = bytes.Clone(n.Meta)
 	r.members[n.Name] = m
 	signal(r.changed)
+}
+
+// admit says why a node may not be a member; nil: it may. A node that was a
+// member may not become another by new meta data either.
+func (r *roster) admit(m Member) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if m.Name == r.self {
+		return nil
+	}
+	_, known := r.members[m.Name]
+	now := time.Now()
+	err := r.admission.check(m, known, now)
+	if err != nil && r.admission.refuse(now) {
+		r.log.Warn("gossip: a member is refused; further ones are logged once a minute, and counted",
+			"member", m.Name, "addr", m.Addr, "err", err)
+	}
+	return err
+}
+
+// AckPayload has nothing to say.
+func (r *roster) AckPayload() []byte { return nil }
+
+// NotifyPingComplete notes that a member answered a probe.
+func (r *roster) NotifyPingComplete(n *memberlist.Node, _ time.Duration, _ []byte) {
+	defer r.panics.Recover(recovering)
+	if addr, err := nodeAddr(n); err == nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.book.answered(addr, time.Now())
+		r.admission.heard(n.Name, time.Now())
+	}
+}
+
+// answeredAt notes that a member answered at an address; the lock is held.
+func (r *roster) answeredAt(addr netip.AddrPort) {
+	now := time.Now()
+	r.book.answered(addr, now)
+	if e := r.book.entries[addr]; e != nil && r.members[e.name].Addr == addr {
+		r.admission.heard(e.name, now)
+	}
+}
+
+// refused is how many members were refused.
+func (r *roster) refused() uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.admission.refused
 }
 
 // NotifyConflict tells the operator of a mistake that only they can mend.
@@ -217,6 +271,7 @@ func (r *roster) greeted(addr netip.AddrPort) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	maps.DeleteFunc(r.newcomers, func(_ string, a netip.AddrPort) bool { return a == addr })
+	r.answeredAt(addr)
 }
 
 // signal leaves an element in a channel of one.

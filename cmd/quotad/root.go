@@ -82,7 +82,7 @@ Exit codes: 0 ok, 1 error, 2 usage or invalid configuration, 3 promise broken, 4
 	})
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp) // what takes a file says so
 	root.AddCommand(serveCommand(), checkCommand(), refundCommand(), statusCommand(), bucketsCommand(), resetCommand(),
-		cutCommand(), certsCommand(), configCommand(), limitsCommand(), demoCommand(), simulateCommand(), chaosCommand(), completionCommand(), manCommand(), versionCommand())
+		cutCommand(), certsCommand(), gossipKeyCommand(), configCommand(), limitsCommand(), demoCommand(), simulateCommand(), chaosCommand(), completionCommand(), manCommand(), versionCommand())
 	return root
 }
 

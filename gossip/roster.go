@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -138,7 +139,7 @@ func (r *roster) admit(m Member) error {
 	err := r.admission.check(m, known, now)
 	if err != nil && r.admission.refuse(now) {
 		r.log.Warn("gossip: a member is refused; further ones are logged once a minute, and counted",
-			"member", m.Name, "addr", m.Addr, "err", err)
+			"member", strconv.Quote(m.Name), "addr", m.Addr, "err", err)
 	}
 	return err
 }

@@ -53,7 +53,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		coded = &codedError{code: exitError, err: err}
 	}
 	if !coded.silent {
-		fmt.Fprintf(stderr, "quotad: %v\n", err)
+		fmt.Fprintf(stderr, "quotad: %s\n", visible(err.Error()))
 	}
 	return coded.code
 }

@@ -146,3 +146,24 @@ func TestNodesSaidToBeGoneAreStillCalled(t *testing.T) {
 		}
 	})
 }
+
+// FuzzMember: whatever a member is called and says of itself, it is refused, or is of the form that nodes have.
+func FuzzMember(f *testing.F) {
+	f.Add("there/n1", metaOf(f, "there", "n1", "10.0.0.1:8082"))
+	f.Add("here/\x1b[31m", metaOf(f, "here", "x", "[::1]:1"))
+	f.Add("there/n1/n2", []byte{0x0a, 0xff})
+	n := unstarted(f, 1, document(f, 1, hereAndThere, "name: a, limit: 10, window: 1s"))
+	f.Fuzz(func(t *testing.T, name string, meta []byte) {
+		region, err := n.admit(gossip.Member{Name: name, Meta: meta})
+		if err != nil {
+			return
+		}
+		is, err := memberOf(gossip.Member{Name: name, Meta: meta})
+		if err != nil || is.Region != region || is.String() != name || len(name) > 2*63+1 || region != "here" && region != "there" {
+			t.Errorf("%q was admitted to %q as %+v, %v", name, region, is, err)
+		}
+		if strings.ContainsFunc(name+is.address, func(r rune) bool { return r <= ' ' || r >= 0x7f }) || len(is.address) > longestAddress {
+			t.Errorf("%q at %q was admitted", name, is.address)
+		}
+	})
+}

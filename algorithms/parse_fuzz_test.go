@@ -35,7 +35,8 @@ func replyOf(b []byte) any {
 	return flat
 }
 
-// FuzzParse: whatever a store answers to a script, it is read or refused, and of as many buckets and costs as were asked for.
+// FuzzParse: whatever a store answers to a script, it is read or refused, and of as many buckets
+// and costs as were asked for.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte{0x18})                               // a status alone
 	f.Add([]byte{0x10, 0x10, 0x08, 0xf5, 0x08, 0xf5}) // 0, 0, and rows of ones

@@ -8,10 +8,12 @@ import (
 const (
 	// defaultGroup bounds the members of one group where Config.MaxGroup says nothing.
 	defaultGroup = 256
-	// refillName is how often one more new name of a group is taken in, once as many as its bound have come at once.
-	// memberlist keeps names for a while after their nodes are gone, so a bound on members alone would not bound them.
+	// refillName is how often one more new name of a group is taken in, once as many as its
+	// bound have come at once. memberlist keeps names for a while after their nodes are gone,
+	// so a bound on members alone would not bound them.
 	refillName = time.Second
-	// answerCounts is how long a member that answered is let in before others once it is missing.
+	// answerCounts is how long a member that answered is let in before others once it is
+	// missing.
 	answerCounts = 10 * time.Minute
 	// complainEvery is how often a refused member is logged at most.
 	complainEvery = time.Minute
@@ -23,8 +25,9 @@ var (
 	errTooFast   = errors.New("new names of its group come too fast")
 )
 
-// admission decides who may be a member. Without keys anybody can invent members, so there is a bound on those of one
-// group, and on new names in a time; those who answered lately come before both. The roster's lock guards it.
+// admission decides who may be a member. Without keys anybody can invent members, so there is a
+// bound on those of one group, and on new names in a time; those who answered lately come before
+// both. The roster's lock guards it.
 type admission struct {
 	admit    func(Member) (group string, err error)
 	maxGroup int
@@ -44,8 +47,9 @@ type names struct {
 }
 
 func newAdmission(c Config) *admission {
-	a := &admission{admit: c.Admit, maxGroup: c.MaxGroup, groupOf: map[string]string{}, count: map[string]int{},
-		names: map[string]*names{}, answered: map[string]map[string]time.Time{}}
+	a := &admission{admit: c.Admit, maxGroup: c.MaxGroup,
+		groupOf: map[string]string{}, count: map[string]int{}, names: map[string]*names{},
+		answered: map[string]map[string]time.Time{}}
 	if a.admit == nil {
 		a.admit = func(Member) (string, error) { return "", nil }
 	}
@@ -112,8 +116,8 @@ func (a *admission) left(name string) {
 	}
 }
 
-// heard notes that a member answered. Of each group as many are kept as may be members; the one that was silent longest
-// makes room.
+// heard notes that a member answered. Of each group as many are kept as may be members; the one
+// that was silent longest makes room.
 func (a *admission) heard(name string, now time.Time) {
 	group, ok := a.groupOf[name]
 	if !ok {

@@ -42,8 +42,9 @@ func enemyOf(t *testing.T, network *link.Network) net.PacketConn {
 	return packets
 }
 
-// TestInventedMembersDoNotMatter: 1,285 of them, and 700 that are of no region. The true nodes stay, find each other after a
-// pause, are remembered, and get in again when they come back, since they have answered.
+// TestInventedMembersDoNotMatter: 1,285 of them, and 700 that are of no region. The true nodes
+// stay, find each other after a pause, are remembered, and get in again when they come back, since
+// they have answered.
 func TestInventedMembersDoNotMatter(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		network := newNetwork(t)
@@ -102,7 +103,8 @@ func TestInventedMembersDoNotMatter(t *testing.T) {
 	})
 }
 
-// TestNewNamesAreBoundedInTime: who invents members and buries them at once gets no more names in than one a second.
+// TestNewNamesAreBoundedInTime: who invents members and buries them at once gets no more names in
+// than one a second.
 func TestNewNamesAreBoundedInTime(t *testing.T) {
 	const most = 16
 	a := newAdmission(Config{Admit: byRegion, MaxGroup: most})
@@ -127,7 +129,8 @@ func TestNewNamesAreBoundedInTime(t *testing.T) {
 	}
 }
 
-// TestWhoAnsweredComesFirst: into a group that is full, and for ten minutes only. As many are remembered as a group has.
+// TestWhoAnsweredComesFirst: into a group that is full, and for ten minutes only. As many are
+// remembered as a group has.
 func TestWhoAnsweredComesFirst(t *testing.T) {
 	const most = 4
 	a, now := newAdmission(Config{Admit: byRegion, MaxGroup: most}), time.Unix(1000, 0)

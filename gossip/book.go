@@ -95,8 +95,9 @@ func (b *book) trim() {
 }
 
 // missing returns whom to call now among those who are not alive: half of them
-// those seen last, who most likely are still there, the other half in turn, so
-// that nobody is forgotten. It notes that they are being called.
+// those trusted most, and of them those seen last, who most likely are still
+// there, the other half in turn, so that nobody is forgotten. It notes that they
+// are being called.
 func (b *book) missing(alive map[netip.AddrPort]bool, now time.Time) []netip.AddrPort {
 	var missing []*entry
 	for _, e := range b.sorted() {

@@ -8,9 +8,10 @@ import (
 	"strings"
 )
 
-// memberlist trusts the lengths in what it is sent, and inflates what is compressed: 31 kB become 40 MiB, 20 bytes that
-// announce a million members take 100 MB, lists within lists exhaust the stack. None of that is ever sent by a node of
-// quotad. So every frame is read here first, and memberlist sees only those that it makes itself.
+// memberlist trusts the lengths in what it is sent, and inflates what is compressed: 31 kB become
+// 40 MiB, 20 bytes that announce a million members take 100 MB, lists within lists exhaust the
+// stack. None of that is ever sent by a node of quotad. So every frame is read here first, and
+// memberlist sees only those that it makes itself.
 
 // The first byte of a frame of memberlist. The numbers are its protocol.
 const (
@@ -36,12 +37,14 @@ const (
 	maxFields = 16
 	// maxField bounds one field, in bytes; the largest is the meta data of a member.
 	maxField = 1024
-	// maxStateMembers bounds the members that one whole state names; a state with more is refused.
+	// maxStateMembers bounds the members that one whole state names; a state with more is
+	// refused.
 	maxStateMembers = 2048
-	// maxUserState bounds the caller's part of a whole state that is taken in; a larger one is refused. It is twice of
-	// what is sent, so that nodes of another version are understood.
+	// maxUserState bounds the caller's part of a whole state that is taken in; a larger one is
+	// refused. It is twice of what is sent, so that nodes of another version are understood.
 	maxUserState = 2 * MaxState
-	// maxStream bounds all that one stream brings, in bytes: members, the caller's part, and what seals it.
+	// maxStream bounds all that one stream brings, in bytes: members, the caller's part, and
+	// what seals it.
 	maxStream = maxUserState + 2<<20
 )
 
@@ -125,8 +128,8 @@ func checkMessage(b []byte) error {
 	return fmt.Errorf("%w: no packet has type %d", errMalformed, b[0])
 }
 
-// checkStream reads the plain text of what one side sends on a stream: a question on those that others opened, an answer
-// on our own.
+// checkStream reads the plain text of what one side sends on a stream: a question on those that
+// others opened, an answer on our own.
 func checkStream(s source, answer bool) error {
 	kind, err := s.take(1)
 	if err != nil {
@@ -152,7 +155,8 @@ func checkState(s source) error {
 		return err
 	}
 	if counts.nodes > maxStateMembers || counts.state > maxUserState {
-		return fmt.Errorf("%w: a state of %d members and %d bytes", errTooLarge, counts.nodes, counts.state)
+		return fmt.Errorf("%w: a state of %d members and %d bytes",
+			errTooLarge, counts.nodes, counts.state)
 	}
 	for range counts.nodes {
 		if _, err := checkRecord(s); err != nil {
@@ -166,8 +170,8 @@ func checkState(s source) error {
 // counts are the fields of a record that say how much follows it.
 type counts struct{ nodes, state uint64 }
 
-// checkRecord reads one record: a map of MessagePack from names to numbers, truth values and strings. Lists and maps
-// within it are refused.
+// checkRecord reads one record: a map of MessagePack from names to numbers, truth values and
+// strings. Lists and maps within it are refused.
 func checkRecord(s source) (counts, error) {
 	var c counts
 	n, err := mapLength(s)
@@ -182,7 +186,8 @@ func checkRecord(s source) (counts, error) {
 		if !isText {
 			return c, fmt.Errorf("%w: a field without a name", errMalformed)
 		}
-		nodes, state := strings.EqualFold(key, "Nodes"), strings.EqualFold(key, "UserStateLen")
+		nodes := strings.EqualFold(key, "Nodes")
+		state := strings.EqualFold(key, "UserStateLen")
 		_, number, _, err := scalar(s)
 		if err != nil {
 			return c, err
@@ -219,7 +224,8 @@ func mapLength(s source) (int, error) {
 	return int(n), err
 }
 
-// scalar reads a name, a string or a number. A number below 0 is one too large to be accepted anywhere.
+// scalar reads a name, a string or a number. A number below 0 is one too large to be accepted
+// anywhere.
 func scalar(s source) (text string, value uint64, isText bool, err error) {
 	head, err := s.take(1)
 	if err != nil {

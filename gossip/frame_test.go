@@ -32,7 +32,8 @@ func FuzzCheckPacket(f *testing.F) {
 	})
 }
 
-// FuzzCheckStream: whatever a stream holds, it is read or refused, and never more of it than there is.
+// FuzzCheckStream: whatever a stream holds, it is read or refused, and never more of it than there
+// is.
 func FuzzCheckStream(f *testing.F) {
 	f.Add(append([]byte{framePushPull}, append(record(field{"Nodes", num(1)}, field{"UserStateLen", num(2)}), append(record(), 'x', 'y')...)...), false)
 	f.Add(append([]byte{framePing}, record(field{"Node", blob([]byte("a"))})...), false)
@@ -68,7 +69,8 @@ func FuzzOpenPacket(f *testing.F) {
 	})
 }
 
-// TestWhatNodesSendIsTaken: in a cluster that forms, loses a node, changes keys and exchanges states nothing is refused.
+// TestWhatNodesSendIsTaken: in a cluster that forms, loses a node, changes keys and exchanges
+// states nothing is refused.
 func TestWhatNodesSendIsTaken(t *testing.T) {
 	for name, key := range map[string][]byte{"plain": nil, "encrypted": aKey(1)} {
 		for _, label := range []string{"", "quotad"} {

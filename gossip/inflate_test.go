@@ -48,7 +48,8 @@ func inflating() []byte {
 	return append([]byte{frameCompressed}, record(field{"Algo", []byte{0}}, field{"Buf", blob(b.Bytes())})...)
 }
 
-// sealed is a frame as a holder of the key sends it on a stream, or as a packet; without a key it is the frame itself.
+// sealed is a frame as a holder of the key sends it on a stream, or as a packet; without a key it
+// is the frame itself.
 func sealed(key, plain []byte, packet bool) []byte {
 	if key == nil {
 		return plain
@@ -89,8 +90,8 @@ func plainAndEncrypted(t *testing.T, f func(t *testing.T, network *link.Network,
 	}
 }
 
-// TestNothingIsInflated: 64 streams of 31 kB that memberlist would make 40 MiB of, each. All are refused, and not one byte
-// of them is handed on.
+// TestNothingIsInflated: 64 streams of 31 kB that memberlist would make 40 MiB of, each. All are
+// refused, and not one byte of them is handed on.
 func TestNothingIsInflated(t *testing.T) {
 	frame := inflating()
 	if len(frame) > 40<<10 {
@@ -140,8 +141,8 @@ func TestCompressedPacketsAreRefused(t *testing.T) {
 	})
 }
 
-// TestFramesThatNobodySends: what would have memberlist reserve room for what never comes, fall into lists within lists,
-// or panic.
+// TestFramesThatNobodySends: what would have memberlist reserve room for what never comes, fall
+// into lists within lists, or panic.
 func TestFramesThatNobodySends(t *testing.T) {
 	state := func(nodes, bytes uint32) []byte {
 		return append([]byte{framePushPull}, record(field{"Nodes", num(nodes)}, field{"UserStateLen", num(bytes)}, field{"Join", []byte{0xc3}})...)
@@ -177,7 +178,8 @@ func TestFramesThatNobodySends(t *testing.T) {
 
 func malformed(s Stats) uint64 { return s.Malformed }
 
-// TestStreamsHoldALimitedNumberOfBytes: whole states as large as they may be, all at once and never ended.
+// TestStreamsHoldALimitedNumberOfBytes: whole states as large as they may be, all at once and never
+// ended.
 func TestStreamsHoldALimitedNumberOfBytes(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		network := newNetwork(t)

@@ -16,8 +16,8 @@ func killer() []byte {
 	return append([]byte{8, kindChange, 255}, bytes.Repeat([]byte{'0'}, 255)...)
 }
 
-// TestOnePacketEndsNoNode: a change with the longest key that a byte can tell, from anybody who reaches the port. The key is
-// read whole, and the node goes on.
+// TestOnePacketEndsNoNode: a change with the longest key that a byte can tell, from anybody who
+// reaches the port. The key is read whole, and the node goes on.
 func TestOnePacketEndsNoNode(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		network := newNetwork(t)
@@ -57,8 +57,8 @@ func (f fragile) MarshalBinary() ([]byte, error) {
 	return f.maxima.MarshalBinary()
 }
 
-// TestPanicsEndNoNode: of Merge, MarshalBinary and OnChange, each called from goroutines that are not ours. They are
-// counted, and the node goes on.
+// TestPanicsEndNoNode: of Merge, MarshalBinary and OnChange, each called from goroutines that are
+// not ours. They are counted, and the node goes on.
 func TestPanicsEndNoNode(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		network, counted := newNetwork(t), panics.New(slog.New(slog.DiscardHandler))

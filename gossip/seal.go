@@ -9,19 +9,20 @@ import (
 	"github.com/hashicorp/memberlist"
 )
 
-// seal is how frames are encrypted and labelled: as memberlist does it. A frame is opened here only to be read; what is
-// handed on is still sealed, and memberlist opens it for itself.
+// seal is how frames are encrypted and labelled: as memberlist does it. A frame is opened here only
+// to be read; what is handed on is still sealed, and memberlist opens it for itself.
 type seal struct {
 	keys  *memberlist.Keyring // nil: plain text
 	label string
 }
 
 const (
-	// sealVersion is the version of the encryption that nodes use. Version 0 has padding, which memberlist removes
-	// without looking: an empty frame would end the process.
+	// sealVersion is the version of the encryption that nodes use. Version 0 has padding, which
+	// memberlist removes without looking: an empty frame would end the process.
 	sealVersion = 1
 	nonceSize   = 12
-	// sealHead is what stands before a sealed frame of a stream: the type in a byte, the length in four.
+	// sealHead is what stands before a sealed frame of a stream: the type in a byte, the length
+	// in four.
 	sealHead = 5
 )
 
@@ -58,7 +59,8 @@ func (s seal) open(sealed, with []byte) ([]byte, error) {
 		if err != nil {
 			continue
 		}
-		if plain, err := gcm.Open(nil, sealed[1:1+nonceSize], sealed[1+nonceSize:], with); err == nil {
+		nonce, text := sealed[1:1+nonceSize], sealed[1+nonceSize:]
+		if plain, err := gcm.Open(nil, nonce, text, with); err == nil {
 			return plain, nil
 		}
 	}
@@ -98,7 +100,8 @@ func (s seal) checkStream(from source, answer bool) error {
 	return checkStream(&bytesSource{plain}, answer)
 }
 
-// checkLabel reads the label before a stream. Without one of our own it reads nothing: what is labelled then is no frame.
+// checkLabel reads the label before a stream. Without one of our own it reads nothing: what is
+// labelled then is no frame.
 func (s seal) checkLabel(from source) error {
 	if s.label == "" {
 		return nil

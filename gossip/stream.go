@@ -10,14 +10,16 @@ import (
 )
 
 const (
-	// maxStreams bounds the streams open at once that others opened, and again those that this node opened; one beyond it
-	// is closed. Each costs a goroutine for at most three stream timeouts.
+	// maxStreams bounds the streams open at once that others opened, and again those that this
+	// node opened; one beyond it is closed. Each costs a goroutine for at most three stream
+	// timeouts.
 	maxStreams = 256
 	// maxStreamsFrom bounds those of one address, so that one host cannot take all.
 	maxStreamsFrom = 64
-	// maxHeld bounds the bytes that all streams together have brought and that are not worked off, and maxHeldFrom those
-	// of one address; a stream that would bring more is closed. The state that they carry spreads by packets meanwhile, and
-	// with the next exchange. memberlist and Merge need some six times of it: about 150 MB.
+	// maxHeld bounds the bytes that all streams together have brought and that are not worked
+	// off, and maxHeldFrom those of one address; a stream that would bring more is closed. The
+	// state that they carry spreads by packets meanwhile, and with the next exchange.
+	// memberlist and Merge need some six times of it: about 150 MB.
 	maxHeld     = 24 << 20
 	maxHeldFrom = 16 << 20
 	// heldStep is in what steps streams ask for room.
@@ -27,8 +29,8 @@ const (
 // errCrowded is what a stream is closed with that would bring more than there is room for.
 var errCrowded = errors.New("the streams hold as much as they may")
 
-// stream is a connection that Shutdown closes and that counts its bytes. memberlist reads nothing of it before all that
-// the other side has to say has arrived, and is what a node says.
+// stream is a connection that Shutdown closes and that counts its bytes. memberlist reads nothing
+// of it before all that the other side has to say has arrived, and is what a node says.
 type stream struct {
 	net.Conn
 	t      *transport
@@ -65,8 +67,8 @@ func (s *stream) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// check waits for all that the other side has to say and reads it. A stream that is refused is closed: memberlist would
-// write why.
+// check waits for all that the other side has to say and reads it. A stream that is refused is
+// closed: memberlist would write why.
 func (s *stream) check() (err error) {
 	err = errMalformed // should reading it panic
 	defer func() {
@@ -99,7 +101,8 @@ func (s *stream) take(n int) ([]byte, error) {
 	return b, nil
 }
 
-// fill reads once, of what is wanted no more than a step, so that who announces much and sends little costs little.
+// fill reads once, of what is wanted no more than a step, so that who announces much and sends
+// little costs little.
 func (s *stream) fill(want int) error {
 	const least = 4 << 10 // a whole question or answer, mostly
 	size := min(max(want, least), heldStep)
@@ -175,7 +178,8 @@ func (t *transport) track(conn net.Conn, answer bool) (*stream, error) {
 	case t.open == nil:
 		conn.Close()
 		return nil, net.ErrClosed
-	case !answer && t.asking >= maxStreams, !answer && of != nil && of.streams >= maxStreamsFrom,
+	case !answer && t.asking >= maxStreams,
+		!answer && of != nil && of.streams >= maxStreamsFrom,
 		answer && len(t.open)-t.asking >= maxStreams:
 		conn.Close()
 		return nil, errors.New("too many streams are open already")

@@ -1,5 +1,6 @@
-// Package panics keeps one bad message from ending a process: who handles what comes from outside defers Recover. A panic
-// is then counted by the place where it happened, and logged with its stack.
+// Package panics keeps one bad message from ending a process: who handles what comes from outside
+// defers Recover. A panic is then counted by the place where it happened, and logged with its
+// stack.
 package panics
 
 import (
@@ -12,16 +13,18 @@ import (
 )
 
 const (
-	// logEvery is how often a place is logged at most: whoever found a message that panics can send it again and again.
+	// logEvery is how often a place is logged at most: whoever found a message that panics can
+	// send it again and again.
 	logEvery = time.Minute
 	// largestStack bounds the stack that is logged, in bytes.
 	largestStack = 8 << 10
-	// largestValue bounds what is logged of the panic's value, in bytes: it may hold what somebody sent.
+	// largestValue bounds what is logged of the panic's value, in bytes: it may hold what
+	// somebody sent.
 	largestValue = 256
 )
 
-// Counter counts the panics that were recovered from. A nil Counter recovers too, and neither counts nor logs. Safe for
-// concurrent use.
+// Counter counts the panics that were recovered from. A nil Counter recovers too, and neither
+// counts nor logs. Safe for concurrent use.
 type Counter struct {
 	log *slog.Logger
 
@@ -39,8 +42,9 @@ func New(log *slog.Logger) *Counter {
 	return &Counter{log: log, places: map[string]*place{}}
 }
 
-// Recover ends a panic of the function that defers it: `defer c.Recover("gossip")`. It must be deferred itself, not
-// called by what is deferred. There are as many places as the code names, so where must be a constant.
+// Recover ends a panic of the function that defers it: `defer c.Recover("gossip")`. It must be
+// deferred itself, not called by what is deferred. There are as many places as the code names, so
+// where must be a constant.
 func (c *Counter) Recover(where string) {
 	v := recover()
 	if v == nil || c == nil {
@@ -48,8 +52,9 @@ func (c *Counter) Recover(where string) {
 	}
 	if c.note(where, time.Now()) && c.log != nil {
 		stack := debug.Stack()
-		c.log.Error("recovered from a panic: please report it; further ones of this place are logged once a minute",
-			"where", where, "panic", cut(fmt.Sprint(v), largestValue), "stack", cut(string(stack), largestStack))
+		c.log.Error("recovered from a panic: please report it; further ones of this place are "+
+			"logged once a minute", "where", where, "panic", cut(fmt.Sprint(v), largestValue),
+			"stack", cut(string(stack), largestStack))
 	}
 }
 

@@ -19,8 +19,8 @@ func fall(c *Counter, where string, v any) (reached bool) {
 	return true
 }
 
-// TestRecover: a panic ends the function that defers Recover and nothing else; all are counted, one a minute and place is
-// logged, with its stack and without what could write to a terminal.
+// TestRecover: a panic ends the function that defers Recover and nothing else; all are counted, one
+// a minute and place is logged, with its stack and without what could write to a terminal.
 func TestRecover(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		var log bytes.Buffer

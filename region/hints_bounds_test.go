@@ -14,8 +14,8 @@ import (
 	hintv1 "github.com/quotad/quotad/proto/hint/v1"
 )
 
-// TestStateIsCutToWhatFits: 18,000 buckets with long values are more than an exchange carries. The newest are sent, the
-// others counted, and an exchange that has room for all sends all.
+// TestStateIsCutToWhatFits: 18,000 buckets with long values are more than an exchange carries. The
+// newest are sent, the others counted, and an exchange that has room for all sends all.
 func TestStateIsCutToWhatFits(t *testing.T) {
 	s, _ := listening()
 	now := time.Unix(1000, 0)
@@ -55,8 +55,8 @@ func TestStateIsCutToWhatFits(t *testing.T) {
 	}
 }
 
-// TestHintsNobodyMaySay: names and buckets that are none, or too long, are refused and counted, and so is what is of no
-// region of the document; what stands beside them is taken in.
+// TestHintsNobodyMaySay: names and buckets that are none, or too long, are refused and counted, and
+// so is what is of no region of the document; what stands beside them is taken in.
 func TestHintsNobodyMaySay(t *testing.T) {
 	long := strings.Repeat("x", 64)
 	for name, h := range map[string]*hintv1.Hint{
@@ -78,8 +78,9 @@ func TestHintsNobodyMaySay(t *testing.T) {
 	}
 }
 
-// TestHintsAreBoundedInBytesAndSources: whoever invents nodes, or says ever more of buckets that are known, fills no memory;
-// not in this node's own name either, and what this node says itself is kept.
+// TestHintsAreBoundedInBytesAndSources: whoever invents nodes, or says ever more of buckets that
+// are known, fills no memory; not in this node's own name either, and what this node says itself is
+// kept.
 func TestHintsAreBoundedInBytesAndSources(t *testing.T) {
 	s, _ := listening()
 	for i := range mostSources + 10 {
@@ -109,7 +110,8 @@ func TestHintsAreBoundedInBytesAndSources(t *testing.T) {
 	}
 }
 
-// TestSmallHintsTakeLittle: a whole state of empty hints, two bytes each, takes no more room than it has bytes.
+// TestSmallHintsTakeLittle: a whole state of empty hints, two bytes each, takes no more room than
+// it has bytes.
 func TestSmallHintsTakeLittle(t *testing.T) {
 	s, _ := listening()
 	b := bytes.Repeat([]byte{0x0a, 0x00}, 1<<20)

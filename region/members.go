@@ -16,8 +16,9 @@ import (
 )
 
 const (
-	// fewestMembers and membersPerNode bound the members of one region that gossip takes in: four times as many as this
-	// region has nodes, and at least 64. More are refused and counted; see gossip.Config.MaxGroup.
+	// fewestMembers and membersPerNode bound the members of one region that gossip takes in:
+	// four times as many as this region has nodes, and at least 64. More are refused and
+	// counted; see gossip.Config.MaxGroup.
 	fewestMembers  = 64
 	membersPerNode = 4
 	// longestAddress is that of the longest host name with a port.
@@ -33,8 +34,8 @@ type member struct {
 	address string // host:port of its PeerService; empty: it has none
 }
 
-// memberOf reads what a member says of itself. It fails if that is not of the form in which nodes say it, or does not
-// go with its name.
+// memberOf reads what a member says of itself. It fails if that is not of the form in which nodes
+// say it, or does not go with its name.
 func memberOf(m gossip.Member) (member, error) {
 	region, node, _ := strings.Cut(m.Name, "/")
 	is := member{Identity: peer.Identity{Region: region, Node: node}}
@@ -66,7 +67,8 @@ func callable(text string) bool {
 	return err == nil && n > 0 && printable
 }
 
-// admit says whether a node may be a member, and of which region it is: only nodes of regions of the document may.
+// admit says whether a node may be a member, and of which region it is: only nodes of regions of
+// the document may.
 func (n *Node) admit(m gossip.Member) (region string, err error) {
 	is, err := memberOf(m)
 	if err != nil {
@@ -83,9 +85,10 @@ func (n *Node) inDocument(region string) bool {
 	return known
 }
 
-// membersChanged keeps the addresses of other nodes, by region. A region of which nobody is seen keeps those it had:
-// gossip may be cut where calls are not. An address that answered lately stays for a while, too: anybody who can gossip can
-// say that a node is gone, and that others are there in its place.
+// membersChanged keeps the addresses of other nodes, by region. A region of which nobody is seen
+// keeps those it had: gossip may be cut where calls are not. An address that answered lately stays
+// for a while, too: anybody who can gossip can say that a node is gone, and that others are there
+// in its place.
 func (n *Node) membersChanged(members []gossip.Member) {
 	nodes := map[string][]string{}
 	for _, m := range members {

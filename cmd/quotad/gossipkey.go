@@ -15,9 +15,9 @@ func gossipKeyCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "gossip-key",
 		Short: "Print a new key for gossip",
-		Long: `gossip-key prints a random key for the setting gossip_keys, another one each time. All nodes of all regions are given the
-same: put it into a file that only quotad can read, and copy that to every node. It is a secret: whoever holds it can say
-anything in gossip.`,
+		Long: `gossip-key prints a random key for the setting gossip_keys, another one each time. All nodes of
+all regions are given the same: put it into a file that only quotad can read, and copy that to
+every node. It is a secret: whoever holds it can say anything in gossip.`,
 		Example: `  (umask 077; quotad gossip-key > gossip.key)       # in the node file: gossip_keys: ["file:gossip.key"]
   quotad gossip-key >> gossip.key                   # a second one, to go over to: see the README on changing keys`,
 		Args: noArguments,

@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// visibly passes text on with everything escaped that a terminal could take for a command: names and messages come from
-// nodes, and nodes have them from others.
+// visibly passes text on with everything escaped that a terminal could take for a command: names
+// and messages come from nodes, and nodes have them from others.
 type visibly struct{ w io.Writer }
 
 // Write implements io.Writer.
@@ -36,8 +36,8 @@ func visible(text string) string {
 	})
 }
 
-// visibleJSON does the same within JSON, which stays JSON of the same meaning. What does not print stands in strings
-// there, and nowhere else.
+// visibleJSON does the same within JSON, which stays JSON of the same meaning. What does not print
+// stands in strings there, and nowhere else.
 func visibleJSON(text string) string {
 	return escaped(text, func(r rune, _ int, _ string) string {
 		if r >= 0x10000 {

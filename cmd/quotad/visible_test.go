@@ -26,7 +26,8 @@ func TestVisible(t *testing.T) {
 	}
 }
 
-// FuzzVisibleJSON: what is shown of JSON means the same, as far as it is text at all, and no terminal acts on it.
+// FuzzVisibleJSON: what is shown of JSON means the same, as far as it is text at all, and no
+// terminal acts on it.
 func FuzzVisibleJSON(f *testing.F) {
 	f.Add("\x1b[31m")
 	f.Add("\u009b\u202e\U000e0001")
@@ -47,8 +48,8 @@ func FuzzVisibleJSON(f *testing.F) {
 	})
 }
 
-// TestNamesWriteNoEscapeCodes: whatever the node at the other end says its members, regions and reasons are, and whether
-// it is told in a table, as JSON or as an error.
+// TestNamesWriteNoEscapeCodes: whatever the node at the other end says its members, regions and
+// reasons are, and whether it is told in a table, as JSON or as an error.
 func TestNamesWriteNoEscapeCodes(t *testing.T) {
 	const evil = "\u009b31m\\u001b[2J\u202e"
 	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {

@@ -8,7 +8,8 @@ import (
 	"github.com/quotad/quotad/allocator/exchange"
 )
 
-// FuzzMessages: what comes from another region is read or refused, and what was read is written and read as the same.
+// FuzzMessages: what comes from another region is read or refused, and what was read is written and
+// read as the same.
 func FuzzMessages(f *testing.F) {
 	add := func(b []byte, err error) {
 		if err != nil {

@@ -79,3 +79,15 @@ scenarios: redis-server build ## TIMES times (1): every scenario that quotad bri
 .PHONY: proto
 proto: ## generated code from proto/*.proto; needs npm
 	cd proto && PATH="$$PATH:$$(npm root)/.bin" npx --yes @bufbuild/buf@1.75.0 lint && npx --yes @bufbuild/buf@1.75.0 generate
+
+FUZZTIME ?= 1m
+
+.PHONY: fuzz
+fuzz: ## FUZZTIME (1m) of every fuzz function there is, one after the other; tries all, and fails if one failed
+	@failed=0; out=$$(mktemp); trap 'rm -f "$$out"' EXIT; for package in $$($(GO) list ./...); do \
+	  $(GO) test -list '^Fuzz' $$package > "$$out" || { cat "$$out"; failed=1; }; \
+	  for target in $$(grep '^Fuzz' "$$out"); do \
+	    if $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$package > "$$out" 2>&1; \
+	    then echo "$$package $$target: $$(grep '^fuzz: elapsed' "$$out" | tail -1)"; \
+	    else failed=1; echo "$$package $$target: FAILED"; cat "$$out"; fi; \
+	  done; done; exit $$failed

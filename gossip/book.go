@@ -24,10 +24,24 @@ type book struct {
 }
 
 type entry struct {
-	addr netip.AddrPort
-	name string    // empty until the peer was seen in this run
-	seen time.Time // last known to be alive; zero: in an earlier run
-	call time.Time // last called
+	addr  netip.AddrPort
+	name  string    // empty until the peer was seen in this run
+	seen  time.Time // last known to be alive; zero: in an earlier run
+	call  time.Time // last called
+	heard time.Time // last answered this node; zero: never in this run
+}
+
+// trust ranks entries for who must go when there are too many. Without keys
+// anybody can invent members, but only those that are there answer; those of an
+// earlier run have mostly answered then.
+func (e *entry) trust() int {
+	switch {
+	case !e.heard.IsZero():
+		return 2
+	case e.name == "":
+		return 1
+	}
+	return 0
 }
 
 func newBook() *book { return &book{entries: make(map[netip.AddrPort]*entry)} }
@@ -42,9 +56,24 @@ func (b *book) recall(addr netip.AddrPort) {
 
 // note notes that a peer is, or until now was, alive.
 func (b *book) note(name string, addr netip.AddrPort, now time.Time) {
+	noted := &entry{addr: addr, name: name, seen: now}
+	if old := b.entries[addr]; old != nil && old.name == name {
+		noted.heard = old.heard
+	}
 	b.forget(name)
-	b.entries[addr] = &entry{addr: addr, name: name, seen: now}
+	if old := b.entries[addr]; old != nil && !old.heard.IsZero() { // whoever answers there keeps its place
+		old.seen = now
+		return
+	}
+	b.entries[addr] = noted
 	b.trim()
+}
+
+// answered notes that whoever is at an address answered this node.
+func (b *book) answered(addr netip.AddrPort, now time.Time) {
+	if e := b.entries[addr]; e != nil {
+		e.heard = now
+	}
 }
 
 // forget removes a peer by its name: it has left, or has moved.
@@ -56,16 +85,19 @@ func (b *book) forget(name string) {
 	}
 }
 
-// trim drops those not seen for longest.
+// trim drops those trusted least, and of them those not seen for longest.
 func (b *book) trim() {
 	for len(b.entries) > maxRemembered {
-		delete(b.entries, slices.MinFunc(b.sorted(), func(x, y *entry) int { return x.seen.Compare(y.seen) }).addr)
+		delete(b.entries, slices.MinFunc(b.sorted(), func(x, y *entry) int {
+			return cmp.Or(cmp.Compare(x.trust(), y.trust()), x.seen.Compare(y.seen))
+		}).addr)
 	}
 }
 
 // missing returns whom to call now among those who are not alive: half of them
-// those seen last, who most likely are still there, the other half in turn, so
-// that nobody is forgotten. It notes that they are being called.
+// those trusted most, and of them those seen last, who most likely are still
+// there, the other half in turn, so that nobody is forgotten. It notes that they
+// are being called.
 func (b *book) missing(alive map[netip.AddrPort]bool, now time.Time) []netip.AddrPort {
 	var missing []*entry
 	for _, e := range b.sorted() {
@@ -74,7 +106,9 @@ func (b *book) missing(alive map[netip.AddrPort]bool, now time.Time) []netip.Add
 		}
 	}
 	if len(missing) > callsPerRound {
-		slices.SortStableFunc(missing, func(x, y *entry) int { return y.seen.Compare(x.seen) })
+		slices.SortStableFunc(missing, func(x, y *entry) int {
+			return cmp.Or(cmp.Compare(y.trust(), x.trust()), y.seen.Compare(x.seen))
+		})
 		inTurn := missing[callsPerRound/2:]
 		slices.SortStableFunc(inTurn, func(x, y *entry) int { return x.call.Compare(y.call) })
 		missing = missing[:callsPerRound]

@@ -86,3 +86,26 @@ func TestBookCallsTheLatestAlwaysAndAllInTurn(t *testing.T) {
 		}
 	})
 }
+
+// TestBookKeepsWhoAnswered: those who answered stay, then those of an earlier run, whatever is invented since; and nobody who
+// only claims to be at an address takes the place of who answers there.
+func TestBookKeepsWhoAnswered(t *testing.T) {
+	b, now := newBook(), time.Unix(1000, 0)
+	b.note("true", peerAt(1), now)
+	b.answered(peerAt(1), now)
+	b.recall(peerAt(2))
+	for i := range 2 * maxRemembered {
+		b.note(fmt.Sprint("invented", i), peerAt(100+i), now.Add(time.Hour))
+	}
+	if b.entries[peerAt(1)] == nil || b.entries[peerAt(2)] == nil || len(b.entries) != maxRemembered {
+		t.Errorf("%d entries: of who answered %v, of an earlier run %v", len(b.entries), b.entries[peerAt(1)], b.entries[peerAt(2)])
+	}
+	if calls := b.missing(nil, now); !slices.Contains(calls, peerAt(1)) || !slices.Contains(calls, peerAt(2)) {
+		t.Errorf("calls %v", calls)
+	}
+	b.note("claims", peerAt(1), now.Add(time.Hour))
+	b.forget("claims")
+	if e := b.entries[peerAt(1)]; e == nil || e.name != "true" {
+		t.Errorf("who answered became %+v", e)
+	}
+}

@@ -9,6 +9,8 @@ import (
 	"net/netip"
 	"strconv"
 	"time"
+
+	"github.com/quotad/quotad/panics"
 )
 
 // State is what is spread; it belongs to the caller. Merge must be commutative,
@@ -72,11 +74,23 @@ type Config struct {
 	// Timing is how often a node does what; the zero value means WAN().
 	Timing Timing
 
+	// Admit, if set, says whether a node may be a member, and to which group it
+	// belongs: whom it refuses is no member, and is counted. It is called with
+	// memberlist's lock held, so it must be quick and call nothing of Gossip.
+	Admit func(m Member) (group string, err error)
+	// MaxGroup bounds the members of one group; 0 means 256. Of a new name more
+	// than that within a short time, and members beyond it, are refused and
+	// counted, but for those who answered this node in the last ten minutes.
+	MaxGroup int
+
 	// State is what is spread.
 	State State
 	// Logger hears of joins, leaves and failures at level info, and of
 	// memberlist's own lines at debug; nil means silence.
 	Logger *slog.Logger
+	// Panics counts the panics that the node recovered from, each of them a
+	// mistake in State or in this package; nil: they are not counted.
+	Panics *panics.Counter
 	// OnChange, if set, is called with the members after changes, one call at
 	// a time; quick successions are one call. It must not call Close.
 	OnChange func(members []Member)
@@ -122,6 +136,7 @@ func (c Config) validate() error {
 		"name %q has %d bytes, want 1 to %d: give every node a name of its own", c.Name, len(c.Name), maxName)
 	check(len(c.Meta) <= maxMeta, "meta data has %d bytes, at most %d fit a packet", len(c.Meta), maxMeta)
 	check(c.Packets != nil && c.Streams != nil && c.Dial != nil, "Packets, Streams and Dial must all be set")
+	check(c.MaxGroup >= 0, "bound of %d members of a group is below 0", c.MaxGroup)
 	check(c.State != nil, "State must be set")
 	check(c.Advertise.IsValid() && !c.Advertise.Addr().IsUnspecified() && c.Advertise.Port() != 0,
 		"advertised address %v is not one that others can reach: give an address and a port", c.Advertise)

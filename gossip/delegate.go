@@ -4,16 +4,23 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
+
+	"github.com/quotad/quotad/panics"
 )
 
+// recovering is the place under which panics of what memberlist calls are counted.
+const recovering = "gossip"
+
 // delegate stands between memberlist and the caller's state. It implements
-// memberlist.Delegate.
+// memberlist.Delegate. memberlist calls it from goroutines of its own, in which
+// a panic would end the process: every method recovers.
 type delegate struct {
 	meta   []byte
 	state  State
 	outbox *outbox
 	roster *roster
 	log    *slog.Logger
+	panics *panics.Counter
 
 	mu     sync.RWMutex // held shared while the state is in use
 	closed bool
@@ -33,6 +40,7 @@ func (d *delegate) NodeMeta(int) []byte { return d.meta }
 
 // NotifyMsg takes a message in, and passes a change on if it was news.
 func (d *delegate) NotifyMsg(b []byte) {
+	defer d.panics.Recover(recovering)
 	m, err := decode(b)
 	if err != nil {
 		d.reject("message", err)
@@ -49,12 +57,14 @@ func (d *delegate) NotifyMsg(b []byte) {
 
 // GetBroadcasts returns the changes to go with the next packet.
 func (d *delegate) GetBroadcasts(overhead, limit int) [][]byte {
+	defer d.panics.Recover(recovering)
 	return d.outbox.take(overhead, limit)
 }
 
 // LocalState returns the whole state for an exchange, or nil if there is none
 // to give.
 func (d *delegate) LocalState(bool) []byte {
+	defer d.panics.Recover(recovering)
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	if d.closed {
@@ -74,7 +84,10 @@ func (d *delegate) LocalState(bool) []byte {
 
 // MergeRemoteState takes in the whole state of another node. It is not passed
 // on: exchanges with others do that.
-func (d *delegate) MergeRemoteState(b []byte, _ bool) { d.merge("state", b) }
+func (d *delegate) MergeRemoteState(b []byte, _ bool) {
+	defer d.panics.Recover(recovering)
+	d.merge("state", b)
+}
 
 func (d *delegate) merge(what string, b []byte) (news bool) {
 	d.mu.RLock()

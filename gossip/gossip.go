@@ -43,6 +43,12 @@ type Stats struct {
 	BroadcastsQueued              int    // changes that wait to be sent
 	BroadcastsDropped             uint64 // changes that did not fit the queue
 	Rejected                      uint64 // messages and states that made no sense
+	Compressed                    uint64 // frames that were refused before they were inflated
+	Malformed                     uint64 // frames that no node sends
+	TooLarge                      uint64 // packets, streams and states beyond their bounds
+	Unsealed                      uint64 // frames that no key opened, or of another label
+	Crowded                       uint64 // streams that would have brought more than there was room for
+	MembersRefused                uint64 // that Admit or MaxGroup kept out, each time they were named
 	RejoinsAttempted              uint64 // exchanges begun with the missing and the new
 	RejoinsSucceeded              uint64
 }
@@ -56,9 +62,9 @@ func Start(cfg Config) (*Gossip, error) {
 		cfg.closeSockets()
 		return nil, err
 	}
-	g := &Gossip{cfg: cfg, roster: newRoster(cfg.Name, cfg.Logger)}
+	g := &Gossip{cfg: cfg, roster: newRoster(cfg)}
 	g.outbox = newOutbox(cfg.Timing.RetransmitMult, g.roster.count)
-	g.delegate = &delegate{meta: cfg.Meta, state: cfg.State, outbox: g.outbox, roster: g.roster, log: cfg.Logger}
+	g.delegate = &delegate{meta: cfg.Meta, state: cfg.State, outbox: g.outbox, roster: g.roster, log: cfg.Logger, panics: cfg.Panics}
 	g.recall(cfg.Remembered)
 	var err error
 	if g.keys, err = newRing(cfg.Keys); err != nil {
@@ -66,7 +72,7 @@ func Start(cfg Config) (*Gossip, error) {
 		return nil, fmt.Errorf("gossip: %w", err)
 	}
 
-	g.transport = newTransport(cfg)
+	g.transport = newTransport(cfg, g.keys)
 	list, err := memberlist.Create(libraryConfig(cfg, g.keys, g.transport, g.delegate, g.roster))
 	if err != nil {
 		g.transport.Shutdown()
@@ -120,9 +126,14 @@ func (g *Gossip) tellChanges(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-g.roster.changed:
-			g.cfg.OnChange(g.roster.list())
+			g.tell(g.roster.list())
 		}
 	}
+}
+
+func (g *Gossip) tell(members []Member) {
+	defer g.cfg.Panics.Recover(recovering)
+	g.cfg.OnChange(members)
 }
 
 // Broadcast spreads a small change: b is given to the State.Merge of the
@@ -161,6 +172,12 @@ func (g *Gossip) Stats() Stats {
 		BroadcastsQueued:  queued,
 		BroadcastsDropped: dropped,
 		Rejected:          g.delegate.rejected.Load(),
+		Compressed:        g.transport.compressed.Load(),
+		Malformed:         g.transport.malformed.Load(),
+		TooLarge:          g.transport.tooLarge.Load(),
+		Unsealed:          g.transport.unsealed.Load(),
+		Crowded:           g.transport.crowded.Load(),
+		MembersRefused:    g.roster.refused(),
 		RejoinsAttempted:  g.caller.attempted.Load(),
 		RejoinsSucceeded:  g.caller.succeeded.Load(),
 	}

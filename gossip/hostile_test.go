@@ -1,6 +1,7 @@
 package gossip
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"net"
 	"strings"
@@ -123,26 +124,41 @@ func shower(t *testing.T, from *link.Host, to *node) {
 	}
 }
 
-// TestStreamsAreBounded: streams that say nothing are refused beyond a number,
-// and given up after a while.
+// TestStreamsAreBounded: streams that say nothing are refused beyond a number, of one host and in all, and given up after
+// a while.
 func TestStreamsAreBounded(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		net := newNetwork(t)
-		a, enemy := start(t, net, "a", nil), net.Host("enemy")
-		const batch = 64
-		for range maxStreams/batch + 1 {
-			for range batch {
-				go enemy.DialContext(t.Context(), "tcp", a.cfg.Advertise.String())
+		a := start(t, net, "a", nil)
+		const more = 8 // than one host may open
+		open := func(host string) {
+			for range maxStreamsFrom + more {
+				go net.Host(host).DialContext(t.Context(), "tcp", a.cfg.Advertise.String())
 			}
 			time.Sleep(2 * oneWay)
+			synctest.Wait()
 		}
-		synctest.Wait()
-		if open, refused := a.openStreams(), a.Stats().StreamsRefused; open != maxStreams || refused != batch {
-			t.Errorf("%d streams open and %d refused, want %d and %d", open, refused, maxStreams, batch)
+		open("enemy")
+		if open, refused := a.openStreams(), a.Stats().StreamsRefused; open != maxStreamsFrom || refused != more {
+			t.Errorf("%d streams of one host are open and %d refused, want %d and %d", open, refused, maxStreamsFrom, more)
+		}
+		const hosts = maxStreams/maxStreamsFrom + 1
+		for i := range hosts - 1 {
+			open(fmt.Sprint("enemy ", i))
+		}
+		if open, refused := a.openStreams(), a.Stats().StreamsRefused; open != maxStreams || refused != maxStreamsFrom+hosts*more {
+			t.Errorf("%d streams open and %d refused, want %d and %d", open, refused, maxStreams, maxStreamsFrom+hosts*more)
+		}
+		b := start(t, net, "b", nil)
+		if err := a.caller.join(b.cfg.Advertise.String()); err != nil {
+			t.Errorf("while others have all streams open, this node cannot open one: %v", err)
 		}
 		time.Sleep(time.Minute)
 		if open := a.openStreams(); open != 0 {
 			t.Errorf("%d streams are open after a minute", open)
+		}
+		if n := len(a.transport.crowds); n != 0 || a.transport.held != 0 {
+			t.Errorf("%d hosts and %d bytes are still in the books", n, a.transport.held)
 		}
 	})
 }

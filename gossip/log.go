@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
+	"strconv"
+	"strings"
+	"unicode"
 )
 
 // lines is where memberlist writes its log: each line goes to the logger at
@@ -14,7 +17,11 @@ type lines struct{ log *slog.Logger }
 // Write takes one line.
 func (l lines) Write(p []byte) (int, error) {
 	if l.log.Enabled(context.Background(), slog.LevelDebug) {
-		l.log.Debug(string(bytes.TrimSpace(p)))
+		line := string(bytes.TrimSpace(p))
+		if strings.ContainsFunc(line, func(r rune) bool { return !unicode.IsPrint(r) }) {
+			line = strconv.Quote(line) // it has names in it that anybody may have sent
+		}
+		l.log.Debug(line)
 	}
 	return len(p), nil
 }

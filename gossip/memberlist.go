@@ -61,7 +61,8 @@ func libraryConfig(c Config, keys *memberlist.Keyring, t *transport, d *delegate
 	m.Delegate = d
 	m.Events = r
 	m.Conflict = r
-	m.Alive = doorkeeper{protocol: m.ProtocolVersion}
+	m.Ping = r
+	m.Alive = doorkeeper{protocol: m.ProtocolVersion, roster: r}
 	m.Logger = log.New(lines{c.Logger}, "", 0)
 	return m
 }
@@ -69,10 +70,17 @@ func libraryConfig(c Config, keys *memberlist.Keyring, t *transport, d *delegate
 // doorkeeper keeps nonsense out of the list of members. Without a key anybody
 // may send it, and a single entry with versions that do not fit would make
 // memberlist refuse every exchange from then on.
-type doorkeeper struct{ protocol uint8 }
+type doorkeeper struct {
+	protocol uint8
+	roster   *roster // nil: it lets in whoever speaks the protocol
+}
 
-// NotifyAlive implements memberlist.AliveDelegate.
-func (k doorkeeper) NotifyAlive(n *memberlist.Node) error {
+// NotifyAlive implements memberlist.AliveDelegate. Who cannot be judged is not let in.
+func (k doorkeeper) NotifyAlive(n *memberlist.Node) (err error) {
+	if k.roster != nil {
+		err = errors.New("it cannot be judged")
+		defer k.roster.panics.Recover(recovering)
+	}
 	switch {
 	case n.Name == "" || len(n.Name) > maxName:
 		return fmt.Errorf("its name has %d bytes, want 1 to %d", len(n.Name), maxName)
@@ -83,10 +91,11 @@ func (k doorkeeper) NotifyAlive(n *memberlist.Node) error {
 	case n.DMin > dialect || n.DMax < dialect || n.DCur != dialect:
 		return fmt.Errorf("it speaks dialect %d of [%d, %d], this node %d", n.DCur, n.DMin, n.DMax, dialect)
 	}
-	if _, err := nodeAddr(n); err != nil {
-		return err
+	addr, bad := nodeAddr(n)
+	if bad != nil || k.roster == nil {
+		return bad
 	}
-	return nil
+	return k.roster.admit(Member{Name: n.Name, Addr: addr, Meta: n.Meta})
 }
 
 // nodeAddr is where a node says it is.

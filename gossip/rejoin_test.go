@@ -76,7 +76,7 @@ func TestAnAddressThatIsNoMembersIsLeftInPeace(t *testing.T) {
 		balancer := netip.MustParseAddrPort("10.1.1.1:7946")
 		log := slog.New(slog.DiscardHandler)
 		cfg := Config{Seeds: []string{balancer.String()}, Logger: log, Advertise: peerAt(1)}.withDefaults()
-		c := newCaller(cfg, newRoster("a", log), func(string) error { calls++; return nil })
+		c := newCaller(cfg, newRoster(Config{Name: "a", Logger: log}), func(string) error { calls++; return nil })
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 		defer cancel()
 		c.run(ctx)
@@ -97,7 +97,7 @@ func TestExchangesUnderWayAreBounded(t *testing.T) {
 		var under, most atomic.Int64
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 		defer cancel()
-		r := newRoster("a", log)
+		r := newRoster(Config{Name: "a", Logger: log})
 		c := newCaller(cfg, r, func(string) error {
 			most.Store(max(most.Load(), under.Add(1)))
 			defer under.Add(-1)
@@ -128,7 +128,7 @@ func TestGreetingsStayFewInALargeCluster(t *testing.T) {
 			{100, trials * greetFanout, trials * greetFanout},
 		} {
 			calls := new(atomic.Int64)
-			r := newRoster("a", log)
+			r := newRoster(Config{Name: "a", Logger: log})
 			c := newCaller(Config{Logger: log}.withDefaults(), r, func(string) error { calls.Add(1); return nil })
 			for i := range members {
 				name := peerAt(i).String()

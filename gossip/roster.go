@@ -6,25 +6,31 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/hashicorp/memberlist"
+
+	"github.com/quotad/quotad/panics"
 )
 
 // roster is this node's view of who is alive. It keeps a copy of its own
 // because the nodes memberlist gives out change under the reader's eyes. It
-// implements memberlist.EventDelegate and ConflictDelegate, whose methods are
-// called with memberlist's lock held: nothing here calls back into memberlist.
+// implements memberlist.EventDelegate, ConflictDelegate and PingDelegate, whose
+// methods are called with memberlist's lock held: nothing here calls back into
+// memberlist.
 type roster struct {
 	self    string
 	log     *slog.Logger
+	panics  *panics.Counter
 	changed chan struct{} // has an element after a change
 	arrived chan struct{} // has an element after another member appeared
 
 	mu        sync.Mutex
 	closed    bool
+	admission *admission
 	members   map[string]Member
 	goodbyes  map[string]bool           // members who said they would leave
 	departed  map[netip.AddrPort]bool   // where they were, at most mostDeparted
@@ -35,10 +41,12 @@ type roster struct {
 // mostDeparted bounds the addresses kept of members that left; only those of seeds matter.
 const mostDeparted = 1024
 
-func newRoster(self string, log *slog.Logger) *roster {
+func newRoster(c Config) *roster {
 	return &roster{
-		self:      self,
-		log:       log,
+		self:      c.Name,
+		log:       c.Logger,
+		panics:    c.Panics,
+		admission: newAdmission(c),
 		changed:   make(chan struct{}, 1),
 		arrived:   make(chan struct{}, 1),
 		members:   make(map[string]Member),
@@ -51,6 +59,7 @@ func newRoster(self string, log *slog.Logger) *roster {
 
 // NotifyJoin notes that a node appeared, or came back.
 func (r *roster) NotifyJoin(n *memberlist.Node) {
+	defer r.panics.Recover(recovering)
 	addr, err := nodeAddr(n)
 	if err != nil {
 		return // the doorkeeper has let none of these in
@@ -60,7 +69,9 @@ func (r *roster) NotifyJoin(n *memberlist.Node) {
 	if r.closed {
 		return
 	}
-	r.members[n.Name] = Member{Name: n.Name, Addr: addr, Meta: bytes.Clone(n.Meta)}
+	m := Member{Name: n.Name, Addr: addr, Meta: bytes.Clone(n.Meta)}
+	r.members[n.Name] = m
+	r.admission.joined(m)
 	delete(r.goodbyes, n.Name)
 	delete(r.departed, addr)
 	if n.Name != r.self {
@@ -74,6 +85,7 @@ func (r *roster) NotifyJoin(n *memberlist.Node) {
 
 // NotifyLeave notes that a node is gone.
 func (r *roster) NotifyLeave(n *memberlist.Node) {
+	defer r.panics.Recover(recovering)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	gone, ok := r.members[n.Name]
@@ -81,6 +93,7 @@ func (r *roster) NotifyLeave(n *memberlist.Node) {
 		return
 	}
 	delete(r.members, n.Name)
+	r.admission.left(n.Name)
 	delete(r.newcomers, n.Name)
 	switch {
 	case n.Name == r.self:
@@ -101,6 +114,7 @@ func (r *roster) NotifyLeave(n *memberlist.Node) {
 
 // NotifyUpdate notes that a node's meta data changed.
 func (r *roster) NotifyUpdate(n *memberlist.Node) {
+	defer r.panics.Recover(recovering)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	m, ok := r.members[n.Name]
@@ -112,8 +126,57 @@ func (r *roster) NotifyUpdate(n *memberlist.Node) {
 	signal(r.changed)
 }
 
+// admit says why a node may not be a member; nil: it may. A node that was a
+// member may not become another by new meta data either.
+func (r *roster) admit(m Member) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if m.Name == r.self {
+		return nil
+	}
+	_, known := r.members[m.Name]
+	now := time.Now()
+	err := r.admission.check(m, known, now)
+	if err != nil && r.admission.refuse(now) {
+		r.log.Warn("gossip: a member is refused; further ones are logged once a minute, and counted",
+			"member", strconv.Quote(m.Name), "addr", m.Addr, "err", err)
+	}
+	return err
+}
+
+// AckPayload has nothing to say.
+func (r *roster) AckPayload() []byte { return nil }
+
+// NotifyPingComplete notes that a member answered a probe.
+func (r *roster) NotifyPingComplete(n *memberlist.Node, _ time.Duration, _ []byte) {
+	defer r.panics.Recover(recovering)
+	if addr, err := nodeAddr(n); err == nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.book.answered(addr, time.Now())
+		r.admission.heard(n.Name, time.Now())
+	}
+}
+
+// answeredAt notes that a member answered at an address; the lock is held.
+func (r *roster) answeredAt(addr netip.AddrPort) {
+	now := time.Now()
+	r.book.answered(addr, now)
+	if e := r.book.entries[addr]; e != nil && r.members[e.name].Addr == addr {
+		r.admission.heard(e.name, now)
+	}
+}
+
+// refused is how many members were refused.
+func (r *roster) refused() uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.admission.refused
+}
+
 // NotifyConflict tells the operator of a mistake that only they can mend.
 func (r *roster) NotifyConflict(existing, other *memberlist.Node) {
+	defer r.panics.Recover(recovering)
 	r.log.Warn("gossip: two nodes have the same name, or one came back elsewhere before it was missed; if this goes on, rename one",
 		"name", existing.Name, "addr", existing.Address(), "other", other.Address())
 }
@@ -209,6 +272,7 @@ func (r *roster) greeted(addr netip.AddrPort) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	maps.DeleteFunc(r.newcomers, func(_ string, a netip.AddrPort) bool { return a == addr })
+	r.answeredAt(addr)
 }
 
 // signal leaves an element in a channel of one.

@@ -11,15 +11,14 @@ import (
 	"time"
 
 	"github.com/hashicorp/memberlist"
+
+	"github.com/quotad/quotad/panics"
 )
 
-const (
-	// maxStreams bounds the streams open at once; an accepted one beyond it is
-	// closed. Each costs a goroutine for at most three stream timeouts.
-	maxStreams = 512
-	// largestPacket is the size of the receive buffer.
-	largestPacket = 64 << 10
-)
+// largestPacket bounds the packets that are taken in; a larger one is dropped
+// and counted. memberlist makes none beyond packetSize and a checksum, and keeps
+// up to 2,048 of them until it has worked off the messages in them.
+const largestPacket = 4 << 10
 
 // transport feeds memberlist from a packet connection, a listener and a dial
 // function. It implements memberlist.NodeAwareTransport.
@@ -28,6 +27,8 @@ type transport struct {
 	streams   net.Listener
 	dial      func(ctx context.Context, network, addr string) (net.Conn, error)
 	advertise netip.AddrPort
+	seal      seal
+	panics    *panics.Counter
 
 	packetCh chan *memberlist.Packet
 	streamCh chan net.Conn
@@ -37,14 +38,22 @@ type transport struct {
 
 	mu       sync.Mutex
 	open     map[*stream]struct{} // nil after Shutdown
-	lastSent time.Time            // when the last packet went out; zero: none did
+	asking   int                  // of these, how many others opened
+	crowds   map[netip.Addr]*crowd
+	held     int       // bytes that streams have brought and that are not worked off
+	lastSent time.Time // when the last packet went out; zero: none did
 
 	packetsIn, packetsOut, streamsIn, streamsOut atomic.Uint64 // bytes
 	refused                                      atomic.Uint64 // streams
+	handedOn                                     atomic.Uint64 // bytes of streams that memberlist has read
+
+	compressed, malformed, tooLarge, unsealed, crowded atomic.Uint64 // frames
 }
 
-func newTransport(c Config) *transport {
+func newTransport(c Config, keys *memberlist.Keyring) *transport {
 	t := &transport{
+		seal:      seal{keys, c.Label},
+		panics:    c.Panics,
 		packets:   c.Packets,
 		streams:   c.Streams,
 		dial:      c.Dial,
@@ -52,6 +61,7 @@ func newTransport(c Config) *transport {
 		packetCh:  make(chan *memberlist.Packet),
 		streamCh:  make(chan net.Conn),
 		open:      make(map[*stream]struct{}),
+		crowds:    make(map[netip.Addr]*crowd),
 	}
 	t.ctx, t.cancel = context.WithCancel(context.Background())
 	t.readers.Go(t.readPackets)
@@ -120,7 +130,7 @@ func (t *transport) DialTimeout(addr string, timeout time.Duration) (net.Conn, e
 	if err != nil {
 		return nil, err
 	}
-	s, err := t.track(conn)
+	s, err := t.track(conn, true)
 	if err != nil {
 		return nil, fmt.Errorf("stream to %s: %w", addr, err)
 	}
@@ -157,7 +167,7 @@ func ignoreClosed(err error) error {
 
 // readPackets hands packets over until the transport is shut down.
 func (t *transport) readPackets() {
-	buf := make([]byte, largestPacket)
+	buf := make([]byte, largestPacket+1)
 	for pause := (pause{}); ; {
 		n, from, err := t.packets.ReadFrom(buf)
 		if err != nil {
@@ -168,6 +178,9 @@ func (t *transport) readPackets() {
 		}
 		pause.reset()
 		t.packetsIn.Add(uint64(n))
+		if !t.admits(buf[:n]) {
+			continue
+		}
 		p := &memberlist.Packet{Buf: append([]byte(nil), buf[:n]...), From: from, Timestamp: time.Now()}
 		select {
 		case t.packetCh <- p:
@@ -175,6 +188,36 @@ func (t *transport) readPackets() {
 			return
 		}
 	}
+}
+
+// admits says whether a packet is one that a node sends; else it is counted.
+func (t *transport) admits(b []byte) (ok bool) {
+	defer t.panics.Recover(recovering)
+	if len(b) > largestPacket {
+		t.tooLarge.Add(1)
+		return false
+	}
+	plain, err := t.seal.openPacket(b)
+	if err == nil {
+		err = checkPacket(plain)
+	}
+	return !t.refuse(err)
+}
+
+// refuse counts a frame that is none of a node's, and says whether it is. An
+// error of the network is no fault of a frame's.
+func (t *transport) refuse(err error) bool {
+	for _, kind := range []struct {
+		err   error
+		count *atomic.Uint64
+	}{{errCompressed, &t.compressed}, {errMalformed, &t.malformed}, {errTooLarge, &t.tooLarge},
+		{errUnsealed, &t.unsealed}, {errCrowded, &t.crowded}} {
+		if errors.Is(err, kind.err) {
+			kind.count.Add(1)
+			return true
+		}
+	}
+	return false
 }
 
 // acceptStreams hands streams over until the transport is shut down.
@@ -188,7 +231,7 @@ func (t *transport) acceptStreams() {
 			continue
 		}
 		pause.reset()
-		s, err := t.track(conn)
+		s, err := t.track(conn, false)
 		if err != nil {
 			t.refused.Add(1)
 			continue
@@ -221,50 +264,3 @@ func (p *pause) after(ctx context.Context, err error) bool {
 }
 
 func (p *pause) reset() { p.d = 0 }
-
-// stream is a connection that Shutdown closes and that counts its bytes.
-type stream struct {
-	net.Conn
-	t *transport
-}
-
-// track takes a connection into the books, or closes it.
-func (t *transport) track(conn net.Conn) (*stream, error) {
-	s := &stream{conn, t}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	switch {
-	case t.open == nil:
-		conn.Close()
-		return nil, net.ErrClosed
-	case len(t.open) >= maxStreams:
-		conn.Close()
-		return nil, fmt.Errorf("%d streams are open already", maxStreams)
-	}
-	t.open[s] = struct{}{}
-	return s, nil
-}
-
-func (s *stream) Read(b []byte) (int, error) {
-	n, err := s.Conn.Read(b)
-	s.t.streamsIn.Add(uint64(n))
-	return n, err
-}
-
-// Write closes the stream when it fails: memberlist forgets a stream to which
-// it could not write its label.
-func (s *stream) Write(b []byte) (int, error) {
-	n, err := s.Conn.Write(b)
-	s.t.streamsOut.Add(uint64(n))
-	if err != nil {
-		s.Close()
-	}
-	return n, err
-}
-
-func (s *stream) Close() error {
-	s.t.mu.Lock()
-	delete(s.t.open, s)
-	s.t.mu.Unlock()
-	return s.Conn.Close()
-}

@@ -74,7 +74,7 @@ func TestTransportAfterShutdown(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		network := newNetwork(t)
 		cfg, _ := config(t, network, "a")
-		tr := newTransport(cfg.withDefaults())
+		tr := newTransport(cfg.withDefaults(), nil)
 		b, err := network.Host("b").Listen(1)
 		if err != nil {
 			t.Fatal(err)
@@ -101,7 +101,7 @@ func TestTransportAfterShutdown(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := tr.track(late); !errors.Is(err, net.ErrClosed) {
+		if _, err := tr.track(late, false); !errors.Is(err, net.ErrClosed) {
 			t.Errorf("a connection made during the shutdown: %v", err)
 		}
 		if _, err := tr.WriteTo(nil, "nonsense"); err == nil {

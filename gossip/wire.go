@@ -10,9 +10,9 @@ import (
 // and framing in a packet that is not cut up on its way.
 const MaxBroadcast = 1024
 
-// MaxState is the largest whole state that is exchanged, in bytes; memberlist
-// refuses streams beyond 20 MiB.
-const MaxState = 16 << 20
+// MaxState is the largest whole state that is sent, in bytes. A larger one is
+// not exchanged at all, so a State must leave out what does not fit.
+const MaxState = 4 << 20
 
 // ErrTooLarge is what Broadcast returns for a change beyond MaxBroadcast. The
 // change still spreads as part of the whole state.
@@ -63,7 +63,8 @@ func decode(b []byte) (message, error) {
 		if len(b) == 0 || b[0] == 0 || len(b) < 1+int(b[0]) {
 			return message{}, errors.New("change without a whole key")
 		}
-		key, change := b[1:1+b[0]], b[1+int(b[0]):]
+		end := 1 + int(b[0]) // computed in bytes, 255 and 1 would be 0
+		key, change := b[1:end], b[end:]
 		if len(key)+len(change) > MaxBroadcast {
 			return message{}, fmt.Errorf("change of %d bytes, at most %d are allowed", len(key)+len(change), MaxBroadcast)
 		}

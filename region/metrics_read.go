@@ -27,7 +27,7 @@ const (
 )
 
 // readings are all of them, by what they are about.
-var readings = [][]reading{storeReadings, peerReadings, exchangeReadings, journalReadings, gossipReadings}
+var readings = [][]reading{storeReadings, peerReadings, exchangeReadings, journalReadings, gossipReadings, outsideReadings}
 
 var storeReadings = []reading{
 	{gauge, "quotad_policy_version", "Version of the limits document in force.", nil,

@@ -16,6 +16,7 @@ import (
 
 	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/gossip"
+	"github.com/quotad/quotad/panics"
 	"github.com/quotad/quotad/policy"
 	hintv1 "github.com/quotad/quotad/proto/hint/v1"
 	"github.com/quotad/quotad/region/journal"
@@ -68,6 +69,7 @@ type Node struct {
 	server   *peer.Server
 	cutter   atomic.Pointer[Cutter] // nil: the node makes no cuts
 	metrics  *metrics
+	panics   *panics.Counter
 	sequence atomic.Uint64
 	receipts atomic.Uint64
 	life     string                          // random; tells this start of the node from all others
@@ -135,7 +137,7 @@ func newNode(c Config, requests, events int) (*Node, error) {
 		c.Now = time.Now
 	}
 	n := &Node{config: c, log: c.Log, store: c.Store, journal: c.Journal, now: c.Now,
-		metrics: newMetrics(), life: rand.Text(), seen: newSeen(c.Region, c.Memory, c.Store.Latest), deadline: c.Store.Deadline(),
+		metrics: newMetrics(), panics: panics.New(c.Log), life: rand.Text(), seen: newSeen(c.Region, c.Memory, c.Store.Latest), deadline: c.Store.Deadline(),
 		reopen: make(chan struct{}, 1), closed: make(chan struct{}), apart: map[string]bool{}}
 	n.times.journal, n.times.log = c.Journal, c.Log
 	n.fallback = newFallback(max(c.Nodes, 1), n.claimLocal)
@@ -147,6 +149,7 @@ func newNode(c Config, requests, events int) (*Node, error) {
 	n.engine = newEngine(n, c.Exchange, events)
 	n.batcher = newBatcher(c.Store, n.seen, n.breakers, requests, n.engine.observe)
 	n.hints = newHints(c.Region, c.Node, c.Journal.Incarnation(), n.now, func(h exchange.Hint) { n.engine.post(exchange.Heard{Hint: h}) })
+	n.hints.inDocument = n.inDocument
 	return n, nil
 }
 
@@ -172,25 +175,10 @@ func (n *Node) startGossip() error {
 		Name: n.config.Region + "/" + n.config.Node, Meta: meta,
 		Packets: n.config.Packets, Streams: n.config.Streams, Dial: n.config.Dial, Advertise: n.config.Advertise,
 		Seeds: n.config.Seeds, Remembered: n.journal.Peers(), Keys: n.config.GossipKeys,
-		State: n.hints, Logger: n.log, OnChange: n.membersChanged,
+		Admit: n.admit, MaxGroup: n.config.mostMembers(),
+		State: n.hints, Logger: n.log, Panics: n.panics, OnChange: n.membersChanged,
 	})
 	return err
-}
-
-// membersChanged keeps the addresses of other nodes, by region. A region of which nobody is seen keeps those it had:
-// gossip may be cut where calls are not.
-func (n *Node) membersChanged(members []gossip.Member) {
-	nodes := map[string][]string{}
-	for _, m := range members {
-		var meta hintv1.Node
-		if proto.Unmarshal(m.Meta, &meta) != nil || meta.GetRegion() == n.config.Region && meta.GetNode() == n.config.Node {
-			continue
-		}
-		nodes[meta.GetRegion()] = append(nodes[meta.GetRegion()], meta.GetPeer())
-	}
-	for region, all := range nodes {
-		n.peers.SetNodes(region, all)
-	}
 }
 
 // broadcast gossips a hint.
@@ -216,6 +204,7 @@ func (n *Node) housekeep(ctx context.Context) {
 		case now := <-every.C:
 			n.watchEviction(ctx, now)
 			n.hints.forget(now)
+			n.membersChanged(n.gossip.Members()) // addresses that answered are not kept for ever
 			n.fallback.forget(now)
 			n.seen.forget()
 			if err := n.journal.RememberPeers(n.gossip.Remembered()); err != nil {

@@ -2,7 +2,9 @@ package main
 
 import (
 	"io"
+	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -31,6 +33,29 @@ func readDeployed(t *testing.T, name string) string {
 	return string(b)
 }
 
+// keyed is a copy of the deployment with the keys and certificates that its keys.sh makes.
+func keyed(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(deployed)); err != nil {
+		t.Fatal(err)
+	}
+	own, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	quotad := filepath.Join(t.TempDir(), "quotad") // under which name the test is the command: see TestMain
+	if err := os.Symlink(own, quotad); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(filepath.Join(dir, "keys.sh"))
+	cmd.Env = append(os.Environ(), "QUOTAD="+quotad)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("keys.sh: %v\n%s", err, out)
+	}
+	return dir
+}
+
 func nothingSet(string) (string, bool) { return "", false }
 
 // noFlags are the settings of a command line without any.
@@ -39,8 +64,9 @@ func noFlags() map[string]*flagValue {
 }
 
 func TestDeployedNodeFilesAndLimitsGoTogether(t *testing.T) {
+	dir := keyed(t)
 	for _, name := range deployedRegions {
-		c, err := configure(filepath.Join(deployed, name+".yaml"), noFlags(), nothingSet)
+		c, err := configure(filepath.Join(dir, name+".yaml"), noFlags(), nothingSet)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,12 +80,19 @@ func TestDeployedNodeFilesAndLimitsGoTogether(t *testing.T) {
 		if len(d.Regions) != len(deployedRegions) {
 			t.Errorf("the limits document has %d regions", len(d.Regions))
 		}
+		if trust, err := loadPeerTLS(c, slog.New(slog.DiscardHandler)); err != nil || trust == nil {
+			t.Errorf("%s has no certificate for calls between regions: %v", name, err)
+		}
+		if len(c.gossipKeys) != 1 || len(c.gossipKeys[0]) != gossipKeyBytes || c.insecure {
+			t.Errorf("%s has %d keys of gossip, and is insecure: %v", name, len(c.gossipKeys), c.insecure)
+		}
 	}
 }
 
 // TestDeployedNodesFile: it says of each node what the node's own file says.
 func TestDeployedNodesFile(t *testing.T) {
-	nodes, err := staging.ReadNodes(filepath.Join(deployed, "nodes.yaml"))
+	dir := keyed(t)
+	nodes, err := staging.ReadNodes(filepath.Join(dir, "nodes.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +100,7 @@ func TestDeployedNodesFile(t *testing.T) {
 		t.Errorf("it has %d regions", len(nodes.Regions))
 	}
 	for _, r := range nodes.Regions {
-		c, err := configure(filepath.Join(deployed, r.Name+".yaml"), noFlags(), nothingSet)
+		c, err := configure(filepath.Join(dir, r.Name+".yaml"), noFlags(), nothingSet)
 		if err != nil {
 			t.Error(err)
 			continue
@@ -85,7 +118,7 @@ func TestDeployedRehearsal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	nodes, err := staging.ReadNodes(filepath.Join(deployed, "nodes.yaml"))
+	nodes, err := staging.ReadNodes(filepath.Join(keyed(t), "nodes.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,9 +234,13 @@ func TestDeployedContainers(t *testing.T) {
 			}
 		}
 	}
+	dir := keyed(t)
 	for _, name := range deployedRegions {
 		set := compose.Services[name].Environment
-		c, err := configure(filepath.Join(deployed, name+".yaml"), noFlags(), func(variable string) (string, bool) {
+		if _, insecure := set["QUOTAD_INSECURE"]; insecure {
+			t.Errorf("the node of %s is insecure", name)
+		}
+		c, err := configure(filepath.Join(dir, name+".yaml"), noFlags(), func(variable string) (string, bool) {
 			text, ok := set[variable]
 			return text, ok
 		})
@@ -239,7 +276,7 @@ func TestDeployedReadmeNamesItsFiles(t *testing.T) {
 			readDeployed(t, strings.Trim(name, "`"))
 		}
 	}
-	for _, line := range regexp.MustCompile(`(?m)^ +(quotad (?:cut|certs|chaos) .*)$`).FindAllStringSubmatch(table, -1) {
+	for _, line := range regexp.MustCompile(`(?m)^ +(quotad (?:cut|certs|chaos|gossip-key).*)$`).FindAllStringSubmatch(table, -1) {
 		text, _, _ := strings.Cut(line[1], "#")
 		root := newRoot()
 		root.SetOut(io.Discard)

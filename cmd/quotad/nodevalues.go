@@ -171,7 +171,7 @@ func readGossipKeys(c *nodeConfig, all []value) error {
 }
 
 func readKey(v value, text string) ([]byte, error) {
-	const mend = "make one with: openssl rand -base64 32"
+	const mend = "make one with: quotad gossip-key"
 	key, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
 		return nil, v.fail("the key is not base64", mend)

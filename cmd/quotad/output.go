@@ -51,8 +51,8 @@ func isTerminal(w io.Writer) bool {
 // colour says whether output to a terminal may be coloured.
 func colour() bool { return os.Getenv("NO_COLOR") == "" }
 
-// table starts a table: cells end with a tab, rows with a new line; Flush prints it.
-func table(w io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(w, 0, 0, 2, ' ', 0) }
+// table starts a table: cells end with a tab, rows with a new line; Flush prints it, visibly.
+func table(w io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(visibly{w}, 0, 0, 2, ' ', 0) }
 
 // span writes a duration without units that are zero: 1h, not 1h0m0s.
 func span(d time.Duration) string {

@@ -104,8 +104,7 @@ func indented(w io.Writer, answer []byte) error {
 	if err := json.Indent(&b, bytes.TrimSpace(answer), "", "  "); err != nil {
 		return fmt.Errorf("the node's answer is not JSON: %w", err)
 	}
-	b.WriteByte('\n')
-	_, err := b.WriteTo(w)
+	_, err := fmt.Fprintln(w, visibleJSON(b.String()))
 	return err
 }
 

@@ -53,7 +53,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		coded = &codedError{code: exitError, err: err}
 	}
 	if !coded.silent {
-		fmt.Fprintf(stderr, "quotad: %v\n", err)
+		fmt.Fprintf(stderr, "quotad: %s\n", visible(err.Error()))
 	}
 	return coded.code
 }
@@ -82,7 +82,7 @@ Exit codes: 0 ok, 1 error, 2 usage or invalid configuration, 3 promise broken, 4
 	})
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp) // what takes a file says so
 	root.AddCommand(serveCommand(), checkCommand(), refundCommand(), statusCommand(), bucketsCommand(), resetCommand(),
-		cutCommand(), certsCommand(), configCommand(), limitsCommand(), demoCommand(), simulateCommand(), chaosCommand(), completionCommand(), manCommand(), versionCommand())
+		cutCommand(), certsCommand(), gossipKeyCommand(), configCommand(), limitsCommand(), demoCommand(), simulateCommand(), chaosCommand(), completionCommand(), manCommand(), versionCommand())
 	return root
 }
 

@@ -227,7 +227,7 @@ func TestBadValuesAreToldWithTheirPlace(t *testing.T) {
 		{"--advertise-peer=[::]:8082", "--advertise-peer: :: means every address of this machine"},
 		{"--advertise-gossip=h:0", `--advertise-gossip: "0" is not a port others can call`},
 		{"--seeds=a:1,b", `--seeds: "b" is not host:port`},
-		{"--gossip-keys=?", "--gossip-keys: the key is not base64; make one with: openssl rand -base64 32"},
+		{"--gossip-keys=?", "--gossip-keys: the key is not base64; make one with: quotad gossip-key"},
 		{"--gossip-keys=" + key('A') + ",c2VjcmV0", "--gossip-keys: the key has 6 bytes, not 16, 24 or 32"},
 		{"--gossip-keys=file:nowhere", "--gossip-keys: open nowhere: no such file or directory; check the path"},
 		{"--gossip-keys=file:/dev/null", "--gossip-keys: the file is empty; write one key on a line"},

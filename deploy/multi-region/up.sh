@@ -143,6 +143,7 @@ fi
 quotad version >/dev/null || fail "$QUOTAD does not run; set QUOTAD to a binary of quotad"
 
 cp "$here/limits.yaml" "$dir/"
+QUOTAD=$QUOTAD "$here/keys.sh" "$dir" >/dev/null || fail 'the keys cannot be made'
 for region in "${regions[@]}"; do
   sed "s/127\.0\./$NET./g" "$here/$region.yaml" >"$dir/$region.yaml"
   mkdir "$dir/redis-$region"

@@ -1,0 +1,142 @@
+package gossip
+
+import (
+	"errors"
+	"time"
+)
+
+const (
+	// defaultGroup bounds the members of one group where Config.MaxGroup says nothing.
+	defaultGroup = 256
+	// refillName is how often one more new name of a group is taken in, once as many as its
+	// bound have come at once. memberlist keeps names for a while after their nodes are gone,
+	// so a bound on members alone would not bound them.
+	refillName = time.Second
+	// answerCounts is how long a member that answered is let in before others once it is
+	// missing.
+	answerCounts = 10 * time.Minute
+	// complainEvery is how often a refused member is logged at most.
+	complainEvery = time.Minute
+)
+
+// What a node that is refused is told nothing of: memberlist drops what it said.
+var (
+	errGroupFull = errors.New("its group has as many members as it may have")
+	errTooFast   = errors.New("new names of its group come too fast")
+)
+
+// admission decides who may be a member. Without keys anybody can invent members, so there is a
+// bound on those of one group, and on new names in a time; those who answered lately come before
+// both. The roster's lock guards it.
+type admission struct {
+	admit    func(Member) (group string, err error)
+	maxGroup int
+
+	groupOf  map[string]string // of the members
+	count    map[string]int    // members by group
+	names    map[string]*names // by group
+	answered map[string]map[string]time.Time
+	refused  uint64
+	said     time.Time // when a refusal was logged
+}
+
+// names is a bucket of new names, full at first.
+type names struct {
+	left int
+	at   time.Time
+}
+
+func newAdmission(c Config) *admission {
+	a := &admission{admit: c.Admit, maxGroup: c.MaxGroup,
+		groupOf: map[string]string{}, count: map[string]int{}, names: map[string]*names{},
+		answered: map[string]map[string]time.Time{}}
+	if a.admit == nil {
+		a.admit = func(Member) (string, error) { return "", nil }
+	}
+	if a.maxGroup == 0 {
+		a.maxGroup = defaultGroup
+	}
+	return a
+}
+
+// check says why a node may not be a member; nil: it may.
+func (a *admission) check(m Member, known bool, now time.Time) error {
+	group, err := a.admit(m)
+	if err != nil || known {
+		return err
+	}
+	if at, ok := a.answered[group][m.Name]; ok && now.Sub(at) < answerCounts {
+		return nil
+	}
+	if a.count[group] >= a.maxGroup {
+		return errGroupFull
+	}
+	n := a.names[group]
+	if n == nil {
+		n = &names{left: a.maxGroup, at: now}
+		a.names[group] = n
+	}
+	if gained := int(now.Sub(n.at) / refillName); gained > 0 {
+		n.left, n.at = min(n.left+gained, a.maxGroup), now
+	}
+	if n.left == 0 {
+		return errTooFast
+	}
+	n.left--
+	return nil
+}
+
+// refuse counts a refusal, and says whether it is to be logged.
+func (a *admission) refuse(now time.Time) bool {
+	a.refused++
+	if a.refused > 1 && now.Sub(a.said) < complainEvery {
+		return false
+	}
+	a.said = now
+	return true
+}
+
+// joined notes a member.
+func (a *admission) joined(m Member) {
+	a.left(m.Name)
+	group, _ := a.admit(m)
+	a.groupOf[m.Name] = group
+	a.count[group]++
+}
+
+// left notes that a member is none any more.
+func (a *admission) left(name string) {
+	group, ok := a.groupOf[name]
+	if !ok {
+		return
+	}
+	delete(a.groupOf, name)
+	if a.count[group]--; a.count[group] == 0 {
+		delete(a.count, group)
+	}
+}
+
+// heard notes that a member answered. Of each group as many are kept as may be members; the one
+// that was silent longest makes room.
+func (a *admission) heard(name string, now time.Time) {
+	group, ok := a.groupOf[name]
+	if !ok {
+		return
+	}
+	all := a.answered[group]
+	if all == nil {
+		all = map[string]time.Time{}
+		a.answered[group] = all
+	}
+	all[name] = now
+	if len(all) <= a.maxGroup {
+		return
+	}
+	oldest := name
+	for n, at := range all {
+		if at.Before(all[oldest]) {
+			oldest = n
+		}
+	}
+	delete(all, oldest)
+}

@@ -1,0 +1,121 @@
+package gossip
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"encoding/binary"
+	"fmt"
+
+	"github.com/hashicorp/memberlist"
+)
+
+// seal is how frames are encrypted and labelled: as memberlist does it. A frame is opened here only
+// to be read; what is handed on is still sealed, and memberlist opens it for itself.
+type seal struct {
+	keys  *memberlist.Keyring // nil: plain text
+	label string
+}
+
+const (
+	// sealVersion is the version of the encryption that nodes use. Version 0 has padding, which
+	// memberlist removes without looking: an empty frame would end the process.
+	sealVersion = 1
+	nonceSize   = 12
+	// sealHead is what stands before a sealed frame of a stream: the type in a byte, the length
+	// in four.
+	sealHead = 5
+)
+
+// openPacket returns the plain text of a packet.
+func (s seal) openPacket(b []byte) ([]byte, error) {
+	label := ""
+	if len(b) > 0 && b[0] == frameLabel {
+		if len(b) < 2 || b[1] == 0 || len(b) < 2+int(b[1]) {
+			return nil, fmt.Errorf("%w: a label without its end", errMalformed)
+		}
+		end := 2 + int(b[1])
+		label, b = string(b[2:end]), b[end:]
+	}
+	if label != s.label {
+		return nil, errUnsealed
+	}
+	if s.keys == nil {
+		return b, nil
+	}
+	return s.open(b, []byte(label))
+}
+
+// open decrypts what was encrypted with one of the keys.
+func (s seal) open(sealed, with []byte) ([]byte, error) {
+	if len(sealed) < 1+nonceSize || sealed[0] != sealVersion {
+		return nil, errUnsealed
+	}
+	for _, key := range s.keys.GetKeys() {
+		block, err := aes.NewCipher(key)
+		if err != nil {
+			continue
+		}
+		gcm, err := cipher.NewGCM(block)
+		if err != nil {
+			continue
+		}
+		nonce, text := sealed[1:1+nonceSize], sealed[1+nonceSize:]
+		if plain, err := gcm.Open(nil, nonce, text, with); err == nil {
+			return plain, nil
+		}
+	}
+	return nil, errUnsealed
+}
+
+// checkStream reads what one side sends on a stream, to its end.
+func (s seal) checkStream(from source, answer bool) error {
+	if !answer { // who opens a stream says the label, who answers does not
+		if err := s.checkLabel(from); err != nil {
+			return err
+		}
+	}
+	if s.keys == nil {
+		return checkStream(from, answer)
+	}
+	read, err := from.take(sealHead)
+	if err != nil {
+		return err
+	}
+	head := append([]byte(nil), read...)
+	if head[0] != frameEncrypted {
+		return errUnsealed
+	}
+	size := binary.BigEndian.Uint32(head[1:])
+	if size > maxStream {
+		return fmt.Errorf("%w: %d bytes in one stream", errTooLarge, size)
+	}
+	sealed, err := from.take(int(size))
+	if err != nil {
+		return err
+	}
+	plain, err := s.open(sealed, append(head, s.label...))
+	if err != nil {
+		return err
+	}
+	return checkStream(&bytesSource{plain}, answer)
+}
+
+// checkLabel reads the label before a stream. Without one of our own it reads nothing: what is
+// labelled then is no frame.
+func (s seal) checkLabel(from source) error {
+	if s.label == "" {
+		return nil
+	}
+	head, err := from.take(2)
+	if err != nil {
+		return err
+	}
+	if head[0] != frameLabel || int(head[1]) != len(s.label) {
+		return errUnsealed
+	}
+	label, err := from.take(len(s.label))
+	if err == nil && string(label) != s.label {
+		err = errUnsealed
+	}
+	return err
+}

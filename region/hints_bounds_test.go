@@ -1,0 +1,126 @@
+package region
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/gossip"
+	hintv1 "github.com/quotad/quotad/proto/hint/v1"
+)
+
+// TestStateIsCutToWhatFits: 18,000 buckets with long values are more than an exchange carries. The
+// newest are sent, the others counted, and an exchange that has room for all sends all.
+func TestStateIsCutToWhatFits(t *testing.T) {
+	s, _ := listening()
+	now := time.Unix(1000, 0)
+	s.now = func() time.Time { return now }
+	const buckets = 18_000
+	value := strings.Repeat("v", 1100)
+	for i := range buckets {
+		now = now.Add(100 * time.Microsecond)
+		if _, err := s.publish(exchange.Hint{Bucket: fmt.Sprintf("%05d %s", i, value)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b := whole(t, s)
+	var all hintv1.Hints
+	if err := proto.Unmarshal(b, &all); err != nil {
+		t.Fatal(err)
+	}
+	sent := len(all.GetHints())
+	if len(b) > mostStateBytes || len(b) < mostStateBytes-8*len(value) || mostStateBytes >= gossip.MaxState {
+		t.Errorf("the state has %d bytes, want somewhat less than %d", len(b), mostStateBytes)
+	}
+	for _, h := range all.GetHints() {
+		if bucket := string(h.GetBucket()); bucket < fmt.Sprintf("%05d", buckets-sent) {
+			t.Fatalf("%.5s is sent, one of the oldest, in a state of %d", bucket, sent)
+		}
+	}
+	if got := s.counts().leftOut; got != int64(buckets-sent) {
+		t.Errorf("%d were counted as left out, want %d", got, buckets-sent)
+	}
+	now = now.Add(hintsShown)
+	if _, err := s.publish(exchange.Hint{Bucket: "a"}); err != nil {
+		t.Fatal(err)
+	}
+	whole(t, s)
+	if got := s.counts().leftOut; got != int64(buckets-sent) {
+		t.Errorf("of a state that fits %d were left out", got-int64(buckets-sent))
+	}
+}
+
+// TestHintsNobodyMaySay: names and buckets that are none, or too long, are refused and counted, and
+// so is what is of no region of the document; what stands beside them is taken in.
+func TestHintsNobodyMaySay(t *testing.T) {
+	long := strings.Repeat("x", 64)
+	for name, h := range map[string]*hintv1.Hint{
+		"no region":             hintOf("", "n1", "a", 1, 1),
+		"no node":               hintOf("there", "", "a", 1, 1),
+		"no bucket":             hintOf("there", "n1", "", 1, 1),
+		"a long region":         hintOf(long, "n1", "a", 1, 1),
+		"a long node":           hintOf("there", long, "a", 1, 1),
+		"a long bucket":         hintOf("there", "n1", strings.Repeat("b", longestBucket+1), 1, 1),
+		"a node with escapes":   hintOf("there", "\x1b[31mn1", "a", 1, 1),
+		"of no region there is": hintOf("elsewhere", "n1", "a", 1, 1),
+	} {
+		s, heard := listening()
+		s.inDocument = func(region string) bool { return region != "elsewhere" }
+		merge(t, s, encode(t, h, hintOf("there", "n1", "good", 1, 1)))
+		if s.counts().refused != 1 || len(s.known) != 1 || len(*heard) != 1 {
+			t.Errorf("%s: %d refused, %d known, %d heard", name, s.counts().refused, len(s.known), len(*heard))
+		}
+	}
+}
+
+// TestHintsAreBoundedInBytesAndSources: whoever invents nodes, or says ever more of buckets that
+// are known, fills no memory; not in this node's own name either, and what this node says itself is
+// kept.
+func TestHintsAreBoundedInBytesAndSources(t *testing.T) {
+	s, _ := listening()
+	for i := range mostSources + 10 {
+		merge(t, s, encode(t, hintOf("there", fmt.Sprint("n", i), "a", 1, 1)))
+	}
+	if len(s.sources) != mostSources || s.counts().dropped != 10 {
+		t.Errorf("%d sources, %d dropped", len(s.sources), s.counts().dropped)
+	}
+	s.forget(time.Now().Add(2 * hintsRemembered))
+	if len(s.sources) != 0 || s.bytes != 0 {
+		t.Errorf("when all is forgotten %d sources and %d bytes are not", len(s.sources), s.bytes)
+	}
+	for sequence := range uint64(3) {
+		for i := range 10_000 {
+			h := hintOf("here", "n1", fmt.Sprint(i), 9, sequence)
+			if sequence > 0 { // larger than before, by what this version does not know
+				h.ProtoReflect().SetUnknown(append([]byte{0xfa, 0x3f, 0xf0, 0x3e}, make([]byte, 0x1f70)...))
+			}
+			merge(t, s, encode(t, h))
+		}
+	}
+	if s.bytes > mostHintsBytes || s.bytes < mostHintsBytes/2 || s.counts().dropped == 10 {
+		t.Errorf("%d bytes are kept, %d hints dropped", s.bytes, s.counts().dropped)
+	}
+	if _, err := s.publish(exchange.Hint{Bucket: "own"}); err != nil || s.known[hintKey{"here", "n1", "own"}] == nil {
+		t.Errorf("this node's own hint is not kept: %v", err)
+	}
+}
+
+// TestSmallHintsTakeLittle: a whole state of empty hints, two bytes each, takes no more room than
+// it has bytes.
+func TestSmallHintsTakeLittle(t *testing.T) {
+	s, _ := listening()
+	b := bytes.Repeat([]byte{0x0a, 0x00}, 1<<20)
+	if news, err := s.Merge(b); news || err != nil || s.counts().refused != 1<<20 {
+		t.Errorf("news %v, %v, %d refused", news, err, s.counts().refused)
+	}
+	small := testing.AllocsPerRun(3, func() { _, _ = s.Merge(b[:1<<10]) })
+	large := testing.AllocsPerRun(3, func() { _, _ = s.Merge(b[:1<<16]) })
+	if large > small+10 {
+		t.Errorf("%v allocations for 64 times the hints of %v", large, small)
+	}
+}

@@ -1,0 +1,98 @@
+package peer
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+)
+
+// invented returns addresses at which nobody is: packets to the first of them, as many as are ever
+// kept, are lost, and calls time out.
+func (p *place) invented(n int) []string {
+	all := make([]string, n)
+	for i := range all {
+		host := p.net.Host(fmt.Sprintf("invented-%d", i))
+		if i < mostAddresses {
+			p.net.Isolate(host.Name(), time.Hour)
+		}
+		all[i] = at(host.Name())
+	}
+	return all
+}
+
+// TestInventedAddressesDoNotMatter: 1,285 of them beside one true node, which is silent for five
+// seconds. It is found again within two calls, is not displaced, and the list is bounded.
+func TestInventedAddressesDoNotMatter(t *testing.T) {
+	inPlace(t, func(t *testing.T, p *place) {
+		p.serve("us-1", named("us-1"))
+		p.client.SetNodes("us", []string{at("us-1")})
+		p.mustCall("us-1")
+		invented := p.invented(1285)
+		p.client.SetNodes("us", append(slices.Clone(invented), at("us-1")))
+		if n := len(p.client.nodes["us"]); n != mostAddresses || p.client.AddressesRefused() != 1286-mostAddresses {
+			t.Errorf("%d addresses are kept, %d were refused", n, p.client.AddressesRefused())
+		}
+		p.mustCall("us-1")
+		p.net.Isolate("us-1", 5*time.Second)
+		for end := time.Now().Add(5 * time.Second); time.Now().Before(end); {
+			if who, err := p.call(time.Second); err == nil {
+				t.Fatalf("%s answered during the pause", who)
+			}
+		}
+		if took := p.recovers(); took > 2*time.Second {
+			t.Errorf("the true node was called again only after %v", took)
+		}
+		p.mustCall("us-1")
+		p.client.SetNodes("us", invented)
+		if slices.Contains(p.client.nodes["us"], at("us-1")) {
+			t.Error("an address that nobody names is kept")
+		}
+	})
+}
+
+// TestLately: who answered is named for half a minute; who did not, or is not kept any more, is
+// not.
+func TestLately(t *testing.T) {
+	inPlace(t, func(t *testing.T, p *place) {
+		p.serve("us-1", named("us-1"))
+		p.client.SetNodes("us", []string{at("us-1"), at("us-2")})
+		if got := p.client.Lately("us"); len(got) != 0 {
+			t.Errorf("before any call: %q", got)
+		}
+		p.mustCall("us-1")
+		for _, step := range []struct {
+			after time.Duration
+			want  []string
+		}{{0, []string{at("us-1")}}, {answersCount - time.Millisecond, []string{at("us-1")}}, {time.Millisecond, nil}} {
+			time.Sleep(step.after)
+			if got := p.client.Lately("us"); !slices.Equal(got, step.want) {
+				t.Errorf("%v later: %q, want %q", step.after, got, step.want)
+			}
+		}
+		p.mustCall("us-1")
+		p.client.SetNodes("us", []string{at("us-2")})
+		if got := p.client.Lately("us"); len(got) != 0 || len(p.client.answered) != 0 {
+			t.Errorf("an address that is not kept: %q, %v", got, p.client.answered)
+		}
+	})
+}
+
+// TestFailedTakesTurns: between those that answered before and those that never did, whichever are
+// more.
+func TestFailedTakesTurns(t *testing.T) {
+	client := NewClient(nil, nil)
+	client.SetNodes("us", []string{"true", "also", "x", "y", "z"})
+	client.succeeded("us", "true")
+	client.succeeded("us", "also")
+	var called []string
+	for range 9 {
+		first := client.nodes["us"][0]
+		called = append(called, first)
+		client.failed("us", first)
+	}
+	want := []string{"true", "also", "x", "true", "y", "also", "z", "true", "x"}
+	if !slices.Equal(called, want) {
+		t.Errorf("called %q, want %q", called, want)
+	}
+}

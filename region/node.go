@@ -102,6 +102,7 @@ func Start(ctx context.Context, c Config) (*Node, error) {
 	n.peers = peer.NewClient(c.Dial, c.PeerTLS)
 	n.server = peer.NewServer(n.engine.serve, n.engine.answer, c.PeerTLS)
 	n.server.HandleCuts(n.cutOff)
+	n.server.TellPanics(n.log, n.CountPanic)
 	n.metrics.watch(n)
 	if err := n.takeUp(ctx); err != nil {
 		return nil, errors.Join(err, n.peers.Close())

@@ -56,7 +56,7 @@ var house = map[string]struct {
 	"proto/peer/v1":       {nil, "generated"},
 	"proto/quotad/v1":     {nil, "generated"},
 	"proto/receipt/v1":    {nil, "generated"},
-	"cmd/quotad": {[]string{"algorithms", "allocator", "chaos/baseline", "chaos/process", "chaos/report", "chaos/scenario", "chaos/scenarios", "chaos/sim", "chaos/staging", "chaos/workload", "chaos/world", "policy", "region", "region/api", "region/journal", "region/link", "region/peer", "region/store"},
+	"cmd/quotad": {[]string{"algorithms", "allocator", "chaos/baseline", "chaos/process", "chaos/report", "chaos/scenario", "chaos/scenarios", "chaos/sim", "chaos/staging", "chaos/workload", "chaos/world", "policy", "region", "region/api", "region/door", "region/journal", "region/link", "region/peer", "region/store"},
 		"wiring"},
 }
 

@@ -25,8 +25,8 @@ const (
 
 // Door counts and bounds the connections of one port. Safe for concurrent use.
 type Door struct {
-	port   string
 	limits Limits
+	descs  descs
 
 	mu        sync.Mutex
 	open      map[*conn]struct{}
@@ -39,7 +39,7 @@ type Door struct {
 
 // New returns a door for a port, which is how its metrics name it.
 func New(port string, limits Limits) *Door {
-	return &Door{port: port, limits: limits, open: map[*conn]struct{}{}, addresses: map[netip.Addr]int{}}
+	return &Door{limits: limits, descs: newDescs(port), open: map[*conn]struct{}{}, addresses: map[netip.Addr]int{}}
 }
 
 // Listener returns a listener that hands over the connections that the door has room for. It accepts and closes the others,
@@ -113,21 +113,27 @@ func addressOf(a net.Addr) netip.Addr {
 	return netip.Addr{}
 }
 
-var (
-	openDesc = prometheus.NewDesc("quotad_connections", "Connections that are open, by port.", []string{"port"}, nil)
-	heldDesc = prometheus.NewDesc("quotad_connections_held_bytes",
-		"Bytes that connections had the node receive and that are not yet a message, and answers not yet written, by port; 0 for HTTP, whose requests are bounded one by one.",
-		[]string{"port"}, nil)
-	refusedDesc = prometheus.NewDesc("quotad_connections_refused_total",
-		"Connections that were closed because too many were open (listen.max_connections, listen.max_connections_per_address), or because they stalled with more received than their share, by port and reason.",
-		[]string{"port", "reason"}, nil)
-	lateDesc = prometheus.NewDesc("quotad_calls_late_total",
-		"gRPC calls that were ended because their message did not arrive in time, by port.", []string{"port"}, nil)
-)
+// descs describe the numbers of one door.
+type descs struct{ open, held, refused, late *prometheus.Desc }
+
+func newDescs(port string) descs {
+	of := func(name, help string, labels ...string) *prometheus.Desc {
+		return prometheus.NewDesc(name, help, labels, prometheus.Labels{"port": port})
+	}
+	return descs{
+		open: of("quotad_connections", "Connections that are open, by port."),
+		held: of("quotad_connections_held_bytes",
+			"Bytes that were received and are not yet a message, and answers not yet written, by port; 0 for HTTP, whose requests are bounded one by one."),
+		refused: of("quotad_connections_refused_total",
+			"Connections that were closed because too many were open (listen.max_connections, listen.max_connections_per_address), or because for too long they held more than their part, by port and reason.",
+			"reason"),
+		late: of("quotad_calls_late_total", "gRPC calls that ended because their message did not arrive in time, by port."),
+	}
+}
 
 // Describe implements prometheus.Collector.
 func (d *Door) Describe(ch chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{openDesc, heldDesc, refusedDesc, lateDesc} {
+	for _, desc := range []*prometheus.Desc{d.descs.open, d.descs.held, d.descs.refused, d.descs.late} {
 		ch <- desc
 	}
 }
@@ -138,12 +144,12 @@ func (d *Door) Collect(ch chan<- prometheus.Metric) {
 	d.sweep(time.Now())
 	open, held := len(d.open), d.held
 	d.mu.Unlock()
-	ch <- prometheus.MustNewConstMetric(openDesc, prometheus.GaugeValue, float64(open), d.port)
-	ch <- prometheus.MustNewConstMetric(heldDesc, prometheus.GaugeValue, float64(held), d.port)
+	ch <- prometheus.MustNewConstMetric(d.descs.open, prometheus.GaugeValue, float64(open))
+	ch <- prometheus.MustNewConstMetric(d.descs.held, prometheus.GaugeValue, float64(held))
 	for reason, n := range map[string]*atomic.Uint64{
 		tooMany: &d.refused, tooManyOfAddress: &d.refusedOfAddress, stalledConnection: &d.stalled,
 	} {
-		ch <- prometheus.MustNewConstMetric(refusedDesc, prometheus.CounterValue, float64(n.Load()), d.port, reason)
+		ch <- prometheus.MustNewConstMetric(d.descs.refused, prometheus.CounterValue, float64(n.Load()), reason)
 	}
-	ch <- prometheus.MustNewConstMetric(lateDesc, prometheus.CounterValue, float64(d.late.Load()), d.port)
+	ch <- prometheus.MustNewConstMetric(d.descs.late, prometheus.CounterValue, float64(d.late.Load()))
 }

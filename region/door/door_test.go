@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc/codes"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
@@ -136,5 +137,19 @@ func TestSeldom(t *testing.T) {
 	}
 	if want := "[0 true 0 false 0 false 2 true 0 false 1 true 0 true]"; fmt.Sprint(got) != want {
 		t.Errorf("got %v, want %s", got, want)
+	}
+}
+
+// TestDoorsOfOneNode: the doors of several ports are numbers of one node.
+func TestDoorsOfOneNode(t *testing.T) {
+	r := prometheus.NewPedanticRegistry()
+	for _, port := range []string{"grpc", "http", "peer"} {
+		if err := r.Register(New(port, roomy)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	families, err := r.Gather()
+	if err != nil || len(families) != 4 || len(families[0].GetMetric()) != 3 {
+		t.Errorf("gathered %v, %v", families, err)
 	}
 }

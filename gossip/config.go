@@ -9,8 +9,6 @@ import (
 	"net/netip"
 	"strconv"
 	"time"
-
-	"github.com/quotad/quotad/panics"
 )
 
 // State is what is spread; it belongs to the caller. Merge must be commutative,
@@ -88,9 +86,9 @@ type Config struct {
 	// Logger hears of joins, leaves and failures at level info, and of
 	// memberlist's own lines at debug; nil means silence.
 	Logger *slog.Logger
-	// Panics counts the panics that the node recovered from, each of them a
-	// mistake in State or in this package; nil: they are not counted.
-	Panics *panics.Counter
+	// Recovered hears of each panic that was recovered from, a mistake in State or
+	// in this package, with what it was about; nil: nobody does.
+	Recovered Recoverer
 	// OnChange, if set, is called with the members after changes, one call at
 	// a time; quick successions are one call. It must not call Close.
 	OnChange func(members []Member)

@@ -4,12 +4,7 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
-
-	"github.com/quotad/quotad/panics"
 )
-
-// recovering is the place under which panics of what memberlist calls are counted.
-const recovering = "gossip"
 
 // delegate stands between memberlist and the caller's state. It implements
 // memberlist.Delegate. memberlist calls it from goroutines of its own, in which
@@ -20,7 +15,7 @@ type delegate struct {
 	outbox *outbox
 	roster *roster
 	log    *slog.Logger
-	panics *panics.Counter
+	panics Recoverer
 
 	mu     sync.RWMutex // held shared while the state is in use
 	closed bool
@@ -40,7 +35,7 @@ func (d *delegate) NodeMeta(int) []byte { return d.meta }
 
 // NotifyMsg takes a message in, and passes a change on if it was news.
 func (d *delegate) NotifyMsg(b []byte) {
-	defer d.panics.Recover(recovering)
+	defer d.panics.recover()
 	m, err := decode(b)
 	if err != nil {
 		d.reject("message", err)
@@ -57,14 +52,14 @@ func (d *delegate) NotifyMsg(b []byte) {
 
 // GetBroadcasts returns the changes to go with the next packet.
 func (d *delegate) GetBroadcasts(overhead, limit int) [][]byte {
-	defer d.panics.Recover(recovering)
+	defer d.panics.recover()
 	return d.outbox.take(overhead, limit)
 }
 
 // LocalState returns the whole state for an exchange, or nil if there is none
 // to give.
 func (d *delegate) LocalState(bool) []byte {
-	defer d.panics.Recover(recovering)
+	defer d.panics.recover()
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	if d.closed {
@@ -85,7 +80,7 @@ func (d *delegate) LocalState(bool) []byte {
 // MergeRemoteState takes in the whole state of another node. It is not passed
 // on: exchanges with others do that.
 func (d *delegate) MergeRemoteState(b []byte, _ bool) {
-	defer d.panics.Recover(recovering)
+	defer d.panics.recover()
 	d.merge("state", b)
 }
 

@@ -64,7 +64,7 @@ func Start(cfg Config) (*Gossip, error) {
 	}
 	g := &Gossip{cfg: cfg, roster: newRoster(cfg)}
 	g.outbox = newOutbox(cfg.Timing.RetransmitMult, g.roster.count)
-	g.delegate = &delegate{meta: cfg.Meta, state: cfg.State, outbox: g.outbox, roster: g.roster, log: cfg.Logger, panics: cfg.Panics}
+	g.delegate = &delegate{meta: cfg.Meta, state: cfg.State, outbox: g.outbox, roster: g.roster, log: cfg.Logger, panics: cfg.Recovered}
 	g.recall(cfg.Remembered)
 	var err error
 	if g.keys, err = newRing(cfg.Keys); err != nil {
@@ -132,7 +132,7 @@ func (g *Gossip) tellChanges(ctx context.Context) {
 }
 
 func (g *Gossip) tell(members []Member) {
-	defer g.cfg.Panics.Recover(recovering)
+	defer g.cfg.Recovered.recover()
 	g.cfg.OnChange(members)
 }
 

@@ -79,7 +79,7 @@ type doorkeeper struct {
 func (k doorkeeper) NotifyAlive(n *memberlist.Node) (err error) {
 	if k.roster != nil {
 		err = errors.New("it cannot be judged")
-		defer k.roster.panics.Recover(recovering)
+		defer k.roster.panics.recover()
 	}
 	switch {
 	case n.Name == "" || len(n.Name) > maxName:

@@ -12,8 +12,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/memberlist"
-
-	"github.com/quotad/quotad/panics"
 )
 
 // roster is this node's view of who is alive. It keeps a copy of its own
@@ -24,7 +22,7 @@ import (
 type roster struct {
 	self    string
 	log     *slog.Logger
-	panics  *panics.Counter
+	panics  Recoverer
 	changed chan struct{} // has an element after a change
 	arrived chan struct{} // has an element after another member appeared
 
@@ -45,7 +43,7 @@ func newRoster(c Config) *roster {
 	return &roster{
 		self:      c.Name,
 		log:       c.Logger,
-		panics:    c.Panics,
+		panics:    c.Recovered,
 		admission: newAdmission(c),
 		changed:   make(chan struct{}, 1),
 		arrived:   make(chan struct{}, 1),
@@ -59,7 +57,7 @@ func newRoster(c Config) *roster {
 
 // NotifyJoin notes that a node appeared, or came back.
 func (r *roster) NotifyJoin(n *memberlist.Node) {
-	defer r.panics.Recover(recovering)
+	defer r.panics.recover()
 	addr, err := nodeAddr(n)
 	if err != nil {
 		return // the doorkeeper has let none of these in
@@ -85,7 +83,7 @@ func (r *roster) NotifyJoin(n *memberlist.Node) {
 
 // NotifyLeave notes that a node is gone.
 func (r *roster) NotifyLeave(n *memberlist.Node) {
-	defer r.panics.Recover(recovering)
+	defer r.panics.recover()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	gone, ok := r.members[n.Name]
@@ -114,7 +112,7 @@ func (r *roster) NotifyLeave(n *memberlist.Node) {
 
 // NotifyUpdate notes that a node's meta data changed.
 func (r *roster) NotifyUpdate(n *memberlist.Node) {
-	defer r.panics.Recover(recovering)
+	defer r.panics.recover()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	m, ok := r.members[n.Name]
@@ -149,7 +147,7 @@ func (r *roster) AckPayload() []byte { return nil }
 
 // NotifyPingComplete notes that a member answered a probe.
 func (r *roster) NotifyPingComplete(n *memberlist.Node, _ time.Duration, _ []byte) {
-	defer r.panics.Recover(recovering)
+	defer r.panics.recover()
 	if addr, err := nodeAddr(n); err == nil {
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -176,7 +174,7 @@ func (r *roster) refused() uint64 {
 
 // NotifyConflict tells the operator of a mistake that only they can mend.
 func (r *roster) NotifyConflict(existing, other *memberlist.Node) {
-	defer r.panics.Recover(recovering)
+	defer r.panics.recover()
 	r.log.Warn("gossip: two nodes have the same name, or one came back elsewhere before it was missed; if this goes on, rename one",
 		"name", existing.Name, "addr", existing.Address(), "other", other.Address())
 }

@@ -81,7 +81,7 @@ func (s *stream) check() (err error) {
 		}
 		s.frame = nil
 	}()
-	defer s.t.panics.Recover(recovering)
+	defer s.t.panics.recover()
 	err = s.t.seal.checkStream(s, s.answer)
 	return err
 }

@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/memberlist"
-
-	"github.com/quotad/quotad/panics"
 )
 
 // largestPacket bounds the packets that are taken in; a larger one is dropped
@@ -28,7 +26,7 @@ type transport struct {
 	dial      func(ctx context.Context, network, addr string) (net.Conn, error)
 	advertise netip.AddrPort
 	seal      seal
-	panics    *panics.Counter
+	panics    Recoverer
 
 	packetCh chan *memberlist.Packet
 	streamCh chan net.Conn
@@ -53,7 +51,7 @@ type transport struct {
 func newTransport(c Config, keys *memberlist.Keyring) *transport {
 	t := &transport{
 		seal:      seal{keys, c.Label},
-		panics:    c.Panics,
+		panics:    c.Recovered,
 		packets:   c.Packets,
 		streams:   c.Streams,
 		dial:      c.Dial,
@@ -192,7 +190,7 @@ func (t *transport) readPackets() {
 
 // admits says whether a packet is one that a node sends; else it is counted.
 func (t *transport) admits(b []byte) (ok bool) {
-	defer t.panics.Recover(recovering)
+	defer t.panics.recover()
 	if len(b) > largestPacket {
 		t.tooLarge.Add(1)
 		return false

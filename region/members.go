@@ -90,7 +90,7 @@ func (n *Node) inDocument(region string) bool {
 // for a while, too: anybody who can gossip can say that a node is gone, and that others are there
 // in its place.
 func (n *Node) membersChanged(members []gossip.Member) {
-	defer n.panics.Recover("gossip")
+	defer n.panics.Catch("gossip")
 	nodes := map[string][]string{}
 	for _, m := range members {
 		is, err := memberOf(m)

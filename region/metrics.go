@@ -21,6 +21,7 @@ type metrics struct {
 	booked        prometheus.Counter
 	refunded      *prometheus.CounterVec
 	resets        *prometheus.CounterVec
+	panics        *prometheus.CounterVec
 }
 
 // decisionBuckets are the bounds of the histogram of decision times, in seconds: a decision within the region takes some
@@ -44,9 +45,11 @@ func newMetrics() *metrics {
 			Name: "quotad_refunded_units_total", Help: "Units given back by refunds, by limit."}, []string{"limit"}),
 		resets: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "quotad_resets_total", Help: "Buckets reset, by limit: each breaks the limit for its window."}, []string{"limit"}),
+		panics: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "quotad_recovered_panics_total", Help: "Panics that the node recovered from, by place: each is a fault of quotad."}, []string{"where"}),
 	}
 	m.resolved.vec = m.decisions
-	m.registry.MustRegister(m.decisions, m.time, m.storeFailures, m.local, m.booked, m.refunded, m.resets)
+	m.registry.MustRegister(m.decisions, m.time, m.storeFailures, m.local, m.booked, m.refunded, m.resets, m.panics)
 	return m
 }
 
@@ -54,6 +57,9 @@ func (m *metrics) decided(d Decision) { m.resolved.counter(d.Limit, d.Reason).In
 
 // took notes how long a decision took.
 func (m *metrics) took(d time.Duration) { m.time.Observe(d.Seconds()) }
+
+// CountPanic counts a panic that was recovered from. Places are few, and none is chosen by a caller.
+func (n *Node) CountPanic(where string) { n.metrics.panics.WithLabelValues(where).Inc() }
 
 // Metrics returns the registry of the node's numbers.
 func (n *Node) Metrics() *prometheus.Registry { return n.metrics.registry }

@@ -1,19 +1,7 @@
 package region
 
-import (
-	"maps"
-	"slices"
-)
-
-// panicPlaces are the places that recover from panics, shown before one has happened so that an
-// alarm can be built on them.
-var panicPlaces = []string{"gossip"}
-
 // outsideReadings are about what came from outside and was refused, and what panicked over it.
 var outsideReadings = []reading{
-	{total, "quotad_recovered_panics_total",
-		"Panics that were recovered from, by where: each is a mistake in quotad to be reported; " +
-			"the log has its stack.", []string{"where"}, readPanics},
 	{total, "quotad_gossip_refused_total",
 		"What gossip refused before it was worked on: compressed frames, frames of no form that " +
 			"nodes send, frames and states that are too large, frames that no key opens, streams " +
@@ -27,16 +15,6 @@ var outsideReadings = []reading{
 		"Addresses of other regions' nodes that were not kept, because the region has as many as " +
 			"are kept.", nil,
 		func(n *Node, _ Status, is emit) { is(float64(n.peers.AddressesRefused())) }},
-}
-
-func readPanics(n *Node, _ Status, is emit) {
-	counts := n.panics.Counts()
-	for _, where := range panicPlaces {
-		counts[where] += 0
-	}
-	for _, where := range slices.Sorted(maps.Keys(counts)) {
-		is(float64(counts[where]), where)
-	}
 }
 
 func readGossipRefused(n *Node, _ Status, is emit) {

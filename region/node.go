@@ -16,9 +16,9 @@ import (
 
 	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/gossip"
-	"github.com/quotad/quotad/panics"
 	"github.com/quotad/quotad/policy"
 	hintv1 "github.com/quotad/quotad/proto/hint/v1"
+	"github.com/quotad/quotad/region/door"
 	"github.com/quotad/quotad/region/journal"
 	"github.com/quotad/quotad/region/peer"
 	"github.com/quotad/quotad/region/store"
@@ -69,7 +69,7 @@ type Node struct {
 	server   *peer.Server
 	cutter   atomic.Pointer[Cutter] // nil: the node makes no cuts
 	metrics  *metrics
-	panics   *panics.Counter
+	panics   *door.Panics
 	sequence atomic.Uint64
 	receipts atomic.Uint64
 	life     string                          // random; tells this start of the node from all others
@@ -105,6 +105,7 @@ func Start(ctx context.Context, c Config) (*Node, error) {
 	n.peers = peer.NewClient(c.Dial, c.PeerTLS)
 	n.server = peer.NewServer(n.engine.serve, n.engine.answer, c.PeerTLS)
 	n.server.HandleCuts(n.cutOff)
+	n.server.TellPanics(n.log, n.CountPanic)
 	n.metrics.watch(n)
 	if err := n.takeUp(ctx); err != nil {
 		return nil, errors.Join(err, n.peers.Close())
@@ -137,8 +138,9 @@ func newNode(c Config, requests, events int) (*Node, error) {
 		c.Now = time.Now
 	}
 	n := &Node{config: c, log: c.Log, store: c.Store, journal: c.Journal, now: c.Now,
-		metrics: newMetrics(), panics: panics.New(c.Log), life: rand.Text(), seen: newSeen(c.Region, c.Memory, c.Store.Latest), deadline: c.Store.Deadline(),
+		metrics: newMetrics(), life: rand.Text(), seen: newSeen(c.Region, c.Memory, c.Store.Latest), deadline: c.Store.Deadline(),
 		reopen: make(chan struct{}, 1), closed: make(chan struct{}), apart: map[string]bool{}}
+	n.panics = door.NewPanics(c.Log, "", n.CountPanic)
 	n.times.journal, n.times.log = c.Journal, c.Log
 	n.fallback = newFallback(max(c.Nodes, 1), n.claimLocal)
 	r.shards = c.Store.Shards()
@@ -176,7 +178,7 @@ func (n *Node) startGossip() error {
 		Packets: n.config.Packets, Streams: n.config.Streams, Dial: n.config.Dial, Advertise: n.config.Advertise,
 		Seeds: n.config.Seeds, Remembered: n.journal.Peers(), Keys: n.config.GossipKeys,
 		Admit: n.admit, MaxGroup: n.config.mostMembers(),
-		State: n.hints, Logger: n.log, Panics: n.panics, OnChange: n.membersChanged,
+		State: n.hints, Logger: n.log, Recovered: n.panics.Recovered, OnChange: n.membersChanged,
 	})
 	return err
 }

@@ -20,6 +20,7 @@ import (
 type parts struct {
 	config   region.Config
 	sockets  *sockets
+	doors    doors
 	embedded *store.Server // nil: the Redis is elsewhere
 	journal  string        // path
 	gate     *link.Gate    // nil: the node makes no cuts
@@ -34,7 +35,7 @@ const (
 
 // assemble opens everything a node needs. What was opened is closed again if something is missing.
 func assemble(ctx context.Context, c *nodeConfig, d *policy.Document, log *slog.Logger) (_ *parts, err error) {
-	p := &parts{journal: filepath.Join(c.dataDir, "journal.db")}
+	p := &parts{journal: filepath.Join(c.dataDir, "journal.db"), doors: newDoors(c.limits)}
 	defer func() {
 		if err != nil {
 			p.close()
@@ -62,6 +63,7 @@ func assemble(ctx context.Context, c *nodeConfig, d *policy.Document, log *slog.
 	if c.chaos {
 		p.putGate(c)
 	}
+	p.config.PeerListener = p.doors.peer.Listener(p.config.PeerListener)
 	j, err := journal.Open(p.journal, journal.Options{Region: c.region, Node: c.node})
 	if err != nil {
 		return nil, err

@@ -8,6 +8,10 @@ import (
 	"net/netip"
 	"strconv"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/quotad/quotad/region/door"
 )
 
 // sockets are the open listeners of a node.
@@ -16,6 +20,16 @@ type sockets struct {
 	gossip           net.Listener
 	packets          net.PacketConn // on gossip's port
 }
+
+// doors bound what callers of each port may hold. Gossip bounds its streams itself.
+type doors struct{ grpc, http, peer *door.Door }
+
+func newDoors(l door.Limits) doors {
+	return doors{grpc: door.New("grpc", l), http: door.New("http", l), peer: door.New("peer", l)}
+}
+
+// register adds what the doors count to the node's numbers.
+func (d doors) register(r *prometheus.Registry) { r.MustRegister(d.grpc, d.http, d.peer) }
 
 // openSockets opens all listeners, or none.
 func openSockets(c *nodeConfig) (_ *sockets, err error) {

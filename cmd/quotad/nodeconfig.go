@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/quotad/quotad/region/door"
 	"github.com/quotad/quotad/region/peer"
 )
 
@@ -18,6 +19,7 @@ type nodeConfig struct {
 	redisTimeout time.Duration
 	embedded     bool
 	listen       struct{ grpc, http, peer, gossip netip.AddrPort }
+	limits       door.Limits                   // of each port of the gRPC API, the HTTP API and other regions
 	advertise    struct{ peer, gossip string } // host:port; empty: where it listens
 	seeds        []string
 	gossipKeys   [][]byte
@@ -64,6 +66,10 @@ var settings = []setting{
 		read: one(func(c *nodeConfig, v value) error { return readListen(&c.listen.peer, v) })},
 	{path: "listen.gossip", kind: "host:port", usage: "where gossip listens, TCP and UDP", fallback: "127.0.0.1:7946",
 		read: one(func(c *nodeConfig, v value) error { return readListen(&c.listen.gossip, v) })},
+	{path: "listen.max_connections", kind: "number", usage: "how many connections each of grpc, http and peer may have open; more are closed at once", fallback: "2048",
+		read: one(func(c *nodeConfig, v value) error { return readConnections(&c.limits.Connections, v) })},
+	{path: "listen.max_connections_per_address", kind: "number", usage: "how many of them one IP address may have open; behind a proxy all callers have its address: give listen.max_connections there", fallback: "1024",
+		read: one(func(c *nodeConfig, v value) error { return readConnections(&c.limits.PerAddress, v) })},
 	{path: "advertise.peer", kind: "host:port", usage: "where other regions reach listen.peer (default: the same)",
 		read: one(func(c *nodeConfig, v value) error { return readAddress(&c.advertise.peer, v) })},
 	{path: "advertise.gossip", kind: "host:port", usage: "where other nodes reach listen.gossip (default: the same)",

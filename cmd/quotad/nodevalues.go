@@ -110,6 +110,18 @@ func readListen(a *netip.AddrPort, v value) error {
 	return nil
 }
 
+// mostConnections is far above what a node can have open; a number beyond it is a slip.
+const mostConnections = 1_000_000
+
+func readConnections(n *int, v value) error {
+	all, err := strconv.Atoi(v.text)
+	if err != nil || all < 1 || all > mostConnections {
+		return v.fail(fmt.Sprintf("%.40q is no number of connections", v.text), fmt.Sprintf("write how many may be open at a time, 1 to %d", mostConnections))
+	}
+	*n = all
+	return nil
+}
+
 // readAddress takes what other machines are to call.
 func readAddress(address *string, v value) error {
 	const mend = "write a host or address that other nodes can reach, and a port from 1 to 65535"

@@ -14,6 +14,7 @@ import (
 
 // runNode serves with a node that has started, until ctx ends or something fails, and ends the node.
 func runNode(ctx context.Context, c *nodeConfig, p *parts, node *region.Node, hup <-chan os.Signal, log *slog.Logger) error {
+	p.doors.register(node.Metrics())
 	server := api.New(node, log)
 	if p.gate != nil {
 		cutter := newCutter(c.region, p.gate, node.Whereabouts, log)
@@ -29,8 +30,8 @@ func runNode(ctx context.Context, c *nodeConfig, p *parts, node *region.Node, hu
 			}
 		})
 	}
-	start(func() error { return server.ServeGRPC(p.sockets.grpc) })
-	start(func() error { return server.ServeHTTP(p.sockets.http) })
+	start(func() error { return server.ServeGRPC(p.doors.grpc.Listener(p.sockets.grpc)) })
+	start(func() error { return server.ServeHTTP(p.doors.http.Listener(p.sockets.http)) })
 	r := newReload(node, p.config.Policy, log)
 	start(func() error { return r.watch(running, c.policy, hup) })
 	log.Info("serving", "http", listening(p.sockets.http).String(), "grpc", listening(p.sockets.grpc).String())

@@ -111,3 +111,7 @@ func TestBatchError(t *testing.T) {
 		t.Errorf("got %v, want DeadlineExceeded", err)
 	}
 }
+
+func checkOf(q region.Request) *quotadv1.CheckRequest {
+	return &quotadv1.CheckRequest{Domain: q.Domain, Descriptors: q.Descriptors, Cost: &q.Cost, RequestId: q.ID, Receipt: q.Receipt}
+}

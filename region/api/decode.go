@@ -19,11 +19,8 @@ const (
 	wholeBody = "body"
 )
 
-// wellFormed checks that a body is one JSON value in UTF-8 with nothing behind it.
+// wellFormed checks that a body is one JSON value with nothing behind it. That its texts are UTF-8 is checked one by one.
 func wellFormed(body []byte) error {
-	if !utf8.Valid(body) {
-		return &region.FieldError{Field: wholeBody, Problem: "is not valid UTF-8"}
-	}
 	var syntax *json.SyntaxError
 	var value json.RawMessage
 	if err := json.Unmarshal(body, &value); errors.As(err, &syntax) {
@@ -99,6 +96,9 @@ func (d *decoder) text(field string) (string, error) {
 	s, ok := t.(string)
 	if !ok {
 		return "", &region.FieldError{Field: field, Problem: "must be a JSON string"}
+	}
+	if !utf8.Valid(raw) {
+		return "", &region.FieldError{Field: field, Problem: "is not valid UTF-8"}
 	}
 	if !wholeCharacters(raw) {
 		return "", &region.FieldError{Field: field, Problem: `has half a character (a \u escape of a lone surrogate)`}

@@ -28,6 +28,12 @@
 // least 1) if a time is known. Whatever is not a decision is application/problem+json (RFC 9457) with a "field" where
 // the input is at fault; the 503 of a failed store is both, a problem with the members of the decision.
 //
+// A POST must say Content-Type: application/json, else it is 415, and is 403 where a browser sent it for a page of another
+// site. A body that cannot be read, and text that is not UTF-8, is 400 as any bad input is.
+//
+// What callers may hold of the node (connections, headers, half-sent messages, time) is bounded: see package door, and the
+// constants beside the servers here.
+//
 // Reset breaks a limit on purpose: what is admitted after it comes on top of what was. It is an operator's act. This
 // version has no authentication, so it is on the same listener as all else and must not be exposed to callers.
 //

@@ -34,6 +34,7 @@ type fakeNode struct {
 	checked  []region.Request
 	peeked   []region.Request
 	reset    []map[string]string // the descriptors
+	panics   []string            // where
 }
 
 func (f *fakeNode) Check(ctx context.Context, q region.Request) (region.Decision, error) {
@@ -132,6 +133,12 @@ func (f *fakeNode) Metrics() *prometheus.Registry {
 	r := prometheus.NewRegistry()
 	r.MustRegister(prometheus.NewCounter(prometheus.CounterOpts{Name: "quotad_fake_total", Help: "A number of the node's."}))
 	return r
+}
+
+func (f *fakeNode) CountPanic(where string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.panics = append(f.panics, where)
 }
 
 // allowed is a decision of a limit that admits.

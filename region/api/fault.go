@@ -3,42 +3,20 @@ package api
 import (
 	"context"
 	"errors"
-	"log/slog"
-	"runtime/debug"
 	"strconv"
 	"strings"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"github.com/quotad/quotad/region"
+	"github.com/quotad/quotad/region/door"
 )
 
-// errFault is all a caller learns of a fault of ours; the log has the rest.
-var errFault = status.Error(codes.Internal, "quotad failed to answer: a fault of quotad, not of the request; its log has the details")
-
-// recovered, deferred, turns a panic into errFault and logs it.
-func (s *Server) recovered(err *error) {
-	if p := recover(); p != nil {
-		s.logPanic(p)
-		*err = errFault
-	}
-}
-
-func (s *Server) logPanic(p any) {
-	s.log.Error("a call failed with a panic; please report it", "panic", p, slog.String("stack", string(debug.Stack())))
-}
-
-func (s *Server) recoverUnary(ctx context.Context, m any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (answer any, err error) {
-	defer s.recovered(&err)
-	return next(ctx, m)
-}
-
-func (s *Server) recoverStream(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) (err error) {
-	defer s.recovered(&err)
-	return next(srv, stream)
+// badMessage is the error of a message that cannot be read.
+func badMessage(bad door.BadField) error {
+	return fieldErrors{safe(bad.Path, &region.FieldError{Field: bad.Field, Problem: bad.Problem})}.status()
 }
 
 // toStatus turns an error of the node into one of gRPC; nil stays nil.

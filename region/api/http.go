@@ -2,11 +2,13 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"mime"
 	"net/http"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -16,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/quotad/quotad/region"
+	"github.com/quotad/quotad/region/door"
 )
 
 // mostBodyBytes bounds the JSON of a request.
@@ -23,6 +26,12 @@ const mostBodyBytes = 64 << 10
 
 const noSuchPath = "there is nothing at this path; " +
 	"see /v1/check, /v1/peek, /v1/refund, /v1/reset, /v1/cut, /v1/status, /v1/buckets/{limit}, /livez, /readyz and /metrics"
+
+const (
+	wantJSON  = "send the request with Content-Type: application/json, in UTF-8"
+	otherSite = "a browser sent this for a page of another site (Origin, Sec-Fetch-Site), which quotad does not take; " +
+		"call it from a service, not from a page"
+)
 
 // handler is the whole HTTP front.
 func (s *Server) handler() http.Handler {
@@ -44,7 +53,17 @@ func (s *Server) handler() http.Handler {
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		writeProblem(w, newProblem(http.StatusNotFound, noSuchPath))
 	})
-	return s.recovering(mux)
+	return s.recovering(sameSite(mux))
+}
+
+// sameSite refuses what a page of another site has its visitor's browser send, but for what changes nothing. Callers that are
+// no browsers say nothing of a site, and pass.
+func sameSite(next http.Handler) http.Handler {
+	p := http.NewCrossOriginProtection()
+	p.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		writeProblem(w, newProblem(http.StatusForbidden, otherSite))
+	}))
+	return p.Handler(next)
 }
 
 // only refuses every method but those given.
@@ -69,8 +88,8 @@ func (s *Server) recovering(next http.Handler) http.Handler {
 			case http.ErrAbortHandler: // ends the connection, by design of net/http
 				panic(p)
 			default:
-				s.logPanic(p)
-				writeProblem(w, newProblem(http.StatusInternalServerError, "a fault of quotad, not of the request; its log has the details"))
+				s.webPanics.Recovered(r.Pattern, p)
+				writeProblem(w, newProblem(http.StatusInternalServerError, door.Fault))
 			}
 		}()
 		next.ServeHTTP(w, r)
@@ -122,23 +141,34 @@ func decide(w http.ResponseWriter, r *http.Request, decode func([]byte) (region.
 // readBody reads a request that comes as JSON.
 func readBody[T any](w http.ResponseWriter, r *http.Request, decode func([]byte) (T, error)) (q T, err error) {
 	if !isJSON(r.Header.Values("Content-Type")) {
-		return q, &refusal{http.StatusUnsupportedMediaType, "send the request as application/json in UTF-8"}
+		return q, &refusal{http.StatusUnsupportedMediaType, wantJSON}
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, mostBodyBytes))
 	if err != nil {
-		return q, fmt.Errorf("read the body: %w", err)
+		return q, unreadable(err)
 	}
 	return decode(body)
 }
 
-// isJSON accepts a missing content type, and application/json in no charset or UTF-8.
+// unreadable says what became of a body that could not be read: too large, too slow, or else not as its headers say, which is
+// the caller's fault as well. A caller that has gone reads no answer.
+func unreadable(err error) error {
+	var tooLarge *http.MaxBytesError
+	if errors.As(err, &tooLarge) || errors.Is(err, os.ErrDeadlineExceeded) {
+		return fmt.Errorf("read the body: %w", err)
+	}
+	return &region.FieldError{Field: wholeBody, Problem: "is not whole, or its chunks are malformed; send as many bytes as Content-Length says, or chunks as HTTP/1.1 has them"}
+}
+
+// isJSON accepts application/json in no charset or UTF-8. A missing content type is what pages of other sites can send without
+// asking, so it is refused.
 func isJSON(values []string) bool {
-	if len(values) == 0 {
-		return true
+	if len(values) != 1 {
+		return false
 	}
 	kind, params, err := mime.ParseMediaType(values[0])
 	charset, given := params["charset"]
-	return err == nil && len(values) == 1 && kind == "application/json" && (!given || strings.EqualFold(charset, "utf-8"))
+	return err == nil && kind == "application/json" && (!given || strings.EqualFold(charset, "utf-8"))
 }
 
 func (s *Server) status(w http.ResponseWriter, _ *http.Request) {

@@ -127,7 +127,7 @@ func prob(code int, header, detail, members string) string {
 func TestRefusals(t *testing.T) {
 	large := `{"domain":"` + strings.Repeat("a", mostBodyBytes) + `"}`
 	exact := `{"domain":"api"` + strings.Repeat(" ", mostBodyBytes-len(`{"domain":"api"}`)) + `}`
-	const json415 = "send the request as application/json in UTF-8"
+	const json415 = wantJSON
 	for _, c := range []struct{ name, method, target, contentType, body, want string }{
 		{"another method", "GET", "/v1/check", "", "", prob(405, "Allow: POST\n", "use POST", "")},
 		{"another method of peek", "PUT", "/v1/peek", "", aRequest, prob(405, "Allow: POST\n", "use POST", "")},
@@ -140,21 +140,21 @@ func TestRefusals(t *testing.T) {
 		{"a form", "POST", "/v1/check", "application/x-www-form-urlencoded", aRequest, prob(415, "", json415, "")},
 		{"another charset", "POST", "/v1/check", "application/json; charset=latin1", aRequest, prob(415, "", json415, "")},
 		{"a malformed content type", "POST", "/v1/check", "application/json; charset", aRequest, prob(415, "", json415, "")},
-		{"too large", "POST", "/v1/check", "", large, prob(413, "", "the body is larger than 65536 bytes", "")},
-		{"just as large as may be", "POST", "/v1/check", "", exact, allowedAs200},
-		{"no content type", "POST", "/v1/check", "", aRequest, allowedAs200},
+		{"too large", "POST", "/v1/check", "application/json", large, prob(413, "", "the body is larger than 65536 bytes", "")},
+		{"just as large as may be", "POST", "/v1/check", "application/json", exact, allowedAs200},
+		{"no content type", "POST", "/v1/check", "", aRequest, prob(415, "", json415, "")},
 		{"with a charset", "POST", "/v1/check", `Application/JSON; charset="UTF-8"`, aRequest, allowedAs200},
-		{"no cost", "POST", "/v1/check", "", `{"domain":"api"}`, allowedAs200},
-		{"bad input of check", "POST", "/v1/check", "", `{"domain":"api","cost":0}`,
+		{"no cost", "POST", "/v1/check", "application/json", `{"domain":"api"}`, allowedAs200},
+		{"bad input of check", "POST", "/v1/check", "application/json", `{"domain":"api","cost":0}`,
 			prob(400, "", "cost: must be a whole number of units from 1 to 2251799813685248", `,"field":"cost"`)},
-		{"a name of the request", "POST", "/v1/check", "", `{"domain":"api","request_id":"r1","receipt":true}`, allowedAs200},
-		{"a long name of the request", "POST", "/v1/check", "", `{"domain":"api","request_id":"` + strings.Repeat("x", 129) + `"}`,
+		{"a name of the request", "POST", "/v1/check", "application/json", `{"domain":"api","request_id":"r1","receipt":true}`, allowedAs200},
+		{"a long name of the request", "POST", "/v1/check", "application/json", `{"domain":"api","request_id":"` + strings.Repeat("x", 129) + `"}`,
 			prob(400, "", "request_id: is longer than 128 bytes; send a hash of it", `,"field":"request_id"`)},
-		{"peek with a name of the request", "POST", "/v1/peek", "", `{"domain":"api","request_id":"r1"}`,
+		{"peek with a name of the request", "POST", "/v1/peek", "application/json", `{"domain":"api","request_id":"r1"}`,
 			prob(400, "", `body: has the unknown field \"request_id\"; there are domain, descriptors and cost`, `,"field":"body"`)},
-		{"peek with a receipt", "POST", "/v1/peek", "", `{"domain":"api","receipt":false}`,
+		{"peek with a receipt", "POST", "/v1/peek", "application/json", `{"domain":"api","receipt":false}`,
 			prob(400, "", `body: has the unknown field \"receipt\"; there are domain, descriptors and cost`, `,"field":"body"`)},
-		{"bad input of peek", "POST", "/v1/peek", "", `{}`,
+		{"bad input of peek", "POST", "/v1/peek", "application/json", `{}`,
 			prob(400, "", "domain: is missing; name the domain of the limits to check", `,"field":"domain"`)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -181,7 +181,7 @@ func TestNodeErrors(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := newServer(t, &fakeNode{err: c.err}, quiet())
-			compare(t, exchangeHTTP(s, "POST", "/v1/check", "", aRequest), c.want)
+			compare(t, exchangeHTTP(s, "POST", "/v1/check", "application/json", aRequest), c.want)
 		})
 	}
 }
@@ -275,7 +275,7 @@ func TestMetricsPage(t *testing.T) {
 func TestHTTPPanic(t *testing.T) {
 	var log bytes.Buffer
 	s := newServer(t, &fakeNode{fault: "boom\nlevel=ERROR forged"}, slog.New(slog.NewTextHandler(&log, nil)))
-	compare(t, exchangeHTTP(s, "POST", "/v1/check", "", aRequest), prob(500, "", "a fault of quotad, not of the request; its log has the details", ""))
+	compare(t, exchangeHTTP(s, "POST", "/v1/check", "application/json", aRequest), prob(500, "", "a fault of quotad, not of the request; its log has the details", ""))
 	if !strings.Contains(log.String(), `panic="boom\nlevel=ERROR forged"`) || !strings.Contains(log.String(), "fake_test.go") {
 		t.Errorf("log has no panic with its stack: %s", log.String())
 	}
@@ -286,7 +286,7 @@ func TestNothingLogged(t *testing.T) {
 	var log bytes.Buffer
 	s := newServer(t, &fakeNode{decision: denied()}, slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})))
 	for _, body := range []string{aRequest, `{`, `{"x":1}`} {
-		exchangeHTTP(s, "POST", "/v1/check", "", body)
+		exchangeHTTP(s, "POST", "/v1/check", "application/json", body)
 	}
 	if log.Len() > 0 {
 		t.Errorf("logged %s", log.String())

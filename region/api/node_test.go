@@ -145,6 +145,9 @@ func callHTTP(t *testing.T, method, url, body string) (int, http.Header, map[str
 	if err != nil {
 		t.Fatal(err)
 	}
+	if method == http.MethodPost {
+		q.Header.Set("Content-Type", "application/json")
+	}
 	r, err := http.DefaultClient.Do(q)
 	if err != nil {
 		t.Fatal(err)

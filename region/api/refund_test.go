@@ -65,7 +65,7 @@ func TestRefund(t *testing.T) {
 	t.Run("of a form", func(t *testing.T) {
 		s := newServer(t, &fakeNode{}, quiet())
 		compare(t, exchangeHTTP(s, "POST", "/v1/refund", "application/x-www-form-urlencoded", "receipt="+aReceipt),
-			prob(415, "", "send the request as application/json in UTF-8", ""))
+			prob(415, "", wantJSON, ""))
 	})
 }
 

@@ -14,29 +14,40 @@ import (
 
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 	"github.com/quotad/quotad/region"
+	"github.com/quotad/quotad/region/door"
 )
 
 const (
-	// mostInBatch bounds the requests of a CheckBatch.
+	// mostInBatch bounds the requests of a CheckBatch: with more it is INVALID_ARGUMENT, and nothing is charged.
 	mostInBatch = 100
-	// mostMessageBytes holds a batch of the largest requests that are valid.
+	// mostMessageBytes bounds a message: a larger one is RESOURCE_EXHAUSTED before it is received. A batch of mostInBatch
+	// of the largest requests that are valid has some 700,000 bytes.
 	mostMessageBytes = 1 << 20
+	// mostRecords bounds the fields and entries of a message: those of the same batch, twice over.
+	mostRecords = 2 * mostInBatch * (1 + 5 + 3*region.MostDescriptors)
+	// mostCalls bounds the calls of one connection that are served at a time; a client has more wait for those.
+	mostCalls = 1024
 )
 
+// connections are kept as long as they are of use.
+var connections = keepalive.ServerParameters{
+	MaxConnectionIdle: 2 * time.Minute, // without a call; as long as HTTP's
+	// Connections are ended now and then, so that clients spread over nodes that came later; gRPC adds 10 % jitter.
+	MaxConnectionAge:      30 * time.Minute,
+	MaxConnectionAgeGrace: time.Minute, // for calls under way
+	// A client that is gone without a word is noticed.
+	Time:    time.Minute,
+	Timeout: 20 * time.Second,
+}
+
 func (s *Server) newGRPCServer() *grpc.Server {
-	g := grpc.NewServer(
-		grpc.UnaryInterceptor(s.recoverUnary),
-		grpc.StreamInterceptor(s.recoverStream),
-		grpc.MaxRecvMsgSize(mostMessageBytes),
-		grpc.ConnectionTimeout(10*time.Second),
-		grpc.MaxConcurrentStreams(1024),
-		// Connections are ended now and then, so that clients spread over nodes that came later; gRPC adds 10 % jitter.
-		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionAge: 30 * time.Minute, MaxConnectionAgeGrace: time.Minute}),
-		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
-	)
-	quotadv1.RegisterQuotaServiceServer(g, &service{server: s, node: s.node})
-	healthv1.RegisterHealthServer(g, s.health)
-	reflection.Register(g)
+	calls := door.NewCalls(door.Bounds{Streams: mostCalls, Message: mostMessageBytes, Records: mostRecords, Alive: connections,
+		MinPing: 10 * time.Second}, s.rpcPanics, badMessage)
+	g := grpc.NewServer(calls.Options()...)
+	services := calls.Of(g)
+	quotadv1.RegisterQuotaServiceServer(services, &service{server: s, node: s.node})
+	healthv1.RegisterHealthServer(services, s.health)
+	reflection.Register(services)
 	return g
 }
 
@@ -110,7 +121,7 @@ func (s *service) CheckBatch(ctx context.Context, m *quotadv1.CheckBatchRequest)
 	var done sync.WaitGroup
 	for i, q := range all {
 		done.Go(func() {
-			defer s.server.recovered(&errs[i])
+			defer s.server.rpcPanics.Recover("CheckBatch", &errs[i])
 			d, err := s.node.Check(ctx, q)
 			decisions[i], errs[i] = decisionMessage(d), toStatus(err)
 		})

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/quotad/quotad/region"
+	"github.com/quotad/quotad/region/door"
 )
 
 // Node is what the front needs of a node; *region.Node is one. Safe for concurrent use.
@@ -27,17 +28,22 @@ type Node interface {
 	Bucket(ctx context.Context, limit, domain string, descriptors map[string]string) (region.Bucket, error)
 	Ready() error
 	Metrics() *prometheus.Registry
+	// CountPanic counts a panic that was recovered from, by place.
+	CountPanic(where string)
 }
 
 var _ Node = (*region.Node)(nil)
 
 // Server serves one node over gRPC and HTTP. It does not own the node. Safe for concurrent use.
 type Server struct {
-	node     Node
-	log      *slog.Logger
-	grpc     *grpc.Server
-	http     *http.Server
-	health   *healthService
+	node   Node
+	log    *slog.Logger
+	grpc   *grpc.Server
+	http   *http.Server
+	health *healthService
+
+	rpcPanics, webPanics *door.Panics
+
 	draining atomic.Bool
 	cutter   Cutter          // nil: the node makes no cuts
 	ending   context.Context // over when calls should end: watchers of health, and what follows readiness
@@ -47,7 +53,8 @@ type Server struct {
 // New prepares a server; it serves once it is given listeners. /metrics has the node's registry, and beside it the
 // collectors of the Go runtime and of the process, which therefore must not be in the node's.
 func New(node Node, log *slog.Logger) *Server {
-	s := &Server{node: node, log: log}
+	s := &Server{node: node, log: log,
+		rpcPanics: door.NewPanics(log, "grpc/", node.CountPanic), webPanics: door.NewPanics(log, "http", node.CountPanic)}
 	s.ending, s.end = context.WithCancel(context.Background())
 	s.health = newHealthService(s.ready, s.ending)
 	s.grpc = s.newGRPCServer()
@@ -128,16 +135,26 @@ func (s *Server) ready() error {
 	return s.node.Ready()
 }
 
+// What one connection over HTTP may take. A caller that is slower is answered 408 where it can be, and its connection ends.
+const (
+	headerTimeout = 5 * time.Second
+	readTimeout   = 10 * time.Second // headers and body
+	writeTimeout  = 30 * time.Second // of the answer, the time to read the request included
+	idleTimeout   = 2 * time.Minute
+	// mostHeaderBytes bounds the headers; with more the answer is 431. The body's bound is mostBodyBytes.
+	mostHeaderBytes = 16 << 10
+)
+
 // newHTTPServer bounds what a client can hold on to: slow headers, slow bodies, answers it does not read, idle
 // connections and headers without end.
 func newHTTPServer(h http.Handler, log *slog.Logger) *http.Server {
 	return &http.Server{
 		Handler:           h,
-		ReadHeaderTimeout: 5 * time.Second,
-		ReadTimeout:       10 * time.Second,
-		WriteTimeout:      30 * time.Second,
-		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    16 << 10,
+		ReadHeaderTimeout: headerTimeout,
+		ReadTimeout:       readTimeout,
+		WriteTimeout:      writeTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    mostHeaderBytes,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
 }

@@ -94,7 +94,7 @@ func (s *front) raw(t *testing.T, sent string) (string, time.Duration) {
 
 // TestSlowRequestsEnd: nobody holds a connection by sending nothing more.
 func TestSlowRequestsEnd(t *testing.T) {
-	const post = "POST /v1/check HTTP/1.1\r\nHost: node\r\n"
+	const post = "POST /v1/check HTTP/1.1\r\nHost: node\r\nContent-Type: application/json\r\n"
 	for _, c := range []struct {
 		name, sent, want string
 		after            time.Duration
@@ -303,7 +303,7 @@ func TestCallerGivesUp(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fmt.Fprintf(conn, "POST /v1/check HTTP/1.1\r\nHost: node\r\nContent-Length: %d\r\n\r\n%s", len(aRequest), aRequest)
+		fmt.Fprintf(conn, "POST /v1/check HTTP/1.1\r\nHost: node\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(aRequest), aRequest)
 		synctest.Wait()
 		conn.Close()
 		if err := <-gone; !errors.Is(err, context.Canceled) {

@@ -3,6 +3,7 @@ package peer
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net"
 	"sync/atomic"
 	"time"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/quotad/quotad/allocator/exchange"
 	peerv1 "github.com/quotad/quotad/proto/peer/v1"
+	"github.com/quotad/quotad/region/door"
 )
 
 // Handler answers a peer's message. It gives up when ctx ends.
@@ -29,6 +31,8 @@ type Server struct {
 	cut    CutHandler // nil: none is made
 	tls    *TLS
 
+	panics *door.Panics
+
 	handshakes, otherRegion, otherNode, tooManyAsks, cuts atomic.Uint64 // refused
 }
 
@@ -39,8 +43,14 @@ const (
 	keepaliveTimeout = 3 * time.Second
 	// mostStreams bounds the messages of one connection that are served at a time.
 	mostStreams = 256
-	// handshakeTimeout bounds what a connection may take until it can be used; gRPC's own bound is two minutes.
-	handshakeTimeout = 10 * time.Second
+	// mostMessageBytes bounds a message: exchange.MostAsks asks about the longest bucket ids are some 1.5 MB.
+	mostMessageBytes = 4 << 20
+	// mostRecords bounds the fields of a message and of the asks in it, twice over.
+	mostRecords = 2 * 6 * exchange.MostAsks
+	// idleTimeout is how long a connection is kept on which nothing is asked: nodes ping each other twice a second.
+	idleTimeout = time.Minute
+	// trustGrace is what messages under way are given when a connection has been trusted for long enough.
+	trustGrace = 10 * time.Second
 	// longestTrust is how long a connection with certificates is used before another is made in its place, so that an
 	// authority that is trusted no more is not trusted for long.
 	longestTrust = 10 * time.Minute
@@ -50,21 +60,23 @@ const (
 // whose certificate names the region and node that the message says it is from; with nil, in plain text, all.
 func NewServer(handle Handler, recall RecallHandler, t *TLS) *Server {
 	s := &Server{handle: handle, recall: recall, tls: t}
-	alive := keepalive.ServerParameters{Time: keepaliveTime, Timeout: keepaliveTimeout}
+	alive := keepalive.ServerParameters{Time: keepaliveTime, Timeout: keepaliveTimeout, MaxConnectionIdle: idleTimeout}
 	trust := insecure.NewCredentials()
 	if t != nil {
-		alive.MaxConnectionAge, alive.MaxConnectionAgeGrace = longestTrust, handshakeTimeout
+		alive.MaxConnectionAge, alive.MaxConnectionAgeGrace = longestTrust, trustGrace
 		trust = proof{tls: t, failed: func() { s.handshakes.Add(1) }}
 	}
-	s.grpc = grpc.NewServer(
-		grpc.Creds(trust),
-		grpc.ConnectionTimeout(handshakeTimeout),
-		grpc.MaxConcurrentStreams(mostStreams),
-		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: keepaliveTime / 2, PermitWithoutStream: true}),
-		grpc.KeepaliveParams(alive),
-	)
-	peerv1.RegisterPeerServiceServer(s.grpc, s)
+	s.panics = door.NewPanics(slog.New(slog.DiscardHandler), "peer/", func(string) {})
+	calls := door.NewCalls(door.Bounds{Streams: mostStreams, Message: mostMessageBytes, Records: mostRecords, Alive: alive,
+		MinPing: keepaliveTime / 2}, s.panics, nil)
+	s.grpc = grpc.NewServer(append(calls.Options(), grpc.Creds(trust))...)
+	peerv1.RegisterPeerServiceServer(calls.Of(s.grpc), s)
 	return s
+}
+
+// TellPanics has a server log panics, at most once a minute for each place, and tell count of each. Call it before Serve.
+func (s *Server) TellPanics(log *slog.Logger, count func(where string)) {
+	s.panics.Tell(log, count)
 }
 
 // Refusals are what a server refused since its start.

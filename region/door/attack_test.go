@@ -1,0 +1,252 @@
+package door
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+	"google.golang.org/grpc/codes"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+	reflectionv1 "google.golang.org/grpc/reflection/grpc_reflection_v1"
+	"google.golang.org/grpc/status"
+)
+
+var roomy = Limits{Connections: 100, PerAddress: 100}
+
+// TestAttackHalfSentMessages: a message that does not arrive ends its call, however it is begun.
+func TestAttackHalfSentMessages(t *testing.T) {
+	in(t, roomy, func(t *testing.T, h *house) {
+		r := h.rude("client", 1<<16)
+		defer r.done()
+		r.begin(1, checkPath) // no message at all
+		r.begin(3, checkPath)
+		r.announce(3, 1<<20, 1000)
+		r.begin(5, checkPath)
+		r.announce(5, 10, 10) // whole, and the call goes on
+		r.begin(7, "/grpc.health.v1.Health/Watch")
+		r.announce(7, 10, 0)
+		r.begin(9, "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo")
+		r.begin(11, checkPath)
+		if err := r.WriteData(11, false, []byte{0, 0, 0, 1, 0}); err != nil {
+			t.Fatal(err)
+		}
+		for range 20 { // byte by byte
+			rest(500 * time.Millisecond)
+			if how, _, _ := r.endOf(11); how == "" {
+				_ = r.WriteData(11, false, []byte{0})
+			}
+		}
+		for id := uint32(1); id <= 11; id += 2 {
+			how, after, _ := r.endOf(id)
+			if how != "status 4" || after < ReceiveTimeout || after > ReceiveTimeout+time.Second {
+				t.Errorf("stream %d ended with %q after %v, want DEADLINE_EXCEEDED after %v", id, how, after, ReceiveTimeout)
+			}
+		}
+		if _, _, gone := r.endOf(0); gone != 0 {
+			t.Errorf("the connection ended after %v", gone)
+		}
+		if got := h.door.metric("quotad_calls_late_total", ""); got != 6 {
+			t.Errorf("%v calls are counted as late, want 6", got)
+		}
+		rest(2 * ReceiveTimeout)
+		if held := h.door.metric("quotad_connections_held_bytes", ""); held != 0 {
+			t.Errorf("%v bytes are counted as held after all calls ended", held)
+		}
+	})
+}
+
+// TestWatchersStay: the time for a message is none for the call.
+func TestWatchersStay(t *testing.T) {
+	in(t, roomy, func(t *testing.T, h *house) {
+		watch, err := healthv1.NewHealthClient(h.client("client")).Watch(t.Context(), &healthv1.HealthCheckRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := watch.Recv(); err != nil {
+			t.Fatal(err)
+		}
+		rest(time.Hour)
+		h.SetServingStatus("", healthv1.HealthCheckResponse_NOT_SERVING)
+		if got, err := watch.Recv(); err != nil || got.Status != healthv1.HealthCheckResponse_NOT_SERVING {
+			t.Errorf("after an hour a watcher sees %v, %v", got, err)
+		}
+	})
+}
+
+// TestSlowHandlers: a call whose message is there may take longer than a message may.
+func TestSlowHandlers(t *testing.T) {
+	in(t, roomy, func(t *testing.T, h *house) {
+		h.check = func() (*healthv1.HealthCheckResponse, error) {
+			time.Sleep(3 * ReceiveTimeout)
+			return &healthv1.HealthCheckResponse{}, nil
+		}
+		if _, err := healthv1.NewHealthClient(h.client("client")).Check(t.Context(), &healthv1.HealthCheckRequest{}); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestReflectionEnds: it is for questions, not for staying.
+func TestReflectionEnds(t *testing.T) {
+	in(t, roomy, func(t *testing.T, h *house) {
+		start := time.Now()
+		stream, err := reflectionv1.NewServerReflectionClient(h.client("client")).ServerReflectionInfo(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		q := &reflectionv1.ServerReflectionRequest{MessageRequest: &reflectionv1.ServerReflectionRequest_ListServices{}}
+		if err := stream.Send(q); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := stream.Recv(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err = stream.Recv(); status.Code(err) != codes.DeadlineExceeded || time.Since(start) > ReceiveTimeout+time.Second {
+			t.Errorf("ended with %v after %v", err, time.Since(start))
+		}
+	})
+}
+
+// TestAttackHeaders: headers beyond their bound end the call, and far beyond it the connection, before they are kept.
+func TestAttackHeaders(t *testing.T) {
+	in(t, roomy, func(t *testing.T, h *house) {
+		large := headers(checkPath, hpack.HeaderField{Name: "x", Value: strings.Repeat("x", mostHeaderBytes)})
+		r := h.rude("client", 1<<16)
+		defer r.done()
+		if err := r.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: large, EndHeaders: true, EndStream: true}); err != nil {
+			t.Fatal(err)
+		}
+		rest(time.Second)
+		if how, _, _ := r.endOf(1); how != "FRAME_SIZE_ERROR" {
+			t.Errorf("a call with too large headers ended with %q", how)
+		}
+		endless := h.rude("client", 1<<16)
+		defer endless.done()
+		if err := endless.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: headers(checkPath)}); err != nil {
+			t.Fatal(err)
+		}
+		field := hpack.AppendHuffmanString(nil, strings.Repeat("x", 12000))
+		for range 1000 { // 16 MB, if they were taken
+			part := append([]byte{0x00, 0x01, 'y', 0x80 | 0x7f}, varint(uint64(len(field)-127))...)
+			if endless.WriteContinuation(1, false, append(part, field...)) != nil {
+				break
+			}
+		}
+		rest(time.Second)
+		if _, _, gone := endless.endOf(0); gone == 0 {
+			t.Error("a connection that sends headers without end lives")
+		}
+	})
+}
+
+// varint is HPACK's encoding of a length beyond its prefix.
+func varint(n uint64) (b []byte) {
+	for ; n >= 0x80; n >>= 7 {
+		b = append(b, byte(n)|0x80)
+	}
+	return append(b, byte(n))
+}
+
+// TestAttackIdleConnections: nobody keeps a connection by doing nothing, in any of its states.
+func TestAttackIdleConnections(t *testing.T) {
+	in(t, roomy, func(t *testing.T, h *house) {
+		silent, err := h.net.Host("client").DialContext(t.Context(), "tcp", h.at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer silent.Close()
+		idle := h.rude("client", 1<<16)
+		defer idle.done()
+		rest(handshakeTimeout + time.Second)
+		if open := h.door.metric("quotad_connections", ""); open != 1 {
+			t.Errorf("%v connections are open, of which one has said nothing for %v", open, handshakeTimeout)
+		}
+		rest(someBounds.Alive.MaxConnectionIdle + 10*time.Second)
+		if open := h.door.metric("quotad_connections", ""); open != 0 {
+			t.Errorf("%v connections are open after %v without a call", open, someBounds.Alive.MaxConnectionIdle)
+		}
+	})
+}
+
+// TestAttackManyHalfSent: what half-sent messages hold has a bound, for a connection and for all, and others are served on.
+func TestAttackManyHalfSent(t *testing.T) {
+	in(t, roomy, func(t *testing.T, h *house) {
+		const attackers = 20
+		var all []*rude
+		for range attackers {
+			r := h.rude("attacker", 1<<16)
+			defer r.done()
+			r.read.Go(func() {
+				for id := uint32(1); id < 2*someBounds.Streams; id += 2 {
+					r.begin(id, checkPath)
+					r.announce(id, 1<<20, 1<<16-100) // as much as flow control lets through at first
+				}
+			})
+			all = append(all, r)
+		}
+		rest(time.Second)
+		const slack = attackers * 2 * alwaysHeld // each may read once more when it holds little
+		if held := h.door.metric("quotad_connections_held_bytes", ""); held > 2*mostHeldByAll+slack || held < mostHeldByAll {
+			t.Errorf("%v bytes are held, of which %d may be", held, 2*mostHeldByAll)
+		}
+		if _, err := healthv1.NewHealthClient(h.client("another")).Check(t.Context(), &healthv1.HealthCheckRequest{}); err != nil {
+			t.Errorf("another client is answered %v", err)
+		}
+		rest(10 * ReceiveTimeout)
+		if held := h.door.metric("quotad_connections_held_bytes", ""); held > mostHeldByAll/4 {
+			t.Errorf("%v bytes are held when all calls must have ended", held)
+		}
+		if how, _, gone := all[0].endOf(1); how != "status 4" && gone == 0 {
+			t.Errorf("the first call ended with %q", how)
+		}
+	})
+}
+
+// TestAttackUnreadAnswers: a client that does not read its answers is not read from, and then left.
+func TestAttackUnreadAnswers(t *testing.T) {
+	in(t, roomy, func(t *testing.T, h *house) {
+		h.check = func() (*healthv1.HealthCheckResponse, error) {
+			m := &healthv1.HealthCheckResponse{}
+			m.ProtoReflect().SetUnknown(append([]byte{0x7a, 0x80, 0x80, 0x08}, make([]byte, 1<<17)...))
+			return m, nil
+		}
+		r := h.rude("attacker", 0)
+		defer r.done()
+		for id := uint32(1); id < 2*someBounds.Streams; id += 2 {
+			r.begin(id, checkPath)
+			_ = r.WriteData(id, true, []byte{0, 0, 0, 0, 0})
+		}
+		rest(time.Second)
+		if held := h.door.metric("quotad_connections_held_bytes", ""); held < mostHeldByOne {
+			t.Fatalf("%v bytes are held, too few to test anything", held)
+		}
+		rest(StallTimeout + time.Second)
+		if _, _, gone := r.endOf(0); gone == 0 {
+			t.Error("the connection lives")
+		}
+		if got := h.door.metric("quotad_connections_refused_total", stalledConnection); got != 1 {
+			t.Errorf("%v connections are counted as stalled", got)
+		}
+		if held := h.door.metric("quotad_connections_held_bytes", ""); held != 0 {
+			t.Errorf("%v bytes are counted as held by nobody", held)
+		}
+	})
+}
+
+// TestBusyConnectionsHoldNothing: what was delivered and answered is not held, however much it is.
+func TestBusyConnectionsHoldNothing(t *testing.T) {
+	in(t, roomy, func(t *testing.T, h *house) {
+		client := healthv1.NewHealthClient(h.client("client"))
+		q := &healthv1.HealthCheckRequest{Service: strings.Repeat("s", 900_000)}
+		for range 20 {
+			if _, err := client.Check(t.Context(), q); status.Code(err) != codes.NotFound {
+				t.Fatal(err)
+			}
+		}
+		if held := h.door.metric("quotad_connections_held_bytes", ""); held > 64<<10 {
+			t.Errorf("%v bytes are counted as held after 20 calls of 900 kB were answered", held)
+		}
+	})
+}

@@ -1,0 +1,100 @@
+package door
+
+import (
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+const (
+	// logEvery is how often the same is logged at most.
+	logEvery = time.Minute
+	// largestStack bounds the stack that is logged, in bytes.
+	largestStack = 8 << 10
+	// largestValue bounds what is logged of the panic's value, in bytes: it may hold what somebody sent.
+	largestValue = 256
+)
+
+func cut(s string, most int) string {
+	if len(s) > most {
+		return s[:most] + " ..."
+	}
+	return s
+}
+
+// Panics recovers from panics, counts each, and logs at most one a minute for each place. Safe for concurrent use.
+type Panics struct {
+	log    *slog.Logger
+	prefix string
+	count  func(where string)
+
+	mu     sync.Mutex
+	places map[string]*Seldom
+}
+
+// NewPanics returns one whose places begin with a prefix, and that tells count of each panic.
+func NewPanics(log *slog.Logger, prefix string, count func(where string)) *Panics {
+	return &Panics{log: log, prefix: prefix, count: count, places: map[string]*Seldom{}}
+}
+
+// Tell has panics logged and counted elsewhere from now on. Call it before any can happen.
+func (p *Panics) Tell(log *slog.Logger, count func(where string)) { p.log, p.count = log, count }
+
+// Fault is all a caller learns of a fault of ours; the log has the rest.
+const Fault = "a fault of quotad, not of the request; its log has the details"
+
+// Recover, deferred, turns a panic into an error of gRPC. Places are few and never chosen by a caller.
+func (p *Panics) Recover(place string, err *error) {
+	if was := recover(); was != nil {
+		p.Recovered(place, was)
+		*err = status.Error(codes.Internal, "quotad failed to answer: "+Fault)
+	}
+}
+
+// Catch, deferred, ends a panic where nobody waits for an answer.
+func (p *Panics) Catch(place string) {
+	if was := recover(); was != nil {
+		p.Recovered(place, was)
+	}
+}
+
+// Recovered counts and logs a panic that was recovered from.
+func (p *Panics) Recovered(place string, was any) {
+	where := p.prefix + place
+	p.count(where)
+	p.mu.Lock()
+	seldom := p.places[where]
+	if seldom == nil {
+		seldom = &Seldom{}
+		p.places[where] = seldom
+	}
+	p.mu.Unlock()
+	if since, due := seldom.Due(time.Now()); due {
+		p.log.Error("recovered from a panic; please report it", "where", where, "panic", cut(fmt.Sprint(was), largestValue), "unlogged", since,
+			"stack", cut(string(debug.Stack()), largestStack))
+	}
+}
+
+// Seldom lets through one of many in a minute. The zero value is ready. Safe for concurrent use.
+type Seldom struct {
+	mu     sync.Mutex
+	last   time.Time
+	passed uint64
+}
+
+// Due says whether it is time again, and how many were not let through since the last time.
+func (s *Seldom) Due(now time.Time) (passed uint64, due bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if since := now.Sub(s.last); !s.last.IsZero() && since >= 0 && since < logEvery {
+		s.passed++
+		return 0, false
+	}
+	passed, s.passed, s.last = s.passed, 0, now
+	return passed, true
+}

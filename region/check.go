@@ -41,7 +41,7 @@ func (n *Node) check(ctx context.Context, q Request, commit bool) (Decision, err
 	if len(all) == 0 {
 		return n.sign(Decision{Allowed: true, Reason: NoLimit}), nil
 	}
-	w := waiting{rules: r, applied: all, cost: q.Cost, commit: commit, until: time.Now().Add(n.deadline)}
+	w := waiting{rules: r, applied: all, cost: q.Cost, commit: commit, caller: q.Caller, until: time.Now().Add(n.deadline)}
 	if commit && q.ID != "" {
 		w.once = onceKey(q, all)
 	}
@@ -56,9 +56,10 @@ func (n *Node) check(ctx context.Context, q Request, commit bool) (Decision, err
 		w.until = time.Now().Add(n.deadline)
 		a, err = n.decide(ctx, w)
 	}
+	var full *queueFull
 	switch {
-	case errors.Is(err, errQueueFull):
-		return n.sign(n.overflow(all)), nil
+	case errors.As(err, &full):
+		return n.sign(n.overflow(all, full.retry)), nil
 	case err != nil:
 		return Decision{}, err
 	case !a.ok():
@@ -84,17 +85,15 @@ func onceKey(q Request, all []applied) string {
 	return store.OnceKey(store.ShardOf(all[0].target.Key), hex.EncodeToString(h.Sum(nil)))
 }
 
-// overflow denies a request for which there is no place in the queue, unless only shadow limits apply to it.
-func (n *Node) overflow(all []applied) Decision {
+// overflow denies a request that the store has no time for, unless only shadow limits apply to it.
+func (n *Node) overflow(all []applied, retry time.Duration) Decision {
 	for _, a := range all {
 		if !a.limit.Shadow {
-			return n.describe(Decision{Reason: QueueFull}, a)
+			return n.describe(Decision{Reason: QueueFull, RetryAfter: retry}, a)
 		}
 	}
 	return n.describe(Decision{Allowed: true, Reason: QueueFull}, all[0])
 }
-
-var errQueueFull = errors.New("too many requests wait for the store")
 
 // decide has the store decide a request, in one step if all its limits are in one shard.
 func (n *Node) decide(ctx context.Context, w waiting) (answered, error) {
@@ -107,9 +106,11 @@ func (n *Node) decide(ctx context.Context, w waiting) (answered, error) {
 }
 
 // ask has the store decide a request whose limits are in one shard. What the store says after the request's time is over
-// counts for nothing, though it may have charged the request.
+// counts for nothing, though it may have charged the request. The error is a *queueFull if the store answers, but has no
+// time for this request.
 func (n *Node) ask(ctx context.Context, w waiting) (answered, error) {
-	if n.breakers.tripped(store.ShardOf(w.applied[0].target.Key)) {
+	shard := store.ShardOf(w.applied[0].target.Key)
+	if n.breakers.tripped(shard) {
 		return answered{err: errOutOfReach}, nil
 	}
 	select {
@@ -122,16 +123,22 @@ func (n *Node) ask(ctx context.Context, w waiting) (answered, error) {
 	}
 	answer := make(chan answered, 1)
 	w.answer, w.gone = answer, &atomic.Bool{}
-	if !n.batcher.enqueue(ctx, w) {
-		return answered{}, errQueueFull
+	if err := n.batcher.enqueue(ctx, w); err != nil {
+		return answered{}, err
 	}
 	late := time.NewTimer(time.Until(w.until))
 	defer late.Stop()
 	select {
 	case a := <-answer:
+		if isQueueFull(a.err) {
+			return answered{}, a.err
+		}
 		return a, nil
 	case <-late.C:
 		w.gone.Store(true)
+		if now := time.Now(); n.breakers.answers(shard, now.Add(-n.deadline), now, n.deadline) {
+			return answered{}, n.batcher.outwaited()
+		}
 		return answered{err: errLate}, nil
 	case <-ctx.Done():
 		w.gone.Store(true)

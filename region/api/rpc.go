@@ -17,7 +17,8 @@ import (
 )
 
 const (
-	// mostInBatch bounds the requests of a CheckBatch.
+	// mostInBatch bounds the requests of a CheckBatch, and with them its goroutines. Each has a place of its own in the
+	// node's queue, which bounds how many of all calls wait.
 	mostInBatch = 100
 	// mostMessageBytes holds a batch of the largest requests that are valid.
 	mostMessageBytes = 1 << 20
@@ -72,7 +73,9 @@ func charge(m *quotadv1.CheckRequest) region.Request {
 
 // Check implements quotad.v1.QuotaService.
 func (s *service) Check(ctx context.Context, m *quotadv1.CheckRequest) (*quotadv1.CheckResponse, error) {
-	d, err := s.node.Check(ctx, charge(m))
+	q := charge(m)
+	q.Caller = callerOf(ctx)
+	d, err := s.node.Check(ctx, q)
 	if err != nil {
 		return nil, toStatus(err)
 	}
@@ -81,15 +84,17 @@ func (s *service) Check(ctx context.Context, m *quotadv1.CheckRequest) (*quotadv
 
 // Peek implements quotad.v1.QuotaService.
 func (s *service) Peek(ctx context.Context, m *quotadv1.PeekRequest) (*quotadv1.PeekResponse, error) {
-	d, err := s.node.Peek(ctx, request(m, m.Cost))
+	q := request(m, m.Cost)
+	q.Caller = callerOf(ctx)
+	d, err := s.node.Peek(ctx, q)
 	if err != nil {
 		return nil, toStatus(err)
 	}
 	return &quotadv1.PeekResponse{Decision: decisionMessage(d)}, nil
 }
 
-// CheckBatch implements quotad.v1.QuotaService. The requests are decided at the same time, so that they share a
-// round trip to the store, in no set order. One bad request refuses the batch before anything is charged; if the
+// CheckBatch implements quotad.v1.QuotaService. The requests are decided at the same time, so that they share
+// round trips to the store, in no set order; each for itself, so that some may be queue_full. One bad request refuses the batch before anything is charged; if the
 // caller gives up, some of it may have been charged.
 func (s *service) CheckBatch(ctx context.Context, m *quotadv1.CheckBatchRequest) (*quotadv1.CheckBatchResponse, error) {
 	if len(m.Requests) > mostInBatch {
@@ -97,9 +102,11 @@ func (s *service) CheckBatch(ctx context.Context, m *quotadv1.CheckBatchRequest)
 			Problem: fmt.Sprintf("has %d entries; send at most %d", len(m.Requests), mostInBatch)})
 	}
 	all := make([]region.Request, len(m.Requests))
+	caller := callerOf(ctx)
 	var bad fieldErrors
 	for i, one := range m.Requests {
 		all[i] = charge(one)
+		all[i].Caller = caller
 		bad.add(fmt.Sprintf("requests[%d].", i), all[i].Validate())
 	}
 	if len(bad) > 0 {

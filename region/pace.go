@@ -3,12 +3,13 @@ package region
 import "time"
 
 const (
-	// usualScript is how long a script call on one bucket is taken to take before one was measured.
-	usualScript = 50 * time.Microsecond
+	// firstScript is how long a script call on one bucket is taken to take before one was measured: more than it does on
+	// most machines, for a first pipeline that is too long makes all others late.
+	firstScript = 250 * time.Microsecond
 	// shortestScript bounds the estimate from below: pipelines that are timed too coarsely do not make it 0.
 	shortestScript = 2 * time.Microsecond
-	// remembered is the work over which measurements fade: a tenth of a second or so of a busy store.
-	remembered = 400 * scriptWork
+	// remembered is the work over which measurements fade: a few pipelines.
+	remembered = 100 * scriptWork
 	// oneTrip is the most that a single round trip weighs against all before it, as 1/oneTrip, however short they were.
 	oneTrip = 8
 	// outlier is how many times the expected time a round trip may count for.
@@ -30,7 +31,7 @@ type pace struct {
 }
 
 func newPace(deadline time.Duration) pace {
-	return pace{deadline: deadline, base: 100 * time.Microsecond, took: float64(usualScript) * remembered / scriptWork, work: remembered}
+	return pace{deadline: deadline, base: 100 * time.Microsecond, took: float64(firstScript), work: scriptWork}
 }
 
 // done takes in a round trip.

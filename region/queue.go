@@ -8,8 +8,9 @@ const (
 	// queueLength bounds the requests that wait for the store. When it is reached, the newest request of the longest
 	// flow is refused, or the newcomer if it belongs to that flow.
 	queueLength = 8192
-	// flowsOfLimit is how many flows the buckets of one caller and limit are spread over, by hash.
-	flowsOfLimit = 64
+	// flowsOfLimit is how many flows the buckets of one caller and limit are spread over, by hash: so many that hardly any
+	// has a flooding one beside it. There are never more flows than requests.
+	flowsOfLimit = 1 << 16
 	// scriptWork is what a script call costs for each bucket, in units of work; joinWork is what a request costs that is
 	// decided by the script call of the one before it, on the same buckets. The measured ratio is 7 to 9.
 	scriptWork, joinWork = 8, 1
@@ -18,7 +19,7 @@ const (
 	// mostCompared bounds how many flows are looked at to find a long one, at each level of the tree.
 	mostCompared = 64
 	// mostSpareFlows bounds the flows kept for use again after they emptied.
-	mostSpareFlows = 256
+	mostSpareFlows = 1024
 )
 
 // flowID names a node of the tree: a caller has no limit, a limit has no hash, a flow has all three.
@@ -228,7 +229,7 @@ func (q *fairQueue) lighter(leaf *flow, work int64) {
 }
 
 // mostSpareRequests bounds the places that a spare flow keeps for requests.
-const mostSpareRequests = 64
+const mostSpareRequests = 8
 
 // keep keeps an empty flow for use again.
 func (q *fairQueue) keep(f *flow) {

@@ -30,12 +30,12 @@ type refused struct {
 
 // wait puts a request into the queue, if it can be decided in time there: before its deadline, less a part for what is
 // not the store's work. The lock is held.
-func (b *batcher) wait(w waiting) error {
+func (b *batcher) wait(w waiting, now time.Time) error {
 	w.hash = b.hashOf(&w)
 	ahead := b.sent + b.queue.ahead(&w)
 	together := min(b.pace.pipelineWork(), b.queue.root.work) // what comes back with it
 	takes := b.pace.base + b.pace.takes(ahead+together)
-	if time.Until(w.until) < takes+b.pace.margin() {
+	if w.until.Sub(now) < takes+b.pace.margin() {
 		b.refused.time++
 		return &queueFull{retry: takes}
 	}

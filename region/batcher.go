@@ -100,16 +100,39 @@ func (b *batcher) enqueue(ctx context.Context, w waiting) error {
 		b.passOn()
 		return nil
 	}
-	err := b.wait(w)
-	begins := err == nil && b.trips < underWay
-	if begins {
-		b.trips++
-	}
+	err := b.wait(w, time.Now())
+	begins := b.mayBegin()
 	b.mu.Unlock()
 	if begins {
 		b.carry(context.WithoutCancel(ctx))
 	}
 	return err
+}
+
+// enqueueAll hands over several requests, each for itself, as enqueue does. refused hears of those that may not wait, by
+// their place.
+func (b *batcher) enqueueAll(ctx context.Context, all []waiting, refused func(place int, err error)) {
+	b.mu.Lock()
+	now := time.Now()
+	for i, w := range all {
+		if err := b.wait(w, now); err != nil {
+			refused(i, err)
+		}
+	}
+	begins := b.mayBegin()
+	b.mu.Unlock()
+	if begins {
+		b.carry(context.WithoutCancel(ctx))
+	}
+}
+
+// mayBegin begins a round trip for what is queued, if one more may be under way. The lock is held.
+func (b *batcher) mayBegin() bool {
+	if b.queue.length == 0 || b.trips >= underWay {
+		return false
+	}
+	b.trips++
+	return true
 }
 
 // carry makes a round trip with what is queued, and has a run make the next.

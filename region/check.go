@@ -36,16 +36,28 @@ func (n *Node) check(ctx context.Context, q Request, commit bool) (Decision, err
 	if err := q.Validate(); err != nil {
 		return Decision{}, err
 	}
-	r := n.rules.Load()
-	all := r.match(q)
-	if len(all) == 0 {
+	w := n.prepare(q, commit)
+	if len(w.applied) == 0 {
 		return n.sign(Decision{Allowed: true, Reason: NoLimit}), nil
 	}
+	a, err := n.decide(ctx, w)
+	return n.conclude(ctx, q, w, a, err)
+}
+
+// prepare finds the limits of a request.
+func (n *Node) prepare(q Request, commit bool) waiting {
+	r := n.rules.Load()
+	all := r.match(q)
 	w := waiting{rules: r, applied: all, cost: q.Cost, commit: commit, caller: q.Caller, until: time.Now().Add(n.deadline)}
-	if commit && q.ID != "" {
+	if commit && q.ID != "" && len(all) > 0 {
 		w.once = onceKey(q, all)
 	}
-	a, err := n.decide(ctx, w)
+	return w
+}
+
+// conclude turns the store's first answer into a decision, for which it may have to be asked again.
+func (n *Node) conclude(ctx context.Context, q Request, w waiting, a answered, err error) (Decision, error) {
+	all, commit := w.applied, w.commit
 	for range all { // each of its buckets may be lost
 		if err != nil || !a.lost() || !n.recover(ctx, w, a) {
 			break
@@ -109,17 +121,8 @@ func (n *Node) decide(ctx context.Context, w waiting) (answered, error) {
 // counts for nothing, though it may have charged the request. The error is a *queueFull if the store answers, but has no
 // time for this request.
 func (n *Node) ask(ctx context.Context, w waiting) (answered, error) {
-	shard := store.ShardOf(w.applied[0].target.Key)
-	if n.breakers.tripped(shard) {
-		return answered{err: errOutOfReach}, nil
-	}
-	select {
-	case <-n.closed:
-		return answered{}, ErrClosed
-	default:
-	}
-	if time.Until(w.until) <= 0 {
-		return answered{err: errLate}, nil
+	if a, err, done := n.withoutAsking(w); done {
+		return a, err
 	}
 	answer := make(chan answered, 1)
 	w.answer, w.gone = answer, &atomic.Bool{}
@@ -128,15 +131,36 @@ func (n *Node) ask(ctx context.Context, w waiting) (answered, error) {
 	}
 	late := time.NewTimer(time.Until(w.until))
 	defer late.Stop()
+	return n.await(ctx, w, answer, late.C)
+}
+
+// withoutAsking says how a request ends for which the store is not to be asked; done: it is not.
+func (n *Node) withoutAsking(w waiting) (a answered, err error, done bool) {
+	if n.breakers.tripped(store.ShardOf(w.applied[0].target.Key)) {
+		return answered{err: errOutOfReach}, nil, true
+	}
+	select {
+	case <-n.closed:
+		return answered{}, ErrClosed, true
+	default:
+	}
+	if time.Until(w.until) <= 0 {
+		return answered{err: errLate}, nil, true
+	}
+	return answered{}, nil, false
+}
+
+// await waits for the answer to a request that was handed over, until its time is over.
+func (n *Node) await(ctx context.Context, w waiting, answer <-chan answered, late <-chan time.Time) (answered, error) {
 	select {
 	case a := <-answer:
 		if isQueueFull(a.err) {
 			return answered{}, a.err
 		}
 		return a, nil
-	case <-late.C:
+	case <-late:
 		w.gone.Store(true)
-		if now := time.Now(); n.breakers.answers(shard, now.Add(-n.deadline), now, n.deadline) {
+		if n.breakers.answers(store.ShardOf(w.applied[0].target.Key), w.until.Add(-n.deadline), time.Now(), n.deadline) {
 			return answered{}, n.batcher.outwaited()
 		}
 		return answered{err: errLate}, nil

@@ -117,6 +117,10 @@ func (c *tally) check(t *testing.T, n *Node, q Request) {
 	if err != nil {
 		t.Error(err)
 	}
+	c.decided(d, took <= n.deadline)
+}
+
+func (c *tally) decided(d Decision, inTime bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.reason == nil {
@@ -124,7 +128,7 @@ func (c *tally) check(t *testing.T, n *Node, q Request) {
 	}
 	c.reason[d.Reason]++
 	c.all++
-	if d.At != 0 && took <= n.deadline {
+	if d.At != 0 && inTime {
 		c.stored++
 	}
 	if d.Allowed {
@@ -159,13 +163,19 @@ func (a attack) floods(t *testing.T, n *Node, pause, lasts time.Duration) *tally
 			time.Sleep(pause * time.Duration(i) / time.Duration(a.callers))
 			for time.Now().Before(until) {
 				next := time.Now().Add(pause)
-				var batch sync.WaitGroup
-				for range a.batch {
-					q := request(a.key(int(number.Add(1))))
-					q.Domain, q.Caller = a.domain, a.caller
-					batch.Go(func() { all.check(t, n, q) })
+				batch := make([]Request, a.batch)
+				for i := range batch {
+					batch[i] = request(a.key(int(number.Add(1))))
+					batch[i].Domain, batch[i].Caller = a.domain, a.caller
 				}
-				batch.Wait()
+				begun := time.Now()
+				decisions, err := n.CheckBatch(t.Context(), batch)
+				if err != nil {
+					t.Error(err)
+				}
+				for _, d := range decisions {
+					all.decided(d, time.Since(begun) <= n.deadline)
+				}
 				time.Sleep(time.Until(next))
 			}
 		})

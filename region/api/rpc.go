@@ -112,21 +112,13 @@ func (s *service) CheckBatch(ctx context.Context, m *quotadv1.CheckBatchRequest)
 	if len(bad) > 0 {
 		return nil, bad.status()
 	}
-	decisions := make([]*quotadv1.Decision, len(all))
-	errs := make([]error, len(all))
-	var done sync.WaitGroup
-	for i, q := range all {
-		done.Go(func() {
-			defer s.server.recovered(&errs[i])
-			d, err := s.node.Check(ctx, q)
-			decisions[i], errs[i] = decisionMessage(d), toStatus(err)
-		})
+	decided, err := s.node.CheckBatch(ctx, all)
+	if err != nil {
+		return nil, toStatus(err)
 	}
-	done.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return nil, err
-		}
+	decisions := make([]*quotadv1.Decision, len(decided))
+	for i, d := range decided {
+		decisions[i] = decisionMessage(d)
 	}
 	return &quotadv1.CheckBatchResponse{Decisions: decisions}, nil
 }

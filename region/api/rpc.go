@@ -94,8 +94,8 @@ func (s *service) Peek(ctx context.Context, m *quotadv1.PeekRequest) (*quotadv1.
 }
 
 // CheckBatch implements quotad.v1.QuotaService. The requests are decided at the same time, so that they share
-// round trips to the store, in no set order; each for itself, so that some may be queue_full. One bad request refuses the batch before anything is charged; if the
-// caller gives up, some of it may have been charged.
+// round trips to the store, in no set order; each for itself, so that some may be queue_full. One bad request refuses
+// the batch before anything is charged; if the caller gives up, some of it may have been charged.
 func (s *service) CheckBatch(ctx context.Context, m *quotadv1.CheckBatchRequest) (*quotadv1.CheckBatchResponse, error) {
 	if len(m.Requests) > mostInBatch {
 		return nil, toStatus(&region.FieldError{Field: "requests",

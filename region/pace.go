@@ -46,7 +46,7 @@ func (p *pace) done(sent, back time.Time, work int64) {
 	} else {
 		took = max(took-p.base, took/outlier)
 	}
-	p.last = back
+	p.last = later(p.last, back)
 	if work <= 2*scriptWork {
 		p.base = min(whole, p.base+p.base/8+1, p.deadline/mostBase)
 	}

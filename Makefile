@@ -76,6 +76,11 @@ scenarios: redis-server build ## TIMES times (1): every scenario that quotad bri
 	  name=$$(basename $$file .yaml); ./bin/quotad chaos run $$name --seed $$n --report bin/scenarios/$$name.html > bin/scenarios/$$name.txt 2>&1 \
 	  && echo "$$name, seed $$n: ok" || { failed=1; echo "$$name, seed $$n: NOT OK"; cat bin/scenarios/$$name.txt; }; done; done; exit $$failed
 
+.PHONY: overload
+overload: redis-server ## a real node offered up to ten times what it decides, for a minute: what victims see; what a refusal costs
+	$(GO) test -count 1 -run '^$$' -bench 'Refusal|BenchmarkQueue' ./region
+	$(GO) test -count 1 -run '^$$' -bench 'Overload' -benchtime 1x ./chaos/process
+
 .PHONY: proto
 proto: ## generated code from proto/*.proto; needs npm
 	cd proto && PATH="$$PATH:$$(npm root)/.bin" npx --yes @bufbuild/buf@1.75.0 lint && npx --yes @bufbuild/buf@1.75.0 generate

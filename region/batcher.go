@@ -2,8 +2,10 @@ package region
 
 import (
 	"context"
+	"hash/maphash"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -12,9 +14,7 @@ import (
 )
 
 const (
-	// queueLength bounds the requests that wait for the store.
-	queueLength = 8192
-	// mostBatched bounds the requests decided in one round trip.
+	// mostBatched bounds the requests decided in one round trip, however fast the store is.
 	mostBatched = 1024
 	// underWay is how many round trips are made at a time: one would have a few callers wait for each other, many would
 	// leave nothing to group.
@@ -28,9 +28,13 @@ type waiting struct {
 	cost    int64
 	commit  bool
 	once    string          // key to be charged once under; empty: none
+	caller  string          // whose request it is; empty: nobody's in particular
 	until   time.Time       // when it is decided without the store
 	gone    *atomic.Bool    // nobody waits for the answer any more; nil: somebody does
 	answer  chan<- answered // buffered: nobody waits for a caller that has gone
+
+	hash uint64 // of its buckets; 0: it has not queued
+	work int64  // that it counts for in the queue
 }
 
 // answered is what the store said of one request.
@@ -57,99 +61,116 @@ func (a answered) ok() bool { return a.err == nil && a.decided.Status == algorit
 func (a answered) lost() bool { return a.err == nil && a.decided.Status == algorithms.StatusLost }
 
 // batcher commits decisions in groups: while round trips to the store are under way, requests queue, and the next
-// carries them all; requests on the same buckets become one script call with a list of costs, decided in order. That
+// carries many of them; requests on the same buckets become one script call with a list of costs, decided in order. That
 // is exact, adds no timer, and costs a hot key a few script calls for a round trip instead of one for a request.
 //
 // Whoever comes while fewer round trips are under way than may be makes its own, which spares it two changes of goroutine;
-// what has queued meanwhile is carried by run.
+// what has queued meanwhile is carried by run. Who waits is served in fair order (fairQueue), and only what can be decided
+// in time may wait (admission.go).
 type batcher struct {
 	store    Store
 	seen     *seen
 	breakers breakers
-	queue    chan waiting
-	trips    atomic.Int32                        // round trips under way, and those that runs have not begun with
 	more     chan struct{}                       // a run is to carry what is queued
 	observe  func([]waiting, algorithms.Decided) // hears what was decided and charged, before the callers do
+	seed     maphash.Seed
+
+	mu      sync.Mutex
+	queue   *fairQueue
+	trips   int   // round trips under way, and those that runs have not begun with
+	sent    int64 // work that is under way
+	pace    pace
+	refused refused
 }
 
-func newBatcher(s Store, known *seen, b breakers, queued int, observe func([]waiting, algorithms.Decided)) *batcher {
-	all := &batcher{store: s, seen: known, breakers: b, queue: make(chan waiting, queued), more: make(chan struct{}, underWay), observe: observe}
-	all.trips.Store(underWay)
-	return all
+func newBatcher(s Store, known *seen, b breakers, queued int, deadline time.Duration,
+	observe func([]waiting, algorithms.Decided)) *batcher {
+	return &batcher{store: s, seen: known, breakers: b, more: make(chan struct{}, underWay), observe: observe,
+		seed: maphash.MakeSeed(), queue: newFairQueue(queued), trips: underWay, pace: newPace(deadline)}
 }
 
-// enqueue hands a request over; false: the queue is full. A caller that may make a round trip makes it before enqueue
-// returns; it takes as long as the store may, whatever becomes of ctx.
-func (b *batcher) enqueue(ctx context.Context, w waiting) bool {
-	select {
-	case b.queue <- w:
-	default:
+// enqueue hands a request over, or says why it may not wait: a *queueFull. A caller that may make a round trip makes
+// it before enqueue returns; it takes as long as the store may, whatever becomes of ctx.
+func (b *batcher) enqueue(ctx context.Context, w waiting) error {
+	b.mu.Lock()
+	if b.queue.length == 0 && b.trips < underWay {
+		b.trips++
+		b.mu.Unlock()
+		b.decide(context.WithoutCancel(ctx), []waiting{w})
+		b.passOn()
+		return nil
+	}
+	err := b.wait(w, time.Now())
+	begins := b.mayBegin()
+	b.mu.Unlock()
+	if begins {
+		b.carry(context.WithoutCancel(ctx))
+	}
+	return err
+}
+
+// enqueueAll hands over several requests, each for itself, as enqueue does. refused hears of those that may not wait, by
+// their place.
+func (b *batcher) enqueueAll(ctx context.Context, all []waiting, refused func(place int, err error)) {
+	b.mu.Lock()
+	now := time.Now()
+	for i, w := range all {
+		if err := b.wait(w, now); err != nil {
+			refused(i, err)
+		}
+	}
+	begins := b.mayBegin()
+	b.mu.Unlock()
+	if begins {
+		b.carry(context.WithoutCancel(ctx))
+	}
+}
+
+// mayBegin begins a round trip for what is queued, if one more may be under way. The lock is held.
+func (b *batcher) mayBegin() bool {
+	if b.queue.length == 0 || b.trips >= underWay {
 		return false
 	}
-	if b.begin() {
-		b.carry(context.WithoutCancel(ctx))
-		b.passOn()
-	}
+	b.trips++
 	return true
 }
 
-// begin begins a round trip if one more may be under way.
-func (b *batcher) begin() bool {
-	for {
-		n := b.trips.Load()
-		if n >= underWay {
-			return false
-		}
-		if b.trips.CompareAndSwap(n, n+1) {
-			return true
-		}
+// carry makes a round trip with what is queued, and has a run make the next.
+func (b *batcher) carry(ctx context.Context) {
+	if batch := b.take(); len(batch) > 0 {
+		b.decide(ctx, batch)
+		b.passOn()
 	}
 }
 
-// passOn ends a round trip, or has a run make the next with what has queued. Who queued a request after the look at the
-// queue and before the end has left it to us.
+// passOn ends a round trip, or has a run make the next with what has queued.
 func (b *batcher) passOn() {
-	for {
-		if len(b.queue) > 0 {
-			b.more <- struct{}{}
-			return
-		}
-		b.trips.Add(-1)
-		if len(b.queue) == 0 || !b.begin() {
-			return
-		}
+	b.mu.Lock()
+	more := b.queue.length > 0
+	if !more {
+		b.trips--
+	}
+	b.mu.Unlock()
+	if more {
+		b.more <- struct{}{}
 	}
 }
 
 // run carries what queues while round trips are under way, until ctx ends; there are as many of it as may be under way.
 func (b *batcher) run(ctx context.Context) {
 	for {
-		for len(b.queue) > 0 && ctx.Err() == nil {
-			b.carry(ctx)
+		for ctx.Err() == nil {
+			batch := b.take()
+			if len(batch) == 0 {
+				break
+			}
+			b.decide(ctx, batch)
 		}
-		b.passOn()
 		select {
 		case <-ctx.Done():
 			return
 		case <-b.more:
 		}
-	}
-}
-
-// carry makes one round trip with what is queued.
-func (b *batcher) carry(ctx context.Context) {
-	batch := make([]waiting, 0, min(len(b.queue), mostBatched))
-	for len(batch) < mostBatched {
-		select {
-		case w := <-b.queue:
-			batch = append(batch, w)
-			continue
-		default:
-		}
-		break
-	}
-	if len(batch) > 0 {
-		b.decide(ctx, batch)
 	}
 }
 
@@ -159,6 +180,7 @@ func (b *batcher) decide(ctx context.Context, batch []waiting) {
 	if len(groups) == 0 {
 		return
 	}
+	var work int64
 	calls := make([]algorithms.Decide, len(groups))
 	for i, g := range groups {
 		calls[i] = algorithms.Decide{Guard: algorithms.Guard{Epoch: g[0].rules.epoch}, Commit: g[0].commit, Once: g[0].once}
@@ -169,10 +191,22 @@ func (b *batcher) decide(ctx context.Context, batch []waiting) {
 		for _, w := range g {
 			calls[i].Costs = append(calls[i].Costs, w.cost)
 		}
+		work += int64(len(g[0].applied)) * int64(scriptWork+(len(g)-1)*joinWork)
 	}
-	for i, r := range b.store.Decide(ctx, calls) {
+	begun := b.begin(work)
+	results := b.store.Decide(ctx, calls)
+	back := time.Now()
+	timed := false
+	for i := range results { // before any is judged: an answer to one call says that the server answers
+		if !store.Unreached(results[i].Err) {
+			b.breakers.hear(shardOf(calls[i]), back)
+			timed = true
+		}
+	}
+	for i, r := range results {
 		if store.Unreached(r.Err) {
-			b.breakers.trip(store.ShardOf(calls[i].Buckets[0].Key))
+			r.Err = b.unreached(shardOf(calls[i]), begun, back, r.Err)
+			timed = timed || isQueueFull(r.Err)
 		}
 		if (answered{decided: r.Value, err: r.Err}).ok() && calls[i].Commit && !r.Value.Repeated {
 			b.observe(groups[i], r.Value)
@@ -181,6 +215,40 @@ func (b *batcher) decide(ctx context.Context, batch []waiting) {
 			w.answer <- answered{decided: r.Value, index: n, err: r.Err}
 		}
 	}
+	b.end(work, timed, begun, back)
+}
+
+func shardOf(c algorithms.Decide) store.Shard { return store.ShardOf(c.Buckets[0].Key) }
+
+// begin notes work that is under way from now on.
+func (b *batcher) begin(work int64) time.Time {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.sent += work
+	return time.Now()
+}
+
+// end notes that work is done, and how long it took if that says anything of the store.
+func (b *batcher) end(work int64, timed bool, begun, back time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.sent -= work
+	if timed {
+		b.pace.done(begun, back, work)
+	}
+}
+
+// unreached says what it means that a server left a call without an answer. If it did not answer in time while it
+// answered others it is busy, and the breaker of its shard stays as it is; else it trips.
+func (b *batcher) unreached(shard store.Shard, sent, now time.Time, err error) error {
+	if store.Late(err) && b.breakers.answers(shard, sent, now, b.pace.deadline) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.refused.late++
+		return &queueFull{retry: b.pace.takes(b.sent + b.queue.root.work)}
+	}
+	b.breakers.trip(shard)
+	return err
 }
 
 // withinReach answers the requests that queued before the breaker of their shard tripped, and returns the others: what is
@@ -199,6 +267,9 @@ func (b *batcher) withinReach(batch []waiting) []waiting {
 
 // group puts the requests on the same buckets, under the same limits, together, in order of arrival.
 func group(batch []waiting) [][]waiting {
+	if len(batch) == 1 && (batch[0].gone == nil || !batch[0].gone.Load()) {
+		return [][]waiting{batch}
+	}
 	var groups [][]waiting
 	index := make(map[string]int, len(batch))
 	for _, w := range batch {
@@ -207,7 +278,7 @@ func group(batch []waiting) [][]waiting {
 		}
 		k := w.signature()
 		i, known := index[k]
-		alone := !w.commit || w.once != "" // a peek counts no other's cost, and who is remembered is decided by itself
+		alone := !w.joins()
 		known = known && !alone
 		if !known {
 			i = len(groups)
@@ -219,6 +290,23 @@ func group(batch []waiting) [][]waiting {
 		groups[i] = append(groups[i], w)
 	}
 	return groups
+}
+
+// joins says whether a request may share a script call: a peek counts no other's cost, and who is remembered is decided
+// by itself.
+func (w *waiting) joins() bool { return w.commit && w.once == "" }
+
+// shares says whether two requests share a script call: those that do have the same signature.
+func (w *waiting) shares(other *waiting) bool {
+	if !w.joins() || !other.joins() || w.hash != other.hash || w.rules != other.rules || len(w.applied) != len(other.applied) {
+		return false
+	}
+	for i := range w.applied {
+		if w.applied[i].limit != other.applied[i].limit || w.applied[i].target.Key != other.applied[i].target.Key {
+			return false
+		}
+	}
+	return true
 }
 
 // signature is equal for requests that may share a script call. A key holds the lengths of its parts, so a row of

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/quotad/quotad/chaos/bubble"
 )
@@ -91,16 +92,39 @@ func TestGroupSeparatesEntriesOfOneName(t *testing.T) {
 	}
 }
 
-func TestQueueFull(t *testing.T) {
-	n := unstarted(t, 1, document(t, 1, hereAndThere, "name: minute, limit: 100, window: 1m"))
+// first takes the request that would be carried first.
+func (b *batcher) first(t *testing.T) waiting {
+	t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	leaf := b.queue.next()
+	if leaf == nil {
+		t.Fatal("nothing waits")
+	}
+	return b.queue.drop(leaf)
+}
+
+// fill has the queue hold all that it may, all of one bucket.
+func (n *Node) fill(t *testing.T, q Request) {
+	t.Helper()
+	r := n.rules.Load()
+	w := waiting{rules: r, applied: r.match(q), cost: 1, commit: true, until: time.Now().Add(time.Minute)}
 	for range queueLength {
-		if !n.batcher.enqueue(t.Context(), waiting{}) {
+		if err := n.batcher.enqueue(t.Context(), w); err != nil {
 			t.Fatal("the queue is shorter than queueLength")
 		}
 	}
+}
+
+func TestQueueFull(t *testing.T) {
+	n := unstarted(t, 1, document(t, 1, hereAndThere, "name: minute, limit: 100, window: 1m"))
+	n.fill(t, request("a"))
 	d, err := n.Check(t.Context(), request("a"))
 	if err != nil || d.Allowed || d.Reason != QueueFull || d.Limit != "minute" || d.Entitlement != 40 || d.Sequence != 1 {
 		t.Errorf("decision %+v, %v", d, err)
+	}
+	if l := n.batcher.load(); d.RetryAfter <= 0 || l.queued != queueLength || l.refused != (refused{full: 1}) {
+		t.Errorf("retry after %v, %+v", d.RetryAfter, l)
 	}
 	if d, err = n.Check(t.Context(), Request{Domain: "other", Cost: 1}); err != nil || !d.Allowed || d.Reason != NoLimit {
 		t.Errorf("a request that needs no store: %+v, %v", d, err)
@@ -125,7 +149,7 @@ func TestCheckEndsWithItsContext(t *testing.T) {
 		if err := <-done; !errors.Is(err, context.Canceled) {
 			t.Errorf("error %v", err)
 		}
-		w := <-n.batcher.queue
+		w := n.batcher.first(t)
 		w.answer <- answered{} // whoever serves the request later is not held up
 	})
 }
@@ -154,9 +178,7 @@ func TestPeeksDoNotCountEachOther(t *testing.T) {
 // A full queue denies nothing that only shadow limits apply to.
 func TestQueueFullOfAShadowLimit(t *testing.T) {
 	n := unstarted(t, 1, document(t, 1, hereAndThere, "name: watch, limit: 10, window: 1s, shadow: true"))
-	for range queueLength {
-		n.batcher.enqueue(t.Context(), waiting{})
-	}
+	n.fill(t, request("a"))
 	if d, err := n.Check(t.Context(), request("a")); err != nil || !d.Allowed {
 		t.Errorf("%+v, %v", d, err)
 	}

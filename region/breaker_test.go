@@ -101,14 +101,13 @@ func TestDecidedAtTheDeadline(t *testing.T) {
 		bubble.Test(t, func(t *testing.T) {
 			n := unstarted(t, 1, document(t, 1, hereAndThere, "name: minute, limit: 100, window: 1m, lending_limit: 0.5, on_store_failure: "+behaviour))
 			for _, deadline := range []time.Duration{50 * time.Millisecond, time.Second} {
-				n.deadline = deadline
+				n.deadline, n.batcher.pace = deadline, newPace(deadline)
 				begun := time.Now()
 				d, err := n.Check(t.Context(), request("a"))
 				if err != nil || d.Reason != want || time.Since(begun) != deadline {
 					t.Errorf("%s: after %v, deadline %v: %+v, %v", behaviour, time.Since(begun), deadline, d, err)
 				}
-				w := <-n.batcher.queue
-				if groups := group([]waiting{w}); len(groups) != 0 {
+				if groups := group([]waiting{n.batcher.first(t)}); len(groups) != 0 {
 					t.Error("it is sent although nobody waits for it any more")
 				}
 			}
@@ -122,7 +121,7 @@ func TestWhoeverLeftIsNotCharged(t *testing.T) {
 		n := c.running["us/n1"]
 		r := n.rules.Load()
 		ctx, cancel := context.WithCancel(t.Context())
-		idle := newBatcher(nil, nil, nil, queueLength, nil) // nothing serves it
+		idle := newBatcher(nil, nil, nil, queueLength, time.Second, nil) // nothing serves it
 		left := &Node{config: n.config, batcher: idle, breakers: n.breakers, closed: n.closed}
 		w := waiting{rules: r, applied: r.match(request("a")), cost: 30, commit: true, until: time.Now().Add(time.Second)}
 		gone := make(chan error)
@@ -137,7 +136,7 @@ func TestWhoeverLeftIsNotCharged(t *testing.T) {
 		}
 		answer := make(chan answered, 1)
 		w.answer, w.cost = answer, 5
-		n.batcher.decide(t.Context(), []waiting{<-idle.queue, w})
+		n.batcher.decide(t.Context(), []waiting{idle.first(t), w})
 		if a := <-answer; !a.ok() || a.decided.Buckets[0].Used != 5 {
 			t.Errorf("used %d, only 5 had somebody waiting: %+v", a.decided.Buckets[0].Used, a)
 		}
@@ -159,7 +158,7 @@ func TestBreaker(t *testing.T) {
 			if d := n.check(t, request("a")); d.Reason != StoreFailure || time.Since(begun) != 0 {
 				t.Errorf("request %d, after %v: %+v", i, time.Since(begun), d)
 			}
-			if !n.breakers.tripped(store.Whole) || len(n.batcher.queue) > 0 {
+			if !n.breakers.tripped(store.Whole) || n.batcher.load().queued > 0 {
 				t.Errorf("request %d: the breaker is not tripped", i)
 			}
 		}

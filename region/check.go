@@ -36,16 +36,28 @@ func (n *Node) check(ctx context.Context, q Request, commit bool) (Decision, err
 	if err := q.Validate(); err != nil {
 		return Decision{}, err
 	}
-	r := n.rules.Load()
-	all := r.match(q)
-	if len(all) == 0 {
+	w := n.prepare(q, commit)
+	if len(w.applied) == 0 {
 		return n.sign(Decision{Allowed: true, Reason: NoLimit}), nil
 	}
-	w := waiting{rules: r, applied: all, cost: q.Cost, commit: commit, until: time.Now().Add(n.deadline)}
-	if commit && q.ID != "" {
+	a, err := n.decide(ctx, w)
+	return n.conclude(ctx, q, w, a, err)
+}
+
+// prepare finds the limits of a request.
+func (n *Node) prepare(q Request, commit bool) waiting {
+	r := n.rules.Load()
+	all := r.match(q)
+	w := waiting{rules: r, applied: all, cost: q.Cost, commit: commit, caller: q.Caller, until: time.Now().Add(n.deadline)}
+	if commit && q.ID != "" && len(all) > 0 {
 		w.once = onceKey(q, all)
 	}
-	a, err := n.decide(ctx, w)
+	return w
+}
+
+// conclude turns the store's first answer into a decision, for which it may have to be asked again.
+func (n *Node) conclude(ctx context.Context, q Request, w waiting, a answered, err error) (Decision, error) {
+	all, commit := w.applied, w.commit
 	for range all { // each of its buckets may be lost
 		if err != nil || !a.lost() || !n.recover(ctx, w, a) {
 			break
@@ -61,9 +73,10 @@ func (n *Node) check(ctx context.Context, q Request, commit bool) (Decision, err
 		w.until = time.Now().Add(n.deadline)
 		a, err = n.decide(ctx, w)
 	}
+	var full *queueFull
 	switch {
-	case errors.Is(err, errQueueFull):
-		return n.sign(n.overflow(all)), nil
+	case errors.As(err, &full):
+		return n.sign(n.overflow(all, full.retry)), nil
 	case err != nil:
 		return Decision{}, err
 	case !a.ok():
@@ -89,17 +102,15 @@ func onceKey(q Request, all []applied) string {
 	return store.OnceKey(store.ShardOf(all[0].target.Key), hex.EncodeToString(h.Sum(nil)))
 }
 
-// overflow denies a request for which there is no place in the queue, unless only shadow limits apply to it.
-func (n *Node) overflow(all []applied) Decision {
+// overflow denies a request that the store has no time for, unless only shadow limits apply to it.
+func (n *Node) overflow(all []applied, retry time.Duration) Decision {
 	for _, a := range all {
 		if !a.limit.Shadow {
-			return n.describe(Decision{Reason: QueueFull}, a)
+			return n.describe(Decision{Reason: QueueFull, RetryAfter: retry}, a)
 		}
 	}
 	return n.describe(Decision{Allowed: true, Reason: QueueFull}, all[0])
 }
-
-var errQueueFull = errors.New("too many requests wait for the store")
 
 // decide has the store decide a request, in one step if all its limits are in one shard.
 func (n *Node) decide(ctx context.Context, w waiting) (answered, error) {
@@ -112,31 +123,51 @@ func (n *Node) decide(ctx context.Context, w waiting) (answered, error) {
 }
 
 // ask has the store decide a request whose limits are in one shard. What the store says after the request's time is over
-// counts for nothing, though it may have charged the request.
+// counts for nothing, though it may have charged the request. The error is a *queueFull if the store answers, but has no
+// time for this request.
 func (n *Node) ask(ctx context.Context, w waiting) (answered, error) {
-	if n.breakers.tripped(store.ShardOf(w.applied[0].target.Key)) {
-		return answered{err: errOutOfReach}, nil
-	}
-	select {
-	case <-n.closed:
-		return answered{}, ErrClosed
-	default:
-	}
-	if time.Until(w.until) <= 0 {
-		return answered{err: errLate}, nil
+	if a, err, done := n.withoutAsking(w); done {
+		return a, err
 	}
 	answer := make(chan answered, 1)
 	w.answer, w.gone = answer, &atomic.Bool{}
-	if !n.batcher.enqueue(ctx, w) {
-		return answered{}, errQueueFull
+	if err := n.batcher.enqueue(ctx, w); err != nil {
+		return answered{}, err
 	}
 	late := time.NewTimer(time.Until(w.until))
 	defer late.Stop()
+	return n.await(ctx, w, answer, late.C)
+}
+
+// withoutAsking says how a request ends for which the store is not to be asked; done: it is not.
+func (n *Node) withoutAsking(w waiting) (a answered, err error, done bool) {
+	if n.breakers.tripped(store.ShardOf(w.applied[0].target.Key)) {
+		return answered{err: errOutOfReach}, nil, true
+	}
+	select {
+	case <-n.closed:
+		return answered{}, ErrClosed, true
+	default:
+	}
+	if time.Until(w.until) <= 0 {
+		return answered{err: errLate}, nil, true
+	}
+	return answered{}, nil, false
+}
+
+// await waits for the answer to a request that was handed over, until its time is over.
+func (n *Node) await(ctx context.Context, w waiting, answer <-chan answered, late <-chan time.Time) (answered, error) {
 	select {
 	case a := <-answer:
+		if isQueueFull(a.err) {
+			return answered{}, a.err
+		}
 		return a, nil
-	case <-late.C:
+	case <-late:
 		w.gone.Store(true)
+		if n.breakers.answers(store.ShardOf(w.applied[0].target.Key), w.until.Add(-n.deadline), time.Now(), n.deadline) {
+			return answered{}, n.batcher.outwaited()
+		}
 		return answered{err: errLate}, nil
 	case <-ctx.Done():
 		w.gone.Store(true)

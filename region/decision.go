@@ -15,6 +15,8 @@ type Request struct {
 	// not charged again. Empty: no such memory.
 	ID      string
 	Receipt bool // give a receipt, with which the charge can be refunded
+	// Caller says whose request it is, such as a host: where many wait for the store, callers have the same share of it.
+	Caller string
 }
 
 // Reason says why a decision is what it is.
@@ -28,7 +30,7 @@ const (
 	ExceedsRegionCapacity Reason = "exceeds_region_capacity" // the cost is above this region's entitlement
 	Never                 Reason = "never"                   // the cost is above the limit
 	Recovering            Reason = "recovering"              // the store lost data: what was used before it may fill the limit
-	QueueFull             Reason = "queue_full"              // too many requests wait for the store
+	QueueFull             Reason = "queue_full"              // the store has no time for the request before its deadline
 	StoreFailure          Reason = "store_failure"           // the store did not answer and the limit says deny
 	StoreFailureLocal     Reason = "store_failure_local"     // decided without the store, by this node's part
 	StoreFailureAllowed   Reason = "store_failure_allowed"   // the store did not answer and the limit says allow

@@ -65,9 +65,22 @@ var storeReadings = []reading{
 		func(_ *Node, s Status, is emit) { is(float64(s.Local.Unbooked)) }},
 	{gauge, "quotad_queue_length", "What waits: requests for the store, events for the exchange of rights.", []string{"queue"},
 		func(n *Node, _ Status, is emit) {
-			is(float64(len(n.batcher.queue)), "requests")
+			is(float64(n.batcher.load().queued), "requests")
 			is(float64(len(n.engine.events)), "events")
 		}},
+	{total, "quotad_queue_refused_total", "Requests answered queue_full, by why: no place in the queue (full), no time for them before their deadline, as they came (time) or while they waited (expired, waited); and script calls that a store which answered others answered too late (late).", []string{"why"},
+		func(n *Node, _ Status, is emit) {
+			r := n.batcher.load().refused
+			is(float64(r.full), "full")
+			is(float64(r.time), "time")
+			is(float64(r.expired), "expired")
+			is(float64(r.waited), "waited")
+			is(float64(r.late), "late")
+		}},
+	{gauge, "quotad_script_seconds", "Time that the store takes for one script call on one bucket, as measured from round trips, fading.", nil,
+		func(n *Node, _ Status, is emit) { is(n.batcher.load().script.Seconds()) }},
+	{gauge, "quotad_pipeline_scripts", "The most script calls on one bucket that a round trip carries at that pace.", nil,
+		func(n *Node, _ Status, is emit) { is(float64(n.batcher.load().pipeline)) }},
 }
 
 var peerReadings = []reading{

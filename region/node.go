@@ -149,7 +149,7 @@ func newNode(c Config, requests, events int) (*Node, error) {
 	n.breakers = newBreakers(c.Store.Shards())
 	c.Exchange.Nodes = c.Nodes
 	n.engine = newEngine(n, c.Exchange, events)
-	n.batcher = newBatcher(c.Store, n.seen, n.breakers, requests, n.engine.observe)
+	n.batcher = newBatcher(c.Store, n.seen, n.breakers, requests, n.deadline, n.engine.observe)
 	n.hints = newHints(c.Region, c.Node, c.Journal.Incarnation(), n.now, func(h exchange.Hint) { n.engine.post(exchange.Heard{Hint: h}) })
 	n.hints.inDocument = n.inDocument
 	return n, nil

@@ -91,7 +91,7 @@ func TestTheSameRequestAtOnce(t *testing.T) {
 func (n *running) batched(t *testing.T, observe func([]waiting, algorithms.Decided), requests ...Request) []Decision {
 	t.Helper()
 	r := n.rules.Load()
-	b := newBatcher(n.store, n.seen, n.breakers, queueLength, observe)
+	b := newBatcher(n.store, n.seen, n.breakers, queueLength, n.deadline, observe)
 	answers := make([]chan answered, len(requests))
 	batch := make([]waiting, len(requests))
 	for i, q := range requests {

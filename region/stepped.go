@@ -3,6 +3,7 @@ package region
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -28,7 +29,7 @@ func NewStepped(c Config) (*Stepped, error) {
 		return nil, err
 	}
 	s := &Stepped{node: n, since: map[store.Shard]time.Time{}}
-	n.batcher.trips.Store(0) // whoever decides makes the round trip itself
+	n.batcher.trips = 0 // whoever decides makes the round trip itself
 	n.engine.taken = func(e exchange.Event) { s.events = append(s.events, e) }
 	return s, n.takeUp(context.Background())
 }
@@ -222,7 +223,10 @@ func (s *Stepped) decide(w *Waiting) (_ Decision, _ *Waiting, err error) {
 	n := s.node
 	w.way.until = time.Now().Add(time.Hour) // no store of a simulation is late by the wall clock
 	w.answered, err = n.decide(context.Background(), w.way)
+	var full *queueFull
 	switch {
+	case errors.As(err, &full):
+		return n.sign(n.overflow(w.way.applied, full.retry)), nil, nil
 	case err != nil:
 		return Decision{}, nil, err
 	case w.answered.lost() && !w.Borrows && w.lost < len(w.way.applied):

@@ -49,6 +49,28 @@ func (f *fakeNode) Check(ctx context.Context, q region.Request) (region.Decision
 	return f.answer(q)
 }
 
+// CheckBatch has all requests checked at the same time, as a node does.
+func (f *fakeNode) CheckBatch(ctx context.Context, all []region.Request) ([]region.Decision, error) {
+	decisions, errs, panics := make([]region.Decision, len(all)), make([]error, len(all)), make([]any, len(all))
+	var done sync.WaitGroup
+	for i, q := range all {
+		done.Go(func() {
+			defer func() { panics[i] = recover() }()
+			decisions[i], errs[i] = f.Check(ctx, q)
+		})
+	}
+	done.Wait()
+	for i := range all {
+		if panics[i] != nil {
+			panic(panics[i])
+		}
+		if errs[i] != nil {
+			return nil, errs[i]
+		}
+	}
+	return decisions, nil
+}
+
 func (f *fakeNode) Peek(_ context.Context, q region.Request) (region.Decision, error) {
 	f.mu.Lock()
 	f.peeked = append(f.peeked, q)

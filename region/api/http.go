@@ -128,6 +128,7 @@ func decide(w http.ResponseWriter, r *http.Request, decode func([]byte) (region.
 	q, err := readBody(w, r, decode)
 	var d region.Decision
 	if err == nil {
+		q.Caller = hostOf(r.RemoteAddr)
 		d, err = by(r.Context(), q)
 	}
 	if err != nil {

@@ -18,7 +18,8 @@ import (
 )
 
 const (
-	// mostInBatch bounds the requests of a CheckBatch: with more it is INVALID_ARGUMENT, and nothing is charged.
+	// mostInBatch bounds the requests of a CheckBatch: with more it is INVALID_ARGUMENT, and nothing is charged. Each request
+	// has a place of its own in the node's queue.
 	mostInBatch = 100
 	// mostMessageBytes bounds a message: a larger one is RESOURCE_EXHAUSTED before it is received. A batch of mostInBatch
 	// of the largest requests that are valid has some 700,000 bytes.
@@ -83,7 +84,9 @@ func charge(m *quotadv1.CheckRequest) region.Request {
 
 // Check implements quotad.v1.QuotaService.
 func (s *service) Check(ctx context.Context, m *quotadv1.CheckRequest) (*quotadv1.CheckResponse, error) {
-	d, err := s.node.Check(ctx, charge(m))
+	q := charge(m)
+	q.Caller = callerOf(ctx)
+	d, err := s.node.Check(ctx, q)
 	if err != nil {
 		return nil, toStatus(err)
 	}
@@ -92,45 +95,41 @@ func (s *service) Check(ctx context.Context, m *quotadv1.CheckRequest) (*quotadv
 
 // Peek implements quotad.v1.QuotaService.
 func (s *service) Peek(ctx context.Context, m *quotadv1.PeekRequest) (*quotadv1.PeekResponse, error) {
-	d, err := s.node.Peek(ctx, request(m, m.Cost))
+	q := request(m, m.Cost)
+	q.Caller = callerOf(ctx)
+	d, err := s.node.Peek(ctx, q)
 	if err != nil {
 		return nil, toStatus(err)
 	}
 	return &quotadv1.PeekResponse{Decision: decisionMessage(d)}, nil
 }
 
-// CheckBatch implements quotad.v1.QuotaService. The requests are decided at the same time, so that they share a
-// round trip to the store, in no set order. One bad request refuses the batch before anything is charged; if the
-// caller gives up, some of it may have been charged.
+// CheckBatch implements quotad.v1.QuotaService. The requests are decided at the same time, so that they share
+// round trips to the store, in no set order; each for itself, so that some may be queue_full. One bad request refuses
+// the batch before anything is charged; if the caller gives up, some of it may have been charged.
 func (s *service) CheckBatch(ctx context.Context, m *quotadv1.CheckBatchRequest) (*quotadv1.CheckBatchResponse, error) {
 	if len(m.Requests) > mostInBatch {
 		return nil, toStatus(&region.FieldError{Field: "requests",
 			Problem: fmt.Sprintf("has %d entries; send at most %d", len(m.Requests), mostInBatch)})
 	}
 	all := make([]region.Request, len(m.Requests))
+	caller := callerOf(ctx)
 	var bad fieldErrors
 	for i, one := range m.Requests {
 		all[i] = charge(one)
+		all[i].Caller = caller
 		bad.add(fmt.Sprintf("requests[%d].", i), all[i].Validate())
 	}
 	if len(bad) > 0 {
 		return nil, bad.status()
 	}
-	decisions := make([]*quotadv1.Decision, len(all))
-	errs := make([]error, len(all))
-	var done sync.WaitGroup
-	for i, q := range all {
-		done.Go(func() {
-			defer s.server.rpcPanics.Recover("CheckBatch", &errs[i])
-			d, err := s.node.Check(ctx, q)
-			decisions[i], errs[i] = decisionMessage(d), toStatus(err)
-		})
+	decided, err := s.node.CheckBatch(ctx, all)
+	if err != nil {
+		return nil, toStatus(err)
 	}
-	done.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return nil, err
-		}
+	decisions := make([]*quotadv1.Decision, len(decided))
+	for i, d := range decided {
+		decisions[i] = decisionMessage(d)
 	}
 	return &quotadv1.CheckBatchResponse{Decisions: decisions}, nil
 }

@@ -21,6 +21,7 @@ import (
 // Node is what the front needs of a node; *region.Node is one. Safe for concurrent use.
 type Node interface {
 	Check(ctx context.Context, q region.Request) (region.Decision, error)
+	CheckBatch(ctx context.Context, all []region.Request) ([]region.Decision, error)
 	Peek(ctx context.Context, q region.Request) (region.Decision, error)
 	Refund(ctx context.Context, receipt string) (region.Refunded, error)
 	Reset(ctx context.Context, limit, domain string, descriptors map[string]string) (cleared int64, err error)

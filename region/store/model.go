@@ -163,6 +163,9 @@ func ask[C call[R], R any](ctx context.Context, m *Model, script algorithms.Scri
 		return results
 	}
 	runs, lost := m.trip(ctx)
+	if runs && lost == nil {
+		lost = m.server.serve(len(calls))
+	}
 	held, now := m.standing(), m.server.clock()
 	for i, c := range calls {
 		r := &results[i]

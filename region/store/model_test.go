@@ -1,10 +1,17 @@
 package store
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
+	"os"
+	"syscall"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/quotad/quotad/algorithms"
 )
@@ -166,5 +173,38 @@ func BenchmarkModelDecide(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		m.Decide(b.Context(), c)
+	}
+}
+
+// TestModelUnderLoad: a server does one call after the other; round trips that are not done in time run all the same.
+func TestModelUnderLoad(t *testing.T) {
+	_, server, node := atNoon("a")
+	m := node()
+	opens(t, m, first)
+	var elapsed time.Duration
+	server.SetService(20*time.Millisecond, func() time.Duration { return elapsed })
+	call := []algorithms.Decide{charge("k", 10, 1)}
+	for n, late := range []bool{false, false, true} { // done after 20, 40 and 60 ms
+		if r := m.Decide(t.Context(), call)[0]; Late(r.Err) != late || (r.Err == nil) == late {
+			t.Errorf("call %d: %v, want late %v", n, r.Err, late)
+		}
+	}
+	elapsed = 50 * time.Millisecond
+	if r := m.Decide(t.Context(), call)[0]; r.Err != nil || r.Value.Buckets[0].Used != 4 {
+		t.Errorf("used %+v, %v: what was late is charged too", r.Value.Buckets, r.Err)
+	}
+}
+
+// TestLate: only silence is late.
+func TestLate(t *testing.T) {
+	refused := &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+	for err, want := range map[error]bool{context.DeadlineExceeded: true, os.ErrDeadlineExceeded: true, redis.ErrPoolTimeout: true,
+		io.EOF: false, refused: false, context.Canceled: false} {
+		if got := Late(failed("h:1", "script decide", err)); got != want {
+			t.Errorf("%v: late %v", err, got)
+		}
+	}
+	if Late(nil) {
+		t.Error("no error is late")
 	}
 }

@@ -11,6 +11,7 @@ import (
 // answers. Any number of Models may have it as their server. Not safe for concurrent use.
 type ModelServer struct {
 	outage
+	service
 	twin   *algorithms.Twin
 	clock  func() int64
 	replid string

@@ -1,0 +1,311 @@
+package process
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/quotad/quotad/chaos/load"
+	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
+)
+
+// overloadLimits: what attackers flood, and what victims ask for beside them.
+const overloadLimits = `
+version: 1
+regions:
+  us: {weight: 1}
+limits:
+  - {name: flood, domain: flood, key: [account], algorithm: fixed_window, limit: 1000000000, window: 1h}
+  - {name: log, domain: log, key: [account], algorithm: sliding_window_log, limit: 500, window: 10s}
+  - {name: victim, domain: api, key: [account], algorithm: fixed_window, limit: 1000000, window: 1h, on_store_failure: deny}
+  - {name: tight, domain: tight, key: [account], algorithm: fixed_window, limit: 10, window: 1h, on_store_failure: allow}
+`
+
+const (
+	overloadStep = 4 * time.Second // how long each load is offered
+	inBatch      = 100
+	victimRate   = 200
+)
+
+// BenchmarkOverload offers a real node on a real Redis up to ten times what it decides, and prints what victims beside it
+// see. It is run once, by make overload: all that it has to say are figures of this machine.
+func BenchmarkOverload(b *testing.B) {
+	quotad, err := Build(b.Context(), b.TempDir())
+	fatal(b, err)
+	f, err := Start(b.Context(), b, Config{Quotad: quotad, Limits: overloadLimits, Regions: []RegionConfig{{Name: "us"}}})
+	fatal(b, err)
+	r := f.Region("us")
+	o := &overload{b: b, node: r.Nodes[0], redis: r.Redis}
+	o.victim = o.dial()
+	fmt.Printf("%-34s %9s %9s %9s  %22s %8s %9s %8s %6s\n", "attack", "offered/s", "decided/s", "refused/s", "victims in 50 ms", "p99",
+		"failures", "RSS +MB", "conns")
+	best := 0.0
+	for _, callers := range []int{1, 2, 6, 8, 12} { // callers that wait for their answers
+		best = max(best, o.plays(attack{name: fmt.Sprintf("%d callers of CheckBatch(100)", callers), callers: callers}))
+	}
+	rest := o.plays(attack{name: "1x", rate: best})
+	best = max(best, rest)
+	for _, times := range []float64{2, 5, 10} {
+		o.plays(attack{name: fmt.Sprintf("%.0fx", times), rate: times * best})
+	}
+	o.plays(attack{name: "10x, one key", rate: 10 * best, oneKey: true})
+	o.plays(attack{name: "10x, the log", rate: 10 * best, domain: "log"})
+	o.plays(attack{name: "10x, ten batches at a time", rate: 10 * best, together: 10})
+	o.plays(attack{name: "10x, 1,000 connections", rate: 10 * best, conns: 1000})
+}
+
+// overload is a node under attack.
+type overload struct {
+	b      *testing.B
+	node   *Node
+	redis  *Redis
+	victim *grpc.ClientConn
+}
+
+// attack is batches of checks: by so many callers that wait for their answers, or at a rate of checks a second.
+type attack struct {
+	name     string
+	callers  int
+	rate     float64
+	domain   string // flood if empty
+	oneKey   bool
+	together int // batches sent at the same moment; 0: one
+	conns    int // 0: four
+}
+
+func fatal(b *testing.B, err error) {
+	b.Helper()
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+func (o *overload) dial() *grpc.ClientConn {
+	c, err := grpc.NewClient("passthrough:///"+o.node.GRPC, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	fatal(o.b, err)
+	o.b.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// ready is a message that is encoded already, so that attacking costs little; what comes back is not read.
+type ready []byte
+
+// Marshal, Unmarshal and Name implement encoding.Codec.
+func (ready) Marshal(v any) ([]byte, error) { return v.(ready), nil }
+func (ready) Unmarshal([]byte, any) error   { return nil }
+func (ready) Name() string                  { return "proto" }
+
+// batches returns some batches, encoded, of distinct keys or of one.
+func (o *overload) batches(a attack) (all []ready) {
+	domain := a.domain
+	if domain == "" {
+		domain = "flood"
+	}
+	for i := range 64 {
+		m := &quotadv1.CheckBatchRequest{}
+		for n := range inBatch {
+			account := strconv.Itoa(i*inBatch + n)
+			if a.oneKey {
+				account = "hot"
+			}
+			m.Requests = append(m.Requests, &quotadv1.CheckRequest{Domain: domain, Descriptors: map[string]string{"account": account}})
+		}
+		body, err := proto.Marshal(m)
+		fatal(o.b, err)
+		all = append(all, body)
+	}
+	return all
+}
+
+// plays has an attack happen beside victims, prints what became of both, and returns how many checks of the attack were
+// decided a second.
+func (o *overload) plays(a attack) (decided float64) {
+	ctx, cancel := context.WithTimeout(o.b.Context(), overloadStep)
+	defer cancel()
+	conns := make([]*grpc.ClientConn, max(a.conns, 4))
+	for i := range conns {
+		conns[i] = o.dial()
+		defer conns[i].Close()
+		if err := conns[i].Invoke(ctx, quotadv1.QuotaService_Status_FullMethodName, ready{}, nil, grpc.ForceCodec(ready{})); err != nil {
+			o.b.Fatal(err)
+		}
+	}
+	before, rest, accepted := o.decisions(), o.rss(), o.accepted()
+	begun := time.Now()
+	var all sync.WaitGroup
+	var sent atomic.Int64
+	var most int
+	victims, tight := &victims{}, &victims{}
+	all.Go(func() { o.attacks(ctx, a, conns, &sent) })
+	all.Go(func() { o.asks(ctx, victims, "api", victimRate) })
+	all.Go(func() { o.asks(ctx, tight, "tight", 50) })
+	all.Go(func() {
+		for ctx.Err() == nil {
+			most = max(most, o.rss())
+			time.Sleep(50 * time.Millisecond)
+		}
+	})
+	all.Wait()
+	seconds := time.Since(begun).Seconds()
+	after := o.decisions()
+	name := map[bool]string{true: "log", false: "flood"}[a.domain == "log"]
+	of := func(limit string, reasons ...string) (n float64) {
+		for _, r := range reasons {
+			n += after[limit+" "+r] - before[limit+" "+r]
+		}
+		return n
+	}
+	failures := 0.0
+	for _, limit := range []string{"flood", "log", "victim", "tight"} {
+		failures += of(limit, "store_failure", "store_failure_local", "store_failure_allowed")
+	}
+	decided = of(name, "within_limit", "over_limit") / seconds
+	fmt.Printf("%-34s %9.0f %9.0f %9.0f  %22s %8v %9.0f %8d %6d\n", a.name, float64(sent.Load())/seconds, decided, of(name, "queue_full")/seconds,
+		victims, victims.p99().Round(100*time.Microsecond), failures, (most-rest)>>20, o.accepted()-accepted)
+	if admitted := after["tight within_limit"] + after["tight store_failure_allowed"]; admitted > 10 {
+		o.b.Errorf("%s: %v admitted of a limit of 10", a.name, admitted)
+	}
+	return decided
+}
+
+// attacks sends batches until ctx ends, and waits for those under way.
+func (o *overload) attacks(ctx context.Context, a attack, conns []*grpc.ClientConn, sent *atomic.Int64) {
+	bodies := o.batches(a)
+	batch := func(i uint64) {
+		sent.Add(inBatch)
+		_ = conns[i%uint64(len(conns))].Invoke(context.WithoutCancel(ctx), quotadv1.QuotaService_CheckBatch_FullMethodName,
+			bodies[i%uint64(len(bodies))], nil, grpc.ForceCodec(ready{})) // what became of it the node counts
+	}
+	var all sync.WaitGroup
+	defer all.Wait()
+	var number atomic.Uint64
+	for range a.callers {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				batch(number.Add(1))
+			}
+		})
+	}
+	if a.callers > 0 {
+		return
+	}
+	together := max(a.together, 1)
+	g, err := load.NewGenerator(load.Config{Region: "us", Rate: load.Rate(a.rate / inBatch / float64(together) * 1000), MaxInFlight: 512,
+		Do: func(context.Context, load.Request) {
+			var burst sync.WaitGroup
+			for range together {
+				burst.Go(func() { batch(number.Add(1)) })
+			}
+			burst.Wait()
+		}})
+	if err == nil {
+		err = g.Run(ctx)
+	}
+	if err != nil {
+		o.b.Error(err)
+	}
+}
+
+// victims are requests at an even pace, and what became of them.
+type victims struct {
+	mu     sync.Mutex
+	took   []time.Duration
+	inTime int
+}
+
+func (v *victims) String() string {
+	return fmt.Sprintf("%d of %d (%.1f %%)", v.inTime, len(v.took), 100*float64(v.inTime)/float64(max(len(v.took), 1)))
+}
+
+func (v *victims) p99() time.Duration {
+	if len(v.took) == 0 {
+		return 0
+	}
+	slices.Sort(v.took)
+	return v.took[len(v.took)*99/100]
+}
+
+// asks has a victim ask so often a second, for one key after the other.
+func (o *overload) asks(ctx context.Context, v *victims, domain string, rate int64) {
+	client := quotadv1.NewQuotaServiceClient(o.victim)
+	g, err := load.NewGenerator(load.Config{Region: "us", Rate: load.PerSecond(rate), Do: func(ctx context.Context, r load.Request) {
+		q := &quotadv1.CheckRequest{Domain: domain, Descriptors: map[string]string{"account": "v"}}
+		if domain == "api" {
+			q.Descriptors["account"] = strconv.Itoa(int(r.Index % 50))
+		}
+		begun := time.Now()
+		got, err := client.Check(ctx, q)
+		took := time.Since(begun)
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		v.took = append(v.took, took)
+		if err == nil && got.Decision.AtUs != 0 && took <= 50*time.Millisecond {
+			v.inTime++
+		}
+	}})
+	if err == nil {
+		err = g.Run(ctx)
+	}
+	if err != nil {
+		o.b.Error(err)
+	}
+}
+
+var decisionLine = regexp.MustCompile(`^quotad_decisions_total\{limit="(\w+)",reason="(\w+)"\} (\S+)$`)
+
+// decisions reads the node's counts of decisions, by limit and reason.
+func (o *overload) decisions() map[string]float64 {
+	answer, err := http.Get("http://" + o.node.HTTP + "/metrics")
+	fatal(o.b, err)
+	defer answer.Body.Close()
+	all := map[string]float64{}
+	for lines := bufio.NewScanner(answer.Body); lines.Scan(); {
+		if m := decisionLine.FindStringSubmatch(lines.Text()); m != nil {
+			n, err := strconv.ParseFloat(m[3], 64)
+			fatal(o.b, err)
+			all[m[1]+" "+m[2]] = n
+		}
+	}
+	return all
+}
+
+// rss is the node's resident memory in bytes; 0 where there is no /proc.
+func (o *overload) rss() int {
+	o.node.mu.Lock()
+	pid := o.node.cmd.Process.Pid
+	o.node.mu.Unlock()
+	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	for line := range bytes.Lines(status) {
+		if f := strings.Fields(string(line)); len(f) == 3 && f[0] == "VmRSS:" {
+			kb, _ := strconv.Atoi(f[1])
+			return kb << 10
+		}
+	}
+	return 0
+}
+
+// accepted is how many connections the Redis has taken since it started.
+func (o *overload) accepted() int {
+	info, err := o.redis.Client.Info(o.b.Context(), "stats").Result()
+	fatal(o.b, err)
+	_, rest, _ := strings.Cut(info, "total_connections_received:")
+	number, _, _ := strings.Cut(rest, "\r")
+	n, err := strconv.Atoi(number)
+	fatal(o.b, err)
+	return n
+}

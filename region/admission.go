@@ -1,0 +1,123 @@
+package region
+
+import (
+	"errors"
+	"hash/maphash"
+	"time"
+)
+
+// queueFull says that a request may not wait for the store, because it could not be decided in time. It is denied as
+// queue_full, whatever on_store_failure says: the store is there, and busy.
+type queueFull struct {
+	retry time.Duration // until what waits before it will have been decided
+}
+
+func (e *queueFull) Error() string { return "too many requests wait for the store" }
+
+func isQueueFull(err error) bool {
+	var full *queueFull
+	return errors.As(err, &full)
+}
+
+// refused counts the requests that were answered queue_full, by why.
+type refused struct {
+	full    uint64 // there was no place in the queue, or it was given to a shorter flow
+	time    uint64 // they would not have been decided in time
+	expired uint64 // they waited until they could not be any more
+	late    uint64 // script calls: sent, and answered too late by a store that answered others
+	waited  uint64 // their time was over before they were answered
+}
+
+// wait puts a request into the queue, if it can be decided in time there: before its deadline, less a part for what is
+// not the store's work. The lock is held.
+func (b *batcher) wait(w waiting, now time.Time) error {
+	w.hash = b.hashOf(&w)
+	ahead := b.sent + b.queue.ahead(&w)
+	together := min(b.pace.pipelineWork(), b.queue.root.work) // what comes back with it
+	takes := b.pace.base + b.pace.takes(ahead+together)
+	if w.until.Sub(now) < takes+b.pace.margin() {
+		b.refused.time++
+		return &queueFull{retry: takes}
+	}
+	gone, full := b.queue.push(w)
+	if !full {
+		return nil
+	}
+	b.refused.full++
+	err := &queueFull{retry: takes}
+	if gone.answer == w.answer {
+		return err
+	}
+	gone.answer <- answered{err: err}
+	return nil
+}
+
+// hashOf returns a hash of a request's buckets.
+func (b *batcher) hashOf(w *waiting) uint64 {
+	var h uint64
+	for i := range w.applied {
+		h = h*31 + maphash.String(b.seed, w.applied[i].target.Key)
+	}
+	return h
+}
+
+// outwaited says what a request is told whose time is over while the store answers others.
+func (b *batcher) outwaited() *queueFull {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.refused.waited++
+	return &queueFull{retry: b.pace.takes(b.sent + b.queue.root.work)}
+}
+
+// take takes what the next round trip carries: as much work as a pipeline may have, at least one request. What cannot be
+// decided in time any more is refused. With nothing left to carry the round trip ends.
+func (b *batcher) take() []waiting {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	q := b.queue
+	q.trip++
+	now, most, work := time.Now(), b.pace.pipelineWork(), int64(0)
+	batch := make([]waiting, 0, min(q.length, mostBatched))
+	for len(batch) < mostBatched {
+		leaf := q.next()
+		if leaf == nil {
+			break
+		}
+		w := &leaf.requests[leaf.first]
+		if w.gone != nil && w.gone.Load() {
+			q.drop(leaf)
+			continue
+		}
+		cost := q.cost(leaf)
+		if takes := b.pace.takes(b.sent + work + cost); w.until.Before(now.Add(takes)) {
+			b.refused.expired++
+			w.answer <- answered{err: &queueFull{retry: takes}}
+			q.drop(leaf)
+			continue
+		}
+		if len(batch) > 0 && work+cost > most {
+			break
+		}
+		work += cost
+		batch = append(batch, q.take(leaf))
+	}
+	if len(batch) == 0 {
+		b.trips--
+	}
+	return batch
+}
+
+// load is what is seen of a batcher from outside.
+type load struct {
+	queued   int
+	refused  refused
+	script   time.Duration // that one script call takes, as measured
+	pipeline int64         // the most script calls of a round trip, at present
+}
+
+func (b *batcher) load() load {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return load{queued: b.queue.length, refused: b.refused, script: b.pace.takes(scriptWork),
+		pipeline: b.pace.pipelineWork() / scriptWork}
+}

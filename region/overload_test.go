@@ -1,0 +1,325 @@
+package region
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/bubble"
+	"github.com/quotad/quotad/region/store"
+)
+
+// busyStore is a store whose server does one thing at a time, and takes virtual time for it. Whatever comes later than the
+// deadline is an error, though its scripts have run.
+type busyStore struct {
+	*store.Model
+	script, join, trip time.Duration // of a bucket's script call, of each further request in it, of the way
+	late               atomic.Int64  // round trips
+
+	mu   sync.Mutex
+	free time.Time // when the server has done all that came so far
+	down bool      // it does not answer
+}
+
+func (s *busyStore) Decide(ctx context.Context, calls []algorithms.Decide) []store.Result[algorithms.Decided] {
+	s.mu.Lock()
+	now := time.Now()
+	if s.free.Before(now) {
+		s.free = now
+	}
+	for _, c := range calls {
+		s.free = s.free.Add(s.script*time.Duration(len(c.Buckets)) + s.join*time.Duration(len(c.Costs)-1))
+	}
+	results := s.Model.Decide(ctx, calls)
+	takes := s.free.Sub(now) + s.trip
+	if s.down {
+		takes = time.Hour
+	}
+	s.mu.Unlock()
+	if takes <= s.Deadline() {
+		time.Sleep(takes)
+		if !s.stopped() {
+			return results
+		}
+	}
+	s.late.Add(1)
+	time.Sleep(time.Until(now.Add(s.Deadline())))
+	for i := range results {
+		results[i] = store.Result[algorithms.Decided]{Err: &store.Error{Err: context.DeadlineExceeded, Ran: true}}
+	}
+	return results
+}
+
+func (s *busyStore) stop(down bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.down = down
+}
+
+func (s *busyStore) stopped() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.down
+}
+
+// overloadLimits are what attackers and victims use.
+var overloadLimits = []string{
+	"name: flood, domain: flood, limit: 1000000000, window: 1h",
+	"name: victim, limit: 1000000, window: 1h, on_store_failure: deny",
+	"name: tight, domain: tight, limit: 10, window: 1h, on_store_failure: allow",
+	"name: part, domain: part, limit: 1000, window: 1h, on_store_failure: local",
+}
+
+// busyNode returns a node that decides with a store that needs 300 µs for a script call, so that tests need not ask so often.
+func busyNode(t *testing.T) (*Node, *busyStore) {
+	t.Helper()
+	n := unstarted(t, 1, document(t, 1, []string{"here: {weight: 1}"}, overloadLimits...))
+	clock := func() int64 { return time.Now().UnixMicro() }
+	s := &busyStore{Model: store.NewModel(store.NewModelServer(clock, "r"), time.Now),
+		script: 300 * time.Microsecond, join: 35 * time.Microsecond, trip: 100 * time.Microsecond}
+	if _, err := s.Open(t.Context(), store.Opening{Region: "here", Epoch: n.rules.Load().epoch, Bootstrap: true}); err != nil {
+		t.Fatal(err)
+	}
+	n.store, n.deadline = s, s.Deadline()
+	n.batcher = newBatcher(s, n.seen, n.breakers, queueLength, n.deadline, func([]waiting, algorithms.Decided) {})
+	ctx, cancel := context.WithCancel(t.Context())
+	var runs sync.WaitGroup
+	for range underWay {
+		runs.Go(func() { n.batcher.run(ctx) })
+	}
+	t.Cleanup(func() {
+		cancel()
+		runs.Wait()
+	})
+	synctest.Wait()
+	return n, s
+}
+
+// tally counts decisions by their reason.
+type tally struct {
+	mu     sync.Mutex
+	reason map[Reason]int
+	stored int // decided by the store, in time
+	all    int
+	units  int
+}
+
+func (c *tally) check(t *testing.T, n *Node, q Request) {
+	begun := time.Now()
+	d, err := n.Check(t.Context(), q)
+	took := time.Since(begun)
+	if err != nil {
+		t.Error(err)
+	}
+	c.decided(d, took <= n.deadline)
+}
+
+func (c *tally) decided(d Decision, inTime bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.reason == nil {
+		c.reason = map[Reason]int{}
+	}
+	c.reason[d.Reason]++
+	c.all++
+	if d.At != 0 && inTime {
+		c.stored++
+	}
+	if d.Allowed {
+		c.units++
+	}
+}
+
+func (c *tally) storeFailures() int {
+	return c.reason[StoreFailure] + c.reason[StoreFailureLocal] + c.reason[StoreFailureAllowed]
+}
+
+// attack is what a caller asks for: key returns that of its number-th request.
+type attack struct {
+	name    string
+	callers int
+	batch   int
+	domain  string
+	caller  string
+	key     func(number int) string
+}
+
+func distinct(number int) string { return strconv.Itoa(number) }
+
+// floods has callers send batches, each as soon as the one before is answered and the pause over.
+func (a attack) floods(t *testing.T, n *Node, pause, lasts time.Duration) *tally {
+	var all tally
+	var callers sync.WaitGroup
+	var number atomic.Int64
+	until := time.Now().Add(lasts)
+	for i := range a.callers {
+		callers.Go(func() {
+			time.Sleep(pause * time.Duration(i) / time.Duration(a.callers))
+			for time.Now().Before(until) {
+				next := time.Now().Add(pause)
+				batch := make([]Request, a.batch)
+				for i := range batch {
+					batch[i] = request(a.key(int(number.Add(1))))
+					batch[i].Domain, batch[i].Caller = a.domain, a.caller
+				}
+				begun := time.Now()
+				decisions, err := n.CheckBatch(t.Context(), batch)
+				if err != nil {
+					t.Error(err)
+				}
+				for _, d := range decisions {
+					all.decided(d, time.Since(begun) <= n.deadline)
+				}
+				time.Sleep(time.Until(next))
+			}
+		})
+	}
+	callers.Wait()
+	return &all
+}
+
+// steady sends one request after the other at an even pace.
+func steady(t *testing.T, n *Node, domain string, perSecond int, lasts time.Duration) *tally {
+	var all tally
+	var sent sync.WaitGroup
+	for i := range int(lasts.Seconds() * float64(perSecond)) {
+		sent.Go(func() {
+			time.Sleep(time.Duration(i) * time.Second / time.Duration(perSecond))
+			q := request("v" + strconv.Itoa(i%20))
+			q.Domain = domain
+			all.check(t, n, q)
+		})
+	}
+	sent.Wait()
+	return &all
+}
+
+// Whatever others ask for, who asks for little is decided by the store in time, nothing counts as a failure of a store
+// that answers, and limits that would be open or local without it are not.
+func TestOverloadTakesFromNobody(t *testing.T) {
+	hot := func(int) string { return "hot" }
+	attacks := []attack{
+		{name: "one key", callers: 20, batch: 100, domain: "flood", key: hot},
+		{name: "one key of the same limit", callers: 20, batch: 100, domain: "api", key: hot},
+		{name: "batches of a thousand", callers: 2, batch: 1000, domain: "flood", key: distinct},
+		{name: "another caller, the same limit", callers: 8, batch: 100, domain: "api", caller: "elsewhere", key: distinct},
+	}
+	for _, callers := range []int{2, 6, 8, 12} {
+		attacks = append(attacks, attack{name: fmt.Sprintf("%d callers", callers), callers: callers, batch: 100, domain: "flood", key: distinct})
+	}
+	for _, a := range attacks {
+		t.Run(a.name, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
+				n, s := busyNode(t)
+				const lasts = time.Second
+				var flood, victims, tight, part *tally
+				var all sync.WaitGroup
+				all.Go(func() { flood = a.floods(t, n, 25*time.Millisecond, lasts) })
+				all.Go(func() { victims = steady(t, n, "api", 200, lasts) })
+				all.Go(func() { tight = steady(t, n, "tight", 100, lasts) })
+				all.Go(func() { part = steady(t, n, "part", 100, lasts) })
+				all.Wait()
+				for name, c := range map[string]*tally{"victims": victims, "tight": tight, "part": part} {
+					if c.stored*100 < c.all*99 {
+						t.Errorf("%s: %d of %d decided by the store in time: %v", name, c.stored, c.all, c.reason)
+					}
+				}
+				for name, c := range map[string]*tally{"flood": flood, "victims": victims, "tight": tight, "part": part} {
+					if c.storeFailures() > 0 {
+						t.Errorf("%s: %v", name, c.reason)
+					}
+				}
+				if n := tight.units; n > 20*10 {
+					t.Errorf("%d admitted by 20 limits of 10", n)
+				}
+				l := n.batcher.load()
+				if s.late.Load() > 0 || l.queued > 0 || l.refused.time == 0 {
+					t.Errorf("%d round trips were late, %+v; %d of %d decided", s.late.Load(), l, flood.stored, flood.all)
+				}
+			})
+		})
+	}
+}
+
+// At ten times what the store can do as much is decided as at its best.
+func TestGoodputUnderOverload(t *testing.T) {
+	at := func(callers int, key func(int) string) (decided int) {
+		bubble.Test(t, func(t *testing.T) {
+			n, _ := busyNode(t)
+			a := attack{callers: callers, batch: 100, domain: "flood", key: key}
+			decided = a.floods(t, n, 30*time.Millisecond, time.Second).stored
+		})
+		return decided
+	}
+	best := 0
+	for _, callers := range []int{1, 2, 5, 10} { // 1 is as much as the store can do
+		decided := at(callers, distinct)
+		if decided*10 < best*9 {
+			t.Errorf("%d callers: %d decided, at best %d", callers, decided, best)
+		}
+		best = max(best, decided)
+		t.Logf("%d times what the store does: %d decided", callers, decided)
+	}
+	if best < 3_000 {
+		t.Errorf("%d decided at best: the store has time for 3,333", best)
+	}
+}
+
+// A store that stops answering under load is noticed within a deadline, and on_store_failure decides then.
+func TestStoreStopsUnderOverload(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		n, s := busyNode(t)
+		var all sync.WaitGroup
+		a := attack{callers: 8, batch: 100, domain: "flood", key: distinct}
+		all.Go(func() { a.floods(t, n, 25*time.Millisecond, time.Second) })
+		time.Sleep(500 * time.Millisecond)
+		if n.breakers.tripped(store.Whole) {
+			t.Fatal("the store answers")
+		}
+		s.stop(true)
+		time.Sleep(n.deadline + time.Millisecond)
+		if !n.breakers.tripped(store.Whole) {
+			t.Errorf("the store has not answered for %v", n.deadline)
+		}
+		q := request("a")
+		if d, err := n.Check(t.Context(), q); err != nil || d.Reason != StoreFailure {
+			t.Errorf("%+v, %v", d, err)
+		}
+		all.Wait()
+	})
+}
+
+// A pipeline that is late while the store answers others is the store's being busy; one that is late alone, or refused,
+// is not.
+func TestLateWhileRepliesFlow(t *testing.T) {
+	late := &store.Error{Err: context.DeadlineExceeded}
+	for _, tc := range []struct {
+		name        string
+		heard, sent time.Duration // before now; heard 0: never
+		err         error
+		busy        bool
+	}{
+		{"another was answered just now", time.Millisecond, 50 * time.Millisecond, late, true},
+		{"another was answered before it was sent", 51 * time.Millisecond, 50 * time.Millisecond, late, false},
+		{"nothing has come for more than half a deadline", 26 * time.Millisecond, 50 * time.Millisecond, late, false},
+		{"nothing has ever come", 0, 50 * time.Millisecond, late, false},
+		{"it was refused", time.Millisecond, 50 * time.Millisecond, &store.Error{Err: context.Canceled}, false},
+	} {
+		n := unstarted(t, 1, document(t, 1, hereAndThere, overloadLimits...))
+		n.batcher.breakers, n.batcher.pace = n.breakers, newPace(50*time.Millisecond)
+		now := time.Now().Add(time.Minute)
+		if tc.heard > 0 {
+			n.breakers.hear(store.Whole, now.Add(-tc.heard))
+		}
+		err := n.batcher.unreached(store.Whole, now.Add(-tc.sent), now, tc.err)
+		if isQueueFull(err) != tc.busy || n.breakers.tripped(store.Whole) == tc.busy {
+			t.Errorf("%s: %v, tripped %v", tc.name, err, n.breakers.tripped(store.Whole))
+		}
+	}
+}

@@ -1,7 +1,7 @@
 -- decide: a list of requests on the same buckets, in order. All buckets of a request are checked, then all are
 -- charged; a denial spends nothing anywhere. A shadow bucket never denies. A request of its own may be remembered
 -- under a key, so that it is charged once however often it is sent.
--- KEYS: token, buckets, the key to remember under. ARGV: guard, commit, ms to remember (0: no such key), number of
+-- KEYS: token, buckets, the key to remember under. ARGV: guard, commit, ms to remember for (0: no such key), number of
 -- buckets, then per bucket: terms, shadow; then the costs.
 -- Reply: LOST, now, when, and the place of a bucket that must be restored first; else OK, now, repeated, per bucket its state, per request {admitted, per bucket {remaining, retry, delay}}; retry
 -- is 0 where the bucket had room. Both count from what the clock shows, which after a step back is behind the mark.
@@ -66,6 +66,6 @@ if remember > 0 and commit and admitted then
   local text = {}
   for i, v in ipairs(reply) do text[i] = int(v) end
   text[3] = '1'
-  redis.call('SET', once, table.concat(text, ' '), 'PX', int(remember))
+  redis.call('SET', once, table.concat(text, ' '), 'PXAT', int(floor_div(now, 1000) + remember))
 end
 return reply

@@ -20,7 +20,7 @@ func (h *history) restore(t *rapid.T) {
 	key := h.key(t)
 	c := algorithms.Restore{Guard: h.guard, Key: key, Terms: h.terms(t, key), LostAt: h.lostAt[key], Cap: h.units(t, "cap"),
 		Use: algorithms.Use{Cell: h.cell(t, key), Units: h.units(t, "used"), At: h.now - rapid.Int64Range(-10, 2*window).Draw(t, "ago")}}
-	if h.now-c.LostAt > algorithms.MaxClockStep {
+	if h.now-c.LostAt > algorithms.KeySlack {
 		return // the twin has forgotten the bucket, and a Redis not yet
 	}
 	for _, peer := range []string{"eu-west", "ap-south"} {

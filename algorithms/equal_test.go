@@ -137,7 +137,7 @@ func (h *history) terms(t *rapid.T, key string) algorithms.Terms {
 
 // known draws until when the bucket is known to be there.
 func (h *history) known(t *rapid.T, key string) int64 {
-	if h.now-h.touched[key] > algorithms.MaxClockStep || !h.ownClock {
+	if h.now-h.touched[key] > algorithms.KeySlack || !h.ownClock {
 		return 0
 	}
 	h.touched[key] = h.now

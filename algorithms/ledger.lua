@@ -30,6 +30,7 @@ local function hold(key, now, lost_at)
 end
 
 local nobody = {}
+local SLACK = 1000 -- ms by which a key outlives its use, as KeySlack says
 
 -- read_marks takes in what stands before the rows, and returns where they begin.
 local function read_marks(h, text)
@@ -90,8 +91,9 @@ local function marks(h)
 end
 
 -- keep drops the rows that weigh no more, writes the others if they changed, and has the hash outlive its last useful
--- moment by the largest clock step (one hour).
-local function keep(h, changed)
+-- moment, and the time least if that is later. Redis ends the hash at a time by its clock, which is never ahead of the
+-- mark for long: whoever comes then finds that all of it is over.
+local function keep(h, changed, least)
   local text = {marks(h)}
   for cell, rows in pairs(h.rows) do
     if weighs(h, cell) <= h.now then
@@ -104,8 +106,8 @@ local function keep(h, changed)
   end
   if changed then redis.call('HSET', h.key, 'rows', table.concat(text)) end
   h.kept = h.cell
-  local left = weighs(h, h.cell + 1) + fill(h) - h.now
-  redis.call('PEXPIRE', h.key, int(floor_div(left, 1000) + 1 + 3600000))
+  local ends = math.max(weighs(h, h.cell + 1) + fill(h), least or 0)
+  redis.call('PEXPIREAT', h.key, int(floor_div(ends, 1000) + 1 + SLACK))
 end
 
 -- closed returns the time until which this region holds no rights because its store lost data: what it had then may

@@ -346,11 +346,11 @@ func (w *Twin) enter(t int64, g Guard) (int64, Status) {
 	return w.mark, StatusOK
 }
 
-// Expire drops buckets whose last useful moment is longer ago than a clock step by t, as Redis does by its own clock, whether
+// Expire drops buckets whose last useful moment is longer ago than KeySlack by t, as Redis does by its own clock, whether
 // scripts believe it or not.
 func (w *Twin) Expire(t int64) {
 	for key, b := range w.buckets {
-		if b.expires+MaxClockStep < t {
+		if b.expires+KeySlack < t {
 			delete(w.buckets, key)
 		}
 	}
@@ -366,7 +366,7 @@ func (w *Twin) bucket(key string) *bucket {
 		if w.buckets == nil {
 			w.buckets = map[string]*bucket{}
 		}
-		b = &bucket{rows: map[int64]map[string]Row{}, expires: math.MaxInt64 - MaxClockStep}
+		b = &bucket{rows: map[int64]map[string]Row{}, expires: math.MaxInt64 - KeySlack}
 		w.buckets[key] = b
 	}
 	return b

@@ -1,7 +1,7 @@
 -- Prelude of every script. KEYS[1] is the token of the store: who opened it, for which documents, and the
 -- high-water mark of its time. ARGV begins with the guard: generation, epoch, the node's clock (us) and the
 -- largest clock difference believed (us). A script that finds another token changes nothing.
-local OK, UNKNOWN, CLOCK, FINISHED, FENCED, IMPLAUSIBLE, RECOVERING, LOST, EARLY = 0, 1, 2, 3, 4, 5, 6, 7, 8
+local OK, UNKNOWN, CLOCK, FINISHED, FENCED, IMPLAUSIBLE, RECOVERING, LOST, EARLY, CROWDED = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
 local MAX = 2251799813685248 -- 2^51, the largest unit count and time that arithmetic below 2^52 allows
 
 local arg_at = 0

@@ -104,7 +104,7 @@ func (w *Twin) Decide(t int64, c Decide) Decided {
 		}
 		open[i], at[i] = h.limiter(), h
 	}
-	if c.Once != "" && len(c.Costs) != 1 {
+	if c.Once != "" && len(c.Costs) != 1 || len(c.Costs) > MaxCosts {
 		return Decided{Status: StatusImplausible}
 	}
 	d := Decided{Now: now}
@@ -182,6 +182,9 @@ func (w *Twin) Lend(t int64, c Lend) Given {
 	if c.Cell == h.cell {
 		roomBurst = min(l.roomBurst(c.KeptBurst), c.CapBurst-outBurst)
 	}
+	if h.full(c.Cell, c.Peer) {
+		room, roomBurst = 0, 0
+	}
 	more, burst := max(min(c.Lent-row.Lent, room), 0), max(min(c.Burst-row.BurstLent, roomBurst), 0)
 	if more+burst > 0 {
 		row.Lent += more
@@ -233,6 +236,10 @@ func (w *Twin) Credit(t int64, c Credit) Credited {
 	row := h.rows[c.Cell][c.Peer]
 	if c.Returned > row.Lent || c.Lent-row.Returned > c.Most || c.Burst > c.MostBurst {
 		g.Status = StatusImplausible
+		return g
+	}
+	if h.full(c.Cell, c.Peer) {
+		g.Status = StatusCrowded
 		return g
 	}
 	heard := row

@@ -57,6 +57,10 @@ bench: redis-server ## one decision over gRPC beside its EVALSHA, what each algo
 	$(GO) test -run '^$$' -bench 'CheckGRPC|Decide' -benchtime 3s ./region/api ./region/store
 	$(GO) test -run '^$$' -bench Cost -benchtime 500ms ./region/store
 
+.PHONY: scripts
+scripts: redis-server ## microseconds of every script at its worst input on a redis-server; least of 50 calls
+	$(GO) test -run '^$$' -bench Worst -benchtime 1x ./region/store
+
 TIMES ?= 50
 
 .PHONY: kills

@@ -24,5 +24,5 @@ if not s.book(cell, units - before) then return {OK, now, 0} end
 s.save()
 list[#list + 1] = node .. ' ' .. int(cell) .. ' ' .. int(units) .. ';'
 redis.call('HSET', h.key, 'x', table.concat(list))
-keep(h)
+keep(h, false, (cell + 2) * h.window + h.guard)
 return {OK, now, 1}

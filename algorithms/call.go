@@ -284,22 +284,26 @@ func (c Inspect) Args() []any {
 	return a
 }
 
-// RememberedFor returns how long it is remembered that this was refunded, in milliseconds: for as long as it could weigh.
-func (c Refund) RememberedFor() int64 {
-	remember := refundableFor
+// RememberedUntil returns until which store time it is remembered that this was refunded, in milliseconds: for as long as
+// it could be refunded. That of a bucket depends on its rate, which may change, and what is of no limit any more may be of
+// one again: for as long as any may be.
+func (c Refund) RememberedUntil() int64 {
+	var until int64
 	for _, charge := range c.Charges {
-		if charge.Terms.Kind != "" {
-			remember = max(remember, charge.Terms.Weighs(charge.Cell+1)-c.At)
+		if t := charge.Terms; t.Kind == "" || t.Kind.Bucket() {
+			until = max(until, c.At+refundableFor)
+		} else {
+			until = max(until, t.Weighs(charge.Cell))
 		}
 	}
-	return (remember + MaxClockStep) / 1000
+	return (until+KeySlack)/1000 + 1
 }
 
 // Args returns the script's ARGV.
 func (c Refund) Args() []any {
 	var a args
 	a.guard(c.Guard)
-	a.num(c.At, c.Cost, c.RememberedFor())
+	a.num(c.At, c.Cost, c.RememberedUntil())
 	for _, charge := range c.Charges {
 		a.terms(charge.Terms, charge.Known)
 		a.num(charge.Cell)

@@ -27,6 +27,7 @@ if h.unknown[peer] and unsure(h, cell) then return refuse(RECOVERING) end
 if h.kind ~= 'fixed_window' and at > cell * h.length and now < at then return refuse(EARLY) end
 local row = row_of(h, cell, peer)
 if returned > row.l or to_borrow - row.r > most or burst > most_burst then return refuse(IMPLAUSIBLE) end
+if is_full(h, cell, peer) then return refuse(CROWDED) end
 
 local b, g, z = math.max(row.b, to_borrow), math.max(row.g, returned), row.z
 -- While it is not known what some peers were lent, all that may be counts as lent: nothing of that comes back.
@@ -36,9 +37,10 @@ if b > row.b or g > row.g or z > row.z then
   s.settle(z - row.z)
   s.save()
   row.b, row.g, row.z = b, g, z
-  h.rows[cell] = h.rows[cell] or {}
-  h.rows[cell][peer] = row
-  keep(h, true)
+  local rows = rows_of(h)
+  rows[cell] = rows[cell] or {}
+  rows[cell][peer] = row
+  keep(h, cell)
   s = open(h)
 end
 local reply = {OK, now}

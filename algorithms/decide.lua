@@ -1,10 +1,11 @@
 -- decide: a list of requests on the same buckets, in order. All buckets of a request are checked, then all are
 -- charged; a denial spends nothing anywhere. A shadow bucket never denies. A request of its own may be remembered
 -- under a key, so that it is charged once however often it is sent.
--- KEYS: token, buckets, the key to remember under. ARGV: guard, commit, ms to remember (0: no such key), number of
+-- KEYS: token, buckets, the key to remember under. ARGV: guard, commit, ms to remember for (0: no such key), number of
 -- buckets, then per bucket: terms, shadow; then the costs.
 -- Reply: LOST, now, when, and the place of a bucket that must be restored first; else OK, now, repeated, per bucket its state, per request {admitted, per bucket {remaining, retry, delay}}; retry
 -- is 0 where the bucket had room. Both count from what the clock shows, which after a step back is behind the mark.
+local COSTS = 128 -- requests of one call
 local now, lost_at, lag = enter()
 if not now then return {lost_at} end
 local commit, remember = num() == 1, num()
@@ -27,8 +28,10 @@ for i = 1, num() do
 end
 
 if remember > 0 and #ARGV - arg_at ~= 1 then return {IMPLAUSIBLE} end -- one answer cannot be that of several
+if #ARGV - arg_at > COSTS then return {IMPLAUSIBLE} end
 local admitted = false
-local answers, count, retries = {}, 0, {} -- retries of a bucket by cost, until something is charged
+local answers, count, retries = {}, 0, {} -- retries of a bucket by cost, until something is charged to it
+for i in ipairs(buckets) do retries[i] = {} end
 while arg_at < #ARGV do
   local cost = num()
   if not (cost >= 1 and cost <= MAX and cost % 1 == 0) then return {IMPLAUSIBLE} end
@@ -37,18 +40,19 @@ while arg_at < #ARGV do
   for i, s in ipairs(buckets) do
     retry[i] = 0
     if not s.fits(cost) then
-      local known = i .. ':' .. int(cost)
-      retries[known] = retries[known] or s.retry(cost)
-      retry[i] = retries[known]
+      retries[i][cost] = retries[i][cost] or s.retry(cost)
+      retry[i] = retries[i][cost]
       admitted = admitted and held[i].shadow
     end
   end
   count = count + 1
   answers[count] = admitted and 1 or 0
-  if admitted then retries = {} end
   for i, s in ipairs(buckets) do
     local delay = 0
-    if admitted and retry[i] == 0 then delay = s.take(cost) end
+    if admitted and retry[i] == 0 then
+      delay = s.take(cost)
+      retries[i] = {}
+    end
     answers[count + 1] = s.free()
     answers[count + 2] = retry[i] > 0 and retry[i] + lag or retry[i]
     answers[count + 3] = delay > 0 and delay + lag or delay
@@ -66,6 +70,6 @@ if remember > 0 and commit and admitted then
   local text = {}
   for i, v in ipairs(reply) do text[i] = int(v) end
   text[3] = '1'
-  redis.call('SET', once, table.concat(text, ' '), 'PX', int(remember))
+  redis.call('SET', once, table.concat(text, ' '), 'PXAT', int(floor_div(now, 1000) + remember))
 end
 return reply

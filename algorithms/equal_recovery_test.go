@@ -23,7 +23,7 @@ func (h *history) restore(t *rapid.T) {
 	if rapid.Bool().Draw(t, "not all told") {
 		c.Most = 1 + h.units(t, "most")
 	}
-	if h.now-c.LostAt > algorithms.MaxClockStep {
+	if h.now-c.LostAt > algorithms.KeySlack {
 		return // the twin has forgotten the bucket, and a Redis not yet
 	}
 	for _, peer := range []string{"eu-west", "ap-south"} {

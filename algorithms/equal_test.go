@@ -62,7 +62,7 @@ func (l *lua) eval(t rapid.TB, s algorithms.Script, args []any, keys ...string) 
 	source := s.Source
 	if l.ownClock {
 		source = strings.ReplaceAll(source, "redis.call('TIME')", "redis.call('HMGET', 'clock', 's', 'us')")
-		source = strings.ReplaceAll(source, "local PIECE = 1000", "local PIECE = 25") // so that few entries make many pieces
+		source = strings.ReplaceAll(source, "local ENTRIES = 64", "local ENTRIES = 3") // so that few entries make many pieces
 	}
 	reply, err := l.client.Eval(context.Background(), source, append([]string{token}, keys...), args...).Result()
 	if err != nil {
@@ -137,7 +137,7 @@ func (h *history) terms(t *rapid.T, key string) algorithms.Terms {
 
 // known draws until when the bucket is known to be there.
 func (h *history) known(t *rapid.T, key string) int64 {
-	if h.now-h.touched[key] > algorithms.MaxClockStep || !h.ownClock {
+	if h.now-h.touched[key] > algorithms.KeySlack || !h.ownClock {
 		return 0
 	}
 	h.touched[key] = h.now

@@ -121,6 +121,18 @@ func (h held) lastRow() int64 {
 	return last
 }
 
+// full says whether there are so many rows that there is room for none more, of a peer that has none in the cell.
+func (h held) full(cell int64, peer string) bool {
+	if _, known := h.rows[cell][peer]; known {
+		return false
+	}
+	var count int64
+	for _, rows := range h.rows {
+		count += int64(len(rows))
+	}
+	return count >= MaxRows(h.Kind)
+}
+
 func (b *bucket) setRow(cell int64, peer string, row Row) {
 	b.stored = true
 	if b.rows[cell] == nil {

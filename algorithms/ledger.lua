@@ -1,16 +1,19 @@
 -- The ledger of one bucket, in the bucket's hash. The field rows holds, for each cell that still weighs and each peer
--- region j, "cell j l r b g y z;", all cumulative:
+-- region j, "cell j l r b g y z;", in order of the cells, all cumulative:
 --   l lent to j         R[self->j][k], written here      y burst lent to j        Y[self->j][k], written here
 --   r returned to j     Q[self->j][k], written here      z burst borrowed from j  Y[j->self][k], as heard from j
 --   b borrowed from j   R[j->self][k], as heard from j
 --   g regained from j   Q[j->self][k], as heard from j
--- After a loss "!vanished whole unknown;" stands before them: the store time at which the bucket was found deleted, that
+-- Before them stands for each of the cells, in the same order, what they come to, so that to decide nobody need read them:
+-- "@cell in out y z missing bytes;": rights borrowed and lent, burst lent and borrowed, the sum over all peers of the most
+-- lent to each in this cell or a later one, and the length of its rows.
+-- After a loss "!vanished whole unknown;" stands before all of that: the store time at which the bucket was found deleted, that
 -- of the loss after which it was restored, and the peers ("j,j" or "-") of which it is not known what they were lent;
 -- that counts as lent, in each cell to a peer of its own ("?cell"). Among the peers, "*base:most" says that not all nodes of
 -- this region were heard of what they used before the loss: besides base, which is known, most counts as used.
 -- A held bucket is a table with its terms (kind, window, length of a cell, tick, entitlement, burst, guard, and whether
 -- it is recovered after a loss), until when it is known to be there, key, now, lost_at (0: nothing is missing), loss (the
--- last, mended or not), the current cell, and rows[cell][peer].
+-- last, mended or not), the current cell, cells[cell] with what its rows come to, and rows[cell][peer] once they are read.
 
 -- floor_div and ceil_div divide exactly by b > 0 and round down and up.
 local function floor_div(a, b)
@@ -31,6 +34,7 @@ local function hold(key, now, lost_at)
 end
 
 local nobody = {}
+local SLACK = 1000 -- ms by which a key outlives its use, as KeySlack says
 
 -- read_marks takes in what stands before the rows, and returns where they begin.
 local function read_marks(h, text)
@@ -49,23 +53,52 @@ local function read_marks(h, text)
   return at
 end
 
--- read_rows takes in the field rows; last is the last cell that has one.
+-- read_rows takes in the field rows, but for the rows themselves; last is the last cell that has one. What this call has
+-- read or written already it need not read again.
 local function read_rows(h, text)
-  h.rows, h.last, h.vanished, h.whole, h.unknown, h.loss = {}, -1, 0, 0, nobody, h.lost_at
-  if not text then return end
-  local at = read_marks(h, text)
-  if at > 1 then text = string.sub(text, at) end
-  for cell, peer, l, r, b, g, y, z in string.gmatch(text, '(%d+) (%S+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+);') do
+  h.vanished, h.whole, h.unknown, h.loss, h.base, h.most = 0, 0, nobody, h.lost_at, nil, nil
+  local at = text and read_marks(h, text) or 1
+  if h.cells and text == h.text then return end
+  h.text, h.cells, h.rows, h.last = text, {}, nil, -1
+  while text do
+    local cell, into, out, y, z, missing, bytes, after =
+      string.match(text, '^@(%d+) (%-?%d+) (%-?%d+) (%d+) (%d+) (%d+) (%d+);()', at)
+    if not cell then break end
+    at, h.last = after, tonumber(cell)
+    h.cells[h.last] = {cell = h.last, into = tonumber(into), out = tonumber(out), y = tonumber(y), z = tonumber(z),
+      missing = tonumber(missing), bytes = tonumber(bytes)}
+  end
+  h.body = at
+end
+
+-- rows_of reads the rows.
+local function rows_of(h)
+  if h.rows then return h.rows end
+  h.rows = {}
+  if not h.text then return h.rows end
+  for cell, peer, l, r, b, g, y, z in string.gmatch(string.sub(h.text, h.body),
+    '(%d+) (%S+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+);') do
     cell = tonumber(cell)
-    h.last = math.max(h.last, cell)
     h.rows[cell] = h.rows[cell] or {}
     h.rows[cell][peer] = {l = tonumber(l), r = tonumber(r), b = tonumber(b), g = tonumber(g), y = tonumber(y), z = tonumber(z)}
   end
+  return h.rows
 end
 
 local function row_of(h, cell, peer)
-  local rows = h.rows[cell]
+  local rows = rows_of(h)[cell]
   return rows and rows[peer] or {l = 0, r = 0, b = 0, g = 0, y = 0, z = 0}
+end
+
+-- is_full says whether there are so many rows that there is room for none more, of a peer that has none in the cell.
+local LOADS, ROWS = {sliding_window_counter = 2, sliding_window_log = 4, leaky_bucket = 2}, 32
+local function is_full(h, cell, peer)
+  local count = 0
+  for k, rows in pairs(rows_of(h)) do
+    if k == cell and rows[peer] then return false end
+    for _ in pairs(rows) do count = count + 1 end
+  end
+  return count >= ROWS * (LOADS[h.kind] or 1)
 end
 
 -- weighs returns the time until which rows of a cell weigh.
@@ -94,23 +127,91 @@ local function marks(h)
   return '!' .. int(h.vanished) .. ' ' .. int(h.whole) .. ' ' .. names .. ';'
 end
 
--- keep drops the rows that weigh no more, writes the others if they changed, and has the hash outlive its last useful
--- moment by the largest clock step (one hour).
-local function keep(h, changed)
-  local text = {marks(h)}
-  for cell, rows in pairs(h.rows) do
-    if weighs(h, cell) <= h.now then
-      changed = true
-    else
-      for peer, row in pairs(rows) do
+-- order returns the cells of a table by cell, from the first on.
+local function order(cells)
+  local list = {}
+  for cell in pairs(cells) do list[#list + 1] = cell end
+  table.sort(list)
+  return list
+end
+
+-- sum_up makes h.cells what the rows come to, and returns the text of each cell's rows. Where the rows of one cell alone
+-- changed, the texts of the others are those read.
+local function sum_up(h, changed)
+  local texts, most, missing, read, at = {}, {}, 0, {}, h.body
+  for _, cell in ipairs(changed == true and nobody or order(h.cells)) do
+    read[cell] = string.sub(h.text, at, at + h.cells[cell].bytes - 1)
+    at = at + h.cells[cell].bytes
+  end
+  if changed ~= true then read[changed] = nil end
+  h.cells, h.last = {}, -1
+  local cells = order(h.rows)
+  for i = #cells, 1, -1 do
+    local cell, text = cells[i], {}
+    local sum = {cell = cell, into = 0, out = 0, y = 0, z = 0}
+    for peer, row in pairs(h.rows[cell]) do
+      local out = row.l - row.g
+      sum.into, sum.out = sum.into + row.b - row.r, sum.out + out
+      sum.y, sum.z = sum.y + row.y, sum.z + row.z
+      if out > (most[peer] or 0) then
+        missing = missing + out - (most[peer] or 0)
+        most[peer] = out
+      end
+      if not read[cell] then
         text[#text + 1] = table.concat({int(cell), peer, int(row.l), int(row.r), int(row.b), int(row.g), int(row.y), int(row.z)}, ' ') .. ';'
       end
     end
+    if read[cell] or #text > 0 then
+      texts[cell] = read[cell] or table.concat(text)
+      sum.missing, sum.bytes, h.last = missing, #texts[cell], math.max(h.last, cell)
+      h.cells[cell] = sum
+    end
   end
-  if changed then redis.call('HSET', h.key, 'rows', table.concat(text)) end
+  return texts
+end
+
+-- forget drops the rows that weigh no more, read or not, and says whether there were any.
+local function forget(h)
+  local some = false
+  for cell, sum in pairs(h.cells) do
+    if weighs(h, cell) <= h.now then
+      h.cells[cell], some = nil, true
+      h.body = h.body + sum.bytes -- they come first
+    end
+  end
+  for cell in pairs(h.rows or nobody) do
+    if weighs(h, cell) <= h.now then
+      h.rows[cell], some = nil, true
+    end
+  end
+  return some
+end
+
+-- keep drops the rows that weigh no more, writes the others if they changed (true, or the one cell whose did), and has the hash outlive its last useful
+-- moment, and the time least if that is later. Redis ends the hash at a time by its clock, which is never ahead of the
+-- mark for long: whoever comes then finds that all of it is over.
+local function keep(h, changed, least)
+  local some, texts = forget(h), nil
+  if changed then
+    rows_of(h)
+    forget(h)
+    texts = sum_up(h, changed)
+  end
+  if changed or some then
+    local text, body = {marks(h)}, {}
+    for _, cell in ipairs(order(h.cells)) do
+      local c = h.cells[cell]
+      text[#text + 1] = '@' .. table.concat({int(cell), int(c.into), int(c.out), int(c.y), int(c.z), int(c.missing), int(c.bytes)}, ' ') .. ';'
+      if texts then body[#body + 1] = texts[cell] end
+    end
+    local front = table.concat(text)
+    if texts then body = table.concat(body) else body = string.sub(h.text, h.body) end
+    h.text, h.body = front .. body, #front + 1
+    redis.call('HSET', h.key, 'rows', h.text)
+  end
   h.kept = h.cell
-  local left = weighs(h, h.cell + 1) + fill(h) - h.now
-  redis.call('PEXPIRE', h.key, int(floor_div(left, 1000) + 1 + 3600000))
+  local ends = math.max(weighs(h, h.cell + 1) + fill(h), least or 0)
+  redis.call('PEXPIREAT', h.key, int(floor_div(ends, 1000) + 1 + SLACK))
 end
 
 -- closed returns the time until which this region holds no rights because its store lost data: what it had then may
@@ -156,18 +257,13 @@ end
 
 -- borrowed returns the rights of a cell held from peers; lent those held with them, and the burst.
 local function borrowed(h, cell)
-  local rows, sum = h.rows[cell], 0
-  if rows then
-    for _, row in pairs(rows) do sum = sum + row.b - row.r end
-  end
-  return sum
+  local sum = h.cells[cell]
+  return sum and sum.into or 0
 end
 local function lent(h, cell)
-  local rows, units, burst = h.rows[cell], 0, 0
-  if rows then
-    for _, row in pairs(rows) do units, burst = units + row.l - row.g, burst + row.y end
-  end
-  return units, burst
+  local sum = h.cells[cell]
+  if not sum then return 0, 0 end
+  return sum.out, sum.y
 end
 
 -- rights returns S of a cell as the rows of that cell alone have it.
@@ -198,7 +294,7 @@ end
 
 -- add_rows appends the rows that weigh: cell, peer, lent, returned, borrowed, regained, burst lent, burst borrowed.
 local function add_rows(reply, h)
-  for cell, rows in pairs(h.rows) do
+  for cell, rows in pairs(rows_of(h)) do
     if weighs(h, cell) > h.now then
       for peer, row in pairs(rows) do
         for _, v in ipairs({cell, peer, row.l, row.r, row.b, row.g, row.y, row.z}) do reply[#reply + 1] = v end

@@ -23,9 +23,10 @@ local row = row_of(h, cell, peer)
 local function change(tokens)
   s.settle(tokens)
   s.save()
-  h.rows[cell] = h.rows[cell] or {}
-  h.rows[cell][peer] = row
-  keep(h, true)
+  local rows = rows_of(h)
+  rows[cell] = rows[cell] or {}
+  rows[cell][peer] = row
+  keep(h, cell)
   s = open(h)
 end
 
@@ -39,6 +40,7 @@ end
 local out, out_burst = lent(h, cell)
 local room, room_burst = math.min(s.room(cell, peer, kept), cap - out), 0
 if cell == h.cell then room_burst = math.min(s.room_burst(kept_burst), cap_burst - out_burst) end
+if is_full(h, cell, peer) then room, room_burst = 0, 0 end
 local more = math.max(math.min(to_lend - row.l, room), 0)
 local burst = math.max(math.min(to_burst - row.y, room_burst), 0)
 if more + burst > 0 then

@@ -7,7 +7,11 @@ local function rate_of(h)
   local r = {tick = floor_div(h.now, h.tick), cells = floor_div(h.length, h.tick), last = h.last}
   if h.lost_at > 0 then r.last = math.max(r.last, floor_div(h.lost_at, h.length) + 1) end
 
-  function r.share(cell) return math.max(rights(h, cell), 0) end
+  local shares = {} -- by cell
+  function r.share(cell)
+    shares[cell] = shares[cell] or math.max(rights(h, cell), 0)
+    return shares[cell]
+  end
 
   -- stretch returns the cell of a tick, where it ends (nil: it and all after it have one rate) and its share.
   function r.stretch(from)

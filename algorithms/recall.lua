@@ -14,7 +14,7 @@ if generation > floor then redis.call('HSET', KEYS[1], 'floor:' .. peer, int(gen
 local loss = h.loss
 if loss > 0 and weighs(h, floor_div(loss, h.length) + 1) <= now then loss = 0 end
 local reply = {OK, now, loss}
-for cell, rows in pairs(h.rows) do
+for cell, rows in pairs(rows_of(h)) do
   local row = rows[peer]
   if row and weighs(h, cell) > now then
     for _, v in ipairs({cell, row.b, row.g}) do reply[#reply + 1] = v end

@@ -1,6 +1,6 @@
 -- refund: takes back what one decision charged, once. What was refunded is remembered for as long as it could weigh.
 -- KEYS: token, the key to remember the receipt under, the key under which the request is remembered, buckets. ARGV:
--- guard, store time of the decision, cost, ms to remember, then per bucket: terms (kind '' where there is no limit any
+-- guard, store time of the decision, cost, ms of store time until which to remember, then per bucket: terms (kind '' where there is no limit any
 -- more), cell. A request that was refunded is forgotten: sent again, it is decided anew.
 -- Reply: LOST, now, when, where a bucket must be restored first; else OK, now, repeated, per bucket {units given back, why not}.
 local now, lost_at = enter()
@@ -37,5 +37,5 @@ for i = 4, #KEYS do
   text[#text + 1], text[#text + 2] = int(units), int(refusal)
   reply[#reply + 1], reply[#reply + 2] = units, refusal
 end
-redis.call('SET', KEYS[2], table.concat(text, ' '), 'PX', int(remember))
+redis.call('SET', KEYS[2], table.concat(text, ' '), 'PXAT', int(math.max(remember, floor_div(now, 1000) + SLACK)))
 return reply

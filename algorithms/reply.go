@@ -15,9 +15,10 @@ const (
 	StatusRecovering         // the cell may have been promised or spent before a loss of data
 	StatusLost               // the bucket must be restored first
 	StatusEarly              // the peer gave it up later in the cell than it is here: to be said again then
+	StatusCrowded            // the bucket has rows with as many other peers as it can hold
 )
 
-var statusNames = [...]string{"ok", "unknown store", "clock step", "finished cell", "fenced", "implausible", "recovering", "lost bucket", "too early"}
+var statusNames = [...]string{"ok", "unknown store", "clock step", "finished cell", "fenced", "implausible", "recovering", "lost bucket", "too early", "crowded bucket"}
 
 func (s Status) String() string {
 	if s < 0 || int(s) >= len(statusNames) {

@@ -54,7 +54,7 @@ end
 
 if changed then
   local last = floor_div(loss, h.length) + 1
-  for k, rows in pairs(h.rows) do
+  for k, rows in pairs(rows_of(h)) do
     for peer, row in pairs(rows) do -- an old copy: what it borrowed may have been given back since
       if k <= last and h.unknown[peer] then row.b = row.r end
       -- And debits were made in it that were never announced, before anybody noticed whose copy it is.
@@ -79,7 +79,8 @@ if changed then
     local rows = h.rows[k] or {}
     rows['?' .. int(k)] = nil
     h.rows[k] = rows
-    local rest = math.max(cap - (lent(h, k)), 0)
+    local rest = cap
+    for _, row in pairs(rows) do rest = rest - (row.l - row.g) end
     if next(h.unknown) and rest > 0 then rows['?' .. int(k)] = {l = rest, r = 0, b = 0, g = 0, y = 0, z = 0} end
     k = k - 1
   end

@@ -21,11 +21,6 @@ kinds.sliding_window_counter = function(h)
     if h.cell == floor_div(h.whole, h.length) then hidden = untold(h) else hidden_before = untold(h) end
     used, before = used + hidden, before + hidden_before
   end
-  local peers = {}
-  for _, rows in pairs(h.rows) do
-    for peer in pairs(rows) do peers[peer] = true end
-  end
-
   -- weight returns what part of the units lent in a cell, over ticks, is missing in cell k after e ticks.
   local function weight(cell, k, e)
     if cell >= k then return ticks end
@@ -36,7 +31,7 @@ kinds.sliding_window_counter = function(h)
   -- missing returns what is missing because of a peer in cell k after e ticks, leaving the rows of one cell out.
   local function missing(peer, k, e, without)
     local most = 0
-    for cell, rows in pairs(h.rows) do
+    for cell, rows in pairs(rows_of(h)) do
       local row = rows[peer]
       if row and cell ~= without and cell <= k + 1 then
         most = math.max(most, (row.l - row.g) * weight(cell, k, e))
@@ -45,11 +40,49 @@ kinds.sliding_window_counter = function(h)
     return most
   end
 
+  -- loans says what is lent, where nobody need ask for the peer, by cell: to those with one loan that counts. The others
+  -- are in several, each with a list of loans. What was lent in a cell counts only if no more was in a later one.
+  local loans, several
+  local function read_loans()
+    loans, several = {}, {}
+    local some, most, of = false, {}, {}
+    for _, sum in pairs(h.cells) do some = some or sum.missing > 0 end
+    if not some then return end
+    local rows = rows_of(h)
+    local cells = order(rows)
+    for i = #cells, 1, -1 do
+      for peer, row in pairs(rows[cells[i]]) do
+        local out = row.l - row.g
+        if out > (most[peer] or 0) then
+          most[peer], of[peer] = out, of[peer] or {}
+          local list = of[peer]
+          list[#list + 1] = {cell = cells[i], out = out}
+        end
+      end
+    end
+    for _, list in pairs(of) do
+      local cell = list[1].cell
+      if #list > 1 then several[#several + 1] = list else loans[cell] = (loans[cell] or 0) + list[1].out end
+    end
+  end
+
   -- share returns S in cell k after e ticks.
   local function share(k, e)
     if k * h.length + e * h.tick < opening then return 0 end
-    local sum = (h.entitlement + borrowed(h, k)) * ticks
-    for peer in pairs(peers) do sum = sum - missing(peer, k, e, -1) end
+    if not loans then read_loans() end
+    local sum, weights = (h.entitlement + borrowed(h, k)) * ticks, {}
+    for cell in pairs(h.cells) do
+      weights[cell] = weight(cell, k, e)
+      sum = sum - (loans[cell] or 0) * weights[cell]
+    end
+    for _, list in ipairs(several) do
+      local most = 0
+      for _, loan in ipairs(list) do
+        local missing = loan.out * (weights[loan.cell] or 0)
+        if missing > most then most = missing end
+      end
+      sum = sum - most
+    end
     return sum
   end
 
@@ -60,7 +93,14 @@ kinds.sliding_window_counter = function(h)
     return 0
   end
 
-  local function free(k, e) return floor_div(share(k, e) - estimate(k, e), ticks) end
+  -- room returns what is left of S in cell k after e ticks. S does not change while requests are decided.
+  local shares = {}
+  local function room(k, e)
+    local of = shares[k] or {}
+    shares[k] = of
+    of[e] = of[e] or share(k, e)
+    return of[e] - estimate(k, e)
+  end
 
   local now = share(h.cell, elapsed)
   local s = {room_burst = zero, settle = zero}
@@ -74,18 +114,53 @@ kinds.sliding_window_counter = function(h)
 
   function s.fits(cost) return cost <= floor_div(now - estimate(h.cell, elapsed), ticks) end
 
-  -- Within a cell only time passes, so the room only grows: the first tick at which the cost fits is found by halving.
+  -- narrow tells the ticks at which a loan begins to fade in cell k, or has faded, and returns between which of them there
+  -- is enough room for the first time.
+  local function narrow(k, lo, hi, need)
+    for cell in pairs(h.cells) do
+      local gone = ticks - floor_div((k - 1 - cell) * h.length - h.guard, h.tick)
+      for _, e in ipairs(cell < k and {gone - ticks, gone} or nobody) do
+        if e > lo and e < hi then
+          if room(k, e) >= need then hi = e else lo = e end
+        end
+      end
+    end
+    return lo, hi
+  end
+
+  -- reaches returns the first tick of cell k, after one of too little room up to one of enough, at which there is as much
+  -- as is needed. Within a cell only time passes, so the room only grows. Each try is where it would be enough if it grew
+  -- in proportion between the two; the end that stayed twice counts half as far off, and each fifth try is in the middle.
+  local function reaches(k, lo, hi, need)
+    lo, hi = narrow(k, lo, hi, need)
+    local lack, more, stayed, try = need - room(k, lo), room(k, hi) - need, 0, 0
+    while hi - lo > 1 do
+      local mid = lo + math.ceil(lack / (lack + more) * (hi - lo))
+      try = try + 1
+      if try % 5 == 0 then mid = floor_div(lo + hi, 2) end
+      mid = math.min(math.max(mid, lo + 1), hi - 1)
+      local there = room(k, mid) - need
+      if there >= 0 then
+        hi, more = mid, there
+        if stayed < 0 then lack = lack / 2 end
+        stayed = -1
+      else
+        lo, lack = mid, -there
+        if stayed > 0 then more = more / 2 end
+        stayed = 1
+      end
+    end
+    return hi
+  end
+
   function s.retry(cost)
     local last, settled = floor_div(h.length - 1, h.tick), math.max(weighs(h, h.last), opening)
-    local k, lo = h.cell, elapsed
+    local k, lo, need = h.cell, elapsed, cost * ticks
     while true do
-      if cost <= free(k, last) then
-        local hi = last
-        while lo < hi do
-          local mid = floor_div(lo + hi, 2)
-          if cost <= free(k, mid) then hi = mid else lo = mid + 1 end
-        end
-        return k * h.length + lo * h.tick - h.now
+      if need <= room(k, last) then
+        local at = lo
+        if room(k, lo) < need then at = reaches(k, lo, last, need) end
+        return k * h.length + at * h.tick - h.now
       end
       if k > h.cell + 1 and k * h.length >= settled then return -1 end
       k, lo = k + 1, 0

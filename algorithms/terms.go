@@ -4,8 +4,15 @@ package algorithms
 const MaxUnits = int64(1) << 51
 
 // MaxClockStep is the largest difference between a node's clock and its store's that is believed, in microseconds.
-// Beyond it a script changes nothing, and a bucket's hash outlives its cells by as much.
+// Beyond it a script changes nothing.
 const MaxClockStep = int64(3600 * second)
+
+// KeySlack is how much longer than its use, in microseconds, a key stays in the store: a bucket's hash longer than
+// anything in it weighs, a receipt longer than it can be refunded. Keys end at a store time, not after one: while the
+// store's time is held by its mark, ahead of the clock, they are there until the clock has come so far. A clock that is
+// ahead for a moment in which no script runs, and then right, may end them too early; the mark has not seen it. A bucket
+// that ended so was deleted, and is noticed as one.
+const KeySlack = int64(second)
 
 const second = 1_000_000
 

@@ -2,7 +2,7 @@
 -- high-water mark of its time. ARGV begins with the guard: generation, epoch, the node's clock (us), the
 -- largest clock difference believed (us) and the latest time that this store has answered the node with (us). A script that
 -- finds another token, or one whose mark is behind that time, changes nothing: such a store is an older copy of itself.
-local OK, UNKNOWN, CLOCK, FINISHED, FENCED, IMPLAUSIBLE, RECOVERING, LOST, EARLY = 0, 1, 2, 3, 4, 5, 6, 7, 8
+local OK, UNKNOWN, CLOCK, FINISHED, FENCED, IMPLAUSIBLE, RECOVERING, LOST, EARLY, CROWDED = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
 local MAX = 2251799813685248 -- 2^51, the largest unit count and time that arithmetic below 2^52 allows
 
 local arg_at = 0

@@ -9,11 +9,8 @@ kinds.token_bucket = function(h)
   local dirty, s = false, {}
 
   local function capacity(cell)
-    local rows, sum = h.rows[cell], h.burst
-    if rows then
-      for _, row in pairs(rows) do sum = sum + row.z - row.y end
-    end
-    return sum
+    local sum = h.cells[cell]
+    return sum and h.burst + sum.z - sum.y or h.burst
   end
 
   local level, at, mark = r.read(floor_div)

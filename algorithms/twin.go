@@ -110,7 +110,7 @@ func (w *Twin) Decide(t int64, c Decide) Decided {
 		}
 		open[i], at[i] = h.limiter(), h
 	}
-	if c.Once != "" && len(c.Costs) != 1 {
+	if c.Once != "" && len(c.Costs) != 1 || len(c.Costs) > MaxCosts {
 		return Decided{Status: StatusImplausible}
 	}
 	d := Decided{Now: now}
@@ -188,6 +188,9 @@ func (w *Twin) Lend(t int64, c Lend) Given {
 	if c.Cell == h.cell {
 		roomBurst = min(l.roomBurst(c.KeptBurst), c.CapBurst-outBurst)
 	}
+	if h.full(c.Cell, c.Peer) {
+		room, roomBurst = 0, 0
+	}
 	more, burst := max(min(c.Lent-row.Lent, room), 0), max(min(c.Burst-row.BurstLent, roomBurst), 0)
 	if more+burst > 0 {
 		row.Lent += more
@@ -239,6 +242,10 @@ func (w *Twin) Credit(t int64, c Credit) Credited {
 	row := h.rows[c.Cell][c.Peer]
 	if c.Returned > row.Lent || c.Lent-row.Returned > c.Most || c.Burst > c.MostBurst {
 		g.Status = StatusImplausible
+		return g
+	}
+	if h.full(c.Cell, c.Peer) {
+		g.Status = StatusCrowded
 		return g
 	}
 	heard := row
@@ -356,11 +363,11 @@ func (w *Twin) enter(t int64, g Guard) (int64, Status) {
 	return w.mark, StatusOK
 }
 
-// Expire drops buckets whose last useful moment is longer ago than a clock step by t, as Redis does by its own clock, whether
+// Expire drops buckets whose last useful moment is longer ago than KeySlack by t, as Redis does by its own clock, whether
 // scripts believe it or not.
 func (w *Twin) Expire(t int64) {
 	for key, b := range w.buckets {
-		if b.expires+MaxClockStep < t {
+		if b.expires+KeySlack < t {
 			delete(w.buckets, key)
 		}
 	}
@@ -376,7 +383,7 @@ func (w *Twin) bucket(key string) *bucket {
 		if w.buckets == nil {
 			w.buckets = map[string]*bucket{}
 		}
-		b = &bucket{rows: map[int64]map[string]Row{}, expires: math.MaxInt64 - MaxClockStep}
+		b = &bucket{rows: map[int64]map[string]Row{}, expires: math.MaxInt64 - KeySlack}
 		w.buckets[key] = b
 	}
 	return b

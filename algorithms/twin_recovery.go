@@ -182,5 +182,6 @@ func (w *Twin) Book(t int64, c Book) Booked {
 	maps.DeleteFunc(h.bucket.booked, func(b booking, _ int64) bool { return over(b) })
 	h.bucket.booked[b] = c.Units
 	h.keep()
+	h.expires = max(h.expires, (b.window+2)*h.Window+h.Guard)
 	return Booked{Now: now, Done: true}
 }

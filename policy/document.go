@@ -26,7 +26,7 @@ const (
 	MaxConditions    = 8
 	MaxConditionText = 64 // bytes of a condition's value: with 8 of them a BucketID stays below 4 KiB
 	MaxLimit         = algorithms.MaxUnits
-	MaxLogLimit      = 100_000 // limit of a sliding_window_log, whose memory grows with it
+	MaxLogLimit      = algorithms.MaxLog // limit of a sliding_window_log, whose memory grows with it
 	MaxBurst         = algorithms.MaxUnits
 	MinWindow        = 10 * time.Millisecond
 	MaxWindow        = 366 * 24 * time.Hour

@@ -19,6 +19,12 @@ func (n *Node) CheckBatch(ctx context.Context, all []Request) ([]Decision, error
 		}
 	}
 	b := batch{node: n, begun: time.Now(), requests: all, all: make([]inBatch, len(all)), decisions: make([]Decision, len(all))}
+	for i, q := range all {
+		b.all[i].way = n.prepare(q, true)
+		if err := bounded(b.all[i].way.applied); err != nil {
+			return nil, err
+		}
+	}
 	b.handOver(ctx)
 	b.collect(ctx)
 	b.others.Wait()
@@ -57,9 +63,8 @@ func (b *batch) handOver(ctx context.Context) {
 	n := b.node
 	asked, place := make([]waiting, 0, len(b.all)), make([]int, 0, len(b.all))
 	gone := make([]atomic.Bool, len(b.all))
-	for i, q := range b.requests {
+	for i := range b.all {
 		one := &b.all[i]
-		one.way = n.prepare(q, true)
 		if len(one.way.applied) == 0 || b.spans(one.way) {
 			continue
 		}

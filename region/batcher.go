@@ -265,12 +265,14 @@ func (b *batcher) withinReach(batch []waiting) []waiting {
 	return within
 }
 
-// group puts the requests on the same buckets, under the same limits, together, in order of arrival.
+// group puts the requests on the same buckets, under the same limits, together, in order of arrival: as many as one
+// script call may carry, then the next.
 func group(batch []waiting) [][]waiting {
 	if len(batch) == 1 && (batch[0].gone == nil || !batch[0].gone.Load()) {
 		return [][]waiting{batch}
 	}
 	var groups [][]waiting
+	var sizes []algorithms.Batch
 	index := make(map[string]int, len(batch))
 	for _, w := range batch {
 		if w.gone != nil && w.gone.Load() {
@@ -279,13 +281,13 @@ func group(batch []waiting) [][]waiting {
 		k := w.signature()
 		i, known := index[k]
 		alone := !w.joins()
-		known = known && !alone
+		known = known && !alone && sizes[i].Add(w.cost)
 		if !known {
 			i = len(groups)
 			if !alone {
 				index[k] = i
 			}
-			groups = append(groups, nil)
+			groups, sizes = append(groups, nil), append(sizes, w.batch())
 		}
 		groups[i] = append(groups[i], w)
 	}
@@ -307,6 +309,15 @@ func (w *waiting) shares(other *waiting) bool {
 		}
 	}
 	return true
+}
+
+// batch returns the request as the first of a script call.
+func (w waiting) batch() (b algorithms.Batch) {
+	for _, a := range w.applied {
+		b.Counts(a.target.Terms.Kind)
+	}
+	b.Add(w.cost)
+	return b
 }
 
 // signature is equal for requests that may share a script call. A key holds the lengths of its parts, so a row of

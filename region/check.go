@@ -40,6 +40,9 @@ func (n *Node) check(ctx context.Context, q Request, commit bool) (Decision, err
 	if len(w.applied) == 0 {
 		return n.sign(Decision{Allowed: true, Reason: NoLimit}), nil
 	}
+	if err := bounded(w.applied); err != nil {
+		return Decision{}, err
+	}
 	a, err := n.decide(ctx, w)
 	return n.conclude(ctx, q, w, a, err)
 }
@@ -88,6 +91,20 @@ func (n *Node) conclude(ctx context.Context, q Request, w waiting, a answered, e
 		d.Receipt = n.receipt(q, all, a)
 	}
 	return n.sign(d), nil
+}
+
+// bounded refuses a request to which more limits apply than one script may decide at a time.
+func bounded(all []applied) error {
+	var b algorithms.Batch
+	for _, a := range all {
+		b.Counts(a.target.Terms.Kind)
+	}
+	if b.Load() <= algorithms.MaxLoad {
+		return nil
+	}
+	return &FieldError{"descriptors", fmt.Sprintf("meet %d limits with a load of %d (a sliding_window_log is 4, "+
+		"sliding_window_counter and leaky_bucket 2, others 1); send fewer at a time, so that it is at most %d",
+		len(all), b.Load(), algorithms.MaxLoad)}
 }
 
 // onceKey returns the key under which a request is charged once: another request by the same name is another request.

@@ -17,6 +17,7 @@ func (n *Node) watchEviction(ctx context.Context, now time.Time) {
 		return
 	}
 	n.evictionDue = now.Add(evictionEvery)
+	n.readSize(ctx)
 	found, err := n.store.Eviction(ctx)
 	if err != nil {
 		n.log.Debug("the store's maxmemory-policy is not known", "err", err)
@@ -29,6 +30,16 @@ func (n *Node) watchEviction(ctx context.Context, now time.Time) {
 		n.log.Warn("the store may forget buckets when its memory is full, and limits would not hold: set maxmemory-policy noeviction",
 			"maxmemory-policy", found)
 	}
+}
+
+// readSize reads how many keys and bytes the region's Redis holds, for the metrics.
+func (n *Node) readSize(ctx context.Context) {
+	size, err := n.store.Size(ctx)
+	if err != nil {
+		n.log.Debug("the store's size is not known", "err", err)
+		return
+	}
+	n.size.Store(&size)
 }
 
 // evictionFound returns the store's maxmemory-policy as last read, empty while it is not known.

@@ -48,6 +48,18 @@ var storeReadings = []reading{
 				is(one(s.Store.Eviction != store.NoEviction))
 			}
 		}},
+	{gauge, "quotad_store_keys", "Keys in the region's Redis, as read once a minute; absent while it is not known.", nil,
+		func(n *Node, _ Status, is emit) {
+			if size := n.size.Load(); size != nil && size.Known {
+				is(float64(size.Keys))
+			}
+		}},
+	{gauge, "quotad_store_bytes", "Memory that the region's Redis uses, as read once a minute; absent while it is not known.", nil,
+		func(n *Node, _ Status, is emit) {
+			if size := n.size.Load(); size != nil && size.Known {
+				is(float64(size.Bytes))
+			}
+		}},
 	{gauge, "quotad_store_clock_apart_seconds", "How far the store's clock is ahead of this node's, to some 10 ms; absent before the store told a time.", nil,
 		func(_ *Node, s Status, is emit) {
 			if s.Store.ClockKnown {

@@ -17,6 +17,7 @@ type Store interface {
 	Note(ctx context.Context, node, text string) (before string, err error)
 	Reach(ctx context.Context, shard store.Shard) error
 	Eviction(ctx context.Context) (string, error)
+	Size(ctx context.Context) (store.Size, error)
 	Close() error
 
 	Beat(ctx context.Context, epoch string) error

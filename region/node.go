@@ -76,6 +76,7 @@ type Node struct {
 	cut      atomic.Pointer[map[string]bool] // regions this node is degraded towards
 	standing sync.RWMutex                    // held while generation or epoch change
 	eviction atomic.Pointer[string]          // the store's maxmemory-policy; nil: not known yet
+	size     atomic.Pointer[store.Size]      // what the store holds, as last read; nil: not known yet
 	// evictionDue is when housekeep asks for it again.
 	evictionDue time.Time
 	reopen      chan struct{} // the store answered that it is not ours any more

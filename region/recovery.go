@@ -170,7 +170,7 @@ func (e *engine) restore(ctx context.Context, all []exchange.Restore) {
 // restoring is the script's call that restores a bucket.
 func (e *engine) restoring(r exchange.Restore) algorithms.Restore {
 	c := algorithms.Restore{Guard: algorithms.Guard{Generation: r.Generation, Epoch: r.Bucket.Epoch}, Key: e.node.rules.Load().key(r.Bucket.ID),
-		Terms: r.Bucket.Terms(e.node.config.Region), LostAt: r.LostAt, Cap: r.Cap, Use: r.Use, Known: r.Known, Unknown: r.Unknown}
+		Terms: r.Bucket.Terms(e.node.config.Region), LostAt: r.LostAt, Cap: r.Cap, Most: r.Most, Use: r.Use, Known: r.Known, Unknown: r.Unknown}
 	for _, row := range r.Rows {
 		c.Rows = append(c.Rows, algorithms.PeerRow{Cell: row.Cell, Peer: row.Peer, Row: algorithms.Row{Lent: row.Lent, Returned: row.Returned}})
 	}

@@ -199,6 +199,9 @@ func (s *Stepped) Check(q Request) (Decision, *Waiting, error) {
 	if len(all) == 0 {
 		return n.sign(Decision{Allowed: true, Reason: NoLimit}), nil, nil
 	}
+	if err := bounded(all); err != nil {
+		return Decision{}, nil, err
+	}
 	w := &Waiting{request: q, way: waiting{rules: n.rules.Load(), applied: all, cost: q.Cost, commit: true}}
 	if q.ID != "" {
 		w.way.once = onceKey(q, all)

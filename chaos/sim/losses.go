@@ -108,7 +108,8 @@ func (w *world) deleteBucket(a Act, r *region) {
 	r.store.remove(store.BucketKey(store.Whole, b.id))
 }
 
-// expire has a store whose clock has stepped forward drop what is over by it: further than is believed, that is as if buckets
+// expire has a store whose clock has stepped forward drop what is over by it: further than keys outlive their use, that is as
+// if buckets
 // were deleted.
 func (w *world) expire(r *region) {
 	var held []*bucket
@@ -119,7 +120,7 @@ func (w *world) expire(r *region) {
 	}
 	r.store.expire()
 	for _, b := range held {
-		if r.storeAhead > algorithms.MaxClockStep && !r.store.holds(store.BucketKey(store.Whole, b.id)) {
+		if r.storeAhead > algorithms.KeySlack && !r.store.holds(store.BucketKey(store.Whole, b.id)) {
 			w.vanishes(b, r)
 		}
 	}

@@ -27,7 +27,7 @@ regions. Each bound is for one mishap: two at once may add up.
 
   store-lost     the Redis of a region lost its data: FLUSHALL, or a restart without it
   stale-replica  a replica was promoted and the old primary of the region still serves some of its nodes
-  key-deleted    one bucket was deleted (DEL) or evicted
+  key-deleted    one bucket was deleted (DEL) or evicted, or ended while its Redis' clock was ahead
   local          nodes cannot reach the Redis of their region and decide alone, while others still reach it
   clocks-apart   the clocks of two regions' Redis differ: labelled windows stay exact, real time does not
   clock-back     the clock of a Redis steps back

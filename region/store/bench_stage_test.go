@@ -20,8 +20,10 @@ type bucket struct {
 // stage is a store on which loads are measured.
 type stage struct {
 	*Store
-	b     testing.TB
-	named int // buckets so far
+	b      testing.TB
+	named  int   // buckets so far
+	middle int64 // store time of a charge in the middle of the longest log
+	opened []any // the generation that calls are made under
 }
 
 // with makes b, which runs now, the one that fails if something on the stage does.

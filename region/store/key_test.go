@@ -55,10 +55,10 @@ func TestAwkwardKeys(t *testing.T) {
 	})
 }
 
-// TestKeysOutliveTheirUse: a bucket's hash lasts until an hour after the end of the next cell, whichever call wrote it
+// TestKeysOutliveTheirUse: a bucket's hash lasts until a second after the end of the next cell, whichever call wrote it
 // first; the token lasts for ever.
 func TestKeysOutliveTheirUse(t *testing.T) {
-	const hour = 3_600_000 // milliseconds
+	const slack = algorithms.KeySlack / 1000 // milliseconds
 	writes := map[string]func(t *testing.T, s *Store, key string, of algorithms.Terms, cell int64){
 		"decide": func(t *testing.T, s *Store, key string, of algorithms.Terms, _ int64) {
 			decide(t, s, algorithms.Decide{Guard: under(epoch), Commit: true, Costs: []int64{1}, Buckets: []algorithms.Target{{Key: key, Terms: of}}})
@@ -83,11 +83,11 @@ func TestKeysOutliveTheirUse(t *testing.T) {
 				now := client.Time(t.Context()).Val().UnixMilli()
 				// The script may have run a cell later than we looked; then the key lasts longer still. A second is
 				// allowed for the server's clock moving on inside the script.
-				end := (before.Cell+2)*window/1000 + hour
+				end := (before.Cell+2)*window/1000 + slack
 				if now+left < end-1000 {
 					t.Errorf("%s, window %d: the key ends at %d, want %d or later", name, window, now+left, end)
 				}
-				if most := 2*window/1000 + hour + 1; left > most {
+				if most := 2*window/1000 + slack + 1; left > most {
 					t.Errorf("%s, window %d: the key lasts %d ms, want at most %d", name, window, left, most)
 				}
 			}

@@ -103,7 +103,7 @@ const (
 	minuteLong = int64(60 * 1_000_000)
 )
 
-// TestTTLOfEachKind: whichever call writes a bucket first, its hash lasts an hour longer than anything in it can matter,
+// TestTTLOfEachKind: whichever call writes a bucket first, its hash lasts a second longer than anything in it can matter,
 // and not for ever.
 func TestTTLOfEachKind(t *testing.T) {
 	writes := map[string]func(t *testing.T, s *Store, id string, of algorithms.Terms, cell int64){
@@ -129,15 +129,15 @@ func TestTTLOfEachKind(t *testing.T) {
 				if before.Cell != after.Cell && (name == "lend" || name == "credit") {
 					continue // the cell they wrote has come meanwhile: they may have been refused
 				}
-				least := max(weighsUntil(of, before.Now), of.Weighs(before.Cell+1)) + hourLong
-				most := max(weighsUntil(of, after.Now), of.Weighs(after.Cell+1)) + hourLong + 2*of.Cell + of.Guard
+				least := max(weighsUntil(of, before.Now), of.Weighs(before.Cell+1)) + algorithms.KeySlack
+				most := max(weighsUntil(of, after.Now), of.Weighs(after.Cell+1)) + algorithms.KeySlack + 2*of.Cell + of.Guard
 				between(t, fmt.Sprint(k, ", ", name), endsAt(t, client, BucketKey(Whole, id)), least, most)
 			}
 		}
 	})
 }
 
-// TestRefundOnBoth: a charge comes back once, on either server; what was refunded is remembered for an hour longer than
+// TestRefundOnBoth: a charge comes back once, on either server; what was refunded is remembered for a second longer than
 // the charge weighs, and no other key is written.
 func TestRefundOnBoth(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
@@ -166,9 +166,9 @@ func TestRefundOnBoth(t *testing.T) {
 			if got := inspect(t, s, id, of).Used; got != 4-want.Units {
 				t.Errorf("%s: %d used", k, got)
 			}
-			least := refundableUntil(of, d.Now) + hourLong
-			between(t, "the memory of a refund of "+string(k), endsAt(t, client, RefundKey(Whole, receipt)), least, least+3*of.Window)
-			least = weighsUntil(of, d.Now) + hourLong
+			least := refundableUntil(of, d.Now) + algorithms.KeySlack
+			between(t, "the memory of a refund of "+string(k), endsAt(t, client, RefundKey(Whole, receipt)), least, least+of.Window)
+			least = weighsUntil(of, d.Now) + algorithms.KeySlack
 			between(t, "the hash of "+string(k), endsAt(t, client, BucketKey(Whole, id)), least, least+3*of.Window)
 		}
 		holds(t, client, keys...)
@@ -221,7 +221,7 @@ func TestRefundOfSeveralBuckets(t *testing.T) {
 				t.Errorf("%s: %d used", k, got)
 			}
 		}
-		least := refundableUntil(termsOf(algorithms.SlidingWindowCounter), d.Now) + hourLong
+		least := refundableUntil(termsOf(algorithms.SlidingWindowCounter), d.Now) + algorithms.KeySlack
 		between(t, "the memory of a refund", endsAt(t, client, RefundKey(Whole, "all")), least, least+2*long)
 	})
 }

@@ -49,6 +49,9 @@ func (m *Model) Reach(ctx context.Context, _ Shard) error {
 	return m.visit(ctx, "ping", func(int64) {})
 }
 
+// Size is Store.Size: a model does not say.
+func (m *Model) Size(context.Context) (Size, error) { return Size{}, nil }
+
 // Eviction is Store.Eviction.
 func (m *Model) Eviction(ctx context.Context) (string, error) {
 	if err := m.visit(ctx, "read maxmemory-policy", func(int64) {}); err != nil {

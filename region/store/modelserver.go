@@ -87,7 +87,7 @@ func (s *ModelServer) decide(now int64, c algorithms.Decide) algorithms.Decided 
 	s.forget(c.Once, now)
 	d := s.twin.Decide(now, c)
 	if d.Status == algorithms.StatusOK && !d.Repeated && c.Commit && d.Answers[0].Admitted {
-		s.remember(c.Once, now, algorithms.RememberedFor)
+		s.remember(c.Once, now, d.Now/1000+algorithms.RememberedFor)
 	}
 	return d
 }
@@ -98,7 +98,7 @@ func (s *ModelServer) refund(now int64, c algorithms.Refund) algorithms.Refunded
 	s.forget(c.Once, now)
 	g := s.twin.Refund(now, c)
 	if g.Status == algorithms.StatusOK && !g.Repeated {
-		s.remember(c.Receipt, now, c.RememberedFor())
+		s.remember(c.Receipt, now, max(c.RememberedUntil(), (g.Now+algorithms.KeySlack)/1000))
 	}
 	return g
 }
@@ -106,10 +106,10 @@ func (s *ModelServer) refund(now int64, c algorithms.Refund) algorithms.Refunded
 // fewestRemembered is how many keys are remembered before it is worth looking for those that need not be.
 const fewestRemembered = 1000
 
-// remember notes for how many milliseconds a key is remembered. Each time there are twice as many keys as the last look
+// remember notes until which store time, in milliseconds, a key is remembered. Each time there are twice as many keys as the last look
 // left, those whose time is up are forgotten.
-func (s *ModelServer) remember(key string, now, forMillis int64) {
-	s.ends[key] = now + forMillis*1000
+func (s *ModelServer) remember(key string, now, untilMillis int64) {
+	s.ends[key] = untilMillis * 1000
 	if len(s.ends) < 2*s.left+fewestRemembered {
 		return
 	}

@@ -117,12 +117,15 @@ func (s *session) begin(ctx context.Context, all looks, o Opening, before uint64
 	if err := s.adoptFound(ctx, all, o.Epoch); err != nil {
 		return Opened{}, err
 	}
-	now, seen := s.now().UnixMicro(), s.Latest()
-	if seen == 0 { // it has heard nothing since it started
-		seen = o.Latest
+	now, seen := s.now().UnixMicro(), max(s.Latest(), all.lastSeen())
+	if s.Latest() == 0 { // it has heard nothing since it started
+		seen = max(seen, o.Latest)
+	}
+	if seen == 0 { // nor before: its own clock is all it has
+		seen = now
 	}
 	c := algorithms.Open{Region: o.Region, Epoch: o.Epoch, Generation: all.begun(o.Known, before),
-		Seen: max(now, seen, all.lastSeen()), Secret: s.newSecret()}
+		Seen: seen, Secret: s.newSecret()}
 	if c.Generation == 0 { // larger than any before, whether this node remembers it or not
 		c.Generation = max(o.Known+1, all.latest()+1, uint64(now/1000))
 	}

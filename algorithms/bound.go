@@ -1,0 +1,73 @@
+package algorithms
+
+// One script does at a time what all others wait for, so its work is bounded whatever the state and the input: at most
+// about a millisecond of a Redis. What a request costs at worst depends on its limits; each has a load, by its kind.
+const (
+	// MaxLog is the largest limit of a sliding_window_log: it remembers every admission.
+	MaxLog = 10_000
+	// MaxCosts is how many requests one Decide may carry; one with more is refused (StatusImplausible).
+	MaxCosts = 128
+	// MaxLoad is the largest load of a request. One with more limits is refused before it reaches a script.
+	MaxLoad = 8
+	// maxRetries, divided by the retryLoad, is how many costs of one Decide may be above its cheapest. To say when a denied
+	// request fits is what costs most: of the cheapest it is said once.
+	maxRetries = 32
+	// rowsPerLoad times the load is how many rows a bucket holds. Where there are as many, nothing is lent to, and nothing
+	// taken from, a peer that has no row in the cell yet.
+	rowsPerLoad = 32
+)
+
+// LoadOf returns how much a bucket weighs in the bounds of a script.
+func LoadOf(k Kind) int64 {
+	switch k {
+	case SlidingWindowLog:
+		return 4
+	case SlidingWindowCounter, LeakyBucket:
+		return 2
+	}
+	return 1
+}
+
+// retryLoad returns how much it weighs to say when a denied request fits.
+func retryLoad(k Kind) int64 {
+	if k == SlidingWindowCounter {
+		return 8
+	}
+	return LoadOf(k)
+}
+
+// MaxRows is how many rows a bucket of a kind holds at most.
+func MaxRows(k Kind) int64 { return rowsPerLoad * LoadOf(k) }
+
+// Batch says how many requests on the same buckets fit into one Decide. Its zero value has no buckets and no costs.
+type Batch struct {
+	load, retries    int64 // of all buckets
+	costs            int64
+	cheapest, atThat int64 // the lowest cost, and how many have it
+}
+
+// Counts adds a bucket of a kind.
+func (b *Batch) Counts(k Kind) {
+	b.load += LoadOf(k)
+	b.retries += retryLoad(k)
+}
+
+// Load returns the load of all buckets.
+func (b *Batch) Load() int64 { return b.load }
+
+// Add adds a request of a cost if one more may be carried, and says whether it may. The first always may.
+func (b *Batch) Add(cost int64) bool {
+	cheapest, atThat := b.cheapest, b.atThat
+	switch {
+	case b.costs == 0 || cost < cheapest:
+		cheapest, atThat = cost, 1
+	case cost == cheapest:
+		atThat++
+	}
+	above := b.costs + 1 - atThat
+	if b.costs > 0 && (b.costs >= MaxCosts || b.costs*b.load >= MaxCosts || above*b.retries > maxRetries) {
+		return false
+	}
+	b.costs, b.cheapest, b.atThat = b.costs+1, cheapest, atThat
+	return true
+}

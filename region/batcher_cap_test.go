@@ -1,0 +1,51 @@
+package region
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/quotad/quotad/algorithms"
+)
+
+// TestGroupsAreCapped: what one script call carries is bounded, and nobody is left out or overtaken.
+func TestGroupsAreCapped(t *testing.T) {
+	limit := applied{target: algorithms.Target{Key: "k", Terms: algorithms.Terms{Kind: algorithms.SlidingWindowLog}}}
+	limit.limit = unstarted(t, 1, document(t, 1, hereAndThere, "name: log, algorithm: sliding_window_log, limit: 100, window: 1m")).rules.Load().match(request("a"))[0].limit
+	var batch []waiting
+	for i := range 1000 {
+		batch = append(batch, waiting{rules: &rules{}, applied: []applied{limit}, commit: true, cost: int64(i%97 + 1)})
+	}
+	n := 0
+	for _, g := range group(batch) {
+		var costs []int64
+		for _, w := range g {
+			if w.cost != batch[n].cost {
+				t.Fatalf("request %d has cost %d, not %d", n, w.cost, batch[n].cost)
+			}
+			costs, n = append(costs, w.cost), n+1
+		}
+		if len(g)*4 > algorithms.MaxCosts || len(g) > 33 {
+			t.Errorf("%d requests in one call: %v", len(g), costs)
+		}
+	}
+	if n != len(batch) {
+		t.Errorf("%d of %d requests are in a group", n, len(batch))
+	}
+}
+
+// TestRequestsOfTooManyLimits: a request to which more limits apply than one script decides at a time is refused.
+func TestRequestsOfTooManyLimits(t *testing.T) {
+	var limits []string
+	for i := range algorithms.MaxLoad + 1 {
+		limits = append(limits, fmt.Sprintf("name: l%d, limit: 100, window: 1m", i))
+	}
+	for n, most := range map[int]bool{len(limits): true, len(limits) - 1: false} {
+		c := unstarted(t, 1, document(t, 1, hereAndThere, limits[:n]...))
+		err := bounded(c.rules.Load().match(request("a")))
+		var field *FieldError
+		if errors.As(err, &field) != most {
+			t.Errorf("%d limits: %v", n, err)
+		}
+	}
+}

@@ -1,0 +1,57 @@
+package store
+
+import (
+	"testing"
+	"time"
+
+	"github.com/quotad/quotad/algorithms"
+)
+
+// TestKeysEndByTheMark: the clock of a Redis was 30 minutes ahead while it decided, and is right again. The store's time
+// stands still meanwhile, and so long its keys must last: for as long as what they hold weighs by that time.
+func TestKeysEndByTheMark(t *testing.T) {
+	const window, step = time.Minute, 30 * time.Minute
+	begin := time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC)
+	d, err := StartDrivenBy(begin, "r1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Close() })
+	now := begin
+	s, err := d.Connect(func() time.Time { return now })
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	mustOpen(t, s, first)
+	at := func(moment time.Time) { now = moment; d.Set(moment) }
+	of := algorithms.Terms{Kind: algorithms.FixedWindow, Window: window.Microseconds(), Cell: window.Microseconds(), Tick: 1, Entitlement: 10}
+	key, once, receipt := BucketKey(Whole, "k"), OnceKey(Whole, "once"), RefundKey(Whole, "r")
+
+	at(begin.Add(step))
+	decide(t, s, on("other", of, 1)) // the mark is ahead from now on
+	at(begin)
+	c := on("k", of, 10)
+	c.Once = once
+	charged := decide(t, s, c)
+	if admitted(charged) != 1 {
+		t.Fatalf("%+v", charged)
+	}
+	refund(t, s, refundOf("r", charged, 3, c.Buckets...))
+
+	for after := time.Duration(0); after < step+window; after += 10 * time.Second {
+		at(begin.Add(after))
+		if got := inspect(t, s, "k", of); got.Used != 7 || !d.Holds(key) {
+			t.Fatalf("%v later: %+v; the bucket is there: %v", after, got, d.Holds(key))
+		}
+		if !d.Holds(receipt) {
+			t.Fatalf("%v later the refund is forgotten, and can be had once more", after)
+		}
+	}
+	at(begin.Add(step + 2*window + time.Duration(algorithms.KeySlack)*time.Microsecond + time.Millisecond))
+	for _, k := range []string{key, once, receipt} {
+		if d.Expire(); d.Holds(k) {
+			t.Errorf("%s outlives its use by more than %v", k, time.Duration(algorithms.KeySlack)*time.Microsecond)
+		}
+	}
+}

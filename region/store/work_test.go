@@ -1,0 +1,81 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strconv"
+	"testing"
+
+	"github.com/quotad/quotad/algorithms"
+)
+
+// maxSteps is how many steps a script may take, whatever its state and input. A step is a turn of a loop, a call of a
+// function of ours, a command, or 64 bytes that a command brings; work on a text is three. It is 0.05 to 0.2 us of a quiet redis-server.
+const maxSteps = 6000
+
+var (
+	loops     = regexp.MustCompile(`(?m)\b(do|repeat)$`)
+	inline    = regexp.MustCompile(`(?m)^( *(?:for|while) .*?) do (.*)$`)
+	texts     = regexp.MustCompile(`(string\.\w+|table\.concat)\(`)
+	functions = regexp.MustCompile(`(?m)(function ?[\w.]*\([^()]*\))`)
+)
+
+// counted returns a script that counts its steps, and answers with their number.
+func counted(source string) string {
+	source = inline.ReplaceAllString(source, "$1 do STEP() $2")
+	source = loops.ReplaceAllString(source, "$1 STEP()")
+	source = functions.ReplaceAllString(source, "$1 STEP() ")
+	source = texts.ReplaceAllString(source, "TEXT($1, ")
+	const prelude = `
+local steps, call = 0, redis.call
+local function STEP() steps = steps + 1 end
+local function TEXT(work, ...)
+  steps = steps + 3
+  return work(...)
+end
+local function COUNTED(...)
+  local reply = call(...)
+  local texts = type(reply) == 'table' and reply or {reply}
+  steps = steps + 1
+  for _, text in ipairs(texts) do if type(text) == 'string' then steps = steps + #text / 64 end end
+  return reply
+end
+local function body()
+`
+	source = regexp.MustCompile(`redis\.call\(`).ReplaceAllString(source, "COUNTED(")
+	return prelude + source + "\nend\nlocal reply = body()\nreturn {reply[1], string.format('%.0f', steps)}"
+}
+
+// steps runs a script once and returns how many steps it took.
+func (st *stage) steps(script algorithms.Script, c scripted) int {
+	args, keys := st.written(c)
+	reply, err := clientOf(st.Store).Eval(context.Background(), counted(script.Source), keys, args...).Slice()
+	if err != nil || fmt.Sprint(reply[0]) != "0" {
+		st.b.Fatalf("%s: %v, %v", script.Name, reply, err)
+	}
+	n, err := strconv.Atoi(fmt.Sprint(reply[1]))
+	if err != nil {
+		st.b.Fatal(err)
+	}
+	return n
+}
+
+// TestScriptsAreBounded: no script takes more than maxSteps, whatever its bucket has gone through and is asked for.
+func TestScriptsAreBounded(t *testing.T) {
+	st := &stage{b: t, Store: node(t, started(t)(StartProcess(t.Context())), first)}
+	decide(t, st.Store, charge("first", 10, 1))
+	for _, w := range worsts {
+		for _, kind := range algorithms.Kinds {
+			steps := 0
+			w.each(st, kind, 1, func(c scripted) { steps = max(steps, st.steps(w.script, c)) })
+			t.Logf("%-32s %-24s %5d steps", w.body, kind, steps)
+			if steps > maxSteps {
+				t.Errorf("%s, %s: %d steps, more than %d", w.body, kind, steps, maxSteps)
+			}
+			if steps < 20 {
+				t.Errorf("%s, %s: %d steps: nothing is counted", w.body, kind, steps)
+			}
+		}
+	}
+}

@@ -1,0 +1,253 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/quotad/quotad/algorithms"
+)
+
+// worst is a call at the worst input that is allowed: on a bucket with as many rows as one may have, and a log as long as
+// one may be.
+type worst struct {
+	body   string
+	script algorithms.Script
+	call   func(st *stage, on []bucket, cell int64) scripted
+	more   bool // as many buckets as a request may have
+}
+
+// scripted is a call as package algorithms writes it.
+type scripted interface {
+	Keys() []string
+	Args() []any
+}
+
+// worstTerms returns the terms of the kind with which a bucket holds most: cells that weigh are ten and more of a log.
+func worstTerms(kind algorithms.Kind) algorithms.Terms {
+	limit := int64(algorithms.MaxLog)
+	if kind != algorithms.SlidingWindowLog {
+		limit = 1_000_000
+	}
+	const window = 3600 * 1_000_000
+	t := algorithms.Terms{Kind: kind, Window: window, Cell: algorithms.CellLength(kind, window),
+		Tick: algorithms.Tick(kind, limit, window), Entitlement: limit}
+	if kind.Sliding() {
+		t.Guard = algorithms.ClockGuard
+	}
+	if kind.Bucket() {
+		t.Burst = limit
+	}
+	return t
+}
+
+// crowded brings a bucket to where it has used most of what it holds, and has rows with as many peers as it may in each
+// cell that weighs.
+func crowded(st *stage, on bucket) {
+	if on.terms.Kind == algorithms.SlidingWindowLog {
+		st.singly(on, int(on.terms.Entitlement)-2000)
+	} else {
+		st.decide(on, on.terms.Entitlement/2)
+	}
+	crowd(st, on)
+}
+
+// crowd lays as many rows as there may be.
+func crowd(st *stage, on bucket) {
+	now := inspect(st.b, st.Store, on.id, on.terms)
+	cells := int64(0)
+	for on.terms.Weighs(now.State.Cell-cells) > now.Now {
+		cells++
+	}
+	peers := algorithms.MaxRows(on.terms.Kind) / (cells + 1)
+	var text strings.Builder
+	for cell := now.State.Cell - cells + 1; cell <= now.State.Cell+1; cell++ {
+		for p := range peers {
+			fmt.Fprintf(&text, "%d %s-%02d %d %d %d %d %d %d;", cell, strings.Repeat("x", 60), p, 40+(cell*7+p*p)%13, 11, 30+p, 5+p%3, 3, 2)
+		}
+	}
+	if err := clientOf(st.Store).HSet(context.Background(), BucketKey(Whole, on.id), "rows", text.String()).Err(); err != nil {
+		st.b.Fatal(err)
+	}
+	// A call that writes rows sums them up.
+	credit(st.b, st.Store, algorithms.Credit{Guard: under(epoch), Key: BucketKey(Whole, on.id), Terms: on.terms,
+		Peer: strings.Repeat("x", 60) + "-00", PeerGeneration: 1, Cell: now.State.Cell, Lent: 80, Returned: 11, Most: 100_000})
+}
+
+func keyOf(on bucket) string { return BucketKey(Whole, on.id) }
+
+// denials are as many costs as one call may have, none of which fits and each of another size where that is allowed.
+func denials(of algorithms.Terms, buckets int64) []int64 {
+	var batch algorithms.Batch
+	for range buckets {
+		batch.Counts(of.Kind)
+	}
+	var costs []int64
+	step := int64(70)
+	if of.Kind == algorithms.SlidingWindowCounter {
+		step = 12
+	}
+	for i := int64(0); i < step/2; i++ {
+		cost := of.Entitlement - i*of.Entitlement/step
+		if i > 0 && !batch.Add(cost) {
+			break
+		}
+		if i == 0 {
+			batch.Add(cost)
+		}
+		costs = append(costs, cost)
+		if len(costs) > 1000 {
+			break
+		}
+	}
+	last := costs[len(costs)-1]
+	for batch.Add(last) {
+		costs = append(costs, last)
+	}
+	return costs
+}
+
+// costsThatFit are as many as one call may have.
+func costsThatFit(of algorithms.Terms, buckets int64) (costs []int64) {
+	var batch algorithms.Batch
+	for range buckets {
+		batch.Counts(of.Kind)
+	}
+	for batch.Add(1) {
+		costs = append(costs, 1)
+	}
+	return costs
+}
+
+func decideOn(on []bucket, costs []int64) algorithms.Decide {
+	c := algorithms.Decide{Guard: under(epoch), Commit: true, Costs: costs}
+	for _, b := range on {
+		c.Buckets = append(c.Buckets, algorithms.Target{Key: keyOf(b), Terms: b.terms})
+	}
+	return c
+}
+
+var worsts = []worst{
+	{body: "decide, denied", script: algorithms.DecideScript, call: func(st *stage, on []bucket, _ int64) scripted {
+		return decideOn(on, denials(on[0].terms, int64(len(on))))
+	}},
+	{body: "decide, admitted", script: algorithms.DecideScript, call: func(st *stage, on []bucket, _ int64) scripted {
+		return decideOn(on, costsThatFit(on[0].terms, int64(len(on))))
+	}},
+	{body: "decide, denied, many buckets", script: algorithms.DecideScript, more: true, call: func(st *stage, on []bucket, _ int64) scripted {
+		return decideOn(on, denials(on[0].terms, int64(len(on))))
+	}},
+	{body: "decide, admitted, many buckets", script: algorithms.DecideScript, more: true, call: func(st *stage, on []bucket, _ int64) scripted {
+		return decideOn(on, costsThatFit(on[0].terms, int64(len(on))))
+	}},
+	{body: "lend", script: algorithms.LendScript, call: func(st *stage, on []bucket, cell int64) scripted {
+		return algorithms.Lend{Guard: under(epoch), Key: keyOf(on[0]), Terms: on[0].terms, Peer: strings.Repeat("x", 60) + "-03", Cell: cell,
+			Returned: 20, Lent: 90, Cap: on[0].terms.Entitlement, Burst: 9, CapBurst: 100_000}
+	}},
+	{body: "credit", script: algorithms.CreditScript, call: func(st *stage, on []bucket, cell int64) scripted {
+		return algorithms.Credit{Guard: under(epoch), Key: keyOf(on[0]), Terms: on[0].terms, Peer: strings.Repeat("x", 60) + "-03", Cell: cell,
+			PeerGeneration: 1, Lent: 90, Most: 100_000, MostBurst: 100_000}
+	}},
+	{body: "inspect", script: algorithms.InspectScript, call: func(st *stage, on []bucket, _ int64) scripted {
+		return algorithms.Inspect{Guard: under(epoch), Key: keyOf(on[0]), Terms: on[0].terms}
+	}},
+	{body: "recall", script: algorithms.RecallScript, call: func(st *stage, on []bucket, _ int64) scripted {
+		return algorithms.Recall{Guard: under(epoch), Key: keyOf(on[0]), Terms: on[0].terms, Peer: strings.Repeat("x", 60) + "-03", PeerGeneration: 1}
+	}},
+	{body: "reset", script: algorithms.ResetScript, call: func(st *stage, on []bucket, _ int64) scripted {
+		return algorithms.Reset{Guard: under(epoch), Key: keyOf(on[0]), Terms: on[0].terms}
+	}},
+	{body: "book", script: algorithms.BookScript, call: func(st *stage, on []bucket, cell int64) scripted {
+		window := inspect(st.b, st.Store, on[0].id, on[0].terms).Now / on[0].terms.Window
+		return algorithms.Book{Guard: under(epoch), Key: keyOf(on[0]), Terms: on[0].terms, Node: "n1", Window: window, Units: 5}
+	}},
+	{body: "refund", script: algorithms.RefundScript, call: refundsMiddle},
+	{body: "refund, many buckets", script: algorithms.RefundScript, more: true, call: refundsMiddle},
+}
+
+// refundsMiddle takes back a charge that lies in the middle of a log.
+func refundsMiddle(st *stage, on []bucket, cell int64) scripted {
+	c := algorithms.Refund{Guard: under(epoch), Receipt: RefundKey(Whole, on[0].id), Once: OnceKey(Whole, "none"), Cost: 1, At: st.middle}
+	if c.At == 0 {
+		c.At = inspect(st.b, st.Store, on[0].id, on[0].terms).Now
+	}
+	for _, b := range on {
+		c.Charges = append(c.Charges, algorithms.Charge{Key: keyOf(b), Terms: b.terms, Cell: cell})
+	}
+	return c
+}
+
+// each makes a call on copies of a model so many times.
+func (w worst) each(st *stage, kind algorithms.Kind, times int, run func(scripted)) {
+	model := bucket{id: "worst " + string(kind), terms: worstTerms(kind)}
+	client := clientOf(st.Store)
+	if client.Exists(context.Background(), keyOf(model)).Val() == 0 {
+		crowded(st, model)
+	}
+	count := 1
+	if w.more {
+		count = int(algorithms.MaxLoad / algorithms.LoadOf(kind))
+	}
+	for range times {
+		var on []bucket
+		for i := range count {
+			to := bucket{fmt.Sprint(model.id, i), model.terms}
+			if err := client.Copy(context.Background(), keyOf(model), keyOf(to), 0, true).Err(); err != nil {
+				st.b.Fatal(err)
+			}
+			if kind.Bucket() { // whose cells are of seconds
+				crowd(st, to)
+			}
+			on = append(on, to)
+		}
+		client.Del(context.Background(), RefundKey(Whole, on[0].id))
+		run(w.call(st, on, inspect(st.b, st.Store, on[0].id, on[0].terms).State.Cell))
+	}
+}
+
+// written returns a call's arguments and keys as the store sends them.
+func (st *stage) written(c scripted) (args []any, keys []string) {
+	if st.opened == nil {
+		st.opened = clientOf(st.Store).HMGet(context.Background(), TokenKey(Whole), "generation").Val()
+	}
+	args = c.Args()
+	args[0] = st.opened[0]
+	args[2] = fmt.Sprint(clientOf(st.Store).Time(context.Background()).Val().UnixMicro())
+	return args, append([]string{TokenKey(Whole)}, c.Keys()...)
+}
+
+// took runs a script once and returns how many microseconds it took.
+func (st *stage) took(script algorithms.Script, c scripted) float64 {
+	args, keys := st.written(c)
+	if err := clientOf(st.Store).ScriptLoad(context.Background(), script.Source).Err(); err != nil {
+		st.b.Fatal(err)
+	}
+	_, before := st.scripts()
+	reply, err := clientOf(st.Store).EvalSha(context.Background(), script.SHA, keys, args...).Slice()
+	if err != nil || fmt.Sprint(reply[0]) != "0" {
+		st.b.Fatalf("%s: %v, %v", script.Name, reply, err)
+	}
+	_, after := st.scripts()
+	return float64(after - before)
+}
+
+// BenchmarkWorst prints what each script takes at its worst input, the least of several calls in microseconds.
+func BenchmarkWorst(b *testing.B) {
+	t := table{}
+	st := &stage{b: b, Store: node(b, started(b)(StartProcess(b.Context())), first)}
+	decide(b, st.Store, charge("first", 10, 1))
+	for _, w := range worsts {
+		for _, kind := range algorithms.Kinds {
+			b.Run(w.body+"/"+string(kind), func(b *testing.B) {
+				if b.N == 1 {
+					least := math.Inf(1) // what else the machine does only adds to that
+					w.each(st.with(b), kind, 50, func(c scripted) { least = min(least, st.took(w.script, c)) })
+					t.note(w.body, kind, fmt.Sprint(least))
+				}
+			})
+		}
+	}
+	t.print()
+}

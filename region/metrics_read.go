@@ -1,6 +1,7 @@
 package region
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -40,6 +41,19 @@ var storeReadings = []reading{
 		func(n *Node, _ Status, is emit) {
 			for shard, breaker := range n.breakers {
 				is(one(breaker.Load()), shardName(shard))
+			}
+		}},
+	{total, "quotad_store_refusals_total", "Calls that the store's servers answered with an error, by kind: the error's first word.", []string{"kind"},
+		func(n *Node, _ Status, is emit) {
+			all := n.refusals.totals()
+			for _, kind := range store.Kinds() {
+				is(float64(all[kind]), kind)
+			}
+		}},
+	{gauge, "quotad_store_refusing", "1 if a call was refused with an error of the kind in the last 10 s.", []string{"kind"},
+		func(_ *Node, s Status, is emit) {
+			for _, kind := range store.Kinds() {
+				is(one(slices.ContainsFunc(s.Store.Refusing, func(r Refusal) bool { return r.Kind == kind })), kind)
 			}
 		}},
 	{gauge, "quotad_store_may_evict", "1 if the store's maxmemory-policy is not noeviction, so that it may forget buckets; absent while it is not known.", nil,

@@ -62,6 +62,7 @@ type Node struct {
 	batcher  *batcher
 	engine   *engine
 	fallback *fallback
+	refusals *refusals // of the store
 	hints    *hints
 	gossip   *gossip.Gossip
 	peers    *peer.Client
@@ -103,6 +104,9 @@ func Start(ctx context.Context, c Config) (*Node, error) {
 	n.server = peer.NewServer(n.engine.serve, n.engine.answer, c.PeerTLS)
 	n.server.HandleCuts(n.cutOff)
 	n.metrics.watch(n)
+	if err := n.tryRights(ctx); err != nil {
+		return nil, errors.Join(err, n.peers.Close())
+	}
 	if err := n.takeUp(ctx); err != nil {
 		return nil, errors.Join(err, n.peers.Close())
 	}
@@ -119,6 +123,7 @@ func Start(ctx context.Context, c Config) (*Node, error) {
 	n.done.Go(func() { n.housekeep(running) })
 	n.done.Go(func() { n.keepBooks(running) })
 	n.done.Go(func() { n.probe(running) })
+	n.done.Go(func() { n.tryRefused(running) })
 	n.done.Go(func() { _ = n.server.Serve(c.PeerListener) }) // ends with the server
 	return n, nil
 }
@@ -134,8 +139,9 @@ func newNode(c Config, requests, events int) (*Node, error) {
 		c.Now = time.Now
 	}
 	n := &Node{config: c, log: c.Log, store: c.Store, journal: c.Journal, now: c.Now,
-		metrics: newMetrics(), life: rand.Text(), seen: newSeen(), deadline: c.Store.Deadline(),
+		refusals: newRefusals(c.Log, c.Now), metrics: newMetrics(), life: rand.Text(), seen: newSeen(), deadline: c.Store.Deadline(),
 		reopen: make(chan struct{}, 1), closed: make(chan struct{}), apart: map[string]bool{}}
+	n.store = heededStore{c.Store, n.refusals.saw}
 	n.fallback = newFallback(max(c.Nodes, 1), n.claimLocal)
 	r.shards = c.Store.Shards()
 	n.rules.Store(r)
@@ -143,7 +149,7 @@ func newNode(c Config, requests, events int) (*Node, error) {
 	n.breakers = newBreakers(c.Store.Shards())
 	c.Exchange.Nodes = c.Nodes
 	n.engine = newEngine(n, c.Exchange, events)
-	n.batcher = newBatcher(c.Store, n.seen, n.breakers, requests, n.engine.observe)
+	n.batcher = newBatcher(n.store, n.seen, n.breakers, requests, n.engine.observe)
 	n.hints = newHints(c.Region, c.Node, c.Journal.Incarnation(), n.now, func(h exchange.Hint) { n.engine.post(exchange.Heard{Hint: h}) })
 	return n, nil
 }
@@ -293,13 +299,13 @@ func (n *Node) degraded(b *exchange.Bucket) bool {
 	return false
 }
 
-// Ready says why the node should not be sent requests yet; nil: it should. A node serves as soon as its store is
-// open; regions that do not answer only degrade it.
+// Ready says why the node should not be sent requests; nil: it should. A node serves as soon as its store
+// is open, and until that refuses everything; regions that do not answer only degrade it.
 func (n *Node) Ready() error {
 	if n.store.Generation() == 0 {
 		return store.ErrNotOpen
 	}
-	return nil
+	return n.refusals.ready()
 }
 
 // Close ends the node at once; Leave first if others should not wait for it.

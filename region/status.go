@@ -53,6 +53,7 @@ type StoreStatus struct {
 	LastLoss   time.Time // when data was last lost, by the store's clock; zero: never that the store knows
 	Losses     int64     // that this node found, since its start
 	OutOfReach []string  // shards whose requests are decided without the store, because their server does not answer
+	Refusing   []Refusal // kinds of calls that their servers refuse
 	Eviction   string    // maxmemory-policy; empty: not known
 	ClockKnown bool
 	ClockApart time.Duration // how far the store's clock is ahead of this node's, to some 10 ms; if ClockKnown
@@ -98,7 +99,8 @@ func (n *Node) Status() Status {
 
 func (n *Node) storeStatus() StoreStatus {
 	at := n.store.Address()
-	s := StoreStatus{Kind: at.Kind(), Address: at.String(), Data: n.store.Data(), Losses: n.losses.Load(), Eviction: n.evictionFound()}
+	s := StoreStatus{Kind: at.Kind(), Address: at.String(), Data: n.store.Data(), Losses: n.losses.Load(), Eviction: n.evictionFound(),
+		Refusing: n.refusals.current()}
 	if lost := n.lostAt.Load(); lost != 0 {
 		s.LastLoss = time.UnixMicro(lost)
 	}

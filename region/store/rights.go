@@ -5,7 +5,6 @@ import (
 	"crypto/sha1"
 	_ "embed"
 	"encoding/hex"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -47,12 +46,12 @@ func (s *Store) tryRights(ctx context.Context, shard Shard) error {
 	if len(missing) > 0 {
 		return &Error{Server: client.Options().Addr, Call: openCall, Kind: "NOPERM",
 			Next: nextRights + MinimalACL,
-			Err:  fmt.Errorf("its user lacks the rights %s", strings.Join(missing, " "))}
+			Err:  refusal("NOPERM its user lacks the rights " + strings.Join(missing, " "))}
 	}
 	return nil
 }
 
-// refusal is an error of a command that a script called, as the server would have answered it.
+// refusal is an error that a server answered a script, in the words in which it would have answered us.
 type refusal string
 
 func (r refusal) Error() string { return string(r) }

@@ -66,6 +66,7 @@ type batcher struct {
 	store    Store
 	seen     *seen
 	breakers breakers
+	repeats  int64 // how often a request is answered that is sent again by its id; 0: algorithms.DefaultRepeats
 	queue    chan waiting
 	trips    atomic.Int32                        // round trips under way, and those that runs have not begun with
 	more     chan struct{}                       // a run is to carry what is queued
@@ -161,7 +162,8 @@ func (b *batcher) decide(ctx context.Context, batch []waiting) {
 	}
 	calls := make([]algorithms.Decide, len(groups))
 	for i, g := range groups {
-		calls[i] = algorithms.Decide{Guard: algorithms.Guard{Epoch: g[0].rules.epoch}, Commit: g[0].commit, Once: g[0].once}
+		calls[i] = algorithms.Decide{Guard: algorithms.Guard{Epoch: g[0].rules.epoch}, Commit: g[0].commit, Once: g[0].once,
+			Repeats: b.repeats}
 		for _, a := range g[0].applied {
 			a.target.Known = b.seen.known(a.bucket.ID)
 			calls[i].Buckets = append(calls[i].Buckets, a.target)

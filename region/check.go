@@ -66,6 +66,7 @@ func (n *Node) check(ctx context.Context, q Request, commit bool) (Decision, err
 		return n.sign(n.withoutStore(q, all, commit)), nil
 	}
 	d := n.judge(q.Cost, all, a)
+	n.metrics.sentAgain(a.decided)
 	if commit && d.Allowed && q.Receipt {
 		d.Receipt = n.receipt(q, all, a)
 	}

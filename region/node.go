@@ -30,7 +30,8 @@ type Config struct {
 	Node      string // unique in its region
 	Nodes     int    // how many the region has, by configuration; at least 1
 	Policy    *policy.Document
-	Bootstrap bool // this region never served before: an empty store is no loss
+	Bootstrap bool  // this region never served before: an empty store is no loss
+	Repeats   int64 // how often a request is answered that is sent again by its id; 0: algorithms.DefaultRepeats
 
 	Store   Store
 	Journal Journal
@@ -150,6 +151,7 @@ func newNode(c Config, requests, events int) (*Node, error) {
 	c.Exchange.Nodes = c.Nodes
 	n.engine = newEngine(n, c.Exchange, events)
 	n.batcher = newBatcher(n.store, n.seen, n.breakers, requests, n.engine.observe)
+	n.batcher.repeats = c.Repeats
 	n.hints = newHints(c.Region, c.Node, c.Journal.Incarnation(), n.now, func(h exchange.Hint) { n.engine.post(exchange.Heard{Hint: h}) })
 	return n, nil
 }

@@ -77,6 +77,14 @@ var storeReadings = []reading{
 		func(_ *Node, s Status, is emit) { is(float64(s.Exchange.Recovered)) }},
 	{gauge, "quotad_local_unbooked_units", "Units admitted without the store that it is not charged with yet.", nil,
 		func(_ *Node, s Status, is emit) { is(float64(s.Local.Unbooked)) }},
+	{gauge, "quotad_fallback_buckets", "Buckets and windows of which units were admitted without the store and count still.", nil,
+		func(_ *Node, s Status, is emit) { is(float64(s.Local.Buckets)) }},
+	{gauge, "quotad_fallback_bytes", "Memory that those take, about.", nil,
+		func(_ *Node, s Status, is emit) { is(float64(s.Local.Bytes)) }},
+	{total, "quotad_fallback_refused_total", "Requests denied without the store because there was no memory for their bucket.", nil,
+		func(_ *Node, s Status, is emit) { is(float64(s.Local.Refused)) }},
+	{total, "quotad_local_expired_units_total", "Units admitted without the store that counted no more before it could be charged with them.", nil,
+		func(_ *Node, s Status, is emit) { is(float64(s.Local.Expired)) }},
 	{gauge, "quotad_queue_length", "What waits: requests for the store, events for the exchange of rights.", []string{"queue"},
 		func(n *Node, _ Status, is emit) {
 			is(float64(len(n.batcher.queue)), "requests")

@@ -63,6 +63,7 @@ type Node struct {
 	batcher  *batcher
 	engine   *engine
 	fallback *fallback
+	claims   *claims
 	refusals *refusals // of the store
 	hints    *hints
 	gossip   *gossip.Gossip
@@ -143,6 +144,7 @@ func newNode(c Config, requests, events int) (*Node, error) {
 		refusals: newRefusals(c.Log, c.Now), metrics: newMetrics(), life: rand.Text(), seen: newSeen(), deadline: c.Store.Deadline(),
 		reopen: make(chan struct{}, 1), closed: make(chan struct{}), apart: map[string]bool{}}
 	n.store = heededStore{c.Store, n.refusals.saw}
+	n.claims = newClaims()
 	n.fallback = newFallback(max(c.Nodes, 1), n.claimLocal)
 	r.shards = c.Store.Shards()
 	n.rules.Store(r)

@@ -194,6 +194,7 @@ func (r *refusals) totals() map[string]int64 {
 func (n *Node) tryRefused(ctx context.Context) {
 	every := time.NewTicker(refusalTriedEvery)
 	defer every.Stop()
+	var full fullLogged
 	for {
 		select {
 		case <-ctx.Done():
@@ -202,6 +203,7 @@ func (n *Node) tryRefused(ctx context.Context) {
 		}
 		n.tryOnceMore(ctx)
 		n.refusals.tellAll()
+		full = n.tellFull(full, n.now())
 	}
 }
 

@@ -72,9 +72,12 @@ type JournalStatus struct {
 
 // LocalStatus is what this node admitted without the store, of windows that still count.
 type LocalStatus struct {
-	Buckets  int
+	Buckets  int // in two windows a bucket counts twice
 	Units    int64
 	Unbooked int64 // of the units, those that the store has not charged yet
+	Bytes    int   // of memory, about; at most mostFallbackBytes
+	Refused  int64 // requests denied, since the node's start, because there was no memory for their bucket
+	Expired  int64 // units that counted no more, since the node's start, before the store could be charged
 }
 
 // Status returns the node's state of this moment.
@@ -130,12 +133,10 @@ func journalStatus(j Journal) JournalStatus {
 func (f *fallback) status() LocalStatus {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	s := LocalStatus{Buckets: len(f.spent)}
-	for _, one := range f.spent {
-		for _, w := range []spent{one.earlier, one.now} {
-			s.Units += w.units
-			s.Unbooked += max(w.due()-w.booked, 0)
-		}
+	s := LocalStatus{Buckets: f.buckets, Bytes: f.bytes, Refused: f.refused, Expired: f.expired}
+	for _, w := range f.windows {
+		s.Units += w.units
+		s.Unbooked += w.due
 	}
 	return s
 }

@@ -77,7 +77,7 @@ type peerAnswer struct {
 
 func newStatus(s region.Status, notReady error) statusAnswer {
 	a := statusAnswer{Region: s.Region, Node: s.Node, Version: version(), Epoch: s.Epoch, Generation: s.Generation,
-		Ready: notReady == nil, Store: newStoreAnswer(s.Store), Journal: newJournalAnswer(s.Journal), Local: localAnswer(s.Local),
+		Ready: notReady == nil, Store: newStoreAnswer(s.Store), Journal: newJournalAnswer(s.Journal), Local: localAnswer{s.Local.Buckets, s.Local.Units, s.Local.Unbooked},
 		Recovery: recoveryAnswer{Waiting: s.Exchange.Recovering - s.Exchange.PartlyKnown, PartlyKnown: s.Exchange.PartlyKnown,
 			Recovered: s.Exchange.Recovered},
 		Peers: []peerAnswer{}, Members: listed(s.Members), Mates: listed(s.Mates), Counters: map[string]int64{}}

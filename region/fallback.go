@@ -9,15 +9,16 @@ import (
 	"github.com/quotad/quotad/allocator"
 )
 
-// mostFallbackBytes bounds the memory of what is metered without the store: at about 100 bytes for each bucket and
-// window, with a key of some 20 bytes, a million of them. What was spent in a window is kept until the window counts no
-// more, so beyond the bound every further bucket is denied: counted, and logged once a minute. Buckets that spent
-// nothing take no memory.
+// mostFallbackBytes bounds the memory of what is metered without the store: some 110 bytes for each
+// bucket and window whose key has 30 bytes, which makes 900,000 of them. What was spent in a window is
+// kept until the window counts no more, so beyond the bound every further bucket is denied: counted
+// (quotad_fallback_refused_total), and logged once a minute. Buckets that spent nothing take no memory.
 const mostFallbackBytes = 96 << 20
 
-// fallbackRecordBytes is what a bucket and window take, beside the part of its id that differs within its limit: the
-// record and its key at the usual load of a map, and its place among those that the store is to be told of.
-const fallbackRecordBytes = 72
+// fallbackRecordBytes is what a bucket and window take beside the part of its id that differs within
+// its limit, as measured by BenchmarkRandomKeysInAnOutage: the record, its place in the index at a
+// map's usual load, and its place among those that the store is to be told of.
+const fallbackRecordBytes = 80
 
 // fallback meters what this node admits while its region's store cannot be used: of each bucket and window at most
 // [allocator.LocalPart]. It comes on top of what was spent through the store in that window, and of what other nodes
@@ -120,13 +121,17 @@ func (f *fallback) take(a applied, cost int64, commit bool, clock time.Time) met
 	if f.at(length) != k.number { // it ended while the journal was waited for
 		return m
 	}
-	s, known := f.find(k, a.bucket.ID)
+	var s spent
+	w, i := f.find(k, a.bucket.ID)
+	if w != nil {
+		s = *w.record(i)
+	}
 	m.room = s.units+cost <= part
 	m.left = max(part-s.units, 0)
 	if !m.room {
 		return m
 	}
-	if commit && !known && !f.begin(k, a.bucket.ID) {
+	if commit && w == nil && !f.begin(k, a.bucket.ID) {
 		return metered{window: k.number, reset: m.reset}
 	}
 	m.left -= cost
@@ -146,7 +151,7 @@ func (f *fallback) look(a applied, clock time.Time) (k windowKey, fresh, full bo
 	defer f.mu.Unlock()
 	f.mark = max(f.mark, clock.UnixMicro())
 	k = windowKey{head: headOf(a.bucket.ID), length: length, guard: a.bucket.Guard, number: f.at(length)}
-	if _, known := f.find(k, a.bucket.ID); known {
+	if w, _ := f.find(k, a.bucket.ID); w != nil {
 		return k, false, false
 	}
 	full = !f.room(k, a.bucket.ID)
@@ -170,7 +175,7 @@ func (f *fallback) giveBack(a applied, cost, number int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	k := windowKey{headOf(a.bucket.ID), a.target.Terms.Window, a.bucket.Guard, number}
-	if _, known := f.find(k, a.bucket.ID); known {
+	if w, _ := f.find(k, a.bucket.ID); w != nil {
 		f.add(k, a, -cost)
 	}
 }
@@ -200,13 +205,14 @@ func (f *fallback) unbooked(most int) (all []booking) {
 func (f *fallback) booked(b booking) (units int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	s, known := f.find(b.of, b.bucket)
-	if !known {
+	w, i := f.find(b.of, b.bucket)
+	if w == nil {
 		return 0
 	}
+	s := *w.record(i)
 	units = max(b.units-s.booked, 0)
 	s.booked = max(s.booked, b.units)
-	f.windows[b.of].put(f.hash(b.bucket), s)
+	w.put(i, s)
 	return units
 }
 
@@ -216,9 +222,10 @@ func (f *fallback) standAnew() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, w := range f.windows {
-		for h, s := range w.spent {
+		for i := range uint32(len(w.index)) {
+			s := *w.record(i)
 			s.booked = 0
-			w.put(h, s)
+			w.put(i, s)
 		}
 	}
 }
@@ -239,7 +246,7 @@ func (f *fallback) drop() {
 			continue
 		}
 		w := f.windows[k]
-		f.bytes, f.buckets = f.bytes-w.bytes, f.buckets-len(w.spent)
+		f.bytes, f.buckets = f.bytes-w.bytes, f.buckets-len(w.index)
 		f.expired += w.due
 		delete(f.windows, k)
 	}

@@ -10,26 +10,46 @@ import (
 // windowSpending is what was admitted of the buckets of one limit in one window. It holds no pointer for each of them,
 // so that a million cost the garbage collector nothing.
 type windowSpending struct {
-	spent map[uint64]spent // by the hash of a bucket's id
-	ids   idList
-	turns []uint64 // hashes of those that the store is to be told of, in turn
-	told  []uint64 // those that have just had their turn
-	bytes int
-	units int64
-	due   int64 // units that the store is still to charge
+	index   map[uint64]uint32 // of a bucket's record, by the hash of its id
+	records [][]spent         // in blocks
+	ids     idList
+	turns   []uint32 // records that the store is to be told of, in turn
+	told    []uint32 // those that have just had their turn
+	bytes   int
+	units   int64
+	due     int64 // units that the store is still to charge
+}
+
+// recordBlock is how many records are in a block.
+const recordBlock = 1024
+
+func (w *windowSpending) record(i uint32) *spent { return &w.records[i/recordBlock][i%recordBlock] }
+
+// append makes a record for a bucket's id, without its head.
+func (w *windowSpending) append(h uint64, id string) {
+	i := len(w.index)
+	if i%recordBlock == 0 {
+		w.records = append(w.records, nil)
+	}
+	last := &w.records[i/recordBlock]
+	*last = append(*last, spent{id: w.ids.add(id)})
+	w.index[h] = uint32(i)
 }
 
 // hash returns that of an id. It is seeded: nobody outside can find two ids with one hash.
 func (f *fallback) hash(id string) uint64 { return maphash.String(f.seed, id) }
 
-// find returns what was spent of a bucket in a window; false: nothing.
-func (f *fallback) find(k windowKey, id string) (spent, bool) {
+// find returns the window in which something was spent of a bucket, and its record there; nil: nothing was.
+func (f *fallback) find(k windowKey, id string) (*windowSpending, uint32) {
 	w := f.windows[k]
 	if w == nil {
-		return spent{}, false
+		return nil, 0
 	}
-	s, known := w.spent[f.hash(id)]
-	return s, known && w.ids.at(s.id) == id[len(k.head):]
+	i, known := w.index[f.hash(id)]
+	if !known || w.ids.at(w.record(i).id) != id[len(k.head):] {
+		return nil, 0
+	}
+	return w, i
 }
 
 // begin makes a record for a bucket of which nothing was spent yet; false: there is no memory, or another bucket has its
@@ -37,7 +57,7 @@ func (f *fallback) find(k windowKey, id string) (spent, bool) {
 func (f *fallback) begin(k windowKey, id string) bool {
 	h, w := f.hash(id), f.windows[k]
 	if w != nil {
-		if _, taken := w.spent[h]; taken {
+		if _, taken := w.index[h]; taken {
 			f.refused++
 			return false
 		}
@@ -47,11 +67,11 @@ func (f *fallback) begin(k windowKey, id string) bool {
 		return false
 	}
 	if w == nil {
-		w = &windowSpending{spent: map[uint64]spent{}}
+		w = &windowSpending{index: map[uint64]uint32{}}
 		f.windows[k], f.order = w, append(f.order, k)
 	}
 	own := id[len(k.head):]
-	w.spent[h] = spent{id: w.ids.add(own)}
+	w.append(h, own)
 	bytes := fallbackRecordBytes + len(own)
 	w.bytes, f.bytes, f.buckets = w.bytes+bytes, f.bytes+bytes, f.buckets+1
 	return true
@@ -59,25 +79,25 @@ func (f *fallback) begin(k windowKey, id string) bool {
 
 // add charges a cost to a bucket that has a record, or below 0 takes it back.
 func (f *fallback) add(k windowKey, a applied, cost int64) {
-	w, h := f.windows[k], f.hash(a.bucket.ID)
-	s := w.spent[h]
+	w, i := f.find(k, a.bucket.ID)
+	s := *w.record(i)
 	s.units += cost
 	if a.reserve != nil {
 		s.reserved += cost
 	}
-	w.put(h, s)
+	w.put(i, s)
 }
 
 // put keeps a record that was changed.
-func (w *windowSpending) put(h uint64, s spent) {
-	before := w.spent[h]
+func (w *windowSpending) put(i uint32, s spent) {
+	before := *w.record(i)
 	w.units += s.units - before.units
 	w.due += max(s.due()-s.booked, 0) - max(before.due()-before.booked, 0)
 	if s.due() > s.booked && !s.waits {
 		s.waits = true
-		w.turns = append(w.turns, h)
+		w.turns = append(w.turns, i)
 	}
-	w.spent[h] = s
+	*w.record(i) = s
 }
 
 // unbooked adds to all what the store is to be told of, as far as the list may become so long. Each is looked at once,
@@ -85,16 +105,15 @@ func (w *windowSpending) put(h uint64, s spent) {
 func (w *windowSpending) unbooked(k windowKey, all []booking, most int) []booking {
 	waiting := w.turns
 	for len(waiting) > 0 && len(all) < most {
-		h := waiting[0]
+		i := waiting[0]
 		waiting = waiting[1:]
-		s := w.spent[h]
+		s := w.record(i)
 		if s.due() <= s.booked {
 			s.waits = false
-			w.spent[h] = s
 			continue
 		}
 		all = append(all, booking{k.head + w.ids.at(s.id), k.number, s.due(), k})
-		w.told = append(w.told, h)
+		w.told = append(w.told, i)
 	}
 	w.turns = append(waiting, w.told...)
 	w.told = w.told[:0]

@@ -206,3 +206,23 @@ func BenchmarkRandomKeysInAnOutage(b *testing.B) {
 		})
 	}
 }
+
+// A request that one of its limits denies makes no record of the others, and no claim in the journal.
+func TestWhatIsDeniedTakesNoMemory(t *testing.T) {
+	d := document(t, 1, alone, "name: account, limit: 100, window: 1m, lending_limit: 0",
+		"name: address, key: [address], limit: 2, window: 1m, lending_limit: 0")
+	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
+		n := c.running["us/n1"]
+		admitted := 0
+		for i := range 500 {
+			q := Request{Domain: "api", Cost: 1, Descriptors: map[string]string{"account": fmt.Sprint(i), "address": "one"}}
+			if n.askWithoutStore(q, true).Allowed {
+				admitted++
+			}
+		}
+		s := n.fallback.status()
+		if claims := n.journal.Stats().Checkpoints; admitted != 2 || s.Buckets != 3 || s.Units != 4 || claims != 3 {
+			t.Errorf("%d admitted, %+v, %d claims; want 2, of 2 accounts and an address", admitted, s, claims)
+		}
+	})
+}

@@ -9,20 +9,22 @@ import (
 	"github.com/quotad/quotad/region/journal"
 )
 
-// mostClaims bounds the buckets and windows of which the journal remembers that this life of the node spent without the
-// store: each is a record of some 200 bytes, kept for an hour beyond its window, and an fsync that is shared by who comes
-// at the same time. Beyond the bound a limit's whole window is claimed at once. That costs nothing while the node runs;
-// started again within the window, it spends nothing without the store of any bucket of that limit.
+// mostClaims bounds the buckets and windows of which the journal remembers that this life of the
+// node spent without the store: each is a record of some 200 bytes, kept for an hour beyond its
+// window, and an fsync that is shared by who comes at the same time. Beyond the bound a limit's
+// whole window is claimed at once. That costs nothing while the node runs; started again within the
+// window, it spends nothing without the store of any bucket of that limit.
 const mostClaims = 100_000
 
 // claims is what this life of the node knows of the claims in its journal. Safe for concurrent use.
 type claims struct {
 	most int
 
-	mu    sync.Mutex
-	whole map[windowKey]wholeClaim // the limits' windows that were looked at, without the windows' numbers
-	kept  int                      // claims of this life that the journal holds
-	ends  map[int64]int            // of these, how many end in a minute
+	mu sync.Mutex
+	// whole are the limits' windows that were looked at, without the windows' numbers.
+	whole map[windowKey]wholeClaim
+	kept  int           // claims of this life that the journal holds
+	ends  map[int64]int // of these, how many end in a minute
 
 	making sync.Mutex // held while a whole window is claimed
 }
@@ -45,8 +47,8 @@ func newClaims() *claims {
 	return &claims{most: mostClaims, whole: map[windowKey]wholeClaim{}, ends: map[int64]int{}}
 }
 
-// claimLocal is the claim of this node's fallback: its journal remembers, for each bucket and window, that a life of the
-// node spent of its part.
+// claimLocal is the claim of this node's fallback: its journal remembers, for each bucket and
+// window, that a life of the node spent of its part.
 func (n *Node) claimLocal(c claiming) (before bool, err error) {
 	whole, err := n.wholeClaim(c.key)
 	if err != nil || whole == earlierLife {
@@ -86,8 +88,8 @@ func (n *Node) claimant(id string, window int64) (claimant, error) {
 func (n *Node) writeClaim(id string, k windowKey) error {
 	ctx, cancel := context.WithTimeout(context.Background(), n.deadline)
 	defer cancel()
-	return n.journal.Checkpoint(ctx, []journal.Checkpoint{{Bucket: id, Cell: k.number, Used: 1, At: n.now().UnixMicro(),
-		Until: k.ends(), Generation: n.journal.Incarnation()}})
+	return n.journal.Checkpoint(ctx, []journal.Checkpoint{{Bucket: id, Cell: k.number, Used: 1,
+		At: n.now().UnixMicro(), Until: k.ends(), Generation: n.journal.Incarnation()}})
 }
 
 // wholeID is what the journal calls all buckets of a limit.
@@ -130,7 +132,8 @@ func (n *Node) claimWhole(k windowKey) error {
 	if err := n.writeClaim(wholeID(k), k); err != nil {
 		return err
 	}
-	n.log.Warn("very many buckets are spent of without the store: if this node starts again before their window ends, it spends nothing of their limit without the store until then",
+	n.log.Warn("very many buckets are spent of without the store: if this node starts again before "+
+		"their window ends, it spends nothing of their limit without the store until then",
 		"buckets", n.claims.most, "limit", k.head)
 	limit := k
 	limit.number = 0

@@ -10,21 +10,23 @@ import (
 )
 
 // mostFallbackBytes bounds the memory of what is metered without the store: some 110 bytes for each
-// bucket and window whose key has 30 bytes, which makes 900,000 of them. What was spent in a window is
-// kept until the window counts no more, so beyond the bound every further bucket is denied: counted
-// (quotad_fallback_refused_total), and logged once a minute. Buckets that spent nothing take no memory.
+// bucket and window whose key has 30 bytes, which makes 900,000 of them. What was spent in a window
+// is kept until the window counts no more, so beyond the bound every further bucket is denied:
+// counted (quotad_fallback_refused_total), and logged once a minute. Buckets that spent nothing
+// take no memory.
 const mostFallbackBytes = 96 << 20
 
-// fallbackRecordBytes is what a bucket and window take beside the part of its id that differs within
-// its limit, as measured by BenchmarkRandomKeysInAnOutage: the record, its place in the index at a
-// map's usual load, and its place among those that the store is to be told of.
+// fallbackRecordBytes is what a bucket and window take beside the part of its id that differs
+// within its limit, as measured by BenchmarkRandomKeysInAnOutage: the record, its place in the
+// index at a map's usual load, and its place among those that the store is to be told of.
 const fallbackRecordBytes = 80
 
-// fallback meters what this node admits while its region's store cannot be used: of each bucket and window at most
-// [allocator.LocalPart]. It comes on top of what was spent through the store in that window, and of what other nodes
-// spend there, until the store has been told (Node.book): that is the price of local. Where the limit keeps a reserve it
-// is [allocator.ReservePart] instead, which never was the store's: nothing comes on top, and the store is not told. Its
-// time never goes back, so that no window opens twice.
+// fallback meters what this node admits while its region's store cannot be used: of each bucket and
+// window at most [allocator.LocalPart]. It comes on top of what was spent through the store in that
+// window, and of what other nodes spend there, until the store has been told (Node.book): that is
+// the price of local. Where the limit keeps a reserve it is [allocator.ReservePart] instead, which
+// never was the store's: nothing comes on top, and the store is not told. Its time never goes back,
+// so that no window opens twice.
 type fallback struct {
 	nodes int64
 	claim claim
@@ -50,8 +52,8 @@ type windowKey struct {
 	number int64
 }
 
-// ends returns when nothing that was spent in the window counts any more: the sliding kinds still count it in the next,
-// in which the store may also be told of it.
+// ends returns when nothing that was spent in the window counts any more: the sliding kinds still
+// count it in the next, in which the store may also be told of it.
 func (k windowKey) ends() int64 { return (k.number+2)*k.length + k.guard }
 
 // spent is what was admitted of one bucket in a window.
@@ -82,8 +84,8 @@ type claiming struct {
 	spend  bool // false: it is only asked
 }
 
-// claim says whether an earlier life of this node may have spent its part of a bucket in a window; if not, and it is to
-// be spent now, it notes durably that it is.
+// claim says whether an earlier life of this node may have spent its part of a bucket in a window;
+// if not, and it is to be spent now, it notes durably that it is.
 type claim func(c claiming) (before bool, err error)
 
 // newFallback returns a meter; without a claim the node has no earlier life.
@@ -98,11 +100,12 @@ func (f *fallback) part(a applied) int64 {
 	if a.reserve == nil {
 		return allocator.LocalPart(t.Entitlement, a.bucket.Lending, f.nodes, t.Kind.Sliding())
 	}
-	return allocator.ReservePart(a.reserve.units, a.reserve.burst, f.nodes, t.Kind.Sliding(), t.Kind.Bucket())
+	r := a.reserve
+	return allocator.ReservePart(r.units, r.burst, f.nodes, t.Kind.Sliding(), t.Kind.Bucket())
 }
 
-// take charges a cost to this node's part of a bucket if there is room. Where nobody knows what was spent of a window, all
-// of it was.
+// take charges a cost to this node's part of a bucket if there is room. Where nobody knows what was
+// spent of a window, all of it was.
 func (f *fallback) take(a applied, cost int64, commit bool, clock time.Time) metered {
 	length, part := a.target.Terms.Window, f.part(a)
 	k, fresh, full := f.look(a, clock)
@@ -144,13 +147,14 @@ func (f *fallback) take(a applied, cost int64, commit bool, clock time.Time) met
 // at returns the number of the present window.
 func (f *fallback) at(length int64) int64 { return algorithms.CellAt(f.mark, length) }
 
-// look returns the present window, whether nothing of the bucket was metered there yet, and whether there is no memory to.
+// look returns the present window, whether nothing of the bucket was metered there yet, and whether
+// there is no memory to.
 func (f *fallback) look(a applied, clock time.Time) (k windowKey, fresh, full bool) {
 	length := a.target.Terms.Window
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.mark = max(f.mark, clock.UnixMicro())
-	k = windowKey{head: headOf(a.bucket.ID), length: length, guard: a.bucket.Guard, number: f.at(length)}
+	k = windowKey{headOf(a.bucket.ID), length, a.bucket.Guard, f.at(length)}
 	if w, _ := f.find(k, a.bucket.ID); w != nil {
 		return k, false, false
 	}
@@ -180,7 +184,8 @@ func (f *fallback) giveBack(a applied, cost, number int64) {
 	}
 }
 
-// booking is what the store is to charge: units in all that were admitted in a window, but for those out of a reserve.
+// booking is what the store is to charge: units in all that were admitted in a window, but for
+// those out of a reserve.
 type booking struct {
 	bucket string // id
 	window int64
@@ -188,8 +193,8 @@ type booking struct {
 	of     windowKey
 }
 
-// unbooked returns what the store has not charged yet, at most so many. Who could not be charged is told of again after
-// all others.
+// unbooked returns what the store has not charged yet, at most so many. Who could not be charged is
+// told of again after all others.
 func (f *fallback) unbooked(most int) (all []booking) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -201,7 +206,8 @@ func (f *fallback) unbooked(most int) (all []booking) {
 	return all
 }
 
-// booked notes that the store has charged a booking, and returns how many of its units had not been charged before.
+// booked notes that the store has charged a booking, and returns how many of its units had not been
+// charged before.
 func (f *fallback) booked(b booking) (units int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -216,8 +222,8 @@ func (f *fallback) booked(b booking) (units int64) {
 	return units
 }
 
-// standAnew has everything charged once more: the store that has charged it may have lost it. One that has not charges
-// nothing twice.
+// standAnew has everything charged once more: the store that has charged it may have lost it. One
+// that has not charges nothing twice.
 func (f *fallback) standAnew() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// windowSpending is what was admitted of the buckets of one limit in one window. It holds no pointer for each of them,
-// so that a million cost the garbage collector nothing.
+// windowSpending is what was admitted of the buckets of one limit in one window. It holds no
+// pointer for each of them, so that a million cost the garbage collector nothing.
 type windowSpending struct {
 	index   map[uint64]uint32 // of a bucket's record, by the hash of its id
 	records [][]spent         // in blocks
@@ -39,7 +39,8 @@ func (w *windowSpending) append(h uint64, id string) {
 // hash returns that of an id. It is seeded: nobody outside can find two ids with one hash.
 func (f *fallback) hash(id string) uint64 { return maphash.String(f.seed, id) }
 
-// find returns the window in which something was spent of a bucket, and its record there; nil: nothing was.
+// find returns the window in which something was spent of a bucket, and its record there; nil:
+// nothing was.
 func (f *fallback) find(k windowKey, id string) (*windowSpending, uint32) {
 	w := f.windows[k]
 	if w == nil {
@@ -52,8 +53,8 @@ func (f *fallback) find(k windowKey, id string) (*windowSpending, uint32) {
 	return w, i
 }
 
-// begin makes a record for a bucket of which nothing was spent yet; false: there is no memory, or another bucket has its
-// hash.
+// begin makes a record for a bucket of which nothing was spent yet; false: there is no memory, or
+// another bucket has its hash.
 func (f *fallback) begin(k windowKey, id string) bool {
 	h, w := f.hash(id), f.windows[k]
 	if w != nil {
@@ -100,8 +101,8 @@ func (w *windowSpending) put(i uint32, s spent) {
 	*w.record(i) = s
 }
 
-// unbooked adds to all what the store is to be told of, as far as the list may become so long. Each is looked at once,
-// and comes last in the next turn.
+// unbooked adds to all what the store is to be told of, as far as the list may become so long. Each
+// is looked at once, and comes last in the next turn.
 func (w *windowSpending) unbooked(k windowKey, all []booking, most int) []booking {
 	waiting := w.turns
 	for len(waiting) > 0 && len(all) < most {
@@ -128,7 +129,8 @@ type idList struct {
 	blocks [][]byte
 }
 
-// idBlockBytes is the size of a block: an idRef has 16 bits for the place in it, and as many for the block.
+// idBlockBytes is the size of a block: an idRef has 16 bits for the place in it, and as many for
+// the block.
 const idBlockBytes = 1 << 16
 
 // add keeps an id.
@@ -149,10 +151,12 @@ func (l *idList) at(r idRef) string {
 	return string(b[2 : 2+(int(b[0])<<8|int(b[1]))])
 }
 
-// headParts is how many netstrings at the beginning of a bucket's id name its limit: domain, name, algorithm and window.
+// headParts is how many netstrings at the beginning of a bucket's id name its limit: domain, name,
+// algorithm and window.
 const headParts = 4
 
-// headOf returns the part of a bucket's id that it shares with all buckets of its limit; empty where there is none.
+// headOf returns the part of a bucket's id that it shares with all buckets of its limit; empty
+// where there is none.
 func headOf(id string) string {
 	at := 0
 	for range headParts {
@@ -167,7 +171,8 @@ func headOf(id string) string {
 	return id[:at]
 }
 
-// refusedBuckets returns how many requests were denied because there was no memory for their buckets.
+// refusedBuckets returns how many requests were denied because there was no memory for their
+// buckets.
 func (f *fallback) refusedBuckets() int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -186,7 +191,7 @@ func (n *Node) tellFull(last fullLogged, now time.Time) fullLogged {
 	if refused == last.refused || !last.at.IsZero() && now.Sub(last.at) < refusalLoggedEvery {
 		return last
 	}
-	n.log.Warn("without the store, too many buckets are spent of: further ones are denied until windows end",
+	n.log.Warn("too many buckets are spent of without the store: others are denied until windows end",
 		"requests", refused-last.refused, "megabytes", mostFallbackBytes>>20)
 	return fullLogged{now, refused}
 }

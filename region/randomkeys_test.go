@@ -17,8 +17,8 @@ import (
 // bytesOfA is what the bucket of account "a" takes in the meter.
 const bytesOfA = fallbackRecordBytes + len("7:account,1:a,")
 
-// In an outage 100,350 random keys once denied every new one. Now they take a part of what may be taken, and each key
-// keeps its own part, which it spends once.
+// In an outage 100,350 random keys once denied every new one. Now they take a part of what may be
+// taken, and each key keeps its own part, which it spends once.
 func TestRandomKeysInAnOutage(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		n := unstarted(t, 1, document(t, 1, hereAndThere, "name: minute, limit: 100, window: 1m, lending_limit: 0"))
@@ -42,7 +42,8 @@ func TestRandomKeysInAnOutage(t *testing.T) {
 	})
 }
 
-// A meter at any state says of each bucket what a plain map of all of them says, whatever their ids are.
+// A meter at any state says of each bucket what a plain map of all of them says, whatever their ids
+// are.
 func TestFallbackAgainstAPlainMap(t *testing.T) {
 	for seed := range uint64(20) {
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -87,8 +88,9 @@ func TestFallbackAgainstAPlainMap(t *testing.T) {
 	}
 }
 
-// Of more buckets than the journal remembers one by one it remembers the limit's whole window: a node that was started
-// again spends nothing of that limit in it, and of other limits and windows as ever.
+// Of more buckets than the journal remembers one by one it remembers the limit's whole window: a
+// node that was started again spends nothing of that limit in it, and of other limits and windows
+// as ever.
 func TestALifeSpendsNoPartTwiceOfVeryManyBuckets(t *testing.T) {
 	d := document(t, 1, alone, "name: minute, limit: 100, window: 1m, lending_limit: 0.5",
 		"name: other, domain: other, limit: 100, window: 1m, lending_limit: 0.5")
@@ -126,8 +128,8 @@ func TestALifeSpendsNoPartTwiceOfVeryManyBuckets(t *testing.T) {
 	})
 }
 
-// A life that claims a whole window still spends nothing of what a life before it spent of one by one, and claims that
-// have ended make room for others.
+// A life that claims a whole window still spends nothing of what a life before it spent of one by
+// one, and claims that have ended make room for others.
 func TestWholeClaimsKeepThoseOfBefore(t *testing.T) {
 	d := document(t, 1, alone, "name: minute, limit: 100, window: 1m, lending_limit: 0.5")
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
@@ -155,8 +157,8 @@ func TestWholeClaimsKeepThoseOfBefore(t *testing.T) {
 	})
 }
 
-// BenchmarkRandomKeysInAnOutage is what a new key costs that is spent of without the store: memory, time, and with a
-// journal what that grows by.
+// BenchmarkRandomKeysInAnOutage is what a new key costs that is spent of without the store: memory,
+// time, and with a journal what that grows by.
 func BenchmarkRandomKeysInAnOutage(b *testing.B) {
 	for _, with := range []string{"no journal", "a journal"} {
 		b.Run(with, func(b *testing.B) {
@@ -207,7 +209,8 @@ func BenchmarkRandomKeysInAnOutage(b *testing.B) {
 	}
 }
 
-// A request that one of its limits denies makes no record of the others, and no claim in the journal.
+// A request that one of its limits denies makes no record of the others, and no claim in the
+// journal.
 func TestWhatIsDeniedTakesNoMemory(t *testing.T) {
 	d := document(t, 1, alone, "name: account, limit: 100, window: 1m, lending_limit: 0",
 		"name: address, key: [address], limit: 2, window: 1m, lending_limit: 0")

@@ -15,8 +15,9 @@ import (
 )
 
 const (
-	// refusedFor and refusedCalls are how long, and how often, the store must have refused calls, with
-	// none done in between, until the node is not ready. One call that is done makes it ready again.
+	// refusedFor and refusedCalls are how long, and how often, the store must have refused calls,
+	// with none done in between, until the node is not ready. One call that is done makes it ready
+	// again.
 	refusedFor   = 2 * time.Second
 	refusedCalls = 3
 	// refusalLoggedEvery is how often each kind of refusal is logged at most.
@@ -158,7 +159,8 @@ func (r *refusals) ready() error {
 	return r.all()
 }
 
-// unreached forgets that calls were refused: nobody knows what a server refuses that does not answer.
+// unreached forgets that calls were refused: nobody knows what a server refuses that does not
+// answer.
 func (r *refusals) unreached() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -221,8 +223,8 @@ func (n *Node) tryOnceMore(ctx context.Context) {
 	}
 }
 
-// tryRights refuses to start with a store whose user lacks a right: requests would be charged there and
-// not be answered. A server that was slow to answer is tried again.
+// tryRights refuses to start with a store whose user lacks a right: requests would be charged there
+// and not be answered. A server that was slow to answer is tried again.
 func (n *Node) tryRights(ctx context.Context) (err error) {
 	for range firstOpens {
 		if err = n.store.TryRights(ctx); !store.Unreached(err) || ctx.Err() != nil {

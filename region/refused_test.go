@@ -15,7 +15,8 @@ import (
 	"github.com/quotad/quotad/region/store"
 )
 
-// refusing is a node on a Redis that is made to refuse calls, with a clock of its own for what it says of them.
+// refusing is a node on a Redis that is made to refuse calls, with a clock of its own for what it
+// says of them.
 type refusing struct {
 	*Node
 	operator *redis.Client
@@ -69,9 +70,10 @@ func acl(rule string) func(context.Context, *redis.Client) error {
 	}
 }
 
-// TestWhatTheStoreRefusesIsSaid: a Redis that answers, but refuses every call, makes the node not ready after some
-// seconds; the log says so once a minute with what to do and how often, status and metrics say it while it lasts; the
-// first call that is done makes the node ready, without any request.
+// TestWhatTheStoreRefusesIsSaid: a Redis that answers, but refuses every call, makes the node not
+// ready after some seconds; the log says so once a minute with what to do and how often, status and
+// metrics say it while it lasts; the first call that is done makes the node ready, without any
+// request.
 func TestWhatTheStoreRefusesIsSaid(t *testing.T) {
 	for kind, c := range map[string]struct {
 		breaks, mends func(context.Context, *redis.Client) error
@@ -147,7 +149,8 @@ func (n *refusing) logged(t *testing.T, lines int, words ...string) {
 	}
 }
 
-// TestARefusalOfOneBucketIsNotEverything: a key that another program wrote is refused and said, and all else is served.
+// TestARefusalOfOneBucketIsNotEverything: a key that another program wrote is refused and said, and
+// all else is served.
 func TestARefusalOfOneBucketIsNotEverything(t *testing.T) {
 	n := newRefusing(t)
 	r := n.rules.Load()
@@ -174,7 +177,8 @@ func TestARefusalOfOneBucketIsNotEverything(t *testing.T) {
 	}
 }
 
-// TestAServerThatDoesNotAnswerRefusesNothing: whoever refused calls and then is out of reach is the breaker's matter.
+// TestAServerThatDoesNotAnswerRefusesNothing: whoever refused calls and then is out of reach is the
+// breaker's matter.
 func TestAServerThatDoesNotAnswerRefusesNothing(t *testing.T) {
 	n := newRefusing(t)
 	if err := set("maxmemory", "1")(t.Context(), n.operator); err != nil {
@@ -194,7 +198,8 @@ func TestAServerThatDoesNotAnswerRefusesNothing(t *testing.T) {
 	}
 }
 
-// TestNoStartWithoutRights: a node whose user may not do all that scripts do does not start, and nothing is charged.
+// TestNoStartWithoutRights: a node whose user may not do all that scripts do does not start, and
+// nothing is charged.
 func TestNoStartWithoutRights(t *testing.T) {
 	server := process(t)
 	admin := operator(t, server)

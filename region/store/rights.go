@@ -14,17 +14,22 @@ import (
 //go:embed rights.lua
 var rightsLua string
 
-var rightsDigest = func() string { sum := sha1.Sum([]byte(rightsLua)); return hex.EncodeToString(sum[:]) }()
+var rightsDigest = func() string {
+	sum := sha1.Sum([]byte(rightsLua))
+	return hex.EncodeToString(sum[:])
+}()
 
 // openCall is what the calls that open a store are named in errors.
 const openCall = "open the store"
 
-// scratchKeys are the keys on which rights are tried: a text and a hash. They live for a second at most.
+// scratchKeys are the keys on which rights are tried: a text and a hash. They live for a second at
+// most.
 func scratchKeys(s Shard) (text, hash string) { return string(s) + ":try", string(s) + ":try:h" }
 
-// TryRights has the server of each shard do once all that the store's calls need, on keys that nothing else uses. The
-// error names the rights that quotad's user lacks there, or says what else the server refuses. Without a right that only
-// one command of a script needs, a request would be charged and then not be answered.
+// TryRights has the server of each shard do once all that the store's calls need, on keys that
+// nothing else uses. The error names the rights that quotad's user lacks there, or says what else
+// the server refuses. Without a right that only one command of a script needs, a request would be
+// charged and then not be answered.
 func (s *Store) TryRights(ctx context.Context) error {
 	return s.each(func(_ int, shard Shard) error { return s.tryRights(ctx, shard) })
 }
@@ -51,7 +56,8 @@ func (s *Store) tryRights(ctx context.Context, shard Shard) error {
 	return nil
 }
 
-// refusal is an error that a server answered a script, in the words in which it would have answered us.
+// refusal is an error that a server answered a script, in the words in which it would have answered
+// us.
 type refusal string
 
 func (r refusal) Error() string { return string(r) }
@@ -59,8 +65,8 @@ func (r refusal) Error() string { return string(r) }
 // RedisError implements redis.Error.
 func (refusal) RedisError() {}
 
-// missingRights returns the rights that a server's user lacks, as the rules that give them, or the error of the first
-// command that was refused for another reason.
+// missingRights returns the rights that a server's user lacks, as the rules that give them, or the
+// error of the first command that was refused for another reason.
 func missingRights(ctx context.Context, client *redis.Client, shard Shard) ([]string, error) {
 	text, hash := scratchKeys(shard)
 	keys := []string{TokenKey(shard), text, hash}
@@ -69,8 +75,8 @@ func missingRights(ctx context.Context, client *redis.Client, shard Shard) ([]st
 	load := pipe.ScriptLoad(ctx, rightsLua)
 	// What EVAL ran is known by its digest, whether it may be loaded or not.
 	evalsha := pipe.EvalSha(ctx, rightsDigest, keys)
-	commands := []redis.Cmder{eval, load, evalsha, pipe.Info(ctx, "replication"), pipe.Info(ctx, "memory"),
-		pipe.Ping(ctx), pipe.Time(ctx)}
+	commands := []redis.Cmder{eval, load, evalsha,
+		pipe.Info(ctx, "replication"), pipe.Info(ctx, "memory"), pipe.Ping(ctx), pipe.Time(ctx)}
 	rights := []string{"eval", "script|load", "evalsha", "info", "info", "ping", "time"}
 	execute(ctx, pipe)
 	var missing []string

@@ -12,8 +12,8 @@ import (
 	"github.com/quotad/quotad/algorithms"
 )
 
-// TestScriptCommands: MinimalACL gives the rights to all commands that scripts call, rights.lua tries every one of them,
-// and there is none too many.
+// TestScriptCommands: MinimalACL gives the rights to all commands that scripts call, rights.lua
+// tries every one of them, and there is none too many.
 func TestScriptCommands(t *testing.T) {
 	called := map[string]bool{}
 	for _, s := range []algorithms.Script{algorithms.DecideScript, algorithms.LendScript, algorithms.CreditScript, algorithms.InspectScript,
@@ -44,7 +44,8 @@ func TestScriptCommands(t *testing.T) {
 	}
 }
 
-// TestTryRights: before anything is charged, a user who lacks a right is told which, on whatever servers there are.
+// TestTryRights: before anything is charged, a user who lacks a right is told which, on whatever
+// servers there are.
 func TestTryRights(t *testing.T) {
 	for _, on := range []string{"standalone", "cluster", "behind Sentinels"} {
 		t.Run(on, func(t *testing.T) {

@@ -29,6 +29,21 @@ type Decide struct {
 	// Once is the key under which a request of its own is remembered if it is admitted, for RememberedFor: decided
 	// again, it is answered as the first time and not charged. Empty: no such memory.
 	Once string
+	// Repeats is how often what is remembered is answered. Beyond that the call is decided as one without Once, and
+	// what is remembered stays. 0: DefaultRepeats.
+	Repeats int64
+}
+
+// DefaultRepeats is how often a request may be sent again under its Once: a caller without an answer tries once or
+// twice more, so that one more leaves room for a proxy that does so too.
+const DefaultRepeats = 3
+
+// repeats returns how often what is remembered is answered.
+func (c Decide) repeats() int64 {
+	if c.Repeats == 0 {
+		return DefaultRepeats
+	}
+	return c.Repeats
 }
 
 // RememberedFor is how long an admitted request is remembered under its Once, in milliseconds.
@@ -247,7 +262,7 @@ func (c Decide) Args() []any {
 	} else {
 		a.num(RememberedFor)
 	}
-	a.num(int64(len(c.Buckets)))
+	a.num(c.repeats(), int64(len(c.Buckets)))
 	for _, b := range c.Buckets {
 		a.terms(b.Terms, b.Known)
 		a.num(flag(b.Shadow))

@@ -174,7 +174,7 @@ func (h *history) decide(t *rapid.T) {
 	c.Costs = rapid.SliceOfN(cost, 1, 4).Draw(t, "costs")
 	if c.Once = rapid.SampledFrom([]string{"", "", "", "once-1", "once-2"}).Draw(t, "once"); c.Once != "" {
 		c.Once += strings.Join(c.Keys()[:len(c.Buckets)], "+") // as the caller does: another request is not remembered under the same key
-		c.Costs = c.Costs[:1]
+		c.Costs, c.Repeats = c.Costs[:1], rapid.SampledFrom([]int64{0, 1, 1, 2}).Draw(t, "repeats")
 	}
 	got := must[algorithms.Decided](t)(c.Parse(h.eval(t, algorithms.DecideScript, c.Args(), c.Keys()...)))
 	if got.Repeated && !h.ownClock {

@@ -73,7 +73,9 @@ func (c Decide) Parse(reply any) (Decided, error) {
 	if d.Status != StatusOK || r.err != nil {
 		return d, r.end()
 	}
-	d.Now, d.Repeated = r.num(), r.num() == 1
+	d.Now = r.num()
+	again := r.num()
+	d.Repeated, d.TooOften = again == 1, again == 2
 	d.Buckets = make([]State, len(c.Buckets))
 	for i := range d.Buckets {
 		d.Buckets[i] = r.state()

@@ -61,6 +61,7 @@ type Decided struct {
 	Status   Status
 	Now      int64
 	Repeated bool  // it was decided before, under its Once; this is what was said then
+	TooOften bool  // what was said under its Once had been answered as often as it may be: this is another decision
 	LostAt   int64 // with StatusLost: when,
 	Lost     int   // and the place of the bucket in the call
 	Buckets  []State

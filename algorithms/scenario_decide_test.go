@@ -116,8 +116,58 @@ func TestARequestIsChargedOnce(t *testing.T) {
 		at(int64(i) * 100)
 	}
 	equal(t, "denied", once("r2", 40).Answers[0].Admitted, false)
+	if d := once("r1", 40); d.Repeated || !d.TooOften || d.Answers[0].Admitted { // as any request of 40: 20 are left
+		t.Errorf("a fourth time again: %+v", d)
+	}
 	l.hears(b, 0, Credit{Lent: 20})
 	d := once("r2", 40)
 	equal(t, "admitted when there is room", d.Answers[0].Admitted && !d.Repeated, true)
 	equal(t, "used", l.state().Used, 80)
+}
+
+// TestARequestSentAgainTooOften: one id is answered so many times and then charged like no id, so that whoever sends one
+// id for all requests gets the limit and those few answers: 60 and 3 of 100.
+func TestARequestSentAgainTooOften(t *testing.T) {
+	for _, repeats := range []int64{0, 1, 7} {
+		l, _, _ := parties(t, fixed(60), fixed(40))
+		c := Decide{Guard: l.guard(), Commit: true, Once: "r", Repeats: repeats, Costs: []int64{1}, Buckets: []Target{l.bucket()}}
+		want := repeats
+		if repeats == 0 {
+			want = DefaultRepeats
+		}
+		var repeated, charged, tooOften int64
+		for range 100 {
+			d := l.Decide(*l.now, c)
+			if d.Repeated && d.TooOften {
+				t.Fatalf("both at once: %+v", d)
+			}
+			switch {
+			case d.Repeated:
+				repeated++
+			case d.Answers[0].Admitted:
+				charged++
+			}
+			if d.TooOften {
+				tooOften++
+			}
+		}
+		equal(t, "repeated", repeated, want)
+		equal(t, "charged", charged, 60)
+		equal(t, "too often", tooOften, 100-1-want)
+		equal(t, "used", l.state().Used, 60)
+	}
+}
+
+// TestPeeksCountAsNoRepeat: what only asks uses up nothing.
+func TestPeeksCountAsNoRepeat(t *testing.T) {
+	l, _, _ := parties(t, fixed(60), fixed(40))
+	c := Decide{Guard: l.guard(), Commit: true, Once: "r", Repeats: 1, Costs: []int64{1}, Buckets: []Target{l.bucket()}}
+	l.Decide(*l.now, c)
+	for range 5 {
+		peek := c
+		peek.Commit = false
+		equal(t, "a peek is repeated", l.Decide(*l.now, peek).Repeated, true)
+	}
+	equal(t, "the first repeat", l.Decide(*l.now, c).Repeated, true)
+	equal(t, "the second", l.Decide(*l.now, c).TooOften, true)
 }

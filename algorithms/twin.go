@@ -22,8 +22,8 @@ type Twin struct {
 	since      uint64
 	begun      int64
 	notes      map[string]string
-	decided    map[string]Decided  // by Once
-	refunded   map[string]Refunded // by receipt
+	decided    map[string]remembered // by Once
+	refunded   map[string]Refunded   // by receipt
 }
 
 // Open answers the open script at store time t (us).
@@ -98,9 +98,14 @@ func (w *Twin) Decide(t int64, c Decide) Decided {
 	if status != StatusOK {
 		return Decided{Status: status}
 	}
-	if before, ok := w.decided[c.Once]; ok && c.Once != "" {
+	before, again := w.decided[c.Once]
+	if again && before.repeats < c.repeats() {
+		if c.Commit {
+			before.repeats++
+			w.decided[c.Once] = before
+		}
 		before.Repeated = true
-		return before
+		return before.Decided
 	}
 	open, at := make([]limiter, len(c.Buckets)), make([]held, len(c.Buckets))
 	for i, b := range c.Buckets {
@@ -113,7 +118,7 @@ func (w *Twin) Decide(t int64, c Decide) Decided {
 	if c.Once != "" && len(c.Costs) != 1 || len(c.Costs) > MaxCosts {
 		return Decided{Status: StatusImplausible}
 	}
-	d := Decided{Now: now}
+	d := Decided{Now: now, TooOften: again}
 	for _, cost := range c.Costs {
 		if cost < 1 || cost > MaxUnits {
 			return Decided{Status: StatusImplausible}
@@ -126,13 +131,19 @@ func (w *Twin) Decide(t int64, c Decide) Decided {
 		}
 		d.Buckets = append(d.Buckets, at[i].show(l))
 	}
-	if c.Once != "" && c.Commit && d.Answers[0].Admitted {
+	if c.Once != "" && !again && c.Commit && d.Answers[0].Admitted {
 		if w.decided == nil {
-			w.decided = map[string]Decided{}
+			w.decided = map[string]remembered{}
 		}
-		w.decided[c.Once] = d
+		w.decided[c.Once] = remembered{Decided: d}
 	}
 	return d
+}
+
+// remembered is what was said under a Once.
+type remembered struct {
+	Decided
+	repeats int64 // how often it was said again
 }
 
 // answer decides one cost on all buckets, and charges all or none. The clock is behind the mark by lag.

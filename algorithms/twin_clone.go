@@ -10,7 +10,10 @@ func (w *Twin) Clone() *Twin {
 	c := *w
 	c.floors, c.notes = maps.Clone(w.floors), maps.Clone(w.notes)
 	c.buckets = cloneMap(w.buckets, (*bucket).clone)
-	c.decided = cloneMap(w.decided, Decided.clone)
+	c.decided = cloneMap(w.decided, func(r remembered) remembered {
+		r.Decided = r.Decided.clone()
+		return r
+	})
 	c.refunded = cloneMap(w.refunded, func(g Refunded) Refunded {
 		g.Charges = slices.Clone(g.Charges)
 		return g

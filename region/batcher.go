@@ -71,6 +71,7 @@ type batcher struct {
 	store    Store
 	seen     *seen
 	breakers breakers
+	repeats  int64                               // how often a request is answered that is sent again by its id; 0: algorithms.DefaultRepeats
 	more     chan struct{}                       // a run is to carry what is queued
 	observe  func([]waiting, algorithms.Decided) // hears what was decided and charged, before the callers do
 	seed     maphash.Seed
@@ -183,7 +184,8 @@ func (b *batcher) decide(ctx context.Context, batch []waiting) {
 	var work int64
 	calls := make([]algorithms.Decide, len(groups))
 	for i, g := range groups {
-		calls[i] = algorithms.Decide{Guard: algorithms.Guard{Epoch: g[0].rules.epoch}, Commit: g[0].commit, Once: g[0].once}
+		calls[i] = algorithms.Decide{Guard: algorithms.Guard{Epoch: g[0].rules.epoch}, Commit: g[0].commit, Once: g[0].once,
+			Repeats: b.repeats}
 		for _, a := range g[0].applied {
 			a.target.Known = b.seen.begin(a.bucket)
 			calls[i].Buckets = append(calls[i].Buckets, a.target)

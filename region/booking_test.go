@@ -117,8 +117,8 @@ func TestLocalSpendingOfFinishedWindowsIsDropped(t *testing.T) {
 		cut()
 		n.spends(t, request("a"), 20)
 		time.Sleep(5 * time.Minute)
-		if n.fallback.mu.Lock(); len(n.fallback.spent) != 0 {
-			t.Errorf("kept %+v", n.fallback.spent)
+		if n.fallback.mu.Lock(); len(n.fallback.windows) != 0 || n.fallback.buckets != 0 || n.fallback.bytes != 0 || n.fallback.expired != 20 {
+			t.Errorf("kept %+v", n.fallback)
 		}
 		n.fallback.mu.Unlock()
 		reconnect()

@@ -87,6 +87,7 @@ func (n *Node) conclude(ctx context.Context, q Request, w waiting, a answered, e
 		return n.sign(n.withoutStore(q, all, commit)), nil
 	}
 	d := n.judge(q.Cost, all, a)
+	n.metrics.sentAgain(a.decided)
 	if commit && d.Allowed && q.Receipt {
 		d.Receipt = n.receipt(q, all, a)
 	}
@@ -308,21 +309,21 @@ func (n *Node) withoutStore(q Request, all []applied, commit bool) Decision {
 		window int64
 	}
 	var charged []charge
-	now := n.now()
-	for _, a := range all {
-		if a.limit.Shadow || a.limit.OnStoreFailure != policy.StoreFailureLocal {
-			continue
+	now, local := n.now(), inLocalPart(all)
+	if commit && len(local) > 1 { // what one limit denies makes no record, nor claim, of the others
+		for _, a := range local {
+			if m := n.fallback.take(a, q.Cost, false, now); !m.room {
+				return n.deniedLocally(a, m)
+			}
 		}
+	}
+	for _, a := range local {
 		m := n.fallback.take(a, q.Cost, commit, now)
 		if !m.room {
 			for _, c := range charged {
 				n.fallback.giveBack(c.applied, q.Cost, c.window)
 			}
-			denied := Decision{Reason: StoreFailureLocal, Remaining: m.left, ResetAfter: m.reset, RetryAfter: m.reset}
-			if m.never {
-				denied.RetryAfter = -1
-			}
-			return n.describe(denied, a)
+			return n.deniedLocally(a, m)
 		}
 		if commit {
 			charged = append(charged, charge{a, m.window})
@@ -333,6 +334,25 @@ func (n *Node) withoutStore(q Request, all []applied, commit bool) Decision {
 	}
 	n.metrics.local.Add(float64(q.Cost) * float64(len(charged)))
 	return d
+}
+
+// inLocalPart returns those limits of a request of which this node has a part to spend without the store.
+func inLocalPart(all []applied) (local []applied) {
+	for _, a := range all {
+		if !a.limit.Shadow && a.limit.OnStoreFailure == policy.StoreFailureLocal {
+			local = append(local, a)
+		}
+	}
+	return local
+}
+
+// deniedLocally is the decision where this node's part has no room.
+func (n *Node) deniedLocally(a applied, m metered) Decision {
+	denied := Decision{Reason: StoreFailureLocal, Remaining: m.left, ResetAfter: m.reset, RetryAfter: m.reset}
+	if m.never {
+		denied.RetryAfter = -1
+	}
+	return n.describe(denied, a)
 }
 
 func microseconds(us int64) time.Duration { return time.Duration(us) * time.Microsecond }

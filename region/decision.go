@@ -11,8 +11,9 @@ type Request struct {
 	Domain      string
 	Descriptors map[string]string
 	Cost        int64 // units, 1 to 2^51
-	// ID names the request for a caller that may send it twice: admitted once, it is for a minute answered as it was and
-	// not charged again. Empty: no such memory.
+	// ID names the request for a caller that may send it twice: admitted once, it is for a minute answered as it was,
+	// Config.Repeats times, and not charged again; beyond them it is a request without an id. Whoever is limited must
+	// not choose it. Empty: no such memory.
 	ID      string
 	Receipt bool // give a receipt, with which the charge can be refunded
 	// Caller says whose request it is, such as a host: where many wait for the store, callers have the same share of it.
@@ -57,9 +58,11 @@ type Decision struct {
 	Sequence    uint64   // number of the decision at this node, from 1
 	Shadowed    []string // shadow limits that would have denied
 
-	Delay    time.Duration // admitted by a leaky_bucket: serve the request after this time
-	Receipt  string        // what Refund takes, if it was asked for and something was charged
-	Repeated bool          // decided before, under its Request.ID; this is that decision
+	Delay   time.Duration // admitted by a leaky_bucket: serve the request after this time
+	Receipt string        // what Refund takes, if it was asked for and something was charged
+	// Repeated: decided before, under its Request.ID; this is that decision, and nothing was charged. Whoever served the
+	// request then does not serve it again.
+	Repeated bool
 }
 
 // FieldError says which field of a request is wrong, and how to mend it.

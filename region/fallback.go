@@ -1,44 +1,68 @@
 package region
 
 import (
+	"hash/maphash"
 	"sync"
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
-	"github.com/quotad/quotad/allocator/exchange"
 )
 
-// mostFallback bounds the buckets metered without the store; beyond it every further one is denied.
-const mostFallback = 100_000
+// mostFallbackBytes bounds the memory of what is metered without the store: some 110 bytes for each
+// bucket and window whose key has 30 bytes, which makes 900,000 of them. What was spent in a window
+// is kept until the window counts no more, so beyond the bound every further bucket is denied:
+// counted (quotad_fallback_refused_total), and logged once a minute. Buckets that spent nothing
+// take no memory.
+const mostFallbackBytes = 96 << 20
 
-// fallback meters what this node admits while its region's store cannot be used: of each bucket and window at most
-// [allocator.LocalPart]. It comes on top of what was spent through the store in that window, and of what other nodes
-// spend there, until the store has been told (Node.book): that is the price of local. Where the limit keeps a reserve it
-// is [allocator.ReservePart] instead, which never was the store's: nothing comes on top, and the store is not told. Its
-// time never goes back, so that no window opens twice.
+// fallbackRecordBytes is what a bucket and window take beside the part of its id that differs
+// within its limit, as measured by BenchmarkRandomKeysInAnOutage: the record, its place in the
+// index at a map's usual load, and its place among those that the store is to be told of.
+const fallbackRecordBytes = 80
+
+// fallback meters what this node admits while its region's store cannot be used: of each bucket and
+// window at most [allocator.LocalPart]. It comes on top of what was spent through the store in that
+// window, and of what other nodes spend there, until the store has been told (Node.book): that is
+// the price of local. Where the limit keeps a reserve it is [allocator.ReservePart] instead, which
+// never was the store's: nothing comes on top, and the store is not told. Its time never goes back,
+// so that no window opens twice.
 type fallback struct {
 	nodes int64
 	claim claim
+	most  int // bytes
+	seed  maphash.Seed
 
-	mu    sync.Mutex
-	mark  int64 // the latest time it has seen, microseconds
-	spent map[string]*spending
+	mu      sync.Mutex
+	mark    int64 // the latest time it has seen, microseconds
+	windows map[windowKey]*windowSpending
+	order   []windowKey // of windows, the oldest first
+	turn    int         // of unbooked
+	bytes   int
+	buckets int
+	refused int64 // requests denied because there was no memory for their bucket
+	expired int64 // units that counted no more before the store could be charged
 }
 
-// spending is what was admitted of one bucket in a window, and in the one before it, which the sliding kinds still count.
-type spending struct {
-	bucket       *exchange.Bucket
-	now, earlier spent
+// windowKey names a window of a limit.
+type windowKey struct {
+	head   string // what the ids of the limit's buckets begin with
+	length int64
+	guard  int64
+	number int64
 }
 
-// spent is one window's.
+// ends returns when nothing that was spent in the window counts any more: the sliding kinds still
+// count it in the next, in which the store may also be told of it.
+func (k windowKey) ends() int64 { return (k.number+2)*k.length + k.guard }
+
+// spent is what was admitted of one bucket in a window.
 type spent struct {
-	window   int64 // its number
 	units    int64
 	reserved int64 // of units, those out of a reserve
 	booked   int64 // of units, those that the store has charged
-	before   bool  // an earlier life of this node may have spent the whole part
+	id       idRef
+	waits    bool // it is among those that the store is to be told of
 }
 
 // due returns the units that are the store's to charge.
@@ -53,13 +77,21 @@ type metered struct {
 	window int64         // that was charged
 }
 
-// claim says whether an earlier life of this node may have spent its part of a bucket in a window, whose use counts until a
-// time; if not, and it is to be spent now, it notes durably that it is.
-type claim func(bucket string, window, until int64, spend bool) (before bool, err error)
+// claiming is a bucket of whose part in a window something is to be spent.
+type claiming struct {
+	bucket string
+	key    windowKey
+	spend  bool // false: it is only asked
+}
+
+// claim says whether an earlier life of this node may have spent its part of a bucket in a window;
+// if not, and it is to be spent now, it notes durably that it is.
+type claim func(c claiming) (before bool, err error)
 
 // newFallback returns a meter; without a claim the node has no earlier life.
 func newFallback(nodes int, c claim) *fallback {
-	return &fallback{nodes: int64(nodes), claim: c, spent: map[string]*spending{}}
+	return &fallback{nodes: int64(nodes), claim: c, most: mostFallbackBytes, seed: maphash.MakeSeed(),
+		windows: map[windowKey]*windowSpending{}}
 }
 
 // part returns what this node may admit of a bucket in a window.
@@ -68,136 +100,161 @@ func (f *fallback) part(a applied) int64 {
 	if a.reserve == nil {
 		return allocator.LocalPart(t.Entitlement, a.bucket.Lending, f.nodes, t.Kind.Sliding())
 	}
-	return allocator.ReservePart(a.reserve.units, a.reserve.burst, f.nodes, t.Kind.Sliding(), t.Kind.Bucket())
+	r := a.reserve
+	return allocator.ReservePart(r.units, r.burst, f.nodes, t.Kind.Sliding(), t.Kind.Bucket())
 }
 
-// take charges a cost to this node's part of a bucket if there is room. Where nobody knows what was spent of a window, all
-// of it was.
+// take charges a cost to this node's part of a bucket if there is room. Where nobody knows what was
+// spent of a window, all of it was.
 func (f *fallback) take(a applied, cost int64, commit bool, clock time.Time) metered {
 	length, part := a.target.Terms.Window, f.part(a)
-	window, fresh, full := f.look(a.bucket.ID, length, clock)
-	m := metered{window: window, never: cost > part, reset: microseconds((window+1)*length - max(clock.UnixMicro(), window*length))}
-	if full || cost > part {
+	k, fresh, full := f.look(a, clock)
+	m := metered{window: k.number, never: cost > part,
+		reset: microseconds((k.number+1)*length - max(clock.UnixMicro(), k.number*length))}
+	if cost > part || full {
 		return m
 	}
-	before := false
 	if fresh && f.claim != nil {
-		var err error
-		if before, err = f.claim(a.bucket.ID, window, (window+2)*length+a.bucket.Guard, commit); err != nil {
+		if before, err := f.claim(claiming{a.bucket.ID, k, commit}); err != nil || before {
 			return m
 		}
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	s := f.spent[a.bucket.ID]
-	if s == nil {
-		s = &spending{}
-		if commit {
-			f.spent[a.bucket.ID] = s
-		}
-	}
-	s.bucket = a.bucket
-	if s.now.window < window {
-		s.now, s.earlier = spent{window: window, before: before}, s.now
-	}
-	if s.now.before || s.now.window > window {
+	if f.at(length) != k.number { // it ended while the journal was waited for
 		return m
 	}
-	m.room = s.now.units+cost <= part
-	m.left = max(part-s.now.units, 0)
-	if m.room {
-		m.left -= cost
-		if commit {
-			s.now.add(a, cost)
-		}
+	var s spent
+	w, i := f.find(k, a.bucket.ID)
+	if w != nil {
+		s = *w.record(i)
+	}
+	m.room = s.units+cost <= part
+	m.left = max(part-s.units, 0)
+	if !m.room {
+		return m
+	}
+	if commit && w == nil && !f.begin(k, a.bucket.ID) {
+		return metered{window: k.number, reset: m.reset}
+	}
+	m.left -= cost
+	if commit {
+		f.add(k, a, cost)
 	}
 	return m
 }
 
-// look returns the number of the present window, whether nothing of it was metered yet, and whether there is no room to.
-func (f *fallback) look(bucket string, length int64, clock time.Time) (window int64, fresh, full bool) {
+// at returns the number of the present window.
+func (f *fallback) at(length int64) int64 { return algorithms.CellAt(f.mark, length) }
+
+// look returns the present window, whether nothing of the bucket was metered there yet, and whether
+// there is no memory to.
+func (f *fallback) look(a applied, clock time.Time) (k windowKey, fresh, full bool) {
+	length := a.target.Terms.Window
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.mark = max(f.mark, clock.UnixMicro())
-	window = algorithms.CellAt(f.mark, length)
-	s := f.spent[bucket]
-	return window, s == nil || s.now.window < window, s == nil && len(f.spent) >= mostFallback
+	k = windowKey{headOf(a.bucket.ID), length, a.bucket.Guard, f.at(length)}
+	if w, _ := f.find(k, a.bucket.ID); w != nil {
+		return k, false, false
+	}
+	full = !f.room(k, a.bucket.ID)
+	if full {
+		f.refused++
+	}
+	return k, true, full
 }
 
-// add charges a cost, or below 0 takes it back.
-func (s *spent) add(a applied, cost int64) {
-	s.units += cost
-	if a.reserve != nil {
-		s.reserved += cost
+// room says whether there is memory for one bucket more, once windows that count no more have gone.
+func (f *fallback) room(k windowKey, id string) bool {
+	bytes := fallbackRecordBytes + len(id) - len(k.head)
+	if f.bytes+bytes > f.most {
+		f.drop()
 	}
+	return f.bytes+bytes <= f.most
 }
 
 // giveBack takes a cost back out of the window it was charged to.
-func (f *fallback) giveBack(a applied, cost, window int64) {
+func (f *fallback) giveBack(a applied, cost, number int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if s := f.spent[a.bucket.ID]; s != nil && s.now.window == window {
-		s.now.add(a, -cost)
+	k := windowKey{headOf(a.bucket.ID), a.target.Terms.Window, a.bucket.Guard, number}
+	if w, _ := f.find(k, a.bucket.ID); w != nil {
+		f.add(k, a, -cost)
 	}
 }
 
-// booking is what the store is to charge: units in all that were admitted in a window, but for those out of a reserve.
+// booking is what the store is to charge: units in all that were admitted in a window, but for
+// those out of a reserve.
 type booking struct {
 	bucket string // id
 	window int64
 	units  int64
+	of     windowKey
 }
 
-// unbooked returns what the store has not charged yet, at most so many.
-func (f *fallback) unbooked(most int) []booking {
+// unbooked returns what the store has not charged yet, at most so many. Who could not be charged is
+// told of again after all others.
+func (f *fallback) unbooked(most int) (all []booking) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	var all []booking
-	for id, s := range f.spent {
-		for _, one := range []spent{s.earlier, s.now} {
-			if one.due() > one.booked && len(all) < most {
-				all = append(all, booking{id, one.window, one.due()})
-			}
-		}
+	for i := range f.order { // another first each time, so that none keeps the others waiting
+		k := f.order[(f.turn+i)%len(f.order)]
+		all = f.windows[k].unbooked(k, all, most)
 	}
+	f.turn++
 	return all
 }
 
-// booked notes that the store has charged a booking, and returns how many of its units had not been charged before.
+// booked notes that the store has charged a booking, and returns how many of its units had not been
+// charged before.
 func (f *fallback) booked(b booking) (units int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	s := f.spent[b.bucket]
-	if s == nil {
+	w, i := f.find(b.of, b.bucket)
+	if w == nil {
 		return 0
 	}
-	for _, one := range []*spent{&s.earlier, &s.now} {
-		if one.window == b.window {
-			units += max(b.units-one.booked, 0)
-			one.booked = max(one.booked, b.units)
-		}
-	}
+	s := *w.record(i)
+	units = max(b.units-s.booked, 0)
+	s.booked = max(s.booked, b.units)
+	w.put(i, s)
 	return units
 }
 
-// standAnew has everything charged once more: the store that has charged it may have lost it. One that has not charges
-// nothing twice.
+// standAnew has everything charged once more: the store that has charged it may have lost it. One
+// that has not charges nothing twice.
 func (f *fallback) standAnew() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, s := range f.spent {
-		s.earlier.booked, s.now.booked = 0, 0
+	for _, w := range f.windows {
+		for i := range uint32(len(w.index)) {
+			s := *w.record(i)
+			s.booked = 0
+			w.put(i, s)
+		}
 	}
 }
 
-// forget drops the buckets of which nothing counts any more.
+// forget drops the windows of which nothing counts any more.
 func (f *fallback) forget(clock time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.mark = max(f.mark, clock.UnixMicro())
-	for id, s := range f.spent {
-		if f.mark >= (s.now.window+2)*s.bucket.Window+s.bucket.Guard {
-			delete(f.spent, id)
+	f.drop()
+}
+
+func (f *fallback) drop() {
+	kept := f.order[:0]
+	for _, k := range f.order {
+		if f.mark < k.ends() {
+			kept = append(kept, k)
+			continue
 		}
+		w := f.windows[k]
+		f.bytes, f.buckets = f.bytes-w.bytes, f.buckets-len(w.index)
+		f.expired += w.due
+		delete(f.windows, k)
 	}
+	f.order = kept
 }

@@ -2,12 +2,12 @@ package region
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/chaos/bubble"
 )
 
@@ -56,8 +56,8 @@ func TestWithoutStorePrecedence(t *testing.T) {
 			if d.Cell != 0 || d.At != 0 || d.Share != 0 || d.Entitlement != 40 {
 				t.Errorf("what only a store knows: %+v", d)
 			}
-			if tc.reason != StoreFailureLocal && len(n.fallback.spent) > 0 {
-				t.Errorf("metered %v", n.fallback.spent)
+			if tc.reason != StoreFailureLocal && n.fallback.buckets > 0 {
+				t.Errorf("metered %+v", n.fallback.windows)
 			}
 		})
 	}
@@ -206,13 +206,20 @@ func TestWithoutStoreIsBoundedAndForgets(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		n := unstarted(t, 1, document(t, 1, hereAndThere,
 			"name: second, limit: 100, window: 1s, lending_limit: 0", "name: hour, domain: slow, limit: 100, window: 1h, lending_limit: 0"))
+		const buckets = 1000
 		slow := Request{Domain: "slow", Descriptors: map[string]string{"account": "a"}, Cost: 1}
 		n.askWithoutStore(request("a"), true)
 		n.askWithoutStore(slow, true)
-		bucket := n.rules.Load().match(request("a"))[0]
-		for i := range mostFallback - 2 {
-			other := applied{limit: bucket.limit, bucket: &exchange.Bucket{ID: fmt.Sprint(i), Window: 1_000_000}, target: bucket.target}
-			n.fallback.take(other, 1, true, time.Now())
+		n.fallback.most = n.fallback.bytes
+		for i := range buckets - 2 {
+			q := request(fmt.Sprintf("random-%06d", i))
+			if d := n.askWithoutStore(q, true); d.Allowed || d.RetryAfter <= 0 {
+				t.Fatalf("a bucket beyond the bound: %+v", d)
+			}
+			n.fallback.most += fallbackRecordBytes + len("7:account,13:random-000000,")
+			if d := n.askWithoutStore(q, true); !d.Allowed || d.Remaining != 39 {
+				t.Fatalf("bucket %d, within the bound: %+v", i, d)
+			}
 		}
 		if d := n.askWithoutStore(request("one too many"), true); d.Allowed || d.RetryAfter <= 0 {
 			t.Errorf("a bucket beyond the bound: %+v", d)
@@ -221,19 +228,86 @@ func TestWithoutStoreIsBoundedAndForgets(t *testing.T) {
 			t.Errorf("a bucket within the bound: %+v", d)
 		}
 		n.fallback.forget(time.Now())
-		if got := len(n.fallback.spent); got != mostFallback {
-			t.Errorf("%d buckets kept before their cells end, want %d", got, mostFallback)
+		if got := n.fallback.status(); got.Buckets != buckets || got.Units != buckets+1 || got.Refused != buckets-1 || got.Bytes != n.fallback.most {
+			t.Errorf("%+v kept before their cells end, want %d buckets", got, buckets)
 		}
 		time.Sleep(2 * time.Second) // a window, and another in which the store may still be told of it
 		n.fallback.forget(time.Now())
-		if got := len(n.fallback.spent); got != 1 {
-			t.Errorf("%d buckets kept, want the one of an hour", got)
+		if got := n.fallback.status(); got.Buckets != 1 || got.Units != 1 || got.Unbooked != 1 || got.Expired != buckets {
+			t.Errorf("%+v kept, want the bucket of an hour", got)
 		}
 		if d := n.askWithoutStore(slow, true); d.Remaining != 38 {
 			t.Errorf("a bucket whose cell goes on: %+v", d)
 		}
 		if d := n.askWithoutStore(request("one too many"), true); !d.Allowed {
 			t.Errorf("there is room again: %+v", d)
+		}
+	})
+}
+
+// Where windows have ended that count no more, new buckets find room at once, without any housekeeping; what spent
+// nothing takes no room.
+func TestWithoutStoreSpentWindowsMakeRoom(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		n := unstarted(t, 1, document(t, 1, hereAndThere, "name: second, limit: 100, window: 1s, lending_limit: 0"))
+		for _, costs := range []int64{41, 1} { // 41 never fit
+			q := request("idle")
+			q.Cost = costs
+			n.askWithoutStore(q, costs > 40)
+		}
+		if got := n.fallback.status(); got.Buckets != 0 || got.Bytes != 0 {
+			t.Errorf("buckets that spent nothing: %+v", got)
+		}
+		n.askWithoutStore(request("000"), true)
+		n.fallback.most = 100 * n.fallback.bytes
+		for round := range 3 {
+			admitted := 0
+			for i := range 150 {
+				if n.askWithoutStore(request(fmt.Sprintf("%d%02d", i/100, i%100)), true).Allowed {
+					admitted++
+				}
+			}
+			if admitted != 100 {
+				t.Errorf("round %d: %d of 150 buckets admitted, want 100", round, admitted)
+			}
+			time.Sleep(2 * time.Second)
+		}
+	})
+}
+
+// Whatever is spent is told to the store, in turns of a bounded length, and what it cannot charge keeps nobody waiting.
+func TestUnbookedTakesTurns(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		n := unstarted(t, 1, document(t, 1, hereAndThere, "name: minute, limit: 100, window: 1m, lending_limit: 0",
+			"name: hour, domain: slow, limit: 100, window: 1h, lending_limit: 0"))
+		const accounts, turn = 50, 7
+		for i := range accounts {
+			q := request(fmt.Sprint(i))
+			n.askWithoutStore(q, true)
+			q.Domain = "slow"
+			n.askWithoutStore(q, true)
+		}
+		told := map[string]int{}
+		for range 2 * (2*accounts/turn + 2) {
+			all := n.fallback.unbooked(turn)
+			if len(all) > turn {
+				t.Fatalf("%d at a time, at most %d may be", len(all), turn)
+			}
+			for _, b := range all {
+				if told[b.bucket]++; strings.Contains(b.bucket, ",1:0,") || strings.Contains(b.bucket, ",1:1,") {
+					continue // the store cannot charge it
+				}
+				if got := n.fallback.booked(b); got != 1 {
+					t.Errorf("%d units of %s booked", got, b.bucket)
+				}
+			}
+		}
+		if got := n.fallback.status(); len(told) != 2*accounts || got.Unbooked != 4 || got.Units != 2*accounts {
+			t.Errorf("told of %d of %d buckets, then %+v", len(told), 2*accounts, got)
+		}
+		n.fallback.standAnew()
+		if got := n.fallback.status(); got.Unbooked != 2*accounts || len(n.fallback.unbooked(1000)) != 2*accounts {
+			t.Errorf("after a loss %+v", got)
 		}
 	})
 }

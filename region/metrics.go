@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/quotad/quotad/algorithms"
 )
 
 // metrics are the numbers of one node that are counted as things happen; readings are those that are read when somebody
@@ -22,6 +24,7 @@ type metrics struct {
 	refunded      *prometheus.CounterVec
 	resets        *prometheus.CounterVec
 	panics        *prometheus.CounterVec
+	repeats       *prometheus.CounterVec
 }
 
 // decisionBuckets are the bounds of the histogram of decision times, in seconds: a decision within the region takes some
@@ -47,10 +50,30 @@ func newMetrics() *metrics {
 			Name: "quotad_resets_total", Help: "Buckets reset, by limit: each breaks the limit for its window."}, []string{"limit"}),
 		panics: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "quotad_recovered_panics_total", Help: "Panics that the node recovered from, by place: each is a fault of quotad."}, []string{"where"}),
+		repeats: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "quotad_repeats_total", Help: "Admitted requests sent again by their request_id: answered as the first time and not charged (answered), or sent again too often and decided anew (decided_anew)."}, []string{"outcome"}),
+	}
+	for _, outcome := range []string{repeatAnswered, repeatDecidedAnew} {
+		m.repeats.WithLabelValues(outcome)
 	}
 	m.resolved.vec = m.decisions
-	m.registry.MustRegister(m.decisions, m.time, m.storeFailures, m.local, m.booked, m.refunded, m.resets, m.panics)
+	m.registry.MustRegister(m.decisions, m.time, m.storeFailures, m.local, m.booked, m.refunded, m.resets, m.panics, m.repeats)
 	return m
+}
+
+const (
+	repeatAnswered    = "answered"
+	repeatDecidedAnew = "decided_anew"
+)
+
+// sentAgain counts a decision of a request that was sent again by its id.
+func (m *metrics) sentAgain(d algorithms.Decided) {
+	switch {
+	case d.Repeated:
+		m.repeats.WithLabelValues(repeatAnswered).Inc()
+	case d.TooOften:
+		m.repeats.WithLabelValues(repeatDecidedAnew).Inc()
+	}
 }
 
 func (m *metrics) decided(d Decision) { m.resolved.counter(d.Limit, d.Reason).Inc() }

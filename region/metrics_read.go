@@ -1,6 +1,7 @@
 package region
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -42,6 +43,19 @@ var storeReadings = []reading{
 				is(one(breaker.Load()), shardName(shard))
 			}
 		}},
+	{total, "quotad_store_refusals_total", "Calls that the store's servers answered with an error, by kind: the error's first word.", []string{"kind"},
+		func(n *Node, _ Status, is emit) {
+			all := n.refusals.totals()
+			for _, kind := range store.Kinds() {
+				is(float64(all[kind]), kind)
+			}
+		}},
+	{gauge, "quotad_store_refusing", "1 if a call was refused with an error of the kind in the last 10 s.", []string{"kind"},
+		func(_ *Node, s Status, is emit) {
+			for _, kind := range store.Kinds() {
+				is(one(slices.ContainsFunc(s.Store.Refusing, func(r Refusal) bool { return r.Kind == kind })), kind)
+			}
+		}},
 	{gauge, "quotad_store_may_evict", "1 if the store's maxmemory-policy is not noeviction, so that it may forget buckets; absent while it is not known.", nil,
 		func(_ *Node, s Status, is emit) {
 			if s.Store.Eviction != "" {
@@ -75,6 +89,14 @@ var storeReadings = []reading{
 		func(_ *Node, s Status, is emit) { is(float64(s.Exchange.Recovered)) }},
 	{gauge, "quotad_local_unbooked_units", "Units admitted without the store that it is not charged with yet.", nil,
 		func(_ *Node, s Status, is emit) { is(float64(s.Local.Unbooked)) }},
+	{gauge, "quotad_fallback_buckets", "Buckets and windows of which units were admitted without the store and count still.", nil,
+		func(_ *Node, s Status, is emit) { is(float64(s.Local.Buckets)) }},
+	{gauge, "quotad_fallback_bytes", "Memory that those take, about.", nil,
+		func(_ *Node, s Status, is emit) { is(float64(s.Local.Bytes)) }},
+	{total, "quotad_fallback_refused_total", "Requests denied without the store because there was no memory for their bucket.", nil,
+		func(_ *Node, s Status, is emit) { is(float64(s.Local.Refused)) }},
+	{total, "quotad_local_expired_units_total", "Units admitted without the store that counted no more before it could be charged with them.", nil,
+		func(_ *Node, s Status, is emit) { is(float64(s.Local.Expired)) }},
 	{gauge, "quotad_queue_length", "What waits: requests for the store, events for the exchange of rights.", []string{"queue"},
 		func(n *Node, _ Status, is emit) {
 			is(float64(n.batcher.load().queued), "requests")

@@ -158,7 +158,7 @@ func TestLocalUnitsAreCounted(t *testing.T) {
 		if series["quotad_store_out_of_reach{shard=quotad}"] != 1 || series["quotad_local_admitted_units_total{}"] != 1 || series["quotad_local_unbooked_units{}"] != 1 {
 			t.Errorf("a unit was admitted without the store: %v", series)
 		}
-		if s := us.Status(); len(s.Store.OutOfReach) != 1 || s.Local != (LocalStatus{Buckets: 1, Units: 1, Unbooked: 1}) {
+		if s := us.Status(); len(s.Store.OutOfReach) != 1 || s.Local != (LocalStatus{Buckets: 1, Units: 1, Unbooked: 1, Bytes: bytesOfA}) {
 			t.Errorf("status: store %+v, local %+v", s.Store, s.Local)
 		}
 		c.within(2*time.Second, "the store to be charged", func() bool { return us.Status().Local.Unbooked == 0 })

@@ -16,6 +16,7 @@ type Store interface {
 	Adopt(ctx context.Context, epoch string) error
 	Note(ctx context.Context, node, text string) (before string, err error)
 	Reach(ctx context.Context, shard store.Shard) error
+	TryRights(ctx context.Context) error
 	Eviction(ctx context.Context) (string, error)
 	Size(ctx context.Context) (store.Size, error)
 	Close() error

@@ -30,7 +30,8 @@ type Config struct {
 	Node      string // unique in its region
 	Nodes     int    // how many the region has, by configuration; at least 1
 	Policy    *policy.Document
-	Bootstrap bool // this region never served before: an empty store is no loss
+	Bootstrap bool  // this region never served before: an empty store is no loss
+	Repeats   int64 // how often a request is answered that is sent again by its id; 0: algorithms.DefaultRepeats
 
 	Store   Store
 	Journal Journal
@@ -63,6 +64,8 @@ type Node struct {
 	batcher  *batcher
 	engine   *engine
 	fallback *fallback
+	claims   *claims
+	refusals *refusals // of the store
 	hints    *hints
 	gossip   *gossip.Gossip
 	peers    *peer.Client
@@ -108,6 +111,9 @@ func Start(ctx context.Context, c Config) (*Node, error) {
 	n.server.HandleCuts(n.cutOff)
 	n.server.TellPanics(n.log, n.CountPanic)
 	n.metrics.watch(n)
+	if err := n.tryRights(ctx); err != nil {
+		return nil, errors.Join(err, n.peers.Close())
+	}
 	if err := n.takeUp(ctx); err != nil {
 		return nil, errors.Join(err, n.peers.Close())
 	}
@@ -124,6 +130,7 @@ func Start(ctx context.Context, c Config) (*Node, error) {
 	n.done.Go(func() { n.housekeep(running) })
 	n.done.Go(func() { n.keepBooks(running) })
 	n.done.Go(func() { n.probe(running) })
+	n.done.Go(func() { n.tryRefused(running) })
 	n.done.Go(func() { _ = n.server.Serve(c.PeerListener) }) // ends with the server
 	return n, nil
 }
@@ -139,10 +146,12 @@ func newNode(c Config, requests, events int) (*Node, error) {
 		c.Now = time.Now
 	}
 	n := &Node{config: c, log: c.Log, store: c.Store, journal: c.Journal, now: c.Now,
-		metrics: newMetrics(), life: rand.Text(), seen: newSeen(c.Region, c.Memory, c.Store.Latest), deadline: c.Store.Deadline(),
+		refusals: newRefusals(c.Log, c.Now), metrics: newMetrics(), life: rand.Text(), seen: newSeen(c.Region, c.Memory, c.Store.Latest), deadline: c.Store.Deadline(),
 		reopen: make(chan struct{}, 1), closed: make(chan struct{}), apart: map[string]bool{}}
 	n.panics = door.NewPanics(c.Log, "", n.CountPanic)
 	n.times.journal, n.times.log = c.Journal, c.Log
+	n.store = heededStore{c.Store, n.refusals.saw}
+	n.claims = newClaims()
 	n.fallback = newFallback(max(c.Nodes, 1), n.claimLocal)
 	r.shards = c.Store.Shards()
 	n.rules.Store(r)
@@ -150,7 +159,8 @@ func newNode(c Config, requests, events int) (*Node, error) {
 	n.breakers = newBreakers(c.Store.Shards())
 	c.Exchange.Nodes = c.Nodes
 	n.engine = newEngine(n, c.Exchange, events)
-	n.batcher = newBatcher(c.Store, n.seen, n.breakers, requests, n.deadline, n.engine.observe)
+	n.batcher = newBatcher(n.store, n.seen, n.breakers, requests, n.deadline, n.engine.observe)
+	n.batcher.repeats = c.Repeats
 	n.hints = newHints(c.Region, c.Node, c.Journal.Incarnation(), n.now, func(h exchange.Hint) { n.engine.post(exchange.Heard{Hint: h}) })
 	n.hints.inDocument = n.inDocument
 	return n, nil
@@ -289,13 +299,13 @@ func (n *Node) degraded(b *exchange.Bucket) bool {
 	return false
 }
 
-// Ready says why the node should not be sent requests yet; nil: it should. A node serves as soon as its store is
-// open; regions that do not answer only degrade it.
+// Ready says why the node should not be sent requests; nil: it should. A node serves as soon as its store
+// is open, and until that refuses everything; regions that do not answer only degrade it.
 func (n *Node) Ready() error {
 	if n.store.Generation() == 0 {
 		return store.ErrNotOpen
 	}
-	return nil
+	return n.refusals.ready()
 }
 
 // Close ends the node at once; Leave first if others should not wait for it.

@@ -27,7 +27,7 @@ var ErrReceipt = errors.New("this region cannot refund the receipt")
 func (n *Node) receipt(q Request, all []applied, a answered) string {
 	r := &receiptv1.Receipt{Region: n.config.Region, Generation: n.store.Generation(), AtUs: a.decided.Now, Cost: q.Cost,
 		Id: fmt.Sprintf("%s:%d", n.life, n.receipts.Add(1))}
-	if q.ID != "" { // a decision that is repeated has one receipt
+	if q.ID != "" && !a.decided.TooOften { // a decision that is repeated has one receipt
 		r.Once = onceKey(q, all)
 		r.Id = fmt.Sprintf("%d:%s", a.decided.Now, r.GetOnce())
 	}

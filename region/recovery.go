@@ -9,7 +9,6 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator/exchange"
-	"github.com/quotad/quotad/region/journal"
 )
 
 // recover waits until a bucket that the store has lost is restored, as long as the request has time. It says whether
@@ -236,28 +235,6 @@ func (n *Node) book(ctx context.Context) {
 			n.lose(ctx, buckets[i], res.Value.LostAt, res.Value.Now)
 		}
 	}
-}
-
-// claimLocal is the claim of this node's fallback: its journal remembers, for each bucket and window, that a life of the node
-// spent of its part.
-func (n *Node) claimLocal(bucket string, window, until int64, spend bool) (before bool, err error) {
-	id := "local:" + bucket // an id of a bucket begins with a digit
-	all, err := n.journal.Checkpoints(id)
-	if err != nil {
-		return false, err
-	}
-	for _, c := range all {
-		if c.Cell == window {
-			return c.Generation < n.journal.Incarnation(), nil
-		}
-	}
-	if !spend {
-		return false, nil
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), n.deadline)
-	defer cancel()
-	return false, n.journal.Checkpoint(ctx, []journal.Checkpoint{{Bucket: id, Cell: window, Used: 1, At: n.now().UnixMicro(),
-		Until: until, Generation: n.journal.Incarnation()}})
 }
 
 // checkpoint writes down what use has moved, all of it if this is the last time, and has the store remember how far this

@@ -123,7 +123,7 @@ func TestReserveIsNotBooked(t *testing.T) {
 		}
 		spare := f.take(order[1], 2, true, now)
 		f.giveBack(order[1], 2, spare.window)
-		if all := f.unbooked(9); len(all) != 1 || all[0].units != 3 || f.status() != (LocalStatus{Buckets: 1, Units: 6, Unbooked: 3}) {
+		if all := f.unbooked(9); len(all) != 1 || all[0].units != 3 || f.status() != (LocalStatus{Buckets: 1, Units: 6, Unbooked: 3, Bytes: bytesOfA}) {
 			t.Errorf("%s: to be booked %+v, status %+v", name, all, f.status())
 		}
 		if got := f.booked(f.unbooked(9)[0]); got != 3 || len(f.unbooked(9)) != 0 {
@@ -214,7 +214,7 @@ func TestReserveLeavesTheStoreAlone(t *testing.T) {
 				t.Errorf("without the store: %+v", d)
 			}
 		}
-		if got := us.Status().Local; got != (LocalStatus{Buckets: 1, Units: 3}) {
+		if got := us.Status().Local; got != (LocalStatus{Buckets: 1, Units: 3, Bytes: bytesOfA}) {
 			t.Errorf("admitted without the store: %+v", got)
 		}
 		time.Sleep(5 * time.Second)

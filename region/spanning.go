@@ -98,6 +98,12 @@ func (n *Node) decideParts(ctx context.Context, w waiting, parts []part) (answer
 			a.part = own.applied
 			return a, nil
 		}
+		if own.commit && a.decided.TooOften && a.decided.Answers[a.index].Admitted {
+			own.once = "" // what is remembered stays
+			charged = append(charged, n.chargeOf(own, p.shard, a))
+			undo()
+			return n.decideAnew(ctx, w, parts)
+		}
 		whole.add(p, a)
 		if !whole.decided.Answers[0].Admitted {
 			undo()
@@ -106,6 +112,15 @@ func (n *Node) decideParts(ctx context.Context, w waiting, parts []part) (answer
 		}
 	}
 	return whole, nil
+}
+
+// decideAnew decides a request that was sent again too often as one without an id. Each shard counts for itself how
+// often it was, so that all parts are charged anew or none.
+func (n *Node) decideAnew(ctx context.Context, w waiting, parts []part) (answered, error) {
+	w.once = ""
+	a, err := n.decideParts(ctx, w, parts)
+	a.decided.TooOften = true
+	return a, err
 }
 
 // add puts the answer to a part in its places.

@@ -123,8 +123,10 @@ func (n *Node) watchStore(ctx context.Context) {
 			return
 		case <-n.reopen:
 		}
-		if err := n.openStore(ctx, false); err != nil && ctx.Err() == nil {
-			n.log.Error("the store cannot be opened", "err", err)
+		if err := n.openAgain(ctx); err != nil && ctx.Err() == nil {
+			if !isRefusal(err) { // else it is logged, once a minute
+				n.log.Error("the store cannot be opened", "err", err)
+			}
 			select {
 			case <-time.After(time.Second):
 				n.noticeStore(algorithms.StatusUnknown, nil)
@@ -132,6 +134,16 @@ func (n *Node) watchStore(ctx context.Context) {
 			}
 		}
 	}
+}
+
+// openAgain opens the store anew. The server may be another one by now, with rights of its own.
+func (n *Node) openAgain(ctx context.Context) error {
+	err := n.store.TryRights(ctx)
+	if err == nil {
+		err = n.openStore(ctx, false)
+	}
+	n.refusals.saw(err)
+	return err
 }
 
 // journalAt says how far the journal is, in words that the store remembers.

@@ -53,6 +53,7 @@ type StoreStatus struct {
 	LastLoss   time.Time // when data was last lost, by the store's clock; zero: never that the store knows
 	Losses     int64     // that this node found, since its start
 	OutOfReach []string  // shards whose requests are decided without the store, because their server does not answer
+	Refusing   []Refusal // kinds of calls that their servers refuse
 	Eviction   string    // maxmemory-policy; empty: not known
 	ClockKnown bool
 	ClockApart time.Duration // how far the store's clock is ahead of this node's, to some 10 ms; if ClockKnown
@@ -71,9 +72,12 @@ type JournalStatus struct {
 
 // LocalStatus is what this node admitted without the store, of windows that still count.
 type LocalStatus struct {
-	Buckets  int
+	Buckets  int // in two windows a bucket counts twice
 	Units    int64
 	Unbooked int64 // of the units, those that the store has not charged yet
+	Bytes    int   // of memory, about; at most mostFallbackBytes
+	Refused  int64 // requests denied, since the node's start, because there was no memory for their bucket
+	Expired  int64 // units that counted no more, since the node's start, before the store could be charged
 }
 
 // Status returns the node's state of this moment.
@@ -98,7 +102,8 @@ func (n *Node) Status() Status {
 
 func (n *Node) storeStatus() StoreStatus {
 	at := n.store.Address()
-	s := StoreStatus{Kind: at.Kind(), Address: at.String(), Data: n.store.Data(), Losses: n.losses.Load(), Eviction: n.evictionFound()}
+	s := StoreStatus{Kind: at.Kind(), Address: at.String(), Data: n.store.Data(), Losses: n.losses.Load(), Eviction: n.evictionFound(),
+		Refusing: n.refusals.current()}
 	if lost := n.lostAt.Load(); lost != 0 {
 		s.LastLoss = time.UnixMicro(lost)
 	}
@@ -128,12 +133,10 @@ func journalStatus(j Journal) JournalStatus {
 func (f *fallback) status() LocalStatus {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	s := LocalStatus{Buckets: len(f.spent)}
-	for _, one := range f.spent {
-		for _, w := range []spent{one.earlier, one.now} {
-			s.Units += w.units
-			s.Unbooked += max(w.due()-w.booked, 0)
-		}
+	s := LocalStatus{Buckets: f.buckets, Bytes: f.bytes, Refused: f.refused, Expired: f.expired}
+	for _, w := range f.windows {
+		s.Units += w.units
+		s.Unbooked += w.due
 	}
 	return s
 }

@@ -29,6 +29,7 @@ type nodeConfig struct {
 	insecure     bool
 	logLevel     slog.Level
 	drain        time.Duration
+	repeats      int64
 	chaos        bool
 
 	places map[string]place // of every setting that was given, by path
@@ -90,6 +91,8 @@ var settings = []setting{
 		read: one(func(c *nodeConfig, v value) error { return readBool(&c.insecure, v) })},
 	{path: "log_level", kind: "level", usage: "debug, info, warn or error", fallback: "info",
 		read: one(readLogLevel)},
+	{path: "request_id_repeats", kind: "number", usage: "how often an admitted request is answered from memory that is sent again by its request_id; beyond that it is charged anew", fallback: "3",
+		read: one(readRepeats)},
 	{path: "drain_timeout", kind: "duration", usage: "how long requests under way are waited for at the end", fallback: "10s",
 		read: one(readDrain)},
 	{path: "chaos", kind: "bool", usage: "let whoever reaches the HTTP API or the peer port cut this node off from other regions, to rehearse faults: not for production",

@@ -40,6 +40,19 @@ func readNodes(c *nodeConfig, v value) error {
 	return nil
 }
 
+// mostRepeats is far above what any caller needs that tries again; each is a request that is served for nothing where
+// the caller serves what is repeated.
+const mostRepeats = 100
+
+func readRepeats(c *nodeConfig, v value) error {
+	n, err := strconv.Atoi(v.text)
+	if err != nil || n < 1 || n > mostRepeats {
+		return v.fail(fmt.Sprintf("%.40q is no number of repeats", v.text), fmt.Sprintf("write 1 to %d", mostRepeats))
+	}
+	c.repeats = int64(n)
+	return nil
+}
+
 func readPath(path *string, v value) error {
 	if v.text == "" {
 		return v.fail("it is empty", "write a path")

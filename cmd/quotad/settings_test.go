@@ -77,11 +77,12 @@ func TestFlagsGoBeforeVariablesBeforeTheFile(t *testing.T) {
 		"peer_tls.ca":    {"/a", "/b", "/c", func(c *nodeConfig) any { return c.peerTLS.CA }, [3]string{}},
 		"gossip_keys": {"[" + key('A') + "]", key('B') + "," + key('A'), key('C'), func(c *nodeConfig) any { return string(bytes.Join(c.gossipKeys, []byte(" "))) },
 			[3]string{strings.Repeat("A", 16), strings.Repeat("B", 16) + " " + strings.Repeat("A", 16), strings.Repeat("C", 16)}},
-		"bootstrap":     {"true", "false", "true", func(c *nodeConfig) any { return c.bootstrap }, [3]string{}},
-		"insecure":      {"true", "false", "true", func(c *nodeConfig) any { return c.insecure }, [3]string{}},
-		"log_level":     {"debug", "warn", "error", func(c *nodeConfig) any { return c.logLevel }, [3]string{"DEBUG", "WARN", "ERROR"}},
-		"drain_timeout": {"1s", "2s", "3s", func(c *nodeConfig) any { return c.drain }, [3]string{}},
-		"chaos":         {"enabled", "disabled", "true", func(c *nodeConfig) any { return c.chaos }, [3]string{"true", "false", "true"}},
+		"bootstrap":          {"true", "false", "true", func(c *nodeConfig) any { return c.bootstrap }, [3]string{}},
+		"insecure":           {"true", "false", "true", func(c *nodeConfig) any { return c.insecure }, [3]string{}},
+		"log_level":          {"debug", "warn", "error", func(c *nodeConfig) any { return c.logLevel }, [3]string{"DEBUG", "WARN", "ERROR"}},
+		"request_id_repeats": {"1", "2", "100", func(c *nodeConfig) any { return c.repeats }, [3]string{}},
+		"drain_timeout":      {"1s", "2s", "3s", func(c *nodeConfig) any { return c.drain }, [3]string{}},
+		"chaos":              {"enabled", "disabled", "true", func(c *nodeConfig) any { return c.chaos }, [3]string{"true", "false", "true"}},
 	}
 	// What a setting is of no use without.
 	also := map[string][]string{

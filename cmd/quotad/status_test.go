@@ -16,6 +16,9 @@ func TestStatusWords(t *testing.T) {
 		{storeStatus{OutOfReach: []string{"quotad:1", "quotad:7"}, LastLoss: moment, MaxmemoryPolicy: "allkeys-lru", ClockApart: &behind}.state(),
 			"OUT OF REACH: quotad:1 quotad:7, decided as on_store_failure says, last lost data at 2026-01-02T03:04:05Z, " +
 				"MAY FORGET BUCKETS: set maxmemory-policy noeviction, it is allkeys-lru, clock 120ms behind"},
+		{storeStatus{Refusing: []refusal{{"OOM", 7, "raise its maxmemory"}, {"WRONGTYPE", 1, "delete that key"}}}.state(),
+			"REFUSES CALLS: OOM (7 so far; raise its maxmemory), REFUSES CALLS: WRONGTYPE (1 so far; delete that key), " +
+				"no loss known, maxmemory-policy not known"},
 		{storeStatus{}.state(), "in reach, no loss known, maxmemory-policy not known"},
 		{recoveryStatus{}.words(), "nothing to restore"},
 		{recoveryStatus{Waiting: 3, PartlyKnown: 1, Recovered: 9}.words(), "3 buckets waiting, 9 restored, 1 of them but for regions that did not tell"},

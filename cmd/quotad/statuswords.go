@@ -35,6 +35,14 @@ type storeStatus struct {
 	OutOfReach      []string  `json:"out_of_reach"`
 	MaxmemoryPolicy string    `json:"maxmemory_policy"`
 	ClockApart      *float64  `json:"clock_apart_ms"`
+	Refusing        []refusal `json:"refusing"`
+}
+
+// refusal is a kind of calls that the store's servers refuse.
+type refusal struct {
+	Kind   string `json:"kind"`
+	Calls  int    `json:"calls"`
+	Advice string `json:"advice"`
 }
 
 // where says which store it is.
@@ -48,9 +56,15 @@ func (s storeStatus) where(generation uint64) string {
 
 // state says how it is.
 func (s storeStatus) state() string {
-	parts := []string{"in reach"}
+	var parts []string
 	if len(s.OutOfReach) > 0 {
-		parts[0] = "OUT OF REACH: " + strings.Join(s.OutOfReach, " ") + ", decided as on_store_failure says"
+		parts = append(parts, "OUT OF REACH: "+strings.Join(s.OutOfReach, " ")+", decided as on_store_failure says")
+	}
+	for _, r := range s.Refusing {
+		parts = append(parts, fmt.Sprintf("REFUSES CALLS: %s (%d so far; %s)", r.Kind, r.Calls, r.Advice))
+	}
+	if len(parts) == 0 {
+		parts = append(parts, "in reach")
 	}
 	if s.LastLoss.IsZero() {
 		parts = append(parts, "no loss known")

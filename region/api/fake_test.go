@@ -210,7 +210,8 @@ func aStatus() region.Status {
 		Peers:   []region.Peer{{Region: "eu-west", Heard: true, Age: 120*time.Millisecond + 500*time.Microsecond, RoundTrip: 80 * time.Millisecond, Degraded: true, ClockKnown: true, ClockApart: -30 * time.Millisecond}},
 		Members: []string{"eu-west/n1", "us-east/n1", "us-east/n2"}, Mates: []string{"us-east/n2"},
 		Store: region.StoreStatus{Kind: "sentinel", Address: "127.0.0.1:26379/main", Data: []string{"0123abcd"}, LastLoss: time.Unix(3600, 0),
-			Losses: 1, OutOfReach: []string{"quotad"}, Eviction: "noeviction"},
+			Losses: 1, OutOfReach: []string{"quotad"}, Eviction: "noeviction",
+			Refusing: []region.Refusal{{Kind: "OOM", Calls: 7, Advice: "raise its maxmemory"}}},
 		Journal:  region.JournalStatus{Incarnation: 2, Sequence: 9, Rows: 4, Checkpoints: 3, Whole: true},
 		Local:    region.LocalStatus{Buckets: 1, Units: 7, Unbooked: 5},
 		Exchange: exchange.Stats{UnitsBorrowed: 26, Recovering: 5, PartlyKnown: 2, Recovered: 8}}

@@ -232,7 +232,8 @@ func TestStatusPage(t *testing.T) {
 	node := &fakeNode{status: aStatus()}
 	s := newServer(t, node, quiet())
 	want := "200\n" + isJSONed + `{"region":"us-east","node":"n1","version":"` + version() + `","epoch":"3:abc","generation":2,"ready":true,` +
-		`"store":{"kind":"sentinel","address":"127.0.0.1:26379/main","data":["0123abcd"],"last_loss":"1970-01-01T01:00:00Z","losses":1,"out_of_reach":["quotad"],"maxmemory_policy":"noeviction"},` +
+		`"store":{"kind":"sentinel","address":"127.0.0.1:26379/main","data":["0123abcd"],"last_loss":"1970-01-01T01:00:00Z","losses":1,"out_of_reach":["quotad"],"maxmemory_policy":"noeviction",` +
+		`"refusing":[{"kind":"OOM","calls":7,"advice":"raise its maxmemory"}]},` +
 		`"recovery":{"waiting":3,"partly_known":2,"recovered":8},"journal":{"incarnation":2,"sequence":9,"rows":4,"checkpoints":3,"whole":true,"failed":false},` +
 		`"local":{"buckets":1,"units":7,"unbooked":5},` +
 		`"peers":[{"region":"eu-west","heard":true,"age_ms":120.5,"round_trip_ms":80,"degraded":true,"clock_apart_ms":-30}],` +

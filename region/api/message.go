@@ -75,7 +75,15 @@ func statusMessage(s region.Status, notReady error) *quotadv1.StatusResponse {
 
 func storeMessage(s region.StoreStatus) *quotadv1.StoreStatus {
 	return &quotadv1.StoreStatus{Kind: s.Kind, Address: s.Address, Data: s.Data, LastLoss: ifSet(s.LastLoss), Losses: s.Losses,
-		OutOfReach: s.OutOfReach, MaxmemoryPolicy: s.Eviction, ClockApart: ifKnown(s.ClockApart, s.ClockKnown)}
+		OutOfReach: s.OutOfReach, MaxmemoryPolicy: s.Eviction, ClockApart: ifKnown(s.ClockApart, s.ClockKnown),
+		Refusing: refusalMessages(s.Refusing)}
+}
+
+func refusalMessages(all []region.Refusal) (messages []*quotadv1.StoreRefusal) {
+	for _, r := range all {
+		messages = append(messages, &quotadv1.StoreRefusal{Kind: r.Kind, Calls: r.Calls, Advice: r.Advice})
+	}
+	return messages
 }
 
 func journalMessage(j region.JournalStatus) *quotadv1.JournalStatus {

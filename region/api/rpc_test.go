@@ -256,7 +256,8 @@ func TestGRPCStatusAndBucket(t *testing.T) {
 			RoundTrip: durationpb.New(80 * time.Millisecond), Degraded: true, ClockApart: durationpb.New(-30 * time.Millisecond)}},
 		Members: []string{"eu-west/n1", "us-east/n1", "us-east/n2"}, Mates: []string{"us-east/n2"},
 		Store: &quotadv1.StoreStatus{Kind: "sentinel", Address: "127.0.0.1:26379/main", Data: []string{"0123abcd"},
-			LastLoss: timestamppb.New(time.Unix(3600, 0)), Losses: 1, OutOfReach: []string{"quotad"}, MaxmemoryPolicy: "noeviction"},
+			LastLoss: timestamppb.New(time.Unix(3600, 0)), Losses: 1, OutOfReach: []string{"quotad"}, MaxmemoryPolicy: "noeviction",
+			Refusing: []*quotadv1.StoreRefusal{{Kind: "OOM", Calls: 7, Advice: "raise its maxmemory"}}},
 		Recovery: &quotadv1.RecoveryStatus{Waiting: 3, PartlyKnown: 2, Recovered: 8},
 		Journal:  &quotadv1.JournalStatus{Incarnation: 2, Sequence: 9, Rows: 4, Checkpoints: 3, Whole: true},
 		Local:    &quotadv1.LocalStatus{Buckets: 1, Units: 7, Unbooked: 5}})

@@ -26,14 +26,22 @@ type statusAnswer struct {
 }
 
 type storeAnswer struct {
-	Kind            string        `json:"kind"`
-	Address         string        `json:"address"`
-	Data            []string      `json:"data"`
-	LastLoss        *time.Time    `json:"last_loss,omitempty"` // absent: none
-	Losses          int64         `json:"losses"`
-	OutOfReach      []string      `json:"out_of_reach"`
-	MaxmemoryPolicy string        `json:"maxmemory_policy,omitempty"` // absent: not known
-	ClockApart      *milliseconds `json:"clock_apart_ms,omitempty"`   // absent: not known
+	Kind            string          `json:"kind"`
+	Address         string          `json:"address"`
+	Data            []string        `json:"data"`
+	LastLoss        *time.Time      `json:"last_loss,omitempty"` // absent: none
+	Losses          int64           `json:"losses"`
+	OutOfReach      []string        `json:"out_of_reach"`
+	MaxmemoryPolicy string          `json:"maxmemory_policy,omitempty"` // absent: not known
+	ClockApart      *milliseconds   `json:"clock_apart_ms,omitempty"`   // absent: not known
+	Refusing        []refusalAnswer `json:"refusing"`
+}
+
+// refusalAnswer is a kind of calls that the store's servers refuse.
+type refusalAnswer struct {
+	Kind   string `json:"kind"`
+	Calls  int64  `json:"calls"` // since the node's start
+	Advice string `json:"advice"`
 }
 
 type recoveryAnswer struct {
@@ -69,7 +77,7 @@ type peerAnswer struct {
 
 func newStatus(s region.Status, notReady error) statusAnswer {
 	a := statusAnswer{Region: s.Region, Node: s.Node, Version: version(), Epoch: s.Epoch, Generation: s.Generation,
-		Ready: notReady == nil, Store: newStoreAnswer(s.Store), Journal: newJournalAnswer(s.Journal), Local: localAnswer(s.Local),
+		Ready: notReady == nil, Store: newStoreAnswer(s.Store), Journal: newJournalAnswer(s.Journal), Local: localAnswer{s.Local.Buckets, s.Local.Units, s.Local.Unbooked},
 		Recovery: recoveryAnswer{Waiting: s.Exchange.Recovering - s.Exchange.PartlyKnown, PartlyKnown: s.Exchange.PartlyKnown,
 			Recovered: s.Exchange.Recovered},
 		Peers: []peerAnswer{}, Members: listed(s.Members), Mates: listed(s.Mates), Counters: map[string]int64{}}
@@ -87,8 +95,12 @@ func newStatus(s region.Status, notReady error) statusAnswer {
 }
 
 func newStoreAnswer(s region.StoreStatus) storeAnswer {
+	refusing := []refusalAnswer{}
+	for _, r := range s.Refusing {
+		refusing = append(refusing, refusalAnswer(r))
+	}
 	return storeAnswer{Kind: s.Kind, Address: s.Address, Data: listed(s.Data), LastLoss: moment(s.LastLoss), Losses: s.Losses,
-		OutOfReach: listed(s.OutOfReach), MaxmemoryPolicy: s.Eviction, ClockApart: apart(s.ClockApart, s.ClockKnown)}
+		OutOfReach: listed(s.OutOfReach), MaxmemoryPolicy: s.Eviction, ClockApart: apart(s.ClockApart, s.ClockKnown), Refusing: refusing}
 }
 
 func newJournalAnswer(j region.JournalStatus) journalAnswer {

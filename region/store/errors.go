@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -14,6 +15,9 @@ import (
 type Error struct {
 	Server string // host:port
 	Call   string // name of the script
+	// Kind is that of a refusal, one of Kinds: what the server answered instead of what it was asked for. Empty: it did not
+	// answer.
+	Kind string
 	// Ran says that the script may have run, so that what it charged or moved may stand. Such a call is never sent again.
 	Ran  bool
 	Next string // what an operator can do
@@ -43,10 +47,26 @@ const (
 	afterPause        // the same, a moment later
 )
 
+// Other is the kind of a refusal that is not in the table.
+const Other = "other"
+
+// Kinds returns the kinds of refusals: those of the table and Other, in the order of the alphabet.
+func Kinds() []string {
+	return slices.Sorted(func(yield func(string) bool) {
+		for kind := range faults {
+			if !yield(kind) {
+				return
+			}
+		}
+		yield(Other)
+	})
+}
+
 // fault is what an error means.
 type fault struct {
-	ran     bool // the script may have run
-	refresh bool // the server may not be the shard's master any more
+	kind    string // see Error
+	ran     bool   // the script may have run
+	refresh bool   // the server may not be the shard's master any more
 	resend  resend
 	next    string
 }
@@ -56,6 +76,7 @@ const (
 	nextURL     = "check that it runs and that redis.url is right"
 	nextLogin   = "give redis.url the user and password that the Redis wants"
 	nextRights  = "give quotad's user the rights of: "
+	nextType    = "another program wrote a key that is quotad's: delete that key, and give quotad a Redis of its own"
 	nextCluster = "look at CLUSTER INFO: every slot needs a master"
 )
 
@@ -78,6 +99,8 @@ var faults = map[string]fault{
 	"NOAUTH":      {next: nextLogin},
 	"WRONGPASS":   {next: nextLogin},
 	"EXECABORT":   {next: "this is a mistake in quotad: report it"},
+	// A script may have charged other buckets before it came to the key of another type.
+	"WRONGTYPE": {ran: true, next: nextType},
 	// A right that only one of a script's commands needs is missed in the middle of it.
 	"NOPERM": {ran: true, next: nextRights + MinimalACL},
 }
@@ -94,13 +117,15 @@ func faultOf(err error) fault {
 		switch { // what is said otherwise of a long call, and inside a script
 		case strings.Contains(answer.Error(), "unauthenticated"):
 			word = "NOAUTH"
-		case strings.Contains(answer.Error(), "can't run this command"):
+		case strings.Contains(answer.Error(), "can't run this command"), keyDenied(answer):
 			word = "NOPERM"
 		}
-		if f, known := faults[word]; known {
-			return f
+		f, known := faults[word]
+		if !known {
+			f, word = other, Other
 		}
-		return other
+		f.kind = word
+		return f
 	}
 	f := fault{ran: true, refresh: true, next: nextURL}
 	var network *net.OpError
@@ -113,8 +138,31 @@ func faultOf(err error) fault {
 	return f
 }
 
+// keyDenied says whether a server refuses a key, not a command: to a client, or inside a script.
+func keyDenied(err error) bool {
+	for _, words := range []string{"permissions to access a key", "permissions to access one of the keys",
+		"can't access at least one of the keys"} {
+		if strings.Contains(err.Error(), words) {
+			return true
+		}
+	}
+	return false
+}
+
 // failed words an error of a call. What a server was not asked, because none is known, did not run.
 func failed(server, call string, err error) *Error {
 	f := faultOf(err)
-	return &Error{Server: server, Call: call, Ran: f.ran, Next: f.next, Err: err}
+	return &Error{Server: server, Call: call, Kind: f.kind, Ran: f.ran, Next: f.next, Err: err}
+}
+
+// execute sends a pipeline. Each command then carries its own error: where a connection came about but its login was
+// refused, go-redis gives the commands neither a reply nor an error.
+func execute(ctx context.Context, pipe redis.Pipeliner) {
+	cmds, err := pipe.Exec(ctx)
+	if err == nil || slices.ContainsFunc(cmds, func(c redis.Cmder) bool { return c.Err() != nil }) {
+		return
+	}
+	for _, c := range cmds {
+		c.SetErr(err)
+	}
 }

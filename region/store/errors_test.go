@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -53,6 +55,15 @@ var provocations = map[string]provoked{
 		set("requirepass", "horse")(t, c)
 		dropped(t, c)
 	}},
+	"MISCONF": {next: "free its disk", bring: func(t *testing.T, c *redis.Client) {
+		did(t, c.ConfigSet(t.Context(), "save", "1 1").Err())
+		fails(t, c)
+	}},
+	"WRONGTYPE": {ran: true, next: "delete that key", bring: func(t *testing.T, c *redis.Client) {
+		for _, key := range []string{TokenKey(Whole), BucketKey(Whole, "k")} {
+			did(t, c.Del(t.Context(), key).Err(), c.Set(t.Context(), key, "another's", 0).Err())
+		}
+	}},
 	"BUSY": {next: "SCRIPT KILL", bring: func(t *testing.T, c *redis.Client) {
 		set("busy-reply-threshold", "1")(t, c)
 		var running sync.WaitGroup
@@ -61,6 +72,15 @@ var provocations = map[string]provoked{
 		}
 		t.Cleanup(func() { _ = c.ScriptKill(context.Background()).Err(); running.Wait() })
 	}},
+}
+
+// fails has a server fail to save its data.
+func fails(t *testing.T, c *redis.Client) {
+	folder := c.ConfigGet(t.Context(), "dir").Val()["dir"]
+	did(t, os.Mkdir(filepath.Join(folder, "dump.rdb"), 0o700)) // in the place of the file
+	for !strings.Contains(c.Info(t.Context(), "persistence").Val(), "rdb_last_bgsave_status:err") {
+		_ = c.BgSave(t.Context()).Err()
+	}
 }
 
 func errorText(err error) string {
@@ -81,7 +101,7 @@ func TestErrorsOfARedis(t *testing.T) {
 			p.bring(t, client)
 			r := s.Decide(t.Context(), []algorithms.Decide{charge("k", 10, 1)})[0]
 			wantError(t, r, word, address(server), p)
-			if word != "BUSY" && word != "NOAUTH" && word != "MASTERDOWN" {
+			if word != "BUSY" && word != "NOAUTH" && word != "MASTERDOWN" && word != "WRONGTYPE" {
 				if used := client.HGet(t.Context(), BucketKey(Whole, "k"), "u").Val(); used != "1" {
 					t.Errorf("%s units used, want 1", used)
 				}
@@ -97,7 +117,7 @@ func wantError(t *testing.T, r Result[algorithms.Decided], word, server string, 
 		t.Fatalf("%+v, want an Error", r)
 	}
 	said := strings.Contains(e.Err.Error(), word) || word == "NOAUTH" && strings.Contains(e.Err.Error(), "unauthenticated")
-	if e.Ran != p.ran || e.Server != server || !said {
+	if e.Kind != word || e.Ran != p.ran || e.Server != server || !said {
 		t.Errorf("%+v, want %s of %s, ran: %v", e, word, server, p.ran)
 	}
 	for _, words := range []string{"script decide", server, p.next} {
@@ -224,4 +244,49 @@ func TestNobodyThere(t *testing.T) {
 			t.Errorf("%s: %v, ran: %v", url, r.Err, e != nil && e.Ran)
 		}
 	}
+}
+
+// TestAWrongPassword: a user or password that a Redis does not take is called one, at the start and when it is changed
+// under a running node; a script is then refused before it runs.
+func TestAWrongPassword(t *testing.T) {
+	at := func(url, login string) string { return strings.Replace(url, "://", "://"+login, 1) }
+	calls := func(t *testing.T, err error, kind string) {
+		t.Helper()
+		var e *Error
+		if !errors.As(err, &e) || e.Kind != kind || e.Ran || !strings.Contains(err.Error(), nextLogin) {
+			t.Errorf("%v: want an error of kind %s that says what to give", err, kind)
+		}
+	}
+	open := func(t *testing.T, url string) error {
+		_, err := connect(t, Options{URL: url}).Open(t.Context(), first)
+		return err
+	}
+	t.Run("standalone", func(t *testing.T) {
+		server := started(t)(StartProcess(t.Context()))
+		admin := raw(t, server)
+		did(t, admin.Do(t.Context(), "ACL", "SETUSER", "node", "on", ">horse", "~*", "+@all").Err())
+		s := connect(t, Options{URL: at(server.URL, "node:horse@")})
+		mustOpen(t, s, first)
+		did(t, admin.ConfigSet(t.Context(), "requirepass", "horse").Err())
+		calls(t, open(t, server.URL), "NOAUTH")
+		for _, login := range []string{":wrong@", "default:wrong@", "node:wrong@", "nobody:horse@"} {
+			calls(t, open(t, at(server.URL, login)), "WRONGPASS")
+		}
+		did(t, admin.Do(t.Context(), "ACL", "SETUSER", "node", "resetpass", ">camel").Err())
+		dropped(t, admin)
+		calls(t, s.Decide(t.Context(), []algorithms.Decide{charge("k", 10, 1)})[0].Err, "WRONGPASS")
+		calls(t, s.Reach(t.Context(), Whole), "WRONGPASS")
+	})
+	t.Run("cluster", func(t *testing.T) {
+		server := started(t)(StartCluster(t.Context(), 1))
+		for _, master := range masters(t, server) {
+			did(t, master.ConfigSet(t.Context(), "requirepass", "horse").Err())
+		}
+		calls(t, open(t, at(server.URL, ":wrong@")), "WRONGPASS")
+	})
+	t.Run("behind Sentinels", func(t *testing.T) {
+		url, master, _ := watched(t)
+		did(t, raw(t, master).Do(t.Context(), "ACL", "SETUSER", "node", "on", ">horse", "~*", "+@all").Err())
+		calls(t, open(t, at(url, "node:wrong@")), "WRONGPASS")
+	})
 }

@@ -52,6 +52,9 @@ func (m *Model) Reach(ctx context.Context, _ Shard) error {
 // Size is Store.Size: a model does not say.
 func (m *Model) Size(context.Context) (Size, error) { return Size{}, nil }
 
+// TryRights is Store.TryRights; a model refuses nothing.
+func (m *Model) TryRights(context.Context) error { return nil }
+
 // Eviction is Store.Eviction.
 func (m *Model) Eviction(ctx context.Context) (string, error) {
 	if err := m.visit(ctx, "read maxmemory-policy", func(int64) {}); err != nil {

@@ -86,7 +86,7 @@ func (s *ModelServer) decide(now int64, c algorithms.Decide) algorithms.Decided 
 	}
 	s.forget(c.Once, now)
 	d := s.twin.Decide(now, c)
-	if d.Status == algorithms.StatusOK && !d.Repeated && c.Commit && d.Answers[0].Admitted {
+	if d.Status == algorithms.StatusOK && !d.Repeated && !d.TooOften && c.Commit && d.Answers[0].Admitted {
 		s.remember(c.Once, now, d.Now/1000+algorithms.RememberedFor)
 	}
 	return d

@@ -14,7 +14,34 @@ func once(name string, cost int64) algorithms.Decide {
 	for _, k := range algorithms.Kinds {
 		c.Buckets = append(c.Buckets, algorithms.Target{Key: BucketKey(Whole, string(k)), Terms: termsOf(k)})
 	}
+	c.Repeats = 15
 	return c
+}
+
+// TestDecideOnceSoOften: what is remembered is answered so many times and keeps its end; beyond them the call is charged
+// as one without a key.
+func TestDecideOnceSoOften(t *testing.T) {
+	onBoth(t, func(t *testing.T, kind server) {
+		server := kind.start(t)
+		s, mate, client := node(t, server, first), node(t, server, first), raw(t, server)
+		c := once("x", 1)
+		c.Repeats = 2
+		d := decide(t, s, c)
+		ends := endsAt(t, client, OnceKey(Whole, "x"))
+		for i, want := range []struct {
+			repeated, tooOften bool
+			used               int64
+		}{{true, false, 1}, {true, false, 1}, {false, true, 2}, {false, true, 3}} {
+			got := decide(t, []*Store{mate, s}[i%2], c)
+			if got.Repeated != want.repeated || got.TooOften != want.tooOften || admitted(got) != 1 || got.Buckets[0].Used != want.used {
+				t.Errorf("time %d: %+v, want %+v", i+2, got, want)
+			}
+			if got.Repeated && got.Now != d.Now {
+				t.Errorf("time %d: of %d, want %d", i+2, got.Now, d.Now)
+			}
+		}
+		between(t, "the memory, not prolonged,", endsAt(t, client, OnceKey(Whole, "x")), ends, ends)
+	})
 }
 
 // TestDecideOnce: a call that was admitted is answered as it was and charged no more, for about a minute from then on;

@@ -181,7 +181,7 @@ func (b *batch[R]) send(ctx context.Context, client *redis.Client, chosen []int)
 			break
 		}
 	}
-	_, _ = pipe.Exec(ctx) // each command carries its own error
+	execute(ctx, pipe)
 	found, lost := "", error(nil)
 	if identity != nil {
 		found, lost = replid(identity)

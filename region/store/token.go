@@ -19,10 +19,9 @@ func (s *Store) look(ctx context.Context) (looks, error) {
 }
 
 func (s *Store) lookAt(ctx context.Context, shard Shard) (look, error) {
-	const name = "open the store"
 	client, err := s.topology.master(ctx, shard)
 	if err != nil {
-		return look{}, failed(s.address.String(), name, err)
+		return look{}, failed(s.address.String(), openCall, err)
 	}
 	l := look{shard: shard, at: client.Options().Addr}
 	before := s.now()
@@ -30,7 +29,7 @@ func (s *Store) lookAt(ctx context.Context, shard Shard) (look, error) {
 	token := pipe.Eval(ctx, algorithms.OpenScript.Source, []string{TokenKey(shard)}, onlyLook.Args()...)
 	info := pipe.Info(ctx, "replication")
 	clock := pipe.Time(ctx)
-	_, _ = pipe.Exec(ctx) // each command carries its own error
+	execute(ctx, pipe)
 	reply, err := token.Result()
 	if err == nil {
 		l.server, err = replid(info)
@@ -43,7 +42,7 @@ func (s *Store) lookAt(ctx context.Context, shard Shard) (look, error) {
 		if faultOf(err).refresh {
 			s.topology.refresh()
 		}
-		return look{}, failed(l.at, name, err)
+		return look{}, failed(l.at, openCall, err)
 	}
 	l.apart = now.Sub(before)
 	l.Opened, err = onlyLook.Parse(reply)

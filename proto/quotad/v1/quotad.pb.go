@@ -113,8 +113,11 @@ type CheckRequest struct {
 	Descriptors map[string]string `protobuf:"bytes,2,rep,name=descriptors,proto3" json:"descriptors,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Units to charge, 1 to 2^51; absent is 1.
 	Cost *int64 `protobuf:"varint,3,opt,name=cost,proto3,oneof" json:"cost,omitempty"`
-	// Names this request, at most 128 bytes, for callers that may send it twice: the second time it is answered as the
-	// first time, if that was admitted within the last minute, and is not charged again. Empty: no such memory.
+	// Names this request, at most 128 bytes, for callers that may send it twice: sent again within a minute after it was
+	// admitted, it is answered as the first time, with repeated set, and is not charged again. That is done so many times
+	// (the node's request_id_repeats, 3 by default); beyond them it is decided and charged as one without a name.
+	// The caller makes it up, for each request another one. Never take it from what a client sends, such as a header:
+	// whoever chooses it is answered "allowed" for requests that nothing is charged for. Empty: no such memory.
 	RequestId string `protobuf:"bytes,4,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	// Ask for a receipt, with which the charge can be refunded.
 	Receipt       bool `protobuf:"varint,5,opt,name=receipt,proto3" json:"receipt,omitempty"`
@@ -460,7 +463,8 @@ type Decision struct {
 	Delay *durationpb.Duration `protobuf:"bytes,17,opt,name=delay,proto3" json:"delay,omitempty"`
 	// What Refund takes, if it was asked for and something was charged.
 	Receipt string `protobuf:"bytes,18,opt,name=receipt,proto3" json:"receipt,omitempty"`
-	// The request was decided before, under its request_id; this is that decision.
+	// The request was decided before, under its request_id; this is that decision, and nothing was charged for it now. It
+	// tells a caller that had no answer that the request was admitted: do not serve it again if it was served then.
 	Repeated bool `protobuf:"varint,19,opt,name=repeated,proto3" json:"repeated,omitempty"`
 	// Algorithm of the limit that decided.
 	Algorithm     string `protobuf:"bytes,20,opt,name=algorithm,proto3" json:"algorithm,omitempty"`
@@ -844,7 +848,9 @@ type StoreStatus struct {
 	// Empty: not known. Other than noeviction the store may forget buckets.
 	MaxmemoryPolicy string `protobuf:"bytes,7,opt,name=maxmemory_policy,json=maxmemoryPolicy,proto3" json:"maxmemory_policy,omitempty"`
 	// How far its clock is ahead of this node's, to some 10 ms; absent: not known.
-	ClockApart    *durationpb.Duration `protobuf:"bytes,8,opt,name=clock_apart,json=clockApart,proto3" json:"clock_apart,omitempty"`
+	ClockApart *durationpb.Duration `protobuf:"bytes,8,opt,name=clock_apart,json=clockApart,proto3" json:"clock_apart,omitempty"`
+	// Kinds of calls that its servers refused in the last 10 s: they answer, but do not do what they are asked for.
+	Refusing      []*StoreRefusal `protobuf:"bytes,9,rep,name=refusing,proto3" json:"refusing,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -935,6 +941,77 @@ func (x *StoreStatus) GetClockApart() *durationpb.Duration {
 	return nil
 }
 
+func (x *StoreStatus) GetRefusing() []*StoreRefusal {
+	if x != nil {
+		return x.Refusing
+	}
+	return nil
+}
+
+// StoreRefusal is one kind of what the store refuses.
+type StoreRefusal struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The error's first word: OOM, READONLY, NOREPLICAS, BUSY, WRONGTYPE, NOPERM and others; "other".
+	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	// Calls refused since the node's start.
+	Calls int64 `protobuf:"varint,2,opt,name=calls,proto3" json:"calls,omitempty"`
+	// What an operator can do.
+	Advice        string `protobuf:"bytes,3,opt,name=advice,proto3" json:"advice,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StoreRefusal) Reset() {
+	*x = StoreRefusal{}
+	mi := &file_quotad_v1_quotad_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StoreRefusal) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StoreRefusal) ProtoMessage() {}
+
+func (x *StoreRefusal) ProtoReflect() protoreflect.Message {
+	mi := &file_quotad_v1_quotad_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StoreRefusal.ProtoReflect.Descriptor instead.
+func (*StoreRefusal) Descriptor() ([]byte, []int) {
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *StoreRefusal) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *StoreRefusal) GetCalls() int64 {
+	if x != nil {
+		return x.Calls
+	}
+	return 0
+}
+
+func (x *StoreRefusal) GetAdvice() string {
+	if x != nil {
+		return x.Advice
+	}
+	return ""
+}
+
 // RecoveryStatus is what is being restored after a loss of the store.
 type RecoveryStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -950,7 +1027,7 @@ type RecoveryStatus struct {
 
 func (x *RecoveryStatus) Reset() {
 	*x = RecoveryStatus{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[10]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -962,7 +1039,7 @@ func (x *RecoveryStatus) String() string {
 func (*RecoveryStatus) ProtoMessage() {}
 
 func (x *RecoveryStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[10]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -975,7 +1052,7 @@ func (x *RecoveryStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecoveryStatus.ProtoReflect.Descriptor instead.
 func (*RecoveryStatus) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{10}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *RecoveryStatus) GetWaiting() int64 {
@@ -1019,7 +1096,7 @@ type JournalStatus struct {
 
 func (x *JournalStatus) Reset() {
 	*x = JournalStatus{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[11]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1031,7 +1108,7 @@ func (x *JournalStatus) String() string {
 func (*JournalStatus) ProtoMessage() {}
 
 func (x *JournalStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[11]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1044,7 +1121,7 @@ func (x *JournalStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JournalStatus.ProtoReflect.Descriptor instead.
 func (*JournalStatus) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{11}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *JournalStatus) GetIncarnation() uint64 {
@@ -1109,7 +1186,7 @@ type LocalStatus struct {
 
 func (x *LocalStatus) Reset() {
 	*x = LocalStatus{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[12]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1121,7 +1198,7 @@ func (x *LocalStatus) String() string {
 func (*LocalStatus) ProtoMessage() {}
 
 func (x *LocalStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[12]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1134,7 +1211,7 @@ func (x *LocalStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LocalStatus.ProtoReflect.Descriptor instead.
 func (*LocalStatus) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{12}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *LocalStatus) GetBuckets() int64 {
@@ -1175,7 +1252,7 @@ type Peer struct {
 
 func (x *Peer) Reset() {
 	*x = Peer{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[13]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1187,7 +1264,7 @@ func (x *Peer) String() string {
 func (*Peer) ProtoMessage() {}
 
 func (x *Peer) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[13]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1200,7 +1277,7 @@ func (x *Peer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Peer.ProtoReflect.Descriptor instead.
 func (*Peer) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{13}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Peer) GetRegion() string {
@@ -1256,7 +1333,7 @@ type Counter struct {
 
 func (x *Counter) Reset() {
 	*x = Counter{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[14]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1268,7 +1345,7 @@ func (x *Counter) String() string {
 func (*Counter) ProtoMessage() {}
 
 func (x *Counter) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[14]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1281,7 +1358,7 @@ func (x *Counter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Counter.ProtoReflect.Descriptor instead.
 func (*Counter) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{14}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Counter) GetName() string {
@@ -1309,7 +1386,7 @@ type BucketRequest struct {
 
 func (x *BucketRequest) Reset() {
 	*x = BucketRequest{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[15]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1321,7 +1398,7 @@ func (x *BucketRequest) String() string {
 func (*BucketRequest) ProtoMessage() {}
 
 func (x *BucketRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[15]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1334,7 +1411,7 @@ func (x *BucketRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketRequest.ProtoReflect.Descriptor instead.
 func (*BucketRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{15}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *BucketRequest) GetLimit() string {
@@ -1382,7 +1459,7 @@ type BucketResponse struct {
 
 func (x *BucketResponse) Reset() {
 	*x = BucketResponse{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[16]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1394,7 +1471,7 @@ func (x *BucketResponse) String() string {
 func (*BucketResponse) ProtoMessage() {}
 
 func (x *BucketResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[16]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1407,7 +1484,7 @@ func (x *BucketResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketResponse.ProtoReflect.Descriptor instead.
 func (*BucketResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{16}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *BucketResponse) GetLimit() string {
@@ -1512,7 +1589,7 @@ type Rights struct {
 
 func (x *Rights) Reset() {
 	*x = Rights{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[17]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1524,7 +1601,7 @@ func (x *Rights) String() string {
 func (*Rights) ProtoMessage() {}
 
 func (x *Rights) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[17]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1537,7 +1614,7 @@ func (x *Rights) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rights.ProtoReflect.Descriptor instead.
 func (*Rights) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{17}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Rights) GetCell() int64 {
@@ -1606,7 +1683,7 @@ type RefundRequest struct {
 
 func (x *RefundRequest) Reset() {
 	*x = RefundRequest{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[18]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1618,7 +1695,7 @@ func (x *RefundRequest) String() string {
 func (*RefundRequest) ProtoMessage() {}
 
 func (x *RefundRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[18]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1631,7 +1708,7 @@ func (x *RefundRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RefundRequest.ProtoReflect.Descriptor instead.
 func (*RefundRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{18}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *RefundRequest) GetReceipt() string {
@@ -1653,7 +1730,7 @@ type RefundResponse struct {
 
 func (x *RefundResponse) Reset() {
 	*x = RefundResponse{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[19]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1665,7 +1742,7 @@ func (x *RefundResponse) String() string {
 func (*RefundResponse) ProtoMessage() {}
 
 func (x *RefundResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[19]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1678,7 +1755,7 @@ func (x *RefundResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RefundResponse.ProtoReflect.Descriptor instead.
 func (*RefundResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{19}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *RefundResponse) GetRefunded() []*Refunded {
@@ -1709,7 +1786,7 @@ type Refunded struct {
 
 func (x *Refunded) Reset() {
 	*x = Refunded{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[20]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1721,7 +1798,7 @@ func (x *Refunded) String() string {
 func (*Refunded) ProtoMessage() {}
 
 func (x *Refunded) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[20]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1734,7 +1811,7 @@ func (x *Refunded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refunded.ProtoReflect.Descriptor instead.
 func (*Refunded) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{20}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Refunded) GetLimit() string {
@@ -1769,7 +1846,7 @@ type ResetRequest struct {
 
 func (x *ResetRequest) Reset() {
 	*x = ResetRequest{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[21]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1781,7 +1858,7 @@ func (x *ResetRequest) String() string {
 func (*ResetRequest) ProtoMessage() {}
 
 func (x *ResetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[21]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1794,7 +1871,7 @@ func (x *ResetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResetRequest.ProtoReflect.Descriptor instead.
 func (*ResetRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{21}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ResetRequest) GetLimit() string {
@@ -1828,7 +1905,7 @@ type ResetResponse struct {
 
 func (x *ResetResponse) Reset() {
 	*x = ResetResponse{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[22]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1840,7 +1917,7 @@ func (x *ResetResponse) String() string {
 func (*ResetResponse) ProtoMessage() {}
 
 func (x *ResetResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[22]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1853,7 +1930,7 @@ func (x *ResetResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResetResponse.ProtoReflect.Descriptor instead.
 func (*ResetResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{22}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ResetResponse) GetCleared() int64 {
@@ -1938,7 +2015,7 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"\x05store\x18\v \x01(\v2\x16.quotad.v1.StoreStatusR\x05store\x125\n" +
 	"\brecovery\x18\f \x01(\v2\x19.quotad.v1.RecoveryStatusR\brecovery\x122\n" +
 	"\ajournal\x18\r \x01(\v2\x18.quotad.v1.JournalStatusR\ajournal\x12,\n" +
-	"\x05local\x18\x0e \x01(\v2\x16.quotad.v1.LocalStatusR\x05local\"\xa9\x02\n" +
+	"\x05local\x18\x0e \x01(\v2\x16.quotad.v1.LocalStatusR\x05local\"\xde\x02\n" +
 	"\vStoreStatus\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x12\n" +
@@ -1949,7 +2026,12 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"outOfReach\x12)\n" +
 	"\x10maxmemory_policy\x18\a \x01(\tR\x0fmaxmemoryPolicy\x12:\n" +
 	"\vclock_apart\x18\b \x01(\v2\x19.google.protobuf.DurationR\n" +
-	"clockApart\"k\n" +
+	"clockApart\x123\n" +
+	"\brefusing\x18\t \x03(\v2\x17.quotad.v1.StoreRefusalR\brefusing\"P\n" +
+	"\fStoreRefusal\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x14\n" +
+	"\x05calls\x18\x02 \x01(\x03R\x05calls\x12\x16\n" +
+	"\x06advice\x18\x03 \x01(\tR\x06advice\"k\n" +
 	"\x0eRecoveryStatus\x12\x18\n" +
 	"\awaiting\x18\x01 \x01(\x03R\awaiting\x12!\n" +
 	"\fpartly_known\x18\x02 \x01(\x03R\vpartlyKnown\x12\x1c\n" +
@@ -2066,7 +2148,7 @@ func file_quotad_v1_quotad_proto_rawDescGZIP() []byte {
 }
 
 var file_quotad_v1_quotad_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_quotad_v1_quotad_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
+var file_quotad_v1_quotad_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
 var file_quotad_v1_quotad_proto_goTypes = []any{
 	(Reason)(0),                   // 0: quotad.v1.Reason
 	(*CheckRequest)(nil),          // 1: quotad.v1.CheckRequest
@@ -2079,72 +2161,74 @@ var file_quotad_v1_quotad_proto_goTypes = []any{
 	(*StatusRequest)(nil),         // 8: quotad.v1.StatusRequest
 	(*StatusResponse)(nil),        // 9: quotad.v1.StatusResponse
 	(*StoreStatus)(nil),           // 10: quotad.v1.StoreStatus
-	(*RecoveryStatus)(nil),        // 11: quotad.v1.RecoveryStatus
-	(*JournalStatus)(nil),         // 12: quotad.v1.JournalStatus
-	(*LocalStatus)(nil),           // 13: quotad.v1.LocalStatus
-	(*Peer)(nil),                  // 14: quotad.v1.Peer
-	(*Counter)(nil),               // 15: quotad.v1.Counter
-	(*BucketRequest)(nil),         // 16: quotad.v1.BucketRequest
-	(*BucketResponse)(nil),        // 17: quotad.v1.BucketResponse
-	(*Rights)(nil),                // 18: quotad.v1.Rights
-	(*RefundRequest)(nil),         // 19: quotad.v1.RefundRequest
-	(*RefundResponse)(nil),        // 20: quotad.v1.RefundResponse
-	(*Refunded)(nil),              // 21: quotad.v1.Refunded
-	(*ResetRequest)(nil),          // 22: quotad.v1.ResetRequest
-	(*ResetResponse)(nil),         // 23: quotad.v1.ResetResponse
-	nil,                           // 24: quotad.v1.CheckRequest.DescriptorsEntry
-	nil,                           // 25: quotad.v1.PeekRequest.DescriptorsEntry
-	nil,                           // 26: quotad.v1.BucketRequest.DescriptorsEntry
-	nil,                           // 27: quotad.v1.ResetRequest.DescriptorsEntry
-	(*durationpb.Duration)(nil),   // 28: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 29: google.protobuf.Timestamp
+	(*StoreRefusal)(nil),          // 11: quotad.v1.StoreRefusal
+	(*RecoveryStatus)(nil),        // 12: quotad.v1.RecoveryStatus
+	(*JournalStatus)(nil),         // 13: quotad.v1.JournalStatus
+	(*LocalStatus)(nil),           // 14: quotad.v1.LocalStatus
+	(*Peer)(nil),                  // 15: quotad.v1.Peer
+	(*Counter)(nil),               // 16: quotad.v1.Counter
+	(*BucketRequest)(nil),         // 17: quotad.v1.BucketRequest
+	(*BucketResponse)(nil),        // 18: quotad.v1.BucketResponse
+	(*Rights)(nil),                // 19: quotad.v1.Rights
+	(*RefundRequest)(nil),         // 20: quotad.v1.RefundRequest
+	(*RefundResponse)(nil),        // 21: quotad.v1.RefundResponse
+	(*Refunded)(nil),              // 22: quotad.v1.Refunded
+	(*ResetRequest)(nil),          // 23: quotad.v1.ResetRequest
+	(*ResetResponse)(nil),         // 24: quotad.v1.ResetResponse
+	nil,                           // 25: quotad.v1.CheckRequest.DescriptorsEntry
+	nil,                           // 26: quotad.v1.PeekRequest.DescriptorsEntry
+	nil,                           // 27: quotad.v1.BucketRequest.DescriptorsEntry
+	nil,                           // 28: quotad.v1.ResetRequest.DescriptorsEntry
+	(*durationpb.Duration)(nil),   // 29: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 30: google.protobuf.Timestamp
 }
 var file_quotad_v1_quotad_proto_depIdxs = []int32{
-	24, // 0: quotad.v1.CheckRequest.descriptors:type_name -> quotad.v1.CheckRequest.DescriptorsEntry
+	25, // 0: quotad.v1.CheckRequest.descriptors:type_name -> quotad.v1.CheckRequest.DescriptorsEntry
 	7,  // 1: quotad.v1.CheckResponse.decision:type_name -> quotad.v1.Decision
 	1,  // 2: quotad.v1.CheckBatchRequest.requests:type_name -> quotad.v1.CheckRequest
 	7,  // 3: quotad.v1.CheckBatchResponse.decisions:type_name -> quotad.v1.Decision
-	25, // 4: quotad.v1.PeekRequest.descriptors:type_name -> quotad.v1.PeekRequest.DescriptorsEntry
+	26, // 4: quotad.v1.PeekRequest.descriptors:type_name -> quotad.v1.PeekRequest.DescriptorsEntry
 	7,  // 5: quotad.v1.PeekResponse.decision:type_name -> quotad.v1.Decision
 	0,  // 6: quotad.v1.Decision.reason:type_name -> quotad.v1.Reason
-	28, // 7: quotad.v1.Decision.reset_after:type_name -> google.protobuf.Duration
-	28, // 8: quotad.v1.Decision.retry_after:type_name -> google.protobuf.Duration
-	28, // 9: quotad.v1.Decision.delay:type_name -> google.protobuf.Duration
-	14, // 10: quotad.v1.StatusResponse.peers:type_name -> quotad.v1.Peer
-	15, // 11: quotad.v1.StatusResponse.counters:type_name -> quotad.v1.Counter
+	29, // 7: quotad.v1.Decision.reset_after:type_name -> google.protobuf.Duration
+	29, // 8: quotad.v1.Decision.retry_after:type_name -> google.protobuf.Duration
+	29, // 9: quotad.v1.Decision.delay:type_name -> google.protobuf.Duration
+	15, // 10: quotad.v1.StatusResponse.peers:type_name -> quotad.v1.Peer
+	16, // 11: quotad.v1.StatusResponse.counters:type_name -> quotad.v1.Counter
 	10, // 12: quotad.v1.StatusResponse.store:type_name -> quotad.v1.StoreStatus
-	11, // 13: quotad.v1.StatusResponse.recovery:type_name -> quotad.v1.RecoveryStatus
-	12, // 14: quotad.v1.StatusResponse.journal:type_name -> quotad.v1.JournalStatus
-	13, // 15: quotad.v1.StatusResponse.local:type_name -> quotad.v1.LocalStatus
-	29, // 16: quotad.v1.StoreStatus.last_loss:type_name -> google.protobuf.Timestamp
-	28, // 17: quotad.v1.StoreStatus.clock_apart:type_name -> google.protobuf.Duration
-	29, // 18: quotad.v1.JournalStatus.whole_since:type_name -> google.protobuf.Timestamp
-	28, // 19: quotad.v1.Peer.age:type_name -> google.protobuf.Duration
-	28, // 20: quotad.v1.Peer.round_trip:type_name -> google.protobuf.Duration
-	28, // 21: quotad.v1.Peer.clock_apart:type_name -> google.protobuf.Duration
-	26, // 22: quotad.v1.BucketRequest.descriptors:type_name -> quotad.v1.BucketRequest.DescriptorsEntry
-	18, // 23: quotad.v1.BucketResponse.rights:type_name -> quotad.v1.Rights
-	21, // 24: quotad.v1.RefundResponse.refunded:type_name -> quotad.v1.Refunded
-	27, // 25: quotad.v1.ResetRequest.descriptors:type_name -> quotad.v1.ResetRequest.DescriptorsEntry
-	1,  // 26: quotad.v1.QuotaService.Check:input_type -> quotad.v1.CheckRequest
-	3,  // 27: quotad.v1.QuotaService.CheckBatch:input_type -> quotad.v1.CheckBatchRequest
-	5,  // 28: quotad.v1.QuotaService.Peek:input_type -> quotad.v1.PeekRequest
-	8,  // 29: quotad.v1.QuotaService.Status:input_type -> quotad.v1.StatusRequest
-	16, // 30: quotad.v1.QuotaService.Bucket:input_type -> quotad.v1.BucketRequest
-	19, // 31: quotad.v1.QuotaService.Refund:input_type -> quotad.v1.RefundRequest
-	22, // 32: quotad.v1.QuotaService.Reset:input_type -> quotad.v1.ResetRequest
-	2,  // 33: quotad.v1.QuotaService.Check:output_type -> quotad.v1.CheckResponse
-	4,  // 34: quotad.v1.QuotaService.CheckBatch:output_type -> quotad.v1.CheckBatchResponse
-	6,  // 35: quotad.v1.QuotaService.Peek:output_type -> quotad.v1.PeekResponse
-	9,  // 36: quotad.v1.QuotaService.Status:output_type -> quotad.v1.StatusResponse
-	17, // 37: quotad.v1.QuotaService.Bucket:output_type -> quotad.v1.BucketResponse
-	20, // 38: quotad.v1.QuotaService.Refund:output_type -> quotad.v1.RefundResponse
-	23, // 39: quotad.v1.QuotaService.Reset:output_type -> quotad.v1.ResetResponse
-	33, // [33:40] is the sub-list for method output_type
-	26, // [26:33] is the sub-list for method input_type
-	26, // [26:26] is the sub-list for extension type_name
-	26, // [26:26] is the sub-list for extension extendee
-	0,  // [0:26] is the sub-list for field type_name
+	12, // 13: quotad.v1.StatusResponse.recovery:type_name -> quotad.v1.RecoveryStatus
+	13, // 14: quotad.v1.StatusResponse.journal:type_name -> quotad.v1.JournalStatus
+	14, // 15: quotad.v1.StatusResponse.local:type_name -> quotad.v1.LocalStatus
+	30, // 16: quotad.v1.StoreStatus.last_loss:type_name -> google.protobuf.Timestamp
+	29, // 17: quotad.v1.StoreStatus.clock_apart:type_name -> google.protobuf.Duration
+	11, // 18: quotad.v1.StoreStatus.refusing:type_name -> quotad.v1.StoreRefusal
+	30, // 19: quotad.v1.JournalStatus.whole_since:type_name -> google.protobuf.Timestamp
+	29, // 20: quotad.v1.Peer.age:type_name -> google.protobuf.Duration
+	29, // 21: quotad.v1.Peer.round_trip:type_name -> google.protobuf.Duration
+	29, // 22: quotad.v1.Peer.clock_apart:type_name -> google.protobuf.Duration
+	27, // 23: quotad.v1.BucketRequest.descriptors:type_name -> quotad.v1.BucketRequest.DescriptorsEntry
+	19, // 24: quotad.v1.BucketResponse.rights:type_name -> quotad.v1.Rights
+	22, // 25: quotad.v1.RefundResponse.refunded:type_name -> quotad.v1.Refunded
+	28, // 26: quotad.v1.ResetRequest.descriptors:type_name -> quotad.v1.ResetRequest.DescriptorsEntry
+	1,  // 27: quotad.v1.QuotaService.Check:input_type -> quotad.v1.CheckRequest
+	3,  // 28: quotad.v1.QuotaService.CheckBatch:input_type -> quotad.v1.CheckBatchRequest
+	5,  // 29: quotad.v1.QuotaService.Peek:input_type -> quotad.v1.PeekRequest
+	8,  // 30: quotad.v1.QuotaService.Status:input_type -> quotad.v1.StatusRequest
+	17, // 31: quotad.v1.QuotaService.Bucket:input_type -> quotad.v1.BucketRequest
+	20, // 32: quotad.v1.QuotaService.Refund:input_type -> quotad.v1.RefundRequest
+	23, // 33: quotad.v1.QuotaService.Reset:input_type -> quotad.v1.ResetRequest
+	2,  // 34: quotad.v1.QuotaService.Check:output_type -> quotad.v1.CheckResponse
+	4,  // 35: quotad.v1.QuotaService.CheckBatch:output_type -> quotad.v1.CheckBatchResponse
+	6,  // 36: quotad.v1.QuotaService.Peek:output_type -> quotad.v1.PeekResponse
+	9,  // 37: quotad.v1.QuotaService.Status:output_type -> quotad.v1.StatusResponse
+	18, // 38: quotad.v1.QuotaService.Bucket:output_type -> quotad.v1.BucketResponse
+	21, // 39: quotad.v1.QuotaService.Refund:output_type -> quotad.v1.RefundResponse
+	24, // 40: quotad.v1.QuotaService.Reset:output_type -> quotad.v1.ResetResponse
+	34, // [34:41] is the sub-list for method output_type
+	27, // [27:34] is the sub-list for method input_type
+	27, // [27:27] is the sub-list for extension type_name
+	27, // [27:27] is the sub-list for extension extendee
+	0,  // [0:27] is the sub-list for field type_name
 }
 
 func init() { file_quotad_v1_quotad_proto_init() }
@@ -2160,7 +2244,7 @@ func file_quotad_v1_quotad_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quotad_v1_quotad_proto_rawDesc), len(file_quotad_v1_quotad_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   27,
+			NumMessages:   28,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -1,0 +1,111 @@
+package region
+
+import (
+	"testing"
+	"time"
+
+	"github.com/quotad/quotad/algorithms"
+)
+
+// again is what came of one request that was sent many times.
+type again struct{ charged, repeated, denied int }
+
+// sends sends one request so many times.
+func (n *running) sends(t *testing.T, q Request, times int) (a again) {
+	t.Helper()
+	for range times {
+		switch d := n.check(t, q); {
+		case d.Repeated:
+			a.repeated++
+		case d.Allowed:
+			a.charged++
+		default:
+			a.denied++
+		}
+	}
+	return a
+}
+
+// One id for all requests is no way around the limit: of 1,000 requests by one id, under a limit of
+// 10, the limit and the default number of repeats are admitted, and those say that nothing was
+// charged for them.
+func TestOneIDForAllRequests(t *testing.T) {
+	for _, kind := range algorithms.Kinds {
+		t.Run(string(kind), func(t *testing.T) {
+			d := document(t, 1, alone, limitOf(kind, 10, ""))
+			started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
+				n := c.running["us/n1"]
+				want := again{charged: 10, repeated: algorithms.DefaultRepeats, denied: 1000 - 10 - algorithms.DefaultRepeats}
+				if got := n.sends(t, named("a", "x", 1), 1000); got != want {
+					t.Errorf("%+v, want %+v", got, want)
+				}
+				s := n.series(t)
+				if answered, anew := s["quotad_repeats_total{outcome=answered}"], s["quotad_repeats_total{outcome=decided_anew}"]; answered != 3 || anew != 996 {
+					t.Errorf("counted %v answered and %v decided anew, want 3 and 996", answered, anew)
+				}
+				if got := n.sends(t, named("a", "y", 1), 1); got.denied != 1 {
+					t.Errorf("another id: %+v", got)
+				}
+			})
+		})
+	}
+}
+
+// A request that was sent too often is one without an id: it has a receipt of its own, and the
+// memory of the first stays until its minute is over.
+func TestARequestSentTooOftenIsOneWithoutAnID(t *testing.T) {
+	d := document(t, 1, alone, limitOf(algorithms.FixedWindow, 10, ""))
+	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
+		n, all := c.running["us/n1"], RefundedCharge{Limit: "fixed-window", Units: 1}
+		n.batcher.repeats = 1
+		q := named("a", "x", 1)
+		q.Receipt = true
+		first := n.charged(t, q)
+		if got := n.check(t, q); !got.Repeated || got.Receipt != first {
+			t.Errorf("the first repeat: %+v", got)
+		}
+		third := n.check(t, q)
+		if third.Repeated || !third.Allowed || third.Receipt == first || third.Remaining != 8 {
+			t.Errorf("sent again too often: %+v", third)
+		}
+		n.refunds(t, third.Receipt, false, all)
+		if got := n.check(t, q); got.Repeated || got.Remaining != 8 {
+			t.Errorf("a refund of what was charged anew forgot the first: %+v", got)
+		}
+		n.refunds(t, first, false, all)
+		if got := n.check(t, q); got.Repeated || !got.Allowed || got.Remaining != 8 {
+			t.Errorf("refunded, and sent again: %+v", got)
+		}
+		if got := n.check(t, q); !got.Repeated {
+			t.Errorf("the first repeat of another charge: %+v", got)
+		}
+		time.Sleep(time.Minute)
+		if got := n.check(t, q); got.Repeated {
+			t.Errorf("after its minute: %+v", got)
+		}
+	})
+}
+
+// In several shards, too, what is sent too often is charged in all of them or in none, although
+// each shard counts for itself: here one was asked once more than the other.
+func TestSpanningSentTooOften(t *testing.T) {
+	for _, limits := range [][]string{{perAccount, perAddress}, {perAddress, perAccount}} {
+		spanned(t, limits, func(t *testing.T, c *cluster, n *running) {
+			q := both(1)
+			q.ID, q.Receipt = "r1", false
+			r := n.rules.Load()
+			w := waiting{rules: r, applied: r.match(q), cost: 1, commit: true, until: time.Now().Add(time.Minute)}
+			w.once = onceKey(q, w.applied)
+			for range 2 {
+				if a, err := n.ask(t.Context(), w.only(w.parts()[0])); err != nil || !a.ok() {
+					t.Fatalf("%+v, %v", a, err)
+				}
+			}
+			want := again{charged: 5, repeated: 1, denied: 20 - 6}
+			if got := n.sends(t, q, 20); got != want {
+				t.Errorf("%+v, want %+v", got, want)
+			}
+			n.wantUsed(t, 5, 5)
+		})
+	}
+}

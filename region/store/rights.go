@@ -1,0 +1,114 @@
+package store
+
+import (
+	"context"
+	"crypto/sha1"
+	_ "embed"
+	"encoding/hex"
+	"slices"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+//go:embed rights.lua
+var rightsLua string
+
+var rightsDigest = func() string {
+	sum := sha1.Sum([]byte(rightsLua))
+	return hex.EncodeToString(sum[:])
+}()
+
+// openCall is what the calls that open a store are named in errors.
+const openCall = "open the store"
+
+// scratchKeys are the keys on which rights are tried: a text and a hash. They live for a second at
+// most.
+func scratchKeys(s Shard) (text, hash string) { return string(s) + ":try", string(s) + ":try:h" }
+
+// TryRights has the server of each shard do once all that the store's calls need, on keys that
+// nothing else uses. The error names the rights that quotad's user lacks there, or says what else
+// the server refuses. Without a right that only one command of a script needs, a request would be
+// charged and then not be answered.
+func (s *Store) TryRights(ctx context.Context) error {
+	return s.each(func(_ int, shard Shard) error { return s.tryRights(ctx, shard) })
+}
+
+func (s *Store) tryRights(ctx context.Context, shard Shard) error {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	client, err := s.topology.master(ctx, shard)
+	if err != nil {
+		return failed(s.address.String(), openCall, err)
+	}
+	missing, err := missingRights(ctx, client, shard)
+	if err != nil {
+		if faultOf(err).refresh {
+			s.topology.refresh()
+		}
+		return failed(client.Options().Addr, openCall, err)
+	}
+	if len(missing) > 0 {
+		return &Error{Server: client.Options().Addr, Call: openCall, Kind: "NOPERM",
+			Next: nextRights + MinimalACL,
+			Err:  refusal("NOPERM its user lacks the rights " + strings.Join(missing, " "))}
+	}
+	return nil
+}
+
+// refusal is an error that a server answered a script, in the words in which it would have answered
+// us.
+type refusal string
+
+func (r refusal) Error() string { return string(r) }
+
+// RedisError implements redis.Error.
+func (refusal) RedisError() {}
+
+// missingRights returns the rights that a server's user lacks, as the rules that give them, or the
+// error of the first command that was refused for another reason.
+func missingRights(ctx context.Context, client *redis.Client, shard Shard) ([]string, error) {
+	text, hash := scratchKeys(shard)
+	keys := []string{TokenKey(shard), text, hash}
+	pipe := client.Pipeline()
+	eval := pipe.Eval(ctx, rightsLua, keys)
+	load := pipe.ScriptLoad(ctx, rightsLua)
+	// What EVAL ran is known by its digest, whether it may be loaded or not.
+	evalsha := pipe.EvalSha(ctx, rightsDigest, keys)
+	commands := []redis.Cmder{eval, load, evalsha,
+		pipe.Info(ctx, "replication"), pipe.Info(ctx, "memory"), pipe.Ping(ctx), pipe.Time(ctx)}
+	rights := []string{"eval", "script|load", "evalsha", "info", "info", "ping", "time"}
+	execute(ctx, pipe)
+	var missing []string
+	lacks := func(right string, err error) error {
+		switch {
+		case err == nil || notSupported(err):
+			return nil
+		case faultOf(err).kind != "NOPERM":
+			return err
+		case keyDenied(err):
+			right = "~" + Prefix + "*"
+		default:
+			right = "+" + right
+		}
+		if !slices.Contains(missing, right) {
+			missing = append(missing, right)
+		}
+		return nil
+	}
+	for i, c := range commands {
+		if err := lacks(rights[i], c.Err()); err != nil {
+			return nil, err
+		}
+	}
+	refused, err := eval.StringSlice()
+	if err != nil {
+		refused, _ = evalsha.StringSlice()
+	}
+	for i := 0; i+1 < len(refused); i += 2 {
+		if err := lacks(refused[i], refusal(refused[i+1])); err != nil {
+			return nil, err
+		}
+	}
+	return missing, nil
+}

@@ -60,12 +60,9 @@ func (w *world) checkLedger(b *bucket) {
 			w.checkRises(b, r, held[i].Rows)
 		}
 	}
-	if b.excused {
-		return
-	}
 	w.checkShares(b, held, total)
 	w.checkGiven(b, held)
-	if b.limit.kind() == algorithms.TokenBucket && w.back+w.plan.drifted() == 0 && free > bursts {
+	if b.limit.kind() == algorithms.TokenBucket && b.excused < 0 && w.back+w.plan.drifted() == 0 && free > bursts {
 		w.breaks("conservation", "limit %s key %d: regions have %d tokens of %d", b.limit.policy.Name, b.key, free, bursts)
 	}
 }
@@ -76,7 +73,7 @@ func (w *world) checkShares(b *bucket, held []holding, total int64) {
 		if !held[i].known {
 			continue
 		}
-		for cell := held[i].Cell; cell <= held[i].Cell+1; cell++ {
+		for cell := max(held[i].Cell, b.excused+1); cell <= held[i].Cell+1; cell++ {
 			var sum int64
 			for j := range held {
 				switch {
@@ -92,7 +89,7 @@ func (w *world) checkShares(b *bucket, held []holding, total int64) {
 			}
 		}
 		used := held[i].Used
-		if b.limit.kind() == algorithms.FixedWindow && used > held[i].Share && !b.local[i] && w.regions[i].losses == 0 && b.lost[i] == 0 {
+		if b.limit.kind() == algorithms.FixedWindow && used > held[i].Share && !b.spentAlone(w.regions[i]) && w.regions[i].losses == 0 && b.lost[i] == 0 {
 			w.breaks("local", "limit %s key %d: %s has used %d of a share of %d", b.limit.policy.Name, b.key, w.regions[i].name, used, held[i].Share)
 		}
 	}
@@ -140,7 +137,7 @@ func (w *world) checkGiven(b *bucket, held []holding) {
 	for i, r := range w.regions {
 		for _, row := range held[i].Rows {
 			j := w.indexOf(row.Peer)
-			if j < 0 || !held[j].known || row.Cell <= b.lost[i] || row.Cell <= b.lost[j] || row.Cell < held[j].Cell || row.Cell > held[j].Cell+1 {
+			if j < 0 || !held[j].known || row.Cell <= b.excused || row.Cell <= b.lost[i] || row.Cell <= b.lost[j] || row.Cell < held[j].Cell || row.Cell > held[j].Cell+1 {
 				continue
 			}
 			given := rowOf(held[j].Rows, row.Cell, r.name)
@@ -177,7 +174,7 @@ func (n *node) noteEvent(e exchange.Event) {
 	case exchange.Lent:
 		n.checkAsked(e)
 	case exchange.Stood:
-		n.r.stands(e.Generation)
+		n.r.stands(e.Generation, n)
 	case exchange.Recorded:
 		n.noteRecorded(e)
 	}

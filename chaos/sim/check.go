@@ -49,7 +49,7 @@ func (w *world) checkLedger(b *bucket) {
 	held := make([]holding, len(w.regions))
 	var total, bursts, free int64
 	for i, r := range w.regions {
-		if b.gone[i] == nil {
+		if b.gone[i] == nil && !r.stale {
 			held[i].Inspected, held[i].known = r.store.inspect(b)
 		}
 		total += b.spec.Entitlements[r.name]
@@ -196,7 +196,7 @@ func (n *node) noteRecorded(r exchange.Recorded) {
 // what was there before is not known.
 func (n *node) checkAsked(e exchange.Lent) {
 	defer delete(n.lending, e.ID)
-	if n.w.plan.Lua {
+	if n.w.plan.Lua || n.r.stale {
 		return
 	}
 	for i, l := range n.lending[e.ID] {

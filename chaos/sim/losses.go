@@ -32,7 +32,7 @@ func (r *region) stands(generation uint64, by *node) {
 		return
 	}
 	first := r.generation == 0
-	r.generation = generation
+	r.generation, r.stale = generation, false
 	if first {
 		return
 	}

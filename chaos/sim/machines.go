@@ -23,6 +23,7 @@ func (w *world) widen(a Act, r *region, n *node) {
 		w.in(a.For, func() {
 			w.loses(r, a, 21)
 			r.store.putBack()
+			r.stale = true
 		})
 	case Reboot:
 		w.reboot(a, r, n)

@@ -76,7 +76,7 @@ var unmended = map[string]*Plan{
 	"a store's clock was ahead before its machine was started anew": pair(1, shortly, [][2]int64{{2, 30}},
 		at(5, StoreClock, 10, by(5)), at(14.8, Reboot, 0.5)),
 	"an idle node opens a store whose clock was ahead": pair(2, shortly, [][2]int64{{2, 30}},
-		at(0, Stick, 14.9, on(1)), at(5, StoreClock, 10, by(5)), at(14.9, Stick, 20, on(0)), at(14.99, Flush, 0), at(14.9, Pause, 8, on(1))),
+		at(0, Stick, 15.1, on(1)), at(5, StoreClock, 10, by(5)), at(15.1, Stick, 20, on(0)), at(14.99, Flush, 0), at(14.9, Pause, 8, on(1))),
 	"a node alone whose store's clock was ahead loses it": pair(1, shortly, [][2]int64{{2, 30}},
 		at(5, StoreClock, 10, by(5)), at(14.99, Flush, 0)),
 	"the store's clock was ahead over a node's restart": pair(1, shortly, [][2]int64{{2, 30}},

@@ -29,6 +29,17 @@ func (b *bucket) allow(r *region, units int64, cause string, rights bool) {
 		to += b.cell()
 	}
 	b.excused = max(b.excused, to/b.cell()+1)
+	b.allowFor(from, to, units, cause)
+}
+
+// allowUse is allow for what concerns use alone: shares add up all the same.
+func (b *bucket) allowUse(r *region, units int64, cause string) {
+	was := b.excused
+	b.allow(r, units, cause, false)
+	b.excused = was
+}
+
+func (b *bucket) allowFor(from, to, units int64, cause string) {
 	if units > 0 {
 		b.allowances = append(b.allowances, allowance{from, to, units, cause})
 	}

@@ -11,6 +11,7 @@ func (w *world) loses(r *region, a Act, row int) {
 	w.found(a, row)
 	clear(r.once)
 	r.losses++
+	r.lostBefore = r.lost
 	for _, b := range w.buckets() {
 		b.loses(r)
 	}
@@ -59,7 +60,7 @@ func (b *bucket) loses(r *region) {
 	}
 	for _, n := range r.nodes {
 		if n.forgot > 0 && n.w.now < n.forgot+b.memory() {
-			b.losesBoth(r)
+			b.losesBoth(r, n)
 			return
 		}
 		if at, ended := n.ended[b]; ended && n.w.now < at+b.memory() {
@@ -74,10 +75,16 @@ func (b *bucket) recovers() bool {
 	return algorithms.Recovers(b.limit.kind(), b.limit.policy.Window.Microseconds())
 }
 
-// losesBoth allows what a region may admit whose store and a journal are lost, or put back, at about the
-// same time: nobody knows then that the journal is not what it was, as the README says.
-func (b *bucket) losesBoth(r *region) {
-	b.allow(r, bound(b.exposure(len(r.nodes)), "reset"), "loss of "+r.name+"'s store and of a journal", true)
+// losesBoth allows what a region may admit whose store and a node's journal are lost, or put back, in
+// the same window: what was used, which nobody remembers. What was lent is not known either, and known
+// not to be, if the node has been started since and the store told it of the journal that it had.
+func (b *bucket) losesBoth(r *region, n *node) {
+	units, cause := bound(b.exposure(len(r.nodes)), "reset"), "loss of "+r.name+"'s store and of a journal"
+	if n.live != nil && n.born > n.forgot && r.lostBefore < n.forgot {
+		b.allowUse(r, units, cause)
+		return
+	}
+	b.allow(r, units, cause, true)
 }
 
 // forgets notes that a node's journal is lost, or put back.
@@ -85,7 +92,7 @@ func (n *node) forgets() {
 	n.forgot = n.w.now
 	for _, b := range n.w.buckets() {
 		if n.r.lost > 0 && n.w.now < n.r.lost+b.memory() && b.recovers() {
-			b.losesBoth(n.r)
+			b.losesBoth(n.r, n)
 		}
 	}
 }
@@ -105,7 +112,7 @@ func (n *node) ends() {
 		switch {
 		case n.r.lost == 0 || n.w.now >= n.r.lost+b.memory():
 		case n.fails:
-			b.losesBoth(n.r)
+			b.losesBoth(n.r, n)
 		default:
 			b.allow(n.r, b.uncounted(n.r), "end of a node of "+n.r.name+" after the loss of its store", false)
 		}

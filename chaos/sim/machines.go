@@ -1,6 +1,10 @@
 package sim
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/quotad/quotad/region/store"
+)
 
 // widen does what an act of the wider draw says.
 func (w *world) widen(a Act, r *region, n *node) {
@@ -25,6 +29,9 @@ func (w *world) widen(a Act, r *region, n *node) {
 			r.store.putBack()
 			r.stale = true
 		})
+	case TokenLost:
+		w.loses(r, a, 20)
+		r.store.remove(store.TokenKey(store.Whole))
 	case Reboot:
 		w.reboot(a, r, n)
 	}

@@ -79,13 +79,14 @@ const (
 	NodeClock Deed = "node-clock" // the clock of one node steps, and no other
 	Reboot    Deed = "reboot"     // a machine with a node and the region's store ends, and comes back without the data
 	Snapshot  Deed = "snapshot"   // a copy of a region's store takes its place, of the same identity: a virtual machine put back
+	TokenLost Deed = "token-lost" // the token of a region's store is deleted, and no bucket
 	MatesCut  Deed = "mates-cut"  // messages between a node and the others of its region are lost
 )
 
 // Faults are all faults, in the order in which they are explained.
 var Faults = []Deed{Cut, CutHints, Lossy, Slow, Crash, CrashPoints, Leave, JournalFails, JournalLost, JournalOld, Flush, StoreAnew,
 	Failover, Delete, StoreDown, ReplyLost, Pause, ClockStep, StoreClock, Policy, OldFile, Lie, Forge,
-	Stick, NodeClock, Reboot, Snapshot, MatesCut}
+	Stick, NodeClock, Reboot, Snapshot, TokenLost, MatesCut}
 
 // Load says whether a deed offers requests; all others are faults.
 func (d Deed) Load() bool { return d == Steady || d == Burst || d == Edge || d == Wave }

@@ -18,6 +18,7 @@ type region struct {
 	alone      int64            // since when it was cut off from all others; -1: it is not
 	losses     int              // of its store's data
 	lost       int64            // when it last lost some, µs; 0: never
+	lostBefore int64            // and when before that
 	down       int              // acts that keep its store from answering
 	once       map[string]int64 // requests by name that it admitted, and when
 	storeAhead int64            // of its store's clock, µs, beyond that

@@ -1,6 +1,9 @@
 package sim
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // pair is a plan of two regions of equal weight and one limit, whose first region has some nodes, and in
 // which both regions want all they are entitled to between some seconds.
@@ -32,6 +35,28 @@ func at(seconds float64, do Deed, length float64, more ...func(*Act)) Act {
 	return a
 }
 
+// into is a plan that begins some seconds into an hour.
+func into(seconds int64, p *Plan) *Plan {
+	p.Into = seconds * 1_000_000
+	return p
+}
+
+// lending is a plan whose regions lend to each other.
+func lending(p *Plan) *Plan {
+	p.Document = strings.Replace(p.Document, "lending_limit: 0, ", "", 1)
+	return p
+}
+
+// local is a plan whose nodes admit a part by themselves.
+func local(p *Plan) *Plan {
+	p.Document = strings.Replace(p.Document, "on_store_failure: deny", "on_store_failure: local", 1)
+	return p
+}
+
+func both(a *Act) { a.Back = true }
+func of(region int) func(*Act) {
+	return func(a *Act) { a.Region, a.Amount, a.Cost = region, 100_000, 5 }
+}
 func on(node int) func(*Act)      { return func(a *Act) { a.Node = node } }
 func by(seconds int64) func(*Act) { return func(a *Act) { a.Amount = seconds * 1_000_000 } }
 
@@ -80,7 +105,24 @@ var unmended = map[string]*Plan{
 	"a node alone whose store's clock was ahead loses it": pair(1, shortly, [][2]int64{{2, 30}},
 		at(5, StoreClock, 10, by(5)), at(14.99, Flush, 0)),
 	"the store's clock was ahead over a node's restart": pair(1, shortly, [][2]int64{{2, 30}},
-		at(5, StoreClock, 10, by(5)), at(14, Crash, 0.2), at(15, Flush, 0)),
+		at(5, StoreClock, 10, by(5)), at(14.5, Crash, 0.6), at(14.99, Flush, 0)),
+	// What was used in the next window, by a clock that was ahead, is not restored for it.
+	"a store's clock was ahead into the next window": into(70, pair(1, "algorithm: fixed_window, limit: 1000, window: 90s", [][2]int64{{4, 13}, {15, 17}, {22, 34}},
+		at(3, StoreClock, 11, by(25)), at(13.8, Reboot, 0.5))),
+	"a bucket of tokens, and its store's clock was ahead": pair(1, "algorithm: token_bucket, limit: 300, window: 70s, burst: 150", [][2]int64{{2, 10}, {20, 40}},
+		at(3, StoreClock, 11, by(20)), at(13.8, Reboot, 0.5)),
+	"all clocks of a region step back while a machine is started anew": pair(1, shortly, [][2]int64{{2, 40}},
+		at(1, ClockStep, 13, by(20)), at(13.8, Reboot, 0.5)),
+	"the token alone is lost": pair(1, shortly, [][2]int64{{2, 30}},
+		at(5, StoreClock, 10, by(5)), at(14.5, Crash, 0.6), at(14.99, TokenLost, 0)),
+	// Rows of a journal are forgotten by a clock that nobody checked, and it counts as whole.
+	"a node's clock is two days ahead of what it lent": lending(pair(1, "algorithm: fixed_window, limit: 1000, window: 86400s", nil,
+		at(2, Steady, 6, of(1)), at(12, NodeClock, 13, by(2*86400)), at(26.5, Cut, 10, both), at(27, Flush, 0), at(28, Steady, 10, of(0)), at(28, Steady, 10, of(1)))),
+	"a node that has lost its journal is behind": lending(pair(1, "algorithm: fixed_window, limit: 1000, window: 600s", nil,
+		at(2, Steady, 6, of(1)), at(11.9, NodeClock, 30, by(-1800)), at(12, JournalLost, 0), at(18.5, Cut, 10, both), at(20, Flush, 0), at(22, Steady, 10, of(0)), at(22, Steady, 10, of(1)))),
+	// The part that a node admits of a window without its store is noted in its journal, and forgotten by a clock.
+	"a node's clock is ahead of its own part": local(pair(1, daily, [][2]int64{{1, 9}, {12, 20}, {35, 43}},
+		at(10, StoreDown, 22), at(20, NodeClock, 11, by(4*86400)), at(31.1, Crash, 1), at(34, StoreDown, 9.5))),
 	// A virtual machine with the store is put back as it was some seconds ago.
 	"a snapshot of the store is put back": pair(1, hourly, [][2]int64{{2, 10}, {20, 30}},
 		at(3, Snapshot, 12)),

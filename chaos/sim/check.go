@@ -231,6 +231,24 @@ func (n *node) checkDurable(m exchange.Message, r exchange.Reply) {
 	}
 }
 
+// checkTime checks that a store's time does not fall, whatever its clock shows and whatever it loses.
+// Where it lost its data it may fall by what a node that did not use it may lag behind: that is less than
+// the shortest cell, and the next one is closed, too.
+func (n *node) checkTime(at int64) {
+	if at < n.r.shown-n.r.lag() {
+		n.w.breaks("time", "%s: the store's time falls by %d µs, to %d", n.name, n.r.shown-at, at)
+	}
+	n.r.shown = max(n.r.shown, at)
+}
+
+// lag is by how much the region's store may have forgotten its time.
+func (r *region) lag() int64 {
+	if r.losses == 0 {
+		return 0
+	}
+	return allocator.Second
+}
+
 // checkHeard checks that nothing is lent to a region that has not answered for long: it would be lost to both. What a node had
 // begun before it stood still it brings to its end.
 func (n *node) checkHeard(l exchange.Lend) {

@@ -26,6 +26,7 @@
 //	ceiling       what all regions admit, as package oracle judges it, never exceeds the limit by more than what the printed
 //	              bounds allow for what has happened (losses.go)
 //	conservation  shares of a cell add up to the limit at most; nobody lends more than it may; nobody counts what was not given
+//	time          a store's time never falls
 //	local         no region has used more than its share
 //	rows          no row goes back, but by a loss
 //	journal       no reply announces what the node's journal has not taken

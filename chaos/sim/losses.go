@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"slices"
+
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
 	"github.com/quotad/quotad/region/store"
@@ -12,6 +14,9 @@ func (w *world) loses(r *region, a Act, row int) {
 	clear(r.once)
 	r.losses++
 	r.lostBefore = r.lost
+	if slices.ContainsFunc(r.nodes, func(n *node) bool { return n.forgot > 0 || n.fails }) {
+		r.shown = 0 // nobody may remember
+	}
 	for _, b := range w.buckets() {
 		b.loses(r)
 	}

@@ -23,6 +23,7 @@ type region struct {
 	once       map[string]int64 // requests by name that it admitted, and when
 	storeAhead int64            // of its store's clock, µs, beyond that
 	generation uint64           // of its store, as a node stood under last
+	shown      int64            // the latest store time of a decision, µs since 1970
 	stale      bool             // its store was put back, and nobody has opened it since
 	sticks     map[int][]*node  // by key: where its requests go, the latest last
 }

@@ -107,6 +107,9 @@ func (n *node) decided(rq *request, d stepped.Decision) {
 	if n.repeated(rq, d) {
 		return
 	}
+	if !rq.old && d.At != 0 {
+		n.checkTime(d.At)
+	}
 	for _, b := range rq.buckets {
 		switch {
 		case rq.old:

@@ -40,7 +40,7 @@ func newRefusing(t *testing.T) *refusing {
 		t.Fatal(err)
 	}
 	n.store = heededStore{st, n.refusals.saw}
-	n.batcher = newBatcher(n.store, n.seen, n.breakers, queueLength, func([]waiting, algorithms.Decided) {})
+	n.batcher = newBatcher(n.store, n.seen, n.breakers, queueLength, n.deadline, func([]waiting, algorithms.Decided) {})
 	return n
 }
 

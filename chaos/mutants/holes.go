@@ -49,6 +49,8 @@ var Holes = []Hole{
 	{Group: "loss", Name: "two recoveries at once"},
 	{Group: "loss", Name: "refund replayed after a loss"},
 	{Group: "loss", Name: "journal restored from an old copy"},
+	{Group: "loss", Name: "use of the cell before not restored"},
+	{Group: "loss", Name: "fenced by one's own generation"},
 
 	{Group: "documents", Name: "barrier completing inside a cell",
 		Unruled: "there is no barrier: a change of a limit is charged to the printed bound policy-change"},

@@ -105,6 +105,40 @@ var recovery = []Mutant{
 		Test: Test{"./allocator/exchange", "TestAnswersThatTellNothing"},
 	},
 	{
+		Name: "counter-restored-for-this-cell-alone", Hole: "use of the cell before not restored",
+		Rule: "of a counter what was used in the cell before weighs, and is restored",
+		Edits: []Edit{
+			{"algorithms/sliding_window_counter.go", `c.before = max(c.before, u.Units)`, `c.before = max(c.before, 0)`},
+			{"algorithms/sliding_window_counter.lua", `before = math.max(before, units)`, `before = math.max(before, 0)`},
+		},
+		Breaks: "3: the estimate above L", Under: "FLUSHALL at a window's end, restored in the next",
+		Test: Test{"./algorithms", "TestACounterRestoredInTheNextCell"},
+	},
+	{
+		Name: "counter-restored-by-lua-for-this-cell-alone", Hole: "use of the cell before not restored",
+		Rule:   "the same in the script alone",
+		Edits:  []Edit{{"algorithms/sliding_window_counter.lua", `before = math.max(before, units)`, `before = math.max(before, 0)`}},
+		Breaks: "3: the estimate above L", Under: "FLUSHALL at a window's end, restored in the next",
+		Test: Test{"./algorithms", "TestACounterRestoredInTheNextCell"},
+	},
+	{
+		Name: "larger-use-of-an-older-cell", Hole: "use of the cell before not restored",
+		Rule: "of two nodes' words on use that of the later cell counts, whichever is larger",
+		Edits: []Edit{
+			{"allocator/exchange/testimony.go", `case a.Cell > b.Cell:`, `case a.Cell > b.Cell && a.Units >= b.Units:`},
+			{"allocator/exchange/testimony.go", `case b.Cell > a.Cell:`, `case b.Cell > a.Cell && b.Units >= a.Units:`},
+		},
+		Breaks: "3: a label above L", Under: "FLUSHALL; a mate that decided last in the window before",
+		Test: Test{"./allocator/exchange", "TestNewerUse"},
+	},
+	{
+		Name: "fenced-by-its-own-generation", Hole: "fenced by one's own generation",
+		Rule:   "a mate's question fences only a node that stands under an earlier generation",
+		Edits:  []Edit{{"allocator/exchange/lender.go", `case m.noJournal || m.fence > m.generation:`, `case m.noJournal || m.fence >= m.generation:`}},
+		Breaks: "9: nothing is lent any more", Under: "FLUSHALL; two nodes that recover one bucket",
+		Test: Test{"./chaos/sim", "TestMatesLendSoonAfterALoss"},
+	},
+	{
 		Name: "second-recovery-overwrites", Hole: "two recoveries at once",
 		Rule: "what the first of two recoveries restored stands",
 		Edits: []Edit{{"algorithms/twin_recovery.go",

@@ -16,6 +16,23 @@ var clock = []Mutant{
 		Test: Test{"./algorithms", "TestALossIsNotDatedBeforeWhatWasSeen"},
 	},
 	{
+		Name: "opening-forgets-the-mark", Hole: "step back reopening a cell",
+		Rule: "a store that is opened again begins no earlier than any time that it has shown",
+		Edits: []Edit{
+			{"algorithms/open.lua", `* 1000000 + tonumber(t[2]), tonumber(found[9] or 0))`, `* 1000000 + tonumber(t[2]), 0)`},
+			{"algorithms/twin.go", `latest := max(t, w.mark)`, `latest := max(t, 0)`},
+		},
+		Breaks: "4: cells go back; 3", Under: "a store's clock steps back, and a generation is begun",
+		Test: Test{"./algorithms", "TestTheMarkOutlivesAnOpening"},
+	},
+	{
+		Name: "opening-by-lua-forgets-the-mark", Hole: "step back reopening a cell",
+		Rule:   "the same in the script alone",
+		Edits:  []Edit{{"algorithms/open.lua", `* 1000000 + tonumber(t[2]), tonumber(found[9] or 0))`, `* 1000000 + tonumber(t[2]), 0)`}},
+		Breaks: "4: cells go back; 3", Under: "a store's clock steps back, and a generation is begun",
+		Test: Test{"./algorithms", "TestTheMarkOutlivesAnOpening"},
+	},
+	{
 		Name: "ends-by-the-clock", Hole: "step forward expiring the ledger, then back",
 		Rule: "a bucket ends at a store's time, which its mark may hold ahead of the clock, not after one",
 		Edits: []Edit{{"algorithms/ledger.lua",

@@ -142,6 +142,22 @@ func (j *Judge) Verdict() Verdict {
 	return v
 }
 
+// Excesses returns by how many units each cell of a bucket is above its bound, of those that are:
+// all of them, where a Verdict names a few.
+func (j *Judge) Excesses(name string) map[int64]int64 {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	over := map[int64]int64{}
+	if b := j.buckets[name]; b != nil {
+		for _, t := range b.ceiling.tallies() {
+			if more := t.all - j.rule.bound(j.limit); more > 0 {
+				over[t.cell] = more
+			}
+		}
+	}
+	return over
+}
+
 // weigh takes one tally into the verdict, and reports whether it is above the
 // bound.
 func (v *Verdict) weigh(bucket string, t tally) bool {

@@ -29,6 +29,7 @@ func (w *world) act(a Act) {
 		w.in(a.For, func() { n.crash = n.crash[1:] })
 	case JournalFails:
 		n.journal.FailSync(errDisk)
+		n.fails = true
 		w.found(a, 16)
 		w.in(a.For, func() { // its operator mends the disk and starts it again
 			if n.live != nil {
@@ -51,6 +52,8 @@ func (w *world) act(a Act) {
 		w.lie(a)
 	case Forge:
 		w.forge(a)
+	case Stick, NodeClock, Reboot, Snapshot, TokenLost, MatesCut:
+		w.widen(a, r, n)
 	default:
 		w.strike(a, r)
 	}

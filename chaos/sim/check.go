@@ -49,7 +49,7 @@ func (w *world) checkLedger(b *bucket) {
 	held := make([]holding, len(w.regions))
 	var total, bursts, free int64
 	for i, r := range w.regions {
-		if b.gone[i] == nil {
+		if b.gone[i] == nil && !r.stale {
 			held[i].Inspected, held[i].known = r.store.inspect(b)
 		}
 		total += b.spec.Entitlements[r.name]
@@ -60,12 +60,9 @@ func (w *world) checkLedger(b *bucket) {
 			w.checkRises(b, r, held[i].Rows)
 		}
 	}
-	if b.excused {
-		return
-	}
 	w.checkShares(b, held, total)
 	w.checkGiven(b, held)
-	if b.limit.kind() == algorithms.TokenBucket && w.back+w.plan.drifted() == 0 && free > bursts {
+	if b.limit.kind() == algorithms.TokenBucket && b.excused < 0 && w.back+w.plan.drifted() == 0 && free > bursts {
 		w.breaks("conservation", "limit %s key %d: regions have %d tokens of %d", b.limit.policy.Name, b.key, free, bursts)
 	}
 }
@@ -76,7 +73,7 @@ func (w *world) checkShares(b *bucket, held []holding, total int64) {
 		if !held[i].known {
 			continue
 		}
-		for cell := held[i].Cell; cell <= held[i].Cell+1; cell++ {
+		for cell := max(held[i].Cell, b.excused+1); cell <= held[i].Cell+1; cell++ {
 			var sum int64
 			for j := range held {
 				switch {
@@ -92,7 +89,7 @@ func (w *world) checkShares(b *bucket, held []holding, total int64) {
 			}
 		}
 		used := held[i].Used
-		if b.limit.kind() == algorithms.FixedWindow && used > held[i].Share && !b.local[i] && w.regions[i].losses == 0 && b.lost[i] == 0 {
+		if b.limit.kind() == algorithms.FixedWindow && used > held[i].Share && !b.spentAlone(w.regions[i]) && w.regions[i].losses == 0 && b.lost[i] == 0 {
 			w.breaks("local", "limit %s key %d: %s has used %d of a share of %d", b.limit.policy.Name, b.key, w.regions[i].name, used, held[i].Share)
 		}
 	}
@@ -140,7 +137,7 @@ func (w *world) checkGiven(b *bucket, held []holding) {
 	for i, r := range w.regions {
 		for _, row := range held[i].Rows {
 			j := w.indexOf(row.Peer)
-			if j < 0 || !held[j].known || row.Cell <= b.lost[i] || row.Cell <= b.lost[j] || row.Cell < held[j].Cell || row.Cell > held[j].Cell+1 {
+			if j < 0 || !held[j].known || row.Cell <= b.excused || row.Cell <= b.lost[i] || row.Cell <= b.lost[j] || row.Cell < held[j].Cell || row.Cell > held[j].Cell+1 {
 				continue
 			}
 			given := rowOf(held[j].Rows, row.Cell, r.name)
@@ -177,7 +174,7 @@ func (n *node) noteEvent(e exchange.Event) {
 	case exchange.Lent:
 		n.checkAsked(e)
 	case exchange.Stood:
-		n.r.stands(e.Generation)
+		n.r.stands(e.Generation, n)
 	case exchange.Recorded:
 		n.noteRecorded(e)
 	}
@@ -199,7 +196,7 @@ func (n *node) noteRecorded(r exchange.Recorded) {
 // what was there before is not known.
 func (n *node) checkAsked(e exchange.Lent) {
 	defer delete(n.lending, e.ID)
-	if n.w.plan.Lua {
+	if n.w.plan.Lua || n.r.stale {
 		return
 	}
 	for i, l := range n.lending[e.ID] {
@@ -232,6 +229,24 @@ func (n *node) checkDurable(m exchange.Message, r exchange.Reply) {
 				n.name, g.Lent, g.Returned, g.Burst, m.From, g.Cell, row.Lent, row.Returned, row.Burst)
 		}
 	}
+}
+
+// checkTime checks that a store's time does not fall, whatever its clock shows and whatever it loses.
+// Where it lost its data it may fall by what a node that did not use it may lag behind: that is less than
+// the shortest cell, and the next one is closed, too.
+func (n *node) checkTime(at int64) {
+	if at < n.r.shown-n.r.lag() {
+		n.w.breaks("time", "%s: the store's time falls by %d µs, to %d", n.name, n.r.shown-at, at)
+	}
+	n.r.shown = max(n.r.shown, at)
+}
+
+// lag is by how much the region's store may have forgotten its time.
+func (r *region) lag() int64 {
+	if r.losses == 0 {
+		return 0
+	}
+	return allocator.Second
 }
 
 // checkHeard checks that nothing is lent to a region that has not answered for long: it would be lost to both. What a node had

@@ -3,7 +3,7 @@
 //
 // # What is played
 //
-// A world is 2 to 10 regions: a store, one or two nodes, clocks. A node is a region.Stepped, so that its machine, its
+// A world is 2 to 10 regions: a store, one to three nodes, clocks. A node is a region.Stepped, so that its machine, its
 // execution of effects, recovery, memory of what it saw, fallback, receipts, hints and rules are the code that serves; its
 // store is a store.Model on the Go twins of the scripts, or the production store.Store on an embedded Redis with the
 // production Lua (Plan.Lua), which a test holds to be the same run to the last message; its journal is journal.Memory, which
@@ -21,11 +21,18 @@
 // durable write or a clock that was read. A node may die before and after each act of the protocol: a debit, a record, a
 // reply, a credit, a recovery's question, answer and restore.
 //
+// The wider draw (Config.Wider, quotad simulate --wider; wider.go) has a random stream of its own, so that
+// what a seed means without it stays. It has requests of a key go to one node only, one node's clock step
+// and no other, the store's clock step before the store is lost, a machine with node and store begin anew, a
+// snapshot of the store put back, and the nodes of a region unable to hear each other, in runs of three
+// windows of a length that is restored.
+//
 // # What must hold
 //
 //	ceiling       what all regions admit, as package oracle judges it, never exceeds the limit by more than what the printed
-//	              bounds allow for what has happened (losses.go)
+//	              bounds allow for what has happened: by bucket and cell (losses.go, allowance.go)
 //	conservation  shares of a cell add up to the limit at most; nobody lends more than it may; nobody counts what was not given
+//	time          a store's time never falls
 //	local         no region has used more than its share
 //	rows          no row goes back, but by a loss
 //	journal       no reply announces what the node's journal has not taken

@@ -21,6 +21,7 @@ type Config struct {
 	Faults    []Deed          // kinds of faults, of which there are then many; none: the seed chooses
 	For       int64           // µs, at least 20 s
 	Lua       bool            // see Plan
+	Wider     bool            // by the wider draw, see wider.go
 	Only      []int           // ids of the acts to keep; nil: all
 
 	lowered int64 // see Plan
@@ -46,21 +47,17 @@ const (
 	losses       // long windows, which are recovered, and whatever loses and keeps from telling
 	calm         // hardly a fault, but contention at the ends of cells
 	clocks       // clocks apart
-	themes
+	wider        // the wider draw's
 )
 
 // Draw draws the plan of a seed.
 func Draw(seed uint64, c Config) *Plan {
 	p := &Plan{Seed: seed, Lua: c.Lua, lowered: c.lowered, End: c.For, Keys: []string{"k0", "k1"}}
-	d := &drawing{Rand: p.random(forPlan, 0), Config: c, plan: p}
-	d.theme = one(d, mixed, mixed, losses, calm, clocks)
-	d.regions()
-	d.document()
-	p.Refunds = d.refunds && d.IntN(3) > 0
-	tail := int64(12 * allocator.Second)
-	p.Heal = c.For - tail
-	d.load()
-	d.faults()
+	if c.Wider {
+		drawWider(p, c)
+	} else {
+		draw(p, c)
+	}
 	for i := range p.Acts {
 		p.Acts[i].ID = i
 	}
@@ -69,6 +66,18 @@ func Draw(seed uint64, c Config) *Plan {
 	}
 	slices.SortStableFunc(p.Acts, func(a, b Act) int { return cmp.Compare(a.At, b.At) })
 	return p
+}
+
+// draw draws the plan of a seed by the first draw.
+func draw(p *Plan, c Config) {
+	d := &drawing{Rand: p.random(forPlan, 0), Config: c, plan: p}
+	d.theme = one(d, mixed, mixed, losses, calm, clocks)
+	d.regions()
+	d.document()
+	p.Refunds = d.refunds && d.IntN(3) > 0
+	p.Heal = c.For - healing
+	d.load()
+	d.faults()
 }
 
 // one returns one of some values.
@@ -121,7 +130,7 @@ func (d *drawing) document() {
 	b.WriteString("limits:\n")
 	together := d.IntN(3) == 0
 	many := one(d, 1, 1, 2, 2, 3)
-	if d.theme == losses {
+	if d.theme == losses || d.theme == wider && d.IntN(4) > 0 {
 		many = 1
 	}
 	if d.Limits > 0 {
@@ -155,6 +164,8 @@ func (d *drawing) limit(b *strings.Builder, i int, domain string) {
 	}
 	if d.IntN(4) == 0 {
 		fmt.Fprintf(b, ", lending_limit: %s", one(d, "1", "0.5"))
+	} else if d.theme == wider && d.IntN(3) == 0 {
+		b.WriteString(", lending_limit: 0")
 	}
 	if d.IntN(3) == 0 {
 		b.WriteString(", on_exhausted: borrow")
@@ -175,6 +186,8 @@ func (d *drawing) window() int64 {
 	switch {
 	case d.Window > 0:
 		return d.Window
+	case d.theme == wider:
+		return one(d, int64(1), 2, 10, 30, 61, 61, 63, 70, 80, 90, 90, 300, 600, 3600, 86400) * allocator.Second
 	case d.theme == losses:
 		return one(d, int64(70), 90, 300, 3600) * allocator.Second
 	}
@@ -285,6 +298,8 @@ func (d *drawing) fault(deed Deed) {
 	case Forge:
 		a.Peer = other
 		a.For = 0
+	case NodeClock:
+		a.Amount = one(d, int64(-1), 1) * one(d, d.within(1, 60), 20*60, 48*3600) * allocator.Second
 	case Lie:
 		a.For = min(a.For, 5*allocator.Second)
 	}

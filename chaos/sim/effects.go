@@ -197,9 +197,9 @@ func (n *node) recall(q exchange.Recall) {
 	n.w.must(err)
 	life := n.life
 	for _, m := range to {
-		n.w.carry(n.r.index, m.r.index, false, func() {
+		n.send(m, false, func() {
 			m.questioned(b, func(answer []byte) {
-				n.w.carry(m.r.index, n.r.index, false, func() {
+				m.send(n, false, func() {
 					n.at(n.w.now, func() {
 						all, err := peer.UnmarshalTestimonies(answer, q.Question)
 						n.w.must(err)
@@ -240,7 +240,7 @@ func (n *node) gossip(h exchange.Hint) {
 				continue
 			}
 			n.w.counts.gossiped(len(b))
-			n.w.carry(n.r.index, r.index, true, func() { m.hints(b) })
+			n.send(m, true, func() { m.hints(b) })
 		}
 	}
 }

@@ -1,6 +1,9 @@
 package sim
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
 	stepped "github.com/quotad/quotad/region"
@@ -175,11 +178,19 @@ func (w *world) checkJudge(b *bucket) {
 	if v.Misplaced > 0 || v.Duplicates > 0 {
 		w.breaks("answers", "limit %s key %d: %v: %v", b.limit.policy.Name, b.key, v, v.Violations)
 	}
-	if v.MaxExcess > b.allowed {
-		text := ""
-		if len(v.Violations) > 0 {
-			text = v.Violations[0].Text
+	over := b.judge.Excesses(w.plan.Keys[b.key])
+	for _, cell := range slices.Sorted(maps.Keys(over)) {
+		allowed, causes := b.allowedIn(cell)
+		if over[cell] > allowed {
+			text := ""
+			for _, one := range v.Violations {
+				if one.Cell == cell {
+					text = one.Text
+				}
+			}
+			w.breaks("ceiling", "limit %s key %d (%s): cell %d is %d above the ceiling, %d of it allowed %v: %s",
+				b.limit.policy.Name, b.key, b.limit.kind(), cell, over[cell], allowed, causes, text)
+			return
 		}
-		w.breaks("ceiling", "limit %s key %d (%s): %d above the ceiling, %d of it allowed %v: %s", b.limit.policy.Name, b.key, b.limit.kind(), v.MaxExcess, b.allowed, b.causes, text)
 	}
 }

@@ -25,17 +25,17 @@ type bucket struct {
 	id      string
 	spec    *exchange.Bucket // nil until a node has told
 	judge   *oracle.Judge
-	moved   bool // it is among the world's
-	excused bool // its ledger may be wrong for a while, by a printed term
+	moved   bool  // it is among the world's
+	excused int64 // up to this cell its ledger may be wrong for a while, by a printed term
 	// labels is what each window admitted, less refunds: of a fixed window it is known at once.
 	labels map[int64]int64
-	// allowed is what may be admitted above the ceiling, for what has happened.
-	allowed            int64
-	causes             []string
+	// allowances are what may be admitted above the ceiling, when, and for what has happened.
+	allowances         []allowance
+	paces              []pace               // by region: how fast it admitted
 	clocked, forClocks int64                // how far apart clocks were when more was allowed for it, and how much
 	lost               []int64              // by region: the last cell that a loss of its store may concern
 	gone               []map[*node]sighting // by region: it was deleted there, and nobody has asked for it since; who knew it
-	local              []bool               // by region: its nodes have admitted without their store
+	local              map[spentAlone]bool  // who has admitted without the store, and when
 	seen               map[seenRow]algorithms.Row
 	refunded           bool
 }
@@ -59,7 +59,7 @@ func newLimit(w *world, p *policy.Limit) *limit {
 	l := &limit{w: w, policy: p, rule: oracle.Limit{Limit: max(p.Limit-w.plan.lowered, 1), Burst: p.Burst, Window: p.Window, Algorithm: string(p.Algorithm), ClockSlack: clockSlack}}
 	for k, key := range w.plan.Keys {
 		b := &bucket{limit: l, key: k, id: string(p.Bucket(descriptors(key))), judge: oracle.New(l.rule), labels: map[int64]int64{},
-			lost: make([]int64, len(w.plan.Regions)), local: make([]bool, len(w.plan.Regions)), gone: make([]map[*node]sighting, len(w.plan.Regions)), seen: map[seenRow]algorithms.Row{}}
+			lost: make([]int64, len(w.plan.Regions)), local: map[spentAlone]bool{}, paces: make([]pace, len(w.plan.Regions)), excused: -1, gone: make([]map[*node]sighting, len(w.plan.Regions)), seen: map[seenRow]algorithms.Row{}}
 		l.buckets = append(l.buckets, b)
 	}
 	return l
@@ -105,15 +105,6 @@ func (w *world) bucket(id string) *bucket {
 		}
 	}
 	return nil
-}
-
-// allow has more than the ceiling allowed, for a cause whose excess is printed.
-func (b *bucket) allow(units int64, cause string) {
-	b.excused = true
-	if units > 0 {
-		b.allowed += units
-		b.causes = append(b.causes, cause)
-	}
 }
 
 // exposure is the bucket's limit in the numbers that bounds are computed from.

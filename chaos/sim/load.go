@@ -92,15 +92,15 @@ func (o *offering) send() {
 	if len(alive) == 0 {
 		return
 	}
-	n := alive[o.random.IntN(len(alive))]
+	n := r.routed(o.act.Key, alive[o.random.IntN(len(alive))])
 	o.sent++
 	switch {
 	case chance < 5:
 		rq.q.ID = fmt.Sprintf("%d.%d", o.act.ID, o.sent)
 		again := *rq
 		w.in(o.random.Int64N(2_000_000), func() { // a client that heard no answer, it thinks
-			if len(r.nodes) > 0 && r.nodes[0].live != nil {
-				w.ask(r.nodes[0], &again)
+			if n := r.routed(o.act.Key, r.nodes[0]); n.live != nil {
+				w.ask(n, &again)
 			}
 		})
 	case chance < 25 && w.plan.Refunds:

@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"slices"
+
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
 	"github.com/quotad/quotad/region/store"
@@ -11,6 +13,10 @@ func (w *world) loses(r *region, a Act, row int) {
 	w.found(a, row)
 	clear(r.once)
 	r.losses++
+	r.lostBefore = r.lost
+	if slices.ContainsFunc(r.nodes, func(n *node) bool { return n.forgot > 0 || n.fails }) {
+		r.shown = 0 // nobody may remember
+	}
 	for _, b := range w.buckets() {
 		b.loses(r)
 	}
@@ -24,24 +30,28 @@ func (w *world) buckets() (all []*bucket) {
 	return all
 }
 
-// stands notes that the region's store was opened anew, if it was: what a copy did since it was promoted, until somebody noticed
-// whose it was, is lost with the rest.
-func (r *region) stands(generation uint64) {
+// stands notes that the region's store was opened anew by a node, if it was: what a copy did since it
+// was promoted, until somebody noticed whose it was, is lost with the rest. The store's time is then not
+// before the node's.
+func (r *region) stands(generation uint64, by *node) {
 	if generation <= r.generation {
 		return
 	}
 	first := r.generation == 0
-	r.generation = generation
+	r.generation, r.stale = generation, false
 	if first {
 		return
+	}
+	if by.ahead > r.storeAhead {
+		r.w.showed(r.ahead + by.ahead)
 	}
 	for _, b := range r.w.buckets() {
 		b.lost[r.index] = r.latest()/b.cell() + 1
 	}
 }
 
-// loses notes that a region has lost a bucket now. What was used of a long window is remembered by a node that decided of it
-// and still runs, or else up to the last checkpoint.
+// loses notes that a region has lost a bucket now. What was used of a long window is remembered by the
+// nodes that decided of it and still run, whoever can hear them; or else up to the last checkpoint.
 func (b *bucket) loses(r *region) {
 	b.lost[r.index] = r.latest()/b.cell() + 1
 	r.lost = b.limit.w.now
@@ -50,50 +60,78 @@ func (b *bucket) loses(r *region) {
 			delete(b.seen, k)
 		}
 	}
-	if !algorithms.Recovers(b.limit.kind(), b.limit.policy.Window.Microseconds()) {
+	if !b.recovers() {
 		return
 	}
 	for _, n := range r.nodes {
 		if n.forgot > 0 && n.w.now < n.forgot+b.memory() {
-			b.losesBoth(r)
+			b.losesBoth(r, n)
 			return
 		}
-		if !n.remembers(b) {
-			b.allow(b.uncounted(r), "loss of "+r.name+"'s store and of a node that had decided")
+		if at, ended := n.ended[b]; ended && n.w.now < at+b.memory() {
+			b.allow(r, b.uncounted(r), "loss of "+r.name+"'s store and of a node that had decided", false)
 			return
 		}
 	}
 }
 
-// losesBoth allows what a region may admit whose store and a journal are lost, or put back, at about the same time: nobody knows
-// then that the journal is not what it was, as the README says.
-func (b *bucket) losesBoth(r *region) {
-	b.allow(bound(b.exposure(len(r.nodes)), "reset"), "loss of "+r.name+"'s store and of a journal")
+// recovers says whether a lost bucket is restored, and not closed.
+func (b *bucket) recovers() bool {
+	return algorithms.Recovers(b.limit.kind(), b.limit.policy.Window.Microseconds())
+}
+
+// losesBoth allows what a region may admit whose store and a node's journal are lost, or put back, in
+// the same window: what was used, which nobody remembers. What was lent is not known either, and known
+// not to be, if the node has been started since and the store told it of the journal that it had.
+func (b *bucket) losesBoth(r *region, n *node) {
+	units, cause := bound(b.exposure(len(r.nodes)), "reset"), "loss of "+r.name+"'s store and of a journal"
+	if n.live != nil && n.born > n.forgot && r.lostBefore < n.forgot {
+		b.allowUse(r, units, cause)
+		return
+	}
+	b.allow(r, units, cause, true)
 }
 
 // forgets notes that a node's journal is lost, or put back.
 func (n *node) forgets() {
 	n.forgot = n.w.now
 	for _, b := range n.w.buckets() {
-		if n.r.lost > 0 && n.w.now < n.r.lost+b.memory() && algorithms.Recovers(b.limit.kind(), b.limit.policy.Window.Microseconds()) {
-			b.losesBoth(n.r)
+		if n.r.lost > 0 && n.w.now < n.r.lost+b.memory() && b.recovers() {
+			b.losesBoth(n.r, n)
 		}
 	}
 }
 
-// remembers says whether a node still knows all that it decided of a bucket in its present life and those before.
-func (n *node) remembers(b *bucket) bool {
-	return n.live != nil && (n.life == 1 || n.born < n.w.now-b.memory())
+// ends notes that a life of the node has ended, and with it the memory of what it decided. What a lost
+// store is still to be told of that, its journal tells, up to the last checkpoint.
+func (n *node) ends() {
+	for _, b := range n.w.buckets() {
+		u, decided := n.lately[b]
+		if !decided || n.w.now >= u.now+b.memory() || !b.recovers() {
+			continue
+		}
+		if n.fails {
+			n.forgot = n.w.now
+		}
+		n.ended[b] = n.w.now
+		switch {
+		case n.r.lost == 0 || n.w.now >= n.r.lost+b.memory():
+		case n.fails:
+			b.losesBoth(n.r, n)
+		default:
+			b.allow(n.r, b.uncounted(n.r), "end of a node of "+n.r.name+" after the loss of its store", false)
+		}
+	}
 }
 
 // memory is how long a decision on the bucket may count, µs.
 func (b *bucket) memory() int64 { return 3 * b.limit.policy.Window.Microseconds() }
 
-// uncounted is the most that checkpoints of a bucket may lack of what a region used: as printed, and what was admitted since
-// the last one.
+// uncounted is the most that checkpoints of a bucket may lack of what a region used: as printed, and what
+// was admitted since the last one, which is what the region admitted in its busiest second of late.
 func (b *bucket) uncounted(r *region) int64 {
 	e := b.exposure(len(r.nodes))
-	e.Rate = b.limit.policy.Limit
+	e.Rate = b.paces[r.index].fastest(r.latest() / e.Window)
 	return bound(e, "store-lost")
 }
 
@@ -132,7 +170,7 @@ func (w *world) vanishes(b *bucket, r *region) {
 	knew := map[*node]sighting{}
 	for _, n := range r.nodes {
 		if n.live != nil {
-			knew[n] = sighting{n.live.Known(b.id), n.life}
+			knew[n] = sighting{max(n.live.Known(b.id), n.knows(b)), n.life}
 		}
 	}
 	b.gone[r.index] = knew
@@ -156,7 +194,7 @@ func (n *node) mayUse(b *bucket) {
 		return
 	}
 	if s := knew[n]; s.life != n.life || s.known <= n.r.clock()+n.r.storeAhead {
-		b.allow(bound(b.exposure(len(n.r.nodes)), "key-deleted"), "bucket deleted in "+n.r.name)
+		b.allow(n.r, bound(b.exposure(len(n.r.nodes)), "key-deleted"), "bucket deleted in "+n.r.name, true)
 	}
 }
 
@@ -164,9 +202,11 @@ func (n *node) mayUse(b *bucket) {
 func (r *region) latest() int64 { return r.clock() + max(r.storeAhead, 0) + r.w.back }
 
 // apart notes how far clocks are apart, and allows what that is printed to admit above the ceiling.
-func (w *world) apart(r *region) {
-	now := r.ahead + r.storeAhead
-	w.ahead, w.behind = max(w.ahead, now), min(w.behind, now)
+func (w *world) apart(r *region) { w.showed(r.ahead + r.storeAhead) }
+
+// showed is apart for a store whose time is so far ahead.
+func (w *world) showed(ahead int64) {
+	w.ahead, w.behind = max(w.ahead, ahead), min(w.behind, ahead)
 	w.back = w.ahead - w.behind // a clock that steps back is held where it was
 	for _, b := range w.buckets() {
 		b.clocks(w.back + w.plan.drifted())
@@ -184,8 +224,7 @@ func (b *bucket) clocks(apart int64) {
 	more := bound(e, "clocks-apart")
 	e.Clock = min(apart, 2*e.Cell-1) // they may have been nearer when they traded
 	more = max(more, bound(e, "clocks-apart"))
-	b.allowed += more - b.forClocks
-	b.forClocks = more
+	b.forClocks = max(b.forClocks, more)
 }
 
 // drifted is the farthest that clocks can have drifted apart, µs.

@@ -15,6 +15,7 @@ type luaServer struct {
 	r      *region
 	redis  *store.Driven
 	copied *store.DrivenCopy
+	kept   string // master_replid of what was copied
 	ways   []*store.Store
 	ids    int
 	looks  int
@@ -31,20 +32,21 @@ func (s *luaServer) replid() string   { s.ids++; return fmt.Sprintf("%s-%d", s.r
 func (s *luaServer) clock() time.Time { return time.UnixMicro(s.r.clock() + s.r.storeAhead) }
 
 // connect returns a way that sets the server's clock whenever the node reads its own, which it does before every script.
-func (s *luaServer) connect(r *region) stepped.Store {
+func (s *luaServer) connect(n *node) stepped.Store {
 	way, err := s.redis.Connect(func() time.Time {
 		s.redis.Set(s.clock())
-		return r.time()
+		return n.time()
 	})
-	r.w.must(err)
+	n.w.must(err)
 	s.ways = append(s.ways, way)
 	return way
 }
 
 func (s *luaServer) flush()                { s.redis.Flush() }
 func (s *luaServer) restart()              { s.redis.Restart() }
-func (s *luaServer) keepCopy()             { s.copied = s.redis.Copy() }
+func (s *luaServer) keepCopy()             { s.kept, s.copied = s.redis.Replid(), s.redis.Copy() }
 func (s *luaServer) promoteCopy()          { s.redis.Promote(s.copied, s.replid()) }
+func (s *luaServer) putBack()              { s.redis.Promote(s.copied, s.kept) }
 func (s *luaServer) remove(key string)     { s.redis.Delete(key) }
 func (s *luaServer) expire()               { s.redis.Set(s.clock()); s.redis.Expire() }
 func (s *luaServer) holds(key string) bool { return s.redis.Holds(key) }

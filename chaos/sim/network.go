@@ -15,6 +15,15 @@ type wire struct {
 // lateBy is the most that a late message is late, µs.
 const lateBy = 4_000_000
 
+// send carries a message to another node, of this region or another.
+func (n *node) send(to *node, hint bool, deliver func()) {
+	if n.r == to.r && (n.alone > 0 || to.alone > 0) {
+		n.w.fired(3)
+		return
+	}
+	n.w.carry(n.r.index, to.r.index, hint, deliver)
+}
+
 // carry calls deliver when a message arrives: once, never or twice.
 func (w *world) carry(from, to int, hint bool, deliver func()) {
 	if from == to {

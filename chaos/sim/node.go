@@ -41,7 +41,13 @@ type node struct {
 	crash       []int64                // per mille of its acts that it dies at, for each act that has it so
 	durable     map[rowID]exchange.Row // what its journal was given, by row
 	forgot      int64                  // when its journal was last lost or put back, µs; 0: never
+	lately      map[*bucket]usage      // when this life last admitted of a bucket
+	ended       map[*bucket]int64      // when a life ended that had, µs
+	fails       bool                   // its journal takes nothing any more
+	mark        int64                  // the latest time by which it decided without its store, µs since 1970
 	prefers     map[int]int            // which node of a region it calls, by region
+	ahead       int64                  // of its clock, µs, beyond that of its region
+	alone       int                    // acts that keep it from the other nodes of its region
 }
 
 type rowID struct {
@@ -51,19 +57,20 @@ type rowID struct {
 
 func newNode(r *region, i int, d *policy.Document) *node {
 	n := &node{w: r.w, r: r, index: i, name: fmt.Sprintf("%s/n%d", r.name, i+1), random: r.w.plan.random(forNodes, r.index<<8|i),
-		file: d, journal: journal.NewMemory(), durable: map[rowID]exchange.Row{}, prefers: map[int]int{}}
+		file: d, journal: journal.NewMemory(), durable: map[rowID]exchange.Row{}, prefers: map[int]int{}, ended: map[*bucket]int64{}}
 	return n
 }
 
 // start begins a life: its memory is empty, store and journal are as they were left.
 func (n *node) start(first bool) error {
-	n.way = n.r.store.connect(n.r)
+	n.way = n.r.store.connect(n)
 	live, err := stepped.NewStepped(stepped.Config{Region: n.r.name, Node: fmt.Sprintf("n%d", n.index+1), Nodes: len(n.r.nodes),
-		Policy: n.file, Bootstrap: first, Store: n.way, Journal: n.journal, Now: n.r.time, Log: n.w.quiet()})
+		Policy: n.file, Bootstrap: first, Store: n.way, Journal: n.journal, Now: n.time, Log: n.w.quiet()})
 	if err != nil {
 		return err
 	}
 	n.life++
+	n.lately, n.fails, n.mark = map[*bucket]usage{}, false, 0
 	n.live, n.born, n.title = live, n.w.now, fmt.Sprintf("n%d#%d", n.index+1, n.life)
 	n.calls, n.replies, n.testimonies = map[uint64]bool{}, map[uint64]func(exchange.Reply){}, map[uint64]func(exchange.Testimonies){}
 	n.waiting, n.reporting, n.paused, n.stalled = nil, false, 0, nil
@@ -115,6 +122,7 @@ func (n *node) die() {
 		h.unanswered()
 	}
 	n.live, n.waiting = nil, nil
+	n.ends()
 	n.journal.Crash()
 }
 

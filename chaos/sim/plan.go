@@ -20,6 +20,8 @@ type Plan struct {
 	Acts     []Act    // in the order of time
 	// Refunds has some requests refunded: all limits are fixed windows then, and judged by what each admitted and gave back.
 	Refunds bool
+	// Into is how far into an hour the regions' clocks begin, µs.
+	Into int64
 	// Heal is when all faults end, and End when the run does, µs since the start.
 	Heal, End int64
 	// Lua has the production scripts decide, on an embedded Redis, and not their Go twins.
@@ -71,14 +73,26 @@ const (
 	OldFile      Deed = "old-file"      // a node starts again with the first document
 	Lie          Deed = "lie"           // hints that are not true
 	Forge        Deed = "forge"         // messages that no region sent
+
+	// Of the wider draw alone.
+	Stick     Deed = "stick"      // requests of a key go to one node of a region, while it lives
+	NodeClock Deed = "node-clock" // the clock of one node steps, and no other
+	Reboot    Deed = "reboot"     // a machine with a node and the region's store ends, and comes back without the data
+	Snapshot  Deed = "snapshot"   // a copy of a region's store takes its place, of the same identity: a virtual machine put back
+	TokenLost Deed = "token-lost" // the token of a region's store is deleted, and no bucket
+	MatesCut  Deed = "mates-cut"  // messages between a node and the others of its region are lost
 )
 
 // Faults are all faults, in the order in which they are explained.
 var Faults = []Deed{Cut, CutHints, Lossy, Slow, Crash, CrashPoints, Leave, JournalFails, JournalLost, JournalOld, Flush, StoreAnew,
-	Failover, Delete, StoreDown, ReplyLost, Pause, ClockStep, StoreClock, Policy, OldFile, Lie, Forge}
+	Failover, Delete, StoreDown, ReplyLost, Pause, ClockStep, StoreClock, Policy, OldFile, Lie, Forge,
+	Stick, NodeClock, Reboot, Snapshot, TokenLost, MatesCut}
 
 // Load says whether a deed offers requests; all others are faults.
 func (d Deed) Load() bool { return d == Steady || d == Burst || d == Edge || d == Wave }
+
+// ofNode says whether a deed of the wider draw is done to one node.
+func (d Deed) ofNode() bool { return d == Stick || d == NodeClock || d == Reboot || d == MatesCut }
 
 // Act is one thing that is done. What it does not need is zero.
 type Act struct {
@@ -113,7 +127,7 @@ func (a Act) String() string {
 			peer = fmt.Sprintf("r%d", a.Peer)
 		}
 		fmt.Fprintf(&b, " %s %s", way, peer)
-	case a.Do == Crash || a.Do == CrashPoints || a.Do == Leave || a.Do == Pause || a.Do == JournalFails || a.Do == JournalLost || a.Do == JournalOld || a.Do == OldFile:
+	case a.Do.ofNode() || a.Do == Crash || a.Do == CrashPoints || a.Do == Leave || a.Do == Pause || a.Do == JournalFails || a.Do == JournalLost || a.Do == JournalOld || a.Do == OldFile:
 		fmt.Fprintf(&b, "/n%d", a.Node+1)
 	case a.Do == Delete:
 		fmt.Fprintf(&b, " limit %d key %d", a.Limit, a.Key)

@@ -107,6 +107,9 @@ func (n *node) decided(rq *request, d stepped.Decision) {
 	if n.repeated(rq, d) {
 		return
 	}
+	if !rq.old && d.At != 0 {
+		n.checkTime(d.At)
+	}
 	for _, b := range rq.buckets {
 		switch {
 		case rq.old:
@@ -130,7 +133,7 @@ func (n *node) judge(rq *request, b *bucket, d stepped.Decision) {
 	}
 	a := oracle.Answer{Bucket: n.w.plan.Keys[b.key], Region: n.r.name, Node: n.title, Sequence: d.Sequence,
 		Cost: rq.q.Cost, Outcome: oracle.Denied, At: at, Cell: b.limit.rule.CellOf(at),
-		Sent: time.UnixMicro(began + rq.sent), Seen: n.w.judgeTime(), Entitlement: d.Entitlement, Share: d.Share, Degraded: d.Degraded}
+		Sent: time.UnixMicro(began + n.w.plan.Into + rq.sent), Seen: n.w.judgeTime(), Entitlement: d.Entitlement, Share: d.Share, Degraded: d.Degraded}
 	decides := d.Limit == b.limit.policy.Name
 	if decides && d.At != 0 {
 		a.Cell = d.Cell
@@ -141,11 +144,14 @@ func (n *node) judge(rq *request, b *bucket, d stepped.Decision) {
 		if d.Reason == stepped.StoreFailureLocal {
 			n.spentLocally(b)
 		}
+		n.admits(b, d, a.Cost)
 	}
 	b.judge.Record(a)
-	if b.limit.kind() == algorithms.FixedWindow && b.labels[a.Cell] > b.limit.policy.Limit+b.allowed {
-		n.w.breaks("ceiling", "limit %s key %d: cell %d admitted %d of %d (%d allowed above it: %v)",
-			b.limit.policy.Name, b.key, a.Cell, b.labels[a.Cell], b.limit.policy.Limit, b.allowed, b.causes)
+	if b.limit.kind() == algorithms.FixedWindow && b.labels[a.Cell] > b.limit.policy.Limit {
+		if allowed, causes := b.allowedIn(a.Cell); b.labels[a.Cell] > b.limit.policy.Limit+allowed {
+			n.w.breaks("ceiling", "limit %s key %d: cell %d admitted %d of %d (%d allowed above it: %v)",
+				b.limit.policy.Name, b.key, a.Cell, b.labels[a.Cell], b.limit.policy.Limit, allowed, causes)
+		}
 	}
 	if decides && d.At != 0 {
 		n.checkSplit(b, d)
@@ -154,13 +160,22 @@ func (n *node) judge(rq *request, b *bucket, d stepped.Decision) {
 
 // spentLocally allows what the nodes of a region may admit without their store, on top of what it has spent.
 func (n *node) spentLocally(b *bucket) {
-	if b.local[n.r.index] || b.limit.policy.OnStoreFailure != policy.StoreFailureLocal {
+	if b.limit.policy.OnStoreFailure != policy.StoreFailureLocal {
 		return
 	}
-	b.local[n.r.index] = true
+	part, who := bound(b.exposure(len(n.r.nodes)), "local"), spentAlone{region: n.r.index}
+	if !b.limit.kind().Bucket() { // each node in each window, by the latest time that it knows
+		who.node, who.window = n.index, max(n.mark, n.time().UnixMicro())/b.limit.policy.Window.Microseconds()
+		n.mark = max(n.mark, n.time().UnixMicro())
+		part /= int64(len(n.r.nodes))
+	}
+	if b.local[who] {
+		return
+	}
+	b.local[who] = true
 	n.w.fired(23)
 	if b.limit.policy.Reserve() == 0 {
-		b.allow(bound(b.exposure(len(n.r.nodes)), "local"), "nodes of "+n.r.name+" without their store")
+		b.allow(n.r, part, "nodes of "+n.r.name+" without their store", false)
 	}
 }
 

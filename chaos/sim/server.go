@@ -11,11 +11,12 @@ import (
 // server is a region's Redis, to which things happen.
 type server interface {
 	// connect returns a node's way to it.
-	connect(r *region) stepped.Store
+	connect(n *node) stepped.Store
 	flush()            // FLUSHALL: everything is gone, scripts stay
 	restart()          // it ends and begins anew, empty
 	keepCopy()         // as a replica, which lags from now on
 	promoteCopy()      // the copy takes its place
+	putBack()          // it does as if nothing had been since: under the identity that it was kept under
 	remove(key string) // DEL
 	expire()           // its clock has stepped forward: what is over by it ends
 	holds(key string) bool
@@ -31,6 +32,7 @@ type twinServer struct {
 	r       *region
 	primary *store.ModelServer
 	copied  *store.ModelServer
+	kept    string // master_replid of what was copied
 	ways    []*store.Model
 	ids     int
 }
@@ -49,21 +51,28 @@ func (s *twinServer) clock() int64 { return s.r.clock() + s.r.storeAhead }
 
 func (s *twinServer) replid() string { s.ids++; return fmt.Sprintf("%s-%d", s.r.name, s.ids) }
 
-func (s *twinServer) connect(r *region) stepped.Store {
-	way := store.NewModel(s.primary, r.time)
+func (s *twinServer) connect(n *node) stepped.Store {
+	way := store.NewModel(s.primary, n.time)
 	s.ways = append(s.ways, way)
 	return way
 }
 
-func (s *twinServer) flush()                { s.primary.Flush() }
-func (s *twinServer) restart()              { s.primary.Restart() }
-func (s *twinServer) keepCopy()             { s.copied = s.primary.Replica(s.replid()) }
+func (s *twinServer) flush()   { s.primary.Flush() }
+func (s *twinServer) restart() { s.primary.Restart() }
+func (s *twinServer) keepCopy() {
+	s.kept, s.copied = s.primary.Replid(), s.primary.Replica(s.replid())
+}
 func (s *twinServer) remove(key string)     { s.primary.Delete(key) }
 func (s *twinServer) expire()               { s.primary.Expire() }
 func (s *twinServer) holds(key string) bool { return s.primary.Holds(key) }
 func (s *twinServer) setDown(down bool)     { s.primary.SetDown(down) }
 func (s *twinServer) loseReply()            { s.primary.LoseReply(1) }
 func (s *twinServer) close()                {}
+
+func (s *twinServer) putBack() {
+	s.copied = s.copied.Replica(s.kept)
+	s.promoteCopy()
+}
 
 func (s *twinServer) promoteCopy() {
 	s.copied.SetDown(s.r.down > 0)

@@ -12,6 +12,7 @@ var (
 	from     = flag.Uint64("from", 1, "the first of them")
 	seconds  = flag.Int64("seconds", 30, "of virtual time, each")
 	luaEvery = flag.Uint64("lua-every", 500, "one seed of so many by the Lua scripts; 1: all")
+	widerTo  = flag.Uint64("wider", 200, "how many seeds of the wider draw TestWiderSeedsHold runs")
 	kind     = flag.String("algorithm", "", "of all limits; empty: the seed chooses")
 )
 
@@ -33,6 +34,28 @@ func TestSeedsHold(t *testing.T) {
 	for row, name := range RowNames {
 		if tally.Seeds >= 500 && tally.Counts.Rows[row] == 0 {
 			t.Errorf("row %d (%s) never fired", row, name)
+		}
+	}
+}
+
+// TestWiderSeedsHold: nor by any seed of the wider draw.
+func TestWiderSeedsHold(t *testing.T) {
+	h := Hunt{Config: Config{For: *seconds * 1_000_000, Algorithm: algorithms.Kind(*kind), Wider: true}, From: *from, Seeds: *widerTo, LuaEvery: *luaEvery}
+	tally, err := h.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d seeds (%d by Lua), %v of virtual time in %v, faults %v", tally.Seeds, tally.Lua, tally.Virtual, tally.Took, tally.Counts.Deeds)
+	if tally.Broken != nil {
+		f, err := Explain(tally.Broken.Plan)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Fatalf("seed %d: %v\n%v\n%s", f.Seed, f.Broken, f.Acts, f.Timeline)
+	}
+	for _, d := range []Deed{Stick, NodeClock, Reboot, Snapshot, MatesCut} {
+		if tally.Seeds >= 100 && tally.Counts.Deeds[d] == 0 {
+			t.Errorf("%s never happened", d)
 		}
 	}
 }

@@ -54,6 +54,7 @@ const (
 	forWires
 	forNodes
 	forMates
+	forWider
 )
 
 // newWorld returns the world of a plan, in which nothing has happened yet.
@@ -97,7 +98,7 @@ func newWorld(p *Plan, t *trace) (*world, error) {
 // at and in have something happen at a time, and after one.
 func (w *world) at(t int64, do func()) { w.agenda.put(t, do) }
 func (w *world) in(d int64, do func()) { w.agenda.put(w.now+d, do) }
-func (w *world) wall() int64           { return began + w.now }
+func (w *world) wall() int64           { return began + w.plan.Into + w.now }
 func (w *world) judgeTime() time.Time  { return time.UnixMicro(w.wall()) }
 func (w *world) fired(row int)         { w.counts.Rows[row]++ }
 func (w *world) found(a Act, row int)  { w.counts.Deeds[a.Do]++; w.fired(row) }

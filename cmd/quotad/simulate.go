@@ -75,6 +75,7 @@ Exit codes: 0 everything held, 2 bad usage, 3 something did not.`,
 	f.DurationVar(&s.window, "window", 0, "of all limits, whole seconds to 24h; 0: the seed chooses")
 	f.StringSliceVar(&s.faults, "faults", nil, "kinds of faults, of which there are then many: "+faultNames()+"; none: the seed chooses")
 	f.Uint64Var(&s.hunt.LuaEvery, "lua-every", 50, "one seed of so many is decided by the Lua scripts on an embedded Redis; 0: none")
+	f.BoolVar(&s.hunt.Wider, "wider", false, "the wider draw, by random numbers of its own: sticky routing, clocks of single machines, up to three nodes, three windows and more")
 	f.StringVar(&s.only, "only", "", "numbers of the acts to keep of each seed, separated by commas: what a failure prints")
 	f.BoolVar(&s.compares, "compare", false, "compare quotad with other ways of limiting; --from is the seed of the demands")
 	f.StringVar(&s.plot, "plot", "", "with --compare: write a plot there, an SVG")
@@ -169,6 +170,9 @@ func (s *simulation) replay(f *sim.Failure) string {
 	}
 	if len(s.faults) > 0 {
 		command += " --faults " + strings.Join(s.faults, ",")
+	}
+	if s.hunt.Wider {
+		command += " --wider"
 	}
 	if f.Lua {
 		command += " --lua-every 1"

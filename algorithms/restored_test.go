@@ -1,0 +1,136 @@
+package algorithms_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/quotad/quotad/algorithms"
+)
+
+// stores are a script's two stores, which a test asks the same: the Lua on an embedded Redis, and its twin.
+type stores struct {
+	t    *testing.T
+	lua  *lua
+	twin algorithms.Twin
+	now  int64
+}
+
+func newStores(t *testing.T, now int64) *stores {
+	s := &stores{t: t, lua: newLua(t, servers["embedded"](t))}
+	s.at(now)
+	return s
+}
+
+func (s *stores) at(now int64) {
+	s.now = now
+	s.lua.setTime(s.t, now)
+}
+
+// flush loses all but the clock.
+func (s *stores) flush() {
+	if err := s.lua.client.FlushAll(context.Background()).Err(); err != nil {
+		s.t.Fatal(err)
+	}
+	s.twin.Flush()
+	s.at(s.now)
+}
+
+func (s *stores) guard() algorithms.Guard {
+	return algorithms.Guard{Generation: s.twin.Generation, Epoch: "1-e", Clock: s.now}
+}
+
+func (s *stores) open(c algorithms.Open) algorithms.Opened {
+	s.t.Helper()
+	c.Region, c.Epoch, c.Secret, c.Replid = "us", "1-e", "s", "r"
+	got := must[algorithms.Opened](s.t)(c.Parse(s.lua.eval(s.t, algorithms.OpenScript, c.Args())))
+	same(s.t, "open", c, got, s.twin.Open(s.now, c))
+	return got
+}
+
+func (s *stores) restore(c algorithms.Restore) algorithms.Restored {
+	s.t.Helper()
+	c.Guard, c.Key = s.guard(), "k"
+	got := must[algorithms.Restored](s.t)(c.Parse(s.lua.eval(s.t, algorithms.RestoreScript, c.Args(), "k")))
+	same(s.t, "restore", c, got, s.twin.Restore(s.now, c))
+	return got
+}
+
+func (s *stores) decide(terms algorithms.Terms, cost int64) algorithms.Decided {
+	s.t.Helper()
+	c := algorithms.Decide{Guard: s.guard(), Commit: true, Costs: []int64{cost}, Buckets: []algorithms.Target{{Key: "k", Terms: terms}}}
+	got := must[algorithms.Decided](s.t)(c.Parse(s.lua.eval(s.t, algorithms.DecideScript, c.Args(), c.Keys()...)))
+	same(s.t, "decide", c, got, s.twin.Decide(s.now, c))
+	return got
+}
+
+// restoring is a store that lost its data at the end of cell 0, and its bucket of 100 units a cell of 1 s.
+func restoring(t *testing.T) (s *stores, terms algorithms.Terms, lostAt, start int64) {
+	start = 1_800_000_000_000_000
+	terms = algorithms.Terms{Kind: algorithms.SlidingWindowCounter, Window: 1_000_000, Cell: 1_000_000, Tick: 1, Entitlement: 100, Recovered: true}
+	s = newStores(t, start+900_000)
+	s.open(algorithms.Open{Generation: 1})
+	s.flush()
+	o := s.open(algorithms.Open{Generation: 2, Lost: true, Seen: s.now})
+	return s, terms, o.LostAt, start
+}
+
+// TestACounterRestoredInTheNextCell: a counter used 80 of 100 in a cell that is over when it is restored. A quarter into the
+// next one they weigh 60: 40 are free, and not 100. Half into it 60 are.
+func TestACounterRestoredInTheNextCell(t *testing.T) {
+	s, terms, lostAt, start := restoring(t)
+	s.at(start + 1_250_000)
+	cell := start / terms.Cell
+	got := s.restore(algorithms.Restore{Terms: terms, LostAt: lostAt, Use: algorithms.Use{Cell: cell, Units: 80, At: start + 800_000}})
+	if got.Status != algorithms.StatusOK || got.Used != 60 || got.Free != 40 {
+		t.Errorf("a quarter into the next cell %d count and %d are free (%v), want 60 and 40", got.Used, got.Free, got.Status)
+	}
+	s.at(start + 1_500_000)
+	if d := s.decide(terms, 61); d.Answers[0].Admitted {
+		t.Errorf("61 admitted beside 40: %+v", d)
+	}
+	if d := s.decide(terms, 60); !d.Answers[0].Admitted {
+		t.Errorf("60 denied beside 40: %+v", d)
+	}
+}
+
+// TestACounterRestoredInItsCell: the same, restored while the cell lasts, and in two parts: who tells less takes nothing back.
+func TestACounterRestoredInItsCell(t *testing.T) {
+	s, terms, lostAt, start := restoring(t)
+	s.at(start + 950_000)
+	cell := start / terms.Cell
+	got := s.restore(algorithms.Restore{Terms: terms, LostAt: lostAt, Use: algorithms.Use{Cell: cell, Units: 80, At: start + 800_000}, Unknown: []string{"eu"}})
+	if got.Status != algorithms.StatusOK || got.Used != 80 || got.Free != 20 {
+		t.Errorf("in its cell %d count and %d are free (%v), want 80 and 20", got.Used, got.Free, got.Status)
+	}
+	got = s.restore(algorithms.Restore{Terms: terms, LostAt: lostAt, Use: algorithms.Use{Cell: cell, Units: 70, At: start + 700_000}, Known: []string{"eu"}})
+	if got.Used != 80 {
+		t.Errorf("a node that had seen less tells, and %d count, want 80", got.Used)
+	}
+}
+
+// TestTheMarkOutlivesAnOpening: a store whose clock has shown a later time than it shows now is opened once more, with nothing
+// lost. It begins where it was: else the cells in between come once more, with all that they have.
+func TestTheMarkOutlivesAnOpening(t *testing.T) {
+	const start = 1_800_000_000_000_000
+	terms := algorithms.Terms{Kind: algorithms.FixedWindow, Window: 1_000_000, Cell: 1_000_000, Tick: 1, Entitlement: 100}
+	for name, lost := range map[string]bool{"nothing is lost": false, "something is, and its opener never saw it": true} {
+		t.Run(name, func(t *testing.T) {
+			s := newStores(t, start+5_500_000)
+			s.open(algorithms.Open{Generation: 1})
+			if d := s.decide(terms, 100); !d.Answers[0].Admitted {
+				t.Fatalf("%+v", d)
+			}
+			s.at(start + 1_500_000) // the clock is right again
+			o := s.open(algorithms.Open{Expected: 1, Generation: 2, Lost: lost, Seen: s.now})
+			if o.Begun != start+5_500_000 || lost && o.LostAt != o.Begun {
+				t.Errorf("begun at %d, lost at %d: the store had shown %d", o.Begun, o.LostAt, start+5_500_000)
+			}
+			for second := int64(1); second < 6; second++ {
+				s.at(start + second*1_000_000 + 500_000)
+				if d := s.decide(terms, 1); d.Now < start+5_500_000 || d.Answers[0].Admitted {
+					t.Errorf("in second %d, decided at %d: %+v", second, d.Now-start, d)
+				}
+			}
+		})
+	}
+}

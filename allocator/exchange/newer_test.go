@@ -1,0 +1,77 @@
+package exchange
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/quotad/quotad/algorithms"
+)
+
+// TestNewerUse: of two uses that of the later cell counts, whichever is larger; of one cell the larger, as of the later time.
+func TestNewerUse(t *testing.T) {
+	use := func(cell, units, at int64) algorithms.Use { return algorithms.Use{Cell: cell, Units: units, At: at} }
+	for name, c := range map[string]struct{ a, b, want algorithms.Use }{
+		"less in a later cell":            {use(7, 3, 70), use(6, 500, 69), use(7, 3, 70)},
+		"more in a later cell":            {use(7, 500, 70), use(6, 3, 69), use(7, 500, 70)},
+		"less in a later cell, earlier":   {use(7, 3, 60), use(6, 500, 69), use(7, 3, 60)},
+		"more of one cell, and earlier":   {use(7, 500, 60), use(7, 3, 70), use(7, 500, 70)},
+		"as much":                         {use(7, 3, 60), use(7, 3, 60), use(7, 3, 60)},
+		"nothing is not more than little": {use(0, 0, 0), use(0, 1, 5), use(0, 1, 5)},
+	} {
+		if got := newer(c.a, c.b); got != c.want {
+			t.Errorf("%s: newer(%v, %v) = %v, want %v", name, c.a, c.b, got, c.want)
+		}
+		if got := newer(c.b, c.a); got != c.want {
+			t.Errorf("%s: newer(%v, %v) = %v, want %v", name, c.b, c.a, got, c.want)
+		}
+	}
+}
+
+// TestUseOfAnOlderCellRaisesNothing: a mate that decided last in the cell before tells of more than was used in this one.
+func TestUseOfAnOlderCellRaisesNothing(t *testing.T) {
+	d := newDoubting(t)
+	out := d.loses(d.bucket("b"))
+	d.tells("eu", out.questions("eu")...)
+	cell := d.store() / doubtDay
+	mine := algorithms.Use{Cell: cell, Units: 3, At: d.store() - 1}
+	d.m.Step(d.now, Testified{Testimonies{From: "us", Node: "n9", ForGeneration: 7, All: []Testimony{
+		{Bucket: "b", WholeSince: math.MaxInt64, Use: algorithms.Use{Cell: cell - 1, Units: 500, At: d.store() - doubtDay}}}}})
+	restores := d.m.Step(d.now, Consulted{Consult: out.Consults[0], All: []Testimony{{Bucket: "b", WholeSince: math.MaxInt64, Use: mine}}}).Restores
+	for range 50 {
+		if len(restores) > 0 {
+			break
+		}
+		restores = d.tick().Restores
+	}
+	if len(restores) != 1 || restores[0].Use != mine {
+		t.Errorf("restored with %+v, want %+v", restores, mine)
+	}
+}
+
+// TestExtremeTestimony: what a mate tells with the least and the greatest integers is not computed with: it is refused whole,
+// and counted, and the rest is restored.
+func TestExtremeTestimony(t *testing.T) {
+	for _, n := range []int64{math.MinInt64, math.MaxInt64, -1, algorithms.MaxUnits + 1} {
+		for what, of := range map[string]func(*Testimony){
+			"units":    func(x *Testimony) { x.Use.Units = n },
+			"cell":     func(x *Testimony) { x.Use.Cell = n },
+			"time":     func(x *Testimony) { x.Use.At = n },
+			"lent":     func(x *Testimony) { x.Rows = []Remembered{{Peer: "eu", Cell: 20_000, Lent: n}} },
+			"returned": func(x *Testimony) { x.Rows = []Remembered{{Peer: "eu", Cell: 20_000, Returned: n}} },
+			"now":      func(x *Testimony) { x.Now = n },
+			"loss":     func(x *Testimony) { x.LostAt = n },
+		} {
+			d := newDoubting(t)
+			d.loses(d.bucket("b"))
+			before := d.m.Stats().Implausible
+			told := Testimony{Bucket: "b", WholeSince: math.MaxInt64}
+			of(&told)
+			d.m.Step(d.now, Testified{Testimonies{From: "us", Node: "n2", ForGeneration: 7, All: []Testimony{told}}})
+			r := d.m.recoveries["b"]
+			if d.m.Stats().Implausible != before+1 || len(r.rows) > 0 || r.use != (algorithms.Use{}) || slices.Contains(r.heard, "n2") {
+				t.Errorf("%s of %d is believed: %+v", what, n, r)
+			}
+		}
+	}
+}

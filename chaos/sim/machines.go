@@ -1,0 +1,73 @@
+package sim
+
+import (
+	"slices"
+
+	"github.com/quotad/quotad/region/store"
+)
+
+// widen does what an act of the wider draw says.
+func (w *world) widen(a Act, r *region, n *node) {
+	switch a.Do {
+	case Stick:
+		w.counts.Deeds[a.Do]++
+		r.sticks[a.Key] = append(r.sticks[a.Key], n)
+		w.in(a.For, func() { r.unstick(a.Key, n) })
+	case NodeClock:
+		w.found(a, 27)
+		n.ahead += a.Amount
+		w.apart(r)
+		w.in(a.For, func() { n.ahead -= a.Amount; w.apart(r) })
+	case MatesCut:
+		w.counts.Deeds[a.Do]++
+		n.alone++
+		w.in(a.For, func() { n.alone-- })
+	case Snapshot:
+		r.store.keepCopy()
+		w.in(a.For, func() {
+			w.loses(r, a, 21)
+			r.store.putBack()
+			r.stale = true
+		})
+	case TokenLost:
+		w.loses(r, a, 20)
+		r.store.remove(store.TokenKey(store.Whole))
+	case Reboot:
+		w.reboot(a, r, n)
+	}
+}
+
+// reboot ends a machine that a node and the region's store are on, and lets both begin anew: the node
+// with its journal, the store with nothing.
+func (w *world) reboot(a Act, r *region, n *node) {
+	if n.live != nil {
+		w.fired(14)
+		n.die()
+	}
+	r.down++
+	r.store.setDown(true)
+	w.in(a.For, func() {
+		w.loses(r, a, 20)
+		r.store.restart()
+		if r.down--; r.down == 0 {
+			r.store.setDown(false)
+		}
+		n.restartIn(1)
+	})
+}
+
+// unstick ends one act that sends the requests of a key to a node.
+func (r *region) unstick(key int, n *node) {
+	i := slices.Index(r.sticks[key], n)
+	r.sticks[key] = slices.Delete(r.sticks[key], i, i+1)
+}
+
+// routed is the node that a request of a key goes to, if no act says so the given one. A balancer
+// sends nothing to a node that is dead; it does not know that one stands still.
+func (r *region) routed(key int, otherwise *node) *node {
+	sticks := r.sticks[key]
+	if len(sticks) == 0 || sticks[len(sticks)-1].live == nil {
+		return otherwise
+	}
+	return sticks[len(sticks)-1]
+}

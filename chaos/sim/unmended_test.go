@@ -1,0 +1,147 @@
+package sim
+
+import (
+	"strings"
+	"testing"
+)
+
+// pair is a plan of two regions of equal weight and one limit, whose first region has some nodes, and in
+// which both regions want all they are entitled to between some seconds.
+func pair(nodes int, limit string, spent [][2]int64, acts ...Act) *Plan {
+	p := &Plan{
+		Seed: 1, Regions: []RegionPlan{{Name: "r0", Weight: 1, Nodes: nodes}, {Name: "r1", Weight: 1, Nodes: 1}},
+		OneWay: [][]int64{{0, 15_000}, {15_000, 0}}, Keys: []string{"k0"},
+		Document: "regions: {r0: {weight: 1}, r1: {weight: 1}}\nlimits:\n  - {name: l0, domain: api, key: [account], lending_limit: 0, on_store_failure: deny, " + limit + "}\n",
+		Acts:     acts,
+		Heal:     44_000_000, End: 56_000_000,
+	}
+	for _, s := range spent {
+		for r := range p.Regions {
+			p.Acts = append(p.Acts, Act{Do: Steady, At: s[0] * 1_000_000, For: (s[1] - s[0]) * 1_000_000, Region: r, Amount: 100_000, Cost: 1})
+		}
+	}
+	for i := range p.Acts {
+		p.Acts[i].ID = i
+	}
+	return p
+}
+
+// at is an act at some seconds, for some.
+func at(seconds float64, do Deed, length float64, more ...func(*Act)) Act {
+	a := Act{Do: do, At: int64(seconds * 1e6), For: int64(length * 1e6), Peer: -1}
+	for _, m := range more {
+		m(&a)
+	}
+	return a
+}
+
+// into is a plan that begins some seconds into an hour.
+func into(seconds int64, p *Plan) *Plan {
+	p.Into = seconds * 1_000_000
+	return p
+}
+
+// lending is a plan whose regions lend to each other.
+func lending(p *Plan) *Plan {
+	p.Document = strings.Replace(p.Document, "lending_limit: 0, ", "", 1)
+	return p
+}
+
+// local is a plan whose nodes admit a part by themselves.
+func local(p *Plan) *Plan {
+	p.Document = strings.Replace(p.Document, "on_store_failure: deny", "on_store_failure: local", 1)
+	return p
+}
+
+func both(a *Act) { a.Back = true }
+func of(region int) func(*Act) {
+	return func(a *Act) { a.Region, a.Amount, a.Cost = region, 100_000, 5 }
+}
+func on(node int) func(*Act)      { return func(a *Act) { a.Node = node } }
+func by(seconds int64) func(*Act) { return func(a *Act) { a.Amount = seconds * 1_000_000 } }
+
+const (
+	hourly  = "algorithm: fixed_window, limit: 1000, window: 3600s"
+	counted = "algorithm: sliding_window_counter, limit: 1000, window: 3600s"
+	logged  = "algorithm: sliding_window_log, limit: 1000, window: 3600s"
+	daily   = "algorithm: fixed_window, limit: 1000, window: 86400s"
+	shortly = "algorithm: fixed_window, limit: 60, window: 1s"
+)
+
+// unmended are plans that break an invariant.
+var unmended = map[string]*Plan{
+	// The node to which all requests of a key go is dead while the store loses its data: the other restores without it.
+	"a mate that decided is dead": pair(2, hourly, [][2]int64{{2, 10}, {15, 30}},
+		at(0, Stick, 50, on(1)), at(12, Crash, 25, on(1)), at(13, Flush, 0)),
+	"a mate that decided is dead, by a counter": pair(2, counted, [][2]int64{{2, 10}, {15, 30}},
+		at(0, Stick, 50, on(1)), at(12, Crash, 25, on(1)), at(13, Flush, 0)),
+	"a mate that decided is dead, by a log": pair(2, logged, [][2]int64{{2, 10}, {15, 30}},
+		at(0, Stick, 50, on(1)), at(12, Crash, 25, on(1)), at(13, Flush, 0)),
+	// The same, and for two seconds only it cannot be heard.
+	"a mate that decided is cut off": pair(2, hourly, [][2]int64{{2, 10}, {15, 30}},
+		at(0, Stick, 14, on(1)), at(14.5, Stick, 35, on(0)), at(13, MatesCut, 4, on(1)), at(13.5, Flush, 0)),
+	"a mate that decided stands still": pair(2, hourly, [][2]int64{{2, 10}, {15, 30}},
+		at(0, Stick, 14, on(1)), at(14.5, Stick, 35, on(0)), at(13, Pause, 4, on(1)), at(13.5, Flush, 0)),
+	// Of three nodes the one that decided is dead, the two others hear each other.
+	"of three nodes the one that decided is dead": pair(3, hourly, [][2]int64{{2, 10}, {15, 30}},
+		at(0, Stick, 50, on(2)), at(12, Crash, 25, on(2)), at(13, Flush, 0)),
+	// A bucket of which rows are restored late: the loss is long over when the mate that decided dies, and the bucket is
+	// first asked for after that.
+	"a mate that decided dies before the bucket is asked for": pair(2, hourly, [][2]int64{{2, 10}, {25, 35}},
+		at(0, Stick, 50, on(1)), at(12, Flush, 0), at(20, Crash, 20, on(1))),
+	"a bucket is deleted while a mate that decided is dead": pair(2, hourly, [][2]int64{{2, 10}, {15, 30}},
+		at(0, Stick, 50, on(1)), at(2, Stick, 1, on(0)), at(12, Crash, 25, on(1)), at(13, Delete, 0)),
+	// A node's clock is two days ahead for ten seconds: what it has seen and written down is forgotten by it.
+	"a node's clock is two days ahead": pair(1, daily, [][2]int64{{2, 10}, {30, 42}},
+		at(12, NodeClock, 13, by(2*86400)), at(27, Flush, 0)),
+	// A node's clock is 20 minutes ahead, which is believed: a bucket is deleted and not missed.
+	"a node's clock is ahead when a bucket is deleted": pair(1, "algorithm: fixed_window, limit: 1000, window: 600s", [][2]int64{{2, 10}, {30, 42}},
+		at(12, NodeClock, 30, by(1200)), at(27, Delete, 0)),
+	// The store's clock was ahead, and is right when it comes back empty.
+	"a store's clock was ahead before its machine was started anew": pair(1, shortly, [][2]int64{{2, 30}},
+		at(5, StoreClock, 10, by(5)), at(14.8, Reboot, 0.5)),
+	"an idle node opens a store whose clock was ahead": pair(2, shortly, [][2]int64{{2, 30}},
+		at(0, Stick, 15.1, on(1)), at(5, StoreClock, 10, by(5)), at(15.1, Stick, 20, on(0)), at(14.99, Flush, 0), at(14.9, Pause, 8, on(1))),
+	"a node alone whose store's clock was ahead loses it": pair(1, shortly, [][2]int64{{2, 30}},
+		at(5, StoreClock, 10, by(5)), at(14.99, Flush, 0)),
+	"the store's clock was ahead over a node's restart": pair(1, shortly, [][2]int64{{2, 30}},
+		at(5, StoreClock, 10, by(5)), at(14.5, Crash, 0.6), at(14.99, Flush, 0)),
+	// What was used in the next window, by a clock that was ahead, is not restored for it.
+	"a store's clock was ahead into the next window": into(70, pair(1, "algorithm: fixed_window, limit: 1000, window: 90s", [][2]int64{{4, 13}, {15, 17}, {22, 34}},
+		at(3, StoreClock, 11, by(25)), at(13.8, Reboot, 0.5))),
+	"a bucket of tokens, and its store's clock was ahead": pair(1, "algorithm: token_bucket, limit: 300, window: 70s, burst: 150", [][2]int64{{2, 10}, {20, 40}},
+		at(3, StoreClock, 11, by(20)), at(13.8, Reboot, 0.5)),
+	"all clocks of a region step back while a machine is started anew": pair(1, shortly, [][2]int64{{2, 40}},
+		at(1, ClockStep, 13, by(20)), at(13.8, Reboot, 0.5)),
+	"the token alone is lost": pair(1, shortly, [][2]int64{{2, 30}},
+		at(5, StoreClock, 10, by(5)), at(14.5, Crash, 0.6), at(14.99, TokenLost, 0)),
+	// Rows of a journal are forgotten by a clock that nobody checked, and it counts as whole.
+	"a node's clock is two days ahead of what it lent": lending(pair(1, "algorithm: fixed_window, limit: 1000, window: 86400s", nil,
+		at(2, Steady, 6, of(1)), at(12, NodeClock, 13, by(2*86400)), at(26.5, Cut, 10, both), at(27, Flush, 0), at(28, Steady, 10, of(0)), at(28, Steady, 10, of(1)))),
+	"a node that has lost its journal is behind": lending(pair(1, "algorithm: fixed_window, limit: 1000, window: 600s", nil,
+		at(2, Steady, 6, of(1)), at(11.9, NodeClock, 30, by(-1800)), at(12, JournalLost, 0), at(18.5, Cut, 10, both), at(20, Flush, 0), at(22, Steady, 10, of(0)), at(22, Steady, 10, of(1)))),
+	// The part that a node admits of a window without its store is noted in its journal, and forgotten by a clock.
+	"a node's clock is ahead of its own part": local(pair(1, daily, [][2]int64{{1, 9}, {12, 20}, {35, 43}},
+		at(10, StoreDown, 22), at(20, NodeClock, 11, by(4*86400)), at(31.1, Crash, 1), at(34, StoreDown, 9.5))),
+	// A virtual machine with the store is put back as it was some seconds ago.
+	"a snapshot of the store is put back": pair(1, hourly, [][2]int64{{2, 10}, {20, 30}},
+		at(3, Snapshot, 12)),
+	"a snapshot of the store is put back, of a short window": pair(1, "algorithm: fixed_window, limit: 60, window: 10s", [][2]int64{{2, 30}},
+		at(10.1, Snapshot, 4)),
+	"a snapshot is put back to two nodes": pair(2, hourly, [][2]int64{{2, 10}, {20, 30}},
+		at(0, Stick, 15, on(1)), at(3, Snapshot, 12), at(15, Stick, 15, on(0))),
+}
+
+func TestUnmended(t *testing.T) {
+	for name, p := range unmended {
+		t.Run(name, func(t *testing.T) {
+			o, err := Run(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if o.Broken != nil {
+				t.Error(o.Broken)
+			}
+		})
+	}
+}

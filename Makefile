@@ -76,6 +76,10 @@ scenarios: redis-server build ## TIMES times (1): every scenario that quotad bri
 	  name=$$(basename $$file .yaml); ./bin/quotad chaos run $$name --seed $$n --report bin/scenarios/$$name.html > bin/scenarios/$$name.txt 2>&1 \
 	  && echo "$$name, seed $$n: ok" || { failed=1; echo "$$name, seed $$n: NOT OK"; cat bin/scenarios/$$name.txt; }; done; done; exit $$failed
 
+.PHONY: attacks
+attacks: ## what attackers tried, against the real servers: each must be harmless
+	$(GO) test -count 1 -timeout 10m -run 'Attack' ./region/... ./cmd/quotad
+
 .PHONY: proto
 proto: ## generated code from proto/*.proto; needs npm
 	cd proto && PATH="$$PATH:$$(npm root)/.bin" npx --yes @bufbuild/buf@1.75.0 lint && npx --yes @bufbuild/buf@1.75.0 generate

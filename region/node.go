@@ -19,6 +19,7 @@ import (
 	"github.com/quotad/quotad/gossip"
 	"github.com/quotad/quotad/policy"
 	hintv1 "github.com/quotad/quotad/proto/hint/v1"
+	"github.com/quotad/quotad/region/door"
 	"github.com/quotad/quotad/region/journal"
 	"github.com/quotad/quotad/region/peer"
 	"github.com/quotad/quotad/region/store"
@@ -91,6 +92,8 @@ type Node struct {
 	apart       map[string]bool // regions whose store's clock is too far from ours; the engine's
 	books       sync.Mutex      // held while books are kept
 	closing     sync.Once
+
+	cutsRefused door.Seldom // to be logged
 }
 
 // Start opens the store and begins to serve. ctx bounds the start alone.

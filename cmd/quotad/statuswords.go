@@ -39,9 +39,9 @@ type storeStatus struct {
 
 // where says which store it is.
 func (s storeStatus) where(generation uint64) string {
-	text := fmt.Sprintf("%s %s, generation %d", s.Kind, s.Address, generation)
+	text := fmt.Sprintf("%s %s, generation %d", shown(s.Kind), shown(s.Address), generation)
 	if len(s.Data) > 0 {
-		text += ", data " + strings.Join(s.Data, " ")
+		text += ", data " + strings.Join(allShown(s.Data), " ")
 	}
 	return text
 }
@@ -50,7 +50,7 @@ func (s storeStatus) where(generation uint64) string {
 func (s storeStatus) state() string {
 	parts := []string{"in reach"}
 	if len(s.OutOfReach) > 0 {
-		parts[0] = "OUT OF REACH: " + strings.Join(s.OutOfReach, " ") + ", decided as on_store_failure says"
+		parts[0] = "OUT OF REACH: " + strings.Join(allShown(s.OutOfReach), " ") + ", decided as on_store_failure says"
 	}
 	if s.LastLoss.IsZero() {
 		parts = append(parts, "no loss known")
@@ -63,7 +63,7 @@ func (s storeStatus) state() string {
 	case store.NoEviction:
 		parts = append(parts, store.NoEviction)
 	default:
-		parts = append(parts, "MAY FORGET BUCKETS: set maxmemory-policy noeviction, it is "+s.MaxmemoryPolicy)
+		parts = append(parts, "MAY FORGET BUCKETS: set maxmemory-policy noeviction, it is "+shown(s.MaxmemoryPolicy))
 	}
 	if s.ClockApart != nil {
 		parts = append(parts, "clock "+ahead(*s.ClockApart))
@@ -141,9 +141,9 @@ func (p peerStatus) row() string {
 		clock = ahead(*p.ClockApart)
 	}
 	if !p.Heard {
-		return p.Region + "\t" + state + "\tnever\t-\t" + clock
+		return shown(p.Region) + "\t" + state + "\tnever\t-\t" + clock
 	}
-	return fmt.Sprintf("%s\t%s\t%s ago\t%s\t%s", p.Region, state, milliseconds(p.Age), milliseconds(p.RoundTrip), clock)
+	return fmt.Sprintf("%s\t%s\t%s ago\t%s\t%s", shown(p.Region), state, milliseconds(p.Age), milliseconds(p.RoundTrip), clock)
 }
 
 // ahead says how far a clock is ahead of another, or behind it.

@@ -85,6 +85,10 @@ overload: redis-server ## a real node offered up to ten times what it decides, f
 	$(GO) test -count 1 -run '^$$' -bench 'Refusal|BenchmarkQueue' ./region
 	$(GO) test -count 1 -run '^$$' -bench 'Overload' -benchtime 1x ./chaos/process
 
+.PHONY: attacks
+attacks: ## what attackers tried, against the real servers: each must be harmless
+	$(GO) test -count 1 -timeout 10m -run 'Attack' ./region/... ./cmd/quotad
+
 .PHONY: proto
 proto: ## generated code from proto/*.proto; needs npm
 	cd proto && PATH="$$PATH:$$(npm root)/.bin" npx --yes @bufbuild/buf@1.75.0 lint && npx --yes @bufbuild/buf@1.75.0 generate

@@ -3,13 +3,13 @@ package policy
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/policy/files"
 )
 
 // The ranges of a document. Units stay at or below 2^51 because they and twice
@@ -150,14 +150,8 @@ func (d *Document) RegionIndex(name string) (int, bool) {
 // Load reads and parses the document in a file. The error is an [Errors] when
 // the file could be read but the document is invalid.
 func Load(path string) (*Document, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, readError(err)
-	}
-	defer f.Close()
-	// One byte above the cap is enough for Parse to see that there is more.
-	src, err := io.ReadAll(io.LimitReader(f, MaxDocumentBytes+1))
-	if err != nil {
+	src, err := files.Read(path, MaxDocumentBytes)
+	if err != nil && !errors.Is(err, files.ErrTooLarge) { // of which Parse tells
 		return nil, readError(err)
 	}
 	return Parse(path, src)

@@ -21,7 +21,8 @@ func TestImports(t *testing.T) {
 		"github.com/fsnotify/fsnotify":    "Watch",
 		"github.com/cespare/xxhash/v2":    "BucketID.Hash",
 
-		"github.com/quotad/quotad/algorithms": "the algorithms' names, cells and bounds",
+		"github.com/quotad/quotad/algorithms":   "the algorithms' names, cells and bounds",
+		"github.com/quotad/quotad/policy/files": "reading no more than a document, and no pipe",
 	}
 	files, err := filepath.Glob("*.go")
 	if err != nil {

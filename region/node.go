@@ -98,6 +98,8 @@ type Node struct {
 	apart       map[string]bool // regions whose store's clock is too far from ours; the engine's
 	books       sync.Mutex      // held while books are kept
 	closing     sync.Once
+
+	cutsRefused door.Seldom // to be logged
 }
 
 // Start opens the store and begins to serve. ctx bounds the start alone.

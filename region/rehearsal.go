@@ -20,12 +20,16 @@ type Cutter interface {
 // called the node refuses.
 func (n *Node) AllowCuts(c Cutter) { n.cutter.Store(&c) }
 
-// cutOff makes a cut that the node was asked for over its peer port. That somebody tried is worth a warning either way.
+// cutOff makes a cut that the node was asked for over its peer port. That somebody tried is worth a warning either way; of
+// those that are refused, which whoever reaches the port can have many of, one a minute. All are counted
+// (quotad_peer_refused_total{reason="cut"}).
 func (n *Node) cutOff(by peer.Caller, c peer.Cut) (peer.CutAnswer, error) {
 	cutter := n.cutter.Load()
 	if cutter == nil {
-		n.log.Warn("refused a cut that was asked for over the peer port: this node was not started with chaos: true",
-			"by", by.String(), "region", c.Region, "direction", c.Direction, "for", c.For.String())
+		if unlogged, due := n.cutsRefused.Due(time.Now()); due {
+			n.log.Warn("refused a cut that was asked for over the peer port: this node was not started with chaos: true",
+				"by", by.String(), "region", c.Region, "direction", c.Direction, "for", c.For.String(), "unlogged", unlogged)
+		}
 		return peer.CutAnswer{}, peer.ErrNoCuts
 	}
 	what := "a cut is asked for over the peer port"

@@ -71,6 +71,17 @@ func TestCutOverThePeerPort(t *testing.T) {
 			t.Errorf("%v refused cuts are counted", refused)
 		}
 
+		first := time.Now()
+		for range 2000 {
+			_ = cut("eu")
+		}
+		if lines := strings.Count(said(), "refused a cut"); lines > int(time.Since(first)/time.Minute)+1 {
+			t.Errorf("2,001 refused cuts in %s are %d lines of log", time.Since(first), lines)
+		}
+		if refused := us.series(t)["quotad_peer_refused_total{reason=cut}"]; refused != 2001 {
+			t.Errorf("%v refused cuts are counted, want 2001", refused)
+		}
+
 		us.AllowCuts(networkCutter{c, "us/n1", "eu/n1"})
 		if err := cut("ue"); status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), "region: has no node") {
 			t.Errorf("a cut of no region: %v", err)

@@ -1,14 +1,14 @@
 package staging
 
 import (
+	"errors"
 	"fmt"
-	"io"
 	"net"
-	"os"
 	"path/filepath"
 	"strconv"
 	"time"
 
+	"github.com/quotad/quotad/policy/files"
 	"github.com/quotad/quotad/region/peer"
 )
 
@@ -49,14 +49,9 @@ const (
 // ReadNodes reads a nodes file. What is wrong with it is reported at once, each
 // with its place, as *policy.Error.
 func ReadNodes(path string) (*Nodes, error) {
-	f, err := os.Open(path)
-	if err != nil {
+	src, err := files.Read(path, maxFileBytes)
+	if err != nil && !errors.Is(err, files.ErrTooLarge) { // of which ParseNodes tells
 		return nil, fmt.Errorf("read nodes file: %w; check the path", err)
-	}
-	defer f.Close()
-	src, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
-	if err != nil {
-		return nil, fmt.Errorf("read nodes file: %w; check that the path names a readable file", err)
 	}
 	return ParseNodes(path, src)
 }

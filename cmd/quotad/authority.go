@@ -18,6 +18,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/quotad/quotad/policy/files"
 	"github.com/quotad/quotad/region/peer"
 )
 
@@ -81,7 +82,7 @@ func readAuthority(dir string) (*authority, error) {
 }
 
 func readPEM(path, kind string) ([]byte, error) {
-	b, err := os.ReadFile(path)
+	b, err := files.Read(path, peer.MostFileBytes)
 	if err != nil {
 		return nil, fmt.Errorf("read the authority: %w", err)
 	}

@@ -141,7 +141,9 @@ func showBucket(cmd *cobra.Command, node *remote, bucket bucketName, output stri
 
 func (l ledger) print(w io.Writer) error {
 	t := table(w)
-	row := func(name, format string, args ...any) { fmt.Fprintf(t, name+"\t"+format+"\n", args...) }
+	row := func(name, format string, args ...any) {
+		fmt.Fprintf(t, "%s\t%s\n", name, fmt.Sprintf(format, argsShown(args)...))
+	}
 	row("limit", "%s: %s over all regions", l.Limit, counted(int(l.LimitUnits), "unit"))
 	row("algorithm", "%s", l.Algorithm)
 	row("cell", "%d", l.Cell)
@@ -176,7 +178,7 @@ func (l ledger) printRights(w io.Writer) error {
 	}
 	fmt.Fprintln(t)
 	for _, r := range l.Rights {
-		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d", r.Region, r.Cell, r.Lent, r.Returned, r.Borrowed, r.Regained)
+		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d", shown(r.Region), r.Cell, r.Lent, r.Returned, r.Borrowed, r.Regained)
 		if lendsBurst {
 			fmt.Fprintf(t, "\t%d\t%d", orZero(r.BurstLent), orZero(r.BurstBorrowed))
 		}

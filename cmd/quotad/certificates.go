@@ -5,9 +5,9 @@ import (
 	"crypto/x509"
 	"fmt"
 	"log/slog"
-	"os"
 	"time"
 
+	"github.com/quotad/quotad/policy/files"
 	"github.com/quotad/quotad/region/peer"
 )
 
@@ -61,7 +61,7 @@ func loadRedisTLS(c *nodeConfig) (*tls.Config, error) {
 	}
 	t := &tls.Config{MinVersion: tls.VersionTLS12}
 	if c.redisTLS.ca != "" {
-		b, err := os.ReadFile(c.redisTLS.ca)
+		b, err := files.Read(c.redisTLS.ca, peer.MostFileBytes)
 		if err != nil {
 			return nil, usageError(c.places["redis.tls.ca"].fail(err.Error(), "check the path, and that the user quotad runs as may read the file"))
 		}
@@ -70,11 +70,24 @@ func loadRedisTLS(c *nodeConfig) (*tls.Config, error) {
 		}
 	}
 	if c.redisTLS.cert != "" {
-		pair, err := tls.LoadX509KeyPair(c.redisTLS.cert, c.redisTLS.key)
+		pair, err := loadPair(c.redisTLS.cert, c.redisTLS.key)
 		if err != nil {
 			return nil, usageError(c.places["redis.tls.cert"].fail(err.Error(), "give a certificate and its own key, both PEM"))
 		}
 		t.Certificates = []tls.Certificate{pair}
 	}
 	return t, nil
+}
+
+// loadPair reads a certificate and its key.
+func loadPair(certFile, keyFile string) (tls.Certificate, error) {
+	cert, err := files.Read(certFile, peer.MostFileBytes)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	key, err := files.Read(keyFile, peer.MostFileBytes)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	return tls.X509KeyPair(cert, key)
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -15,6 +14,7 @@ import (
 	"github.com/quotad/quotad/chaos/scenario"
 	"github.com/quotad/quotad/chaos/scenarios"
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/policy/files"
 )
 
 func chaosCommand() *cobra.Command {
@@ -76,18 +76,10 @@ func loadScenario(name string) (*scenario.Scenario, error) {
 	return s, err
 }
 
-// readScenario reads a file, of a device or a pipe no more than a scenario may have.
+// readScenario reads a file of no more than a scenario may have.
 func readScenario(name string) ([]byte, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err == nil && info.IsDir() {
-		return nil, fmt.Errorf("%s is a folder", name)
-	}
-	src, err := io.ReadAll(io.LimitReader(f, scenario.MaxBytes+1))
-	if err == nil && len(src) > scenario.MaxBytes {
+	src, err := files.Read(name, scenario.MaxBytes)
+	if errors.Is(err, files.ErrTooLarge) {
 		err = fmt.Errorf("%s is larger than %d KiB", name, scenario.MaxBytes>>10)
 	}
 	return src, err

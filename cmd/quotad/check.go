@@ -128,7 +128,9 @@ func check(cmd *cobra.Command, node *remote, q question, peek bool, output strin
 // print tells a decision; asked says that it was to come with a receipt.
 func (d decision) print(w io.Writer, asked bool) error {
 	t := table(w)
-	row := func(name, format string, args ...any) { fmt.Fprintf(t, name+"\t"+format+"\n", args...) }
+	row := func(name, format string, args ...any) {
+		fmt.Fprintf(t, "%s\t%s\n", name, fmt.Sprintf(format, argsShown(args)...))
+	}
 	verdict := "denied"
 	if d.Allowed {
 		verdict = "allowed"
@@ -162,12 +164,12 @@ func (d decision) print(w io.Writer, asked bool) error {
 	}
 	switch {
 	case d.Receipt != "":
-		row("receipt", "%s", d.Receipt)
+		fmt.Fprintf(t, "receipt\t%s\n", printable(d.Receipt)) // whole: refund takes it
 	case asked && d.Allowed:
 		row("receipt", "none: no store charged anything")
 	}
 	if len(d.Shadowed) > 0 {
-		row("shadow", "%s would have denied", strings.Join(d.Shadowed, ", "))
+		row("shadow", "%s would have denied", strings.Join(allShown(d.Shadowed), ", "))
 	}
 	return t.Flush()
 }

@@ -76,10 +76,10 @@ func requestCut(cmd *cobra.Command, node *remote, q cutRequest, output string) e
 	if output == "json" {
 		return indented(cmd.OutOrStdout(), answer)
 	}
-	line := fmt.Sprintf("cut off from %s for %s", done.Region, span(milliseconds(*done.For)))
+	line := fmt.Sprintf("cut off from %s for %s", shown(done.Region), span(milliseconds(*done.For)))
 	if q.Heal {
-		line = "healed: cut off no more from " + done.Region
+		line = "healed: cut off no more from " + shown(done.Region)
 	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s (%s)\n", line, strings.Join(done.Addresses, ", "))
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s (%s)\n", line, strings.Join(allShown(done.Addresses), ", "))
 	return err
 }

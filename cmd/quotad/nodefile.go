@@ -3,8 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,6 +12,7 @@ import (
 	"github.com/goccy/go-yaml/token"
 
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/policy/files"
 )
 
 // maxNodeFileBytes bounds a node file, which has some twenty lines.
@@ -22,14 +21,9 @@ const maxNodeFileBytes = 16 << 10
 // readNodeFile returns the values in a node file, by the path of their setting, and everything that is wrong with
 // the file's form. What the values mean is the settings' business.
 func readNodeFile(path string) (map[string][]value, []error) {
-	f, err := os.Open(path)
-	if err != nil {
+	src, err := files.Read(path, maxNodeFileBytes)
+	if err != nil && !errors.Is(err, files.ErrTooLarge) { // of which parseNodeFile tells
 		return nil, []error{fmt.Errorf("read node file: %w; check the path given to --config", err)}
-	}
-	defer f.Close()
-	src, err := io.ReadAll(io.LimitReader(f, maxNodeFileBytes+1))
-	if err != nil {
-		return nil, []error{fmt.Errorf("read node file: %w; check that the path given to --config names a readable file", err)}
 	}
 	return parseNodeFile(path, src)
 }

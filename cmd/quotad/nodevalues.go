@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -15,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/quotad/quotad/policy/files"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -163,8 +163,12 @@ func readSeeds(c *nodeConfig, all []value) error {
 	return nil
 }
 
-// mostGossipKeys is what package gossip holds at a time.
-const mostGossipKeys = 8
+const (
+	// mostGossipKeys is what package gossip holds at a time.
+	mostGossipKeys = 8
+	// mostKeyFileBytes bounds a file of them, with room for blanks and line ends.
+	mostKeyFileBytes = 4 << 10
+)
 
 // readGossipKeys never repeats the texts, which are secrets.
 func readGossipKeys(c *nodeConfig, all []value) error {
@@ -172,7 +176,7 @@ func readGossipKeys(c *nodeConfig, all []value) error {
 	for _, v := range all {
 		texts := []string{v.text}
 		if path, ok := strings.CutPrefix(v.text, "file:"); ok {
-			b, err := os.ReadFile(v.resolve(path))
+			b, err := files.Read(v.resolve(path), mostKeyFileBytes)
 			if err != nil {
 				return v.fail(err.Error(), "check the path, and that the user quotad runs as may read the file")
 			}

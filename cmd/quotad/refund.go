@@ -82,7 +82,7 @@ func (r refunded) print(w io.Writer) error {
 		if note == "" {
 			note = "-"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\n", c.Limit, counted(int(c.Units), "unit"), note)
+		fmt.Fprintf(t, "%s\t%s\t%s\n", shown(c.Limit), counted(int(c.Units), "unit"), shown(note))
 	}
 	return t.Flush()
 }
@@ -94,7 +94,7 @@ func (r refunded) refusal() error {
 		if c.Units > 0 {
 			return nil
 		}
-		why = append(why, fmt.Sprintf("%s: %s", c.Limit, orNone(c.Reason)))
+		why = append(why, fmt.Sprintf("%s: %s", shown(c.Limit), shown(orNone(c.Reason))))
 	}
 	if len(why) == 0 {
 		return errors.New("nothing was given back: the receipt has no charges; there is nothing to do")

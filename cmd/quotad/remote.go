@@ -86,7 +86,7 @@ func (r *remote) refused(code int, answer []byte) error {
 		return fmt.Errorf("%s answered %d %s, which is not quotad's way: check that --addr is the HTTP address of a node (listen.http)",
 			r.addr, code, http.StatusText(code))
 	}
-	err := fmt.Errorf("the node answered %d: %s", code, problem.Detail)
+	err := fmt.Errorf("the node answered %d: %s", code, shownDetail(problem.Detail))
 	switch {
 	case code == http.StatusServiceUnavailable:
 		return unreachableError(fmt.Errorf("%w; try again, and see quotad status", err))

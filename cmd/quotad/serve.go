@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -107,9 +109,38 @@ func serve(ctx context.Context, c *nodeConfig, again func() (*nodeConfig, error)
 	return runNode(ctx, c, p, node, hup, log)
 }
 
+// mostLogged bounds a text in the log; stacks are longer than anything else.
+const mostLogged = 16 << 10
+
+// logged makes a text fit for a log that somebody reads on a terminal: names of others are in it. The handlers escape lines
+// and quotes themselves, but not all that a terminal obeys.
+func logged(_ []string, a slog.Attr) slog.Attr {
+	var text string
+	switch err, failed := a.Value.Any().(error); {
+	case a.Value.Kind() == slog.KindString:
+		text = a.Value.String()
+	case failed:
+		text = err.Error()
+	default:
+		return a
+	}
+	if len(text) > mostLogged {
+		text = strings.ToValidUTF8(text[:mostLogged], "") + "..."
+	}
+	var b strings.Builder
+	for _, c := range text {
+		if strconv.IsPrint(c) || c == '\n' || c == '\t' {
+			b.WriteRune(c)
+		} else {
+			fmt.Fprintf(&b, "\\u%04x", c)
+		}
+	}
+	return slog.String(a.Key, b.String())
+}
+
 // newLog writes text to a terminal and JSON to everything else.
 func newLog(w io.Writer, level slog.Level) *slog.Logger {
-	options := &slog.HandlerOptions{Level: level}
+	options := &slog.HandlerOptions{Level: level, ReplaceAttr: logged}
 	if isTerminal(w) {
 		return slog.New(slog.NewTextHandler(w, options))
 	}

@@ -212,6 +212,10 @@ func TestRedisOfTheHigherLayerCounts(t *testing.T) {
 }
 
 func TestBadValuesAreToldWithTheirPlace(t *testing.T) {
+	empty := filepath.Join(t.TempDir(), "empty")
+	if err := os.WriteFile(empty, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, test := range []struct{ flag, want string }{
 		{"--region=", `--region: "" is not a valid name; use 1 to 63`},
 		{"--node=a/b", `--node: "a/b" is not a valid name`},
@@ -237,7 +241,8 @@ func TestBadValuesAreToldWithTheirPlace(t *testing.T) {
 		{"--gossip-keys=?", "--gossip-keys: the key is not base64; make one with: quotad gossip-key"},
 		{"--gossip-keys=" + key('A') + ",c2VjcmV0", "--gossip-keys: the key has 6 bytes, not 16, 24 or 32"},
 		{"--gossip-keys=file:nowhere", "--gossip-keys: open nowhere: no such file or directory; check the path"},
-		{"--gossip-keys=file:/dev/null", "--gossip-keys: the file is empty; write one key on a line"},
+		{"--gossip-keys=file:" + empty, "--gossip-keys: the file is empty; write one key on a line"},
+		{"--gossip-keys=file:/dev/null", "--gossip-keys: \"/dev/null\" is a device: not a regular file; check the path"},
 		{"--gossip-keys=" + strings.Repeat(key('A')+",", 8) + key('B'), "--gossip-keys: there are 9 keys, and at most 8 can be in force"},
 		{"--bootstrap=maybe", `--bootstrap: "maybe" is neither true nor false`},
 		{"--log-level=loud", `--log-level: "loud" is not a log level`},

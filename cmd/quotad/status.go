@@ -45,7 +45,7 @@ func showStatus(cmd *cobra.Command, node *remote, output string) error {
 		err = s.print(cmd.OutOrStdout())
 	}
 	if err == nil && !s.Ready {
-		err = fmt.Errorf("node %s/%s is not ready: %s; see its log", s.Region, s.Node, s.NotReady)
+		err = fmt.Errorf("node %s/%s is not ready: %s; see its log", shown(s.Region), shown(s.Node), shown(s.NotReady))
 	}
 	return err
 }
@@ -53,20 +53,20 @@ func showStatus(cmd *cobra.Command, node *remote, output string) error {
 func (s nodeStatus) print(w io.Writer) error {
 	ready := "yes"
 	if !s.Ready {
-		ready = "no: " + s.NotReady
+		ready = "no: " + shown(s.NotReady)
 	}
 	t := table(w)
-	row := func(name, text string) { fmt.Fprintf(t, "%s\t%s\n", name, text) }
-	row("node", fmt.Sprintf("%s/%s, version %s", s.Region, s.Node, s.Version))
+	row := func(name, text string) { fmt.Fprintf(t, "%s\t%s\n", name, text) } // of texts that are shown
+	row("node", fmt.Sprintf("%s/%s, version %s", shown(s.Region), shown(s.Node), shown(s.Version)))
 	row("ready", ready)
-	row("policy", "epoch "+s.Epoch)
+	row("policy", "epoch "+shown(s.Epoch))
 	row("store", s.Store.where(s.Generation))
 	row("store state", s.Store.state())
 	row("recovery", s.Recovery.words())
 	row("journal", s.Journal.words())
 	row("local", s.Local.words())
-	row("members", strings.Join(s.Members, ", "))
-	row("mates", orNone(strings.Join(s.Mates, ", ")))
+	row("members", strings.Join(allShown(s.Members), ", "))
+	row("mates", orNone(strings.Join(allShown(s.Mates), ", ")))
 	if err := t.Flush(); err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func (s nodeStatus) print(w io.Writer) error {
 		fmt.Fprint(t, "\nCOUNTER\tSINCE START\n")
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Counters)) {
-		fmt.Fprintf(t, "%s\t%d\n", name, s.Counters[name])
+		fmt.Fprintf(t, "%s\t%d\n", shown(name), s.Counters[name])
 	}
 	return t.Flush()
 }

@@ -47,9 +47,9 @@ type refusal struct {
 
 // where says which store it is.
 func (s storeStatus) where(generation uint64) string {
-	text := fmt.Sprintf("%s %s, generation %d", s.Kind, s.Address, generation)
+	text := fmt.Sprintf("%s %s, generation %d", shown(s.Kind), shown(s.Address), generation)
 	if len(s.Data) > 0 {
-		text += ", data " + strings.Join(s.Data, " ")
+		text += ", data " + strings.Join(allShown(s.Data), " ")
 	}
 	return text
 }
@@ -58,10 +58,10 @@ func (s storeStatus) where(generation uint64) string {
 func (s storeStatus) state() string {
 	var parts []string
 	if len(s.OutOfReach) > 0 {
-		parts = append(parts, "OUT OF REACH: "+strings.Join(s.OutOfReach, " ")+", decided as on_store_failure says")
+		parts = append(parts, "OUT OF REACH: "+strings.Join(allShown(s.OutOfReach), " ")+", decided as on_store_failure says")
 	}
 	for _, r := range s.Refusing {
-		parts = append(parts, fmt.Sprintf("REFUSES CALLS: %s (%d so far; %s)", r.Kind, r.Calls, r.Advice))
+		parts = append(parts, fmt.Sprintf("REFUSES CALLS: %s (%d so far; %s)", shown(r.Kind), r.Calls, shown(r.Advice)))
 	}
 	if len(parts) == 0 {
 		parts = append(parts, "in reach")
@@ -77,7 +77,7 @@ func (s storeStatus) state() string {
 	case store.NoEviction:
 		parts = append(parts, store.NoEviction)
 	default:
-		parts = append(parts, "MAY FORGET BUCKETS: set maxmemory-policy noeviction, it is "+s.MaxmemoryPolicy)
+		parts = append(parts, "MAY FORGET BUCKETS: set maxmemory-policy noeviction, it is "+shown(s.MaxmemoryPolicy))
 	}
 	if s.ClockApart != nil {
 		parts = append(parts, "clock "+ahead(*s.ClockApart))
@@ -155,9 +155,9 @@ func (p peerStatus) row() string {
 		clock = ahead(*p.ClockApart)
 	}
 	if !p.Heard {
-		return p.Region + "\t" + state + "\tnever\t-\t" + clock
+		return shown(p.Region) + "\t" + state + "\tnever\t-\t" + clock
 	}
-	return fmt.Sprintf("%s\t%s\t%s ago\t%s\t%s", p.Region, state, milliseconds(p.Age), milliseconds(p.RoundTrip), clock)
+	return fmt.Sprintf("%s\t%s\t%s ago\t%s\t%s", shown(p.Region), state, milliseconds(p.Age), milliseconds(p.RoundTrip), clock)
 }
 
 // ahead says how far a clock is ahead of another, or behind it.

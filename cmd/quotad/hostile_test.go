@@ -1,0 +1,109 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+	"unicode"
+)
+
+// hostile is a name that would write a line of its own, in red, and from right to left.
+const hostile = "eu\n\x1b[31mok\tall is well\u202e\u009b"
+
+// TestHostileNames: whatever a node tells of others, the terminal shows quoted and cut.
+func TestHostileNames(t *testing.T) {
+	long := hostile + strings.Repeat("x", 10_000)
+	answers := map[string]any{
+		"/v1/status": map[string]any{"region": hostile, "node": long, "version": hostile, "epoch": hostile, "not_ready": hostile,
+			"store":   map[string]any{"kind": hostile, "address": hostile, "data": []string{hostile}, "out_of_reach": []string{hostile}, "maxmemory_policy": hostile},
+			"peers":   []map[string]any{{"region": hostile}, {"region": long, "heard": true}},
+			"members": []string{hostile, long}, "mates": []string{hostile}, "counters": map[string]int{hostile: 1}},
+		"/v1/check": map[string]any{"allowed": true, "reason": hostile, "limit": hostile, "algorithm": hostile, "node": hostile, "region": long,
+			"shadowed": []string{hostile}, "receipt": hostile},
+		"/v1/buckets/m": map[string]any{"limit": hostile, "algorithm": hostile, "rights": []map[string]any{{"region": hostile}, {"region": long}}},
+		"/v1/refund":    map[string]any{"refunded": []map[string]any{{"limit": hostile, "reason": long}}},
+		"/v1/cut":       map[string]any{"region": hostile, "for_ms": 1, "addresses": []string{hostile}},
+		"/v1/peek":      map[string]any{"status": 400, "detail": long},
+	}
+	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/v1/peek" {
+			w.WriteHeader(http.StatusBadRequest)
+		}
+		_ = json.NewEncoder(w).Encode(answers[r.URL.Path])
+	}))
+	defer node.Close()
+	for _, args := range [][]string{{"status"}, {"check", "--domain", "api", "--receipt"}, {"check", "--domain", "api", "--peek"},
+		{"buckets", "show", "m", "--domain", "api"}, {"refund", "r"}, {"cut", "eu", "--for", "1s"}} {
+		var out, errs strings.Builder
+		run(t.Context(), append(args, "--addr", node.URL), &out, &errs)
+		text := out.String() + errs.String()
+		if strings.Contains(text, "\nok") || strings.Contains(text, "\n\x1b") || len(text) > 6000 || !strings.Contains(text, "eu") {
+			t.Errorf("%v shows %d bytes: %.3000q", args, len(text), text)
+		}
+		for _, c := range text {
+			if c != '\n' && !unicode.IsPrint(c) {
+				t.Errorf("%v shows %q", args, c)
+				break
+			}
+		}
+	}
+}
+
+// TestHostileNamesInTheLog: nor does the log pass them on, whether it writes text or JSON.
+func TestHostileNamesInTheLog(t *testing.T) {
+	for name, handler := range map[string]func(*strings.Builder) *slog.Logger{
+		"JSON": func(b *strings.Builder) *slog.Logger { return newLog(b, slog.LevelInfo) },
+		"text": func(b *strings.Builder) *slog.Logger {
+			return slog.New(slog.NewTextHandler(b, &slog.HandlerOptions{ReplaceAttr: logged}))
+		},
+	} {
+		var b strings.Builder
+		handler(&b).Info("member", "name", hostile, "err", errors.New(hostile), "long", strings.Repeat("x", 1<<20), "at", time.Second)
+		text := strings.TrimSuffix(b.String(), "\n")
+		if len(text) > 2*mostLogged || !strings.Contains(text, "u202e") {
+			t.Errorf("%s has %d bytes: %.500q", name, len(text), text)
+		}
+		for _, c := range text {
+			if !unicode.IsPrint(c) {
+				t.Errorf("%s shows %q", name, c)
+				break
+			}
+		}
+	}
+}
+
+// TestShown: what is plain stays as it is.
+func TestShown(t *testing.T) {
+	for in, want := range map[string]string{"us-east/n1": "us-east/n1", "Zürich": "Zürich", "a\nb": `"a\nb"`, "\u202e": `"\u202e"`, "\xff": `"\xff"`,
+		strings.Repeat("x", 200): strings.Repeat("x", 128) + "...", "": ""} {
+		if got := shown(in); got != want {
+			t.Errorf("%s", fmt.Sprintf("%q is shown as %s, want %s", in, got, want))
+		}
+	}
+}
+
+// TestFilesThatAreNone: what is no file is refused at once, by every command that reads one, with what to do.
+func TestFilesThatAreNone(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	node := []string{"config", "check", "--region", "us", "--data-dir", t.TempDir(), "--redis-embedded", "--policy"}
+	for _, args := range [][]string{
+		{"limits", "validate", pipe}, {"limits", "list", pipe}, {"limits", "bound", pipe}, {"config", "check", "--config", pipe},
+		append(node, pipe), append(node, "x", "--gossip-keys", "file:"+pipe), {"chaos", "run", pipe},
+	} {
+		var out, errs strings.Builder
+		if code := run(t.Context(), args, &out, &errs); code != exitUsage || !strings.Contains(errs.String(), "is a pipe: not a regular file; ") {
+			t.Errorf("%v exits %d: %s", args, code, errs.String())
+		}
+	}
+}

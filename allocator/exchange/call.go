@@ -19,13 +19,13 @@ type ask struct {
 }
 
 // ask returns an ask that names the rows with a peer as they are known.
-func (v *view) ask(peer string, cell int64) ask {
-	row := v.dealing(peer).at(cell).row
-	return ask{bucket: v.Bucket, Ask: Ask{Bucket: v.ID, Cell: cell, Returned: row.Regained, Lent: row.Borrowed, Burst: row.BurstBorrowed}}
+func (v *view) ask(pos *position) ask {
+	row := &pos.row
+	return ask{bucket: v.Bucket, Ask: Ask{Bucket: v.ID, Cell: pos.cell, Returned: row.Regained, Lent: row.Borrowed, Burst: row.BurstBorrowed}}
 }
 
 // put puts an ask into this step's message to a peer, unless too many calls are under way.
-func (m *Machine) put(now int64, v *view, p *peer, a ask) {
+func (m *Machine) put(now int64, v *view, p *peer, pos *position, a ask) {
 	i := m.call(now, p)
 	if i < 0 {
 		m.stats.Dropped++
@@ -35,7 +35,6 @@ func (m *Machine) put(now int64, v *view, p *peer, a ask) {
 	out.Message.Asks = append(out.Message.Asks, a.Ask)
 	c := m.calls[out.ID]
 	c.asks = append(c.asks, a)
-	pos := v.dealing(p.name).at(a.Cell)
 	pos.pending += a.units
 	pos.burst.pending += a.burst
 	pos.asked, pos.askedAt = a.Ask, now
@@ -44,10 +43,8 @@ func (m *Machine) put(now int64, v *view, p *peer, a ask) {
 
 // call returns the index of this step's call to a peer with room for an ask, or -1 if too many are under way.
 func (m *Machine) call(now int64, p *peer) int {
-	for i, out := range m.out.Calls {
-		if out.Peer == p.name && len(out.Message.Asks) < MostAsks {
-			return i
-		}
+	if i := p.open; i < len(m.out.Calls) && m.out.Calls[i].Peer == p.name && len(m.out.Calls[i].Message.Asks) < MostAsks {
+		return i
 	}
 	if p.underway >= MostCalls {
 		return -1
@@ -58,7 +55,8 @@ func (m *Machine) call(now int64, p *peer) int {
 	m.calls[m.lastCall] = &call{peer: p.name, to: p, sent: now}
 	m.out.Calls = append(m.out.Calls, Call{ID: m.lastCall, Peer: p.name, Timeout: p.timeout(), Message: Message{
 		From: m.region, Node: m.node, Generation: m.generation, Epoch: m.epoch}})
-	return len(m.out.Calls) - 1
+	p.open = len(m.out.Calls) - 1
+	return p.open
 }
 
 // finish takes a call off the list; nil if it is not there, or its peer is of no document any more.
@@ -172,8 +170,8 @@ func (m *Machine) granted(now, sent int64, p *peer, a ask, g Grant, r Reply) {
 	pos.burst.pending += burst
 	pos.announced.take(algorithms.Row{Borrowed: g.Lent, Regained: g.Returned, BurstBorrowed: g.Burst})
 	m.out.Credits = append(m.out.Credits, Credit{Bucket: v.Bucket, Peer: p.name, Generation: r.Generation,
-		ForGeneration: r.ForGeneration, Cell: a.Cell, Lent: g.Lent, Returned: g.Returned, Most: v.lendable(p.name), Gain: gained,
-		Burst: g.Burst, MostBurst: v.lendableBurst(p.name), GainBurst: burst, At: r.At})
+		ForGeneration: r.ForGeneration, Cell: a.Cell, Lent: g.Lent, Returned: g.Returned, Most: v.dealings[p.index].part.lendable, Gain: gained,
+		Burst: g.Burst, MostBurst: v.dealings[p.index].part.lendableBurst, GainBurst: burst, At: r.At})
 }
 
 // refused notes that nothing of what an ask was for will be had before a time.

@@ -1,8 +1,8 @@
 package exchange
 
 import (
-	"maps"
 	"slices"
+	"strings"
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
@@ -26,8 +26,8 @@ type Machine struct {
 	epoch        string
 	peers        []*peer
 	views        map[string]*view
-	order        []string         // ids of views, sorted
-	mates        map[string]nodes // what the other nodes of this region say, by bucket
+	order        []*view            // sorted by id
+	mates        map[string]*voices // what the other nodes of this region say, by bucket
 	serving      map[uint64]*serving
 	calls        map[uint64]*call
 	held         []held
@@ -46,6 +46,11 @@ type Machine struct {
 	noJournal    bool // a row could not be made durable: nothing is lent until the node starts anew
 	stats        Stats
 	out          Effects
+
+	// What is worked with again and again, so that a plan allocates nothing.
+	claims  []allocator.Claim
+	offered []allocator.Offer
+	desk    allocator.Desk
 }
 
 // Options switch parts of the protocol off, so that tests can show what each is for. The zero value is the protocol.
@@ -94,7 +99,7 @@ func New(region, node string, o Options) *Machine {
 		region: region, node: node,
 		noHints: o.WithoutHints, noAdvance: o.WithoutAdvance, noLending: o.WithoutLending,
 		noBurst: o.WithoutBurst, noTail: o.WithoutTail, nodes: max(o.Nodes, 1), recoveries: map[string]*recovery{},
-		views: map[string]*view{}, mates: map[string]nodes{}, serving: map[uint64]*serving{}, calls: map[uint64]*call{},
+		views: map[string]*view{}, mates: map[string]*voices{}, serving: map[uint64]*serving{}, calls: map[uint64]*call{},
 	}
 }
 
@@ -198,10 +203,13 @@ func (m *Machine) stood(e Stood) {
 			peers = append(peers, &peer{name: name})
 		}
 	}
+	for i, p := range peers {
+		p.index = i
+	}
 	m.peers = peers
 	clear(m.serving)
 	for _, v := range m.views {
-		maps.DeleteFunc(v.dealings, func(name string, _ *dealing) bool { return m.peer(name) == nil })
+		v.meet(m.peers)
 	}
 }
 
@@ -219,9 +227,8 @@ func (m *Machine) tick(now int64, e Tick) {
 	m.forget(now)
 	m.forgetMates(now)
 	m.recoverOn(now)
-	for _, id := range m.order {
-		v := m.views[id]
-		v.demand.Sample(v.admitted, v.denied, max(now-v.sampled, Interval/2))
+	for _, v := range m.order {
+		v.sample(now)
 		if v.Epoch == m.epoch { // else its terms are of an older document: it waits to be used under this one
 			m.plan(now, v, e.Jitter)
 			m.publish(now, v)
@@ -241,11 +248,10 @@ func (m *Machine) tick(now int64, e Tick) {
 // forget drops the views of buckets that nobody uses or asks about; where rights were moved that still count, only if
 // there are many.
 func (m *Machine) forget(now int64) {
-	m.order = slices.DeleteFunc(m.order, func(id string) bool {
-		v := m.views[id]
+	m.order = slices.DeleteFunc(m.order, func(v *view) bool {
 		idle := now-v.active > idleAfter && (len(m.views) > MostBuckets/2 || !v.moved(algorithms.CellAt(now+m.offset, v.Cell)))
 		if idle {
-			delete(m.views, id)
+			delete(m.views, v.ID)
 		}
 		return idle
 	})
@@ -258,17 +264,21 @@ func (m *Machine) view(now int64, b *Bucket) *view {
 		if len(m.views) >= MostBuckets {
 			return nil
 		}
-		v = &view{Bucket: b, self: m.region, sampled: now, dealings: map[string]*dealing{}}
+		v = &view{Bucket: b, self: m.region, sampled: now, mates: m.mates[b.ID]}
+		v.meet(m.peers)
 		f := v.entitlement()
 		v.state = algorithms.State{Cell: algorithms.CellAt(now+m.offset, b.Cell), Entitlement: f, Share: f, NextShare: f, Free: f}
 		if b.Kind.Bucket() {
-			v.state.Free = b.Bursts[m.region]
+			v.state.Free = v.own.burst
 		}
 		m.views[b.ID] = v
-		at, _ := slices.BinarySearch(m.order, b.ID)
-		m.order = slices.Insert(m.order, at, b.ID)
+		at, _ := slices.BinarySearchFunc(m.order, b.ID, func(v *view, id string) int { return strings.Compare(v.ID, id) })
+		m.order = slices.Insert(m.order, at, v)
 	}
-	v.Bucket = b
+	old := v.Epoch
+	if v.Bucket = b; old != b.Epoch {
+		v.divide()
+	}
 	v.active = now
 	return v
 }

@@ -40,7 +40,7 @@ func newThrong(kind algorithms.Kind, buckets, regions int, hinted bool) *throng 
 			Lending: 950_000, Borrowing: -1})
 	}
 	s.m.Step(s.now, Stood{Generation: 7, Epoch: epochForTests, Peers: s.peers})
-	for range 10 {
+	for range 4 {
 		s.pass(hinted)
 		s.answer(s.m.Step(s.now, Tick{Jitter: allocator.PPM}))
 	}

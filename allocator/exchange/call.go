@@ -24,14 +24,13 @@ func (v *view) ask(pos *position) ask {
 	return ask{bucket: v.Bucket, Ask: Ask{Bucket: v.ID, Cell: pos.cell, Returned: row.Regained, Lent: row.Borrowed, Burst: row.BurstBorrowed}}
 }
 
-// put puts an ask into this step's message to a peer, unless too many calls are under way.
+// put puts an ask into this step's message to a peer; where too many calls are under way, the bucket waits for its turn.
 func (m *Machine) put(now int64, v *view, p *peer, pos *position, a ask) {
-	i := m.call(now, p)
-	if i < 0 {
-		m.stats.Dropped++
+	if !m.mayAsk(p) {
+		m.wait(now, v, p)
 		return
 	}
-	out := &m.out.Calls[i]
+	out := &m.out.Calls[m.call(now, p)]
 	out.Message.Asks = append(out.Message.Asks, a.Ask)
 	c := m.calls[out.ID]
 	c.asks = append(c.asks, a)
@@ -43,8 +42,8 @@ func (m *Machine) put(now int64, v *view, p *peer, pos *position, a ask) {
 
 // call returns the index of this step's call to a peer with room for an ask, or -1 if too many are under way.
 func (m *Machine) call(now int64, p *peer) int {
-	if i := p.open; i < len(m.out.Calls) && m.out.Calls[i].Peer == p.name && len(m.out.Calls[i].Message.Asks) < MostAsks {
-		return i
+	if m.isOpen(p) {
+		return p.open
 	}
 	if p.underway >= MostCalls {
 		return -1
@@ -57,6 +56,12 @@ func (m *Machine) call(now int64, p *peer) int {
 		From: m.region, Node: m.node, Generation: m.generation, Epoch: m.epoch}})
 	p.open = len(m.out.Calls) - 1
 	return p.open
+}
+
+// isOpen says whether this step has a call to a peer with room for an ask.
+func (m *Machine) isOpen(p *peer) bool {
+	i := p.open
+	return i < len(m.out.Calls) && m.out.Calls[i].Peer == p.name && len(m.out.Calls[i].Message.Asks) < MostAsks
 }
 
 // finish takes a call off the list; nil if it is not there, or its peer is of no document any more.

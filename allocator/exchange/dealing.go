@@ -13,6 +13,7 @@ type dealing struct {
 	part part
 	voices
 	cells [2]position
+	turn  turn // for which the bucket waits to ask this peer
 }
 
 // part is what the document gives one region of a bucket.

@@ -43,7 +43,8 @@ type Machine struct {
 	noLending    bool
 	noBurst      bool
 	noTail       bool
-	noJournal    bool // a row could not be made durable: nothing is lent until the node starts anew
+	noJournal    bool  // a row could not be made durable: nothing is lent until the node starts anew
+	serves       *peer // whose turns are being taken; nil: nobody's
 	stats        Stats
 	out          Effects
 
@@ -74,7 +75,7 @@ type Stats struct {
 	BurstLent     int64 // tokens
 	BurstBorrowed int64
 	Unanswered    int64 // calls
-	Dropped       int64 // asks not sent because too many calls were under way
+	Dropped       int64 // asks put off because too many calls were under way: their buckets wait for their turn
 	Refusals      int64 // asks we did not look into
 	// RefusedByPeers and RefusedHere count asks by Refusal: ours that peers did not look into, and theirs that we did not.
 	RefusedByPeers [refusals]int64
@@ -144,6 +145,7 @@ func (m *Machine) Step(now int64, event Event) Effects {
 	case Restored:
 		m.hasRestored(now, e)
 	}
+	m.takeTurns(now)
 	m.release(now)
 	m.stamp(now)
 	return m.out
@@ -193,6 +195,9 @@ func (m *Machine) stood(e Stood) {
 		clear(m.recoveries)
 		m.recovering = nil
 		m.stats.PartlyKnown = 0
+		for _, p := range m.peers {
+			p.queue = queue{}
+		}
 	}
 	m.generation, m.epoch = e.Generation, e.Epoch
 	peers := make([]*peer, 0, len(e.Peers))

@@ -23,9 +23,10 @@ type peer struct {
 	called    int64 // when it was last called
 	roundTrip int64 // smoothed, 0: not measured
 	underway  int
-	index     int  // in the document's order, this region left out
-	open      int  // this step's call to it, by its place among the effects, if it is there
-	away      bool // degraded, at the last tick
+	queue     queue // buckets that wait for room in calls to it
+	index     int   // in the document's order, this region left out
+	open      int   // this step's call to it, by its place among the effects, if it is there
+	away      bool  // degraded, at the last tick
 	clock     clock
 	moved     Moved
 }

@@ -139,6 +139,9 @@ func (m *Machine) heard(now int64, h Hint) {
 	if m.noHints {
 		return
 	}
+	if h.Cell < 0 {
+		return
+	}
 	bound := func(units int64) int64 { return min(max(units, 0), algorithms.MaxUnits) }
 	h.Used, h.Total, h.Rate, h.Share = bound(h.Used), bound(h.Total), bound(h.Rate), bound(h.Share)
 	h.Spare, h.SpareBurst = bound(h.Spare), bound(h.SpareBurst)
@@ -147,7 +150,7 @@ func (m *Machine) heard(now int64, h Hint) {
 		return
 	}
 	v := m.views[h.Bucket]
-	if v == nil || m.peer(h.Region) == nil {
+	if v == nil || m.peer(h.Region) == nil || h.Cell > m.lastCell(now, v) {
 		return
 	}
 	d := v.dealing(h.Region)
@@ -157,11 +160,18 @@ func (m *Machine) heard(now int64, h Hint) {
 	}
 }
 
+// lastCell is the last cell that anybody's store may be in, if its clock is one that a node believes. A hint of a later
+// one would be the newest of its region for as long as it is believed, whatever the region's other nodes say.
+func (m *Machine) lastCell(now int64, v *view) int64 {
+	return algorithms.CellAt(now+m.offset+algorithms.MaxClockStep, v.Cell)
+}
+
 // heardMate notes a hint of a node of this region; of a bucket that is not in view it is believed for the shortest time. That
 // alone is no reason to publish: else two mates would keep each other at it for ever.
 func (m *Machine) heardMate(now int64, h Hint) {
 	known := m.mates[h.Bucket]
-	if h.Node == m.node || known == nil && len(m.mates) >= MostBuckets {
+	v := m.views[h.Bucket]
+	if h.Node == m.node || known == nil && len(m.mates) >= MostBuckets || v != nil && h.Cell > m.lastCell(now, v) {
 		return
 	}
 	if known == nil {
@@ -169,7 +179,7 @@ func (m *Machine) heardMate(now int64, h Hint) {
 		m.mates[h.Bucket] = known
 	}
 	life := hintLife(0)
-	if v := m.views[h.Bucket]; v != nil {
+	if v != nil {
 		life = hintLife(v.Cell)
 		v.mates = known
 	}

@@ -22,10 +22,12 @@ func (m *Machine) askedBy(now int64, e Asked) {
 		From: m.region, Generation: m.generation, ForGeneration: e.Message.Generation, Epoch: m.epoch,
 		Grants: make([]Grant, len(e.Message.Asks)),
 	}}
+	from := m.peer(e.Message.From)
+	believed := from != nil && from.hears(m, now, e.Message.Generation)
 	for i, a := range e.Message.Asks {
 		g := &s.reply.Grants[i]
 		g.Cell = a.Cell
-		if g.Refusal = m.refuse(now, e, i); g.Refusal != NotRefused {
+		if g.Refusal = m.refuse(now, e, i, believed); g.Refusal != NotRefused {
 			g.Retry = longestRetry
 			if g.Refusal == RefusedUnheard {
 				g.Retry = Interval // our next ping may tell
@@ -46,15 +48,17 @@ func (m *Machine) askedBy(now int64, e Asked) {
 	m.serving[e.ID] = s
 }
 
-// refuse says why an ask is not looked into.
-func (m *Machine) refuse(now int64, e Asked, i int) Refusal {
+// refuse says why an ask is not looked into. believed says whether the generation that it names can be.
+func (m *Machine) refuse(now int64, e Asked, i int, believed bool) Refusal {
 	from, b, a := m.peer(e.Message.From), e.Buckets[i], e.Message.Asks[i]
 	switch {
 	case m.epoch == "" || e.Message.Epoch != m.epoch:
 		return RefusedEpoch
 	case from == nil || b == nil:
 		return RefusedUnknown
-	case !plausible(a.Lent, a.Returned, a.Burst) || a.Cell < 0:
+	case !plausible(a.Lent, a.Returned, a.Burst) || a.Cell < 0 || a.Cell > latestTime/b.Cell:
+		return RefusedImplausible
+	case !believed:
 		return RefusedImplausible
 	case m.noJournal || m.fence > m.generation:
 		return RefusedStore

@@ -37,6 +37,7 @@ type Machine struct {
 	recoveries   map[string]*recovery
 	recovering   []string // ids of recoveries, sorted
 	offset       int64    // store time less node time, as last seen
+	wall         int64    // the node's own clock less node time, as last told
 	clocked      bool     // it was ever seen
 	noHints      bool
 	noAdvance    bool
@@ -85,13 +86,17 @@ type Stats struct {
 	// DeniedWithSpare is units denied here while peers had said that they had spare ones of the cell: of each report at most
 	// as many as they said.
 	DeniedWithSpare int64
-	Implausible     int64 // messages with amounts that no honest region sends
-	HintsPublished  int64
-	Buckets         int64 // in view
-	Recovered       int64 // buckets restored after a loss
-	Recovering      int64 // buckets that wait for it, or of which a peer is not known
-	PartlyKnown     int64 // of these, buckets that are restored but for a peer that is not known
-	JournalFailed   bool  // lending has stopped until the node starts anew
+	// GenerationsRefused counts messages that name a generation further ahead of the clock than any can be.
+	GenerationsRefused int64
+	// Fenced says that this node lends nothing because another of its region named a later generation than its own.
+	Fenced         bool
+	Implausible    int64 // messages with amounts that no honest region sends
+	HintsPublished int64
+	Buckets        int64 // in view
+	Recovered      int64 // buckets restored after a loss
+	Recovering     int64 // buckets that wait for it, or of which a peer is not known
+	PartlyKnown    int64 // of these, buckets that are restored but for a peer that is not known
+	JournalFailed  bool  // lending has stopped until the node starts anew
 }
 
 // New returns the machine of a node; it does nothing before it is told where it stands.
@@ -133,11 +138,11 @@ func (m *Machine) Step(now int64, event Event) Effects {
 	case Heard:
 		m.heard(now, e.Hint)
 	case Stood:
-		m.stood(e)
+		m.stood(now, e)
 	case Lost:
 		m.lost(now, e)
 	case Questioned:
-		m.questioned(e)
+		m.questioned(now, e)
 	case Consulted:
 		m.consulted(now, e)
 	case Testified:
@@ -157,6 +162,7 @@ func (m *Machine) Stats() Stats {
 	s.Buckets = int64(len(m.views))
 	s.Recovering = int64(len(m.recoveries))
 	s.JournalFailed = m.noJournal
+	s.Fenced = m.fence > m.generation
 	return s
 }
 
@@ -188,7 +194,7 @@ func (m *Machine) Ages(now int64) []PeerAge {
 }
 
 // stood takes over a generation, an epoch and the peers of its document.
-func (m *Machine) stood(e Stood) {
+func (m *Machine) stood(now int64, e Stood) {
 	if e.Generation != m.generation { // else the store still has the rows that are in view
 		clear(m.views)
 		m.order, m.held = nil, nil
@@ -200,6 +206,7 @@ func (m *Machine) stood(e Stood) {
 		}
 	}
 	m.generation, m.epoch = e.Generation, e.Epoch
+	m.toldClock(now, e.Clock)
 	peers := make([]*peer, 0, len(e.Peers))
 	for _, name := range e.Peers {
 		if p := m.peer(name); p != nil {
@@ -229,6 +236,7 @@ func (m *Machine) peer(name string) *peer {
 
 // tick samples demand, plans, pings, publishes and forgets.
 func (m *Machine) tick(now int64, e Tick) {
+	m.toldClock(now, e.Clock)
 	m.forget(now)
 	m.forgetMates(now)
 	m.recoverOn(now)

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/policy"
 	hintv1 "github.com/quotad/quotad/proto/hint/v1"
 )
 
@@ -113,7 +114,7 @@ func (s *hints) take(h *hintv1.Hint, now time.Time) bool {
 		cmp.Compare(h.GetSequence(), old.hint.GetSequence())) <= 0 {
 		return false
 	}
-	if old == nil && len(s.known) >= mostHints {
+	if old == nil && (len(s.known) >= mostHints || len(key.bucket) > policy.MaxBucketIDBytes) { // no bucket has a longer id
 		s.dropped++
 		return false
 	}

@@ -134,7 +134,7 @@ func (m *Machine) granted(now, sent int64, p *peer, a ask, g Grant, r Reply) {
 		return
 	}
 	pos := v.dealing(p.name).at(a.Cell)
-	if g.Refusal == NotRefused && (g.Cell != a.Cell || !plausible(g.Lent, g.Returned, g.Burst) || r.At < 0 || r.At > latestTime) {
+	if g.Refusal == NotRefused && (g.Cell != a.Cell || !plausible(g.Lent, g.Returned, g.Burst)) || r.At < 0 || r.At > latestTime {
 		m.reject(RejectedImplausible, 1)
 		return
 	}
@@ -164,7 +164,10 @@ func (m *Machine) granted(now, sent int64, p *peer, a ask, g Grant, r Reply) {
 		return
 	}
 	switch {
-	case r.ForGeneration != m.generation || !p.hears(m, now, r.Generation):
+	case r.ForGeneration != m.generation:
+		m.reject(RejectedGeneration, 1)
+		return
+	case !p.hears(m, now, r.Generation):
 		m.reject(RejectedGeneration, 1)
 		return
 	case r.Epoch != m.epoch:

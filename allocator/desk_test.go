@@ -7,8 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestADeskDividesAsAnew: divisions that are worked out on one desk, one after another, of whatever sizes, are those that
-// are worked out on a new one each.
+// TestADeskDividesAsAnew: divisions that are worked out on one desk, one after another, of whatever
+// sizes, are those that are worked out on a new one each.
 func TestADeskDividesAsAnew(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		desk := &Desk{}

@@ -8,23 +8,28 @@ import (
 )
 
 const (
-	// mostResultsWaiting bounds the ends of effects that wait for the machine. Beyond it who has one to report waits.
+	// mostResultsWaiting bounds the ends of effects that wait for the machine. Beyond it who has
+	// one to report waits.
 	mostResultsWaiting = 4096
-	// mostAsksWaiting bounds the messages and questions of other nodes that wait. Beyond it they are answered at once
-	// with "ask again later": the asker's call has a second or more, and what waits longer than that is in vain.
+	// mostAsksWaiting bounds the messages and questions of other nodes that wait. Beyond it they
+	// are answered at once with "ask again later": the asker's call has a second or more, and what
+	// waits longer than that is in vain.
 	mostAsksWaiting = 1024
-	// mostWantsWaiting bounds what this node's own requests have to say: rights they lack, buckets that were lost.
-	// Beyond it a request is denied at once where it would have waited for rights.
+	// mostWantsWaiting bounds what this node's own requests have to say: rights they lack, buckets
+	// that were lost. Beyond it a request is denied at once where it would have waited for rights.
 	mostWantsWaiting = 4096
-	// mostHintsWaiting bounds the hints that wait, one for each bucket and node: a newer takes the place of an older.
-	// Beyond it hints of further buckets are dropped; they are said again within seconds.
+	// mostHintsWaiting bounds the hints that wait, one for each bucket and node: a newer takes the
+	// place of an older. Beyond it hints of further buckets are dropped; they are said again within
+	// seconds.
 	mostHintsWaiting = 32_768
-	// leastFirst is every how many events the order is turned round, so that no lane waits for ever.
+	// leastFirst is every how many events the order is turned round, so that no lane waits for
+	// ever.
 	leastFirst = 16
 )
 
-// lane is a kind of events for the machine, in the order in which they are heard: first what it counts on, then what others wait
-// for, then what this node's requests wait for; hints only make plans better.
+// lane is a kind of events for the machine, in the order in which they are heard: first what it
+// counts on, then what others wait for, then what this node's requests wait for; hints only make
+// plans better.
 type lane int
 
 const (
@@ -50,7 +55,8 @@ func laneOf(e exchange.Event) lane {
 	return resultLane
 }
 
-// events are those that wait for the machine. Safe for concurrent use, but for next, which is the machine's driver's.
+// events are those that wait for the machine. Safe for concurrent use, but for next, which is the
+// machine's driver's.
 type events struct {
 	waiting [hintLane]chan exchange.Event
 	hints   hintQueue
@@ -156,8 +162,8 @@ func (q *events) lost() (sum int64) {
 	return sum
 }
 
-// hintQueue is hints in the order in which their buckets and nodes were first heard of, each the newest. The zero value is ready to
-// use. Safe for concurrent use.
+// hintQueue is hints in the order in which their buckets and nodes were first heard of, each the
+// newest. The zero value is ready to use. Safe for concurrent use.
 type hintQueue struct {
 	mu     sync.Mutex
 	newest map[hintKey]exchange.Hint

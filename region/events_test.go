@@ -16,8 +16,9 @@ func heardOf(node string, bucket int, sequence int64) exchange.Heard {
 	return exchange.Heard{Hint: exchange.Hint{Region: "eu", Node: node, Bucket: fmt.Sprint(bucket), Used: sequence}}
 }
 
-// TestAFloodOfHintsDisplacesNoAsk: hints of more buckets than may wait, each said again and again, cost a bounded queue. What a peer
-// asks meanwhile, what a request wants and what an effect came to are all taken, and heard before them.
+// TestAFloodOfHintsDisplacesNoAsk: hints of more buckets than may wait, each said again and again,
+// cost a bounded queue. What a peer asks meanwhile, what a request wants and what an effect came to
+// are all taken, and heard before them.
 func TestAFloodOfHintsDisplacesNoAsk(t *testing.T) {
 	q := newEvents()
 	for said := range int64(3) {
@@ -50,7 +51,8 @@ func TestAFloodOfHintsDisplacesNoAsk(t *testing.T) {
 	}
 }
 
-// TestNoLaneWaitsForEver: where one lane never runs empty, what waits in the others is heard all the same.
+// TestNoLaneWaitsForEver: where one lane never runs empty, what waits in the others is heard all
+// the same.
 func TestNoLaneWaitsForEver(t *testing.T) {
 	q := newEvents()
 	q.post(heardOf("n1", 1, 0))
@@ -66,8 +68,8 @@ func TestNoLaneWaitsForEver(t *testing.T) {
 	}
 }
 
-// TestHintsWaitInOrder: under puts and takes at random, the queue of hints is that of a plain list in which a newer hint replaces the
-// older of its bucket and node.
+// TestHintsWaitInOrder: under puts and takes at random, the queue of hints is that of a plain list
+// in which a newer hint replaces the older of its bucket and node.
 func TestHintsWaitInOrder(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var q hintQueue
@@ -98,7 +100,8 @@ func TestHintsWaitInOrder(t *testing.T) {
 	}
 }
 
-// TestAFullLaneIsCounted: asks and wants beyond what may wait are refused, and counted by what they are.
+// TestAFullLaneIsCounted: asks and wants beyond what may wait are refused, and counted by what they
+// are.
 func TestAFullLaneIsCounted(t *testing.T) {
 	q := newEvents()
 	for range mostAsksWaiting + 3 {
@@ -113,8 +116,8 @@ func TestAFullLaneIsCounted(t *testing.T) {
 	}
 }
 
-// TestMovesGoInPieces: thousands of scripts that move rights are sent in bounded pipelines, few at a time, and each result
-// comes back to its call.
+// TestMovesGoInPieces: thousands of scripts that move rights are sent in bounded pipelines, few at
+// a time, and each result comes back to its call.
 func TestMovesGoInPieces(t *testing.T) {
 	turns := make(chan struct{}, movesUnderWay)
 	var under, most atomic.Int64
@@ -157,7 +160,8 @@ func TestMovesGoInPieces(t *testing.T) {
 	}
 }
 
-// TestMovesEndWithTheirNode: scripts whose turn has not come when a node ends are reported as not done.
+// TestMovesEndWithTheirNode: scripts whose turn has not come when a node ends are reported as not
+// done.
 func TestMovesEndWithTheirNode(t *testing.T) {
 	turns := make(chan struct{}, 1)
 	turns <- struct{}{}

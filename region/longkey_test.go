@@ -15,8 +15,8 @@ func longAccounts() []string {
 	return []string{x, x + "y", "y" + x, strings.Repeat("x", policy.MaxValueBytes), strings.Repeat("x", policy.MaxValueBytes+1)}
 }
 
-// TestLongKeysAreShort: keys of hundreds of bytes have buckets of their own, each found again by its descriptors, and neither the
-// bucket's id nor its key in the store is long.
+// TestLongKeysAreShort: keys of hundreds of bytes have buckets of their own, each found again by
+// its descriptors, and neither the bucket's id nor its key in the store is long.
 func TestLongKeysAreShort(t *testing.T) {
 	started(t, document(t, 1, alone, "name: m, limit: 100, window: 1h"), []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n := c.running["us/n1"]
@@ -37,8 +37,8 @@ func TestLongKeysAreShort(t *testing.T) {
 	})
 }
 
-// TestAnEntityIsInOneShard: on a Redis Cluster all buckets of one account are in one shard, however long its name is and
-// whatever other values their keys have, so that one script decides on them.
+// TestAnEntityIsInOneShard: on a Redis Cluster all buckets of one account are in one shard, however
+// long its name is and whatever other values their keys have, so that one script decides on them.
 func TestAnEntityIsInOneShard(t *testing.T) {
 	r, err := newRules(document(t, 1, alone, "name: m, limit: 100, window: 1h",
 		"name: p, key: [account, path], limit: 100, window: 1h"), "us")
@@ -66,8 +66,8 @@ func TestAnEntityIsInOneShard(t *testing.T) {
 	}
 }
 
-// TestHintsOfNoBucketAreDropped: a hint whose bucket has a longer id than any has is neither kept nor passed on, but
-// counted.
+// TestHintsOfNoBucketAreDropped: a hint whose bucket has a longer id than any has is neither kept
+// nor passed on, but counted.
 func TestHintsOfNoBucketAreDropped(t *testing.T) {
 	s, heard := listening()
 	long := strings.Repeat("b", policy.MaxBucketIDBytes)

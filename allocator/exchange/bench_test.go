@@ -8,8 +8,9 @@ import (
 	"github.com/quotad/quotad/allocator"
 )
 
-// throng is a node with as many buckets as it plans for, each used beyond its entitlement, beside other regions that say
-// what they want of each and have nothing to spare. It is the most that a tick is given to do.
+// throng is a node with as many buckets as it plans for, each used beyond its entitlement, beside
+// other regions that say what they want of each and have nothing to spare. It is the most that a
+// tick is given to do.
 type throng struct {
 	m       *Machine
 	now     int64
@@ -47,7 +48,8 @@ func newThrong(kind algorithms.Kind, buckets, regions int, hinted bool) *throng 
 	return s
 }
 
-// pass is the time between two ticks: every bucket is used beyond what is left of it, and every peer says what it wants.
+// pass is the time between two ticks: every bucket is used beyond what is left of it, and every
+// peer says what it wants.
 func (s *throng) pass(hinted bool) {
 	s.now += Interval / 2
 	s.answer(s.m.Step(s.now, s.report(8)))
@@ -87,7 +89,8 @@ func (s *throng) answer(out Effects) {
 	}
 }
 
-// BenchmarkTick is one tick of a node that has all the buckets it plans for, all over their entitlement.
+// BenchmarkTick is one tick of a node that has all the buckets it plans for, all over their
+// entitlement.
 func BenchmarkTick(b *testing.B) {
 	eachThrong(b, func(s *throng) Effects { return s.m.Step(s.now, Tick{Jitter: allocator.PPM}) })
 }

@@ -18,8 +18,8 @@ const (
 // generationAt returns the generation that a node begins when its clock shows a time.
 func generationAt(clock int64) uint64 { return uint64(clock / 1000) }
 
-// standing returns a machine of us with a bucket of a window of a day, whose store's clock is known to it, and that has heard both
-// peers.
+// standing returns a machine of us with a bucket of a window of a day, whose store's clock is known
+// to it, and that has heard both peers.
 func standing() (b *Bucket, m *Machine, now int64) {
 	const day = 86_400 * allocator.Second
 	b = &Bucket{ID: "w", Epoch: epochForTests, Kind: algorithms.FixedWindow, Limit: 1000, Window: day, Cell: day, Tick: 1,
@@ -54,9 +54,9 @@ func doubt(b *Bucket) []Doubt {
 // forged are generations that no clock can have come to.
 var forged = []uint64{generationAt(storeNow+hour) + 1001, 1 << 51, 1<<53 - 1, math.MaxInt64, math.MaxUint64}
 
-// TestAForgedGenerationFencesNobody: whoever names a generation that no clock can have come to, in a question of our
-// region or of a peer, an ask or a reply, is refused and counted. This node lends on, its store is not told of it, and
-// what is honest is credited after it.
+// TestAForgedGenerationFencesNobody: whoever names a generation that no clock can have come to, in
+// a question of our region or of a peer, an ask or a reply, is refused and counted. This node lends
+// on, its store is not told of it, and what is honest is credited after it.
 func TestAForgedGenerationFencesNobody(t *testing.T) {
 	for _, g := range forged {
 		for _, from := range []string{"us", "eu"} {
@@ -102,9 +102,9 @@ func creditsOf(generation uint64) (credits int) {
 	return min(credits, 1)
 }
 
-// TestHonestGenerationsAreHeard: what nodes begin whose clocks are as far from their store's as is believed, and what a
-// node of a clock as far behind hears before its store told the time; and what was believed once, whatever clocks show
-// now.
+// TestHonestGenerationsAreHeard: what nodes begin whose clocks are as far from their store's as is
+// believed, and what a node of a clock as far behind hears before its store told the time; and what
+// was believed once, whatever clocks show now.
 func TestHonestGenerationsAreHeard(t *testing.T) {
 	ahead := generationAt(storeNow + hour)
 	asks := func(m *Machine, now int64, from string, b *Bucket) bool {
@@ -136,8 +136,8 @@ func TestHonestGenerationsAreHeard(t *testing.T) {
 	}
 }
 
-// TestUseOfCellsToComeHidesNothing: a node of our region that says it saw use in a cell to come does not have what others
-// saw of this one forgotten, nor the bucket charged for ever.
+// TestUseOfCellsToComeHidesNothing: a node of our region that says it saw use in a cell to come
+// does not have what others saw of this one forgotten, nor the bucket charged for ever.
 func TestUseOfCellsToComeHidesNothing(t *testing.T) {
 	for _, use := range []algorithms.Use{{Cell: storeNow/(86_400*allocator.Second) + 2}, {Cell: 1 << 51}, {Cell: math.MaxInt64},
 		{Cell: storeNow / (86_400 * allocator.Second), At: storeNow + 3*86_400*allocator.Second}, {At: math.MaxInt64}, {Cell: math.MinInt64},
@@ -160,9 +160,9 @@ func TestUseOfCellsToComeHidesNothing(t *testing.T) {
 	}
 }
 
-// TestExtremesFromPeers: the least and the greatest integers, and their neighbours, in every number of a hint, an ask, a
-// grant, a reply and a testimony. Nothing is asked, lent or credited that cannot be computed with, and an honest word
-// after it counts.
+// TestExtremesFromPeers: the least and the greatest integers, and their neighbours, in every number
+// of a hint, an ask, a grant, a reply and a testimony. Nothing is asked, lent or credited that
+// cannot be computed with, and an honest word after it counts.
 func TestExtremesFromPeers(t *testing.T) {
 	for _, x := range []int64{math.MinInt64, math.MinInt64 + 1, -1, 1 << 51, 1<<51 + 1, 1 << 53, 1 << 62, math.MaxInt64 - 1, math.MaxInt64} {
 		t.Run(fmt.Sprint(x), func(t *testing.T) {

@@ -10,7 +10,8 @@ import (
 	"github.com/quotad/quotad/allocator"
 )
 
-// heldOnce compares what a machine has worked out once with what it would be if it were worked out now.
+// heldOnce compares what a machine has worked out once with what it would be if it were worked out
+// now.
 func (m *Machine) heldOnce(now int64) error {
 	if len(m.order) != len(m.views) || !slices.IsSortedFunc(m.order, func(a, b *view) int { return strings.Compare(a.ID, b.ID) }) {
 		return fmt.Errorf("%d buckets in order, %d in view", len(m.order), len(m.views))
@@ -38,8 +39,9 @@ func (m *Machine) heldOnce(now int64) error {
 	return nil
 }
 
-// TestWhatIsWorkedOutOnceHolds: what a machine works out once for many plans is at every event what it would be if it
-// were worked out anew: under lies, losses, crashes, mates that come and go, and hints that are believed no more.
+// TestWhatIsWorkedOutOnceHolds: what a machine works out once for many plans is at every event what
+// it would be if it were worked out anew: under lies, losses, crashes, mates that come and go, and
+// hints that are believed no more.
 func TestWhatIsWorkedOutOnceHolds(t *testing.T) {
 	for _, kind := range algorithms.Kinds {
 		for seed := range uint64(4) {
@@ -65,8 +67,8 @@ func TestWhatIsWorkedOutOnceHolds(t *testing.T) {
 	}
 }
 
-// TestANewDocumentIsLookedUpAnew: what is looked up of a document once is looked up again for the next one, for the
-// peers of that.
+// TestANewDocumentIsLookedUpAnew: what is looked up of a document once is looked up again for the
+// next one, for the peers of that.
 func TestANewDocumentIsLookedUpAnew(t *testing.T) {
 	b, m, now := long(60 * allocator.Second)
 	m.Step(now, spent(b, now, 4))

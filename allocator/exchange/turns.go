@@ -2,12 +2,13 @@ package exchange
 
 import "github.com/quotad/quotad/allocator"
 
-// Calls to a peer have room for MostCalls times MostAsks asks. Where more buckets need one, they wait for their turn:
-// first come, first served, and nobody overtakes who waits. Else a few thousand busy buckets, reported every few
-// milliseconds, would take each place as it becomes free and keep another out for good.
+// Calls to a peer have room for MostCalls times MostAsks asks. Where more buckets need one, they
+// wait for their turn: first come, first served, and nobody overtakes who waits. Else a few
+// thousand busy buckets, reported every few milliseconds, would take each place as it becomes free
+// and keep another out for good.
 
-// mostTurns bounds the buckets that are planned for a peer in one step because it is their turn. Further ones wait for
-// the next step, which is at most a tick away.
+// mostTurns bounds the buckets that are planned for a peer in one step because it is their turn.
+// Further ones wait for the next step, which is at most a tick away.
 const mostTurns = 4 * MostAsks
 
 // turn says for what a bucket waits.
@@ -25,7 +26,8 @@ type queue [turns][]*view
 
 func (q *queue) empty() bool { return len(q[toGain])+len(q[inNeed]) == 0 }
 
-// mayAsk says whether an ask of a bucket may go to a peer now: there is room, and nobody waits but it.
+// mayAsk says whether an ask of a bucket may go to a peer now: there is room, and nobody waits but
+// it.
 func (m *Machine) mayAsk(p *peer) bool {
 	return (m.serves == p || p.queue.empty()) && m.hasRoom(p)
 }
@@ -45,7 +47,8 @@ func (m *Machine) wait(now int64, v *view, p *peer) {
 	}
 }
 
-// takeTurns plans the buckets that wait for a peer as far as there is room. What they ask for is what they lack by now.
+// takeTurns plans the buckets that wait for a peer as far as there is room. What they ask for is
+// what they lack by now.
 func (m *Machine) takeTurns(now int64) {
 	for _, p := range m.peers {
 		for n := 0; n < mostTurns && !p.queue.empty() && m.hasRoom(p); n++ {

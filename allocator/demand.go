@@ -61,7 +61,12 @@ func (d *Demand) Rate(cell int64) int64 {
 
 // RateWith returns the estimate as if what was asked since the last sample were one, however little.
 func (d *Demand) RateWith(cell, admitted, denied, elapsed int64) int64 {
-	return max(d.Rate(cell), PerSecond(admitted+CountedDenials(denied, d.denied, admitted), elapsed))
+	return max(d.Rate(cell), d.Since(admitted, denied, elapsed))
+}
+
+// Since returns the rate of what was asked since the last sample alone.
+func (d *Demand) Since(admitted, denied, elapsed int64) int64 {
+	return PerSecond(admitted+CountedDenials(denied, d.denied, admitted), elapsed)
 }
 
 // CountedDenials returns how many of the denied units count as demand, after so many were counted the time before.

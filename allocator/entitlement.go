@@ -11,14 +11,17 @@ import (
 // of the key), so that over many keys no region is always the one to get nothing. The sum is the limit exactly.
 // Weights are not negative and not all zero; a region of weight 0 gets nothing.
 func Entitlements(limit int64, weights []int64, rotation uint64) []int64 {
+	return new(Desk).entitlements(limit, weights, rotation)
+}
+
+func (k *Desk) entitlements(limit int64, weights []int64, rotation uint64) []int64 {
 	var total int64
 	for _, w := range weights {
 		total += w
 	}
 	n := len(weights)
-	split := make([]int64, n)
-	remainder := make([]int64, n)
-	order := make([]int, 0, n)
+	k.given, k.remainder = sized(k.given, n), sized(k.remainder, n)
+	split, remainder, order := k.given, k.remainder, k.order[:0]
 	left := limit
 	for i, w := range weights {
 		split[i], remainder[i] = mulDiv(limit, w, total)
@@ -27,6 +30,7 @@ func Entitlements(limit int64, weights []int64, rotation uint64) []int64 {
 			order = append(order, i)
 		}
 	}
+	k.order = order
 	first := int(rotation % uint64(n))
 	slices.SortFunc(order, func(a, b int) int {
 		return cmp.Or(cmp.Compare(remainder[b], remainder[a]), cmp.Compare((a-first+n)%n, (b-first+n)%n))
@@ -35,6 +39,16 @@ func Entitlements(limit int64, weights []int64, rotation uint64) []int64 {
 		split[i]++
 	}
 	return split
+}
+
+// sized returns a slice of n zeros, in the room of s if that is enough.
+func sized(s []int64, n int) []int64 {
+	if cap(s) < n {
+		return make([]int64, n)
+	}
+	s = s[:n]
+	clear(s)
+	return s
 }
 
 // Split is what each region is entitled to of one bucket, by its position in the document.

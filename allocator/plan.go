@@ -20,9 +20,20 @@ func (c Claim) floor() int64 { return min(c.Entitlement, c.Demand) }
 // Gallager, Data Networks, 6.5.2). Everyone gets min(entitlement, demand) first; what regions then leave over, within
 // their lending limits, goes to unmet demand in proportion to the entitlements (a region without any weighs 1 unit),
 // within the borrowing limits, rounded by largest remainder. The sum never exceeds that of the entitlements.
-func WaterFill(claims []Claim) []int64 {
-	target := make([]int64, len(claims))
-	unmet := make([]int64, len(claims))
+func WaterFill(claims []Claim) []int64 { return new(Desk).WaterFill(claims) }
+
+// Desk has room to work out divisions on, so that one after another allocates nothing. What it returns holds until it is
+// used again. The zero value is ready to use; not safe for concurrent use.
+type Desk struct {
+	target, unmet, weights, given, remainder []int64
+	order                                    []int
+	portions                                 []Portion
+}
+
+// WaterFill is the function of that name.
+func (k *Desk) WaterFill(claims []Claim) []int64 {
+	k.target, k.unmet = sized(k.target, len(claims)), sized(k.unmet, len(claims))
+	target, unmet := k.target, k.unmet
 	var spare int64
 	for i, c := range claims {
 		target[i] = c.floor()
@@ -30,7 +41,7 @@ func WaterFill(claims []Claim) []int64 {
 		unmet[i] = max(min(c.Demand-c.Entitlement, c.Borrow), 0)
 	}
 	for spare > 0 {
-		given := pour(spare, claims, unmet)
+		given := k.pour(spare, claims, unmet)
 		var sum int64
 		for i, g := range given {
 			target[i] += g
@@ -46,8 +57,9 @@ func WaterFill(claims []Claim) []int64 {
 }
 
 // pour divides spare once over the regions with unmet demand, nobody more than its own.
-func pour(spare int64, claims []Claim, unmet []int64) []int64 {
-	weights := make([]int64, len(claims))
+func (k *Desk) pour(spare int64, claims []Claim, unmet []int64) []int64 {
+	k.weights = sized(k.weights, len(claims))
+	weights := k.weights
 	var total int64
 	for i, c := range claims {
 		if unmet[i] > 0 {
@@ -56,9 +68,9 @@ func pour(spare int64, claims []Claim, unmet []int64) []int64 {
 		}
 	}
 	if total == 0 {
-		return make([]int64, len(claims))
+		return weights // all 0
 	}
-	given := Entitlements(spare, weights, 0)
+	given := k.entitlements(spare, weights, 0)
 	for i := range given {
 		given[i] = min(given[i], unmet[i])
 	}
@@ -188,8 +200,14 @@ type Portion struct {
 // asks nobody for more. Where more is lacking than they are all thought to have, the tail of the cell is scattered: then
 // everybody is asked for up to tail units. jitter (ppm) turns the choice where few units meet many peers.
 func Divide(units, tail int64, offers []Offer, jitter int64, inNeed bool) []Portion {
+	return new(Desk).Divide(units, tail, offers, jitter, inNeed)
+}
+
+// Divide is the function of that name.
+func (k *Desk) Divide(units, tail int64, offers []Offer, jitter int64, inNeed bool) []Portion {
 	total := Offered(offers)
-	weights := make([]int64, len(offers))
+	k.weights = sized(k.weights, len(offers))
+	weights := k.weights
 	for i, o := range offers {
 		weights[i] = o.Back + o.Spare
 	}
@@ -199,11 +217,11 @@ func Divide(units, tail int64, offers []Offer, jitter int64, inNeed bool) []Port
 	if units <= 0 || total == 0 && tail == 0 {
 		return nil
 	}
-	split := make([]int64, len(offers))
+	split := weights // all 0
 	if total > 0 {
-		split = Entitlements(units, weights, uint64(jitter))
+		split = k.entitlements(units, weights, uint64(jitter))
 	}
-	portions := make([]Portion, 0, len(offers))
+	portions := k.portions[:0]
 	for i, u := range split {
 		if total < units && offers[i].Some {
 			u = max(u, tail)
@@ -215,5 +233,6 @@ func Divide(units, tail int64, offers []Offer, jitter int64, inNeed bool) []Port
 	slices.SortFunc(portions, func(a, b Portion) int {
 		return cmp.Or(cmp.Compare(b.Units, a.Units), cmp.Compare(a.Peer, b.Peer))
 	})
+	k.portions = portions
 	return portions
 }

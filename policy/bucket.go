@@ -19,7 +19,8 @@ import (
 // under another.
 //
 // Values of descriptors are taken byte by byte, so an ID need not be UTF-8:
-// carry it as bytes.
+// carry it as bytes. A value longer than MaxValueBytes is replaced by its
+// digest, so an ID is at most MaxBucketIDBytes long.
 type BucketID string
 
 // BucketRef is what a BucketID says.
@@ -35,7 +36,7 @@ type BucketRef struct {
 	Match []Condition
 }
 
-// KeyValue is one part of a key.
+// KeyValue is one part of a key, the value as it stands in a BucketID.
 type KeyValue struct {
 	Name  string
 	Value string
@@ -52,12 +53,13 @@ func (l *Limit) Bucket(descriptors map[string]string) BucketID {
 	buf = appendBucketHead(buf, l.Domain, l.Name, l.Algorithm, l.Window)
 	for _, name := range l.Key {
 		buf = appendNetstring(buf, name)
-		buf = appendNetstring(buf, descriptors[name])
+		buf = appendNetstring(buf, shortened(descriptors[name]))
 	}
 	return BucketID(appendConditions(buf, l.Match))
 }
 
-// ID returns the ID that [ParseBucketID] reads as r.
+// ID returns the ID that [ParseBucketID] reads as r: values stand in it as they
+// are in r, where a long one is a digest already.
 func (r BucketRef) ID() BucketID {
 	buf := make([]byte, 0, usualIDBytes)
 	buf = appendBucketHead(buf, r.Domain, r.Name, r.Algorithm, r.Window)

@@ -80,6 +80,12 @@ func TestParseBucketIDRefuses(t *testing.T) {
 		"window with zeros":   replace("8:10000000", "9:010000000"),
 		"window not in clock": replace("8:10000000", "8:10000001"),
 
+		"long value":           replace("1:v", "65:"+strings.Repeat("v", 65)),
+		"digest in capitals":   replace("1:v", "65:#"+strings.Repeat("A", 64)),
+		"digest without mark":  replace("1:v", "64:"+strings.Repeat("a", 63)),
+		"digest cut short":     replace("1:v", "66:#"+strings.Repeat("a", 65)),
+		"long condition value": good + "0:,1:p,65:" + strings.Repeat("a", 65) + ",",
+
 		"no window":                  "3:api,1:a,12:fixed_window,",
 		"a mark and no conditions":   good + "0:,",
 		"conditions and no key":      replace("1:k,1:v,", "0:,1:p,1:x,"),
@@ -120,7 +126,7 @@ func drawRef(t *rapid.T, label string) BucketRef {
 		Algorithm: rapid.SampledFrom(algorithms.Kinds).Draw(t, label+" algorithm"),
 		Window:    MinWindow + time.Microsecond*time.Duration(rapid.Int64Range(0, 3).Draw(t, label+" window")),
 	}
-	value := rapid.OneOf(rapid.StringMatching(`[0-2:,a]{0,6}`), rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) }))
+	value := rapid.OneOf(rapid.StringMatching(`[0-2:,a]{0,6}`), rapid.Map(rapid.SliceOfN(rapid.Byte(), 0, MaxValueBytes), func(b []byte) string { return string(b) }))
 	keys := rapid.SliceOfNDistinct(rapid.StringMatching(`[a-c.]{1,2}`), 1, MaxKeyNames, rapid.ID[string])
 	for _, k := range keys.Draw(t, label+" key") {
 		ref.Key = append(ref.Key, KeyValue{k, value.Draw(t, label+" value")})
@@ -203,12 +209,17 @@ func FuzzParseBucketID(f *testing.F) {
 	f.Add("3:api,1:a,12:token_bucket,11:60000000000,1:k,0:,1:l,2:,,,")
 	f.Add("3:api,1:a,12:fixed_window,8:10000000,1:k,1:v,0:,1:k,1:v,4:plan,0:,")
 	f.Add("3:api,1:a,12:fixed_window,8:10000000,1:k,0:,0:,1:p,2:0:,")
+	f.Add("3:api,1:a,12:fixed_window,8:10000000,1:k,65:#" + strings.Repeat("0f", 32) + ",")
+	f.Add("3:api,1:a,12:fixed_window,8:10000000,1:k,65:" + strings.Repeat("v", 65) + ",")
 	f.Add("03:api,")
 	f.Add("9223372036854775807:")
 	f.Fuzz(func(t *testing.T, text string) {
 		ref, err := ParseBucketID(BucketID(text))
 		if err != nil {
 			return
+		}
+		if len(text) > MaxBucketIDBytes {
+			t.Errorf("%d bytes were read as an ID", len(text))
 		}
 		if got := ref.ID(); string(got) != text {
 			t.Errorf("%q was read as %+v, whose ID is %q", text, ref, got)

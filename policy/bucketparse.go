@@ -13,7 +13,7 @@ import (
 // ParseBucketID reads an ID that came from elsewhere. It accepts the IDs that a
 // valid document can produce under any version of quotad that knows the same
 // algorithms, and ref.ID() gives the same ID back. Values, of the key and of
-// conditions alike, may be any bytes.
+// conditions alike, may be any bytes, but not more than such a document allows.
 func ParseBucketID(id BucketID) (BucketRef, error) {
 	fields, err := splitNetstrings(string(id))
 	if err != nil {
@@ -104,6 +104,9 @@ func (r BucketRef) check() error {
 		if slices.ContainsFunc(r.Key[:i], func(o KeyValue) bool { return o.Name == kv.Name }) {
 			return errors.New("key name " + kv.Name + " appears twice")
 		}
+		if err := checkValue(kv.Value); err != nil {
+			return err
+		}
 	}
 	return r.checkMatch()
 }
@@ -117,6 +120,9 @@ func (r BucketRef) checkMatch() error {
 		}
 		if i > 0 && r.Match[i-1].Name >= c.Name {
 			return fmt.Errorf("condition %s comes after %s, where conditions are sorted by name and each is given once", c.Name, r.Match[i-1].Name)
+		}
+		if len(c.Value) > MaxConditionText {
+			return fmt.Errorf("a condition on %s with %d bytes", c.Name, len(c.Value))
 		}
 		if slices.ContainsFunc(r.Key, func(kv KeyValue) bool { return kv.Name == c.Name && kv.Value != c.Value }) {
 			return fmt.Errorf("the key has another %s than the condition on it", c.Name)

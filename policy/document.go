@@ -24,7 +24,7 @@ const (
 	MaxNameBytes     = 63
 	MaxKeyNames      = 8
 	MaxConditions    = 8
-	MaxConditionText = 64 // bytes of a condition's value: with 8 of them a BucketID stays below 4 KiB
+	MaxConditionText = 64 // bytes of a condition's value, see MaxBucketIDBytes
 	MaxLimit         = algorithms.MaxUnits
 	MaxLogLimit      = algorithms.MaxLog // limit of a sliding_window_log, whose memory grows with it
 	MaxBurst         = algorithms.MaxUnits

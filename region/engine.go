@@ -11,12 +11,13 @@ import (
 	"github.com/quotad/quotad/allocator"
 	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/region/journal"
+	"github.com/quotad/quotad/region/store"
 )
 
 const (
 	tickEvery    = exchange.Interval * time.Microsecond
 	drainEvery   = 10 * time.Millisecond // decisions are reported to the machine at most this often
-	eventsQueued = 4096
+	eventsAtOnce = 256                   // are heard before the clock is looked at again
 )
 
 // engine steps the exchange machine of a node and carries out its effects. Only its own goroutine touches the
@@ -25,13 +26,13 @@ type engine struct {
 	node    *Node
 	machine *exchange.Machine
 	begun   time.Time
-	events  chan exchange.Event
+	events  *events
 	taken   func(exchange.Event) // takes events in place of the queue; nil: they are queued
 	drain   chan struct{}        // something was observed
+	moves   chan struct{}        // holds one for each pipeline under way that moves rights
 
 	mu       sync.Mutex
 	observed map[string]*exchange.Observed // since the last drain, by bucket id
-	dropped  int64                         // events lost to a full queue
 	ages     []exchange.PeerAge            // as of the last tick or answer
 	stats    exchange.Stats                // as of the last step
 
@@ -42,11 +43,15 @@ type engine struct {
 	testimonies desk[exchange.Testimonies]
 	waiters     waiters
 	work        sync.WaitGroup // effects under way
+
+	refused  int64     // generations, as of the last step
+	warned   time.Time // of the former
+	warnedOf time.Time // of the latter
 }
 
-func newEngine(n *Node, o exchange.Options, queued int) *engine {
+func newEngine(n *Node, o exchange.Options) *engine {
 	return &engine{node: n, machine: exchange.New(n.config.Region, n.config.Node, o), begun: time.Now(),
-		events: make(chan exchange.Event, queued), drain: make(chan struct{}, 1),
+		events: newEvents(), drain: make(chan struct{}, 1), moves: make(chan struct{}, movesUnderWay),
 		observed: map[string]*exchange.Observed{}}
 }
 
@@ -65,12 +70,13 @@ func (e *engine) run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case event := <-e.events:
-			e.step(ctx, event)
+		case <-e.events.more:
+			e.hearSome(ctx)
 		case <-drain:
+			began := time.Now()
 			e.report(ctx)
 			drain = nil
-			rest.Reset(drainEvery)
+			rest.Reset(max(drainEvery, time.Since(began))) // reports take at most half of the machine's time
 		case <-rest.C:
 			drain = e.drain
 		case <-tick.C:
@@ -80,21 +86,25 @@ func (e *engine) run(ctx context.Context) {
 	}
 }
 
+// hearSome has the machine hear events that wait.
+func (e *engine) hearSome(ctx context.Context) {
+	for range eventsAtOnce {
+		event, ok := e.events.next()
+		if !ok {
+			return
+		}
+		e.step(ctx, event)
+	}
+	e.events.wake() // the rest after a look at the clock
+}
+
 // post hands the machine an event; false: the queue is full and the event is dropped and counted.
 func (e *engine) post(event exchange.Event) bool {
 	if e.taken != nil {
 		e.taken(event)
 		return true
 	}
-	select {
-	case e.events <- event:
-		return true
-	default:
-		e.mu.Lock()
-		e.dropped++
-		e.mu.Unlock()
-		return false
-	}
+	return e.events.post(event)
 }
 
 // deliver hands the machine an event that it counts on, such as the end of an effect: it waits for room.
@@ -103,10 +113,7 @@ func (e *engine) deliver(event exchange.Event) {
 		e.taken(event)
 		return
 	}
-	select {
-	case e.events <- event:
-	case <-e.node.closed:
-	}
+	e.events.deliver(event, e.node.closed)
 }
 
 // observe adds up what was decided, for the next report. It runs on the request path and does nothing else.
@@ -161,11 +168,16 @@ func (e *engine) observations() exchange.Report {
 
 // hear steps the machine, at its time now, and takes over what it knows since.
 func (e *engine) hear(now int64, event exchange.Event) exchange.Effects {
+	if tick, ok := event.(exchange.Tick); ok {
+		tick.Clock = e.node.now().UnixMicro()
+		event = tick
+	}
 	out := e.machine.Step(now, event)
 	e.mu.Lock()
 	e.stats = e.machine.Stats()
 	e.storeAhead, e.storeTold = e.machine.StoreClock()
 	e.mu.Unlock()
+	e.watchGenerations(event)
 	switch event.(type) {
 	case exchange.Tick, exchange.Answered, exchange.Stood: // what ages depend on: time, answers, and who the peers are
 		ages := e.machine.Ages(now)
@@ -229,13 +241,18 @@ func (e *engine) lend(ctx context.Context, lends []exchange.Lend) {
 	}
 	given := make([]algorithms.Given, len(lends))
 	e.node.fails(BeforeDebit)
-	for i, res := range e.node.store.Lend(ctx, calls) {
-		given[i] = res.Value
-		if res.Err != nil {
-			given[i] = algorithms.Given{Status: algorithms.StatusUnknown}
-		}
-		e.noticed(ctx, lends[i].Bucket, given[i].Status, given[i].State, given[i].Now, given[i].LostAt, res.Err)
+	for i := range given {
+		given[i].Status = algorithms.StatusUnknown
 	}
+	inPieces(ctx, e.moves, calls, e.node.store.Lend, func(from int, results []store.Result[algorithms.Given]) {
+		for i, res := range results {
+			if res.Err == nil {
+				given[from+i] = res.Value
+			}
+			g := given[from+i]
+			e.noticed(ctx, lends[from+i].Bucket, g.Status, g.State, g.Now, g.LostAt, res.Err)
+		}
+	})
 	e.node.fails(AfterDebit)
 	e.deliver(exchange.Lent{ID: lends[0].ID, Given: given})
 }
@@ -278,14 +295,16 @@ func (e *engine) credit(ctx context.Context, credits []exchange.Credit) {
 			Cell: c.Cell, Lent: c.Lent, Returned: c.Returned, Most: c.Most, Burst: c.Burst, MostBurst: c.MostBurst, At: c.At}
 	}
 	e.node.fails(BeforeCredit)
-	for i, res := range e.node.store.Credit(ctx, calls) {
-		result := res.Value
-		if res.Err != nil {
-			result = algorithms.Credited{Status: algorithms.StatusUnknown}
+	inPieces(ctx, e.moves, calls, e.node.store.Credit, func(from int, results []store.Result[algorithms.Credited]) {
+		for i, res := range results {
+			result := res.Value
+			if res.Err != nil {
+				result = algorithms.Credited{Status: algorithms.StatusUnknown}
+			}
+			e.noticed(ctx, credits[from+i].Bucket, result.Status, result.State, result.Now, result.LostAt, res.Err)
+			e.deliver(exchange.Credited{Credit: credits[from+i], Result: result})
 		}
-		e.noticed(ctx, credits[i].Bucket, result.Status, result.State, result.Now, result.LostAt, res.Err)
-		e.deliver(exchange.Credited{Credit: credits[i], Result: result})
-	}
+	})
 	e.node.fails(AfterCredit)
 }
 
@@ -330,5 +349,5 @@ func (e *engine) asked(id uint64, m exchange.Message) exchange.Asked {
 func (e *engine) snapshot() (ages []exchange.PeerAge, stats exchange.Stats, dropped int64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.ages, e.stats, e.dropped
+	return e.ages, e.stats, e.events.lost()
 }

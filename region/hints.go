@@ -28,7 +28,7 @@ const (
 	// mostSources bounds the nodes, of all regions together, whose hints are remembered.
 	mostSources = 1024
 	// longestBucket is the longest name of a bucket of which a hint is taken in, and mostHintBytes the longest hint.
-	longestBucket = 8 << 10
+	longestBucket = policy.MaxBucketIDBytes
 	mostHintBytes = longestBucket + 512
 	// mostStateBytes bounds what is sent in one exchange of whole states: well below gossip.MaxState, beyond which nothing
 	// would be.

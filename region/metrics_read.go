@@ -100,7 +100,11 @@ var storeReadings = []reading{
 	{gauge, "quotad_queue_length", "What waits: requests for the store, events for the exchange of rights.", []string{"queue"},
 		func(n *Node, _ Status, is emit) {
 			is(float64(n.batcher.load().queued), "requests")
-			is(float64(len(n.engine.events)), "events")
+			waiting := 0
+			for l := range lanes {
+				waiting += n.engine.events.length(l)
+			}
+			is(float64(waiting), "events")
 		}},
 	{total, "quotad_queue_refused_total", "Requests answered queue_full, by why: no place in the queue (full), no time for them before their deadline, as they came (time) or while they waited (expired, waited); and script calls that a store which answered others answered too late (late).", []string{"why"},
 		func(n *Node, _ Status, is emit) {
@@ -189,6 +193,16 @@ var exchangeReadings = []reading{
 				}
 			}
 		}},
+	{total, "quotad_events_dropped_total", "Events for the exchange of rights that were dropped because too many waited, by what they were: asks and questions of other nodes, wants of this node's requests, hints.", []string{"what"},
+		func(n *Node, _ Status, is emit) {
+			for _, l := range []lane{askLane, wantLane, hintLane} {
+				is(float64(n.engine.events.dropped[l].Load()), l.String())
+			}
+		}},
+	{total, "quotad_generations_refused_total", "Messages and rows of other nodes that name a generation further ahead of the store's clock than any can be: a forger's, or one of a clock that is wrong by more than an hour.", nil,
+		func(_ *Node, s Status, is emit) { is(float64(s.Exchange.GenerationsRefused)) }},
+	{gauge, "quotad_exchange_fenced", "1 if this node lends nothing because another node of its region named a later generation than the store stands under.", nil,
+		func(_ *Node, s Status, is emit) { is(one(s.Exchange.Fenced)) }},
 	{total, "quotad_rows_rejected_total", "Rows that peers announced and that were not credited, by reason.", []string{"reason"},
 		func(_ *Node, s Status, is emit) {
 			for _, why := range exchange.Rejections {

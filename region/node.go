@@ -104,7 +104,7 @@ type Node struct {
 
 // Start opens the store and begins to serve. ctx bounds the start alone.
 func Start(ctx context.Context, c Config) (*Node, error) {
-	n, err := newNode(c, queueLength, eventsQueued)
+	n, err := newNode(c, queueLength)
 	if err != nil {
 		return nil, err
 	}
@@ -137,9 +137,8 @@ func Start(ctx context.Context, c Config) (*Node, error) {
 	return n, nil
 }
 
-// newNode returns a node in which nothing runs, and whose store is still to be opened. So many requests may wait for the store,
-// and events for the machine.
-func newNode(c Config, requests, events int) (*Node, error) {
+// newNode returns a node in which nothing runs, and whose store is still to be opened. So many requests may wait for the store.
+func newNode(c Config, requests int) (*Node, error) {
 	r, err := newRules(c.Policy, c.Region)
 	if err != nil {
 		return nil, err
@@ -160,7 +159,7 @@ func newNode(c Config, requests, events int) (*Node, error) {
 	n.cut.Store(&map[string]bool{})
 	n.breakers = newBreakers(c.Store.Shards())
 	c.Exchange.Nodes = c.Nodes
-	n.engine = newEngine(n, c.Exchange, events)
+	n.engine = newEngine(n, c.Exchange)
 	n.batcher = newBatcher(n.store, n.seen, n.breakers, requests, n.deadline, n.engine.observe)
 	n.batcher.repeats = c.Repeats
 	n.hints = newHints(c.Region, c.Node, c.Journal.Incarnation(), n.now, func(h exchange.Hint) { n.engine.post(exchange.Heard{Hint: h}) })

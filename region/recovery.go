@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/region/store"
 )
 
 // recover waits until a bucket that the store has lost is restored, as long as the request has time. It says whether
@@ -128,42 +128,36 @@ func (e *engine) recollect(ctx context.Context, c exchange.Consult) []exchange.T
 			places = append(places, i)
 		}
 	}
-	for n, res := range e.node.store.Recall(ctx, calls) {
-		e.node.noticeStore(res.Value.Status, res.Err)
-		if res.Err != nil || res.Value.Status != algorithms.StatusOK {
-			continue
+	inPieces(ctx, e.moves, calls, e.node.store.Recall, func(from int, results []store.Result[algorithms.Recalled]) {
+		for i, res := range results {
+			e.node.noticeStore(res.Value.Status, res.Err)
+			if res.Err == nil && res.Value.Status == algorithms.StatusOK {
+				e.tell(&all[places[from+i]], res.Value)
+			}
 		}
-		t := &all[places[n]]
-		t.Refused, t.Now, t.LostAt = false, res.Value.Now, res.Value.LostAt
-		for _, r := range res.Value.Rows {
-			t.Rows = append(t.Rows, exchange.Remembered{Peer: e.node.config.Region, Cell: r.Cell, Lent: r.Borrowed, Returned: r.Regained})
-		}
-	}
+	})
 	return all
 }
 
-// mostRestored bounds the buckets restored in one round trip, which must be over within the store's deadline.
-const mostRestored = 128
-
 // restore has the store restore buckets.
 func (e *engine) restore(ctx context.Context, all []exchange.Restore) {
-	for part := range slices.Chunk(all, mostRestored) {
-		calls := make([]algorithms.Restore, len(part))
-		for i, r := range part {
-			calls[i] = e.restoring(r)
-		}
-		for i, res := range e.node.store.Restore(ctx, calls) {
-			result := res.Value
+	calls := make([]algorithms.Restore, len(all))
+	for i, r := range all {
+		calls[i] = e.restoring(r)
+	}
+	inPieces(ctx, e.moves, calls, e.node.store.Restore, func(from int, results []store.Result[algorithms.Restored]) {
+		for i, res := range results {
+			asked, result := all[from+i], res.Value
 			switch {
 			case res.Err != nil:
 				result = algorithms.Restored{Status: algorithms.StatusUnknown}
 			case result.Status == algorithms.StatusOK && result.State.Known > 0: // else it was another's, and nothing was done
-				e.node.seen.note(part[i].Bucket, result.State, result.Now)
+				e.node.seen.note(asked.Bucket, result.State, result.Now)
 			}
 			e.node.noticeStore(result.Status, res.Err)
-			e.deliver(exchange.Restored{Restore: part[i], Result: result})
+			e.deliver(exchange.Restored{Restore: asked, Result: result})
 		}
-	}
+	})
 }
 
 // restoring is the script's call that restores a bucket.
@@ -174,6 +168,14 @@ func (e *engine) restoring(r exchange.Restore) algorithms.Restore {
 		c.Rows = append(c.Rows, algorithms.PeerRow{Cell: row.Cell, Peer: row.Peer, Row: algorithms.Row{Lent: row.Lent, Returned: row.Returned}})
 	}
 	return c
+}
+
+// tell fills in what the store has heard of a bucket.
+func (e *engine) tell(t *exchange.Testimony, heard algorithms.Recalled) {
+	t.Refused, t.Now, t.LostAt = false, heard.Now, heard.LostAt
+	for _, r := range heard.Rows {
+		t.Rows = append(t.Rows, exchange.Remembered{Peer: e.node.config.Region, Cell: r.Cell, Lent: r.Borrowed, Returned: r.Regained})
+	}
 }
 
 // answer answers the question of a node that recovers, of this region or another.
@@ -193,9 +195,6 @@ func (e *engine) answer(ctx context.Context, q exchange.Question) (exchange.Test
 
 // questioned is a question for the machine.
 func (e *engine) questioned(id uint64, q exchange.Question) exchange.Questioned {
-	if q.From == e.node.config.Region && q.Generation > e.node.store.Generation() {
-		e.node.noticeStore(algorithms.StatusUnknown, nil) // a mate stands under a later one already
-	}
 	r := e.node.rules.Load()
 	buckets := make([]*exchange.Bucket, len(q.Buckets))
 	for i, d := range q.Buckets {

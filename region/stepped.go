@@ -24,7 +24,7 @@ type Stepped struct {
 // NewStepped returns a node whose store is open. Of c what concerns other nodes is not used: listeners, addresses, dialer
 // and keys. The machine is told where it stands by the first of Events.
 func NewStepped(c Config) (*Stepped, error) {
-	n, err := newNode(c, 1, 0) // what comes is done at once
+	n, err := newNode(c, 1) // what comes is done at once
 	if err != nil {
 		return nil, err
 	}

@@ -32,7 +32,7 @@ func (m *Machine) likely(now int64, v *view) int64 {
 	if rate >= fewUnits && !changed(v.mean, rate) {
 		rate = v.mean
 	}
-	return rate + m.mates[v.ID].rate(now)
+	return rate + v.mates.rate(now)
 }
 
 // short returns what to ask for of a cell, whoever has it, and how much more of what peers are thought to have to spare.
@@ -41,7 +41,7 @@ func (m *Machine) likely(now int64, v *view) int64 {
 // still have: it may be that they want less than they did.
 func (m *Machine) short(now int64, v *view, cell int64, o allocator.Outlook, opens, wanted int64) (short, room int64) {
 	share := v.share(cell)
-	short = min(o.Used+wanted, v.entitlement()+v.borrowable(m.region)) - share
+	short = min(o.Used+wanted, v.entitlement()+v.own.borrowable) - share
 	if wanted == 0 {
 		target := m.target(now, v, cell, o.Total())
 		short = max(short, allocator.Short(o, opens, target, share))
@@ -66,22 +66,23 @@ func (m *Machine) short(now int64, v *view, cell int64, o allocator.Outlook, ope
 // entitlement there is nothing to be fair about, and it is all this region wants: hints of demand that fell are late,
 // and the lenders know what they keep.
 func (m *Machine) target(now int64, v *view, cell, total int64) int64 {
-	claims := make([]allocator.Claim, 0, len(m.peers)+1)
+	m.claims = append(m.claims[:0], v.own.claim(total))
 	contended := false
-	claim := func(region string, demand int64) {
-		claims = append(claims, allocator.Claim{Entitlement: v.Entitlements[region], Demand: demand,
-			Borrow: v.borrowable(region), Lend: v.lendable(region)})
-	}
-	claim(m.region, total)
-	for _, p := range m.peers {
-		demand := v.expects(v.dealing(p.name), cell, now)
-		contended = contended || demand > v.Entitlements[p.name]
-		claim(p.name, demand)
+	for i := range v.dealings {
+		d := &v.dealings[i]
+		demand := v.expects(d, cell, now)
+		contended = contended || demand > d.part.entitlement
+		m.claims = append(m.claims, d.part.claim(demand))
 	}
 	if !contended {
-		return min(total, v.entitlement()+v.borrowable(m.region))
+		return min(total, v.entitlement()+v.own.borrowable)
 	}
-	return allocator.WaterFill(claims)[0]
+	return m.desk.WaterFill(m.claims)[0]
+}
+
+// claim is what a region with a demand brings to the water-fill.
+func (p *part) claim(demand int64) allocator.Claim {
+	return allocator.Claim{Entitlement: p.entitlement, Demand: demand, Borrow: p.borrowable, Lend: p.lendable}
 }
 
 // fewest leaves those that have most on offer, as few of them as have half as much again as is asked for: what the others

@@ -119,8 +119,8 @@ func (m *Machine) planCell(now int64, v *view, cell, jitter int64) {
 	if inNeed && (v.once() || v.Cell >= longCell) && !m.noTail {
 		tail = units
 	}
-	for _, p := range allocator.Divide(units, tail, offers, jitter, inNeed) {
-		if p.Units > v.dealing(m.peers[p.Peer].name).at(cell).pending {
+	for _, p := range m.desk.Divide(units, tail, offers, jitter, inNeed) {
+		if p.Units > v.dealings[p.Peer].at(cell).pending {
 			m.ask(now, v, m.peers[p.Peer], cell, p.Units)
 		}
 	}
@@ -132,8 +132,8 @@ func (m *Machine) planCell(now int64, v *view, cell, jitter int64) {
 func (m *Machine) gather(now int64, v *view, cell, units int64) {
 	n := max(int64(len(m.peers)), 1)
 	units = (units + n - 1) / n
-	for _, p := range m.peers {
-		d := v.dealing(p.name)
+	for i, p := range m.peers {
+		d := &v.dealings[i]
 		pos := d.at(cell)
 		_, heardAt := d.together(now)
 		more := v.wanted > 0 && units > pos.pending
@@ -150,8 +150,8 @@ const longCell = 10 * allocator.Second
 
 // borrowed returns the rights of a cell that are borrowed, and those asked for.
 func (v *view) borrowed(cell int64) (sum int64) {
-	for _, d := range v.dealings {
-		p := d.at(cell)
+	for i := range v.dealings {
+		p := v.dealings[i].at(cell)
 		sum += max(p.row.Borrowed+p.pending, p.announced.Borrowed) - p.row.Returned
 	}
 	return sum
@@ -160,8 +160,8 @@ func (v *view) borrowed(cell int64) (sum int64) {
 // pending returns the units of a cell that are asked for and not answered, or not credited yet.
 func (v *view) pending(cell int64) int64 {
 	var sum int64
-	for _, d := range v.dealings {
-		sum += d.at(cell).pending
+	for i := range v.dealings {
+		sum += v.dealings[i].at(cell).pending
 	}
 	return sum
 }
@@ -169,8 +169,8 @@ func (v *view) pending(cell int64) int64 {
 // pendingBurst is the same of tokens.
 func (v *view) pendingBurst(cell int64) int64 {
 	var sum int64
-	for _, d := range v.dealings {
-		sum += d.at(cell).burst.pending
+	for i := range v.dealings {
+		sum += v.dealings[i].at(cell).burst.pending
 	}
 	return sum
 }
@@ -178,21 +178,22 @@ func (v *view) pendingBurst(cell int64) int64 {
 // offers returns what each peer may have for us: rights it holds of ours, and spare rights of its own. A peer that has not
 // answered yet is left out, unless it is to be asked anew.
 func (m *Machine) offers(now int64, v *view, cell int64, anew bool) []allocator.Offer {
-	offers := make([]allocator.Offer, 0, len(m.peers))
+	offers := m.offered[:0]
 	for i, p := range m.peers {
-		d := v.dealing(p.name)
+		d := &v.dealings[i]
 		pos := d.at(cell)
 		if p.degraded(now) || pos.pending > 0 && !anew {
 			continue
 		}
-		o := allocator.Offer{Peer: i, Spare: v.spareOf(p.name, d, cell, now)}
+		o := allocator.Offer{Peer: i, Spare: v.spareOf(d, cell, now)}
 		if cell == v.state.Cell && now >= pos.refusedUntil {
 			o.Back = max(pos.row.Lent-pos.row.Regained, 0)
 		}
-		o.Some = now >= pos.refusedUntil && pos.row.Borrowed < v.lendable(p.name) &&
+		o.Some = now >= pos.refusedUntil && pos.row.Borrowed < d.part.lendable &&
 			(v.wanted == 0 || pos.pending == 0) // each request that waits would ask all once more
 		offers = append(offers, o)
 	}
+	m.offered = offers
 	return offers
 }
 
@@ -200,10 +201,10 @@ func (m *Machine) offers(now int64, v *view, cell int64, anew bool) []allocator.
 // nothing, though it is taken to be idle, is left out.
 func (m *Machine) saidSpare(now int64, v *view) (sum int64) {
 	cell := v.state.Cell
-	for _, p := range m.peers {
-		d := v.dealing(p.name)
+	for i := range v.dealings {
+		d := &v.dealings[i]
 		if _, heardAt := d.together(now); heardAt > 0 || d.at(cell).spareAt > 0 {
-			sum += v.spareOf(p.name, d, cell, now)
+			sum += v.spareOf(d, cell, now)
 		}
 	}
 	return sum
@@ -227,40 +228,42 @@ func (m *Machine) planBurst(now int64, v *view) {
 	if v.wanted == 0 {
 		lacking -= v.pendingBurst(cell)
 	}
-	offers := make([]allocator.Offer, 0, len(m.peers))
+	offers := m.offered[:0]
 	for i, p := range m.peers {
-		d := v.dealing(p.name)
+		d := &v.dealings[i]
 		pos := d.at(cell)
 		if p.degraded(now) || pos.burst.pending > 0 && v.wanted == 0 || now < pos.burst.refusedUntil {
 			continue
 		}
-		offers = append(offers, allocator.Offer{Peer: i, Spare: v.spareBurstOf(p.name, d, cell, now)})
+		offers = append(offers, allocator.Offer{Peer: i, Spare: v.spareBurstOf(d, cell, now)})
 	}
-	for _, portion := range allocator.Divide(lacking, 0, offers, allocator.PPM, true) {
+	m.offered = offers
+	for _, portion := range m.desk.Divide(lacking, 0, offers, allocator.PPM, true) {
 		p := m.peers[portion.Peer]
-		a := v.ask(p.name, cell)
+		pos := v.dealings[portion.Peer].at(cell)
+		a := v.ask(pos)
 		a.Burst = min(a.Burst+portion.Units, algorithms.MaxUnits)
-		if a.burst = portion.Units - v.dealing(p.name).at(cell).burst.pending; a.burst <= 0 {
+		if a.burst = portion.Units - pos.burst.pending; a.burst <= 0 {
 			continue
 		}
-		m.put(now, v, p, a)
+		m.put(now, v, p, pos, a)
 	}
 }
 
 // ask asks a peer for units of a cell: first for those it holds of ours, then for its own.
 func (m *Machine) ask(now int64, v *view, p *peer, cell, units int64) {
-	pos := v.dealing(p.name).at(cell)
+	pos := v.dealings[p.index].at(cell)
 	back := int64(0)
 	if cell == v.state.Cell {
 		back = max(min(units, pos.row.Lent-pos.row.Regained), 0)
 	}
-	lent := min(units-back, max(v.borrowable(m.region)-v.borrowed(cell)+pos.pending, 0))
+	lent := min(units-back, max(v.own.borrowable-v.borrowed(cell)+pos.pending, 0))
 	if back+lent <= 0 || v.wanted > 0 && back+lent <= pos.pending {
 		return // nothing, or no more than it was asked for
 	}
-	a := v.ask(p.name, cell)
+	a := v.ask(pos)
 	a.Returned += back
 	a.Lent = min(a.Lent+lent, algorithms.MaxUnits)
 	a.units = max(back+lent-pos.pending, 0)
-	m.put(now, v, p, a)
+	m.put(now, v, p, pos, a)
 }

@@ -19,23 +19,21 @@ type ask struct {
 }
 
 // ask returns an ask that names the rows with a peer as they are known.
-func (v *view) ask(peer string, cell int64) ask {
-	row := v.dealing(peer).at(cell).row
-	return ask{bucket: v.Bucket, Ask: Ask{Bucket: v.ID, Cell: cell, Returned: row.Regained, Lent: row.Borrowed, Burst: row.BurstBorrowed}}
+func (v *view) ask(pos *position) ask {
+	row := &pos.row
+	return ask{bucket: v.Bucket, Ask: Ask{Bucket: v.ID, Cell: pos.cell, Returned: row.Regained, Lent: row.Borrowed, Burst: row.BurstBorrowed}}
 }
 
-// put puts an ask into this step's message to a peer, unless too many calls are under way.
-func (m *Machine) put(now int64, v *view, p *peer, a ask) {
-	i := m.call(now, p)
-	if i < 0 {
-		m.stats.Dropped++
+// put puts an ask into this step's message to a peer; where too many calls are under way, the bucket waits for its turn.
+func (m *Machine) put(now int64, v *view, p *peer, pos *position, a ask) {
+	if !m.mayAsk(p) {
+		m.wait(now, v, p)
 		return
 	}
-	out := &m.out.Calls[i]
+	out := &m.out.Calls[m.call(now, p)]
 	out.Message.Asks = append(out.Message.Asks, a.Ask)
 	c := m.calls[out.ID]
 	c.asks = append(c.asks, a)
-	pos := v.dealing(p.name).at(a.Cell)
 	pos.pending += a.units
 	pos.burst.pending += a.burst
 	pos.asked, pos.askedAt = a.Ask, now
@@ -44,10 +42,8 @@ func (m *Machine) put(now int64, v *view, p *peer, a ask) {
 
 // call returns the index of this step's call to a peer with room for an ask, or -1 if too many are under way.
 func (m *Machine) call(now int64, p *peer) int {
-	for i, out := range m.out.Calls {
-		if out.Peer == p.name && len(out.Message.Asks) < MostAsks {
-			return i
-		}
+	if m.isOpen(p) {
+		return p.open
 	}
 	if p.underway >= MostCalls {
 		return -1
@@ -58,7 +54,14 @@ func (m *Machine) call(now int64, p *peer) int {
 	m.calls[m.lastCall] = &call{peer: p.name, to: p, sent: now}
 	m.out.Calls = append(m.out.Calls, Call{ID: m.lastCall, Peer: p.name, Timeout: p.timeout(), Message: Message{
 		From: m.region, Node: m.node, Generation: m.generation, Epoch: m.epoch}})
-	return len(m.out.Calls) - 1
+	p.open = len(m.out.Calls) - 1
+	return p.open
+}
+
+// isOpen says whether this step has a call to a peer with room for an ask.
+func (m *Machine) isOpen(p *peer) bool {
+	i := p.open
+	return i < len(m.out.Calls) && m.out.Calls[i].Peer == p.name && len(m.out.Calls[i].Message.Asks) < MostAsks
 }
 
 // finish takes a call off the list; nil if it is not there, or its peer is of no document any more.
@@ -131,7 +134,7 @@ func (m *Machine) granted(now, sent int64, p *peer, a ask, g Grant, r Reply) {
 		return
 	}
 	pos := v.dealing(p.name).at(a.Cell)
-	if g.Refusal == NotRefused && (g.Cell != a.Cell || !plausible(g.Lent, g.Returned, g.Burst)) {
+	if g.Refusal == NotRefused && (g.Cell != a.Cell || !plausible(g.Lent, g.Returned, g.Burst)) || r.At < 0 || r.At > latestTime {
 		m.reject(RejectedImplausible, 1)
 		return
 	}
@@ -164,6 +167,9 @@ func (m *Machine) granted(now, sent int64, p *peer, a ask, g Grant, r Reply) {
 	case r.ForGeneration != m.generation:
 		m.reject(RejectedGeneration, 1)
 		return
+	case !p.hears(m, now, r.Generation):
+		m.reject(RejectedGeneration, 1)
+		return
 	case r.Epoch != m.epoch:
 		m.reject(RejectedEpoch, 1)
 		return
@@ -172,8 +178,8 @@ func (m *Machine) granted(now, sent int64, p *peer, a ask, g Grant, r Reply) {
 	pos.burst.pending += burst
 	pos.announced.take(algorithms.Row{Borrowed: g.Lent, Regained: g.Returned, BurstBorrowed: g.Burst})
 	m.out.Credits = append(m.out.Credits, Credit{Bucket: v.Bucket, Peer: p.name, Generation: r.Generation,
-		ForGeneration: r.ForGeneration, Cell: a.Cell, Lent: g.Lent, Returned: g.Returned, Most: v.lendable(p.name), Gain: gained,
-		Burst: g.Burst, MostBurst: v.lendableBurst(p.name), GainBurst: burst, At: r.At})
+		ForGeneration: r.ForGeneration, Cell: a.Cell, Lent: g.Lent, Returned: g.Returned, Most: v.dealings[p.index].part.lendable, Gain: gained,
+		Burst: g.Burst, MostBurst: v.dealings[p.index].part.lendableBurst, GainBurst: burst, At: r.At})
 }
 
 // refused notes that nothing of what an ask was for will be had before a time.

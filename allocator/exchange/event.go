@@ -32,6 +32,7 @@ type Event interface{ event() }
 // Tick is the passing of about 200 ms.
 type Tick struct {
 	Jitter int64 // parts per million around a million, drawn anew each time
+	Clock  int64 // the node's own, microseconds since 1970; 0: not told
 }
 
 // Observed reports decisions of this node on one bucket since the last report.
@@ -99,6 +100,7 @@ type Stood struct {
 	Generation uint64
 	Epoch      string
 	Peers      []string // the other regions of the document
+	Clock      int64    // the node's own, microseconds since 1970; 0: not told
 }
 
 func (Tick) event()       {}

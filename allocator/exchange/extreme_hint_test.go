@@ -20,10 +20,11 @@ func TestHintsOfExtremeNumbers(t *testing.T) {
 			if v == nil {
 				t.Fatal("the bucket is not in view: the test shows nothing")
 			}
-			all := d.m.mates["b"]
+			said := d.m.mates["b"]
 			if region == "eu" {
-				all = v.dealing("eu").nodes
+				said = &v.dealing("eu").voices
 			}
+			all := said.nodes
 			for _, h := range all {
 				for _, x := range []int64{h.Used, h.Total, h.Rate, h.Share, h.Spare, h.SpareBurst} {
 					if x < 0 || x > algorithms.MaxUnits {

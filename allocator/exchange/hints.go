@@ -3,6 +3,7 @@ package exchange
 import (
 	"cmp"
 	"maps"
+	"math"
 	"math/bits"
 	"slices"
 	"strings"
@@ -61,12 +62,56 @@ func (n nodes) hear(h Hint, now, life int64) nodes {
 	return slices.Insert(n, i, told{h, now, life})
 }
 
-func (t told) fresh(now int64) bool { return now-t.at <= t.life }
+func (t *told) fresh(now int64) bool { return now-t.at <= t.life }
+
+// voices are the nodes of one region on one bucket, and what they say together, worked out once for as long as it holds:
+// until another word comes or one is believed no more. The plan looks at it a dozen times a tick.
+type voices struct {
+	nodes
+	said   Hint  // by all together
+	saidAt int64 // when the newest of it was heard; 0: nobody is believed
+	holds  int64 // said holds up to this time; 0: it is not worked out
+}
+
+// hear takes in a hint.
+func (s *voices) hear(h Hint, now, life int64) {
+	s.nodes = s.nodes.hear(h, now, life)
+	s.holds = 0
+}
+
+// together is that of the nodes, at a time that never goes back. Who asks must not change what it is shown.
+func (s *voices) together(now int64) (h *Hint, at int64) {
+	if now > s.holds {
+		s.said, s.saidAt = s.nodes.together(now)
+		s.holds = s.nodes.stand(now)
+	}
+	return &s.said, s.saidAt
+}
+
+// rate is that of the nodes; s may be nil.
+func (s *voices) rate(now int64) int64 {
+	if s == nil || len(s.nodes) == 0 {
+		return 0
+	}
+	h, _ := s.together(now)
+	return h.Rate
+}
+
+// stand returns the time until which all who are believed now still are, if none of them says more.
+func (n nodes) stand(now int64) int64 {
+	until := int64(math.MaxInt64)
+	for i := range n {
+		if t := &n[i]; t.fresh(now) {
+			until = min(until, t.at+t.life)
+		}
+	}
+	return until
+}
 
 // rate returns the demand of all nodes that are still believed, in milliunits per second.
 func (n nodes) rate(now int64) (sum int64) {
-	for _, t := range n {
-		if t.fresh(now) {
+	for i := range n {
+		if t := &n[i]; t.fresh(now) {
 			sum += t.Rate
 		}
 	}
@@ -78,7 +123,8 @@ func (n nodes) rate(now int64) (sum int64) {
 // about the same store, some moments ago. The least spare of any would be what was left before somebody gave back, and the
 // sum of the totals would count what is used once for every node.
 func (n nodes) together(now int64) (h Hint, at int64) {
-	for _, t := range n {
+	for i := range n {
+		t := &n[i]
 		if t.fresh(now) && (at == 0 || cmp.Or(cmp.Compare(t.Cell, h.Cell), cmp.Compare(t.at, at)) > 0) {
 			h, at = t.Hint, t.at
 		}
@@ -93,6 +139,9 @@ func (m *Machine) heard(now int64, h Hint) {
 	if m.noHints {
 		return
 	}
+	if h.Cell < 0 {
+		return
+	}
 	bound := func(units int64) int64 { return min(max(units, 0), algorithms.MaxUnits) }
 	h.Used, h.Total, h.Rate, h.Share = bound(h.Used), bound(h.Total), bound(h.Rate), bound(h.Share)
 	h.Spare, h.SpareBurst = bound(h.Spare), bound(h.SpareBurst)
@@ -101,45 +150,57 @@ func (m *Machine) heard(now int64, h Hint) {
 		return
 	}
 	v := m.views[h.Bucket]
-	if v == nil || m.peer(h.Region) == nil {
+	if v == nil || m.peer(h.Region) == nil || h.Cell > m.lastCell(now, v) {
 		return
 	}
 	d := v.dealing(h.Region)
-	d.nodes = d.nodes.hear(h, now, hintLife(v.Cell))
-	if h.Total > v.Entitlements[h.Region] { // it will ask
+	d.hear(h, now, hintLife(v.Cell))
+	if h.Total > d.part.entitlement { // it will ask
 		v.asked = now
 	}
+}
+
+// lastCell is the last cell that anybody's store may be in, if its clock is one that a node believes. A hint of a later
+// one would be the newest of its region for as long as it is believed, whatever the region's other nodes say.
+func (m *Machine) lastCell(now int64, v *view) int64 {
+	return algorithms.CellAt(now+m.offset+algorithms.MaxClockStep, v.Cell)
 }
 
 // heardMate notes a hint of a node of this region; of a bucket that is not in view it is believed for the shortest time. That
 // alone is no reason to publish: else two mates would keep each other at it for ever.
 func (m *Machine) heardMate(now int64, h Hint) {
-	known, ok := m.mates[h.Bucket]
-	if h.Node == m.node || !ok && len(m.mates) >= MostBuckets {
+	known := m.mates[h.Bucket]
+	v := m.views[h.Bucket]
+	if h.Node == m.node || known == nil && len(m.mates) >= MostBuckets || v != nil && h.Cell > m.lastCell(now, v) {
 		return
 	}
-	life := hintLife(0)
-	if v := m.views[h.Bucket]; v != nil {
-		life = hintLife(v.Cell)
+	if known == nil {
+		known = &voices{}
+		m.mates[h.Bucket] = known
 	}
-	m.mates[h.Bucket] = known.hear(h, now, life)
+	life := hintLife(0)
+	if v != nil {
+		life = hintLife(v.Cell)
+		v.mates = known
+	}
+	known.hear(h, now, life)
 }
 
 // forgetMates drops what mates said that is not believed any more.
 func (m *Machine) forgetMates(now int64) {
-	maps.DeleteFunc(m.mates, func(_ string, n nodes) bool {
-		return !slices.ContainsFunc(n, func(t told) bool { return t.fresh(now) })
+	maps.DeleteFunc(m.mates, func(_ string, s *voices) bool {
+		return !slices.ContainsFunc(s.nodes, func(t told) bool { return t.fresh(now) })
 	})
 }
 
 // rate returns the demand in this region, its mates' included, as of the last tick.
 func (m *Machine) rate(now int64, v *view) int64 {
-	return v.demand.Rate(v.Cell) + m.mates[v.ID].rate(now)
+	return v.rate + v.mates.rate(now)
 }
 
 // rateNow is the same with what this node has seen since the last tick.
 func (m *Machine) rateNow(now int64, v *view) int64 {
-	return v.rateNow(now) + m.mates[v.ID].rate(now)
+	return v.rateNow(now) + v.mates.rate(now)
 }
 
 // publish hints at a bucket that other regions care about: one of which this region wants more than its entitlement, or was
@@ -150,9 +211,9 @@ func (m *Machine) publish(now int64, v *view) {
 	cell := algorithms.CellAt(s, v.Cell)
 	v.roll(cell)
 	v.smooth()
-	o, _ := v.outlook(cell, s, v.mean+m.mates[v.ID].rate(now))
+	o, _ := v.outlook(cell, s, v.mean+v.mates.rate(now))
 	concerns := v.asked > 0 && now-v.asked <= idleAfter
-	if m.noHints || (!concerns && int64(m.nodes)*o.Total() <= v.entitlement() && 2*v.state.Free >= v.Bursts[m.region]) {
+	if m.noHints || (!concerns && int64(m.nodes)*o.Total() <= v.entitlement() && 2*v.state.Free >= v.own.burst) {
 		return
 	}
 	h := Hint{Region: m.region, Node: m.node, Bucket: v.ID, Cell: cell, Used: o.Used, Total: o.Total(),
@@ -169,14 +230,14 @@ func (m *Machine) publish(now int64, v *view) {
 // asAssumed says whether others are right about a region that is silent: it is idle, and has lent nothing. Of a short cell,
 // that it has lent is known from its answers to those who care.
 func (m *Machine) asAssumed(v *view, h Hint) bool {
-	return h.Total == 0 && h.Rate == 0 && v.shown.Rate == 0 && (v.Cell < longCell || h.Spare == v.lendable(m.region))
+	return h.Total == 0 && h.Rate == 0 && v.shown.Rate == 0 && (v.Cell < longCell || h.Spare == v.own.lendable)
 }
 
 // spares returns what this region would lend of the current cell if it were asked now.
 func (m *Machine) spares(now int64, v *view, o allocator.Outlook) (units, burst int64) {
 	var out, outBurst int64
-	for _, p := range m.peers {
-		row := v.dealing(p.name).at(v.state.Cell).row
+	for i := range v.dealings {
+		row := &v.dealings[i].at(v.state.Cell).row
 		out += row.Lent - row.Regained
 		outBurst += row.BurstLent
 	}
@@ -184,7 +245,7 @@ func (m *Machine) spares(now int64, v *view, o allocator.Outlook) (units, burst 
 	counted := o.Used
 	o.Used += m.margin(now, v, v.state.Cell, o)
 	units = v.state.Share - counted - allocator.Kept(o, counted, v.entitlement(), m.grace(), 0)
-	return max(min(units, v.lendable(m.region)-out), 0), max(min(burst, v.lendableBurst(m.region)-outBurst), 0)
+	return max(min(units, v.own.lendable-out), 0), max(min(burst, v.own.lendableBurst-outBurst), 0)
 }
 
 // differs says whether a hint is worth sending before its time: another demand, or where a cell lasts, half or twice to
@@ -197,12 +258,12 @@ func differs(old, now Hint, v *view) bool {
 		return false
 	}
 	halved := func(a, b, of int64) bool { return max(a, b) > 2*min(a, b) && 5*max(a-b, b-a) > of }
-	return halved(old.Spare, now.Spare, v.entitlement()) || halved(old.SpareBurst, now.SpareBurst, v.Bursts[now.Region])
+	return halved(old.Spare, now.Spare, v.entitlement()) || halved(old.SpareBurst, now.SpareBurst, v.own.burst)
 }
 
 // smooth has the mean follow the demand within a second or so; at once where that has plainly changed.
 func (v *view) smooth() {
-	rate := v.demand.Rate(v.Cell)
+	rate := v.rate
 	step := (rate - v.mean) / 4
 	if step == 0 || changed(v.mean, rate) {
 		v.mean = rate

@@ -22,10 +22,12 @@ func (m *Machine) askedBy(now int64, e Asked) {
 		From: m.region, Generation: m.generation, ForGeneration: e.Message.Generation, Epoch: m.epoch,
 		Grants: make([]Grant, len(e.Message.Asks)),
 	}}
+	from := m.peer(e.Message.From)
+	believed := from != nil && from.hears(m, now, e.Message.Generation)
 	for i, a := range e.Message.Asks {
 		g := &s.reply.Grants[i]
 		g.Cell = a.Cell
-		if g.Refusal = m.refuse(now, e, i); g.Refusal != NotRefused {
+		if g.Refusal = m.refuse(now, e, i, believed); g.Refusal != NotRefused {
 			g.Retry = longestRetry
 			if g.Refusal == RefusedUnheard {
 				g.Retry = Interval // our next ping may tell
@@ -46,15 +48,17 @@ func (m *Machine) askedBy(now int64, e Asked) {
 	m.serving[e.ID] = s
 }
 
-// refuse says why an ask is not looked into.
-func (m *Machine) refuse(now int64, e Asked, i int) Refusal {
+// refuse says why an ask is not looked into. believed says whether the generation that it names can be.
+func (m *Machine) refuse(now int64, e Asked, i int, believed bool) Refusal {
 	from, b, a := m.peer(e.Message.From), e.Buckets[i], e.Message.Asks[i]
 	switch {
 	case m.epoch == "" || e.Message.Epoch != m.epoch:
 		return RefusedEpoch
 	case from == nil || b == nil:
 		return RefusedUnknown
-	case !plausible(a.Lent, a.Returned, a.Burst) || a.Cell < 0:
+	case !plausible(a.Lent, a.Returned, a.Burst) || a.Cell < 0 || a.Cell > latestTime/b.Cell:
+		return RefusedImplausible
+	case !believed:
 		return RefusedImplausible
 	case m.noJournal || m.fence > m.generation:
 		return RefusedStore
@@ -109,12 +113,12 @@ func (m *Machine) lend(now int64, e Asked, i int) Lend {
 	if opens == 0 && v.Cell >= longCell && !m.noTail && allocator.Over(2*min(o.Rate, algorithms.MaxUnits), o.Ahead) <= 1 {
 		l.Kept = 0 // the tail: less than half a unit is expected here, and somebody asks
 	}
-	l.Cap = v.lendable(m.region)
+	l.Cap = v.own.lendable
 	l.KeptBurst = allocator.KeptBurst(o, v.state.Share, m.grace())
 	if v.Home { // it has no part of its own to keep: who asks first has it
 		l.Kept, l.KeptBurst = v.wanted, v.wanted
 	}
-	l.CapBurst = v.lendableBurst(m.region)
+	l.CapBurst = v.own.lendableBurst
 	return l
 }
 
@@ -126,8 +130,8 @@ func (m *Machine) margin(now int64, v *view, cell int64, o allocator.Outlook) in
 		return 0
 	}
 	slack := v.Limit - o.Total()
-	for _, p := range m.peers {
-		slack -= v.expects(v.dealing(p.name), cell, now)
+	for i := range v.dealings {
+		slack -= v.expects(&v.dealings[i], cell, now)
 	}
 	return max(min(root(allocator.Over(o.Rate, v.Window)), slack/int64(len(m.peers)+1)), 0)
 }
@@ -143,13 +147,13 @@ func (m *Machine) reserved(now int64, v *view, cell int64, o allocator.Outlook, 
 // othersWant returns what hints say that regions other than the asker lack of a cell.
 func (m *Machine) othersWant(now int64, v *view, cell int64, asker string) int64 {
 	var want int64
-	for _, p := range m.peers {
-		d := v.dealing(p.name)
+	for i, p := range m.peers {
+		d := &v.dealings[i]
 		h, at := d.together(now)
 		if p.name == asker || at == 0 {
 			continue
 		}
-		holds := v.Entitlements[p.name]
+		holds := d.part.entitlement
 		if cell == h.Cell {
 			holds = h.Share
 		}

@@ -1,8 +1,8 @@
 package exchange
 
 import (
-	"maps"
 	"slices"
+	"strings"
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
@@ -26,8 +26,8 @@ type Machine struct {
 	epoch        string
 	peers        []*peer
 	views        map[string]*view
-	order        []string         // ids of views, sorted
-	mates        map[string]nodes // what the other nodes of this region say, by bucket
+	order        []*view            // sorted by id
+	mates        map[string]*voices // what the other nodes of this region say, by bucket
 	serving      map[uint64]*serving
 	calls        map[uint64]*call
 	held         []held
@@ -37,15 +37,22 @@ type Machine struct {
 	recoveries   map[string]*recovery
 	recovering   []string // ids of recoveries, sorted
 	offset       int64    // store time less node time, as last seen
+	wall         int64    // the node's own clock less node time, as last told
 	clocked      bool     // it was ever seen
 	noHints      bool
 	noAdvance    bool
 	noLending    bool
 	noBurst      bool
 	noTail       bool
-	noJournal    bool // a row could not be made durable: nothing is lent until the node starts anew
+	noJournal    bool  // a row could not be made durable: nothing is lent until the node starts anew
+	serves       *peer // whose turns are being taken; nil: nobody's
 	stats        Stats
 	out          Effects
+
+	// What is worked with again and again, so that a plan allocates nothing.
+	claims  []allocator.Claim
+	offered []allocator.Offer
+	desk    allocator.Desk
 }
 
 // Options switch parts of the protocol off, so that tests can show what each is for. The zero value is the protocol.
@@ -69,7 +76,7 @@ type Stats struct {
 	BurstLent     int64 // tokens
 	BurstBorrowed int64
 	Unanswered    int64 // calls
-	Dropped       int64 // asks not sent because too many calls were under way
+	Dropped       int64 // asks put off because too many calls were under way: their buckets wait for their turn
 	Refusals      int64 // asks we did not look into
 	// RefusedByPeers and RefusedHere count asks by Refusal: ours that peers did not look into, and theirs that we did not.
 	RefusedByPeers [refusals]int64
@@ -79,13 +86,17 @@ type Stats struct {
 	// DeniedWithSpare is units denied here while peers had said that they had spare ones of the cell: of each report at most
 	// as many as they said.
 	DeniedWithSpare int64
-	Implausible     int64 // messages with amounts that no honest region sends
-	HintsPublished  int64
-	Buckets         int64 // in view
-	Recovered       int64 // buckets restored after a loss
-	Recovering      int64 // buckets that wait for it, or of which a peer is not known
-	PartlyKnown     int64 // of these, buckets that are restored but for a peer that is not known
-	JournalFailed   bool  // lending has stopped until the node starts anew
+	// GenerationsRefused counts messages that name a generation further ahead of the clock than any can be.
+	GenerationsRefused int64
+	// Fenced says that this node lends nothing because another of its region named a later generation than its own.
+	Fenced         bool
+	Implausible    int64 // messages with amounts that no honest region sends
+	HintsPublished int64
+	Buckets        int64 // in view
+	Recovered      int64 // buckets restored after a loss
+	Recovering     int64 // buckets that wait for it, or of which a peer is not known
+	PartlyKnown    int64 // of these, buckets that are restored but for a peer that is not known
+	JournalFailed  bool  // lending has stopped until the node starts anew
 }
 
 // New returns the machine of a node; it does nothing before it is told where it stands.
@@ -94,7 +105,7 @@ func New(region, node string, o Options) *Machine {
 		region: region, node: node,
 		noHints: o.WithoutHints, noAdvance: o.WithoutAdvance, noLending: o.WithoutLending,
 		noBurst: o.WithoutBurst, noTail: o.WithoutTail, nodes: max(o.Nodes, 1), recoveries: map[string]*recovery{},
-		views: map[string]*view{}, mates: map[string]nodes{}, serving: map[uint64]*serving{}, calls: map[uint64]*call{},
+		views: map[string]*view{}, mates: map[string]*voices{}, serving: map[uint64]*serving{}, calls: map[uint64]*call{},
 	}
 }
 
@@ -127,11 +138,11 @@ func (m *Machine) Step(now int64, event Event) Effects {
 	case Heard:
 		m.heard(now, e.Hint)
 	case Stood:
-		m.stood(e)
+		m.stood(now, e)
 	case Lost:
 		m.lost(now, e)
 	case Questioned:
-		m.questioned(e)
+		m.questioned(now, e)
 	case Consulted:
 		m.consulted(now, e)
 	case Testified:
@@ -139,6 +150,7 @@ func (m *Machine) Step(now int64, event Event) Effects {
 	case Restored:
 		m.hasRestored(now, e)
 	}
+	m.takeTurns(now)
 	m.release(now)
 	m.stamp(now)
 	return m.out
@@ -150,6 +162,7 @@ func (m *Machine) Stats() Stats {
 	s.Buckets = int64(len(m.views))
 	s.Recovering = int64(len(m.recoveries))
 	s.JournalFailed = m.noJournal
+	s.Fenced = m.fence > m.generation
 	return s
 }
 
@@ -181,15 +194,19 @@ func (m *Machine) Ages(now int64) []PeerAge {
 }
 
 // stood takes over a generation, an epoch and the peers of its document.
-func (m *Machine) stood(e Stood) {
+func (m *Machine) stood(now int64, e Stood) {
 	if e.Generation != m.generation { // else the store still has the rows that are in view
 		clear(m.views)
 		m.order, m.held = nil, nil
 		clear(m.recoveries)
 		m.recovering = nil
 		m.stats.PartlyKnown = 0
+		for _, p := range m.peers {
+			p.queue = queue{}
+		}
 	}
 	m.generation, m.epoch = e.Generation, e.Epoch
+	m.toldClock(now, e.Clock)
 	peers := make([]*peer, 0, len(e.Peers))
 	for _, name := range e.Peers {
 		if p := m.peer(name); p != nil {
@@ -198,10 +215,13 @@ func (m *Machine) stood(e Stood) {
 			peers = append(peers, &peer{name: name})
 		}
 	}
+	for i, p := range peers {
+		p.index = i
+	}
 	m.peers = peers
 	clear(m.serving)
 	for _, v := range m.views {
-		maps.DeleteFunc(v.dealings, func(name string, _ *dealing) bool { return m.peer(name) == nil })
+		v.meet(m.peers)
 	}
 }
 
@@ -216,12 +236,12 @@ func (m *Machine) peer(name string) *peer {
 
 // tick samples demand, plans, pings, publishes and forgets.
 func (m *Machine) tick(now int64, e Tick) {
+	m.toldClock(now, e.Clock)
 	m.forget(now)
 	m.forgetMates(now)
 	m.recoverOn(now)
-	for _, id := range m.order {
-		v := m.views[id]
-		v.demand.Sample(v.admitted, v.denied, max(now-v.sampled, Interval/2))
+	for _, v := range m.order {
+		v.sample(now)
 		if v.Epoch == m.epoch { // else its terms are of an older document: it waits to be used under this one
 			m.plan(now, v, e.Jitter)
 			m.publish(now, v)
@@ -241,11 +261,10 @@ func (m *Machine) tick(now int64, e Tick) {
 // forget drops the views of buckets that nobody uses or asks about; where rights were moved that still count, only if
 // there are many.
 func (m *Machine) forget(now int64) {
-	m.order = slices.DeleteFunc(m.order, func(id string) bool {
-		v := m.views[id]
+	m.order = slices.DeleteFunc(m.order, func(v *view) bool {
 		idle := now-v.active > idleAfter && (len(m.views) > MostBuckets/2 || !v.moved(algorithms.CellAt(now+m.offset, v.Cell)))
 		if idle {
-			delete(m.views, id)
+			delete(m.views, v.ID)
 		}
 		return idle
 	})
@@ -258,17 +277,21 @@ func (m *Machine) view(now int64, b *Bucket) *view {
 		if len(m.views) >= MostBuckets {
 			return nil
 		}
-		v = &view{Bucket: b, self: m.region, sampled: now, dealings: map[string]*dealing{}}
+		v = &view{Bucket: b, self: m.region, sampled: now, mates: m.mates[b.ID]}
+		v.meet(m.peers)
 		f := v.entitlement()
 		v.state = algorithms.State{Cell: algorithms.CellAt(now+m.offset, b.Cell), Entitlement: f, Share: f, NextShare: f, Free: f}
 		if b.Kind.Bucket() {
-			v.state.Free = b.Bursts[m.region]
+			v.state.Free = v.own.burst
 		}
 		m.views[b.ID] = v
-		at, _ := slices.BinarySearch(m.order, b.ID)
-		m.order = slices.Insert(m.order, at, b.ID)
+		at, _ := slices.BinarySearchFunc(m.order, b.ID, func(v *view, id string) int { return strings.Compare(v.ID, id) })
+		m.order = slices.Insert(m.order, at, v)
 	}
-	v.Bucket = b
+	old := v.Epoch
+	if v.Bucket = b; old != b.Epoch {
+		v.divide()
+	}
 	v.active = now
 	return v
 }

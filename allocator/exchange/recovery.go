@@ -162,11 +162,14 @@ func (m *Machine) questions(all []*recovery, asked func(*recovery) bool) iter.Se
 }
 
 // questioned answers for our region, or for what our store has heard of a peer. A question of our own region that is of
-// a later generation than ours fences this node until it stands under that one.
-func (m *Machine) questioned(e Questioned) {
+// a later generation than ours fences this node until it stands under that one. One that no clock can have come to is
+// refused: nobody fences by it, neither this node nor its store.
+func (m *Machine) questioned(now int64, e Questioned) {
 	c := Consult{ID: e.ID, Buckets: e.Buckets, Question: e.Question}
-	switch ours := e.Question.From == m.region; {
-	case e.Question.Generation > uint64(algorithms.MaxUnits), !ours && m.peer(e.Question.From) == nil:
+	ours, from := e.Question.From == m.region, m.peer(e.Question.From)
+	switch {
+	case !ours && (from == nil || !from.hears(m, now, e.Question.Generation)),
+		ours && !m.believes(now, e.Question.Generation, max(m.generation, m.fence)):
 		m.stats.Implausible++
 		refused := make([]Testimony, len(e.Question.Buckets))
 		for i, d := range e.Question.Buckets {
@@ -213,7 +216,7 @@ func (m *Machine) testified(now int64, e Testimonies) {
 		if r == nil || t.Refused {
 			continue
 		}
-		if !t.sound(peer) {
+		if !t.sound(peer, algorithms.CellAt(now+m.offset, r.bucket.Cell)+1, r.bucket.Cell) {
 			m.stats.Implausible++
 			continue
 		}

@@ -49,9 +49,11 @@ type Remembered struct {
 	Returned int64
 }
 
-// sound says whether a testimony can be computed with, and drops what a peer cannot speak of.
-func (t *Testimony) sound(peer string) bool {
-	if !plausible(t.Use.Units, t.Use.Cell, t.Use.At, t.Now, t.LostAt) || t.UseSince < 0 {
+// sound says whether a testimony can be computed with and speaks of nothing that it cannot know: not of other peers, nor
+// of use in cells to come. latest is the last cell that may have begun by the store's clock, length that of a cell. Use
+// of a later one would hide what others saw of this one.
+func (t *Testimony) sound(peer string, latest, length int64) bool {
+	if !plausible(t.Use.Units, t.Use.Cell, t.Use.At, t.Now, t.LostAt) || t.Use.Cell > latest || t.Use.At >= (latest+1)*length || t.UseSince < 0 {
 		return false
 	}
 	for _, r := range t.Rows {

@@ -21,6 +21,7 @@ type view struct {
 	state    algorithms.State // as last seen
 	stateAt  int64            // store time of that
 	demand   allocator.Demand
+	rate     int64 // that demand tells, milliunits per second
 	sampled  int64 // when demand was last sampled
 	admitted int64 // units since then
 	denied   int64
@@ -34,83 +35,9 @@ type view struct {
 	mean        int64 // this node's demand over the last second or so, milliunits per second
 	shown       Hint  // last hint published
 	shownAt     int64
-	dealings    map[string]*dealing // by peer
-}
-
-// dealing is what a node knows of one peer's part in a bucket.
-type dealing struct {
-	nodes // what its nodes say
-	cells [2]position
-}
-
-// position is the ledger with one peer for one cell, as far as this node has seen it, and what was asked lately.
-type position struct {
-	cell         int64
-	row          row
-	announced    row   // row, and what the peer announced that our store has not credited yet
-	pending      int64 // units asked for and not answered, or not credited yet
-	refusedUntil int64 // nothing will be had before
-	spare        int64 // what the peer's last answer said it has left
-	spareAt      int64 // 0: it has not said
-	pace         int64 // the time after which, it said, it may have more
-	asked        Ask   // last
-	askedAt      int64
-	burst        burst
-}
-
-// burst is the part of a position that is about burst rights.
-type burst struct {
-	pending      int64 // tokens asked for and not answered, or not credited yet
-	refusedUntil int64
-}
-
-// row is a row of the ledger as last seen; it only rises.
-type row struct{ algorithms.Row }
-
-func (r *row) take(seen algorithms.Row) {
-	r.Lent, r.Returned = max(r.Lent, seen.Lent), max(r.Returned, seen.Returned)
-	r.Borrowed, r.Regained = max(r.Borrowed, seen.Borrowed), max(r.Regained, seen.Regained)
-	r.BurstLent, r.BurstBorrowed = max(r.BurstLent, seen.BurstLent), max(r.BurstBorrowed, seen.BurstBorrowed)
-}
-
-// take raises the rows to what the store showed.
-func (p *position) take(seen algorithms.Row) {
-	p.row.take(seen)
-	p.announced.take(seen)
-}
-
-// at returns the position of a cell; older cells are forgotten as newer ones come.
-func (d *dealing) at(cell int64) *position {
-	p := &d.cells[cell&1]
-	switch {
-	case p.cell < cell:
-		*p = position{cell: cell}
-	case p.cell > cell:
-		return &position{cell: cell}
-	}
-	return p
-}
-
-// moved says whether rights of a cell or the next are known to have been moved. An ask names what rows should reach:
-// who forgot a row asks for what it has already.
-func (v *view) moved(cell int64) bool {
-	for _, d := range v.dealings {
-		for _, p := range d.cells {
-			if p.cell >= cell && p.row.Row != (algorithms.Row{}) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-func (v *view) dealing(peer string) *dealing {
-	d := v.dealings[peer]
-	if d == nil {
-		d = &dealing{}
-		v.dealings[peer] = d
-	}
-	return d
+	own         part
+	dealings    []dealing // of each peer, in the machine's order
+	mates       *voices   // what the other nodes of this region say; nil: nothing
 }
 
 // again is the time after which asking again may help where use fades or a bucket fills.
@@ -119,7 +46,7 @@ func (b *Bucket) again() int64 { return min(max(b.Window/50, Interval/10), Inter
 // slowly is the time between asks where use fades, of a lender with no more to spare after again than now.
 func (b *Bucket) slowly() int64 { return max(min(b.Window/10, longestRetry), b.again()) }
 
-func (v *view) entitlement() int64 { return v.Entitlements[v.self] }
+func (v *view) entitlement() int64 { return v.own.entitlement }
 
 // observe takes a state of the store, as of a store time. Of an older one than is known only the use of the same fixed
 // window tells something.
@@ -210,13 +137,19 @@ func (v *view) wants(now int64) int64 {
 	return v.wanted
 }
 
+// sample takes what was asked since the last sample into the demand.
+func (v *view) sample(now int64) {
+	v.demand.Sample(v.admitted, v.denied, max(now-v.sampled, Interval/2))
+	v.rate = v.demand.Rate(v.Cell)
+}
+
 // rateNow returns this node's demand, what came since the last sample included. Half a sample's time must have passed before
 // that says anything.
 func (v *view) rateNow(now int64) int64 {
 	if since := now - v.sampled; since >= Interval/2 {
-		return v.demand.RateWith(v.Cell, v.admitted, v.denied, since)
+		return max(v.rate, v.demand.Since(v.admitted, v.denied, since))
 	}
-	return v.demand.Rate(v.Cell)
+	return v.rate
 }
 
 // expects returns the most that a peer will need of a cell, as it said; 0 for one that has not been heard of: it counts
@@ -234,22 +167,9 @@ func (v *view) expects(d *dealing, cell, now int64) int64 {
 	return allocator.Over(h.Rate, v.Cell)
 }
 
-// lendable returns the most a region may lend of a cell.
-func (v *view) lendable(region string) int64 {
-	return allocator.Part(v.Entitlements[region], v.Lending)
-}
-
-// borrowable returns the most a region may borrow of a cell.
-func (v *view) borrowable(region string) int64 {
-	if v.Borrowing < 0 {
-		return v.Limit
-	}
-	return min(allocator.Part(v.Entitlements[region], v.Borrowing), v.Limit)
-}
-
 // spareOf returns what a peer may have to lend of a cell: by its last answer or its hint, whichever is newer; one
 // that has said nothing is taken to be idle.
-func (v *view) spareOf(peer string, d *dealing, cell, now int64) int64 {
+func (v *view) spareOf(d *dealing, cell, now int64) int64 {
 	pos := d.at(cell)
 	h, heardAt := d.together(now)
 	if now < pos.refusedUntil && heardAt <= pos.spareAt {
@@ -259,24 +179,19 @@ func (v *view) spareOf(peer string, d *dealing, cell, now int64) int64 {
 	if answered && (pos.spare > 0 || now < pos.refusedUntil) { // a refusal is old news once its time is over
 		return pos.spare
 	}
-	limit := v.lendable(peer) - pos.row.Borrowed
+	limit := d.part.lendable - pos.row.Borrowed
 	if heardAt == 0 {
 		return max(limit, 0)
 	}
 	if cell == h.Cell {
 		return max(min(limit, h.Spare), 0)
 	}
-	return max(min(limit, v.Entitlements[peer]-v.expects(d, cell, now)-pos.row.Borrowed), 0)
-}
-
-// lendableBurst returns the most burst a region may lend of a cell.
-func (v *view) lendableBurst(region string) int64 {
-	return allocator.Part(v.Bursts[region], v.Lending)
+	return max(min(limit, d.part.entitlement-v.expects(d, cell, now)-pos.row.Borrowed), 0)
 }
 
 // spareBurstOf returns what burst a peer may have to lend: by its hint, or all of it.
-func (v *view) spareBurstOf(peer string, d *dealing, cell, now int64) int64 {
-	limit := v.lendableBurst(peer) - d.at(cell).row.BurstBorrowed
+func (v *view) spareBurstOf(d *dealing, cell, now int64) int64 {
+	limit := d.part.lendableBurst - d.at(cell).row.BurstBorrowed
 	if h, at := d.together(now); at > 0 {
 		limit = min(limit, h.SpareBurst)
 	}

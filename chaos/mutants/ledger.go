@@ -194,4 +194,21 @@ var ledger = []Mutant{
 		Breaks: "1: credited above debited", Under: "a peer that answers for another cell",
 		Test: Test{"./allocator/exchange", "TestRepliesThatAreNotCredited"},
 	},
+	{
+		Name: "believes-any-generation", Hole: "forged or broken peer",
+		Rule: "no generation of others is believed that is further ahead of the clock than any node's may be",
+		Edits: []Edit{{"allocator/exchange/generation.go",
+			`generation <= uint64(max(latest, 0)/1000)`,
+			`generation <= uint64(max(latest, algorithms.MaxUnits))`}},
+		Breaks: "nothing is lent until the node starts anew", Under: "a forged recall of generation 2^51",
+		Test: Test{"./allocator/exchange", "TestAForgedGenerationFencesNobody"},
+	},
+	{
+		Name: "believes-use-to-come", Hole: "forged or broken peer",
+		Rule: "a node of the region that says it saw use in a cell to come is not heard",
+		Edits: []Edit{{"allocator/exchange/testimony.go",
+			` || t.Use.Cell > latest || t.Use.At >= (latest+1)*length`, ``}},
+		Breaks: "3: used again after a loss", Under: "a forged answer in the name of a node of the region",
+		Test: Test{"./allocator/exchange", "TestUseOfCellsToComeHidesNothing"},
+	},
 }

@@ -1,0 +1,34 @@
+package allocator
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// TestADeskDividesAsAnew: divisions that are worked out on one desk, one after another, of whatever
+// sizes, are those that are worked out on a new one each.
+func TestADeskDividesAsAnew(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		desk := &Desk{}
+		for range rapid.IntRange(1, 6).Draw(t, "divisions") {
+			amount := rapid.OneOf(rapid.Int64Range(0, 20), rapid.Int64Range(0, 1<<40))
+			claims := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Claim {
+				return Claim{Entitlement: amount.Draw(t, "f"), Demand: amount.Draw(t, "d"), Borrow: amount.Draw(t, "b"), Lend: amount.Draw(t, "l")}
+			}), 1, 12).Draw(t, "claims")
+			if got, want := slices.Clone(desk.WaterFill(claims)), WaterFill(claims); !slices.Equal(got, want) {
+				t.Fatalf("water-fill %v, anew %v", got, want)
+			}
+			offers := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Offer {
+				return Offer{Peer: rapid.IntRange(0, 11).Draw(t, "peer"), Back: amount.Draw(t, "back"), Spare: amount.Draw(t, "spare"),
+					Some: rapid.Bool().Draw(t, "some")}
+			}), 0, 12).Draw(t, "offers")
+			units, tail, jitter, need := amount.Draw(t, "units"), amount.Draw(t, "tail"), amount.Draw(t, "jitter"), rapid.Bool().Draw(t, "need")
+			got, want := desk.Divide(units, tail, offers, jitter, need), Divide(units, tail, offers, jitter, need)
+			if !slices.Equal(got, want) {
+				t.Fatalf("divided into %v, anew into %v", got, want)
+			}
+		}
+	})
+}

@@ -1,0 +1,130 @@
+package exchange
+
+import (
+	"slices"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/allocator"
+)
+
+// dealing is what a node knows of one peer's part in a bucket.
+type dealing struct {
+	peer *peer
+	part part
+	voices
+	cells [2]position
+	turn  turn // for which the bucket waits to ask this peer
+}
+
+// part is what the document gives one region of a bucket.
+type part struct {
+	entitlement   int64
+	burst         int64
+	lendable      int64 // the most of its entitlement that it may lend of a cell
+	lendableBurst int64 // the same of its burst
+	borrowable    int64 // the most that it may borrow of a cell
+}
+
+// part returns a region's part of a bucket.
+func (b *Bucket) part(region string) part {
+	p := part{entitlement: b.Entitlements[region], burst: b.Bursts[region], borrowable: b.Limit}
+	p.lendable, p.lendableBurst = allocator.Part(p.entitlement, b.Lending), allocator.Part(p.burst, b.Lending)
+	if b.Borrowing >= 0 {
+		p.borrowable = min(allocator.Part(p.entitlement, b.Borrowing), b.Limit)
+	}
+	return p
+}
+
+// meet has a view know all peers, and no others, in their order. What was known of those that stay is kept.
+func (v *view) meet(peers []*peer) {
+	old := v.dealings
+	v.dealings = make([]dealing, len(peers))
+	for i, p := range peers {
+		d := &v.dealings[i]
+		if at := slices.IndexFunc(old, func(d dealing) bool { return d.peer == p }); at >= 0 {
+			*d = old[at]
+		}
+		d.peer = p
+	}
+	v.divide()
+}
+
+// divide looks up what every region's part of the bucket is: once for each document, for that alone tells.
+func (v *view) divide() {
+	v.own = v.part(v.self)
+	for i := range v.dealings {
+		v.dealings[i].part = v.part(v.dealings[i].peer.name)
+	}
+}
+
+// position is the ledger with one peer for one cell, as far as this node has seen it, and what was asked lately.
+type position struct {
+	cell         int64
+	row          row
+	announced    row   // row, and what the peer announced that our store has not credited yet
+	pending      int64 // units asked for and not answered, or not credited yet
+	refusedUntil int64 // nothing will be had before
+	spare        int64 // what the peer's last answer said it has left
+	spareAt      int64 // 0: it has not said
+	pace         int64 // the time after which, it said, it may have more
+	asked        Ask   // last
+	askedAt      int64
+	burst        burst
+}
+
+// burst is the part of a position that is about burst rights.
+type burst struct {
+	pending      int64 // tokens asked for and not answered, or not credited yet
+	refusedUntil int64
+}
+
+// row is a row of the ledger as last seen; it only rises.
+type row struct{ algorithms.Row }
+
+func (r *row) take(seen algorithms.Row) {
+	r.Lent, r.Returned = max(r.Lent, seen.Lent), max(r.Returned, seen.Returned)
+	r.Borrowed, r.Regained = max(r.Borrowed, seen.Borrowed), max(r.Regained, seen.Regained)
+	r.BurstLent, r.BurstBorrowed = max(r.BurstLent, seen.BurstLent), max(r.BurstBorrowed, seen.BurstBorrowed)
+}
+
+// take raises the rows to what the store showed.
+func (p *position) take(seen algorithms.Row) {
+	p.row.take(seen)
+	p.announced.take(seen)
+}
+
+// at returns the position of a cell; older cells are forgotten as newer ones come.
+func (d *dealing) at(cell int64) *position {
+	p := &d.cells[cell&1]
+	switch {
+	case p.cell < cell:
+		*p = position{cell: cell}
+	case p.cell > cell:
+		return &position{cell: cell}
+	}
+	return p
+}
+
+// moved says whether rights of a cell or the next are known to have been moved. An ask names what rows should reach:
+// who forgot a row asks for what it has already.
+func (v *view) moved(cell int64) bool {
+	for i := range v.dealings {
+		for j := range v.dealings[i].cells {
+			p := &v.dealings[i].cells[j]
+			if p.cell >= cell && p.row.Row != (algorithms.Row{}) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// dealing returns what is known of a peer's part. What is noted of a region that is no peer is forgotten at once.
+func (v *view) dealing(peer string) *dealing {
+	for i := range v.dealings {
+		if d := &v.dealings[i]; d.peer.name == peer {
+			return d
+		}
+	}
+	return &dealing{}
+}

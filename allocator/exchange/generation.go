@@ -1,0 +1,42 @@
+package exchange
+
+import "github.com/quotad/quotad/algorithms"
+
+// A generation is milliseconds of the clock of the node that began it, or one more than the latest
+// that it knew. So none is further ahead of the store's clock than a node's clock may be:
+// MaxClockStep. What others name beyond that is refused and counted, for to believe it would be to
+// refuse all that is honest until the clock has come there: who is told of a generation refuses the
+// rows of lower ones. What was believed once is no news, and is heard again.
+//
+// Where the store has not told the time yet, this node's own clock must do, which may itself be a
+// step behind.
+
+// believes says whether a generation may have been begun, as far as clocks tell; known is the
+// highest one known before.
+func (m *Machine) believes(now int64, generation, known uint64) bool {
+	latest := now + m.offset + algorithms.MaxClockStep
+	if !m.clocked {
+		latest = now + m.wall + 2*algorithms.MaxClockStep
+	}
+	if generation <= known || generation <= uint64(max(latest, 0)/1000) {
+		return true
+	}
+	m.stats.GenerationsRefused++
+	return false
+}
+
+// hears says the same of a peer's generation, and remembers what it believes.
+func (p *peer) hears(m *Machine, now int64, generation uint64) bool {
+	if !m.believes(now, generation, p.generation) {
+		return false
+	}
+	p.generation = max(p.generation, generation)
+	return true
+}
+
+// toldClock notes this node's own clock.
+func (m *Machine) toldClock(now, clock int64) {
+	if clock > 0 {
+		m.wall = min(clock, latestTime) - now
+	}
+}

@@ -1,0 +1,85 @@
+package exchange
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/allocator"
+)
+
+// heldOnce compares what a machine has worked out once with what it would be if it were worked out
+// now.
+func (m *Machine) heldOnce(now int64) error {
+	if len(m.order) != len(m.views) || !slices.IsSortedFunc(m.order, func(a, b *view) int { return strings.Compare(a.ID, b.ID) }) {
+		return fmt.Errorf("%d buckets in order, %d in view", len(m.order), len(m.views))
+	}
+	for _, v := range m.order {
+		if m.views[v.ID] != v || v.own != v.part(m.region) || v.rate != v.demand.Rate(v.Cell) || len(v.dealings) != len(m.peers) {
+			return fmt.Errorf("bucket %s: part %+v, rate %d, %d dealings", v.ID, v.own, v.rate, len(v.dealings))
+		}
+		said := m.mates[v.ID]
+		if said != nil && said != v.mates || said == nil && v.mates.rate(now) != 0 {
+			return fmt.Errorf("bucket %s listens to other mates than the machine", v.ID)
+		}
+		if said != nil && said.rate(now) != said.nodes.rate(now) {
+			return fmt.Errorf("bucket %s: mates ask for %d, not %d", v.ID, said.rate(now), said.nodes.rate(now))
+		}
+		for i, p := range m.peers {
+			d := &v.dealings[i]
+			said, at := d.together(now)
+			want, wantAt := d.nodes.together(now)
+			if d.peer != p || p.index != i || d.part != v.part(p.name) || *said != want || at != wantAt {
+				return fmt.Errorf("peer %s: %+v of %d, not %+v of %d", p.name, *said, at, want, wantAt)
+			}
+		}
+	}
+	return nil
+}
+
+// TestWhatIsWorkedOutOnceHolds: what a machine works out once for many plans is at every event what
+// it would be if it were worked out anew: under lies, losses, crashes, mates that come and go, and
+// hints that are believed no more.
+func TestWhatIsWorkedOutOnceHolds(t *testing.T) {
+	for _, kind := range algorithms.Kinds {
+		for seed := range uint64(4) {
+			c := hostileCluster(t, seed, kind, 1+int64(seed)*3)
+			c.mate("us")
+			c.hostility(kind == algorithms.FixedWindow)
+			listened := false
+			for end := c.now + 15*allocator.Second; len(c.queue) > 0 && c.now < end; {
+				c.run(c.queue[0].at)
+				for _, name := range c.names {
+					for _, n := range c.nodes(name) {
+						if err := n.machine.heldOnce(c.now); err != nil {
+							t.Fatalf("%s, seed %d, node %s/%s: %v", kind, seed, name, n.node, err)
+						}
+						listened = listened || len(n.machine.mates) > 0
+					}
+				}
+			}
+			if !listened {
+				t.Errorf("%s, seed %d: no mate was heard", kind, seed)
+			}
+		}
+	}
+}
+
+// TestANewDocumentIsLookedUpAnew: what is looked up of a document once is looked up again for the
+// next one, for the peers of that.
+func TestANewDocumentIsLookedUpAnew(t *testing.T) {
+	b, m, now := long(60 * allocator.Second)
+	m.Step(now, spent(b, now, 4))
+	two := *b
+	two.Epoch, two.Limit, two.Entitlements = "2-test", 900, map[string]int64{"us": 300, "sa": 300, "ap": 300}
+	m.Step(now, Stood{Generation: 7, Epoch: "2-test", Peers: []string{"ap", "sa"}})
+	if err := m.heldOnce(now); err != nil {
+		t.Error(err)
+	}
+	m.Step(now, spent(&two, now, 4))
+	if err := m.heldOnce(now); err != nil || m.views["w"].own.entitlement != 300 {
+		t.Errorf("%+v, %v", m.views["w"].own, err)
+	}
+}

@@ -1,0 +1,81 @@
+package exchange
+
+import "github.com/quotad/quotad/allocator"
+
+// Calls to a peer have room for MostCalls times MostAsks asks. Where more buckets need one, they
+// wait for their turn: first come, first served, and nobody overtakes who waits. Else a few
+// thousand busy buckets, reported every few milliseconds, would take each place as it becomes free
+// and keep another out for good.
+
+// mostTurns bounds the buckets that are planned for a peer in one step because it is their turn.
+// Further ones wait for the next step, which is at most a tick away.
+const mostTurns = 4 * MostAsks
+
+// turn says for what a bucket waits.
+type turn uint8
+
+const (
+	noTurn turn = iota
+	toGain      // it would gain on its plan
+	inNeed      // requests are denied: these go first
+	turns
+)
+
+// queue is who waits for a peer, by why.
+type queue [turns][]*view
+
+func (q *queue) empty() bool { return len(q[toGain])+len(q[inNeed]) == 0 }
+
+// mayAsk says whether an ask of a bucket may go to a peer now: there is room, and nobody waits but
+// it.
+func (m *Machine) mayAsk(p *peer) bool {
+	return (m.serves == p || p.queue.empty()) && m.hasRoom(p)
+}
+
+func (m *Machine) hasRoom(p *peer) bool { return m.isOpen(p) || p.underway < MostCalls }
+
+// wait puts a bucket behind those that wait for a peer, unless it waits there already for as much.
+func (m *Machine) wait(now int64, v *view, p *peer) {
+	why := toGain
+	if v.wanted > 0 || v.inNeed(now) {
+		why = inNeed
+	}
+	m.stats.Dropped++
+	if d := &v.dealings[p.index]; d.turn < why {
+		d.turn = why
+		p.queue[why] = append(p.queue[why], v)
+	}
+}
+
+// takeTurns plans the buckets that wait for a peer as far as there is room. What they ask for is
+// what they lack by now.
+func (m *Machine) takeTurns(now int64) {
+	for _, p := range m.peers {
+		for n := 0; n < mostTurns && !p.queue.empty() && m.hasRoom(p); n++ {
+			v := p.queue.next(p)
+			if v == nil || m.views[v.ID] != v || v.Epoch != m.epoch {
+				continue
+			}
+			m.serves = p
+			m.plan(now, v, allocator.PPM)
+			m.serves = nil
+		}
+	}
+}
+
+// next takes the first off the queue; nil: it has been taken before, as one in need.
+func (q *queue) next(p *peer) *view {
+	why := inNeed
+	if len(q[inNeed]) == 0 {
+		why = toGain
+	}
+	v := q[why][0]
+	q[why][0] = nil
+	q[why] = q[why][1:]
+	d := v.dealing(p.name)
+	if d.turn != why {
+		return nil
+	}
+	d.turn = noTurn
+	return v
+}

@@ -1,0 +1,70 @@
+package exchange
+
+import (
+	"testing"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/allocator"
+)
+
+// firstAsks plays a node of which so many buckets are in need at once, reported every 10 ms in the
+// same order, beside peers that answer every call with nothing after a round trip. It returns for
+// each bucket that was asked for the round trips until it was, of whichever peer.
+func firstAsks(buckets, trips int) map[string]int64 {
+	const roundTrip = allocator.Second / 10
+	s := newThrong(algorithms.FixedWindow, buckets, 3, false)
+	s.now += allocator.Second // what was refused before is over
+	type sent struct {
+		at   int64
+		call Call
+	}
+	var underway []sent
+	begun, first := s.now, map[string]int64{}
+	note := func(out Effects) {
+		for _, c := range out.Calls {
+			underway = append(underway, sent{s.now, c})
+			for _, a := range c.Message.Asks {
+				if first[a.Bucket] == 0 {
+					first[a.Bucket] = (s.now-begun)/roundTrip + 1
+				}
+			}
+		}
+	}
+	for turn := 1; s.now < begun+int64(trips)*roundTrip; turn++ {
+		for len(underway) > 0 && underway[0].at+roundTrip <= s.now {
+			c := underway[0].call
+			underway = underway[1:]
+			r := Reply{From: c.Peer, Generation: 9, ForGeneration: 7, Epoch: epochForTests, Grants: make([]Grant, len(c.Message.Asks))}
+			for i, a := range c.Message.Asks {
+				r.Grants[i] = Grant{Cell: a.Cell, Retry: Interval / 2} // and then it is asked again
+			}
+			note(s.m.Step(s.now, Answered{ID: c.ID, Reply: r}))
+		}
+		note(s.m.Step(s.now, s.report(8)))
+		if turn%20 == 0 {
+			note(s.m.Step(s.now, Tick{Jitter: allocator.PPM}))
+		}
+		s.now += allocator.Second / 100
+	}
+	return first
+}
+
+// TestBusyBucketsTakeTurns: where more buckets are in need than calls have room for, each is asked
+// for in its turn. None waits for others to be asked for twice.
+func TestBusyBucketsTakeTurns(t *testing.T) {
+	const buckets, room = MostBuckets, MostCalls * MostAsks
+	const turns = (buckets + room - 1) / room
+	first := firstAsks(buckets, 2*turns)
+	if len(first) != buckets {
+		t.Errorf("%d of %d buckets were asked for at all", len(first), buckets)
+	}
+	late := 0
+	for _, trips := range first {
+		if trips > turns {
+			late++
+		}
+	}
+	if late > 0 {
+		t.Errorf("%d buckets waited for more than %d round trips", late, turns)
+	}
+}

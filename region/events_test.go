@@ -1,0 +1,180 @@
+package region
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/allocator/exchange"
+)
+
+func heardOf(node string, bucket int, sequence int64) exchange.Heard {
+	return exchange.Heard{Hint: exchange.Hint{Region: "eu", Node: node, Bucket: fmt.Sprint(bucket), Used: sequence}}
+}
+
+// TestAFloodOfHintsDisplacesNoAsk: hints of more buckets than may wait, each said again and again,
+// cost a bounded queue. What a peer asks meanwhile, what a request wants and what an effect came to
+// are all taken, and heard before them.
+func TestAFloodOfHintsDisplacesNoAsk(t *testing.T) {
+	q := newEvents()
+	for said := range int64(3) {
+		for b := range mostHintsWaiting + 5000 {
+			if took := q.post(heardOf("n1", b, said)); took != (b < mostHintsWaiting) {
+				t.Fatalf("hint %d of bucket %d: taken %t", said, b, took)
+			}
+		}
+	}
+	for _, e := range []exchange.Event{exchange.Wanted{}, exchange.Asked{ID: 7}, exchange.Lent{ID: 8}} {
+		if !q.post(e) {
+			t.Fatalf("%T was displaced by hints", e)
+		}
+	}
+	for _, want := range []exchange.Event{exchange.Lent{}, exchange.Asked{}, exchange.Wanted{}} {
+		if got, _ := q.next(); fmt.Sprintf("%T", got) != fmt.Sprintf("%T", want) {
+			t.Errorf("%T is heard where %T is due", got, want)
+		}
+	}
+	for b := range mostHintsWaiting {
+		if h, ok := q.next(); !ok || h != heardOf("n1", b, 2) {
+			t.Fatalf("hint %d: %+v, %t", b, h, ok)
+		}
+	}
+	if e, ok := q.next(); ok || q.length(hintLane) != 0 {
+		t.Errorf("after the last: %+v", e)
+	}
+	if q.dropped[hintLane].Load() != 3*5000 || q.lost() != 3*5000 {
+		t.Errorf("%d dropped are counted", q.lost())
+	}
+}
+
+// TestNoLaneWaitsForEver: where one lane never runs empty, what waits in the others is heard all
+// the same.
+func TestNoLaneWaitsForEver(t *testing.T) {
+	q := newEvents()
+	q.post(heardOf("n1", 1, 0))
+	q.post(exchange.Wanted{})
+	heard := map[string]bool{}
+	for range 2 * leastFirst {
+		q.post(exchange.Lent{})
+		e, _ := q.next()
+		heard[fmt.Sprintf("%T", e)] = true
+	}
+	if len(heard) != 3 {
+		t.Errorf("only %v are heard", heard)
+	}
+}
+
+// TestHintsWaitInOrder: under puts and takes at random, the queue of hints is that of a plain list
+// in which a newer hint replaces the older of its bucket and node.
+func TestHintsWaitInOrder(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	var q hintQueue
+	var plain []exchange.Hint
+	for turn := range int64(20_000) {
+		if random.IntN(5) < 2 {
+			h, ok := q.take()
+			if ok != (len(plain) > 0) || ok && h != plain[0] {
+				t.Fatalf("turn %d: took %+v, %t of %d", turn, h, ok, len(plain))
+			}
+			plain = plain[min(1, len(plain)):]
+			continue
+		}
+		h := heardOf(fmt.Sprint(random.IntN(3)), random.IntN(40), turn).Hint
+		q.put(h)
+		replaced := false
+		for i, old := range plain {
+			if old.Node == h.Node && old.Bucket == h.Bucket {
+				plain[i], replaced = h, true
+			}
+		}
+		if !replaced {
+			plain = append(plain, h)
+		}
+		if cap(q.order) > 1000 {
+			t.Fatalf("turn %d: room for %d of %d", turn, cap(q.order), len(plain))
+		}
+	}
+}
+
+// TestAFullLaneIsCounted: asks and wants beyond what may wait are refused, and counted by what they
+// are.
+func TestAFullLaneIsCounted(t *testing.T) {
+	q := newEvents()
+	for range mostAsksWaiting + 3 {
+		q.post(exchange.Asked{})
+	}
+	q.post(exchange.Questioned{})
+	for range mostWantsWaiting + 2 {
+		q.post(exchange.Wanted{})
+	}
+	if asks, wants := q.dropped[askLane].Load(), q.dropped[wantLane].Load(); asks != 4 || wants != 2 || q.lost() != 6 {
+		t.Errorf("%d asks and %d wants are counted as dropped", asks, wants)
+	}
+}
+
+// TestMovesGoInPieces: thousands of scripts that move rights are sent in bounded pipelines, few at
+// a time, and each result comes back to its call.
+func TestMovesGoInPieces(t *testing.T) {
+	turns := make(chan struct{}, movesUnderWay)
+	var under, most atomic.Int64
+	store := func(_ context.Context, calls []int) []int {
+		if len(calls) > mostMoved {
+			t.Errorf("a pipeline of %d", len(calls))
+		}
+		most.Store(max(most.Load(), under.Add(1)))
+		defer under.Add(-1)
+		doubled := make([]int, len(calls))
+		for i, c := range calls {
+			doubled[i] = 2 * c
+		}
+		return doubled
+	}
+	var all sync.WaitGroup
+	for message := range 16 {
+		all.Go(func() {
+			calls := make([]int, algorithms.MaxUnits%7+250)
+			for i := range calls {
+				calls[i] = message*1000 + i
+			}
+			results := 0
+			inPieces(t.Context(), turns, calls, store, func(from int, came []int) {
+				for i, r := range came {
+					results++
+					if r != 2*calls[from+i] {
+						t.Errorf("call %d came to %d", calls[from+i], r)
+					}
+				}
+			})
+			if results != len(calls) {
+				t.Errorf("%d results of %d calls", results, len(calls))
+			}
+		})
+	}
+	all.Wait()
+	if most.Load() > movesUnderWay {
+		t.Errorf("%d pipelines at a time", most.Load())
+	}
+}
+
+// TestMovesEndWithTheirNode: scripts whose turn has not come when a node ends are reported as not
+// done.
+func TestMovesEndWithTheirNode(t *testing.T) {
+	turns := make(chan struct{}, 1)
+	turns <- struct{}{}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	pieces := 0
+	inPieces(ctx, turns, make([]int, 3*mostMoved), func(context.Context, []int) []int { t.Error("done"); return nil }, func(_ int, came []int) {
+		pieces++
+		if len(came) != 0 {
+			t.Errorf("%d results", len(came))
+		}
+	})
+	if pieces != 3 {
+		t.Errorf("%d of 3 pieces are reported", pieces)
+	}
+}

@@ -1,0 +1,40 @@
+package region
+
+import (
+	"testing"
+	"time"
+
+	"github.com/quotad/quotad/allocator/exchange"
+)
+
+// TestAForgedRecallStopsNoLending: where calls between regions are in plain text anybody can ask in
+// the name of any node. A question of generation 2^51 in the name of our region, and of a peer's,
+// leaves lending and borrowing as they were.
+func TestAForgedRecallStopsNoLending(t *testing.T) {
+	d := document(t, 1, threeRegions, "name: m, limit: 1000, window: 1h")
+	started(t, d, []string{"us/n1", "eu/n1", "ap/n1"}, func(t *testing.T, c *cluster) {
+		us := c.running["us/n1"]
+		us.check(t, request("a"))
+		for _, n := range c.running {
+			n.check(t, request("a"))
+			for _, region := range []string{"us", "eu", "ap"} {
+				id := string(n.rules.Load().document.Limits[0].Bucket(request("a").Descriptors))
+				all, err := n.engine.answer(t.Context(), exchange.Question{From: region, Node: "forger", Generation: 1 << 51,
+					Buckets: []exchange.Doubt{{Bucket: id}}})
+				if err != nil || len(all.All) != 1 || !all.All[0].Refused {
+					t.Errorf("a question in the name of %s: %+v, %v", region, all, err)
+				}
+			}
+		}
+		admitted := 0
+		for range 900 {
+			if us.check(t, request("a")).Allowed {
+				admitted++
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		if s := us.Status().Exchange; admitted < 650 || s.UnitsBorrowed < 300 || s.GenerationsRefused != 3 || s.Fenced {
+			t.Errorf("%d of 900 admitted, %d borrowed, %d generations refused, fenced %t", admitted, s.UnitsBorrowed, s.GenerationsRefused, s.Fenced)
+		}
+	})
+}

@@ -6,15 +6,15 @@ const (
 	// MaxLog is the largest limit of a sliding_window_log: it remembers every admission.
 	MaxLog = 10_000
 	// MaxCosts is how many requests one Decide may carry; one with more is refused (StatusImplausible).
-	MaxCosts = 128
+	MaxCosts = 64
 	// MaxLoad is the largest load of a request. One with more limits is refused before it reaches a script.
-	MaxLoad = 8
+	MaxLoad = 11
 	// maxRetries, divided by the retryLoad, is how many costs of one Decide may be above its cheapest. To say when a denied
 	// request fits is what costs most: of the cheapest it is said once.
-	maxRetries = 32
-	// rowsPerLoad times the load is how many rows a bucket holds. Where there are as many, nothing is lent to, and nothing
-	// taken from, a peer that has no row in the cell yet.
-	rowsPerLoad = 32
+	maxRetries = 16
+	// fewestRows is how many rows a bucket holds, of some kinds several times as many. Where there are as many, nothing is
+	// lent to, and nothing taken from, a peer that has no row in the cell yet.
+	fewestRows = 24
 )
 
 // LoadOf returns how much a bucket weighs in the bounds of a script.
@@ -22,7 +22,9 @@ func LoadOf(k Kind) int64 {
 	switch k {
 	case SlidingWindowLog:
 		return 4
-	case SlidingWindowCounter, LeakyBucket:
+	case SlidingWindowCounter:
+		return 3
+	case LeakyBucket:
 		return 2
 	}
 	return 1
@@ -37,7 +39,15 @@ func retryLoad(k Kind) int64 {
 }
 
 // MaxRows is how many rows a bucket of a kind holds at most.
-func MaxRows(k Kind) int64 { return rowsPerLoad * LoadOf(k) }
+func MaxRows(k Kind) int64 {
+	switch k {
+	case SlidingWindowLog:
+		return 4 * fewestRows
+	case SlidingWindowCounter, LeakyBucket:
+		return 2 * fewestRows
+	}
+	return fewestRows
+}
 
 // Batch says how many requests on the same buckets fit into one Decide. Its zero value has no buckets and no costs.
 type Batch struct {

@@ -6,7 +6,7 @@
 -- to answer what is remembered, number of buckets, then per bucket: terms, shadow; then the costs.
 -- Reply: LOST, now, when, and the place of a bucket that must be restored first; else OK, now, 1 if it is repeated or 2 if it was too often, per bucket its state, per request {admitted, per bucket {remaining, retry, delay}}; retry
 -- is 0 where the bucket had room. Both count from what the clock shows, which after a step back is behind the mark.
-local COSTS = 128 -- requests of one call
+local COSTS = 64 -- requests of one call
 local now, lost_at, lag = enter()
 if not now then return {lost_at} end
 local commit, remember, repeats = num() == 1, num(), num()

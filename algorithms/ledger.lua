@@ -91,14 +91,14 @@ local function row_of(h, cell, peer)
 end
 
 -- is_full says whether there are so many rows that there is room for none more, of a peer that has none in the cell.
-local LOADS, ROWS = {sliding_window_counter = 2, sliding_window_log = 4, leaky_bucket = 2}, 32
+local TIMES, ROWS = {sliding_window_counter = 2, sliding_window_log = 4, leaky_bucket = 2}, 24
 local function is_full(h, cell, peer)
   local count = 0
   for k, rows in pairs(rows_of(h)) do
     if k == cell and rows[peer] then return false end
     for _ in pairs(rows) do count = count + 1 end
   end
-  return count >= ROWS * (LOADS[h.kind] or 1)
+  return count >= ROWS * (TIMES[h.kind] or 1)
 end
 
 -- weighs returns the time until which rows of a cell weigh.

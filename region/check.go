@@ -104,7 +104,7 @@ func bounded(all []applied) error {
 		return nil
 	}
 	return &FieldError{"descriptors", fmt.Sprintf("meet %d limits with a load of %d (a sliding_window_log is 4, "+
-		"sliding_window_counter and leaky_bucket 2, others 1); send fewer at a time, so that it is at most %d",
+		"a sliding_window_counter 3, a leaky_bucket 2, others 1); send fewer at a time, so that it is at most %d",
 		len(all), b.Load(), algorithms.MaxLoad)}
 }
 

@@ -94,10 +94,10 @@ func TestHintsAreBoundedInBytesAndSources(t *testing.T) {
 		t.Errorf("when all is forgotten %d sources and %d bytes are not", len(s.sources), s.bytes)
 	}
 	for sequence := range uint64(3) {
-		for i := range 10_000 {
+		for i := range 25_000 {
 			h := hintOf("here", "n1", fmt.Sprint(i), 9, sequence)
 			if sequence > 0 { // larger than before, by what this version does not know
-				h.ProtoReflect().SetUnknown(append([]byte{0xfa, 0x3f, 0xf0, 0x3e}, make([]byte, 0x1f70)...))
+				h.ProtoReflect().SetUnknown(append([]byte{0xfa, 0x3f, 0x80, 0x12}, make([]byte, 0x900)...))
 			}
 			merge(t, s, encode(t, h))
 		}

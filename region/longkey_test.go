@@ -74,7 +74,7 @@ func TestHintsOfNoBucketAreDropped(t *testing.T) {
 	if news := merge(t, s, encode(t, hintOf("there", "n1", long, 1, 1), hintOf("there", "n1", long+"b", 1, 2))); !news || len(*heard) != 1 {
 		t.Errorf("%d hints are heard", len(*heard))
 	}
-	if s.lost() != 1 || len(whole(t, s)) > 2*len(long) {
-		t.Errorf("%d are counted, the state has %d bytes", s.lost(), len(whole(t, s)))
+	if s.counts().refused != 1 || len(whole(t, s)) > 2*len(long) {
+		t.Errorf("%d are counted, the state has %d bytes", s.counts().refused, len(whole(t, s)))
 	}
 }

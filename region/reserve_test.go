@@ -21,6 +21,9 @@ func TestReserveIsOutOfEveryStore(t *testing.T) {
 		weights := []string{fmt.Sprintf("us: {weight: %d}", weight.Draw(r, "us")), fmt.Sprintf("eu: {weight: %d}", weight.Draw(r, "eu")),
 			fmt.Sprintf("ap: {weight: %d}", weight.Draw(r, "ap"))}
 		units := rapid.OneOf(rapid.Int64Range(1, 30), rapid.Int64Range(1, 100_000))
+		if kind == algorithms.SlidingWindowLog {
+			units = rapid.OneOf(rapid.Int64Range(1, 30), rapid.Int64Range(1, algorithms.MaxLog))
+		}
 		limit, burst := units.Draw(r, "limit"), int64(0)
 		part := policy.PPM(rapid.Int64Range(1, int64(policy.PPMOne)).Draw(r, "reserve"))
 		fields := fmt.Sprintf("name: kept, algorithm: %s, limit: %d, window: 1m, local_reserve: %s", kind, limit, part)

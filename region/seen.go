@@ -127,13 +127,14 @@ func (s *seen) note(b *exchange.Bucket, state algorithms.State, at int64) {
 	}
 }
 
-// usedBefore says whether this node may have used a bucket under an earlier generation of the store than one.
+// usedBefore says whether this node may have used a bucket before a loss of which it heard under a generation of the store:
+// under an earlier one, or under that one if it was ever shown to be there.
 func (s *seen) usedBefore(id string, generation uint64) bool {
 	p, h := s.part(id)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	m, was := p.marks[h]
-	return was && m.generation < generation
+	return was && (m.generation < generation || m.known > 0)
 }
 
 // use returns what counted in a bucket when it was last seen; the zero Use: it was not, or the journal alone has it.
@@ -155,7 +156,8 @@ func (s *seen) known(id string) int64 {
 	return p.marks[h].known
 }
 
-// stand notes under which generation the store stands, at a time of it. Anew: another store may stand there, and nothing is
+// stand notes under which generation the store stands, at a time of it. What was used before the first such time, this node
+// may have used in an earlier life. Anew: another store may stand there, and nothing is
 // known to be in it.
 func (s *seen) stand(generation uint64, now int64, anew bool) {
 	if s.since.Load() == math.MaxInt64 {

@@ -139,8 +139,13 @@ func TestUsedBeforeAGeneration(t *testing.T) {
 	s.stand(8, 1, true)
 	s.begin(lasting("before"))
 	s.begin(lasting("since"))
-	if !s.usedBefore("before", 8) || s.usedBefore("since", 8) || s.usedBefore("never", 8) {
-		t.Error("used before, since and never: ", s.usedBefore("before", 8), s.usedBefore("since", 8), s.usedBefore("never", 8))
+	s.note(lasting("since"), shown(0, 0), 1)
+	if !s.usedBefore("since", 8) {
+		t.Error("a bucket that was there and is not any more counts as never used")
+	}
+	s.begin(lasting("asked"))
+	if !s.usedBefore("before", 8) || s.usedBefore("asked", 8) || s.usedBefore("never", 8) {
+		t.Error("used before, asked for since and never: ", s.usedBefore("before", 8), s.usedBefore("asked", 8), s.usedBefore("never", 8))
 	}
 }
 

@@ -73,6 +73,10 @@ func (n *Node) standUnder(ctx context.Context, r *rules, bootstrap bool) error {
 		n.losses.Add(1)
 		n.log.Warn("the store lost data, or its master_replid is another: windows up to a minute are closed until nothing of before weighs, longer ones are restored", "generation", opened.Generation)
 	}
+	if err := n.store.Beat(ctx, r.epoch); err != nil {
+		return err
+	}
+	opened.Now = max(opened.Now, n.store.Latest())
 	if err := n.vouch(ctx, opened); err != nil {
 		return err
 	}
@@ -174,6 +178,7 @@ func (n *Node) vouch(ctx context.Context, opened store.Opened) error {
 	old := incarnation >= n.journal.Incarnation() || sequence > n.journal.Sequence()
 	switch {
 	case fresh && n.config.Bootstrap && before == "" && opened.LostAt == 0 && n.now().Sub(time.UnixMilli(int64(opened.Since))) < bootstrapped:
+		n.seen.since.Store(0) // nor had it an earlier life
 		return n.journal.SetWholeSince(0)
 	case fresh || old:
 		if old {

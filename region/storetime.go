@@ -13,7 +13,7 @@ import (
 
 // timeAhead is how far ahead of the store's time the journal says it may come, in microseconds: a node that starts anew
 // has a store that lost everything begin no earlier. So much longer that store is closed then, at most.
-const timeAhead = 5 * allocator.Second
+const timeAhead = 3 * allocator.Second
 
 // storeTimes keeps in the journal how far the store's time may have come: a clock that was ahead may be right again when its
 // store comes back empty, and windows that were used by then must not come again. Safe for concurrent use.

@@ -190,12 +190,16 @@ func inUnits(store *algorithms.Twin, now int64, g algorithms.Guard, terms algori
 		i := store.Inspect(now, algorithms.Inspect{Guard: g, Key: "b", Terms: terms})
 		units = min(units, i.Free+1)
 	}
-	d := store.Decide(now, algorithms.Decide{Guard: g, Commit: true, Buckets: []algorithms.Target{{Key: "b", Terms: terms}},
-		Costs: slices.Repeat([]int64{1}, int(units))})
+	var d algorithms.Decided
 	var admitted int64
-	for _, a := range d.Answers {
-		if a.Admitted {
-			admitted++
+	for first := true; first || units > 0; first = false {
+		part := slices.Repeat([]int64{1}, int(min(units, algorithms.MaxCosts)))
+		units -= int64(len(part))
+		d = store.Decide(now, algorithms.Decide{Guard: g, Commit: true, Buckets: []algorithms.Target{{Key: "b", Terms: terms}}, Costs: part})
+		for _, a := range d.Answers {
+			if a.Admitted {
+				admitted++
+			}
 		}
 	}
 	return d, admitted

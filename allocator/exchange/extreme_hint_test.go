@@ -7,24 +7,26 @@ import (
 	"github.com/quotad/quotad/algorithms"
 )
 
-// TestHintsOfExtremeNumbers: what gossip says with the least and the greatest integers is cut to what can be computed with, of
-// a peer and of a mate, and the node goes on.
+// TestHintsOfExtremeNumbers: what gossip says of a cell with the least and the greatest integers is cut to what can be computed
+// with, of a peer and of a mate, and the node goes on.
 func TestHintsOfExtremeNumbers(t *testing.T) {
 	for _, n := range []int64{math.MinInt64, math.MinInt64 + 1, -1, algorithms.MaxUnits + 1, math.MaxInt64} {
 		for _, region := range []string{"us", "eu"} {
 			d := newDoubting(t)
 			b := d.bucket("b")
 			d.m.Step(d.now, Report{{Bucket: b, State: algorithms.State{Cell: d.store() / doubtDay, Entitlement: 100, Share: 100, Free: 100}, Now: d.store(), Denied: 1}})
-			d.m.Step(d.now, Heard{Hint: Hint{Region: region, Node: "n9", Bucket: "b", Cell: n, Used: n, Total: n, Rate: n, Share: n, Spare: n, SpareBurst: n}})
+			d.m.Step(d.now, Heard{Hint: Hint{Region: region, Node: "n9", Bucket: "b", Cell: d.store() / doubtDay, Used: n, Total: n, Rate: n, Share: n, Spare: n, SpareBurst: n}})
 			v := d.m.views["b"]
 			if v == nil {
 				t.Fatal("the bucket is not in view: the test shows nothing")
 			}
-			said := d.m.mates["b"]
-			if region == "eu" {
-				said = &v.dealing("eu").voices
+			var all nodes
+			if said := d.m.mates["b"]; region == "us" && said != nil {
+				all = said.nodes
 			}
-			all := said.nodes
+			if region == "eu" {
+				all = v.dealing("eu").nodes
+			}
 			for _, h := range all {
 				for _, x := range []int64{h.Used, h.Total, h.Rate, h.Share, h.Spare, h.SpareBurst} {
 					if x < 0 || x > algorithms.MaxUnits {

@@ -131,6 +131,7 @@ func Start(ctx context.Context, c Config) (*Node, error) {
 	n.done.Go(func() { n.watchStore(running) })
 	n.done.Go(func() { n.housekeep(running) })
 	n.done.Go(func() { n.keepBooks(running) })
+	n.done.Go(func() { n.keepTime(running) })
 	n.done.Go(func() { n.probe(running) })
 	n.done.Go(func() { n.tryRefused(running) })
 	n.done.Go(func() { _ = n.server.Serve(c.PeerListener) }) // ends with the server
@@ -221,6 +222,7 @@ func (n *Node) housekeep(ctx context.Context) {
 			n.membersChanged(n.gossip.Members()) // addresses that answered are not kept for ever
 			n.fallback.forget(now)
 			n.seen.forget()
+			n.watchMemory()
 			if err := n.journal.RememberPeers(n.gossip.Remembered()); err != nil {
 				n.log.Error("the journal cannot remember peers", "err", err)
 			}
@@ -233,15 +235,16 @@ func (n *Node) housekeep(ctx context.Context) {
 func (n *Node) keepBooks(ctx context.Context) {
 	every := time.NewTicker(bookEvery)
 	defer every.Stop()
-	for turn := 0; ; turn++ {
+	written := time.Now()
+	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-every.C:
+		case now := <-every.C:
 			n.books.Lock()
 			n.book(ctx)
-			if turn%(int(time.Second/bookEvery)) == 0 {
-				n.beat(ctx)
+			if now.Sub(written) >= checkpointEvery-bookEvery/2 { // ticks are lost where the disk is slow
+				written = now
 				n.checkpoint(ctx, false)
 			}
 			n.books.Unlock()
@@ -249,7 +252,10 @@ func (n *Node) keepBooks(ctx context.Context) {
 	}
 }
 
-const bookEvery = 200 * time.Millisecond
+const (
+	bookEvery       = 200 * time.Millisecond
+	checkpointEvery = time.Second
+)
 
 // prune drops the journal's records that no longer weigh by the store's time: a node's clock, which may be wrong, has no
 // say in it.

@@ -46,6 +46,7 @@ type seen struct {
 	generation atomic.Uint64
 	since      atomic.Int64 // store time since which every use was remembered
 	untracked  atomic.Int64 // uses of buckets for which there was no room
+	told       int64        // of these, those that were warned of; watchMemory's
 	seed       maphash.Seed
 	parts      [seenParts]seenPart // buckets by hash, each with a lock of its own
 }
@@ -223,6 +224,15 @@ func (s *seen) counts() (buckets, uses, unwritten int) {
 		p.mu.Unlock()
 	}
 	return buckets, uses, unwritten
+}
+
+// watchMemory warns of buckets that there was no room to remember. It is called every ten seconds.
+func (n *Node) watchMemory() {
+	if all := n.seen.untracked.Load(); all > n.seen.told {
+		n.log.Warn("more buckets are used than this node remembers: that one of them is deleted goes unnoticed, and after a loss they stay closed; raise remember.buckets",
+			"remember.buckets", n.seen.limits.Buckets, "calls", all-n.seen.told)
+		n.seen.told = all
+	}
 }
 
 // raise sets a to the larger of itself and v.

@@ -14,11 +14,11 @@ import (
 
 // Memory bounds what a node remembers of the buckets it used. The zero value is the defaults.
 type Memory struct {
-	// Buckets is of how many buckets the node remembers that it used them, and until when their store has them: about 45
+	// Buckets is of how many buckets the node remembers that it used them, and until when their store has them: about 85
 	// bytes each. Beyond it, further ones are not remembered: that one of them was deleted is not noticed, and after a loss
 	// nobody can say that they were not used. Default DefaultBuckets.
 	Buckets int
-	// Uses is of how many buckets of windows over a minute it remembers how much was used: about 300 bytes each. Beyond it,
+	// Uses is of how many buckets of windows over a minute it remembers how much was used: about 280 bytes more each. Beyond it,
 	// those that were used least lately are left to the journal, which has them by then. Default DefaultUses.
 	Uses int
 }

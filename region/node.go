@@ -97,6 +97,7 @@ type Node struct {
 	lostAt      atomic.Int64    // when the store last lost data, by its clock in microseconds; 0: never that it knows
 	apart       map[string]bool // regions whose store's clock is too far from ours; the engine's
 	books       sync.Mutex      // held while books are kept
+	crowded     atomic.Bool // gossip sees more nodes of this region than there are to be
 	closing     sync.Once
 
 	cutsRefused door.Seldom // to be logged
@@ -148,7 +149,7 @@ func newNode(c Config, requests int) (*Node, error) {
 		c.Now = time.Now
 	}
 	n := &Node{config: c, log: c.Log, store: c.Store, journal: c.Journal, now: c.Now,
-		refusals: newRefusals(c.Log, c.Now), metrics: newMetrics(), life: rand.Text(), seen: newSeen(c.Region, c.Memory, c.Store.Latest), deadline: c.Store.Deadline(),
+		refusals: newRefusals(c.Log, c.Now), metrics: newMetrics(), life: rand.Text(), seen: newSeen(c.Region, c.Memory, c.Store.Latest, c.Store.Surely), deadline: c.Store.Deadline(),
 		reopen: make(chan struct{}, 1), closed: make(chan struct{}), apart: map[string]bool{}}
 	n.panics = door.NewPanics(c.Log, "", n.CountPanic)
 	n.times.journal, n.times.log = c.Journal, c.Log
@@ -257,10 +258,10 @@ const (
 	checkpointEvery = time.Second
 )
 
-// prune drops the journal's records that no longer weigh by the store's time: a node's clock, which may be wrong, has no
-// say in it.
+// prune drops the journal's records that no longer weigh in any shard of the store, by its time, nor by this node's clock,
+// which the claims of its local part go by. A clock that is ahead drops nothing.
 func (n *Node) prune() {
-	before := n.store.Latest()
+	before := min(n.store.Surely(), n.now().UnixMicro())
 	for {
 		pruned, err := n.journal.Prune(before)
 		if err != nil {

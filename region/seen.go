@@ -43,6 +43,7 @@ type seen struct {
 	region     string
 	limits     Memory
 	now        func() int64 // the latest time of the store
+	surely     func() int64 // a time that every shard of it has come to
 	generation atomic.Uint64
 	since      atomic.Int64 // store time since which every use was remembered
 	untracked  atomic.Int64 // uses of buckets for which there was no room
@@ -65,14 +66,14 @@ type mark struct {
 	generation uint64 // of the store, in which it was first used
 }
 
-func newSeen(region string, limits Memory, now func() int64) *seen {
+func newSeen(region string, limits Memory, now, surely func() int64) *seen {
 	if limits.Buckets == 0 {
 		limits.Buckets = DefaultBuckets
 	}
 	if limits.Uses == 0 {
 		limits.Uses = DefaultUses
 	}
-	s := &seen{region: region, limits: limits, now: now, seed: maphash.MakeSeed()}
+	s := &seen{region: region, limits: limits, now: now, surely: surely, seed: maphash.MakeSeed()}
 	s.since.Store(math.MaxInt64)
 	for i := range s.parts {
 		s.parts[i].marks = map[uint64]mark{}
@@ -202,9 +203,9 @@ func (s *seen) written(all []journal.Checkpoint) {
 	}
 }
 
-// forget drops what counts no more at the store's time.
+// forget drops what counts no more in any shard of the store, by its time.
 func (s *seen) forget() {
-	now := s.now()
+	now := s.surely()
 	for i := range s.parts {
 		p := &s.parts[i]
 		p.mu.Lock()

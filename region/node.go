@@ -97,7 +97,7 @@ type Node struct {
 	lostAt      atomic.Int64    // when the store last lost data, by its clock in microseconds; 0: never that it knows
 	apart       map[string]bool // regions whose store's clock is too far from ours; the engine's
 	books       sync.Mutex      // held while books are kept
-	crowded     atomic.Bool // gossip sees more nodes of this region than there are to be
+	crowded     atomic.Bool     // gossip sees more nodes of this region than there are to be
 	closing     sync.Once
 
 	cutsRefused door.Seldom // to be logged

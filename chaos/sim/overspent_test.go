@@ -94,9 +94,9 @@ var onceOverspent = map[string]*Plan{
 	// A node's clock is two days ahead for ten seconds: what it had seen and written down was forgotten by it.
 	"a node's clock is two days ahead": pair(1, daily, [][2]int64{{2, 10}, {30, 42}},
 		at(12, NodeClock, 13, by(2*86400)), at(27, Flush, 0)),
-	// A node's clock is 20 minutes ahead, which is believed: a bucket was deleted and not missed.
+	// A node's clock is 50 minutes ahead, which is believed: a bucket was deleted and not missed.
 	"a node's clock is ahead when a bucket is deleted": pair(1, "algorithm: fixed_window, limit: 1000, window: 600s", [][2]int64{{2, 10}, {30, 42}},
-		at(12, NodeClock, 30, by(1200)), at(27, Delete, 0)),
+		at(12, NodeClock, 30, by(3000)), at(27, Delete, 0)),
 	// The store's clock was ahead, and is right when it comes back empty.
 	"a store's clock was ahead before its machine was started anew": pair(1, shortly, [][2]int64{{2, 30}},
 		at(5, StoreClock, 10, by(5)), at(14.8, Reboot, 0.5)),
@@ -128,6 +128,8 @@ var onceOverspent = map[string]*Plan{
 		at(3, Snapshot, 12)),
 	"a snapshot of the store is put back, of a short window": pair(1, "algorithm: fixed_window, limit: 60, window: 10s", [][2]int64{{2, 30}},
 		at(10.1, Snapshot, 4)),
+	"a snapshot is put back and its node starts anew": pair(1, hourly, [][2]int64{{2, 10}, {20, 30}},
+		at(3, Snapshot, 12), at(14.5, Crash, 1)),
 	"a snapshot is put back to two nodes": pair(2, hourly, [][2]int64{{2, 10}, {20, 30}},
 		at(0, Stick, 15, on(1)), at(3, Snapshot, 12), at(15, Stick, 15, on(0))),
 }

@@ -141,7 +141,7 @@ func (e Exposure) lendsBurst(h Holding) int64 {
 // Bounds returns every way in which more than the limit may be admitted, with what it comes to at most, in a fixed
 // order. A bound is per mishap: two at once may add up.
 func Bounds(e Exposure) []Bound {
-	return slices.Concat(e.storeLost(), e.staleReplica(), e.keyDeleted(), e.local(), e.clocksApart(), e.set())
+	return slices.Concat(e.storeLost(), e.staleReplica(), e.liveCopy(), e.keyDeleted(), e.local(), e.clocksApart(), e.set())
 }
 
 // each computes a bound region by region, for the key with most.
@@ -161,16 +161,18 @@ func together(cause, when, formula string, units int64) Bound {
 	return Bound{Cause: cause, When: when, Formula: formula, Most: min(units, MaxExcess)}
 }
 
-// storeLost: a store that comes back without its data. What it concerns is closed, or else used is restored from what
-// live nodes saw last and from checkpoints, which lag by a hundredth of the entitlement and a second.
+// storeLost: a store that comes back without its data. What it concerns is closed, or else used is restored from what the
+// nodes saw last and from checkpoints, which lag by a hundredth of the entitlement and a second. Until all nodes told, as
+// much counts as used as any region can have had.
 func (e Exposure) storeLost() []Bound {
 	const cause = "store-lost"
 	if !e.Recovered {
 		return []Bound{together(cause, "any loss", "0: the cells it concerns are closed", 0)}
 	}
 	return []Bound{
-		together(cause, "a node that decided still runs", "used - restored: 0, but answers in flight", 0),
-		e.each(cause, "every node of the region ended, too", "min(ceil(F / 100) + r, S_max)", func(h Holding) int64 {
+		together(cause, "the nodes that decided still run", "used - restored: 0, but answers in flight", 0),
+		together(cause, "one of them is not heard", "0: until it is, all counts as used", 0),
+		e.each(cause, "they ended, too, and are back", "min(ceil(F / 100) + r, S_max)", func(h Holding) int64 {
 			return min(mulDivUp(h.Entitlement, 1, 100)+e.rate(), h.Rights)
 		}),
 	}
@@ -218,10 +220,23 @@ func (e Exposure) span() (length int64, each string) {
 	return e.Window, "each window"
 }
 
+// liveCopy: an older copy of a store is put back while it runs, with the identity of the store. Each node knows the latest
+// time that it had from the store, at most a second ago, and takes an older one for a loss.
+func (e Exposure) liveCopy() []Bound {
+	const cause = "live-copy"
+	b := []Bound{together(cause, "a node that had a later time from it", "0: it is noticed, and a loss", 0)}
+	if e.Nodes == 1 {
+		return b
+	}
+	return append(b, e.each(cause, "another node, until that one notices", "r for a second, at most S_max", func(h Holding) int64 {
+		return min(e.rate(), max(h.Rights, h.MostBurst))
+	}))
+}
+
 // keyDeleted: the hash of one bucket vanishes. What it had used and lent, and rights it had given back and may be
 // credited with again, were within what it and others may hold. A bucket begins full, and its rows of two cells are gone.
 func (e Exposure) keyDeleted() []Bound {
-	const cause, unseen = "key-deleted", "that node never did"
+	const cause, unseen = "key-deleted", "that node has no note of it"
 	b := []Bound{together(cause, "the node asked first had used it then", "0: it is noticed, and closed or recovered", 0)}
 	if e.Bucket {
 		return append(b, e.each(cause, unseen, "B_max + sum of l F x 2 cells / W", func(h Holding) int64 {

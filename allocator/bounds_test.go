@@ -87,25 +87,25 @@ func TestBoundsOfEachAlgorithm(t *testing.T) {
 	}{
 		"fixed_window": {nil, map[string][]int64{
 			"store-lost": {0}, "stale-replica": {7, 970, 400, 970}, "key-deleted": {0, 970}, "local": {6, 18},
-			"clocks-apart": {1000}, "clock-back": {0}, "reset": {970}, "policy-change": {1000}}},
+			"live-copy": {0, 17}, "clocks-apart": {1000}, "clock-back": {0}, "reset": {970}, "policy-change": {1000}}},
 		"fixed_window of a day": {func(e *Exposure) { e.Window, e.Cell, e.Recovered = 1440*minute, 1440*minute, true }, map[string][]int64{
-			"store-lost": {0, 5}, "stale-replica": {7, 970, 400, 970}, "key-deleted": {0, 970}, "local": {6, 18},
-			"clocks-apart": {1000}, "clock-back": {0}, "reset": {970}, "policy-change": {1000}}},
+			"store-lost": {0, 0, 5}, "stale-replica": {7, 970, 400, 970}, "key-deleted": {0, 970}, "local": {6, 18},
+			"live-copy": {0, 1}, "clocks-apart": {1000}, "clock-back": {0}, "reset": {970}, "policy-change": {1000}}},
 		"sliding_window_counter": {func(e *Exposure) { e.Sliding = true }, map[string][]int64{
 			"store-lost": {0}, "stale-replica": {7, 970, 400, 970}, "key-deleted": {0, 970}, "local": {3, 9},
-			"clocks-apart": {63}, "clock-back": {0}, "reset": {970}, "policy-change": {1000}}},
+			"live-copy": {0, 17}, "clocks-apart": {63}, "clock-back": {0}, "reset": {970}, "policy-change": {1000}}},
 		"sliding_window_log": {func(e *Exposure) { e.Sliding, e.Log, e.Cell, e.Clock = true, true, 6*Second, Second/10 }, map[string][]int64{
 			"store-lost": {0}, "stale-replica": {7, 970, 400, 970}, "key-deleted": {0, 970}, "local": {3, 9},
-			"clocks-apart": {0}, "clock-back": {0}, "reset": {970}, "policy-change": {1000}}},
+			"live-copy": {0, 17}, "clocks-apart": {0}, "clock-back": {0}, "reset": {970}, "policy-change": {1000}}},
 		"token_bucket": {func(e *Exposure) { e.Bucket, e.Tokens = true, true }, map[string][]int64{
 			"store-lost": {0}, "stale-replica": {97, 400, 1000 + 100}, "key-deleted": {0, 97 + 32}, "local": {12, 36},
-			"clocks-apart": {54}, "clock-back": {0}, "reset": {97}, "policy-change": {1100}}},
+			"live-copy": {0, 17}, "clocks-apart": {54}, "clock-back": {0}, "reset": {97}, "policy-change": {1100}}},
 		"leaky_bucket": {func(e *Exposure) { e.Bucket = true }, map[string][]int64{
 			"store-lost": {0}, "stale-replica": {40, 400, 970}, "key-deleted": {0, 40 + 32}, "local": {12, 36},
-			"clocks-apart": {27}, "clock-back": {0}, "reset": {40}, "policy-change": {1100}}},
+			"live-copy": {0, 17}, "clocks-apart": {27}, "clock-back": {0}, "reset": {40}, "policy-change": {1100}}},
 		"leaky_bucket of a tenth of a second": {func(e *Exposure) { e.Bucket, e.Window = true, Second/10 }, map[string][]int64{
 			"store-lost": {0}, "stale-replica": {40, 4000, 9700}, "key-deleted": {0, 40 + 19_000}, "local": {12, 36},
-			"clocks-apart": {16_000}, "clock-back": {0}, "reset": {40}, "policy-change": {1100}}},
+			"live-copy": {0, 970}, "clocks-apart": {16_000}, "clock-back": {0}, "reset": {40}, "policy-change": {1100}}},
 	} {
 		t.Run(name, func(t *testing.T) { holds(t, figures(exposed(c.change)), c.want) })
 	}
@@ -135,12 +135,12 @@ func TestBoundsOfCircumstances(t *testing.T) {
 		want   []int64
 	}{
 		"a minute is short":                {nil, "store-lost", []int64{0}},
-		"more is long":                     {func(e *Exposure) { long(e); e.Rate = 1 }, "store-lost", []int64{0, 5}},
+		"more is long":                     {func(e *Exposure) { long(e); e.Rate = 1 }, "store-lost", []int64{0, 0, 5}},
 		"a bucket is short":                {func(e *Exposure) { long(e); e.Bucket, e.Recovered = true, false }, "store-lost", []int64{0}},
-		"more a second than a hundredth":   {func(e *Exposure) { long(e); e.Rate = 55 }, "store-lost", []int64{0, 59}},
-		"more a second than may be held":   {func(e *Exposure) { long(e); e.Rate = 5000 }, "store-lost", []int64{0, 970}},
-		"a limit's own rate":               {func(e *Exposure) { long(e); e.Window = 100 * Second }, "store-lost", []int64{0, 14}},
-		"a hundredth is rounded up":        {func(e *Exposure) { long(e); e.Limit = 1001 }, "store-lost", []int64{0, 6}},
+		"more a second than a hundredth":   {func(e *Exposure) { long(e); e.Rate = 55 }, "store-lost", []int64{0, 0, 59}},
+		"more a second than may be held":   {func(e *Exposure) { long(e); e.Rate = 5000 }, "store-lost", []int64{0, 0, 970}},
+		"a limit's own rate":               {func(e *Exposure) { long(e); e.Window = 100 * Second }, "store-lost", []int64{0, 0, 14}},
+		"a hundredth is rounded up":        {func(e *Exposure) { long(e); e.Limit = 1001 }, "store-lost", []int64{0, 0, 6}},
 		"no lag":                           {func(e *Exposure) { e.Lag = 0 }, "stale-replica", []int64{0, 970, 400, 970}},
 		"lag beyond what can be held":      {func(e *Exposure) { e.Lag = 5000 }, "stale-replica", []int64{970, 970, 400, 970}},
 		"a borrowing limit":                {func(e *Exposure) { e.Borrowing = 500_000 }, "stale-replica", []int64{7, 600, 400, 600}},
@@ -198,7 +198,7 @@ func TestHomeMode(t *testing.T) {
 	for rotation := range uint64(3) {
 		e.Splits = append(e.Splits, SplitOf(3, 0, []int64{40, 40, 20}, rotation, true))
 	}
-	holds(t, figures(e), map[string][]int64{"store-lost": {0}, "stale-replica": {3, 3, 3, 3}, "key-deleted": {0, 3}, "local": {0, 0},
+	holds(t, figures(e), map[string][]int64{"store-lost": {0}, "stale-replica": {3, 3, 3, 3}, "live-copy": {0, 1}, "key-deleted": {0, 3}, "local": {0, 0},
 		"clocks-apart": {3}, "clock-back": {0}, "reset": {3}, "policy-change": {3}})
 }
 

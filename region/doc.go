@@ -11,5 +11,9 @@
 // Beside it, one goroutine (engine.go) steps the machine of allocator/exchange: it hears of decisions, of peers'
 // messages and of the passing of time, and carries out what the machine answers, in the store, the journal, the peers
 // (peer) and gossip (hints.go). Nothing else in this package knows the protocol. standing.go opens the store, and opens
-// it anew after a loss; recovery.go has what was lost restored, with what the journal, seen.go and peers remember.
+// it anew after a loss, no earlier than storetime.go knows its time to have come. recovery.go has what was lost restored,
+// with what the journal, seen.go and peers remember; unused.go opens what nobody used.
+//
+// What may be asked of the store is decided by time: queue.go has requests wait in fair order, admission.go refuses those
+// that cannot be in time at the pace that pace.go measured. refusals.go says what the store refuses.
 package region

@@ -47,7 +47,7 @@ func unstarted(t testing.TB, nodes int, d *policy.Document) *Node {
 		t.Fatal(err)
 	}
 	n := &Node{config: Config{Region: "here", Node: "n1", Nodes: nodes}, now: time.Now, fallback: newFallback(nodes, nil), metrics: newMetrics(), refusals: newRefusals(slog.New(slog.DiscardHandler), time.Now),
-		batcher: newBatcher(nil, newSeen("here", Memory{}, atTime(0)), nil, queueLength, time.Second, nil), seen: newSeen("here", Memory{}, atTime(0)), deadline: time.Second, breakers: newBreakers(store.Shards{store.Whole}), reopen: make(chan struct{}, 1), closed: make(chan struct{})}
+		batcher: newBatcher(nil, newSeen("here", Memory{}, atTime(0), atTime(0)), nil, queueLength, time.Second, nil), seen: newSeen("here", Memory{}, atTime(0), atTime(0)), deadline: time.Second, breakers: newBreakers(store.Shards{store.Whole}), reopen: make(chan struct{}, 1), closed: make(chan struct{})}
 	n.rules.Store(r)
 	n.cut.Store(&map[string]bool{})
 	return n

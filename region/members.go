@@ -102,4 +102,17 @@ func (n *Node) membersChanged(members []gossip.Member) {
 	for region, all := range nodes {
 		n.peers.SetNodes(region, slices.Concat(n.peers.Lately(region), all))
 	}
+	n.countMates(len(nodes[n.config.Region]))
+}
+
+// countMates warns where the region has more nodes than the configuration says: after a loss of the
+// store nobody would wait for what the others used. It says so again when that is over and comes
+// back.
+func (n *Node) countMates(mates int) {
+	tooMany := mates+1 > max(n.config.Nodes, 1)
+	if n.crowded.Swap(tooMany) != tooMany && tooMany {
+		n.log.Warn("gossip sees more nodes of this region than its configuration says: what they used "+
+			"may be had again after a loss of the store; set nodes to what the region has, on all of them",
+			"nodes", n.config.Nodes, "seen", mates+1)
+	}
 }

@@ -87,6 +87,15 @@ var storeReadings = []reading{
 		}},
 	{total, "quotad_recovered_buckets_total", "Buckets restored after a loss.", nil,
 		func(_ *Node, s Status, is emit) { is(float64(s.Exchange.Recovered)) }},
+	{gauge, "quotad_seen_buckets", "Buckets that the node remembers to have used (buckets), of long windows also how much (uses), and of these those whose use is not in the journal yet (unwritten).", []string{"what"},
+		func(n *Node, _ Status, is emit) {
+			buckets, uses, unwritten := n.seen.counts()
+			is(float64(buckets), "buckets")
+			is(float64(uses), "uses")
+			is(float64(unwritten), "unwritten")
+		}},
+	{total, "quotad_seen_untracked_total", "Calls on buckets that there was no room to remember: that one is deleted is not noticed, and after a loss it stays closed. Raise remember.buckets.", nil,
+		func(n *Node, _ Status, is emit) { is(float64(n.seen.untracked.Load())) }},
 	{gauge, "quotad_local_unbooked_units", "Units admitted without the store that it is not charged with yet.", nil,
 		func(_ *Node, s Status, is emit) { is(float64(s.Local.Unbooked)) }},
 	{gauge, "quotad_fallback_buckets", "Buckets and windows of which units were admitted without the store and count still.", nil,

@@ -97,6 +97,7 @@ type Node struct {
 	lostAt      atomic.Int64    // when the store last lost data, by its clock in microseconds; 0: never that it knows
 	apart       map[string]bool // regions whose store's clock is too far from ours; the engine's
 	books       sync.Mutex      // held while books are kept
+	crowded     atomic.Bool     // gossip sees more nodes of this region than there are to be
 	closing     sync.Once
 
 	cutsRefused door.Seldom // to be logged
@@ -131,6 +132,7 @@ func Start(ctx context.Context, c Config) (*Node, error) {
 	n.done.Go(func() { n.watchStore(running) })
 	n.done.Go(func() { n.housekeep(running) })
 	n.done.Go(func() { n.keepBooks(running) })
+	n.done.Go(func() { n.keepTime(running) })
 	n.done.Go(func() { n.probe(running) })
 	n.done.Go(func() { n.tryRefused(running) })
 	n.done.Go(func() { _ = n.server.Serve(c.PeerListener) }) // ends with the server
@@ -147,7 +149,7 @@ func newNode(c Config, requests int) (*Node, error) {
 		c.Now = time.Now
 	}
 	n := &Node{config: c, log: c.Log, store: c.Store, journal: c.Journal, now: c.Now,
-		refusals: newRefusals(c.Log, c.Now), metrics: newMetrics(), life: rand.Text(), seen: newSeen(c.Region, c.Memory, c.Store.Latest), deadline: c.Store.Deadline(),
+		refusals: newRefusals(c.Log, c.Now), metrics: newMetrics(), life: rand.Text(), seen: newSeen(c.Region, c.Memory, c.Store.Latest, c.Store.Surely), deadline: c.Store.Deadline(),
 		reopen: make(chan struct{}, 1), closed: make(chan struct{}), apart: map[string]bool{}}
 	n.panics = door.NewPanics(c.Log, "", n.CountPanic)
 	n.times.journal, n.times.log = c.Journal, c.Log
@@ -221,6 +223,7 @@ func (n *Node) housekeep(ctx context.Context) {
 			n.membersChanged(n.gossip.Members()) // addresses that answered are not kept for ever
 			n.fallback.forget(now)
 			n.seen.forget()
+			n.watchMemory()
 			if err := n.journal.RememberPeers(n.gossip.Remembered()); err != nil {
 				n.log.Error("the journal cannot remember peers", "err", err)
 			}
@@ -233,15 +236,16 @@ func (n *Node) housekeep(ctx context.Context) {
 func (n *Node) keepBooks(ctx context.Context) {
 	every := time.NewTicker(bookEvery)
 	defer every.Stop()
-	for turn := 0; ; turn++ {
+	written := time.Now()
+	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-every.C:
+		case now := <-every.C:
 			n.books.Lock()
 			n.book(ctx)
-			if turn%(int(time.Second/bookEvery)) == 0 {
-				n.beat(ctx)
+			if now.Sub(written) >= checkpointEvery-bookEvery/2 { // ticks are lost where the disk is slow
+				written = now
 				n.checkpoint(ctx, false)
 			}
 			n.books.Unlock()
@@ -249,12 +253,15 @@ func (n *Node) keepBooks(ctx context.Context) {
 	}
 }
 
-const bookEvery = 200 * time.Millisecond
+const (
+	bookEvery       = 200 * time.Millisecond
+	checkpointEvery = time.Second
+)
 
-// prune drops the journal's records that no longer weigh by the store's time: a node's clock, which may be wrong, has no
-// say in it.
+// prune drops the journal's records that no longer weigh in any shard of the store, by its time, nor by this node's clock,
+// which the claims of its local part go by. A clock that is ahead drops nothing.
 func (n *Node) prune() {
-	before := n.store.Latest()
+	before := min(n.store.Surely(), n.now().UnixMicro())
 	for {
 		pruned, err := n.journal.Prune(before)
 		if err != nil {

@@ -14,11 +14,11 @@ import (
 
 // Memory bounds what a node remembers of the buckets it used. The zero value is the defaults.
 type Memory struct {
-	// Buckets is of how many buckets the node remembers that it used them, and until when their store has them: about 45
+	// Buckets is of how many buckets the node remembers that it used them, and until when their store has them: about 85
 	// bytes each. Beyond it, further ones are not remembered: that one of them was deleted is not noticed, and after a loss
 	// nobody can say that they were not used. Default DefaultBuckets.
 	Buckets int
-	// Uses is of how many buckets of windows over a minute it remembers how much was used: about 300 bytes each. Beyond it,
+	// Uses is of how many buckets of windows over a minute it remembers how much was used: about 280 bytes more each. Beyond it,
 	// those that were used least lately are left to the journal, which has them by then. Default DefaultUses.
 	Uses int
 }
@@ -46,9 +46,11 @@ type seen struct {
 	region     string
 	limits     Memory
 	now        func() int64 // the latest time of the store
+	surely     func() int64 // a time that every shard of it has come to
 	generation atomic.Uint64
 	since      atomic.Int64 // store time since which every use was remembered
 	untracked  atomic.Int64 // uses of buckets for which there was no room
+	told       int64        // of these, those that were warned of; watchMemory's
 	seed       maphash.Seed
 	parts      []seenPart // buckets by hash
 }
@@ -67,14 +69,14 @@ type mark struct {
 	generation uint64 // of the store, in which it was first used
 }
 
-func newSeen(region string, limits Memory, now func() int64) *seen {
+func newSeen(region string, limits Memory, now, surely func() int64) *seen {
 	if limits.Buckets == 0 {
 		limits.Buckets = DefaultBuckets
 	}
 	if limits.Uses == 0 {
 		limits.Uses = DefaultUses
 	}
-	s := &seen{region: region, limits: limits, now: now, seed: maphash.MakeSeed(), parts: make([]seenPart, 1)}
+	s := &seen{region: region, limits: limits, now: now, surely: surely, seed: maphash.MakeSeed(), parts: make([]seenPart, 1)}
 	if min(limits.Buckets, limits.Uses) >= fewestDivided {
 		s.parts = make([]seenPart, seenParts)
 	}
@@ -207,9 +209,9 @@ func (s *seen) written(all []journal.Checkpoint) {
 	}
 }
 
-// forget drops what counts no more at the store's time.
+// forget drops what counts no more in any shard of the store, by its time.
 func (s *seen) forget() {
-	now := s.now()
+	now := s.surely()
 	for i := range s.parts {
 		p := &s.parts[i]
 		p.mu.Lock()
@@ -229,6 +231,15 @@ func (s *seen) counts() (buckets, uses, unwritten int) {
 		p.mu.Unlock()
 	}
 	return buckets, uses, unwritten
+}
+
+// watchMemory warns of buckets that there was no room to remember. It is called every ten seconds.
+func (n *Node) watchMemory() {
+	if all := n.seen.untracked.Load(); all > n.seen.told {
+		n.log.Warn("more buckets are used than this node remembers: that one of them is deleted goes unnoticed, and after a loss they stay closed; raise remember.buckets",
+			"remember.buckets", n.seen.limits.Buckets, "calls", all-n.seen.told)
+		n.seen.told = all
+	}
 }
 
 // raise sets a to the larger of itself and v.

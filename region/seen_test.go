@@ -37,7 +37,7 @@ func (s *seen) used(b *exchange.Bucket, state algorithms.State, at int64) {
 }
 
 func TestSeenKeepsTheLatest(t *testing.T) {
-	s, b := newSeen("us", Memory{}, atTime(1)), lasting("a")
+	s, b := newSeen("us", Memory{}, atTime(1), atTime(1)), lasting("a")
 	if s.use("a") != (algorithms.Use{}) || s.begin(b) != 0 {
 		t.Error("a bucket never seen is known")
 	}
@@ -69,7 +69,7 @@ func TestSeenKeepsTheLatest(t *testing.T) {
 // A bucket is forgotten when nothing of it counts any more by the store's time, and not before.
 func TestSeenForgetsByTheStoresTime(t *testing.T) {
 	now := int64(1)
-	s := newSeen("us", Memory{}, func() int64 { return now })
+	s := newSeen("us", Memory{}, atTime(1), func() int64 { return now })
 	s.used(lasting("a"), shown(0, 1), 1)
 	for _, step := range []struct{ now, buckets, uses int64 }{{600*second - 1, 1, 1}, {600 * second, 1, 0}, {1800 * second, 0, 0}} {
 		now = step.now
@@ -82,7 +82,7 @@ func TestSeenForgetsByTheStoresTime(t *testing.T) {
 
 // Use beyond the bound is left to the journal once that has it, and never before; that a bucket was used is remembered.
 func TestUseIsLeftToTheJournal(t *testing.T) {
-	s := newSeen("us", Memory{Uses: 640}, atTime(1))
+	s := newSeen("us", Memory{Uses: 640}, atTime(1), atTime(1))
 	const many = 6400
 	for i := range many {
 		s.used(lasting(fmt.Sprint(i)), shown(0, int64(i+1)), 1)
@@ -119,7 +119,7 @@ func TestUseIsLeftToTheJournal(t *testing.T) {
 // A node that has no room to remember that it used a bucket does not say of any that it did not.
 func TestWhoHasNoRoomVouchesForNothing(t *testing.T) {
 	now := int64(100)
-	s := newSeen("us", Memory{Buckets: seenParts}, func() int64 { return now })
+	s := newSeen("us", Memory{Buckets: seenParts}, func() int64 { return now }, atTime(0))
 	s.stand(1, now, false)
 	now = 200
 	for i := range 10 * seenParts {
@@ -133,7 +133,7 @@ func TestWhoHasNoRoomVouchesForNothing(t *testing.T) {
 
 // What was used under a generation of the store is not used before it.
 func TestUsedBeforeAGeneration(t *testing.T) {
-	s := newSeen("us", Memory{}, atTime(1))
+	s := newSeen("us", Memory{}, atTime(1), atTime(1))
 	s.stand(7, 1, false)
 	s.begin(lasting("before"))
 	s.stand(8, 1, true)
@@ -152,7 +152,7 @@ func TestUsedBeforeAGeneration(t *testing.T) {
 // Use is written when it is first seen, when it moved by more than a hundredth of the entitlement, in another cell, or when
 // it has rested between two looks; and not again before it moves.
 func TestCheckpointsOfSeen(t *testing.T) {
-	s, b := newSeen("us", Memory{}, atTime(1)), lasting("a")
+	s, b := newSeen("us", Memory{}, atTime(1), atTime(1)), lasting("a")
 	short := lasting("short")
 	short.Recovered = false
 	now := int64(5 * 600 * second)
@@ -196,7 +196,7 @@ func TestCheckpointsOfSeen(t *testing.T) {
 // since, and after two seconds of rest nothing; nor does what is written last.
 func TestCheckpointsLagByTheRule(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
-		s, b := newSeen("us", Memory{}, atTime(1)), lasting("a")
+		s, b := newSeen("us", Memory{}, atTime(1), atTime(1)), lasting("a")
 		var used, written, now int64
 		write := func(last bool) {
 			all := s.checkpoints(1, last)
@@ -231,7 +231,7 @@ func TestCheckpointsLagByTheRule(t *testing.T) {
 }
 
 func TestSeenConcurrently(t *testing.T) {
-	s := newSeen("us", Memory{Uses: 64}, atTime(1))
+	s := newSeen("us", Memory{Uses: 64}, atTime(1), atTime(1))
 	var all sync.WaitGroup
 	for worker := range 8 {
 		all.Go(func() {

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/quotad/quotad/allocator"
 	"github.com/quotad/quotad/region/store"
@@ -47,6 +48,23 @@ func (t *storeTimes) extend(seen, now int64) {
 	}
 	t.failed = err != nil
 	t.reserved.Store(now + timeAhead) // also where it failed: no request waits for a broken journal again and again
+}
+
+// beatEvery is how often the store is had to show its time.
+const beatEvery = time.Second
+
+// keepTime has the store show its time again and again.
+func (n *Node) keepTime(ctx context.Context) {
+	every := time.NewTicker(beatEvery)
+	defer every.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-every.C:
+			n.beat(ctx)
+		}
+	}
 }
 
 // beat has the store show its time, so that also a node that is asked nothing knows how far it has come, and whether it is

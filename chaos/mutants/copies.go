@@ -33,7 +33,7 @@ var copies = []Mutant{
 		Name: "forgets-by-its-own-clock", Hole: "clock of a single node",
 		Rule: "what a node remembers is forgotten by the store's time",
 		Edits: []Edit{
-			{"region/node.go", `seen: newSeen(c.Region, c.Memory, c.Store.Latest),`, `seen: newSeen(c.Region, c.Memory, func() int64 { return c.Now().UnixMicro() }),`},
+			{"region/node.go", `seen: newSeen(c.Region, c.Memory, c.Store.Latest, c.Store.Surely),`, `seen: newSeen(c.Region, c.Memory, c.Store.Latest, func() int64 { return c.Now().UnixMicro() }),`},
 		},
 		Breaks: "3: a label above L", Under: "a node's clock days ahead for ten seconds, then FLUSHALL or DEL",
 		Test: Test{"./chaos/sim", "TestPlansThatOnceOverspent"},
@@ -42,7 +42,7 @@ var copies = []Mutant{
 		Name: "prunes-by-its-own-clock", Hole: "clock of a single node",
 		Rule: "a journal's rows are forgotten by the store's time",
 		Edits: []Edit{
-			{"region/node.go", `before := n.store.Latest()`, `before := n.now().UnixMicro()`},
+			{"region/node.go", `before := min(n.store.Surely(), n.now().UnixMicro())`, `before := n.now().UnixMicro()`},
 		},
 		Breaks: "1: sum of S above L; 3", Under: "a node's clock days ahead for ten seconds, then FLUSHALL",
 		Test: Test{"./chaos/sim", "TestPlansThatOnceOverspent"},

@@ -102,7 +102,7 @@ const checkpoint = 2500 * time.Millisecond
 // storeLost: units are admitted, and before they are written down every node dies, and with them what Redis holds.
 func (f *bounded) storeLost(t *testing.T) {
 	const rate = 100
-	bound := printed(t, boundLimits, "open", "--nodes", "2", "--rate", "100").of(t, "us", "store-lost", "every node of the region ended, too")
+	bound := printed(t, boundLimits, "open", "--nodes", "2", "--rate", "100").of(t, "us", "store-lost", "they ended, too, and are back")
 	us := f.Region("us")
 	for try := range 3 { // a checkpoint may come in between
 		b := f.bucket("open")
@@ -133,7 +133,7 @@ func (f *bounded) storeLost(t *testing.T) {
 // keyDeleted: a bucket vanishes that no running node has used.
 func (f *bounded) keyDeleted(t *testing.T) {
 	for _, name := range []string{"closed", "open"} {
-		bound := printed(t, boundLimits, name, "--nodes", "2").of(t, "us", "key-deleted", "that node never did")
+		bound := printed(t, boundLimits, name, "--nodes", "2").of(t, "us", "key-deleted", "that node has no note of it")
 		b := f.bucket(name)
 		b.drain(quiet, f.n1, f.n2)
 		for _, n := range []*Node{f.n1, f.n2} {

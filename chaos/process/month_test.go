@@ -24,7 +24,7 @@ const monthRate = 60
 func TestMonth(t *testing.T) {
 	t.Parallel()
 	f := raise(t, Config{Limits: monthLimits, Regions: []RegionConfig{{Name: "us", Nodes: 2}, {Name: "eu"}, {Name: "ap"}}})
-	bound := printed(t, monthLimits, "month", "--nodes", "2", "--rate", fmt.Sprint(monthRate)).of(t, "us", "store-lost", "every node of the region ended, too")
+	bound := printed(t, monthLimits, "month", "--nodes", "2", "--rate", fmt.Sprint(monthRate)).of(t, "us", "store-lost", "they ended, too, and are back")
 	for i := range timesOr(1) {
 		t.Run("all back at once", func(t *testing.T) { monthLost(t, f, "all back at once", i, bound, nil) })
 		t.Run("some back later", func(t *testing.T) {

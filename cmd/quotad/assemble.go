@@ -41,7 +41,7 @@ func assemble(ctx context.Context, c *nodeConfig, d *policy.Document, log *slog.
 			p.close()
 		}
 	}()
-	p.config = region.Config{Region: c.region, Node: c.node, Nodes: c.nodes, Policy: d, Bootstrap: c.bootstrap, Repeats: c.repeats,
+	p.config = region.Config{Region: c.region, Node: c.node, Nodes: c.nodes, Policy: d, Bootstrap: c.bootstrap, Repeats: c.repeats, Memory: c.memory,
 		Seeds: c.seeds, GossipKeys: c.gossipKeys, Dial: (&net.Dialer{Timeout: dialTimeout}).DialContext, Log: log}
 	if p.config.PeerTLS, err = loadPeerTLS(c, log); err != nil {
 		return nil, err

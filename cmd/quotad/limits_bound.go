@@ -23,10 +23,12 @@ func limitsBoundCommand() *cobra.Command {
 		Long: `bound shows what is promised of each limit of a document, what each region is entitled to and may hold, and every way
 in which more can be admitted, with its formula and what that comes to: 0 where nothing is, "none" where there is no
 bound. Where the regions differ, AT MOST is that of the region, and of the key, for which it is most; -o json has all
-regions. Each bound is for one mishap: two at once may add up.
+regions. Each bound is for one mishap: two at once may add up. A node notes
+every bucket that it uses, up to remember.buckets of its node file.
 
   store-lost     the Redis of a region lost its data: FLUSHALL, or a restart without it
   stale-replica  a replica was promoted and the old primary of the region still serves some of its nodes
+  live-copy      an older copy of a Redis was put back while it ran, as from a snapshot of its machine
   key-deleted    one bucket was deleted (DEL) or evicted, or ended while its Redis' clock was ahead
   local          nodes cannot reach the Redis of their region and decide alone, while others still reach it
   clocks-apart   the clocks of two regions' Redis differ: labelled windows stay exact, real time does not

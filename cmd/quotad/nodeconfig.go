@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/door"
 	"github.com/quotad/quotad/region/peer"
 )
@@ -30,6 +31,7 @@ type nodeConfig struct {
 	logLevel     slog.Level
 	drain        time.Duration
 	repeats      int64
+	memory       region.Memory
 	chaos        bool
 
 	places map[string]place // of every setting that was given, by path
@@ -93,6 +95,10 @@ var settings = []setting{
 		read: one(readLogLevel)},
 	{path: "request_id_repeats", kind: "number", usage: "how often an admitted request is answered from memory that is sent again by its request_id; beyond that it is charged anew", fallback: "3",
 		read: one(readRepeats)},
+	{path: "remember.buckets", kind: "number", usage: "of how many buckets the node notes that it used them, 85 bytes each; that one beyond is deleted goes unnoticed, and after a loss it stays closed", fallback: "2000000",
+		read: one(func(c *nodeConfig, v value) error { return readRemembered(&c.memory.Buckets, v) })},
+	{path: "remember.uses", kind: "number", usage: "of how many buckets of windows over a minute it keeps the use in memory, 280 bytes more each; that of others is in the journal alone", fallback: "500000",
+		read: one(func(c *nodeConfig, v value) error { return readRemembered(&c.memory.Uses, v) })},
 	{path: "drain_timeout", kind: "duration", usage: "how long requests under way are waited for at the end", fallback: "10s",
 		read: one(readDrain)},
 	{path: "chaos", kind: "bool", usage: "let whoever reaches the HTTP API or the peer port cut this node off from other regions, to rehearse faults: not for production",

@@ -135,6 +135,21 @@ func readConnections(n *int, v value) error {
 	return nil
 }
 
+// fewestRemembered and mostRemembered bound what a node remembers: fewer are soon too few, more than the memory of a machine.
+const (
+	fewestRemembered = 1_000
+	mostRemembered   = 100_000_000
+)
+
+func readRemembered(n *int, v value) error {
+	all, err := strconv.Atoi(v.text)
+	if err != nil || all < fewestRemembered || all > mostRemembered {
+		return v.fail(fmt.Sprintf("%.40q is no number of buckets", v.text), fmt.Sprintf("write %d to %d", fewestRemembered, mostRemembered))
+	}
+	*n = all
+	return nil
+}
+
 // readAddress takes what other machines are to call.
 func readAddress(address *string, v value) error {
 	const mend = "write a host or address that other nodes can reach, and a port from 1 to 65535"

@@ -63,15 +63,15 @@ var copies = []Mutant{
 			{"region/store/open.go", `seen = max(seen, o.Latest)`, `seen = max(seen, 0)`},
 		},
 		Breaks: "3: a label above L; 4: time falls", Under: "the store's clock ahead; it and its node lost together",
-		Test: Test{"./chaos/sim", "TestPlansThatOnceOverspent"},
+		Test: Test{"./region", "TestTheStoresTimeOutlivesItAndItsNode"},
 	},
 	{
 		Name: "stores-time-is-noted-late", Hole: "clock of a single node",
 		Rule: "no later time is given out than the journal allows for",
 		Edits: []Edit{
-			{"region/storetime.go", `err := t.journal.SetStoreTime(seen, now+timeAhead)`, `err := t.journal.SetStoreTime(seen, t.reserved.Load())`},
+			{"region/storetime.go", `err := t.journal.SetStoreTime(seen, now+timeAhead)`, `err := t.journal.SetStoreTime(seen, now)`},
 		},
 		Breaks: "3: a label above L; 4: time falls", Under: "the store's clock ahead; it and its node lost together",
-		Test: Test{"./chaos/sim", "TestPlansThatOnceOverspent"},
+		Test: Test{"./region", "TestTheStoresTimeOutlivesItAndItsNode"},
 	},
 }

@@ -61,7 +61,7 @@ var untold = []Mutant{
   changed`},
 		},
 		Breaks: "3: a label above L", Under: "FLUSHALL; the mate that decided is heard later",
-		Test: Test{"./algorithms", "TestLuaEqualsTwin"},
+		Test: Test{"./algorithms", "TestUseToldLate"},
 	},
 	{
 		Name: "late-word-is-all-anew", Hole: "use that a node has not told of",

@@ -24,11 +24,10 @@ func (w *world) widen(a Act, r *region, n *node) {
 		n.alone++
 		w.in(a.For, func() { n.alone-- })
 	case Snapshot:
-		r.store.keepCopy()
+		c := w.copies(r)
 		w.in(a.For, func() {
 			w.loses(r, a, 21)
-			r.store.putBack()
-			r.stale = true
+			w.putBack(r, c)
 		})
 	case TokenLost:
 		w.loses(r, a, 20)

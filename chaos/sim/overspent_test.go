@@ -57,6 +57,7 @@ func both(a *Act) { a.Back = true }
 func of(region int) func(*Act) {
 	return func(a *Act) { a.Region, a.Amount, a.Cost = region, 100_000, 5 }
 }
+func each(milli int64) func(*Act) { return func(a *Act) { a.Amount, a.Cost = milli, 1 } }
 func on(node int) func(*Act)      { return func(a *Act) { a.Node = node } }
 func by(seconds int64) func(*Act) { return func(a *Act) { a.Amount = seconds * 1_000_000 } }
 
@@ -132,6 +133,13 @@ var onceOverspent = map[string]*Plan{
 		at(3, Snapshot, 12), at(14.5, Crash, 1)),
 	"a snapshot is put back to two nodes": pair(2, hourly, [][2]int64{{2, 10}, {20, 30}},
 		at(0, Stick, 15, on(1)), at(3, Snapshot, 12), at(15, Stick, 15, on(0))),
+	// A store is lost, and opened anew by one node while the other stands still. Then a copy of before is put back, and that
+	// node finds what it knew: it decides on it until the first notices, by its beat.
+	"a copy of an earlier generation is put back to a node that stood still": pair(2, hourly, [][2]int64{{2, 30}},
+		at(0, Stick, 9, on(1)), at(3.3, Pause, 5.75, on(0)), at(3.4, Snapshot, 5.6), at(3.5, Flush, 0), at(9, Stick, 1, on(0))),
+	// A copy is put back that is younger than what its first caller last heard.
+	"a copy of a quarter of a second ago is put back to two nodes": pair(2, hourly, [][2]int64{{2, 5}, {20, 30}},
+		at(0, Stick, 15, on(1)), at(13, Steady, 1.45, each(100_000)), at(14.25, Snapshot, 0.25), at(16, Stick, 15, on(0))),
 }
 
 func TestPlansThatOnceOverspent(t *testing.T) {

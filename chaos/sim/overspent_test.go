@@ -139,7 +139,7 @@ var onceOverspent = map[string]*Plan{
 		at(0, Stick, 9, on(1)), at(3.3, Pause, 5.75, on(0)), at(3.4, Snapshot, 5.6), at(3.5, Flush, 0), at(9, Stick, 1, on(0))),
 	// A copy is put back that is younger than what its first caller last heard.
 	"a copy of a quarter of a second ago is put back to two nodes": pair(2, hourly, [][2]int64{{2, 5}, {20, 30}},
-		at(0, Stick, 15, on(1)), at(13, Steady, 1.45, each(100_000)), at(14.25, Snapshot, 0.25), at(16, Stick, 15, on(0))),
+		at(0, Stick, 15, on(1)), at(13, Steady, 1.75, each(100_000)), at(14.55, Snapshot, 0.25), at(16, Stick, 15, on(0))),
 }
 
 func TestPlansThatOnceOverspent(t *testing.T) {

@@ -134,3 +134,27 @@ func TestTheMarkOutlivesAnOpening(t *testing.T) {
 		})
 	}
 }
+
+// TestUseToldLate: a node cannot be heard while its bucket is restored, and tells afterwards. What it used counts then, beside
+// what was booked meanwhile, in the script as in its twin.
+func TestUseToldLate(t *testing.T) {
+	for _, kind := range windowKinds {
+		t.Run(string(kind), func(t *testing.T) {
+			s, terms, lostAt, start := restoring(t)
+			terms.Kind, terms.Cell = kind, algorithms.CellLength(kind, terms.Window)
+			s.at(start + 950_000)
+			use := algorithms.Use{Cell: lostAt / terms.Cell, Units: 10, At: start + 800_000}
+			c := algorithms.Restore{Terms: terms, LostAt: lostAt, Most: 300, Use: use}
+			if got := s.restore(c); got.Status != algorithms.StatusOK || got.Free != 0 {
+				t.Errorf("not all told, and %d are free (%v)", got.Free, got.Status)
+			}
+			c.Most, c.Use.Units = 0, 60
+			if got := s.restore(c); got.Used != 60 || got.Free != 40 {
+				t.Errorf("all told: %d count and %d are free, want 60 and 40", got.Used, got.Free)
+			}
+			if d := s.decide(terms, 41); d.Answers[0].Admitted {
+				t.Errorf("41 admitted beside 60: %+v", d)
+			}
+		})
+	}
+}

@@ -29,7 +29,10 @@ const (
 	// DefaultUses is the default of Memory.Uses.
 	DefaultUses = 500_000
 
-	seenParts = 64
+	// seenParts is into how many parts the buckets are divided, each with a lock of its own. Where fewer than fewestDivided are
+	// to be remembered there is one: of few the parts would not be filled alike.
+	seenParts     = 64
+	fewestDivided = 64 * seenParts
 	// checkpointPart is the part of a region's entitlement by which use must have moved for a checkpoint to be worth an
 	// fsync; what has moved less is written when it rests.
 	checkpointPart = 100
@@ -49,7 +52,7 @@ type seen struct {
 	untracked  atomic.Int64 // uses of buckets for which there was no room
 	told       int64        // of these, those that were warned of; watchMemory's
 	seed       maphash.Seed
-	parts      [seenParts]seenPart // buckets by hash, each with a lock of its own
+	parts      []seenPart // buckets by hash
 }
 
 type seenPart struct {
@@ -73,21 +76,24 @@ func newSeen(region string, limits Memory, now, surely func() int64) *seen {
 	if limits.Uses == 0 {
 		limits.Uses = DefaultUses
 	}
-	s := &seen{region: region, limits: limits, now: now, surely: surely, seed: maphash.MakeSeed()}
+	s := &seen{region: region, limits: limits, now: now, surely: surely, seed: maphash.MakeSeed(), parts: make([]seenPart, 1)}
+	if min(limits.Buckets, limits.Uses) >= fewestDivided {
+		s.parts = make([]seenPart, seenParts)
+	}
 	s.since.Store(math.MaxInt64)
 	for i := range s.parts {
 		s.parts[i].marks = map[uint64]mark{}
-		s.parts[i].uses = newUses(perPart(limits.Uses))
+		s.parts[i].uses = newUses(s.perPart(limits.Uses))
 	}
 	return s
 }
 
 // perPart returns how many of so many each part may have.
-func perPart(all int) int { return (all + seenParts - 1) / seenParts }
+func (s *seen) perPart(all int) int { return (all + len(s.parts) - 1) / len(s.parts) }
 
 func (s *seen) part(id string) (*seenPart, uint64) {
 	h := maphash.String(s.seed, id)
-	return &s.parts[h%seenParts], h
+	return &s.parts[h%uint64(len(s.parts))], h
 }
 
 // begin notes that a bucket is about to be used, whatever becomes of the call, and returns the store time until which it is
@@ -101,7 +107,7 @@ func (s *seen) begin(b *exchange.Bucket) (known int64) {
 		return m.known
 	}
 	now := s.now()
-	if len(p.marks) >= perPart(s.limits.Buckets) {
+	if len(p.marks) >= s.perPart(s.limits.Buckets) {
 		s.untracked.Add(1)
 		raise(&s.since, now)
 		return 0

@@ -112,9 +112,11 @@ func (u *uses) written(c journal.Checkpoint) {
 
 // forget drops what counts no more at a store time.
 func (u *uses) forget(now int64) {
-	for _, one := range u.all {
-		if one.until <= now {
-			u.drop(one)
+	for i := 0; i < len(u.ring); {
+		if one := u.ring[i]; one.until <= now {
+			u.drop(one) // another takes its place
+			continue
 		}
+		i++
 	}
 }

@@ -38,6 +38,7 @@ var Holes = []Hole{
 	{Group: "time", Name: "mark poisoned by a far future"},
 	{Group: "time", Name: "clocks apart for the sliding kinds"},
 	{Group: "time", Name: "clocks apart for credits"},
+	{Group: "time", Name: "clock of a single node"},
 
 	{Group: "loss", Name: "FLUSHALL with scripts kept"},
 	{Group: "loss", Name: "stale primary promoted again"},
@@ -51,6 +52,10 @@ var Holes = []Hole{
 	{Group: "loss", Name: "journal restored from an old copy"},
 	{Group: "loss", Name: "use of the cell before not restored"},
 	{Group: "loss", Name: "fenced by one's own generation"},
+	{Group: "loss", Name: "use that a node has not told of"},
+	{Group: "loss", Name: "copy of a store that runs on"},
+	{Group: "loss", Name: "closed bucket that a node used"},
+	{Group: "loss", Name: "memory of a node is full"},
 
 	{Group: "documents", Name: "barrier completing inside a cell",
 		Unruled: "there is no barrier: a change of a limit is charged to the printed bound policy-change"},
@@ -73,4 +78,7 @@ var Holes = []Hole{
 	{Group: "dynamics", Name: "client retries charged several times"},
 	{Group: "dynamics", Name: "lender regret"},
 	{Group: "dynamics", Name: "idle key that never lets go of its state"},
+
+	{Group: "outside", Name: "busy store taken for one out of reach"},
+	{Group: "outside", Name: "invented members"},
 }

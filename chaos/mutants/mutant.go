@@ -45,7 +45,7 @@ type Edit struct {
 }
 
 // All are the mutants, by hole.
-var All = slices.Concat(ledger, arithmetic, clock, loss, recovery, documents, local, dynamics)
+var All = slices.Concat(ledger, arithmetic, clock, loss, recovery, untold, copies, documents, local, dynamics, outside)
 
 // ErrStale says that an edit does not fit the source any more.
 var ErrStale = errors.New("the mutant is stale: fit its edit to the source, or drop it with its rule")

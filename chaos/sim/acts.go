@@ -52,7 +52,7 @@ func (w *world) act(a Act) {
 		w.lie(a)
 	case Forge:
 		w.forge(a)
-	case Stick, NodeClock, Reboot, Snapshot, TokenLost, MatesCut:
+	case Stick, NodeClock, Reboot, Snapshot, TokenLost, MatesCut, StoreBusy:
 		w.widen(a, r, n)
 	default:
 		w.strike(a, r)

@@ -24,8 +24,9 @@
 // The wider draw (Config.Wider, quotad simulate --wider; wider.go) has a random stream of its own, so that
 // what a seed means without it stays. It has requests of a key go to one node only, one node's clock step
 // and no other, the store's clock step before the store is lost, a machine with node and store begin anew, a
-// snapshot of the store put back, and the nodes of a region unable to hear each other, in runs of three
-// windows of a length that is restored.
+// snapshot of the store put back, the nodes of a region unable to hear each other, stores that answer too
+// late under load, and more buckets used than nodes have room to remember, in runs of three windows of a
+// length that is restored.
 //
 // # What must hold
 //

@@ -170,10 +170,21 @@ func (w *world) vanishes(b *bucket, r *region) {
 	knew := map[*node]sighting{}
 	for _, n := range r.nodes {
 		if n.live != nil {
-			knew[n] = sighting{max(n.live.Known(b.id), n.knows(b)), n.life}
+			known := n.live.Known(b.id)
+			if w.remembersAll() {
+				known = max(known, n.knows(b))
+			}
+			knew[n] = sighting{known, n.life}
 		}
 	}
 	b.gone[r.index] = knew
+}
+
+// remembersAll says whether nodes have room to remember all buckets there are. One that has not is not told that a bucket is
+// there if it had no room for it.
+func (w *world) remembersAll() bool {
+	most := w.plan.Memory.Buckets
+	return most == 0 || len(w.limits)*len(w.plan.Keys) <= most
 }
 
 // refuses says whether the store's clock is so far from the nodes' that its scripts do nothing.

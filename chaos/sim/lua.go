@@ -53,6 +53,9 @@ func (s *luaServer) holds(key string) bool { return s.redis.Holds(key) }
 func (s *luaServer) setDown(down bool)     { s.redis.SetDown(down) }
 func (s *luaServer) loseReply()            { s.redis.LoseReply(1) }
 
+// setService does nothing: an embedded Redis has no time of its own to take.
+func (s *luaServer) setService(time.Duration) {}
+
 // looksAt is how rarely a ledger is looked at after it may have moved: a look costs as much as a decision.
 const looksAt = 16
 

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"slices"
+	"time"
 
 	"github.com/quotad/quotad/region/store"
 )
@@ -23,15 +24,19 @@ func (w *world) widen(a Act, r *region, n *node) {
 		n.alone++
 		w.in(a.For, func() { n.alone-- })
 	case Snapshot:
-		r.store.keepCopy()
+		c := w.copies(r)
 		w.in(a.For, func() {
 			w.loses(r, a, 21)
-			r.store.putBack()
-			r.stale = true
+			w.putBack(r, c)
 		})
 	case TokenLost:
 		w.loses(r, a, 20)
 		r.store.remove(store.TokenKey(store.Whole))
+	case StoreBusy:
+		w.found(a, 24)
+		r.each += a.Amount
+		r.store.setService(r.service())
+		w.in(a.For, func() { r.each -= a.Amount; r.store.setService(r.service()) })
 	case Reboot:
 		w.reboot(a, r, n)
 	}
@@ -55,6 +60,9 @@ func (w *world) reboot(a Act, r *region, n *node) {
 		n.restartIn(1)
 	})
 }
+
+// service is how long the region's store takes for a call.
+func (r *region) service() time.Duration { return time.Duration(r.each) * time.Microsecond }
 
 // unstick ends one act that sends the requests of a key to a node.
 func (r *region) unstick(key int, n *node) {

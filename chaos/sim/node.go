@@ -65,7 +65,7 @@ func newNode(r *region, i int, d *policy.Document) *node {
 func (n *node) start(first bool) error {
 	n.way = n.r.store.connect(n)
 	live, err := stepped.NewStepped(stepped.Config{Region: n.r.name, Node: fmt.Sprintf("n%d", n.index+1), Nodes: len(n.r.nodes),
-		Policy: n.file, Bootstrap: first, Store: n.way, Journal: n.journal, Now: n.time, Log: n.w.quiet()})
+		Policy: n.file, Bootstrap: first, Store: n.way, Journal: n.journal, Now: n.time, Log: n.w.quiet(), Memory: n.w.plan.Memory})
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/policy"
+	stepped "github.com/quotad/quotad/region"
 )
 
 // Plan is all that is done to a world from outside: what it is made of, what is offered to it, and what goes wrong. The same
@@ -22,6 +23,8 @@ type Plan struct {
 	Refunds bool
 	// Into is how far into an hour the regions' clocks begin, µs.
 	Into int64
+	// Memory bounds what nodes remember of the buckets they used; zero: as in production, which no plan fills.
+	Memory stepped.Memory
 	// Heal is when all faults end, and End when the run does, µs since the start.
 	Heal, End int64
 	// Lua has the production scripts decide, on an embedded Redis, and not their Go twins.
@@ -81,12 +84,13 @@ const (
 	Snapshot  Deed = "snapshot"   // a copy of a region's store takes its place, of the same identity: a virtual machine put back
 	TokenLost Deed = "token-lost" // the token of a region's store is deleted, and no bucket
 	MatesCut  Deed = "mates-cut"  // messages between a node and the others of its region are lost
+	StoreBusy Deed = "store-busy" // a region's store takes long for each call, and answers too late under load
 )
 
 // Faults are all faults, in the order in which they are explained.
 var Faults = []Deed{Cut, CutHints, Lossy, Slow, Crash, CrashPoints, Leave, JournalFails, JournalLost, JournalOld, Flush, StoreAnew,
 	Failover, Delete, StoreDown, ReplyLost, Pause, ClockStep, StoreClock, Policy, OldFile, Lie, Forge,
-	Stick, NodeClock, Reboot, Snapshot, TokenLost, MatesCut}
+	Stick, NodeClock, Reboot, Snapshot, TokenLost, MatesCut, StoreBusy}
 
 // Load says whether a deed offers requests; all others are faults.
 func (d Deed) Load() bool { return d == Steady || d == Burst || d == Edge || d == Wave }

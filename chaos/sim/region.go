@@ -25,6 +25,10 @@ type region struct {
 	generation uint64           // of its store, as a node stood under last
 	shown      int64            // the latest store time of a decision, µs since 1970
 	stale      bool             // its store was put back, and nobody has opened it since
+	each       int64            // how long its store takes for a call, µs; 0: no time
+	copy       copied           // that was put back last
+	backAt     int64            // and when, µs
+	behind     map[*node]int    // who had heard nothing later then, and in which life
 	sticks     map[int][]*node  // by key: where its requests go, the latest last
 }
 

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/quotad/quotad/algorithms"
 	stepped "github.com/quotad/quotad/region"
@@ -22,6 +23,8 @@ type server interface {
 	holds(key string) bool
 	setDown(down bool)
 	loseReply() // of the next call
+	// setService has each call take so long, one after the other: of what is asked too fast the answers come too late.
+	setService(each time.Duration)
 	close()
 	// inspect reads the ledger of a bucket; false: it holds none that a node works with.
 	inspect(b *bucket) (algorithms.Inspected, bool)
@@ -68,6 +71,12 @@ func (s *twinServer) holds(key string) bool { return s.primary.Holds(key) }
 func (s *twinServer) setDown(down bool)     { s.primary.SetDown(down) }
 func (s *twinServer) loseReply()            { s.primary.LoseReply(1) }
 func (s *twinServer) close()                {}
+func (s *twinServer) setService(each time.Duration) {
+	s.primary.SetService(each, s.elapsed)
+}
+
+// elapsed is how long the run has taken.
+func (s *twinServer) elapsed() time.Duration { return time.Duration(s.r.w.now) * time.Microsecond }
 
 func (s *twinServer) putBack() {
 	s.copied = s.copied.Replica(s.kept)
@@ -76,6 +85,7 @@ func (s *twinServer) putBack() {
 
 func (s *twinServer) promoteCopy() {
 	s.copied.SetDown(s.r.down > 0)
+	s.copied.SetService(s.r.service(), s.elapsed)
 	s.primary = s.copied
 	for _, way := range s.ways {
 		way.SetServer(s.primary)

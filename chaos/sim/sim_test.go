@@ -53,7 +53,7 @@ func TestWiderSeedsHold(t *testing.T) {
 		}
 		t.Fatalf("seed %d: %v\n%v\n%s", f.Seed, f.Broken, f.Acts, f.Timeline)
 	}
-	for _, d := range []Deed{Stick, NodeClock, Reboot, Snapshot, MatesCut} {
+	for _, d := range []Deed{Stick, NodeClock, Reboot, Snapshot, MatesCut, StoreBusy} {
 		if tally.Seeds >= 100 && tally.Counts.Deeds[d] == 0 {
 			t.Errorf("%s never happened", d)
 		}

@@ -1,6 +1,11 @@
 package sim
 
-import "github.com/quotad/quotad/allocator"
+import (
+	"fmt"
+
+	"github.com/quotad/quotad/allocator"
+	stepped "github.com/quotad/quotad/region"
+)
 
 // The wider draw is of what the first one never thinks of: requests of a key that go to one node only,
 // clocks of single machines, stores that are lost while clocks step, up to three nodes that cannot hear
@@ -43,6 +48,43 @@ func drawWider(p *Plan, c Config) {
 	}
 	if len(d.Faults) > 0 || d.IntN(3) == 0 {
 		d.faults()
+	}
+	if d.IntN(4) == 0 {
+		d.crowd()
+	}
+	if d.IntN(4) == 0 {
+		d.busy()
+	}
+}
+
+// crowd has nodes remember fewer buckets than are used, and others than those of the scenes used, from the beginning on.
+func (d *drawing) crowd() {
+	p := d.plan
+	p.Memory = stepped.Memory{Buckets: one(d, 1, 2, 4, 64), Uses: one(d, 1, 2, 4)}
+	for k := range one(d, 2, 4, 8) {
+		key := len(p.Keys)
+		p.Keys = append(p.Keys, fmt.Sprintf("k%d", key))
+		at := one(d, int64(1+k), d.Int64N(p.Heal/2))
+		for r := range p.Regions {
+			if d.IntN(3) == 0 {
+				continue
+			}
+			l := d.IntN(len(d.kinds))
+			d.add(Act{Do: Steady, At: at, For: min(d.within(allocator.Second, 30*allocator.Second), p.Heal-at-1), Region: r, Limit: l, Key: key,
+				Amount: d.within(300, 3_000), Cost: max(d.limits[l]/one(d, int64(3), 10, 30), 1)})
+		}
+		if d.IntN(3) == 0 {
+			d.add(Act{Do: Delete, At: d.Int64N(p.Heal), Region: d.IntN(len(p.Regions)), Peer: -1, Limit: d.IntN(len(d.kinds)), Key: key})
+		}
+	}
+}
+
+// busy has stores take long for what they are asked, so that under load their answers come too late.
+func (d *drawing) busy() {
+	for range d.within(1, 3) {
+		at := d.Int64N(d.plan.Heal - allocator.Second)
+		d.add(Act{Do: StoreBusy, At: at, For: min(d.within(allocator.Second, 10*allocator.Second), d.plan.Heal-at-1), Region: d.IntN(len(d.plan.Regions)),
+			Peer: -1, Amount: one(d, d.within(1_000, 10_000), d.within(10_000, 49_000), d.within(51_000, 200_000))})
 	}
 }
 

@@ -1,0 +1,70 @@
+package exchange
+
+import (
+	"testing"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/allocator"
+)
+
+// afterALoss is a region of one node and no peers, whose store has lost a bucket of a kind. It returns what follows from
+// the node's own word on it, at once and in the minute after.
+func afterALoss(kind algorithms.Kind, recovered bool, word func(lostAt int64, b *Bucket) Testimony) (all Effects) {
+	const hour int64 = 3600 * allocator.Second
+	b := &Bucket{ID: "b", Epoch: "1", Kind: kind, Limit: 100, Window: hour, Cell: algorithms.CellLength(kind, hour), Tick: 1,
+		Entitlements: map[string]int64{"us": 100}, Borrowing: -1, Recovered: recovered}
+	m, now := New("us", "n1", Options{}), 100*hour+hour/2
+	m.Step(1, Stood{Generation: 2, Epoch: "1"})
+	add := func(e Effects) {
+		all.Restores, all.Settled = append(all.Restores, e.Restores...), append(all.Settled, e.Settled...)
+	}
+	out := m.Step(now, Lost{Generation: 2, Now: now, Buckets: []LostBucket{{Bucket: b, At: now}}})
+	for _, c := range out.Consults {
+		add(m.Step(now, Consulted{Consult: c, All: []Testimony{word(now, b)}}))
+	}
+	for range 600 {
+		now += Interval
+		add(m.Step(now, Tick{Jitter: allocator.PPM}))
+	}
+	return all
+}
+
+// TestUseIsKnownFromItsBeginning: a node's word is all that it used if it reaches back to the first moment whose use may
+// still count. If it begins a microsecond later, as much counts as used as any region can have had.
+func TestUseIsKnownFromItsBeginning(t *testing.T) {
+	for _, kind := range algorithms.Kinds {
+		for _, late := range []int64{0, 1} {
+			out := afterALoss(kind, true, func(lostAt int64, b *Bucket) Testimony {
+				since := max(b.Terms("us").CountsSince(lostAt), 0) + late
+				return Testimony{Bucket: "b", UseSince: since, Use: algorithms.Use{Cell: lostAt / b.Cell, Units: 10, At: lostAt - 1}}
+			})
+			if len(out.Restores) == 0 || out.Restores[0].Most != 100*late || out.Restores[0].Use.Units != 10 {
+				t.Errorf("%s, known from %d µs after the beginning: %+v", kind, late, out.Restores)
+			}
+		}
+	}
+}
+
+// TestAUsedBucketStaysClosed: a bucket that is not worth recovering opens if its nodes know that none used it nor lent of
+// it. One that was used, or lent of, or may have been, stays closed, and who waits is told so.
+func TestAUsedBucketStaysClosed(t *testing.T) {
+	const hour int64 = 3600 * allocator.Second
+	for name, tc := range map[string]struct {
+		word  Testimony
+		opens bool
+	}{
+		"nobody used it":                  {word: Testimony{}, opens: true},
+		"it was used":                     {word: Testimony{Use: algorithms.Use{Cell: 100, Units: 1, At: 1}}},
+		"it was lent of":                  {word: Testimony{Rows: []Remembered{{Peer: "eu", Cell: 100, Lent: 1}}}},
+		"the memory of use begins late":   {word: Testimony{UseSince: 101 * hour}},
+		"the journal of rows begins late": {word: Testimony{WholeSince: 101 * hour}},
+	} {
+		out := afterALoss(algorithms.FixedWindow, false, func(int64, *Bucket) Testimony {
+			tc.word.Bucket = "b"
+			return tc.word
+		})
+		if opens := len(out.Restores) > 0; opens != tc.opens || !opens && (len(out.Settled) != 1 || out.Settled[0].Come) {
+			t.Errorf("%s: %+v, %+v", name, out.Restores, out.Settled)
+		}
+	}
+}

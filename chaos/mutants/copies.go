@@ -1,0 +1,77 @@
+package mutants
+
+var copies = []Mutant{
+	{
+		Name: "older-copy-decides", Hole: "copy of a store that runs on",
+		Rule: "a script refuses a caller that knows a later time than the store's mark",
+		Edits: []Edit{
+			{"algorithms/token.lua", ` or answered < seen then`, ` then`},
+			{"algorithms/twin.go", `|| w.Epoch != g.Epoch || max(w.answered[g.Node], w.begun) < g.Seen:`, `|| w.Epoch != g.Epoch:`},
+		},
+		Breaks: "3: a label above L; 4: time falls", Under: "a virtual machine with the store put back",
+		Test: Test{"./chaos/sim", "TestPlansThatOnceOverspent"},
+	},
+	{
+		Name: "older-copy-decides-by-lua", Hole: "copy of a store that runs on",
+		Rule: "the same in the script alone",
+		Edits: []Edit{
+			{"algorithms/token.lua", ` or answered < seen then`, ` then`},
+		},
+		Breaks: "3: a label above L; 4: time falls", Under: "a virtual machine with the store put back",
+		Test: Test{"./algorithms", "TestLuaEqualsTwin"},
+	},
+	{
+		Name: "older-copy-stands", Hole: "copy of a store that runs on",
+		Rule: "a store whose mark is behind a time that it has shown has lost what came since",
+		Edits: []Edit{
+			{"region/store/open.go", `l.LostAt == 0 || l.Answered < l.seen || l.Replid`, `l.LostAt == 0 || l.Replid`},
+		},
+		Breaks: "3: a label above L; 9: nothing is decided any more", Under: "a virtual machine with the store put back",
+		Test: Test{"./chaos/sim", "TestPlansThatOnceOverspent"},
+	},
+	{
+		Name: "forgets-by-its-own-clock", Hole: "clock of a single node",
+		Rule: "what a node remembers is forgotten by the store's time",
+		Edits: []Edit{
+			{"region/node.go", `seen: newSeen(c.Region, c.Memory, c.Store.Latest, c.Store.Surely),`, `seen: newSeen(c.Region, c.Memory, c.Store.Latest, func() int64 { return c.Now().UnixMicro() }),`},
+		},
+		Breaks: "3: a label above L", Under: "a node's clock days ahead for ten seconds, then FLUSHALL or DEL",
+		Test: Test{"./chaos/sim", "TestPlansThatOnceOverspent"},
+	},
+	{
+		Name: "prunes-by-its-own-clock", Hole: "clock of a single node",
+		Rule: "a journal's rows are forgotten by the store's time",
+		Edits: []Edit{
+			{"region/node.go", `before := min(n.store.Surely(), n.now().UnixMicro())`, `before := n.now().UnixMicro()`},
+		},
+		Breaks: "1: sum of S above L; 3", Under: "a node's clock days ahead for ten seconds, then FLUSHALL",
+		Test: Test{"./chaos/sim", "TestPlansThatOnceOverspent"},
+	},
+	{
+		Name: "journal-is-whole-by-its-own-clock", Hole: "clock of a single node",
+		Rule: "the time since which a new journal holds all is the store's",
+		Edits: []Edit{
+			{"region/standing.go", `return n.journal.SetWholeSince(opened.Now)`, `return n.journal.SetWholeSince(n.now().UnixMicro())`},
+		},
+		Breaks: "1: sum of S above L", Under: "a journal lost, its node's clock behind; then FLUSHALL with the peer cut off",
+		Test: Test{"./chaos/sim", "TestPlansThatOnceOverspent"},
+	},
+	{
+		Name: "journal-forgets-the-stores-time", Hole: "clock of a single node",
+		Rule: "a store that is opened anew by who just started begins no earlier than its journal says",
+		Edits: []Edit{
+			{"region/store/open.go", `seen = max(seen, o.Latest)`, `seen = max(seen, 0)`},
+		},
+		Breaks: "3: a label above L; 4: time falls", Under: "the store's clock ahead; it and its node lost together",
+		Test: Test{"./region", "TestTheStoresTimeOutlivesItAndItsNode"},
+	},
+	{
+		Name: "stores-time-is-noted-late", Hole: "clock of a single node",
+		Rule: "no later time is given out than the journal allows for",
+		Edits: []Edit{
+			{"region/storetime.go", `err := t.journal.SetStoreTime(seen, now+timeAhead)`, `err := t.journal.SetStoreTime(seen, now)`},
+		},
+		Breaks: "3: a label above L; 4: time falls", Under: "the store's clock ahead; it and its node lost together",
+		Test: Test{"./region", "TestTheStoresTimeOutlivesItAndItsNode"},
+	},
+}

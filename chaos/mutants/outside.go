@@ -1,0 +1,49 @@
+package mutants
+
+var outside = []Mutant{
+	{
+		Name: "busy-store-is-out-of-reach", Hole: "busy store taken for one out of reach",
+		Rule: "a call that is late while its server answers others trips no breaker",
+		Edits: []Edit{
+			{"region/batcher.go", `if store.Late(err) && b.breakers.answers(`, `if store.Late(nil) && b.breakers.answers(`},
+		},
+		Breaks: "3: limits are decided without the store", Under: "ten times the load that the store can do",
+		Test: Test{"./region", "TestLateWhileRepliesFlow"},
+	},
+	{
+		Name: "queue-full-is-a-failure", Hole: "busy store taken for one out of reach",
+		Rule: "a request that could not be in time is refused, whatever on_store_failure says",
+		Edits: []Edit{
+			{"region/check.go", `if isQueueFull(a.err) {`, `if isQueueFull(a.err) && a.err == nil {`},
+		},
+		Breaks: "3: limits are decided without the store", Under: "ten times the load that the store can do",
+		Test: Test{"./region", "TestOverloadTakesFromNobody"},
+	},
+	{
+		Name: "waits-whatever-the-time", Hole: "busy store taken for one out of reach",
+		Rule: "only what can be decided in time may wait",
+		Edits: []Edit{
+			{"region/admission.go", `if w.until.Sub(now) < takes+b.pace.margin() {`, `if w.until.Sub(now) < takes-w.until.Sub(now)-takes {`},
+		},
+		Breaks: "10: round trips end in vain", Under: "ten times the load that the store can do",
+		Test: Test{"./region", "TestOverloadTakesFromNobody"},
+	},
+	{
+		Name: "any-number-of-members", Hole: "invented members",
+		Rule: "of each region no more are members than a bound",
+		Edits: []Edit{
+			{"gossip/admission.go", `if a.count[group] >= a.maxGroup {`, `if a.count[group] < 0 {`},
+		},
+		Breaks: "9: true nodes are not called any more", Under: "packets that name members",
+		Test: Test{"./gossip", "TestWhoAnsweredComesFirst"},
+	},
+	{
+		Name: "names-without-a-pace", Hole: "invented members",
+		Rule: "of each region no more new names than one a second are taken in",
+		Edits: []Edit{
+			{"gossip/admission.go", `if n.left == 0 {`, `if n.left < -1<<40 {`},
+		},
+		Breaks: "9: state grows without bound", Under: "packets that name members and bury them",
+		Test: Test{"./gossip", "TestNewNamesAreBoundedInTime"},
+	},
+}

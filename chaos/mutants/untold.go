@@ -1,0 +1,111 @@
+package mutants
+
+var untold = []Mutant{
+	{
+		Name: "untold-use-is-nothing", Hole: "use that a node has not told of",
+		Rule: "as long as not all nodes told what they used, as much counts as used as any region can have had",
+		Edits: []Edit{
+			{"region/recovery.go", `Cap: r.Cap, Most: r.Most,`, `Cap: r.Cap, Most: min(r.Most, 0),`},
+		},
+		Breaks: "3: a label above L", Under: "FLUSHALL; the mate that decided dead, cut off or standing still",
+		Test: Test{"./chaos/sim", "TestPlansThatOnceOverspent"},
+	},
+	{
+		Name: "one-memory-suffices", Hole: "use that a node has not told of",
+		Rule: "use is known once every node of the region told",
+		Edits: []Edit{
+			{"allocator/exchange/recovery.go", `useKnown := len(r.heard) >= m.nodes`, `useKnown := len(r.heard) >= 1`},
+		},
+		Breaks: "3: a label above L", Under: "FLUSHALL; the mate that decided dead, cut off or standing still",
+		Test: Test{"./chaos/sim", "TestPlansThatOnceOverspent"},
+	},
+	{
+		Name: "any-memory-is-whole", Hole: "use that a node has not told of",
+		Rule: "a node's word is all that it used only if it reaches back to what may still count",
+		Edits: []Edit{
+			{"allocator/exchange/recovery.go", `all := t.UseSince <= max(r.bucket.Terms(m.region).CountsSince(r.lostAt), 0)`, `all := t.UseSince >= min(r.lostAt, 0)`},
+		},
+		Breaks: "3: a label above L", Under: "a journal lost, then FLUSHALL",
+		Test: Test{"./allocator/exchange", "TestUseIsKnownFromItsBeginning"},
+	},
+	{
+		Name: "late-word-is-dropped", Hole: "use that a node has not told of",
+		Rule: "what a node tells late that it used is charged",
+		Edits: []Edit{
+			{"algorithms/restore.lua", `  else
+    s.book(of, math.max(units - h.base, 0))
+  end
+  s.save()
+  changed`, `  else
+    s.book(of, 0)
+  end
+  s.save()
+  changed`},
+			{"algorithms/twin_recovery.go", `max(u.Units-h.base, 0)`, `min(max(u.Units-h.base, 0), 0)`},
+		},
+		Breaks: "3: a label above L", Under: "FLUSHALL; the mate that decided is heard later",
+		Test: Test{"./algorithms", "TestUseThatNobodyToldOfCountsAsAll"},
+	},
+	{
+		Name: "late-word-is-dropped-by-lua", Hole: "use that a node has not told of",
+		Rule: "the same in the script alone",
+		Edits: []Edit{
+			{"algorithms/restore.lua", `  else
+    s.book(of, math.max(units - h.base, 0))
+  end
+  s.save()
+  changed`, `  else
+    s.book(of, 0)
+  end
+  s.save()
+  changed`},
+		},
+		Breaks: "3: a label above L", Under: "FLUSHALL; the mate that decided is heard later",
+		Test: Test{"./algorithms", "TestUseToldLate"},
+	},
+	{
+		Name: "late-word-is-all-anew", Hole: "use that a node has not told of",
+		Rule: "what a copy of the store knew of is part of what the nodes tell",
+		Edits: []Edit{
+			{"algorithms/twin_recovery.go", `max(u.Units-h.base, 0)`, `max(u.Units, 0)`},
+		},
+		Breaks: "10: units are charged twice", Under: "a lagging replica promoted; a mate is heard later",
+		Test: Test{"./algorithms", "TestWhatACopyKnewIsPartOfWhatIsTold"},
+	},
+	{
+		Name: "used-bucket-opens", Hole: "closed bucket that a node used",
+		Rule: "a closed bucket is opened only if no node used it",
+		Edits: []Edit{
+			{"allocator/exchange/recovery.go", `if !r.bucket.Recovered && !idle && !r.used {`, `if !r.bucket.Recovered && !idle && r.used {`},
+		},
+		Breaks: "3: a label above L", Under: "FLUSHALL; windows up to a minute",
+		Test: Test{"./allocator/exchange", "TestAUsedBucketStaysClosed"},
+	},
+	{
+		Name: "used-before-is-not", Hole: "closed bucket that a node used",
+		Rule: "what was used under an earlier generation was used before the loss",
+		Edits: []Edit{
+			{"region/seen.go", `return was && (m.generation < generation || m.known > 0)`, `return was && m.known > 0`},
+		},
+		Breaks: "3: a label above L", Under: "FLUSHALL; windows up to a minute",
+		Test: Test{"./region", "TestUsedBeforeAGeneration"},
+	},
+	{
+		Name: "full-memory-drops-use", Hole: "memory of a node is full",
+		Rule: "use is forgotten only once the journal has it",
+		Edits: []Edit{
+			{"region/uses.go", `one.recent || moved {`, `one.recent || moved && !moved {`},
+		},
+		Breaks: "3: a label above L", Under: "more buckets than are remembered, then FLUSHALL",
+		Test: Test{"./region", "TestUseIsLeftToTheJournal"},
+	},
+	{
+		Name: "full-memory-vouches", Hole: "memory of a node is full",
+		Rule: "a node that had no room to note that it used a bucket does not say of any that it did not",
+		Edits: []Edit{
+			{"region/seen.go", `raise(&s.since, now)`, `raise(&s.since, 0)`},
+		},
+		Breaks: "3: a label above L", Under: "more buckets than are remembered, then FLUSHALL",
+		Test: Test{"./region", "TestWhoHasNoRoomVouchesForNothing"},
+	},
+}

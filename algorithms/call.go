@@ -8,7 +8,8 @@ type Guard struct {
 	Generation uint64
 	Epoch      string // policy epoch in force
 	Clock      int64  // the node's wall clock
-	// Seen is the latest time that this store has answered the node with: one whose mark is behind it is an older copy.
+	Node       string // who asks
+	// Seen is the latest time that this store has answered the node with: one that has not is an older copy of itself.
 	Seen int64
 }
 
@@ -167,6 +168,7 @@ type Open struct {
 	Seen       int64  // the latest time that the store is known to have shown, or should show
 	Secret     string // random; what seals the receipts of this generation
 	Replid     string // master_replid of the server, which a copy of its data does not have
+	Node       string // who asks
 }
 
 // Note has the token remember something of a node, until the store loses its data.
@@ -244,7 +246,9 @@ func (a *args) num(v ...int64) {
 
 func (a *args) guard(g Guard) {
 	a.str(strconv.FormatUint(g.Generation, 10), g.Epoch)
-	a.num(g.Clock, MaxClockStep, g.Seen)
+	a.num(g.Clock, MaxClockStep)
+	a.str(g.Node)
+	a.num(g.Seen)
 }
 
 func (a *args) terms(t Terms, known int64) {
@@ -381,7 +385,7 @@ func (c Open) Args() []any {
 	}
 	a.str(expected, strconv.FormatUint(c.Generation, 10), c.Region, c.Epoch)
 	a.num(flag(c.Lost), c.Seen)
-	a.str(c.Secret, c.Replid)
+	a.str(c.Secret, c.Replid, c.Node)
 	return a
 }
 

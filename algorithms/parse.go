@@ -225,7 +225,7 @@ func (c Open) Parse(reply any) (Opened, error) {
 	o.Region, o.Epoch = r.str(), r.str()
 	lostAt := r.str()
 	o.Secret, o.Replid = r.str(), r.str()
-	since, begun, mark := r.str(), r.str(), r.str()
+	since, begun, mark, answered := r.str(), r.str(), r.str(), r.str()
 	if err := r.end(); err != nil || generation == "" {
 		return o, err
 	}
@@ -238,6 +238,9 @@ func (c Open) Parse(reply any) (Opened, error) {
 	}
 	if o.Mark, err = strconv.ParseInt(mark, 10, 64); err != nil {
 		return o, fmt.Errorf("the store's token names %q as the latest time it has shown, which is no number: empty the Redis (FLUSHALL), it will be opened anew", mark)
+	}
+	if o.Answered, err = strconv.ParseInt(answered, 10, 64); err != nil {
+		return o, fmt.Errorf("the store's token names %q as the latest time that a node had from it, which is no number: empty the Redis (FLUSHALL), it will be opened anew", answered)
 	}
 	if o.Since, err = strconv.ParseUint(since, 10, 64); err != nil {
 		return o, fmt.Errorf("the store's token names %q as its oldest generation, which is no number: empty the Redis (FLUSHALL), it will be opened anew", since)

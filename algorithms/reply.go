@@ -188,6 +188,7 @@ type Opened struct {
 	Since      uint64 // generation since which nothing was lost
 	Begun      int64  // store time at which this generation began, not before any that was answered
 	Mark       int64  // the latest store time that was answered
+	Answered   int64  // the latest that the node was answered with, or could have been when this generation began
 }
 
 // Noted answers Note.

@@ -1,7 +1,8 @@
--- Prelude of every script. KEYS[1] is the token of the store: who opened it, for which documents, and the
--- high-water mark of its time. ARGV begins with the guard: generation, epoch, the node's clock (us), the
--- largest clock difference believed (us) and the latest time that this store has answered the node with (us). A script that
--- finds another token, or one whose mark is behind that time, changes nothing: such a store is an older copy of itself.
+-- Prelude of every script. KEYS[1] is the token of the store: who opened it, for which documents, the high-water mark of its
+-- time, and for each node the latest time that it was answered with (seen:NODE). ARGV begins with the guard: generation,
+-- epoch, the node's clock (us), the largest clock difference believed (us), the node, and the latest time that it had from
+-- this store (us). A script that finds another token changes nothing; nor does one that finds the node answered with less
+-- than it had: that store is an older copy of itself, whoever has asked it since.
 local OK, UNKNOWN, CLOCK, FINISHED, FENCED, IMPLAUSIBLE, RECOVERING, LOST, EARLY, CROWDED = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
 local MAX = 2251799813685248 -- 2^51, the largest unit count and time that arithmetic below 2^52 allows
 
@@ -23,10 +24,10 @@ end
 -- a clock stepping back cannot reopen a finished cell, and the time at which this generation was opened
 -- after a loss (0: nothing was lost), and how far the clock is behind the mark. On failure it returns nil and the status to answer.
 local function enter()
-  local generation, epoch, clock, step, seen = arg(), arg(), num(), num(), num()
-  local token = redis.call('HMGET', KEYS[1], 'generation', 'epoch', 'mark', 'lost_at')
-  local mark = tonumber(token[3] or 0)
-  if token[1] ~= generation or token[2] ~= epoch or mark < seen then
+  local generation, epoch, clock, step, node, seen = arg(), arg(), num(), num(), 'seen:' .. arg(), num()
+  local token = redis.call('HMGET', KEYS[1], 'generation', 'epoch', 'mark', 'lost_at', node, 'begun')
+  local mark, answered = tonumber(token[3] or 0), math.max(tonumber(token[5] or 0), tonumber(token[6] or 0))
+  if token[1] ~= generation or token[2] ~= epoch or answered < seen then
     return nil, UNKNOWN
   end
   local t = redis.call('TIME')
@@ -35,6 +36,10 @@ local function enter()
     return nil, CLOCK
   end
   local lag = math.max(mark - now, 0)
-  if lag == 0 then redis.call('HSET', KEYS[1], 'mark', int(now)) end
+  if lag == 0 then
+    redis.call('HSET', KEYS[1], 'mark', int(now), node, int(now))
+  elseif answered < mark then
+    redis.call('HSET', KEYS[1], node, int(mark))
+  end
   return now + lag, tonumber(token[4] or 0), lag
 end

@@ -22,6 +22,7 @@ type Twin struct {
 	since      uint64
 	begun      int64
 	notes      map[string]string
+	answered   map[string]int64      // by node: the latest time that it was answered with
 	decided    map[string]remembered // by Once
 	refunded   map[string]Refunded   // by receipt
 }
@@ -39,16 +40,16 @@ func (w *Twin) Open(t int64, c Open) Opened {
 			w.lostAt, w.since = latest, c.Generation
 		}
 		w.begun, w.mark = latest, latest
-		o := w.opened()
+		o := w.opened(c.Node)
 		o.OK = true
 		return o
 	}
-	return w.opened()
+	return w.opened(c.Node)
 }
 
-func (w *Twin) opened() Opened {
+func (w *Twin) opened(node string) Opened {
 	return Opened{Generation: w.Generation, Region: w.Region, Epoch: w.Epoch, LostAt: w.lostAt, Secret: w.secret,
-		Replid: w.replid, Since: w.since, Begun: w.begun, Mark: w.mark}
+		Replid: w.replid, Since: w.since, Begun: w.begun, Mark: w.mark, Answered: max(w.answered[node], w.begun)}
 }
 
 // Note answers the note script.
@@ -363,13 +364,17 @@ func (w *Twin) Reset(t int64, c Reset) Cleared {
 // enter checks the guard and advances the high-water mark of time.
 func (w *Twin) enter(t int64, g Guard) (int64, Status) {
 	switch {
-	case w.Generation == 0 || w.Generation != g.Generation || w.Epoch != g.Epoch || w.mark < g.Seen:
+	case w.Generation == 0 || w.Generation != g.Generation || w.Epoch != g.Epoch || max(w.answered[g.Node], w.begun) < g.Seen:
 		return 0, StatusUnknown
 	case t-g.Clock > MaxClockStep || g.Clock-t > MaxClockStep:
 		return 0, StatusClock
 	}
 	w.calls++
 	w.mark = max(w.mark, t)
+	if w.answered == nil {
+		w.answered = map[string]int64{}
+	}
+	w.answered[g.Node] = max(w.answered[g.Node], w.mark)
 	w.Expire(w.mark)
 	return w.mark, StatusOK
 }

@@ -160,8 +160,10 @@ func TestALiveCopyIsNoticed(t *testing.T) {
 	seen := p.spend(99).Now
 	p.Twin = *copied
 	p.now += 1000
+	p.spend(1) // another node, which knows of nothing later, asks it first
+	p.now += 1000
 	guard := p.guard()
-	guard.Seen = seen
+	guard.Node, guard.Seen = "n1", seen
 	d := p.Decide(p.now, algorithms.Decide{Guard: guard, Commit: true, Costs: []int64{99}, Buckets: []algorithms.Target{{Key: "k", Terms: p.terms}}})
 	if d.Status != algorithms.StatusUnknown {
 		t.Errorf("a copy that has shown nothing later than %d decides: %+v", seen-1000, d)

@@ -60,7 +60,7 @@ func (n *Node) stand(ctx context.Context, bootstrap bool) error {
 func (n *Node) standUnder(ctx context.Context, r *rules, bootstrap bool) error {
 	known := max(n.journal.Generation(), n.store.Generation())
 	seen, latest := n.journal.StoreTime()
-	opened, err := n.store.Open(ctx, store.Opening{Region: n.config.Region, Epoch: r.epoch, Known: known, Bootstrap: bootstrap,
+	opened, err := n.store.Open(ctx, store.Opening{Region: n.config.Region, Node: n.config.Node, Epoch: r.epoch, Known: known, Bootstrap: bootstrap,
 		Ended: n.ended.Load(), Seen: seen, Latest: latest, Reserve: n.times.reserve})
 	if err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 // standing is what a node knows of the store that it opened. It never changes.
 type standing struct {
 	generation uint64
+	node       string
 	secret     string
 	replids    map[Shard]string // master_replid of each shard's server; empty: it has none
 	begun      map[Shard]int64  // store time at which each shard's generation began

@@ -206,10 +206,10 @@ func (m *Model) visit(ctx context.Context, name string, run func(now int64)) err
 	return nil
 }
 
-func (m *Model) look(ctx context.Context) (looks, error) {
+func (m *Model) look(ctx context.Context, node string) (looks, error) {
 	l := look{shard: Whole, at: modelName}
 	err := m.visit(ctx, "open the store", func(now int64) {
-		l.Opened, l.server = m.server.twin.Open(now, onlyLook), m.server.replid
+		l.Opened, l.server = m.server.twin.Open(now, onlyLook(node)), m.server.replid
 		l.apart = time.UnixMicro(now).Sub(m.now())
 	})
 	return looks{l}, err

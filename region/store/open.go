@@ -12,6 +12,7 @@ import (
 // Opening says how a node wants to find its region's store.
 type Opening struct {
 	Region    string
+	Node      string
 	Epoch     string // of the node's policy document
 	Known     uint64 // the last generation this node's journal remembers, 0: none
 	Bootstrap bool   // this region never served: an empty store is no loss
@@ -51,7 +52,7 @@ func (s *session) Open(ctx context.Context, o Opening) (Opened, error) {
 	var before uint64 // the highest generation at our first look
 	for round := range rounds {
 		seen := s.times(o.Seen) // before the look: another may raise both meanwhile
-		all, err := s.tokens.look(ctx)
+		all, err := s.tokens.look(ctx, o.Node)
 		if err != nil {
 			return Opened{}, err
 		}
@@ -65,7 +66,7 @@ func (s *session) Open(ctx context.Context, o Opening) (Opened, error) {
 			before = all.latest()
 		}
 		if all.stand(o.Known) && all[0].Generation != o.Ended {
-			err := s.take(ctx, all, o.Epoch)
+			err := s.take(ctx, all, o)
 			if errors.Is(err, ErrNotOpen) { // opened anew since we looked
 				continue
 			}
@@ -89,16 +90,16 @@ func (s *session) times(least int64) []int64 {
 }
 
 // take works with a store as it stands.
-func (s *session) take(ctx context.Context, all looks, epoch string) error {
-	if err := s.adopt(ctx, all[0].Generation, epoch); err != nil {
+func (s *session) take(ctx context.Context, all looks, o Opening) error {
+	if err := s.adopt(ctx, all[0].Generation, o.Epoch); err != nil {
 		return err
 	}
-	s.hold(all, all[0].Generation, all[0].Secret)
+	s.hold(all, o.Node, all[0].Generation, all[0].Secret)
 	return nil
 }
 
-func (s *session) hold(all looks, generation uint64, secret string) {
-	held := &standing{generation: generation, secret: secret, replids: make(map[Shard]string, len(all)),
+func (s *session) hold(all looks, node string, generation uint64, secret string) {
+	held := &standing{generation: generation, node: node, secret: secret, replids: make(map[Shard]string, len(all)),
 		begun: make(map[Shard]int64, len(all)), lostAt: make(map[Shard]int64, len(all))}
 	for _, l := range all {
 		held.replids[l.shard], held.begun[l.shard], held.lostAt[l.shard] = l.server, l.Begun, l.LostAt
@@ -124,7 +125,7 @@ func (s *session) begin(ctx context.Context, all looks, o Opening, before uint64
 	if seen == 0 { // nor before: its own clock is all it has
 		seen = now
 	}
-	c := algorithms.Open{Region: o.Region, Epoch: o.Epoch, Generation: all.begun(o.Known, before),
+	c := algorithms.Open{Region: o.Region, Node: o.Node, Epoch: o.Epoch, Generation: all.begun(o.Known, before),
 		Seen: seen, Secret: s.newSecret()}
 	if c.Generation == 0 { // larger than any before, whether this node remembers it or not
 		c.Generation = max(o.Known+1, all.latest()+1, uint64(now/1000))
@@ -146,7 +147,7 @@ func (s *session) begin(ctx context.Context, all looks, o Opening, before uint64
 		}
 		lost = lost || l.LostAt != 0 && l.Since == c.Generation
 	}
-	s.hold(all, c.Generation, c.Secret)
+	s.hold(all, o.Node, c.Generation, c.Secret)
 	return Opened{Generation: c.Generation, Lost: lost, Since: all.since(), LostAt: all.lostAt(), Now: all.mark()}, nil
 }
 
@@ -197,7 +198,9 @@ func (s *session) adoptFound(ctx context.Context, all looks, epoch string) error
 }
 
 // onlyLook opens nothing: no generation like that is ever in force.
-var onlyLook = algorithms.Open{Expected: 1<<64 - 1, Generation: 1<<64 - 1}
+func onlyLook(node string) algorithms.Open {
+	return algorithms.Open{Expected: 1<<64 - 1, Generation: 1<<64 - 1, Node: node}
+}
 
 // look is how a shard was found.
 type look struct {
@@ -267,8 +270,8 @@ func (all looks) lost(l *look, o Opening) bool {
 }
 
 // hidesLoss says whether a shard that stands is not what a node knows it as: an older copy, one opened anew by another
-// node as if it had never held anything, one that has forgotten a time it has shown, or one on a server whose data are not
+// node as if it had never held anything, one that has forgotten a time it has shown the node, or one on a server whose data are not
 // those it was opened on.
 func (l *look) hidesLoss(known uint64) bool {
-	return l.Generation < known || known > 0 && l.Since > known && l.LostAt == 0 || l.Mark < l.seen || l.Replid != l.server
+	return l.Generation < known || known > 0 && l.Since > known && l.LostAt == 0 || l.Answered < l.seen || l.Replid != l.server
 }

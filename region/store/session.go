@@ -29,7 +29,7 @@ type session struct {
 // token has that cannot be.
 type tokens interface {
 	// look says how all shards are found, in order, and changes nothing.
-	look(ctx context.Context) (looks, error)
+	look(ctx context.Context, node string) (looks, error)
 	openToken(ctx context.Context, shard Shard, c algorithms.Open) (algorithms.Opened, error)
 	adoptToken(ctx context.Context, shard Shard, c algorithms.Adopt) (algorithms.Adopted, error)
 	noteToken(ctx context.Context, shard Shard, c algorithms.Note) (algorithms.Noted, error)
@@ -83,7 +83,7 @@ func (s *session) guard(key string, g algorithms.Guard) algorithms.Guard {
 	if g.Generation == 0 {
 		g.Generation = s.standing().generation
 	}
-	g.Clock = s.now().UnixMicro()
+	g.Clock, g.Node = s.now().UnixMicro(), s.standing().node
 	if seen := s.seen[ShardOf(key)]; seen != nil {
 		g.Seen = seen.Load()
 	}

@@ -8,17 +8,17 @@ import (
 )
 
 // look reads all tokens, and whose data their servers hold.
-func (s *Store) look(ctx context.Context) (looks, error) {
+func (s *Store) look(ctx context.Context, node string) (looks, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	all := make(looks, len(s.shards))
 	return all, s.each(func(i int, shard Shard) (err error) {
-		all[i], err = s.lookAt(ctx, shard)
+		all[i], err = s.lookAt(ctx, shard, node)
 		return err
 	})
 }
 
-func (s *Store) lookAt(ctx context.Context, shard Shard) (look, error) {
+func (s *Store) lookAt(ctx context.Context, shard Shard, node string) (look, error) {
 	client, err := s.topology.master(ctx, shard)
 	if err != nil {
 		return look{}, failed(s.address.String(), openCall, err)
@@ -26,7 +26,7 @@ func (s *Store) lookAt(ctx context.Context, shard Shard) (look, error) {
 	l := look{shard: shard, at: client.Options().Addr}
 	before := s.now()
 	pipe := client.Pipeline()
-	token := pipe.Eval(ctx, algorithms.OpenScript.Source, []string{TokenKey(shard)}, onlyLook.Args()...)
+	token := pipe.Eval(ctx, algorithms.OpenScript.Source, []string{TokenKey(shard)}, onlyLook(node).Args()...)
 	info := pipe.Info(ctx, "replication")
 	clock := pipe.Time(ctx)
 	execute(ctx, pipe)
@@ -45,7 +45,7 @@ func (s *Store) lookAt(ctx context.Context, shard Shard) (look, error) {
 		return look{}, failed(l.at, openCall, err)
 	}
 	l.apart = now.Sub(before)
-	l.Opened, err = onlyLook.Parse(reply)
+	l.Opened, err = onlyLook(node).Parse(reply)
 	return l, err
 }
 

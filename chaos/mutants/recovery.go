@@ -18,8 +18,7 @@ var recovery = []Mutant{
 			`if len(r.whole) >= m.nodes || slices`,
 			`if len(r.whole) >= 1 || slices`}},
 		Breaks: "1: credited above debited; 3", Under: "FLUSHALL; two nodes, the one that lent away, and the peer",
-		Flags:  []string{"--window", "90s", "--limits", "1", "--faults", "flush,cut,crash", "--nodes", "2", "--regions", "2"},
-		Within: 500,
+		Test: Test{"./region", "TestWhoKnowsWhatWasLent"},
 	},
 	{
 		Name: "credits-of-unknown-peers", Hole: "writer's node down and peer away",

@@ -3,6 +3,8 @@ package sim
 import (
 	"strings"
 	"testing"
+
+	stepped "github.com/quotad/quotad/region"
 )
 
 // pair is a plan of two regions of equal weight and one limit, whose first region has some nodes, and in
@@ -52,6 +54,15 @@ func local(p *Plan) *Plan {
 	p.Document = strings.Replace(p.Document, "on_store_failure: deny", "on_store_failure: local", 1)
 	return p
 }
+
+// crowded is a plan of two keys, of which a node remembers one bucket.
+func crowded(p *Plan) *Plan {
+	p.Keys, p.Memory = append(p.Keys, "k1"), stepped.Memory{Buckets: 1, Uses: 1}
+	return p
+}
+
+// aside is a load of another key.
+func aside(key int) func(*Act) { return func(a *Act) { a.Key, a.Amount, a.Cost = key, 10_000, 1 } }
 
 func both(a *Act) { a.Back = true }
 func of(region int) func(*Act) {
@@ -133,6 +144,9 @@ var onceOverspent = map[string]*Plan{
 		at(3, Snapshot, 12), at(14.5, Crash, 1)),
 	"a snapshot is put back to two nodes": pair(2, hourly, [][2]int64{{2, 10}, {20, 30}},
 		at(0, Stick, 15, on(1)), at(3, Snapshot, 12), at(15, Stick, 15, on(0))),
+	// A bucket is deleted that its node had no room to remember: nobody notices, which is printed.
+	"a bucket is deleted that there was no room to remember": crowded(pair(1, hourly, [][2]int64{{4, 12}, {16, 26}},
+		at(1, Steady, 2, aside(1)), at(14, Delete, 0))),
 	// A store is lost, and opened anew by one node while the other stands still. Then a copy of before is put back, and that
 	// node finds what it knew: it decides on it until the first notices, by its beat.
 	"a copy of an earlier generation is put back to a node that stood still": pair(2, hourly, [][2]int64{{2, 30}},

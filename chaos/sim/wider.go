@@ -57,24 +57,27 @@ func drawWider(p *Plan, c Config) {
 	}
 }
 
-// crowd has nodes remember fewer buckets than are used, and others than those of the scenes used, from the beginning on.
+// crowd has nodes remember fewer buckets than are used: others than those of the scenes, from the beginning on or later. Now
+// and then one of them is deleted amid its use.
 func (d *drawing) crowd() {
 	p := d.plan
 	p.Memory = stepped.Memory{Buckets: one(d, 1, 2, 4, 64), Uses: one(d, 1, 2, 4)}
 	for k := range one(d, 2, 4, 8) {
-		key := len(p.Keys)
+		key, l := len(p.Keys), d.IntN(len(d.kinds))
 		p.Keys = append(p.Keys, fmt.Sprintf("k%d", key))
 		at := one(d, int64(1+k), d.Int64N(p.Heal/2))
+		length := d.within(2*allocator.Second, 20*allocator.Second)
+		length = min(length, p.Heal-at-1)
+		units := d.limits[l] * d.within(1, 3)
+		requests := min(d.within(20, 60), units)
 		for r := range p.Regions {
-			if d.IntN(3) == 0 {
-				continue
+			if d.IntN(4) > 0 {
+				d.add(Act{Do: Steady, At: at, For: length, Region: r, Limit: l, Key: key, Amount: max(requests*1_000*allocator.Second/length, 1),
+					Cost: max(units*3/2/requests, 1)})
 			}
-			l := d.IntN(len(d.kinds))
-			d.add(Act{Do: Steady, At: at, For: min(d.within(allocator.Second, 30*allocator.Second), p.Heal-at-1), Region: r, Limit: l, Key: key,
-				Amount: d.within(300, 3_000), Cost: max(d.limits[l]/one(d, int64(3), 10, 30), 1)})
 		}
-		if d.IntN(3) == 0 {
-			d.add(Act{Do: Delete, At: d.Int64N(p.Heal), Region: d.IntN(len(p.Regions)), Peer: -1, Limit: d.IntN(len(d.kinds)), Key: key})
+		if d.IntN(2) == 0 {
+			d.add(Act{Do: Delete, At: at + length*d.within(30, 80)/100, Region: d.IntN(len(p.Regions)), Peer: -1, Limit: l, Key: key})
 		}
 	}
 }

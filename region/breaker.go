@@ -48,7 +48,7 @@ func (b breakers) hear(s store.Shard, now time.Time) { b[s].heard.Store(int64(no
 // after that, and within the last half of the deadline. With work under way it answers several times in a deadline.
 //
 // Where this process hears of its deadline too late, it is starved of processors and may not have heard the server
-// either: then an answer of the last few deadlines will do.
+// either: then an answer of the last starvedDeadlines will do.
 func (b breakers) answers(s store.Shard, sent, now time.Time, deadline time.Duration) bool {
 	after := later(sent, now.Add(-deadline/2))
 	if now.Sub(sent.Add(deadline)) > deadline/starvedPart {
@@ -61,8 +61,9 @@ func (b breakers) answers(s store.Shard, sent, now time.Time, deadline time.Dura
 const (
 	// starvedPart is the part of the deadline by which it is heard of too late by a process that is starved.
 	starvedPart = 10
-	// starvedDeadlines is for how many deadlines such a process does not count its store as out of reach.
-	starvedDeadlines = 4
+	// starvedDeadlines is for how many deadlines such a process does not count its store as out of reach: some seconds
+	// without a reply are no want of processors any more.
+	starvedDeadlines = 40
 )
 
 func later(a, b time.Time) time.Time {

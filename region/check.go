@@ -43,6 +43,7 @@ func (n *Node) check(ctx context.Context, q Request, commit bool) (Decision, err
 	if err := bounded(w.applied); err != nil {
 		return Decision{}, err
 	}
+	handedOver(ctx)
 	a, err := n.decide(ctx, w)
 	return n.conclude(ctx, q, w, a, err)
 }

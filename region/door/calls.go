@@ -44,6 +44,9 @@ type Calls struct {
 	panics *Panics
 	refuse func(BadField) error
 	known  map[string]bool // full names of the methods that are served; never changed once the server serves
+
+	admit    Admission
+	admitted map[string]bool // full names of the methods whose calls admit lets in
 }
 
 // BadField says what is wrong with a message, and where.
@@ -61,7 +64,7 @@ func NewCalls(b Bounds, p *Panics, refuse func(BadField) error) *Calls {
 			return status.Errorf(codes.InvalidArgument, "%s%s: %s", bad.Path, bad.Field, bad.Problem)
 		}
 	}
-	return &Calls{bounds: b, panics: p, refuse: refuse, known: map[string]bool{}}
+	return &Calls{bounds: b, panics: p, refuse: refuse, known: map[string]bool{}, admitted: map[string]bool{}}
 }
 
 // Options are those that a server needs for its bounds to hold.
@@ -96,7 +99,7 @@ func (r Registrar) RegisterService(desc *grpc.ServiceDesc, service any) {
 	own.Streams = append([]grpc.StreamDesc{}, desc.Streams...)
 	for i, m := range own.Methods {
 		r.calls.known["/"+desc.ServiceName+"/"+m.MethodName] = true
-		own.Methods[i].Handler = r.calls.unary(m)
+		own.Methods[i].Handler = r.calls.unary(m, r.calls.admitted["/"+desc.ServiceName+"/"+m.MethodName])
 	}
 	for i, m := range own.Streams {
 		r.calls.known["/"+desc.ServiceName+"/"+m.StreamName] = true
@@ -169,12 +172,18 @@ func connOf(ctx context.Context) *conn {
 }
 
 // unary returns the handler of a method with all that Calls does before and after.
-func (c *Calls) unary(m grpc.MethodDesc) grpc.MethodHandler {
+func (c *Calls) unary(m grpc.MethodDesc, admitted bool) grpc.MethodHandler {
 	return func(service any, ctx context.Context, receive func(any) error, between grpc.UnaryServerInterceptor) (answer any, err error) {
 		defer c.panics.Recover(m.MethodName, &err)
 		defer arrived(ctx)
 		on := connOf(ctx)
-		answer, err = m.Handler(service, ctx, func(into any) error { return c.receive(ctx, on, receive, into.(proto.Message)) }, between)
+		var one *call
+		if admitted {
+			one = &call{}
+			ctx = context.WithValue(ctx, callKey{}, one)
+			defer one.done()
+		}
+		answer, err = m.Handler(service, ctx, func(into any) error { return c.receive(ctx, on, one, receive, into.(proto.Message)) }, between)
 		if message, ok := answer.(proto.Message); ok && on != nil && err == nil {
 			on.answered(proto.Size(message))
 		}
@@ -182,8 +191,8 @@ func (c *Calls) unary(m grpc.MethodDesc) grpc.MethodHandler {
 	}
 }
 
-// receive receives and decodes the message of a call.
-func (c *Calls) receive(ctx context.Context, on *conn, receive func(any) error, into proto.Message) error {
+// receive receives and decodes the message of a call; one is nil if it needs no admission.
+func (c *Calls) receive(ctx context.Context, on *conn, one *call, receive func(any) error, into proto.Message) error {
 	var b body
 	defer b.free()
 	if err := receive(&b); err != nil {
@@ -192,6 +201,13 @@ func (c *Calls) receive(ctx context.Context, on *conn, receive func(any) error, 
 	arrived(ctx)
 	if on != nil {
 		on.delivered(len(b.bytes()) + callOverhead)
+	}
+	if one != nil {
+		held, err := c.admit(ctx, b.bytes())
+		if err != nil {
+			return err
+		}
+		one.held.Store(held)
 	}
 	if bad := decode(b.bytes(), into, c.bounds.Records); bad != nil {
 		return c.refuse(*bad)

@@ -168,8 +168,8 @@ func (n *Node) withoutAsking(w waiting) (a answered, err error, done bool) {
 		return answered{}, ErrClosed, true
 	default:
 	}
-	if time.Until(w.until) <= 0 {
-		return answered{err: errLate}, nil, true
+	if time.Until(w.until) <= 0 { // before it was sent: that says nothing of the store
+		return answered{}, n.batcher.outwaited(), true
 	}
 	return answered{}, nil, false
 }

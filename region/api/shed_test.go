@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
 	"github.com/quotad/quotad/chaos/bubble"
@@ -130,4 +132,29 @@ Retry-After: 1
 	if s.work.Take("any", "any:1", 1) == nil {
 		t.Error("what was refused is still in hand")
 	}
+}
+
+// BenchmarkShed is what it takes to refuse a batch of a hundred unread: the whole call, client included, and the node's part
+// beyond what gRPC takes.
+func BenchmarkShed(b *testing.B) {
+	n := &fakeNode{decision: allowed(), busy: map[string]bool{"bufconn": true}}
+	m := fullBatch()
+	b.Run("call", func(b *testing.B) {
+		client := quota(b, n)
+		for b.Loop() {
+			if _, err := client.CheckBatch(b.Context(), m); status.Code(err) != codes.ResourceExhausted {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("node", func(b *testing.B) {
+		s := newServer(b, n, quiet())
+		ctx := peer.NewContext(b.Context(), &peer.Peer{Addr: &net.UnixAddr{Name: "bufconn"}})
+		message := make([]byte, 3000)
+		for b.Loop() {
+			if _, err := s.admit(ctx, message); err == nil {
+				b.Fatal("it was let in")
+			}
+		}
+	})
 }

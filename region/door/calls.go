@@ -23,6 +23,11 @@ const (
 	// mostHeaderBytes bounds the headers of a call, as HTTP/2 counts them; gRPC's own bound is 16 MB. A call with more
 	// ends at once, and the connection with it if they are far more.
 	mostHeaderBytes = 16 << 10
+	// streamWindow and connWindow are what a client may send of a call, and in all, until the node has taken it. They are set,
+	// because windows that follow the line ask for an answer with every few calls: on many connections that is most of what
+	// the node reads and writes. A large message gets the window it needs once it is awaited.
+	streamWindow = 64 << 10
+	connWindow   = 1 << 20
 	// readBuffer is what every connection costs, idle or not.
 	readBuffer = 8 << 10
 )
@@ -78,6 +83,8 @@ func (c *Calls) Options() []grpc.ServerOption {
 		grpc.ConnectionTimeout(handshakeTimeout),
 		grpc.KeepaliveParams(c.bounds.Alive),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: c.bounds.MinPing, PermitWithoutStream: true}),
+		grpc.StaticStreamWindowSize(streamWindow),
+		grpc.StaticConnWindowSize(connWindow),
 		grpc.ReadBufferSize(readBuffer),
 		grpc.SharedWriteBuffer(true),
 	}

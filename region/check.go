@@ -184,7 +184,9 @@ func (n *Node) await(ctx context.Context, w waiting, answer <-chan answered, lat
 		return a, nil
 	case <-late:
 		w.gone.Store(true)
-		if n.breakers.answers(store.ShardOf(w.applied[0].target.Key), w.until.Add(-n.deadline), time.Now(), n.deadline) {
+		now := time.Now()
+		if n.breakers.answers(store.ShardOf(w.applied[0].target.Key), w.until.Add(-n.deadline), now, n.deadline,
+			n.batcher.wakes.starved(now, n.deadline)) {
 			return answered{}, n.batcher.outwaited()
 		}
 		return answered{err: errLate}, nil

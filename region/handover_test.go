@@ -92,3 +92,39 @@ func TestStarvedNode(t *testing.T) {
 		}
 	}
 }
+
+// A node at work that is not woken in time is starved, until a deadline after it was; one that has nothing to do sleeps.
+func TestWakes(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		const deadline = 50 * time.Millisecond
+		n, _ := busyNode(t)
+		w := &n.batcher.wakes
+		ctx, cancel := context.WithCancel(t.Context())
+		var watching sync.WaitGroup
+		watching.Go(func() { w.watch(ctx, deadline) })
+		synctest.Wait()
+		if w.due.Load() != 0 || w.starved(time.Now(), deadline) {
+			t.Error("nothing was sent")
+		}
+		if d, err := n.Check(t.Context(), request("a")); err != nil || !d.Allowed {
+			t.Errorf("%+v, %v", d, err)
+		}
+		synctest.Wait()
+		if w.due.Load() == 0 || w.starved(time.Now(), deadline) {
+			t.Error("a request was sent, and nobody is late")
+		}
+		if at := time.Now().Add(deadline/wakeParts + deadline/starvedPart + 1); !w.starved(at, deadline) {
+			t.Error("it should have been woken")
+		}
+		time.Sleep(time.Second)
+		if w.due.Load() != 0 {
+			t.Error("nothing was sent for a second")
+		}
+		w.late.Store(int64(time.Since(since)))
+		if !w.starved(time.Now().Add(deadline-1), deadline) || w.starved(time.Now().Add(deadline), deadline) {
+			t.Error("it was woken too late just now")
+		}
+		cancel()
+		watching.Wait()
+	})
+}

@@ -23,6 +23,11 @@ const (
 	// shedRetry is when to come again for a call that found the node's processors busy.
 	shedRetry = 50 * time.Millisecond
 
+	// shedPause is after how long a call that was not read is told so: a client that comes again at once would else have the
+	// node do nothing but refuse it. Beyond mostPaused such calls at a time they are told at once.
+	shedPause  = 10 * time.Millisecond
+	mostPaused = 1024
+
 	overloaded = "queue_full: the node has more to do than it can; nothing was charged; send fewer requests, or send them later"
 )
 
@@ -39,9 +44,24 @@ func (s *Server) admit(ctx context.Context, message []byte) (*door.Held, error) 
 	}
 	held, retry := s.take("grpc", hostOf(conn), conn, len(message))
 	if held == nil {
+		s.pause(ctx)
 		return nil, shedStatus(retry)
 	}
 	return held, nil
+}
+
+// pause lets shedPause pass before a call is told that it was not read.
+func (s *Server) pause(ctx context.Context) {
+	defer s.paused.Add(-1)
+	if s.paused.Add(1) > mostPaused {
+		return
+	}
+	over := time.NewTimer(shedPause)
+	defer over.Stop()
+	select {
+	case <-over.C:
+	case <-ctx.Done():
+	}
 }
 
 // take takes a call in hand; nil: it is refused, and may come again after a time.

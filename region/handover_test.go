@@ -93,7 +93,7 @@ func TestStarvedNode(t *testing.T) {
 	}
 }
 
-// A node at work that is not woken in time is starved, until a deadline after it was; one that has nothing to do sleeps.
+// A node at work that is not woken in time is starved, until starvedLasts deadlines after it was; one that has nothing to do sleeps.
 func TestWakes(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		const deadline = 50 * time.Millisecond
@@ -121,7 +121,7 @@ func TestWakes(t *testing.T) {
 			t.Error("nothing was sent for a second")
 		}
 		w.late.Store(int64(time.Since(since)))
-		if !w.starved(time.Now().Add(deadline-1), deadline) || w.starved(time.Now().Add(deadline), deadline) {
+		if !w.starved(time.Now().Add(starvedLasts*deadline-1), deadline) || w.starved(time.Now().Add(starvedLasts*deadline), deadline) {
 			t.Error("it was woken too late just now")
 		}
 		cancel()

@@ -11,6 +11,9 @@ const (
 	wakeParts = 5
 	// starvedPart is the part of the deadline by which it is woken too late if it is starved of them.
 	starvedPart = 10
+	// starvedLasts is for how many deadlines a node counts as starved after it was woken too late: want of processors comes
+	// in fits, and between them replies are still behind.
+	starvedLasts = 10
 	// starvedDeadlines is for how many deadlines a starved node does not count its store as out of reach: some seconds
 	// without a reply are no want of processors any more.
 	starvedDeadlines = 40
@@ -63,8 +66,8 @@ func (w *wakes) watch(ctx context.Context, deadline time.Duration) {
 	}
 }
 
-// starved says whether this process wants for processors, or did within the last deadline.
+// starved says whether this process wants for processors, or did within the last starvedLasts deadlines.
 func (w *wakes) starved(now time.Time, deadline time.Duration) bool {
 	at, due, late := now.Sub(since), time.Duration(w.due.Load()), time.Duration(w.late.Load())
-	return due != 0 && at-due > deadline/starvedPart || late != 0 && at-late < deadline
+	return due != 0 && at-due > deadline/starvedPart || late != 0 && at-late < starvedLasts*deadline
 }

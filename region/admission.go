@@ -52,6 +52,24 @@ func (b *batcher) wait(w waiting, now time.Time) error {
 	return nil
 }
 
+// busyParts is the part of the time that requests may wait, which a caller's may fill before its batches are refused unread.
+const busyParts = 2
+
+// Busy says whether so much of a caller waits for the store that a batch of it is better refused before it is read, and when
+// to come again. A single request costs little to read, and may be of a limit for which nothing waits: it is not asked for.
+func (n *Node) Busy(caller string) (retry time.Duration, busy bool) { return n.batcher.busy(caller) }
+
+func (b *batcher) busy(caller string) (retry time.Duration, busy bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	own := b.queue.flows[flowID{caller: caller}]
+	if own == nil {
+		return 0, false
+	}
+	takes := b.pace.takes(b.sent + min(own.work*b.queue.root.children, b.queue.root.work))
+	return takes, takes > (b.pace.deadline-b.pace.margin())/busyParts
+}
+
 // hashOf returns a hash of a request's buckets.
 func (b *batcher) hashOf(w *waiting) uint64 {
 	var h uint64

@@ -75,6 +75,7 @@ type batcher struct {
 	more     chan struct{}                       // a run is to carry what is queued
 	observe  func([]waiting, algorithms.Decided) // hears what was decided and charged, before the callers do
 	seed     maphash.Seed
+	wakes    wakes
 
 	mu      sync.Mutex
 	queue   *fairQueue
@@ -87,7 +88,7 @@ type batcher struct {
 func newBatcher(s Store, known *seen, b breakers, queued int, deadline time.Duration,
 	observe func([]waiting, algorithms.Decided)) *batcher {
 	return &batcher{store: s, seen: known, breakers: b, more: make(chan struct{}, underWay), observe: observe,
-		seed: maphash.MakeSeed(), queue: newFairQueue(queued), trips: underWay, pace: newPace(deadline)}
+		seed: maphash.MakeSeed(), wakes: wakes{begins: make(chan struct{}, 1)}, queue: newFairQueue(queued), trips: underWay, pace: newPace(deadline)}
 }
 
 // enqueue hands a request over, or says why it may not wait: a *queueFull. A caller that may make a round trip makes
@@ -195,6 +196,7 @@ func (b *batcher) decide(ctx context.Context, batch []waiting) {
 		}
 		work += int64(len(g[0].applied)) * int64(scriptWork+(len(g)-1)*joinWork)
 	}
+	b.wakes.uses()
 	begun := b.begin(work)
 	results := b.store.Decide(ctx, calls)
 	back := time.Now()
@@ -243,7 +245,7 @@ func (b *batcher) end(work int64, timed bool, begun, back time.Time) {
 // unreached says what it means that a server left a call without an answer. If it did not answer in time while it
 // answered others it is busy, and the breaker of its shard stays as it is; else it trips.
 func (b *batcher) unreached(shard store.Shard, sent, now time.Time, err error) error {
-	if store.Late(err) && b.breakers.answers(shard, sent, now, b.pace.deadline) {
+	if store.Late(err) && b.breakers.answers(shard, sent, now, b.pace.deadline, b.wakes.starved(now, b.pace.deadline)) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		b.refused.late++

@@ -47,23 +47,16 @@ func (b breakers) hear(s store.Shard, now time.Time) { b[s].heard.Store(int64(no
 // answers says whether the server of a shard answers others, when a call is late that was sent at a time: it answered
 // after that, and within the last half of the deadline. With work under way it answers several times in a deadline.
 //
-// Where this process hears of its deadline too late, it is starved of processors and may not have heard the server
-// either: then an answer of the last few deadlines will do.
-func (b breakers) answers(s store.Shard, sent, now time.Time, deadline time.Duration) bool {
+// Where this process is starved of processors, as when it hears of its deadline too late, it may not have heard the server
+// either: then an answer of the last starvedDeadlines will do.
+func (b breakers) answers(s store.Shard, sent, now time.Time, deadline time.Duration, starved bool) bool {
 	after := later(sent, now.Add(-deadline/2))
-	if now.Sub(sent.Add(deadline)) > deadline/starvedPart {
+	if starved || now.Sub(sent.Add(deadline)) > deadline/starvedPart {
 		after = now.Add(-starvedDeadlines * deadline)
 	}
 	heard := b[s].heard.Load()
 	return heard != 0 && heard > int64(after.Sub(since))
 }
-
-const (
-	// starvedPart is the part of the deadline by which it is heard of too late by a process that is starved.
-	starvedPart = 10
-	// starvedDeadlines is for how many deadlines such a process does not count its store as out of reach.
-	starvedDeadlines = 4
-)
 
 func later(a, b time.Time) time.Time {
 	if a.After(b) {
@@ -99,6 +92,7 @@ func (n *Node) tryAgain(ctx context.Context, silent map[store.Shard]time.Time) {
 			n.log.Warn("the store does not answer: requests are decided as on_store_failure says", "shard", shard, "err", err)
 		}
 		if err == nil {
+			n.breakers.hear(shard, time.Now())
 			breaker.Store(false)
 			n.log.Info("the store answers again", "shard", shard, "after", n.now().Sub(silent[shard]).Round(time.Millisecond))
 			delete(silent, shard)

@@ -43,6 +43,7 @@ func (n *Node) check(ctx context.Context, q Request, commit bool) (Decision, err
 	if err := bounded(w.applied); err != nil {
 		return Decision{}, err
 	}
+	handedOver(ctx)
 	a, err := n.decide(ctx, w)
 	return n.conclude(ctx, q, w, a, err)
 }
@@ -167,8 +168,8 @@ func (n *Node) withoutAsking(w waiting) (a answered, err error, done bool) {
 		return answered{}, ErrClosed, true
 	default:
 	}
-	if time.Until(w.until) <= 0 {
-		return answered{err: errLate}, nil, true
+	if time.Until(w.until) <= 0 { // before it was sent: that says nothing of the store
+		return answered{}, n.batcher.outwaited(), true
 	}
 	return answered{}, nil, false
 }
@@ -183,7 +184,9 @@ func (n *Node) await(ctx context.Context, w waiting, answer <-chan answered, lat
 		return a, nil
 	case <-late:
 		w.gone.Store(true)
-		if n.breakers.answers(store.ShardOf(w.applied[0].target.Key), w.until.Add(-n.deadline), time.Now(), n.deadline) {
+		now := time.Now()
+		if n.breakers.answers(store.ShardOf(w.applied[0].target.Key), w.until.Add(-n.deadline), now, n.deadline,
+			n.batcher.wakes.starved(now, n.deadline)) {
 			return answered{}, n.batcher.outwaited()
 		}
 		return answered{err: errLate}, nil

@@ -134,6 +134,7 @@ func Start(ctx context.Context, c Config) (*Node, error) {
 	n.done.Go(func() { n.keepBooks(running) })
 	n.done.Go(func() { n.keepTime(running) })
 	n.done.Go(func() { n.probe(running) })
+	n.done.Go(func() { n.batcher.wakes.watch(running, n.deadline) })
 	n.done.Go(func() { n.tryRefused(running) })
 	n.done.Go(func() { _ = n.server.Serve(c.PeerListener) }) // ends with the server
 	return n, nil

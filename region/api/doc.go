@@ -5,11 +5,13 @@
 // store failed: the caller reads allowed and reason. Errors are for requests that were not decided: InvalidArgument
 // (bad input; google.rpc.BadRequest names the fields), NotFound (no such bucket), FailedPrecondition (a receipt that
 // this region cannot refund), Unavailable (the store cannot be read), Canceled and DeadlineExceeded (the caller gave
-// up; what it asked for may have been done), Internal (a fault of quotad).
+// up; what it asked for may have been done), Internal (a fault of quotad), ResourceExhausted (the node had too much to do to
+// read the call, a CheckBatch as a whole: nothing was charged, and google.rpc.RetryInfo says when to come again).
 //
 // Over HTTP:
 //
-//	POST /v1/check            200 allowed, 429 denied, 503 denied because the store failed; charges if allowed. With a
+//	POST /v1/check            200 allowed, 429 denied (a problem with reason queue_full where the node had too much to
+//	                          do to read it), 503 denied because the store failed; charges if allowed. With a
 //	                          request_id it is safe to send twice; "receipt": true asks for what refund takes
 //	POST /v1/peek             200 with what check would say, "allowed": false included; charges nothing, and knows
 //	                          neither request_id nor receipt

@@ -35,6 +35,13 @@ type fakeNode struct {
 	peeked   []region.Request
 	reset    []map[string]string // the descriptors
 	panics   []string            // where
+	busy     map[string]bool     // callers
+}
+
+func (f *fakeNode) Busy(caller string) (time.Duration, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return 7 * time.Millisecond, f.busy[caller]
 }
 
 func (f *fakeNode) Check(ctx context.Context, q region.Request) (region.Decision, error) {

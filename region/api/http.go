@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -36,7 +37,7 @@ const (
 // handler is the whole HTTP front.
 func (s *Server) handler() http.Handler {
 	process := prometheus.NewRegistry()
-	process.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	process.MustRegister(s.work, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	metrics := promhttp.HandlerFor(prometheus.Gatherers{s.node.Metrics(), process}, promhttp.HandlerOpts{})
 
 	mux := http.NewServeMux()
@@ -97,7 +98,7 @@ func (s *Server) recovering(next http.Handler) http.Handler {
 }
 
 func (s *Server) check(w http.ResponseWriter, r *http.Request) {
-	d, ok := decide(w, r, decodeCheck, s.node.Check)
+	d, ok := s.decide(w, r, decodeCheck, s.node.Check)
 	if !ok {
 		return
 	}
@@ -117,19 +118,38 @@ func (s *Server) check(w http.ResponseWriter, r *http.Request) {
 
 // peek answers 200 for every decision: to learn that one would be denied is no denial.
 func (s *Server) peek(w http.ResponseWriter, r *http.Request) {
-	if d, ok := decide(w, r, decodePeek, s.node.Peek); ok {
+	if d, ok := s.decide(w, r, decodePeek, s.node.Peek); ok {
 		write(w, "application/json", http.StatusOK, newDecision(d))
 	}
 }
 
 // decide reads a request and has it decided; if there is no decision it has said so.
-func decide(w http.ResponseWriter, r *http.Request, decode func([]byte) (region.Request, error),
+func (s *Server) decide(w http.ResponseWriter, r *http.Request, decode func([]byte) (region.Request, error),
 	by func(context.Context, region.Request) (region.Decision, error)) (region.Decision, bool) {
-	q, err := readBody(w, r, decode)
+	caller := hostOf(r.RemoteAddr)
+	var held *door.Held
+	defer func() {
+		if held != nil {
+			held.Done()
+		}
+	}()
+	q, err := readBody(w, r, func(body []byte) (region.Request, error) {
+		var retry time.Duration
+		if held, retry = s.take("http", caller, r.RemoteAddr, len(body)); held == nil {
+			return region.Request{}, &shed{retry}
+		}
+		return decode(body)
+	})
 	var d region.Decision
 	if err == nil {
-		q.Caller = hostOf(r.RemoteAddr)
-		d, err = by(r.Context(), q)
+		q.Caller = caller
+		d, err = by(region.OnHandover(r.Context(), held.Done), q)
+	}
+	var unread *shed
+	if errors.As(err, &unread) {
+		s.pause(r.Context())
+		writeShed(w, unread)
+		return d, false
 	}
 	if err != nil {
 		writeProblem(w, toProblem(err))

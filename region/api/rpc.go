@@ -44,6 +44,7 @@ var connections = keepalive.ServerParameters{
 func (s *Server) newGRPCServer() *grpc.Server {
 	calls := door.NewCalls(door.Bounds{Streams: mostCalls, Message: mostMessageBytes, Records: mostRecords, Alive: connections,
 		MinPing: 10 * time.Second}, s.rpcPanics, badMessage)
+	calls.Admit(s.admit, shedding...)
 	g := grpc.NewServer(calls.Options()...)
 	services := calls.Of(g)
 	quotadv1.RegisterQuotaServiceServer(services, &service{server: s, node: s.node})
@@ -82,11 +83,16 @@ func charge(m *quotadv1.CheckRequest) region.Request {
 	return q
 }
 
+// waiting has a call let go of the node's processors once it waits for the store.
+func waiting(ctx context.Context) context.Context {
+	return region.OnHandover(ctx, func() { door.Waits(ctx) })
+}
+
 // Check implements quotad.v1.QuotaService.
 func (s *service) Check(ctx context.Context, m *quotadv1.CheckRequest) (*quotadv1.CheckResponse, error) {
 	q := charge(m)
 	q.Caller = callerOf(ctx)
-	d, err := s.node.Check(ctx, q)
+	d, err := s.node.Check(waiting(ctx), q)
 	if err != nil {
 		return nil, toStatus(err)
 	}
@@ -97,7 +103,7 @@ func (s *service) Check(ctx context.Context, m *quotadv1.CheckRequest) (*quotadv
 func (s *service) Peek(ctx context.Context, m *quotadv1.PeekRequest) (*quotadv1.PeekResponse, error) {
 	q := request(m, m.Cost)
 	q.Caller = callerOf(ctx)
-	d, err := s.node.Peek(ctx, q)
+	d, err := s.node.Peek(waiting(ctx), q)
 	if err != nil {
 		return nil, toStatus(err)
 	}
@@ -106,7 +112,8 @@ func (s *service) Peek(ctx context.Context, m *quotadv1.PeekRequest) (*quotadv1.
 
 // CheckBatch implements quotad.v1.QuotaService. The requests are decided at the same time, so that they share
 // round trips to the store, in no set order; each for itself, so that some may be queue_full. One bad request refuses
-// the batch before anything is charged; if the caller gives up, some of it may have been charged.
+// the batch before anything is charged; if the caller gives up, some of it may have been charged. A batch that a busy node does
+// not read is RESOURCE_EXHAUSTED as a whole.
 func (s *service) CheckBatch(ctx context.Context, m *quotadv1.CheckBatchRequest) (*quotadv1.CheckBatchResponse, error) {
 	if len(m.Requests) > mostInBatch {
 		return nil, toStatus(&region.FieldError{Field: "requests",
@@ -123,7 +130,7 @@ func (s *service) CheckBatch(ctx context.Context, m *quotadv1.CheckBatchRequest)
 	if len(bad) > 0 {
 		return nil, bad.status()
 	}
-	decided, err := s.node.CheckBatch(ctx, all)
+	decided, err := s.node.CheckBatch(waiting(ctx), all)
 	if err != nil {
 		return nil, toStatus(err)
 	}

@@ -29,6 +29,8 @@ type Node interface {
 	Bucket(ctx context.Context, limit, domain string, descriptors map[string]string) (region.Bucket, error)
 	Ready() error
 	Metrics() *prometheus.Registry
+	// Busy says whether too much of a caller waits already for a batch of it to be read, and when to come again.
+	Busy(caller string) (retry time.Duration, busy bool)
 	// CountPanic counts a panic that was recovered from, by place.
 	CountPanic(where string)
 }
@@ -41,6 +43,8 @@ type Server struct {
 	log    *slog.Logger
 	grpc   *grpc.Server
 	http   *http.Server
+	work   *door.Work
+	paused atomic.Int64 // calls that were not read, and are not yet told
 	health *healthService
 
 	rpcPanics, webPanics *door.Panics
@@ -54,7 +58,7 @@ type Server struct {
 // New prepares a server; it serves once it is given listeners. /metrics has the node's registry, and beside it the
 // collectors of the Go runtime and of the process, which therefore must not be in the node's.
 func New(node Node, log *slog.Logger) *Server {
-	s := &Server{node: node, log: log,
+	s := &Server{node: node, log: log, work: door.NewWork(),
 		rpcPanics: door.NewPanics(log, "grpc/", node.CountPanic), webPanics: door.NewPanics(log, "http", node.CountPanic)}
 	s.ending, s.end = context.WithCancel(context.Background())
 	s.health = newHealthService(s.ready, s.ending)

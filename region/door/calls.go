@@ -23,6 +23,11 @@ const (
 	// mostHeaderBytes bounds the headers of a call, as HTTP/2 counts them; gRPC's own bound is 16 MB. A call with more
 	// ends at once, and the connection with it if they are far more.
 	mostHeaderBytes = 16 << 10
+	// streamWindow and connWindow are what a client may send of a call, and in all, until the node has taken it. They are set,
+	// because windows that follow the line ask for an answer with every few calls: on many connections that is most of what
+	// the node reads and writes. A large message gets the window it needs once it is awaited.
+	streamWindow = 64 << 10
+	connWindow   = 1 << 20
 	// readBuffer is what every connection costs, idle or not.
 	readBuffer = 8 << 10
 )
@@ -44,6 +49,9 @@ type Calls struct {
 	panics *Panics
 	refuse func(BadField) error
 	known  map[string]bool // full names of the methods that are served; never changed once the server serves
+
+	admit    Admission
+	admitted map[string]bool // full names of the methods whose calls admit lets in
 }
 
 // BadField says what is wrong with a message, and where.
@@ -61,7 +69,7 @@ func NewCalls(b Bounds, p *Panics, refuse func(BadField) error) *Calls {
 			return status.Errorf(codes.InvalidArgument, "%s%s: %s", bad.Path, bad.Field, bad.Problem)
 		}
 	}
-	return &Calls{bounds: b, panics: p, refuse: refuse, known: map[string]bool{}}
+	return &Calls{bounds: b, panics: p, refuse: refuse, known: map[string]bool{}, admitted: map[string]bool{}}
 }
 
 // Options are those that a server needs for its bounds to hold.
@@ -75,6 +83,8 @@ func (c *Calls) Options() []grpc.ServerOption {
 		grpc.ConnectionTimeout(handshakeTimeout),
 		grpc.KeepaliveParams(c.bounds.Alive),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: c.bounds.MinPing, PermitWithoutStream: true}),
+		grpc.StaticStreamWindowSize(streamWindow),
+		grpc.StaticConnWindowSize(connWindow),
 		grpc.ReadBufferSize(readBuffer),
 		grpc.SharedWriteBuffer(true),
 	}
@@ -96,7 +106,7 @@ func (r Registrar) RegisterService(desc *grpc.ServiceDesc, service any) {
 	own.Streams = append([]grpc.StreamDesc{}, desc.Streams...)
 	for i, m := range own.Methods {
 		r.calls.known["/"+desc.ServiceName+"/"+m.MethodName] = true
-		own.Methods[i].Handler = r.calls.unary(m)
+		own.Methods[i].Handler = r.calls.unary(m, r.calls.admitted["/"+desc.ServiceName+"/"+m.MethodName])
 	}
 	for i, m := range own.Streams {
 		r.calls.known["/"+desc.ServiceName+"/"+m.StreamName] = true
@@ -169,12 +179,18 @@ func connOf(ctx context.Context) *conn {
 }
 
 // unary returns the handler of a method with all that Calls does before and after.
-func (c *Calls) unary(m grpc.MethodDesc) grpc.MethodHandler {
+func (c *Calls) unary(m grpc.MethodDesc, admitted bool) grpc.MethodHandler {
 	return func(service any, ctx context.Context, receive func(any) error, between grpc.UnaryServerInterceptor) (answer any, err error) {
 		defer c.panics.Recover(m.MethodName, &err)
 		defer arrived(ctx)
 		on := connOf(ctx)
-		answer, err = m.Handler(service, ctx, func(into any) error { return c.receive(ctx, on, receive, into.(proto.Message)) }, between)
+		var one *call
+		if admitted {
+			one = &call{}
+			ctx = context.WithValue(ctx, callKey{}, one)
+			defer one.done()
+		}
+		answer, err = m.Handler(service, ctx, func(into any) error { return c.receive(ctx, on, one, receive, into.(proto.Message)) }, between)
 		if message, ok := answer.(proto.Message); ok && on != nil && err == nil {
 			on.answered(proto.Size(message))
 		}
@@ -182,8 +198,8 @@ func (c *Calls) unary(m grpc.MethodDesc) grpc.MethodHandler {
 	}
 }
 
-// receive receives and decodes the message of a call.
-func (c *Calls) receive(ctx context.Context, on *conn, receive func(any) error, into proto.Message) error {
+// receive receives and decodes the message of a call; one is nil if it needs no admission.
+func (c *Calls) receive(ctx context.Context, on *conn, one *call, receive func(any) error, into proto.Message) error {
 	var b body
 	defer b.free()
 	if err := receive(&b); err != nil {
@@ -192,6 +208,13 @@ func (c *Calls) receive(ctx context.Context, on *conn, receive func(any) error, 
 	arrived(ctx)
 	if on != nil {
 		on.delivered(len(b.bytes()) + callOverhead)
+	}
+	if one != nil {
+		held, err := c.admit(ctx, b.bytes())
+		if err != nil {
+			return err
+		}
+		one.held.Store(held)
 	}
 	if bad := decode(b.bytes(), into, c.bounds.Records); bad != nil {
 		return c.refuse(*bad)

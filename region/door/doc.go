@@ -13,6 +13,7 @@
 //     connection that holds too many is not read from until it holds less, and is closed after [StallTimeout];
 //   - a message that is no message, or has text that is not UTF-8, is INVALID_ARGUMENT and names the field;
 //   - a large message is counted before it is decoded, for 2 bytes on the wire may be 100 in memory;
+//   - a call for which the node has no time is refused before it is decoded ([Work]);
 //   - a panic ends the call with INTERNAL, is counted, and is logged at most once a minute for each place ([Panics]).
 //
 // All of it is counted: a [Door] is a prometheus.Collector.

@@ -38,7 +38,8 @@ const (
 type QuotaServiceClient interface {
 	// Check decides one request and charges it if it is admitted.
 	Check(ctx context.Context, in *CheckRequest, opts ...grpc.CallOption) (*CheckResponse, error)
-	// CheckBatch decides several requests, each for itself, in one call.
+	// CheckBatch decides several requests, each for itself, in one call. A node that has too much to do refuses a call before
+	// it reads it: RESOURCE_EXHAUSTED with a google.rpc.RetryInfo; nothing was charged. Check and Peek, too.
 	CheckBatch(ctx context.Context, in *CheckBatchRequest, opts ...grpc.CallOption) (*CheckBatchResponse, error)
 	// Peek says what Check would, and charges nothing.
 	Peek(ctx context.Context, in *PeekRequest, opts ...grpc.CallOption) (*PeekResponse, error)
@@ -139,7 +140,8 @@ func (c *quotaServiceClient) Reset(ctx context.Context, in *ResetRequest, opts .
 type QuotaServiceServer interface {
 	// Check decides one request and charges it if it is admitted.
 	Check(context.Context, *CheckRequest) (*CheckResponse, error)
-	// CheckBatch decides several requests, each for itself, in one call.
+	// CheckBatch decides several requests, each for itself, in one call. A node that has too much to do refuses a call before
+	// it reads it: RESOURCE_EXHAUSTED with a google.rpc.RetryInfo; nothing was charged. Check and Peek, too.
 	CheckBatch(context.Context, *CheckBatchRequest) (*CheckBatchResponse, error)
 	// Peek says what Check would, and charges nothing.
 	Peek(context.Context, *PeekRequest) (*PeekResponse, error)

@@ -1,0 +1,160 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
+
+	"github.com/quotad/quotad/chaos/bubble"
+	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
+	"github.com/quotad/quotad/region"
+)
+
+func fullBatch() *quotadv1.CheckBatchRequest {
+	m := &quotadv1.CheckBatchRequest{}
+	for i := range mostInBatch {
+		m.Requests = append(m.Requests, &quotadv1.CheckRequest{Domain: "api", Descriptors: map[string]string{"account": strconv.Itoa(i)}})
+	}
+	return m
+}
+
+// shedAfter says that an error is a call that was refused unread, and when it may come again.
+func shedAfter(t *testing.T, err error) (retry time.Duration) {
+	t.Helper()
+	s := status.Convert(err)
+	if s.Code() != codes.ResourceExhausted || !strings.HasPrefix(s.Message(), "queue_full") {
+		t.Fatalf("%v", err)
+	}
+	for _, d := range s.Details() {
+		if info, ok := d.(*errdetails.RetryInfo); ok {
+			return info.RetryDelay.AsDuration()
+		}
+	}
+	t.Fatalf("%v does not say when to come again", err)
+	return 0
+}
+
+// Batches that find the node's processors busy are refused unread, and single checks beside them are decided. What waits
+// for the store has nothing in hand.
+func TestCallsAreShed(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		var hold, all sync.WaitGroup
+		hold.Add(1)
+		n := &fakeNode{decision: allowed(), wait: func(_ context.Context, q region.Request) error {
+			if q.Descriptors["account"] != "victim" {
+				hold.Wait() // it is at work on it
+			}
+			return nil
+		}}
+		s := newServer(t, n, quiet())
+		client := quotadv1.NewQuotaServiceClient(dialed(t, s))
+		var refused []error
+		var mu sync.Mutex
+		const calls = 200
+		for range calls {
+			all.Go(func() {
+				if _, err := client.CheckBatch(t.Context(), fullBatch()); err != nil {
+					mu.Lock()
+					defer mu.Unlock()
+					refused = append(refused, err)
+				}
+			})
+		}
+		synctest.Wait()
+		victim := &quotadv1.CheckRequest{Domain: "api", Descriptors: map[string]string{"account": "victim"}}
+		if _, err := client.Check(t.Context(), victim); err != nil {
+			t.Errorf("a small call: %v", err)
+		}
+		if _, err := client.Status(t.Context(), &quotadv1.StatusRequest{}); err != nil {
+			t.Errorf("status: %v", err)
+		}
+		hold.Done()
+		all.Wait()
+		if len(refused) == 0 || len(refused) == calls {
+			t.Fatalf("%d of %d refused", len(refused), calls)
+		}
+		for _, err := range refused {
+			if retry := shedAfter(t, err); retry != shedRetry {
+				t.Errorf("come again after %v", retry)
+			}
+		}
+		n.mu.Lock()
+		checked := len(n.checked)
+		n.mu.Unlock()
+		if want := (calls-len(refused))*mostInBatch + 1; checked != want {
+			t.Errorf("the node was asked %d times, want %d", checked, want)
+		}
+		page := exchangeHTTP(s, http.MethodGet, "/metrics", "", "")
+		if want := fmt.Sprintf("quotad_calls_shed_total{port=\"grpc\"} %d\n", len(refused)); !strings.Contains(page, want) {
+			t.Errorf("the metrics lack %s", want)
+		}
+	})
+}
+
+// A batch of a caller for whom much waits already is refused unread, and a single check of it is not.
+func TestBusyCallers(t *testing.T) {
+	n := &fakeNode{decision: allowed(), busy: map[string]bool{"bufconn": true, "192.0.2.1": true}}
+	client := quota(t, n)
+	_, err := client.CheckBatch(t.Context(), fullBatch())
+	if retry := shedAfter(t, err); retry != 7*time.Millisecond {
+		t.Errorf("come again after %v", retry)
+	}
+	if _, err := client.Check(t.Context(), &quotadv1.CheckRequest{Domain: "api"}); err != nil {
+		t.Error(err)
+	}
+	s := newServer(t, n, quiet())
+	large := fmt.Sprintf(`{"domain": "api", "descriptors": {"account": %q}}`, strings.Repeat("a", largeCall))
+	want := `429
+Content-Type: application/problem+json
+Retry-After: 1
+{"type":"about:blank","title":"Too Many Requests","status":429,"detail":"` + overloaded +
+		`","allowed":false,"reason":"queue_full","retry_after_ms":7}`
+	for _, path := range []string{"/v1/check", "/v1/peek"} {
+		if got := exchangeHTTP(s, http.MethodPost, path, "application/json", large); got != want {
+			t.Errorf("%s:\n%s", path, got)
+		}
+	}
+	if got := exchangeHTTP(s, http.MethodPost, "/v1/check", "application/json", `{"domain": "api"}`); !strings.HasPrefix(got, "200") {
+		t.Error(got)
+	}
+	if s.work.Take("any", "any:1", 1) == nil {
+		t.Error("what was refused is still in hand")
+	}
+}
+
+// BenchmarkShed is what it takes to refuse a batch of a hundred unread: the whole call, client included, and the node's part
+// beyond what gRPC takes.
+func BenchmarkShed(b *testing.B) {
+	n := &fakeNode{decision: allowed(), busy: map[string]bool{"bufconn": true}}
+	m := fullBatch()
+	b.Run("call", func(b *testing.B) {
+		client := quota(b, n)
+		for b.Loop() {
+			if _, err := client.CheckBatch(b.Context(), m); status.Code(err) != codes.ResourceExhausted {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("node", func(b *testing.B) {
+		s := newServer(b, n, quiet())
+		ctx := peer.NewContext(b.Context(), &peer.Peer{Addr: &net.UnixAddr{Name: "bufconn"}})
+		message := make([]byte, 3000)
+		for b.Loop() {
+			if _, err := s.admit(ctx, message); err == nil {
+				b.Fatal("it was let in")
+			}
+		}
+	})
+}

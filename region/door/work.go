@@ -1,0 +1,126 @@
+package door
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+const (
+	// mostInHandByProcessor is what calls may have in hand, in bytes of their messages, for each processor: some five batches
+	// of a hundred. A node with one has as much as with two, so that the heaviest call finds room.
+	mostInHandByProcessor = 16 << 10
+	// heaviestCall is what a message counts for at most, however large it is, so that one always finds room in an idle node.
+	heaviestCall = 8 << 10
+	// callerParts is how many times what is free one caller may have in hand: alone three quarters of all, and beside
+	// others as much as each of them.
+	callerParts = 3
+)
+
+// Work bounds what calls have in hand: what is decoded, matched with limits and put before the store at a time, which is
+// processor time. A call that waits for the store has nothing in hand. What finds no room is refused before it is decoded,
+// or a flooded node would spend all its time reading what it then refuses, and hear its store too late.
+//
+// Nobody has a fixed part: a caller may have callerParts times in hand what is still free, and one of its connections what is
+// still free. Whoever floods therefore leaves room for whoever has nothing in hand. A call is let in only if another of its
+// size would find room, so large calls are refused before small ones. Safe for concurrent use.
+type Work struct {
+	most int64
+	shed *prometheus.CounterVec
+
+	mu             sync.Mutex
+	used           int64
+	callers, conns map[string]int64 // what each has in hand; those that have something
+}
+
+// NewWork returns the bounds of a node that has all processors to itself.
+func NewWork() *Work {
+	return &Work{most: mostInHandByProcessor * max(2, int64(runtime.GOMAXPROCS(0))),
+		callers: map[string]int64{}, conns: map[string]int64{},
+		shed: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "quotad_calls_shed_total",
+			Help: "Calls that were refused before they were read, because the node had too much to do, by port."}, []string{"port"})}
+}
+
+// Describe implements prometheus.Collector.
+func (w *Work) Describe(ch chan<- *prometheus.Desc) { w.shed.Describe(ch) }
+
+// Collect implements prometheus.Collector.
+func (w *Work) Collect(ch chan<- prometheus.Metric) { w.shed.Collect(ch) }
+
+// Shed counts a call that was refused.
+func (w *Work) Shed(port string) { w.shed.WithLabelValues(port).Inc() }
+
+// Held is what a call has in hand.
+type Held struct {
+	work         *Work
+	caller, conn string
+	size         int64
+	done         atomic.Bool
+}
+
+// Take takes a message of so many bytes in hand, of a caller's connection; nil: it has to be refused.
+func (w *Work) Take(caller, conn string, bytes int) *Held {
+	size := int64(min(bytes+callOverhead, heaviestCall))
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	free := w.most - w.used - 2*size // if another like it came, too
+	if w.callers[caller]+2*size > callerParts*free || w.conns[conn]+2*size > free {
+		return nil
+	}
+	w.used += size
+	w.callers[caller] += size
+	w.conns[conn] += size
+	return &Held{work: w, caller: caller, conn: conn, size: size}
+}
+
+// Done says that the call has nothing in hand any more. It may be called again.
+func (h *Held) Done() {
+	if h.done.Swap(true) {
+		return
+	}
+	w := h.work
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.used -= h.size
+	lessen(w.callers, h.caller, h.size)
+	lessen(w.conns, h.conn, h.size)
+}
+
+func lessen(all map[string]int64, whose string, by int64) {
+	if all[whose] -= by; all[whose] <= 0 {
+		delete(all, whose)
+	}
+}
+
+// Admission takes the message of a call in hand before it is decoded, or says why the call is refused. The context is the
+// one the handler gets.
+type Admission func(ctx context.Context, message []byte) (*Held, error)
+
+// Admit has the calls of these methods admitted first. Call it before services are registered.
+func (c *Calls) Admit(by Admission, methods ...string) {
+	c.admit = by
+	for _, m := range methods {
+		c.admitted[m] = true
+	}
+}
+
+// call is what becomes of one call.
+type call struct{ held atomic.Pointer[Held] }
+
+type callKey struct{}
+
+// Waits says that a call only waits from now on, and has nothing in hand.
+func Waits(ctx context.Context) {
+	if c, ok := ctx.Value(callKey{}).(*call); ok {
+		c.done()
+	}
+}
+
+func (c *call) done() {
+	if h := c.held.Load(); h != nil {
+		h.Done()
+	}
+}

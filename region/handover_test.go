@@ -1,0 +1,130 @@
+package region
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/quotad/quotad/chaos/bubble"
+	"github.com/quotad/quotad/region/store"
+)
+
+// Whoever asks is told that the node has done its part before the store has answered.
+func TestHandover(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		n, s := busyNode(t)
+		s.stop(true)
+		for name, by := range map[string]func(func()) error{
+			"check": func(f func()) error { _, err := n.Check(OnHandover(t.Context(), f), request("a")); return err },
+			"batch": func(f func()) error {
+				_, err := n.CheckBatch(OnHandover(t.Context(), f), []Request{request("a"), request("b")})
+				return err
+			},
+		} {
+			n.breakers[store.Whole].Store(false)
+			begun, told := time.Now(), time.Duration(-1)
+			if err := by(func() { told = time.Since(begun) }); err != nil || told != 0 || time.Since(begun) == 0 {
+				t.Errorf("%s: told after %v, answered after %v, %v", name, told, time.Since(begun), err)
+			}
+		}
+	})
+}
+
+// A caller of whom much waits for the store is busy until it is decided, and nobody else is.
+func TestBusy(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		n, _ := busyNode(t)
+		batch := make([]Request, 100)
+		for i := range batch {
+			batch[i] = request(distinct(i))
+			batch[i].Domain, batch[i].Caller = "flood", "flood"
+		}
+		if _, busy := n.Busy("flood"); busy {
+			t.Error("nothing waits")
+		}
+		var all sync.WaitGroup
+		for range 2 {
+			all.Go(func() {
+				if _, err := n.CheckBatch(t.Context(), batch); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		synctest.Wait()
+		retry, busy := n.Busy("flood")
+		if !busy || retry <= 0 || retry > n.deadline {
+			t.Errorf("busy %v for %v: %+v", busy, retry, n.batcher.load())
+		}
+		if retry, busy := n.Busy("victim"); busy {
+			t.Errorf("a caller for whom nothing waits: %v", retry)
+		}
+		all.Wait()
+		if retry, busy := n.Busy("flood"); busy {
+			t.Errorf("everything is decided: %v", retry)
+		}
+	})
+}
+
+// A process that hears its deadlines too late has not heard its store either: it is busy, and does not take the store for
+// lost. It does once nothing came for too long.
+func TestStarvedNode(t *testing.T) {
+	const deadline = 50 * time.Millisecond
+	late := &store.Error{Err: context.DeadlineExceeded}
+	for _, tc := range []struct {
+		name        string
+		heard, sent time.Duration // before now
+		busy        bool
+	}{
+		{"its deadline was heard in time", 300 * time.Millisecond, deadline, false},
+		{"it was heard late, and so may replies be", 300 * time.Millisecond, deadline + 10*time.Millisecond, true},
+		{"it was heard very late", 1500 * time.Millisecond, time.Second, true},
+		{"nothing came for seconds", 3 * time.Second, time.Second, false},
+	} {
+		n := unstarted(t, 1, document(t, 1, hereAndThere, overloadLimits...))
+		n.batcher.breakers, n.batcher.pace = n.breakers, newPace(deadline)
+		now := time.Now().Add(time.Minute)
+		n.breakers.hear(store.Whole, now.Add(-tc.heard))
+		err := n.batcher.unreached(store.Whole, now.Add(-tc.sent), now, late)
+		if isQueueFull(err) != tc.busy || n.breakers.tripped(store.Whole) == tc.busy {
+			t.Errorf("%s: %v, tripped %v", tc.name, err, n.breakers.tripped(store.Whole))
+		}
+	}
+}
+
+// A node at work that is not woken in time is starved, until starvedLasts deadlines after it was; one that has nothing to do sleeps.
+func TestWakes(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		const deadline = 50 * time.Millisecond
+		n, _ := busyNode(t)
+		w := &n.batcher.wakes
+		ctx, cancel := context.WithCancel(t.Context())
+		var watching sync.WaitGroup
+		watching.Go(func() { w.watch(ctx, deadline) })
+		synctest.Wait()
+		if w.due.Load() != 0 || w.starved(time.Now(), deadline) {
+			t.Error("nothing was sent")
+		}
+		if d, err := n.Check(t.Context(), request("a")); err != nil || !d.Allowed {
+			t.Errorf("%+v, %v", d, err)
+		}
+		synctest.Wait()
+		if w.due.Load() == 0 || w.starved(time.Now(), deadline) {
+			t.Error("a request was sent, and nobody is late")
+		}
+		if at := time.Now().Add(deadline/wakeParts + deadline/starvedPart + 1); !w.starved(at, deadline) {
+			t.Error("it should have been woken")
+		}
+		time.Sleep(time.Second)
+		if w.due.Load() != 0 {
+			t.Error("nothing was sent for a second")
+		}
+		w.late.Store(int64(time.Since(since)))
+		if !w.starved(time.Now().Add(starvedLasts*deadline-1), deadline) || w.starved(time.Now().Add(starvedLasts*deadline), deadline) {
+			t.Error("it was woken too late just now")
+		}
+		cancel()
+		watching.Wait()
+	})
+}

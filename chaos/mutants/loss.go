@@ -5,7 +5,7 @@ var loss = []Mutant{
 		Name: "token-unchecked", Hole: "FLUSHALL with scripts kept",
 		Rule: "a script that finds no token, or another generation's, changes nothing",
 		Edits: []Edit{{"algorithms/twin.go",
-			`case w.Generation == 0 || w.Generation != g.Generation || w.Epoch != g.Epoch || w.mark < g.Seen:`,
+			`case w.Generation == 0 || w.Generation != g.Generation || w.Epoch != g.Epoch || max(w.answered[g.Node], w.begun) < g.Seen:`,
 			`case w.Epoch != "" && w.Epoch != g.Epoch:`}},
 		Breaks: "3: a label above L", Under: "FLUSHALL; two nodes in a region",
 		Flags:  []string{"--limits", "1", "--faults", "flush", "--nodes", "2"},
@@ -51,9 +51,9 @@ var loss = []Mutant{
 		Name: "another-servers-data", Hole: "stale primary promoted again",
 		Rule: "a store on another server than it was opened on, by its master_replid, is opened anew as lost",
 		Edits: []Edit{{"region/store/open.go",
-			`l.Mark < l.seen || l.Replid != l.server
+			`l.Answered < l.seen || l.Replid != l.server
 }`,
-			`l.Mark < l.seen
+			`l.Answered < l.seen
 }`}},
 		Breaks: "3: more above L than the printed bound of a stale replica", Under: "failover to a lagging replica",
 		Within: 1000,

@@ -3,7 +3,7 @@ package mutants
 var copies = []Mutant{
 	{
 		Name: "older-copy-decides", Hole: "copy of a store that runs on",
-		Rule: "a script refuses a caller that knows a later time than the store's mark",
+		Rule: "a script refuses a caller that knows a later time than it was answered with",
 		Edits: []Edit{
 			{"algorithms/token.lua", ` or answered < seen then`, ` then`},
 			{"algorithms/twin.go", `|| w.Epoch != g.Epoch || max(w.answered[g.Node], w.begun) < g.Seen:`, `|| w.Epoch != g.Epoch:`},
@@ -21,8 +21,17 @@ var copies = []Mutant{
 		Test: Test{"./algorithms", "TestLuaEqualsTwin"},
 	},
 	{
+		Name: "copy-counts-once-it-was-asked", Hole: "copy of a store that runs on",
+		Rule: "each node compares what itself was answered with, whoever has asked a copy since",
+		Edits: []Edit{
+			{"algorithms/twin.go", `max(w.answered[g.Node], w.begun) < g.Seen:`, `max(w.mark, w.answered[g.Node], w.begun) < g.Seen:`},
+		},
+		Breaks: "3: a label above L", Under: "a copy put back as another node starts or wakes",
+		Test: Test{"./chaos/sim", "TestPlansThatOnceOverspent"},
+	},
+	{
 		Name: "older-copy-stands", Hole: "copy of a store that runs on",
-		Rule: "a store whose mark is behind a time that it has shown has lost what came since",
+		Rule: "a store that has not answered a node with a time that this node knows has lost what came since",
 		Edits: []Edit{
 			{"region/store/open.go", `l.LostAt == 0 || l.Answered < l.seen || l.Replid`, `l.LostAt == 0 || l.Replid`},
 		},

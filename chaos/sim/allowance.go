@@ -89,7 +89,6 @@ func (n *node) admits(b *bucket, d stepped.Decision, units int64) {
 		return
 	}
 	n.lately[b] = usage{n.w.now, d.At, n.r.losses}
-	b.admitted[n.r.index] += units
 	n.onACopy(b, units)
 	b.paces[n.r.index].add(n.w.now, d.At/b.limit.policy.Window.Microseconds(), units)
 }

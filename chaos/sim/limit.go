@@ -32,7 +32,6 @@ type bucket struct {
 	// allowances are what may be admitted above the ceiling, when, and for what has happened.
 	allowances         []allowance
 	paces              []pace               // by region: how fast it admitted
-	admitted           []int64              // and how much, in all
 	clocked, forClocks int64                // how far apart clocks were when more was allowed for it, and how much
 	lost               []int64              // by region: the last cell that a loss of its store may concern
 	gone               []map[*node]sighting // by region: it was deleted there, and nobody has asked for it since; who knew it
@@ -60,7 +59,7 @@ func newLimit(w *world, p *policy.Limit) *limit {
 	l := &limit{w: w, policy: p, rule: oracle.Limit{Limit: max(p.Limit-w.plan.lowered, 1), Burst: p.Burst, Window: p.Window, Algorithm: string(p.Algorithm), ClockSlack: clockSlack}}
 	for k, key := range w.plan.Keys {
 		b := &bucket{limit: l, key: k, id: string(p.Bucket(descriptors(key))), judge: oracle.New(l.rule), labels: map[int64]int64{},
-			lost: make([]int64, len(w.plan.Regions)), local: map[spentAlone]bool{}, paces: make([]pace, len(w.plan.Regions)), admitted: make([]int64, len(w.plan.Regions)), excused: -1, gone: make([]map[*node]sighting, len(w.plan.Regions)), seen: map[seenRow]algorithms.Row{}}
+			lost: make([]int64, len(w.plan.Regions)), local: map[spentAlone]bool{}, paces: make([]pace, len(w.plan.Regions)), excused: -1, gone: make([]map[*node]sighting, len(w.plan.Regions)), seen: map[seenRow]algorithms.Row{}}
 		l.buckets = append(l.buckets, b)
 	}
 	return l

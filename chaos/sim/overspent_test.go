@@ -156,6 +156,11 @@ var onceOverspent = map[string]*Plan{
 	// node finds what it knew: it decides on it until the first notices, by its beat.
 	"a copy of an earlier generation is put back to a node that stood still": pair(2, hourly, [][2]int64{{2, 30}},
 		at(0, Stick, 9, on(1)), at(3.3, Pause, 5.75, on(0)), at(3.4, Snapshot, 5.6), at(3.5, Flush, 0), at(9, Stick, 1, on(0))),
+	// A copy is put back, and a node that knew nothing later calls first: the copy's time goes on, and who knew better did not notice.
+	"a copy is put back as a node starts": pair(2, hourly, [][2]int64{{2, 4}, {5, 10}, {20, 30}},
+		at(0, Stick, 15, on(1)), at(3.5, Crash, 7.52, on(0)), at(4.5, Snapshot, 6.51), at(15, Stick, 15, on(0))),
+	"a copy is put back as a node wakes": pair(2, hourly, [][2]int64{{2, 4}, {5, 10}, {20, 30}},
+		at(0, Stick, 15, on(1)), at(3.5, Pause, 7.52, on(0)), at(4.5, Snapshot, 6.51), at(15, Stick, 15, on(0))),
 	// A copy is put back that is younger than what its first caller last heard.
 	"a copy of a quarter of a second ago is put back to two nodes": pair(2, hourly, [][2]int64{{2, 5}, {20, 30}},
 		at(0, Stick, 15, on(1)), at(13, Steady, 1.75, each(100_000)), at(14.55, Snapshot, 0.25), at(16, Stick, 15, on(0))),

@@ -26,8 +26,7 @@ type region struct {
 	shown      int64            // the latest store time of a decision, µs since 1970
 	stale      bool             // its store was put back, and nobody has opened it since
 	each       int64            // how long its store takes for a call, µs; 0: no time
-	copy       copied           // that was put back last
-	backAt     int64            // and when, µs
+	backAt     int64            // when a copy of it was last put back, µs
 	behind     map[*node]int    // who had heard nothing later then, and in which life
 	sticks     map[int][]*node  // by key: where its requests go, the latest last
 }

@@ -144,11 +144,6 @@ var onceOverspent = map[string]*Plan{
 		at(3, Snapshot, 12), at(14.5, Crash, 1)),
 	"a snapshot is put back to two nodes": pair(2, hourly, [][2]int64{{2, 10}, {20, 30}},
 		at(0, Stick, 15, on(1)), at(3, Snapshot, 12), at(15, Stick, 15, on(0))),
-	// A node that knew of nothing later is the first to ask the copy.
-	"a copy is put back as a node starts": pair(2, hourly, [][2]int64{{2, 4}, {5, 10}, {20, 30}},
-		at(0, Stick, 15, on(1)), at(3.5, Crash, 7.52, on(0)), at(4.5, Snapshot, 6.51), at(15, Stick, 15, on(0))),
-	"a copy is put back as a node wakes": pair(2, hourly, [][2]int64{{2, 4}, {5, 10}, {20, 30}},
-		at(0, Stick, 15, on(1)), at(3.5, Pause, 7.52, on(0)), at(4.5, Snapshot, 6.51), at(15, Stick, 15, on(0))),
 	// A bucket is deleted that its node had no room to remember: nobody notices, which is printed.
 	"a bucket is deleted that there was no room to remember": crowded(pair(1, hourly, [][2]int64{{4, 12}, {16, 26}},
 		at(1, Steady, 2, aside(1)), at(14, Delete, 0))),

@@ -197,8 +197,10 @@ local function keep(h, changed, least)
     forget(h)
     texts = sum_up(h, changed)
   end
-  if changed or some then
-    local text, body = {marks(h)}, {}
+  local before = marks(h)
+  local over = before == '' and math.max(h.vanished, h.whole) > 0 -- the loss weighs no more
+  if changed or some or over then
+    local text, body = {before}, {}
     for _, cell in ipairs(order(h.cells)) do
       local c = h.cells[cell]
       text[#text + 1] = '@' .. table.concat({int(cell), int(c.into), int(c.out), int(c.y), int(c.z), int(c.missing), int(c.bytes)}, ' ') .. ';'

@@ -81,6 +81,8 @@ func TestFlagsGoBeforeVariablesBeforeTheFile(t *testing.T) {
 		"insecure":           {"true", "false", "true", func(c *nodeConfig) any { return c.insecure }, [3]string{}},
 		"log_level":          {"debug", "warn", "error", func(c *nodeConfig) any { return c.logLevel }, [3]string{"DEBUG", "WARN", "ERROR"}},
 		"request_id_repeats": {"1", "2", "100", func(c *nodeConfig) any { return c.repeats }, [3]string{}},
+		"remember.buckets":   {"1000", "2000", "100000000", func(c *nodeConfig) any { return c.memory.Buckets }, [3]string{}},
+		"remember.uses":      {"1000", "2000", "100000000", func(c *nodeConfig) any { return c.memory.Uses }, [3]string{}},
 		"drain_timeout":      {"1s", "2s", "3s", func(c *nodeConfig) any { return c.drain }, [3]string{}},
 		"chaos":              {"enabled", "disabled", "true", func(c *nodeConfig) any { return c.chaos }, [3]string{"true", "false", "true"}},
 	}

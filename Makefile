@@ -9,7 +9,7 @@ SINGLE = /algorithms /allocator /chaos/sim /chaos/baseline /chaos/workload /chao
 .PHONY: test
 test: redis-server format vet ## every test; with the race detector where there are goroutines
 	$(GO) test -timeout 8m $$($(GO) list ./... | grep $(SINGLE:%=-e %))
-	$(GO) test -race -timeout 8m $$($(GO) list ./... | grep -v $(SINGLE:%=-e %))
+	$(GO) test -race -timeout 10m $$($(GO) list ./... | grep -v $(SINGLE:%=-e %))
 
 .PHONY: format
 format:

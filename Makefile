@@ -8,8 +8,8 @@ GO ?= go
 SINGLE = /algorithms /allocator /chaos/sim /chaos/baseline /chaos/workload /chaos/mutants
 .PHONY: test
 test: redis-server format vet ## every test; with the race detector where there are goroutines
-	$(GO) test -timeout 8m $$($(GO) list ./... | grep $(SINGLE:%=-e %))
-	$(GO) test -race -timeout 10m $$($(GO) list ./... | grep -v $(SINGLE:%=-e %))
+	$(GO) test -timeout 15m $$($(GO) list ./... | grep $(SINGLE:%=-e %))
+	$(GO) test -race -timeout 20m $$($(GO) list ./... | grep -v $(SINGLE:%=-e %))
 
 .PHONY: format
 format:

@@ -47,7 +47,10 @@ const (
 func BenchmarkOverload(b *testing.B) {
 	quotad, err := Build(b.Context(), b.TempDir())
 	fatal(b, err)
+	halves := cores(b)
+	use(b, halves.served) // what is started inherits it
 	f, err := Start(b.Context(), b, Config{Quotad: quotad, Limits: overloadLimits, Regions: []RegionConfig{{Name: "us"}}})
+	use(b, halves.loading)
 	fatal(b, err)
 	r := f.Region("us")
 	o := &overload{b: b, node: r.Nodes[0], redis: r.Redis}

@@ -1,0 +1,58 @@
+package process
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// halves are the machine's processors in two halves: one for nodes and stores, and one for whoever loads them.
+type halves struct{ served, loading unix.CPUSet }
+
+// cores divides the machine's processors, so that what a node does under load is not what its load takes from it.
+func cores(t testing.TB) halves {
+	t.Helper()
+	var all unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &all); err != nil {
+		t.Fatal(err)
+	}
+	var h halves
+	if all.Count() < 2 {
+		fmt.Println("one processor: the node shares it with its load")
+		return halves{served: all, loading: all}
+	}
+	left := all.Count() / 2
+	for cpu := 0; left > 0 || h.served.Count() < all.Count()-all.Count()/2; cpu++ {
+		switch {
+		case !all.IsSet(cpu):
+		case left > 0:
+			h.loading.Set(cpu)
+			left--
+		default:
+			h.served.Set(cpu)
+		}
+	}
+	fmt.Printf("processors: %d for the node and its Redis, %d for their load\n", h.served.Count(), h.loading.Count())
+	return h
+}
+
+// use has this process run on some processors, and what it starts from now on.
+func use(t testing.TB, cpus unix.CPUSet) {
+	t.Helper()
+	tasks, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, task := range tasks {
+		tid, err := strconv.Atoi(task.Name())
+		if err == nil {
+			err = unix.SchedSetaffinity(tid, &cpus)
+		}
+		if err != nil && err != unix.ESRCH { // the thread has ended since
+			t.Fatal(err)
+		}
+	}
+}

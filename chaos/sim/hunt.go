@@ -14,6 +14,7 @@ type Hunt struct {
 	From     uint64   // the first seed
 	Seeds    uint64   // how many; 0: until the context ends
 	First    []uint64 // seeds to run before them
+	Digests  bool     // Tally.Digest is asked for, which takes time
 	LuaEvery uint64   // of so many seeds one is decided by the production Lua; 0: none
 	// Progress hears how far it is, about once a second, in one goroutine at a time; nil: nobody does.
 	Progress func(Tally)
@@ -26,6 +27,7 @@ type Tally struct {
 	Virtual time.Duration
 	Took    time.Duration
 	Counts  Counts
+	Digest  Digest   // of all of them, in order; zero where none was asked for
 	Broken  *Outcome // of the lowest seed that did not hold; nil: all held
 }
 
@@ -38,7 +40,7 @@ type hunting struct {
 	err     error
 	begun   time.Time
 	told    time.Time
-	stopped bool
+	digests []seedDigest
 }
 
 // Run hunts. Whatever the processors, the outcome that it returns is that of the lowest seed that does not hold. An error says
@@ -55,13 +57,20 @@ func (h *Hunt) Run(ctx context.Context) (Tally, error) {
 				}
 				c := g.Config
 				c.Lua = c.Lua || g.LuaEvery > 0 && seed%g.LuaEvery == 0
-				o, err := Run(Draw(seed, c))
+				play := Run
+				if g.Digests {
+					play = RunDigested
+				}
+				o, err := play(Draw(seed, c))
 				g.put(o, err)
 			}
 		})
 	}
 	workers.Wait()
 	g.tally.Took = time.Since(g.begun)
+	if g.Digests {
+		g.tally.Digest = together(g.digests)
+	}
 	return g.tally, g.err
 }
 
@@ -96,6 +105,9 @@ func (g *hunting) put(o *Outcome, err error) {
 	t.Seeds++
 	if o.Plan.Lua {
 		t.Lua++
+	}
+	if g.Digests {
+		g.digests = append(g.digests, seedDigest{o.Plan.Seed, o.Digest})
 	}
 	t.Virtual += span(o.Plan.End)
 	t.Counts.Add(&o.Counts)

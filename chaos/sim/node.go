@@ -214,6 +214,8 @@ func (n *node) drain() {
 // hear has the machine hear an event, and what follows from it put down to be done.
 func (n *node) hear(e exchange.Event) {
 	if n.live != nil {
-		n.carry(n.live.Step(n.mono(), e))
+		out := n.live.Step(n.mono(), e)
+		n.w.digest.heard(n, n.w.now, e, out)
+		n.carry(out)
 	}
 }

@@ -98,6 +98,7 @@ func (n *node) decided(rq *request, d stepped.Decision) {
 		return
 	}
 	n.w.counts.decided(d.Allowed)
+	n.w.digest.decided(n, n.w.now, rq, d)
 	if rq.done != nil {
 		rq.done(d)
 	}

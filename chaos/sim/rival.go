@@ -35,7 +35,7 @@ func (q Quotad) Run(load *workload.Workload, n baseline.Network, seed uint64) ba
 	for i := range load.Regions {
 		p.Regions = append(p.Regions, RegionPlan{Name: fmt.Sprintf("r%d", i), Weight: 1, Nodes: 1})
 	}
-	w, err := newWorld(p, nil)
+	w, err := newWorld(p, nil, nil)
 	if err != nil {
 		panic(fmt.Sprintf("workload %s: %v", load.Name, err)) // a valid one makes a valid document
 	}

@@ -11,23 +11,27 @@ type Outcome struct {
 	Broken   *Violation // nil: everything held
 	Counts   Counts
 	Timeline string // of a run that was traced
+	Digest   Digest // zero where none was asked for
 }
 
 // Run runs a plan. It is deterministic, and safe for concurrent use on different plans.
-func Run(p *Plan) (*Outcome, error) { return run(p, nil) }
+func Run(p *Plan) (*Outcome, error) { return run(p, nil, nil) }
+
+// RunDigested runs a plan as Run does, and makes the digest of what happens.
+func RunDigested(p *Plan) (*Outcome, error) { return run(p, nil, newDigest()) }
 
 // Trace runs a plan and writes down what happens.
 func Trace(p *Plan, lines int) (*Outcome, error) {
 	t := &trace{}
-	o, err := run(p, t)
+	o, err := run(p, t, newDigest())
 	if o != nil {
 		o.Timeline = t.timeline(p.Regions, lines)
 	}
 	return o, err
 }
 
-func run(p *Plan, t *trace) (*Outcome, error) {
-	w, err := newWorld(p, t)
+func run(p *Plan, t *trace, d *digest) (*Outcome, error) {
+	w, err := newWorld(p, t, d)
 	if err != nil {
 		return nil, fmt.Errorf("seed %d: %w", p.Seed, err)
 	}
@@ -40,7 +44,7 @@ func run(p *Plan, t *trace) (*Outcome, error) {
 	if w.broken != nil {
 		w.tell(nil, "VIOLATION %v", w.broken)
 	}
-	return &Outcome{Plan: p, Broken: w.broken, Counts: w.counts}, nil
+	return &Outcome{Plan: p, Broken: w.broken, Counts: w.counts, Digest: d.sum()}, nil
 }
 
 // span is microseconds as a duration.

@@ -27,8 +27,9 @@ type world struct {
 	broken              *Violation // the first
 	counts              Counts
 	trace               *trace // nil: nothing is written down
-	adopted             int64  // version of the newest document that any region was given
-	ahead, behind, back int64  // the farthest that a region's clocks were ahead and behind, and between them, µs
+	digest              *digest
+	adopted             int64 // version of the newest document that any region was given
+	ahead, behind, back int64 // the farthest that a region's clocks were ahead and behind, and between them, µs
 }
 
 // Violation is something that must never be.
@@ -58,8 +59,8 @@ const (
 )
 
 // newWorld returns the world of a plan, in which nothing has happened yet.
-func newWorld(p *Plan, t *trace) (*world, error) {
-	w := &world{plan: p, trace: t, mates: p.random(forMates, 0), adopted: 1}
+func newWorld(p *Plan, t *trace, d *digest) (*world, error) {
+	w := &world{plan: p, trace: t, digest: d, mates: p.random(forMates, 0), adopted: 1}
 	first, err := p.document(1)
 	if err != nil {
 		return nil, fmt.Errorf("the plan's document: %w", err)

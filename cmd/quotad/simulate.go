@@ -125,6 +125,7 @@ func (s *simulation) complete() error {
 
 func (s *simulation) run(cmd *cobra.Command) error {
 	debug.SetGCPercent(800) // short-lived garbage, and little that lives
+	s.hunt.Digests = s.output == "json"
 	if s.output == "table" {
 		s.hunt.Progress = progressTo(cmd.ErrOrStderr())
 	}

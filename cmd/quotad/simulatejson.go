@@ -1,6 +1,8 @@
 package main
 
 import (
+	"encoding/hex"
+
 	"github.com/quotad/quotad/chaos/sim"
 )
 
@@ -16,7 +18,8 @@ type simulated struct {
 	Requests int64            `json:"requests"`
 	Admitted int64            `json:"admitted"`
 	Faults   map[string]int64 `json:"faults"`
-	Rows     map[int]int64    `json:"rows"` // of the fault matrix, how often each fired
+	Rows     map[int]int64    `json:"rows"`         // of the fault matrix, how often each fired
+	Trace    string           `json:"trace_sha256"` // over every event, effect and decision
 	Broken   *brokenSeed      `json:"broken,omitempty"`
 }
 
@@ -33,7 +36,8 @@ type brokenSeed struct {
 
 func (s *simulation) document(t sim.Tally, f *sim.Failure) simulated {
 	d := simulated{OK: f == nil, Build: thisBuild(), Seeds: t.Seeds, Lua: t.Lua, Virtual: t.Virtual.Seconds(), Took: t.Took.Seconds(),
-		Events: t.Counts.Events, Requests: t.Counts.Requests, Admitted: t.Counts.Admitted, Faults: map[string]int64{}, Rows: map[int]int64{}}
+		Events: t.Counts.Events, Requests: t.Counts.Requests, Admitted: t.Counts.Admitted, Faults: map[string]int64{}, Rows: map[int]int64{},
+		Trace: hex.EncodeToString(t.Digest[:])}
 	for deed, n := range t.Counts.Deeds {
 		if !deed.Load() {
 			d.Faults[string(deed)] = n

@@ -2,9 +2,9 @@ package algorithms
 
 import "strconv"
 
-// Guard is what a node believes of its region's store; a script that finds otherwise changes nothing and answers
+// Fence is what a node believes of its region's store; a script that finds otherwise changes nothing and answers
 // StatusUnknown.
-type Guard struct {
+type Fence struct {
 	Generation uint64
 	Epoch      string // policy epoch in force
 	Clock      int64  // the node's wall clock
@@ -15,15 +15,15 @@ type Guard struct {
 
 // Target is one bucket of a request.
 type Target struct {
-	Key    string // Redis key of its hash
-	Terms  Terms
-	Known  int64 // see State: a bucket that is not there before that time was deleted
-	Shadow bool  // reports, never denies
+	Key         string // Redis key of its hash
+	Terms       Terms
+	ExistsUntil int64 // see State: a bucket that is not there before that time was deleted
+	Shadow      bool  // reports, never denies
 }
 
 // Decide is a list of requests on the same buckets, decided in order and atomically.
 type Decide struct {
-	Guard
+	Fence
 	Commit  bool // false: say what would be decided, charge nothing that stays
 	Buckets []Target
 	Costs   []int64 // each 1..MaxUnits
@@ -52,16 +52,16 @@ const RememberedFor = 60_000
 
 // Lend asks the store to raise what this region gives Peer of a cell, giving back borrowed rights first.
 type Lend struct {
-	Guard
-	Key      string
-	Terms    Terms
-	Known    int64 // see Target
-	Peer     string
-	Cell     int64
-	Returned int64 // value that Q[self->peer] should reach
-	Lent     int64 // value that R[self->peer] should reach
-	Kept     int64 // units of the cell this region keeps beyond those it has used
-	Cap      int64 // most this region may have lent out of the cell, net, over all peers
+	Fence
+	Key         string
+	Terms       Terms
+	ExistsUntil int64 // see Target
+	Peer        string
+	Cell        int64
+	Returned    int64 // value that Q[self->peer] should reach
+	Lent        int64 // value that R[self->peer] should reach
+	Kept        int64 // units of the cell this region keeps beyond those it has used
+	Cap         int64 // most this region may have lent out of the cell, net, over all peers
 
 	Burst     int64 // token_bucket: value that Y[self->peer], the burst lent, should reach
 	KeptBurst int64 // tokens this region keeps
@@ -70,10 +70,10 @@ type Lend struct {
 
 // Credit tells the store what Peer says it gave this region of a cell.
 type Credit struct {
-	Guard
+	Fence
 	Key            string
 	Terms          Terms
-	Known          int64 // see Target
+	ExistsUntil    int64 // see Target
 	Peer           string
 	PeerGeneration uint64 // of the peer's store when it wrote the rows
 	Cell           int64
@@ -87,14 +87,14 @@ type Credit struct {
 
 // Inspect reads the ledger of one bucket.
 type Inspect struct {
-	Guard
+	Fence
 	Key   string
 	Terms Terms
 }
 
 // Refund takes back what one decision charged, once.
 type Refund struct {
-	Guard
+	Fence
 	Receipt string // key under which it is remembered that this was refunded
 	Once    string // key of the decision's own Decide; it is forgotten, so that the request may be decided anew
 	At      int64  // store time of the decision
@@ -104,43 +104,43 @@ type Refund struct {
 
 // Charge is what a decision charged one bucket. Without a Kind, no limit is in force any more that the bucket is of.
 type Charge struct {
-	Key   string
-	Terms Terms
-	Known int64 // see Target
-	Cell  int64
+	Key         string
+	Terms       Terms
+	ExistsUntil int64 // see Target
+	Cell        int64
 }
 
 // Reset clears the use of one bucket, and nothing else: no row, no mark, no epoch.
 type Reset struct {
-	Guard
-	Key   string
-	Terms Terms
-	Known int64 // see Target
+	Fence
+	Key         string
+	Terms       Terms
+	ExistsUntil int64 // see Target
 }
 
 // Recall asks a region what it has heard from Peer of one bucket, for Peer to recover it under a new generation; from
 // then on the region refuses rows that Peer wrote under a lower one.
 type Recall struct {
-	Guard
+	Fence
 	Key            string
 	Terms          Terms
-	Known          int64 // see Target
+	ExistsUntil    int64 // see Target
 	Peer           string
 	PeerGeneration uint64
 }
 
 // Restore gives a lost bucket back what is known of it.
 type Restore struct {
-	Guard
-	Key     string
-	Terms   Terms
-	LostAt  int64     // of the loss, as StatusLost came with
-	Cap     int64     // most the region may have lent out of a cell
-	Use     Use       // seen last
-	Most    int64     // that can have been used before the loss, where not all nodes of the region told; else 0
-	Known   []string  // peers of which all that was lent and returned to them is in Rows
-	Unknown []string  // all other peers
-	Rows    []PeerRow // of the known peers: cell, peer, Lent and Returned count
+	Fence
+	Key          string
+	Terms        Terms
+	LostAt       int64     // of the loss, as StatusLost came with
+	Cap          int64     // most the region may have lent out of a cell
+	Use          Use       // seen last
+	Most         int64     // that can have been used before the loss, where not all nodes of the region told; else 0
+	KnownPeers   []string  // peers of which all that was lent and returned to them is in Rows
+	UnknownPeers []string  // all other peers
+	Rows         []PeerRow // of the known peers: cell, peer, Lent and Returned count
 }
 
 // Use is what counted in a bucket, as seen at a store time.
@@ -149,13 +149,13 @@ type Use struct{ Cell, Units, At int64 }
 // Book charges what a node admitted without the store in a window: Units in all, of which the bucket remembers what
 // it has charged.
 type Book struct {
-	Guard
-	Key    string
-	Terms  Terms
-	Known  int64 // see Target
-	Node   string
-	Window int64 // its number, by the node's meter
-	Units  int64
+	Fence
+	Key         string
+	Terms       Terms
+	ExistsUntil int64 // see Target
+	Node        string
+	Window      int64 // its number, by the node's meter
+	Units       int64
 }
 
 // Open begins a generation of a store.
@@ -179,7 +179,7 @@ type Note struct {
 }
 
 // Beat has the store show its time.
-type Beat struct{ Guard }
+type Beat struct{ Fence }
 
 // Adopt puts a newer policy epoch in force; an epoch begins with the version of its document and a dash.
 type Adopt struct {
@@ -244,7 +244,7 @@ func (a *args) num(v ...int64) {
 	}
 }
 
-func (a *args) guard(g Guard) {
+func (a *args) guard(g Fence) {
 	a.str(strconv.FormatUint(g.Generation, 10), g.Epoch)
 	a.num(g.Clock, MaxClockStep)
 	a.str(g.Node)
@@ -253,13 +253,13 @@ func (a *args) guard(g Guard) {
 
 func (a *args) terms(t Terms, known int64) {
 	a.str(string(t.Kind))
-	a.num(t.Window, t.Cell, t.Tick, t.Entitlement, t.Burst, t.Guard, flag(t.Recovered), known)
+	a.num(t.Window, t.Cell, t.Tick, t.Entitlement, t.Burst, t.ClockMargin, flag(t.Recovered), known)
 }
 
 // Args returns the script's ARGV.
 func (c Decide) Args() []any {
 	var a args
-	a.guard(c.Guard)
+	a.guard(c.Fence)
 	a.num(flag(c.Commit))
 	if c.Once == "" {
 		a.num(0)
@@ -268,7 +268,7 @@ func (c Decide) Args() []any {
 	}
 	a.num(c.repeats(), int64(len(c.Buckets)))
 	for _, b := range c.Buckets {
-		a.terms(b.Terms, b.Known)
+		a.terms(b.Terms, b.ExistsUntil)
 		a.num(flag(b.Shadow))
 	}
 	a.num(c.Costs...)
@@ -278,8 +278,8 @@ func (c Decide) Args() []any {
 // Args returns the script's ARGV.
 func (c Lend) Args() []any {
 	var a args
-	a.guard(c.Guard)
-	a.terms(c.Terms, c.Known)
+	a.guard(c.Fence)
+	a.terms(c.Terms, c.ExistsUntil)
 	a.str(c.Peer)
 	a.num(c.Cell, c.Returned, c.Lent, c.Kept, c.Cap, c.Burst, c.KeptBurst, c.CapBurst)
 	return a
@@ -288,8 +288,8 @@ func (c Lend) Args() []any {
 // Args returns the script's ARGV.
 func (c Credit) Args() []any {
 	var a args
-	a.guard(c.Guard)
-	a.terms(c.Terms, c.Known)
+	a.guard(c.Fence)
+	a.terms(c.Terms, c.ExistsUntil)
 	a.str(c.Peer)
 	a.num(int64(c.PeerGeneration), c.Cell, c.Lent, c.Returned, c.Most, c.Burst, c.MostBurst, c.At)
 	return a
@@ -298,7 +298,7 @@ func (c Credit) Args() []any {
 // Args returns the script's ARGV.
 func (c Inspect) Args() []any {
 	var a args
-	a.guard(c.Guard)
+	a.guard(c.Fence)
 	a.terms(c.Terms, 0)
 	return a
 }
@@ -321,10 +321,10 @@ func (c Refund) RememberedUntil() int64 {
 // Args returns the script's ARGV.
 func (c Refund) Args() []any {
 	var a args
-	a.guard(c.Guard)
+	a.guard(c.Fence)
 	a.num(c.At, c.Cost, c.RememberedUntil())
 	for _, charge := range c.Charges {
-		a.terms(charge.Terms, charge.Known)
+		a.terms(charge.Terms, charge.ExistsUntil)
 		a.num(charge.Cell)
 	}
 	return a
@@ -333,16 +333,16 @@ func (c Refund) Args() []any {
 // Args returns the script's ARGV.
 func (c Reset) Args() []any {
 	var a args
-	a.guard(c.Guard)
-	a.terms(c.Terms, c.Known)
+	a.guard(c.Fence)
+	a.terms(c.Terms, c.ExistsUntil)
 	return a
 }
 
 // Args returns the script's ARGV.
 func (c Recall) Args() []any {
 	var a args
-	a.guard(c.Guard)
-	a.terms(c.Terms, c.Known)
+	a.guard(c.Fence)
+	a.terms(c.Terms, c.ExistsUntil)
 	a.str(c.Peer)
 	a.num(int64(c.PeerGeneration))
 	return a
@@ -351,10 +351,10 @@ func (c Recall) Args() []any {
 // Args returns the script's ARGV.
 func (c Restore) Args() []any {
 	var a args
-	a.guard(c.Guard)
+	a.guard(c.Fence)
 	a.terms(c.Terms, 0)
 	a.num(c.LostAt, c.Cap, c.Most, c.Use.Cell, c.Use.Units, c.Use.At)
-	for _, names := range [][]string{c.Known, c.Unknown} {
+	for _, names := range [][]string{c.KnownPeers, c.UnknownPeers} {
 		a.num(int64(len(names)))
 		a.str(names...)
 	}
@@ -369,8 +369,8 @@ func (c Restore) Args() []any {
 // Args returns the script's ARGV.
 func (c Book) Args() []any {
 	var a args
-	a.guard(c.Guard)
-	a.terms(c.Terms, c.Known)
+	a.guard(c.Fence)
+	a.terms(c.Terms, c.ExistsUntil)
 	a.str(c.Node)
 	a.num(c.Window, c.Units)
 	return a
@@ -406,7 +406,7 @@ func (c Adopt) Args() []any {
 // Args returns the script's ARGV; KEYS is the token's key alone.
 func (c Beat) Args() []any {
 	var a args
-	a.guard(c.Guard)
+	a.guard(c.Fence)
 	return a
 }
 

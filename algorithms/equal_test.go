@@ -92,7 +92,7 @@ type history struct {
 	*lua
 	twin     *algorithms.Twin
 	now      int64
-	guard    algorithms.Guard
+	guard    algorithms.Fence
 	buckets  map[string]algorithms.Terms
 	receipts []algorithms.Refund
 	touched  map[string]int64 // when a bucket was last used; much later the twin has forgotten it, and a Redis not yet
@@ -108,7 +108,7 @@ func drawTerms(t *rapid.T, entitlement int64) algorithms.Terms {
 	terms.Recovered = !terms.Kind.Bucket() && rapid.Bool().Draw(t, "recovered")
 	switch {
 	case terms.Kind.Sliding():
-		terms.Guard = rapid.SampledFrom([]int64{0, 0, 150, 2500}).Draw(t, "guard")
+		terms.ClockMargin = rapid.SampledFrom([]int64{0, 0, 150, 2500}).Draw(t, "guard")
 		if terms.Kind == algorithms.SlidingWindowLog {
 			terms.Cell = rapid.SampledFrom([]int64{1000, 500, 334}).Draw(t, "cell length")
 		} else {
@@ -166,9 +166,9 @@ func (h *history) cell(t *rapid.T, key string) int64 {
 func (h *history) units(t *rapid.T, what string) int64 { return rapid.Int64Range(0, 12).Draw(t, what) }
 
 func (h *history) decide(t *rapid.T) {
-	c := algorithms.Decide{Guard: h.guard, Commit: rapid.IntRange(0, 5).Draw(t, "commit") > 0}
+	c := algorithms.Decide{Fence: h.guard, Commit: rapid.IntRange(0, 5).Draw(t, "commit") > 0}
 	for _, key := range rapid.SampledFrom([][]string{{"a"}, {"b"}, {"a", "b"}}).Draw(t, "buckets") {
-		c.Buckets = append(c.Buckets, algorithms.Target{Key: key, Terms: h.terms(t, key), Known: h.known(t, key), Shadow: rapid.IntRange(0, 4).Draw(t, "shadow") == 0})
+		c.Buckets = append(c.Buckets, algorithms.Target{Key: key, Terms: h.terms(t, key), ExistsUntil: h.known(t, key), Shadow: rapid.IntRange(0, 4).Draw(t, "shadow") == 0})
 	}
 	cost := rapid.SampledFrom([]int64{1, 1, 1, 2, 3, 7, 11, algorithms.MaxUnits, algorithms.MaxUnits + 1, 0, -1})
 	c.Costs = rapid.SliceOfN(cost, 1, 4).Draw(t, "costs")
@@ -192,7 +192,7 @@ func (h *history) decide(t *rapid.T) {
 			if got.Answers[0].Verdicts[i].Retry != 0 {
 				continue // a shadow limit that would have denied
 			}
-			r.Charges = append(r.Charges, algorithms.Charge{Key: b.Key, Terms: b.Terms, Known: h.known(t, b.Key), Cell: got.Buckets[i].Cell})
+			r.Charges = append(r.Charges, algorithms.Charge{Key: b.Key, Terms: b.Terms, ExistsUntil: h.known(t, b.Key), Cell: got.Buckets[i].Cell})
 		}
 		h.receipts = append(h.receipts, r)
 	}
@@ -203,7 +203,7 @@ func (h *history) refund(t *rapid.T) {
 		return
 	}
 	c := h.receipts[max(len(h.receipts)-1-rapid.IntRange(0, 5).Draw(t, "receipt"), 0)]
-	c.Guard = h.guard
+	c.Fence = h.guard
 	if len(c.Charges) > 0 && rapid.IntRange(0, 9).Draw(t, "limit gone") == 0 {
 		c.Charges = slices.Clone(c.Charges)
 		c.Charges[0].Terms = algorithms.Terms{}
@@ -218,14 +218,14 @@ func (h *history) refund(t *rapid.T) {
 
 func (h *history) reset(t *rapid.T) {
 	key := h.key(t)
-	c := algorithms.Reset{Guard: h.guard, Key: key, Terms: h.terms(t, key), Known: h.known(t, key)}
+	c := algorithms.Reset{Fence: h.guard, Key: key, Terms: h.terms(t, key), ExistsUntil: h.known(t, key)}
 	got := must[algorithms.Cleared](t)(c.Parse(h.eval(t, algorithms.ResetScript, c.Args(), key)))
 	same(t, "reset", c, got, h.twin.Reset(h.time(got.Now), c))
 }
 
 func (h *history) lend(t *rapid.T) {
 	key := h.key(t)
-	c := algorithms.Lend{Guard: h.guard, Key: key, Terms: h.terms(t, key), Known: h.known(t, key), Peer: h.peer(t), Cell: h.cell(t, key),
+	c := algorithms.Lend{Fence: h.guard, Key: key, Terms: h.terms(t, key), ExistsUntil: h.known(t, key), Peer: h.peer(t), Cell: h.cell(t, key),
 		Returned: h.units(t, "returned"), Lent: h.units(t, "lent"), Kept: rapid.Int64Range(0, 3).Draw(t, "kept"), Cap: h.units(t, "cap"),
 		Burst: h.units(t, "burst"), KeptBurst: rapid.Int64Range(0, 3).Draw(t, "kept burst"), CapBurst: h.units(t, "cap burst")}
 	got := must[algorithms.Given](t)(c.Parse(h.eval(t, algorithms.LendScript, c.Args(), key)))
@@ -235,7 +235,7 @@ func (h *history) lend(t *rapid.T) {
 
 func (h *history) credit(t *rapid.T) {
 	key := h.key(t)
-	c := algorithms.Credit{Guard: h.guard, Key: key, Terms: h.terms(t, key), Known: h.known(t, key), Peer: h.peer(t), Cell: h.cell(t, key),
+	c := algorithms.Credit{Fence: h.guard, Key: key, Terms: h.terms(t, key), ExistsUntil: h.known(t, key), Peer: h.peer(t), Cell: h.cell(t, key),
 		PeerGeneration: rapid.SampledFrom([]uint64{3, 3, 3, 3, 2, 4}).Draw(t, "peer generation"),
 		Lent:           h.units(t, "lent"), Returned: h.units(t, "returned"),
 		Most: 12 - h.units(t, "below the most")/4, Burst: h.units(t, "burst"), MostBurst: 12 - h.units(t, "below the most burst")/4,
@@ -247,7 +247,7 @@ func (h *history) credit(t *rapid.T) {
 
 func (h *history) inspect(t *rapid.T) {
 	key := h.key(t)
-	c := algorithms.Inspect{Guard: h.guard, Key: key, Terms: h.terms(t, key)}
+	c := algorithms.Inspect{Fence: h.guard, Key: key, Terms: h.terms(t, key)}
 	got := must[algorithms.Inspected](t)(c.Parse(h.eval(t, algorithms.InspectScript, c.Args(), key)))
 	same(t, "inspect", c, got, h.twin.Inspect(h.time(got.Now), c))
 }
@@ -281,7 +281,7 @@ func begin(t *rapid.T, l *lua, lost bool) *history {
 	}
 	h := &history{lua: l, twin: &algorithms.Twin{}, now: 1_800_000_000_000_000, touched: map[string]int64{}, lostAt: map[string]int64{},
 		buckets: map[string]algorithms.Terms{"a": drawTerms(t, 10), "b": drawTerms(t, rapid.Int64Range(0, 4).Draw(t, "small entitlement"))}}
-	h.guard = algorithms.Guard{Epoch: "1-abc", Clock: h.now}
+	h.guard = algorithms.Fence{Epoch: "1-abc", Clock: h.now}
 	h.setTime(t, h.now)
 	h.open(t, 0, 1, lost)
 	return h

@@ -158,7 +158,7 @@ func (h held) show(l limiter) State {
 		last = h.written
 	}
 	if last == h.cell || h.kept == h.call && last < h.cell { // a later one was kept by a store whose token is gone
-		s.Known = h.Weighs(max(h.cell, h.lastRow())) + h.fillTime()
+		s.ExistsUntil = h.Weighs(max(h.cell, h.lastRow())) + h.fillTime()
 	}
 	if h.unsure(h.cell) || h.untoldUntil() > h.now {
 		s.Doubt = h.whole

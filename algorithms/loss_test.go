@@ -13,8 +13,8 @@ func TestALossIsNotDatedBeforeWhatWasSeen(t *testing.T) {
 		refill int64 // after it opens, until all 400 are there again
 	}{
 		{Terms{Kind: FixedWindow, Cell: 1000}, 2000, 0},
-		{Terms{Kind: SlidingWindowCounter, Cell: 1000, Guard: 100}, 3100, 0}, // cells 0 and 1, and the one in which they fade
-		{Terms{Kind: SlidingWindowLog, Cell: 250, Guard: 100}, 2100, 0},      // cells 2 and 3, and a window after
+		{Terms{Kind: SlidingWindowCounter, Cell: 1000, ClockMargin: 100}, 3100, 0}, // cells 0 and 1, and the one in which they fade
+		{Terms{Kind: SlidingWindowLog, Cell: 250, ClockMargin: 100}, 2100, 0},      // cells 2 and 3, and a window after
 		{Terms{Kind: TokenBucket, Cell: 500, Burst: 400}, 1500, 1000},
 		{Terms{Kind: LeakyBucket, Cell: 500, Burst: 400}, 1500, 1000},
 	}
@@ -23,7 +23,7 @@ func TestALossIsNotDatedBeforeWhatWasSeen(t *testing.T) {
 			terms := test.terms
 			terms.Window, terms.Tick, terms.Entitlement = 1000, 1, 400
 			decide := func(w *Twin, at, cost int64) Decided {
-				return w.Decide(start+at, Decide{Guard: Guard{Generation: w.Generation, Epoch: "1-e", Clock: start + at}, Commit: true,
+				return w.Decide(start+at, Decide{Fence: Fence{Generation: w.Generation, Epoch: "1-e", Clock: start + at}, Commit: true,
 					Costs: []int64{cost}, Buckets: []Target{{Key: "k", Terms: terms}}})
 			}
 			var w Twin

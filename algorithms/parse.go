@@ -115,7 +115,7 @@ func (r *reader) head() (h head, ok bool) {
 
 func (r *reader) state() State {
 	return State{Cell: r.num(), Entitlement: r.num(), Share: r.num(), NextShare: r.num(), Used: r.num(),
-		Fading: r.num(), Free: r.num(), Known: r.num(), Doubt: r.num(), Shut: r.num()}
+		Fading: r.num(), Free: r.num(), ExistsUntil: r.num(), Doubt: r.num(), Shut: r.num()}
 }
 
 func (r *reader) row() Row {

@@ -36,7 +36,7 @@ type State struct {
 	Used        int64 // units that count against the share, rounded up; of a bucket, against its capacity
 	Fading      int64 // of Used, those that will not count any more when the cell ends, about
 	Free        int64 // units that fit now
-	Known       int64 // store time until which the bucket is known to be in the store; 0: this call cannot tell
+	ExistsUntil int64 // store time until which the bucket is known to be in the store; 0: this call cannot tell
 	// Doubt is when a loss was of which it is not known what some peers were lent before, or what some nodes used; 0: no doubt.
 	Doubt int64
 	// Shut is the store time until which a loss keeps the bucket closed, or use that nobody told of may fill it; 0: it does not.

@@ -35,8 +35,8 @@ func (s *stores) flush() {
 	s.at(s.now)
 }
 
-func (s *stores) guard() algorithms.Guard {
-	return algorithms.Guard{Generation: s.twin.Generation, Epoch: "1-e", Clock: s.now}
+func (s *stores) guard() algorithms.Fence {
+	return algorithms.Fence{Generation: s.twin.Generation, Epoch: "1-e", Clock: s.now}
 }
 
 func (s *stores) open(c algorithms.Open) algorithms.Opened {
@@ -49,7 +49,7 @@ func (s *stores) open(c algorithms.Open) algorithms.Opened {
 
 func (s *stores) restore(c algorithms.Restore) algorithms.Restored {
 	s.t.Helper()
-	c.Guard, c.Key = s.guard(), "k"
+	c.Fence, c.Key = s.guard(), "k"
 	got := must[algorithms.Restored](s.t)(c.Parse(s.lua.eval(s.t, algorithms.RestoreScript, c.Args(), "k")))
 	same(s.t, "restore", c, got, s.twin.Restore(s.now, c))
 	return got
@@ -57,7 +57,7 @@ func (s *stores) restore(c algorithms.Restore) algorithms.Restored {
 
 func (s *stores) decide(terms algorithms.Terms, cost int64) algorithms.Decided {
 	s.t.Helper()
-	c := algorithms.Decide{Guard: s.guard(), Commit: true, Costs: []int64{cost}, Buckets: []algorithms.Target{{Key: "k", Terms: terms}}}
+	c := algorithms.Decide{Fence: s.guard(), Commit: true, Costs: []int64{cost}, Buckets: []algorithms.Target{{Key: "k", Terms: terms}}}
 	got := must[algorithms.Decided](s.t)(c.Parse(s.lua.eval(s.t, algorithms.DecideScript, c.Args(), c.Keys()...)))
 	same(s.t, "decide", c, got, s.twin.Decide(s.now, c))
 	return got
@@ -98,11 +98,11 @@ func TestACounterRestoredInItsCell(t *testing.T) {
 	s, terms, lostAt, start := restoring(t)
 	s.at(start + 950_000)
 	cell := start / terms.Cell
-	got := s.restore(algorithms.Restore{Terms: terms, LostAt: lostAt, Use: algorithms.Use{Cell: cell, Units: 80, At: start + 800_000}, Unknown: []string{"eu"}})
+	got := s.restore(algorithms.Restore{Terms: terms, LostAt: lostAt, Use: algorithms.Use{Cell: cell, Units: 80, At: start + 800_000}, UnknownPeers: []string{"eu"}})
 	if got.Status != algorithms.StatusOK || got.Used != 80 || got.Free != 20 {
 		t.Errorf("in its cell %d count and %d are free (%v), want 80 and 20", got.Used, got.Free, got.Status)
 	}
-	got = s.restore(algorithms.Restore{Terms: terms, LostAt: lostAt, Use: algorithms.Use{Cell: cell, Units: 70, At: start + 700_000}, Known: []string{"eu"}})
+	got = s.restore(algorithms.Restore{Terms: terms, LostAt: lostAt, Use: algorithms.Use{Cell: cell, Units: 70, At: start + 700_000}, KnownPeers: []string{"eu"}})
 	if got.Used != 80 {
 		t.Errorf("a node that had seen less tells, and %d count, want 80", got.Used)
 	}

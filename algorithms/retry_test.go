@@ -34,7 +34,7 @@ func drawBucket(t *rapid.T, kind Kind) Terms {
 		terms.Tick = rapid.SampledFrom([]int64{1, 10, 200}).Draw(t, "tick")
 	}
 	if kind.Sliding() {
-		terms.Guard = rapid.SampledFrom([]int64{0, 0, 150, 2500}).Draw(t, "guard")
+		terms.ClockMargin = rapid.SampledFrom([]int64{0, 0, 150, 2500}).Draw(t, "guard")
 	}
 	return terms
 }
@@ -49,12 +49,12 @@ func drawRegion(t *rapid.T, kind Kind) *drawnRegion {
 	return r
 }
 
-func (r *drawnRegion) guard() Guard { return Guard{Generation: 1, Epoch: "1-e", Clock: r.now} }
+func (r *drawnRegion) guard() Fence { return Fence{Generation: 1, Epoch: "1-e", Clock: r.now} }
 
 // asked is whether a cost would be admitted at a time; it charges nothing.
 func (r *drawnRegion) asked(at, cost int64) (now int64, a Answer) {
 	r.now = at
-	d := r.Decide(at, Decide{Guard: r.guard(), Costs: []int64{cost}, Buckets: []Target{{Key: "k", Terms: r.terms}}})
+	d := r.Decide(at, Decide{Fence: r.guard(), Costs: []int64{cost}, Buckets: []Target{{Key: "k", Terms: r.terms}}})
 	return d.Now, d.Answers[0]
 }
 
@@ -71,28 +71,28 @@ func (r *drawnRegion) act(t *rapid.T) {
 	case "decide":
 		r.decide(terms, rapid.SliceOfN(rapid.Int64Range(1, 6), 1, 6).Draw(t, "costs"))
 	case "lend": // and give back
-		r.Lend(r.now, Lend{Guard: r.guard(), Key: "k", Terms: terms, Peer: peer, Cell: cell, Lent: units("lent"), Returned: units("returned"),
+		r.Lend(r.now, Lend{Fence: r.guard(), Key: "k", Terms: terms, Peer: peer, Cell: cell, Lent: units("lent"), Returned: units("returned"),
 			Kept: units("kept") / 4, Cap: terms.Entitlement, Burst: units("burst lent"), CapBurst: terms.Burst})
 	case "credit":
-		r.Credit(r.now, Credit{Guard: r.guard(), Key: "k", Terms: terms, Peer: peer, PeerGeneration: 1, Cell: cell,
+		r.Credit(r.now, Credit{Fence: r.guard(), Key: "k", Terms: terms, Peer: peer, PeerGeneration: 1, Cell: cell,
 			Lent: units("borrowed"), Returned: units("regained") / 4, Most: 20, Burst: units("burst borrowed"), MostBurst: 20})
 	case "wait":
 		r.now += rapid.Int64Range(0, 2*retryWindow).Draw(t, "wait")
 	case "refund":
 		if len(r.receipts) > 0 {
 			c := rapid.SampledFrom(r.receipts).Draw(t, "receipt")
-			c.Guard = r.guard()
+			c.Fence = r.guard()
 			r.Refund(r.now, c)
 		}
 	case "reset":
 		if rapid.IntRange(0, 3).Draw(t, "rare") == 0 {
-			r.Reset(r.now, Reset{Guard: r.guard(), Key: "k", Terms: terms})
+			r.Reset(r.now, Reset{Fence: r.guard(), Key: "k", Terms: terms})
 		}
 	}
 }
 
 func (r *drawnRegion) decide(terms Terms, costs []int64) {
-	d := r.Decide(r.now, Decide{Guard: r.guard(), Commit: true, Costs: costs, Buckets: []Target{{Key: "k", Terms: terms}}})
+	d := r.Decide(r.now, Decide{Fence: r.guard(), Commit: true, Costs: costs, Buckets: []Target{{Key: "k", Terms: terms}}})
 	for i, a := range d.Answers {
 		if a.Admitted {
 			receipt := string(rune('A' + len(r.receipts)))

@@ -33,7 +33,7 @@ func TestCounterShadow(t *testing.T) {
 // shadow stays whole until 1100, and ends at 2100.
 func TestCounterShadowOutlivesTheGuard(t *testing.T) {
 	guarded := sliding(50)
-	guarded.Guard = 100
+	guarded.ClockMargin = 100
 	l, b, at := parties(t, guarded, guarded)
 	b.borrows(l, 0, 50)
 	at(1100)

@@ -27,7 +27,7 @@ func TestLogLoanIsMissingForAWindow(t *testing.T) {
 // TestLogLoanOutlivesTheGuard: with clocks apart by up to 100, the borrower's cell 0 may end at 350: until 1350.
 func TestLogLoanOutlivesTheGuard(t *testing.T) {
 	guarded := logged(50)
-	guarded.Guard = 100
+	guarded.ClockMargin = 100
 	l, b, at := parties(t, guarded, guarded)
 	l.lends(b, 0, 50)
 	at(1349)

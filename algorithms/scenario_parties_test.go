@@ -26,7 +26,7 @@ func parties(t *testing.T, lender, borrower Terms) (l, b *party, at func(int64))
 	return l, b, func(after int64) { now = scenarioStart + after }
 }
 
-func (p *party) guard() Guard { return Guard{Generation: 1, Epoch: "1-e", Clock: *p.now} }
+func (p *party) guard() Fence { return Fence{Generation: 1, Epoch: "1-e", Clock: *p.now} }
 
 // cell returns the number of a cell counted from the start.
 func (p *party) cell(k int64) int64 { return CellAt(scenarioStart, p.terms.Cell) + k }
@@ -38,7 +38,7 @@ func (p *party) after() int64 { return *p.now - scenarioStart }
 // asks decides one cost.
 func (p *party) asks(cost int64) (Verdict, bool) {
 	p.Helper()
-	d := p.Decide(*p.now, Decide{Guard: p.guard(), Commit: true, Costs: []int64{cost}, Buckets: []Target{p.bucket()}})
+	d := p.Decide(*p.now, Decide{Fence: p.guard(), Commit: true, Costs: []int64{cost}, Buckets: []Target{p.bucket()}})
 	if d.Status != StatusOK {
 		p.Fatalf("%s, at %d: cost %d: %s", p.name, p.after(), cost, d.Status)
 	}
@@ -70,7 +70,7 @@ func (p *party) denies(cost, retry int64) {
 // state is what the party's ledger shows.
 func (p *party) state() State {
 	p.Helper()
-	g := p.Inspect(*p.now, Inspect{Guard: p.guard(), Key: "k", Terms: p.terms})
+	g := p.Inspect(*p.now, Inspect{Fence: p.guard(), Key: "k", Terms: p.terms})
 	if g.Status != StatusOK {
 		p.Fatalf("%s, at %d: inspect: %s", p.name, p.after(), g.Status)
 	}
@@ -88,7 +88,7 @@ func (p *party) has(share, free int64) {
 // gives is a lend call to the other party; what the call leaves out is not asked for.
 func (p *party) gives(other *party, k int64, c Lend) Given {
 	p.Helper()
-	c.Guard, c.Key, c.Terms, c.Peer, c.Cell = p.guard(), "k", p.terms, other.name, p.cell(k)
+	c.Fence, c.Key, c.Terms, c.Peer, c.Cell = p.guard(), "k", p.terms, other.name, p.cell(k)
 	if c.Cap == 0 {
 		c.Cap = p.terms.Entitlement
 	}
@@ -108,7 +108,7 @@ func (p *party) lends(other *party, k, lent int64) int64 {
 // hears is a credit call with what the other party's rows of cell k say.
 func (p *party) hears(other *party, k int64, c Credit) Credited {
 	p.Helper()
-	c.Guard, c.Key, c.Terms, c.Peer, c.PeerGeneration, c.Cell = p.guard(), "k", p.terms, other.name, 1, p.cell(k)
+	c.Fence, c.Key, c.Terms, c.Peer, c.PeerGeneration, c.Cell = p.guard(), "k", p.terms, other.name, 1, p.cell(k)
 	c.Most, c.MostBurst = other.terms.Entitlement, other.terms.Burst
 	return p.Credit(*p.now, c)
 }

@@ -13,7 +13,7 @@ func (p *party) charged(receipt string, cost int64) Refund {
 // takesBack refunds a receipt and checks what became of it.
 func (p *party) takesBack(c Refund, units int64, refusal Refusal) (repeated bool) {
 	p.Helper()
-	c.Guard = p.guard()
+	c.Fence = p.guard()
 	g := p.Refund(*p.now, c)
 	if g.Status != StatusOK {
 		p.Fatalf("%s, at %d: refund: %s", p.name, p.after(), g.Status)
@@ -54,7 +54,7 @@ func TestRefundIsNeverBelowZero(t *testing.T) {
 		l, _, at := parties(t, test.terms, test.terms)
 		c := l.charged("r1", 20)
 		at(1) // the log's entries are told apart by their time
-		l.Reset(*l.now, Reset{Guard: l.guard(), Key: "k", Terms: test.terms})
+		l.Reset(*l.now, Reset{Fence: l.guard(), Key: "k", Terms: test.terms})
 		l.admits(5)
 		l.takesBack(c, test.units, test.refusal)
 		equal(t, string(test.terms.Kind)+": free", l.state().Free, test.free)
@@ -161,7 +161,7 @@ func TestResetClearsUseAndNothingElse(t *testing.T) {
 		at(100)
 		other := Target{Key: "other", Terms: fixed(10)}
 		l.onBoth(other, 7)
-		g := l.Reset(*l.now, Reset{Guard: l.guard(), Key: "k", Terms: terms})
+		g := l.Reset(*l.now, Reset{Fence: l.guard(), Key: "k", Terms: terms})
 		equal(t, string(terms.Kind)+": free before", g.Free, before-7)
 		l.has(40, before)
 		equal(t, string(terms.Kind)+": 7 and 4 of 10 in the other bucket", l.onBoth(other, 4).Answers[0].Admitted, false)

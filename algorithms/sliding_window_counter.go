@@ -40,7 +40,7 @@ func (c *counter) weight(lent, k, e int64) int64 {
 	if lent >= k {
 		return c.ticks
 	}
-	since := floorDiv((k-1-lent)*c.Cell+e*c.Tick-c.Guard, c.Tick)
+	since := floorDiv((k-1-lent)*c.Cell+e*c.Tick-c.ClockMargin, c.Tick)
 	return min(max(c.ticks-since, 0), c.ticks)
 }
 

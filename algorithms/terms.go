@@ -45,7 +45,7 @@ type Terms struct {
 	Tick        int64 // what sliding_window_counter and the buckets count time in; see Tick
 	Entitlement int64 // F of this region, units in a window
 	Burst       int64 // C of this region: tokens a token_bucket holds, units a leaky_bucket lets wait; else 0
-	Guard       int64 // how much longer the sliding kinds keep what was lent, for clocks apart
+	ClockMargin int64 // how much longer the sliding kinds keep what was lent, for clocks apart
 	Recovered   bool  // after a loss the bucket is restored (Restore); else cells that it may concern stay closed
 }
 
@@ -112,9 +112,9 @@ func (t Terms) ticks() int64 { return (t.Window + t.Tick - 1) / t.Tick }
 func (t Terms) Weighs(cell int64) int64 {
 	switch t.Kind {
 	case SlidingWindowCounter:
-		return (cell+2)*t.Window + t.Guard + 2*(t.Tick-1) // twice a tick is rounded
+		return (cell+2)*t.Window + t.ClockMargin + 2*(t.Tick-1) // twice a tick is rounded
 	case SlidingWindowLog:
-		return (cell+1)*t.Cell + t.Window + t.Guard
+		return (cell+1)*t.Cell + t.Window + t.ClockMargin
 	}
 	return (cell + 1) * t.Cell
 }

@@ -67,7 +67,7 @@ func (w *Twin) Note(c Note) Noted {
 
 // Beat answers the beat script at store time t.
 func (w *Twin) Beat(t int64, c Beat) Beaten {
-	now, status := w.enter(t, c.Guard)
+	now, status := w.enter(t, c.Fence)
 	return Beaten{Status: status, Now: now}
 }
 
@@ -95,7 +95,7 @@ func (w *Twin) Flush() { *w = Twin{} }
 
 // Decide answers the decide script at store time t.
 func (w *Twin) Decide(t int64, c Decide) Decided {
-	now, status := w.enter(t, c.Guard)
+	now, status := w.enter(t, c.Fence)
 	if status != StatusOK {
 		return Decided{Status: status}
 	}
@@ -110,7 +110,7 @@ func (w *Twin) Decide(t int64, c Decide) Decided {
 	}
 	open, at := make([]limiter, len(c.Buckets)), make([]held, len(c.Buckets))
 	for i, b := range c.Buckets {
-		h := w.find(b.Key, b.Terms, b.Known, now)
+		h := w.find(b.Key, b.Terms, b.ExistsUntil, now)
 		if h.lost() {
 			return Decided{Status: StatusLost, Now: now, LostAt: h.lostAt, Lost: i}
 		}
@@ -174,12 +174,12 @@ func answer(open []limiter, targets []Target, cost, lag int64) Answer {
 
 // Lend answers the lend script at store time t.
 func (w *Twin) Lend(t int64, c Lend) Given {
-	now, status := w.enter(t, c.Guard)
+	now, status := w.enter(t, c.Fence)
 	if status != StatusOK {
 		return Given{Status: status}
 	}
 	c.Kept, c.KeptBurst = max(c.Kept, 0), max(c.KeptBurst, 0)
-	h := w.find(c.Key, c.Terms, c.Known, now)
+	h := w.find(c.Key, c.Terms, c.ExistsUntil, now)
 	if h.lost() {
 		return Given{Status: StatusLost, Now: now, LostAt: h.lostAt}
 	}
@@ -225,11 +225,11 @@ func (h held) change(l limiter, cell int64, peer string, row Row, tokens int64) 
 
 // Credit answers the credit script at store time t.
 func (w *Twin) Credit(t int64, c Credit) Credited {
-	now, status := w.enter(t, c.Guard)
+	now, status := w.enter(t, c.Fence)
 	if status != StatusOK {
 		return Credited{Status: status}
 	}
-	h := w.find(c.Key, c.Terms, c.Known, now)
+	h := w.find(c.Key, c.Terms, c.ExistsUntil, now)
 	l := h.limiter()
 	g := Credited{Now: now, State: h.show(l)}
 	if c.PeerGeneration < w.floors[c.Peer] {
@@ -277,7 +277,7 @@ func (w *Twin) Credit(t int64, c Credit) Credited {
 
 // Inspect answers the inspect script at store time t.
 func (w *Twin) Inspect(t int64, c Inspect) Inspected {
-	now, status := w.enter(t, c.Guard)
+	now, status := w.enter(t, c.Fence)
 	if status != StatusOK {
 		return Inspected{Status: status}
 	}
@@ -300,7 +300,7 @@ func (h held) inspected() Inspected {
 
 // Refund answers the refund script at store time t.
 func (w *Twin) Refund(t int64, c Refund) Refunded {
-	now, status := w.enter(t, c.Guard)
+	now, status := w.enter(t, c.Fence)
 	if status != StatusOK {
 		return Refunded{Status: status}
 	}
@@ -316,7 +316,7 @@ func (w *Twin) Refund(t int64, c Refund) Refunded {
 		if charge.Terms.Kind == "" {
 			continue
 		}
-		if h := w.find(charge.Key, charge.Terms, charge.Known, now); h.lost() {
+		if h := w.find(charge.Key, charge.Terms, charge.ExistsUntil, now); h.lost() {
 			return Refunded{Status: StatusLost, Now: now, LostAt: h.lostAt}
 		}
 	}
@@ -342,11 +342,11 @@ func (w *Twin) Refund(t int64, c Refund) Refunded {
 
 // Reset answers the reset script at store time t.
 func (w *Twin) Reset(t int64, c Reset) Cleared {
-	now, status := w.enter(t, c.Guard)
+	now, status := w.enter(t, c.Fence)
 	if status != StatusOK {
 		return Cleared{Status: status}
 	}
-	h := w.find(c.Key, c.Terms, c.Known, now)
+	h := w.find(c.Key, c.Terms, c.ExistsUntil, now)
 	if h.lost() {
 		return Cleared{Status: StatusLost, Now: now, LostAt: h.lostAt}
 	}
@@ -362,7 +362,7 @@ func (w *Twin) Reset(t int64, c Reset) Cleared {
 }
 
 // enter checks the guard and advances the high-water mark of time.
-func (w *Twin) enter(t int64, g Guard) (int64, Status) {
+func (w *Twin) enter(t int64, g Fence) (int64, Status) {
 	switch {
 	case w.Generation == 0 || w.Generation != g.Generation || w.Epoch != g.Epoch || max(w.answered[g.Node], w.begun) < g.Seen:
 		return 0, StatusUnknown

@@ -14,11 +14,11 @@ type booking struct {
 
 // Recall answers the recall script at store time t.
 func (w *Twin) Recall(t int64, c Recall) Recalled {
-	now, status := w.enter(t, c.Guard)
+	now, status := w.enter(t, c.Fence)
 	if status != StatusOK {
 		return Recalled{Status: status}
 	}
-	h := w.find(c.Key, c.Terms, c.Known, now)
+	h := w.find(c.Key, c.Terms, c.ExistsUntil, now)
 	if c.PeerGeneration < w.floors[c.Peer] {
 		return Recalled{Status: StatusFenced}
 	}
@@ -44,7 +44,7 @@ func (w *Twin) raiseFloor(peer string, generation uint64) {
 
 // Restore answers the restore script at store time t.
 func (w *Twin) Restore(t int64, c Restore) Restored {
-	now, status := w.enter(t, c.Guard)
+	now, status := w.enter(t, c.Fence)
 	if status != StatusOK {
 		return Restored{Status: status}
 	}
@@ -63,10 +63,10 @@ func (w *Twin) Restore(t int64, c Restore) Restored {
 			h.bucket.base, h.bucket.most = l.known(), c.Most
 		}
 		l.save()
-		for _, peer := range c.Unknown {
+		for _, peer := range c.UnknownPeers {
 			h.bucket.unknown[peer] = true
 		}
-		for _, peer := range c.Known {
+		for _, peer := range c.KnownPeers {
 			known[peer] = true
 		}
 	case h.lostAt == 0 && h.whole == c.LostAt && (len(h.unknown) > 0 || h.most > 0):
@@ -79,7 +79,7 @@ func (w *Twin) Restore(t int64, c Restore) Restored {
 			l.restore(c.Use)
 			l.save()
 		}
-		for _, peer := range c.Known {
+		for _, peer := range c.KnownPeers {
 			known[peer] = h.unknown[peer]
 			delete(h.unknown, peer)
 		}
@@ -158,15 +158,15 @@ func (h held) restoreRows(c Restore, known map[string]bool, first bool) {
 
 // Book answers the book script at store time t.
 func (w *Twin) Book(t int64, c Book) Booked {
-	now, status := w.enter(t, c.Guard)
+	now, status := w.enter(t, c.Fence)
 	if status != StatusOK {
 		return Booked{Status: status}
 	}
-	h := w.find(c.Key, c.Terms, c.Known, now)
+	h := w.find(c.Key, c.Terms, c.ExistsUntil, now)
 	if h.lost() {
 		return Booked{Status: StatusLost, Now: now, LostAt: h.lostAt}
 	}
-	over := func(b booking) bool { return (b.window+2)*h.Window+h.Guard <= now }
+	over := func(b booking) bool { return (b.window+2)*h.Window+h.ClockMargin <= now }
 	b := booking{c.Node, c.Window}
 	if over(b) || c.Units <= h.booked[b] {
 		return Booked{Now: now, Done: true}
@@ -182,6 +182,6 @@ func (w *Twin) Book(t int64, c Book) Booked {
 	maps.DeleteFunc(h.bucket.booked, func(b booking, _ int64) bool { return over(b) })
 	h.bucket.booked[b] = c.Units
 	h.keep()
-	h.expires = max(h.expires, (b.window+2)*h.Window+h.Guard)
+	h.expires = max(h.expires, (b.window+2)*h.Window+h.ClockMargin)
 	return Booked{Now: now, Done: true}
 }

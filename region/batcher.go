@@ -185,10 +185,10 @@ func (b *batcher) decide(ctx context.Context, batch []waiting) {
 	var work int64
 	calls := make([]algorithms.Decide, len(groups))
 	for i, g := range groups {
-		calls[i] = algorithms.Decide{Guard: algorithms.Guard{Epoch: g[0].rules.epoch}, Commit: g[0].commit, Once: g[0].once,
+		calls[i] = algorithms.Decide{Fence: algorithms.Fence{Epoch: g[0].rules.epoch}, Commit: g[0].commit, Once: g[0].once,
 			Repeats: b.repeats}
 		for _, a := range g[0].applied {
-			a.target.Known = b.seen.begin(a.bucket)
+			a.target.ExistsUntil = b.seen.begin(a.bucket)
 			calls[i].Buckets = append(calls[i].Buckets, a.target)
 		}
 		for _, w := range g {

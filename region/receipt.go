@@ -111,7 +111,7 @@ func (n *Node) Refund(ctx context.Context, receipt string) (Refunded, error) {
 	out := Refunded{Repeated: true, Charges: make([]RefundedCharge, len(r.GetCharges()))}
 	for i, c := range calls {
 		for k := range c.Charges {
-			c.Charges[k].Known = n.seen.known(places[i][k].bucket)
+			c.Charges[k].ExistsUntil = n.seen.known(places[i][k].bucket)
 		}
 		done, err := n.store.Refund(ctx, c)
 		if err == nil && done.Status != algorithms.StatusOK {
@@ -157,7 +157,7 @@ func refunds(rules *rules, r *receiptv1.Receipt) (calls []algorithms.Refund, pla
 		n := slices.IndexFunc(calls, func(c algorithms.Refund) bool { return store.ShardOf(c.Receipt) == shard })
 		if n < 0 {
 			n = len(calls)
-			c := algorithms.Refund{Guard: algorithms.Guard{Epoch: rules.epoch}, Receipt: store.RefundKey(shard, r.GetId()),
+			c := algorithms.Refund{Fence: algorithms.Fence{Epoch: rules.epoch}, Receipt: store.RefundKey(shard, r.GetId()),
 				Once: store.OnceKey(shard, "none"), At: cmp.Or(charge.GetAtUs(), r.GetAtUs()), Cost: r.GetCost()}
 			if once := r.GetOnce(); once != "" {
 				c.Once = onceIn(shard, once)
@@ -192,7 +192,7 @@ func (n *Node) Reset(ctx context.Context, limit, domain string, descriptors map[
 	if err != nil {
 		return 0, err
 	}
-	done, err := n.store.Reset(ctx, algorithms.Reset{Guard: algorithms.Guard{Epoch: r.epoch}, Key: r.key(b.ID), Terms: b.Terms(r.region), Known: n.seen.known(b.ID)})
+	done, err := n.store.Reset(ctx, algorithms.Reset{Fence: algorithms.Fence{Epoch: r.epoch}, Key: r.key(b.ID), Terms: b.Terms(r.region), ExistsUntil: n.seen.known(b.ID)})
 	if err == nil && done.Status != algorithms.StatusOK {
 		n.noticeStore(done.Status, nil)
 		if done.Status == algorithms.StatusLost {

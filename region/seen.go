@@ -124,8 +124,8 @@ func (s *seen) note(b *exchange.Bucket, state algorithms.State, at int64) {
 	defer p.mu.Unlock()
 	t := b.Terms(s.region)
 	if m, was := p.marks[h]; was {
-		if state.Known > 0 {
-			m.known = state.Known
+		if state.ExistsUntil > 0 {
+			m.known = state.ExistsUntil
 		}
 		m.until = max(m.until, t.Useful(state.Cell))
 		p.marks[h] = m

@@ -24,7 +24,7 @@ func lasting(id string) *exchange.Bucket {
 
 // shown is a state of a cell, of a bucket known to be there until its end.
 func shown(cell, used int64) algorithms.State {
-	return algorithms.State{Cell: cell, Used: used, Known: (cell + 1) * 600 * second}
+	return algorithms.State{Cell: cell, Used: used, ExistsUntil: (cell + 1) * 600 * second}
 }
 
 // atTime is a store whose time stands still.

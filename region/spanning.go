@@ -145,13 +145,13 @@ func (a *answered) unheard(p part) {
 
 // chargeOf returns what takes back the charge of a part.
 func (n *Node) chargeOf(own waiting, shard store.Shard, a answered) algorithms.Refund {
-	c := algorithms.Refund{Guard: algorithms.Guard{Epoch: own.rules.epoch}, At: a.decided.Now, Cost: own.cost,
+	c := algorithms.Refund{Fence: algorithms.Fence{Epoch: own.rules.epoch}, At: a.decided.Now, Cost: own.cost,
 		Receipt: store.RefundKey(shard, fmt.Sprintf("%s:%d", n.life, n.receipts.Add(1))),
 		Once:    cmp.Or(own.once, store.OnceKey(shard, "none"))}
 	for i, v := range a.decided.Answers[a.index].Verdicts {
 		if v.Retry == 0 { // a shadow limit that had no room was not charged
 			t, state := own.applied[i].target, a.decided.Buckets[i]
-			c.Charges = append(c.Charges, algorithms.Charge{Key: t.Key, Terms: t.Terms, Known: state.Known, Cell: state.Cell})
+			c.Charges = append(c.Charges, algorithms.Charge{Key: t.Key, Terms: t.Terms, ExistsUntil: state.ExistsUntil, Cell: state.Cell})
 		}
 	}
 	return c

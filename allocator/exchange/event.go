@@ -22,7 +22,7 @@ type Bucket struct {
 
 // Terms returns what the scripts of a region must know of the bucket.
 func (b *Bucket) Terms(region string) algorithms.Terms {
-	return algorithms.Terms{Kind: b.Kind, Window: b.Window, Cell: b.Cell, Tick: b.Tick, Guard: b.Guard, Recovered: b.Recovered,
+	return algorithms.Terms{Kind: b.Kind, Window: b.Window, Cell: b.Cell, Tick: b.Tick, ClockMargin: b.Guard, Recovered: b.Recovered,
 		Entitlement: b.Entitlements[region], Burst: b.Bursts[region]}
 }
 

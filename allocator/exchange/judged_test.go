@@ -17,7 +17,7 @@ func (c *cluster) offer(units int64) {
 	}
 	terms := c.bucket.Terms("")
 	terms.Entitlement, terms.Burst = c.bucket.Limit, c.burst()
-	guard := algorithms.Guard{Generation: 1, Epoch: epochForTests, Clock: c.now}
+	guard := algorithms.Fence{Generation: 1, Epoch: epochForTests, Clock: c.now}
 	_, admitted := inUnits(&c.pool, c.now, guard, terms, units)
 	*c.pooled += admitted
 }

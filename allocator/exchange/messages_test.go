@@ -103,7 +103,7 @@ func TestTheStoreRefusesWhatNoLenderMayGive(t *testing.T) {
 		"more than the lending limit": {381, 0, algorithms.StatusImplausible},
 		"a return of nothing lent":    {10, 1, algorithms.StatusImplausible},
 	} {
-		got := eu.store.Credit(eu.time(), algorithms.Credit{Guard: eu.guard(), Key: name, Terms: eu.terms(), Peer: "us",
+		got := eu.store.Credit(eu.time(), algorithms.Credit{Fence: eu.guard(), Key: name, Terms: eu.terms(), Peer: "us",
 			PeerGeneration: 1, Cell: eu.cell(), Lent: x.lent, Returned: x.returned, Most: 380})
 		if got.Status != x.want {
 			t.Errorf("%s: %s, want %s", name, got.Status, x.want)

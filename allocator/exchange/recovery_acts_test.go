@@ -92,7 +92,7 @@ func (s *recoverySearch) ownActs(w world, n int, found func(did, world)) {
 // flush empties a region's store, which is opened as the next generation.
 func (s *recoverySearch) flush(w *world, r int) {
 	next := s.store(w, r).Generation + 1
-	s.call(w, r, callKey{what: "flush"}, func(t *algorithms.Twin, at int64, _ algorithms.Guard) any {
+	s.call(w, r, callKey{what: "flush"}, func(t *algorithms.Twin, at int64, _ algorithms.Fence) any {
 		t.Flush()
 		return t.Open(at, algorithms.Open{Generation: next, Region: searchRegions[r], Epoch: epochForTests, Lost: true})
 	})
@@ -100,14 +100,14 @@ func (s *recoverySearch) flush(w *world, r int) {
 
 // delete deletes region i's bucket, which a node that knew it notices.
 func (s *recoverySearch) delete(w *world, n int) {
-	s.call(w, regionI, callKey{what: "delete", gen: s.store(w, regionI).Generation}, func(t *algorithms.Twin, at int64, g algorithms.Guard) any {
+	s.call(w, regionI, callKey{what: "delete", gen: s.store(w, regionI).Generation}, func(t *algorithms.Twin, at int64, g algorithms.Fence) any {
 		t.Delete("b")
 		if !s.unruled.sameGeneration {
 			t.Open(at, algorithms.Open{Expected: g.Generation, Generation: g.Generation + 1, Region: "i", Epoch: epochForTests})
 			g.Generation++
 		}
-		return t.Decide(at, algorithms.Decide{Guard: g, Commit: true, Costs: []int64{1},
-			Buckets: []algorithms.Target{{Key: "b", Terms: s.terms(regionI), Known: at + 1}}})
+		return t.Decide(at, algorithms.Decide{Fence: g, Commit: true, Costs: []int64{1},
+			Buckets: []algorithms.Target{{Key: "b", Terms: s.terms(regionI), ExistsUntil: at + 1}}})
 	})
 	s.stand(w, n)
 }
@@ -115,8 +115,8 @@ func (s *recoverySearch) delete(w *world, n int) {
 // lost returns when the bucket was lost, if it is and the node's own store says so.
 func (s *recoverySearch) lost(w *world, r int) (int64, bool) {
 	answer, _ := s.call(&world{stores: w.stores, losses: w.losses}, r, callKey{what: "lost", gen: s.store(w, r).Generation},
-		func(t *algorithms.Twin, at int64, g algorithms.Guard) any {
-			return t.Decide(at, algorithms.Decide{Guard: g, Buckets: []algorithms.Target{{Key: "b", Terms: s.terms(r)}}})
+		func(t *algorithms.Twin, at int64, g algorithms.Fence) any {
+			return t.Decide(at, algorithms.Decide{Fence: g, Buckets: []algorithms.Target{{Key: "b", Terms: s.terms(r)}}})
 		})
 	d := answer.(algorithms.Decided)
 	return d.LostAt, d.Status == algorithms.StatusLost
@@ -158,8 +158,8 @@ func (s *recoverySearch) restart(w *world, n int) {
 
 // admit charges a unit if the store lets it.
 func (s *recoverySearch) admit(w *world, r int) bool {
-	answer, _ := s.call(w, r, callKey{what: "admit", gen: s.store(w, r).Generation}, func(t *algorithms.Twin, at int64, g algorithms.Guard) any {
-		d := t.Decide(at, algorithms.Decide{Guard: g, Commit: true, Costs: []int64{1},
+	answer, _ := s.call(w, r, callKey{what: "admit", gen: s.store(w, r).Generation}, func(t *algorithms.Twin, at int64, g algorithms.Fence) any {
+		d := t.Decide(at, algorithms.Decide{Fence: g, Commit: true, Costs: []int64{1},
 			Buckets: []algorithms.Target{{Key: "b", Terms: s.terms(r)}}})
 		return d.Status == algorithms.StatusOK && d.Answers[0].Admitted
 	})
@@ -210,8 +210,8 @@ func (s *recoverySearch) asked(w *world, n int, id int32, m message) {
 	}
 	l := out.Lend[0]
 	answer, given := s.call(w, r, callKey{what: fmt.Sprintf("lend %d %d %d", l.Lent, l.Returned, l.Kept), gen: s.machine(w, n).generation},
-		func(t *algorithms.Twin, at int64, g algorithms.Guard) any {
-			return t.Lend(at, algorithms.Lend{Guard: g, Key: "b", Terms: s.terms(r), Peer: l.Peer, Cell: l.Cell,
+		func(t *algorithms.Twin, at int64, g algorithms.Fence) any {
+			return t.Lend(at, algorithms.Lend{Fence: g, Key: "b", Terms: s.terms(r), Peer: l.Peer, Cell: l.Cell,
 				Returned: l.Returned, Lent: l.Lent, Kept: l.Kept, Cap: l.Cap})
 		})
 	out = s.step(w, n, stepKey{what: "lent", a: id, b: given}, func(to *Machine) {
@@ -263,8 +263,8 @@ func (s *recoverySearch) done(w *world, n int, id int32, e effect) string {
 			generation = s.machine(w, n).generation
 		}
 		answer, credited := s.call(w, r, callKey{what: fmt.Sprint("credit of generation ", c.Generation), a: id, gen: generation},
-			func(t *algorithms.Twin, at int64, g algorithms.Guard) any {
-				return t.Credit(at, algorithms.Credit{Guard: g, Key: "b", Terms: s.terms(r), Peer: c.Peer, PeerGeneration: c.Generation,
+			func(t *algorithms.Twin, at int64, g algorithms.Fence) any {
+				return t.Credit(at, algorithms.Credit{Fence: g, Key: "b", Terms: s.terms(r), Peer: c.Peer, PeerGeneration: c.Generation,
 					Cell: c.Cell, Lent: c.Lent, Returned: c.Returned, Most: c.Most})
 			})
 		s.carry(w, n, s.step(w, n, stepKey{what: "credited", a: id, b: credited}, func(to *Machine) {
@@ -273,13 +273,13 @@ func (s *recoverySearch) done(w *world, n int, id int32, e effect) string {
 		return "credits"
 	}
 	c := e.restore.Restore
-	answer, restored := s.call(w, r, callKey{what: "restore", a: id, gen: c.Generation}, func(t *algorithms.Twin, at int64, g algorithms.Guard) any {
+	answer, restored := s.call(w, r, callKey{what: "restore", a: id, gen: c.Generation}, func(t *algorithms.Twin, at int64, g algorithms.Fence) any {
 		rows := make([]algorithms.PeerRow, len(c.Rows))
 		for i, row := range c.Rows {
 			rows[i] = algorithms.PeerRow{Cell: row.Cell, Peer: row.Peer, Row: algorithms.Row{Lent: row.Lent, Returned: row.Returned}}
 		}
-		return t.Restore(at, algorithms.Restore{Guard: g, Key: "b", Terms: s.terms(r), LostAt: c.LostAt, Cap: c.Cap, Use: c.Use,
-			Known: c.Known, Unknown: c.Unknown, Rows: rows})
+		return t.Restore(at, algorithms.Restore{Fence: g, Key: "b", Terms: s.terms(r), LostAt: c.LostAt, Cap: c.Cap, Use: c.Use,
+			KnownPeers: c.Known, UnknownPeers: c.Unknown, Rows: rows})
 	})
 	s.carry(w, n, s.step(w, n, stepKey{what: "restored", a: id, b: restored}, func(to *Machine) {
 		to.Step(searchNow, Restored{Restore: c, Result: answer.(algorithms.Restored)})

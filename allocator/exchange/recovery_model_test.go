@@ -206,13 +206,13 @@ func (s *recoverySearch) step(w *world, n int, key stepKey, do func(m *Machine))
 }
 
 // call calls a region's store in the name of a node.
-func (s *recoverySearch) call(w *world, r int, key callKey, do func(t *algorithms.Twin, at int64, g algorithms.Guard) any) (any, int32) {
+func (s *recoverySearch) call(w *world, r int, key callKey, do func(t *algorithms.Twin, at int64, g algorithms.Fence) any) (any, int32) {
 	key.store, key.losses = w.stores[r], w.losses
 	got, ok := s.calls[key]
 	if !ok {
 		t := cloned(s.stores.all[key.store])
 		at := searchStart + int64(w.losses)
-		answer := do(t, at, algorithms.Guard{Generation: key.gen, Epoch: epochForTests, Clock: at})
+		answer := do(t, at, algorithms.Fence{Generation: key.gen, Epoch: epochForTests, Clock: at})
 		got = called{s.stores.id(t), s.answers.id(answer)}
 		s.calls[key] = got
 	}
@@ -312,8 +312,8 @@ func (s *recoverySearch) remembers(w *world, n int, c Consult) []Testimony {
 func (s *recoverySearch) heard(w *world, n int, c Consult, question int32) []Testimony {
 	r := regionOf[n]
 	answer, _ := s.call(w, r, callKey{what: "recall", a: question, gen: s.machine(w, n).generation},
-		func(t *algorithms.Twin, at int64, g algorithms.Guard) any {
-			return t.Recall(at, algorithms.Recall{Guard: g, Key: "b", Terms: s.terms(r), Peer: c.Peer, PeerGeneration: c.Generation})
+		func(t *algorithms.Twin, at int64, g algorithms.Fence) any {
+			return t.Recall(at, algorithms.Recall{Fence: g, Key: "b", Terms: s.terms(r), Peer: c.Peer, PeerGeneration: c.Generation})
 		})
 	got := answer.(algorithms.Recalled)
 	t := Testimony{Bucket: "b", Refused: got.Status != algorithms.StatusOK, Now: got.Now, LostAt: got.LostAt}
@@ -331,8 +331,8 @@ func (s *recoverySearch) broken(w *world) bool {
 	var sum int64
 	for r := range searchRegions {
 		answer, _ := s.call(&world{stores: w.stores, losses: w.losses}, r, callKey{what: "inspect", gen: s.store(w, r).Generation},
-			func(t *algorithms.Twin, at int64, g algorithms.Guard) any {
-				i := t.Inspect(at, algorithms.Inspect{Guard: g, Key: "b", Terms: s.terms(r)})
+			func(t *algorithms.Twin, at int64, g algorithms.Fence) any {
+				i := t.Inspect(at, algorithms.Inspect{Fence: g, Key: "b", Terms: s.terms(r)})
 				return [2]int64{i.Free, i.NextShare}
 			})
 		rights := answer.([2]int64)

@@ -67,7 +67,7 @@ func (s *luaServer) inspect(b *bucket) (algorithms.Inspected, bool) {
 		if n.live == nil || n.way.Generation() == 0 {
 			continue
 		}
-		i, err := n.way.Inspect(context.Background(), algorithms.Inspect{Guard: algorithms.Guard{Epoch: n.live.Epoch()},
+		i, err := n.way.Inspect(context.Background(), algorithms.Inspect{Fence: algorithms.Fence{Epoch: n.live.Epoch()},
 			Key: n.live.Key(b.id), Terms: b.spec.Terms(s.r.name)})
 		if err == nil && i.Status == algorithms.StatusOK {
 			return i, true

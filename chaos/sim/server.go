@@ -100,7 +100,7 @@ func (s *twinServer) inspect(b *bucket) (algorithms.Inspected, bool) {
 		return algorithms.Inspected{}, false
 	}
 	// By a node's clock: one too far from the store's finds nothing out, and must not.
-	i := t.Inspect(s.clock(), algorithms.Inspect{Guard: algorithms.Guard{Generation: t.Generation, Epoch: t.Epoch, Clock: s.r.clock()},
+	i := t.Inspect(s.clock(), algorithms.Inspect{Fence: algorithms.Fence{Generation: t.Generation, Epoch: t.Epoch, Clock: s.r.clock()},
 		Key: store.BucketKey(store.Whole, b.id), Terms: b.spec.Terms(s.r.name)})
 	return i, i.Status == algorithms.StatusOK
 }

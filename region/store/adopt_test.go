@@ -29,7 +29,7 @@ func TestAdopt(t *testing.T) {
 		}
 		allUnder(t, a, "2-b", "k", algorithms.StatusUnknown)
 		c := charge("k", 10, 1)
-		c.Guard = under("10-c")
+		c.Fence = under("10-c")
 		if d := decide(t, a, c); admitted(d) != 1 || d.Buckets[0].Used != 2 {
 			t.Errorf("one charge under each epoch that was in force: %+v", d)
 		}

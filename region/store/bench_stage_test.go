@@ -39,7 +39,7 @@ func perMinute(kind algorithms.Kind, limit int64) algorithms.Terms {
 		Tick: algorithms.Tick(kind, limit, window), Entitlement: limit}
 	switch {
 	case kind.Sliding():
-		t.Guard = algorithms.ClockGuard
+		t.ClockMargin = algorithms.ClockGuard
 	case kind.Bucket():
 		t.Burst = limit
 	}
@@ -55,13 +55,13 @@ func (st *stage) bucket(kind algorithms.Kind, limit int64) bucket {
 
 // decide sends requests on one bucket as one call.
 func (st *stage) decide(on bucket, costs ...int64) algorithms.Decided {
-	return decide(st.b, st.Store, algorithms.Decide{Guard: under(epoch), Commit: true, Costs: costs,
+	return decide(st.b, st.Store, algorithms.Decide{Fence: under(epoch), Commit: true, Costs: costs,
 		Buckets: []algorithms.Target{{Key: BucketKey(Whole, on.id), Terms: on.terms}}})
 }
 
 // singly charges so many units, each by a call of its own.
 func (st *stage) singly(on bucket, units int) {
-	c := algorithms.Decide{Guard: under(epoch), Commit: true, Costs: []int64{1},
+	c := algorithms.Decide{Fence: under(epoch), Commit: true, Costs: []int64{1},
 		Buckets: []algorithms.Target{{Key: BucketKey(Whole, on.id), Terms: on.terms}}}
 	for chunk := range slices.Chunk(slices.Repeat([]algorithms.Decide{c}, units), 500) {
 		for _, r := range st.Decide(context.Background(), chunk) {

@@ -46,7 +46,7 @@ func TestNothingGrows(t *testing.T) {
 				of.Burst = units
 			}
 			if kind.Sliding() {
-				of.Guard = algorithms.ClockGuard
+				of.ClockMargin = algorithms.ClockGuard
 			}
 			costs := make([]int64, each)
 			for i := range costs {
@@ -66,8 +66,8 @@ func TestNothingGrows(t *testing.T) {
 				}
 				for _, peer := range []string{"us", "ap"} {
 					cell := d.Buckets[0].Cell + random.Int64N(2)
-					lend(t, s, algorithms.Lend{Guard: under(epoch), Key: key, Terms: of, Peer: peer, Cell: cell, Lent: 1 + random.Int64N(3), Cap: 20, Burst: random.Int64N(3), CapBurst: 9})
-					credit(t, s, algorithms.Credit{Guard: under(epoch), Key: key, Terms: of, Peer: peer, PeerGeneration: 1, Cell: cell, Lent: 1 + random.Int64N(3), Most: 20, Burst: random.Int64N(3), MostBurst: 9})
+					lend(t, s, algorithms.Lend{Fence: under(epoch), Key: key, Terms: of, Peer: peer, Cell: cell, Lent: 1 + random.Int64N(3), Cap: 20, Burst: random.Int64N(3), CapBurst: 9})
+					credit(t, s, algorithms.Credit{Fence: under(epoch), Key: key, Terms: of, Peer: peer, PeerGeneration: 1, Cell: cell, Lent: 1 + random.Int64N(3), Most: 20, Burst: random.Int64N(3), MostBurst: 9})
 				}
 			}
 			if admits == 0 || admits == calls*each {
@@ -103,7 +103,7 @@ func TestTheLogIsBoundedByItsWindow(t *testing.T) {
 	server := started(t)(StartDriven(func() time.Time { return now }))
 	s, client := node(t, server, first), raw(t, server)
 	of := algorithms.Terms{Kind: algorithms.SlidingWindowLog, Window: window, Cell: algorithms.CellLength(algorithms.SlidingWindowLog, window), Tick: 1,
-		Entitlement: 1000, Guard: algorithms.ClockGuard}
+		Entitlement: 1000, ClockMargin: algorithms.ClockGuard}
 	key := BucketKey(Whole, "k")
 	for _, phase := range []struct {
 		calls   int

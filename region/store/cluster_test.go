@@ -27,7 +27,7 @@ func TestCluster(t *testing.T) {
 	var calls []algorithms.Decide
 	for i := range 200 {
 		shard := s.Shard(fmt.Sprint(i))
-		calls = append(calls, algorithms.Decide{Guard: under(epoch), Commit: true, Costs: []int64{int64(i + 1)},
+		calls = append(calls, algorithms.Decide{Fence: under(epoch), Commit: true, Costs: []int64{int64(i + 1)},
 			Buckets: []algorithms.Target{{Key: BucketKey(shard, fmt.Sprint(i)), Terms: terms(1000)}}})
 	}
 	for round := range 2 { // the first time the servers do not know the script
@@ -53,7 +53,7 @@ func TestCluster(t *testing.T) {
 		if d := decide(t, mate, c); d.Status != algorithms.StatusUnknown {
 			t.Errorf("shard %s: %v under the old epoch", shard, d.Status)
 		}
-		if c.Guard = under("2-b"); admitted(decide(t, mate, c)) != 1 {
+		if c.Fence = under("2-b"); admitted(decide(t, mate, c)) != 1 {
 			t.Errorf("shard %s does not serve under the new epoch", shard)
 		}
 	}

@@ -13,15 +13,15 @@ func TestADeletionIsMetByWhoKnewTheBucket(t *testing.T) {
 	calls := map[string]func(t *testing.T, s *Store, known, at int64) algorithms.Status{
 		"refund": func(t *testing.T, s *Store, known, at int64) algorithms.Status {
 			b := target("k", 100)
-			got, err := s.Refund(t.Context(), algorithms.Refund{Guard: under(epoch), Receipt: RefundKey(Whole, "r"), Once: OnceKey(Whole, "none"),
-				At: at, Cost: 1, Charges: []algorithms.Charge{{Key: b.Key, Terms: recovered(), Known: known, Cell: at / long}}})
+			got, err := s.Refund(t.Context(), algorithms.Refund{Fence: under(epoch), Receipt: RefundKey(Whole, "r"), Once: OnceKey(Whole, "none"),
+				At: at, Cost: 1, Charges: []algorithms.Charge{{Key: b.Key, Terms: recovered(), ExistsUntil: known, Cell: at / long}}})
 			if err != nil {
 				t.Fatal(err)
 			}
 			return got.Status
 		},
 		"reset": func(t *testing.T, s *Store, known, _ int64) algorithms.Status {
-			got, err := s.Reset(t.Context(), algorithms.Reset{Guard: under(epoch), Key: BucketKey(Whole, "k"), Terms: recovered(), Known: known})
+			got, err := s.Reset(t.Context(), algorithms.Reset{Fence: under(epoch), Key: BucketKey(Whole, "k"), Terms: recovered(), ExistsUntil: known})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -36,11 +36,11 @@ func TestADeletionIsMetByWhoKnewTheBucket(t *testing.T) {
 				c := charge("k", 100, 60)
 				c.Buckets[0].Terms = recovered()
 				d := decide(t, s, c)
-				c.Buckets[0].Known = d.Buckets[0].Known
+				c.Buckets[0].ExistsUntil = d.Buckets[0].ExistsUntil
 				if gone := client.Del(t.Context(), c.Buckets[0].Key).Val(); gone != 1 {
 					t.Fatalf("%d keys deleted", gone)
 				}
-				if got := call(t, s, d.Buckets[0].Known, d.Now); got != algorithms.StatusLost {
+				if got := call(t, s, d.Buckets[0].ExistsUntil, d.Now); got != algorithms.StatusLost {
 					t.Errorf("%s: %s, want %s", name, got, algorithms.StatusLost)
 				}
 				if n := client.Exists(t.Context(), RefundKey(Whole, "r")).Val(); n != 0 {
@@ -72,18 +72,18 @@ func TestADeletedPromiseIsMissed(t *testing.T) {
 			s, client := node(t, server, first), raw(t, server)
 			b := target("k", 100)
 			b.Terms = algorithms.Terms{Kind: kind, Window: window, Cell: window, Tick: 1, Entitlement: 100, Recovered: true}
-			given := lend(t, s, algorithms.Lend{Guard: under(epoch), Key: b.Key, Terms: b.Terms, Peer: "us", Cell: now.UnixMicro()/window + 1, Lent: 40, Cap: 100})
+			given := lend(t, s, algorithms.Lend{Fence: under(epoch), Key: b.Key, Terms: b.Terms, Peer: "us", Cell: now.UnixMicro()/window + 1, Lent: 40, Cap: 100})
 			if given.Row.Lent != 40 {
 				t.Fatalf("%+v", given)
 			}
-			b.Known = given.State.Known
+			b.ExistsUntil = given.State.ExistsUntil
 			now = now.Add(15 * time.Second) // the promised cell has begun
 			if gone := client.Del(t.Context(), b.Key).Val(); gone != 1 {
 				t.Fatalf("%d keys deleted", gone)
 			}
-			d := decide(t, s, algorithms.Decide{Guard: under(epoch), Commit: true, Buckets: []algorithms.Target{b}, Costs: []int64{100}})
+			d := decide(t, s, algorithms.Decide{Fence: under(epoch), Commit: true, Buckets: []algorithms.Target{b}, Costs: []int64{100}})
 			if d.Status != algorithms.StatusLost {
-				t.Errorf("%s, %d admitted; known to be there until %d, now %d", d.Status, admitted(d), given.State.Known, d.Now)
+				t.Errorf("%s, %d admitted; known to be there until %d, now %d", d.Status, admitted(d), given.State.ExistsUntil, d.Now)
 			}
 		})
 	}

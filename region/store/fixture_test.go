@@ -155,11 +155,11 @@ func target(id string, entitlement int64) algorithms.Target {
 }
 
 // under is the guard of a call: the store fills in the rest.
-func under(epoch string) algorithms.Guard { return algorithms.Guard{Epoch: epoch} }
+func under(epoch string) algorithms.Fence { return algorithms.Fence{Epoch: epoch} }
 
 // charge is a call that charges costs to one bucket.
 func charge(id string, entitlement int64, costs ...int64) algorithms.Decide {
-	return algorithms.Decide{Guard: under(epoch), Commit: true, Buckets: []algorithms.Target{target(id, entitlement)}, Costs: costs}
+	return algorithms.Decide{Fence: under(epoch), Commit: true, Buckets: []algorithms.Target{target(id, entitlement)}, Costs: costs}
 }
 
 // decide runs one call, which must reach the store.
@@ -188,7 +188,7 @@ func credit(t testing.TB, s *Store, c algorithms.Credit) algorithms.Credited {
 
 func inspect(t testing.TB, s *Store, id string, of algorithms.Terms) algorithms.Inspected {
 	t.Helper()
-	r, err := s.Inspect(context.Background(), algorithms.Inspect{Guard: under(epoch), Key: BucketKey(Whole, id), Terms: of})
+	r, err := s.Inspect(context.Background(), algorithms.Inspect{Fence: under(epoch), Key: BucketKey(Whole, id), Terms: of})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,16 +224,16 @@ func allUnder(t testing.TB, s *Store, epoch, id string, want algorithms.Status) 
 	t.Helper()
 	cell := time.Now().UnixMicro() / long
 	c := charge(id, 10, 1)
-	c.Guard = under(epoch)
-	read, err := s.Inspect(context.Background(), algorithms.Inspect{Guard: c.Guard, Key: BucketKey(Whole, id), Terms: terms(10)})
+	c.Fence = under(epoch)
+	read, err := s.Inspect(context.Background(), algorithms.Inspect{Fence: c.Fence, Key: BucketKey(Whole, id), Terms: terms(10)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for call, status := range map[string]algorithms.Status{
 		"inspect": read.Status,
 		"decide":  decide(t, s, c).Status,
-		"lend":    lend(t, s, algorithms.Lend{Guard: c.Guard, Key: BucketKey(Whole, id), Terms: terms(10), Peer: "us", Cell: cell, Lent: 1, Cap: 10}).Status,
-		"credit":  credit(t, s, algorithms.Credit{Guard: c.Guard, Key: BucketKey(Whole, id), Terms: terms(10), Peer: "us", PeerGeneration: 1, Cell: cell, Lent: 1, Most: 10}).Status,
+		"lend":    lend(t, s, algorithms.Lend{Fence: c.Fence, Key: BucketKey(Whole, id), Terms: terms(10), Peer: "us", Cell: cell, Lent: 1, Cap: 10}).Status,
+		"credit":  credit(t, s, algorithms.Credit{Fence: c.Fence, Key: BucketKey(Whole, id), Terms: terms(10), Peer: "us", PeerGeneration: 1, Cell: cell, Lent: 1, Most: 10}).Status,
 	} {
 		if status != want {
 			t.Errorf("%s: %v, want %v", call, status, want)

@@ -20,7 +20,7 @@ func termsOf(kind algorithms.Kind) algorithms.Terms {
 	t := algorithms.Terms{Kind: kind, Window: window, Cell: algorithms.CellLength(kind, window), Tick: algorithms.Tick(kind, 25, window),
 		Entitlement: 10, Burst: burst}
 	if kind.Sliding() {
-		t.Guard = algorithms.ClockGuard
+		t.ClockMargin = algorithms.ClockGuard
 	}
 	return t
 }
@@ -48,12 +48,12 @@ func refundableUntil(t algorithms.Terms, at int64) int64 {
 
 // on is a call that decides costs on one bucket of any kind.
 func on(id string, of algorithms.Terms, costs ...int64) algorithms.Decide {
-	return algorithms.Decide{Guard: under(epoch), Commit: true, Costs: costs, Buckets: []algorithms.Target{{Key: BucketKey(Whole, id), Terms: of}}}
+	return algorithms.Decide{Fence: under(epoch), Commit: true, Costs: costs, Buckets: []algorithms.Target{{Key: BucketKey(Whole, id), Terms: of}}}
 }
 
 // refundOf is a call that takes back what one decision charged.
 func refundOf(receipt string, d algorithms.Decided, cost int64, charged ...algorithms.Target) algorithms.Refund {
-	c := algorithms.Refund{Guard: under(epoch), Receipt: RefundKey(Whole, receipt), Once: OnceKey(Whole, "none"), At: d.Now, Cost: cost}
+	c := algorithms.Refund{Fence: under(epoch), Receipt: RefundKey(Whole, receipt), Once: OnceKey(Whole, "none"), At: d.Now, Cost: cost}
 	for i, b := range charged {
 		c.Charges = append(c.Charges, algorithms.Charge{Key: b.Key, Terms: b.Terms, Cell: d.Buckets[i].Cell})
 	}
@@ -71,7 +71,7 @@ func refund(t testing.TB, s *Store, c algorithms.Refund) algorithms.Refunded {
 
 func reset(t testing.TB, s *Store, id string, of algorithms.Terms) algorithms.Cleared {
 	t.Helper()
-	r, err := s.Reset(t.Context(), algorithms.Reset{Guard: under(epoch), Key: BucketKey(Whole, id), Terms: of})
+	r, err := s.Reset(t.Context(), algorithms.Reset{Fence: under(epoch), Key: BucketKey(Whole, id), Terms: of})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,10 +109,10 @@ func TestTTLOfEachKind(t *testing.T) {
 	writes := map[string]func(t *testing.T, s *Store, id string, of algorithms.Terms, cell int64){
 		"decide": func(t *testing.T, s *Store, id string, of algorithms.Terms, _ int64) { decide(t, s, on(id, of, 10)) },
 		"lend": func(t *testing.T, s *Store, id string, of algorithms.Terms, cell int64) {
-			lend(t, s, algorithms.Lend{Guard: under(epoch), Key: BucketKey(Whole, id), Terms: of, Peer: "us", Cell: cell + 1, Lent: 1, Cap: 10})
+			lend(t, s, algorithms.Lend{Fence: under(epoch), Key: BucketKey(Whole, id), Terms: of, Peer: "us", Cell: cell + 1, Lent: 1, Cap: 10})
 		},
 		"credit": func(t *testing.T, s *Store, id string, of algorithms.Terms, cell int64) {
-			credit(t, s, algorithms.Credit{Guard: under(epoch), Key: BucketKey(Whole, id), Terms: of, Peer: "us", PeerGeneration: 1, Cell: cell + 1, Lent: 1, Most: 10})
+			credit(t, s, algorithms.Credit{Fence: under(epoch), Key: BucketKey(Whole, id), Terms: of, Peer: "us", PeerGeneration: 1, Cell: cell + 1, Lent: 1, Most: 10})
 		},
 		"reset": func(t *testing.T, s *Store, id string, of algorithms.Terms, _ int64) { reset(t, s, id, of) },
 	}
@@ -130,7 +130,7 @@ func TestTTLOfEachKind(t *testing.T) {
 					continue // the cell they wrote has come meanwhile: they may have been refused
 				}
 				least := max(weighsUntil(of, before.Now), of.Weighs(before.Cell+1)) + algorithms.KeySlack
-				most := max(weighsUntil(of, after.Now), of.Weighs(after.Cell+1)) + algorithms.KeySlack + 2*of.Cell + of.Guard
+				most := max(weighsUntil(of, after.Now), of.Weighs(after.Cell+1)) + algorithms.KeySlack + 2*of.Cell + of.ClockMargin
 				between(t, fmt.Sprint(k, ", ", name), endsAt(t, client, BucketKey(Whole, id)), least, most)
 			}
 		}
@@ -202,7 +202,7 @@ func TestRefundOfSeveralBuckets(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.start(t)
 		s, client := node(t, server, first), raw(t, server)
-		all := algorithms.Decide{Guard: under(epoch), Commit: true, Costs: []int64{3}}
+		all := algorithms.Decide{Fence: under(epoch), Commit: true, Costs: []int64{3}}
 		for _, k := range algorithms.Kinds {
 			all.Buckets = append(all.Buckets, algorithms.Target{Key: BucketKey(Whole, string(k)), Terms: termsOf(k)})
 		}

@@ -66,7 +66,7 @@ func (m *Model) Eviction(ctx context.Context) (string, error) {
 // Decide is Store.Decide.
 func (m *Model) Decide(ctx context.Context, calls []algorithms.Decide) []Result[algorithms.Decided] {
 	results := ask(ctx, m, algorithms.DecideScript, calls, func(now int64, c algorithms.Decide) algorithms.Decided {
-		c.Guard = m.guard(c.Buckets[0].Key, c.Guard)
+		c.Fence = m.guard(c.Buckets[0].Key, c.Fence)
 		return m.server.decide(now, c)
 	})
 	for i := range results {
@@ -78,7 +78,7 @@ func (m *Model) Decide(ctx context.Context, calls []algorithms.Decide) []Result[
 // Lend is Store.Lend.
 func (m *Model) Lend(ctx context.Context, calls []algorithms.Lend) []Result[algorithms.Given] {
 	results := ask(ctx, m, algorithms.LendScript, calls, func(now int64, c algorithms.Lend) algorithms.Given {
-		c.Guard = m.guard(c.Key, c.Guard)
+		c.Fence = m.guard(c.Key, c.Fence)
 		return m.server.twin.Lend(now, c)
 	})
 	for i := range results {
@@ -90,7 +90,7 @@ func (m *Model) Lend(ctx context.Context, calls []algorithms.Lend) []Result[algo
 // Credit is Store.Credit.
 func (m *Model) Credit(ctx context.Context, calls []algorithms.Credit) []Result[algorithms.Credited] {
 	results := ask(ctx, m, algorithms.CreditScript, calls, func(now int64, c algorithms.Credit) algorithms.Credited {
-		c.Guard = m.guard(c.Key, c.Guard)
+		c.Fence = m.guard(c.Key, c.Fence)
 		return m.server.twin.Credit(now, c)
 	})
 	for i := range results {
@@ -102,7 +102,7 @@ func (m *Model) Credit(ctx context.Context, calls []algorithms.Credit) []Result[
 // Inspect is Store.Inspect.
 func (m *Model) Inspect(ctx context.Context, c algorithms.Inspect) (algorithms.Inspected, error) {
 	r := ask(ctx, m, algorithms.InspectScript, []algorithms.Inspect{c}, func(now int64, c algorithms.Inspect) algorithms.Inspected {
-		c.Guard = m.guard(c.Key, c.Guard)
+		c.Fence = m.guard(c.Key, c.Fence)
 		return m.server.twin.Inspect(now, c)
 	})
 	return r[0].Value, r[0].Err
@@ -111,7 +111,7 @@ func (m *Model) Inspect(ctx context.Context, c algorithms.Inspect) (algorithms.I
 // Refund is Store.Refund.
 func (m *Model) Refund(ctx context.Context, c algorithms.Refund) (algorithms.Refunded, error) {
 	r := ask(ctx, m, algorithms.RefundScript, []algorithms.Refund{c}, func(now int64, c algorithms.Refund) algorithms.Refunded {
-		c.Guard = m.guard(c.Receipt, c.Guard)
+		c.Fence = m.guard(c.Receipt, c.Fence)
 		return m.server.refund(now, c)
 	})
 	return r[0].Value, r[0].Err
@@ -120,7 +120,7 @@ func (m *Model) Refund(ctx context.Context, c algorithms.Refund) (algorithms.Ref
 // Reset is Store.Reset.
 func (m *Model) Reset(ctx context.Context, c algorithms.Reset) (algorithms.Cleared, error) {
 	r := ask(ctx, m, algorithms.ResetScript, []algorithms.Reset{c}, func(now int64, c algorithms.Reset) algorithms.Cleared {
-		c.Guard = m.guard(c.Key, c.Guard)
+		c.Fence = m.guard(c.Key, c.Fence)
 		return m.server.twin.Reset(now, c)
 	})
 	return r[0].Value, r[0].Err
@@ -129,7 +129,7 @@ func (m *Model) Reset(ctx context.Context, c algorithms.Reset) (algorithms.Clear
 // Recall is Store.Recall.
 func (m *Model) Recall(ctx context.Context, calls []algorithms.Recall) []Result[algorithms.Recalled] {
 	return ask(ctx, m, algorithms.RecallScript, calls, func(now int64, c algorithms.Recall) algorithms.Recalled {
-		c.Guard = m.guard(c.Key, c.Guard)
+		c.Fence = m.guard(c.Key, c.Fence)
 		return m.server.twin.Recall(now, c)
 	})
 }
@@ -137,7 +137,7 @@ func (m *Model) Recall(ctx context.Context, calls []algorithms.Recall) []Result[
 // Restore is Store.Restore.
 func (m *Model) Restore(ctx context.Context, calls []algorithms.Restore) []Result[algorithms.Restored] {
 	return ask(ctx, m, algorithms.RestoreScript, calls, func(now int64, c algorithms.Restore) algorithms.Restored {
-		c.Guard = m.guard(c.Key, c.Guard)
+		c.Fence = m.guard(c.Key, c.Fence)
 		return m.server.twin.Restore(now, c)
 	})
 }
@@ -145,7 +145,7 @@ func (m *Model) Restore(ctx context.Context, calls []algorithms.Restore) []Resul
 // Book is Store.Book.
 func (m *Model) Book(ctx context.Context, calls []algorithms.Book) []Result[algorithms.Booked] {
 	return ask(ctx, m, algorithms.BookScript, calls, func(now int64, c algorithms.Book) algorithms.Booked {
-		c.Guard = m.guard(c.Key, c.Guard)
+		c.Fence = m.guard(c.Key, c.Fence)
 		return m.server.twin.Book(now, c)
 	})
 }

@@ -35,7 +35,7 @@ func opens(t *testing.T, m *Model, o Opening) Opened {
 
 func usedAt(t *testing.T, m *Model, id string) int64 {
 	t.Helper()
-	r, err := m.Inspect(t.Context(), algorithms.Inspect{Guard: under(epoch), Key: BucketKey(Whole, id), Terms: terms(10)})
+	r, err := m.Inspect(t.Context(), algorithms.Inspect{Fence: under(epoch), Key: BucketKey(Whole, id), Terms: terms(10)})
 	if err != nil || r.Status != algorithms.StatusOK {
 		t.Fatalf("inspect: %+v, %v", r, err)
 	}
@@ -58,7 +58,7 @@ func TestModelFailsOver(t *testing.T) {
 		t.Errorf("the replica's answer counts: %+v", r)
 	}
 	ran := replica.Twin().Inspect(charged.Value.Now, algorithms.Inspect{Key: BucketKey(Whole, "k"), Terms: terms(10),
-		Guard: algorithms.Guard{Generation: opened.Generation, Epoch: epoch, Clock: charged.Value.Now}})
+		Fence: algorithms.Fence{Generation: opened.Generation, Epoch: epoch, Clock: charged.Value.Now}})
 	if ran.Used != 1 {
 		t.Errorf("%d units are charged on the replica, want the one that does not count", ran.Used)
 	}

@@ -11,7 +11,7 @@ import (
 // store is not open under this node's generation and that document's epoch.
 func (s *session) Beat(ctx context.Context, epoch string) error {
 	return s.each(func(_ int, shard Shard) error {
-		b, err := s.tokens.beatToken(ctx, shard, algorithms.Beat{Guard: s.guard(TokenKey(shard), algorithms.Guard{Epoch: epoch})})
+		b, err := s.tokens.beatToken(ctx, shard, algorithms.Beat{Fence: s.guard(TokenKey(shard), algorithms.Fence{Epoch: epoch})})
 		switch {
 		case err != nil:
 			return err

@@ -10,7 +10,7 @@ import (
 
 // once is a call that is to be charged once, on buckets of all kinds together.
 func once(name string, cost int64) algorithms.Decide {
-	c := algorithms.Decide{Guard: under(epoch), Commit: true, Costs: []int64{cost}, Once: OnceKey(Whole, name)}
+	c := algorithms.Decide{Fence: under(epoch), Commit: true, Costs: []int64{cost}, Once: OnceKey(Whole, name)}
 	for _, k := range algorithms.Kinds {
 		c.Buckets = append(c.Buckets, algorithms.Target{Key: BucketKey(Whole, string(k)), Terms: termsOf(k)})
 	}

@@ -10,7 +10,7 @@ import (
 func (s *Store) Recall(ctx context.Context, calls []algorithms.Recall) []Result[algorithms.Recalled] {
 	items := make([]item[algorithms.Recalled], len(calls))
 	for i, c := range calls {
-		c.Guard = s.guard(c.Key, c.Guard)
+		c.Fence = s.guard(c.Key, c.Fence)
 		items[i] = prepare(algorithms.RecallScript, c)
 	}
 	return run(ctx, s, items)
@@ -20,7 +20,7 @@ func (s *Store) Recall(ctx context.Context, calls []algorithms.Recall) []Result[
 func (s *Store) Restore(ctx context.Context, calls []algorithms.Restore) []Result[algorithms.Restored] {
 	items := make([]item[algorithms.Restored], len(calls))
 	for i, c := range calls {
-		c.Guard = s.guard(c.Key, c.Guard)
+		c.Fence = s.guard(c.Key, c.Fence)
 		items[i] = prepare(algorithms.RestoreScript, c)
 	}
 	return run(ctx, s, items)
@@ -30,7 +30,7 @@ func (s *Store) Restore(ctx context.Context, calls []algorithms.Restore) []Resul
 func (s *Store) Book(ctx context.Context, calls []algorithms.Book) []Result[algorithms.Booked] {
 	items := make([]item[algorithms.Booked], len(calls))
 	for i, c := range calls {
-		c.Guard = s.guard(c.Key, c.Guard)
+		c.Fence = s.guard(c.Key, c.Fence)
 		items[i] = prepare(algorithms.BookScript, c)
 	}
 	return run(ctx, s, items)

@@ -79,7 +79,7 @@ var notOpen standing
 
 // guard fills in what the caller of a script need not know; the epoch is that of the terms it calls with. A caller that
 // says under which generation its call makes sense has it refused under any other.
-func (s *session) guard(key string, g algorithms.Guard) algorithms.Guard {
+func (s *session) guard(key string, g algorithms.Fence) algorithms.Fence {
 	if g.Generation == 0 {
 		g.Generation = s.standing().generation
 	}

@@ -29,7 +29,7 @@ type Result[R any] struct {
 func (s *Store) Decide(ctx context.Context, calls []algorithms.Decide) []Result[algorithms.Decided] {
 	items := make([]item[algorithms.Decided], len(calls))
 	for i, c := range calls {
-		c.Guard = s.guard(c.Buckets[0].Key, c.Guard)
+		c.Fence = s.guard(c.Buckets[0].Key, c.Fence)
 		items[i] = prepare(algorithms.DecideScript, c)
 	}
 	results := run(ctx, s, items)
@@ -43,7 +43,7 @@ func (s *Store) Decide(ctx context.Context, calls []algorithms.Decide) []Result[
 func (s *Store) Lend(ctx context.Context, calls []algorithms.Lend) []Result[algorithms.Given] {
 	items := make([]item[algorithms.Given], len(calls))
 	for i, c := range calls {
-		c.Guard = s.guard(c.Key, c.Guard)
+		c.Fence = s.guard(c.Key, c.Fence)
 		items[i] = prepare(algorithms.LendScript, c)
 	}
 	results := run(ctx, s, items)
@@ -57,7 +57,7 @@ func (s *Store) Lend(ctx context.Context, calls []algorithms.Lend) []Result[algo
 func (s *Store) Credit(ctx context.Context, calls []algorithms.Credit) []Result[algorithms.Credited] {
 	items := make([]item[algorithms.Credited], len(calls))
 	for i, c := range calls {
-		c.Guard = s.guard(c.Key, c.Guard)
+		c.Fence = s.guard(c.Key, c.Fence)
 		items[i] = prepare(algorithms.CreditScript, c)
 	}
 	results := run(ctx, s, items)
@@ -69,21 +69,21 @@ func (s *Store) Credit(ctx context.Context, calls []algorithms.Credit) []Result[
 
 // Inspect reads the ledger of one bucket; of the call's guard only the epoch need be set.
 func (s *Store) Inspect(ctx context.Context, c algorithms.Inspect) (algorithms.Inspected, error) {
-	c.Guard = s.guard(c.Key, c.Guard)
+	c.Fence = s.guard(c.Key, c.Fence)
 	r := run(ctx, s, []item[algorithms.Inspected]{prepare(algorithms.InspectScript, c)})
 	return r[0].Value, r[0].Err
 }
 
 // Refund takes back what one decision charged; of the call's guard only the epoch need be set.
 func (s *Store) Refund(ctx context.Context, c algorithms.Refund) (algorithms.Refunded, error) {
-	c.Guard = s.guard(c.Receipt, c.Guard)
+	c.Fence = s.guard(c.Receipt, c.Fence)
 	r := run(ctx, s, []item[algorithms.Refunded]{prepare(algorithms.RefundScript, c)})
 	return r[0].Value, r[0].Err
 }
 
 // Reset clears the use of one bucket; of the call's guard only the epoch need be set.
 func (s *Store) Reset(ctx context.Context, c algorithms.Reset) (algorithms.Cleared, error) {
-	c.Guard = s.guard(c.Key, c.Guard)
+	c.Fence = s.guard(c.Key, c.Fence)
 	r := run(ctx, s, []item[algorithms.Cleared]{prepare(algorithms.ResetScript, c)})
 	return r[0].Value, r[0].Err
 }

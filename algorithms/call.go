@@ -13,8 +13,8 @@ type Fence struct {
 	Seen int64
 }
 
-// Target is one bucket of a request.
-type Target struct {
+// LimitTarget is one bucket of a request.
+type LimitTarget struct {
 	Key         string // Redis key of its hash
 	Terms       Terms
 	ExistsUntil int64 // see State: a bucket that is not there before that time was deleted
@@ -25,7 +25,7 @@ type Target struct {
 type Decide struct {
 	Fence
 	Commit  bool // false: say what would be decided, charge nothing that stays
-	Buckets []Target
+	Buckets []LimitTarget
 	Costs   []int64 // each 1..MaxUnits
 	// Once is the key under which a request of its own is remembered if it is admitted, for RememberedFor: decided
 	// again, it is answered as the first time and not charged. Empty: no such memory.

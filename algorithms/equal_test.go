@@ -168,7 +168,7 @@ func (h *history) units(t *rapid.T, what string) int64 { return rapid.Int64Range
 func (h *history) decide(t *rapid.T) {
 	c := algorithms.Decide{Fence: h.guard, Commit: rapid.IntRange(0, 5).Draw(t, "commit") > 0}
 	for _, key := range rapid.SampledFrom([][]string{{"a"}, {"b"}, {"a", "b"}}).Draw(t, "buckets") {
-		c.Buckets = append(c.Buckets, algorithms.Target{Key: key, Terms: h.terms(t, key), ExistsUntil: h.known(t, key), Shadow: rapid.IntRange(0, 4).Draw(t, "shadow") == 0})
+		c.Buckets = append(c.Buckets, algorithms.LimitTarget{Key: key, Terms: h.terms(t, key), ExistsUntil: h.known(t, key), Shadow: rapid.IntRange(0, 4).Draw(t, "shadow") == 0})
 	}
 	cost := rapid.SampledFrom([]int64{1, 1, 1, 2, 3, 7, 11, algorithms.MaxUnits, algorithms.MaxUnits + 1, 0, -1})
 	c.Costs = rapid.SliceOfN(cost, 1, 4).Draw(t, "costs")

@@ -38,7 +38,7 @@ func (p *partlyKnown) cell() int64 { return p.now / p.terms.Cell }
 
 func (p *partlyKnown) spend(units int64) algorithms.Decided {
 	return p.Decide(p.now, algorithms.Decide{Fence: p.guard(), Commit: true, Costs: []int64{units},
-		Buckets: []algorithms.Target{{Key: "k", Terms: p.terms}}})
+		Buckets: []algorithms.LimitTarget{{Key: "k", Terms: p.terms}}})
 }
 
 // hear has a peer say what it lent and returned, in all.

@@ -102,7 +102,7 @@ func (p *pool) pair(t *rapid.T) (*member, *member) {
 
 // admit has a member decide costs.
 func (p *pool) admit(m *member, costs ...int64) (any bool) {
-	d := m.Decide(p.now, Decide{Fence: m.guard(), Commit: true, Costs: costs, Buckets: []Target{{Key: "k", Terms: m.terms}}})
+	d := m.Decide(p.now, Decide{Fence: m.guard(), Commit: true, Costs: costs, Buckets: []LimitTarget{{Key: "k", Terms: m.terms}}})
 	for i, a := range d.Answers {
 		if a.Admitted {
 			at, turn := p.now, p.now+a.Verdicts[0].Delay

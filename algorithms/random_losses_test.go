@@ -130,7 +130,7 @@ func (l *losses) spendAll() {
 // spend says whether units were admitted, and judges all that was.
 func (l *losses) spend(r *fragile, units int64) bool {
 	d := r.Decide(l.now, algorithms.Decide{Fence: l.guard(r), Commit: true, Costs: []int64{units},
-		Buckets: []algorithms.Target{{Key: "k", Terms: l.terms}}})
+		Buckets: []algorithms.LimitTarget{{Key: "k", Terms: l.terms}}})
 	if d.Status != algorithms.StatusOK {
 		return false
 	}

@@ -57,7 +57,7 @@ func (s *stores) restore(c algorithms.Restore) algorithms.Restored {
 
 func (s *stores) decide(terms algorithms.Terms, cost int64) algorithms.Decided {
 	s.t.Helper()
-	c := algorithms.Decide{Fence: s.guard(), Commit: true, Costs: []int64{cost}, Buckets: []algorithms.Target{{Key: "k", Terms: terms}}}
+	c := algorithms.Decide{Fence: s.guard(), Commit: true, Costs: []int64{cost}, Buckets: []algorithms.LimitTarget{{Key: "k", Terms: terms}}}
 	got := must[algorithms.Decided](s.t)(c.Parse(s.lua.eval(s.t, algorithms.DecideScript, c.Args(), c.Keys()...)))
 	same(s.t, "decide", c, got, s.twin.Decide(s.now, c))
 	return got

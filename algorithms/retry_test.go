@@ -54,7 +54,7 @@ func (r *drawnRegion) guard() Fence { return Fence{Generation: 1, Epoch: "1-e", 
 // asked is whether a cost would be admitted at a time; it charges nothing.
 func (r *drawnRegion) asked(at, cost int64) (now int64, a Answer) {
 	r.now = at
-	d := r.Decide(at, Decide{Fence: r.guard(), Costs: []int64{cost}, Buckets: []Target{{Key: "k", Terms: r.terms}}})
+	d := r.Decide(at, Decide{Fence: r.guard(), Costs: []int64{cost}, Buckets: []LimitTarget{{Key: "k", Terms: r.terms}}})
 	return d.Now, d.Answers[0]
 }
 
@@ -92,7 +92,7 @@ func (r *drawnRegion) act(t *rapid.T) {
 }
 
 func (r *drawnRegion) decide(terms Terms, costs []int64) {
-	d := r.Decide(r.now, Decide{Fence: r.guard(), Commit: true, Costs: costs, Buckets: []Target{{Key: "k", Terms: terms}}})
+	d := r.Decide(r.now, Decide{Fence: r.guard(), Commit: true, Costs: costs, Buckets: []LimitTarget{{Key: "k", Terms: terms}}})
 	for i, a := range d.Answers {
 		if a.Admitted {
 			receipt := string(rune('A' + len(r.receipts)))

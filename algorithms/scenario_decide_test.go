@@ -7,9 +7,9 @@ import (
 )
 
 // onBoth is a request on two buckets of the party's store: its own, and a second one under other terms.
-func (p *party) onBoth(second Target, costs ...int64) Decided {
+func (p *party) onBoth(second LimitTarget, costs ...int64) Decided {
 	p.Helper()
-	return p.Decide(*p.now, Decide{Fence: p.guard(), Commit: true, Costs: costs, Buckets: []Target{p.bucket(), second}})
+	return p.Decide(*p.now, Decide{Fence: p.guard(), Commit: true, Costs: costs, Buckets: []LimitTarget{p.bucket(), second}})
 }
 
 // TestCostsOutOfRange: a cost is at least 1 and at most 2^51. With another in its list nothing of the list is charged:
@@ -23,7 +23,7 @@ func TestCostsOutOfRange(t *testing.T) {
 		}
 		l, _, _ := parties(t, terms, terms)
 		for _, bad := range []int64{0, -1, -60, math.MinInt64, MaxUnits + 1, 2 * MaxUnits, math.MaxInt64} {
-			d := l.Decide(*l.now, Decide{Fence: l.guard(), Commit: true, Costs: []int64{7, bad, 7}, Buckets: []Target{l.bucket()}})
+			d := l.Decide(*l.now, Decide{Fence: l.guard(), Commit: true, Costs: []int64{7, bad, 7}, Buckets: []LimitTarget{l.bucket()}})
 			if d.Status != StatusImplausible || len(d.Answers) > 0 {
 				t.Errorf("%s: cost %d: %+v", kind, bad, d)
 			}
@@ -50,7 +50,7 @@ func TestADenialSpendsNothingElsewhere(t *testing.T) {
 				first, second = wide, fixed(10)
 			}
 			l, _, _ := parties(t, first, fixed(0))
-			d := l.onBoth(Target{Key: "second", Terms: second}, slices.Repeat([]int64{1}, 12)...)
+			d := l.onBoth(LimitTarget{Key: "second", Terms: second}, slices.Repeat([]int64{1}, 12)...)
 			free := []int64{d.Buckets[0].Free, d.Buckets[1].Free}
 			slices.Sort(free)
 			equal(t, string(kind)+", "+order+": last admitted", d.Answers[11].Admitted, false)
@@ -64,7 +64,7 @@ func TestADenialSpendsNothingElsewhere(t *testing.T) {
 // request was admitted. 12 requests on 10 in shadow and 11 in force: 11 admitted, 10 charged to the shadow bucket.
 func TestAShadowBucketNeverDenies(t *testing.T) {
 	l, _, _ := parties(t, fixed(11), fixed(0))
-	d := l.onBoth(Target{Key: "shadow", Terms: fixed(10), Shadow: true}, slices.Repeat([]int64{1}, 12)...)
+	d := l.onBoth(LimitTarget{Key: "shadow", Terms: fixed(10), Shadow: true}, slices.Repeat([]int64{1}, 12)...)
 	equal(t, "11th admitted", d.Answers[10].Admitted, true)
 	equal(t, "11th, in shadow", d.Answers[10].Verdicts[1].Retry, 1000)
 	equal(t, "12th admitted", d.Answers[11].Admitted, false)
@@ -75,7 +75,7 @@ func TestAShadowBucketNeverDenies(t *testing.T) {
 // TestAShadowBucketIsNotChargedForDenials: three denied requests of 5 on 4 leave the shadow bucket as it was.
 func TestAShadowBucketIsNotChargedForDenials(t *testing.T) {
 	l, _, _ := parties(t, fixed(4), fixed(0))
-	d := l.onBoth(Target{Key: "shadow", Terms: fixed(10), Shadow: true}, 5, 5, 5)
+	d := l.onBoth(LimitTarget{Key: "shadow", Terms: fixed(10), Shadow: true}, 5, 5, 5)
 	equal(t, "used in shadow", d.Buckets[1].Used, 0)
 }
 
@@ -87,7 +87,7 @@ func TestAPeekChargesNothing(t *testing.T) {
 			terms.Burst = 60
 		}
 		l, _, _ := parties(t, terms, terms)
-		d := l.Decide(*l.now, Decide{Fence: l.guard(), Costs: []int64{40, 40, 20}, Buckets: []Target{l.bucket()}})
+		d := l.Decide(*l.now, Decide{Fence: l.guard(), Costs: []int64{40, 40, 20}, Buckets: []LimitTarget{l.bucket()}})
 		var admitted []bool
 		for _, a := range d.Answers {
 			admitted = append(admitted, a.Admitted)
@@ -104,7 +104,7 @@ func TestAPeekChargesNothing(t *testing.T) {
 func TestARequestIsChargedOnce(t *testing.T) {
 	l, b, at := parties(t, fixed(60), fixed(40))
 	once := func(key string, cost int64) Decided {
-		return l.Decide(*l.now, Decide{Fence: l.guard(), Commit: true, Once: key, Costs: []int64{cost}, Buckets: []Target{l.bucket()}})
+		return l.Decide(*l.now, Decide{Fence: l.guard(), Commit: true, Once: key, Costs: []int64{cost}, Buckets: []LimitTarget{l.bucket()}})
 	}
 	first := once("r1", 40)
 	for i := range 3 {
@@ -130,7 +130,7 @@ func TestARequestIsChargedOnce(t *testing.T) {
 func TestARequestSentAgainTooOften(t *testing.T) {
 	for _, repeats := range []int64{0, 1, 7} {
 		l, _, _ := parties(t, fixed(60), fixed(40))
-		c := Decide{Fence: l.guard(), Commit: true, Once: "r", Repeats: repeats, Costs: []int64{1}, Buckets: []Target{l.bucket()}}
+		c := Decide{Fence: l.guard(), Commit: true, Once: "r", Repeats: repeats, Costs: []int64{1}, Buckets: []LimitTarget{l.bucket()}}
 		want := repeats
 		if repeats == 0 {
 			want = DefaultRepeats
@@ -161,7 +161,7 @@ func TestARequestSentAgainTooOften(t *testing.T) {
 // TestPeeksCountAsNoRepeat: what only asks uses up nothing.
 func TestPeeksCountAsNoRepeat(t *testing.T) {
 	l, _, _ := parties(t, fixed(60), fixed(40))
-	c := Decide{Fence: l.guard(), Commit: true, Once: "r", Repeats: 1, Costs: []int64{1}, Buckets: []Target{l.bucket()}}
+	c := Decide{Fence: l.guard(), Commit: true, Once: "r", Repeats: 1, Costs: []int64{1}, Buckets: []LimitTarget{l.bucket()}}
 	l.Decide(*l.now, c)
 	for range 5 {
 		peek := c

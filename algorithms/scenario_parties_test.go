@@ -31,14 +31,14 @@ func (p *party) guard() Fence { return Fence{Generation: 1, Epoch: "1-e", Clock:
 // cell returns the number of a cell counted from the start.
 func (p *party) cell(k int64) int64 { return CellAt(scenarioStart, p.terms.Cell) + k }
 
-func (p *party) bucket() Target { return Target{Key: "k", Terms: p.terms} }
+func (p *party) bucket() LimitTarget { return LimitTarget{Key: "k", Terms: p.terms} }
 
 func (p *party) after() int64 { return *p.now - scenarioStart }
 
 // asks decides one cost.
 func (p *party) asks(cost int64) (Verdict, bool) {
 	p.Helper()
-	d := p.Decide(*p.now, Decide{Fence: p.guard(), Commit: true, Costs: []int64{cost}, Buckets: []Target{p.bucket()}})
+	d := p.Decide(*p.now, Decide{Fence: p.guard(), Commit: true, Costs: []int64{cost}, Buckets: []LimitTarget{p.bucket()}})
 	if d.Status != StatusOK {
 		p.Fatalf("%s, at %d: cost %d: %s", p.name, p.after(), cost, d.Status)
 	}

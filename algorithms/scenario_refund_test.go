@@ -159,7 +159,7 @@ func TestResetClearsUseAndNothingElse(t *testing.T) {
 		b.borrows(l, 0, 20)
 		before := l.state().Free
 		at(100)
-		other := Target{Key: "other", Terms: fixed(10)}
+		other := LimitTarget{Key: "other", Terms: fixed(10)}
 		l.onBoth(other, 7)
 		g := l.Reset(*l.now, Reset{Fence: l.guard(), Key: "k", Terms: terms})
 		equal(t, string(terms.Kind)+": free before", g.Free, before-7)

@@ -188,7 +188,7 @@ var searchGuard = Fence{Generation: 1, Epoch: "e"}
 func (r *region) admit(m *moment) bool {
 	restore := r.mutant.hide(m.bucket(), CellAt(m.now, r.cell)+1)
 	d := m.store.Decide(m.now, Decide{Fence: searchGuard, Commit: true, Costs: []int64{1},
-		Buckets: []Target{{Key: "k", Terms: r.terms()}}})
+		Buckets: []LimitTarget{{Key: "k", Terms: r.terms()}}})
 	restore()
 	if d.Status != StatusOK || !d.Answers[0].Admitted {
 		return false

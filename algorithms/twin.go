@@ -148,7 +148,7 @@ type remembered struct {
 }
 
 // answer decides one cost on all buckets, and charges all or none. The clock is behind the mark by lag.
-func answer(open []limiter, targets []Target, cost, lag int64) Answer {
+func answer(open []limiter, targets []LimitTarget, cost, lag int64) Answer {
 	a := Answer{Admitted: true, Verdicts: make([]Verdict, len(open))}
 	for i, l := range open {
 		if !l.fits(cost) {

@@ -164,7 +164,7 @@ func TestALiveCopyIsNoticed(t *testing.T) {
 	p.now += 1000
 	guard := p.guard()
 	guard.Node, guard.Seen = "n1", seen
-	d := p.Decide(p.now, algorithms.Decide{Fence: guard, Commit: true, Costs: []int64{99}, Buckets: []algorithms.Target{{Key: "k", Terms: p.terms}}})
+	d := p.Decide(p.now, algorithms.Decide{Fence: guard, Commit: true, Costs: []int64{99}, Buckets: []algorithms.LimitTarget{{Key: "k", Terms: p.terms}}})
 	if d.Status != algorithms.StatusUnknown {
 		t.Errorf("a copy that has shown nothing later than %d decides: %+v", seen-1000, d)
 	}

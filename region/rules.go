@@ -151,7 +151,7 @@ var ErrNoSuchBucket = errors.New("no limit of this name and domain applies to th
 type applied struct {
 	limit   *policy.Limit
 	bucket  *exchange.Bucket
-	target  algorithms.Target
+	target  algorithms.LimitTarget
 	reserve *reserve // nil: the limit keeps none
 }
 
@@ -185,7 +185,7 @@ func (r *rules) match(q Request) []applied {
 		parts := r.split(l, id)
 		b := r.bucketOf(l, id, parts)
 		all[i] = applied{limit: l, bucket: b, reserve: parts.reserve,
-			target: algorithms.Target{Key: r.key(b.ID), Terms: b.Terms(r.region), Shadow: l.Shadow}}
+			target: algorithms.LimitTarget{Key: r.key(b.ID), Terms: b.Terms(r.region), Shadow: l.Shadow}}
 	}
 	return all
 }

@@ -195,7 +195,7 @@ func inUnits(store *algorithms.Twin, now int64, g algorithms.Fence, terms algori
 	for first := true; first || units > 0; first = false {
 		part := slices.Repeat([]int64{1}, int(min(units, algorithms.MaxCosts)))
 		units -= int64(len(part))
-		d = store.Decide(now, algorithms.Decide{Fence: g, Commit: true, Buckets: []algorithms.Target{{Key: "b", Terms: terms}}, Costs: part})
+		d = store.Decide(now, algorithms.Decide{Fence: g, Commit: true, Buckets: []algorithms.LimitTarget{{Key: "b", Terms: terms}}, Costs: part})
 		for _, a := range d.Answers {
 			if a.Admitted {
 				admitted++

@@ -107,7 +107,7 @@ func (s *recoverySearch) delete(w *world, n int) {
 			g.Generation++
 		}
 		return t.Decide(at, algorithms.Decide{Fence: g, Commit: true, Costs: []int64{1},
-			Buckets: []algorithms.Target{{Key: "b", Terms: s.terms(regionI), ExistsUntil: at + 1}}})
+			Buckets: []algorithms.LimitTarget{{Key: "b", Terms: s.terms(regionI), ExistsUntil: at + 1}}})
 	})
 	s.stand(w, n)
 }
@@ -116,7 +116,7 @@ func (s *recoverySearch) delete(w *world, n int) {
 func (s *recoverySearch) lost(w *world, r int) (int64, bool) {
 	answer, _ := s.call(&world{stores: w.stores, losses: w.losses}, r, callKey{what: "lost", gen: s.store(w, r).Generation},
 		func(t *algorithms.Twin, at int64, g algorithms.Fence) any {
-			return t.Decide(at, algorithms.Decide{Fence: g, Buckets: []algorithms.Target{{Key: "b", Terms: s.terms(r)}}})
+			return t.Decide(at, algorithms.Decide{Fence: g, Buckets: []algorithms.LimitTarget{{Key: "b", Terms: s.terms(r)}}})
 		})
 	d := answer.(algorithms.Decided)
 	return d.LostAt, d.Status == algorithms.StatusLost
@@ -160,7 +160,7 @@ func (s *recoverySearch) restart(w *world, n int) {
 func (s *recoverySearch) admit(w *world, r int) bool {
 	answer, _ := s.call(w, r, callKey{what: "admit", gen: s.store(w, r).Generation}, func(t *algorithms.Twin, at int64, g algorithms.Fence) any {
 		d := t.Decide(at, algorithms.Decide{Fence: g, Commit: true, Costs: []int64{1},
-			Buckets: []algorithms.Target{{Key: "b", Terms: s.terms(r)}}})
+			Buckets: []algorithms.LimitTarget{{Key: "b", Terms: s.terms(r)}}})
 		return d.Status == algorithms.StatusOK && d.Answers[0].Admitted
 	})
 	if answer.(bool) {

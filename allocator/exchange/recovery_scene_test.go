@@ -43,7 +43,7 @@ func newScene(c *cluster) *scene {
 
 // watch has a node meet a loss within 200 ms, as a request would.
 func (s *scene) watch(r *testRegion) {
-	d := r.store.Decide(r.time(), algorithms.Decide{Fence: r.guard(), Buckets: []algorithms.Target{{Key: "b", Terms: r.terms()}}})
+	d := r.store.Decide(r.time(), algorithms.Decide{Fence: r.guard(), Buckets: []algorithms.LimitTarget{{Key: "b", Terms: r.terms()}}})
 	if d.Status == algorithms.StatusLost {
 		r.step(Lost{Generation: r.guard().Generation, Buckets: []LostBucket{{r.bucket, d.LostAt}}, Now: d.Now})
 	}

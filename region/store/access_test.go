@@ -133,7 +133,7 @@ func exercise(t *testing.T, s *Store) error {
 	for _, kind := range algorithms.Kinds {
 		of := perMinute(kind, 10)
 		key, once := BucketKey(shard, string(kind)), OnceKey(shard, string(kind))
-		c := algorithms.Decide{Fence: under(epoch), Commit: true, Costs: []int64{1}, Once: once, Buckets: []algorithms.Target{{Key: key, Terms: of}}}
+		c := algorithms.Decide{Fence: under(epoch), Commit: true, Costs: []int64{1}, Once: once, Buckets: []algorithms.LimitTarget{{Key: key, Terms: of}}}
 		r := s.Decide(ctx, []algorithms.Decide{c, c})
 		if r[0].Err != nil {
 			return r[0].Err

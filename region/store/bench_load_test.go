@@ -131,7 +131,7 @@ func (nothing) Parse(any) (struct{}, error) { return struct{}{}, nil }
 // bare runs a script that does nothing, with the arguments of a decision.
 func bare(st *stage, on bucket, _ int64) (int64, bool) {
 	c := nothing{algorithms.Decide{Fence: st.guard(TokenKey(Whole), under(epoch)), Commit: true, Costs: []int64{1},
-		Buckets: []algorithms.Target{{Key: BucketKey(Whole, on.id), Terms: on.terms}}}}
+		Buckets: []algorithms.LimitTarget{{Key: BucketKey(Whole, on.id), Terms: on.terms}}}}
 	must(st.b, run(context.Background(), st.Store, []item[struct{}]{prepare(idle, c)})[0])
 	return time.Now().UnixMicro() / on.terms.Cell, true
 }

@@ -71,7 +71,7 @@ func TestDecideAllOrNothing(t *testing.T) {
 			{[]int64{1}, true, 0, 3, [2]int64{7, 0}},
 		}
 		for i, c := range steps {
-			d := decide(t, s, algorithms.Decide{Fence: under(epoch), Commit: c.commit, Costs: c.costs, Buckets: []algorithms.Target{target("wide", 10), target("narrow", 3)}})
+			d := decide(t, s, algorithms.Decide{Fence: under(epoch), Commit: c.commit, Costs: c.costs, Buckets: []algorithms.LimitTarget{target("wide", 10), target("narrow", 3)}})
 			if admitted(d) != c.admitted {
 				t.Errorf("step %d: %d admitted, want %d", i, admitted(d), c.admitted)
 			}

@@ -81,7 +81,7 @@ func TestADeletedPromiseIsMissed(t *testing.T) {
 			if gone := client.Del(t.Context(), b.Key).Val(); gone != 1 {
 				t.Fatalf("%d keys deleted", gone)
 			}
-			d := decide(t, s, algorithms.Decide{Fence: under(epoch), Commit: true, Buckets: []algorithms.Target{b}, Costs: []int64{100}})
+			d := decide(t, s, algorithms.Decide{Fence: under(epoch), Commit: true, Buckets: []algorithms.LimitTarget{b}, Costs: []int64{100}})
 			if d.Status != algorithms.StatusLost {
 				t.Errorf("%s, %d admitted; known to be there until %d, now %d", d.Status, admitted(d), given.State.ExistsUntil, d.Now)
 			}

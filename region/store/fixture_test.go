@@ -150,8 +150,8 @@ func terms(entitlement int64) algorithms.Terms {
 	return algorithms.Terms{Kind: algorithms.FixedWindow, Window: long, Cell: long, Tick: 1, Entitlement: entitlement}
 }
 
-func target(id string, entitlement int64) algorithms.Target {
-	return algorithms.Target{Key: BucketKey(Whole, id), Terms: terms(entitlement)}
+func target(id string, entitlement int64) algorithms.LimitTarget {
+	return algorithms.LimitTarget{Key: BucketKey(Whole, id), Terms: terms(entitlement)}
 }
 
 // under is the guard of a call: the store fills in the rest.
@@ -159,7 +159,7 @@ func under(epoch string) algorithms.Fence { return algorithms.Fence{Epoch: epoch
 
 // charge is a call that charges costs to one bucket.
 func charge(id string, entitlement int64, costs ...int64) algorithms.Decide {
-	return algorithms.Decide{Fence: under(epoch), Commit: true, Buckets: []algorithms.Target{target(id, entitlement)}, Costs: costs}
+	return algorithms.Decide{Fence: under(epoch), Commit: true, Buckets: []algorithms.LimitTarget{target(id, entitlement)}, Costs: costs}
 }
 
 // decide runs one call, which must reach the store.

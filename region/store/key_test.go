@@ -61,7 +61,7 @@ func TestKeysOutliveTheirUse(t *testing.T) {
 	const slack = algorithms.KeySlack / 1000 // milliseconds
 	writes := map[string]func(t *testing.T, s *Store, key string, of algorithms.Terms, cell int64){
 		"decide": func(t *testing.T, s *Store, key string, of algorithms.Terms, _ int64) {
-			decide(t, s, algorithms.Decide{Fence: under(epoch), Commit: true, Costs: []int64{1}, Buckets: []algorithms.Target{{Key: key, Terms: of}}})
+			decide(t, s, algorithms.Decide{Fence: under(epoch), Commit: true, Costs: []int64{1}, Buckets: []algorithms.LimitTarget{{Key: key, Terms: of}}})
 		},
 		"lend": func(t *testing.T, s *Store, key string, of algorithms.Terms, cell int64) {
 			lend(t, s, algorithms.Lend{Fence: under(epoch), Key: key, Terms: of, Peer: "us", Cell: cell + 1, Lent: 1, Cap: 1})

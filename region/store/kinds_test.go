@@ -48,11 +48,11 @@ func refundableUntil(t algorithms.Terms, at int64) int64 {
 
 // on is a call that decides costs on one bucket of any kind.
 func on(id string, of algorithms.Terms, costs ...int64) algorithms.Decide {
-	return algorithms.Decide{Fence: under(epoch), Commit: true, Costs: costs, Buckets: []algorithms.Target{{Key: BucketKey(Whole, id), Terms: of}}}
+	return algorithms.Decide{Fence: under(epoch), Commit: true, Costs: costs, Buckets: []algorithms.LimitTarget{{Key: BucketKey(Whole, id), Terms: of}}}
 }
 
 // refundOf is a call that takes back what one decision charged.
-func refundOf(receipt string, d algorithms.Decided, cost int64, charged ...algorithms.Target) algorithms.Refund {
+func refundOf(receipt string, d algorithms.Decided, cost int64, charged ...algorithms.LimitTarget) algorithms.Refund {
 	c := algorithms.Refund{Fence: under(epoch), Receipt: RefundKey(Whole, receipt), Once: OnceKey(Whole, "none"), At: d.Now, Cost: cost}
 	for i, b := range charged {
 		c.Charges = append(c.Charges, algorithms.Charge{Key: b.Key, Terms: b.Terms, Cell: d.Buckets[i].Cell})
@@ -204,7 +204,7 @@ func TestRefundOfSeveralBuckets(t *testing.T) {
 		s, client := node(t, server, first), raw(t, server)
 		all := algorithms.Decide{Fence: under(epoch), Commit: true, Costs: []int64{3}}
 		for _, k := range algorithms.Kinds {
-			all.Buckets = append(all.Buckets, algorithms.Target{Key: BucketKey(Whole, string(k)), Terms: termsOf(k)})
+			all.Buckets = append(all.Buckets, algorithms.LimitTarget{Key: BucketKey(Whole, string(k)), Terms: termsOf(k)})
 		}
 		d := decide(t, s, all)
 		c := refundOf("all", d, 3, all.Buckets...)

@@ -176,7 +176,7 @@ func (w *worlds) decide(t *rapid.T, i int) {
 	for range rapid.IntRange(1, 2).Draw(t, "calls") {
 		n, key, known := w.bucket(t)
 		c := algorithms.Decide{Fence: w.guard(t), Commit: rapid.IntRange(0, 5).Draw(t, "commit") > 0,
-			Buckets: []algorithms.Target{{Key: key, Terms: modelled[n], ExistsUntil: known}}, Costs: rapid.SliceOfN(rapid.Int64Range(1, 4), 1, 3).Draw(t, "costs")}
+			Buckets: []algorithms.LimitTarget{{Key: key, Terms: modelled[n], ExistsUntil: known}}, Costs: rapid.SliceOfN(rapid.Int64Range(1, 4), 1, 3).Draw(t, "costs")}
 		if rapid.IntRange(0, 3).Draw(t, "once") == 0 {
 			c.Once, c.Costs = OnceKey(Whole, fmt.Sprint(n, rapid.IntRange(0, 1).Draw(t, "request"))), c.Costs[:1]
 		}

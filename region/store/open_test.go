@@ -111,7 +111,7 @@ func TestLostCellsPass(t *testing.T) {
 		}
 		opens := lostAt/window + 2
 		for {
-			d := decide(t, s, algorithms.Decide{Fence: under(epoch), Commit: true, Costs: []int64{1}, Buckets: []algorithms.Target{{Key: BucketKey(Whole, "k"), Terms: of}}})
+			d := decide(t, s, algorithms.Decide{Fence: under(epoch), Commit: true, Costs: []int64{1}, Buckets: []algorithms.LimitTarget{{Key: BucketKey(Whole, "k"), Terms: of}}})
 			cell := d.Buckets[0].Cell
 			g := lend(t, s, algorithms.Lend{Fence: under(epoch), Key: BucketKey(Whole, "k"), Terms: of, Peer: "us", Cell: cell + 1, Lent: 1, Cap: 1})
 			if served := admitted(d) == 1; served != (cell >= opens) {

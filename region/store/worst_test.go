@@ -124,7 +124,7 @@ func costsThatFit(of algorithms.Terms, buckets int64) (costs []int64) {
 func decideOn(on []bucket, costs []int64) algorithms.Decide {
 	c := algorithms.Decide{Fence: under(epoch), Commit: true, Costs: costs}
 	for _, b := range on {
-		c.Buckets = append(c.Buckets, algorithms.Target{Key: keyOf(b), Terms: b.terms})
+		c.Buckets = append(c.Buckets, algorithms.LimitTarget{Key: keyOf(b), Terms: b.terms})
 	}
 	return c
 }

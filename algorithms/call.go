@@ -14,11 +14,18 @@ type Fence struct {
 }
 
 // LimitTarget is one bucket of a request.
+type Target struct {
+	Key   string // Redis key of its hash
+	Terms Terms
+	// ExistsUntil is as in State, as the caller last heard it: a bucket that is not there before that
+	// time was deleted. Inspect and Restore do not ask.
+	ExistsUntil int64
+}
+
+// LimitTarget is the bucket of one of the limits that apply to a request.
 type LimitTarget struct {
-	Key         string // Redis key of its hash
-	Terms       Terms
-	ExistsUntil int64 // see State: a bucket that is not there before that time was deleted
-	Shadow      bool  // reports, never denies
+	Target
+	Shadow bool // reports, never denies
 }
 
 // Decide is a list of requests on the same buckets, decided in order and atomically.
@@ -53,15 +60,13 @@ const RememberedFor = 60_000
 // Lend asks the store to raise what this region gives Peer of a cell, giving back borrowed rights first.
 type Lend struct {
 	Fence
-	Key         string
-	Terms       Terms
-	ExistsUntil int64 // see Target
-	Peer        string
-	Cell        int64
-	Returned    int64 // value that Q[self->peer] should reach
-	Lent        int64 // value that R[self->peer] should reach
-	Kept        int64 // units of the cell this region keeps beyond those it has used
-	Cap         int64 // most this region may have lent out of the cell, net, over all peers
+	Target
+	Peer     string
+	Cell     int64
+	Returned int64 // value that Q[self->peer] should reach
+	Lent     int64 // value that R[self->peer] should reach
+	Kept     int64 // units of the cell this region keeps beyond those it has used
+	Cap      int64 // most this region may have lent out of the cell, net, over all peers
 
 	Burst     int64 // token_bucket: value that Y[self->peer], the burst lent, should reach
 	KeptBurst int64 // tokens this region keeps
@@ -71,9 +76,7 @@ type Lend struct {
 // Credit tells the store what Peer says it gave this region of a cell.
 type Credit struct {
 	Fence
-	Key            string
-	Terms          Terms
-	ExistsUntil    int64 // see Target
+	Target
 	Peer           string
 	PeerGeneration uint64 // of the peer's store when it wrote the rows
 	Cell           int64
@@ -88,8 +91,7 @@ type Credit struct {
 // Inspect reads the ledger of one bucket.
 type Inspect struct {
 	Fence
-	Key   string
-	Terms Terms
+	Target
 }
 
 // Refund takes back what one decision charged, once.
@@ -104,27 +106,21 @@ type Refund struct {
 
 // Charge is what a decision charged one bucket. Without a Kind, no limit is in force any more that the bucket is of.
 type Charge struct {
-	Key         string
-	Terms       Terms
-	ExistsUntil int64 // see Target
-	Cell        int64
+	Target
+	Cell int64
 }
 
 // Reset clears the use of one bucket, and nothing else: no row, no mark, no epoch.
 type Reset struct {
 	Fence
-	Key         string
-	Terms       Terms
-	ExistsUntil int64 // see Target
+	Target
 }
 
 // Recall asks a region what it has heard from Peer of one bucket, for Peer to recover it under a new generation; from
 // then on the region refuses rows that Peer wrote under a lower one.
 type Recall struct {
 	Fence
-	Key            string
-	Terms          Terms
-	ExistsUntil    int64 // see Target
+	Target
 	Peer           string
 	PeerGeneration uint64
 }
@@ -132,8 +128,7 @@ type Recall struct {
 // Restore gives a lost bucket back what is known of it.
 type Restore struct {
 	Fence
-	Key          string
-	Terms        Terms
+	Target
 	LostAt       int64     // of the loss, as StatusLost came with
 	Cap          int64     // most the region may have lent out of a cell
 	Use          Use       // seen last
@@ -150,12 +145,10 @@ type Use struct{ Cell, Units, At int64 }
 // it has charged.
 type Book struct {
 	Fence
-	Key         string
-	Terms       Terms
-	ExistsUntil int64 // see Target
-	Node        string
-	Window      int64 // its number, by the node's meter
-	Units       int64
+	Target
+	Node   string
+	Window int64 // its number, by the node's meter
+	Units  int64
 }
 
 // Open begins a generation of a store.
@@ -251,9 +244,11 @@ func (a *args) guard(g Fence) {
 	a.num(g.Seen)
 }
 
-func (a *args) terms(t Terms, known int64) {
+func (a *args) target(t Target) { a.terms(t.Terms, t.ExistsUntil) }
+
+func (a *args) terms(t Terms, existsUntil int64) {
 	a.str(string(t.Kind))
-	a.num(t.Window, t.Cell, t.Tick, t.Entitlement, t.Burst, t.ClockMargin, flag(t.Recovered), known)
+	a.num(t.Window, t.Cell, t.Tick, t.Entitlement, t.Burst, t.ClockMargin, flag(t.Recovered), existsUntil)
 }
 
 // Args returns the script's ARGV.
@@ -268,7 +263,7 @@ func (c Decide) Args() []any {
 	}
 	a.num(c.repeats(), int64(len(c.Buckets)))
 	for _, b := range c.Buckets {
-		a.terms(b.Terms, b.ExistsUntil)
+		a.target(b.Target)
 		a.num(flag(b.Shadow))
 	}
 	a.num(c.Costs...)
@@ -279,7 +274,7 @@ func (c Decide) Args() []any {
 func (c Lend) Args() []any {
 	var a args
 	a.guard(c.Fence)
-	a.terms(c.Terms, c.ExistsUntil)
+	a.target(c.Target)
 	a.str(c.Peer)
 	a.num(c.Cell, c.Returned, c.Lent, c.Kept, c.Cap, c.Burst, c.KeptBurst, c.CapBurst)
 	return a
@@ -289,7 +284,7 @@ func (c Lend) Args() []any {
 func (c Credit) Args() []any {
 	var a args
 	a.guard(c.Fence)
-	a.terms(c.Terms, c.ExistsUntil)
+	a.target(c.Target)
 	a.str(c.Peer)
 	a.num(int64(c.PeerGeneration), c.Cell, c.Lent, c.Returned, c.Most, c.Burst, c.MostBurst, c.At)
 	return a
@@ -324,7 +319,7 @@ func (c Refund) Args() []any {
 	a.guard(c.Fence)
 	a.num(c.At, c.Cost, c.RememberedUntil())
 	for _, charge := range c.Charges {
-		a.terms(charge.Terms, charge.ExistsUntil)
+		a.target(charge.Target)
 		a.num(charge.Cell)
 	}
 	return a
@@ -334,7 +329,7 @@ func (c Refund) Args() []any {
 func (c Reset) Args() []any {
 	var a args
 	a.guard(c.Fence)
-	a.terms(c.Terms, c.ExistsUntil)
+	a.target(c.Target)
 	return a
 }
 
@@ -342,7 +337,7 @@ func (c Reset) Args() []any {
 func (c Recall) Args() []any {
 	var a args
 	a.guard(c.Fence)
-	a.terms(c.Terms, c.ExistsUntil)
+	a.target(c.Target)
 	a.str(c.Peer)
 	a.num(int64(c.PeerGeneration))
 	return a
@@ -370,7 +365,7 @@ func (c Restore) Args() []any {
 func (c Book) Args() []any {
 	var a args
 	a.guard(c.Fence)
-	a.terms(c.Terms, c.ExistsUntil)
+	a.target(c.Target)
 	a.str(c.Node)
 	a.num(c.Window, c.Units)
 	return a

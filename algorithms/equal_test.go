@@ -168,7 +168,7 @@ func (h *history) units(t *rapid.T, what string) int64 { return rapid.Int64Range
 func (h *history) decide(t *rapid.T) {
 	c := algorithms.Decide{Fence: h.guard, Commit: rapid.IntRange(0, 5).Draw(t, "commit") > 0}
 	for _, key := range rapid.SampledFrom([][]string{{"a"}, {"b"}, {"a", "b"}}).Draw(t, "buckets") {
-		c.Buckets = append(c.Buckets, algorithms.LimitTarget{Key: key, Terms: h.terms(t, key), ExistsUntil: h.known(t, key), Shadow: rapid.IntRange(0, 4).Draw(t, "shadow") == 0})
+		c.Buckets = append(c.Buckets, algorithms.LimitTarget{Target: algorithms.Target{Key: key, Terms: h.terms(t, key), ExistsUntil: h.known(t, key)}, Shadow: rapid.IntRange(0, 4).Draw(t, "shadow") == 0})
 	}
 	cost := rapid.SampledFrom([]int64{1, 1, 1, 2, 3, 7, 11, algorithms.MaxUnits, algorithms.MaxUnits + 1, 0, -1})
 	c.Costs = rapid.SliceOfN(cost, 1, 4).Draw(t, "costs")
@@ -192,7 +192,7 @@ func (h *history) decide(t *rapid.T) {
 			if got.Answers[0].Verdicts[i].Retry != 0 {
 				continue // a shadow limit that would have denied
 			}
-			r.Charges = append(r.Charges, algorithms.Charge{Key: b.Key, Terms: b.Terms, ExistsUntil: h.known(t, b.Key), Cell: got.Buckets[i].Cell})
+			r.Charges = append(r.Charges, algorithms.Charge{Target: algorithms.Target{Key: b.Key, Terms: b.Terms, ExistsUntil: h.known(t, b.Key)}, Cell: got.Buckets[i].Cell})
 		}
 		h.receipts = append(h.receipts, r)
 	}
@@ -218,14 +218,14 @@ func (h *history) refund(t *rapid.T) {
 
 func (h *history) reset(t *rapid.T) {
 	key := h.key(t)
-	c := algorithms.Reset{Fence: h.guard, Key: key, Terms: h.terms(t, key), ExistsUntil: h.known(t, key)}
+	c := algorithms.Reset{Fence: h.guard, Target: algorithms.Target{Key: key, Terms: h.terms(t, key), ExistsUntil: h.known(t, key)}}
 	got := must[algorithms.Cleared](t)(c.Parse(h.eval(t, algorithms.ResetScript, c.Args(), key)))
 	same(t, "reset", c, got, h.twin.Reset(h.time(got.Now), c))
 }
 
 func (h *history) lend(t *rapid.T) {
 	key := h.key(t)
-	c := algorithms.Lend{Fence: h.guard, Key: key, Terms: h.terms(t, key), ExistsUntil: h.known(t, key), Peer: h.peer(t), Cell: h.cell(t, key),
+	c := algorithms.Lend{Fence: h.guard, Target: algorithms.Target{Key: key, Terms: h.terms(t, key), ExistsUntil: h.known(t, key)}, Peer: h.peer(t), Cell: h.cell(t, key),
 		Returned: h.units(t, "returned"), Lent: h.units(t, "lent"), Kept: rapid.Int64Range(0, 3).Draw(t, "kept"), Cap: h.units(t, "cap"),
 		Burst: h.units(t, "burst"), KeptBurst: rapid.Int64Range(0, 3).Draw(t, "kept burst"), CapBurst: h.units(t, "cap burst")}
 	got := must[algorithms.Given](t)(c.Parse(h.eval(t, algorithms.LendScript, c.Args(), key)))
@@ -235,7 +235,7 @@ func (h *history) lend(t *rapid.T) {
 
 func (h *history) credit(t *rapid.T) {
 	key := h.key(t)
-	c := algorithms.Credit{Fence: h.guard, Key: key, Terms: h.terms(t, key), ExistsUntil: h.known(t, key), Peer: h.peer(t), Cell: h.cell(t, key),
+	c := algorithms.Credit{Fence: h.guard, Target: algorithms.Target{Key: key, Terms: h.terms(t, key), ExistsUntil: h.known(t, key)}, Peer: h.peer(t), Cell: h.cell(t, key),
 		PeerGeneration: rapid.SampledFrom([]uint64{3, 3, 3, 3, 2, 4}).Draw(t, "peer generation"),
 		Lent:           h.units(t, "lent"), Returned: h.units(t, "returned"),
 		Most: 12 - h.units(t, "below the most")/4, Burst: h.units(t, "burst"), MostBurst: 12 - h.units(t, "below the most burst")/4,
@@ -247,7 +247,7 @@ func (h *history) credit(t *rapid.T) {
 
 func (h *history) inspect(t *rapid.T) {
 	key := h.key(t)
-	c := algorithms.Inspect{Fence: h.guard, Key: key, Terms: h.terms(t, key)}
+	c := algorithms.Inspect{Fence: h.guard, Target: algorithms.Target{Key: key, Terms: h.terms(t, key)}}
 	got := must[algorithms.Inspected](t)(c.Parse(h.eval(t, algorithms.InspectScript, c.Args(), key)))
 	same(t, "inspect", c, got, h.twin.Inspect(h.time(got.Now), c))
 }

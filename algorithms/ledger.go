@@ -60,6 +60,9 @@ func (b *bucket) hold(t Terms, now, lostAt, call int64) held {
 // lost says whether the bucket must be restored before it can be used.
 func (h held) lost() bool { return h.Recovered && h.closed() > h.now }
 
+// lostHead is what is answered where the bucket must be restored first.
+func (h held) lostHead() Head { return Head{Status: StatusLost, Now: h.now, LostAt: h.lostAt} }
+
 // closed returns the time until which this region holds no rights because its store lost data: what it had then may
 // have concerned the cell of that moment and the next, and counts as fully lent and fully used for as long as it weighs.
 func (h held) closed() int64 {

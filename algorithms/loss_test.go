@@ -24,7 +24,7 @@ func TestALossIsNotDatedBeforeWhatWasSeen(t *testing.T) {
 			terms.Window, terms.Tick, terms.Entitlement = 1000, 1, 400
 			decide := func(w *Twin, at, cost int64) Decided {
 				return w.Decide(start+at, Decide{Fence: Fence{Generation: w.Generation, Epoch: "1-e", Clock: start + at}, Commit: true,
-					Costs: []int64{cost}, Buckets: []LimitTarget{{Key: "k", Terms: terms}}})
+					Costs: []int64{cost}, Buckets: []LimitTarget{{Target: Target{Key: "k", Terms: terms}}}})
 			}
 			var w Twin
 			w.Open(start, Open{Generation: 1, Epoch: "1-e"})

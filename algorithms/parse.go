@@ -66,7 +66,7 @@ func (r *reader) end() error {
 // Parse reads the reply to c.
 func (c Decide) Parse(reply any) (Decided, error) {
 	r := read(DecideScript.Name, reply)
-	d := Decided{Status: Status(r.num())}
+	d := Decided{Head: Head{Status: Status(r.num())}}
 	if d.Status == StatusLost {
 		d.Now, d.LostAt, d.Lost = r.num(), r.num(), int(r.num())-1
 	}
@@ -92,25 +92,18 @@ func (c Decide) Parse(reply any) (Decided, error) {
 	return d, r.end()
 }
 
-// head is what the replies of the other guarded scripts begin with.
-type head struct {
-	status      Status
-	now, lostAt int64
-	state       State
-}
-
-// head reads it; ok says whether more than the state follows.
-func (r *reader) head() (h head, ok bool) {
-	h.status = Status(r.num())
+// head reads what the replies of most guarded scripts begin with; ok says whether more follows.
+func (r *reader) head() (h Head, state State, ok bool) {
+	h.Status = Status(r.num())
 	switch {
 	case !r.more():
-		return h, false
-	case h.status == StatusLost:
-		h.now, h.lostAt = r.num(), r.num()
-		return h, false
+		return h, state, false
+	case h.Status == StatusLost:
+		h.Now, h.LostAt = r.num(), r.num()
+		return h, state, false
 	}
-	h.now, h.state = r.num(), r.state()
-	return h, h.status == StatusOK && r.err == nil
+	h.Now, state = r.num(), r.state()
+	return h, state, h.Status == StatusOK && r.err == nil
 }
 
 func (r *reader) state() State {
@@ -125,8 +118,8 @@ func (r *reader) row() Row {
 // Parse reads the reply to c.
 func (c Lend) Parse(reply any) (Given, error) {
 	r := read(LendScript.Name, reply)
-	h, ok := r.head()
-	g := Given{Status: h.status, Now: h.now, LostAt: h.lostAt, State: h.state}
+	h, state, ok := r.head()
+	g := Given{Head: h, State: state}
 	if ok {
 		g.Row = r.row()
 		g.Spare, g.SpareBurst = r.num(), r.num()
@@ -137,8 +130,8 @@ func (c Lend) Parse(reply any) (Given, error) {
 // Parse reads the reply to c.
 func (c Credit) Parse(reply any) (Credited, error) {
 	r := read(CreditScript.Name, reply)
-	h, ok := r.head()
-	g := Credited{Status: h.status, Now: h.now, LostAt: h.lostAt, State: h.state}
+	h, state, ok := r.head()
+	g := Credited{Head: h, State: state}
 	if ok {
 		g.Row = r.row()
 	}
@@ -156,8 +149,8 @@ func (c Restore) Parse(reply any) (Restored, error) {
 }
 
 func parseInspected(r *reader) (Inspected, error) {
-	h, _ := r.head()
-	g := Inspected{Status: h.status, Now: h.now, State: h.state}
+	h, state, _ := r.head()
+	g := Inspected{Head: h, State: state}
 	for r.more() {
 		g.Rows = append(g.Rows, PeerRow{Cell: r.num(), Peer: r.str(), Row: r.row()})
 	}
@@ -168,7 +161,7 @@ func parseInspected(r *reader) (Inspected, error) {
 // Parse reads the reply to c.
 func (c Recall) Parse(reply any) (Recalled, error) {
 	r := read(RecallScript.Name, reply)
-	g := Recalled{Status: Status(r.num())}
+	g := Recalled{Head: Head{Status: Status(r.num())}}
 	if g.Status != StatusOK || r.err != nil {
 		return g, r.end()
 	}
@@ -183,7 +176,7 @@ func (c Recall) Parse(reply any) (Recalled, error) {
 // Parse reads the reply to c.
 func (c Book) Parse(reply any) (Booked, error) {
 	r := read(BookScript.Name, reply)
-	b := Booked{Status: Status(r.num())}
+	b := Booked{Head: Head{Status: Status(r.num())}}
 	switch b.Status {
 	case StatusOK:
 		b.Now, b.Done = r.num(), r.num() == 1
@@ -196,14 +189,14 @@ func (c Book) Parse(reply any) (Booked, error) {
 // Parse reads the reply to c.
 func (c Reset) Parse(reply any) (Cleared, error) {
 	r := read(ResetScript.Name, reply)
-	h, _ := r.head()
-	return Cleared{Status: h.status, Now: h.now, LostAt: h.lostAt, State: h.state}, r.end()
+	h, state, _ := r.head()
+	return Cleared{Head: h, State: state}, r.end()
 }
 
 // Parse reads the reply to c.
 func (c Refund) Parse(reply any) (Refunded, error) {
 	r := read(RefundScript.Name, reply)
-	g := Refunded{Status: Status(r.num())}
+	g := Refunded{Head: Head{Status: Status(r.num())}}
 	if g.Status == StatusLost {
 		g.Now, g.LostAt = r.num(), r.num()
 	}
@@ -268,7 +261,7 @@ func (c Note) Parse(reply any) (Noted, error) {
 // Parse reads the reply to c.
 func (c Beat) Parse(reply any) (Beaten, error) {
 	r := read(BeatScript.Name, reply)
-	b := Beaten{Status: Status(r.num())}
+	b := Beaten{Head: Head{Status: Status(r.num())}}
 	if b.Status == StatusOK {
 		b.Now = r.num()
 	}

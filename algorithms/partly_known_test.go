@@ -38,12 +38,12 @@ func (p *partlyKnown) cell() int64 { return p.now / p.terms.Cell }
 
 func (p *partlyKnown) spend(units int64) algorithms.Decided {
 	return p.Decide(p.now, algorithms.Decide{Fence: p.guard(), Commit: true, Costs: []int64{units},
-		Buckets: []algorithms.LimitTarget{{Key: "k", Terms: p.terms}}})
+		Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: "k", Terms: p.terms}}}})
 }
 
 // hear has a peer say what it lent and returned, in all.
 func (p *partlyKnown) hear(peer string, lent, returned int64) algorithms.Credited {
-	return p.Credit(p.now, algorithms.Credit{Fence: p.guard(), Key: "k", Terms: p.terms, Peer: peer, PeerGeneration: 3, Cell: p.cell(),
+	return p.Credit(p.now, algorithms.Credit{Fence: p.guard(), Target: algorithms.Target{Key: "k", Terms: p.terms}, Peer: peer, PeerGeneration: 3, Cell: p.cell(),
 		Lent: lent, Returned: returned, Most: 100})
 }
 
@@ -51,7 +51,7 @@ func (p *partlyKnown) hear(peer string, lent, returned int64) algorithms.Credite
 // once more: as long as c may hold all that may be lent, it makes nothing free.
 func TestReturnsFreeNothingWhileAPeerIsUnknown(t *testing.T) {
 	p := newPartlyKnown(t, func(p *partlyKnown) { p.Flush() })
-	restore := algorithms.Restore{Fence: p.guard(), Key: "k", Terms: p.terms, LostAt: p.lostAt, Cap: 100, KnownPeers: []string{"b"}, UnknownPeers: []string{"c"},
+	restore := algorithms.Restore{Fence: p.guard(), Target: algorithms.Target{Key: "k", Terms: p.terms}, LostAt: p.lostAt, Cap: 100, KnownPeers: []string{"b"}, UnknownPeers: []string{"c"},
 		Rows: []algorithms.PeerRow{{Cell: p.cell(), Peer: "b", Row: algorithms.Row{Lent: 100}}}}
 	p.Restore(p.now, restore)
 	if c := p.hear("b", 0, 100); c.Status != algorithms.StatusOK || c.Share != 0 {
@@ -79,7 +79,7 @@ func TestAnOldCopyBorrowsNothingOfAnUnknownPeer(t *testing.T) {
 			t.Fatalf("%+v", c)
 		}
 	})
-	r := p.Restore(p.now, algorithms.Restore{Fence: p.guard(), Key: "k", Terms: p.terms, LostAt: p.lostAt, Cap: 50, UnknownPeers: []string{"c"}})
+	r := p.Restore(p.now, algorithms.Restore{Fence: p.guard(), Target: algorithms.Target{Key: "k", Terms: p.terms}, LostAt: p.lostAt, Cap: 50, UnknownPeers: []string{"c"}})
 	if r.Status != algorithms.StatusOK || r.Share != 50 {
 		t.Errorf("share %d of 100, of which c holds 50 (%s): %+v", r.Share, r.Status, r.Rows)
 	}
@@ -89,7 +89,7 @@ func TestAnOldCopyBorrowsNothingOfAnUnknownPeer(t *testing.T) {
 // whose copy it is 40 more are debited in it for b, of which nobody hears. What is announced then must not be that.
 func TestAnOldCopyKeepsNoDebitThatNobodyHeardOf(t *testing.T) {
 	lend := func(p *partlyKnown, peer string, lent int64) algorithms.Given {
-		return p.Lend(p.now, algorithms.Lend{Fence: p.guard(), Key: "k", Terms: p.terms, Peer: peer, Cell: p.cell(), Lent: lent, Cap: 100})
+		return p.Lend(p.now, algorithms.Lend{Fence: p.guard(), Target: algorithms.Target{Key: "k", Terms: p.terms}, Peer: peer, Cell: p.cell(), Lent: lent, Cap: 100})
 	}
 	for name, known := range map[string][]string{"both are known": {"b", "c"}, "c alone is": {"c"}, "b alone is": {"b"}} {
 		t.Run(name, func(t *testing.T) {
@@ -99,7 +99,7 @@ func TestAnOldCopyKeepsNoDebitThatNobodyHeardOf(t *testing.T) {
 					t.Fatalf("%+v", g)
 				}
 			})
-			r := algorithms.Restore{Fence: p.guard(), Key: "k", Terms: p.terms, LostAt: p.lostAt, Cap: 100, KnownPeers: known}
+			r := algorithms.Restore{Fence: p.guard(), Target: algorithms.Target{Key: "k", Terms: p.terms}, LostAt: p.lostAt, Cap: 100, KnownPeers: known}
 			for _, row := range []algorithms.PeerRow{{Peer: "b", Row: algorithms.Row{Lent: 4}}, {Peer: "c", Row: algorithms.Row{Lent: 90}}} {
 				row.Cell = p.cell()
 				r.Rows = append(r.Rows, row)
@@ -121,10 +121,10 @@ func TestAnOldCopyKeepsNoDebitThatNobodyHeardOf(t *testing.T) {
 // before. The loss is over: it changes nothing.
 func TestTheSecondOfTwoRecoveriesChangesNothing(t *testing.T) {
 	p := newPartlyKnown(t, func(p *partlyKnown) { p.Flush() })
-	restore := algorithms.Restore{Fence: p.guard(), Key: "k", Terms: p.terms, LostAt: p.lostAt, Cap: 100, KnownPeers: []string{"b", "c"},
+	restore := algorithms.Restore{Fence: p.guard(), Target: algorithms.Target{Key: "k", Terms: p.terms}, LostAt: p.lostAt, Cap: 100, KnownPeers: []string{"b", "c"},
 		Rows: []algorithms.PeerRow{{Cell: p.cell(), Peer: "b", Row: algorithms.Row{Lent: 4}}}}
 	p.Restore(p.now, restore)
-	g := p.Lend(p.now, algorithms.Lend{Fence: p.guard(), Key: "k", Terms: p.terms, Peer: "c", Cell: p.cell(), Lent: 60, Cap: 100})
+	g := p.Lend(p.now, algorithms.Lend{Fence: p.guard(), Target: algorithms.Target{Key: "k", Terms: p.terms}, Peer: "c", Cell: p.cell(), Lent: 60, Cap: 100})
 	if g.Row.Lent != 60 {
 		t.Fatalf("after the first: %+v", g)
 	}
@@ -137,12 +137,12 @@ func TestTheSecondOfTwoRecoveriesChangesNothing(t *testing.T) {
 // an old copy, and b has lost its own store. That 4 came back proves that they were lent; without it the share would be 104 of 100.
 func TestNoMoreComesBackThanWasLent(t *testing.T) {
 	p := newPartlyKnown(t, func(p *partlyKnown) {
-		p.Lend(p.now, algorithms.Lend{Fence: p.guard(), Key: "k", Terms: p.terms, Peer: "b", Cell: p.cell(), Lent: 10, Cap: 100})
+		p.Lend(p.now, algorithms.Lend{Fence: p.guard(), Target: algorithms.Target{Key: "k", Terms: p.terms}, Peer: "b", Cell: p.cell(), Lent: 10, Cap: 100})
 		if c := p.hear("b", 0, 4); c.Share != 94 {
 			t.Fatalf("%+v", c)
 		}
 	})
-	r := p.Restore(p.now, algorithms.Restore{Fence: p.guard(), Key: "k", Terms: p.terms, LostAt: p.lostAt, Cap: 100, KnownPeers: []string{"b", "c"}})
+	r := p.Restore(p.now, algorithms.Restore{Fence: p.guard(), Target: algorithms.Target{Key: "k", Terms: p.terms}, LostAt: p.lostAt, Cap: 100, KnownPeers: []string{"b", "c"}})
 	if r.Status != algorithms.StatusOK || r.Share != 100 {
 		t.Errorf("share %d of 100 (%s): %+v", r.Share, r.Status, r.Rows)
 	}

@@ -102,7 +102,7 @@ func (p *pool) pair(t *rapid.T) (*member, *member) {
 
 // admit has a member decide costs.
 func (p *pool) admit(m *member, costs ...int64) (any bool) {
-	d := m.Decide(p.now, Decide{Fence: m.guard(), Commit: true, Costs: costs, Buckets: []LimitTarget{{Key: "k", Terms: m.terms}}})
+	d := m.Decide(p.now, Decide{Fence: m.guard(), Commit: true, Costs: costs, Buckets: []LimitTarget{{Target: Target{Key: "k", Terms: m.terms}}}})
 	for i, a := range d.Answers {
 		if a.Admitted {
 			at, turn := p.now, p.now+a.Verdicts[0].Delay
@@ -119,7 +119,7 @@ func (p *pool) admit(m *member, costs ...int64) (any bool) {
 // lend is a lend call, whose answer is announced whatever it says.
 func (p *pool) lend(from, to *member, cell int64, change func(*Lend, Row)) rowSaid {
 	row := from.row(cell, to)
-	c := Lend{Fence: from.guard(), Key: "k", Terms: from.terms, Peer: to.name, Cell: cell,
+	c := Lend{Fence: from.guard(), Target: Target{Key: "k", Terms: from.terms}, Peer: to.name, Cell: cell,
 		Lent: row.Lent, Returned: row.Returned, Burst: row.BurstLent, Cap: from.terms.Entitlement, CapBurst: from.terms.Burst}
 	change(&c, row)
 	said := rowSaid{from: from, to: to, generation: from.Generation, cell: cell, at: p.now}
@@ -131,7 +131,7 @@ func (p *pool) lend(from, to *member, cell int64, change func(*Lend, Row)) rowSa
 }
 
 func (p *pool) deliver(s rowSaid) {
-	s.to.Credit(p.now, Credit{Fence: s.to.guard(), Key: "k", Terms: s.to.terms, Peer: s.from.name, PeerGeneration: s.generation,
+	s.to.Credit(p.now, Credit{Fence: s.to.guard(), Target: Target{Key: "k", Terms: s.to.terms}, Peer: s.from.name, PeerGeneration: s.generation,
 		Cell: s.cell, Lent: s.row.Lent, Returned: s.row.Returned, Most: s.from.terms.Entitlement,
 		Burst: s.row.BurstLent, MostBurst: s.from.terms.Burst, At: s.at})
 }

@@ -130,7 +130,7 @@ func (l *losses) spendAll() {
 // spend says whether units were admitted, and judges all that was.
 func (l *losses) spend(r *fragile, units int64) bool {
 	d := r.Decide(l.now, algorithms.Decide{Fence: l.guard(r), Commit: true, Costs: []int64{units},
-		Buckets: []algorithms.LimitTarget{{Key: "k", Terms: l.terms}}})
+		Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: "k", Terms: l.terms}}}})
 	if d.Status != algorithms.StatusOK {
 		return false
 	}
@@ -155,12 +155,12 @@ func (l *losses) spend(r *fragile, units int64) bool {
 func (l *losses) lend(r, peer *fragile, cell int64) {
 	id := rowOf{peer.name, cell}
 	var row algorithms.Row
-	for _, one := range r.Inspect(l.now, algorithms.Inspect{Fence: l.guard(r), Key: "k", Terms: l.terms}).Rows {
+	for _, one := range r.Inspect(l.now, algorithms.Inspect{Fence: l.guard(r), Target: algorithms.Target{Key: "k", Terms: l.terms}}).Rows {
 		if (rowOf{one.Peer, one.Cell}) == id {
 			row = one.Row
 		}
 	}
-	g := r.Lend(l.now, algorithms.Lend{Fence: l.guard(r), Key: "k", Terms: l.terms, Peer: peer.name, Cell: cell, Cap: fragileUnits,
+	g := r.Lend(l.now, algorithms.Lend{Fence: l.guard(r), Target: algorithms.Target{Key: "k", Terms: l.terms}, Peer: peer.name, Cell: cell, Cap: fragileUnits,
 		Returned: row.Returned + l.random.Int64N(8), Lent: row.Lent + l.random.Int64N(8)})
 	if g.Status != algorithms.StatusOK {
 		return
@@ -178,7 +178,7 @@ func (l *losses) hear(s saying) {
 	if s.forGeneration != s.to.generation {
 		return
 	}
-	c := s.to.Credit(l.now, algorithms.Credit{Fence: l.guard(s.to), Key: "k", Terms: l.terms, Peer: s.from.name, PeerGeneration: s.generation,
+	c := s.to.Credit(l.now, algorithms.Credit{Fence: l.guard(s.to), Target: algorithms.Target{Key: "k", Terms: l.terms}, Peer: s.from.name, PeerGeneration: s.generation,
 		Cell: s.cell, Lent: s.row.Lent, Returned: s.row.Returned, Most: fragileUnits})
 	l.note("%s hears %s of cell %d, %d lent, %d returned: %s", s.to.name, s.from.name, s.cell, s.row.Lent, s.row.Returned, c.Status)
 }
@@ -195,7 +195,7 @@ func (l *losses) lose(r *fragile) {
 
 // restore asks the peers, of which half answer.
 func (l *losses) restore(r *fragile) {
-	c := algorithms.Restore{Fence: l.guard(r), Key: "k", Terms: l.terms, LostAt: r.lostAt, Cap: fragileUnits, Use: r.use}
+	c := algorithms.Restore{Fence: l.guard(r), Target: algorithms.Target{Key: "k", Terms: l.terms}, LostAt: r.lostAt, Cap: fragileUnits, Use: r.use}
 	for _, peer := range l.all {
 		if peer == r {
 			continue
@@ -216,7 +216,7 @@ func (l *losses) restore(r *fragile) {
 
 // recall returns what a peer has heard of a region's rows, and whether it holds of all cells in doubt what it heard.
 func (l *losses) recall(r, peer *fragile) (rows []algorithms.PeerRow, knows bool) {
-	g := peer.Recall(l.now, algorithms.Recall{Fence: l.guard(peer), Key: "k", Terms: l.terms, Peer: r.name, PeerGeneration: r.generation})
+	g := peer.Recall(l.now, algorithms.Recall{Fence: l.guard(peer), Target: algorithms.Target{Key: "k", Terms: l.terms}, Peer: r.name, PeerGeneration: r.generation})
 	from := r.lostAt/fragileWindow + 1
 	for l.terms.Weighs(from-1) > r.lostAt {
 		from--

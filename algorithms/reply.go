@@ -27,6 +27,13 @@ func (s Status) String() string {
 	return statusNames[s]
 }
 
+// Head is what the answer of every guarded script begins with.
+type Head struct {
+	Status Status
+	Now    int64 // store time; 0 where the store did not say it
+	LostAt int64 // with StatusLost, and of a Recall: when data was lost; 0: never
+}
+
 // State is a bucket as a call left it. Rights of windows are units of the cell, those of buckets units a window.
 type State struct {
 	Cell        int64
@@ -58,21 +65,17 @@ type Answer struct {
 
 // Decided answers Decide.
 type Decided struct {
-	Status   Status
-	Now      int64
-	Repeated bool  // it was decided before, under its Once; this is what was said then
-	TooOften bool  // what was said under its Once had been answered as often as it may be: this is another decision
-	LostAt   int64 // with StatusLost: when,
-	Lost     int   // and the place of the bucket in the call
+	Head
+	Repeated bool // it was decided before, under its Once; this is what was said then
+	TooOften bool // what was said under its Once had been answered as often as it may be: this is another decision
+	Lost     int  // and the place of the bucket in the call
 	Buckets  []State
 	Answers  []Answer
 }
 
 // Given answers Lend: the rows as they stand now, for the cell asked for.
 type Given struct {
-	Status Status
-	Now    int64
-	LostAt int64 // with StatusLost: when
+	Head
 	State
 	Row        Row
 	Spare      int64 // what more could be lent
@@ -81,9 +84,7 @@ type Given struct {
 
 // Credited answers Credit: the rows as they stand now, for the cell credited.
 type Credited struct {
-	Status Status
-	Now    int64
-	LostAt int64 // with StatusLost: when
+	Head
 	State
 	Row Row
 }
@@ -115,18 +116,14 @@ type Back struct {
 
 // Refunded answers Refund, charge by charge.
 type Refunded struct {
-	Status   Status
-	Now      int64
-	LostAt   int64 // with StatusLost: when
-	Repeated bool  // it was refunded before; this is what was said then
+	Head
+	Repeated bool // it was refunded before; this is what was said then
 	Charges  []Back
 }
 
 // Cleared answers Reset with the state before.
 type Cleared struct {
-	Status Status
-	Now    int64
-	LostAt int64 // with StatusLost: when
+	Head
 	State
 }
 
@@ -147,8 +144,7 @@ type PeerRow struct {
 
 // Inspected answers Inspect.
 type Inspected struct {
-	Status Status
-	Now    int64
+	Head
 	State
 	Rows []PeerRow // of all cells that weigh, ordered by cell and peer
 }
@@ -156,10 +152,8 @@ type Inspected struct {
 // Recalled answers Recall. It says nothing of cells that the loss of LostAt may concern, nor of those that weigh no more
 // at Now by its clock.
 type Recalled struct {
-	Status Status
-	Now    int64
-	LostAt int64      // 0: nothing was lost
-	Rows   []HeardRow // of all cells that weigh, ordered by cell
+	Head
+	Rows []HeardRow // of all cells that weigh, ordered by cell
 }
 
 // HeardRow is what a region heard of a peer's row of one cell.
@@ -170,10 +164,8 @@ type Restored = Inspected
 
 // Booked answers Book.
 type Booked struct {
-	Status Status
-	Now    int64
-	LostAt int64 // with StatusLost: when
-	Done   bool  // no more of it need be booked: it is charged, or counts no more
+	Head
+	Done bool // no more of it need be booked: it is charged, or counts no more
 }
 
 // Opened answers Open: what stands there now.
@@ -199,8 +191,7 @@ type Noted struct {
 
 // Beaten answers Beat.
 type Beaten struct {
-	Status Status
-	Now    int64
+	Head
 }
 
 // Adopted answers Adopt.

@@ -57,7 +57,7 @@ func (s *stores) restore(c algorithms.Restore) algorithms.Restored {
 
 func (s *stores) decide(terms algorithms.Terms, cost int64) algorithms.Decided {
 	s.t.Helper()
-	c := algorithms.Decide{Fence: s.guard(), Commit: true, Costs: []int64{cost}, Buckets: []algorithms.LimitTarget{{Key: "k", Terms: terms}}}
+	c := algorithms.Decide{Fence: s.guard(), Commit: true, Costs: []int64{cost}, Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: "k", Terms: terms}}}}
 	got := must[algorithms.Decided](s.t)(c.Parse(s.lua.eval(s.t, algorithms.DecideScript, c.Args(), c.Keys()...)))
 	same(s.t, "decide", c, got, s.twin.Decide(s.now, c))
 	return got
@@ -80,7 +80,7 @@ func TestACounterRestoredInTheNextCell(t *testing.T) {
 	s, terms, lostAt, start := restoring(t)
 	s.at(start + 1_250_000)
 	cell := start / terms.Cell
-	got := s.restore(algorithms.Restore{Terms: terms, LostAt: lostAt, Use: algorithms.Use{Cell: cell, Units: 80, At: start + 800_000}})
+	got := s.restore(algorithms.Restore{Target: algorithms.Target{Terms: terms}, LostAt: lostAt, Use: algorithms.Use{Cell: cell, Units: 80, At: start + 800_000}})
 	if got.Status != algorithms.StatusOK || got.Used != 60 || got.Free != 40 {
 		t.Errorf("a quarter into the next cell %d count and %d are free (%v), want 60 and 40", got.Used, got.Free, got.Status)
 	}
@@ -98,11 +98,11 @@ func TestACounterRestoredInItsCell(t *testing.T) {
 	s, terms, lostAt, start := restoring(t)
 	s.at(start + 950_000)
 	cell := start / terms.Cell
-	got := s.restore(algorithms.Restore{Terms: terms, LostAt: lostAt, Use: algorithms.Use{Cell: cell, Units: 80, At: start + 800_000}, UnknownPeers: []string{"eu"}})
+	got := s.restore(algorithms.Restore{Target: algorithms.Target{Terms: terms}, LostAt: lostAt, Use: algorithms.Use{Cell: cell, Units: 80, At: start + 800_000}, UnknownPeers: []string{"eu"}})
 	if got.Status != algorithms.StatusOK || got.Used != 80 || got.Free != 20 {
 		t.Errorf("in its cell %d count and %d are free (%v), want 80 and 20", got.Used, got.Free, got.Status)
 	}
-	got = s.restore(algorithms.Restore{Terms: terms, LostAt: lostAt, Use: algorithms.Use{Cell: cell, Units: 70, At: start + 700_000}, KnownPeers: []string{"eu"}})
+	got = s.restore(algorithms.Restore{Target: algorithms.Target{Terms: terms}, LostAt: lostAt, Use: algorithms.Use{Cell: cell, Units: 70, At: start + 700_000}, KnownPeers: []string{"eu"}})
 	if got.Used != 80 {
 		t.Errorf("a node that had seen less tells, and %d count, want 80", got.Used)
 	}
@@ -144,7 +144,7 @@ func TestUseToldLate(t *testing.T) {
 			terms.Kind, terms.Cell = kind, algorithms.CellLength(kind, terms.Window)
 			s.at(start + 950_000)
 			use := algorithms.Use{Cell: lostAt / terms.Cell, Units: 10, At: start + 800_000}
-			c := algorithms.Restore{Terms: terms, LostAt: lostAt, Most: 300, Use: use}
+			c := algorithms.Restore{Target: algorithms.Target{Terms: terms}, LostAt: lostAt, Most: 300, Use: use}
 			if got := s.restore(c); got.Status != algorithms.StatusOK || got.Free != 0 {
 				t.Errorf("not all told, and %d are free (%v)", got.Free, got.Status)
 			}

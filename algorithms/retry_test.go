@@ -54,7 +54,7 @@ func (r *drawnRegion) guard() Fence { return Fence{Generation: 1, Epoch: "1-e", 
 // asked is whether a cost would be admitted at a time; it charges nothing.
 func (r *drawnRegion) asked(at, cost int64) (now int64, a Answer) {
 	r.now = at
-	d := r.Decide(at, Decide{Fence: r.guard(), Costs: []int64{cost}, Buckets: []LimitTarget{{Key: "k", Terms: r.terms}}})
+	d := r.Decide(at, Decide{Fence: r.guard(), Costs: []int64{cost}, Buckets: []LimitTarget{{Target: Target{Key: "k", Terms: r.terms}}}})
 	return d.Now, d.Answers[0]
 }
 
@@ -71,10 +71,10 @@ func (r *drawnRegion) act(t *rapid.T) {
 	case "decide":
 		r.decide(terms, rapid.SliceOfN(rapid.Int64Range(1, 6), 1, 6).Draw(t, "costs"))
 	case "lend": // and give back
-		r.Lend(r.now, Lend{Fence: r.guard(), Key: "k", Terms: terms, Peer: peer, Cell: cell, Lent: units("lent"), Returned: units("returned"),
+		r.Lend(r.now, Lend{Fence: r.guard(), Target: Target{Key: "k", Terms: terms}, Peer: peer, Cell: cell, Lent: units("lent"), Returned: units("returned"),
 			Kept: units("kept") / 4, Cap: terms.Entitlement, Burst: units("burst lent"), CapBurst: terms.Burst})
 	case "credit":
-		r.Credit(r.now, Credit{Fence: r.guard(), Key: "k", Terms: terms, Peer: peer, PeerGeneration: 1, Cell: cell,
+		r.Credit(r.now, Credit{Fence: r.guard(), Target: Target{Key: "k", Terms: terms}, Peer: peer, PeerGeneration: 1, Cell: cell,
 			Lent: units("borrowed"), Returned: units("regained") / 4, Most: 20, Burst: units("burst borrowed"), MostBurst: 20})
 	case "wait":
 		r.now += rapid.Int64Range(0, 2*retryWindow).Draw(t, "wait")
@@ -86,18 +86,18 @@ func (r *drawnRegion) act(t *rapid.T) {
 		}
 	case "reset":
 		if rapid.IntRange(0, 3).Draw(t, "rare") == 0 {
-			r.Reset(r.now, Reset{Fence: r.guard(), Key: "k", Terms: terms})
+			r.Reset(r.now, Reset{Fence: r.guard(), Target: Target{Key: "k", Terms: terms}})
 		}
 	}
 }
 
 func (r *drawnRegion) decide(terms Terms, costs []int64) {
-	d := r.Decide(r.now, Decide{Fence: r.guard(), Commit: true, Costs: costs, Buckets: []LimitTarget{{Key: "k", Terms: terms}}})
+	d := r.Decide(r.now, Decide{Fence: r.guard(), Commit: true, Costs: costs, Buckets: []LimitTarget{{Target: Target{Key: "k", Terms: terms}}}})
 	for i, a := range d.Answers {
 		if a.Admitted {
 			receipt := string(rune('A' + len(r.receipts)))
 			r.receipts = append(r.receipts, Refund{Receipt: receipt, At: d.Now, Cost: costs[i],
-				Charges: []Charge{{Key: "k", Terms: terms, Cell: d.Buckets[0].Cell}}})
+				Charges: []Charge{{Target: Target{Key: "k", Terms: terms}, Cell: d.Buckets[0].Cell}}})
 		}
 	}
 }

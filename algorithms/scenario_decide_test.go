@@ -50,7 +50,7 @@ func TestADenialSpendsNothingElsewhere(t *testing.T) {
 				first, second = wide, fixed(10)
 			}
 			l, _, _ := parties(t, first, fixed(0))
-			d := l.onBoth(LimitTarget{Key: "second", Terms: second}, slices.Repeat([]int64{1}, 12)...)
+			d := l.onBoth(LimitTarget{Target: Target{Key: "second", Terms: second}}, slices.Repeat([]int64{1}, 12)...)
 			free := []int64{d.Buckets[0].Free, d.Buckets[1].Free}
 			slices.Sort(free)
 			equal(t, string(kind)+", "+order+": last admitted", d.Answers[11].Admitted, false)
@@ -64,7 +64,7 @@ func TestADenialSpendsNothingElsewhere(t *testing.T) {
 // request was admitted. 12 requests on 10 in shadow and 11 in force: 11 admitted, 10 charged to the shadow bucket.
 func TestAShadowBucketNeverDenies(t *testing.T) {
 	l, _, _ := parties(t, fixed(11), fixed(0))
-	d := l.onBoth(LimitTarget{Key: "shadow", Terms: fixed(10), Shadow: true}, slices.Repeat([]int64{1}, 12)...)
+	d := l.onBoth(LimitTarget{Target: Target{Key: "shadow", Terms: fixed(10)}, Shadow: true}, slices.Repeat([]int64{1}, 12)...)
 	equal(t, "11th admitted", d.Answers[10].Admitted, true)
 	equal(t, "11th, in shadow", d.Answers[10].Verdicts[1].Retry, 1000)
 	equal(t, "12th admitted", d.Answers[11].Admitted, false)
@@ -75,7 +75,7 @@ func TestAShadowBucketNeverDenies(t *testing.T) {
 // TestAShadowBucketIsNotChargedForDenials: three denied requests of 5 on 4 leave the shadow bucket as it was.
 func TestAShadowBucketIsNotChargedForDenials(t *testing.T) {
 	l, _, _ := parties(t, fixed(4), fixed(0))
-	d := l.onBoth(LimitTarget{Key: "shadow", Terms: fixed(10), Shadow: true}, 5, 5, 5)
+	d := l.onBoth(LimitTarget{Target: Target{Key: "shadow", Terms: fixed(10)}, Shadow: true}, 5, 5, 5)
 	equal(t, "used in shadow", d.Buckets[1].Used, 0)
 }
 

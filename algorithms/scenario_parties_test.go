@@ -31,7 +31,7 @@ func (p *party) guard() Fence { return Fence{Generation: 1, Epoch: "1-e", Clock:
 // cell returns the number of a cell counted from the start.
 func (p *party) cell(k int64) int64 { return CellAt(scenarioStart, p.terms.Cell) + k }
 
-func (p *party) bucket() LimitTarget { return LimitTarget{Key: "k", Terms: p.terms} }
+func (p *party) bucket() LimitTarget { return LimitTarget{Target: Target{Key: "k", Terms: p.terms}} }
 
 func (p *party) after() int64 { return *p.now - scenarioStart }
 
@@ -70,7 +70,7 @@ func (p *party) denies(cost, retry int64) {
 // state is what the party's ledger shows.
 func (p *party) state() State {
 	p.Helper()
-	g := p.Inspect(*p.now, Inspect{Fence: p.guard(), Key: "k", Terms: p.terms})
+	g := p.Inspect(*p.now, Inspect{Fence: p.guard(), Target: Target{Key: "k", Terms: p.terms}})
 	if g.Status != StatusOK {
 		p.Fatalf("%s, at %d: inspect: %s", p.name, p.after(), g.Status)
 	}

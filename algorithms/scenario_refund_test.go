@@ -7,7 +7,7 @@ func (p *party) charged(receipt string, cost int64) Refund {
 	p.Helper()
 	p.admits(cost)
 	return Refund{Receipt: receipt, At: *p.now, Cost: cost,
-		Charges: []Charge{{Key: "k", Terms: p.terms, Cell: CellAt(*p.now, p.terms.Cell)}}}
+		Charges: []Charge{{Target: Target{Key: "k", Terms: p.terms}, Cell: CellAt(*p.now, p.terms.Cell)}}}
 }
 
 // takesBack refunds a receipt and checks what became of it.
@@ -54,7 +54,7 @@ func TestRefundIsNeverBelowZero(t *testing.T) {
 		l, _, at := parties(t, test.terms, test.terms)
 		c := l.charged("r1", 20)
 		at(1) // the log's entries are told apart by their time
-		l.Reset(*l.now, Reset{Fence: l.guard(), Key: "k", Terms: test.terms})
+		l.Reset(*l.now, Reset{Fence: l.guard(), Target: Target{Key: "k", Terms: test.terms}})
 		l.admits(5)
 		l.takesBack(c, test.units, test.refusal)
 		equal(t, string(test.terms.Kind)+": free", l.state().Free, test.free)
@@ -159,9 +159,9 @@ func TestResetClearsUseAndNothingElse(t *testing.T) {
 		b.borrows(l, 0, 20)
 		before := l.state().Free
 		at(100)
-		other := LimitTarget{Key: "other", Terms: fixed(10)}
+		other := LimitTarget{Target: Target{Key: "other", Terms: fixed(10)}}
 		l.onBoth(other, 7)
-		g := l.Reset(*l.now, Reset{Fence: l.guard(), Key: "k", Terms: terms})
+		g := l.Reset(*l.now, Reset{Fence: l.guard(), Target: Target{Key: "k", Terms: terms}})
 		equal(t, string(terms.Kind)+": free before", g.Free, before-7)
 		l.has(40, before)
 		equal(t, string(terms.Kind)+": 7 and 4 of 10 in the other bucket", l.onBoth(other, 4).Answers[0].Admitted, false)

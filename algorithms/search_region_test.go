@@ -188,7 +188,7 @@ var searchGuard = Fence{Generation: 1, Epoch: "e"}
 func (r *region) admit(m *moment) bool {
 	restore := r.mutant.hide(m.bucket(), CellAt(m.now, r.cell)+1)
 	d := m.store.Decide(m.now, Decide{Fence: searchGuard, Commit: true, Costs: []int64{1},
-		Buckets: []LimitTarget{{Key: "k", Terms: r.terms()}}})
+		Buckets: []LimitTarget{{Target: Target{Key: "k", Terms: r.terms()}}}})
 	restore()
 	if d.Status != StatusOK || !d.Answers[0].Admitted {
 		return false
@@ -207,7 +207,7 @@ func (r *region) lend(m *moment, cell, lent, returned int64) (opens acts, done b
 	if cell == CellAt(m.now, r.cell) {
 		restore = r.mutant.hide(m.bucket(), cell+1)
 	}
-	g := m.store.Lend(m.now, Lend{Fence: searchGuard, Key: "k", Terms: r.terms(), Peer: r.peer(), Cell: cell,
+	g := m.store.Lend(m.now, Lend{Fence: searchGuard, Target: Target{Key: "k", Terms: r.terms()}, Peer: r.peer(), Cell: cell,
 		Lent: row.Lent + lent, Returned: row.Returned + returned, Cap: r.mutant.lendable(r.self)})
 	restore()
 	if g.Row.Lent == row.Lent && g.Row.Returned == row.Returned {
@@ -220,7 +220,7 @@ func (r *region) hear(m *moment, a announced) bool {
 	if hear := r.mutant.hear; hear != nil && hear(m.bucket(), r.peer(), CellAt(m.now, r.cell), a) {
 		return true
 	}
-	c := m.store.Credit(m.now, Credit{Fence: searchGuard, Key: "k", Terms: r.terms(), Peer: r.peer(), PeerGeneration: 1,
+	c := m.store.Credit(m.now, Credit{Fence: searchGuard, Target: Target{Key: "k", Terms: r.terms()}, Peer: r.peer(), PeerGeneration: 1,
 		Cell: a.cell, Lent: a.lent, Returned: a.returned, Most: r.mutant.lendable(1 - r.self)})
 	return c.Status == StatusOK
 }

@@ -67,8 +67,7 @@ func (w *Twin) Note(c Note) Noted {
 
 // Beat answers the beat script at store time t.
 func (w *Twin) Beat(t int64, c Beat) Beaten {
-	now, status := w.enter(t, c.Fence)
-	return Beaten{Status: status, Now: now}
+	return Beaten{Head: w.enter(t, c.Fence)}
 }
 
 // Adopt answers the adopt script.
@@ -95,10 +94,11 @@ func (w *Twin) Flush() { *w = Twin{} }
 
 // Decide answers the decide script at store time t.
 func (w *Twin) Decide(t int64, c Decide) Decided {
-	now, status := w.enter(t, c.Fence)
-	if status != StatusOK {
-		return Decided{Status: status}
+	head := w.enter(t, c.Fence)
+	if head.Status != StatusOK {
+		return Decided{Head: head}
 	}
+	now := head.Now
 	before, again := w.decided[c.Once]
 	if again && before.repeats < c.repeats() {
 		if c.Commit {
@@ -112,17 +112,17 @@ func (w *Twin) Decide(t int64, c Decide) Decided {
 	for i, b := range c.Buckets {
 		h := w.find(b.Key, b.Terms, b.ExistsUntil, now)
 		if h.lost() {
-			return Decided{Status: StatusLost, Now: now, LostAt: h.lostAt, Lost: i}
+			return Decided{Head: h.lostHead(), Lost: i}
 		}
 		open[i], at[i] = h.limiter(), h
 	}
 	if c.Once != "" && len(c.Costs) != 1 || len(c.Costs) > MaxCosts {
-		return Decided{Status: StatusImplausible}
+		return Decided{Head: Head{Status: StatusImplausible}}
 	}
-	d := Decided{Now: now, TooOften: again}
+	d := Decided{Head: head, TooOften: again}
 	for _, cost := range c.Costs {
 		if cost < 1 || cost > MaxUnits {
-			return Decided{Status: StatusImplausible}
+			return Decided{Head: Head{Status: StatusImplausible}}
 		}
 		d.Answers = append(d.Answers, answer(open, c.Buckets, cost, now-t))
 	}
@@ -174,17 +174,18 @@ func answer(open []limiter, targets []LimitTarget, cost, lag int64) Answer {
 
 // Lend answers the lend script at store time t.
 func (w *Twin) Lend(t int64, c Lend) Given {
-	now, status := w.enter(t, c.Fence)
-	if status != StatusOK {
-		return Given{Status: status}
+	head := w.enter(t, c.Fence)
+	if head.Status != StatusOK {
+		return Given{Head: head}
 	}
+	now := head.Now
 	c.Kept, c.KeptBurst = max(c.Kept, 0), max(c.KeptBurst, 0)
 	h := w.find(c.Key, c.Terms, c.ExistsUntil, now)
 	if h.lost() {
-		return Given{Status: StatusLost, Now: now, LostAt: h.lostAt}
+		return Given{Head: h.lostHead()}
 	}
 	l := h.limiter()
-	g := Given{Now: now, State: h.show(l)}
+	g := Given{Head: head, State: h.show(l)}
 	if g.Status = h.current(c.Cell); g.Status != StatusOK {
 		return g
 	}
@@ -225,20 +226,21 @@ func (h held) change(l limiter, cell int64, peer string, row Row, tokens int64) 
 
 // Credit answers the credit script at store time t.
 func (w *Twin) Credit(t int64, c Credit) Credited {
-	now, status := w.enter(t, c.Fence)
-	if status != StatusOK {
-		return Credited{Status: status}
+	head := w.enter(t, c.Fence)
+	if head.Status != StatusOK {
+		return Credited{Head: head}
 	}
+	now := head.Now
 	h := w.find(c.Key, c.Terms, c.ExistsUntil, now)
 	l := h.limiter()
-	g := Credited{Now: now, State: h.show(l)}
+	g := Credited{Head: head, State: h.show(l)}
 	if c.PeerGeneration < w.floors[c.Peer] {
 		g.Status = StatusFenced
 		return g
 	}
 	w.raiseFloor(c.Peer, c.PeerGeneration)
 	if h.lost() {
-		return Credited{Status: StatusLost, Now: now, LostAt: h.lostAt}
+		return Credited{Head: h.lostHead()}
 	}
 	if g.Status = h.current(c.Cell); g.Status != StatusOK {
 		return g
@@ -277,16 +279,17 @@ func (w *Twin) Credit(t int64, c Credit) Credited {
 
 // Inspect answers the inspect script at store time t.
 func (w *Twin) Inspect(t int64, c Inspect) Inspected {
-	now, status := w.enter(t, c.Fence)
-	if status != StatusOK {
-		return Inspected{Status: status}
+	head := w.enter(t, c.Fence)
+	if head.Status != StatusOK {
+		return Inspected{Head: head}
 	}
+	now := head.Now
 	h := w.hold(c.Key, c.Terms, now)
 	return h.inspected()
 }
 
 func (h held) inspected() Inspected {
-	g := Inspected{Now: h.now, State: h.show(h.limiter())}
+	g := Inspected{Head: Head{Now: h.now}, State: h.show(h.limiter())}
 	for cell, rows := range h.rows {
 		for peer, row := range rows {
 			if h.Weighs(cell) > h.now {
@@ -300,24 +303,25 @@ func (h held) inspected() Inspected {
 
 // Refund answers the refund script at store time t.
 func (w *Twin) Refund(t int64, c Refund) Refunded {
-	now, status := w.enter(t, c.Fence)
-	if status != StatusOK {
-		return Refunded{Status: status}
+	head := w.enter(t, c.Fence)
+	if head.Status != StatusOK {
+		return Refunded{Head: head}
 	}
+	now := head.Now
 	if c.Cost < 1 || c.Cost > MaxUnits {
-		return Refunded{Status: StatusImplausible}
+		return Refunded{Head: Head{Status: StatusImplausible}}
 	}
 	if before, ok := w.refunded[c.Receipt]; ok {
 		before.Repeated = true
 		return before
 	}
-	g := Refunded{Now: now}
+	g := Refunded{Head: head}
 	for _, charge := range c.Charges {
 		if charge.Terms.Kind == "" {
 			continue
 		}
 		if h := w.find(charge.Key, charge.Terms, charge.ExistsUntil, now); h.lost() {
-			return Refunded{Status: StatusLost, Now: now, LostAt: h.lostAt}
+			return Refunded{Head: h.lostHead()}
 		}
 	}
 	if w.decided[c.Once].Now == c.At {
@@ -342,16 +346,17 @@ func (w *Twin) Refund(t int64, c Refund) Refunded {
 
 // Reset answers the reset script at store time t.
 func (w *Twin) Reset(t int64, c Reset) Cleared {
-	now, status := w.enter(t, c.Fence)
-	if status != StatusOK {
-		return Cleared{Status: status}
+	head := w.enter(t, c.Fence)
+	if head.Status != StatusOK {
+		return Cleared{Head: head}
 	}
+	now := head.Now
 	h := w.find(c.Key, c.Terms, c.ExistsUntil, now)
 	if h.lost() {
-		return Cleared{Status: StatusLost, Now: now, LostAt: h.lostAt}
+		return Cleared{Head: h.lostHead()}
 	}
 	l := h.limiter()
-	g := Cleared{Now: now, State: h.show(l)}
+	g := Cleared{Head: head, State: h.show(l)}
 	l.reset()
 	l.save()
 	if h.bucket.most > 0 {
@@ -361,13 +366,13 @@ func (w *Twin) Reset(t int64, c Reset) Cleared {
 	return g
 }
 
-// enter checks the guard and advances the high-water mark of time.
-func (w *Twin) enter(t int64, g Fence) (int64, Status) {
+// enter checks the fence and advances the high-water mark of time, which it returns.
+func (w *Twin) enter(t int64, g Fence) Head {
 	switch {
 	case w.Generation == 0 || w.Generation != g.Generation || w.Epoch != g.Epoch || max(w.answered[g.Node], w.begun) < g.Seen:
-		return 0, StatusUnknown
+		return Head{Status: StatusUnknown}
 	case t-g.Clock > MaxClockStep || g.Clock-t > MaxClockStep:
-		return 0, StatusClock
+		return Head{Status: StatusClock}
 	}
 	w.calls++
 	w.mark = max(w.mark, t)
@@ -376,7 +381,7 @@ func (w *Twin) enter(t int64, g Fence) (int64, Status) {
 	}
 	w.answered[g.Node] = max(w.answered[g.Node], w.mark)
 	w.Expire(w.mark)
-	return w.mark, StatusOK
+	return Head{Now: w.mark}
 }
 
 // Expire drops buckets whose last useful moment is longer ago than KeySlack by t, as Redis does by its own clock, whether

@@ -14,16 +14,17 @@ type booking struct {
 
 // Recall answers the recall script at store time t.
 func (w *Twin) Recall(t int64, c Recall) Recalled {
-	now, status := w.enter(t, c.Fence)
-	if status != StatusOK {
-		return Recalled{Status: status}
+	head := w.enter(t, c.Fence)
+	if head.Status != StatusOK {
+		return Recalled{Head: head}
 	}
+	now := head.Now
 	h := w.find(c.Key, c.Terms, c.ExistsUntil, now)
 	if c.PeerGeneration < w.floors[c.Peer] {
-		return Recalled{Status: StatusFenced}
+		return Recalled{Head: Head{Status: StatusFenced}}
 	}
 	w.raiseFloor(c.Peer, c.PeerGeneration)
-	g := Recalled{Now: now, LostAt: h.loss}
+	g := Recalled{Head: Head{Now: now, LostAt: h.loss}}
 	if g.LostAt > 0 && h.Weighs(CellAt(g.LostAt, h.Cell)+1) <= now {
 		g.LostAt = 0
 	}
@@ -44,10 +45,11 @@ func (w *Twin) raiseFloor(peer string, generation uint64) {
 
 // Restore answers the restore script at store time t.
 func (w *Twin) Restore(t int64, c Restore) Restored {
-	now, status := w.enter(t, c.Fence)
-	if status != StatusOK {
-		return Restored{Status: status}
+	head := w.enter(t, c.Fence)
+	if head.Status != StatusOK {
+		return Restored{Head: head}
 	}
+	now := head.Now
 	h := w.hold(c.Key, c.Terms, now)
 	known, first := map[string]bool{}, false
 	switch {
@@ -158,22 +160,23 @@ func (h held) restoreRows(c Restore, known map[string]bool, first bool) {
 
 // Book answers the book script at store time t.
 func (w *Twin) Book(t int64, c Book) Booked {
-	now, status := w.enter(t, c.Fence)
-	if status != StatusOK {
-		return Booked{Status: status}
+	head := w.enter(t, c.Fence)
+	if head.Status != StatusOK {
+		return Booked{Head: head}
 	}
+	now := head.Now
 	h := w.find(c.Key, c.Terms, c.ExistsUntil, now)
 	if h.lost() {
-		return Booked{Status: StatusLost, Now: now, LostAt: h.lostAt}
+		return Booked{Head: h.lostHead()}
 	}
 	over := func(b booking) bool { return (b.window+2)*h.Window+h.ClockMargin <= now }
 	b := booking{c.Node, c.Window}
 	if over(b) || c.Units <= h.booked[b] {
-		return Booked{Now: now, Done: true}
+		return Booked{Head: head, Done: true}
 	}
 	l := h.limiter()
 	if !l.book(c.Window, c.Units-h.booked[b]) {
-		return Booked{Now: now}
+		return Booked{Head: head}
 	}
 	l.save()
 	if h.booked == nil {
@@ -183,5 +186,5 @@ func (w *Twin) Book(t int64, c Book) Booked {
 	h.bucket.booked[b] = c.Units
 	h.keep()
 	h.expires = max(h.expires, (b.window+2)*h.Window+h.ClockMargin)
-	return Booked{Now: now, Done: true}
+	return Booked{Head: head, Done: true}
 }

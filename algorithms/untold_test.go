@@ -8,7 +8,7 @@ import (
 
 // restoreUntold restores the bucket as long as not all nodes of the region told what they used: most may have been.
 func (p *partlyKnown) restoreUntold(use algorithms.Use, most int64) algorithms.Restored {
-	return p.Restore(p.now, algorithms.Restore{Fence: p.guard(), Key: "k", Terms: p.terms, LostAt: p.lostAt, Cap: 100, KnownPeers: []string{"b", "c"},
+	return p.Restore(p.now, algorithms.Restore{Fence: p.guard(), Target: algorithms.Target{Key: "k", Terms: p.terms}, LostAt: p.lostAt, Cap: 100, KnownPeers: []string{"b", "c"},
 		Use: use, Most: most})
 }
 
@@ -59,7 +59,7 @@ func TestBookedUseComesOnTopOfWhatIsTold(t *testing.T) {
 		t.Run(string(kind), func(t *testing.T) {
 			p := newUntold(t, kind)
 			p.restoreUntold(algorithms.Use{}, 300)
-			b := p.Book(p.now, algorithms.Book{Fence: p.guard(), Key: "k", Terms: p.terms, Node: "n1", Window: p.now / p.terms.Window, Units: 7})
+			b := p.Book(p.now, algorithms.Book{Fence: p.guard(), Target: algorithms.Target{Key: "k", Terms: p.terms}, Node: "n1", Window: p.now / p.terms.Window, Units: 7})
 			if b.Status != algorithms.StatusOK || !b.Done {
 				t.Fatalf("%+v", b)
 			}
@@ -117,7 +117,7 @@ func TestResetForgetsUseThatNobodyToldOf(t *testing.T) {
 	for _, kind := range windowKinds {
 		p := newUntold(t, kind)
 		p.restoreUntold(algorithms.Use{}, 300)
-		p.Reset(p.now, algorithms.Reset{Fence: p.guard(), Key: "k", Terms: p.terms})
+		p.Reset(p.now, algorithms.Reset{Fence: p.guard(), Target: algorithms.Target{Key: "k", Terms: p.terms}})
 		if d := p.spend(100); d.Status != algorithms.StatusOK || !d.Answers[0].Admitted {
 			t.Errorf("%s: %+v", kind, d)
 		}
@@ -164,7 +164,7 @@ func TestALiveCopyIsNoticed(t *testing.T) {
 	p.now += 1000
 	guard := p.guard()
 	guard.Node, guard.Seen = "n1", seen
-	d := p.Decide(p.now, algorithms.Decide{Fence: guard, Commit: true, Costs: []int64{99}, Buckets: []algorithms.LimitTarget{{Key: "k", Terms: p.terms}}})
+	d := p.Decide(p.now, algorithms.Decide{Fence: guard, Commit: true, Costs: []int64{99}, Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: "k", Terms: p.terms}}}})
 	if d.Status != algorithms.StatusUnknown {
 		t.Errorf("a copy that has shown nothing later than %d decides: %+v", seen-1000, d)
 	}

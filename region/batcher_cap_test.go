@@ -10,7 +10,7 @@ import (
 
 // TestGroupsAreCapped: what one script call carries is bounded, and nobody is left out or overtaken.
 func TestGroupsAreCapped(t *testing.T) {
-	limit := applied{target: algorithms.LimitTarget{Key: "k", Terms: algorithms.Terms{Kind: algorithms.SlidingWindowLog}}}
+	limit := applied{target: algorithms.LimitTarget{Target: algorithms.Target{Key: "k", Terms: algorithms.Terms{Kind: algorithms.SlidingWindowLog}}}}
 	limit.limit = unstarted(t, 1, document(t, 1, hereAndThere, "name: log, algorithm: sliding_window_log, limit: 100, window: 1m")).rules.Load().match(request("a"))[0].limit
 	var batch []waiting
 	for i := range 1000 {

@@ -234,8 +234,8 @@ func (e *engine) lend(ctx context.Context, lends []exchange.Lend) {
 	rules := e.node.rules.Load()
 	calls := make([]algorithms.Lend, len(lends))
 	for i, l := range lends {
-		calls[i] = algorithms.Lend{Fence: algorithms.Fence{Generation: l.Generation, Epoch: l.Bucket.Epoch}, Key: rules.key(l.Bucket.ID),
-			Terms: l.Bucket.Terms(e.node.config.Region), ExistsUntil: e.node.seen.begin(l.Bucket), Peer: l.Peer, Cell: l.Cell,
+		calls[i] = algorithms.Lend{Fence: algorithms.Fence{Generation: l.Generation, Epoch: l.Bucket.Epoch}, Target: algorithms.Target{Key: rules.key(l.Bucket.ID),
+			Terms: l.Bucket.Terms(e.node.config.Region), ExistsUntil: e.node.seen.begin(l.Bucket)}, Peer: l.Peer, Cell: l.Cell,
 			Returned: l.Returned, Lent: l.Lent, Kept: l.Kept, Cap: l.Cap,
 			Burst: l.Burst, KeptBurst: l.KeptBurst, CapBurst: l.CapBurst}
 	}
@@ -290,8 +290,8 @@ func (e *engine) credit(ctx context.Context, credits []exchange.Credit) {
 	rules := e.node.rules.Load()
 	calls := make([]algorithms.Credit, len(credits))
 	for i, c := range credits {
-		calls[i] = algorithms.Credit{Fence: algorithms.Fence{Generation: c.ForGeneration, Epoch: c.Bucket.Epoch}, Key: rules.key(c.Bucket.ID),
-			Terms: c.Bucket.Terms(e.node.config.Region), ExistsUntil: e.node.seen.begin(c.Bucket), Peer: c.Peer, PeerGeneration: c.Generation,
+		calls[i] = algorithms.Credit{Fence: algorithms.Fence{Generation: c.ForGeneration, Epoch: c.Bucket.Epoch}, Target: algorithms.Target{Key: rules.key(c.Bucket.ID),
+			Terms: c.Bucket.Terms(e.node.config.Region), ExistsUntil: e.node.seen.begin(c.Bucket)}, Peer: c.Peer, PeerGeneration: c.Generation,
 			Cell: c.Cell, Lent: c.Lent, Returned: c.Returned, Most: c.Most, Burst: c.Burst, MostBurst: c.MostBurst, At: c.At}
 	}
 	e.node.fails(BeforeCredit)
@@ -299,7 +299,7 @@ func (e *engine) credit(ctx context.Context, credits []exchange.Credit) {
 		for i, res := range results {
 			result := res.Value
 			if res.Err != nil {
-				result = algorithms.Credited{Status: algorithms.StatusUnknown}
+				result = algorithms.Credited{Head: algorithms.Head{Status: algorithms.StatusUnknown}}
 			}
 			e.noticed(ctx, credits[from+i].Bucket, result.Status, result.State, result.Now, result.LostAt, res.Err)
 			e.deliver(exchange.Credited{Credit: credits[from+i], Result: result})

@@ -16,7 +16,7 @@ import (
 func queuedAs(caller string, limit *policy.Limit, key string, buckets int, number int64) waiting {
 	w := waiting{caller: caller, cost: number, commit: true, rules: sharedRules}
 	for i := range buckets {
-		w.applied = append(w.applied, applied{limit: limit, target: algorithms.LimitTarget{Key: key + strconv.Itoa(i)}})
+		w.applied = append(w.applied, applied{limit: limit, target: algorithms.LimitTarget{Target: algorithms.Target{Key: key + strconv.Itoa(i)}}})
 	}
 	for _, c := range []byte(key) {
 		w.hash = w.hash*131 + uint64(c)

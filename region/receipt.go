@@ -149,7 +149,7 @@ func refunds(rules *rules, r *receiptv1.Receipt) (calls []algorithms.Refund, pla
 		if err != nil {
 			return nil, nil, &FieldError{"receipt", "names a bucket that cannot be read"}
 		}
-		taken := algorithms.Charge{Key: rules.key(id), Cell: charge.GetCell()}
+		taken := algorithms.Charge{Target: algorithms.Target{Key: rules.key(id)}, Cell: charge.GetCell()}
 		if b := rules.find(id); b != nil {
 			taken.Terms = b.Terms(rules.region)
 		}
@@ -192,7 +192,7 @@ func (n *Node) Reset(ctx context.Context, limit, domain string, descriptors map[
 	if err != nil {
 		return 0, err
 	}
-	done, err := n.store.Reset(ctx, algorithms.Reset{Fence: algorithms.Fence{Epoch: r.epoch}, Key: r.key(b.ID), Terms: b.Terms(r.region), ExistsUntil: n.seen.known(b.ID)})
+	done, err := n.store.Reset(ctx, algorithms.Reset{Fence: algorithms.Fence{Epoch: r.epoch}, Target: algorithms.Target{Key: r.key(b.ID), Terms: b.Terms(r.region), ExistsUntil: n.seen.known(b.ID)}})
 	if err == nil && done.Status != algorithms.StatusOK {
 		n.noticeStore(done.Status, nil)
 		if done.Status == algorithms.StatusLost {

@@ -185,7 +185,7 @@ func (r *rules) match(q Request) []applied {
 		parts := r.split(l, id)
 		b := r.bucketOf(l, id, parts)
 		all[i] = applied{limit: l, bucket: b, reserve: parts.reserve,
-			target: algorithms.LimitTarget{Key: r.key(b.ID), Terms: b.Terms(r.region), Shadow: l.Shadow}}
+			target: algorithms.LimitTarget{Target: algorithms.Target{Key: r.key(b.ID), Terms: b.Terms(r.region)}, Shadow: l.Shadow}}
 	}
 	return all
 }

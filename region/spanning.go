@@ -70,7 +70,7 @@ func onceIn(shard store.Shard, once string) string {
 // decideParts has the store decide a request part by part and puts the answers together, in the order of its limits.
 // Once a part is denied, the others are only asked what they would say.
 func (n *Node) decideParts(ctx context.Context, w waiting, parts []part) (answered, error) {
-	whole := answered{decided: algorithms.Decided{Status: algorithms.StatusOK, Repeated: true,
+	whole := answered{decided: algorithms.Decided{Head: algorithms.Head{Status: algorithms.StatusOK}, Repeated: true,
 		Buckets: make([]algorithms.State, len(w.applied)),
 		Answers: []algorithms.Answer{{Admitted: true, Verdicts: make([]algorithms.Verdict, len(w.applied))}}},
 		times: make([]int64, len(w.applied))}
@@ -151,7 +151,7 @@ func (n *Node) chargeOf(own waiting, shard store.Shard, a answered) algorithms.R
 	for i, v := range a.decided.Answers[a.index].Verdicts {
 		if v.Retry == 0 { // a shadow limit that had no room was not charged
 			t, state := own.applied[i].target, a.decided.Buckets[i]
-			c.Charges = append(c.Charges, algorithms.Charge{Key: t.Key, Terms: t.Terms, ExistsUntil: state.ExistsUntil, Cell: state.Cell})
+			c.Charges = append(c.Charges, algorithms.Charge{Target: algorithms.Target{Key: t.Key, Terms: t.Terms, ExistsUntil: state.ExistsUntil}, Cell: state.Cell})
 		}
 	}
 	return c

@@ -42,7 +42,7 @@ func spend(r *testRegion) {
 
 // need has a request wait for nearly all there is, whose caller is gone when it comes.
 func need(r *testRegion) {
-	d := r.store.Inspect(r.time(), algorithms.Inspect{Fence: r.guard(), Key: "b", Terms: r.terms()})
+	d := r.store.Inspect(r.time(), algorithms.Inspect{Fence: r.guard(), Target: algorithms.Target{Key: "b", Terms: r.terms()}})
 	r.step(Wanted{Bucket: r.bucket, Units: r.bucket.Limit * 19 / 20, State: d.State, Now: d.Now})
 }
 

@@ -92,7 +92,7 @@ func TestAReplyIsNoEarlierThanItsDebits(t *testing.T) {
 		t.Fatalf("%+v", out)
 	}
 	debited := c.now + 2000
-	given := algorithms.Given{Now: debited, Row: algorithms.Row{Lent: 10}, State: eu.machine.views["b"].state}
+	given := algorithms.Given{Head: algorithms.Head{Now: debited}, Row: algorithms.Row{Lent: 10}, State: eu.machine.views["b"].state}
 	eu.machine.Step(c.now, Lent{ID: 1, Given: []algorithms.Given{given}})
 	eu.machine.Step(c.now, Observed{Bucket: eu.bucket, Admitted: 1, State: given.State, Now: debited - 15_000})
 	replies := eu.machine.Step(c.now, Recorded{ID: 1, OK: true}).Replies

@@ -187,7 +187,7 @@ func (r *testRegion) charge(units int64) (algorithms.Decided, int64) {
 // too: of many, it is asked for one more than fit.
 func inUnits(store *algorithms.Twin, now int64, g algorithms.Fence, terms algorithms.Terms, units int64) (algorithms.Decided, int64) {
 	if units > 3 {
-		i := store.Inspect(now, algorithms.Inspect{Fence: g, Key: "b", Terms: terms})
+		i := store.Inspect(now, algorithms.Inspect{Fence: g, Target: algorithms.Target{Key: "b", Terms: terms}})
 		units = min(units, i.Free+1)
 	}
 	var d algorithms.Decided
@@ -195,7 +195,7 @@ func inUnits(store *algorithms.Twin, now int64, g algorithms.Fence, terms algori
 	for first := true; first || units > 0; first = false {
 		part := slices.Repeat([]int64{1}, int(min(units, algorithms.MaxCosts)))
 		units -= int64(len(part))
-		d = store.Decide(now, algorithms.Decide{Fence: g, Commit: true, Buckets: []algorithms.LimitTarget{{Key: "b", Terms: terms}}, Costs: part})
+		d = store.Decide(now, algorithms.Decide{Fence: g, Commit: true, Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: "b", Terms: terms}}}, Costs: part})
 		for _, a := range d.Answers {
 			if a.Admitted {
 				admitted++
@@ -298,7 +298,7 @@ func (r *testRegion) lend(lends []Lend) {
 	r.moved = true
 	given := make([]algorithms.Given, len(lends))
 	for i, l := range lends {
-		given[i] = r.store.Lend(r.time(), algorithms.Lend{Fence: r.guard(), Key: l.Bucket.ID, Terms: r.terms(), Peer: l.Peer,
+		given[i] = r.store.Lend(r.time(), algorithms.Lend{Fence: r.guard(), Target: algorithms.Target{Key: l.Bucket.ID, Terms: r.terms()}, Peer: l.Peer,
 			Cell: l.Cell, Returned: l.Returned, Lent: l.Lent, Kept: l.Kept, Cap: l.Cap,
 			Burst: l.Burst, KeptBurst: l.KeptBurst, CapBurst: l.CapBurst})
 	}
@@ -311,7 +311,7 @@ func (r *testRegion) credit(c Credit) {
 	r.moved = true
 	guard := r.guard()
 	guard.Generation = c.ForGeneration
-	result := r.store.Credit(r.time(), algorithms.Credit{Fence: guard, Key: c.Bucket.ID, Terms: r.terms(), Peer: c.Peer,
+	result := r.store.Credit(r.time(), algorithms.Credit{Fence: guard, Target: algorithms.Target{Key: c.Bucket.ID, Terms: r.terms()}, Peer: c.Peer,
 		PeerGeneration: c.Generation, Cell: c.Cell, Lent: c.Lent, Returned: c.Returned, Most: c.Most,
 		Burst: c.Burst, MostBurst: c.MostBurst, At: c.At})
 	if !r.dies() {

@@ -28,7 +28,7 @@ func TestRecoveryCounts(t *testing.T) {
 		if len(out.Restores) != 1 {
 			t.Fatalf("%d buckets are to be restored, want 1", len(out.Restores))
 		}
-		m.Step(now, Restored{Restore: out.Restores[0], Result: algorithms.Restored{Status: algorithms.StatusOK, Now: now}})
+		m.Step(now, Restored{Restore: out.Restores[0], Result: algorithms.Restored{Head: algorithms.Head{Status: algorithms.StatusOK, Now: now}}})
 	}
 	lose := func(at int64) {
 		out := m.Step(now, Lost{Generation: m.generation, Now: now, Buckets: []LostBucket{{Bucket: b, At: at}}})

@@ -95,7 +95,7 @@ func (e Effects) questions(region string) (all []Question) {
 // restored has the store restore.
 func (d *doubting) restored(all []Restore) {
 	for _, r := range all {
-		d.m.Step(d.now, Restored{Restore: r, Result: algorithms.Restored{Status: algorithms.StatusOK, Now: d.store()}})
+		d.m.Step(d.now, Restored{Restore: r, Result: algorithms.Restored{Head: algorithms.Head{Status: algorithms.StatusOK, Now: d.store()}}})
 	}
 }
 

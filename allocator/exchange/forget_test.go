@@ -70,7 +70,7 @@ func TestBorrowingLimit(t *testing.T) {
 	us := c.regions["us"]
 	for end := c.now + 5*allocator.Second; c.now < end; {
 		c.run(c.queue[0].at)
-		i := us.store.Inspect(us.time(), algorithms.Inspect{Fence: us.guard(), Key: "b", Terms: us.terms()})
+		i := us.store.Inspect(us.time(), algorithms.Inspect{Fence: us.guard(), Target: algorithms.Target{Key: "b", Terms: us.terms()}})
 		borrowed := map[int64]int64{}
 		for _, row := range i.Rows {
 			borrowed[row.Cell] += row.Borrowed - row.Returned

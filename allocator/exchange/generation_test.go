@@ -213,7 +213,7 @@ func extremeReplies(t *testing.T, x int64) {
 						if !plausible(credit.Lent, credit.Returned, credit.Burst, credit.Gain, credit.GainBurst) || credit.At < 0 || credit.At > latestTime {
 							t.Errorf("grant %+v at %d: %+v", g, at, credit)
 						}
-						m.Step(now, Credited{Credit: credit, Result: algorithms.Credited{Status: algorithms.StatusEarly, Now: storeNow}})
+						m.Step(now, Credited{Credit: credit, Result: algorithms.Credited{Head: algorithms.Head{Status: algorithms.StatusEarly, Now: storeNow}}})
 					}
 				}
 			}

@@ -46,7 +46,7 @@ func TestWhatIsHeldBackIsBounded(t *testing.T) {
 	m.Step(now, spent(b, now, 300))
 	early := func(at int64) Effects {
 		c := Credit{Bucket: b, Peer: "eu", Cell: 0, Gain: 5, At: at}
-		return m.Step(now, Credited{Credit: c, Result: algorithms.Credited{Status: algorithms.StatusEarly, Now: now}})
+		return m.Step(now, Credited{Credit: c, Result: algorithms.Credited{Head: algorithms.Head{Status: algorithms.StatusEarly, Now: now}}})
 	}
 	early(60 * allocator.Second) // the cell's end
 	if len(m.held) > 0 {
@@ -82,7 +82,7 @@ func TestOthersAreAskedWhileACreditIsHeldBack(t *testing.T) {
 		pos := v.dealing("eu").at(0)
 		pos.pending, pos.burst.pending = 200, 20
 		m.Step(now, Credited{Credit: Credit{Bucket: b, Peer: "eu", Gain: 200, GainBurst: 20, At: now + 3*allocator.Second},
-			Result: algorithms.Credited{Status: algorithms.StatusEarly, Now: now}})
+			Result: algorithms.Credited{Head: algorithms.Head{Status: algorithms.StatusEarly, Now: now}}})
 		if v.pending(0) > 0 || v.pendingBurst(0) > 0 {
 			t.Errorf("%s: %d units and %d tokens count as under way", kind, v.pending(0), v.pendingBurst(0))
 		}
@@ -115,7 +115,7 @@ func TestAnAnnouncedRowCountsOnce(t *testing.T) {
 	if again := answer(); len(again) > 0 {
 		t.Errorf("announced again: %v", again)
 	}
-	for _, result := range []algorithms.Credited{{Status: algorithms.StatusUnknown}, {Status: algorithms.StatusOK, Now: now, Row: algorithms.Row{Borrowed: 40}}} {
+	for _, result := range []algorithms.Credited{{Head: algorithms.Head{Status: algorithms.StatusUnknown}}, {Head: algorithms.Head{Status: algorithms.StatusOK, Now: now}, Row: algorithms.Row{Borrowed: 40}}} {
 		m.Step(now, Credited{Credit: first[0], Result: result})
 		if again := answer(); len(again) != 1 || again[0].Gain != 100-result.Row.Borrowed {
 			t.Errorf("announced after the store said %s: %v", result.Status, again)

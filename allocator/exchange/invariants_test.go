@@ -61,7 +61,7 @@ func (c *cluster) conserved() error {
 	var free int64
 	for _, name := range c.names {
 		r := c.regions[name]
-		i := r.store.Inspect(r.time(), algorithms.Inspect{Fence: r.guard(), Key: "b", Terms: r.terms()})
+		i := r.store.Inspect(r.time(), algorithms.Inspect{Fence: r.guard(), Target: algorithms.Target{Key: "b", Terms: r.terms()}})
 		shares[i.Cell] += i.Share
 		shares[i.Cell+1] += i.NextShare
 		free += i.Free

@@ -66,7 +66,7 @@ func TestNoReplyBeforeTheRowIsDurable(t *testing.T) {
 		if len(out.Lend) != 1 || len(out.Replies) != 0 {
 			t.Fatalf("ask: %+v", out)
 		}
-		given := algorithms.Given{Now: eu.time(), State: algorithms.State{Cell: eu.cell(), Share: 390}, Row: algorithms.Row{Lent: 10}}
+		given := algorithms.Given{Head: algorithms.Head{Now: eu.time()}, State: algorithms.State{Cell: eu.cell(), Share: 390}, Row: algorithms.Row{Lent: 10}}
 		out = eu.machine.Step(eu.now, Lent{ID: 1, Given: []algorithms.Given{given}})
 		if len(out.Record) != 1 || len(out.Replies) != 0 {
 			t.Fatalf("lent: %+v", out)
@@ -83,7 +83,7 @@ func TestNoReplyBeforeTheRowIsDurable(t *testing.T) {
 func TestNothingIsLentAfterTheJournalFailed(t *testing.T) {
 	_, eu := met(t)
 	eu.asks(Ask{Bucket: "b", Cell: eu.cell(), Lent: 10}, nil)
-	given := algorithms.Given{Now: eu.time(), State: algorithms.State{Cell: eu.cell(), Share: 390}, Row: algorithms.Row{Lent: 10}}
+	given := algorithms.Given{Head: algorithms.Head{Now: eu.time()}, State: algorithms.State{Cell: eu.cell(), Share: 390}, Row: algorithms.Row{Lent: 10}}
 	eu.machine.Step(eu.now, Lent{ID: 1, Given: []algorithms.Given{given}})
 	eu.machine.Step(eu.now, Recorded{ID: 1})
 	out := eu.asks(Ask{Bucket: "b", Cell: eu.cell(), Lent: 20}, nil)
@@ -103,7 +103,7 @@ func TestTheStoreRefusesWhatNoLenderMayGive(t *testing.T) {
 		"more than the lending limit": {381, 0, algorithms.StatusImplausible},
 		"a return of nothing lent":    {10, 1, algorithms.StatusImplausible},
 	} {
-		got := eu.store.Credit(eu.time(), algorithms.Credit{Fence: eu.guard(), Key: name, Terms: eu.terms(), Peer: "us",
+		got := eu.store.Credit(eu.time(), algorithms.Credit{Fence: eu.guard(), Target: algorithms.Target{Key: name, Terms: eu.terms()}, Peer: "us",
 			PeerGeneration: 1, Cell: eu.cell(), Lent: x.lent, Returned: x.returned, Most: 380})
 		if got.Status != x.want {
 			t.Errorf("%s: %s, want %s", name, got.Status, x.want)

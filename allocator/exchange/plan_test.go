@@ -188,7 +188,7 @@ func TestLendingIntoTheVoidStops(t *testing.T) {
 	eu := c.regions["eu"]
 	for range 20 {
 		c.run(c.now + allocator.Second/4)
-		i := eu.store.Inspect(eu.time(), algorithms.Inspect{Fence: eu.guard(), Key: "b", Terms: eu.terms()})
+		i := eu.store.Inspect(eu.time(), algorithms.Inspect{Fence: eu.guard(), Target: algorithms.Target{Key: "b", Terms: eu.terms()}})
 		for _, row := range i.Rows {
 			if row.Peer == "us" && row.Lent > 0 {
 				t.Fatalf("eu lent %d units of cell %d that us will never hear of", row.Lent, row.Cell)

@@ -107,7 +107,7 @@ func (s *recoverySearch) delete(w *world, n int) {
 			g.Generation++
 		}
 		return t.Decide(at, algorithms.Decide{Fence: g, Commit: true, Costs: []int64{1},
-			Buckets: []algorithms.LimitTarget{{Key: "b", Terms: s.terms(regionI), ExistsUntil: at + 1}}})
+			Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: "b", Terms: s.terms(regionI), ExistsUntil: at + 1}}}})
 	})
 	s.stand(w, n)
 }
@@ -116,7 +116,7 @@ func (s *recoverySearch) delete(w *world, n int) {
 func (s *recoverySearch) lost(w *world, r int) (int64, bool) {
 	answer, _ := s.call(&world{stores: w.stores, losses: w.losses}, r, callKey{what: "lost", gen: s.store(w, r).Generation},
 		func(t *algorithms.Twin, at int64, g algorithms.Fence) any {
-			return t.Decide(at, algorithms.Decide{Fence: g, Buckets: []algorithms.LimitTarget{{Key: "b", Terms: s.terms(r)}}})
+			return t.Decide(at, algorithms.Decide{Fence: g, Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: "b", Terms: s.terms(r)}}}})
 		})
 	d := answer.(algorithms.Decided)
 	return d.LostAt, d.Status == algorithms.StatusLost
@@ -160,7 +160,7 @@ func (s *recoverySearch) restart(w *world, n int) {
 func (s *recoverySearch) admit(w *world, r int) bool {
 	answer, _ := s.call(w, r, callKey{what: "admit", gen: s.store(w, r).Generation}, func(t *algorithms.Twin, at int64, g algorithms.Fence) any {
 		d := t.Decide(at, algorithms.Decide{Fence: g, Commit: true, Costs: []int64{1},
-			Buckets: []algorithms.LimitTarget{{Key: "b", Terms: s.terms(r)}}})
+			Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: "b", Terms: s.terms(r)}}}})
 		return d.Status == algorithms.StatusOK && d.Answers[0].Admitted
 	})
 	if answer.(bool) {
@@ -211,7 +211,7 @@ func (s *recoverySearch) asked(w *world, n int, id int32, m message) {
 	l := out.Lend[0]
 	answer, given := s.call(w, r, callKey{what: fmt.Sprintf("lend %d %d %d", l.Lent, l.Returned, l.Kept), gen: s.machine(w, n).generation},
 		func(t *algorithms.Twin, at int64, g algorithms.Fence) any {
-			return t.Lend(at, algorithms.Lend{Fence: g, Key: "b", Terms: s.terms(r), Peer: l.Peer, Cell: l.Cell,
+			return t.Lend(at, algorithms.Lend{Fence: g, Target: algorithms.Target{Key: "b", Terms: s.terms(r)}, Peer: l.Peer, Cell: l.Cell,
 				Returned: l.Returned, Lent: l.Lent, Kept: l.Kept, Cap: l.Cap})
 		})
 	out = s.step(w, n, stepKey{what: "lent", a: id, b: given}, func(to *Machine) {
@@ -264,7 +264,7 @@ func (s *recoverySearch) done(w *world, n int, id int32, e effect) string {
 		}
 		answer, credited := s.call(w, r, callKey{what: fmt.Sprint("credit of generation ", c.Generation), a: id, gen: generation},
 			func(t *algorithms.Twin, at int64, g algorithms.Fence) any {
-				return t.Credit(at, algorithms.Credit{Fence: g, Key: "b", Terms: s.terms(r), Peer: c.Peer, PeerGeneration: c.Generation,
+				return t.Credit(at, algorithms.Credit{Fence: g, Target: algorithms.Target{Key: "b", Terms: s.terms(r)}, Peer: c.Peer, PeerGeneration: c.Generation,
 					Cell: c.Cell, Lent: c.Lent, Returned: c.Returned, Most: c.Most})
 			})
 		s.carry(w, n, s.step(w, n, stepKey{what: "credited", a: id, b: credited}, func(to *Machine) {
@@ -278,7 +278,7 @@ func (s *recoverySearch) done(w *world, n int, id int32, e effect) string {
 		for i, row := range c.Rows {
 			rows[i] = algorithms.PeerRow{Cell: row.Cell, Peer: row.Peer, Row: algorithms.Row{Lent: row.Lent, Returned: row.Returned}}
 		}
-		return t.Restore(at, algorithms.Restore{Fence: g, Key: "b", Terms: s.terms(r), LostAt: c.LostAt, Cap: c.Cap, Use: c.Use,
+		return t.Restore(at, algorithms.Restore{Fence: g, Target: algorithms.Target{Key: "b", Terms: s.terms(r)}, LostAt: c.LostAt, Cap: c.Cap, Use: c.Use,
 			KnownPeers: c.Known, UnknownPeers: c.Unknown, Rows: rows})
 	})
 	s.carry(w, n, s.step(w, n, stepKey{what: "restored", a: id, b: restored}, func(to *Machine) {

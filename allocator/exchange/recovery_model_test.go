@@ -313,7 +313,7 @@ func (s *recoverySearch) heard(w *world, n int, c Consult, question int32) []Tes
 	r := regionOf[n]
 	answer, _ := s.call(w, r, callKey{what: "recall", a: question, gen: s.machine(w, n).generation},
 		func(t *algorithms.Twin, at int64, g algorithms.Fence) any {
-			return t.Recall(at, algorithms.Recall{Fence: g, Key: "b", Terms: s.terms(r), Peer: c.Peer, PeerGeneration: c.Generation})
+			return t.Recall(at, algorithms.Recall{Fence: g, Target: algorithms.Target{Key: "b", Terms: s.terms(r)}, Peer: c.Peer, PeerGeneration: c.Generation})
 		})
 	got := answer.(algorithms.Recalled)
 	t := Testimony{Bucket: "b", Refused: got.Status != algorithms.StatusOK, Now: got.Now, LostAt: got.LostAt}
@@ -332,7 +332,7 @@ func (s *recoverySearch) broken(w *world) bool {
 	for r := range searchRegions {
 		answer, _ := s.call(&world{stores: w.stores, losses: w.losses}, r, callKey{what: "inspect", gen: s.store(w, r).Generation},
 			func(t *algorithms.Twin, at int64, g algorithms.Fence) any {
-				i := t.Inspect(at, algorithms.Inspect{Fence: g, Key: "b", Terms: s.terms(r)})
+				i := t.Inspect(at, algorithms.Inspect{Fence: g, Target: algorithms.Target{Key: "b", Terms: s.terms(r)}})
 				return [2]int64{i.Free, i.NextShare}
 			})
 		rights := answer.([2]int64)

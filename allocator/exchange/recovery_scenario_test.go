@@ -101,7 +101,7 @@ func (s *scene) want(rates ...int64) {
 // lent returns what a region has lent of the current cell.
 func (s *scene) lent(name string) (units int64) {
 	r := s.regions[name]
-	for _, row := range r.store.Inspect(r.time(), algorithms.Inspect{Fence: r.guard(), Key: "b", Terms: r.terms()}).Rows {
+	for _, row := range r.store.Inspect(r.time(), algorithms.Inspect{Fence: r.guard(), Target: algorithms.Target{Key: "b", Terms: r.terms()}}).Rows {
 		if row.Cell == r.cell() {
 			units += row.Lent - row.Regained
 		}
@@ -143,7 +143,7 @@ func (s *scene) converged(t *testing.T) {
 	s.run(s.now + 3*sceneWindow)
 	for _, name := range s.names {
 		r := s.regions[name]
-		i := r.store.Inspect(r.time(), algorithms.Inspect{Fence: r.guard(), Key: "b", Terms: r.terms()})
+		i := r.store.Inspect(r.time(), algorithms.Inspect{Fence: r.guard(), Target: algorithms.Target{Key: "b", Terms: r.terms()}})
 		if i.Status != algorithms.StatusOK || i.Share != r.bucket.Entitlements[name] {
 			t.Errorf("%s has %d of %d: %s", name, i.Share, r.bucket.Entitlements[name], i.Status)
 		}

@@ -43,7 +43,7 @@ func newScene(c *cluster) *scene {
 
 // watch has a node meet a loss within 200 ms, as a request would.
 func (s *scene) watch(r *testRegion) {
-	d := r.store.Decide(r.time(), algorithms.Decide{Fence: r.guard(), Buckets: []algorithms.LimitTarget{{Key: "b", Terms: r.terms()}}})
+	d := r.store.Decide(r.time(), algorithms.Decide{Fence: r.guard(), Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: "b", Terms: r.terms()}}}})
 	if d.Status == algorithms.StatusLost {
 		r.step(Lost{Generation: r.guard().Generation, Buckets: []LostBucket{{r.bucket, d.LostAt}}, Now: d.Now})
 	}
@@ -53,7 +53,7 @@ func (s *scene) watch(r *testRegion) {
 // lose notes what was used, and has a region's store forget; the region then stands under the next generation.
 func (s *scene) lose(name string, forget func(*algorithms.Twin)) {
 	r := s.regions[name]
-	i := r.store.Inspect(r.time(), algorithms.Inspect{Fence: r.guard(), Key: "b", Terms: r.terms()})
+	i := r.store.Inspect(r.time(), algorithms.Inspect{Fence: r.guard(), Target: algorithms.Target{Key: "b", Terms: r.terms()}})
 	s.use[name] = algorithms.Use{Cell: i.Cell, Units: i.Used, At: i.Now}
 	next := r.store.Generation + 1
 	forget(r.store)
@@ -116,7 +116,7 @@ func (s *scene) questioned(to *testRegion, q Question, answer func(Testimonies))
 func (s *scene) consult(r *testRegion, c Consult) []Testimony {
 	t := Testimony{Bucket: "b"}
 	if c.Peer != "" {
-		g := r.store.Recall(r.time(), algorithms.Recall{Fence: r.guard(), Key: "b", Terms: r.terms(), Peer: c.Peer, PeerGeneration: c.Generation})
+		g := r.store.Recall(r.time(), algorithms.Recall{Fence: r.guard(), Target: algorithms.Target{Key: "b", Terms: r.terms()}, Peer: c.Peer, PeerGeneration: c.Generation})
 		t.Refused, t.Now, t.LostAt = g.Status != algorithms.StatusOK, g.Now, g.LostAt
 		for _, row := range g.Rows {
 			t.Rows = append(t.Rows, Remembered{Peer: r.name, Cell: row.Cell, Lent: row.Borrowed, Returned: row.Regained})
@@ -139,7 +139,7 @@ func (s *scene) consult(r *testRegion, c Consult) []Testimony {
 func (s *scene) restore(r *testRegion, c Restore) {
 	guard := r.guard()
 	guard.Generation = c.Generation
-	call := algorithms.Restore{Fence: guard, Key: "b", Terms: r.terms(), LostAt: c.LostAt, Cap: c.Cap, Use: c.Use, KnownPeers: c.Known, UnknownPeers: c.Unknown}
+	call := algorithms.Restore{Fence: guard, Target: algorithms.Target{Key: "b", Terms: r.terms()}, LostAt: c.LostAt, Cap: c.Cap, Use: c.Use, KnownPeers: c.Known, UnknownPeers: c.Unknown}
 	for _, row := range c.Rows {
 		call.Rows = append(call.Rows, algorithms.PeerRow{Cell: row.Cell, Peer: row.Peer, Row: algorithms.Row{Lent: row.Lent, Returned: row.Returned}})
 	}
@@ -149,7 +149,7 @@ func (s *scene) restore(r *testRegion, c Restore) {
 // unknown returns the units of all cells that count as lent to peers that are not known.
 func (s *scene) unknown(name string) (units int64) {
 	r := s.regions[name]
-	for _, row := range r.store.Inspect(r.time(), algorithms.Inspect{Fence: r.guard(), Key: "b", Terms: r.terms()}).Rows {
+	for _, row := range r.store.Inspect(r.time(), algorithms.Inspect{Fence: r.guard(), Target: algorithms.Target{Key: "b", Terms: r.terms()}}).Rows {
 		if strings.HasPrefix(row.Peer, "?") {
 			units += row.Lent
 		}

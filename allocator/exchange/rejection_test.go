@@ -33,7 +33,7 @@ func TestHostileAnswersAreRejectedAndCounted(t *testing.T) {
 			var store algorithms.Twin
 			store.Open(now, algorithms.Open{Generation: 7, Region: "us", Epoch: epochForTests})
 			guard := algorithms.Fence{Generation: 7, Epoch: epochForTests, Clock: now}
-			store.Recall(now, algorithms.Recall{Fence: guard, Key: "w", Terms: b.Terms("us"), Peer: "eu", PeerGeneration: 9})
+			store.Recall(now, algorithms.Recall{Fence: guard, Target: algorithms.Target{Key: "w", Terms: b.Terms("us")}, Peer: "eu", PeerGeneration: 9})
 
 			m.Step(now, spent(b, now, 300))
 			now += 150_000 // a demand is known
@@ -55,8 +55,8 @@ func TestHostileAnswersAreRejectedAndCounted(t *testing.T) {
 			now += test.at
 			guard.Clock = now
 			for _, c := range m.Step(now, Answered{ID: call.ID, Reply: r}).Credits {
-				m.Step(now, Credited{Credit: c, Result: store.Credit(now, algorithms.Credit{Fence: guard, Key: c.Bucket.ID,
-					Terms: c.Bucket.Terms("us"), Peer: c.Peer, PeerGeneration: c.Generation, Cell: c.Cell, Lent: c.Lent,
+				m.Step(now, Credited{Credit: c, Result: store.Credit(now, algorithms.Credit{Fence: guard, Target: algorithms.Target{Key: c.Bucket.ID,
+					Terms: c.Bucket.Terms("us")}, Peer: c.Peer, PeerGeneration: c.Generation, Cell: c.Cell, Lent: c.Lent,
 					Returned: c.Returned, Most: c.Most})})
 			}
 			stats := m.Stats()

@@ -66,7 +66,7 @@ func TestARowUnderWayAsItsBucketIsDeleted(t *testing.T) {
 	cell := d.store() / doubtDay
 	ask := Message{From: "eu", Generation: 3, Epoch: b.Epoch, Asks: []Ask{{Bucket: "b", Cell: cell, Lent: 50}}}
 	d.m.Step(d.now, Asked{ID: 1, Message: ask, Buckets: []*Bucket{b}})
-	given := algorithms.Given{Now: d.store(), Row: algorithms.Row{Lent: 50}}
+	given := algorithms.Given{Head: algorithms.Head{Now: d.store()}, Row: algorithms.Row{Lent: 50}}
 	if out := d.m.Step(d.now, Lent{ID: 1, Given: []algorithms.Given{given}}); len(out.Record) != 1 {
 		t.Fatalf("the row is not written: %+v", out)
 	}

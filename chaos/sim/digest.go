@@ -92,7 +92,8 @@ func (d *digest) string(s string) {
 	d.text = append(d.text, s...)
 }
 
-// add takes a value in. Of a bucket the name and the document are enough: everything else follows.
+// add takes a value in. Fields that are zero are left out, so that one more changes nothing. Of a
+// bucket the name and the document are enough: everything else follows.
 func (d *digest) add(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Bool:
@@ -110,7 +111,9 @@ func (d *digest) add(v reflect.Value) {
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
-			d.add(v.Field(i))
+			if f := v.Field(i); !f.IsZero() {
+				d.add(f)
+			}
 		}
 	case reflect.Map:
 		keys := v.MapKeys()

@@ -68,7 +68,7 @@ func (s *luaServer) inspect(b *bucket) (algorithms.Inspected, bool) {
 			continue
 		}
 		i, err := n.way.Inspect(context.Background(), algorithms.Inspect{Fence: algorithms.Fence{Epoch: n.live.Epoch()},
-			Key: n.live.Key(b.id), Terms: b.spec.Terms(s.r.name)})
+			Target: algorithms.Target{Key: n.live.Key(b.id), Terms: b.spec.Terms(s.r.name)}})
 		if err == nil && i.Status == algorithms.StatusOK {
 			return i, true
 		}

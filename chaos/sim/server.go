@@ -101,6 +101,6 @@ func (s *twinServer) inspect(b *bucket) (algorithms.Inspected, bool) {
 	}
 	// By a node's clock: one too far from the store's finds nothing out, and must not.
 	i := t.Inspect(s.clock(), algorithms.Inspect{Fence: algorithms.Fence{Generation: t.Generation, Epoch: t.Epoch, Clock: s.r.clock()},
-		Key: store.BucketKey(store.Whole, b.id), Terms: b.spec.Terms(s.r.name)})
+		Target: algorithms.Target{Key: store.BucketKey(store.Whole, b.id), Terms: b.spec.Terms(s.r.name)}})
 	return i, i.Status == algorithms.StatusOK
 }

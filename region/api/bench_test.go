@@ -63,7 +63,7 @@ func bareScript(b *testing.B, node *realNode) func(context.Context) error {
 	guard := algorithms.Fence{Generation: node.store.Generation(), Epoch: node.policy.Epoch().String()}
 	terms := algorithms.Terms{Kind: limit.Algorithm, Window: limit.Window.Microseconds(), Cell: limit.Cell().Microseconds(),
 		Tick: algorithms.Tick(limit.Algorithm, limit.Limit, limit.Window.Microseconds()), Entitlement: limit.Limit}
-	call := algorithms.Decide{Fence: guard, Commit: true, Costs: []int64{1}, Buckets: []algorithms.LimitTarget{{Key: bucket, Terms: terms}}}
+	call := algorithms.Decide{Fence: guard, Commit: true, Costs: []int64{1}, Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: bucket, Terms: terms}}}}
 	if err := client.ScriptLoad(b.Context(), algorithms.DecideScript.Source).Err(); err != nil {
 		b.Fatal(err)
 	}

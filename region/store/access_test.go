@@ -133,23 +133,23 @@ func exercise(t *testing.T, s *Store) error {
 	for _, kind := range algorithms.Kinds {
 		of := perMinute(kind, 10)
 		key, once := BucketKey(shard, string(kind)), OnceKey(shard, string(kind))
-		c := algorithms.Decide{Fence: under(epoch), Commit: true, Costs: []int64{1}, Once: once, Buckets: []algorithms.LimitTarget{{Key: key, Terms: of}}}
+		c := algorithms.Decide{Fence: under(epoch), Commit: true, Costs: []int64{1}, Once: once, Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: key, Terms: of}}}}
 		r := s.Decide(ctx, []algorithms.Decide{c, c})
 		if r[0].Err != nil {
 			return r[0].Err
 		}
 		cell := r[0].Value.Buckets[0].Cell
-		if r := s.Lend(ctx, []algorithms.Lend{{Fence: under(epoch), Key: key, Terms: of, Peer: "us", Cell: cell, Lent: 1, Cap: 10}}); r[0].Err != nil {
+		if r := s.Lend(ctx, []algorithms.Lend{{Fence: under(epoch), Target: algorithms.Target{Key: key, Terms: of}, Peer: "us", Cell: cell, Lent: 1, Cap: 10}}); r[0].Err != nil {
 			return r[0].Err
 		}
-		if r := s.Credit(ctx, []algorithms.Credit{{Fence: under(epoch), Key: key, Terms: of, Peer: "us", PeerGeneration: 1, Cell: cell, Lent: 1, Most: 10}}); r[0].Err != nil {
+		if r := s.Credit(ctx, []algorithms.Credit{{Fence: under(epoch), Target: algorithms.Target{Key: key, Terms: of}, Peer: "us", PeerGeneration: 1, Cell: cell, Lent: 1, Most: 10}}); r[0].Err != nil {
 			return r[0].Err
 		}
 		if _, err := s.Refund(ctx, algorithms.Refund{Fence: under(epoch), Receipt: RefundKey(shard, string(kind)), Once: once,
-			At: r[0].Value.Now, Cost: 1, Charges: []algorithms.Charge{{Key: key, Terms: of, Cell: cell}}}); err != nil {
+			At: r[0].Value.Now, Cost: 1, Charges: []algorithms.Charge{{Target: algorithms.Target{Key: key, Terms: of}, Cell: cell}}}); err != nil {
 			return err
 		}
-		if _, err := s.Reset(ctx, algorithms.Reset{Fence: under(epoch), Key: key, Terms: of}); err != nil {
+		if _, err := s.Reset(ctx, algorithms.Reset{Fence: under(epoch), Target: algorithms.Target{Key: key, Terms: of}}); err != nil {
 			return err
 		}
 	}
@@ -177,13 +177,13 @@ func recoveryOf(ctx context.Context, s *Store, shard Shard) error {
 	for _, kind := range algorithms.Kinds {
 		of := perMinute(kind, 10)
 		key := BucketKey(shard, string(kind))
-		if r := s.Recall(ctx, []algorithms.Recall{{Fence: g, Key: key, Terms: of, Peer: "us", PeerGeneration: 2}}); r[0].Err != nil {
+		if r := s.Recall(ctx, []algorithms.Recall{{Fence: g, Target: algorithms.Target{Key: key, Terms: of}, Peer: "us", PeerGeneration: 2}}); r[0].Err != nil {
 			return r[0].Err
 		}
-		if r := s.Book(ctx, []algorithms.Book{{Fence: g, Key: key, Terms: of, Node: "n1", Window: time.Now().UnixMicro() / of.Window, Units: 1}}); r[0].Err != nil {
+		if r := s.Book(ctx, []algorithms.Book{{Fence: g, Target: algorithms.Target{Key: key, Terms: of}, Node: "n1", Window: time.Now().UnixMicro() / of.Window, Units: 1}}); r[0].Err != nil {
 			return r[0].Err
 		}
-		if r := s.Restore(ctx, []algorithms.Restore{{Fence: g, Key: key, Terms: of, UnknownPeers: []string{"us"}}}); r[0].Err != nil {
+		if r := s.Restore(ctx, []algorithms.Restore{{Fence: g, Target: algorithms.Target{Key: key, Terms: of}, UnknownPeers: []string{"us"}}}); r[0].Err != nil {
 			return r[0].Err
 		}
 	}

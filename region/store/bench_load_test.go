@@ -92,14 +92,14 @@ func denies(cost int64, requests int) func(*stage, bucket, int64) (int64, bool) 
 // lends and credits move one unit more than the call before.
 func lends(st *stage, on bucket, n int64) (int64, bool) {
 	cell := time.Now().UnixMicro() / on.terms.Cell
-	g := lend(st.b, st.Store, algorithms.Lend{Fence: under(epoch), Key: BucketKey(Whole, on.id), Terms: on.terms, Peer: "us-east",
+	g := lend(st.b, st.Store, algorithms.Lend{Fence: under(epoch), Target: algorithms.Target{Key: BucketKey(Whole, on.id), Terms: on.terms}, Peer: "us-east",
 		Cell: cell, Lent: n, Cap: usual})
 	return cell, g.Status == algorithms.StatusOK && g.Row.Lent == n
 }
 
 func credits(st *stage, on bucket, n int64) (int64, bool) {
 	cell := time.Now().UnixMicro() / on.terms.Cell
-	g := credit(st.b, st.Store, algorithms.Credit{Fence: under(epoch), Key: BucketKey(Whole, on.id), Terms: on.terms, Peer: "us-east",
+	g := credit(st.b, st.Store, algorithms.Credit{Fence: under(epoch), Target: algorithms.Target{Key: BucketKey(Whole, on.id), Terms: on.terms}, Peer: "us-east",
 		PeerGeneration: 1, Cell: cell, Lent: n, Most: usual})
 	return cell, g.Status == algorithms.StatusOK && g.Row.Borrowed == n
 }
@@ -110,7 +110,7 @@ func refunds(st *stage, on bucket, _ int64) (int64, bool) {
 	cell := now / on.terms.Cell
 	st.named++
 	r, err := st.Refund(context.Background(), algorithms.Refund{Fence: under(epoch), Receipt: RefundKey(Whole, strconv.Itoa(st.named)),
-		At: now, Cost: 1, Charges: []algorithms.Charge{{Key: BucketKey(Whole, on.id), Terms: on.terms, Cell: cell}}})
+		At: now, Cost: 1, Charges: []algorithms.Charge{{Target: algorithms.Target{Key: BucketKey(Whole, on.id), Terms: on.terms}, Cell: cell}}})
 	if err != nil {
 		st.b.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func (nothing) Parse(any) (struct{}, error) { return struct{}{}, nil }
 // bare runs a script that does nothing, with the arguments of a decision.
 func bare(st *stage, on bucket, _ int64) (int64, bool) {
 	c := nothing{algorithms.Decide{Fence: st.guard(TokenKey(Whole), under(epoch)), Commit: true, Costs: []int64{1},
-		Buckets: []algorithms.LimitTarget{{Key: BucketKey(Whole, on.id), Terms: on.terms}}}}
+		Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: BucketKey(Whole, on.id), Terms: on.terms}}}}}
 	must(st.b, run(context.Background(), st.Store, []item[struct{}]{prepare(idle, c)})[0])
 	return time.Now().UnixMicro() / on.terms.Cell, true
 }

@@ -56,13 +56,13 @@ func (st *stage) bucket(kind algorithms.Kind, limit int64) bucket {
 // decide sends requests on one bucket as one call.
 func (st *stage) decide(on bucket, costs ...int64) algorithms.Decided {
 	return decide(st.b, st.Store, algorithms.Decide{Fence: under(epoch), Commit: true, Costs: costs,
-		Buckets: []algorithms.LimitTarget{{Key: BucketKey(Whole, on.id), Terms: on.terms}}})
+		Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: BucketKey(Whole, on.id), Terms: on.terms}}}})
 }
 
 // singly charges so many units, each by a call of its own.
 func (st *stage) singly(on bucket, units int) {
 	c := algorithms.Decide{Fence: under(epoch), Commit: true, Costs: []int64{1},
-		Buckets: []algorithms.LimitTarget{{Key: BucketKey(Whole, on.id), Terms: on.terms}}}
+		Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: BucketKey(Whole, on.id), Terms: on.terms}}}}
 	for chunk := range slices.Chunk(slices.Repeat([]algorithms.Decide{c}, units), 500) {
 		for _, r := range st.Decide(context.Background(), chunk) {
 			must(st.b, r)

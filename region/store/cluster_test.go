@@ -28,7 +28,7 @@ func TestCluster(t *testing.T) {
 	for i := range 200 {
 		shard := s.Shard(fmt.Sprint(i))
 		calls = append(calls, algorithms.Decide{Fence: under(epoch), Commit: true, Costs: []int64{int64(i + 1)},
-			Buckets: []algorithms.LimitTarget{{Key: BucketKey(shard, fmt.Sprint(i)), Terms: terms(1000)}}})
+			Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: BucketKey(shard, fmt.Sprint(i)), Terms: terms(1000)}}}})
 	}
 	for round := range 2 { // the first time the servers do not know the script
 		for i, r := range s.Decide(t.Context(), calls) {

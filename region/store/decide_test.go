@@ -140,15 +140,15 @@ func TestMoveRights(t *testing.T) {
 		cell := decide(t, lender, charge("k", 10, 4)).Buckets[0].Cell
 		for range 2 {
 			gave := lender.Lend(t.Context(), []algorithms.Lend{
-				{Fence: under(epoch), Key: BucketKey(Whole, "k"), Terms: terms(10), Peer: "us", Cell: cell, Lent: 2, Cap: 10},
-				{Fence: under(epoch), Key: BucketKey(Whole, "k"), Terms: terms(10), Peer: "us", Cell: cell, Lent: 9, Cap: 10},
+				{Fence: under(epoch), Target: algorithms.Target{Key: BucketKey(Whole, "k"), Terms: terms(10)}, Peer: "us", Cell: cell, Lent: 2, Cap: 10},
+				{Fence: under(epoch), Target: algorithms.Target{Key: BucketKey(Whole, "k"), Terms: terms(10)}, Peer: "us", Cell: cell, Lent: 9, Cap: 10},
 			})
 			if g := must(t, gave[1]); g.Status != algorithms.StatusOK || g.Row.Lent != 6 || g.Share != 4 || g.Used != 4 {
 				t.Fatalf("lent %+v, want all of the 6 unspent", g)
 			}
 			credits := make([]algorithms.Credit, len(gave))
 			for i, g := range gave {
-				credits[i] = algorithms.Credit{Fence: under(epoch), Key: BucketKey(Whole, "k"), Terms: terms(5), Peer: "eu", PeerGeneration: 1, Cell: cell, Lent: must(t, g).Row.Lent, Most: 10}
+				credits[i] = algorithms.Credit{Fence: under(epoch), Target: algorithms.Target{Key: BucketKey(Whole, "k"), Terms: terms(5)}, Peer: "eu", PeerGeneration: 1, Cell: cell, Lent: must(t, g).Row.Lent, Most: 10}
 			}
 			if c := must(t, borrower.Credit(t.Context(), credits)[1]); c.Status != algorithms.StatusOK || c.Share != 11 {
 				t.Fatalf("credited %+v, want a share of 11", c)

@@ -14,14 +14,14 @@ func TestADeletionIsMetByWhoKnewTheBucket(t *testing.T) {
 		"refund": func(t *testing.T, s *Store, known, at int64) algorithms.Status {
 			b := target("k", 100)
 			got, err := s.Refund(t.Context(), algorithms.Refund{Fence: under(epoch), Receipt: RefundKey(Whole, "r"), Once: OnceKey(Whole, "none"),
-				At: at, Cost: 1, Charges: []algorithms.Charge{{Key: b.Key, Terms: recovered(), ExistsUntil: known, Cell: at / long}}})
+				At: at, Cost: 1, Charges: []algorithms.Charge{{Target: algorithms.Target{Key: b.Key, Terms: recovered(), ExistsUntil: known}, Cell: at / long}}})
 			if err != nil {
 				t.Fatal(err)
 			}
 			return got.Status
 		},
 		"reset": func(t *testing.T, s *Store, known, _ int64) algorithms.Status {
-			got, err := s.Reset(t.Context(), algorithms.Reset{Fence: under(epoch), Key: BucketKey(Whole, "k"), Terms: recovered(), ExistsUntil: known})
+			got, err := s.Reset(t.Context(), algorithms.Reset{Fence: under(epoch), Target: algorithms.Target{Key: BucketKey(Whole, "k"), Terms: recovered(), ExistsUntil: known}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -72,7 +72,7 @@ func TestADeletedPromiseIsMissed(t *testing.T) {
 			s, client := node(t, server, first), raw(t, server)
 			b := target("k", 100)
 			b.Terms = algorithms.Terms{Kind: kind, Window: window, Cell: window, Tick: 1, Entitlement: 100, Recovered: true}
-			given := lend(t, s, algorithms.Lend{Fence: under(epoch), Key: b.Key, Terms: b.Terms, Peer: "us", Cell: now.UnixMicro()/window + 1, Lent: 40, Cap: 100})
+			given := lend(t, s, algorithms.Lend{Fence: under(epoch), Target: algorithms.Target{Key: b.Key, Terms: b.Terms}, Peer: "us", Cell: now.UnixMicro()/window + 1, Lent: 40, Cap: 100})
 			if given.Row.Lent != 40 {
 				t.Fatalf("%+v", given)
 			}

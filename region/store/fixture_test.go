@@ -151,7 +151,7 @@ func terms(entitlement int64) algorithms.Terms {
 }
 
 func target(id string, entitlement int64) algorithms.LimitTarget {
-	return algorithms.LimitTarget{Key: BucketKey(Whole, id), Terms: terms(entitlement)}
+	return algorithms.LimitTarget{Target: algorithms.Target{Key: BucketKey(Whole, id), Terms: terms(entitlement)}}
 }
 
 // under is the guard of a call: the store fills in the rest.
@@ -188,7 +188,7 @@ func credit(t testing.TB, s *Store, c algorithms.Credit) algorithms.Credited {
 
 func inspect(t testing.TB, s *Store, id string, of algorithms.Terms) algorithms.Inspected {
 	t.Helper()
-	r, err := s.Inspect(context.Background(), algorithms.Inspect{Fence: under(epoch), Key: BucketKey(Whole, id), Terms: of})
+	r, err := s.Inspect(context.Background(), algorithms.Inspect{Fence: under(epoch), Target: algorithms.Target{Key: BucketKey(Whole, id), Terms: of}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,15 +225,15 @@ func allUnder(t testing.TB, s *Store, epoch, id string, want algorithms.Status) 
 	cell := time.Now().UnixMicro() / long
 	c := charge(id, 10, 1)
 	c.Fence = under(epoch)
-	read, err := s.Inspect(context.Background(), algorithms.Inspect{Fence: c.Fence, Key: BucketKey(Whole, id), Terms: terms(10)})
+	read, err := s.Inspect(context.Background(), algorithms.Inspect{Fence: c.Fence, Target: algorithms.Target{Key: BucketKey(Whole, id), Terms: terms(10)}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for call, status := range map[string]algorithms.Status{
 		"inspect": read.Status,
 		"decide":  decide(t, s, c).Status,
-		"lend":    lend(t, s, algorithms.Lend{Fence: c.Fence, Key: BucketKey(Whole, id), Terms: terms(10), Peer: "us", Cell: cell, Lent: 1, Cap: 10}).Status,
-		"credit":  credit(t, s, algorithms.Credit{Fence: c.Fence, Key: BucketKey(Whole, id), Terms: terms(10), Peer: "us", PeerGeneration: 1, Cell: cell, Lent: 1, Most: 10}).Status,
+		"lend":    lend(t, s, algorithms.Lend{Fence: c.Fence, Target: algorithms.Target{Key: BucketKey(Whole, id), Terms: terms(10)}, Peer: "us", Cell: cell, Lent: 1, Cap: 10}).Status,
+		"credit":  credit(t, s, algorithms.Credit{Fence: c.Fence, Target: algorithms.Target{Key: BucketKey(Whole, id), Terms: terms(10)}, Peer: "us", PeerGeneration: 1, Cell: cell, Lent: 1, Most: 10}).Status,
 	} {
 		if status != want {
 			t.Errorf("%s: %v, want %v", call, status, want)

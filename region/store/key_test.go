@@ -27,7 +27,7 @@ func TestAwkwardKeys(t *testing.T) {
 			if d := decide(t, s, charge(id, 1000, n)); d.Status != algorithms.StatusOK || admitted(d) != 1 || d.Buckets[0].Used != n {
 				t.Errorf("id %.20q: %+v, want %d used", id, d, n)
 			}
-			if g := lend(t, s, algorithms.Lend{Fence: under(epoch), Key: BucketKey(Whole, id), Terms: terms(1000), Peer: "us", Cell: cell, Lent: 2 * n, Cap: 1000}); g.Row.Lent != 2*n {
+			if g := lend(t, s, algorithms.Lend{Fence: under(epoch), Target: algorithms.Target{Key: BucketKey(Whole, id), Terms: terms(1000)}, Peer: "us", Cell: cell, Lent: 2 * n, Cap: 1000}); g.Row.Lent != 2*n {
 				t.Errorf("id %.20q: lent %+v, want %d", id, g, 2*n)
 			}
 		}
@@ -61,13 +61,13 @@ func TestKeysOutliveTheirUse(t *testing.T) {
 	const slack = algorithms.KeySlack / 1000 // milliseconds
 	writes := map[string]func(t *testing.T, s *Store, key string, of algorithms.Terms, cell int64){
 		"decide": func(t *testing.T, s *Store, key string, of algorithms.Terms, _ int64) {
-			decide(t, s, algorithms.Decide{Fence: under(epoch), Commit: true, Costs: []int64{1}, Buckets: []algorithms.LimitTarget{{Key: key, Terms: of}}})
+			decide(t, s, algorithms.Decide{Fence: under(epoch), Commit: true, Costs: []int64{1}, Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: key, Terms: of}}}})
 		},
 		"lend": func(t *testing.T, s *Store, key string, of algorithms.Terms, cell int64) {
-			lend(t, s, algorithms.Lend{Fence: under(epoch), Key: key, Terms: of, Peer: "us", Cell: cell + 1, Lent: 1, Cap: 1})
+			lend(t, s, algorithms.Lend{Fence: under(epoch), Target: algorithms.Target{Key: key, Terms: of}, Peer: "us", Cell: cell + 1, Lent: 1, Cap: 1})
 		},
 		"credit": func(t *testing.T, s *Store, key string, of algorithms.Terms, cell int64) {
-			credit(t, s, algorithms.Credit{Fence: under(epoch), Key: key, Terms: of, Peer: "us", PeerGeneration: 1, Cell: cell + 1, Lent: 1, Most: 10})
+			credit(t, s, algorithms.Credit{Fence: under(epoch), Target: algorithms.Target{Key: key, Terms: of}, Peer: "us", PeerGeneration: 1, Cell: cell + 1, Lent: 1, Most: 10})
 		},
 	}
 	onBoth(t, func(t *testing.T, kind server) {

@@ -48,14 +48,14 @@ func refundableUntil(t algorithms.Terms, at int64) int64 {
 
 // on is a call that decides costs on one bucket of any kind.
 func on(id string, of algorithms.Terms, costs ...int64) algorithms.Decide {
-	return algorithms.Decide{Fence: under(epoch), Commit: true, Costs: costs, Buckets: []algorithms.LimitTarget{{Key: BucketKey(Whole, id), Terms: of}}}
+	return algorithms.Decide{Fence: under(epoch), Commit: true, Costs: costs, Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: BucketKey(Whole, id), Terms: of}}}}
 }
 
 // refundOf is a call that takes back what one decision charged.
 func refundOf(receipt string, d algorithms.Decided, cost int64, charged ...algorithms.LimitTarget) algorithms.Refund {
 	c := algorithms.Refund{Fence: under(epoch), Receipt: RefundKey(Whole, receipt), Once: OnceKey(Whole, "none"), At: d.Now, Cost: cost}
 	for i, b := range charged {
-		c.Charges = append(c.Charges, algorithms.Charge{Key: b.Key, Terms: b.Terms, Cell: d.Buckets[i].Cell})
+		c.Charges = append(c.Charges, algorithms.Charge{Target: algorithms.Target{Key: b.Key, Terms: b.Terms}, Cell: d.Buckets[i].Cell})
 	}
 	return c
 }
@@ -71,7 +71,7 @@ func refund(t testing.TB, s *Store, c algorithms.Refund) algorithms.Refunded {
 
 func reset(t testing.TB, s *Store, id string, of algorithms.Terms) algorithms.Cleared {
 	t.Helper()
-	r, err := s.Reset(t.Context(), algorithms.Reset{Fence: under(epoch), Key: BucketKey(Whole, id), Terms: of})
+	r, err := s.Reset(t.Context(), algorithms.Reset{Fence: under(epoch), Target: algorithms.Target{Key: BucketKey(Whole, id), Terms: of}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,10 +109,10 @@ func TestTTLOfEachKind(t *testing.T) {
 	writes := map[string]func(t *testing.T, s *Store, id string, of algorithms.Terms, cell int64){
 		"decide": func(t *testing.T, s *Store, id string, of algorithms.Terms, _ int64) { decide(t, s, on(id, of, 10)) },
 		"lend": func(t *testing.T, s *Store, id string, of algorithms.Terms, cell int64) {
-			lend(t, s, algorithms.Lend{Fence: under(epoch), Key: BucketKey(Whole, id), Terms: of, Peer: "us", Cell: cell + 1, Lent: 1, Cap: 10})
+			lend(t, s, algorithms.Lend{Fence: under(epoch), Target: algorithms.Target{Key: BucketKey(Whole, id), Terms: of}, Peer: "us", Cell: cell + 1, Lent: 1, Cap: 10})
 		},
 		"credit": func(t *testing.T, s *Store, id string, of algorithms.Terms, cell int64) {
-			credit(t, s, algorithms.Credit{Fence: under(epoch), Key: BucketKey(Whole, id), Terms: of, Peer: "us", PeerGeneration: 1, Cell: cell + 1, Lent: 1, Most: 10})
+			credit(t, s, algorithms.Credit{Fence: under(epoch), Target: algorithms.Target{Key: BucketKey(Whole, id), Terms: of}, Peer: "us", PeerGeneration: 1, Cell: cell + 1, Lent: 1, Most: 10})
 		},
 		"reset": func(t *testing.T, s *Store, id string, of algorithms.Terms, _ int64) { reset(t, s, id, of) },
 	}
@@ -204,7 +204,7 @@ func TestRefundOfSeveralBuckets(t *testing.T) {
 		s, client := node(t, server, first), raw(t, server)
 		all := algorithms.Decide{Fence: under(epoch), Commit: true, Costs: []int64{3}}
 		for _, k := range algorithms.Kinds {
-			all.Buckets = append(all.Buckets, algorithms.LimitTarget{Key: BucketKey(Whole, string(k)), Terms: termsOf(k)})
+			all.Buckets = append(all.Buckets, algorithms.LimitTarget{Target: algorithms.Target{Key: BucketKey(Whole, string(k)), Terms: termsOf(k)}})
 		}
 		d := decide(t, s, all)
 		c := refundOf("all", d, 3, all.Buckets...)

@@ -176,7 +176,7 @@ func (w *worlds) decide(t *rapid.T, i int) {
 	for range rapid.IntRange(1, 2).Draw(t, "calls") {
 		n, key, known := w.bucket(t)
 		c := algorithms.Decide{Fence: w.guard(t), Commit: rapid.IntRange(0, 5).Draw(t, "commit") > 0,
-			Buckets: []algorithms.LimitTarget{{Key: key, Terms: modelled[n], ExistsUntil: known}}, Costs: rapid.SliceOfN(rapid.Int64Range(1, 4), 1, 3).Draw(t, "costs")}
+			Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: key, Terms: modelled[n], ExistsUntil: known}}}, Costs: rapid.SliceOfN(rapid.Int64Range(1, 4), 1, 3).Draw(t, "costs")}
 		if rapid.IntRange(0, 3).Draw(t, "once") == 0 {
 			c.Once, c.Costs = OnceKey(Whole, fmt.Sprint(n, rapid.IntRange(0, 1).Draw(t, "request"))), c.Costs[:1]
 		}
@@ -192,14 +192,14 @@ func (w *worlds) decide(t *rapid.T, i int) {
 		if r.Value.Answers[0].Admitted && calls[n].Commit {
 			w.names++
 			w.receipts = append(w.receipts, algorithms.Refund{Receipt: RefundKey(Whole, fmt.Sprint(w.names)), Once: OnceKey(Whole, fmt.Sprint(of[n], 0)),
-				At: r.Value.Now, Cost: calls[n].Costs[0], Charges: []algorithms.Charge{{Key: calls[n].Buckets[0].Key, Terms: modelled[of[n]], Cell: r.Value.Buckets[0].Cell}}})
+				At: r.Value.Now, Cost: calls[n].Costs[0], Charges: []algorithms.Charge{{Target: algorithms.Target{Key: calls[n].Buckets[0].Key, Terms: modelled[of[n]]}, Cell: r.Value.Buckets[0].Cell}}})
 		}
 	}
 }
 
 func (w *worlds) lend(t *rapid.T, i int) {
 	n, key, known := w.bucket(t)
-	c := []algorithms.Lend{{Fence: w.guard(t), Key: key, Terms: modelled[n], ExistsUntil: known, Peer: rapid.SampledFrom(peers).Draw(t, "peer"), Cell: w.cell(t, n),
+	c := []algorithms.Lend{{Fence: w.guard(t), Target: algorithms.Target{Key: key, Terms: modelled[n], ExistsUntil: known}, Peer: rapid.SampledFrom(peers).Draw(t, "peer"), Cell: w.cell(t, n),
 		Returned: units(t, "returned"), Lent: units(t, "lent"), Kept: units(t, "kept") / 4, Cap: units(t, "cap"), Burst: units(t, "burst"), CapBurst: units(t, "cap burst")}}
 	r := same(t, w, i, c, func(s caller) []Result[algorithms.Given] { return s.Lend(context.Background(), c) })
 	w.saw(n, r[0].Value.State, r[0].Value.LostAt)
@@ -207,7 +207,7 @@ func (w *worlds) lend(t *rapid.T, i int) {
 
 func (w *worlds) credit(t *rapid.T, i int) {
 	n, key, known := w.bucket(t)
-	c := []algorithms.Credit{{Fence: w.guard(t), Key: key, Terms: modelled[n], ExistsUntil: known, Peer: rapid.SampledFrom(peers).Draw(t, "peer"), Cell: w.cell(t, n),
+	c := []algorithms.Credit{{Fence: w.guard(t), Target: algorithms.Target{Key: key, Terms: modelled[n], ExistsUntil: known}, Peer: rapid.SampledFrom(peers).Draw(t, "peer"), Cell: w.cell(t, n),
 		PeerGeneration: rapid.Uint64Range(1, 3).Draw(t, "peer generation"), Lent: units(t, "lent"), Returned: units(t, "returned") / 2, Most: 8, Burst: units(t, "burst"), MostBurst: 8,
 		At: rapid.SampledFrom([]int64{0, w.now - 1, w.now, w.now + 1, w.now + 300_000}).Draw(t, "at")}}
 	r := same(t, w, i, c, func(s caller) []Result[algorithms.Credited] { return s.Credit(context.Background(), c) })
@@ -216,7 +216,7 @@ func (w *worlds) credit(t *rapid.T, i int) {
 
 func (w *worlds) recall(t *rapid.T, i int) {
 	n, key, known := w.bucket(t)
-	c := []algorithms.Recall{{Fence: w.guard(t), Key: key, Terms: modelled[n], ExistsUntil: known, Peer: rapid.SampledFrom(peers).Draw(t, "peer"), PeerGeneration: rapid.Uint64Range(1, 3).Draw(t, "peer generation")}}
+	c := []algorithms.Recall{{Fence: w.guard(t), Target: algorithms.Target{Key: key, Terms: modelled[n], ExistsUntil: known}, Peer: rapid.SampledFrom(peers).Draw(t, "peer"), PeerGeneration: rapid.Uint64Range(1, 3).Draw(t, "peer generation")}}
 	same(t, w, i, c, func(s caller) []Result[algorithms.Recalled] { return s.Recall(context.Background(), c) })
 }
 
@@ -226,7 +226,7 @@ func (w *worlds) restore(t *rapid.T, i int) {
 		n = rapid.SampledFrom(slices.Sorted(maps.Keys(w.lostAt))).Draw(t, "lost bucket")
 	}
 	split := rapid.IntRange(0, len(peers)).Draw(t, "known peers")
-	c := algorithms.Restore{Fence: w.guard(t), Key: modelledKey(n), Terms: modelled[n], LostAt: w.lostAt[n], Cap: 8, KnownPeers: peers[:split], UnknownPeers: peers[split:],
+	c := algorithms.Restore{Fence: w.guard(t), Target: algorithms.Target{Key: modelledKey(n), Terms: modelled[n]}, LostAt: w.lostAt[n], Cap: 8, KnownPeers: peers[:split], UnknownPeers: peers[split:],
 		Use: algorithms.Use{Cell: w.cell(t, n), Units: units(t, "used"), At: w.now - units(t, "ago")*second}}
 	for _, peer := range c.KnownPeers {
 		c.Rows = append(c.Rows, algorithms.PeerRow{Cell: w.cell(t, n), Peer: peer, Row: algorithms.Row{Lent: units(t, "lent"), Returned: units(t, "returned")}})
@@ -238,7 +238,7 @@ func (w *worlds) restore(t *rapid.T, i int) {
 
 func (w *worlds) book(t *rapid.T, i int) {
 	n, key, known := w.bucket(t)
-	c := []algorithms.Book{{Fence: w.guard(t), Key: key, Terms: modelled[n], ExistsUntil: known, Node: rapid.SampledFrom([]string{"n1", "n2"}).Draw(t, "node"),
+	c := []algorithms.Book{{Fence: w.guard(t), Target: algorithms.Target{Key: key, Terms: modelled[n], ExistsUntil: known}, Node: rapid.SampledFrom([]string{"n1", "n2"}).Draw(t, "node"),
 		Window: w.now/modelled[n].Window - rapid.Int64Range(0, 1).Draw(t, "windows ago"), Units: units(t, "units")}}
 	r := same(t, w, i, c, func(s caller) []Result[algorithms.Booked] { return s.Book(context.Background(), c) })
 	w.saw(n, algorithms.State{}, r[0].Value.LostAt)
@@ -315,12 +315,12 @@ func (w *worlds) actions() map[string]func(*rapid.T) {
 		"recall": node(w.recall), "restore": node(w.restore), "book": node(w.book), "refund": node(w.refund), "lose": w.lose,
 		"inspect": node(func(t *rapid.T, i int) {
 			n, key, _ := w.bucket(t)
-			c := algorithms.Inspect{Fence: w.guard(t), Key: key, Terms: modelled[n]}
+			c := algorithms.Inspect{Fence: w.guard(t), Target: algorithms.Target{Key: key, Terms: modelled[n]}}
 			same(t, w, i, c, func(s caller) []Result[algorithms.Inspected] { return one(s.Inspect(ctx, c)) })
 		}),
 		"reset": rarely(node(func(t *rapid.T, i int) {
 			n, key, known := w.bucket(t)
-			c := algorithms.Reset{Fence: w.guard(t), Key: key, Terms: modelled[n], ExistsUntil: known}
+			c := algorithms.Reset{Fence: w.guard(t), Target: algorithms.Target{Key: key, Terms: modelled[n], ExistsUntil: known}}
 			same(t, w, i, c, func(s caller) []Result[algorithms.Cleared] { return one(s.Reset(ctx, c)) })
 		})),
 		"note": node(func(t *rapid.T, i int) {

@@ -35,7 +35,7 @@ func opens(t *testing.T, m *Model, o Opening) Opened {
 
 func usedAt(t *testing.T, m *Model, id string) int64 {
 	t.Helper()
-	r, err := m.Inspect(t.Context(), algorithms.Inspect{Fence: under(epoch), Key: BucketKey(Whole, id), Terms: terms(10)})
+	r, err := m.Inspect(t.Context(), algorithms.Inspect{Fence: under(epoch), Target: algorithms.Target{Key: BucketKey(Whole, id), Terms: terms(10)}})
 	if err != nil || r.Status != algorithms.StatusOK {
 		t.Fatalf("inspect: %+v, %v", r, err)
 	}
@@ -57,7 +57,7 @@ func TestModelFailsOver(t *testing.T) {
 	if r := m.Decide(t.Context(), []algorithms.Decide{charge("k", 10, 1)})[0]; r.Err != nil || r.Value.Status != algorithms.StatusUnknown {
 		t.Errorf("the replica's answer counts: %+v", r)
 	}
-	ran := replica.Twin().Inspect(charged.Value.Now, algorithms.Inspect{Key: BucketKey(Whole, "k"), Terms: terms(10),
+	ran := replica.Twin().Inspect(charged.Value.Now, algorithms.Inspect{Target: algorithms.Target{Key: BucketKey(Whole, "k"), Terms: terms(10)},
 		Fence: algorithms.Fence{Generation: opened.Generation, Epoch: epoch, Clock: charged.Value.Now}})
 	if ran.Used != 1 {
 		t.Errorf("%d units are charged on the replica, want the one that does not count", ran.Used)

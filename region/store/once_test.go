@@ -12,7 +12,7 @@ import (
 func once(name string, cost int64) algorithms.Decide {
 	c := algorithms.Decide{Fence: under(epoch), Commit: true, Costs: []int64{cost}, Once: OnceKey(Whole, name)}
 	for _, k := range algorithms.Kinds {
-		c.Buckets = append(c.Buckets, algorithms.LimitTarget{Key: BucketKey(Whole, string(k)), Terms: termsOf(k)})
+		c.Buckets = append(c.Buckets, algorithms.LimitTarget{Target: algorithms.Target{Key: BucketKey(Whole, string(k)), Terms: termsOf(k)}})
 	}
 	c.Repeats = 15
 	return c

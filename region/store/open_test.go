@@ -87,8 +87,8 @@ func closedCells(t *testing.T, s *Store, epoch string) {
 		t.Errorf("retry leads to cell %d, want %d", got, want)
 	}
 	for _, cell := range []int64{d.Buckets[0].Cell, d.Buckets[0].Cell + 1} {
-		g := lend(t, s, algorithms.Lend{Fence: c.Fence, Key: BucketKey(Whole, "k"), Terms: terms(10), Peer: "us", Cell: cell, Lent: 1, Cap: 10})
-		r := credit(t, s, algorithms.Credit{Fence: c.Fence, Key: BucketKey(Whole, "k"), Terms: terms(10), Peer: "us", PeerGeneration: 1, Cell: cell, Lent: 1, Most: 10})
+		g := lend(t, s, algorithms.Lend{Fence: c.Fence, Target: algorithms.Target{Key: BucketKey(Whole, "k"), Terms: terms(10)}, Peer: "us", Cell: cell, Lent: 1, Cap: 10})
+		r := credit(t, s, algorithms.Credit{Fence: c.Fence, Target: algorithms.Target{Key: BucketKey(Whole, "k"), Terms: terms(10)}, Peer: "us", PeerGeneration: 1, Cell: cell, Lent: 1, Most: 10})
 		if g.Status != algorithms.StatusRecovering || r.Status != algorithms.StatusRecovering {
 			t.Errorf("cell %d: lend %v, credit %v; want %v", cell, g.Status, r.Status, algorithms.StatusRecovering)
 		}
@@ -111,9 +111,9 @@ func TestLostCellsPass(t *testing.T) {
 		}
 		opens := lostAt/window + 2
 		for {
-			d := decide(t, s, algorithms.Decide{Fence: under(epoch), Commit: true, Costs: []int64{1}, Buckets: []algorithms.LimitTarget{{Key: BucketKey(Whole, "k"), Terms: of}}})
+			d := decide(t, s, algorithms.Decide{Fence: under(epoch), Commit: true, Costs: []int64{1}, Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: BucketKey(Whole, "k"), Terms: of}}}})
 			cell := d.Buckets[0].Cell
-			g := lend(t, s, algorithms.Lend{Fence: under(epoch), Key: BucketKey(Whole, "k"), Terms: of, Peer: "us", Cell: cell + 1, Lent: 1, Cap: 1})
+			g := lend(t, s, algorithms.Lend{Fence: under(epoch), Target: algorithms.Target{Key: BucketKey(Whole, "k"), Terms: of}, Peer: "us", Cell: cell + 1, Lent: 1, Cap: 1})
 			if served := admitted(d) == 1; served != (cell >= opens) {
 				t.Fatalf("cell %d, lost until %d: admitted %v", cell, opens, served)
 			}

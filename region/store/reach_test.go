@@ -17,13 +17,13 @@ import (
 // everyCall runs every call of a store once and returns the errors.
 func everyCall(ctx context.Context, s *Store) map[string]error {
 	_, open := s.Open(ctx, first)
-	_, inspect := s.Inspect(ctx, algorithms.Inspect{Fence: under(epoch), Key: BucketKey(Whole, "k"), Terms: terms(10)})
+	_, inspect := s.Inspect(ctx, algorithms.Inspect{Fence: under(epoch), Target: algorithms.Target{Key: BucketKey(Whole, "k"), Terms: terms(10)}})
 	decides := s.Decide(ctx, []algorithms.Decide{charge("k", 10, 1), charge("k", 10, 1)})
 	return map[string]error{
 		"open": open, "inspect": inspect, "decide": decides[0].Err, "decide, second": decides[1].Err,
 		"adopt":  s.Adopt(ctx, "2-b"),
-		"lend":   s.Lend(ctx, []algorithms.Lend{{Key: BucketKey(Whole, "k"), Terms: terms(10)}})[0].Err,
-		"credit": s.Credit(ctx, []algorithms.Credit{{Key: BucketKey(Whole, "k"), Terms: terms(10)}})[0].Err,
+		"lend":   s.Lend(ctx, []algorithms.Lend{{Target: algorithms.Target{Key: BucketKey(Whole, "k"), Terms: terms(10)}}})[0].Err,
+		"credit": s.Credit(ctx, []algorithms.Credit{{Target: algorithms.Target{Key: BucketKey(Whole, "k"), Terms: terms(10)}}})[0].Err,
 	}
 }
 

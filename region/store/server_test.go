@@ -85,7 +85,7 @@ func TestStartDriven(t *testing.T) {
 	begin := now.UnixMicro()
 	for i, step := range steps {
 		now = now.Add(step.by)
-		d := decide(t, s, algorithms.Decide{Fence: under(epoch), Commit: true, Costs: []int64{1, 1, 1, 1}, Buckets: []algorithms.LimitTarget{{Key: BucketKey(Whole, "k"), Terms: of}}})
+		d := decide(t, s, algorithms.Decide{Fence: under(epoch), Commit: true, Costs: []int64{1, 1, 1, 1}, Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: BucketKey(Whole, "k"), Terms: of}}}})
 		if d.Status != algorithms.StatusOK || d.Now != begin+step.now || admitted(d) != step.admit {
 			t.Errorf("step %d: %+v at %d, want %d admitted at %d", i, d, d.Now-begin, step.admit, step.now)
 		}

@@ -72,7 +72,7 @@ func crowd(st *stage, on bucket) {
 		st.b.Fatal(err)
 	}
 	// A call that writes rows sums them up.
-	credit(st.b, st.Store, algorithms.Credit{Fence: under(epoch), Key: BucketKey(Whole, on.id), Terms: on.terms,
+	credit(st.b, st.Store, algorithms.Credit{Fence: under(epoch), Target: algorithms.Target{Key: BucketKey(Whole, on.id), Terms: on.terms},
 		Peer: strings.Repeat("x", 60) + "-00", PeerGeneration: 1, Cell: now.State.Cell, Lent: 80, Returned: 11, Most: 100_000})
 }
 
@@ -124,7 +124,7 @@ func costsThatFit(of algorithms.Terms, buckets int64) (costs []int64) {
 func decideOn(on []bucket, costs []int64) algorithms.Decide {
 	c := algorithms.Decide{Fence: under(epoch), Commit: true, Costs: costs}
 	for _, b := range on {
-		c.Buckets = append(c.Buckets, algorithms.LimitTarget{Key: keyOf(b), Terms: b.terms})
+		c.Buckets = append(c.Buckets, algorithms.LimitTarget{Target: algorithms.Target{Key: keyOf(b), Terms: b.terms}})
 	}
 	return c
 }
@@ -143,25 +143,25 @@ var worsts = []worst{
 		return decideOn(on, costsThatFit(on[0].terms, int64(len(on))))
 	}},
 	{body: "lend", script: algorithms.LendScript, call: func(st *stage, on []bucket, cell int64) scripted {
-		return algorithms.Lend{Fence: under(epoch), Key: keyOf(on[0]), Terms: on[0].terms, Peer: strings.Repeat("x", 60) + "-03", Cell: cell,
+		return algorithms.Lend{Fence: under(epoch), Target: algorithms.Target{Key: keyOf(on[0]), Terms: on[0].terms}, Peer: strings.Repeat("x", 60) + "-03", Cell: cell,
 			Returned: 20, Lent: 90, Cap: on[0].terms.Entitlement, Burst: 9, CapBurst: 100_000}
 	}},
 	{body: "credit", script: algorithms.CreditScript, call: func(st *stage, on []bucket, cell int64) scripted {
-		return algorithms.Credit{Fence: under(epoch), Key: keyOf(on[0]), Terms: on[0].terms, Peer: strings.Repeat("x", 60) + "-03", Cell: cell,
+		return algorithms.Credit{Fence: under(epoch), Target: algorithms.Target{Key: keyOf(on[0]), Terms: on[0].terms}, Peer: strings.Repeat("x", 60) + "-03", Cell: cell,
 			PeerGeneration: 1, Lent: 90, Most: 100_000, MostBurst: 100_000}
 	}},
 	{body: "inspect", script: algorithms.InspectScript, call: func(st *stage, on []bucket, _ int64) scripted {
-		return algorithms.Inspect{Fence: under(epoch), Key: keyOf(on[0]), Terms: on[0].terms}
+		return algorithms.Inspect{Fence: under(epoch), Target: algorithms.Target{Key: keyOf(on[0]), Terms: on[0].terms}}
 	}},
 	{body: "recall", script: algorithms.RecallScript, call: func(st *stage, on []bucket, _ int64) scripted {
-		return algorithms.Recall{Fence: under(epoch), Key: keyOf(on[0]), Terms: on[0].terms, Peer: strings.Repeat("x", 60) + "-03", PeerGeneration: 1}
+		return algorithms.Recall{Fence: under(epoch), Target: algorithms.Target{Key: keyOf(on[0]), Terms: on[0].terms}, Peer: strings.Repeat("x", 60) + "-03", PeerGeneration: 1}
 	}},
 	{body: "reset", script: algorithms.ResetScript, call: func(st *stage, on []bucket, _ int64) scripted {
-		return algorithms.Reset{Fence: under(epoch), Key: keyOf(on[0]), Terms: on[0].terms}
+		return algorithms.Reset{Fence: under(epoch), Target: algorithms.Target{Key: keyOf(on[0]), Terms: on[0].terms}}
 	}},
 	{body: "book", script: algorithms.BookScript, call: func(st *stage, on []bucket, cell int64) scripted {
 		window := inspect(st.b, st.Store, on[0].id, on[0].terms).Now / on[0].terms.Window
-		return algorithms.Book{Fence: under(epoch), Key: keyOf(on[0]), Terms: on[0].terms, Node: "n1", Window: window, Units: 5}
+		return algorithms.Book{Fence: under(epoch), Target: algorithms.Target{Key: keyOf(on[0]), Terms: on[0].terms}, Node: "n1", Window: window, Units: 5}
 	}},
 	{body: "refund", script: algorithms.RefundScript, call: refundsMiddle},
 	{body: "refund, many buckets", script: algorithms.RefundScript, more: true, call: refundsMiddle},
@@ -174,7 +174,7 @@ func refundsMiddle(st *stage, on []bucket, cell int64) scripted {
 		c.At = inspect(st.b, st.Store, on[0].id, on[0].terms).Now
 	}
 	for _, b := range on {
-		c.Charges = append(c.Charges, algorithms.Charge{Key: keyOf(b), Terms: b.terms, Cell: cell})
+		c.Charges = append(c.Charges, algorithms.Charge{Target: algorithms.Target{Key: keyOf(b), Terms: b.terms}, Cell: cell})
 	}
 	return c
 }

@@ -1,7 +1,5 @@
 package algorithms
 
-import "strconv"
-
 // Fence is what a node believes of its region's store; a script that finds otherwise changes nothing and answers
 // StatusUnknown.
 type Fence struct {
@@ -13,7 +11,10 @@ type Fence struct {
 	Seen int64
 }
 
-// LimitTarget is one bucket of a request.
+// Fenced returns the fence, for whoever completes it.
+func (f *Fence) Fenced() *Fence { return f }
+
+// Target is the bucket that a call is about.
 type Target struct {
 	Key   string // Redis key of its hash
 	Terms Terms
@@ -222,82 +223,6 @@ func (c Restore) Keys() []string { return []string{c.Key} }
 // Keys returns the script's KEYS after the token's.
 func (c Book) Keys() []string { return []string{c.Key} }
 
-// args collects script arguments; numbers are written in full.
-type args []any
-
-func (a *args) str(v ...string) {
-	for _, s := range v {
-		*a = append(*a, s)
-	}
-}
-
-func (a *args) num(v ...int64) {
-	for _, n := range v {
-		*a = append(*a, strconv.FormatInt(n, 10))
-	}
-}
-
-func (a *args) guard(g Fence) {
-	a.str(strconv.FormatUint(g.Generation, 10), g.Epoch)
-	a.num(g.Clock, MaxClockStep)
-	a.str(g.Node)
-	a.num(g.Seen)
-}
-
-func (a *args) target(t Target) { a.terms(t.Terms, t.ExistsUntil) }
-
-func (a *args) terms(t Terms, existsUntil int64) {
-	a.str(string(t.Kind))
-	a.num(t.Window, t.Cell, t.Tick, t.Entitlement, t.Burst, t.ClockMargin, flag(t.Recovered), existsUntil)
-}
-
-// Args returns the script's ARGV.
-func (c Decide) Args() []any {
-	var a args
-	a.guard(c.Fence)
-	a.num(flag(c.Commit))
-	if c.Once == "" {
-		a.num(0)
-	} else {
-		a.num(RememberedFor)
-	}
-	a.num(c.repeats(), int64(len(c.Buckets)))
-	for _, b := range c.Buckets {
-		a.target(b.Target)
-		a.num(flag(b.Shadow))
-	}
-	a.num(c.Costs...)
-	return a
-}
-
-// Args returns the script's ARGV.
-func (c Lend) Args() []any {
-	var a args
-	a.guard(c.Fence)
-	a.target(c.Target)
-	a.str(c.Peer)
-	a.num(c.Cell, c.Returned, c.Lent, c.Kept, c.Cap, c.Burst, c.KeptBurst, c.CapBurst)
-	return a
-}
-
-// Args returns the script's ARGV.
-func (c Credit) Args() []any {
-	var a args
-	a.guard(c.Fence)
-	a.target(c.Target)
-	a.str(c.Peer)
-	a.num(int64(c.PeerGeneration), c.Cell, c.Lent, c.Returned, c.Most, c.Burst, c.MostBurst, c.At)
-	return a
-}
-
-// Args returns the script's ARGV.
-func (c Inspect) Args() []any {
-	var a args
-	a.guard(c.Fence)
-	a.terms(c.Terms, 0)
-	return a
-}
-
 // RememberedUntil returns until which store time it is remembered that this was refunded, in milliseconds: for as long as
 // it could be refunded. That of a bucket depends on its rate, which may change, and what is of no limit any more may be of
 // one again: for as long as any may be.
@@ -311,103 +236,4 @@ func (c Refund) RememberedUntil() int64 {
 		}
 	}
 	return (until+KeySlack)/1000 + 1
-}
-
-// Args returns the script's ARGV.
-func (c Refund) Args() []any {
-	var a args
-	a.guard(c.Fence)
-	a.num(c.At, c.Cost, c.RememberedUntil())
-	for _, charge := range c.Charges {
-		a.target(charge.Target)
-		a.num(charge.Cell)
-	}
-	return a
-}
-
-// Args returns the script's ARGV.
-func (c Reset) Args() []any {
-	var a args
-	a.guard(c.Fence)
-	a.target(c.Target)
-	return a
-}
-
-// Args returns the script's ARGV.
-func (c Recall) Args() []any {
-	var a args
-	a.guard(c.Fence)
-	a.target(c.Target)
-	a.str(c.Peer)
-	a.num(int64(c.PeerGeneration))
-	return a
-}
-
-// Args returns the script's ARGV.
-func (c Restore) Args() []any {
-	var a args
-	a.guard(c.Fence)
-	a.terms(c.Terms, 0)
-	a.num(c.LostAt, c.Cap, c.Most, c.Use.Cell, c.Use.Units, c.Use.At)
-	for _, names := range [][]string{c.KnownPeers, c.UnknownPeers} {
-		a.num(int64(len(names)))
-		a.str(names...)
-	}
-	for _, row := range c.Rows {
-		a.num(row.Cell)
-		a.str(row.Peer)
-		a.num(row.Lent, row.Returned)
-	}
-	return a
-}
-
-// Args returns the script's ARGV.
-func (c Book) Args() []any {
-	var a args
-	a.guard(c.Fence)
-	a.target(c.Target)
-	a.str(c.Node)
-	a.num(c.Window, c.Units)
-	return a
-}
-
-// Args returns the script's ARGV; KEYS is the token's key alone.
-func (c Open) Args() []any {
-	var a args
-	expected := ""
-	if c.Expected > 0 {
-		expected = strconv.FormatUint(c.Expected, 10)
-	}
-	a.str(expected, strconv.FormatUint(c.Generation, 10), c.Region, c.Epoch)
-	a.num(flag(c.Lost), c.Seen)
-	a.str(c.Secret, c.Replid, c.Node)
-	return a
-}
-
-// Args returns the script's ARGV; KEYS is the token's key alone.
-func (c Note) Args() []any {
-	var a args
-	a.str(strconv.FormatUint(c.Generation, 10), c.Node, c.Text)
-	return a
-}
-
-// Args returns the script's ARGV; KEYS is the token's key alone.
-func (c Adopt) Args() []any {
-	var a args
-	a.str(strconv.FormatUint(c.Generation, 10), c.Epoch)
-	return a
-}
-
-// Args returns the script's ARGV; KEYS is the token's key alone.
-func (c Beat) Args() []any {
-	var a args
-	a.guard(c.Fence)
-	return a
-}
-
-func flag(b bool) int64 {
-	if b {
-		return 1
-	}
-	return 0
 }

@@ -13,17 +13,17 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quotad/quotad/algorithms"
-	"github.com/quotad/quotad/region/store"
+	"github.com/quotad/quotad/chaos/lab/servers"
 )
 
-// servers are the Redis servers that every script is tested on.
-var servers = map[string]func(*testing.T) *store.Server{
-	"embedded": func(t *testing.T) *store.Server { return started(t)(store.StartEmbedded(t.Context())) },
-	"process":  func(t *testing.T) *store.Server { return started(t)(store.StartProcess(t.Context())) },
+// starts start the Redis servers that every script is tested on.
+var starts = map[string]func(*testing.T) *servers.Server{
+	"embedded": func(t *testing.T) *servers.Server { return started(t)(servers.StartEmbedded(t.Context())) },
+	"process":  func(t *testing.T) *servers.Server { return started(t)(servers.StartProcess(t.Context())) },
 }
 
-func started(t *testing.T) func(*store.Server, error) *store.Server {
-	return func(s *store.Server, err error) *store.Server {
+func started(t *testing.T) func(*servers.Server, error) *servers.Server {
+	return func(s *servers.Server, err error) *servers.Server {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)
@@ -39,7 +39,7 @@ type lua struct {
 	ownClock bool
 }
 
-func newLua(t *testing.T, s *store.Server) *lua {
+func newLua(t *testing.T, s *servers.Server) *lua {
 	opts, err := redis.ParseURL(s.URL)
 	if err != nil {
 		t.Fatal(err)
@@ -305,7 +305,7 @@ func (h *history) actions() map[string]func(*rapid.T) {
 // TestLuaEqualsTwin holds the scripts equal to the twin over random histories: shares changing in the middle,
 // transfers for this cell and the next, several limits at once, clock steps both ways, losses and wrong guards.
 func TestLuaEqualsTwin(t *testing.T) {
-	for name, start := range servers {
+	for name, start := range starts {
 		t.Run(name, func(t *testing.T) {
 			l := newLua(t, start(t))
 			rapid.Check(t, func(t *rapid.T) {
@@ -359,7 +359,7 @@ func TestLuaEqualsTwin(t *testing.T) {
 
 // TestLuaEqualsTwinInRealTime is the same with the server's own TIME, the cells passing by in fact.
 func TestLuaEqualsTwinInRealTime(t *testing.T) {
-	for name, start := range servers {
+	for name, start := range starts {
 		t.Run(name, func(t *testing.T) {
 			l := newLua(t, start(t))
 			l.ownClock = false

@@ -34,6 +34,9 @@ type Head struct {
 	LostAt int64 // with StatusLost, and of a Recall: when data was lost; 0: never
 }
 
+// Answered returns what the answer begins with.
+func (h Head) Answered() Head { return h }
+
 // State is a bucket as a call left it. Rights of windows are units of the cell, those of buckets units a window.
 type State struct {
 	Cell        int64

@@ -16,7 +16,7 @@ type stores struct {
 }
 
 func newStores(t *testing.T, now int64) *stores {
-	s := &stores{t: t, lua: newLua(t, servers["embedded"](t))}
+	s := &stores{t: t, lua: newLua(t, starts["embedded"](t))}
 	s.at(now)
 	return s
 }

@@ -104,3 +104,54 @@ func newScript(name string, parts ...string) Script {
 	sum := sha1.Sum([]byte(source))
 	return Script{Name: name, Source: source, SHA: hex.EncodeToString(sum[:])}
 }
+
+// Script returns the script that answers a call.
+func (Decide) Script() Script { return DecideScript }
+
+// Script returns the script that answers a call.
+func (Lend) Script() Script { return LendScript }
+
+// Script returns the script that answers a call.
+func (Credit) Script() Script { return CreditScript }
+
+// Script returns the script that answers a call.
+func (Inspect) Script() Script { return InspectScript }
+
+// Script returns the script that answers a call.
+func (Refund) Script() Script { return RefundScript }
+
+// Script returns the script that answers a call.
+func (Reset) Script() Script { return ResetScript }
+
+// Script returns the script that answers a call.
+func (Recall) Script() Script { return RecallScript }
+
+// Script returns the script that answers a call.
+func (Restore) Script() Script { return RestoreScript }
+
+// Script returns the script that answers a call.
+func (Book) Script() Script { return BookScript }
+
+// Script returns the script that answers a call.
+func (Open) Script() Script { return OpenScript }
+
+// Script returns the script that answers a call.
+func (Adopt) Script() Script { return AdoptScript }
+
+// Script returns the script that answers a call.
+func (Note) Script() Script { return NoteScript }
+
+// Script returns the script that answers a call.
+func (Beat) Script() Script { return BeatScript }
+
+// Keys returns no KEYS after the token's.
+func (Open) Keys() []string { return nil }
+
+// Keys returns no KEYS after the token's.
+func (Adopt) Keys() []string { return nil }
+
+// Keys returns no KEYS after the token's.
+func (Note) Keys() []string { return nil }
+
+// Keys returns no KEYS after the token's.
+func (Beat) Keys() []string { return nil }

@@ -68,7 +68,7 @@ func (a answered) lost() bool { return a.err == nil && a.decided.Status == algor
 // what has queued meanwhile is carried by run. Who waits is served in fair order (fairQueue), and only what can be decided
 // in time may wait (admission.go).
 type batcher struct {
-	store    Store
+	store    *store.Store
 	seen     *seen
 	breakers breakers
 	repeats  int64                               // how often a request is answered that is sent again by its id; 0: algorithms.DefaultRepeats
@@ -85,7 +85,7 @@ type batcher struct {
 	refused refused
 }
 
-func newBatcher(s Store, known *seen, b breakers, queued int, deadline time.Duration,
+func newBatcher(s *store.Store, known *seen, b breakers, queued int, deadline time.Duration,
 	observe func([]waiting, algorithms.Decided)) *batcher {
 	return &batcher{store: s, seen: known, breakers: b, more: make(chan struct{}, underWay), observe: observe,
 		seed: maphash.MakeSeed(), wakes: wakes{begins: make(chan struct{}, 1)}, queue: newFairQueue(queued), trips: underWay, pace: newPace(deadline)}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/chaos/bubble"
+	"github.com/quotad/quotad/chaos/lab/servers"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -91,7 +92,7 @@ func (r *relay) run() {
 func (c *cluster) behind(r *relay, region string) (reconnect func()) {
 	direct := c.servers[region]
 	r.lead(direct.URL)
-	c.servers[region] = &store.Server{URL: r.url(), Now: direct.Now}
+	c.servers[region] = &servers.Server{URL: r.url(), Now: direct.Now}
 	return func() { r.lead(direct.URL) }
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotad/quotad/chaos/bubble"
+	"github.com/quotad/quotad/chaos/lab/servers"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region/journal"
 	"github.com/quotad/quotad/region/link"
@@ -32,7 +33,7 @@ const (
 type cluster struct {
 	t       *testing.T
 	network *link.Network
-	servers map[string]*store.Server // by region
+	servers map[string]*servers.Server // by region
 	dir     string
 	sizes   map[string]int // nodes by region
 	seed    string
@@ -53,14 +54,14 @@ type running struct {
 // so a window of an hour has one cell for the whole test.
 func inBubble(t *testing.T, nodes []string, f func(t *testing.T, c *cluster)) {
 	t.Helper()
-	c := &cluster{dir: t.TempDir(), servers: map[string]*store.Server{}, sizes: map[string]int{}, running: map[string]*running{},
+	c := &cluster{dir: t.TempDir(), servers: map[string]*servers.Server{}, sizes: map[string]int{}, running: map[string]*running{},
 		bootstrap: true}
 	for _, name := range nodes {
 		region, _, _ := strings.Cut(name, "/")
 		if c.sizes[region]++; c.sizes[region] > 1 {
 			continue
 		}
-		server, err := store.StartDriven(time.Now)
+		server, err := servers.StartDriven(time.Now)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,12 +9,13 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/quotad/quotad/chaos/lab/servers"
 	"github.com/quotad/quotad/region/store"
 )
 
 // TestEvictionIsWarnedOf: a Redis that may forget keys is warned of once for each change, and the status says so.
 func TestEvictionIsWarnedOf(t *testing.T) {
-	server, err := store.StartProcess(t.Context())
+	server, err := servers.StartProcess(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

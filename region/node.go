@@ -33,7 +33,7 @@ type Config struct {
 	Bootstrap bool  // this region never served before: an empty store is no loss
 	Repeats   int64 // how often a request is answered that is sent again by its id; 0: algorithms.DefaultRepeats
 
-	Store   Store
+	Store   *store.Store
 	Journal Journal
 
 	PeerListener  net.Listener   // for other regions
@@ -57,7 +57,7 @@ type Config struct {
 type Node struct {
 	config   Config
 	log      *slog.Logger
-	store    Store
+	store    *store.Store
 	journal  Journal
 	now      func() time.Time
 	rules    atomic.Pointer[rules]
@@ -154,7 +154,7 @@ func newNode(c Config, requests int) (*Node, error) {
 		reopen: make(chan struct{}, 1), closed: make(chan struct{}), apart: map[string]bool{}}
 	n.panics = door.NewPanics(c.Log, "", n.CountPanic)
 	n.times.journal, n.times.log = c.Journal, c.Log
-	n.store = heededStore{c.Store, n.refusals.saw}
+	c.Store.Heed(n.refusals.saw)
 	n.claims = newClaims()
 	n.fallback = newFallback(max(c.Nodes, 1), n.claimLocal)
 	r.shards = c.Store.Shards()

@@ -12,13 +12,14 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/bubble"
+	"github.com/quotad/quotad/chaos/lab"
 	"github.com/quotad/quotad/region/store"
 )
 
-// busyStore is a store whose server does one thing at a time, and takes virtual time for it. Whatever comes later than the
-// deadline is an error, though its scripts have run.
-type busyStore struct {
-	*store.Model
+// busyServer is a store's server that does one thing at a time, and takes virtual time for it. Whatever comes later than
+// the deadline is an error, though its scripts have run.
+type busyServer struct {
+	store.Servers
 	script, join, trip time.Duration // of a bucket's script call, of each further request in it, of the way
 	late               atomic.Int64  // round trips
 
@@ -27,42 +28,50 @@ type busyStore struct {
 	down bool      // it does not answer
 }
 
-func (s *busyStore) Decide(ctx context.Context, calls []algorithms.Decide) []store.Result[algorithms.Decided] {
+// Exec implements store.Servers.
+func (s *busyServer) Exec(ctx context.Context, calls []store.Call) []store.Reply {
 	s.mu.Lock()
 	now := time.Now()
 	if s.free.Before(now) {
 		s.free = now
 	}
+	decides := false
 	for _, c := range calls {
-		s.free = s.free.Add(s.script*time.Duration(len(c.Buckets)) + s.join*time.Duration(len(c.Costs)-1))
+		if op, ok := c.Op.(*store.Op[algorithms.Decide, algorithms.Decided]); ok {
+			s.free = s.free.Add(s.script*time.Duration(len(op.Call.Buckets)) + s.join*time.Duration(len(op.Call.Costs)-1))
+			decides = true
+		}
 	}
-	results := s.Model.Decide(ctx, calls)
+	replies := s.Servers.Exec(ctx, calls)
 	takes := s.free.Sub(now) + s.trip
 	if s.down {
 		takes = time.Hour
 	}
 	s.mu.Unlock()
-	if takes <= s.Deadline() {
+	if !decides {
+		return replies
+	}
+	if takes <= store.DefaultTimeout {
 		time.Sleep(takes)
 		if !s.stopped() {
-			return results
+			return replies
 		}
 	}
 	s.late.Add(1)
-	time.Sleep(time.Until(now.Add(s.Deadline())))
-	for i := range results {
-		results[i] = store.Result[algorithms.Decided]{Err: &store.Error{Err: context.DeadlineExceeded, Ran: true}}
+	time.Sleep(time.Until(now.Add(store.DefaultTimeout)))
+	for i := range replies {
+		replies[i] = store.Reply{Err: store.Failed("busy", "script decide", context.DeadlineExceeded)}
 	}
-	return results
+	return replies
 }
 
-func (s *busyStore) stop(down bool) {
+func (s *busyServer) stop(down bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.down = down
 }
 
-func (s *busyStore) stopped() bool {
+func (s *busyServer) stopped() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.down
@@ -77,17 +86,17 @@ var overloadLimits = []string{
 }
 
 // busyNode returns a node that decides with a store that needs 300 µs for a script call, so that tests need not ask so often.
-func busyNode(t *testing.T) (*Node, *busyStore) {
+func busyNode(t *testing.T) (*Node, *busyServer) {
 	t.Helper()
 	n := unstarted(t, 1, document(t, 1, []string{"here: {weight: 1}"}, overloadLimits...))
-	clock := func() int64 { return time.Now().UnixMicro() }
-	s := &busyStore{Model: store.NewModel(store.NewModelServer(clock, "r"), time.Now),
-		script: 300 * time.Microsecond, join: 35 * time.Microsecond, trip: 100 * time.Microsecond}
-	if _, err := s.Open(t.Context(), store.Opening{Region: "here", Epoch: n.rules.Load().epoch, Bootstrap: true}); err != nil {
+	_, way := lab.NewTwin(func() int64 { return time.Now().UnixMicro() }, "r").Connect(time.Now)
+	s := &busyServer{Servers: way, script: 300 * time.Microsecond, join: 35 * time.Microsecond, trip: 100 * time.Microsecond}
+	n.store = store.New(store.Parts{Servers: s, NewSecret: func() string { return "secret" }})
+	if _, err := n.store.Open(t.Context(), store.Opening{Region: "here", Epoch: n.rules.Load().epoch, Bootstrap: true}); err != nil {
 		t.Fatal(err)
 	}
-	n.store, n.deadline = s, s.Deadline()
-	n.batcher = newBatcher(s, n.seen, n.breakers, queueLength, n.deadline, func([]waiting, algorithms.Decided) {})
+	n.deadline = n.store.Deadline()
+	n.batcher = newBatcher(n.store, n.seen, n.breakers, queueLength, n.deadline, func([]waiting, algorithms.Decided) {})
 	ctx, cancel := context.WithCancel(t.Context())
 	var runs sync.WaitGroup
 	for range underWay {

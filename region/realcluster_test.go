@@ -4,25 +4,25 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotad/quotad/chaos/lab/servers"
 	"github.com/quotad/quotad/region/link"
-	"github.com/quotad/quotad/region/store"
 )
 
 // TestTwoRegionsOnRealServers: a region on a Redis Cluster of three masters and one on a single Redis, in real time:
 // rights move between them, requests of limits on several masters are charged everywhere or nowhere, and no limit is
 // exceeded.
 func TestTwoRegionsOnRealServers(t *testing.T) {
-	three, err := store.StartCluster(t.Context(), 3)
+	three, err := servers.StartCluster(t.Context(), 3)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer three.Close()
-	one, err := store.StartProcess(t.Context())
+	one, err := servers.StartProcess(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer one.Close()
-	c := &cluster{t: t, dir: t.TempDir(), network: link.New(), servers: map[string]*store.Server{"here": three, "there": one},
+	c := &cluster{t: t, dir: t.TempDir(), network: link.New(), servers: map[string]*servers.Server{"here": three, "there": one},
 		sizes: map[string]int{"here": 1, "there": 1}, running: map[string]*running{}, bootstrap: true}
 	for _, name := range []string{"here/n1", "there/n1"} {
 		c.network.Host(name)

@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/quotad/quotad/chaos/lab/servers"
 	"github.com/quotad/quotad/policy"
 	receiptv1 "github.com/quotad/quotad/proto/receipt/v1"
 	"github.com/quotad/quotad/region/store"
@@ -17,7 +18,7 @@ import (
 func sealing(t testing.TB) (*Node, *receiptv1.Receipt) {
 	t.Helper()
 	d := document(t, 1, hereAndThere, "name: minute, limit: 100, window: 1m")
-	server, err := store.StartEmbedded(t.Context())
+	server, err := servers.StartEmbedded(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/quotad/quotad/chaos/lab/servers"
 	"github.com/quotad/quotad/region/link"
 	"github.com/quotad/quotad/region/store"
 )
@@ -18,9 +19,9 @@ import (
 const day = "name: long, limit: 200, window: 24h, on_store_failure: deny"
 
 // process starts a redis-server.
-func process(t *testing.T, args ...string) *store.Server {
+func process(t *testing.T, args ...string) *servers.Server {
 	t.Helper()
-	s, err := store.StartProcessWith(t.Context(), args...)
+	s, err := servers.StartProcessWith(t.Context(), args...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +30,7 @@ func process(t *testing.T, args ...string) *store.Server {
 }
 
 // operator is for what an operator, or an accident, does to a Redis.
-func operator(t *testing.T, s *store.Server) *redis.Client {
+func operator(t *testing.T, s *servers.Server) *redis.Client {
 	t.Helper()
 	o, err := redis.ParseURL(s.URL)
 	if err != nil {
@@ -41,10 +42,10 @@ func operator(t *testing.T, s *store.Server) *redis.Client {
 }
 
 // inRealTime makes a region of two nodes on a redis-server behind a relay, in real time.
-func inRealTime(t *testing.T, s *store.Server, limits ...string) (c *cluster, r *relay) {
+func inRealTime(t *testing.T, s *servers.Server, limits ...string) (c *cluster, r *relay) {
 	t.Helper()
 	r = startRelay(t)
-	c = &cluster{t: t, dir: t.TempDir(), network: link.New(), servers: map[string]*store.Server{"us": {URL: r.url()}},
+	c = &cluster{t: t, dir: t.TempDir(), network: link.New(), servers: map[string]*servers.Server{"us": {URL: r.url()}},
 		sizes: map[string]int{"us": 2}, running: map[string]*running{}, bootstrap: true}
 	r.lead(s.URL)
 	for _, name := range []string{"us/n1", "us/n2"} {
@@ -94,9 +95,9 @@ func (c *cluster) exhausts(q Request) (admitted int) {
 
 // copies are ways to another server that holds what a server held at a moment: each is told of that server before the
 // region starts, and returns what makes the copy.
-var copies = map[string]func(t *testing.T, s *store.Server) func() *store.Server{
-	"a copy of all keys": func(t *testing.T, s *store.Server) func() *store.Server {
-		return func() *store.Server {
+var copies = map[string]func(t *testing.T, s *servers.Server) func() *servers.Server{
+	"a copy of all keys": func(t *testing.T, s *servers.Server) func() *servers.Server {
+		return func() *servers.Server {
 			other := process(t)
 			from, to := operator(t, s), operator(t, other)
 			for _, key := range from.Keys(t.Context(), "*").Val() {
@@ -109,13 +110,13 @@ var copies = map[string]func(t *testing.T, s *store.Server) func() *store.Server
 		}
 	},
 	// A server without replicas takes another master_replid when the first one comes: it must be there before.
-	"a replica that is promoted": func(t *testing.T, s *store.Server) func() *store.Server {
+	"a replica that is promoted": func(t *testing.T, s *servers.Server) func() *servers.Server {
 		replica := process(t, "--replicaof", strings.ReplaceAll(s.URL[len("redis://"):], ":", " "))
 		at := operator(t, replica)
 		for !strings.Contains(at.Info(t.Context(), "replication").Val(), "master_link_status:up") {
 			time.Sleep(20 * time.Millisecond)
 		}
-		return func() *store.Server {
+		return func() *servers.Server {
 			if n, err := operator(t, s).Wait(t.Context(), 1, 5*time.Second).Result(); err != nil || n != 1 {
 				t.Fatalf("%d replicas have everything: %v", n, err)
 			}

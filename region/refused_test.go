@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab/servers"
 	"github.com/quotad/quotad/region/link"
 	"github.com/quotad/quotad/region/store"
 )
@@ -39,7 +40,8 @@ func newRefusing(t *testing.T) *refusing {
 	if _, err := st.Open(t.Context(), store.Opening{Region: "here", Epoch: n.rules.Load().epoch, Bootstrap: true}); err != nil {
 		t.Fatal(err)
 	}
-	n.store = heededStore{st, n.refusals.saw}
+	st.Heed(n.refusals.saw)
+	n.store = st
 	n.batcher = newBatcher(n.store, n.seen, n.breakers, queueLength, n.deadline, func([]waiting, algorithms.Decided) {})
 	return n
 }
@@ -204,7 +206,7 @@ func TestNoStartWithoutRights(t *testing.T) {
 	server := process(t)
 	admin := operator(t, server)
 	c := &cluster{t: t, dir: t.TempDir(), network: link.New(), sizes: map[string]int{"here": 1}, running: map[string]*running{}, bootstrap: true,
-		servers: map[string]*store.Server{"here": {URL: strings.Replace(server.URL, "://", "://node:horse@", 1)}}}
+		servers: map[string]*servers.Server{"here": {URL: strings.Replace(server.URL, "://", "://node:horse@", 1)}}}
 	c.network.Host("here/n1")
 	c.seed = c.gossipAddress("here/n1").String()
 	defer c.close()

@@ -12,13 +12,14 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/quotad/quotad/chaos/lab/servers"
 	"github.com/quotad/quotad/region/store"
 )
 
 // asCluster has a region's embedded Redis taken for a Redis Cluster of one server, whose keys are in many shards.
 func (c *cluster) asCluster(region string) {
 	s := c.servers[region]
-	c.servers[region] = &store.Server{URL: strings.Replace(s.URL, "redis://", "redis+cluster://", 1), Now: s.Now}
+	c.servers[region] = &servers.Server{URL: strings.Replace(s.URL, "redis://", "redis+cluster://", 1), Now: s.Now}
 }
 
 // spanned runs a test on one node of a region whose Redis is a Cluster.

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotad/quotad/chaos/lab"
 	"github.com/quotad/quotad/region/journal"
-	"github.com/quotad/quotad/region/store"
 )
 
 // TestTheStoresTimeOutlivesItAndItsNode: a store's clock is ahead, so far that the store's time is never shown but by decisions.
@@ -15,13 +15,14 @@ import (
 func TestTheStoresTimeOutlivesItAndItsNode(t *testing.T) {
 	began := time.Unix(1_800_000_000, 0).UnixMicro()
 	now, ahead := began, int64(0)
-	server := store.NewModelServer(func() int64 { return now + ahead }, "a")
+	server := lab.NewTwin(func() int64 { return now + ahead }, "a")
 	clock := func() time.Time { return time.UnixMicro(now) }
 	kept := journal.NewMemory()
 	start := func(first bool) *Stepped {
 		t.Helper()
+		way, _ := server.Connect(clock)
 		s, err := NewStepped(Config{Region: "us", Node: "n1", Nodes: 1, Bootstrap: first, Journal: kept, Now: clock,
-			Policy: document(t, 1, alone, "name: a, limit: 1000, window: 1s"), Store: store.NewModel(server, clock), Log: slog.New(slog.DiscardHandler)})
+			Policy: document(t, 1, alone, "name: a, limit: 1000, window: 1s"), Store: way, Log: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}

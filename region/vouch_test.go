@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
-	"github.com/quotad/quotad/region/store"
+	"github.com/quotad/quotad/chaos/lab/servers"
 )
 
 // A first start that failed, for there was no Redis, takes nothing from the next: its journal holds all that was lent.
@@ -13,7 +13,7 @@ func TestAJournalIsWholeAfterAFailedFirstStart(t *testing.T) {
 	d := document(t, 1, alone, long(algorithms.FixedWindow, 100, ""))
 	inBubble(t, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		there := c.servers["us"]
-		c.servers["us"] = &store.Server{URL: "redis://127.0.0.1:1", Now: there.Now}
+		c.servers["us"] = &servers.Server{URL: "redis://127.0.0.1:1", Now: there.Now}
 		if _, err := c.tryStart("us/n1", d); err == nil {
 			t.Fatal("started without a Redis")
 		}

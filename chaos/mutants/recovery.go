@@ -92,7 +92,7 @@ var recovery = []Mutant{
 	{
 		Name: "mended-peer-is-believed", Hole: "answering peer having lost its own store",
 		Rule:   "a loss is told of for as long as it concerns cells that weigh, mended or not",
-		Edits:  []Edit{{"algorithms/twin_recovery.go", `g := Recalled{Now: now, LostAt: h.loss}`, `g := Recalled{Now: now, LostAt: h.lostAt}`}},
+		Edits:  []Edit{{"algorithms/twin_recovery.go", `g := Recalled{Head: Head{Now: now, LostAt: h.loss}}`, `g := Recalled{Head: Head{Now: now, LostAt: h.lostAt}}`}},
 		Breaks: "1: credited above debited; 3", Under: "two stores lost, the second after the first is restored",
 		Test: Test{"./allocator/exchange", "TestEveryRecoveryKeepsTheCeiling"},
 	},

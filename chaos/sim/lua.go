@@ -6,15 +6,16 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
-	stepped "github.com/quotad/quotad/region"
+	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/servers"
 	"github.com/quotad/quotad/region/store"
 )
 
 // luaServer is an embedded Redis whose clock is the world's, on which the production scripts run.
 type luaServer struct {
 	r      *region
-	redis  *store.Driven
-	copied *store.DrivenCopy
+	redis  *lab.Driven
+	copied *servers.DrivenCopy
 	kept   string // master_replid of what was copied
 	ways   []*store.Store
 	ids    int
@@ -24,7 +25,7 @@ type luaServer struct {
 func newLuaServer(r *region) (*luaServer, error) {
 	s := &luaServer{r: r}
 	var err error
-	s.redis, err = store.StartDrivenBy(s.clock(), s.replid())
+	s.redis, err = lab.StartDriven(s.clock(), s.replid())
 	return s, err
 }
 
@@ -32,7 +33,7 @@ func (s *luaServer) replid() string   { s.ids++; return fmt.Sprintf("%s-%d", s.r
 func (s *luaServer) clock() time.Time { return time.UnixMicro(s.r.clock() + s.r.storeAhead) }
 
 // connect returns a way that sets the server's clock whenever the node reads its own, which it does before every script.
-func (s *luaServer) connect(n *node) stepped.Store {
+func (s *luaServer) connect(n *node) *store.Store {
 	way, err := s.redis.Connect(func() time.Time {
 		s.redis.Set(s.clock())
 		return n.time()

@@ -9,6 +9,7 @@ import (
 	"github.com/quotad/quotad/policy"
 	stepped "github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/journal"
+	"github.com/quotad/quotad/region/store"
 )
 
 // node is one node, which may die and start again.
@@ -21,7 +22,7 @@ type node struct {
 	random  *rand.Rand
 	file    *policy.Document // what it is started with
 	journal *journal.Memory
-	way     stepped.Store // to its region's store
+	way     *store.Store // to its region's store
 	live    *stepped.Stepped
 	life    int // which one, from 1
 	born    int64

@@ -5,14 +5,14 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
-	stepped "github.com/quotad/quotad/region"
+	"github.com/quotad/quotad/chaos/lab"
 	"github.com/quotad/quotad/region/store"
 )
 
 // server is a region's Redis, to which things happen.
 type server interface {
 	// connect returns a node's way to it.
-	connect(n *node) stepped.Store
+	connect(n *node) *store.Store
 	flush()            // FLUSHALL: everything is gone, scripts stay
 	restart()          // it ends and begins anew, empty
 	keepCopy()         // as a replica, which lags from now on
@@ -33,10 +33,10 @@ type server interface {
 // twinServer is one in memory, on the Go twin of the scripts.
 type twinServer struct {
 	r       *region
-	primary *store.ModelServer
-	copied  *store.ModelServer
+	primary *lab.Twin
+	copied  *lab.Twin
 	kept    string // master_replid of what was copied
-	ways    []*store.Model
+	ways    []*lab.Way
 	ids     int
 }
 
@@ -45,7 +45,7 @@ func (w *world) newServer(r *region) (server, error) {
 		return newLuaServer(r)
 	}
 	s := &twinServer{r: r}
-	s.primary = store.NewModelServer(s.clock, s.replid())
+	s.primary = lab.NewTwin(s.clock, s.replid())
 	return s, nil
 }
 
@@ -54,10 +54,10 @@ func (s *twinServer) clock() int64 { return s.r.clock() + s.r.storeAhead }
 
 func (s *twinServer) replid() string { s.ids++; return fmt.Sprintf("%s-%d", s.r.name, s.ids) }
 
-func (s *twinServer) connect(n *node) stepped.Store {
-	way := store.NewModel(s.primary, n.time)
+func (s *twinServer) connect(n *node) *store.Store {
+	to, way := s.primary.Connect(n.time)
 	s.ways = append(s.ways, way)
-	return way
+	return to
 }
 
 func (s *twinServer) flush()   { s.primary.Flush() }
@@ -93,7 +93,7 @@ func (s *twinServer) promoteCopy() {
 }
 
 func (s *twinServer) inspect(b *bucket) (algorithms.Inspected, bool) {
-	t := s.primary.Twin()
+	t := s.primary.Ledger()
 	// A look that opens nothing: a copy that nobody has opened yet admits nothing, whatever it holds.
 	const none = 1<<64 - 1
 	if o := t.Open(0, algorithms.Open{Expected: none, Generation: none}); o.Generation == 0 || o.Replid != s.primary.Replid() {

@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/chaos/lab/servers"
 	"github.com/quotad/quotad/chaos/load"
 	"github.com/quotad/quotad/chaos/oracle"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region"
-	"github.com/quotad/quotad/region/store"
 )
 
 // The regions of the demo, and its limit.
@@ -53,9 +53,9 @@ type Story struct {
 	Inflate   int64            // see Config.Inflate
 	Exchange  exchange.Options // parts of the protocol switched off
 	Log       *slog.Logger
-	Redis     func(context.Context) (*store.Server, error) // starts a region's Redis
-	Begun     func(*World) error                           // called once the world stands; nil: nothing
-	Progress  func(Progress)                               // called about once a second; nil: nothing
+	Redis     func(context.Context) (*servers.Server, error) // starts a region's Redis
+	Begun     func(*World) error                             // called once the world stands; nil: nothing
+	Progress  func(Progress)                                 // called about once a second; nil: nothing
 }
 
 // Progress is the last whole cell of a story.

@@ -14,10 +14,10 @@ import (
 
 	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/chaos/bubble"
+	"github.com/quotad/quotad/chaos/lab/servers"
 	"github.com/quotad/quotad/gossip"
 	"github.com/quotad/quotad/policy"
 	hintv1 "github.com/quotad/quotad/proto/hint/v1"
-	"github.com/quotad/quotad/region/store"
 )
 
 // playStory plays the shortest story in virtual time, so that a busy machine changes nothing.
@@ -25,17 +25,17 @@ func playStory(t *testing.T, change func(*Story)) Report {
 	t.Helper()
 	s := Story{Duration: Shortest, Seed: 1, Scale: 0.1, Algorithm: string(policy.FixedWindow),
 		RoundTrip: 80 * time.Millisecond, Log: slog.New(slog.DiscardHandler)}
-	var servers []*store.Server // their sockets must not be in the bubble: waiting on them would stop its time
+	var all []*servers.Server // their sockets must not be in the bubble: waiting on them would stop its time
 	for range demoRegions {
-		server, err := store.StartDriven(time.Now)
+		server, err := servers.StartDriven(time.Now)
 		if err != nil {
 			t.Fatal(err)
 		}
-		servers = append(servers, server)
+		all = append(all, server)
 	}
-	s.Redis = func(context.Context) (*store.Server, error) {
-		next := servers[0]
-		servers = servers[1:]
+	s.Redis = func(context.Context) (*servers.Server, error) {
+		next := all[0]
+		all = all[1:]
 		return next, nil
 	}
 	if change != nil {

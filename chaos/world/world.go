@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/chaos/lab/servers"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/journal"
@@ -36,7 +37,7 @@ type Config struct {
 	Inflate   int64         // the nodes' document has a limit this many times Limit, as a faulty build would; 0: 1
 	Exchange  exchange.Options
 	Log       *slog.Logger
-	Redis     func(context.Context) (*store.Server, error) // starts a region's Redis
+	Redis     func(context.Context) (*servers.Server, error) // starts a region's Redis
 }
 
 // World is a running world.
@@ -46,7 +47,7 @@ type World struct {
 	config  Config
 	dir     string
 	nodes   map[string]*region.Node
-	servers []*store.Server
+	servers []*servers.Server
 }
 
 const (

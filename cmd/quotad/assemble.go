@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/quotad/quotad/chaos/lab/servers"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/journal"
@@ -21,9 +22,9 @@ type parts struct {
 	config   region.Config
 	sockets  *sockets
 	doors    doors
-	embedded *store.Server // nil: the Redis is elsewhere
-	journal  string        // path
-	gate     *link.Gate    // nil: the node makes no cuts
+	embedded *servers.Server // nil: the Redis is elsewhere
+	journal  string          // path
+	gate     *link.Gate      // nil: the node makes no cuts
 }
 
 const (
@@ -92,7 +93,7 @@ func (p *parts) putGate(c *nodeConfig) {
 func (p *parts) connect(ctx context.Context, c *nodeConfig, trust *tls.Config) (err error) {
 	options := store.Options{URL: c.redisURL, TLS: trust, Timeout: c.redisTimeout}
 	if c.embedded {
-		if p.embedded, err = store.StartEmbedded(ctx); err != nil {
+		if p.embedded, err = servers.StartEmbedded(ctx); err != nil {
 			return fmt.Errorf("%w; set redis.url to use a Redis that runs already", err)
 		}
 		options = store.Options{URL: p.embedded.URL, Timeout: max(c.redisTimeout, embeddedTimeout), Now: p.embedded.Now}

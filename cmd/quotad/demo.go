@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab/servers"
 	"github.com/quotad/quotad/chaos/world"
-	"github.com/quotad/quotad/region/store"
 )
 
 // roundTrip is the demo's round trip between any two regions.
@@ -42,9 +42,9 @@ Exit code 3: the ceiling broke, the cut region did not fall to its fixed split, 
 			case !slices.Contains(algorithms.Kinds, algorithms.Kind(story.Algorithm)):
 				return usageError(fmt.Errorf("--algorithm %q: choose %s", story.Algorithm, algorithmNames()))
 			}
-			story.Redis = store.StartEmbedded
+			story.Redis = servers.StartEmbedded
 			if redis == "process" {
-				story.Redis = store.StartProcess
+				story.Redis = servers.StartProcess
 			}
 			return playDemo(cmd, story, redis, output)
 		},

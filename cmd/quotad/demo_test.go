@@ -11,9 +11,9 @@ import (
 
 	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/chaos/bubble"
+	"github.com/quotad/quotad/chaos/lab/servers"
 	"github.com/quotad/quotad/chaos/world"
 	"github.com/quotad/quotad/policy"
-	"github.com/quotad/quotad/region/store"
 )
 
 // TestDemoExitCodes plays the demo as it is, as a build that admits twice its share, and without lending.
@@ -31,17 +31,17 @@ func TestDemoExitCodes(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			story := world.Story{Duration: world.Shortest, Seed: 1, Scale: 0.1, Algorithm: string(policy.FixedWindow),
 				RoundTrip: roundTrip, Log: slog.New(slog.DiscardHandler), Inflate: c.inflate, Exchange: c.options}
-			var servers []*store.Server // outside the bubble: waiting on their sockets would stop its time
+			var all []*servers.Server // outside the bubble: waiting on their sockets would stop its time
 			for range 3 {
-				server, err := store.StartDriven(time.Now)
+				server, err := servers.StartDriven(time.Now)
 				if err != nil {
 					t.Fatal(err)
 				}
-				servers = append(servers, server)
+				all = append(all, server)
 			}
-			story.Redis = func(context.Context) (*store.Server, error) {
-				next := servers[0]
-				servers = servers[1:]
+			story.Redis = func(context.Context) (*servers.Server, error) {
+				next := all[0]
+				all = all[1:]
 				return next, nil
 			}
 			var out bytes.Buffer

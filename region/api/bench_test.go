@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab/servers"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 	"github.com/quotad/quotad/region/store"
 )
@@ -20,7 +21,7 @@ import (
 // Redis alone takes for the same script with the same arguments, on one key, with a real redis-server. All report
 // percentiles of single calls; handler less evalsha is what a node adds to its Redis.
 func BenchmarkCheckGRPC(b *testing.B) {
-	server, err := store.StartProcess(b.Context())
+	server, err := servers.StartProcess(b.Context())
 	if err != nil {
 		b.Fatal(err)
 	}

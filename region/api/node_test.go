@@ -18,6 +18,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/chaos/lab/servers"
 	"github.com/quotad/quotad/policy"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 	"github.com/quotad/quotad/region"
@@ -29,13 +30,13 @@ import (
 // realNode is a node of a region that is alone in the world, with its store.
 type realNode struct {
 	*region.Node
-	server *store.Server
+	server *servers.Server
 	store  *store.Store
 	policy *policy.Document
 }
 
 // startNode runs a node on a Redis, with limits as they stand in a document, until the end of the test.
-func startNode(t testing.TB, server *store.Server, limits string) *realNode {
+func startNode(t testing.TB, server *servers.Server, limits string) *realNode {
 	t.Helper()
 	n := &realNode{server: server}
 	var err error
@@ -90,8 +91,8 @@ func accountLimit(units int64, window time.Duration) string {
 
 // TestNode fills a limit of a real node over both fronts, on an embedded Redis and on a redis-server.
 func TestNode(t *testing.T) {
-	for name, start := range map[string]func(context.Context) (*store.Server, error){
-		"embedded": store.StartEmbedded, "process": store.StartProcess,
+	for name, start := range map[string]func(context.Context) (*servers.Server, error){
+		"embedded": servers.StartEmbedded, "process": servers.StartProcess,
 	} {
 		t.Run(name, func(t *testing.T) {
 			server, err := start(t.Context())
@@ -299,7 +300,7 @@ func wantReset(t *testing.T, at string, client quotadv1.QuotaServiceClient) {
 }
 
 // wantDeniedWithoutStore ends the store: a limit that says deny then denies, by 503 over HTTP, by a decision over gRPC.
-func wantDeniedWithoutStore(t *testing.T, server *store.Server, at string, client quotadv1.QuotaServiceClient) {
+func wantDeniedWithoutStore(t *testing.T, server *servers.Server, at string, client quotadv1.QuotaServiceClient) {
 	t.Helper()
 	if err := server.Close(); err != nil {
 		t.Fatal(err)

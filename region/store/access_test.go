@@ -21,6 +21,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab/servers"
 )
 
 // issue makes a certificate for loopback in dir, signed by itself where there is no parent.
@@ -53,9 +54,9 @@ func TestTLS(t *testing.T) {
 	authority := issue(t, dir, "ca", nil)
 	issue(t, dir, "redis", authority)
 	own := issue(t, dir, "node", authority)
-	port, err := freePort()
+	port, err := servers.FreePort()
 	did(t, err)
-	started(t)(StartProcessWith(t.Context(), "--tls-port", strconv.Itoa(port), "--tls-cert-file", filepath.Join(dir, "redis.crt"),
+	started(t)(servers.StartProcessWith(t.Context(), "--tls-port", strconv.Itoa(port), "--tls-cert-file", filepath.Join(dir, "redis.crt"),
 		"--tls-key-file", filepath.Join(dir, "redis.key"), "--tls-ca-cert-file", filepath.Join(dir, "ca.crt")))
 	url := "rediss://127.0.0.1:" + strconv.Itoa(port)
 	pool := x509.NewCertPool()
@@ -82,13 +83,13 @@ func TestTLS(t *testing.T) {
 func TestMinimalACL(t *testing.T) {
 	for _, on := range []string{"standalone", "cluster"} {
 		t.Run(on, func(t *testing.T) {
-			var server *Server
+			var server *servers.Server
 			var admins []*redis.Client
 			if on == "cluster" {
-				server = started(t)(StartCluster(t.Context(), 1))
+				server = started(t)(servers.StartCluster(t.Context(), 1))
 				admins = masters(t, server)
 			} else {
-				server = started(t)(StartProcess(t.Context()))
+				server = started(t)(servers.StartProcess(t.Context()))
 				admins = []*redis.Client{raw(t, server)}
 			}
 			url := strings.Replace(server.URL, "://", "://node:horse@", 1)

@@ -23,7 +23,7 @@ func (s *session) adopt(ctx context.Context, generation uint64, epoch string) er
 }
 
 func (s *session) adoptIn(ctx context.Context, shard Shard, generation uint64, epoch string) error {
-	switch a, err := s.tokens.adoptToken(ctx, shard, algorithms.Adopt{Generation: generation, Epoch: epoch}); {
+	switch a, err := token[algorithms.Adopt, algorithms.Adopted](ctx, s, s.timeout, shard, algorithms.Adopt{Generation: generation, Epoch: epoch}); {
 	case err != nil:
 		return fmt.Errorf("put policy %s in force in the store: %w", epoch, err)
 	case a.OK:

@@ -123,15 +123,17 @@ var idle = func() algorithms.Script {
 	return algorithms.Script{Name: "idle", Source: "return 1", SHA: hex.EncodeToString(sum[:])}
 }()
 
-// nothing is a decision's call whose answer says nothing.
+// nothing is a decision's call of a script that does nothing.
 type nothing struct{ algorithms.Decide }
 
-func (nothing) Parse(any) (struct{}, error) { return struct{}{}, nil }
+func (nothing) Script() algorithms.Script { return idle }
+
+func (nothing) Parse(any) (algorithms.Decided, error) { return algorithms.Decided{}, nil }
 
 // bare runs a script that does nothing, with the arguments of a decision.
 func bare(st *stage, on bucket, _ int64) (int64, bool) {
-	c := nothing{algorithms.Decide{Fence: st.guard(TokenKey(Whole), under(epoch)), Commit: true, Costs: []int64{1},
+	c := nothing{algorithms.Decide{Fence: under(epoch), Commit: true, Costs: []int64{1},
 		Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: BucketKey(Whole, on.id), Terms: on.terms}}}}}
-	must(st.b, run(context.Background(), st.Store, []item[struct{}]{prepare(idle, c)})[0])
+	must(st.b, run[nothing, algorithms.Decided](context.Background(), st.Store, []nothing{c})[0])
 	return time.Now().UnixMicro() / on.terms.Cell, true
 }

@@ -5,12 +5,13 @@ import (
 	"testing"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab/servers"
 )
 
 // BenchmarkDecide compares, on one redis-server, a bare round trip with one that decides a request and one that decides
 // a hundred requests on one bucket, as the batcher sends them.
 func BenchmarkDecide(b *testing.B) {
-	server := started(b)(StartProcess(b.Context()))
+	server := started(b)(servers.StartProcess(b.Context()))
 	s := node(b, server, first)
 	b.Run("ping", func(b *testing.B) {
 		for b.Loop() {

@@ -10,19 +10,20 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab/servers"
 )
 
 // masters connects to the servers of a Cluster past the store.
-func masters(t testing.TB, s *Server) (all []*redis.Client) {
+func masters(t testing.TB, s *servers.Server) (all []*redis.Client) {
 	for _, addr := range strings.Split(strings.TrimPrefix(s.URL, "redis+cluster://"), ",") {
-		all = append(all, raw(t, &Server{URL: "redis://" + addr}))
+		all = append(all, raw(t, &servers.Server{URL: "redis://" + addr}))
 	}
 	return all
 }
 
 // TestCluster: calls over all masters come back in order; every shard is in one slot, and the masters share them.
 func TestCluster(t *testing.T) {
-	server := started(t)(StartCluster(t.Context(), 3))
+	server := started(t)(servers.StartCluster(t.Context(), 3))
 	s, mate := node(t, server, first), node(t, server, first)
 	var calls []algorithms.Decide
 	for i := range 200 {
@@ -96,13 +97,13 @@ func moveSlot(t *testing.T, from, to *redis.Client, slot int) {
 // that it comes to holds other data than the one the shard was opened on: the shard is opened anew, as after a loss.
 func TestSlotMoves(t *testing.T) {
 	const entitlement = 1 << 30
-	server := started(t)(StartCluster(t.Context(), 3))
+	server := started(t)(servers.StartCluster(t.Context(), 3))
 	all := masters(t, server)
 	nodes := []*Store{node(t, server, first), node(t, server, first)}
 	var shard Shard
 	var slot int
 	for _, shard = range nodes[0].Shards() { // one that the first master has
-		if slot = int(all[0].ClusterKeySlot(t.Context(), TokenKey(shard)).Val()); slot < slots/3 {
+		if slot = int(all[0].ClusterKeySlot(t.Context(), TokenKey(shard)).Val()); slot < servers.Slots/3 {
 			break
 		}
 	}
@@ -165,13 +166,13 @@ func TestSlotMoves(t *testing.T) {
 
 // TestMasterOfAClusterDies: its shards fail, each with an error that says so, and the others serve.
 func TestMasterOfAClusterDies(t *testing.T) {
-	server := started(t)(StartCluster(t.Context(), 3))
+	server := started(t)(servers.StartCluster(t.Context(), 3))
 	s := node(t, server, first)
 	statuses(t, s, "k")
 	dying := masters(t, server)[2]
 	held := map[Shard]bool{}
 	for _, shard := range s.Shards() {
-		held[shard] = int(dying.ClusterKeySlot(t.Context(), TokenKey(shard)).Val()) >= 2*slots/3
+		held[shard] = int(dying.ClusterKeySlot(t.Context(), TokenKey(shard)).Val()) >= 2*servers.Slots/3
 	}
 	dying.ConfigSet(t.Context(), "cluster-require-full-coverage", "no")
 	for _, c := range masters(t, server)[:2] {

@@ -34,34 +34,43 @@ type topology interface {
 	Close() error
 }
 
-// Connect prepares a store; it does not talk to it yet.
+// Connect prepares a store on Redis servers; it does not talk to them yet.
 func Connect(o Options) (*Store, error) {
-	a, err := ParseURL(o.URL)
+	p, err := Redis(o)
 	if err != nil {
 		return nil, err
 	}
+	return New(p), nil
+}
+
+// Redis returns the parts of a store on Redis servers.
+func Redis(o Options) (Parts, error) {
+	a, err := ParseURL(o.URL)
+	if err != nil {
+		return Parts{}, err
+	}
 	if o.TLS != nil && !a.secure {
-		return nil, errors.New("redis url: certificates are given for a connection without TLS; begin it with rediss, or drop them")
+		return Parts{}, errors.New("redis url: certificates are given for a connection without TLS; begin it with rediss, or drop them")
 	}
 	if o.Timeout == 0 {
 		o.Timeout = DefaultTimeout
 	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
 	redis.SetLogger(silence{}) // errors come back with each call; go-redis would also print them past the node's log
-	s := &Store{session: session{address: a, shards: a.shards(), now: o.Now, newSecret: rand.Text, seen: newSeen(a.shards())},
-		timeout: o.Timeout, deadline: o.Timeout}
-	s.tokens = s
+	return Parts{Servers: redisAt(a, o), Address: a, Shards: a.shards(), Now: o.Now, NewSecret: rand.Text, Timeout: o.Timeout}, nil
+}
+
+// redisAt reaches the Redis servers of an address.
+func redisAt(a Address, o Options) *redisServers {
+	r := &redisServers{address: a}
 	switch base := clientOptions(a, o); a.kind {
 	case sentinel:
-		s.topology = newSentinels(a, base)
+		r.topology = newSentinels(a, base)
 	case cluster:
-		s.topology = newNodes(a, base)
+		r.topology = newNodes(a, base)
 	default:
-		s.topology = single{redis.NewClient(base)}
+		r.topology = single{redis.NewClient(base)}
 	}
-	return s, nil
+	return r
 }
 
 // silence is a logger for go-redis that says nothing.

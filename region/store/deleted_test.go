@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab/servers"
 )
 
 // TestADeletionIsMetByWhoKnewTheBucket: refund and reset of a bucket that was deleted put nothing in its place, so that the
@@ -68,7 +69,7 @@ func TestADeletedPromiseIsMissed(t *testing.T) {
 	for _, kind := range []algorithms.Kind{algorithms.FixedWindow, algorithms.SlidingWindowCounter, algorithms.SlidingWindowLog} {
 		t.Run(string(kind), func(t *testing.T) {
 			now := time.UnixMicro(180_000_000 * window)
-			server := started(t)(StartDriven(func() time.Time { return now }))
+			server := started(t)(servers.StartDriven(func() time.Time { return now }))
 			s, client := node(t, server, first), raw(t, server)
 			b := target("k", 100)
 			b.Terms = algorithms.Terms{Kind: kind, Window: window, Cell: window, Tick: 1, Entitlement: 100, Recovered: true}

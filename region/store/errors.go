@@ -149,8 +149,8 @@ func keyDenied(err error) bool {
 	return false
 }
 
-// failed words an error of a call. What a server was not asked, because none is known, did not run.
-func failed(server, call string, err error) *Error {
+// Failed words an error of a call. What a server was not asked, because none is known, did not run.
+func Failed(server, call string, err error) *Error {
 	f := faultOf(err)
 	return &Error{Server: server, Call: call, Kind: f.kind, Ran: f.ran, Next: f.next, Err: err}
 }

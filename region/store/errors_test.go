@@ -9,10 +9,10 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab/servers"
 )
 
 // provoked is an error of a real server, brought about once the store is open there.
@@ -95,7 +95,7 @@ func errorText(err error) string {
 func TestErrorsOfARedis(t *testing.T) {
 	for word, p := range provocations {
 		t.Run(word, func(t *testing.T) {
-			server := started(t)(StartProcess(t.Context()))
+			server := started(t)(servers.StartProcess(t.Context()))
 			s, client := node(t, server, first), raw(t, server)
 			serves(t, s, "k")
 			p.bring(t, client)
@@ -132,11 +132,11 @@ func wantError(t *testing.T, r Result[algorithms.Decided], word, server string, 
 
 // TestErrorsOfACluster: the same of a node of a Cluster, by a store that was told it is the only server.
 func TestErrorsOfACluster(t *testing.T) {
-	server := started(t)(StartCluster(t.Context(), 2))
+	server := started(t)(servers.StartCluster(t.Context(), 2))
 	all := masters(t, server)
 	slot := int(all[0].ClusterKeySlot(t.Context(), TokenKey(Whole)).Val())
-	holds := all[slot*2/slots]
-	other := all[1-slot*2/slots]
+	holds := all[slot*2/servers.Slots]
+	other := all[1-slot*2/servers.Slots]
 	at := func(c *redis.Client) *Store {
 		s := connect(t, Options{URL: "redis://" + c.Options().Addr})
 		s.held.Store(&standing{generation: 1})
@@ -147,9 +147,8 @@ func TestErrorsOfACluster(t *testing.T) {
 
 	s := connect(t, Options{URL: "redis://" + holds.Options().Addr})
 	mustOpen(t, s, first)
-	crossing := prepare(algorithms.DecideScript, charge("k", 10, 1))
-	crossing.keys[1] = "{other}"
-	wantError(t, run(t.Context(), s, []item[algorithms.Decided]{crossing})[0], "CROSSSLOT", holds.Options().Addr, provoked{next: "report it"})
+	crossing := Call{Shard: Whole, Op: &Op[algorithms.Decide, algorithms.Decided]{Call: charge("k", 10, 1), keys: []string{"{other}"}}}
+	wantError(t, Result[algorithms.Decided]{Err: s.servers.Exec(t.Context(), []Call{crossing})[0].Err}, "CROSSSLOT", holds.Options().Addr, provoked{next: "report it"})
 
 	did(t, holds.Do(t.Context(), "CLUSTER", "SETSLOT", slot, "MIGRATING", other.Do(t.Context(), "CLUSTER", "MYID").Val()).Err())
 	wantError(t, s.Decide(t.Context(), call)[0], "TRYAGAIN", holds.Options().Addr, provoked{next: "a slot is being moved"})
@@ -162,7 +161,7 @@ func TestErrorsOfACluster(t *testing.T) {
 
 // failing has an embedded server answer everything with an error for some pipelines.
 type failing struct {
-	server *miniredis.Miniredis
+	server *servers.Refusing
 	text   string
 	fails  int // pipelines to come that fail
 	sent   int
@@ -202,10 +201,10 @@ func TestResending(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			m, server, err := startEmbedded()
-			s := node(t, started(t)(server, err), first)
+			server, err := servers.StartRefusing()
+			s := node(t, started(t)(server.Server, err), first)
 			serves(t, s, "k")
-			f := &failing{server: m, text: c.text}
+			f := &failing{server: server, text: c.text}
 			clientOf(s).AddHook(f)
 			for fails := range 3 {
 				f.fails, f.sent = fails, 0
@@ -262,7 +261,7 @@ func TestAWrongPassword(t *testing.T) {
 		return err
 	}
 	t.Run("standalone", func(t *testing.T) {
-		server := started(t)(StartProcess(t.Context()))
+		server := started(t)(servers.StartProcess(t.Context()))
 		admin := raw(t, server)
 		did(t, admin.Do(t.Context(), "ACL", "SETUSER", "node", "on", ">horse", "~*", "+@all").Err())
 		s := connect(t, Options{URL: at(server.URL, "node:horse@")})
@@ -278,7 +277,7 @@ func TestAWrongPassword(t *testing.T) {
 		calls(t, s.Reach(t.Context(), Whole), "WRONGPASS")
 	})
 	t.Run("cluster", func(t *testing.T) {
-		server := started(t)(StartCluster(t.Context(), 1))
+		server := started(t)(servers.StartCluster(t.Context(), 1))
 		for _, master := range masters(t, server) {
 			did(t, master.ConfigSet(t.Context(), "requirepass", "horse").Err())
 		}

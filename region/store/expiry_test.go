@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab/servers"
 )
 
 // TestKeysEndByTheMark: the clock of a Redis was 30 minutes ahead while it decided, and is right again. The store's time
@@ -12,17 +13,13 @@ import (
 func TestKeysEndByTheMark(t *testing.T) {
 	const window, step = time.Minute, 30 * time.Minute
 	begin := time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC)
-	d, err := StartDrivenBy(begin, "r1")
+	d, err := servers.StartDrivenBy(begin, "r1")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = d.Close() })
 	now := begin
-	s, err := d.Connect(func() time.Time { return now })
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Close() })
+	s := connect(t, Options{URL: d.URL(), Now: func() time.Time { return now }})
 	mustOpen(t, s, first)
 	at := func(moment time.Time) { now = moment; d.Set(moment) }
 	of := algorithms.Terms{Kind: algorithms.FixedWindow, Window: window.Microseconds(), Cell: window.Microseconds(), Tick: 1, Entitlement: 10}

@@ -3,17 +3,16 @@ package store
 import (
 	"context"
 	"net"
-	"os/exec"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab/servers"
 )
 
 // A pool whose server is gone looks for it once a second, and sees only then that it was closed.
@@ -23,41 +22,33 @@ func TestMain(m *testing.M) {
 
 // server is one of the two kinds of Redis that everything here is tested on.
 type server struct {
-	start     func(t *testing.T) *Server
-	startAt   func(t *testing.T, address string) *Server // empty, at an address that has just become free
-	protected func(t *testing.T, password string) *Server
+	start     func(t *testing.T) *servers.Server
+	startAt   func(t *testing.T, address string) *servers.Server // empty, at an address that has just become free
+	protected func(t *testing.T, password string) *servers.Server
 }
 
-var servers = map[string]server{
+var kinds = map[string]server{
 	"embedded": {
-		start: func(t *testing.T) *Server { return started(t)(StartEmbedded(t.Context())) },
-		startAt: func(t *testing.T, address string) *Server {
-			m := miniredis.NewMiniRedis()
-			return started(t)(&Server{URL: "redis://" + address, close: func() error { m.Close(); return nil }}, m.StartAddr(address))
+		start: func(t *testing.T) *servers.Server { return started(t)(servers.StartEmbedded(t.Context())) },
+		startAt: func(t *testing.T, address string) *servers.Server {
+			return started(t)(servers.StartEmbeddedAt(address, ""))
 		},
-		protected: func(t *testing.T, password string) *Server {
-			m, s, err := startEmbedded()
-			s = started(t)(s, err)
-			m.RequireAuth(password)
-			return s
+		protected: func(t *testing.T, password string) *servers.Server {
+			return started(t)(servers.StartEmbeddedAt("127.0.0.1:0", password))
 		},
 	},
 	"process": {
-		start: func(t *testing.T) *Server { return started(t)(StartProcess(t.Context())) },
-		startAt: func(t *testing.T, address string) *Server {
-			path, err := exec.LookPath("redis-server")
-			if err != nil {
-				t.Fatal(err)
-			}
+		start: func(t *testing.T) *servers.Server { return started(t)(servers.StartProcess(t.Context())) },
+		startAt: func(t *testing.T, address string) *servers.Server {
 			_, service, _ := net.SplitHostPort(address)
 			port, err := strconv.Atoi(service)
 			if err != nil {
 				t.Fatal(err)
 			}
-			return started(t)(startProcess(t.Context(), path, port))
+			return started(t)(servers.StartProcessAt(t.Context(), port))
 		},
-		protected: func(t *testing.T, password string) *Server {
-			s := started(t)(StartProcess(t.Context()))
+		protected: func(t *testing.T, password string) *servers.Server {
+			s := started(t)(servers.StartProcess(t.Context()))
 			if err := raw(t, s).ConfigSet(t.Context(), "requirepass", password).Err(); err != nil {
 				t.Fatal(err)
 			}
@@ -68,13 +59,13 @@ var servers = map[string]server{
 
 // onBoth runs a test on each kind of server; without a redis-server on this machine it fails.
 func onBoth(t *testing.T, f func(t *testing.T, kind server)) {
-	for name, kind := range servers {
+	for name, kind := range kinds {
 		t.Run(name, func(t *testing.T) { f(t, kind) })
 	}
 }
 
-func started(t testing.TB) func(*Server, error) *Server {
-	return func(s *Server, err error) *Server {
+func started(t testing.TB) func(*servers.Server, error) *servers.Server {
+	return func(s *servers.Server, err error) *servers.Server {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)
@@ -85,10 +76,10 @@ func started(t testing.TB) func(*Server, error) *Server {
 }
 
 // address returns where a server listens.
-func address(s *Server) string { return strings.TrimPrefix(s.URL, "redis://") }
+func address(s *servers.Server) string { return strings.TrimPrefix(s.URL, "redis://") }
 
 // raw connects to a server past the store.
-func raw(t testing.TB, s *Server) *redis.Client {
+func raw(t testing.TB, s *servers.Server) *redis.Client {
 	opts, err := redis.ParseURL(s.URL)
 	if err != nil {
 		t.Fatal(err)
@@ -116,7 +107,7 @@ func connect(t testing.TB, o Options) *Store {
 }
 
 // node connects to a server and opens the store there.
-func node(t testing.TB, s *Server, o Opening) *Store {
+func node(t testing.TB, s *servers.Server, o Opening) *Store {
 	t.Helper()
 	n := connect(t, Options{URL: s.URL, Now: s.Now})
 	mustOpen(t, n, o)
@@ -124,7 +115,7 @@ func node(t testing.TB, s *Server, o Opening) *Store {
 }
 
 // clientOf returns the client of a store that is not divided.
-func clientOf(s *Store) *redis.Client { return s.topology.(single).client }
+func clientOf(s *Store) *redis.Client { return s.servers.(*redisServers).topology.(single).client }
 
 // epoch is that of the policy which most calls here are made under.
 const epoch = "1-a"

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/quotad/quotad/algorithms"
 )
@@ -11,7 +12,8 @@ import (
 // store is not open under this node's generation and that document's epoch.
 func (s *session) Beat(ctx context.Context, epoch string) error {
 	return s.each(func(_ int, shard Shard) error {
-		b, err := s.tokens.beatToken(ctx, shard, algorithms.Beat{Fence: s.guard(TokenKey(shard), algorithms.Fence{Epoch: epoch})})
+		c := algorithms.Beat{Fence: s.fence(shard, s.standing(), algorithms.Fence{Epoch: epoch})}
+		b, err := token[algorithms.Beat, algorithms.Beaten](ctx, s, s.timeout, shard, c)
 		switch {
 		case err != nil:
 			return err
@@ -24,10 +26,14 @@ func (s *session) Beat(ctx context.Context, epoch string) error {
 	})
 }
 
+// notePatience bounds a note, which no request waits for.
+const notePatience = time.Second
+
 // Note has the store remember a text of a node until its data is lost, and returns the one before, empty if there was
 // none. It fails with ErrNotOpen where the store is not open under this node's generation.
 func (s *session) Note(ctx context.Context, node, text string) (before string, err error) {
-	noted, err := s.tokens.noteToken(ctx, s.shards[0], algorithms.Note{Generation: s.Generation(), Node: node, Text: text})
+	c := algorithms.Note{Generation: s.Generation(), Node: node, Text: text}
+	noted, err := token[algorithms.Note, algorithms.Noted](ctx, s, max(s.timeout, notePatience), s.shards[0], c)
 	if err == nil && !noted.OK {
 		err = ErrNotOpen
 	}

@@ -52,7 +52,7 @@ func (s *session) Open(ctx context.Context, o Opening) (Opened, error) {
 	var before uint64 // the highest generation at our first look
 	for round := range rounds {
 		seen := s.times(o.Seen) // before the look: another may raise both meanwhile
-		all, err := s.tokens.look(ctx, o.Node)
+		all, err := s.look(ctx, o.Node)
 		if err != nil {
 			return Opened{}, err
 		}
@@ -135,7 +135,7 @@ func (s *session) begin(ctx context.Context, all looks, o Opening, before uint64
 		l := &all[(n+1)%len(all)]
 		if l.Generation != c.Generation {
 			c.Expected, c.Lost, c.Replid = l.Generation, all.lost(l, o), l.server
-			stands, err := s.tokens.openToken(ctx, l.shard, c)
+			stands, err := token[algorithms.Open, algorithms.Opened](ctx, s, s.timeout, l.shard, c)
 			if err != nil {
 				return Opened{}, err
 			}

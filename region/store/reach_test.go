@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab/servers"
 )
 
 // everyCall runs every call of a store once and returns the errors.
@@ -79,7 +80,7 @@ type relay struct {
 }
 
 // newRelay starts a relay to a server; it ends with the test.
-func newRelay(t *testing.T, server *Server) *relay {
+func newRelay(t *testing.T, server *servers.Server) *relay {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -19,9 +19,6 @@ var rightsDigest = func() string {
 	return hex.EncodeToString(sum[:])
 }()
 
-// openCall is what the calls that open a store are named in errors.
-const openCall = "open the store"
-
 // scratchKeys are the keys on which rights are tried: a text and a hash. They live for a second at
 // most.
 func scratchKeys(s Shard) (text, hash string) { return string(s) + ":try", string(s) + ":try:h" }
@@ -31,22 +28,22 @@ func scratchKeys(s Shard) (text, hash string) { return string(s) + ":try", strin
 // the server refuses. Without a right that only one command of a script needs, a request would be
 // charged and then not be answered.
 func (s *Store) TryRights(ctx context.Context) error {
-	return s.each(func(_ int, shard Shard) error { return s.tryRights(ctx, shard) })
+	return s.each(func(_ int, shard Shard) error {
+		ctx, cancel := context.WithTimeout(ctx, s.timeout)
+		defer cancel()
+		return s.servers.TryRights(ctx, shard)
+	})
 }
 
-func (s *Store) tryRights(ctx context.Context, shard Shard) error {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
-	defer cancel()
-	client, err := s.topology.master(ctx, shard)
+// TryRights implements Servers.
+func (r *redisServers) TryRights(ctx context.Context, shard Shard) error {
+	client, err := r.at(ctx, shard, openCall)
 	if err != nil {
-		return failed(s.address.String(), openCall, err)
+		return err
 	}
 	missing, err := missingRights(ctx, client, shard)
 	if err != nil {
-		if faultOf(err).refresh {
-			s.topology.refresh()
-		}
-		return failed(client.Options().Addr, openCall, err)
+		return r.failedAt(client, openCall, err)
 	}
 	if len(missing) > 0 {
 		return &Error{Server: client.Options().Addr, Call: openCall, Kind: "NOPERM",

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab/servers"
 )
 
 // TestScriptCommands: MinimalACL gives the rights to all commands that scripts call, rights.lua
@@ -53,10 +54,10 @@ func TestTryRights(t *testing.T) {
 			var admin *redis.Client
 			switch on {
 			case "standalone":
-				server := started(t)(StartProcess(t.Context()))
+				server := started(t)(servers.StartProcess(t.Context()))
 				url, admin = server.URL, raw(t, server)
 			case "cluster":
-				server := started(t)(StartCluster(t.Context(), 2))
+				server := started(t)(servers.StartCluster(t.Context(), 2))
 				url, admin = server.URL, masters(t, server)[1] // rights are a server's own
 				did(t, masters(t, server)[0].Do(t.Context(), append([]any{"ACL", "SETUSER", "node", ">horse"}, all(MinimalACL)...)...).Err())
 			default:
@@ -112,7 +113,7 @@ func all(rules string) (args []any) {
 func TestTryRightsSaysWhatElseIsRefused(t *testing.T) {
 	for word, p := range provocations {
 		t.Run(word, func(t *testing.T) {
-			server := started(t)(StartProcess(t.Context()))
+			server := started(t)(servers.StartProcess(t.Context()))
 			s, client := node(t, server, first), raw(t, server)
 			p.bring(t, client)
 			var e *Error

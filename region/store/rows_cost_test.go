@@ -10,7 +10,7 @@ import (
 // A row of a minute's cell costs the embedded server no more than one of any other (cells before number 2^26 are indices
 // that its Lua fills an array up to).
 func TestRowsCostTheEmbeddedServerLittle(t *testing.T) {
-	server := servers["embedded"].start(t)
+	server := kinds["embedded"].start(t)
 	s := node(t, server, first)
 	for _, kind := range algorithms.Kinds {
 		const window = 60_000_000

@@ -15,18 +15,19 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab/servers"
 )
 
 // watched starts a master, a replica that has its data, and a Sentinel that watches them; it returns the URL.
-func watched(t *testing.T) (url string, master, replica *Server) {
+func watched(t *testing.T) (url string, master, replica *servers.Server) {
 	t.Helper()
-	master = started(t)(StartProcess(t.Context()))
+	master = started(t)(servers.StartProcess(t.Context()))
 	host, port, _ := net.SplitHostPort(address(master))
-	replica = started(t)(StartProcessWith(t.Context(), "--replicaof", host+" "+port))
+	replica = started(t)(servers.StartProcessWith(t.Context(), "--replicaof", host+" "+port))
 	for !strings.Contains(raw(t, replica).Info(t.Context(), "replication").Val(), "master_link_status:up") {
 		pauseFor(t)
 	}
-	own, err := freePort()
+	own, err := servers.FreePort()
 	did(t, err)
 	dir := t.TempDir()
 	file := filepath.Join(dir, "sentinel.conf")
@@ -103,7 +104,7 @@ func TestFailover(t *testing.T) {
 		t.Errorf("the mate opened %+v", took)
 	}
 	closedCells(t, mate, epoch)
-	if client, err := s.topology.master(context.Background(), Whole); err != nil || client.Options().Addr != address(replica) {
+	if client, err := s.servers.(*redisServers).master(context.Background(), Whole); err != nil || client.Options().Addr != address(replica) {
 		t.Errorf("the master is %v, %v; want %s", client, err, address(replica))
 	}
 }

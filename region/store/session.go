@@ -1,7 +1,6 @@
 package store
 
 import (
-	"context"
 	"errors"
 	"math"
 	"sync"
@@ -12,28 +11,17 @@ import (
 )
 
 // session is a node's work with its region's store: how the store is divided, under which generation and on whose data
-// the node opened it, and how late it has seen it to be. A Store and a Model have this in common. Safe for concurrent
-// use if its tokens are.
+// the node opened it, and how late it has seen it to be. Safe for concurrent use if its servers are.
 type session struct {
-	tokens    tokens
+	servers   Servers
 	address   Address
 	shards    Shards
 	now       func() time.Time         // the node's wall clock
 	newSecret func() string            // returns another each time
+	timeout   time.Duration            // bounds each round trip
 	held      atomic.Pointer[standing] // nil: not open
 	seen      map[Shard]*atomic.Int64  // the latest time that each shard's scripts answered with
 	reserve   atomic.Pointer[func(now int64)]
-}
-
-// tokens runs the scripts of a store's tokens, of which each shard has one. Every error is an *Error, or says what the
-// token has that cannot be.
-type tokens interface {
-	// look says how all shards are found, in order, and changes nothing.
-	look(ctx context.Context, node string) (looks, error)
-	openToken(ctx context.Context, shard Shard, c algorithms.Open) (algorithms.Opened, error)
-	adoptToken(ctx context.Context, shard Shard, c algorithms.Adopt) (algorithms.Adopted, error)
-	noteToken(ctx context.Context, shard Shard, c algorithms.Note) (algorithms.Noted, error)
-	beatToken(ctx context.Context, shard Shard, c algorithms.Beat) (algorithms.Beaten, error)
 }
 
 // newSeen returns that no shard has shown a time yet.
@@ -77,17 +65,17 @@ func (s *session) standing() *standing {
 // notOpen is what is known of a store that was not opened: nothing.
 var notOpen standing
 
-// guard fills in what the caller of a script need not know; the epoch is that of the terms it calls with. A caller that
+// fence fills in what the caller of a script need not know; the epoch is that of the terms it calls with. A caller that
 // says under which generation its call makes sense has it refused under any other.
-func (s *session) guard(key string, g algorithms.Fence) algorithms.Fence {
-	if g.Generation == 0 {
-		g.Generation = s.standing().generation
+func (s *session) fence(shard Shard, held *standing, f algorithms.Fence) algorithms.Fence {
+	if f.Generation == 0 {
+		f.Generation = held.generation
 	}
-	g.Clock, g.Node = s.now().UnixMicro(), s.standing().node
-	if seen := s.seen[ShardOf(key)]; seen != nil {
-		g.Seen = seen.Load()
+	f.Clock, f.Node = s.now().UnixMicro(), held.node
+	if seen := s.seen[shard]; seen != nil {
+		f.Seen = seen.Load()
 	}
-	return g
+	return f
 }
 
 // saw notes a time of a shard. A loss of its data is then not taken to be earlier, and an older copy of the shard is

@@ -12,10 +12,11 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab/servers"
 )
 
 // inShards connects to one server as if it were a Cluster of so many shards.
-func inShards(t testing.TB, server *Server, n int) *Store {
+func inShards(t testing.TB, server *servers.Server, n int) *Store {
 	s := connect(t, Options{URL: server.URL})
 	s.shards = divided()[:n]
 	s.seen = newSeen(s.shards)
@@ -70,7 +71,7 @@ func TestShardsOf(t *testing.T) {
 
 // TestKeysInSeveralShards: a call whose keys are not all in one shard is refused; the others of the list run.
 func TestKeysInSeveralShards(t *testing.T) {
-	s := inShards(t, started(t)(StartEmbedded(t.Context())), 4)
+	s := inShards(t, started(t)(servers.StartEmbedded(t.Context())), 4)
 	mustOpen(t, s, first)
 	wrong, strange := chargeIn(s.shards[0], "k"), chargeIn(s.shards[0], "k")
 	wrong.Buckets = append(wrong.Buckets, chargeIn(s.shards[1], "k").Buckets...)
@@ -167,9 +168,10 @@ func TestOpenInterrupted(t *testing.T) {
 					raw(t, server).Del(t.Context(), TokenKey(s.shards[steps%3]))
 				}
 				dying := inShards(t, server, 3)
-				stop := &stopping{topology: dying.topology}
+				redis := dying.servers.(*redisServers)
+				stop := &stopping{topology: redis.topology}
 				stop.left.Store(steps)
-				dying.topology = stop
+				redis.topology = stop
 				_, err := dying.Open(t.Context(), c.dies)
 				if err != nil && !errors.Is(err, errStopped) {
 					t.Fatal(err)
@@ -246,7 +248,7 @@ func sum(all []algorithms.Status) (n algorithms.Status) {
 // TestIdentity: what a server answers whose data are not those the store was opened on counts for nothing, and the
 // store is opened anew as one that lost data. The server here was a replica for a moment: its token and scripts stand.
 func TestIdentity(t *testing.T) {
-	server := started(t)(StartProcess(t.Context()))
+	server := started(t)(servers.StartProcess(t.Context()))
 	s, mate, client := node(t, server, first), node(t, server, first), raw(t, server)
 	serves(t, s, "k")
 	before := s.Generation()

@@ -4,7 +4,7 @@ import "testing"
 
 // TestSize: what a server holds is counted: the token, and a key for each bucket.
 func TestSize(t *testing.T) {
-	server := servers["process"].start(t)
+	server := kinds["process"].start(t)
 	s := node(t, server, first)
 	before, err := s.Size(t.Context())
 	if err != nil || !before.Known || before.Keys != 1 || before.Bytes <= 0 {
@@ -16,7 +16,7 @@ func TestSize(t *testing.T) {
 	if after, err := s.Size(t.Context()); err != nil || after.Keys != 4 || after.Bytes <= 0 {
 		t.Errorf("with three buckets: %+v, %v", after, err)
 	}
-	e := node(t, servers["embedded"].start(t), first)
+	e := node(t, kinds["embedded"].start(t), first)
 	if got, err := e.Size(t.Context()); err != nil || got.Known && got.Bytes <= 0 {
 		t.Errorf("the embedded Redis: %+v, %v", got, err)
 	}

@@ -202,3 +202,6 @@ func urlFault(raw string, err error) error {
 	}
 	return parse.Err
 }
+
+// AddressOf is the address of a server that no URL leads to, by what errors and status call it.
+func AddressOf(server string) Address { return Address{servers: []string{server}} }

@@ -1,8 +1,10 @@
-package store
+package lab
 
 import (
 	"context"
 	"time"
+
+	"github.com/quotad/quotad/region/store"
 )
 
 // service is the time that a simulated server takes for its scripts: it does one after the other, so that calls wait for
@@ -26,7 +28,7 @@ func (s *service) serve(calls int) error {
 	}
 	now := s.elapsed()
 	s.free = max(s.free, now) + time.Duration(calls)*s.each
-	if s.free-now > DefaultTimeout {
+	if s.free-now > store.DefaultTimeout {
 		return context.DeadlineExceeded
 	}
 	return nil

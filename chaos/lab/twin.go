@@ -1,15 +1,18 @@
-package store
+package lab
 
 import (
 	"fmt"
 	"maps"
+	"sync"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/region/store"
 )
 
-// ModelServer is a model of a Redis server for simulators: one shard, whose scripts the twin of package algorithms
-// answers. Any number of Models may have it as their server. Not safe for concurrent use.
-type ModelServer struct {
+// Twin is a Redis server in memory: one shard, whose scripts the twin of package algorithms answers at once. Any number
+// of nodes may have it as their server. Safe for concurrent use, but for what a simulation does to it.
+type Twin struct {
+	mu sync.Mutex // held while a round trip is made
 	outage
 	service
 	twin   *algorithms.Twin
@@ -21,37 +24,37 @@ type ModelServer struct {
 	left   int              // how many of them were left when all were last looked at
 }
 
-// NewModelServer returns an empty server: clock is its TIME in us, replid its master_replid. With an empty replid its data
+// NewTwin returns an empty server: clock is its TIME in us, replid its master_replid. With an empty replid its data
 // has no identity, as that of the embedded Redis.
-func NewModelServer(clock func() int64, replid string) *ModelServer {
-	return &ModelServer{twin: &algorithms.Twin{}, clock: clock, replid: replid, ends: map[string]int64{}}
+func NewTwin(clock func() int64, replid string) *Twin {
+	return &Twin{twin: &algorithms.Twin{}, clock: clock, replid: replid, ends: map[string]int64{}}
 }
 
-// Twin returns what the server holds.
-func (s *ModelServer) Twin() *algorithms.Twin { return s.twin }
+// Ledger returns what the server holds.
+func (s *Twin) Ledger() *algorithms.Twin { return s.twin }
 
 // Replid returns the server's master_replid.
-func (s *ModelServer) Replid() string { return s.replid }
+func (s *Twin) Replid() string { return s.replid }
 
 // SetClock gives the server another TIME, in us.
-func (s *ModelServer) SetClock(clock func() int64) { s.clock = clock }
+func (s *Twin) SetClock(clock func() int64) { s.clock = clock }
 
 // Flush loses all data, as FLUSHALL does: the server's master_replid stays.
-func (s *ModelServer) Flush() {
+func (s *Twin) Flush() {
 	s.twin.Flush()
 	clear(s.ends)
 }
 
 // Restart loses all data and gives the server another master_replid, as a Redis does that saves nothing.
-func (s *ModelServer) Restart() {
+func (s *Twin) Restart() {
 	s.Flush()
 	s.starts++
 	s.replid = fmt.Sprintf("%s.%d", s.replid, s.starts)
 }
 
 // Delete deletes a key, the token's among them, as DEL does.
-func (s *ModelServer) Delete(key string) {
-	if key == TokenKey(Whole) {
+func (s *Twin) Delete(key string) {
+	if key == store.TokenKey(store.Whole) {
 		s.twin.DeleteToken()
 		return
 	}
@@ -61,26 +64,26 @@ func (s *ModelServer) Delete(key string) {
 }
 
 // Expire drops what the server's clock says is over. Calls of stores do so too, as far as they believe that clock.
-func (s *ModelServer) Expire() { s.twin.Expire(s.clock()) }
+func (s *Twin) Expire() { s.twin.Expire(s.clock()) }
 
 // Holds says whether there is a bucket under a key.
-func (s *ModelServer) Holds(key string) bool { return s.twin.Holds(key) }
+func (s *Twin) Holds(key string) bool { return s.twin.Holds(key) }
 
 // Replica returns another server with a copy of this one's data as it is now, to be promoted as it is at any time: with
 // a master_replid of its own, while its token says on which server the store was opened. Nothing that this server does
 // later reaches it.
-func (s *ModelServer) Replica(replid string) *ModelServer {
-	return &ModelServer{twin: s.twin.Clone(), clock: s.clock, replid: replid, ends: maps.Clone(s.ends), left: s.left}
+func (s *Twin) Replica(replid string) *Twin {
+	return &Twin{twin: s.twin.Clone(), clock: s.clock, replid: replid, ends: maps.Clone(s.ends), left: s.left}
 }
 
 // newSecret returns one that is the same in every run of a simulation.
-func (s *ModelServer) newSecret() string {
+func (s *Twin) newSecret() string {
 	s.opened++
 	return fmt.Sprintf("secret %d of %s", s.opened, s.replid)
 }
 
 // decide answers the decide script, and sees to it that what was admitted is remembered under its Once in time.
-func (s *ModelServer) decide(now int64, c algorithms.Decide) algorithms.Decided {
+func (s *Twin) decide(now int64, c algorithms.Decide) algorithms.Decided {
 	if c.Once == "" {
 		return s.twin.Decide(now, c)
 	}
@@ -93,7 +96,7 @@ func (s *ModelServer) decide(now int64, c algorithms.Decide) algorithms.Decided 
 }
 
 // refund answers the refund script, and sees to it that the receipt is remembered in time.
-func (s *ModelServer) refund(now int64, c algorithms.Refund) algorithms.Refunded {
+func (s *Twin) refund(now int64, c algorithms.Refund) algorithms.Refunded {
 	s.forget(c.Receipt, now)
 	s.forget(c.Once, now)
 	g := s.twin.Refund(now, c)
@@ -108,7 +111,7 @@ const fewestRemembered = 1000
 
 // remember notes until which store time, in milliseconds, a key is remembered. Each time there are twice as many keys as the last look
 // left, those whose time is up are forgotten.
-func (s *ModelServer) remember(key string, now, untilMillis int64) {
+func (s *Twin) remember(key string, now, untilMillis int64) {
 	s.ends[key] = untilMillis * 1000
 	if len(s.ends) < 2*s.left+fewestRemembered {
 		return
@@ -120,7 +123,7 @@ func (s *ModelServer) remember(key string, now, untilMillis int64) {
 }
 
 // forget forgets a key whose time is up.
-func (s *ModelServer) forget(key string, now int64) {
+func (s *Twin) forget(key string, now int64) {
 	if end, remembered := s.ends[key]; remembered && now >= end {
 		s.twin.Forget(key)
 		delete(s.ends, key)

@@ -1,4 +1,4 @@
-package store
+package servers
 
 import (
 	"context"
@@ -12,8 +12,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// slots is how many slots a Redis Cluster has.
-const slots = 16384
+// Slots is how many slots a Redis Cluster has.
+const Slots = 16384
 
 // StartCluster starts a Redis Cluster of masters without replicas, each a redis-server on a free loopback port, divides
 // the slots evenly among them and waits until all of them serve. The servers are named in the URL in the order of their
@@ -34,7 +34,7 @@ func StartCluster(ctx context.Context, masters int) (_ *Server, err error) {
 	}()
 	var addrs []string
 	for range masters {
-		bus, err := freePort()
+		bus, err := FreePort()
 		if err != nil {
 			return nil, err
 		}
@@ -63,7 +63,7 @@ func joinCluster(ctx context.Context, at, first string, bus, n, of int) error {
 		return err
 	}
 	defer own.Close()
-	if err := own.ClusterAddSlotsRange(ctx, n*slots/of, (n+1)*slots/of-1).Err(); err != nil || at == first {
+	if err := own.ClusterAddSlotsRange(ctx, n*Slots/of, (n+1)*Slots/of-1).Err(); err != nil || at == first {
 		return err
 	}
 	known, err := plainClient(first)

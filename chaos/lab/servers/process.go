@@ -1,4 +1,4 @@
-package store
+package servers
 
 import (
 	"bytes"
@@ -12,9 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
-	lua "github.com/yuin/gopher-lua"
 )
 
 // Server is a Redis that this process started. It keeps nothing when it ends.
@@ -27,40 +25,6 @@ type Server struct {
 
 // Close ends the server; further calls do nothing.
 func (s *Server) Close() error { return s.close() }
-
-// The embedded server's Lua makes a table with a large whole number for a key an array that reaches up to it, which cells
-// are: gigabytes for one row. Beyond this key it does not.
-func init() { lua.MaxArrayIndex = 1 << 16 }
-
-// StartEmbedded starts a Redis inside this process, for demos and tests: it is an imitation, and slow.
-func StartEmbedded(context.Context) (*Server, error) {
-	_, s, err := startEmbedded()
-	return s, err
-}
-
-func startEmbedded() (*miniredis.Miniredis, *Server, error) {
-	m := miniredis.NewMiniRedis()
-	m.ClockTTL(true) // or nothing would ever expire
-	if err := m.StartAddr("127.0.0.1:0"); err != nil {
-		return nil, nil, fmt.Errorf("start the embedded Redis: %w", err)
-	}
-	return m, &Server{URL: "redis://" + m.Addr(), close: func() error { m.Close(); return nil }}, nil
-}
-
-// StartDriven starts an embedded Redis whose clock is set from now each time a node beside it reads its own, which it
-// does before every script: for tests in virtual time, which must start it outside their bubble.
-func StartDriven(now func() time.Time) (*Server, error) {
-	m, s, err := startEmbedded()
-	if err != nil {
-		return nil, err
-	}
-	s.Now = func() time.Time {
-		t := now()
-		m.SetTime(t)
-		return t
-	}
-	return s, nil
-}
 
 // ErrNoRedisServer says that there is no redis-server to start on this machine.
 var ErrNoRedisServer = errors.New("redis-server is not installed: apt-get install redis-server (or brew install redis)")
@@ -76,7 +40,7 @@ func StartProcessWith(ctx context.Context, args ...string) (*Server, error) {
 	}
 	var last error
 	for range 5 { // the free port may be taken before redis-server takes it
-		port, err := freePort()
+		port, err := FreePort()
 		if err != nil {
 			return nil, err
 		}
@@ -87,6 +51,15 @@ func StartProcessWith(ctx context.Context, args ...string) (*Server, error) {
 		last = err
 	}
 	return nil, fmt.Errorf("gave up after five tries: %w", last)
+}
+
+// StartProcessAt is StartProcessWith at a port of 127.0.0.1.
+func StartProcessAt(ctx context.Context, port int, args ...string) (*Server, error) {
+	path, err := exec.LookPath("redis-server")
+	if err != nil {
+		return nil, ErrNoRedisServer
+	}
+	return startProcess(ctx, path, port, args...)
 }
 
 func startProcess(ctx context.Context, path string, port int, args ...string) (*Server, error) {
@@ -138,7 +111,8 @@ func answers(ctx context.Context, addr string, exited <-chan struct{}) error {
 	}
 }
 
-func freePort() (int, error) {
+// FreePort returns a port of 127.0.0.1 that nobody listens on.
+func FreePort() (int, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return 0, fmt.Errorf("find a free port: %w", err)

@@ -1,10 +1,11 @@
-package store
+package lab
 
 import (
 	"testing"
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/region/store"
 )
 
 // TestDriven: a store works on a driven server at any time, years from the wall clock, and what the server remembers ends
@@ -12,7 +13,7 @@ import (
 func TestDriven(t *testing.T) {
 	for _, year := range []int{1971, 2026, 2200} {
 		now := time.Date(year, 6, 1, 0, 0, 0, 0, time.UTC)
-		d, err := StartDrivenBy(now, "a")
+		d, err := StartDriven(now, "a")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -28,7 +29,7 @@ func TestDriven(t *testing.T) {
 		t.Cleanup(func() { _ = s.Close() })
 		before := mustOpen(t, s, first)
 		c := charge("k", 10, 1)
-		c.Once = OnceKey(Whole, "request")
+		c.Once = store.OnceKey(store.Whole, "request")
 		ask := func() algorithms.Decided { return decide(t, s, c) }
 
 		begun := now
@@ -59,7 +60,7 @@ func TestDriven(t *testing.T) {
 		if ask().Status != algorithms.StatusUnknown {
 			t.Errorf("%d: a server that lost everything answers", year)
 		}
-		if again := mustOpen(t, s, Opening{Region: "eu", Epoch: epoch, Known: before.Generation}); !again.Lost || s.Data()[0] != "a.1" {
+		if again := mustOpen(t, s, store.Opening{Region: "eu", Epoch: epoch, Known: before.Generation}); !again.Lost || s.Data()[0] != "a.1" {
 			t.Errorf("%d: opened %+v on the data of %v", year, again, s.Data())
 		}
 	}

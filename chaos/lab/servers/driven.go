@@ -1,4 +1,4 @@
-package store
+package servers
 
 import (
 	"context"
@@ -9,16 +9,13 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 	wire "github.com/alicebob/miniredis/v2/server"
-	"github.com/redis/go-redis/v9"
 
 	"github.com/quotad/quotad/algorithms"
 )
 
 // Driven is an embedded Redis for simulators, which do one thing at a time: its TIME, and with it the end of keys' time,
-// stands still between calls of Set, and it loses data and calls when it is told to. Not safe for concurrent use, nor are
-// its stores.
+// stands still between calls of Set, and it loses data when it is told to. Not safe for concurrent use.
 type Driven struct {
-	outage
 	server *Server
 	redis  *miniredis.Miniredis
 	now    time.Time
@@ -29,7 +26,7 @@ type Driven struct {
 // StartDrivenBy starts a Driven at a time, with a master_replid. An empty one stands for data without identity, as that
 // of other embedded servers.
 func StartDrivenBy(now time.Time, replid string) (*Driven, error) {
-	m, s, err := startEmbedded()
+	m, s, err := startEmbedded("127.0.0.1:0", "")
 	if err != nil {
 		return nil, err
 	}
@@ -63,21 +60,8 @@ func (d *Driven) loadScripts() error {
 // Close ends the server.
 func (d *Driven) Close() error { return d.server.Close() }
 
-// longest is longer than any call takes: timeouts are the one thing in which real time counts. By a node's clock a call
-// takes no time.
-const longest = time.Hour
-
-// Connect returns a node's way to the server, with the node's clock. The outages of the server are those of the stores
-// that are connected so.
-func (d *Driven) Connect(now func() time.Time) (*Store, error) {
-	s, err := Connect(Options{URL: d.server.URL, Timeout: longest, Now: now})
-	if err != nil {
-		return nil, err
-	}
-	s.deadline = DefaultTimeout
-	s.topology.(single).client.AddHook(outages{d})
-	return s, nil
-}
+// URL is where the server is.
+func (d *Driven) URL() string { return d.server.URL }
 
 // identify answers with the server's master_replid, of which the embedded server knows nothing.
 func (d *Driven) identify(c *wire.Peer, command string, args ...string) bool {
@@ -125,39 +109,3 @@ func (d *Driven) Replid() string { return *d.replid.Load() }
 
 // Rename gives the server another master_replid with the same data, as a replica has that was promoted.
 func (d *Driven) Rename(replid string) { d.replid.Store(&replid) }
-
-// outages have calls fail at the client, so that it is certain whether they have run.
-type outages struct{ of *Driven }
-
-// calls are the first words of what a store sends; a client sends others by itself, to begin a connection.
-var calls = map[string]bool{"eval": true, "evalsha": true, "info": true, "ping": true}
-
-func (o outages) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (o outages) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		return o.process([]redis.Cmder{cmd}, func() error { return next(ctx, cmd) })
-	}
-}
-
-func (o outages) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error {
-		return o.process(cmds, func() error { return next(ctx, cmds) })
-	}
-}
-
-func (o outages) process(cmds []redis.Cmder, send func() error) error {
-	if !calls[cmds[0].Name()] {
-		return send()
-	}
-	runs, lost := o.of.trip()
-	if runs {
-		if err := send(); lost == nil {
-			return err
-		}
-	}
-	for _, cmd := range cmds {
-		cmd.SetErr(lost)
-	}
-	return lost
-}

@@ -1,97 +1,85 @@
-package store
+package lab
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
-	"os"
-	"syscall"
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/region/store"
 )
 
 // atNoon are a server and a node of which the clocks show the same, which the test may change.
-func atNoon(replid string) (now *int64, server *ModelServer, node func() *Model) {
+func atNoon(replid string) (now *int64, server *Twin, node func() *store.Store) {
 	now = new(int64)
 	*now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC).UnixMicro()
-	server = NewModelServer(func() int64 { return *now }, replid)
-	return now, server, func() *Model { return NewModel(server, func() time.Time { return time.UnixMicro(*now) }) }
-}
-
-func opens(t *testing.T, m *Model, o Opening) Opened {
-	t.Helper()
-	opened, err := m.Open(t.Context(), o)
-	if err != nil {
-		t.Fatalf("open %+v: %v", o, err)
+	server = NewTwin(func() int64 { return *now }, replid)
+	return now, server, func() *store.Store {
+		s, _ := server.Connect(func() time.Time { return time.UnixMicro(*now) })
+		return s
 	}
-	return opened
 }
 
-func usedAt(t *testing.T, m *Model, id string) int64 {
+func usedAt(t *testing.T, m *store.Store, id string) int64 {
 	t.Helper()
-	r, err := m.Inspect(t.Context(), algorithms.Inspect{Fence: under(epoch), Target: algorithms.Target{Key: BucketKey(Whole, id), Terms: terms(10)}})
+	r, err := m.Inspect(t.Context(), algorithms.Inspect{Fence: under(epoch), Target: algorithms.Target{Key: store.BucketKey(store.Whole, id), Terms: terms(10)}})
 	if err != nil || r.Status != algorithms.StatusOK {
 		t.Fatalf("inspect: %+v, %v", r, err)
 	}
 	return r.Used
 }
 
-// TestModelFailsOver: a promoted copy of a server's data answers as one that is behind: what ran there counts for nothing,
+// TestTwinFailsOver: a promoted copy of a server's data answers as one that is behind: what ran there counts for nothing,
 // and the store is opened anew as one that lost data.
-func TestModelFailsOver(t *testing.T) {
-	_, server, node := atNoon("a")
-	m := node()
-	opened := opens(t, m, first)
+func TestTwinFailsOver(t *testing.T) {
+	now, server, _ := atNoon("a")
+	m, way := server.Connect(func() time.Time { return time.UnixMicro(*now) })
+	opened := mustOpen(t, m, first)
 	replica := server.Replica("b")
 	charged := m.Decide(t.Context(), []algorithms.Decide{charge("k", 10, 3)})[0]
 	if charged.Err != nil || admitted(charged.Value) != 1 {
 		t.Fatalf("decide: %+v", charged)
 	}
-	m.SetServer(replica)
+	way.SetServer(replica)
 	if r := m.Decide(t.Context(), []algorithms.Decide{charge("k", 10, 1)})[0]; r.Err != nil || r.Value.Status != algorithms.StatusUnknown {
 		t.Errorf("the replica's answer counts: %+v", r)
 	}
-	ran := replica.Twin().Inspect(charged.Value.Now, algorithms.Inspect{Target: algorithms.Target{Key: BucketKey(Whole, "k"), Terms: terms(10)},
+	ran := replica.Ledger().Inspect(charged.Value.Now, algorithms.Inspect{Target: algorithms.Target{Key: store.BucketKey(store.Whole, "k"), Terms: terms(10)},
 		Fence: algorithms.Fence{Generation: opened.Generation, Epoch: epoch, Clock: charged.Value.Now}})
 	if ran.Used != 1 {
 		t.Errorf("%d units are charged on the replica, want the one that does not count", ran.Used)
 	}
-	again := opens(t, m, Opening{Region: "eu", Epoch: epoch, Known: opened.Generation})
+	again := mustOpen(t, m, store.Opening{Region: "eu", Epoch: epoch, Known: opened.Generation})
 	if !again.Lost || again.Generation <= opened.Generation {
 		t.Errorf("opened %+v after %+v: a loss is not noticed", again, opened)
 	}
-	if got := server.Twin().Generation; got != opened.Generation {
+	if got := server.Ledger().Generation; got != opened.Generation {
 		t.Errorf("the old server is under generation %d: it shares what it holds with its replica", got)
 	}
 }
 
-// TestModelUnreached: of round trips that fail some run, and each of them says that it may have.
-func TestModelUnreached(t *testing.T) {
+// TestTwinUnreached: of round trips that fail some run, and each of them says that it may have.
+func TestTwinUnreached(t *testing.T) {
 	cases := []struct {
 		name string
-		fail func(*ModelServer)
+		fail func(*Twin)
 		ran  bool // as far as the caller can know
 		used int64
 	}{
-		{"down", func(s *ModelServer) { s.SetDown(true) }, false, 0},
-		{"lost on the way", func(s *ModelServer) { s.FailNext(1) }, true, 0},
-		{"the reply lost", func(s *ModelServer) { s.LoseReply(1) }, true, 3},
+		{"down", func(s *Twin) { s.SetDown(true) }, false, 0},
+		{"lost on the way", func(s *Twin) { s.FailNext(1) }, true, 0},
+		{"the reply lost", func(s *Twin) { s.LoseReply(1) }, true, 3},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			_, server, node := atNoon("a")
 			m := node()
-			opens(t, m, first)
+			mustOpen(t, m, first)
 			c.fail(server)
-			var e *Error
+			var e *store.Error
 			r := m.Decide(t.Context(), []algorithms.Decide{charge("k", 10, 3)})[0]
-			if !errors.As(r.Err, &e) || !Unreached(r.Err) || e.Ran != c.ran || admitted(r.Value) != 0 {
+			if !errors.As(r.Err, &e) || !store.Unreached(r.Err) || e.Ran != c.ran || admitted(r.Value) != 0 {
 				t.Errorf("%+v, want an error of which ran is %v", r, c.ran)
 			}
 			server.SetDown(false)
@@ -102,30 +90,30 @@ func TestModelUnreached(t *testing.T) {
 	}
 }
 
-// TestModelClosed: nothing runs any more, and nothing is answered to who has gone.
-func TestModelClosed(t *testing.T) {
+// TestTwinClosed: nothing runs any more, and nothing is answered to who has gone.
+func TestTwinClosed(t *testing.T) {
 	_, _, node := atNoon("a")
 	m := node()
-	opens(t, m, first)
+	mustOpen(t, m, first)
 	if err := m.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if r := m.Decide(t.Context(), []algorithms.Decide{charge("k", 10, 1)})[0]; r.Err == nil {
-		t.Error("a closed model answers")
+		t.Error("a closed way answers")
 	}
 	if _, err := m.Eviction(t.Context()); err == nil {
-		t.Error("a closed model reaches its server")
+		t.Error("a closed way reaches its server")
 	}
 }
 
-// TestModelForgets: what is remembered of requests does not grow with their number, and none is forgotten too early.
-func TestModelForgets(t *testing.T) {
+// TestTwinForgets: what is remembered of requests does not grow with their number, and none is forgotten too early.
+func TestTwinForgets(t *testing.T) {
 	now, server, node := atNoon("a")
 	m := node()
-	opens(t, m, first)
+	mustOpen(t, m, first)
 	request := func(i int) algorithms.Decided {
 		c := charge("k", 1<<40, 1)
-		c.Once = OnceKey(Whole, fmt.Sprint(i))
+		c.Once = store.OnceKey(store.Whole, fmt.Sprint(i))
 		return m.Decide(t.Context(), []algorithms.Decide{c})[0].Value
 	}
 	const aMinutes = 60 // requests remembered at a time
@@ -143,15 +131,15 @@ func TestModelForgets(t *testing.T) {
 	}
 }
 
-// TestModelRepeats: two runs of the same calls end the same, secrets included.
-func TestModelRepeats(t *testing.T) {
+// TestTwinRepeats: two runs of the same calls end the same, secrets included.
+func TestTwinRepeats(t *testing.T) {
 	run := func() string {
 		_, server, node := atNoon("a")
 		m, mate := node(), node()
-		opened := opens(t, m, first)
+		opened := mustOpen(t, m, first)
 		secret := m.Secret()
 		server.Restart()
-		again := opens(t, mate, Opening{Region: "eu", Epoch: epoch, Known: opened.Generation})
+		again := mustOpen(t, mate, store.Opening{Region: "eu", Epoch: epoch, Known: opened.Generation})
 		if mate.Secret() == secret || server.Replid() == "a" {
 			t.Errorf("secret %q again, of a server %q", secret, server.Replid())
 		}
@@ -162,8 +150,8 @@ func TestModelRepeats(t *testing.T) {
 	}
 }
 
-// BenchmarkModelDecide measures a decision on one bucket.
-func BenchmarkModelDecide(b *testing.B) {
+// BenchmarkTwinDecide measures a decision on one bucket.
+func BenchmarkTwinDecide(b *testing.B) {
 	_, _, node := atNoon("a")
 	m := node()
 	if _, err := m.Open(b.Context(), first); err != nil {
@@ -176,35 +164,21 @@ func BenchmarkModelDecide(b *testing.B) {
 	}
 }
 
-// TestModelUnderLoad: a server does one call after the other; round trips that are not done in time run all the same.
-func TestModelUnderLoad(t *testing.T) {
+// TestTwinUnderLoad: a server does one call after the other; round trips that are not done in time run all the same.
+func TestTwinUnderLoad(t *testing.T) {
 	_, server, node := atNoon("a")
 	m := node()
-	opens(t, m, first)
+	mustOpen(t, m, first)
 	var elapsed time.Duration
 	server.SetService(20*time.Millisecond, func() time.Duration { return elapsed })
 	call := []algorithms.Decide{charge("k", 10, 1)}
 	for n, late := range []bool{false, false, true} { // done after 20, 40 and 60 ms
-		if r := m.Decide(t.Context(), call)[0]; Late(r.Err) != late || (r.Err == nil) == late {
+		if r := m.Decide(t.Context(), call)[0]; store.Late(r.Err) != late || (r.Err == nil) == late {
 			t.Errorf("call %d: %v, want late %v", n, r.Err, late)
 		}
 	}
 	elapsed = 50 * time.Millisecond
 	if r := m.Decide(t.Context(), call)[0]; r.Err != nil || r.Value.Buckets[0].Used != 4 {
 		t.Errorf("used %+v, %v: what was late is charged too", r.Value.Buckets, r.Err)
-	}
-}
-
-// TestLate: only silence is late.
-func TestLate(t *testing.T) {
-	refused := &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
-	for err, want := range map[error]bool{context.DeadlineExceeded: true, os.ErrDeadlineExceeded: true, redis.ErrPoolTimeout: true,
-		io.EOF: false, refused: false, context.Canceled: false} {
-		if got := Late(failed("h:1", "script decide", err)); got != want {
-			t.Errorf("%v: late %v", err, got)
-		}
-	}
-	if Late(nil) {
-		t.Error("no error is late")
 	}
 }

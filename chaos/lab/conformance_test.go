@@ -1,4 +1,4 @@
-package store
+package lab
 
 import (
 	"context"
@@ -14,46 +14,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/region/store"
 )
-
-// caller is what a node of a region calls of its store.
-type caller interface {
-	Open(context.Context, Opening) (Opened, error)
-	Adopt(ctx context.Context, epoch string) error
-	Note(ctx context.Context, node, text string) (string, error)
-	Decide(context.Context, []algorithms.Decide) []Result[algorithms.Decided]
-	Lend(context.Context, []algorithms.Lend) []Result[algorithms.Given]
-	Credit(context.Context, []algorithms.Credit) []Result[algorithms.Credited]
-	Recall(context.Context, []algorithms.Recall) []Result[algorithms.Recalled]
-	Restore(context.Context, []algorithms.Restore) []Result[algorithms.Restored]
-	Book(context.Context, []algorithms.Book) []Result[algorithms.Booked]
-	Inspect(context.Context, algorithms.Inspect) (algorithms.Inspected, error)
-	Refund(context.Context, algorithms.Refund) (algorithms.Refunded, error)
-	Reset(context.Context, algorithms.Reset) (algorithms.Cleared, error)
-	Reach(context.Context, Shard) error
-	Eviction(context.Context) (string, error)
-	Generation() uint64
-	Begun(Shard) int64
-	Secret() string
-	Data() []string
-	Shards() Shards
-	Shard(entity string) Shard
-	Deadline() time.Duration
-	Address() Address
-	Close() error
-}
-
-// TestModelHasAll: a model has every method of a store, and the same.
-func TestModelHasAll(t *testing.T) {
-	var _, _ caller = (*Store)(nil), (*Model)(nil)
-	model := reflect.TypeFor[*Model]()
-	for of := range reflect.TypeFor[*Store]().Methods() {
-		is, ok := model.MethodByName(of.Name)
-		if !ok || is.Type.NumIn() != of.Type.NumIn() || is.Type.NumOut() != of.Type.NumOut() {
-			t.Errorf("a Store has %s %v, a Model %v", of.Name, of.Type, is.Type)
-		}
-	}
-}
 
 const second = int64(1_000_000)
 
@@ -67,16 +29,17 @@ var modelled = []algorithms.Terms{
 	{Kind: algorithms.FixedWindow, Window: second, Cell: second, Tick: 1, Entitlement: 10},
 }
 
-func modelledKey(i int) string { return BucketKey(Whole, fmt.Sprint(i)) }
+func modelledKey(i int) string { return store.BucketKey(store.Whole, fmt.Sprint(i)) }
 
-// worlds are two nodes at an embedded Redis, and two at a model of it.
+// worlds are two nodes at an embedded Redis, and two at a twin of it.
 type worlds struct {
 	driven   *Driven
-	server   *ModelServer
+	server   *Twin
 	now      int64
 	skew     [2]int64 // of the nodes' clocks
-	stores   [2]*Store
-	models   [2]*Model
+	stores   [2]*store.Store
+	twins    [2]*store.Store
+	ways     [2]*Way
 	epoch    string
 	known    map[int]int64 // as a State said last
 	lostAt   map[int]int64 // as a call was told last
@@ -86,34 +49,36 @@ type worlds struct {
 }
 
 // same runs a call of one node in both worlds and returns how it ends in both.
-func same[R any](t *rapid.T, w *worlds, i int, what any, call func(caller) []Result[R]) []Result[R] {
-	stores, models := call(w.stores[i]), call(w.models[i])
-	for n := range models {
-		if a, b := stores[n], models[n]; !reflect.DeepEqual(a.Value, b.Value) || w.word(a.Err) != w.word(b.Err) {
-			t.Fatalf("node %d, %T %+v:\nstore %+v, %v\nmodel %+v, %v", i, what, what, a.Value, a.Err, b.Value, b.Err)
+func same[R any](t *rapid.T, w *worlds, i int, what any, call func(*store.Store) []store.Result[R]) []store.Result[R] {
+	stores, twins := call(w.stores[i]), call(w.twins[i])
+	for n := range twins {
+		if a, b := stores[n], twins[n]; !reflect.DeepEqual(a.Value, b.Value) || w.word(a.Err) != w.word(b.Err) {
+			t.Fatalf("node %d, %T %+v:\nstore %+v, %v\ntwin %+v, %v", i, what, what, a.Value, a.Err, b.Value, b.Err)
 		}
 	}
-	if s, m := w.stores[i], w.models[i]; s.Generation() != m.Generation() || s.Begun(Whole) != m.Begun(Whole) ||
+	if s, m := w.stores[i], w.twins[i]; s.Generation() != m.Generation() || s.Begun(store.Whole) != m.Begun(store.Whole) ||
 		!slices.Equal(s.Data(), m.Data()) || s.Deadline() != m.Deadline() || s.Latest() != m.Latest() || (s.Secret() == "") != (m.Secret() == "") {
-		t.Fatalf("node %d after %T %+v: store %d %d %v %d, model %d %d %v %d", i, what, what,
-			s.Generation(), s.Begun(Whole), s.Data(), s.Latest(), m.Generation(), m.Begun(Whole), m.Data(), m.Latest())
+		t.Fatalf("node %d after %T %+v: store %d %d %v %d  twin %d %d %v %d", i, what, what,
+			s.Generation(), s.Begun(store.Whole), s.Data(), s.Latest(), m.Generation(), m.Begun(store.Whole), m.Data(), m.Latest())
 	}
-	return models
+	return twins
 }
 
 // one makes a list of what a call of one thing returns.
-func one[R any](value R, err error) []Result[R] { return []Result[R]{{value, err}} }
+func one[R any](value R, err error) []store.Result[R] {
+	return []store.Result[R]{{Value: value, Err: err}}
+}
 
 // word says what an error tells a caller, where its words are those of both.
 func (w *worlds) word(err error) string {
-	var e *Error
+	var e *store.Error
 	switch {
 	case err == nil:
 		return ""
 	case errors.As(err, &e):
-		return fmt.Sprint("unreached: ", Unreached(err), e.Call, e.Ran, e.Err)
+		return fmt.Sprint("unreached: ", store.Unreached(err), e.Call, e.Ran, e.Err)
 	}
-	return strings.ReplaceAll(err.Error(), address(w.driven.server), modelName)
+	return strings.ReplaceAll(err.Error(), strings.TrimPrefix(w.driven.URL(), "redis://"), inMemory)
 }
 
 func begin(t *rapid.T, d *Driven) *worlds {
@@ -124,14 +89,15 @@ func begin(t *rapid.T, d *Driven) *worlds {
 	d.Flush()
 	d.Set(time.UnixMicro(w.now))
 	d.Rename(rapid.SampledFrom([]string{"r", "r", "r", ""}).Draw(t, "replid"))
-	w.server = NewModelServer(func() int64 { return w.now }, d.Replid())
+	w.server = NewTwin(func() int64 { return w.now }, d.Replid())
 	for i := range w.stores {
 		clock := func() time.Time { return time.UnixMicro(w.now + w.skew[i]) }
 		s, err := d.Connect(clock)
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.stores[i], w.models[i] = s, NewModel(w.server, clock)
+		w.stores[i] = s
+		w.twins[i], w.ways[i] = w.server.Connect(clock)
 	}
 	return w
 }
@@ -163,11 +129,11 @@ func (w *worlds) saw(i int, s algorithms.State, lostAt int64) {
 }
 
 func (w *worlds) open(t *rapid.T, i int) {
-	held := w.models[i].Generation()
-	o := Opening{Region: rapid.SampledFrom([]string{"eu", "eu", "eu", "eu", "eu", "eu", "us"}).Draw(t, "region"), Epoch: w.epoch,
+	held := w.twins[i].Generation()
+	o := store.Opening{Region: rapid.SampledFrom([]string{"eu", "eu", "eu", "eu", "eu", "eu", "us"}).Draw(t, "region"), Epoch: w.epoch,
 		Known:     rapid.SampledFrom([]uint64{0, held, held, held, held + 1}).Draw(t, "known"),
 		Bootstrap: rapid.Bool().Draw(t, "bootstrap"), Ended: rapid.SampledFrom([]uint64{0, 0, 0, held}).Draw(t, "ended")}
-	same(t, w, i, o, func(s caller) []Result[Opened] { return one(s.Open(context.Background(), o)) })
+	same(t, w, i, o, func(s *store.Store) []store.Result[store.Opened] { return one(s.Open(context.Background(), o)) })
 }
 
 func (w *worlds) decide(t *rapid.T, i int) {
@@ -178,11 +144,11 @@ func (w *worlds) decide(t *rapid.T, i int) {
 		c := algorithms.Decide{Fence: w.guard(t), Commit: rapid.IntRange(0, 5).Draw(t, "commit") > 0,
 			Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: key, Terms: modelled[n], ExistsUntil: known}}}, Costs: rapid.SliceOfN(rapid.Int64Range(1, 4), 1, 3).Draw(t, "costs")}
 		if rapid.IntRange(0, 3).Draw(t, "once") == 0 {
-			c.Once, c.Costs = OnceKey(Whole, fmt.Sprint(n, rapid.IntRange(0, 1).Draw(t, "request"))), c.Costs[:1]
+			c.Once, c.Costs = store.OnceKey(store.Whole, fmt.Sprint(n, rapid.IntRange(0, 1).Draw(t, "request"))), c.Costs[:1]
 		}
 		calls, of = append(calls, c), append(of, n)
 	}
-	results := same(t, w, i, calls, func(s caller) []Result[algorithms.Decided] { return s.Decide(context.Background(), calls) })
+	results := same(t, w, i, calls, func(s *store.Store) []store.Result[algorithms.Decided] { return s.Decide(context.Background(), calls) })
 	for n, r := range results {
 		w.saw(of[n], algorithms.State{}, r.Value.LostAt)
 		if r.Value.Status != algorithms.StatusOK || r.Err != nil {
@@ -191,7 +157,7 @@ func (w *worlds) decide(t *rapid.T, i int) {
 		w.saw(of[n], r.Value.Buckets[0], 0)
 		if r.Value.Answers[0].Admitted && calls[n].Commit {
 			w.names++
-			w.receipts = append(w.receipts, algorithms.Refund{Receipt: RefundKey(Whole, fmt.Sprint(w.names)), Once: OnceKey(Whole, fmt.Sprint(of[n], 0)),
+			w.receipts = append(w.receipts, algorithms.Refund{Receipt: store.RefundKey(store.Whole, fmt.Sprint(w.names)), Once: store.OnceKey(store.Whole, fmt.Sprint(of[n], 0)),
 				At: r.Value.Now, Cost: calls[n].Costs[0], Charges: []algorithms.Charge{{Target: algorithms.Target{Key: calls[n].Buckets[0].Key, Terms: modelled[of[n]]}, Cell: r.Value.Buckets[0].Cell}}})
 		}
 	}
@@ -201,7 +167,7 @@ func (w *worlds) lend(t *rapid.T, i int) {
 	n, key, known := w.bucket(t)
 	c := []algorithms.Lend{{Fence: w.guard(t), Target: algorithms.Target{Key: key, Terms: modelled[n], ExistsUntil: known}, Peer: rapid.SampledFrom(peers).Draw(t, "peer"), Cell: w.cell(t, n),
 		Returned: units(t, "returned"), Lent: units(t, "lent"), Kept: units(t, "kept") / 4, Cap: units(t, "cap"), Burst: units(t, "burst"), CapBurst: units(t, "cap burst")}}
-	r := same(t, w, i, c, func(s caller) []Result[algorithms.Given] { return s.Lend(context.Background(), c) })
+	r := same(t, w, i, c, func(s *store.Store) []store.Result[algorithms.Given] { return s.Lend(context.Background(), c) })
 	w.saw(n, r[0].Value.State, r[0].Value.LostAt)
 }
 
@@ -210,14 +176,14 @@ func (w *worlds) credit(t *rapid.T, i int) {
 	c := []algorithms.Credit{{Fence: w.guard(t), Target: algorithms.Target{Key: key, Terms: modelled[n], ExistsUntil: known}, Peer: rapid.SampledFrom(peers).Draw(t, "peer"), Cell: w.cell(t, n),
 		PeerGeneration: rapid.Uint64Range(1, 3).Draw(t, "peer generation"), Lent: units(t, "lent"), Returned: units(t, "returned") / 2, Most: 8, Burst: units(t, "burst"), MostBurst: 8,
 		At: rapid.SampledFrom([]int64{0, w.now - 1, w.now, w.now + 1, w.now + 300_000}).Draw(t, "at")}}
-	r := same(t, w, i, c, func(s caller) []Result[algorithms.Credited] { return s.Credit(context.Background(), c) })
+	r := same(t, w, i, c, func(s *store.Store) []store.Result[algorithms.Credited] { return s.Credit(context.Background(), c) })
 	w.saw(n, r[0].Value.State, r[0].Value.LostAt)
 }
 
 func (w *worlds) recall(t *rapid.T, i int) {
 	n, key, known := w.bucket(t)
 	c := []algorithms.Recall{{Fence: w.guard(t), Target: algorithms.Target{Key: key, Terms: modelled[n], ExistsUntil: known}, Peer: rapid.SampledFrom(peers).Draw(t, "peer"), PeerGeneration: rapid.Uint64Range(1, 3).Draw(t, "peer generation")}}
-	same(t, w, i, c, func(s caller) []Result[algorithms.Recalled] { return s.Recall(context.Background(), c) })
+	same(t, w, i, c, func(s *store.Store) []store.Result[algorithms.Recalled] { return s.Recall(context.Background(), c) })
 }
 
 func (w *worlds) restore(t *rapid.T, i int) {
@@ -231,7 +197,7 @@ func (w *worlds) restore(t *rapid.T, i int) {
 	for _, peer := range c.KnownPeers {
 		c.Rows = append(c.Rows, algorithms.PeerRow{Cell: w.cell(t, n), Peer: peer, Row: algorithms.Row{Lent: units(t, "lent"), Returned: units(t, "returned")}})
 	}
-	same(t, w, i, c, func(s caller) []Result[algorithms.Restored] {
+	same(t, w, i, c, func(s *store.Store) []store.Result[algorithms.Restored] {
 		return s.Restore(context.Background(), []algorithms.Restore{c})
 	})
 }
@@ -240,7 +206,7 @@ func (w *worlds) book(t *rapid.T, i int) {
 	n, key, known := w.bucket(t)
 	c := []algorithms.Book{{Fence: w.guard(t), Target: algorithms.Target{Key: key, Terms: modelled[n], ExistsUntil: known}, Node: rapid.SampledFrom([]string{"n1", "n2"}).Draw(t, "node"),
 		Window: w.now/modelled[n].Window - rapid.Int64Range(0, 1).Draw(t, "windows ago"), Units: units(t, "units")}}
-	r := same(t, w, i, c, func(s caller) []Result[algorithms.Booked] { return s.Book(context.Background(), c) })
+	r := same(t, w, i, c, func(s *store.Store) []store.Result[algorithms.Booked] { return s.Book(context.Background(), c) })
 	w.saw(n, algorithms.State{}, r[0].Value.LostAt)
 }
 
@@ -250,7 +216,9 @@ func (w *worlds) refund(t *rapid.T, i int) {
 	}
 	c := w.receipts[max(len(w.receipts)-1-rapid.IntRange(0, 3).Draw(t, "receipt"), 0)]
 	c.Fence = w.guard(t)
-	same(t, w, i, c, func(s caller) []Result[algorithms.Refunded] { return one(s.Refund(context.Background(), c)) })
+	same(t, w, i, c, func(s *store.Store) []store.Result[algorithms.Refunded] {
+		return one(s.Refund(context.Background(), c))
+	})
 }
 
 // step sets the clock of both servers.
@@ -267,8 +235,8 @@ func (w *worlds) copy() {
 	w.copies = append(w.copies, func() {
 		w.driven.Promote(driven, replid)
 		w.server = server
-		w.models[0].SetServer(server)
-		w.models[1].SetServer(server)
+		w.ways[0].SetServer(server)
+		w.ways[1].SetServer(server)
 	})
 }
 
@@ -291,7 +259,7 @@ func (w *worlds) lose(t *rapid.T) {
 			w.copies = slices.Delete(w.copies, n, n+1)
 		}
 	default:
-		key := rapid.SampledFrom([]string{TokenKey(Whole), modelledKey(0), modelledKey(1), modelledKey(3), OnceKey(Whole, "00")}).Draw(t, "key")
+		key := rapid.SampledFrom([]string{store.TokenKey(store.Whole), modelledKey(0), modelledKey(1), modelledKey(3), store.OnceKey(store.Whole, "00")}).Draw(t, "key")
 		w.driven.Delete(key)
 		w.server.Delete(key)
 	}
@@ -316,20 +284,20 @@ func (w *worlds) actions() map[string]func(*rapid.T) {
 		"inspect": node(func(t *rapid.T, i int) {
 			n, key, _ := w.bucket(t)
 			c := algorithms.Inspect{Fence: w.guard(t), Target: algorithms.Target{Key: key, Terms: modelled[n]}}
-			same(t, w, i, c, func(s caller) []Result[algorithms.Inspected] { return one(s.Inspect(ctx, c)) })
+			same(t, w, i, c, func(s *store.Store) []store.Result[algorithms.Inspected] { return one(s.Inspect(ctx, c)) })
 		}),
 		"reset": rarely(node(func(t *rapid.T, i int) {
 			n, key, known := w.bucket(t)
 			c := algorithms.Reset{Fence: w.guard(t), Target: algorithms.Target{Key: key, Terms: modelled[n], ExistsUntil: known}}
-			same(t, w, i, c, func(s caller) []Result[algorithms.Cleared] { return one(s.Reset(ctx, c)) })
+			same(t, w, i, c, func(s *store.Store) []store.Result[algorithms.Cleared] { return one(s.Reset(ctx, c)) })
 		})),
 		"note": node(func(t *rapid.T, i int) {
 			text := fmt.Sprint(w.now)
-			same(t, w, i, text, func(s caller) []Result[string] { return one(s.Note(ctx, "n1", text)) })
+			same(t, w, i, text, func(s *store.Store) []store.Result[string] { return one(s.Note(ctx, "n1", text)) })
 		}),
 		"adopt": rarely(node(func(t *rapid.T, i int) {
 			epoch := rapid.SampledFrom([]string{"1-a", "1-b", "2-b", "3-c"}).Draw(t, "epoch")
-			r := same(t, w, i, epoch, func(s caller) []Result[bool] { return one(true, s.Adopt(ctx, epoch)) })
+			r := same(t, w, i, epoch, func(s *store.Store) []store.Result[bool] { return one(true, s.Adopt(ctx, epoch)) })
 			if r[0].Err == nil {
 				w.epoch = epoch
 			}
@@ -343,7 +311,7 @@ func (w *worlds) actions() map[string]func(*rapid.T) {
 		"out of reach": rarely(node(func(t *rapid.T, i int) {
 			w.driven.SetDown(true)
 			w.server.SetDown(true)
-			same(t, w, i, "reach", func(s caller) []Result[bool] { return one(true, s.Reach(ctx, Whole)) })
+			same(t, w, i, "reach", func(s *store.Store) []store.Result[bool] { return one(true, s.Reach(ctx, store.Whole)) })
 			rapid.SampledFrom([]func(*rapid.T, int){w.open, w.decide, w.lend}).Draw(t, "call")(t, i)
 			w.driven.SetDown(false)
 			w.server.SetDown(false)
@@ -362,11 +330,11 @@ func (w *worlds) actions() map[string]func(*rapid.T) {
 	}
 }
 
-// TestModelEqualsStore holds the model equal to the store, of which everything but the server is in production: opens by
+// TestTwinEqualsRedis holds stores on a twin equal to stores on an embedded Redis, of which everything but the server is in production: opens by
 // two nodes, losses of all, of the token and of single keys, promoted copies, servers out of reach, lost calls and replies, clocks that step
 // both ways and nodes' clocks that are apart.
-func TestModelEqualsStore(t *testing.T) {
-	d, err := StartDrivenBy(time.Now(), "r")
+func TestTwinEqualsRedis(t *testing.T) {
+	d, err := StartDriven(time.Now(), "r")
 	if err != nil {
 		t.Fatal(err)
 	}

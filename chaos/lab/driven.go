@@ -1,0 +1,82 @@
+package lab
+
+import (
+	"context"
+	"time"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab/servers"
+	"github.com/quotad/quotad/region/store"
+)
+
+// Driven is a servers.Driven of which calls fail when they are told to. Not safe for concurrent use, nor are its stores.
+type Driven struct {
+	*servers.Driven
+	outage
+}
+
+// StartDriven starts one at a time, with a master_replid.
+func StartDriven(now time.Time, replid string) (*Driven, error) {
+	d, err := servers.StartDrivenBy(now, replid)
+	return &Driven{Driven: d}, err
+}
+
+// longest is longer than any call takes: timeouts are the one thing in which real time counts. By a node's clock a call
+// takes no time.
+const longest = time.Hour
+
+// Connect returns a node's way to the server, with the node's clock. The outages of the server are those of the stores
+// that are connected so.
+func (d *Driven) Connect(now func() time.Time) (*store.Store, error) {
+	p, err := store.Redis(store.Options{URL: d.URL(), Timeout: longest, Now: now})
+	if err != nil {
+		return nil, err
+	}
+	p.Servers, p.Deadline = failing{p.Servers, d}, store.DefaultTimeout
+	return store.New(p), nil
+}
+
+// failing has calls fail before they are sent or after they were answered, so that it is certain whether they have run.
+type failing struct {
+	store.Servers
+	of *Driven
+}
+
+// Exec implements store.Servers.
+func (f failing) Exec(ctx context.Context, calls []store.Call) (replies []store.Reply) {
+	runs, lost := f.of.trip()
+	if runs {
+		replies = f.Servers.Exec(ctx, calls)
+	}
+	if lost != nil {
+		replies = make([]store.Reply, len(calls))
+		for i, c := range calls {
+			replies[i].Err = store.Failed(f.of.URL(), "script "+c.Op.Script().Name, lost)
+		}
+	}
+	return replies
+}
+
+// Look implements store.Servers.
+func (f failing) Look(ctx context.Context, shard store.Shard, nothing algorithms.Open) (found store.Found, err error) {
+	runs, lost := f.of.trip()
+	if runs {
+		found, err = f.Servers.Look(ctx, shard, nothing)
+	}
+	if lost != nil {
+		return store.Found{}, store.Failed(f.of.URL(), "open the store", lost)
+	}
+	return found, err
+}
+
+// Ping implements store.Servers.
+func (f failing) Ping(ctx context.Context, shard store.Shard) (err error) {
+	runs, lost := f.of.trip()
+	if runs {
+		err = f.Servers.Ping(ctx, shard)
+	}
+	if lost != nil {
+		return store.Failed(f.of.URL(), "ping", lost)
+	}
+	return err
+}

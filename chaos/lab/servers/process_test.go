@@ -1,0 +1,73 @@
+package servers
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// TestServerCloses: Close may be repeated, and leaves neither a listener nor a file.
+func TestServerCloses(t *testing.T) {
+	for name, start := range map[string]func(context.Context) (*Server, error){"embedded": StartEmbedded, "process": StartProcess} {
+		t.Run(name, func(t *testing.T) { closes(t, start) })
+	}
+}
+
+func closes(t *testing.T, start func(context.Context) (*Server, error)) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	server, err := start(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := redis.NewClient(&redis.Options{Addr: strings.TrimPrefix(server.URL, "redis://"), MaxRetries: -1})
+	defer client.Close()
+	if err := client.Ping(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := server.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := client.Ping(t.Context()).Err(); err == nil {
+		t.Error("a closed server answers")
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// TestStartProcessRefuses: what cannot be started says why.
+func TestStartProcessRefuses(t *testing.T) {
+	t.Run("not installed", func(t *testing.T) {
+		t.Setenv("PATH", t.TempDir())
+		if _, err := StartProcess(t.Context()); !errors.Is(err, ErrNoRedisServer) {
+			t.Errorf("%v, want %v", err, ErrNoRedisServer)
+		}
+	})
+	t.Run("ends at once", func(t *testing.T) {
+		bin := t.TempDir()
+		script := "#!/bin/sh\necho 'FATAL CONFIG FILE ERROR'\nexit 1\n"
+		if err := os.WriteFile(filepath.Join(bin, "redis-server"), []byte(script), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+		_, err := StartProcess(t.Context())
+		if err == nil || !strings.Contains(err.Error(), "FATAL CONFIG FILE ERROR") {
+			t.Errorf("%v does not say what the server said", err)
+		}
+	})
+	t.Run("given up", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if s, err := StartProcess(ctx); !errors.Is(err, context.Canceled) {
+			t.Errorf("%v, %v, want %v", s, err, context.Canceled)
+		}
+	})
+}

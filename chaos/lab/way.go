@@ -1,0 +1,165 @@
+package lab
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/region/store"
+)
+
+// inMemory stands in errors where a server has its host and port.
+const inMemory = "in memory"
+
+// Way is a node's way to a Twin: a store.Servers without connections, goroutines or timers. Safe for concurrent use.
+type Way struct {
+	mu     sync.Mutex
+	server *Twin
+	closed bool
+}
+
+// Connect returns a store on a server, and the way that it takes there; now is the node's wall clock. Its secrets can be
+// foretold, so that a run can be repeated.
+func (s *Twin) Connect(now func() time.Time) (*store.Store, *Way) {
+	w := &Way{server: s}
+	return store.New(store.Parts{Servers: w, Address: store.AddressOf(inMemory), Now: now,
+		NewSecret: func() string { return w.to().newSecret() }}), w
+}
+
+// SetServer has all further calls go to another server, as after a failover. What the node knows of the store stays.
+func (w *Way) SetServer(server *Twin) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.server = server
+}
+
+func (w *Way) to() *Twin {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.server
+}
+
+// Close implements store.Servers: all further calls fail.
+func (w *Way) Close() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.closed = true
+	return nil
+}
+
+// trip makes a round trip to the server of now, which is locked while run is called. The error is why no reply comes back.
+func (w *Way) trip(ctx context.Context, calls int, run func(s *Twin, now int64)) error {
+	w.mu.Lock()
+	s, closed := w.server, w.closed
+	w.mu.Unlock()
+	if closed {
+		return redis.ErrClosed
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	runs, lost := s.trip()
+	if runs && lost == nil && calls > 0 {
+		lost = s.serve(calls)
+	}
+	if runs {
+		run(s, s.clock())
+	}
+	return lost
+}
+
+// Exec implements store.Servers. There is one shard: of another one there is no token.
+func (w *Way) Exec(ctx context.Context, calls []store.Call) []store.Reply {
+	replies := make([]store.Reply, len(calls))
+	if len(calls) == 0 {
+		return replies
+	}
+	served := len(calls)
+	if len(calls[0].Op.Keys()) == 0 { // a token's script
+		served = 0
+	}
+	lost := w.trip(ctx, served, func(s *Twin, now int64) {
+		for i, c := range calls {
+			replies[i].Replid = s.replid
+			if c.Shard != store.Whole {
+				replies[i].Err = c.Op.Read([]any{int64(algorithms.StatusUnknown)})
+				continue
+			}
+			s.run(now, c.Op)
+		}
+	})
+	if lost != nil {
+		for i, c := range calls {
+			replies[i] = store.Reply{Err: store.Failed(inMemory, "script "+c.Op.Script().Name, lost)}
+		}
+	}
+	return replies
+}
+
+// run has the twin answer a call.
+func (s *Twin) run(now int64, op store.Operation) {
+	switch o := op.(type) {
+	case *store.Op[algorithms.Decide, algorithms.Decided]:
+		o.Answer = s.decide(now, o.Call)
+	case *store.Op[algorithms.Lend, algorithms.Given]:
+		o.Answer = s.twin.Lend(now, o.Call)
+	case *store.Op[algorithms.Credit, algorithms.Credited]:
+		o.Answer = s.twin.Credit(now, o.Call)
+	case *store.Op[algorithms.Inspect, algorithms.Inspected]:
+		o.Answer = s.twin.Inspect(now, o.Call)
+	case *store.Op[algorithms.Refund, algorithms.Refunded]:
+		o.Answer = s.refund(now, o.Call)
+	case *store.Op[algorithms.Reset, algorithms.Cleared]:
+		o.Answer = s.twin.Reset(now, o.Call)
+	case *store.Op[algorithms.Recall, algorithms.Recalled]:
+		o.Answer = s.twin.Recall(now, o.Call)
+	case *store.Op[algorithms.Restore, algorithms.Restored]:
+		o.Answer = s.twin.Restore(now, o.Call)
+	case *store.Op[algorithms.Book, algorithms.Booked]:
+		o.Answer = s.twin.Book(now, o.Call)
+	case *store.Op[algorithms.Open, algorithms.Opened]:
+		o.Answer = s.twin.Open(now, o.Call)
+	case *store.Op[algorithms.Adopt, algorithms.Adopted]:
+		o.Answer = s.twin.Adopt(o.Call)
+	case *store.Op[algorithms.Note, algorithms.Noted]:
+		o.Answer = s.twin.Note(o.Call)
+	case *store.Op[algorithms.Beat, algorithms.Beaten]:
+		o.Answer = s.twin.Beat(now, o.Call)
+	}
+}
+
+// visit makes a round trip that runs something other than calls.
+func (w *Way) visit(ctx context.Context, name string, run func(s *Twin, now int64)) error {
+	if lost := w.trip(ctx, 0, run); lost != nil {
+		return store.Failed(inMemory, name, lost)
+	}
+	return nil
+}
+
+// Look implements store.Servers.
+func (w *Way) Look(ctx context.Context, _ store.Shard, nothing algorithms.Open) (store.Found, error) {
+	found := store.Found{Server: inMemory}
+	err := w.visit(ctx, "open the store", func(s *Twin, now int64) {
+		found.Opened, found.Replid, found.Clock = s.twin.Open(now, nothing), s.replid, time.UnixMicro(now)
+	})
+	return found, err
+}
+
+// Ping implements store.Servers.
+func (w *Way) Ping(ctx context.Context, _ store.Shard) error {
+	return w.visit(ctx, "ping", func(*Twin, int64) {})
+}
+
+// TryRights implements store.Servers; nothing is refused.
+func (w *Way) TryRights(context.Context, store.Shard) error { return nil }
+
+// Memory implements store.Servers: it has all it needs, and does not say how much that is.
+func (w *Way) Memory(ctx context.Context, _ store.Shard) (store.Memory, error) {
+	m := store.Memory{Server: inMemory, Known: true, Policy: store.NoEviction, Bytes: -1}
+	return m, w.visit(ctx, "read its memory", func(*Twin, int64) {})
+}

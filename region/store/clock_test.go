@@ -1,0 +1,36 @@
+package store
+
+import (
+	"testing"
+	"time"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab/servers"
+)
+
+// TestStartDriven: the scripts' time is what the test says, and a step back reopens no cell.
+func TestStartDriven(t *testing.T) {
+	now := time.UnixMicro(1_900_000_000_000_000)
+	server := started(t)(servers.StartDriven(func() time.Time { return now }))
+	s := node(t, server, first)
+	of := algorithms.Terms{Kind: algorithms.FixedWindow, Window: 60_000_000, Cell: 60_000_000, Tick: 1, Entitlement: 3}
+	steps := []struct {
+		by    time.Duration
+		admit int64
+		now   int64 // after the first moment, in microseconds
+	}{
+		{0, 3, 0},
+		{time.Second, 0, 1_000_000},
+		{time.Minute, 3, 61_000_000},
+		{-time.Minute, 0, 61_000_000}, // the high-water mark stands
+		{2 * time.Minute, 3, 121_000_000},
+	}
+	begin := now.UnixMicro()
+	for i, step := range steps {
+		now = now.Add(step.by)
+		d := decide(t, s, algorithms.Decide{Fence: under(epoch), Commit: true, Costs: []int64{1, 1, 1, 1}, Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: BucketKey(Whole, "k"), Terms: of}}}})
+		if d.Status != algorithms.StatusOK || d.Now != begin+step.now || admitted(d) != step.admit {
+			t.Errorf("step %d: %+v at %d, want %d admitted at %d", i, d, d.Now-begin, step.admit, step.now)
+		}
+	}
+}

@@ -1,0 +1,173 @@
+package store
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// redisServers are Redis servers. Safe for concurrent use.
+type redisServers struct {
+	topology
+	address Address
+}
+
+// batch is a list of calls on its way. Goroutines that run parts of it touch different replies.
+type batch struct {
+	servers *redisServers
+	calls   []Call
+	replies []Reply
+}
+
+// pause is how long a call waits whose slot is being moved.
+const pause = 10 * time.Millisecond
+
+// Exec implements Servers: it sends the calls of each server as one pipeline, to all servers at once. Calls that did not
+// run because of where they were sent, or when, are sent again, once.
+func (r *redisServers) Exec(ctx context.Context, calls []Call) []Reply {
+	b := &batch{servers: r, calls: calls, replies: make([]Reply, len(calls))}
+	all := make([]int, len(calls))
+	for i := range calls {
+		all[i] = i
+	}
+	again := b.everywhere(ctx, all)
+	if len(again) == 0 {
+		return b.replies
+	}
+	moved := r.refresh()
+	for _, i := range again {
+		if faultOf(b.replies[i].Err).resend == afterPause {
+			moved = after(ctx, moved, pause)
+			break
+		}
+	}
+	select {
+	case <-moved:
+		b.everywhere(ctx, again)
+	case <-ctx.Done(): // each has its error
+	}
+	return b.replies
+}
+
+// after returns a channel that is closed when c is and a time has passed, or ctx has ended.
+func after(ctx context.Context, c <-chan struct{}, d time.Duration) <-chan struct{} {
+	both := make(chan struct{})
+	go func() {
+		defer close(both)
+		select {
+		case <-time.After(d):
+		case <-ctx.Done():
+		}
+		select {
+		case <-c:
+		case <-ctx.Done():
+		}
+	}()
+	return both
+}
+
+// everywhere sends the chosen calls and returns those that may be sent again.
+func (b *batch) everywhere(ctx context.Context, chosen []int) (again []int) {
+	masters := make(map[Shard]*redis.Client, 1)
+	parts := make(map[*redis.Client][]int, 1)
+	for _, i := range chosen {
+		shard := b.calls[i].Shard
+		client, known := masters[shard]
+		if !known {
+			var err error
+			if client, err = b.servers.master(ctx, shard); err != nil {
+				b.replies[i].Err = Failed(b.servers.address.String(), "script "+b.calls[i].Op.Script().Name, err)
+				continue
+			}
+			masters[shard] = client
+		}
+		parts[client] = append(parts[client], i)
+	}
+	if len(parts) == 1 {
+		for client, part := range parts {
+			return b.at(ctx, client, part)
+		}
+	}
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	for client, part := range parts {
+		all.Go(func() {
+			back := b.at(ctx, client, part)
+			mu.Lock()
+			defer mu.Unlock()
+			again = append(again, back...)
+		})
+	}
+	all.Wait()
+	return again
+}
+
+// at sends calls to one server, and those whose script it does not know once more when it has been given it. It returns
+// those that may be sent again, to another server or later.
+func (b *batch) at(ctx context.Context, client *redis.Client, chosen []int) (again []int) {
+	unknown, again := b.send(ctx, client, chosen)
+	if len(unknown) == 0 {
+		return again
+	}
+	script := b.calls[unknown[0]].Op.Script()
+	if err := client.ScriptLoad(ctx, script.Source).Err(); err != nil {
+		for _, i := range unknown {
+			b.replies[i].Err = Failed(client.Options().Addr, "load script "+script.Name, err)
+		}
+		return again
+	}
+	_, back := b.send(ctx, client, unknown)
+	return append(again, back...)
+}
+
+// send sends calls as one pipeline, which ends by asking whose data the server holds if a call wants to know. It returns
+// the calls whose script the server does not know, and those that may be sent again.
+func (b *batch) send(ctx context.Context, client *redis.Client, chosen []int) (unknown, again []int) {
+	pipe := client.Pipeline()
+	cmds := make([]*redis.Cmd, len(chosen))
+	var identity *redis.StringCmd
+	for n, i := range chosen {
+		c := &b.calls[i]
+		keys := append([]string{TokenKey(c.Shard)}, c.Op.Keys()...)
+		cmds[n] = pipe.EvalSha(ctx, c.Op.Script().SHA, keys, c.Op.Args()...)
+	}
+	if slices.ContainsFunc(chosen, func(i int) bool { return b.calls[i].Identify }) {
+		identity = pipe.Info(ctx, "replication")
+	}
+	execute(ctx, pipe)
+	found, lost := "", error(nil)
+	if identity != nil {
+		found, lost = replid(identity)
+	}
+	var refresh bool
+	for n, i := range chosen {
+		c := &b.calls[i]
+		reply, err := cmds[n].Result()
+		if err == nil && c.Identify {
+			err = lost
+		}
+		if err == nil {
+			b.replies[i] = Reply{Replid: found, Err: c.Op.Read(reply)}
+			continue
+		}
+		b.replies[i] = Reply{Err: Failed(client.Options().Addr, "script "+c.Op.Script().Name, err)}
+		if cmds[n].Err() == nil { // it has run
+			continue
+		}
+		f := faultOf(err)
+		refresh = refresh || f.refresh
+		switch f.resend {
+		case loaded:
+			unknown = append(unknown, i)
+		case elsewhere, afterPause:
+			again = append(again, i)
+		}
+	}
+	if refresh {
+		b.servers.refresh()
+	}
+	return unknown, again
+}

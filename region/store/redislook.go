@@ -1,0 +1,118 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotad/quotad/algorithms"
+)
+
+// failedAt words an error of a command that a shard's master was sent, and has the masters looked for where it may not be
+// one any more.
+func (r *redisServers) failedAt(client *redis.Client, call string, err error) error {
+	if faultOf(err).refresh {
+		r.refresh()
+	}
+	return Failed(client.Options().Addr, call, err)
+}
+
+// at returns a client of a shard's master, for a call that is worded so in errors.
+func (r *redisServers) at(ctx context.Context, shard Shard, call string) (*redis.Client, error) {
+	client, err := r.master(ctx, shard)
+	if err != nil {
+		return nil, Failed(r.address.String(), call, err)
+	}
+	return client, nil
+}
+
+// openCall is what the calls that open a store are named in errors.
+const openCall = "open the store"
+
+// Look implements Servers.
+func (r *redisServers) Look(ctx context.Context, shard Shard, nothing algorithms.Open) (found Found, err error) {
+	client, err := r.at(ctx, shard, openCall)
+	if err != nil {
+		return found, err
+	}
+	pipe := client.Pipeline()
+	token := pipe.Eval(ctx, algorithms.OpenScript.Source, []string{TokenKey(shard)}, nothing.Args()...)
+	info := pipe.Info(ctx, "replication")
+	clock := pipe.Time(ctx)
+	execute(ctx, pipe)
+	found.Server = client.Options().Addr
+	reply, err := token.Result()
+	if err == nil {
+		found.Replid, err = replid(info)
+	}
+	if err == nil {
+		found.Clock, err = clock.Result()
+	}
+	if err != nil {
+		return found, r.failedAt(client, openCall, err)
+	}
+	found.Opened, err = nothing.Parse(reply)
+	return found, err
+}
+
+// Ping implements Servers.
+func (r *redisServers) Ping(ctx context.Context, shard Shard) error {
+	client, err := r.at(ctx, shard, "ping")
+	if err != nil {
+		return err
+	}
+	if err := client.Ping(ctx).Err(); err != nil {
+		return r.failedAt(client, "ping", err)
+	}
+	return nil
+}
+
+// memoryCall is what Memory is named in errors.
+const memoryCall = "read its memory"
+
+// Memory implements Servers.
+func (r *redisServers) Memory(ctx context.Context, shard Shard) (Memory, error) {
+	client, err := r.at(ctx, shard, memoryCall)
+	if err != nil {
+		return Memory{}, err
+	}
+	m := Memory{Server: client.Options().Addr}
+	pipe := client.Pipeline()
+	memory, keyspace := pipe.Info(ctx, "memory"), pipe.Info(ctx, "keyspace")
+	execute(ctx, pipe)
+	text, err := memory.Result()
+	if notSupported(err) {
+		return m, nil
+	}
+	if err == nil {
+		err = keyspace.Err()
+	}
+	if err != nil {
+		return m, r.failedAt(client, memoryCall, err)
+	}
+	m.Known, m.Policy, m.Keys = true, infoField(text, "maxmemory_policy"), keysIn(keyspace.Val(), client.Options().DB)
+	if m.Bytes, err = strconv.ParseInt(infoField(text, "used_memory"), 10, 64); err != nil {
+		m.Bytes = -1
+	}
+	return m, nil
+}
+
+// keysIn reads how many keys a database has; one without any is not listed.
+func keysIn(keyspace string, db int) int64 {
+	keys, _, _ := strings.Cut(strings.TrimPrefix(infoField(keyspace, fmt.Sprintf("db%d", db)), "keys="), ",")
+	n, _ := strconv.ParseInt(keys, 10, 64)
+	return n
+}
+
+// infoField reads a field of an INFO; empty if it is not there.
+func infoField(info, name string) string {
+	for line := range strings.Lines(info) {
+		if value, ok := strings.CutPrefix(line, name+":"); ok {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}

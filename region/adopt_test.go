@@ -193,9 +193,7 @@ func TestAdoptWithoutTheStore(t *testing.T) {
 	t.Run("out of reach", func(t *testing.T) {
 		started(t, old, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 			n := c.running["us/n1"]
-			if err := c.servers["us"].Close(); err != nil {
-				t.Fatal(err)
-			}
+			c.loseStore("us")
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 			defer cancel()
 			if err := n.Adopt(ctx, raised); err == nil || n.Status().Epoch != old.Epoch().String() {

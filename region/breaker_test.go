@@ -90,6 +90,7 @@ func (r *relay) run() {
 
 // behind has a region's nodes that start from now on reach its Redis through a relay.
 func (c *cluster) behind(r *relay, region string) (reconnect func()) {
+	c.onRedis(region)
 	direct := c.servers[region]
 	r.lead(direct.URL)
 	c.servers[region] = &servers.Server{URL: r.url(), Now: direct.Now}

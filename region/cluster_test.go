@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/netip"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotad/quotad/chaos/bubble"
+	"github.com/quotad/quotad/chaos/lab"
 	"github.com/quotad/quotad/chaos/lab/servers"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region/journal"
@@ -34,6 +36,7 @@ type cluster struct {
 	t       *testing.T
 	network *link.Network
 	servers map[string]*servers.Server // by region
+	twins   map[string]*lab.Twin       // by region: in the place of its server
 	dir     string
 	sizes   map[string]int // nodes by region
 	seed    string
@@ -54,7 +57,7 @@ type running struct {
 // so a window of an hour has one cell for the whole test.
 func inBubble(t *testing.T, nodes []string, f func(t *testing.T, c *cluster)) {
 	t.Helper()
-	c := &cluster{dir: t.TempDir(), servers: map[string]*servers.Server{}, sizes: map[string]int{}, running: map[string]*running{},
+	c := &cluster{dir: inMemory(t), servers: map[string]*servers.Server{}, twins: map[string]*lab.Twin{}, sizes: map[string]int{}, running: map[string]*running{},
 		bootstrap: true}
 	for _, name := range nodes {
 		region, _, _ := strings.Cut(name, "/")
@@ -70,6 +73,11 @@ func inBubble(t *testing.T, nodes []string, f func(t *testing.T, c *cluster)) {
 	}
 	bubble.Test(t, func(t *testing.T) {
 		c.t, c.network = t, link.New()
+		for region := range c.servers {
+			if onTwins {
+				c.twins[region] = lab.NewTwin(func() int64 { return time.Now().UnixMicro() }, region)
+			}
+		}
 		for _, name := range nodes {
 			c.network.Host(name)
 		}
@@ -78,6 +86,18 @@ func inBubble(t *testing.T, nodes []string, f func(t *testing.T, c *cluster)) {
 		t.Cleanup(c.close)
 		f(t, c)
 	})
+}
+
+// inMemory returns a directory that is in memory, where the system has one: tests of hours sync their journals thousands
+// of times, and none of them cuts the power.
+func inMemory(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "quotad-test-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
 }
 
 // started runs a test on a cluster whose nodes have all started under one document, and found each other.
@@ -116,7 +136,11 @@ func (c *cluster) config(name string, d *policy.Document) Config {
 	cfg := Config{Region: region, Node: node, Nodes: c.sizes[region], Policy: d, Bootstrap: c.bootstrap,
 		PeerAdvertise: netip.AddrPortFrom(host.IP(), peerPort).String(), Advertise: c.gossipAddress(name),
 		Seeds: []string{c.seed}, Dial: host.DialContext, Log: slog.New(slog.DiscardHandler)}
-	cfg.Store, errs[0] = store.Connect(store.Options{URL: server.URL, Timeout: storeTimeout, Now: server.Now})
+	if twin := c.twins[region]; twin != nil {
+		cfg.Store, _ = twin.ConnectWithin(storeTimeout, time.Now)
+	} else {
+		cfg.Store, errs[0] = store.Connect(store.Options{URL: server.URL, Timeout: storeTimeout, Now: server.Now})
+	}
 	cfg.Journal, errs[1] = journal.Open(filepath.Join(c.dir, region+"-"+node), journal.Options{Region: region, Node: node})
 	cfg.PeerListener, errs[2] = host.Listen(peerPort)
 	cfg.Packets, errs[3] = host.ListenPacket(gossipPort)
@@ -201,8 +225,37 @@ func (c *cluster) redis(region string, f func(ctx context.Context, client *redis
 	}
 }
 
+// onRedis has a region's nodes that start from now on use an embedded Redis in any case: for tests of connections and of
+// what a twin has not.
+func (c *cluster) onRedis(region string) { delete(c.twins, region) }
+
+// loseStore ends a region's store.
+func (c *cluster) loseStore(region string) {
+	c.t.Helper()
+	if twin := c.twins[region]; twin != nil {
+		twin.SetDown(true)
+	} else if err := c.servers[region].Close(); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// notThere has nodes that start from now on find no store, until it comes back.
+func (c *cluster) notThere(region string) (comeBack func()) {
+	if twin := c.twins[region]; twin != nil {
+		twin.SetDown(true)
+		return func() { twin.SetDown(false) }
+	}
+	there := c.servers[region]
+	c.servers[region] = &servers.Server{URL: "redis://127.0.0.1:1", Now: there.Now}
+	return func() { c.servers[region] = there }
+}
+
 func (c *cluster) flushAll(region string) {
 	c.t.Helper()
+	if twin := c.twins[region]; twin != nil {
+		twin.Flush()
+		return
+	}
 	c.redis(region, func(ctx context.Context, client *redis.Client) error { return client.FlushAll(ctx).Err() })
 }
 

@@ -50,9 +50,7 @@ func TestDrainWithoutStore(t *testing.T) {
 		us := c.running["us/n1"]
 		us.breakers.trip(us.store.Shards()[0])
 		us.check(t, request("a"))
-		if err := c.servers["us"].Close(); err != nil {
-			t.Fatal(err)
-		}
+		c.loseStore("us")
 		err := us.Drain(t.Context())
 		if err == nil || !strings.Contains(err.Error(), "units that node n1 admitted without the store are not charged there: 1;") {
 			t.Errorf("the store is gone: %v", err)

@@ -92,9 +92,7 @@ func TestStoreOutOfReachOfEachKind(t *testing.T) {
 		limits = append(limits, limitOf(kind, 100, ", lending_limit: 0.5, domain: "+nameOf(kind)))
 	}
 	started(t, document(t, 1, halves, limits...), []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
-		if err := c.servers["us"].Close(); err != nil {
-			t.Fatal(err)
-		}
+		c.loseStore("us")
 		nextCell(10 * time.Second)
 		for _, kind := range algorithms.Kinds {
 			q, part := request("a"), 12 // floor((50 - 25) / 2)

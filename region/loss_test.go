@@ -93,8 +93,9 @@ func TestSeveralLossesCountOn(t *testing.T) {
 // Scripts that are gone say nothing of the data.
 func TestScriptFlushIsNoLoss(t *testing.T) {
 	d := document(t, 1, alone, "name: second, limit: 100, window: 1s, on_store_failure: deny")
-	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
-		n := c.running["us/n1"]
+	inBubble(t, []string{"us/n1"}, func(t *testing.T, c *cluster) {
+		c.onRedis("us")
+		n := c.start("us/n1", d)
 		nextCell(time.Second)
 		n.check(t, request("a"))
 		generation := n.Status().Generation
@@ -150,9 +151,7 @@ func TestStoreOutOfReach(t *testing.T) {
 	started(t, d, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
 		n := c.running["us/n1"]
 		generation := n.Status().Generation
-		if err := c.servers["us"].Close(); err != nil {
-			t.Fatal(err)
-		}
+		c.loseStore("us")
 		nextCell(time.Second)
 		for domain, want := range map[string]Reason{"closed": StoreFailure, "open": StoreFailureAllowed} {
 			got := n.check(t, Request{Domain: domain, Descriptors: request("a").Descriptors, Cost: 1})

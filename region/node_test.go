@@ -310,13 +310,11 @@ func TestStartRefuses(t *testing.T) {
 	}{
 		"a region that the document does not have": {document(t, 1, alone, "name: second, limit: 100, window: 1s"), nil, `has no region "eu"`},
 		"the Redis of another region": {d, func(c *cluster) {
-			c.servers["eu"] = c.servers["us"]
+			c.servers["eu"], c.twins["eu"] = c.servers["us"], c.twins["us"]
 			c.start("us/n1", d)
 		}, "give each region a Redis of its own"},
 		"a Redis that is not there": {d, func(c *cluster) {
-			if err := c.servers["eu"].Close(); err != nil {
-				c.t.Fatal(err)
-			}
+			c.loseStore("eu")
 		}, "check that it runs"},
 		"a document older than the node worked under": {d, func(c *cluster) {
 			if err := c.start("eu/n1", d).Adopt(c.t.Context(), document(c.t, 2, threeRegions, second)); err != nil {

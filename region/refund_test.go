@@ -159,9 +159,7 @@ func TestRefundAfterALoss(t *testing.T) {
 		nextCell(10 * time.Second)
 		after := n.charged(t, cost("a", 10))
 		n.refunds(t, after, false, RefundedCharge{Limit: "fixed-window", Units: 10})
-		if err := c.servers["us"].Close(); err != nil {
-			t.Fatal(err)
-		}
+		c.loseStore("us")
 		if _, err := n.Refund(t.Context(), after); err == nil || errors.Is(err, ErrReceipt) {
 			t.Errorf("by a store that is not there: %v", err)
 		}
@@ -303,9 +301,7 @@ func TestNoReceiptWithoutACharge(t *testing.T) {
 			}
 		}
 		n.charged(t, in("watched", cost("a", 1)))
-		if err := c.servers["us"].Close(); err != nil {
-			t.Fatal(err)
-		}
+		c.loseStore("us")
 		if d := n.check(t, in("open", cost("a", 1))); !d.Allowed || d.Receipt != "" {
 			t.Errorf("without the store: %+v", d)
 		}

@@ -256,9 +256,7 @@ func TestReserveMakesLargeCostsImpossible(t *testing.T) {
 // cutOff ends all stores.
 func (c *cluster) cutOff(t *testing.T) {
 	t.Helper()
-	for _, server := range c.servers {
-		if err := server.Close(); err != nil {
-			t.Fatal(err)
-		}
+	for region := range c.servers {
+		c.loseStore(region)
 	}
 }

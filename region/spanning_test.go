@@ -18,6 +18,7 @@ import (
 
 // asCluster has a region's embedded Redis taken for a Redis Cluster of one server, whose keys are in many shards.
 func (c *cluster) asCluster(region string) {
+	c.onRedis(region)
 	s := c.servers[region]
 	c.servers[region] = &servers.Server{URL: strings.Replace(s.URL, "redis://", "redis+cluster://", 1), Now: s.Now}
 }

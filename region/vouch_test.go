@@ -5,25 +5,23 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
-	"github.com/quotad/quotad/chaos/lab/servers"
 )
 
 // A first start that failed, for there was no Redis, takes nothing from the next: its journal holds all that was lent.
 func TestAJournalIsWholeAfterAFailedFirstStart(t *testing.T) {
 	d := document(t, 1, alone, long(algorithms.FixedWindow, 100, ""))
 	inBubble(t, []string{"us/n1"}, func(t *testing.T, c *cluster) {
-		there := c.servers["us"]
-		c.servers["us"] = &servers.Server{URL: "redis://127.0.0.1:1", Now: there.Now}
+		comeBack := c.notThere("us")
 		if _, err := c.tryStart("us/n1", d); err == nil {
 			t.Fatal("started without a Redis")
 		}
-		c.servers["us"] = there
+		comeBack()
 		for range 2 {
 			n := c.start("us/n1", d)
 			if got := n.journal.WholeSince(); got != 0 {
 				t.Errorf("incarnation %d: whole since %d, want 0", n.journal.Incarnation(), got)
 			}
-			time.Sleep(time.Hour)
+			time.Sleep(bootstrapped + time.Minute)
 			c.stop("us/n1")
 		}
 	})
@@ -39,11 +37,11 @@ func TestBootstrapVouchesForTheFirstNodesAlone(t *testing.T) {
 		if got := c.start("us/n2", d).journal.WholeSince(); got != 0 {
 			t.Errorf("a minute after the first: whole since %d, want 0", got)
 		}
-		time.Sleep(time.Hour)
+		time.Sleep(bootstrapped + time.Minute)
 		c.stop("us/n1")
 		begun := time.Now().UnixMicro()
 		if got := c.start("us/n3", d).journal.WholeSince(); got < begun {
-			t.Errorf("an hour after the first: whole since %d, begun at %d", got, begun)
+			t.Errorf("later than the first nodes of a region: whole since %d, begun at %d", got, begun)
 		}
 	})
 }

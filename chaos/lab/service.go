@@ -15,9 +15,9 @@ type service struct {
 	free    time.Duration        // on it, when all that came so far is done
 }
 
-// SetService has each call take so long from now on, by a clock that never goes back. A round trip that is not done within
+// setService has each call take so long from now on, by a clock that never goes back. A round trip that is not done within
 // the deadline times out, though its calls run: a node learns only that, as from a Redis under load.
-func (s *service) SetService(each time.Duration, elapsed func() time.Duration) {
+func (s *service) setService(each time.Duration, elapsed func() time.Duration) {
 	s.each, s.elapsed = each, elapsed
 }
 

@@ -4,16 +4,17 @@ import (
 	"fmt"
 	"maps"
 	"sync"
+	"time"
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/region/store"
 )
 
 // Twin is a Redis server in memory: one shard, whose scripts the twin of package algorithms answers at once. Any number
-// of nodes may have it as their server. Safe for concurrent use, but for what a simulation does to it.
+// of nodes may have it as their server. Safe for concurrent use, but for its Ledger.
 type Twin struct {
-	mu sync.Mutex // held while a round trip is made
-	outage
+	mu     sync.Mutex // held while a round trip is made
+	outage outage
 	service
 	twin   *algorithms.Twin
 	clock  func() int64
@@ -34,26 +35,67 @@ func NewTwin(clock func() int64, replid string) *Twin {
 func (s *Twin) Ledger() *algorithms.Twin { return s.twin }
 
 // Replid returns the server's master_replid.
-func (s *Twin) Replid() string { return s.replid }
+func (s *Twin) Replid() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.replid
+}
 
-// SetClock gives the server another TIME, in us.
-func (s *Twin) SetClock(clock func() int64) { s.clock = clock }
+// SetDown takes the server out of reach: no connection to it comes about.
+func (s *Twin) SetDown(down bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.outage.SetDown(down)
+}
+
+// FailNext has the next n round trips time out before they get to the server: their calls do not run, which their
+// caller cannot know.
+func (s *Twin) FailNext(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.outage.FailNext(n)
+}
+
+// LoseReply has the next n round trips time out after they got to the server: their calls run.
+func (s *Twin) LoseReply(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.outage.LoseReply(n)
+}
+
+// SetService has each call take so long from now on, by a clock that never goes back. A round trip that is not done within
+// the deadline times out, though its calls run: a node learns only that, as from a Redis under load.
+func (s *Twin) SetService(each time.Duration, elapsed func() time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.setService(each, elapsed)
+}
 
 // Flush loses all data, as FLUSHALL does: the server's master_replid stays.
 func (s *Twin) Flush() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.flush()
+}
+
+func (s *Twin) flush() {
 	s.twin.Flush()
 	clear(s.ends)
 }
 
 // Restart loses all data and gives the server another master_replid, as a Redis does that saves nothing.
 func (s *Twin) Restart() {
-	s.Flush()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.flush()
 	s.starts++
 	s.replid = fmt.Sprintf("%s.%d", s.replid, s.starts)
 }
 
 // Delete deletes a key, the token's among them, as DEL does.
 func (s *Twin) Delete(key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if key == store.TokenKey(store.Whole) {
 		s.twin.DeleteToken()
 		return
@@ -64,20 +106,32 @@ func (s *Twin) Delete(key string) {
 }
 
 // Expire drops what the server's clock says is over. Calls of stores do so too, as far as they believe that clock.
-func (s *Twin) Expire() { s.twin.Expire(s.clock()) }
+func (s *Twin) Expire() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.twin.Expire(s.clock())
+}
 
 // Holds says whether there is a bucket under a key.
-func (s *Twin) Holds(key string) bool { return s.twin.Holds(key) }
+func (s *Twin) Holds(key string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.twin.Holds(key)
+}
 
 // Replica returns another server with a copy of this one's data as it is now, to be promoted as it is at any time: with
 // a master_replid of its own, while its token says on which server the store was opened. Nothing that this server does
 // later reaches it.
 func (s *Twin) Replica(replid string) *Twin {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	return &Twin{twin: s.twin.Clone(), clock: s.clock, replid: replid, ends: maps.Clone(s.ends), left: s.left}
 }
 
 // newSecret returns one that is the same in every run of a simulation.
 func (s *Twin) newSecret() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.opened++
 	return fmt.Sprintf("secret %d of %s", s.opened, s.replid)
 }

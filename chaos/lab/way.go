@@ -21,11 +21,16 @@ type Way struct {
 	closed bool
 }
 
-// Connect returns a store on a server, and the way that it takes there; now is the node's wall clock. Its secrets can be
-// foretold, so that a run can be repeated.
+// Connect returns a store on a server with the usual timeout, and the way that it takes there; now is the node's wall
+// clock. Its secrets can be foretold, so that a run can be repeated.
 func (s *Twin) Connect(now func() time.Time) (*store.Store, *Way) {
+	return s.ConnectWithin(store.DefaultTimeout, now)
+}
+
+// ConnectWithin is Connect with another timeout.
+func (s *Twin) ConnectWithin(timeout time.Duration, now func() time.Time) (*store.Store, *Way) {
 	w := &Way{server: s}
-	return store.New(store.Parts{Servers: w, Address: store.AddressOf(inMemory), Now: now,
+	return store.New(store.Parts{Servers: w, Address: store.AddressOf(inMemory), Now: now, Timeout: timeout,
 		NewSecret: func() string { return w.to().newSecret() }}), w
 }
 
@@ -63,7 +68,7 @@ func (w *Way) trip(ctx context.Context, calls int, run func(s *Twin, now int64))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	runs, lost := s.trip()
+	runs, lost := s.outage.trip()
 	if runs && lost == nil && calls > 0 {
 		lost = s.serve(calls)
 	}
@@ -158,8 +163,8 @@ func (w *Way) Ping(ctx context.Context, _ store.Shard) error {
 // TryRights implements store.Servers; nothing is refused.
 func (w *Way) TryRights(context.Context, store.Shard) error { return nil }
 
-// Memory implements store.Servers: it has all it needs, and does not say how much that is.
+// Memory implements store.Servers: it says nothing of it.
 func (w *Way) Memory(ctx context.Context, _ store.Shard) (store.Memory, error) {
-	m := store.Memory{Server: inMemory, Known: true, Policy: store.NoEviction, Bytes: -1}
+	m := store.Memory{Server: inMemory}
 	return m, w.visit(ctx, "read its memory", func(*Twin, int64) {})
 }

@@ -21,24 +21,39 @@ func (k *Desk) entitlements(limit int64, weights []int64, rotation uint64) []int
 	}
 	n := len(weights)
 	k.given, k.remainder = sized(k.given, n), sized(k.remainder, n)
-	split, remainder, order := k.given, k.remainder, k.order[:0]
+	split, remainder := k.given, k.remainder
 	left := limit
 	for i, w := range weights {
 		split[i], remainder[i] = mulDiv(limit, w, total)
 		left -= split[i]
-		if w > 0 {
+	}
+	if left == 0 {
+		return split
+	}
+	for _, i := range k.byRemainder(weights, int(rotation%uint64(n)))[:left] {
+		split[i]++
+	}
+	return split
+}
+
+// byRemainder orders those with a weight by their remainders, the largest first, and where these
+// are equal by their positions, from the first on around the circle.
+func (k *Desk) byRemainder(weights []int64, first int) []int {
+	order := k.order[:0]
+	for n := range weights {
+		i := first + n
+		if i >= len(weights) {
+			i -= len(weights)
+		}
+		if weights[i] > 0 {
 			order = append(order, i)
 		}
 	}
 	k.order = order
-	first := int(rotation % uint64(n))
-	slices.SortFunc(order, func(a, b int) int {
-		return cmp.Or(cmp.Compare(remainder[b], remainder[a]), cmp.Compare((a-first+n)%n, (b-first+n)%n))
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Compare(k.remainder[b], k.remainder[a])
 	})
-	for _, i := range order[:left] {
-		split[i]++
-	}
-	return split
+	return order
 }
 
 // sized returns a slice of n zeros, in the room of s if that is enough.

@@ -231,7 +231,10 @@ func (k *Desk) Divide(units, tail int64, offers []Offer, jitter int64, inNeed bo
 		}
 	}
 	slices.SortFunc(portions, func(a, b Portion) int {
-		return cmp.Or(cmp.Compare(b.Units, a.Units), cmp.Compare(a.Peer, b.Peer))
+		if a.Units != b.Units {
+			return cmp.Compare(b.Units, a.Units)
+		}
+		return cmp.Compare(a.Peer, b.Peer)
 	})
 	k.portions = portions
 	return portions

@@ -66,18 +66,25 @@ func (m *Machine) short(now int64, v *view, cell int64, o allocator.Outlook, ope
 // entitlement there is nothing to be fair about, and it is all this region wants: hints of demand that fell are late,
 // and the lenders know what they keep.
 func (m *Machine) target(now int64, v *view, cell, total int64) int64 {
-	m.claims = append(m.claims[:0], v.own.claim(total))
-	contended := false
-	for i := range v.dealings {
-		d := &v.dealings[i]
-		demand := v.expects(d, cell, now)
-		contended = contended || demand > d.part.entitlement
-		m.claims = append(m.claims, d.part.claim(demand))
-	}
-	if !contended {
+	if !v.contended(cell, now) {
 		return min(total, v.entitlement()+v.own.borrowable)
 	}
+	m.claims = append(m.claims[:0], v.own.claim(total))
+	for i := range v.dealings {
+		d := &v.dealings[i]
+		m.claims = append(m.claims, d.part.claim(v.expects(d, cell, now)))
+	}
 	return m.desk.WaterFill(m.claims)[0]
+}
+
+// contended says whether any other region is known to want more of a cell than its entitlement.
+func (v *view) contended(cell, now int64) bool {
+	for i := range v.dealings {
+		if d := &v.dealings[i]; v.expects(d, cell, now) > d.part.entitlement {
+			return true
+		}
+	}
+	return false
 }
 
 // claim is what a region with a demand brings to the water-fill.

@@ -101,7 +101,7 @@ func BenchmarkReport(b *testing.B) {
 }
 
 func eachThrong(b *testing.B, step func(*throng) Effects) {
-	for _, kind := range []algorithms.Kind{algorithms.FixedWindow, algorithms.SlidingWindowCounter, algorithms.TokenBucket} {
+	for _, kind := range algorithms.Kinds {
 		for _, regions := range []int{3, 10} {
 			for _, hinted := range []bool{false, true} {
 				b.Run(fmt.Sprintf("%s/regions=%d/hinted=%t", kind, regions, hinted), func(b *testing.B) {

@@ -119,9 +119,18 @@ func (m *Machine) planCell(now int64, v *view, cell, jitter int64) {
 	if inNeed && (v.once() || v.Cell >= longCell) && !m.noTail {
 		tail = units
 	}
-	for _, p := range m.desk.Divide(units, tail, offers, jitter, inNeed) {
+	m.askEach(now, v, cell, m.desk.Divide(units, tail, offers, jitter, inNeed))
+}
+
+// askEach asks each peer for its portion, if more than was asked of it already.
+func (m *Machine) askEach(now int64, v *view, cell int64, portions []allocator.Portion) {
+	if len(portions) == 0 {
+		return
+	}
+	borrowed := v.borrowed(cell)
+	for _, p := range portions {
 		if p.Units > v.dealings[p.Peer].at(cell).pending {
-			m.ask(now, v, m.peers[p.Peer], cell, p.Units)
+			borrowed = m.ask(now, v, m.peers[p.Peer], cell, p.Units, borrowed)
 		}
 	}
 }
@@ -132,15 +141,21 @@ func (m *Machine) planCell(now int64, v *view, cell, jitter int64) {
 func (m *Machine) gather(now int64, v *view, cell, units int64) {
 	n := max(int64(len(m.peers)), 1)
 	units = (units + n - 1) / n
+	var borrowed int64
+	summed := false
 	for i, p := range m.peers {
 		d := &v.dealings[i]
 		pos := d.at(cell)
 		_, heardAt := d.together(now)
 		more := v.wanted > 0 && units > pos.pending
 		due := now >= pos.refusedUntil && now-pos.askedAt >= pos.pace || heardAt > pos.askedAt
-		if !p.degraded(now) && (more && now >= pos.refusedUntil || due && now-pos.askedAt >= v.again()) {
-			m.ask(now, v, p, cell, units)
+		if p.degraded(now) || !(more && now >= pos.refusedUntil || due && now-pos.askedAt >= v.again()) {
+			continue
 		}
+		if !summed {
+			borrowed, summed = v.borrowed(cell), true
+		}
+		borrowed = m.ask(now, v, p, cell, units, borrowed)
 	}
 }
 
@@ -151,10 +166,14 @@ const longCell = 10 * allocator.Second
 // borrowed returns the rights of a cell that are borrowed, and those asked for.
 func (v *view) borrowed(cell int64) (sum int64) {
 	for i := range v.dealings {
-		p := v.dealings[i].at(cell)
-		sum += max(p.row.Borrowed+p.pending, p.announced.Borrowed) - p.row.Returned
+		sum += v.dealings[i].at(cell).borrowed()
 	}
 	return sum
+}
+
+// borrowed is the part of that of one peer.
+func (p *position) borrowed() int64 {
+	return max(p.row.Borrowed+p.pending, p.announced.Borrowed) - p.row.Returned
 }
 
 // pending returns the units of a cell that are asked for and not answered, or not credited yet.
@@ -241,29 +260,43 @@ func (m *Machine) planBurst(now int64, v *view) {
 	for _, portion := range m.desk.Divide(lacking, 0, offers, allocator.PPM, true) {
 		p := m.peers[portion.Peer]
 		pos := v.dealings[portion.Peer].at(cell)
-		a := v.ask(pos)
-		a.Burst = min(a.Burst+portion.Units, algorithms.MaxUnits)
-		if a.burst = portion.Units - pos.burst.pending; a.burst <= 0 {
+		more := portion.Units - pos.burst.pending
+		if more <= 0 {
 			continue
 		}
-		m.put(now, v, p, pos, a)
+		if !m.mayAsk(p) {
+			m.wait(now, v, p)
+			continue
+		}
+		a := v.ask(pos)
+		a.Burst, a.burst = min(a.Burst+portion.Units, algorithms.MaxUnits), more
+		m.put(now, p, pos, a)
 	}
 }
 
-// ask asks a peer for units of a cell: first for those it holds of ours, then for its own.
-func (m *Machine) ask(now int64, v *view, p *peer, cell, units int64) {
-	pos := v.dealings[p.index].at(cell)
+// ask asks a peer for units of a cell: first for those it holds of ours, then for its own. It is told
+// what the bucket has borrowed of the cell, and returns what that is then: the sum over all peers is
+// made once, not for each of them.
+func (m *Machine) ask(now int64, v *view, p *peer, cell, units, borrowed int64) int64 {
+	d := &v.dealings[p.index]
+	pos := d.at(cell)
 	back := int64(0)
 	if cell == v.state.Cell {
 		back = max(min(units, pos.row.Lent-pos.row.Regained), 0)
 	}
-	lent := min(units-back, max(v.own.borrowable-v.borrowed(cell)+pos.pending, 0))
+	lent := min(units-back, max(v.own.borrowable-borrowed+pos.pending, 0))
 	if back+lent <= 0 || v.wanted > 0 && back+lent <= pos.pending {
-		return // nothing, or no more than it was asked for
+		return borrowed // nothing, or no more than it was asked for
+	}
+	if !m.mayAsk(p) {
+		m.wait(now, v, p)
+		return borrowed
 	}
 	a := v.ask(pos)
 	a.Returned += back
 	a.Lent = min(a.Lent+lent, algorithms.MaxUnits)
 	a.units = max(back+lent-pos.pending, 0)
-	m.put(now, v, p, pos, a)
+	borrowed -= pos.borrowed()
+	m.put(now, p, pos, a)
+	return borrowed + d.at(cell).borrowed() // not that of pos: of a cell that is over nothing is kept
 }

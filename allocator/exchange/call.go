@@ -13,30 +13,26 @@ type call struct {
 // ask is one ask of a call, and what it hopes to gain.
 type ask struct {
 	Ask
-	bucket *Bucket
-	units  int64
-	burst  int64
+	units int64
+	burst int64
 }
 
 // ask returns an ask that names the rows with a peer as they are known.
 func (v *view) ask(pos *position) ask {
 	row := &pos.row
-	return ask{bucket: v.Bucket, Ask: Ask{Bucket: v.ID, Cell: pos.cell, Returned: row.Regained, Lent: row.Borrowed, Burst: row.BurstBorrowed}}
+	return ask{Ask: Ask{Bucket: v.ID, Cell: pos.cell,
+		Returned: row.Regained, Lent: row.Borrowed, Burst: row.BurstBorrowed}}
 }
 
-// put puts an ask into this step's message to a peer; where too many calls are under way, the bucket waits for its turn.
-func (m *Machine) put(now int64, v *view, p *peer, pos *position, a ask) {
-	if !m.mayAsk(p) {
-		m.wait(now, v, p)
-		return
-	}
+// put puts an ask into this step's message to a peer that may be asked.
+func (m *Machine) put(now int64, p *peer, pos *position, a ask) {
 	out := &m.out.Calls[m.call(now, p)]
 	out.Message.Asks = append(out.Message.Asks, a.Ask)
 	c := m.calls[out.ID]
 	c.asks = append(c.asks, a)
 	pos.pending += a.units
 	pos.burst.pending += a.burst
-	pos.asked, pos.askedAt = a.Ask, now
+	pos.askedAt = now
 	m.stats.Asks++
 }
 
@@ -51,17 +47,30 @@ func (m *Machine) call(now int64, p *peer) int {
 	m.lastCall++
 	p.underway++
 	p.called = now
-	m.calls[m.lastCall] = &call{peer: p.name, to: p, sent: now}
+	c := &call{peer: p.name, to: p, sent: now}
+	var asks []Ask
+	if m.isFull(p) { // the next will have many asks too
+		asks, c.asks = make([]Ask, 0, MostAsks), make([]ask, 0, MostAsks)
+	}
+	m.calls[m.lastCall] = c
 	m.out.Calls = append(m.out.Calls, Call{ID: m.lastCall, Peer: p.name, Timeout: p.timeout(), Message: Message{
-		From: m.region, Node: m.node, Generation: m.generation, Epoch: m.epoch}})
+		From: m.region, Node: m.node, Generation: m.generation, Epoch: m.epoch, Asks: asks}})
 	p.open = len(m.out.Calls) - 1
 	return p.open
 }
 
 // isOpen says whether this step has a call to a peer with room for an ask.
 func (m *Machine) isOpen(p *peer) bool {
-	i := p.open
-	return i < len(m.out.Calls) && m.out.Calls[i].Peer == p.name && len(m.out.Calls[i].Message.Asks) < MostAsks
+	return m.hasCall(p) && len(m.out.Calls[p.open].Message.Asks) < MostAsks
+}
+
+// isFull says whether this step has a call to a peer, without room.
+func (m *Machine) isFull(p *peer) bool {
+	return m.hasCall(p) && len(m.out.Calls[p.open].Message.Asks) >= MostAsks
+}
+
+func (m *Machine) hasCall(p *peer) bool {
+	return p.open < len(m.out.Calls) && m.out.Calls[p.open].Peer == p.name
 }
 
 // finish takes a call off the list; nil if it is not there, or its peer is of no document any more.

@@ -7,13 +7,14 @@ import (
 	"github.com/quotad/quotad/allocator"
 )
 
-// dealing is what a node knows of one peer's part in a bucket.
+// dealing is what a node knows of one peer's part in a bucket. A tick goes through all of them: what
+// it reads of each stands together.
 type dealing struct {
 	peer *peer
+	turn turn // for which the bucket waits to ask this peer
 	part part
 	voices
 	cells [2]position
-	turn  turn // for which the bucket waits to ask this peer
 }
 
 // part is what the document gives one region of a bucket.
@@ -60,16 +61,15 @@ func (v *view) divide() {
 // position is the ledger with one peer for one cell, as far as this node has seen it, and what was asked lately.
 type position struct {
 	cell         int64
-	row          row
-	announced    row   // row, and what the peer announced that our store has not credited yet
 	pending      int64 // units asked for and not answered, or not credited yet
 	refusedUntil int64 // nothing will be had before
 	spare        int64 // what the peer's last answer said it has left
 	spareAt      int64 // 0: it has not said
-	pace         int64 // the time after which, it said, it may have more
-	asked        Ask   // last
-	askedAt      int64
 	burst        burst
+	row          row
+	announced    row   // row, and what the peer announced that our store has not credited yet
+	pace         int64 // the time after which, it said, it may have more
+	askedAt      int64 // when it was asked last
 }
 
 // burst is the part of a position that is about burst rights.

@@ -67,10 +67,10 @@ func (t *told) fresh(now int64) bool { return now-t.at <= t.life }
 // voices are the nodes of one region on one bucket, and what they say together, worked out once for as long as it holds:
 // until another word comes or one is believed no more. The plan looks at it a dozen times a tick.
 type voices struct {
-	nodes
-	said   Hint  // by all together
-	saidAt int64 // when the newest of it was heard; 0: nobody is believed
 	holds  int64 // said holds up to this time; 0: it is not worked out
+	saidAt int64 // when the newest of it was heard; 0: nobody is believed
+	nodes
+	said Hint // by all together
 }
 
 // hear takes in a hint.
@@ -95,6 +95,16 @@ func (s *voices) rate(now int64) int64 {
 	}
 	h, _ := s.together(now)
 	return h.Rate
+}
+
+// believed says whether any of them still is.
+func (n nodes) believed(now int64) bool {
+	for i := range n {
+		if n[i].fresh(now) {
+			return true
+		}
+	}
+	return false
 }
 
 // stand returns the time until which all who are believed now still are, if none of them says more.
@@ -188,9 +198,7 @@ func (m *Machine) heardMate(now int64, h Hint) {
 
 // forgetMates drops what mates said that is not believed any more.
 func (m *Machine) forgetMates(now int64) {
-	maps.DeleteFunc(m.mates, func(_ string, s *voices) bool {
-		return !slices.ContainsFunc(s.nodes, func(t told) bool { return t.fresh(now) })
-	})
+	maps.DeleteFunc(m.mates, func(_ string, s *voices) bool { return !s.nodes.believed(now) })
 }
 
 // rate returns the demand in this region, its mates' included, as of the last tick.

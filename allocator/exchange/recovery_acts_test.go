@@ -53,7 +53,8 @@ func (s *recoverySearch) ownActs(w world, n int, found func(did, world)) {
 	act("asks for a unit", w.left.asks[r] > 0, func(to *world) {
 		to.left.asks[r]--
 		s.carry(to, n, s.step(to, n, stepKey{what: "ask"}, func(m *Machine) {
-			m.ask(searchNow, m.view(searchNow, s.bucket), m.peers[0], s.cell, 1)
+			v := m.view(searchNow, s.bucket)
+			m.ask(searchNow, v, m.peers[0], s.cell, 1, v.borrowed(s.cell))
 		}))
 	})
 	act("opens its store, which lost everything", w.left.flush[r] > 0, func(to *world) {

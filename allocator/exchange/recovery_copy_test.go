@@ -86,7 +86,7 @@ var unread = map[string]bool{
 	"algorithms.Twin.calls": true, "algorithms.bucket.kept": true, "exchange.Machine.stats": true, "exchange.Machine.out": true,
 	"exchange.view.state": true, "exchange.view.stateAt": true, "exchange.view.demand": true, "exchange.view.wantedGot": true,
 	"exchange.position.refusedUntil": true, "exchange.position.spare": true, "exchange.position.spareAt": true,
-	"exchange.position.asked": true, "exchange.position.askedAt": true, "exchange.peer.moved": true,
+	"exchange.position.askedAt": true, "exchange.peer.moved": true,
 }
 
 // fields holds the fields of each type that are read.

@@ -1,6 +1,10 @@
 package exchange
 
-import "github.com/quotad/quotad/allocator"
+import (
+	"slices"
+
+	"github.com/quotad/quotad/allocator"
+)
 
 // Calls to a peer have room for MostCalls times MostAsks asks. Where more buckets need one, they
 // wait for their turn: first come, first served, and nobody overtakes who waits. Else a few
@@ -22,17 +26,43 @@ const (
 )
 
 // queue is who waits for a peer, by why.
-type queue [turns][]*view
+type queue [turns]line
 
-func (q *queue) empty() bool { return len(q[toGain])+len(q[inNeed]) == 0 }
+func (q *queue) empty() bool { return q[toGain].empty() && q[inNeed].empty() }
+
+// line is buckets in the order in which they came. Its room is used again and again.
+type line struct {
+	views []*view
+	taken int // of the first of them
+}
+
+func (l *line) empty() bool { return l.taken == len(l.views) }
+
+// add puts a bucket at the end. Where there is no room but much was taken, the others move up.
+func (l *line) add(v *view) {
+	if len(l.views) == cap(l.views) && l.taken > len(l.views)/2 {
+		l.views, l.taken = slices.Delete(l.views, 0, l.taken), 0
+	}
+	l.views = append(l.views, v)
+}
+
+// take takes the first off the line.
+func (l *line) take() *view {
+	v := l.views[l.taken]
+	l.views[l.taken] = nil
+	if l.taken++; l.empty() {
+		l.views, l.taken = l.views[:0], 0
+	}
+	return v
+}
 
 // mayAsk says whether an ask of a bucket may go to a peer now: there is room, and nobody waits but
-// it.
+// it. Else the bucket has to wait for its turn.
 func (m *Machine) mayAsk(p *peer) bool {
 	return (m.serves == p || p.queue.empty()) && m.hasRoom(p)
 }
 
-func (m *Machine) hasRoom(p *peer) bool { return m.isOpen(p) || p.underway < MostCalls }
+func (m *Machine) hasRoom(p *peer) bool { return p.underway < MostCalls || m.isOpen(p) }
 
 // wait puts a bucket behind those that wait for a peer, unless it waits there already for as much.
 func (m *Machine) wait(now int64, v *view, p *peer) {
@@ -43,7 +73,7 @@ func (m *Machine) wait(now int64, v *view, p *peer) {
 	m.stats.Dropped++
 	if d := &v.dealings[p.index]; d.turn < why {
 		d.turn = why
-		p.queue[why] = append(p.queue[why], v)
+		p.queue[why].add(v)
 	}
 }
 
@@ -66,12 +96,10 @@ func (m *Machine) takeTurns(now int64) {
 // next takes the first off the queue; nil: it has been taken before, as one in need.
 func (q *queue) next(p *peer) *view {
 	why := inNeed
-	if len(q[inNeed]) == 0 {
+	if q[inNeed].empty() {
 		why = toGain
 	}
-	v := q[why][0]
-	q[why][0] = nil
-	q[why] = q[why][1:]
+	v := q[why].take()
 	d := v.dealing(p.name)
 	if d.turn != why {
 		return nil

@@ -114,9 +114,9 @@ func (t *tokens) refund`}},
 		Name: "rounds-every-share-up", Hole: "rounding every share up to 1",
 		Rule: "entitlements add up to the limit exactly: fractions are rounded down, and the rest given to the largest",
 		Edits: []Edit{{"allocator/entitlement.go",
-			`for _, i := range order[:left] {
+			`for _, i := range k.byRemainder(weights, int(rotation%uint64(n)))[:left] {
 		split[i]++`,
-			`for _, i := range order {
+			`for i := range split {
 		split[i] += min(remainder[i], 1)`}},
 		Breaks: "3: above L", Under: "none; weights that do not divide the limit",
 		Within: 100,

@@ -85,6 +85,10 @@ overload: redis-server ## a real node offered up to ten times what it decides, f
 	$(GO) test -count 1 -run '^$$' -bench 'Refusal|BenchmarkQueue' ./region
 	$(GO) test -count 1 -run '^$$' -bench 'Overload' -benchtime 1x ./chaos/process
 
+.PHONY: keys
+keys: redis-server ## a million live keys on a real node and Redis: what they cost, and what DEL and FLUSHALL give back; thousands of keys that borrow
+	$(GO) test -count 1 -timeout 30m -run '^$$' -bench 'BenchmarkKeys|BenchmarkBusyKeys' -benchtime 1x ./chaos/process
+
 .PHONY: attacks
 attacks: ## what attackers tried, against the real servers: each must be harmless
 	$(GO) test -count 1 -timeout 10m -run 'Attack' ./region/... ./cmd/quotad

@@ -19,7 +19,9 @@ import (
 const (
 	// hintsShown is how long a hint is passed on: longer than it takes until the node says it again.
 	hintsShown = 5 * time.Second
-	// hintsRemembered is how long a hint is remembered, so that it is not taken for news again.
+	// hintsRemembered is how long a hint of another node is remembered, so that it is not taken for news again. This node's
+	// own, of which a flood of keys has thousands a second and none is dropped for want of room, are remembered for
+	// hintsShown: what comes back of them is known by its incarnation.
 	hintsRemembered = time.Minute
 	// mostHints bounds the hints remembered, and mostHintsBytes what they take; further buckets' are dropped and counted. A
 	// node's own are never dropped: there are as many as the machine has buckets in view.
@@ -205,6 +207,8 @@ func (s *hints) take(h *hintv1.Hint, now time.Time, own bool) bool {
 	size := proto.Size(h) + hintFraming
 	switch {
 	case own:
+	case s.ours(key) && h.GetIncarnation() == s.incarnation: // it comes back from others
+		return false
 	case old == nil && !s.sayable(key):
 		s.refused++
 		return false
@@ -220,6 +224,9 @@ func (s *hints) take(h *hintv1.Hint, now time.Time, own bool) bool {
 	s.sources[key.source()]++
 	return true
 }
+
+// ours says whether a hint is one of this node's own, of this life or an earlier one.
+func (s *hints) ours(k hintKey) bool { return k.region == s.region && k.node == s.node }
 
 // room says whether there is room for a hint, in the place of an older one if there is one.
 func (s *hints) room(k hintKey, old *knownHint, size int) bool {
@@ -283,7 +290,11 @@ func (s *hints) forget(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for key, k := range s.known {
-		if now.Sub(k.at) > hintsRemembered {
+		longest := hintsRemembered
+		if s.ours(key) && k.hint.GetIncarnation() == s.incarnation {
+			longest = hintsShown
+		}
+		if now.Sub(k.at) > longest {
 			s.drop(key, k)
 		}
 	}

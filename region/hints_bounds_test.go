@@ -124,3 +124,34 @@ func TestSmallHintsTakeLittle(t *testing.T) {
 		t.Errorf("%v allocations for 64 times the hints of %v", large, small)
 	}
 }
+
+// TestOwnHintsAreForgottenSoon: what a node says of a flood of keys is not kept for longer than it is passed on, and what
+// others still have of it is no news when it comes back.
+func TestOwnHintsAreForgottenSoon(t *testing.T) {
+	s, _ := listening()
+	now := time.Unix(1000, 0)
+	s.now = func() time.Time { return now }
+	var said [][]byte
+	for second := range 60 { // a key a millisecond
+		for i := range 1000 {
+			b, err := s.publish(exchange.Hint{Bucket: fmt.Sprintf("%d %d", second, i)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if i == 0 {
+				said = append(said, b)
+			}
+		}
+		now = now.Add(time.Second)
+		s.forget(now)
+		if most := 1000 * int(hintsShown/time.Second); len(s.known) > most {
+			t.Fatalf("%d are remembered after %d s, want at most %d", len(s.known), second+1, most)
+		}
+	}
+	known := len(s.known)
+	for i, b := range said {
+		if merge(t, s, b) || len(s.known) != known {
+			t.Errorf("what this node said in second %d came back as news, or is kept anew", i)
+		}
+	}
+}

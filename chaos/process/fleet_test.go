@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 
 var build = sync.OnceValues(func() (string, error) { return Build(context.Background(), builds) })
 
-func binary(t *testing.T) string {
+func binary(t testing.TB) string {
 	t.Helper()
 	path, err := build()
 	if err != nil {

@@ -41,7 +41,7 @@ func raise(t *testing.T, c Config) *Fleet {
 	return f
 }
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -49,7 +49,7 @@ func must(t *testing.T, err error) {
 }
 
 // eventually asks again and again until it is so, and fails the test after half a minute.
-func eventually(t *testing.T, what string, so func() bool) {
+func eventually(t testing.TB, what string, so func() bool) {
 	t.Helper()
 	for end := time.Now().Add(30 * time.Second); !so(); {
 		if time.Now().After(end) {
@@ -60,7 +60,7 @@ func eventually(t *testing.T, what string, so func() bool) {
 }
 
 // pause lets time pass for real: what it is waited for is in other processes.
-func pause(t *testing.T, d time.Duration) {
+func pause(t testing.TB, d time.Duration) {
 	t.Helper()
 	select {
 	case <-time.After(d):
@@ -69,12 +69,12 @@ func pause(t *testing.T, d time.Duration) {
 }
 
 // command runs quotad and reads its JSON.
-func command(t *testing.T, into any, args ...string) {
+func command(t testing.TB, into any, args ...string) {
 	t.Helper()
 	must(t, attempt(t, into, args...))
 }
 
-func attempt(t *testing.T, into any, args ...string) error {
+func attempt(t testing.TB, into any, args ...string) error {
 	cmd := exec.CommandContext(t.Context(), binary(t), args...)
 	var wrong bytes.Buffer
 	cmd.Stderr = &wrong
@@ -98,7 +98,7 @@ type term struct {
 // bounds are what quotad prints that a limit of a document may be exceeded by.
 type bounds []term
 
-func printed(t *testing.T, document, limit string, flags ...string) bounds {
+func printed(t testing.TB, document, limit string, flags ...string) bounds {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "limits.yaml")
 	must(t, os.WriteFile(path, []byte(document), 0o644))
@@ -110,7 +110,7 @@ func printed(t *testing.T, document, limit string, flags ...string) bounds {
 }
 
 // of returns what a mishap comes to at most, in one region where it is said by region.
-func (b bounds) of(t *testing.T, region, cause, when string) int64 {
+func (b bounds) of(t testing.TB, region, cause, when string) int64 {
 	t.Helper()
 	for _, e := range b {
 		if e.Cause != cause || e.When != when || e.AtMost == nil {

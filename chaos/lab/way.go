@@ -84,11 +84,7 @@ func (w *Way) Exec(ctx context.Context, calls []store.Call) []store.Reply {
 	if len(calls) == 0 {
 		return replies
 	}
-	served := len(calls)
-	if len(calls[0].Op.Keys()) == 0 { // a token's script
-		served = 0
-	}
-	lost := w.trip(ctx, served, func(s *Twin, now int64) {
+	lost := w.trip(ctx, len(calls), func(s *Twin, now int64) {
 		for i, c := range calls {
 			replies[i].Replid = s.replid
 			if c.Shard != store.Whole {

@@ -146,10 +146,7 @@ func run[C call[R], R answer, P fenced[C]](ctx context.Context, s *Store, calls 
 			continue
 		}
 		results[i] = countsFor(&ops[i], sent[0], replies[0], held)
-		switch any(calls[i]).(type) {
-		case algorithms.Decide, algorithms.Lend, algorithms.Credit:
-			s.saw(sent[0].Shard, results[i].Value.Answered().Now)
-		}
+		s.saw(sent[0].Shard, results[i].Value.Answered().Now)
 		if s.heed != nil {
 			s.heed(results[i].Err)
 		}

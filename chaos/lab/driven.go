@@ -21,8 +21,8 @@ func StartDriven(now time.Time, replid string) (*Driven, error) {
 	return &Driven{Driven: d}, err
 }
 
-// longest is longer than any call takes: timeouts are the one thing in which real time counts. By a node's clock a call
-// takes no time.
+// longest is longer than any call takes, for a call takes no time by a node's clock: else a machine that is busy could
+// change what happens in a simulation.
 const longest = time.Hour
 
 // Connect returns a node's way to the server, with the node's clock. The outages of the server are those of the stores

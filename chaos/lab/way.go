@@ -21,16 +21,16 @@ type Way struct {
 	closed bool
 }
 
-// Connect returns a store on a server with the usual timeout, and the way that it takes there; now is the node's wall
+// Connect returns a store on a server with the usual deadline, and the way that it takes there; now is the node's wall
 // clock. Its secrets can be foretold, so that a run can be repeated.
 func (s *Twin) Connect(now func() time.Time) (*store.Store, *Way) {
 	return s.ConnectWithin(store.DefaultTimeout, now)
 }
 
-// ConnectWithin is Connect with another timeout.
-func (s *Twin) ConnectWithin(timeout time.Duration, now func() time.Time) (*store.Store, *Way) {
+// ConnectWithin is Connect with another deadline.
+func (s *Twin) ConnectWithin(deadline time.Duration, now func() time.Time) (*store.Store, *Way) {
 	w := &Way{server: s}
-	return store.New(store.Parts{Servers: w, Address: store.AddressOf(inMemory), Now: now, Timeout: timeout,
+	return store.New(store.Parts{Servers: w, Address: store.AddressOf(inMemory), Now: now, Timeout: longest, Deadline: deadline,
 		NewSecret: func() string { return w.to().newSecret() }}), w
 }
 

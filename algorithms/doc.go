@@ -3,9 +3,12 @@
 //
 // A script is a prelude (token.lua: the guard and the store's time; ledger.lua: rows and cells), the fragment of
 // every algorithm (fixed_window.lua, sliding_window_counter.lua, sliding_window_log.lua, and over rate.lua
-// token_bucket.lua and leaky_bucket.lua) and one body (decide.lua, lend.lua, credit.lua, inspect.lua, refund.lua,
-// reset.lua); script.go puts them together. terms.go says what an algorithm must know of a bucket, call.go and
-// reply.go are the wire form of a script's arguments and answers. twin.go is a whole region's store in Go: property
+// token_bucket.lua and leaky_bucket.lua) and one body: decide.lua, refund.lua, reset.lua and inspect.lua for callers of
+// the API, lend.lua and credit.lua for rights on their way, recall.lua and restore.lua after a loss, and book.lua for what
+// was admitted without the store. Four scripts are of the token alone: open.lua begins a generation, adopt.lua puts a
+// document in force, note.lua keeps a word of a node, and beat.lua has the store show its time. script.go puts them
+// together. terms.go says what an algorithm must know of a bucket; call.go and args.go are what a script is asked, reply.go
+// and parse.go what it answers. twin.go is a whole region's store in Go: property
 // tests hold it equal to the Lua on an embedded and on a real Redis, and the protocol's tests run on it.
 //
 // The ledger, per bucket and cell k, in whole units, at region i with entitlement F:

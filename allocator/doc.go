@@ -9,7 +9,8 @@
 //	weight       a region's part in the fixed split of a limit
 //	entitlement  F, a region's fixed split of the limit, in units; over all regions the sum is the limit exactly
 //	cell         a labelled slice of time, number k; for fixed windows and sliding counters the window itself,
-//	             floor(t / W); for logs a part of it, for buckets a second
+//	             floor(t / W); for logs a tenth of it or a second, for token buckets a second, for leaky buckets
+//	             a fifth of it, in whole seconds from one to ten (algorithms.CellLength)
 //	rights       units a region may admit in a cell; of a bucket, the rate at which it is refilled or served
 //	burst        what a bucket holds: tokens, or units that wait; burst rights are capacity and the tokens in it
 //	home mode    a limit too small to be split belongs whole to one region for each key
@@ -23,8 +24,10 @@
 //	             of its limit is; derived from ages alone
 //	false denial units a single pooled limiter would have admitted from the same requests, less ours
 //
-// Start with plan.go: it is the whole policy of moving rights, as functions of plain numbers. Package exchange
-// below is the protocol that carries it out, and the ledger that makes any plan safe is in package algorithms.
+// Start with plan.go: what a region needs, what it asks for and what it keeps, as functions of plain numbers. Package
+// exchange below is the protocol that carries this out. It decides besides when and of whom to ask (borrower.go), for how
+// much (amount.go), what a lender keeps back for chance and when it will have more (lender.go). The ledger that makes any
+// plan safe is in package algorithms.
 //
 // The package is pure: no clock, no goroutine, no random source, no logger, no I/O and no floating point. Amounts
 // are whole units, times microseconds, rates thousandths of a unit per second.

@@ -95,7 +95,8 @@ type Credited struct {
 type Heard struct{ Hint Hint }
 
 // Stood tells the machine under what it stands: at the start, after the store was opened anew and when another
-// policy document came into force. What it knew of buckets is forgotten, what it knew of peers is not.
+// policy document came into force. Under another generation what it knew of buckets is forgotten; what it knew of peers
+// never is.
 type Stood struct {
 	Generation uint64
 	Epoch      string

@@ -8,7 +8,7 @@ var copies = []Mutant{
 			{"algorithms/token.lua", ` or answered < seen then`, ` then`},
 			{"algorithms/twin.go", `|| w.Epoch != g.Epoch || max(w.answered[g.Node], w.begun) < g.Seen:`, `|| w.Epoch != g.Epoch:`},
 		},
-		Breaks: "3: a label above L; 4: time falls", Under: "a virtual machine with the store put back",
+		Breaks: "ceiling: a label above L; order: time falls", Under: "a virtual machine with the store put back",
 		Test: Test{"./chaos/sim", "TestPlansThatOnceOverspent"},
 	},
 	{
@@ -17,7 +17,7 @@ var copies = []Mutant{
 		Edits: []Edit{
 			{"algorithms/token.lua", ` or answered < seen then`, ` then`},
 		},
-		Breaks: "3: a label above L; 4: time falls", Under: "a virtual machine with the store put back",
+		Breaks: "ceiling: a label above L; order: time falls", Under: "a virtual machine with the store put back",
 		Test: Test{"./algorithms", "TestLuaEqualsTwin"},
 	},
 	{
@@ -26,7 +26,7 @@ var copies = []Mutant{
 		Edits: []Edit{
 			{"algorithms/twin.go", `max(w.answered[g.Node], w.begun) < g.Seen:`, `max(w.mark, w.answered[g.Node], w.begun) < g.Seen:`},
 		},
-		Breaks: "3: a label above L", Under: "a copy put back as another node starts or wakes",
+		Breaks: "ceiling: a label above L", Under: "a copy put back as another node starts or wakes",
 		Test: Test{"./chaos/sim", "TestPlansThatOnceOverspent"},
 	},
 	{
@@ -35,7 +35,7 @@ var copies = []Mutant{
 		Edits: []Edit{
 			{"region/store/open.go", `l.LostAt == 0 || l.Answered < l.seen || l.Replid`, `l.LostAt == 0 || l.Replid`},
 		},
-		Breaks: "3: a label above L; 9: nothing is decided any more", Under: "a virtual machine with the store put back",
+		Breaks: "ceiling: a label above L; liveness: nothing is decided any more", Under: "a virtual machine with the store put back",
 		Test: Test{"./chaos/sim", "TestPlansThatOnceOverspent"},
 	},
 	{
@@ -44,7 +44,7 @@ var copies = []Mutant{
 		Edits: []Edit{
 			{"region/node.go", `seen: newSeen(c.Region, c.Memory, c.Store.Latest, c.Store.Surely),`, `seen: newSeen(c.Region, c.Memory, c.Store.Latest, func() int64 { return c.Now().UnixMicro() }),`},
 		},
-		Breaks: "3: a label above L", Under: "a node's clock days ahead for ten seconds, then FLUSHALL or DEL",
+		Breaks: "ceiling: a label above L", Under: "a node's clock days ahead for ten seconds, then FLUSHALL or DEL",
 		Test: Test{"./chaos/sim", "TestPlansThatOnceOverspent"},
 	},
 	{
@@ -53,7 +53,7 @@ var copies = []Mutant{
 		Edits: []Edit{
 			{"region/node.go", `before := min(n.store.Surely(), n.now().UnixMicro())`, `before := n.now().UnixMicro()`},
 		},
-		Breaks: "1: sum of S above L; 3", Under: "a node's clock days ahead for ten seconds, then FLUSHALL",
+		Breaks: "conservation: sum of S above L; ceiling", Under: "a node's clock days ahead for ten seconds, then FLUSHALL",
 		Test: Test{"./chaos/sim", "TestPlansThatOnceOverspent"},
 	},
 	{
@@ -62,7 +62,7 @@ var copies = []Mutant{
 		Edits: []Edit{
 			{"region/standing.go", `return n.journal.SetWholeSince(opened.Now)`, `return n.journal.SetWholeSince(n.now().UnixMicro())`},
 		},
-		Breaks: "1: sum of S above L", Under: "a journal lost, its node's clock behind; then FLUSHALL with the peer cut off",
+		Breaks: "conservation: sum of S above L", Under: "a journal lost, its node's clock behind; then FLUSHALL with the peer cut off",
 		Test: Test{"./chaos/sim", "TestPlansThatOnceOverspent"},
 	},
 	{
@@ -71,7 +71,7 @@ var copies = []Mutant{
 		Edits: []Edit{
 			{"region/store/open.go", `seen = max(seen, o.Latest)`, `seen = max(seen, 0)`},
 		},
-		Breaks: "3: a label above L; 4: time falls", Under: "the store's clock ahead; it and its node lost together",
+		Breaks: "ceiling: a label above L; order: time falls", Under: "the store's clock ahead; it and its node lost together",
 		Test: Test{"./region", "TestTheStoresTimeOutlivesItAndItsNode"},
 	},
 	{
@@ -80,7 +80,7 @@ var copies = []Mutant{
 		Edits: []Edit{
 			{"region/storetime.go", `err := t.journal.SetStoreTime(seen, now+timeAhead)`, `err := t.journal.SetStoreTime(seen, now)`},
 		},
-		Breaks: "3: a label above L; 4: time falls", Under: "the store's clock ahead; it and its node lost together",
+		Breaks: "ceiling: a label above L; order: time falls", Under: "the store's clock ahead; it and its node lost together",
 		Test: Test{"./region", "TestTheStoresTimeOutlivesItAndItsNode"},
 	},
 }

@@ -7,7 +7,7 @@ var documents = []Mutant{
 		Edits: []Edit{{"policy/epoch.go",
 			`return fmt.Sprintf("%d-%x", e.Version, e.Digest[:6])`,
 			`return fmt.Sprintf("%d-%x", e.Version, [6]byte{})`}},
-		Breaks: "1: sum of S above L of either document", Under: "two documents of one version",
+		Breaks: "conservation: sum of S above L of either document", Under: "two documents of one version",
 		Test: Test{"./policy", "TestEpochIsPinned"},
 	},
 	{
@@ -17,7 +17,7 @@ var documents = []Mutant{
 			{"allocator/exchange/lender.go", `case m.epoch == "" || e.Message.Epoch != m.epoch:`, `case m.epoch == "":`},
 			{"allocator/exchange/call.go", `case r.Epoch != m.epoch:`, `case r.Epoch == "":`},
 		},
-		Breaks: "1: lent above the lending limit of either document", Under: "documents changed while regions trade",
+		Breaks: "conservation: lent above the lending limit of either document", Under: "documents changed while regions trade",
 		Test: Test{"./allocator/exchange", "TestAsksThatAreRefused"},
 	},
 	{
@@ -29,7 +29,7 @@ var documents = []Mutant{
 				`case w.Epoch != c.Epoch && version(c.Epoch) <= version(w.Epoch):`,
 				`case w.Epoch != c.Epoch && version(c.Epoch) < 0:`},
 		},
-		Breaks: "4: epochs never decrease", Under: "a node started again with the document before the last",
+		Breaks: "order: epochs never decrease", Under: "a node started again with the document before the last",
 		Within: 300,
 	},
 	{
@@ -40,7 +40,7 @@ var documents = []Mutant{
 			`ref, _ := policy.ParseBucketID(policy.BucketID(id))
 	ref.Window, ref.Algorithm = 1_000_000_000, algorithms.FixedWindow
 	return store.BucketKey(r.shards.Of(policy.BucketID(id).Entity()), string(ref.ID()))`}},
-		Breaks: "2: use and rows of one algorithm read as another's", Under: "algorithm or window of a limit changed",
+		Breaks: "local: use and rows of one algorithm read as another's", Under: "algorithm or window of a limit changed",
 		Test: Test{"./region", "TestAlgorithmAndWindowArePartOfAKey"},
 	},
 	{
@@ -56,7 +56,7 @@ var documents = []Mutant{
 		}
 		v.Entitlements[m.region] = v.Limit / alive
 		if v.Epoch == m.epoch { // else`}},
-		Breaks: "1: sum of S above L; 5", Under: "a partition",
+		Breaks: "conservation: sum of S above L; fallback", Under: "a partition",
 		Within: 300,
 	},
 }

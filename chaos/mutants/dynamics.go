@@ -9,7 +9,7 @@ var dynamics = []Mutant{
 	}`,
 			`weights[i] = max(total-o.Back-o.Spare, 1)
 	}`}},
-		Breaks: "10: asks refused, and false denials", Under: "none; one region short, of the others one busy and one idle",
+		Breaks: "use: asks refused, and false denials", Under: "none; one region short, of the others one busy and one idle",
 		Flags:  []string{"--demand", "zipf", "--algorithm", "fixed_window", "--most", "5000"},
 		Within: 3,
 	},
@@ -17,14 +17,14 @@ var dynamics = []Mutant{
 		Name: "moves-the-whole-gap", Hole: "oscillation under anti-phase demand",
 		Rule:   "voluntary moves close half the gap at a tick",
 		Edits:  []Edit{{"allocator/plan.go", `if inNeed || short <= 1 {`, `if inNeed || short >= 0 {`}},
-		Breaks: "10: rights moved to and fro", Under: "none; anti-phase demand of about a round trip",
+		Breaks: "use: rights moved to and fro", Under: "none; anti-phase demand of about a round trip",
 		Test: Test{"./allocator", "TestShortAndMove"},
 	},
 	{
 		Name: "retries-are-demand", Hole: "retry storms as demand",
 		Rule:   "denied units count at most twice what was counted before",
 		Edits:  []Edit{{"allocator/demand.go", `return min(denied, 2*max(before, admitted, 1))`, `return denied`}},
-		Breaks: "10: Jain's index; a storm takes what others need", Under: "none; one region's callers retry at once",
+		Breaks: "use: Jain's index; a storm takes what others need", Under: "none; one region's callers retry at once",
 		Test: Test{"./allocator", "TestDemand"},
 	},
 	{
@@ -33,7 +33,7 @@ var dynamics = []Mutant{
 		Edits: []Edit{{"algorithms/twin.go",
 			`before, again := w.decided[c.Once]`,
 			`before, again := w.decided["none"]`}},
-		Breaks: "2: one request is charged twice", Under: "replies of the store lost, requests sent again",
+		Breaks: "local: one request is charged twice", Under: "replies of the store lost, requests sent again",
 		Within: 300,
 	},
 	{
@@ -42,7 +42,7 @@ var dynamics = []Mutant{
 		Edits: []Edit{{"allocator/exchange/lender.go",
 			`l.Kept = allocator.Kept(`,
 			`l.Kept = 0 * allocator.Kept(`}},
-		Breaks: "10: false denials at the lender", Under: "none; both regions busy",
+		Breaks: "use: false denials at the lender", Under: "none; both regions busy",
 		Flags:  []string{"--demand", "surge", "--algorithm", "token_bucket", "--most", "8000"},
 		Within: 3,
 	},
@@ -52,7 +52,7 @@ var dynamics = []Mutant{
 		Edits: []Edit{{"allocator/exchange/machine.go",
 			`idle := now-v.active > idleAfter && (`,
 			`idle := now < 0 && (`}},
-		Breaks: "9: state returns to its base line", Under: "none; keys used once",
+		Breaks: "liveness: state returns to its base line", Under: "none; keys used once",
 		Test: Test{"./allocator/exchange", "TestMovedRightsAreRemembered"},
 	},
 }

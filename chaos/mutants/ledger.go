@@ -7,7 +7,7 @@ var ledger = []Mutant{
 		Edits: []Edit{{"algorithms/fixed_window.go",
 			`return w.rights(w.cell) - w.used - kept }`,
 			`return w.rights(w.cell) - kept }`}},
-		Breaks: "2: a lend never makes S less than what is used", Under: "none; both regions busy",
+		Breaks: "local: a lend never makes S less than what is used", Under: "none; both regions busy",
 		Within: 300,
 	},
 	{
@@ -16,7 +16,7 @@ var ledger = []Mutant{
 		Edits: []Edit{{"algorithms/sliding_window_counter.go",
 			`return c.rights(c.cell, c.elapsed) - c.estimate(c.cell, c.elapsed) - kept*c.ticks`,
 			`return c.rights(c.cell, c.elapsed) - kept*c.ticks`}},
-		Breaks: "2: a lend never makes S less than what is used", Under: "none; both regions busy",
+		Breaks: "local: a lend never makes S less than what is used", Under: "none; both regions busy",
 		Within: 300,
 	},
 	{
@@ -25,7 +25,7 @@ var ledger = []Mutant{
 		Edits: []Edit{{"algorithms/sliding_window_log.go",
 			`return l.rights(l.now) - l.used - kept }`,
 			`return l.rights(l.now) - kept }`}},
-		Breaks: "2: a lend never makes S less than what is used", Under: "none; both regions busy",
+		Breaks: "local: a lend never makes S less than what is used", Under: "none; both regions busy",
 		Within: 500,
 	},
 	{
@@ -36,7 +36,7 @@ var ledger = []Mutant{
 }`,
 			`return t.capacity(t.cell) - kept
 }`}},
-		Breaks: "3: pooled bucket below zero", Under: "none; an empty lender is asked",
+		Breaks: "ceiling: pooled bucket below zero", Under: "none; an empty lender is asked",
 		Within: 300,
 	},
 	{
@@ -45,7 +45,7 @@ var ledger = []Mutant{
 		Edits: []Edit{{"algorithms/twin.go",
 			`min(l.room(c.Cell, c.Peer, c.Kept), c.Cap-out), int64(0)`,
 			`min(l.room(c.Cell, c.Peer, c.Kept), MaxUnits-out), int64(0)`}},
-		Breaks: "1: no region lends more than its lending limit", Under: "none; three regions in need by turns",
+		Breaks: "conservation: no region lends more than its lending limit", Under: "none; three regions in need by turns",
 		Within: 300,
 	},
 	{
@@ -57,7 +57,7 @@ var ledger = []Mutant{
 				`min(l.room(c.Cell, c.Peer, c.Kept), MaxUnits-out), int64(0)`},
 			{"algorithms/twin.go", ` || c.Lent-row.Returned > c.Most || `, ` || `},
 		},
-		Breaks: "1: no region lends more than its lending limit; 3 for sliding counters", Under: "none; three regions in need by turns",
+		Breaks: "conservation: no region lends more than its lending limit; ceiling for sliding counters", Under: "none; three regions in need by turns",
 		Within: 300,
 	},
 	{
@@ -66,7 +66,7 @@ var ledger = []Mutant{
 		Edits: []Edit{{"algorithms/twin.go",
 			`min(c.Returned-row.Returned, row.in(), l.spare(c.Kept))`,
 			`min(c.Returned-row.Returned, row.in())`}},
-		Breaks: "2: used above S at the borrower", Under: "none; a lender asks back what the borrower spent",
+		Breaks: "local: used above S at the borrower", Under: "none; a lender asks back what the borrower spent",
 		Within: 300,
 	},
 	{
@@ -75,7 +75,7 @@ var ledger = []Mutant{
 		Edits: []Edit{{"algorithms/sliding_window_counter.go",
 			`return min(max(c.ticks-since, 0), c.ticks)`,
 			`return min(max(c.ticks-since, 0), 0)`}},
-		Breaks: "3: sum of estimates above L", Under: "none; demand moves between cells",
+		Breaks: "ceiling: sum of estimates above L", Under: "none; demand moves between cells",
 		Within: 300,
 	},
 	{
@@ -84,7 +84,7 @@ var ledger = []Mutant{
 		Edits: []Edit{{"algorithms/sliding_window_log.go",
 			`if cell != without && l.Weighs(cell) > t {`,
 			`if cell != without && (cell+1)*l.Cell > t {`}},
-		Breaks: "3: a real interval W above L", Under: "none; demand moves between cells",
+		Breaks: "ceiling: a real interval W above L", Under: "none; demand moves between cells",
 		Within: 500,
 	},
 	{
@@ -93,7 +93,7 @@ var ledger = []Mutant{
 		Edits: []Edit{{"algorithms/sliding_window_counter.go",
 			`if cell != without && cell <= k+1 {`,
 			`if cell != without && cell <= k {`}},
-		Breaks: "3: sum of estimates above L", Under: "none; rights moved before the cell opens",
+		Breaks: "ceiling: sum of estimates above L", Under: "none; rights moved before the cell opens",
 		Flags:  []string{"--algorithm", "sliding_window_counter", "--window", "2s", "--limits", "1"},
 		Within: 1000,
 	},
@@ -103,7 +103,7 @@ var ledger = []Mutant{
 		Edits: []Edit{{"algorithms/sliding_window_log.go",
 			`if cell != without && l.Weighs(cell) > t {`,
 			`if cell != without && l.Weighs(cell) > t && cell <= CellAt(t, l.Cell) {`}},
-		Breaks: "3: a real interval W above L", Under: "none; rights moved before the cell opens",
+		Breaks: "ceiling: a real interval W above L", Under: "none; rights moved before the cell opens",
 		Flags:  []string{"--algorithm", "sliding_window_log", "--window", "2s", "--limits", "1"},
 		Within: 1000,
 	},
@@ -118,7 +118,7 @@ var ledger = []Mutant{
 	}
 	if c.PeerGeneration < w.floors[c.Peer] {
 		g.Status = StatusFenced`}},
-		Breaks: "1: credited above debited", Under: "replies late over a cell's end",
+		Breaks: "conservation: credited above debited", Under: "replies late over a cell's end",
 		Within: 300,
 	},
 	{
@@ -127,7 +127,7 @@ var ledger = []Mutant{
 		Edits: []Edit{{"algorithms/twin.go",
 			`max(row.Borrowed, c.Lent), max(row.Regained, c.Returned)`,
 			`c.Lent, max(row.Regained, c.Returned)`}},
-		Breaks: "4: a row falls; 2: used above S", Under: "replies overtaken by later ones",
+		Breaks: "order: a row falls; local: used above S", Under: "replies overtaken by later ones",
 		Within: 300,
 	},
 	{
@@ -137,7 +137,7 @@ var ledger = []Mutant{
 			{"algorithms/twin.go", `max(min(c.Lent-row.Lent, room), 0)`, `max(min(c.Lent, room), 0)`},
 			{"allocator/exchange/call.go", `Returned: row.Regained, Lent: row.Borrowed,`, `Returned: row.Regained,`},
 		},
-		Breaks: "10: a region lends more than it was ever asked for", Under: "requests repeated, replies lost",
+		Breaks: "use: a region lends more than it was ever asked for", Under: "requests repeated, replies lost",
 		Within: 300,
 	},
 	{
@@ -147,14 +147,14 @@ var ledger = []Mutant{
 			`m.out.Record = append(m.out.Record, Record{ID: e.ID, Rows: rows})
 		return`,
 			`m.out.Record = append(m.out.Record, Record{ID: e.ID, Rows: rows})`}},
-		Breaks: "1: credited above debited", Under: "lender killed before fsync, its store lost, the peer away while it recovers",
+		Breaks: "conservation: credited above debited", Under: "lender killed before fsync, its store lost, the peer away while it recovers",
 		Within: 300,
 	},
 	{
 		Name: "announces-what-was-not-written", Hole: "reply before fsync",
 		Rule:   "a row that the journal did not take is not announced",
 		Edits:  []Edit{{"allocator/exchange/lender.go", `if !e.OK {`, `if m.noJournal = m.noJournal || !e.OK; false {`}},
-		Breaks: "1: credited above debited", Under: "journal fails, the store is lost, the peer away while it recovers",
+		Breaks: "conservation: credited above debited", Under: "journal fails, the store is lost, the peer away while it recovers",
 		Within: 500,
 	},
 	{
@@ -166,14 +166,14 @@ var ledger = []Mutant{
 			{"algorithms/twin.go", "row.Lent += more\n", "row.Lent += more\n\t\tg.Raised = true\n"},
 			{"allocator/exchange/lender.go", `if g.Lent > 0 || g.Returned > 0 || g.Burst > 0 {`, `if given.Raised {`},
 		},
-		Breaks: "1: credited above debited", Under: "a node killed before fsync, its mate asked again, the store lost, the peer away",
+		Breaks: "conservation: credited above debited", Under: "a node killed before fsync, its mate asked again, the store lost, the peer away",
 		Within: 300,
 	},
 	{
 		Name: "lends-into-the-void", Hole: "asymmetric partition",
 		Rule:   "who does not answer our pings is lent nothing",
 		Edits:  []Edit{{"allocator/exchange/lender.go", `case m.noLending || from.degraded(now):`, `case m.noLending:`}},
-		Breaks: "10: rights lent to a peer that does not hear", Under: "one-way cut: its asks come, our replies and pings do not arrive",
+		Breaks: "use: rights lent to a peer that does not hear", Under: "one-way cut: its asks come, our replies and pings do not arrive",
 		Within: 500,
 	},
 	{
@@ -182,7 +182,7 @@ var ledger = []Mutant{
 		Edits: []Edit{{"algorithms/twin.go",
 			`if c.Returned > row.Lent || c.Lent-row.Returned > c.Most || c.Burst > c.MostBurst {`,
 			`if c.Returned < 0 {`}},
-		Breaks: "1: credited above debited, and above any lending limit", Under: "a peer that forges replies",
+		Breaks: "conservation: credited above debited, and above any lending limit", Under: "a peer that forges replies",
 		Test: Test{"./algorithms", "TestMoreThanWasGivenIsNotBelieved"},
 	},
 	{
@@ -191,7 +191,7 @@ var ledger = []Mutant{
 		Edits: []Edit{{"allocator/exchange/call.go",
 			`(g.Cell != a.Cell || !plausible(g.Lent, g.Returned, g.Burst))`,
 			`!plausible(g.Lent, g.Returned, g.Burst)`}},
-		Breaks: "1: credited above debited", Under: "a peer that answers for another cell",
+		Breaks: "conservation: credited above debited", Under: "a peer that answers for another cell",
 		Test: Test{"./allocator/exchange", "TestRepliesThatAreNotCredited"},
 	},
 	{
@@ -208,7 +208,7 @@ var ledger = []Mutant{
 		Rule: "a node of the region that says it saw use in a cell to come is not heard",
 		Edits: []Edit{{"allocator/exchange/testimony.go",
 			` || t.Use.Cell > latest || t.Use.At >= (latest+1)*length`, ``}},
-		Breaks: "3: used again after a loss", Under: "a forged answer in the name of a node of the region",
+		Breaks: "ceiling: used again after a loss", Under: "a forged answer in the name of a node of the region",
 		Test: Test{"./allocator/exchange", "TestUseOfCellsToComeHidesNothing"},
 	},
 }

@@ -7,7 +7,7 @@ var local = []Mutant{
 		Edits: []Edit{{"allocator/bounds.go",
 			`part := (entitlement - Part(entitlement, lendingPPM)) / nodes`,
 			`part := (entitlement - Part(entitlement, lendingPPM)) / min(nodes, 1)`}},
-		Breaks: "3: more above L than the printed bound of local", Under: "a store out of reach for both nodes of a region",
+		Breaks: "ceiling: more above L than the printed bound of local", Under: "a store out of reach for both nodes of a region",
 		Test: Test{"./allocator", "TestLocalPart"},
 	},
 	{
@@ -16,7 +16,7 @@ var local = []Mutant{
 		Edits: []Edit{{"allocator/bounds.go",
 			`part := (entitlement - Part(entitlement, lendingPPM)) / nodes`,
 			`part := (entitlement - Part(entitlement, 0)) / nodes`}},
-		Breaks: "3: more above L than the printed bound of local", Under: "a store out of reach while its region's rights are lent",
+		Breaks: "ceiling: more above L than the printed bound of local", Under: "a store out of reach while its region's rights are lent",
 		Test: Test{"./allocator", "TestLocalPart"},
 	},
 	{
@@ -25,7 +25,7 @@ var local = []Mutant{
 		Edits: []Edit{{"allocator/bounds.go", `return units / nodes
 }`, `return units / min(nodes, 1)
 }`}},
-		Breaks: "3: above L, where the printed bound is 0", Under: "a store out of reach for both nodes; local_reserve",
+		Breaks: "ceiling: above L, where the printed bound is 0", Under: "a store out of reach for both nodes; local_reserve",
 		Flags:  []string{"--limits", "1", "--algorithm", "fixed_window", "--window", "10s", "--faults", "store-down", "--nodes", "2"},
 		Within: 300,
 	},
@@ -34,14 +34,14 @@ var local = []Mutant{
 		Rule: "a node's lives together spend its part of a window once",
 		Edits: []Edit{{"region/fallback.go", `if fresh && f.claim != nil {`, `if fresh && f.claim == nil {`},
 			{"region/fallback.go", `if before, err := f.claim(`, `if before, err := (func(claiming) (bool, error) { return false, nil })(`}},
-		Breaks: "3: more above L than the printed bound of local", Under: "a store out of reach, a node killed and started again within the window",
+		Breaks: "ceiling: more above L than the printed bound of local", Under: "a store out of reach, a node killed and started again within the window",
 		Test: Test{"./region", "TestALifeSpendsNoPartTwice"},
 	},
 	{
 		Name: "local-spending-is-not-booked", Hole: "store out of reach for some nodes only",
 		Rule:   "what was spent without the store is charged to it afterwards",
 		Edits:  []Edit{{"region/fallback_window.go", `if s.due() > s.booked && !s.waits {`, `if s.due() < 0 && !s.waits {`}},
-		Breaks: "3: more above L than the printed bound of local", Under: "a store out of reach for part of a window",
+		Breaks: "ceiling: more above L than the printed bound of local", Under: "a store out of reach for part of a window",
 		Test: Test{"./region", "TestLocalSpendingIsBooked"},
 	},
 }

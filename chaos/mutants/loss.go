@@ -7,7 +7,7 @@ var loss = []Mutant{
 		Edits: []Edit{{"algorithms/twin.go",
 			`case w.Generation == 0 || w.Generation != g.Generation || w.Epoch != g.Epoch || max(w.answered[g.Node], w.begun) < g.Seen:`,
 			`case w.Epoch != "" && w.Epoch != g.Epoch:`}},
-		Breaks: "3: a label above L", Under: "FLUSHALL; two nodes in a region",
+		Breaks: "ceiling: a label above L", Under: "FLUSHALL; two nodes in a region",
 		Flags:  []string{"--limits", "1", "--faults", "flush", "--nodes", "2"},
 		Within: 30,
 	},
@@ -17,7 +17,7 @@ var loss = []Mutant{
 		Edits: []Edit{{"region/store/open.go",
 			`return o.Known > 0 || !o.Bootstrap || all[0].Generation != 0`,
 			`return o.Known > 0 && !o.Bootstrap && all[0].Generation != 0`}},
-		Breaks: "3: a label above L", Under: "FLUSHALL",
+		Breaks: "ceiling: a label above L", Under: "FLUSHALL",
 		Within: 300,
 	},
 	{
@@ -26,7 +26,7 @@ var loss = []Mutant{
 		Edits: []Edit{{"algorithms/ledger.go",
 			`return h.Weighs(CellAt(h.lostAt, h.Cell) + 1)`,
 			`return h.Weighs(CellAt(h.lostAt, h.Cell))`}},
-		Breaks: "1: sum of S above L", Under: "FLUSHALL just before a cell's end",
+		Breaks: "conservation: sum of S above L", Under: "FLUSHALL just before a cell's end",
 		Within: 500,
 	},
 	{
@@ -37,14 +37,14 @@ var loss = []Mutant{
 		return 0`,
 			`if h.lostAt == 0 || !h.Recovered {
 		return 0`}},
-		Breaks: "3: a label above L", Under: "FLUSHALL",
+		Breaks: "ceiling: a label above L", Under: "FLUSHALL",
 		Within: 300,
 	},
 	{
 		Name: "use-is-not-restored", Hole: "FLUSHALL with scripts kept",
 		Rule:   "used is restored to the most that checkpoints and live nodes remember",
 		Edits:  []Edit{{"allocator/exchange/recovery.go", `r.use = newer(r.use, t.Use)`, `r.use = algorithms.Use{}`}},
-		Breaks: "3: more above L than the printed bound of a lost store", Under: "FLUSHALL; windows longer than a minute",
+		Breaks: "ceiling: more above L than the printed bound of a lost store", Under: "FLUSHALL; windows longer than a minute",
 		Within: 1000,
 	},
 	{
@@ -55,7 +55,7 @@ var loss = []Mutant{
 }`,
 			`l.Answered < l.seen
 }`}},
-		Breaks: "3: more above L than the printed bound of a stale replica", Under: "failover to a lagging replica",
+		Breaks: "ceiling: more above L than the printed bound of a stale replica", Under: "failover to a lagging replica",
 		Within: 1000,
 	},
 	{
@@ -64,7 +64,7 @@ var loss = []Mutant{
 		Edits: []Edit{{"region/store/open.go",
 			`return l.Generation < known || known > 0`,
 			`return known > 0`}},
-		Breaks: "3 and 4: the ledger of an old copy stands", Under: "failover back to a server of an earlier generation",
+		Breaks: "ceiling and order: the ledger of an old copy stands", Under: "failover back to a server of an earlier generation",
 		Test: Test{"./region/store", "TestOpenHiddenLoss"},
 	},
 	{
@@ -73,14 +73,14 @@ var loss = []Mutant{
 		Edits: []Edit{{"algorithms/twin_recovery.go", `row.Borrowed = row.Returned
 `, `row.Borrowed = max(row.Borrowed, row.Returned)
 `}},
-		Breaks: "1: returned at the lender above returned at the borrower", Under: "a lagging replica promoted, the lender away",
+		Breaks: "conservation: returned at the lender above returned at the borrower", Under: "a lagging replica promoted, the lender away",
 		Test: Test{"./algorithms", "TestAnOldCopyBorrowsNothingOfAnUnknownPeer"},
 	},
 	{
 		Name: "deleted-key-is-new", Hole: "one key deleted",
 		Rule:   "a bucket that is not there before the time until which a node knows it to be is lost",
 		Edits:  []Edit{{"algorithms/twin.go", `if h.stored || known <= now {`, `if h.stored || known <= max(known, now) {`}},
-		Breaks: "3: a label above L", Under: "DEL of a bucket",
+		Breaks: "ceiling: a label above L", Under: "DEL of a bucket",
 		Within: 500,
 	},
 	{
@@ -89,7 +89,7 @@ var loss = []Mutant{
 		Edits: []Edit{{"region/standing.go",
 			`return lostAt > n.store.Begun(`,
 			`return lostAt < 0 && lostAt > n.store.Begun(`}},
-		Breaks: "1: credited above debited", Under: "DEL of a bucket while a row is in flight",
+		Breaks: "conservation: credited above debited", Under: "DEL of a bucket while a row is in flight",
 		Test: Test{"./region", "TestADeletedBucket"},
 	},
 	{
@@ -101,7 +101,7 @@ var loss = []Mutant{
 			{"region/receipt.go",
 				`case !hmac.Equal(sealed[:sha256.Size], seal(secret, body)):`,
 				`case !hmac.Equal(sealed[:sha256.Size], seal(secret, body)) && r.GetGeneration() == n.store.Generation():`}},
-		Breaks: "3: a label above L", Under: "FLUSHALL, then receipts of before",
+		Breaks: "ceiling: a label above L", Under: "FLUSHALL, then receipts of before",
 		Flags:  []string{"--limits", "1", "--algorithm", "fixed_window", "--window", "10s", "--faults", "flush"},
 		Within: 500,
 	},
@@ -113,7 +113,7 @@ var loss = []Mutant{
 		return 0, NoLongerWeighs`,
 			`if cell < 0 {
 		return 0, NoLongerWeighs`}},
-		Breaks: "3: a label above L", Under: "receipts refunded in a later cell",
+		Breaks: "ceiling: a label above L", Under: "receipts refunded in a later cell",
 		Within: 500,
 	},
 	{
@@ -122,7 +122,7 @@ var loss = []Mutant{
 		Edits: []Edit{{"algorithms/twin.go",
 			`if before, ok := w.refunded[c.Receipt]; ok {`,
 			`if before, ok := w.refunded[c.Receipt]; ok && c.Receipt == "" {`}},
-		Breaks: "3: a label above L", Under: "receipts refunded again",
+		Breaks: "ceiling: a label above L", Under: "receipts refunded again",
 		Within: 300,
 	},
 }

@@ -7,7 +7,7 @@ var outside = []Mutant{
 		Edits: []Edit{
 			{"region/batcher.go", `if store.Late(err) && b.breakers.answers(`, `if store.Late(nil) && b.breakers.answers(`},
 		},
-		Breaks: "3: limits are decided without the store", Under: "ten times the load that the store can do",
+		Breaks: "ceiling: limits are decided without the store", Under: "ten times the load that the store can do",
 		Test: Test{"./region", "TestLateWhileRepliesFlow"},
 	},
 	{
@@ -16,7 +16,7 @@ var outside = []Mutant{
 		Edits: []Edit{
 			{"region/check.go", `if isQueueFull(a.err) {`, `if isQueueFull(a.err) && a.err == nil {`},
 		},
-		Breaks: "3: limits are decided without the store", Under: "ten times the load that the store can do",
+		Breaks: "ceiling: limits are decided without the store", Under: "ten times the load that the store can do",
 		Test: Test{"./region", "TestOverloadTakesFromNobody"},
 	},
 	{
@@ -25,7 +25,7 @@ var outside = []Mutant{
 		Edits: []Edit{
 			{"region/admission.go", `if w.until.Sub(now) < takes+b.pace.margin() {`, `if w.until.Sub(now) < takes-w.until.Sub(now)-takes {`},
 		},
-		Breaks: "10: round trips end in vain", Under: "ten times the load that the store can do",
+		Breaks: "use: round trips end in vain", Under: "ten times the load that the store can do",
 		Test: Test{"./region", "TestOverloadTakesFromNobody"},
 	},
 	{
@@ -34,7 +34,7 @@ var outside = []Mutant{
 		Edits: []Edit{
 			{"gossip/admission.go", `if a.count[group] >= a.maxGroup {`, `if a.count[group] < 0 {`},
 		},
-		Breaks: "9: true nodes are not called any more", Under: "packets that name members",
+		Breaks: "liveness: true nodes are not called any more", Under: "packets that name members",
 		Test: Test{"./gossip", "TestWhoAnsweredComesFirst"},
 	},
 	{
@@ -43,7 +43,7 @@ var outside = []Mutant{
 		Edits: []Edit{
 			{"gossip/admission.go", `if n.left == 0 {`, `if n.left < -1<<40 {`},
 		},
-		Breaks: "9: state grows without bound", Under: "packets that name members and bury them",
+		Breaks: "liveness: state grows without bound", Under: "packets that name members and bury them",
 		Test: Test{"./gossip", "TestNewNamesAreBoundedInTime"},
 	},
 }

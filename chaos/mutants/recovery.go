@@ -7,7 +7,7 @@ var recovery = []Mutant{
 		Edits: []Edit{{"algorithms/twin_recovery.go",
 			`if len(h.unknown) > 0 && c.Cap > out {`,
 			`if len(h.unknown) > 0 && c.Cap < 0 {`}},
-		Breaks: "1: credited above debited; 3", Under: "FLUSHALL; the node that lent and the peer away",
+		Breaks: "conservation: credited above debited; ceiling", Under: "FLUSHALL; the node that lent and the peer away",
 		Flags:  []string{"--window", "90s", "--limits", "1", "--faults", "flush,cut,crash", "--nodes", "2"},
 		Within: 1500,
 	},
@@ -17,7 +17,7 @@ var recovery = []Mutant{
 		Edits: []Edit{{"allocator/exchange/recovery.go",
 			`if len(r.whole) >= m.nodes || slices`,
 			`if len(r.whole) >= 1 || slices`}},
-		Breaks: "1: credited above debited; 3", Under: "FLUSHALL; two nodes, the one that lent away, and the peer",
+		Breaks: "conservation: credited above debited; ceiling", Under: "FLUSHALL; two nodes, the one that lent away, and the peer",
 		Test: Test{"./region", "TestWhoKnowsWhatWasLent"},
 	},
 	{
@@ -26,7 +26,7 @@ var recovery = []Mutant{
 		Edits: []Edit{{"algorithms/twin.go",
 			`if h.unknown[c.Peer] && h.unsure(c.Cell) {`,
 			`if h.unknown[c.Peer] && h.unsure(c.Cell) && c.Cell < 0 {`}},
-		Breaks: "1: credited again what had been returned", Under: "FLUSHALL at a borrower that gave back; the lender away for a while",
+		Breaks: "conservation: credited again what had been returned", Under: "FLUSHALL at a borrower that gave back; the lender away for a while",
 		Test: Test{"./algorithms", "TestRandomLosses"},
 	},
 	{
@@ -37,7 +37,7 @@ var recovery = []Mutant{
 	}`,
 			`heard.Regained = max(heard.Regained, row.Regained)
 	}`}},
-		Breaks: "1: sum of S above L", Under: "FLUSHALL; one peer away, another gives back",
+		Breaks: "conservation: sum of S above L", Under: "FLUSHALL; one peer away, another gives back",
 		Test: Test{"./algorithms", "TestRandomLosses"},
 	},
 	{
@@ -48,7 +48,7 @@ var recovery = []Mutant{
 		g.Status = StatusFenced`,
 			`if c.PeerGeneration+1 < 1 {
 		g.Status = StatusFenced`}},
-		Breaks: "1: credited above debited", Under: "FLUSHALL at a lender with a row in flight",
+		Breaks: "conservation: credited above debited", Under: "FLUSHALL at a lender with a row in flight",
 		Test: Test{"./allocator/exchange", "TestEveryRecoveryKeepsTheCeiling"},
 	},
 	{
@@ -58,7 +58,7 @@ var recovery = []Mutant{
 			`w.raiseFloor(c.Peer, c.PeerGeneration)
 	g := Recalled`,
 			`g := Recalled`}},
-		Breaks: "1: credited above debited", Under: "FLUSHALL at a lender with a row in flight",
+		Breaks: "conservation: credited above debited", Under: "FLUSHALL at a lender with a row in flight",
 		Test: Test{"./allocator/exchange", "TestEveryRecoveryKeepsTheCeiling"},
 	},
 	{
@@ -68,7 +68,7 @@ var recovery = []Mutant{
 			{"allocator/exchange/call.go", `case r.ForGeneration != m.generation:`, `case r.ForGeneration > m.generation:`},
 			{"allocator/exchange/call.go", `ForGeneration: r.ForGeneration, Cell: a.Cell,`, `ForGeneration: m.generation, Cell: a.Cell,`},
 		},
-		Breaks: "1: credited above debited", Under: "both stores lost with a row in flight",
+		Breaks: "conservation: credited above debited", Under: "both stores lost with a row in flight",
 		Test: Test{"./allocator/exchange", "TestEveryRecoveryKeepsTheCeiling"},
 	},
 	{
@@ -77,7 +77,7 @@ var recovery = []Mutant{
 		Edits: []Edit{{"allocator/exchange/recovery.go",
 			`m.fence = max(m.fence, e.Question.Generation)`,
 			`m.fence = max(m.fence, 0)`}},
-		Breaks: "1: credited above debited", Under: "FLUSHALL; two nodes, one between debit and reply; the peer away",
+		Breaks: "conservation: credited above debited", Under: "FLUSHALL; two nodes, one between debit and reply; the peer away",
 		Test: Test{"./allocator/exchange", "TestEveryRecoveryKeepsTheCeiling"},
 	},
 	{
@@ -86,21 +86,21 @@ var recovery = []Mutant{
 		Edits: []Edit{{"allocator/exchange/recovery.go",
 			`lost := t.LostAt > 0 && r.from`,
 			`lost := t.LostAt < 0 && r.from`}},
-		Breaks: "1: credited above debited; 3", Under: "two stores lost, one after the other",
+		Breaks: "conservation: credited above debited; ceiling", Under: "two stores lost, one after the other",
 		Test: Test{"./allocator/exchange", "TestEveryRecoveryKeepsTheCeiling"},
 	},
 	{
 		Name: "mended-peer-is-believed", Hole: "answering peer having lost its own store",
 		Rule:   "a loss is told of for as long as it concerns cells that weigh, mended or not",
 		Edits:  []Edit{{"algorithms/twin_recovery.go", `g := Recalled{Head: Head{Now: now, LostAt: h.loss}}`, `g := Recalled{Head: Head{Now: now, LostAt: h.lostAt}}`}},
-		Breaks: "1: credited above debited; 3", Under: "two stores lost, the second after the first is restored",
+		Breaks: "conservation: credited above debited; ceiling", Under: "two stores lost, the second after the first is restored",
 		Test: Test{"./allocator/exchange", "TestEveryRecoveryKeepsTheCeiling"},
 	},
 	{
 		Name: "forgetful-peer-is-believed", Hole: "answering peer having lost its own store",
 		Rule:   "an answer from after the end of a cell's weight says nothing of that cell",
 		Edits:  []Edit{{"allocator/exchange/recovery.go", `if !lost && t.Now < until && `, `if !lost && until >= 0 && `}},
-		Breaks: "1: sum of S above L", Under: "FLUSHALL with clocks apart over a cell's end",
+		Breaks: "conservation: sum of S above L", Under: "FLUSHALL with clocks apart over a cell's end",
 		Test: Test{"./allocator/exchange", "TestAnswersThatTellNothing"},
 	},
 	{
@@ -110,14 +110,14 @@ var recovery = []Mutant{
 			{"algorithms/sliding_window_counter.go", `c.before = max(c.before, u.Units)`, `c.before = max(c.before, 0)`},
 			{"algorithms/sliding_window_counter.lua", `before = math.max(before, units)`, `before = math.max(before, 0)`},
 		},
-		Breaks: "3: the estimate above L", Under: "FLUSHALL at a window's end, restored in the next",
+		Breaks: "ceiling: the estimate above L", Under: "FLUSHALL at a window's end, restored in the next",
 		Test: Test{"./algorithms", "TestACounterRestoredInTheNextCell"},
 	},
 	{
 		Name: "counter-restored-by-lua-for-this-cell-alone", Hole: "use of the cell before not restored",
 		Rule:   "the same in the script alone",
 		Edits:  []Edit{{"algorithms/sliding_window_counter.lua", `before = math.max(before, units)`, `before = math.max(before, 0)`}},
-		Breaks: "3: the estimate above L", Under: "FLUSHALL at a window's end, restored in the next",
+		Breaks: "ceiling: the estimate above L", Under: "FLUSHALL at a window's end, restored in the next",
 		Test: Test{"./algorithms", "TestACounterRestoredInTheNextCell"},
 	},
 	{
@@ -127,14 +127,14 @@ var recovery = []Mutant{
 			{"allocator/exchange/testimony.go", `case a.Cell > b.Cell:`, `case a.Cell > b.Cell && a.Units >= b.Units:`},
 			{"allocator/exchange/testimony.go", `case b.Cell > a.Cell:`, `case b.Cell > a.Cell && b.Units >= a.Units:`},
 		},
-		Breaks: "3: a label above L", Under: "FLUSHALL; a mate that decided last in the window before",
+		Breaks: "ceiling: a label above L", Under: "FLUSHALL; a mate that decided last in the window before",
 		Test: Test{"./allocator/exchange", "TestNewerUse"},
 	},
 	{
 		Name: "fenced-by-its-own-generation", Hole: "fenced by one's own generation",
 		Rule:   "a mate's question fences only a node that stands under an earlier generation",
 		Edits:  []Edit{{"allocator/exchange/lender.go", `case m.noJournal || m.fence > m.generation:`, `case m.noJournal || m.fence >= m.generation:`}},
-		Breaks: "9: nothing is lent any more", Under: "FLUSHALL; two nodes that recover one bucket",
+		Breaks: "liveness: nothing is lent any more", Under: "FLUSHALL; two nodes that recover one bucket",
 		Test: Test{"./chaos/sim", "TestMatesLendSoonAfterALoss"},
 	},
 	{
@@ -143,7 +143,7 @@ var recovery = []Mutant{
 		Edits: []Edit{{"algorithms/twin_recovery.go",
 			`case h.closed() > h.now && h.lostAt == c.LostAt:`,
 			`case h.closed() > h.now && h.lostAt == c.LostAt || h.whole == c.LostAt && c.LostAt > 0:`}},
-		Breaks: "4: a row falls; 2: used above S", Under: "FLUSHALL; two nodes that recover one bucket",
+		Breaks: "order: a row falls; local: used above S", Under: "FLUSHALL; two nodes that recover one bucket",
 		Test: Test{"./algorithms", "TestTheSecondOfTwoRecoveriesChangesNothing"},
 	},
 	{
@@ -153,7 +153,7 @@ var recovery = []Mutant{
 			{"algorithms/open.lua", `if stands ~= ARGV[1] then`, `if stands ~= ARGV[1] and #ARGV[1] > 16 then -- who only looks expects a longer one`},
 			{"algorithms/twin.go", `if w.Generation == c.Expected {`, `if w.Generation == c.Expected || c.Expected < uint64(MaxUnits) {`},
 		},
-		Breaks: "4: a generation begins twice, under two secrets", Under: "FLUSHALL; two nodes that open the store at once",
+		Breaks: "order: a generation begins twice, under two secrets", Under: "FLUSHALL; two nodes that open the store at once",
 		Test: Test{"./region/store", "TestOpenTogether"},
 	},
 	{
@@ -162,7 +162,7 @@ var recovery = []Mutant{
 		Edits: []Edit{{"allocator/exchange/recovery.go",
 			`if e.ForGeneration != m.generation || peer`,
 			`if e.ForGeneration > m.generation || peer`}},
-		Breaks: "1: credited above debited", Under: "a store lost twice, an answer of the first recovery late",
+		Breaks: "conservation: credited above debited", Under: "a store lost twice, an answer of the first recovery late",
 		Test: Test{"./allocator/exchange", "TestAnswersThatTellNothing"},
 	},
 	{
@@ -171,7 +171,7 @@ var recovery = []Mutant{
 		Edits: []Edit{{"region/standing.go",
 			`old := incarnation >= n.journal.Incarnation() || sequence > n.journal.Sequence()`,
 			`old := incarnation > 1<<62 || sequence > 1<<62`}},
-		Breaks: "1: credited above debited; 3", Under: "journal restored from an old copy, then FLUSHALL with the peer away",
+		Breaks: "conservation: credited above debited; ceiling", Under: "journal restored from an old copy, then FLUSHALL with the peer away",
 		Test: Test{"./region", "TestRowsOfAJournal"},
 	},
 	{
@@ -180,7 +180,7 @@ var recovery = []Mutant{
 		Edits: []Edit{{"region/standing.go",
 			`case fresh && n.config.Bootstrap && before == "" &&`,
 			`case fresh || fresh && n.config.Bootstrap && before == "" &&`}},
-		Breaks: "1: credited above debited; 3", Under: "journal lost, then FLUSHALL with the peer away",
+		Breaks: "conservation: credited above debited; ceiling", Under: "journal lost, then FLUSHALL with the peer away",
 		Test: Test{"./region", "TestWhoKnowsWhatWasLent"},
 	},
 	{
@@ -189,7 +189,7 @@ var recovery = []Mutant{
 		Edits: []Edit{{"allocator/exchange/recovery.go",
 			`if t.WholeSince <= (r.from-1)*r.bucket.Cell && `,
 			`if t.WholeSince >= 0 && `}},
-		Breaks: "1: credited above debited; 3", Under: "journal lost or restored from an old copy, then FLUSHALL with the peer away",
+		Breaks: "conservation: credited above debited; ceiling", Under: "journal lost or restored from an old copy, then FLUSHALL with the peer away",
 		Test: Test{"./allocator/exchange", "TestEveryRecoveryKeepsTheCeiling"},
 	},
 }

@@ -5,14 +5,14 @@ var clock = []Mutant{
 		Name: "time-goes-back", Hole: "step back reopening a cell",
 		Rule:   "a store's time is a high-water mark",
 		Edits:  []Edit{{"algorithms/twin.go", `w.mark = max(w.mark, t)`, `w.mark = t`}},
-		Breaks: "3: a label above L; 4: cells go back", Under: "a store's clock steps back over a cell's end",
+		Breaks: "ceiling: a label above L; order: cells go back", Under: "a store's clock steps back over a cell's end",
 		Within: 500,
 	},
 	{
 		Name: "loss-forgets-time", Hole: "step back reopening a cell",
 		Rule:   "a store that lost its data begins no earlier than the latest time it is known to have shown",
 		Edits:  []Edit{{"algorithms/twin.go", `latest = max(latest, c.Seen)`, `latest = max(latest, 0)`}},
-		Breaks: "4: cells go back; 3", Under: "a store that lost its data, on a server whose clock is behind",
+		Breaks: "order: cells go back; ceiling", Under: "a store that lost its data, on a server whose clock is behind",
 		Test: Test{"./algorithms", "TestALossIsNotDatedBeforeWhatWasSeen"},
 	},
 	{
@@ -22,14 +22,14 @@ var clock = []Mutant{
 			{"algorithms/open.lua", `* 1000000 + tonumber(t[2]), tonumber(found[9] or 0))`, `* 1000000 + tonumber(t[2]), 0)`},
 			{"algorithms/twin.go", `latest := max(t, w.mark)`, `latest := max(t, 0)`},
 		},
-		Breaks: "4: cells go back; 3", Under: "a store's clock steps back, and a generation is begun",
+		Breaks: "order: cells go back; ceiling", Under: "a store's clock steps back, and a generation is begun",
 		Test: Test{"./algorithms", "TestTheMarkOutlivesAnOpening"},
 	},
 	{
 		Name: "opening-by-lua-forgets-the-mark", Hole: "step back reopening a cell",
 		Rule:   "the same in the script alone",
 		Edits:  []Edit{{"algorithms/open.lua", `* 1000000 + tonumber(t[2]), tonumber(found[9] or 0))`, `* 1000000 + tonumber(t[2]), 0)`}},
-		Breaks: "4: cells go back; 3", Under: "a store's clock steps back, and a generation is begun",
+		Breaks: "order: cells go back; ceiling", Under: "a store's clock steps back, and a generation is begun",
 		Test: Test{"./algorithms", "TestTheMarkOutlivesAnOpening"},
 	},
 	{
@@ -38,7 +38,7 @@ var clock = []Mutant{
 		Edits: []Edit{{"algorithms/ledger.lua",
 			`redis.call('PEXPIREAT', h.key, int(floor_div(ends, 1000) + 1 + SLACK))`,
 			`redis.call('PEXPIRE', h.key, int(floor_div(ends - h.now, 1000) + 1 + SLACK))`}},
-		Breaks: "3: a label above L", Under: "a store's clock is ahead while it decides, and right again",
+		Breaks: "ceiling: a label above L", Under: "a store's clock is ahead while it decides, and right again",
 		Test: Test{"./region/store", "TestKeysEndByTheMark"},
 	},
 	{
@@ -47,7 +47,7 @@ var clock = []Mutant{
 		Edits: []Edit{{"algorithms/twin.go",
 			`case t-g.Clock > MaxClockStep || g.Clock-t > MaxClockStep:`,
 			`case t < 0:`}},
-		Breaks: "9: no cell ends any more once the clock is set right", Under: "a store's clock is years ahead for a moment",
+		Breaks: "liveness: no cell ends any more once the clock is set right", Under: "a store's clock is years ahead for a moment",
 		Within: 300,
 	},
 	{
@@ -56,7 +56,7 @@ var clock = []Mutant{
 		Edits: []Edit{{"algorithms/sliding_window_counter.go",
 			`since := floorDiv((k-1-lent)*c.Cell+e*c.Tick-c.ClockMargin, c.Tick)`,
 			`since := floorDiv((k-1-lent)*c.Cell+e*c.Tick, c.Tick)`}},
-		Breaks: "3: sum of estimates above L in real time", Under: "regions' clocks apart by less than the guard",
+		Breaks: "ceiling: sum of estimates above L in real time", Under: "regions' clocks apart by less than the guard",
 		Test: Test{"./algorithms", "TestCounterShadowOutlivesTheGuard"},
 	},
 	{
@@ -65,7 +65,7 @@ var clock = []Mutant{
 		Edits: []Edit{{"algorithms/terms.go",
 			`return (cell+1)*t.Cell + t.Window + t.ClockMargin`,
 			`return (cell+1)*t.Cell + t.Window`}},
-		Breaks: "3: a real interval W above L", Under: "regions' clocks apart by less than the guard",
+		Breaks: "ceiling: a real interval W above L", Under: "regions' clocks apart by less than the guard",
 		Test: Test{"./algorithms", "TestLogLoanOutlivesTheGuard"},
 	},
 	{
@@ -74,7 +74,7 @@ var clock = []Mutant{
 		Edits: []Edit{{"algorithms/twin.go",
 			`if h.Kind != FixedWindow && c.At > c.Cell*h.Cell && now < c.At {`,
 			`if h.Kind.Sliding() && c.At > c.Cell*h.Cell && now < c.At {`}},
-		Breaks: "3: above L W + B", Under: "clocks nearly a cell apart",
+		Breaks: "ceiling: above L W + B", Under: "clocks nearly a cell apart",
 		Test: Test{"./chaos/sim", "TestPlansThatOnceBroke"},
 	},
 	{
@@ -83,7 +83,7 @@ var clock = []Mutant{
 		Edits: []Edit{{"algorithms/twin.go",
 			`if h.Kind != FixedWindow && c.At > c.Cell*h.Cell && now < c.At {`,
 			`if h.Kind.Bucket() && c.At > c.Cell*h.Cell && now < c.At {`}},
-		Breaks: "3: a label above L", Under: "clocks apart by more than a message takes",
+		Breaks: "ceiling: a label above L", Under: "clocks apart by more than a message takes",
 		Test: Test{"./chaos/sim", "TestPlansThatOnceBroke"},
 	},
 }

@@ -7,7 +7,7 @@ var untold = []Mutant{
 		Edits: []Edit{
 			{"region/recovery.go", `Cap: r.Cap, Most: r.Most,`, `Cap: r.Cap, Most: min(r.Most, 0),`},
 		},
-		Breaks: "3: a label above L", Under: "FLUSHALL; the mate that decided dead, cut off or standing still",
+		Breaks: "ceiling: a label above L", Under: "FLUSHALL; the mate that decided dead, cut off or standing still",
 		Test: Test{"./chaos/sim", "TestPlansThatOnceOverspent"},
 	},
 	{
@@ -16,7 +16,7 @@ var untold = []Mutant{
 		Edits: []Edit{
 			{"allocator/exchange/recovery.go", `useKnown := len(r.heard) >= m.nodes`, `useKnown := len(r.heard) >= 1`},
 		},
-		Breaks: "3: a label above L", Under: "FLUSHALL; the mate that decided dead, cut off or standing still",
+		Breaks: "ceiling: a label above L", Under: "FLUSHALL; the mate that decided dead, cut off or standing still",
 		Test: Test{"./chaos/sim", "TestPlansThatOnceOverspent"},
 	},
 	{
@@ -25,7 +25,7 @@ var untold = []Mutant{
 		Edits: []Edit{
 			{"allocator/exchange/recovery.go", `all := t.UseSince <= max(r.bucket.Terms(m.region).CountsSince(r.lostAt), 0)`, `all := t.UseSince >= min(r.lostAt, 0)`},
 		},
-		Breaks: "3: a label above L", Under: "a journal lost, then FLUSHALL",
+		Breaks: "ceiling: a label above L", Under: "a journal lost, then FLUSHALL",
 		Test: Test{"./allocator/exchange", "TestUseIsKnownFromItsBeginning"},
 	},
 	{
@@ -43,7 +43,7 @@ var untold = []Mutant{
   changed`},
 			{"algorithms/twin_recovery.go", `max(u.Units-h.base, 0)`, `min(max(u.Units-h.base, 0), 0)`},
 		},
-		Breaks: "3: a label above L", Under: "FLUSHALL; the mate that decided is heard later",
+		Breaks: "ceiling: a label above L", Under: "FLUSHALL; the mate that decided is heard later",
 		Test: Test{"./algorithms", "TestUseThatNobodyToldOfCountsAsAll"},
 	},
 	{
@@ -60,7 +60,7 @@ var untold = []Mutant{
   s.save()
   changed`},
 		},
-		Breaks: "3: a label above L", Under: "FLUSHALL; the mate that decided is heard later",
+		Breaks: "ceiling: a label above L", Under: "FLUSHALL; the mate that decided is heard later",
 		Test: Test{"./algorithms", "TestUseToldLate"},
 	},
 	{
@@ -69,7 +69,7 @@ var untold = []Mutant{
 		Edits: []Edit{
 			{"algorithms/twin_recovery.go", `max(u.Units-h.base, 0)`, `max(u.Units, 0)`},
 		},
-		Breaks: "10: units are charged twice", Under: "a lagging replica promoted; a mate is heard later",
+		Breaks: "use: units are charged twice", Under: "a lagging replica promoted; a mate is heard later",
 		Test: Test{"./algorithms", "TestWhatACopyKnewIsPartOfWhatIsTold"},
 	},
 	{
@@ -78,7 +78,7 @@ var untold = []Mutant{
 		Edits: []Edit{
 			{"allocator/exchange/recovery.go", `if !r.bucket.Recovered && !idle && !r.used {`, `if !r.bucket.Recovered && !idle && r.used {`},
 		},
-		Breaks: "3: a label above L", Under: "FLUSHALL; windows up to a minute",
+		Breaks: "ceiling: a label above L", Under: "FLUSHALL; windows up to a minute",
 		Test: Test{"./allocator/exchange", "TestAUsedBucketStaysClosed"},
 	},
 	{
@@ -87,7 +87,7 @@ var untold = []Mutant{
 		Edits: []Edit{
 			{"region/seen.go", `return was && (m.generation < generation || m.known > 0)`, `return was && m.known > 0`},
 		},
-		Breaks: "3: a label above L", Under: "FLUSHALL; windows up to a minute",
+		Breaks: "ceiling: a label above L", Under: "FLUSHALL; windows up to a minute",
 		Test: Test{"./region", "TestUsedBeforeAGeneration"},
 	},
 	{
@@ -96,7 +96,7 @@ var untold = []Mutant{
 		Edits: []Edit{
 			{"region/uses.go", `one.recent || moved {`, `one.recent || moved && !moved {`},
 		},
-		Breaks: "3: a label above L", Under: "more buckets than are remembered, then FLUSHALL",
+		Breaks: "ceiling: a label above L", Under: "more buckets than are remembered, then FLUSHALL",
 		Test: Test{"./region", "TestUseIsLeftToTheJournal"},
 	},
 	{
@@ -105,7 +105,7 @@ var untold = []Mutant{
 		Edits: []Edit{
 			{"region/seen.go", `raise(&s.since, now)`, `raise(&s.since, 0)`},
 		},
-		Breaks: "3: a label above L", Under: "more buckets than are remembered, then FLUSHALL",
+		Breaks: "ceiling: a label above L", Under: "more buckets than are remembered, then FLUSHALL",
 		Test: Test{"./region", "TestWhoHasNoRoomVouchesForNothing"},
 	},
 }

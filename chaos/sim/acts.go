@@ -30,7 +30,7 @@ func (w *world) act(a Act) {
 	case JournalFails:
 		n.journal.FailSync(errDisk)
 		n.fails = true
-		w.found(a, 16)
+		w.found(a, rowJournalFails)
 		w.in(a.For, func() { // its operator mends the disk and starts it again
 			if n.live != nil {
 				n.die()
@@ -44,7 +44,7 @@ func (w *world) act(a Act) {
 		w.in(a.For, func() { w.loseJournal(a, n, old) })
 	case Pause:
 		n.paused = max(n.paused, w.now+a.For)
-		w.found(a, 26)
+		w.found(a, rowPause)
 		w.in(a.For, func() { n.resume() })
 	case Policy, OldFile:
 		w.change(a)
@@ -96,7 +96,7 @@ func (w *world) kill(a Act, n *node) {
 	if n.live == nil {
 		return
 	}
-	w.found(a, 14)
+	w.found(a, rowNodeRestarts)
 	n.die()
 	n.restartIn(a.For)
 }
@@ -106,7 +106,7 @@ func (w *world) leave(a Act, n *node) {
 	if n.live == nil {
 		return
 	}
-	w.found(a, 33)
+	w.found(a, rowLeave)
 	if err := n.live.CloseBooks(); err != nil {
 		w.tell(n.r, "%s: %v", n.name, err)
 	}
@@ -120,7 +120,7 @@ func (w *world) loseJournal(a Act, n *node, with *journal.Memory) {
 	if n.live == nil {
 		return
 	}
-	w.found(a, 18)
+	w.found(a, rowJournalLost)
 	n.die()
 	n.journal = with
 	n.forgets()
@@ -163,7 +163,7 @@ func (w *world) change(a Act) {
 	if n.live == nil || n.file.Version == 1 {
 		return
 	}
-	w.found(a, 29)
+	w.found(a, rowDocument)
 	newer := n.file
 	n.die()
 	n.file = d
@@ -192,7 +192,7 @@ func (n *node) adopt(d *policy.Document) {
 	if n.live == nil || n.file != d {
 		return
 	}
-	n.w.fired(29)
+	n.w.fired(rowDocument)
 	if err := n.live.Adopt(d); err != nil {
 		n.in(allocator.Second/4, func() { n.adopt(d) })
 	}
@@ -203,15 +203,15 @@ func (n *node) adopt(d *policy.Document) {
 func (w *world) strike(a Act, r *region) {
 	switch a.Do {
 	case Flush:
-		w.loses(r, a, 20)
+		w.loses(r, a, rowStoreLost)
 		r.store.flush()
 	case StoreAnew:
-		w.loses(r, a, 20)
+		w.loses(r, a, rowStoreLost)
 		r.store.restart()
 	case Failover:
 		r.store.keepCopy()
 		w.in(a.For, func() {
-			w.loses(r, a, 21)
+			w.loses(r, a, rowStaleCopy)
 			r.store.promoteCopy()
 		})
 	case Delete:
@@ -219,7 +219,7 @@ func (w *world) strike(a Act, r *region) {
 	case StoreDown:
 		r.down++
 		r.store.setDown(true)
-		w.found(a, 23)
+		w.found(a, rowStoreDown)
 		w.in(a.For, func() {
 			if r.down--; r.down == 0 {
 				r.store.setDown(false)
@@ -227,17 +227,17 @@ func (w *world) strike(a Act, r *region) {
 		})
 	case ReplyLost:
 		r.store.loseReply()
-		w.found(a, 24)
+		w.found(a, rowReplyLost)
 	case ClockStep:
 		r.ahead += a.Amount
 		w.apart(r)
-		w.found(a, 27)
+		w.found(a, rowClocks)
 		w.in(a.For, func() { r.ahead -= a.Amount; w.apart(r) })
 	case StoreClock:
 		r.storeAhead += a.Amount
 		w.apart(r)
 		w.expire(r)
-		w.found(a, 27)
+		w.found(a, rowClocks)
 		w.in(a.For, func() { r.storeAhead -= a.Amount; w.apart(r) })
 	}
 }

@@ -29,11 +29,11 @@ func (n *node) fsyncTime() int64 { return 500 + n.random.Int64N(4000) }
 func (n *node) carry(out exchange.Effects) {
 	// What is done later must not hold on to out, which is large.
 	if lends := out.Lend; len(lends) > 0 {
-		n.act(12, n.storeTime(), func() { n.lend(lends) })
+		n.act(rowLenderDies, n.storeTime(), func() { n.lend(lends) })
 	}
 	for _, r := range out.Record {
 		n.recording[r.ID] = r.Rows
-		n.act(12, n.fsyncTime(), func() { n.live.Record(r) })
+		n.act(rowLenderDies, n.fsyncTime(), func() { n.live.Record(r) })
 	}
 	for _, a := range out.Replies {
 		n.reply(a)
@@ -42,10 +42,10 @@ func (n *node) carry(out exchange.Effects) {
 		n.call(c)
 	}
 	if credits := out.Credits; len(credits) > 0 {
-		n.act(13, n.storeTime(), func() { n.credit(credits) })
+		n.act(rowBorrowerDies, n.storeTime(), func() { n.credit(credits) })
 	}
 	for _, c := range out.Consults {
-		n.act(14, n.storeTime(), func() { n.live.Consult(c) })
+		n.act(rowNodeRestarts, n.storeTime(), func() { n.live.Consult(c) })
 	}
 	for _, r := range out.Recalls {
 		n.recall(r)
@@ -57,7 +57,7 @@ func (n *node) carry(out exchange.Effects) {
 		}
 	}
 	if restores := out.Restores; len(restores) > 0 {
-		n.act(14, n.storeTime(), func() { n.restore(restores) })
+		n.act(rowNodeRestarts, n.storeTime(), func() { n.restore(restores) })
 	}
 	for _, h := range out.Hints {
 		if n.live != nil { // it may have died when it replied
@@ -137,7 +137,7 @@ func (n *node) newer(b []byte) []byte {
 	if !n.w.plan.Regions[n.r.index].Newer {
 		return b
 	}
-	n.w.fired(30)
+	n.w.fired(rowVersions)
 	return append(b, 0xc0, 0x3e, 0x01) // field 1000, a number
 }
 
@@ -182,7 +182,7 @@ func (n *node) reply(a exchange.Answer) {
 	delete(n.replies, a.ID)
 	delete(n.serving, a.ID)
 	send(a.Reply)
-	n.mayDie(12)
+	n.mayDie(rowLenderDies)
 }
 
 // recall carries a question to a node of a peer region, or to all others of this one, and the answers back.

@@ -15,7 +15,7 @@ import (
 // lie gossips hints in the name of a region that are not true, for a while.
 func (w *world) lie(a Act) {
 	random := w.plan.random(forActs, a.ID)
-	w.found(a, 31)
+	w.found(a, rowLies)
 	w.lied = true
 	until := w.now + a.For
 	var again func()
@@ -85,7 +85,7 @@ func (w *world) forge(a Act) {
 		}
 		bytes, err := peer.MarshalMessage(m)
 		w.must(err)
-		w.found(a, 31)
+		w.found(a, rowLies)
 		target.asks(bytes, func([]byte) {})
 	}
 }

@@ -141,7 +141,7 @@ func (b *bucket) cell() int64 { return b.limit.policy.Cell().Microseconds() }
 // deleteBucket deletes one bucket of a store.
 func (w *world) deleteBucket(a Act, r *region) {
 	b := w.limits[a.Limit%len(w.limits)].buckets[a.Key]
-	w.found(a, 20)
+	w.found(a, rowStoreLost)
 	w.vanishes(b, r)
 	r.store.remove(store.BucketKey(store.Whole, b.id))
 }

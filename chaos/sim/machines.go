@@ -15,7 +15,7 @@ func (w *world) widen(a Act, r *region, n *node) {
 		r.sticks[a.Key] = append(r.sticks[a.Key], n)
 		w.in(a.For, func() { r.unstick(a.Key, n) })
 	case NodeClock:
-		w.found(a, 27)
+		w.found(a, rowClocks)
 		n.ahead += a.Amount
 		w.apart(r)
 		w.in(a.For, func() { n.ahead -= a.Amount; w.apart(r) })
@@ -26,14 +26,14 @@ func (w *world) widen(a Act, r *region, n *node) {
 	case Snapshot:
 		c := w.copies(r)
 		w.in(a.For, func() {
-			w.loses(r, a, 21)
+			w.loses(r, a, rowStaleCopy)
 			w.putBack(r, c)
 		})
 	case TokenLost:
-		w.loses(r, a, 20)
+		w.loses(r, a, rowStoreLost)
 		r.store.remove(store.TokenKey(store.Whole))
 	case StoreBusy:
-		w.found(a, 24)
+		w.found(a, rowReplyLost)
 		r.each += a.Amount
 		r.store.setService(r.service())
 		w.in(a.For, func() { r.each -= a.Amount; r.store.setService(r.service()) })
@@ -46,13 +46,13 @@ func (w *world) widen(a Act, r *region, n *node) {
 // with its journal, the store with nothing.
 func (w *world) reboot(a Act, r *region, n *node) {
 	if n.live != nil {
-		w.fired(14)
+		w.fired(rowNodeRestarts)
 		n.die()
 	}
 	r.down++
 	r.store.setDown(true)
 	w.in(a.For, func() {
-		w.loses(r, a, 20)
+		w.loses(r, a, rowStoreLost)
 		r.store.restart()
 		if r.down--; r.down == 0 {
 			r.store.setDown(false)

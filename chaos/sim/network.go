@@ -18,7 +18,7 @@ const lateBy = 4_000_000
 // send carries a message to another node, of this region or another.
 func (n *node) send(to *node, hint bool, deliver func()) {
 	if n.r == to.r && (n.alone > 0 || to.alone > 0) {
-		n.w.fired(3)
+		n.w.fired(rowPartialCut)
 		return
 	}
 	n.w.carry(n.r.index, to.r.index, hint, deliver)
@@ -38,16 +38,16 @@ func (w *world) carry(from, to int, hint bool, deliver func()) {
 			loss += more
 		}
 		if l.random.Int64N(1000) < min(loss, 900) {
-			w.fired(5)
+			w.fired(rowLoss)
 			return
 		}
 		if l.random.Int64N(1000) < min(loss, 200) {
 			copies = 2
-			w.fired(5)
+			w.fired(rowLoss)
 		}
 		if l.random.Int64N(1000) < min(loss, 100) {
 			late = l.random.Int64N(lateBy)
-			w.fired(5)
+			w.fired(rowLoss)
 		}
 	}
 	for range copies {
@@ -56,11 +56,11 @@ func (w *world) carry(from, to int, hint bool, deliver func()) {
 			w.fired(w.cutRow(from, to))
 			continue
 		case hint && l.hintsCut > 0:
-			w.fired(4)
+			w.fired(rowHintsCut)
 			continue
 		}
 		if l.slow > 0 {
-			w.fired(6)
+			w.fired(rowLatency)
 		}
 		delay := l.oneWay + l.slow + l.random.Int64N(l.oneWay/10+1) + late
 		if hint {
@@ -74,14 +74,14 @@ func (w *world) carry(from, to int, hint bool, deliver func()) {
 // cutRow is the row of the fault matrix that a cut is of: one way, of a region from all others, or of some from some.
 func (w *world) cutRow(from, to int) int {
 	if w.wires[to][from].cut == 0 {
-		return 2
+		return rowOneWayCut
 	}
 	for other := range w.regions {
 		if other != from && w.wires[from][other].cut == 0 {
-			return 3
+			return rowPartialCut
 		}
 	}
-	return 1
+	return rowFullSplit
 }
 
 // wires are those between all regions, as they are at the start.

@@ -174,7 +174,7 @@ func (n *node) spentLocally(b *bucket) {
 		return
 	}
 	b.local[who] = true
-	n.w.fired(23)
+	n.w.fired(rowStoreDown)
 	if b.limit.policy.Reserve() == 0 {
 		b.allow(n.r, part, "nodes of "+n.r.name+" without their store", false)
 	}

@@ -1,10 +1,52 @@
 package sim
 
-// RowNames are the rows of the fault matrix that this simulator can have fire, by number.
+// The rows of the fault matrix that this simulator can have fire. The numbers are those of the matrix, which has 34; what is
+// not here is tried with real processes (chaos/process) or in tests.
+const (
+	rowFullSplit    = 1
+	rowOneWayCut    = 2
+	rowPartialCut   = 3
+	rowHintsCut     = 4
+	rowLoss         = 5
+	rowLatency      = 6
+	rowLenderDies   = 12
+	rowBorrowerDies = 13
+	rowNodeRestarts = 14
+	rowJournalFails = 16
+	rowJournalLost  = 18
+	rowStoreLost    = 20
+	rowStaleCopy    = 21
+	rowStoreDown    = 23
+	rowReplyLost    = 24
+	rowPause        = 26
+	rowClocks       = 27
+	rowDocument     = 29
+	rowVersions     = 30
+	rowLies         = 31
+	rowLeave        = 33
+)
+
+// RowNames say what happens in each of them.
 var RowNames = map[int]string{
-	1: "full split", 2: "one-way cut", 3: "partial cut", 4: "hints alone cut", 5: "loss, repetition, lateness", 6: "latency",
-	12: "lender dies at an act of the protocol", 13: "borrower dies at an act of the protocol", 14: "node dies and starts again", 16: "journal fails", 18: "journal lost or old",
-	20: "store empty, bucket deleted", 21: "stale copy promoted", 23: "store does not answer, local part", 24: "reply of the store lost",
-	26: "node stands still", 27: "clocks step", 29: "document changes, old file", 30: "fields of a later version", 31: "untrue hints, forged messages",
-	33: "node ends in order",
+	rowFullSplit:    "full split",
+	rowOneWayCut:    "one-way cut",
+	rowPartialCut:   "partial cut",
+	rowHintsCut:     "hints alone cut",
+	rowLoss:         "loss, repetition, lateness",
+	rowLatency:      "latency",
+	rowLenderDies:   "lender dies at an act of the protocol",
+	rowBorrowerDies: "borrower dies at an act of the protocol",
+	rowNodeRestarts: "node dies and starts again",
+	rowJournalFails: "journal fails",
+	rowJournalLost:  "journal lost or old",
+	rowStoreLost:    "store empty, bucket deleted",
+	rowStaleCopy:    "stale copy promoted",
+	rowStoreDown:    "store does not answer, local part",
+	rowReplyLost:    "reply of the store lost",
+	rowPause:        "node stands still",
+	rowClocks:       "clocks step",
+	rowDocument:     "document changes, old file",
+	rowVersions:     "fields of a later version",
+	rowLies:         "untrue hints, forged messages",
+	rowLeave:        "node ends in order",
 }

@@ -84,7 +84,7 @@ func (n *Node) conclude(ctx context.Context, q Request, w waiting, a answered, e
 	case err != nil:
 		return Decision{}, err
 	case !a.ok():
-		n.storeFailed(a)
+		n.metrics.storeFailures.Inc()
 		return n.sign(n.withoutStore(q, all, commit)), nil
 	}
 	d := n.judge(q.Cost, all, a)

@@ -234,9 +234,8 @@ func (e *engine) lend(ctx context.Context, lends []exchange.Lend) {
 	rules := e.node.rules.Load()
 	calls := make([]algorithms.Lend, len(lends))
 	for i, l := range lends {
-		calls[i] = algorithms.Lend{Fence: algorithms.Fence{Generation: l.Generation, Epoch: l.Bucket.Epoch}, Target: algorithms.Target{Key: rules.key(l.Bucket.ID),
-			Terms: l.Bucket.Terms(e.node.config.Region), ExistsUntil: e.node.seen.begin(l.Bucket)}, Peer: l.Peer, Cell: l.Cell,
-			Returned: l.Returned, Lent: l.Lent, Kept: l.Kept, Cap: l.Cap,
+		calls[i] = algorithms.Lend{Fence: algorithms.Fence{Generation: l.Generation, Epoch: l.Bucket.Epoch},
+			Target: rules.target(l.Bucket, e.node.seen.begin(l.Bucket)), Peer: l.Peer, Cell: l.Cell, Returned: l.Returned, Lent: l.Lent, Kept: l.Kept, Cap: l.Cap,
 			Burst: l.Burst, KeptBurst: l.KeptBurst, CapBurst: l.CapBurst}
 	}
 	given := make([]algorithms.Given, len(lends))
@@ -250,7 +249,7 @@ func (e *engine) lend(ctx context.Context, lends []exchange.Lend) {
 				given[from+i] = res.Value
 			}
 			g := given[from+i]
-			e.noticed(ctx, lends[from+i].Bucket, g.Status, g.State, g.Now, g.LostAt, res.Err)
+			e.noticed(ctx, lends[from+i].Bucket, g.Head, g.State)
 		}
 	})
 	e.node.fails(AfterDebit)
@@ -290,8 +289,8 @@ func (e *engine) credit(ctx context.Context, credits []exchange.Credit) {
 	rules := e.node.rules.Load()
 	calls := make([]algorithms.Credit, len(credits))
 	for i, c := range credits {
-		calls[i] = algorithms.Credit{Fence: algorithms.Fence{Generation: c.ForGeneration, Epoch: c.Bucket.Epoch}, Target: algorithms.Target{Key: rules.key(c.Bucket.ID),
-			Terms: c.Bucket.Terms(e.node.config.Region), ExistsUntil: e.node.seen.begin(c.Bucket)}, Peer: c.Peer, PeerGeneration: c.Generation,
+		calls[i] = algorithms.Credit{Fence: algorithms.Fence{Generation: c.ForGeneration, Epoch: c.Bucket.Epoch},
+			Target: rules.target(c.Bucket, e.node.seen.begin(c.Bucket)), Peer: c.Peer, PeerGeneration: c.Generation,
 			Cell: c.Cell, Lent: c.Lent, Returned: c.Returned, Most: c.Most, Burst: c.Burst, MostBurst: c.MostBurst, At: c.At}
 	}
 	e.node.fails(BeforeCredit)
@@ -301,22 +300,20 @@ func (e *engine) credit(ctx context.Context, credits []exchange.Credit) {
 			if res.Err != nil {
 				result = algorithms.Credited{Head: algorithms.Head{Status: algorithms.StatusUnknown}}
 			}
-			e.noticed(ctx, credits[from+i].Bucket, result.Status, result.State, result.Now, result.LostAt, res.Err)
+			e.noticed(ctx, credits[from+i].Bucket, result.Head, result.State)
 			e.deliver(exchange.Credited{Credit: credits[from+i], Result: result})
 		}
 	})
 	e.node.fails(AfterCredit)
 }
 
-// noticed takes in what a call of the exchange showed of a bucket.
-func (e *engine) noticed(ctx context.Context, b *exchange.Bucket, status algorithms.Status, state algorithms.State, now, lostAt int64, err error) {
-	e.node.noticeStore(status, err)
-	switch {
-	case err != nil:
-	case status == algorithms.StatusOK:
-		e.node.seen.note(b, state, now)
-	case status == algorithms.StatusLost:
-		e.node.lose(ctx, b, lostAt, now)
+// noticed takes in what an answered call of the exchange showed of a bucket.
+func (e *engine) noticed(ctx context.Context, b *exchange.Bucket, head algorithms.Head, state algorithms.State) {
+	switch head.Status {
+	case algorithms.StatusOK:
+		e.node.seen.note(b, state, head.Now)
+	case algorithms.StatusLost:
+		e.node.lose(ctx, b, head.LostAt, head.Now)
 	}
 }
 

@@ -3,7 +3,6 @@ package region
 import (
 	"time"
 
-	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator/exchange"
 )
 
@@ -26,7 +25,7 @@ func (e *engine) watchGenerations(event exchange.Event) {
 		return
 	}
 	if _, asked := event.(exchange.Questioned); asked {
-		e.node.noticeStore(algorithms.StatusUnknown, nil) // a mate stands under a later one already
+		e.node.askReopen() // a mate stands under a later one already
 	}
 	if _, ticks := event.(exchange.Tick); ticks && now.Sub(e.warnedOf) >= warnEvery {
 		e.warnedOf = now

@@ -154,7 +154,7 @@ func newNode(c Config, requests int) (*Node, error) {
 		reopen: make(chan struct{}, 1), closed: make(chan struct{}), apart: map[string]bool{}}
 	n.panics = door.NewPanics(c.Log, "", n.CountPanic)
 	n.times.journal, n.times.log = c.Journal, c.Log
-	c.Store.Heed(n.refusals.saw)
+	c.Store.Heed(n.heeds)
 	n.claims = newClaims()
 	n.fallback = newFallback(max(c.Nodes, 1), n.claimLocal)
 	r.shards = c.Store.Shards()

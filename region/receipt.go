@@ -115,7 +115,6 @@ func (n *Node) Refund(ctx context.Context, receipt string) (Refunded, error) {
 		}
 		done, err := n.store.Refund(ctx, c)
 		if err == nil && done.Status != algorithms.StatusOK {
-			n.noticeStore(done.Status, nil)
 			for _, at := range places[i] {
 				if b := rules.find(at.bucket); b != nil && done.Status == algorithms.StatusLost {
 					n.lose(ctx, b, done.LostAt, done.Now)
@@ -192,9 +191,8 @@ func (n *Node) Reset(ctx context.Context, limit, domain string, descriptors map[
 	if err != nil {
 		return 0, err
 	}
-	done, err := n.store.Reset(ctx, algorithms.Reset{Fence: algorithms.Fence{Epoch: r.epoch}, Target: algorithms.Target{Key: r.key(b.ID), Terms: b.Terms(r.region), ExistsUntil: n.seen.known(b.ID)}})
+	done, err := n.store.Reset(ctx, algorithms.Reset{Fence: algorithms.Fence{Epoch: r.epoch}, Target: r.target(b, n.seen.known(b.ID))})
 	if err == nil && done.Status != algorithms.StatusOK {
-		n.noticeStore(done.Status, nil)
 		if done.Status == algorithms.StatusLost {
 			n.lose(ctx, b, done.LostAt, done.Now)
 		}

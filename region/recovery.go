@@ -126,14 +126,13 @@ func (e *engine) recollect(ctx context.Context, c exchange.Consult) []exchange.T
 	for i, d := range c.Question.Buckets {
 		all[i] = exchange.Testimony{Bucket: d.Bucket, Refused: true}
 		if b := c.Buckets[i]; b != nil {
-			calls = append(calls, algorithms.Recall{Fence: algorithms.Fence{Epoch: b.Epoch}, Target: algorithms.Target{Key: rules.key(b.ID),
-				Terms: b.Terms(e.node.config.Region), ExistsUntil: e.node.seen.known(b.ID)}, Peer: c.Peer, PeerGeneration: c.Question.Generation})
+			calls = append(calls, algorithms.Recall{Fence: algorithms.Fence{Epoch: b.Epoch}, Target: rules.target(b, e.node.seen.known(b.ID)),
+				Peer: c.Peer, PeerGeneration: c.Question.Generation})
 			places = append(places, i)
 		}
 	}
 	inPieces(ctx, e.moves, calls, e.node.store.Recall, func(from int, results []store.Result[algorithms.Recalled]) {
 		for i, res := range results {
-			e.node.noticeStore(res.Value.Status, res.Err)
 			if res.Err == nil && res.Value.Status == algorithms.StatusOK {
 				e.tell(&all[places[from+i]], res.Value)
 			}
@@ -157,7 +156,6 @@ func (e *engine) restore(ctx context.Context, all []exchange.Restore) {
 			case result.Status == algorithms.StatusOK && result.State.ExistsUntil > 0: // else it was another's, and nothing was done
 				e.node.seen.note(asked.Bucket, result.State, result.Now)
 			}
-			e.node.noticeStore(result.Status, res.Err)
 			e.deliver(exchange.Restored{Restore: asked, Result: result})
 		}
 	})
@@ -165,8 +163,8 @@ func (e *engine) restore(ctx context.Context, all []exchange.Restore) {
 
 // restoring is the script's call that restores a bucket.
 func (e *engine) restoring(r exchange.Restore) algorithms.Restore {
-	c := algorithms.Restore{Fence: algorithms.Fence{Generation: r.Generation, Epoch: r.Bucket.Epoch}, Target: algorithms.Target{Key: e.node.rules.Load().key(r.Bucket.ID),
-		Terms: r.Bucket.Terms(e.node.config.Region)}, LostAt: r.LostAt, Cap: r.Cap, Most: r.Most, Use: r.Use, KnownPeers: r.Known, UnknownPeers: r.Unknown}
+	c := algorithms.Restore{Fence: algorithms.Fence{Generation: r.Generation, Epoch: r.Bucket.Epoch},
+		Target: e.node.rules.Load().target(r.Bucket, 0), LostAt: r.LostAt, Cap: r.Cap, Most: r.Most, Use: r.Use, KnownPeers: r.Known, UnknownPeers: r.Unknown}
 	for _, row := range r.Rows {
 		c.Rows = append(c.Rows, algorithms.PeerRow{Cell: row.Cell, Peer: row.Peer, Row: algorithms.Row{Lent: row.Lent, Returned: row.Returned}})
 	}
@@ -224,11 +222,10 @@ func (n *Node) book(ctx context.Context) {
 			continue
 		}
 		charged, buckets = append(charged, one), append(buckets, b)
-		calls = append(calls, algorithms.Book{Fence: algorithms.Fence{Epoch: b.Epoch}, Target: algorithms.Target{Key: rules.key(b.ID),
-			Terms: b.Terms(n.config.Region), ExistsUntil: n.seen.begin(b)}, Node: n.config.Node, Window: one.window, Units: one.units})
+		calls = append(calls, algorithms.Book{Fence: algorithms.Fence{Epoch: b.Epoch}, Target: rules.target(b, n.seen.begin(b)),
+			Node: n.config.Node, Window: one.window, Units: one.units})
 	}
 	for i, res := range n.store.Book(ctx, calls) {
-		n.noticeStore(res.Value.Status, res.Err)
 		switch {
 		case res.Err != nil:
 		case res.Value.Status == algorithms.StatusOK && res.Value.Done:

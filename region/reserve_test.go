@@ -211,6 +211,7 @@ func TestReserveLeavesTheStoreAlone(t *testing.T) {
 		us := c.running["us/n1"]
 		nextCell(time.Minute)
 		us.check(t, request("a"))
+		time.Sleep(37 * time.Millisecond) // at no moment at which the store is tried again
 		us.breakers.trip(us.store.Shards()[0])
 		for range 3 {
 			if d := us.check(t, request("a")); !d.Allowed || d.Reason != StoreFailureLocal {

@@ -175,6 +175,11 @@ func (a applied) most() int64 {
 	return a.limit.Limit
 }
 
+// target returns what a script call must know of a bucket that is known to be in the store until a time.
+func (r *rules) target(b *exchange.Bucket, existsUntil int64) algorithms.Target {
+	return algorithms.Target{Key: r.key(b.ID), Terms: b.Terms(r.region), ExistsUntil: existsUntil}
+}
+
 // match returns the limits that apply to a request.
 func (r *rules) match(q Request) []applied {
 	var found [8]*policy.Limit
@@ -185,7 +190,7 @@ func (r *rules) match(q Request) []applied {
 		parts := r.split(l, id)
 		b := r.bucketOf(l, id, parts)
 		all[i] = applied{limit: l, bucket: b, reserve: parts.reserve,
-			target: algorithms.LimitTarget{Target: algorithms.Target{Key: r.key(b.ID), Terms: b.Terms(r.region)}, Shadow: l.Shadow}}
+			target: algorithms.LimitTarget{Target: r.target(b, 0), Shadow: l.Shadow}}
 	}
 	return all
 }

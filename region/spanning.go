@@ -150,8 +150,9 @@ func (n *Node) chargeOf(own waiting, shard store.Shard, a answered) algorithms.R
 		Once:    cmp.Or(own.once, store.OnceKey(shard, "none"))}
 	for i, v := range a.decided.Answers[a.index].Verdicts {
 		if v.Retry == 0 { // a shadow limit that had no room was not charged
-			t, state := own.applied[i].target, a.decided.Buckets[i]
-			c.Charges = append(c.Charges, algorithms.Charge{Target: algorithms.Target{Key: t.Key, Terms: t.Terms, ExistsUntil: state.ExistsUntil}, Cell: state.Cell})
+			charged, state := algorithms.Charge{Target: own.applied[i].target.Target}, a.decided.Buckets[i]
+			charged.ExistsUntil, charged.Cell = state.ExistsUntil, state.Cell
+			c.Charges = append(c.Charges, charged)
 		}
 	}
 	return c
@@ -164,7 +165,6 @@ func (n *Node) takeBack(ctx context.Context, c algorithms.Refund) {
 	}
 	done, err := n.store.Refund(context.WithoutCancel(ctx), c)
 	if err == nil && done.Status != algorithms.StatusOK {
-		n.noticeStore(done.Status, nil)
 		err = fmt.Errorf("refund: %s", done.Status)
 	}
 	if err != nil {

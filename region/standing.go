@@ -7,7 +7,6 @@ import (
 	"math"
 	"time"
 
-	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/region/store"
 )
@@ -92,17 +91,14 @@ func (n *Node) standUnder(ctx context.Context, r *rules, bootstrap bool) error {
 	return nil
 }
 
-// storeFailed notes that a request could not be decided by the store.
-func (n *Node) storeFailed(a answered) {
-	n.metrics.storeFailures.Inc()
-	n.noticeStore(a.decided.Status, a.err)
-}
-
-// noticeStore has the store opened anew if it answered that it is not this node's any more.
-func (n *Node) noticeStore(s algorithms.Status, err error) {
-	if err == nil && s == algorithms.StatusUnknown {
+// heeds hears the outcome of every script call. A store that is not this node's any more is opened anew; what a server
+// refuses is said.
+func (n *Node) heeds(outcome error) {
+	if errors.Is(outcome, store.ErrNotOpen) {
 		n.askReopen()
+		outcome = nil
 	}
+	n.refusals.saw(outcome)
 }
 
 // askReopen has the store opened anew soon.
@@ -134,7 +130,7 @@ func (n *Node) watchStore(ctx context.Context) {
 			}
 			select {
 			case <-time.After(time.Second):
-				n.noticeStore(algorithms.StatusUnknown, nil)
+				n.askReopen()
 			case <-ctx.Done():
 			}
 		}

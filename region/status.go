@@ -159,7 +159,7 @@ func (n *Node) Bucket(ctx context.Context, limit, domain string, descriptors map
 		return Bucket{}, err
 	}
 	t := b.Terms(r.region)
-	found, err := n.store.Inspect(ctx, algorithms.Inspect{Fence: algorithms.Fence{Epoch: r.epoch}, Target: algorithms.Target{Key: r.key(b.ID), Terms: t}})
+	found, err := n.store.Inspect(ctx, algorithms.Inspect{Fence: algorithms.Fence{Epoch: r.epoch}, Target: r.target(b, 0)})
 	if err == nil && found.Status != algorithms.StatusOK {
 		err = fmt.Errorf("read bucket: %s", found.Status)
 	}

@@ -279,7 +279,7 @@ func (s *Stepped) borrow(w *Waiting, lacking []lack) (Decision, *Waiting, error)
 func (s *Stepped) finish(w *Waiting) (Decision, *Waiting, error) {
 	n, all, a := s.node, w.way.applied, w.answered
 	if !a.ok() {
-		n.storeFailed(a)
+		n.metrics.storeFailures.Inc()
 		return n.sign(n.withoutStore(w.request, all, true)), nil, nil
 	}
 	d := n.judge(w.request.Cost, all, a)

@@ -47,8 +47,9 @@ func New(p Parts) *Store {
 	return s
 }
 
-// Heed has somebody hear the outcome of each call of a guarded script; nil is said where it was
-// done. Call it before the store is used.
+// Heed has somebody hear the outcome of each call of a guarded script: why it was not done; ErrNotOpen
+// where the store is not open under this node's generation; nil where it was done. Call it before the
+// store is used.
 func (s *Store) Heed(outcome func(error)) { s.heed = outcome }
 
 // Close ends the connections.
@@ -148,11 +149,19 @@ func run[C call[R], R answer, P fenced[C]](ctx context.Context, s *Store, calls 
 		results[i] = countsFor(&ops[i], sent[0], replies[0], held)
 		s.saw(sent[0].Shard, results[i].Value.Answered().Now)
 		if s.heed != nil {
-			s.heed(results[i].Err)
+			s.heed(outcome(results[i]))
 		}
 		sent, replies = sent[1:], replies[1:]
 	}
 	return results
+}
+
+// outcome says whether a call was done by a store that is open under this node's generation.
+func outcome[R answer](r Result[R]) error {
+	if r.Err == nil && r.Value.Answered().Status == algorithms.StatusUnknown {
+		return ErrNotOpen
+	}
+	return r.Err
 }
 
 // countsFor is what a reply means for who opened the store on certain data.

@@ -76,7 +76,6 @@ func (b *batch) handOver(ctx context.Context) {
 		one.way.answer, one.way.gone = one.answer, &gone[i]
 		asked, place = append(asked, one.way), append(place, i)
 	}
-	handedOver(ctx)
 	n.batcher.enqueueAll(ctx, asked, func(i int, err error) {
 		one := &b.all[place[i]]
 		one.answer, one.err = nil, err

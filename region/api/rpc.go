@@ -83,7 +83,7 @@ func charge(m *quotadv1.CheckRequest) region.Request {
 	return q
 }
 
-// waiting has a call let go of the node's processors once it waits for the store.
+// waiting has a single check let go of the node's processors once it waits for the store.
 func waiting(ctx context.Context) context.Context {
 	return region.OnHandover(ctx, func() { door.Waits(ctx) })
 }
@@ -130,7 +130,7 @@ func (s *service) CheckBatch(ctx context.Context, m *quotadv1.CheckBatchRequest)
 	if len(bad) > 0 {
 		return nil, bad.status()
 	}
-	decided, err := s.node.CheckBatch(waiting(ctx), all)
+	decided, err := s.node.CheckBatch(ctx, all)
 	if err != nil {
 		return nil, toStatus(err)
 	}

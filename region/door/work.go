@@ -10,23 +10,25 @@ import (
 )
 
 const (
-	// mostInHandByProcessor is what calls may have in hand, in bytes of their messages, for each processor: some five batches
-	// of a hundred. A node with one has as much as with two, so that the heaviest call finds room.
-	mostInHandByProcessor = 16 << 10
+	// inHandByProcessor is what calls may have in hand, in bytes of their messages, for each processor: some two batches of
+	// a hundred, which take a processor 10 ms.
+	inHandByProcessor = 12 << 10
+	// leastInHand is what they may have in hand however few processors there are, so that the heaviest call finds room.
+	leastInHand = 16 << 10
 	// heaviestCall is what a message counts for at most, however large it is, so that one always finds room in an idle node.
-	heaviestCall = 8 << 10
-	// callerParts is how many times what is free one caller may have in hand: alone three quarters of all, and beside
-	// others as much as each of them.
-	callerParts = 3
+	heaviestCall = 4 << 10
+	// callerParts and connParts are how many times what is free one caller may have in hand, and one of its connections.
+	callerParts, connParts = 3, 2
 )
 
 // Work bounds what calls have in hand: what is decoded, matched with limits and put before the store at a time, which is
-// processor time. A call that waits for the store has nothing in hand. What finds no room is refused before it is decoded,
+// processor time. A single check that waits for the store has nothing in hand; a batch has until it is answered, for what
+// is to be done with a hundred answers is most of its work. What finds no room is refused before it is decoded,
 // or a flooded node would spend all its time reading what it then refuses, and hear its store too late.
 //
-// Nobody has a fixed part: a caller may have callerParts times in hand what is still free, and one of its connections what is
-// still free. Whoever floods therefore leaves room for whoever has nothing in hand. A call is let in only if another of its
-// size would find room, so large calls are refused before small ones. Safe for concurrent use.
+// Nobody has a fixed part: a caller may have callerParts times in hand what is still free, and one of its connections
+// connParts times. Whoever floods therefore leaves room, which a caller who has nothing in hand may take. A call is let in
+// only if another of its size would find room, so large calls are refused before small ones. Safe for concurrent use.
 type Work struct {
 	most int64
 	shed *prometheus.CounterVec
@@ -38,7 +40,7 @@ type Work struct {
 
 // NewWork returns the bounds of a node that has all processors to itself.
 func NewWork() *Work {
-	return &Work{most: mostInHandByProcessor * max(2, int64(runtime.GOMAXPROCS(0))),
+	return &Work{most: max(leastInHand, inHandByProcessor*int64(runtime.GOMAXPROCS(0))),
 		callers: map[string]int64{}, conns: map[string]int64{},
 		shed: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "quotad_calls_shed_total",
 			Help: "Calls that were refused before they were read, because the node had too much to do, by port."}, []string{"port"})}
@@ -67,7 +69,8 @@ func (w *Work) Take(caller, conn string, bytes int) *Held {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	free := w.most - w.used - 2*size // if another like it came, too
-	if w.callers[caller]+2*size > callerParts*free || w.conns[conn]+2*size > free {
+	has := w.callers[caller]
+	if free < 0 || has > 0 && (has+2*size > callerParts*free || w.conns[conn]+2*size > connParts*free) {
 		return nil
 	}
 	w.used += size

@@ -269,8 +269,8 @@ func (m *Machine) planBurst(now int64, v *view) {
 			continue
 		}
 		a := v.ask(pos)
-		a.Burst, a.burst = min(a.Burst+portion.Units, algorithms.MaxUnits), more
-		m.put(now, p, pos, a)
+		a.Burst = min(a.Burst+portion.Units, algorithms.MaxUnits)
+		m.put(now, p, pos, a, gain{burst: more})
 	}
 }
 
@@ -295,8 +295,8 @@ func (m *Machine) ask(now int64, v *view, p *peer, cell, units, borrowed int64) 
 	a := v.ask(pos)
 	a.Returned += back
 	a.Lent = min(a.Lent+lent, algorithms.MaxUnits)
-	a.units = max(back+lent-pos.pending, 0)
+	hoped := gain{units: max(back+lent-pos.pending, 0)}
 	borrowed -= pos.borrowed()
-	m.put(now, p, pos, a)
+	m.put(now, p, pos, a, hoped)
 	return borrowed + d.at(cell).borrowed() // not that of pos: of a cell that is over nothing is kept
 }

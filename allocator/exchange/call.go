@@ -7,31 +7,27 @@ type call struct {
 	peer string
 	to   *peer
 	sent int64
-	asks []ask
+	asks []Ask // those of the message
+	gain []gain
 }
 
-// ask is one ask of a call, and what it hopes to gain.
-type ask struct {
-	Ask
-	units int64
-	burst int64
-}
+// gain is what an ask may bring.
+type gain struct{ units, burst int64 }
 
 // ask returns an ask that names the rows with a peer as they are known.
-func (v *view) ask(pos *position) ask {
+func (v *view) ask(pos *position) Ask {
 	row := &pos.row
-	return ask{Ask: Ask{Bucket: v.ID, Cell: pos.cell,
-		Returned: row.Regained, Lent: row.Borrowed, Burst: row.BurstBorrowed}}
+	return Ask{Bucket: v.ID, Cell: pos.cell, Returned: row.Regained, Lent: row.Borrowed, Burst: row.BurstBorrowed}
 }
 
 // put puts an ask into this step's message to a peer that may be asked.
-func (m *Machine) put(now int64, p *peer, pos *position, a ask) {
+func (m *Machine) put(now int64, p *peer, pos *position, a Ask, hoped gain) {
 	out := &m.out.Calls[m.call(now, p)]
-	out.Message.Asks = append(out.Message.Asks, a.Ask)
 	c := m.calls[out.ID]
-	c.asks = append(c.asks, a)
-	pos.pending += a.units
-	pos.burst.pending += a.burst
+	c.asks, c.gain = append(c.asks, a), append(c.gain, hoped)
+	out.Message.Asks = c.asks
+	pos.pending += hoped.units
+	pos.burst.pending += hoped.burst
 	pos.askedAt = now
 	m.stats.Asks++
 }
@@ -48,13 +44,12 @@ func (m *Machine) call(now int64, p *peer) int {
 	p.underway++
 	p.called = now
 	c := &call{peer: p.name, to: p, sent: now}
-	var asks []Ask
 	if m.isFull(p) { // the next will have many asks too
-		asks, c.asks = make([]Ask, 0, MostAsks), make([]ask, 0, MostAsks)
+		c.asks, c.gain = make([]Ask, 0, MostAsks), make([]gain, 0, MostAsks)
 	}
 	m.calls[m.lastCall] = c
 	m.out.Calls = append(m.out.Calls, Call{ID: m.lastCall, Peer: p.name, Timeout: p.timeout(), Message: Message{
-		From: m.region, Node: m.node, Generation: m.generation, Epoch: m.epoch, Asks: asks}})
+		From: m.region, Node: m.node, Generation: m.generation, Epoch: m.epoch}})
 	p.open = len(m.out.Calls) - 1
 	return p.open
 }
@@ -85,11 +80,11 @@ func (m *Machine) finish(id uint64) (*call, *peer) {
 	if p != c.to { // gone, or gone and come back: what was asked of it before is forgotten
 		return nil, nil
 	}
-	for _, a := range c.asks {
+	for i, a := range c.asks {
 		if v := m.views[a.Bucket]; v != nil {
 			pos := v.dealing(c.peer).at(a.Cell)
-			pos.pending = max(pos.pending-a.units, 0)
-			pos.burst.pending = max(pos.burst.pending-a.burst, 0)
+			pos.pending = max(pos.pending-c.gain[i].units, 0)
+			pos.burst.pending = max(pos.burst.pending-c.gain[i].burst, 0)
 		}
 	}
 	return c, p
@@ -102,9 +97,9 @@ func (m *Machine) unanswered(now int64, e Unanswered) {
 		return
 	}
 	m.stats.Unanswered++
-	for _, a := range c.asks {
+	for i, a := range c.asks {
 		if v := m.views[a.Bucket]; v != nil {
-			v.dealing(c.peer).at(a.Cell).refused(a, now+Interval)
+			v.dealing(c.peer).at(a.Cell).refused(c.gain[i], now+Interval)
 			m.settle(v)
 		}
 	}
@@ -128,7 +123,7 @@ func (m *Machine) answered(now int64, e Answered) {
 		if g.Refusal != NotRefused {
 			m.stats.RefusedByPeers[g.Refusal.known()]++
 		}
-		m.granted(now, c.sent, p, c.asks[i], g, e.Reply)
+		m.granted(now, c, p, i, g, e.Reply)
 		if v := m.views[c.asks[i].Bucket]; v != nil {
 			m.settle(v)
 		}
@@ -137,7 +132,8 @@ func (m *Machine) answered(now int64, e Answered) {
 
 // granted credits what a grant says beyond what is known. A row counts only if it was written for the generation
 // our store has now, under our documents, for the cell asked about, and within what the lender may lend at all.
-func (m *Machine) granted(now, sent int64, p *peer, a ask, g Grant, r Reply) {
+func (m *Machine) granted(now int64, c *call, p *peer, i int, g Grant, r Reply) {
+	a, hoped := c.asks[i], c.gain[i]
 	v := m.views[a.Bucket]
 	if v == nil {
 		return
@@ -152,20 +148,20 @@ func (m *Machine) granted(now, sent int64, p *peer, a ask, g Grant, r Reply) {
 	if g.Refusal != NotRefused {
 		gained, burst, g.Spare = 0, 0, 0
 	}
-	left := ask{} // what the lender had nothing of
-	if a.units > 0 {
+	left := gain{} // what the lender had nothing of
+	if hoped.units > 0 {
 		pos.spare, pos.spareAt = min(max(g.Spare, 0), v.Limit), now
-		if gained == 0 || v.once() && gained < a.units && pos.spare == 0 { // a part is all it has
-			left.units, pos.spare = a.units, 0
+		if gained == 0 || v.once() && gained < hoped.units && pos.spare == 0 { // a part is all it has
+			left.units, pos.spare = hoped.units, 0
 		}
 	}
-	if a.burst > 0 && burst == 0 {
-		left.burst = a.burst
+	if hoped.burst > 0 && burst == 0 {
+		left.burst = hoped.burst
 	}
 	pos.pace = min(max(g.Retry, 0), longestRetry)
 	from := now
 	if v.Kind.Sliding() { // it is asked again while answers are under way, at the lender's pace
-		from = sent
+		from = c.sent
 	}
 	pos.refused(left, from+pos.pace)
 	if gained+burst == 0 {
@@ -191,12 +187,12 @@ func (m *Machine) granted(now, sent int64, p *peer, a ask, g Grant, r Reply) {
 		Burst: g.Burst, MostBurst: v.dealings[p.index].part.lendableBurst, GainBurst: burst, At: r.At})
 }
 
-// refused notes that nothing of what an ask was for will be had before a time.
-func (pos *position) refused(a ask, until int64) {
-	if a.units > 0 {
+// refused notes that nothing of what was hoped for will be had before a time.
+func (pos *position) refused(of gain, until int64) {
+	if of.units > 0 {
 		pos.refusedUntil = until
 	}
-	if a.burst > 0 {
+	if of.burst > 0 {
 		pos.burst.refusedUntil = until
 	}
 }
@@ -217,7 +213,7 @@ func (m *Machine) credited(now int64, e Credited) {
 	}
 	if e.Result.Status != algorithms.StatusOK {
 		pos.announced = pos.row // asked again, the peer says it again
-		pos.refused(ask{units: c.Gain, burst: c.GainBurst}, now+longestRetry)
+		pos.refused(gain{units: c.Gain, burst: c.GainBurst}, now+longestRetry)
 		m.rejectedBy(e.Result.Status)
 		m.settle(v)
 		return

@@ -23,7 +23,7 @@ func (m *Machine) hold(now int64, v *view, c Credit, s int64) bool {
 	}
 	until := now + max(c.At-s, shortestHold)
 	if !c.Bucket.Kind.Sliding() {
-		v.dealing(c.Peer).at(c.Cell).refused(ask{units: c.Gain, burst: c.GainBurst}, until)
+		v.dealing(c.Peer).at(c.Cell).refused(gain{units: c.Gain, burst: c.GainBurst}, until)
 	}
 	c.Gain, c.GainBurst = 0, 0
 	m.held = append(m.held, held{Credit: c, until: until})

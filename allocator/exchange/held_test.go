@@ -104,7 +104,7 @@ func TestAnAnnouncedRowCountsOnce(t *testing.T) {
 		m.lastCall++
 		id, p := m.lastCall, m.peer("eu")
 		p.underway++
-		m.calls[id] = &call{peer: "eu", to: p, sent: now, asks: []ask{{Ask: Ask{Bucket: b.ID, Lent: 100}}}}
+		m.calls[id] = &call{peer: "eu", to: p, sent: now, asks: []Ask{{Bucket: b.ID, Lent: 100}}, gain: make([]gain, 1)}
 		return m.Step(now, Answered{ID: id, Reply: Reply{From: "eu", Generation: 9, ForGeneration: 7, Epoch: epochForTests,
 			Grants: []Grant{{Lent: 100}}}}).Credits
 	}

@@ -134,7 +134,7 @@ func TestRepliesThatAreNotCredited(t *testing.T) {
 			if us.machine.stats.Asks > 0 {
 				for id, made := range us.machine.calls {
 					if made.peer == "eu" && len(made.asks) > 0 {
-						call = Call{ID: id, Peer: "eu", Message: Message{Asks: []Ask{made.asks[0].Ask}}}
+						call = Call{ID: id, Peer: "eu", Message: Message{Asks: []Ask{made.asks[0]}}}
 					}
 				}
 			}

@@ -12,7 +12,8 @@ import (
 // halves are the machine's processors in two halves: one for nodes and stores, and one for whoever loads them.
 type halves struct{ served, loading unix.CPUSet }
 
-// cores divides the machine's processors, so that what a node does under load is not what its load takes from it.
+// cores divides the machine's processors, so that what a node does under load is not what its load takes from it. They are
+// put together again in the end.
 func cores(t testing.TB) halves {
 	t.Helper()
 	var all unix.CPUSet
@@ -35,6 +36,7 @@ func cores(t testing.TB) halves {
 			h.served.Set(cpu)
 		}
 	}
+	t.Cleanup(func() { use(t, all) })
 	fmt.Printf("processors: %d for the node and its Redis, %d for their load\n", h.served.Count(), h.loading.Count())
 	return h
 }

@@ -156,3 +156,34 @@ func TestBubblesAreOnOneProcessor(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// TestNodesKnowNoImitation: what serves reaches Redis through connections or the seam of package store, and so do its
+// tests: only chaos/lab/servers and the clock of chaos/process know the imitation of a Redis.
+func TestNodesKnowNoImitation(t *testing.T) {
+	allowed := []string{"chaos/lab/servers", "chaos/process"}
+	root := filepath.Join("..", "..")
+	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(file, ".go") {
+			return err
+		}
+		rel, err := filepath.Rel(root, path.Dir(filepath.ToSlash(file)))
+		if err != nil || slices.Contains(allowed, filepath.ToSlash(rel)) {
+			return err
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		for _, imported := range parsed.Imports {
+			for _, imitation := range []string{"alicebob/miniredis", "yuin/gopher-lua"} {
+				if strings.Contains(imported.Path.Value, imitation) {
+					t.Errorf("%s imports %s: start it with chaos/lab/servers", file, imported.Path.Value)
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

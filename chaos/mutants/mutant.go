@@ -21,7 +21,7 @@ type Mutant struct {
 	Hole   string // of Holes, that it opens again
 	Rule   string // that is missing
 	Edits  []Edit
-	Breaks string // invariant that should break: its number and words
+	Breaks string // invariant that should break: its name and words
 	Under  string // faults that it takes
 	// Flags are those of chaos/mutants/seeds, mostly of quotad simulate too, that make these faults likely; Within is how
 	// many seeds the simulator has to find the mutant.

@@ -5,10 +5,11 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/quotad/quotad/chaos/lab/servers"
+	"github.com/quotad/quotad/chaos/lab"
 	"github.com/quotad/quotad/policy"
 	receiptv1 "github.com/quotad/quotad/proto/receipt/v1"
 	"github.com/quotad/quotad/region/store"
@@ -18,16 +19,8 @@ import (
 func sealing(t testing.TB) (*Node, *receiptv1.Receipt) {
 	t.Helper()
 	d := document(t, 1, hereAndThere, "name: minute, limit: 100, window: 1m")
-	server, err := servers.StartEmbedded(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = server.Close() })
 	n := unstarted(t, 1, d)
-	if n.store, err = store.Connect(store.Options{URL: server.URL}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = n.store.Close() })
+	n.store, _ = lab.NewTwin(func() int64 { return time.Now().UnixMicro() }, "a").Connect(time.Now)
 	if _, err := n.store.Open(t.Context(), store.Opening{Region: "here", Epoch: d.Epoch().String(), Bootstrap: true}); err != nil {
 		t.Fatal(err)
 	}

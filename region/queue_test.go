@@ -268,8 +268,8 @@ func TestPace(t *testing.T) {
 	if got := script(); got < 25*time.Microsecond || got > 36*time.Microsecond {
 		t.Errorf("a script of 30 µs takes %v", got)
 	}
-	if got := p.pipelineWork() / scriptWork; got < 60 || got > 110 {
-		t.Errorf("a round trip carries %d scripts: all %d are to take a fifth of 50 ms", got, underWay)
+	if got := p.pipelineWork() / scriptWork; got < 30 || got > 55 {
+		t.Errorf("a round trip carries %d scripts: all %d are to take a tenth of 50 ms", got, underWay)
 	}
 	before := script()
 	trip(1, 30*time.Microsecond, 45*time.Millisecond)

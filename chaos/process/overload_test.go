@@ -57,9 +57,12 @@ func BenchmarkOverload(b *testing.B) {
 	o.victim = o.dial()
 	fmt.Printf("%-34s %9s %9s %9s %9s  %22s %8s %9s %8s %6s\n", "attack", "offered/s", "decided/s", "refused/s", "unread/s", "victims in 50 ms", "p99",
 		"failures", "RSS +MB", "conns")
-	best := 0.0
+	best, most := 0.0, attack{}
 	for _, callers := range []int{1, 2, 6, 8, 12} { // callers that wait for their answers
-		best = max(best, o.plays(attack{name: fmt.Sprintf("%d callers of CheckBatch(100)", callers), callers: callers}))
+		a := attack{name: fmt.Sprintf("%d callers of CheckBatch(100)", callers), callers: callers}
+		if decided := o.plays(a); decided > best {
+			best, most = decided, a
+		}
 	}
 	rest := o.plays(attack{name: "1x", rate: best})
 	best = max(best, rest)
@@ -70,6 +73,20 @@ func BenchmarkOverload(b *testing.B) {
 	o.plays(attack{name: "10x, the log", rate: 10 * best, domain: "log"})
 	o.plays(attack{name: "10x, ten batches at a time", rate: 10 * best, together: 10})
 	o.plays(attack{name: "10x, 1,000 connections", rate: 10 * best, conns: 1000})
+	o.goodput(most, attack{name: "10x", rate: 10 * best})
+}
+
+// goodput plays the attack of which most was decided and another by turns, so that a machine that is slow for a while is slow
+// for both, and prints what was decided of the one as a part of the other.
+func (o *overload) goodput(most, of attack) {
+	var best, decided []float64
+	for range 7 {
+		best = append(best, o.plays(most))
+		decided = append(decided, o.plays(of))
+	}
+	slices.Sort(best)
+	slices.Sort(decided)
+	fmt.Printf("goodput at %s: %.0f of %.0f checks a second, medians of 7 by turns: %.1f %%\n", of.name, decided[3], best[3], 100*decided[3]/best[3])
 }
 
 // overload is a node under attack.
@@ -138,17 +155,17 @@ func (o *overload) batches(a attack) (all []ready) {
 // plays has an attack happen beside victims, prints what became of both, and returns how many checks of the attack were
 // decided a second.
 func (o *overload) plays(a attack) (decided float64) {
-	ctx, cancel := context.WithTimeout(o.b.Context(), overloadStep)
-	defer cancel()
 	conns := make([]*grpc.ClientConn, max(a.conns, 4))
 	for i := range conns {
 		conns[i] = o.dial()
 		defer conns[i].Close()
-		if err := conns[i].Invoke(ctx, quotadv1.QuotaService_Status_FullMethodName, ready{}, nil, grpc.ForceCodec(ready{})); err != nil {
+		if err := conns[i].Invoke(o.b.Context(), quotadv1.QuotaService_Status_FullMethodName, ready{}, nil, grpc.ForceCodec(ready{})); err != nil {
 			o.b.Fatal(err)
 		}
 	}
 	before, rest, accepted := o.decisions(), o.rss(), o.accepted()
+	ctx, cancel := context.WithTimeout(o.b.Context(), overloadStep)
+	defer cancel()
 	begun := time.Now()
 	var all sync.WaitGroup
 	var sent atomic.Int64

@@ -147,7 +147,7 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request, decode func([]by
 	}
 	var unread *shed
 	if errors.As(err, &unread) {
-		s.pause(r.Context())
+		s.paused.pause(r.Context())
 		writeShed(w, unread)
 		return d, false
 	}

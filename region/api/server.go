@@ -44,7 +44,7 @@ type Server struct {
 	grpc   *grpc.Server
 	http   *http.Server
 	work   *door.Work
-	paused atomic.Int64 // calls that were not read, and are not yet told
+	paused pauses // of calls that were not read
 	health *healthService
 
 	rpcPanics, webPanics *door.Panics

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"sync"
 	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -23,10 +24,11 @@ const (
 	// shedRetry is when to come again for a call that found the node's processors busy.
 	shedRetry = 50 * time.Millisecond
 
-	// shedPause is after how long a call that was not read is told so: a client that comes again at once would else have the
-	// node do nothing but refuse it. Beyond mostPaused such calls at a time they are told at once.
-	shedPause  = 10 * time.Millisecond
-	mostPaused = 1024
+	// shedPause is how long a call that was not read waits at most to be told so: a client that comes again at once would else
+	// have the node do nothing but refuse it. The calls of one pause are told together, with few writes to each connection.
+	// Beyond maxPaused such calls at a time they are told at once.
+	shedPause = 20 * time.Millisecond
+	maxPaused = 1024
 
 	overloaded = "queue_full: the node has more to do than it can; nothing was charged; send fewer requests, or send them later"
 )
@@ -37,31 +39,61 @@ var shedding = []string{quotadv1.QuotaService_Check_FullMethodName, quotadv1.Quo
 	quotadv1.QuotaService_Peek_FullMethodName}
 
 // admit takes a call of a gRPC client in hand before it is decoded.
-func (s *Server) admit(ctx context.Context, message []byte) (*door.Held, error) {
+func (s *Server) admit(ctx context.Context, message []byte, waited time.Duration) (*door.Held, error) {
+	if s.work.Behind(waited) && len(message) >= largeCall {
+		s.work.Shed("grpc")
+		return nil, s.tell(ctx, shedRetry)
+	}
 	conn := ""
 	if p, known := peer.FromContext(ctx); known {
 		conn = p.Addr.String()
 	}
 	held, retry := s.take("grpc", hostOf(conn), conn, len(message))
 	if held == nil {
-		s.pause(ctx)
-		return nil, shedStatus(retry)
+		return nil, s.tell(ctx, retry)
 	}
 	return held, nil
 }
 
-// pause lets shedPause pass before a call is told that it was not read.
-func (s *Server) pause(ctx context.Context) {
-	defer s.paused.Add(-1)
-	if s.paused.Add(1) > mostPaused {
+// tell tells a call after a pause that it was not read, and when it may come again.
+func (s *Server) tell(ctx context.Context, retry time.Duration) error {
+	s.paused.pause(ctx)
+	return shedStatus(retry)
+}
+
+// pauses has calls that were not read wait to be told so. The zero value is ready. Safe for concurrent use.
+type pauses struct {
+	mu   sync.Mutex
+	over chan struct{} // closed when the present pause is over; nil: there is none
+	wait int           // calls that wait for it
+}
+
+// pause returns when the present pause is over, or ctx is.
+func (p *pauses) pause(ctx context.Context) {
+	p.mu.Lock()
+	if p.wait == maxPaused {
+		p.mu.Unlock()
 		return
 	}
-	over := time.NewTimer(shedPause)
-	defer over.Stop()
+	if p.over == nil {
+		p.over = make(chan struct{})
+		time.AfterFunc(shedPause, p.end)
+	}
+	p.wait++
+	over := p.over
+	p.mu.Unlock()
 	select {
-	case <-over.C:
+	case <-over:
 	case <-ctx.Done():
 	}
+}
+
+// end ends the present pause.
+func (p *pauses) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	close(p.over)
+	p.over, p.wait = nil, 0
 }
 
 // take takes a call in hand; nil: it is refused, and may come again after a time.

@@ -134,25 +134,57 @@ Retry-After: 1
 	}
 }
 
+// A node whose processors are behind refuses large calls unread, and reads small ones.
+func TestBehind(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		s := newServer(t, &fakeNode{decision: allowed()}, quiet())
+		ctx := peer.NewContext(t.Context(), &peer.Peer{Addr: &net.UnixAddr{Name: "bufconn"}})
+		refused := 0
+		for range 50 {
+			held, err := s.admit(ctx, make([]byte, largeCall), time.Second)
+			if err != nil {
+				refused++
+				shedAfter(t, err)
+				continue
+			}
+			held.Done()
+		}
+		if refused == 0 {
+			t.Error("no large call was refused")
+		}
+		if _, err := s.admit(ctx, make([]byte, largeCall-1), time.Second); err != nil {
+			t.Errorf("a small call: %v", err)
+		}
+		page := exchangeHTTP(s, http.MethodGet, "/metrics", "", "")
+		if want := fmt.Sprintf("quotad_calls_shed_total{port=\"grpc\"} %d\n", refused); !strings.Contains(page, want) {
+			t.Errorf("the metrics lack %s", want)
+		}
+	})
+}
+
 // BenchmarkShed is what it takes to refuse a batch of a hundred unread: the whole call, client included, and the node's part
-// beyond what gRPC takes.
+// beyond what gRPC takes. As many calls as may pause come at a time, so that the pause itself costs no time.
 func BenchmarkShed(b *testing.B) {
 	n := &fakeNode{decision: allowed(), busy: map[string]bool{"bufconn": true}}
 	m := fullBatch()
 	b.Run("call", func(b *testing.B) {
 		client := quota(b, n)
-		for b.Loop() {
-			if _, err := client.CheckBatch(b.Context(), m); status.Code(err) != codes.ResourceExhausted {
-				b.Fatal(err)
+		b.SetParallelism(maxPaused)
+		b.RunParallel(func(p *testing.PB) {
+			for p.Next() {
+				if _, err := client.CheckBatch(b.Context(), m); status.Code(err) != codes.ResourceExhausted {
+					b.Error(err)
+				}
 			}
-		}
+		})
 	})
 	b.Run("node", func(b *testing.B) {
 		s := newServer(b, n, quiet())
 		ctx := peer.NewContext(b.Context(), &peer.Peer{Addr: &net.UnixAddr{Name: "bufconn"}})
 		message := make([]byte, 3000)
+		s.paused.wait = maxPaused // so that there is no pause
 		for b.Loop() {
-			if _, err := s.admit(ctx, message); err == nil {
+			if _, err := s.admit(ctx, message, 0); err == nil {
 				b.Fatal("it was let in")
 			}
 		}

@@ -118,6 +118,7 @@ func (r Registrar) RegisterService(desc *grpc.ServiceDesc, service any) {
 // arrival is the context of a call whose message is awaited.
 type arrival struct {
 	context.Context
+	at    time.Time // when its headers came
 	timer *time.Timer
 	late  atomic.Bool
 }
@@ -150,7 +151,7 @@ func (c *Calls) arrives(ctx context.Context, call *tap.Info) (context.Context, e
 		return ctx, nil
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	a := &arrival{Context: ctx}
+	a := &arrival{Context: ctx, at: time.Now()}
 	a.timer = time.AfterFunc(ReceiveTimeout, func() {
 		a.late.Store(true)
 		cancel()
@@ -166,6 +167,14 @@ func arrived(ctx context.Context) {
 	if a, ok := ctx.Value(arrivalKey{}).(*arrival); ok {
 		a.timer.Stop()
 	}
+}
+
+// waited is how long a call that came through arrives has waited for a processor; call it first of all.
+func waited(ctx context.Context) time.Duration {
+	if a, ok := ctx.Value(arrivalKey{}).(*arrival); ok {
+		return time.Since(a.at)
+	}
+	return 0
 }
 
 // connOf returns the connection of a call; nil if it came through no door.
@@ -186,7 +195,7 @@ func (c *Calls) unary(m grpc.MethodDesc, admitted bool) grpc.MethodHandler {
 		on := connOf(ctx)
 		var one *call
 		if admitted {
-			one = &call{}
+			one = &call{waited: waited(ctx)}
 			ctx = context.WithValue(ctx, callKey{}, one)
 			defer one.done()
 		}
@@ -210,7 +219,7 @@ func (c *Calls) receive(ctx context.Context, on *conn, one *call, receive func(a
 		on.delivered(len(b.bytes()) + callOverhead)
 	}
 	if one != nil {
-		held, err := c.admit(ctx, b.bytes())
+		held, err := c.admit(ctx, b.bytes(), one.waited)
 		if err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -19,6 +20,9 @@ const (
 	heaviestCall = 4 << 10
 	// callerParts and connParts are how many times what is free one caller may have in hand, and one of its connections.
 	callerParts, connParts = 3, 2
+	// maxBehind is how long large calls may wait for a processor, on average over behindCalls.
+	maxBehind   = 5 * time.Millisecond
+	behindCalls = 8
 )
 
 // Work bounds what calls have in hand: what is decoded, matched with limits and put before the store at a time, which is
@@ -36,6 +40,7 @@ type Work struct {
 	mu             sync.Mutex
 	used           int64
 	callers, conns map[string]int64 // what each has in hand; those that have something
+	behind         time.Duration    // what calls wait for a processor, over some behindCalls
 }
 
 // NewWork returns the bounds of a node that has all processors to itself.
@@ -79,6 +84,16 @@ func (w *Work) Take(caller, conn string, bytes int) *Held {
 	return &Held{work: w, caller: caller, conn: conn, size: size}
 }
 
+// Behind notes how long a call waited for a processor before it had one, and says whether the processors are so far behind
+// that it should be refused if it is large: so many came before it that small ones would come too late if each of them had
+// its turn. One call that waited says nothing, for a machine may stand still for a moment.
+func (w *Work) Behind(waited time.Duration) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.behind += (waited - w.behind) / behindCalls
+	return min(waited, w.behind) > maxBehind
+}
+
 // Done says that the call has nothing in hand any more. It may be called again.
 func (h *Held) Done() {
 	if h.done.Swap(true) {
@@ -99,8 +114,8 @@ func lessen(all map[string]int64, whose string, by int64) {
 }
 
 // Admission takes the message of a call in hand before it is decoded, or says why the call is refused. The context is the
-// one the handler gets.
-type Admission func(ctx context.Context, message []byte) (*Held, error)
+// one the handler gets; waited is how long the call waited for a processor since it came.
+type Admission func(ctx context.Context, message []byte, waited time.Duration) (*Held, error)
 
 // Admit has the calls of these methods admitted first. Call it before services are registered.
 func (c *Calls) Admit(by Admission, methods ...string) {
@@ -111,7 +126,10 @@ func (c *Calls) Admit(by Admission, methods ...string) {
 }
 
 // call is what becomes of one call.
-type call struct{ held atomic.Pointer[Held] }
+type call struct {
+	waited time.Duration // for a processor
+	held   atomic.Pointer[Held]
+}
 
 type callKey struct{}
 

@@ -3,6 +3,7 @@ package door
 import (
 	"fmt"
 	"testing"
+	"time"
 )
 
 const batchBytes, checkBytes = 3000, 60
@@ -95,5 +96,27 @@ func BenchmarkWorkRefuses(b *testing.B) {
 		if w.Take("flood", "flood:1", batchBytes) != nil {
 			b.Fatal("there is room")
 		}
+	}
+}
+
+// A machine that stood still for a moment is not behind; one whose calls wait again and again is, until they do not.
+func TestBehind(t *testing.T) {
+	w := NewWork()
+	refused := func(calls int, waited time.Duration) (n int) {
+		for range calls {
+			if w.Behind(waited) {
+				n++
+			}
+		}
+		return n
+	}
+	if n := refused(3, 2*maxBehind); n != 0 {
+		t.Errorf("after a moment's standstill %d of 3 calls were refused", n)
+	}
+	if n := refused(50, 2*maxBehind); n < 40 {
+		t.Errorf("only %d of 50 calls that waited too long were refused", n)
+	}
+	if n := refused(50, 0) + refused(3, 2*maxBehind); n != 0 {
+		t.Errorf("%d calls were refused after there was no wait for long", n)
 	}
 }

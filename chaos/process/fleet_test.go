@@ -21,6 +21,13 @@ var builds string
 
 func TestMain(m *testing.M) {
 	var err error
+	if node := os.Getenv(victimsOf); node != "" {
+		if err = beVictims(node, os.Getenv(victimsFor)); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	if builds, err = os.MkdirTemp("", "quotad-build-"); err != nil {
 		panic(err)
 	}

@@ -39,7 +39,6 @@ limits:
 const (
 	overloadStep = 4 * time.Second // how long each load is offered
 	inBatch      = 100
-	victimRate   = 200
 )
 
 // BenchmarkOverload offers a real node on a real Redis up to ten times what it decides, and prints what victims beside it
@@ -54,7 +53,6 @@ func BenchmarkOverload(b *testing.B) {
 	fatal(b, err)
 	r := f.Region("us")
 	o := &overload{b: b, node: r.Nodes[0], redis: r.Redis}
-	o.victim = o.dial()
 	fmt.Printf("%-34s %9s %9s %9s %9s  %22s %8s %9s %8s %6s\n", "attack", "offered/s", "decided/s", "refused/s", "unread/s", "victims in 50 ms", "p99",
 		"failures", "RSS +MB", "conns")
 	best, most := 0.0, attack{}
@@ -91,10 +89,9 @@ func (o *overload) goodput(most, of attack) {
 
 // overload is a node under attack.
 type overload struct {
-	b      *testing.B
-	node   *Node
-	redis  *Redis
-	victim *grpc.ClientConn
+	b     *testing.B
+	node  *Node
+	redis *Redis
 }
 
 // attack is batches of checks: by so many callers that wait for their answers, or at a rate of checks a second.
@@ -166,14 +163,12 @@ func (o *overload) plays(a attack) (decided float64) {
 	before, rest, accepted := o.decisions(), o.rss(), o.accepted()
 	ctx, cancel := context.WithTimeout(o.b.Context(), overloadStep)
 	defer cancel()
+	victims := startVictims(o.b, o.node.GRPC, overloadStep)
 	begun := time.Now()
 	var all sync.WaitGroup
 	var sent atomic.Int64
 	var most int
-	victims, tight := &victims{}, &victims{}
 	all.Go(func() { o.attacks(ctx, a, conns, &sent) })
-	all.Go(func() { o.asks(ctx, victims, "api", victimRate) })
-	all.Go(func() { o.asks(ctx, tight, "tight", 50) })
 	all.Go(func() {
 		for ctx.Err() == nil {
 			most = max(most, o.rss())
@@ -182,6 +177,7 @@ func (o *overload) plays(a attack) (decided float64) {
 	})
 	all.Wait()
 	seconds := time.Since(begun).Seconds()
+	seen := victims.wait()
 	after := o.decisions()
 	name := map[bool]string{true: "log", false: "flood"}[a.domain == "log"]
 	of := func(limit string, reasons ...string) (n float64) {
@@ -196,7 +192,7 @@ func (o *overload) plays(a attack) (decided float64) {
 	}
 	decided = of(name, "within_limit", "over_limit") / seconds
 	fmt.Printf("%-34s %9.0f %9.0f %9.0f %9.0f  %22s %8v %9.0f %8d %6d\n", a.name, float64(sent.Load())/seconds, decided, of(name, "queue_full")/seconds,
-		(after["calls unread"]-before["calls unread"])/seconds, victims, victims.p99().Round(100*time.Microsecond), failures, (most-rest)>>20, o.accepted()-accepted)
+		(after["calls unread"]-before["calls unread"])/seconds, seen, seen.P99.Round(100*time.Microsecond), failures, (most-rest)>>20, o.accepted()-accepted)
 	if admitted := after["tight within_limit"] + after["tight store_failure_allowed"]; admitted > 10 {
 		o.b.Errorf("%s: %v admitted of a limit of 10", a.name, admitted)
 	}
@@ -233,51 +229,6 @@ func (o *overload) attacks(ctx context.Context, a attack, conns []*grpc.ClientCo
 			}
 			burst.Wait()
 		}})
-	if err == nil {
-		err = g.Run(ctx)
-	}
-	if err != nil {
-		o.b.Error(err)
-	}
-}
-
-// victims are requests at an even pace, and what became of them.
-type victims struct {
-	mu     sync.Mutex
-	took   []time.Duration
-	inTime int
-}
-
-func (v *victims) String() string {
-	return fmt.Sprintf("%d of %d (%.1f %%)", v.inTime, len(v.took), 100*float64(v.inTime)/float64(max(len(v.took), 1)))
-}
-
-func (v *victims) p99() time.Duration {
-	if len(v.took) == 0 {
-		return 0
-	}
-	slices.Sort(v.took)
-	return v.took[len(v.took)*99/100]
-}
-
-// asks has a victim ask so often a second, for one key after the other.
-func (o *overload) asks(ctx context.Context, v *victims, domain string, rate int64) {
-	client := quotadv1.NewQuotaServiceClient(o.victim)
-	g, err := load.NewGenerator(load.Config{Region: "us", Rate: load.PerSecond(rate), Do: func(ctx context.Context, r load.Request) {
-		q := &quotadv1.CheckRequest{Domain: domain, Descriptors: map[string]string{"account": "v"}}
-		if domain == "api" {
-			q.Descriptors["account"] = strconv.Itoa(int(r.Index % 50))
-		}
-		begun := time.Now()
-		got, err := client.Check(ctx, q)
-		took := time.Since(begun)
-		v.mu.Lock()
-		defer v.mu.Unlock()
-		v.took = append(v.took, took)
-		if err == nil && got.Decision.AtUs != 0 && took <= 50*time.Millisecond {
-			v.inTime++
-		}
-	}})
 	if err == nil {
 		err = g.Run(ctx)
 	}

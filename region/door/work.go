@@ -45,7 +45,7 @@ type Work struct {
 
 // NewWork returns the bounds of a node that has all processors to itself.
 func NewWork() *Work {
-	return &Work{most: max(leastInHand, inHandByProcessor*int64(runtime.GOMAXPROCS(0))),
+	return &Work{most: max(leastInHand, inHandByProcessor*int64(min(runtime.NumCPU(), runtime.GOMAXPROCS(0)))),
 		callers: map[string]int64{}, conns: map[string]int64{},
 		shed: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "quotad_calls_shed_total",
 			Help: "Calls that were refused before they were read, because the node had too much to do, by port."}, []string{"port"})}

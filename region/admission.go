@@ -74,7 +74,7 @@ func (b *batcher) busy(caller string) (retry time.Duration, busy bool) {
 func (b *batcher) hashOf(w *waiting) uint64 {
 	var h uint64
 	for i := range w.applied {
-		h = h*31 + maphash.String(b.seed, w.applied[i].target.Key)
+		h = h*31 + maphash.String(b.seed, w.applied[i].Target.Key)
 	}
 	return h
 }

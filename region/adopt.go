@@ -8,6 +8,7 @@ import (
 
 	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/region/rules"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -22,11 +23,10 @@ func (n *Node) checkPolicy(d *policy.Document) error {
 // Adopt puts another policy document in force. One of a lower version, or of the same with other contents, is refused.
 // While the store is out of reach it tries again until ctx ends.
 func (n *Node) Adopt(ctx context.Context, d *policy.Document) error {
-	r, err := newRules(d, n.config.Region)
+	r, err := rules.New(d, n.config.Region, n.store.Shards())
 	if err != nil {
 		return err
 	}
-	r.shards = n.store.Shards()
 	for {
 		err := n.adopt(ctx, r)
 		if err == nil || errors.Is(err, errNotNewer) || errors.Is(err, store.ErrOlderPolicy) {
@@ -47,17 +47,17 @@ const adoptPause = 250 * time.Millisecond
 
 var errNotNewer = errors.New("raise its version")
 
-func (n *Node) adopt(ctx context.Context, r *rules) error {
+func (n *Node) adopt(ctx context.Context, r *rules.Rules) error {
 	n.standing.Lock()
 	defer n.standing.Unlock()
 	old := n.rules.Load()
 	switch {
-	case r.epoch == old.epoch:
+	case r.Epoch == old.Epoch:
 		return nil
-	case r.document.Version <= old.document.Version:
-		return fmt.Errorf("policy %s is not newer than %s, which is in force: %w", r.epoch, old.epoch, errNotNewer)
+	case r.Document.Version <= old.Document.Version:
+		return fmt.Errorf("policy %s is not newer than %s, which is in force: %w", r.Epoch, old.Epoch, errNotNewer)
 	}
-	switch err := n.store.Adopt(ctx, r.epoch); {
+	switch err := n.store.Adopt(ctx, r.Epoch); {
 	case errors.Is(err, store.ErrNotOpen): // and it may have a newer document than ours in force, so that we cannot open it
 		if err := n.standUnder(ctx, r, false); err != nil {
 			return err
@@ -66,11 +66,11 @@ func (n *Node) adopt(ctx context.Context, r *rules) error {
 		return err
 	default:
 		n.rules.Store(r)
-		n.engine.deliver(exchange.Stood{Generation: n.store.Generation(), Epoch: r.epoch, Peers: r.peers,
+		n.engine.deliver(exchange.Stood{Generation: n.store.Generation(), Epoch: r.Epoch, Peers: r.Peers,
 			Clock: n.now().UnixMicro()})
 	}
-	n.log.Info("policy in force", "epoch", r.epoch)
-	if err := n.journal.SavePolicy(r.document.Version, r.document.Source()); err != nil {
+	n.log.Info("policy in force", "epoch", r.Epoch)
+	if err := n.journal.SavePolicy(r.Document.Version, r.Document.Source()); err != nil {
 		n.log.Error("the policy in force is not remembered for the next start", "err", err)
 	}
 	return nil

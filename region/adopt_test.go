@@ -157,7 +157,7 @@ func TestNothingIsDecidedByAnOlderDocument(t *testing.T) {
 		n := c.running["us/n1"]
 		r := n.rules.Load()
 		answer := make(chan answered, 1)
-		w := waiting{rules: r, applied: r.match(request("a")), cost: 50, commit: true, answer: answer}
+		w := waiting{rules: r, applied: r.Match(asked(request("a"))), cost: 50, commit: true, answer: answer}
 		if err := n.Adopt(t.Context(), document(t, 2, alone, "name: hour, limit: 10, window: 1h")); err != nil {
 			t.Fatal(err)
 		}

@@ -83,7 +83,7 @@ func (b *batch) handOver(ctx context.Context) {
 }
 
 // spans says whether a request is decided shard by shard.
-func (b *batch) spans(w waiting) bool { return len(w.rules.shards) > 1 && len(w.parts()) > 1 }
+func (b *batch) spans(w waiting) bool { return len(w.rules.Shards) > 1 && len(w.parts()) > 1 }
 
 // collect waits for the answers, and makes them decisions.
 func (b *batch) collect(ctx context.Context) {

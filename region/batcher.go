@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/region/rules"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -23,8 +24,8 @@ const (
 
 // waiting is a request on its way through the store.
 type waiting struct {
-	rules   *rules
-	applied []applied
+	rules   *rules.Rules
+	applied []rules.Applied
 	cost    int64
 	commit  bool
 	once    string          // key to be charged once under; empty: none
@@ -42,7 +43,7 @@ type answered struct {
 	decided algorithms.Decided // of all requests on the same buckets
 	index   int                // of this one
 	times   []int64            // the store's time for each bucket, where they are not in one shard; nil: decided.Now
-	part    []applied          // the limits of which it was said, where those are not all of the request; nil: all
+	part    []rules.Applied    // the limits of which it was said, where those are not all of the request; nil: all
 	err     error
 }
 
@@ -185,11 +186,11 @@ func (b *batcher) decide(ctx context.Context, batch []waiting) {
 	var work int64
 	calls := make([]algorithms.Decide, len(groups))
 	for i, g := range groups {
-		calls[i] = algorithms.Decide{Fence: algorithms.Fence{Epoch: g[0].rules.epoch}, Commit: g[0].commit, Once: g[0].once,
+		calls[i] = algorithms.Decide{Fence: algorithms.Fence{Epoch: g[0].rules.Epoch}, Commit: g[0].commit, Once: g[0].once,
 			Repeats: b.repeats}
 		for _, a := range g[0].applied {
-			a.target.ExistsUntil = b.seen.begin(a.bucket)
-			calls[i].Buckets = append(calls[i].Buckets, a.target)
+			a.Target.ExistsUntil = b.seen.begin(a.Bucket)
+			calls[i].Buckets = append(calls[i].Buckets, a.Target)
 		}
 		for _, w := range g {
 			calls[i].Costs = append(calls[i].Costs, w.cost)
@@ -260,7 +261,7 @@ func (b *batcher) unreached(shard store.Shard, sent, now time.Time, err error) e
 func (b *batcher) withinReach(batch []waiting) []waiting {
 	within := batch[:0]
 	for _, w := range batch {
-		if b.breakers.tripped(store.ShardOf(w.applied[0].target.Key)) {
+		if b.breakers.tripped(store.ShardOf(w.applied[0].Target.Key)) {
 			w.answer <- answered{err: errOutOfReach}
 			continue
 		}
@@ -308,7 +309,7 @@ func (w *waiting) shares(other *waiting) bool {
 		return false
 	}
 	for i := range w.applied {
-		if w.applied[i].limit != other.applied[i].limit || w.applied[i].target.Key != other.applied[i].target.Key {
+		if w.applied[i].Limit != other.applied[i].Limit || w.applied[i].Target.Key != other.applied[i].Target.Key {
 			return false
 		}
 	}
@@ -318,7 +319,7 @@ func (w *waiting) shares(other *waiting) bool {
 // batch returns the request as the first of a script call.
 func (w waiting) batch() (b algorithms.Batch) {
 	for _, a := range w.applied {
-		b.Counts(a.target.Terms.Kind)
+		b.Counts(a.Target.Terms.Kind)
 	}
 	b.Add(w.cost)
 	return b
@@ -328,11 +329,11 @@ func (w waiting) batch() (b algorithms.Batch) {
 // them is unambiguous.
 func (w waiting) signature() string {
 	var s strings.Builder
-	s.WriteString(w.rules.epoch)
+	s.WriteString(w.rules.Epoch)
 	s.WriteString(strconv.FormatBool(w.commit))
 	for _, a := range w.applied {
-		s.WriteString(strconv.Itoa(a.limit.Index))
-		s.WriteString(a.target.Key)
+		s.WriteString(strconv.Itoa(a.Limit.Index))
+		s.WriteString(a.Target.Key)
 	}
 	return s.String()
 }

@@ -6,15 +6,16 @@ import (
 	"testing"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/region/rules"
 )
 
 // TestGroupsAreCapped: what one script call carries is bounded, and nobody is left out or overtaken.
 func TestGroupsAreCapped(t *testing.T) {
-	limit := applied{target: algorithms.LimitTarget{Target: algorithms.Target{Key: "k", Terms: algorithms.Terms{Kind: algorithms.SlidingWindowLog}}}}
-	limit.limit = unstarted(t, 1, document(t, 1, hereAndThere, "name: log, algorithm: sliding_window_log, limit: 100, window: 1m")).rules.Load().match(request("a"))[0].limit
+	limit := rules.Applied{Target: algorithms.LimitTarget{Target: algorithms.Target{Key: "k", Terms: algorithms.Terms{Kind: algorithms.SlidingWindowLog}}}}
+	limit.Limit = unstarted(t, 1, document(t, 1, hereAndThere, "name: log, algorithm: sliding_window_log, limit: 100, window: 1m")).rules.Load().Match(asked(request("a")))[0].Limit
 	var batch []waiting
 	for i := range 1000 {
-		batch = append(batch, waiting{rules: &rules{}, applied: []applied{limit}, commit: true, cost: int64(i%97 + 1)})
+		batch = append(batch, waiting{rules: &rules.Rules{}, applied: []rules.Applied{limit}, commit: true, cost: int64(i%97 + 1)})
 	}
 	n := 0
 	for _, g := range group(batch) {
@@ -42,7 +43,7 @@ func TestRequestsOfTooManyLimits(t *testing.T) {
 	}
 	for n, most := range map[int]bool{len(limits): true, len(limits) - 1: false} {
 		c := unstarted(t, 1, document(t, 1, hereAndThere, limits[:n]...))
-		err := bounded(c.rules.Load().match(request("a")))
+		err := bounded(c.rules.Load().Match(asked(request("a"))))
 		var field *FieldError
 		if errors.As(err, &field) != most {
 			t.Errorf("%d limits: %v", n, err)

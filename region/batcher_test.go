@@ -8,11 +8,12 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/chaos/bubble"
+	"github.com/quotad/quotad/region/rules"
 )
 
 // numbered is a request on its way, told apart by its cost.
-func numbered(r *rules, q Request, number int64, commit bool) waiting {
-	return waiting{rules: r, applied: r.match(q), cost: number, commit: commit}
+func numbered(r *rules.Rules, q Request, number int64, commit bool) waiting {
+	return waiting{rules: r, applied: r.Match(q.Domain, q.Descriptors), cost: number, commit: commit}
 }
 
 // once makes a request one that is charged once.
@@ -23,11 +24,11 @@ func once(w waiting) waiting {
 
 func TestGroup(t *testing.T) {
 	limits := []string{"name: minute, limit: 100, window: 1m", "name: address, key: [account, address], limit: 10, window: 1s"}
-	old, err := newRules(document(t, 1, hereAndThere, limits...), "here")
+	old, err := rules.New(document(t, 1, hereAndThere, limits...), "here", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	newer, err := newRules(document(t, 2, hereAndThere, limits...), "here")
+	newer, err := rules.New(document(t, 2, hereAndThere, limits...), "here", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,15 +77,15 @@ func TestGroup(t *testing.T) {
 
 // Entries of one name differ in their limits: each counts in buckets of its own, and in script calls of its own.
 func TestGroupSeparatesEntriesOfOneName(t *testing.T) {
-	r, err := newRules(document(t, 1, hereAndThere,
+	r, err := rules.New(document(t, 1, hereAndThere,
 		"name: minute, limit: 100, window: 1m",
-		"name: minute, limit: 1000, window: 1m, match: {plan: pro}"), "here")
+		"name: minute, limit: 1000, window: 1m, match: {plan: pro}"), "here", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	pro := Request{Domain: "api", Descriptors: map[string]string{"account": "a", "plan": "pro"}}
 	plain, paid := numbered(r, request("a"), 1, true), numbered(r, pro, 2, true)
-	if plain.applied[0].target.Key == paid.applied[0].target.Key {
+	if plain.applied[0].Target.Key == paid.applied[0].Target.Key {
 		t.Error("two limits count in one bucket")
 	}
 	if groups := group([]waiting{plain, paid}); len(groups) != 2 {
@@ -108,7 +109,7 @@ func (b *batcher) first(t *testing.T) waiting {
 func (n *Node) fill(t *testing.T, q Request) {
 	t.Helper()
 	r := n.rules.Load()
-	w := waiting{rules: r, applied: r.match(q), cost: 1, commit: true, until: time.Now().Add(time.Minute)}
+	w := waiting{rules: r, applied: r.Match(q.Domain, q.Descriptors), cost: 1, commit: true, until: time.Now().Add(time.Minute)}
 	for range queueLength {
 		if err := n.batcher.enqueue(t.Context(), w); err != nil {
 			t.Fatal("the queue is shorter than queueLength")
@@ -164,7 +165,7 @@ func TestPeeksDoNotCountEachOther(t *testing.T) {
 		var batch []waiting
 		for i := range answers {
 			answers[i] = make(chan answered, 1)
-			batch = append(batch, waiting{rules: r, applied: r.match(request("a")), cost: 4, answer: answers[i]})
+			batch = append(batch, waiting{rules: r, applied: r.Match(asked(request("a"))), cost: 4, answer: answers[i]})
 		}
 		n.batcher.decide(t.Context(), batch)
 		for i := range answers {

@@ -176,7 +176,7 @@ func TestLocalSpendingEndsWithTheNode(t *testing.T) {
 		}
 		cut()
 		n.spends(t, q, 30)
-		d := n.rules.Load().document
+		d := n.rules.Load().Document
 		c.stop("us/n1")
 		if again, err := c.tryStart("us/n1", d); err == nil {
 			t.Fatalf("it serves without its store: %+v", again.check(t, q))

@@ -125,7 +125,7 @@ func TestWhoeverLeftIsNotCharged(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		idle := newBatcher(nil, nil, nil, queueLength, time.Second, nil) // nothing serves it
 		left := &Node{config: n.config, batcher: idle, breakers: n.breakers, closed: n.closed}
-		w := waiting{rules: r, applied: r.match(request("a")), cost: 30, commit: true, until: time.Now().Add(time.Second)}
+		w := waiting{rules: r, applied: r.Match(asked(request("a"))), cost: 30, commit: true, until: time.Now().Add(time.Second)}
 		gone := make(chan error)
 		go func() {
 			_, err := left.ask(ctx, w)
@@ -183,7 +183,7 @@ func TestQueuedWhenTheBreakerTrips(t *testing.T) {
 		answer := make(chan answered, 1)
 		r := n.rules.Load()
 		n.breakers.trip(store.Whole)
-		n.batcher.decide(t.Context(), []waiting{{rules: r, applied: r.match(request("a")), cost: 30, commit: true, answer: answer}})
+		n.batcher.decide(t.Context(), []waiting{{rules: r, applied: r.Match(asked(request("a"))), cost: 30, commit: true, answer: answer}})
 		if a := <-answer; !errors.Is(a.err, errOutOfReach) {
 			t.Errorf("answered %+v", a)
 		}
@@ -200,14 +200,14 @@ func TestBreakersOfShards(t *testing.T) {
 		n := unstarted(t, 1, document(t, 1, hereAndThere, "name: minute, limit: 1000, window: 1m, lending_limit: 0.5"))
 		r := *n.rules.Load()
 		first, second := store.Shard(store.Prefix+":0}"), store.Shard(store.Prefix+":1}")
-		r.shards = store.Shards{first, second}
+		r.Shards = store.Shards{first, second}
 		n.rules.Store(&r)
-		n.breakers = newBreakers(r.shards)
+		n.breakers = newBreakers(r.Shards)
 		n.breakers.trip(first)
 		waited := map[store.Shard]bool{}
 		for _, account := range []string{"1", "2", "3", "4", "5", "6", "7", "8"} {
 			q := request(account)
-			shard := store.ShardOf(r.match(q)[0].target.Key)
+			shard := store.ShardOf(r.Match(q.Domain, q.Descriptors)[0].Target.Key)
 			begun := time.Now()
 			if _, err := n.Check(t.Context(), q); err != nil {
 				t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/region/rules"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -51,7 +52,7 @@ func (n *Node) check(ctx context.Context, q Request, commit bool) (Decision, err
 // prepare finds the limits of a request.
 func (n *Node) prepare(q Request, commit bool) waiting {
 	r := n.rules.Load()
-	all := r.match(q)
+	all := r.Match(q.Domain, q.Descriptors)
 	w := waiting{rules: r, applied: all, cost: q.Cost, commit: commit, caller: q.Caller, until: time.Now().Add(n.deadline)}
 	if commit && q.ID != "" && len(all) > 0 {
 		w.once = onceKey(q, all)
@@ -96,10 +97,10 @@ func (n *Node) conclude(ctx context.Context, q Request, w waiting, a answered, e
 }
 
 // bounded refuses a request to which more limits apply than one script may decide at a time.
-func bounded(all []applied) error {
+func bounded(all []rules.Applied) error {
 	var b algorithms.Batch
 	for _, a := range all {
-		b.Counts(a.target.Terms.Kind)
+		b.Counts(a.Target.Terms.Kind)
 	}
 	if b.Load() <= algorithms.MaxLoad {
 		return nil
@@ -110,21 +111,21 @@ func bounded(all []applied) error {
 }
 
 // onceKey returns the key under which a request is charged once: another request by the same name is another request.
-func onceKey(q Request, all []applied) string {
+func onceKey(q Request, all []rules.Applied) string {
 	h := sha256.New()
 	part := func(s string) { fmt.Fprintf(h, "%d:%s,", len(s), s) }
 	part(q.ID)
 	part(strconv.FormatInt(q.Cost, 10))
 	for _, a := range all {
-		part(a.target.Key)
+		part(a.Target.Key)
 	}
-	return store.OnceKey(store.ShardOf(all[0].target.Key), hex.EncodeToString(h.Sum(nil)))
+	return store.OnceKey(store.ShardOf(all[0].Target.Key), hex.EncodeToString(h.Sum(nil)))
 }
 
 // overflow denies a request that the store has no time for, unless only shadow limits apply to it.
-func (n *Node) overflow(all []applied, retry time.Duration) Decision {
+func (n *Node) overflow(all []rules.Applied, retry time.Duration) Decision {
 	for _, a := range all {
-		if !a.limit.Shadow {
+		if !a.Limit.Shadow {
 			return n.describe(Decision{Reason: QueueFull, RetryAfter: retry}, a)
 		}
 	}
@@ -133,7 +134,7 @@ func (n *Node) overflow(all []applied, retry time.Duration) Decision {
 
 // decide has the store decide a request, in one step if all its limits are in one shard.
 func (n *Node) decide(ctx context.Context, w waiting) (answered, error) {
-	if len(w.rules.shards) > 1 {
+	if len(w.rules.Shards) > 1 {
 		if parts := w.parts(); len(parts) > 1 {
 			return n.decideParts(ctx, w, parts)
 		}
@@ -160,7 +161,7 @@ func (n *Node) ask(ctx context.Context, w waiting) (answered, error) {
 
 // withoutAsking says how a request ends for which the store is not to be asked; done: it is not.
 func (n *Node) withoutAsking(w waiting) (a answered, err error, done bool) {
-	if n.breakers.tripped(store.ShardOf(w.applied[0].target.Key)) {
+	if n.breakers.tripped(store.ShardOf(w.applied[0].Target.Key)) {
 		return answered{err: errOutOfReach}, nil, true
 	}
 	select {
@@ -185,7 +186,7 @@ func (n *Node) await(ctx context.Context, w waiting, answer <-chan answered, lat
 	case <-late:
 		w.gone.Store(true)
 		now := time.Now()
-		if n.breakers.answers(store.ShardOf(w.applied[0].target.Key), w.until.Add(-n.deadline), now, n.deadline,
+		if n.breakers.answers(store.ShardOf(w.applied[0].Target.Key), w.until.Add(-n.deadline), now, n.deadline,
 			n.batcher.wakes.starved(now, n.deadline)) {
 			return answered{}, n.batcher.outwaited()
 		}
@@ -216,14 +217,14 @@ func (w waiting) lacking(a answered) (lacking []lack) {
 		return nil
 	}
 	for i, v := range a.decided.Answers[a.index].Verdicts {
-		l := w.applied[i].limit
+		l := w.applied[i].Limit
 		switch {
 		case v.Retry == 0 || l.Shadow:
 			continue
-		case l.OnExhausted != policy.ExhaustedBorrow || w.cost > w.applied[i].most():
+		case l.OnExhausted != policy.ExhaustedBorrow || w.cost > w.applied[i].Most():
 			return nil
 		}
-		lacking = append(lacking, lack{bucket: w.applied[i].bucket, state: a.decided.Buckets[i]})
+		lacking = append(lacking, lack{bucket: w.applied[i].Bucket, state: a.decided.Buckets[i]})
 	}
 	return lacking
 }
@@ -237,35 +238,35 @@ func (n *Node) sign(d Decision) Decision {
 }
 
 // describe names the limit that decided.
-func (n *Node) describe(d Decision, a applied) Decision {
-	d.Limit, d.Algorithm, d.LimitUnits, d.Window = a.limit.Name, a.limit.Algorithm, a.limit.Limit, a.limit.Window
-	d.Entitlement = a.entitlement()
-	d.Degraded = n.degraded(a.bucket)
+func (n *Node) describe(d Decision, a rules.Applied) Decision {
+	d.Limit, d.Algorithm, d.LimitUnits, d.Window = a.Limit.Name, a.Limit.Algorithm, a.Limit.Limit, a.Limit.Window
+	d.Entitlement = a.Entitlement()
+	d.Degraded = n.degraded(a.Bucket)
 	return d
 }
 
 // judge turns the store's answer into a decision.
-func (n *Node) judge(cost int64, all []applied, a answered) Decision {
+func (n *Node) judge(cost int64, all []rules.Applied, a answered) Decision {
 	answer := a.decided.Answers[a.index]
 	decider, best := 0, int64(math.MinInt64)
 	var shadowed []string
 	var delay int64
 	for i, v := range answer.Verdicts {
-		shadow := all[i].limit.Shadow
+		shadow := all[i].Limit.Shadow
 		if !shadow {
 			delay = max(delay, v.Delay)
 		}
 		if shadow && v.Retry != 0 {
-			shadowed = append(shadowed, all[i].limit.Name)
+			shadowed = append(shadowed, all[i].Limit.Name)
 		}
-		w := weight(answer.Admitted, v, cost > all[i].most())
-		first := i == 0 || all[decider].limit.Shadow && !shadow
-		if first || shadow == all[decider].limit.Shadow && w > best {
+		w := weight(answer.Admitted, v, cost > all[i].Most())
+		first := i == 0 || all[decider].Limit.Shadow && !shadow
+		if first || shadow == all[decider].Limit.Shadow && w > best {
 			decider, best = i, w
 		}
 	}
 	state, verdict := a.decided.Buckets[decider], answer.Verdicts[decider]
-	length := all[decider].target.Terms.Cell
+	length := all[decider].Target.Terms.Cell
 	d := n.describe(Decision{Allowed: answer.Admitted, Reason: WithinLimit, Remaining: verdict.Remaining,
 		ResetAfter: microseconds((state.Cell+1)*length - a.at(decider)), Cell: state.Cell, At: a.at(decider),
 		Share: max(state.Share, 0), Shadowed: shadowed, Delay: microseconds(delay), Repeated: a.decided.Repeated}, all[decider])
@@ -277,7 +278,7 @@ func (n *Node) judge(cost int64, all []applied, a answered) Decision {
 		if verdict.Retry < 0 {
 			d.Reason, d.RetryAfter = ExceedsRegionCapacity, -1
 		}
-		if cost > all[decider].most() {
+		if cost > all[decider].Most() {
 			d.Reason = Never
 		}
 	}
@@ -300,15 +301,15 @@ func weight(admitted bool, v algorithms.Verdict, never bool) int64 {
 
 // withoutStore decides as the limits say for when the store cannot be used: one that says deny denies, then each
 // that says local must have room in this node's part.
-func (n *Node) withoutStore(q Request, all []applied, commit bool) Decision {
+func (n *Node) withoutStore(q Request, all []rules.Applied, commit bool) Decision {
 	d := n.describe(Decision{Allowed: true, Reason: StoreFailureAllowed}, all[0])
 	for _, a := range all {
-		if !a.limit.Shadow && a.limit.OnStoreFailure == policy.StoreFailureDeny {
+		if !a.Limit.Shadow && a.Limit.OnStoreFailure == policy.StoreFailureDeny {
 			return n.describe(Decision{Reason: StoreFailure}, a)
 		}
 	}
 	type charge struct {
-		applied
+		rules.Applied
 		window int64
 	}
 	var charged []charge
@@ -324,7 +325,7 @@ func (n *Node) withoutStore(q Request, all []applied, commit bool) Decision {
 		m := n.fallback.take(a, q.Cost, commit, now)
 		if !m.room {
 			for _, c := range charged {
-				n.fallback.giveBack(c.applied, q.Cost, c.window)
+				n.fallback.giveBack(c.Applied, q.Cost, c.window)
 			}
 			return n.deniedLocally(a, m)
 		}
@@ -340,9 +341,9 @@ func (n *Node) withoutStore(q Request, all []applied, commit bool) Decision {
 }
 
 // inLocalPart returns those limits of a request of which this node has a part to spend without the store.
-func inLocalPart(all []applied) (local []applied) {
+func inLocalPart(all []rules.Applied) (local []rules.Applied) {
 	for _, a := range all {
-		if !a.limit.Shadow && a.limit.OnStoreFailure == policy.StoreFailureLocal {
+		if !a.Limit.Shadow && a.Limit.OnStoreFailure == policy.StoreFailureLocal {
 			local = append(local, a)
 		}
 	}
@@ -350,7 +351,7 @@ func inLocalPart(all []applied) (local []applied) {
 }
 
 // deniedLocally is the decision where this node's part has no room.
-func (n *Node) deniedLocally(a applied, m metered) Decision {
+func (n *Node) deniedLocally(a rules.Applied, m metered) Decision {
 	denied := Decision{Reason: StoreFailureLocal, Remaining: m.left, ResetAfter: m.reset, RetryAfter: m.reset}
 	if m.never {
 		denied.RetryAfter = -1

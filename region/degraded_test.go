@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/region/rules"
 )
 
 // series reads the node's metrics: by name and labels as in name{label=value}.
@@ -192,7 +193,7 @@ func TestBucketErrors(t *testing.T) {
 	d := document(t, 1, alone, "name: second, limit: 100, window: 1s")
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		us := c.running["us/n1"]
-		if _, err := us.Bucket(t.Context(), "minute", "api", request("a").Descriptors); !errors.Is(err, ErrNoSuchBucket) {
+		if _, err := us.Bucket(t.Context(), "minute", "api", request("a").Descriptors); !errors.Is(err, rules.ErrNoSuchBucket) {
 			t.Errorf("a limit that is not there: %v", err)
 		}
 		var field *FieldError

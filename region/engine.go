@@ -120,15 +120,15 @@ func (e *engine) deliver(event exchange.Event) {
 func (e *engine) observe(group []waiting, d algorithms.Decided) {
 	e.mu.Lock()
 	for i, a := range group[0].applied {
-		o := e.observed[a.bucket.ID]
+		o := e.observed[a.Bucket.ID]
 		if o == nil {
 			o = &exchange.Observed{}
-			e.observed[a.bucket.ID] = o
+			e.observed[a.Bucket.ID] = o
 		}
-		o.Bucket, o.State, o.Now = a.bucket, d.Buckets[i], d.Now
+		o.Bucket, o.State, o.Now = a.Bucket, d.Buckets[i], d.Now
 		for n, w := range group {
 			switch answer := d.Answers[n]; {
-			case w.cost > a.most(): // never admitted anywhere, so it is no demand
+			case w.cost > a.Most(): // never admitted anywhere, so it is no demand
 			case answer.Admitted && answer.Verdicts[i].Retry == 0:
 				o.Admitted = min(o.Admitted+w.cost, algorithms.MaxUnits)
 			case answer.Verdicts[i].Retry != 0:
@@ -138,7 +138,7 @@ func (e *engine) observe(group []waiting, d algorithms.Decided) {
 	}
 	e.mu.Unlock()
 	for i, a := range group[0].applied {
-		e.node.seen.note(a.bucket, d.Buckets[i], d.Now)
+		e.node.seen.note(a.Bucket, d.Buckets[i], d.Now)
 	}
 	select {
 	case e.drain <- struct{}{}:
@@ -231,11 +231,11 @@ func (e *engine) step(ctx context.Context, event exchange.Event) {
 
 // lend runs the debits of one message in the store; a step has those of one message only.
 func (e *engine) lend(ctx context.Context, lends []exchange.Lend) {
-	rules := e.node.rules.Load()
+	current := e.node.rules.Load()
 	calls := make([]algorithms.Lend, len(lends))
 	for i, l := range lends {
 		calls[i] = algorithms.Lend{Fence: algorithms.Fence{Generation: l.Generation, Epoch: l.Bucket.Epoch},
-			Target: rules.target(l.Bucket, e.node.seen.begin(l.Bucket)), Peer: l.Peer, Cell: l.Cell, Returned: l.Returned, Lent: l.Lent, Kept: l.Kept, Cap: l.Cap,
+			Target: current.Target(l.Bucket, e.node.seen.begin(l.Bucket)), Peer: l.Peer, Cell: l.Cell, Returned: l.Returned, Lent: l.Lent, Kept: l.Kept, Cap: l.Cap,
 			Burst: l.Burst, KeptBurst: l.KeptBurst, CapBurst: l.CapBurst}
 	}
 	given := make([]algorithms.Given, len(lends))
@@ -286,11 +286,11 @@ func (e *engine) call(ctx context.Context, c exchange.Call) {
 
 // credit tells the store what peers gave.
 func (e *engine) credit(ctx context.Context, credits []exchange.Credit) {
-	rules := e.node.rules.Load()
+	current := e.node.rules.Load()
 	calls := make([]algorithms.Credit, len(credits))
 	for i, c := range credits {
 		calls[i] = algorithms.Credit{Fence: algorithms.Fence{Generation: c.ForGeneration, Epoch: c.Bucket.Epoch},
-			Target: rules.target(c.Bucket, e.node.seen.begin(c.Bucket)), Peer: c.Peer, PeerGeneration: c.Generation,
+			Target: current.Target(c.Bucket, e.node.seen.begin(c.Bucket)), Peer: c.Peer, PeerGeneration: c.Generation,
 			Cell: c.Cell, Lent: c.Lent, Returned: c.Returned, Most: c.Most, Burst: c.Burst, MostBurst: c.MostBurst, At: c.At}
 	}
 	e.node.fails(BeforeCredit)
@@ -337,7 +337,7 @@ func (e *engine) asked(id uint64, m exchange.Message) exchange.Asked {
 	r := e.node.rules.Load()
 	buckets := make([]*exchange.Bucket, len(m.Asks))
 	for i, a := range m.Asks {
-		buckets[i] = r.find(a.Bucket)
+		buckets[i] = r.Find(a.Bucket)
 	}
 	return exchange.Asked{ID: id, Message: m, Buckets: buckets}
 }

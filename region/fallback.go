@@ -7,6 +7,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/region/rules"
 )
 
 // mostFallbackBytes bounds the memory of what is metered without the store: some 110 bytes for each
@@ -95,19 +96,19 @@ func newFallback(nodes int, c claim) *fallback {
 }
 
 // part returns what this node may admit of a bucket in a window.
-func (f *fallback) part(a applied) int64 {
-	t := a.target.Terms
-	if a.reserve == nil {
-		return allocator.LocalPart(t.Entitlement, a.bucket.Lending, f.nodes, t.Kind.Sliding())
+func (f *fallback) part(a rules.Applied) int64 {
+	t := a.Target.Terms
+	if a.Reserve == nil {
+		return allocator.LocalPart(t.Entitlement, a.Bucket.Lending, f.nodes, t.Kind.Sliding())
 	}
-	r := a.reserve
-	return allocator.ReservePart(r.units, r.burst, f.nodes, t.Kind.Sliding(), t.Kind.Bucket())
+	r := a.Reserve
+	return allocator.ReservePart(r.Units, r.Burst, f.nodes, t.Kind.Sliding(), t.Kind.Bucket())
 }
 
 // take charges a cost to this node's part of a bucket if there is room. Where nobody knows what was
 // spent of a window, all of it was.
-func (f *fallback) take(a applied, cost int64, commit bool, clock time.Time) metered {
-	length, part := a.target.Terms.Window, f.part(a)
+func (f *fallback) take(a rules.Applied, cost int64, commit bool, clock time.Time) metered {
+	length, part := a.Target.Terms.Window, f.part(a)
 	k, fresh, full := f.look(a, clock)
 	m := metered{window: k.number, never: cost > part,
 		reset: microseconds((k.number+1)*length - max(clock.UnixMicro(), k.number*length))}
@@ -115,7 +116,7 @@ func (f *fallback) take(a applied, cost int64, commit bool, clock time.Time) met
 		return m
 	}
 	if fresh && f.claim != nil {
-		if before, err := f.claim(claiming{a.bucket.ID, k, commit}); err != nil || before {
+		if before, err := f.claim(claiming{a.Bucket.ID, k, commit}); err != nil || before {
 			return m
 		}
 	}
@@ -125,7 +126,7 @@ func (f *fallback) take(a applied, cost int64, commit bool, clock time.Time) met
 		return m
 	}
 	var s spent
-	w, i := f.find(k, a.bucket.ID)
+	w, i := f.find(k, a.Bucket.ID)
 	if w != nil {
 		s = *w.record(i)
 	}
@@ -134,7 +135,7 @@ func (f *fallback) take(a applied, cost int64, commit bool, clock time.Time) met
 	if !m.room {
 		return m
 	}
-	if commit && w == nil && !f.begin(k, a.bucket.ID) {
+	if commit && w == nil && !f.begin(k, a.Bucket.ID) {
 		return metered{window: k.number, reset: m.reset}
 	}
 	m.left -= cost
@@ -149,16 +150,16 @@ func (f *fallback) at(length int64) int64 { return algorithms.CellAt(f.mark, len
 
 // look returns the present window, whether nothing of the bucket was metered there yet, and whether
 // there is no memory to.
-func (f *fallback) look(a applied, clock time.Time) (k windowKey, fresh, full bool) {
-	length := a.target.Terms.Window
+func (f *fallback) look(a rules.Applied, clock time.Time) (k windowKey, fresh, full bool) {
+	length := a.Target.Terms.Window
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.mark = max(f.mark, clock.UnixMicro())
-	k = windowKey{headOf(a.bucket.ID), length, a.bucket.Guard, f.at(length)}
-	if w, _ := f.find(k, a.bucket.ID); w != nil {
+	k = windowKey{headOf(a.Bucket.ID), length, a.Bucket.Guard, f.at(length)}
+	if w, _ := f.find(k, a.Bucket.ID); w != nil {
 		return k, false, false
 	}
-	full = !f.room(k, a.bucket.ID)
+	full = !f.room(k, a.Bucket.ID)
 	if full {
 		f.refused++
 	}
@@ -175,11 +176,11 @@ func (f *fallback) room(k windowKey, id string) bool {
 }
 
 // giveBack takes a cost back out of the window it was charged to.
-func (f *fallback) giveBack(a applied, cost, number int64) {
+func (f *fallback) giveBack(a rules.Applied, cost, number int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	k := windowKey{headOf(a.bucket.ID), a.target.Terms.Window, a.bucket.Guard, number}
-	if w, _ := f.find(k, a.bucket.ID); w != nil {
+	k := windowKey{headOf(a.Bucket.ID), a.Target.Terms.Window, a.Bucket.Guard, number}
+	if w, _ := f.find(k, a.Bucket.ID); w != nil {
 		f.add(k, a, -cost)
 	}
 }

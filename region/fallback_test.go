@@ -13,7 +13,7 @@ import (
 
 // askWithoutStore has a node decide as when its store does not answer.
 func (n *Node) askWithoutStore(q Request, commit bool) Decision {
-	return n.withoutStore(q, n.rules.Load().match(q), commit)
+	return n.withoutStore(q, n.rules.Load().Match(q.Domain, q.Descriptors), commit)
 }
 
 // fits says how many single units of one account a node without a store admits.
@@ -315,7 +315,7 @@ func TestUnbookedTakesTurns(t *testing.T) {
 // What is given back belongs to the cell it was charged to: that cell may be over.
 func TestGiveBackAfterTheCellEnded(t *testing.T) {
 	n := unstarted(t, 1, document(t, 1, hereAndThere, "name: second, limit: 100, window: 1s, lending_limit: 0.5"))
-	all := n.rules.Load().match(request("a"))
+	all := n.rules.Load().Match(asked(request("a")))
 	end := time.Unix(1000, 0)
 	before := n.fallback.take(all[0], 15, true, end.Add(-time.Microsecond)) // the first limit of a request that the second will deny
 	n.fallback.take(all[0], 5, true, end)                                   // another request, in the next cell
@@ -353,7 +353,7 @@ func TestWithoutStoreACostThatNeverFits(t *testing.T) {
 // A clock that steps back over a cell end, after the housekeeping, does not give a finished cell's part once more.
 func TestClockStepBackOpensNoCellTwice(t *testing.T) {
 	n := unstarted(t, 1, document(t, 1, hereAndThere, "name: second, limit: 100, window: 1s, lending_limit: 0.5"))
-	a := n.rules.Load().match(request("a"))[0]
+	a := n.rules.Load().Match(asked(request("a")))[0]
 	now := time.Unix(1000, 0)
 	n.fallback.take(a, 20, true, now)
 	n.fallback.forget(now.Add(time.Second))

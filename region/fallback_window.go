@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/quotad/quotad/region/rules"
 )
 
 // windowSpending is what was admitted of the buckets of one limit in one window. It holds no
@@ -79,11 +81,11 @@ func (f *fallback) begin(k windowKey, id string) bool {
 }
 
 // add charges a cost to a bucket that has a record, or below 0 takes it back.
-func (f *fallback) add(k windowKey, a applied, cost int64) {
-	w, i := f.find(k, a.bucket.ID)
+func (f *fallback) add(k windowKey, a rules.Applied, cost int64) {
+	w, i := f.find(k, a.Bucket.ID)
 	s := *w.record(i)
 	s.units += cost
-	if a.reserve != nil {
+	if a.Reserve != nil {
 		s.reserved += cost
 	}
 	w.put(i, s)

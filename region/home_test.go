@@ -16,7 +16,7 @@ var thirds = []string{"us: {weight: 1}", "eu: {weight: 1}", "ap: {weight: 1}"}
 func (c *cluster) homeOf(t *testing.T, q Request) (home *running, away []*running) {
 	t.Helper()
 	for _, n := range c.running {
-		switch f := n.rules.Load().match(q)[0].target.Terms.Entitlement; f {
+		switch f := n.rules.Load().Match(q.Domain, q.Descriptors)[0].Target.Terms.Entitlement; f {
 		case 0:
 			away = append(away, n)
 		case 3:

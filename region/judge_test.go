@@ -36,13 +36,13 @@ func (c judgedCase) judge(t testing.TB) Decision {
 		limits = append(limits, judged[name])
 	}
 	n := unstarted(t, 1, document(t, 1, hereAndThere, limits...))
-	all := n.rules.Load().match(request("a"))
+	all := n.rules.Load().Match(asked(request("a")))
 	// The answer to judge is the second of two, as in a batch.
 	other := algorithms.Answer{Admitted: !c.admitted, Verdicts: make([]algorithms.Verdict, len(all))}
 	d := algorithms.Decided{Head: algorithms.Head{Now: judgedAt}, Answers: []algorithms.Answer{other, {Admitted: c.admitted, Verdicts: c.verdicts}}}
 	for _, a := range all {
-		d.Buckets = append(d.Buckets, algorithms.State{Cell: algorithms.CellAt(judgedAt, a.target.Terms.Window),
-			Entitlement: a.target.Terms.Entitlement, Share: a.target.Terms.Entitlement + 1})
+		d.Buckets = append(d.Buckets, algorithms.State{Cell: algorithms.CellAt(judgedAt, a.Target.Terms.Window),
+			Entitlement: a.Target.Terms.Entitlement, Share: a.Target.Terms.Entitlement + 1})
 	}
 	return n.judge(max(c.cost, 1), all, answered{decided: d, index: 1})
 }
@@ -132,7 +132,7 @@ func TestJudgeDescribesTheDecider(t *testing.T) {
 // A store restored from an old copy may have lent more than its entitlement: nobody is shown a negative share.
 func TestJudgeShowsNoNegativeShare(t *testing.T) {
 	n := unstarted(t, 1, document(t, 1, hereAndThere, judged["minute"]))
-	d := n.judge(1, n.rules.Load().match(request("a")), answered{decided: algorithms.Decided{Head: algorithms.Head{Now: judgedAt},
+	d := n.judge(1, n.rules.Load().Match(asked(request("a"))), answered{decided: algorithms.Decided{Head: algorithms.Head{Now: judgedAt},
 		Buckets: []algorithms.State{{Share: -5}}, Answers: []algorithms.Answer{{Verdicts: []algorithms.Verdict{{Retry: 1}}}}}})
 	if d.Share != 0 {
 		t.Errorf("share %d", d.Share)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/region/rules"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -30,7 +31,7 @@ func TestLongKeysAreShort(t *testing.T) {
 			if used := n.used(t, "m", q); used != int64(i+1) {
 				t.Errorf("account %d: %d used, want %d", i, used, i+1)
 			}
-			if key := n.rules.Load().match(q)[0].target.Key; len(key) > 160 {
+			if key := n.rules.Load().Match(q.Domain, q.Descriptors)[0].Target.Key; len(key) > 160 {
 				t.Errorf("account %d: a key of %d bytes", i, len(key))
 			}
 		}
@@ -40,25 +41,25 @@ func TestLongKeysAreShort(t *testing.T) {
 // TestAnEntityIsInOneShard: on a Redis Cluster all buckets of one account are in one shard, however
 // long its name is and whatever other values their keys have, so that one script decides on them.
 func TestAnEntityIsInOneShard(t *testing.T) {
-	r, err := newRules(document(t, 1, alone, "name: m, limit: 100, window: 1h",
-		"name: p, key: [account, path], limit: 100, window: 1h"), "us")
+	r, err := rules.New(document(t, 1, alone, "name: m, limit: 100, window: 1h",
+		"name: p, key: [account, path], limit: 100, window: 1h"), "us", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.shards = make(store.Shards, 32)
-	for i := range r.shards {
-		r.shards[i] = store.Shard(fmt.Sprintf("{quotad:%d}", i))
+	r.Shards = make(store.Shards, 32)
+	for i := range r.Shards {
+		r.Shards[i] = store.Shard(fmt.Sprintf("{quotad:%d}", i))
 	}
 	used := map[store.Shard]bool{}
 	for _, account := range append(longAccounts(), "a", "b", "c") {
 		for _, path := range []string{"/", strings.Repeat("/", 500)} {
 			q := request(account)
 			q.Descriptors["path"] = path
-			all := r.match(q)
-			if len(all) != 2 || store.ShardOf(all[0].target.Key) != store.ShardOf(all[1].target.Key) {
+			all := r.Match(q.Domain, q.Descriptors)
+			if len(all) != 2 || store.ShardOf(all[0].Target.Key) != store.ShardOf(all[1].Target.Key) {
 				t.Errorf("an account of %d bytes is in several shards: %+v", len(account), all)
 			}
-			used[store.ShardOf(all[0].target.Key)] = true
+			used[store.ShardOf(all[0].Target.Key)] = true
 		}
 	}
 	if len(used) < 3 {

@@ -10,6 +10,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/region/rules"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -42,7 +43,7 @@ var hereAndThere = []string{"here: {weight: 40}", "there: {weight: 60}"}
 // unstarted returns a node of region "here" in which nothing runs: it has no store and answers what needs none.
 func unstarted(t testing.TB, nodes int, d *policy.Document) *Node {
 	t.Helper()
-	r, err := newRules(d, "here")
+	r, err := rules.New(d, "here", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,6 +53,9 @@ func unstarted(t testing.TB, nodes int, d *policy.Document) *Node {
 	n.cut.Store(&map[string]bool{})
 	return n
 }
+
+// asked is what limits are matched by.
+func asked(q Request) (domain string, descriptors map[string]string) { return q.Domain, q.Descriptors }
 
 // request is one unit of an account's in domain api.
 func request(account string) Request {

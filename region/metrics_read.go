@@ -251,7 +251,7 @@ var gossipReadings = []reading{
 				region, _, _ := strings.Cut(m, "/")
 				seen[region]++
 			}
-			for _, r := range n.rules.Load().document.Regions { // others may call themselves anything
+			for _, r := range n.rules.Load().Document.Regions { // others may call themselves anything
 				is(float64(seen[r.Name]), r.Name)
 			}
 		}},

@@ -21,6 +21,7 @@ import (
 	"github.com/quotad/quotad/region/door"
 	"github.com/quotad/quotad/region/journal"
 	"github.com/quotad/quotad/region/peer"
+	"github.com/quotad/quotad/region/rules"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -60,7 +61,7 @@ type Node struct {
 	store    *store.Store
 	journal  Journal
 	now      func() time.Time
-	rules    atomic.Pointer[rules]
+	rules    atomic.Pointer[rules.Rules]
 	batcher  *batcher
 	engine   *engine
 	fallback *fallback
@@ -142,7 +143,7 @@ func Start(ctx context.Context, c Config) (*Node, error) {
 
 // newNode returns a node in which nothing runs, and whose store is still to be opened. So many requests may wait for the store.
 func newNode(c Config, requests int) (*Node, error) {
-	r, err := newRules(c.Policy, c.Region)
+	r, err := rules.New(c.Policy, c.Region, c.Store.Shards())
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +158,6 @@ func newNode(c Config, requests int) (*Node, error) {
 	c.Store.Heed(n.heeds)
 	n.claims = newClaims()
 	n.fallback = newFallback(max(c.Nodes, 1), n.claimLocal)
-	r.shards = c.Store.Shards()
 	n.rules.Store(r)
 	n.cut.Store(&map[string]bool{})
 	n.breakers = newBreakers(c.Store.Shards())

@@ -100,7 +100,7 @@ func (n *running) batched(t *testing.T, observe func([]waiting, algorithms.Decid
 	batch := make([]waiting, len(requests))
 	for i, q := range requests {
 		answers[i] = make(chan answered, 1)
-		batch[i] = waiting{rules: r, applied: r.match(q), cost: q.Cost, commit: true, answer: answers[i]}
+		batch[i] = waiting{rules: r, applied: r.Match(q.Domain, q.Descriptors), cost: q.Cost, commit: true, answer: answers[i]}
 		if q.ID != "" {
 			batch[i].once = onceKey(q, batch[i].applied)
 		}

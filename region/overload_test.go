@@ -92,7 +92,7 @@ func busyNode(t *testing.T) (*Node, *busyServer) {
 	_, way := lab.NewTwin(func() int64 { return time.Now().UnixMicro() }, "r").Connect(time.Now)
 	s := &busyServer{Servers: way, script: 300 * time.Microsecond, join: 35 * time.Microsecond, trip: 100 * time.Microsecond}
 	n.store = store.New(store.Parts{Servers: s, NewSecret: func() string { return "secret" }})
-	if _, err := n.store.Open(t.Context(), store.Opening{Region: "here", Epoch: n.rules.Load().epoch, Bootstrap: true}); err != nil {
+	if _, err := n.store.Open(t.Context(), store.Opening{Region: "here", Epoch: n.rules.Load().Epoch, Bootstrap: true}); err != nil {
 		t.Fatal(err)
 	}
 	n.deadline = n.store.Deadline()

@@ -66,7 +66,7 @@ func flowOf(w *waiting) flowID {
 	if len(w.applied) == 0 {
 		return flowID{caller: w.caller, hash: 1}
 	}
-	return flowID{caller: w.caller, limit: w.applied[0].limit, hash: 1 + int(w.hash%flowsOfLimit)}
+	return flowID{caller: w.caller, limit: w.applied[0].Limit, hash: 1 + int(w.hash%flowsOfLimit)}
 }
 
 // push puts a request at the end of its flow. If the queue is full, one request has to go: the newest of the longest

@@ -13,7 +13,7 @@ func BenchmarkRefusal(b *testing.B) {
 	n := unstarted(b, 1, document(b, 1, hereAndThere, "name: minute, limit: 100, window: 1m"))
 	r := n.rules.Load()
 	for i := range 10_000 { // until no more may wait
-		w := waiting{rules: r, applied: r.match(request(strconv.Itoa(i))), cost: 1, commit: true, until: time.Now().Add(24 * time.Hour)}
+		w := waiting{rules: r, applied: r.Match(asked(request(strconv.Itoa(i)))), cost: 1, commit: true, until: time.Now().Add(24 * time.Hour)}
 		if err := n.batcher.enqueue(b.Context(), w); err != nil {
 			break
 		}

@@ -10,13 +10,14 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/region/rules"
 )
 
 // queuedAs is a request for the queue, told apart by its cost, of so many buckets.
 func queuedAs(caller string, limit *policy.Limit, key string, buckets int, number int64) waiting {
 	w := waiting{caller: caller, cost: number, commit: true, rules: sharedRules}
 	for i := range buckets {
-		w.applied = append(w.applied, applied{limit: limit, target: algorithms.LimitTarget{Target: algorithms.Target{Key: key + strconv.Itoa(i)}}})
+		w.applied = append(w.applied, rules.Applied{Limit: limit, Target: algorithms.LimitTarget{Target: algorithms.Target{Key: key + strconv.Itoa(i)}}})
 	}
 	for _, c := range []byte(key) {
 		w.hash = w.hash*131 + uint64(c)
@@ -24,7 +25,7 @@ func queuedAs(caller string, limit *policy.Limit, key string, buckets int, numbe
 	return w
 }
 
-var sharedRules = &rules{epoch: "1"}
+var sharedRules = &rules.Rules{Epoch: "1"}
 
 // dumbQueue is the twin of a fairQueue: the same tree, written down as lists that are searched anew each time.
 type dumbQueue struct {

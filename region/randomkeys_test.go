@@ -47,24 +47,24 @@ func TestRandomKeysInAnOutage(t *testing.T) {
 func TestFallbackAgainstAPlainMap(t *testing.T) {
 	for seed := range uint64(20) {
 		random := rand.New(rand.NewPCG(seed, 1))
-		a := unstarted(t, 1, document(t, 1, hereAndThere, "name: minute, limit: 25, window: 1m, lending_limit: 0")).rules.Load().match(request("a"))[0]
+		a := unstarted(t, 1, document(t, 1, hereAndThere, "name: minute, limit: 25, window: 1m, lending_limit: 0")).rules.Load().Match(asked(request("a")))[0]
 		f, plain, now := newFallback(1, nil), map[string]int64{}, time.Unix(6_000_000, 0)
 		for range 3000 {
 			now = now.Add(time.Duration(random.IntN(40)) * time.Millisecond)
 			one := a
-			b := *a.bucket
-			one.bucket = &b
+			b := *a.Bucket
+			one.Bucket = &b
 			switch id := random.IntN(60); random.IntN(3) {
 			case 0:
-				one.bucket.ID += fmt.Sprint(id)
+				one.Bucket.ID += fmt.Sprint(id)
 			case 1:
-				one.bucket.ID = fmt.Sprint("not a row of netstrings:", id)
+				one.Bucket.ID = fmt.Sprint("not a row of netstrings:", id)
 			case 2:
-				one.bucket.ID = string(make([]byte, id))
+				one.Bucket.ID = string(make([]byte, id))
 			}
 			cost := 1 + random.Int64N(4)
 			m := f.take(one, cost, true, now)
-			key := fmt.Sprint(one.bucket.ID, now.Unix()/60)
+			key := fmt.Sprint(one.Bucket.ID, now.Unix()/60)
 			if want := plain[key]+cost <= 10; m.room != want {
 				t.Fatalf("seed %d: room %v for %d after %d of 10", seed, m.room, cost, plain[key])
 			}
@@ -173,7 +173,7 @@ func BenchmarkRandomKeysInAnOutage(b *testing.B) {
 				n.fallback.claim = n.claimLocal
 			}
 			n.log = slog.New(slog.DiscardHandler)
-			rules := n.rules.Load()
+			current := n.rules.Load()
 			var before, after runtime.MemStats
 			runtime.GC()
 			runtime.ReadMemStats(&before)
@@ -186,7 +186,7 @@ func BenchmarkRandomKeysInAnOutage(b *testing.B) {
 					own := 0
 					for i := caller; i < b.N; i += 64 {
 						q := request(fmt.Sprintf("random-%010d", i))
-						if !n.withoutStore(q, rules.match(q), true).Allowed {
+						if !n.withoutStore(q, current.Match(q.Domain, q.Descriptors), true).Allowed {
 							own++
 						}
 					}

@@ -16,6 +16,7 @@ import (
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/policy"
 	receiptv1 "github.com/quotad/quotad/proto/receipt/v1"
+	"github.com/quotad/quotad/region/rules"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -24,7 +25,7 @@ var ErrReceipt = errors.New("this region cannot refund the receipt")
 
 // receipt returns what a caller needs to have a decision refunded: what was charged, sealed with a key that the region's
 // store keeps, so that any node of the region can refund it, also after a restart. Empty if nothing was charged.
-func (n *Node) receipt(q Request, all []applied, a answered) string {
+func (n *Node) receipt(q Request, all []rules.Applied, a answered) string {
 	r := &receiptv1.Receipt{Region: n.config.Region, Generation: n.store.Generation(), AtUs: a.decided.Now, Cost: q.Cost,
 		Id: fmt.Sprintf("%s:%d", n.life, n.receipts.Add(1))}
 	if q.ID != "" && !a.decided.TooOften { // a decision that is repeated has one receipt
@@ -33,7 +34,7 @@ func (n *Node) receipt(q Request, all []applied, a answered) string {
 	}
 	for i, v := range a.decided.Answers[a.index].Verdicts {
 		if v.Retry == 0 {
-			r.Charges = append(r.Charges, &receiptv1.Charge{Bucket: []byte(all[i].bucket.ID), Cell: a.decided.Buckets[i].Cell, AtUs: a.at(i)})
+			r.Charges = append(r.Charges, &receiptv1.Charge{Bucket: []byte(all[i].Bucket.ID), Cell: a.decided.Buckets[i].Cell, AtUs: a.at(i)})
 		}
 	}
 	secret := n.store.Secret()
@@ -103,8 +104,8 @@ func (n *Node) Refund(ctx context.Context, receipt string) (Refunded, error) {
 	if err != nil {
 		return Refunded{}, err
 	}
-	rules := n.rules.Load()
-	calls, places, err := refunds(rules, r)
+	current := n.rules.Load()
+	calls, places, err := refunds(current, r)
 	if err != nil {
 		return Refunded{}, err
 	}
@@ -116,7 +117,7 @@ func (n *Node) Refund(ctx context.Context, receipt string) (Refunded, error) {
 		done, err := n.store.Refund(ctx, c)
 		if err == nil && done.Status != algorithms.StatusOK {
 			for _, at := range places[i] {
-				if b := rules.find(at.bucket); b != nil && done.Status == algorithms.StatusLost {
+				if b := current.Find(at.bucket); b != nil && done.Status == algorithms.StatusLost {
 					n.lose(ctx, b, done.LostAt, done.Now)
 				}
 			}
@@ -141,22 +142,22 @@ type place struct {
 }
 
 // refunds returns the calls that take back what a receipt says, one for each shard, and the places of their charges.
-func refunds(rules *rules, r *receiptv1.Receipt) (calls []algorithms.Refund, places [][]place, err error) {
+func refunds(current *rules.Rules, r *receiptv1.Receipt) (calls []algorithms.Refund, places [][]place, err error) {
 	for i, charge := range r.GetCharges() {
 		id := string(charge.GetBucket())
 		ref, err := policy.ParseBucketID(policy.BucketID(id))
 		if err != nil {
 			return nil, nil, &FieldError{"receipt", "names a bucket that cannot be read"}
 		}
-		taken := algorithms.Charge{Target: algorithms.Target{Key: rules.key(id)}, Cell: charge.GetCell()}
-		if b := rules.find(id); b != nil {
-			taken.Terms = b.Terms(rules.region)
+		taken := algorithms.Charge{Target: algorithms.Target{Key: current.Key(id)}, Cell: charge.GetCell()}
+		if b := current.Find(id); b != nil {
+			taken.Terms = b.Terms(current.Region)
 		}
 		shard := store.ShardOf(taken.Key)
 		n := slices.IndexFunc(calls, func(c algorithms.Refund) bool { return store.ShardOf(c.Receipt) == shard })
 		if n < 0 {
 			n = len(calls)
-			c := algorithms.Refund{Fence: algorithms.Fence{Epoch: rules.epoch}, Receipt: store.RefundKey(shard, r.GetId()),
+			c := algorithms.Refund{Fence: algorithms.Fence{Epoch: current.Epoch}, Receipt: store.RefundKey(shard, r.GetId()),
 				Once: store.OnceKey(shard, "none"), At: cmp.Or(charge.GetAtUs(), r.GetAtUs()), Cost: r.GetCost()}
 			if once := r.GetOnce(); once != "" {
 				c.Once = onceIn(shard, once)
@@ -187,11 +188,11 @@ func (n *Node) Reset(ctx context.Context, limit, domain string, descriptors map[
 		return 0, err
 	}
 	r := n.rules.Load()
-	l, b, err := r.locate(limit, domain, descriptors)
+	l, b, err := r.Locate(limit, domain, descriptors)
 	if err != nil {
 		return 0, err
 	}
-	done, err := n.store.Reset(ctx, algorithms.Reset{Fence: algorithms.Fence{Epoch: r.epoch}, Target: r.target(b, n.seen.known(b.ID))})
+	done, err := n.store.Reset(ctx, algorithms.Reset{Fence: algorithms.Fence{Epoch: r.Epoch}, Target: r.Target(b, n.seen.known(b.ID))})
 	if err == nil && done.Status != algorithms.StatusOK {
 		if done.Status == algorithms.StatusLost {
 			n.lose(ctx, b, done.LostAt, done.Now)

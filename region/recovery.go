@@ -18,7 +18,7 @@ func (n *Node) recover(ctx context.Context, w waiting, a answered) bool {
 	if a.part != nil {
 		concerned = a.part
 	}
-	b := concerned[a.decided.Lost].bucket
+	b := concerned[a.decided.Lost].Bucket
 	waits := &waiter{woken: make(chan bool, 1)}
 	n.engine.waiters.add(b.ID, waits)
 	defer n.engine.waiters.remove(b.ID, waits)
@@ -119,14 +119,14 @@ func (e *engine) remember(d exchange.Doubt, b *exchange.Bucket, generation uint6
 
 // recollect says what this region's store has heard from a peer of buckets, and has it fence.
 func (e *engine) recollect(ctx context.Context, c exchange.Consult) []exchange.Testimony {
-	rules := e.node.rules.Load()
+	current := e.node.rules.Load()
 	all := make([]exchange.Testimony, len(c.Question.Buckets))
 	var calls []algorithms.Recall
 	var places []int
 	for i, d := range c.Question.Buckets {
 		all[i] = exchange.Testimony{Bucket: d.Bucket, Refused: true}
 		if b := c.Buckets[i]; b != nil {
-			calls = append(calls, algorithms.Recall{Fence: algorithms.Fence{Epoch: b.Epoch}, Target: rules.target(b, e.node.seen.known(b.ID)),
+			calls = append(calls, algorithms.Recall{Fence: algorithms.Fence{Epoch: b.Epoch}, Target: current.Target(b, e.node.seen.known(b.ID)),
 				Peer: c.Peer, PeerGeneration: c.Question.Generation})
 			places = append(places, i)
 		}
@@ -164,7 +164,7 @@ func (e *engine) restore(ctx context.Context, all []exchange.Restore) {
 // restoring is the script's call that restores a bucket.
 func (e *engine) restoring(r exchange.Restore) algorithms.Restore {
 	c := algorithms.Restore{Fence: algorithms.Fence{Generation: r.Generation, Epoch: r.Bucket.Epoch},
-		Target: e.node.rules.Load().target(r.Bucket, 0), LostAt: r.LostAt, Cap: r.Cap, Most: r.Most, Use: r.Use, KnownPeers: r.Known, UnknownPeers: r.Unknown}
+		Target: e.node.rules.Load().Target(r.Bucket, 0), LostAt: r.LostAt, Cap: r.Cap, Most: r.Most, Use: r.Use, KnownPeers: r.Known, UnknownPeers: r.Unknown}
 	for _, row := range r.Rows {
 		c.Rows = append(c.Rows, algorithms.PeerRow{Cell: row.Cell, Peer: row.Peer, Row: algorithms.Row{Lent: row.Lent, Returned: row.Returned}})
 	}
@@ -199,7 +199,7 @@ func (e *engine) questioned(id uint64, q exchange.Question) exchange.Questioned 
 	r := e.node.rules.Load()
 	buckets := make([]*exchange.Bucket, len(q.Buckets))
 	for i, d := range q.Buckets {
-		buckets[i] = r.find(d.Bucket)
+		buckets[i] = r.Find(d.Bucket)
 	}
 	return exchange.Questioned{ID: id, Question: q, Buckets: buckets}
 }
@@ -211,18 +211,18 @@ func (n *Node) book(ctx context.Context) {
 	if len(all) == 0 || n.store.Generation() == 0 {
 		return
 	}
-	rules := n.rules.Load()
+	current := n.rules.Load()
 	var calls []algorithms.Book
 	var charged []booking
 	var buckets []*exchange.Bucket
 	for _, one := range all {
-		b := rules.find(one.bucket)
+		b := current.Find(one.bucket)
 		if b == nil {
 			n.fallback.booked(one)
 			continue
 		}
 		charged, buckets = append(charged, one), append(buckets, b)
-		calls = append(calls, algorithms.Book{Fence: algorithms.Fence{Epoch: b.Epoch}, Target: rules.target(b, n.seen.begin(b)),
+		calls = append(calls, algorithms.Book{Fence: algorithms.Fence{Epoch: b.Epoch}, Target: current.Target(b, n.seen.begin(b)),
 			Node: n.config.Node, Window: one.window, Units: one.units})
 	}
 	for i, res := range n.store.Book(ctx, calls) {

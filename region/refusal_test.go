@@ -19,7 +19,7 @@ func TestARefusalTripsNoBreaker(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = st.Close() })
 	r := n.rules.Load()
-	if _, err := st.Open(t.Context(), store.Opening{Region: "here", Epoch: r.epoch, Bootstrap: true}); err != nil {
+	if _, err := st.Open(t.Context(), store.Opening{Region: "here", Epoch: r.Epoch, Bootstrap: true}); err != nil {
 		t.Fatal(err)
 	}
 	n.batcher.store, n.batcher.breakers = st, n.breakers
@@ -27,7 +27,7 @@ func TestARefusalTripsNoBreaker(t *testing.T) {
 		t.Fatal(err)
 	}
 	answer := make(chan answered, 1)
-	n.batcher.decide(t.Context(), []waiting{{rules: r, applied: r.match(request("a")), cost: 1, commit: true, answer: answer}})
+	n.batcher.decide(t.Context(), []waiting{{rules: r, applied: r.Match(asked(request("a"))), cost: 1, commit: true, answer: answer}})
 	if a := <-answer; !redis.IsOOMError(a.err) {
 		t.Fatalf("answered %+v: the test shows nothing", a)
 	}

@@ -37,7 +37,7 @@ func newRefusing(t *testing.T) *refusing {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = st.Close() })
-	if _, err := st.Open(t.Context(), store.Opening{Region: "here", Epoch: n.rules.Load().epoch, Bootstrap: true}); err != nil {
+	if _, err := st.Open(t.Context(), store.Opening{Region: "here", Epoch: n.rules.Load().Epoch, Bootstrap: true}); err != nil {
 		t.Fatal(err)
 	}
 	st.Heed(n.refusals.saw)
@@ -50,7 +50,7 @@ func newRefusing(t *testing.T) *refusing {
 func (n *refusing) asks(t *testing.T, account string) answered {
 	r := n.rules.Load()
 	answer := make(chan answered, 1)
-	n.batcher.decide(t.Context(), []waiting{{rules: r, applied: r.match(request(account)), cost: 1, commit: true, answer: answer}})
+	n.batcher.decide(t.Context(), []waiting{{rules: r, applied: r.Match(asked(request(account))), cost: 1, commit: true, answer: answer}})
 	return <-answer
 }
 
@@ -156,7 +156,7 @@ func (n *refusing) logged(t *testing.T, lines int, words ...string) {
 func TestARefusalOfOneBucketIsNotEverything(t *testing.T) {
 	n := newRefusing(t)
 	r := n.rules.Load()
-	key := r.match(request("broken"))[0].target.Key
+	key := r.Match(asked(request("broken")))[0].Target.Key
 	if err := n.operator.Set(t.Context(), key, "another's", 0).Err(); err != nil {
 		t.Fatal(err)
 	}

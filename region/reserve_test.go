@@ -10,6 +10,7 @@ import (
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/bubble"
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/region/rules"
 )
 
 // Every region knows the same of every store; what the stores hold and what the nodes may admit without them is together
@@ -35,22 +36,22 @@ func TestReserveIsOutOfEveryStore(t *testing.T) {
 		q, nodes := request(rapid.String().Draw(r, "account")), rapid.IntRange(1, 5).Draw(r, "nodes")
 		var all, entitled, bursts int64
 		for _, known := range d.Regions {
-			a, other := rulesOf(t, d, known.Name).match(q)[0], rulesOf(t, d, d.Regions[0].Name).match(q)[0]
-			if f := a.target.Terms.Entitlement; f != a.bucket.Entitlements[known.Name] || f != other.bucket.Entitlements[known.Name] ||
-				a.target.Terms.Burst != other.bucket.Bursts[known.Name] {
-				r.Fatalf("regions differ over %s: %+v and %+v", known.Name, a.bucket, other.bucket)
+			a, other := rulesOf(t, d, known.Name).Match(q.Domain, q.Descriptors)[0], rulesOf(t, d, d.Regions[0].Name).Match(asked(q))[0]
+			if f := a.Target.Terms.Entitlement; f != a.Bucket.Entitlements[known.Name] || f != other.Bucket.Entitlements[known.Name] ||
+				a.Target.Terms.Burst != other.Bucket.Bursts[known.Name] {
+				r.Fatalf("regions differ over %s: %+v and %+v", known.Name, a.Bucket, other.Bucket)
 			}
-			if home := d.Limits[0].Home(); home == (a.reserve != nil) {
-				r.Fatalf("home mode %t, reserve %+v", home, a.reserve)
+			if home := d.Limits[0].Home(); home == (a.Reserve != nil) {
+				r.Fatalf("home mode %t, reserve %+v", home, a.Reserve)
 			}
-			entitled, bursts = entitled+a.entitlement(), bursts+a.target.Terms.Burst
-			all += a.target.Terms.Entitlement
-			if a.reserve != nil {
+			entitled, bursts = entitled+a.Entitlement(), bursts+a.Target.Terms.Burst
+			all += a.Target.Terms.Entitlement
+			if a.Reserve != nil {
 				part := newFallback(nodes, nil).part(a)
-				all, bursts = all+part*int64(nodes), bursts+a.reserve.burst
+				all, bursts = all+part*int64(nodes), bursts+a.Reserve.Burst
 			}
-			if a.bucket.Limit != limit || a.most() > max(limit, burst) {
-				r.Fatalf("limit %d, a cost of %d may be admitted, of %d and a burst of %d", a.bucket.Limit, a.most(), limit, burst)
+			if a.Bucket.Limit != limit || a.Most() > max(limit, burst) {
+				r.Fatalf("limit %d, a cost of %d may be admitted, of %d and a burst of %d", a.Bucket.Limit, a.Most(), limit, burst)
 			}
 		}
 		if all > limit || entitled != limit || bursts != burst {
@@ -102,10 +103,10 @@ func TestReserveOfOneUnit(t *testing.T) {
 		seen := map[int64]int{}
 		for account := range 50 {
 			q := request(fmt.Sprint(account))
-			a := n.rules.Load().match(q)[0]
-			f := a.entitlement() // 1 or 2, by key
+			a := n.rules.Load().Match(q.Domain, q.Descriptors)[0]
+			f := a.Entitlement() // 1 or 2, by key
 			seen[f]++
-			if stored := a.target.Terms.Entitlement; stored != 1 || n.fits(t, q, 5) != int(f-1) {
+			if stored := a.Target.Terms.Entitlement; stored != 1 || n.fits(t, q, 5) != int(f-1) {
 				t.Errorf("account %d, entitled to %d: %d in the store", account, f, stored)
 			}
 		}
@@ -115,9 +116,9 @@ func TestReserveOfOneUnit(t *testing.T) {
 
 // What was spent of a reserve is never booked, what was spent of the store's always is, whichever document was in force.
 func TestReserveIsNotBooked(t *testing.T) {
-	with := unstarted(t, 1, document(t, 1, hereAndThere, "name: minute, limit: 100, window: 1m, local_reserve: 0.5")).rules.Load().match(request("a"))[0]
-	without := unstarted(t, 1, document(t, 2, hereAndThere, "name: minute, limit: 100, window: 1m, lending_limit: 0.5")).rules.Load().match(request("a"))[0]
-	for name, order := range map[string][2]applied{"a reserve, then none": {with, without}, "none, then a reserve": {without, with}} {
+	with := unstarted(t, 1, document(t, 1, hereAndThere, "name: minute, limit: 100, window: 1m, local_reserve: 0.5")).rules.Load().Match(asked(request("a")))[0]
+	without := unstarted(t, 1, document(t, 2, hereAndThere, "name: minute, limit: 100, window: 1m, lending_limit: 0.5")).rules.Load().Match(asked(request("a")))[0]
+	for name, order := range map[string][2]rules.Applied{"a reserve, then none": {with, without}, "none, then a reserve": {without, with}} {
 		f, now := newFallback(1, nil), time.Unix(6000, 0)
 		for _, a := range order {
 			if m := f.take(a, 3, true, now); !m.room {

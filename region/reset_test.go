@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/region/rules"
 )
 
 // A reset clears the use of one bucket, of whatever kind, also what still weighs of the window before.
@@ -87,11 +88,11 @@ func TestResetRefuses(t *testing.T) {
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n := c.running["us/n1"]
 		for _, name := range []string{"", "other"} {
-			if _, err := n.Reset(t.Context(), name, "api", request("a").Descriptors); !errors.Is(err, ErrNoSuchBucket) {
+			if _, err := n.Reset(t.Context(), name, "api", request("a").Descriptors); !errors.Is(err, rules.ErrNoSuchBucket) {
 				t.Errorf("limit %q: %v", name, err)
 			}
 		}
-		if _, err := n.Reset(t.Context(), "fixed-window", "api", map[string]string{"address": "x"}); !errors.Is(err, ErrNoSuchBucket) {
+		if _, err := n.Reset(t.Context(), "fixed-window", "api", map[string]string{"address": "x"}); !errors.Is(err, rules.ErrNoSuchBucket) {
 			t.Errorf("no such key: %v", err)
 		}
 		var field *FieldError

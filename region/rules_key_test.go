@@ -1,20 +1,24 @@
 package region
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/quotad/quotad/region/rules"
+)
 
 // TestAlgorithmAndWindowArePartOfAKey: a limit that is changed in one of them begins anew, beside what the old one holds; another
 // amount goes on with what there is.
 func TestAlgorithmAndWindowArePartOfAKey(t *testing.T) {
 	key := func(limit string) string {
-		r, err := newRules(document(t, 1, hereAndThere, limit), "here")
+		r, err := rules.New(document(t, 1, hereAndThere, limit), "here", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		found := r.match(request("a"))
+		found := r.Match(asked(request("a")))
 		if len(found) != 1 {
 			t.Fatalf("%d buckets for %q", len(found), limit)
 		}
-		return found[0].target.Key
+		return found[0].Target.Key
 	}
 	base := key("name: second, limit: 100, window: 1s")
 	if other := key("name: second, limit: 200, window: 1s"); other != base {

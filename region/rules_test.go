@@ -12,13 +12,14 @@ import (
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/region/rules"
 )
 
 var threeRegions = []string{"us: {weight: 40}", "eu: {weight: 40}", "ap: {weight: 20}"}
 
-func rulesOf(t testing.TB, d *policy.Document, region string) *rules {
+func rulesOf(t testing.TB, d *policy.Document, region string) *rules.Rules {
 	t.Helper()
-	r, err := newRules(d, region)
+	r, err := rules.New(d, region, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,13 +29,13 @@ func rulesOf(t testing.TB, d *policy.Document, region string) *rules {
 func TestRulesOfARegionThatIsNotInTheDocument(t *testing.T) {
 	d := document(t, 7, threeRegions, "name: minute, limit: 100, window: 1m")
 	for _, name := range []string{"", "mars", "US", "us "} {
-		_, err := newRules(d, name)
+		_, err := rules.New(d, name, nil)
 		if err == nil || !strings.Contains(err.Error(), d.Epoch().String()) || !strings.Contains(err.Error(), "add it to the document's regions") {
 			t.Errorf("region %q: %v", name, err)
 		}
 	}
-	if r := rulesOf(t, d, "ap"); strings.Join(r.peers, " ") != "eu us" {
-		t.Errorf("peers of ap: %v", r.peers)
+	if r := rulesOf(t, d, "ap"); strings.Join(r.Peers, " ") != "eu us" {
+		t.Errorf("peers of ap: %v", r.Peers)
 	}
 }
 
@@ -42,7 +43,7 @@ func TestRulesOfARegionThatIsNotInTheDocument(t *testing.T) {
 func TestEntitlementsRotateAndAddUp(t *testing.T) {
 	for _, limit := range []int64{6, 7, 8, 10, 100, 101, 1 << 51} {
 		d := document(t, 1, []string{"a: {weight: 1}", "b: {weight: 1}", "c: {weight: 1}"}, fmt.Sprintf("name: minute, window: 1m, limit: %d", limit))
-		at := map[string]*rules{}
+		at := map[string]*rules.Rules{}
 		for _, region := range d.Regions {
 			at[region.Name] = rulesOf(t, d, region.Name)
 		}
@@ -50,10 +51,10 @@ func TestEntitlementsRotateAndAddUp(t *testing.T) {
 		rapid.Check(t, func(r *rapid.T) {
 			q := request(rapid.String().Draw(r, "account"))
 			var sum int64
-			for name, rules := range at {
-				a := rules.match(q)[0]
-				f := a.target.Terms.Entitlement
-				if f != a.bucket.Entitlements[name] || f != at["a"].match(q)[0].bucket.Entitlements[name] {
+			for name, its := range at {
+				a := its.Match(q.Domain, q.Descriptors)[0]
+				f := a.Target.Terms.Entitlement
+				if f != a.Bucket.Entitlements[name] || f != at["a"].Match(q.Domain, q.Descriptors)[0].Bucket.Entitlements[name] {
 					r.Fatalf("region %s: regions differ over its entitlement", name)
 				}
 				if f < limit/3 || f > limit/3+1 {
@@ -82,12 +83,12 @@ func TestBucketsOfAwkwardKeys(t *testing.T) {
 	seen := map[string][2]string{}
 	for _, account := range values {
 		for _, address := range values {
-			a := r.match(Request{Domain: "api", Descriptors: map[string]string{"account": account, "address": address}, Cost: 1})[0]
-			if other, known := seen[a.target.Key]; known {
+			a := r.Match("api", map[string]string{"account": account, "address": address})[0]
+			if other, known := seen[a.Target.Key]; known {
 				t.Fatalf("%q and %q share a bucket", other, [2]string{account, address})
 			}
-			seen[a.target.Key] = [2]string{account, address}
-			if b := r.find(a.bucket.ID); b == nil || b.ID != a.bucket.ID {
+			seen[a.Target.Key] = [2]string{account, address}
+			if b := r.Find(a.Bucket.ID); b == nil || b.ID != a.Bucket.ID {
 				t.Errorf("%q %q: a peer's id of the bucket is not found", account, address)
 			}
 		}
@@ -109,7 +110,7 @@ func TestFindRefusesWhatTheDocumentDoesNotHave(t *testing.T) {
 	on := func(match ...policy.Condition) string { return with(func(b *policy.BucketRef) { b.Match = match }) }
 	pro := policy.Condition{Name: "plan", Value: "pro"}
 	for id, limit := range map[string]int64{string(good.ID()): 100, on(pro): 500, with(func(b *policy.BucketRef) { b.Domain = "other" }): 7} {
-		b := r.find(id)
+		b := r.Find(id)
 		if b == nil || b.ID != id || b.Limit != limit || b.Epoch != d.Epoch().String() || b.Window != 60_000_000 || b.Entitlements["us"] != (limit*2+2)/5 {
 			t.Errorf("limit %d: %+v", limit, b)
 		}
@@ -134,7 +135,7 @@ func TestFindRefusesWhatTheDocumentDoesNotHave(t *testing.T) {
 		"a huge length":       "99999999999999999999:api,",
 		"the store's token":   "token",
 	} {
-		if b := r.find(forged); b != nil {
+		if b := r.Find(forged); b != nil {
 			t.Errorf("%s: found %+v", name, b)
 		}
 	}
@@ -146,7 +147,7 @@ func FuzzFind(f *testing.F) {
 	f.Add(string(d.Limits[0].Bucket(map[string]string{"account": "a"})))
 	f.Add("")
 	f.Fuzz(func(t *testing.T, id string) {
-		b := r.find(id)
+		b := r.Find(id)
 		if b == nil {
 			return
 		}
@@ -162,7 +163,7 @@ func TestHomeMode(t *testing.T) {
 	d := document(t, 1, threeRegions, "name: minute, limit: 5, window: 1m, borrowing_limit: 1")
 	homes := map[string]bool{}
 	for account := range 64 {
-		b := rulesOf(t, d, "ap").match(request(strconv.Itoa(account)))[0].bucket
+		b := rulesOf(t, d, "ap").Match(asked(request(strconv.Itoa(account))))[0].Bucket
 		if b.Lending != allocator.PPM || b.Borrowing >= 0 {
 			t.Fatalf("lending %d, borrowing %d: the others could never have it all", b.Lending, b.Borrowing)
 		}
@@ -185,23 +186,23 @@ func TestMatchAndLocate(t *testing.T) {
 	d := document(t, 1, threeRegions, "name: minute, limit: 100, window: 1m, lending_limit: 0.5, borrowing_limit: 2",
 		"name: watch, limit: 10, window: 1s, shadow: true", "name: pair, key: [account, address], limit: 10, window: 1s")
 	r := rulesOf(t, d, "ap")
-	all := r.match(request("a"))
-	if len(all) != 2 || all[0].limit.Name != "minute" || all[1].limit.Name != "watch" || all[0].target.Shadow || !all[1].target.Shadow {
+	all := r.Match(asked(request("a")))
+	if len(all) != 2 || all[0].Limit.Name != "minute" || all[1].Limit.Name != "watch" || all[0].Target.Shadow || !all[1].Target.Shadow {
 		t.Fatalf("matched %+v", all)
 	}
 	want := algorithms.Terms{Kind: algorithms.FixedWindow, Window: 60_000_000, Cell: 60_000_000, Tick: 1, Entitlement: 20}
-	if b := all[0].bucket; all[0].target.Terms != want || b.Lending != 500_000 || b.Borrowing != 2_000_000 || b.Limit != 100 {
-		t.Errorf("terms %+v of %+v", all[0].target.Terms, b)
+	if b := all[0].Bucket; all[0].Target.Terms != want || b.Lending != 500_000 || b.Borrowing != 2_000_000 || b.Limit != 100 {
+		t.Errorf("terms %+v of %+v", all[0].Target.Terms, b)
 	}
-	if all[1].bucket.Borrowing >= 0 {
-		t.Errorf("a limit without borrowing_limit is bound by %d", all[1].bucket.Borrowing)
+	if all[1].Bucket.Borrowing >= 0 {
+		t.Errorf("a limit without borrowing_limit is bound by %d", all[1].Bucket.Borrowing)
 	}
-	l, b, err := r.locate("watch", "api", request("a").Descriptors)
-	if err != nil || l != all[1].limit || b.ID != all[1].bucket.ID {
+	l, b, err := r.Locate("watch", "api", request("a").Descriptors)
+	if err != nil || l != all[1].Limit || b.ID != all[1].Bucket.ID {
 		t.Errorf("located %v, %v, %v", l, b, err)
 	}
 	for _, name := range []string{"pair", "none", ""} {
-		if _, _, err := r.locate(name, "api", request("a").Descriptors); !errors.Is(err, ErrNoSuchBucket) {
+		if _, _, err := r.Locate(name, "api", request("a").Descriptors); !errors.Is(err, rules.ErrNoSuchBucket) {
 			t.Errorf("limit %q: %v", name, err)
 		}
 	}

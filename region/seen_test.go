@@ -258,11 +258,11 @@ func TestSeenConcurrently(t *testing.T) {
 // delete removes the hash of a bucket, as an operator or an eviction would.
 func (c *cluster) delete(region string, n *running, limit string, q Request) {
 	c.t.Helper()
-	_, b, err := n.rules.Load().locate(limit, q.Domain, q.Descriptors)
+	_, b, err := n.rules.Load().Locate(limit, q.Domain, q.Descriptors)
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	key := n.rules.Load().key(b.ID)
+	key := n.rules.Load().Key(b.ID)
 	if twin := c.twins[region]; twin != nil {
 		if !twin.Holds(key) {
 			c.t.Fatalf("%q is not there to be deleted", key)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/region/rules"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -29,14 +30,14 @@ type part struct {
 func (w waiting) parts() []part {
 	var all []part
 	for i, a := range w.applied {
-		shard := store.ShardOf(a.target.Key)
+		shard := store.ShardOf(a.Target.Key)
 		p := slices.IndexFunc(all, func(p part) bool { return p.shard == shard })
 		if p < 0 {
 			p = len(all)
 			all = append(all, part{shard: shard})
 		}
 		all[p].of = append(all[p].of, i)
-		all[p].queue = all[p].queue || a.limit.Algorithm == algorithms.LeakyBucket
+		all[p].queue = all[p].queue || a.Limit.Algorithm == algorithms.LeakyBucket
 	}
 	slices.SortStableFunc(all, func(a, b part) int { return cmp.Compare(order(a), order(b)) })
 	return all
@@ -52,7 +53,7 @@ func order(p part) int {
 // only returns the part of a request as a request of its own.
 func (w waiting) only(p part) waiting {
 	own := w
-	own.applied = make([]applied, len(p.of))
+	own.applied = make([]rules.Applied, len(p.of))
 	for n, i := range p.of {
 		own.applied[n] = w.applied[i]
 	}
@@ -145,12 +146,12 @@ func (a *answered) unheard(p part) {
 
 // chargeOf returns what takes back the charge of a part.
 func (n *Node) chargeOf(own waiting, shard store.Shard, a answered) algorithms.Refund {
-	c := algorithms.Refund{Fence: algorithms.Fence{Epoch: own.rules.epoch}, At: a.decided.Now, Cost: own.cost,
+	c := algorithms.Refund{Fence: algorithms.Fence{Epoch: own.rules.Epoch}, At: a.decided.Now, Cost: own.cost,
 		Receipt: store.RefundKey(shard, fmt.Sprintf("%s:%d", n.life, n.receipts.Add(1))),
 		Once:    cmp.Or(own.once, store.OnceKey(shard, "none"))}
 	for i, v := range a.decided.Answers[a.index].Verdicts {
 		if v.Retry == 0 { // a shadow limit that had no room was not charged
-			charged, state := algorithms.Charge{Target: own.applied[i].target.Target}, a.decided.Buckets[i]
+			charged, state := algorithms.Charge{Target: own.applied[i].Target.Target}, a.decided.Buckets[i]
 			charged.ExistsUntil, charged.Cell = state.ExistsUntil, state.Cell
 			c.Charges = append(c.Charges, charged)
 		}

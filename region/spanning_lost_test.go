@@ -30,7 +30,7 @@ func TestSpanningRepeatedPartStays(t *testing.T) {
 			t.Fatalf("%+v", d)
 		}
 		r := n.rules.Load()
-		parts := waiting{rules: r, applied: r.match(q)}.parts()
+		parts := waiting{rules: r, applied: r.Match(q.Domain, q.Descriptors)}.parts()
 		c.deletes(store.TokenKey(parts[1].shard))
 		if d := n.check(t, q); d.Allowed {
 			t.Errorf("admitted while a shard is lost: %+v", d)
@@ -48,14 +48,14 @@ func TestSpanningTakesNothingBackOfADeletedBucket(t *testing.T) {
 		n.check(t, both(3))
 		q := both(2)
 		r := n.rules.Load()
-		w := waiting{rules: r, applied: r.match(q), cost: q.Cost, commit: true, until: time.Now().Add(time.Minute)}
+		w := waiting{rules: r, applied: r.Match(q.Domain, q.Descriptors), cost: q.Cost, commit: true, until: time.Now().Add(time.Minute)}
 		p := w.parts()[0]
 		own := w.only(p)
 		a, err := n.ask(t.Context(), own)
 		if err != nil || !a.ok() {
 			t.Fatalf("%+v, %v", a, err)
 		}
-		c.deletes(own.applied[0].target.Key)
+		c.deletes(own.applied[0].Target.Key)
 		n.takeBack(t.Context(), n.chargeOf(own, p.shard, a))
 		if again, err := n.ask(t.Context(), own); err != nil || again.decided.Status != algorithms.StatusLost {
 			t.Errorf("%s, %v: want %s", again.decided.Status, err, algorithms.StatusLost)

@@ -45,7 +45,7 @@ const (
 // shardsOf returns how many shards a request's limits are in.
 func (n *running) shardsOf(q Request) int {
 	r := n.rules.Load()
-	return len(waiting{rules: r, applied: r.match(q)}.parts())
+	return len(waiting{rules: r, applied: r.Match(q.Domain, q.Descriptors)}.parts())
 }
 
 // wantUsed fails the test unless so much counts against both limits.
@@ -115,7 +115,7 @@ func TestSpanningRequestID(t *testing.T) {
 		r := n.rules.Load()
 		half := q
 		half.ID = "r2"
-		w := waiting{rules: r, applied: r.match(half), cost: 2, commit: true, until: time.Now().Add(time.Minute)}
+		w := waiting{rules: r, applied: r.Match(asked(half)), cost: 2, commit: true, until: time.Now().Add(time.Minute)}
 		w.once = onceKey(half, w.applied)
 		if a, err := n.ask(t.Context(), w.only(w.parts()[0])); err != nil || !a.ok() {
 			t.Fatalf("%+v, %v", a, err)
@@ -157,7 +157,7 @@ func TestSpanningFailure(t *testing.T) {
 	spanned(t, []string{perAccount + ", on_store_failure: deny", perAddress}, func(t *testing.T, c *cluster, n *running) {
 		n.check(t, both(1))
 		r := n.rules.Load()
-		broken := waiting{rules: r, applied: r.match(both(1))}.parts()[1].shard
+		broken := waiting{rules: r, applied: r.Match(asked(both(1)))}.parts()[1].shard
 		del := redis.NewClient(&redis.Options{Addr: strings.TrimPrefix(c.servers["here"].URL, "redis+cluster://")})
 		defer del.Close()
 		if err := del.Del(t.Context(), store.TokenKey(broken)).Err(); err != nil {

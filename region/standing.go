@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/region/rules"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -56,10 +57,10 @@ func (n *Node) stand(ctx context.Context, bootstrap bool) error {
 }
 
 // standUnder is stand under a document, which is in force afterwards.
-func (n *Node) standUnder(ctx context.Context, r *rules, bootstrap bool) error {
+func (n *Node) standUnder(ctx context.Context, r *rules.Rules, bootstrap bool) error {
 	known := max(n.journal.Generation(), n.store.Generation())
 	seen, latest := n.journal.StoreTime()
-	opened, err := n.store.Open(ctx, store.Opening{Region: n.config.Region, Node: n.config.Node, Epoch: r.epoch, Known: known, Bootstrap: bootstrap,
+	opened, err := n.store.Open(ctx, store.Opening{Region: n.config.Region, Node: n.config.Node, Epoch: r.Epoch, Known: known, Bootstrap: bootstrap,
 		Ended: n.ended.Load(), Seen: seen, Latest: latest, Reserve: n.times.reserve})
 	if err != nil {
 		return err
@@ -72,7 +73,7 @@ func (n *Node) standUnder(ctx context.Context, r *rules, bootstrap bool) error {
 		n.losses.Add(1)
 		n.log.Warn("the store lost data, or its master_replid is another: windows up to a minute are closed until nothing of before weighs, longer ones are restored", "generation", opened.Generation)
 	}
-	if err := n.store.Beat(ctx, r.epoch); err != nil {
+	if err := n.store.Beat(ctx, r.Epoch); err != nil {
 		return err
 	}
 	opened.Now = max(opened.Now, n.store.Latest())
@@ -86,7 +87,7 @@ func (n *Node) standUnder(ctx context.Context, r *rules, bootstrap bool) error {
 	}
 	n.stood = opened.Generation
 	n.rules.Store(r)
-	n.engine.deliver(exchange.Stood{Generation: opened.Generation, Epoch: r.epoch, Peers: r.peers,
+	n.engine.deliver(exchange.Stood{Generation: opened.Generation, Epoch: r.Epoch, Peers: r.Peers,
 		Clock: n.now().UnixMicro()})
 	return nil
 }
@@ -113,7 +114,7 @@ func (n *Node) askReopen() {
 // must then be begun for its sake: rows of the bucket may be under way, and only as those of an earlier generation will they be
 // kept out once others have told what they know of it.
 func (n *Node) deleted(bucket string, lostAt int64) bool {
-	return lostAt > n.store.Begun(store.ShardOf(n.rules.Load().key(bucket)))
+	return lostAt > n.store.Begun(store.ShardOf(n.rules.Load().Key(bucket)))
 }
 
 // watchStore opens the store anew when it is needed.

@@ -30,7 +30,7 @@ func TestNothingIsRestoredBeforeTheNodeStands(t *testing.T) {
 		n.check(t, q)
 		c.flushAll("us")
 		before := n.store.Generation()
-		o, err := n.store.Open(t.Context(), store.Opening{Region: "us", Epoch: n.rules.Load().epoch, Known: before})
+		o, err := n.store.Open(t.Context(), store.Opening{Region: "us", Epoch: n.rules.Load().Epoch, Known: before})
 		if err != nil || !o.Lost {
 			t.Fatalf("%+v, %v", o, err)
 		}

@@ -84,7 +84,7 @@ type LocalStatus struct {
 func (n *Node) Status() Status {
 	ages, stats, dropped := n.engine.snapshot()
 	r := n.rules.Load()
-	s := Status{Region: n.config.Region, Node: n.config.Node, Epoch: r.epoch, Version: r.document.Version,
+	s := Status{Region: n.config.Region, Node: n.config.Node, Epoch: r.Epoch, Version: r.Document.Version,
 		Generation: n.store.Generation(), NotReady: n.Ready(), Members: n.Members(), Exchange: stats, Dropped: dropped,
 		HintsLost: n.hints.lost(), Store: n.storeStatus(), Journal: journalStatus(n.journal), Local: n.fallback.status()}
 	for _, m := range s.Members {
@@ -154,12 +154,12 @@ func (n *Node) Bucket(ctx context.Context, limit, domain string, descriptors map
 		return Bucket{}, err
 	}
 	r := n.rules.Load()
-	l, b, err := r.locate(limit, domain, descriptors)
+	l, b, err := r.Locate(limit, domain, descriptors)
 	if err != nil {
 		return Bucket{}, err
 	}
-	t := b.Terms(r.region)
-	found, err := n.store.Inspect(ctx, algorithms.Inspect{Fence: algorithms.Fence{Epoch: r.epoch}, Target: r.target(b, 0)})
+	t := b.Terms(r.Region)
+	found, err := n.store.Inspect(ctx, algorithms.Inspect{Fence: algorithms.Fence{Epoch: r.Epoch}, Target: r.Target(b, 0)})
 	if err == nil && found.Status != algorithms.StatusOK {
 		err = fmt.Errorf("read bucket: %s", found.Status)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/region/rules"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -127,11 +128,10 @@ func (s *Stepped) Forget() {
 
 // Adopt puts another policy document in force, trying once.
 func (s *Stepped) Adopt(d *policy.Document) error {
-	r, err := newRules(d, s.node.config.Region)
+	r, err := rules.New(d, s.node.config.Region, s.node.store.Shards())
 	if err != nil {
 		return err
 	}
-	r.shards = s.node.store.Shards()
 	return s.node.adopt(context.Background(), r)
 }
 
@@ -143,8 +143,8 @@ func (s *Stepped) Refund(receipt string) (Refunded, error) {
 // Buckets are those of the limits that apply to a request, as the exchange knows them.
 func (s *Stepped) Buckets(q Request) []*exchange.Bucket {
 	var all []*exchange.Bucket
-	for _, a := range s.node.rules.Load().match(q) {
-		all = append(all, a.bucket)
+	for _, a := range s.node.rules.Load().Match(q.Domain, q.Descriptors) {
+		all = append(all, a.Bucket)
 	}
 	return all
 }
@@ -162,14 +162,14 @@ func (s *Stepped) Stats() exchange.Stats {
 }
 
 // Key returns the key of a bucket in the store.
-func (s *Stepped) Key(id string) string { return s.node.rules.Load().key(id) }
+func (s *Stepped) Key(id string) string { return s.node.rules.Load().Key(id) }
 
 // Known returns the store time until which this node knows a bucket to be in the store: only until then does it notice that it
 // was deleted.
 func (s *Stepped) Known(id string) int64 { return s.node.seen.known(id) }
 
 // Epoch returns that of the document this node works under.
-func (s *Stepped) Epoch() string { return s.node.rules.Load().epoch }
+func (s *Stepped) Epoch() string { return s.node.rules.Load().Epoch }
 
 // Generation returns the generation of the store that this node works under.
 func (s *Stepped) Generation() uint64 { return s.node.store.Generation() }
@@ -195,7 +195,7 @@ func (s *Stepped) Check(q Request) (Decision, *Waiting, error) {
 	if err := q.Validate(); err != nil {
 		return Decision{}, nil, err
 	}
-	all := n.rules.Load().match(q)
+	all := n.rules.Load().Match(q.Domain, q.Descriptors)
 	if len(all) == 0 {
 		return n.sign(Decision{Allowed: true, Reason: NoLimit}), nil, nil
 	}
@@ -253,7 +253,7 @@ func (s *Stepped) decide(w *Waiting) (_ Decision, _ *Waiting, err error) {
 // recover waits for a lost bucket.
 func (s *Stepped) recover(w *Waiting) (Decision, *Waiting, error) {
 	a := w.answered
-	b := w.way.applied[a.decided.Lost].bucket
+	b := w.way.applied[a.decided.Lost].Bucket
 	if !s.node.lose(context.Background(), b, a.decided.LostAt, a.decided.Now) {
 		return s.finish(w)
 	}

@@ -73,7 +73,7 @@ func (n *Node) beat(ctx context.Context) {
 	if n.store.Generation() == 0 {
 		return
 	}
-	if err := n.store.Beat(ctx, n.rules.Load().epoch); errors.Is(err, store.ErrNotOpen) {
+	if err := n.store.Beat(ctx, n.rules.Load().Epoch); errors.Is(err, store.ErrNotOpen) {
 		n.askReopen()
 	}
 	if now := n.store.Latest(); now > 0 {

@@ -19,10 +19,10 @@ func (n *Node) unused(w waiting, a answered) []exchange.LostBucket {
 	var all []exchange.LostBucket
 	generation := n.store.Generation()
 	for i, v := range a.decided.Answers[a.index].Verdicts {
-		b, state := w.applied[i].bucket, a.decided.Buckets[i]
+		b, state := w.applied[i].Bucket, a.decided.Buckets[i]
 		closed := v.Retry != 0 && state.Shut > a.at(i) && state.Used == 0
 		if closed && !b.Recovered && !n.seen.usedBefore(b.ID, generation) {
-			all = append(all, exchange.LostBucket{Bucket: b, At: n.store.LostAt(store.ShardOf(w.applied[i].target.Key))})
+			all = append(all, exchange.LostBucket{Bucket: b, At: n.store.LostAt(store.ShardOf(w.applied[i].Target.Key))})
 		}
 	}
 	return all

@@ -14,6 +14,7 @@ import (
 	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region"
+	"github.com/quotad/quotad/region/rules"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -108,7 +109,7 @@ func (f *fakeNode) Bucket(_ context.Context, limit, domain string, descriptors m
 		return region.Bucket{}, err
 	}
 	if limit != "account-minute" {
-		return region.Bucket{}, region.ErrNoSuchBucket
+		return region.Bucket{}, rules.ErrNoSuchBucket
 	}
 	if f.bucket != nil {
 		return f.bucket(descriptors)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/door"
+	"github.com/quotad/quotad/region/rules"
 )
 
 // badMessage is the error of a message that cannot be read.
@@ -27,7 +28,7 @@ func toStatus(err error) error {
 		return nil
 	case errors.As(err, &field):
 		return fieldErrors{safe("", field)}.status()
-	case errors.Is(err, region.ErrNoSuchBucket):
+	case errors.Is(err, rules.ErrNoSuchBucket):
 		return status.Error(codes.NotFound, err.Error())
 	case errors.Is(err, region.ErrReceipt):
 		return status.Error(codes.FailedPrecondition, receiptRefused(err))

@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"github.com/quotad/quotad/region"
+	"github.com/quotad/quotad/region/rules"
 )
 
 // problem is an answer that is not a decision, or not only one (RFC 9457). Its type is always about:blank, so the
@@ -46,7 +47,7 @@ func toProblem(err error) problem {
 		return newProblem(http.StatusServiceUnavailable, err.Error())
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return newProblem(http.StatusRequestTimeout, "the body did not arrive in time")
-	case errors.Is(err, region.ErrNoSuchBucket):
+	case errors.Is(err, rules.ErrNoSuchBucket):
 		return newProblem(http.StatusNotFound, err.Error())
 	case errors.Is(err, region.ErrReceipt):
 		return newProblem(http.StatusConflict, receiptRefused(err))

@@ -26,6 +26,7 @@ import (
 	"github.com/quotad/quotad/algorithms"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 	"github.com/quotad/quotad/region"
+	"github.com/quotad/quotad/region/rules"
 )
 
 // dialed serves a server's gRPC in memory and connects to it, both until the end of the test.
@@ -217,7 +218,7 @@ func TestGRPCErrors(t *testing.T) {
 	}{
 		{"the caller gave up", context.Canceled, codes.Canceled},
 		{"out of time", fmt.Errorf("wait: %w", context.DeadlineExceeded), codes.DeadlineExceeded},
-		{"no such bucket", region.ErrNoSuchBucket, codes.NotFound},
+		{"no such bucket", rules.ErrNoSuchBucket, codes.NotFound},
 		{"anything else", errors.New("script inspect: connection refused"), codes.Unavailable},
 	} {
 		t.Run(c.name, func(t *testing.T) {

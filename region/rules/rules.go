@@ -1,0 +1,202 @@
+// Package rules makes one limits document ready for one region: which limits apply to a request, what the region's store
+// holds of each (its split, less what the region keeps in reserve), and what the exchange and the scripts must know of a
+// bucket. Everything in it is fixed once made, and safe for concurrent use.
+package rules
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/region/store"
+)
+
+// Rules is one limits document as one region applies it.
+type Rules struct {
+	Document *policy.Document
+	Epoch    string // version and digest of the document
+	Region   string
+	Peers    []string     // the other regions of the document
+	Shards   store.Shards // of the region's store
+
+	matcher *policy.Matcher
+	splits  map[*policy.Limit][]split // for each rotation of remainders and homes
+}
+
+// split is what the store of each region holds of a limit, by region: what the region is entitled to, less its reserve.
+type split struct {
+	units, burst map[string]int64
+	reserve      *Reserve // of this region; nil: the limit keeps none
+}
+
+// Reserve is what a region keeps of a limit out of its store (local_reserve), for nodes that cannot reach the store. Every
+// region can work it out for every other, and so knows what that one may lend.
+type Reserve struct {
+	Units, Burst int64 // 0 where the entitlement is too small for it
+	stored       int64 // the units, or burst of a bucket, that the stores of all regions hold
+}
+
+// New returns the rules of a document for a region whose store has these shards. It fails if the document does not have the
+// region.
+func New(d *policy.Document, region string, shards store.Shards) (*Rules, error) {
+	r := &Rules{Document: d, Epoch: d.Epoch().String(), Region: region, Shards: shards, matcher: d.Compile(),
+		splits: make(map[*policy.Limit][]split, len(d.Limits))}
+	for _, known := range d.Regions {
+		if known.Name != region {
+			r.Peers = append(r.Peers, known.Name)
+		}
+	}
+	if len(r.Peers) == len(d.Regions) {
+		return nil, fmt.Errorf("policy %s has no region %q: add it to the document's regions, or correct this node's region", r.Epoch, region)
+	}
+	for i := range d.Limits {
+		l := &d.Limits[i]
+		for rotation := range d.Regions {
+			r.splits[l] = append(r.splits[l], r.splitOf(l, uint64(rotation)))
+		}
+	}
+	return r, nil
+}
+
+// splitOf splits a limit for keys of one rotation.
+func (r *Rules) splitOf(l *policy.Limit, rotation uint64) split {
+	regions := r.Document.Regions
+	whole := allocator.SplitOf(l.Limit, l.Burst, l.Weights, rotation, l.Home())
+	stored := whole.Stored(int64(l.Reserve()))
+	parts := split{units: make(map[string]int64, len(regions)), burst: make(map[string]int64, len(regions))}
+	if l.Reserve() > 0 {
+		parts.reserve = &Reserve{}
+	}
+	for i, known := range regions {
+		parts.units[known.Name], parts.burst[known.Name] = stored.Units[i], stored.Burst[i]
+		if parts.reserve == nil {
+			continue
+		}
+		if known.Name == r.Region {
+			parts.reserve.Units, parts.reserve.Burst = whole.Units[i]-stored.Units[i], whole.Burst[i]-stored.Burst[i]
+		}
+		if l.Algorithm.Bucket() {
+			parts.reserve.stored += stored.Burst[i]
+		} else {
+			parts.reserve.stored += stored.Units[i]
+		}
+	}
+	return parts
+}
+
+// split returns the split of a limit for a key.
+func (r *Rules) split(l *policy.Limit, id policy.BucketID) *split {
+	return &r.splits[l][id.Hash()%uint64(len(r.splits[l]))]
+}
+
+// bucket returns what the exchange must know of a limit applied to a key. In home mode the home region lends all that it
+// has, and there is nothing that a borrowing limit could be a part of.
+func (r *Rules) bucket(l *policy.Limit, id policy.BucketID) *exchange.Bucket {
+	return r.bucketOf(l, id, r.split(l, id))
+}
+
+func (r *Rules) bucketOf(l *policy.Limit, id policy.BucketID, parts *split) *exchange.Bucket {
+	b := &exchange.Bucket{
+		ID:           string(id),
+		Epoch:        r.Epoch,
+		Kind:         l.Algorithm,
+		Limit:        l.Limit,
+		Window:       l.Window.Microseconds(),
+		Cell:         l.Cell().Microseconds(),
+		Tick:         algorithms.Tick(l.Algorithm, max(l.Limit, l.Burst), l.Window.Microseconds()),
+		Entitlements: parts.units,
+		Bursts:       parts.burst,
+		Lending:      int64(l.LendingLimit),
+		Borrowing:    int64(l.BorrowingLimit),
+		Recovered:    algorithms.Recovers(l.Algorithm, l.Window.Microseconds()),
+	}
+	if l.Algorithm.Sliding() {
+		b.Guard = algorithms.ClockGuard
+	}
+	if l.Home() {
+		b.Home, b.Lending, b.Borrowing = true, allocator.PPM, int64(policy.Unlimited)
+	}
+	return b
+}
+
+// Key returns the key of a bucket in the region's store.
+func (r *Rules) Key(id string) string {
+	return store.BucketKey(r.Shards.Of(policy.BucketID(id).Entity()), id)
+}
+
+// Find returns the bucket that a peer means, or nil if this document has none like it.
+func (r *Rules) Find(id string) *exchange.Bucket {
+	ref, err := policy.ParseBucketID(policy.BucketID(id))
+	if err != nil {
+		return nil
+	}
+	l, ok := r.matcher.Entry(ref)
+	if !ok {
+		return nil
+	}
+	return r.bucket(l, policy.BucketID(id))
+}
+
+// Locate returns the limit of a name that applies to the descriptors, and its bucket.
+func (r *Rules) Locate(name, domain string, descriptors map[string]string) (*policy.Limit, *exchange.Bucket, error) {
+	for _, l := range r.matcher.Append(nil, domain, descriptors) {
+		if l.Name == name {
+			return l, r.bucket(l, l.Bucket(descriptors)), nil
+		}
+	}
+	return nil, nil, ErrNoSuchBucket
+}
+
+// ErrNoSuchBucket says that no limit of the name applies to the descriptors.
+var ErrNoSuchBucket = errors.New("no limit of this name and domain applies to these descriptors")
+
+// Applied is one limit as it applies to one request.
+type Applied struct {
+	Limit   *policy.Limit
+	Bucket  *exchange.Bucket
+	Target  algorithms.LimitTarget
+	Reserve *Reserve // nil: the limit keeps none
+}
+
+// Entitlement returns F of this region, of which its store holds all but the reserve.
+func (a Applied) Entitlement() int64 {
+	f := a.Target.Terms.Entitlement
+	if a.Reserve != nil {
+		f += a.Reserve.Units
+	}
+	return f
+}
+
+// Most returns the largest cost that the limit can ever admit, with the rights of all regions in one store.
+func (a Applied) Most() int64 {
+	switch {
+	case a.Reserve != nil:
+		return a.Reserve.stored
+	case a.Limit.Algorithm.Bucket():
+		return a.Limit.Burst
+	}
+	return a.Limit.Limit
+}
+
+// Target returns what a script call must know of a bucket that is known to be in the store until a time.
+func (r *Rules) Target(b *exchange.Bucket, existsUntil int64) algorithms.Target {
+	return algorithms.Target{Key: r.Key(b.ID), Terms: b.Terms(r.Region), ExistsUntil: existsUntil}
+}
+
+// Match returns the limits that apply to a request.
+func (r *Rules) Match(domain string, descriptors map[string]string) []Applied {
+	var found [8]*policy.Limit
+	limits := r.matcher.Append(found[:0], domain, descriptors)
+	all := make([]Applied, len(limits))
+	for i, l := range limits {
+		id := l.Bucket(descriptors)
+		parts := r.split(l, id)
+		b := r.bucketOf(l, id, parts)
+		all[i] = Applied{Limit: l, Bucket: b, Reserve: parts.reserve,
+			Target: algorithms.LimitTarget{Target: r.Target(b, 0), Shadow: l.Shadow}}
+	}
+	return all
+}

@@ -3,7 +3,6 @@ package region
 import (
 	"context"
 	"errors"
-	"fmt"
 )
 
 // Drain makes the end of the node cost nothing: it charges in the store what the node admitted without it, writes down all
@@ -13,19 +12,11 @@ func (n *Node) Drain(ctx context.Context) error {
 	return errors.Join(n.closeBooks(ctx), n.Leave(ctx))
 }
 
-// closeBooks books and checkpoints one last time.
+// closeBooks charges in the store what was admitted without it, and writes down use, one last time.
 func (n *Node) closeBooks(ctx context.Context) error {
 	n.books.Lock()
 	defer n.books.Unlock()
-	left := n.fallback.status().Unbooked
-	for before := left + 1; left > 0 && left < before; { // a turn books so many at most
-		n.book(ctx)
-		before, left = left, n.fallback.status().Unbooked
-	}
-	n.checkpoint(ctx, true)
-	if left > 0 {
-		return fmt.Errorf("units that node %s admitted without the store are not charged there: %d; what others admit in their windows comes on top",
-			n.config.Node, left)
-	}
-	return nil
+	err := n.limiter.SettleAll(ctx)
+	n.rights.Checkpoint(ctx, true)
+	return err
 }

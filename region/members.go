@@ -81,7 +81,7 @@ func (n *Node) admit(m gossip.Member) (region string, err error) {
 }
 
 func (n *Node) inDocument(region string) bool {
-	_, known := n.rules.Load().Document.RegionIndex(region)
+	_, known := n.tenure.Rules().Document.RegionIndex(region)
 	return known
 }
 

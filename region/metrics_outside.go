@@ -28,8 +28,8 @@ func readGossipRefused(n *Node, _ Status, is emit) {
 }
 
 func readHintsRefused(n *Node, _ Status, is emit) {
-	c := n.hints.counts()
-	is(float64(c.dropped), "no_room")
-	is(float64(c.refused), "form")
-	is(float64(c.leftOut), "state_size")
+	c := n.rights.Hints().Counts()
+	is(float64(c.Dropped), "no_room")
+	is(float64(c.Refused), "form")
+	is(float64(c.LeftOut), "state_size")
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/region/store"
+	"github.com/quotad/quotad/region/tenure"
 )
 
 // reading is a metric that is read from the node when somebody looks.
@@ -39,13 +40,13 @@ var storeReadings = []reading{
 		func(_ *Node, s Status, is emit) { is(float64(s.Store.Losses)) }},
 	{gauge, "quotad_store_out_of_reach", "1 while requests of the shard are decided without the store, because its server does not answer.", []string{"shard"},
 		func(n *Node, _ Status, is emit) {
-			for shard, breaker := range n.breakers {
-				is(one(breaker.Load()), shardName(shard))
+			for shard, out := range n.limiter.OutOfReach() {
+				is(one(out), shardName(shard))
 			}
 		}},
 	{total, "quotad_store_refusals_total", "Calls that the store's servers answered with an error, by kind: the error's first word.", []string{"kind"},
 		func(n *Node, _ Status, is emit) {
-			all := n.refusals.totals()
+			all := n.tenure.Refused()
 			for _, kind := range store.Kinds() {
 				is(float64(all[kind]), kind)
 			}
@@ -53,7 +54,7 @@ var storeReadings = []reading{
 	{gauge, "quotad_store_refusing", "1 if a call was refused with an error of the kind in the last 10 s.", []string{"kind"},
 		func(_ *Node, s Status, is emit) {
 			for _, kind := range store.Kinds() {
-				is(one(slices.ContainsFunc(s.Store.Refusing, func(r Refusal) bool { return r.Kind == kind })), kind)
+				is(one(slices.ContainsFunc(s.Store.Refusing, func(r tenure.Refusal) bool { return r.Kind == kind })), kind)
 			}
 		}},
 	{gauge, "quotad_store_may_evict", "1 if the store's maxmemory-policy is not noeviction, so that it may forget buckets; absent while it is not known.", nil,
@@ -64,13 +65,13 @@ var storeReadings = []reading{
 		}},
 	{gauge, "quotad_store_keys", "Keys in the region's Redis, as read once a minute; absent while it is not known.", nil,
 		func(n *Node, _ Status, is emit) {
-			if size := n.size.Load(); size != nil && size.Known {
+			if size := n.memory.size.Load(); size != nil && size.Known {
 				is(float64(size.Keys))
 			}
 		}},
 	{gauge, "quotad_store_bytes", "Memory that the region's Redis uses, as read once a minute; absent while it is not known.", nil,
 		func(n *Node, _ Status, is emit) {
-			if size := n.size.Load(); size != nil && size.Known {
+			if size := n.memory.size.Load(); size != nil && size.Known {
 				is(float64(size.Bytes))
 			}
 		}},
@@ -89,13 +90,13 @@ var storeReadings = []reading{
 		func(_ *Node, s Status, is emit) { is(float64(s.Exchange.Recovered)) }},
 	{gauge, "quotad_seen_buckets", "Buckets that the node remembers to have used (buckets), of long windows also how much (uses), and of these those whose use is not in the journal yet (unwritten).", []string{"what"},
 		func(n *Node, _ Status, is emit) {
-			buckets, uses, unwritten := n.seen.counts()
-			is(float64(buckets), "buckets")
-			is(float64(uses), "uses")
-			is(float64(unwritten), "unwritten")
+			seen := n.rights.Numbers().Seen
+			is(float64(seen.Buckets), "buckets")
+			is(float64(seen.Uses), "uses")
+			is(float64(seen.Unwritten), "unwritten")
 		}},
 	{total, "quotad_seen_untracked_total", "Calls on buckets that there was no room to remember: that one is deleted is not noticed, and after a loss it stays closed. Raise remember.buckets.", nil,
-		func(n *Node, _ Status, is emit) { is(float64(n.seen.untracked.Load())) }},
+		func(n *Node, _ Status, is emit) { is(float64(n.rights.Numbers().Seen.Untracked)) }},
 	{gauge, "quotad_local_unbooked_units", "Units admitted without the store that it is not charged with yet.", nil,
 		func(_ *Node, s Status, is emit) { is(float64(s.Local.Unbooked)) }},
 	{gauge, "quotad_fallback_buckets", "Buckets and windows of which units were admitted without the store and count still.", nil,
@@ -108,26 +109,26 @@ var storeReadings = []reading{
 		func(_ *Node, s Status, is emit) { is(float64(s.Local.Expired)) }},
 	{gauge, "quotad_queue_length", "What waits: requests for the store, events for the exchange of rights.", []string{"queue"},
 		func(n *Node, _ Status, is emit) {
-			is(float64(n.batcher.load().queued), "requests")
+			is(float64(n.limiter.Load().Queued), "requests")
 			waiting := 0
-			for l := range lanes {
-				waiting += n.engine.events.length(l)
+			for _, events := range n.rights.Numbers().Waiting {
+				waiting += events
 			}
 			is(float64(waiting), "events")
 		}},
 	{total, "quotad_queue_refused_total", "Requests answered queue_full, by why: no place in the queue (full), no time for them before their deadline, as they came (time) or while they waited (expired, waited); and script calls that a store which answered others answered too late (late).", []string{"why"},
 		func(n *Node, _ Status, is emit) {
-			r := n.batcher.load().refused
-			is(float64(r.full), "full")
-			is(float64(r.time), "time")
-			is(float64(r.expired), "expired")
-			is(float64(r.waited), "waited")
-			is(float64(r.late), "late")
+			r := n.limiter.Load().Refused
+			is(float64(r.Full), "full")
+			is(float64(r.Time), "time")
+			is(float64(r.Expired), "expired")
+			is(float64(r.Waited), "waited")
+			is(float64(r.Late), "late")
 		}},
 	{gauge, "quotad_script_seconds", "Time that the store takes for one script call on one bucket, as measured from round trips, fading.", nil,
-		func(n *Node, _ Status, is emit) { is(n.batcher.load().script.Seconds()) }},
+		func(n *Node, _ Status, is emit) { is(n.limiter.Load().Script.Seconds()) }},
 	{gauge, "quotad_pipeline_scripts", "The most script calls on one bucket that a round trip carries at that pace.", nil,
-		func(n *Node, _ Status, is emit) { is(float64(n.batcher.load().pipeline)) }},
+		func(n *Node, _ Status, is emit) { is(float64(n.limiter.Load().Pipeline)) }},
 }
 
 var peerReadings = []reading{
@@ -204,8 +205,8 @@ var exchangeReadings = []reading{
 		}},
 	{total, "quotad_events_dropped_total", "Events for the exchange of rights that were dropped because too many waited, by what they were: asks and questions of other nodes, wants of this node's requests, hints.", []string{"what"},
 		func(n *Node, _ Status, is emit) {
-			for _, l := range []lane{askLane, wantLane, hintLane} {
-				is(float64(n.engine.events.dropped[l].Load()), l.String())
+			for lane, events := range n.rights.Numbers().Dropped {
+				is(float64(events), lane)
 			}
 		}},
 	{total, "quotad_generations_refused_total", "Messages and rows of other nodes that name a generation further ahead of the store's clock than any can be: a forger's, or one of a clock that is wrong by more than an hour.", nil,
@@ -228,19 +229,19 @@ var journalReadings = []reading{
 	{gauge, "quotad_journal_failed", "1 if the journal failed: nothing is lent until the node starts anew.", nil,
 		func(_ *Node, s Status, is emit) { is(one(s.Exchange.JournalFailed || s.Journal.Failed)) }},
 	{gauge, "quotad_journal_rows", "Rows of the ledger in the journal.", nil,
-		func(n *Node, _ Status, is emit) { is(float64(n.journal.Stats().Rows)) }},
+		func(n *Node, _ Status, is emit) { is(float64(n.config.Journal.Stats().Rows)) }},
 	{gauge, "quotad_journal_checkpoints", "Checkpoints of use in the journal.", nil,
-		func(n *Node, _ Status, is emit) { is(float64(n.journal.Stats().Checkpoints)) }},
+		func(n *Node, _ Status, is emit) { is(float64(n.config.Journal.Stats().Checkpoints)) }},
 	{gauge, "quotad_journal_waiting", "Calls that wait for the journal's next commit.", nil,
-		func(n *Node, _ Status, is emit) { is(float64(n.journal.Stats().Waiting)) }},
+		func(n *Node, _ Status, is emit) { is(float64(n.config.Journal.Stats().Waiting)) }},
 	{total, "quotad_journal_commits_total", "Commits of the journal, each with an fsync.", nil,
-		func(n *Node, _ Status, is emit) { is(float64(n.journal.Stats().Commits)) }},
+		func(n *Node, _ Status, is emit) { is(float64(n.config.Journal.Stats().Commits)) }},
 	{total, "quotad_journal_commit_seconds_total", "Time that commits took; by commits it is the time of an fsync.", nil,
-		func(n *Node, _ Status, is emit) { is(n.journal.Stats().Committing.Seconds()) }},
+		func(n *Node, _ Status, is emit) { is(n.config.Journal.Stats().Committing.Seconds()) }},
 	{gauge, "quotad_journal_slowest_commit_seconds", "Time of the slowest commit since the node's start.", nil,
-		func(n *Node, _ Status, is emit) { is(n.journal.Stats().SlowestCommit.Seconds()) }},
+		func(n *Node, _ Status, is emit) { is(n.config.Journal.Stats().SlowestCommit.Seconds()) }},
 	{total, "quotad_journal_calls_total", "Calls that commits carried; by commits it is how many share an fsync.", nil,
-		func(n *Node, _ Status, is emit) { is(float64(n.journal.Stats().Calls)) }},
+		func(n *Node, _ Status, is emit) { is(float64(n.config.Journal.Stats().Calls)) }},
 }
 
 var gossipReadings = []reading{
@@ -251,7 +252,7 @@ var gossipReadings = []reading{
 				region, _, _ := strings.Cut(m, "/")
 				seen[region]++
 			}
-			for _, r := range n.rules.Load().Document.Regions { // others may call themselves anything
+			for _, r := range n.tenure.Rules().Document.Regions { // others may call themselves anything
 				is(float64(seen[r.Name]), r.Name)
 			}
 		}},

@@ -2,8 +2,10 @@ package region
 
 import (
 	"net/netip"
+	"sync/atomic"
 	"time"
 
+	"github.com/quotad/quotad/region/door"
 	"github.com/quotad/quotad/region/peer"
 )
 
@@ -16,17 +18,23 @@ type Cutter interface {
 	PacketsLost() uint64
 }
 
+// cuts are what a node knows of rehearsed cuts.
+type cuts struct {
+	cutter  atomic.Pointer[Cutter] // nil: the node makes none
+	refused door.Seldom            // to be logged
+}
+
 // AllowCuts lets whoever may call this node as nodes of other regions do cut it off from other regions. Before it is
 // called the node refuses.
-func (n *Node) AllowCuts(c Cutter) { n.cutter.Store(&c) }
+func (n *Node) AllowCuts(c Cutter) { n.cuts.cutter.Store(&c) }
 
 // cutOff makes a cut that the node was asked for over its peer port. That somebody tried is worth a warning either way; of
 // those that are refused, which whoever reaches the port can have many of, one a minute. All are counted
 // (quotad_peer_refused_total{reason="cut"}).
 func (n *Node) cutOff(by peer.Caller, c peer.Cut) (peer.CutAnswer, error) {
-	cutter := n.cutter.Load()
+	cutter := n.cuts.cutter.Load()
 	if cutter == nil {
-		if unlogged, due := n.cutsRefused.Due(time.Now()); due {
+		if unlogged, due := n.cuts.refused.Due(time.Now()); due {
 			n.log.Warn("refused a cut that was asked for over the peer port: this node was not started with chaos: true",
 				"by", by.String(), "region", c.Region, "direction", c.Direction, "for", c.For.String(), "unlogged", unlogged)
 		}

@@ -11,7 +11,10 @@ import (
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/region/admit"
+	"github.com/quotad/quotad/region/journal"
 	"github.com/quotad/quotad/region/store"
+	"github.com/quotad/quotad/region/tenure"
 )
 
 // Status describes a node and what it knows of the others.
@@ -27,7 +30,7 @@ type Status struct {
 	Mates      []string // of these, the other nodes of this region
 	Store      StoreStatus
 	Journal    JournalStatus
-	Local      LocalStatus
+	Local      admit.LocalStatus
 	Exchange   exchange.Stats // its Recovering and PartlyKnown say how a recovery goes
 	Dropped    int64          // events lost to a full queue
 	HintsLost  int64          // hints not kept, because too many were
@@ -50,11 +53,11 @@ type StoreStatus struct {
 	Kind       string // standalone, sentinel or cluster
 	Address    string // without user and password
 	Data       []string
-	LastLoss   time.Time // when data was last lost, by the store's clock; zero: never that the store knows
-	Losses     int64     // that this node found, since its start
-	OutOfReach []string  // shards whose requests are decided without the store, because their server does not answer
-	Refusing   []Refusal // kinds of calls that their servers refuse
-	Eviction   string    // maxmemory-policy; empty: not known
+	LastLoss   time.Time        // when data was last lost, by the store's clock; zero: never that the store knows
+	Losses     int64            // that this node found, since its start
+	OutOfReach []string         // shards whose requests are decided without the store, because their server does not answer
+	Refusing   []tenure.Refusal // kinds of calls that their servers refuse
+	Eviction   string           // maxmemory-policy; empty: not known
 	ClockKnown bool
 	ClockApart time.Duration // how far the store's clock is ahead of this node's, to some 10 ms; if ClockKnown
 }
@@ -70,23 +73,13 @@ type JournalStatus struct {
 	Failed      bool      // nothing is lent until the node starts anew
 }
 
-// LocalStatus is what this node admitted without the store, of windows that still count.
-type LocalStatus struct {
-	Buckets  int // in two windows a bucket counts twice
-	Units    int64
-	Unbooked int64 // of the units, those that the store has not charged yet
-	Bytes    int   // of memory, about; at most mostFallbackBytes
-	Refused  int64 // requests denied, since the node's start, because there was no memory for their bucket
-	Expired  int64 // units that counted no more, since the node's start, before the store could be charged
-}
-
 // Status returns the node's state of this moment.
 func (n *Node) Status() Status {
-	ages, stats, dropped := n.engine.snapshot()
-	r := n.rules.Load()
+	ages, stats, dropped := n.rights.Snapshot()
+	r := n.tenure.Rules()
 	s := Status{Region: n.config.Region, Node: n.config.Node, Epoch: r.Epoch, Version: r.Document.Version,
-		Generation: n.store.Generation(), NotReady: n.Ready(), Members: n.Members(), Exchange: stats, Dropped: dropped,
-		HintsLost: n.hints.lost(), Store: n.storeStatus(), Journal: journalStatus(n.journal), Local: n.fallback.status()}
+		Generation: n.tenure.Generation(), NotReady: n.Ready(), Members: n.Members(), Exchange: stats, Dropped: dropped,
+		HintsLost: n.rights.Hints().Lost(), Store: n.storeStatus(), Journal: journalStatus(n.config.Journal), Local: n.limiter.Local()}
 	for _, m := range s.Members {
 		if region, node, _ := strings.Cut(m, "/"); region == n.config.Region && node != n.config.Node {
 			s.Mates = append(s.Mates, m)
@@ -101,42 +94,31 @@ func (n *Node) Status() Status {
 }
 
 func (n *Node) storeStatus() StoreStatus {
-	at := n.store.Address()
-	s := StoreStatus{Kind: at.Kind(), Address: at.String(), Data: n.store.Data(), Losses: n.losses.Load(), Eviction: n.evictionFound(),
-		Refusing: n.refusals.current()}
-	if lost := n.lostAt.Load(); lost != 0 {
+	at := n.config.Store.Address()
+	s := StoreStatus{Kind: at.Kind(), Address: at.String(), Data: n.config.Store.Data(), Losses: n.tenure.Losses(), Eviction: n.memory.policy(),
+		Refusing: n.tenure.Refusing()}
+	if lost := n.tenure.LostAt(); lost != 0 {
 		s.LastLoss = time.UnixMicro(lost)
 	}
-	for shard, breaker := range n.breakers {
-		if breaker.Load() {
+	for shard, out := range n.limiter.OutOfReach() {
+		if out {
 			s.OutOfReach = append(s.OutOfReach, shardName(shard))
 		}
 	}
 	slices.Sort(s.OutOfReach)
-	s.ClockApart, s.ClockKnown = n.engine.storeClock(time.Now())
+	s.ClockApart, s.ClockKnown = n.rights.StoreClock(time.Now())
 	return s
 }
 
 // shardName is a shard without its braces.
 func shardName(s store.Shard) string { return strings.Trim(string(s), "{}") }
 
-func journalStatus(j Journal) JournalStatus {
+func journalStatus(j journal.Keeper) JournalStatus {
 	stats, since := j.Stats(), j.WholeSince()
 	s := JournalStatus{Incarnation: j.Incarnation(), Sequence: stats.Sequence, Rows: stats.Rows, Checkpoints: stats.Checkpoints,
 		Whole: since != math.MaxInt64, Failed: stats.Failed}
 	if s.Whole && since != 0 {
 		s.WholeSince = time.UnixMicro(since)
-	}
-	return s
-}
-
-func (f *fallback) status() LocalStatus {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	s := LocalStatus{Buckets: f.buckets, Bytes: f.bytes, Refused: f.refused, Expired: f.expired}
-	for _, w := range f.windows {
-		s.Units += w.units
-		s.Unbooked += w.due
 	}
 	return s
 }
@@ -150,18 +132,20 @@ type Bucket struct {
 
 // Bucket reads the ledger of the bucket that a limit makes of the descriptors.
 func (n *Node) Bucket(ctx context.Context, limit, domain string, descriptors map[string]string) (Bucket, error) {
-	if err := (Request{Domain: domain, Descriptors: descriptors, Cost: 1}).Validate(); err != nil {
+	if err := (admit.Request{Domain: domain, Descriptors: descriptors, Cost: 1}).Validate(); err != nil {
 		return Bucket{}, err
 	}
-	r := n.rules.Load()
+	r := n.tenure.Rules()
 	l, b, err := r.Locate(limit, domain, descriptors)
 	if err != nil {
 		return Bucket{}, err
 	}
 	t := b.Terms(r.Region)
-	found, err := n.store.Inspect(ctx, algorithms.Inspect{Fence: algorithms.Fence{Epoch: r.Epoch}, Target: r.Target(b, 0)})
+	found, err := n.config.Store.Inspect(ctx, algorithms.Inspect{Fence: algorithms.Fence{Epoch: r.Epoch}, Target: r.Target(b, 0)})
 	if err == nil && found.Status != algorithms.StatusOK {
 		err = fmt.Errorf("read bucket: %s", found.Status)
 	}
 	return Bucket{Limit: l, Terms: t, Inspected: found}, err
 }
+
+func microseconds(us int64) time.Duration { return time.Duration(us) * time.Microsecond }

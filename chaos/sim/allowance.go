@@ -3,7 +3,7 @@ package sim
 import (
 	"math"
 
-	stepped "github.com/quotad/quotad/region"
+	"github.com/quotad/quotad/region/admit"
 )
 
 // allowance is what may be admitted above the ceiling for something that happened, whose excess is
@@ -84,7 +84,7 @@ type usage struct {
 }
 
 // admits notes what a node admits.
-func (n *node) admits(b *bucket, d stepped.Decision, units int64) {
+func (n *node) admits(b *bucket, d admit.Decision, units int64) {
 	if d.At == 0 {
 		return
 	}

@@ -4,7 +4,7 @@ import (
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
 	"github.com/quotad/quotad/allocator/exchange"
-	stepped "github.com/quotad/quotad/region"
+	"github.com/quotad/quotad/region/admit"
 )
 
 // touch notes that rights of a bucket may be moved, by a call under a generation that finds out whether the store has it still.
@@ -260,7 +260,7 @@ func (n *node) checkHeard(l exchange.Lend) {
 }
 
 // checkSplit checks that a region that has been cut off from all others for long is at its fixed split.
-func (n *node) checkSplit(b *bucket, d stepped.Decision) {
+func (n *node) checkSplit(b *bucket, d admit.Decision) {
 	const underway = lateBy + 3*allocator.Second // messages that left before the cut
 	r, w := n.r, n.w
 	if r.alone < 0 || b.spec == nil || w.back > 0 {

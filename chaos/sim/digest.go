@@ -10,7 +10,7 @@ import (
 	"slices"
 
 	"github.com/quotad/quotad/allocator/exchange"
-	stepped "github.com/quotad/quotad/region"
+	"github.com/quotad/quotad/region/admit"
 )
 
 // Digest is a hash over every event that the nodes of a run heard, every effect that followed and
@@ -57,7 +57,7 @@ func (d *digest) heard(n *node, now int64, e exchange.Event, out exchange.Effect
 const aDecision = -1
 
 // decided takes in what a node decided.
-func (d *digest) decided(n *node, now int64, rq *request, decision stepped.Decision) {
+func (d *digest) decided(n *node, now int64, rq *request, decision admit.Decision) {
 	if d == nil {
 		return
 	}

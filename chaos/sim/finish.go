@@ -6,7 +6,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
-	stepped "github.com/quotad/quotad/region"
+	"github.com/quotad/quotad/region/admit"
 )
 
 // probe is what one region asks for after the last fault, of one bucket: what it gets then shows whether the world is well again.
@@ -107,7 +107,7 @@ func (p *probe) ask(cost int64) {
 		rq := &request{q: w.question(p.b.limit.policy.Domain, 0), buckets: w.concern(p.b.limit.policy.Domain, 0)}
 		rq.q.Cost = part
 		late := w.now > w.plan.End-(w.plan.End-w.plan.Heal)/3
-		rq.done = func(d stepped.Decision) {
+		rq.done = func(d admit.Decision) {
 			if !late {
 				return
 			}

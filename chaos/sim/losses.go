@@ -170,7 +170,7 @@ func (w *world) vanishes(b *bucket, r *region) {
 	knew := map[*node]sighting{}
 	for _, n := range r.nodes {
 		if n.live != nil {
-			known := n.live.Known(b.id)
+			known := n.live.ExistsUntil(b.id)
 			if w.remembersAll() {
 				known = max(known, n.knows(b))
 			}

@@ -6,8 +6,9 @@ import (
 
 	"github.com/quotad/quotad/allocator"
 	"github.com/quotad/quotad/allocator/exchange"
+	stepped "github.com/quotad/quotad/chaos/lab/node"
 	"github.com/quotad/quotad/policy"
-	stepped "github.com/quotad/quotad/region"
+	quotad "github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/journal"
 	"github.com/quotad/quotad/region/store"
 )
@@ -65,7 +66,7 @@ func newNode(r *region, i int, d *policy.Document) *node {
 // start begins a life: its memory is empty, store and journal are as they were left.
 func (n *node) start(first bool) error {
 	n.way = n.r.store.connect(n)
-	live, err := stepped.NewStepped(stepped.Config{Region: n.r.name, Node: fmt.Sprintf("n%d", n.index+1), Nodes: len(n.r.nodes),
+	live, err := stepped.New(quotad.Config{Region: n.r.name, Node: fmt.Sprintf("n%d", n.index+1), Nodes: len(n.r.nodes),
 		Policy: n.file, Bootstrap: first, Store: n.way, Journal: n.journal, Now: n.time, Log: n.w.quiet(), Memory: n.w.plan.Memory})
 	if err != nil {
 		return err
@@ -173,7 +174,7 @@ func (n *node) keep() {
 	if err := n.live.Reopen(); err != nil {
 		n.w.tell(n.r, "%s: %v", n.name, err)
 	}
-	n.live.KeepBooks()
+	n.live.SettleLocal()
 	if n.w.now/bookEvery%5 == int64(n.index) {
 		n.live.Checkpoint()
 	}

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	stepped "github.com/quotad/quotad/region"
+	"github.com/quotad/quotad/region/rights"
 )
 
 // pair is a plan of two regions of equal weight and one limit, whose first region has some nodes, and in
@@ -57,7 +57,7 @@ func local(p *Plan) *Plan {
 
 // crowded is a plan of two keys, of which a node remembers one bucket.
 func crowded(p *Plan) *Plan {
-	p.Keys, p.Memory = append(p.Keys, "k1"), stepped.Memory{Buckets: 1, Uses: 1}
+	p.Keys, p.Memory = append(p.Keys, "k1"), rights.Memory{Buckets: 1, Uses: 1}
 	return p
 }
 

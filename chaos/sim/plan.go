@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/policy"
-	stepped "github.com/quotad/quotad/region"
+	"github.com/quotad/quotad/region/rights"
 )
 
 // Plan is all that is done to a world from outside: what it is made of, what is offered to it, and what goes wrong. The same
@@ -24,7 +24,7 @@ type Plan struct {
 	// Into is how far into an hour the regions' clocks begin, µs.
 	Into int64
 	// Memory bounds what nodes remember of the buckets they used; zero: as in production, which no plan fills.
-	Memory stepped.Memory
+	Memory rights.Memory
 	// Heal is when all faults end, and End when the run does, µs since the start.
 	Heal, End int64
 	// Lua has the production scripts decide, on an embedded Redis, and not their Go twins.

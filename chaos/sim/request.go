@@ -5,20 +5,21 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
+	stepped "github.com/quotad/quotad/chaos/lab/node"
 	"github.com/quotad/quotad/chaos/oracle"
 	"github.com/quotad/quotad/policy"
-	stepped "github.com/quotad/quotad/region"
+	"github.com/quotad/quotad/region/admit"
 )
 
 // request is one on its way.
 type request struct {
-	q       stepped.Request
+	q       admit.Request
 	buckets []*bucket
 	node    *node
 	sent    int64
-	refund  int64                  // after which it is refunded, µs; 0: never
-	done    func(stepped.Decision) // hears how it ended; nil: nobody does
-	old     bool                   // what decides it was said before it waited
+	refund  int64                // after which it is refunded, µs; 0: never
+	done    func(admit.Decision) // hears how it ended; nil: nobody does
+	old     bool                 // what decides it was said before it waited
 }
 
 // held is a request that waits.
@@ -28,8 +29,8 @@ type held struct {
 	over    bool
 }
 
-func (w *world) question(domain string, key int) stepped.Request {
-	return stepped.Request{Domain: domain, Descriptors: descriptors(w.plan.Keys[key]), Cost: 1}
+func (w *world) question(domain string, key int) admit.Request {
+	return admit.Request{Domain: domain, Descriptors: descriptors(w.plan.Keys[key]), Cost: 1}
 }
 
 // ask has a node decide a request. A node that is not there is not asked.
@@ -42,7 +43,7 @@ func (w *world) ask(n *node, rq *request) {
 }
 
 // answered takes in what a node said to a request.
-func (n *node) answered(rq *request, d stepped.Decision, wait *stepped.Waiting, err error) {
+func (n *node) answered(rq *request, d admit.Decision, wait *stepped.Waiting, err error) {
 	n.w.counts.Requests++
 	switch {
 	case err != nil:
@@ -64,18 +65,18 @@ func (n *node) answered(rq *request, d stepped.Decision, wait *stepped.Waiting, 
 func (n *node) wait(rq *request, wait *stepped.Waiting) {
 	h := &held{request: rq, waiting: wait}
 	n.waiting = append(n.waiting, h)
-	n.in(wait.Patience.Microseconds()+1, func() { n.goOn(h, wait.Borrows) })
+	n.in(wait.Patience.Microseconds()+1, func() { n.goOn(h, false, true) })
 }
 
 // goOn decides a request that waited once more, if it has not been.
-func (n *node) goOn(h *held, come bool) {
+func (n *node) goOn(h *held, helps, timedOut bool) {
 	if h.over {
 		return
 	}
 	h.over = true
 	n.waiting = slices.DeleteFunc(n.waiting, func(other *held) bool { return other == h })
-	h.old = !come // what the store said before stands
-	d, wait, err := n.live.Again(h.waiting, come)
+	d, wait, asked, err := n.live.Again(h.waiting, helps, timedOut)
+	h.old = !asked // what the store said before stands
 	n.answered(h.request, d, wait, err)
 }
 
@@ -86,13 +87,13 @@ func (h *held) unanswered() { h.over = true }
 func (n *node) wake(id string, come bool) {
 	for _, h := range slices.Clone(n.waiting) {
 		if slices.Contains(h.waiting.Buckets, id) {
-			n.in(1, func() { n.goOn(h, come) })
+			n.in(1, func() { n.goOn(h, come, false) })
 		}
 	}
 }
 
 // decided judges a decision, and has it refunded later if it is to be.
-func (n *node) decided(rq *request, d stepped.Decision) {
+func (n *node) decided(rq *request, d admit.Decision) {
 	if rq.q.Cost < 1 || rq.q.Cost > algorithms.MaxUnits {
 		n.w.breaks("answers", "%s decides on a cost of %d: %+v", n.name, rq.q.Cost, d)
 		return
@@ -127,7 +128,7 @@ func (n *node) decided(rq *request, d stepped.Decision) {
 }
 
 // judge has one bucket's judge hear of a decision.
-func (n *node) judge(rq *request, b *bucket, d stepped.Decision) {
+func (n *node) judge(rq *request, b *bucket, d admit.Decision) {
 	at := d.At
 	if at == 0 { // decided without the store, by the node's clock
 		at = n.r.clock()
@@ -142,7 +143,7 @@ func (n *node) judge(rq *request, b *bucket, d stepped.Decision) {
 	if d.Allowed {
 		a.Outcome = oracle.Admitted
 		b.labels[a.Cell] += a.Cost
-		if d.Reason == stepped.StoreFailureLocal {
+		if d.Reason == admit.StoreFailureLocal {
 			n.spentLocally(b)
 		}
 		n.admits(b, d, a.Cost)
@@ -181,7 +182,7 @@ func (n *node) spentLocally(b *bucket) {
 }
 
 // repeated says whether a decision is one that was given before. One that should be and is not has charged twice.
-func (n *node) repeated(rq *request, d stepped.Decision) bool {
+func (n *node) repeated(rq *request, d admit.Decision) bool {
 	if rq.q.ID == "" {
 		return false
 	}
@@ -208,7 +209,7 @@ const (
 )
 
 // refund takes a request's charge back, twice: once is all that it may have an effect.
-func (n *node) refund(rq *request, d stepped.Decision, before refunded) {
+func (n *node) refund(rq *request, d admit.Decision, before refunded) {
 	back, err := n.live.Refund(d.Receipt)
 	after := surelyRefunded
 	switch {
@@ -239,7 +240,7 @@ func (n *node) refund(rq *request, d stepped.Decision, before refunded) {
 }
 
 // givenBack takes units out of what a decision has charged.
-func (b *bucket) givenBack(d stepped.Decision, units int64) {
+func (b *bucket) givenBack(d admit.Decision, units int64) {
 	b.labels[b.limit.rule.CellOf(d.At)] -= units
 	b.refunded = true
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/quotad/quotad/allocator"
 	"github.com/quotad/quotad/chaos/baseline"
 	"github.com/quotad/quotad/chaos/workload"
-	stepped "github.com/quotad/quotad/region"
+	"github.com/quotad/quotad/region/admit"
 )
 
 // Quotad is quotad itself as one of the systems that are compared: a simulated world without faults.
@@ -45,7 +45,7 @@ func (q Quotad) Run(load *workload.Workload, n baseline.Network, seed uint64) ba
 		w.at(warm+a.At, func() {
 			rq := &request{q: w.question("api", 0), buckets: w.concern("api", 0)}
 			rq.q.Cost = a.Cost
-			rq.done = func(d stepped.Decision) {
+			rq.done = func(d admit.Decision) {
 				res.Admitted[i], res.Waited[i], res.Decided[i] = d.Allowed, w.now-warm-a.At, w.now-warm
 			}
 			w.ask(w.regions[a.Region].nodes[0], rq)

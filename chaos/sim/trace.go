@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/allocator/exchange"
-	stepped "github.com/quotad/quotad/region"
+	"github.com/quotad/quotad/region/admit"
 )
 
 // trace is what happened, as it is told after a failure.
@@ -84,7 +84,7 @@ func (n *node) tellEvent(e exchange.Event) {
 	}
 }
 
-func (n *node) tellDecision(rq *request, d stepped.Decision) {
+func (n *node) tellDecision(rq *request, d admit.Decision) {
 	word := "denies"
 	if d.Allowed {
 		word = "admits"

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/quotad/quotad/allocator"
-	stepped "github.com/quotad/quotad/region"
+	"github.com/quotad/quotad/region/rights"
 )
 
 // The wider draw is of what the first one never thinks of: requests of a key that go to one node only,
@@ -61,7 +61,7 @@ func drawWider(p *Plan, c Config) {
 // and then one of them is deleted amid its use.
 func (d *drawing) crowd() {
 	p := d.plan
-	p.Memory = stepped.Memory{Buckets: one(d, 1, 2, 4, 64), Uses: one(d, 1, 2, 4)}
+	p.Memory = rights.Memory{Buckets: one(d, 1, 2, 4, 64), Uses: one(d, 1, 2, 4)}
 	for k := range one(d, 2, 4, 8) {
 		key, l := len(p.Keys), d.IntN(len(d.kinds))
 		p.Keys = append(p.Keys, fmt.Sprintf("k%d", key))

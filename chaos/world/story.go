@@ -13,7 +13,7 @@ import (
 	"github.com/quotad/quotad/chaos/load"
 	"github.com/quotad/quotad/chaos/oracle"
 	"github.com/quotad/quotad/policy"
-	"github.com/quotad/quotad/region"
+	"github.com/quotad/quotad/region/admit"
 )
 
 // The regions of the demo, and its limit.
@@ -205,7 +205,7 @@ const account = "42"
 // request makes one request and hands what came of it to the judges.
 func (p *play) request(ctx context.Context, r load.Request) {
 	sent := time.Now()
-	d, err := p.world.Node(r.Region).Check(ctx, region.Request{Domain: "demo",
+	d, err := p.world.Node(r.Region).Check(ctx, admit.Request{Domain: "demo",
 		Descriptors: map[string]string{"account": account}, Cost: r.Cost})
 	a := oracle.Answer{Bucket: "demo/" + account, Region: r.Region, Node: "n1", Sequence: d.Sequence, Cost: r.Cost,
 		Cell: d.Cell, At: d.At, Sent: sent, Seen: time.Now(), Entitlement: d.Entitlement, Share: d.Share, Degraded: d.Degraded}

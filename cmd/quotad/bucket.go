@@ -106,10 +106,10 @@ type ledger struct {
 	Used        int64    `json:"used"`
 	Fading      int64    `json:"fading"`
 	Free        int64    `json:"free"`
-	Rights      []rights `json:"rights"`
+	Rights      []rightsRow `json:"rights"`
 }
 
-type rights struct {
+type rightsRow struct {
 	Cell          int64  `json:"cell"`
 	Region        string `json:"region"`
 	Lent          int64  `json:"lent"`

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/quotad/quotad/region"
+	"github.com/quotad/quotad/region/admit"
 	"github.com/quotad/quotad/region/link"
 )
 
@@ -38,12 +38,12 @@ func (c *cutter) Cut(name, direction string, d time.Duration) ([]netip.Addr, err
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if name == c.own {
-		return nil, &region.FieldError{Field: "region", Problem: "is this node's own; name another region"}
+		return nil, &admit.FieldError{Field: "region", Problem: "is this node's own; name another region"}
 	}
 	where := c.where()
 	for _, ip := range where[name] {
 		if other := otherAt(where, name, ip); other != "" {
-			return nil, &region.FieldError{Field: "region", Problem: fmt.Sprintf(
+			return nil, &admit.FieldError{Field: "region", Problem: fmt.Sprintf(
 				"cannot be cut off alone: its nodes and those of %s share the address %s, and a cut tells nodes apart by address; give each node one of its own",
 				other, ip)}
 		}
@@ -56,7 +56,7 @@ func (c *cutter) Cut(name, direction string, d time.Duration) ([]netip.Addr, err
 		}
 	}
 	if len(ips) == 0 {
-		return nil, &region.FieldError{Field: "region", Problem: "has no node that gossip knows; there are nodes of " + others(where, c.own)}
+		return nil, &admit.FieldError{Field: "region", Problem: "has no node that gossip knows; there are nodes of " + others(where, c.own)}
 	}
 	c.known[name] = ips
 	c.gate.Cut(ips, directions[direction], d)

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/quotad/quotad/region"
+	"github.com/quotad/quotad/region/rights"
 )
 
 // failpointVariable names a point of a transfer at which this process kills itself, and optionally at which time it comes
@@ -18,7 +18,7 @@ import (
 const failpointVariable = "QUOTAD_FAILPOINT"
 
 // failpoint reads the variable; nil: it is not set.
-func failpoint() (func(region.Point), error) {
+func failpoint() (func(rights.Point), error) {
 	text, set := environment(failpointVariable)
 	if !set {
 		return nil, nil
@@ -28,16 +28,16 @@ func failpoint() (func(region.Point), error) {
 	if counted {
 		times, err = strconv.ParseInt(number, 10, 64)
 	}
-	if !slices.Contains(region.Points, region.Point(name)) || err != nil || times < 1 {
+	if !slices.Contains(rights.Points, rights.Point(name)) || err != nil || times < 1 {
 		return nil, usageError(fmt.Errorf("%s: %.70q is no failpoint; unset it, or write one of %s, and :N for the Nth time",
-			failpointVariable, text, joined(region.Points)))
+			failpointVariable, text, joined(rights.Points)))
 	}
 	var passed atomic.Int64
-	return func(p region.Point) {
-		if p != region.Point(name) || passed.Add(1) != times {
+	return func(p rights.Point) {
+		if p != rights.Point(name) || passed.Add(1) != times {
 			return
 		}
-		if p == region.AfterReply { // which must have left
+		if p == rights.AfterReply { // which must have left
 			time.AfterFunc(replyLeaves, die)
 			return
 		}
@@ -52,7 +52,7 @@ const replyLeaves = 2 * time.Millisecond
 // die ends the process as kill -9 does.
 func die() { _ = syscall.Kill(os.Getpid(), syscall.SIGKILL) }
 
-func joined(points []region.Point) string {
+func joined(points []rights.Point) string {
 	names := make([]string, len(points))
 	for i, p := range points {
 		names[i] = string(p)

@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/quotad/quotad/region"
+	"github.com/quotad/quotad/region/rights"
 )
 
 // failpointChild is set in the process that is to die.
@@ -26,7 +26,7 @@ func TestFailpointIsRead(t *testing.T) {
 			if (err == nil) != want {
 				t.Fatalf("%v", err)
 			}
-			if err != nil && (!strings.Contains(err.Error(), failpointVariable) || !strings.Contains(err.Error(), string(region.AfterFsync))) {
+			if err != nil && (!strings.Contains(err.Error(), failpointVariable) || !strings.Contains(err.Error(), string(rights.AfterFsync))) {
 				t.Errorf("the error does not say where and what to write: %v", err)
 			}
 			if (f != nil) != (want && text != "") {
@@ -63,7 +63,7 @@ func passByFailpoints() {
 		os.Exit(1)
 	}
 	for range 2 {
-		for _, p := range region.Points {
+		for _, p := range rights.Points {
 			fails(p)
 			_, _ = os.Stdout.WriteString(string(p) + " ")
 		}

@@ -5,9 +5,9 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/door"
 	"github.com/quotad/quotad/region/peer"
+	"github.com/quotad/quotad/region/rights"
 )
 
 // nodeConfig says what a node is to be.
@@ -31,7 +31,7 @@ type nodeConfig struct {
 	logLevel     slog.Level
 	drain        time.Duration
 	repeats      int64
-	memory       region.Memory
+	memory       rights.Memory
 	chaos        bool
 
 	places map[string]place // of every setting that was given, by path

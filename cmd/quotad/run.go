@@ -17,7 +17,7 @@ func runNode(ctx context.Context, c *nodeConfig, p *parts, node *region.Node, hu
 	p.doors.register(node.Metrics())
 	server := api.New(node, log)
 	if p.gate != nil {
-		cutter := newCutter(c.region, p.gate, node.Whereabouts, log)
+		cutter := newCutter(c.region, p.gate, node.NodeAddresses, log)
 		server.AllowCuts(cutter)
 		node.AllowCuts(cutter)
 	}

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
-	"github.com/quotad/quotad/region"
+	"github.com/quotad/quotad/region/admit"
 )
 
 func batchOf(n int) *quotadv1.CheckBatchRequest {
@@ -32,13 +32,13 @@ func TestBatch(t *testing.T) {
 			var together sync.WaitGroup
 			together.Add(size)
 			node := &fakeNode{
-				wait: func(context.Context, region.Request) error { // for as long as any of the batch is missing
+				wait: func(context.Context, admit.Request) error { // for as long as any of the batch is missing
 					together.Done()
 					together.Wait()
 					return nil
 				},
-				decide: func(q region.Request) (region.Decision, error) {
-					return region.Decision{Allowed: q.Cost%2 == 0, Reason: region.OverLimit, Remaining: q.Cost, Repeated: q.ID == "again", Receipt: receipts[q.Receipt]}, nil
+				decide: func(q admit.Request) (admit.Decision, error) {
+					return admit.Decision{Allowed: q.Cost%2 == 0, Reason: admit.OverLimit, Remaining: q.Cost, Repeated: q.ID == "again", Receipt: receipts[q.Receipt]}, nil
 				},
 			}
 			m := batchOf(size)
@@ -67,7 +67,7 @@ func TestBatchRefused(t *testing.T) {
 	client := quota(t, node)
 	m := batchOf(5)
 	m.Requests[1].Cost = proto.Int64(0)
-	m.Requests[2].RequestId = strings.Repeat("r", region.MostIDBytes+1)
+	m.Requests[2].RequestId = strings.Repeat("r", admit.MostIDBytes+1)
 	m.Requests[3].Domain = ""
 	m.Requests[4].Descriptors = map[string]string{"\n": strings.Repeat("x", 257)}
 	_, err := client.CheckBatch(t.Context(), m)
@@ -84,11 +84,11 @@ func TestBatchOfTheLargestRequests(t *testing.T) {
 	m := batchOf(100)
 	for i, q := range m.Requests {
 		q.Domain, q.Descriptors = strings.Repeat("d", 63), map[string]string{}
-		for n := range region.MostDescriptors {
-			q.Descriptors[fmt.Sprintf("%0*d", region.MostNameBytes, n)] = strings.Repeat("v", region.MostValueBytes)
+		for n := range admit.MostDescriptors {
+			q.Descriptors[fmt.Sprintf("%0*d", admit.MostNameBytes, n)] = strings.Repeat("v", admit.MostValueBytes)
 		}
 		q.Cost = proto.Int64(1<<51 - int64(i))
-		q.RequestId, q.Receipt = strings.Repeat("r", region.MostIDBytes), true
+		q.RequestId, q.Receipt = strings.Repeat("r", admit.MostIDBytes), true
 	}
 	if _, err := quota(t, &fakeNode{}).CheckBatch(t.Context(), m); err != nil {
 		t.Fatal(err)
@@ -101,17 +101,17 @@ func TestBatchOfTheLargestRequests(t *testing.T) {
 
 // TestBatchError: an error of one request is the batch's.
 func TestBatchError(t *testing.T) {
-	node := &fakeNode{decide: func(q region.Request) (region.Decision, error) {
+	node := &fakeNode{decide: func(q admit.Request) (admit.Decision, error) {
 		if q.Cost == 3 {
-			return region.Decision{}, context.DeadlineExceeded
+			return admit.Decision{}, context.DeadlineExceeded
 		}
-		return region.Decision{Allowed: true}, nil
+		return admit.Decision{Allowed: true}, nil
 	}}
 	if _, err := quota(t, node).CheckBatch(t.Context(), batchOf(5)); status.Code(err) != codes.DeadlineExceeded {
 		t.Errorf("got %v, want DeadlineExceeded", err)
 	}
 }
 
-func checkOf(q region.Request) *quotadv1.CheckRequest {
+func checkOf(q admit.Request) *quotadv1.CheckRequest {
 	return &quotadv1.CheckRequest{Domain: q.Domain, Descriptors: q.Descriptors, Cost: &q.Cost, RequestId: q.ID, Receipt: q.Receipt}
 }

@@ -9,12 +9,12 @@ import (
 	"google.golang.org/grpc/peer"
 
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
-	"github.com/quotad/quotad/region"
+	"github.com/quotad/quotad/region/admit"
 )
 
 // TestCaller: a request is that of the host it came from, whatever it says of itself.
 func TestCaller(t *testing.T) {
-	node := &fakeNode{decision: region.Decision{Allowed: true}}
+	node := &fakeNode{decision: admit.Decision{Allowed: true}}
 	s := newServer(t, node, quiet())
 	handler := &service{server: s, node: node}
 	ctx := peer.NewContext(t.Context(), &peer.Peer{Addr: &net.TCPAddr{IP: net.ParseIP("10.0.0.7"), Port: 4000}})

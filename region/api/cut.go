@@ -8,13 +8,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/quotad/quotad/region"
+	"github.com/quotad/quotad/region/admit"
 )
 
 // Cutter cuts a node off from the nodes of another region, for rehearsals of faults. Safe for concurrent use.
 type Cutter interface {
 	// Cut loses what goes to the nodes of a region ("out"), comes from them ("in"), or "both", for d, in place of what was
-	// cut that way before; 0 heals. It returns their addresses. A *region.FieldError says that there are none to cut.
+	// cut that way before; 0 heals. It returns their addresses. A *admit.FieldError says that there are none to cut.
 	Cut(region, direction string, d time.Duration) ([]netip.Addr, error)
 }
 
@@ -63,7 +63,7 @@ type cutting struct {
 	d                 time.Duration
 }
 
-// decodeCut reads the JSON of a cut; every error is a *region.FieldError.
+// decodeCut reads the JSON of a cut; every error is a *admit.FieldError.
 func decodeCut(body []byte) (q cutting, err error) {
 	q.direction = cutDirections[0]
 	var length string
@@ -85,17 +85,17 @@ func decodeCut(body []byte) (q cutting, err error) {
 	case err != nil:
 		return cutting{}, err
 	case q.region == "":
-		return cutting{}, &region.FieldError{Field: "region", Problem: "is missing; name the region to cut off"}
+		return cutting{}, &admit.FieldError{Field: "region", Problem: "is missing; name the region to cut off"}
 	case !slices.Contains(cutDirections, q.direction):
-		return cutting{}, &region.FieldError{Field: "direction", Problem: "is " + quote(q.direction) + "; give " + strings.Join(cutDirections, ", ")}
+		return cutting{}, &admit.FieldError{Field: "direction", Problem: "is " + quote(q.direction) + "; give " + strings.Join(cutDirections, ", ")}
 	case heal && length != "":
-		return cutting{}, &region.FieldError{Field: "for", Problem: "means nothing to a heal; leave it or heal out"}
+		return cutting{}, &admit.FieldError{Field: "for", Problem: "means nothing to a heal; leave it or heal out"}
 	case heal:
 		return q, nil
 	}
 	q.d, err = time.ParseDuration(length)
 	if err != nil || q.d <= 0 || q.d > mostCut {
-		return cutting{}, &region.FieldError{Field: "for", Problem: fmt.Sprintf("is %s; give how long to cut, above 0 and at most 10m, such as 5s", quote(length))}
+		return cutting{}, &admit.FieldError{Field: "for", Problem: fmt.Sprintf("is %s; give how long to cut, above 0 and at most 10m, such as 5s", quote(length))}
 	}
 	return q, nil
 }

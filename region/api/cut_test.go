@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotad/quotad/region"
+	"github.com/quotad/quotad/region/admit"
 )
 
 // fakeCutter knows one region, eu.
@@ -14,7 +14,7 @@ type fakeCutter struct{ cuts []string }
 
 func (f *fakeCutter) Cut(name, direction string, d time.Duration) ([]netip.Addr, error) {
 	if name != "eu" {
-		return nil, &region.FieldError{Field: "region", Problem: "has no node"}
+		return nil, &admit.FieldError{Field: "region", Problem: "has no node"}
 	}
 	f.cuts = append(f.cuts, fmt.Sprintf("%s %s %v", name, direction, d))
 	return []netip.Addr{netip.MustParseAddr("127.0.1.11")}, nil

@@ -5,13 +5,13 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/quotad/quotad/region"
+	"github.com/quotad/quotad/region/admit"
 )
 
-// decision is region.Decision as JSON. What nobody counted or knows is absent rather than 0.
+// decision is admit.Decision as JSON. What nobody counted or knows is absent rather than 0.
 type decision struct {
-	Allowed bool          `json:"allowed"`
-	Reason  region.Reason `json:"reason"`
+	Allowed bool         `json:"allowed"`
+	Reason  admit.Reason `json:"reason"`
 
 	// Absent if no limit applies.
 	Limit       string `json:"limit,omitempty"`
@@ -45,7 +45,7 @@ type decision struct {
 
 const timeLayout = "2006-01-02T15:04:05.000000Z07:00"
 
-func newDecision(d region.Decision) *decision {
+func newDecision(d admit.Decision) *decision {
 	j := &decision{Allowed: d.Allowed, Reason: d.Reason, Limit: d.Limit, Algorithm: string(d.Algorithm), Node: d.Node, Region: d.Region,
 		Degraded: d.Degraded, Sequence: d.Sequence, Shadowed: d.Shadowed, Repeated: d.Repeated, Receipt: d.Receipt}
 	if d.Limit != "" {
@@ -67,12 +67,12 @@ func newDecision(d region.Decision) *decision {
 }
 
 // counted says whether a decision rests on a count, the store's or this node's.
-func counted(d region.Decision) bool {
-	return d.At != 0 || d.Reason == region.StoreFailureLocal
+func counted(d admit.Decision) bool {
+	return d.At != 0 || d.Reason == admit.StoreFailureLocal
 }
 
 // setHeaders describes the limit that decided.
-func setHeaders(h http.Header, d region.Decision) {
+func setHeaders(h http.Header, d admit.Decision) {
 	if d.Limit == "" {
 		return
 	}
@@ -84,7 +84,7 @@ func setHeaders(h http.Header, d region.Decision) {
 }
 
 // setRetryAfter tells a caller that is denied when to come again, if that is known.
-func setRetryAfter(h http.Header, d region.Decision) {
+func setRetryAfter(h http.Header, d admit.Decision) {
 	if d.RetryAfter > 0 {
 		h.Set("Retry-After", strconv.FormatInt(max(seconds(d.RetryAfter), 1), 10))
 	}

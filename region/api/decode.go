@@ -10,7 +10,7 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"github.com/quotad/quotad/region"
+	"github.com/quotad/quotad/region/admit"
 )
 
 const (
@@ -24,7 +24,7 @@ func wellFormed(body []byte) error {
 	var syntax *json.SyntaxError
 	var value json.RawMessage
 	if err := json.Unmarshal(body, &value); errors.As(err, &syntax) {
-		return &region.FieldError{Field: wholeBody, Problem: fmt.Sprintf("is not one JSON value: %v, at byte %d", syntax, syntax.Offset)}
+		return &admit.FieldError{Field: wholeBody, Problem: fmt.Sprintf("is not one JSON value: %v, at byte %d", syntax, syntax.Offset)}
 	}
 	return nil
 }
@@ -46,7 +46,7 @@ func (d *decoder) token() (json.Token, []byte, error) {
 	start := d.tokens.InputOffset()
 	t, err := d.tokens.Token()
 	if err != nil {
-		return nil, nil, &region.FieldError{Field: wholeBody, Problem: "is not one JSON value"}
+		return nil, nil, &admit.FieldError{Field: wholeBody, Problem: "is not one JSON value"}
 	}
 	return t, d.body[start:d.tokens.InputOffset()], nil
 }
@@ -58,7 +58,7 @@ func (d *decoder) object(field string, member func(name string) error) error {
 		return err
 	}
 	if t != json.Delim('{') {
-		return &region.FieldError{Field: field, Problem: "must be a JSON object"}
+		return &admit.FieldError{Field: field, Problem: "must be a JSON object"}
 	}
 	seen := map[string]bool{}
 	for d.tokens.More() {
@@ -67,7 +67,7 @@ func (d *decoder) object(field string, member func(name string) error) error {
 			return err
 		}
 		if seen[name] {
-			return &region.FieldError{Field: field, Problem: "has " + quote(name) + " twice"}
+			return &admit.FieldError{Field: field, Problem: "has " + quote(name) + " twice"}
 		}
 		seen[name] = true
 		if err := member(name); err != nil {
@@ -95,13 +95,13 @@ func (d *decoder) text(field string) (string, error) {
 	}
 	s, ok := t.(string)
 	if !ok {
-		return "", &region.FieldError{Field: field, Problem: "must be a JSON string"}
+		return "", &admit.FieldError{Field: field, Problem: "must be a JSON string"}
 	}
 	if !utf8.Valid(raw) {
-		return "", &region.FieldError{Field: field, Problem: "is not valid UTF-8"}
+		return "", &admit.FieldError{Field: field, Problem: "is not valid UTF-8"}
 	}
 	if !wholeCharacters(raw) {
-		return "", &region.FieldError{Field: field, Problem: `has half a character (a \u escape of a lone surrogate)`}
+		return "", &admit.FieldError{Field: field, Problem: `has half a character (a \u escape of a lone surrogate)`}
 	}
 	return s, nil
 }
@@ -114,7 +114,7 @@ func (d *decoder) truth(field string) (bool, error) {
 	}
 	b, ok := t.(bool)
 	if !ok {
-		return false, &region.FieldError{Field: field, Problem: "must be true or false, without quotes"}
+		return false, &admit.FieldError{Field: field, Problem: "must be true or false, without quotes"}
 	}
 	return b, nil
 }
@@ -127,7 +127,7 @@ func (d *decoder) cost(field string) (int64, error) {
 	}
 	n, ok := t.(json.Number)
 	if !ok || strings.ContainsAny(n.String(), ".eE") {
-		return 0, &region.FieldError{Field: field, Problem: costWords}
+		return 0, &admit.FieldError{Field: field, Problem: costWords}
 	}
 	// A JSON number without these can only be beyond int64, and then comes back as its nearest, out of range as well.
 	units, _ := strconv.ParseInt(n.String(), 10, 64)

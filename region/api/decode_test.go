@@ -9,9 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotad/quotad/region/admit"
 	"pgregory.net/rapid"
-
-	"github.com/quotad/quotad/region"
 )
 
 const rangeWords = "cost: must be a whole number of units from 1 to 2251799813685248"
@@ -61,14 +60,14 @@ func TestDecodeCost(t *testing.T) {
 	} {
 		t.Run(c.cost, func(t *testing.T) {
 			q, err := decodeCheck([]byte(`{"domain":"api","cost":` + c.cost + `}`))
-			wantDecoded(t, q, err, region.Request{Domain: "api", Cost: c.want}, c.err)
+			wantDecoded(t, q, err, admit.Request{Domain: "api", Cost: c.want}, c.err)
 		})
 	}
 }
 
-func wantDecoded(t *testing.T, got region.Request, err error, want region.Request, problem string) {
+func wantDecoded(t *testing.T, got admit.Request, err error, want admit.Request, problem string) {
 	t.Helper()
-	var field *region.FieldError
+	var field *admit.FieldError
 	switch {
 	case problem == "" && err != nil:
 		t.Errorf("refused: %v", err)
@@ -152,13 +151,13 @@ func TestDecodeRequest(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			q, err := decodeCheck([]byte(c.body))
-			wantDecoded(t, q, err, region.Request{Domain: "api", Descriptors: c.descriptors, Cost: 1}, c.err)
+			wantDecoded(t, q, err, admit.Request{Domain: "api", Descriptors: c.descriptors, Cost: 1}, c.err)
 		})
 	}
 }
 
 // encode writes a request as any client would.
-func encode(q region.Request) []byte {
+func encode(q admit.Request) []byte {
 	m := map[string]any{"domain": q.Domain, "cost": q.Cost}
 	if q.Descriptors != nil {
 		m["descriptors"] = q.Descriptors
@@ -177,14 +176,14 @@ func encode(q region.Request) []byte {
 }
 
 // same says whether two requests are one; no descriptors are the same as an empty list of them.
-func same(a, b region.Request) bool {
+func same(a, b admit.Request) bool {
 	return a.Domain == b.Domain && a.Cost == b.Cost && a.ID == b.ID && a.Receipt == b.Receipt && maps.Equal(a.Descriptors, b.Descriptors)
 }
 
 // TestDecodeEncoded: every valid request that a client encodes is read as it was.
 func TestDecodeEncoded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		q := region.Request{
+		q := admit.Request{
 			Domain:      rapid.StringN(1, 15, 63).Draw(t, "domain"),
 			Descriptors: rapid.MapOfN(rapid.StringN(1, 30, 128), rapid.StringN(0, 60, 256), 0, 16).Draw(t, "descriptors"),
 			Cost:        rapid.Int64Range(1, 1<<51).Draw(t, "cost"),
@@ -209,7 +208,7 @@ func FuzzDecodeCheck(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		q, err := decodeCheck(body)
 		if err != nil {
-			var field *region.FieldError
+			var field *admit.FieldError
 			if !errors.As(err, &field) {
 				t.Fatalf("%q is refused with %T: %v", body, err, err)
 			}
@@ -233,7 +232,7 @@ func FuzzDecodeCheck(f *testing.F) {
 			t.Fatalf("%q is accepted here and not by encoding/json: %v", body, err)
 		}
 		units, err := lenient.Cost.Int64()
-		read := region.Request{Domain: lenient.Domain, Descriptors: lenient.Descriptors, Cost: units, ID: lenient.RequestID, Receipt: lenient.Receipt}
+		read := admit.Request{Domain: lenient.Domain, Descriptors: lenient.Descriptors, Cost: units, ID: lenient.RequestID, Receipt: lenient.Receipt}
 		if err != nil || !same(q, read) {
 			t.Fatalf("%q is %+v here and %+v for encoding/json", body, q, lenient)
 		}

@@ -14,26 +14,28 @@ import (
 	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region"
+	"github.com/quotad/quotad/region/admit"
 	"github.com/quotad/quotad/region/rules"
+	"github.com/quotad/quotad/region/tenure"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // fakeNode answers what a test wants, and remembers what it was asked.
 type fakeNode struct {
-	decision region.Decision
+	decision admit.Decision
 	err      error
 	fault    any                                            // if not nil, to panic with
-	decide   func(region.Request) (region.Decision, error)  // if not nil, in place of decision and err
-	wait     func(context.Context, region.Request) error    // if not nil, called by Check first
+	decide   func(admit.Request) (admit.Decision, error)    // if not nil, in place of decision and err
+	wait     func(context.Context, admit.Request) error     // if not nil, called by Check first
 	bucket   func(map[string]string) (region.Bucket, error) // if not nil, in place of err
-	refunded region.Refunded                                // of the receipt aReceipt
+	refunded admit.Refunded                                 // of the receipt aReceipt
 	status   region.Status
 
 	mu       sync.Mutex
 	notReady error
-	checked  []region.Request
-	peeked   []region.Request
+	checked  []admit.Request
+	peeked   []admit.Request
 	reset    []map[string]string // the descriptors
 	panics   []string            // where
 	busy     map[string]bool     // callers
@@ -45,21 +47,21 @@ func (f *fakeNode) Busy(caller string) (time.Duration, bool) {
 	return 7 * time.Millisecond, f.busy[caller]
 }
 
-func (f *fakeNode) Check(ctx context.Context, q region.Request) (region.Decision, error) {
+func (f *fakeNode) Check(ctx context.Context, q admit.Request) (admit.Decision, error) {
 	f.mu.Lock()
 	f.checked = append(f.checked, q)
 	f.mu.Unlock()
 	if f.wait != nil {
 		if err := f.wait(ctx, q); err != nil {
-			return region.Decision{}, err
+			return admit.Decision{}, err
 		}
 	}
 	return f.answer(q)
 }
 
 // CheckBatch has all requests checked at the same time, as a node does.
-func (f *fakeNode) CheckBatch(ctx context.Context, all []region.Request) ([]region.Decision, error) {
-	decisions, errs, panics := make([]region.Decision, len(all)), make([]error, len(all)), make([]any, len(all))
+func (f *fakeNode) CheckBatch(ctx context.Context, all []admit.Request) ([]admit.Decision, error) {
+	decisions, errs, panics := make([]admit.Decision, len(all)), make([]error, len(all)), make([]any, len(all))
 	var done sync.WaitGroup
 	for i, q := range all {
 		done.Go(func() {
@@ -79,19 +81,19 @@ func (f *fakeNode) CheckBatch(ctx context.Context, all []region.Request) ([]regi
 	return decisions, nil
 }
 
-func (f *fakeNode) Peek(_ context.Context, q region.Request) (region.Decision, error) {
+func (f *fakeNode) Peek(_ context.Context, q admit.Request) (admit.Decision, error) {
 	f.mu.Lock()
 	f.peeked = append(f.peeked, q)
 	f.mu.Unlock()
 	return f.answer(q)
 }
 
-func (f *fakeNode) answer(q region.Request) (region.Decision, error) {
+func (f *fakeNode) answer(q admit.Request) (admit.Decision, error) {
 	if f.fault != nil {
 		panic(f.fault)
 	}
 	if err := q.Validate(); err != nil {
-		return region.Decision{}, err
+		return admit.Decision{}, err
 	}
 	if f.decide != nil {
 		return f.decide(q)
@@ -105,7 +107,7 @@ func (f *fakeNode) Bucket(_ context.Context, limit, domain string, descriptors m
 	if f.fault != nil {
 		panic(f.fault)
 	}
-	if err := (region.Request{Domain: domain, Descriptors: descriptors, Cost: 1}).Validate(); err != nil {
+	if err := (admit.Request{Domain: domain, Descriptors: descriptors, Cost: 1}).Validate(); err != nil {
 		return region.Bucket{}, err
 	}
 	if limit != "account-minute" {
@@ -120,12 +122,12 @@ func (f *fakeNode) Bucket(_ context.Context, limit, domain string, descriptors m
 // aReceipt is the one receipt a fakeNode refunds; every other is none.
 const aReceipt = "-Rc_9"
 
-func (f *fakeNode) Refund(_ context.Context, receipt string) (region.Refunded, error) {
+func (f *fakeNode) Refund(_ context.Context, receipt string) (admit.Refunded, error) {
 	switch {
 	case f.fault != nil:
 		panic(f.fault)
 	case receipt != aReceipt:
-		return region.Refunded{}, &region.FieldError{Field: "receipt", Problem: "is none; send the receipt of a decision as it was given"}
+		return admit.Refunded{}, &admit.FieldError{Field: "receipt", Problem: "is none; send the receipt of a decision as it was given"}
 	}
 	return f.refunded, f.err
 }
@@ -172,28 +174,28 @@ func (f *fakeNode) CountPanic(where string) {
 }
 
 // allowed is a decision of a limit that admits.
-func allowed() region.Decision {
-	return region.Decision{Allowed: true, Reason: region.WithinLimit, Limit: "account-minute", Algorithm: algorithms.FixedWindow, LimitUnits: 1000,
+func allowed() admit.Decision {
+	return admit.Decision{Allowed: true, Reason: admit.WithinLimit, Limit: "account-minute", Algorithm: algorithms.FixedWindow, LimitUnits: 1000,
 		Window: time.Minute, Remaining: 57, ResetAfter: 10*time.Second + 250*time.Microsecond, Cell: 29394720,
 		At: 1763683189999750, Node: "n1", Region: "us-east", Entitlement: 400, Share: 425, Sequence: 7}
 }
 
 // with changes a decision.
-func with(d region.Decision, change func(*region.Decision)) region.Decision {
+func with(d admit.Decision, change func(*admit.Decision)) admit.Decision {
 	change(&d)
 	return d
 }
 
 // denied is one that does not.
-func denied() region.Decision {
-	return with(allowed(), func(d *region.Decision) {
-		d.Allowed, d.Reason, d.Remaining, d.RetryAfter = false, region.OverLimit, 0, 10*time.Second+250*time.Microsecond
+func denied() admit.Decision {
+	return with(allowed(), func(d *admit.Decision) {
+		d.Allowed, d.Reason, d.Remaining, d.RetryAfter = false, admit.OverLimit, 0, 10*time.Second+250*time.Microsecond
 	})
 }
 
 // undecided is one that neither store nor node counted for.
-func undecided(reason region.Reason) region.Decision {
-	return region.Decision{Allowed: reason == region.StoreFailureAllowed, Reason: reason, Limit: "account-minute", Algorithm: algorithms.FixedWindow,
+func undecided(reason admit.Reason) admit.Decision {
+	return admit.Decision{Allowed: reason == admit.StoreFailureAllowed, Reason: reason, Limit: "account-minute", Algorithm: algorithms.FixedWindow,
 		LimitUnits: 1000, Window: time.Minute, Node: "n1", Region: "us-east", Entitlement: 400, Sequence: 8, Degraded: true}
 }
 
@@ -219,9 +221,9 @@ func aStatus() region.Status {
 		Members: []string{"eu-west/n1", "us-east/n1", "us-east/n2"}, Mates: []string{"us-east/n2"},
 		Store: region.StoreStatus{Kind: "sentinel", Address: "127.0.0.1:26379/main", Data: []string{"0123abcd"}, LastLoss: time.Unix(3600, 0),
 			Losses: 1, OutOfReach: []string{"quotad"}, Eviction: "noeviction",
-			Refusing: []region.Refusal{{Kind: "OOM", Calls: 7, Advice: "raise its maxmemory"}}},
+			Refusing: []tenure.Refusal{{Kind: "OOM", Calls: 7, Advice: "raise its maxmemory"}}},
 		Journal:  region.JournalStatus{Incarnation: 2, Sequence: 9, Rows: 4, Checkpoints: 3, Whole: true},
-		Local:    region.LocalStatus{Buckets: 1, Units: 7, Unbooked: 5},
+		Local:    admit.LocalStatus{Buckets: 1, Units: 7, Unbooked: 5},
 		Exchange: exchange.Stats{UnitsBorrowed: 26, Recovering: 5, PartlyKnown: 2, Recovered: 8}}
 }
 

@@ -10,19 +10,19 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/quotad/quotad/region"
+	"github.com/quotad/quotad/region/admit"
 	"github.com/quotad/quotad/region/door"
 	"github.com/quotad/quotad/region/rules"
 )
 
 // badMessage is the error of a message that cannot be read.
 func badMessage(bad door.BadField) error {
-	return fieldErrors{safe(bad.Path, &region.FieldError{Field: bad.Field, Problem: bad.Problem})}.status()
+	return fieldErrors{safe(bad.Path, &admit.FieldError{Field: bad.Field, Problem: bad.Problem})}.status()
 }
 
 // toStatus turns an error of the node into one of gRPC; nil stays nil.
 func toStatus(err error) error {
-	var field *region.FieldError
+	var field *admit.FieldError
 	switch {
 	case err == nil:
 		return nil
@@ -30,7 +30,7 @@ func toStatus(err error) error {
 		return fieldErrors{safe("", field)}.status()
 	case errors.Is(err, rules.ErrNoSuchBucket):
 		return status.Error(codes.NotFound, err.Error())
-	case errors.Is(err, region.ErrReceipt):
+	case errors.Is(err, admit.ErrReceipt):
 		return status.Error(codes.FailedPrecondition, receiptRefused(err))
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return status.FromContextError(err).Err()
@@ -39,11 +39,11 @@ func toStatus(err error) error {
 }
 
 // fieldErrors is all that is wrong with a request.
-type fieldErrors []region.FieldError
+type fieldErrors []admit.FieldError
 
 // add notes what Validate said of the part of a request below path, if anything.
 func (e *fieldErrors) add(path string, err error) {
-	var field *region.FieldError
+	var field *admit.FieldError
 	if errors.As(err, &field) {
 		*e = append(*e, safe(path, field))
 	}
@@ -67,12 +67,12 @@ func (e fieldErrors) status() error {
 
 // safe makes a field error fit to show: the name of a descriptor, which a caller chose, is quoted unless it is a plain
 // word, as in descriptors["a\nb"].
-func safe(path string, e *region.FieldError) region.FieldError {
+func safe(path string, e *admit.FieldError) admit.FieldError {
 	field := e.Field
 	if name, ok := strings.CutPrefix(field, "descriptors."); ok && !plain(name) {
 		field = "descriptors[" + quote(name) + "]"
 	}
-	return region.FieldError{Field: path + field, Problem: e.Problem}
+	return admit.FieldError{Field: path + field, Problem: e.Problem}
 }
 
 // plain says whether a name needs no quotes.

@@ -19,6 +19,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/quotad/quotad/region"
+	"github.com/quotad/quotad/region/admit"
 	"github.com/quotad/quotad/region/door"
 )
 
@@ -104,7 +105,7 @@ func (s *Server) check(w http.ResponseWriter, r *http.Request) {
 	}
 	code := http.StatusOK
 	switch {
-	case d.Reason == region.StoreFailure:
+	case d.Reason == admit.StoreFailure:
 		p := newProblem(http.StatusServiceUnavailable, "the region's store did not answer, and the limit says to deny then (on_store_failure: deny)")
 		p.decision = newDecision(d)
 		writeProblem(w, p)
@@ -124,8 +125,8 @@ func (s *Server) peek(w http.ResponseWriter, r *http.Request) {
 }
 
 // decide reads a request and has it decided; if there is no decision it has said so.
-func (s *Server) decide(w http.ResponseWriter, r *http.Request, decode func([]byte) (region.Request, error),
-	by func(context.Context, region.Request) (region.Decision, error)) (region.Decision, bool) {
+func (s *Server) decide(w http.ResponseWriter, r *http.Request, decode func([]byte) (admit.Request, error),
+	by func(context.Context, admit.Request) (admit.Decision, error)) (admit.Decision, bool) {
 	caller := hostOf(r.RemoteAddr)
 	var held *door.Held
 	defer func() {
@@ -133,17 +134,17 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request, decode func([]by
 			held.Done()
 		}
 	}()
-	q, err := readBody(w, r, func(body []byte) (region.Request, error) {
+	q, err := readBody(w, r, func(body []byte) (admit.Request, error) {
 		var retry time.Duration
 		if held, retry = s.take("http", caller, r.RemoteAddr, len(body)); held == nil {
-			return region.Request{}, &shed{retry}
+			return admit.Request{}, &shed{retry}
 		}
 		return decode(body)
 	})
-	var d region.Decision
+	var d admit.Decision
 	if err == nil {
 		q.Caller = caller
-		d, err = by(region.OnHandover(r.Context(), held.Done), q)
+		d, err = by(admit.OnHandover(r.Context(), held.Done), q)
 	}
 	var unread *shed
 	if errors.As(err, &unread) {
@@ -178,7 +179,7 @@ func unreadable(err error) error {
 	if errors.As(err, &tooLarge) || errors.Is(err, os.ErrDeadlineExceeded) {
 		return fmt.Errorf("read the body: %w", err)
 	}
-	return &region.FieldError{Field: wholeBody, Problem: "is not whole, or its chunks are malformed; send as many bytes as Content-Length says, or chunks as HTTP/1.1 has them"}
+	return &admit.FieldError{Field: wholeBody, Problem: "is not whole, or its chunks are malformed; send as many bytes as Content-Length says, or chunks as HTTP/1.1 has them"}
 }
 
 // isJSON accepts application/json in no charset or UTF-8. A missing content type is what pages of other sites can send without
@@ -209,11 +210,11 @@ func (s *Server) bucket(w http.ResponseWriter, r *http.Request) {
 	write(w, "application/json", http.StatusOK, newBucket(b))
 }
 
-// parseQuery reads a domain and descriptors; every error is a *region.FieldError.
+// parseQuery reads a domain and descriptors; every error is a *admit.FieldError.
 func parseQuery(raw string) (domain string, descriptors map[string]string, err error) {
 	query, err := url.ParseQuery(raw)
 	if err != nil {
-		return "", nil, &region.FieldError{Field: "query", Problem: "is malformed; write it as ?domain=api&account=42, percent-encoded"}
+		return "", nil, &admit.FieldError{Field: "query", Problem: "is malformed; write it as ?domain=api&account=42, percent-encoded"}
 	}
 	descriptors = map[string]string{}
 	for name, values := range query {
@@ -223,9 +224,9 @@ func parseQuery(raw string) (domain string, descriptors map[string]string, err e
 		}
 		switch {
 		case len(values) > 1:
-			return "", nil, &region.FieldError{Field: field, Problem: "is given more than once"}
+			return "", nil, &admit.FieldError{Field: field, Problem: "is given more than once"}
 		case !utf8.ValidString(name) || !utf8.ValidString(values[0]):
-			return "", nil, &region.FieldError{Field: field, Problem: "is not valid UTF-8"}
+			return "", nil, &admit.FieldError{Field: field, Problem: "is not valid UTF-8"}
 		case name == "domain":
 			domain = values[0]
 		default:

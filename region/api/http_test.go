@@ -14,6 +14,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/region"
+	"github.com/quotad/quotad/region/admit"
 )
 
 // shown are the headers that answers are compared by.
@@ -56,38 +57,38 @@ func TestDecisions(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name        string
-		decision    region.Decision
+		decision    admit.Decision
 		check, peek string // peek is as check if empty
 	}{
 		{"allowed", allowed(), "200\n" + isJSONed + counts57 + allowedJSON, ""},
 		{"denied", denied(),
 			"429\n" + isJSONed + "Retry-After: 11\n" + counts0 + deniedJSON,
 			"200\n" + isJSONed + counts0 + deniedJSON},
-		{"denied for less than a second", with(denied(), func(d *region.Decision) { d.RetryAfter, d.ResetAfter = time.Microsecond, time.Microsecond }),
+		{"denied for less than a second", with(denied(), func(d *admit.Decision) { d.RetryAfter, d.ResetAfter = time.Microsecond, time.Microsecond }),
 			"429\n" + isJSONed + "Retry-After: 1\n" + limit + "X-RateLimit-Remaining: 0\nX-RateLimit-Reset: 1\n" + strings.ReplaceAll(deniedJSON, "10000.25", "0.001"),
 			"200\n" + isJSONed + limit + "X-RateLimit-Remaining: 0\nX-RateLimit-Reset: 1\n" + strings.ReplaceAll(deniedJSON, "10000.25", "0.001")},
-		{"never", with(denied(), func(d *region.Decision) { d.Reason, d.RetryAfter = region.Never, -1 }),
+		{"never", with(denied(), func(d *admit.Decision) { d.Reason, d.RetryAfter = admit.Never, -1 }),
 			"429\n" + isJSONed + counts0 + strings.NewReplacer("over_limit", "never", `"retry_after_ms":10000.25,`, "").Replace(deniedJSON),
 			"200\n" + isJSONed + counts0 + strings.NewReplacer("over_limit", "never", `"retry_after_ms":10000.25,`, "").Replace(deniedJSON)},
-		{"beyond the region", with(denied(), func(d *region.Decision) { d.Reason, d.RetryAfter = region.ExceedsRegionCapacity, -1 }),
+		{"beyond the region", with(denied(), func(d *admit.Decision) { d.Reason, d.RetryAfter = admit.ExceedsRegionCapacity, -1 }),
 			"429\n" + isJSONed + counts0 + strings.NewReplacer("over_limit", "exceeds_region_capacity", `"retry_after_ms":10000.25,`, "").Replace(deniedJSON),
 			"200\n" + isJSONed + counts0 + strings.NewReplacer("over_limit", "exceeds_region_capacity", `"retry_after_ms":10000.25,`, "").Replace(deniedJSON)},
-		{"no limit", region.Decision{Allowed: true, Reason: region.NoLimit, Node: "n1", Region: "us-east", Sequence: 9},
+		{"no limit", admit.Decision{Allowed: true, Reason: admit.NoLimit, Node: "n1", Region: "us-east", Sequence: 9},
 			"200\n" + isJSONed + `{"allowed":true,"reason":"no_limit","node":"n1","region":"us-east","degraded":false,"sequence":9}`, ""},
-		{"shadow limits", with(allowed(), func(d *region.Decision) { d.Shadowed = []string{"new-limit"} }),
+		{"shadow limits", with(allowed(), func(d *admit.Decision) { d.Shadowed = []string{"new-limit"} }),
 			"200\n" + isJSONed + counts57 + strings.TrimSuffix(allowedJSON, "}") + `,"shadowed":["new-limit"]}`, ""},
-		{"a turn in a queue", with(allowed(), func(d *region.Decision) { d.Algorithm, d.Delay = algorithms.LeakyBucket, 1500*time.Microsecond }),
+		{"a turn in a queue", with(allowed(), func(d *admit.Decision) { d.Algorithm, d.Delay = algorithms.LeakyBucket, 1500*time.Microsecond }),
 			"200\n" + isJSONed + counts57 + strings.NewReplacer("fixed_window", "leaky_bucket", `"cell"`, `"delay_ms":1.5,"cell"`).Replace(allowedJSON), ""},
-		{"repeated, with a receipt", with(allowed(), func(d *region.Decision) { d.Repeated, d.Receipt = true, aReceipt }),
+		{"repeated, with a receipt", with(allowed(), func(d *admit.Decision) { d.Repeated, d.Receipt = true, aReceipt }),
 			"200\n" + isJSONed + counts57 + strings.TrimSuffix(allowedJSON, "}") + `,"repeated":true,"receipt":"-Rc_9"}`, ""},
-		{"queue full", undecided(region.QueueFull),
+		{"queue full", undecided(admit.QueueFull),
 			"429\n" + isJSONed + limit + "{" + uncounted(false, "queue_full"), "200\n" + isJSONed + limit + "{" + uncounted(false, "queue_full")},
-		{"store failure, deny", undecided(region.StoreFailure),
+		{"store failure, deny", undecided(admit.StoreFailure),
 			"503\n" + isProb + limit + `{"type":"about:blank","title":"Service Unavailable","status":503,"detail":"the region's store did not answer, and the limit says to deny then (on_store_failure: deny)",` + uncounted(false, "store_failure"),
 			"200\n" + isJSONed + limit + "{" + uncounted(false, "store_failure")},
-		{"store failure, allow", undecided(region.StoreFailureAllowed),
+		{"store failure, allow", undecided(admit.StoreFailureAllowed),
 			"200\n" + isJSONed + limit + "{" + uncounted(true, "store_failure_allowed"), ""},
-		{"store failure, local", with(undecided(region.StoreFailureLocal), func(d *region.Decision) {
+		{"store failure, local", with(undecided(admit.StoreFailureLocal), func(d *admit.Decision) {
 			d.Allowed, d.Remaining, d.ResetAfter = true, 0, 2*time.Second
 		}),
 			"200\n" + isJSONed + limit + "X-RateLimit-Remaining: 0\nX-RateLimit-Reset: 2\n" + `{"allowed":true,"reason":"store_failure_local","limit":"account-minute","algorithm":"fixed_window","limit_units":1000,"entitlement":400,"remaining":0,"reset_after_ms":2000,"node":"n1","region":"us-east","degraded":true,"sequence":8}`, ""},
@@ -158,7 +159,7 @@ func TestRefusals(t *testing.T) {
 			prob(400, "", "domain: is missing; name the domain of the limits to check", `,"field":"domain"`)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := newServer(t, &fakeNode{decision: region.Decision{Allowed: true, Reason: region.NoLimit}}, quiet())
+			s := newServer(t, &fakeNode{decision: admit.Decision{Allowed: true, Reason: admit.NoLimit}}, quiet())
 			compare(t, exchangeHTTP(s, c.method, c.target, c.contentType, c.body), c.want)
 		})
 	}
@@ -176,7 +177,7 @@ func TestNodeErrors(t *testing.T) {
 		{"the caller gave up", context.Canceled, prob(503, "", "the request ended before it was answered; a check, refund or reset may have been carried out", "")},
 		{"out of time", context.DeadlineExceeded, prob(503, "", "the request ended before it was answered; a check, refund or reset may have been carried out", "")},
 		{"anything else", errors.New("script decide: dial: refused"), prob(503, "", "script decide: dial: refused", "")},
-		{"a field that needs quotes", &region.FieldError{Field: "descriptors.a\nb\u202e", Problem: "is longer than 256 bytes"},
+		{"a field that needs quotes", &admit.FieldError{Field: "descriptors.a\nb\u202e", Problem: "is longer than 256 bytes"},
 			prob(400, "", `descriptors[\"a\\nb\\u202e\"]: is longer than 256 bytes`, `,"field":"descriptors[\"a\\nb\\u202e\"]"`)},
 	} {
 		t.Run(c.name, func(t *testing.T) {

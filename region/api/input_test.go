@@ -9,14 +9,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotad/quotad/region/admit"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protowire"
-
-	"github.com/quotad/quotad/region"
 )
 
 // answerTo sends bytes as they are over a connection of its own, and reads the one answer to them.
@@ -187,7 +186,7 @@ func TestKeysStayApart(t *testing.T) {
 	s := newServer(t, node, quiet())
 	client := quota(t, node)
 	for _, key := range keys {
-		m := &region.Request{Domain: "api", Descriptors: map[string]string{"account": key, "b_c": key}, Cost: 1}
+		m := &admit.Request{Domain: "api", Descriptors: map[string]string{"account": key, "b_c": key}, Cost: 1}
 		if got := exchangeHTTP(s, "POST", "/v1/check", "application/json", string(encode(*m))); !strings.HasPrefix(got, "200") {
 			t.Errorf("%q over HTTP: %s", key, got)
 		}

@@ -8,22 +8,24 @@ import (
 
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 	"github.com/quotad/quotad/region"
+	"github.com/quotad/quotad/region/admit"
+	"github.com/quotad/quotad/region/tenure"
 )
 
-var reasons = map[region.Reason]quotadv1.Reason{
-	region.WithinLimit:           quotadv1.Reason_REASON_WITHIN_LIMIT,
-	region.NoLimit:               quotadv1.Reason_REASON_NO_LIMIT,
-	region.OverLimit:             quotadv1.Reason_REASON_OVER_LIMIT,
-	region.Recovering:            quotadv1.Reason_REASON_RECOVERING,
-	region.ExceedsRegionCapacity: quotadv1.Reason_REASON_EXCEEDS_REGION_CAPACITY,
-	region.Never:                 quotadv1.Reason_REASON_NEVER,
-	region.QueueFull:             quotadv1.Reason_REASON_QUEUE_FULL,
-	region.StoreFailure:          quotadv1.Reason_REASON_STORE_FAILURE,
-	region.StoreFailureLocal:     quotadv1.Reason_REASON_STORE_FAILURE_LOCAL,
-	region.StoreFailureAllowed:   quotadv1.Reason_REASON_STORE_FAILURE_ALLOWED,
+var reasons = map[admit.Reason]quotadv1.Reason{
+	admit.WithinLimit:           quotadv1.Reason_REASON_WITHIN_LIMIT,
+	admit.NoLimit:               quotadv1.Reason_REASON_NO_LIMIT,
+	admit.OverLimit:             quotadv1.Reason_REASON_OVER_LIMIT,
+	admit.Recovering:            quotadv1.Reason_REASON_RECOVERING,
+	admit.ExceedsRegionCapacity: quotadv1.Reason_REASON_EXCEEDS_REGION_CAPACITY,
+	admit.Never:                 quotadv1.Reason_REASON_NEVER,
+	admit.QueueFull:             quotadv1.Reason_REASON_QUEUE_FULL,
+	admit.StoreFailure:          quotadv1.Reason_REASON_STORE_FAILURE,
+	admit.StoreFailureLocal:     quotadv1.Reason_REASON_STORE_FAILURE_LOCAL,
+	admit.StoreFailureAllowed:   quotadv1.Reason_REASON_STORE_FAILURE_ALLOWED,
 }
 
-func decisionMessage(d region.Decision) *quotadv1.Decision {
+func decisionMessage(d admit.Decision) *quotadv1.Decision {
 	return &quotadv1.Decision{
 		Allowed:     d.Allowed,
 		Reason:      reasons[d.Reason],
@@ -79,7 +81,7 @@ func storeMessage(s region.StoreStatus) *quotadv1.StoreStatus {
 		Refusing: refusalMessages(s.Refusing)}
 }
 
-func refusalMessages(all []region.Refusal) (messages []*quotadv1.StoreRefusal) {
+func refusalMessages(all []tenure.Refusal) (messages []*quotadv1.StoreRefusal) {
 	for _, r := range all {
 		messages = append(messages, &quotadv1.StoreRefusal{Kind: r.Kind, Calls: r.Calls, Advice: r.Advice})
 	}
@@ -119,7 +121,7 @@ func bucketMessage(b region.Bucket) *quotadv1.BucketResponse {
 	return m
 }
 
-func refundMessage(r region.Refunded) *quotadv1.RefundResponse {
+func refundMessage(r admit.Refunded) *quotadv1.RefundResponse {
 	m := &quotadv1.RefundResponse{Repeated: r.Repeated}
 	for _, c := range r.Charges {
 		m.Refunded = append(m.Refunded, &quotadv1.Refunded{Limit: c.Limit, Units: c.Units, Reason: c.Reason})

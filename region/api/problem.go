@@ -8,8 +8,9 @@ import (
 	"net/http"
 	"os"
 
-	"github.com/quotad/quotad/region"
+	"github.com/quotad/quotad/region/admit"
 	"github.com/quotad/quotad/region/rules"
+	"github.com/quotad/quotad/region/store"
 )
 
 // problem is an answer that is not a decision, or not only one (RFC 9457). Its type is always about:blank, so the
@@ -29,10 +30,10 @@ func newProblem(code int, detail string) problem {
 
 // toProblem finds the status of an error.
 func toProblem(err error) problem {
-	var field *region.FieldError
+	var field *admit.FieldError
 	var refused *refusal
 	var tooLarge *http.MaxBytesError
-	var store *region.StoreError
+	var store *store.Error
 	switch {
 	case errors.As(err, &field):
 		shown := safe("", field)
@@ -49,7 +50,7 @@ func toProblem(err error) problem {
 		return newProblem(http.StatusRequestTimeout, "the body did not arrive in time")
 	case errors.Is(err, rules.ErrNoSuchBucket):
 		return newProblem(http.StatusNotFound, err.Error())
-	case errors.Is(err, region.ErrReceipt):
+	case errors.Is(err, admit.ErrReceipt):
 		return newProblem(http.StatusConflict, receiptRefused(err))
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return newProblem(http.StatusServiceUnavailable, "the request ended before it was answered; a check, refund or reset may have been carried out")

@@ -5,12 +5,12 @@ import (
 	"os"
 	"testing"
 
-	"github.com/quotad/quotad/region"
+	"github.com/quotad/quotad/region/store"
 )
 
 // TestASlowStoreIsNotASlowCaller: both end in a deadline, and only one is the caller's.
 func TestASlowStoreIsNotASlowCaller(t *testing.T) {
-	slow := &region.StoreError{Server: "127.0.0.1:6379", Call: "inspect", Err: os.ErrDeadlineExceeded, Next: "check that it runs"}
+	slow := &store.Error{Server: "127.0.0.1:6379", Call: "inspect", Err: os.ErrDeadlineExceeded, Next: "check that it runs"}
 	if p := toProblem(slow); p.Status != http.StatusServiceUnavailable {
 		t.Errorf("a store that does not answer: %+v", p)
 	}

@@ -4,10 +4,10 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/quotad/quotad/region"
+	"github.com/quotad/quotad/region/admit"
 )
 
-// refundAnswer is region.Refunded as JSON.
+// refundAnswer is admit.Refunded as JSON.
 type refundAnswer struct {
 	Repeated bool           `json:"repeated"`
 	Refunded []chargeAnswer `json:"refunded"`
@@ -19,7 +19,7 @@ type chargeAnswer struct {
 	Reason string `json:"reason,omitempty"` // why nothing was given back; absent if it was
 }
 
-func newRefund(r region.Refunded) refundAnswer {
+func newRefund(r admit.Refunded) refundAnswer {
 	a := refundAnswer{Repeated: r.Repeated, Refunded: []chargeAnswer{}}
 	for _, c := range r.Charges {
 		a.Refunded = append(a.Refunded, chargeAnswer{c.Limit, c.Units, c.Reason})
@@ -29,7 +29,7 @@ func newRefund(r region.Refunded) refundAnswer {
 
 func (s *Server) refund(w http.ResponseWriter, r *http.Request) {
 	receipt, err := readBody(w, r, decodeRefund)
-	var done region.Refunded
+	var done admit.Refunded
 	if err == nil {
 		done, err = s.node.Refund(r.Context(), receipt)
 	}

@@ -11,15 +11,15 @@ import (
 	"google.golang.org/grpc/status"
 
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
-	"github.com/quotad/quotad/region"
+	"github.com/quotad/quotad/region/admit"
 )
 
 // partly is a refund of which one charge could not be given back.
-func partly() region.Refunded {
-	return region.Refunded{Charges: []region.RefundedCharge{{Limit: "account-minute", Units: 2}, {Limit: "queue", Reason: "turn promised"}}}
+func partly() admit.Refunded {
+	return admit.Refunded{Charges: []admit.RefundedCharge{{Limit: "account-minute", Units: 2}, {Limit: "queue", Reason: "turn promised"}}}
 }
 
-func again(r region.Refunded) region.Refunded {
+func again(r admit.Refunded) admit.Refunded {
 	r.Repeated = true
 	return r
 }
@@ -28,7 +28,7 @@ const aRefund = `{"receipt":"` + aReceipt + `"}`
 
 // elsewhere is how a node refuses the receipt of another region.
 func elsewhere(name string) error {
-	return fmt.Errorf("%w: it is of region %q, this is %q: send it there", region.ErrReceipt, name, "us-east")
+	return fmt.Errorf("%w: it is of region %q, this is %q: send it there", admit.ErrReceipt, name, "us-east")
 }
 
 const refusedElsewhere = `this region cannot refund the receipt: it is of region "eu-west", this is "us-east": send it there; ` + receiptMend
@@ -39,7 +39,7 @@ func TestRefund(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		body     string
-		refunded region.Refunded
+		refunded admit.Refunded
 		err      error
 		want     string
 	}{
@@ -47,7 +47,7 @@ func TestRefund(t *testing.T) {
 			ok + `{"repeated":false,"refunded":[{"limit":"account-minute","units":2},{"limit":"queue","units":0,"reason":"turn promised"}]}`},
 		{"given back before", aRefund, again(partly()), nil,
 			ok + `{"repeated":true,"refunded":[{"limit":"account-minute","units":2},{"limit":"queue","units":0,"reason":"turn promised"}]}`},
-		{"of no charges", aRefund, region.Refunded{}, nil, ok + `{"repeated":false,"refunded":[]}`},
+		{"of no charges", aRefund, admit.Refunded{}, nil, ok + `{"repeated":false,"refunded":[]}`},
 		{"no receipt", `{"receipt":"other"}`, partly(), nil, none},
 		{"nothing", `{}`, partly(), nil, none},
 		{"another field", `{"receipt":"-Rc_9","domain":"api"}`, partly(), nil,
@@ -115,7 +115,7 @@ func FuzzDecodeRefund(f *testing.F) {
 // wantLenient checks that a body was refused with a field error, or is read by encoding/json too.
 func wantLenient(t *testing.T, body []byte, err error, lenient any) {
 	t.Helper()
-	var field *region.FieldError
+	var field *admit.FieldError
 	if err != nil && !errors.As(err, &field) {
 		t.Fatalf("%q is refused with %T: %v", body, err, err)
 	}

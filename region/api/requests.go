@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/quotad/quotad/region"
+	"github.com/quotad/quotad/region/admit"
 )
 
 // The fields of each request, in the order in which they are explained. What charges nothing has no use for the name
@@ -16,14 +16,14 @@ var (
 	resetFields  = []string{"limit", "domain", "descriptors"}
 )
 
-// decodeCheck reads the JSON of a request to be charged, and validates it; every error is a *region.FieldError.
-func decodeCheck(body []byte) (region.Request, error) { return decodeRequest(body, checkFields) }
+// decodeCheck reads the JSON of a request to be charged, and validates it; every error is a *admit.FieldError.
+func decodeCheck(body []byte) (admit.Request, error) { return decodeRequest(body, checkFields) }
 
 // decodePeek is decodeCheck for a request that charges nothing.
-func decodePeek(body []byte) (region.Request, error) { return decodeRequest(body, peekFields) }
+func decodePeek(body []byte) (admit.Request, error) { return decodeRequest(body, peekFields) }
 
-func decodeRequest(body []byte, fields []string) (region.Request, error) {
-	q := region.Request{Cost: 1}
+func decodeRequest(body []byte, fields []string) (admit.Request, error) {
+	q := admit.Request{Cost: 1}
 	err := decode(body, fields, func(d *decoder, name string) (err error) {
 		switch name {
 		case "domain":
@@ -45,7 +45,7 @@ func decodeRequest(body []byte, fields []string) (region.Request, error) {
 	return q, q.Validate()
 }
 
-// decodeRefund reads the JSON of a refund: a receipt, which the node judges; every error is a *region.FieldError.
+// decodeRefund reads the JSON of a refund: a receipt, which the node judges; every error is a *admit.FieldError.
 func decodeRefund(body []byte) (receipt string, err error) {
 	err = decode(body, refundFields, func(d *decoder, name string) (err error) {
 		receipt, err = d.text(name)
@@ -60,7 +60,7 @@ type place struct {
 	descriptors   map[string]string
 }
 
-// decodeReset reads the JSON of a reset, which the node judges; every error is a *region.FieldError.
+// decodeReset reads the JSON of a reset, which the node judges; every error is a *admit.FieldError.
 func decodeReset(body []byte) (p place, err error) {
 	err = decode(body, resetFields, func(d *decoder, name string) (err error) {
 		switch name {
@@ -86,7 +86,7 @@ func decode(body []byte, fields []string, member func(d *decoder, name string) e
 	d := newDecoder(body)
 	return d.object(wholeBody, func(name string) error {
 		if !slices.Contains(fields, name) {
-			return &region.FieldError{Field: wholeBody, Problem: "has the unknown field " + quote(name) + "; " + thereAre(fields)}
+			return &admit.FieldError{Field: wholeBody, Problem: "has the unknown field " + quote(name) + "; " + thereAre(fields)}
 		}
 		return member(d, name)
 	})

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/reflection"
 
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
-	"github.com/quotad/quotad/region"
+	"github.com/quotad/quotad/region/admit"
 	"github.com/quotad/quotad/region/door"
 )
 
@@ -25,7 +25,7 @@ const (
 	// of the largest requests that are valid has some 700,000 bytes.
 	mostMessageBytes = 1 << 20
 	// mostRecords bounds the fields and entries of a message: those of the same batch, twice over.
-	mostRecords = 2 * mostInBatch * (1 + 5 + 3*region.MostDescriptors)
+	mostRecords = 2 * mostInBatch * (1 + 5 + 3*admit.MostDescriptors)
 	// mostCalls bounds the calls of one connection that are served at a time; a client has more wait for those.
 	mostCalls = 1024
 )
@@ -68,8 +68,8 @@ type asked interface {
 }
 
 // request reads a message; cost is nil if it was absent, which is 1. A cost of 0 that was sent stays 0, to be refused.
-func request(m asked, cost *int64) region.Request {
-	q := region.Request{Domain: m.GetDomain(), Descriptors: m.GetDescriptors(), Cost: 1}
+func request(m asked, cost *int64) admit.Request {
+	q := admit.Request{Domain: m.GetDomain(), Descriptors: m.GetDescriptors(), Cost: 1}
 	if cost != nil {
 		q.Cost = *cost
 	}
@@ -77,7 +77,7 @@ func request(m asked, cost *int64) region.Request {
 }
 
 // charge reads a message of a request to be charged.
-func charge(m *quotadv1.CheckRequest) region.Request {
+func charge(m *quotadv1.CheckRequest) admit.Request {
 	q := request(m, m.Cost)
 	q.ID, q.Receipt = m.GetRequestId(), m.GetReceipt()
 	return q
@@ -85,7 +85,7 @@ func charge(m *quotadv1.CheckRequest) region.Request {
 
 // waiting has a single check let go of the node's processors once it waits for the store.
 func waiting(ctx context.Context) context.Context {
-	return region.OnHandover(ctx, func() { door.Waits(ctx) })
+	return admit.OnHandover(ctx, func() { door.Waits(ctx) })
 }
 
 // Check implements quotad.v1.QuotaService.
@@ -116,10 +116,10 @@ func (s *service) Peek(ctx context.Context, m *quotadv1.PeekRequest) (*quotadv1.
 // not read is RESOURCE_EXHAUSTED as a whole.
 func (s *service) CheckBatch(ctx context.Context, m *quotadv1.CheckBatchRequest) (*quotadv1.CheckBatchResponse, error) {
 	if len(m.Requests) > mostInBatch {
-		return nil, toStatus(&region.FieldError{Field: "requests",
+		return nil, toStatus(&admit.FieldError{Field: "requests",
 			Problem: fmt.Sprintf("has %d entries; send at most %d", len(m.Requests), mostInBatch)})
 	}
-	all := make([]region.Request, len(m.Requests))
+	all := make([]admit.Request, len(m.Requests))
 	caller := callerOf(ctx)
 	var bad fieldErrors
 	for i, one := range m.Requests {

@@ -26,6 +26,7 @@ import (
 	"github.com/quotad/quotad/algorithms"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 	"github.com/quotad/quotad/region"
+	"github.com/quotad/quotad/region/admit"
 	"github.com/quotad/quotad/region/rules"
 )
 
@@ -80,19 +81,19 @@ func TestGRPCDecisions(t *testing.T) {
 	wantRepeated.Repeated, wantRepeated.Receipt = true, aReceipt
 	for _, c := range []struct {
 		name     string
-		decision region.Decision
+		decision admit.Decision
 		want     *quotadv1.Decision
 	}{
-		{"allowed", with(allowed(), func(d *region.Decision) { d.Shadowed = []string{"new-limit"} }), wantAllowed},
+		{"allowed", with(allowed(), func(d *admit.Decision) { d.Shadowed = []string{"new-limit"} }), wantAllowed},
 		{"denied", denied(), wantDenied},
-		{"never", with(denied(), func(d *region.Decision) { d.Reason, d.RetryAfter = region.Never, -1 }), wantNever},
-		{"a turn in a queue", with(allowed(), func(d *region.Decision) {
+		{"never", with(denied(), func(d *admit.Decision) { d.Reason, d.RetryAfter = admit.Never, -1 }), wantNever},
+		{"a turn in a queue", with(allowed(), func(d *admit.Decision) {
 			d.Algorithm, d.Delay, d.Shadowed = algorithms.LeakyBucket, 1500*time.Microsecond, []string{"new-limit"}
 		}), wantQueued},
-		{"repeated, with a receipt", with(allowed(), func(d *region.Decision) {
+		{"repeated, with a receipt", with(allowed(), func(d *admit.Decision) {
 			d.Repeated, d.Receipt, d.Shadowed = true, aReceipt, []string{"new-limit"}
 		}), wantRepeated},
-		{"store failure, deny", undecided(region.StoreFailure), &quotadv1.Decision{Reason: quotadv1.Reason_REASON_STORE_FAILURE,
+		{"store failure, deny", undecided(admit.StoreFailure), &quotadv1.Decision{Reason: quotadv1.Reason_REASON_STORE_FAILURE,
 			Limit: "account-minute", Algorithm: "fixed_window", LimitUnits: 1000, Node: "n1", Region: "us-east", Entitlement: 400, Degraded: true, Sequence: 8}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -113,11 +114,11 @@ func TestGRPCDecisions(t *testing.T) {
 
 // TestEveryReasonHasAMessage: none of the node's reasons is unspecified, and no two are one.
 func TestEveryReasonHasAMessage(t *testing.T) {
-	all := []region.Reason{region.WithinLimit, region.NoLimit, region.OverLimit, region.ExceedsRegionCapacity, region.Never, region.Recovering,
-		region.QueueFull, region.StoreFailure, region.StoreFailureLocal, region.StoreFailureAllowed}
+	all := []admit.Reason{admit.WithinLimit, admit.NoLimit, admit.OverLimit, admit.ExceedsRegionCapacity, admit.Never, admit.Recovering,
+		admit.QueueFull, admit.StoreFailure, admit.StoreFailureLocal, admit.StoreFailureAllowed}
 	for _, r := range all {
 		want := "REASON_" + strings.ToUpper(string(r))
-		if got := decisionMessage(region.Decision{Reason: r}).Reason.String(); got != want {
+		if got := decisionMessage(admit.Decision{Reason: r}).Reason.String(); got != want {
 			t.Errorf("%s is %s, want %s", r, got, want)
 		}
 	}
@@ -146,10 +147,10 @@ func TestGRPCRequest(t *testing.T) {
 			if _, err := client.Check(t.Context(), &quotadv1.CheckRequest{Domain: "api", Cost: c.cost, RequestId: "r1", Receipt: true}); err != nil {
 				t.Fatal(err)
 			}
-			if named := (region.Request{Domain: "api", Cost: c.want, ID: "r1", Receipt: true}); !same(node.checked[1], named) {
+			if named := (admit.Request{Domain: "api", Cost: c.want, ID: "r1", Receipt: true}); !same(node.checked[1], named) {
 				t.Errorf("the node was asked %+v, want %+v", node.checked[1], named)
 			}
-			want := region.Request{Domain: "api", Descriptors: descriptors, Cost: c.want}
+			want := admit.Request{Domain: "api", Descriptors: descriptors, Cost: c.want}
 			if !same(node.checked[0], want) || !same(node.peeked[0], want) {
 				t.Errorf("the node was asked %+v and %+v, want %+v", node.checked, node.peeked, want)
 			}

@@ -15,15 +15,16 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/quotad/quotad/region"
+	"github.com/quotad/quotad/region/admit"
 	"github.com/quotad/quotad/region/door"
 )
 
 // Node is what the front needs of a node; *region.Node is one. Safe for concurrent use.
 type Node interface {
-	Check(ctx context.Context, q region.Request) (region.Decision, error)
-	CheckBatch(ctx context.Context, all []region.Request) ([]region.Decision, error)
-	Peek(ctx context.Context, q region.Request) (region.Decision, error)
-	Refund(ctx context.Context, receipt string) (region.Refunded, error)
+	Check(ctx context.Context, q admit.Request) (admit.Decision, error)
+	CheckBatch(ctx context.Context, all []admit.Request) ([]admit.Decision, error)
+	Peek(ctx context.Context, q admit.Request) (admit.Decision, error)
+	Refund(ctx context.Context, receipt string) (admit.Refunded, error)
 	Reset(ctx context.Context, limit, domain string, descriptors map[string]string) (cleared int64, err error)
 	Status() region.Status
 	Bucket(ctx context.Context, limit, domain string, descriptors map[string]string) (region.Bucket, error)

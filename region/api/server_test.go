@@ -21,7 +21,7 @@ import (
 
 	"github.com/quotad/quotad/chaos/bubble"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
-	"github.com/quotad/quotad/region"
+	"github.com/quotad/quotad/region/admit"
 	"github.com/quotad/quotad/region/link"
 )
 
@@ -197,7 +197,7 @@ func TestHealthFollowsReadiness(t *testing.T) {
 func slow(d time.Duration) *fakeNode {
 	return &fakeNode{
 		decision: allowed(),
-		wait: func(ctx context.Context, _ region.Request) error {
+		wait: func(ctx context.Context, _ admit.Request) error {
 			select {
 			case <-time.After(d):
 				return nil
@@ -293,7 +293,7 @@ func TestCloseEndsAtOnce(t *testing.T) {
 // TestCallerGivesUp: the context of a call over HTTP ends with its connection, and reaches the node.
 func TestCallerGivesUp(t *testing.T) {
 	gone := make(chan error, 1)
-	node := &fakeNode{wait: func(ctx context.Context, _ region.Request) error {
+	node := &fakeNode{wait: func(ctx context.Context, _ admit.Request) error {
 		<-ctx.Done()
 		gone <- ctx.Err()
 		return ctx.Err()

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
-	"github.com/quotad/quotad/region"
+	"github.com/quotad/quotad/region/admit"
 	"github.com/quotad/quotad/region/door"
 )
 
@@ -129,13 +129,13 @@ func (*shed) Error() string { return overloaded }
 // would be nobody looked.
 type shedProblem struct {
 	problem
-	Allowed    bool          `json:"allowed"`
-	Reason     region.Reason `json:"reason"`
-	RetryAfter milliseconds  `json:"retry_after_ms"`
+	Allowed    bool         `json:"allowed"`
+	Reason     admit.Reason `json:"reason"`
+	RetryAfter milliseconds `json:"retry_after_ms"`
 }
 
 func writeShed(w http.ResponseWriter, e *shed) {
-	setRetryAfter(w.Header(), region.Decision{RetryAfter: e.retry})
+	setRetryAfter(w.Header(), admit.Decision{RetryAfter: e.retry})
 	write(w, "application/problem+json", http.StatusTooManyRequests, shedProblem{
-		problem: newProblem(http.StatusTooManyRequests, overloaded), Reason: region.QueueFull, RetryAfter: milliseconds(e.retry)})
+		problem: newProblem(http.StatusTooManyRequests, overloaded), Reason: admit.QueueFull, RetryAfter: milliseconds(e.retry)})
 }

@@ -19,7 +19,7 @@ import (
 
 	"github.com/quotad/quotad/chaos/bubble"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
-	"github.com/quotad/quotad/region"
+	"github.com/quotad/quotad/region/admit"
 )
 
 func fullBatch() *quotadv1.CheckBatchRequest {
@@ -52,7 +52,7 @@ func TestCallsAreShed(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		var hold, all sync.WaitGroup
 		hold.Add(1)
-		n := &fakeNode{decision: allowed(), wait: func(_ context.Context, q region.Request) error {
+		n := &fakeNode{decision: allowed(), wait: func(_ context.Context, q admit.Request) error {
 			if q.Descriptors["account"] != "victim" {
 				hold.Wait() // it is at work on it
 			}

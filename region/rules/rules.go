@@ -39,6 +39,9 @@ type Reserve struct {
 	stored       int64 // the units, or burst of a bucket, that the stores of all regions hold
 }
 
+// ErrNoRegion says that a document does not have the region that it is to be applied in.
+var ErrNoRegion = errors.New("has no region")
+
 // New returns the rules of a document for a region whose store has these shards. It fails if the document does not have the
 // region.
 func New(d *policy.Document, region string, shards store.Shards) (*Rules, error) {
@@ -50,7 +53,7 @@ func New(d *policy.Document, region string, shards store.Shards) (*Rules, error)
 		}
 	}
 	if len(r.Peers) == len(d.Regions) {
-		return nil, fmt.Errorf("policy %s has no region %q: add it to the document's regions, or correct this node's region", r.Epoch, region)
+		return nil, fmt.Errorf("policy %s %w %q: add it to the document's regions, or correct this node's region", r.Epoch, ErrNoRegion, region)
 	}
 	for i := range d.Limits {
 		l := &d.Limits[i]

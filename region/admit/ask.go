@@ -1,0 +1,72 @@
+package admit
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/quotad/quotad/region/store"
+)
+
+// decide has the store decide a request, in one step if all its limits are in one shard.
+func (l *Limiter) decide(ctx context.Context, w waiting) (answered, error) {
+	if w.spans() {
+		return l.decideParts(ctx, w, w.parts())
+	}
+	return l.ask(ctx, w)
+}
+
+// ask has the store decide a request whose limits are in one shard. What the store says after the request's time is over
+// counts for nothing, though it may have charged the request. The error is a *queueFull if the store answers, but has no
+// time for this request.
+func (l *Limiter) ask(ctx context.Context, w waiting) (answered, error) {
+	if a, err, done := l.withoutAsking(w); done {
+		return a, err
+	}
+	answer := make(chan answered, 1)
+	w.answer, w.gone = answer, &atomic.Bool{}
+	if err := l.batcher.enqueue(ctx, w); err != nil {
+		return answered{}, err
+	}
+	late := time.NewTimer(time.Until(w.until))
+	defer late.Stop()
+	return l.await(ctx, w, answer, late.C)
+}
+
+// withoutAsking says how a request ends for which the store is not to be asked; done: it is not.
+func (l *Limiter) withoutAsking(w waiting) (a answered, err error, done bool) {
+	if l.breakers.tripped(store.ShardOf(w.applied[0].Target.Key)) {
+		return answered{err: errOutOfReach}, nil, true
+	}
+	if isClosed(l.config.Closed) {
+		return answered{}, ErrClosed, true
+	}
+	if time.Until(w.until) <= 0 { // before it was sent: that says nothing of the store
+		return answered{}, l.batcher.outwaited(), true
+	}
+	return answered{}, nil, false
+}
+
+// await waits for the answer to a request that was handed over, until its time is over.
+func (l *Limiter) await(ctx context.Context, w waiting, answer <-chan answered, late <-chan time.Time) (answered, error) {
+	select {
+	case a := <-answer:
+		if isQueueFull(a.err) {
+			return answered{}, a.err
+		}
+		return a, nil
+	case <-late:
+		w.gone.Store(true)
+		now := time.Now()
+		if l.breakers.answers(store.ShardOf(w.applied[0].Target.Key), w.until.Add(-l.deadline), now, l.deadline,
+			l.batcher.wakes.starved(now, l.deadline)) {
+			return answered{}, l.batcher.outwaited()
+		}
+		return answered{err: errLate}, nil
+	case <-ctx.Done():
+		w.gone.Store(true)
+		return answered{}, ctx.Err()
+	case <-l.config.Closed:
+		return answered{}, ErrClosed
+	}
+}

@@ -1,0 +1,110 @@
+package admit
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// CheckBatch decides several requests at the same time, each as Check does and each for itself; the error is that of the
+// first that has one. They take their places in the queue in one go, and need a goroutine of their own only where more
+// than the store is waited for: then there are at most as many as requests.
+func (l *Limiter) CheckBatch(ctx context.Context, all []Request) ([]Decision, error) {
+	b := batch{limiter: l, begun: time.Now(), flows: make([]*Flow, len(all)), decisions: make([]Decision, len(all)), errs: make([]error, len(all))}
+	for i, q := range all {
+		var err error
+		if b.flows[i], err = l.Begin(q, true); err != nil {
+			return nil, err
+		}
+	}
+	apart := l.AskTogether(ctx, b.flows)
+	for i, f := range b.flows {
+		if apart[i] || f.next == Waits {
+			b.apart(ctx, i)
+			continue
+		}
+		b.decide(ctx, i)
+	}
+	b.others.Wait()
+	if p := b.panicked.Load(); p != nil {
+		panic(*p)
+	}
+	for _, err := range b.errs {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return b.decisions, nil
+}
+
+// AskTogether has the store decide several requests that have to ask it, in as few round trips as that takes, and waits for
+// the answers. It leaves out, and says of, those that the store decides shard by shard: they are to be asked for one by one.
+func (l *Limiter) AskTogether(ctx context.Context, all []*Flow) (left []bool) {
+	left = make([]bool, len(all))
+	asked, of := make([]waiting, 0, len(all)), make([]*Flow, 0, len(all))
+	answers := make([]chan answered, 0, len(all))
+	gone := make([]atomic.Bool, len(all))
+	for i, f := range all {
+		if f.next != Asks {
+			continue
+		}
+		if left[i] = f.way.spans(); left[i] {
+			continue
+		}
+		if a, err, done := l.withoutAsking(f.way); done {
+			f.answered(a, err)
+			continue
+		}
+		answer := make(chan answered, 1)
+		f.way.answer, f.way.gone = answer, &gone[i]
+		asked, of, answers = append(asked, f.way), append(of, f), append(answers, answer)
+	}
+	l.batcher.enqueueAll(ctx, asked, func(i int, err error) {
+		answers[i] = nil
+		of[i].answered(answered{}, err)
+	})
+	if len(of) == 0 {
+		return left
+	}
+	late := make(chan time.Time) // closed once the time of all is over
+	stop := time.AfterFunc(time.Until(asked[len(asked)-1].until), func() { close(late) })
+	defer stop.Stop()
+	for i, f := range of {
+		if answers[i] != nil {
+			f.answered(l.await(ctx, f.way, answers[i], late))
+		}
+	}
+	return left
+}
+
+// batch is several requests on their way.
+type batch struct {
+	limiter   *Limiter
+	begun     time.Time
+	flows     []*Flow
+	decisions []Decision
+	errs      []error
+	others    sync.WaitGroup         // requests that more than the store is waited for
+	panicked  atomic.Pointer[string] // one of them did
+}
+
+func (b *batch) decide(ctx context.Context, i int) {
+	b.decisions[i], b.errs[i] = b.flows[i].finish(ctx)
+	b.limiter.metrics.took(time.Since(b.begun))
+}
+
+// apart decides a request in a goroutine of its own.
+func (b *batch) apart(ctx context.Context, i int) {
+	b.others.Go(func() {
+		defer func() {
+			if p := recover(); p != nil { // it is the caller's to answer for
+				said := fmt.Sprintf("%v\n%s", p, debug.Stack())
+				b.panicked.Store(&said)
+			}
+		}()
+		b.decide(ctx, i)
+	})
+}

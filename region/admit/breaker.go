@@ -1,0 +1,101 @@
+package admit
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/quotad/quotad/region/store"
+)
+
+// breakers keep requests from servers that do not answer: the first call that fails trips the breaker of its shard, from
+// then on requests are decided without the store at once, and a probe finds out when it answers again. A call that was
+// late while its server answered others does not count: that server is busy.
+type breakers map[store.Shard]*breaker
+
+type breaker struct {
+	atomic.Bool              // tripped
+	heard       atomic.Int64 // when the server last answered, since; 0: never
+}
+
+// probeEvery is how often a server that does not answer is tried.
+const probeEvery = 50 * time.Millisecond
+
+var errOutOfReach = errors.New("the store is out of reach")
+
+func newBreakers(all store.Shards) breakers {
+	b := breakers{}
+	for _, shard := range all {
+		b[shard] = &breaker{}
+	}
+	return b
+}
+
+// trip keeps requests from a shard.
+func (b breakers) trip(s store.Shard) { b[s].Store(true) }
+
+// tripped says whether requests are kept from a shard.
+func (b breakers) tripped(s store.Shard) bool { return b[s].Load() }
+
+// since is what breakers count time from: a clock that is set moves nothing.
+var since = time.Now()
+
+// hear notes that the server of a shard has answered.
+func (b breakers) hear(s store.Shard, now time.Time) { b[s].heard.Store(int64(now.Sub(since))) }
+
+// answers says whether the server of a shard answers others, when a call is late that was sent at a time: it answered
+// after that, and within the last half of the deadline. With work under way it answers several times in a deadline.
+//
+// Where this process is starved of processors, as when it hears of its deadline too late, it may not have heard the server
+// either: then an answer of the last starvedDeadlines will do.
+func (b breakers) answers(s store.Shard, sent, now time.Time, deadline time.Duration, starved bool) bool {
+	after := later(sent, now.Add(-deadline/2))
+	if starved || now.Sub(sent.Add(deadline)) > deadline/starvedPart {
+		after = now.Add(-starvedDeadlines * deadline)
+	}
+	heard := b[s].heard.Load()
+	return heard != 0 && heard > int64(after.Sub(since))
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// probe lets requests through again to servers that answer.
+func (l *Limiter) probe(ctx context.Context) {
+	every := time.NewTicker(probeEvery)
+	defer every.Stop()
+	silent := map[store.Shard]time.Time{}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-every.C:
+		}
+		l.TryAgain(ctx, silent)
+	}
+}
+
+// TryAgain tries the servers that did not answer, since the times noted.
+func (l *Limiter) TryAgain(ctx context.Context, silent map[store.Shard]time.Time) {
+	for shard, breaker := range l.breakers {
+		if !breaker.Load() {
+			continue
+		}
+		err := l.store.Reach(ctx, shard)
+		if silent[shard].IsZero() {
+			silent[shard] = l.config.Now()
+			l.log.Warn("the store does not answer: requests are decided as on_store_failure says", "shard", shard, "err", err)
+		}
+		if err == nil {
+			l.breakers.hear(shard, time.Now())
+			breaker.Store(false)
+			l.log.Info("the store answers again", "shard", shard, "after", l.config.Now().Sub(silent[shard]).Round(time.Millisecond))
+			delete(silent, shard)
+		}
+	}
+}

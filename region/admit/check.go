@@ -1,0 +1,79 @@
+package admit
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/region/rules"
+	"github.com/quotad/quotad/region/store"
+)
+
+// Check decides a request and charges it if it is admitted. The error is a *FieldError, ErrClosed, or that of ctx; a
+// request whose caller gives up may still be charged.
+func (l *Limiter) Check(ctx context.Context, q Request) (Decision, error) {
+	begun := time.Now()
+	d, err := l.check(ctx, q, true)
+	if err == nil {
+		l.metrics.took(time.Since(begun))
+	}
+	return d, err
+}
+
+// Peek says what Check would answer, and charges nothing.
+func (l *Limiter) Peek(ctx context.Context, q Request) (Decision, error) {
+	return l.check(ctx, q, false)
+}
+
+func (l *Limiter) check(ctx context.Context, q Request, commit bool) (Decision, error) {
+	f, err := l.Begin(q, commit)
+	if err != nil {
+		return Decision{}, err
+	}
+	if f.next == Asks {
+		handedOver(ctx)
+	}
+	return f.finish(ctx)
+}
+
+// bounded refuses a request to which more limits apply than one script may decide at a time.
+func bounded(all []rules.Applied) error {
+	var b algorithms.Batch
+	for _, a := range all {
+		b.Counts(a.Target.Terms.Kind)
+	}
+	if b.Load() <= algorithms.MaxLoad {
+		return nil
+	}
+	return &FieldError{"descriptors", fmt.Sprintf("meet %d limits with a load of %d (a sliding_window_log is 4, "+
+		"a sliding_window_counter 3, a leaky_bucket 2, others 1); send fewer at a time, so that it is at most %d",
+		len(all), b.Load(), algorithms.MaxLoad)}
+}
+
+// onceKey returns the key under which a request is charged once: another request by the same name is another request.
+func onceKey(q Request, all []rules.Applied) string {
+	h := sha256.New()
+	part := func(s string) { fmt.Fprintf(h, "%d:%s,", len(s), s) }
+	part(q.ID)
+	part(strconv.FormatInt(q.Cost, 10))
+	for _, a := range all {
+		part(a.Target.Key)
+	}
+	return store.OnceKey(store.ShardOf(all[0].Target.Key), hex.EncodeToString(h.Sum(nil)))
+}
+
+// overflow denies a request that the store has no time for, unless only shadow limits apply to it.
+func (l *Limiter) overflow(all []rules.Applied, retry time.Duration) Decision {
+	for _, a := range all {
+		if !a.Limit.Shadow {
+			return l.describe(Decision{Reason: QueueFull, RetryAfter: retry}, a)
+		}
+	}
+	return l.describe(Decision{Allowed: true, Reason: QueueFull}, all[0])
+}
+
+func microseconds(us int64) time.Duration { return time.Duration(us) * time.Microsecond }

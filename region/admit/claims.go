@@ -1,0 +1,171 @@
+package admit
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/region/journal"
+)
+
+// mostClaims bounds the buckets and windows of which the journal remembers that this life of the
+// node spent without the store: each is a record of some 200 bytes, kept for an hour beyond its
+// window, and an fsync that is shared by who comes at the same time. Beyond the bound a limit's
+// whole window is claimed at once. That costs nothing while the node runs; started again within the
+// window, it spends nothing without the store of any bucket of that limit.
+const mostClaims = 100_000
+
+// claims is what this life of the node knows of the claims in its journal. Safe for concurrent use.
+type claims struct {
+	journal  journal.Keeper
+	now      func() time.Time
+	deadline time.Duration // of writing one
+	log      *slog.Logger
+	most     int
+
+	mu sync.Mutex
+	// whole are the limits' windows that were looked at, without the windows' numbers.
+	whole map[windowKey]wholeClaim
+	kept  int           // claims of this life that the journal holds
+	ends  map[int64]int // of these, how many end in a minute
+
+	making sync.Mutex // held while a whole window is claimed
+}
+
+// wholeClaim says who claimed a window of a limit as a whole.
+type wholeClaim struct {
+	window int64
+	by     claimant
+}
+
+type claimant int
+
+const (
+	nobody claimant = iota
+	thisLife
+	earlierLife
+)
+
+func newClaims(j journal.Keeper, now func() time.Time, deadline time.Duration, log *slog.Logger) *claims {
+	return &claims{journal: j, now: now, deadline: deadline, log: log, most: mostClaims, whole: map[windowKey]wholeClaim{}, ends: map[int64]int{}}
+}
+
+// claim says whether an earlier life of this node may have spent its part of a bucket in a window. If not, and it is to be
+// spent now, the journal remembers that it is.
+func (c *claims) claim(of claiming) (before bool, err error) {
+	whole, err := c.wholeClaim(of.key)
+	if err != nil || whole == earlierLife {
+		return true, err
+	}
+	id := "local:" + of.bucket // an id of a bucket begins with a digit
+	by, err := c.claimant(id, of.key.number)
+	switch {
+	case err != nil || by == earlierLife:
+		return true, err
+	case by == thisLife || whole == thisLife || !of.spend:
+		return false, nil
+	case c.full(c.now()):
+		return false, c.claimWhole(of.key)
+	}
+	if err := c.writeClaim(id, of.key); err != nil {
+		return true, err
+	}
+	c.made(of.key)
+	return false, nil
+}
+
+// claimant says who claimed what the journal names by an id, in a window.
+func (c *claims) claimant(id string, window int64) (claimant, error) {
+	all, err := c.journal.Checkpoints(id)
+	for _, one := range all {
+		if one.Cell == window && one.Generation < c.journal.Incarnation() {
+			return earlierLife, err
+		}
+		if one.Cell == window {
+			return thisLife, err
+		}
+	}
+	return nobody, err
+}
+
+func (c *claims) writeClaim(id string, k windowKey) error {
+	ctx, cancel := context.WithTimeout(context.Background(), c.deadline)
+	defer cancel()
+	return c.journal.Checkpoint(ctx, []journal.Checkpoint{{Bucket: id, Cell: k.number, Used: 1,
+		At: c.now().UnixMicro(), Until: k.ends(), Generation: c.journal.Incarnation()}})
+}
+
+// wholeID is what the journal calls all buckets of a limit.
+func wholeID(k windowKey) string { return "local:*" + k.head }
+
+// wholeClaim says who claimed a window of a limit as a whole. The journal is asked once for each.
+func (c *claims) wholeClaim(k windowKey) (claimant, error) {
+	limit := k
+	limit.number = 0
+	c.mu.Lock()
+	w, known := c.whole[limit]
+	c.mu.Unlock()
+	if known && w.window == k.number {
+		return w.by, nil
+	}
+	by, err := c.claimant(wholeID(k), k.number)
+	if err == nil {
+		c.note(limit, wholeClaim{k.number, by})
+	}
+	return by, err
+}
+
+// note remembers who claimed a window, unless a later one, or more of this one, is known by now.
+func (c *claims) note(limit windowKey, w wholeClaim) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	old, known := c.whole[limit]
+	if !known || w.window > old.window || w.window == old.window && w.by > old.by {
+		c.whole[limit] = w
+	}
+}
+
+// claimWhole claims a window of a limit for all its buckets.
+func (c *claims) claimWhole(k windowKey) error {
+	c.making.Lock()
+	defer c.making.Unlock()
+	if by, err := c.wholeClaim(k); err != nil || by == thisLife {
+		return err
+	}
+	if err := c.writeClaim(wholeID(k), k); err != nil {
+		return err
+	}
+	c.log.Warn("very many buckets are spent of without the store: if this node starts again before "+
+		"their window ends, it spends nothing of their limit without the store until then",
+		"buckets", c.most, "limit", k.head)
+	limit := k
+	limit.number = 0
+	c.note(limit, wholeClaim{k.number, thisLife})
+	return nil
+}
+
+// made counts a claim that the journal keeps for a clock step beyond its end.
+func (c *claims) made(k windowKey) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.kept++
+	c.ends[(k.ends()+algorithms.MaxClockStep)/time.Minute.Microseconds()+1]++
+}
+
+// full says whether the journal holds as many claims as it may.
+func (c *claims) full(now time.Time) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.kept < c.most {
+		return false
+	}
+	for minute, n := range c.ends {
+		if minute*time.Minute.Microseconds() <= now.UnixMicro() {
+			c.kept -= n
+			delete(c.ends, minute)
+		}
+	}
+	return c.kept >= c.most
+}

@@ -1,0 +1,273 @@
+package admit
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/region/rights"
+	"github.com/quotad/quotad/region/store"
+)
+
+// Next is what a request needs next.
+type Next int
+
+const (
+	Decided Next = iota // nothing: Decision has it
+	Asks                // the store is to be asked: Ask
+	Waits               // for buckets, at most for Patience: Waited
+)
+
+// Flow is one request on its way to a decision. It waits for nothing by itself: it says what it needs next, and is told what
+// came of it. A node waits in between (Limiter.Check); a simulator has other things happen. Not safe for concurrent use.
+//
+// The store may have lost a bucket: the request waits until it is restored, and asks again. A bucket may be closed since a
+// loss although nobody used it: the request waits until it is opened. Rights may be lacking: the request waits for other
+// regions to lend some, if the limit says so. What still denies it then is the decision.
+type Flow struct {
+	limiter *Limiter
+	request Request
+	commit  bool
+	way     waiting
+	next    Next
+
+	said answered // by the store, last
+	err  error
+
+	waitsFor reason
+	wait     *rights.Wait
+	lost     int // how often a lost bucket was waited for
+	opened   bool
+	borrowed bool
+}
+
+// reason is what a request waits for.
+type reason int
+
+const (
+	restored   reason = iota // a bucket that the store lost
+	opened                   // buckets that are closed although nobody used them
+	rightsLent               // rights of other regions
+)
+
+// Begin returns a request on its way. The error is a *FieldError.
+func (l *Limiter) Begin(q Request, commit bool) (*Flow, error) {
+	if err := q.Validate(); err != nil {
+		return nil, err
+	}
+	f := &Flow{limiter: l, request: q, commit: commit, way: l.prepare(q, commit)}
+	if len(f.way.applied) == 0 {
+		return f, nil
+	}
+	f.next = Asks
+	return f, bounded(f.way.applied)
+}
+
+// prepare finds the limits of a request.
+func (l *Limiter) prepare(q Request, commit bool) waiting {
+	r := l.tenure.Rules()
+	all := r.Match(q.Domain, q.Descriptors)
+	w := waiting{rules: r, applied: all, cost: q.Cost, commit: commit, caller: q.Caller, until: time.Now().Add(l.deadline)}
+	if commit && q.ID != "" && len(all) > 0 {
+		w.once = onceKey(q, all)
+	}
+	return w
+}
+
+// Next returns what the request needs next.
+func (f *Flow) Next() Next { return f.next }
+
+// Buckets returns those of the limits that apply to the request.
+func (f *Flow) Buckets() []*exchange.Bucket {
+	all := make([]*exchange.Bucket, len(f.way.applied))
+	for i, a := range f.way.applied {
+		all[i] = a.Bucket
+	}
+	return all
+}
+
+// Extend has the request decided without the store only after a time.
+func (f *Flow) Extend(until time.Time) { f.way.until = until }
+
+// Ask has the store decide. It waits for the answer.
+func (f *Flow) Ask(ctx context.Context) { f.answered(f.limiter.decide(ctx, f.way)) }
+
+// answered goes on with what the store said.
+func (f *Flow) answered(a answered, err error) {
+	f.said, f.err, f.next = a, err, Decided
+	switch {
+	case err != nil || f.borrowed:
+	case a.lost():
+		f.waitRestored()
+	case !f.waitOpened():
+		f.borrow()
+	}
+}
+
+// waitRestored waits for a lost bucket, each of the request's at most once.
+func (f *Flow) waitRestored() {
+	if f.lost == len(f.way.applied) {
+		return
+	}
+	f.lost++
+	concerned := f.way.applied
+	if f.said.part != nil {
+		concerned = f.said.part
+	}
+	b, head := concerned[f.said.decided.Lost].Bucket, f.said.decided.Head
+	wait := f.limiter.rights.Wait(0, b.ID)
+	if !f.limiter.rights.Lose(context.Background(), b, head.LostAt, head.Now) {
+		wait.Leave()
+		return
+	}
+	f.waits(restored, wait)
+}
+
+// waitOpened waits for closed buckets that nobody used to be opened, once; false: there are none.
+func (f *Flow) waitOpened() bool {
+	closed := f.limiter.unused(f.way, f.said)
+	if len(closed) == 0 || f.opened {
+		return false
+	}
+	f.opened = true
+	ids := make([]string, len(closed))
+	for i, l := range closed {
+		ids[i] = l.Bucket.ID
+	}
+	wait := f.limiter.rights.Wait(0, ids...)
+	if !f.limiter.rights.AskWhoUsed(closed, f.said.decided.Now) {
+		wait.Leave()
+		return false
+	}
+	f.waits(opened, wait)
+	return true
+}
+
+// borrow waits for rights of other regions, if every limit that denied the request says so and might ever admit it.
+func (f *Flow) borrow() {
+	lacking := f.way.lacking(f.said)
+	if !f.commit || len(lacking) == 0 {
+		return
+	}
+	if wait := f.limiter.rights.Borrow(lacking, f.request.Cost, f.said.decided.Now); wait != nil {
+		f.borrowed = true
+		f.waits(rightsLent, wait)
+	}
+}
+
+func (f *Flow) waits(why reason, wait *rights.Wait) {
+	f.waitsFor, f.wait, f.next = why, wait, Waits
+}
+
+// Awaited returns the ids of the buckets that the request waits for.
+func (f *Flow) Awaited() []string { return f.wait.Buckets() }
+
+// Patience returns how long the request waits.
+func (f *Flow) Patience() time.Duration {
+	if f.waitsFor == rightsLent {
+		return f.limiter.rights.Patience()
+	}
+	return f.limiter.deadline
+}
+
+// Waited goes on after a wait. helps: of all buckets it was said that asking the store once more may help; timedOut: the
+// request's patience was over before. Where rights were waited for, what has come by then, or the next cell, may do.
+func (f *Flow) Waited(helps, timedOut bool) {
+	f.wait.Leave()
+	f.wait, f.next = nil, Decided
+	switch {
+	case f.waitsFor == rightsLent && (helps || timedOut):
+		f.next = Asks
+		f.way.until = time.Now().Add(f.limiter.deadline)
+	case f.waitsFor == rightsLent:
+	case helps:
+		f.next = Asks
+	}
+}
+
+// pause waits as the request wants to.
+func (f *Flow) pause(ctx context.Context) {
+	patience := f.Patience()
+	if f.waitsFor != rightsLent {
+		patience = time.Until(f.way.until)
+	}
+	over := time.NewTimer(patience)
+	defer over.Stop()
+	f.Waited(f.wait.Until(over.C, ctx.Done()))
+}
+
+// finish goes on until the request is decided.
+func (f *Flow) finish(ctx context.Context) (Decision, error) {
+	for {
+		switch f.next {
+		case Asks:
+			f.Ask(ctx)
+		case Waits:
+			f.pause(ctx)
+		default:
+			return f.Decision()
+		}
+	}
+}
+
+// Decision returns what was decided: by the store's last answer, or without it. The error is that of the context or the node.
+func (f *Flow) Decision() (Decision, error) {
+	l, all := f.limiter, f.way.applied
+	if len(all) == 0 {
+		return l.sign(Decision{Allowed: true, Reason: NoLimit}), nil
+	}
+	var full *queueFull
+	switch {
+	case errors.As(f.err, &full):
+		return l.sign(l.overflow(all, full.retry)), nil
+	case f.err != nil:
+		return Decision{}, f.err
+	case !f.said.ok():
+		l.metrics.storeFailures.Inc()
+		return l.sign(l.withoutStore(f.request, all, f.commit)), nil
+	}
+	d := l.judge(f.request.Cost, all, f.said)
+	l.metrics.sentAgain(f.said.decided)
+	if f.commit && d.Allowed && f.request.Receipt {
+		d.Receipt = l.receipt(f.request, all, f.said)
+	}
+	return l.sign(d), nil
+}
+
+// unused returns the buckets that denied a request only because they are closed since a loss of the store's data, and that
+// this node did not use before.
+func (l *Limiter) unused(w waiting, a answered) []exchange.LostBucket {
+	if !a.ok() || a.decided.Answers[a.index].Admitted {
+		return nil
+	}
+	var all []exchange.LostBucket
+	generation := l.tenure.Generation()
+	for i, v := range a.decided.Answers[a.index].Verdicts {
+		b, state := w.applied[i].Bucket, a.decided.Buckets[i]
+		closed := v.Retry != 0 && state.Shut > a.at(i) && state.Used == 0
+		if closed && !b.Recovered && !l.rights.UsedBefore(b.ID, generation) {
+			all = append(all, exchange.LostBucket{Bucket: b, At: l.store.LostAt(store.ShardOf(w.applied[i].Target.Key))})
+		}
+	}
+	return all
+}
+
+// lacking returns the buckets that rights are to be borrowed of for a request; none: it waits for nothing.
+func (w waiting) lacking(a answered) (lacking []rights.Lack) {
+	if !a.ok() || a.decided.Answers[a.index].Admitted {
+		return nil
+	}
+	for i, v := range a.decided.Answers[a.index].Verdicts {
+		l := w.applied[i].Limit
+		switch {
+		case v.Retry == 0 || l.Shadow:
+			continue
+		case l.OnExhausted != policy.ExhaustedBorrow || w.cost > w.applied[i].Most():
+			return nil
+		}
+		lacking = append(lacking, rights.Lack{Bucket: w.applied[i].Bucket, State: a.decided.Buckets[i]})
+	}
+	return lacking
+}

@@ -1,0 +1,78 @@
+package admit
+
+import (
+	"math"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/region/rules"
+)
+
+// sign completes what every decision of this node carries.
+func (l *Limiter) sign(d Decision) Decision {
+	d.Node, d.Region = l.config.Node, l.config.Region
+	d.Sequence = l.sequence.Add(1)
+	l.metrics.decided(d)
+	return d
+}
+
+// describe names the limit that decided.
+func (l *Limiter) describe(d Decision, a rules.Applied) Decision {
+	d.Limit, d.Algorithm, d.LimitUnits, d.Window = a.Limit.Name, a.Limit.Algorithm, a.Limit.Limit, a.Limit.Window
+	d.Entitlement = a.Entitlement()
+	d.Degraded = l.rights.Degraded(a.Bucket)
+	return d
+}
+
+// judge turns the store's answer into a decision.
+func (l *Limiter) judge(cost int64, all []rules.Applied, a answered) Decision {
+	answer := a.decided.Answers[a.index]
+	decider, best := 0, int64(math.MinInt64)
+	var shadowed []string
+	var delay int64
+	for i, v := range answer.Verdicts {
+		shadow := all[i].Limit.Shadow
+		if !shadow {
+			delay = max(delay, v.Delay)
+		}
+		if shadow && v.Retry != 0 {
+			shadowed = append(shadowed, all[i].Limit.Name)
+		}
+		w := weight(answer.Admitted, v, cost > all[i].Most())
+		first := i == 0 || all[decider].Limit.Shadow && !shadow
+		if first || shadow == all[decider].Limit.Shadow && w > best {
+			decider, best = i, w
+		}
+	}
+	state, verdict := a.decided.Buckets[decider], answer.Verdicts[decider]
+	length := all[decider].Target.Terms.Cell
+	d := l.describe(Decision{Allowed: answer.Admitted, Reason: WithinLimit, Remaining: verdict.Remaining,
+		ResetAfter: microseconds((state.Cell+1)*length - a.at(decider)), Cell: state.Cell, At: a.at(decider),
+		Share: max(state.Share, 0), Shadowed: shadowed, Delay: microseconds(delay), Repeated: a.decided.Repeated}, all[decider])
+	if !answer.Admitted {
+		d.Reason, d.RetryAfter = OverLimit, microseconds(verdict.Retry)
+		if state.Shut > a.at(decider) {
+			d.Reason = Recovering
+		}
+		if verdict.Retry < 0 {
+			d.Reason, d.RetryAfter = ExceedsRegionCapacity, -1
+		}
+		if cost > all[decider].Most() {
+			d.Reason = Never
+		}
+	}
+	return d
+}
+
+// weight orders limits by what they say about a request: of an admitted one, the one that leaves least decided; of a
+// denied one, the one that can never admit it, else the one that denies longest.
+func weight(admitted bool, v algorithms.Verdict, never bool) int64 {
+	switch {
+	case admitted:
+		return -v.Remaining
+	case never:
+		return math.MaxInt64
+	case v.Retry < 0:
+		return math.MaxInt64 - 1
+	}
+	return v.Retry
+}

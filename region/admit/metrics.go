@@ -1,0 +1,117 @@
+package admit
+
+import (
+	"maps"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/quotad/quotad/algorithms"
+)
+
+// metrics are the numbers of decisions, counted as they are made. Labels come from the configuration alone, never from keys of
+// requests.
+type metrics struct {
+	decisions     *prometheus.CounterVec
+	resolved      resolved
+	time          prometheus.Histogram
+	storeFailures prometheus.Counter
+	local         prometheus.Counter
+	booked        prometheus.Counter
+	refunded      *prometheus.CounterVec
+	resets        *prometheus.CounterVec
+	repeats       *prometheus.CounterVec
+}
+
+// decisionBuckets are the bounds of the histogram of decision times, in seconds: a decision within the region takes some
+// 0.2 ms, one that borrows a round trip or more, and the store's deadline is at 50 ms.
+var decisionBuckets = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .02, .05, .1}
+
+func newMetrics() *metrics {
+	m := &metrics{
+		decisions: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "quotad_decisions_total", Help: "Decisions, by the limit that decided and the reason."}, []string{"limit", "reason"}),
+		time: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "quotad_decision_seconds", Help: "Time that decisions took inside the node, peeks apart.", Buckets: decisionBuckets}),
+		storeFailures: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "quotad_store_failures_total", Help: "Requests that the store did not decide."}),
+		local: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "quotad_local_admitted_units_total", Help: "Units admitted without the store (on_store_failure: local), counted for each limit that they were charged to."}),
+		booked: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "quotad_local_booked_units_total", Help: "Units admitted without the store that it was charged with afterwards, or that no longer counted there; after a loss of the store again."}),
+		refunded: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "quotad_refunded_units_total", Help: "Units given back by refunds, by limit."}, []string{"limit"}),
+		resets: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "quotad_resets_total", Help: "Buckets reset, by limit: each breaks the limit for its window."}, []string{"limit"}),
+		repeats: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "quotad_repeats_total", Help: "Admitted requests sent again by their request_id: answered as the first time and not charged (answered), or sent again too often and decided anew (decided_anew)."}, []string{"outcome"}),
+	}
+	for _, outcome := range []string{repeatAnswered, repeatDecidedAnew} {
+		m.repeats.WithLabelValues(outcome)
+	}
+	m.resolved.vec = m.decisions
+	return m
+}
+
+// all returns them for a registry.
+func (m *metrics) all() []prometheus.Collector {
+	return []prometheus.Collector{m.decisions, m.time, m.storeFailures, m.local, m.booked, m.refunded, m.resets, m.repeats}
+}
+
+const (
+	repeatAnswered    = "answered"
+	repeatDecidedAnew = "decided_anew"
+)
+
+// sentAgain counts a decision of a request that was sent again by its id.
+func (m *metrics) sentAgain(d algorithms.Decided) {
+	switch {
+	case d.Repeated:
+		m.repeats.WithLabelValues(repeatAnswered).Inc()
+	case d.TooOften:
+		m.repeats.WithLabelValues(repeatDecidedAnew).Inc()
+	}
+}
+
+func (m *metrics) decided(d Decision) { m.resolved.counter(d.Limit, d.Reason).Inc() }
+
+// took notes how long a decision took.
+func (m *metrics) took(d time.Duration) { m.time.Observe(d.Seconds()) }
+
+// resolved finds the counter of a decision without hashing its labels for every one. There are as many as limits have
+// reasons to answer with, and soon all of them have been met.
+type resolved struct {
+	vec *prometheus.CounterVec
+
+	met atomic.Pointer[map[outcome]prometheus.Counter] // never changed, only replaced
+	mu  sync.Mutex                                     // held while it is
+}
+
+type outcome struct {
+	limit  string
+	reason Reason
+}
+
+func (r *resolved) counter(limit string, reason Reason) prometheus.Counter {
+	o := outcome{limit, reason}
+	if met := r.met.Load(); met != nil {
+		if c := (*met)[o]; c != nil {
+			return c
+		}
+	}
+	return r.meet(o)
+}
+
+func (r *resolved) meet(o outcome) prometheus.Counter {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c := r.vec.WithLabelValues(o.limit, string(o.reason))
+	more := map[outcome]prometheus.Counter{}
+	if met := r.met.Load(); met != nil {
+		more = maps.Clone(*met)
+	}
+	more[o] = c
+	r.met.Store(&more)
+	return c
+}

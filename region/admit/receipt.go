@@ -1,0 +1,208 @@
+package admit
+
+import (
+	"cmp"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/policy"
+	receiptv1 "github.com/quotad/quotad/proto/receipt/v1"
+	"github.com/quotad/quotad/region/rules"
+	"github.com/quotad/quotad/region/store"
+)
+
+// ErrReceipt says that a receipt is none of this region, or of a time before its store lost its data.
+var ErrReceipt = errors.New("this region cannot refund the receipt")
+
+// receipt returns what a caller needs to have a decision refunded: what was charged, sealed with a key that the region's
+// store keeps, so that any node of the region can refund it, also after a restart. Empty if nothing was charged.
+func (l *Limiter) receipt(q Request, all []rules.Applied, a answered) string {
+	r := &receiptv1.Receipt{Region: l.config.Region, Generation: l.store.Generation(), AtUs: a.decided.Now, Cost: q.Cost,
+		Id: fmt.Sprintf("%s:%d", l.life, l.receipts.Add(1))}
+	if q.ID != "" && !a.decided.TooOften { // a decision that is repeated has one receipt
+		r.Once = onceKey(q, all)
+		r.Id = fmt.Sprintf("%d:%s", a.decided.Now, r.GetOnce())
+	}
+	for i, v := range a.decided.Answers[a.index].Verdicts {
+		if v.Retry == 0 {
+			r.Charges = append(r.Charges, &receiptv1.Charge{Bucket: []byte(all[i].Bucket.ID), Cell: a.decided.Buckets[i].Cell, AtUs: a.at(i)})
+		}
+	}
+	secret := l.store.Secret()
+	body, err := proto.Marshal(r)
+	if err != nil || len(r.Charges) == 0 || secret == "" {
+		return ""
+	}
+	return receiptPrefix + base64.RawURLEncoding.EncodeToString(append(seal(secret, body), body...))
+}
+
+// receiptPrefix tells receipts from other tokens, and keeps them from beginning with a dash.
+const receiptPrefix = "qr1_"
+
+// mostReceiptBytes is more than a receipt can have: of as many limits as apply to one request, with the longest keys.
+const mostReceiptBytes = 64 << 10
+
+// seal returns the authentication code of a receipt.
+func seal(secret string, body []byte) []byte {
+	mac := hmac.New(sha256.New, []byte(secret))
+	mac.Write(body)
+	return mac.Sum(nil)
+}
+
+// open checks a receipt and returns what it says.
+func (l *Limiter) open(receipt string) (*receiptv1.Receipt, error) {
+	if len(receipt) > mostReceiptBytes {
+		return nil, &FieldError{"receipt", "is longer than any receipt; send the receipt of a decision as it was given"}
+	}
+	sealed, err := base64.RawURLEncoding.DecodeString(strings.TrimPrefix(receipt, receiptPrefix))
+	if err != nil || len(sealed) < sha256.Size {
+		return nil, &FieldError{"receipt", "is none; send the receipt of a decision as it was given"}
+	}
+	body := sealed[sha256.Size:]
+	r := &receiptv1.Receipt{}
+	if proto.Unmarshal(body, r) != nil {
+		return nil, &FieldError{"receipt", "is none; send the receipt of a decision as it was given"}
+	}
+	secret := l.store.Secret()
+	switch {
+	case r.GetRegion() != l.config.Region:
+		return nil, fmt.Errorf("%w: it is of region %.64q, this is %q: send it there", ErrReceipt, r.GetRegion(), l.config.Region)
+	case secret == "" || r.GetGeneration() != l.store.Generation():
+		return nil, fmt.Errorf("%w: the region's store has lost its data since: there is nothing left to refund", ErrReceipt)
+	case !hmac.Equal(sealed[:sha256.Size], seal(secret, body)):
+		return nil, fmt.Errorf("%w: it was not given by this region, or was changed", ErrReceipt)
+	}
+	return r, nil
+}
+
+// Refunded is what became of a receipt, charge by charge.
+type Refunded struct {
+	Charges  []RefundedCharge
+	Repeated bool // it had been refunded before; this is what was said then
+}
+
+// RefundedCharge is what became of one charge.
+type RefundedCharge struct {
+	Limit  string
+	Units  int64  // given back
+	Reason string // why nothing was; empty: it was
+}
+
+// Refund takes back what a decision charged; a second time it gives nothing more. Units whose cell no longer weighs, and
+// turns of a leaky_bucket, are not given back. The error is a *FieldError, ErrReceipt, or that of the store.
+func (l *Limiter) Refund(ctx context.Context, receipt string) (Refunded, error) {
+	r, err := l.open(receipt)
+	if err != nil {
+		return Refunded{}, err
+	}
+	current := l.tenure.Rules()
+	calls, places, err := refunds(current, r)
+	if err != nil {
+		return Refunded{}, err
+	}
+	out := Refunded{Repeated: true, Charges: make([]RefundedCharge, len(r.GetCharges()))}
+	for i, c := range calls {
+		for k := range c.Charges {
+			c.Charges[k].ExistsUntil = l.rights.ExistsUntil(places[i][k].bucket)
+		}
+		done, err := l.store.Refund(ctx, c)
+		if err == nil && done.Status != algorithms.StatusOK {
+			for _, at := range places[i] {
+				if b := current.Find(at.bucket); b != nil && done.Status == algorithms.StatusLost {
+					l.rights.Lose(ctx, b, done.LostAt, done.Now)
+				}
+			}
+			err = fmt.Errorf("refund: %s: try again in a moment", done.Status)
+		}
+		if err != nil { // sent again, it goes on where this ended
+			return Refunded{}, err
+		}
+		out.Repeated = out.Repeated && done.Repeated
+		for k, back := range done.Charges {
+			out.Charges[places[i][k].index] = l.refunded(places[i][k].limit, back, done.Repeated)
+		}
+	}
+	return out, nil
+}
+
+// place is where a charge stands in its receipt.
+type place struct {
+	index  int
+	limit  string
+	bucket string // id
+}
+
+// refunds returns the calls that take back what a receipt says, one for each shard, and the places of their charges.
+func refunds(current *rules.Rules, r *receiptv1.Receipt) (calls []algorithms.Refund, places [][]place, err error) {
+	for i, charge := range r.GetCharges() {
+		id := string(charge.GetBucket())
+		ref, err := policy.ParseBucketID(policy.BucketID(id))
+		if err != nil {
+			return nil, nil, &FieldError{"receipt", "names a bucket that cannot be read"}
+		}
+		taken := algorithms.Charge{Target: algorithms.Target{Key: current.Key(id)}, Cell: charge.GetCell()}
+		if b := current.Find(id); b != nil {
+			taken.Terms = b.Terms(current.Region)
+		}
+		shard := store.ShardOf(taken.Key)
+		n := slices.IndexFunc(calls, func(c algorithms.Refund) bool { return store.ShardOf(c.Receipt) == shard })
+		if n < 0 {
+			n = len(calls)
+			c := algorithms.Refund{Fence: algorithms.Fence{Epoch: current.Epoch}, Receipt: store.RefundKey(shard, r.GetId()),
+				Once: store.OnceKey(shard, "none"), At: cmp.Or(charge.GetAtUs(), r.GetAtUs()), Cost: r.GetCost()}
+			if once := r.GetOnce(); once != "" {
+				c.Once = onceIn(shard, once)
+			}
+			calls, places = append(calls, c), append(places, nil)
+		}
+		calls[n].Charges = append(calls[n].Charges, taken)
+		places[n] = append(places[n], place{i, ref.Name, id})
+	}
+	return calls, places, nil
+}
+
+// refunded words what became of one charge.
+func (l *Limiter) refunded(limit string, back algorithms.Back, repeated bool) RefundedCharge {
+	if back.Units == 0 && back.Refusal == algorithms.NotRefused { // a reset, or refill, came before
+		back.Refusal = algorithms.NoLongerWeighs
+	}
+	if !repeated {
+		l.metrics.refunded.WithLabelValues(limit).Add(float64(back.Units))
+	}
+	return RefundedCharge{Limit: limit, Units: back.Units, Reason: back.Refusal.String()}
+}
+
+// Reset clears the use of one bucket in this region, and returns what counted as used. Nothing else changes; what is
+// admitted from then on comes on top of what was, so that the limit does not hold in this window: it is for operators.
+func (l *Limiter) Reset(ctx context.Context, limit, domain string, descriptors map[string]string) (cleared int64, err error) {
+	if err := (Request{Domain: domain, Descriptors: descriptors, Cost: 1}).Validate(); err != nil {
+		return 0, err
+	}
+	r := l.tenure.Rules()
+	limited, b, err := r.Locate(limit, domain, descriptors)
+	if err != nil {
+		return 0, err
+	}
+	done, err := l.store.Reset(ctx, algorithms.Reset{Fence: algorithms.Fence{Epoch: r.Epoch}, Target: r.Target(b, l.rights.ExistsUntil(b.ID))})
+	if err == nil && done.Status != algorithms.StatusOK {
+		if done.Status == algorithms.StatusLost {
+			l.rights.Lose(ctx, b, done.LostAt, done.Now)
+		}
+		err = fmt.Errorf("reset: %s: try again in a moment", done.Status)
+	}
+	if err != nil {
+		return 0, err
+	}
+	l.metrics.resets.WithLabelValues(limited.Name).Inc()
+	l.log.Warn("a bucket was reset: its limit does not hold in this window", "limit", limited.Name, "units", done.Used)
+	return done.Used, nil
+}

@@ -1,0 +1,21 @@
+package rights
+
+import "context"
+
+// Checkpoint writes down what use has moved, all of it if this is the last time, and has the store remember how far this
+// node's journal is.
+func (e *Engine) Checkpoint(ctx context.Context, last bool) {
+	all := e.seen.checkpoints(e.config.Tenure.Generation(), last)
+	for len(all) > 0 {
+		part := all[:min(len(all), mostCheckpoints)]
+		all = all[len(part):]
+		if err := e.config.Journal.Checkpoint(ctx, part); err != nil && ctx.Err() == nil {
+			e.config.Log.Error("use of long windows is not written down: a loss of the store would forget it", "err", err)
+			return
+		}
+		e.seen.written(part)
+	}
+	e.config.Tenure.NoteJournal(ctx)
+}
+
+const mostCheckpoints = 4096 // in one call of the journal

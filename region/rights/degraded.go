@@ -1,0 +1,42 @@
+package rights
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/quotad/quotad/allocator/exchange"
+)
+
+// setDegraded keeps which regions this node is degraded towards, for decisions.
+func (e *Engine) setDegraded(ages []exchange.PeerAge) {
+	old := *e.degraded.Load()
+	var changed bool
+	for _, a := range ages {
+		changed = changed || old[a.Peer] != a.Degraded
+	}
+	if !changed && len(old) == len(ages) {
+		return
+	}
+	now := make(map[string]bool, len(ages))
+	for _, a := range ages {
+		now[a.Peer] = a.Degraded
+		if was, known := old[a.Peer]; known && was != a.Degraded {
+			level := slog.LevelInfo
+			if a.Degraded {
+				level = slog.LevelWarn
+			}
+			e.config.Log.Log(context.Background(), level, "peer region", "region", a.Peer, "degraded", a.Degraded)
+		}
+	}
+	e.degraded.Store(&now)
+}
+
+// Degraded says whether any region that a bucket's limit is split over has not answered lately.
+func (e *Engine) Degraded(b *exchange.Bucket) bool {
+	for region, degraded := range *e.degraded.Load() {
+		if degraded && b.Entitlements[region] > 0 {
+			return true
+		}
+	}
+	return false
+}

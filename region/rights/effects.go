@@ -1,0 +1,98 @@
+package rights
+
+import (
+	"context"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/region/journal"
+	"github.com/quotad/quotad/region/store"
+)
+
+// Lend runs the debits of one message in the store; a step has those of one message only.
+func (e *Engine) Lend(ctx context.Context, lends []exchange.Lend) {
+	current := e.config.Tenure.Rules()
+	calls := make([]algorithms.Lend, len(lends))
+	for i, l := range lends {
+		calls[i] = algorithms.Lend{Fence: algorithms.Fence{Generation: l.Generation, Epoch: l.Bucket.Epoch},
+			Target: current.Target(l.Bucket, e.seen.begin(l.Bucket)), Peer: l.Peer, Cell: l.Cell, Returned: l.Returned, Lent: l.Lent, Kept: l.Kept, Cap: l.Cap,
+			Burst: l.Burst, KeptBurst: l.KeptBurst, CapBurst: l.CapBurst}
+	}
+	given := make([]algorithms.Given, len(lends))
+	e.fails(BeforeDebit)
+	for i := range given {
+		given[i].Status = algorithms.StatusUnknown
+	}
+	inPieces(ctx, e.moves, calls, e.config.Store.Lend, func(from int, results []store.Result[algorithms.Given]) {
+		for i, res := range results {
+			if res.Err == nil {
+				given[from+i] = res.Value
+			}
+			g := given[from+i]
+			e.noticed(ctx, lends[from+i].Bucket, g.Head, g.State)
+		}
+	})
+	e.fails(AfterDebit)
+	e.deliver(exchange.Lent{ID: lends[0].ID, Given: given})
+}
+
+// Record makes rows durable before they are announced.
+func (e *Engine) Record(ctx context.Context, r exchange.Record) {
+	rows := make([]journal.Row, len(r.Rows))
+	for i, row := range r.Rows {
+		rows[i] = journal.Row{Bucket: row.Bucket, Peer: row.Peer, Cell: row.Cell, Lent: row.Lent, Returned: row.Returned,
+			Burst: row.Burst, Generation: row.Generation, Until: row.Until}
+	}
+	err := e.config.Journal.Record(ctx, rows)
+	e.fails(AfterFsync)
+	if err != nil && ctx.Err() == nil {
+		e.config.Log.Error("rights cannot be lent: the journal does not take rows", "err", err)
+	}
+	e.deliver(exchange.Recorded{ID: r.ID, OK: err == nil})
+}
+
+// call sends a message to a peer region.
+func (e *Engine) call(ctx context.Context, c exchange.Call) {
+	limited, cancel := context.WithTimeout(ctx, microseconds(c.Timeout))
+	defer cancel()
+	reply, err := e.config.Peers.Exchange(limited, c.Peer, c.Message)
+	if err != nil {
+		e.config.Log.Debug("peer region did not answer", "region", c.Peer, "err", err)
+		e.deliver(exchange.Unanswered{ID: c.ID})
+		return
+	}
+	e.deliver(exchange.Answered{ID: c.ID, Reply: reply})
+}
+
+// Credit tells the store what peers gave.
+func (e *Engine) Credit(ctx context.Context, credits []exchange.Credit) {
+	current := e.config.Tenure.Rules()
+	calls := make([]algorithms.Credit, len(credits))
+	for i, c := range credits {
+		calls[i] = algorithms.Credit{Fence: algorithms.Fence{Generation: c.ForGeneration, Epoch: c.Bucket.Epoch},
+			Target: current.Target(c.Bucket, e.seen.begin(c.Bucket)), Peer: c.Peer, PeerGeneration: c.Generation,
+			Cell: c.Cell, Lent: c.Lent, Returned: c.Returned, Most: c.Most, Burst: c.Burst, MostBurst: c.MostBurst, At: c.At}
+	}
+	e.fails(BeforeCredit)
+	inPieces(ctx, e.moves, calls, e.config.Store.Credit, func(from int, results []store.Result[algorithms.Credited]) {
+		for i, res := range results {
+			result := res.Value
+			if res.Err != nil {
+				result = algorithms.Credited{Head: algorithms.Head{Status: algorithms.StatusUnknown}}
+			}
+			e.noticed(ctx, credits[from+i].Bucket, result.Head, result.State)
+			e.deliver(exchange.Credited{Credit: credits[from+i], Result: result})
+		}
+	})
+	e.fails(AfterCredit)
+}
+
+// noticed takes in what an answered call of the exchange showed of a bucket.
+func (e *Engine) noticed(ctx context.Context, b *exchange.Bucket, head algorithms.Head, state algorithms.State) {
+	switch head.Status {
+	case algorithms.StatusOK:
+		e.seen.note(b, state, head.Now)
+	case algorithms.StatusLost:
+		e.Lose(ctx, b, head.LostAt, head.Now)
+	}
+}

@@ -1,0 +1,289 @@
+package rights
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/region/journal"
+	"github.com/quotad/quotad/region/peer"
+	"github.com/quotad/quotad/region/store"
+	"github.com/quotad/quotad/region/tenure"
+)
+
+const (
+	tickEvery    = exchange.Interval * time.Microsecond
+	drainEvery   = 10 * time.Millisecond // decisions are reported to the machine at most this often
+	eventsAtOnce = 256                   // are heard before the clock is looked at again
+)
+
+// Config is all an engine is made of.
+type Config struct {
+	Region, Node string
+	Options      exchange.Options
+	Memory       Memory
+	Store        *store.Store
+	Journal      journal.Keeper
+	Tenure       *tenure.Tenure
+	Peers        *peer.Client
+	// Broadcast gossips a hint under a name: a newer one of the same name takes its place. It does not wait.
+	Broadcast func(name string, hint []byte) error
+	// Taken takes events in place of the engine's own queue, for whoever steps the machine by hand; nil: they are queued.
+	Taken     func(exchange.Event)
+	Failpoint func(Point)      // called at points of the protocol at which a test may have the node die; nil: never
+	Now       func() time.Time // the node's wall clock
+	Log       *slog.Logger
+	Closed    <-chan struct{} // closed when the node ends
+}
+
+// Engine steps the exchange machine of a node and carries out its effects. Only its own goroutine touches the machine;
+// effects run beside it and come back as events. Safe for concurrent use.
+type Engine struct {
+	config  Config
+	machine *exchange.Machine
+	begun   time.Time
+	events  *events
+	drain   chan struct{} // something was observed
+	moves   chan struct{} // holds one for each pipeline under way that moves rights
+	seen    *seen
+	hints   *Hints
+
+	mu       sync.Mutex
+	observed map[string]*exchange.Observed // since the last drain, by bucket id
+	ages     []exchange.PeerAge            // as of the last tick or answer
+	stats    exchange.Stats                // as of the last step
+
+	storeAhead int64 // of the machine's time, microseconds, as of the last step
+	storeTold  bool  // it is known
+
+	degraded atomic.Pointer[map[string]bool] // regions that this node is degraded towards
+
+	replies     desk[exchange.Reply] // peers' messages being served
+	testimonies desk[exchange.Testimonies]
+	waiters     waiters
+	work        sync.WaitGroup // effects under way
+
+	// Of the goroutine that steps the machine.
+	apart    map[string]bool // regions whose store's clock is too far from ours
+	refused  int64           // generations, as of the last step
+	warned   time.Time       // of the former
+	warnedOf time.Time       // of a later generation
+}
+
+// New returns an engine that does nothing yet. inDocument says whether a region may hint.
+func New(c Config) *Engine {
+	e := &Engine{config: c, machine: exchange.New(c.Region, c.Node, c.Options), begun: time.Now(),
+		events: newEvents(), drain: make(chan struct{}, 1), moves: make(chan struct{}, movesUnderWay),
+		seen:     newSeen(c.Region, c.Memory, c.Store.Latest, c.Store.Surely),
+		observed: map[string]*exchange.Observed{}, apart: map[string]bool{}}
+	e.hints = newHints(c.Region, c.Node, c.Journal.Incarnation(), c.Now, func(h exchange.Hint) { e.post(exchange.Heard{Hint: h}) })
+	e.hints.inDocument = func(region string) bool {
+		_, known := c.Tenure.Rules().Document.RegionIndex(region)
+		return known
+	}
+	e.degraded.Store(&map[string]bool{})
+	return e
+}
+
+// Changed takes in that the store may be used on other terms.
+func (e *Engine) Changed(c tenure.Change) {
+	if c.Unused {
+		e.seen.since.Store(0)
+	}
+	e.seen.stand(c.Generation, c.Now, c.Anew)
+	e.deliver(exchange.Stood{Generation: c.Generation, Epoch: c.Rules.Epoch, Peers: c.Rules.Peers, Clock: e.config.Now().UnixMicro()})
+}
+
+// now is the machine's time: microseconds of a clock that never goes back.
+func (e *Engine) now() int64 { return time.Since(e.begun).Microseconds() + 1 }
+
+// Run steps the machine until ctx ends, and waits for the effects under way.
+func (e *Engine) Run(ctx context.Context) {
+	defer e.work.Wait()
+	tick := time.NewTicker(tickEvery)
+	defer tick.Stop()
+	rest := time.NewTimer(0)
+	defer rest.Stop()
+	drain := e.drain
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-e.events.more:
+			e.hearSome(ctx)
+		case <-drain:
+			began := time.Now()
+			e.report(ctx)
+			drain = nil
+			rest.Reset(max(drainEvery, time.Since(began))) // reports take at most half of the machine's time
+		case <-rest.C:
+			drain = e.drain
+		case <-tick.C:
+			e.report(ctx)
+			e.step(ctx, exchange.Tick{Jitter: allocator.PPM*8/10 + rand.Int64N(allocator.PPM*4/10)})
+		}
+	}
+}
+
+// hearSome has the machine hear events that wait.
+func (e *Engine) hearSome(ctx context.Context) {
+	for range eventsAtOnce {
+		event, ok := e.events.next()
+		if !ok {
+			return
+		}
+		e.step(ctx, event)
+	}
+	e.events.wake() // the rest after a look at the clock
+}
+
+// post hands the machine an event; false: the queue is full and the event is dropped and counted.
+func (e *Engine) post(event exchange.Event) bool {
+	if e.config.Taken != nil {
+		e.config.Taken(event)
+		return true
+	}
+	return e.events.post(event)
+}
+
+// deliver hands the machine an event that it counts on, such as the end of an effect: it waits for room.
+func (e *Engine) deliver(event exchange.Event) {
+	if e.config.Taken != nil {
+		e.config.Taken(event)
+		return
+	}
+	e.events.deliver(event, e.config.Closed)
+}
+
+// Hear steps the machine, at its time now in microseconds, and takes over what it knows since. Run does it; whoever steps the
+// machine by hand may, in place of Run.
+func (e *Engine) Hear(now int64, event exchange.Event) exchange.Effects {
+	if tick, ok := event.(exchange.Tick); ok {
+		tick.Clock = e.config.Now().UnixMicro()
+		event = tick
+	}
+	out := e.machine.Step(now, event)
+	e.mu.Lock()
+	e.stats = e.machine.Stats()
+	e.storeAhead, e.storeTold = e.machine.StoreClock()
+	e.mu.Unlock()
+	e.watchGenerations(event)
+	switch event.(type) {
+	case exchange.Tick, exchange.Answered, exchange.Stood: // what ages depend on: time, answers, and who the peers are
+		ages := e.machine.Ages(now)
+		e.mu.Lock()
+		e.ages = ages
+		e.mu.Unlock()
+		e.setDegraded(ages)
+		e.watchClocks(ages)
+	}
+	return out
+}
+
+// step steps the machine and starts what it answers.
+func (e *Engine) step(ctx context.Context, event exchange.Event) {
+	out := e.Hear(e.now(), event)
+	for _, s := range out.Settled {
+		e.waiters.wake(s.Bucket, s.Come)
+	}
+	if len(out.Lend) > 0 {
+		e.work.Go(func() { e.Lend(ctx, out.Lend) })
+	}
+	for _, r := range out.Record {
+		e.work.Go(func() { e.Record(ctx, r) })
+	}
+	for _, a := range out.Replies {
+		e.replies.hand(a.ID, a.Reply)
+		e.fails(AfterReply)
+	}
+	for _, c := range out.Calls {
+		e.work.Go(func() { e.call(ctx, c) })
+	}
+	if len(out.Credits) > 0 {
+		e.work.Go(func() { e.Credit(ctx, out.Credits) })
+	}
+	for _, r := range out.Recalls {
+		e.work.Go(func() { e.recall(ctx, r) })
+	}
+	for _, c := range out.Consults {
+		e.work.Go(func() { e.Consult(ctx, c) })
+	}
+	for _, t := range out.Testify {
+		e.testimonies.hand(t.ID, t.Testimonies)
+	}
+	if len(out.Restores) > 0 {
+		e.work.Go(func() { e.Restore(ctx, out.Restores) })
+	}
+	for _, h := range out.Hints {
+		e.broadcast(h)
+	}
+}
+
+// Snapshot returns the ages of peers and the counts as of the last step.
+func (e *Engine) Snapshot() (ages []exchange.PeerAge, stats exchange.Stats, dropped int64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.ages, e.stats, e.events.lost()
+}
+
+// broadcast gossips a hint.
+func (e *Engine) broadcast(h exchange.Hint) {
+	b, err := e.hints.Publish(h)
+	if err == nil {
+		err = e.config.Broadcast(hintKey{h.Region, h.Node, h.Bucket}.gossiped(), b)
+	}
+	if err != nil {
+		e.config.Log.Debug("hint not sent", "err", err)
+	}
+}
+
+// Exists notes that a bucket is about to be used, whatever becomes of the call, and returns the store time until which it is
+// known to be in the store.
+func (e *Engine) Exists(b *exchange.Bucket) (until int64) { return e.seen.begin(b) }
+
+// ExistsUntil returns the store time until which a bucket is known to be in the store.
+func (e *Engine) ExistsUntil(id string) int64 { return e.seen.known(id) }
+
+// UsedBefore says whether this node may have used a bucket before a loss of which it heard under a generation of the store.
+func (e *Engine) UsedBefore(id string, generation uint64) bool { return e.seen.usedBefore(id, generation) }
+
+// Hints returns what gossip spreads for this node.
+func (e *Engine) Hints() *Hints { return e.hints }
+
+// Forget drops what no longer weighs, hints by the node's clock.
+func (e *Engine) Forget(now time.Time) {
+	e.hints.Forget(now)
+	e.seen.forget()
+}
+
+// Numbers are what an operator may want to know of an engine.
+type Numbers struct {
+	Waiting map[string]int // events, by lane
+	Dropped map[string]int64
+	Seen    SeenNumbers
+}
+
+// SeenNumbers are of the buckets that a node remembers to have used.
+type SeenNumbers struct {
+	Buckets, Uses, Unwritten int
+	Untracked                int64 // calls on buckets that there was no room to remember
+}
+
+// Numbers returns them as of now.
+func (e *Engine) Numbers() Numbers {
+	n := Numbers{Waiting: map[string]int{}, Dropped: map[string]int64{}}
+	for l := range lanes {
+		n.Waiting[l.String()] = e.events.length(l)
+		if l != resultLane { // of which none is dropped
+			n.Dropped[l.String()] = e.events.dropped[l].Load()
+		}
+	}
+	n.Seen.Buckets, n.Seen.Uses, n.Seen.Unwritten = e.seen.counts()
+	n.Seen.Untracked = e.seen.untracked.Load()
+	return n
+}

@@ -1,0 +1,142 @@
+package rights
+
+import (
+	"context"
+	"math"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/region/store"
+)
+
+// recall asks a peer region, or the other nodes of our own.
+func (e *Engine) recall(ctx context.Context, r exchange.Recall) {
+	limited, cancel := context.WithTimeout(ctx, microseconds(r.Timeout))
+	defer cancel()
+	if r.Region == e.config.Region {
+		e.config.Peers.RecallAll(limited, r.Region, r.Question, func(t exchange.Testimonies) { e.deliver(exchange.Testified{Testimonies: t}) })
+		return
+	}
+	all, err := e.config.Peers.Recall(limited, r.Region, r.Question)
+	if err != nil {
+		e.config.Log.Debug("peer region does not tell what it remembers", "region", r.Region, "err", err)
+		return // the machine asks again
+	}
+	e.deliver(exchange.Testified{Testimonies: all})
+}
+
+// Consult answers a question from the store, if it is a peer's, or else from the journal and memory.
+func (e *Engine) Consult(ctx context.Context, c exchange.Consult) {
+	var all []exchange.Testimony
+	if c.Peer != "" {
+		all = e.recollect(ctx, c)
+	} else {
+		for i, d := range c.Question.Buckets {
+			t, err := e.remember(d, c.Buckets[i], c.Question.Generation)
+			if err != nil {
+				e.config.Log.Error("the journal cannot be read: what this node lent counts as not known", "err", err)
+			}
+			all = append(all, t)
+		}
+	}
+	e.deliver(exchange.Consulted{Consult: c, All: all})
+}
+
+// remember says what this node's journal and memory hold of a bucket, in use before a generation of the store. One that it
+// remembers not to have used need not be looked up. A journal that cannot be read is not known to be whole
+// since any time; what was seen counts all the same.
+func (e *Engine) remember(d exchange.Doubt, b *exchange.Bucket, generation uint64) (exchange.Testimony, error) {
+	if b != nil && !e.seen.usedBefore(d.Bucket, generation) {
+		since, counts := e.seen.since.Load(), b.Terms(e.config.Region).CountsSince(d.From*b.Cell)
+		if since <= min(counts, (d.From-1)*b.Cell) {
+			return exchange.Testimony{Bucket: d.Bucket, WholeSince: since, UseSince: since}, nil
+		}
+	}
+	t := exchange.Testimony{Bucket: d.Bucket, WholeSince: math.MaxInt64, UseSince: math.MaxInt64, Use: e.seen.use(d.Bucket)}
+	if t.Use != (algorithms.Use{}) { // what it saw says all that was used since then
+		t.UseSince = e.seen.since.Load()
+	}
+	checkpoints, err := e.config.Journal.Checkpoints(d.Bucket)
+	if err != nil {
+		return t, err
+	}
+	for _, c := range checkpoints {
+		if c.Cell > t.Use.Cell || c.Cell == t.Use.Cell && c.At > t.Use.At {
+			t.Use = algorithms.Use{Cell: c.Cell, Units: c.Used, At: c.At}
+		}
+	}
+	rows, err := e.config.Journal.RowsOf(d.Bucket, d.From, d.To)
+	if err != nil {
+		return t, err
+	}
+	for _, r := range rows {
+		t.Rows = append(t.Rows, exchange.Remembered{Peer: r.Peer, Cell: r.Cell, Lent: r.Lent, Returned: r.Returned})
+	}
+	t.WholeSince = e.config.Journal.WholeSince()
+	if b == nil || b.Recovered { // else use is not written down
+		t.UseSince = min(t.UseSince, t.WholeSince)
+	}
+	return t, nil
+}
+
+// recollect says what this region's store has heard from a peer of buckets, and has it fence.
+func (e *Engine) recollect(ctx context.Context, c exchange.Consult) []exchange.Testimony {
+	current := e.config.Tenure.Rules()
+	all := make([]exchange.Testimony, len(c.Question.Buckets))
+	var calls []algorithms.Recall
+	var places []int
+	for i, d := range c.Question.Buckets {
+		all[i] = exchange.Testimony{Bucket: d.Bucket, Refused: true}
+		if b := c.Buckets[i]; b != nil {
+			calls = append(calls, algorithms.Recall{Fence: algorithms.Fence{Epoch: b.Epoch}, Target: current.Target(b, e.seen.known(b.ID)),
+				Peer: c.Peer, PeerGeneration: c.Question.Generation})
+			places = append(places, i)
+		}
+	}
+	inPieces(ctx, e.moves, calls, e.config.Store.Recall, func(from int, results []store.Result[algorithms.Recalled]) {
+		for i, res := range results {
+			if res.Err == nil && res.Value.Status == algorithms.StatusOK {
+				e.tell(&all[places[from+i]], res.Value)
+			}
+		}
+	})
+	return all
+}
+
+// Restore has the store restore buckets.
+func (e *Engine) Restore(ctx context.Context, all []exchange.Restore) {
+	calls := make([]algorithms.Restore, len(all))
+	for i, r := range all {
+		calls[i] = e.restoring(r)
+	}
+	inPieces(ctx, e.moves, calls, e.config.Store.Restore, func(from int, results []store.Result[algorithms.Restored]) {
+		for i, res := range results {
+			asked, result := all[from+i], res.Value
+			switch {
+			case res.Err != nil:
+				result = algorithms.Restored{Head: algorithms.Head{Status: algorithms.StatusUnknown}}
+			case result.Status == algorithms.StatusOK && result.State.ExistsUntil > 0: // else it was another's, and nothing was done
+				e.seen.note(asked.Bucket, result.State, result.Now)
+			}
+			e.deliver(exchange.Restored{Restore: asked, Result: result})
+		}
+	})
+}
+
+// restoring is the script's call that restores a bucket.
+func (e *Engine) restoring(r exchange.Restore) algorithms.Restore {
+	c := algorithms.Restore{Fence: algorithms.Fence{Generation: r.Generation, Epoch: r.Bucket.Epoch},
+		Target: e.config.Tenure.Rules().Target(r.Bucket, 0), LostAt: r.LostAt, Cap: r.Cap, Most: r.Most, Use: r.Use, KnownPeers: r.Known, UnknownPeers: r.Unknown}
+	for _, row := range r.Rows {
+		c.Rows = append(c.Rows, algorithms.PeerRow{Cell: row.Cell, Peer: row.Peer, Row: algorithms.Row{Lent: row.Lent, Returned: row.Returned}})
+	}
+	return c
+}
+
+// tell fills in what the store has heard of a bucket.
+func (e *Engine) tell(t *exchange.Testimony, heard algorithms.Recalled) {
+	t.Refused, t.Now, t.LostAt = false, heard.Now, heard.LostAt
+	for _, r := range heard.Rows {
+		t.Rows = append(t.Rows, exchange.Remembered{Peer: e.config.Region, Cell: r.Cell, Lent: r.Borrowed, Returned: r.Regained})
+	}
+}

@@ -1,0 +1,58 @@
+package rights
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/quotad/quotad/allocator/exchange"
+)
+
+// Serve answers a peer's message: it goes through the machine, the store and the journal before the reply leaves.
+func (e *Engine) Serve(ctx context.Context, m exchange.Message) (exchange.Reply, error) {
+	id, reply, leave := e.replies.wait()
+	defer leave()
+	if !e.post(e.Asked(id, m)) {
+		return exchange.Reply{}, fmt.Errorf("node %s has too much to do: ask again later", e.config.Node)
+	}
+	select {
+	case answer := <-reply:
+		return answer, nil
+	case <-ctx.Done():
+		return exchange.Reply{}, ctx.Err()
+	}
+}
+
+// Asked is a peer's message for the machine.
+func (e *Engine) Asked(id uint64, m exchange.Message) exchange.Asked {
+	r := e.config.Tenure.Rules()
+	buckets := make([]*exchange.Bucket, len(m.Asks))
+	for i, a := range m.Asks {
+		buckets[i] = r.Find(a.Bucket)
+	}
+	return exchange.Asked{ID: id, Message: m, Buckets: buckets}
+}
+
+// Answer answers the question of a node that recovers, of this region or another.
+func (e *Engine) Answer(ctx context.Context, q exchange.Question) (exchange.Testimonies, error) {
+	id, answer, leave := e.testimonies.wait()
+	defer leave()
+	if !e.post(e.Questioned(id, q)) {
+		return exchange.Testimonies{}, fmt.Errorf("node %s has too much to do: ask again later", e.config.Node)
+	}
+	select {
+	case all := <-answer:
+		return all, nil
+	case <-ctx.Done():
+		return exchange.Testimonies{}, ctx.Err()
+	}
+}
+
+// Questioned is a question for the machine.
+func (e *Engine) Questioned(id uint64, q exchange.Question) exchange.Questioned {
+	r := e.config.Tenure.Rules()
+	buckets := make([]*exchange.Bucket, len(q.Buckets))
+	for i, d := range q.Buckets {
+		buckets[i] = r.Find(d.Bucket)
+	}
+	return exchange.Questioned{ID: id, Question: q, Buckets: buckets}
+}

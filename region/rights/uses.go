@@ -1,0 +1,122 @@
+package rights
+
+import (
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/region/journal"
+)
+
+// uses is what counted in buckets of long windows when this node last saw them. Beyond its bound it drops those that were
+// seen least lately and that the journal has; what the journal does not have yet is never dropped, so the bound is exceeded
+// while the journal takes no checkpoints. Not safe for concurrent use.
+type uses struct {
+	most  int
+	all   map[string]*usage   // by bucket id
+	moved map[string]struct{} // ids of buckets of which the journal has another use
+	ring  []*usage            // all, in the order in which they are looked at to be dropped
+	hand  int
+}
+
+// usage is one bucket.
+type usage struct {
+	id          string
+	use         algorithms.Use
+	durable     algorithms.Use // as the journal has it
+	looked      algorithms.Use // as the last call of checkpoints found it
+	until       int64          // store time after which it counts no more
+	entitlement int64
+	recent      bool // seen since the hand last came by
+	place       int  // in the ring
+}
+
+// mostLooked bounds how many are looked at to find one to drop.
+const mostLooked = 16
+
+func newUses(most int) uses {
+	return uses{most: most, all: map[string]*usage{}, moved: map[string]struct{}{}}
+}
+
+// note takes in what counted in a bucket.
+func (u *uses) note(id string, t algorithms.Terms, use algorithms.Use) {
+	one := u.all[id]
+	switch {
+	case one == nil:
+		u.makeRoom()
+		one = &usage{id: id, place: len(u.ring)}
+		u.all[id], u.ring = one, append(u.ring, one)
+	case use.At < one.use.At:
+		return
+	}
+	one.use, one.until, one.entitlement, one.recent = use, t.Weighs(use.Cell), t.Entitlement, true
+	if use.Cell != one.durable.Cell || use.Units != one.durable.Units {
+		u.moved[id] = struct{}{}
+	}
+}
+
+// makeRoom drops one that was not seen lately and that the journal has, if there are too many.
+func (u *uses) makeRoom() {
+	if len(u.all) < u.most {
+		return
+	}
+	for range min(mostLooked, len(u.ring)) {
+		u.hand = (u.hand + 1) % len(u.ring)
+		one := u.ring[u.hand]
+		if _, moved := u.moved[one.id]; one.recent || moved {
+			one.recent = false
+			continue
+		}
+		u.drop(one)
+		if len(u.all) < u.most {
+			return
+		}
+	}
+}
+
+// drop forgets one.
+func (u *uses) drop(one *usage) {
+	last := len(u.ring) - 1
+	u.ring[one.place] = u.ring[last]
+	u.ring[one.place].place = one.place
+	u.ring[last] = nil
+	u.ring = u.ring[:last]
+	delete(u.all, one.id)
+	delete(u.moved, one.id)
+}
+
+// checkpoints adds what is worth writing, or for the last time all that moved.
+func (u *uses) checkpoints(all []journal.Checkpoint, generation uint64, last bool) []journal.Checkpoint {
+	for id := range u.moved {
+		one := u.all[id]
+		by := max(one.use.Units-one.durable.Units, one.durable.Units-one.use.Units)
+		far := one.use.Cell != one.durable.Cell || by*checkpointPart > one.entitlement
+		rests := one.looked == one.use
+		one.looked = one.use
+		if far || rests || last {
+			all = append(all, journal.Checkpoint{Bucket: id, Cell: one.use.Cell, Used: one.use.Units, At: one.use.At,
+				Until: one.until, Generation: generation})
+		}
+	}
+	return all
+}
+
+// written notes that a checkpoint is durable.
+func (u *uses) written(c journal.Checkpoint) {
+	one := u.all[c.Bucket]
+	if one == nil || c.At < one.durable.At {
+		return
+	}
+	one.durable = algorithms.Use{Cell: c.Cell, Units: c.Used, At: c.At}
+	if one.use.Cell == c.Cell && one.use.Units == c.Used {
+		delete(u.moved, c.Bucket)
+	}
+}
+
+// forget drops what counts no more at a store time.
+func (u *uses) forget(now int64) {
+	for i := 0; i < len(u.ring); {
+		if one := u.ring[i]; one.until <= now {
+			u.drop(one) // another takes its place
+			continue
+		}
+		i++
+	}
+}

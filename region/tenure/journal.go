@@ -1,0 +1,62 @@
+package tenure
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/quotad/quotad/region/store"
+)
+
+// bootstrapped is how long the nodes of a region may take to start for the first time; a new one that starts later may be in
+// the place of another.
+const bootstrapped = 10 * time.Minute
+
+// checkJournalWhole decides at the start since when this node's journal is known to hold every row that the node announced. A
+// new journal of a region that has served before may be in the place of one that was lost, and one that is behind what the
+// store remembers of it is an old copy. From then on this node writes every row there itself, whatever becomes of the store.
+// unused says that nothing was used before.
+func (t *Tenure) checkJournalWhole(ctx context.Context, opened store.Opened) (unused bool, err error) {
+	journal := t.config.Journal
+	before, err := t.config.Store.Note(ctx, t.config.Node, t.journalAt())
+	if err != nil {
+		return false, err
+	}
+	t.noted.Store(t.journalAt())
+	if t.since != 0 {
+		return false, nil
+	}
+	fresh := journal.WholeSince() == math.MaxInt64
+	var incarnation, sequence uint64
+	_, _ = fmt.Sscanf(before, "%d %d", &incarnation, &sequence)
+	old := incarnation >= journal.Incarnation() || sequence > journal.Sequence()
+	age := t.config.Now().Sub(time.UnixMilli(int64(opened.Since)))
+	switch {
+	case fresh && t.config.Bootstrap && before == "" && opened.LostAt == 0 && age < bootstrapped:
+		return true, journal.SetWholeSince(0) // nor had the node an earlier life
+	case fresh || old:
+		if old {
+			t.config.Log.Warn("the journal is older than what the store remembers of it: what it misses counts as not known",
+				"journal", t.journalAt(), "store", before)
+		}
+		return false, journal.SetWholeSince(opened.Now)
+	}
+	return false, nil
+}
+
+// journalAt says how far the journal is, in words that the store remembers.
+func (t *Tenure) journalAt() string {
+	return fmt.Sprintf("%d %d", t.config.Journal.Incarnation(), t.config.Journal.Sequence())
+}
+
+// NoteJournal has the store remember how far this node's journal is, if it does not yet.
+func (t *Tenure) NoteJournal(ctx context.Context) {
+	at := t.journalAt()
+	if at == t.noted.Load() || t.Generation() == 0 {
+		return
+	}
+	if _, err := t.config.Store.Note(ctx, t.config.Node, at); err == nil {
+		t.noted.Store(at)
+	}
+}

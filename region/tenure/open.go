@@ -1,0 +1,115 @@
+package tenure
+
+import (
+	"context"
+	"errors"
+
+	"github.com/quotad/quotad/region/rules"
+	"github.com/quotad/quotad/region/store"
+)
+
+// startTries is how often a start tries a store whose server is slow to answer, which a moment later it may not be.
+const startTries = 3
+
+// Open opens the store at the node's start, under the document it was given, and remembers that document. It refuses one that
+// is older than the node worked under before.
+func (t *Tenure) Open(ctx context.Context) error {
+	document := t.config.Policy
+	if err := t.checkPolicy(document); err != nil {
+		return err
+	}
+	if err := t.openFirst(ctx); err != nil {
+		return err
+	}
+	return t.config.Journal.SavePolicy(document.Version, document.Source())
+}
+
+func (t *Tenure) openFirst(ctx context.Context) (err error) {
+	for range startTries {
+		var refused *store.Error
+		if err = t.open(ctx, t.config.Bootstrap); !errors.As(err, &refused) || !store.Unreached(err) || ctx.Err() != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// OpenOnce opens the store again: as it is, or anew if it lost its data.
+func (t *Tenure) OpenOnce(ctx context.Context) error { return t.open(ctx, false) }
+
+func (t *Tenure) open(ctx context.Context, bootstrap bool) error {
+	t.begin()
+	defer t.end()
+	return t.openUnder(ctx, t.Rules(), bootstrap)
+}
+
+var errChanging = errors.New("the store is being opened")
+
+// EndGeneration ends a generation of which nothing was lost but a bucket, unless it has ended by now. It fails while the
+// store is being opened.
+func (t *Tenure) EndGeneration(ctx context.Context, generation uint64) error {
+	if !t.tryBegin() {
+		return errChanging
+	}
+	defer t.end()
+	if t.Generation() != generation {
+		return nil
+	}
+	t.ended = generation
+	return t.openUnder(ctx, t.Rules(), false)
+}
+
+// openUnder opens the store under a document, which is in force afterwards. Its caller has the turn.
+func (t *Tenure) openUnder(ctx context.Context, r *rules.Rules, bootstrap bool) error {
+	c := t.config
+	seen, latest := c.Journal.StoreTime()
+	opened, err := c.Store.Open(ctx, store.Opening{Region: c.Region, Node: c.Node, Epoch: r.Epoch, Bootstrap: bootstrap,
+		Known: max(c.Journal.Generation(), t.Generation()), Ended: t.ended, Seen: seen, Latest: latest, Reserve: t.times.reserve})
+	if err != nil {
+		return err
+	}
+	if err := c.Journal.SetGeneration(opened.Generation); err != nil {
+		return err
+	}
+	t.noteLoss(opened)
+	if err := c.Store.Beat(ctx, r.Epoch); err != nil {
+		return err
+	}
+	opened.Now = max(opened.Now, c.Store.Latest())
+	unused, err := t.checkJournalWhole(ctx, opened)
+	if err != nil {
+		return err
+	}
+	anew := opened.Since > t.since // else all that this node knew of the store still holds
+	t.since = opened.Generation
+	t.rules.Store(r)
+	c.Changed(Change{Rules: r, Generation: opened.Generation, Now: opened.Now, Anew: anew, Unused: unused})
+	return nil
+}
+
+func (t *Tenure) noteLoss(opened store.Opened) {
+	t.lostAt.Store(opened.LostAt)
+	if opened.Lost {
+		t.losses.Add(1)
+		t.config.Log.Warn("the store lost data, or its master_replid is another: windows up to a minute are closed until "+
+			"nothing of before weighs, longer ones are restored", "generation", opened.Generation)
+	}
+}
+
+// Deleted says whether a lost bucket was deleted from a store that lost nothing else, of which the time of the loss tells. A
+// generation must then be begun for its sake: rows of the bucket may be under way, and only as those of an earlier generation
+// are they kept out once others have told what they know of it.
+func (t *Tenure) Deleted(bucket string, lostAt int64) bool {
+	return lostAt > t.config.Store.Begun(store.ShardOf(t.Rules().Key(bucket)))
+}
+
+// TryRights refuses to start with a store whose user lacks a right: requests would be charged there and not be answered. A
+// server that was slow to answer is tried again.
+func (t *Tenure) TryRights(ctx context.Context) (err error) {
+	for range startTries {
+		if err = t.config.Store.TryRights(ctx); !store.Unreached(err) || ctx.Err() != nil {
+			return err
+		}
+	}
+	return err
+}

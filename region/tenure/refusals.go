@@ -1,0 +1,236 @@
+package tenure
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/quotad/quotad/region/store"
+)
+
+const (
+	// refusedFor and refusedCalls are how long, and how often, the store must have refused calls,
+	// with none done in between, until the node is not ready. One call that is done makes it ready
+	// again.
+	refusedFor   = 2 * time.Second
+	refusedCalls = 3
+	// refusalLoggedEvery is how often each kind of refusal is logged at most.
+	refusalLoggedEvery = time.Minute
+	// refusingFor is how long after a refusal the status and the metrics say that there are such.
+	refusingFor = 10 * time.Second
+	// refusalTriedEvery is how often a node whose last call was refused tries whether that is over.
+	// Nobody else may: a node that is not ready is sent no requests.
+	refusalTriedEvery = 500 * time.Millisecond
+)
+
+// refusals counts what the region's Redis refuses, by kind: it answers, but does not do what it is
+// asked for. Safe for concurrent use.
+type refusals struct {
+	log *slog.Logger
+	now func() time.Time
+
+	any   atomic.Bool // a call was refused since the last that was done
+	mu    sync.Mutex
+	since time.Time // of the first call that was refused since the last that was done
+	calls int       // refused since then
+	kinds map[string]*refusedKind
+}
+
+// refusedKind is what was refused of one kind.
+type refusedKind struct {
+	err      *store.Error // the last
+	total    int64
+	at       time.Time // the last time
+	logged   time.Time
+	unlogged int64 // calls since
+}
+
+// Refusal is one kind of what the region's Redis refuses now.
+type Refusal struct {
+	Kind   string // one of store.Kinds
+	Calls  int64  // refused since the node's start
+	Advice string // what an operator can do
+}
+
+func newRefusals(log *slog.Logger, now func() time.Time) *refusals {
+	return &refusals{log: log, now: now, kinds: map[string]*refusedKind{}}
+}
+
+// saw notes the outcome of a call.
+func (r *refusals) saw(err error) {
+	var e *store.Error
+	switch {
+	case err == nil:
+		r.done()
+	case errors.As(err, &e) && e.Kind != "":
+		r.refused(e)
+	}
+}
+
+// isRefusal says whether an error is a refusal.
+func isRefusal(err error) bool {
+	var e *store.Error
+	return errors.As(err, &e) && e.Kind != ""
+}
+
+// done notes that the store did what it was asked for.
+func (r *refusals) done() {
+	if !r.any.Load() {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.all(); err != nil {
+		r.log.Info("the store takes calls again", "after", r.now().Sub(r.since).Round(time.Millisecond))
+	}
+	r.any.Store(false)
+	r.since, r.calls = time.Time{}, 0
+}
+
+// refused notes a refusal, and logs it if none of its kind was logged lately.
+func (r *refusals) refused(err *store.Error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.now()
+	if !r.any.Swap(true) {
+		r.since = now
+	}
+	r.calls++
+	k := r.kinds[err.Kind]
+	if k == nil {
+		k = &refusedKind{}
+		r.kinds[err.Kind] = k
+	}
+	k.err, k.at = err, now
+	k.total++
+	k.unlogged++
+	r.tell(err.Kind, k, now)
+}
+
+// tell logs what was refused of a kind, with how many calls it were since that was logged before.
+func (r *refusals) tell(kind string, k *refusedKind, now time.Time) {
+	if k.unlogged == 0 || !k.logged.IsZero() && now.Sub(k.logged) < refusalLoggedEvery {
+		return
+	}
+	r.log.Warn("the store refuses calls: requests are decided as on_store_failure says",
+		"kind", kind, "calls", k.unlogged, "err", k.err)
+	k.logged, k.unlogged = now, 0
+}
+
+// tellAll logs what was refused and not logged yet, so that no count is lost where refusals end.
+func (r *refusals) tellAll() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, kind := range store.Kinds() {
+		if k := r.kinds[kind]; k != nil {
+			r.tell(kind, k, r.now())
+		}
+	}
+}
+
+// all returns an error while everything is refused, for who holds mu.
+func (r *refusals) all() error {
+	if r.calls < refusedCalls || r.now().Sub(r.since) < refusedFor {
+		return nil
+	}
+	var last *refusedKind
+	for _, k := range r.kinds {
+		if last == nil || k.at.After(last.at) {
+			last = k
+		}
+	}
+	return fmt.Errorf("the store refuses everything (%s), since %v: %w",
+		last.err.Kind, r.now().Sub(r.since).Round(time.Second), last.err)
+}
+
+// ready returns an error while everything is refused.
+func (r *refusals) ready() error {
+	if !r.any.Load() {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.all()
+}
+
+// unreached forgets that calls were refused: nobody knows what a server refuses that does not
+// answer.
+func (r *refusals) unreached() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.any.Store(false)
+	r.since, r.calls = time.Time{}, 0
+}
+
+// current returns what is refused now, in the order of the alphabet.
+func (r *refusals) current() (all []Refusal) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for kind, k := range r.kinds {
+		if r.now().Sub(k.at) < refusingFor {
+			all = append(all, Refusal{Kind: kind, Calls: k.total, Advice: k.err.Next})
+		}
+	}
+	slices.SortFunc(all, func(a, b Refusal) int { return cmp.Compare(a.Kind, b.Kind) })
+	return all
+}
+
+// totals returns how many calls were refused of each kind since the node's start.
+func (r *refusals) totals() map[string]int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := make(map[string]int64, len(r.kinds))
+	for kind, k := range r.kinds {
+		all[kind] = k.total
+	}
+	return all
+}
+
+// TryRefused finds out, while calls are refused, whether that is over, until ctx ends.
+func (t *Tenure) TryRefused(ctx context.Context) {
+	every := time.NewTicker(refusalTriedEvery)
+	defer every.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-every.C:
+		}
+		t.tryOnceMore(ctx)
+		t.refusals.tellAll()
+	}
+}
+
+// tryOnceMore tries the store if its last call was refused.
+func (t *Tenure) tryOnceMore(ctx context.Context) {
+	if !t.refusals.any.Load() {
+		return
+	}
+	switch err := t.config.Store.TryRights(ctx); {
+	case ctx.Err() != nil:
+	case store.Unreached(err):
+		t.refusals.unreached()
+	default:
+		t.refusals.saw(err)
+	}
+}
+
+// Ready returns an error while the store is not open, or refuses everything.
+func (t *Tenure) Ready() error {
+	if t.Generation() == 0 {
+		return store.ErrNotOpen
+	}
+	return t.refusals.ready()
+}
+
+// Refusing returns what the store's servers refuse now, in the order of the alphabet.
+func (t *Tenure) Refusing() []Refusal { return t.refusals.current() }
+
+// Refused returns how many calls the servers refused since the node's start, by kind.
+func (t *Tenure) Refused() map[string]int64 { return t.refusals.totals() }

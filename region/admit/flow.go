@@ -184,6 +184,8 @@ func (f *Flow) Waited(helps, timedOut bool) {
 	case f.waitsFor == rightsLent:
 	case helps:
 		f.next = Asks
+	case f.waitsFor == opened:
+		f.borrow()
 	}
 }
 

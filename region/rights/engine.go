@@ -250,7 +250,9 @@ func (e *Engine) Exists(b *exchange.Bucket) (until int64) { return e.seen.begin(
 func (e *Engine) ExistsUntil(id string) int64 { return e.seen.known(id) }
 
 // UsedBefore says whether this node may have used a bucket before a loss of which it heard under a generation of the store.
-func (e *Engine) UsedBefore(id string, generation uint64) bool { return e.seen.usedBefore(id, generation) }
+func (e *Engine) UsedBefore(id string, generation uint64) bool {
+	return e.seen.usedBefore(id, generation)
+}
 
 // Hints returns what gossip spreads for this node.
 func (e *Engine) Hints() *Hints { return e.hints }

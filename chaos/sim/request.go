@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/allocator/exchange"
 	stepped "github.com/quotad/quotad/chaos/lab/node"
 	"github.com/quotad/quotad/chaos/oracle"
 	"github.com/quotad/quotad/policy"
@@ -83,11 +84,18 @@ func (n *node) goOn(h *held, helps, timedOut bool) {
 // unanswered ends a request whose node has died. It had been charged nothing: what waits was denied.
 func (h *held) unanswered() { h.over = true }
 
-// wake goes on with the requests that wait for a bucket.
-func (n *node) wake(id string, come bool) {
+// settle goes on with the requests that have waited for a bucket, and for no other.
+func (n *node) settle(one exchange.Settled) {
+	if n.live == nil { // it died when it carried out what came before
+		return
+	}
+	n.live.Settle(one)
 	for _, h := range slices.Clone(n.waiting) {
-		if slices.Contains(h.waiting.Buckets, id) {
-			n.in(1, func() { n.goOn(h, come, false) })
+		if !slices.Contains(h.waiting.Buckets, one.Bucket) {
+			continue
+		}
+		if helps, over := h.waiting.Over(); over {
+			n.in(1, func() { n.goOn(h, helps, false) })
 		}
 	}
 }

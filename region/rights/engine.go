@@ -189,7 +189,7 @@ func (e *Engine) Hear(now int64, event exchange.Event) exchange.Effects {
 func (e *Engine) step(ctx context.Context, event exchange.Event) {
 	out := e.Hear(e.now(), event)
 	for _, s := range out.Settled {
-		e.waiters.wake(s.Bucket, s.Come)
+		e.Settle(s)
 	}
 	if len(out.Lend) > 0 {
 		e.work.Go(func() { e.Lend(ctx, out.Lend) })

@@ -172,8 +172,7 @@ func (s *Stepped) Epoch() string { return s.tenure.Rules().Epoch }
 // Generation returns the generation of the store that this node works under.
 func (s *Stepped) Generation() uint64 { return s.tenure.Generation() }
 
-// Waiting is a request that waits. Again must be called, once: when the machine has settled one of the buckets that it waits
-// for, or when its patience is over.
+// Waiting is a request that waits. Again must be called, once: when its wait is over, or its patience.
 type Waiting struct {
 	Buckets  []string
 	Patience time.Duration
@@ -188,6 +187,13 @@ func (s *Stepped) Check(q admit.Request) (admit.Decision, *Waiting, error) {
 	}
 	return s.goOn(f)
 }
+
+// Settle tells the requests that wait for a bucket what the machine said of it.
+func (s *Stepped) Settle(one exchange.Settled) { s.rights.Settle(one) }
+
+// Over says whether a request has waited long enough: the machine has said of all that it waits for whether asking the store
+// once more may help, or of one that it does not.
+func (w *Waiting) Over() (helps, over bool) { return w.flow.Over() }
 
 // Again goes on with a request that waited. helps: the machine said that asking the store once more may help; timedOut: the
 // request's patience is over. asked: the store was asked once more, so that what is decided is not of before the wait.

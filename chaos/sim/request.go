@@ -31,7 +31,7 @@ type held struct {
 }
 
 func (w *world) question(domain string, key int) admit.Request {
-	return admit.Request{Domain: domain, Descriptors: descriptors(w.plan.Keys[key]), Cost: 1}
+	return admit.Request{Domain: domain, Descriptors: w.plan.descriptors(w.plan.Keys[key]), Cost: 1}
 }
 
 // ask has a node decide a request. A node that is not there is not asked.
@@ -40,6 +40,25 @@ func (w *world) ask(n *node, rq *request) {
 	n.at(w.now, func() {
 		d, wait, err := n.live.Check(rq.q)
 		n.answered(rq, d, wait, err)
+	})
+}
+
+// askTogether has a node decide several requests of one call.
+func (w *world) askTogether(n *node, all []*request) {
+	for _, rq := range all {
+		rq.node, rq.sent = n, w.now
+	}
+	n.at(w.now, func() {
+		questions := make([]admit.Request, len(all))
+		for i, rq := range all {
+			questions[i] = rq.q
+		}
+		for i, said := range n.live.CheckTogether(questions) {
+			if n.live == nil { // it died when it carried out what the one before led to
+				return
+			}
+			n.answered(all[i], said.Decision, said.Waiting, said.Err)
+		}
 	})
 }
 
@@ -117,10 +136,10 @@ func (n *node) decided(rq *request, d admit.Decision) {
 	if n.repeated(rq, d) {
 		return
 	}
-	if !rq.old && d.At != 0 {
-		n.checkTime(d.At)
-	}
 	for _, b := range rq.buckets {
+		if !rq.old && d.At != 0 && d.Limit == b.limit.policy.Name {
+			n.checkTime(b, d.At)
+		}
 		switch {
 		case rq.old:
 		case d.At != 0:

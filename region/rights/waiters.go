@@ -9,7 +9,7 @@ import (
 	"github.com/quotad/quotad/allocator/exchange"
 )
 
-// waiters are the requests that wait for rights to be borrowed, by bucket. The zero value is ready to use.
+// waiters are the requests that wait for a bucket: for rights of it, or for it to be restored or opened. The zero value is ready to use.
 type waiters struct {
 	mu  sync.Mutex
 	all map[string]*crowd
@@ -24,7 +24,7 @@ type crowd struct {
 // waiter is one request.
 type waiter struct {
 	cost  int64
-	woken chan bool // true: deciding once more may help; buffered
+	woken chan bool // true: asking the store once more may help; buffered
 }
 
 // add puts a waiter on a bucket's list.
@@ -61,8 +61,8 @@ func (w *waiters) remove(bucket string, r *waiter) {
 	}
 }
 
-// wake tells all that wait for a bucket whether deciding once more may help.
-func (w *waiters) wake(bucket string, come bool) {
+// wake tells all that wait for a bucket whether asking the store once more may help.
+func (w *waiters) wake(bucket string, helps bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	c := w.all[bucket]
@@ -71,7 +71,7 @@ func (w *waiters) wake(bucket string, come bool) {
 	}
 	for r := range c.each {
 		select {
-		case r.woken <- come:
+		case r.woken <- helps:
 		default: // it has been told already
 		}
 	}
@@ -162,7 +162,8 @@ func (e *Engine) Borrow(lacking []Lack, cost, now int64) *Wait {
 	w := e.Wait(cost, ids...)
 	for _, l := range lacking {
 		units := min(e.waiters.cost(l.Bucket.ID), l.Bucket.Limit)
-		if !e.post(exchange.Wanted{Bucket: l.Bucket, Units: units, State: l.State, Now: now}) {
+		posted := e.post(exchange.Wanted{Bucket: l.Bucket, Units: units, State: l.State, Now: now})
+		if !posted {
 			w.Leave()
 			return nil
 		}

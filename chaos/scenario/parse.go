@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/policy/strictyaml"
 )
 
 // The ranges of a scenario.
@@ -27,7 +28,7 @@ const (
 var nameForm = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 
 // Parse reads and checks a scenario. The filename is for positions alone. The
-// error is a [policy.Errors] with everything that is wrong, by position.
+// error is a [strictyaml.Errors] with everything that is wrong, by position.
 func Parse(filename string, src []byte) (*Scenario, error) {
 	r := &reader{file: filename}
 	s := &Scenario{}
@@ -39,7 +40,7 @@ func Parse(filename string, src []byte) (*Scenario, error) {
 		s.read(value{r, root, nil, ""}, string(src))
 	}
 	if len(r.errs) > 0 {
-		slices.SortStableFunc(r.errs, func(a, b *policy.Error) int {
+		slices.SortStableFunc(r.errs, func(a, b *strictyaml.Error) int {
 			return cmp.Or(cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Column, b.Pos.Column))
 		})
 		return nil, r.errs
@@ -133,7 +134,7 @@ func (s *Scenario) readLimits(f map[string]value, src string) bool {
 
 // take notes the problems of a limits document.
 func (r *reader) take(err error) bool {
-	var problems policy.Errors
+	var problems strictyaml.Errors
 	if !errors.As(err, &problems) {
 		return err == nil
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/policy/strictyaml"
 )
 
 // valid is a scenario that tests change.
@@ -177,7 +178,7 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		var problems policy.Errors
+		var problems strictyaml.Errors
 		if !errors.As(err, &problems) || len(problems) == 0 {
 			t.Fatalf("an error that is no list of problems: %v", err)
 		}

@@ -12,13 +12,13 @@ import (
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 
-	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/policy/strictyaml"
 )
 
 // reader collects what is wrong with one file.
 type reader struct {
 	file string
-	errs policy.Errors
+	errs strictyaml.Errors
 }
 
 // value is a value of the file and the way to it.
@@ -33,16 +33,16 @@ type value struct {
 const mostProblems = 100
 
 func (r *reader) fail(at *token.Token, path, problem, mend string) {
-	pos := policy.Position{File: r.file, Line: 1, Column: 1}
+	pos := strictyaml.Position{File: r.file, Line: 1, Column: 1}
 	if at != nil && at.Position != nil {
 		pos.Line, pos.Column = at.Position.Line, at.Position.Column
 	}
 	r.failAt(pos, path, problem, mend)
 }
 
-func (r *reader) failAt(pos policy.Position, path, problem, mend string) {
+func (r *reader) failAt(pos strictyaml.Position, path, problem, mend string) {
 	if len(r.errs) < mostProblems {
-		r.errs = append(r.errs, &policy.Error{Pos: pos, Path: path, Problem: problem, Mend: mend})
+		r.errs = append(r.errs, &strictyaml.Error{Pos: pos, Path: path, Problem: problem, Mend: mend})
 	}
 }
 
@@ -59,8 +59,8 @@ func (v value) start() *token.Token {
 	return v.key
 }
 
-func (v value) pos() policy.Position {
-	pos := policy.Position{File: v.file, Line: 1, Column: 1}
+func (v value) pos() strictyaml.Position {
+	pos := strictyaml.Position{File: v.file, Line: 1, Column: 1}
 	if t := v.start(); t != nil && t.Position != nil {
 		pos.Line, pos.Column = t.Position.Line, t.Position.Column
 	}

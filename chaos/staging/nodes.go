@@ -47,7 +47,7 @@ const (
 )
 
 // ReadNodes reads a nodes file. What is wrong with it is reported at once, each
-// with its place, as *policy.Error.
+// with its place, as *strictyaml.Error.
 func ReadNodes(path string) (*Nodes, error) {
 	src, err := files.Read(path, maxFileBytes)
 	if err != nil && !errors.Is(err, files.ErrTooLarge) { // of which ParseNodes tells

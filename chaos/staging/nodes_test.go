@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/policy/strictyaml"
 	"github.com/quotad/quotad/region/peer"
 )
 
@@ -100,7 +100,7 @@ func TestNodesRefused(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Fatalf("%+v, %v\nwant %s", nodes, err, c.want)
 			}
-			var one *policy.Error
+			var one *strictyaml.Error
 			if !errors.As(err, &one) || one.Mend == "" {
 				t.Errorf("%v has no place or says nothing of how to mend it", err)
 			}

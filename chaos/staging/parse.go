@@ -14,7 +14,7 @@ import (
 	yaml "github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 
-	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/policy/strictyaml"
 	"github.com/quotad/quotad/region/peer"
 )
 
@@ -42,11 +42,11 @@ func (p *parser) fail(at *token.Token, path, problem, mend string) {
 	if p.failures++; p.failures > mostErrors {
 		return
 	}
-	pos := policy.Position{File: p.path, Line: 1, Column: 1}
+	pos := strictyaml.Position{File: p.path, Line: 1, Column: 1}
 	if at != nil && at.Position != nil {
 		pos.Line, pos.Column = at.Position.Line, at.Position.Column
 	}
-	p.errs = append(p.errs, &policy.Error{Pos: pos, Path: path, Problem: problem, Mend: mend})
+	p.errs = append(p.errs, &strictyaml.Error{Pos: pos, Path: path, Problem: problem, Mend: mend})
 }
 
 func (p *parser) err() error {

@@ -13,8 +13,8 @@ import (
 
 	"github.com/quotad/quotad/chaos/scenario"
 	"github.com/quotad/quotad/chaos/scenarios"
-	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/policy/files"
+	"github.com/quotad/quotad/policy/strictyaml"
 )
 
 func chaosCommand() *cobra.Command {
@@ -69,7 +69,7 @@ func loadScenario(name string) (*scenario.Scenario, error) {
 		return nil, usageError(fmt.Errorf("read scenario: %w; name a file, or one that quotad chaos list shows", err))
 	}
 	s, err := scenario.Parse(name, src)
-	var problems policy.Errors
+	var problems strictyaml.Errors
 	if errors.As(err, &problems) {
 		return nil, usageError(fmt.Errorf("%s is not valid: mend %s and try again\n%w", name, counted(len(problems), "problem"), err))
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/policy/strictyaml"
 )
 
 func limitsCommand() *cobra.Command {
@@ -39,7 +40,7 @@ func oneFile(cmd *cobra.Command, args []string) error {
 // loadPolicy reads a limits document; the error shows every problem, one a line, and calls for exit code 2.
 func loadPolicy(path string) (*policy.Document, error) {
 	d, err := policy.Load(path)
-	var problems policy.Errors
+	var problems strictyaml.Errors
 	if errors.As(err, &problems) {
 		return nil, usageError(fmt.Errorf("%s is not valid: mend %s and try again\n%w", path, counted(len(problems), "problem"), err))
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 
-	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/policy/files"
+	"github.com/quotad/quotad/policy/strictyaml"
 )
 
 // maxNodeFileBytes bounds a node file, which has some twenty lines.
@@ -54,7 +54,7 @@ func (n *nodeFile) fail(at *token.Token, path, problem, mend string) {
 }
 
 func (n *nodeFile) at(t *token.Token, path string) place {
-	pos := policy.Position{File: n.path, Line: 1, Column: 1}
+	pos := strictyaml.Position{File: n.path, Line: 1, Column: 1}
 	if t != nil && t.Position != nil {
 		pos.Line, pos.Column = t.Position.Line, t.Position.Column
 	}

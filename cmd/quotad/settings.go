@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/policy/strictyaml"
 )
 
 // layer is where a setting was given; the highest one that gives it counts.
@@ -25,14 +25,14 @@ const (
 // place is where a value was given, for messages.
 type place struct {
 	layer layer
-	name  string          // the setting in the file, the variable or the flag
-	pos   policy.Position // in the file
+	name  string              // the setting in the file, the variable or the flag
+	pos   strictyaml.Position // in the file
 }
 
 // fail reports what is wrong with what stands there, in the form of package policy.
 func (p place) fail(problem, mend string) error {
 	if p.layer == byFile {
-		return &policy.Error{Pos: p.pos, Path: p.name, Problem: problem, Mend: mend}
+		return &strictyaml.Error{Pos: p.pos, Path: p.name, Problem: problem, Mend: mend}
 	}
 	return fmt.Errorf("%s: %s; %s", p.name, problem, mend)
 }
@@ -129,7 +129,7 @@ func configure(file string, flags map[string]*flagValue, environment func(string
 	}
 	for _, s := range settings {
 		if s.fallback != "" {
-			errs = append(errs, c.take(s, []value{{text: s.fallback, place: place{byDefault, s.path, policy.Position{}}}}))
+			errs = append(errs, c.take(s, []value{{text: s.fallback, place: place{byDefault, s.path, strictyaml.Position{}}}}))
 		}
 		errs = append(errs, c.take(s, inFile[s.path]))
 		if text, ok := environment(s.variable()); ok {
@@ -170,7 +170,7 @@ func (c *nodeConfig) take(s setting, all []value) error {
 // inOrder sorts problems as a reader meets them: those of the file by position, then the others.
 func inOrder(errs []error) {
 	slices.SortStableFunc(errs, func(a, b error) int {
-		var p, q *policy.Error
+		var p, q *strictyaml.Error
 		switch inFile, other := errors.As(a, &p), errors.As(b, &q); {
 		case inFile && other && p.Pos.Line != q.Pos.Line:
 			return p.Pos.Line - q.Pos.Line

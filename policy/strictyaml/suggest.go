@@ -1,4 +1,4 @@
-package policy
+package strictyaml
 
 import "strings"
 
@@ -19,8 +19,8 @@ func suggest(word string, known []string) (string, bool) {
 	return best, best != ""
 }
 
-// didYouMean is the way to mend a word that is none of the known ones.
-func didYouMean(word string, known []string) string {
+// DidYouMean is the way to mend a word that is none of the known ones.
+func DidYouMean(word string, known []string) string {
 	if k, ok := suggest(word, known); ok {
 		return "did you mean " + k + "?"
 	}

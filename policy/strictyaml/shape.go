@@ -1,4 +1,4 @@
-package policy
+package strictyaml
 
 import (
 	"fmt"
@@ -6,15 +6,15 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// The bounds on the shape of a document. The parser recurses once a level and
-// once a key of a block mapping, moves all tokens that follow whenever it fills
-// an empty value in, and so needs minutes for a megabyte of nothing else.
+// The bounds on the shape of a file. The parser recurses once a level and once a key of a block
+// mapping, and moves all tokens that follow whenever it fills an empty value in. A megabyte of
+// nothing else takes it minutes.
 const (
-	// maxDepth bounds nesting. The language needs four levels.
+	// maxDepth bounds nesting. Limits documents, the deepest files, need four levels.
 	maxDepth = 16
-	// maxMappingKeys bounds the keys of one block mapping. The largest legal
-	// mapping is the regions.
-	maxMappingKeys = 2 * MaxRegions
+	// maxMappingKeys bounds the keys of one block mapping. The largest mapping of a valid file has
+	// the regions of a limits document: 64.
+	maxMappingKeys = 128
 	// maxEmptyValues bounds the values left empty, each of which is an error.
 	maxEmptyValues = 1000
 )

@@ -65,6 +65,10 @@ func (f *file) position(t *token.Token) Position {
 
 // parse returns the root of the file's only YAML document.
 func (f *file) parse(src []byte) ast.Node {
+	if len(src) > f.kind.MaxBytes { // a byte order mark counts, too: src may be cut behind the bound
+		f.failSyntax(nil, "the file is larger than "+size(f.kind.MaxBytes), f.kind.TooLarge)
+		return nil
+	}
 	text := string(bytes.TrimPrefix(src, []byte("\ufeff")))
 	f.checkText(text)
 	if len(f.errs) > 0 {
@@ -86,10 +90,6 @@ func (f *file) parse(src []byte) ast.Node {
 
 // checkText looks at what must be right before the text can be cut into tokens.
 func (f *file) checkText(text string) {
-	if len(text) > f.kind.MaxBytes {
-		f.failSyntax(nil, "the file is larger than "+size(f.kind.MaxBytes), f.kind.TooLarge)
-		return
-	}
 	number := 0
 	for line := range strings.Lines(text) {
 		number++

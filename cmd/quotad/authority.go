@@ -18,6 +18,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/quotad/quotad/cmd/quotad/exit"
+	"github.com/quotad/quotad/cmd/quotad/show"
 	"github.com/quotad/quotad/policy/files"
 	"github.com/quotad/quotad/region/peer"
 )
@@ -97,15 +99,15 @@ func readPEM(path, kind string) ([]byte, error) {
 func (a *authority) issueInto(cmd *cobra.Command, dir string, who peer.Identity, valid time.Duration) error {
 	uri, err := who.URI()
 	if err != nil {
-		return usageError(fmt.Errorf("%w; give --region and --node as in the node file", err))
+		return exit.Usage(fmt.Errorf("%w; give --region and --node as in the node file", err))
 	}
 	template, err := newTemplate(pkix.Name{CommonName: who.String()}, valid)
 	if err != nil {
 		return err
 	}
 	if template.NotAfter.After(a.cert.NotAfter) {
-		return usageError(fmt.Errorf("--valid %s is longer than the authority is good for, until %s; give less, or make another authority",
-			span(valid), a.cert.NotAfter.Format(time.RFC3339)))
+		return exit.Usage(fmt.Errorf("--valid %s is longer than the authority is good for, until %s; give less, or make another authority",
+			show.Span(valid), a.cert.NotAfter.Format(time.RFC3339)))
 	}
 	template.URIs = []*url.URL{uri}
 	template.KeyUsage = x509.KeyUsageDigitalSignature

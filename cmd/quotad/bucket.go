@@ -10,6 +10,9 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/quotad/quotad/cmd/quotad/exit"
+	"github.com/quotad/quotad/cmd/quotad/show"
 )
 
 // bucketName says which bucket is meant, as the API reads it.
@@ -27,16 +30,16 @@ func (b *bucketName) flags(cmd *cobra.Command) {
 func (b *bucketName) read(cmd *cobra.Command, args []string) (err error) {
 	switch {
 	case len(args) == 0:
-		return usageError(fmt.Errorf("name a limit, as in %s account-minute --domain api account=42", cmd.CommandPath()))
+		return exit.Usage(fmt.Errorf("name a limit, as in %s account-minute --domain api account=42", cmd.CommandPath()))
 	case strings.Contains(args[0], "="):
-		return usageError(fmt.Errorf("%q is a descriptor; name the limit before it, as in %s account-minute --domain api account=42",
+		return exit.Usage(fmt.Errorf("%q is a descriptor; name the limit before it, as in %s account-minute --domain api account=42",
 			args[0], cmd.CommandPath()))
 	case b.Domain == "":
-		return usageError(errors.New("--domain is missing; name the domain of the limit, such as --domain api"))
+		return exit.Usage(errors.New("--domain is missing; name the domain of the limit, such as --domain api"))
 	}
 	b.Limit = args[0]
 	if b.Descriptors, err = readDescriptors(args[1:]); err != nil {
-		return usageError(err)
+		return exit.Usage(err)
 	}
 	return nil
 }
@@ -82,7 +85,7 @@ Exit codes: 0 shown, 1 no such bucket, 5 no node answers, 2 bad usage.`,
 				return err
 			}
 			if _, given := bucket.Descriptors["domain"]; given {
-				return usageError(errors.New("a descriptor that is named domain cannot be asked for over HTTP, where it is the limit's domain; call Bucket over gRPC"))
+				return exit.Usage(errors.New("a descriptor that is named domain cannot be asked for over HTTP, where it is the limit's domain; call Bucket over gRPC"))
 			}
 			return showBucket(cmd, &node, bucket, output)
 		},
@@ -140,11 +143,11 @@ func showBucket(cmd *cobra.Command, node *remote, bucket bucketName, output stri
 }
 
 func (l ledger) print(w io.Writer) error {
-	t := table(w)
+	t := show.Table(w)
 	row := func(name, format string, args ...any) {
-		fmt.Fprintf(t, "%s\t%s\n", name, fmt.Sprintf(format, argsShown(args)...))
+		fmt.Fprintf(t, "%s\t%s\n", name, fmt.Sprintf(format, show.Args(args)...))
 	}
-	row("limit", "%s: %s over all regions", l.Limit, counted(int(l.LimitUnits), "unit"))
+	row("limit", "%s: %s over all regions", l.Limit, show.Counted(int(l.LimitUnits), "unit"))
 	row("algorithm", "%s", l.Algorithm)
 	row("cell", "%d", l.Cell)
 	row("entitlement", "%d", l.Entitlement)
@@ -170,7 +173,7 @@ func (l ledger) use() string {
 }
 
 func (l ledger) printRights(w io.Writer) error {
-	t := table(w)
+	t := show.Table(w)
 	lendsBurst := l.Rights[0].BurstLent != nil
 	fmt.Fprint(t, "\nREGION\tCELL\tLENT\tRETURNED\tBORROWED\tREGAINED")
 	if lendsBurst {
@@ -178,7 +181,7 @@ func (l ledger) printRights(w io.Writer) error {
 	}
 	fmt.Fprintln(t)
 	for _, r := range l.Rights {
-		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d", shown(r.Region), r.Cell, r.Lent, r.Returned, r.Borrowed, r.Regained)
+		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d", show.Name(r.Region), r.Cell, r.Lent, r.Returned, r.Borrowed, r.Regained)
 		if lendsBurst {
 			fmt.Fprintf(t, "\t%d\t%d", orZero(r.BurstLent), orZero(r.BurstBorrowed))
 		}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/quotad/quotad/cmd/quotad/exit"
 	"github.com/quotad/quotad/policy/files"
 	"github.com/quotad/quotad/region/peer"
 )
@@ -25,7 +26,7 @@ func loadPeerTLS(c *nodeConfig, log *slog.Logger) (*peer.TLS, error) {
 		log.Info("other certificates are in force for calls between regions")
 	})
 	if err != nil {
-		return nil, usageError(fmt.Errorf("peer_tls: %w", err))
+		return nil, exit.Usage(fmt.Errorf("peer_tls: %w", err))
 	}
 	return loaded, nil
 }
@@ -63,16 +64,16 @@ func loadRedisTLS(c *nodeConfig) (*tls.Config, error) {
 	if c.redisTLS.ca != "" {
 		b, err := files.Read(c.redisTLS.ca, peer.MostFileBytes)
 		if err != nil {
-			return nil, usageError(c.places["redis.tls.ca"].fail(err.Error(), "check the path, and that the user quotad runs as may read the file"))
+			return nil, exit.Usage(c.places["redis.tls.ca"].fail(err.Error(), "check the path, and that the user quotad runs as may read the file"))
 		}
 		if t.RootCAs = x509.NewCertPool(); !t.RootCAs.AppendCertsFromPEM(b) {
-			return nil, usageError(c.places["redis.tls.ca"].fail("the file holds no certificate", "give that of the authority, as PEM"))
+			return nil, exit.Usage(c.places["redis.tls.ca"].fail("the file holds no certificate", "give that of the authority, as PEM"))
 		}
 	}
 	if c.redisTLS.cert != "" {
 		pair, err := loadPair(c.redisTLS.cert, c.redisTLS.key)
 		if err != nil {
-			return nil, usageError(c.places["redis.tls.cert"].fail(err.Error(), "give a certificate and its own key, both PEM"))
+			return nil, exit.Usage(c.places["redis.tls.cert"].fail(err.Error(), "give a certificate and its own key, both PEM"))
 		}
 		t.Certificates = []tls.Certificate{pair}
 	}

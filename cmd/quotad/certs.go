@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/quotad/quotad/cmd/quotad/exit"
+	"github.com/quotad/quotad/cmd/quotad/show"
 	"github.com/quotad/quotad/region/peer"
 )
 
@@ -80,7 +82,7 @@ new ones into use by itself.`,
 
 func oneFolder(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 {
-		return usageError(fmt.Errorf("name one folder, as in %s certs; see %s --help", cmd.CommandPath(), cmd.CommandPath()))
+		return exit.Usage(fmt.Errorf("name one folder, as in %s certs; see %s --help", cmd.CommandPath(), cmd.CommandPath()))
 	}
 	return nil
 }
@@ -102,7 +104,7 @@ type days time.Duration
 // String implements pflag.Value.
 func (d *days) String() string {
 	if v := time.Duration(*d); v%day != 0 {
-		return span(v)
+		return show.Span(v)
 	}
 	return strconv.Itoa(int(time.Duration(*d)/day)) + "d"
 }

@@ -13,6 +13,8 @@ import (
 
 	"github.com/quotad/quotad/chaos/scenario"
 	"github.com/quotad/quotad/chaos/scenarios"
+	"github.com/quotad/quotad/cmd/quotad/exit"
+	"github.com/quotad/quotad/cmd/quotad/show"
 	"github.com/quotad/quotad/policy/files"
 	"github.com/quotad/quotad/policy/strictyaml"
 )
@@ -66,12 +68,12 @@ func loadScenario(name string) (*scenario.Scenario, error) {
 	}
 	src, err := readScenario(name)
 	if err != nil {
-		return nil, usageError(fmt.Errorf("read scenario: %w; name a file, or one that quotad chaos list shows", err))
+		return nil, exit.Usage(fmt.Errorf("read scenario: %w; name a file, or one that quotad chaos list shows", err))
 	}
 	s, err := scenario.Parse(name, src)
 	var problems strictyaml.Errors
 	if errors.As(err, &problems) {
-		return nil, usageError(fmt.Errorf("%s is not valid: mend %s and try again\n%w", name, counted(len(problems), "problem"), err))
+		return nil, exit.Usage(fmt.Errorf("%s is not valid: mend %s and try again\n%w", name, show.Counted(len(problems), "problem"), err))
 	}
 	return s, err
 }

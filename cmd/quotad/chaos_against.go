@@ -8,13 +8,15 @@ import (
 
 	"github.com/quotad/quotad/chaos/scenario"
 	"github.com/quotad/quotad/chaos/staging"
+	"github.com/quotad/quotad/cmd/quotad/exit"
+	"github.com/quotad/quotad/cmd/quotad/show"
 )
 
 // onDeployment plays the scenario on a deployment that runs already, whose nodes a file names.
 func (r *rehearsal) onDeployment(ctx context.Context, file, quotad string, tell *teller) (_ *scenario.Record, err error) {
 	nodes, err := staging.ReadNodes(file)
 	if err != nil {
-		return nil, usageError(err)
+		return nil, exit.Usage(err)
 	}
 	bounds, err := r.PrintedBounds(ctx, quotad)
 	if err != nil {
@@ -22,16 +24,16 @@ func (r *rehearsal) onDeployment(ctx context.Context, file, quotad string, tell 
 	}
 	stage, err := staging.Open(nodes, r.Duration)
 	if err != nil {
-		return nil, usageError(err)
+		return nil, exit.Usage(err)
 	}
 	defer func() { err = errors.Join(err, stage.Close()) }()
 	if err := r.Impossible(stage); err != nil {
-		return nil, usageError(err)
+		return nil, exit.Usage(err)
 	}
 	tell.line("%s: %s", r.Name, r.About)
 	if err := stage.Check(ctx, r.Scenario); err != nil {
 		return nil, fmt.Errorf("%s cannot be rehearsed on the deployment of %s:\n%w", r.Name, file, err)
 	}
-	tell.line("the nodes of %s are ready and make cuts; %s of load begin", strings.Join(stage.Regions(), ", "), span(r.Duration))
+	tell.line("the nodes of %s are ready and make cuts; %s of load begin", strings.Join(stage.Regions(), ", "), show.Span(r.Duration))
 	return r.Play(ctx, stage, scenario.Options{Seed: r.seed, Bounds: bounds, Began: tell.step, Done: tell.done})
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quotad/quotad/chaos/scenario"
+	"github.com/quotad/quotad/cmd/quotad/show"
 )
 
 func chaosListCommand() *cobra.Command {
@@ -23,7 +24,7 @@ matrix that each covers, how long it takes beside starting the regions, and what
 				return err
 			}
 			if output == "json" {
-				return printJSON(cmd.OutOrStdout(), listedScenarios(all))
+				return show.JSON(cmd.OutOrStdout(), listedScenarios(all))
 			}
 			return printScenarios(cmd.OutOrStdout(), listedScenarios(all))
 		},
@@ -43,13 +44,13 @@ type listedScenario struct {
 func listedScenarios(all []*scenario.Scenario) []listedScenario {
 	listed := make([]listedScenario, len(all))
 	for i, s := range all {
-		listed[i] = listedScenario{Name: s.Name, Rows: append([]int{}, s.Rows...), Duration: span(s.Duration), About: s.About}
+		listed[i] = listedScenario{Name: s.Name, Rows: append([]int{}, s.Rows...), Duration: show.Span(s.Duration), About: s.About}
 	}
 	return listed
 }
 
 func printScenarios(w io.Writer, all []listedScenario) error {
-	t := table(w)
+	t := show.Table(w)
 	fmt.Fprintln(t, "NAME\tROWS\tDURATION\tABOUT")
 	for _, s := range all {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", s.Name, rowsOf(s.Rows), s.Duration, s.About)

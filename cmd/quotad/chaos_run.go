@@ -14,6 +14,7 @@ import (
 
 	"github.com/quotad/quotad/chaos/process"
 	"github.com/quotad/quotad/chaos/scenario"
+	"github.com/quotad/quotad/cmd/quotad/exit"
 )
 
 // rehearsal is a scenario to be played, and how.
@@ -52,7 +53,7 @@ was not met.`,
   quotad chaos run staging-split.yaml --against nodes.yaml`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usageError(fmt.Errorf("name one scenario, as in %s full-split; quotad chaos list shows some", cmd.CommandPath()))
+				return exit.Usage(fmt.Errorf("name one scenario, as in %s full-split; quotad chaos list shows some", cmd.CommandPath()))
 			}
 			return nil
 		},
@@ -92,7 +93,7 @@ func (r *rehearsal) play(cmd *cobra.Command) error {
 		r.quotad = self
 	}
 	if err := r.checkPaths(); err != nil {
-		return usageError(err)
+		return exit.Usage(err)
 	}
 	ground, err := process.NewGround()
 	if err != nil {
@@ -145,7 +146,7 @@ func (r *rehearsal) stage(ctx context.Context, scope process.Scope, tell *teller
 		return r.onDeployment(ctx, r.against, quotad, tell)
 	}
 	if err := r.Impossible((*scenario.Fleet)(nil)); err != nil {
-		return nil, usageError(err)
+		return nil, exit.Usage(err)
 	}
 	tell.begin(r)
 	bounds, err := r.PrintedBounds(ctx, quotad)

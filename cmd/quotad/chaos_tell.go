@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/chaos/scenario"
+	"github.com/quotad/quotad/cmd/quotad/exit"
+	"github.com/quotad/quotad/cmd/quotad/show"
 )
 
 // teller prints how a rehearsal goes on. Safe for concurrent use.
@@ -27,12 +29,12 @@ func (t *teller) line(format string, args ...any) {
 
 func (t *teller) begin(r *rehearsal) {
 	t.line("%s: %s", r.Name, r.About)
-	t.line("starting %s, seed %d", counted(len(r.Regions), "region"), r.seed)
+	t.line("starting %s, seed %d", show.Counted(len(r.Regions), "region"), r.seed)
 	t.start = time.Now()
 }
 
 func (t *teller) started(r *rehearsal) {
-	t.line("all regions are in touch after %s; %s of load begin", span(time.Since(t.start).Round(100*time.Millisecond)), span(r.Duration))
+	t.line("all regions are in touch after %s; %s of load begin", show.Span(time.Since(t.start).Round(100*time.Millisecond)), show.Span(r.Duration))
 }
 
 func (t *teller) step(s scenario.Step) { t.line("%6.1fs  %s", s.At.Seconds(), s) }
@@ -66,14 +68,14 @@ type rehearsed struct {
 func (r *rehearsal) tell(out io.Writer, record *scenario.Record, results []scenario.Result) error {
 	ok := scenario.OK(results)
 	if r.output == "json" {
-		if err := printJSON(out, rehearsed{r.Name, r.seed, ok, len(record.Answers), record.Unsent, record.Shed, record.Behind, results}); err != nil {
+		if err := show.JSON(out, rehearsed{r.Name, r.seed, ok, len(record.Answers), record.Unsent, record.Shed, record.Behind, results}); err != nil {
 			return err
 		}
 	} else if err := r.tellTable(out, record, results, ok); err != nil {
 		return err
 	}
 	if !ok {
-		return silently(exitBroken)
+		return exit.Silently(exit.Broken)
 	}
 	return nil
 }
@@ -87,7 +89,7 @@ func (r *rehearsal) tellTable(out io.Writer, record *scenario.Record, results []
 		fmt.Fprintf(out, "%d more were not sent in time: this machine was too slow\n", n)
 	}
 	fmt.Fprintln(out)
-	t := table(out)
+	t := show.Table(out)
 	fmt.Fprintln(t, "\tEXPECTED\tWANT\tGOT")
 	for _, one := range results {
 		word := "met"

@@ -9,6 +9,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+
+	"github.com/quotad/quotad/cmd/quotad/exit"
+	"github.com/quotad/quotad/cmd/quotad/show"
 )
 
 // question is a request as the API reads it.
@@ -59,13 +62,13 @@ Exit codes: 0 allowed, 4 denied, 5 no node answers, 2 bad usage.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if q.Domain == "" {
-				return usageError(fmt.Errorf("--domain is missing; name the domain of the limits to check, such as --domain api"))
+				return exit.Usage(fmt.Errorf("--domain is missing; name the domain of the limits to check, such as --domain api"))
 			}
 			if q.Descriptors, err = readDescriptors(args); err != nil {
-				return usageError(err)
+				return exit.Usage(err)
 			}
 			if peek && (q.Receipt || q.RequestID != "") {
-				return usageError(errors.New("--peek charges nothing, so there is nothing to remember or to refund: leave --request-id and --receipt out"))
+				return exit.Usage(errors.New("--peek charges nothing, so there is nothing to remember or to refund: leave --request-id and --receipt out"))
 			}
 			return check(cmd, &node, q, peek, output)
 		},
@@ -120,16 +123,16 @@ func check(cmd *cobra.Command, node *remote, q question, peek bool, output strin
 		err = d.print(cmd.OutOrStdout(), q.Receipt)
 	}
 	if err == nil && !d.Allowed {
-		err = silently(exitDenied)
+		err = exit.Silently(exit.Denied)
 	}
 	return err
 }
 
 // print tells a decision; asked says that it was to come with a receipt.
 func (d decision) print(w io.Writer, asked bool) error {
-	t := table(w)
+	t := show.Table(w)
 	row := func(name, format string, args ...any) {
-		fmt.Fprintf(t, "%s\t%s\n", name, fmt.Sprintf(format, argsShown(args)...))
+		fmt.Fprintf(t, "%s\t%s\n", name, fmt.Sprintf(format, show.Args(args)...))
 	}
 	verdict := "denied"
 	if d.Allowed {
@@ -137,7 +140,7 @@ func (d decision) print(w io.Writer, asked bool) error {
 	}
 	row("decision", "%s (%s)", verdict, d.Reason)
 	if d.Limit != "" {
-		row("limit", "%s: %s over all regions", d.Limit, counted(int(d.LimitUnits), "unit"))
+		row("limit", "%s: %s over all regions", d.Limit, show.Counted(int(d.LimitUnits), "unit"))
 		row("algorithm", "%s", d.Algorithm)
 	}
 	if d.Delay != nil {
@@ -164,12 +167,12 @@ func (d decision) print(w io.Writer, asked bool) error {
 	}
 	switch {
 	case d.Receipt != "":
-		fmt.Fprintf(t, "receipt\t%s\n", printable(d.Receipt)) // whole: refund takes it
+		fmt.Fprintf(t, "receipt\t%s\n", show.Printable(d.Receipt)) // whole: refund takes it
 	case asked && d.Allowed:
 		row("receipt", "none: no store charged anything")
 	}
 	if len(d.Shadowed) > 0 {
-		row("shadow", "%s would have denied", strings.Join(allShown(d.Shadowed), ", "))
+		row("shadow", "%s would have denied", strings.Join(show.Names(d.Shadowed), ", "))
 	}
 	return t.Flush()
 }

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/quotad/quotad/cmd/quotad/exit"
+	"github.com/quotad/quotad/cmd/quotad/show"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region/store"
 )
@@ -41,17 +43,17 @@ func checkConfig(ctx context.Context, c *nodeConfig, connect bool) (sheet, error
 	}
 	at := placement{http: c.listen.http, grpc: c.listen.grpc, peer: c.listen.peer, gossip: c.listen.gossip}
 	if at.journal, err = c.lookAtJournal(); err != nil {
-		return sheet{}, usageError(err)
+		return sheet{}, exit.Usage(err)
 	}
 	if at.advertise, err = c.lookUpAdvertised(ctx); err != nil {
-		return sheet{}, usageError(err)
+		return sheet{}, exit.Usage(err)
 	}
 	s := describe(c, document, trust, at)
 	s.warnings = append(s.warnings, documentWarnings(document)...)
 	if connect && !c.embedded {
 		found, err := askRedis(ctx, c, redisTrust)
 		if err != nil {
-			return sheet{}, usageError(err)
+			return sheet{}, exit.Usage(err)
 		}
 		s.rows = append(s.rows, [2]string{"redis answers", found.words()})
 		s.warnings = append(s.warnings, found.warnings()...)
@@ -137,7 +139,7 @@ func askRedis(ctx context.Context, c *nodeConfig, trust *tls.Config) (redisAnswe
 func (r redisAnswer) words() string {
 	text := "yes"
 	if r.shards > 1 {
-		text += ", for all of " + counted(r.shards, "shard")
+		text += ", for all of " + show.Counted(r.shards, "shard")
 	}
 	if r.eviction != "" {
 		text += ", maxmemory-policy " + r.eviction

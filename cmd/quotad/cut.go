@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/quotad/quotad/cmd/quotad/exit"
+	"github.com/quotad/quotad/cmd/quotad/show"
 )
 
 // cutRequest is a cut as the API reads it.
@@ -42,9 +45,9 @@ Exit codes: 0 cut or healed, 1 the node makes no cuts, 2 no such region or bad u
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch long := cmd.Flags().Changed("for"); {
 			case len(args) != 1:
-				return usageError(fmt.Errorf("name one region, as in %s eu-west --for 30s", cmd.CommandPath()))
+				return exit.Usage(fmt.Errorf("name one region, as in %s eu-west --for 30s", cmd.CommandPath()))
 			case long == q.Heal:
-				return usageError(errors.New("give either --for, such as --for 30s, or --heal"))
+				return exit.Usage(errors.New("give either --for, such as --for 30s, or --heal"))
 			case long:
 				q.For = length.String()
 			}
@@ -76,10 +79,10 @@ func requestCut(cmd *cobra.Command, node *remote, q cutRequest, output string) e
 	if output == "json" {
 		return indented(cmd.OutOrStdout(), answer)
 	}
-	line := fmt.Sprintf("cut off from %s for %s", shown(done.Region), span(milliseconds(*done.For)))
+	line := fmt.Sprintf("cut off from %s for %s", show.Name(done.Region), show.Span(milliseconds(*done.For)))
 	if q.Heal {
-		line = "healed: cut off no more from " + shown(done.Region)
+		line = "healed: cut off no more from " + show.Name(done.Region)
 	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s (%s)\n", line, strings.Join(allShown(done.Addresses), ", "))
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s (%s)\n", line, strings.Join(show.Names(done.Addresses), ", "))
 	return err
 }

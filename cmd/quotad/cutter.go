@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/quotad/quotad/cmd/quotad/show"
 	"github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/link"
 )
@@ -61,7 +62,7 @@ func (c *cutter) Cut(name, direction string, d time.Duration) ([]netip.Addr, err
 	c.known[name] = ips
 	c.gate.Cut(ips, directions[direction], d)
 	if d > 0 {
-		c.log.Warn("cut off on demand", "region", name, "direction", direction, "for", span(d), "addresses", ips)
+		c.log.Warn("cut off on demand", "region", name, "direction", direction, "for", show.Span(d), "addresses", ips)
 	} else {
 		c.log.Warn("cut healed on demand", "region", name, "direction", direction)
 	}

@@ -13,6 +13,8 @@ import (
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/servers"
 	"github.com/quotad/quotad/chaos/world"
+	"github.com/quotad/quotad/cmd/quotad/exit"
+	"github.com/quotad/quotad/cmd/quotad/show"
 )
 
 // roundTrip is the demo's round trip between any two regions.
@@ -34,13 +36,13 @@ Exit code 3: the ceiling broke, the cut region did not fall to its fixed split, 
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case story.Duration < world.Shortest:
-				return usageError(fmt.Errorf("--duration %s is too short: at least %s are needed for the cut to show", story.Duration, world.Shortest))
+				return exit.Usage(fmt.Errorf("--duration %s is too short: at least %s are needed for the cut to show", story.Duration, world.Shortest))
 			case story.Scale < 0.01 || story.Scale > 5:
-				return usageError(fmt.Errorf("--scale %g is out of range: 0.01 to 5", story.Scale))
+				return exit.Usage(fmt.Errorf("--scale %g is out of range: 0.01 to 5", story.Scale))
 			case redis != "embedded" && redis != "process":
-				return usageError(fmt.Errorf("--redis %q: choose embedded or process", redis))
+				return exit.Usage(fmt.Errorf("--redis %q: choose embedded or process", redis))
 			case !slices.Contains(algorithms.Kinds, algorithms.Kind(story.Algorithm)):
-				return usageError(fmt.Errorf("--algorithm %q: choose %s", story.Algorithm, algorithmNames()))
+				return exit.Usage(fmt.Errorf("--algorithm %q: choose %s", story.Algorithm, algorithmNames()))
 			}
 			story.Redis = servers.StartEmbedded
 			if redis == "process" {
@@ -85,14 +87,14 @@ func playDemo(cmd *cobra.Command, story world.Story, redis, output string) error
 // tellDemo prints what came of a demo; the error carries the exit code where the promise was broken.
 func tellDemo(out io.Writer, screen *screen, report world.Report, output string) error {
 	if output == "json" {
-		if err := printJSON(out, report); err != nil {
+		if err := show.JSON(out, report); err != nil {
 			return err
 		}
 	} else {
 		screen.end(report)
 	}
 	if !report.OK {
-		return silently(exitBroken)
+		return exit.Silently(exit.Broken)
 	}
 	return nil
 }

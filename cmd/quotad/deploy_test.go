@@ -16,6 +16,7 @@ import (
 
 	"github.com/quotad/quotad/chaos/scenario"
 	"github.com/quotad/quotad/chaos/staging"
+	"github.com/quotad/quotad/cmd/quotad/exit"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -193,7 +194,7 @@ func TestDeployedUnit(t *testing.T) {
 	if err != nil || cmd.Name() != "serve" || cmd.ParseFlags(rest) != nil {
 		t.Errorf("ExecStart %q is no command of quotad: %v", start, err)
 	}
-	if unit["Unit.Description"] == nil || exitUsage != 2 {
+	if unit["Unit.Description"] == nil || exit.BadUsage != 2 {
 		t.Error("the unit has no description, or exit codes have changed")
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/quotad/quotad/cmd/quotad/exit"
 	"github.com/quotad/quotad/region"
 )
 
@@ -29,7 +30,7 @@ func failpoint() (func(region.Point), error) {
 		times, err = strconv.ParseInt(number, 10, 64)
 	}
 	if !slices.Contains(region.Points, region.Point(name)) || err != nil || times < 1 {
-		return nil, usageError(fmt.Errorf("%s: %.70q is no failpoint; unset it, or write one of %s, and :N for the Nth time",
+		return nil, exit.Usage(fmt.Errorf("%s: %.70q is no failpoint; unset it, or write one of %s, and :N for the Nth time",
 			failpointVariable, text, joined(region.Points)))
 	}
 	var passed atomic.Int64

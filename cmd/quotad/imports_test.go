@@ -60,7 +60,9 @@ var house = map[string]struct {
 	"proto/peer/v1":       {nil, "generated"},
 	"proto/quotad/v1":     {nil, "generated"},
 	"proto/receipt/v1":    {nil, "generated"},
-	"cmd/quotad": {[]string{"algorithms", "allocator", "chaos/baseline", "chaos/lab/servers", "chaos/process", "chaos/report", "chaos/scenario", "chaos/scenarios", "chaos/sim", "chaos/staging", "chaos/workload", "chaos/world", "policy/files", "policy/strictyaml", "policy", "region", "region/api", "region/door", "region/journal", "region/link", "region/peer", "region/store"},
+	"cmd/quotad/exit":     {nil, "codes"},
+	"cmd/quotad/show":     {nil, "writes for people"},
+	"cmd/quotad": {[]string{"algorithms", "cmd/quotad/exit", "cmd/quotad/show", "allocator", "chaos/baseline", "chaos/lab/servers", "chaos/process", "chaos/report", "chaos/scenario", "chaos/scenarios", "chaos/sim", "chaos/staging", "chaos/workload", "chaos/world", "policy/files", "policy/strictyaml", "policy", "region", "region/api", "region/door", "region/journal", "region/link", "region/peer", "region/store"},
 		"wiring"},
 }
 

@@ -6,6 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/quotad/quotad/cmd/quotad/exit"
+	"github.com/quotad/quotad/cmd/quotad/show"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/policy/strictyaml"
 )
@@ -32,7 +34,7 @@ func completeYAML(*cobra.Command, []string, string) ([]cobra.Completion, cobra.S
 
 func oneFile(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 {
-		return usageError(fmt.Errorf("name one limits document, as in %s limits.yaml", cmd.CommandPath()))
+		return exit.Usage(fmt.Errorf("name one limits document, as in %s limits.yaml", cmd.CommandPath()))
 	}
 	return nil
 }
@@ -42,10 +44,10 @@ func loadPolicy(path string) (*policy.Document, error) {
 	d, err := policy.Load(path)
 	var problems strictyaml.Errors
 	if errors.As(err, &problems) {
-		return nil, usageError(fmt.Errorf("%s is not valid: mend %s and try again\n%w", path, counted(len(problems), "problem"), err))
+		return nil, exit.Usage(fmt.Errorf("%s is not valid: mend %s and try again\n%w", path, show.Counted(len(problems), "problem"), err))
 	}
 	if err != nil {
-		return nil, usageError(err)
+		return nil, exit.Usage(err)
 	}
 	return d, nil
 }

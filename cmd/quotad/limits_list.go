@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/cmd/quotad/show"
 	"github.com/quotad/quotad/policy"
 )
 
@@ -34,7 +35,7 @@ cannot reach it.`,
 			}
 			listed := list(d)
 			if output == "json" {
-				return printJSON(cmd.OutOrStdout(), listed)
+				return show.JSON(cmd.OutOrStdout(), listed)
 			}
 			return listed.print(cmd.OutOrStdout())
 		},
@@ -94,7 +95,7 @@ func list(d *policy.Document) listing {
 
 func listed(l *policy.Limit, regions []string) listedLimit {
 	listed := listedLimit{Name: l.Name, Domain: l.Domain, Key: l.Key, Algorithm: l.Algorithm, Limit: l.Limit,
-		Window: span(l.Window), Burst: l.Burst, Cell: span(l.Cell()), Home: l.Home(), Shadow: l.Shadow}
+		Window: show.Span(l.Window), Burst: l.Burst, Cell: show.Span(l.Cell()), Home: l.Home(), Shadow: l.Shadow}
 	if l.Reserve() > 0 {
 		listed.Reserve = json.Number(l.Reserve().String())
 	}
@@ -135,7 +136,7 @@ func widen(ranges map[string]units, region string, n int64) {
 }
 
 func (l listing) print(w io.Writer) error {
-	t := table(w)
+	t := show.Table(w)
 	fmt.Fprint(t, "NAME\tDOMAIN\tKEY\tMATCH\tALGORITHM\tLIMIT\tWINDOW\tBURST\tCELL\tMODE")
 	for _, r := range l.Regions {
 		fmt.Fprintf(t, "\tF %s", r)

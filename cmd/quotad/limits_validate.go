@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/quotad/quotad/cmd/quotad/show"
 	"github.com/quotad/quotad/policy"
 )
 
@@ -28,7 +29,7 @@ Exit codes: 0 valid, with or without warnings, 2 invalid.`,
 			}
 			v := validated(args[0], d)
 			if output == "json" {
-				return printJSON(cmd.OutOrStdout(), v)
+				return show.JSON(cmd.OutOrStdout(), v)
 			}
 			return v.print(cmd.OutOrStdout(), cmd.ErrOrStderr(), d.Warnings())
 		},
@@ -67,11 +68,11 @@ func validated(file string, d *policy.Document) validation {
 // print says that the document is valid, and on stderr of what it warns.
 func (v validation) print(stdout, stderr io.Writer, warnings []policy.Warning) error {
 	_, err := fmt.Fprintf(stdout, "%s: valid: version %d, epoch %s, %s, %s\n",
-		v.File, v.Version, v.Epoch, counted(v.Limits, "limit"), counted(v.Regions, "region"))
+		v.File, v.Version, v.Epoch, show.Counted(v.Limits, "limit"), show.Counted(v.Regions, "region"))
 	if err != nil || len(warnings) == 0 {
 		return err
 	}
-	lines := []string{fmt.Sprintf("quotad: %s can be used, with %s", v.File, counted(len(warnings), "warning"))}
+	lines := []string{fmt.Sprintf("quotad: %s can be used, with %s", v.File, show.Counted(len(warnings), "warning"))}
 	for _, w := range warnings {
 		lines = append(lines, w.String())
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/quotad/quotad/cmd/quotad/exit"
 	"github.com/quotad/quotad/region/door"
 )
 
@@ -91,7 +92,7 @@ func advertised(ctx context.Context, c *nodeConfig, s *sockets) (peer string, go
 	}
 	gossip, err = resolve(ctx, c.advertise.gossip)
 	if err != nil {
-		return "", gossip, usageError(c.places["advertise.gossip"].fail(err.Error(), "write an IP address, or correct the name"))
+		return "", gossip, exit.Usage(c.places["advertise.gossip"].fail(err.Error(), "write an IP address, or correct the name"))
 	}
 	return peer, gossip, nil
 }

@@ -11,6 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
+
+	"github.com/quotad/quotad/cmd/quotad/exit"
+	"github.com/quotad/quotad/cmd/quotad/show"
 )
 
 // sourceDateEpoch is the variable by which builds are made to have no date of their own.
@@ -25,7 +28,7 @@ The same binary always writes the same pages: they carry no date, or the one of 
 		Example: "  quotad man /usr/local/share/man/man1",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usageError(fmt.Errorf("name one folder, as in %s man1", cmd.CommandPath()))
+				return exit.Usage(fmt.Errorf("name one folder, as in %s man1", cmd.CommandPath()))
 			}
 			return nil
 		},
@@ -35,7 +38,7 @@ The same binary always writes the same pages: they carry no date, or the one of 
 		RunE: func(cmd *cobra.Command, args []string) error {
 			pages, err := writeManPages(args[0])
 			if err == nil {
-				_, err = fmt.Fprintf(cmd.OutOrStdout(), "wrote %s to %s\n", counted(pages, "man page"), args[0])
+				_, err = fmt.Fprintf(cmd.OutOrStdout(), "wrote %s to %s\n", show.Counted(pages, "man page"), args[0])
 			}
 			return err
 		},
@@ -82,7 +85,7 @@ func manDate() (*time.Time, error) {
 	}
 	seconds, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		return nil, usageError(fmt.Errorf("%s=%q is no time; write whole seconds since 1970, or unset it", sourceDateEpoch, text))
+		return nil, exit.Usage(fmt.Errorf("%s=%q is no time; write whole seconds since 1970, or unset it", sourceDateEpoch, text))
 	}
 	date := time.Unix(seconds, 0).UTC()
 	return &date, nil

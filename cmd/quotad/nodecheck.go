@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/quotad/quotad/cmd/quotad/exit"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region/peer"
 	"github.com/quotad/quotad/region/store"
@@ -124,7 +125,7 @@ func (c *nodeConfig) checkRegion(d *policy.Document) error {
 	for i, r := range d.Regions {
 		names[i] = r.Name
 	}
-	return usageError(c.places["region"].fail(
+	return exit.Usage(c.places["region"].fail(
 		fmt.Sprintf("%s has no region %q, only %s", c.policy, c.region, strings.Join(names, ", ")),
 		"correct the name, or add the region to the document"))
 }

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/quotad/quotad/cmd/quotad/show"
 	"github.com/quotad/quotad/policy/files"
 	"github.com/quotad/quotad/region/store"
 )
@@ -246,7 +247,7 @@ const (
 func readRedisTimeout(c *nodeConfig, v value) error {
 	d, err := time.ParseDuration(v.text)
 	if err != nil || d < shortestTimeout || d > longestTimeout {
-		return v.fail(fmt.Sprintf("%.40q is not a duration from %s to %s", v.text, span(shortestTimeout), span(longestTimeout)), "write it like 50ms")
+		return v.fail(fmt.Sprintf("%.40q is not a duration from %s to %s", v.text, show.Span(shortestTimeout), show.Span(longestTimeout)), "write it like 50ms")
 	}
 	c.redisTimeout = d
 	return nil
@@ -258,7 +259,7 @@ const longestDrain = 10 * time.Minute
 func readDrain(c *nodeConfig, v value) error {
 	d, err := time.ParseDuration(v.text)
 	if err != nil || d < 0 || d > longestDrain {
-		return v.fail(fmt.Sprintf("%.40q is not a duration from 0s to %s", v.text, span(longestDrain)), "write it like 10s")
+		return v.fail(fmt.Sprintf("%.40q is not a duration from 0s to %s", v.text, show.Span(longestDrain)), "write it like 10s")
 	}
 	c.drain = d
 	return nil

@@ -9,6 +9,9 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/quotad/quotad/cmd/quotad/exit"
+	"github.com/quotad/quotad/cmd/quotad/show"
 )
 
 func refundCommand() *cobra.Command {
@@ -25,7 +28,7 @@ Exit codes: 0 given back, now or before, 1 nothing was given back, 5 no node ans
 		Example: "  quotad refund \"$receipt\"\n  quotad refund --addr http://10.0.0.7:8080 -o json \"$receipt\"",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usageError(errors.New("name one receipt of quotad check --receipt"))
+				return exit.Usage(errors.New("name one receipt of quotad check --receipt"))
 			}
 			return nil
 		},
@@ -69,7 +72,7 @@ func refund(cmd *cobra.Command, node *remote, receipt, output string) error {
 }
 
 func (r refunded) print(w io.Writer) error {
-	t := table(w)
+	t := show.Table(w)
 	fmt.Fprintln(t, "LIMIT\tGIVEN BACK\tNOTE")
 	for _, c := range r.Charges {
 		note := c.Reason
@@ -82,7 +85,7 @@ func (r refunded) print(w io.Writer) error {
 		if note == "" {
 			note = "-"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\n", shown(c.Limit), counted(int(c.Units), "unit"), shown(note))
+		fmt.Fprintf(t, "%s\t%s\t%s\n", show.Name(c.Limit), show.Counted(int(c.Units), "unit"), show.Name(note))
 	}
 	return t.Flush()
 }
@@ -94,7 +97,7 @@ func (r refunded) refusal() error {
 		if c.Units > 0 {
 			return nil
 		}
-		why = append(why, fmt.Sprintf("%s: %s", shown(c.Limit), shown(orNone(c.Reason))))
+		why = append(why, fmt.Sprintf("%s: %s", show.Name(c.Limit), show.Name(orNone(c.Reason))))
 	}
 	if len(why) == 0 {
 		return errors.New("nothing was given back: the receipt has no charges; there is nothing to do")

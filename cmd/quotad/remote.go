@@ -11,6 +11,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/quotad/quotad/cmd/quotad/exit"
+	"github.com/quotad/quotad/cmd/quotad/show"
 )
 
 // remote is a node that a command talks to, over its HTTP API.
@@ -45,10 +48,10 @@ func (r *remote) post(ctx context.Context, path string, request any) (code int, 
 func (r *remote) call(ctx context.Context, method, path string, query url.Values, body []byte) (code int, answer []byte, err error) {
 	u, err := url.Parse(r.addr)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-		return 0, nil, usageError(fmt.Errorf("--addr %q is not the address of a node; write it like http://127.0.0.1:8080", r.addr))
+		return 0, nil, exit.Usage(fmt.Errorf("--addr %q is not the address of a node; write it like http://127.0.0.1:8080", r.addr))
 	}
 	if r.timeout <= 0 {
-		return 0, nil, usageError(fmt.Errorf("--timeout %s leaves no time; write it like 5s", r.timeout))
+		return 0, nil, exit.Usage(fmt.Errorf("--timeout %s leaves no time; write it like 5s", r.timeout))
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
@@ -56,7 +59,7 @@ func (r *remote) call(ctx context.Context, method, path string, query url.Values
 	at.RawQuery = query.Encode()
 	q, err := http.NewRequestWithContext(ctx, method, at.String(), bytes.NewReader(body))
 	if err != nil {
-		return 0, nil, usageError(err)
+		return 0, nil, exit.Usage(err)
 	}
 	if body != nil {
 		q.Header.Set("Content-Type", "application/json")
@@ -74,7 +77,7 @@ func (r *remote) call(ctx context.Context, method, path string, query url.Values
 }
 
 func (r *remote) unreachable(err error) error {
-	return unreachableError(fmt.Errorf("no answer from the node: %w; check that it runs and that --addr is its HTTP address (listen.http)", err))
+	return exit.Unreachable(fmt.Errorf("no answer from the node: %w; check that it runs and that --addr is its HTTP address (listen.http)", err))
 }
 
 // refused is what an answer other than the wanted one means.
@@ -86,14 +89,14 @@ func (r *remote) refused(code int, answer []byte) error {
 		return fmt.Errorf("%s answered %d %s, which is not quotad's way: check that --addr is the HTTP address of a node (listen.http)",
 			r.addr, code, http.StatusText(code))
 	}
-	err := fmt.Errorf("the node answered %d: %s", code, shownDetail(problem.Detail))
+	err := fmt.Errorf("the node answered %d: %s", code, show.Detail(problem.Detail))
 	switch {
 	case code == http.StatusServiceUnavailable:
-		return unreachableError(fmt.Errorf("%w; try again, and see quotad status", err))
+		return exit.Unreachable(fmt.Errorf("%w; try again, and see quotad status", err))
 	case code == http.StatusConflict, code == http.StatusForbidden: // the request is right, and cannot be met
 		return err
 	case code >= 400 && code < 500 && code != http.StatusNotFound:
-		return usageError(fmt.Errorf("%w; correct the request", err))
+		return exit.Usage(fmt.Errorf("%w; correct the request", err))
 	}
 	return err
 }
@@ -104,7 +107,7 @@ func indented(w io.Writer, answer []byte) error {
 	if err := json.Indent(&b, bytes.TrimSpace(answer), "", "  "); err != nil {
 		return fmt.Errorf("the node's answer is not JSON: %w", err)
 	}
-	_, err := fmt.Fprintln(w, visibleJSON(b.String()))
+	_, err := fmt.Fprintln(w, show.VisibleJSON(b.String()))
 	return err
 }
 

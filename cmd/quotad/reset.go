@@ -6,6 +6,9 @@ import (
 	"net/http"
 
 	"github.com/spf13/cobra"
+
+	"github.com/quotad/quotad/cmd/quotad/exit"
+	"github.com/quotad/quotad/cmd/quotad/show"
 )
 
 func resetCommand() *cobra.Command {
@@ -30,7 +33,7 @@ Exit codes: 0 cleared, 1 no such bucket, 5 no node answers, 2 bad usage or no --
 				return err
 			}
 			if !yes {
-				return usageError(fmt.Errorf("nothing was reset: reset breaks limit %s on purpose, for what is admitted after it comes on top of what was "+
+				return exit.Usage(fmt.Errorf("nothing was reset: reset breaks limit %s on purpose, for what is admitted after it comes on top of what was "+
 					"admitted before, in this region's window; look with quotad buckets show what would be forgotten, and give --yes if that is meant", bucket.Limit))
 			}
 			return reset(cmd, &node, bucket, output)
@@ -57,6 +60,6 @@ func reset(cmd *cobra.Command, node *remote, bucket bucketName, output string) e
 	if output == "json" {
 		return indented(cmd.OutOrStdout(), answer)
 	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "cleared %s of %s, in this region alone\n", counted(int(*done.Cleared), "unit"), bucket.Limit)
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "cleared %s of %s, in this region alone\n", show.Counted(int(*done.Cleared), "unit"), bucket.Limit)
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/quotad/quotad/cmd/quotad/show"
 	"github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/api"
 )
@@ -58,7 +59,7 @@ const leaveTimeout = 5 * time.Second
 // stopNode looks not ready at once, answers the requests under way, closes the node's books and takes leave. That some had
 // to be cut off, or that nobody was there to take leave of, is worth a line and no failure: the node is to end either way.
 func stopNode(server *api.Server, node *region.Node, drain time.Duration, log *slog.Logger) {
-	log.Info("stopping: requests under way are answered", "drain_timeout", span(drain))
+	log.Info("stopping: requests under way are answered", "drain_timeout", show.Span(drain))
 	ctx, cancel := context.WithTimeout(context.Background(), drain)
 	defer cancel()
 	if err := server.Shutdown(ctx); err != nil {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/quotad/quotad/chaos/world"
+	"github.com/quotad/quotad/cmd/quotad/show"
 )
 
 // screen shows a demo: drawn in place on a terminal, as plain lines elsewhere.
@@ -18,7 +19,7 @@ type screen struct {
 }
 
 func newScreen(out io.Writer, story world.Story) *screen {
-	return &screen{out: out, story: story, live: isTerminal(out)}
+	return &screen{out: out, story: story, live: show.IsTerminal(out)}
 }
 
 func (s *screen) begin(redis string) {
@@ -127,7 +128,7 @@ func row(r world.Report, units map[string]int64) string {
 }
 
 func paint(code, text string) string {
-	if !colour() {
+	if !show.Colour() {
 		return text
 	}
 	return "\x1b[" + code + "m" + text + "\x1b[0m"

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/quotad/quotad/cmd/quotad/show"
 	"github.com/quotad/quotad/region"
 )
 
@@ -156,7 +157,7 @@ func logged(_ []string, a slog.Attr) slog.Attr {
 // newLog writes text to a terminal and JSON to everything else.
 func newLog(w io.Writer, level slog.Level) *slog.Logger {
 	options := &slog.HandlerOptions{Level: level, ReplaceAttr: logged}
-	if isTerminal(w) {
+	if show.IsTerminal(w) {
 		return slog.New(slog.NewTextHandler(w, options))
 	}
 	return slog.New(slog.NewJSONHandler(w, options))

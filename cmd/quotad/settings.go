@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/quotad/quotad/cmd/quotad/exit"
+	"github.com/quotad/quotad/cmd/quotad/show"
 	"github.com/quotad/quotad/policy/strictyaml"
 )
 
@@ -143,8 +145,8 @@ func configure(file string, flags map[string]*flagValue, environment func(string
 	}
 	if len(errs) > 0 {
 		inOrder(errs)
-		return nil, usageError(fmt.Errorf("the node cannot be started as configured: mend %s and try again\n%w",
-			counted(len(errs), "problem"), errors.Join(errs...)))
+		return nil, exit.Usage(fmt.Errorf("the node cannot be started as configured: mend %s and try again\n%w",
+			show.Counted(len(errs), "problem"), errors.Join(errs...)))
 	}
 	return c, nil
 }

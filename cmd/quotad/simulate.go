@@ -14,6 +14,8 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/sim"
+	"github.com/quotad/quotad/cmd/quotad/exit"
+	"github.com/quotad/quotad/cmd/quotad/show"
 )
 
 // simulation is what quotad simulate was asked for.
@@ -56,7 +58,7 @@ Exit codes: 0 everything held, 2 bad usage, 3 something did not.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := s.complete(); err != nil {
-				return usageError(err)
+				return exit.Usage(err)
 			}
 			if s.compares {
 				return s.compare(cmd)
@@ -88,7 +90,7 @@ Exit codes: 0 everything held, 2 bad usage, 3 something did not.`,
 func (s *simulation) complete() error {
 	switch c := &s.hunt.Config; {
 	case s.length < 30*time.Second || s.length > 24*time.Hour:
-		return fmt.Errorf("--for %s: give 30s to 24h", span(s.length))
+		return fmt.Errorf("--for %s: give 30s to 24h", show.Span(s.length))
 	case c.Regions != 0 && (c.Regions < 2 || c.Regions > 10):
 		return fmt.Errorf("--regions %d: give 2 to 10, or 0 for whatever the seed chooses", c.Regions)
 	case c.Nodes < 0 || c.Nodes > 3:
@@ -96,7 +98,7 @@ func (s *simulation) complete() error {
 	case c.Limits < 0 || c.Limits > 3:
 		return fmt.Errorf("--limits %d: give 1 to 3, or 0 for whatever the seed chooses", c.Limits)
 	case s.window < 0 || s.window > 24*time.Hour || s.window%time.Second != 0:
-		return fmt.Errorf("--window %s: give whole seconds to 24h, or 0 for whatever the seed chooses", span(s.window))
+		return fmt.Errorf("--window %s: give whole seconds to 24h, or 0 for whatever the seed chooses", show.Span(s.window))
 	case s.algorithm != "" && !slices.Contains(algorithms.Kinds, algorithms.Kind(s.algorithm)):
 		return fmt.Errorf("--algorithm %q: choose %s", s.algorithm, algorithmNames())
 	}
@@ -141,19 +143,19 @@ func (s *simulation) run(cmd *cobra.Command) error {
 		}
 	}
 	if s.output == "json" {
-		err = printJSON(out, s.document(tally, failure))
+		err = show.JSON(out, s.document(tally, failure))
 	} else {
 		err = s.tell(out, tally, failure)
 	}
 	if err == nil && failure != nil {
-		err = silently(exitBroken)
+		err = exit.Silently(exit.Broken)
 	}
 	return err
 }
 
 // replay is the command that runs a shrunk plan again.
 func (s *simulation) replay(f *sim.Failure) string {
-	command := fmt.Sprintf("quotad simulate --from %d --seeds 1 --for %s", f.Seed, span(s.length))
+	command := fmt.Sprintf("quotad simulate --from %d --seeds 1 --for %s", f.Seed, show.Span(s.length))
 	if s.hunt.Regions != 0 {
 		command += fmt.Sprintf(" --regions %d", s.hunt.Regions)
 	}
@@ -167,7 +169,7 @@ func (s *simulation) replay(f *sim.Failure) string {
 		command += " --algorithm " + s.algorithm
 	}
 	if s.window != 0 {
-		command += " --window " + span(s.window)
+		command += " --window " + show.Span(s.window)
 	}
 	if len(s.faults) > 0 {
 		command += " --faults " + strings.Join(s.faults, ",")
@@ -210,7 +212,7 @@ func (s *simulation) tell(w io.Writer, t sim.Tally, f *sim.Failure) error {
 	line("faults by kind: %s", deeds(t.Counts))
 	line("rows of the fault matrix that fired: %s", firedRows(t.Counts))
 	if f == nil {
-		line("ok: nothing was broken in %s", counted(int(t.Seeds), "seed"))
+		line("ok: nothing was broken in %s", show.Counted(int(t.Seeds), "seed"))
 		return errors.Join(errs...)
 	}
 	line("\nBROKEN by seed %d, %s", f.Seed, thisBuild())
@@ -220,7 +222,7 @@ func (s *simulation) tell(w io.Writer, t sim.Tally, f *sim.Failure) error {
 		line("  %s", a)
 	}
 	for _, r := range f.Regions {
-		line("  region %s: weight %d, %s, clocks %s ahead, drifting %d ppm", r.Name, r.Weight, counted(r.Nodes, "node"), time.Duration(r.Ahead)*time.Microsecond, r.Drift)
+		line("  region %s: weight %d, %s, clocks %s ahead, drifting %d ppm", r.Name, r.Weight, show.Counted(r.Nodes, "node"), time.Duration(r.Ahead)*time.Microsecond, r.Drift)
 	}
 	line("\n%s\n%s\nreplay: %s", f.Document, f.Timeline, s.replay(f))
 	return errors.Join(errs...)
@@ -228,7 +230,7 @@ func (s *simulation) tell(w io.Writer, t sim.Tally, f *sim.Failure) error {
 
 // progressTo shows how far a hunt is: on one line where that can be drawn over, else now and then.
 func progressTo(w io.Writer) func(sim.Tally) {
-	drawn := isTerminal(w)
+	drawn := show.IsTerminal(w)
 	var last time.Duration
 	return func(t sim.Tally) {
 		switch {
@@ -250,7 +252,7 @@ func progressLine(t sim.Tally) string {
 		}
 	}
 	return fmt.Sprintf("%d seeds (%d by Lua), %.0f a second, %s of virtual time, %.0f events a second, %d requests, %d of %d rows of faults fired",
-		t.Seeds, t.Lua, float64(t.Seeds)/seconds, span(t.Virtual), float64(t.Counts.Events)/seconds, t.Counts.Requests, rows, len(sim.RowNames))
+		t.Seeds, t.Lua, float64(t.Seeds)/seconds, show.Span(t.Virtual), float64(t.Counts.Events)/seconds, t.Counts.Requests, rows, len(sim.RowNames))
 }
 
 // deeds lists what was done, most often first.

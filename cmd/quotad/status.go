@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/quotad/quotad/cmd/quotad/show"
 )
 
 func statusCommand() *cobra.Command {
@@ -45,7 +47,7 @@ func showStatus(cmd *cobra.Command, node *remote, output string) error {
 		err = s.print(cmd.OutOrStdout())
 	}
 	if err == nil && !s.Ready {
-		err = fmt.Errorf("node %s/%s is not ready: %s; see its log", shown(s.Region), shown(s.Node), shown(s.NotReady))
+		err = fmt.Errorf("node %s/%s is not ready: %s; see its log", show.Name(s.Region), show.Name(s.Node), show.Name(s.NotReady))
 	}
 	return err
 }
@@ -53,24 +55,24 @@ func showStatus(cmd *cobra.Command, node *remote, output string) error {
 func (s nodeStatus) print(w io.Writer) error {
 	ready := "yes"
 	if !s.Ready {
-		ready = "no: " + shown(s.NotReady)
+		ready = "no: " + show.Name(s.NotReady)
 	}
-	t := table(w)
+	t := show.Table(w)
 	row := func(name, text string) { fmt.Fprintf(t, "%s\t%s\n", name, text) } // of texts that are shown
-	row("node", fmt.Sprintf("%s/%s, version %s", shown(s.Region), shown(s.Node), shown(s.Version)))
+	row("node", fmt.Sprintf("%s/%s, version %s", show.Name(s.Region), show.Name(s.Node), show.Name(s.Version)))
 	row("ready", ready)
-	row("policy", "epoch "+shown(s.Epoch))
+	row("policy", "epoch "+show.Name(s.Epoch))
 	row("store", s.Store.where(s.Generation))
 	row("store state", s.Store.state())
 	row("recovery", s.Recovery.words())
 	row("journal", s.Journal.words())
 	row("local", s.Local.words())
-	row("members", strings.Join(allShown(s.Members), ", "))
-	row("mates", orNone(strings.Join(allShown(s.Mates), ", ")))
+	row("members", strings.Join(show.Names(s.Members), ", "))
+	row("mates", orNone(strings.Join(show.Names(s.Mates), ", ")))
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	t = table(w)
+	t = show.Table(w)
 	if len(s.Peers) > 0 {
 		fmt.Fprint(t, "\nREGION\tSTATE\tLAST ANSWER\tROUND TRIP\tCLOCK\n")
 	}
@@ -81,7 +83,7 @@ func (s nodeStatus) print(w io.Writer) error {
 		fmt.Fprint(t, "\nCOUNTER\tSINCE START\n")
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Counters)) {
-		fmt.Fprintf(t, "%s\t%d\n", shown(name), s.Counters[name])
+		fmt.Fprintf(t, "%s\t%d\n", show.Name(name), s.Counters[name])
 	}
 	return t.Flush()
 }

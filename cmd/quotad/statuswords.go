@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/quotad/quotad/cmd/quotad/show"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -47,9 +48,9 @@ type refusal struct {
 
 // where says which store it is.
 func (s storeStatus) where(generation uint64) string {
-	text := fmt.Sprintf("%s %s, generation %d", shown(s.Kind), shown(s.Address), generation)
+	text := fmt.Sprintf("%s %s, generation %d", show.Name(s.Kind), show.Name(s.Address), generation)
 	if len(s.Data) > 0 {
-		text += ", data " + strings.Join(allShown(s.Data), " ")
+		text += ", data " + strings.Join(show.Names(s.Data), " ")
 	}
 	return text
 }
@@ -58,10 +59,10 @@ func (s storeStatus) where(generation uint64) string {
 func (s storeStatus) state() string {
 	var parts []string
 	if len(s.OutOfReach) > 0 {
-		parts = append(parts, "OUT OF REACH: "+strings.Join(allShown(s.OutOfReach), " ")+", decided as on_store_failure says")
+		parts = append(parts, "OUT OF REACH: "+strings.Join(show.Names(s.OutOfReach), " ")+", decided as on_store_failure says")
 	}
 	for _, r := range s.Refusing {
-		parts = append(parts, fmt.Sprintf("REFUSES CALLS: %s (%d so far; %s)", shown(r.Kind), r.Calls, shown(r.Advice)))
+		parts = append(parts, fmt.Sprintf("REFUSES CALLS: %s (%d so far; %s)", show.Name(r.Kind), r.Calls, show.Name(r.Advice)))
 	}
 	if len(parts) == 0 {
 		parts = append(parts, "in reach")
@@ -77,7 +78,7 @@ func (s storeStatus) state() string {
 	case store.NoEviction:
 		parts = append(parts, store.NoEviction)
 	default:
-		parts = append(parts, "MAY FORGET BUCKETS: set maxmemory-policy noeviction, it is "+shown(s.MaxmemoryPolicy))
+		parts = append(parts, "MAY FORGET BUCKETS: set maxmemory-policy noeviction, it is "+show.Name(s.MaxmemoryPolicy))
 	}
 	if s.ClockApart != nil {
 		parts = append(parts, "clock "+ahead(*s.ClockApart))
@@ -96,7 +97,7 @@ func (r recoveryStatus) words() string {
 		return "nothing to restore"
 	}
 	return fmt.Sprintf("%s waiting, %d restored, %d of them but for regions that did not tell",
-		counted(int(r.Waiting), "bucket"), r.Recovered, r.PartlyKnown)
+		show.Counted(int(r.Waiting), "bucket"), r.Recovered, r.PartlyKnown)
 }
 
 type journalStatus struct {
@@ -119,8 +120,8 @@ func (j journalStatus) words() string {
 	case !j.WholeSince.IsZero():
 		whole = "whole since " + j.WholeSince.Format(time.RFC3339)
 	}
-	return fmt.Sprintf("%s, opened %s, commit %d, %s, %s", whole, counted(int(j.Incarnation), "time"), j.Sequence,
-		counted(int(j.Rows), "row"), counted(int(j.Checkpoints), "checkpoint"))
+	return fmt.Sprintf("%s, opened %s, commit %d, %s, %s", whole, show.Counted(int(j.Incarnation), "time"), j.Sequence,
+		show.Counted(int(j.Rows), "row"), show.Counted(int(j.Checkpoints), "checkpoint"))
 }
 
 type localStatus struct {
@@ -134,7 +135,7 @@ func (l localStatus) words() string {
 		return "nothing admitted without the store"
 	}
 	return fmt.Sprintf("%s of %s admitted without the store, %d not booked there yet",
-		counted(int(l.Units), "unit"), counted(l.Buckets, "bucket"), l.Unbooked)
+		show.Counted(int(l.Units), "unit"), show.Counted(l.Buckets, "bucket"), l.Unbooked)
 }
 
 type peerStatus struct {
@@ -155,9 +156,9 @@ func (p peerStatus) row() string {
 		clock = ahead(*p.ClockApart)
 	}
 	if !p.Heard {
-		return shown(p.Region) + "\t" + state + "\tnever\t-\t" + clock
+		return show.Name(p.Region) + "\t" + state + "\tnever\t-\t" + clock
 	}
-	return fmt.Sprintf("%s\t%s\t%s ago\t%s\t%s", shown(p.Region), state, milliseconds(p.Age), milliseconds(p.RoundTrip), clock)
+	return fmt.Sprintf("%s\t%s\t%s ago\t%s\t%s", show.Name(p.Region), state, milliseconds(p.Age), milliseconds(p.RoundTrip), clock)
 }
 
 // ahead says how far a clock is ahead of another, or behind it.

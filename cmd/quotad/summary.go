@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"strings"
 
+	"github.com/quotad/quotad/cmd/quotad/show"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region/peer"
 	"github.com/quotad/quotad/region/store"
@@ -21,7 +22,7 @@ type sheet struct {
 // summary says what a node that is assembled is about to be.
 func summary(c *nodeConfig, p *parts) sheet {
 	return describe(c, p.config.Policy, p.config.PeerTLS, placement{
-		journal: fmt.Sprintf("%s, opened %s", p.journal, counted(int(p.config.Journal.Incarnation()), "time")),
+		journal: fmt.Sprintf("%s, opened %s", p.journal, show.Counted(int(p.config.Journal.Incarnation()), "time")),
 		http:    listening(p.sockets.http), grpc: listening(p.sockets.grpc),
 		peer: listening(p.sockets.peer), gossip: listening(p.sockets.gossip),
 		advertise: advertise{p.config.PeerAdvertise, p.config.Advertise.String()}})
@@ -42,9 +43,9 @@ func describe(c *nodeConfig, d *policy.Document, trust *peer.TLS, at placement) 
 	row := func(name, format string, args ...any) {
 		s.rows = append(s.rows, [2]string{name, fmt.Sprintf(format, args...)})
 	}
-	row("region", "%s, with %s", c.region, counted(c.nodes, "node"))
+	row("region", "%s, with %s", c.region, show.Counted(c.nodes, "node"))
 	row("node", "%s", c.node)
-	row("policy", "%s: epoch %s, %s, %s", c.policy, d.Epoch(), counted(len(d.Limits), "limit"), counted(len(d.Regions), "region"))
+	row("policy", "%s: epoch %s, %s, %s", c.policy, d.Epoch(), show.Counted(len(d.Limits), "limit"), show.Counted(len(d.Regions), "region"))
 	row("store failure", "%s", storeFailure(d))
 	row("redis", "%s", redisInWords(c))
 	row("journal", "%s", at.journal)
@@ -82,7 +83,7 @@ func storeFailure(d *policy.Document) string {
 	var all []string
 	for _, how := range []policy.OnStoreFailure{policy.StoreFailureLocal, policy.StoreFailureDeny, policy.StoreFailureAllow} {
 		if n := counts[how]; n > 0 {
-			all = append(all, fmt.Sprintf("%s for %s", how, counted(n, "limit")))
+			all = append(all, fmt.Sprintf("%s for %s", how, show.Counted(n, "limit")))
 		}
 	}
 	return strings.Join(all, ", ")
@@ -99,7 +100,7 @@ func encryption(c *nodeConfig) string {
 	if c.gossipKeys == nil {
 		return "plain text"
 	}
-	return "encrypted with the first of " + counted(len(c.gossipKeys), "key")
+	return "encrypted with the first of " + show.Counted(len(c.gossipKeys), "key")
 }
 
 func orNone(s string) string {
@@ -110,7 +111,7 @@ func orNone(s string) string {
 }
 
 func (s sheet) print(w io.Writer) error {
-	t := table(w)
+	t := show.Table(w)
 	fmt.Fprintln(t, s.title)
 	for _, r := range s.rows {
 		fmt.Fprintf(t, "  %s\t%s\n", r[0], r[1])

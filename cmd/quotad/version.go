@@ -5,6 +5,8 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"github.com/quotad/quotad/cmd/quotad/show"
 )
 
 // build is what this binary was built from.
@@ -56,7 +58,7 @@ func versionCommand() *cobra.Command {
 		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if output == "json" {
-				return printJSON(cmd.OutOrStdout(), thisBuild())
+				return show.JSON(cmd.OutOrStdout(), thisBuild())
 			}
 			_, err := fmt.Fprintln(cmd.OutOrStdout(), thisBuild())
 			return err

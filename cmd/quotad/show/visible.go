@@ -1,4 +1,4 @@
-package main
+package show
 
 import (
 	"fmt"
@@ -15,14 +15,14 @@ type visibly struct{ w io.Writer }
 
 // Write implements io.Writer.
 func (v visibly) Write(b []byte) (int, error) {
-	if _, err := io.WriteString(v.w, visible(string(b))); err != nil {
+	if _, err := io.WriteString(v.w, Visible(string(b))); err != nil {
 		return 0, err
 	}
 	return len(b), nil
 }
 
-// visible escapes what does not print, but for new lines and tabs, as Go writes it: \x1b.
-func visible(text string) string {
+// Visible escapes what does not print, but for new lines and tabs, as Go writes it: \x1b.
+func Visible(text string) string {
 	return escaped(text, func(r rune, size int, raw string) string {
 		switch {
 		case r == utf8.RuneError && size == 1:
@@ -36,9 +36,9 @@ func visible(text string) string {
 	})
 }
 
-// visibleJSON does the same within JSON, which stays JSON of the same meaning. What does not print
+// VisibleJSON does the same within JSON, which stays JSON of the same meaning. What does not print
 // stands in strings there, and nowhere else.
-func visibleJSON(text string) string {
+func VisibleJSON(text string) string {
 	return escaped(text, func(r rune, _ int, _ string) string {
 		if r >= 0x10000 {
 			high, low := utf16.EncodeRune(r)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/chaos/lab/servers"
+	"github.com/quotad/quotad/cmd/quotad/nodeconfig"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/journal"
@@ -35,15 +36,15 @@ const (
 )
 
 // assemble opens everything a node needs. What was opened is closed again if something is missing.
-func assemble(ctx context.Context, c *nodeConfig, d *policy.Document, log *slog.Logger) (_ *parts, err error) {
-	p := &parts{journal: filepath.Join(c.dataDir, "journal.db"), doors: newDoors(c.limits)}
+func assemble(ctx context.Context, c *nodeconfig.Config, d *policy.Document, log *slog.Logger) (_ *parts, err error) {
+	p := &parts{journal: filepath.Join(c.DataDir, "journal.db"), doors: newDoors(c.Limits)}
 	defer func() {
 		if err != nil {
 			p.close()
 		}
 	}()
-	p.config = region.Config{Region: c.region, Node: c.node, Nodes: c.nodes, Policy: d, Bootstrap: c.bootstrap, Repeats: c.repeats, Memory: c.memory,
-		Seeds: c.seeds, GossipKeys: c.gossipKeys, Dial: (&net.Dialer{Timeout: dialTimeout}).DialContext, Log: log}
+	p.config = region.Config{Region: c.Region, Node: c.Node, Nodes: c.Nodes, Policy: d, Bootstrap: c.Bootstrap, Repeats: c.Repeats, Memory: c.Memory,
+		Seeds: c.Seeds, GossipKeys: c.GossipKeys, Dial: (&net.Dialer{Timeout: dialTimeout}).DialContext, Log: log}
 	if p.config.PeerTLS, err = loadPeerTLS(c, log); err != nil {
 		return nil, err
 	}
@@ -61,11 +62,11 @@ func assemble(ctx context.Context, c *nodeConfig, d *policy.Document, log *slog.
 	if p.config.PeerAdvertise, p.config.Advertise, err = advertised(ctx, c, p.sockets); err != nil {
 		return nil, err
 	}
-	if c.chaos {
+	if c.Chaos {
 		p.putGate(c)
 	}
 	p.config.PeerListener = p.doors.peer.Listener(p.config.PeerListener)
-	j, err := journal.Open(p.journal, journal.Options{Region: c.region, Node: c.node})
+	j, err := journal.Open(p.journal, journal.Options{Region: c.Region, Node: c.Node})
 	if err != nil {
 		return nil, err
 	}
@@ -78,10 +79,10 @@ func assemble(ctx context.Context, c *nodeConfig, d *policy.Document, log *slog.
 
 // putGate puts a gate between the node and all others. It tells them apart by address, so calls leave from the one by which
 // this node is known, where it listens there; on one machine, where a relay may stand for it, from the one that it listens on.
-func (p *parts) putGate(c *nodeConfig) {
+func (p *parts) putGate(c *nodeconfig.Config) {
 	p.gate = link.NewGate()
 	dialer := net.Dialer{Timeout: dialTimeout}
-	if own, known := c.listen.gossip.Addr(), p.config.Advertise.Addr(); own == known || own.IsLoopback() && known.IsLoopback() {
+	if own, known := c.Listen.Gossip.Addr(), p.config.Advertise.Addr(); own == known || own.IsLoopback() && known.IsLoopback() {
 		dialer.LocalAddr = &net.TCPAddr{IP: own.AsSlice()}
 	}
 	p.config.Dial = p.gate.Dialer(dialer)
@@ -90,13 +91,13 @@ func (p *parts) putGate(c *nodeConfig) {
 }
 
 // connect prepares the store, and starts the Redis behind it if it is embedded.
-func (p *parts) connect(ctx context.Context, c *nodeConfig, trust *tls.Config) (err error) {
-	options := store.Options{URL: c.redisURL, TLS: trust, Timeout: c.redisTimeout}
-	if c.embedded {
+func (p *parts) connect(ctx context.Context, c *nodeconfig.Config, trust *tls.Config) (err error) {
+	options := store.Options{URL: c.Redis.URL, TLS: trust, Timeout: c.Redis.Timeout}
+	if c.Redis.Embedded {
 		if p.embedded, err = servers.StartEmbedded(ctx); err != nil {
 			return fmt.Errorf("%w; set redis.url to use a Redis that runs already", err)
 		}
-		options = store.Options{URL: p.embedded.URL, Timeout: max(c.redisTimeout, embeddedTimeout), Now: p.embedded.Now}
+		options = store.Options{URL: p.embedded.URL, Timeout: max(c.Redis.Timeout, embeddedTimeout), Now: p.embedded.Now}
 	}
 	s, err := store.Connect(options)
 	if err != nil {

@@ -8,17 +8,18 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/cmd/quotad/exit"
+	"github.com/quotad/quotad/cmd/quotad/nodeconfig"
 	"github.com/quotad/quotad/policy/files"
 	"github.com/quotad/quotad/region/peer"
 )
 
 // loadPeerTLS reads the certificates for calls between regions; nil if there are none. That they were replaced, or could
 // not be, goes into the log.
-func loadPeerTLS(c *nodeConfig, log *slog.Logger) (*peer.TLS, error) {
-	if c.peerTLS == (peer.Files{}) {
+func loadPeerTLS(c *nodeconfig.Config, log *slog.Logger) (*peer.TLS, error) {
+	if c.PeerTLS == (peer.Files{}) {
 		return nil, nil
 	}
-	loaded, err := peer.LoadTLS(c.peerTLS, peer.Identity{Region: c.region, Node: c.node}, func(err error) {
+	loaded, err := peer.LoadTLS(c.PeerTLS, peer.Identity{Region: c.Region, Node: c.Node}, func(err error) {
 		if err != nil {
 			log.Error("the new certificates for calls between regions are not in force; the last good ones stay", "err", err)
 			return
@@ -56,24 +57,24 @@ func peerTrust(t *peer.TLS) string {
 }
 
 // loadRedisTLS reads the certificates for the region's Redis; nil if none are set.
-func loadRedisTLS(c *nodeConfig) (*tls.Config, error) {
-	if c.embedded || c.redisTLS.ca == "" && c.redisTLS.cert == "" {
+func loadRedisTLS(c *nodeconfig.Config) (*tls.Config, error) {
+	if c.Redis.Embedded || c.Redis.TLS.CA == "" && c.Redis.TLS.Cert == "" {
 		return nil, nil
 	}
 	t := &tls.Config{MinVersion: tls.VersionTLS12}
-	if c.redisTLS.ca != "" {
-		b, err := files.Read(c.redisTLS.ca, peer.MostFileBytes)
+	if c.Redis.TLS.CA != "" {
+		b, err := files.Read(c.Redis.TLS.CA, peer.MostFileBytes)
 		if err != nil {
-			return nil, exit.Usage(c.places["redis.tls.ca"].fail(err.Error(), "check the path, and that the user quotad runs as may read the file"))
+			return nil, exit.Usage(c.Fail("redis.tls.ca", err.Error(), "check the path, and that the user quotad runs as may read the file"))
 		}
 		if t.RootCAs = x509.NewCertPool(); !t.RootCAs.AppendCertsFromPEM(b) {
-			return nil, exit.Usage(c.places["redis.tls.ca"].fail("the file holds no certificate", "give that of the authority, as PEM"))
+			return nil, exit.Usage(c.Fail("redis.tls.ca", "the file holds no certificate", "give that of the authority, as PEM"))
 		}
 	}
-	if c.redisTLS.cert != "" {
-		pair, err := loadPair(c.redisTLS.cert, c.redisTLS.key)
+	if c.Redis.TLS.Cert != "" {
+		pair, err := loadPair(c.Redis.TLS.Cert, c.Redis.TLS.Key)
 		if err != nil {
-			return nil, exit.Usage(c.places["redis.tls.cert"].fail(err.Error(), "give a certificate and its own key, both PEM"))
+			return nil, exit.Usage(c.Fail("redis.tls.cert", err.Error(), "give a certificate and its own key, both PEM"))
 		}
 		t.Certificates = []tls.Certificate{pair}
 	}

@@ -2,6 +2,9 @@ package main
 
 import (
 	"github.com/spf13/cobra"
+
+	"github.com/quotad/quotad/cmd/quotad/exit"
+	"github.com/quotad/quotad/cmd/quotad/nodeconfig"
 )
 
 func configCommand() *cobra.Command {
@@ -18,7 +21,6 @@ func configCommand() *cobra.Command {
 }
 
 func configCheckCommand() *cobra.Command {
-	var file string
 	var connect bool
 	cmd := &cobra.Command{
 		Use:   "check [--config node.yaml]",
@@ -32,20 +34,12 @@ Exit codes: 0 the node could be started, with or without warnings, 2 it could no
 		Example: "  quotad config check --config node.yaml --connect",
 		Args:    noArguments,
 	}
-	cmd.Flags().StringVar(&file, "config", "", "node file")
 	cmd.Flags().BoolVar(&connect, "connect", false, "ask the Redis for an answer")
-	flags := settingFlags(cmd.Flags())
-	for _, name := range []string{"config", "policy"} {
-		_ = cmd.MarkFlagFilename(name, yamlFiles...) // fails for a flag that is not there, as the next does
-	}
-	_ = cmd.MarkFlagDirname("data-dir")
+	settings := settingFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if !cmd.Flags().Changed("config") {
-			file, _ = environment("QUOTAD_CONFIG")
-		}
-		c, err := configure(file, flags, environment)
+		c, err := settings.Read()
 		if err != nil {
-			return err
+			return exit.Usage(err)
 		}
 		s, err := checkConfig(cmd.Context(), c, connect)
 		if err != nil {
@@ -54,4 +48,14 @@ Exit codes: 0 the node could be started, with or without warnings, 2 it could no
 		return s.print(cmd.OutOrStdout())
 	}
 	return cmd
+}
+
+// settingFlags adds the flags of all settings to a command.
+func settingFlags(cmd *cobra.Command) *nodeconfig.Layers {
+	settings := nodeconfig.AddFlags(cmd.Flags(), nodeconfig.Environment)
+	for _, name := range []string{"config", "policy"} {
+		_ = cmd.MarkFlagFilename(name, yamlFiles...) // fails for a flag that is not there
+	}
+	_ = cmd.MarkFlagDirname("data-dir")
+	return settings
 }

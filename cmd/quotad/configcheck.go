@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/cmd/quotad/exit"
+	"github.com/quotad/quotad/cmd/quotad/nodeconfig"
 	"github.com/quotad/quotad/cmd/quotad/show"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region/store"
@@ -22,13 +23,13 @@ const connectTimeout = 2 * time.Second
 
 // checkConfig reads what a node would read at its start, and says what the node would be. Every error calls for exit
 // code 2.
-func checkConfig(ctx context.Context, c *nodeConfig, connect bool) (sheet, error) {
-	document, err := loadPolicy(c.policy)
+func checkConfig(ctx context.Context, c *nodeconfig.Config, connect bool) (sheet, error) {
+	document, err := loadPolicy(c.Policy)
 	if err != nil {
 		return sheet{}, err
 	}
-	if err := c.checkRegion(document); err != nil {
-		return sheet{}, err
+	if err := c.CheckRegion(document); err != nil {
+		return sheet{}, exit.Usage(err)
 	}
 	trust, err := loadPeerTLS(c, slog.New(slog.DiscardHandler)) // it is read once: no change of it can be told
 	if err != nil {
@@ -41,16 +42,16 @@ func checkConfig(ctx context.Context, c *nodeConfig, connect bool) (sheet, error
 	if _, err := failpoint(); err != nil {
 		return sheet{}, err
 	}
-	at := placement{http: c.listen.http, grpc: c.listen.grpc, peer: c.listen.peer, gossip: c.listen.gossip}
-	if at.journal, err = c.lookAtJournal(); err != nil {
+	at := placement{http: c.Listen.HTTP, grpc: c.Listen.GRPC, peer: c.Listen.Peer, gossip: c.Listen.Gossip}
+	if at.journal, err = lookAtJournal(c); err != nil {
 		return sheet{}, exit.Usage(err)
 	}
-	if at.advertise, err = c.lookUpAdvertised(ctx); err != nil {
+	if at.advertise, err = lookUpAdvertised(ctx, c); err != nil {
 		return sheet{}, exit.Usage(err)
 	}
 	s := describe(c, document, trust, at)
 	s.warnings = append(s.warnings, documentWarnings(document)...)
-	if connect && !c.embedded {
+	if connect && !c.Redis.Embedded {
 		found, err := askRedis(ctx, c, redisTrust)
 		if err != nil {
 			return sheet{}, exit.Usage(err)
@@ -62,39 +63,39 @@ func checkConfig(ctx context.Context, c *nodeConfig, connect bool) (sheet, error
 }
 
 // lookAtJournal says in words what is in the journal's place, and makes nothing there.
-func (c *nodeConfig) lookAtJournal() (string, error) {
-	path := filepath.Join(c.dataDir, "journal.db")
-	folder, err := os.Stat(c.dataDir)
+func lookAtJournal(c *nodeconfig.Config) (string, error) {
+	path := filepath.Join(c.DataDir, "journal.db")
+	folder, err := os.Stat(c.DataDir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return path + ", to be made with its folder", nil
 	case err != nil:
-		return "", c.places["data_dir"].fail(err.Error(), "check the path, and that the user quotad runs as may read it")
+		return "", c.Fail("data_dir", err.Error(), "check the path, and that the user quotad runs as may read it")
 	case !folder.IsDir():
-		return "", c.places["data_dir"].fail(c.dataDir+" is not a folder", "write the path of a folder")
+		return "", c.Fail("data_dir", c.DataDir+" is not a folder", "write the path of a folder")
 	}
 	file, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return path + ", to be made", nil
 	case err != nil:
-		return "", c.places["data_dir"].fail(err.Error(), "let the user quotad runs as read the folder")
+		return "", c.Fail("data_dir", err.Error(), "let the user quotad runs as read the folder")
 	case !file.Mode().IsRegular():
-		return "", c.places["data_dir"].fail(path+" is not a file", "move it away, or choose another folder")
+		return "", c.Fail("data_dir", path+" is not a file", "move it away, or choose another folder")
 	}
 	return fmt.Sprintf("%s, there with %d KiB", path, file.Size()>>10), nil
 }
 
 // lookUpAdvertised returns where others are to reach the node.
-func (c *nodeConfig) lookUpAdvertised(ctx context.Context) (advertise, error) {
-	a := advertise{peer: c.advertise.peer, gossip: c.listen.gossip.String()}
+func lookUpAdvertised(ctx context.Context, c *nodeconfig.Config) (advertise, error) {
+	a := advertise{peer: c.Advertise.Peer, gossip: c.Listen.Gossip.String()}
 	if a.peer == "" {
-		a.peer = c.listen.peer.String()
+		a.peer = c.Listen.Peer.String()
 	}
-	if c.advertise.gossip != "" {
-		at, err := resolve(ctx, c.advertise.gossip)
+	if c.Advertise.Gossip != "" {
+		at, err := resolve(ctx, c.Advertise.Gossip)
 		if err != nil {
-			return a, c.places["advertise.gossip"].fail(err.Error(), "write an IP address, or correct the name")
+			return a, c.Fail("advertise.gossip", err.Error(), "write an IP address, or correct the name")
 		}
 		a.gossip = at.String()
 	}
@@ -117,21 +118,21 @@ type redisAnswer struct {
 }
 
 // askRedis asks the servers of all shards for an answer.
-func askRedis(ctx context.Context, c *nodeConfig, trust *tls.Config) (redisAnswer, error) {
-	s, err := store.Connect(store.Options{URL: c.redisURL, TLS: trust, Timeout: connectTimeout})
+func askRedis(ctx context.Context, c *nodeconfig.Config, trust *tls.Config) (redisAnswer, error) {
+	s, err := store.Connect(store.Options{URL: c.Redis.URL, TLS: trust, Timeout: connectTimeout})
 	if err != nil {
-		return redisAnswer{}, c.places["redis.url"].fail(err.Error(), "correct it")
+		return redisAnswer{}, c.Fail("redis.url", err.Error(), "correct it")
 	}
 	defer s.Close()
 	const mend = "start it, correct the address, user and password, or leave --connect out where it cannot be reached from here"
 	for _, shard := range s.Shards() {
 		if err := s.Reach(ctx, shard); err != nil {
-			return redisAnswer{}, c.places["redis.url"].fail("the Redis does not answer: "+err.Error(), mend)
+			return redisAnswer{}, c.Fail("redis.url", "the Redis does not answer: "+err.Error(), mend)
 		}
 	}
 	found := redisAnswer{shards: len(s.Shards())}
 	if found.eviction, err = s.Eviction(ctx); err != nil {
-		return found, c.places["redis.url"].fail("the Redis does not tell its maxmemory-policy: "+err.Error(), "let the user run INFO")
+		return found, c.Fail("redis.url", "the Redis does not tell its maxmemory-policy: "+err.Error(), "let the user run INFO")
 	}
 	return found, nil
 }

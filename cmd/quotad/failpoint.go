@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/cmd/quotad/exit"
+	"github.com/quotad/quotad/cmd/quotad/nodeconfig"
 	"github.com/quotad/quotad/region"
 )
 
@@ -20,7 +21,7 @@ const failpointVariable = "QUOTAD_FAILPOINT"
 
 // failpoint reads the variable; nil: it is not set.
 func failpoint() (func(region.Point), error) {
-	text, set := environment(failpointVariable)
+	text, set := nodeconfig.Environment(failpointVariable)
 	if !set {
 		return nil, nil
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
 	"github.com/quotad/quotad/cmd/quotad/exit"
+	"github.com/quotad/quotad/cmd/quotad/nodeconfig"
 	"github.com/quotad/quotad/cmd/quotad/show"
 	"github.com/quotad/quotad/policy"
 )
@@ -98,7 +99,7 @@ func (a *assumptions) check() error {
 		flag              string
 		value, least, top int64
 	}{
-		{"nodes", a.nodes, 1, mostNodes},
+		{"nodes", a.nodes, 1, nodeconfig.MaxNodes},
 		{"rate", a.rate, 0, policy.MaxLimit},
 		{"lag", a.lag, 0, policy.MaxLimit},
 	} {

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/quotad/quotad/cmd/quotad/exit"
+	"github.com/quotad/quotad/cmd/quotad/nodeconfig"
 	"github.com/quotad/quotad/region/door"
 )
 
@@ -33,7 +34,7 @@ func newDoors(l door.Limits) doors {
 func (d doors) register(r *prometheus.Registry) { r.MustRegister(d.grpc, d.http, d.peer) }
 
 // openSockets opens all listeners, or none.
-func openSockets(c *nodeConfig) (_ *sockets, err error) {
+func openSockets(c *nodeconfig.Config) (_ *sockets, err error) {
 	s := &sockets{}
 	defer func() {
 		if err != nil {
@@ -45,17 +46,17 @@ func openSockets(c *nodeConfig) (_ *sockets, err error) {
 		at      netip.AddrPort
 		open    *net.Listener
 	}{
-		{"listen.grpc", c.listen.grpc, &s.grpc},
-		{"listen.http", c.listen.http, &s.http},
-		{"listen.peer", c.listen.peer, &s.peer},
-		{"listen.gossip", c.listen.gossip, &s.gossip},
+		{"listen.grpc", c.Listen.GRPC, &s.grpc},
+		{"listen.http", c.Listen.HTTP, &s.http},
+		{"listen.peer", c.Listen.Peer, &s.peer},
+		{"listen.gossip", c.Listen.Gossip, &s.gossip},
 	} {
 		if *one.open, err = net.Listen("tcp", one.at.String()); err != nil {
 			return nil, cannotListen(one.setting, err)
 		}
 	}
 	// Port 0 is any port: packets go to the one that the streams got.
-	at := netip.AddrPortFrom(c.listen.gossip.Addr(), listening(s.gossip).Port())
+	at := netip.AddrPortFrom(c.Listen.Gossip.Addr(), listening(s.gossip).Port())
 	if s.packets, err = net.ListenPacket("udp", at.String()); err != nil {
 		return nil, cannotListen("listen.gossip", err)
 	}
@@ -63,7 +64,7 @@ func openSockets(c *nodeConfig) (_ *sockets, err error) {
 }
 
 func cannotListen(setting string, err error) error {
-	return fmt.Errorf("%s: %w; stop what uses the port, or choose another with --%s", setting, err, find(setting).flag())
+	return fmt.Errorf("%s: %w; stop what uses the port, or choose another with --%s", setting, err, nodeconfig.Setting{Path: setting}.Flag())
 }
 
 // close closes those that are open. Closing one that the node closed already does nothing.
@@ -82,17 +83,17 @@ func (s *sockets) close() {
 func listening(l net.Listener) netip.AddrPort { return l.Addr().(*net.TCPAddr).AddrPort() }
 
 // advertised returns where others reach the node: as configured, or else where it listens.
-func advertised(ctx context.Context, c *nodeConfig, s *sockets) (peer string, gossip netip.AddrPort, err error) {
-	peer = c.advertise.peer
+func advertised(ctx context.Context, c *nodeconfig.Config, s *sockets) (peer string, gossip netip.AddrPort, err error) {
+	peer = c.Advertise.Peer
 	if peer == "" {
 		peer = listening(s.peer).String()
 	}
-	if c.advertise.gossip == "" {
+	if c.Advertise.Gossip == "" {
 		return peer, listening(s.gossip), nil
 	}
-	gossip, err = resolve(ctx, c.advertise.gossip)
+	gossip, err = resolve(ctx, c.Advertise.Gossip)
 	if err != nil {
-		return "", gossip, exit.Usage(c.places["advertise.gossip"].fail(err.Error(), "write an IP address, or correct the name"))
+		return "", gossip, exit.Usage(c.Fail("advertise.gossip", err.Error(), "write an IP address, or correct the name"))
 	}
 	return peer, gossip, nil
 }

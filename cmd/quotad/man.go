@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra/doc"
 
 	"github.com/quotad/quotad/cmd/quotad/exit"
+	"github.com/quotad/quotad/cmd/quotad/nodeconfig"
 	"github.com/quotad/quotad/cmd/quotad/show"
 )
 
@@ -79,7 +80,7 @@ func writeManTree(dir string, cmd *cobra.Command, date *time.Time) (pages int, e
 
 // manDate is the date on the pages, nil for none: never that of the day on which they are written.
 func manDate() (*time.Time, error) {
-	text, given := environment(sourceDateEpoch)
+	text, given := nodeconfig.Environment(sourceDateEpoch)
 	if !given {
 		return nil, nil
 	}

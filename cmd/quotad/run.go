@@ -8,17 +8,18 @@ import (
 	"sync"
 	"time"
 
+	"github.com/quotad/quotad/cmd/quotad/nodeconfig"
 	"github.com/quotad/quotad/cmd/quotad/show"
 	"github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/api"
 )
 
 // runNode serves with a node that has started, until ctx ends or something fails, and ends the node.
-func runNode(ctx context.Context, c *nodeConfig, p *parts, node *region.Node, hup <-chan os.Signal, log *slog.Logger) error {
+func runNode(ctx context.Context, c *nodeconfig.Config, p *parts, node *region.Node, hup <-chan os.Signal, log *slog.Logger) error {
 	p.doors.register(node.Metrics())
 	server := api.New(node, log)
 	if p.gate != nil {
-		cutter := newCutter(c.region, p.gate, node.Whereabouts, log)
+		cutter := newCutter(c.Region, p.gate, node.Whereabouts, log)
 		server.AllowCuts(cutter)
 		node.AllowCuts(cutter)
 	}
@@ -34,7 +35,7 @@ func runNode(ctx context.Context, c *nodeConfig, p *parts, node *region.Node, hu
 	start(func() error { return server.ServeGRPC(p.doors.grpc.Listener(p.sockets.grpc)) })
 	start(func() error { return server.ServeHTTP(p.doors.http.Listener(p.sockets.http)) })
 	r := newReload(node, p.config.Policy, log)
-	start(func() error { return r.watch(running, c.policy, hup) })
+	start(func() error { return r.watch(running, c.Policy, hup) })
 	log.Info("serving", "http", listening(p.sockets.http).String(), "grpc", listening(p.sockets.grpc).String())
 
 	<-running.Done()
@@ -42,7 +43,7 @@ func runNode(ctx context.Context, c *nodeConfig, p *parts, node *region.Node, hu
 	if ctx.Err() == nil { // nobody asked us to end
 		failure = context.Cause(running)
 	}
-	stopNode(server, node, c.drain, log)
+	stopNode(server, node, c.DrainTimeout, log)
 	tasks.Wait()
 	fail(nil)
 	if err := errors.Join(failure, node.Close()); err != nil {

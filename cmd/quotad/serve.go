@@ -15,12 +15,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/quotad/quotad/cmd/quotad/exit"
+	"github.com/quotad/quotad/cmd/quotad/nodeconfig"
 	"github.com/quotad/quotad/cmd/quotad/show"
 	"github.com/quotad/quotad/region"
 )
 
 func serveCommand() *cobra.Command {
-	var file string
 	cmd := &cobra.Command{
 		Use:   "serve [--config node.yaml]",
 		Short: "Run a node of a region",
@@ -49,23 +50,14 @@ files of peer_tls are read again when they change. All else is read once.
 SIGTERM and SIGINT end the node once the requests under way are answered.`,
 		Args: noArguments,
 	}
-	cmd.Flags().StringVar(&file, "config", "", "node file")
-	flags := settingFlags(cmd.Flags())
-	for _, name := range []string{"config", "policy"} {
-		_ = cmd.MarkFlagFilename(name, yamlFiles...) // fails for a flag that is not there, as the next does
-	}
-	_ = cmd.MarkFlagDirname("data-dir")
+	settings := settingFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if !cmd.Flags().Changed("config") {
-			file, _ = environment("QUOTAD_CONFIG")
-		}
-		c, err := configure(file, flags, environment)
+		c, err := settings.Read()
 		if err != nil {
-			return err
+			return exit.Usage(err)
 		}
-		again := func() (*nodeConfig, error) { return configure(file, flags, environment) }
 		runTwoThreads()
-		return serve(cmd.Context(), c, again, cmd.ErrOrStderr())
+		return serve(cmd.Context(), c, settings.Read, cmd.ErrOrStderr())
 	}
 	return cmd
 }
@@ -86,7 +78,7 @@ const startTimeout = 30 * time.Second
 var ballast = make([]byte, 64<<20)
 
 // serve runs a node until ctx ends, or it fails. With again the settings are read once more.
-func serve(ctx context.Context, c *nodeConfig, again func() (*nodeConfig, error), stderr io.Writer) error {
+func serve(ctx context.Context, c *nodeconfig.Config, again func() (*nodeconfig.Config, error), stderr io.Writer) error {
 	defer runtime.KeepAlive(ballast)
 	hup, rekey := make(chan os.Signal, 1), make(chan os.Signal, 1)
 	for _, ch := range []chan os.Signal{hup, rekey} {
@@ -94,14 +86,14 @@ func serve(ctx context.Context, c *nodeConfig, again func() (*nodeConfig, error)
 		defer signal.Stop(ch)
 	}
 
-	document, err := loadPolicy(c.policy)
+	document, err := loadPolicy(c.Policy)
 	if err != nil {
 		return err
 	}
-	if err := c.checkRegion(document); err != nil {
-		return err
+	if err := c.CheckRegion(document); err != nil {
+		return exit.Usage(err)
 	}
-	log := newLog(stderr, c.logLevel)
+	log := newLog(stderr, c.LogLevel)
 	p, err := assemble(ctx, c, document, log)
 	if err != nil {
 		return err
@@ -117,7 +109,7 @@ func serve(ctx context.Context, c *nodeConfig, again func() (*nodeConfig, error)
 	case err != nil && ctx.Err() != nil:
 		return nil // asked to end before it had begun
 	case err != nil:
-		return fmt.Errorf("start node %s/%s: %w", c.region, c.node, err)
+		return fmt.Errorf("start node %s/%s: %w", c.Region, c.Node, err)
 	}
 	keys := newRekeying(node, c, again, log)
 	stop := keys.follow(ctx, rekey)

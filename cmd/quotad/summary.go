@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"strings"
 
+	"github.com/quotad/quotad/cmd/quotad/nodeconfig"
 	"github.com/quotad/quotad/cmd/quotad/show"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region/peer"
@@ -20,7 +21,7 @@ type sheet struct {
 }
 
 // summary says what a node that is assembled is about to be.
-func summary(c *nodeConfig, p *parts) sheet {
+func summary(c *nodeconfig.Config, p *parts) sheet {
 	return describe(c, p.config.Policy, p.config.PeerTLS, placement{
 		journal: fmt.Sprintf("%s, opened %s", p.journal, show.Counted(int(p.config.Journal.Incarnation()), "time")),
 		http:    listening(p.sockets.http), grpc: listening(p.sockets.grpc),
@@ -38,14 +39,14 @@ type placement struct {
 type advertise struct{ peer, gossip string }
 
 // describe says what a node is to be. Secrets stay out of it.
-func describe(c *nodeConfig, d *policy.Document, trust *peer.TLS, at placement) sheet {
-	s := sheet{title: thisBuild().String(), warnings: append(c.warnings(), expiryWarning(trust)...)}
+func describe(c *nodeconfig.Config, d *policy.Document, trust *peer.TLS, at placement) sheet {
+	s := sheet{title: thisBuild().String(), warnings: append(c.Warnings(), expiryWarning(trust)...)}
 	row := func(name, format string, args ...any) {
 		s.rows = append(s.rows, [2]string{name, fmt.Sprintf(format, args...)})
 	}
-	row("region", "%s, with %s", c.region, show.Counted(c.nodes, "node"))
-	row("node", "%s", c.node)
-	row("policy", "%s: epoch %s, %s, %s", c.policy, d.Epoch(), show.Counted(len(d.Limits), "limit"), show.Counted(len(d.Regions), "region"))
+	row("region", "%s, with %s", c.Region, show.Counted(c.Nodes, "node"))
+	row("node", "%s", c.Node)
+	row("policy", "%s: epoch %s, %s, %s", c.Policy, d.Epoch(), show.Counted(len(d.Limits), "limit"), show.Counted(len(d.Regions), "region"))
 	row("store failure", "%s", storeFailure(d))
 	row("redis", "%s", redisInWords(c))
 	row("journal", "%s", at.journal)
@@ -53,18 +54,18 @@ func describe(c *nodeConfig, d *policy.Document, trust *peer.TLS, at placement) 
 	row("grpc", "%s", at.grpc)
 	row("peer", "%s%s, %s", at.peer, elsewhere(at.peer.String(), at.advertise.peer), peerTrust(trust))
 	row("gossip", "%s%s, %s", at.gossip, elsewhere(at.gossip.String(), at.advertise.gossip), encryption(c))
-	row("seeds", "%s", orNone(strings.Join(c.seeds, ", ")))
-	if c.bootstrap {
+	row("seeds", "%s", orNone(strings.Join(c.Seeds, ", ")))
+	if c.Bootstrap {
 		row("bootstrap", "an empty Redis is taken for a first start, not for a loss")
 	}
 	return s
 }
 
-func redisInWords(c *nodeConfig) string {
-	if c.embedded {
+func redisInWords(c *nodeconfig.Config) string {
+	if c.Redis.Embedded {
 		return "embedded in this process"
 	}
-	at, err := store.ParseURL(c.redisURL)
+	at, err := store.ParseURL(c.Redis.URL)
 	if err != nil { // readRedisURL has parsed it already
 		return "set"
 	}
@@ -96,11 +97,11 @@ func elsewhere(listen, advertise string) string {
 	return ", reached at " + advertise
 }
 
-func encryption(c *nodeConfig) string {
-	if c.gossipKeys == nil {
+func encryption(c *nodeconfig.Config) string {
+	if c.GossipKeys == nil {
 		return "plain text"
 	}
-	return "encrypted with the first of " + show.Counted(len(c.gossipKeys), "key")
+	return "encrypted with the first of " + show.Counted(len(c.GossipKeys), "key")
 }
 
 func orNone(s string) string {

@@ -1,4 +1,4 @@
-package main
+package nodeconfig
 
 import (
 	"bytes"
@@ -15,6 +15,8 @@ import (
 
 	"github.com/spf13/pflag"
 	"pgregory.net/rapid"
+
+	"github.com/quotad/quotad/policy/strictyaml"
 )
 
 // given is what a user gives: a node file, variables and flags.
@@ -27,7 +29,7 @@ type given struct {
 // required is the least that a node needs.
 const required = "region: us-east\nnode: n1\ndata_dir: data\npolicy: limits.yaml\nredis: {embedded: true}\n"
 
-func (g given) configure(t *testing.T) (*nodeConfig, error) {
+func (g given) configure(t *testing.T) (*Config, error) {
 	t.Helper()
 	path := ""
 	if g.file != "" {
@@ -37,54 +39,54 @@ func (g given) configure(t *testing.T) (*nodeConfig, error) {
 		}
 	}
 	set := pflag.NewFlagSet("serve", pflag.ContinueOnError)
-	flags := settingFlags(set)
-	if err := set.Parse(g.flags); err != nil {
+	layers := AddFlags(set, func(name string) (string, bool) { text, ok := g.env[name]; return text, ok })
+	if err := set.Parse(append(slices.Clone(g.flags), "--config="+path)); err != nil {
 		t.Fatal(err)
 	}
-	return configure(path, flags, func(name string) (string, bool) { text, ok := g.env[name]; return text, ok })
+	return layers.Read()
 }
 
 func TestFlagsGoBeforeVariablesBeforeTheFile(t *testing.T) {
 	const a, b, c = "127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"
 	tests := map[string]struct {
 		file, variable, flag string
-		get                  func(c *nodeConfig) any
+		get                  func(c *Config) any
 		want                 [3]string // what each of the three reads as; empty: as it was written
 	}{
-		"region":                             {"a", "b", "c", func(c *nodeConfig) any { return c.region }, [3]string{}},
-		"node":                               {"a", "b", "c", func(c *nodeConfig) any { return c.node }, [3]string{}},
-		"nodes":                              {"2", "3", "4", func(c *nodeConfig) any { return c.nodes }, [3]string{}},
-		"data_dir":                           {"/a", "/b", "/c", func(c *nodeConfig) any { return c.dataDir }, [3]string{}},
-		"policy":                             {"/a", "/b", "/c", func(c *nodeConfig) any { return c.policy }, [3]string{}},
-		"redis.url":                          {"redis://" + a, "redis://" + b, "rediss://" + c, func(c *nodeConfig) any { return c.redisURL }, [3]string{}},
-		"redis.embedded":                     {"true", "true", "true", func(c *nodeConfig) any { return c.embedded }, [3]string{}},
-		"listen.grpc":                        {a, b, c, func(c *nodeConfig) any { return c.listen.grpc }, [3]string{}},
-		"listen.http":                        {a, b, c, func(c *nodeConfig) any { return c.listen.http }, [3]string{}},
-		"listen.peer":                        {a, b, c, func(c *nodeConfig) any { return c.listen.peer }, [3]string{}},
-		"listen.gossip":                      {a, b, "localhost:3", func(c *nodeConfig) any { return c.listen.gossip }, [3]string{a, b, c}},
-		"listen.max_connections":             {"1", "2", "1000000", func(c *nodeConfig) any { return c.limits.Connections }, [3]string{}},
-		"listen.max_connections_per_address": {"1", "2", "1000000", func(c *nodeConfig) any { return c.limits.PerAddress }, [3]string{}},
-		"advertise.peer":                     {a, b, c, func(c *nodeConfig) any { return c.advertise.peer }, [3]string{}},
-		"advertise.gossip":                   {a, b, c, func(c *nodeConfig) any { return c.advertise.gossip }, [3]string{}},
-		"seeds": {"[x:1]", "x:1, y:2", "z:3", func(c *nodeConfig) any { return c.seeds },
+		"region":                             {"a", "b", "c", func(c *Config) any { return c.Region }, [3]string{}},
+		"node":                               {"a", "b", "c", func(c *Config) any { return c.Node }, [3]string{}},
+		"nodes":                              {"2", "3", "4", func(c *Config) any { return c.Nodes }, [3]string{}},
+		"data_dir":                           {"/a", "/b", "/c", func(c *Config) any { return c.DataDir }, [3]string{}},
+		"policy":                             {"/a", "/b", "/c", func(c *Config) any { return c.Policy }, [3]string{}},
+		"redis.url":                          {"redis://" + a, "redis://" + b, "rediss://" + c, func(c *Config) any { return c.Redis.URL }, [3]string{}},
+		"redis.embedded":                     {"true", "true", "true", func(c *Config) any { return c.Redis.Embedded }, [3]string{}},
+		"listen.grpc":                        {a, b, c, func(c *Config) any { return c.Listen.GRPC }, [3]string{}},
+		"listen.http":                        {a, b, c, func(c *Config) any { return c.Listen.HTTP }, [3]string{}},
+		"listen.peer":                        {a, b, c, func(c *Config) any { return c.Listen.Peer }, [3]string{}},
+		"listen.gossip":                      {a, b, "localhost:3", func(c *Config) any { return c.Listen.Gossip }, [3]string{a, b, c}},
+		"listen.max_connections":             {"1", "2", "1000000", func(c *Config) any { return c.Limits.Connections }, [3]string{}},
+		"listen.max_connections_per_address": {"1", "2", "1000000", func(c *Config) any { return c.Limits.PerAddress }, [3]string{}},
+		"advertise.peer":                     {a, b, c, func(c *Config) any { return c.Advertise.Peer }, [3]string{}},
+		"advertise.gossip":                   {a, b, c, func(c *Config) any { return c.Advertise.Gossip }, [3]string{}},
+		"seeds": {"[x:1]", "x:1, y:2", "z:3", func(c *Config) any { return c.Seeds },
 			[3]string{"[x:1]", "[x:1 y:2]", "[z:3]"}},
-		"redis.timeout":  {"20ms", "30ms", "40ms", func(c *nodeConfig) any { return c.redisTimeout }, [3]string{}},
-		"redis.tls.ca":   {"/a", "/b", "/c", func(c *nodeConfig) any { return c.redisTLS.ca }, [3]string{}},
-		"redis.tls.cert": {"/a", "/b", "/c", func(c *nodeConfig) any { return c.redisTLS.cert }, [3]string{}},
-		"redis.tls.key":  {"/a", "/b", "/c", func(c *nodeConfig) any { return c.redisTLS.key }, [3]string{}},
-		"peer_tls.cert":  {"/a", "/b", "/c", func(c *nodeConfig) any { return c.peerTLS.Cert }, [3]string{}},
-		"peer_tls.key":   {"/a", "/b", "/c", func(c *nodeConfig) any { return c.peerTLS.Key }, [3]string{}},
-		"peer_tls.ca":    {"/a", "/b", "/c", func(c *nodeConfig) any { return c.peerTLS.CA }, [3]string{}},
-		"gossip_keys": {"[" + key('A') + "]", key('B') + "," + key('A'), key('C'), func(c *nodeConfig) any { return string(bytes.Join(c.gossipKeys, []byte(" "))) },
+		"redis.timeout":  {"20ms", "30ms", "40ms", func(c *Config) any { return c.Redis.Timeout }, [3]string{}},
+		"redis.tls.ca":   {"/a", "/b", "/c", func(c *Config) any { return c.Redis.TLS.CA }, [3]string{}},
+		"redis.tls.cert": {"/a", "/b", "/c", func(c *Config) any { return c.Redis.TLS.Cert }, [3]string{}},
+		"redis.tls.key":  {"/a", "/b", "/c", func(c *Config) any { return c.Redis.TLS.Key }, [3]string{}},
+		"peer_tls.cert":  {"/a", "/b", "/c", func(c *Config) any { return c.PeerTLS.Cert }, [3]string{}},
+		"peer_tls.key":   {"/a", "/b", "/c", func(c *Config) any { return c.PeerTLS.Key }, [3]string{}},
+		"peer_tls.ca":    {"/a", "/b", "/c", func(c *Config) any { return c.PeerTLS.CA }, [3]string{}},
+		"gossip_keys": {"[" + key('A') + "]", key('B') + "," + key('A'), key('C'), func(c *Config) any { return string(bytes.Join(c.GossipKeys, []byte(" "))) },
 			[3]string{strings.Repeat("A", 16), strings.Repeat("B", 16) + " " + strings.Repeat("A", 16), strings.Repeat("C", 16)}},
-		"bootstrap":          {"true", "false", "true", func(c *nodeConfig) any { return c.bootstrap }, [3]string{}},
-		"insecure":           {"true", "false", "true", func(c *nodeConfig) any { return c.insecure }, [3]string{}},
-		"log_level":          {"debug", "warn", "error", func(c *nodeConfig) any { return c.logLevel }, [3]string{"DEBUG", "WARN", "ERROR"}},
-		"request_id_repeats": {"1", "2", "100", func(c *nodeConfig) any { return c.repeats }, [3]string{}},
-		"remember.buckets":   {"1000", "2000", "100000000", func(c *nodeConfig) any { return c.memory.Buckets }, [3]string{}},
-		"remember.uses":      {"1000", "2000", "100000000", func(c *nodeConfig) any { return c.memory.Uses }, [3]string{}},
-		"drain_timeout":      {"1s", "2s", "3s", func(c *nodeConfig) any { return c.drain }, [3]string{}},
-		"chaos":              {"enabled", "disabled", "true", func(c *nodeConfig) any { return c.chaos }, [3]string{"true", "false", "true"}},
+		"bootstrap":          {"true", "false", "true", func(c *Config) any { return c.Bootstrap }, [3]string{}},
+		"insecure":           {"true", "false", "true", func(c *Config) any { return c.Insecure }, [3]string{}},
+		"log_level":          {"debug", "warn", "error", func(c *Config) any { return c.LogLevel }, [3]string{"DEBUG", "WARN", "ERROR"}},
+		"request_id_repeats": {"1", "2", "100", func(c *Config) any { return c.Repeats }, [3]string{}},
+		"remember.buckets":   {"1000", "2000", "100000000", func(c *Config) any { return c.Memory.Buckets }, [3]string{}},
+		"remember.uses":      {"1000", "2000", "100000000", func(c *Config) any { return c.Memory.Uses }, [3]string{}},
+		"drain_timeout":      {"1s", "2s", "3s", func(c *Config) any { return c.DrainTimeout }, [3]string{}},
+		"chaos":              {"enabled", "disabled", "true", func(c *Config) any { return c.Chaos }, [3]string{"true", "false", "true"}},
 	}
 	// What a setting is of no use without.
 	also := map[string][]string{
@@ -94,25 +96,25 @@ func TestFlagsGoBeforeVariablesBeforeTheFile(t *testing.T) {
 		"redis.tls.ca":  {"--redis-url=rediss://h"}, "redis.tls.cert": {"--redis-url=rediss://h", "--redis-tls-key=k"},
 		"redis.tls.key": {"--redis-url=rediss://h", "--redis-tls-cert=c"},
 	}
-	for _, s := range settings {
-		test, ok := tests[s.path]
+	for _, s := range Settings() {
+		test, ok := tests[s.Path]
 		if !ok {
-			t.Errorf("%s is not tested", s.path)
+			t.Errorf("%s is not tested", s.Path)
 			continue
 		}
-		file, env := withSetting(s, test.file), map[string]string{s.variable(): test.variable}
+		file, env := withSetting(s, test.file), map[string]string{s.Variable(): test.variable}
 		layers := []given{
-			{file: file, flags: also[s.path]},
-			{file: file, flags: also[s.path], env: env},
-			{file: file, flags: append(also[s.path], "--"+s.flag()+"="+test.flag), env: env},
+			{file: file, flags: also[s.Path]},
+			{file: file, flags: also[s.Path], env: env},
+			{file: file, flags: append(also[s.Path], "--"+s.Flag()+"="+test.flag), env: env},
 		}
 		for i, written := range []string{test.file, test.variable, test.flag} {
 			want := cmp.Or(test.want[i], written)
 			c, err := layers[i].configure(t)
 			if err != nil {
-				t.Errorf("%s, layer %d: %v", s.path, i, err)
+				t.Errorf("%s, layer %d: %v", s.Path, i, err)
 			} else if got := fmt.Sprint(test.get(c)); got != want {
-				t.Errorf("%s, layer %d: got %s, want %s", s.path, i, got, want)
+				t.Errorf("%s, layer %d: got %s, want %s", s.Path, i, got, want)
 			}
 		}
 	}
@@ -122,8 +124,8 @@ func TestFlagsGoBeforeVariablesBeforeTheFile(t *testing.T) {
 func key(b byte) string { return base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{b}, 16)) }
 
 // withSetting is the least node file, with one setting put in or replaced.
-func withSetting(s setting, text string) string {
-	root, field, grouped := strings.Cut(s.path, ".")
+func withSetting(s Setting, text string) string {
+	root, field, grouped := strings.Cut(s.Path, ".")
 	line := fmt.Sprintf("%s: %s\n", root, text)
 	if grouped {
 		line = fmt.Sprintf("%s: {%s: %q}\n", root, field, text)
@@ -145,22 +147,22 @@ func TestDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, test := range []struct{ name, got, want string }{
-		{"grpc", c.listen.grpc.String(), "127.0.0.1:8081"},
-		{"http", c.listen.http.String(), "127.0.0.1:8080"},
-		{"peer", c.listen.peer.String(), "127.0.0.1:8082"},
-		{"gossip", c.listen.gossip.String(), "127.0.0.1:7946"},
-		{"connections", fmt.Sprint(c.limits), "{2048 1024}"},
-		{"nodes", fmt.Sprint(c.nodes), "1"},
-		{"log level", c.logLevel.String(), slog.LevelInfo.String()},
-		{"drain", c.drain.String(), (10 * time.Second).String()},
-		{"policy", filepath.Base(c.policy), "limits.yaml"},
+		{"grpc", c.Listen.GRPC.String(), "127.0.0.1:8081"},
+		{"http", c.Listen.HTTP.String(), "127.0.0.1:8080"},
+		{"peer", c.Listen.Peer.String(), "127.0.0.1:8082"},
+		{"gossip", c.Listen.Gossip.String(), "127.0.0.1:7946"},
+		{"connections", fmt.Sprint(c.Limits), "{2048 1024}"},
+		{"nodes", fmt.Sprint(c.Nodes), "1"},
+		{"log level", c.LogLevel.String(), slog.LevelInfo.String()},
+		{"drain", c.DrainTimeout.String(), (10 * time.Second).String()},
+		{"policy", filepath.Base(c.Policy), "limits.yaml"},
 	} {
 		if test.got != test.want {
 			t.Errorf("%s is %s, want %s", test.name, test.got, test.want)
 		}
 	}
-	if !filepath.IsAbs(c.policy) || !filepath.IsAbs(c.dataDir) {
-		t.Errorf("paths %s and %s do not start from the node file", c.policy, c.dataDir)
+	if !filepath.IsAbs(c.Policy) || !filepath.IsAbs(c.DataDir) {
+		t.Errorf("paths %s and %s do not start from the node file", c.Policy, c.DataDir)
 	}
 }
 
@@ -169,8 +171,8 @@ func TestTheNodeIsNamedAfterItsHost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if host, _ := os.Hostname(); c.node != host {
-		t.Errorf("node %q, want %q", c.node, host)
+	if host, _ := os.Hostname(); c.Node != host {
+		t.Errorf("node %q, want %q", c.Node, host)
 	}
 }
 
@@ -179,8 +181,8 @@ func TestPathsOfFlagsStartFromTheWorkingDirectory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.policy != "p.yaml" || c.dataDir != "d" {
-		t.Errorf("policy %s, data_dir %s", c.policy, c.dataDir)
+	if c.Policy != "p.yaml" || c.DataDir != "d" {
+		t.Errorf("policy %s, data_dir %s", c.Policy, c.DataDir)
 	}
 }
 
@@ -207,8 +209,8 @@ func TestRedisOfTheHigherLayerCounts(t *testing.T) {
 			}
 		case err != nil:
 			t.Errorf("%s: %v", test.name, err)
-		case c.embedded != test.embedded:
-			t.Errorf("%s: embedded %t", test.name, c.embedded)
+		case c.Redis.Embedded != test.embedded:
+			t.Errorf("%s: embedded %t", test.name, c.Redis.Embedded)
 		}
 	}
 }
@@ -281,7 +283,7 @@ func TestGuardsOpenThePorts(t *testing.T) {
 			t.Errorf("%s: %v", test.name, err)
 			continue
 		}
-		all := strings.Join(c.warnings(), "\n")
+		all := strings.Join(c.Warnings(), "\n")
 		for _, warning := range []string{"gossip is in plain text", "calls between regions are in plain text"} {
 			if got := strings.Contains(all, warning); got != slices.Contains(test.warnings, warning) {
 				t.Errorf("%s: warned that %s: %t", test.name, warning, got)
@@ -301,32 +303,11 @@ func TestGossipKeysOfAFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	var first []byte
-	for _, k := range c.gossipKeys {
+	for _, k := range c.GossipKeys {
 		first = append(first, k[0])
 	}
 	if string(first) != "ABC" {
 		t.Errorf("keys %q", first)
-	}
-}
-
-// TestTheExampleIsValid keeps the node file in the help of serve true.
-func TestTheExampleIsValid(t *testing.T) {
-	_, text, _ := strings.Cut(serveCommand().Long, "listen:\n\n")
-	text, _, _ = strings.Cut(text, "\n\n")
-	folder := t.TempDir()
-	if err := os.WriteFile(filepath.Join(folder, "gossip.key"), []byte(strings.Repeat("AAAA", 8)+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(folder, "node.yaml")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	c, err := configure(file, settingFlags(pflag.NewFlagSet("", pflag.ContinueOnError)), func(string) (string, bool) { return "", false })
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(c.gossipKeys) != 1 || len(c.gossipKeys[0]) != 24 || c.region != "us-east" || len(c.seeds) != 1 || filepath.Base(c.peerTLS.CA) != "ca.pem" {
-		t.Errorf("region %s, seeds %s, keys %q, %+v", c.region, c.seeds, c.gossipKeys, c.peerTLS)
 	}
 }
 
@@ -335,13 +316,14 @@ func TestUnknownFieldsAreRefused(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		name := rapid.StringMatching(`[a-z_]{1,12}`).Draw(t, "name") + "_"
 		group := rapid.SampledFrom([]string{"", "redis", "listen", "advertise", "peer_tls"}).Draw(t, "group")
-		line, want := name+": 1\n", "node.yaml:2:1: "+name+": no such field; use one of region, "
+		line, want := name+": 1\n", "node.yaml:2:1: "+name
 		if group != "" {
-			line, want = fmt.Sprintf("%s:\n  %s: 1\n", group, name), fmt.Sprintf("node.yaml:3:3: %s.%s: no such field; use one of ", group, name)
+			line, want = fmt.Sprintf("%s:\n  %s: 1\n", group, name), fmt.Sprintf("node.yaml:3:3: %s.%s", group, name)
 		}
-		_, errs := parseNodeFile("node.yaml", []byte("nodes: 2\n"+line))
-		if len(errs) != 1 || !strings.HasPrefix(errs[0].Error(), want) {
-			t.Fatalf("%v, want %s", errs, want)
+		want += ": no such field; " + strictyaml.DidYouMean(name, fieldsOf(Settings(), group))
+		_, err := parseFile("node.yaml", []byte("nodes: 2\n"+line), Settings())
+		if err == nil || err.Error() != want {
+			t.Fatalf("%v, want %s", err, want)
 		}
 	})
 }
@@ -353,15 +335,17 @@ func FuzzNodeFile(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, src []byte) {
-		values, errs := parseNodeFile("node.yaml", src)
-		for _, err := range errs {
-			if !strings.HasPrefix(err.Error(), "node.yaml:") {
-				t.Errorf("no place: %v", err)
+		values, err := parseFile("node.yaml", src, Settings())
+		if err != nil {
+			for line := range strings.SplitSeq(err.Error(), "\n") {
+				if !strings.HasPrefix(line, "node.yaml:") {
+					t.Errorf("no place: %s", line)
+				}
 			}
 		}
-		for path, all := range values {
-			if s := find(path); !s.list && len(all) != 1 {
-				t.Errorf("%s has %d values", path, len(all))
+		for _, s := range Settings() {
+			if all := values[s.Path]; !s.list && len(all) > 1 {
+				t.Errorf("%s has %d values", s.Path, len(all))
 			}
 		}
 	})

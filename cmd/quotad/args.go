@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -26,4 +27,34 @@ func noArguments(cmd *cobra.Command, args []string) error {
 		return exit.Usage(fmt.Errorf("unexpected argument %q; see %s --help", args[0], cmd.CommandPath()))
 	}
 	return nil
+}
+
+// one asks for one argument, with an example of it.
+func one(what, example string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return exit.Usage(fmt.Errorf("name one %s, as in %s %s", what, cmd.CommandPath(), example))
+		}
+		return nil
+	}
+}
+
+// group makes a command that only has subcommands.
+func group(cmd *cobra.Command, all ...*cobra.Command) *cobra.Command {
+	cmd.Args, cmd.SuggestionsMinimumDistance = aSubcommand, 2
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	cmd.AddCommand(all...)
+	return cmd
+}
+
+// aSubcommand refuses arguments of a command that only has subcommands: what stands there is the name of none.
+func aSubcommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	meant := ""
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		meant = fmt.Sprintf("; did you mean %s?", strings.Join(near, " or "))
+	}
+	return exit.Usage(fmt.Errorf("unknown command %q%s; see %s --help", args[0], meant, cmd.CommandPath()))
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quotad/quotad/cmd/quotad/exit"
+	"github.com/quotad/quotad/cmd/quotad/remote"
 	"github.com/quotad/quotad/cmd/quotad/show"
 )
 
@@ -45,29 +45,22 @@ func (b *bucketName) read(cmd *cobra.Command, args []string) (err error) {
 }
 
 // refusedBucket is what an answer about a bucket other than the wanted one means.
-func refusedBucket(node *remote, code int, answer []byte) error {
-	err := node.refused(code, answer)
-	if code == http.StatusNotFound {
+func refusedBucket(answer remote.Answer, err error) error {
+	if err != nil && answer.Code == http.StatusNotFound {
 		err = fmt.Errorf("%w; compare limit, --domain and descriptors with quotad limits list, and --addr with the node's", err)
 	}
 	return err
 }
 
 func bucketsCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:   "buckets",
 		Short: "Look at the ledger of a bucket",
-		Args:  aSubcommand,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-
-		SuggestionsMinimumDistance: 2,
-	}
-	cmd.AddCommand(bucketsShowCommand())
-	return cmd
+	}, bucketsShowCommand())
 }
 
 func bucketsShowCommand() *cobra.Command {
-	var node remote
+	var node remote.Node
 	var bucket bucketName
 	var output string
 	cmd := &cobra.Command{
@@ -90,7 +83,7 @@ Exit codes: 0 shown, 1 no such bucket, 5 no node answers, 2 bad usage.`,
 			return showBucket(cmd, &node, bucket, output)
 		},
 	}
-	node.flags(cmd)
+	node.Flags(cmd)
 	bucket.flags(cmd)
 	outputFlag(cmd, &output)
 	return cmd
@@ -123,23 +116,20 @@ type rights struct {
 	BurstBorrowed *int64 `json:"burst_borrowed"`
 }
 
-func showBucket(cmd *cobra.Command, node *remote, bucket bucketName, output string) error {
+func showBucket(cmd *cobra.Command, node *remote.Node, bucket bucketName, output string) error {
 	query := url.Values{"domain": {bucket.Domain}}
 	for name, value := range bucket.Descriptors {
 		query.Set(name, value)
 	}
-	code, answer, err := node.get(cmd.Context(), "/v1/buckets/"+url.PathEscape(bucket.Limit), query)
+	answer, err := node.Get(cmd.Context(), "/v1/buckets/"+url.PathEscape(bucket.Limit), query)
 	if err != nil {
 		return err
 	}
 	var l ledger
-	if code != http.StatusOK || json.Unmarshal(answer, &l) != nil || l.Limit == "" {
-		return refusedBucket(node, code, answer)
+	if err := answer.Into(&l, func() bool { return l.Limit != "" }); err != nil {
+		return refusedBucket(answer, err)
 	}
-	if output == "json" {
-		return indented(cmd.OutOrStdout(), answer)
-	}
-	return l.print(cmd.OutOrStdout())
+	return answer.Show(cmd.OutOrStdout(), output, l.print)
 }
 
 func (l ledger) print(w io.Writer) error {

@@ -10,25 +10,18 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/quotad/quotad/cmd/quotad/exit"
 	"github.com/quotad/quotad/cmd/quotad/show"
 	"github.com/quotad/quotad/region/peer"
 )
 
 func certsCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:   "certs",
 		Short: "Make the certificates for calls between regions",
 		Long: `certs makes an authority and certificates of nodes, for the setting peer_tls. A node's certificate names its region and
 itself in a URI, quotad://REGION/NODE; certificates of any other authority do as well, if they carry that URI and are for
 servers and clients.`,
-		Args: aSubcommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-
-		SuggestionsMinimumDistance: 2,
-	}
-	cmd.AddCommand(certsInitCommand(), certsIssueCommand())
-	return cmd
+	}, certsInitCommand(), certsIssueCommand())
 }
 
 func certsInitCommand() *cobra.Command {
@@ -39,7 +32,7 @@ func certsInitCommand() *cobra.Command {
 		Long: `init makes an authority in a folder, which it makes if need be. Nodes are given ca.pem. With ca.key anybody can be a node
 of any region: keep it where no node runs.`,
 		Example:           "  quotad certs init certs",
-		Args:              oneFolder,
+		Args:              one("folder", "certs"),
 		ValidArgsFunction: completeFolders,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, err := makeAuthority(args[0], time.Duration(valid))
@@ -63,7 +56,7 @@ func certsIssueCommand() *cobra.Command {
 new ones into use by itself.`,
 		Example: `  quotad certs issue certs --region us-east --node n1
   quotad certs issue certs --region operators --node alice    # of no region that has limits: to rehearse faults`,
-		Args:              oneFolder,
+		Args:              one("folder", "certs"),
 		ValidArgsFunction: completeFolders,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, err := readAuthority(args[0])
@@ -78,13 +71,6 @@ new ones into use by itself.`,
 	f.StringVar(&who.Node, "node", "", "name of the node")
 	f.Var(&valid, "valid", "how long the certificate is good for, in days or hours")
 	return cmd
-}
-
-func oneFolder(cmd *cobra.Command, args []string) error {
-	if len(args) != 1 {
-		return exit.Usage(fmt.Errorf("name one folder, as in %s certs; see %s --help", cmd.CommandPath(), cmd.CommandPath()))
-	}
-	return nil
 }
 
 func completeFolders(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {

@@ -14,24 +14,16 @@ import (
 	"github.com/quotad/quotad/chaos/scenario"
 	"github.com/quotad/quotad/chaos/scenarios"
 	"github.com/quotad/quotad/cmd/quotad/exit"
-	"github.com/quotad/quotad/cmd/quotad/show"
 	"github.com/quotad/quotad/policy/files"
-	"github.com/quotad/quotad/policy/strictyaml"
 )
 
 func chaosCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:   "chaos",
 		Short: "Rehearse faults: partitions, crashes, lost data",
 		Long: `chaos plays scenarios: whole regions under load, with the network, nodes, Redis or disks failing at stated times. Every
 request and answer is recorded and judged from outside, against what the scenario expects.`,
-		Args: aSubcommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-
-		SuggestionsMinimumDistance: 2,
-	}
-	cmd.AddCommand(chaosRunCommand(), chaosListCommand())
-	return cmd
+	}, chaosRunCommand(), chaosListCommand())
 }
 
 // shippedScenarios are those that this binary brings along, by name.
@@ -71,11 +63,10 @@ func loadScenario(name string) (*scenario.Scenario, error) {
 		return nil, exit.Usage(fmt.Errorf("read scenario: %w; name a file, or one that quotad chaos list shows", err))
 	}
 	s, err := scenario.Parse(name, src)
-	var problems strictyaml.Errors
-	if errors.As(err, &problems) {
-		return nil, exit.Usage(fmt.Errorf("%s is not valid: mend %s and try again\n%w", name, show.Counted(len(problems), "problem"), err))
+	if err != nil {
+		return nil, exit.Invalid(name, err)
 	}
-	return s, err
+	return s, nil
 }
 
 // readScenario reads a file of no more than a scenario may have.

@@ -23,10 +23,9 @@ matrix that each covers, how long it takes beside starting the regions, and what
 			if err != nil {
 				return err
 			}
-			if output == "json" {
-				return show.JSON(cmd.OutOrStdout(), listedScenarios(all))
-			}
-			return printScenarios(cmd.OutOrStdout(), listedScenarios(all))
+			listed := listedScenarios(all)
+			inWords := func(w io.Writer) error { return printScenarios(w, listed) }
+			return show.Result(cmd.OutOrStdout(), output, listed, inWords)
 		},
 	}
 	outputFlag(cmd, &output)

@@ -51,12 +51,7 @@ Exit codes: 0 all that the scenario expects was met, 1 it could not be played, 2
 was not met.`,
 		Example: `  quotad chaos run full-split --report split.html
   quotad chaos run staging-split.yaml --against nodes.yaml`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return exit.Usage(fmt.Errorf("name one scenario, as in %s full-split; quotad chaos list shows some", cmd.CommandPath()))
-			}
-			return nil
-		},
+		Args:              one("scenario", "full-split; quotad chaos list shows some"),
 		ValidArgsFunction: completeScenario,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if r.Scenario, err = loadScenario(args[0]); err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quotad/quotad/cmd/quotad/exit"
+	"github.com/quotad/quotad/cmd/quotad/remote"
 	"github.com/quotad/quotad/cmd/quotad/show"
 )
 
@@ -45,7 +46,7 @@ type decision struct {
 }
 
 func checkCommand() *cobra.Command {
-	var node remote
+	var node remote.Node
 	var q question
 	var peek bool
 	var output string
@@ -73,7 +74,7 @@ Exit codes: 0 allowed, 4 denied, 5 no node answers, 2 bad usage.`,
 			return check(cmd, &node, q, peek, output)
 		},
 	}
-	node.flags(cmd)
+	node.Flags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&q.Domain, "domain", "", "domain of the limits to check")
 	f.Int64Var(&q.Cost, "cost", 1, "units to charge")
@@ -103,25 +104,22 @@ func readDescriptors(args []string) (map[string]string, error) {
 	return descriptors, nil
 }
 
-func check(cmd *cobra.Command, node *remote, q question, peek bool, output string) error {
+func check(cmd *cobra.Command, node *remote.Node, q question, peek bool, output string) error {
 	path := "/v1/check"
 	if peek {
 		path = "/v1/peek"
 	}
-	code, answer, err := node.post(cmd.Context(), path, q)
+	answer, err := node.Post(cmd.Context(), path, q)
 	if err != nil {
 		return err
 	}
 	// A denial comes under several codes, one because the store failed as a problem with the decision in it.
 	var d decision
-	if json.Unmarshal(answer, &d) != nil || d.Reason == "" {
-		return node.refused(code, answer)
+	if json.Unmarshal(answer.Body, &d) != nil || d.Reason == "" {
+		return answer.Refusal()
 	}
-	if output == "json" {
-		err = indented(cmd.OutOrStdout(), answer)
-	} else {
-		err = d.print(cmd.OutOrStdout(), q.Receipt)
-	}
+	inWords := func(w io.Writer) error { return d.print(w, q.Receipt) }
+	err = answer.Show(cmd.OutOrStdout(), output, inWords)
 	if err == nil && !d.Allowed {
 		err = exit.Silently(exit.Denied)
 	}
@@ -144,7 +142,7 @@ func (d decision) print(w io.Writer, asked bool) error {
 		row("algorithm", "%s", d.Algorithm)
 	}
 	if d.Delay != nil {
-		row("delay", "serve it in %s, when its turn has come", milliseconds(*d.Delay))
+		row("delay", "serve it in %s, when its turn has come", show.Milliseconds(*d.Delay))
 	}
 	if d.Remaining != nil {
 		row("remaining", "%d", *d.Remaining)
@@ -153,10 +151,10 @@ func (d decision) print(w io.Writer, asked bool) error {
 		row("share", "%d, fixed split %d", *d.Share, *d.Entitlement)
 	}
 	if d.ResetAfter != nil {
-		row("resets in", "%s", milliseconds(*d.ResetAfter))
+		row("resets in", "%s", show.Milliseconds(*d.ResetAfter))
 	}
 	if d.RetryAfter != nil {
-		row("retry in", "%s", milliseconds(*d.RetryAfter))
+		row("retry in", "%s", show.Milliseconds(*d.RetryAfter))
 	}
 	row("decided by", "%s/%s", d.Region, d.Node)
 	if d.Degraded {

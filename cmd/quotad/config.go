@@ -8,16 +8,10 @@ import (
 )
 
 func configCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:   "config",
 		Short: "Check what a node is configured with",
-		Args:  aSubcommand,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-
-		SuggestionsMinimumDistance: 2,
-	}
-	cmd.AddCommand(configCheckCommand())
-	return cmd
+	}, configCheckCommand())
 }
 
 func configCheckCommand() *cobra.Command {

@@ -24,9 +24,9 @@ const connectTimeout = 2 * time.Second
 // checkConfig reads what a node would read at its start, and says what the node would be. Every error calls for exit
 // code 2.
 func checkConfig(ctx context.Context, c *nodeconfig.Config, connect bool) (sheet, error) {
-	document, err := loadPolicy(c.Policy)
+	document, err := policy.Load(c.Policy)
 	if err != nil {
-		return sheet{}, err
+		return sheet{}, exit.Invalid(c.Policy, err)
 	}
 	if err := c.CheckRegion(document); err != nil {
 		return sheet{}, exit.Usage(err)

@@ -85,5 +85,5 @@ func otherAt(where map[string][]netip.Addr, name string, ip netip.Addr) string {
 // others names the regions but one.
 func others(where map[string][]netip.Addr, own string) string {
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(where)), func(n string) bool { return n == own })
-	return orNone(strings.Join(names, ", "))
+	return show.OrNone(strings.Join(names, ", "))
 }

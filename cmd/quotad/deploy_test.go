@@ -18,6 +18,7 @@ import (
 	"github.com/quotad/quotad/chaos/staging"
 	"github.com/quotad/quotad/cmd/quotad/exit"
 	"github.com/quotad/quotad/cmd/quotad/nodeconfig"
+	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -78,7 +79,7 @@ func TestDeployedNodeFilesAndLimitsGoTogether(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d, err := loadPolicy(c.Policy)
+		d, err := policy.Load(c.Policy)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -138,7 +139,7 @@ func TestDeployedRehearsal(t *testing.T) {
 	if err := s.Impossible(stage); err != nil {
 		t.Error(err)
 	}
-	d, err := loadPolicy(filepath.Join(deployed, "limits.yaml"))
+	d, err := policy.Load(filepath.Join(deployed, "limits.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -60,10 +60,11 @@ var house = map[string]struct {
 	"proto/peer/v1":         {nil, "generated"},
 	"proto/quotad/v1":       {nil, "generated"},
 	"proto/receipt/v1":      {nil, "generated"},
-	"cmd/quotad/exit":       {nil, "codes"},
+	"cmd/quotad/exit":       {[]string{"cmd/quotad/show", "policy/strictyaml"}, "errors with their codes, in the words of a command"},
+	"cmd/quotad/remote":     {[]string{"cmd/quotad/exit", "cmd/quotad/show"}, "calls a node as anybody may, and knows none of its code"},
 	"cmd/quotad/show":       {nil, "writes for people"},
 	"cmd/quotad/nodeconfig": {[]string{"cmd/quotad/show", "policy", "policy/files", "policy/strictyaml", "region", "region/door", "region/peer", "region/store"}, "settings, in the types of what is set"},
-	"cmd/quotad": {[]string{"algorithms", "cmd/quotad/exit", "cmd/quotad/nodeconfig", "cmd/quotad/show", "allocator", "chaos/baseline", "chaos/lab/servers", "chaos/process", "chaos/report", "chaos/scenario", "chaos/scenarios", "chaos/sim", "chaos/staging", "chaos/workload", "chaos/world", "policy/files", "policy/strictyaml", "policy", "region", "region/api", "region/door", "region/journal", "region/link", "region/peer", "region/store"},
+	"cmd/quotad": {[]string{"algorithms", "cmd/quotad/exit", "cmd/quotad/nodeconfig", "cmd/quotad/remote", "cmd/quotad/show", "allocator", "chaos/baseline", "chaos/lab/servers", "chaos/process", "chaos/report", "chaos/scenario", "chaos/scenarios", "chaos/sim", "chaos/staging", "chaos/workload", "chaos/world", "policy/files", "policy/strictyaml", "policy", "region", "region/api", "region/door", "region/journal", "region/link", "region/peer", "region/store"},
 		"wiring"},
 }
 

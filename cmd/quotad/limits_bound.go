@@ -48,25 +48,23 @@ every bucket that it uses, up to remember.buckets of its node file.
   d        how far clocks are apart (--clock)
   lag      units admitted or lent that the replica had not heard of (--lag)`,
 		Example:           "  quotad limits bound limits.yaml --limit account-minute --nodes 3 --clock 1s",
-		Args:              oneFile,
+		Args:              one("limits document", "limits.yaml"),
 		ValidArgsFunction: completeYAML,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := a.check(); err != nil {
 				return err
 			}
-			d, err := loadPolicy(args[0])
+			d, err := policy.Load(args[0])
 			if err != nil {
-				return err
+				return exit.Invalid(args[0], err)
 			}
 			limits, err := named(d, args[0], only)
 			if err != nil {
 				return err
 			}
 			b := bound(d, limits, a)
-			if output == "json" {
-				return show.JSON(cmd.OutOrStdout(), b)
-			}
-			return b.print(cmd.OutOrStdout(), a)
+			inWords := func(w io.Writer) error { return b.print(w, a) }
+			return show.Result(cmd.OutOrStdout(), output, b, inWords)
 		},
 	}
 	cmd.Flags().StringVar(&only, "limit", "", "only the limits of this `name`")

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/cmd/quotad/exit"
 	"github.com/quotad/quotad/cmd/quotad/show"
 	"github.com/quotad/quotad/policy"
 )
@@ -26,18 +27,15 @@ keys and to another for others. BURST is that of all regions together, CELL the 
 and lent. MODE home is for limits too small to be split: each key has a home region that is entitled to all of it, from
 which the others borrow. With "reserve" each region keeps that part of F out of its store (local_reserve), for nodes that
 cannot reach it.`,
-		Args:              oneFile,
+		Args:              one("limits document", "limits.yaml"),
 		ValidArgsFunction: completeYAML,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			d, err := loadPolicy(args[0])
+			d, err := policy.Load(args[0])
 			if err != nil {
-				return err
+				return exit.Invalid(args[0], err)
 			}
 			listed := list(d)
-			if output == "json" {
-				return show.JSON(cmd.OutOrStdout(), listed)
-			}
-			return listed.print(cmd.OutOrStdout())
+			return show.Result(cmd.OutOrStdout(), output, listed, listed.print)
 		},
 	}
 	outputFlag(cmd, &output)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/quotad/quotad/cmd/quotad/exit"
 	"github.com/quotad/quotad/cmd/quotad/show"
 	"github.com/quotad/quotad/policy"
 )
@@ -20,18 +21,16 @@ func limitsValidateCommand() *cobra.Command {
 A valid document may come with warnings, on stderr: what probably does less, or more, than was meant.
 
 Exit codes: 0 valid, with or without warnings, 2 invalid.`,
-		Args:              oneFile,
+		Args:              one("limits document", "limits.yaml"),
 		ValidArgsFunction: completeYAML,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			d, err := loadPolicy(args[0])
+			d, err := policy.Load(args[0])
 			if err != nil {
-				return err
+				return exit.Invalid(args[0], err)
 			}
 			v := validated(args[0], d)
-			if output == "json" {
-				return show.JSON(cmd.OutOrStdout(), v)
-			}
-			return v.print(cmd.OutOrStdout(), cmd.ErrOrStderr(), d.Warnings())
+			inWords := func(w io.Writer) error { return v.print(w, cmd.ErrOrStderr(), d.Warnings()) }
+			return show.Result(cmd.OutOrStdout(), output, v, inWords)
 		},
 	}
 	outputFlag(cmd, &output)

@@ -26,16 +26,9 @@ func manCommand() *cobra.Command {
 		Short: "Write a man page for every command",
 		Long: `man writes the man page of every command into a folder, which it makes if need be: quotad.1, quotad-serve.1 and so on.
 The same binary always writes the same pages: they carry no date, or the one of SOURCE_DATE_EPOCH (seconds since 1970).`,
-		Example: "  quotad man /usr/local/share/man/man1",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return exit.Usage(fmt.Errorf("name one folder, as in %s man1", cmd.CommandPath()))
-			}
-			return nil
-		},
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			return nil, cobra.ShellCompDirectiveFilterDirs
-		},
+		Example:           "  quotad man /usr/local/share/man/man1",
+		Args:              one("folder", "man1"),
+		ValidArgsFunction: completeFolders,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			pages, err := writeManPages(args[0])
 			if err == nil {

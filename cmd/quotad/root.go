@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -27,7 +26,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 }
 
 func newRoot() *cobra.Command {
-	root := &cobra.Command{
+	root := group(&cobra.Command{
 		Use:   "quotad",
 		Short: "One limit for all regions: a multi-region global quota coordinator",
 		Long: `quotad enforces limits that hold over all regions of an API, such as "account 42 may make 1,000 requests a
@@ -37,11 +36,10 @@ cut off falls to its fixed split. The sum of what all regions admit never exceed
 Exit codes: 0 ok, 1 error, 2 usage or invalid configuration, 3 promise broken, 4 denied, 5 unreachable.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          aSubcommand,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-
-		SuggestionsMinimumDistance: 2,
-	}
+	}, serveCommand(), checkCommand(), refundCommand(), statusCommand(), bucketsCommand(),
+		resetCommand(), cutCommand(), certsCommand(), gossipKeyCommand(), configCommand(),
+		limitsCommand(), demoCommand(), simulateCommand(), chaosCommand(), completionCommand(),
+		manCommand(), versionCommand())
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		if cmd.HasAvailableSubCommands() && cmd.Flags().NArg() > 0 {
 			return aSubcommand(cmd, cmd.Flags().Args()) // the flag is unknown because its command is
@@ -49,19 +47,5 @@ Exit codes: 0 ok, 1 error, 2 usage or invalid configuration, 3 promise broken, 4
 		return exit.Usage(fmt.Errorf("%w; see %s --help", err, cmd.CommandPath()))
 	})
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp) // what takes a file says so
-	root.AddCommand(serveCommand(), checkCommand(), refundCommand(), statusCommand(), bucketsCommand(), resetCommand(),
-		cutCommand(), certsCommand(), gossipKeyCommand(), configCommand(), limitsCommand(), demoCommand(), simulateCommand(), chaosCommand(), completionCommand(), manCommand(), versionCommand())
 	return root
-}
-
-// aSubcommand refuses arguments of a command that only has subcommands: what stands there is the name of none.
-func aSubcommand(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	meant := ""
-	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-		meant = fmt.Sprintf("; did you mean %s?", strings.Join(near, " or "))
-	}
-	return exit.Usage(fmt.Errorf("unknown command %q%s; see %s --help", args[0], meant, cmd.CommandPath()))
 }

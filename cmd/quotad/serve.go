@@ -18,6 +18,7 @@ import (
 	"github.com/quotad/quotad/cmd/quotad/exit"
 	"github.com/quotad/quotad/cmd/quotad/nodeconfig"
 	"github.com/quotad/quotad/cmd/quotad/show"
+	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region"
 )
 
@@ -86,9 +87,9 @@ func serve(ctx context.Context, c *nodeconfig.Config, again func() (*nodeconfig.
 		defer signal.Stop(ch)
 	}
 
-	document, err := loadPolicy(c.Policy)
+	document, err := policy.Load(c.Policy)
 	if err != nil {
-		return err
+		return exit.Invalid(c.Policy, err)
 	}
 	if err := c.CheckRegion(document); err != nil {
 		return exit.Usage(err)

@@ -142,11 +142,8 @@ func (s *simulation) run(cmd *cobra.Command) error {
 			return err
 		}
 	}
-	if s.output == "json" {
-		err = show.JSON(out, s.document(tally, failure))
-	} else {
-		err = s.tell(out, tally, failure)
-	}
+	inWords := func(w io.Writer) error { return s.tell(w, tally, failure) }
+	err = show.Result(out, s.output, s.document(tally, failure), inWords)
 	if err == nil && failure != nil {
 		err = exit.Silently(exit.Broken)
 	}

@@ -1,21 +1,20 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/quotad/quotad/cmd/quotad/remote"
 	"github.com/quotad/quotad/cmd/quotad/show"
 )
 
 func statusCommand() *cobra.Command {
-	var node remote
+	var node remote.Node
 	var output string
 	cmd := &cobra.Command{
 		Use:   "status",
@@ -27,25 +26,21 @@ Exit codes: 0 ready, 1 not ready, 5 no node answers.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return showStatus(cmd, &node, output) },
 	}
-	node.flags(cmd)
+	node.Flags(cmd)
 	outputFlag(cmd, &output)
 	return cmd
 }
 
-func showStatus(cmd *cobra.Command, node *remote, output string) error {
-	code, answer, err := node.get(cmd.Context(), "/v1/status", nil)
+func showStatus(cmd *cobra.Command, node *remote.Node, output string) error {
+	answer, err := node.Get(cmd.Context(), "/v1/status", nil)
 	if err != nil {
 		return err
 	}
 	var s nodeStatus
-	if code != http.StatusOK || json.Unmarshal(answer, &s) != nil || s.Region == "" {
-		return node.refused(code, answer)
+	if err := answer.Into(&s, func() bool { return s.Region != "" }); err != nil {
+		return err
 	}
-	if output == "json" {
-		err = indented(cmd.OutOrStdout(), answer)
-	} else {
-		err = s.print(cmd.OutOrStdout())
-	}
+	err = answer.Show(cmd.OutOrStdout(), output, s.print)
 	if err == nil && !s.Ready {
 		err = fmt.Errorf("node %s/%s is not ready: %s; see its log", show.Name(s.Region), show.Name(s.Node), show.Name(s.NotReady))
 	}
@@ -68,7 +63,7 @@ func (s nodeStatus) print(w io.Writer) error {
 	row("journal", s.Journal.words())
 	row("local", s.Local.words())
 	row("members", strings.Join(show.Names(s.Members), ", "))
-	row("mates", orNone(strings.Join(show.Names(s.Mates), ", ")))
+	row("mates", show.OrNone(strings.Join(show.Names(s.Mates), ", ")))
 	if err := t.Flush(); err != nil {
 		return err
 	}

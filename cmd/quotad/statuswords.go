@@ -158,13 +158,13 @@ func (p peerStatus) row() string {
 	if !p.Heard {
 		return show.Name(p.Region) + "\t" + state + "\tnever\t-\t" + clock
 	}
-	return fmt.Sprintf("%s\t%s\t%s ago\t%s\t%s", show.Name(p.Region), state, milliseconds(p.Age), milliseconds(p.RoundTrip), clock)
+	return fmt.Sprintf("%s\t%s\t%s ago\t%s\t%s", show.Name(p.Region), state, show.Milliseconds(p.Age), show.Milliseconds(p.RoundTrip), clock)
 }
 
 // ahead says how far a clock is ahead of another, or behind it.
 func ahead(ms float64) string {
 	if ms < 0 {
-		return milliseconds(-ms).String() + " behind"
+		return show.Milliseconds(-ms).String() + " behind"
 	}
-	return milliseconds(ms).String() + " ahead"
+	return show.Milliseconds(ms).String() + " ahead"
 }

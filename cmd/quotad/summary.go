@@ -54,7 +54,7 @@ func describe(c *nodeconfig.Config, d *policy.Document, trust *peer.TLS, at plac
 	row("grpc", "%s", at.grpc)
 	row("peer", "%s%s, %s", at.peer, elsewhere(at.peer.String(), at.advertise.peer), peerTrust(trust))
 	row("gossip", "%s%s, %s", at.gossip, elsewhere(at.gossip.String(), at.advertise.gossip), encryption(c))
-	row("seeds", "%s", orNone(strings.Join(c.Seeds, ", ")))
+	row("seeds", "%s", show.OrNone(strings.Join(c.Seeds, ", ")))
 	if c.Bootstrap {
 		row("bootstrap", "an empty Redis is taken for a first start, not for a loss")
 	}
@@ -102,13 +102,6 @@ func encryption(c *nodeconfig.Config) string {
 		return "plain text"
 	}
 	return "encrypted with the first of " + show.Counted(len(c.GossipKeys), "key")
-}
-
-func orNone(s string) string {
-	if s == "" {
-		return "none"
-	}
-	return s
 }
 
 func (s sheet) print(w io.Writer) error {

@@ -4,6 +4,9 @@ package exit
 import (
 	"errors"
 	"fmt"
+
+	"github.com/quotad/quotad/cmd/quotad/show"
+	"github.com/quotad/quotad/policy/strictyaml"
 )
 
 // The codes, the same for every command.
@@ -28,6 +31,15 @@ func (e *coded) Unwrap() error { return e.err }
 
 // Usage marks an error of the command line, of the settings or of a document.
 func Usage(err error) error { return &coded{code: BadUsage, err: err} }
+
+// Invalid marks what is wrong with a file, with how many problems there are to mend.
+func Invalid(path string, err error) error {
+	if problems, ok := errors.AsType[strictyaml.Errors](err); ok {
+		err = fmt.Errorf("%s is not valid: mend %s and try again\n%w",
+			path, show.Counted(len(problems), "problem"), err)
+	}
+	return Usage(err)
+}
 
 // Unreachable marks an error of a node that does not answer.
 func Unreachable(err error) error { return &coded{code: NotAnswered, err: err} }

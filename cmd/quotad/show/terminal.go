@@ -16,6 +16,14 @@ func JSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
+// Result writes what a command found as JSON or else in words.
+func Result(w io.Writer, output string, found any, inWords func(io.Writer) error) error {
+	if output == "json" {
+		return JSON(w, found)
+	}
+	return inWords(w)
+}
+
 // IsTerminal says whether w is a terminal that can be drawn on.
 func IsTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/quotad/quotad/cmd/quotad/exit"
 	"github.com/quotad/quotad/cmd/quotad/nodeconfig"
+	"github.com/quotad/quotad/cmd/quotad/serving"
 )
 
 func configCommand() *cobra.Command {
@@ -35,11 +36,11 @@ Exit codes: 0 the node could be started, with or without warnings, 2 it could no
 		if err != nil {
 			return exit.Usage(err)
 		}
-		s, err := checkConfig(cmd.Context(), c, connect)
+		s, err := serving.Check(cmd.Context(), c, connect)
 		if err != nil {
 			return err
 		}
-		return s.print(cmd.OutOrStdout())
+		return s.Print(cmd.OutOrStdout())
 	}
 	return cmd
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/quotad/quotad/chaos/staging"
 	"github.com/quotad/quotad/cmd/quotad/exit"
 	"github.com/quotad/quotad/cmd/quotad/nodeconfig"
+	"github.com/quotad/quotad/cmd/quotad/serving"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region/store"
 )
@@ -89,7 +90,7 @@ func TestDeployedNodeFilesAndLimitsGoTogether(t *testing.T) {
 		if len(d.Regions) != len(deployedRegions) {
 			t.Errorf("the limits document has %d regions", len(d.Regions))
 		}
-		if trust, err := loadPeerTLS(c, slog.New(slog.DiscardHandler)); err != nil || trust == nil {
+		if trust, err := serving.LoadPeerTLS(c, slog.New(slog.DiscardHandler)); err != nil || trust == nil {
 			t.Errorf("%s has no certificate for calls between regions: %v", name, err)
 		}
 		if len(c.GossipKeys) != 1 || len(c.GossipKeys[0]) != gossipKeyBytes || c.Insecure {

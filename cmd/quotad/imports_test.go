@@ -64,7 +64,9 @@ var house = map[string]struct {
 	"cmd/quotad/remote":     {[]string{"cmd/quotad/exit", "cmd/quotad/show"}, "calls a node as anybody may, and knows none of its code"},
 	"cmd/quotad/show":       {nil, "writes for people"},
 	"cmd/quotad/nodeconfig": {[]string{"cmd/quotad/show", "policy", "policy/files", "policy/strictyaml", "region", "region/door", "region/peer", "region/store"}, "settings, in the types of what is set"},
-	"cmd/quotad": {[]string{"algorithms", "cmd/quotad/exit", "cmd/quotad/nodeconfig", "cmd/quotad/remote", "cmd/quotad/show", "allocator", "chaos/baseline", "chaos/lab/servers", "chaos/process", "chaos/report", "chaos/scenario", "chaos/scenarios", "chaos/sim", "chaos/staging", "chaos/workload", "chaos/world", "policy/files", "policy/strictyaml", "policy", "region", "region/api", "region/door", "region/journal", "region/link", "region/peer", "region/store"},
+	"cmd/quotad/build":      {nil, "what this binary is"},
+	"cmd/quotad/serving":    {[]string{"chaos/lab/servers", "cmd/quotad/build", "cmd/quotad/exit", "cmd/quotad/nodeconfig", "cmd/quotad/show", "policy", "policy/files", "region", "region/api", "region/door", "region/journal", "region/link", "region/peer", "region/store"}, "puts a node together"},
+	"cmd/quotad": {[]string{"algorithms", "allocator", "chaos/baseline", "chaos/lab/servers", "chaos/process", "chaos/report", "chaos/scenario", "chaos/scenarios", "chaos/sim", "chaos/staging", "chaos/workload", "chaos/world", "cmd/quotad/build", "cmd/quotad/exit", "cmd/quotad/nodeconfig", "cmd/quotad/remote", "cmd/quotad/serving", "cmd/quotad/show", "policy/files", "policy", "region/peer", "region/store"},
 		"wiring"},
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/sim"
+	"github.com/quotad/quotad/cmd/quotad/build"
 	"github.com/quotad/quotad/cmd/quotad/exit"
 	"github.com/quotad/quotad/cmd/quotad/show"
 )
@@ -212,7 +213,7 @@ func (s *simulation) tell(w io.Writer, t sim.Tally, f *sim.Failure) error {
 		line("ok: nothing was broken in %s", show.Counted(int(t.Seeds), "seed"))
 		return errors.Join(errs...)
 	}
-	line("\nBROKEN by seed %d, %s", f.Seed, thisBuild())
+	line("\nBROKEN by seed %d, %s", f.Seed, build.This())
 	line("invariant %s: %s\n", f.Broken.Invariant, f.Broken)
 	line("what it takes (%d of %d acts):", len(f.Acts), f.Drawn)
 	for _, a := range f.Acts {

@@ -4,12 +4,13 @@ import (
 	"encoding/hex"
 
 	"github.com/quotad/quotad/chaos/sim"
+	"github.com/quotad/quotad/cmd/quotad/build"
 )
 
 // simulated is what quotad simulate -o json prints.
 type simulated struct {
 	OK       bool             `json:"ok"`
-	Build    build            `json:"build"`
+	Build    build.Info       `json:"build"`
 	Seeds    uint64           `json:"seeds"`
 	Lua      uint64           `json:"lua_seeds"`
 	Virtual  float64          `json:"virtual_seconds"`
@@ -35,7 +36,7 @@ type brokenSeed struct {
 }
 
 func (s *simulation) document(t sim.Tally, f *sim.Failure) simulated {
-	d := simulated{OK: f == nil, Build: thisBuild(), Seeds: t.Seeds, Lua: t.Lua, Virtual: t.Virtual.Seconds(), Took: t.Took.Seconds(),
+	d := simulated{OK: f == nil, Build: build.This(), Seeds: t.Seeds, Lua: t.Lua, Virtual: t.Virtual.Seconds(), Took: t.Took.Seconds(),
 		Events: t.Counts.Events, Requests: t.Counts.Requests, Admitted: t.Counts.Admitted, Faults: map[string]int64{}, Rows: map[int]int64{},
 		Trace: hex.EncodeToString(t.Digest[:])}
 	for deed, n := range t.Counts.Deeds {

@@ -1,4 +1,4 @@
-package main
+package serving
 
 import (
 	"context"
@@ -45,7 +45,7 @@ func assemble(ctx context.Context, c *nodeconfig.Config, d *policy.Document, log
 	}()
 	p.config = region.Config{Region: c.Region, Node: c.Node, Nodes: c.Nodes, Policy: d, Bootstrap: c.Bootstrap, Repeats: c.Repeats, Memory: c.Memory,
 		Seeds: c.Seeds, GossipKeys: c.GossipKeys, Dial: (&net.Dialer{Timeout: dialTimeout}).DialContext, Log: log}
-	if p.config.PeerTLS, err = loadPeerTLS(c, log); err != nil {
+	if p.config.PeerTLS, err = LoadPeerTLS(c, log); err != nil {
 		return nil, err
 	}
 	redisTrust, err := loadRedisTLS(c)

@@ -1,4 +1,4 @@
-package main
+package serving
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"strings"
 
+	"github.com/quotad/quotad/cmd/quotad/build"
 	"github.com/quotad/quotad/cmd/quotad/nodeconfig"
 	"github.com/quotad/quotad/cmd/quotad/show"
 	"github.com/quotad/quotad/policy"
@@ -13,15 +14,15 @@ import (
 	"github.com/quotad/quotad/region/store"
 )
 
-// sheet is the summary of a node, at its start or before.
-type sheet struct {
+// Sheet is the summary of a node, at its start or before.
+type Sheet struct {
 	title    string
 	rows     [][2]string
 	warnings []string
 }
 
 // summary says what a node that is assembled is about to be.
-func summary(c *nodeconfig.Config, p *parts) sheet {
+func summary(c *nodeconfig.Config, p *parts) Sheet {
 	return describe(c, p.config.Policy, p.config.PeerTLS, placement{
 		journal: fmt.Sprintf("%s, opened %s", p.journal, show.Counted(int(p.config.Journal.Incarnation()), "time")),
 		http:    listening(p.sockets.http), grpc: listening(p.sockets.grpc),
@@ -39,8 +40,8 @@ type placement struct {
 type advertise struct{ peer, gossip string }
 
 // describe says what a node is to be. Secrets stay out of it.
-func describe(c *nodeconfig.Config, d *policy.Document, trust *peer.TLS, at placement) sheet {
-	s := sheet{title: thisBuild().String(), warnings: append(c.Warnings(), expiryWarning(trust)...)}
+func describe(c *nodeconfig.Config, d *policy.Document, trust *peer.TLS, at placement) Sheet {
+	s := Sheet{title: build.This().String(), warnings: append(c.Warnings(), expiryWarning(trust)...)}
 	row := func(name, format string, args ...any) {
 		s.rows = append(s.rows, [2]string{name, fmt.Sprintf(format, args...)})
 	}
@@ -104,7 +105,7 @@ func encryption(c *nodeconfig.Config) string {
 	return "encrypted with the first of " + show.Counted(len(c.GossipKeys), "key")
 }
 
-func (s sheet) print(w io.Writer) error {
+func (s Sheet) Print(w io.Writer) error {
 	t := show.Table(w)
 	fmt.Fprintln(t, s.title)
 	for _, r := range s.rows {

@@ -1,4 +1,4 @@
-package main
+package serving
 
 import (
 	"crypto/tls"
@@ -13,9 +13,9 @@ import (
 	"github.com/quotad/quotad/region/peer"
 )
 
-// loadPeerTLS reads the certificates for calls between regions; nil if there are none. That they were replaced, or could
+// LoadPeerTLS reads the certificates for calls between regions; nil if there are none. That they were replaced, or could
 // not be, goes into the log.
-func loadPeerTLS(c *nodeconfig.Config, log *slog.Logger) (*peer.TLS, error) {
+func LoadPeerTLS(c *nodeconfig.Config, log *slog.Logger) (*peer.TLS, error) {
 	if c.PeerTLS == (peer.Files{}) {
 		return nil, nil
 	}

@@ -1,4 +1,4 @@
-package main
+package serving
 
 import (
 	"context"
@@ -21,40 +21,40 @@ import (
 // connectTimeout bounds each question to the Redis: it is asked once, from a machine that may be far away.
 const connectTimeout = 2 * time.Second
 
-// checkConfig reads what a node would read at its start, and says what the node would be. Every error calls for exit
+// Check reads what a node would read at its start, and says what the node would be. Every error calls for exit
 // code 2.
-func checkConfig(ctx context.Context, c *nodeconfig.Config, connect bool) (sheet, error) {
+func Check(ctx context.Context, c *nodeconfig.Config, connect bool) (Sheet, error) {
 	document, err := policy.Load(c.Policy)
 	if err != nil {
-		return sheet{}, exit.Invalid(c.Policy, err)
+		return Sheet{}, exit.Invalid(c.Policy, err)
 	}
 	if err := c.CheckRegion(document); err != nil {
-		return sheet{}, exit.Usage(err)
+		return Sheet{}, exit.Usage(err)
 	}
-	trust, err := loadPeerTLS(c, slog.New(slog.DiscardHandler)) // it is read once: no change of it can be told
+	trust, err := LoadPeerTLS(c, slog.New(slog.DiscardHandler)) // it is read once: no change of it can be told
 	if err != nil {
-		return sheet{}, err
+		return Sheet{}, err
 	}
 	redisTrust, err := loadRedisTLS(c)
 	if err != nil {
-		return sheet{}, err
+		return Sheet{}, err
 	}
 	if _, err := failpoint(); err != nil {
-		return sheet{}, err
+		return Sheet{}, err
 	}
 	at := placement{http: c.Listen.HTTP, grpc: c.Listen.GRPC, peer: c.Listen.Peer, gossip: c.Listen.Gossip}
 	if at.journal, err = lookAtJournal(c); err != nil {
-		return sheet{}, exit.Usage(err)
+		return Sheet{}, exit.Usage(err)
 	}
 	if at.advertise, err = lookUpAdvertised(ctx, c); err != nil {
-		return sheet{}, exit.Usage(err)
+		return Sheet{}, exit.Usage(err)
 	}
 	s := describe(c, document, trust, at)
 	s.warnings = append(s.warnings, documentWarnings(document)...)
 	if connect && !c.Redis.Embedded {
 		found, err := askRedis(ctx, c, redisTrust)
 		if err != nil {
-			return sheet{}, exit.Usage(err)
+			return Sheet{}, exit.Usage(err)
 		}
 		s.rows = append(s.rows, [2]string{"redis answers", found.words()})
 		s.warnings = append(s.warnings, found.warnings()...)

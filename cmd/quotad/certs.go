@@ -1,15 +1,16 @@
 package main
 
 import (
-	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/quotad/quotad/cmd/quotad/authority"
 	"github.com/quotad/quotad/cmd/quotad/show"
 	"github.com/quotad/quotad/region/peer"
 )
@@ -35,11 +36,11 @@ of any region: keep it where no node runs.`,
 		Args:              one("folder", "certs"),
 		ValidArgsFunction: completeFolders,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			a, err := makeAuthority(args[0], time.Duration(valid))
+			done, err := authority.Make(args[0], time.Duration(valid))
 			if err != nil {
 				return err
 			}
-			return tellWritten(cmd, authorityCert(args[0]), authorityKey(args[0]), a.cert)
+			return tellWritten(cmd.OutOrStdout(), done)
 		},
 	}
 	cmd.Flags().Var(&valid, "valid", "how long the authority is good for, in days or hours")
@@ -59,11 +60,11 @@ new ones into use by itself.`,
 		Args:              one("folder", "certs"),
 		ValidArgsFunction: completeFolders,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			a, err := readAuthority(args[0])
+			done, err := authority.Issue(args[0], who, time.Duration(valid))
 			if err != nil {
 				return err
 			}
-			return a.issueInto(cmd, args[0], who, time.Duration(valid))
+			return tellWritten(cmd.OutOrStdout(), done)
 		},
 	}
 	f := cmd.Flags()
@@ -80,8 +81,6 @@ func completeFolders(*cobra.Command, []string, string) ([]cobra.Completion, cobr
 const (
 	day          = 24 * time.Hour
 	longestValid = 36_500 * day
-	// backdated is how far the clocks of two nodes may differ for one to take a certificate just made.
-	backdated = 5 * time.Minute
 )
 
 // days is a flag's duration of days, as 90d, or of what else time.ParseDuration reads.
@@ -114,7 +113,8 @@ func (d *days) Set(text string) error {
 	return nil
 }
 
-func tellWritten(cmd *cobra.Command, cert, key string, c *x509.Certificate) error {
-	_, err := fmt.Fprintf(cmd.OutOrStdout(), "wrote %s, good until %s\nwrote %s, its key: a secret\n", cert, c.NotAfter.Format(time.RFC3339), key)
+func tellWritten(w io.Writer, done authority.Written) error {
+	_, err := fmt.Fprintf(w, "wrote %s, good until %s\nwrote %s, its key: a secret\n",
+		done.Cert, done.Until.Format(time.RFC3339), done.Key)
 	return err
 }

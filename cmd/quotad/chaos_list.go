@@ -1,12 +1,15 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/quotad/quotad/chaos/scenario"
+	"github.com/quotad/quotad/cmd/quotad/rehearsal"
 	"github.com/quotad/quotad/cmd/quotad/show"
 )
 
@@ -19,7 +22,7 @@ func chaosListCommand() *cobra.Command {
 matrix that each covers, how long it takes beside starting the regions, and what it is about.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			all, err := shippedScenarios()
+			all, err := rehearsal.Shipped()
 			if err != nil {
 				return err
 			}
@@ -55,4 +58,9 @@ func printScenarios(w io.Writer, all []listedScenario) error {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", s.Name, rowsOf(s.Rows), s.Duration, s.About)
 	}
 	return t.Flush()
+}
+
+// rowsOf writes the numbers of rows of the fault matrix: 1, 8.
+func rowsOf(rows []int) string {
+	return cmp.Or(strings.Trim(strings.ReplaceAll(fmt.Sprint(rows), " ", ", "), "[]"), "-")
 }

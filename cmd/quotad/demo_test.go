@@ -13,6 +13,7 @@ import (
 	"github.com/quotad/quotad/chaos/lab/servers"
 	"github.com/quotad/quotad/chaos/world"
 	"github.com/quotad/quotad/cmd/quotad/exit"
+	"github.com/quotad/quotad/cmd/quotad/simulation"
 	"github.com/quotad/quotad/policy"
 )
 
@@ -30,7 +31,7 @@ func TestDemoExitCodes(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			story := world.Story{Duration: world.Shortest, Seed: 1, Scale: 0.1, Algorithm: string(policy.FixedWindow),
-				RoundTrip: roundTrip, Log: slog.New(slog.DiscardHandler), Inflate: c.inflate, Exchange: c.options}
+				RoundTrip: simulation.RoundTrip, Log: slog.New(slog.DiscardHandler), Inflate: c.inflate, Exchange: c.options}
 			var all []*servers.Server // outside the bubble: waiting on their sockets would stop its time
 			for range 3 {
 				server, err := servers.StartDriven(time.Now)

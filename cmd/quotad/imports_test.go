@@ -66,8 +66,11 @@ var house = map[string]struct {
 	"cmd/quotad/nodeconfig": {[]string{"cmd/quotad/show", "policy", "policy/files", "policy/strictyaml", "region", "region/door", "region/peer", "region/store"}, "settings, in the types of what is set"},
 	"cmd/quotad/build":      {nil, "what this binary is"},
 	"cmd/quotad/serving":    {[]string{"chaos/lab/servers", "cmd/quotad/build", "cmd/quotad/exit", "cmd/quotad/nodeconfig", "cmd/quotad/show", "policy", "policy/files", "region", "region/api", "region/door", "region/journal", "region/link", "region/peer", "region/store"}, "puts a node together"},
-	"cmd/quotad": {[]string{"algorithms", "allocator", "chaos/baseline", "chaos/lab/servers", "chaos/process", "chaos/report", "chaos/scenario", "chaos/scenarios", "chaos/sim", "chaos/staging", "chaos/workload", "chaos/world", "cmd/quotad/build", "cmd/quotad/exit", "cmd/quotad/nodeconfig", "cmd/quotad/remote", "cmd/quotad/serving", "cmd/quotad/show", "policy/files", "policy", "region/peer", "region/store"},
-		"wiring"},
+	"cmd/quotad/authority":  {[]string{"cmd/quotad/exit", "cmd/quotad/show", "policy/files", "region/peer"}, "makes certificates that region/peer takes"},
+	"cmd/quotad/rehearsal":  {[]string{"chaos/process", "chaos/report", "chaos/scenario", "chaos/scenarios", "chaos/staging", "cmd/quotad/exit", "cmd/quotad/show", "policy/files"}, "plays scenarios"},
+	"cmd/quotad/simulation": {[]string{"algorithms", "chaos/baseline", "chaos/sim", "chaos/workload", "cmd/quotad/build", "cmd/quotad/exit", "cmd/quotad/show"}, "plays seeds"},
+	"cmd/quotad": {[]string{"algorithms", "allocator", "chaos/lab/servers", "chaos/scenario", "chaos/scenarios", "chaos/world", "cmd/quotad/authority", "cmd/quotad/build", "cmd/quotad/exit", "cmd/quotad/nodeconfig", "cmd/quotad/rehearsal", "cmd/quotad/remote", "cmd/quotad/serving", "cmd/quotad/show", "cmd/quotad/simulation", "policy", "region/peer", "region/store"},
+		"commands"},
 }
 
 // pure packages have no clock, goroutine, random source, logger or I/O; these imports would bring one in.

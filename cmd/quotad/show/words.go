@@ -95,3 +95,12 @@ func Milliseconds(ms float64) time.Duration {
 
 // OrNone writes none for nothing.
 func OrNone(s string) string { return cmp.Or(s, "none") }
+
+// Listed writes words with commas between them.
+func Listed[W ~string](words []W) string {
+	texts := make([]string, len(words))
+	for i, w := range words {
+		texts[i] = string(w)
+	}
+	return strings.Join(texts, ", ")
+}

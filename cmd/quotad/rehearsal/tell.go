@@ -1,4 +1,4 @@
-package main
+package rehearsal
 
 import (
 	"fmt"
@@ -27,13 +27,13 @@ func (t *teller) line(format string, args ...any) {
 	}
 }
 
-func (t *teller) begin(r *rehearsal) {
+func (t *teller) begin(r *Rehearsal) {
 	t.line("%s: %s", r.Name, r.About)
-	t.line("starting %s, seed %d", show.Counted(len(r.Regions), "region"), r.seed)
+	t.line("starting %s, seed %d", show.Counted(len(r.Regions), "region"), r.Seed)
 	t.start = time.Now()
 }
 
-func (t *teller) started(r *rehearsal) {
+func (t *teller) started(r *Rehearsal) {
 	t.line("all regions are in touch after %s; %s of load begin", show.Span(time.Since(t.start).Round(100*time.Millisecond)), show.Span(r.Duration))
 }
 
@@ -65,10 +65,10 @@ type rehearsed struct {
 }
 
 // tell prints what came of it; the error carries the exit code where something was not met.
-func (r *rehearsal) tell(out io.Writer, record *scenario.Record, results []scenario.Result) error {
+func (r *Rehearsal) tell(out io.Writer, record *scenario.Record, results []scenario.Result) error {
 	ok := scenario.OK(results)
-	if r.output == "json" {
-		if err := show.JSON(out, rehearsed{r.Name, r.seed, ok, len(record.Answers), record.Unsent, record.Shed, record.Behind, results}); err != nil {
+	if r.Output == "json" {
+		if err := show.JSON(out, rehearsed{r.Name, r.Seed, ok, len(record.Answers), record.Unsent, record.Shed, record.Behind, results}); err != nil {
 			return err
 		}
 	} else if err := r.tellTable(out, record, results, ok); err != nil {
@@ -80,7 +80,7 @@ func (r *rehearsal) tell(out io.Writer, record *scenario.Record, results []scena
 	return nil
 }
 
-func (r *rehearsal) tellTable(out io.Writer, record *scenario.Record, results []scenario.Result, ok bool) error {
+func (r *Rehearsal) tellTable(out io.Writer, record *scenario.Record, results []scenario.Result, ok bool) error {
 	fmt.Fprintf(out, "\n%d requests sent, %d that no node accepted\n", len(record.Answers), sum(record.Unsent))
 	if n := sum(record.Shed); n > 0 {
 		fmt.Fprintf(out, "%d more fell due while too many waited for an answer, and were not sent\n", n)
@@ -103,7 +103,7 @@ func (r *rehearsal) tellTable(out io.Writer, record *scenario.Record, results []
 	}
 	verdict := "ok: all that was expected was met"
 	if !ok {
-		verdict = "not ok: see above; play it again with " + r.command
+		verdict = "not ok: see above; play it again with " + r.Command
 	}
 	_, err := fmt.Fprintf(out, "\n%s\n", verdict)
 	return err

@@ -1,4 +1,4 @@
-package main
+package rehearsal
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 )
 
 // onDeployment plays the scenario on a deployment that runs already, whose nodes a file names.
-func (r *rehearsal) onDeployment(ctx context.Context, file, quotad string, tell *teller) (_ *scenario.Record, err error) {
+func (r *Rehearsal) onDeployment(ctx context.Context, file, quotad string, tell *teller) (_ *scenario.Record, err error) {
 	nodes, err := staging.ReadNodes(file)
 	if err != nil {
 		return nil, exit.Usage(err)
@@ -35,5 +35,5 @@ func (r *rehearsal) onDeployment(ctx context.Context, file, quotad string, tell 
 		return nil, fmt.Errorf("%s cannot be rehearsed on the deployment of %s:\n%w", r.Name, file, err)
 	}
 	tell.line("the nodes of %s are ready and make cuts; %s of load begin", strings.Join(stage.Regions(), ", "), show.Span(r.Duration))
-	return r.Play(ctx, stage, scenario.Options{Seed: r.seed, Bounds: bounds, Began: tell.step, Done: tell.done})
+	return r.Play(ctx, stage, scenario.Options{Seed: r.Seed, Bounds: bounds, Began: tell.step, Done: tell.done})
 }

@@ -1,4 +1,6 @@
-package main
+// Package authority makes certificates for calls between regions: an authority in a folder, and the
+// nodes' certificates in folders of their regions below it.
+package authority
 
 import (
 	"crypto/ecdsa"
@@ -16,8 +18,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/quotad/quotad/cmd/quotad/exit"
 	"github.com/quotad/quotad/cmd/quotad/show"
 	"github.com/quotad/quotad/policy/files"
@@ -30,34 +30,40 @@ type authority struct {
 	key  *ecdsa.PrivateKey
 }
 
+// Written is a certificate and a key in their files.
+type Written struct {
+	Cert, Key string // paths
+	Until     time.Time
+}
+
+// backdated is how far the clocks of two nodes may differ for one to take a certificate just made.
+const backdated = 5 * time.Minute
+
 func authorityCert(dir string) string { return filepath.Join(dir, "ca.pem") }
 func authorityKey(dir string) string  { return filepath.Join(dir, "ca.key") }
 
-// makeAuthority makes an authority where there is none.
-func makeAuthority(dir string, valid time.Duration) (*authority, error) {
+// Make makes an authority where there is none.
+func Make(dir string, valid time.Duration) (Written, error) {
 	for _, path := range []string{authorityCert(dir), authorityKey(dir)} {
 		if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
-			return nil, fmt.Errorf("%s is there already: certificates of the authority it belongs to would be worth nothing; choose another folder", path)
+			return Written{}, fmt.Errorf("%s is there already: certificates of the authority it belongs to would be worth nothing; choose another folder", path)
 		}
 	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return nil, err
+		return Written{}, err
 	}
 	template, err := newTemplate(pkix.Name{CommonName: "quotad authority"}, valid)
 	if err != nil {
-		return nil, err
+		return Written{}, err
 	}
 	template.IsCA, template.BasicConstraintsValid, template.MaxPathLenZero = true, true, true
 	template.KeyUsage = x509.KeyUsageCertSign | x509.KeyUsageCRLSign
-	a := &authority{cert: template, key: key}
-	if a.cert, err = a.write(template, key, authorityCert(dir), authorityKey(dir)); err != nil {
-		return nil, err
-	}
-	return a, nil
+	a := &authority{cert: template, key: key} // it signs itself
+	return a.write(template, key, authorityCert(dir), authorityKey(dir))
 }
 
-// readAuthority reads what makeAuthority wrote.
+// readAuthority reads what Make wrote.
 func readAuthority(dir string) (*authority, error) {
 	const mend = "make an authority with: quotad certs init"
 	certDER, err := readPEM(authorityCert(dir), "CERTIFICATE")
@@ -95,18 +101,22 @@ func readPEM(path, kind string) ([]byte, error) {
 	return block.Bytes, nil
 }
 
-// issueInto makes a node's certificate in its place below the authority's folder.
-func (a *authority) issueInto(cmd *cobra.Command, dir string, who peer.Identity, valid time.Duration) error {
+// Issue makes a node's certificate in its place below the authority's folder.
+func Issue(dir string, who peer.Identity, valid time.Duration) (Written, error) {
+	a, err := readAuthority(dir)
+	if err != nil {
+		return Written{}, err
+	}
 	uri, err := who.URI()
 	if err != nil {
-		return exit.Usage(fmt.Errorf("%w; give --region and --node as in the node file", err))
+		return Written{}, exit.Usage(fmt.Errorf("%w; give --region and --node as in the node file", err))
 	}
 	template, err := newTemplate(pkix.Name{CommonName: who.String()}, valid)
 	if err != nil {
-		return err
+		return Written{}, err
 	}
 	if template.NotAfter.After(a.cert.NotAfter) {
-		return exit.Usage(fmt.Errorf("--valid %s is longer than the authority is good for, until %s; give less, or make another authority",
+		return Written{}, exit.Usage(fmt.Errorf("--valid %s is longer than the authority is good for, until %s; give less, or make another authority",
 			show.Span(valid), a.cert.NotAfter.Format(time.RFC3339)))
 	}
 	template.URIs = []*url.URL{uri}
@@ -114,14 +124,10 @@ func (a *authority) issueInto(cmd *cobra.Command, dir string, who peer.Identity,
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return err
+		return Written{}, err
 	}
 	base := filepath.Join(dir, who.Region, who.Node)
-	cert, err := a.write(template, key, base+".pem", base+".key")
-	if err != nil {
-		return err
-	}
-	return tellWritten(cmd, base+".pem", base+".key", cert)
+	return a.write(template, key, base+".pem", base+".key")
 }
 
 // newTemplate is what all certificates have in common.
@@ -135,26 +141,25 @@ func newTemplate(subject pkix.Name, valid time.Duration) (*x509.Certificate, err
 }
 
 // write signs a certificate and puts it and its key in their places.
-func (a *authority) write(template *x509.Certificate, key *ecdsa.PrivateKey, certPath, keyPath string) (*x509.Certificate, error) {
+func (a *authority) write(
+	template *x509.Certificate, key *ecdsa.PrivateKey, certPath, keyPath string,
+) (Written, error) {
 	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, &key.PublicKey, a.key)
 	if err != nil {
-		return nil, fmt.Errorf("make the certificate: %w", err)
-	}
-	cert, err := x509.ParseCertificate(der)
-	if err != nil {
-		return nil, fmt.Errorf("make the certificate: %w", err)
+		return Written{}, fmt.Errorf("make the certificate: %w", err)
 	}
 	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
-		return nil, fmt.Errorf("make the key: %w", err)
+		return Written{}, fmt.Errorf("make the key: %w", err)
 	}
 	if err := os.MkdirAll(filepath.Dir(certPath), 0o755); err != nil {
-		return nil, fmt.Errorf("make the folder: %w; choose another", err)
+		return Written{}, fmt.Errorf("make the folder: %w; choose another", err)
 	}
 	if err := replacePEM(keyPath, "PRIVATE KEY", keyDER, 0o600); err != nil {
-		return nil, err
+		return Written{}, err
 	}
-	return cert, replacePEM(certPath, "CERTIFICATE", der, 0o644)
+	done := Written{Cert: certPath, Key: keyPath, Until: template.NotAfter}
+	return done, replacePEM(certPath, "CERTIFICATE", der, 0o644)
 }
 
 // replacePEM writes a file whole, or not at all: a node may be reading it.

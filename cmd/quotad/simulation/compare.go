@@ -1,14 +1,14 @@
-package main
+package simulation
 
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"runtime"
 	"slices"
 	"sync"
-
-	"github.com/spf13/cobra"
+	"time"
 
 	"github.com/quotad/quotad/chaos/baseline"
 	"github.com/quotad/quotad/chaos/sim"
@@ -16,19 +16,18 @@ import (
 )
 
 // compare plays the same demands with quotad and with other ways of limiting, and prints what each came to.
-func (s *simulation) compare(cmd *cobra.Command) error {
+func (s *Simulation) compare(ctx context.Context, out io.Writer) error {
 	systems := append(baseline.Systems(), sim.Quotad{}, sim.Quotad{Borrow: true})
-	rows, err := compareAll(cmd.Context(), workload.Suite(s.hunt.From), systems, s.hunt.From)
+	rows, err := compareAll(ctx, workload.Suite(s.Hunt.From), systems, s.Hunt.From)
 	if err != nil {
 		return err
 	}
-	if s.plot != "" {
-		if err := os.WriteFile(s.plot, []byte(baseline.Plot(rows)), 0o644); err != nil {
+	if s.Plot != "" {
+		if err := os.WriteFile(s.Plot, []byte(baseline.Plot(rows)), 0o644); err != nil {
 			return fmt.Errorf("write the plot: %w; choose another path with --plot", err)
 		}
 	}
-	out := cmd.OutOrStdout()
-	if s.output == "json" {
+	if s.Output == "json" {
 		return baseline.WriteJSON(out, rows)
 	}
 	_, err = fmt.Fprintf(out, "%s\n%s", baseline.OverviewTable(baseline.Overview(rows)), baseline.Table(rows))
@@ -58,7 +57,10 @@ func compareAll(ctx context.Context, suite []*workload.Workload, systems []basel
 	return slices.Concat(rows...), ctx.Err()
 }
 
-// usualNetwork has every message take half the demo's round trip.
+// RoundTrip is that between any two regions, in a comparison and in the demo.
+const RoundTrip = 80 * time.Millisecond
+
+// usualNetwork has every message take half a round trip.
 func usualNetwork(w *workload.Workload) baseline.Network {
-	return baseline.Uniform(w.Regions, (roundTrip / 2).Microseconds())
+	return baseline.Uniform(w.Regions, (RoundTrip / 2).Microseconds())
 }

@@ -1,4 +1,4 @@
-package main
+package rehearsal
 
 import (
 	"context"
@@ -15,12 +15,12 @@ import (
 )
 
 // writeReport writes the page about a rehearsal.
-func (r *rehearsal) writeReport(ctx context.Context, record *scenario.Record, results []scenario.Result) error {
-	f, err := os.Create(r.report)
+func (r *Rehearsal) writeReport(ctx context.Context, record *scenario.Record, results []scenario.Result) error {
+	f, err := os.Create(r.ReportTo)
 	if err != nil {
 		return fmt.Errorf("write the report: %w; choose another file with --report", err)
 	}
-	err = report.Write(f, r.Report(record, results, r.command, r.version(ctx)))
+	err = report.Write(f, r.Report(record, results, r.Command, r.version(ctx)))
 	return errors.Join(err, f.Close())
 }
 
@@ -28,10 +28,10 @@ func (r *rehearsal) writeReport(ctx context.Context, record *scenario.Record, re
 const versionTimeout = 10 * time.Second
 
 // version is what the binary under test was built from, in its own words.
-func (r *rehearsal) version(ctx context.Context) string {
-	path, err := filepath.Abs(r.quotad) // a bare name would be looked for elsewhere
+func (r *Rehearsal) version(ctx context.Context) string {
+	path, err := filepath.Abs(r.Quotad) // a bare name would be looked for elsewhere
 	if err != nil {
-		return r.quotad
+		return r.Quotad
 	}
 	ctx, cancel := context.WithTimeout(ctx, versionTimeout)
 	defer cancel()

@@ -1,4 +1,4 @@
-package main
+package simulation
 
 import (
 	"encoding/hex"
@@ -35,7 +35,7 @@ type brokenSeed struct {
 	Replay    string   `json:"replay"`
 }
 
-func (s *simulation) document(t sim.Tally, f *sim.Failure) simulated {
+func (s *Simulation) document(t sim.Tally, f *sim.Failure) simulated {
 	d := simulated{OK: f == nil, Build: build.This(), Seeds: t.Seeds, Lua: t.Lua, Virtual: t.Virtual.Seconds(), Took: t.Took.Seconds(),
 		Events: t.Counts.Events, Requests: t.Counts.Requests, Admitted: t.Counts.Admitted, Faults: map[string]int64{}, Rows: map[int]int64{},
 		Trace: hex.EncodeToString(t.Digest[:])}

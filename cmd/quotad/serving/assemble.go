@@ -59,9 +59,11 @@ func assemble(ctx context.Context, c *nodeconfig.Config, d *policy.Document, log
 		return nil, err
 	}
 	p.config.PeerListener, p.config.Streams, p.config.Packets = p.sockets.peer, p.sockets.gossip, p.sockets.packets
-	if p.config.PeerAdvertise, p.config.Advertise, err = advertised(ctx, c, p.sockets); err != nil {
+	at, err := lookUpAdvertised(ctx, c, listening(p.sockets.peer), listening(p.sockets.gossip))
+	if err != nil {
 		return nil, err
 	}
+	p.config.PeerAdvertise, p.config.Advertise = at.peer, at.gossip
 	if c.Chaos {
 		p.putGate(c)
 	}

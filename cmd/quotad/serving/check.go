@@ -46,8 +46,8 @@ func Check(ctx context.Context, c *nodeconfig.Config, connect bool) (Sheet, erro
 	if at.journal, err = lookAtJournal(c); err != nil {
 		return Sheet{}, exit.Usage(err)
 	}
-	if at.advertise, err = lookUpAdvertised(ctx, c); err != nil {
-		return Sheet{}, exit.Usage(err)
+	if at.advertised, err = lookUpAdvertised(ctx, c, at.peer, at.gossip); err != nil {
+		return Sheet{}, err
 	}
 	s := describe(c, document, trust, at)
 	s.warnings = append(s.warnings, documentWarnings(document)...)
@@ -84,22 +84,6 @@ func lookAtJournal(c *nodeconfig.Config) (string, error) {
 		return "", c.Fail("data_dir", path+" is not a file", "move it away, or choose another folder")
 	}
 	return fmt.Sprintf("%s, there with %d KiB", path, file.Size()>>10), nil
-}
-
-// lookUpAdvertised returns where others are to reach the node.
-func lookUpAdvertised(ctx context.Context, c *nodeconfig.Config) (advertise, error) {
-	a := advertise{peer: c.Advertise.Peer, gossip: c.Listen.Gossip.String()}
-	if a.peer == "" {
-		a.peer = c.Listen.Peer.String()
-	}
-	if c.Advertise.Gossip != "" {
-		at, err := resolve(ctx, c.Advertise.Gossip)
-		if err != nil {
-			return a, c.Fail("advertise.gossip", err.Error(), "write an IP address, or correct the name")
-		}
-		a.gossip = at.String()
-	}
-	return a, nil
 }
 
 // documentWarnings are those of the limits document, each on a line.

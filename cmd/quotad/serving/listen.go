@@ -1,6 +1,7 @@
 package serving
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -82,20 +83,25 @@ func (s *sockets) close() {
 // listening is where a TCP listener listens.
 func listening(l net.Listener) netip.AddrPort { return l.Addr().(*net.TCPAddr).AddrPort() }
 
-// advertised returns where others reach the node: as configured, or else where it listens.
-func advertised(ctx context.Context, c *nodeconfig.Config, s *sockets) (peer string, gossip netip.AddrPort, err error) {
-	peer = c.Advertise.Peer
-	if peer == "" {
-		peer = listening(s.peer).String()
-	}
+// advertised is where others reach a node.
+type advertised struct {
+	peer   string
+	gossip netip.AddrPort
+}
+
+// lookUpAdvertised returns where others reach the node: as configured, or else where it listens.
+func lookUpAdvertised(
+	ctx context.Context, c *nodeconfig.Config, peer, gossip netip.AddrPort,
+) (a advertised, err error) {
+	a = advertised{cmp.Or(c.Advertise.Peer, peer.String()), gossip}
 	if c.Advertise.Gossip == "" {
-		return peer, listening(s.gossip), nil
+		return a, nil
 	}
-	gossip, err = resolve(ctx, c.Advertise.Gossip)
-	if err != nil {
-		return "", gossip, exit.Usage(c.Fail("advertise.gossip", err.Error(), "write an IP address, or correct the name"))
+	if a.gossip, err = resolve(ctx, c.Advertise.Gossip); err != nil {
+		return a, exit.Usage(c.Fail("advertise.gossip", err.Error(),
+			"write an IP address, or correct the name"))
 	}
-	return peer, gossip, nil
+	return a, nil
 }
 
 // resolveTimeout bounds the look-up of this node's own name.

@@ -27,17 +27,15 @@ func summary(c *nodeconfig.Config, p *parts) Sheet {
 		journal: fmt.Sprintf("%s, opened %s", p.journal, show.Counted(int(p.config.Journal.Incarnation()), "time")),
 		http:    listening(p.sockets.http), grpc: listening(p.sockets.grpc),
 		peer: listening(p.sockets.peer), gossip: listening(p.sockets.gossip),
-		advertise: advertise{p.config.PeerAdvertise, p.config.Advertise.String()}})
+		advertised: advertised{p.config.PeerAdvertise, p.config.Advertise}})
 }
 
 // placement is where a node is found, and what it keeps.
 type placement struct {
 	journal                  string // in words
 	http, grpc, peer, gossip netip.AddrPort
-	advertise                advertise
+	advertised               advertised
 }
-
-type advertise struct{ peer, gossip string }
 
 // describe says what a node is to be. Secrets stay out of it.
 func describe(c *nodeconfig.Config, d *policy.Document, trust *peer.TLS, at placement) Sheet {
@@ -53,8 +51,8 @@ func describe(c *nodeconfig.Config, d *policy.Document, trust *peer.TLS, at plac
 	row("journal", "%s", at.journal)
 	row("http", "%s", at.http)
 	row("grpc", "%s", at.grpc)
-	row("peer", "%s%s, %s", at.peer, elsewhere(at.peer.String(), at.advertise.peer), peerTrust(trust))
-	row("gossip", "%s%s, %s", at.gossip, elsewhere(at.gossip.String(), at.advertise.gossip), encryption(c))
+	row("peer", "%s%s, %s", at.peer, elsewhere(at.peer.String(), at.advertised.peer), peerTrust(trust))
+	row("gossip", "%s%s, %s", at.gossip, elsewhere(at.gossip.String(), at.advertised.gossip.String()), encryption(c))
 	row("seeds", "%s", show.OrNone(strings.Join(c.Seeds, ", ")))
 	if c.Bootstrap {
 		row("bootstrap", "an empty Redis is taken for a first start, not for a loss")

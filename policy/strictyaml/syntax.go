@@ -65,7 +65,7 @@ func (f *file) position(t *token.Token) Position {
 
 // parse returns the root of the file's only YAML document.
 func (f *file) parse(src []byte) ast.Node {
-	if len(src) > f.kind.MaxBytes { // a byte order mark counts, too: src may be cut behind the bound
+	if len(src) > f.kind.MaxBytes { // with a byte order mark: src may be cut behind the bound
 		f.failSyntax(nil, "the file is larger than "+size(f.kind.MaxBytes), f.kind.TooLarge)
 		return nil
 	}
@@ -139,13 +139,18 @@ func badTab(line string) (column int, bad bool) {
 	return utf8.RuneCountInString(before) + 1, true
 }
 
+const (
+	mendShared = "write the value out where it is needed"
+	mendMerged = "write the fields out where they are needed"
+)
+
 // refused lists the parts of YAML that the reader does without. Aliases and merge keys are how a
 // small file becomes a large one, tags and directives change what a value means, and none of them
 // makes a file easier to read.
 var refused = map[token.Type]struct{ problem, mend string }{
-	token.AnchorType:     {"anchors (&name) are not allowed", "write the value out where it is needed"},
-	token.AliasType:      {"aliases (*name) are not allowed", "write the value out where it is needed"},
-	token.MergeKeyType:   {"merge keys (<<) are not allowed", "write the fields out where they are needed"},
+	token.AnchorType:     {"anchors (&name) are not allowed", mendShared},
+	token.AliasType:      {"aliases (*name) are not allowed", mendShared},
+	token.MergeKeyType:   {"merge keys (<<) are not allowed", mendMerged},
 	token.TagType:        {"tags (!name) are not allowed", "remove the tag"},
 	token.DirectiveType:  {"directives (%NAME) are not allowed", "remove the line"},
 	token.MappingKeyType: {"explicit keys (?) are not allowed", "write it as name: value"},

@@ -23,8 +23,9 @@ type Config struct {
 		Timeout  time.Duration
 		TLS      peer.Files // what a Redis is called with
 	}
-	Listen              struct{ GRPC, HTTP, Peer, Gossip netip.AddrPort }
-	Limits              door.Limits                   // of each port of the gRPC API, the HTTP API and other regions
+	Listen struct{ GRPC, HTTP, Peer, Gossip netip.AddrPort }
+	// Limits are those of each port: the gRPC API, the HTTP API and other regions.
+	Limits              door.Limits
 	Advertise           struct{ Peer, Gossip string } // host:port; empty: where it listens
 	Seeds               []string
 	PeerTLS             peer.Files // empty: plain text
@@ -86,7 +87,8 @@ func (c *Config) redisSettings() []Setting {
 			"run a Redis inside this process, which keeps nothing: not for production"},
 		{"redis.timeout", "duration", "50ms",
 			one(&c.Redis.Timeout, duration(minTimeout, maxTimeout, "50ms")),
-			"how long a decision may take: then, or once the Redis fails, on_store_failure decides"},
+			"how long a decision may take: then, or once the Redis fails, on_store_failure " +
+				"decides"},
 		{"redis.tls.ca", "file", "", one(&c.Redis.TLS.CA, filePath),
 			"certificates of the authorities that the Redis may be of (default: those of the " +
 				"system)"},

@@ -65,7 +65,8 @@ func (n *Node) call(
 			"--addr %q is not the address of a node; write it like http://127.0.0.1:8080", n.addr))
 	}
 	if n.timeout <= 0 {
-		return Answer{}, exit.Usage(fmt.Errorf("--timeout %s leaves no time; write it like 5s", n.timeout))
+		return Answer{}, exit.Usage(fmt.Errorf(
+			"--timeout %s leaves no time; write it like 5s", n.timeout))
 	}
 	ctx, cancel := context.WithTimeout(ctx, n.timeout)
 	defer cancel()
@@ -118,8 +119,8 @@ func (a Answer) Refusal() error {
 	switch {
 	case a.Code == http.StatusServiceUnavailable:
 		return exit.Unreachable(fmt.Errorf("%w; try again, and see quotad status", err))
-	case a.Code == http.StatusConflict, a.Code == http.StatusForbidden: // the request is right, and cannot be met
-		return err
+	case a.Code == http.StatusConflict, a.Code == http.StatusForbidden:
+		return err // the request is right, and cannot be met
 	case a.Code >= 400 && a.Code < 500 && a.Code != http.StatusNotFound:
 		return exit.Usage(fmt.Errorf("%w; correct the request", err))
 	}

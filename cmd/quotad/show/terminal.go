@@ -1,5 +1,6 @@
-// Package show writes for people and for programs: tables, JSON, and names and texts of others, which no
-// terminal may take for commands.
+// Package show writes for people and for programs: tables and JSON (terminal.go), durations and
+// counts (words.go), and names and texts of others so that no terminal takes them for commands
+// (words.go, visible.go).
 package show
 
 import (
@@ -38,4 +39,6 @@ func IsTerminal(w io.Writer) bool {
 func Colour() bool { return os.Getenv("NO_COLOR") == "" }
 
 // Table starts a table: cells end with a tab, rows with a new line; Flush prints it, visibly.
-func Table(w io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(visibly{w}, 0, 0, 2, ' ', 0) }
+func Table(w io.Writer) *tabwriter.Writer {
+	return tabwriter.NewWriter(visibly{w}, 0, 0, 2, ' ', 0)
+}

@@ -53,7 +53,7 @@ func parseWindowField(digits string) (time.Duration, error) {
 	n, err := strconv.ParseInt(digits, 10, 64)
 	window := time.Duration(n)
 	if err != nil || !isInteger(digits) || window < MinWindow || window > MaxWindow || window%time.Microsecond != 0 {
-		return 0, fmt.Errorf("window %q is not a whole number of microseconds from 10ms to 366d, in nanoseconds", truncate(digits))
+		return 0, fmt.Errorf("window %.40q is not a whole number of microseconds from 10ms to 366d, in nanoseconds", digits)
 	}
 	return window, nil
 }
@@ -89,17 +89,17 @@ func parsePairs(fields []string) (key []KeyValue, match []Condition, err error) 
 // document promises of its key and conditions.
 func (r BucketRef) check() error {
 	if !limitNames.holds(r.Domain) {
-		return fmt.Errorf("domain %q is not a valid name", truncate(r.Domain))
+		return fmt.Errorf("domain %.40q is not a valid name", r.Domain)
 	}
 	if !limitNames.holds(r.Name) {
-		return fmt.Errorf("limit name %q is not valid", truncate(r.Name))
+		return fmt.Errorf("limit name %.40q is not valid", r.Name)
 	}
 	if !slices.Contains(algorithms.Kinds, r.Algorithm) {
-		return fmt.Errorf("algorithm %q is not known", truncate(string(r.Algorithm)))
+		return fmt.Errorf("algorithm %.40q is not known", r.Algorithm)
 	}
 	for i, kv := range r.Key {
 		if !descriptorNames.holds(kv.Name) {
-			return fmt.Errorf("key name %q is not valid", truncate(kv.Name))
+			return fmt.Errorf("key name %.40q is not valid", kv.Name)
 		}
 		if slices.ContainsFunc(r.Key[:i], func(o KeyValue) bool { return o.Name == kv.Name }) {
 			return errors.New("key name " + kv.Name + " appears twice")
@@ -116,7 +116,7 @@ func (r BucketRef) check() error {
 func (r BucketRef) checkMatch() error {
 	for i, c := range r.Match {
 		if !descriptorNames.holds(c.Name) {
-			return fmt.Errorf("condition name %q is not valid", truncate(c.Name))
+			return fmt.Errorf("condition name %.40q is not valid", c.Name)
 		}
 		if i > 0 && r.Match[i-1].Name >= c.Name {
 			return fmt.Errorf("condition %s comes after %s, where conditions are sorted by name and each is given once", c.Name, r.Match[i-1].Name)
@@ -132,5 +132,5 @@ func (r BucketRef) checkMatch() error {
 }
 
 func badBucketID(id BucketID, err error) error {
-	return fmt.Errorf("bucket ID %q: %w; it was not made by Limit.Bucket of a compatible quotad", truncate(string(id)), err)
+	return fmt.Errorf("bucket ID %.40q: %w; it was not made by Limit.Bucket of a compatible quotad", string(id), err)
 }

@@ -6,53 +6,54 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/policy/strictyaml"
 )
 
-// capacity reads how many units the limit has, and how many at once.
-func (o object) capacity(l *Limit) {
-	if f, ok := o.required("limit", "write how many units all regions together may admit in a window, such as 1000"); ok {
-		l.Limit, _ = f.integer(1, MaxLimit)
+// readCapacity reads how many units the limit has, and how many at once.
+func readCapacity(o strictyaml.Object, l *Limit) {
+	if f, ok := o.Required("limit", "write how many units all regions together may admit in a window, such as 1000"); ok {
+		l.Limit = f.Integer(1, MaxLimit)
 	}
-	if f, ok := o.required("window", "write a duration such as 1m"); ok {
-		l.Window, _ = f.window()
+	if f, ok := o.Required("window", "write a duration such as 1m"); ok {
+		l.Window = readWindow(f)
 	}
-	if f, ok := o.fields["burst"]; ok {
-		l.Burst, _ = f.burst(l.Algorithm)
+	if f, ok := o.Field("burst"); ok {
+		l.Burst = readBurst(f, l.Algorithm)
 	} else if l.Algorithm.Bucket() {
 		l.Burst = l.Limit
 	}
-	o.checkCapacity(l)
+	checkCapacity(o, l)
 }
 
-// burst reads the burst of an entry, which only buckets have.
-func (f field) burst(a Algorithm) (int64, bool) {
+// readBurst reads the burst of an entry, which only buckets have.
+func readBurst(f strictyaml.Value, a Algorithm) int64 {
 	if a != "" && !a.Bucket() {
-		f.fail(fmt.Sprintf("burst belongs to %s and %s, not to %s", TokenBucket, LeakyBucket, a), "remove it")
-		return 0, false
+		f.Fail(fmt.Sprintf("burst belongs to %s and %s, not to %s", TokenBucket, LeakyBucket, a), "remove it")
+		return 0
 	}
-	return f.integer(1, MaxBurst)
+	return f.Integer(1, MaxBurst)
 }
 
 // checkCapacity holds units against what the algorithm can count exactly, or
 // remember. An algorithm or a window that could not be read is reported already.
-func (o object) checkCapacity(l *Limit) {
+func checkCapacity(o strictyaml.Object, l *Limit) {
 	if l.Algorithm == "" || l.Window == 0 {
 		return
 	}
 	if l.Algorithm == SlidingWindowLog && l.Limit > MaxLogLimit {
-		o.fields["limit"].fail(
+		o.At("limit").Fail(
 			fmt.Sprintf("%d is too large for %s, which remembers every admission", l.Limit, l.Algorithm),
 			fmt.Sprintf("write at most %d, or use %s", MaxLogLimit, SlidingWindowCounter))
 	}
-	if f, ok := o.fields["limit"]; ok {
-		f.checkExact(l.Limit, l)
+	if f, ok := o.Field("limit"); ok {
+		checkExact(f, l.Limit, l)
 	}
-	f, ok := o.fields["burst"]
+	f, ok := o.Field("burst")
 	if !ok {
 		return
 	}
-	if f.checkExact(l.Burst, l) && l.Limit > 0 && l.Algorithm.Bucket() && l.fillsLate() {
-		f.fail(fmt.Sprintf("%d takes over ten years to fill with %d in %s", l.Burst, l.Limit, formatWindow(l.Window)), "write a smaller burst")
+	if checkExact(f, l.Burst, l) && l.Limit > 0 && l.Algorithm.Bucket() && l.fillsLate() {
+		f.Fail(fmt.Sprintf("%d takes over ten years to fill with %d in %s", l.Burst, l.Limit, formatWindow(l.Window)), "write a smaller burst")
 	}
 }
 
@@ -71,7 +72,7 @@ const MaxFill = 10 * 366 * 24 * time.Hour
 
 // checkExact refuses units that the algorithm cannot multiply by the window
 // without rounding, and says whether it can.
-func (f field) checkExact(units int64, l *Limit) bool {
+func checkExact(f strictyaml.Value, units int64, l *Limit) bool {
 	window := l.Window.Microseconds()
 	if algorithms.Tick(l.Algorithm, units, window) != 0 {
 		return true
@@ -80,7 +81,7 @@ func (f field) checkExact(units int64, l *Limit) bool {
 	if shorterHolds(l.Algorithm, units, window) {
 		mend += ", or a shorter window"
 	}
-	f.fail(fmt.Sprintf("%d is too large for its window of %s under %s", units, formatWindow(l.Window), l.Algorithm), mend)
+	f.Fail(fmt.Sprintf("%d is too large for its window of %s under %s", units, formatWindow(l.Window), l.Algorithm), mend)
 	return false
 }
 

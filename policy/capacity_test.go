@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/policy/strictyaml"
 )
 
 // capacityDocument has one limit. It gives no burst if burst is 0.
@@ -101,9 +102,9 @@ func TestCapacityRemedies(t *testing.T) {
 		a := rapid.SampledFrom(algorithms.Kinds).Draw(t, "algorithm")
 		window := time.Microsecond * time.Duration(rapid.Int64Range(MinWindow.Microseconds(), MaxWindow.Microseconds()).Draw(t, "window"))
 		limit := rapid.Int64Range(1, MaxLimit).Draw(t, "limit")
-		parse := func(limit int64, window time.Duration) Errors {
+		parse := func(limit int64, window time.Duration) strictyaml.Errors {
 			_, err := Parse("limits.yaml", []byte(capacityDocument(a, limit, 0, window)))
-			var errs Errors
+			var errs strictyaml.Errors
 			errors.As(err, &errs)
 			return errs
 		}

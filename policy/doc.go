@@ -20,7 +20,7 @@
 // [Parse] is strict. Unknown fields, values of another type, numbers in any
 // form but plain digits, anchors and aliases are refused, and a document with
 // one error is refused whole: a half-read document is a limit nobody wrote.
-// Every problem is an [*Error] with file, line, column, what is wrong and how
+// Every problem is an [*strictyaml.Error] with file, line, column, what is wrong and how
 // to mend it, and all of them are reported together. What is valid but probably
 // not meant is told by [Document.Warnings] and refuses nothing.
 //

@@ -10,6 +10,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/policy/files"
+	"github.com/quotad/quotad/policy/strictyaml"
 )
 
 // The ranges of a document. Units stay at or below 2^51 because they and twice
@@ -71,7 +72,7 @@ type Limit struct {
 	// Index is the place of the entry in Document.Limits.
 	Index int
 	// Pos is where the entry starts in its file. It is no part of its meaning.
-	Pos Position
+	Pos strictyaml.Position
 
 	Name   string
 	Domain string
@@ -147,7 +148,7 @@ func (d *Document) RegionIndex(name string) (int, bool) {
 	})
 }
 
-// Load reads and parses the document in a file. The error is an [Errors] when
+// Load reads and parses the document in a file. The error is an [strictyaml.Errors] when
 // the file could be read but the document is invalid.
 func Load(path string) (*Document, error) {
 	src, err := files.Read(path, MaxDocumentBytes)

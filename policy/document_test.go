@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/quotad/quotad/policy/strictyaml"
 )
 
 func mustParse(t testing.TB, src string) *Document {
@@ -37,7 +39,7 @@ func TestParseFillsEveryField(t *testing.T) {
 	}
 	limits := []Limit{{
 		Index:          0,
-		Pos:            Position{path, 8, 5},
+		Pos:            strictyaml.Position{File: path, Line: 8, Column: 5},
 		Name:           "account-minute",
 		Domain:         "api",
 		Key:            []string{"account"},
@@ -53,7 +55,7 @@ func TestParseFillsEveryField(t *testing.T) {
 		Shadow:         true,
 	}, {
 		Index:          1,
-		Pos:            Position{path, 21, 5},
+		Pos:            strictyaml.Position{File: path, Line: 21, Column: 5},
 		Name:           "address-hour",
 		Domain:         "api",
 		Key:            []string{"account", "address"},
@@ -70,7 +72,7 @@ func TestParseFillsEveryField(t *testing.T) {
 		Shadow:         false,
 	}, {
 		Index:          2,
-		Pos:            Position{path, 29, 5},
+		Pos:            strictyaml.Position{File: path, Line: 29, Column: 5},
 		Name:           "account-rate",
 		Domain:         "api",
 		Key:            []string{"account"},
@@ -85,7 +87,7 @@ func TestParseFillsEveryField(t *testing.T) {
 		OnStoreFailure: StoreFailureLocal,
 	}, {
 		Index:          3,
-		Pos:            Position{path, 36, 5},
+		Pos:            strictyaml.Position{File: path, Line: 36, Column: 5},
 		Name:           "mail-queue",
 		Domain:         "mail",
 		Key:            []string{"account"},
@@ -159,11 +161,11 @@ func TestCarriageReturnsMoveNothing(t *testing.T) {
 
 // TestErrorsAreBounded reads a document with more problems than anyone reads.
 func TestErrorsAreBounded(t *testing.T) {
-	src := "version: 1\nregions: {eu: {weight: 1}}\nlimits:\n" + strings.Repeat("  - x\n", 2*maxErrors)
+	src := "version: 1\nregions: {eu: {weight: 1}}\nlimits:\n" + strings.Repeat("  - x\n", 2*strictyaml.MaxErrors)
 	_, err := Parse("limits.yaml", []byte(src))
-	var errs Errors
-	if !errors.As(err, &errs) || len(errs) != maxErrors {
-		t.Errorf("%d errors, want the first %d", len(errs), maxErrors)
+	var errs strictyaml.Errors
+	if !errors.As(err, &errs) || len(errs) != strictyaml.MaxErrors {
+		t.Errorf("%d errors, want the first %d", len(errs), strictyaml.MaxErrors)
 	}
 }
 
@@ -251,7 +253,7 @@ func TestLoadSaysWhatToDo(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = Load(missing)
-	var errs Errors
+	var errs strictyaml.Errors
 	if !errors.As(err, &errs) || errs[0].Pos.File != missing {
 		t.Errorf("invalid file: %v", err)
 	}

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/quotad/quotad/policy/strictyaml"
 )
 
 var update = flag.Bool("update", false, "write the errors and warnings found into testdata; read the difference before you keep it")
@@ -87,12 +89,12 @@ func checkWarnings(t *testing.T, src []byte, warnings []Warning) {
 	if len(warnings) == 0 {
 		return
 	}
-	errs := make(Errors, len(warnings))
+	errs := make(strictyaml.Errors, len(warnings))
 	for i, w := range warnings {
 		if w.Path == "" {
 			t.Errorf("warning %q names no field", w)
 		}
-		errs[i] = &Error{w.Pos, w.Path, w.Text, w.Mend}
+		errs[i] = &strictyaml.Error{Pos: w.Pos, Path: w.Path, Problem: w.Text, Mend: w.Mend}
 	}
 	checkErrors(t, src, errs)
 }
@@ -101,11 +103,11 @@ func checkWarnings(t *testing.T, src []byte, warnings []Warning) {
 // at places that exist.
 func checkErrors(t *testing.T, src []byte, err error) {
 	t.Helper()
-	var errs Errors
+	var errs strictyaml.Errors
 	if !errors.As(err, &errs) || len(errs) == 0 {
 		t.Fatalf("error %v is no Errors", err)
 	}
-	var one *Error
+	var one *strictyaml.Error
 	if !errors.As(err, &one) || one != errs[0] {
 		t.Errorf("errors.As finds %v, not the first problem", one)
 	}

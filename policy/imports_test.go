@@ -14,15 +14,12 @@ import (
 // on the names and bounds of the algorithms.
 func TestImports(t *testing.T) {
 	reasons := map[string]string{
-		"github.com/goccy/go-yaml/ast":    "positions of values",
-		"github.com/goccy/go-yaml/lexer":  "refusing constructs before they are parsed",
-		"github.com/goccy/go-yaml/parser": "YAML",
-		"github.com/goccy/go-yaml/token":  "positions of values",
-		"github.com/fsnotify/fsnotify":    "Watch",
-		"github.com/cespare/xxhash/v2":    "BucketID.Hash",
+		"github.com/fsnotify/fsnotify": "Watch",
+		"github.com/cespare/xxhash/v2": "BucketID.Hash",
 
-		"github.com/quotad/quotad/algorithms":   "the algorithms' names, cells and bounds",
-		"github.com/quotad/quotad/policy/files": "reading no more than a document, and no pipe",
+		"github.com/quotad/quotad/algorithms":        "the algorithms' names, cells and bounds",
+		"github.com/quotad/quotad/policy/files":      "reading no more than a document, and no pipe",
+		"github.com/quotad/quotad/policy/strictyaml": "YAML, positions of values",
 	}
 	files, err := filepath.Glob("*.go")
 	if err != nil {

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/quotad/quotad/policy/strictyaml"
 )
 
 const matchDocument = `
@@ -264,7 +266,7 @@ func TestMatcherAgainstTwin(t *testing.T) {
 		}
 		doc, err := Parse("limits.yaml", []byte(document(rules)))
 		if ambiguous {
-			var errs Errors
+			var errs strictyaml.Errors
 			if !errors.As(err, &errs) {
 				t.Fatalf("a document with a tie gave %v", err)
 			}

@@ -5,29 +5,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/goccy/go-yaml/token"
+	"github.com/quotad/quotad/policy/strictyaml"
 )
 
 // source is an entry together with the fields it was read from, for positions.
 type source struct {
 	*Limit
-	object object
-}
-
-// fail reports a problem at one field of the entry, or at its start if the
-// entry does not write that field.
-func (s source) fail(name, problem, mend string) {
-	at, path := s.place(name)
-	s.object.d.fail(at, path, problem, mend)
-}
-
-// place returns where to point a reader to for one field of the entry, and the
-// field's name.
-func (s source) place(name string) (at *token.Token, path string) {
-	if f, ok := s.object.fields[name]; ok {
-		return f.start(), f.path
-	}
-	return s.object.start(), s.object.child(name)
+	object strictyaml.Object
 }
 
 // String names the entry and its place.
@@ -59,7 +43,7 @@ func checkNames(entries []source) {
 func checkAgreement(group []source) {
 	first := group[0]
 	differ := func(e source, field, mine, theirs string) {
-		e.fail(field,
+		e.object.At(field).Fail(
 			fmt.Sprintf("%s differs from %s of %s, which has the same name", mine, theirs, first),
 			fmt.Sprintf("give both the same %s, or one of them another name", field))
 	}
@@ -88,7 +72,7 @@ func checkTies(group []source) {
 			if len(e.Match) != len(other.Match) || contradict(e.Match, other.Match) {
 				continue
 			}
-			e.fail("match", tieProblem(e, other),
+			e.object.At("match").Fail(tieProblem(e, other),
 				"make the conditions contradict each other, or give one entry a condition more")
 			break
 		}

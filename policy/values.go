@@ -62,7 +62,7 @@ func parsePPM(text string) (PPM, bool) {
 	return PPM(n), true
 }
 
-// isInteger accepts the one form in which a document writes a whole number.
+// isInteger accepts the one form in which an ID writes a whole number.
 func isInteger(text string) bool {
 	digits := strings.TrimPrefix(text, "-")
 	if !isDigits(digits) {

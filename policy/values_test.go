@@ -120,14 +120,3 @@ func TestIsInteger(t *testing.T) {
 		}
 	}
 }
-
-func TestSuggest(t *testing.T) {
-	for word, want := range map[string]string{
-		"windows": "window", "Window": "window", "widnow": "window", "algo": "algorithm", "lendinglimit": "lending_limit",
-		"on-exhausted": "on_exhausted", "burts": "burst", "size": "", "x": "", "": "", "on_storage_failure": "on_store_failure",
-	} {
-		if got, _ := suggest(word, limitFields); got != want {
-			t.Errorf("suggest(%q) = %q, want %q", word, got, want)
-		}
-	}
-}

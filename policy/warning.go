@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/quotad/quotad/policy/strictyaml"
 )
 
 // Warning is a part of a valid document that probably does less, or more, than
 // its author had in mind.
 type Warning struct {
-	Pos Position
+	Pos strictyaml.Position
 	// Path names the field, as in "limits[0].window".
 	Path string
 	// Text says what it does, and why.
@@ -18,8 +20,10 @@ type Warning struct {
 	Mend string
 }
 
-// String returns the warning on one line, in the form of [Error].
-func (w Warning) String() string { return onOneLine(w.Pos, w.Path, w.Text, w.Mend) }
+// String returns the warning on one line, in the form of [strictyaml.Error].
+func (w Warning) String() string {
+	return (&strictyaml.Error{Pos: w.Pos, Path: w.Path, Problem: w.Text, Mend: w.Mend}).Error()
+}
 
 // Warnings returns what is valid but worth a second look, in the order of the
 // file: all of it, or some 500 warnings if there are more. They are no part of
@@ -29,13 +33,13 @@ func (d *Document) Warnings() []Warning { return slices.Clone(d.warnings) }
 // warn sets the warnings of a valid document from its entries.
 func (d *Document) warn(entries []source) {
 	for _, e := range entries {
-		if len(d.warnings) >= maxErrors {
+		if len(d.warnings) >= strictyaml.MaxErrors {
 			break
 		}
 		d.warnings = append(d.warnings, e.warnings()...)
 	}
-	slices.SortStableFunc(d.warnings, func(a, b Warning) int { return a.Pos.compare(b.Pos) })
-	d.warnings = d.warnings[:min(len(d.warnings), maxErrors)]
+	slices.SortStableFunc(d.warnings, func(a, b Warning) int { return a.Pos.Compare(b.Pos) })
+	d.warnings = d.warnings[:min(len(d.warnings), strictyaml.MaxErrors)]
 }
 
 func (s source) warnings() []Warning {
@@ -48,8 +52,8 @@ func (s source) warnings() []Warning {
 
 // warning returns a warning at one field of the entry, in a list of its own.
 func (s source) warning(name, text, mend string) []Warning {
-	at, path := s.place(name)
-	return []Warning{{Pos: s.object.d.position(at.Position), Path: path, Text: text, Mend: mend}}
+	at := s.object.At(name)
+	return []Warning{{Pos: at.Pos(), Path: at.Path(), Text: text, Mend: mend}}
 }
 
 // homeMode warns of amounts too small to be split between the regions.
@@ -59,7 +63,7 @@ func homeMode(s source) []Warning {
 	}
 	least := s.leastSplit()
 	field, units, raise := "limit", s.Limit.Limit, "limit"
-	switch _, given := s.object.fields["burst"]; {
+	switch _, given := s.object.Field("burst"); {
 	case s.Limit.Limit >= least:
 		field, units, raise = "burst", s.Burst, "burst"
 	case given && s.Burst < least:

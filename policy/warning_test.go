@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/quotad/quotad/policy/strictyaml"
 )
 
 const warnedDocument = `
@@ -73,8 +75,8 @@ func TestWarningsAreBounded(t *testing.T) {
 		}
 	}
 	warnings := mustParse(t, b.String()).Warnings()
-	if last := warnings[len(warnings)-1]; len(warnings) != maxErrors || last.Pos.Line != 3+maxErrors/2 {
-		t.Errorf("%d warnings, the last in line %d, want the first %d", len(warnings), last.Pos.Line, maxErrors)
+	if last := warnings[len(warnings)-1]; len(warnings) != strictyaml.MaxErrors || last.Pos.Line != 3+strictyaml.MaxErrors/2 {
+		t.Errorf("%d warnings, the last in line %d, want the first %d", len(warnings), last.Pos.Line, strictyaml.MaxErrors)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 
 	"github.com/quotad/quotad/chaos/bubble"
+	"github.com/quotad/quotad/policy/strictyaml"
 )
 
 func versionText(version int) string {
@@ -129,7 +130,7 @@ func TestWatchKeepsTheLastGoodDocument(t *testing.T) {
 	w.wantApplied(1)
 
 	write(t, path, strings.Replace(versionText(2), "window: 1m", "window: 1 m", 1))
-	var errs Errors
+	var errs strictyaml.Errors
 	if err := receive(t, w.reports, "report"); !errors.As(err, &errs) || !strings.Contains(err.Error(), "limits[0].window") {
 		t.Fatalf("reported %v, want the invalid window", err)
 	}

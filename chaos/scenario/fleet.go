@@ -8,7 +8,7 @@ import (
 
 	"github.com/quotad/quotad/chaos/oracle"
 	"github.com/quotad/quotad/chaos/process"
-	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/policy/strictyaml"
 )
 
 // Fleet is a stage of processes that are started for one scenario, on this
@@ -21,7 +21,7 @@ type Fleet struct {
 	mu      sync.Mutex
 	version int64
 	nodes   map[*process.Node]*standing
-	before  map[policy.Position]process.LineStats // of the ways of a step, when it began
+	before  map[strictyaml.Position]process.LineStats // of the ways of a step, when it began
 }
 
 // standing is what a fleet knows of one of its nodes.
@@ -53,7 +53,7 @@ func StartFleet(ctx context.Context, scope process.Scope, s *Scenario, quotad st
 		c.Regions = append(c.Regions, rc)
 	}
 	f := &Fleet{scenario: s, quotad: quotad, version: 1, nodes: map[*process.Node]*standing{},
-		before: map[policy.Position]process.LineStats{}}
+		before: map[strictyaml.Position]process.LineStats{}}
 	var err error
 	if f.fleet, err = process.Start(ctx, scope, c); err != nil {
 		return nil, err

@@ -1,7 +1,6 @@
 package scenario
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -10,6 +9,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/policy/strictyaml"
 )
 
 // The ranges of a scenario.
@@ -26,74 +26,92 @@ const (
 
 var nameForm = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 
+// fileKind is a scenario as a file.
+var fileKind = strictyaml.Kind{
+	MaxBytes: MaxBytes,
+	TooLarge: "check the path: a scenario has some thirty lines",
+	Empty:    "write a scenario; quotad chaos list names some to start from",
+	TooDeep:  "a scenario needs only its fields, each a list of {name: value}",
+}
+
 // Parse reads and checks a scenario. The filename is for positions alone. The
-// error is a [policy.Errors] with everything that is wrong, by position.
+// error is a [strictyaml.Errors] with everything that is wrong, by position.
 func Parse(filename string, src []byte) (*Scenario, error) {
-	r := &reader{file: filename}
+	root, err := strictyaml.Read(filename, src, fileKind)
+	if err != nil {
+		return nil, err
+	}
 	s := &Scenario{}
-	if len(src) > MaxBytes {
-		r.fail(nil, "", fmt.Sprintf("the file is larger than %d KiB", MaxBytes>>10), "check the path: a scenario has some thirty lines")
-		return nil, r.errs
-	}
-	if root := r.parse(src); root != nil {
-		s.read(value{r, root, nil, ""}, string(src))
-	}
-	if len(r.errs) > 0 {
-		slices.SortStableFunc(r.errs, func(a, b *policy.Error) int {
-			return cmp.Or(cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Column, b.Pos.Column))
-		})
-		return nil, r.errs
+	s.read(root, string(src))
+	if err := root.Err(); err != nil {
+		return nil, err
 	}
 	return s, nil
 }
 
+// fields reads a mapping with fields that it must have and others that it may
+// have.
+func fields(v strictyaml.Value, required, optional []string) (_ strictyaml.Object, ok bool) {
+	known := slices.Concat(required, optional)
+	o, ok := v.Object("write its fields: "+strings.Join(known, ", "), known)
+	if !ok {
+		return o, false
+	}
+	for _, name := range required {
+		_, given := o.Required(name, "add "+name)
+		ok = ok && given
+	}
+	return o, ok
+}
+
 // read reads the whole file. What names regions and limits is read after them.
-func (s *Scenario) read(root value, src string) {
-	f, ok := root.fields([]string{"name", "about", "duration", "regions", "limits", "load", "expect"}, []string{"rows", "added", "steps"})
+func (s *Scenario) read(root strictyaml.Value, src string) {
+	required := []string{"name", "about", "duration", "regions", "limits", "load", "expect"}
+	f, ok := fields(root, required, []string{"rows", "added", "steps"})
 	if !ok {
 		return
 	}
-	s.Name, _ = f["name"].text("write a name like full-split")
+	s.Name, _ = f.At("name").Plain("write a name like full-split")
 	if !nameForm.MatchString(s.Name) || len(s.Name) > 60 {
-		f["name"].fail(fmt.Sprintf("%.70q is no name of a scenario", s.Name), "write small letters, digits and dashes, like full-split")
+		f.At("name").Fail(fmt.Sprintf("%.70q is no name of a scenario", s.Name), "write small letters, digits and dashes, like full-split")
 	}
-	s.About, _ = f["about"].text("say in a sentence or two what happens and what is expected")
-	s.Duration = f["duration"].duration(time.Second, MaxDuration)
-	if rows, given := f["rows"]; given {
-		items, _ := rows.list("write a list of numbers: [1, 8]")
+	s.About, _ = f.At("about").Plain("say in a sentence or two what happens and what is expected")
+	s.Duration = f.At("duration").Duration(time.Second, MaxDuration)
+	if rows, given := f.Field("rows"); given {
+		items, _ := rows.List("write a list of numbers: [1, 8]")
 		for _, item := range items {
-			s.Rows = append(s.Rows, int(item.integer(1, maxRow)))
+			s.Rows = append(s.Rows, int(item.Integer(1, maxRow)))
 		}
 	}
-	s.readRegions(f["regions"])
-	if len(root.errs) > 0 || !s.readLimits(f, src) {
+	s.readRegions(f.At("regions"))
+	if root.Failures() > 0 || !s.readLimits(f, src) {
 		return // names that are not known would be reported as well
 	}
-	s.readLoad(f["load"])
-	if given, ok := f["steps"]; ok {
+	s.readLoad(f.At("load"))
+	if given, ok := f.Field("steps"); ok {
 		s.readSteps(given)
 	}
 	if n := s.mostRequests(); n > MaxRequests {
-		f["load"].fail(fmt.Sprintf("up to %d requests: more than %d cannot be kept", n, MaxRequests), "lower the rates, raise the costs, or shorten the scenario")
+		f.At("load").Fail(fmt.Sprintf("up to %d requests: more than %d cannot be kept", n, MaxRequests), "lower the rates, raise the costs, or shorten the scenario")
 	}
-	s.readExpectations(f["expect"])
+	s.readExpectations(f.At("expect"))
 }
 
-func (s *Scenario) readRegions(v value) {
+func (s *Scenario) readRegions(v strictyaml.Value) {
 	const mend = "name at least two, each with its weight: us: {weight: 1}"
-	entries, order, ok := v.mapping(mend)
+	entries, ok := v.Entries(mend)
 	if !ok {
 		return
 	}
-	if len(order) < 2 || len(order) > 20 {
-		v.fail(fmt.Sprintf("%d regions", len(order)), "name 2 to 20")
+	if len(entries) < 2 || len(entries) > 20 {
+		v.Fail(fmt.Sprintf("%d regions", len(entries)), "name 2 to 20")
 	}
-	for _, name := range order {
-		r := Region{Name: name, Nodes: 1}
-		if f, ok := entries[name].fields([]string{"weight"}, []string{"nodes"}); ok {
-			r.Weight = f["weight"].integer(1, policy.MaxWeight)
-			if n, given := f["nodes"]; given {
-				r.Nodes = int(n.integer(1, MaxNodes))
+	for _, e := range entries {
+		r := Region{Name: e.Name, Nodes: 1}
+		if f, ok := fields(e.Value, []string{"weight"}, []string{"nodes"}); ok {
+			r.Weight = f.At("weight").Integer(1, policy.MaxWeight)
+			if n, given := f.Field("nodes"); given {
+				r.Nodes = int(n.Integer(1, MaxNodes))
 			}
 		}
 		s.Regions = append(s.Regions, r)
@@ -102,19 +120,20 @@ func (s *Scenario) readRegions(v value) {
 
 // readLimits takes the entries as they are written: they are checked where they
 // stand, and given to nodes.
-func (s *Scenario) readLimits(f map[string]value, src string) bool {
-	r := f["limits"].reader
+func (s *Scenario) readLimits(f strictyaml.Object, src string) bool {
+	file := f.Pos().File
 	var text [2]string
 	for i, name := range []string{"limits", "added"} {
-		v, given := f[name]
+		v, given := f.Field(name)
 		if !given {
 			continue
 		}
-		line := v.key.Position.Line
+		line := v.KeyPos().Line
 		block := blockAt(src, line)
 		document := strings.Repeat("\n", line-1) + strings.Replace(block, name+":", "limits:", 1) + s.head(1, nil)
-		d, err := policy.Parse(r.file, []byte(document))
-		if !r.take(err) {
+		d, err := policy.Parse(file, []byte(document))
+		if problems := strictyaml.Errors(nil); errors.As(err, &problems) {
+			v.Add(problems)
 			return false
 		}
 		if text[i] = block; i == 0 {
@@ -124,21 +143,11 @@ func (s *Scenario) readLimits(f map[string]value, src string) bool {
 		}
 	}
 	s.limits, s.added = text[0], text[1]
-	if _, err := policy.Parse(r.file, []byte(s.Document(2, nil))); err != nil {
-		f["added"].fail("together with limits it is no valid document: "+firstLine(err), "write both as lists with the same indentation, and no name twice")
+	if _, err := policy.Parse(file, []byte(s.Document(2, nil))); err != nil {
+		f.At("added").Fail("together with limits it is no valid document: "+firstLine(err), "write both as lists with the same indentation, and no name twice")
 		return false
 	}
 	return true
-}
-
-// take notes the problems of a limits document.
-func (r *reader) take(err error) bool {
-	var problems policy.Errors
-	if !errors.As(err, &problems) {
-		return err == nil
-	}
-	r.errs = append(r.errs, problems...)
-	return false
 }
 
 // blockAt is a field of the file with all its lines: from its line, counted from
@@ -157,36 +166,36 @@ func firstLine(err error) string {
 	return line
 }
 
-func (s *Scenario) readLoad(v value) {
-	items, ok := v.list("write a list of {region, limit, key, rate}")
+func (s *Scenario) readLoad(v strictyaml.Value) {
+	items, ok := v.List("write a list of {region, limit, key, rate}")
 	if ok && len(items) == 0 {
-		v.fail("nothing is asked for", "add at least {region: ..., limit: ..., key: ..., rate: ...}")
+		v.Fail("nothing is asked for", "add at least {region: ..., limit: ..., key: ..., rate: ...}")
 	}
 	matcher := s.document.Compile()
 	for _, item := range items {
-		f, ok := item.fields([]string{"region", "limit", "key", "rate"}, []string{"cost", "from", "to"})
+		f, ok := fields(item, []string{"region", "limit", "key", "rate"}, []string{"cost", "from", "to"})
 		if !ok {
 			continue
 		}
-		l := Load{Region: f["region"].oneOf(s.regionNames()), Limit: f["limit"].oneOf(s.limitNames()), Rate: f["rate"].integer(0, MaxRate), Cost: 1, To: s.Duration}
-		if c, given := f["cost"]; given {
-			l.Cost = c.integer(1, maxCost)
+		l := Load{Region: strictyaml.OneOf(f.At("region"), s.regionNames()...), Limit: strictyaml.OneOf(f.At("limit"), s.limitNames()...), Rate: f.At("rate").Integer(0, MaxRate), Cost: 1, To: s.Duration}
+		if c, given := f.Field("cost"); given {
+			l.Cost = c.Integer(1, maxCost)
 		}
-		if at, given := f["from"]; given {
-			l.From = at.duration(0, s.Duration)
+		if at, given := f.Field("from"); given {
+			l.From = at.Duration(0, s.Duration)
 		}
-		if at, given := f["to"]; given {
-			l.To = at.duration(l.From, s.Duration)
+		if at, given := f.Field("to"); given {
+			l.To = at.Duration(l.From, s.Duration)
 		}
 		if l.Limit == "" {
 			continue
 		}
-		if l.Key = s.keyOf(f["key"], l.Limit); l.Key == nil {
+		if l.Key = s.keyOf(f.At("key"), l.Limit); l.Key == nil {
 			continue
 		}
 		q := s.question(l)
 		if all := matcher.Append(nil, q.Domain, q.Descriptors); len(all) != 1 || all[0].Name != l.Limit {
-			item.fail(fmt.Sprintf("this request meets %d limits", len(all)), "give each limit with load a domain or a key of its own: what is judged must be decided by one limit alone")
+			item.Fail(fmt.Sprintf("this request meets %d limits", len(all)), "give each limit with load a domain or a key of its own: what is judged must be decided by one limit alone")
 		}
 		s.Load = append(s.Load, l)
 	}
@@ -208,23 +217,23 @@ func (s *Scenario) mostRequests() (n int64) {
 
 // keyOf reads the key of a limit: a plain value, or a list for a key of several
 // names.
-func (s *Scenario) keyOf(v value, limit string) []string {
+func (s *Scenario) keyOf(v strictyaml.Value, limit string) []string {
 	names := s.limit(limit).Key
 	mend := fmt.Sprintf("give a value for %s", strings.Join(names, ", "))
-	parts := []value{v}
+	parts := []strictyaml.Value{v}
 	if len(names) > 1 {
 		var ok bool
-		if parts, ok = v.list(mend); !ok {
+		if parts, ok = v.List(mend); !ok {
 			return nil
 		}
 	}
 	if len(parts) != len(names) {
-		v.fail(fmt.Sprintf("%d values for a key of %d", len(parts), len(names)), mend)
+		v.Fail(fmt.Sprintf("%d values for a key of %d", len(parts), len(names)), mend)
 		return nil
 	}
 	key := make([]string, len(parts))
 	for i, p := range parts {
-		text, ok := p.text(mend)
+		text, ok := p.Plain(mend)
 		if !ok {
 			return nil
 		}

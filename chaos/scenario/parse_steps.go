@@ -3,48 +3,62 @@ package scenario
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/policy/strictyaml"
 )
 
 // chosen reads the word of a step or an expectation, and its fields.
-func (v value) chosen(field string, table map[string]word, also ...string) (name string, f map[string]value, ok bool) {
-	all, _, ok := v.mapping(fmt.Sprintf("write it like {%s: ...}", field))
-	if !ok {
-		return "", nil, false
-	}
-	at, given := all[field]
+func chosen(v strictyaml.Value, field string, table map[string]word, also ...string) (name string, f strictyaml.Object, ok bool) {
+	words := slices.Sorted(maps.Keys(table))
+	at, given := v.Peek(field)
 	if !given {
-		v.fail(field+" is missing", fmt.Sprintf("add %s: and one of %s", field, wordsOf(table)))
-		return "", nil, false
+		_, isMapping := v.Entries(fmt.Sprintf("write it like {%s: ...}", field))
+		if isMapping {
+			v.Fail(field+" is missing", fmt.Sprintf("add %s: and one of %s", field, strings.Join(words, ", ")))
+		}
+		return "", f, false
 	}
-	name, ok = at.text("choose " + wordsOf(table))
-	if !ok {
-		return "", nil, false
+	if name = strictyaml.OneOf(at, words...); name == "" {
+		return "", f, false
 	}
-	w, known := table[name]
-	if !known {
-		at.fail(fmt.Sprintf("%.40q is no word for this", name), "choose "+wordsOf(table))
-		return "", nil, false
-	}
-	f, ok = v.fields(append([]string{field}, slices.Concat(also, w.required)...), w.optional)
+	w := table[name]
+	f, ok = fields(v, append([]string{field}, slices.Concat(also, w.required)...), w.optional)
 	return name, f, ok
 }
 
-func (s *Scenario) readSteps(v value) {
-	items, _ := v.list("write a list of {at: 3s, do: ...}")
+// someOf reads a list of some words.
+func someOf(v strictyaml.Value, known []string) []string {
+	items, ok := v.List(fmt.Sprintf("write a list: [%s]", strings.Join(known, ", ")))
+	if ok && len(items) == 0 {
+		v.Fail("the list is empty", "name at least one, or remove the field")
+	}
+	var all []string
 	for _, item := range items {
-		do, f, ok := item.chosen("do", steps, "at")
+		word := strictyaml.OneOf(item, known...)
+		if word != "" && slices.Contains(all, word) {
+			item.Fail(word+" is given twice", "keep one of the two")
+		}
+		all = append(all, word)
+	}
+	return all
+}
+
+func (s *Scenario) readSteps(v strictyaml.Value) {
+	items, _ := v.List("write a list of {at: 3s, do: ...}")
+	for _, item := range items {
+		do, f, ok := chosen(item, "do", steps, "at")
 		if !ok {
 			continue
 		}
-		step := Step{Do: do, pos: item.pos(), At: f["at"].duration(0, s.Duration)}
+		step := Step{Do: do, pos: item.Pos(), At: f.At("at").Duration(0, s.Duration)}
 		s.readStep(&step, f)
 		if do == "load" && !slices.ContainsFunc(s.Load, func(l Load) bool { return step.changes(l) }) {
-			item.fail("there is no such load to change", "add one to load, with rate: 0 if it is to begin here")
+			item.Fail("there is no such load to change", "add one to load, with rate: 0 if it is to begin here")
 		}
 		s.Steps = append(s.Steps, step)
 	}
@@ -54,7 +68,7 @@ func (s *Scenario) readSteps(v value) {
 
 // checkRedis checks that no step is about a Redis that a failover ended, and none
 // but clock about an embedded one.
-func (s *Scenario) checkRedis(v value) {
+func (s *Scenario) checkRedis(v strictyaml.Value) {
 	over, embedded := map[string]bool{}, map[string]bool{}
 	for _, step := range s.Steps {
 		embedded[step.Region] = embedded[step.Region] || step.Do == "clock"
@@ -64,10 +78,10 @@ func (s *Scenario) checkRedis(v value) {
 			continue
 		}
 		if embedded[step.Region] {
-			v.reader.failAt(step.pos, "steps", "the Redis of "+step.Region+" is an embedded one, for its clock is moved", "move the clock of another region, or let this one's Redis be")
+			v.FailAt(step.pos, "the Redis of "+step.Region+" is an embedded one, for its clock is moved", "move the clock of another region, or let this one's Redis be")
 		}
 		if over[step.Region] {
-			v.reader.failAt(step.pos, "steps", "the Redis of "+step.Region+" was failed over before, and only its copy is left", "let failover-redis be the last step about this Redis")
+			v.FailAt(step.pos, "the Redis of "+step.Region+" was failed over before, and only its copy is left", "let failover-redis be the last step about this Redis")
 		}
 		over[step.Region] = over[step.Region] || step.Do == "failover-redis"
 	}
@@ -90,52 +104,52 @@ func leastBy(do string) time.Duration {
 }
 
 // readStep reads the fields that there are: which may be was checked.
-func (s *Scenario) readStep(step *Step, f map[string]value) {
+func (s *Scenario) readStep(step *Step, f strictyaml.Object) {
 	regions := s.regionNames()
-	read := map[string]func(v value){
-		"between": func(v value) { step.Between = v.someOf(regions) },
-		"and":     func(v value) { step.And = v.someOf(regions) },
-		"one-way": func(v value) { step.OneWay = v.flag() },
-		"only":    func(v value) { step.Only = v.oneOf([]string{"udp", "tcp"}) },
-		"region":  func(v value) { step.Region = v.oneOf(regions) },
-		"limit":   func(v value) { step.Limit = v.oneOf(s.limitNames()) },
-		"rate":    func(v value) { step.Rate = v.integer(0, MaxRate) },
-		"by":      func(v value) { step.By = v.duration(leastBy(step.Do), time.Minute) },
-		"for":     func(v value) { step.For = v.duration(shortest, s.Duration) },
-		"every":   func(v value) { step.Every = v.duration(shortest, s.Duration) },
-		"percent": func(v value) { step.Percent = int(v.integer(1, 100)) },
-		"points":  func(v value) { step.Points = v.someOf(points) },
-		"times":   func(v value) { step.Times = int(v.integer(1, maxTimes)) },
-		"weights": func(v value) { step.Weights = s.weights(v) },
+	read := map[string]func(v strictyaml.Value){
+		"between": func(v strictyaml.Value) { step.Between = someOf(v, regions) },
+		"and":     func(v strictyaml.Value) { step.And = someOf(v, regions) },
+		"one-way": func(v strictyaml.Value) { step.OneWay = v.Bool() },
+		"only":    func(v strictyaml.Value) { step.Only = strictyaml.OneOf(v, "udp", "tcp") },
+		"region":  func(v strictyaml.Value) { step.Region = strictyaml.OneOf(v, regions...) },
+		"limit":   func(v strictyaml.Value) { step.Limit = strictyaml.OneOf(v, s.limitNames()...) },
+		"rate":    func(v strictyaml.Value) { step.Rate = v.Integer(0, MaxRate) },
+		"by":      func(v strictyaml.Value) { step.By = v.Duration(leastBy(step.Do), time.Minute) },
+		"for":     func(v strictyaml.Value) { step.For = v.Duration(shortest, s.Duration) },
+		"every":   func(v strictyaml.Value) { step.Every = v.Duration(shortest, s.Duration) },
+		"percent": func(v strictyaml.Value) { step.Percent = int(v.Integer(1, 100)) },
+		"points":  func(v strictyaml.Value) { step.Points = someOf(v, points) },
+		"times":   func(v strictyaml.Value) { step.Times = int(v.Integer(1, maxTimes)) },
+		"weights": func(v strictyaml.Value) { step.Weights = s.weights(v) },
 	}
-	for name, v := range f {
-		if r, known := read[name]; known {
+	for name, r := range read {
+		if v, given := f.Field(name); given {
 			r(v)
 		}
 	}
-	if v, given := f["node"]; given {
+	if v, given := f.Field("node"); given {
 		step.Node = s.nodeOf(v, step.Region)
 	}
-	if v, given := f["key"]; given && step.Limit != "" {
+	if v, given := f.Field("key"); given && step.Limit != "" {
 		step.Key = s.keyOf(v, step.Limit)
 	}
-	if v, given := f["by"]; given && step.Do == "clock" && step.By == 0 {
-		v.fail("this moves no clock", "write by how much, such as 2s or -500ms")
+	if v, given := f.Field("by"); given && step.Do == "clock" && step.By == 0 {
+		v.Fail("this moves no clock", "write by how much, such as 2s or -500ms")
 	}
-	if v, given := f["times"]; given && step.Points == nil {
-		v.fail("times is for points", "add points: [before-debit, ...], or remove it")
+	if v, given := f.Field("times"); given && step.Points == nil {
+		v.Fail("times is for points", "add points: [before-debit, ...], or remove it")
 	}
-	if v, given := f["and"]; given && step.Between == nil {
-		v.fail("and is given without between", "name the regions between which and those it is")
+	if v, given := f.Field("and"); given && step.Between == nil {
+		v.Fail("and is given without between", "name the regions between which and those it is")
 	}
 	if step.between() {
 		step.complete(regions)
 		if !step.somewhere() {
-			f["do"].fail(fmt.Sprintf("there is no way between %s and %s", strings.Join(step.Between, ", "), cmp.Or(strings.Join(step.And, ", "), "no other region")), "name regions of which two are different")
+			f.At("do").Fail(fmt.Sprintf("there is no way between %s and %s", strings.Join(step.Between, ", "), cmp.Or(strings.Join(step.And, ", "), "no other region")), "name regions of which two are different")
 		}
 	}
-	if v, given := f["every"]; given && step.Every > step.For {
-		v.fail("every is longer than for", "cut and heal at least once in the time for")
+	if v, given := f.Field("every"); given && step.Every > step.For {
+		v.Fail("every is longer than for", "cut and heal at least once in the time for")
 	}
 	if len(step.Points) > 0 {
 		step.Node, step.Times = max(step.Node, 1), max(step.Times, 1)
@@ -159,82 +173,82 @@ func (s *Step) somewhere() bool {
 	})
 }
 
-func (s *Scenario) nodeOf(v value, region string) int {
+func (s *Scenario) nodeOf(v strictyaml.Value, region string) int {
 	most := MaxNodes
 	if r := s.region(region); r != nil {
 		most = r.Nodes
 	}
-	return int(v.integer(1, int64(most)))
+	return int(v.Integer(1, int64(most)))
 }
 
-func (s *Scenario) weights(v value) map[string]int64 {
-	f, _, ok := v.mapping("write weights like {us: 1, eu: 3}")
+func (s *Scenario) weights(v strictyaml.Value) map[string]int64 {
+	entries, ok := v.Entries("write weights like {us: 1, eu: 3}")
 	if !ok {
 		return nil
 	}
 	weights := map[string]int64{}
-	for name, w := range f {
-		if s.region(name) == nil {
-			v.reader.fail(w.key, w.path, "no such region", "choose "+orNone(s.regionNames()))
+	for _, e := range entries {
+		if s.region(e.Name) == nil {
+			e.Key.Fail("no such region", strictyaml.DidYouMean(e.Name, s.regionNames()))
 		}
-		weights[name] = w.integer(1, policy.MaxWeight)
+		weights[e.Name] = e.Value.Integer(1, policy.MaxWeight)
 	}
 	return weights
 }
 
-func (s *Scenario) readExpectations(v value) {
-	items, ok := v.list("write a list of {that: ceiling}")
+func (s *Scenario) readExpectations(v strictyaml.Value) {
+	items, ok := v.List("write a list of {that: ceiling}")
 	if ok && len(items) == 0 {
-		v.fail("nothing is expected", "add at least {that: ceiling}")
+		v.Fail("nothing is expected", "add at least {that: ceiling}")
 	}
 	for _, item := range items {
-		that, f, ok := item.chosen("that", expectations)
+		that, f, ok := chosen(item, "that", expectations)
 		if !ok {
 			continue
 		}
-		e := Expectation{That: that, To: s.Duration, pos: item.pos()}
+		e := Expectation{That: that, To: s.Duration, pos: item.Pos()}
 		s.readExpectation(&e, f)
 		s.Expect = append(s.Expect, e)
 		s.checkExpectation(item, e)
 	}
 }
 
-func (s *Scenario) readExpectation(e *Expectation, f map[string]value) {
-	read := map[string]func(v value){
-		"limit":    func(v value) { e.Limit = v.oneOf(s.limitNames()) },
-		"region":   func(v value) { e.Region = v.oneOf(s.regionNames()) },
-		"from":     func(v value) { e.From = v.duration(0, s.Duration) },
-		"to":       func(v value) { e.To = v.duration(0, s.Duration) },
-		"after":    func(v value) { e.After = v.duration(0, s.Duration) },
-		"within":   func(v value) { e.Within = v.duration(time.Millisecond, s.Duration) },
-		"at-least": func(v value) { e.AtLeast = v.percentage() },
-		"percent":  func(v value) { e.Percent = v.integer(1, 100) },
-		"above":    func(v value) { e.Above = v.integer(1, policy.MaxLimit) },
-		"despite":  func(v value) { e.Despite = s.mishaps(v) },
+func (s *Scenario) readExpectation(e *Expectation, f strictyaml.Object) {
+	read := map[string]func(v strictyaml.Value){
+		"limit":    func(v strictyaml.Value) { e.Limit = strictyaml.OneOf(v, s.limitNames()...) },
+		"region":   func(v strictyaml.Value) { e.Region = strictyaml.OneOf(v, s.regionNames()...) },
+		"from":     func(v strictyaml.Value) { e.From = v.Duration(0, s.Duration) },
+		"to":       func(v strictyaml.Value) { e.To = v.Duration(0, s.Duration) },
+		"after":    func(v strictyaml.Value) { e.After = v.Duration(0, s.Duration) },
+		"within":   func(v strictyaml.Value) { e.Within = v.Duration(time.Millisecond, s.Duration) },
+		"at-least": func(v strictyaml.Value) { e.AtLeast = percentage(v) },
+		"percent":  func(v strictyaml.Value) { e.Percent = v.Integer(1, 100) },
+		"above":    func(v strictyaml.Value) { e.Above = v.Integer(1, policy.MaxLimit) },
+		"despite":  func(v strictyaml.Value) { e.Despite = s.mishaps(v) },
 	}
-	for name, v := range f {
-		if r, known := read[name]; known {
+	for name, r := range read {
+		if v, given := f.Field(name); given {
 			r(v)
 		}
 	}
-	if v, given := f["node"]; given {
+	if v, given := f.Field("node"); given {
 		e.Node = s.nodeOf(v, e.Region)
 	}
-	if v, given := f["key"]; given {
+	if v, given := f.Field("key"); given {
 		if e.Limit == "" {
-			v.fail("a key of which limit?", "add limit")
+			v.Fail("a key of which limit?", "add limit")
 			return
 		}
 		e.Key = s.keyOf(v, e.Limit)
 	}
 	if e.To <= e.From {
-		f["that"].fail(fmt.Sprintf("the span from %s to %s is empty", e.From, e.To), "let it end after it begins")
+		f.At("that").Fail(fmt.Sprintf("the span from %s to %s is empty", e.From, e.To), "let it end after it begins")
 	}
 }
 
 // percentage reads 95 or 95%.
-func (v value) percentage() int64 {
-	text, ok := v.text("write a whole number of percent, like 95%")
+func percentage(v strictyaml.Value) int64 {
+	text, ok := v.Plain("write a whole number of percent, like 95%")
 	if !ok {
 		return 0
 	}
@@ -246,21 +260,21 @@ func (v value) percentage() int64 {
 			return n
 		}
 	}
-	v.fail(fmt.Sprintf("%.40q is no percentage", text), "write a whole number of percent, like 95%")
+	v.Fail(fmt.Sprintf("%.40q is no percentage", text), "write a whole number of percent, like 95%")
 	return 0
 }
 
-func (s *Scenario) mishaps(v value) []Mishap {
-	items, _ := v.list("write a list of {cause, when, region}, as quotad limits bound prints them")
+func (s *Scenario) mishaps(v strictyaml.Value) []Mishap {
+	items, _ := v.List("write a list of {cause, when, region}, as quotad limits bound prints them")
 	var all []Mishap
 	for _, item := range items {
-		f, ok := item.fields([]string{"cause", "when", "region"}, nil)
+		f, ok := fields(item, []string{"cause", "when", "region"}, nil)
 		if !ok {
 			continue
 		}
-		m := Mishap{Region: f["region"].oneOf(s.regionNames())}
-		m.Cause, _ = f["cause"].text("write a cause as quotad limits bound prints it")
-		m.When, _ = f["when"].text("write when as quotad limits bound prints it")
+		m := Mishap{Region: strictyaml.OneOf(f.At("region"), s.regionNames()...)}
+		m.Cause, _ = f.At("cause").Plain("write a cause as quotad limits bound prints it")
+		m.When, _ = f.At("when").Plain("write when as quotad limits bound prints it")
 		all = append(all, m)
 	}
 	return all
@@ -268,22 +282,22 @@ func (s *Scenario) mishaps(v value) []Mishap {
 
 // checkExpectation checks that what is expected is of one bucket, and can be
 // judged.
-func (s *Scenario) checkExpectation(v value, e Expectation) {
+func (s *Scenario) checkExpectation(v strictyaml.Value, e Expectation) {
 	if !slices.Contains(expectations[e.That].optional, "limit") {
 		return
 	}
 	buckets := e.buckets(s.Watched())
 	switch {
 	case len(buckets) == 0:
-		v.fail("there is no load on this", "name a limit and a key that there is load on")
+		v.Fail("there is no load on this", "name a limit and a key that there is load on")
 	case len(buckets) > 1 && e.That != "ceiling":
-		v.fail("there is load on several limits or keys", "add limit, and key, to say which one")
+		v.Fail("there is load on several limits or keys", "add limit, and key, to say which one")
 	case e.That == "split" && buckets[0].Units < 2*int64(len(s.Regions)):
-		v.fail("the limit has no fixed split: it is less than two for each region, and all of it is entitled to one region", "choose a higher limit")
+		v.Fail("the limit has no fixed split: it is less than two for each region, and all of it is entitled to one region", "choose a higher limit")
 	case e.That == "split" && buckets[0].Algorithm != "fixed_window":
-		v.fail("only the windows of a fixed_window can be told apart", "choose a limit with algorithm: fixed_window")
+		v.Fail("only the windows of a fixed_window can be told apart", "choose a limit with algorithm: fixed_window")
 	}
 	if e.That == "ceiling" && e.Above > 0 && len(e.Despite) > 0 {
-		v.fail("above and despite both say how much is forgiven", "keep one of the two")
+		v.Fail("above and despite both say how much is forgiven", "keep one of the two")
 	}
 }

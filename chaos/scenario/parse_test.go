@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/policy/strictyaml"
 )
 
 // valid is a scenario that tests change.
@@ -72,21 +73,21 @@ func TestParse(t *testing.T) {
 // TestInvalid changes a line of the valid scenario: the error says where, what and how to mend it.
 func TestInvalid(t *testing.T) {
 	for _, c := range []struct{ name, old, new, want string }{
-		{"unknown field", "rows: [1, 8]", "row: [1, 8]", "f.yaml:3:1: row: no such field here; use one of name, about"},
-		{"a field of another word", "only: udp", "percent: 3", "f.yaml:18:38: steps[1].percent: no such field here; use one of do, at, between, and, one-way, only"},
+		{"unknown field", "rows: [1, 8]", "row: [1, 8]", "f.yaml:3:1: row: no such field; did you mean rows?"},
+		{"a field of another word", "only: udp", "percent: 3", "f.yaml:18:38: steps[1].percent: no such field; use one of do, at, between, and, one-way, only"},
 		{"missing field", "duration: 20s\n", "", "f.yaml:1:1: duration: missing; add duration"},
-		{"unknown word", "do: heal", "do: mend", `steps[0].do: "mend" is no word for this; choose apply-policy, clock`},
+		{"unknown word", "do: heal", "do: mend", `steps[0].do: "mend" is not known here; did you mean mend-disk?`},
 		{"no word", "at: 9s, do: heal", "at: 9s", "steps[0]: do is missing; add do: and one of"},
 		{"not YAML", "rows: [1, 8]", "rows: [1, 8", "not valid YAML"},
-		{"no such region", "{region: us, limit: account", "{region: uk, limit: account", `f.yaml:14:14: load[0].region: "uk" is none of them; choose us, eu`},
+		{"no such region", "{region: us, limit: account", "{region: uk, limit: account", `f.yaml:14:14: load[0].region: "uk" is not known here; did you mean us?`},
 		{"limit with a mistake", "limit: 200,", "limit: many,", "f.yaml:9:82: limits[0].limit:"},
 		{"added with a mistake", "limit: 5,", "limit: -5,", "f.yaml:12:76: limits[0].limit:"},
 		{"added twice", "name: more", "name: account", "together with limits it is no valid document"},
 		{"a key too short", `key: [x, "1"]`, "key: [x]", "1 values for a key of 2; give a value for a, b"},
 		{"two limits at once", "key: [a, b]", "key: [account]", "this request meets"},
-		{"step after the end", "at: 9s", "at: 21s", `"21s" is no duration from 0s to 20s`},
-		{"no such node", "region: us, points", "region: us, node: 3, points", `"3" is no whole number from 1 to 2`},
-		{"no such point", "after-fsync", "after-all", `"after-all" is none of them; choose before-debit`},
+		{"step after the end", "at: 9s", "at: 21s", `steps[0].at: "21s" is out of range; write a duration like 500ms or 10s, from 0s to 20s`},
+		{"no such node", "region: us, points", "region: us, node: 3, points", `steps[2].node: 3 is out of range; write a whole number from 1 to 2`},
+		{"no such point", "after-fsync", "after-all", `"after-all" is not known here; use one of before-debit`},
 		{"empty span", "from: 2s, to: 9s", "from: 9s, to: 9s", "the span from 9s to 9s is empty"},
 		{"no load on it", "that: ceiling, limit: account,", `that: ceiling, limit: account, key: "43",`, "there is no load on this"},
 		{"on several", "that: split, limit: account", "that: split", "there is load on several limits or keys"},
@@ -106,7 +107,7 @@ func TestInvalid(t *testing.T) {
 		{"Redis after a failover", "do: heal", "do: kill-redis, region: us}\n  - {at: 5s, do: failover-redis, region: us", "the Redis of us was failed over before"},
 		{"Redis whose clock is moved", "do: heal", "do: flush-redis, region: us}\n  - {at: 10s, do: clock, region: us, by: -500ms", "the Redis of us is an embedded one, for its clock is moved"},
 		{"clock that stays", "do: heal", "do: clock, region: us, by: 0s", "this moves no clock"},
-		{"clock too far", "do: heal", "do: clock, region: us, by: -2m", `"-2m" is no duration from -1m0s to 1m0s`},
+		{"clock too far", "do: heal", "do: clock, region: us, by: -2m", `"-2m" is out of range; write a duration like 500ms or 10s, from -1m0s to 1m0s`},
 		{"too much load", "rate: 300", "rate: 20000}\n  - {region: eu, limit: account, key: \"42\", rate: 20000}\n  - {region: us, limit: account, key: \"41\", rate: 20000, to: 10s", "requests: more than 1000000 cannot be kept"},
 		{"home mode", "limit: 200", "limit: 3", "has no fixed split: it is less than two for each region"},
 		{"times alone", "region: us, points: [after-fsync]", "region: us, times: 3", "times is for points"},
@@ -177,7 +178,7 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		var problems policy.Errors
+		var problems strictyaml.Errors
 		if !errors.As(err, &problems) || len(problems) == 0 {
 			t.Fatalf("an error that is no list of problems: %v", err)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/quotad/quotad/chaos/oracle"
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/policy/strictyaml"
 )
 
 // Scenario is one that passed every check. It is never changed after [Parse].
@@ -60,7 +61,7 @@ type Step struct {
 	Times   int
 	Weights map[string]int64
 
-	pos policy.Position
+	pos strictyaml.Position
 }
 
 // Expectation is something that a run is held to. The fields that its word does
@@ -78,7 +79,7 @@ type Expectation struct {
 	Percent       int64 // of 100
 	Despite       []Mishap
 
-	pos policy.Position
+	pos strictyaml.Position
 }
 
 // Mishap is one line of what quotad limits bound prints.

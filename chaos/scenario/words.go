@@ -1,9 +1,7 @@
 package scenario
 
 import (
-	"maps"
 	"slices"
-	"strings"
 )
 
 // word is one of the words of a step or an expectation, with the fields that it
@@ -58,7 +56,3 @@ func (s Step) between() bool { return slices.Contains(steps[s.Do].optional, "bet
 
 // hasEffect says whether a step is to lose, hold up or slow down something.
 func (s Step) hasEffect() bool { return s.between() && s.Do != "heal" }
-
-func wordsOf(table map[string]word) string {
-	return strings.Join(slices.Sorted(maps.Keys(table)), ", ")
-}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/policy/files"
+	"github.com/quotad/quotad/policy/strictyaml"
 	"github.com/quotad/quotad/region/peer"
 )
 
@@ -36,8 +37,6 @@ type Node struct {
 }
 
 const (
-	// maxFileBytes bounds a nodes file, which has a line for each node.
-	maxFileBytes = 32 << 10
 	// maxNodes bounds the nodes of a file, who are all called at once.
 	maxNodes = 250
 	// usuallyApart is what clocks are trusted to that NTP keeps, and mostApart is
@@ -47,9 +46,9 @@ const (
 )
 
 // ReadNodes reads a nodes file. What is wrong with it is reported at once, each
-// with its place, as *policy.Error.
+// with its place, as *strictyaml.Error.
 func ReadNodes(path string) (*Nodes, error) {
-	src, err := files.Read(path, maxFileBytes)
+	src, err := files.Read(path, nodesKind.MaxBytes)
 	if err != nil && !errors.Is(err, files.ErrTooLarge) { // of which ParseNodes tells
 		return nil, fmt.Errorf("read nodes file: %w; check the path", err)
 	}
@@ -59,16 +58,16 @@ func ReadNodes(path string) (*Nodes, error) {
 // ParseNodes is ReadNodes of a file's contents; paths in it are relative to the
 // file's folder.
 func ParseNodes(path string, src []byte) (*Nodes, error) {
-	p := &parser{path: path, folder: filepath.Dir(path), nodes: Nodes{ClocksApart: usuallyApart}, at: map[string]string{}}
-	if len(src) > maxFileBytes {
-		p.fail(nil, "", "the file is larger than 32 KiB", "check the path: a nodes file has a line for each node")
-	} else if root := p.parse(src); root != nil {
-		p.file(root)
+	n := &nodesFile{folder: filepath.Dir(path), nodes: Nodes{ClocksApart: usuallyApart}, at: map[string]string{}}
+	root, err := strictyaml.Read(path, src, nodesKind)
+	if err == nil {
+		n.read(root)
+		err = root.Err()
 	}
-	if err := p.err(); err != nil {
-		return nil, err
+	if err != nil {
+		return nil, fmt.Errorf("the nodes file cannot be used: mend what is listed and try again\n%w", err)
 	}
-	return &p.nodes, nil
+	return &n.nodes, nil
 }
 
 // callable says whether an address can be called: a host and a port from 1 on.

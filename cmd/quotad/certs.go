@@ -1,32 +1,28 @@
 package main
 
 import (
-	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/quotad/quotad/cmd/quotad/authority"
+	"github.com/quotad/quotad/cmd/quotad/show"
 	"github.com/quotad/quotad/region/peer"
 )
 
 func certsCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:   "certs",
 		Short: "Make the certificates for calls between regions",
 		Long: `certs makes an authority and certificates of nodes, for the setting peer_tls. A node's certificate names its region and
 itself in a URI, quotad://REGION/NODE; certificates of any other authority do as well, if they carry that URI and are for
 servers and clients.`,
-		Args: aSubcommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-
-		SuggestionsMinimumDistance: 2,
-	}
-	cmd.AddCommand(certsInitCommand(), certsIssueCommand())
-	return cmd
+	}, certsInitCommand(), certsIssueCommand())
 }
 
 func certsInitCommand() *cobra.Command {
@@ -37,14 +33,14 @@ func certsInitCommand() *cobra.Command {
 		Long: `init makes an authority in a folder, which it makes if need be. Nodes are given ca.pem. With ca.key anybody can be a node
 of any region: keep it where no node runs.`,
 		Example:           "  quotad certs init certs",
-		Args:              oneFolder,
+		Args:              one("folder", "certs"),
 		ValidArgsFunction: completeFolders,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			a, err := makeAuthority(args[0], time.Duration(valid))
+			done, err := authority.Make(args[0], time.Duration(valid))
 			if err != nil {
 				return err
 			}
-			return tellWritten(cmd, authorityCert(args[0]), authorityKey(args[0]), a.cert)
+			return tellWritten(cmd.OutOrStdout(), done)
 		},
 	}
 	cmd.Flags().Var(&valid, "valid", "how long the authority is good for, in days or hours")
@@ -61,14 +57,14 @@ func certsIssueCommand() *cobra.Command {
 new ones into use by itself.`,
 		Example: `  quotad certs issue certs --region us-east --node n1
   quotad certs issue certs --region operators --node alice    # of no region that has limits: to rehearse faults`,
-		Args:              oneFolder,
+		Args:              one("folder", "certs"),
 		ValidArgsFunction: completeFolders,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			a, err := readAuthority(args[0])
+			done, err := authority.Issue(args[0], who, time.Duration(valid))
 			if err != nil {
 				return err
 			}
-			return a.issueInto(cmd, args[0], who, time.Duration(valid))
+			return tellWritten(cmd.OutOrStdout(), done)
 		},
 	}
 	f := cmd.Flags()
@@ -78,13 +74,6 @@ new ones into use by itself.`,
 	return cmd
 }
 
-func oneFolder(cmd *cobra.Command, args []string) error {
-	if len(args) != 1 {
-		return usageError(fmt.Errorf("name one folder, as in %s certs; see %s --help", cmd.CommandPath(), cmd.CommandPath()))
-	}
-	return nil
-}
-
 func completeFolders(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	return nil, cobra.ShellCompDirectiveFilterDirs
 }
@@ -92,8 +81,6 @@ func completeFolders(*cobra.Command, []string, string) ([]cobra.Completion, cobr
 const (
 	day          = 24 * time.Hour
 	longestValid = 36_500 * day
-	// backdated is how far the clocks of two nodes may differ for one to take a certificate just made.
-	backdated = 5 * time.Minute
 )
 
 // days is a flag's duration of days, as 90d, or of what else time.ParseDuration reads.
@@ -102,7 +89,7 @@ type days time.Duration
 // String implements pflag.Value.
 func (d *days) String() string {
 	if v := time.Duration(*d); v%day != 0 {
-		return span(v)
+		return show.Span(v)
 	}
 	return strconv.Itoa(int(time.Duration(*d)/day)) + "d"
 }
@@ -126,7 +113,8 @@ func (d *days) Set(text string) error {
 	return nil
 }
 
-func tellWritten(cmd *cobra.Command, cert, key string, c *x509.Certificate) error {
-	_, err := fmt.Fprintf(cmd.OutOrStdout(), "wrote %s, good until %s\nwrote %s, its key: a secret\n", cert, c.NotAfter.Format(time.RFC3339), key)
+func tellWritten(w io.Writer, done authority.Written) error {
+	_, err := fmt.Fprintf(w, "wrote %s, good until %s\nwrote %s, its key: a secret\n",
+		done.Cert, done.Until.Format(time.RFC3339), done.Key)
 	return err
 }

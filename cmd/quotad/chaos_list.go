@@ -1,12 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/quotad/quotad/chaos/scenario"
+	"github.com/quotad/quotad/cmd/quotad/rehearsal"
+	"github.com/quotad/quotad/cmd/quotad/show"
 )
 
 func chaosListCommand() *cobra.Command {
@@ -18,14 +22,13 @@ func chaosListCommand() *cobra.Command {
 matrix that each covers, how long it takes beside starting the regions, and what it is about.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			all, err := shippedScenarios()
+			all, err := rehearsal.Shipped()
 			if err != nil {
 				return err
 			}
-			if output == "json" {
-				return printJSON(cmd.OutOrStdout(), listedScenarios(all))
-			}
-			return printScenarios(cmd.OutOrStdout(), listedScenarios(all))
+			listed := listedScenarios(all)
+			inWords := func(w io.Writer) error { return printScenarios(w, listed) }
+			return show.Result(cmd.OutOrStdout(), output, listed, inWords)
 		},
 	}
 	outputFlag(cmd, &output)
@@ -43,16 +46,21 @@ type listedScenario struct {
 func listedScenarios(all []*scenario.Scenario) []listedScenario {
 	listed := make([]listedScenario, len(all))
 	for i, s := range all {
-		listed[i] = listedScenario{Name: s.Name, Rows: append([]int{}, s.Rows...), Duration: span(s.Duration), About: s.About}
+		listed[i] = listedScenario{Name: s.Name, Rows: append([]int{}, s.Rows...), Duration: show.Span(s.Duration), About: s.About}
 	}
 	return listed
 }
 
 func printScenarios(w io.Writer, all []listedScenario) error {
-	t := table(w)
+	t := show.Table(w)
 	fmt.Fprintln(t, "NAME\tROWS\tDURATION\tABOUT")
 	for _, s := range all {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", s.Name, rowsOf(s.Rows), s.Duration, s.About)
 	}
 	return t.Flush()
+}
+
+// rowsOf writes the numbers of rows of the fault matrix: 1, 8.
+func rowsOf(rows []int) string {
+	return cmp.Or(strings.Trim(strings.ReplaceAll(fmt.Sprint(rows), " ", ", "), "[]"), "-")
 }

@@ -1,32 +1,15 @@
 package main
 
 import (
-	"cmp"
-	"context"
-	"errors"
 	"fmt"
-	"os"
-	"os/signal"
-	"path/filepath"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
-	"github.com/quotad/quotad/chaos/process"
-	"github.com/quotad/quotad/chaos/scenario"
+	"github.com/quotad/quotad/cmd/quotad/rehearsal"
 )
 
-// rehearsal is a scenario to be played, and how.
-type rehearsal struct {
-	*scenario.Scenario
-	quotad, report, output string
-	against                string // nodes file of a deployment that runs already; empty: none
-	seed                   uint64
-	command                string // that plays it again
-}
-
 func chaosRunCommand() *cobra.Command {
-	var r rehearsal
+	var r rehearsal.Rehearsal
 	cmd := &cobra.Command{
 		Use:   "run FILE",
 		Short: "Play a scenario with real processes, and judge what came of it",
@@ -50,115 +33,28 @@ Exit codes: 0 all that the scenario expects was met, 1 it could not be played, 2
 was not met.`,
 		Example: `  quotad chaos run full-split --report split.html
   quotad chaos run staging-split.yaml --against nodes.yaml`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usageError(fmt.Errorf("name one scenario, as in %s full-split; quotad chaos list shows some", cmd.CommandPath()))
-			}
-			return nil
-		},
+		Args:              one("scenario", "full-split; quotad chaos list shows some"),
 		ValidArgsFunction: completeScenario,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if r.Scenario, err = loadScenario(args[0]); err != nil {
+			if r.Scenario, err = rehearsal.Load(args[0]); err != nil {
 				return err
 			}
-			r.command = fmt.Sprintf("quotad chaos run %s --seed %d", args[0], r.seed)
-			if r.quotad != "" {
-				r.command += " --quotad " + r.quotad
+			r.Command = fmt.Sprintf("quotad chaos run %s --seed %d", args[0], r.Seed)
+			if r.Quotad != "" {
+				r.Command += " --quotad " + r.Quotad
 			}
-			if r.against != "" {
-				r.command += " --against " + r.against
+			if r.Against != "" {
+				r.Command += " --against " + r.Against
 			}
-			return r.play(cmd)
+			return r.PlayAndJudge(cmd.Context(), cmd.OutOrStdout())
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&r.quotad, "quotad", "", "`path` of the binary under test (default: this one)")
-	f.Uint64Var(&r.seed, "seed", 1, "seed of the load's jitter and of what the network loses")
-	f.StringVar(&r.against, "against", "", "play it on the deployment whose nodes this `file` names, and start nothing")
+	f.StringVar(&r.Quotad, "quotad", "", "`path` of the binary under test (default: this one)")
+	f.Uint64Var(&r.Seed, "seed", 1, "seed of the load's jitter and of what the network loses")
+	f.StringVar(&r.Against, "against", "", "play it on the deployment whose nodes this `file` names, and start nothing")
 	_ = cmd.MarkFlagFilename("against", yamlFiles...) // fails for a flag that is not there
-	f.StringVar(&r.report, "report", "", "write a page about the run to this `file`, HTML")
-	outputFlag(cmd, &r.output)
+	f.StringVar(&r.ReportTo, "report", "", "write a page about the run to this `file`, HTML")
+	outputFlag(cmd, &r.Output)
 	return cmd
-}
-
-// play plays the scenario and tells what came of it.
-func (r *rehearsal) play(cmd *cobra.Command) error {
-	out := cmd.OutOrStdout()
-	if r.quotad == "" {
-		self, err := os.Executable()
-		if err != nil {
-			return fmt.Errorf("find this binary: %w; name one with --quotad", err)
-		}
-		r.quotad = self
-	}
-	if err := r.checkPaths(); err != nil {
-		return usageError(err)
-	}
-	ground, err := process.NewGround()
-	if err != nil {
-		return err
-	}
-	// What was started must end with a closed terminal, too: mounted disks would stay.
-	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGHUP)
-	defer stop()
-	tell := teller{out: out, quiet: r.output == "json"}
-	record, err := r.stage(ctx, ground, &tell)
-	if err = errors.Join(err, ground.Close()); err != nil {
-		return err
-	}
-	results := r.Judge(record)
-	told := r.tell(out, record, results)
-	if r.report == "" {
-		return told
-	}
-	return cmp.Or(r.writeReport(cmd.Context(), record, results), told)
-}
-
-// checkPaths checks what can be known to be wrong of paths before anything is played.
-func (r *rehearsal) checkPaths() error {
-	switch info, err := os.Stat(r.quotad); {
-	case err != nil:
-		return fmt.Errorf("--quotad: %w; name a binary of quotad", err)
-	case info.IsDir():
-		return fmt.Errorf("--quotad %s: it is a folder; name a binary of quotad", r.quotad)
-	}
-	if r.report == "" {
-		return nil
-	}
-	if info, err := os.Stat(r.report); err == nil && info.IsDir() {
-		return fmt.Errorf("--report %s: it is a folder; name a file in it", r.report)
-	}
-	dir := filepath.Dir(r.report)
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return fmt.Errorf("--report %s: there is no folder %s; make it first", r.report, dir)
-	}
-	return nil
-}
-
-// stage starts the regions and plays the scenario on them, or plays it on a deployment that runs already.
-func (r *rehearsal) stage(ctx context.Context, scope process.Scope, tell *teller) (*scenario.Record, error) {
-	quotad, err := filepath.Abs(r.quotad)
-	if err != nil {
-		return nil, err
-	}
-	if r.against != "" {
-		return r.onDeployment(ctx, r.against, quotad, tell)
-	}
-	if err := r.Impossible((*scenario.Fleet)(nil)); err != nil {
-		return nil, usageError(err)
-	}
-	tell.begin(r)
-	bounds, err := r.PrintedBounds(ctx, quotad)
-	if err != nil {
-		return nil, err
-	}
-	fleet, err := scenario.StartFleet(ctx, scope, r.Scenario, quotad, r.seed)
-	if ctx.Err() != nil { // nodes that were half started have much to say, and none of it is the cause
-		return nil, fmt.Errorf("scenario %s was ended before it began: %w", r.Name, context.Cause(ctx))
-	}
-	if err != nil {
-		return nil, fmt.Errorf("start the regions of %s: %w", r.Name, err)
-	}
-	tell.started(r)
-	return r.Play(ctx, fleet, scenario.Options{Seed: r.seed, Bounds: bounds, Began: tell.step, Done: tell.done})
 }

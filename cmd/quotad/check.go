@@ -9,6 +9,10 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+
+	"github.com/quotad/quotad/cmd/quotad/exit"
+	"github.com/quotad/quotad/cmd/quotad/remote"
+	"github.com/quotad/quotad/cmd/quotad/show"
 )
 
 // question is a request as the API reads it.
@@ -42,7 +46,7 @@ type decision struct {
 }
 
 func checkCommand() *cobra.Command {
-	var node remote
+	var node remote.Node
 	var q question
 	var peek bool
 	var output string
@@ -59,18 +63,18 @@ Exit codes: 0 allowed, 4 denied, 5 no node answers, 2 bad usage.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if q.Domain == "" {
-				return usageError(fmt.Errorf("--domain is missing; name the domain of the limits to check, such as --domain api"))
+				return exit.Usage(fmt.Errorf("--domain is missing; name the domain of the limits to check, such as --domain api"))
 			}
 			if q.Descriptors, err = readDescriptors(args); err != nil {
-				return usageError(err)
+				return exit.Usage(err)
 			}
 			if peek && (q.Receipt || q.RequestID != "") {
-				return usageError(errors.New("--peek charges nothing, so there is nothing to remember or to refund: leave --request-id and --receipt out"))
+				return exit.Usage(errors.New("--peek charges nothing, so there is nothing to remember or to refund: leave --request-id and --receipt out"))
 			}
 			return check(cmd, &node, q, peek, output)
 		},
 	}
-	node.flags(cmd)
+	node.Flags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&q.Domain, "domain", "", "domain of the limits to check")
 	f.Int64Var(&q.Cost, "cost", 1, "units to charge")
@@ -100,36 +104,33 @@ func readDescriptors(args []string) (map[string]string, error) {
 	return descriptors, nil
 }
 
-func check(cmd *cobra.Command, node *remote, q question, peek bool, output string) error {
+func check(cmd *cobra.Command, node *remote.Node, q question, peek bool, output string) error {
 	path := "/v1/check"
 	if peek {
 		path = "/v1/peek"
 	}
-	code, answer, err := node.post(cmd.Context(), path, q)
+	answer, err := node.Post(cmd.Context(), path, q)
 	if err != nil {
 		return err
 	}
 	// A denial comes under several codes, one because the store failed as a problem with the decision in it.
 	var d decision
-	if json.Unmarshal(answer, &d) != nil || d.Reason == "" {
-		return node.refused(code, answer)
+	if json.Unmarshal(answer.Body, &d) != nil || d.Reason == "" {
+		return answer.Refusal()
 	}
-	if output == "json" {
-		err = indented(cmd.OutOrStdout(), answer)
-	} else {
-		err = d.print(cmd.OutOrStdout(), q.Receipt)
-	}
+	inWords := func(w io.Writer) error { return d.print(w, q.Receipt) }
+	err = answer.Show(cmd.OutOrStdout(), output, inWords)
 	if err == nil && !d.Allowed {
-		err = silently(exitDenied)
+		err = exit.Silently(exit.Denied)
 	}
 	return err
 }
 
 // print tells a decision; asked says that it was to come with a receipt.
 func (d decision) print(w io.Writer, asked bool) error {
-	t := table(w)
+	t := show.Table(w)
 	row := func(name, format string, args ...any) {
-		fmt.Fprintf(t, "%s\t%s\n", name, fmt.Sprintf(format, argsShown(args)...))
+		fmt.Fprintf(t, "%s\t%s\n", name, fmt.Sprintf(format, show.Args(args)...))
 	}
 	verdict := "denied"
 	if d.Allowed {
@@ -137,11 +138,11 @@ func (d decision) print(w io.Writer, asked bool) error {
 	}
 	row("decision", "%s (%s)", verdict, d.Reason)
 	if d.Limit != "" {
-		row("limit", "%s: %s over all regions", d.Limit, counted(int(d.LimitUnits), "unit"))
+		row("limit", "%s: %s over all regions", d.Limit, show.Counted(int(d.LimitUnits), "unit"))
 		row("algorithm", "%s", d.Algorithm)
 	}
 	if d.Delay != nil {
-		row("delay", "serve it in %s, when its turn has come", milliseconds(*d.Delay))
+		row("delay", "serve it in %s, when its turn has come", show.Milliseconds(*d.Delay))
 	}
 	if d.Remaining != nil {
 		row("remaining", "%d", *d.Remaining)
@@ -150,10 +151,10 @@ func (d decision) print(w io.Writer, asked bool) error {
 		row("share", "%d, fixed split %d", *d.Share, *d.Entitlement)
 	}
 	if d.ResetAfter != nil {
-		row("resets in", "%s", milliseconds(*d.ResetAfter))
+		row("resets in", "%s", show.Milliseconds(*d.ResetAfter))
 	}
 	if d.RetryAfter != nil {
-		row("retry in", "%s", milliseconds(*d.RetryAfter))
+		row("retry in", "%s", show.Milliseconds(*d.RetryAfter))
 	}
 	row("decided by", "%s/%s", d.Region, d.Node)
 	if d.Degraded {
@@ -164,12 +165,12 @@ func (d decision) print(w io.Writer, asked bool) error {
 	}
 	switch {
 	case d.Receipt != "":
-		fmt.Fprintf(t, "receipt\t%s\n", printable(d.Receipt)) // whole: refund takes it
+		fmt.Fprintf(t, "receipt\t%s\n", show.Printable(d.Receipt)) // whole: refund takes it
 	case asked && d.Allowed:
 		row("receipt", "none: no store charged anything")
 	}
 	if len(d.Shadowed) > 0 {
-		row("shadow", "%s would have denied", strings.Join(allShown(d.Shadowed), ", "))
+		row("shadow", "%s would have denied", strings.Join(show.Names(d.Shadowed), ", "))
 	}
 	return t.Flush()
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/quotad/quotad/cmd/quotad/exit"
 )
 
 var shells = []string{"bash", "zsh", "fish", "powershell"}
@@ -28,7 +30,7 @@ shell that runs; to keep it, write it where the shell looks at its start:
 bash needs its package bash-completion, zsh that compinit was run.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 || !slices.Contains(shells, args[0]) {
-				return usageError(fmt.Errorf("name one shell: %s; see %s --help", strings.Join(shells, ", "), cmd.CommandPath()))
+				return exit.Usage(fmt.Errorf("name one shell: %s; see %s --help", strings.Join(shells, ", "), cmd.CommandPath()))
 			}
 			return nil
 		},

@@ -2,23 +2,20 @@ package main
 
 import (
 	"github.com/spf13/cobra"
+
+	"github.com/quotad/quotad/cmd/quotad/exit"
+	"github.com/quotad/quotad/cmd/quotad/nodeconfig"
+	"github.com/quotad/quotad/cmd/quotad/serving"
 )
 
 func configCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:   "config",
 		Short: "Check what a node is configured with",
-		Args:  aSubcommand,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-
-		SuggestionsMinimumDistance: 2,
-	}
-	cmd.AddCommand(configCheckCommand())
-	return cmd
+	}, configCheckCommand())
 }
 
 func configCheckCommand() *cobra.Command {
-	var file string
 	var connect bool
 	cmd := &cobra.Command{
 		Use:   "check [--config node.yaml]",
@@ -32,26 +29,28 @@ Exit codes: 0 the node could be started, with or without warnings, 2 it could no
 		Example: "  quotad config check --config node.yaml --connect",
 		Args:    noArguments,
 	}
-	cmd.Flags().StringVar(&file, "config", "", "node file")
 	cmd.Flags().BoolVar(&connect, "connect", false, "ask the Redis for an answer")
-	flags := settingFlags(cmd.Flags())
-	for _, name := range []string{"config", "policy"} {
-		_ = cmd.MarkFlagFilename(name, yamlFiles...) // fails for a flag that is not there, as the next does
-	}
-	_ = cmd.MarkFlagDirname("data-dir")
+	settings := settingFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if !cmd.Flags().Changed("config") {
-			file, _ = environment("QUOTAD_CONFIG")
+		c, err := settings.Read()
+		if err != nil {
+			return exit.Usage(err)
 		}
-		c, err := configure(file, flags, environment)
+		s, err := serving.Check(cmd.Context(), c, connect)
 		if err != nil {
 			return err
 		}
-		s, err := checkConfig(cmd.Context(), c, connect)
-		if err != nil {
-			return err
-		}
-		return s.print(cmd.OutOrStdout())
+		return s.Print(cmd.OutOrStdout())
 	}
 	return cmd
+}
+
+// settingFlags adds the flags of all settings to a command.
+func settingFlags(cmd *cobra.Command) *nodeconfig.Layers {
+	settings := nodeconfig.AddFlags(cmd.Flags(), nodeconfig.Environment)
+	for _, name := range []string{"config", "policy"} {
+		_ = cmd.MarkFlagFilename(name, yamlFiles...) // fails for a flag that is not there
+	}
+	_ = cmd.MarkFlagDirname("data-dir")
+	return settings
 }

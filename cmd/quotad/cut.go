@@ -1,14 +1,17 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
+	"io"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/quotad/quotad/cmd/quotad/exit"
+	"github.com/quotad/quotad/cmd/quotad/remote"
+	"github.com/quotad/quotad/cmd/quotad/show"
 )
 
 // cutRequest is a cut as the API reads it.
@@ -20,7 +23,7 @@ type cutRequest struct {
 }
 
 func cutCommand() *cobra.Command {
-	var node remote
+	var node remote.Node
 	var q cutRequest
 	var length time.Duration
 	var output string
@@ -42,9 +45,9 @@ Exit codes: 0 cut or healed, 1 the node makes no cuts, 2 no such region or bad u
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch long := cmd.Flags().Changed("for"); {
 			case len(args) != 1:
-				return usageError(fmt.Errorf("name one region, as in %s eu-west --for 30s", cmd.CommandPath()))
+				return exit.Usage(fmt.Errorf("name one region, as in %s eu-west --for 30s", cmd.CommandPath()))
 			case long == q.Heal:
-				return usageError(errors.New("give either --for, such as --for 30s, or --heal"))
+				return exit.Usage(errors.New("give either --for, such as --for 30s, or --heal"))
 			case long:
 				q.For = length.String()
 			}
@@ -52,7 +55,7 @@ Exit codes: 0 cut or healed, 1 the node makes no cuts, 2 no such region or bad u
 			return requestCut(cmd, &node, q, output)
 		},
 	}
-	node.flags(cmd)
+	node.Flags(cmd)
 	cmd.Flags().DurationVar(&length, "for", 0, "how long to cut, at most 10m")
 	cmd.Flags().StringVar(&q.Direction, "direction", "both", "what to drop: in, out or both")
 	cmd.Flags().BoolVar(&q.Heal, "heal", false, "end the cut now")
@@ -60,8 +63,8 @@ Exit codes: 0 cut or healed, 1 the node makes no cuts, 2 no such region or bad u
 	return cmd
 }
 
-func requestCut(cmd *cobra.Command, node *remote, q cutRequest, output string) error {
-	code, answer, err := node.post(cmd.Context(), "/v1/cut", q)
+func requestCut(cmd *cobra.Command, node *remote.Node, q cutRequest, output string) error {
+	answer, err := node.Post(cmd.Context(), "/v1/cut", q)
 	if err != nil {
 		return err
 	}
@@ -70,16 +73,15 @@ func requestCut(cmd *cobra.Command, node *remote, q cutRequest, output string) e
 		For       *float64 `json:"for_ms"`
 		Addresses []string `json:"addresses"`
 	}
-	if code != http.StatusOK || json.Unmarshal(answer, &done) != nil || done.For == nil {
-		return node.refused(code, answer)
+	if err := answer.Into(&done, func() bool { return done.For != nil }); err != nil {
+		return err
 	}
-	if output == "json" {
-		return indented(cmd.OutOrStdout(), answer)
-	}
-	line := fmt.Sprintf("cut off from %s for %s", shown(done.Region), span(milliseconds(*done.For)))
+	line := fmt.Sprintf("cut off from %s for %s", show.Name(done.Region), show.Span(show.Milliseconds(*done.For)))
 	if q.Heal {
-		line = "healed: cut off no more from " + shown(done.Region)
+		line = "healed: cut off no more from " + show.Name(done.Region)
 	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s (%s)\n", line, strings.Join(allShown(done.Addresses), ", "))
-	return err
+	return answer.Show(cmd.OutOrStdout(), output, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "%s (%s)\n", line, strings.Join(show.Names(done.Addresses), ", "))
+		return err
+	})
 }

@@ -5,7 +5,6 @@ import (
 	"io"
 	"log/slog"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,13 +12,13 @@ import (
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/servers"
 	"github.com/quotad/quotad/chaos/world"
+	"github.com/quotad/quotad/cmd/quotad/exit"
+	"github.com/quotad/quotad/cmd/quotad/show"
+	"github.com/quotad/quotad/cmd/quotad/simulation"
 )
 
-// roundTrip is the demo's round trip between any two regions.
-const roundTrip = 80 * time.Millisecond
-
 func demoCommand() *cobra.Command {
-	story := world.Story{RoundTrip: roundTrip, Log: slog.New(slog.DiscardHandler)}
+	story := world.Story{RoundTrip: simulation.RoundTrip, Log: slog.New(slog.DiscardHandler)}
 	var redis, output string
 	cmd := &cobra.Command{
 		Use:   "demo",
@@ -34,13 +33,13 @@ Exit code 3: the ceiling broke, the cut region did not fall to its fixed split, 
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case story.Duration < world.Shortest:
-				return usageError(fmt.Errorf("--duration %s is too short: at least %s are needed for the cut to show", story.Duration, world.Shortest))
+				return exit.Usage(fmt.Errorf("--duration %s is too short: at least %s are needed for the cut to show", story.Duration, world.Shortest))
 			case story.Scale < 0.01 || story.Scale > 5:
-				return usageError(fmt.Errorf("--scale %g is out of range: 0.01 to 5", story.Scale))
+				return exit.Usage(fmt.Errorf("--scale %g is out of range: 0.01 to 5", story.Scale))
 			case redis != "embedded" && redis != "process":
-				return usageError(fmt.Errorf("--redis %q: choose embedded or process", redis))
+				return exit.Usage(fmt.Errorf("--redis %q: choose embedded or process", redis))
 			case !slices.Contains(algorithms.Kinds, algorithms.Kind(story.Algorithm)):
-				return usageError(fmt.Errorf("--algorithm %q: choose %s", story.Algorithm, algorithmNames()))
+				return exit.Usage(fmt.Errorf("--algorithm %q: choose %s", story.Algorithm, show.Listed(algorithms.Kinds)))
 			}
 			story.Redis = servers.StartEmbedded
 			if redis == "process" {
@@ -54,18 +53,9 @@ Exit code 3: the ceiling broke, the cut region did not fall to its fixed split, 
 	f.Uint64Var(&story.Seed, "seed", 1, "seed of the load's jitter")
 	f.Float64Var(&story.Scale, "scale", 1, "multiplies limit and demand, 0.01 to 5")
 	f.StringVar(&redis, "redis", "embedded", "embedded, or process: one redis-server per region")
-	f.StringVar(&story.Algorithm, "algorithm", string(algorithms.FixedWindow), "algorithm of the limit: "+algorithmNames())
+	f.StringVar(&story.Algorithm, "algorithm", string(algorithms.FixedWindow), "algorithm of the limit: "+show.Listed(algorithms.Kinds))
 	outputFlag(cmd, &output)
 	return cmd
-}
-
-// algorithmNames lists the algorithms for a person.
-func algorithmNames() string {
-	names := make([]string, len(algorithms.Kinds))
-	for i, k := range algorithms.Kinds {
-		names[i] = string(k)
-	}
-	return strings.Join(names, ", ")
 }
 
 func playDemo(cmd *cobra.Command, story world.Story, redis, output string) error {
@@ -85,14 +75,14 @@ func playDemo(cmd *cobra.Command, story world.Story, redis, output string) error
 // tellDemo prints what came of a demo; the error carries the exit code where the promise was broken.
 func tellDemo(out io.Writer, screen *screen, report world.Report, output string) error {
 	if output == "json" {
-		if err := printJSON(out, report); err != nil {
+		if err := show.JSON(out, report); err != nil {
 			return err
 		}
 	} else {
 		screen.end(report)
 	}
 	if !report.OK {
-		return silently(exitBroken)
+		return exit.Silently(exit.Broken)
 	}
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"log/slog"
 	"testing"
 	"time"
@@ -13,6 +12,8 @@ import (
 	"github.com/quotad/quotad/chaos/bubble"
 	"github.com/quotad/quotad/chaos/lab/servers"
 	"github.com/quotad/quotad/chaos/world"
+	"github.com/quotad/quotad/cmd/quotad/exit"
+	"github.com/quotad/quotad/cmd/quotad/simulation"
 	"github.com/quotad/quotad/policy"
 )
 
@@ -24,13 +25,13 @@ func TestDemoExitCodes(t *testing.T) {
 		options exchange.Options
 		want    int
 	}{
-		{"as it is", 1, exchange.Options{}, exitOK},
-		{"twice its share", 2, exchange.Options{}, exitBroken},
-		{"without lending", 1, exchange.Options{WithoutLending: true}, exitBroken},
+		{"as it is", 1, exchange.Options{}, exit.OK},
+		{"twice its share", 2, exchange.Options{}, exit.Broken},
+		{"without lending", 1, exchange.Options{WithoutLending: true}, exit.Broken},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			story := world.Story{Duration: world.Shortest, Seed: 1, Scale: 0.1, Algorithm: string(policy.FixedWindow),
-				RoundTrip: roundTrip, Log: slog.New(slog.DiscardHandler), Inflate: c.inflate, Exchange: c.options}
+				RoundTrip: simulation.RoundTrip, Log: slog.New(slog.DiscardHandler), Inflate: c.inflate, Exchange: c.options}
 			var all []*servers.Server // outside the bubble: waiting on their sockets would stop its time
 			for range 3 {
 				server, err := servers.StartDriven(time.Now)
@@ -51,16 +52,12 @@ func TestDemoExitCodes(t *testing.T) {
 					t.Fatal(err)
 				}
 				err = tellDemo(&out, newScreen(&out, story), report, "json")
-				code := exitOK
-				if coded := (*codedError)(nil); errors.As(err, &coded) {
-					code = coded.code
-				}
-				if code != c.want {
+				if code, _ := exit.Of(err); code != c.want {
 					t.Errorf("exit code %d, want %d: %v", code, c.want, report.Failures)
 				}
 			})
 			var printed world.Report
-			if err := json.Unmarshal(out.Bytes(), &printed); err != nil || printed.OK != (c.want == exitOK) {
+			if err := json.Unmarshal(out.Bytes(), &printed); err != nil || printed.OK != (c.want == exit.OK) {
 				t.Errorf("printed %s: %v", out.Bytes(), err)
 			}
 		})

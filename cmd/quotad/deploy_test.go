@@ -16,6 +16,10 @@ import (
 
 	"github.com/quotad/quotad/chaos/scenario"
 	"github.com/quotad/quotad/chaos/staging"
+	"github.com/quotad/quotad/cmd/quotad/exit"
+	"github.com/quotad/quotad/cmd/quotad/nodeconfig"
+	"github.com/quotad/quotad/cmd/quotad/serving"
+	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -56,35 +60,41 @@ func keyed(t *testing.T) string {
 	return dir
 }
 
-func nothingSet(string) (string, bool) { return "", false }
-
-// noFlags are the settings of a command line without any.
-func noFlags() map[string]*flagValue {
-	return settingFlags(pflag.NewFlagSet("serve", pflag.ContinueOnError))
+// configured reads the settings of a node as quotad serve does, from a node file and the variables
+// of an environment.
+func configured(file string, environment func(string) (string, bool)) (*nodeconfig.Config, error) {
+	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
+	settings := nodeconfig.AddFlags(flags, environment)
+	if err := flags.Set("config", file); err != nil {
+		return nil, err
+	}
+	return settings.Read()
 }
+
+func nothingSet(string) (string, bool) { return "", false }
 
 func TestDeployedNodeFilesAndLimitsGoTogether(t *testing.T) {
 	dir := keyed(t)
 	for _, name := range deployedRegions {
-		c, err := configure(filepath.Join(dir, name+".yaml"), noFlags(), nothingSet)
+		c, err := configured(filepath.Join(dir, name+".yaml"), nothingSet)
 		if err != nil {
 			t.Fatal(err)
 		}
-		d, err := loadPolicy(c.policy)
+		d, err := policy.Load(c.Policy)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := c.checkRegion(d); err != nil || c.region != name {
-			t.Errorf("%s.yaml is of region %q: %v", name, c.region, err)
+		if err := c.CheckRegion(d); err != nil || c.Region != name {
+			t.Errorf("%s.yaml is of region %q: %v", name, c.Region, err)
 		}
 		if len(d.Regions) != len(deployedRegions) {
 			t.Errorf("the limits document has %d regions", len(d.Regions))
 		}
-		if trust, err := loadPeerTLS(c, slog.New(slog.DiscardHandler)); err != nil || trust == nil {
+		if trust, err := serving.LoadPeerTLS(c, slog.New(slog.DiscardHandler)); err != nil || trust == nil {
 			t.Errorf("%s has no certificate for calls between regions: %v", name, err)
 		}
-		if len(c.gossipKeys) != 1 || len(c.gossipKeys[0]) != gossipKeyBytes || c.insecure {
-			t.Errorf("%s has %d keys of gossip, and is insecure: %v", name, len(c.gossipKeys), c.insecure)
+		if len(c.GossipKeys) != 1 || len(c.GossipKeys[0]) != gossipKeyBytes || c.Insecure {
+			t.Errorf("%s has %d keys of gossip, and is insecure: %v", name, len(c.GossipKeys), c.Insecure)
 		}
 	}
 }
@@ -100,14 +110,14 @@ func TestDeployedNodesFile(t *testing.T) {
 		t.Errorf("it has %d regions", len(nodes.Regions))
 	}
 	for _, r := range nodes.Regions {
-		c, err := configure(filepath.Join(dir, r.Name+".yaml"), noFlags(), nothingSet)
+		c, err := configured(filepath.Join(dir, r.Name+".yaml"), nothingSet)
 		if err != nil {
 			t.Error(err)
 			continue
 		}
-		want := []staging.Node{{Name: c.node, Peer: c.listen.peer.String(), HTTP: c.listen.http.String()}}
-		if !slices.Equal(r.Nodes, want) || !c.chaos {
-			t.Errorf("%s: %+v, want %+v, with chaos: %v", r.Name, r.Nodes, want, c.chaos)
+		want := []staging.Node{{Name: c.Node, Peer: c.Listen.Peer.String(), HTTP: c.Listen.HTTP.String()}}
+		if !slices.Equal(r.Nodes, want) || !c.Chaos {
+			t.Errorf("%s: %+v, want %+v, with chaos: %v", r.Name, r.Nodes, want, c.Chaos)
 		}
 	}
 }
@@ -130,7 +140,7 @@ func TestDeployedRehearsal(t *testing.T) {
 	if err := s.Impossible(stage); err != nil {
 		t.Error(err)
 	}
-	d, err := loadPolicy(filepath.Join(deployed, "limits.yaml"))
+	d, err := policy.Load(filepath.Join(deployed, "limits.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +203,7 @@ func TestDeployedUnit(t *testing.T) {
 	if err != nil || cmd.Name() != "serve" || cmd.ParseFlags(rest) != nil {
 		t.Errorf("ExecStart %q is no command of quotad: %v", start, err)
 	}
-	if unit["Unit.Description"] == nil || exitUsage != 2 {
+	if unit["Unit.Description"] == nil || exit.BadUsage != 2 {
 		t.Error("the unit has no description, or exit codes have changed")
 	}
 }
@@ -240,7 +250,7 @@ func TestDeployedContainers(t *testing.T) {
 		if _, insecure := set["QUOTAD_INSECURE"]; insecure {
 			t.Errorf("the node of %s is insecure", name)
 		}
-		c, err := configure(filepath.Join(dir, name+".yaml"), noFlags(), func(variable string) (string, bool) {
+		c, err := configured(filepath.Join(dir, name+".yaml"), func(variable string) (string, bool) {
 			text, ok := set[variable]
 			return text, ok
 		})
@@ -248,11 +258,11 @@ func TestDeployedContainers(t *testing.T) {
 			t.Errorf("the node of %s: %v", name, err)
 			continue
 		}
-		if c.redisURL != "redis://quotad:change-me@"+name+"-redis:6379/0" || c.advertise.peer != name+":8082" || !slices.Contains(c.seeds, c.advertise.gossip) {
-			t.Errorf("the node of %s has the Redis %s and is found at %s and %s", name, c.redisURL, c.advertise.peer, c.advertise.gossip)
+		if c.Redis.URL != "redis://quotad:change-me@"+name+"-redis:6379/0" || c.Advertise.Peer != name+":8082" || !slices.Contains(c.Seeds, c.Advertise.Gossip) {
+			t.Errorf("the node of %s has the Redis %s and is found at %s and %s", name, c.Redis.URL, c.Advertise.Peer, c.Advertise.Gossip)
 		}
 		for variable := range set {
-			if !slices.ContainsFunc(settings, func(s setting) bool { return s.variable() == variable }) {
+			if !slices.ContainsFunc(nodeconfig.Settings(), func(s nodeconfig.Setting) bool { return s.Variable() == variable }) {
 				t.Errorf("the node of %s sets %s, which is no setting", name, variable)
 			}
 		}

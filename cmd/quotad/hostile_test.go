@@ -1,18 +1,18 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 	"unicode"
+
+	"github.com/quotad/quotad/cmd/quotad/exit"
+	"github.com/quotad/quotad/cmd/quotad/show"
 )
 
 // hostile is a name that would write a line of its own, in red, and from right to left.
@@ -57,39 +57,6 @@ func TestHostileNames(t *testing.T) {
 	}
 }
 
-// TestHostileNamesInTheLog: nor does the log pass them on, whether it writes text or JSON.
-func TestHostileNamesInTheLog(t *testing.T) {
-	for name, handler := range map[string]func(*strings.Builder) *slog.Logger{
-		"JSON": func(b *strings.Builder) *slog.Logger { return newLog(b, slog.LevelInfo) },
-		"text": func(b *strings.Builder) *slog.Logger {
-			return slog.New(slog.NewTextHandler(b, &slog.HandlerOptions{ReplaceAttr: logged}))
-		},
-	} {
-		var b strings.Builder
-		handler(&b).Info("member", "name", hostile, "err", errors.New(hostile), "long", strings.Repeat("x", 1<<20), "at", time.Second)
-		text := strings.TrimSuffix(b.String(), "\n")
-		if len(text) > 2*mostLogged || !strings.Contains(text, "u202e") {
-			t.Errorf("%s has %d bytes: %.500q", name, len(text), text)
-		}
-		for _, c := range text {
-			if !unicode.IsPrint(c) {
-				t.Errorf("%s shows %q", name, c)
-				break
-			}
-		}
-	}
-}
-
-// TestShown: what is plain stays as it is.
-func TestShown(t *testing.T) {
-	for in, want := range map[string]string{"us-east/n1": "us-east/n1", "Zürich": "Zürich", "a\nb": `"a\nb"`, "\u202e": `"\u202e"`, "\xff": `"\xff"`,
-		strings.Repeat("x", 200): strings.Repeat("x", 128) + "...", "": ""} {
-		if got := shown(in); got != want {
-			t.Errorf("%s", fmt.Sprintf("%q is shown as %s, want %s", in, got, want))
-		}
-	}
-}
-
 // TestFilesThatAreNone: what is no file is refused at once, by every command that reads one, with what to do.
 func TestFilesThatAreNone(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
@@ -102,8 +69,34 @@ func TestFilesThatAreNone(t *testing.T) {
 		append(node, pipe), append(node, "x", "--gossip-keys", "file:"+pipe), {"chaos", "run", pipe},
 	} {
 		var out, errs strings.Builder
-		if code := run(t.Context(), args, &out, &errs); code != exitUsage || !strings.Contains(errs.String(), "is a pipe: not a regular file; ") {
+		if code := run(t.Context(), args, &out, &errs); code != exit.BadUsage || !strings.Contains(errs.String(), "is a pipe: not a regular file; ") {
 			t.Errorf("%v exits %d: %s", args, code, errs.String())
+		}
+	}
+}
+
+// TestNamesWriteNoEscapeCodes: whatever the node at the other end says its members, regions and
+// reasons are, and whether it is told in a table, as JSON or as an error.
+func TestNamesWriteNoEscapeCodes(t *testing.T) {
+	const evil = "\u009b31m\\u001b[2J\u202e"
+	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		if strings.HasSuffix(q.URL.Path, "/check") {
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = w.Write([]byte(`{"detail": "` + evil + `"}`))
+			return
+		}
+		_, _ = w.Write([]byte(`{"region": "us", "node": "` + evil + `", "ready": false, "not_ready": "` + evil + `", "members": ["us/n1", "eu/` +
+			evil + `"], "mates": ["` + evil + `"], "peers": [{"region": "` + evil + `"}], "counters": {"` + evil + `": 1}, "store": {"address": "` + evil + `"}}`))
+	}))
+	defer node.Close()
+	for _, args := range [][]string{
+		{"status"}, {"status", "-o", "json"}, {"check", "--domain", "api", "account=1"},
+	} {
+		var out, errs bytes.Buffer
+		run(t.Context(), append(args, "--addr", node.URL), &out, &errs)
+		text := out.String() + errs.String()
+		if !strings.Contains(text, "31m") || text != show.Visible(text) {
+			t.Errorf("%q writes %q", args, text)
 		}
 	}
 }

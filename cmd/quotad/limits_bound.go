@@ -11,6 +11,9 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/cmd/quotad/exit"
+	"github.com/quotad/quotad/cmd/quotad/nodeconfig"
+	"github.com/quotad/quotad/cmd/quotad/show"
 	"github.com/quotad/quotad/policy"
 )
 
@@ -45,25 +48,23 @@ every bucket that it uses, up to remember.buckets of its node file.
   d        how far clocks are apart (--clock)
   lag      units admitted or lent that the replica had not heard of (--lag)`,
 		Example:           "  quotad limits bound limits.yaml --limit account-minute --nodes 3 --clock 1s",
-		Args:              oneFile,
+		Args:              one("limits document", "limits.yaml"),
 		ValidArgsFunction: completeYAML,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := a.check(); err != nil {
 				return err
 			}
-			d, err := loadPolicy(args[0])
+			d, err := policy.Load(args[0])
 			if err != nil {
-				return err
+				return exit.Invalid(args[0], err)
 			}
 			limits, err := named(d, args[0], only)
 			if err != nil {
 				return err
 			}
 			b := bound(d, limits, a)
-			if output == "json" {
-				return printJSON(cmd.OutOrStdout(), b)
-			}
-			return b.print(cmd.OutOrStdout(), a)
+			inWords := func(w io.Writer) error { return b.print(w, a) }
+			return show.Result(cmd.OutOrStdout(), output, b, inWords)
 		},
 	}
 	cmd.Flags().StringVar(&only, "limit", "", "only the limits of this `name`")
@@ -96,16 +97,16 @@ func (a *assumptions) check() error {
 		flag              string
 		value, least, top int64
 	}{
-		{"nodes", a.nodes, 1, mostNodes},
+		{"nodes", a.nodes, 1, nodeconfig.MaxNodes},
 		{"rate", a.rate, 0, policy.MaxLimit},
 		{"lag", a.lag, 0, policy.MaxLimit},
 	} {
 		if v.value < v.least || v.value > v.top {
-			return usageError(fmt.Errorf("--%s %d is out of range; give a whole number from %d to %d", v.flag, v.value, v.least, v.top))
+			return exit.Usage(fmt.Errorf("--%s %d is out of range; give a whole number from %d to %d", v.flag, v.value, v.least, v.top))
 		}
 	}
 	if a.clock < 0 || a.clock > mostApart {
-		return usageError(fmt.Errorf("--clock %s is out of range; give a duration from 0s to %s", a.clock, span(mostApart)))
+		return exit.Usage(fmt.Errorf("--clock %s is out of range; give a duration from 0s to %s", a.clock, show.Span(mostApart)))
 	}
 	return nil
 }
@@ -124,7 +125,7 @@ func named(d *policy.Document, file, name string) ([]*policy.Limit, error) {
 		}
 	}
 	if len(limits) == 0 {
-		return nil, usageError(fmt.Errorf("--limit: %s has no limit %q; choose one of %s", file, name, strings.Join(names, ", ")))
+		return nil, exit.Usage(fmt.Errorf("--limit: %s has no limit %q; choose one of %s", file, name, strings.Join(names, ", ")))
 	}
 	return limits, nil
 }
@@ -167,7 +168,7 @@ type excess struct {
 }
 
 func bound(d *policy.Document, limits []*policy.Limit, a assumptions) bounds {
-	b := bounds{Version: d.Version, Epoch: d.Epoch().String(), Nodes: a.nodes, Clock: span(a.clock), Rate: a.rate, Lag: a.lag}
+	b := bounds{Version: d.Version, Epoch: d.Epoch().String(), Nodes: a.nodes, Clock: show.Span(a.clock), Rate: a.rate, Lag: a.lag}
 	for _, r := range d.Regions {
 		b.regions = append(b.regions, r.Name)
 	}
@@ -224,18 +225,18 @@ func exposure(l *policy.Limit, regions int, a assumptions) allocator.Exposure {
 
 // ceiling says what is promised of a limit, over all regions together.
 func ceiling(l *policy.Limit) string {
-	rate := fmt.Sprintf("%d per %s", l.Limit, span(l.Window))
+	rate := fmt.Sprintf("%d per %s", l.Limit, show.Span(l.Window))
 	switch l.Algorithm {
 	case policy.SlidingWindowCounter:
-		return fmt.Sprintf("used in a window of %s + what still weighs of the one before is never above %d", span(l.Window), l.Limit)
+		return fmt.Sprintf("used in a window of %s + what still weighs of the one before is never above %d", show.Span(l.Window), l.Limit)
 	case policy.SlidingWindowLog:
-		return fmt.Sprintf("at most %d in any %s", l.Limit, span(l.Window))
+		return fmt.Sprintf("at most %d in any %s", l.Limit, show.Span(l.Window))
 	case policy.TokenBucket:
 		return fmt.Sprintf("never more than one bucket of %d tokens, refilled with %s, admits", l.Burst, rate)
 	case policy.LeakyBucket:
 		return fmt.Sprintf("never more than %d wait, served at %s", l.Burst, rate)
 	}
-	return fmt.Sprintf("at most %d in each window floor(t / %s)", l.Limit, span(l.Window))
+	return fmt.Sprintf("at most %d in each window floor(t / %s)", l.Limit, show.Span(l.Window))
 }
 
 func (b bounds) print(w io.Writer, a assumptions) error {
@@ -261,12 +262,12 @@ func (b bounds) print(w io.Writer, a assumptions) error {
 		rate = fmt.Sprint(a.rate)
 	}
 	_, err := fmt.Fprintf(w, "with n = %d, r = %s, d = %s, lag = %d, guard = %s; quotad limits bound --help explains the letters\n",
-		a.nodes, rate, span(a.clock), a.lag, span(time.Duration(algorithms.ClockGuard)*time.Microsecond))
+		a.nodes, rate, show.Span(a.clock), a.lag, show.Span(time.Duration(algorithms.ClockGuard)*time.Microsecond))
 	return err
 }
 
 func (b bounds) printLimit(w io.Writer, l boundedLimit) error {
-	t := table(w)
+	t := show.Table(w)
 	fmt.Fprint(t, "\nREGION\tF")
 	if l.Reserve != "" {
 		fmt.Fprint(t, "\tRESERVE")
@@ -291,7 +292,7 @@ func (b bounds) printLimit(w io.Writer, l boundedLimit) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	t = table(w)
+	t = show.Table(w)
 	fmt.Fprintln(t, "\nEXCESS\tWHEN\tAT MOST\tFORMULA")
 	for _, e := range l.Excess {
 		most := "none"

@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/cmd/quotad/exit"
+	"github.com/quotad/quotad/cmd/quotad/show"
 	"github.com/quotad/quotad/policy"
 )
 
@@ -25,18 +27,15 @@ keys and to another for others. BURST is that of all regions together, CELL the 
 and lent. MODE home is for limits too small to be split: each key has a home region that is entitled to all of it, from
 which the others borrow. With "reserve" each region keeps that part of F out of its store (local_reserve), for nodes that
 cannot reach it.`,
-		Args:              oneFile,
+		Args:              one("limits document", "limits.yaml"),
 		ValidArgsFunction: completeYAML,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			d, err := loadPolicy(args[0])
+			d, err := policy.Load(args[0])
 			if err != nil {
-				return err
+				return exit.Invalid(args[0], err)
 			}
 			listed := list(d)
-			if output == "json" {
-				return printJSON(cmd.OutOrStdout(), listed)
-			}
-			return listed.print(cmd.OutOrStdout())
+			return show.Result(cmd.OutOrStdout(), output, listed, listed.print)
 		},
 	}
 	outputFlag(cmd, &output)
@@ -94,7 +93,7 @@ func list(d *policy.Document) listing {
 
 func listed(l *policy.Limit, regions []string) listedLimit {
 	listed := listedLimit{Name: l.Name, Domain: l.Domain, Key: l.Key, Algorithm: l.Algorithm, Limit: l.Limit,
-		Window: span(l.Window), Burst: l.Burst, Cell: span(l.Cell()), Home: l.Home(), Shadow: l.Shadow}
+		Window: show.Span(l.Window), Burst: l.Burst, Cell: show.Span(l.Cell()), Home: l.Home(), Shadow: l.Shadow}
 	if l.Reserve() > 0 {
 		listed.Reserve = json.Number(l.Reserve().String())
 	}
@@ -135,7 +134,7 @@ func widen(ranges map[string]units, region string, n int64) {
 }
 
 func (l listing) print(w io.Writer) error {
-	t := table(w)
+	t := show.Table(w)
 	fmt.Fprint(t, "NAME\tDOMAIN\tKEY\tMATCH\tALGORITHM\tLIMIT\tWINDOW\tBURST\tCELL\tMODE")
 	for _, r := range l.Regions {
 		fmt.Fprintf(t, "\tF %s", r)

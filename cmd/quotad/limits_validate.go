@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/quotad/quotad/cmd/quotad/exit"
+	"github.com/quotad/quotad/cmd/quotad/show"
 	"github.com/quotad/quotad/policy"
 )
 
@@ -19,18 +21,16 @@ func limitsValidateCommand() *cobra.Command {
 A valid document may come with warnings, on stderr: what probably does less, or more, than was meant.
 
 Exit codes: 0 valid, with or without warnings, 2 invalid.`,
-		Args:              oneFile,
+		Args:              one("limits document", "limits.yaml"),
 		ValidArgsFunction: completeYAML,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			d, err := loadPolicy(args[0])
+			d, err := policy.Load(args[0])
 			if err != nil {
-				return err
+				return exit.Invalid(args[0], err)
 			}
 			v := validated(args[0], d)
-			if output == "json" {
-				return printJSON(cmd.OutOrStdout(), v)
-			}
-			return v.print(cmd.OutOrStdout(), cmd.ErrOrStderr(), d.Warnings())
+			inWords := func(w io.Writer) error { return v.print(w, cmd.ErrOrStderr(), d.Warnings()) }
+			return show.Result(cmd.OutOrStdout(), output, v, inWords)
 		},
 	}
 	outputFlag(cmd, &output)
@@ -67,11 +67,11 @@ func validated(file string, d *policy.Document) validation {
 // print says that the document is valid, and on stderr of what it warns.
 func (v validation) print(stdout, stderr io.Writer, warnings []policy.Warning) error {
 	_, err := fmt.Fprintf(stdout, "%s: valid: version %d, epoch %s, %s, %s\n",
-		v.File, v.Version, v.Epoch, counted(v.Limits, "limit"), counted(v.Regions, "region"))
+		v.File, v.Version, v.Epoch, show.Counted(v.Limits, "limit"), show.Counted(v.Regions, "region"))
 	if err != nil || len(warnings) == 0 {
 		return err
 	}
-	lines := []string{fmt.Sprintf("quotad: %s can be used, with %s", v.File, counted(len(warnings), "warning"))}
+	lines := []string{fmt.Sprintf("quotad: %s can be used, with %s", v.File, show.Counted(len(warnings), "warning"))}
 	for _, w := range warnings {
 		lines = append(lines, w.String())
 	}

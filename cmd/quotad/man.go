@@ -11,6 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
+
+	"github.com/quotad/quotad/cmd/quotad/exit"
+	"github.com/quotad/quotad/cmd/quotad/nodeconfig"
+	"github.com/quotad/quotad/cmd/quotad/show"
 )
 
 // sourceDateEpoch is the variable by which builds are made to have no date of their own.
@@ -22,20 +26,13 @@ func manCommand() *cobra.Command {
 		Short: "Write a man page for every command",
 		Long: `man writes the man page of every command into a folder, which it makes if need be: quotad.1, quotad-serve.1 and so on.
 The same binary always writes the same pages: they carry no date, or the one of SOURCE_DATE_EPOCH (seconds since 1970).`,
-		Example: "  quotad man /usr/local/share/man/man1",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usageError(fmt.Errorf("name one folder, as in %s man1", cmd.CommandPath()))
-			}
-			return nil
-		},
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			return nil, cobra.ShellCompDirectiveFilterDirs
-		},
+		Example:           "  quotad man /usr/local/share/man/man1",
+		Args:              one("folder", "man1"),
+		ValidArgsFunction: completeFolders,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			pages, err := writeManPages(args[0])
 			if err == nil {
-				_, err = fmt.Fprintf(cmd.OutOrStdout(), "wrote %s to %s\n", counted(pages, "man page"), args[0])
+				_, err = fmt.Fprintf(cmd.OutOrStdout(), "wrote %s to %s\n", show.Counted(pages, "man page"), args[0])
 			}
 			return err
 		},
@@ -76,13 +73,13 @@ func writeManTree(dir string, cmd *cobra.Command, date *time.Time) (pages int, e
 
 // manDate is the date on the pages, nil for none: never that of the day on which they are written.
 func manDate() (*time.Time, error) {
-	text, given := environment(sourceDateEpoch)
+	text, given := nodeconfig.Environment(sourceDateEpoch)
 	if !given {
 		return nil, nil
 	}
 	seconds, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		return nil, usageError(fmt.Errorf("%s=%q is no time; write whole seconds since 1970, or unset it", sourceDateEpoch, text))
+		return nil, exit.Usage(fmt.Errorf("%s=%q is no time; write whole seconds since 1970, or unset it", sourceDateEpoch, text))
 	}
 	date := time.Unix(seconds, 0).UTC()
 	return &date, nil

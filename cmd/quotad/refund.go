@@ -1,18 +1,19 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/quotad/quotad/cmd/quotad/remote"
+	"github.com/quotad/quotad/cmd/quotad/show"
 )
 
 func refundCommand() *cobra.Command {
-	var node remote
+	var node remote.Node
 	var output string
 	cmd := &cobra.Command{
 		Use:   "refund RECEIPT",
@@ -23,15 +24,10 @@ leaky_bucket, cannot be given back.
 
 Exit codes: 0 given back, now or before, 1 nothing was given back, 5 no node answers, 2 bad usage or no receipt.`,
 		Example: "  quotad refund \"$receipt\"\n  quotad refund --addr http://10.0.0.7:8080 -o json \"$receipt\"",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usageError(errors.New("name one receipt of quotad check --receipt"))
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, args []string) error { return refund(cmd, &node, args[0], output) },
+		Args:    one("receipt of quotad check --receipt", `"$receipt"`),
+		RunE:    func(cmd *cobra.Command, args []string) error { return refund(cmd, &node, args[0], output) },
 	}
-	node.flags(cmd)
+	node.Flags(cmd)
 	outputFlag(cmd, &output)
 	return cmd
 }
@@ -48,28 +44,23 @@ type refundedCharge struct {
 	Reason string `json:"reason"`
 }
 
-func refund(cmd *cobra.Command, node *remote, receipt, output string) error {
-	code, answer, err := node.post(cmd.Context(), "/v1/refund", map[string]string{"receipt": receipt})
+func refund(cmd *cobra.Command, node *remote.Node, receipt, output string) error {
+	answer, err := node.Post(cmd.Context(), "/v1/refund", map[string]string{"receipt": receipt})
 	if err != nil {
 		return err
 	}
 	var r refunded
-	if code != http.StatusOK || json.Unmarshal(answer, &r) != nil || r.Charges == nil {
-		return node.refused(code, answer)
+	if err := answer.Into(&r, func() bool { return r.Charges != nil }); err != nil {
+		return err
 	}
-	if output == "json" {
-		err = indented(cmd.OutOrStdout(), answer)
-	} else {
-		err = r.print(cmd.OutOrStdout())
+	if err := answer.Show(cmd.OutOrStdout(), output, r.print); err != nil {
+		return err
 	}
-	if err == nil {
-		err = r.refusal()
-	}
-	return err
+	return r.refusal()
 }
 
 func (r refunded) print(w io.Writer) error {
-	t := table(w)
+	t := show.Table(w)
 	fmt.Fprintln(t, "LIMIT\tGIVEN BACK\tNOTE")
 	for _, c := range r.Charges {
 		note := c.Reason
@@ -82,7 +73,7 @@ func (r refunded) print(w io.Writer) error {
 		if note == "" {
 			note = "-"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\n", shown(c.Limit), counted(int(c.Units), "unit"), shown(note))
+		fmt.Fprintf(t, "%s\t%s\t%s\n", show.Name(c.Limit), show.Counted(int(c.Units), "unit"), show.Name(note))
 	}
 	return t.Flush()
 }
@@ -94,7 +85,7 @@ func (r refunded) refusal() error {
 		if c.Units > 0 {
 			return nil
 		}
-		why = append(why, fmt.Sprintf("%s: %s", shown(c.Limit), shown(orNone(c.Reason))))
+		why = append(why, fmt.Sprintf("%s: %s", show.Name(c.Limit), show.Name(show.OrNone(c.Reason))))
 	}
 	if len(why) == 0 {
 		return errors.New("nothing was given back: the receipt has no charges; there is nothing to do")

@@ -6,6 +6,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/quotad/quotad/cmd/quotad/exit"
 )
 
 // answering is a node's API that gives one answer to everything.
@@ -31,71 +33,71 @@ func TestExitCodesByAnswer(t *testing.T) {
 		args   []string
 		code   int
 		body   string
-		exit   int
+		want   int
 		stdout string
 		stderr string
 	}{
 		{"allowed", check, 200, `{"allowed":true,"reason":"within_limit","limit":"a","limit_units":1,"remaining":0,"region":"us","node":"n1"}`,
-			exitOK, "limit       a: 1 unit over all regions\n", ""},
+			exit.OK, "limit       a: 1 unit over all regions\n", ""},
 		{"denied", check, 429, `{"allowed":false,"reason":"over_limit","limit":"a","limit_units":2,"retry_after_ms":1500.25,"region":"us","node":"n1"}`,
-			exitDenied, "retry in    1.5s\n", ""},
+			exit.Denied, "retry in    1.5s\n", ""},
 		{"degraded", check, 200, `{"allowed":true,"reason":"within_limit","degraded":true,"shadowed":["a","b"]}`,
-			exitOK, "shadow      a, b would have denied\n", ""},
+			exit.OK, "shadow      a, b would have denied\n", ""},
 		{"denied without a store", check, 503, `{"status":503,"detail":"no store","allowed":false,"reason":"store_failure"}`,
-			exitDenied, "denied (store_failure)", ""},
-		{"denied peek", append(check, "--peek"), 200, `{"allowed":false,"reason":"never"}`, exitDenied, "denied (never)", ""},
+			exit.Denied, "denied (store_failure)", ""},
+		{"denied peek", append(check, "--peek"), 200, `{"allowed":false,"reason":"never"}`, exit.Denied, "denied (never)", ""},
 		{"denied as JSON", append(check, "-o", "json"), 429, `{"allowed":false,"reason":"over_limit"}`,
-			exitDenied, "{\n  \"allowed\": false,\n  \"reason\": \"over_limit\"\n}\n", ""},
-		{"undecided", check, 503, `{"detail":"it ended"}`, exitUnreachable, "", "the node answered 503: it ended; try again"},
-		{"refused", check, 400, `{"detail":"cost: is odd"}`, exitUsage, "", "cost: is odd; correct the request"},
-		{"fault", check, 500, `{"detail":"a fault"}`, exitError, "", "the node answered 500: a fault"},
-		{"something else", check, 404, `<html>`, exitError, "", "answered 404 Not Found, which is not quotad's way: check that --addr"},
+			exit.Denied, "{\n  \"allowed\": false,\n  \"reason\": \"over_limit\"\n}\n", ""},
+		{"undecided", check, 503, `{"detail":"it ended"}`, exit.NotAnswered, "", "the node answered 503: it ended; try again"},
+		{"refused", check, 400, `{"detail":"cost: is odd"}`, exit.BadUsage, "", "cost: is odd; correct the request"},
+		{"fault", check, 500, `{"detail":"a fault"}`, exit.Failed, "", "the node answered 500: a fault"},
+		{"something else", check, 404, `<html>`, exit.Failed, "", "answered 404 Not Found, which is not quotad's way: check that --addr"},
 		{"its turn comes", check, 200, `{"allowed":true,"reason":"within_limit","limit":"q","limit_units":9,"algorithm":"leaky_bucket","delay_ms":1500.4}`,
-			exitOK, "delay       serve it in 1.5s, when its turn has come\n", ""},
-		{"with a receipt", append(check, "--receipt"), 200, `{"allowed":true,"reason":"within_limit","receipt":"-Rc_9"}`, exitOK, "receipt     -Rc_9\n", ""},
+			exit.OK, "delay       serve it in 1.5s, when its turn has come\n", ""},
+		{"with a receipt", append(check, "--receipt"), 200, `{"allowed":true,"reason":"within_limit","receipt":"-Rc_9"}`, exit.OK, "receipt     -Rc_9\n", ""},
 		{"without a receipt", append(check, "--receipt"), 200, `{"allowed":true,"reason":"store_failure_allowed"}`,
-			exitOK, "receipt     none: no store charged anything\n", ""},
+			exit.OK, "receipt     none: no store charged anything\n", ""},
 		{"repeated", append(check, "--request-id", "r1"), 200, `{"allowed":true,"reason":"within_limit","repeated":true}`,
-			exitOK, "repeated    yes: it was charged before under its request id, and not again\n", ""},
+			exit.OK, "repeated    yes: it was charged before under its request id, and not again\n", ""},
 		{"given back", refund, 200, `{"repeated":false,"refunded":[{"limit":"a","units":0,"reason":"turn promised"},{"limit":"b","units":1}]}`,
-			exitOK, "LIMIT  GIVEN BACK  NOTE\na      0 units     turn promised\nb      1 unit      -\n", ""},
+			exit.OK, "LIMIT  GIVEN BACK  NOTE\na      0 units     turn promised\nb      1 unit      -\n", ""},
 		{"given back before", refund, 200, `{"repeated":true,"refunded":[{"limit":"a","units":2},{"limit":"b","units":0,"reason":"no longer weighs"}]}`,
-			exitOK, "a      2 units     before, not again\nb      0 units     before: no longer weighs\n", ""},
+			exit.OK, "a      2 units     before, not again\nb      0 units     before: no longer weighs\n", ""},
 		{"nothing given back", refund, 200, `{"repeated":false,"refunded":[{"limit":"a","units":0,"reason":"no longer weighs"},{"limit":"b","units":0}]}`,
-			exitError, "a      0 units     no longer weighs\n", "nothing was given back (a: no longer weighs; b: none)"},
-		{"nothing charged", refund, 200, `{"repeated":false,"refunded":[]}`, exitError, "LIMIT", "nothing was given back: the receipt has no charges"},
+			exit.Failed, "a      0 units     no longer weighs\n", "nothing was given back (a: no longer weighs; b: none)"},
+		{"nothing charged", refund, 200, `{"repeated":false,"refunded":[]}`, exit.Failed, "LIMIT", "nothing was given back: the receipt has no charges"},
 		{"refund refused", refund, 409, `{"status":409,"detail":"it is of region eu; send it there"}`,
-			exitError, "", "quotad: the node answered 409: it is of region eu; send it there\n"},
-		{"no receipt", refund, 400, `{"detail":"receipt: is none"}`, exitUsage, "", "receipt: is none; correct the request"},
-		{"no refund", refund, 200, `{}`, exitError, "", "which is not quotad's way"},
-		{"reset", reset, 200, `{"cleared":1}`, exitOK, "cleared 1 unit of a, in this region alone\n", ""},
-		{"no reset", reset, 200, `{}`, exitError, "", "which is not quotad's way"},
-		{"reset of nothing", reset, 404, `{"detail":"no limit"}`, exitError, "", "the node answered 404: no limit; compare limit, --domain and descriptors with quotad limits list"},
-		{"reset without a store", reset, 503, `{"detail":"unknown store"}`, exitUnreachable, "", "unknown store; try again"},
+			exit.Failed, "", "quotad: the node answered 409: it is of region eu; send it there\n"},
+		{"no receipt", refund, 400, `{"detail":"receipt: is none"}`, exit.BadUsage, "", "receipt: is none; correct the request"},
+		{"no refund", refund, 200, `{}`, exit.Failed, "", "which is not quotad's way"},
+		{"reset", reset, 200, `{"cleared":1}`, exit.OK, "cleared 1 unit of a, in this region alone\n", ""},
+		{"no reset", reset, 200, `{}`, exit.Failed, "", "which is not quotad's way"},
+		{"reset of nothing", reset, 404, `{"detail":"no limit"}`, exit.Failed, "", "the node answered 404: no limit; compare limit, --domain and descriptors with quotad limits list"},
+		{"reset without a store", reset, 503, `{"detail":"unknown store"}`, exit.NotAnswered, "", "unknown store; try again"},
 		{"cut off", cut, 200, `{"region":"eu","direction":"both","for_ms":5000,"addresses":["127.0.1.11","127.0.1.12"]}`,
-			exitOK, "cut off from eu for 5s (127.0.1.11, 127.0.1.12)\n", ""},
-		{"not to be cut", cut, 403, `{"detail":"this node makes no cuts"}`, exitError, "", "quotad: the node answered 403: this node makes no cuts\n"},
-		{"no cut", cut, 200, `{}`, exitError, "", "which is not quotad's way"},
+			exit.OK, "cut off from eu for 5s (127.0.1.11, 127.0.1.12)\n", ""},
+		{"not to be cut", cut, 403, `{"detail":"this node makes no cuts"}`, exit.Failed, "", "quotad: the node answered 403: this node makes no cuts\n"},
+		{"no cut", cut, 200, `{}`, exit.Failed, "", "which is not quotad's way"},
 		{"a bucket", show, 200, `{"limit":"a","limit_units":100,"algorithm":"token_bucket","entitlement":40,"burst":8,"share":41,"next_share":40,"cell":5,"used":3,"fading":2,"free":5,
-			"rights":[{"cell":4,"region":"eu","lent":1,"returned":2,"borrowed":3,"regained":4,"burst_lent":5,"burst_borrowed":6}]}`, exitOK,
+			"rights":[{"cell":4,"region":"eu","lent":1,"returned":2,"borrowed":3,"regained":4,"burst_lent":5,"burst_borrowed":6}]}`, exit.OK,
 			"limit        a: 100 units over all regions\nalgorithm    token_bucket\ncell         5\nentitlement  40\nshare        41\nnext share   40\n" +
 				"used         3, of which 2 stop counting before the cell ends\nfree         5\nburst        8, this region's part\n\n" +
 				"REGION  CELL  LENT  RETURNED  BORROWED  REGAINED  BURST LENT  BURST BORROWED\neu      4     1     2         3         4         5           6\n", ""},
-		{"no text", append(show, "plan=\xff"), 200, ``, exitUsage, "", `descriptor "plan=\xff" is not valid UTF-8`},
-		{"no bucket", show, 200, `{"region":"us"}`, exitError, "", "which is not quotad's way"},
+		{"no text", append(show, "plan=\xff"), 200, ``, exit.BadUsage, "", `descriptor "plan=\xff" is not valid UTF-8`},
+		{"no bucket", show, 200, `{"region":"us"}`, exit.Failed, "", "which is not quotad's way"},
 		{"ready", status, 200, `{"region":"us","node":"n1","ready":true,"peers":[{"region":"eu","heard":true,"age_ms":12.7,"round_trip_ms":3}]}`,
-			exitOK, "eu      ok     13ms ago     3ms         -\n", ""},
+			exit.OK, "eu      ok     13ms ago     3ms         -\n", ""},
 		{"unheard", status, 200, `{"region":"us","node":"n1","ready":true,"peers":[{"region":"eu","degraded":true}]}`,
-			exitOK, "eu      degraded  never        -           -\n", ""},
+			exit.OK, "eu      degraded  never        -           -\n", ""},
 		{"not ready", status, 200, `{"region":"us","node":"n1","ready":false,"not_ready":"no store"}`,
-			exitError, "ready        no: no store\n", "node us/n1 is not ready: no store; see its log"},
-		{"no status", status, 200, `[]`, exitError, "", "which is not quotad's way"},
+			exit.Failed, "ready        no: no store\n", "node us/n1 is not ready: no store; see its log"},
+		{"no status", status, 200, `[]`, exit.Failed, "", "which is not quotad's way"},
 	} {
 		var stdout, stderr bytes.Buffer
 		args := append([]string{}, test.args...)
 		got := run(t.Context(), append(args, "--addr", answering(t, test.code, test.body)), &stdout, &stderr)
-		if got != test.exit {
-			t.Errorf("%s: exit code %d, want %d", test.name, got, test.exit)
+		if got != test.want {
+			t.Errorf("%s: exit code %d, want %d", test.name, got, test.want)
 		}
 		if !strings.Contains(stdout.String(), test.stdout) || (test.stdout == "" && stdout.Len() > 0) {
 			t.Errorf("%s: stdout %q, want %q", test.name, &stdout, test.stdout)

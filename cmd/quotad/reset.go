@@ -1,15 +1,18 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
-	"net/http"
+	"io"
 
 	"github.com/spf13/cobra"
+
+	"github.com/quotad/quotad/cmd/quotad/exit"
+	"github.com/quotad/quotad/cmd/quotad/remote"
+	"github.com/quotad/quotad/cmd/quotad/show"
 )
 
 func resetCommand() *cobra.Command {
-	var node remote
+	var node remote.Node
 	var bucket bucketName
 	var yes bool
 	var output string
@@ -30,33 +33,33 @@ Exit codes: 0 cleared, 1 no such bucket, 5 no node answers, 2 bad usage or no --
 				return err
 			}
 			if !yes {
-				return usageError(fmt.Errorf("nothing was reset: reset breaks limit %s on purpose, for what is admitted after it comes on top of what was "+
+				return exit.Usage(fmt.Errorf("nothing was reset: reset breaks limit %s on purpose, for what is admitted after it comes on top of what was "+
 					"admitted before, in this region's window; look with quotad buckets show what would be forgotten, and give --yes if that is meant", bucket.Limit))
 			}
 			return reset(cmd, &node, bucket, output)
 		},
 	}
-	node.flags(cmd)
+	node.Flags(cmd)
 	bucket.flags(cmd)
 	cmd.Flags().BoolVar(&yes, "yes", false, "break the limit for this window")
 	outputFlag(cmd, &output)
 	return cmd
 }
 
-func reset(cmd *cobra.Command, node *remote, bucket bucketName, output string) error {
-	code, answer, err := node.post(cmd.Context(), "/v1/reset", bucket)
+func reset(cmd *cobra.Command, node *remote.Node, bucket bucketName, output string) error {
+	answer, err := node.Post(cmd.Context(), "/v1/reset", bucket)
 	if err != nil {
 		return err
 	}
 	var done struct {
 		Cleared *int64 `json:"cleared"`
 	}
-	if code != http.StatusOK || json.Unmarshal(answer, &done) != nil || done.Cleared == nil {
-		return refusedBucket(node, code, answer)
+	if err := answer.Into(&done, func() bool { return done.Cleared != nil }); err != nil {
+		return refusedBucket(answer, err)
 	}
-	if output == "json" {
-		return indented(cmd.OutOrStdout(), answer)
-	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "cleared %s of %s, in this region alone\n", counted(int(*done.Cleared), "unit"), bucket.Limit)
-	return err
+	return answer.Show(cmd.OutOrStdout(), output, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "cleared %s of %s, in this region alone\n",
+			show.Counted(int(*done.Cleared), "unit"), bucket.Limit)
+		return err
+	})
 }

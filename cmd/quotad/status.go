@@ -1,19 +1,20 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/quotad/quotad/cmd/quotad/remote"
+	"github.com/quotad/quotad/cmd/quotad/show"
 )
 
 func statusCommand() *cobra.Command {
-	var node remote
+	var node remote.Node
 	var output string
 	cmd := &cobra.Command{
 		Use:   "status",
@@ -25,27 +26,23 @@ Exit codes: 0 ready, 1 not ready, 5 no node answers.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return showStatus(cmd, &node, output) },
 	}
-	node.flags(cmd)
+	node.Flags(cmd)
 	outputFlag(cmd, &output)
 	return cmd
 }
 
-func showStatus(cmd *cobra.Command, node *remote, output string) error {
-	code, answer, err := node.get(cmd.Context(), "/v1/status", nil)
+func showStatus(cmd *cobra.Command, node *remote.Node, output string) error {
+	answer, err := node.Get(cmd.Context(), "/v1/status", nil)
 	if err != nil {
 		return err
 	}
 	var s nodeStatus
-	if code != http.StatusOK || json.Unmarshal(answer, &s) != nil || s.Region == "" {
-		return node.refused(code, answer)
+	if err := answer.Into(&s, func() bool { return s.Region != "" }); err != nil {
+		return err
 	}
-	if output == "json" {
-		err = indented(cmd.OutOrStdout(), answer)
-	} else {
-		err = s.print(cmd.OutOrStdout())
-	}
+	err = answer.Show(cmd.OutOrStdout(), output, s.print)
 	if err == nil && !s.Ready {
-		err = fmt.Errorf("node %s/%s is not ready: %s; see its log", shown(s.Region), shown(s.Node), shown(s.NotReady))
+		err = fmt.Errorf("node %s/%s is not ready: %s; see its log", show.Name(s.Region), show.Name(s.Node), show.Name(s.NotReady))
 	}
 	return err
 }
@@ -53,24 +50,24 @@ func showStatus(cmd *cobra.Command, node *remote, output string) error {
 func (s nodeStatus) print(w io.Writer) error {
 	ready := "yes"
 	if !s.Ready {
-		ready = "no: " + shown(s.NotReady)
+		ready = "no: " + show.Name(s.NotReady)
 	}
-	t := table(w)
+	t := show.Table(w)
 	row := func(name, text string) { fmt.Fprintf(t, "%s\t%s\n", name, text) } // of texts that are shown
-	row("node", fmt.Sprintf("%s/%s, version %s", shown(s.Region), shown(s.Node), shown(s.Version)))
+	row("node", fmt.Sprintf("%s/%s, version %s", show.Name(s.Region), show.Name(s.Node), show.Name(s.Version)))
 	row("ready", ready)
-	row("policy", "epoch "+shown(s.Epoch))
+	row("policy", "epoch "+show.Name(s.Epoch))
 	row("store", s.Store.where(s.Generation))
 	row("store state", s.Store.state())
 	row("recovery", s.Recovery.words())
 	row("journal", s.Journal.words())
 	row("local", s.Local.words())
-	row("members", strings.Join(allShown(s.Members), ", "))
-	row("mates", orNone(strings.Join(allShown(s.Mates), ", ")))
+	row("members", strings.Join(show.Names(s.Members), ", "))
+	row("mates", show.OrNone(strings.Join(show.Names(s.Mates), ", ")))
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	t = table(w)
+	t = show.Table(w)
 	if len(s.Peers) > 0 {
 		fmt.Fprint(t, "\nREGION\tSTATE\tLAST ANSWER\tROUND TRIP\tCLOCK\n")
 	}
@@ -81,7 +78,7 @@ func (s nodeStatus) print(w io.Writer) error {
 		fmt.Fprint(t, "\nCOUNTER\tSINCE START\n")
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Counters)) {
-		fmt.Fprintf(t, "%s\t%d\n", shown(name), s.Counters[name])
+		fmt.Fprintf(t, "%s\t%d\n", show.Name(name), s.Counters[name])
 	}
 	return t.Flush()
 }

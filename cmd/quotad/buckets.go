@@ -1,0 +1,188 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quotad/quotad/cmd/quotad/exit"
+	"github.com/quotad/quotad/cmd/quotad/remote"
+	"github.com/quotad/quotad/cmd/quotad/show"
+)
+
+// bucketName says which bucket is meant, as the API reads it.
+type bucketName struct {
+	Limit       string            `json:"limit"`
+	Domain      string            `json:"domain"`
+	Descriptors map[string]string `json:"descriptors"`
+}
+
+func (b *bucketName) flags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&b.Domain, "domain", "", "domain of the limit")
+}
+
+// read reads LIMIT NAME=VALUE...
+func (b *bucketName) read(cmd *cobra.Command, args []string) (err error) {
+	switch {
+	case len(args) == 0:
+		return exit.Usage(fmt.Errorf("name a limit, as in %s account-minute --domain api account=42", cmd.CommandPath()))
+	case strings.Contains(args[0], "="):
+		return exit.Usage(fmt.Errorf("%q is a descriptor; name the limit before it, as in %s account-minute --domain api account=42",
+			args[0], cmd.CommandPath()))
+	case b.Domain == "":
+		return exit.Usage(errors.New("--domain is missing; name the domain of the limit, such as --domain api"))
+	}
+	b.Limit = args[0]
+	if b.Descriptors, err = readDescriptors(args[1:]); err != nil {
+		return exit.Usage(err)
+	}
+	return nil
+}
+
+// refusedBucket is what an answer about a bucket other than the wanted one means.
+func refusedBucket(answer remote.Answer, err error) error {
+	if err != nil && answer.Code == http.StatusNotFound {
+		err = fmt.Errorf("%w; compare limit, --domain and descriptors with quotad limits list, and --addr with the node's", err)
+	}
+	return err
+}
+
+func bucketsCommand() *cobra.Command {
+	return group(&cobra.Command{
+		Use:   "buckets",
+		Short: "Look at the ledger of a bucket",
+	}, bucketsShowCommand())
+}
+
+func bucketsShowCommand() *cobra.Command {
+	var node remote.Node
+	var bucket bucketName
+	var output string
+	cmd := &cobra.Command{
+		Use:   "show LIMIT --domain DOMAIN [NAME=VALUE]...",
+		Short: "Show the ledger of one bucket in the region of a node",
+		Long: `show reads what a region knows of one bucket, which is a limit applied to the key of some descriptors: what it is
+entitled to, what it holds and has used, and what it has lent to and borrowed from each other region, cell by cell.
+Lent and returned are what this region has given away, borrowed and regained what it has heard from the other.
+
+Exit codes: 0 shown, 1 no such bucket, 5 no node answers, 2 bad usage.`,
+		Example: "  quotad buckets show account-minute --domain api account=42 plan=free",
+		Args:    cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := bucket.read(cmd, args); err != nil {
+				return err
+			}
+			if _, given := bucket.Descriptors["domain"]; given {
+				return exit.Usage(errors.New("a descriptor that is named domain cannot be asked for over HTTP, where it is the limit's domain; call Bucket over gRPC"))
+			}
+			return showBucket(cmd, &node, bucket, output)
+		},
+	}
+	node.Flags(cmd)
+	bucket.flags(cmd)
+	outputFlag(cmd, &output)
+	return cmd
+}
+
+// ledger is what is printed of the API's answer; absent is what the algorithm does not have.
+type ledger struct {
+	Limit       string      `json:"limit"`
+	LimitUnits  int64       `json:"limit_units"`
+	Algorithm   string      `json:"algorithm"`
+	Entitlement int64       `json:"entitlement"`
+	Burst       *int64      `json:"burst"`
+	Share       int64       `json:"share"`
+	NextShare   int64       `json:"next_share"`
+	Cell        int64       `json:"cell"`
+	Used        int64       `json:"used"`
+	Fading      int64       `json:"fading"`
+	Free        int64       `json:"free"`
+	Rights      []rightsRow `json:"rights"`
+}
+
+type rightsRow struct {
+	Cell          int64  `json:"cell"`
+	Region        string `json:"region"`
+	Lent          int64  `json:"lent"`
+	Returned      int64  `json:"returned"`
+	Borrowed      int64  `json:"borrowed"`
+	Regained      int64  `json:"regained"`
+	BurstLent     *int64 `json:"burst_lent"`
+	BurstBorrowed *int64 `json:"burst_borrowed"`
+}
+
+func showBucket(cmd *cobra.Command, node *remote.Node, bucket bucketName, output string) error {
+	query := url.Values{"domain": {bucket.Domain}}
+	for name, value := range bucket.Descriptors {
+		query.Set(name, value)
+	}
+	answer, err := node.Get(cmd.Context(), "/v1/buckets/"+url.PathEscape(bucket.Limit), query)
+	if err != nil {
+		return err
+	}
+	var l ledger
+	if err := answer.Into(&l, func() bool { return l.Limit != "" }); err != nil {
+		return refusedBucket(answer, err)
+	}
+	return answer.Show(cmd.OutOrStdout(), output, l.print)
+}
+
+func (l ledger) print(w io.Writer) error {
+	t := show.Table(w)
+	row := func(name, format string, args ...any) {
+		fmt.Fprintf(t, "%s\t%s\n", name, fmt.Sprintf(format, show.Args(args)...))
+	}
+	row("limit", "%s: %s over all regions", l.Limit, show.Counted(int(l.LimitUnits), "unit"))
+	row("algorithm", "%s", l.Algorithm)
+	row("cell", "%d", l.Cell)
+	row("entitlement", "%d", l.Entitlement)
+	row("share", "%d", l.Share)
+	row("next share", "%d", l.NextShare)
+	row("used", "%s", l.use())
+	row("free", "%d", l.Free)
+	if l.Burst != nil {
+		row("burst", "%d, this region's part", *l.Burst)
+	}
+	if err := t.Flush(); err != nil || len(l.Rights) == 0 {
+		return err
+	}
+	return l.printRights(w)
+}
+
+// use says what counts as used, and how much of that passes by itself.
+func (l ledger) use() string {
+	if l.Fading == 0 {
+		return fmt.Sprint(l.Used)
+	}
+	return fmt.Sprintf("%d, of which %d stop counting before the cell ends", l.Used, l.Fading)
+}
+
+func (l ledger) printRights(w io.Writer) error {
+	t := show.Table(w)
+	lendsBurst := l.Rights[0].BurstLent != nil
+	fmt.Fprint(t, "\nREGION\tCELL\tLENT\tRETURNED\tBORROWED\tREGAINED")
+	if lendsBurst {
+		fmt.Fprint(t, "\tBURST LENT\tBURST BORROWED")
+	}
+	fmt.Fprintln(t)
+	for _, r := range l.Rights {
+		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d", show.Name(r.Region), r.Cell, r.Lent, r.Returned, r.Borrowed, r.Regained)
+		if lendsBurst {
+			fmt.Fprintf(t, "\t%d\t%d", orZero(r.BurstLent), orZero(r.BurstBorrowed))
+		}
+		fmt.Fprintln(t)
+	}
+	return t.Flush()
+}
+
+func orZero(n *int64) int64 {
+	if n == nil {
+		return 0
+	}
+	return *n
+}

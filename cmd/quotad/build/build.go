@@ -1,0 +1,49 @@
+// Package build knows what this binary was built from.
+package build
+
+import (
+	"fmt"
+	"runtime/debug"
+)
+
+// Info is what this binary was built from.
+type Info struct {
+	Version  string `json:"version"` // of the module; "(devel)" outside a release
+	Commit   string `json:"commit"`  // empty if it was not built from a repository
+	Modified bool   `json:"modified"`
+	Go       string `json:"go"`
+}
+
+// This is the binary that runs.
+func This() Info {
+	b := Info{Version: "(unknown)"}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return b
+	}
+	b.Go = info.GoVersion
+	if info.Main.Version != "" {
+		b.Version = info.Main.Version
+	}
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			b.Commit = s.Value
+		case "vcs.modified":
+			b.Modified = s.Value == "true"
+		}
+	}
+	return b
+}
+
+// String is the build on one line.
+func (b Info) String() string {
+	commit := b.Commit
+	switch {
+	case commit == "":
+		commit = "unknown"
+	case b.Modified:
+		commit += " with changes"
+	}
+	return fmt.Sprintf("quotad %s, commit %s, %s", b.Version, commit, b.Go)
+}

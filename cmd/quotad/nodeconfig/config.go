@@ -1,0 +1,173 @@
+package nodeconfig
+
+import (
+	"log/slog"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/quotad/quotad/region/door"
+	"github.com/quotad/quotad/region/peer"
+	"github.com/quotad/quotad/region/rights"
+)
+
+// Config says what a node is to be.
+type Config struct {
+	Region, Node string
+	Nodes        int
+	DataDir      string
+	Policy       string // path of the limits document
+	Redis        struct {
+		URL      string
+		Embedded bool
+		Timeout  time.Duration
+		TLS      peer.Files // what a Redis is called with
+	}
+	Listen struct{ GRPC, HTTP, Peer, Gossip netip.AddrPort }
+	// Limits are those of each port: the gRPC API, the HTTP API and other regions.
+	Limits              door.Limits
+	Advertise           struct{ Peer, Gossip string } // host:port; empty: where it listens
+	Seeds               []string
+	PeerTLS             peer.Files // empty: plain text
+	GossipKeys          [][]byte   // none: plain text
+	Bootstrap, Insecure bool
+	LogLevel            slog.Level
+	Repeats             int64
+	Memory              rights.Memory
+	DrainTimeout        time.Duration
+	Chaos               bool
+
+	given map[string]place // of every setting that was given, by path
+}
+
+// Setting is one thing that can be set: a field of the node file, a variable of the environment
+// and a flag, with names made from one another.
+type Setting struct {
+	Path    string // in the node file: listen.grpc
+	Kind    string // what the value is, in one word, for the help
+	Default string // the text that counts if nothing is given; empty: none
+	reader
+	Usage string
+}
+
+// Settings are all that can be set, in the order of the node file.
+func Settings() []Setting { return new(Config).settings() }
+
+// settings names, documents and defaults each setting, and says how it is read and into which
+// field.
+func (c *Config) settings() []Setting {
+	return slices.Concat(c.nodeSettings(), c.redisSettings(), c.networkSettings(),
+		c.trustSettings(), c.runningSettings())
+}
+
+// nodeSettings say which node it is.
+func (c *Config) nodeSettings() []Setting {
+	return []Setting{
+		{"region", "name", "", one(&c.Region, name),
+			"region of this node, as the limits document names it"},
+		{"node", "name", "", one(&c.Node, name),
+			"name of this node, unique in its region (default: the host name)"},
+		{"nodes", "number", "1", one(&c.Nodes, number("nodes", 1, MaxNodes)),
+			"how many nodes the region has"},
+		{"data_dir", "folder", "", one(&c.DataDir, filePath),
+			"folder of the journal, made if it is missing"},
+		{"policy", "file", "", one(&c.Policy, filePath),
+			"limits document; relative to the node file if set there"},
+	}
+}
+
+// redisSettings are about the region's Redis.
+func (c *Config) redisSettings() []Setting {
+	return []Setting{
+		{"redis.url", "url", "", one(&c.Redis.URL, redisURL),
+			"the region's Redis: redis://[user:password@]host:port[/db], " +
+				"redis+sentinel://host:port,.../master or redis+cluster://host:port,...; rediss " +
+				"for TLS"},
+		{"redis.embedded", "bool", "", one(&c.Redis.Embedded, boolean),
+			"run a Redis inside this process, which keeps nothing: not for production"},
+		{"redis.timeout", "duration", "50ms",
+			one(&c.Redis.Timeout, duration(minTimeout, maxTimeout, "50ms")),
+			"how long a decision may take: then, or once the Redis fails, on_store_failure " +
+				"decides"},
+		{"redis.tls.ca", "file", "", one(&c.Redis.TLS.CA, filePath),
+			"certificates of the authorities that the Redis may be of (default: those of the " +
+				"system)"},
+		{"redis.tls.cert", "file", "", one(&c.Redis.TLS.Cert, filePath),
+			"certificate to show to the Redis"},
+		{"redis.tls.key", "file", "", one(&c.Redis.TLS.Key, filePath),
+			"key of redis.tls.cert"},
+	}
+}
+
+// networkSettings say where the node is reached and whom it looks for.
+func (c *Config) networkSettings() []Setting {
+	return []Setting{
+		{"listen.grpc", "host:port", "127.0.0.1:8081", one(&c.Listen.GRPC, listener),
+			"where the gRPC API listens"},
+		{"listen.http", "host:port", "127.0.0.1:8080", one(&c.Listen.HTTP, listener),
+			"where the HTTP API listens"},
+		{"listen.peer", "host:port", "127.0.0.1:8082", one(&c.Listen.Peer, listener),
+			"where other regions' nodes are served"},
+		{"listen.gossip", "host:port", "127.0.0.1:7946", one(&c.Listen.Gossip, listener),
+			"where gossip listens, TCP and UDP"},
+		{"listen.max_connections", "number", "2048",
+			one(&c.Limits.Connections, number("connections", 1, maxConnections)),
+			"how many connections each of grpc, http and peer may have open; more are closed at " +
+				"once"},
+		{"listen.max_connections_per_address", "number", "1024",
+			one(&c.Limits.PerAddress, number("connections", 1, maxConnections)),
+			"how many of them one IP address may have open; behind a proxy all callers have its " +
+				"address: give listen.max_connections there"},
+		{"advertise.peer", "host:port", "", one(&c.Advertise.Peer, address),
+			"where other regions reach listen.peer (default: the same)"},
+		{"advertise.gossip", "host:port", "", one(&c.Advertise.Gossip, address),
+			"where other nodes reach listen.gossip (default: the same)"},
+		{"seeds", "host:port", "", each(&c.Seeds, address),
+			"gossip addresses of some other nodes; repeat it or separate them with commas"},
+	}
+}
+
+// trustSettings say whom and what the node trusts.
+func (c *Config) trustSettings() []Setting {
+	return []Setting{
+		{"peer_tls.cert", "file", "", one(&c.PeerTLS.Cert, filePath),
+			"this node's certificate for calls between regions; its URI says quotad://REGION/NODE"},
+		{"peer_tls.key", "file", "", one(&c.PeerTLS.Key, filePath),
+			"key of peer_tls.cert"},
+		{"peer_tls.ca", "file", "", one(&c.PeerTLS.CA, filePath),
+			"certificates of the authorities that other regions' nodes may be of"},
+		{"gossip_keys", "key", "", keys(&c.GossipKeys),
+			"base64 of 16, 24 or 32 bytes, or file:PATH of a file with one on a line; the first " +
+				"encrypts, all decrypt"},
+		{"bootstrap", "bool", "", one(&c.Bootstrap, boolean),
+			"this region never served before, so an empty Redis is no loss of data"},
+		{"insecure", "bool", "", one(&c.Insecure, boolean),
+			"let peer listen beyond loopback without peer_tls, and gossip without gossip_keys: a " +
+				"private network only"},
+	}
+}
+
+// runningSettings say how the node runs.
+func (c *Config) runningSettings() []Setting {
+	return []Setting{
+		{"log_level", "level", "info", one(&c.LogLevel, logLevel),
+			"debug, info, warn or error"},
+		{"request_id_repeats", "number", "3",
+			one(&c.Repeats, number[int64]("repeats", 1, maxRepeats)),
+			"how often an admitted request is answered from memory that is sent again by its " +
+				"request_id; beyond that it is charged anew"},
+		{"remember.buckets", "number", "2000000",
+			one(&c.Memory.Buckets, number("buckets", minRemembered, maxRemembered)),
+			"of how many buckets the node notes that it used them, 85 bytes of heap each; that " +
+				"one beyond is deleted goes unnoticed, and after a loss it stays closed"},
+		{"remember.uses", "number", "500000",
+			one(&c.Memory.Uses, number("buckets", minRemembered, maxRemembered)),
+			"of how many buckets of windows over a minute it keeps the use in memory, 280 bytes " +
+				"of heap more each; that of others is in the journal alone"},
+		{"drain_timeout", "duration", "10s", one(&c.DrainTimeout, duration(0, maxDrain, "10s")),
+			"how long requests under way are waited for at the end"},
+		{"chaos", "bool", "", one(&c.Chaos, switched),
+			"let whoever reaches the HTTP API or the peer port cut this node off from other " +
+				"regions, to rehearse faults: not for production"},
+	}
+}

@@ -1,0 +1,191 @@
+package nodeconfig
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/quotad/quotad/cmd/quotad/show"
+	"github.com/quotad/quotad/policy/strictyaml"
+)
+
+// place is where a value was given, for messages.
+type place struct {
+	layer int                 // a higher one goes before a lower one
+	name  string              // the setting in the file, the variable or the flag
+	pos   strictyaml.Position // in the file
+}
+
+// The layers, in the order in which one goes before another.
+const (
+	byDefault = iota
+	byFile
+	byEnvironment
+	byFlag
+)
+
+// fail reports what is wrong with what stands there.
+func (p place) fail(problem, mend string) error {
+	if p.layer == byFile {
+		return &strictyaml.Error{Pos: p.pos, Path: p.name, Problem: problem, Mend: mend}
+	}
+	return fmt.Errorf("%s: %s; %s", p.name, problem, mend)
+}
+
+// Fail returns an error of a setting that shows only where it is used, with its place.
+func (c *Config) Fail(path, problem, mend string) error {
+	return c.given[path].fail(problem, mend)
+}
+
+// Flag is the setting as a flag.
+func (s Setting) Flag() string { return strings.NewReplacer(".", "-", "_", "-").Replace(s.Path) }
+
+// Variable is the setting as a variable of the environment.
+func (s Setting) Variable() string {
+	return "QUOTAD_" + strings.ToUpper(strings.ReplaceAll(s.Path, ".", "_"))
+}
+
+// anywhere names the ways in which a setting can be given.
+func anywhere(path string) string {
+	s := Setting{Path: path}
+	return fmt.Sprintf("set %s in the node file, or --%s, or %s", path, s.Flag(), s.Variable())
+}
+
+// split takes the text of a variable or a flag apart.
+func (s Setting) split(text string) []string {
+	if !s.list {
+		return []string{text}
+	}
+	all := strings.Split(text, ",")
+	for i := range all {
+		all[i] = strings.TrimSpace(all[i])
+	}
+	return all
+}
+
+// flagValue holds what flags give to a setting, to be read when all layers are known.
+type flagValue struct {
+	Setting
+	texts []string
+}
+
+// String implements pflag.Value; the default is shown by way of DefValue.
+func (f *flagValue) String() string { return strings.Join(f.texts, ",") }
+
+// Type implements pflag.Value.
+func (f *flagValue) Type() string { return f.Kind }
+
+// Set implements pflag.Value.
+func (f *flagValue) Set(text string) error {
+	if !f.list {
+		f.texts = nil
+	}
+	f.texts = append(f.texts, f.split(text)...)
+	return nil
+}
+
+// Layers are where a command finds the settings of a node.
+type Layers struct {
+	file        *pflag.Flag
+	flags       map[string]*flagValue
+	environment func(name string) (string, bool)
+}
+
+// AddFlags adds a flag for every setting, and --config for the node file. The layer below the
+// flags is an environment, which is usually [Environment].
+func AddFlags(flags *pflag.FlagSet, environment func(name string) (string, bool)) *Layers {
+	flags.String("config", "", "node file")
+	l := &Layers{flags.Lookup("config"), make(map[string]*flagValue), environment}
+	for _, s := range Settings() {
+		v := &flagValue{Setting: s}
+		l.flags[s.Path] = v
+		f := flags.VarPF(v, s.Flag(), "", s.Usage)
+		f.DefValue = s.Default
+		if s.Kind == "bool" {
+			f.NoOptDefVal = "true"
+		}
+	}
+	return l
+}
+
+// Environment looks a variable up. An empty one counts as not given, as container platforms cannot
+// remove any.
+func Environment(name string) (string, bool) {
+	text := os.Getenv(name)
+	return text, text != ""
+}
+
+// Read puts the layers together.
+func (l *Layers) Read() (*Config, error) {
+	path := l.file.Value.String()
+	if !l.file.Changed {
+		path, _ = l.environment("QUOTAD_CONFIG")
+	}
+	c := &Config{given: make(map[string]place)}
+	settings := c.settings()
+	inFile, errs := readFile(path, settings)
+	for _, s := range settings {
+		for _, values := range [][]value{l.fallback(s), inFile[s.Path], l.variable(s), l.flag(s)} {
+			if len(values) == 0 {
+				continue
+			}
+			c.given[s.Path] = values[0].place
+			if err := s.read(values); err != nil {
+				errs = append(errs, err)
+			}
+		}
+	}
+	if len(errs) == 0 {
+		errs = c.Validate()
+	}
+	if len(errs) > 0 {
+		slices.SortStableFunc(errs, asRead)
+		return nil, fmt.Errorf("the node cannot be started as configured: mend %s and try again\n%w",
+			show.Counted(len(errs), "problem"), errors.Join(errs...))
+	}
+	return c, nil
+}
+
+func (l *Layers) fallback(s Setting) []value {
+	if s.Default == "" {
+		return nil
+	}
+	return valuesAt(place{layer: byDefault, name: s.Path}, s.Default)
+}
+
+func (l *Layers) variable(s Setting) []value {
+	text, given := l.environment(s.Variable())
+	if !given {
+		return nil
+	}
+	return valuesAt(place{layer: byEnvironment, name: s.Variable()}, s.split(text)...)
+}
+
+func (l *Layers) flag(s Setting) []value {
+	return valuesAt(place{layer: byFlag, name: "--" + s.Flag()}, l.flags[s.Path].texts...)
+}
+
+// valuesAt gives texts of one place.
+func valuesAt(at place, texts ...string) []value {
+	all := make([]value, len(texts))
+	for i, text := range texts {
+		all[i] = value{text: text, place: at}
+	}
+	return all
+}
+
+// asRead orders problems as a reader meets them: those of the file by position, then the others.
+func asRead(a, b error) int {
+	at := func(err error) strictyaml.Position {
+		if inFile, ok := errors.AsType[*strictyaml.Error](err); ok {
+			return inFile.Pos
+		}
+		return strictyaml.Position{Line: math.MaxInt}
+	}
+	return at(a).Compare(at(b))
+}

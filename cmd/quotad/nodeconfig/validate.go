@@ -1,0 +1,164 @@
+package nodeconfig
+
+import (
+	"fmt"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/region/peer"
+	"github.com/quotad/quotad/region/store"
+)
+
+// Validate fills in what depends on other settings, and returns what is missing or does not go
+// together: all of it, each with its remedy.
+func (c *Config) Validate() []error {
+	errs := []error{
+		c.require("region"), c.require("data_dir"), c.require("policy"),
+		c.chooseRedis(), c.nameNode(),
+		c.together("peer_tls.cert", "peer_tls.key", "peer_tls.ca"),
+		c.together("redis.tls.cert", "redis.tls.key"),
+		c.checkRedisTLS(),
+		c.checkListener("listen.peer", c.Listen.Peer, c.PeerTLS != (peer.Files{}),
+			"peer_tls", "calls between regions are neither encrypted nor authenticated"),
+		c.checkListener("listen.gossip", c.Listen.Gossip, c.GossipKeys != nil,
+			"gossip_keys", "gossip can be answered by anyone"),
+		c.checkAdvertised("peer", c.Listen.Peer, c.Advertise.Peer),
+		c.checkAdvertised("gossip", c.Listen.Gossip, c.Advertise.Gossip),
+	}
+	return slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+}
+
+func (c *Config) require(path string) error {
+	if _, given := c.given[path]; given {
+		return nil
+	}
+	return fmt.Errorf("%s: missing; %s", path, anywhere(path))
+}
+
+// chooseRedis lets the higher layer win between an embedded Redis and one of a URL.
+func (c *Config) chooseRedis() error {
+	url, embedded := c.given["redis.url"], c.given["redis.embedded"]
+	switch {
+	case !c.Redis.Embedded && c.Redis.URL == "":
+		return fmt.Errorf("redis: missing; %s (or redis.embedded, to try quotad out)",
+			anywhere("redis.url"))
+	case !c.Redis.Embedded || c.Redis.URL == "":
+		return nil
+	case url.layer == embedded.layer:
+		return embedded.fail("redis.url is given as well", "keep one of the two")
+	}
+	c.Redis.Embedded = embedded.layer > url.layer
+	return nil
+}
+
+// nameNode takes the host's name if the node was given none.
+func (c *Config) nameNode() (err error) {
+	if c.Node != "" {
+		return nil
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return fmt.Errorf("node: the host has no name to take (%w); %s", err, anywhere("node"))
+	}
+	c.Node, err = name(value{text: host, place: place{name: "node (the host name)"}})
+	return err
+}
+
+// together asks for all of these settings, or none.
+func (c *Config) together(paths ...string) error {
+	var given, missing []string
+	for _, path := range paths {
+		if _, ok := c.given[path]; ok {
+			given = append(given, path)
+		} else {
+			missing = append(missing, path)
+		}
+	}
+	if len(given) == 0 || len(missing) == 0 {
+		return nil
+	}
+	return c.Fail(given[0], "of no use without "+strings.Join(missing, " and "),
+		anywhere(missing[0]))
+}
+
+// checkRedisTLS asks for a Redis with TLS where certificates for it are given.
+func (c *Config) checkRedisTLS() error {
+	at, err := store.ParseURL(c.Redis.URL)
+	if c.Redis.Embedded || err != nil || at.Encrypted() {
+		return nil
+	}
+	for _, path := range []string{"redis.tls.ca", "redis.tls.cert", "redis.tls.key"} {
+		if _, given := c.given[path]; given {
+			return c.Fail(path, "redis.url is one without TLS",
+				"begin it with rediss, or remove redis.tls")
+		}
+	}
+	return nil
+}
+
+// checkListener refuses what others could reach unprotected, unless the operator says that it is
+// meant.
+func (c *Config) checkListener(
+	path string, at netip.AddrPort, guarded bool, guard, danger string,
+) error {
+	if guarded || c.Insecure || at.Addr().IsLoopback() {
+		return nil
+	}
+	return c.Fail(path,
+		fmt.Sprintf("%s is not on loopback, and without %s %s", at, guard, danger),
+		fmt.Sprintf("set %s, listen on 127.0.0.1, or give --insecure if only quotad can reach it, "+
+			"as on a private network", guard))
+}
+
+// checkAdvertised asks for an address that others can call, where the one listened on is none.
+func (c *Config) checkAdvertised(what string, listen netip.AddrPort, advertise string) error {
+	if advertise != "" || !listen.Addr().IsUnspecified() {
+		return nil
+	}
+	return c.Fail("listen."+what, fmt.Sprintf("%s means every address of this machine, "+
+		"so other nodes cannot be told which one to call", listen), anywhere("advertise."+what))
+}
+
+// CheckRegion asks that the document has the node's region. It is asked before anything is written
+// under that name.
+func (c *Config) CheckRegion(d *policy.Document) error {
+	if _, known := d.RegionIndex(c.Region); known {
+		return nil
+	}
+	names := make([]string, len(d.Regions))
+	for i, r := range d.Regions {
+		names[i] = r.Name
+	}
+	return c.Fail("region",
+		fmt.Sprintf("%s has no region %q, only %s", c.Policy, c.Region, strings.Join(names, ", ")),
+		"correct the name, or add the region to the document")
+}
+
+// Warnings are what an operator should know before the node serves.
+func (c *Config) Warnings() []string {
+	var all []string
+	warn := func(when bool, text string) {
+		if when {
+			all = append(all, text)
+		}
+	}
+	warn(c.Redis.Embedded,
+		"the embedded Redis keeps nothing and is slow: not for production; set redis.url")
+	warn(c.GossipKeys == nil,
+		"gossip is in plain text, open to anyone who reaches its port; set gossip_keys")
+	warn(c.PeerTLS == (peer.Files{}) && !c.Listen.Peer.Addr().IsLoopback(),
+		"calls between regions are in plain text and trusted; set peer_tls, or let only quotad reach "+
+			c.Listen.Peer.String())
+	for _, api := range []netip.AddrPort{c.Listen.GRPC, c.Listen.HTTP} {
+		warn(!api.Addr().IsLoopback(), "the API has neither TLS nor authentication; "+
+			"let only your services reach "+api.String())
+	}
+	warn(c.Chaos, "chaos is on: whoever reaches the HTTP API or the peer port can cut this node off "+
+		"from other regions; not for production")
+	warn(len(c.Seeds) == 0, "no seeds: the node waits to be found by others; "+
+		"set seeds unless it is the first")
+	return all
+}

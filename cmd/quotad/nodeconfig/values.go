@@ -1,0 +1,265 @@
+package nodeconfig
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/quotad/quotad/cmd/quotad/show"
+	"github.com/quotad/quotad/policy/files"
+	"github.com/quotad/quotad/region/store"
+)
+
+const (
+	// MaxNodes is far above any region's need; a number beyond it is a slip.
+	MaxNodes = 10_000
+	// maxConnections is far above what a node can have open; a number beyond it is a slip.
+	maxConnections = 1_000_000
+	// maxRepeats is far above what any caller needs that tries again. Each is a request that is
+	// served for nothing where the caller serves what is repeated.
+	maxRepeats = 100
+	// minRemembered and maxRemembered bound what a node remembers: fewer are soon too few, more
+	// than the memory of a machine.
+	minRemembered = 1_000
+	maxRemembered = 100_000_000
+	// minTimeout and maxTimeout bound redis.timeout: a round trip to the region's own Redis fits
+	// into the first, and a caller's patience into the last.
+	minTimeout = 5 * time.Millisecond
+	maxTimeout = 2 * time.Second
+	// maxDrain is longer than any platform waits before it kills.
+	maxDrain = 10 * time.Minute
+	// maxGossipKeys is what package gossip holds at a time.
+	maxGossipKeys = 8
+	// maxKeyFileBytes bounds a file of them, with room for blanks and line ends.
+	maxKeyFileBytes = 4 << 10
+)
+
+// value is the text of a value as it was given.
+type value struct {
+	text   string
+	folder string // what a relative path starts from; empty: the working directory
+	place
+}
+
+// reader reads the values that one layer gives to a setting.
+type reader struct {
+	list bool // there may be several
+	read func(all []value) error
+}
+
+// one reads a single value.
+func one[T any](into *T, parse func(value) (T, error)) reader {
+	return reader{read: func(all []value) error {
+		parsed, err := parse(all[0])
+		if err == nil {
+			*into = parsed
+		}
+		return err
+	}}
+}
+
+// each reads any number of values.
+func each[T any](into *[]T, parse func(value) (T, error)) reader {
+	return reader{list: true, read: func(all []value) error {
+		parsed := make([]T, len(all))
+		for i, v := range all {
+			var err error
+			if parsed[i], err = parse(v); err != nil {
+				return err
+			}
+		}
+		*into = parsed
+		return nil
+	}}
+}
+
+var plainName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,63}$`)
+
+func name(v value) (string, error) {
+	if !plainName.MatchString(v.text) {
+		return "", v.fail(fmt.Sprintf("%.70q is not a valid name", v.text),
+			"use 1 to 63 letters, digits, '.', '_' and '-'")
+	}
+	return v.text, nil
+}
+
+// number reads a whole number of something.
+func number[N int | int64](of string, least, most N) func(value) (N, error) {
+	return func(v value) (N, error) {
+		n, err := strconv.ParseInt(v.text, 10, 64)
+		if err != nil || N(n) < least || N(n) > most {
+			return 0, v.fail(fmt.Sprintf("%.40q is no number of %s", v.text, of),
+				fmt.Sprintf("write a whole number from %d to %d", least, most))
+		}
+		return N(n), nil
+	}
+}
+
+// duration reads a duration as Go writes it.
+func duration(least, most time.Duration, like string) func(value) (time.Duration, error) {
+	return func(v value) (time.Duration, error) {
+		d, err := time.ParseDuration(v.text)
+		if err != nil || d < least || d > most {
+			return 0, v.fail(fmt.Sprintf("%.40q is not a duration from %s to %s",
+				v.text, show.Span(least), show.Span(most)), "write it like "+like)
+		}
+		return d, nil
+	}
+}
+
+func boolean(v value) (bool, error) {
+	if v.text != "true" && v.text != "false" {
+		return false, v.fail(fmt.Sprintf("%.40q is neither true nor false", v.text),
+			"write true or false")
+	}
+	return v.text == "true", nil
+}
+
+// switched reads a boolean that may be called what it comes to.
+func switched(v value) (bool, error) {
+	switch v.text {
+	case "enabled":
+		v.text = "true"
+	case "disabled":
+		v.text = "false"
+	}
+	return boolean(v)
+}
+
+func logLevel(v value) (slog.Level, error) {
+	levels := map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo,
+		"warn": slog.LevelWarn, "error": slog.LevelError}
+	level, ok := levels[v.text]
+	if !ok {
+		return 0, v.fail(fmt.Sprintf("%.40q is not a log level", v.text),
+			"write debug, info, warn or error")
+	}
+	return level, nil
+}
+
+func filePath(v value) (string, error) {
+	if v.text == "" {
+		return "", v.fail("it is empty", "write a path")
+	}
+	return v.resolve(v.text), nil
+}
+
+// resolve returns a path as seen from the working directory.
+func (v value) resolve(path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(v.folder, path)
+}
+
+// redisURL never repeats the text, which may hold a password.
+func redisURL(v value) (string, error) {
+	if _, err := store.ParseURL(v.text); err != nil {
+		return "", v.fail("this is not the URL of a Redis: "+errors.Unwrap(err).Error(),
+			"write it like redis://127.0.0.1:6379/0, "+
+				"redis+sentinel://127.0.0.1:26379,127.0.0.2:26379/mymaster or "+
+				"redis+cluster://127.0.0.1:7000,127.0.0.2:7000, with rediss for TLS")
+	}
+	return v.text, nil
+}
+
+// listener reads addresses only, no names: whether a listener is on loopback must not depend on a
+// resolver.
+func listener(v value) (at netip.AddrPort, err error) {
+	const mend = "write an address of this machine and a port, such as 127.0.0.1:8080, " +
+		"or :8080 for all addresses"
+	host, service, err := net.SplitHostPort(v.text)
+	if err != nil {
+		return at, v.fail(fmt.Sprintf("%.70q is not host:port", v.text), mend)
+	}
+	switch host {
+	case "":
+		host = "::"
+	case "localhost":
+		host = "127.0.0.1"
+	}
+	ip, err := netip.ParseAddr(host)
+	if err != nil {
+		return at, v.fail(fmt.Sprintf("%.70q is not an IP address", host), mend)
+	}
+	port, err := strconv.ParseUint(service, 10, 16)
+	if err != nil {
+		return at, v.fail(fmt.Sprintf("%.40q is not a port", service), mend)
+	}
+	return netip.AddrPortFrom(ip, uint16(port)), nil
+}
+
+// address reads what other machines are to call.
+func address(v value) (string, error) {
+	const mend = "write a host or address that other nodes can reach, and a port from 1 to 65535"
+	host, service, err := net.SplitHostPort(v.text)
+	if err != nil || host == "" {
+		return "", v.fail(fmt.Sprintf("%.70q is not host:port", v.text), mend)
+	}
+	if port, err := strconv.ParseUint(service, 10, 16); err != nil || port == 0 {
+		return "", v.fail(fmt.Sprintf("%.40q is not a port others can call", service), mend)
+	}
+	if ip, err := netip.ParseAddr(host); err == nil && ip.IsUnspecified() {
+		return "", v.fail(host+" means every address of this machine, "+
+			"which is none that others can call", mend)
+	}
+	return v.text, nil
+}
+
+// keys reads gossip keys, and files of them. It never repeats the texts, which are secrets.
+func keys(into *[][]byte) reader {
+	return reader{list: true, read: func(all []value) error {
+		var keys [][]byte
+		for _, v := range all {
+			found, err := keysAt(v)
+			if err != nil {
+				return err
+			}
+			keys = append(keys, found...)
+		}
+		if len(keys) > maxGossipKeys {
+			return all[0].fail(
+				fmt.Sprintf("there are %d keys, and at most %d can be in force", len(keys), maxGossipKeys),
+				"drop those that no node encrypts with any more")
+		}
+		*into = keys
+		return nil
+	}}
+}
+
+// keysAt reads one key, or a file of keys.
+func keysAt(v value) ([][]byte, error) {
+	texts := []string{v.text}
+	if path, ok := strings.CutPrefix(v.text, "file:"); ok {
+		b, err := files.Read(v.resolve(path), maxKeyFileBytes)
+		if err != nil {
+			return nil, v.fail(err.Error(),
+				"check the path, and that the user quotad runs as may read the file")
+		}
+		if texts = strings.Fields(string(b)); len(texts) == 0 {
+			return nil, v.fail("the file is empty", "write one key on a line")
+		}
+	}
+	const mend = "make one with: quotad gossip-key"
+	keys := make([][]byte, len(texts))
+	for i, text := range texts {
+		key, err := base64.StdEncoding.DecodeString(text)
+		if err != nil {
+			return nil, v.fail("the key is not base64", mend)
+		}
+		if !slices.Contains([]int{16, 24, 32}, len(key)) {
+			return nil, v.fail(fmt.Sprintf("the key has %d bytes, not 16, 24 or 32", len(key)), mend)
+		}
+		keys[i] = key
+	}
+	return keys, nil
+}

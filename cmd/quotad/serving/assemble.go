@@ -1,0 +1,130 @@
+package serving
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"time"
+
+	"github.com/quotad/quotad/chaos/lab/servers"
+	"github.com/quotad/quotad/cmd/quotad/nodeconfig"
+	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/region"
+	"github.com/quotad/quotad/region/journal"
+	"github.com/quotad/quotad/region/link"
+	"github.com/quotad/quotad/region/store"
+)
+
+// parts are what a node is made of, opened and not yet started.
+type parts struct {
+	config   region.Config
+	sockets  *sockets
+	doors    doors
+	embedded *servers.Server // nil: the Redis is elsewhere
+	journal  string          // path
+	gate     *link.Gate      // nil: the node makes no cuts
+}
+
+const (
+	// dialTimeout bounds connecting to other nodes.
+	dialTimeout = 5 * time.Second
+	// embeddedTimeout bounds a round trip to the embedded Redis, which is slow on a busy machine.
+	embeddedTimeout = 2 * time.Second
+)
+
+// assemble opens everything a node needs. What was opened is closed again if something is missing.
+func assemble(ctx context.Context, c *nodeconfig.Config, d *policy.Document, log *slog.Logger) (_ *parts, err error) {
+	p := &parts{journal: filepath.Join(c.DataDir, "journal.db"), doors: newDoors(c.Limits)}
+	defer func() {
+		if err != nil {
+			p.close()
+		}
+	}()
+	p.config = region.Config{Region: c.Region, Node: c.Node, Nodes: c.Nodes, Policy: d, Bootstrap: c.Bootstrap, Repeats: c.Repeats, Memory: c.Memory,
+		Seeds: c.Seeds, GossipKeys: c.GossipKeys, Dial: (&net.Dialer{Timeout: dialTimeout}).DialContext, Log: log}
+	if p.config.PeerTLS, err = LoadPeerTLS(c, log); err != nil {
+		return nil, err
+	}
+	redisTrust, err := loadRedisTLS(c)
+	if err != nil {
+		return nil, err
+	}
+	if p.config.Failpoint, err = failpoint(); err != nil {
+		return nil, err
+	}
+	if p.sockets, err = openSockets(c); err != nil {
+		return nil, err
+	}
+	p.config.PeerListener, p.config.Streams, p.config.Packets = p.sockets.peer, p.sockets.gossip, p.sockets.packets
+	at, err := lookUpAdvertised(ctx, c, listening(p.sockets.peer), listening(p.sockets.gossip))
+	if err != nil {
+		return nil, err
+	}
+	p.config.PeerAdvertise, p.config.Advertise = at.peer, at.gossip
+	if c.Chaos {
+		p.putGate(c)
+	}
+	p.config.PeerListener = p.doors.peer.Listener(p.config.PeerListener)
+	j, err := journal.Open(p.journal, journal.Options{Region: c.Region, Node: c.Node})
+	if err != nil {
+		return nil, err
+	}
+	p.config.Journal = j
+	if err = p.connect(ctx, c, redisTrust); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// putGate puts a gate between the node and all others. It tells them apart by address, so calls leave from the one by which
+// this node is known, where it listens there; on one machine, where a relay may stand for it, from the one that it listens on.
+func (p *parts) putGate(c *nodeconfig.Config) {
+	p.gate = link.NewGate()
+	dialer := net.Dialer{Timeout: dialTimeout}
+	if own, known := c.Listen.Gossip.Addr(), p.config.Advertise.Addr(); own == known || own.IsLoopback() && known.IsLoopback() {
+		dialer.LocalAddr = &net.TCPAddr{IP: own.AsSlice()}
+	}
+	p.config.Dial = p.gate.Dialer(dialer)
+	p.config.PeerListener, p.config.Streams = p.gate.Listener(p.sockets.peer), p.gate.Listener(p.sockets.gossip)
+	p.config.Packets = p.gate.PacketConn(p.sockets.packets)
+}
+
+// connect prepares the store, and starts the Redis behind it if it is embedded.
+func (p *parts) connect(ctx context.Context, c *nodeconfig.Config, trust *tls.Config) (err error) {
+	options := store.Options{URL: c.Redis.URL, TLS: trust, Timeout: c.Redis.Timeout}
+	if c.Redis.Embedded {
+		if p.embedded, err = servers.StartEmbedded(ctx); err != nil {
+			return fmt.Errorf("%w; set redis.url to use a Redis that runs already", err)
+		}
+		options = store.Options{URL: p.embedded.URL, Timeout: max(c.Redis.Timeout, embeddedTimeout), Now: p.embedded.Now}
+	}
+	s, err := store.Connect(options)
+	if err != nil {
+		return err
+	}
+	p.config.Store = s
+	return nil
+}
+
+// close closes all that is open. After the node was started and closed that is the embedded Redis alone; closing
+// the others again does nothing.
+func (p *parts) close() {
+	if p.gate != nil {
+		p.gate.Heal() // what was closed during a cut
+	}
+	if p.sockets != nil {
+		p.sockets.close()
+	}
+	if p.config.Journal != nil {
+		_ = p.config.Journal.Close()
+	}
+	if p.config.Store != nil {
+		_ = p.config.Store.Close()
+	}
+	if p.embedded != nil {
+		_ = p.embedded.Close()
+	}
+}

@@ -1,0 +1,95 @@
+package serving
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/quotad/quotad/cmd/quotad/exit"
+	"github.com/quotad/quotad/cmd/quotad/nodeconfig"
+	"github.com/quotad/quotad/policy/files"
+	"github.com/quotad/quotad/region/peer"
+)
+
+// LoadPeerTLS reads the certificates for calls between regions; nil if there are none. That they were replaced, or could
+// not be, goes into the log.
+func LoadPeerTLS(c *nodeconfig.Config, log *slog.Logger) (*peer.TLS, error) {
+	if c.PeerTLS == (peer.Files{}) {
+		return nil, nil
+	}
+	loaded, err := peer.LoadTLS(c.PeerTLS, peer.Identity{Region: c.Region, Node: c.Node}, func(err error) {
+		if err != nil {
+			log.Error("the new certificates for calls between regions are not in force; the last good ones stay", "err", err)
+			return
+		}
+		log.Info("other certificates are in force for calls between regions")
+	})
+	if err != nil {
+		return nil, exit.Usage(fmt.Errorf("peer_tls: %w", err))
+	}
+	return loaded, nil
+}
+
+// earlyWarning is how long before its end a certificate is worth a warning.
+const earlyWarning = 7 * 24 * time.Hour
+
+// expiryWarning warns of a certificate that ends soon.
+func expiryWarning(t *peer.TLS) []string {
+	if t == nil || time.Until(t.Expires()) > earlyWarning {
+		return nil
+	}
+	word := "ends"
+	if time.Now().After(t.Expires()) {
+		word = "ended"
+	}
+	return []string{fmt.Sprintf("the certificate for calls between regions %s at %s, and calls with it; replace the file, no restart is needed",
+		word, t.Expires().UTC().Format(time.RFC3339))}
+}
+
+// peerTrust says how calls between regions are protected.
+func peerTrust(t *peer.TLS) string {
+	if t == nil {
+		return "plain text"
+	}
+	return "TLS, certificate until " + t.Expires().UTC().Format(time.RFC3339)
+}
+
+// loadRedisTLS reads the certificates for the region's Redis; nil if none are set.
+func loadRedisTLS(c *nodeconfig.Config) (*tls.Config, error) {
+	if c.Redis.Embedded || c.Redis.TLS.CA == "" && c.Redis.TLS.Cert == "" {
+		return nil, nil
+	}
+	t := &tls.Config{MinVersion: tls.VersionTLS12}
+	if c.Redis.TLS.CA != "" {
+		b, err := files.Read(c.Redis.TLS.CA, peer.MostFileBytes)
+		if err != nil {
+			return nil, exit.Usage(c.Fail("redis.tls.ca", err.Error(), "check the path, and that the user quotad runs as may read the file"))
+		}
+		if t.RootCAs = x509.NewCertPool(); !t.RootCAs.AppendCertsFromPEM(b) {
+			return nil, exit.Usage(c.Fail("redis.tls.ca", "the file holds no certificate", "give that of the authority, as PEM"))
+		}
+	}
+	if c.Redis.TLS.Cert != "" {
+		pair, err := loadPair(c.Redis.TLS.Cert, c.Redis.TLS.Key)
+		if err != nil {
+			return nil, exit.Usage(c.Fail("redis.tls.cert", err.Error(), "give a certificate and its own key, both PEM"))
+		}
+		t.Certificates = []tls.Certificate{pair}
+	}
+	return t, nil
+}
+
+// loadPair reads a certificate and its key.
+func loadPair(certFile, keyFile string) (tls.Certificate, error) {
+	cert, err := files.Read(certFile, peer.MostFileBytes)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	key, err := files.Read(keyFile, peer.MostFileBytes)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	return tls.X509KeyPair(cert, key)
+}

@@ -1,0 +1,140 @@
+package serving
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/quotad/quotad/cmd/quotad/exit"
+	"github.com/quotad/quotad/cmd/quotad/nodeconfig"
+	"github.com/quotad/quotad/cmd/quotad/show"
+	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/region/store"
+)
+
+// connectTimeout bounds each question to the Redis: it is asked once, from a machine that may be far away.
+const connectTimeout = 2 * time.Second
+
+// Check reads what a node would read at its start, and says what the node would be. Every error calls for exit
+// code 2.
+func Check(ctx context.Context, c *nodeconfig.Config, connect bool) (Sheet, error) {
+	document, err := policy.Load(c.Policy)
+	if err != nil {
+		return Sheet{}, exit.Invalid(c.Policy, err)
+	}
+	if err := c.CheckRegion(document); err != nil {
+		return Sheet{}, exit.Usage(err)
+	}
+	trust, err := LoadPeerTLS(c, slog.New(slog.DiscardHandler)) // it is read once: no change of it can be told
+	if err != nil {
+		return Sheet{}, err
+	}
+	redisTrust, err := loadRedisTLS(c)
+	if err != nil {
+		return Sheet{}, err
+	}
+	if _, err := failpoint(); err != nil {
+		return Sheet{}, err
+	}
+	at := placement{http: c.Listen.HTTP, grpc: c.Listen.GRPC, peer: c.Listen.Peer, gossip: c.Listen.Gossip}
+	if at.journal, err = lookAtJournal(c); err != nil {
+		return Sheet{}, exit.Usage(err)
+	}
+	if at.advertised, err = lookUpAdvertised(ctx, c, at.peer, at.gossip); err != nil {
+		return Sheet{}, err
+	}
+	s := describe(c, document, trust, at)
+	s.warnings = append(s.warnings, documentWarnings(document)...)
+	if connect && !c.Redis.Embedded {
+		found, err := askRedis(ctx, c, redisTrust)
+		if err != nil {
+			return Sheet{}, exit.Usage(err)
+		}
+		s.rows = append(s.rows, [2]string{"redis answers", found.words()})
+		s.warnings = append(s.warnings, found.warnings()...)
+	}
+	return s, nil
+}
+
+// lookAtJournal says in words what is in the journal's place, and makes nothing there.
+func lookAtJournal(c *nodeconfig.Config) (string, error) {
+	path := filepath.Join(c.DataDir, "journal.db")
+	folder, err := os.Stat(c.DataDir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return path + ", to be made with its folder", nil
+	case err != nil:
+		return "", c.Fail("data_dir", err.Error(), "check the path, and that the user quotad runs as may read it")
+	case !folder.IsDir():
+		return "", c.Fail("data_dir", c.DataDir+" is not a folder", "write the path of a folder")
+	}
+	file, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return path + ", to be made", nil
+	case err != nil:
+		return "", c.Fail("data_dir", err.Error(), "let the user quotad runs as read the folder")
+	case !file.Mode().IsRegular():
+		return "", c.Fail("data_dir", path+" is not a file", "move it away, or choose another folder")
+	}
+	return fmt.Sprintf("%s, there with %d KiB", path, file.Size()>>10), nil
+}
+
+// documentWarnings are those of the limits document, each on a line.
+func documentWarnings(d *policy.Document) []string {
+	var all []string
+	for _, w := range d.Warnings() {
+		all = append(all, w.String())
+	}
+	return all
+}
+
+// redisAnswer is what a Redis says of itself.
+type redisAnswer struct {
+	shards   int
+	eviction string // maxmemory-policy; empty: it does not say
+}
+
+// askRedis asks the servers of all shards for an answer.
+func askRedis(ctx context.Context, c *nodeconfig.Config, trust *tls.Config) (redisAnswer, error) {
+	s, err := store.Connect(store.Options{URL: c.Redis.URL, TLS: trust, Timeout: connectTimeout})
+	if err != nil {
+		return redisAnswer{}, c.Fail("redis.url", err.Error(), "correct it")
+	}
+	defer s.Close()
+	const mend = "start it, correct the address, user and password, or leave --connect out where it cannot be reached from here"
+	for _, shard := range s.Shards() {
+		if err := s.Reach(ctx, shard); err != nil {
+			return redisAnswer{}, c.Fail("redis.url", "the Redis does not answer: "+err.Error(), mend)
+		}
+	}
+	found := redisAnswer{shards: len(s.Shards())}
+	if found.eviction, err = s.Eviction(ctx); err != nil {
+		return found, c.Fail("redis.url", "the Redis does not tell its maxmemory-policy: "+err.Error(), "let the user run INFO")
+	}
+	return found, nil
+}
+
+func (r redisAnswer) words() string {
+	text := "yes"
+	if r.shards > 1 {
+		text += ", for all of " + show.Counted(r.shards, "shard")
+	}
+	if r.eviction != "" {
+		text += ", maxmemory-policy " + r.eviction
+	}
+	return text
+}
+
+func (r redisAnswer) warnings() []string {
+	if r.eviction == "" || r.eviction == store.NoEviction {
+		return nil
+	}
+	return []string{fmt.Sprintf("the Redis has maxmemory-policy %s: it may forget buckets when its memory is full, and limits would not hold; set %s", r.eviction, store.NoEviction)}
+}

@@ -1,0 +1,63 @@
+package serving
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/quotad/quotad/cmd/quotad/exit"
+	"github.com/quotad/quotad/cmd/quotad/nodeconfig"
+	"github.com/quotad/quotad/region/rights"
+)
+
+// failpointVariable names a point of a transfer at which this process kills itself, and optionally at which time it comes
+// by: after-fsync or after-fsync:3. It is for rehearsals of crashes.
+const failpointVariable = "QUOTAD_FAILPOINT"
+
+// failpoint reads the variable; nil: it is not set.
+func failpoint() (func(rights.Point), error) {
+	text, set := nodeconfig.Environment(failpointVariable)
+	if !set {
+		return nil, nil
+	}
+	name, number, counted := strings.Cut(text, ":")
+	times, err := int64(1), error(nil)
+	if counted {
+		times, err = strconv.ParseInt(number, 10, 64)
+	}
+	if !slices.Contains(rights.Points, rights.Point(name)) || err != nil || times < 1 {
+		return nil, exit.Usage(fmt.Errorf("%s: %.70q is no failpoint; unset it, or write one of %s, and :N for the Nth time",
+			failpointVariable, text, joined(rights.Points)))
+	}
+	var passed atomic.Int64
+	return func(p rights.Point) {
+		if p != rights.Point(name) || passed.Add(1) != times {
+			return
+		}
+		if p == rights.AfterReply { // which must have left
+			time.AfterFunc(replyLeaves, die)
+			return
+		}
+		die()
+		select {} // nothing may happen after this point
+	}, nil
+}
+
+// replyLeaves is how long a reply may take to leave the process.
+const replyLeaves = 2 * time.Millisecond
+
+// die ends the process as kill -9 does.
+func die() { _ = syscall.Kill(os.Getpid(), syscall.SIGKILL) }
+
+func joined(points []rights.Point) string {
+	names := make([]string, len(points))
+	for i, p := range points {
+		names[i] = string(p)
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,49 @@
+package serving
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"strconv"
+	"strings"
+
+	"github.com/quotad/quotad/cmd/quotad/show"
+)
+
+// mostLogged bounds a text in the log; stacks are longer than anything else.
+const mostLogged = 16 << 10
+
+// logged makes a text fit for a log that somebody reads on a terminal: names of others are in it. The handlers escape lines
+// and quotes themselves, but not all that a terminal obeys.
+func logged(_ []string, a slog.Attr) slog.Attr {
+	var text string
+	switch err, failed := a.Value.Any().(error); {
+	case a.Value.Kind() == slog.KindString:
+		text = a.Value.String()
+	case failed:
+		text = err.Error()
+	default:
+		return a
+	}
+	if len(text) > mostLogged {
+		text = strings.ToValidUTF8(text[:mostLogged], "") + "..."
+	}
+	var b strings.Builder
+	for _, c := range text {
+		if strconv.IsPrint(c) || c == '\n' || c == '\t' {
+			b.WriteRune(c)
+		} else {
+			fmt.Fprintf(&b, "\\u%04x", c)
+		}
+	}
+	return slog.String(a.Key, b.String())
+}
+
+// newLog writes text to a terminal and JSON to everything else.
+func newLog(w io.Writer, level slog.Level) *slog.Logger {
+	options := &slog.HandlerOptions{Level: level, ReplaceAttr: logged}
+	if show.IsTerminal(w) {
+		return slog.New(slog.NewTextHandler(w, options))
+	}
+	return slog.New(slog.NewJSONHandler(w, options))
+}

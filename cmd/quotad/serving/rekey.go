@@ -1,0 +1,72 @@
+package serving
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/quotad/quotad/cmd/quotad/nodeconfig"
+	"github.com/quotad/quotad/region"
+)
+
+// rekeying puts gossip keys in force while a node serves.
+type rekeying struct {
+	node      *region.Node
+	encrypted bool                               // since the node's start
+	again     func() (*nodeconfig.Config, error) // reads the settings once more
+	log       *slog.Logger
+	refusals  prometheus.Counter
+	inForce   prometheus.Gauge
+}
+
+// newRekeying begins with the keys the node was started with. Its metrics join those of the node.
+func newRekeying(node *region.Node, c *nodeconfig.Config, again func() (*nodeconfig.Config, error), log *slog.Logger) *rekeying {
+	r := &rekeying{node: node, encrypted: c.GossipKeys != nil, again: again, log: log, refusals: prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "quotad_gossip_keys_refused_total",
+		Help: "Readings of gossip_keys that could not be put in force; the last good ones stayed."}),
+		inForce: prometheus.NewGauge(prometheus.GaugeOpts{Name: "quotad_gossip_keys", Help: "Gossip keys in force; 0: plain text."})}
+	r.inForce.Set(float64(len(c.GossipKeys)))
+	node.Metrics().MustRegister(r.refusals, r.inForce)
+	return r
+}
+
+// follow has the keys read again at each signal, until ctx ends or what it returns is called, which waits for the end.
+func (r *rekeying) follow(ctx context.Context, signals <-chan os.Signal) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var done sync.WaitGroup
+	done.Go(func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-signals:
+				r.change()
+			}
+		}
+	})
+	return func() {
+		cancel()
+		done.Wait()
+	}
+}
+
+// change puts the keys in force that the settings now name. Of a node that began without any there is nothing to change.
+func (r *rekeying) change() {
+	c, err := r.again()
+	if err == nil {
+		if c.GossipKeys == nil && !r.encrypted {
+			return
+		}
+		err = r.node.SetGossipKeys(c.GossipKeys)
+	}
+	if err != nil {
+		r.refusals.Inc()
+		r.log.Error("gossip_keys were not put in force; the last good ones stay", "err", err)
+		return
+	}
+	r.inForce.Set(float64(len(c.GossipKeys)))
+	r.log.Info("gossip keys in force", "keys", len(c.GossipKeys))
+}

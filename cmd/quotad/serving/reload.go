@@ -1,0 +1,56 @@
+package serving
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/region"
+)
+
+// adoptTimeout bounds putting a document in force.
+const adoptTimeout = 10 * time.Second
+
+// reload puts new limits documents in force while a node serves.
+type reload struct {
+	node     *region.Node
+	inForce  *policy.Document
+	log      *slog.Logger
+	refusals prometheus.Counter
+}
+
+// newReload begins with the document the node was started with. Its metric joins those of the node.
+func newReload(node *region.Node, inForce *policy.Document, log *slog.Logger) *reload {
+	r := &reload{node: node, inForce: inForce, log: log, refusals: prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "quotad_policy_refused_total",
+		Help: "Readings of the limits document that could not be put in force; the last good one stayed."})}
+	node.Metrics().MustRegister(r.refusals)
+	return r
+}
+
+// watch follows the file, and hup, until ctx ends. The error says that it could not start.
+func (r *reload) watch(ctx context.Context, path string, hup <-chan os.Signal) error {
+	adopt := func(d *policy.Document) error { return r.adopt(ctx, d) }
+	return policy.Watch(ctx, path, hup, r.inForce, adopt, r.refused)
+}
+
+// adopt puts a document in force.
+func (r *reload) adopt(ctx context.Context, d *policy.Document) error {
+	ctx, cancel := context.WithTimeout(ctx, adoptTimeout)
+	defer cancel()
+	if err := r.node.Adopt(ctx, d); err != nil {
+		return err
+	}
+	r.inForce = d
+	return nil
+}
+
+// refused reports a document that was not put in force.
+func (r *reload) refused(err error) {
+	r.refusals.Inc()
+	r.log.Error("the limits document was not put in force; the last good one stays", "in_force", r.inForce.Epoch().String(), "err", err)
+}

@@ -1,0 +1,74 @@
+package serving
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/quotad/quotad/cmd/quotad/nodeconfig"
+	"github.com/quotad/quotad/cmd/quotad/show"
+	"github.com/quotad/quotad/region"
+	"github.com/quotad/quotad/region/api"
+)
+
+// runNode serves with a node that has started, until ctx ends or something fails, and ends the node.
+func runNode(ctx context.Context, c *nodeconfig.Config, p *parts, node *region.Node, hup <-chan os.Signal, log *slog.Logger) error {
+	p.doors.register(node.Metrics())
+	server := api.New(node, log)
+	if p.gate != nil {
+		cutter := newCutter(c.Region, p.gate, node.NodeAddresses, log)
+		server.AllowCuts(cutter)
+		node.AllowCuts(cutter)
+	}
+	running, fail := context.WithCancelCause(ctx)
+	var tasks sync.WaitGroup
+	start := func(task func() error) {
+		tasks.Go(func() {
+			if err := task(); err != nil {
+				fail(err)
+			}
+		})
+	}
+	start(func() error { return server.ServeGRPC(p.doors.grpc.Listener(p.sockets.grpc)) })
+	start(func() error { return server.ServeHTTP(p.doors.http.Listener(p.sockets.http)) })
+	r := newReload(node, p.config.Policy, log)
+	start(func() error { return r.watch(running, c.Policy, hup) })
+	log.Info("serving", "http", listening(p.sockets.http).String(), "grpc", listening(p.sockets.grpc).String())
+
+	<-running.Done()
+	var failure error
+	if ctx.Err() == nil { // nobody asked us to end
+		failure = context.Cause(running)
+	}
+	stopNode(server, node, c.DrainTimeout, log)
+	tasks.Wait()
+	fail(nil)
+	if err := errors.Join(failure, node.Close()); err != nil {
+		return err
+	}
+	log.Info("stopped")
+	return nil
+}
+
+// leaveTimeout bounds what is left to do once no more requests come: the store is charged with what was admitted without
+// it, and the other nodes, who would find out by themselves as well, are told.
+const leaveTimeout = 5 * time.Second
+
+// stopNode looks not ready at once, answers the requests under way, closes the node's books and takes leave. That some had
+// to be cut off, or that nobody was there to take leave of, is worth a line and no failure: the node is to end either way.
+func stopNode(server *api.Server, node *region.Node, drain time.Duration, log *slog.Logger) {
+	log.Info("stopping: requests under way are answered", "drain_timeout", show.Span(drain))
+	ctx, cancel := context.WithTimeout(context.Background(), drain)
+	defer cancel()
+	if err := server.Shutdown(ctx); err != nil {
+		log.Warn("not all requests were answered", "err", err)
+	}
+	ctx, cancel = context.WithTimeout(context.Background(), leaveTimeout)
+	defer cancel()
+	if err := node.Drain(ctx); err != nil {
+		log.Warn("the node could not take leave in full", "err", err)
+	}
+}

@@ -1,0 +1,116 @@
+package serving
+
+import (
+	"fmt"
+	"io"
+	"net/netip"
+	"strings"
+
+	"github.com/quotad/quotad/cmd/quotad/build"
+	"github.com/quotad/quotad/cmd/quotad/nodeconfig"
+	"github.com/quotad/quotad/cmd/quotad/show"
+	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/region/peer"
+	"github.com/quotad/quotad/region/store"
+)
+
+// Sheet is the summary of a node, at its start or before.
+type Sheet struct {
+	title    string
+	rows     [][2]string
+	warnings []string
+}
+
+// summary says what a node that is assembled is about to be.
+func summary(c *nodeconfig.Config, p *parts) Sheet {
+	return describe(c, p.config.Policy, p.config.PeerTLS, placement{
+		journal: fmt.Sprintf("%s, opened %s", p.journal, show.Counted(int(p.config.Journal.Incarnation()), "time")),
+		http:    listening(p.sockets.http), grpc: listening(p.sockets.grpc),
+		peer: listening(p.sockets.peer), gossip: listening(p.sockets.gossip),
+		advertised: advertised{p.config.PeerAdvertise, p.config.Advertise}})
+}
+
+// placement is where a node is found, and what it keeps.
+type placement struct {
+	journal                  string // in words
+	http, grpc, peer, gossip netip.AddrPort
+	advertised               advertised
+}
+
+// describe says what a node is to be. Secrets stay out of it.
+func describe(c *nodeconfig.Config, d *policy.Document, trust *peer.TLS, at placement) Sheet {
+	s := Sheet{title: build.This().String(), warnings: append(c.Warnings(), expiryWarning(trust)...)}
+	row := func(name, format string, args ...any) {
+		s.rows = append(s.rows, [2]string{name, fmt.Sprintf(format, args...)})
+	}
+	row("region", "%s, with %s", c.Region, show.Counted(c.Nodes, "node"))
+	row("node", "%s", c.Node)
+	row("policy", "%s: epoch %s, %s, %s", c.Policy, d.Epoch(), show.Counted(len(d.Limits), "limit"), show.Counted(len(d.Regions), "region"))
+	row("store failure", "%s", storeFailure(d))
+	row("redis", "%s", redisInWords(c))
+	row("journal", "%s", at.journal)
+	row("http", "%s", at.http)
+	row("grpc", "%s", at.grpc)
+	row("peer", "%s%s, %s", at.peer, elsewhere(at.peer.String(), at.advertised.peer), peerTrust(trust))
+	row("gossip", "%s%s, %s", at.gossip, elsewhere(at.gossip.String(), at.advertised.gossip.String()), encryption(c))
+	row("seeds", "%s", show.OrNone(strings.Join(c.Seeds, ", ")))
+	if c.Bootstrap {
+		row("bootstrap", "an empty Redis is taken for a first start, not for a loss")
+	}
+	return s
+}
+
+func redisInWords(c *nodeconfig.Config) string {
+	if c.Redis.Embedded {
+		return "embedded in this process"
+	}
+	at, err := store.ParseURL(c.Redis.URL)
+	if err != nil { // readRedisURL has parsed it already
+		return "set"
+	}
+	if at.Encrypted() {
+		return at.String() + ", TLS"
+	}
+	return at.String()
+}
+
+// storeFailure counts the limits by what happens while the Redis cannot be used, which an operator should have chosen.
+func storeFailure(d *policy.Document) string {
+	counts := map[policy.OnStoreFailure]int{}
+	for _, l := range d.Limits {
+		counts[l.OnStoreFailure]++
+	}
+	var all []string
+	for _, how := range []policy.OnStoreFailure{policy.StoreFailureLocal, policy.StoreFailureDeny, policy.StoreFailureAllow} {
+		if n := counts[how]; n > 0 {
+			all = append(all, fmt.Sprintf("%s for %s", how, show.Counted(n, "limit")))
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+func elsewhere(listen, advertise string) string {
+	if listen == advertise {
+		return ""
+	}
+	return ", reached at " + advertise
+}
+
+func encryption(c *nodeconfig.Config) string {
+	if c.GossipKeys == nil {
+		return "plain text"
+	}
+	return "encrypted with the first of " + show.Counted(len(c.GossipKeys), "key")
+}
+
+func (s Sheet) Print(w io.Writer) error {
+	t := show.Table(w)
+	fmt.Fprintln(t, s.title)
+	for _, r := range s.rows {
+		fmt.Fprintf(t, "  %s\t%s\n", r[0], r[1])
+	}
+	for _, text := range s.warnings {
+		fmt.Fprintf(t, "  warning\t%s\n", text)
+	}
+	return t.Flush()
+}

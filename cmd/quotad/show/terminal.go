@@ -1,0 +1,44 @@
+// Package show writes for people and for programs: tables and JSON (terminal.go), durations and
+// counts (words.go), and names and texts of others so that no terminal takes them for commands
+// (words.go, visible.go).
+package show
+
+import (
+	"encoding/json"
+	"io"
+	"os"
+	"text/tabwriter"
+)
+
+// JSON writes a value as indented JSON.
+func JSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+// Result writes what a command found as JSON or else in words.
+func Result(w io.Writer, output string, found any, inWords func(io.Writer) error) error {
+	if output == "json" {
+		return JSON(w, found)
+	}
+	return inWords(w)
+}
+
+// IsTerminal says whether w is a terminal that can be drawn on.
+func IsTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok || os.Getenv("TERM") == "dumb" {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// Colour says whether output to a terminal may be coloured.
+func Colour() bool { return os.Getenv("NO_COLOR") == "" }
+
+// Table starts a table: cells end with a tab, rows with a new line; Flush prints it, visibly.
+func Table(w io.Writer) *tabwriter.Writer {
+	return tabwriter.NewWriter(visibly{w}, 0, 0, 2, ' ', 0)
+}

@@ -1,0 +1,106 @@
+package show
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// mostShown bounds a name of somebody else's in what a person reads.
+const mostShown = 128
+
+// Name makes what a node told fit for a terminal: quoted unless it is plain, so that no name can write lines, colours or
+// text from right to left, and cut. A node passes on what others call themselves.
+func Name(s string) string {
+	cut := ""
+	if len(s) > mostShown {
+		s, cut = strings.ToValidUTF8(s[:mostShown], ""), "..."
+	}
+	for _, c := range s {
+		if !strconv.IsPrint(c) || c == utf8.RuneError {
+			return strconv.QuoteToASCII(s) + cut
+		}
+	}
+	return s + cut
+}
+
+// mostDetail bounds what a node says of a request that it refuses.
+const mostDetail = 2048
+
+// Detail is shown of a text of several sentences, which has quotes of its own.
+func Detail(s string) string {
+	if len(s) > mostDetail {
+		s = strings.ToValidUTF8(s[:mostDetail], "") + "..."
+	}
+	return Printable(s)
+}
+
+// Printable is a text with a question mark for all that a terminal does not print.
+func Printable(s string) string {
+	return strings.Map(func(c rune) rune {
+		if !strconv.IsPrint(c) {
+			return '?'
+		}
+		return c
+	}, s)
+}
+
+// Args is shown of the texts among arguments.
+func Args(args []any) []any {
+	fit := make([]any, len(args))
+	for i, a := range args {
+		if text, ok := a.(string); ok {
+			a = Name(text)
+		}
+		fit[i] = a
+	}
+	return fit
+}
+
+// Names is shown of each.
+func Names(all []string) []string {
+	fit := make([]string, len(all))
+	for i, s := range all {
+		fit[i] = Name(s)
+	}
+	return fit
+}
+
+// Span writes a duration without units that are zero: 1h, not 1h0m0s.
+func Span(d time.Duration) string {
+	s := d.String()
+	for _, zero := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(s, zero) {
+			s = s[:len(s)-2]
+		}
+	}
+	return s
+}
+
+// Counted writes a number with its noun: 1 limit, 2 limits.
+func Counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// Milliseconds reads a duration as the API writes it.
+func Milliseconds(ms float64) time.Duration {
+	return time.Duration(ms * float64(time.Millisecond)).Round(time.Millisecond)
+}
+
+// OrNone writes none for nothing.
+func OrNone(s string) string { return cmp.Or(s, "none") }
+
+// Listed writes words with commas between them.
+func Listed[W ~string](words []W) string {
+	texts := make([]string, len(words))
+	for i, w := range words {
+		texts[i] = string(w)
+	}
+	return strings.Join(texts, ", ")
+}

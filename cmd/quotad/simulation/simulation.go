@@ -1,0 +1,237 @@
+// Package simulation plays seeded worlds in virtual time for quotad simulate, and tells what came of
+// them; or it compares quotad with other ways of limiting on the same demands.
+package simulation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/sim"
+	"github.com/quotad/quotad/cmd/quotad/build"
+	"github.com/quotad/quotad/cmd/quotad/exit"
+	"github.com/quotad/quotad/cmd/quotad/show"
+)
+
+// Simulation is what quotad simulate was asked for.
+type Simulation struct {
+	Hunt      sim.Hunt
+	Length    time.Duration
+	Algorithm string
+	Window    time.Duration
+	Faults    []string
+	Only      string
+	Output    string // table or json
+	Compares  bool
+	Plot      string // path
+}
+
+// complete checks what was asked for.
+func (s *Simulation) complete() error {
+	switch c := &s.Hunt.Config; {
+	case s.Length < 30*time.Second || s.Length > 24*time.Hour:
+		return fmt.Errorf("--for %s: give 30s to 24h", show.Span(s.Length))
+	case c.Regions != 0 && (c.Regions < 2 || c.Regions > 10):
+		return fmt.Errorf("--regions %d: give 2 to 10, or 0 for whatever the seed chooses", c.Regions)
+	case c.Nodes < 0 || c.Nodes > 3:
+		return fmt.Errorf("--nodes %d: give 1 to 3, or 0 for whatever the seed chooses", c.Nodes)
+	case c.Limits < 0 || c.Limits > 3:
+		return fmt.Errorf("--limits %d: give 1 to 3, or 0 for whatever the seed chooses", c.Limits)
+	case s.Window < 0 || s.Window > 24*time.Hour || s.Window%time.Second != 0:
+		return fmt.Errorf("--window %s: give whole seconds to 24h, or 0 for whatever the seed chooses", show.Span(s.Window))
+	case s.Algorithm != "" && !slices.Contains(algorithms.Kinds, algorithms.Kind(s.Algorithm)):
+		return fmt.Errorf("--algorithm %q: choose %s", s.Algorithm, show.Listed(algorithms.Kinds))
+	}
+	s.Hunt.For, s.Hunt.Algorithm, s.Hunt.Window = s.Length.Microseconds(), algorithms.Kind(s.Algorithm), s.Window.Microseconds()
+	for _, f := range s.Faults {
+		if !slices.Contains(sim.Faults, sim.Deed(f)) {
+			return fmt.Errorf("--faults %q: choose of %s", f, FaultNames())
+		}
+		s.Hunt.Faults = append(s.Hunt.Faults, sim.Deed(f))
+	}
+	if s.Plot != "" && !s.Compares {
+		return errors.New("--plot says where the plot of --compare goes: add --compare, or leave it out")
+	}
+	if s.Only == "" {
+		return nil
+	}
+	for id := range strings.SplitSeq(s.Only, ",") {
+		n, err := strconv.Atoi(strings.TrimSpace(id))
+		if err != nil || n < 0 {
+			return fmt.Errorf("--only %q: give numbers of acts separated by commas, such as 3,17", s.Only)
+		}
+		s.Hunt.Only = append(s.Hunt.Only, n)
+	}
+	return nil
+}
+
+// Run does what was asked for.
+func (s *Simulation) Run(ctx context.Context, out, errs io.Writer) error {
+	if err := s.complete(); err != nil {
+		return exit.Usage(err)
+	}
+	if s.Compares {
+		return s.compare(ctx, out)
+	}
+	debug.SetGCPercent(800) // short-lived garbage, and little that lives
+	s.Hunt.Digests = s.Output == "json"
+	if s.Output == "table" {
+		s.Hunt.Progress = progressTo(errs)
+	}
+	tally, err := s.Hunt.Run(ctx)
+	if err != nil {
+		return err
+	}
+	var failure *sim.Failure
+	if tally.Broken != nil {
+		if failure, err = sim.Explain(tally.Broken.Plan); err != nil {
+			return err
+		}
+	}
+	inWords := func(w io.Writer) error { return s.tell(w, tally, failure) }
+	err = show.Result(out, s.Output, s.document(tally, failure), inWords)
+	if err == nil && failure != nil {
+		err = exit.Silently(exit.Broken)
+	}
+	return err
+}
+
+// replay is the command that runs a shrunk plan again.
+func (s *Simulation) replay(f *sim.Failure) string {
+	command := fmt.Sprintf("quotad simulate --from %d --seeds 1 --for %s", f.Seed, show.Span(s.Length))
+	if s.Hunt.Regions != 0 {
+		command += fmt.Sprintf(" --regions %d", s.Hunt.Regions)
+	}
+	if s.Hunt.Nodes != 0 {
+		command += fmt.Sprintf(" --nodes %d", s.Hunt.Nodes)
+	}
+	if s.Hunt.Limits != 0 {
+		command += fmt.Sprintf(" --limits %d", s.Hunt.Limits)
+	}
+	if s.Algorithm != "" {
+		command += " --algorithm " + s.Algorithm
+	}
+	if s.Window != 0 {
+		command += " --window " + show.Span(s.Window)
+	}
+	if len(s.Faults) > 0 {
+		command += " --faults " + strings.Join(s.Faults, ",")
+	}
+	if s.Hunt.Wider {
+		command += " --wider"
+	}
+	if s.Hunt.Spanning {
+		command += " --spanning"
+	}
+	if f.Lua {
+		command += " --lua-every 1"
+	} else {
+		command += " --lua-every 0"
+	}
+	ids := make([]string, len(f.Acts))
+	for i, a := range f.Acts {
+		ids[i] = strconv.Itoa(a.ID)
+	}
+	if len(ids) > 0 {
+		command += " --only " + strings.Join(ids, ",")
+	}
+	return command
+}
+
+// tell prints what came of it for a person.
+func (s *Simulation) tell(w io.Writer, t sim.Tally, f *sim.Failure) error {
+	var errs []error
+	line := func(format string, args ...any) {
+		_, err := fmt.Fprintf(w, format+"\n", args...)
+		errs = append(errs, err)
+	}
+	line("%s", progressLine(t))
+	line("faults by kind: %s", deeds(t.Counts))
+	line("rows of the fault matrix that fired: %s", firedRows(t.Counts))
+	if f == nil {
+		line("ok: nothing was broken in %s", show.Counted(int(t.Seeds), "seed"))
+		return errors.Join(errs...)
+	}
+	line("\nBROKEN by seed %d, %s", f.Seed, build.This())
+	line("invariant %s: %s\n", f.Broken.Invariant, f.Broken)
+	line("what it takes (%d of %d acts):", len(f.Acts), f.Drawn)
+	for _, a := range f.Acts {
+		line("  %s", a)
+	}
+	for _, r := range f.Regions {
+		line("  region %s: weight %d, %s, clocks %s ahead, drifting %d ppm", r.Name, r.Weight, show.Counted(r.Nodes, "node"), time.Duration(r.Ahead)*time.Microsecond, r.Drift)
+	}
+	line("\n%s\n%s\nreplay: %s", f.Document, f.Timeline, s.replay(f))
+	return errors.Join(errs...)
+}
+
+// progressTo shows how far a hunt is: on one line where that can be drawn over, else now and then.
+func progressTo(w io.Writer) func(sim.Tally) {
+	drawn := show.IsTerminal(w)
+	var last time.Duration
+	return func(t sim.Tally) {
+		switch {
+		case drawn:
+			fmt.Fprintf(w, "\r\033[K%s", progressLine(t))
+		case t.Took-last >= 10*time.Second:
+			last = t.Took
+			fmt.Fprintln(w, progressLine(t))
+		}
+	}
+}
+
+func progressLine(t sim.Tally) string {
+	seconds := max(t.Took.Seconds(), 0.001)
+	rows := 0
+	for row := range sim.RowNames {
+		if t.Counts.Rows[row] > 0 {
+			rows++
+		}
+	}
+	return fmt.Sprintf("%d seeds (%d by Lua), %.0f a second, %s of virtual time, %.0f events a second, %d requests, %d of %d rows of faults fired",
+		t.Seeds, t.Lua, float64(t.Seeds)/seconds, show.Span(t.Virtual), float64(t.Counts.Events)/seconds, t.Counts.Requests, rows, len(sim.RowNames))
+}
+
+// deeds lists what was done, most often first.
+func deeds(c sim.Counts) string {
+	names := make([]string, 0, len(c.Deeds))
+	for d := range c.Deeds {
+		if !d.Load() {
+			names = append(names, string(d))
+		}
+	}
+	slices.Sort(names)
+	for i, name := range names {
+		names[i] = fmt.Sprintf("%s %d", name, c.Deeds[sim.Deed(name)])
+	}
+	return strings.Join(names, ", ")
+}
+
+// firedRows lists the rows that fired, and names those that did not.
+func firedRows(c sim.Counts) string {
+	var fired, not []string
+	for row := range len(c.Rows) {
+		name, known := sim.RowNames[row]
+		switch {
+		case !known:
+		case c.Rows[row] > 0:
+			fired = append(fired, strconv.Itoa(row))
+		default:
+			not = append(not, fmt.Sprintf("%d (%s)", row, name))
+		}
+	}
+	if len(not) == 0 {
+		return strings.Join(fired, ", ")
+	}
+	return strings.Join(fired, ", ") + "; never: " + strings.Join(not, ", ")
+}
+
+// FaultNames lists the faults for a person.
+func FaultNames() string { return show.Listed(sim.Faults) }

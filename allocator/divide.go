@@ -1,0 +1,73 @@
+package allocator
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Offer is what one peer may have to give.
+type Offer struct {
+	Peer  int   // the caller's number of the peer
+	Back  int64 // rights we lent it that it may give back
+	Spare int64 // what it may lend of its own
+	Some  bool  // it may have some, though it is not thought to; asked for the tail only
+}
+
+// Offered returns what peers are thought to have, all together.
+func Offered(offers []Offer) (units int64) {
+	for _, o := range offers {
+		units += o.Back + o.Spare
+	}
+	return units
+}
+
+// Portion is the part of an ask that goes to one peer.
+type Portion struct {
+	Peer  int
+	Units int64
+}
+
+// Divide splits an ask over the peers in proportion to what they may have, in whole units. A region in need asks for
+// all it lacks, whatever they are thought to have, for that is old news and each lender knows what it keeps; any other
+// asks nobody for more. Where more is lacking than they are all thought to have, the tail of the cell is scattered: then
+// everybody is asked for up to tail units. jitter (ppm) turns the choice where few units meet many peers.
+func Divide(units, tail int64, offers []Offer, jitter int64, inNeed bool) []Portion {
+	return new(Desk).Divide(units, tail, offers, jitter, inNeed)
+}
+
+// Divide is the function of that name.
+func (k *Desk) Divide(units, tail int64, offers []Offer, jitter int64, inNeed bool) []Portion {
+	total := Offered(offers)
+	k.weights = sized(k.weights, len(offers))
+	weights := k.weights
+	for i, o := range offers {
+		weights[i] = o.Back + o.Spare
+	}
+	if !inNeed {
+		units = min(units, total)
+	}
+	if units <= 0 || total == 0 && tail == 0 {
+		return nil
+	}
+	split := weights // all 0
+	if total > 0 {
+		split = k.entitlements(units, weights, uint64(jitter))
+	}
+	portions := k.portions[:0]
+	for i, u := range split {
+		if total < units && offers[i].Some {
+			u = max(u, tail)
+		}
+		if u > 0 {
+			portions = append(portions, Portion{Peer: offers[i].Peer, Units: u})
+		}
+	}
+	slices.SortFunc(portions, func(a, b Portion) int {
+		if a.Units != b.Units {
+			return cmp.Compare(b.Units, a.Units)
+		}
+		return cmp.Compare(a.Peer, b.Peer)
+	})
+	k.portions = portions
+	return portions
+}

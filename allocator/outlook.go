@@ -1,0 +1,52 @@
+package allocator
+
+// Outlook is what a region expects of one cell. Where rights are units of the cell, it is about units that count
+// against them; where they are a rate (Steady), about units in a window, and the same at any moment.
+type Outlook struct {
+	Used   int64 // units that count now; before the cell opens, those that will when it does
+	Fading int64 // of Used, those that count no more at the end
+	Rate   int64 // demand, milliunits per second
+	Ahead  int64 // microseconds still to come: to the cell's end, or its whole length before it opens; Steady: the window
+	Steady bool
+	Stock  int64 // Steady: units at hand, whatever the rate
+}
+
+// Total returns the most units that will count at any time until the end of the cell.
+func (o Outlook) Total() int64 { return o.Until(o.Ahead) }
+
+// Until returns the most units that will count at any time in the next t microseconds, or until the cell's end.
+func (o Outlook) Until(t int64) int64 {
+	if t = min(t, o.Ahead); o.Steady {
+		t = o.Ahead
+	}
+	if t <= 0 {
+		return o.Used
+	}
+	faded, _ := mulDiv(o.Fading, t, o.Ahead)
+	return o.Used + max(Over(o.Rate, t)-faded, 0)
+}
+
+// Exhausted says whether a share will be used up within t microseconds at this demand; a steady one, whether what is at
+// hand will be.
+func Exhausted(o Outlook, t, share int64) bool {
+	if o.Steady {
+		return Lacking(o, t, share) > 0
+	}
+	return o.Until(t) > share
+}
+
+// Lacking returns how many units a steady share will be short of within t microseconds, beyond what is at hand.
+func Lacking(o Outlook, t, share int64) int64 {
+	return Over(o.Rate-PerSecond(max(share, 0), o.Ahead), t) - o.Stock
+}
+
+// FadesIn returns the time after which a region may have so many units more to spare, in microseconds, at most the given:
+// as soon as so many more of what counts have faded than come.
+func FadesIn(o Outlook, units, most int64) int64 {
+	growth := PerSecond(o.Fading, o.Ahead) - o.Rate
+	if growth <= 0 {
+		return most
+	}
+	t, _ := mulDiv(units, 1000*Second, growth)
+	return min(t, most)
+}

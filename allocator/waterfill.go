@@ -1,0 +1,73 @@
+package allocator
+
+// Claim is what one region brings to the water-fill of one cell.
+type Claim struct {
+	Entitlement int64
+	Demand      int64 // units it expects to admit in the whole cell if it may
+	Borrow      int64 // most it may borrow on top of its entitlement
+	Lend        int64 // most it may lend of its entitlement
+}
+
+// floor is what a region gets before anyone borrows.
+func (c Claim) floor() int64 { return min(c.Entitlement, c.Demand) }
+
+// WaterFill returns each region's target share of a cell: a weighted max-min fair division (Bertsekas and
+// Gallager, Data Networks, 6.5.2). Everyone gets min(entitlement, demand) first; what regions then leave over, within
+// their lending limits, goes to unmet demand in proportion to the entitlements (a region without any weighs 1 unit),
+// within the borrowing limits, rounded by largest remainder. The sum never exceeds that of the entitlements.
+func WaterFill(claims []Claim) []int64 { return new(Desk).WaterFill(claims) }
+
+// Desk has room to work out divisions on, so that one after another allocates nothing. What it returns holds until it is
+// used again. The zero value is ready to use; not safe for concurrent use.
+type Desk struct {
+	target, unmet, weights, given, remainder []int64
+	order                                    []int
+	portions                                 []Portion
+}
+
+// WaterFill is the function of that name.
+func (k *Desk) WaterFill(claims []Claim) []int64 {
+	k.target, k.unmet = sized(k.target, len(claims)), sized(k.unmet, len(claims))
+	target, unmet := k.target, k.unmet
+	var spare int64
+	for i, c := range claims {
+		target[i] = c.floor()
+		spare += min(c.Entitlement-target[i], c.Lend)
+		unmet[i] = max(min(c.Demand-c.Entitlement, c.Borrow), 0)
+	}
+	for spare > 0 {
+		given := k.pour(spare, claims, unmet)
+		var sum int64
+		for i, g := range given {
+			target[i] += g
+			unmet[i] -= g
+			sum += g
+		}
+		if sum == 0 {
+			break
+		}
+		spare -= sum
+	}
+	return target
+}
+
+// pour divides spare once over the regions with unmet demand, nobody more than its own.
+func (k *Desk) pour(spare int64, claims []Claim, unmet []int64) []int64 {
+	k.weights = sized(k.weights, len(claims))
+	weights := k.weights
+	var total int64
+	for i, c := range claims {
+		if unmet[i] > 0 {
+			weights[i] = max(c.Entitlement, 1)
+			total += weights[i]
+		}
+	}
+	if total == 0 {
+		return weights // all 0
+	}
+	given := k.entitlements(spare, weights, 0)
+	for i := range given {
+		given[i] = min(given[i], unmet[i])
+	}
+	return given
+}

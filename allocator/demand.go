@@ -1,5 +1,7 @@
 package allocator
 
+import "math/bits"
+
 // Second is a second in microseconds.
 const Second = 1_000_000
 
@@ -33,8 +35,10 @@ type Demand struct {
 	denied  int64                // units denied and counted in the last sample
 }
 
-// Sample takes what was asked in the last elapsed microseconds.
+// Sample takes what was asked in the last elapsed microseconds, which count as half a tick at
+// least.
 func (d *Demand) Sample(admitted, denied, elapsed int64) {
+	elapsed = max(elapsed, minSample)
 	d.denied = CountedDenials(denied, d.denied, admitted)
 	d.units[d.next], d.elapsed[d.next] = admitted+d.denied, elapsed
 	d.next = (d.next + 1) % demandSamples
@@ -59,13 +63,22 @@ func (d *Demand) Rate(cell int64) int64 {
 	return max(PerSecond(units, elapsed), last)
 }
 
-// RateWith returns the estimate as if what was asked since the last sample were one, however little.
-func (d *Demand) RateWith(cell, admitted, denied, elapsed int64) int64 {
-	return max(d.Rate(cell), d.Since(admitted, denied, elapsed))
+// minSample is the least time that a sample stands for, in microseconds: of a shorter one even a
+// single unit would be taken for a rush.
+const minSample = Interval / 2
+
+// Latest returns the estimate with what was asked since the last sample, in milliunits per second.
+// rate is what Rate tells. What came since counts only once half a tick has passed, and only if it
+// raises the estimate.
+func (d *Demand) Latest(rate, admitted, denied, elapsed int64) int64 {
+	if elapsed < minSample {
+		return rate
+	}
+	return max(rate, d.since(admitted, denied, elapsed))
 }
 
-// Since returns the rate of what was asked since the last sample alone.
-func (d *Demand) Since(admitted, denied, elapsed int64) int64 {
+// since returns the rate of what was asked since the last sample alone.
+func (d *Demand) since(admitted, denied, elapsed int64) int64 {
 	return PerSecond(admitted+CountedDenials(denied, d.denied, admitted), elapsed)
 }
 
@@ -99,4 +112,42 @@ func Over(rate, microseconds int64) int64 {
 		units++
 	}
 	return min(units, mostUnits)
+}
+
+// fewUnits is a demand, in milliunits per second, of which a mean over a second or two tells
+// nothing.
+const fewUnits = 16_000
+
+// Likely returns the demand as a region asks for it, in milliunits per second: the mean over the
+// last second or so, unless the demand has plainly changed. The highest of the last samples, which
+// tells when to ask, would be too much every other time.
+func Likely(mean, latest int64) int64 {
+	if latest >= fewUnits && !Changed(mean, latest) {
+		return mean
+	}
+	return latest
+}
+
+// Smoothed returns the mean demand after one more tick: it follows the rate by a quarter of the
+// difference, and at once where the demand has plainly changed. It is exponential smoothing with a
+// time constant of about a second.
+func Smoothed(mean, rate int64) int64 {
+	step := (rate - mean) / 4
+	if step == 0 || Changed(mean, rate) {
+		return rate
+	}
+	return mean + step
+}
+
+// Changed says whether a demand has plainly changed: by more than a quarter of what it was, and by
+// more than chance explains. Units that are counted for two ticks vary as a Poisson process does,
+// with a variance equal to their mean, and three standard deviations are taken for chance. Rates
+// are milliunits per second, at least 0.
+func Changed(old, now int64) bool {
+	const perRate = 9 * 1000 * Second / (2 * Interval)
+	apart := max(old-now, now-old)
+	hi, lo := bits.Mul64(uint64(apart), uint64(apart))
+	chanceHi, chanceLo := bits.Mul64(perRate, uint64(max(old, now)))
+	byChance := hi < chanceHi || hi == chanceHi && lo <= chanceLo
+	return apart > old/4 && !byChance
 }

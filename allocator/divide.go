@@ -21,6 +21,23 @@ func Offered(offers []Offer) (units int64) {
 	return units
 }
 
+// Fewest returns the largest offers that together reach 1.5 times the units, the largest first,
+// and all of them if they do not reach that. The other peers are not asked: what they have is left
+// to them, and they are not written to. It sorts the offers in place.
+func Fewest(offers []Offer, units int64) []Offer {
+	slices.SortStableFunc(offers, func(a, b Offer) int {
+		return cmp.Compare(b.Back+b.Spare, a.Back+a.Spare)
+	})
+	var sum int64
+	for i, o := range offers {
+		sum += o.Back + o.Spare
+		if sum >= units+units/2 {
+			return offers[:i+1]
+		}
+	}
+	return offers
+}
+
 // Portion is the part of an ask that goes to one peer.
 type Portion struct {
 	Peer  int

@@ -118,6 +118,28 @@ func atHome(units int64, weights []int64, rotation uint64) []int64 {
 	return split
 }
 
+// RegionPart is what the document gives one region of one bucket, in units. All are the same for
+// every cell.
+type RegionPart struct {
+	Entitlement   int64
+	Burst         int64
+	Lendable      int64 // the most of its entitlement that it may lend of a cell
+	LendableBurst int64 // the most of its burst that it may lend of a cell
+	Borrowable    int64 // the most that it may borrow of a cell
+}
+
+// RegionPartOf returns the part of a region that is entitled to so many units and so much burst,
+// of a limit. lending and borrowing are parts per million of its entitlement; a negative borrowing
+// sets no bound but the limit.
+func RegionPartOf(entitlement, burst, limit, lending, borrowing int64) RegionPart {
+	p := RegionPart{Entitlement: entitlement, Burst: burst, Borrowable: limit,
+		Lendable: Part(entitlement, lending), LendableBurst: Part(burst, lending)}
+	if borrowing >= 0 {
+		p.Borrowable = min(Part(entitlement, borrowing), limit)
+	}
+	return p
+}
+
 // PPM is a fraction in parts per million.
 const PPM = 1_000_000
 
@@ -139,6 +161,18 @@ func mulDiv(a, b, c int64) (quotient, remainder int64) {
 		return maxInt64, 0
 	}
 	return int64(q), int64(r)
+}
+
+// root returns the square root of n, rounded down, by Newton's method; 0 for what is below 0.
+func root(n int64) int64 {
+	if n <= 0 {
+		return 0
+	}
+	r := int64(1) << ((bits.Len64(uint64(n)) + 1) / 2)
+	for next := (r + n/r) / 2; next < r; next = (r + n/r) / 2 {
+		r = next
+	}
+	return r
 }
 
 const maxInt64 = 1<<63 - 1

@@ -35,6 +35,10 @@ func Exhausted(o Outlook, t, share int64) bool {
 	return o.Until(t) > share
 }
 
+// RunsOut says whether a region denies soon: whether its share will be used up within two round trips
+// to the farthest peer, in which it can ask twice.
+func RunsOut(o Outlook, roundTrip, share int64) bool { return Exhausted(o, 2*roundTrip, share) }
+
 // Lacking returns how many units a steady share will be short of within t microseconds, beyond what is at hand.
 func Lacking(o Outlook, t, share int64) int64 {
 	return Over(o.Rate-PerSecond(max(share, 0), o.Ahead), t) - o.Stock

@@ -228,7 +228,7 @@ func TestDemand(t *testing.T) {
 	if d.Rate(Second) != 150_000 {
 		t.Errorf("a storm of denials: %d, want them counted at twice what was admitted", d.Rate(Second))
 	}
-	if got := d.RateWith(Second, 0, 1_000_000, tick); got != 200_000 {
+	if got := d.Latest(d.Rate(Second), 0, 1_000_000, tick); got != 200_000 {
 		t.Errorf("a storm going on: %d, want twice what was counted before", got)
 	}
 	var rare Demand

@@ -8,6 +8,11 @@ type Claim struct {
 	Lend        int64 // most it may lend of its entitlement
 }
 
+// Claim is what the region brings to the water-fill with a demand in a cell.
+func (p RegionPart) Claim(demand int64) Claim {
+	return Claim{Entitlement: p.Entitlement, Demand: demand, Borrow: p.Borrowable, Lend: p.Lendable}
+}
+
 // floor is what a region gets before anyone borrows.
 func (c Claim) floor() int64 { return min(c.Entitlement, c.Demand) }
 
@@ -49,6 +54,20 @@ func (k *Desk) WaterFill(claims []Claim) []int64 {
 		spare -= sum
 	}
 	return target
+}
+
+// Target returns the first region's target share of a cell. Where none of the others wants more
+// than its entitlement there is nothing to be fair about, and the target is all that the first
+// wants and may borrow: what the others said of their demand is late where it fell, and the
+// lenders know what they keep. Else it is the region's part of the water-fill.
+func (k *Desk) Target(claims []Claim) int64 {
+	for _, c := range claims[1:] {
+		if c.Demand > c.Entitlement {
+			return k.WaterFill(claims)[0]
+		}
+	}
+	own := claims[0]
+	return min(own.Demand, own.Entitlement+own.Borrow)
 }
 
 // pour divides spare once over the regions with unmet demand, nobody more than its own.

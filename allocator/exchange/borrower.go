@@ -22,9 +22,9 @@ func (m *Machine) planInNeed(now int64, v *view) {
 	s := now + m.offset
 	cell := algorithms.CellAt(s, v.Cell)
 	v.roll(cell)
-	if o, _ := v.outlook(cell, s, m.rateNow(now, v)); v.inNeed(now) || allocator.Exhausted(o, 2*m.farthest(), v.state.Share) {
+	if o, _ := v.outlook(cell, s, m.rateNow(now, v)); v.inNeed(now) || allocator.RunsOut(o, m.farthest(), v.state.Share) {
 		m.planCell(now, v, cell, allocator.PPM)
-		if v.Kind != algorithms.FixedWindow && !m.noAdvance { // what counts now, or waits, will when the next cell opens
+		if !v.Kind.Traits().CellsApart && !m.noAdvance { // what counts now, or waits, will when the next cell opens
 			m.planCell(now, v, cell+1, allocator.PPM)
 		}
 		m.planBurst(now, v)
@@ -42,7 +42,7 @@ func (m *Machine) wanted(now int64, e Wanted) {
 	v.observe(e.State, e.Now)
 	cell := algorithms.CellAt(e.Now, v.Cell)
 	v.roll(cell)
-	v.wanted, v.wantedUntil, v.wantedGot, v.deniedAt = e.Units, now+2*m.farthest(), false, now
+	v.wanted, v.wantedUntil, v.wantedGot, v.deniedAt = e.Units, now+allocator.Patience(m.farthest()), false, now
 	m.planCell(now, v, cell, allocator.PPM)
 	m.planBurst(now, v)
 	m.settle(v)
@@ -61,19 +61,6 @@ func (m *Machine) settle(v *view) {
 	}
 }
 
-// farthest returns the longest round trip to expect.
-func (m *Machine) farthest() int64 { return m.grace() - Interval }
-
-// lead is how long before a cell opens its rights are asked for: late, for what was promised for a cell stays promised
-// through a cut, yet in time to ask twice. A queue promises turns ahead, and lays out those of the next cell with the
-// rights that it holds of it by then.
-func (m *Machine) lead(v *view) int64 {
-	if v.Kind == algorithms.LeakyBucket {
-		return max(2*m.grace(), v.Cell)
-	}
-	return 2 * m.grace()
-}
-
 // planCell asks the peers that may have rights of a cell for what is short of the plan's target. Of a fixed window it does
 // so when what is held would be used up before the answer to a later ask is here, and for all of it then: one ask, and it
 // knows most. Where use fades or rates count, what comes late is lost: there half the gap is closed at each tick.
@@ -81,43 +68,42 @@ func (m *Machine) planCell(now int64, v *view, cell, jitter int64) {
 	s := now + m.offset
 	share := v.share(cell)
 	o, opens := v.outlook(cell, s, m.rateNow(now, v))
-	if v.shut(max(s, cell*v.Cell)) || opens > m.lead(v) || v.Home && (opens > 0 || o.Steady) { // in home mode: unit by unit, and tokens, not refill
+	if v.shut(max(s, cell*v.Cell)) || opens > v.frame().Lead(m.farthest()) || v.Home && (opens > 0 || o.Steady) { // in home mode: unit by unit, and tokens, not refill
 		return
 	}
-	inNeed := v.inNeed(now) || allocator.Exhausted(o, m.soon(opens), share)
+	inNeed := v.inNeed(now) || allocator.Exhausted(o, allocator.AskWithin(m.farthest(), opens), share)
 	var wanted int64
 	if opens == 0 && !o.Steady {
 		wanted = v.wanted
 	}
-	if o.Total()+wanted <= share || !inNeed && v.once() {
+	if o.Total()+wanted <= share || !inNeed && v.asksOnce() {
 		return
 	}
-	if !v.Kind.Bucket() {
+	if !v.Kind.Traits().Bucket {
 		o, _ = v.outlook(cell, s, m.likely(now, v))
 	}
-	short, room := m.short(now, v, cell, o, opens, wanted)
+	short, room := m.need(now, v, cell, o, opens, wanted).Short()
 	if short+room <= 0 {
 		return
 	}
 	pending := v.pending(cell)
-	anew := wanted > 0 || inNeed && pending > 0 && short > 4*pending
+	anew := allocator.AskAnew(short, pending, wanted, inNeed)
 	if anew { // what is under way was asked for when less was known to be lacking
 		pending = 0
 	}
 	offers := m.offers(now, v, cell, anew)
 	offered := allocator.Offered(offers)
-	if inNeed && v.Kind.Sliding() && offered < short {
+	if inNeed && v.keepsAsking() && offered < short {
 		m.gather(now, v, cell, short)
 		return
 	}
-	short += min(room, max(offered-short, 0))
-	units := allocator.Move(short-pending, allocator.Quantum(v.Limit), jitter, inNeed)
-	if v.once() && wanted == 0 { // else there is no time to ask others
-		offers = fewest(offers, units)
+	units := allocator.Move(allocator.WithRoom(short, room, offered)-pending, allocator.Quantum(v.Limit), jitter, inNeed)
+	if v.asksOnce() && wanted == 0 { // else there is no time to ask others
+		offers = allocator.Fewest(offers, units)
 	}
 	tail := int64(0)
-	if inNeed && (v.once() || v.Cell >= longCell) && !m.noTail {
-		tail = units
+	if !m.noTail {
+		tail = v.frame().Tail(units, inNeed)
 	}
 	m.askEach(now, v, cell, m.desk.Divide(units, tail, offers, jitter, inNeed))
 }
@@ -139,8 +125,7 @@ func (m *Machine) askEach(now int64, v *view, cell int64, portions []allocator.P
 // way: where use fades, each lender has a little more at every moment, and who waits for an answer before asking again is
 // behind by a round trip more. How soon the lender says; a hint of it since may be of less demand there.
 func (m *Machine) gather(now int64, v *view, cell, units int64) {
-	n := max(int64(len(m.peers)), 1)
-	units = (units + n - 1) / n
+	units = allocator.EachOf(units, len(m.peers))
 	var borrowed int64
 	summed := false
 	for i, p := range m.peers {
@@ -149,7 +134,7 @@ func (m *Machine) gather(now int64, v *view, cell, units int64) {
 		_, heardAt := d.together(now)
 		more := v.wanted > 0 && units > pos.pending
 		due := now >= pos.refusedUntil && now-pos.askedAt >= pos.pace || heardAt > pos.askedAt
-		if p.degraded(now) || !(more && now >= pos.refusedUntil || due && now-pos.askedAt >= v.again()) {
+		if p.degraded(now) || !(more && now >= pos.refusedUntil || due && now-pos.askedAt >= v.frame().Pause()) {
 			continue
 		}
 		if !summed {
@@ -158,10 +143,6 @@ func (m *Machine) gather(now int64, v *view, cell, units int64) {
 		borrowed = m.ask(now, v, p, cell, units, borrowed)
 	}
 }
-
-// longCell is the length of a cell from which on its tail matters: the last units of it are scattered over regions that
-// need them no more, a few in each.
-const longCell = 10 * allocator.Second
 
 // borrowed returns the rights of a cell that are borrowed, and those asked for.
 func (v *view) borrowed(cell int64) (sum int64) {
@@ -208,7 +189,7 @@ func (m *Machine) offers(now int64, v *view, cell int64, anew bool) []allocator.
 		if cell == v.state.Cell && now >= pos.refusedUntil {
 			o.Back = max(pos.row.Lent-pos.row.Regained, 0)
 		}
-		o.Some = now >= pos.refusedUntil && pos.row.Borrowed < d.part.lendable &&
+		o.Some = now >= pos.refusedUntil && pos.row.Borrowed < d.part.Lendable &&
 			(v.wanted == 0 || pos.pending == 0) // each request that waits would ask all once more
 		offers = append(offers, o)
 	}
@@ -231,7 +212,7 @@ func (m *Machine) saidSpare(now int64, v *view) (sum int64) {
 
 // planBurst asks for the tokens that a token bucket will be short of until its cell ends, for then burst rights go home.
 func (m *Machine) planBurst(now int64, v *view) {
-	if v.Kind != algorithms.TokenBucket || m.noBurst {
+	if !v.Kind.Traits().LendsBurst || m.noBurst {
 		return
 	}
 	s := now + m.offset
@@ -240,10 +221,8 @@ func (m *Machine) planBurst(now int64, v *view) {
 	}
 	cell := algorithms.CellAt(s, v.Cell)
 	o, _ := v.outlook(cell, s, m.rateNow(now, v))
-	lacking := max(allocator.Lacking(o, min(allocator.Horizon, (cell+1)*v.Cell-s), v.state.Share), v.wanted-v.state.Free)
-	if v.Home {
-		lacking = min(lacking, v.wants(now)-v.state.Free)
-	}
+	n := allocator.Need{Outlook: o, Share: v.state.Share, Waiting: v.wanted, Home: v.Home, HomeWaits: v.wants(now)}
+	lacking := n.ShortOfBurst((cell+1)*v.Cell - s)
 	if v.wanted == 0 {
 		lacking -= v.pendingBurst(cell)
 	}
@@ -280,11 +259,11 @@ func (m *Machine) planBurst(now int64, v *view) {
 func (m *Machine) ask(now int64, v *view, p *peer, cell, units, borrowed int64) int64 {
 	d := &v.dealings[p.index]
 	pos := d.at(cell)
-	back := int64(0)
+	ours := int64(0) // that it may give back
 	if cell == v.state.Cell {
-		back = max(min(units, pos.row.Lent-pos.row.Regained), 0)
+		ours = pos.row.Lent - pos.row.Regained
 	}
-	lent := min(units-back, max(v.own.borrowable-borrowed+pos.pending, 0))
+	back, lent := allocator.SplitAsk(units, ours, v.own.Borrowable, borrowed, pos.pending)
 	if back+lent <= 0 || v.wanted > 0 && back+lent <= pos.pending {
 		return borrowed // nothing, or no more than it was asked for
 	}

@@ -1,6 +1,9 @@
 package exchange
 
-import "github.com/quotad/quotad/algorithms"
+import (
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/allocator"
+)
 
 // call is a message under way.
 type call struct {
@@ -151,16 +154,16 @@ func (m *Machine) granted(now int64, c *call, p *peer, i int, g Grant, r Reply) 
 	left := gain{} // what the lender had nothing of
 	if hoped.units > 0 {
 		pos.spare, pos.spareAt = min(max(g.Spare, 0), v.Limit), now
-		if gained == 0 || v.once() && gained < hoped.units && pos.spare == 0 { // a part is all it has
+		if gained == 0 || v.asksOnce() && gained < hoped.units && pos.spare == 0 { // a part is all it has
 			left.units, pos.spare = hoped.units, 0
 		}
 	}
 	if hoped.burst > 0 && burst == 0 {
 		left.burst = hoped.burst
 	}
-	pos.pace = min(max(g.Retry, 0), longestRetry)
+	pos.pace = min(max(g.Retry, 0), allocator.MaxRetry)
 	from := now
-	if v.Kind.Sliding() { // it is asked again while answers are under way, at the lender's pace
+	if v.keepsAsking() { // it is asked again while answers are under way, at the lender's pace
 		from = c.sent
 	}
 	pos.refused(left, from+pos.pace)
@@ -183,8 +186,8 @@ func (m *Machine) granted(now int64, c *call, p *peer, i int, g Grant, r Reply) 
 	pos.burst.pending += burst
 	pos.announced.take(algorithms.Row{Borrowed: g.Lent, Regained: g.Returned, BurstBorrowed: g.Burst})
 	m.out.Credits = append(m.out.Credits, Credit{Bucket: v.Bucket, Peer: p.name, Generation: r.Generation,
-		ForGeneration: r.ForGeneration, Cell: a.Cell, Lent: g.Lent, Returned: g.Returned, Most: v.dealings[p.index].part.lendable, Gain: gained,
-		Burst: g.Burst, MostBurst: v.dealings[p.index].part.lendableBurst, GainBurst: burst, At: r.At})
+		ForGeneration: r.ForGeneration, Cell: a.Cell, Lent: g.Lent, Returned: g.Returned, Most: v.dealings[p.index].part.Lendable, Gain: gained,
+		Burst: g.Burst, MostBurst: v.dealings[p.index].part.LendableBurst, GainBurst: burst, At: r.At})
 }
 
 // refused notes that nothing of what was hoped for will be had before a time.
@@ -213,7 +216,7 @@ func (m *Machine) credited(now int64, e Credited) {
 	}
 	if e.Result.Status != algorithms.StatusOK {
 		pos.announced = pos.row // asked again, the peer says it again
-		pos.refused(gain{units: c.Gain, burst: c.GainBurst}, now+longestRetry)
+		pos.refused(gain{units: c.Gain, burst: c.GainBurst}, now+allocator.MaxRetry)
 		m.rejectedBy(e.Result.Status)
 		m.settle(v)
 		return

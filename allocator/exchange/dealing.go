@@ -12,28 +12,14 @@ import (
 type dealing struct {
 	peer *peer
 	turn turn // for which the bucket waits to ask this peer
-	part part
+	part allocator.RegionPart
 	voices
 	cells [2]position
 }
 
-// part is what the document gives one region of a bucket.
-type part struct {
-	entitlement   int64
-	burst         int64
-	lendable      int64 // the most of its entitlement that it may lend of a cell
-	lendableBurst int64 // the same of its burst
-	borrowable    int64 // the most that it may borrow of a cell
-}
-
 // part returns a region's part of a bucket.
-func (b *Bucket) part(region string) part {
-	p := part{entitlement: b.Entitlements[region], burst: b.Bursts[region], borrowable: b.Limit}
-	p.lendable, p.lendableBurst = allocator.Part(p.entitlement, b.Lending), allocator.Part(p.burst, b.Lending)
-	if b.Borrowing >= 0 {
-		p.borrowable = min(allocator.Part(p.entitlement, b.Borrowing), b.Limit)
-	}
-	return p
+func (b *Bucket) part(region string) allocator.RegionPart {
+	return allocator.RegionPartOf(b.Entitlements[region], b.Bursts[region], b.Limit, b.Lending, b.Borrowing)
 }
 
 // meet has a view know all peers, and no others, in their order. What was known of those that stay is kept.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"math"
-	"math/bits"
 	"slices"
 	"strings"
 
@@ -12,21 +11,8 @@ import (
 	"github.com/quotad/quotad/allocator"
 )
 
-const (
-	// soonestHint and latestHint bound the time after which a node says again what has not changed: the latest is some
-	// ticks less than the shortest life of a hint.
-	soonestHint = 2 * allocator.Second
-	latestHint  = 9 * allocator.Second / 2
-	// mostNodes bounds the nodes of one region that are listened to about one bucket.
-	mostNodes = 16
-)
-
-// hintEvery returns how often a node says again what has not changed of a bucket with cells of a length: twice a cell,
-// within bounds.
-func hintEvery(cell int64) int64 { return min(max(cell/2, soonestHint), latestHint) }
-
-// hintLife returns how long a hint is believed: five to eleven seconds, so that one may be lost.
-func hintLife(cell int64) int64 { return 5 * hintEvery(cell) / 2 }
+// mostNodes bounds the nodes of one region that are listened to about one bucket.
+const mostNodes = 16
 
 // told is what a node said last, when that was heard, and how long it is believed.
 type told struct {
@@ -164,8 +150,8 @@ func (m *Machine) heard(now int64, h Hint) {
 		return
 	}
 	d := v.dealing(h.Region)
-	d.hear(h, now, hintLife(v.Cell))
-	if h.Total > d.part.entitlement { // it will ask
+	d.hear(h, now, allocator.HintLife(v.Cell))
+	if h.Total > d.part.Entitlement { // it will ask
 		v.asked = now
 	}
 }
@@ -188,9 +174,9 @@ func (m *Machine) heardMate(now int64, h Hint) {
 		known = &voices{}
 		m.mates[h.Bucket] = known
 	}
-	life := hintLife(0)
+	life := allocator.HintLife(0)
 	if v != nil {
-		life = hintLife(v.Cell)
+		life = allocator.HintLife(v.Cell)
 		v.mates = known
 	}
 	known.hear(h, now, life)
@@ -218,16 +204,16 @@ func (m *Machine) publish(now int64, v *view) {
 	s := now + m.offset
 	cell := algorithms.CellAt(s, v.Cell)
 	v.roll(cell)
-	v.smooth()
+	v.mean = allocator.Smoothed(v.mean, v.rate)
 	o, _ := v.outlook(cell, s, v.mean+v.mates.rate(now))
 	concerns := v.asked > 0 && now-v.asked <= idleAfter
-	if m.noHints || (!concerns && int64(m.nodes)*o.Total() <= v.entitlement() && 2*v.state.Free >= v.own.burst) {
+	if m.noHints || !concerns && allocator.Unremarkable(o.Total(), int64(m.nodes), v.own, v.state.Free) {
 		return
 	}
 	h := Hint{Region: m.region, Node: m.node, Bucket: v.ID, Cell: cell, Used: o.Used, Total: o.Total(),
 		Rate: v.mean, Share: v.state.Share}
 	h.Spare, h.SpareBurst = m.spares(now, v, o)
-	if v.once() && m.asAssumed(v, h) || now-v.shownAt < hintEvery(v.Cell) && !differs(v.shown, h, v) {
+	if v.asksOnce() && m.asAssumed(v, h) || now-v.shownAt < allocator.HintEvery(v.Cell) && !differs(v.shown, h, v) {
 		return
 	}
 	v.shown, v.shownAt = h, now
@@ -238,7 +224,7 @@ func (m *Machine) publish(now int64, v *view) {
 // asAssumed says whether others are right about a region that is silent: it is idle, and has lent nothing. Of a short cell,
 // that it has lent is known from its answers to those who care.
 func (m *Machine) asAssumed(v *view, h Hint) bool {
-	return h.Total == 0 && h.Rate == 0 && v.shown.Rate == 0 && (v.Cell < longCell || h.Spare == v.own.lendable)
+	return h.Total == 0 && h.Rate == 0 && v.shown.Rate == 0 && (!v.frame().Long() || h.Spare == v.own.Lendable)
 }
 
 // spares returns what this region would lend of the current cell if it were asked now.
@@ -253,39 +239,18 @@ func (m *Machine) spares(now int64, v *view, o allocator.Outlook) (units, burst 
 	counted := o.Used
 	o.Used += m.margin(now, v, v.state.Cell, o)
 	units = v.state.Share - counted - allocator.Kept(o, counted, v.entitlement(), m.grace(), 0)
-	return max(min(units, v.own.lendable-out), 0), max(min(burst, v.own.lendableBurst-outBurst), 0)
+	return allocator.Spare(units, v.own.Lendable, out), allocator.Spare(burst, v.own.LendableBurst, outBurst)
 }
 
 // differs says whether a hint is worth sending before its time: another demand, or where a cell lasts, half or twice to
 // spare and that a fifth of all.
 func differs(old, now Hint, v *view) bool {
-	if changed(old.Rate, now.Rate) {
+	if allocator.Changed(old.Rate, now.Rate) {
 		return true
 	}
-	if v.Cell < longCell || old.Cell != now.Cell {
+	if !v.frame().Long() || old.Cell != now.Cell {
 		return false
 	}
-	halved := func(a, b, of int64) bool { return max(a, b) > 2*min(a, b) && 5*max(a-b, b-a) > of }
-	return halved(old.Spare, now.Spare, v.entitlement()) || halved(old.SpareBurst, now.SpareBurst, v.own.burst)
-}
-
-// smooth has the mean follow the demand within a second or so; at once where that has plainly changed.
-func (v *view) smooth() {
-	rate := v.rate
-	step := (rate - v.mean) / 4
-	if step == 0 || changed(v.mean, rate) {
-		v.mean = rate
-		return
-	}
-	v.mean += step
-}
-
-// changed says whether a demand differs from what it was by more than a quarter, and by more than three standard
-// deviations of what units counted for two intervals tell of it. Rates are milliunits per second, at least 0.
-func changed(old, now int64) bool {
-	const perRate = 9 * 1000 * allocator.Second / (2 * Interval)
-	apart := max(old-now, now-old)
-	hi, lo := bits.Mul64(uint64(apart), uint64(apart))
-	most, mostLo := bits.Mul64(perRate, uint64(max(old, now)))
-	return apart > old/4 && (hi > most || hi == most && lo > mostLo)
+	return allocator.WorthSaying(old.Spare, now.Spare, v.own.Entitlement) ||
+		allocator.WorthSaying(old.SpareBurst, now.SpareBurst, v.own.Burst)
 }

@@ -10,7 +10,7 @@ import (
 
 const (
 	// Interval is the time between ticks that the plan counts on.
-	Interval = allocator.Second / 5
+	Interval = allocator.Interval
 	// MostBuckets bounds the buckets a node plans for; beyond it new ones keep to their entitlement. A tick plans all
 	// of them, at about 2 us each.
 	MostBuckets = 20_000
@@ -281,8 +281,8 @@ func (m *Machine) view(now int64, b *Bucket) *view {
 		v.meet(m.peers)
 		f := v.entitlement()
 		v.state = algorithms.State{Cell: algorithms.CellAt(now+m.offset, b.Cell), Entitlement: f, Share: f, NextShare: f, Free: f}
-		if b.Kind.Bucket() {
-			v.state.Free = v.own.burst
+		if b.Kind.Traits().Bucket {
+			v.state.Free = v.own.Burst
 		}
 		m.views[b.ID] = v
 		at, _ := slices.BinarySearchFunc(m.order, b.ID, func(v *view, id string) int { return strings.Compare(v.ID, id) })
@@ -316,12 +316,14 @@ func (m *Machine) observed(now int64, e Observed) {
 	}
 }
 
-// grace is the time in which this region could ask for rights it has lent: a round trip to the farthest peer it
-// hears and a tick.
-func (m *Machine) grace() int64 {
+// farthest returns the longest round trip to expect.
+func (m *Machine) farthest() int64 {
 	farthest := int64(0)
 	for _, p := range m.peers {
 		farthest = max(farthest, p.expected())
 	}
-	return farthest + Interval
+	return farthest
 }
+
+// grace returns the time within which this region could get back rights that it has lent.
+func (m *Machine) grace() int64 { return allocator.Grace(m.farthest()) }

@@ -79,7 +79,7 @@ func TestANewDocumentIsLookedUpAnew(t *testing.T) {
 		t.Error(err)
 	}
 	m.Step(now, spent(&two, now, 4))
-	if err := m.heldOnce(now); err != nil || m.views["w"].own.entitlement != 300 {
+	if err := m.heldOnce(now); err != nil || m.views["w"].own.Entitlement != 300 {
 		t.Errorf("%+v, %v", m.views["w"].own, err)
 	}
 }

@@ -1,6 +1,10 @@
 package allocator
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/quotad/quotad/algorithms"
+)
 
 // LocalPart returns the units that a node admits of one bucket and window while it cannot use its region's store: the
 // part of the entitlement that cannot have been lent, floor((F - floor(l F)) / nodes), and half of that, rounded down,
@@ -42,13 +46,10 @@ const (
 // Exposure is a limit in plain numbers, and the circumstances that its bounds are computed for. Amounts are 0 to 2^51
 // units, times microseconds.
 type Exposure struct {
+	Kind      algorithms.Kind
 	Limit     int64 // L, units in a window
 	Window    int64 // W, at least 1
 	Cell      int64 // length of a cell, at least 1
-	Sliding   bool  // use fades over two windows
-	Log       bool  // of the sliding kinds: what was used counts whole for a window
-	Bucket    bool  // rights are a rate; Split has a burst
-	Tokens    bool  // a bucket whose burst may be lent
 	Recovered bool  // what a store loses of it is restored; else the cells that it concerns are closed
 	Splits    []Split
 	Lending   int64 // l, the part of its entitlement that a region may lend, parts per million
@@ -132,7 +133,7 @@ func (e Exposure) holdings(s Split) []Holding {
 
 // lendsBurst returns the most burst that a region may lend.
 func (e Exposure) lendsBurst(h Holding) int64 {
-	if !e.Tokens {
+	if !e.Kind.Traits().LendsBurst {
 		return 0
 	}
 	return Part(h.Burst, e.Lending)
@@ -189,13 +190,13 @@ func (e Exposure) rate() int64 {
 // used and lent, so the share bounds the cell of the fork, too.
 func (e Exposure) staleReplica() []Bound {
 	const cause = "stale-replica"
-	if e.Bucket {
+	if e.Kind.Bucket() {
 		span, each := e.span()
 		b := []Bound{
 			e.each(cause, "once, when it forks", "B - level + lag, at most B_max", mostBurst),
 			e.each(cause, each+", nothing borrowed", "F x time", func(h Holding) int64 { return mulDivUp(h.Entitlement, span, e.Window) }),
 		}
-		if e.Tokens { // others lend tokens again and again, but none that the limit does not refill
+		if e.Kind.Traits().LendsBurst { // others lend tokens again and again, but none that the limit does not refill
 			all := min(mulDivUp(e.Limit, span, e.Window), MaxExcess) + e.burst()
 			return append(b, e.each(cause, each+" while both serve", "L x time + burst of all regions", func(Holding) int64 { return all }))
 		}
@@ -238,7 +239,7 @@ func (e Exposure) liveCopy() []Bound {
 func (e Exposure) keyDeleted() []Bound {
 	const cause, unseen = "key-deleted", "that node has no note of it"
 	b := []Bound{together(cause, "the node asked first had used it then", "0: it is noticed, and closed or recovered", 0)}
-	if e.Bucket {
+	if e.Kind.Bucket() {
 		return append(b, e.each(cause, unseen, "B_max + sum of l F x 2 cells / W", func(h Holding) int64 {
 			return h.MostBurst + min(mulDivUp(h.Lends+h.Lent, 2*e.Cell, e.Window), MaxExcess)
 		}))
@@ -261,16 +262,16 @@ func (e Exposure) local() []Bound {
 		return []Bound{together(cause, "any nodes cut off from their store", "0: they spend floor(v F), kept out of it", 0)}
 	}
 	formula := "floor((F - floor(l F)) / n)"
-	if e.Sliding {
+	if e.Kind.Sliding() {
 		formula = "floor(floor((F - floor(l F)) / n) / 2)"
 	}
 	windows, twice, each := int64(1), "", "one node cut off, each window"
-	if e.Bucket { // what may be admitted in two windows may be admitted at once, around the end of the first
+	if e.Kind.Bucket() { // what may be admitted in two windows may be admitted at once, around the end of the first
 		windows, twice, each = 2, "2 ", "one node cut off, each two windows"
 	}
 	cutOff := func(nodes int64) func(Holding) int64 {
 		return func(h Holding) int64 {
-			return windows * nodes * LocalPart(h.Entitlement, e.Lending, e.Nodes, e.Sliding)
+			return windows * nodes * LocalPart(h.Entitlement, e.Lending, e.Nodes, e.Kind.Sliding())
 		}
 	}
 	b := []Bound{e.each(cause, each, twice+formula, cutOff(1))}
@@ -290,15 +291,15 @@ func (e Exposure) clocksApart() []Bound {
 	switch {
 	case regions == 1:
 		return []Bound{together(cause, "by d, in real time", "0: one region has one clock", 0), back}
-	case regions == 2 && e.Clock >= 2*e.Cell && (e.Sliding || e.Bucket):
+	case regions == 2 && e.Clock >= 2*e.Cell && (e.Kind.Sliding() || e.Kind.Bucket()):
 		return []Bound{together(cause, "by d, in real time", "0: two cells apart they do not trade", 0), back}
-	case e.Tokens:
+	case e.Kind.Traits().LendsBurst:
 		return []Bound{together(cause, "by d, in real time, once", "ceil(2 min(d, 2 cells) (L - least F) / W)",
 			mulDivUp(e.ahead(entitled), 2*e.near(), e.Window)), back}
-	case e.Bucket:
+	case e.Kind.Bucket():
 		return []Bound{together(cause, "by d, in real time, once", "ceil(min(d, 2 cells) (L - least F) / W)",
 			mulDivUp(e.ahead(entitled), e.near(), e.Window)), back}
-	case e.Sliding:
+	case e.Kind.Sliding():
 		return []Bound{e.fadesApart(cause), back}
 	}
 	return []Bound{e.windowsApart(cause, regions), back}
@@ -325,7 +326,7 @@ func (e Exposure) windowsApart(cause string, regions int64) Bound {
 func (e Exposure) fadesApart(cause string) Bound {
 	const when = "by d, in any interval W of real time"
 	lent, beyond := e.ahead(func(h Holding) int64 { return h.Lends }), max(e.Clock-e.Guard, 0)
-	if e.Log {
+	if e.Kind.Traits().WholeEntries {
 		if beyond == 0 {
 			lent = 0
 		}
@@ -354,7 +355,7 @@ func (e Exposure) ahead(of func(Holding) int64) (most int64) {
 func (e Exposure) set() []Bound {
 	const reset, change = "reset", "policy-change"
 	const each, both = "each time, in its window", "each window under two documents"
-	if e.Bucket {
+	if e.Kind.Bucket() {
 		return []Bound{e.each(reset, each, "B_max", mostBurst), together(change, both, "L + burst, as the old document has them", e.Limit+e.burst())}
 	}
 	return []Bound{e.each(reset, each, "S_max", mostRights), together(change, both, "L, as the old document has it", e.Limit)}

@@ -79,7 +79,7 @@ func (m *Machine) planCell(now int64, v *view, cell, jitter int64) {
 	if o.Total()+wanted <= share || !inNeed && v.asksOnce() {
 		return
 	}
-	if !v.Kind.Traits().Bucket {
+	if !v.Kind.Bucket() {
 		o, _ = v.outlook(cell, s, m.likely(now, v))
 	}
 	short, room := m.need(now, v, cell, o, opens, wanted).Short()

@@ -97,7 +97,7 @@ func (m *Machine) lend(now int64, e Asked, i int) Lend {
 	s := now + m.offset
 	v.roll(algorithms.CellAt(s, b.Cell))
 	rate := m.rate(now, v)
-	if v.Kind.Traits().Sliding { // what chance may add to the mean is the margin
+	if v.Kind.Sliding() { // what chance may add to the mean is the margin
 		rate = m.likely(now, v)
 	}
 	o, opens := v.outlook(a.Cell, s, rate)

@@ -52,7 +52,7 @@ func (b *Bucket) asksOnce() bool { return b.Kind.Traits().CellsApart }
 
 // keepsAsking says whether a lender is asked again while its answer is under way: where use fades,
 // for it has a little more to give at every moment.
-func (b *Bucket) keepsAsking() bool { return b.Kind.Traits().Sliding }
+func (b *Bucket) keepsAsking() bool { return b.Kind.Sliding() }
 
 func (v *view) entitlement() int64 { return v.own.Entitlement }
 

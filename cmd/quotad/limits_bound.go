@@ -203,8 +203,7 @@ func excessOf(b allocator.Bound, regions []string) excess {
 
 // exposure is a limit in plain numbers. In home mode all may be lent and borrowed, whatever the document says.
 func exposure(l *policy.Limit, regions int, a assumptions) allocator.Exposure {
-	e := allocator.Exposure{Limit: l.Limit, Window: l.Window.Microseconds(), Cell: l.Cell().Microseconds(), Sliding: l.Algorithm.Sliding(),
-		Log: l.Algorithm == policy.SlidingWindowLog, Bucket: l.Algorithm.Bucket(), Tokens: l.Algorithm == policy.TokenBucket,
+	e := allocator.Exposure{Kind: l.Algorithm, Limit: l.Limit, Window: l.Window.Microseconds(), Cell: l.Cell().Microseconds(),
 		Recovered: algorithms.Recovers(l.Algorithm, l.Window.Microseconds()), Lending: int64(l.LendingLimit), Borrowing: int64(l.BorrowingLimit),
 		Reserve: int64(l.Reserve()), Nodes: a.nodes, Rate: a.rate, Lag: a.lag, Clock: a.clock.Microseconds(), Guard: algorithms.ClockGuard}
 	if l.Home() {

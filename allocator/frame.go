@@ -2,11 +2,17 @@ package allocator
 
 import "github.com/quotad/quotad/algorithms"
 
-// Frame says how one bucket divides time. Lengths are microseconds, at least 1.
+// Frame says how one bucket divides time, and by the traits of its kind what that means for the
+// plan. Lengths are microseconds, at least 1.
 type Frame struct {
-	Kind   algorithms.Kind
+	*algorithms.Traits
 	Window int64
 	Cell   int64 // length of a cell; see algorithms.CellLength
+}
+
+// FrameOf returns the frame of buckets of a kind.
+func FrameOf(kind algorithms.Kind, window, cell int64) Frame {
+	return Frame{Traits: kind.Traits(), Window: window, Cell: cell}
 }
 
 // LongCell is the length of a cell, in microseconds, from which on its tail matters: its last
@@ -21,10 +27,10 @@ func (f Frame) Long() bool { return f.Cell >= LongCell }
 // out. A log's units are taken to be spread evenly over the window before, so that the part of
 // them is that of the cell in the window, in parts per million rounded down.
 func (f Frame) Faded(used int64) int64 {
-	switch t := f.Kind.Traits(); {
-	case !t.Sliding:
+	switch {
+	case !f.Sliding:
 		return 0
-	case t.WholeEntries:
+	case f.WholeEntries:
 		return min(Part(used, f.Cell*PPM/f.Window), used)
 	}
 	return used
@@ -42,12 +48,11 @@ func (f Frame) Roll(seen algorithms.State, cell, entitlement int64) algorithms.S
 	if cell == seen.Cell+1 {
 		next.Share = seen.NextShare
 	}
-	t := f.Kind.Traits()
-	if t.Bucket {
+	if f.Bucket {
 		next.Used, next.Free = seen.Used, seen.Free
 		return next
 	}
-	if t.Sliding && cell == seen.Cell+1 {
+	if f.Sliding && cell == seen.Cell+1 {
 		next.Used = seen.Used - seen.Fading
 		next.Fading = f.Faded(next.Used)
 	}
@@ -62,8 +67,7 @@ func (f Frame) Roll(seen algorithms.State, cell, entitlement int64) algorithms.S
 // Of the next cell of a sliding kind, what counts when it opens is what counts now, less what
 // fades and plus what comes until then; but no more than can be admitted.
 func (f Frame) Outlook(s algorithms.State, cell, at, rate int64) (o Outlook, opens int64) {
-	t := f.Kind.Traits()
-	if t.Bucket {
+	if f.Bucket {
 		o = Outlook{Rate: rate, Ahead: f.Window, Steady: true, Stock: s.Free}
 		return o, max(cell*f.Cell-at, 0)
 	}
@@ -73,7 +77,7 @@ func (f Frame) Outlook(s algorithms.State, cell, at, rate int64) (o Outlook, ope
 		return o, 0
 	}
 	next := Outlook{Rate: rate, Ahead: f.Cell}
-	if t.Sliding {
+	if f.Sliding {
 		comes := o.Used - o.Fading + Over(rate, o.Ahead)
 		next.Used = max(min(comes, max(o.Used, s.Share)), 0)
 		next.Fading = f.Faded(next.Used)
@@ -85,10 +89,10 @@ func (f Frame) Outlook(s algorithms.State, cell, at, rate int64) (o Outlook, ope
 // total it expects, and its demand in milliunits a second. The total is about the hint's own cell;
 // a sliding kind's holds for the next cell too. same says whether the hint is of this cell.
 func (f Frame) PeerNeeds(total, rate int64, same bool) int64 {
-	switch t := f.Kind.Traits(); {
-	case t.Bucket:
+	switch {
+	case f.Bucket:
 		return Over(rate, f.Window)
-	case same || t.Sliding:
+	case same || f.Sliding:
 		return total
 	}
 	return Over(rate, f.Cell)

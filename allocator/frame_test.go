@@ -9,7 +9,7 @@ import (
 )
 
 func frameOf(k algorithms.Kind, window int64) Frame {
-	return Frame{Kind: k, Window: window, Cell: algorithms.CellLength(k, window)}
+	return FrameOf(k, window, algorithms.CellLength(k, window))
 }
 
 func TestFaded(t *testing.T) {
@@ -33,7 +33,7 @@ func TestFaded(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		f := frameOf(rapid.SampledFrom(algorithms.Kinds).Draw(r, "kind"), rapid.Int64Range(1, 366*86400*Second).Draw(r, "window"))
 		used := rapid.Int64Range(0, algorithms.MaxUnits).Draw(r, "used")
-		if got := f.Faded(used); got < 0 || got > used || got > 0 && !f.Kind.Sliding() {
+		if got := f.Faded(used); got < 0 || got > used || got > 0 && !f.Sliding {
 			r.Fatalf("%+v: of %d fade %d", f, used, got)
 		}
 	})
@@ -87,7 +87,7 @@ func TestOutlook(t *testing.T) {
 		"bucket, the open cell": {algorithms.TokenBucket, 100, 100_250_000, 40_000, Outlook{Rate: 40_000, Ahead: Second, Steady: true, Stock: 10}, 0},
 		"bucket, the next cell": {algorithms.TokenBucket, 101, 100_250_000, 40_000, Outlook{Rate: 40_000, Ahead: Second, Steady: true, Stock: 10}, 750_000},
 	} {
-		got, opens := Frame{c.kind, Second, Second}.Outlook(s, c.cell, c.at, c.rate)
+		got, opens := FrameOf(c.kind, Second, Second).Outlook(s, c.cell, c.at, c.rate)
 		if got != c.want || opens != c.opens {
 			t.Errorf("%s: %+v in %d, want %+v in %d", name, got, opens, c.want, c.opens)
 		}
@@ -141,7 +141,7 @@ func TestPeerNeeds(t *testing.T) {
 		{algorithms.FixedWindow, true, 77}, {algorithms.FixedWindow, false, 40}, {algorithms.SlidingWindowCounter, false, 77},
 		{algorithms.SlidingWindowLog, false, 77}, {algorithms.TokenBucket, true, 400}, {algorithms.LeakyBucket, false, 400},
 	} {
-		if got := (Frame{c.kind, 100 * Second, 10 * Second}).PeerNeeds(77, 4_000, c.same); got != c.want {
+		if got := FrameOf(c.kind, 100*Second, 10*Second).PeerNeeds(77, 4_000, c.same); got != c.want {
 			t.Errorf("%s, same cell %t: %d, want %d", c.kind, c.same, got, c.want)
 		}
 	}

@@ -28,7 +28,7 @@ func KeptBurst(o Outlook, share, grace int64) int64 {
 // root of their number), and at most this region's equal part of what all regions together are
 // known to leave of the limit: slack, divided by regions.
 func (f Frame) Margin(o Outlook, slack, regions int64) int64 {
-	if !f.Kind.Sliding() {
+	if !f.Sliding {
 		return 0
 	}
 	return max(min(root(Over(o.Rate, f.Window)), slack/regions), 0)

@@ -42,8 +42,8 @@ func TestMarginsFitIntoTheSlack(t *testing.T) {
 }
 
 func TestTheTailOfACell(t *testing.T) {
-	long := Frame{algorithms.FixedWindow, 60 * Second, 60 * Second}
-	short := Frame{algorithms.FixedWindow, Second, Second}
+	long := FrameOf(algorithms.FixedWindow, 60*Second, 60*Second)
+	short := FrameOf(algorithms.FixedWindow, Second, Second)
 	for _, c := range []struct {
 		f      Frame
 		o      Outlook

@@ -52,7 +52,7 @@ type Need struct {
 // then, of what peers still have: they may want less than they did.
 //
 // In home mode it is the next request alone: what one region takes beyond that, another lacks.
-func (n Need) Short() (short, room int64) {
+func (n *Need) Short() (short, room int64) {
 	o := n.Outlook
 	short = min(o.Used+n.Waiting, n.Own.Entitlement+n.Own.Borrowable) - n.Share
 	if n.Waiting == 0 {
@@ -66,9 +66,9 @@ func (n Need) Short() (short, room int64) {
 }
 
 // room is that of Short; it may be below 0.
-func (n Need) room(short int64) int64 {
+func (n *Need) room(short int64) int64 {
 	o := n.Outlook
-	if !n.Kind.Traits().CellsApart {
+	if !n.CellsApart {
 		return 0
 	}
 	chance := root(short + o.Total() - o.Used)
@@ -107,7 +107,7 @@ func AskAnew(short, pending, waiting int64, inNeed bool) bool {
 // to: all that is asked for where a region denies and use does not fade, or the tail of the cell
 // matters; else none.
 func (f Frame) Tail(units int64, inNeed bool) int64 {
-	if inNeed && (f.Kind.Traits().CellsApart || f.Long()) {
+	if inNeed && (f.CellsApart || f.Long()) {
 		return units
 	}
 	return 0
@@ -133,7 +133,7 @@ func SplitAsk(units, lent, borrowable, borrowed, pending int64) (back, lend int6
 // now, for then borrowed tokens go home: what its demand takes within the horizon beyond its
 // refill and the tokens at hand, and at least what waiting requests lack. In home mode it is the
 // next request alone.
-func (n Need) ShortOfBurst(left int64) int64 {
+func (n *Need) ShortOfBurst(left int64) int64 {
 	tokens := n.Outlook.Stock
 	lacking := max(Lacking(n.Outlook, min(Horizon, left), n.Share), n.Waiting-tokens)
 	if n.Home {

@@ -9,8 +9,8 @@ import (
 )
 
 func TestShortOfANeed(t *testing.T) {
-	fixed := Frame{algorithms.FixedWindow, 10 * Second, 10 * Second}
-	counter := Frame{algorithms.SlidingWindowCounter, 10 * Second, 10 * Second}
+	fixed := FrameOf(algorithms.FixedWindow, 10*Second, 10*Second)
+	counter := FrameOf(algorithms.SlidingWindowCounter, 10*Second, 10*Second)
 	own := RegionPart{Entitlement: 400, Borrowable: 600}
 	wants := Outlook{Used: 300, Rate: 50_000, Ahead: 8 * Second} // 700 by the end, 450 within the horizon
 	for name, c := range map[string]struct {
@@ -98,7 +98,7 @@ func TestAsks(t *testing.T) {
 func TestTail(t *testing.T) {
 	for _, k := range algorithms.Kinds {
 		for _, cell := range []int64{Second, LongCell - 1, LongCell} {
-			f := Frame{k, 100 * Second, cell}
+			f := FrameOf(k, 100*Second, cell)
 			want := int64(0)
 			if k == algorithms.FixedWindow || cell == LongCell {
 				want = 9

@@ -32,7 +32,7 @@ func AskWithin(roundTrip, opens int64) int64 {
 // so it asks a whole cell ahead.
 func (f Frame) Lead(roundTrip int64) int64 {
 	lead := 2 * Grace(roundTrip)
-	if f.Kind.Traits().PromisesAhead {
+	if f.PromisesAhead {
 		return max(lead, f.Cell)
 	}
 	return lead
@@ -64,12 +64,12 @@ type Emptied struct {
 //   - else when the cell ends, or, if it has kept some for itself, after a third of that time: its
 //     region may turn out not to need them.
 func (f Frame) RetryAfter(e Emptied) int64 {
-	switch t := f.Kind.Traits(); {
-	case t.Sliding && e.Unseen:
+	switch {
+	case f.Sliding && e.Unseen:
 		return f.LongPause()
-	case t.Sliding:
+	case f.Sliding:
 		return max(FadesIn(e.Outlook, Quantum(e.Limit), f.LongPause()), f.Pause())
-	case t.Bucket:
+	case f.Bucket:
 		return f.Pause()
 	case f.Long():
 		return Interval

@@ -31,7 +31,7 @@ func TestTimesOfAsks(t *testing.T) {
 		}
 	}
 	for _, k := range algorithms.Kinds {
-		f, want := Frame{k, 60 * Second, 10 * Second}, int64(560_000)
+		f, want := FrameOf(k, 60*Second, 10*Second), int64(560_000)
 		if k == algorithms.LeakyBucket {
 			want = 10 * Second
 		}
@@ -39,7 +39,7 @@ func TestTimesOfAsks(t *testing.T) {
 			t.Errorf("%s: asked for %d us before the cell opens, want %d", k, got, want)
 		}
 	}
-	if got := (Frame{algorithms.LeakyBucket, Second, Second}).Lead(10 * Second); got != 2*Grace(10*Second) {
+	if got := FrameOf(algorithms.LeakyBucket, Second, Second).Lead(10 * Second); got != 2*Grace(10*Second) {
 		t.Errorf("a queue whose peers are far: %d", got)
 	}
 }
@@ -69,17 +69,17 @@ func TestRetryAfter(t *testing.T) {
 		e    Emptied
 		want int64
 	}{
-		"the cell ends soon":              {Frame{algorithms.FixedWindow, Second, Second}, Emptied{Left: 300_000}, 300_000},
-		"it ends at once":                 {Frame{algorithms.FixedWindow, Second, Second}, Emptied{Left: 1}, Interval / 2},
-		"it keeps some":                   {Frame{algorithms.FixedWindow, Second, Second}, Emptied{Left: 900_000, Keeps: true}, 300_000},
-		"it ends later than anyone waits": {Frame{algorithms.FixedWindow, 9 * Second, 9 * Second}, Emptied{Left: 5 * Second}, MaxRetry},
-		"a long cell":                     {Frame{algorithms.FixedWindow, LongCell, LongCell}, Emptied{Left: 5 * Second}, Interval},
-		"a bucket":                        {Frame{algorithms.TokenBucket, 5 * Second, Second}, Emptied{Left: 1}, 100_000},
-		"a queue":                         {Frame{algorithms.LeakyBucket, 60 * Second, LongCell}, Emptied{Left: 1}, Interval},
-		"use fades":                       {Frame{algorithms.SlidingWindowCounter, Second, Second}, Emptied{Limit: 5000, Outlook: fading}, 40_000},
-		"use fades quickly":               {Frame{algorithms.SlidingWindowCounter, Second, Second}, Emptied{Limit: 500, Outlook: fading}, 20_000},
-		"use fades slowly":                {Frame{algorithms.SlidingWindowLog, Second, Second / 10}, Emptied{Limit: 50_000, Outlook: fading}, 100_000},
-		"nothing is known of the cell":    {Frame{algorithms.SlidingWindowLog, Second, Second / 10}, Emptied{Limit: 500, Outlook: fading, Unseen: true}, 100_000},
+		"the cell ends soon":              {FrameOf(algorithms.FixedWindow, Second, Second), Emptied{Left: 300_000}, 300_000},
+		"it ends at once":                 {FrameOf(algorithms.FixedWindow, Second, Second), Emptied{Left: 1}, Interval / 2},
+		"it keeps some":                   {FrameOf(algorithms.FixedWindow, Second, Second), Emptied{Left: 900_000, Keeps: true}, 300_000},
+		"it ends later than anyone waits": {FrameOf(algorithms.FixedWindow, 9*Second, 9*Second), Emptied{Left: 5 * Second}, MaxRetry},
+		"a long cell":                     {FrameOf(algorithms.FixedWindow, LongCell, LongCell), Emptied{Left: 5 * Second}, Interval},
+		"a bucket":                        {FrameOf(algorithms.TokenBucket, 5*Second, Second), Emptied{Left: 1}, 100_000},
+		"a queue":                         {FrameOf(algorithms.LeakyBucket, 60*Second, LongCell), Emptied{Left: 1}, Interval},
+		"use fades":                       {FrameOf(algorithms.SlidingWindowCounter, Second, Second), Emptied{Limit: 5000, Outlook: fading}, 40_000},
+		"use fades quickly":               {FrameOf(algorithms.SlidingWindowCounter, Second, Second), Emptied{Limit: 500, Outlook: fading}, 20_000},
+		"use fades slowly":                {FrameOf(algorithms.SlidingWindowLog, Second, Second/10), Emptied{Limit: 50_000, Outlook: fading}, 100_000},
+		"nothing is known of the cell":    {FrameOf(algorithms.SlidingWindowLog, Second, Second/10), Emptied{Limit: 500, Outlook: fading, Unseen: true}, 100_000},
 	} {
 		if got := c.f.RetryAfter(c.e); got != c.want {
 			t.Errorf("%s: %d, want %d", name, got, c.want)
@@ -92,7 +92,7 @@ func TestRetryAfter(t *testing.T) {
 func TestALenderAsksForNoLongPause(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		units, time := rapid.Int64Range(0, mostUnits), rapid.Int64Range(1, 1<<51)
-		f := Frame{rapid.SampledFrom(algorithms.Kinds).Draw(r, "kind"), time.Draw(r, "window"), time.Draw(r, "cell")}
+		f := FrameOf(rapid.SampledFrom(algorithms.Kinds).Draw(r, "kind"), time.Draw(r, "window"), time.Draw(r, "cell"))
 		e := Emptied{Limit: units.Draw(r, "limit"), Unseen: rapid.Bool().Draw(r, "unseen"), Keeps: rapid.Bool().Draw(r, "keeps"),
 			Left:    rapid.Int64Range(-1<<51, 1<<51).Draw(r, "left"),
 			Outlook: Outlook{Used: units.Draw(r, "used"), Fading: units.Draw(r, "fading"), Rate: units.Draw(r, "rate"), Ahead: time.Draw(r, "ahead")}}

@@ -11,7 +11,7 @@ func (m *Machine) likely(now int64, v *view) int64 {
 // need returns what this region knows of a cell when it works out what to ask for; wanted is what
 // requests wait for.
 func (m *Machine) need(now int64, v *view, cell int64, o allocator.Outlook, opens, wanted int64) allocator.Need {
-	n := allocator.Need{Frame: v.frame(), Outlook: o, Opens: opens, Own: v.own, Share: v.share(cell),
+	n := allocator.Need{Frame: v.frame, Outlook: o, Opens: opens, Own: v.own, Share: v.share(cell),
 		Waiting: wanted, InNeed: v.inNeed(now), Home: v.Home, HomeWaits: v.wants(now)}
 	if wanted == 0 {
 		n.Target = m.target(now, v, cell, o.Total())

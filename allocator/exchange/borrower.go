@@ -24,7 +24,7 @@ func (m *Machine) planInNeed(now int64, v *view) {
 	v.roll(cell)
 	if o, _ := v.outlook(cell, s, m.rateNow(now, v)); v.inNeed(now) || allocator.RunsOut(o, m.farthest(), v.state.Share) {
 		m.planCell(now, v, cell, allocator.PPM)
-		if !v.Kind.Traits().CellsApart && !m.noAdvance { // what counts now, or waits, will when the next cell opens
+		if !v.frame.CellsApart && !m.noAdvance { // what counts now, or waits, will when the next cell opens
 			m.planCell(now, v, cell+1, allocator.PPM)
 		}
 		m.planBurst(now, v)
@@ -68,7 +68,7 @@ func (m *Machine) planCell(now int64, v *view, cell, jitter int64) {
 	s := now + m.offset
 	share := v.share(cell)
 	o, opens := v.outlook(cell, s, m.rateNow(now, v))
-	if v.shut(max(s, cell*v.Cell)) || opens > v.frame().Lead(m.farthest()) || v.Home && (opens > 0 || o.Steady) { // in home mode: unit by unit, and tokens, not refill
+	if v.shut(max(s, cell*v.Cell)) || opens > v.frame.Lead(m.farthest()) || v.Home && (opens > 0 || o.Steady) { // in home mode: unit by unit, and tokens, not refill
 		return
 	}
 	inNeed := v.inNeed(now) || allocator.Exhausted(o, allocator.AskWithin(m.farthest(), opens), share)
@@ -79,10 +79,11 @@ func (m *Machine) planCell(now int64, v *view, cell, jitter int64) {
 	if o.Total()+wanted <= share || !inNeed && v.asksOnce() {
 		return
 	}
-	if !v.Kind.Bucket() {
+	if !v.frame.Bucket {
 		o, _ = v.outlook(cell, s, m.likely(now, v))
 	}
-	short, room := m.need(now, v, cell, o, opens, wanted).Short()
+	need := m.need(now, v, cell, o, opens, wanted)
+	short, room := need.Short()
 	if short+room <= 0 {
 		return
 	}
@@ -103,7 +104,7 @@ func (m *Machine) planCell(now int64, v *view, cell, jitter int64) {
 	}
 	tail := int64(0)
 	if !m.noTail {
-		tail = v.frame().Tail(units, inNeed)
+		tail = v.frame.Tail(units, inNeed)
 	}
 	m.askEach(now, v, cell, m.desk.Divide(units, tail, offers, jitter, inNeed))
 }
@@ -134,7 +135,7 @@ func (m *Machine) gather(now int64, v *view, cell, units int64) {
 		_, heardAt := d.together(now)
 		more := v.wanted > 0 && units > pos.pending
 		due := now >= pos.refusedUntil && now-pos.askedAt >= pos.pace || heardAt > pos.askedAt
-		if p.degraded(now) || !(more && now >= pos.refusedUntil || due && now-pos.askedAt >= v.frame().Pause()) {
+		if p.degraded(now) || !(more && now >= pos.refusedUntil || due && now-pos.askedAt >= v.frame.Pause()) {
 			continue
 		}
 		if !summed {
@@ -212,7 +213,7 @@ func (m *Machine) saidSpare(now int64, v *view) (sum int64) {
 
 // planBurst asks for the tokens that a token bucket will be short of until its cell ends, for then burst rights go home.
 func (m *Machine) planBurst(now int64, v *view) {
-	if !v.Kind.Traits().LendsBurst || m.noBurst {
+	if !v.frame.LendsBurst || m.noBurst {
 		return
 	}
 	s := now + m.offset

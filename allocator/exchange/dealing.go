@@ -38,6 +38,7 @@ func (v *view) meet(peers []*peer) {
 
 // divide looks up what every region's part of the bucket is: once for each document, for that alone tells.
 func (v *view) divide() {
+	v.frame = v.frameOf()
 	v.own = v.part(v.self)
 	for i := range v.dealings {
 		v.dealings[i].part = v.part(v.dealings[i].peer.name)

@@ -22,7 +22,7 @@ func (m *Machine) hold(now int64, v *view, c Credit, s int64) bool {
 		return false
 	}
 	until := now + max(c.At-s, shortestHold)
-	if !c.Bucket.keepsAsking() {
+	if !v.keepsAsking() {
 		v.dealing(c.Peer).at(c.Cell).refused(gain{units: c.Gain, burst: c.GainBurst}, until)
 	}
 	c.Gain, c.GainBurst = 0, 0

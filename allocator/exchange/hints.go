@@ -224,7 +224,7 @@ func (m *Machine) publish(now int64, v *view) {
 // asAssumed says whether others are right about a region that is silent: it is idle, and has lent nothing. Of a short cell,
 // that it has lent is known from its answers to those who care.
 func (m *Machine) asAssumed(v *view, h Hint) bool {
-	return h.Total == 0 && h.Rate == 0 && v.shown.Rate == 0 && (!v.frame().Long() || h.Spare == v.own.Lendable)
+	return h.Total == 0 && h.Rate == 0 && v.shown.Rate == 0 && (!v.frame.Long() || h.Spare == v.own.Lendable)
 }
 
 // spares returns what this region would lend of the current cell if it were asked now.
@@ -248,7 +248,7 @@ func differs(old, now Hint, v *view) bool {
 	if allocator.Changed(old.Rate, now.Rate) {
 		return true
 	}
-	if !v.frame().Long() || old.Cell != now.Cell {
+	if !v.frame.Long() || old.Cell != now.Cell {
 		return false
 	}
 	return allocator.WorthSaying(old.Spare, now.Spare, v.own.Entitlement) ||

@@ -97,7 +97,7 @@ func (m *Machine) lend(now int64, e Asked, i int) Lend {
 	s := now + m.offset
 	v.roll(algorithms.CellAt(s, b.Cell))
 	rate := m.rate(now, v)
-	if v.Kind.Sliding() { // what chance may add to the mean is the margin
+	if v.frame.Sliding { // what chance may add to the mean is the margin
 		rate = m.likely(now, v)
 	}
 	o, opens := v.outlook(a.Cell, s, rate)
@@ -107,7 +107,7 @@ func (m *Machine) lend(now int64, e Asked, i int) Lend {
 	}
 	o.Used += m.margin(now, v, a.Cell, o)
 	l.Kept = allocator.Kept(o, counted, v.entitlement(), m.grace(), m.reserved(now, v, a.Cell, o, e.Message.From))
-	if opens == 0 && !m.noTail && v.frame().TailLeft(o) {
+	if opens == 0 && !m.noTail && v.frame.TailLeft(o) {
 		l.Kept = 0
 	}
 	l.Cap = v.own.Lendable
@@ -125,12 +125,12 @@ func (m *Machine) margin(now int64, v *view, cell int64, o allocator.Outlook) in
 	for i := range v.dealings {
 		slack -= v.expects(&v.dealings[i], cell, now)
 	}
-	return v.frame().Margin(o, slack, int64(len(m.peers)+1))
+	return v.frame.Margin(o, slack, int64(len(m.peers)+1))
 }
 
 // reserved returns what is kept for others than the asker.
 func (m *Machine) reserved(now int64, v *view, cell int64, o allocator.Outlook, asker string) int64 {
-	if !v.frame().KeepsForOthers(o) {
+	if !v.frame.KeepsForOthers(o) {
 		return 0
 	}
 	return m.othersWant(now, v, cell, asker)
@@ -197,7 +197,7 @@ func (m *Machine) retryAfter(now int64, b *Bucket, cell int64, given algorithms.
 	if !e.Unseen {
 		e.Outlook, _ = v.outlook(cell, given.Now, m.rate(now, v))
 	}
-	return b.frame().RetryAfter(e)
+	return b.frameOf().RetryAfter(e)
 }
 
 // noteLent brings the view of a bucket up to what the store has debited.

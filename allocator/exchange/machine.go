@@ -281,7 +281,7 @@ func (m *Machine) view(now int64, b *Bucket) *view {
 		v.meet(m.peers)
 		f := v.entitlement()
 		v.state = algorithms.State{Cell: algorithms.CellAt(now+m.offset, b.Cell), Entitlement: f, Share: f, NextShare: f, Free: f}
-		if b.Kind.Bucket() {
+		if v.frame.Bucket {
 			v.state.Free = v.own.Burst
 		}
 		m.views[b.ID] = v

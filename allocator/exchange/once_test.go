@@ -17,7 +17,7 @@ func (m *Machine) heldOnce(now int64) error {
 		return fmt.Errorf("%d buckets in order, %d in view", len(m.order), len(m.views))
 	}
 	for _, v := range m.order {
-		if m.views[v.ID] != v || v.own != v.part(m.region) || v.rate != v.demand.Rate(v.Cell) || len(v.dealings) != len(m.peers) {
+		if m.views[v.ID] != v || v.own != v.part(m.region) || v.frame != v.frameOf() || v.rate != v.demand.Rate(v.Cell) || len(v.dealings) != len(m.peers) {
 			return fmt.Errorf("bucket %s: part %+v, rate %d, %d dealings", v.ID, v.own, v.rate, len(v.dealings))
 		}
 		said := m.mates[v.ID]

@@ -35,24 +35,25 @@ type view struct {
 	mean        int64 // this node's demand over the last second or so, milliunits per second
 	shown       Hint  // last hint published
 	shownAt     int64
+	frame       allocator.Frame
 	own         allocator.RegionPart
 	dealings    []dealing // of each peer, in the machine's order
 	mates       *voices   // what the other nodes of this region say; nil: nothing
 }
 
-// frame returns how the bucket divides time.
-func (b *Bucket) frame() allocator.Frame {
-	return allocator.Frame{Kind: b.Kind, Window: b.Window, Cell: b.Cell}
+// frameOf returns how the bucket divides time.
+func (b *Bucket) frameOf() allocator.Frame {
+	return allocator.FrameOf(b.Kind, b.Window, b.Cell)
 }
 
 // asksOnce says whether what the bucket lacks of a cell is asked for at once, when it is needed:
 // where cells stand apart, so that at that time it is known best. Where use fades or rates count,
 // what comes late is lost, and half of the gap is asked for at each tick.
-func (b *Bucket) asksOnce() bool { return b.Kind.Traits().CellsApart }
+func (v *view) asksOnce() bool { return v.frame.CellsApart }
 
 // keepsAsking says whether a lender is asked again while its answer is under way: where use fades,
 // for it has a little more to give at every moment.
-func (b *Bucket) keepsAsking() bool { return b.Kind.Sliding() }
+func (v *view) keepsAsking() bool { return v.frame.Sliding }
 
 func (v *view) entitlement() int64 { return v.own.Entitlement }
 
@@ -63,14 +64,14 @@ func (v *view) observe(s algorithms.State, at int64) {
 	case s.Cell < v.state.Cell:
 	case at >= v.stateAt:
 		v.state, v.stateAt = s, at
-	case s.Cell == v.state.Cell && v.Kind.Traits().CellsApart:
+	case s.Cell == v.state.Cell && v.frame.CellsApart:
 		v.state.Used = max(v.state.Used, s.Used)
 		v.state.Free = max(v.state.Share-v.state.Used, 0)
 	}
 }
 
 // roll moves the state to the given current cell.
-func (v *view) roll(cell int64) { v.state = v.frame().Roll(v.state, cell, v.entitlement()) }
+func (v *view) roll(cell int64) { v.state = v.frame.Roll(v.state, cell, v.entitlement()) }
 
 // shut says whether a loss keeps the bucket closed at a store time: what is borrowed for then is of no use.
 func (v *view) shut(at int64) bool { return v.state.Shut > at }
@@ -86,7 +87,7 @@ func (v *view) share(cell int64) int64 {
 // outlook returns what this region expects of the current cell or the next, at a store time, at a
 // demand rate, and how long it is until that cell opens.
 func (v *view) outlook(cell, at, rate int64) (o allocator.Outlook, opens int64) {
-	return v.frame().Outlook(v.state, cell, at, rate)
+	return v.frame.Outlook(v.state, cell, at, rate)
 }
 
 // inNeed says whether requests were denied here lately.
@@ -113,7 +114,7 @@ func (v *view) expects(d *dealing, cell, now int64) int64 {
 	if at == 0 {
 		return 0
 	}
-	return v.frame().PeerNeeds(h.Total, h.Rate, cell == h.Cell)
+	return v.frame.PeerNeeds(h.Total, h.Rate, cell == h.Cell)
 }
 
 // spareOf returns what a peer may have to lend of a cell: by its last answer or its hint, whichever is newer; one

@@ -32,8 +32,8 @@ type Terms struct {
 // others' cells are over before it could matter.
 func Recovers(k Kind, window int64) bool { return !k.Bucket() && window > 60*second }
 
-// ClockGuard is the difference of regions' clocks up to which the sliding kinds are exact in real time.
-const ClockGuard = second / 10
+// ClockMargin is the difference of regions' clocks up to which the sliding kinds are exact in real time.
+const ClockMargin = second / 10
 
 const (
 	slice       = second // cell of token_bucket, and of leaky_bucket the least

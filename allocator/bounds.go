@@ -61,7 +61,7 @@ type Exposure struct {
 	Rate  int64 // r, the units a region admits in a second; 0: as many as the limit has, at least 1
 	Lag   int64 // units admitted or lent that a replica had not heard of when it was promoted
 	Clock int64 // d, how far the clocks of two regions' stores are apart
-	Guard int64 // the difference up to which the sliding kinds are exact
+	ClockMargin int64 // the difference up to which the sliding kinds are exact
 }
 
 // Bound is the most that one mishap admits above the ceiling.
@@ -325,7 +325,7 @@ func (e Exposure) windowsApart(cause string, regions int64) Bound {
 // at all.
 func (e Exposure) fadesApart(cause string) Bound {
 	const when = "by d, in any interval W of real time"
-	lent, beyond := e.ahead(func(h Holding) int64 { return h.Lends }), max(e.Clock-e.Guard, 0)
+	lent, beyond := e.ahead(func(h Holding) int64 { return h.Lends }), max(e.Clock-e.ClockMargin, 0)
 	if e.Kind.Traits().WholeEntries {
 		if beyond == 0 {
 			lent = 0

@@ -55,7 +55,7 @@ const minute = 60 * Second
 // exposed is a limit of 1000 a minute over regions of 40, 40 and 20, of which 95 % may be lent; buckets hold 100.
 func exposed(change func(*Exposure)) Exposure {
 	e := Exposure{Kind: algorithms.FixedWindow, Limit: 1000, Window: minute, Cell: minute, Lending: 950_000, Borrowing: -1,
-		Nodes: 3, Lag: 7, Clock: 5 * Second, Guard: Second / 10}
+		Nodes: 3, Lag: 7, Clock: 5 * Second, ClockMargin: Second / 10}
 	if change != nil {
 		change(&e)
 	}
@@ -156,10 +156,10 @@ func TestBoundsOfCircumstances(t *testing.T) {
 		"a store less a reserve":           {func(e *Exposure) { e.Reserve = 100_000 }, "stale-replica", []int64{7, 873, 360, 873}},
 		"a queue less a reserve":           {func(e *Exposure) { e.Kind, e.Reserve = algorithms.LeakyBucket, 100_000 }, "stale-replica", []int64{36, 360, 873}},
 		"all may be lent":                  {func(e *Exposure) { e.Lending = PPM }, "local", []int64{0, 0}},
-		"clocks within the guard":          {func(e *Exposure) { e.Kind = algorithms.SlidingWindowCounter; e.Clock = e.Guard }, "clocks-apart", []int64{0}},
-		"clocks beyond the guard":          {func(e *Exposure) { e.Kind = algorithms.SlidingWindowCounter; e.Clock = e.Guard + 1 }, "clocks-apart", []int64{1}},
-		"clocks beyond the guard: log":     {func(e *Exposure) { e.Kind = algorithms.SlidingWindowLog; e.Clock = e.Guard + 1 }, "clocks-apart", []int64{760}},
-		"clocks a window beyond the guard": {func(e *Exposure) { e.Kind = algorithms.SlidingWindowCounter; e.Clock = e.Guard + 2*minute }, "clocks-apart", []int64{760}},
+		"clocks within the guard":          {func(e *Exposure) { e.Kind = algorithms.SlidingWindowCounter; e.Clock = e.ClockMargin }, "clocks-apart", []int64{0}},
+		"clocks beyond the guard":          {func(e *Exposure) { e.Kind = algorithms.SlidingWindowCounter; e.Clock = e.ClockMargin + 1 }, "clocks-apart", []int64{1}},
+		"clocks beyond the guard: log":     {func(e *Exposure) { e.Kind = algorithms.SlidingWindowLog; e.Clock = e.ClockMargin + 1 }, "clocks-apart", []int64{760}},
+		"clocks a window beyond the guard": {func(e *Exposure) { e.Kind = algorithms.SlidingWindowCounter; e.Clock = e.ClockMargin + 2*minute }, "clocks-apart", []int64{760}},
 		"clocks apart beyond the others":   {func(e *Exposure) { e.Clock = 4 * minute }, "clocks-apart", []int64{2 * 800}},
 		"clocks two windows apart":         {func(e *Exposure) { e.Clock = minute + 1 }, "clocks-apart", []int64{2000}},
 		"clocks together: fixed window":    {func(e *Exposure) { e.Clock = 0 }, "clocks-apart", []int64{0}},
@@ -273,7 +273,7 @@ func anyExposure(t *rapid.T) Exposure {
 		Rate:      rapid.Int64Range(0, 1<<51).Draw(t, "rate"),
 		Lag:       rapid.Int64Range(0, 1<<51).Draw(t, "lag"),
 		Clock:     rapid.Int64Range(0, 1<<51).Draw(t, "clock"),
-		Guard:     rapid.Int64Range(0, Second).Draw(t, "guard"),
+		ClockMargin:     rapid.Int64Range(0, Second).Draw(t, "guard"),
 	}
 	e.Cell = e.Window
 	burst := int64(0)

@@ -23,11 +23,11 @@ func (n *Node) watchClocks(ages []exchange.PeerAge) {
 		apart := max(a.ClockApart, -a.ClockApart)
 		switch {
 		case !a.Known:
-		case apart > algorithms.ClockGuard && !n.apart[a.Peer]:
+		case apart > algorithms.ClockMargin && !n.apart[a.Peer]:
 			n.apart[a.Peer] = true
 			n.log.Warn("the clock of a peer region's store is further from ours than the guard: limits of the sliding kinds may be exceeded in real time; mend NTP there or here",
-				"region", a.Peer, "ahead", microseconds(a.ClockApart), "guard", microseconds(algorithms.ClockGuard))
-		case apart <= algorithms.ClockGuard/2 && n.apart[a.Peer]:
+				"region", a.Peer, "ahead", microseconds(a.ClockApart), "guard", microseconds(algorithms.ClockMargin))
+		case apart <= algorithms.ClockMargin/2 && n.apart[a.Peer]:
 			delete(n.apart, a.Peer)
 			n.log.Info("the clock of a peer region's store is near ours again", "region", a.Peer, "ahead", microseconds(a.ClockApart))
 		}

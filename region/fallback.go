@@ -154,7 +154,7 @@ func (f *fallback) look(a applied, clock time.Time) (k windowKey, fresh, full bo
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.mark = max(f.mark, clock.UnixMicro())
-	k = windowKey{headOf(a.bucket.ID), length, a.bucket.Guard, f.at(length)}
+	k = windowKey{headOf(a.bucket.ID), length, a.bucket.ClockMargin, f.at(length)}
 	if w, _ := f.find(k, a.bucket.ID); w != nil {
 		return k, false, false
 	}
@@ -178,7 +178,7 @@ func (f *fallback) room(k windowKey, id string) bool {
 func (f *fallback) giveBack(a applied, cost, number int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	k := windowKey{headOf(a.bucket.ID), a.target.Terms.Window, a.bucket.Guard, number}
+	k := windowKey{headOf(a.bucket.ID), a.target.Terms.Window, a.bucket.ClockMargin, number}
 	if w, _ := f.find(k, a.bucket.ID); w != nil {
 		f.add(k, a, -cost)
 	}

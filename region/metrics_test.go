@@ -173,7 +173,7 @@ func TestLocalUnitsAreCounted(t *testing.T) {
 func TestClocksApartAreTold(t *testing.T) {
 	var lines strings.Builder
 	n := &Node{log: slog.New(slog.NewTextHandler(&lines, nil)), apart: map[string]bool{}}
-	const guard = algorithms.ClockGuard
+	const guard = algorithms.ClockMargin
 	for i, tc := range []struct {
 		apart int64
 		known bool

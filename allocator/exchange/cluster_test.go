@@ -97,7 +97,7 @@ func newClusterOf(t testing.TB, seed uint64, kind algorithms.Kind, window int64,
 	}
 	c.bucket.Tick = algorithms.Tick(kind, c.bucket.Limit, window)
 	if kind.Sliding() {
-		c.bucket.Guard = algorithms.ClockGuard
+		c.bucket.ClockMargin = algorithms.ClockMargin
 	}
 	for _, name := range c.names {
 		r := &testRegion{cluster: c, name: name, node: "n1", store: &algorithms.Twin{}, journal: map[string]Row{}, counted: map[int64]int64{}}

@@ -11,7 +11,7 @@ type Bucket struct {
 	Window       int64
 	Cell         int64 // length of a cell
 	Tick         int64 // see algorithms.Terms
-	Guard        int64
+	ClockMargin        int64
 	Recovered    bool             // see algorithms.Terms
 	Entitlements map[string]int64 // by region
 	Bursts       map[string]int64 // by region, for the buckets
@@ -22,7 +22,7 @@ type Bucket struct {
 
 // Terms returns what the scripts of a region must know of the bucket.
 func (b *Bucket) Terms(region string) algorithms.Terms {
-	return algorithms.Terms{Kind: b.Kind, Window: b.Window, Cell: b.Cell, Tick: b.Tick, ClockMargin: b.Guard, Recovered: b.Recovered,
+	return algorithms.Terms{Kind: b.Kind, Window: b.Window, Cell: b.Cell, Tick: b.Tick, ClockMargin: b.ClockMargin, Recovered: b.Recovered,
 		Entitlement: b.Entitlements[region], Burst: b.Bursts[region]}
 }
 

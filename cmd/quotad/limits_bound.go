@@ -205,7 +205,7 @@ func excessOf(b allocator.Bound, regions []string) excess {
 func exposure(l *policy.Limit, regions int, a assumptions) allocator.Exposure {
 	e := allocator.Exposure{Kind: l.Algorithm, Limit: l.Limit, Window: l.Window.Microseconds(), Cell: l.Cell().Microseconds(),
 		Recovered: algorithms.Recovers(l.Algorithm, l.Window.Microseconds()), Lending: int64(l.LendingLimit), Borrowing: int64(l.BorrowingLimit),
-		Reserve: int64(l.Reserve()), Nodes: a.nodes, Rate: a.rate, Lag: a.lag, Clock: a.clock.Microseconds(), Guard: algorithms.ClockGuard}
+		Reserve: int64(l.Reserve()), Nodes: a.nodes, Rate: a.rate, Lag: a.lag, Clock: a.clock.Microseconds(), ClockMargin: algorithms.ClockMargin}
 	if l.Home() {
 		e.Lending, e.Borrowing = allocator.PPM, int64(policy.Unlimited)
 	}
@@ -260,7 +260,7 @@ func (b bounds) print(w io.Writer, a assumptions) error {
 		rate = fmt.Sprint(a.rate)
 	}
 	_, err := fmt.Fprintf(w, "with n = %d, r = %s, d = %s, lag = %d, guard = %s; quotad limits bound --help explains the letters\n",
-		a.nodes, rate, span(a.clock), a.lag, span(time.Duration(algorithms.ClockGuard)*time.Microsecond))
+		a.nodes, rate, span(a.clock), a.lag, span(time.Duration(algorithms.ClockMargin)*time.Microsecond))
 	return err
 }
 

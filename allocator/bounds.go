@@ -57,10 +57,10 @@ type Exposure struct {
 	OnFailure OnFailure
 	Reserve   int64 // v, the part of its entitlement that each region keeps out of its store, parts per million; FailLocal alone
 
-	Nodes int64 // n, of each region by configuration, at least 1
-	Rate  int64 // r, the units a region admits in a second; 0: as many as the limit has, at least 1
-	Lag   int64 // units admitted or lent that a replica had not heard of when it was promoted
-	Clock int64 // d, how far the clocks of two regions' stores are apart
+	Nodes       int64 // n, of each region by configuration, at least 1
+	Rate        int64 // r, the units a region admits in a second; 0: as many as the limit has, at least 1
+	Lag         int64 // units admitted or lent that a replica had not heard of when it was promoted
+	Clock       int64 // d, how far the clocks of two regions' stores are apart
 	ClockMargin int64 // the difference up to which the sliding kinds are exact
 }
 
@@ -86,7 +86,7 @@ type Holding struct {
 	Rights      int64 // S_max, the most it may hold: F + what others may lend and it may borrow, at most L
 	Lent        int64 // the most others may lend it, whatever it may borrow
 	Burst       int64 // B, its part of the burst, less the reserve of it
-	MostBurst   int64 // B_max = B + the most others may lend it of theirs
+	MaxBurst    int64 // B_max = B + the most others may lend it of theirs
 }
 
 // Holdings returns the holdings of each region, each number for the key for which it is greatest.
@@ -97,7 +97,7 @@ func (e Exposure) Holdings() []Holding {
 			m := &most[i]
 			m.Entitlement, m.Reserve, m.Lends = max(m.Entitlement, h.Entitlement), max(m.Reserve, h.Reserve), max(m.Lends, h.Lends)
 			m.Rights, m.Lent = max(m.Rights, h.Rights), max(m.Lent, h.Lent)
-			m.Burst, m.MostBurst = max(m.Burst, h.Burst), max(m.MostBurst, h.MostBurst)
+			m.Burst, m.MaxBurst = max(m.Burst, h.Burst), max(m.MaxBurst, h.MaxBurst)
 		}
 	}
 	return most
@@ -126,7 +126,7 @@ func (e Exposure) holdings(s Split) []Holding {
 			borrows = min(borrows, Part(h.Entitlement, e.Borrowing))
 		}
 		h.Rights = min(h.Entitlement+borrows, e.Limit)
-		h.MostBurst = h.Burst + lendsBurst - e.lendsBurst(*h)
+		h.MaxBurst = h.Burst + lendsBurst - e.lendsBurst(*h)
 	}
 	return all
 }
@@ -211,7 +211,7 @@ func (e Exposure) staleReplica() []Bound {
 }
 
 func mostRights(h Holding) int64 { return h.Rights }
-func mostBurst(h Holding) int64  { return h.MostBurst }
+func mostBurst(h Holding) int64  { return h.MaxBurst }
 
 // span returns the time for which what a bucket admits is stated: a window, but not less than a cell.
 func (e Exposure) span() (length int64, each string) {
@@ -230,7 +230,7 @@ func (e Exposure) liveCopy() []Bound {
 		return b
 	}
 	return append(b, e.each(cause, "another node, until that one notices", "r for a second, at most S_max", func(h Holding) int64 {
-		return min(e.rate(), max(h.Rights, h.MostBurst))
+		return min(e.rate(), max(h.Rights, h.MaxBurst))
 	}))
 }
 
@@ -241,7 +241,7 @@ func (e Exposure) keyDeleted() []Bound {
 	b := []Bound{together(cause, "the node asked first had used it then", "0: it is noticed, and closed or recovered", 0)}
 	if e.Kind.Bucket() {
 		return append(b, e.each(cause, unseen, "B_max + sum of l F x 2 cells / W", func(h Holding) int64 {
-			return h.MostBurst + min(mulDivUp(h.Lends+h.Lent, 2*e.Cell, e.Window), MaxExcess)
+			return h.MaxBurst + min(mulDivUp(h.Lends+h.Lent, 2*e.Cell, e.Window), MaxExcess)
 		}))
 	}
 	return append(b, e.each(cause, unseen, "used + lent, at most F + others' l F", func(h Holding) int64 {

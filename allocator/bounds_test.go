@@ -209,7 +209,7 @@ func TestLoneRegion(t *testing.T) {
 	for _, change := range []func(*Exposure){nil, func(e *Exposure) { e.Kind = algorithms.SlidingWindowCounter }, func(e *Exposure) { e.Kind = algorithms.TokenBucket }} {
 		e := exposed(change)
 		e.Splits = []Split{SplitOf(e.Limit, 100, []int64{1}, 0, false)}
-		if h := e.Holdings()[0]; h.Lends != 0 || h.Rights != e.Limit || h.MostBurst != 100 {
+		if h := e.Holdings()[0]; h.Lends != 0 || h.Rights != e.Limit || h.MaxBurst != 100 {
 			t.Errorf("holding %+v", h)
 		}
 		if got := figures(e)["clocks-apart"]; !slices.Equal(got, []int64{0}) {
@@ -241,7 +241,7 @@ func TestBoundsAreNumbers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := anyExposure(t)
 		for i, h := range e.Holdings() {
-			if h.Lends < 0 || h.Lends > h.Entitlement || h.Rights < h.Entitlement || h.Rights > e.Limit || h.MostBurst < h.Burst {
+			if h.Lends < 0 || h.Lends > h.Entitlement || h.Rights < h.Entitlement || h.Rights > e.Limit || h.MaxBurst < h.Burst {
 				t.Fatalf("region %d: %+v", i, h)
 			}
 		}
@@ -261,19 +261,19 @@ func TestBoundsAreNumbers(t *testing.T) {
 func anyExposure(t *rapid.T) Exposure {
 	units := rapid.OneOf(rapid.Int64Range(1, 1<<51), rapid.Int64Range(1, 100))
 	e := Exposure{
-		Kind:      rapid.SampledFrom(algorithms.Kinds).Draw(t, "kind"),
-		Limit:     units.Draw(t, "limit"),
-		Window:    rapid.Int64Range(1, 366*1440*minute).Draw(t, "window"),
-		Recovered: rapid.Bool().Draw(t, "recovered"),
-		Lending:   rapid.Int64Range(0, PPM).Draw(t, "lending"),
-		Borrowing: rapid.Int64Range(-1, PPM*PPM).Draw(t, "borrowing"),
-		OnFailure: rapid.SampledFrom([]OnFailure{FailLocal, FailDeny, FailAllow}).Draw(t, "on failure"),
-		Reserve:   rapid.Int64Range(0, PPM).Draw(t, "reserve"),
-		Nodes:     rapid.Int64Range(1, 10_000).Draw(t, "nodes"),
-		Rate:      rapid.Int64Range(0, 1<<51).Draw(t, "rate"),
-		Lag:       rapid.Int64Range(0, 1<<51).Draw(t, "lag"),
-		Clock:     rapid.Int64Range(0, 1<<51).Draw(t, "clock"),
-		ClockMargin:     rapid.Int64Range(0, Second).Draw(t, "guard"),
+		Kind:        rapid.SampledFrom(algorithms.Kinds).Draw(t, "kind"),
+		Limit:       units.Draw(t, "limit"),
+		Window:      rapid.Int64Range(1, 366*1440*minute).Draw(t, "window"),
+		Recovered:   rapid.Bool().Draw(t, "recovered"),
+		Lending:     rapid.Int64Range(0, PPM).Draw(t, "lending"),
+		Borrowing:   rapid.Int64Range(-1, PPM*PPM).Draw(t, "borrowing"),
+		OnFailure:   rapid.SampledFrom([]OnFailure{FailLocal, FailDeny, FailAllow}).Draw(t, "on failure"),
+		Reserve:     rapid.Int64Range(0, PPM).Draw(t, "reserve"),
+		Nodes:       rapid.Int64Range(1, 10_000).Draw(t, "nodes"),
+		Rate:        rapid.Int64Range(0, 1<<51).Draw(t, "rate"),
+		Lag:         rapid.Int64Range(0, 1<<51).Draw(t, "lag"),
+		Clock:       rapid.Int64Range(0, 1<<51).Draw(t, "clock"),
+		ClockMargin: rapid.Int64Range(0, Second).Draw(t, "guard"),
 	}
 	e.Cell = e.Window
 	burst := int64(0)

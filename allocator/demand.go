@@ -99,8 +99,8 @@ func PerSecond(units, elapsed int64) int64 {
 // maxRate bounds estimates so that sums over regions stay in range.
 const maxRate = 1 << 56
 
-// mostUnits bounds what is expected, so that sums over use, regions and cells stay in range.
-const mostUnits = 1 << 52
+// maxUnits bounds what is expected, so that sums over use, regions and cells stay in range.
+const maxUnits = 1 << 52
 
 // Over returns the units that a rate amounts to in a time, rounded up, at most 2^52.
 func Over(rate, microseconds int64) int64 {
@@ -108,10 +108,10 @@ func Over(rate, microseconds int64) int64 {
 		return 0
 	}
 	units, rest := mulDiv(rate, microseconds, 1000*Second)
-	if rest > 0 && units < mostUnits {
+	if rest > 0 && units < maxUnits {
 		units++
 	}
-	return min(units, mostUnits)
+	return min(units, maxUnits)
 }
 
 // fewUnits is a demand, in milliunits per second, of which a mean over a second or two tells

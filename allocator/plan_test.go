@@ -269,7 +269,7 @@ func TestFadesIn(t *testing.T) {
 		"slowly":                 {Outlook{Fading: 5, Ahead: Second}, 10, 100_000},
 		"nothing counts":         {Outlook{Ahead: Second}, 10, 100_000},
 		"the end of a cell":      {Outlook{Fading: 5}, 10, 100_000},
-		"the most there can be":  {Outlook{Fading: mostUnits, Ahead: 1}, mostUnits / 500, 100_000},
+		"the most there can be":  {Outlook{Fading: maxUnits, Ahead: 1}, maxUnits / 500, 100_000},
 	} {
 		if got := FadesIn(c.o, c.units, 100_000); got != c.want {
 			t.Errorf("%s: in %d, want %d", name, got, c.want)

@@ -91,7 +91,7 @@ func TestRetryAfter(t *testing.T) {
 // above 0 and at most MaxRetry.
 func TestALenderAsksForNoLongPause(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
-		units, time := rapid.Int64Range(0, mostUnits), rapid.Int64Range(1, 1<<51)
+		units, time := rapid.Int64Range(0, maxUnits), rapid.Int64Range(1, 1<<51)
 		f := FrameOf(rapid.SampledFrom(algorithms.Kinds).Draw(r, "kind"), time.Draw(r, "window"), time.Draw(r, "cell"))
 		e := Emptied{Limit: units.Draw(r, "limit"), Unseen: rapid.Bool().Draw(r, "unseen"), Keeps: rapid.Bool().Draw(r, "keeps"),
 			Left:    rapid.Int64Range(-1<<51, 1<<51).Draw(r, "left"),

@@ -99,7 +99,7 @@ func TestManyBucketsInNeedAskTogether(t *testing.T) {
 			asked[a.Bucket] = true
 		}
 	}
-	if len(asked) != buckets || calls > buckets/MostAsks+2 {
+	if len(asked) != buckets || calls > buckets/MaxAsks+2 {
 		t.Errorf("%d of %d buckets asked for, in %d calls", len(asked), buckets, calls)
 	}
 }

@@ -105,7 +105,7 @@ func eachThrong(b *testing.B, step func(*throng) Effects) {
 		for _, regions := range []int{3, 10} {
 			for _, hinted := range []bool{false, true} {
 				b.Run(fmt.Sprintf("%s/regions=%d/hinted=%t", kind, regions, hinted), func(b *testing.B) {
-					s := newThrong(kind, MostBuckets, regions, hinted)
+					s := newThrong(kind, MaxBuckets, regions, hinted)
 					asks := s.m.Stats().Asks
 					b.ResetTimer()
 					for range b.N {

@@ -40,7 +40,7 @@ func (m *Machine) call(now int64, p *peer) int {
 	if m.isOpen(p) {
 		return p.open
 	}
-	if p.underway >= MostCalls {
+	if p.underway >= MaxCalls {
 		return -1
 	}
 	m.lastCall++
@@ -48,7 +48,7 @@ func (m *Machine) call(now int64, p *peer) int {
 	p.called = now
 	c := &call{peer: p.name, to: p, sent: now}
 	if m.isFull(p) { // the next will have many asks too
-		c.asks, c.gain = make([]Ask, 0, MostAsks), make([]gain, 0, MostAsks)
+		c.asks, c.gain = make([]Ask, 0, MaxAsks), make([]gain, 0, MaxAsks)
 	}
 	m.calls[m.lastCall] = c
 	m.out.Calls = append(m.out.Calls, Call{ID: m.lastCall, Peer: p.name, Timeout: p.timeout(), Message: Message{
@@ -59,12 +59,12 @@ func (m *Machine) call(now int64, p *peer) int {
 
 // isOpen says whether this step has a call to a peer with room for an ask.
 func (m *Machine) isOpen(p *peer) bool {
-	return m.hasCall(p) && len(m.out.Calls[p.open].Message.Asks) < MostAsks
+	return m.hasCall(p) && len(m.out.Calls[p.open].Message.Asks) < MaxAsks
 }
 
 // isFull says whether this step has a call to a peer, without room.
 func (m *Machine) isFull(p *peer) bool {
-	return m.hasCall(p) && len(m.out.Calls[p.open].Message.Asks) >= MostAsks
+	return m.hasCall(p) && len(m.out.Calls[p.open].Message.Asks) >= MaxAsks
 }
 
 func (m *Machine) hasCall(p *peer) bool {
@@ -119,7 +119,7 @@ func (m *Machine) answered(now int64, e Answered) {
 		return
 	}
 	p.answeredCall(c.sent, now)
-	if m.clocked && e.Reply.At > 0 && e.Reply.At <= latestTime {
+	if m.clocked && e.Reply.At > 0 && e.Reply.At <= maxTime {
 		p.clock.take(e.Reply.At, now+m.offset, c.sent, now)
 	}
 	for i, g := range e.Reply.Grants {
@@ -142,7 +142,7 @@ func (m *Machine) granted(now int64, c *call, p *peer, i int, g Grant, r Reply) 
 		return
 	}
 	pos := v.dealing(p.name).at(a.Cell)
-	if g.Refusal == NotRefused && (g.Cell != a.Cell || !plausible(g.Lent, g.Returned, g.Burst)) || r.At < 0 || r.At > latestTime {
+	if g.Refusal == NotRefused && (g.Cell != a.Cell || !plausible(g.Lent, g.Returned, g.Burst)) || r.At < 0 || r.At > maxTime {
 		m.reject(RejectedImplausible, 1)
 		return
 	}

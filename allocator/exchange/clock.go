@@ -5,8 +5,8 @@ import "github.com/quotad/quotad/allocator"
 const (
 	// clockPeriod is how long one quickest answer is looked for; that of the last period and of this one count.
 	clockPeriod = allocator.Second * 30
-	// latestTime bounds the times of peers that are computed with: 2112.
-	latestTime = 1 << 52
+	// maxTime bounds the times of peers that are computed with: 2112.
+	maxTime = 1 << 52
 )
 
 // clock estimates how far a peer's store clock is ahead of ours. A reply carries the peer's time of a moment within the

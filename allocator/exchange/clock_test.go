@@ -69,7 +69,7 @@ func TestTimesThatCannotBeAreIgnored(t *testing.T) {
 		at    int64
 		seen  bool
 		known bool
-	}{{0, true, false}, {-1, true, false}, {latestTime + 1, true, false}, {latestTime, true, true}, {5, true, true}, {5, false, false}} {
+	}{{0, true, false}, {-1, true, false}, {maxTime + 1, true, false}, {maxTime, true, true}, {5, true, true}, {5, false, false}} {
 		b, m, now := long(allocator.Second)
 		if x.seen {
 			m.Step(now, Observed{Bucket: b, Now: now, State: algorithms.State{Share: 400}})

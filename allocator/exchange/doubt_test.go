@@ -170,12 +170,12 @@ func TestWhoHasToldIsNotAskedAgain(t *testing.T) {
 func TestDoubtsLeaveRoomForALoss(t *testing.T) {
 	d := newDoubting(t)
 	lostAt := d.store() - 1000
-	all := make([]*Bucket, MostBuckets)
+	all := make([]*Bucket, MaxBuckets)
 	for i := range all {
 		all[i] = d.bucket(fmt.Sprintf("b%05d", i))
 	}
 	d.loseAllButAp(all...)
-	if s := d.m.Stats(); s.Recovering == 0 || s.Recovering > MostBuckets/2+1 {
+	if s := d.m.Stats(); s.Recovering == 0 || s.Recovering > MaxBuckets/2+1 {
 		t.Errorf("%d recover", s.Recovering)
 	}
 	for _, b := range all {

@@ -11,7 +11,7 @@ type Bucket struct {
 	Window       int64
 	Cell         int64 // length of a cell
 	Tick         int64 // see algorithms.Terms
-	ClockMargin        int64
+	ClockMargin  int64
 	Recovered    bool             // see algorithms.Terms
 	Entitlements map[string]int64 // by region
 	Bursts       map[string]int64 // by region, for the buckets

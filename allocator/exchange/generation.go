@@ -37,6 +37,6 @@ func (p *peer) hears(m *Machine, now int64, generation uint64) bool {
 // toldClock notes this node's own clock.
 func (m *Machine) toldClock(now, clock int64) {
 	if clock > 0 {
-		m.wall = min(clock, latestTime) - now
+		m.wall = min(clock, maxTime) - now
 	}
 }

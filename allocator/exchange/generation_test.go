@@ -182,7 +182,7 @@ func TestExtremesFromPeers(t *testing.T) {
 				a.Bucket = b.ID
 				out := m.Step(now+1, Asked{ID: 5, Message: Message{From: "eu", Generation: 7, Epoch: epochForTests, Asks: []Ask{a}}, Buckets: []*Bucket{b}})
 				for _, l := range out.Lend {
-					if !plausible(l.Lent, l.Returned, l.Burst, l.Kept, l.Cap) || l.Cell > latestTime/b.Cell {
+					if !plausible(l.Lent, l.Returned, l.Burst, l.Kept, l.Cap) || l.Cell > maxTime/b.Cell {
 						t.Errorf("ask %+v: %+v", a, l)
 					}
 				}
@@ -210,7 +210,7 @@ func extremeReplies(t *testing.T, x int64) {
 						r.Grants, sent = append(r.Grants, g), true
 					}
 					for _, credit := range m.Step(now, Answered{ID: c.ID, Reply: r}).Credits {
-						if !plausible(credit.Lent, credit.Returned, credit.Burst, credit.Gain, credit.GainBurst) || credit.At < 0 || credit.At > latestTime {
+						if !plausible(credit.Lent, credit.Returned, credit.Burst, credit.Gain, credit.GainBurst) || credit.At < 0 || credit.At > maxTime {
 							t.Errorf("grant %+v at %d: %+v", g, at, credit)
 						}
 						m.Step(now, Credited{Credit: credit, Result: algorithms.Credited{Head: algorithms.Head{Status: algorithms.StatusEarly, Now: storeNow}}})
@@ -221,7 +221,7 @@ func extremeReplies(t *testing.T, x int64) {
 				t.Fatal("nothing was asked for")
 			}
 			for _, a := range m.Ages(now) {
-				if a.Known && (a.ClockApart > latestTime || a.ClockApart < -latestTime) {
+				if a.Known && (a.ClockApart > maxTime || a.ClockApart < -maxTime) {
 					t.Errorf("reply at %d: clocks %d apart", at, a.ClockApart)
 				}
 			}

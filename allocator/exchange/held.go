@@ -2,11 +2,11 @@ package exchange
 
 import "slices"
 
-// MostHeld bounds the credits that are held back; beyond it they are dropped, and asked for again.
-const MostHeld = 4 * MostAsks
+// MaxDeferred bounds the credits that are held back; beyond it they are dropped, and asked for again.
+const MaxDeferred = 4 * MaxAsks
 
-// shortestHold is how long a credit is kept at least: a store's time may stand still.
-const shortestHold = Interval / 4
+// minDeferral is how long a credit is kept at least: a store's time may stand still.
+const minDeferral = Interval / 4
 
 // held is a credit that came too early: our store's clock is behind where the peer's was when it gave the rights up.
 type held struct {
@@ -18,10 +18,10 @@ type held struct {
 // early again. Until then others are asked for what it brings, and this peer, but where use fades, is not. It is not kept if the
 // peer's time is beyond the cell that the credit is for.
 func (m *Machine) hold(now int64, v *view, c Credit, s int64) bool {
-	if c.At >= (c.Cell+1)*c.Bucket.Cell || len(m.held) == MostHeld {
+	if c.At >= (c.Cell+1)*c.Bucket.Cell || len(m.held) == MaxDeferred {
 		return false
 	}
-	until := now + max(c.At-s, shortestHold)
+	until := now + max(c.At-s, minDeferral)
 	if !v.keepsAsking() {
 		v.dealing(c.Peer).at(c.Cell).refused(gain{units: c.Gain, burst: c.GainBurst}, until)
 	}

@@ -52,16 +52,16 @@ func TestWhatIsHeldBackIsBounded(t *testing.T) {
 	if len(m.held) > 0 {
 		t.Error("a credit is held until a time at which its cell is over")
 	}
-	for range MostHeld + 10 {
+	for range MaxDeferred + 10 {
 		early(now + 50_000)
 	}
-	if len(m.held) != MostHeld {
+	if len(m.held) != MaxDeferred {
 		t.Errorf("%d credits are held", len(m.held))
 	}
 	if out := m.Step(now+49_999, Tick{Jitter: allocator.PPM}); len(out.Credits) > 0 {
 		t.Error("a credit came too early once more")
 	}
-	if out := m.Step(now+50_000, Tick{Jitter: allocator.PPM}); len(out.Credits) != MostHeld || len(m.held) > 0 {
+	if out := m.Step(now+50_000, Tick{Jitter: allocator.PPM}); len(out.Credits) != MaxDeferred || len(m.held) > 0 {
 		t.Errorf("%d credits came in time, %d are left", len(out.Credits), len(m.held))
 	}
 	early(now + 50_000)

@@ -11,8 +11,8 @@ import (
 	"github.com/quotad/quotad/allocator"
 )
 
-// mostNodes bounds the nodes of one region that are listened to about one bucket.
-const mostNodes = 16
+// maxNodes bounds the nodes of one region that are listened to about one bucket.
+const maxNodes = 16
 
 // told is what a node said last, when that was heard, and how long it is believed.
 type told struct {
@@ -33,7 +33,7 @@ func (n nodes) hear(h Hint, now, life int64) nodes {
 		n[i] = told{h, now, life}
 		return n
 	}
-	if len(n) >= mostNodes {
+	if len(n) >= maxNodes {
 		silent := 0
 		for j := range n {
 			if n[j].at < n[silent].at {
@@ -167,7 +167,7 @@ func (m *Machine) lastCell(now int64, v *view) int64 {
 func (m *Machine) heardMate(now int64, h Hint) {
 	known := m.mates[h.Bucket]
 	v := m.views[h.Bucket]
-	if h.Node == m.node || known == nil && len(m.mates) >= MostBuckets || v != nil && h.Cell > m.lastCell(now, v) {
+	if h.Node == m.node || known == nil && len(m.mates) >= MaxBuckets || v != nil && h.Cell > m.lastCell(now, v) {
 		return
 	}
 	if known == nil {

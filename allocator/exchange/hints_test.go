@@ -56,7 +56,7 @@ func TestNodesAreBounded(t *testing.T) {
 			name := fmt.Sprint(rapid.IntRange(0, 30).Draw(r, "node"))
 			n = n.hear(Hint{Node: name, Rate: now}, now, allocator.HintLife(0))
 			spoke = append(slices.DeleteFunc(spoke, func(s string) bool { return s == name }), name)
-			spoke = spoke[max(len(spoke)-mostNodes, 0):]
+			spoke = spoke[max(len(spoke)-maxNodes, 0):]
 			for _, s := range spoke {
 				if !slices.ContainsFunc(n, func(t told) bool { return t.Node == s }) {
 					r.Fatalf("%s, one of the last that spoke, is forgotten: %v", s, n)

@@ -53,7 +53,7 @@ func (m *Machine) refuse(now int64, e Asked, i int, believed bool) Refusal {
 		return RefusedEpoch
 	case from == nil || b == nil:
 		return RefusedUnknown
-	case !plausible(a.Lent, a.Returned, a.Burst) || a.Cell < 0 || a.Cell > latestTime/b.Cell:
+	case !plausible(a.Lent, a.Returned, a.Burst) || a.Cell < 0 || a.Cell > maxTime/b.Cell:
 		return RefusedImplausible
 	case !believed:
 		return RefusedImplausible

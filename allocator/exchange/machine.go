@@ -11,11 +11,11 @@ import (
 const (
 	// Interval is the time between ticks that the plan counts on.
 	Interval = allocator.Interval
-	// MostBuckets bounds the buckets a node plans for; beyond it new ones keep to their entitlement. A tick plans all
+	// MaxBuckets bounds the buckets a node plans for; beyond it new ones keep to their entitlement. A tick plans all
 	// of them, at about 2 us each.
-	MostBuckets = 20_000
-	// MostAsks bounds the asks in one message.
-	MostAsks = 256
+	MaxBuckets = 20_000
+	// MaxAsks bounds the asks in one message.
+	MaxAsks = 256
 )
 
 // Machine is the protocol of one node. It is deterministic: the same events at the same times give the same effects.
@@ -252,7 +252,7 @@ func (m *Machine) tick(now int64, e Tick) {
 		}
 	}
 	for _, p := range m.peers {
-		if now-p.called >= PingEvery-Interval/2 && p.underway < MostCalls {
+		if now-p.called >= PingEvery-Interval/2 && p.underway < MaxCalls {
 			m.call(now, p)
 		}
 	}
@@ -262,7 +262,7 @@ func (m *Machine) tick(now int64, e Tick) {
 // there are many.
 func (m *Machine) forget(now int64) {
 	m.order = slices.DeleteFunc(m.order, func(v *view) bool {
-		idle := now-v.active > idleAfter && (len(m.views) > MostBuckets/2 || !v.moved(algorithms.CellAt(now+m.offset, v.Cell)))
+		idle := now-v.active > idleAfter && (len(m.views) > MaxBuckets/2 || !v.moved(algorithms.CellAt(now+m.offset, v.Cell)))
 		if idle {
 			delete(m.views, v.ID)
 		}
@@ -274,7 +274,7 @@ func (m *Machine) forget(now int64) {
 func (m *Machine) view(now int64, b *Bucket) *view {
 	v := m.views[b.ID]
 	if v == nil {
-		if len(m.views) >= MostBuckets {
+		if len(m.views) >= MaxBuckets {
 			return nil
 		}
 		v = &view{Bucket: b, self: m.region, sampled: now, mates: m.mates[b.ID]}

@@ -7,11 +7,11 @@ const (
 	DegradedAfter = 3 * allocator.Second
 	// PingEvery is how often a peer is called at least.
 	PingEvery = allocator.Second / 2
-	// MostCalls bounds the calls under way to one peer.
-	MostCalls = 32
+	// MaxCalls bounds the calls under way to one peer.
+	MaxCalls = 32
 
-	shortestTimeout  = allocator.Second
-	longestTimeout   = 3 * allocator.Second
+	minTimeout       = allocator.Second
+	maxTimeout       = 3 * allocator.Second
 	assumedRoundTrip = allocator.Second / 10
 )
 
@@ -68,5 +68,5 @@ func (p *peer) expected() int64 {
 
 // timeout is how long a call may take: four round trips, within bounds.
 func (p *peer) timeout() int64 {
-	return min(max(4*p.expected(), shortestTimeout), longestTimeout)
+	return min(max(4*p.expected(), minTimeout), maxTimeout)
 }

@@ -28,10 +28,10 @@ import (
 const (
 	// askAgain is how long a recovery waits before it asks again who has not answered, at first; each time twice as long.
 	askAgain = allocator.Second
-	// longestAgain is the longest such wait.
-	longestAgain = 30 * allocator.Second
-	// longestUntold is the longest such wait while a node of our own region has not told: until then nothing is admitted.
-	longestUntold = 5 * allocator.Second
+	// maxPause is the longest such wait.
+	maxPause = 30 * allocator.Second
+	// maxPauseUntold is the longest such wait while a node of our own region has not told: until then nothing is admitted.
+	maxPauseUntold = 5 * allocator.Second
 )
 
 // recovery is one bucket on its way back.
@@ -77,7 +77,7 @@ func (m *Machine) lost(now int64, e Lost) {
 // doubted begins the recovery of a bucket that was restored but for what some peers are not known to have been lent, or
 // some nodes to have used: who began it may have ended since. Such buckets leave room for those that requests wait for.
 func (m *Machine) doubted(now int64, b *Bucket, s algorithms.State) {
-	if len(m.recoveries) >= MostBuckets/2 {
+	if len(m.recoveries) >= MaxBuckets/2 {
 		return
 	}
 	if r := m.recover(now, LostBucket{Bucket: b, At: s.Doubt}); r != nil {
@@ -90,7 +90,7 @@ func (m *Machine) doubted(now int64, b *Bucket, s algorithms.State) {
 // recover returns a recovery to begin, nil if it is under way or there is no room.
 func (m *Machine) recover(now int64, l LostBucket) *recovery {
 	old := m.recoveries[l.Bucket.ID]
-	if l.Bucket.Epoch != m.epoch || old != nil && old.lostAt == l.At || old == nil && len(m.recoveries) >= MostBuckets {
+	if l.Bucket.Epoch != m.epoch || old != nil && old.lostAt == l.At || old == nil && len(m.recoveries) >= MaxBuckets {
 		return nil
 	}
 	m.recovered(l.Bucket.ID)
@@ -118,9 +118,9 @@ func (m *Machine) weighs(b *Bucket, cell int64) int64 { return b.Terms(m.region)
 // all.
 func (m *Machine) recall(now int64, all []*recovery) {
 	for _, r := range all {
-		r.pause = min(2*r.pause, longestAgain)
+		r.pause = min(2*r.pause, maxPause)
 		if len(r.heard) < m.nodes {
-			r.pause = min(r.pause, longestUntold)
+			r.pause = min(r.pause, maxPauseUntold)
 		}
 		r.again = now + r.pause
 		for r.from < r.to && m.weighs(r.bucket, r.from)+askAgain <= now+m.offset {
@@ -131,7 +131,7 @@ func (m *Machine) recall(now int64, all []*recovery) {
 		m.out.Consults = append(m.out.Consults, Consult{Question: q, Buckets: buckets})
 	}
 	for q := range m.questions(all, func(r *recovery) bool { return min(len(r.whole), len(r.heard)) < m.nodes && m.nodes > 1 }) {
-		m.out.Recalls = append(m.out.Recalls, Recall{Region: m.region, Question: q, Timeout: shortestTimeout})
+		m.out.Recalls = append(m.out.Recalls, Recall{Region: m.region, Question: q, Timeout: minTimeout})
 	}
 	for _, p := range m.peers {
 		if p.degraded(now) {
@@ -147,7 +147,7 @@ func (m *Machine) recall(now int64, all []*recovery) {
 func (m *Machine) questions(all []*recovery, asked func(*recovery) bool) iter.Seq2[Question, []*Bucket] {
 	return func(yield func(Question, []*Bucket) bool) {
 		open := slices.DeleteFunc(slices.Clone(all), func(r *recovery) bool { return !asked(r) })
-		for part := range slices.Chunk(open, MostAsks) {
+		for part := range slices.Chunk(open, MaxAsks) {
 			q := Question{From: m.region, Node: m.node, Generation: m.generation}
 			buckets := make([]*Bucket, len(part))
 			for i, r := range part {
@@ -323,7 +323,7 @@ func (m *Machine) hasRestored(now int64, e Restored) {
 	}
 	m.showed(e.Result.Now, now)
 	r.restored = true
-	if len(e.Restore.Unknown) == 0 && e.Restore.Most == 0 || len(m.recoveries) > MostBuckets/2 { // of the others the bucket's use tells again
+	if len(e.Restore.Unknown) == 0 && e.Restore.Most == 0 || len(m.recoveries) > MaxBuckets/2 { // of the others the bucket's use tells again
 		m.recovered(b.ID)
 	}
 	if v := m.view(now, b); v != nil {

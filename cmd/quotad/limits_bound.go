@@ -176,7 +176,7 @@ func bound(d *policy.Document, limits []*policy.Limit, a assumptions) bounds {
 		limit := boundedLimit{listedLimit: listed(l, b.regions), Ceiling: ceiling(l), OnStoreFailure: l.OnStoreFailure,
 			Holdings: make(map[string]holding, len(b.regions)), holdings: e.Holdings()}
 		for i, h := range limit.holdings {
-			limit.Holdings[b.regions[i]] = holding{Reserve: h.Reserve, Lends: h.Lends, Rights: h.Rights, MostBurst: h.MostBurst}
+			limit.Holdings[b.regions[i]] = holding{Reserve: h.Reserve, Lends: h.Lends, Rights: h.Rights, MostBurst: h.MaxBurst}
 		}
 		for _, of := range allocator.Bounds(e) {
 			limit.Excess = append(limit.Excess, excessOf(of, b.regions))
@@ -283,7 +283,7 @@ func (b bounds) printLimit(w io.Writer, l boundedLimit) error {
 		}
 		fmt.Fprintf(t, "\t%d\t%d", h.Lends, h.Rights)
 		if l.Algorithm.Bucket() {
-			fmt.Fprintf(t, "\t%s\t%d", l.Bursts[r], h.MostBurst)
+			fmt.Fprintf(t, "\t%s\t%d", l.Bursts[r], h.MaxBurst)
 		}
 		fmt.Fprintln(t)
 	}

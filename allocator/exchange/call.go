@@ -210,7 +210,7 @@ func (m *Machine) credited(now int64, e Credited) {
 	pos := v.dealing(c.Peer).at(c.Cell)
 	pos.pending = max(pos.pending-c.Gain, 0)
 	pos.burst.pending = max(pos.burst.pending-c.GainBurst, 0)
-	if e.Result.Status == algorithms.StatusEarly && m.hold(now, v, c, e.Result.Now) {
+	if e.Result.Status == algorithms.StatusEarly && m.deferCredit(now, v, c, e.Result.Now) {
 		m.settle(v)
 		return
 	}

@@ -21,33 +21,33 @@ const (
 // Machine is the protocol of one node. It is deterministic: the same events at the same times give the same effects.
 // Not safe for concurrent use.
 type Machine struct {
-	region, node string
-	generation   uint64
-	epoch        string
-	peers        []*peer
-	views        map[string]*view
-	order        []*view            // sorted by id
-	mates        map[string]*voices // what the other nodes of this region say, by bucket
-	serving      map[uint64]*serving
-	calls        map[uint64]*call
-	held         []held
-	lastCall     uint64
-	nodes        int    // of this region
-	fence        uint64 // no row of a lower generation leaves this node
-	recoveries   map[string]*recovery
-	recovering   []string // ids of recoveries, sorted
-	offset       int64    // store time less node time, as last seen
-	wall         int64    // the node's own clock less node time, as last told
-	clocked      bool     // it was ever seen
-	noHints      bool
-	noAdvance    bool
-	noLending    bool
-	noBurst      bool
-	noTail       bool
-	noJournal    bool  // a row could not be made durable: nothing is lent until the node starts anew
-	serves       *peer // whose turns are being taken; nil: nobody's
-	stats        Stats
-	out          Effects
+	region, node    string
+	generation      uint64
+	epoch           string
+	peers           []*peer
+	views           map[string]*view
+	order           []*view            // sorted by id
+	mates           map[string]*voices // what the other nodes of this region say, by bucket
+	serving         map[uint64]*serving
+	calls           map[uint64]*call
+	deferredCredits []deferredCredit
+	lastCall        uint64
+	nodes           int    // of this region
+	fence           uint64 // no row of a lower generation leaves this node
+	recoveries      map[string]*recovery
+	recovering      []string // ids of recoveries, sorted
+	offset          int64    // store time less node time, as last seen
+	wall            int64    // the node's own clock less node time, as last told
+	clocked         bool     // it was ever seen
+	noHints         bool
+	noAdvance       bool
+	noLending       bool
+	noBurst         bool
+	noTail          bool
+	noJournal       bool  // a row could not be made durable: nothing is lent until the node starts anew
+	serves          *peer // whose turns are being taken; nil: nobody's
+	stats           Stats
+	out             Effects
 
 	// What is worked with again and again, so that a plan allocates nothing.
 	claims  []allocator.Claim
@@ -151,7 +151,7 @@ func (m *Machine) Step(now int64, event Event) Effects {
 		m.hasRestored(now, e)
 	}
 	m.takeTurns(now)
-	m.release(now)
+	m.creditDeferred(now)
 	m.stamp(now)
 	return m.out
 }
@@ -197,7 +197,7 @@ func (m *Machine) Ages(now int64) []PeerAge {
 func (m *Machine) stood(now int64, e Stood) {
 	if e.Generation != m.generation { // else the store still has the rows that are in view
 		clear(m.views)
-		m.order, m.held = nil, nil
+		m.order, m.deferredCredits = nil, nil
 		clear(m.recoveries)
 		m.recovering = nil
 		m.stats.PartlyKnown = 0

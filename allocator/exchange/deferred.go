@@ -8,17 +8,17 @@ const MaxDeferred = 4 * MaxAsks
 // minDeferral is how long a credit is kept at least: a store's time may stand still.
 const minDeferral = Interval / 4
 
-// held is a credit that came too early: our store's clock is behind where the peer's was when it gave the rights up.
-type held struct {
+// deferredCredit is a credit that came too early: our store's clock is behind where the peer's was when it gave the rights up.
+type deferredCredit struct {
 	Credit
 	until int64
 }
 
-// hold keeps a credit until our store, which is at s now, has come to where the peer's was; asked again, the peer would be as
+// deferCredit keeps a credit until our store, which is at s now, has come to where the peer's was; asked again, the peer would be as
 // early again. Until then others are asked for what it brings, and this peer, but where use fades, is not. It is not kept if the
 // peer's time is beyond the cell that the credit is for.
-func (m *Machine) hold(now int64, v *view, c Credit, s int64) bool {
-	if c.At >= (c.Cell+1)*c.Bucket.Cell || len(m.held) == MaxDeferred {
+func (m *Machine) deferCredit(now int64, v *view, c Credit, s int64) bool {
+	if c.At >= (c.Cell+1)*c.Bucket.Cell || len(m.deferredCredits) == MaxDeferred {
 		return false
 	}
 	until := now + max(c.At-s, minDeferral)
@@ -26,13 +26,13 @@ func (m *Machine) hold(now int64, v *view, c Credit, s int64) bool {
 		v.dealing(c.Peer).at(c.Cell).refused(gain{units: c.Gain, burst: c.GainBurst}, until)
 	}
 	c.Gain, c.GainBurst = 0, 0
-	m.held = append(m.held, held{Credit: c, until: until})
+	m.deferredCredits = append(m.deferredCredits, deferredCredit{Credit: c, until: until})
 	return true
 }
 
-// release has our store credit what is not too early any more.
-func (m *Machine) release(now int64) {
-	m.held = slices.DeleteFunc(m.held, func(h held) bool {
+// creditDeferred has our store credit what is not too early any more.
+func (m *Machine) creditDeferred(now int64) {
+	m.deferredCredits = slices.DeleteFunc(m.deferredCredits, func(h deferredCredit) bool {
 		if now < h.until {
 			return false
 		}

@@ -22,7 +22,7 @@ func (n *Node) watchClocks(ages []exchange.PeerAge) {
 	for _, a := range ages {
 		apart := max(a.ClockApart, -a.ClockApart)
 		switch {
-		case !a.Known:
+		case !a.ClockKnown:
 		case apart > algorithms.ClockMargin && !n.apart[a.Peer]:
 			n.apart[a.Peer] = true
 			n.log.Warn("the clock of a peer region's store is further from ours than the guard: limits of the sliding kinds may be exceeded in real time; mend NTP there or here",

@@ -194,7 +194,7 @@ func (e *engine) hear(now int64, event exchange.Event) exchange.Effects {
 func (e *engine) step(ctx context.Context, event exchange.Event) {
 	out := e.hear(e.now(), event)
 	for _, s := range out.Settled {
-		e.waiters.wake(s.Bucket, s.Come)
+		e.waiters.wake(s.Bucket, s.RetryHelps)
 	}
 	if len(out.Lend) > 0 {
 		e.work.Go(func() { e.lend(ctx, out.Lend) })

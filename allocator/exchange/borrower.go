@@ -57,7 +57,7 @@ func (m *Machine) settle(v *view) {
 		if v.Home && come {
 			v.deniedAt = 0 // it has what it needs, and no more is to be fetched
 		}
-		m.out.Settled = append(m.out.Settled, Settled{Bucket: v.ID, Come: come || v.wantedGot})
+		m.out.Settled = append(m.out.Settled, Settled{Bucket: v.ID, RetryHelps: come || v.wantedGot})
 	}
 }
 

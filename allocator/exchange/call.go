@@ -119,7 +119,7 @@ func (m *Machine) answered(now int64, e Answered) {
 		return
 	}
 	p.answeredCall(c.sent, now)
-	if m.clocked && e.Reply.At > 0 && e.Reply.At <= maxTime {
+	if m.clockKnown && e.Reply.At > 0 && e.Reply.At <= maxTime {
 		p.clock.take(e.Reply.At, now+m.offset, c.sent, now)
 	}
 	for i, g := range e.Reply.Grants {

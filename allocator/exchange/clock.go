@@ -52,17 +52,17 @@ func (c clock) apart(now int64) (int64, bool) {
 }
 
 // showed notes a store time that was seen at a node time.
-func (m *Machine) showed(store, now int64) { m.offset, m.clocked = store-now, true }
+func (m *Machine) showed(store, now int64) { m.offset, m.clockKnown = store-now, true }
 
 // StoreClock returns how far the store's clock is ahead of the machine's, in microseconds, as of the last answer of the
 // store that it heard of; late by what that took to be told. False: it has heard of none.
-func (m *Machine) StoreClock() (ahead int64, known bool) { return m.offset, m.clocked }
+func (m *Machine) StoreClock() (ahead int64, known bool) { return m.offset, m.clockKnown }
 
 // stamp puts our store's time on the replies of a step: none earlier than the debits that it announces, for what was told of the
 // store since may be older.
 func (m *Machine) stamp(now int64) {
 	for i := range m.out.Replies {
-		if r := &m.out.Replies[i].Reply; m.clocked {
+		if r := &m.out.Replies[i].Reply; m.clockKnown {
 			r.At = max(r.At, now+m.offset)
 		}
 	}

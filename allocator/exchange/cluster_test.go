@@ -284,7 +284,7 @@ func (r *testRegion) step(e Event) {
 		later(500, func() { r.credit(credit) })
 	}
 	for _, s := range out.Settled {
-		r.wake(s.Come)
+		r.wake(s.RetryHelps)
 	}
 	for _, h := range out.Hints {
 		r.gossip(h)

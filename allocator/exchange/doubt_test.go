@@ -146,7 +146,7 @@ func TestADoubtOutlivesADocument(t *testing.T) {
 		t.Fatal("ap is back and is not asked")
 	}
 	out = d.tells("ap", asked[0])
-	if len(out.Restores) != 1 || !slices.Contains(out.Restores[0].Known, "ap") || out.Restores[0].LostAt != lostAt {
+	if len(out.Restores) != 1 || !slices.Contains(out.Restores[0].KnownPeers, "ap") || out.Restores[0].LostAt != lostAt {
 		t.Errorf("ap has told, to restore is %+v", out.Restores)
 	}
 }

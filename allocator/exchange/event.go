@@ -137,8 +137,8 @@ type Effects struct {
 
 // Settled ends the wait of requests for rights of a bucket's current cell.
 type Settled struct {
-	Bucket string
-	Come   bool // deciding once more may help; false: nothing is on its way
+	Bucket     string
+	RetryHelps bool // deciding once more may help; false: nothing is on its way
 }
 
 // Lend is a debit; see algorithms.Lend for the amounts.

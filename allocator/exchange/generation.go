@@ -13,12 +13,12 @@ import "github.com/quotad/quotad/algorithms"
 
 // believes says whether a generation may have been begun, as far as clocks tell; known is the
 // highest one known before.
-func (m *Machine) believes(now int64, generation, known uint64) bool {
+func (m *Machine) believes(now int64, generation, last uint64) bool {
 	latest := now + m.offset + algorithms.MaxClockStep
-	if !m.clocked {
+	if !m.clockKnown {
 		latest = now + m.wall + 2*algorithms.MaxClockStep
 	}
-	if generation <= known || generation <= uint64(max(latest, 0)/1000) {
+	if generation <= last || generation <= uint64(max(latest, 0)/1000) {
 		return true
 	}
 	m.stats.GenerationsRefused++
@@ -27,10 +27,10 @@ func (m *Machine) believes(now int64, generation, known uint64) bool {
 
 // hears says the same of a peer's generation, and remembers what it believes.
 func (p *peer) hears(m *Machine, now int64, generation uint64) bool {
-	if !m.believes(now, generation, p.generation) {
+	if !m.believes(now, generation, p.lastGeneration) {
 		return false
 	}
-	p.generation = max(p.generation, generation)
+	p.lastGeneration = max(p.lastGeneration, generation)
 	return true
 }
 

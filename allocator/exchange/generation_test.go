@@ -221,7 +221,7 @@ func extremeReplies(t *testing.T, x int64) {
 				t.Fatal("nothing was asked for")
 			}
 			for _, a := range m.Ages(now) {
-				if a.Known && (a.ClockApart > maxTime || a.ClockApart < -maxTime) {
+				if a.ClockKnown && (a.ClockApart > maxTime || a.ClockApart < -maxTime) {
 					t.Errorf("reply at %d: clocks %d apart", at, a.ClockApart)
 				}
 			}

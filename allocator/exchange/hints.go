@@ -14,8 +14,8 @@ import (
 // maxNodes bounds the nodes of one region that are listened to about one bucket.
 const maxNodes = 16
 
-// told is what a node said last, when that was heard, and how long it is believed.
-type told struct {
+// heardHint is what a node said last, when that was heard, and how long it is believed.
+type heardHint struct {
 	Hint
 	at   int64
 	life int64
@@ -24,13 +24,13 @@ type told struct {
 // nodes is what the nodes of one region say of one bucket, in the order of their names. Each speaks for itself of its
 // demand, for only it has seen what it decided; of everything else each speaks for the whole region, out of its one
 // store.
-type nodes []told
+type nodes []heardHint
 
 // hear takes in a hint. Where too many nodes speak, the one that was silent longest is forgotten.
 func (n nodes) hear(h Hint, now, life int64) nodes {
-	i, known := slices.BinarySearchFunc(n, h.Node, func(t told, name string) int { return strings.Compare(t.Node, name) })
+	i, known := slices.BinarySearchFunc(n, h.Node, func(t heardHint, name string) int { return strings.Compare(t.Node, name) })
 	if known {
-		n[i] = told{h, now, life}
+		n[i] = heardHint{h, now, life}
 		return n
 	}
 	if len(n) >= maxNodes {
@@ -45,10 +45,10 @@ func (n nodes) hear(h Hint, now, life int64) nodes {
 			i--
 		}
 	}
-	return slices.Insert(n, i, told{h, now, life})
+	return slices.Insert(n, i, heardHint{h, now, life})
 }
 
-func (t *told) fresh(now int64) bool { return now-t.at <= t.life }
+func (t *heardHint) fresh(now int64) bool { return now-t.at <= t.life }
 
 // voices are the nodes of one region on one bucket, and what they say together, worked out once for as long as it holds:
 // until another word comes or one is believed no more. The plan looks at it a dozen times a tick.

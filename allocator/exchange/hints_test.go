@@ -58,11 +58,11 @@ func TestNodesAreBounded(t *testing.T) {
 			spoke = append(slices.DeleteFunc(spoke, func(s string) bool { return s == name }), name)
 			spoke = spoke[max(len(spoke)-maxNodes, 0):]
 			for _, s := range spoke {
-				if !slices.ContainsFunc(n, func(t told) bool { return t.Node == s }) {
+				if !slices.ContainsFunc(n, func(t heardHint) bool { return t.Node == s }) {
 					r.Fatalf("%s, one of the last that spoke, is forgotten: %v", s, n)
 				}
 			}
-			if len(n) != len(spoke) || !slices.IsSortedFunc(n, func(a, b told) int { return strings.Compare(a.Node, b.Node) }) {
+			if len(n) != len(spoke) || !slices.IsSortedFunc(n, func(a, b heardHint) int { return strings.Compare(a.Node, b.Node) }) {
 				r.Fatalf("%d of %d, or out of order: %v", len(n), len(spoke), n)
 			}
 		}

@@ -38,7 +38,7 @@ type Machine struct {
 	recovering      []string // ids of recoveries, sorted
 	offset          int64    // store time less node time, as last seen
 	wall            int64    // the node's own clock less node time, as last told
-	clocked         bool     // it was ever seen
+	clockKnown      bool     // it was ever seen
 	noHints         bool
 	noAdvance       bool
 	noLending       bool
@@ -176,7 +176,7 @@ type PeerAge struct {
 	// ClockApart is how far the peer's store clock is ahead of ours, in microseconds, by the quickest answer of the last
 	// minute, and wrong by at most half its round trip; it means something if Known.
 	ClockApart int64
-	Known      bool
+	ClockKnown bool
 	Moved      Moved
 }
 
@@ -188,7 +188,7 @@ func (m *Machine) Ages(now int64) []PeerAge {
 		if p.heard {
 			ages[i].Age = now - p.answered
 		}
-		ages[i].ClockApart, ages[i].Known = p.clock.apart(now)
+		ages[i].ClockApart, ages[i].ClockKnown = p.clock.apart(now)
 	}
 	return ages
 }

@@ -17,19 +17,19 @@ const (
 
 // peer is what this node knows of another region, whatever the bucket.
 type peer struct {
-	generation uint64 // the highest that was heard of its store and believed
-	name       string
-	heard      bool  // it ever answered
-	answered   int64 // when the latest call that it answered was sent
-	called     int64 // when it was last called
-	roundTrip  int64 // smoothed, 0: not measured
-	underway   int
-	queue      queue // buckets that wait for room in calls to it
-	index      int   // in the document's order, this region left out
-	open       int   // this step's call to it, by its place among the effects, if it is there
-	away       bool  // degraded, at the last tick
-	clock      clock
-	moved      Moved
+	lastGeneration uint64 // the highest that was heard of its store and believed
+	name           string
+	heard          bool  // it ever answered
+	answered       int64 // when the latest call that it answered was sent
+	called         int64 // when it was last called
+	roundTrip      int64 // smoothed, 0: not measured
+	underway       int
+	queue          queue // buckets that wait for room in calls to it
+	index          int   // in the document's order, this region left out
+	open           int   // this step's call to it, by its place among the effects, if it is there
+	away           bool  // degraded, at the last tick
+	clock          clock
+	moved          Moved
 }
 
 // Moved is what this node has moved between its region and a peer, in units, since it knows the peer.

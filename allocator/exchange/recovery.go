@@ -36,23 +36,23 @@ const (
 
 // recovery is one bucket on its way back.
 type recovery struct {
-	bucket   *Bucket
-	lostAt   int64
-	from, to int64 // cells of which rows may weigh
-	began    int64
-	again    int64 // when to ask again
-	pause    int64 // from now to then
-	use      algorithms.Use
-	rows     []Remembered // the highest word on each
-	told     []string     // peers whose own word covers all cells
-	heard    []string     // nodes of this region that said all that they used of it
-	whole    []string     // nodes of this region whose journals cover all cells
-	searched bool         // this node's own journal and memory
-	used     bool         // it is not worth recovering, and a node may have used it: it stays closed
-	restored bool         // but for what was not known
-	known    int          // peers that were known then
-	useKnown bool         // all nodes had told then
-	waits    bool         // for the store
+	bucket        *Bucket
+	lostAt        int64
+	from, to      int64 // cells of which rows may weigh
+	began         int64
+	again         int64 // when to ask again
+	pause         int64 // from now to then
+	use           algorithms.Use
+	rows          []Remembered // the highest word on each
+	peersAnswered []string     // peers whose own word covers all cells
+	nodesAnswered []string     // nodes of this region that said all that they used of it
+	nodesWhole    []string     // nodes of this region whose journals cover all cells
+	searched      bool         // this node's own journal and memory
+	used          bool         // it is not worth recovering, and a node may have used it: it stays closed
+	restored      bool         // but for what was not known
+	knownPeers    int          // peers that were known then
+	useKnown      bool         // all nodes had told then
+	awaitingStore bool         // for the store
 }
 
 // lost begins the recovery of buckets.
@@ -119,7 +119,7 @@ func (m *Machine) weighs(b *Bucket, cell int64) int64 { return b.Terms(m.region)
 func (m *Machine) recall(now int64, all []*recovery) {
 	for _, r := range all {
 		r.pause = min(2*r.pause, maxPause)
-		if len(r.heard) < m.nodes {
+		if len(r.nodesAnswered) < m.nodes {
 			r.pause = min(r.pause, maxPauseUntold)
 		}
 		r.again = now + r.pause
@@ -127,17 +127,17 @@ func (m *Machine) recall(now int64, all []*recovery) {
 			r.from++ // nobody need know any more, and who was away has forgotten
 		}
 	}
-	for q, buckets := range m.questions(all, func(r *recovery) bool { return !r.searched || !slices.Contains(r.whole, m.node) }) {
+	for q, buckets := range m.questions(all, func(r *recovery) bool { return !r.searched || !slices.Contains(r.nodesWhole, m.node) }) {
 		m.out.Consults = append(m.out.Consults, Consult{Question: q, Buckets: buckets})
 	}
-	for q := range m.questions(all, func(r *recovery) bool { return min(len(r.whole), len(r.heard)) < m.nodes && m.nodes > 1 }) {
+	for q := range m.questions(all, func(r *recovery) bool { return min(len(r.nodesWhole), len(r.nodesAnswered)) < m.nodes && m.nodes > 1 }) {
 		m.out.Recalls = append(m.out.Recalls, Recall{Region: m.region, Question: q, Timeout: minTimeout})
 	}
 	for _, p := range m.peers {
 		if p.degraded(now) {
 			continue
 		}
-		for q := range m.questions(all, func(r *recovery) bool { return r.bucket.Recovered && !slices.Contains(r.told, p.name) }) {
+		for q := range m.questions(all, func(r *recovery) bool { return r.bucket.Recovered && !slices.Contains(r.peersAnswered, p.name) }) {
 			m.out.Recalls = append(m.out.Recalls, Recall{Region: p.name, Question: q, Timeout: p.timeout()})
 		}
 	}
@@ -237,14 +237,14 @@ func (r *recovery) take(peer, node string, t Testimony, until int64) {
 		}
 	}
 	if peer == "" {
-		if t.WholeSince <= (r.from-1)*r.bucket.Cell && !slices.Contains(r.whole, node) {
-			r.whole = append(r.whole, node)
+		if t.WholeSince <= (r.from-1)*r.bucket.Cell && !slices.Contains(r.nodesWhole, node) {
+			r.nodesWhole = append(r.nodesWhole, node)
 		}
 		return
 	}
 	lost := t.LostAt > 0 && r.from <= algorithms.CellAt(t.LostAt, r.bucket.Cell)+1
-	if !lost && t.Now < until && !slices.Contains(r.told, peer) {
-		r.told = append(r.told, peer)
+	if !lost && t.Now < until && !slices.Contains(r.peersAnswered, peer) {
+		r.peersAnswered = append(r.peersAnswered, peer)
 	}
 }
 
@@ -252,10 +252,10 @@ func (r *recovery) take(peer, node string, t Testimony, until int64) {
 func (m *Machine) takeUse(r *recovery, node string, t Testimony) {
 	r.use = newer(r.use, t.Use)
 	all := t.UseSince <= max(r.bucket.Terms(m.region).CountsSince(r.lostAt), 0)
-	if all && !slices.Contains(r.heard, node) {
-		r.heard = append(r.heard, node)
+	if all && !slices.Contains(r.nodesAnswered, node) {
+		r.nodesAnswered = append(r.nodesAnswered, node)
 	}
-	idle := all && t.Use == algorithms.Use{} && len(r.rows) == 0 && slices.Contains(r.whole, node)
+	idle := all && t.Use == algorithms.Use{} && len(r.rows) == 0 && slices.Contains(r.nodesWhole, node)
 	if !r.bucket.Recovered && !idle && !r.used {
 		r.used = true
 		m.out.Settled = append(m.out.Settled, Settled{Bucket: r.bucket.ID})
@@ -267,31 +267,31 @@ func (m *Machine) takeUse(r *recovery, node string, t Testimony) {
 func (m *Machine) restore(now int64, r *recovery) {
 	var known, unknown []string
 	for _, p := range m.peers {
-		if len(r.whole) >= m.nodes || slices.Contains(r.told, p.name) {
+		if len(r.nodesWhole) >= m.nodes || slices.Contains(r.peersAnswered, p.name) {
 			known = append(known, p.name)
 		} else {
 			unknown = append(unknown, p.name)
 		}
 	}
-	useKnown := len(r.heard) >= m.nodes
+	useKnown := len(r.nodesAnswered) >= m.nodes
 	all := useKnown && len(unknown) == 0
 	patience := 2*m.farthest() + Interval
 	switch {
-	case r.waits, !r.searched, r.restored && len(known) <= r.known && useKnown == r.useKnown:
+	case r.awaitingStore, !r.searched, r.restored && len(known) <= r.knownPeers && useKnown == r.useKnown:
 		return
 	case !r.bucket.Recovered && (r.used || !all):
 		return
 	case !r.restored && !all && now-r.began < patience:
 		return
 	}
-	r.waits, r.known, r.useKnown = true, len(known), useKnown
+	r.awaitingStore, r.knownPeers, r.useKnown = true, len(known), useKnown
 	most := r.bucket.Limit // no region can ever have had more
 	if useKnown {
 		most = 0
 	}
 	m.out.Restores = append(m.out.Restores, Restore{Bucket: r.bucket, LostAt: r.lostAt, Generation: m.generation,
 		Cap: allocator.Part(r.bucket.Entitlements[m.region], r.bucket.Lending), Most: most, Use: r.use,
-		Known: known, Unknown: unknown, Rows: slices.Clone(r.rows)})
+		KnownPeers: known, UnknownPeers: unknown, Rows: slices.Clone(r.rows)})
 }
 
 // raise adds a row, or raises the one there is.
@@ -312,9 +312,9 @@ func (m *Machine) hasRestored(now int64, e Restored) {
 	if r == nil || r.lostAt != e.Restore.LostAt {
 		return
 	}
-	r.waits = false
+	r.awaitingStore = false
 	if e.Result.Status != algorithms.StatusOK {
-		r.known, r.useKnown = 0, false // the tick tries again
+		r.knownPeers, r.useKnown = 0, false // the tick tries again
 		return
 	}
 	m.stats.Recovered++
@@ -323,7 +323,7 @@ func (m *Machine) hasRestored(now int64, e Restored) {
 	}
 	m.showed(e.Result.Now, now)
 	r.restored = true
-	if len(e.Restore.Unknown) == 0 && e.Restore.Most == 0 || len(m.recoveries) > MaxBuckets/2 { // of the others the bucket's use tells again
+	if len(e.Restore.UnknownPeers) == 0 && e.Restore.Most == 0 || len(m.recoveries) > MaxBuckets/2 { // of the others the bucket's use tells again
 		m.recovered(b.ID)
 	}
 	if v := m.view(now, b); v != nil {
@@ -334,7 +334,7 @@ func (m *Machine) hasRestored(now int64, e Restored) {
 			}
 		}
 	}
-	m.out.Settled = append(m.out.Settled, Settled{Bucket: b.ID, Come: true})
+	m.out.Settled = append(m.out.Settled, Settled{Bucket: b.ID, RetryHelps: true})
 }
 
 // recovered ends a recovery; the list is put in order by the next tick.

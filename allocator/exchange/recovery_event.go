@@ -66,13 +66,13 @@ type Testify struct {
 
 // Restore is to be done in the store; see algorithms.Restore.
 type Restore struct {
-	Bucket     *Bucket
-	LostAt     int64
-	Generation uint64 // of our store, for which all of it was told
-	Cap        int64
-	Most       int64 // that can have been used, where not all nodes of our region told; else 0
-	Use        algorithms.Use
-	Known      []string
-	Unknown    []string
-	Rows       []Remembered
+	Bucket       *Bucket
+	LostAt       int64
+	Generation   uint64 // of our store, for which all of it was told
+	Cap          int64
+	Most         int64 // that can have been used, where not all nodes of our region told; else 0
+	Use          algorithms.Use
+	KnownPeers   []string
+	UnknownPeers []string
+	Rows         []Remembered
 }

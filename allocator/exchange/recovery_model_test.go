@@ -265,7 +265,7 @@ func (s *recoverySearch) carry(w *world, n int, out *Effects) {
 	}
 	for _, r := range out.Restores {
 		if s.unruled.unknownNone {
-			r.Known, r.Unknown = slices.Concat(r.Known, r.Unknown), nil
+			r.KnownPeers, r.UnknownPeers = slices.Concat(r.KnownPeers, r.UnknownPeers), nil
 		}
 		s.wait(w, n, effect{node: int8(n), restore: &effectRestore{r}})
 	}

@@ -139,7 +139,7 @@ func (s *scene) consult(r *testRegion, c Consult) []Testimony {
 func (s *scene) restore(r *testRegion, c Restore) {
 	guard := r.guard()
 	guard.Generation = c.Generation
-	call := algorithms.Restore{Fence: guard, Target: algorithms.Target{Key: "b", Terms: r.terms()}, LostAt: c.LostAt, Cap: c.Cap, Use: c.Use, KnownPeers: c.Known, UnknownPeers: c.Unknown}
+	call := algorithms.Restore{Fence: guard, Target: algorithms.Target{Key: "b", Terms: r.terms()}, LostAt: c.LostAt, Cap: c.Cap, Use: c.Use, KnownPeers: c.KnownPeers, UnknownPeers: c.UnknownPeers}
 	for _, row := range c.Rows {
 		call.Rows = append(call.Rows, algorithms.PeerRow{Cell: row.Cell, Peer: row.Peer, Row: algorithms.Row{Lent: row.Lent, Returned: row.Returned}})
 	}

@@ -63,7 +63,7 @@ func TestAUsedBucketStaysClosed(t *testing.T) {
 			tc.word.Bucket = "b"
 			return tc.word
 		})
-		if opens := len(out.Restores) > 0; opens != tc.opens || !opens && (len(out.Settled) != 1 || out.Settled[0].Come) {
+		if opens := len(out.Restores) > 0; opens != tc.opens || !opens && (len(out.Settled) != 1 || out.Settled[0].RetryHelps) {
 			t.Errorf("%s: %+v, %+v", name, out.Restores, out.Settled)
 		}
 	}

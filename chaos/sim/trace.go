@@ -80,7 +80,7 @@ func (n *node) tellEvent(e exchange.Event) {
 			n.w.tell(n.r, "%s finds %s lost", n.name, n.w.nameOf(l.Bucket.ID))
 		}
 	case exchange.Restored:
-		n.w.tell(n.r, "%s restores %s: %v, use %d, known %v, unknown %v", n.name, n.w.nameOf(e.Restore.Bucket.ID), e.Result.Status, e.Restore.Use.Units, e.Restore.Known, e.Restore.Unknown)
+		n.w.tell(n.r, "%s restores %s: %v, use %d, known %v, unknown %v", n.name, n.w.nameOf(e.Restore.Bucket.ID), e.Result.Status, e.Restore.Use.Units, e.Restore.KnownPeers, e.Restore.UnknownPeers)
 	}
 }
 

@@ -66,7 +66,7 @@ func (n *Node) adopt(ctx context.Context, r *rules) error {
 		return err
 	default:
 		n.rules.Store(r)
-		n.engine.deliver(exchange.Stood{Generation: n.store.Generation(), Epoch: r.epoch, Peers: r.peers,
+		n.engine.deliver(exchange.TenureChanged{Generation: n.store.Generation(), Epoch: r.epoch, Peers: r.peers,
 			Clock: n.now().UnixMicro()})
 	}
 	n.log.Info("policy in force", "epoch", r.epoch)

@@ -179,7 +179,7 @@ func (e *engine) hear(now int64, event exchange.Event) exchange.Effects {
 	e.mu.Unlock()
 	e.watchGenerations(event)
 	switch event.(type) {
-	case exchange.Tick, exchange.Answered, exchange.Stood: // what ages depend on: time, answers, and who the peers are
+	case exchange.Tick, exchange.Answered, exchange.TenureChanged: // what ages depend on: time, answers, and who the peers are
 		ages := e.machine.Ages(now)
 		e.mu.Lock()
 		e.ages = ages

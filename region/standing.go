@@ -86,7 +86,7 @@ func (n *Node) standUnder(ctx context.Context, r *rules, bootstrap bool) error {
 	}
 	n.stood = opened.Generation
 	n.rules.Store(r)
-	n.engine.deliver(exchange.Stood{Generation: opened.Generation, Epoch: r.epoch, Peers: r.peers,
+	n.engine.deliver(exchange.TenureChanged{Generation: opened.Generation, Epoch: r.epoch, Peers: r.peers,
 		Clock: n.now().UnixMicro()})
 	return nil
 }

@@ -40,7 +40,7 @@ func newThrong(kind algorithms.Kind, buckets, regions int, hinted bool) *throng 
 			Tick: algorithms.Tick(kind, limit, window), Entitlements: entitlements, Bursts: bursts,
 			Lending: 950_000, Borrowing: -1})
 	}
-	s.m.Step(s.now, Stood{Generation: 7, Epoch: epochForTests, Peers: s.peers})
+	s.m.Step(s.now, TenureChanged{Generation: 7, Epoch: epochForTests, Peers: s.peers})
 	for range 4 {
 		s.pass(hinted)
 		s.answer(s.m.Step(s.now, Tick{Jitter: allocator.PPM}))

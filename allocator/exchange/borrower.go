@@ -31,8 +31,8 @@ func (m *Machine) planInNeed(now int64, v *view) {
 	}
 }
 
-// wanted asks at once for what waiting requests lack.
-func (m *Machine) wanted(now int64, e Wanted) {
+// onWanted asks at once for what waiting requests lack.
+func (m *Machine) onWanted(now int64, e Wanted) {
 	v := m.view(now, e.Bucket)
 	if v == nil {
 		m.out.Settled = append(m.out.Settled, Settled{Bucket: e.Bucket.ID})

@@ -93,8 +93,8 @@ func (m *Machine) finish(id uint64) (*call, *peer) {
 	return c, p
 }
 
-// unanswered gives a call up: what it asked for may be asked for again, by the same values.
-func (m *Machine) unanswered(now int64, e Unanswered) {
+// onUnanswered gives a call up: what it asked for may be asked for again, by the same values.
+func (m *Machine) onUnanswered(now int64, e Unanswered) {
 	c, _ := m.finish(e.ID)
 	if c == nil {
 		return
@@ -108,8 +108,8 @@ func (m *Machine) unanswered(now int64, e Unanswered) {
 	}
 }
 
-// answered takes in the grants of a reply.
-func (m *Machine) answered(now int64, e Answered) {
+// onAnswered takes in the grants of a reply.
+func (m *Machine) onAnswered(now int64, e Answered) {
 	c, p := m.finish(e.ID)
 	if c == nil {
 		return
@@ -200,8 +200,8 @@ func (pos *position) refused(of gain, until int64) {
 	}
 }
 
-// credited brings the view up to what the store holds now.
-func (m *Machine) credited(now int64, e Credited) {
+// onCredited brings the view up to what the store holds now.
+func (m *Machine) onCredited(now int64, e Credited) {
 	c := e.Credit
 	v := m.views[c.Bucket.ID]
 	if v == nil {

@@ -130,7 +130,7 @@ func (r *testRegion) start() {
 	r.dead = false
 	r.machine = New(r.name, r.node, r.options)
 	r.calls, r.replies = map[uint64]bool{}, map[uint64]func(Reply){}
-	r.step(Stood{Generation: r.store.Generation, Epoch: epochForTests, Peers: r.peers()})
+	r.step(TenureChanged{Generation: r.store.Generation, Epoch: epochForTests, Peers: r.peers()})
 }
 
 func (r *testRegion) peers() []string {
@@ -231,7 +231,7 @@ func (r *testRegion) lose() {
 	r.losses++
 	r.moved = true
 	for _, n := range r.nodes(r.name) {
-		n.step(Stood{Generation: r.store.Generation, Epoch: epochForTests, Peers: r.peers()})
+		n.step(TenureChanged{Generation: r.store.Generation, Epoch: epochForTests, Peers: r.peers()})
 	}
 }
 

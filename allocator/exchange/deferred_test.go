@@ -65,7 +65,7 @@ func TestWhatIsHeldBackIsBounded(t *testing.T) {
 		t.Errorf("%d credits came in time, %d are left", len(out.Credits), len(m.deferredCredits))
 	}
 	early(now + 50_000)
-	m.Step(now, Stood{Generation: 8, Epoch: epochForTests, Peers: []string{"eu", "ap"}})
+	m.Step(now, TenureChanged{Generation: 8, Epoch: epochForTests, Peers: []string{"eu", "ap"}})
 	if len(m.deferredCredits) > 0 {
 		t.Error("a credit for a store that is no more is held")
 	}

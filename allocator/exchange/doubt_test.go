@@ -31,7 +31,7 @@ func newDoubting(t *testing.T) *doubting {
 }
 
 func (d *doubting) stand(generation uint64, epoch string) {
-	d.m.Step(d.now, Stood{Generation: generation, Epoch: epoch, Peers: []string{"eu", "ap"}})
+	d.m.Step(d.now, TenureChanged{Generation: generation, Epoch: epoch, Peers: []string{"eu", "ap"}})
 }
 
 func (d *doubting) store() int64 { return doubtStore + d.now }

@@ -94,28 +94,28 @@ type Credited struct {
 // Heard is a hint from a peer.
 type Heard struct{ Hint Hint }
 
-// Stood tells the machine under what it stands: at the start, after the store was opened anew and when another
+// TenureChanged tells the machine under what it stands: at the start, after the store was opened anew and when another
 // policy document came into force. Under another generation what it knew of buckets is forgotten; what it knew of peers
 // never is.
-type Stood struct {
+type TenureChanged struct {
 	Generation uint64
 	Epoch      string
 	Peers      []string // the other regions of the document
 	Clock      int64    // the node's own, microseconds since 1970; 0: not told
 }
 
-func (Tick) event()       {}
-func (Observed) event()   {}
-func (Report) event()     {}
-func (Wanted) event()     {}
-func (Asked) event()      {}
-func (Lent) event()       {}
-func (Recorded) event()   {}
-func (Answered) event()   {}
-func (Unanswered) event() {}
-func (Credited) event()   {}
-func (Heard) event()      {}
-func (Stood) event()      {}
+func (Tick) event()          {}
+func (Observed) event()      {}
+func (Report) event()        {}
+func (Wanted) event()        {}
+func (Asked) event()         {}
+func (Lent) event()          {}
+func (Recorded) event()      {}
+func (Answered) event()      {}
+func (Unanswered) event()    {}
+func (Credited) event()      {}
+func (Heard) event()         {}
+func (TenureChanged) event() {}
 
 // Effects is what the driver must do after a step. The effects of one step do not depend on each other and may run
 // in any order or at the same time; what must come after what is a matter of later steps. Any of them may be lost

@@ -129,9 +129,9 @@ func (n nodes) together(now int64) (h Hint, at int64) {
 	return h, at
 }
 
-// heard notes a hint, after cutting its numbers to what can be computed with: of a peer region on a bucket in view, or
+// onHeard notes a hint, after cutting its numbers to what can be computed with: of a peer region on a bucket in view, or
 // of a mate, a node of this region, on any. A peer may ask this node for rights of a bucket that only its mates use.
-func (m *Machine) heard(now int64, h Hint) {
+func (m *Machine) onHeard(now int64, h Hint) {
 	if m.noHints {
 		return
 	}

@@ -13,8 +13,8 @@ type serving struct {
 	lends   []int // the ask that each Lend effect is for
 }
 
-// askedBy refuses what cannot be, and has the store debit the rest.
-func (m *Machine) askedBy(now int64, e Asked) {
+// onAsked refuses what cannot be, and has the store debit the rest.
+func (m *Machine) onAsked(now int64, e Asked) {
 	s := &serving{from: e.Message.From, buckets: e.Buckets, reply: Reply{
 		From: m.region, Generation: m.generation, ForGeneration: e.Message.Generation, Epoch: m.epoch,
 		Grants: make([]Grant, len(e.Message.Asks)),
@@ -154,9 +154,9 @@ func (m *Machine) othersWant(now int64, v *view, cell int64, asker string) int64
 	return want
 }
 
-// lent fills in the grants and has every row that they announce made durable first: also those that this debit did
+// onLent fills in the grants and has every row that they announce made durable first: also those that this debit did
 // not raise, for another may have, without its row being durable yet.
-func (m *Machine) lent(now int64, e Lent) {
+func (m *Machine) onLent(now int64, e Lent) {
 	s := m.serving[e.ID]
 	if s == nil || len(e.Given) != len(s.lends) {
 		return
@@ -221,8 +221,8 @@ func (m *Machine) noteLent(b *Bucket, peer string, g *Grant, given algorithms.Gi
 	pos.take(given.Row)
 }
 
-// recorded lets the reply go, or takes everything back out of it: a row that is not durable is not announced.
-func (m *Machine) recorded(e Recorded) {
+// onRecorded lets the reply go, or takes everything back out of it: a row that is not durable is not announced.
+func (m *Machine) onRecorded(e Recorded) {
 	s := m.serving[e.ID]
 	if s == nil {
 		return

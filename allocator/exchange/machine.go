@@ -114,41 +114,41 @@ func (m *Machine) Step(now int64, event Event) Effects {
 	m.out = Effects{}
 	switch e := event.(type) {
 	case Tick:
-		m.tick(now, e)
+		m.onTick(now, e)
 	case Observed:
-		m.observed(now, e)
+		m.onObserved(now, e)
 	case Report:
 		for _, o := range e {
-			m.observed(now, o)
+			m.onObserved(now, o)
 		}
 	case Wanted:
-		m.wanted(now, e)
+		m.onWanted(now, e)
 	case Asked:
-		m.askedBy(now, e)
+		m.onAsked(now, e)
 	case Lent:
-		m.lent(now, e)
+		m.onLent(now, e)
 	case Recorded:
-		m.recorded(e)
+		m.onRecorded(e)
 	case Answered:
-		m.answered(now, e)
+		m.onAnswered(now, e)
 	case Unanswered:
-		m.unanswered(now, e)
+		m.onUnanswered(now, e)
 	case Credited:
-		m.credited(now, e)
+		m.onCredited(now, e)
 	case Heard:
-		m.heard(now, e.Hint)
-	case Stood:
-		m.stood(now, e)
+		m.onHeard(now, e.Hint)
+	case TenureChanged:
+		m.onTenureChanged(now, e)
 	case Lost:
-		m.lost(now, e)
+		m.onLost(now, e)
 	case Questioned:
-		m.questioned(now, e)
+		m.onQuestioned(now, e)
 	case Consulted:
-		m.consulted(now, e)
+		m.onConsulted(now, e)
 	case Testified:
-		m.testified(now, e.Testimonies)
+		m.onTestified(now, e.Testimonies)
 	case Restored:
-		m.hasRestored(now, e)
+		m.onRestored(now, e)
 	}
 	m.takeTurns(now)
 	m.creditDeferred(now)
@@ -193,8 +193,8 @@ func (m *Machine) Ages(now int64) []PeerAge {
 	return ages
 }
 
-// stood takes over a generation, an epoch and the peers of its document.
-func (m *Machine) stood(now int64, e Stood) {
+// onTenureChanged takes over a generation, an epoch and the peers of its document.
+func (m *Machine) onTenureChanged(now int64, e TenureChanged) {
 	if e.Generation != m.generation { // else the store still has the rows that are in view
 		clear(m.views)
 		m.order, m.deferredCredits = nil, nil
@@ -234,8 +234,8 @@ func (m *Machine) peer(name string) *peer {
 	return nil
 }
 
-// tick samples demand, plans, pings, publishes and forgets.
-func (m *Machine) tick(now int64, e Tick) {
+// onTick samples demand, plans, pings, publishes and forgets.
+func (m *Machine) onTick(now int64, e Tick) {
 	m.toldClock(now, e.Clock)
 	m.forget(now)
 	m.forgetMates(now)
@@ -296,8 +296,8 @@ func (m *Machine) view(now int64, b *Bucket) *view {
 	return v
 }
 
-// observed takes in decisions and plans at once if the share is about to run out.
-func (m *Machine) observed(now int64, e Observed) {
+// onObserved takes in decisions and plans at once if the share is about to run out.
+func (m *Machine) onObserved(now int64, e Observed) {
 	m.showed(e.Now, now)
 	v := m.view(now, e.Bucket)
 	if v == nil {

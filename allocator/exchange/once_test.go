@@ -74,7 +74,7 @@ func TestANewDocumentIsLookedUpAnew(t *testing.T) {
 	m.Step(now, spent(b, now, 4))
 	two := *b
 	two.Epoch, two.Limit, two.Entitlements = "2-test", 900, map[string]int64{"us": 300, "sa": 300, "ap": 300}
-	m.Step(now, Stood{Generation: 7, Epoch: "2-test", Peers: []string{"ap", "sa"}})
+	m.Step(now, TenureChanged{Generation: 7, Epoch: "2-test", Peers: []string{"ap", "sa"}})
 	if err := m.heldOnce(now); err != nil {
 		t.Error(err)
 	}

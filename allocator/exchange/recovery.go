@@ -55,8 +55,8 @@ type recovery struct {
 	awaitingStore bool         // for the store
 }
 
-// lost begins the recovery of buckets.
-func (m *Machine) lost(now int64, e Lost) {
+// onLost begins the recovery of buckets.
+func (m *Machine) onLost(now int64, e Lost) {
 	if e.Generation != m.generation { // who answers would fence nobody
 		return
 	}
@@ -161,10 +161,10 @@ func (m *Machine) questions(all []*recovery, asked func(*recovery) bool) iter.Se
 	}
 }
 
-// questioned answers for our region, or for what our store has heard of a peer. A question of our own region that is of
+// onQuestioned answers for our region, or for what our store has heard of a peer. A question of our own region that is of
 // a later generation than ours fences this node until it stands under that one. One that no clock can have come to is
 // refused: nobody fences by it, neither this node nor its store.
-func (m *Machine) questioned(now int64, e Questioned) {
+func (m *Machine) onQuestioned(now int64, e Questioned) {
 	c := Consult{ID: e.ID, Buckets: e.Buckets, Question: e.Question}
 	ours, from := e.Question.From == m.region, m.peer(e.Question.From)
 	switch {
@@ -193,17 +193,17 @@ func (m *Machine) testify(c Consult, all []Testimony) {
 		ForGeneration: c.Generation, All: all}})
 }
 
-// consulted passes on what was found, or takes it in where the question was our own.
-func (m *Machine) consulted(now int64, e Consulted) {
+// onConsulted passes on what was found, or takes it in where the question was our own.
+func (m *Machine) onConsulted(now int64, e Consulted) {
 	if e.Consult.ID != 0 {
 		m.testify(e.Consult, e.All)
 		return
 	}
-	m.testified(now, Testimonies{From: m.region, Node: m.node, ForGeneration: e.Consult.Generation, All: e.All})
+	m.onTestified(now, Testimonies{From: m.region, Node: m.node, ForGeneration: e.Consult.Generation, All: e.All})
 }
 
-// testified takes an answer in. One to a question of another generation tells nothing of this loss, nor does it fence.
-func (m *Machine) testified(now int64, e Testimonies) {
+// onTestified takes an answer in. One to a question of another generation tells nothing of this loss, nor does it fence.
+func (m *Machine) onTestified(now int64, e Testimonies) {
 	peer := ""
 	if e.From != m.region {
 		peer = e.From
@@ -305,8 +305,8 @@ func (r *recovery) raise(row Remembered) {
 	r.rows = append(r.rows, row)
 }
 
-// hasRestored brings the view up to what the store holds now.
-func (m *Machine) hasRestored(now int64, e Restored) {
+// onRestored brings the view up to what the store holds now.
+func (m *Machine) onRestored(now int64, e Restored) {
 	b := e.Restore.Bucket
 	r := m.recoveries[b.ID]
 	if r == nil || r.lostAt != e.Restore.LostAt {

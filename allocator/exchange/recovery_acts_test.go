@@ -135,7 +135,7 @@ func (s *recoverySearch) stand(w *world, n int) {
 	r := regionOf[n]
 	generation := s.store(w, r).Generation
 	s.step(w, n, stepKey{what: "stood", a: int32(generation)}, func(m *Machine) {
-		m.Step(searchNow, Stood{Generation: generation, Epoch: epochForTests, Peers: []string{searchRegions[1-r]}})
+		m.Step(searchNow, TenureChanged{Generation: generation, Epoch: epochForTests, Peers: []string{searchRegions[1-r]}})
 	})
 }
 

@@ -59,7 +59,7 @@ func (s *scene) lose(name string, forget func(*algorithms.Twin)) {
 	forget(r.store)
 	r.store.Open(r.time(), algorithms.Open{Expected: r.store.Generation, Generation: next, Region: name, Epoch: epochForTests, Lost: true, Seen: r.seen})
 	for _, n := range s.nodes(name) {
-		n.step(Stood{Generation: next, Epoch: epochForTests, Peers: n.peers()})
+		n.step(TenureChanged{Generation: next, Epoch: epochForTests, Peers: n.peers()})
 	}
 }
 

@@ -14,7 +14,7 @@ func afterALoss(kind algorithms.Kind, recovered bool, word func(lostAt int64, b 
 	b := &Bucket{ID: "b", Epoch: "1", Kind: kind, Limit: 100, Window: hour, Cell: algorithms.CellLength(kind, hour), Tick: 1,
 		Entitlements: map[string]int64{"us": 100}, Borrowing: -1, Recovered: recovered}
 	m, now := New("us", "n1", Options{}), 100*hour+hour/2
-	m.Step(1, Stood{Generation: 2, Epoch: "1"})
+	m.Step(1, TenureChanged{Generation: 2, Epoch: "1"})
 	add := func(e Effects) {
 		all.Restores, all.Settled = append(all.Restores, e.Restores...), append(all.Settled, e.Settled...)
 	}

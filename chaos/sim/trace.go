@@ -73,7 +73,7 @@ func (n *node) tellEvent(e exchange.Event) {
 		if !e.OK {
 			n.w.tell(n.r, "%s: its journal takes no rows", n.name)
 		}
-	case exchange.Stood:
+	case exchange.TenureChanged:
 		n.w.tell(n.r, "%s stands under generation %d, %s", n.name, e.Generation, e.Epoch)
 	case exchange.Lost:
 		for _, l := range e.Buckets {

@@ -38,7 +38,7 @@ func (m *Machine) onWanted(now int64, e Wanted) {
 		m.out.Settled = append(m.out.Settled, Settled{Bucket: e.Bucket.ID})
 		return
 	}
-	m.showed(e.Now, now)
+	m.noteStoreTime(e.Now, now)
 	v.observe(e.State, e.Now)
 	cell := algorithms.CellAt(e.Now, v.Cell)
 	v.roll(cell)
@@ -68,7 +68,7 @@ func (m *Machine) planCell(now int64, v *view, cell, jitter int64) {
 	s := now + m.offset
 	share := v.share(cell)
 	o, opens := v.outlook(cell, s, m.rateNow(now, v))
-	if v.shut(max(s, cell*v.Cell)) || opens > v.frame.Lead(m.farthest()) || v.Home && (opens > 0 || o.Steady) { // in home mode: unit by unit, and tokens, not refill
+	if v.isShut(max(s, cell*v.Cell)) || opens > v.frame.Lead(m.farthest()) || v.Home && (opens > 0 || o.Steady) { // in home mode: unit by unit, and tokens, not refill
 		return
 	}
 	inNeed := v.inNeed(now) || allocator.Exhausted(o, allocator.AskWithin(m.farthest(), opens), share)
@@ -217,7 +217,7 @@ func (m *Machine) planBurst(now int64, v *view) {
 		return
 	}
 	s := now + m.offset
-	if v.shut(s) {
+	if v.isShut(s) {
 		return
 	}
 	cell := algorithms.CellAt(s, v.Cell)

@@ -102,7 +102,7 @@ func (m *Machine) onUnanswered(now int64, e Unanswered) {
 	m.stats.Unanswered++
 	for i, a := range c.asks {
 		if v := m.views[a.Bucket]; v != nil {
-			v.dealing(c.peer).at(a.Cell).refused(c.gain[i], now+Interval)
+			v.dealing(c.peer).at(a.Cell).noteRefusal(c.gain[i], now+Interval)
 			m.settle(v)
 		}
 	}
@@ -120,7 +120,7 @@ func (m *Machine) onAnswered(now int64, e Answered) {
 	}
 	p.answeredCall(c.sent, now)
 	if m.clockKnown && e.Reply.At > 0 && e.Reply.At <= maxTime {
-		p.clock.take(e.Reply.At, now+m.offset, c.sent, now)
+		p.clock.add(e.Reply.At, now+m.offset, c.sent, now)
 	}
 	for i, g := range e.Reply.Grants {
 		if g.Refusal != NotRefused {
@@ -166,7 +166,7 @@ func (m *Machine) granted(now int64, c *call, p *peer, i int, g Grant, r Reply) 
 	if v.keepsAsking() { // it is asked again while answers are under way, at the lender's pace
 		from = c.sent
 	}
-	pos.refused(left, from+pos.pace)
+	pos.noteRefusal(left, from+pos.pace)
 	if gained+burst == 0 {
 		m.stats.AsksRefused++
 		return
@@ -175,7 +175,7 @@ func (m *Machine) granted(now int64, c *call, p *peer, i int, g Grant, r Reply) 
 	case r.ForGeneration != m.generation:
 		m.reject(RejectedGeneration, 1)
 		return
-	case !p.hears(m, now, r.Generation):
+	case !p.believes(m, now, r.Generation):
 		m.reject(RejectedGeneration, 1)
 		return
 	case r.Epoch != m.epoch:
@@ -184,14 +184,14 @@ func (m *Machine) granted(now int64, c *call, p *peer, i int, g Grant, r Reply) 
 	}
 	pos.pending += gained // until the store has it
 	pos.burst.pending += burst
-	pos.announced.take(algorithms.Row{Borrowed: g.Lent, Regained: g.Returned, BurstBorrowed: g.Burst})
+	pos.announced.raise(algorithms.Row{Borrowed: g.Lent, Regained: g.Returned, BurstBorrowed: g.Burst})
 	m.out.Credits = append(m.out.Credits, Credit{Bucket: v.Bucket, Peer: p.name, Generation: r.Generation,
 		ForGeneration: r.ForGeneration, Cell: a.Cell, Lent: g.Lent, Returned: g.Returned, Most: v.dealings[p.index].part.Lendable, Gain: gained,
 		Burst: g.Burst, MostBurst: v.dealings[p.index].part.LendableBurst, GainBurst: burst, At: r.At})
 }
 
-// refused notes that nothing of what was hoped for will be had before a time.
-func (pos *position) refused(of gain, until int64) {
+// noteRefusal notes that nothing of what was hoped for will be had before a time.
+func (pos *position) noteRefusal(of gain, until int64) {
 	if of.units > 0 {
 		pos.refusedUntil = until
 	}
@@ -216,18 +216,18 @@ func (m *Machine) onCredited(now int64, e Credited) {
 	}
 	if e.Result.Status != algorithms.StatusOK {
 		pos.announced = pos.row // asked again, the peer says it again
-		pos.refused(gain{units: c.Gain, burst: c.GainBurst}, now+allocator.MaxRetry)
+		pos.noteRefusal(gain{units: c.Gain, burst: c.GainBurst}, now+allocator.MaxRetry)
 		m.rejectedBy(e.Result.Status)
 		m.settle(v)
 		return
 	}
-	m.showed(e.Result.Now, now)
+	m.noteStoreTime(e.Result.Now, now)
 	v.observe(e.Result.State, e.Result.Now)
 	row := e.Result.Row
 	v.wantedGot = v.wantedGot || c.Cell == v.state.Cell
 	m.noteBorrowed(c.Peer, max(row.Borrowed-pos.row.Borrowed, 0), max(row.Regained-pos.row.Regained, 0),
 		max(row.BurstBorrowed-pos.row.BurstBorrowed, 0))
-	pos.take(row)
+	pos.raise(row)
 	if row.Borrowed < c.Lent || row.Regained < c.Returned || row.BurstBorrowed < c.Burst {
 		pos.announced = pos.row // the store did not take all of it now, and may later
 	}

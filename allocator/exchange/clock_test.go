@@ -32,7 +32,7 @@ func TestClockTakesTheQuickestAnswer(t *testing.T) {
 		var c clock
 		for _, a := range x.answers {
 			ours := a.at + 7
-			c.take(ours+a.theirs, ours, a.at-a.roundTrip, a.at)
+			c.add(ours+a.theirs, ours, a.at-a.roundTrip, a.at)
 		}
 		if got, known := c.apart(x.now); got != x.apart || known != x.known {
 			t.Errorf("%s: %d, %t, want %d, %t", name, got, known, x.apart, x.known)

@@ -23,7 +23,7 @@ func (m *Machine) deferCredit(now int64, v *view, c Credit, s int64) bool {
 	}
 	until := now + max(c.At-s, minDeferral)
 	if !v.keepsAsking() {
-		v.dealing(c.Peer).at(c.Cell).refused(gain{units: c.Gain, burst: c.GainBurst}, until)
+		v.dealing(c.Peer).at(c.Cell).noteRefusal(gain{units: c.Gain, burst: c.GainBurst}, until)
 	}
 	c.Gain, c.GainBurst = 0, 0
 	m.deferredCredits = append(m.deferredCredits, deferredCredit{Credit: c, until: until})

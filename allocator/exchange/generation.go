@@ -16,7 +16,7 @@ import "github.com/quotad/quotad/algorithms"
 func (m *Machine) believes(now int64, generation, last uint64) bool {
 	latest := now + m.offset + algorithms.MaxClockStep
 	if !m.clockKnown {
-		latest = now + m.wall + 2*algorithms.MaxClockStep
+		latest = now + m.nodeClock + 2*algorithms.MaxClockStep
 	}
 	if generation <= last || generation <= uint64(max(latest, 0)/1000) {
 		return true
@@ -25,8 +25,8 @@ func (m *Machine) believes(now int64, generation, last uint64) bool {
 	return false
 }
 
-// hears says the same of a peer's generation, and remembers what it believes.
-func (p *peer) hears(m *Machine, now int64, generation uint64) bool {
+// believes says the same of a peer's generation, and remembers what it believes.
+func (p *peer) believes(m *Machine, now int64, generation uint64) bool {
 	if !m.believes(now, generation, p.lastGeneration) {
 		return false
 	}
@@ -34,9 +34,9 @@ func (p *peer) hears(m *Machine, now int64, generation uint64) bool {
 	return true
 }
 
-// toldClock notes this node's own clock.
-func (m *Machine) toldClock(now, clock int64) {
+// noteClock notes this node's own clock.
+func (m *Machine) noteClock(now, clock int64) {
 	if clock > 0 {
-		m.wall = min(clock, maxTime) - now
+		m.nodeClock = min(clock, maxTime) - now
 	}
 }

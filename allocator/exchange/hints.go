@@ -69,7 +69,7 @@ func (s *voices) hear(h Hint, now, life int64) {
 func (s *voices) together(now int64) (h *Hint, at int64) {
 	if now > s.holds {
 		s.said, s.saidAt = s.nodes.together(now)
-		s.holds = s.nodes.stand(now)
+		s.holds = s.nodes.believedUntil(now)
 	}
 	return &s.said, s.saidAt
 }
@@ -83,8 +83,8 @@ func (s *voices) rate(now int64) int64 {
 	return h.Rate
 }
 
-// believed says whether any of them still is.
-func (n nodes) believed(now int64) bool {
+// anyFresh says whether any of them still is.
+func (n nodes) anyFresh(now int64) bool {
 	for i := range n {
 		if n[i].fresh(now) {
 			return true
@@ -93,8 +93,8 @@ func (n nodes) believed(now int64) bool {
 	return false
 }
 
-// stand returns the time until which all who are believed now still are, if none of them says more.
-func (n nodes) stand(now int64) int64 {
+// believedUntil returns the time until which all who are believed now still are, if none of them says more.
+func (n nodes) believedUntil(now int64) int64 {
 	until := int64(math.MaxInt64)
 	for i := range n {
 		if t := &n[i]; t.fresh(now) {
@@ -142,7 +142,7 @@ func (m *Machine) onHeard(now int64, h Hint) {
 	h.Used, h.Total, h.Rate, h.Share = bound(h.Used), bound(h.Total), bound(h.Rate), bound(h.Share)
 	h.Spare, h.SpareBurst = bound(h.Spare), bound(h.SpareBurst)
 	if h.Region == m.region {
-		m.heardMate(now, h)
+		m.noteMate(now, h)
 		return
 	}
 	v := m.views[h.Bucket]
@@ -162,9 +162,9 @@ func (m *Machine) lastCell(now int64, v *view) int64 {
 	return algorithms.CellAt(now+m.offset+algorithms.MaxClockStep, v.Cell)
 }
 
-// heardMate notes a hint of a node of this region; of a bucket that is not in view it is believed for the shortest time. That
+// noteMate notes a hint of a node of this region; of a bucket that is not in view it is believed for the shortest time. That
 // alone is no reason to publish: else two mates would keep each other at it for ever.
-func (m *Machine) heardMate(now int64, h Hint) {
+func (m *Machine) noteMate(now int64, h Hint) {
 	known := m.mates[h.Bucket]
 	v := m.views[h.Bucket]
 	if h.Node == m.node || known == nil && len(m.mates) >= MaxBuckets || v != nil && h.Cell > m.lastCell(now, v) {
@@ -184,7 +184,7 @@ func (m *Machine) heardMate(now int64, h Hint) {
 
 // forgetMates drops what mates said that is not believed any more.
 func (m *Machine) forgetMates(now int64) {
-	maps.DeleteFunc(m.mates, func(_ string, s *voices) bool { return !s.nodes.believed(now) })
+	maps.DeleteFunc(m.mates, func(_ string, s *voices) bool { return !s.nodes.anyFresh(now) })
 }
 
 // rate returns the demand in this region, its mates' included, as of the last tick.

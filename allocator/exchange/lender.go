@@ -20,7 +20,7 @@ func (m *Machine) onAsked(now int64, e Asked) {
 		Grants: make([]Grant, len(e.Message.Asks)),
 	}}
 	from := m.peer(e.Message.From)
-	believed := from != nil && from.hears(m, now, e.Message.Generation)
+	believed := from != nil && from.believes(m, now, e.Message.Generation)
 	for i, a := range e.Message.Asks {
 		g := &s.reply.Grants[i]
 		g.Cell = a.Cell
@@ -29,7 +29,7 @@ func (m *Machine) onAsked(now int64, e Asked) {
 			if g.Refusal == RefusedUnheard {
 				g.Retry = Interval // our next ping may tell
 			}
-			m.refused(g.Refusal)
+			m.countRefusal(g.Refusal)
 			if g.Refusal == RefusedImplausible {
 				m.stats.Implausible++
 			}
@@ -57,7 +57,7 @@ func (m *Machine) refuse(now int64, e Asked, i int, believed bool) Refusal {
 		return RefusedImplausible
 	case !believed:
 		return RefusedImplausible
-	case m.noJournal || m.fence > m.generation:
+	case m.journalFailed || m.fence > m.generation:
 		return RefusedStore
 	case b.Epoch != m.epoch:
 		return RefusedEpoch
@@ -68,8 +68,8 @@ func (m *Machine) refuse(now int64, e Asked, i int, believed bool) Refusal {
 	return NotRefused
 }
 
-// refused counts an ask that was not looked into.
-func (m *Machine) refused(why Refusal) {
+// countRefusal counts an ask that was not looked into.
+func (m *Machine) countRefusal(why Refusal) {
 	m.stats.Refusals++
 	m.stats.RefusedHere[why]++
 }
@@ -167,10 +167,10 @@ func (m *Machine) onLent(now int64, e Lent) {
 		g, b := &s.reply.Grants[i], s.buckets[i]
 		if given.Status != algorithms.StatusOK {
 			g.Refusal, g.Retry = refusalOf(given.Status), allocator.MaxRetry
-			m.refused(g.Refusal)
+			m.countRefusal(g.Refusal)
 			continue
 		}
-		m.showed(given.Now, now)
+		m.noteStoreTime(given.Now, now)
 		s.reply.At = max(s.reply.At, given.Now)
 		g.Lent, g.Returned, g.Spare = given.Row.Lent, given.Row.Returned, given.Spare
 		g.Burst, g.SpareBurst = given.Row.BurstLent, given.SpareBurst
@@ -218,7 +218,7 @@ func (m *Machine) noteLent(b *Bucket, peer string, g *Grant, given algorithms.Gi
 		p.moved.Returned += returned
 		p.moved.BurstLent += burst
 	}
-	pos.take(given.Row)
+	pos.raise(given.Row)
 }
 
 // onRecorded lets the reply go, or takes everything back out of it: a row that is not durable is not announced.
@@ -228,10 +228,10 @@ func (m *Machine) onRecorded(e Recorded) {
 		return
 	}
 	if !e.OK {
-		m.noJournal = true
+		m.journalFailed = true
 		for _, i := range s.lends {
 			if s.reply.Grants[i].Refusal == NotRefused {
-				m.refused(RefusedStore)
+				m.countRefusal(RefusedStore)
 			}
 			s.reply.Grants[i] = Grant{Refusal: RefusedStore, Cell: s.reply.Grants[i].Cell, Retry: allocator.MaxRetry}
 		}

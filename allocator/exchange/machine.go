@@ -37,14 +37,14 @@ type Machine struct {
 	recoveries      map[string]*recovery
 	recovering      []string // ids of recoveries, sorted
 	offset          int64    // store time less node time, as last seen
-	wall            int64    // the node's own clock less node time, as last told
+	nodeClock       int64    // the node's own clock less node time, as last told
 	clockKnown      bool     // it was ever seen
 	noHints         bool
 	noAdvance       bool
 	noLending       bool
 	noBurst         bool
 	noTail          bool
-	noJournal       bool  // a row could not be made durable: nothing is lent until the node starts anew
+	journalFailed   bool  // a row could not be made durable: nothing is lent until the node starts anew
 	serves          *peer // whose turns are being taken; nil: nobody's
 	stats           Stats
 	out             Effects
@@ -152,7 +152,7 @@ func (m *Machine) Step(now int64, event Event) Effects {
 	}
 	m.takeTurns(now)
 	m.creditDeferred(now)
-	m.stamp(now)
+	m.stampReplies(now)
 	return m.out
 }
 
@@ -161,7 +161,7 @@ func (m *Machine) Stats() Stats {
 	s := m.stats
 	s.Buckets = int64(len(m.views))
 	s.Recovering = int64(len(m.recoveries))
-	s.JournalFailed = m.noJournal
+	s.JournalFailed = m.journalFailed
 	s.Fenced = m.fence > m.generation
 	return s
 }
@@ -206,7 +206,7 @@ func (m *Machine) onTenureChanged(now int64, e TenureChanged) {
 		}
 	}
 	m.generation, m.epoch = e.Generation, e.Epoch
-	m.toldClock(now, e.Clock)
+	m.noteClock(now, e.Clock)
 	peers := make([]*peer, 0, len(e.Peers))
 	for _, name := range e.Peers {
 		if p := m.peer(name); p != nil {
@@ -221,7 +221,7 @@ func (m *Machine) onTenureChanged(now int64, e TenureChanged) {
 	m.peers = peers
 	clear(m.serving)
 	for _, v := range m.views {
-		v.meet(m.peers)
+		v.setPeers(m.peers)
 	}
 }
 
@@ -236,10 +236,10 @@ func (m *Machine) peer(name string) *peer {
 
 // onTick samples demand, plans, pings, publishes and forgets.
 func (m *Machine) onTick(now int64, e Tick) {
-	m.toldClock(now, e.Clock)
-	m.forget(now)
+	m.noteClock(now, e.Clock)
+	m.forgetIdle(now)
 	m.forgetMates(now)
-	m.recoverOn(now)
+	m.continueRecoveries(now)
 	for _, v := range m.order {
 		v.sample(now)
 		if v.Epoch == m.epoch { // else its terms are of an older document: it waits to be used under this one
@@ -258,11 +258,11 @@ func (m *Machine) onTick(now int64, e Tick) {
 	}
 }
 
-// forget drops the views of buckets that nobody uses or asks about; where rights were moved that still count, only if
+// forgetIdle drops the views of buckets that nobody uses or asks about; where rights were moved that still count, only if
 // there are many.
-func (m *Machine) forget(now int64) {
+func (m *Machine) forgetIdle(now int64) {
 	m.order = slices.DeleteFunc(m.order, func(v *view) bool {
-		idle := now-v.active > idleAfter && (len(m.views) > MaxBuckets/2 || !v.moved(algorithms.CellAt(now+m.offset, v.Cell)))
+		idle := now-v.active > idleAfter && (len(m.views) > MaxBuckets/2 || !v.hasMoved(algorithms.CellAt(now+m.offset, v.Cell)))
 		if idle {
 			delete(m.views, v.ID)
 		}
@@ -278,7 +278,7 @@ func (m *Machine) view(now int64, b *Bucket) *view {
 			return nil
 		}
 		v = &view{Bucket: b, self: m.region, sampled: now, mates: m.mates[b.ID]}
-		v.meet(m.peers)
+		v.setPeers(m.peers)
 		f := v.entitlement()
 		v.state = algorithms.State{Cell: algorithms.CellAt(now+m.offset, b.Cell), Entitlement: f, Share: f, NextShare: f, Free: f}
 		if v.frame.Bucket {
@@ -290,7 +290,7 @@ func (m *Machine) view(now int64, b *Bucket) *view {
 	}
 	old := v.Epoch
 	if v.Bucket = b; old != b.Epoch {
-		v.divide()
+		v.lookUpParts()
 	}
 	v.active = now
 	return v
@@ -298,7 +298,7 @@ func (m *Machine) view(now int64, b *Bucket) *view {
 
 // onObserved takes in decisions and plans at once if the share is about to run out.
 func (m *Machine) onObserved(now int64, e Observed) {
-	m.showed(e.Now, now)
+	m.noteStoreTime(e.Now, now)
 	v := m.view(now, e.Bucket)
 	if v == nil {
 		return
@@ -312,7 +312,7 @@ func (m *Machine) onObserved(now int64, e Observed) {
 	}
 	m.planInNeed(now, v)
 	if e.State.Doubt > 0 {
-		m.doubted(now, e.Bucket, e.State)
+		m.recoverDoubted(now, e.Bucket, e.State)
 	}
 }
 

@@ -60,10 +60,10 @@ func (m *Machine) onLost(now int64, e Lost) {
 	if e.Generation != m.generation { // who answers would fence nobody
 		return
 	}
-	m.showed(e.Now, now)
+	m.noteStoreTime(e.Now, now)
 	var fresh []*recovery
 	for _, l := range e.Buckets {
-		r := m.recover(now, l)
+		r := m.newRecovery(now, l)
 		if r != nil {
 			fresh = append(fresh, r)
 		}
@@ -71,29 +71,29 @@ func (m *Machine) onLost(now int64, e Lost) {
 			m.out.Settled = append(m.out.Settled, Settled{Bucket: l.Bucket.ID})
 		}
 	}
-	m.begin(now, fresh)
+	m.beginRecoveries(now, fresh)
 }
 
-// doubted begins the recovery of a bucket that was restored but for what some peers are not known to have been lent, or
+// recoverDoubted begins the recovery of a bucket that was restored but for what some peers are not known to have been lent, or
 // some nodes to have used: who began it may have ended since. Such buckets leave room for those that requests wait for.
-func (m *Machine) doubted(now int64, b *Bucket, s algorithms.State) {
+func (m *Machine) recoverDoubted(now int64, b *Bucket, s algorithms.State) {
 	if len(m.recoveries) >= MaxBuckets/2 {
 		return
 	}
-	if r := m.recover(now, LostBucket{Bucket: b, At: s.Doubt}); r != nil {
+	if r := m.newRecovery(now, LostBucket{Bucket: b, At: s.Doubt}); r != nil {
 		r.restored, r.useKnown = true, s.Shut == 0
 		m.stats.PartlyKnown++
-		m.begin(now, []*recovery{r})
+		m.beginRecoveries(now, []*recovery{r})
 	}
 }
 
-// recover returns a recovery to begin, nil if it is under way or there is no room.
-func (m *Machine) recover(now int64, l LostBucket) *recovery {
+// newRecovery returns a recovery to begin, nil if it is under way or there is no room.
+func (m *Machine) newRecovery(now int64, l LostBucket) *recovery {
 	old := m.recoveries[l.Bucket.ID]
 	if l.Bucket.Epoch != m.epoch || old != nil && old.lostAt == l.At || old == nil && len(m.recoveries) >= MaxBuckets {
 		return nil
 	}
-	m.recovered(l.Bucket.ID)
+	m.endRecovery(l.Bucket.ID)
 	r := &recovery{bucket: l.Bucket, lostAt: l.At, began: now, pause: askAgain / 2}
 	r.to = algorithms.CellAt(l.At, l.Bucket.Cell) + 1
 	for r.from = r.to; m.weighs(r.bucket, r.from-1) > now+m.offset; r.from-- {
@@ -101,22 +101,22 @@ func (m *Machine) recover(now int64, l LostBucket) *recovery {
 	return r
 }
 
-// begin puts recoveries on the list and asks for them.
-func (m *Machine) begin(now int64, all []*recovery) {
+// beginRecoveries puts recoveries on the list and asks for them.
+func (m *Machine) beginRecoveries(now int64, all []*recovery) {
 	for _, r := range all {
 		m.recoveries[r.bucket.ID] = r
 		m.recovering = append(m.recovering, r.bucket.ID)
 	}
 	slices.Sort(m.recovering)
 	m.recovering = slices.Compact(m.recovering)
-	m.recall(now, all)
+	m.askWhatIsKnown(now, all)
 }
 
 func (m *Machine) weighs(b *Bucket, cell int64) int64 { return b.Terms(m.region).Weighs(cell) }
 
-// recall asks our own journal, the other nodes and all peers that are heard, each of the buckets of which it has not told
+// askWhatIsKnown asks our own journal, the other nodes and all peers that are heard, each of the buckets of which it has not told
 // all.
-func (m *Machine) recall(now int64, all []*recovery) {
+func (m *Machine) askWhatIsKnown(now int64, all []*recovery) {
 	for _, r := range all {
 		r.pause = min(2*r.pause, maxPause)
 		if len(r.nodesAnswered) < m.nodes {
@@ -168,7 +168,7 @@ func (m *Machine) onQuestioned(now int64, e Questioned) {
 	c := Consult{ID: e.ID, Buckets: e.Buckets, Question: e.Question}
 	ours, from := e.Question.From == m.region, m.peer(e.Question.From)
 	switch {
-	case !ours && (from == nil || !from.hears(m, now, e.Question.Generation)),
+	case !ours && (from == nil || !from.believes(m, now, e.Question.Generation)),
 		ours && !m.believes(now, e.Question.Generation, max(m.generation, m.fence)):
 		m.stats.Implausible++
 		refused := make([]Testimony, len(e.Question.Buckets))
@@ -220,20 +220,20 @@ func (m *Machine) onTestified(now int64, e Testimonies) {
 			m.stats.Implausible++
 			continue
 		}
-		r.take(peer, e.Node, t, m.weighs(r.bucket, r.from))
+		r.addTestimony(peer, e.Node, t, m.weighs(r.bucket, r.from))
 		if peer == "" {
-			m.takeUse(r, e.Node, t)
+			m.addUse(r, e.Node, t)
 			r.searched = r.searched || e.Node == m.node
 		}
-		m.restore(now, r)
+		m.restoreIfKnown(now, r)
 	}
 }
 
-// take adds a testimony; until is when the first of the cells in doubt weighs no more.
-func (r *recovery) take(peer, node string, t Testimony, until int64) {
+// addTestimony adds a testimony; until is when the first of the cells in doubt weighs no more.
+func (r *recovery) addTestimony(peer, node string, t Testimony, until int64) {
 	for _, row := range t.Rows {
 		if row.Cell >= r.from && row.Cell <= r.to {
-			r.raise(row)
+			r.raiseRow(row)
 		}
 	}
 	if peer == "" {
@@ -248,8 +248,8 @@ func (r *recovery) take(peer, node string, t Testimony, until int64) {
 	}
 }
 
-// takeUse adds what a node of our region used. Its word is all it used only if it reaches back to what may still count.
-func (m *Machine) takeUse(r *recovery, node string, t Testimony) {
+// addUse adds what a node of our region used. Its word is all it used only if it reaches back to what may still count.
+func (m *Machine) addUse(r *recovery, node string, t Testimony) {
 	r.use = newer(r.use, t.Use)
 	all := t.UseSince <= max(r.bucket.Terms(m.region).CountsSince(r.lostAt), 0)
 	if all && !slices.Contains(r.nodesAnswered, node) {
@@ -262,9 +262,9 @@ func (m *Machine) takeUse(r *recovery, node string, t Testimony) {
 	}
 }
 
-// restore has the store restore a bucket if all is known of it, or there was time enough to tell. A bucket that is not
+// restoreIfKnown has the store restoreIfKnown a bucket if all is known of it, or there was time enough to tell. A bucket that is not
 // worth recovering is only opened if nobody used it and lent nothing of it.
-func (m *Machine) restore(now int64, r *recovery) {
+func (m *Machine) restoreIfKnown(now int64, r *recovery) {
 	var known, unknown []string
 	for _, p := range m.peers {
 		if len(r.nodesWhole) >= m.nodes || slices.Contains(r.peersAnswered, p.name) {
@@ -294,8 +294,8 @@ func (m *Machine) restore(now int64, r *recovery) {
 		KnownPeers: known, UnknownPeers: unknown, Rows: slices.Clone(r.rows)})
 }
 
-// raise adds a row, or raises the one there is.
-func (r *recovery) raise(row Remembered) {
+// raiseRow adds a row, or raises the one there is.
+func (r *recovery) raiseRow(row Remembered) {
 	for i := range r.rows {
 		if old := &r.rows[i]; old.Peer == row.Peer && old.Cell == row.Cell {
 			old.Lent, old.Returned = max(old.Lent, row.Lent), max(old.Returned, row.Returned)
@@ -321,32 +321,32 @@ func (m *Machine) onRestored(now int64, e Restored) {
 	if !r.restored {
 		m.stats.PartlyKnown++
 	}
-	m.showed(e.Result.Now, now)
+	m.noteStoreTime(e.Result.Now, now)
 	r.restored = true
 	if len(e.Restore.UnknownPeers) == 0 && e.Restore.Most == 0 || len(m.recoveries) > MaxBuckets/2 { // of the others the bucket's use tells again
-		m.recovered(b.ID)
+		m.endRecovery(b.ID)
 	}
 	if v := m.view(now, b); v != nil {
 		v.observe(e.Result.State, e.Result.Now)
 		for _, row := range e.Result.Rows {
 			if m.peer(row.Peer) != nil {
-				v.dealing(row.Peer).at(row.Cell).take(row.Row)
+				v.dealing(row.Peer).at(row.Cell).raise(row.Row)
 			}
 		}
 	}
 	m.out.Settled = append(m.out.Settled, Settled{Bucket: b.ID, RetryHelps: true})
 }
 
-// recovered ends a recovery; the list is put in order by the next tick.
-func (m *Machine) recovered(id string) {
+// endRecovery ends a recovery; the list is put in order by the next tick.
+func (m *Machine) endRecovery(id string) {
 	if r := m.recoveries[id]; r != nil && r.restored {
 		m.stats.PartlyKnown--
 	}
 	delete(m.recoveries, id)
 }
 
-// recoverOn gives up waiting, asks again, and ends what weighs no more.
-func (m *Machine) recoverOn(now int64) {
+// continueRecoveries gives up waiting, asks again, and ends what weighs no more.
+func (m *Machine) continueRecoveries(now int64) {
 	back := false // a peer that was away is heard again
 	for _, p := range m.peers {
 		back = back || p.away && !p.degraded(now)
@@ -359,12 +359,12 @@ func (m *Machine) recoverOn(now int64) {
 		case r == nil:
 			return true
 		case m.weighs(r.bucket, r.to) <= now+m.offset || r.bucket.Epoch != m.epoch:
-			m.recovered(id)
+			m.endRecovery(id)
 			return true
 		case r.used:
 			return false
 		}
-		m.restore(now, r)
+		m.restoreIfKnown(now, r)
 		if back {
 			r.pause = askAgain / 2
 		}
@@ -374,6 +374,6 @@ func (m *Machine) recoverOn(now int64) {
 		return false
 	})
 	if len(again) > 0 {
-		m.recall(now, again)
+		m.askWhatIsKnown(now, again)
 	}
 }

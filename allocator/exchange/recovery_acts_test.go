@@ -85,7 +85,7 @@ func (s *recoverySearch) ownActs(w world, n int, found func(did, world)) {
 		s.carry(to, n, s.step(to, n, stepKey{what: "patience"}, func(m *Machine) {
 			m.recoveries["b"].began = 0
 			m.out = Effects{}
-			m.recoverOn(searchNow)
+			m.continueRecoveries(searchNow)
 		}))
 	})
 }

@@ -185,7 +185,7 @@ func (s *recoverySearch) fresh(n int, generation uint64) int32 {
 	m := New(searchRegions[r], searchNodes[n], Options{Nodes: []int{2, 1}[r]})
 	m.Step(searchNow, TenureChanged{Generation: generation, Epoch: epochForTests, Peers: []string{searchRegions[1-r]}})
 	m.peers[0].answeredCall(searchNow, searchNow)
-	m.showed(searchStart, searchNow)
+	m.noteStoreTime(searchStart, searchNow)
 	return s.machines.id(m)
 }
 

@@ -46,8 +46,8 @@ func (l *line) add(v *view) {
 	l.views = append(l.views, v)
 }
 
-// take takes the first off the line.
-func (l *line) take() *view {
+// pop takes the first off the line.
+func (l *line) pop() *view {
 	v := l.views[l.taken]
 	l.views[l.taken] = nil
 	if l.taken++; l.empty() {
@@ -99,7 +99,7 @@ func (q *queue) next(p *peer) *view {
 	if q[inNeed].empty() {
 		why = toGain
 	}
-	v := q[why].take()
+	v := q[why].pop()
 	d := v.dealing(p.name)
 	if d.turn != why {
 		return nil

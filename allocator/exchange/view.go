@@ -73,8 +73,8 @@ func (v *view) observe(s algorithms.State, at int64) {
 // roll moves the state to the given current cell.
 func (v *view) roll(cell int64) { v.state = v.frame.Roll(v.state, cell, v.entitlement()) }
 
-// shut says whether a loss keeps the bucket closed at a store time: what is borrowed for then is of no use.
-func (v *view) shut(at int64) bool { return v.state.Shut > at }
+// isShut says whether a loss keeps the bucket closed at a store time: what is borrowed for then is of no use.
+func (v *view) isShut(at int64) bool { return v.state.Shut > at }
 
 // share returns the rights held of the state's cell or the one after.
 func (v *view) share(cell int64) int64 {

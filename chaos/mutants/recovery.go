@@ -133,7 +133,7 @@ var recovery = []Mutant{
 	{
 		Name: "fenced-by-its-own-generation", Hole: "fenced by one's own generation",
 		Rule:   "a mate's question fences only a node that stands under an earlier generation",
-		Edits:  []Edit{{"allocator/exchange/lender.go", `case m.noJournal || m.fence > m.generation:`, `case m.noJournal || m.fence >= m.generation:`}},
+		Edits:  []Edit{{"allocator/exchange/lender.go", `case m.journalFailed || m.fence > m.generation:`, `case m.journalFailed || m.fence >= m.generation:`}},
 		Breaks: "liveness: nothing is lent any more", Under: "FLUSHALL; two nodes that recover one bucket",
 		Test: Test{"./chaos/sim", "TestMatesLendSoonAfterALoss"},
 	},

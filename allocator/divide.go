@@ -49,11 +49,11 @@ type Portion struct {
 // asks nobody for more. Where more is lacking than they are all thought to have, the tail of the cell is scattered: then
 // everybody is asked for up to tail units. jitter (ppm) turns the choice where few units meet many peers.
 func Divide(units, tail int64, offers []Offer, jitter int64, inNeed bool) []Portion {
-	return new(Desk).Divide(units, tail, offers, jitter, inNeed)
+	return new(Scratch).Divide(units, tail, offers, jitter, inNeed)
 }
 
 // Divide is the function of that name.
-func (k *Desk) Divide(units, tail int64, offers []Offer, jitter int64, inNeed bool) []Portion {
+func (k *Scratch) Divide(units, tail int64, offers []Offer, jitter int64, inNeed bool) []Portion {
 	total := Offered(offers)
 	k.weights = sized(k.weights, len(offers))
 	weights := k.weights

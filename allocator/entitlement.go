@@ -11,10 +11,10 @@ import (
 // of the key), so that over many keys no region is always the one to get nothing. The sum is the limit exactly.
 // Weights are not negative and not all zero; a region of weight 0 gets nothing.
 func Entitlements(limit int64, weights []int64, rotation uint64) []int64 {
-	return new(Desk).entitlements(limit, weights, rotation)
+	return new(Scratch).entitlements(limit, weights, rotation)
 }
 
-func (k *Desk) entitlements(limit int64, weights []int64, rotation uint64) []int64 {
+func (k *Scratch) entitlements(limit int64, weights []int64, rotation uint64) []int64 {
 	var total int64
 	for _, w := range weights {
 		total += w
@@ -38,7 +38,7 @@ func (k *Desk) entitlements(limit int64, weights []int64, rotation uint64) []int
 
 // byRemainder orders those with a weight by their remainders, the largest first, and where these
 // are equal by their positions, from the first on around the circle.
-func (k *Desk) byRemainder(weights []int64, first int) []int {
+func (k *Scratch) byRemainder(weights []int64, first int) []int {
 	order := k.order[:0]
 	for n := range weights {
 		i := first + n

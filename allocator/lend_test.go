@@ -124,25 +124,25 @@ func TestRegionPartOf(t *testing.T) {
 func TestTarget(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		units := rapid.Int64Range(0, 300)
-		var claims []Claim
+		var demanders []Demander
 		rival, left := false, int64(0)
 		for i := range rapid.IntRange(1, 6).Draw(r, "regions") {
 			p := RegionPart{Entitlement: units.Draw(r, "entitlement"), Borrowable: units.Draw(r, "borrow")}
 			p.Lendable = p.Entitlement
-			c := p.Claim(units.Draw(r, "demand"))
-			claims = append(claims, c)
+			c := p.Demander(units.Draw(r, "demand"))
+			demanders = append(demanders, c)
 			rival = rival || i > 0 && c.Demand > c.Entitlement
 			left += max(c.Entitlement-c.Demand, 0)
 		}
-		own, desk := claims[0], &Desk{}
-		got, most := desk.Target(claims), min(claims[0].Demand, claims[0].Entitlement+claims[0].Borrow)
+		own, scratch := demanders[0], &Scratch{}
+		got, most := scratch.Target(demanders), min(demanders[0].Demand, demanders[0].Entitlement+demanders[0].Borrow)
 		switch {
 		case !rival && got != most:
-			r.Fatalf("%v: %d, without a rival it may have %d", claims, got, most)
-		case rival && got != WaterFill(claims)[0]:
-			r.Fatalf("%v: %d", claims, got)
+			r.Fatalf("%v: %d, without a rival it may have %d", demanders, got, most)
+		case rival && got != WaterFill(demanders)[0]:
+			r.Fatalf("%v: %d", demanders, got)
 		case got > most || rival && got > own.Entitlement+left:
-			r.Fatalf("%v: %d of at most %d", claims, got, most)
+			r.Fatalf("%v: %d of at most %d", demanders, got, most)
 		}
 	})
 }

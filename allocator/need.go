@@ -34,7 +34,7 @@ type Need struct {
 	Opens     int64 // microseconds until the cell opens; 0: it is open
 	Own       RegionPart
 	Share     int64
-	Target    int64 // see Desk.Target; where requests wait it does not matter
+	Target    int64 // see Scratch.Target; where requests wait it does not matter
 	Waiting   int64 // units that requests wait for; 0: none waits
 	InNeed    bool  // the region has denied requests lately
 	Home      bool  // one region is entitled to all, and the others borrow unit by unit

@@ -1,47 +1,47 @@
 package allocator
 
-// Claim is what one region brings to the water-fill of one cell.
-type Claim struct {
+// Demander is what one region brings to the water-fill of one cell.
+type Demander struct {
 	Entitlement int64
 	Demand      int64 // units it expects to admit in the whole cell if it may
 	Borrow      int64 // most it may borrow on top of its entitlement
 	Lend        int64 // most it may lend of its entitlement
 }
 
-// Claim is what the region brings to the water-fill with a demand in a cell.
-func (p RegionPart) Claim(demand int64) Claim {
-	return Claim{Entitlement: p.Entitlement, Demand: demand, Borrow: p.Borrowable, Lend: p.Lendable}
+// Demander is what the region brings to the water-fill with a demand in a cell.
+func (p RegionPart) Demander(demand int64) Demander {
+	return Demander{Entitlement: p.Entitlement, Demand: demand, Borrow: p.Borrowable, Lend: p.Lendable}
 }
 
 // floor is what a region gets before anyone borrows.
-func (c Claim) floor() int64 { return min(c.Entitlement, c.Demand) }
+func (c Demander) floor() int64 { return min(c.Entitlement, c.Demand) }
 
 // WaterFill returns each region's target share of a cell: a weighted max-min fair division (Bertsekas and
 // Gallager, Data Networks, 6.5.2). Everyone gets min(entitlement, demand) first; what regions then leave over, within
 // their lending limits, goes to unmet demand in proportion to the entitlements (a region without any weighs 1 unit),
 // within the borrowing limits, rounded by largest remainder. The sum never exceeds that of the entitlements.
-func WaterFill(claims []Claim) []int64 { return new(Desk).WaterFill(claims) }
+func WaterFill(demanders []Demander) []int64 { return new(Scratch).WaterFill(demanders) }
 
-// Desk has room to work out divisions on, so that one after another allocates nothing. What it returns holds until it is
+// Scratch has room to work out divisions on, so that one after another allocates nothing. What it returns holds until it is
 // used again. The zero value is ready to use; not safe for concurrent use.
-type Desk struct {
+type Scratch struct {
 	target, unmet, weights, given, remainder []int64
 	order                                    []int
 	portions                                 []Portion
 }
 
 // WaterFill is the function of that name.
-func (k *Desk) WaterFill(claims []Claim) []int64 {
-	k.target, k.unmet = sized(k.target, len(claims)), sized(k.unmet, len(claims))
+func (k *Scratch) WaterFill(demanders []Demander) []int64 {
+	k.target, k.unmet = sized(k.target, len(demanders)), sized(k.unmet, len(demanders))
 	target, unmet := k.target, k.unmet
 	var spare int64
-	for i, c := range claims {
+	for i, c := range demanders {
 		target[i] = c.floor()
 		spare += min(c.Entitlement-target[i], c.Lend)
 		unmet[i] = max(min(c.Demand-c.Entitlement, c.Borrow), 0)
 	}
 	for spare > 0 {
-		given := k.pour(spare, claims, unmet)
+		given := k.pour(spare, demanders, unmet)
 		var sum int64
 		for i, g := range given {
 			target[i] += g
@@ -60,22 +60,22 @@ func (k *Desk) WaterFill(claims []Claim) []int64 {
 // than its entitlement there is nothing to be fair about, and the target is all that the first
 // wants and may borrow: what the others said of their demand is late where it fell, and the
 // lenders know what they keep. Else it is the region's part of the water-fill.
-func (k *Desk) Target(claims []Claim) int64 {
-	for _, c := range claims[1:] {
+func (k *Scratch) Target(demanders []Demander) int64 {
+	for _, c := range demanders[1:] {
 		if c.Demand > c.Entitlement {
-			return k.WaterFill(claims)[0]
+			return k.WaterFill(demanders)[0]
 		}
 	}
-	own := claims[0]
+	own := demanders[0]
 	return min(own.Demand, own.Entitlement+own.Borrow)
 }
 
 // pour divides spare once over the regions with unmet demand, nobody more than its own.
-func (k *Desk) pour(spare int64, claims []Claim, unmet []int64) []int64 {
-	k.weights = sized(k.weights, len(claims))
+func (k *Scratch) pour(spare int64, demanders []Demander, unmet []int64) []int64 {
+	k.weights = sized(k.weights, len(demanders))
 	weights := k.weights
 	var total int64
-	for i, c := range claims {
+	for i, c := range demanders {
 		if unmet[i] > 0 {
 			weights[i] = max(c.Entitlement, 1)
 			total += weights[i]

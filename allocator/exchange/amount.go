@@ -21,10 +21,10 @@ func (m *Machine) need(now int64, v *view, cell int64, o allocator.Outlook, open
 
 // target returns this region's target share of a cell of which it wants a total.
 func (m *Machine) target(now int64, v *view, cell, total int64) int64 {
-	m.claims = append(m.claims[:0], v.own.Claim(total))
+	m.demanders = append(m.demanders[:0], v.own.Demander(total))
 	for i := range v.dealings {
 		d := &v.dealings[i]
-		m.claims = append(m.claims, d.part.Claim(v.expects(d, cell, now)))
+		m.demanders = append(m.demanders, d.part.Demander(v.expects(d, cell, now)))
 	}
-	return m.desk.Target(m.claims)
+	return m.scratch.Target(m.demanders)
 }

@@ -106,7 +106,7 @@ func (m *Machine) planCell(now int64, v *view, cell, jitter int64) {
 	if !m.noTail {
 		tail = v.frame.Tail(units, inNeed)
 	}
-	m.askEach(now, v, cell, m.desk.Divide(units, tail, offers, jitter, inNeed))
+	m.askEach(now, v, cell, m.scratch.Divide(units, tail, offers, jitter, inNeed))
 }
 
 // askEach asks each peer for its portion, if more than was asked of it already.
@@ -237,7 +237,7 @@ func (m *Machine) planBurst(now int64, v *view) {
 		offers = append(offers, allocator.Offer{Peer: i, Spare: v.spareBurstOf(d, cell, now)})
 	}
 	m.offered = offers
-	for _, portion := range m.desk.Divide(lacking, 0, offers, allocator.PPM, true) {
+	for _, portion := range m.scratch.Divide(lacking, 0, offers, allocator.PPM, true) {
 		p := m.peers[portion.Peer]
 		pos := v.dealings[portion.Peer].at(cell)
 		more := portion.Units - pos.burst.pending

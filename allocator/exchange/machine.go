@@ -50,9 +50,9 @@ type Machine struct {
 	out             Effects
 
 	// What is worked with again and again, so that a plan allocates nothing.
-	claims  []allocator.Claim
-	offered []allocator.Offer
-	desk    allocator.Desk
+	demanders []allocator.Demander
+	offered   []allocator.Offer
+	scratch   allocator.Scratch
 }
 
 // Options switch parts of the protocol off, so that tests can show what each is for. The zero value is the protocol.

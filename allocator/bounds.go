@@ -6,10 +6,12 @@ import (
 	"github.com/quotad/quotad/algorithms"
 )
 
-// LocalPart returns the units that a node admits of one bucket and window while it cannot use its region's store: the
-// part of the entitlement that cannot have been lent, floor((F - floor(l F)) / nodes), and half of that, rounded down,
-// where use fades over two windows (sliding). nodes is how many the region has by configuration, at least 1, never how
-// many are alive; so all of them together stay within what the region keeps at home, whatever was lent.
+// LocalPart returns how many units of one bucket and window a node admits while it cannot use its
+// region's store. The region keeps the part of its entitlement that it can never lend, and each of
+// its nodes gets an equal part of that: floor((F - floor(l F)) / nodes). Where use fades over two
+// windows (sliding) it is half of that, rounded down. nodes, at least 1, is how many nodes the
+// region is configured with, not how many are alive. So all its nodes together admit no more than
+// the region keeps, whatever it has lent.
 func LocalPart(entitlement, lendingPPM, nodes int64, sliding bool) int64 {
 	part := (entitlement - Part(entitlement, lendingPPM)) / nodes
 	if sliding {
@@ -18,11 +20,14 @@ func LocalPart(entitlement, lendingPPM, nodes int64, sliding bool) int64 {
 	return part
 }
 
-// ReservePart returns the units that a node admits of one bucket and window without its region's store where a reserve is
-// kept out of it: units = floor(v F) of the limit, and for a bucket burst = floor(v B) of its burst. It is
-// floor(units / nodes), and half of that where use fades over two windows (sliding). What a bucket's nodes may admit in two
-// windows they may admit at once, around the end of the first: so in each no more than half of burst. All nodes together
-// then stay within a limit of so many units and so much burst, whenever they admit.
+// ReservePart returns how many units of one bucket and window a node admits without its region's
+// store, if the region keeps a reserve out of the store: units = floor(v F) of the limit and, for
+// a bucket, burst = floor(v B) of its burst. Each node gets floor(units / nodes), and half of that
+// where use fades over two windows (sliding).
+//
+// A bucket's nodes can admit the parts of two windows at once, around the end of the first. So in
+// each window they admit at most half of burst. Whenever they admit, all nodes together then stay
+// within a limit of that many units and that burst.
 func ReservePart(units, burst, nodes int64, sliding, bucket bool) int64 {
 	switch {
 	case sliding:
@@ -43,8 +48,8 @@ const (
 	FailAllow                  // everything
 )
 
-// Exposure is a limit in plain numbers, and the circumstances that its bounds are computed for. Amounts are 0 to 2^51
-// units, times microseconds.
+// Exposure is what the bounds of one limit are computed from: the limit in plain numbers, and the
+// circumstances. Amounts are 0 to 2^51 units, times are microseconds.
 type Exposure struct {
 	Kind      algorithms.Kind
 	Limit     int64 // L, units in a window
@@ -64,7 +69,7 @@ type Exposure struct {
 	ClockMargin int64 // the difference up to which the sliding kinds are exact
 }
 
-// Bound is the most that one mishap admits above the ceiling.
+// Bound is the most units that one mishap can admit above the limit.
 type Bound struct {
 	Cause   string  // the mishap, one word
 	When    string  // which case of it, and how often that counts; at most 40 bytes
@@ -74,11 +79,12 @@ type Bound struct {
 	None    bool    // there is no bound; the numbers then say nothing
 }
 
-// MaxExcess is where bounds are cut, so that they are exact in whatever reads numbers as doubles.
+// MaxExcess is the largest bound that is reported; a larger one is cut to it. Readers that hold
+// numbers as doubles still read it exactly.
 const MaxExcess = 1 << 53
 
-// Holding is what a region is entitled to of one bucket, and the most it can come to hold. All but Reserve is what its
-// store holds.
+// Holding is what a region is entitled to of one bucket, and the most it can come to hold. The
+// store holds all of it except Reserve.
 type Holding struct {
 	Entitlement int64 // F, less Reserve
 	Reserve     int64 // floor(v F), what the region keeps out of its store
@@ -89,7 +95,8 @@ type Holding struct {
 	MaxBurst    int64 // B_max = B + the most others may lend it of theirs
 }
 
-// Holdings returns the holdings of each region, each number for the key for which it is greatest.
+// Holdings returns the holdings of each region. The regions' parts differ by key, where units are
+// left over from the split: each number is the largest for any key.
 func (e Exposure) Holdings() []Holding {
 	most := make([]Holding, len(e.Splits[0].Units))
 	for _, s := range e.Splits {
@@ -139,8 +146,9 @@ func (e Exposure) lendsBurst(h Holding) int64 {
 	return Part(h.Burst, e.Lending)
 }
 
-// Bounds returns every way in which more than the limit may be admitted, with what it comes to at most, in a fixed
-// order. A bound is per mishap: two at once may add up.
+// Bounds returns every kind of mishap that can admit more than the limit, each with the most it
+// can admit, always in the same order. Each bound is for one mishap: the bounds of two at once may
+// add up.
 func Bounds(e Exposure) []Bound {
 	return slices.Concat(e.storeLost(), e.staleReplica(), e.liveCopy(), e.keyDeleted(), e.local(), e.clocksApart(), e.set())
 }

@@ -18,15 +18,19 @@ const (
 	demandRise = demandUnits / 2
 )
 
-// Demand estimates what callers ask of one bucket in one region: the mean of the last two samples, or of as many more
-// as it takes to have seen 16 units (within a second, or the cell if that is longer, at most five seconds); or the last
-// sample if that is more and has 8. So where there is much to count it goes up at once and comes down in half a second,
-// and where there is little it takes neither the silence between two rare requests for the end of them nor two in a row
-// for a rush. A region asks for rights and keeps rights by this one estimate; with a more cautious one for asking it
-// would ask back what it had just lent.
+// Demand estimates how many units a second callers ask of one bucket in one region. The estimate
+// is the mean of the last two samples. Where these have fewer than 16 units, it takes in older
+// samples until it has seen 16, as far back as a second, or the cell if that is longer, but at
+// most 25 samples (five seconds). If the last sample alone has 8 units or more and a higher rate,
+// the estimate is that rate.
 //
-// Denied units count as demand, but at most twice what was counted (or admitted) the sample before: a storm of
-// retries is not demand. The zero value is ready to use.
+// So a busy bucket's estimate rises at once and falls within half a second. A quiet bucket's
+// neither drops to nothing between two rare requests nor jumps when two come together. A region
+// asks for rights and keeps rights by the same estimate: with a more cautious one for asking, it
+// would ask back what it has just lent.
+//
+// Denied units count as demand, but at most twice as many as were counted (or admitted) the sample
+// before: a storm of retries is not demand. The zero value is ready to use.
 type Demand struct {
 	units   [demandSamples]int64 // asked
 	elapsed [demandSamples]int64 // microseconds
@@ -82,7 +86,8 @@ func (d *Demand) since(admitted, denied, elapsed int64) int64 {
 	return PerSecond(admitted+CountedDenials(denied, d.denied, admitted), elapsed)
 }
 
-// CountedDenials returns how many of the denied units count as demand, after so many were counted the time before.
+// CountedDenials returns how many of the denied units count as demand: at most twice the larger of
+// those that counted in the sample before and those admitted in this one, and of these at least 1.
 func CountedDenials(denied, before, admitted int64) int64 {
 	return min(denied, 2*max(before, admitted, 1))
 }

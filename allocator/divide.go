@@ -13,7 +13,7 @@ type Offer struct {
 	Some  bool  // it may have some, though it is not thought to; asked for the tail only
 }
 
-// Offered returns what peers are thought to have, all together.
+// Offered returns what all peers together are thought to have, in units.
 func Offered(offers []Offer) (units int64) {
 	for _, o := range offers {
 		units += o.Back + o.Spare
@@ -44,15 +44,19 @@ type Portion struct {
 	Units int64
 }
 
-// Divide splits an ask over the peers in proportion to what they may have, in whole units. A region in need asks for
-// all it lacks, whatever they are thought to have, for that is old news and each lender knows what it keeps; any other
-// asks nobody for more. Where more is lacking than they are all thought to have, the tail of the cell is scattered: then
-// everybody is asked for up to tail units. jitter (ppm) turns the choice where few units meet many peers.
+// Divide splits an ask over peers in proportion to what each may have, in whole units. A region in
+// need asks for all it lacks, even if the peers are thought to have less: what is known of them is
+// old, and each lender decides what it keeps. Any other region asks for no more than they are
+// thought to have.
+//
+// If more is lacking than all peers are thought to have, each that may have some is asked for at
+// least tail units. jitter (parts per million) decides which peers get the units left over from
+// rounding. The largest portion comes first.
 func Divide(units, tail int64, offers []Offer, jitter int64, inNeed bool) []Portion {
 	return new(Scratch).Divide(units, tail, offers, jitter, inNeed)
 }
 
-// Divide is the function of that name.
+// Divide is the function of the same name, on memory that is used again.
 func (k *Scratch) Divide(units, tail int64, offers []Offer, jitter int64, inNeed bool) []Portion {
 	total := Offered(offers)
 	k.weights = sized(k.weights, len(offers))

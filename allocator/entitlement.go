@@ -6,10 +6,11 @@ import (
 	"slices"
 )
 
-// Entitlements splits a limit over regions in proportion to their weights: rounded down, and the units left over
-// one each to the largest remainders (Hamilton's method). Ties are broken by position, rotated by rotation (a hash
-// of the key), so that over many keys no region is always the one to get nothing. The sum is the limit exactly.
-// Weights are not negative and not all zero; a region of weight 0 gets nothing.
+// Entitlements splits a limit over regions in proportion to their weights. Parts are rounded down,
+// and the units left over go one each to the largest remainders (Hamilton's method), so the parts
+// add up to the limit. Equal remainders are served in the order of the regions, beginning with the
+// region that rotation, a hash of the key, chooses: over many keys no region always gets nothing.
+// Weights are not negative, and not all zero; a region of weight 0 gets nothing.
 func Entitlements(limit int64, weights []int64, rotation uint64) []int64 {
 	return new(Scratch).entitlements(limit, weights, rotation)
 }
@@ -72,10 +73,12 @@ type Split struct {
 	Burst []int64 // of the burst; the sum is the burst exactly
 }
 
-// SplitOf splits a limit, and the burst of a bucket (0 for windows), over regions in proportion to their weights. Who
-// gets nothing of the limit gets nothing of the burst: tokens that are never refilled could not be told from tokens
-// that were forgotten. In home mode, for amounts too small to be split, all belongs to one region, which the rotation (a
-// hash of the key) chooses from those with a weight; the others borrow from it.
+// SplitOf splits a limit, and the burst of a bucket (0 for windows), over regions in proportion to
+// their weights. A region that gets nothing of the limit gets nothing of the burst: its tokens
+// would never be refilled, and nobody could tell that from tokens that were lost.
+//
+// In home mode, for amounts too small to be split, everything belongs to one region. The rotation,
+// a hash of the key, chooses it from those with a weight; the others borrow from it.
 func SplitOf(limit, burst int64, weights []int64, rotation uint64, home bool) Split {
 	if home {
 		return Split{Units: atHome(limit, weights, rotation), Burst: atHome(burst, weights, rotation)}
@@ -91,9 +94,10 @@ func SplitOf(limit, burst int64, weights []int64, rotation uint64, home bool) Sp
 	return s
 }
 
-// Stored returns what the regions' stores hold of a split when each region keeps a reserve out of its own, given in parts
-// per million: F - floor(r F) units and B - floor(r B) of the burst. Who is entitled to something keeps something of
-// it in the store, and some burst with it, unless the reserve is all.
+// Stored returns what the regions' stores hold of a split when each region keeps a reserve out of
+// its store, in parts per million: F - floor(v F) units and B - floor(v B) of the burst. A region
+// that is entitled to something has at least one unit of it in its store, unless the reserve is
+// everything.
 func (s Split) Stored(reserve int64) Split {
 	less := func(all []int64) []int64 {
 		stored := make([]int64, len(all))

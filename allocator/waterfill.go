@@ -16,21 +16,24 @@ func (p RegionPart) Demander(demand int64) Demander {
 // floor is what a region gets before anyone borrows.
 func (c Demander) floor() int64 { return min(c.Entitlement, c.Demand) }
 
-// WaterFill returns each region's target share of a cell: a weighted max-min fair division (Bertsekas and
-// Gallager, Data Networks, 6.5.2). Everyone gets min(entitlement, demand) first; what regions then leave over, within
-// their lending limits, goes to unmet demand in proportion to the entitlements (a region without any weighs 1 unit),
-// within the borrowing limits, rounded by largest remainder. The sum never exceeds that of the entitlements.
+// WaterFill returns each region's target share of a cell, by weighted max-min fairness (Bertsekas
+// and Gallager, Data Networks, 6.5.2). First every region gets what it wants of its entitlement.
+// What they then leave over, each at most what it may lend, goes to those that want more, in
+// proportion to their entitlements (a region with none weighs 1 unit) and each at most what it may
+// borrow. Parts are rounded by largest remainder. The targets never add up to more than the
+// entitlements.
 func WaterFill(demanders []Demander) []int64 { return new(Scratch).WaterFill(demanders) }
 
-// Scratch has room to work out divisions on, so that one after another allocates nothing. What it returns holds until it is
-// used again. The zero value is ready to use; not safe for concurrent use.
+// Scratch is memory for divisions, used again by the next one, so that they allocate nothing. A
+// result is valid until the next call. The zero value is ready to use; it is not safe for
+// concurrent use.
 type Scratch struct {
 	target, unmet, weights, given, remainder []int64
 	order                                    []int
 	portions                                 []Portion
 }
 
-// WaterFill is the function of that name.
+// WaterFill is the function of the same name, on memory that is used again.
 func (k *Scratch) WaterFill(demanders []Demander) []int64 {
 	k.target, k.unmet = sized(k.target, len(demanders)), sized(k.unmet, len(demanders))
 	target, unmet := k.target, k.unmet

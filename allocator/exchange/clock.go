@@ -54,8 +54,9 @@ func (c clock) apart(now int64) (int64, bool) {
 // noteStoreTime notes a store time that was seen at a node time.
 func (m *Machine) noteStoreTime(store, now int64) { m.offset, m.clockKnown = store-now, true }
 
-// StoreClock returns how far the store's clock is ahead of the machine's, in microseconds, as of the last answer of the
-// store that it heard of; late by what that took to be told. False: it has heard of none.
+// StoreClock returns how far the store's clock is ahead of the machine's, in microseconds, by the
+// last answer of the store that the machine was told of. It is too low by the time the answer
+// took. known is false if the machine has been told of none.
 func (m *Machine) StoreClock() (ahead int64, known bool) { return m.offset, m.clockKnown }
 
 // stampReplies puts our store's time on the replies of a step: none earlier than the debits that it announces, for what was told of the

@@ -18,8 +18,8 @@ const (
 	MaxAsks = 256
 )
 
-// Machine is the protocol of one node. It is deterministic: the same events at the same times give the same effects.
-// Not safe for concurrent use.
+// Machine is the protocol of one node. It is deterministic: the same events at the same times give
+// the same effects. It is not safe for concurrent use.
 type Machine struct {
 	region, node    string
 	generation      uint64
@@ -55,7 +55,8 @@ type Machine struct {
 	scratch   allocator.Scratch
 }
 
-// Options switch parts of the protocol off, so that tests can show what each is for. The zero value is the protocol.
+// Options switch parts of the protocol off, so that tests can show what each part is good for. The
+// zero value is the whole protocol, for a region of one node.
 type Options struct {
 	WithoutHints   bool // hints are neither published nor believed
 	WithoutAdvance bool // no rights are asked for the next cell
@@ -99,7 +100,7 @@ type Stats struct {
 	JournalFailed  bool  // lending has stopped until the node starts anew
 }
 
-// New returns the machine of a node; it does nothing before it is told where it stands.
+// New returns the machine of a node. It does nothing until it hears TenureChanged.
 func New(region, node string, o Options) *Machine {
 	return &Machine{
 		region: region, node: node,
@@ -109,7 +110,8 @@ func New(region, node string, o Options) *Machine {
 	}
 }
 
-// Step hears an event at node time now (microseconds of a clock that never goes back; any origin above zero).
+// Step tells the machine an event and returns what the driver must do. now is the node's time of
+// the event: microseconds above zero of a clock that never goes back.
 func (m *Machine) Step(now int64, event Event) Effects {
 	m.out = Effects{}
 	switch e := event.(type) {
@@ -166,15 +168,17 @@ func (m *Machine) Stats() Stats {
 	return s
 }
 
-// PeerAge is how long ago the last answered call to a peer was sent.
+// PeerAge says how old the news of a peer is: how long ago the last call was sent that it
+// answered.
 type PeerAge struct {
 	Peer      string
 	Heard     bool // false: it never answered
 	Age       int64
 	RoundTrip int64
 	Degraded  bool
-	// ClockApart is how far the peer's store clock is ahead of ours, in microseconds, by the quickest answer of the last
-	// minute, and wrong by at most half its round trip; it means something if Known.
+	// ClockApart is how far the peer's store clock is ahead of ours, in microseconds, by the
+	// quickest answer of the last minute. It is wrong by at most half of that answer's round trip.
+	// It means something only if ClockKnown.
 	ClockApart int64
 	ClockKnown bool
 	Moved      Moved

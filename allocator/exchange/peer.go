@@ -32,7 +32,8 @@ type peer struct {
 	moved          Moved
 }
 
-// Moved is what this node has moved between its region and a peer, in units, since it knows the peer.
+// Moved is how many units this node has moved between its region and a peer since it knows the
+// peer.
 type Moved struct {
 	Lent          int64 // to the peer, of our entitlement
 	Returned      int64 // to the peer, of what we had borrowed

@@ -61,9 +61,10 @@ func (m *Machine) settle(v *view) {
 	}
 }
 
-// planCell asks the peers that may have rights of a cell for what is short of the plan's target. Of a fixed window it does
-// so when what is held would be used up before the answer to a later ask is here, and for all of it then: one ask, and it
-// knows most. Where use fades or rates count, what comes late is lost: there half the gap is closed at each tick.
+// planCell asks peers for the rights that a cell lacks. If the bucket asks once, it asks for
+// everything, and only when the rights at hand would be used up before the answer to a later ask
+// could come: by then it knows most. Otherwise rights that come late are lost, so it asks for half
+// of the gap at each tick.
 func (m *Machine) planCell(now int64, v *view, cell, jitter int64) {
 	s := now + m.offset
 	share := v.share(cell)
@@ -122,9 +123,10 @@ func (m *Machine) askEach(now int64, v *view, cell int64, portions []allocator.P
 	}
 }
 
-// gather asks everybody for a part of what is lacking of a cell of a sliding kind, again and again while answers are under
-// way: where use fades, each lender has a little more at every moment, and who waits for an answer before asking again is
-// behind by a round trip more. How soon the lender says; a hint of it since may be of less demand there.
+// gather asks every peer for an equal part of what is lacking, and asks again while answers are
+// under way. Where use fades, each lender has a little more to lend at every moment, and a region
+// that waited for each answer would be a round trip behind. The lender says how soon to ask again;
+// a hint that came after that may say that it needs less, so then the region asks at once.
 func (m *Machine) gather(now int64, v *view, cell, units int64) {
 	units = allocator.EachOf(units, len(m.peers))
 	var borrowed int64
@@ -176,8 +178,8 @@ func (v *view) pendingBurst(cell int64) int64 {
 	return sum
 }
 
-// offers returns what each peer may have for us: rights it holds of ours, and spare rights of its own. A peer that has not
-// answered yet is left out, unless it is to be asked anew.
+// offers returns what each peer may have for us: rights that it holds of ours, and spare rights of
+// its own. A peer that has not yet answered an ask is left out, unless all are to be asked anew.
 func (m *Machine) offers(now int64, v *view, cell int64, anew bool) []allocator.Offer {
 	offers := m.offered[:0]
 	for i, p := range m.peers {
@@ -198,8 +200,9 @@ func (m *Machine) offers(now int64, v *view, cell int64, anew bool) []allocator.
 	return offers
 }
 
-// saidSpare returns the units of the current cell that peers said they had left, in hints or answers. One that has said
-// nothing, though it is taken to be idle, is left out.
+// saidSpare returns how many units of the current cell peers have said, in hints or answers, that
+// they can spare. It leaves out a peer that has said nothing, though the plan takes that one to be
+// idle.
 func (m *Machine) saidSpare(now int64, v *view) (sum int64) {
 	cell := v.state.Cell
 	for i := range v.dealings {
@@ -211,7 +214,8 @@ func (m *Machine) saidSpare(now int64, v *view) (sum int64) {
 	return sum
 }
 
-// planBurst asks for the tokens that a token bucket will be short of until its cell ends, for then burst rights go home.
+// planBurst asks for the tokens that a token bucket will lack until its cell ends; then borrowed
+// tokens go back.
 func (m *Machine) planBurst(now int64, v *view) {
 	if !v.frame.LendsBurst || m.noBurst {
 		return
@@ -254,9 +258,9 @@ func (m *Machine) planBurst(now int64, v *view) {
 	}
 }
 
-// ask asks a peer for units of a cell: first for those it holds of ours, then for its own. It is told
-// what the bucket has borrowed of the cell, and returns what that is then: the sum over all peers is
-// made once, not for each of them.
+// ask asks a peer for units of a cell: first for rights that the peer has borrowed from us, then
+// for its own. borrowed is what the bucket has borrowed of the cell; ask returns what that is
+// afterwards. So a caller that asks many peers adds it up once.
 func (m *Machine) ask(now int64, v *view, p *peer, cell, units, borrowed int64) int64 {
 	d := &v.dealings[p.index]
 	pos := d.at(cell)

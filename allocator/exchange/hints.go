@@ -114,10 +114,11 @@ func (n nodes) rate(now int64) (sum int64) {
 	return min(sum, algorithms.MaxUnits)
 }
 
-// together returns what the nodes say as one region, and when the newest of it was heard; 0: nobody is believed any
-// more. The demand is the sum. All else is the newest alone, that of the latest cell: an older word of another node is
-// about the same store, some moments ago. The least spare of any would be what was left before somebody gave back, and the
-// sum of the totals would count what is used once for every node.
+// together returns what the nodes say as one region, and when the newest of it was heard (0: no
+// node is believed any more). The demand is the sum over all nodes. Everything else is taken from
+// one hint: of those about the latest cell, the newest. An older hint of another node is about the
+// same store, as it was a moment ago. To add up the totals would count the same use once for every
+// node; the least spare could be from before rights came back.
 func (n nodes) together(now int64) (h Hint, at int64) {
 	for i := range n {
 		t := &n[i]
@@ -197,9 +198,9 @@ func (m *Machine) rateNow(now int64, v *view) int64 {
 	return v.rateNow(now) + v.mates.rate(now)
 }
 
-// publish hints at a bucket that other regions care about: one of which this region wants more than its entitlement, or was
-// asked lately, or will be. Of several nodes each speaks from its part of the entitlement on, for else none would learn
-// what they want together. Of a fixed window a node with nothing to say but what others assume anyway is silent.
+// publish sends a hint about a bucket that other regions care about: this region wants more of it
+// than its entitlement, or a peer asked about it lately. If the bucket asks once, a node whose
+// hint would say only what others assume anyway stays silent.
 func (m *Machine) publish(now int64, v *view) {
 	s := now + m.offset
 	cell := algorithms.CellAt(s, v.Cell)
@@ -242,8 +243,8 @@ func (m *Machine) spares(now int64, v *view, o allocator.Outlook) (units, burst 
 	return allocator.Spare(units, v.own.Lendable, out), allocator.Spare(burst, v.own.LendableBurst, outBurst)
 }
 
-// differs says whether a hint is worth sending before its time: another demand, or where a cell lasts, half or twice to
-// spare and that a fifth of all.
+// differs says whether a hint must be sent before its time: the demand has plainly changed, or,
+// where cells are long, what the region can spare.
 func differs(old, now Hint, v *view) bool {
 	if allocator.Changed(old.Rate, now.Rate) {
 		return true

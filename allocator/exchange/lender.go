@@ -13,7 +13,7 @@ type serving struct {
 	lends   []int // the ask that each Lend effect is for
 }
 
-// onAsked refuses what cannot be, and has the store debit the rest.
+// onAsked refuses asks that cannot be right, and has the store debit the others.
 func (m *Machine) onAsked(now int64, e Asked) {
 	s := &serving{from: e.Message.From, buckets: e.Buckets, reply: Reply{
 		From: m.region, Generation: m.generation, ForGeneration: e.Message.Generation, Epoch: m.epoch,
@@ -45,7 +45,8 @@ func (m *Machine) onAsked(now int64, e Asked) {
 	m.serving[e.ID] = s
 }
 
-// refuse says why an ask is not looked into. believed says whether the generation that it names can be.
+// refuse says why an ask is not considered. believed says whether the asker's generation can be
+// right.
 func (m *Machine) refuse(now int64, e Asked, i int, believed bool) Refusal {
 	from, b, a := m.peer(e.Message.From), e.Buckets[i], e.Message.Asks[i]
 	switch {
@@ -154,8 +155,9 @@ func (m *Machine) othersWant(now int64, v *view, cell int64, asker string) int64
 	return want
 }
 
-// onLent fills in the grants and has every row that they announce made durable first: also those that this debit did
-// not raise, for another may have, without its row being durable yet.
+// onLent fills in the grants. Before the reply leaves, the journal must hold every row that it
+// announces, also rows that this debit did not raise: an earlier debit may have raised them, and
+// they may not be durable yet.
 func (m *Machine) onLent(now int64, e Lent) {
 	s := m.serving[e.ID]
 	if s == nil || len(e.Given) != len(s.lends) {

@@ -202,7 +202,8 @@ func (m *Machine) onConsulted(now int64, e Consulted) {
 	m.onTestified(now, Testimonies{From: m.region, Node: m.node, ForGeneration: e.Consult.Generation, All: e.All})
 }
 
-// onTestified takes an answer in. One to a question of another generation tells nothing of this loss, nor does it fence.
+// onTestified takes an answer in. An answer to a question of another generation says nothing about
+// this loss, and it fences nobody.
 func (m *Machine) onTestified(now int64, e Testimonies) {
 	peer := ""
 	if e.From != m.region {
@@ -262,8 +263,9 @@ func (m *Machine) addUse(r *recovery, node string, t Testimony) {
 	}
 }
 
-// restoreIfKnown has the store restoreIfKnown a bucket if all is known of it, or there was time enough to tell. A bucket that is not
-// worth recovering is only opened if nobody used it and lent nothing of it.
+// restoreIfKnown has the store restore a bucket once everything is known of it, or once others
+// have had time enough to answer. A bucket that is not worth recovering is opened only if nobody
+// used it and nothing of it was lent.
 func (m *Machine) restoreIfKnown(now int64, r *recovery) {
 	var known, unknown []string
 	for _, p := range m.peers {

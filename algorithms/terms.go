@@ -16,27 +16,6 @@ const KeySlack = int64(second)
 
 const second = 1_000_000
 
-// Kind names an algorithm, by its word in the policy document.
-type Kind string
-
-// The algorithms.
-const (
-	FixedWindow          Kind = "fixed_window"
-	SlidingWindowCounter Kind = "sliding_window_counter"
-	SlidingWindowLog     Kind = "sliding_window_log"
-	TokenBucket          Kind = "token_bucket"
-	LeakyBucket          Kind = "leaky_bucket"
-)
-
-// Kinds are the algorithms, in the order in which they are explained.
-var Kinds = []Kind{FixedWindow, SlidingWindowCounter, SlidingWindowLog, TokenBucket, LeakyBucket}
-
-// Sliding says whether use fades out over a window instead of ending with it.
-func (k Kind) Sliding() bool { return k == SlidingWindowCounter || k == SlidingWindowLog }
-
-// Bucket says whether rights are a rate of refill, and a burst is bounded apart from it.
-func (k Kind) Bucket() bool { return k == TokenBucket || k == LeakyBucket }
-
 // Terms are what a script must know of a bucket. Times are microseconds.
 type Terms struct {
 	Kind        Kind
@@ -53,8 +32,8 @@ type Terms struct {
 // others' cells are over before it could matter.
 func Recovers(k Kind, window int64) bool { return !k.Bucket() && window > 60*second }
 
-// ClockGuard is the difference of regions' clocks up to which the sliding kinds are exact in real time.
-const ClockGuard = second / 10
+// ClockMargin is the difference of regions' clocks up to which the sliding kinds are exact in real time.
+const ClockMargin = second / 10
 
 const (
 	slice       = second // cell of token_bucket, and of leaky_bucket the least

@@ -1,11 +1,17 @@
 package allocator
 
-import "slices"
+import (
+	"slices"
 
-// LocalPart returns the units that a node admits of one bucket and window while it cannot use its region's store: the
-// part of the entitlement that cannot have been lent, floor((F - floor(l F)) / nodes), and half of that, rounded down,
-// where use fades over two windows (sliding). nodes is how many the region has by configuration, at least 1, never how
-// many are alive; so all of them together stay within what the region keeps at home, whatever was lent.
+	"github.com/quotad/quotad/algorithms"
+)
+
+// LocalPart returns how many units of one bucket and window a node admits while it cannot use its
+// region's store. The region keeps the part of its entitlement that it can never lend, and each of
+// its nodes gets an equal part of that: floor((F - floor(l F)) / nodes). Where use fades over two
+// windows (sliding) it is half of that, rounded down. nodes, at least 1, is how many nodes the
+// region is configured with, not how many are alive. So all its nodes together admit no more than
+// the region keeps, whatever it has lent.
 func LocalPart(entitlement, lendingPPM, nodes int64, sliding bool) int64 {
 	part := (entitlement - Part(entitlement, lendingPPM)) / nodes
 	if sliding {
@@ -14,11 +20,14 @@ func LocalPart(entitlement, lendingPPM, nodes int64, sliding bool) int64 {
 	return part
 }
 
-// ReservePart returns the units that a node admits of one bucket and window without its region's store where a reserve is
-// kept out of it: units = floor(v F) of the limit, and for a bucket burst = floor(v B) of its burst. It is
-// floor(units / nodes), and half of that where use fades over two windows (sliding). What a bucket's nodes may admit in two
-// windows they may admit at once, around the end of the first: so in each no more than half of burst. All nodes together
-// then stay within a limit of so many units and so much burst, whenever they admit.
+// ReservePart returns how many units of one bucket and window a node admits without its region's
+// store, if the region keeps a reserve out of the store: units = floor(v F) of the limit and, for
+// a bucket, burst = floor(v B) of its burst. Each node gets floor(units / nodes), and half of that
+// where use fades over two windows (sliding).
+//
+// A bucket's nodes can admit the parts of two windows at once, around the end of the first. So in
+// each window they admit at most half of burst. Whenever they admit, all nodes together then stay
+// within a limit of that many units and that burst.
 func ReservePart(units, burst, nodes int64, sliding, bucket bool) int64 {
 	switch {
 	case sliding:
@@ -39,16 +48,13 @@ const (
 	FailAllow                  // everything
 )
 
-// Exposure is a limit in plain numbers, and the circumstances that its bounds are computed for. Amounts are 0 to 2^51
-// units, times microseconds.
+// Exposure is what the bounds of one limit are computed from: the limit in plain numbers, and the
+// circumstances. Amounts are 0 to 2^51 units, times are microseconds.
 type Exposure struct {
+	Kind      algorithms.Kind
 	Limit     int64 // L, units in a window
 	Window    int64 // W, at least 1
 	Cell      int64 // length of a cell, at least 1
-	Sliding   bool  // use fades over two windows
-	Log       bool  // of the sliding kinds: what was used counts whole for a window
-	Bucket    bool  // rights are a rate; Split has a burst
-	Tokens    bool  // a bucket whose burst may be lent
 	Recovered bool  // what a store loses of it is restored; else the cells that it concerns are closed
 	Splits    []Split
 	Lending   int64 // l, the part of its entitlement that a region may lend, parts per million
@@ -56,14 +62,14 @@ type Exposure struct {
 	OnFailure OnFailure
 	Reserve   int64 // v, the part of its entitlement that each region keeps out of its store, parts per million; FailLocal alone
 
-	Nodes int64 // n, of each region by configuration, at least 1
-	Rate  int64 // r, the units a region admits in a second; 0: as many as the limit has, at least 1
-	Lag   int64 // units admitted or lent that a replica had not heard of when it was promoted
-	Clock int64 // d, how far the clocks of two regions' stores are apart
-	Guard int64 // the difference up to which the sliding kinds are exact
+	Nodes       int64 // n, of each region by configuration, at least 1
+	Rate        int64 // r, the units a region admits in a second; 0: as many as the limit has, at least 1
+	Lag         int64 // units admitted or lent that a replica had not heard of when it was promoted
+	Clock       int64 // d, how far the clocks of two regions' stores are apart
+	ClockMargin int64 // the difference up to which the sliding kinds are exact
 }
 
-// Bound is the most that one mishap admits above the ceiling.
+// Bound is the most units that one mishap can admit above the limit.
 type Bound struct {
 	Cause   string  // the mishap, one word
 	When    string  // which case of it, and how often that counts; at most 40 bytes
@@ -73,11 +79,12 @@ type Bound struct {
 	None    bool    // there is no bound; the numbers then say nothing
 }
 
-// MaxExcess is where bounds are cut, so that they are exact in whatever reads numbers as doubles.
+// MaxExcess is the largest bound that is reported; a larger one is cut to it. Readers that hold
+// numbers as doubles still read it exactly.
 const MaxExcess = 1 << 53
 
-// Holding is what a region is entitled to of one bucket, and the most it can come to hold. All but Reserve is what its
-// store holds.
+// Holding is what a region is entitled to of one bucket, and the most it can come to hold. The
+// store holds all of it except Reserve.
 type Holding struct {
 	Entitlement int64 // F, less Reserve
 	Reserve     int64 // floor(v F), what the region keeps out of its store
@@ -85,10 +92,11 @@ type Holding struct {
 	Rights      int64 // S_max, the most it may hold: F + what others may lend and it may borrow, at most L
 	Lent        int64 // the most others may lend it, whatever it may borrow
 	Burst       int64 // B, its part of the burst, less the reserve of it
-	MostBurst   int64 // B_max = B + the most others may lend it of theirs
+	MaxBurst    int64 // B_max = B + the most others may lend it of theirs
 }
 
-// Holdings returns the holdings of each region, each number for the key for which it is greatest.
+// Holdings returns the holdings of each region. The regions' parts differ by key, where units are
+// left over from the split: each number is the largest for any key.
 func (e Exposure) Holdings() []Holding {
 	most := make([]Holding, len(e.Splits[0].Units))
 	for _, s := range e.Splits {
@@ -96,7 +104,7 @@ func (e Exposure) Holdings() []Holding {
 			m := &most[i]
 			m.Entitlement, m.Reserve, m.Lends = max(m.Entitlement, h.Entitlement), max(m.Reserve, h.Reserve), max(m.Lends, h.Lends)
 			m.Rights, m.Lent = max(m.Rights, h.Rights), max(m.Lent, h.Lent)
-			m.Burst, m.MostBurst = max(m.Burst, h.Burst), max(m.MostBurst, h.MostBurst)
+			m.Burst, m.MaxBurst = max(m.Burst, h.Burst), max(m.MaxBurst, h.MaxBurst)
 		}
 	}
 	return most
@@ -125,21 +133,22 @@ func (e Exposure) holdings(s Split) []Holding {
 			borrows = min(borrows, Part(h.Entitlement, e.Borrowing))
 		}
 		h.Rights = min(h.Entitlement+borrows, e.Limit)
-		h.MostBurst = h.Burst + lendsBurst - e.lendsBurst(*h)
+		h.MaxBurst = h.Burst + lendsBurst - e.lendsBurst(*h)
 	}
 	return all
 }
 
 // lendsBurst returns the most burst that a region may lend.
 func (e Exposure) lendsBurst(h Holding) int64 {
-	if !e.Tokens {
+	if !e.Kind.Traits().LendsBurst {
 		return 0
 	}
 	return Part(h.Burst, e.Lending)
 }
 
-// Bounds returns every way in which more than the limit may be admitted, with what it comes to at most, in a fixed
-// order. A bound is per mishap: two at once may add up.
+// Bounds returns every kind of mishap that can admit more than the limit, each with the most it
+// can admit, always in the same order. Each bound is for one mishap: the bounds of two at once may
+// add up.
 func Bounds(e Exposure) []Bound {
 	return slices.Concat(e.storeLost(), e.staleReplica(), e.liveCopy(), e.keyDeleted(), e.local(), e.clocksApart(), e.set())
 }
@@ -189,13 +198,13 @@ func (e Exposure) rate() int64 {
 // used and lent, so the share bounds the cell of the fork, too.
 func (e Exposure) staleReplica() []Bound {
 	const cause = "stale-replica"
-	if e.Bucket {
+	if e.Kind.Bucket() {
 		span, each := e.span()
 		b := []Bound{
 			e.each(cause, "once, when it forks", "B - level + lag, at most B_max", mostBurst),
 			e.each(cause, each+", nothing borrowed", "F x time", func(h Holding) int64 { return mulDivUp(h.Entitlement, span, e.Window) }),
 		}
-		if e.Tokens { // others lend tokens again and again, but none that the limit does not refill
+		if e.Kind.Traits().LendsBurst { // others lend tokens again and again, but none that the limit does not refill
 			all := min(mulDivUp(e.Limit, span, e.Window), MaxExcess) + e.burst()
 			return append(b, e.each(cause, each+" while both serve", "L x time + burst of all regions", func(Holding) int64 { return all }))
 		}
@@ -210,7 +219,7 @@ func (e Exposure) staleReplica() []Bound {
 }
 
 func mostRights(h Holding) int64 { return h.Rights }
-func mostBurst(h Holding) int64  { return h.MostBurst }
+func mostBurst(h Holding) int64  { return h.MaxBurst }
 
 // span returns the time for which what a bucket admits is stated: a window, but not less than a cell.
 func (e Exposure) span() (length int64, each string) {
@@ -229,7 +238,7 @@ func (e Exposure) liveCopy() []Bound {
 		return b
 	}
 	return append(b, e.each(cause, "another node, until that one notices", "r for a second, at most S_max", func(h Holding) int64 {
-		return min(e.rate(), max(h.Rights, h.MostBurst))
+		return min(e.rate(), max(h.Rights, h.MaxBurst))
 	}))
 }
 
@@ -238,9 +247,9 @@ func (e Exposure) liveCopy() []Bound {
 func (e Exposure) keyDeleted() []Bound {
 	const cause, unseen = "key-deleted", "that node has no note of it"
 	b := []Bound{together(cause, "the node asked first had used it then", "0: it is noticed, and closed or recovered", 0)}
-	if e.Bucket {
+	if e.Kind.Bucket() {
 		return append(b, e.each(cause, unseen, "B_max + sum of l F x 2 cells / W", func(h Holding) int64 {
-			return h.MostBurst + min(mulDivUp(h.Lends+h.Lent, 2*e.Cell, e.Window), MaxExcess)
+			return h.MaxBurst + min(mulDivUp(h.Lends+h.Lent, 2*e.Cell, e.Window), MaxExcess)
 		}))
 	}
 	return append(b, e.each(cause, unseen, "used + lent, at most F + others' l F", func(h Holding) int64 {
@@ -261,16 +270,16 @@ func (e Exposure) local() []Bound {
 		return []Bound{together(cause, "any nodes cut off from their store", "0: they spend floor(v F), kept out of it", 0)}
 	}
 	formula := "floor((F - floor(l F)) / n)"
-	if e.Sliding {
+	if e.Kind.Sliding() {
 		formula = "floor(floor((F - floor(l F)) / n) / 2)"
 	}
 	windows, twice, each := int64(1), "", "one node cut off, each window"
-	if e.Bucket { // what may be admitted in two windows may be admitted at once, around the end of the first
+	if e.Kind.Bucket() { // what may be admitted in two windows may be admitted at once, around the end of the first
 		windows, twice, each = 2, "2 ", "one node cut off, each two windows"
 	}
 	cutOff := func(nodes int64) func(Holding) int64 {
 		return func(h Holding) int64 {
-			return windows * nodes * LocalPart(h.Entitlement, e.Lending, e.Nodes, e.Sliding)
+			return windows * nodes * LocalPart(h.Entitlement, e.Lending, e.Nodes, e.Kind.Sliding())
 		}
 	}
 	b := []Bound{e.each(cause, each, twice+formula, cutOff(1))}
@@ -290,15 +299,15 @@ func (e Exposure) clocksApart() []Bound {
 	switch {
 	case regions == 1:
 		return []Bound{together(cause, "by d, in real time", "0: one region has one clock", 0), back}
-	case regions == 2 && e.Clock >= 2*e.Cell && (e.Sliding || e.Bucket):
+	case regions == 2 && e.Clock >= 2*e.Cell && (e.Kind.Sliding() || e.Kind.Bucket()):
 		return []Bound{together(cause, "by d, in real time", "0: two cells apart they do not trade", 0), back}
-	case e.Tokens:
+	case e.Kind.Traits().LendsBurst:
 		return []Bound{together(cause, "by d, in real time, once", "ceil(2 min(d, 2 cells) (L - least F) / W)",
 			mulDivUp(e.ahead(entitled), 2*e.near(), e.Window)), back}
-	case e.Bucket:
+	case e.Kind.Bucket():
 		return []Bound{together(cause, "by d, in real time, once", "ceil(min(d, 2 cells) (L - least F) / W)",
 			mulDivUp(e.ahead(entitled), e.near(), e.Window)), back}
-	case e.Sliding:
+	case e.Kind.Sliding():
 		return []Bound{e.fadesApart(cause), back}
 	}
 	return []Bound{e.windowsApart(cause, regions), back}
@@ -324,8 +333,8 @@ func (e Exposure) windowsApart(cause string, regions int64) Bound {
 // at all.
 func (e Exposure) fadesApart(cause string) Bound {
 	const when = "by d, in any interval W of real time"
-	lent, beyond := e.ahead(func(h Holding) int64 { return h.Lends }), max(e.Clock-e.Guard, 0)
-	if e.Log {
+	lent, beyond := e.ahead(func(h Holding) int64 { return h.Lends }), max(e.Clock-e.ClockMargin, 0)
+	if e.Kind.Traits().WholeEntries {
 		if beyond == 0 {
 			lent = 0
 		}
@@ -354,7 +363,7 @@ func (e Exposure) ahead(of func(Holding) int64) (most int64) {
 func (e Exposure) set() []Bound {
 	const reset, change = "reset", "policy-change"
 	const each, both = "each time, in its window", "each window under two documents"
-	if e.Bucket {
+	if e.Kind.Bucket() {
 		return []Bound{e.each(reset, each, "B_max", mostBurst), together(change, both, "L + burst, as the old document has them", e.Limit+e.burst())}
 	}
 	return []Bound{e.each(reset, each, "S_max", mostRights), together(change, both, "L, as the old document has it", e.Limit)}

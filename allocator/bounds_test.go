@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/quotad/quotad/algorithms"
 )
 
 // TestLocalPart: what a node may admit without its region's store.
@@ -52,13 +54,13 @@ const minute = 60 * Second
 
 // exposed is a limit of 1000 a minute over regions of 40, 40 and 20, of which 95 % may be lent; buckets hold 100.
 func exposed(change func(*Exposure)) Exposure {
-	e := Exposure{Limit: 1000, Window: minute, Cell: minute, Lending: 950_000, Borrowing: -1,
-		Nodes: 3, Lag: 7, Clock: 5 * Second, Guard: Second / 10}
+	e := Exposure{Kind: algorithms.FixedWindow, Limit: 1000, Window: minute, Cell: minute, Lending: 950_000, Borrowing: -1,
+		Nodes: 3, Lag: 7, Clock: 5 * Second, ClockMargin: Second / 10}
 	if change != nil {
 		change(&e)
 	}
 	burst := int64(0)
-	if e.Bucket {
+	if e.Kind.Bucket() {
 		e.Cell, burst = Second, 100
 	}
 	e.Splits = []Split{SplitOf(e.Limit, burst, []int64{40, 40, 20}, 0, false)}
@@ -91,19 +93,19 @@ func TestBoundsOfEachAlgorithm(t *testing.T) {
 		"fixed_window of a day": {func(e *Exposure) { e.Window, e.Cell, e.Recovered = 1440*minute, 1440*minute, true }, map[string][]int64{
 			"store-lost": {0, 0, 5}, "stale-replica": {7, 970, 400, 970}, "key-deleted": {0, 970}, "local": {6, 18},
 			"live-copy": {0, 1}, "clocks-apart": {1000}, "clock-back": {0}, "reset": {970}, "policy-change": {1000}}},
-		"sliding_window_counter": {func(e *Exposure) { e.Sliding = true }, map[string][]int64{
+		"sliding_window_counter": {func(e *Exposure) { e.Kind = algorithms.SlidingWindowCounter }, map[string][]int64{
 			"store-lost": {0}, "stale-replica": {7, 970, 400, 970}, "key-deleted": {0, 970}, "local": {3, 9},
 			"live-copy": {0, 17}, "clocks-apart": {63}, "clock-back": {0}, "reset": {970}, "policy-change": {1000}}},
-		"sliding_window_log": {func(e *Exposure) { e.Sliding, e.Log, e.Cell, e.Clock = true, true, 6*Second, Second/10 }, map[string][]int64{
+		"sliding_window_log": {func(e *Exposure) { e.Kind, e.Cell, e.Clock = algorithms.SlidingWindowLog, 6*Second, Second/10 }, map[string][]int64{
 			"store-lost": {0}, "stale-replica": {7, 970, 400, 970}, "key-deleted": {0, 970}, "local": {3, 9},
 			"live-copy": {0, 17}, "clocks-apart": {0}, "clock-back": {0}, "reset": {970}, "policy-change": {1000}}},
-		"token_bucket": {func(e *Exposure) { e.Bucket, e.Tokens = true, true }, map[string][]int64{
+		"token_bucket": {func(e *Exposure) { e.Kind = algorithms.TokenBucket }, map[string][]int64{
 			"store-lost": {0}, "stale-replica": {97, 400, 1000 + 100}, "key-deleted": {0, 97 + 32}, "local": {12, 36},
 			"live-copy": {0, 17}, "clocks-apart": {54}, "clock-back": {0}, "reset": {97}, "policy-change": {1100}}},
-		"leaky_bucket": {func(e *Exposure) { e.Bucket = true }, map[string][]int64{
+		"leaky_bucket": {func(e *Exposure) { e.Kind = algorithms.LeakyBucket }, map[string][]int64{
 			"store-lost": {0}, "stale-replica": {40, 400, 970}, "key-deleted": {0, 40 + 32}, "local": {12, 36},
 			"live-copy": {0, 17}, "clocks-apart": {27}, "clock-back": {0}, "reset": {40}, "policy-change": {1100}}},
-		"leaky_bucket of a tenth of a second": {func(e *Exposure) { e.Bucket, e.Window = true, Second/10 }, map[string][]int64{
+		"leaky_bucket of a tenth of a second": {func(e *Exposure) { e.Kind, e.Window = algorithms.LeakyBucket, Second/10 }, map[string][]int64{
 			"store-lost": {0}, "stale-replica": {40, 4000, 9700}, "key-deleted": {0, 40 + 19_000}, "local": {12, 36},
 			"live-copy": {0, 970}, "clocks-apart": {16_000}, "clock-back": {0}, "reset": {40}, "policy-change": {1100}}},
 	} {
@@ -136,7 +138,7 @@ func TestBoundsOfCircumstances(t *testing.T) {
 	}{
 		"a minute is short":                {nil, "store-lost", []int64{0}},
 		"more is long":                     {func(e *Exposure) { long(e); e.Rate = 1 }, "store-lost", []int64{0, 0, 5}},
-		"a bucket is short":                {func(e *Exposure) { long(e); e.Bucket, e.Recovered = true, false }, "store-lost", []int64{0}},
+		"a bucket is short":                {func(e *Exposure) { long(e); e.Kind, e.Recovered = algorithms.LeakyBucket, false }, "store-lost", []int64{0}},
 		"more a second than a hundredth":   {func(e *Exposure) { long(e); e.Rate = 55 }, "store-lost", []int64{0, 0, 59}},
 		"more a second than may be held":   {func(e *Exposure) { long(e); e.Rate = 5000 }, "store-lost", []int64{0, 0, 970}},
 		"a limit's own rate":               {func(e *Exposure) { long(e); e.Window = 100 * Second }, "store-lost", []int64{0, 0, 14}},
@@ -152,17 +154,17 @@ func TestBoundsOfCircumstances(t *testing.T) {
 		"a reserve":                        {func(e *Exposure) { e.Reserve = 100_000 }, "local", []int64{0}},
 		"a reserve under deny":             {func(e *Exposure) { e.OnFailure, e.Reserve = FailDeny, 100_000 }, "local", []int64{0}},
 		"a store less a reserve":           {func(e *Exposure) { e.Reserve = 100_000 }, "stale-replica", []int64{7, 873, 360, 873}},
-		"a queue less a reserve":           {func(e *Exposure) { e.Bucket, e.Reserve = true, 100_000 }, "stale-replica", []int64{36, 360, 873}},
+		"a queue less a reserve":           {func(e *Exposure) { e.Kind, e.Reserve = algorithms.LeakyBucket, 100_000 }, "stale-replica", []int64{36, 360, 873}},
 		"all may be lent":                  {func(e *Exposure) { e.Lending = PPM }, "local", []int64{0, 0}},
-		"clocks within the guard":          {func(e *Exposure) { e.Sliding = true; e.Clock = e.Guard }, "clocks-apart", []int64{0}},
-		"clocks beyond the guard":          {func(e *Exposure) { e.Sliding = true; e.Clock = e.Guard + 1 }, "clocks-apart", []int64{1}},
-		"clocks beyond the guard: log":     {func(e *Exposure) { e.Sliding, e.Log = true, true; e.Clock = e.Guard + 1 }, "clocks-apart", []int64{760}},
-		"clocks a window beyond the guard": {func(e *Exposure) { e.Sliding = true; e.Clock = e.Guard + 2*minute }, "clocks-apart", []int64{760}},
+		"clocks within the guard":          {func(e *Exposure) { e.Kind = algorithms.SlidingWindowCounter; e.Clock = e.ClockMargin }, "clocks-apart", []int64{0}},
+		"clocks beyond the guard":          {func(e *Exposure) { e.Kind = algorithms.SlidingWindowCounter; e.Clock = e.ClockMargin + 1 }, "clocks-apart", []int64{1}},
+		"clocks beyond the guard: log":     {func(e *Exposure) { e.Kind = algorithms.SlidingWindowLog; e.Clock = e.ClockMargin + 1 }, "clocks-apart", []int64{760}},
+		"clocks a window beyond the guard": {func(e *Exposure) { e.Kind = algorithms.SlidingWindowCounter; e.Clock = e.ClockMargin + 2*minute }, "clocks-apart", []int64{760}},
 		"clocks apart beyond the others":   {func(e *Exposure) { e.Clock = 4 * minute }, "clocks-apart", []int64{2 * 800}},
 		"clocks two windows apart":         {func(e *Exposure) { e.Clock = minute + 1 }, "clocks-apart", []int64{2000}},
 		"clocks together: fixed window":    {func(e *Exposure) { e.Clock = 0 }, "clocks-apart", []int64{0}},
-		"clocks together: bucket":          {func(e *Exposure) { e.Bucket = true; e.Clock = 0 }, "clocks-apart", []int64{0}},
-		"clocks a microsecond apart: rate": {func(e *Exposure) { e.Bucket = true; e.Clock = 1 }, "clocks-apart", []int64{1}},
+		"clocks together: bucket":          {func(e *Exposure) { e.Kind = algorithms.LeakyBucket; e.Clock = 0 }, "clocks-apart", []int64{0}},
+		"clocks a microsecond apart: rate": {func(e *Exposure) { e.Kind = algorithms.LeakyBucket; e.Clock = 1 }, "clocks-apart", []int64{1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := figures(exposed(c.change))[c.cause]; !slices.Equal(got, c.want) {
@@ -204,10 +206,10 @@ func TestHomeMode(t *testing.T) {
 
 // TestLoneRegion has nobody to lend to, and one clock.
 func TestLoneRegion(t *testing.T) {
-	for _, change := range []func(*Exposure){nil, func(e *Exposure) { e.Sliding = true }, func(e *Exposure) { e.Bucket, e.Tokens = true, true }} {
+	for _, change := range []func(*Exposure){nil, func(e *Exposure) { e.Kind = algorithms.SlidingWindowCounter }, func(e *Exposure) { e.Kind = algorithms.TokenBucket }} {
 		e := exposed(change)
 		e.Splits = []Split{SplitOf(e.Limit, 100, []int64{1}, 0, false)}
-		if h := e.Holdings()[0]; h.Lends != 0 || h.Rights != e.Limit || h.MostBurst != 100 {
+		if h := e.Holdings()[0]; h.Lends != 0 || h.Rights != e.Limit || h.MaxBurst != 100 {
 			t.Errorf("holding %+v", h)
 		}
 		if got := figures(e)["clocks-apart"]; !slices.Equal(got, []int64{0}) {
@@ -219,8 +221,8 @@ func TestLoneRegion(t *testing.T) {
 // TestTwoRegionsFarApartDoNotTrade: two cells apart, neither is in a cell that the other may lend.
 func TestTwoRegionsFarApartDoNotTrade(t *testing.T) {
 	for name, change := range map[string]func(*Exposure){
-		"fixed_window": nil, "counter": func(e *Exposure) { e.Sliding = true }, "log": func(e *Exposure) { e.Sliding, e.Log = true, true },
-		"token_bucket": func(e *Exposure) { e.Bucket, e.Tokens = true, true }, "leaky_bucket": func(e *Exposure) { e.Bucket = true },
+		"fixed_window": nil, "counter": func(e *Exposure) { e.Kind = algorithms.SlidingWindowCounter }, "log": func(e *Exposure) { e.Kind = algorithms.SlidingWindowLog },
+		"token_bucket": func(e *Exposure) { e.Kind = algorithms.TokenBucket }, "leaky_bucket": func(e *Exposure) { e.Kind = algorithms.LeakyBucket },
 	} {
 		e := exposed(change)
 		e.Splits = []Split{SplitOf(e.Limit, 100, []int64{60, 40}, 0, false)}
@@ -239,7 +241,7 @@ func TestBoundsAreNumbers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := anyExposure(t)
 		for i, h := range e.Holdings() {
-			if h.Lends < 0 || h.Lends > h.Entitlement || h.Rights < h.Entitlement || h.Rights > e.Limit || h.MostBurst < h.Burst {
+			if h.Lends < 0 || h.Lends > h.Entitlement || h.Rights < h.Entitlement || h.Rights > e.Limit || h.MaxBurst < h.Burst {
 				t.Fatalf("region %d: %+v", i, h)
 			}
 		}
@@ -259,27 +261,24 @@ func TestBoundsAreNumbers(t *testing.T) {
 func anyExposure(t *rapid.T) Exposure {
 	units := rapid.OneOf(rapid.Int64Range(1, 1<<51), rapid.Int64Range(1, 100))
 	e := Exposure{
-		Limit:     units.Draw(t, "limit"),
-		Window:    rapid.Int64Range(1, 366*1440*minute).Draw(t, "window"),
-		Sliding:   rapid.Bool().Draw(t, "sliding"),
-		Recovered: rapid.Bool().Draw(t, "recovered"),
-		Log:       rapid.Bool().Draw(t, "log"),
-		Bucket:    rapid.Bool().Draw(t, "bucket"),
-		Lending:   rapid.Int64Range(0, PPM).Draw(t, "lending"),
-		Borrowing: rapid.Int64Range(-1, PPM*PPM).Draw(t, "borrowing"),
-		OnFailure: rapid.SampledFrom([]OnFailure{FailLocal, FailDeny, FailAllow}).Draw(t, "on failure"),
-		Reserve:   rapid.Int64Range(0, PPM).Draw(t, "reserve"),
-		Nodes:     rapid.Int64Range(1, 10_000).Draw(t, "nodes"),
-		Rate:      rapid.Int64Range(0, 1<<51).Draw(t, "rate"),
-		Lag:       rapid.Int64Range(0, 1<<51).Draw(t, "lag"),
-		Clock:     rapid.Int64Range(0, 1<<51).Draw(t, "clock"),
-		Guard:     rapid.Int64Range(0, Second).Draw(t, "guard"),
+		Kind:        rapid.SampledFrom(algorithms.Kinds).Draw(t, "kind"),
+		Limit:       units.Draw(t, "limit"),
+		Window:      rapid.Int64Range(1, 366*1440*minute).Draw(t, "window"),
+		Recovered:   rapid.Bool().Draw(t, "recovered"),
+		Lending:     rapid.Int64Range(0, PPM).Draw(t, "lending"),
+		Borrowing:   rapid.Int64Range(-1, PPM*PPM).Draw(t, "borrowing"),
+		OnFailure:   rapid.SampledFrom([]OnFailure{FailLocal, FailDeny, FailAllow}).Draw(t, "on failure"),
+		Reserve:     rapid.Int64Range(0, PPM).Draw(t, "reserve"),
+		Nodes:       rapid.Int64Range(1, 10_000).Draw(t, "nodes"),
+		Rate:        rapid.Int64Range(0, 1<<51).Draw(t, "rate"),
+		Lag:         rapid.Int64Range(0, 1<<51).Draw(t, "lag"),
+		Clock:       rapid.Int64Range(0, 1<<51).Draw(t, "clock"),
+		ClockMargin: rapid.Int64Range(0, Second).Draw(t, "guard"),
 	}
 	e.Cell = e.Window
 	burst := int64(0)
-	if e.Bucket {
-		e.Cell, e.Sliding, burst = Second, false, units.Draw(t, "burst")
-		e.Tokens = rapid.Bool().Draw(t, "tokens")
+	if e.Kind.Bucket() {
+		e.Cell, burst = Second, units.Draw(t, "burst")
 	}
 	weights := rapid.SliceOfN(rapid.Int64Range(1, 1_000_000), 1, 64).Draw(t, "weights")
 	home := rapid.Bool().Draw(t, "home")

@@ -1,5 +1,7 @@
 package allocator
 
+import "math/bits"
+
 // Second is a second in microseconds.
 const Second = 1_000_000
 
@@ -16,15 +18,19 @@ const (
 	demandRise = demandUnits / 2
 )
 
-// Demand estimates what callers ask of one bucket in one region: the mean of the last two samples, or of as many more
-// as it takes to have seen 16 units (within a second, or the cell if that is longer, at most five seconds); or the last
-// sample if that is more and has 8. So where there is much to count it goes up at once and comes down in half a second,
-// and where there is little it takes neither the silence between two rare requests for the end of them nor two in a row
-// for a rush. A region asks for rights and keeps rights by this one estimate; with a more cautious one for asking it
-// would ask back what it had just lent.
+// Demand estimates how many units a second callers ask of one bucket in one region. The estimate
+// is the mean of the last two samples. Where these have fewer than 16 units, it takes in older
+// samples until it has seen 16, as far back as a second, or the cell if that is longer, but at
+// most 25 samples (five seconds). If the last sample alone has 8 units or more and a higher rate,
+// the estimate is that rate.
 //
-// Denied units count as demand, but at most twice what was counted (or admitted) the sample before: a storm of
-// retries is not demand. The zero value is ready to use.
+// So a busy bucket's estimate rises at once and falls within half a second. A quiet bucket's
+// neither drops to nothing between two rare requests nor jumps when two come together. A region
+// asks for rights and keeps rights by the same estimate: with a more cautious one for asking, it
+// would ask back what it has just lent.
+//
+// Denied units count as demand, but at most twice as many as were counted (or admitted) the sample
+// before: a storm of retries is not demand. The zero value is ready to use.
 type Demand struct {
 	units   [demandSamples]int64 // asked
 	elapsed [demandSamples]int64 // microseconds
@@ -33,8 +39,10 @@ type Demand struct {
 	denied  int64                // units denied and counted in the last sample
 }
 
-// Sample takes what was asked in the last elapsed microseconds.
+// Sample takes what was asked in the last elapsed microseconds, which count as half a tick at
+// least.
 func (d *Demand) Sample(admitted, denied, elapsed int64) {
+	elapsed = max(elapsed, minSample)
 	d.denied = CountedDenials(denied, d.denied, admitted)
 	d.units[d.next], d.elapsed[d.next] = admitted+d.denied, elapsed
 	d.next = (d.next + 1) % demandSamples
@@ -59,17 +67,27 @@ func (d *Demand) Rate(cell int64) int64 {
 	return max(PerSecond(units, elapsed), last)
 }
 
-// RateWith returns the estimate as if what was asked since the last sample were one, however little.
-func (d *Demand) RateWith(cell, admitted, denied, elapsed int64) int64 {
-	return max(d.Rate(cell), d.Since(admitted, denied, elapsed))
+// minSample is the least time that a sample stands for, in microseconds: of a shorter one even a
+// single unit would be taken for a rush.
+const minSample = Interval / 2
+
+// Latest returns the estimate with what was asked since the last sample, in milliunits per second.
+// rate is what Rate tells. What came since counts only once half a tick has passed, and only if it
+// raises the estimate.
+func (d *Demand) Latest(rate, admitted, denied, elapsed int64) int64 {
+	if elapsed < minSample {
+		return rate
+	}
+	return max(rate, d.since(admitted, denied, elapsed))
 }
 
-// Since returns the rate of what was asked since the last sample alone.
-func (d *Demand) Since(admitted, denied, elapsed int64) int64 {
+// since returns the rate of what was asked since the last sample alone.
+func (d *Demand) since(admitted, denied, elapsed int64) int64 {
 	return PerSecond(admitted+CountedDenials(denied, d.denied, admitted), elapsed)
 }
 
-// CountedDenials returns how many of the denied units count as demand, after so many were counted the time before.
+// CountedDenials returns how many of the denied units count as demand: at most twice the larger of
+// those that counted in the sample before and those admitted in this one, and of these at least 1.
 func CountedDenials(denied, before, admitted int64) int64 {
 	return min(denied, 2*max(before, admitted, 1))
 }
@@ -86,8 +104,8 @@ func PerSecond(units, elapsed int64) int64 {
 // maxRate bounds estimates so that sums over regions stay in range.
 const maxRate = 1 << 56
 
-// mostUnits bounds what is expected, so that sums over use, regions and cells stay in range.
-const mostUnits = 1 << 52
+// maxUnits bounds what is expected, so that sums over use, regions and cells stay in range.
+const maxUnits = 1 << 52
 
 // Over returns the units that a rate amounts to in a time, rounded up, at most 2^52.
 func Over(rate, microseconds int64) int64 {
@@ -95,8 +113,46 @@ func Over(rate, microseconds int64) int64 {
 		return 0
 	}
 	units, rest := mulDiv(rate, microseconds, 1000*Second)
-	if rest > 0 && units < mostUnits {
+	if rest > 0 && units < maxUnits {
 		units++
 	}
-	return min(units, mostUnits)
+	return min(units, maxUnits)
+}
+
+// fewUnits is a demand, in milliunits per second, of which a mean over a second or two tells
+// nothing.
+const fewUnits = 16_000
+
+// Likely returns the demand as a region asks for it, in milliunits per second: the mean over the
+// last second or so, unless the demand has plainly changed. The highest of the last samples, which
+// tells when to ask, would be too much every other time.
+func Likely(mean, latest int64) int64 {
+	if latest >= fewUnits && !Changed(mean, latest) {
+		return mean
+	}
+	return latest
+}
+
+// Smoothed returns the mean demand after one more tick: it follows the rate by a quarter of the
+// difference, and at once where the demand has plainly changed. It is exponential smoothing with a
+// time constant of about a second.
+func Smoothed(mean, rate int64) int64 {
+	step := (rate - mean) / 4
+	if step == 0 || Changed(mean, rate) {
+		return rate
+	}
+	return mean + step
+}
+
+// Changed says whether a demand has plainly changed: by more than a quarter of what it was, and by
+// more than chance explains. Units that are counted for two ticks vary as a Poisson process does,
+// with a variance equal to their mean, and three standard deviations are taken for chance. Rates
+// are milliunits per second, at least 0.
+func Changed(old, now int64) bool {
+	const perRate = 9 * 1000 * Second / (2 * Interval)
+	apart := max(old-now, now-old)
+	hi, lo := bits.Mul64(uint64(apart), uint64(apart))
+	chanceHi, chanceLo := bits.Mul64(perRate, uint64(max(old, now)))
+	byChance := hi < chanceHi || hi == chanceHi && lo <= chanceLo
+	return apart > old/4 && !byChance
 }

@@ -1,34 +1,69 @@
-// Package allocator decides who may admit how much: what each region is entitled to, what each region needs, and
-// what a region keeps when another asks. Its words are the project's words, in code, configuration, metrics and
-// documentation alike:
+// Package allocator is the plan: how the quota of a limit is divided between regions, how much a
+// region asks other regions for and when, and how much it keeps when another region asks. Every
+// formula of the plan is here, as a function of plain values. Package exchange, below this one,
+// is the protocol that asks these functions and sends the messages. Nothing here can break a
+// limit: that is the ledger's work, in package algorithms.
+//
+// The files, in the order of a transfer:
+//
+//	entitlement.go  the fixed split of a limit over regions, and home mode
+//	demand.go       how much callers ask for now
+//	frame.go        what a region expects of a cell, by the kind of the limit
+//	outlook.go      how much will count, and when a share runs out
+//	waterfill.go    a fair division of a cell over all regions
+//	need.go         how much a region asks for
+//	divide.go       of which peers it asks how much
+//	lend.go         how much the lender keeps, and what it says it can spare
+//	timing.go       when to ask, when to ask again, how long hints are believed
+//	bounds.go       the most that a mishap can admit above the limit
+//
+// The five algorithms (kinds) differ in a few traits: they are one table, algorithms.Traits.
+//
+// The words below are used in code, configuration, metrics and documentation alike:
 //
 //	limit        an entry of the policy document: so many units in a window
 //	key          the entity a limit counts: an account, a tenant, an address
 //	bucket       one limit applied to one key
 //	region       a place with a store of its own; several nodes may serve one region
-//	weight       a region's part in the fixed split of a limit
-//	entitlement  F, a region's fixed split of the limit, in units; over all regions the sum is the limit exactly
-//	cell         a labelled slice of time, number k; for fixed windows and sliding counters the window itself,
-//	             floor(t / W); for logs a tenth of it or a second, for token buckets a second, for leaky buckets
-//	             a fifth of it, in whole seconds from one to ten (algorithms.CellLength)
-//	rights       units a region may admit in a cell; of a bucket, the rate at which it is refilled or served
-//	burst        what a bucket holds: tokens, or units that wait; burst rights are capacity and the tokens in it
-//	home mode    a limit too small to be split belongs whole to one region for each key
-//	transfer     rights moved from a lender to a borrower, for one cell
+//	peer         another region
+//	mate         another node of the same region
+//	weight       decides a region's part in the fixed split of a limit
+//	entitlement  F, a region's fixed split of the limit, in units; all regions' add up to the limit
+//	cell         a numbered slice of time. For fixed windows and sliding counters it is the window.
+//	             For logs it is a tenth of the window or a second, whichever is longer, but no
+//	             longer than the window. For token buckets it is a second; for leaky buckets a
+//	             fifth of the window, in whole seconds from one to ten (algorithms.CellLength).
+//	rights       units that a region may admit in a cell; of token and leaky buckets, the rate at
+//	             which they are refilled or drained
+//	burst        what a bucket holds: tokens, or units that wait. Burst rights are that capacity
+//	             and the tokens in it.
 //	share        S, the rights a region holds now: S = F + borrowed - returned - lent + regained
-//	spare        what a region would lend if it were asked
-//	hint         a gossiped, untrusted report of a region's use; it enters the plan and nothing else
-//	demand       units a second that callers ask of a region, whether they were admitted or denied
+//	transfer     rights moved from a lender to a borrower, for one cell
+//	spare        units that a region would lend if it were asked
+//	hint         a gossiped report of a region's use. It is not trusted: the plan reads it, the
+//	             ledger does not.
+//	demand       units a second that callers ask of a region, admitted or denied
 //	epoch        version and digest of the policy document in force
-//	degraded     towards a peer region: its last answer is older than 3 s; a decision is degraded when any region
-//	             of its limit is; derived from ages alone
-//	false denial units a single pooled limiter would have admitted from the same requests, less ours
+//	degraded     a node is degraded towards a peer whose last answer is older than 3 s; a decision
+//	             is degraded if its node is, towards any region of the limit
+//	false denial units that one limiter for all regions would have admitted, and we denied
 //
-// Start with plan.go: what a region needs, what it asks for and what it keeps, as functions of plain numbers. Package
-// exchange below is the protocol that carries this out. It decides besides when and of whom to ask (borrower.go), for how
-// much (amount.go), what a lender keeps back for chance and when it will have more (lender.go). The ledger that makes any
-// plan safe is in package algorithms.
+// The metaphors:
 //
-// The package is pure: no clock, no goroutine, no random source, no logger, no I/O and no floating point. Amounts
-// are whole units, times microseconds, rates thousandths of a unit per second.
+//	ledger       the rows that say who lent whom how much of a cell. They are only ever raised, so
+//	             a message that is lost, late or repeated does no harm (package algorithms).
+//	twin         a part of the system again in Go, to test the first against or to simulate it:
+//	             the scripts of a store (algorithms.Twin)
+//	oracle       the judge of tests and simulations: it recomputes from outside what may be
+//	             admitted, and shares no code with what it judges (chaos/oracle)
+//	mutant       the source with one mistake put in on purpose; some test must fail on it
+//	             (chaos/mutants)
+//	home mode    a limit too small to be split: for each key it belongs whole to one region, and
+//	             the others borrow it unit by unit
+//	water-fill   a fair division: each region first gets what it wants of its entitlement, and
+//	             what is left over goes to the others that want more, by their entitlements
+//	tail         the last units of a long cell, a few in each of several regions
+//
+// The package is pure: no clock, no goroutine, no random source, no logger, no I/O and no floating
+// point. Amounts are whole units, times microseconds, rates thousandths of a unit per second.
 package allocator

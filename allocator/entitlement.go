@@ -6,15 +6,16 @@ import (
 	"slices"
 )
 
-// Entitlements splits a limit over regions in proportion to their weights: rounded down, and the units left over
-// one each to the largest remainders (Hamilton's method). Ties are broken by position, rotated by rotation (a hash
-// of the key), so that over many keys no region is always the one to get nothing. The sum is the limit exactly.
-// Weights are not negative and not all zero; a region of weight 0 gets nothing.
+// Entitlements splits a limit over regions in proportion to their weights. Parts are rounded down,
+// and the units left over go one each to the largest remainders (Hamilton's method), so the parts
+// add up to the limit. Equal remainders are served in the order of the regions, beginning with the
+// region that rotation, a hash of the key, chooses: over many keys no region always gets nothing.
+// Weights are not negative, and not all zero; a region of weight 0 gets nothing.
 func Entitlements(limit int64, weights []int64, rotation uint64) []int64 {
-	return new(Desk).entitlements(limit, weights, rotation)
+	return new(Scratch).entitlements(limit, weights, rotation)
 }
 
-func (k *Desk) entitlements(limit int64, weights []int64, rotation uint64) []int64 {
+func (k *Scratch) entitlements(limit int64, weights []int64, rotation uint64) []int64 {
 	var total int64
 	for _, w := range weights {
 		total += w
@@ -38,7 +39,7 @@ func (k *Desk) entitlements(limit int64, weights []int64, rotation uint64) []int
 
 // byRemainder orders those with a weight by their remainders, the largest first, and where these
 // are equal by their positions, from the first on around the circle.
-func (k *Desk) byRemainder(weights []int64, first int) []int {
+func (k *Scratch) byRemainder(weights []int64, first int) []int {
 	order := k.order[:0]
 	for n := range weights {
 		i := first + n
@@ -72,10 +73,12 @@ type Split struct {
 	Burst []int64 // of the burst; the sum is the burst exactly
 }
 
-// SplitOf splits a limit, and the burst of a bucket (0 for windows), over regions in proportion to their weights. Who
-// gets nothing of the limit gets nothing of the burst: tokens that are never refilled could not be told from tokens
-// that were forgotten. In home mode, for amounts too small to be split, all belongs to one region, which the rotation (a
-// hash of the key) chooses from those with a weight; the others borrow from it.
+// SplitOf splits a limit, and the burst of a bucket (0 for windows), over regions in proportion to
+// their weights. A region that gets nothing of the limit gets nothing of the burst: its tokens
+// would never be refilled, and nobody could tell that from tokens that were lost.
+//
+// In home mode, for amounts too small to be split, everything belongs to one region. The rotation,
+// a hash of the key, chooses it from those with a weight; the others borrow from it.
 func SplitOf(limit, burst int64, weights []int64, rotation uint64, home bool) Split {
 	if home {
 		return Split{Units: atHome(limit, weights, rotation), Burst: atHome(burst, weights, rotation)}
@@ -91,9 +94,10 @@ func SplitOf(limit, burst int64, weights []int64, rotation uint64, home bool) Sp
 	return s
 }
 
-// Stored returns what the regions' stores hold of a split when each region keeps a reserve out of its own, given in parts
-// per million: F - floor(r F) units and B - floor(r B) of the burst. Who is entitled to something keeps something of
-// it in the store, and some burst with it, unless the reserve is all.
+// Stored returns what the regions' stores hold of a split when each region keeps a reserve out of
+// its store, in parts per million: F - floor(v F) units and B - floor(v B) of the burst. A region
+// that is entitled to something has at least one unit of it in its store, unless the reserve is
+// everything.
 func (s Split) Stored(reserve int64) Split {
 	less := func(all []int64) []int64 {
 		stored := make([]int64, len(all))
@@ -118,6 +122,28 @@ func atHome(units int64, weights []int64, rotation uint64) []int64 {
 	return split
 }
 
+// RegionPart is what the document gives one region of one bucket, in units. All are the same for
+// every cell.
+type RegionPart struct {
+	Entitlement   int64
+	Burst         int64
+	Lendable      int64 // the most of its entitlement that it may lend of a cell
+	LendableBurst int64 // the most of its burst that it may lend of a cell
+	Borrowable    int64 // the most that it may borrow of a cell
+}
+
+// RegionPartOf returns the part of a region that is entitled to so many units and so much burst,
+// of a limit. lending and borrowing are parts per million of its entitlement; a negative borrowing
+// sets no bound but the limit.
+func RegionPartOf(entitlement, burst, limit, lending, borrowing int64) RegionPart {
+	p := RegionPart{Entitlement: entitlement, Burst: burst, Borrowable: limit,
+		Lendable: Part(entitlement, lending), LendableBurst: Part(burst, lending)}
+	if borrowing >= 0 {
+		p.Borrowable = min(Part(entitlement, borrowing), limit)
+	}
+	return p
+}
+
 // PPM is a fraction in parts per million.
 const PPM = 1_000_000
 
@@ -139,6 +165,18 @@ func mulDiv(a, b, c int64) (quotient, remainder int64) {
 		return maxInt64, 0
 	}
 	return int64(q), int64(r)
+}
+
+// root returns the square root of n, rounded down, by Newton's method; 0 for what is below 0.
+func root(n int64) int64 {
+	if n <= 0 {
+		return 0
+	}
+	r := int64(1) << ((bits.Len64(uint64(n)) + 1) / 2)
+	for next := (r + n/r) / 2; next < r; next = (r + n/r) / 2 {
+		r = next
+	}
+	return r
 }
 
 const maxInt64 = 1<<63 - 1

@@ -58,21 +58,21 @@ func TestEntitlementsAddUpAndAreProportional(t *testing.T) {
 
 // fillByUnits is the water-fill by handing out one unit at a time, to whoever has least of what it may want beyond
 // its entitlement, in proportion to the entitlements.
-func fillByUnits(claims []Claim) []int64 {
-	target := make([]int64, len(claims))
+func fillByUnits(demanders []Demander) []int64 {
+	target := make([]int64, len(demanders))
 	var spare int64
-	for i, c := range claims {
+	for i, c := range demanders {
 		target[i] = min(c.Entitlement, c.Demand)
 		spare += min(c.Entitlement-target[i], c.Lend)
 	}
-	extra := make([]int64, len(claims))
+	extra := make([]int64, len(demanders))
 	for ; spare > 0; spare-- {
 		best := -1
-		for i, c := range claims {
+		for i, c := range demanders {
 			if extra[i] >= min(c.Demand-c.Entitlement, c.Borrow) {
 				continue
 			}
-			if best < 0 || extra[i]*max(claims[best].Entitlement, 1) < extra[best]*max(c.Entitlement, 1) {
+			if best < 0 || extra[i]*max(demanders[best].Entitlement, 1) < extra[best]*max(c.Entitlement, 1) {
 				best = i
 			}
 		}
@@ -88,21 +88,21 @@ func fillByUnits(claims []Claim) []int64 {
 }
 
 func TestWaterFill(t *testing.T) {
-	claim := func(f, demand int64) Claim { return Claim{Entitlement: f, Demand: demand, Borrow: 1000, Lend: f} }
+	demander := func(f, demand int64) Demander { return Demander{Entitlement: f, Demand: demand, Borrow: 1000, Lend: f} }
 	for _, c := range []struct {
-		name   string
-		claims []Claim
-		want   []int64
+		name      string
+		demanders []Demander
+		want      []int64
 	}{
-		{"everybody within the split", []Claim{claim(400, 380), claim(400, 380), claim(200, 180)}, []int64{380, 380, 180}},
-		{"one borrows what others leave", []Claim{claim(400, 900), claim(400, 60), claim(200, 20)}, []int64{900, 60, 20}},
-		{"all want more: the split", []Claim{claim(400, 700), claim(400, 700), claim(200, 350)}, []int64{400, 400, 200}},
-		{"two borrow by weight", []Claim{claim(400, 900), claim(400, 0), claim(200, 900)}, []int64{667, 0, 333}},
-		{"borrowing limit", []Claim{{400, 900, 100, 400}, claim(400, 60), claim(200, 20)}, []int64{500, 60, 20}},
-		{"lending limit", []Claim{claim(400, 900), {400, 60, 1000, 10}, {200, 20, 1000, 0}}, []int64{410, 60, 20}},
-		{"no entitlement", []Claim{claim(0, 5), claim(10, 2)}, []int64{5, 2}},
+		{"everybody within the split", []Demander{demander(400, 380), demander(400, 380), demander(200, 180)}, []int64{380, 380, 180}},
+		{"one borrows what others leave", []Demander{demander(400, 900), demander(400, 60), demander(200, 20)}, []int64{900, 60, 20}},
+		{"all want more: the split", []Demander{demander(400, 700), demander(400, 700), demander(200, 350)}, []int64{400, 400, 200}},
+		{"two borrow by weight", []Demander{demander(400, 900), demander(400, 0), demander(200, 900)}, []int64{667, 0, 333}},
+		{"borrowing limit", []Demander{{400, 900, 100, 400}, demander(400, 60), demander(200, 20)}, []int64{500, 60, 20}},
+		{"lending limit", []Demander{demander(400, 900), {400, 60, 1000, 10}, {200, 20, 1000, 0}}, []int64{410, 60, 20}},
+		{"no entitlement", []Demander{demander(0, 5), demander(10, 2)}, []int64{5, 2}},
 	} {
-		if got := WaterFill(c.claims); !slices.Equal(got, c.want) {
+		if got := WaterFill(c.demanders); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
 	}
@@ -111,21 +111,21 @@ func TestWaterFill(t *testing.T) {
 func TestWaterFillEqualsHandingOutUnits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		units := rapid.Int64Range(0, 300)
-		claims := make([]Claim, rapid.IntRange(1, 6).Draw(t, "regions"))
+		demanders := make([]Demander, rapid.IntRange(1, 6).Draw(t, "regions"))
 		var total int64
-		for i := range claims {
-			c := Claim{Entitlement: units.Draw(t, "entitlement"), Demand: units.Draw(t, "demand"), Borrow: units.Draw(t, "borrow")}
+		for i := range demanders {
+			c := Demander{Entitlement: units.Draw(t, "entitlement"), Demand: units.Draw(t, "demand"), Borrow: units.Draw(t, "borrow")}
 			c.Lend = rapid.Int64Range(0, c.Entitlement).Draw(t, "lend")
 			total += c.Entitlement
-			claims[i] = c
+			demanders[i] = c
 		}
-		got, want := WaterFill(claims), fillByUnits(claims)
+		got, want := WaterFill(demanders), fillByUnits(demanders)
 		if sum(got) != sum(want) || sum(got) > total {
-			t.Fatalf("%v: %v adds up to %d, unit by unit %v to %d", claims, got, sum(got), want, sum(want))
+			t.Fatalf("%v: %v adds up to %d, unit by unit %v to %d", demanders, got, sum(got), want, sum(want))
 		}
 		for i := range got {
-			if d := got[i] - want[i]; d < -int64(len(claims)) || d > int64(len(claims)) {
-				t.Fatalf("%v: %v, unit by unit %v", claims, got, want)
+			if d := got[i] - want[i]; d < -int64(len(demanders)) || d > int64(len(demanders)) {
+				t.Fatalf("%v: %v, unit by unit %v", demanders, got, want)
 			}
 		}
 	})
@@ -228,7 +228,7 @@ func TestDemand(t *testing.T) {
 	if d.Rate(Second) != 150_000 {
 		t.Errorf("a storm of denials: %d, want them counted at twice what was admitted", d.Rate(Second))
 	}
-	if got := d.RateWith(Second, 0, 1_000_000, tick); got != 200_000 {
+	if got := d.Latest(d.Rate(Second), 0, 1_000_000, tick); got != 200_000 {
 		t.Errorf("a storm going on: %d, want twice what was counted before", got)
 	}
 	var rare Demand
@@ -269,7 +269,7 @@ func TestFadesIn(t *testing.T) {
 		"slowly":                 {Outlook{Fading: 5, Ahead: Second}, 10, 100_000},
 		"nothing counts":         {Outlook{Ahead: Second}, 10, 100_000},
 		"the end of a cell":      {Outlook{Fading: 5}, 10, 100_000},
-		"the most there can be":  {Outlook{Fading: mostUnits, Ahead: 1}, mostUnits / 500, 100_000},
+		"the most there can be":  {Outlook{Fading: maxUnits, Ahead: 1}, maxUnits / 500, 100_000},
 	} {
 		if got := FadesIn(c.o, c.units, 100_000); got != c.want {
 			t.Errorf("%s: in %d, want %d", name, got, c.want)

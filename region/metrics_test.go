@@ -173,7 +173,7 @@ func TestLocalUnitsAreCounted(t *testing.T) {
 func TestClocksApartAreTold(t *testing.T) {
 	var lines strings.Builder
 	n := &Node{log: slog.New(slog.NewTextHandler(&lines, nil)), apart: map[string]bool{}}
-	const guard = algorithms.ClockGuard
+	const guard = algorithms.ClockMargin
 	for i, tc := range []struct {
 		apart int64
 		known bool
@@ -190,7 +190,7 @@ func TestClocksApartAreTold(t *testing.T) {
 		{-guard - 1, true, "further"},
 	} {
 		lines.Reset()
-		n.watchClocks([]exchange.PeerAge{{Peer: "eu", ClockApart: tc.apart, Known: tc.known}})
+		n.watchClocks([]exchange.PeerAge{{Peer: "eu", ClockApart: tc.apart, ClockKnown: tc.known}})
 		if got := lines.String(); (got == "") != (tc.want == "") || !strings.Contains(got, tc.want) || strings.Count(got, "\n") > 1 {
 			t.Errorf("step %d, %d us apart: %q, want %q", i, tc.apart, got, tc.want)
 		}

@@ -87,7 +87,7 @@ func (n *Node) Status() Status {
 	}
 	for _, a := range ages {
 		s.Peers = append(s.Peers, Peer{Region: a.Peer, Heard: a.Heard, Age: microseconds(a.Age),
-			RoundTrip: microseconds(a.RoundTrip), Degraded: a.Degraded, ClockKnown: a.Known,
+			RoundTrip: microseconds(a.RoundTrip), Degraded: a.Degraded, ClockKnown: a.ClockKnown,
 			ClockApart: microseconds(a.ClockApart), Moved: a.Moved})
 	}
 	return s

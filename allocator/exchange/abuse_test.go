@@ -13,7 +13,7 @@ func long(window int64) (b *Bucket, m *Machine, now int64) {
 	b = &Bucket{ID: "w", Epoch: epochForTests, Kind: algorithms.FixedWindow, Limit: 1000, Window: window, Cell: window, Tick: 1,
 		Entitlements: map[string]int64{"us": 400, "eu": 400, "ap": 200}, Lending: 950_000, Borrowing: -1}
 	m, now = New("us", "n1", Options{}), allocator.Second
-	m.Step(now, Stood{Generation: 7, Epoch: epochForTests, Peers: []string{"eu", "ap"}})
+	m.Step(now, TenureChanged{Generation: 7, Epoch: epochForTests, Peers: []string{"eu", "ap"}})
 	m.denyAll(now, m.Step(now, Tick{Jitter: allocator.PPM}))
 	return b, m, now
 }
@@ -66,7 +66,7 @@ func TestARemovedPeerHoldsNothingUp(t *testing.T) {
 	}
 	two := *b
 	two.Epoch, two.Entitlements = "2-test", map[string]int64{"us": 500, "eu": 500}
-	m.Step(now, Stood{Generation: 7, Epoch: "2-test", Peers: []string{"eu"}})
+	m.Step(now, TenureChanged{Generation: 7, Epoch: "2-test", Peers: []string{"eu"}})
 	m.denyAll(now, out)
 	now += 2 * allocator.Second
 	out = m.Step(now, spent(&two, now, 400))
@@ -99,7 +99,7 @@ func TestManyBucketsInNeedAskTogether(t *testing.T) {
 			asked[a.Bucket] = true
 		}
 	}
-	if len(asked) != buckets || calls > buckets/MostAsks+2 {
+	if len(asked) != buckets || calls > buckets/MaxAsks+2 {
 		t.Errorf("%d of %d buckets asked for, in %d calls", len(asked), buckets, calls)
 	}
 }

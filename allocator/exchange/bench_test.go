@@ -40,7 +40,7 @@ func newThrong(kind algorithms.Kind, buckets, regions int, hinted bool) *throng 
 			Tick: algorithms.Tick(kind, limit, window), Entitlements: entitlements, Bursts: bursts,
 			Lending: 950_000, Borrowing: -1})
 	}
-	s.m.Step(s.now, Stood{Generation: 7, Epoch: epochForTests, Peers: s.peers})
+	s.m.Step(s.now, TenureChanged{Generation: 7, Epoch: epochForTests, Peers: s.peers})
 	for range 4 {
 		s.pass(hinted)
 		s.answer(s.m.Step(s.now, Tick{Jitter: allocator.PPM}))
@@ -105,7 +105,7 @@ func eachThrong(b *testing.B, step func(*throng) Effects) {
 		for _, regions := range []int{3, 10} {
 			for _, hinted := range []bool{false, true} {
 				b.Run(fmt.Sprintf("%s/regions=%d/hinted=%t", kind, regions, hinted), func(b *testing.B) {
-					s := newThrong(kind, MostBuckets, regions, hinted)
+					s := newThrong(kind, MaxBuckets, regions, hinted)
 					asks := s.m.Stats().Asks
 					b.ResetTimer()
 					for range b.N {

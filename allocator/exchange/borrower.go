@@ -22,27 +22,27 @@ func (m *Machine) planInNeed(now int64, v *view) {
 	s := now + m.offset
 	cell := algorithms.CellAt(s, v.Cell)
 	v.roll(cell)
-	if o, _ := v.outlook(cell, s, m.rateNow(now, v)); v.inNeed(now) || allocator.Exhausted(o, 2*m.farthest(), v.state.Share) {
+	if o, _ := v.outlook(cell, s, m.rateNow(now, v)); v.inNeed(now) || allocator.RunsOut(o, m.farthest(), v.state.Share) {
 		m.planCell(now, v, cell, allocator.PPM)
-		if v.Kind != algorithms.FixedWindow && !m.noAdvance { // what counts now, or waits, will when the next cell opens
+		if !v.frame.CellsApart && !m.noAdvance { // what counts now, or waits, will when the next cell opens
 			m.planCell(now, v, cell+1, allocator.PPM)
 		}
 		m.planBurst(now, v)
 	}
 }
 
-// wanted asks at once for what waiting requests lack.
-func (m *Machine) wanted(now int64, e Wanted) {
+// onWanted asks at once for what waiting requests lack.
+func (m *Machine) onWanted(now int64, e Wanted) {
 	v := m.view(now, e.Bucket)
 	if v == nil {
 		m.out.Settled = append(m.out.Settled, Settled{Bucket: e.Bucket.ID})
 		return
 	}
-	m.showed(e.Now, now)
+	m.noteStoreTime(e.Now, now)
 	v.observe(e.State, e.Now)
 	cell := algorithms.CellAt(e.Now, v.Cell)
 	v.roll(cell)
-	v.wanted, v.wantedUntil, v.wantedGot, v.deniedAt = e.Units, now+2*m.farthest(), false, now
+	v.wanted, v.wantedUntil, v.wantedGot, v.deniedAt = e.Units, now+allocator.Patience(m.farthest()), false, now
 	m.planCell(now, v, cell, allocator.PPM)
 	m.planBurst(now, v)
 	m.settle(v)
@@ -57,69 +57,57 @@ func (m *Machine) settle(v *view) {
 		if v.Home && come {
 			v.deniedAt = 0 // it has what it needs, and no more is to be fetched
 		}
-		m.out.Settled = append(m.out.Settled, Settled{Bucket: v.ID, Come: come || v.wantedGot})
+		m.out.Settled = append(m.out.Settled, Settled{Bucket: v.ID, RetryHelps: come || v.wantedGot})
 	}
 }
 
-// farthest returns the longest round trip to expect.
-func (m *Machine) farthest() int64 { return m.grace() - Interval }
-
-// lead is how long before a cell opens its rights are asked for: late, for what was promised for a cell stays promised
-// through a cut, yet in time to ask twice. A queue promises turns ahead, and lays out those of the next cell with the
-// rights that it holds of it by then.
-func (m *Machine) lead(v *view) int64 {
-	if v.Kind == algorithms.LeakyBucket {
-		return max(2*m.grace(), v.Cell)
-	}
-	return 2 * m.grace()
-}
-
-// planCell asks the peers that may have rights of a cell for what is short of the plan's target. Of a fixed window it does
-// so when what is held would be used up before the answer to a later ask is here, and for all of it then: one ask, and it
-// knows most. Where use fades or rates count, what comes late is lost: there half the gap is closed at each tick.
+// planCell asks peers for the rights that a cell lacks. If the bucket asks once, it asks for
+// everything, and only when the rights at hand would be used up before the answer to a later ask
+// could come: by then it knows most. Otherwise rights that come late are lost, so it asks for half
+// of the gap at each tick.
 func (m *Machine) planCell(now int64, v *view, cell, jitter int64) {
 	s := now + m.offset
 	share := v.share(cell)
 	o, opens := v.outlook(cell, s, m.rateNow(now, v))
-	if v.shut(max(s, cell*v.Cell)) || opens > m.lead(v) || v.Home && (opens > 0 || o.Steady) { // in home mode: unit by unit, and tokens, not refill
+	if v.isShut(max(s, cell*v.Cell)) || opens > v.frame.Lead(m.farthest()) || v.Home && (opens > 0 || o.Steady) { // in home mode: unit by unit, and tokens, not refill
 		return
 	}
-	inNeed := v.inNeed(now) || allocator.Exhausted(o, m.soon(opens), share)
+	inNeed := v.inNeed(now) || allocator.Exhausted(o, allocator.AskWithin(m.farthest(), opens), share)
 	var wanted int64
 	if opens == 0 && !o.Steady {
 		wanted = v.wanted
 	}
-	if o.Total()+wanted <= share || !inNeed && v.once() {
+	if o.Total()+wanted <= share || !inNeed && v.asksOnce() {
 		return
 	}
-	if !v.Kind.Bucket() {
+	if !v.frame.Bucket {
 		o, _ = v.outlook(cell, s, m.likely(now, v))
 	}
-	short, room := m.short(now, v, cell, o, opens, wanted)
+	need := m.need(now, v, cell, o, opens, wanted)
+	short, room := need.Short()
 	if short+room <= 0 {
 		return
 	}
 	pending := v.pending(cell)
-	anew := wanted > 0 || inNeed && pending > 0 && short > 4*pending
+	anew := allocator.AskAnew(short, pending, wanted, inNeed)
 	if anew { // what is under way was asked for when less was known to be lacking
 		pending = 0
 	}
 	offers := m.offers(now, v, cell, anew)
 	offered := allocator.Offered(offers)
-	if inNeed && v.Kind.Sliding() && offered < short {
+	if inNeed && v.keepsAsking() && offered < short {
 		m.gather(now, v, cell, short)
 		return
 	}
-	short += min(room, max(offered-short, 0))
-	units := allocator.Move(short-pending, allocator.Quantum(v.Limit), jitter, inNeed)
-	if v.once() && wanted == 0 { // else there is no time to ask others
-		offers = fewest(offers, units)
+	units := allocator.Move(allocator.WithRoom(short, room, offered)-pending, allocator.Quantum(v.Limit), jitter, inNeed)
+	if v.asksOnce() && wanted == 0 { // else there is no time to ask others
+		offers = allocator.Fewest(offers, units)
 	}
 	tail := int64(0)
-	if inNeed && (v.once() || v.Cell >= longCell) && !m.noTail {
-		tail = units
+	if !m.noTail {
+		tail = v.frame.Tail(units, inNeed)
 	}
-	m.askEach(now, v, cell, m.desk.Divide(units, tail, offers, jitter, inNeed))
+	m.askEach(now, v, cell, m.scratch.Divide(units, tail, offers, jitter, inNeed))
 }
 
 // askEach asks each peer for its portion, if more than was asked of it already.
@@ -135,12 +123,12 @@ func (m *Machine) askEach(now int64, v *view, cell int64, portions []allocator.P
 	}
 }
 
-// gather asks everybody for a part of what is lacking of a cell of a sliding kind, again and again while answers are under
-// way: where use fades, each lender has a little more at every moment, and who waits for an answer before asking again is
-// behind by a round trip more. How soon the lender says; a hint of it since may be of less demand there.
+// gather asks every peer for an equal part of what is lacking, and asks again while answers are
+// under way. Where use fades, each lender has a little more to lend at every moment, and a region
+// that waited for each answer would be a round trip behind. The lender says how soon to ask again;
+// a hint that came after that may say that it needs less, so then the region asks at once.
 func (m *Machine) gather(now int64, v *view, cell, units int64) {
-	n := max(int64(len(m.peers)), 1)
-	units = (units + n - 1) / n
+	units = allocator.EachOf(units, len(m.peers))
 	var borrowed int64
 	summed := false
 	for i, p := range m.peers {
@@ -149,7 +137,7 @@ func (m *Machine) gather(now int64, v *view, cell, units int64) {
 		_, heardAt := d.together(now)
 		more := v.wanted > 0 && units > pos.pending
 		due := now >= pos.refusedUntil && now-pos.askedAt >= pos.pace || heardAt > pos.askedAt
-		if p.degraded(now) || !(more && now >= pos.refusedUntil || due && now-pos.askedAt >= v.again()) {
+		if p.degraded(now) || !(more && now >= pos.refusedUntil || due && now-pos.askedAt >= v.frame.Pause()) {
 			continue
 		}
 		if !summed {
@@ -158,10 +146,6 @@ func (m *Machine) gather(now int64, v *view, cell, units int64) {
 		borrowed = m.ask(now, v, p, cell, units, borrowed)
 	}
 }
-
-// longCell is the length of a cell from which on its tail matters: the last units of it are scattered over regions that
-// need them no more, a few in each.
-const longCell = 10 * allocator.Second
 
 // borrowed returns the rights of a cell that are borrowed, and those asked for.
 func (v *view) borrowed(cell int64) (sum int64) {
@@ -194,8 +178,8 @@ func (v *view) pendingBurst(cell int64) int64 {
 	return sum
 }
 
-// offers returns what each peer may have for us: rights it holds of ours, and spare rights of its own. A peer that has not
-// answered yet is left out, unless it is to be asked anew.
+// offers returns what each peer may have for us: rights that it holds of ours, and spare rights of
+// its own. A peer that has not yet answered an ask is left out, unless all are to be asked anew.
 func (m *Machine) offers(now int64, v *view, cell int64, anew bool) []allocator.Offer {
 	offers := m.offered[:0]
 	for i, p := range m.peers {
@@ -208,7 +192,7 @@ func (m *Machine) offers(now int64, v *view, cell int64, anew bool) []allocator.
 		if cell == v.state.Cell && now >= pos.refusedUntil {
 			o.Back = max(pos.row.Lent-pos.row.Regained, 0)
 		}
-		o.Some = now >= pos.refusedUntil && pos.row.Borrowed < d.part.lendable &&
+		o.Some = now >= pos.refusedUntil && pos.row.Borrowed < d.part.Lendable &&
 			(v.wanted == 0 || pos.pending == 0) // each request that waits would ask all once more
 		offers = append(offers, o)
 	}
@@ -216,8 +200,9 @@ func (m *Machine) offers(now int64, v *view, cell int64, anew bool) []allocator.
 	return offers
 }
 
-// saidSpare returns the units of the current cell that peers said they had left, in hints or answers. One that has said
-// nothing, though it is taken to be idle, is left out.
+// saidSpare returns how many units of the current cell peers have said, in hints or answers, that
+// they can spare. It leaves out a peer that has said nothing, though the plan takes that one to be
+// idle.
 func (m *Machine) saidSpare(now int64, v *view) (sum int64) {
 	cell := v.state.Cell
 	for i := range v.dealings {
@@ -229,21 +214,20 @@ func (m *Machine) saidSpare(now int64, v *view) (sum int64) {
 	return sum
 }
 
-// planBurst asks for the tokens that a token bucket will be short of until its cell ends, for then burst rights go home.
+// planBurst asks for the tokens that a token bucket will lack until its cell ends; then borrowed
+// tokens go back.
 func (m *Machine) planBurst(now int64, v *view) {
-	if v.Kind != algorithms.TokenBucket || m.noBurst {
+	if !v.frame.LendsBurst || m.noBurst {
 		return
 	}
 	s := now + m.offset
-	if v.shut(s) {
+	if v.isShut(s) {
 		return
 	}
 	cell := algorithms.CellAt(s, v.Cell)
 	o, _ := v.outlook(cell, s, m.rateNow(now, v))
-	lacking := max(allocator.Lacking(o, min(allocator.Horizon, (cell+1)*v.Cell-s), v.state.Share), v.wanted-v.state.Free)
-	if v.Home {
-		lacking = min(lacking, v.wants(now)-v.state.Free)
-	}
+	n := allocator.Need{Outlook: o, Share: v.state.Share, Waiting: v.wanted, Home: v.Home, HomeWaits: v.wants(now)}
+	lacking := n.ShortOfBurst((cell+1)*v.Cell - s)
 	if v.wanted == 0 {
 		lacking -= v.pendingBurst(cell)
 	}
@@ -257,7 +241,7 @@ func (m *Machine) planBurst(now int64, v *view) {
 		offers = append(offers, allocator.Offer{Peer: i, Spare: v.spareBurstOf(d, cell, now)})
 	}
 	m.offered = offers
-	for _, portion := range m.desk.Divide(lacking, 0, offers, allocator.PPM, true) {
+	for _, portion := range m.scratch.Divide(lacking, 0, offers, allocator.PPM, true) {
 		p := m.peers[portion.Peer]
 		pos := v.dealings[portion.Peer].at(cell)
 		more := portion.Units - pos.burst.pending
@@ -274,17 +258,17 @@ func (m *Machine) planBurst(now int64, v *view) {
 	}
 }
 
-// ask asks a peer for units of a cell: first for those it holds of ours, then for its own. It is told
-// what the bucket has borrowed of the cell, and returns what that is then: the sum over all peers is
-// made once, not for each of them.
+// ask asks a peer for units of a cell: first for rights that the peer has borrowed from us, then
+// for its own. borrowed is what the bucket has borrowed of the cell; ask returns what that is
+// afterwards. So a caller that asks many peers adds it up once.
 func (m *Machine) ask(now int64, v *view, p *peer, cell, units, borrowed int64) int64 {
 	d := &v.dealings[p.index]
 	pos := d.at(cell)
-	back := int64(0)
+	ours := int64(0) // that it may give back
 	if cell == v.state.Cell {
-		back = max(min(units, pos.row.Lent-pos.row.Regained), 0)
+		ours = pos.row.Lent - pos.row.Regained
 	}
-	lent := min(units-back, max(v.own.borrowable-borrowed+pos.pending, 0))
+	back, lent := allocator.SplitAsk(units, ours, v.own.Borrowable, borrowed, pos.pending)
 	if back+lent <= 0 || v.wanted > 0 && back+lent <= pos.pending {
 		return borrowed // nothing, or no more than it was asked for
 	}

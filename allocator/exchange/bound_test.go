@@ -96,9 +96,8 @@ func TestBoundsOfClocksAreMet(t *testing.T) {
 // printed returns what is said of clocks apart.
 func (x apartCase) printed(t *testing.T) int64 {
 	window := x.window.Microseconds()
-	e := allocator.Exposure{Limit: 1000, Window: window, Cell: algorithms.CellLength(x.kind, window), Sliding: x.kind.Sliding(),
-		Log: x.kind == algorithms.SlidingWindowLog, Bucket: x.kind.Bucket(), Tokens: x.kind == algorithms.TokenBucket,
-		Lending: 950_000, Borrowing: -1, Nodes: 1, Clock: x.ahead.Microseconds(), Guard: algorithms.ClockGuard,
+	e := allocator.Exposure{Kind: x.kind, Limit: 1000, Window: window, Cell: algorithms.CellLength(x.kind, window),
+		Lending: 950_000, Borrowing: -1, Nodes: 1, Clock: x.ahead.Microseconds(), ClockMargin: algorithms.ClockMargin,
 		Splits: []allocator.Split{allocator.SplitOf(1000, x.burst, []int64{1, 1}, 0, false)}}
 	for _, b := range allocator.Bounds(e) {
 		if b.Cause == "clocks-apart" {

@@ -1,6 +1,9 @@
 package exchange
 
-import "github.com/quotad/quotad/algorithms"
+import (
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/allocator"
+)
 
 // call is a message under way.
 type call struct {
@@ -37,7 +40,7 @@ func (m *Machine) call(now int64, p *peer) int {
 	if m.isOpen(p) {
 		return p.open
 	}
-	if p.underway >= MostCalls {
+	if p.underway >= MaxCalls {
 		return -1
 	}
 	m.lastCall++
@@ -45,7 +48,7 @@ func (m *Machine) call(now int64, p *peer) int {
 	p.called = now
 	c := &call{peer: p.name, to: p, sent: now}
 	if m.isFull(p) { // the next will have many asks too
-		c.asks, c.gain = make([]Ask, 0, MostAsks), make([]gain, 0, MostAsks)
+		c.asks, c.gain = make([]Ask, 0, MaxAsks), make([]gain, 0, MaxAsks)
 	}
 	m.calls[m.lastCall] = c
 	m.out.Calls = append(m.out.Calls, Call{ID: m.lastCall, Peer: p.name, Timeout: p.timeout(), Message: Message{
@@ -56,12 +59,12 @@ func (m *Machine) call(now int64, p *peer) int {
 
 // isOpen says whether this step has a call to a peer with room for an ask.
 func (m *Machine) isOpen(p *peer) bool {
-	return m.hasCall(p) && len(m.out.Calls[p.open].Message.Asks) < MostAsks
+	return m.hasCall(p) && len(m.out.Calls[p.open].Message.Asks) < MaxAsks
 }
 
 // isFull says whether this step has a call to a peer, without room.
 func (m *Machine) isFull(p *peer) bool {
-	return m.hasCall(p) && len(m.out.Calls[p.open].Message.Asks) >= MostAsks
+	return m.hasCall(p) && len(m.out.Calls[p.open].Message.Asks) >= MaxAsks
 }
 
 func (m *Machine) hasCall(p *peer) bool {
@@ -90,8 +93,8 @@ func (m *Machine) finish(id uint64) (*call, *peer) {
 	return c, p
 }
 
-// unanswered gives a call up: what it asked for may be asked for again, by the same values.
-func (m *Machine) unanswered(now int64, e Unanswered) {
+// onUnanswered gives a call up: what it asked for may be asked for again, by the same values.
+func (m *Machine) onUnanswered(now int64, e Unanswered) {
 	c, _ := m.finish(e.ID)
 	if c == nil {
 		return
@@ -99,14 +102,14 @@ func (m *Machine) unanswered(now int64, e Unanswered) {
 	m.stats.Unanswered++
 	for i, a := range c.asks {
 		if v := m.views[a.Bucket]; v != nil {
-			v.dealing(c.peer).at(a.Cell).refused(c.gain[i], now+Interval)
+			v.dealing(c.peer).at(a.Cell).noteRefusal(c.gain[i], now+Interval)
 			m.settle(v)
 		}
 	}
 }
 
-// answered takes in the grants of a reply.
-func (m *Machine) answered(now int64, e Answered) {
+// onAnswered takes in the grants of a reply.
+func (m *Machine) onAnswered(now int64, e Answered) {
 	c, p := m.finish(e.ID)
 	if c == nil {
 		return
@@ -116,8 +119,8 @@ func (m *Machine) answered(now int64, e Answered) {
 		return
 	}
 	p.answeredCall(c.sent, now)
-	if m.clocked && e.Reply.At > 0 && e.Reply.At <= latestTime {
-		p.clock.take(e.Reply.At, now+m.offset, c.sent, now)
+	if m.clockKnown && e.Reply.At > 0 && e.Reply.At <= maxTime {
+		p.clock.add(e.Reply.At, now+m.offset, c.sent, now)
 	}
 	for i, g := range e.Reply.Grants {
 		if g.Refusal != NotRefused {
@@ -139,7 +142,7 @@ func (m *Machine) granted(now int64, c *call, p *peer, i int, g Grant, r Reply) 
 		return
 	}
 	pos := v.dealing(p.name).at(a.Cell)
-	if g.Refusal == NotRefused && (g.Cell != a.Cell || !plausible(g.Lent, g.Returned, g.Burst)) || r.At < 0 || r.At > latestTime {
+	if g.Refusal == NotRefused && (g.Cell != a.Cell || !plausible(g.Lent, g.Returned, g.Burst)) || r.At < 0 || r.At > maxTime {
 		m.reject(RejectedImplausible, 1)
 		return
 	}
@@ -151,19 +154,19 @@ func (m *Machine) granted(now int64, c *call, p *peer, i int, g Grant, r Reply) 
 	left := gain{} // what the lender had nothing of
 	if hoped.units > 0 {
 		pos.spare, pos.spareAt = min(max(g.Spare, 0), v.Limit), now
-		if gained == 0 || v.once() && gained < hoped.units && pos.spare == 0 { // a part is all it has
+		if gained == 0 || v.asksOnce() && gained < hoped.units && pos.spare == 0 { // a part is all it has
 			left.units, pos.spare = hoped.units, 0
 		}
 	}
 	if hoped.burst > 0 && burst == 0 {
 		left.burst = hoped.burst
 	}
-	pos.pace = min(max(g.Retry, 0), longestRetry)
+	pos.pace = min(max(g.Retry, 0), allocator.MaxRetry)
 	from := now
-	if v.Kind.Sliding() { // it is asked again while answers are under way, at the lender's pace
+	if v.keepsAsking() { // it is asked again while answers are under way, at the lender's pace
 		from = c.sent
 	}
-	pos.refused(left, from+pos.pace)
+	pos.noteRefusal(left, from+pos.pace)
 	if gained+burst == 0 {
 		m.stats.AsksRefused++
 		return
@@ -172,7 +175,7 @@ func (m *Machine) granted(now int64, c *call, p *peer, i int, g Grant, r Reply) 
 	case r.ForGeneration != m.generation:
 		m.reject(RejectedGeneration, 1)
 		return
-	case !p.hears(m, now, r.Generation):
+	case !p.believes(m, now, r.Generation):
 		m.reject(RejectedGeneration, 1)
 		return
 	case r.Epoch != m.epoch:
@@ -181,14 +184,14 @@ func (m *Machine) granted(now int64, c *call, p *peer, i int, g Grant, r Reply) 
 	}
 	pos.pending += gained // until the store has it
 	pos.burst.pending += burst
-	pos.announced.take(algorithms.Row{Borrowed: g.Lent, Regained: g.Returned, BurstBorrowed: g.Burst})
+	pos.announced.raise(algorithms.Row{Borrowed: g.Lent, Regained: g.Returned, BurstBorrowed: g.Burst})
 	m.out.Credits = append(m.out.Credits, Credit{Bucket: v.Bucket, Peer: p.name, Generation: r.Generation,
-		ForGeneration: r.ForGeneration, Cell: a.Cell, Lent: g.Lent, Returned: g.Returned, Most: v.dealings[p.index].part.lendable, Gain: gained,
-		Burst: g.Burst, MostBurst: v.dealings[p.index].part.lendableBurst, GainBurst: burst, At: r.At})
+		ForGeneration: r.ForGeneration, Cell: a.Cell, Lent: g.Lent, Returned: g.Returned, Most: v.dealings[p.index].part.Lendable, Gain: gained,
+		Burst: g.Burst, MostBurst: v.dealings[p.index].part.LendableBurst, GainBurst: burst, At: r.At})
 }
 
-// refused notes that nothing of what was hoped for will be had before a time.
-func (pos *position) refused(of gain, until int64) {
+// noteRefusal notes that nothing of what was hoped for will be had before a time.
+func (pos *position) noteRefusal(of gain, until int64) {
 	if of.units > 0 {
 		pos.refusedUntil = until
 	}
@@ -197,8 +200,8 @@ func (pos *position) refused(of gain, until int64) {
 	}
 }
 
-// credited brings the view up to what the store holds now.
-func (m *Machine) credited(now int64, e Credited) {
+// onCredited brings the view up to what the store holds now.
+func (m *Machine) onCredited(now int64, e Credited) {
 	c := e.Credit
 	v := m.views[c.Bucket.ID]
 	if v == nil {
@@ -207,24 +210,24 @@ func (m *Machine) credited(now int64, e Credited) {
 	pos := v.dealing(c.Peer).at(c.Cell)
 	pos.pending = max(pos.pending-c.Gain, 0)
 	pos.burst.pending = max(pos.burst.pending-c.GainBurst, 0)
-	if e.Result.Status == algorithms.StatusEarly && m.hold(now, v, c, e.Result.Now) {
+	if e.Result.Status == algorithms.StatusEarly && m.deferCredit(now, v, c, e.Result.Now) {
 		m.settle(v)
 		return
 	}
 	if e.Result.Status != algorithms.StatusOK {
 		pos.announced = pos.row // asked again, the peer says it again
-		pos.refused(gain{units: c.Gain, burst: c.GainBurst}, now+longestRetry)
+		pos.noteRefusal(gain{units: c.Gain, burst: c.GainBurst}, now+allocator.MaxRetry)
 		m.rejectedBy(e.Result.Status)
 		m.settle(v)
 		return
 	}
-	m.showed(e.Result.Now, now)
+	m.noteStoreTime(e.Result.Now, now)
 	v.observe(e.Result.State, e.Result.Now)
 	row := e.Result.Row
 	v.wantedGot = v.wantedGot || c.Cell == v.state.Cell
 	m.noteBorrowed(c.Peer, max(row.Borrowed-pos.row.Borrowed, 0), max(row.Regained-pos.row.Regained, 0),
 		max(row.BurstBorrowed-pos.row.BurstBorrowed, 0))
-	pos.take(row)
+	pos.raise(row)
 	if row.Borrowed < c.Lent || row.Regained < c.Returned || row.BurstBorrowed < c.Burst {
 		pos.announced = pos.row // the store did not take all of it now, and may later
 	}

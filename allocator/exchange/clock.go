@@ -5,8 +5,8 @@ import "github.com/quotad/quotad/allocator"
 const (
 	// clockPeriod is how long one quickest answer is looked for; that of the last period and of this one count.
 	clockPeriod = allocator.Second * 30
-	// latestTime bounds the times of peers that are computed with: 2112.
-	latestTime = 1 << 52
+	// maxTime bounds the times of peers that are computed with: 2112.
+	maxTime = 1 << 52
 )
 
 // clock estimates how far a peer's store clock is ahead of ours. A reply carries the peer's time of a moment within the
@@ -19,9 +19,9 @@ type clock struct {
 // reading is what one answer told; quick is its round trip plus one, 0: there was none.
 type reading struct{ apart, quick int64 }
 
-// take takes in an answer that came at now to a call sent at sent: theirs is the peer's store time in it, ours that of
+// add takes in an answer that came at now to a call sent at sent: theirs is the peer's store time in it, ours that of
 // our store now. All are microseconds.
-func (c *clock) take(theirs, ours, sent, now int64) {
+func (c *clock) add(theirs, ours, sent, now int64) {
 	c.turn(now)
 	r := reading{apart: theirs + (now-sent)/2 - ours, quick: now - sent + 1}
 	if c.last.quick == 0 || r.quick <= c.last.quick {
@@ -51,18 +51,19 @@ func (c clock) apart(now int64) (int64, bool) {
 	return r.apart, r.quick > 0
 }
 
-// showed notes a store time that was seen at a node time.
-func (m *Machine) showed(store, now int64) { m.offset, m.clocked = store-now, true }
+// noteStoreTime notes a store time that was seen at a node time.
+func (m *Machine) noteStoreTime(store, now int64) { m.offset, m.clockKnown = store-now, true }
 
-// StoreClock returns how far the store's clock is ahead of the machine's, in microseconds, as of the last answer of the
-// store that it heard of; late by what that took to be told. False: it has heard of none.
-func (m *Machine) StoreClock() (ahead int64, known bool) { return m.offset, m.clocked }
+// StoreClock returns how far the store's clock is ahead of the machine's, in microseconds, by the
+// last answer of the store that the machine was told of. It is too low by the time the answer
+// took. known is false if the machine has been told of none.
+func (m *Machine) StoreClock() (ahead int64, known bool) { return m.offset, m.clockKnown }
 
-// stamp puts our store's time on the replies of a step: none earlier than the debits that it announces, for what was told of the
+// stampReplies puts our store's time on the replies of a step: none earlier than the debits that it announces, for what was told of the
 // store since may be older.
-func (m *Machine) stamp(now int64) {
+func (m *Machine) stampReplies(now int64) {
 	for i := range m.out.Replies {
-		if r := &m.out.Replies[i].Reply; m.clocked {
+		if r := &m.out.Replies[i].Reply; m.clockKnown {
 			r.At = max(r.At, now+m.offset)
 		}
 	}

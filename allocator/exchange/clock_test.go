@@ -32,7 +32,7 @@ func TestClockTakesTheQuickestAnswer(t *testing.T) {
 		var c clock
 		for _, a := range x.answers {
 			ours := a.at + 7
-			c.take(ours+a.theirs, ours, a.at-a.roundTrip, a.at)
+			c.add(ours+a.theirs, ours, a.at-a.roundTrip, a.at)
 		}
 		if got, known := c.apart(x.now); got != x.apart || known != x.known {
 			t.Errorf("%s: %d, %t, want %d, %t", name, got, known, x.apart, x.known)
@@ -46,7 +46,7 @@ func TestRegionsLearnHowFarTheirClocksAreApart(t *testing.T) {
 	c.regions["eu"].offset, c.regions["ap"].offset = 300_000, -70_000
 	c.run(c.now + allocator.Second)
 	for _, age := range c.regions["us"].machine.Ages(c.now) {
-		if age.Known {
+		if age.ClockKnown {
 			t.Errorf("us says how far %s is apart before either has seen its store", age.Peer)
 		}
 	}
@@ -56,8 +56,8 @@ func TestRegionsLearnHowFarTheirClocksAreApart(t *testing.T) {
 	for _, name := range c.names {
 		for _, age := range c.regions[name].machine.Ages(c.now) {
 			want := c.regions[age.Peer].offset - c.regions[name].offset
-			if off := age.ClockApart - want; !age.Known || max(off, -off) > c.net.delay {
-				t.Errorf("%s takes %s to be %d us ahead (%t), it is %d", name, age.Peer, age.ClockApart, age.Known, want)
+			if off := age.ClockApart - want; !age.ClockKnown || max(off, -off) > c.net.delay {
+				t.Errorf("%s takes %s to be %d us ahead (%t), it is %d", name, age.Peer, age.ClockApart, age.ClockKnown, want)
 			}
 		}
 	}
@@ -69,7 +69,7 @@ func TestTimesThatCannotBeAreIgnored(t *testing.T) {
 		at    int64
 		seen  bool
 		known bool
-	}{{0, true, false}, {-1, true, false}, {latestTime + 1, true, false}, {latestTime, true, true}, {5, true, true}, {5, false, false}} {
+	}{{0, true, false}, {-1, true, false}, {maxTime + 1, true, false}, {maxTime, true, true}, {5, true, true}, {5, false, false}} {
 		b, m, now := long(allocator.Second)
 		if x.seen {
 			m.Step(now, Observed{Bucket: b, Now: now, State: algorithms.State{Share: 400}})
@@ -78,7 +78,7 @@ func TestTimesThatCannotBeAreIgnored(t *testing.T) {
 		for _, call := range m.Step(now, Tick{Jitter: allocator.PPM}).Calls {
 			m.Step(now, Answered{ID: call.ID, Reply: Reply{From: call.Peer, At: x.at, Grants: make([]Grant, len(call.Message.Asks))}})
 		}
-		if got := m.Ages(now)[0].Known; got != x.known {
+		if got := m.Ages(now)[0].ClockKnown; got != x.known {
 			t.Errorf("a time of %d, our store seen %t: known %t", x.at, x.seen, got)
 		}
 	}

@@ -97,7 +97,7 @@ func newClusterOf(t testing.TB, seed uint64, kind algorithms.Kind, window int64,
 	}
 	c.bucket.Tick = algorithms.Tick(kind, c.bucket.Limit, window)
 	if kind.Sliding() {
-		c.bucket.Guard = algorithms.ClockGuard
+		c.bucket.ClockMargin = algorithms.ClockMargin
 	}
 	for _, name := range c.names {
 		r := &testRegion{cluster: c, name: name, node: "n1", store: &algorithms.Twin{}, journal: map[string]Row{}, counted: map[int64]int64{}}
@@ -130,7 +130,7 @@ func (r *testRegion) start() {
 	r.dead = false
 	r.machine = New(r.name, r.node, r.options)
 	r.calls, r.replies = map[uint64]bool{}, map[uint64]func(Reply){}
-	r.step(Stood{Generation: r.store.Generation, Epoch: epochForTests, Peers: r.peers()})
+	r.step(TenureChanged{Generation: r.store.Generation, Epoch: epochForTests, Peers: r.peers()})
 }
 
 func (r *testRegion) peers() []string {
@@ -231,7 +231,7 @@ func (r *testRegion) lose() {
 	r.losses++
 	r.moved = true
 	for _, n := range r.nodes(r.name) {
-		n.step(Stood{Generation: r.store.Generation, Epoch: epochForTests, Peers: r.peers()})
+		n.step(TenureChanged{Generation: r.store.Generation, Epoch: epochForTests, Peers: r.peers()})
 	}
 }
 
@@ -284,7 +284,7 @@ func (r *testRegion) step(e Event) {
 		later(500, func() { r.credit(credit) })
 	}
 	for _, s := range out.Settled {
-		r.wake(s.Come)
+		r.wake(s.RetryHelps)
 	}
 	for _, h := range out.Hints {
 		r.gossip(h)

@@ -15,7 +15,7 @@ func TestRecoveryCounts(t *testing.T) {
 	b := &Bucket{ID: "b", Epoch: "1", Kind: algorithms.FixedWindow, Limit: 100, Window: hour, Cell: hour, Tick: 1,
 		Entitlements: map[string]int64{"us": 50, "eu": 50}, Lending: allocator.PPM, Borrowing: -1, Recovered: true}
 	m := New("us", "n1", Options{})
-	m.Step(1, Stood{Generation: 2, Epoch: "1", Peers: []string{"eu"}})
+	m.Step(1, TenureChanged{Generation: 2, Epoch: "1", Peers: []string{"eu"}})
 	now := 100 * hour
 	counts := func(step string, waiting, partly int64) {
 		t.Helper()
@@ -55,7 +55,7 @@ func TestRecoveryCounts(t *testing.T) {
 	restored(m.Step(now, Tick{Jitter: allocator.PPM}))
 	recovered := m.Stats().Recovered
 	counts("restored once more", 0, 1)
-	m.Step(now, Stood{Generation: 3, Epoch: "1", Peers: []string{"eu"}})
+	m.Step(now, TenureChanged{Generation: 3, Epoch: "1", Peers: []string{"eu"}})
 	counts("another generation", 0, 0)
 	if recovered != 4 {
 		t.Errorf("%d restored, want 4", recovered)

@@ -12,32 +12,18 @@ import (
 type dealing struct {
 	peer *peer
 	turn turn // for which the bucket waits to ask this peer
-	part part
+	part allocator.RegionPart
 	voices
 	cells [2]position
 }
 
-// part is what the document gives one region of a bucket.
-type part struct {
-	entitlement   int64
-	burst         int64
-	lendable      int64 // the most of its entitlement that it may lend of a cell
-	lendableBurst int64 // the same of its burst
-	borrowable    int64 // the most that it may borrow of a cell
-}
-
 // part returns a region's part of a bucket.
-func (b *Bucket) part(region string) part {
-	p := part{entitlement: b.Entitlements[region], burst: b.Bursts[region], borrowable: b.Limit}
-	p.lendable, p.lendableBurst = allocator.Part(p.entitlement, b.Lending), allocator.Part(p.burst, b.Lending)
-	if b.Borrowing >= 0 {
-		p.borrowable = min(allocator.Part(p.entitlement, b.Borrowing), b.Limit)
-	}
-	return p
+func (b *Bucket) part(region string) allocator.RegionPart {
+	return allocator.RegionPartOf(b.Entitlements[region], b.Bursts[region], b.Limit, b.Lending, b.Borrowing)
 }
 
-// meet has a view know all peers, and no others, in their order. What was known of those that stay is kept.
-func (v *view) meet(peers []*peer) {
+// setPeers has a view know all peers, and no others, in their order. What was known of those that stay is kept.
+func (v *view) setPeers(peers []*peer) {
 	old := v.dealings
 	v.dealings = make([]dealing, len(peers))
 	for i, p := range peers {
@@ -47,11 +33,12 @@ func (v *view) meet(peers []*peer) {
 		}
 		d.peer = p
 	}
-	v.divide()
+	v.lookUpParts()
 }
 
-// divide looks up what every region's part of the bucket is: once for each document, for that alone tells.
-func (v *view) divide() {
+// lookUpParts looks up what every region's part of the bucket is: once for each document, for that alone tells.
+func (v *view) lookUpParts() {
+	v.frame = v.frameOf()
 	v.own = v.part(v.self)
 	for i := range v.dealings {
 		v.dealings[i].part = v.part(v.dealings[i].peer.name)
@@ -81,16 +68,16 @@ type burst struct {
 // row is a row of the ledger as last seen; it only rises.
 type row struct{ algorithms.Row }
 
-func (r *row) take(seen algorithms.Row) {
+func (r *row) raise(seen algorithms.Row) {
 	r.Lent, r.Returned = max(r.Lent, seen.Lent), max(r.Returned, seen.Returned)
 	r.Borrowed, r.Regained = max(r.Borrowed, seen.Borrowed), max(r.Regained, seen.Regained)
 	r.BurstLent, r.BurstBorrowed = max(r.BurstLent, seen.BurstLent), max(r.BurstBorrowed, seen.BurstBorrowed)
 }
 
-// take raises the rows to what the store showed.
-func (p *position) take(seen algorithms.Row) {
-	p.row.take(seen)
-	p.announced.take(seen)
+// raise raises the rows to what the store showed.
+func (p *position) raise(seen algorithms.Row) {
+	p.row.raise(seen)
+	p.announced.raise(seen)
 }
 
 // at returns the position of a cell; older cells are forgotten as newer ones come.
@@ -105,9 +92,9 @@ func (d *dealing) at(cell int64) *position {
 	return p
 }
 
-// moved says whether rights of a cell or the next are known to have been moved. An ask names what rows should reach:
+// hasMoved says whether rights of a cell or the next are known to have been hasMoved. An ask names what rows should reach:
 // who forgot a row asks for what it has already.
-func (v *view) moved(cell int64) bool {
+func (v *view) hasMoved(cell int64) bool {
 	for i := range v.dealings {
 		for j := range v.dealings[i].cells {
 			p := &v.dealings[i].cells[j]

@@ -31,7 +31,7 @@ func newDoubting(t *testing.T) *doubting {
 }
 
 func (d *doubting) stand(generation uint64, epoch string) {
-	d.m.Step(d.now, Stood{Generation: generation, Epoch: epoch, Peers: []string{"eu", "ap"}})
+	d.m.Step(d.now, TenureChanged{Generation: generation, Epoch: epoch, Peers: []string{"eu", "ap"}})
 }
 
 func (d *doubting) store() int64 { return doubtStore + d.now }
@@ -146,7 +146,7 @@ func TestADoubtOutlivesADocument(t *testing.T) {
 		t.Fatal("ap is back and is not asked")
 	}
 	out = d.tells("ap", asked[0])
-	if len(out.Restores) != 1 || !slices.Contains(out.Restores[0].Known, "ap") || out.Restores[0].LostAt != lostAt {
+	if len(out.Restores) != 1 || !slices.Contains(out.Restores[0].KnownPeers, "ap") || out.Restores[0].LostAt != lostAt {
 		t.Errorf("ap has told, to restore is %+v", out.Restores)
 	}
 }
@@ -170,12 +170,12 @@ func TestWhoHasToldIsNotAskedAgain(t *testing.T) {
 func TestDoubtsLeaveRoomForALoss(t *testing.T) {
 	d := newDoubting(t)
 	lostAt := d.store() - 1000
-	all := make([]*Bucket, MostBuckets)
+	all := make([]*Bucket, MaxBuckets)
 	for i := range all {
 		all[i] = d.bucket(fmt.Sprintf("b%05d", i))
 	}
 	d.loseAllButAp(all...)
-	if s := d.m.Stats(); s.Recovering == 0 || s.Recovering > MostBuckets/2+1 {
+	if s := d.m.Stats(); s.Recovering == 0 || s.Recovering > MaxBuckets/2+1 {
 		t.Errorf("%d recover", s.Recovering)
 	}
 	for _, b := range all {

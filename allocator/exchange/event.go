@@ -2,7 +2,8 @@ package exchange
 
 import "github.com/quotad/quotad/algorithms"
 
-// Bucket is what the policy document says of one bucket; the same value for every region. Times are microseconds.
+// Bucket is what the policy document says of one bucket. It is the same in every region. Times are
+// microseconds.
 type Bucket struct {
 	ID           string
 	Epoch        string // of the document
@@ -11,7 +12,7 @@ type Bucket struct {
 	Window       int64
 	Cell         int64 // length of a cell
 	Tick         int64 // see algorithms.Terms
-	Guard        int64
+	ClockMargin  int64
 	Recovered    bool             // see algorithms.Terms
 	Entitlements map[string]int64 // by region
 	Bursts       map[string]int64 // by region, for the buckets
@@ -20,9 +21,9 @@ type Bucket struct {
 	Borrowing    int64            // parts per million of its entitlement that a region may borrow; negative: no bound
 }
 
-// Terms returns what the scripts of a region must know of the bucket.
+// Terms returns what the scripts of a region's store must know of the bucket.
 func (b *Bucket) Terms(region string) algorithms.Terms {
-	return algorithms.Terms{Kind: b.Kind, Window: b.Window, Cell: b.Cell, Tick: b.Tick, ClockMargin: b.Guard, Recovered: b.Recovered,
+	return algorithms.Terms{Kind: b.Kind, Window: b.Window, Cell: b.Cell, Tick: b.Tick, ClockMargin: b.ClockMargin, Recovered: b.Recovered,
 		Entitlement: b.Entitlements[region], Burst: b.Bursts[region]}
 }
 
@@ -44,11 +45,12 @@ type Observed struct {
 	Now      int64            // store time of that
 }
 
-// Report is what was decided on several buckets since the last report, each once; what it leads to is asked for in one
-// message to each peer.
+// Report is the decisions on several buckets since the last report, each bucket once. What the
+// machine then asks for goes to each peer in one message.
 type Report []Observed
 
-// Wanted says that requests wait for rights of a bucket's current cell, or for tokens (on_exhausted: borrow).
+// Wanted says that requests wait for rights of a bucket's current cell, or for tokens
+// (on_exhausted: borrow). Effects.Settled ends the wait.
 type Wanted struct {
 	Bucket *Bucket
 	Units  int64            // that they cost together
@@ -56,21 +58,22 @@ type Wanted struct {
 	Now    int64            // store time of that
 }
 
-// Asked is a peer's message; Buckets holds for each ask its bucket under our document, or nil.
+// Asked is a peer's message. Buckets holds, for each ask, its bucket under our document, or nil if
+// there is none.
 type Asked struct {
 	ID      uint64 // the driver's, to be found again in the effects
 	Message Message
 	Buckets []*Bucket
 }
 
-// Lent is the store's answer to Effects.Lend of an exchange, in their order. A store that failed answers
-// StatusUnknown.
+// Lent is the store's answer to all effects Lend of one ID, in their order. A store that failed
+// has answered StatusUnknown.
 type Lent struct {
 	ID    uint64
 	Given []algorithms.Given
 }
 
-// Recorded says whether the rows of an exchange are durable.
+// Recorded says whether the journal has made the rows of a Record durable.
 type Recorded struct {
 	ID uint64
 	OK bool
@@ -82,7 +85,8 @@ type Answered struct {
 	Reply Reply
 }
 
-// Unanswered says that a call has failed or timed out; a late reply is not reported any more.
+// Unanswered says that a call has failed or timed out. The driver does not report a reply that
+// comes later.
 type Unanswered struct{ ID uint64 }
 
 // Credited is the store's answer to one Credit.
@@ -94,32 +98,33 @@ type Credited struct {
 // Heard is a hint from a peer.
 type Heard struct{ Hint Hint }
 
-// Stood tells the machine under what it stands: at the start, after the store was opened anew and when another
-// policy document came into force. Under another generation what it knew of buckets is forgotten; what it knew of peers
-// never is.
-type Stood struct {
+// TenureChanged tells the machine under which generation of its store and which policy document
+// its node now works: at the start, when the store was opened again, and when another document
+// came into force. Only if the generation is a new one does the machine forget what it knew of
+// buckets. It never forgets what it knew of peers.
+type TenureChanged struct {
 	Generation uint64
 	Epoch      string
 	Peers      []string // the other regions of the document
 	Clock      int64    // the node's own, microseconds since 1970; 0: not told
 }
 
-func (Tick) event()       {}
-func (Observed) event()   {}
-func (Report) event()     {}
-func (Wanted) event()     {}
-func (Asked) event()      {}
-func (Lent) event()       {}
-func (Recorded) event()   {}
-func (Answered) event()   {}
-func (Unanswered) event() {}
-func (Credited) event()   {}
-func (Heard) event()      {}
-func (Stood) event()      {}
+func (Tick) event()          {}
+func (Observed) event()      {}
+func (Report) event()        {}
+func (Wanted) event()        {}
+func (Asked) event()         {}
+func (Lent) event()          {}
+func (Recorded) event()      {}
+func (Answered) event()      {}
+func (Unanswered) event()    {}
+func (Credited) event()      {}
+func (Heard) event()         {}
+func (TenureChanged) event() {}
 
-// Effects is what the driver must do after a step. The effects of one step do not depend on each other and may run
-// in any order or at the same time; what must come after what is a matter of later steps. Any of them may be lost
-// in a crash without harm to the ceiling.
+// Effects is what the driver must do after a step. The effects of one step do not depend on each
+// other: they may be done in any order or at the same time. If a crash loses any of them, no limit
+// is broken.
 type Effects struct {
 	Lend    []Lend    // in our store; answer all those of one ID with one Lent
 	Record  []Record  // in the journal; answer each with Recorded once it is durable
@@ -137,11 +142,11 @@ type Effects struct {
 
 // Settled ends the wait of requests for rights of a bucket's current cell.
 type Settled struct {
-	Bucket string
-	Come   bool // deciding once more may help; false: nothing is on its way
+	Bucket     string
+	RetryHelps bool // deciding once more may help; false: nothing is on its way
 }
 
-// Lend is a debit; see algorithms.Lend for the amounts.
+// Lend is a debit that our store must make for a peer; algorithms.Lend explains the amounts.
 type Lend struct {
 	ID         uint64 // of the Asked
 	Bucket     *Bucket
@@ -158,13 +163,13 @@ type Lend struct {
 	CapBurst  int64
 }
 
-// Record is the rows that a reply is about to announce.
+// Record is the rows that a reply will announce, once the journal has made them durable.
 type Record struct {
 	ID   uint64 // of the Asked
 	Rows []Row
 }
 
-// Row is what this region gave a peer of one bucket and cell so far.
+// Row is what this region has given a peer of one bucket and cell so far.
 type Row struct {
 	Bucket     string
 	Peer       string
@@ -190,13 +195,13 @@ type Call struct {
 	Timeout int64 // microseconds
 }
 
-// Credit is what a peer says it gave us; see algorithms.Credit.
+// Credit is what a peer says it gave us, to be credited in our store; see algorithms.Credit.
 type Credit struct {
 	Bucket     *Bucket
 	Peer       string
 	Generation uint64 // of the peer's store
-	// ForGeneration is that of our store which the peer was answering: under a later one, which may have forgotten the
-	// answers that fence this one, nothing may be credited.
+	// ForGeneration is the generation of our store that the peer was answering. A later generation
+	// may have forgotten which answers it must refuse, so it credits none of these.
 	ForGeneration uint64
 	Cell          int64
 	Lent          int64

@@ -12,7 +12,7 @@ import (
 func TestRightsAreNotStrandedByForgetting(t *testing.T) {
 	for name, forget := range map[string]func(*testRegion){
 		"a restart":         func(r *testRegion) { r.start() },
-		"a policy document": func(r *testRegion) { r.step(Stood{Generation: 1, Epoch: epochForTests, Peers: r.peers()}) },
+		"a policy document": func(r *testRegion) { r.step(TenureChanged{Generation: 1, Epoch: epochForTests, Peers: r.peers()}) },
 	} {
 		c := newCluster(t, 1, 3600*allocator.Second, 4000, 4000, 2000)
 		us, eu := c.regions["us"], c.regions["eu"]

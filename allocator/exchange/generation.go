@@ -13,30 +13,30 @@ import "github.com/quotad/quotad/algorithms"
 
 // believes says whether a generation may have been begun, as far as clocks tell; known is the
 // highest one known before.
-func (m *Machine) believes(now int64, generation, known uint64) bool {
+func (m *Machine) believes(now int64, generation, last uint64) bool {
 	latest := now + m.offset + algorithms.MaxClockStep
-	if !m.clocked {
-		latest = now + m.wall + 2*algorithms.MaxClockStep
+	if !m.clockKnown {
+		latest = now + m.nodeClock + 2*algorithms.MaxClockStep
 	}
-	if generation <= known || generation <= uint64(max(latest, 0)/1000) {
+	if generation <= last || generation <= uint64(max(latest, 0)/1000) {
 		return true
 	}
 	m.stats.GenerationsRefused++
 	return false
 }
 
-// hears says the same of a peer's generation, and remembers what it believes.
-func (p *peer) hears(m *Machine, now int64, generation uint64) bool {
-	if !m.believes(now, generation, p.generation) {
+// believes says the same of a peer's generation, and remembers what it believes.
+func (p *peer) believes(m *Machine, now int64, generation uint64) bool {
+	if !m.believes(now, generation, p.lastGeneration) {
 		return false
 	}
-	p.generation = max(p.generation, generation)
+	p.lastGeneration = max(p.lastGeneration, generation)
 	return true
 }
 
-// toldClock notes this node's own clock.
-func (m *Machine) toldClock(now, clock int64) {
+// noteClock notes this node's own clock.
+func (m *Machine) noteClock(now, clock int64) {
 	if clock > 0 {
-		m.wall = min(clock, latestTime) - now
+		m.nodeClock = min(clock, maxTime) - now
 	}
 }

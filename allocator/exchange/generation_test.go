@@ -25,7 +25,7 @@ func standing() (b *Bucket, m *Machine, now int64) {
 	b = &Bucket{ID: "w", Epoch: epochForTests, Kind: algorithms.FixedWindow, Limit: 1000, Window: day, Cell: day, Tick: 1,
 		Recovered: true, Entitlements: map[string]int64{"us": 400, "eu": 400, "ap": 200}, Lending: 950_000, Borrowing: -1}
 	m, now = New("us", "n1", Options{Nodes: 2}), allocator.Second
-	m.Step(now, Stood{Generation: generationAt(storeNow) - 1000, Epoch: epochForTests, Peers: []string{"eu", "ap"}, Clock: storeNow})
+	m.Step(now, TenureChanged{Generation: generationAt(storeNow) - 1000, Epoch: epochForTests, Peers: []string{"eu", "ap"}, Clock: storeNow})
 	m.Step(now, Observed{Bucket: b, Admitted: 1, Now: storeNow, State: state(b, storeNow, 1)})
 	for _, c := range m.Step(now, Tick{Jitter: allocator.PPM, Clock: storeNow}).Calls {
 		m.Step(now, Answered{ID: c.ID, Reply: Reply{From: c.Peer, Generation: generationAt(storeNow) - 500,
@@ -120,7 +120,7 @@ func TestHonestGenerationsAreHeard(t *testing.T) {
 			t.Errorf("a question from %s: fenced %t", from, m.Stats().Fenced)
 		}
 		young := New("us", "n1", Options{Nodes: 2})
-		young.Step(1, Stood{Generation: 7, Epoch: epochForTests, Peers: []string{"eu", "ap"}, Clock: storeNow - hour})
+		young.Step(1, TenureChanged{Generation: 7, Epoch: epochForTests, Peers: []string{"eu", "ap"}, Clock: storeNow - hour})
 		if !asks(young, 1, from, b) {
 			t.Errorf("a question from %s is refused by a node whose clock is behind, before its store told the time", from)
 		}
@@ -130,7 +130,7 @@ func TestHonestGenerationsAreHeard(t *testing.T) {
 		}
 	}
 	b, m, now := standing()
-	m.Step(now, Stood{Generation: ahead + 1<<40, Epoch: epochForTests, Peers: []string{"eu", "ap"}}) // our own store's word
+	m.Step(now, TenureChanged{Generation: ahead + 1<<40, Epoch: epochForTests, Peers: []string{"eu", "ap"}}) // our own store's word
 	if !asks(m, now, "us", b) {
 		t.Error("a question of our region of no later a generation than our own is refused")
 	}
@@ -182,7 +182,7 @@ func TestExtremesFromPeers(t *testing.T) {
 				a.Bucket = b.ID
 				out := m.Step(now+1, Asked{ID: 5, Message: Message{From: "eu", Generation: 7, Epoch: epochForTests, Asks: []Ask{a}}, Buckets: []*Bucket{b}})
 				for _, l := range out.Lend {
-					if !plausible(l.Lent, l.Returned, l.Burst, l.Kept, l.Cap) || l.Cell > latestTime/b.Cell {
+					if !plausible(l.Lent, l.Returned, l.Burst, l.Kept, l.Cap) || l.Cell > maxTime/b.Cell {
 						t.Errorf("ask %+v: %+v", a, l)
 					}
 				}
@@ -210,7 +210,7 @@ func extremeReplies(t *testing.T, x int64) {
 						r.Grants, sent = append(r.Grants, g), true
 					}
 					for _, credit := range m.Step(now, Answered{ID: c.ID, Reply: r}).Credits {
-						if !plausible(credit.Lent, credit.Returned, credit.Burst, credit.Gain, credit.GainBurst) || credit.At < 0 || credit.At > latestTime {
+						if !plausible(credit.Lent, credit.Returned, credit.Burst, credit.Gain, credit.GainBurst) || credit.At < 0 || credit.At > maxTime {
 							t.Errorf("grant %+v at %d: %+v", g, at, credit)
 						}
 						m.Step(now, Credited{Credit: credit, Result: algorithms.Credited{Head: algorithms.Head{Status: algorithms.StatusEarly, Now: storeNow}}})
@@ -221,7 +221,7 @@ func extremeReplies(t *testing.T, x int64) {
 				t.Fatal("nothing was asked for")
 			}
 			for _, a := range m.Ages(now) {
-				if a.Known && (a.ClockApart > latestTime || a.ClockApart < -latestTime) {
+				if a.ClockKnown && (a.ClockApart > maxTime || a.ClockApart < -maxTime) {
 					t.Errorf("reply at %d: clocks %d apart", at, a.ClockApart)
 				}
 			}

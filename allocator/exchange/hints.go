@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"math"
-	"math/bits"
 	"slices"
 	"strings"
 
@@ -12,24 +11,11 @@ import (
 	"github.com/quotad/quotad/allocator"
 )
 
-const (
-	// soonestHint and latestHint bound the time after which a node says again what has not changed: the latest is some
-	// ticks less than the shortest life of a hint.
-	soonestHint = 2 * allocator.Second
-	latestHint  = 9 * allocator.Second / 2
-	// mostNodes bounds the nodes of one region that are listened to about one bucket.
-	mostNodes = 16
-)
+// maxNodes bounds the nodes of one region that are listened to about one bucket.
+const maxNodes = 16
 
-// hintEvery returns how often a node says again what has not changed of a bucket with cells of a length: twice a cell,
-// within bounds.
-func hintEvery(cell int64) int64 { return min(max(cell/2, soonestHint), latestHint) }
-
-// hintLife returns how long a hint is believed: five to eleven seconds, so that one may be lost.
-func hintLife(cell int64) int64 { return 5 * hintEvery(cell) / 2 }
-
-// told is what a node said last, when that was heard, and how long it is believed.
-type told struct {
+// heardHint is what a node said last, when that was heard, and how long it is believed.
+type heardHint struct {
 	Hint
 	at   int64
 	life int64
@@ -38,16 +24,16 @@ type told struct {
 // nodes is what the nodes of one region say of one bucket, in the order of their names. Each speaks for itself of its
 // demand, for only it has seen what it decided; of everything else each speaks for the whole region, out of its one
 // store.
-type nodes []told
+type nodes []heardHint
 
 // hear takes in a hint. Where too many nodes speak, the one that was silent longest is forgotten.
 func (n nodes) hear(h Hint, now, life int64) nodes {
-	i, known := slices.BinarySearchFunc(n, h.Node, func(t told, name string) int { return strings.Compare(t.Node, name) })
+	i, known := slices.BinarySearchFunc(n, h.Node, func(t heardHint, name string) int { return strings.Compare(t.Node, name) })
 	if known {
-		n[i] = told{h, now, life}
+		n[i] = heardHint{h, now, life}
 		return n
 	}
-	if len(n) >= mostNodes {
+	if len(n) >= maxNodes {
 		silent := 0
 		for j := range n {
 			if n[j].at < n[silent].at {
@@ -59,10 +45,10 @@ func (n nodes) hear(h Hint, now, life int64) nodes {
 			i--
 		}
 	}
-	return slices.Insert(n, i, told{h, now, life})
+	return slices.Insert(n, i, heardHint{h, now, life})
 }
 
-func (t *told) fresh(now int64) bool { return now-t.at <= t.life }
+func (t *heardHint) fresh(now int64) bool { return now-t.at <= t.life }
 
 // voices are the nodes of one region on one bucket, and what they say together, worked out once for as long as it holds:
 // until another word comes or one is believed no more. The plan looks at it a dozen times a tick.
@@ -83,7 +69,7 @@ func (s *voices) hear(h Hint, now, life int64) {
 func (s *voices) together(now int64) (h *Hint, at int64) {
 	if now > s.holds {
 		s.said, s.saidAt = s.nodes.together(now)
-		s.holds = s.nodes.stand(now)
+		s.holds = s.nodes.believedUntil(now)
 	}
 	return &s.said, s.saidAt
 }
@@ -97,8 +83,8 @@ func (s *voices) rate(now int64) int64 {
 	return h.Rate
 }
 
-// believed says whether any of them still is.
-func (n nodes) believed(now int64) bool {
+// anyFresh says whether any of them still is.
+func (n nodes) anyFresh(now int64) bool {
 	for i := range n {
 		if n[i].fresh(now) {
 			return true
@@ -107,8 +93,8 @@ func (n nodes) believed(now int64) bool {
 	return false
 }
 
-// stand returns the time until which all who are believed now still are, if none of them says more.
-func (n nodes) stand(now int64) int64 {
+// believedUntil returns the time until which all who are believed now still are, if none of them says more.
+func (n nodes) believedUntil(now int64) int64 {
 	until := int64(math.MaxInt64)
 	for i := range n {
 		if t := &n[i]; t.fresh(now) {
@@ -128,10 +114,11 @@ func (n nodes) rate(now int64) (sum int64) {
 	return min(sum, algorithms.MaxUnits)
 }
 
-// together returns what the nodes say as one region, and when the newest of it was heard; 0: nobody is believed any
-// more. The demand is the sum. All else is the newest alone, that of the latest cell: an older word of another node is
-// about the same store, some moments ago. The least spare of any would be what was left before somebody gave back, and the
-// sum of the totals would count what is used once for every node.
+// together returns what the nodes say as one region, and when the newest of it was heard (0: no
+// node is believed any more). The demand is the sum over all nodes. Everything else is taken from
+// one hint: of those about the latest cell, the newest. An older hint of another node is about the
+// same store, as it was a moment ago. To add up the totals would count the same use once for every
+// node; the least spare could be from before rights came back.
 func (n nodes) together(now int64) (h Hint, at int64) {
 	for i := range n {
 		t := &n[i]
@@ -143,9 +130,9 @@ func (n nodes) together(now int64) (h Hint, at int64) {
 	return h, at
 }
 
-// heard notes a hint, after cutting its numbers to what can be computed with: of a peer region on a bucket in view, or
+// onHeard notes a hint, after cutting its numbers to what can be computed with: of a peer region on a bucket in view, or
 // of a mate, a node of this region, on any. A peer may ask this node for rights of a bucket that only its mates use.
-func (m *Machine) heard(now int64, h Hint) {
+func (m *Machine) onHeard(now int64, h Hint) {
 	if m.noHints {
 		return
 	}
@@ -156,7 +143,7 @@ func (m *Machine) heard(now int64, h Hint) {
 	h.Used, h.Total, h.Rate, h.Share = bound(h.Used), bound(h.Total), bound(h.Rate), bound(h.Share)
 	h.Spare, h.SpareBurst = bound(h.Spare), bound(h.SpareBurst)
 	if h.Region == m.region {
-		m.heardMate(now, h)
+		m.noteMate(now, h)
 		return
 	}
 	v := m.views[h.Bucket]
@@ -164,8 +151,8 @@ func (m *Machine) heard(now int64, h Hint) {
 		return
 	}
 	d := v.dealing(h.Region)
-	d.hear(h, now, hintLife(v.Cell))
-	if h.Total > d.part.entitlement { // it will ask
+	d.hear(h, now, allocator.HintLife(v.Cell))
+	if h.Total > d.part.Entitlement { // it will ask
 		v.asked = now
 	}
 }
@@ -176,21 +163,21 @@ func (m *Machine) lastCell(now int64, v *view) int64 {
 	return algorithms.CellAt(now+m.offset+algorithms.MaxClockStep, v.Cell)
 }
 
-// heardMate notes a hint of a node of this region; of a bucket that is not in view it is believed for the shortest time. That
+// noteMate notes a hint of a node of this region; of a bucket that is not in view it is believed for the shortest time. That
 // alone is no reason to publish: else two mates would keep each other at it for ever.
-func (m *Machine) heardMate(now int64, h Hint) {
+func (m *Machine) noteMate(now int64, h Hint) {
 	known := m.mates[h.Bucket]
 	v := m.views[h.Bucket]
-	if h.Node == m.node || known == nil && len(m.mates) >= MostBuckets || v != nil && h.Cell > m.lastCell(now, v) {
+	if h.Node == m.node || known == nil && len(m.mates) >= MaxBuckets || v != nil && h.Cell > m.lastCell(now, v) {
 		return
 	}
 	if known == nil {
 		known = &voices{}
 		m.mates[h.Bucket] = known
 	}
-	life := hintLife(0)
+	life := allocator.HintLife(0)
 	if v != nil {
-		life = hintLife(v.Cell)
+		life = allocator.HintLife(v.Cell)
 		v.mates = known
 	}
 	known.hear(h, now, life)
@@ -198,7 +185,7 @@ func (m *Machine) heardMate(now int64, h Hint) {
 
 // forgetMates drops what mates said that is not believed any more.
 func (m *Machine) forgetMates(now int64) {
-	maps.DeleteFunc(m.mates, func(_ string, s *voices) bool { return !s.nodes.believed(now) })
+	maps.DeleteFunc(m.mates, func(_ string, s *voices) bool { return !s.nodes.anyFresh(now) })
 }
 
 // rate returns the demand in this region, its mates' included, as of the last tick.
@@ -211,23 +198,23 @@ func (m *Machine) rateNow(now int64, v *view) int64 {
 	return v.rateNow(now) + v.mates.rate(now)
 }
 
-// publish hints at a bucket that other regions care about: one of which this region wants more than its entitlement, or was
-// asked lately, or will be. Of several nodes each speaks from its part of the entitlement on, for else none would learn
-// what they want together. Of a fixed window a node with nothing to say but what others assume anyway is silent.
+// publish sends a hint about a bucket that other regions care about: this region wants more of it
+// than its entitlement, or a peer asked about it lately. If the bucket asks once, a node whose
+// hint would say only what others assume anyway stays silent.
 func (m *Machine) publish(now int64, v *view) {
 	s := now + m.offset
 	cell := algorithms.CellAt(s, v.Cell)
 	v.roll(cell)
-	v.smooth()
+	v.mean = allocator.Smoothed(v.mean, v.rate)
 	o, _ := v.outlook(cell, s, v.mean+v.mates.rate(now))
 	concerns := v.asked > 0 && now-v.asked <= idleAfter
-	if m.noHints || (!concerns && int64(m.nodes)*o.Total() <= v.entitlement() && 2*v.state.Free >= v.own.burst) {
+	if m.noHints || !concerns && allocator.Unremarkable(o.Total(), int64(m.nodes), v.own, v.state.Free) {
 		return
 	}
 	h := Hint{Region: m.region, Node: m.node, Bucket: v.ID, Cell: cell, Used: o.Used, Total: o.Total(),
 		Rate: v.mean, Share: v.state.Share}
 	h.Spare, h.SpareBurst = m.spares(now, v, o)
-	if v.once() && m.asAssumed(v, h) || now-v.shownAt < hintEvery(v.Cell) && !differs(v.shown, h, v) {
+	if v.asksOnce() && m.asAssumed(v, h) || now-v.shownAt < allocator.HintEvery(v.Cell) && !differs(v.shown, h, v) {
 		return
 	}
 	v.shown, v.shownAt = h, now
@@ -238,7 +225,7 @@ func (m *Machine) publish(now int64, v *view) {
 // asAssumed says whether others are right about a region that is silent: it is idle, and has lent nothing. Of a short cell,
 // that it has lent is known from its answers to those who care.
 func (m *Machine) asAssumed(v *view, h Hint) bool {
-	return h.Total == 0 && h.Rate == 0 && v.shown.Rate == 0 && (v.Cell < longCell || h.Spare == v.own.lendable)
+	return h.Total == 0 && h.Rate == 0 && v.shown.Rate == 0 && (!v.frame.Long() || h.Spare == v.own.Lendable)
 }
 
 // spares returns what this region would lend of the current cell if it were asked now.
@@ -253,39 +240,18 @@ func (m *Machine) spares(now int64, v *view, o allocator.Outlook) (units, burst 
 	counted := o.Used
 	o.Used += m.margin(now, v, v.state.Cell, o)
 	units = v.state.Share - counted - allocator.Kept(o, counted, v.entitlement(), m.grace(), 0)
-	return max(min(units, v.own.lendable-out), 0), max(min(burst, v.own.lendableBurst-outBurst), 0)
+	return allocator.Spare(units, v.own.Lendable, out), allocator.Spare(burst, v.own.LendableBurst, outBurst)
 }
 
-// differs says whether a hint is worth sending before its time: another demand, or where a cell lasts, half or twice to
-// spare and that a fifth of all.
+// differs says whether a hint must be sent before its time: the demand has plainly changed, or,
+// where cells are long, what the region can spare.
 func differs(old, now Hint, v *view) bool {
-	if changed(old.Rate, now.Rate) {
+	if allocator.Changed(old.Rate, now.Rate) {
 		return true
 	}
-	if v.Cell < longCell || old.Cell != now.Cell {
+	if !v.frame.Long() || old.Cell != now.Cell {
 		return false
 	}
-	halved := func(a, b, of int64) bool { return max(a, b) > 2*min(a, b) && 5*max(a-b, b-a) > of }
-	return halved(old.Spare, now.Spare, v.entitlement()) || halved(old.SpareBurst, now.SpareBurst, v.own.burst)
-}
-
-// smooth has the mean follow the demand within a second or so; at once where that has plainly changed.
-func (v *view) smooth() {
-	rate := v.rate
-	step := (rate - v.mean) / 4
-	if step == 0 || changed(v.mean, rate) {
-		v.mean = rate
-		return
-	}
-	v.mean += step
-}
-
-// changed says whether a demand differs from what it was by more than a quarter, and by more than three standard
-// deviations of what units counted for two intervals tell of it. Rates are milliunits per second, at least 0.
-func changed(old, now int64) bool {
-	const perRate = 9 * 1000 * allocator.Second / (2 * Interval)
-	apart := max(old-now, now-old)
-	hi, lo := bits.Mul64(uint64(apart), uint64(apart))
-	most, mostLo := bits.Mul64(perRate, uint64(max(old, now)))
-	return apart > old/4 && (hi > most || hi == most && lo > mostLo)
+	return allocator.WorthSaying(old.Spare, now.Spare, v.own.Entitlement) ||
+		allocator.WorthSaying(old.SpareBurst, now.SpareBurst, v.own.Burst)
 }

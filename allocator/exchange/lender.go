@@ -5,9 +5,6 @@ import (
 	"github.com/quotad/quotad/allocator"
 )
 
-// longestRetry caps how long a lender with empty hands asks to be left alone.
-const longestRetry = allocator.Second
-
 // serving is a peer's message on its way from Asked to Reply.
 type serving struct {
 	from    string
@@ -16,23 +13,23 @@ type serving struct {
 	lends   []int // the ask that each Lend effect is for
 }
 
-// askedBy refuses what cannot be, and has the store debit the rest.
-func (m *Machine) askedBy(now int64, e Asked) {
+// onAsked refuses asks that cannot be right, and has the store debit the others.
+func (m *Machine) onAsked(now int64, e Asked) {
 	s := &serving{from: e.Message.From, buckets: e.Buckets, reply: Reply{
 		From: m.region, Generation: m.generation, ForGeneration: e.Message.Generation, Epoch: m.epoch,
 		Grants: make([]Grant, len(e.Message.Asks)),
 	}}
 	from := m.peer(e.Message.From)
-	believed := from != nil && from.hears(m, now, e.Message.Generation)
+	believed := from != nil && from.believes(m, now, e.Message.Generation)
 	for i, a := range e.Message.Asks {
 		g := &s.reply.Grants[i]
 		g.Cell = a.Cell
 		if g.Refusal = m.refuse(now, e, i, believed); g.Refusal != NotRefused {
-			g.Retry = longestRetry
+			g.Retry = allocator.MaxRetry
 			if g.Refusal == RefusedUnheard {
 				g.Retry = Interval // our next ping may tell
 			}
-			m.refused(g.Refusal)
+			m.countRefusal(g.Refusal)
 			if g.Refusal == RefusedImplausible {
 				m.stats.Implausible++
 			}
@@ -48,7 +45,8 @@ func (m *Machine) askedBy(now int64, e Asked) {
 	m.serving[e.ID] = s
 }
 
-// refuse says why an ask is not looked into. believed says whether the generation that it names can be.
+// refuse says why an ask is not considered. believed says whether the asker's generation can be
+// right.
 func (m *Machine) refuse(now int64, e Asked, i int, believed bool) Refusal {
 	from, b, a := m.peer(e.Message.From), e.Buckets[i], e.Message.Asks[i]
 	switch {
@@ -56,11 +54,11 @@ func (m *Machine) refuse(now int64, e Asked, i int, believed bool) Refusal {
 		return RefusedEpoch
 	case from == nil || b == nil:
 		return RefusedUnknown
-	case !plausible(a.Lent, a.Returned, a.Burst) || a.Cell < 0 || a.Cell > latestTime/b.Cell:
+	case !plausible(a.Lent, a.Returned, a.Burst) || a.Cell < 0 || a.Cell > maxTime/b.Cell:
 		return RefusedImplausible
 	case !believed:
 		return RefusedImplausible
-	case m.noJournal || m.fence > m.generation:
+	case m.journalFailed || m.fence > m.generation:
 		return RefusedStore
 	case b.Epoch != m.epoch:
 		return RefusedEpoch
@@ -71,8 +69,8 @@ func (m *Machine) refuse(now int64, e Asked, i int, believed bool) Refusal {
 	return NotRefused
 }
 
-// refused counts an ask that was not looked into.
-func (m *Machine) refused(why Refusal) {
+// countRefusal counts an ask that was not looked into.
+func (m *Machine) countRefusal(why Refusal) {
 	m.stats.Refusals++
 	m.stats.RefusedHere[why]++
 }
@@ -100,7 +98,7 @@ func (m *Machine) lend(now int64, e Asked, i int) Lend {
 	s := now + m.offset
 	v.roll(algorithms.CellAt(s, b.Cell))
 	rate := m.rate(now, v)
-	if v.Kind.Sliding() { // what chance may add to the mean is the margin
+	if v.frame.Sliding { // what chance may add to the mean is the margin
 		rate = m.likely(now, v)
 	}
 	o, opens := v.outlook(a.Cell, s, rate)
@@ -110,35 +108,30 @@ func (m *Machine) lend(now int64, e Asked, i int) Lend {
 	}
 	o.Used += m.margin(now, v, a.Cell, o)
 	l.Kept = allocator.Kept(o, counted, v.entitlement(), m.grace(), m.reserved(now, v, a.Cell, o, e.Message.From))
-	if opens == 0 && v.Cell >= longCell && !m.noTail && allocator.Over(2*min(o.Rate, algorithms.MaxUnits), o.Ahead) <= 1 {
-		l.Kept = 0 // the tail: less than half a unit is expected here, and somebody asks
+	if opens == 0 && !m.noTail && v.frame.TailLeft(o) {
+		l.Kept = 0
 	}
-	l.Cap = v.own.lendable
+	l.Cap = v.own.Lendable
 	l.KeptBurst = allocator.KeptBurst(o, v.state.Share, m.grace())
 	if v.Home { // it has no part of its own to keep: who asks first has it
 		l.Kept, l.KeptBurst = v.wanted, v.wanted
 	}
-	l.CapBurst = v.own.lendableBurst
+	l.CapBurst = v.own.LendableBurst
 	return l
 }
 
-// margin is what a region keeps of a sliding kind beyond what it expects: a unit lent is missing here for a window after its
-// cell, and lending all that is not needed on average has everybody short in turn. It is a standard deviation of what comes
-// in a window, and no more than this region's part of what all together are known to leave.
+// margin returns what this region keeps of a cell beyond what it expects.
 func (m *Machine) margin(now int64, v *view, cell int64, o allocator.Outlook) int64 {
-	if !v.Kind.Sliding() {
-		return 0
-	}
 	slack := v.Limit - o.Total()
 	for i := range v.dealings {
 		slack -= v.expects(&v.dealings[i], cell, now)
 	}
-	return max(min(root(allocator.Over(o.Rate, v.Window)), slack/int64(len(m.peers)+1)), 0)
+	return v.frame.Margin(o, slack, int64(len(m.peers)+1))
 }
 
-// reserved returns what is held back for others: nothing any more when they have no time left to come for it.
+// reserved returns what is kept for others than the asker.
 func (m *Machine) reserved(now int64, v *view, cell int64, o allocator.Outlook, asker string) int64 {
-	if !o.Steady && o.Ahead <= allocator.Horizon && v.Cell >= longCell {
+	if !v.frame.KeepsForOthers(o) {
 		return 0
 	}
 	return m.othersWant(now, v, cell, asker)
@@ -153,18 +146,19 @@ func (m *Machine) othersWant(now int64, v *view, cell int64, asker string) int64
 		if p.name == asker || at == 0 {
 			continue
 		}
-		holds := d.part.entitlement
+		holds := d.part.Entitlement
 		if cell == h.Cell {
 			holds = h.Share
 		}
-		want += max(v.expects(d, cell, now)-holds, 0)
+		want += allocator.Unmet(v.expects(d, cell, now), holds)
 	}
 	return want
 }
 
-// lent fills in the grants and has every row that they announce made durable first: also those that this debit did
-// not raise, for another may have, without its row being durable yet.
-func (m *Machine) lent(now int64, e Lent) {
+// onLent fills in the grants. Before the reply leaves, the journal must hold every row that it
+// announces, also rows that this debit did not raise: an earlier debit may have raised them, and
+// they may not be durable yet.
+func (m *Machine) onLent(now int64, e Lent) {
 	s := m.serving[e.ID]
 	if s == nil || len(e.Given) != len(s.lends) {
 		return
@@ -174,11 +168,11 @@ func (m *Machine) lent(now int64, e Lent) {
 		i := s.lends[n]
 		g, b := &s.reply.Grants[i], s.buckets[i]
 		if given.Status != algorithms.StatusOK {
-			g.Refusal, g.Retry = refusalOf(given.Status), longestRetry
-			m.refused(g.Refusal)
+			g.Refusal, g.Retry = refusalOf(given.Status), allocator.MaxRetry
+			m.countRefusal(g.Refusal)
 			continue
 		}
-		m.showed(given.Now, now)
+		m.noteStoreTime(given.Now, now)
 		s.reply.At = max(s.reply.At, given.Now)
 		g.Lent, g.Returned, g.Spare = given.Row.Lent, given.Row.Returned, given.Spare
 		g.Burst, g.SpareBurst = given.Row.BurstLent, given.SpareBurst
@@ -196,27 +190,16 @@ func (m *Machine) lent(now int64, e Lent) {
 	m.reply(e.ID, s)
 }
 
-// retryAfter returns when a lender may have something that has given all it would: in a new cell, at most a second on; if
-// it keeps some for itself, when a third of the time is over; where use fades, when a quantum more has faded than it needs;
-// where buckets fill, a part of the window on; in the tail of a long cell, at the next tick.
+// retryAfter returns after how long it may help to ask this region again, which has given all it
+// would of a cell.
 func (m *Machine) retryAfter(now int64, b *Bucket, cell int64, given algorithms.Given) int64 {
 	v := m.views[b.ID]
-	switch {
-	case b.Kind.Sliding() && (v == nil || cell > v.state.Cell):
-		return b.slowly()
-	case b.Kind.Sliding():
-		o, _ := v.outlook(cell, given.Now, m.rate(now, v))
-		return max(allocator.FadesIn(o, allocator.Quantum(b.Limit), b.slowly()), b.again())
-	case b.Kind.Bucket():
-		return b.again()
-	case b.Cell >= longCell:
-		return Interval
+	e := allocator.Emptied{Limit: b.Limit, Left: (cell+1)*b.Cell - given.Now, Keeps: given.State.Free > 0}
+	e.Unseen = v == nil || cell > v.state.Cell
+	if !e.Unseen {
+		e.Outlook, _ = v.outlook(cell, given.Now, m.rate(now, v))
 	}
-	left := (cell+1)*b.Cell - given.Now
-	if given.State.Free > 0 {
-		left /= 3
-	}
-	return min(max(left, Interval/2), longestRetry)
+	return b.frameOf().RetryAfter(e)
 }
 
 // noteLent brings the view of a bucket up to what the store has debited.
@@ -237,22 +220,22 @@ func (m *Machine) noteLent(b *Bucket, peer string, g *Grant, given algorithms.Gi
 		p.moved.Returned += returned
 		p.moved.BurstLent += burst
 	}
-	pos.take(given.Row)
+	pos.raise(given.Row)
 }
 
-// recorded lets the reply go, or takes everything back out of it: a row that is not durable is not announced.
-func (m *Machine) recorded(e Recorded) {
+// onRecorded lets the reply go, or takes everything back out of it: a row that is not durable is not announced.
+func (m *Machine) onRecorded(e Recorded) {
 	s := m.serving[e.ID]
 	if s == nil {
 		return
 	}
 	if !e.OK {
-		m.noJournal = true
+		m.journalFailed = true
 		for _, i := range s.lends {
 			if s.reply.Grants[i].Refusal == NotRefused {
-				m.refused(RefusedStore)
+				m.countRefusal(RefusedStore)
 			}
-			s.reply.Grants[i] = Grant{Refusal: RefusedStore, Cell: s.reply.Grants[i].Cell, Retry: longestRetry}
+			s.reply.Grants[i] = Grant{Refusal: RefusedStore, Cell: s.reply.Grants[i].Cell, Retry: allocator.MaxRetry}
 		}
 	}
 	m.reply(e.ID, s)

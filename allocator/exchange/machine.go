@@ -10,52 +10,53 @@ import (
 
 const (
 	// Interval is the time between ticks that the plan counts on.
-	Interval = allocator.Second / 5
-	// MostBuckets bounds the buckets a node plans for; beyond it new ones keep to their entitlement. A tick plans all
+	Interval = allocator.Interval
+	// MaxBuckets bounds the buckets a node plans for; beyond it new ones keep to their entitlement. A tick plans all
 	// of them, at about 2 us each.
-	MostBuckets = 20_000
-	// MostAsks bounds the asks in one message.
-	MostAsks = 256
+	MaxBuckets = 20_000
+	// MaxAsks bounds the asks in one message.
+	MaxAsks = 256
 )
 
-// Machine is the protocol of one node. It is deterministic: the same events at the same times give the same effects.
-// Not safe for concurrent use.
+// Machine is the protocol of one node. It is deterministic: the same events at the same times give
+// the same effects. It is not safe for concurrent use.
 type Machine struct {
-	region, node string
-	generation   uint64
-	epoch        string
-	peers        []*peer
-	views        map[string]*view
-	order        []*view            // sorted by id
-	mates        map[string]*voices // what the other nodes of this region say, by bucket
-	serving      map[uint64]*serving
-	calls        map[uint64]*call
-	held         []held
-	lastCall     uint64
-	nodes        int    // of this region
-	fence        uint64 // no row of a lower generation leaves this node
-	recoveries   map[string]*recovery
-	recovering   []string // ids of recoveries, sorted
-	offset       int64    // store time less node time, as last seen
-	wall         int64    // the node's own clock less node time, as last told
-	clocked      bool     // it was ever seen
-	noHints      bool
-	noAdvance    bool
-	noLending    bool
-	noBurst      bool
-	noTail       bool
-	noJournal    bool  // a row could not be made durable: nothing is lent until the node starts anew
-	serves       *peer // whose turns are being taken; nil: nobody's
-	stats        Stats
-	out          Effects
+	region, node    string
+	generation      uint64
+	epoch           string
+	peers           []*peer
+	views           map[string]*view
+	order           []*view            // sorted by id
+	mates           map[string]*voices // what the other nodes of this region say, by bucket
+	serving         map[uint64]*serving
+	calls           map[uint64]*call
+	deferredCredits []deferredCredit
+	lastCall        uint64
+	nodes           int    // of this region
+	fence           uint64 // no row of a lower generation leaves this node
+	recoveries      map[string]*recovery
+	recovering      []string // ids of recoveries, sorted
+	offset          int64    // store time less node time, as last seen
+	nodeClock       int64    // the node's own clock less node time, as last told
+	clockKnown      bool     // it was ever seen
+	noHints         bool
+	noAdvance       bool
+	noLending       bool
+	noBurst         bool
+	noTail          bool
+	journalFailed   bool  // a row could not be made durable: nothing is lent until the node starts anew
+	serves          *peer // whose turns are being taken; nil: nobody's
+	stats           Stats
+	out             Effects
 
 	// What is worked with again and again, so that a plan allocates nothing.
-	claims  []allocator.Claim
-	offered []allocator.Offer
-	desk    allocator.Desk
+	demanders []allocator.Demander
+	offered   []allocator.Offer
+	scratch   allocator.Scratch
 }
 
-// Options switch parts of the protocol off, so that tests can show what each is for. The zero value is the protocol.
+// Options switch parts of the protocol off, so that tests can show what each part is good for. The
+// zero value is the whole protocol, for a region of one node.
 type Options struct {
 	WithoutHints   bool // hints are neither published nor believed
 	WithoutAdvance bool // no rights are asked for the next cell
@@ -99,7 +100,7 @@ type Stats struct {
 	JournalFailed  bool  // lending has stopped until the node starts anew
 }
 
-// New returns the machine of a node; it does nothing before it is told where it stands.
+// New returns the machine of a node. It does nothing until it hears TenureChanged.
 func New(region, node string, o Options) *Machine {
 	return &Machine{
 		region: region, node: node,
@@ -109,50 +110,51 @@ func New(region, node string, o Options) *Machine {
 	}
 }
 
-// Step hears an event at node time now (microseconds of a clock that never goes back; any origin above zero).
+// Step tells the machine an event and returns what the driver must do. now is the node's time of
+// the event: microseconds above zero of a clock that never goes back.
 func (m *Machine) Step(now int64, event Event) Effects {
 	m.out = Effects{}
 	switch e := event.(type) {
 	case Tick:
-		m.tick(now, e)
+		m.onTick(now, e)
 	case Observed:
-		m.observed(now, e)
+		m.onObserved(now, e)
 	case Report:
 		for _, o := range e {
-			m.observed(now, o)
+			m.onObserved(now, o)
 		}
 	case Wanted:
-		m.wanted(now, e)
+		m.onWanted(now, e)
 	case Asked:
-		m.askedBy(now, e)
+		m.onAsked(now, e)
 	case Lent:
-		m.lent(now, e)
+		m.onLent(now, e)
 	case Recorded:
-		m.recorded(e)
+		m.onRecorded(e)
 	case Answered:
-		m.answered(now, e)
+		m.onAnswered(now, e)
 	case Unanswered:
-		m.unanswered(now, e)
+		m.onUnanswered(now, e)
 	case Credited:
-		m.credited(now, e)
+		m.onCredited(now, e)
 	case Heard:
-		m.heard(now, e.Hint)
-	case Stood:
-		m.stood(now, e)
+		m.onHeard(now, e.Hint)
+	case TenureChanged:
+		m.onTenureChanged(now, e)
 	case Lost:
-		m.lost(now, e)
+		m.onLost(now, e)
 	case Questioned:
-		m.questioned(now, e)
+		m.onQuestioned(now, e)
 	case Consulted:
-		m.consulted(now, e)
+		m.onConsulted(now, e)
 	case Testified:
-		m.testified(now, e.Testimonies)
+		m.onTestified(now, e.Testimonies)
 	case Restored:
-		m.hasRestored(now, e)
+		m.onRestored(now, e)
 	}
 	m.takeTurns(now)
-	m.release(now)
-	m.stamp(now)
+	m.creditDeferred(now)
+	m.stampReplies(now)
 	return m.out
 }
 
@@ -161,22 +163,24 @@ func (m *Machine) Stats() Stats {
 	s := m.stats
 	s.Buckets = int64(len(m.views))
 	s.Recovering = int64(len(m.recoveries))
-	s.JournalFailed = m.noJournal
+	s.JournalFailed = m.journalFailed
 	s.Fenced = m.fence > m.generation
 	return s
 }
 
-// PeerAge is how long ago the last answered call to a peer was sent.
+// PeerAge says how old the news of a peer is: how long ago the last call was sent that it
+// answered.
 type PeerAge struct {
 	Peer      string
 	Heard     bool // false: it never answered
 	Age       int64
 	RoundTrip int64
 	Degraded  bool
-	// ClockApart is how far the peer's store clock is ahead of ours, in microseconds, by the quickest answer of the last
-	// minute, and wrong by at most half its round trip; it means something if Known.
+	// ClockApart is how far the peer's store clock is ahead of ours, in microseconds, by the
+	// quickest answer of the last minute. It is wrong by at most half of that answer's round trip.
+	// It means something only if ClockKnown.
 	ClockApart int64
-	Known      bool
+	ClockKnown bool
 	Moved      Moved
 }
 
@@ -188,16 +192,16 @@ func (m *Machine) Ages(now int64) []PeerAge {
 		if p.heard {
 			ages[i].Age = now - p.answered
 		}
-		ages[i].ClockApart, ages[i].Known = p.clock.apart(now)
+		ages[i].ClockApart, ages[i].ClockKnown = p.clock.apart(now)
 	}
 	return ages
 }
 
-// stood takes over a generation, an epoch and the peers of its document.
-func (m *Machine) stood(now int64, e Stood) {
+// onTenureChanged takes over a generation, an epoch and the peers of its document.
+func (m *Machine) onTenureChanged(now int64, e TenureChanged) {
 	if e.Generation != m.generation { // else the store still has the rows that are in view
 		clear(m.views)
-		m.order, m.held = nil, nil
+		m.order, m.deferredCredits = nil, nil
 		clear(m.recoveries)
 		m.recovering = nil
 		m.stats.PartlyKnown = 0
@@ -206,7 +210,7 @@ func (m *Machine) stood(now int64, e Stood) {
 		}
 	}
 	m.generation, m.epoch = e.Generation, e.Epoch
-	m.toldClock(now, e.Clock)
+	m.noteClock(now, e.Clock)
 	peers := make([]*peer, 0, len(e.Peers))
 	for _, name := range e.Peers {
 		if p := m.peer(name); p != nil {
@@ -221,7 +225,7 @@ func (m *Machine) stood(now int64, e Stood) {
 	m.peers = peers
 	clear(m.serving)
 	for _, v := range m.views {
-		v.meet(m.peers)
+		v.setPeers(m.peers)
 	}
 }
 
@@ -234,12 +238,12 @@ func (m *Machine) peer(name string) *peer {
 	return nil
 }
 
-// tick samples demand, plans, pings, publishes and forgets.
-func (m *Machine) tick(now int64, e Tick) {
-	m.toldClock(now, e.Clock)
-	m.forget(now)
+// onTick samples demand, plans, pings, publishes and forgets.
+func (m *Machine) onTick(now int64, e Tick) {
+	m.noteClock(now, e.Clock)
+	m.forgetIdle(now)
 	m.forgetMates(now)
-	m.recoverOn(now)
+	m.continueRecoveries(now)
 	for _, v := range m.order {
 		v.sample(now)
 		if v.Epoch == m.epoch { // else its terms are of an older document: it waits to be used under this one
@@ -252,17 +256,17 @@ func (m *Machine) tick(now int64, e Tick) {
 		}
 	}
 	for _, p := range m.peers {
-		if now-p.called >= PingEvery-Interval/2 && p.underway < MostCalls {
+		if now-p.called >= PingEvery-Interval/2 && p.underway < MaxCalls {
 			m.call(now, p)
 		}
 	}
 }
 
-// forget drops the views of buckets that nobody uses or asks about; where rights were moved that still count, only if
+// forgetIdle drops the views of buckets that nobody uses or asks about; where rights were moved that still count, only if
 // there are many.
-func (m *Machine) forget(now int64) {
+func (m *Machine) forgetIdle(now int64) {
 	m.order = slices.DeleteFunc(m.order, func(v *view) bool {
-		idle := now-v.active > idleAfter && (len(m.views) > MostBuckets/2 || !v.moved(algorithms.CellAt(now+m.offset, v.Cell)))
+		idle := now-v.active > idleAfter && (len(m.views) > MaxBuckets/2 || !v.hasMoved(algorithms.CellAt(now+m.offset, v.Cell)))
 		if idle {
 			delete(m.views, v.ID)
 		}
@@ -274,15 +278,15 @@ func (m *Machine) forget(now int64) {
 func (m *Machine) view(now int64, b *Bucket) *view {
 	v := m.views[b.ID]
 	if v == nil {
-		if len(m.views) >= MostBuckets {
+		if len(m.views) >= MaxBuckets {
 			return nil
 		}
 		v = &view{Bucket: b, self: m.region, sampled: now, mates: m.mates[b.ID]}
-		v.meet(m.peers)
+		v.setPeers(m.peers)
 		f := v.entitlement()
 		v.state = algorithms.State{Cell: algorithms.CellAt(now+m.offset, b.Cell), Entitlement: f, Share: f, NextShare: f, Free: f}
-		if b.Kind.Bucket() {
-			v.state.Free = v.own.burst
+		if v.frame.Bucket {
+			v.state.Free = v.own.Burst
 		}
 		m.views[b.ID] = v
 		at, _ := slices.BinarySearchFunc(m.order, b.ID, func(v *view, id string) int { return strings.Compare(v.ID, id) })
@@ -290,15 +294,15 @@ func (m *Machine) view(now int64, b *Bucket) *view {
 	}
 	old := v.Epoch
 	if v.Bucket = b; old != b.Epoch {
-		v.divide()
+		v.lookUpParts()
 	}
 	v.active = now
 	return v
 }
 
-// observed takes in decisions and plans at once if the share is about to run out.
-func (m *Machine) observed(now int64, e Observed) {
-	m.showed(e.Now, now)
+// onObserved takes in decisions and plans at once if the share is about to run out.
+func (m *Machine) onObserved(now int64, e Observed) {
+	m.noteStoreTime(e.Now, now)
 	v := m.view(now, e.Bucket)
 	if v == nil {
 		return
@@ -312,16 +316,18 @@ func (m *Machine) observed(now int64, e Observed) {
 	}
 	m.planInNeed(now, v)
 	if e.State.Doubt > 0 {
-		m.doubted(now, e.Bucket, e.State)
+		m.recoverDoubted(now, e.Bucket, e.State)
 	}
 }
 
-// grace is the time in which this region could ask for rights it has lent: a round trip to the farthest peer it
-// hears and a tick.
-func (m *Machine) grace() int64 {
+// farthest returns the longest round trip to expect.
+func (m *Machine) farthest() int64 {
 	farthest := int64(0)
 	for _, p := range m.peers {
 		farthest = max(farthest, p.expected())
 	}
-	return farthest + Interval
+	return farthest
 }
+
+// grace returns the time within which this region could get back rights that it has lent.
+func (m *Machine) grace() int64 { return allocator.Grace(m.farthest()) }

@@ -134,7 +134,7 @@ func TestALenderKeepsWhatItsMatesNeed(t *testing.T) {
 	if got := kept(); got != 200 {
 		t.Errorf("kept %d of a cell that two mates need 200 of", got)
 	}
-	now += hintLife(b.Cell)
+	now += allocator.HintLife(b.Cell)
 	m.denyAll(now, m.Step(now, Tick{Jitter: allocator.PPM}))
 	if got := kept(); got != 200 {
 		t.Errorf("kept %d while the mates are still believed", got)

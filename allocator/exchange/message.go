@@ -1,6 +1,6 @@
 package exchange
 
-// Message is what one region asks of another; without asks it is a ping.
+// Message is what one region asks of another. Without asks it is a ping.
 type Message struct {
 	From       string // region
 	Node       string
@@ -9,7 +9,8 @@ type Message struct {
 	Asks       []Ask
 }
 
-// Ask names the values that the rows of one bucket and cell should reach, so that a repeated ask gives nothing twice.
+// Ask names the sums that the rows of one bucket and cell should reach. So an ask that is repeated
+// gives nothing twice.
 type Ask struct {
 	Bucket   string
 	Cell     int64
@@ -18,7 +19,7 @@ type Ask struct {
 	Burst    int64 // Y[lender->asker]
 }
 
-// Reply answers a Message, grant by ask.
+// Reply answers a Message, with one grant for each ask, in order.
 type Reply struct {
 	From          string
 	Generation    uint64 // of the lender's store when it wrote the rows
@@ -28,7 +29,7 @@ type Reply struct {
 	At            int64 // microseconds: the lender's store time; 0: it does not know it
 }
 
-// Grant says how the rows of one bucket and cell stand now, durably.
+// Grant says how the rows of one bucket and cell stand now. They are durable.
 type Grant struct {
 	Refusal  Refusal
 	Cell     int64
@@ -41,7 +42,8 @@ type Grant struct {
 	SpareBurst int64
 }
 
-// Refusal says why a lender did not look at its rows at all; an empty hand is not a refusal.
+// Refusal says why a lender did not consider an ask at all. A lender that considers it and gives
+// nothing has not refused.
 type Refusal uint8
 
 const (
@@ -69,8 +71,8 @@ func (r Refusal) known() Refusal {
 	return r
 }
 
-// Hint is a node's gossiped report on one bucket: on its own demand, and on all else for its region. It is untrusted: it
-// enters the plan and nothing else.
+// Hint is a node's gossiped report on one bucket. Its Rate is about that node alone; all else is
+// about its region. It is not trusted: the plan reads it, no row depends on it.
 type Hint struct {
 	Region string
 	Node   string

@@ -69,7 +69,7 @@ func TestExtremeTestimony(t *testing.T) {
 			of(&told)
 			d.m.Step(d.now, Testified{Testimonies{From: "us", Node: "n2", ForGeneration: 7, All: []Testimony{told}}})
 			r := d.m.recoveries["b"]
-			if d.m.Stats().Implausible != before+1 || len(r.rows) > 0 || r.use != (algorithms.Use{}) || slices.Contains(r.heard, "n2") {
+			if d.m.Stats().Implausible != before+1 || len(r.rows) > 0 || r.use != (algorithms.Use{}) || slices.Contains(r.nodesAnswered, "n2") {
 				t.Errorf("%s of %d is believed: %+v", what, n, r)
 			}
 		}

@@ -17,7 +17,7 @@ func (m *Machine) heldOnce(now int64) error {
 		return fmt.Errorf("%d buckets in order, %d in view", len(m.order), len(m.views))
 	}
 	for _, v := range m.order {
-		if m.views[v.ID] != v || v.own != v.part(m.region) || v.rate != v.demand.Rate(v.Cell) || len(v.dealings) != len(m.peers) {
+		if m.views[v.ID] != v || v.own != v.part(m.region) || v.frame != v.frameOf() || v.rate != v.demand.Rate(v.Cell) || len(v.dealings) != len(m.peers) {
 			return fmt.Errorf("bucket %s: part %+v, rate %d, %d dealings", v.ID, v.own, v.rate, len(v.dealings))
 		}
 		said := m.mates[v.ID]
@@ -74,12 +74,12 @@ func TestANewDocumentIsLookedUpAnew(t *testing.T) {
 	m.Step(now, spent(b, now, 4))
 	two := *b
 	two.Epoch, two.Limit, two.Entitlements = "2-test", 900, map[string]int64{"us": 300, "sa": 300, "ap": 300}
-	m.Step(now, Stood{Generation: 7, Epoch: "2-test", Peers: []string{"ap", "sa"}})
+	m.Step(now, TenureChanged{Generation: 7, Epoch: "2-test", Peers: []string{"ap", "sa"}})
 	if err := m.heldOnce(now); err != nil {
 		t.Error(err)
 	}
 	m.Step(now, spent(&two, now, 4))
-	if err := m.heldOnce(now); err != nil || m.views["w"].own.entitlement != 300 {
+	if err := m.heldOnce(now); err != nil || m.views["w"].own.Entitlement != 300 {
 		t.Errorf("%+v, %v", m.views["w"].own, err)
 	}
 }

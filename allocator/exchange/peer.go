@@ -7,32 +7,33 @@ const (
 	DegradedAfter = 3 * allocator.Second
 	// PingEvery is how often a peer is called at least.
 	PingEvery = allocator.Second / 2
-	// MostCalls bounds the calls under way to one peer.
-	MostCalls = 32
+	// MaxCalls bounds the calls under way to one peer.
+	MaxCalls = 32
 
-	shortestTimeout  = allocator.Second
-	longestTimeout   = 3 * allocator.Second
+	minTimeout       = allocator.Second
+	maxTimeout       = 3 * allocator.Second
 	assumedRoundTrip = allocator.Second / 10
 )
 
 // peer is what this node knows of another region, whatever the bucket.
 type peer struct {
-	generation uint64 // the highest that was heard of its store and believed
-	name       string
-	heard      bool  // it ever answered
-	answered   int64 // when the latest call that it answered was sent
-	called     int64 // when it was last called
-	roundTrip  int64 // smoothed, 0: not measured
-	underway   int
-	queue      queue // buckets that wait for room in calls to it
-	index      int   // in the document's order, this region left out
-	open       int   // this step's call to it, by its place among the effects, if it is there
-	away       bool  // degraded, at the last tick
-	clock      clock
-	moved      Moved
+	lastGeneration uint64 // the highest that was heard of its store and believed
+	name           string
+	heard          bool  // it ever answered
+	answered       int64 // when the latest call that it answered was sent
+	called         int64 // when it was last called
+	roundTrip      int64 // smoothed, 0: not measured
+	underway       int
+	queue          queue // buckets that wait for room in calls to it
+	index          int   // in the document's order, this region left out
+	open           int   // this step's call to it, by its place among the effects, if it is there
+	away           bool  // degraded, at the last tick
+	clock          clock
+	moved          Moved
 }
 
-// Moved is what this node has moved between its region and a peer, in units, since it knows the peer.
+// Moved is how many units this node has moved between its region and a peer since it knows the
+// peer.
 type Moved struct {
 	Lent          int64 // to the peer, of our entitlement
 	Returned      int64 // to the peer, of what we had borrowed
@@ -68,5 +69,5 @@ func (p *peer) expected() int64 {
 
 // timeout is how long a call may take: four round trips, within bounds.
 func (p *peer) timeout() int64 {
-	return min(max(4*p.expected(), shortestTimeout), longestTimeout)
+	return min(max(4*p.expected(), minTimeout), maxTimeout)
 }

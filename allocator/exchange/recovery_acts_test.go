@@ -81,11 +81,11 @@ func (s *recoverySearch) ownActs(w world, n int, found func(did, world)) {
 		s.restart(to, n)
 	})
 	waiting := s.machine(&w, n).recoveries["b"]
-	act("loses patience", waiting != nil && !waiting.restored && !waiting.waits && waiting.began == searchNow, func(to *world) {
+	act("loses patience", waiting != nil && !waiting.restored && !waiting.awaitingStore && waiting.began == searchNow, func(to *world) {
 		s.carry(to, n, s.step(to, n, stepKey{what: "patience"}, func(m *Machine) {
 			m.recoveries["b"].began = 0
 			m.out = Effects{}
-			m.recoverOn(searchNow)
+			m.continueRecoveries(searchNow)
 		}))
 	})
 }
@@ -135,7 +135,7 @@ func (s *recoverySearch) stand(w *world, n int) {
 	r := regionOf[n]
 	generation := s.store(w, r).Generation
 	s.step(w, n, stepKey{what: "stood", a: int32(generation)}, func(m *Machine) {
-		m.Step(searchNow, Stood{Generation: generation, Epoch: epochForTests, Peers: []string{searchRegions[1-r]}})
+		m.Step(searchNow, TenureChanged{Generation: generation, Epoch: epochForTests, Peers: []string{searchRegions[1-r]}})
 	})
 }
 
@@ -280,7 +280,7 @@ func (s *recoverySearch) done(w *world, n int, id int32, e effect) string {
 			rows[i] = algorithms.PeerRow{Cell: row.Cell, Peer: row.Peer, Row: algorithms.Row{Lent: row.Lent, Returned: row.Returned}}
 		}
 		return t.Restore(at, algorithms.Restore{Fence: g, Target: algorithms.Target{Key: "b", Terms: s.terms(r)}, LostAt: c.LostAt, Cap: c.Cap, Use: c.Use,
-			KnownPeers: c.Known, UnknownPeers: c.Unknown, Rows: rows})
+			KnownPeers: c.KnownPeers, UnknownPeers: c.UnknownPeers, Rows: rows})
 	})
 	s.carry(w, n, s.step(w, n, stepKey{what: "restored", a: id, b: restored}, func(to *Machine) {
 		to.Step(searchNow, Restored{Restore: c, Result: answer.(algorithms.Restored)})
@@ -332,7 +332,7 @@ func (s *recoverySearch) tell(d did) string {
 		return fmt.Sprintf("%s %d lent, %d returned", text, c.Lent, c.Returned)
 	case "restores":
 		r := s.effects.all[d.item].restore
-		return fmt.Sprintf("%s: known %v, unknown %v, rows %v, used %d", text, r.Known, r.Unknown, r.Rows, r.Use.Units)
+		return fmt.Sprintf("%s: known %v, unknown %v, rows %v, used %d", text, r.KnownPeers, r.UnknownPeers, r.Rows, r.Use.Units)
 	case "records, and answers with":
 		row := s.effects.all[d.item].record.Rows[0]
 		return fmt.Sprintf("%s %d lent, %d returned", text, row.Lent, row.Returned)

@@ -183,9 +183,9 @@ func newRecoverySearch(space recoverySpace, without unruled) *recoverySearch {
 func (s *recoverySearch) fresh(n int, generation uint64) int32 {
 	r := regionOf[n]
 	m := New(searchRegions[r], searchNodes[n], Options{Nodes: []int{2, 1}[r]})
-	m.Step(searchNow, Stood{Generation: generation, Epoch: epochForTests, Peers: []string{searchRegions[1-r]}})
+	m.Step(searchNow, TenureChanged{Generation: generation, Epoch: epochForTests, Peers: []string{searchRegions[1-r]}})
 	m.peers[0].answeredCall(searchNow, searchNow)
-	m.showed(searchStart, searchNow)
+	m.noteStoreTime(searchStart, searchNow)
 	return s.machines.id(m)
 }
 
@@ -265,7 +265,7 @@ func (s *recoverySearch) carry(w *world, n int, out *Effects) {
 	}
 	for _, r := range out.Restores {
 		if s.unruled.unknownNone {
-			r.Known, r.Unknown = slices.Concat(r.Known, r.Unknown), nil
+			r.KnownPeers, r.UnknownPeers = slices.Concat(r.KnownPeers, r.UnknownPeers), nil
 		}
 		s.wait(w, n, effect{node: int8(n), restore: &effectRestore{r}})
 	}

@@ -59,7 +59,7 @@ func (s *scene) lose(name string, forget func(*algorithms.Twin)) {
 	forget(r.store)
 	r.store.Open(r.time(), algorithms.Open{Expected: r.store.Generation, Generation: next, Region: name, Epoch: epochForTests, Lost: true, Seen: r.seen})
 	for _, n := range s.nodes(name) {
-		n.step(Stood{Generation: next, Epoch: epochForTests, Peers: n.peers()})
+		n.step(TenureChanged{Generation: next, Epoch: epochForTests, Peers: n.peers()})
 	}
 }
 
@@ -139,7 +139,7 @@ func (s *scene) consult(r *testRegion, c Consult) []Testimony {
 func (s *scene) restore(r *testRegion, c Restore) {
 	guard := r.guard()
 	guard.Generation = c.Generation
-	call := algorithms.Restore{Fence: guard, Target: algorithms.Target{Key: "b", Terms: r.terms()}, LostAt: c.LostAt, Cap: c.Cap, Use: c.Use, KnownPeers: c.Known, UnknownPeers: c.Unknown}
+	call := algorithms.Restore{Fence: guard, Target: algorithms.Target{Key: "b", Terms: r.terms()}, LostAt: c.LostAt, Cap: c.Cap, Use: c.Use, KnownPeers: c.KnownPeers, UnknownPeers: c.UnknownPeers}
 	for _, row := range c.Rows {
 		call.Rows = append(call.Rows, algorithms.PeerRow{Cell: row.Cell, Peer: row.Peer, Row: algorithms.Row{Lent: row.Lent, Returned: row.Returned}})
 	}

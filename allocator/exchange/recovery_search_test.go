@@ -17,8 +17,8 @@ type recoverySpace struct {
 	budget
 }
 
-// mostRecoveryStates bounds a search; every whole space is smaller.
-const mostRecoveryStates = 400_000
+// maxRecoveryStates bounds a search; every whole space is smaller.
+const maxRecoveryStates = 400_000
 
 var recoverySpaces = map[string]recoverySpace{
 	"a loss": {fewest: 80_000, waiting: waiting{credits: true, restores: true}, budget: budget{
@@ -48,7 +48,7 @@ var recoverySpaces = map[string]recoverySpace{
 // explore goes through a space, breadth first, until a state is broken or too many were seen; way is that to the broken
 // one, empty if there is none.
 func (s *recoverySearch) explore() (way string) {
-	for from := 0; from < len(s.visits) && len(s.visits) < mostRecoveryStates; from++ {
+	for from := 0; from < len(s.visits) && len(s.visits) < maxRecoveryStates; from++ {
 		bad := -1
 		s.next(s.visits[from].world, func(d did, to world) {
 			if bad < 0 && s.add(visited{to, int32(from), d}) && s.broken(&s.visits[len(s.visits)-1].world) {
@@ -73,7 +73,7 @@ func TestEveryRecoveryKeepsTheCeiling(t *testing.T) {
 			switch {
 			case way != "":
 				t.Fatalf("after %d states the regions have more than the limit; the way there: %s", states, way)
-			case states < space.fewest || states >= mostRecoveryStates:
+			case states < space.fewest || states >= maxRecoveryStates:
 				t.Fatalf("%d states: the search has not seen the whole of a space worth searching", states)
 			case s.most[regionI] < searchI || s.most[regionJ] < min(searchJ+int64(space.asks[regionJ]), searchI+searchJ):
 				t.Fatalf("the regions never had more than %d units: nothing could be borrowed, or not all given back its rights", s.most)

@@ -2,7 +2,7 @@ package exchange
 
 import "github.com/quotad/quotad/algorithms"
 
-// Rejection says why a row that a peer announced was not credited.
+// Rejection says why this region did not credit a row that a peer announced.
 type Rejection uint8
 
 // The reasons.

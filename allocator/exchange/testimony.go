@@ -2,9 +2,9 @@ package exchange
 
 import "github.com/quotad/quotad/algorithms"
 
-// Question is what a node that recovers lost buckets asks of peer regions and of the other nodes of its own. To answer
-// is to fence: rows written under a generation below the question's are no longer announced by who is of its region,
-// nor taken by who is not.
+// Question is what a node that recovers lost buckets asks of peer regions and of the other nodes
+// of its own region. Whoever answers also fences: from then on nodes of the asker's region
+// announce no row of a generation below the question's, and other regions credit none.
 type Question struct {
 	From       string // region
 	Node       string
@@ -12,7 +12,7 @@ type Question struct {
 	Buckets    []Doubt
 }
 
-// Doubt is a bucket and the cells of which rows are looked for.
+// Doubt is a bucket, and the cells (From to To) whose rows are looked for.
 type Doubt struct {
 	Bucket   string
 	From, To int64
@@ -26,8 +26,9 @@ type Testimonies struct {
 	All           []Testimony
 }
 
-// Testimony is what one node remembers of what a region lent and returned. A peer speaks of what its store has heard, and
-// of itself alone; a node of the region of what its journal holds, of all peers.
+// Testimony is what one node remembers of what a region lent and returned. A node of another
+// region tells what its store has heard, about its own region only. A node of the same region
+// tells what its journal holds, about all peers.
 type Testimony struct {
 	Bucket  string
 	Refused bool // it could not look: the rest says nothing
@@ -41,7 +42,7 @@ type Testimony struct {
 	Rows       []Remembered
 }
 
-// Remembered is a row as somebody remembers it.
+// Remembered is one row of the ledger as somebody remembers it, in units.
 type Remembered struct {
 	Peer     string
 	Cell     int64

@@ -106,7 +106,7 @@ func TestAnswersThatTellNothing(t *testing.T) {
 		if name == "" {
 			want = []string{"eu"}
 		}
-		if len(restores) == 0 || !slices.Equal(restores[0].Known, want) {
+		if len(restores) == 0 || !slices.Equal(restores[0].KnownPeers, want) {
 			t.Errorf("eu has told %q: restored with %+v", name, restores)
 		}
 	}

@@ -6,14 +6,14 @@ import (
 	"github.com/quotad/quotad/allocator"
 )
 
-// Calls to a peer have room for MostCalls times MostAsks asks. Where more buckets need one, they
+// Calls to a peer have room for MaxCalls times MaxAsks asks. Where more buckets need one, they
 // wait for their turn: first come, first served, and nobody overtakes who waits. Else a few
 // thousand busy buckets, reported every few milliseconds, would take each place as it becomes free
 // and keep another out for good.
 
-// mostTurns bounds the buckets that are planned for a peer in one step because it is their turn.
+// maxTurns bounds the buckets that are planned for a peer in one step because it is their turn.
 // Further ones wait for the next step, which is at most a tick away.
-const mostTurns = 4 * MostAsks
+const maxTurns = 4 * MaxAsks
 
 // turn says for what a bucket waits.
 type turn uint8
@@ -46,8 +46,8 @@ func (l *line) add(v *view) {
 	l.views = append(l.views, v)
 }
 
-// take takes the first off the line.
-func (l *line) take() *view {
+// pop takes the first off the line.
+func (l *line) pop() *view {
 	v := l.views[l.taken]
 	l.views[l.taken] = nil
 	if l.taken++; l.empty() {
@@ -62,7 +62,7 @@ func (m *Machine) mayAsk(p *peer) bool {
 	return (m.serves == p || p.queue.empty()) && m.hasRoom(p)
 }
 
-func (m *Machine) hasRoom(p *peer) bool { return p.underway < MostCalls || m.isOpen(p) }
+func (m *Machine) hasRoom(p *peer) bool { return p.underway < MaxCalls || m.isOpen(p) }
 
 // wait puts a bucket behind those that wait for a peer, unless it waits there already for as much.
 func (m *Machine) wait(now int64, v *view, p *peer) {
@@ -81,7 +81,7 @@ func (m *Machine) wait(now int64, v *view, p *peer) {
 // what they lack by now.
 func (m *Machine) takeTurns(now int64) {
 	for _, p := range m.peers {
-		for n := 0; n < mostTurns && !p.queue.empty() && m.hasRoom(p); n++ {
+		for n := 0; n < maxTurns && !p.queue.empty() && m.hasRoom(p); n++ {
 			v := p.queue.next(p)
 			if v == nil || m.views[v.ID] != v || v.Epoch != m.epoch {
 				continue
@@ -99,7 +99,7 @@ func (q *queue) next(p *peer) *view {
 	if q[inNeed].empty() {
 		why = toGain
 	}
-	v := q[why].take()
+	v := q[why].pop()
 	d := v.dealing(p.name)
 	if d.turn != why {
 		return nil

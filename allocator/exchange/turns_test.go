@@ -52,7 +52,7 @@ func firstAsks(buckets, trips int) map[string]int64 {
 // TestBusyBucketsTakeTurns: where more buckets are in need than calls have room for, each is asked
 // for in its turn. None waits for others to be asked for twice.
 func TestBusyBucketsTakeTurns(t *testing.T) {
-	const buckets, room = MostBuckets, MostCalls * MostAsks
+	const buckets, room = MaxBuckets, MaxCalls * MaxAsks
 	const turns = (buckets + room - 1) / room
 	first := firstAsks(buckets, 2*turns)
 	if len(first) != buckets {

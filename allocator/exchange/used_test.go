@@ -14,7 +14,7 @@ func afterALoss(kind algorithms.Kind, recovered bool, word func(lostAt int64, b 
 	b := &Bucket{ID: "b", Epoch: "1", Kind: kind, Limit: 100, Window: hour, Cell: algorithms.CellLength(kind, hour), Tick: 1,
 		Entitlements: map[string]int64{"us": 100}, Borrowing: -1, Recovered: recovered}
 	m, now := New("us", "n1", Options{}), 100*hour+hour/2
-	m.Step(1, Stood{Generation: 2, Epoch: "1"})
+	m.Step(1, TenureChanged{Generation: 2, Epoch: "1"})
 	add := func(e Effects) {
 		all.Restores, all.Settled = append(all.Restores, e.Restores...), append(all.Settled, e.Settled...)
 	}
@@ -63,7 +63,7 @@ func TestAUsedBucketStaysClosed(t *testing.T) {
 			tc.word.Bucket = "b"
 			return tc.word
 		})
-		if opens := len(out.Restores) > 0; opens != tc.opens || !opens && (len(out.Settled) != 1 || out.Settled[0].Come) {
+		if opens := len(out.Restores) > 0; opens != tc.opens || !opens && (len(out.Settled) != 1 || out.Settled[0].RetryHelps) {
 			t.Errorf("%s: %+v, %+v", name, out.Restores, out.Settled)
 		}
 	}

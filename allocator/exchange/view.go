@@ -35,18 +35,27 @@ type view struct {
 	mean        int64 // this node's demand over the last second or so, milliunits per second
 	shown       Hint  // last hint published
 	shownAt     int64
-	own         part
+	frame       allocator.Frame
+	own         allocator.RegionPart
 	dealings    []dealing // of each peer, in the machine's order
 	mates       *voices   // what the other nodes of this region say; nil: nothing
 }
 
-// again is the time after which asking again may help where use fades or a bucket fills.
-func (b *Bucket) again() int64 { return min(max(b.Window/50, Interval/10), Interval) }
+// frameOf returns how the bucket divides time.
+func (b *Bucket) frameOf() allocator.Frame {
+	return allocator.FrameOf(b.Kind, b.Window, b.Cell)
+}
 
-// slowly is the time between asks where use fades, of a lender with no more to spare after again than now.
-func (b *Bucket) slowly() int64 { return max(min(b.Window/10, longestRetry), b.again()) }
+// asksOnce says whether what the bucket lacks of a cell is asked for at once, when it is needed:
+// where cells stand apart, so that at that time it is known best. Where use fades or rates count,
+// what comes late is lost, and half of the gap is asked for at each tick.
+func (v *view) asksOnce() bool { return v.frame.CellsApart }
 
-func (v *view) entitlement() int64 { return v.own.entitlement }
+// keepsAsking says whether a lender is asked again while its answer is under way: where use fades,
+// for it has a little more to give at every moment.
+func (v *view) keepsAsking() bool { return v.frame.Sliding }
+
+func (v *view) entitlement() int64 { return v.own.Entitlement }
 
 // observe takes a state of the store, as of a store time. Of an older one than is known only the use of the same fixed
 // window tells something.
@@ -55,49 +64,17 @@ func (v *view) observe(s algorithms.State, at int64) {
 	case s.Cell < v.state.Cell:
 	case at >= v.stateAt:
 		v.state, v.stateAt = s, at
-	case s.Cell == v.state.Cell && v.Kind == algorithms.FixedWindow:
+	case s.Cell == v.state.Cell && v.frame.CellsApart:
 		v.state.Used = max(v.state.Used, s.Used)
 		v.state.Free = max(v.state.Share-v.state.Used, 0)
 	}
 }
 
-// roll moves the state to the given current cell: what counted in the cell before has faded as it was to, and a bucket's
-// level is as it was.
-func (v *view) roll(cell int64) {
-	old := v.state
-	if cell <= old.Cell {
-		return
-	}
-	s := algorithms.State{Cell: cell, Entitlement: v.entitlement(), Share: v.entitlement(), NextShare: v.entitlement(), Shut: old.Shut}
-	if cell == old.Cell+1 {
-		s.Share = old.NextShare
-	}
-	switch {
-	case v.Kind.Bucket():
-		s.Used, s.Free = old.Used, old.Free
-	case v.Kind.Sliding() && cell == old.Cell+1:
-		s.Used = old.Used - old.Fading
-		s.Fading = v.fades(s.Used)
-	}
-	if !v.Kind.Bucket() {
-		s.Free = max(s.Share-s.Used, 0)
-	}
-	v.state = s
-}
+// roll moves the state to the given current cell.
+func (v *view) roll(cell int64) { v.state = v.frame.Roll(v.state, cell, v.entitlement()) }
 
-// shut says whether a loss keeps the bucket closed at a store time: what is borrowed for then is of no use.
-func (v *view) shut(at int64) bool { return v.state.Shut > at }
-
-// fades returns how much of what counts when a cell opens will not when it ends.
-func (v *view) fades(used int64) int64 {
-	switch v.Kind {
-	case algorithms.SlidingWindowCounter:
-		return used
-	case algorithms.SlidingWindowLog:
-		return min(allocator.Part(used, v.Cell*allocator.PPM/v.Window), used)
-	}
-	return 0
-}
+// isShut says whether a loss keeps the bucket closed at a store time: what is borrowed for then is of no use.
+func (v *view) isShut(at int64) bool { return v.state.Shut > at }
 
 // share returns the rights held of the state's cell or the one after.
 func (v *view) share(cell int64) int64 {
@@ -107,64 +84,37 @@ func (v *view) share(cell int64) int64 {
 	return v.state.NextShare
 }
 
-// outlook returns what this region expects of the current cell or the next, at store time s, at a demand rate.
-func (v *view) outlook(cell, s, rate int64) (o allocator.Outlook, opens int64) {
-	now := algorithms.CellAt(s, v.Cell)
-	if v.Kind.Bucket() {
-		return allocator.Outlook{Rate: rate, Ahead: v.Window, Steady: true, Stock: v.state.Free}, max(cell*v.Cell-s, 0)
-	}
-	o = allocator.Outlook{Used: v.state.Used, Fading: v.state.Fading, Rate: rate, Ahead: (now+1)*v.Cell - s}
-	if cell <= now {
-		return o, 0
-	}
-	next := allocator.Outlook{Rate: rate, Ahead: v.Cell}
-	if v.Kind.Sliding() {
-		next.Used = max(min(o.Used-o.Fading+allocator.Over(rate, o.Ahead), max(o.Used, v.state.Share)), 0)
-		next.Fading = v.fades(next.Used)
-	}
-	return next, cell*v.Cell - s
+// outlook returns what this region expects of the current cell or the next, at a store time, at a
+// demand rate, and how long it is until that cell opens.
+func (v *view) outlook(cell, at, rate int64) (o allocator.Outlook, opens int64) {
+	return v.frame.Outlook(v.state, cell, at, rate)
 }
 
 // inNeed says whether requests were denied here lately.
 func (v *view) inNeed(now int64) bool { return v.deniedAt > 0 && now-v.deniedAt <= needLife }
 
-// wants returns what is asked for at once in home mode: what waiting requests lack, or one unit for the next where one
-// was denied lately.
-func (v *view) wants(now int64) int64 {
-	if v.wanted == 0 && v.inNeed(now) {
-		return 1
-	}
-	return v.wanted
-}
+// wants returns what is asked for at once in home mode.
+func (v *view) wants(now int64) int64 { return allocator.HomeWants(v.wanted, v.inNeed(now)) }
 
 // sample takes what was asked since the last sample into the demand.
 func (v *view) sample(now int64) {
-	v.demand.Sample(v.admitted, v.denied, max(now-v.sampled, Interval/2))
+	v.demand.Sample(v.admitted, v.denied, now-v.sampled)
 	v.rate = v.demand.Rate(v.Cell)
 }
 
-// rateNow returns this node's demand, what came since the last sample included. Half a sample's time must have passed before
-// that says anything.
+// rateNow returns this node's demand, what came since the last sample included.
 func (v *view) rateNow(now int64) int64 {
-	if since := now - v.sampled; since >= Interval/2 {
-		return max(v.rate, v.demand.Since(v.admitted, v.denied, since))
-	}
-	return v.rate
+	return v.demand.Latest(v.rate, v.admitted, v.denied, now-v.sampled)
 }
 
 // expects returns the most that a peer will need of a cell, as it said; 0 for one that has not been heard of: it counts
 // as idle.
 func (v *view) expects(d *dealing, cell, now int64) int64 {
 	h, at := d.together(now)
-	switch {
-	case at == 0:
+	if at == 0 {
 		return 0
-	case v.Kind.Bucket():
-		return allocator.Over(h.Rate, v.Window)
-	case cell == h.Cell || v.Kind.Sliding():
-		return h.Total
 	}
-	return allocator.Over(h.Rate, v.Cell)
+	return v.frame.PeerNeeds(h.Total, h.Rate, cell == h.Cell)
 }
 
 // spareOf returns what a peer may have to lend of a cell: by its last answer or its hint, whichever is newer; one
@@ -179,21 +129,22 @@ func (v *view) spareOf(d *dealing, cell, now int64) int64 {
 	if answered && (pos.spare > 0 || now < pos.refusedUntil) { // a refusal is old news once its time is over
 		return pos.spare
 	}
-	limit := d.part.lendable - pos.row.Borrowed
-	if heardAt == 0 {
-		return max(limit, 0)
+	left := d.part.Lendable
+	switch {
+	case heardAt == 0:
+	case cell == h.Cell:
+		left = h.Spare
+	default:
+		left = d.part.Entitlement - v.expects(d, cell, now) - pos.row.Borrowed
 	}
-	if cell == h.Cell {
-		return max(min(limit, h.Spare), 0)
-	}
-	return max(min(limit, d.part.entitlement-v.expects(d, cell, now)-pos.row.Borrowed), 0)
+	return allocator.Spare(left, d.part.Lendable, pos.row.Borrowed)
 }
 
 // spareBurstOf returns what burst a peer may have to lend: by its hint, or all of it.
 func (v *view) spareBurstOf(d *dealing, cell, now int64) int64 {
-	limit := d.part.lendableBurst - d.at(cell).row.BurstBorrowed
+	left := d.part.LendableBurst
 	if h, at := d.together(now); at > 0 {
-		limit = min(limit, h.SpareBurst)
+		left = h.SpareBurst
 	}
-	return max(limit, 0)
+	return allocator.Spare(left, d.part.LendableBurst, d.at(cell).row.BurstBorrowed)
 }

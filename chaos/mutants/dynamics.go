@@ -4,7 +4,7 @@ var dynamics = []Mutant{
 	{
 		Name: "asks-the-poorest", Hole: "asking the poorest lender first",
 		Rule: "who has more spare is asked for more",
-		Edits: []Edit{{"allocator/plan.go",
+		Edits: []Edit{{"allocator/divide.go",
 			`weights[i] = o.Back + o.Spare
 	}`,
 			`weights[i] = max(total-o.Back-o.Spare, 1)
@@ -16,7 +16,7 @@ var dynamics = []Mutant{
 	{
 		Name: "moves-the-whole-gap", Hole: "oscillation under anti-phase demand",
 		Rule:   "voluntary moves close half the gap at a tick",
-		Edits:  []Edit{{"allocator/plan.go", `if inNeed || short <= 1 {`, `if inNeed || short >= 0 {`}},
+		Edits:  []Edit{{"allocator/need.go", `if inNeed || short <= 1 {`, `if inNeed || short >= 0 {`}},
 		Breaks: "use: rights moved to and fro", Under: "none; anti-phase demand of about a round trip",
 		Test: Test{"./allocator", "TestShortAndMove"},
 	},

@@ -153,7 +153,7 @@ var ledger = []Mutant{
 	{
 		Name: "announces-what-was-not-written", Hole: "reply before fsync",
 		Rule:   "a row that the journal did not take is not announced",
-		Edits:  []Edit{{"allocator/exchange/lender.go", `if !e.OK {`, `if m.noJournal = m.noJournal || !e.OK; false {`}},
+		Edits:  []Edit{{"allocator/exchange/lender.go", `if !e.OK {`, `if m.journalFailed = m.journalFailed || !e.OK; false {`}},
 		Breaks: "conservation: credited above debited", Under: "journal fails, the store is lost, the peer away while it recovers",
 		Within: 500,
 	},

@@ -14,7 +14,7 @@ var untold = []Mutant{
 		Name: "one-memory-suffices", Hole: "use that a node has not told of",
 		Rule: "use is known once every node of the region told",
 		Edits: []Edit{
-			{"allocator/exchange/recovery.go", `useKnown := len(r.heard) >= m.nodes`, `useKnown := len(r.heard) >= 1`},
+			{"allocator/exchange/recovery.go", `useKnown := len(r.nodesAnswered) >= m.nodes`, `useKnown := len(r.nodesAnswered) >= 1`},
 		},
 		Breaks: "ceiling: a label above L", Under: "FLUSHALL; the mate that decided dead, cut off or standing still",
 		Test: Test{"./chaos/sim", "TestPlansThatOnceOverspent"},

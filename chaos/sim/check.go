@@ -174,7 +174,7 @@ func (n *node) noteEvent(e exchange.Event) {
 	switch e := e.(type) {
 	case exchange.Lent:
 		n.checkAsked(e)
-	case exchange.Stood:
+	case exchange.TenureChanged:
 		n.r.stands(e.Generation, n)
 	case exchange.Recorded:
 		n.noteRecorded(e)

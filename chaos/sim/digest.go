@@ -31,7 +31,7 @@ var eventNumbers = func() map[reflect.Type]int {
 	numbers := map[reflect.Type]int{}
 	for i, e := range []exchange.Event{exchange.Tick{}, exchange.Observed{}, exchange.Report{}, exchange.Wanted{},
 		exchange.Asked{}, exchange.Lent{}, exchange.Recorded{}, exchange.Answered{}, exchange.Unanswered{},
-		exchange.Credited{}, exchange.Heard{}, exchange.Stood{}, exchange.Lost{}, exchange.Questioned{},
+		exchange.Credited{}, exchange.Heard{}, exchange.TenureChanged{}, exchange.Lost{}, exchange.Questioned{},
 		exchange.Testified{}, exchange.Consulted{}, exchange.Restored{}} {
 		numbers[reflect.TypeOf(e)] = i
 	}

@@ -121,10 +121,9 @@ func (w *world) bucket(id string) *bucket {
 // exposure is the bucket's limit in the numbers that bounds are computed from.
 func (b *bucket) exposure(nodes int) allocator.Exposure {
 	p, k := b.limit.policy, b.limit.kind()
-	e := allocator.Exposure{Limit: p.Limit, Window: p.Window.Microseconds(), Cell: p.Cell().Microseconds(),
-		Sliding: k.Sliding(), Log: k == algorithms.SlidingWindowLog, Bucket: k.Bucket(), Tokens: k == algorithms.TokenBucket,
+	e := allocator.Exposure{Kind: k, Limit: p.Limit, Window: p.Window.Microseconds(), Cell: p.Cell().Microseconds(),
 		Recovered: algorithms.Recovers(k, p.Window.Microseconds()), Lending: int64(p.LendingLimit), Borrowing: int64(p.BorrowingLimit),
-		Reserve: int64(p.Reserve()), Nodes: int64(nodes), Guard: algorithms.ClockGuard}
+		Reserve: int64(p.Reserve()), Nodes: int64(nodes), ClockMargin: algorithms.ClockMargin}
 	if p.Home() {
 		e.Lending, e.Borrowing = allocator.PPM, int64(policy.Unlimited)
 	}

@@ -73,14 +73,14 @@ func (n *node) tellEvent(e exchange.Event) {
 		if !e.OK {
 			n.w.tell(n.r, "%s: its journal takes no rows", n.name)
 		}
-	case exchange.Stood:
+	case exchange.TenureChanged:
 		n.w.tell(n.r, "%s stands under generation %d, %s", n.name, e.Generation, e.Epoch)
 	case exchange.Lost:
 		for _, l := range e.Buckets {
 			n.w.tell(n.r, "%s finds %s lost", n.name, n.w.nameOf(l.Bucket.ID))
 		}
 	case exchange.Restored:
-		n.w.tell(n.r, "%s restores %s: %v, use %d, known %v, unknown %v", n.name, n.w.nameOf(e.Restore.Bucket.ID), e.Result.Status, e.Restore.Use.Units, e.Restore.Known, e.Restore.Unknown)
+		n.w.tell(n.r, "%s restores %s: %v, use %d, known %v, unknown %v", n.name, n.w.nameOf(e.Restore.Bucket.ID), e.Result.Status, e.Restore.Use.Units, e.Restore.KnownPeers, e.Restore.UnknownPeers)
 	}
 }
 

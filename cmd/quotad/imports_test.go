@@ -23,7 +23,7 @@ var house = map[string]struct {
 	why string
 }{
 	"algorithms":         {nil, "pure: the Lua and its twin know nothing but themselves"},
-	"allocator":          {nil, "pure: the plan is arithmetic"},
+	"allocator":          {[]string{"algorithms"}, "pure: the plan is arithmetic on what stores show, by the traits of the kinds"},
 	"allocator/exchange": {[]string{"algorithms", "allocator"}, "pure: the protocol must run in a simulator without the world"},
 	"gossip":             {nil, "spreads opaque bytes"},
 	"policy/files":       {nil, "reads what an operator names, whatever it is for"},

@@ -177,7 +177,7 @@ func bound(d *policy.Document, limits []*policy.Limit, a assumptions) bounds {
 		limit := boundedLimit{listedLimit: listed(l, b.regions), Ceiling: ceiling(l), OnStoreFailure: l.OnStoreFailure,
 			Holdings: make(map[string]holding, len(b.regions)), holdings: e.Holdings()}
 		for i, h := range limit.holdings {
-			limit.Holdings[b.regions[i]] = holding{Reserve: h.Reserve, Lends: h.Lends, Rights: h.Rights, MostBurst: h.MostBurst}
+			limit.Holdings[b.regions[i]] = holding{Reserve: h.Reserve, Lends: h.Lends, Rights: h.Rights, MostBurst: h.MaxBurst}
 		}
 		for _, of := range allocator.Bounds(e) {
 			limit.Excess = append(limit.Excess, excessOf(of, b.regions))
@@ -204,10 +204,9 @@ func excessOf(b allocator.Bound, regions []string) excess {
 
 // exposure is a limit in plain numbers. In home mode all may be lent and borrowed, whatever the document says.
 func exposure(l *policy.Limit, regions int, a assumptions) allocator.Exposure {
-	e := allocator.Exposure{Limit: l.Limit, Window: l.Window.Microseconds(), Cell: l.Cell().Microseconds(), Sliding: l.Algorithm.Sliding(),
-		Log: l.Algorithm == policy.SlidingWindowLog, Bucket: l.Algorithm.Bucket(), Tokens: l.Algorithm == policy.TokenBucket,
+	e := allocator.Exposure{Kind: l.Algorithm, Limit: l.Limit, Window: l.Window.Microseconds(), Cell: l.Cell().Microseconds(),
 		Recovered: algorithms.Recovers(l.Algorithm, l.Window.Microseconds()), Lending: int64(l.LendingLimit), Borrowing: int64(l.BorrowingLimit),
-		Reserve: int64(l.Reserve()), Nodes: a.nodes, Rate: a.rate, Lag: a.lag, Clock: a.clock.Microseconds(), Guard: algorithms.ClockGuard}
+		Reserve: int64(l.Reserve()), Nodes: a.nodes, Rate: a.rate, Lag: a.lag, Clock: a.clock.Microseconds(), ClockMargin: algorithms.ClockMargin}
 	if l.Home() {
 		e.Lending, e.Borrowing = allocator.PPM, int64(policy.Unlimited)
 	}
@@ -262,7 +261,7 @@ func (b bounds) print(w io.Writer, a assumptions) error {
 		rate = fmt.Sprint(a.rate)
 	}
 	_, err := fmt.Fprintf(w, "with n = %d, r = %s, d = %s, lag = %d, guard = %s; quotad limits bound --help explains the letters\n",
-		a.nodes, rate, show.Span(a.clock), a.lag, show.Span(time.Duration(algorithms.ClockGuard)*time.Microsecond))
+		a.nodes, rate, show.Span(a.clock), a.lag, show.Span(time.Duration(algorithms.ClockMargin)*time.Microsecond))
 	return err
 }
 
@@ -285,7 +284,7 @@ func (b bounds) printLimit(w io.Writer, l boundedLimit) error {
 		}
 		fmt.Fprintf(t, "\t%d\t%d", h.Lends, h.Rights)
 		if l.Algorithm.Bucket() {
-			fmt.Fprintf(t, "\t%s\t%d", l.Bursts[r], h.MostBurst)
+			fmt.Fprintf(t, "\t%s\t%d", l.Bursts[r], h.MaxBurst)
 		}
 		fmt.Fprintln(t)
 	}

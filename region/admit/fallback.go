@@ -155,7 +155,7 @@ func (f *fallback) look(a rules.Applied, clock time.Time) (k windowKey, fresh, f
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.mark = max(f.mark, clock.UnixMicro())
-	k = windowKey{headOf(a.Bucket.ID), length, a.Bucket.Guard, f.at(length)}
+	k = windowKey{headOf(a.Bucket.ID), length, a.Bucket.ClockMargin, f.at(length)}
 	if w, _ := f.find(k, a.Bucket.ID); w != nil {
 		return k, false, false
 	}
@@ -179,7 +179,7 @@ func (f *fallback) room(k windowKey, id string) bool {
 func (f *fallback) giveBack(a rules.Applied, cost, number int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	k := windowKey{headOf(a.Bucket.ID), a.Target.Terms.Window, a.Bucket.Guard, number}
+	k := windowKey{headOf(a.Bucket.ID), a.Target.Terms.Window, a.Bucket.ClockMargin, number}
 	if w, _ := f.find(k, a.Bucket.ID); w != nil {
 		f.add(k, a, -cost)
 	}

@@ -54,12 +54,12 @@ func TestMostAsks(t *testing.T) {
 			}
 			return m
 		}
-		r, err := p.client.Exchange(t.Context(), "us", asks(exchange.MostAsks))
-		if err != nil || len(r.Grants) != exchange.MostAsks {
+		r, err := p.client.Exchange(t.Context(), "us", asks(exchange.MaxAsks))
+		if err != nil || len(r.Grants) != exchange.MaxAsks {
 			t.Errorf("%d grants, %v", len(r.Grants), err)
 		}
-		_, err = p.client.Exchange(t.Context(), "us", asks(exchange.MostAsks+1))
-		if status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), fmt.Sprintf("at most %d", exchange.MostAsks)) {
+		_, err = p.client.Exchange(t.Context(), "us", asks(exchange.MaxAsks+1))
+		if status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), fmt.Sprintf("at most %d", exchange.MaxAsks)) {
 			t.Errorf("one ask too many: %v", err)
 		}
 		if heard != 1 {

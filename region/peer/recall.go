@@ -25,9 +25,9 @@ func (s *Server) Recall(ctx context.Context, p *peerv1.RecallRequest) (*peerv1.R
 	if err := s.authenticate(ctx, Identity{p.GetRegion(), p.GetNode()}); err != nil {
 		return nil, err
 	}
-	if n := len(p.GetDoubts()); n > exchange.MostAsks {
+	if n := len(p.GetDoubts()); n > exchange.MaxAsks {
 		s.tooManyAsks.Add(1)
-		return nil, status.Error(codes.InvalidArgument, fmt.Sprintf("%d doubts in one question, at most %d are answered", n, exchange.MostAsks))
+		return nil, status.Error(codes.InvalidArgument, fmt.Sprintf("%d doubts in one question, at most %d are answered", n, exchange.MaxAsks))
 	}
 	for _, d := range p.GetDoubts() {
 		if d.GetFrom() < 0 || d.GetTo() < d.GetFrom() || d.GetTo()-d.GetFrom() >= mostCells {

@@ -46,7 +46,7 @@ const (
 	// mostMessageBytes bounds a message: exchange.MostAsks asks about the longest bucket ids are some 1.5 MB.
 	mostMessageBytes = 4 << 20
 	// mostRecords bounds the fields of a message and of the asks in it, twice over.
-	mostRecords = 2 * 6 * exchange.MostAsks
+	mostRecords = 2 * 6 * exchange.MaxAsks
 	// idleTimeout is how long a connection is kept on which nothing is asked: nodes ping each other twice a second.
 	idleTimeout = time.Minute
 	// trustGrace is what messages under way are given when a connection has been trusted for long enough.
@@ -105,9 +105,9 @@ func (s *Server) Exchange(ctx context.Context, p *peerv1.ExchangeRequest) (*peer
 	if err := s.authenticate(ctx, Identity{p.GetRegion(), p.GetNode()}); err != nil {
 		return nil, err
 	}
-	if n := len(p.GetAsks()); n > exchange.MostAsks {
+	if n := len(p.GetAsks()); n > exchange.MaxAsks {
 		s.tooManyAsks.Add(1)
-		return nil, status.Error(codes.InvalidArgument, fmt.Sprintf("%d asks in one message, at most %d are served", n, exchange.MostAsks))
+		return nil, status.Error(codes.InvalidArgument, fmt.Sprintf("%d asks in one message, at most %d are served", n, exchange.MaxAsks))
 	}
 	r, err := s.handle(ctx, messageFromProto(p))
 	if err != nil {

@@ -73,7 +73,7 @@ func TestMutualTLS(t *testing.T) {
 		{"the message is nobody's", a.issue(eu1, nil), server, exchange.Message{}, codes.PermissionDenied, `from region ""`, Refusals{OtherRegion: 1}},
 		{"the message is another node's", a.issue(eu1, nil), server, exchange.Message{From: "eu", Node: "n2"}, codes.PermissionDenied,
 			`the message is from node "n2", and the certificate that of eu/n1`, Refusals{OtherNode: 1}},
-		{"too many asks", a.issue(eu1, nil), server, exchange.Message{From: "eu", Node: "n1", Asks: make([]exchange.Ask, exchange.MostAsks+1)},
+		{"too many asks", a.issue(eu1, nil), server, exchange.Message{From: "eu", Node: "n1", Asks: make([]exchange.Ask, exchange.MaxAsks+1)},
 			codes.InvalidArgument, "at most", Refusals{TooManyAsks: 1}},
 		{"the server is of another region", a.issue(eu1, nil), a.issue(ap1, nil), says, codes.Unavailable,
 			"the certificate is that of ap/n1, not of a node of region us", Refusals{Handshakes: 1}},

@@ -22,12 +22,12 @@ func (e *Engine) watchClocks(ages []exchange.PeerAge) {
 	for _, a := range ages {
 		apart := max(a.ClockApart, -a.ClockApart)
 		switch {
-		case !a.Known:
-		case apart > algorithms.ClockGuard && !e.apart[a.Peer]:
+		case !a.ClockKnown:
+		case apart > algorithms.ClockMargin && !e.apart[a.Peer]:
 			e.apart[a.Peer] = true
 			e.config.Log.Warn("the clock of a peer region's store is further from ours than the guard: limits of the sliding kinds may be exceeded in real time; mend NTP there or here",
-				"region", a.Peer, "ahead", microseconds(a.ClockApart), "guard", microseconds(algorithms.ClockGuard))
-		case apart <= algorithms.ClockGuard/2 && e.apart[a.Peer]:
+				"region", a.Peer, "ahead", microseconds(a.ClockApart), "guard", microseconds(algorithms.ClockMargin))
+		case apart <= algorithms.ClockMargin/2 && e.apart[a.Peer]:
 			delete(e.apart, a.Peer)
 			e.config.Log.Info("the clock of a peer region's store is near ours again", "region", a.Peer, "ahead", microseconds(a.ClockApart))
 		}

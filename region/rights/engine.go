@@ -96,7 +96,7 @@ func (e *Engine) Changed(c tenure.Change) {
 		e.seen.since.Store(0)
 	}
 	e.seen.stand(c.Generation, c.Now, c.Anew)
-	e.deliver(exchange.Stood{Generation: c.Generation, Epoch: c.Rules.Epoch, Peers: c.Rules.Peers, Clock: e.config.Now().UnixMicro()})
+	e.deliver(exchange.TenureChanged{Generation: c.Generation, Epoch: c.Rules.Epoch, Peers: c.Rules.Peers, Clock: e.config.Now().UnixMicro()})
 }
 
 // now is the machine's time: microseconds of a clock that never goes back.
@@ -174,7 +174,7 @@ func (e *Engine) Hear(now int64, event exchange.Event) exchange.Effects {
 	e.mu.Unlock()
 	e.watchGenerations(event)
 	switch event.(type) {
-	case exchange.Tick, exchange.Answered, exchange.Stood: // what ages depend on: time, answers, and who the peers are
+	case exchange.Tick, exchange.Answered, exchange.TenureChanged: // what ages depend on: time, answers, and who the peers are
 		ages := e.machine.Ages(now)
 		e.mu.Lock()
 		e.ages = ages

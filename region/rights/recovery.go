@@ -126,7 +126,7 @@ func (e *Engine) Restore(ctx context.Context, all []exchange.Restore) {
 // restoring is the script's call that restores a bucket.
 func (e *Engine) restoring(r exchange.Restore) algorithms.Restore {
 	c := algorithms.Restore{Fence: algorithms.Fence{Generation: r.Generation, Epoch: r.Bucket.Epoch},
-		Target: e.config.Tenure.Rules().Target(r.Bucket, 0), LostAt: r.LostAt, Cap: r.Cap, Most: r.Most, Use: r.Use, KnownPeers: r.Known, UnknownPeers: r.Unknown}
+		Target: e.config.Tenure.Rules().Target(r.Bucket, 0), LostAt: r.LostAt, Cap: r.Cap, Most: r.Most, Use: r.Use, KnownPeers: r.KnownPeers, UnknownPeers: r.UnknownPeers}
 	for _, row := range r.Rows {
 		c.Rows = append(c.Rows, algorithms.PeerRow{Cell: row.Cell, Peer: row.Peer, Row: algorithms.Row{Lent: row.Lent, Returned: row.Returned}})
 	}

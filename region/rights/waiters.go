@@ -150,7 +150,7 @@ func (w *Wait) Over() (helps, over bool) {
 
 // Settle tells all requests that wait for a bucket whether asking the store once more may help. Run does it; whoever steps the
 // machine by hand must.
-func (e *Engine) Settle(s exchange.Settled) { e.waiters.wake(s.Bucket, s.Come) }
+func (e *Engine) Settle(s exchange.Settled) { e.waiters.wake(s.Bucket, s.RetryHelps) }
 
 // Borrow asks the peers for what requests that wait lack of each of some buckets, and has the request wait for it; nil: that
 // cannot be asked for, because too much is.

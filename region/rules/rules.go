@@ -117,7 +117,7 @@ func (r *Rules) bucketOf(l *policy.Limit, id policy.BucketID, parts *split) *exc
 		Recovered:    algorithms.Recovers(l.Algorithm, l.Window.Microseconds()),
 	}
 	if l.Algorithm.Sliding() {
-		b.Guard = algorithms.ClockGuard
+		b.ClockMargin = algorithms.ClockMargin
 	}
 	if l.Home() {
 		b.Home, b.Lending, b.Borrowing = true, allocator.PPM, int64(policy.Unlimited)

@@ -39,7 +39,7 @@ func perMinute(kind algorithms.Kind, limit int64) algorithms.Terms {
 		Tick: algorithms.Tick(kind, limit, window), Entitlement: limit}
 	switch {
 	case kind.Sliding():
-		t.ClockMargin = algorithms.ClockGuard
+		t.ClockMargin = algorithms.ClockMargin
 	case kind.Bucket():
 		t.Burst = limit
 	}
@@ -76,7 +76,7 @@ func (st *stage) singly(on bucket, units int) {
 func (st *stage) layRows(on bucket, past bool) {
 	now := inspect(st.b, st.Store, on.id, on.terms)
 	from := now.State.Cell
-	for past && on.terms.Weighs(from-1) > now.Now+3*algorithms.ClockGuard {
+	for past && on.terms.Weighs(from-1) > now.Now+3*algorithms.ClockMargin {
 		from--
 	}
 	var text strings.Builder

@@ -47,7 +47,7 @@ func TestNothingGrows(t *testing.T) {
 				of.Burst = units
 			}
 			if kind.Sliding() {
-				of.ClockMargin = algorithms.ClockGuard
+				of.ClockMargin = algorithms.ClockMargin
 			}
 			costs := make([]int64, each)
 			for i := range costs {
@@ -104,7 +104,7 @@ func TestTheLogIsBoundedByItsWindow(t *testing.T) {
 	server := started(t)(servers.StartDriven(func() time.Time { return now }))
 	s, client := node(t, server, first), raw(t, server)
 	of := algorithms.Terms{Kind: algorithms.SlidingWindowLog, Window: window, Cell: algorithms.CellLength(algorithms.SlidingWindowLog, window), Tick: 1,
-		Entitlement: 1000, ClockMargin: algorithms.ClockGuard}
+		Entitlement: 1000, ClockMargin: algorithms.ClockMargin}
 	key := BucketKey(Whole, "k")
 	for _, phase := range []struct {
 		calls   int

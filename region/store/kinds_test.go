@@ -20,7 +20,7 @@ func termsOf(kind algorithms.Kind) algorithms.Terms {
 	t := algorithms.Terms{Kind: kind, Window: window, Cell: algorithms.CellLength(kind, window), Tick: algorithms.Tick(kind, 25, window),
 		Entitlement: 10, Burst: burst}
 	if kind.Sliding() {
-		t.ClockMargin = algorithms.ClockGuard
+		t.ClockMargin = algorithms.ClockMargin
 	}
 	return t
 }

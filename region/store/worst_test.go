@@ -36,7 +36,7 @@ func worstTerms(kind algorithms.Kind) algorithms.Terms {
 	t := algorithms.Terms{Kind: kind, Window: window, Cell: algorithms.CellLength(kind, window),
 		Tick: algorithms.Tick(kind, limit, window), Entitlement: limit}
 	if kind.Sliding() {
-		t.ClockMargin = algorithms.ClockGuard
+		t.ClockMargin = algorithms.ClockMargin
 	}
 	if kind.Bucket() {
 		t.Burst = limit

@@ -7,17 +7,17 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestADeskDividesAsAnew: divisions that are worked out on one desk, one after another, of whatever
+// TestAScratchDividesAsAnew: divisions that are worked out on one Scratch, one after another, of whatever
 // sizes, are those that are worked out on a new one each.
-func TestADeskDividesAsAnew(t *testing.T) {
+func TestAScratchDividesAsAnew(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		desk := &Desk{}
+		scratch := &Scratch{}
 		for range rapid.IntRange(1, 6).Draw(t, "divisions") {
 			amount := rapid.OneOf(rapid.Int64Range(0, 20), rapid.Int64Range(0, 1<<40))
-			claims := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Claim {
-				return Claim{Entitlement: amount.Draw(t, "f"), Demand: amount.Draw(t, "d"), Borrow: amount.Draw(t, "b"), Lend: amount.Draw(t, "l")}
-			}), 1, 12).Draw(t, "claims")
-			if got, want := slices.Clone(desk.WaterFill(claims)), WaterFill(claims); !slices.Equal(got, want) {
+			demanders := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Demander {
+				return Demander{Entitlement: amount.Draw(t, "f"), Demand: amount.Draw(t, "d"), Borrow: amount.Draw(t, "b"), Lend: amount.Draw(t, "l")}
+			}), 1, 12).Draw(t, "demanders")
+			if got, want := slices.Clone(scratch.WaterFill(demanders)), WaterFill(demanders); !slices.Equal(got, want) {
 				t.Fatalf("water-fill %v, anew %v", got, want)
 			}
 			offers := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Offer {
@@ -25,7 +25,7 @@ func TestADeskDividesAsAnew(t *testing.T) {
 					Some: rapid.Bool().Draw(t, "some")}
 			}), 0, 12).Draw(t, "offers")
 			units, tail, jitter, need := amount.Draw(t, "units"), amount.Draw(t, "tail"), amount.Draw(t, "jitter"), rapid.Bool().Draw(t, "need")
-			got, want := desk.Divide(units, tail, offers, jitter, need), Divide(units, tail, offers, jitter, need)
+			got, want := scratch.Divide(units, tail, offers, jitter, need), Divide(units, tail, offers, jitter, need)
 			if !slices.Equal(got, want) {
 				t.Fatalf("divided into %v, anew into %v", got, want)
 			}

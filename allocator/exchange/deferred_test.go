@@ -49,24 +49,24 @@ func TestWhatIsHeldBackIsBounded(t *testing.T) {
 		return m.Step(now, Credited{Credit: c, Result: algorithms.Credited{Head: algorithms.Head{Status: algorithms.StatusEarly, Now: now}}})
 	}
 	early(60 * allocator.Second) // the cell's end
-	if len(m.held) > 0 {
+	if len(m.deferredCredits) > 0 {
 		t.Error("a credit is held until a time at which its cell is over")
 	}
-	for range MostHeld + 10 {
+	for range MaxDeferred + 10 {
 		early(now + 50_000)
 	}
-	if len(m.held) != MostHeld {
-		t.Errorf("%d credits are held", len(m.held))
+	if len(m.deferredCredits) != MaxDeferred {
+		t.Errorf("%d credits are held", len(m.deferredCredits))
 	}
 	if out := m.Step(now+49_999, Tick{Jitter: allocator.PPM}); len(out.Credits) > 0 {
 		t.Error("a credit came too early once more")
 	}
-	if out := m.Step(now+50_000, Tick{Jitter: allocator.PPM}); len(out.Credits) != MostHeld || len(m.held) > 0 {
-		t.Errorf("%d credits came in time, %d are left", len(out.Credits), len(m.held))
+	if out := m.Step(now+50_000, Tick{Jitter: allocator.PPM}); len(out.Credits) != MaxDeferred || len(m.deferredCredits) > 0 {
+		t.Errorf("%d credits came in time, %d are left", len(out.Credits), len(m.deferredCredits))
 	}
 	early(now + 50_000)
-	m.Step(now, Stood{Generation: 8, Epoch: epochForTests, Peers: []string{"eu", "ap"}})
-	if len(m.held) > 0 {
+	m.Step(now, TenureChanged{Generation: 8, Epoch: epochForTests, Peers: []string{"eu", "ap"}})
+	if len(m.deferredCredits) > 0 {
 		t.Error("a credit for a store that is no more is held")
 	}
 }

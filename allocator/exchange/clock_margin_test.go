@@ -18,7 +18,7 @@ func TestClocksWithinTheGuard(t *testing.T) {
 			var sum tally
 			for seed := range seeds * *times {
 				c := hostileCluster(t, seed, kind, 1)
-				c.setApart(c.rand.Int64N(algorithms.ClockGuard+1), c.rand.Int64N(algorithms.ClockGuard+1), c.rand.Int64N(algorithms.ClockGuard+1))
+				c.setApart(c.rand.Int64N(algorithms.ClockMargin+1), c.rand.Int64N(algorithms.ClockMargin+1), c.rand.Int64N(algorithms.ClockMargin+1))
 				c.hostility(false)
 				c.survive(seed, 15*allocator.Second)
 				sum.add(c)

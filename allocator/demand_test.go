@@ -1,0 +1,99 @@
+package allocator
+
+import (
+	"math/big"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// TestChanged: a demand has changed if it is a quarter off, and by more than chance is.
+func TestChanged(t *testing.T) {
+	for _, x := range []struct {
+		old, now int64
+		want     bool
+	}{
+		{0, 0, false}, {0, 1, false}, {0, 100_000, true}, {100_000, 0, true}, {300_000, 300_000, false},
+		{300_000, 374_000, false}, {300_000, 400_000, true}, {10_000, 20_000, false}, {10_000, 60_000, true},
+		{1 << 56, 1 << 56, false}, {0, 1 << 56, true}, {1 << 56, 1 << 55, true},
+	} {
+		if got := Changed(x.old, x.now); got != x.want {
+			t.Errorf("from %d to %d: changed %t", x.old, x.now, got)
+		}
+	}
+}
+
+// TestChangedIsByChance: Changed is the inequality that its comment states, in numbers of any size:
+// more than a quarter of what it was, and more than three standard deviations of a count over two
+// ticks. With n units counted in two ticks, three deviations are 3 sqrt(n).
+func TestChangedIsByChance(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		rate := rapid.OneOf(rapid.Int64Range(0, 100_000), rapid.Int64Range(0, maxRate))
+		old, now := rate.Draw(r, "old"), rate.Draw(r, "now")
+		apart := new(big.Rat).SetInt64(max(old-now, now-old))
+		two := big.NewRat(2*Interval, 1000*Second) // from milliunits a second to units in two ticks
+		units, counted := new(big.Rat).Mul(apart, two), new(big.Rat).Mul(big.NewRat(max(old, now), 1), two)
+		square, chance := new(big.Rat).Mul(units, units), new(big.Rat).Mul(big.NewRat(9, 1), counted)
+		want := apart.Cmp(big.NewRat(old/4, 1)) > 0 && square.Cmp(chance) > 0
+		if got := Changed(old, now); got != want {
+			r.Fatalf("from %d to %d: changed %t, want %t", old, now, got, want)
+		}
+	})
+}
+
+func TestLikely(t *testing.T) {
+	for name, c := range map[string]struct{ mean, latest, want int64 }{
+		"little to count: the latest":         {300_000, 15_999, 15_999},
+		"as before: the mean":                 {300_000, 320_000, 300_000},
+		"plainly more":                        {300_000, 900_000, 900_000},
+		"plainly less":                        {300_000, 30_000, 30_000},
+		"a mean of nothing, and little comes": {0, 16_000, 0},
+	} {
+		if got := Likely(c.mean, c.latest); got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
+	}
+}
+
+// TestSmoothed: the mean comes to a demand that lasts, from both sides, without going beyond it.
+func TestSmoothed(t *testing.T) {
+	for _, c := range []struct{ mean, rate, want int64 }{
+		{0, 900_000, 900_000}, {300_000, 340_000, 310_000}, {340_000, 300_000, 330_000}, {100, 103, 103}, {103, 100, 100},
+	} {
+		if got := Smoothed(c.mean, c.rate); got != c.want {
+			t.Errorf("from %d to %d: %d, want %d", c.mean, c.rate, got, c.want)
+		}
+	}
+	rapid.Check(t, func(r *rapid.T) {
+		rate := rapid.OneOf(rapid.Int64Range(0, 100_000), rapid.Int64Range(0, maxRate))
+		mean, to := rate.Draw(r, "mean"), rate.Draw(r, "rate")
+		next := mean
+		for n := 0; next != to; n++ {
+			was := next
+			next = Smoothed(next, to)
+			if next < min(was, to) || next > max(was, to) || next == was || n > 200 {
+				r.Fatalf("from %d to %d: after %d ticks at %d, before that at %d", mean, to, n, next, was)
+			}
+		}
+	})
+}
+
+// TestLatest: what came since the last sample counts after half a tick, and only upwards.
+func TestLatest(t *testing.T) {
+	var d Demand
+	d.Sample(20, 0, Interval)
+	rate := d.Rate(Second)
+	for _, c := range []struct{ admitted, elapsed, want int64 }{
+		{1000, Interval/2 - 1, 100_000}, {20, Interval / 2, 200_000}, {0, Interval, 100_000}, {40, Interval, 200_000},
+	} {
+		if got := d.Latest(rate, c.admitted, 0, c.elapsed); got != c.want {
+			t.Errorf("%d units in %d us after 100 a second: %d, want %d", c.admitted, c.elapsed, got, c.want)
+		}
+	}
+	var quick, slow Demand
+	quick.Sample(10, 0, 1)
+	slow.Sample(10, 0, Interval/2)
+	if quick != slow {
+		t.Errorf("a sample of a microsecond counts as %d, of half a tick as %d", quick.Rate(Second), slow.Rate(Second))
+	}
+}

@@ -1,0 +1,94 @@
+package allocator
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Offer is what one peer may have to give.
+type Offer struct {
+	Peer  int   // the caller's number of the peer
+	Back  int64 // rights we lent it that it may give back
+	Spare int64 // what it may lend of its own
+	Some  bool  // it may have some, though it is not thought to; asked for the tail only
+}
+
+// Offered returns what all peers together are thought to have, in units.
+func Offered(offers []Offer) (units int64) {
+	for _, o := range offers {
+		units += o.Back + o.Spare
+	}
+	return units
+}
+
+// Fewest returns the largest offers that together reach 1.5 times the units, the largest first,
+// and all of them if they do not reach that. The other peers are not asked: what they have is left
+// to them, and they are not written to. It sorts the offers in place.
+func Fewest(offers []Offer, units int64) []Offer {
+	slices.SortStableFunc(offers, func(a, b Offer) int {
+		return cmp.Compare(b.Back+b.Spare, a.Back+a.Spare)
+	})
+	var sum int64
+	for i, o := range offers {
+		sum += o.Back + o.Spare
+		if sum >= units+units/2 {
+			return offers[:i+1]
+		}
+	}
+	return offers
+}
+
+// Portion is the part of an ask that goes to one peer.
+type Portion struct {
+	Peer  int
+	Units int64
+}
+
+// Divide splits an ask over peers in proportion to what each may have, in whole units. A region in
+// need asks for all it lacks, even if the peers are thought to have less: what is known of them is
+// old, and each lender decides what it keeps. Any other region asks for no more than they are
+// thought to have.
+//
+// If more is lacking than all peers are thought to have, each that may have some is asked for at
+// least tail units. jitter (parts per million) decides which peers get the units left over from
+// rounding. The largest portion comes first.
+func Divide(units, tail int64, offers []Offer, jitter int64, inNeed bool) []Portion {
+	return new(Scratch).Divide(units, tail, offers, jitter, inNeed)
+}
+
+// Divide is the function of the same name, on memory that is used again.
+func (k *Scratch) Divide(units, tail int64, offers []Offer, jitter int64, inNeed bool) []Portion {
+	total := Offered(offers)
+	k.weights = sized(k.weights, len(offers))
+	weights := k.weights
+	for i, o := range offers {
+		weights[i] = o.Back + o.Spare
+	}
+	if !inNeed {
+		units = min(units, total)
+	}
+	if units <= 0 || total == 0 && tail == 0 {
+		return nil
+	}
+	split := weights // all 0
+	if total > 0 {
+		split = k.entitlements(units, weights, uint64(jitter))
+	}
+	portions := k.portions[:0]
+	for i, u := range split {
+		if total < units && offers[i].Some {
+			u = max(u, tail)
+		}
+		if u > 0 {
+			portions = append(portions, Portion{Peer: offers[i].Peer, Units: u})
+		}
+	}
+	slices.SortFunc(portions, func(a, b Portion) int {
+		if a.Units != b.Units {
+			return cmp.Compare(b.Units, a.Units)
+		}
+		return cmp.Compare(a.Peer, b.Peer)
+	})
+	k.portions = portions
+	return portions
+}

@@ -1,0 +1,99 @@
+package allocator
+
+import "github.com/quotad/quotad/algorithms"
+
+// Frame says how one bucket divides time, and by the traits of its kind what that means for the
+// plan. Lengths are microseconds, at least 1.
+type Frame struct {
+	*algorithms.Traits
+	Window int64
+	Cell   int64 // length of a cell; see algorithms.CellLength
+}
+
+// FrameOf returns the frame of buckets of a kind.
+func FrameOf(kind algorithms.Kind, window, cell int64) Frame {
+	return Frame{Traits: kind.Traits(), Window: window, Cell: cell}
+}
+
+// LongCell is the length of a cell, in microseconds, from which on its tail matters: its last
+// units are then scattered over regions that no longer need them, a few in each.
+const LongCell = 10 * Second
+
+// Long says whether the tail of the frame's cells matters.
+func (f Frame) Long() bool { return f.Cell >= LongCell }
+
+// Faded returns how many of the units that count when a cell opens no longer count when it ends,
+// 0 to used. A sliding counter's cell is a whole window, over which the window before it fades
+// out. A log's units are taken to be spread evenly over the window before, so that the part of
+// them is that of the cell in the window, in parts per million rounded down.
+func (f Frame) Faded(used int64) int64 {
+	switch {
+	case !f.Sliding:
+		return 0
+	case f.WholeEntries:
+		return min(Part(used, f.Cell*PPM/f.Window), used)
+	}
+	return used
+}
+
+// Roll returns the state that a store will show in a later cell, as far as a state seen before
+// tells, with no request in between. A bucket's level stays as it was seen, for the plan adds the
+// refill itself; rights of the cell after next are taken to be the entitlement.
+func (f Frame) Roll(seen algorithms.State, cell, entitlement int64) algorithms.State {
+	if cell <= seen.Cell {
+		return seen
+	}
+	next := algorithms.State{Cell: cell, Entitlement: entitlement, Share: entitlement,
+		NextShare: entitlement, Shut: seen.Shut}
+	if cell == seen.Cell+1 {
+		next.Share = seen.NextShare
+	}
+	if f.Bucket {
+		next.Used, next.Free = seen.Used, seen.Free
+		return next
+	}
+	if f.Sliding && cell == seen.Cell+1 {
+		next.Used = seen.Used - seen.Fading
+		next.Fading = f.Faded(next.Used)
+	}
+	next.Free = max(next.Share-next.Used, 0)
+	return next
+}
+
+// Outlook returns what a region expects of a cell at a store time, where callers ask for rate
+// milliunits a second, and how long it is until the cell opens: 0 if it is open. The state is that
+// of the cell that is open at the time, and the other cell it may be asked about is the next one.
+//
+// Of the next cell of a sliding kind, what counts when it opens is what counts now, less what
+// fades and plus what comes until then; but no more than can be admitted.
+func (f Frame) Outlook(s algorithms.State, cell, at, rate int64) (o Outlook, opens int64) {
+	if f.Bucket {
+		o = Outlook{Rate: rate, Ahead: f.Window, Steady: true, Stock: s.Free}
+		return o, max(cell*f.Cell-at, 0)
+	}
+	open := algorithms.CellAt(at, f.Cell)
+	o = Outlook{Used: s.Used, Fading: s.Fading, Rate: rate, Ahead: (open+1)*f.Cell - at}
+	if cell <= open {
+		return o, 0
+	}
+	next := Outlook{Rate: rate, Ahead: f.Cell}
+	if f.Sliding {
+		comes := o.Used - o.Fading + Over(rate, o.Ahead)
+		next.Used = max(min(comes, max(o.Used, s.Share)), 0)
+		next.Fading = f.Faded(next.Used)
+	}
+	return next, cell*f.Cell - at
+}
+
+// PeerNeeds returns the most units that a peer will need of a cell, by what its hint says: the
+// total it expects, and its demand in milliunits a second. The total is about the hint's own cell;
+// a sliding kind's holds for the next cell too. same says whether the hint is of this cell.
+func (f Frame) PeerNeeds(total, rate int64, same bool) int64 {
+	switch {
+	case f.Bucket:
+		return Over(rate, f.Window)
+	case same || f.Sliding:
+		return total
+	}
+	return Over(rate, f.Cell)
+}

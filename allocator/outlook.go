@@ -1,0 +1,59 @@
+package allocator
+
+// Outlook is what a region expects of one cell. Its units are those that count against the
+// region's rights of the cell. Where rights are a rate (Steady), they are units in a window, and
+// the outlook is the same at any moment.
+type Outlook struct {
+	Used   int64 // units that count now; before the cell opens, those that will when it does
+	Fading int64 // of Used, those that count no more at the end
+	Rate   int64 // demand, milliunits per second
+	Ahead  int64 // microseconds still to come: to the cell's end, or its whole length before it opens; Steady: the window
+	Steady bool
+	Stock  int64 // Steady: units at hand, whatever the rate
+}
+
+// Total returns the most units that will count at any time until the end of the cell.
+func (o Outlook) Total() int64 { return o.Until(o.Ahead) }
+
+// Until returns the most units that will count at any time in the next t microseconds, but not
+// after the end of the cell.
+func (o Outlook) Until(t int64) int64 {
+	if t = min(t, o.Ahead); o.Steady {
+		t = o.Ahead
+	}
+	if t <= 0 {
+		return o.Used
+	}
+	faded, _ := mulDiv(o.Fading, t, o.Ahead)
+	return o.Used + max(Over(o.Rate, t)-faded, 0)
+}
+
+// Exhausted says whether a share will be used up within t microseconds at this demand. A steady
+// share is used up when the units at hand are.
+func Exhausted(o Outlook, t, share int64) bool {
+	if o.Steady {
+		return Lacking(o, t, share) > 0
+	}
+	return o.Until(t) > share
+}
+
+// RunsOut says whether a region denies soon: whether its share will be used up within two round trips
+// to the farthest peer, in which it can ask twice.
+func RunsOut(o Outlook, roundTrip, share int64) bool { return Exhausted(o, 2*roundTrip, share) }
+
+// Lacking returns how many units a steady share falls short of the demand within t microseconds,
+// less the units at hand. Below 0: nothing is lacking.
+func Lacking(o Outlook, t, share int64) int64 {
+	return Over(o.Rate-PerSecond(max(share, 0), o.Ahead), t) - o.Stock
+}
+
+// FadesIn returns the time, in microseconds, after which a region may have that many more units to
+// spare: when so many more units have faded than come in. It returns most if that takes longer.
+func FadesIn(o Outlook, units, most int64) int64 {
+	growth := PerSecond(o.Fading, o.Ahead) - o.Rate
+	if growth <= 0 {
+		return most
+	}
+	t, _ := mulDiv(units, 1000*Second, growth)
+	return min(t, most)
+}

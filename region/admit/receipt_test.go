@@ -1,11 +1,10 @@
-package region
+package admit
 
 import (
 	"encoding/base64"
 	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -16,12 +15,11 @@ import (
 )
 
 // sealing returns a node of region "here" in which nothing runs but whose store is open, and a receipt it could have given.
-func sealing(t testing.TB) (*Node, *receiptv1.Receipt) {
+func sealing(t testing.TB) (*Limiter, *receiptv1.Receipt) {
 	t.Helper()
-	d := document(t, 1, hereAndThere, "name: minute, limit: 100, window: 1m")
+	d := lab.Document(t, 1, hereAndThere, "name: minute, limit: 100, window: 1m")
 	n := unstarted(t, 1, d)
-	n.store, _ = lab.NewTwin(func() int64 { return time.Now().UnixMicro() }, "a").Connect(time.Now)
-	if _, err := n.store.Open(t.Context(), store.Opening{Region: "here", Epoch: d.Epoch().String(), Bootstrap: true}); err != nil {
+	if err := n.tenure.Open(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	return n, &receiptv1.Receipt{Region: "here", Generation: n.store.Generation(), Id: "n1:1:1", AtUs: 1, Cost: 1,
@@ -33,7 +31,7 @@ func sealed(secret string, body []byte) string {
 	return receiptPrefix + base64.RawURLEncoding.EncodeToString(append(seal(secret, body), body...))
 }
 
-func given(t testing.TB, n *Node, r *receiptv1.Receipt) string {
+func given(t testing.TB, n *Limiter, r *receiptv1.Receipt) string {
 	t.Helper()
 	body, err := proto.Marshal(r)
 	if err != nil {

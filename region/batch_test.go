@@ -3,10 +3,12 @@ package region
 import (
 	"testing"
 	"time"
+
+	"github.com/quotad/quotad/region/admit"
 )
 
 // batch has a node decide requests at the same time.
-func (n *running) batch(t *testing.T, all ...Request) []Decision {
+func (n *running) batch(t *testing.T, all ...admit.Request) []admit.Decision {
 	t.Helper()
 	d, err := n.CheckBatch(t.Context(), all)
 	if err != nil || len(d) != len(all) {
@@ -22,10 +24,10 @@ func TestBatchBorrowsAndRecovers(t *testing.T) {
 		n := c.running["us/n1"]
 		n.check(t, cost("lost", 20))
 		begun := time.Now()
-		admitted := func(all []Decision) {
+		admitted := func(all []admit.Decision) {
 			t.Helper()
 			for i, d := range all {
-				if !d.Allowed || d.Reason != WithinLimit {
+				if !d.Allowed || d.Reason != admit.WithinLimit {
 					t.Errorf("request %d: %+v", i, d)
 				}
 			}

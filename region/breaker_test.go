@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/chaos/lab/servers"
+	"github.com/quotad/quotad/region/admit"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -99,25 +100,25 @@ func TestBreaker(t *testing.T) {
 	inBubble(t, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		reconnect := c.behind(r, "us")
 		n := c.start("us/n1", document(t, 1, alone, "name: minute, limit: 100, window: 1m, on_store_failure: deny"))
-		if d := n.check(t, request("a")); !d.Allowed || n.breakers.tripped(store.Whole) {
+		if d := n.check(t, request("a")); !d.Allowed || n.limiter.OutOfReach()[store.Whole] {
 			t.Fatalf("the store is there: %+v", d)
 		}
 		r.lead("")
 		for i := range 3 {
 			begun := time.Now()
-			if d := n.check(t, request("a")); d.Reason != StoreFailure || time.Since(begun) != 0 {
+			if d := n.check(t, request("a")); d.Reason != admit.StoreFailure || time.Since(begun) != 0 {
 				t.Errorf("request %d, after %v: %+v", i, time.Since(begun), d)
 			}
-			if !n.breakers.tripped(store.Whole) || n.batcher.load().queued > 0 {
+			if !n.limiter.OutOfReach()[store.Whole] || n.limiter.Load().Queued > 0 {
 				t.Errorf("request %d: the breaker is not tripped", i)
 			}
 		}
-		time.Sleep(10 * probeEvery)
-		if d := n.check(t, request("a")); d.Reason != StoreFailure || !n.breakers.tripped(store.Whole) {
+		time.Sleep(time.Second) // in which the store is tried many times
+		if d := n.check(t, request("a")); d.Reason != admit.StoreFailure || !n.limiter.OutOfReach()[store.Whole] {
 			t.Errorf("no probe was answered: %+v", d)
 		}
 		reconnect()
-		c.within(2*time.Second, "a probe to be answered", func() bool { return !n.breakers.tripped(store.Whole) })
+		c.within(2*time.Second, "a probe to be answered", func() bool { return !n.limiter.OutOfReach()[store.Whole] })
 		if d := n.check(t, request("a")); !d.Allowed || d.Remaining != 98 {
 			t.Errorf("the store is back: %+v", d)
 		}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/region/admit"
 )
 
 // A cluster whose stores are gone: every kind serves its part, and queues make nobody wait.
@@ -24,7 +25,7 @@ func TestStoreOutOfReachOfEachKind(t *testing.T) {
 			}
 			for _, name := range []string{"us/n1", "us/n2"} {
 				n := c.running[name]
-				if admitted, last := n.drain(t, q, 50); admitted != part || last.Reason != StoreFailureLocal || last.RetryAfter != 9*time.Second {
+				if admitted, last := n.drain(t, q, 50); admitted != part || last.Reason != admit.StoreFailureLocal || last.RetryAfter != 9*time.Second {
 					t.Errorf("%s, %s: %d admitted, want %d; then %+v", name, kind, admitted, part, last)
 				}
 			}

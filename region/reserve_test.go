@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/region/admit"
 )
 
 // All regions use their stores up, and then, cut off from them, what was kept out of them: the limit, and not a unit more.
@@ -33,7 +34,7 @@ func TestReserveAndStoresTogether(t *testing.T) {
 				c.cutOff(t)
 				for _, name := range nodes {
 					got, last := c.running[name].drain(t, request("a"), 500)
-					if admitted += got; got != part || last.Reason != StoreFailureLocal || last.Entitlement != 200 {
+					if admitted += got; got != part || last.Reason != admit.StoreFailureLocal || last.Entitlement != 200 {
 						t.Errorf("%s: %d admitted without the store, want %d; then %+v", name, got, part, last)
 					}
 				}
@@ -79,7 +80,7 @@ func TestReserveMakesLargeCostsImpossible(t *testing.T) {
 		us := c.running["us/n1"]
 		nextCell(10 * time.Second)
 		for range 20 {
-			if d := us.check(t, cost("a", 321)); d.Allowed || d.Reason != Never {
+			if d := us.check(t, cost("a", 321)); d.Allowed || d.Reason != admit.Never {
 				t.Fatalf("%+v", d)
 			}
 			time.Sleep(100 * time.Millisecond)

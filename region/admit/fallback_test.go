@@ -234,8 +234,9 @@ func TestWithoutStoreIsBoundedAndForgets(t *testing.T) {
 		}
 		time.Sleep(2 * time.Second) // a window, and another in which the store may still be told of it
 		n.fallback.forget(time.Now())
-		if got := n.fallback.status(); got.Buckets != 1 || got.Units != 1 || got.Unbooked != 1 || got.Expired != buckets {
-			t.Errorf("%+v kept, want the bucket of an hour", got)
+		if got := n.fallback.status(); got.Buckets != 1 || got.Units != 1 || got.Unbooked != 1 || got.Expired != buckets ||
+			len(n.fallback.windows) != 1 || len(n.fallback.order) != 1 {
+			t.Errorf("%+v kept in %d windows, want the bucket of an hour", got, len(n.fallback.windows))
 		}
 		if d := n.askWithoutStore(slow, true); d.Remaining != 38 {
 			t.Errorf("a bucket whose cell goes on: %+v", d)

@@ -76,7 +76,7 @@ func TestStarvedNode(t *testing.T) {
 		{"nothing came for seconds", 3 * time.Second, time.Second, false},
 	} {
 		n := unstarted(t, 1, lab.Document(t, 1, hereAndThere, overloadLimits...))
-		n.batcher.breakers, n.batcher.pace = n.breakers, newPace(deadline)
+		n.batcher.pace = newPace(deadline)
 		now := time.Now().Add(time.Minute)
 		n.breakers.hear(store.Whole, now.Add(-tc.heard))
 		err := n.batcher.unreached(store.Whole, now.Add(-tc.sent), now, late)

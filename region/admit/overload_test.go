@@ -319,7 +319,7 @@ func TestLateWhileRepliesFlow(t *testing.T) {
 		{"it was refused", time.Millisecond, 50 * time.Millisecond, &store.Error{Err: context.Canceled}, false},
 	} {
 		n := unstarted(t, 1, lab.Document(t, 1, hereAndThere, overloadLimits...))
-		n.batcher.breakers, n.batcher.pace = n.breakers, newPace(50*time.Millisecond)
+		n.batcher.pace = newPace(50 * time.Millisecond)
 		now := time.Now().Add(time.Minute)
 		if tc.heard > 0 {
 			n.breakers.hear(store.Whole, now.Add(-tc.heard))

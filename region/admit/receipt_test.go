@@ -3,6 +3,7 @@ package admit
 import (
 	"encoding/base64"
 	"errors"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -161,6 +162,32 @@ func TestReceiptOfNoBucket(t *testing.T) {
 		if _, err := n.Refund(t.Context(), given(t, n, odd)); refusal(t, err) != "field" {
 			t.Errorf("bucket %q: %v", id, err)
 		}
+	}
+}
+
+// What is not known to be ours is not repeated at length.
+func TestARefusalIsShort(t *testing.T) {
+	n, r := sealing(t)
+	r.Region = strings.Repeat("h", 60_000)
+	if _, err := n.open(given(t, n, r)); err == nil || len(err.Error()) > 400 {
+		t.Errorf("the error has %d bytes", len(err.Error()))
+	}
+}
+
+// What is not sealed is not unpacked.
+func TestAnUnsealedReceiptIsNotUnpacked(t *testing.T) {
+	n, _ := sealing(t)
+	body := []byte(strings.Repeat("\x32\x00", 1<<20)) // a million charges of nothing
+	receipt := sealed("guessed", body)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if _, err := n.open(receipt); err == nil {
+		t.Error("taken")
+	}
+	runtime.ReadMemStats(&after)
+	t.Logf("%d bytes of receipt, %d bytes of memory", len(receipt), after.TotalAlloc-before.TotalAlloc)
+	if after.TotalAlloc-before.TotalAlloc > 3*uint64(len(receipt)) {
+		t.Error("it was unpacked")
 	}
 }
 

@@ -18,7 +18,8 @@ func named(account, id string, units int64) admit.Request {
 // both is a request to which limits of an account and of an address apply, in two shards of a
 // Cluster.
 func both(units int64) admit.Request {
-	return admit.Request{Domain: "api", Descriptors: map[string]string{"account": "42", "address": "10.0.0.1"}, Cost: units, Receipt: true}
+	return admit.Request{Domain: "api", Cost: units, Receipt: true,
+		Descriptors: map[string]string{"account": "42", "address": "10.0.0.1"}}
 }
 
 // shardsOf returns how many shards a request's limits are in.

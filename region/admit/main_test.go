@@ -41,8 +41,9 @@ func unstarted(t testing.TB, nodes int, d *policy.Document) *Limiter {
 // life.
 func on(t testing.TB, s *store.Store, nodes int, d *policy.Document) *Limiter {
 	t.Helper()
-	l, err := wired(Config{Region: "here", Node: "n1", Nodes: nodes, Store: s, Journal: journal.NewMemory(),
-		Now: time.Now, Log: slog.New(slog.DiscardHandler), Closed: make(chan struct{})}, d, &peer.Client{})
+	c := Config{Region: "here", Node: "n1", Nodes: nodes, Store: s, Journal: journal.NewMemory(),
+		Now: time.Now, Log: slog.New(slog.DiscardHandler), Closed: make(chan struct{})}
+	l, err := wired(c, d, peer.NewClient(nil, nil)) // it hears of no peer's address
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,8 +57,8 @@ func wired(c Config, d *policy.Document, peers *peer.Client) (l *Limiter, err er
 		l.Changed(to)
 		l.rights.Changed(to)
 	}
-	c.Tenure, err = tenure.New(tenure.Config{Region: c.Region, Node: c.Node, Bootstrap: true, Policy: d,
-		Store: c.Store, Journal: c.Journal, Now: c.Now, Log: c.Log, Changed: changed, Closed: c.Closed})
+	c.Tenure, err = tenure.New(tenure.Config{Region: c.Region, Node: c.Node, Bootstrap: true,
+		Policy: d, Store: c.Store, Journal: c.Journal, Now: c.Now, Log: c.Log, Changed: changed, Closed: c.Closed})
 	if err != nil {
 		return nil, err
 	}
@@ -70,9 +71,11 @@ func wired(c Config, d *policy.Document, peers *peer.Client) (l *Limiter, err er
 }
 
 // asked is what limits are matched by.
-func asked(q Request) (domain string, descriptors map[string]string) { return q.Domain, q.Descriptors }
+func asked(q Request) (domain string, descriptors map[string]string) {
+	return q.Domain, q.Descriptors
+}
 
 // request is one unit of an account's in domain api.
 func request(account string) Request {
-	return Request{Domain: "api", Descriptors: map[string]string{"account": account}, Cost: 1}
+	return Request{Domain: "api", Cost: 1, Descriptors: map[string]string{"account": account}}
 }

@@ -46,9 +46,9 @@ type running struct {
 	end     func() error
 }
 
-// inBubble runs a test in virtual time on a region of so many nodes, none of them started. Its Redis
-// is started outside of the bubble: waiting on its sockets must not stop the bubble's time. That
-// time begins with a day, so a window of an hour has one cell for the whole test.
+// inBubble runs a test in virtual time on a region of so many nodes, none of them started. Its
+// Redis is started outside of the bubble: waiting on its sockets must not stop the bubble's time.
+// That time begins with a day, so a window of an hour has one cell for the whole test.
 func inBubble(t *testing.T, nodes int, f func(t *testing.T, c *cluster)) {
 	t.Helper()
 	server, err := servers.StartDriven(time.Now)
@@ -56,7 +56,8 @@ func inBubble(t *testing.T, nodes int, f func(t *testing.T, c *cluster)) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = server.Close() })
-	c := &cluster{server: server, url: server.URL, dir: inMemory(t), nodes: nodes, running: map[string]*running{}}
+	c := &cluster{server: server, url: server.URL, dir: inMemory(t), nodes: nodes,
+		running: map[string]*running{}}
 	bubble.Test(t, func(t *testing.T) {
 		c.t = t
 		if lab.OnTwins {
@@ -98,7 +99,8 @@ func (c *cluster) close() {
 	if err != nil {
 		c.t.Error(err)
 	}
-	time.Sleep(time.Second) // go-redis looks for a lost server once a second, and only then sees that it was closed
+	// go-redis looks for a lost server once a second, and only then sees that it was closed.
+	time.Sleep(time.Second)
 }
 
 // connect returns a way to the region's store.
@@ -148,8 +150,8 @@ func (c *cluster) start(name string, d *policy.Document) *running {
 func (n *running) run() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
-	for _, each := range []func(context.Context){n.Run, n.rights.Run, n.tenure.Watch, n.tenure.KeepTime,
-		n.tenure.TryRefused, n.keepBooks} {
+	for _, each := range []func(context.Context){n.Run, n.rights.Run, n.tenure.Watch,
+		n.tenure.KeepTime, n.tenure.TryRefused, n.keepBooks} {
 		all.Go(func() { each(ctx) })
 	}
 	return func() {
@@ -158,10 +160,11 @@ func (n *running) run() (stop func()) {
 	}
 }
 
-// keepBooks writes down use, has the store charged with what was admitted without it, and drops what
-// no longer weighs, as a node does.
+// keepBooks writes down use, has the store charged with what was admitted without it, and drops
+// what no longer weighs, as a node does.
 func (n *running) keepBooks(ctx context.Context) {
-	settles, writes, forgets := time.NewTicker(200*time.Millisecond), time.NewTicker(time.Second), time.NewTicker(10*time.Second)
+	settles, writes := time.NewTicker(200*time.Millisecond), time.NewTicker(time.Second)
+	forgets := time.NewTicker(10 * time.Second)
 	defer settles.Stop()
 	defer writes.Stop()
 	defer forgets.Stop()
@@ -223,7 +226,8 @@ func (n *running) inspect(t *testing.T, limit string, q Request) algorithms.Stat
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := n.store.Inspect(t.Context(), algorithms.Inspect{Fence: algorithms.Fence{Epoch: r.Epoch}, Target: r.Target(b, 0)})
+	found, err := n.store.Inspect(t.Context(), algorithms.Inspect{
+		Fence: algorithms.Fence{Epoch: r.Epoch}, Target: r.Target(b, 0)})
 	if err != nil || found.Status != algorithms.StatusOK {
 		t.Fatalf("%s: %s, %v", n.name, found.Status, err)
 	}

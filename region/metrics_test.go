@@ -169,34 +169,6 @@ func TestLocalUnitsAreCounted(t *testing.T) {
 	})
 }
 
-// The warning of clocks that are apart comes once for each change, and not for what estimates move by themselves.
-func TestClocksApartAreTold(t *testing.T) {
-	var lines strings.Builder
-	n := &Node{log: slog.New(slog.NewTextHandler(&lines, nil)), apart: map[string]bool{}}
-	const guard = algorithms.ClockGuard
-	for i, tc := range []struct {
-		apart int64
-		known bool
-		want  string // a word of the line; empty: there is none
-	}{
-		{guard, true, ""},
-		{guard + 1, true, "further"},
-		{guard + 2, true, ""},
-		{2 * guard, false, ""},
-		{guard * 3 / 4, true, ""},
-		{-2 * guard, true, ""},
-		{guard / 2, true, "near"},
-		{0, true, ""},
-		{-guard - 1, true, "further"},
-	} {
-		lines.Reset()
-		n.watchClocks([]exchange.PeerAge{{Peer: "eu", ClockApart: tc.apart, Known: tc.known}})
-		if got := lines.String(); (got == "") != (tc.want == "") || !strings.Contains(got, tc.want) || strings.Count(got, "\n") > 1 {
-			t.Errorf("step %d, %d us apart: %q, want %q", i, tc.apart, got, tc.want)
-		}
-	}
-}
-
 // Many goroutines that meet an outcome first all count it.
 func TestResolvedCounters(t *testing.T) {
 	m := newMetrics()

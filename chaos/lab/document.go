@@ -1,0 +1,30 @@
+package lab
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/quotad/quotad/policy"
+)
+
+// Document reads a limits document of some regions, such as "us: {weight: 1}", and of limits given by their fields.
+// Fields left out: domain api, key [account], algorithm fixed_window.
+func Document(t testing.TB, version int, regions []string, limits ...string) *policy.Document {
+	t.Helper()
+	var b strings.Builder
+	fmt.Fprintf(&b, "version: %d\nregions: {%s}\nlimits:\n", version, strings.Join(regions, ", "))
+	for _, l := range limits {
+		for _, usual := range []string{"domain: api", "key: [account]", "algorithm: fixed_window"} {
+			if name, _, _ := strings.Cut(usual, " "); !strings.Contains(l, name) {
+				l += ", " + usual
+			}
+		}
+		fmt.Fprintf(&b, "  - {%s}\n", l)
+	}
+	d, err := policy.Parse("limits.yaml", []byte(b.String()))
+	if err != nil {
+		t.Fatalf("%v\n%s", err, &b)
+	}
+	return d
+}

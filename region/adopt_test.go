@@ -5,8 +5,10 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/quotad/quotad/region/admit"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -130,7 +132,7 @@ func TestMateWithTheOlderDocumentIsNotServed(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 20 {
-			if got := n2.check(t, request("a")); got.Allowed || got.Reason != StoreFailure {
+			if got := n2.check(t, request("a")); got.Allowed || got.Reason != admit.StoreFailure {
 				t.Fatalf("the mate decided by the older document: %+v", got)
 			}
 			time.Sleep(100 * time.Millisecond) // it looks at the store again, and finds the newer document there
@@ -153,17 +155,27 @@ func TestMateWithTheOlderDocumentIsNotServed(t *testing.T) {
 // A request that was matched under the older document and decided after the newer came into force is not admitted by
 // the older one's numbers.
 func TestNothingIsDecidedByAnOlderDocument(t *testing.T) {
-	started(t, document(t, 1, alone, "name: hour, limit: 100, window: 1h"), []string{"us/n1"}, func(t *testing.T, c *cluster) {
-		n := c.running["us/n1"]
-		r := n.rules.Load()
-		answer := make(chan answered, 1)
-		w := waiting{rules: r, applied: r.Match(asked(request("a"))), cost: 50, commit: true, answer: answer}
-		if err := n.Adopt(t.Context(), document(t, 2, alone, "name: hour, limit: 10, window: 1h")); err != nil {
+	const limit = "name: hour, window: 1h, on_store_failure: deny, limit: "
+	inBubble(t, []string{"us/n1"}, func(t *testing.T, c *cluster) {
+		var adopted chan struct{} // the request waits for it
+		n := c.startWatched("us/n1", document(t, 1, alone, limit+"100"), func() {
+			if adopted != nil {
+				<-adopted
+			}
+		})
+		adopted = make(chan struct{})
+		decided := make(chan admit.Decision)
+		go func() { decided <- n.check(t, cost("a", 50)) }()
+		synctest.Wait()
+		if err := n.Adopt(t.Context(), document(t, 2, alone, limit+"10")); err != nil {
 			t.Fatal(err)
 		}
-		n.batcher.decide(t.Context(), []waiting{w})
-		if a := <-answer; a.ok() {
-			t.Errorf("decided: %+v", a.decided)
+		close(adopted)
+		if d := <-decided; d.Allowed || d.Reason != admit.StoreFailure || d.LimitUnits != 100 {
+			t.Errorf("decided: %+v", d)
+		}
+		if used := n.used(t, "hour", request("a")); used != 0 {
+			t.Errorf("%d used", used)
 		}
 	})
 }

@@ -3,6 +3,8 @@ package region
 import (
 	"testing"
 	"time"
+
+	"github.com/quotad/quotad/region/admit"
 )
 
 // A bucket of 100 tokens, of which us holds 40 and its peers lend what they do not need: all but a twentieth of theirs.
@@ -50,7 +52,7 @@ func TestBurstWithinTheRequest(t *testing.T) {
 		beginCell()
 		strict := cost("a", 60)
 		strict.Domain = "strict"
-		if got := us.check(t, strict); got.Reason != ExceedsRegionCapacity || got.RetryAfter >= 0 {
+		if got := us.check(t, strict); got.Reason != admit.ExceedsRegionCapacity || got.RetryAfter >= 0 {
 			t.Errorf("a limit that denies at once: %+v", got)
 		}
 		begun := time.Now()
@@ -58,7 +60,7 @@ func TestBurstWithinTheRequest(t *testing.T) {
 			t.Errorf("60 of a part of 40: %+v after %v", got, time.Since(begun))
 		}
 		begun = time.Now()
-		if got := us.check(t, cost("a", 101)); got.Reason != Never || time.Since(begun) > 0 {
+		if got := us.check(t, cost("a", 101)); got.Reason != admit.Never || time.Since(begun) > 0 {
 			t.Errorf("more than the bucket holds: %+v after %v", got, time.Since(begun))
 		}
 		if got := us.check(t, cost("a", 50)); got.Allowed {

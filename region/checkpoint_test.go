@@ -95,7 +95,7 @@ func TestShortWindowsAreNotWrittenDown(t *testing.T) {
 		n := c.running["us/n1"]
 		n.load(t, request("a"), 1, 500*time.Millisecond)
 		time.Sleep(3 * time.Second)
-		for _, a := range n.rules.Load().Match(asked(request("a"))) {
+		for _, a := range n.tenure.Rules().Match(asked(request("a"))) {
 			all, err := n.journal.Checkpoints(a.Bucket.ID)
 			if err != nil || (len(all) > 0) != a.Bucket.Recovered {
 				t.Errorf("%s: %+v, %v", a.Limit.Name, all, err)
@@ -115,7 +115,7 @@ func TestUseIsKnownWithoutTheJournal(t *testing.T) {
 			n.check(t, q)
 		}
 		generation := n.Status().Generation
-		_, b, err := n.rules.Load().Locate("long", q.Domain, q.Descriptors)
+		_, b, err := n.tenure.Rules().Locate("long", q.Domain, q.Descriptors)
 		if err != nil {
 			t.Fatal(err)
 		}

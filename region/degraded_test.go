@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/region/admit"
 	"github.com/quotad/quotad/region/rules"
 )
 
@@ -66,7 +67,7 @@ func TestDegraded(t *testing.T) {
 		"name: home, domain: home, limit: 100, window: 1s, weights: {us: 1, eu: 1, ap: 0}")
 	started(t, d, []string{"us/n1", "eu/n1", "ap/n1"}, func(t *testing.T, c *cluster) {
 		us := c.running["us/n1"]
-		home := Request{Domain: "home", Descriptors: request("a").Descriptors, Cost: 1}
+		home := admit.Request{Domain: "home", Descriptors: request("a").Descriptors, Cost: 1}
 		if got := us.check(t, request("a")); got.Degraded {
 			t.Errorf("degraded from the start: %+v", got)
 		}
@@ -129,7 +130,7 @@ func TestStatusBucketAndMetricsAgree(t *testing.T) {
 		us := c.running["us/n1"]
 		us.load(t, request("a"), 2, 2*time.Second)
 		nextCell(time.Second)
-		var last Decision
+		var last admit.Decision
 		for range 5 {
 			last = us.check(t, request("a"))
 		}
@@ -151,7 +152,7 @@ func TestStatusBucketAndMetricsAgree(t *testing.T) {
 		for _, account := range []string{"x", "y", "\xff", "new\nline", "\u202e", strings.Repeat("v", 256)} {
 			us.check(t, request(account))
 		}
-		us.check(t, Request{Domain: "secret", Descriptors: request("a").Descriptors, Cost: 1})
+		us.check(t, admit.Request{Domain: "secret", Descriptors: request("a").Descriptors, Cost: 1})
 		series := us.series(t)
 		extra := maps.Clone(series)
 		maps.DeleteFunc(extra, func(name string, _ float64) bool { _, old := before[name]; return old })
@@ -180,7 +181,7 @@ func TestStatusBucketAndMetricsAgree(t *testing.T) {
 		}
 
 		c.flushAll("us")
-		us.check(t, Request{Domain: "lost", Descriptors: request("a").Descriptors, Cost: 1})
+		us.check(t, admit.Request{Domain: "lost", Descriptors: request("a").Descriptors, Cost: 1})
 		series = us.series(t)
 		if series["quotad_store_failures_total{}"] != 1 || series["quotad_decisions_total{limit=lost,reason=store_failure}"] != 1 {
 			t.Errorf("a request that the store did not decide: %v", series)
@@ -196,7 +197,7 @@ func TestBucketErrors(t *testing.T) {
 		if _, err := us.Bucket(t.Context(), "minute", "api", request("a").Descriptors); !errors.Is(err, rules.ErrNoSuchBucket) {
 			t.Errorf("a limit that is not there: %v", err)
 		}
-		var field *FieldError
+		var field *admit.FieldError
 		if _, err := us.Bucket(t.Context(), "second", "", request("a").Descriptors); !errors.As(err, &field) || field.Field != "domain" {
 			t.Errorf("no domain: %v", err)
 		}

@@ -1,10 +1,15 @@
 package region
 
 import (
+	"context"
+	"fmt"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/region/admit"
+	"github.com/redis/go-redis/v9"
 )
 
 // Of a request's buckets several are deleted: one after the other is restored with its use, and within the request.
@@ -21,7 +26,7 @@ func TestSeveralBucketsOfARequestAreDeleted(t *testing.T) {
 					c.delete("us", n, limit, q)
 				}
 				q.Cost = 1
-				if d := n.check(t, q); d.Reason != WithinLimit {
+				if d := n.check(t, q); d.Reason != admit.WithinLimit {
 					t.Errorf("%+v", d)
 				}
 				for _, limit := range []string{"hour", "day"} {
@@ -56,7 +61,7 @@ func TestABucketThatExpiresSoonerWasNotDeleted(t *testing.T) {
 }
 
 // delete removes the hash of a bucket, as an operator or an eviction would.
-func (c *cluster) delete(region string, n *running, limit string, q Request) {
+func (c *cluster) delete(region string, n *running, limit string, q admit.Request) {
 	c.t.Helper()
 	_, b, err := n.tenure.Rules().Locate(limit, q.Domain, q.Descriptors)
 	if err != nil {
@@ -85,7 +90,7 @@ func TestADeletedBucket(t *testing.T) {
 	d := document(t, 1, alone, long(algorithms.FixedWindow, 100, ""), short)
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n, a := c.running["us/n1"], request("a")
-		s := Request{Domain: "short", Descriptors: a.Descriptors, Cost: 1}
+		s := admit.Request{Domain: "short", Descriptors: a.Descriptors, Cost: 1}
 		nextCell(10 * time.Second)
 		for range 20 {
 			n.check(t, a)

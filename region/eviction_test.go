@@ -23,10 +23,10 @@ func TestEvictionIsWarnedOf(t *testing.T) {
 	n := unstarted(t, 1, document(t, 1, hereAndThere, "name: a, limit: 10, window: 1m"))
 	var log bytes.Buffer
 	n.log = slog.New(slog.NewTextHandler(&log, nil))
-	if n.store, err = store.Connect(store.Options{URL: server.URL, Timeout: 30 * time.Second}); err != nil {
+	if n.config.Store, err = store.Connect(store.Options{URL: server.URL, Timeout: 30 * time.Second}); err != nil {
 		t.Fatal(err)
 	}
-	defer n.store.Close()
+	defer n.config.Store.Close()
 	opts, err := redis.ParseURL(server.URL)
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +52,7 @@ func TestEvictionIsWarnedOf(t *testing.T) {
 		}
 		now = now.Add(step.after)
 		n.watchEviction(t.Context(), now)
-		if got := n.evictionFound(); got != step.seen || strings.Count(log.String(), "set maxmemory-policy noeviction") != step.warns {
+		if got := n.memory.policy(); got != step.seen || strings.Count(log.String(), "set maxmemory-policy noeviction") != step.warns {
 			t.Errorf("step %d: %q, want %q and %d warnings\n%s", i, got, step.seen, step.warns, &log)
 		}
 	}

@@ -18,8 +18,8 @@ func TestAForgedRecallStopsNoLending(t *testing.T) {
 		for _, n := range c.running {
 			n.check(t, request("a"))
 			for _, region := range []string{"us", "eu", "ap"} {
-				id := string(n.rules.Load().Document.Limits[0].Bucket(request("a").Descriptors))
-				all, err := n.engine.answer(t.Context(), exchange.Question{From: region, Node: "forger", Generation: 1 << 51,
+				id := string(n.tenure.Rules().Document.Limits[0].Bucket(request("a").Descriptors))
+				all, err := n.rights.Answer(t.Context(), exchange.Question{From: region, Node: "forger", Generation: 1 << 51,
 					Buckets: []exchange.Doubt{{Bucket: id}}})
 				if err != nil || len(all.All) != 1 || !all.All[0].Refused {
 					t.Errorf("a question in the name of %s: %+v, %v", region, all, err)

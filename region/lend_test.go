@@ -126,3 +126,18 @@ func TestRightsFollowTheDemand(t *testing.T) {
 		}
 	})
 }
+
+// A region gets its own entitlement back from one that has been idle for ten seconds.
+func TestARegionGetsItsOwnBack(t *testing.T) {
+	d := document(t, 1, halves, "name: hour, limit: 100, window: 1h, on_exhausted: borrow")
+	started(t, d, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
+		us, eu := c.running["us/n1"], c.running["eu/n1"]
+		eu.check(t, cost("a", 10))
+		time.Sleep(10 * time.Second)
+		got := us.check(t, cost("a", 50))
+		b, _ := eu.Bucket(t.Context(), "hour", "api", request("a").Descriptors)
+		if !got.Allowed {
+			t.Errorf("us is denied the 50 it is entitled to: share %d; eu, idle, has used %d of a share of %d", got.Share, b.Inspected.Used, b.Inspected.Share)
+		}
+	})
+}

@@ -1,13 +1,10 @@
 package region
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/quotad/quotad/policy"
-	"github.com/quotad/quotad/region/rules"
-	"github.com/quotad/quotad/region/store"
 )
 
 // longAccounts are accounts of hundreds of bytes that differ in one byte at one end.
@@ -31,7 +28,7 @@ func TestLongKeysAreShort(t *testing.T) {
 			if used := n.used(t, "m", q); used != int64(i+1) {
 				t.Errorf("account %d: %d used, want %d", i, used, i+1)
 			}
-			if key := n.rules.Load().Match(q.Domain, q.Descriptors)[0].Target.Key; len(key) > 160 {
+			if key := n.tenure.Rules().Match(q.Domain, q.Descriptors)[0].Target.Key; len(key) > 160 {
 				t.Errorf("account %d: a key of %d bytes", i, len(key))
 			}
 		}

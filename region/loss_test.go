@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotad/quotad/region/admit"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -14,11 +15,11 @@ import (
 func TestStoreLosesEverything(t *testing.T) {
 	for behaviour, tc := range map[string]struct {
 		allowed bool
-		reason  Reason
+		reason  admit.Reason
 	}{
-		"deny":  {false, StoreFailure},
-		"local": {true, StoreFailureLocal},
-		"allow": {true, StoreFailureAllowed},
+		"deny":  {false, admit.StoreFailure},
+		"local": {true, admit.StoreFailureLocal},
+		"allow": {true, admit.StoreFailureAllowed},
 	} {
 		t.Run(behaviour, func(t *testing.T) {
 			d := document(t, 1, alone, "name: second, limit: 100, window: 1s, lending_limit: 0.5, on_store_failure: "+behaviour)
@@ -38,7 +39,7 @@ func TestStoreLosesEverything(t *testing.T) {
 				}
 				for _, cell := range []int64{before.Cell, before.Cell + 1} {
 					got := n.check(t, request("a"))
-					if got.Allowed || got.Reason != Recovering || got.RetryAfter <= 0 || got.Share != 0 || got.Cell != cell {
+					if got.Allowed || got.Reason != admit.Recovering || got.RetryAfter <= 0 || got.Share != 0 || got.Cell != cell {
 						t.Errorf("cell %d, the loss was in %d: %+v", cell, before.Cell, got)
 					}
 					if got := n.check(t, request("b")); !got.Allowed || got.Cell != cell {
@@ -153,8 +154,8 @@ func TestStoreOutOfReach(t *testing.T) {
 		generation := n.Status().Generation
 		c.loseStore("us")
 		nextCell(time.Second)
-		for domain, want := range map[string]Reason{"closed": StoreFailure, "open": StoreFailureAllowed} {
-			got := n.check(t, Request{Domain: domain, Descriptors: request("a").Descriptors, Cost: 1})
+		for domain, want := range map[string]admit.Reason{"closed": admit.StoreFailure, "open": admit.StoreFailureAllowed} {
+			got := n.check(t, admit.Request{Domain: domain, Descriptors: request("a").Descriptors, Cost: 1})
 			if got.Reason != want || got.Allowed != (domain == "open") {
 				t.Errorf("%s: %+v", domain, got)
 			}
@@ -162,7 +163,7 @@ func TestStoreOutOfReach(t *testing.T) {
 		for range 2 {
 			for name, n := range c.running {
 				admitted, last := n.drain(t, request("a"), 50)
-				if admitted != 12 || last.Reason != StoreFailureLocal || last.RetryAfter != last.ResetAfter || last.RetryAfter != 900*time.Millisecond {
+				if admitted != 12 || last.Reason != admit.StoreFailureLocal || last.RetryAfter != last.ResetAfter || last.RetryAfter != 900*time.Millisecond {
 					t.Errorf("%s: %d admitted, want its floor((50 - 25) / 2); then %+v", name, admitted, last)
 				}
 			}
@@ -212,6 +213,9 @@ func TestRestart(t *testing.T) {
 	})
 }
 
+// timeAhead is how far ahead of the store's time a journal says that it may have come (package tenure).
+const timeAhead = 3 * time.Second
+
 // A Redis restored from a copy of before the generation that the journal remembers has lost what came since.
 func TestOldCopyOfTheStore(t *testing.T) {
 	d := document(t, 1, alone, "name: second, limit: 100, window: 1s, on_store_failure: deny")
@@ -225,7 +229,7 @@ func TestOldCopyOfTheStore(t *testing.T) {
 		if got := n.check(t, request("a")); got.Allowed || got.Share != 0 || n.Status().Generation <= later {
 			t.Errorf("an old copy serves under generation %d, the journal remembers %d: %+v", n.Status().Generation, later, got)
 		}
-		time.Sleep(microseconds(timeAhead)) // the store's time may have come so far
+		time.Sleep(timeAhead)
 		nextCell(time.Second)
 		nextCell(time.Second)
 		if got := n.check(t, request("a")); !got.Allowed || got.Remaining != 99 {

@@ -23,7 +23,7 @@ func TestTwoRegionsOnRealServers(t *testing.T) {
 	}
 	defer one.Close()
 	c := &cluster{t: t, dir: t.TempDir(), network: link.New(), servers: map[string]*servers.Server{"here": three, "there": one},
-		sizes: map[string]int{"here": 1, "there": 1}, running: map[string]*running{}, bootstrap: true}
+		sizes: map[string]int{"here": 1, "there": 1}, running: map[string]*running{}, bootstrap: true, deadline: storeTimeout}
 	for _, name := range []string{"here/n1", "there/n1"} {
 		c.network.Host(name)
 	}

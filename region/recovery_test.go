@@ -10,6 +10,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/region/admit"
 )
 
 // windows are the kinds that are recovered after a loss.
@@ -21,7 +22,7 @@ func long(kind algorithms.Kind, units int, more string) string {
 }
 
 // state reads a bucket of the limit "long".
-func (n *running) state(t *testing.T, q Request) algorithms.State {
+func (n *running) state(t *testing.T, q admit.Request) algorithms.State {
 	t.Helper()
 	b, err := n.Bucket(t.Context(), "long", "api", q.Descriptors)
 	if err != nil {
@@ -31,14 +32,14 @@ func (n *running) state(t *testing.T, q Request) algorithms.State {
 }
 
 // noticesLoss makes requests until the store decides one under a later generation, and returns how many were admitted.
-func (c *cluster) noticesLoss(n *running, q Request, before uint64) (admitted int64) {
+func (c *cluster) noticesLoss(n *running, q admit.Request, before uint64) (admitted int64) {
 	c.t.Helper()
 	c.within(2*time.Second, n.name+" to open its store anew", func() bool {
 		d := n.check(c.t, q)
 		if d.Allowed {
 			admitted++
 		}
-		return n.Status().Generation > before && d.Reason != StoreFailure
+		return n.Status().Generation > before && d.Reason != admit.StoreFailure
 	})
 	return admitted
 }
@@ -81,7 +82,7 @@ func TestLossOfALongWindow(t *testing.T) {
 					c.flushAll(loser)
 					since := c.noticesLoss(lost, q, generation)
 					d := lost.check(t, q)
-					if d.Reason == StoreFailure || loser == "eu" && !d.Allowed {
+					if d.Reason == admit.StoreFailure || loser == "eu" && !d.Allowed {
 						t.Errorf("the first request on the store opened anew: %+v", d)
 					}
 					if d.Allowed {
@@ -115,19 +116,22 @@ func TestLossOfALongWindow(t *testing.T) {
 // charged after what is restored.
 func TestALossWithinTheDeadline(t *testing.T) {
 	d := document(t, 1, halves, "name: long, limit: 200, window: 10m, lending_limit: 0.5")
-	started(t, d, []string{"us/n1", "us/n2", "eu/n1"}, func(t *testing.T, c *cluster) {
-		n, q := c.running["us/n1"], request("a")
+	inBubble(t, []string{"us/n1", "us/n2", "eu/n1"}, func(t *testing.T, c *cluster) {
+		c.deadline = 50 * time.Millisecond // a round trip takes 80
+		n, q := c.start("us/n1", d), request("a")
+		c.start("us/n2", d)
+		c.start("eu/n1", d)
+		c.meet()
 		for range 40 {
 			n.check(t, q)
 		}
-		n.deadline = 50 * time.Millisecond // a round trip takes 80
 		c.delete("us", n, "long", q)
 		begun := time.Now()
-		if d := n.check(t, q); d.Reason != StoreFailureLocal || !d.Allowed || time.Since(begun) != n.deadline {
+		if d := n.check(t, q); d.Reason != admit.StoreFailureLocal || !d.Allowed || time.Since(begun) != c.deadline {
 			t.Errorf("after %v: %+v", time.Since(begun), d)
 		}
 		time.Sleep(time.Second)
-		if d := n.check(t, q); d.Reason != WithinLimit || n.state(t, q).Used != 42 {
+		if d := n.check(t, q); d.Reason != admit.WithinLimit || n.state(t, q).Used != 42 {
 			t.Errorf("used %d of 42: %+v", n.state(t, q).Used, d)
 		}
 	})

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/quotad/quotad/region/admit"
 	"github.com/quotad/quotad/region/peer"
 )
 
@@ -24,7 +25,7 @@ type networkCutter struct {
 
 func (n networkCutter) Cut(region, _ string, d time.Duration) ([]netip.Addr, error) {
 	if !strings.HasPrefix(n.to, region+"/") {
-		return nil, &FieldError{Field: "region", Problem: "has no node"}
+		return nil, &admit.FieldError{Field: "region", Problem: "has no node"}
 	}
 	n.network.CutBoth(n.from, n.to, d)
 	return []netip.Addr{n.network.Host(n.to).IP()}, nil

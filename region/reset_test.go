@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/region/admit"
 	"github.com/quotad/quotad/region/rules"
 )
 
@@ -95,7 +96,7 @@ func TestResetRefuses(t *testing.T) {
 		if _, err := n.Reset(t.Context(), "fixed-window", "api", map[string]string{"address": "x"}); !errors.Is(err, rules.ErrNoSuchBucket) {
 			t.Errorf("no such key: %v", err)
 		}
-		var field *FieldError
+		var field *admit.FieldError
 		if _, err := n.Reset(t.Context(), "fixed-window", "", request("a").Descriptors); !errors.As(err, &field) || field.Field != "domain" {
 			t.Errorf("no domain: %v", err)
 		}

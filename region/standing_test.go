@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/region/admit"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -29,20 +30,20 @@ func TestNothingIsRestoredBeforeTheNodeStands(t *testing.T) {
 		n, q := c.running["us/n1"], request("a")
 		n.check(t, q)
 		c.flushAll("us")
-		before := n.store.Generation()
-		o, err := n.store.Open(t.Context(), store.Opening{Region: "us", Epoch: n.rules.Load().Epoch, Known: before})
+		before := n.config.Store.Generation()
+		o, err := n.config.Store.Open(t.Context(), store.Opening{Region: "us", Epoch: n.tenure.Rules().Epoch, Known: before})
 		if err != nil || !o.Lost {
 			t.Fatalf("%+v, %v", o, err)
 		}
 		for range 10 {
-			if d := n.check(t, q); d.Reason == WithinLimit {
+			if d := n.check(t, q); d.Reason == admit.WithinLimit {
 				t.Fatalf("decided under generation %d, restored by questions of generation %d: %+v", o.Generation, before, d)
 			}
 		}
-		if err := n.openStore(t.Context(), false); err != nil {
+		if err := n.tenure.OpenOnce(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if d := n.check(t, q); d.Reason != WithinLimit || n.state(t, q).Used != 2 {
+		if d := n.check(t, q); d.Reason != admit.WithinLimit || n.state(t, q).Used != 2 {
 			t.Errorf("the node stands: %+v, used %d of 2", d, n.state(t, q).Used)
 		}
 	})

@@ -3,14 +3,16 @@ package lab
 import (
 	"fmt"
 	"strings"
-	"testing"
 
 	"github.com/quotad/quotad/policy"
 )
 
 // Document reads a limits document of some regions, such as "us: {weight: 1}", and of limits given by their fields.
-// Fields left out: domain api, key [account], algorithm fixed_window.
-func Document(t testing.TB, version int, regions []string, limits ...string) *policy.Document {
+// Fields left out: domain api, key [account], algorithm fixed_window. t is a test.
+func Document(t interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}, version int, regions []string, limits ...string) *policy.Document {
 	t.Helper()
 	var b strings.Builder
 	fmt.Fprintf(&b, "version: %d\nregions: {%s}\nlimits:\n", version, strings.Join(regions, ", "))

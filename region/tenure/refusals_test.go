@@ -1,4 +1,4 @@
-package region
+package tenure
 
 import (
 	"bytes"
@@ -10,16 +10,16 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab"
 	"github.com/quotad/quotad/chaos/lab/servers"
-	"github.com/quotad/quotad/region/link"
+	"github.com/quotad/quotad/region/journal"
 	"github.com/quotad/quotad/region/store"
 )
 
-// refusing is a node on a Redis that is made to refuse calls, with a clock of its own for what it
+// refusing is the tenure of a Redis that is made to refuse calls, with a clock of its own for what it
 // says of them.
 type refusing struct {
-	*Node
+	*Tenure
 	operator *redis.Client
 	log      bytes.Buffer
 	clock    time.Time
@@ -27,36 +27,48 @@ type refusing struct {
 
 func newRefusing(t *testing.T) *refusing {
 	t.Helper()
-	server := process(t)
-	n := &refusing{Node: unstarted(t, 1, document(t, 1, hereAndThere, "name: hour, limit: 100, window: 1h")),
-		operator: operator(t, server), clock: time.Unix(1_700_000_000, 0)}
-	n.Node.log = slog.New(slog.NewTextHandler(&n.log, nil))
-	n.refusals = newRefusals(n.Node.log, func() time.Time { return n.clock })
+	server, err := servers.StartProcess(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Close() })
+	o, err := redis.ParseURL(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &refusing{operator: redis.NewClient(o), clock: time.Unix(1_700_000_000, 0)}
+	t.Cleanup(func() { _ = n.operator.Close() })
 	st, err := store.Connect(store.Options{URL: server.URL, Timeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = st.Close() })
-	if _, err := st.Open(t.Context(), store.Opening{Region: "here", Epoch: n.rules.Load().Epoch, Bootstrap: true}); err != nil {
+	n.Tenure, err = New(Config{Region: "us", Node: "n1", Bootstrap: true, Policy: lab.Document(t, 1, alone, "name: hour, limit: 100, window: 1h"),
+		Store: st, Journal: journal.NewMemory(), Now: func() time.Time { return n.clock }, Log: slog.New(slog.NewTextHandler(&n.log, nil)),
+		Changed: func(Change) {}})
+	if err != nil {
 		t.Fatal(err)
 	}
-	st.Heed(n.refusals.saw)
-	n.store = st
-	n.batcher = newBatcher(n.store, n.seen, n.breakers, queueLength, n.deadline, func([]waiting, algorithms.Decided) {})
+	if err := n.Open(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	return n
 }
 
-// asks has the store decide a request of an account.
-func (n *refusing) asks(t *testing.T, account string) answered {
-	r := n.rules.Load()
-	answer := make(chan answered, 1)
-	n.batcher.decide(t.Context(), []waiting{{rules: r, applied: r.Match(asked(request(account))), cost: 1, commit: true, answer: answer}})
-	return <-answer
+// asks has the store decide a request of an account, and says why it did not. A server that refuses has answered, so
+// nothing keeps requests from it.
+func (n *refusing) asks(t *testing.T, account string) error {
+	t.Helper()
+	_, err := n.decide(t, account)
+	if store.Unreached(err) {
+		t.Fatalf("the server counts as out of reach: %v", err)
+	}
+	return err
 }
 
 // kinds returns those that the status says are refused now.
 func (n *refusing) kinds() (all []string) {
-	for _, r := range n.refusals.current() {
+	for _, r := range n.Refusing() {
 		all = append(all, r.Kind)
 	}
 	return all
@@ -89,16 +101,16 @@ func TestWhatTheStoreRefusesIsSaid(t *testing.T) {
 	} {
 		t.Run(kind, func(t *testing.T) {
 			n := newRefusing(t)
-			if a := n.asks(t, "a"); !a.ok() || n.Ready() != nil || len(n.kinds()) != 0 {
-				t.Fatalf("%+v, %v, %v", a, n.Ready(), n.kinds())
+			if err := n.asks(t, "a"); err != nil || n.Ready() != nil || len(n.kinds()) != 0 {
+				t.Fatalf("%v, %v, %v", err, n.Ready(), n.kinds())
 			}
 			if err := c.breaks(t.Context(), n.operator); err != nil {
 				t.Fatal(err)
 			}
 			const calls = 40
 			for range calls {
-				if a := n.asks(t, "a"); a.ok() {
-					t.Fatalf("%+v: the test shows nothing", a)
+				if err := n.asks(t, "a"); err == nil {
+					t.Fatal("it is done: the test shows nothing")
 				}
 			}
 			if err := n.Ready(); err != nil {
@@ -108,12 +120,12 @@ func TestWhatTheStoreRefusesIsSaid(t *testing.T) {
 			if err := n.Ready(); err == nil || !strings.Contains(err.Error(), kind) || !strings.Contains(err.Error(), c.advice) {
 				t.Errorf("ready while everything is refused: %v", err)
 			}
-			if got := n.kinds(); len(got) != 1 || got[0] != kind || n.refusals.totals()[kind] != calls {
-				t.Errorf("status %v, totals %v, want %d of %s", got, n.refusals.totals(), calls, kind)
+			if got := n.kinds(); len(got) != 1 || got[0] != kind || n.Refused()[kind] != calls {
+				t.Errorf("status %v, totals %v, want %d of %s", got, n.Refused(), calls, kind)
 			}
 			n.logged(t, 1, "kind="+kind, "calls=1 ", c.advice)
 			n.clock = n.clock.Add(refusalLoggedEvery)
-			n.asks(t, "a")
+			_ = n.asks(t, "a")
 			n.logged(t, 2, "kind="+kind, "calls=40 ", c.advice)
 			n.tryOnceMore(t.Context())
 			if n.Ready() == nil || len(n.kinds()) != 1 {
@@ -155,14 +167,13 @@ func (n *refusing) logged(t *testing.T, lines int, words ...string) {
 // all else is served.
 func TestARefusalOfOneBucketIsNotEverything(t *testing.T) {
 	n := newRefusing(t)
-	r := n.rules.Load()
-	key := r.Match(asked(request("broken")))[0].Target.Key
+	key := n.Rules().Match("api", map[string]string{"account": "broken"})[0].Target.Key
 	if err := n.operator.Set(t.Context(), key, "another's", 0).Err(); err != nil {
 		t.Fatal(err)
 	}
 	for range 10 {
-		if a := n.asks(t, "broken"); a.ok() {
-			t.Fatalf("%+v: the test shows nothing", a)
+		if err := n.asks(t, "broken"); err == nil {
+			t.Fatal("it is done: the test shows nothing")
 		}
 		n.clock = n.clock.Add(refusalTriedEvery)
 		n.tryOnceMore(t.Context())
@@ -170,12 +181,12 @@ func TestARefusalOfOneBucketIsNotEverything(t *testing.T) {
 			t.Errorf("not ready for one bucket: %v", err)
 		}
 	}
-	if got := n.kinds(); len(got) != 1 || got[0] != "WRONGTYPE" || n.breakers.tripped(store.Whole) {
+	if got := n.kinds(); len(got) != 1 || got[0] != "WRONGTYPE" {
 		t.Errorf("status %v", got)
 	}
 	n.logged(t, 1, "kind=WRONGTYPE", "delete that key")
-	if a := n.asks(t, "a"); !a.ok() {
-		t.Errorf("another bucket: %+v", a)
+	if err := n.asks(t, "a"); err != nil {
+		t.Errorf("another bucket: %v", err)
 	}
 }
 
@@ -187,7 +198,7 @@ func TestAServerThatDoesNotAnswerRefusesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range refusedCalls {
-		n.asks(t, "a")
+		_ = n.asks(t, "a")
 	}
 	n.clock = n.clock.Add(refusedFor)
 	if n.Ready() == nil {
@@ -197,41 +208,5 @@ func TestAServerThatDoesNotAnswerRefusesNothing(t *testing.T) {
 	n.tryOnceMore(t.Context())
 	if err := n.Ready(); err != nil {
 		t.Errorf("not ready without its store, although it decides without it: %v", err)
-	}
-}
-
-// TestNoStartWithoutRights: a node whose user may not do all that scripts do does not start, and
-// nothing is charged.
-func TestNoStartWithoutRights(t *testing.T) {
-	server := process(t)
-	admin := operator(t, server)
-	c := &cluster{t: t, dir: t.TempDir(), network: link.New(), sizes: map[string]int{"here": 1}, running: map[string]*running{}, bootstrap: true,
-		servers: map[string]*servers.Server{"here": {URL: strings.Replace(server.URL, "://", "://node:horse@", 1)}}}
-	c.network.Host("here/n1")
-	c.seed = c.gossipAddress("here/n1").String()
-	defer c.close()
-	d := document(t, 1, hereAndThere, "name: hour, limit: 100, window: 1h")
-	rights := func(rules string) {
-		args := []any{"ACL", "SETUSER", "node", "reset", ">horse"}
-		for _, rule := range strings.Fields(rules) {
-			args = append(args, rule)
-		}
-		if err := admin.Do(t.Context(), args...).Err(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, right := range []string{"+set", "+hdel", "+pexpireat", "+del"} {
-		rights(strings.Replace(store.MinimalACL, right+" ", "", 1))
-		if _, err := c.tryStart("here/n1", d); err == nil || !strings.Contains(err.Error(), "lacks the rights "+right) {
-			t.Fatalf("without %s: %v", right, err)
-		}
-		if keys := admin.Keys(t.Context(), "*:token").Val(); len(keys) != 0 {
-			t.Errorf("without %s the store was opened: %v", right, keys)
-		}
-	}
-	rights(store.MinimalACL)
-	n := c.start("here/n1", d)
-	if got := n.check(t, request("a")); got.Reason != WithinLimit {
-		t.Errorf("with all rights: %+v", got)
 	}
 }

@@ -8,17 +8,15 @@ GO ?= go
 # twins of the scripts.
 SINGLE = /algorithms /allocator /chaos/sim /chaos/baseline /chaos/workload /chaos/mutants /chaos/world /chaos/lab
 .PHONY: test
-test: redis-server format vet ## every test; with the race detector where there are goroutines
+test: redis-server ## every test; with the race detector where there are goroutines
 	$(GO) test -timeout 15m ./region $$($(GO) list ./... | grep $(SINGLE:%=-e %))
 	$(GO) test -race -timeout 15m ./region $$($(GO) list ./... | grep -v $(SINGLE:%=-e %) | grep -v '/region$$')
 
-.PHONY: format
-format:
+.PHONY: lint
+lint: ## gofmt, go vet and staticcheck
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "not formatted, run gofmt -w:"; echo "$$unformatted"; exit 1; }
-
-.PHONY: vet
-vet:
 	$(GO) vet ./...
+	$(GO) tool staticcheck ./...
 
 # The scripts are tested on a real Redis too, so there must be one.
 .PHONY: redis-server

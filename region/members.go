@@ -110,7 +110,8 @@ func (n *Node) membersChanged(members []gossip.Member) {
 // back.
 func (n *Node) countMates(mates int) {
 	tooMany := mates+1 > max(n.config.Nodes, 1)
-	if n.crowded.Swap(tooMany) != tooMany && tooMany {
+	already := n.crowded.Swap(tooMany)
+	if tooMany && !already {
 		n.log.Warn("gossip sees more nodes of this region than its configuration says: what they used "+
 			"may be had again after a loss of the store; set nodes to what the region has, on all of them",
 			"nodes", n.config.Nodes, "seen", mates+1)

@@ -10,29 +10,48 @@ import (
 	"github.com/quotad/quotad/region/store"
 )
 
-// Twin is a Redis server in memory: one shard, whose scripts the twin of package algorithms answers at once. Any number
-// of nodes may have it as their server. Safe for concurrent use, but for its Ledger.
+// Twin is a Redis server in memory, whose scripts the twin of package algorithms answers at once: of one shard, or of several,
+// which share its fate but for round trips that fail. Any number of nodes may have it as their server. Safe for concurrent use,
+// but for its Ledgers.
 type Twin struct {
 	mu     sync.Mutex // held while a round trip is made
 	outage outage
 	service
-	twin   *algorithms.Twin
+	shards store.Shards
+	held   map[store.Shard]*ledger
 	clock  func() int64
 	replid string
-	starts int              // how often it was restarted
-	opened int              // secrets given out
-	ends   map[string]int64 // server time at which a Once or a receipt is forgotten, by its key
-	left   int              // how many of them were left when all were last looked at
+	starts int // how often it was restarted
+	opened int // secrets given out
 }
 
-// NewTwin returns an empty server: clock is its TIME in us, replid its master_replid. With an empty replid its data
-// has no identity, as that of the embedded Redis.
+// ledger is what one shard holds.
+type ledger struct {
+	twin *algorithms.Twin
+	ends map[string]int64 // server time at which a Once or a receipt is forgotten, by its key
+	left int              // how many of them were left when all were last looked at
+}
+
+// NewTwin returns an empty server of one shard: clock is its TIME in us, replid its master_replid. With an empty replid its
+// data has no identity, as that of the embedded Redis.
 func NewTwin(clock func() int64, replid string) *Twin {
-	return &Twin{twin: &algorithms.Twin{}, clock: clock, replid: replid, ends: map[string]int64{}}
+	return NewDividedTwin(clock, replid, store.Shards{store.Whole})
 }
 
-// Ledger returns what the server holds.
-func (s *Twin) Ledger() *algorithms.Twin { return s.twin }
+// NewDividedTwin is NewTwin of a server that is divided into shards, as a Redis Cluster is.
+func NewDividedTwin(clock func() int64, replid string, shards store.Shards) *Twin {
+	s := &Twin{shards: shards, held: map[store.Shard]*ledger{}, clock: clock, replid: replid}
+	for _, shard := range shards {
+		s.held[shard] = &ledger{twin: &algorithms.Twin{}, ends: map[string]int64{}}
+	}
+	return s
+}
+
+// Ledger returns what a shard of the server holds.
+func (s *Twin) Ledger(shard store.Shard) *algorithms.Twin { return s.held[shard].twin }
+
+// of returns the ledger that a key is in.
+func (s *Twin) of(key string) *ledger { return s.held[store.ShardOf(key)] }
 
 // Replid returns the server's master_replid.
 func (s *Twin) Replid() string {
@@ -79,8 +98,10 @@ func (s *Twin) Flush() {
 }
 
 func (s *Twin) flush() {
-	s.twin.Flush()
-	clear(s.ends)
+	for _, l := range s.held {
+		l.twin.Flush()
+		clear(l.ends)
+	}
 }
 
 // Restart loses all data and gives the server another master_replid, as a Redis does that saves nothing.
@@ -96,27 +117,30 @@ func (s *Twin) Restart() {
 func (s *Twin) Delete(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if key == store.TokenKey(store.Whole) {
-		s.twin.DeleteToken()
+	l := s.of(key)
+	if key == store.TokenKey(store.ShardOf(key)) {
+		l.twin.DeleteToken()
 		return
 	}
-	s.twin.Delete(key)
-	s.twin.Forget(key)
-	delete(s.ends, key)
+	l.twin.Delete(key)
+	l.twin.Forget(key)
+	delete(l.ends, key)
 }
 
 // Expire drops what the server's clock says is over. Calls of stores do so too, as far as they believe that clock.
 func (s *Twin) Expire() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.twin.Expire(s.clock())
+	for _, l := range s.held {
+		l.twin.Expire(s.clock())
+	}
 }
 
 // Holds says whether there is a bucket under a key.
 func (s *Twin) Holds(key string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.twin.Holds(key)
+	return s.of(key).twin.Holds(key)
 }
 
 // Replica returns another server with a copy of this one's data as it is now, to be promoted as it is at any time: with
@@ -125,7 +149,11 @@ func (s *Twin) Holds(key string) bool {
 func (s *Twin) Replica(replid string) *Twin {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return &Twin{twin: s.twin.Clone(), clock: s.clock, replid: replid, ends: maps.Clone(s.ends), left: s.left}
+	copied := &Twin{shards: s.shards, held: map[store.Shard]*ledger{}, clock: s.clock, replid: replid}
+	for shard, l := range s.held {
+		copied.held[shard] = &ledger{twin: l.twin.Clone(), ends: maps.Clone(l.ends), left: l.left}
+	}
+	return copied
 }
 
 // newSecret returns one that is the same in every run of a simulation.
@@ -137,25 +165,25 @@ func (s *Twin) newSecret() string {
 }
 
 // decide answers the decide script, and sees to it that what was admitted is remembered under its Once in time.
-func (s *Twin) decide(now int64, c algorithms.Decide) algorithms.Decided {
+func (l *ledger) decide(now int64, c algorithms.Decide) algorithms.Decided {
 	if c.Once == "" {
-		return s.twin.Decide(now, c)
+		return l.twin.Decide(now, c)
 	}
-	s.forget(c.Once, now)
-	d := s.twin.Decide(now, c)
+	l.forget(c.Once, now)
+	d := l.twin.Decide(now, c)
 	if d.Status == algorithms.StatusOK && !d.Repeated && !d.TooOften && c.Commit && d.Answers[0].Admitted {
-		s.remember(c.Once, now, d.Now/1000+algorithms.RememberedFor)
+		l.remember(c.Once, now, d.Now/1000+algorithms.RememberedFor)
 	}
 	return d
 }
 
 // refund answers the refund script, and sees to it that the receipt is remembered in time.
-func (s *Twin) refund(now int64, c algorithms.Refund) algorithms.Refunded {
-	s.forget(c.Receipt, now)
-	s.forget(c.Once, now)
-	g := s.twin.Refund(now, c)
+func (l *ledger) refund(now int64, c algorithms.Refund) algorithms.Refunded {
+	l.forget(c.Receipt, now)
+	l.forget(c.Once, now)
+	g := l.twin.Refund(now, c)
 	if g.Status == algorithms.StatusOK && !g.Repeated {
-		s.remember(c.Receipt, now, max(c.RememberedUntil(), (g.Now+algorithms.KeySlack)/1000))
+		l.remember(c.Receipt, now, max(c.RememberedUntil(), (g.Now+algorithms.KeySlack)/1000))
 	}
 	return g
 }
@@ -165,21 +193,21 @@ const fewestRemembered = 1000
 
 // remember notes until which store time, in milliseconds, a key is remembered. Each time there are twice as many keys as the last look
 // left, those whose time is up are forgotten.
-func (s *Twin) remember(key string, now, untilMillis int64) {
-	s.ends[key] = untilMillis * 1000
-	if len(s.ends) < 2*s.left+fewestRemembered {
+func (l *ledger) remember(key string, now, untilMillis int64) {
+	l.ends[key] = untilMillis * 1000
+	if len(l.ends) < 2*l.left+fewestRemembered {
 		return
 	}
-	for key := range s.ends {
-		s.forget(key, now)
+	for key := range l.ends {
+		l.forget(key, now)
 	}
-	s.left = len(s.ends)
+	l.left = len(l.ends)
 }
 
 // forget forgets a key whose time is up.
-func (s *Twin) forget(key string, now int64) {
-	if end, remembered := s.ends[key]; remembered && now >= end {
-		s.twin.Forget(key)
-		delete(s.ends, key)
+func (l *ledger) forget(key string, now int64) {
+	if end, remembered := l.ends[key]; remembered && now >= end {
+		l.twin.Forget(key)
+		delete(l.ends, key)
 	}
 }

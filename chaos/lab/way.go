@@ -30,7 +30,7 @@ func (s *Twin) Connect(now func() time.Time) (*store.Store, *Way) {
 // ConnectWithin is Connect with another deadline.
 func (s *Twin) ConnectWithin(deadline time.Duration, now func() time.Time) (*store.Store, *Way) {
 	w := &Way{server: s}
-	return store.New(store.Parts{Servers: w, Address: store.AddressOf(inMemory), Now: now, Timeout: longest, Deadline: deadline,
+	return store.New(store.Parts{Servers: w, Address: store.AddressOf(inMemory), Shards: s.shards, Now: now, Timeout: longest, Deadline: deadline,
 		NewSecret: func() string { return w.to().newSecret() }}), w
 }
 
@@ -78,59 +78,74 @@ func (w *Way) trip(ctx context.Context, calls int, run func(s *Twin, now int64))
 	return lost
 }
 
-// Exec implements store.Servers. There is one shard: of another one there is no token.
+// Exec implements store.Servers: a round trip to each shard that calls are for, one after the other. Of a shard that is not the
+// server's there is no token.
 func (w *Way) Exec(ctx context.Context, calls []store.Call) []store.Reply {
 	replies := make([]store.Reply, len(calls))
-	if len(calls) == 0 {
-		return replies
+	var shards []store.Shard
+	of := map[store.Shard][]int{} // places of its calls
+	for i, c := range calls {
+		if of[c.Shard] == nil {
+			shards = append(shards, c.Shard)
+		}
+		of[c.Shard] = append(of[c.Shard], i)
 	}
-	lost := w.trip(ctx, len(calls), func(s *Twin, now int64) {
-		for i, c := range calls {
-			replies[i].Replid = s.replid
-			if c.Shard != store.Whole {
-				replies[i].Err = c.Op.Read([]any{int64(algorithms.StatusUnknown)})
-				continue
-			}
-			s.run(now, c.Op)
-		}
-	})
-	if lost != nil {
-		for i, c := range calls {
-			replies[i] = store.Reply{Err: store.Failed(inMemory, "script "+c.Op.Script().Name, lost)}
-		}
+	for _, shard := range shards {
+		w.execIn(ctx, shard, of[shard], calls, replies)
 	}
 	return replies
 }
 
+// execIn makes the round trip to one shard.
+func (w *Way) execIn(ctx context.Context, shard store.Shard, places []int, calls []store.Call, replies []store.Reply) {
+	lost := w.trip(ctx, len(places), func(s *Twin, now int64) {
+		l := s.held[shard]
+		for _, i := range places {
+			replies[i].Replid = s.replid
+			if l == nil {
+				replies[i].Err = calls[i].Op.Read([]any{int64(algorithms.StatusUnknown)})
+				continue
+			}
+			l.run(now, calls[i].Op)
+		}
+	})
+	if lost == nil {
+		return
+	}
+	for _, i := range places {
+		replies[i] = store.Reply{Err: store.Failed(inMemory, "script "+calls[i].Op.Script().Name, lost)}
+	}
+}
+
 // run has the twin answer a call.
-func (s *Twin) run(now int64, op store.Operation) {
+func (l *ledger) run(now int64, op store.Operation) {
 	switch o := op.(type) {
 	case *store.Op[algorithms.Decide, algorithms.Decided]:
-		o.Answer = s.decide(now, o.Call)
+		o.Answer = l.decide(now, o.Call)
 	case *store.Op[algorithms.Lend, algorithms.Given]:
-		o.Answer = s.twin.Lend(now, o.Call)
+		o.Answer = l.twin.Lend(now, o.Call)
 	case *store.Op[algorithms.Credit, algorithms.Credited]:
-		o.Answer = s.twin.Credit(now, o.Call)
+		o.Answer = l.twin.Credit(now, o.Call)
 	case *store.Op[algorithms.Inspect, algorithms.Inspected]:
-		o.Answer = s.twin.Inspect(now, o.Call)
+		o.Answer = l.twin.Inspect(now, o.Call)
 	case *store.Op[algorithms.Refund, algorithms.Refunded]:
-		o.Answer = s.refund(now, o.Call)
+		o.Answer = l.refund(now, o.Call)
 	case *store.Op[algorithms.Reset, algorithms.Cleared]:
-		o.Answer = s.twin.Reset(now, o.Call)
+		o.Answer = l.twin.Reset(now, o.Call)
 	case *store.Op[algorithms.Recall, algorithms.Recalled]:
-		o.Answer = s.twin.Recall(now, o.Call)
+		o.Answer = l.twin.Recall(now, o.Call)
 	case *store.Op[algorithms.Restore, algorithms.Restored]:
-		o.Answer = s.twin.Restore(now, o.Call)
+		o.Answer = l.twin.Restore(now, o.Call)
 	case *store.Op[algorithms.Book, algorithms.Booked]:
-		o.Answer = s.twin.Book(now, o.Call)
+		o.Answer = l.twin.Book(now, o.Call)
 	case *store.Op[algorithms.Open, algorithms.Opened]:
-		o.Answer = s.twin.Open(now, o.Call)
+		o.Answer = l.twin.Open(now, o.Call)
 	case *store.Op[algorithms.Adopt, algorithms.Adopted]:
-		o.Answer = s.twin.Adopt(o.Call)
+		o.Answer = l.twin.Adopt(o.Call)
 	case *store.Op[algorithms.Note, algorithms.Noted]:
-		o.Answer = s.twin.Note(o.Call)
+		o.Answer = l.twin.Note(o.Call)
 	case *store.Op[algorithms.Beat, algorithms.Beaten]:
-		o.Answer = s.twin.Beat(now, o.Call)
+		o.Answer = l.twin.Beat(now, o.Call)
 	}
 }
 
@@ -143,10 +158,10 @@ func (w *Way) visit(ctx context.Context, name string, run func(s *Twin, now int6
 }
 
 // Look implements store.Servers.
-func (w *Way) Look(ctx context.Context, _ store.Shard, nothing algorithms.Open) (store.Found, error) {
+func (w *Way) Look(ctx context.Context, shard store.Shard, nothing algorithms.Open) (store.Found, error) {
 	found := store.Found{Server: inMemory}
 	err := w.visit(ctx, "open the store", func(s *Twin, now int64) {
-		found.Opened, found.Replid, found.Clock = s.twin.Open(now, nothing), s.replid, time.UnixMicro(now)
+		found.Opened, found.Replid, found.Clock = s.held[shard].twin.Open(now, nothing), s.replid, time.UnixMicro(now)
 	})
 	return found, err
 }

@@ -45,7 +45,7 @@ func TestTwinFailsOver(t *testing.T) {
 	if r := m.Decide(t.Context(), []algorithms.Decide{charge("k", 10, 1)})[0]; r.Err != nil || r.Value.Status != algorithms.StatusUnknown {
 		t.Errorf("the replica's answer counts: %+v", r)
 	}
-	ran := replica.Ledger().Inspect(charged.Value.Now, algorithms.Inspect{Target: algorithms.Target{Key: store.BucketKey(store.Whole, "k"), Terms: terms(10)},
+	ran := replica.Ledger(store.Whole).Inspect(charged.Value.Now, algorithms.Inspect{Target: algorithms.Target{Key: store.BucketKey(store.Whole, "k"), Terms: terms(10)},
 		Fence: algorithms.Fence{Generation: opened.Generation, Epoch: epoch, Clock: charged.Value.Now}})
 	if ran.Used != 1 {
 		t.Errorf("%d units are charged on the replica, want the one that does not count", ran.Used)
@@ -54,7 +54,7 @@ func TestTwinFailsOver(t *testing.T) {
 	if !again.Lost || again.Generation <= opened.Generation {
 		t.Errorf("opened %+v after %+v: a loss is not noticed", again, opened)
 	}
-	if got := server.Ledger().Generation; got != opened.Generation {
+	if got := server.Ledger(store.Whole).Generation; got != opened.Generation {
 		t.Errorf("the old server is under generation %d: it shares what it holds with its replica", got)
 	}
 }
@@ -125,7 +125,7 @@ func TestTwinForgets(t *testing.T) {
 		if i >= aMinutes && i%100 == 0 && (!request(i-aMinutes+1).Repeated || request(i-aMinutes).Repeated) {
 			t.Fatalf("request %d: not those of the last minute are remembered", i)
 		}
-		if n := len(server.ends); n > 4*aMinutes+fewestRemembered {
+		if n := len(server.held[store.Whole].ends); n > 4*aMinutes+fewestRemembered {
 			t.Fatalf("after %d requests %d are remembered", i, n)
 		}
 	}

@@ -42,7 +42,7 @@ var copies = []Mutant{
 		Name: "forgets-by-its-own-clock", Hole: "clock of a single node",
 		Rule: "what a node remembers is forgotten by the store's time",
 		Edits: []Edit{
-			{"region/node.go", `seen: newSeen(c.Region, c.Memory, c.Store.Latest, c.Store.Surely),`, `seen: newSeen(c.Region, c.Memory, c.Store.Latest, func() int64 { return c.Now().UnixMicro() }),`},
+			{"region/rights/engine.go", `newLastSeen(c.Region, c.Memory, c.Store.Latest, c.Store.Surely),`, `newLastSeen(c.Region, c.Memory, c.Store.Latest, func() int64 { return c.Now().UnixMicro() }),`},
 		},
 		Breaks: "ceiling: a label above L", Under: "a node's clock days ahead for ten seconds, then FLUSHALL or DEL",
 		Test: Test{"./chaos/sim", "TestPlansThatOnceOverspent"},
@@ -51,7 +51,7 @@ var copies = []Mutant{
 		Name: "prunes-by-its-own-clock", Hole: "clock of a single node",
 		Rule: "a journal's rows are forgotten by the store's time",
 		Edits: []Edit{
-			{"region/node.go", `before := min(n.store.Surely(), n.now().UnixMicro())`, `before := n.now().UnixMicro()`},
+			{"region/node.go", `before := min(n.config.Store.Surely(), n.config.Now().UnixMicro())`, `before := n.config.Now().UnixMicro()`},
 		},
 		Breaks: "conservation: sum of S above L; ceiling", Under: "a node's clock days ahead for ten seconds, then FLUSHALL",
 		Test: Test{"./chaos/sim", "TestPlansThatOnceOverspent"},
@@ -60,7 +60,7 @@ var copies = []Mutant{
 		Name: "journal-is-whole-by-its-own-clock", Hole: "clock of a single node",
 		Rule: "the time since which a new journal holds all is the store's",
 		Edits: []Edit{
-			{"region/standing.go", `return n.journal.SetWholeSince(opened.Now)`, `return n.journal.SetWholeSince(n.now().UnixMicro())`},
+			{"region/tenure/journal.go", `return false, journal.SetWholeSince(opened.Now)`, `return false, journal.SetWholeSince(t.config.Now().UnixMicro())`},
 		},
 		Breaks: "conservation: sum of S above L", Under: "a journal lost, its node's clock behind; then FLUSHALL with the peer cut off",
 		Test: Test{"./chaos/sim", "TestPlansThatOnceOverspent"},
@@ -72,15 +72,15 @@ var copies = []Mutant{
 			{"region/store/open.go", `seen = max(seen, o.Latest)`, `seen = max(seen, 0)`},
 		},
 		Breaks: "ceiling: a label above L; order: time falls", Under: "the store's clock ahead; it and its node lost together",
-		Test: Test{"./region", "TestTheStoresTimeOutlivesItAndItsNode"},
+		Test: Test{"./region/tenure", "TestTheStoresTimeOutlivesItAndItsNode"},
 	},
 	{
 		Name: "stores-time-is-noted-late", Hole: "clock of a single node",
 		Rule: "no later time is given out than the journal allows for",
 		Edits: []Edit{
-			{"region/storetime.go", `err := t.journal.SetStoreTime(seen, now+timeAhead)`, `err := t.journal.SetStoreTime(seen, now)`},
+			{"region/tenure/storetime.go", `err := t.journal.SetStoreTime(seen, now+timeAhead)`, `err := t.journal.SetStoreTime(seen, now)`},
 		},
 		Breaks: "ceiling: a label above L; order: time falls", Under: "the store's clock ahead; it and its node lost together",
-		Test: Test{"./region", "TestTheStoresTimeOutlivesItAndItsNode"},
+		Test: Test{"./region/tenure", "TestTheStoresTimeOutlivesItAndItsNode"},
 	},
 }

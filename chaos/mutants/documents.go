@@ -24,7 +24,7 @@ var documents = []Mutant{
 		Name: "goes-back-to-an-old-document", Hole: "restarted node on an old file",
 		Rule: "a node starts with no document older than it worked under, and a store takes none",
 		Edits: []Edit{
-			{"region/adopt.go", `known && version > d.Version {`, `known && version < 0 {`},
+			{"region/tenure/adopt.go", `known && version > d.Version {`, `known && version < 0 {`},
 			{"algorithms/twin.go",
 				`case w.Epoch != c.Epoch && version(c.Epoch) <= version(w.Epoch):`,
 				`case w.Epoch != c.Epoch && version(c.Epoch) < 0:`},
@@ -35,13 +35,13 @@ var documents = []Mutant{
 	{
 		Name: "key-without-algorithm-and-window", Hole: "changed window or algorithm under the same name",
 		Rule: "algorithm and window are part of a bucket's key",
-		Edits: []Edit{{"region/rules.go",
-			`return store.BucketKey(r.shards.Of(policy.BucketID(id).Entity()), id)`,
+		Edits: []Edit{{"region/rules/rules.go",
+			`return store.BucketKey(r.Shards.Of(policy.BucketID(id).Entity()), id)`,
 			`ref, _ := policy.ParseBucketID(policy.BucketID(id))
 	ref.Window, ref.Algorithm = 1_000_000_000, algorithms.FixedWindow
-	return store.BucketKey(r.shards.Of(policy.BucketID(id).Entity()), string(ref.ID()))`}},
+	return store.BucketKey(r.Shards.Of(policy.BucketID(id).Entity()), string(ref.ID()))`}},
 		Breaks: "local: use and rows of one algorithm read as another's", Under: "algorithm or window of a limit changed",
-		Test: Test{"./region", "TestAlgorithmAndWindowArePartOfAKey"},
+		Test: Test{"./region/rules", "TestAlgorithmAndWindowArePartOfAKey"},
 	},
 	{
 		Name: "splits-over-who-is-alive", Hole: "weights summed over who is alive",

@@ -32,15 +32,15 @@ var local = []Mutant{
 	{
 		Name: "each-life-spends-anew", Hole: "store out of reach for some nodes only",
 		Rule: "a node's lives together spend its part of a window once",
-		Edits: []Edit{{"region/fallback.go", `if fresh && f.claim != nil {`, `if fresh && f.claim == nil {`},
-			{"region/fallback.go", `if before, err := f.claim(`, `if before, err := (func(claiming) (bool, error) { return false, nil })(`}},
+		Edits: []Edit{{"region/admit/fallback.go", `if fresh && f.claim != nil {`, `if fresh && f.claim == nil {`},
+			{"region/admit/fallback.go", `if before, err := f.claim(`, `if before, err := (func(claiming) (bool, error) { return false, nil })(`}},
 		Breaks: "ceiling: more above L than the printed bound of local", Under: "a store out of reach, a node killed and started again within the window",
 		Test: Test{"./region", "TestALifeSpendsNoPartTwice"},
 	},
 	{
 		Name: "local-spending-is-not-booked", Hole: "store out of reach for some nodes only",
 		Rule:   "what was spent without the store is charged to it afterwards",
-		Edits:  []Edit{{"region/fallback_window.go", `if s.due() > s.booked && !s.waits {`, `if s.due() < 0 && !s.waits {`}},
+		Edits:  []Edit{{"region/admit/fallback_window.go", `if s.due() > s.settled && !s.waits {`, `if s.due() < 0 && !s.waits {`}},
 		Breaks: "ceiling: more above L than the printed bound of local", Under: "a store out of reach for part of a window",
 		Test: Test{"./region", "TestLocalSpendingIsBooked"},
 	},

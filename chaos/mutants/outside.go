@@ -5,7 +5,7 @@ var outside = []Mutant{
 		Name: "busy-store-is-out-of-reach", Hole: "busy store taken for one out of reach",
 		Rule: "a call that is late while its server answers others trips no breaker",
 		Edits: []Edit{
-			{"region/batcher.go", `if store.Late(err) && b.breakers.answers(`, `if store.Late(nil) && b.breakers.answers(`},
+			{"region/admit/batcher.go", `if store.Late(err) && b.breakers.answers(`, `if store.Late(nil) && b.breakers.answers(`},
 		},
 		Breaks: "ceiling: limits are decided without the store", Under: "ten times the load that the store can do",
 		Test: Test{"./region", "TestLateWhileRepliesFlow"},
@@ -14,7 +14,7 @@ var outside = []Mutant{
 		Name: "queue-full-is-a-failure", Hole: "busy store taken for one out of reach",
 		Rule: "a request that could not be in time is refused, whatever on_store_failure says",
 		Edits: []Edit{
-			{"region/check.go", `if isQueueFull(a.err) {`, `if isQueueFull(a.err) && a.err == nil {`},
+			{"region/admit/ask.go", `if isQueueFull(a.err) {`, `if isQueueFull(a.err) && a.err == nil {`},
 		},
 		Breaks: "ceiling: limits are decided without the store", Under: "ten times the load that the store can do",
 		Test: Test{"./region", "TestOverloadTakesFromNobody"},
@@ -23,7 +23,7 @@ var outside = []Mutant{
 		Name: "waits-whatever-the-time", Hole: "busy store taken for one out of reach",
 		Rule: "only what can be decided in time may wait",
 		Edits: []Edit{
-			{"region/admission.go", `if w.until.Sub(now) < takes+b.pace.margin() {`, `if w.until.Sub(now) < takes-w.until.Sub(now)-takes {`},
+			{"region/admit/admission.go", `if w.until.Sub(now) < takes+b.pace.margin() {`, `if w.until.Sub(now) < takes-w.until.Sub(now)-takes {`},
 		},
 		Breaks: "use: round trips end in vain", Under: "ten times the load that the store can do",
 		Test: Test{"./region", "TestOverloadTakesFromNobody"},

@@ -168,8 +168,8 @@ var recovery = []Mutant{
 	{
 		Name: "old-journal-is-believed", Hole: "journal restored from an old copy",
 		Rule: "a journal behind what the store remembers of it is not whole",
-		Edits: []Edit{{"region/standing.go",
-			`old := incarnation >= n.journal.Incarnation() || sequence > n.journal.Sequence()`,
+		Edits: []Edit{{"region/tenure/journal.go",
+			`old := incarnation >= journal.Incarnation() || sequence > journal.Sequence()`,
 			`old := incarnation > 1<<62 || sequence > 1<<62`}},
 		Breaks: "conservation: credited above debited; ceiling", Under: "journal restored from an old copy, then FLUSHALL with the peer away",
 		Test: Test{"./region", "TestRowsOfAJournal"},
@@ -177,9 +177,9 @@ var recovery = []Mutant{
 	{
 		Name: "new-journal-is-whole", Hole: "journal restored from an old copy",
 		Rule: "a new journal of a region that has served may be in the place of a lost one: it is not whole",
-		Edits: []Edit{{"region/standing.go",
-			`case fresh && n.config.Bootstrap && before == "" &&`,
-			`case fresh || fresh && n.config.Bootstrap && before == "" &&`}},
+		Edits: []Edit{{"region/tenure/journal.go",
+			`case fresh && t.config.Bootstrap && before == "" &&`,
+			`case fresh || fresh && t.config.Bootstrap && before == "" &&`}},
 		Breaks: "conservation: credited above debited; ceiling", Under: "journal lost, then FLUSHALL with the peer away",
 		Test: Test{"./region", "TestWhoKnowsWhatWasLent"},
 	},

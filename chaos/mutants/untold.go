@@ -5,7 +5,7 @@ var untold = []Mutant{
 		Name: "untold-use-is-nothing", Hole: "use that a node has not told of",
 		Rule: "as long as not all nodes told what they used, as much counts as used as any region can have had",
 		Edits: []Edit{
-			{"region/recovery.go", `Cap: r.Cap, Most: r.Most,`, `Cap: r.Cap, Most: min(r.Most, 0),`},
+			{"region/rights/recovery.go", `Cap: r.Cap, Most: r.Most,`, `Cap: r.Cap, Most: min(r.Most, 0),`},
 		},
 		Breaks: "ceiling: a label above L", Under: "FLUSHALL; the mate that decided dead, cut off or standing still",
 		Test: Test{"./chaos/sim", "TestPlansThatOnceOverspent"},
@@ -85,27 +85,27 @@ var untold = []Mutant{
 		Name: "used-before-is-not", Hole: "closed bucket that a node used",
 		Rule: "what was used under an earlier generation was used before the loss",
 		Edits: []Edit{
-			{"region/seen.go", `return was && (m.generation < generation || m.known > 0)`, `return was && m.known > 0`},
+			{"region/rights/lastseen.go", `return was && (m.generation < generation || m.known > 0)`, `return was && m.known > 0`},
 		},
 		Breaks: "ceiling: a label above L", Under: "FLUSHALL; windows up to a minute",
-		Test: Test{"./region", "TestUsedBeforeAGeneration"},
+		Test: Test{"./region/rights", "TestUsedBeforeAGeneration"},
 	},
 	{
 		Name: "full-memory-drops-use", Hole: "memory of a node is full",
 		Rule: "use is forgotten only once the journal has it",
 		Edits: []Edit{
-			{"region/uses.go", `one.recent || moved {`, `one.recent || moved && !moved {`},
+			{"region/rights/uses.go", `one.recent || moved {`, `one.recent || moved && !moved {`},
 		},
 		Breaks: "ceiling: a label above L", Under: "more buckets than are remembered, then FLUSHALL",
-		Test: Test{"./region", "TestUseIsLeftToTheJournal"},
+		Test: Test{"./region/rights", "TestUseIsLeftToTheJournal"},
 	},
 	{
 		Name: "full-memory-vouches", Hole: "memory of a node is full",
 		Rule: "a node that had no room to note that it used a bucket does not say of any that it did not",
 		Edits: []Edit{
-			{"region/seen.go", `raise(&s.since, now)`, `raise(&s.since, 0)`},
+			{"region/rights/lastseen.go", `raise(&s.since, now)`, `raise(&s.since, 0)`},
 		},
 		Breaks: "ceiling: a label above L", Under: "more buckets than are remembered, then FLUSHALL",
-		Test: Test{"./region", "TestWhoHasNoRoomVouchesForNothing"},
+		Test: Test{"./region/rights", "TestWhoHasNoRoomVouchesForNothing"},
 	},
 }

@@ -5,6 +5,7 @@ import (
 	"github.com/quotad/quotad/allocator"
 	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/region/admit"
+	"github.com/quotad/quotad/region/store"
 )
 
 // touch notes that rights of a bucket may be moved, by a call under a generation that finds out whether the store has it still.
@@ -231,14 +232,24 @@ func (n *node) checkDurable(m exchange.Message, r exchange.Reply) {
 	}
 }
 
-// checkTime checks that a store's time does not fall, whatever its clock shows and whatever it loses.
+// checkTime checks that the time of a store's shard does not fall, whatever its clock shows and whatever it loses.
 // Where it lost its data it may fall by what a node that did not use it may lag behind: that is less than
 // the shortest cell, and the next one is closed, too.
-func (n *node) checkTime(at int64) {
-	if at < n.r.shown-n.r.lag() {
-		n.w.breaks("time", "%s: the store's time falls by %d µs, to %d", n.name, n.r.shown-at, at)
+func (n *node) checkTime(of *bucket, at int64) {
+	shard := store.ShardOf(n.w.keyOf(of))
+	shown := n.r.shown[shard]
+	if at < shown-n.r.lag() {
+		n.w.breaks("time", "%s: the store's time falls by %d µs, to %d", n.name, shown-at, at)
 	}
-	n.r.shown = max(n.r.shown, at)
+	n.r.shown[shard] = max(shown, at)
+}
+
+// latestShown returns the latest time that a decision of the region's store has shown.
+func (r *region) latestShown() (latest int64) {
+	for _, shown := range r.shown {
+		latest = max(latest, shown)
+	}
+	return latest
 }
 
 // lag is by how much the region's store may have forgotten its time.

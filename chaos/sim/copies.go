@@ -12,7 +12,7 @@ const beat = allocator.Second
 
 // copies keeps a copy of a region's store.
 func (w *world) copies(r *region) copied {
-	c := copied{mark: r.shown}
+	c := copied{mark: r.latestShown()}
 	for _, n := range r.nodes {
 		if n.live != nil {
 			c.mark = max(c.mark, n.way.Latest())

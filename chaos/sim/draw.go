@@ -22,6 +22,7 @@ type Config struct {
 	For       int64           // µs, at least 20 s
 	Lua       bool            // see Plan
 	Wider     bool            // by the wider draw, see wider.go
+	Spanning  bool            // also requests that span shards, and several in one call, see spanning.go
 	Only      []int           // ids of the acts to keep; nil: all
 
 	lowered int64 // see Plan
@@ -57,6 +58,9 @@ func Draw(seed uint64, c Config) *Plan {
 		drawWider(p, c)
 	} else {
 		draw(p, c)
+	}
+	if c.Spanning {
+		spread(p)
 	}
 	for i := range p.Acts {
 		p.Acts[i].ID = i

@@ -65,7 +65,7 @@ func (n *node) carry(out exchange.Effects) {
 		}
 	}
 	for _, s := range out.Settled {
-		n.wake(s.Bucket, s.Come)
+		n.settle(s)
 	}
 }
 

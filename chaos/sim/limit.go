@@ -8,6 +8,7 @@ import (
 	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/chaos/oracle"
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/region/store"
 )
 
 // limit is one entry of the document.
@@ -58,15 +59,25 @@ const clockSlack = 3 * time.Hour
 func newLimit(w *world, p *policy.Limit) *limit {
 	l := &limit{w: w, policy: p, rule: oracle.Limit{Limit: max(p.Limit-w.plan.lowered, 1), Burst: p.Burst, Window: p.Window, Algorithm: string(p.Algorithm), ClockSlack: clockSlack}}
 	for k, key := range w.plan.Keys {
-		b := &bucket{limit: l, key: k, id: string(p.Bucket(descriptors(key))), judge: oracle.New(l.rule), labels: map[int64]int64{},
+		b := &bucket{limit: l, key: k, id: string(p.Bucket(w.plan.descriptors(key))), judge: oracle.New(l.rule), labels: map[int64]int64{},
 			lost: make([]int64, len(w.plan.Regions)), local: map[spentAlone]bool{}, paces: make([]pace, len(w.plan.Regions)), excused: -1, gone: make([]map[*node]sighting, len(w.plan.Regions)), seen: map[seenRow]algorithms.Row{}}
 		l.buckets = append(l.buckets, b)
 	}
 	return l
 }
 
-// descriptors are those of a request of a key.
-func descriptors(key string) map[string]string { return map[string]string{"account": key} }
+// descriptors are those of a request of a key: limits are keyed by the account or, where stores are divided, by the address.
+func (p *Plan) descriptors(key string) map[string]string {
+	if p.Shards > 1 {
+		return map[string]string{"account": key, "address": "at " + key}
+	}
+	return map[string]string{"account": key}
+}
+
+// keyOf returns the key of a bucket in its region's store.
+func (w *world) keyOf(b *bucket) string {
+	return store.BucketKey(w.shards.Of(policy.BucketID(b.id).Entity()), b.id)
+}
 
 // kind is the limit's algorithm.
 func (l *limit) kind() algorithms.Kind { return l.policy.Algorithm }

@@ -75,10 +75,28 @@ func (o *offering) edge() {
 	w.in(left+cell/2, o.edge)
 }
 
-// send has one request decided.
+// send makes one call, mostly of one request.
 func (o *offering) send() {
+	w, r := o.w, o.w.regions[o.act.Region]
+	var all []*request
+	var to *node
+	for range o.together() {
+		if n, rq := o.request(r); n != nil {
+			to, all = n, append(all, rq)
+		}
+	}
+	switch len(all) {
+	case 0:
+	case 1:
+		w.ask(to, all[0])
+	default:
+		w.askTogether(to, all)
+	}
+}
+
+// request returns a request, and which node is asked; nil: none is there.
+func (o *offering) request(r *region) (*node, *request) {
 	w := o.w
-	r := w.regions[o.act.Region]
 	l := w.limits[o.act.Limit%len(w.limits)]
 	var alive []*node
 	for _, n := range r.nodes {
@@ -90,7 +108,7 @@ func (o *offering) send() {
 	rq.q.Cost = o.cost()
 	chance := o.random.IntN(100)
 	if len(alive) == 0 {
-		return
+		return nil, nil
 	}
 	n := r.routed(o.act.Key, alive[o.random.IntN(len(alive))])
 	o.sent++
@@ -108,7 +126,7 @@ func (o *offering) send() {
 	case chance == 99:
 		rq.q.Cost = []int64{0, -1, algorithms.MaxUnits + 1, 1 << 62}[o.random.IntN(4)]
 	}
-	w.ask(n, rq)
+	return n, rq
 }
 
 // cost is small mostly, and sometimes as large as it may be.

@@ -5,7 +5,6 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
-	"github.com/quotad/quotad/region/store"
 )
 
 // loses notes that a region's store loses what it holds, and allows what that is printed to admit above the ceiling.
@@ -15,7 +14,7 @@ func (w *world) loses(r *region, a Act, row int) {
 	r.losses++
 	r.lostBefore = r.lost
 	if slices.ContainsFunc(r.nodes, func(n *node) bool { return n.forgot > 0 || n.fails }) {
-		r.shown = 0 // nobody may remember
+		clear(r.shown) // nobody may remember
 	}
 	for _, b := range w.buckets() {
 		b.loses(r)
@@ -143,7 +142,7 @@ func (w *world) deleteBucket(a Act, r *region) {
 	b := w.limits[a.Limit%len(w.limits)].buckets[a.Key]
 	w.found(a, rowStoreLost)
 	w.vanishes(b, r)
-	r.store.remove(store.BucketKey(store.Whole, b.id))
+	r.store.remove(r.w.keyOf(b))
 }
 
 // expire has a store whose clock has stepped forward drop what is over by it: further than keys outlive their use, that is as
@@ -152,13 +151,13 @@ func (w *world) deleteBucket(a Act, r *region) {
 func (w *world) expire(r *region) {
 	var held []*bucket
 	for _, b := range w.buckets() {
-		if r.store.holds(store.BucketKey(store.Whole, b.id)) {
+		if r.store.holds(r.w.keyOf(b)) {
 			held = append(held, b)
 		}
 	}
 	r.store.expire()
 	for _, b := range held {
-		if r.storeAhead > algorithms.KeySlack && !r.store.holds(store.BucketKey(store.Whole, b.id)) {
+		if r.storeAhead > algorithms.KeySlack && !r.store.holds(r.w.keyOf(b)) {
 			w.vanishes(b, r)
 		}
 	}

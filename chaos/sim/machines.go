@@ -31,7 +31,9 @@ func (w *world) widen(a Act, r *region, n *node) {
 		})
 	case TokenLost:
 		w.loses(r, a, rowStoreLost)
-		r.store.remove(store.TokenKey(store.Whole))
+		for _, shard := range r.w.shards {
+			r.store.remove(store.TokenKey(shard))
+		}
 	case StoreBusy:
 		w.found(a, rowReplyLost)
 		r.each += a.Amount

@@ -25,6 +25,10 @@ type Plan struct {
 	Into int64
 	// Memory bounds what nodes remember of the buckets they used; zero: as in production, which no plan fills.
 	Memory rights.Memory
+	// Shards is how many shards the store of each region has, which fail together, but for round trips; 0: one.
+	Shards int
+	// Together is how many requests are sent in one call at most, by some of the calls; 0: one.
+	Together int64
 	// Heal is when all faults end, and End when the run does, µs since the start.
 	Heal, End int64
 	// Lua has the production scripts decide, on an embedded Redis, and not their Go twins.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/allocator/exchange"
 	stepped "github.com/quotad/quotad/chaos/lab/node"
 	"github.com/quotad/quotad/chaos/oracle"
 	"github.com/quotad/quotad/policy"
@@ -30,7 +31,7 @@ type held struct {
 }
 
 func (w *world) question(domain string, key int) admit.Request {
-	return admit.Request{Domain: domain, Descriptors: descriptors(w.plan.Keys[key]), Cost: 1}
+	return admit.Request{Domain: domain, Descriptors: w.plan.descriptors(w.plan.Keys[key]), Cost: 1}
 }
 
 // ask has a node decide a request. A node that is not there is not asked.
@@ -39,6 +40,25 @@ func (w *world) ask(n *node, rq *request) {
 	n.at(w.now, func() {
 		d, wait, err := n.live.Check(rq.q)
 		n.answered(rq, d, wait, err)
+	})
+}
+
+// askTogether has a node decide several requests of one call.
+func (w *world) askTogether(n *node, all []*request) {
+	for _, rq := range all {
+		rq.node, rq.sent = n, w.now
+	}
+	n.at(w.now, func() {
+		questions := make([]admit.Request, len(all))
+		for i, rq := range all {
+			questions[i] = rq.q
+		}
+		for i, said := range n.live.CheckTogether(questions) {
+			if n.live == nil { // it died when it carried out what the one before led to
+				return
+			}
+			n.answered(all[i], said.Decision, said.Waiting, said.Err)
+		}
 	})
 }
 
@@ -83,11 +103,18 @@ func (n *node) goOn(h *held, helps, timedOut bool) {
 // unanswered ends a request whose node has died. It had been charged nothing: what waits was denied.
 func (h *held) unanswered() { h.over = true }
 
-// wake goes on with the requests that wait for a bucket.
-func (n *node) wake(id string, come bool) {
+// settle goes on with the requests that have waited for a bucket, and for no other.
+func (n *node) settle(one exchange.Settled) {
+	if n.live == nil { // it died when it carried out what came before
+		return
+	}
+	n.live.Settle(one)
 	for _, h := range slices.Clone(n.waiting) {
-		if slices.Contains(h.waiting.Buckets, id) {
-			n.in(1, func() { n.goOn(h, come, false) })
+		if !slices.Contains(h.waiting.Buckets, one.Bucket) {
+			continue
+		}
+		if helps, over := h.waiting.Over(); over {
+			n.in(1, func() { n.goOn(h, helps, false) })
 		}
 	}
 }
@@ -109,10 +136,10 @@ func (n *node) decided(rq *request, d admit.Decision) {
 	if n.repeated(rq, d) {
 		return
 	}
-	if !rq.old && d.At != 0 {
-		n.checkTime(d.At)
-	}
 	for _, b := range rq.buckets {
+		if !rq.old && d.At != 0 && d.Limit == b.limit.policy.Name {
+			n.checkTime(b, d.At)
+		}
 		switch {
 		case rq.old:
 		case d.At != 0:

@@ -6,6 +6,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -45,7 +46,7 @@ func (w *world) newServer(r *region) (server, error) {
 		return newLuaServer(r)
 	}
 	s := &twinServer{r: r}
-	s.primary = lab.NewTwin(s.clock, s.replid())
+	s.primary = lab.NewDividedTwin(s.clock, s.replid(), w.shards)
 	return s, nil
 }
 
@@ -93,7 +94,8 @@ func (s *twinServer) promoteCopy() {
 }
 
 func (s *twinServer) inspect(b *bucket) (algorithms.Inspected, bool) {
-	t := s.primary.Ledger()
+	shard := s.r.w.shards.Of(policy.BucketID(b.id).Entity())
+	t := s.primary.Ledger(shard)
 	// A look that opens nothing: a copy that nobody has opened yet admits nothing, whatever it holds.
 	const none = 1<<64 - 1
 	if o := t.Open(0, algorithms.Open{Expected: none, Generation: none}); o.Generation == 0 || o.Replid != s.primary.Replid() {
@@ -101,6 +103,6 @@ func (s *twinServer) inspect(b *bucket) (algorithms.Inspected, bool) {
 	}
 	// By a node's clock: one too far from the store's finds nothing out, and must not.
 	i := t.Inspect(s.clock(), algorithms.Inspect{Fence: algorithms.Fence{Generation: t.Generation, Epoch: t.Epoch, Clock: s.r.clock()},
-		Target: algorithms.Target{Key: store.BucketKey(store.Whole, b.id), Terms: b.spec.Terms(s.r.name)}})
+		Target: algorithms.Target{Key: store.BucketKey(shard, b.id), Terms: b.spec.Terms(s.r.name)}})
 	return i, i.Status == algorithms.StatusOK
 }

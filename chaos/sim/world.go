@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"time"
+
+	"github.com/quotad/quotad/region/store"
 )
 
 // began is the wall clock's time at the start of every run, µs since 1970: a Sunday's midnight in UTC, so that cells of
@@ -18,7 +20,8 @@ type world struct {
 	now     int64 // µs since the start
 	regions []*region
 	wires   [][]wire
-	mates   *rand.Rand // for messages within regions
+	shards  store.Shards // of each region's store
+	mates   *rand.Rand   // for messages within regions
 	limits  []*limit
 
 	moved               []*bucket // rights of them may have moved since they were last checked
@@ -56,6 +59,7 @@ const (
 	forNodes
 	forMates
 	forWider
+	forSpanning
 )
 
 // newWorld returns the world of a plan, in which nothing has happened yet.
@@ -64,6 +68,10 @@ func newWorld(p *Plan, t *trace, d *digest) (*world, error) {
 	first, err := p.document(1)
 	if err != nil {
 		return nil, fmt.Errorf("the plan's document: %w", err)
+	}
+	w.shards = store.Shards{store.Whole}
+	if p.Shards > 1 {
+		w.shards = store.Divided(p.Shards)
 	}
 	w.wires = p.wires()
 	for i := range first.Limits {

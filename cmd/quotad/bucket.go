@@ -95,17 +95,17 @@ Exit codes: 0 shown, 1 no such bucket, 5 no node answers, 2 bad usage.`,
 
 // ledger is what is printed of the API's answer; absent is what the algorithm does not have.
 type ledger struct {
-	Limit       string   `json:"limit"`
-	LimitUnits  int64    `json:"limit_units"`
-	Algorithm   string   `json:"algorithm"`
-	Entitlement int64    `json:"entitlement"`
-	Burst       *int64   `json:"burst"`
-	Share       int64    `json:"share"`
-	NextShare   int64    `json:"next_share"`
-	Cell        int64    `json:"cell"`
-	Used        int64    `json:"used"`
-	Fading      int64    `json:"fading"`
-	Free        int64    `json:"free"`
+	Limit       string      `json:"limit"`
+	LimitUnits  int64       `json:"limit_units"`
+	Algorithm   string      `json:"algorithm"`
+	Entitlement int64       `json:"entitlement"`
+	Burst       *int64      `json:"burst"`
+	Share       int64       `json:"share"`
+	NextShare   int64       `json:"next_share"`
+	Cell        int64       `json:"cell"`
+	Used        int64       `json:"used"`
+	Fading      int64       `json:"fading"`
+	Free        int64       `json:"free"`
 	Rights      []rightsRow `json:"rights"`
 }
 

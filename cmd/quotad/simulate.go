@@ -76,6 +76,7 @@ Exit codes: 0 everything held, 2 bad usage, 3 something did not.`,
 	f.StringSliceVar(&s.faults, "faults", nil, "kinds of faults, of which there are then many: "+faultNames()+"; none: the seed chooses")
 	f.Uint64Var(&s.hunt.LuaEvery, "lua-every", 50, "one seed of so many is decided by the Lua scripts on an embedded Redis; 0: none")
 	f.BoolVar(&s.hunt.Wider, "wider", false, "the wider draw, by random numbers of its own: sticky routing, clocks of single machines, up to three nodes, three windows and more")
+	f.BoolVar(&s.hunt.Spanning, "spanning", false, "also requests that span several shards of a store, and several requests in one call, by random numbers of their own")
 	f.StringVar(&s.only, "only", "", "numbers of the acts to keep of each seed, separated by commas: what a failure prints")
 	f.BoolVar(&s.compares, "compare", false, "compare quotad with other ways of limiting; --from is the seed of the demands")
 	f.StringVar(&s.plot, "plot", "", "with --compare: write a plot there, an SVG")
@@ -174,6 +175,9 @@ func (s *simulation) replay(f *sim.Failure) string {
 	}
 	if s.hunt.Wider {
 		command += " --wider"
+	}
+	if s.hunt.Spanning {
+		command += " --spanning"
 	}
 	if f.Lua {
 		command += " --lua-every 1"

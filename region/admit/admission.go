@@ -94,7 +94,7 @@ func (b *batcher) take() []waiting {
 	defer b.mu.Unlock()
 	q := b.queue
 	q.trip++
-	now, most, work := time.Now(), b.pace.pipelineWork(), int64(0)
+	now, most, work := time.Now(), b.pipelineWork(), int64(0)
 	batch := make([]waiting, 0, min(q.length, mostBatched))
 	for len(batch) < mostBatched {
 		leaf := q.next()

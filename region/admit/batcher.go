@@ -3,6 +3,7 @@ package admit
 import (
 	"context"
 	"hash/maphash"
+	"math"
 	"strconv"
 	"strings"
 	"sync"
@@ -77,6 +78,7 @@ type batcher struct {
 	more     chan struct{} // a run is to carry what is queued
 	seed     maphash.Seed
 	wakes    wakes
+	stepped  bool // whoever asks makes the round trip, with all that waits
 
 	mu      sync.Mutex
 	queue   *fairQueue
@@ -223,6 +225,14 @@ func (b *batcher) decide(ctx context.Context, batch []waiting) {
 }
 
 func shardOf(c algorithms.Decide) store.Shard { return store.ShardOf(c.Buckets[0].Key) }
+
+// pipelineWork returns how much work the next round trip may carry. How fast a simulated store is, the wall clock does not say.
+func (b *batcher) pipelineWork() int64 {
+	if b.stepped {
+		return math.MaxInt64
+	}
+	return b.pace.pipelineWork()
+}
 
 // begin notes work that is under way from now on.
 func (b *batcher) begin(work int64) time.Time {

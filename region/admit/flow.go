@@ -164,6 +164,9 @@ func (f *Flow) waits(why reason, wait *rights.Wait) {
 // Awaited returns the ids of the buckets that the request waits for.
 func (f *Flow) Awaited() []string { return f.wait.Buckets() }
 
+// Over says whether what the request waits for was said of all buckets, and then whether asking once more may help.
+func (f *Flow) Over() (helps, over bool) { return f.wait.Over() }
+
 // Patience returns how long the request waits.
 func (f *Flow) Patience() time.Duration {
 	if f.waitsFor == rightsLent {
@@ -184,6 +187,8 @@ func (f *Flow) Waited(helps, timedOut bool) {
 	case f.waitsFor == rightsLent:
 	case helps:
 		f.next = Asks
+	case f.waitsFor == opened:
+		f.borrow()
 	}
 }
 

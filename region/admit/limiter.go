@@ -63,7 +63,7 @@ func New(c Config) *Limiter {
 	l.batcher = newBatcher(c.Store, c.Rights, l.breakers, queueLength, l.deadline)
 	l.batcher.repeats = c.Repeats
 	if c.Stepped {
-		l.batcher.trips = 0
+		l.batcher.trips, l.batcher.stepped = 0, true
 	}
 	return l
 }

@@ -30,7 +30,10 @@ type wakes struct {
 
 // uses notes that a request is sent to the store.
 func (w *wakes) uses() {
-	if w.used.Load() || w.used.Swap(true) {
+	if w.used.Load() { // mostly: it costs less than to set it
+		return
+	}
+	if already := w.used.Swap(true); already {
 		return
 	}
 	select {
@@ -50,7 +53,7 @@ func (w *wakes) watch(ctx context.Context, deadline time.Duration) {
 			return
 		case <-w.begins:
 		}
-		for w.used.Swap(false) {
+		for used := w.used.Swap(false); used; used = w.used.Swap(false) {
 			due := time.Since(since) + deadline/wakeParts
 			w.due.Store(int64(due))
 			every.Reset(deadline / wakeParts)

@@ -210,7 +210,7 @@ func slow(d time.Duration) *fakeNode {
 
 // calls makes one call over gRPC and one over HTTP, and waits until both are with the node; the function returned
 // waits for their ends.
-func (s *front) calls(t *testing.T) (ends func() (rpc error, web int)) {
+func (s *front) calls(t *testing.T) (ends func() (web int, rpc error)) {
 	t.Helper()
 	var done sync.WaitGroup
 	var rpc error
@@ -226,7 +226,7 @@ func (s *front) calls(t *testing.T) (ends func() (rpc error, web int)) {
 		}
 	})
 	synctest.Wait()
-	return func() (error, int) { done.Wait(); return rpc, web }
+	return func() (int, error) { done.Wait(); return web, rpc }
 }
 
 // TestShutdownWaits: calls under way are answered, and a watcher of health does not hold the end up.
@@ -249,7 +249,7 @@ func TestShutdownWaits(t *testing.T) {
 		if took := time.Since(start); took > 5*time.Second {
 			t.Errorf("shutdown took %v for calls of 3 s", took)
 		}
-		if rpc, web := ends(); rpc != nil || web != 200 {
+		if web, rpc := ends(); rpc != nil || web != 200 {
 			t.Errorf("the calls under way ended with %v and %d", rpc, web)
 		}
 	})
@@ -268,7 +268,7 @@ func TestShutdownCutsOff(t *testing.T) {
 		if took := time.Since(start); took != 10*time.Second {
 			t.Errorf("shutdown took %v, want 10 s", took)
 		}
-		if rpc, web := ends(); status.Code(rpc) != codes.Unavailable || web != 0 {
+		if web, rpc := ends(); status.Code(rpc) != codes.Unavailable || web != 0 {
 			t.Errorf("the calls cut off ended with %v and %d", rpc, web)
 		}
 	})
@@ -284,7 +284,7 @@ func TestCloseEndsAtOnce(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if rpc, web := ends(); status.Code(rpc) != codes.Unavailable || web != 0 || time.Since(start) > time.Second {
+		if web, rpc := ends(); status.Code(rpc) != codes.Unavailable || web != 0 || time.Since(start) > time.Second {
 			t.Errorf("the calls cut off ended with %v and %d after %v", rpc, web, time.Since(start))
 		}
 	})

@@ -86,7 +86,6 @@ func (c *Calls) Options() []grpc.ServerOption {
 		grpc.StaticStreamWindowSize(streamWindow),
 		grpc.StaticConnWindowSize(connWindow),
 		grpc.ReadBufferSize(readBuffer),
-		grpc.SharedWriteBuffer(true),
 	}
 }
 

@@ -96,7 +96,7 @@ func (w *Work) Behind(waited time.Duration) bool {
 
 // Done says that the call has nothing in hand any more. It may be called again.
 func (h *Held) Done() {
-	if h.done.Swap(true) {
+	if already := h.done.Swap(true); already {
 		return
 	}
 	w := h.work

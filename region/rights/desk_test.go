@@ -7,7 +7,7 @@ import (
 
 // Each answer reaches the one who waits under its number, and nobody else; who has left gets none and holds nobody up.
 func TestDesk(t *testing.T) {
-	var d desk[string]
+	var d pendingReplies[string]
 	first, one, leaveFirst := d.wait()
 	second, other, leaveSecond := d.wait()
 	if first == 0 || second == first {
@@ -35,7 +35,7 @@ func TestDesk(t *testing.T) {
 }
 
 func TestDeskConcurrently(t *testing.T) {
-	var d desk[uint64]
+	var d pendingReplies[uint64]
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {

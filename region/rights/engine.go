@@ -50,7 +50,7 @@ type Engine struct {
 	events  *events
 	drain   chan struct{} // something was observed
 	moves   chan struct{} // holds one for each pipeline under way that moves rights
-	seen    *seen
+	seen    *lastSeen
 	hints   *Hints
 
 	mu       sync.Mutex
@@ -63,8 +63,8 @@ type Engine struct {
 
 	degraded atomic.Pointer[map[string]bool] // regions that this node is degraded towards
 
-	replies     desk[exchange.Reply] // peers' messages being served
-	testimonies desk[exchange.Testimonies]
+	replies     pendingReplies[exchange.Reply] // peers' messages being served
+	testimonies pendingReplies[exchange.Testimonies]
 	waiters     waiters
 	work        sync.WaitGroup // effects under way
 
@@ -79,7 +79,7 @@ type Engine struct {
 func New(c Config) *Engine {
 	e := &Engine{config: c, machine: exchange.New(c.Region, c.Node, c.Options), begun: time.Now(),
 		events: newEvents(), drain: make(chan struct{}, 1), moves: make(chan struct{}, movesUnderWay),
-		seen:     newSeen(c.Region, c.Memory, c.Store.Latest, c.Store.Surely),
+		seen:     newLastSeen(c.Region, c.Memory, c.Store.Latest, c.Store.Surely),
 		observed: map[string]*exchange.Observed{}, apart: map[string]bool{}}
 	e.hints = newHints(c.Region, c.Node, c.Journal.Incarnation(), c.Now, func(h exchange.Hint) { e.post(exchange.Heard{Hint: h}) })
 	e.hints.inDocument = func(region string) bool {
@@ -189,7 +189,7 @@ func (e *Engine) Hear(now int64, event exchange.Event) exchange.Effects {
 func (e *Engine) step(ctx context.Context, event exchange.Event) {
 	out := e.Hear(e.now(), event)
 	for _, s := range out.Settled {
-		e.waiters.wake(s.Bucket, s.Come)
+		e.Settle(s)
 	}
 	if len(out.Lend) > 0 {
 		e.work.Go(func() { e.Lend(ctx, out.Lend) })
@@ -250,7 +250,9 @@ func (e *Engine) Exists(b *exchange.Bucket) (until int64) { return e.seen.begin(
 func (e *Engine) ExistsUntil(id string) int64 { return e.seen.known(id) }
 
 // UsedBefore says whether this node may have used a bucket before a loss of which it heard under a generation of the store.
-func (e *Engine) UsedBefore(id string, generation uint64) bool { return e.seen.usedBefore(id, generation) }
+func (e *Engine) UsedBefore(id string, generation uint64) bool {
+	return e.seen.usedBefore(id, generation)
+}
 
 // Hints returns what gossip spreads for this node.
 func (e *Engine) Hints() *Hints { return e.hints }

@@ -157,7 +157,7 @@ func (s *Hints) takeAll(b []byte) (fresh []*hintv1.Hint, err error) {
 		if err := proto.Unmarshal(raw, h); err != nil {
 			return err
 		}
-		if s.take(h, now, false) {
+		if isNews := s.take(h, now, false); isNews {
 			fresh = append(fresh, h)
 			h = &hintv1.Hint{}
 		}

@@ -28,13 +28,13 @@ func shown(cell, used int64) algorithms.State {
 func atTime(now int64) func() int64 { return func() int64 { return now } }
 
 // used notes that a bucket is used, and what its store then showed.
-func (s *seen) used(b *exchange.Bucket, state algorithms.State, at int64) {
+func (s *lastSeen) used(b *exchange.Bucket, state algorithms.State, at int64) {
 	s.begin(b)
 	s.note(b, state, at)
 }
 
 func TestSeenKeepsTheLatest(t *testing.T) {
-	s, b := newSeen("us", Memory{}, atTime(1), atTime(1)), lasting("a")
+	s, b := newLastSeen("us", Memory{}, atTime(1), atTime(1)), lasting("a")
 	if s.use("a") != (algorithms.Use{}) || s.begin(b) != 0 {
 		t.Error("a bucket never seen is known")
 	}
@@ -66,7 +66,7 @@ func TestSeenKeepsTheLatest(t *testing.T) {
 // A bucket is forgotten when nothing of it counts any more by the store's time, and not before.
 func TestSeenForgetsByTheStoresTime(t *testing.T) {
 	now := int64(1)
-	s := newSeen("us", Memory{}, atTime(1), func() int64 { return now })
+	s := newLastSeen("us", Memory{}, atTime(1), func() int64 { return now })
 	s.used(lasting("a"), shown(0, 1), 1)
 	for _, step := range []struct{ now, buckets, uses int64 }{{600*second - 1, 1, 1}, {600 * second, 1, 0}, {1800 * second, 0, 0}} {
 		now = step.now
@@ -79,7 +79,7 @@ func TestSeenForgetsByTheStoresTime(t *testing.T) {
 
 // Use beyond the bound is left to the journal once that has it, and never before; that a bucket was used is remembered.
 func TestUseIsLeftToTheJournal(t *testing.T) {
-	s := newSeen("us", Memory{Uses: 640}, atTime(1), atTime(1))
+	s := newLastSeen("us", Memory{Uses: 640}, atTime(1), atTime(1))
 	const many = 6400
 	for i := range many {
 		s.used(lasting(fmt.Sprint(i)), shown(0, int64(i+1)), 1)
@@ -116,7 +116,7 @@ func TestUseIsLeftToTheJournal(t *testing.T) {
 // A node that has no room to remember that it used a bucket does not say of any that it did not.
 func TestWhoHasNoRoomVouchesForNothing(t *testing.T) {
 	now := int64(100)
-	s := newSeen("us", Memory{Buckets: seenParts}, func() int64 { return now }, atTime(0))
+	s := newLastSeen("us", Memory{Buckets: seenParts}, func() int64 { return now }, atTime(0))
 	s.stand(1, now, false)
 	now = 200
 	for i := range 10 * seenParts {
@@ -130,7 +130,7 @@ func TestWhoHasNoRoomVouchesForNothing(t *testing.T) {
 
 // What was used under a generation of the store is not used before it.
 func TestUsedBeforeAGeneration(t *testing.T) {
-	s := newSeen("us", Memory{}, atTime(1), atTime(1))
+	s := newLastSeen("us", Memory{}, atTime(1), atTime(1))
 	s.stand(7, 1, false)
 	s.begin(lasting("before"))
 	s.stand(8, 1, true)
@@ -149,7 +149,7 @@ func TestUsedBeforeAGeneration(t *testing.T) {
 // Use is written when it is first seen, when it moved by more than a hundredth of the entitlement, in another cell, or when
 // it has rested between two looks; and not again before it moves.
 func TestCheckpointsOfSeen(t *testing.T) {
-	s, b := newSeen("us", Memory{}, atTime(1), atTime(1)), lasting("a")
+	s, b := newLastSeen("us", Memory{}, atTime(1), atTime(1)), lasting("a")
 	short := lasting("short")
 	short.Recovered = false
 	now := int64(5 * 600 * second)
@@ -193,7 +193,7 @@ func TestCheckpointsOfSeen(t *testing.T) {
 // since, and after two seconds of rest nothing; nor does what is written last.
 func TestCheckpointsLagByTheRule(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
-		s, b := newSeen("us", Memory{}, atTime(1), atTime(1)), lasting("a")
+		s, b := newLastSeen("us", Memory{}, atTime(1), atTime(1)), lasting("a")
 		var used, written, now int64
 		write := func(last bool) {
 			all := s.checkpoints(1, last)
@@ -228,7 +228,7 @@ func TestCheckpointsLagByTheRule(t *testing.T) {
 }
 
 func TestSeenConcurrently(t *testing.T) {
-	s := newSeen("us", Memory{Uses: 64}, atTime(1), atTime(1))
+	s := newLastSeen("us", Memory{Uses: 64}, atTime(1), atTime(1))
 	var all sync.WaitGroup
 	for worker := range 8 {
 		all.Go(func() {

@@ -11,7 +11,7 @@ import (
 func (e *Engine) Serve(ctx context.Context, m exchange.Message) (exchange.Reply, error) {
 	id, reply, leave := e.replies.wait()
 	defer leave()
-	if !e.post(e.Asked(id, m)) {
+	if posted := e.post(e.Asked(id, m)); !posted {
 		return exchange.Reply{}, fmt.Errorf("node %s has too much to do: ask again later", e.config.Node)
 	}
 	select {
@@ -36,7 +36,7 @@ func (e *Engine) Asked(id uint64, m exchange.Message) exchange.Asked {
 func (e *Engine) Answer(ctx context.Context, q exchange.Question) (exchange.Testimonies, error) {
 	id, answer, leave := e.testimonies.wait()
 	defer leave()
-	if !e.post(e.Questioned(id, q)) {
+	if posted := e.post(e.Questioned(id, q)); !posted {
 		return exchange.Testimonies{}, fmt.Errorf("node %s has too much to do: ask again later", e.config.Node)
 	}
 	select {

@@ -9,7 +9,7 @@ import (
 	"github.com/quotad/quotad/allocator/exchange"
 )
 
-// waiters are the requests that wait for rights to be borrowed, by bucket. The zero value is ready to use.
+// waiters are the requests that wait for a bucket: for rights of it, or for it to be restored or opened. The zero value is ready to use.
 type waiters struct {
 	mu  sync.Mutex
 	all map[string]*crowd
@@ -24,7 +24,7 @@ type crowd struct {
 // waiter is one request.
 type waiter struct {
 	cost  int64
-	woken chan bool // true: deciding once more may help; buffered
+	woken chan bool // true: asking the store once more may help; buffered
 }
 
 // add puts a waiter on a bucket's list.
@@ -61,8 +61,8 @@ func (w *waiters) remove(bucket string, r *waiter) {
 	}
 }
 
-// wake tells all that wait for a bucket whether deciding once more may help.
-func (w *waiters) wake(bucket string, come bool) {
+// wake tells all that wait for a bucket whether asking the store once more may help.
+func (w *waiters) wake(bucket string, helps bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	c := w.all[bucket]
@@ -71,7 +71,7 @@ func (w *waiters) wake(bucket string, come bool) {
 	}
 	for r := range c.each {
 		select {
-		case r.woken <- come:
+		case r.woken <- helps:
 		default: // it has been told already
 		}
 	}
@@ -86,8 +86,9 @@ type Lack struct {
 // Wait is a request that waits for buckets: for rights of them, or for them to be restored or opened.
 type Wait struct {
 	engine *Engine
-	each   []*waiter
-	of     []string // their ids
+	of     []string  // ids of the buckets
+	each   []*waiter // for each of them
+	told   int       // so many of them, from the first on, were told of, and may help
 }
 
 // Wait has a request of some cost wait for buckets, which have ids, until Leave. It is told of all that happens to them from
@@ -112,15 +113,16 @@ func (w *Wait) Leave() {
 // Buckets returns the ids of the buckets that are waited for.
 func (w *Wait) Buckets() []string { return w.of }
 
-// Until waits until each of the buckets was told of, over is closed or gone is. helps: deciding once more may help, for all
-// of them.
+// Until waits until each of the buckets was told of, until over has a value, or gone is closed. helps: asking the store once
+// more may help, by what was said of all of them.
 func (w *Wait) Until(over <-chan time.Time, gone <-chan struct{}) (helps, timedOut bool) {
-	for _, one := range w.each {
+	for w.told < len(w.each) {
 		select {
-		case helps := <-one.woken:
+		case helps := <-w.each[w.told].woken:
 			if !helps {
 				return false, false
 			}
+			w.told++
 		case <-over:
 			return false, true
 		case <-gone:
@@ -129,6 +131,26 @@ func (w *Wait) Until(over <-chan time.Time, gone <-chan struct{}) (helps, timedO
 	}
 	return true, false
 }
+
+// Over is Until for whoever does not wait: it says whether the wait is over.
+func (w *Wait) Over() (helps, over bool) {
+	for w.told < len(w.each) {
+		select {
+		case helps := <-w.each[w.told].woken:
+			if !helps {
+				return false, true
+			}
+			w.told++
+		default:
+			return false, false
+		}
+	}
+	return true, true
+}
+
+// Settle tells all requests that wait for a bucket whether asking the store once more may help. Run does it; whoever steps the
+// machine by hand must.
+func (e *Engine) Settle(s exchange.Settled) { e.waiters.wake(s.Bucket, s.Come) }
 
 // Borrow asks the peers for what requests that wait lack of each of some buckets, and has the request wait for it; nil: that
 // cannot be asked for, because too much is.
@@ -140,7 +162,8 @@ func (e *Engine) Borrow(lacking []Lack, cost, now int64) *Wait {
 	w := e.Wait(cost, ids...)
 	for _, l := range lacking {
 		units := min(e.waiters.cost(l.Bucket.ID), l.Bucket.Limit)
-		if !e.post(exchange.Wanted{Bucket: l.Bucket, Units: units, State: l.State, Now: now}) {
+		posted := e.post(exchange.Wanted{Bucket: l.Bucket, Units: units, State: l.State, Now: now})
+		if !posted {
 			w.Leave()
 			return nil
 		}

@@ -41,10 +41,10 @@ func dropped(t *testing.T, c *redis.Client) {
 
 var provocations = map[string]provoked{
 	"READONLY": {next: "a failover is under way", bring: func(t *testing.T, c *redis.Client) {
-		did(t, c.SlaveOf(t.Context(), "127.0.0.1", "1").Err())
+		did(t, c.ReplicaOf(t.Context(), "127.0.0.1", "1").Err())
 	}},
 	"MASTERDOWN": {next: "a failover is under way", bring: func(t *testing.T, c *redis.Client) {
-		did(t, c.ConfigSet(t.Context(), "replica-serve-stale-data", "no").Err(), c.SlaveOf(t.Context(), "127.0.0.1", "1").Err())
+		did(t, c.ConfigSet(t.Context(), "replica-serve-stale-data", "no").Err(), c.ReplicaOf(t.Context(), "127.0.0.1", "1").Err())
 	}},
 	"OOM":        {next: "raise its maxmemory", bring: set("maxmemory", "1")},
 	"NOREPLICAS": {next: "min-replicas-to-write", bring: set("min-replicas-to-write", "1")},

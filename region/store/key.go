@@ -25,8 +25,11 @@ const clusterShards = 32
 type Shards []Shard
 
 // divided returns the shards of a store on a Redis Cluster.
-func divided() Shards {
-	all := make(Shards, clusterShards)
+func divided() Shards { return Divided(clusterShards) }
+
+// Divided returns so many shards.
+func Divided(shards int) Shards {
+	all := make(Shards, shards)
 	for i := range all {
 		all[i] = Shard(Prefix + ":" + strconv.Itoa(i) + "}")
 	}

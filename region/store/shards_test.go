@@ -252,7 +252,7 @@ func TestIdentity(t *testing.T) {
 	s, mate, client := node(t, server, first), node(t, server, first), raw(t, server)
 	serves(t, s, "k")
 	before := s.Generation()
-	if err := errors.Join(client.SlaveOf(t.Context(), "127.0.0.1", "1").Err(), client.SlaveOf(t.Context(), "NO", "ONE").Err()); err != nil {
+	if err := errors.Join(client.ReplicaOf(t.Context(), "127.0.0.1", "1").Err(), client.ReplicaOf(t.Context(), "NO", "ONE").Err()); err != nil {
 		t.Fatal(err)
 	}
 	allAre(t, s, "k", algorithms.StatusUnknown)

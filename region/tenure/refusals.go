@@ -98,7 +98,7 @@ func (r *refusals) refused(err *store.Error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := r.now()
-	if !r.any.Swap(true) {
+	if already := r.any.Swap(true); !already {
 		r.since = now
 	}
 	r.calls++

@@ -19,6 +19,9 @@ import (
 	"github.com/quotad/quotad/region/tenure"
 )
 
+// longest is how long a request may take by the wall clock, by which no store of a simulation is late.
+const longest = time.Hour
+
 // Stepped is a node that is stepped by hand. Not safe for concurrent use.
 type Stepped struct {
 	config  region.Config
@@ -172,8 +175,7 @@ func (s *Stepped) Epoch() string { return s.tenure.Rules().Epoch }
 // Generation returns the generation of the store that this node works under.
 func (s *Stepped) Generation() uint64 { return s.tenure.Generation() }
 
-// Waiting is a request that waits. Again must be called, once: when the machine has settled one of the buckets that it waits
-// for, or when its patience is over.
+// Waiting is a request that waits. Again must be called, once: when its wait is over, or its patience.
 type Waiting struct {
 	Buckets  []string
 	Patience time.Duration
@@ -189,6 +191,41 @@ func (s *Stepped) Check(q admit.Request) (admit.Decision, *Waiting, error) {
 	return s.goOn(f)
 }
 
+// Said is what came of one request of several: a decision, what to wait for, or an error.
+type Said struct {
+	Decision admit.Decision
+	Waiting  *Waiting
+	Err      error
+}
+
+// CheckTogether decides several requests of one call as a node does, but does not wait.
+func (s *Stepped) CheckTogether(all []admit.Request) []Said {
+	said := make([]Said, len(all))
+	flows, place := make([]*admit.Flow, 0, len(all)), make([]int, 0, len(all))
+	for i, q := range all {
+		f, err := s.limiter.Begin(q, true)
+		if err != nil {
+			said[i].Err = err
+			continue
+		}
+		f.Extend(time.Now().Add(longest))
+		flows, place = append(flows, f), append(place, i)
+	}
+	s.limiter.AskTogether(context.Background(), flows)
+	for n, f := range flows {
+		one := &said[place[n]]
+		one.Decision, one.Waiting, one.Err = s.goOn(f)
+	}
+	return said
+}
+
+// Settle tells the requests that wait for a bucket what the machine said of it.
+func (s *Stepped) Settle(one exchange.Settled) { s.rights.Settle(one) }
+
+// Over says whether a request has waited long enough: the machine has said of all that it waits for whether asking the store
+// once more may help, or of one that it does not.
+func (w *Waiting) Over() (helps, over bool) { return w.flow.Over() }
+
 // Again goes on with a request that waited. helps: the machine said that asking the store once more may help; timedOut: the
 // request's patience is over. asked: the store was asked once more, so that what is decided is not of before the wait.
 func (s *Stepped) Again(w *Waiting, helps, timedOut bool) (d admit.Decision, more *Waiting, asked bool, err error) {
@@ -201,7 +238,7 @@ func (s *Stepped) Again(w *Waiting, helps, timedOut bool) (d admit.Decision, mor
 // goOn goes on until a request is decided or waits.
 func (s *Stepped) goOn(f *admit.Flow) (admit.Decision, *Waiting, error) {
 	for f.Next() == admit.Asks {
-		f.Extend(time.Now().Add(time.Hour)) // no store of a simulation is late by the wall clock
+		f.Extend(time.Now().Add(longest))
 		f.Ask(context.Background())
 	}
 	if f.Next() == admit.Waits {

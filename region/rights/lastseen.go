@@ -39,11 +39,11 @@ const (
 	checkpointPart = 100
 )
 
-// seen is what this node remembers of each bucket: that it used it, until when the store is known to have it, and of long
+// lastSeen is what this node remembers of each bucket: that it used it, until when the store is known to have it, and of long
 // windows how much counted when it was last seen. It tells a store that a bucket which is not there was deleted, restores
 // the use of a bucket that was lost, and knows of which lost buckets nothing was used. Times are the store's, held by its
 // mark: a node's clock has no say in what is forgotten. Safe for concurrent use.
-type seen struct {
+type lastSeen struct {
 	region     string
 	limits     Memory
 	now        func() int64 // the latest time of the store
@@ -70,14 +70,14 @@ type mark struct {
 	generation uint64 // of the store, in which it was first used
 }
 
-func newSeen(region string, limits Memory, now, surely func() int64) *seen {
+func newLastSeen(region string, limits Memory, now, surely func() int64) *lastSeen {
 	if limits.Buckets == 0 {
 		limits.Buckets = DefaultBuckets
 	}
 	if limits.Uses == 0 {
 		limits.Uses = DefaultUses
 	}
-	s := &seen{region: region, limits: limits, now: now, surely: surely, seed: maphash.MakeSeed(), parts: make([]seenPart, 1)}
+	s := &lastSeen{region: region, limits: limits, now: now, surely: surely, seed: maphash.MakeSeed(), parts: make([]seenPart, 1)}
 	if min(limits.Buckets, limits.Uses) >= fewestDivided {
 		s.parts = make([]seenPart, seenParts)
 	}
@@ -90,16 +90,16 @@ func newSeen(region string, limits Memory, now, surely func() int64) *seen {
 }
 
 // perPart returns how many of so many each part may have.
-func (s *seen) perPart(all int) int { return (all + len(s.parts) - 1) / len(s.parts) }
+func (s *lastSeen) perPart(all int) int { return (all + len(s.parts) - 1) / len(s.parts) }
 
-func (s *seen) part(id string) (*seenPart, uint64) {
+func (s *lastSeen) part(id string) (*seenPart, uint64) {
 	h := maphash.String(s.seed, id)
 	return &s.parts[h%uint64(len(s.parts))], h
 }
 
 // begin notes that a bucket is about to be used, whatever becomes of the call, and returns the store time until which it is
 // known to be in the store.
-func (s *seen) begin(b *exchange.Bucket) (known int64) {
+func (s *lastSeen) begin(b *exchange.Bucket) (known int64) {
 	p, h := s.part(b.ID)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -119,7 +119,7 @@ func (s *seen) begin(b *exchange.Bucket) (known int64) {
 }
 
 // note takes in a state of the store, as of a store time.
-func (s *seen) note(b *exchange.Bucket, state algorithms.State, at int64) {
+func (s *lastSeen) note(b *exchange.Bucket, state algorithms.State, at int64) {
 	p, h := s.part(b.ID)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -138,7 +138,7 @@ func (s *seen) note(b *exchange.Bucket, state algorithms.State, at int64) {
 
 // usedBefore says whether this node may have used a bucket before a loss of which it heard under a generation of the store:
 // under an earlier one, or under that one if it was ever shown to be there.
-func (s *seen) usedBefore(id string, generation uint64) bool {
+func (s *lastSeen) usedBefore(id string, generation uint64) bool {
 	p, h := s.part(id)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -147,7 +147,7 @@ func (s *seen) usedBefore(id string, generation uint64) bool {
 }
 
 // use returns what counted in a bucket when it was last seen; the zero Use: it was not, or the journal alone has it.
-func (s *seen) use(id string) algorithms.Use {
+func (s *lastSeen) use(id string) algorithms.Use {
 	p, _ := s.part(id)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -158,7 +158,7 @@ func (s *seen) use(id string) algorithms.Use {
 }
 
 // known returns the store time until which a bucket is known to be in the store.
-func (s *seen) known(id string) int64 {
+func (s *lastSeen) known(id string) int64 {
 	p, h := s.part(id)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -168,7 +168,7 @@ func (s *seen) known(id string) int64 {
 // stand notes under which generation the store stands, at a time of it. What was used before the first such time, this node
 // may have used in an earlier life. Anew: another store may stand there, and nothing is
 // known to be in it.
-func (s *seen) stand(generation uint64, now int64, anew bool) {
+func (s *lastSeen) stand(generation uint64, now int64, anew bool) {
 	if s.since.Load() == math.MaxInt64 {
 		s.since.Store(now)
 	}
@@ -189,7 +189,7 @@ func (s *seen) stand(generation uint64, now int64, anew bool) {
 
 // checkpoints returns what is worth writing: use that moved far since it was written, or not at all since the last call; or
 // for the last time all that moved.
-func (s *seen) checkpoints(generation uint64, last bool) []journal.Checkpoint {
+func (s *lastSeen) checkpoints(generation uint64, last bool) []journal.Checkpoint {
 	var all []journal.Checkpoint
 	for i := range s.parts {
 		p := &s.parts[i]
@@ -201,7 +201,7 @@ func (s *seen) checkpoints(generation uint64, last bool) []journal.Checkpoint {
 }
 
 // written notes that checkpoints are durable.
-func (s *seen) written(all []journal.Checkpoint) {
+func (s *lastSeen) written(all []journal.Checkpoint) {
 	for _, c := range all {
 		p, _ := s.part(c.Bucket)
 		p.mu.Lock()
@@ -212,7 +212,7 @@ func (s *seen) written(all []journal.Checkpoint) {
 
 // forget drops what counts no more in any shard of the store, by its time. To look at a million takes 30 ms, so requests
 // come first after each part.
-func (s *seen) forget() {
+func (s *lastSeen) forget() {
 	now := s.surely()
 	for i := range s.parts {
 		p := &s.parts[i]
@@ -226,7 +226,7 @@ func (s *seen) forget() {
 
 // counts returns of how many buckets a node remembers that and how much it used them, and of how many of these the journal
 // does not know it yet.
-func (s *seen) counts() (buckets, uses, unwritten int) {
+func (s *lastSeen) counts() (buckets, uses, unwritten int) {
 	for i := range s.parts {
 		p := &s.parts[i]
 		p.mu.Lock()

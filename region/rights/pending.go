@@ -2,15 +2,15 @@ package rights
 
 import "sync"
 
-// desk is where answers are handed to who waits for them, by number. The zero value is ready to use.
-type desk[T any] struct {
+// pendingReplies is where answers are handed to who waits for them, by number. The zero value is ready to use.
+type pendingReplies[T any] struct {
 	mu      sync.Mutex
 	last    uint64
 	waiting map[uint64]chan<- T
 }
 
 // wait returns a number, from 1 on, and where the answer to it will come; leave ends the wait.
-func (d *desk[T]) wait() (id uint64, answer <-chan T, leave func()) {
+func (d *pendingReplies[T]) wait() (id uint64, answer <-chan T, leave func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.waiting == nil {
@@ -28,7 +28,7 @@ func (d *desk[T]) wait() (id uint64, answer <-chan T, leave func()) {
 }
 
 // hand gives an answer to who waits for it, if anybody still does.
-func (d *desk[T]) hand(id uint64, answer T) {
+func (d *pendingReplies[T]) hand(id uint64, answer T) {
 	d.mu.Lock()
 	c := d.waiting[id]
 	delete(d.waiting, id)

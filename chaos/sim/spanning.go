@@ -1,0 +1,53 @@
+package sim
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/quotad/quotad/algorithms"
+)
+
+// spread has a plan's stores divided into shards, its limits apply to the same requests while they are keyed by the account or the
+// address, which are in different shards, and some calls have several requests. It has a random stream of its own, so that what
+// a seed means without it stays. An embedded Redis is not divided: the Lua scripts decide what is in one call, and spans nothing.
+func spread(p *Plan) {
+	random := p.random(forSpanning, 0)
+	p.Together = int64(random.IntN(12))
+	if p.Lua || random.IntN(4) == 0 {
+		return
+	}
+	p.Shards = 2 + random.IntN(3)
+	if p.light() {
+		p.Document = domains.ReplaceAllString(p.Document, "domain: api,")
+	}
+	lines := strings.Split(p.Document, "\n")
+	for i, line := range lines {
+		if strings.Contains(line, "key: [account]") && random.IntN(2) == 0 {
+			lines[i] = strings.Replace(line, "key: [account]", "key: [address]", 1)
+		}
+	}
+	p.Document = strings.Join(lines, "\n")
+}
+
+// light says whether one request may meet all limits of the plan: of three logs it may not.
+func (p *Plan) light() bool {
+	document, err := p.document(1)
+	if err != nil {
+		return false
+	}
+	var all algorithms.Batch
+	for _, l := range document.Limits {
+		all.Counts(l.Algorithm)
+	}
+	return all.Load() <= algorithms.MaxLoad
+}
+
+var domains = regexp.MustCompile(`domain: api[0-9]*,`)
+
+// together returns how many requests the next call of an act has.
+func (o *offering) together() int {
+	if o.w.plan.Together < 2 || o.random.IntN(3) > 0 {
+		return 1
+	}
+	return 1 + int(o.random.Int64N(o.w.plan.Together))
+}

@@ -1,0 +1,52 @@
+package sim
+
+import (
+	"flag"
+	"testing"
+
+	"github.com/quotad/quotad/region/store"
+)
+
+var spanningTo = flag.Uint64("spanning", 60, "how many seeds TestSpanningSeedsHold runs")
+
+// TestSpanningSeedsHold: nor by any seed whose requests span shards, or come several in a call.
+func TestSpanningSeedsHold(t *testing.T) {
+	h := Hunt{Config: Config{For: *seconds * 1_000_000, Spanning: true}, From: *from, Seeds: *spanningTo, LuaEvery: *luaEvery}
+	tally, err := h.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tally.Broken != nil {
+		f, err := Explain(tally.Broken.Plan)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Fatalf("seed %d: %v\n%v\n%s", f.Seed, f.Broken, f.Acts, f.Timeline)
+	}
+}
+
+// TestSpanning: the draw has requests whose buckets are in different shards, and calls of several requests.
+func TestSpanning(t *testing.T) {
+	spans, together := 0, 0
+	for seed := range uint64(50) {
+		p := Draw(seed, Config{For: 30_000_000, Spanning: true})
+		w, err := newWorld(p, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shards := map[store.Shard]bool{}
+		for _, b := range w.concern("api", 0) {
+			shards[store.ShardOf(w.keyOf(b))] = true
+		}
+		if len(shards) > 1 {
+			spans++
+		}
+		if p.Together > 1 {
+			together++
+		}
+		w.close()
+	}
+	if spans < 5 || together < 25 {
+		t.Errorf("of 50 plans %d have requests that span shards, and %d calls of several requests", spans, together)
+	}
+}

@@ -6,7 +6,7 @@ import (
 )
 
 // Each answer reaches the one who waits under its number, and nobody else; who has left gets none and holds nobody up.
-func TestDesk(t *testing.T) {
+func TestPendingReplies(t *testing.T) {
 	var d pendingReplies[string]
 	first, one, leaveFirst := d.wait()
 	second, other, leaveSecond := d.wait()
@@ -34,7 +34,7 @@ func TestDesk(t *testing.T) {
 	}
 }
 
-func TestDeskConcurrently(t *testing.T) {
+func TestPendingRepliesConcurrently(t *testing.T) {
 	var d pendingReplies[uint64]
 	var all sync.WaitGroup
 	for range 8 {

@@ -81,7 +81,7 @@ scenarios: redis-server build ## TIMES times (1): every scenario that quotad bri
 
 .PHONY: overload
 overload: redis-server ## a real node offered up to ten times what it decides, for a minute: what victims see; what a refusal costs
-	$(GO) test -count 1 -run '^$$' -bench 'Refusal|BenchmarkQueue' ./region
+	$(GO) test -count 1 -run '^$$' -bench 'Refusal|BenchmarkQueue' ./region/admit
 	$(GO) test -count 1 -run '^$$' -bench 'Overload' -benchtime 1x ./chaos/process
 
 .PHONY: keys

@@ -1,48 +1,20 @@
 package region
 
 import (
-	"errors"
 	"testing"
 	"time"
 
-	"github.com/quotad/quotad/algorithms"
-	"github.com/quotad/quotad/chaos/bubble"
+	"github.com/quotad/quotad/region/admit"
 )
 
 // batch has a node decide requests at the same time.
-func (n *running) batch(t *testing.T, all ...Request) []Decision {
+func (n *running) batch(t *testing.T, all ...admit.Request) []admit.Decision {
 	t.Helper()
 	d, err := n.CheckBatch(t.Context(), all)
 	if err != nil || len(d) != len(all) {
 		t.Fatalf("%d decisions of %d, %v", len(d), len(all), err)
 	}
 	return d
-}
-
-// Each request of a batch is decided for itself: those of one bucket in their order, and as Check would.
-func TestBatchDecidesEachForItself(t *testing.T) {
-	d := document(t, 1, alone, limitOf(algorithms.FixedWindow, 10, ""))
-	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
-		n := c.running["us/n1"]
-		unlimited := request("a")
-		unlimited.Domain = "nobody's"
-		got := n.batch(t, cost("a", 6), cost("a", 6), unlimited, cost("b", 10), cost("a", 4), cost("c", 11), named("d", "x", 3), named("d", "x", 3))
-		want := []Reason{WithinLimit, OverLimit, NoLimit, WithinLimit, WithinLimit, Never, WithinLimit, WithinLimit}
-		for i := range want {
-			if got[i].Reason != want[i] || got[i].Sequence == 0 || got[i].Repeated != (i == 7) {
-				t.Errorf("request %d: %+v, want %s", i, got[i], want[i])
-			}
-		}
-		if used := n.used(t, "fixed-window", request("a")); used != 10 {
-			t.Errorf("%d used", used)
-		}
-		if got := n.batch(t); len(got) != 0 {
-			t.Errorf("an empty batch: %v", got)
-		}
-		if _, err := n.CheckBatch(t.Context(), []Request{request("z"), {Domain: "api"}}); err == nil || n.used(t, "fixed-window", request("z")) != 0 {
-			t.Errorf("one wrong request: %v", err)
-		}
-	})
 }
 
 // What a request of a batch lacks is borrowed, and what the store lost of it is restored.
@@ -52,10 +24,10 @@ func TestBatchBorrowsAndRecovers(t *testing.T) {
 		n := c.running["us/n1"]
 		n.check(t, cost("lost", 20))
 		begun := time.Now()
-		admitted := func(all []Decision) {
+		admitted := func(all []admit.Decision) {
 			t.Helper()
 			for i, d := range all {
-				if !d.Allowed || d.Reason != WithinLimit {
+				if !d.Allowed || d.Reason != admit.WithinLimit {
 					t.Errorf("request %d: %+v", i, d)
 				}
 			}
@@ -68,41 +40,6 @@ func TestBatchBorrowsAndRecovers(t *testing.T) {
 		admitted(n.batch(t, cost("d", 1), cost("lost", 1)))
 		if used := n.used(t, "hour", request("lost")); used != 21 {
 			t.Errorf("%d used of the bucket that was deleted, want 21", used)
-		}
-	})
-}
-
-// Requests of a batch that span shards are charged everywhere or nowhere, beside those that do not.
-func TestBatchSpansShards(t *testing.T) {
-	spanned(t, []string{perAccount, perAddress}, func(t *testing.T, c *cluster, n *running) {
-		got := n.batch(t, both(4), request("other"), both(4))
-		if !got[1].Allowed || got[0].Allowed == got[2].Allowed {
-			t.Errorf("%+v", got)
-		}
-		n.wantUsed(t, 4, 4)
-	})
-}
-
-// A store that does not answer leaves a batch to on_store_failure at its deadline; a node that was closed says so.
-func TestBatchWithoutAStore(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		n := unstarted(t, 1, document(t, 1, hereAndThere, "name: minute, limit: 100, window: 1m, lending_limit: 0.5",
-			"name: deny, domain: deny, limit: 100, window: 1m, on_store_failure: deny"))
-		q := request("a")
-		q.Domain = "deny"
-		begun := time.Now()
-		got, err := n.CheckBatch(t.Context(), []Request{request("a"), q, request("b")})
-		if err != nil || time.Since(begun) != n.deadline {
-			t.Fatalf("after %v: %v", time.Since(begun), err)
-		}
-		for i, want := range []Reason{StoreFailureLocal, StoreFailure, StoreFailureLocal} {
-			if got[i].Reason != want {
-				t.Errorf("request %d: %+v, want %s", i, got[i], want)
-			}
-		}
-		close(n.closed)
-		if _, err := n.CheckBatch(t.Context(), []Request{q}); !errors.Is(err, ErrClosed) {
-			t.Errorf("closed: %v", err)
 		}
 	})
 }

@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/region/admit"
 	"github.com/quotad/quotad/region/store"
+	"github.com/quotad/quotad/region/tenure"
 )
 
 // cutOff runs a test on one node of a region of its own, whose store can be cut off.
@@ -20,19 +22,19 @@ func cutOff(t *testing.T, limit string, f func(t *testing.T, c *cluster, n *runn
 		f(t, c, n, func() { r.lead("") }, func() {
 			back()
 			time.Sleep(2 * time.Second) // go-redis looks for a lost server once a second
-			if n := c.running["us/n1"]; n != nil && (n.breakers.tripped(store.Whole) || len(n.fallback.unbooked(1)) != 0) {
-				t.Fatalf("the store is not told: %+v", n.fallback.unbooked(1))
+			if n := c.running["us/n1"]; n != nil && (n.limiter.OutOfReach()[store.Whole] || n.limiter.Local().Unbooked != 0) {
+				t.Fatalf("the store is not told: %+v", n.limiter.Local())
 			}
 		})
 	})
 }
 
 // spends makes requests while the store is cut off, until this node's part is spent or so many were admitted.
-func (n *running) spends(t *testing.T, q Request, most int) (admitted int64) {
+func (n *running) spends(t *testing.T, q admit.Request, most int) (admitted int64) {
 	t.Helper()
 	for range most {
 		d := n.check(t, q)
-		if d.Reason != StoreFailureLocal {
+		if d.Reason != admit.StoreFailureLocal {
 			t.Fatalf("decided by the store: %+v", d)
 		}
 		if !d.Allowed {
@@ -71,8 +73,8 @@ func TestLocalSpendingIsBooked(t *testing.T) {
 					if got := before.Free - n.state(t, q).Free; got > want || got < want-3 {
 						t.Errorf("turn %d: %d charged, %d spent", turn, got, want)
 					}
-					n.fallback.standAnew() // as if no answer to the booking had come
-					time.Sleep(2 * bookEvery)
+					n.limiter.Changed(tenure.Change{Anew: true}) // as if no answer to the booking had come
+					time.Sleep(2 * settleEvery)
 				}
 				cut()
 				if got := n.spends(t, q, 200); got != 0 {
@@ -117,10 +119,9 @@ func TestLocalSpendingOfFinishedWindowsIsDropped(t *testing.T) {
 		cut()
 		n.spends(t, request("a"), 20)
 		time.Sleep(5 * time.Minute)
-		if n.fallback.mu.Lock(); len(n.fallback.windows) != 0 || n.fallback.buckets != 0 || n.fallback.bytes != 0 || n.fallback.expired != 20 {
-			t.Errorf("kept %+v", n.fallback)
+		if got := n.limiter.Local(); got != (admit.LocalStatus{Expired: 20}) {
+			t.Errorf("kept %+v", got)
 		}
-		n.fallback.mu.Unlock()
 		reconnect()
 	})
 }
@@ -147,7 +148,7 @@ func TestLocalSpendingAfterALoss(t *testing.T) {
 				c.flushAll("us")
 				c.servers["us"] = behind
 				r.lead(direct)
-				c.within(3*time.Second, "the spending to be booked", func() bool { return len(n.fallback.unbooked(1)) == 0 })
+				c.within(3*time.Second, "the spending to be booked", func() bool { return n.limiter.Local().Unbooked == 0 })
 				if got := n.state(t, q).Used; got != 40 {
 					t.Errorf("used %d, of which 10 through the store and 30 without it", got)
 				}
@@ -176,7 +177,7 @@ func TestLocalSpendingEndsWithTheNode(t *testing.T) {
 		}
 		cut()
 		n.spends(t, q, 30)
-		d := n.rules.Load().Document
+		d := n.tenure.Rules().Document
 		c.stop("us/n1")
 		if again, err := c.tryStart("us/n1", d); err == nil {
 			t.Fatalf("it serves without its store: %+v", again.check(t, q))
@@ -202,15 +203,15 @@ func TestLocalSpendingUnderANewDocument(t *testing.T) {
 		generation := n.Status().Generation
 		r.lead("")
 		n.spends(t, q, 30)
-		n.spends(t, Request{Domain: "gone", Descriptors: q.Descriptors, Cost: 1}, 10)
+		n.spends(t, admit.Request{Domain: "gone", Descriptors: q.Descriptors, Cost: 1}, 10)
 		reconnect()
 		// Time stands still while a Redis is asked: no booking comes before the document.
 		if err := n.Adopt(t.Context(), document(t, 2, alone, local(algorithms.FixedWindow, 300, "10m"))); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * time.Second)
-		if got := n.state(t, q); got.Used != 31 || got.Entitlement != 300 || len(n.fallback.unbooked(1)) != 0 || n.Status().Generation != generation {
-			t.Errorf("state %+v, unbooked %+v", got, n.fallback.unbooked(1))
+		if got := n.state(t, q); got.Used != 31 || got.Entitlement != 300 || n.limiter.Local().Unbooked != 0 || n.Status().Generation != generation {
+			t.Errorf("state %+v, without the store %+v", got, n.limiter.Local())
 		}
 	})
 }
@@ -231,7 +232,7 @@ func TestLocalSpendingOfADeletedBucket(t *testing.T) {
 		c.servers["us"] = server
 		c.delete("us", n, "long", q)
 		reconnect()
-		c.within(3*time.Second, "the spending to be booked", func() bool { return len(n.fallback.unbooked(1)) == 0 })
+		c.within(3*time.Second, "the spending to be booked", func() bool { return n.limiter.Local().Unbooked == 0 })
 		if got := n.state(t, q).Used; got != 80 {
 			t.Errorf("used %d, of which 50 through the store and 30 without it", got)
 		}

@@ -35,7 +35,7 @@ var local = []Mutant{
 		Edits: []Edit{{"region/admit/fallback.go", `if fresh && f.claim != nil {`, `if fresh && f.claim == nil {`},
 			{"region/admit/fallback.go", `if before, err := f.claim(`, `if before, err := (func(claiming) (bool, error) { return false, nil })(`}},
 		Breaks: "ceiling: more above L than the printed bound of local", Under: "a store out of reach, a node killed and started again within the window",
-		Test: Test{"./region", "TestALifeSpendsNoPartTwice"},
+		Test: Test{"./region/admit", "TestALifeSpendsNoPartTwice"},
 	},
 	{
 		Name: "local-spending-is-not-booked", Hole: "store out of reach for some nodes only",

@@ -8,7 +8,7 @@ var outside = []Mutant{
 			{"region/admit/batcher.go", `if store.Late(err) && b.breakers.answers(`, `if store.Late(nil) && b.breakers.answers(`},
 		},
 		Breaks: "ceiling: limits are decided without the store", Under: "ten times the load that the store can do",
-		Test: Test{"./region", "TestLateWhileRepliesFlow"},
+		Test: Test{"./region/admit", "TestLateWhileRepliesFlow"},
 	},
 	{
 		Name: "queue-full-is-a-failure", Hole: "busy store taken for one out of reach",
@@ -17,7 +17,7 @@ var outside = []Mutant{
 			{"region/admit/ask.go", `if isQueueFull(a.err) {`, `if isQueueFull(a.err) && a.err == nil {`},
 		},
 		Breaks: "ceiling: limits are decided without the store", Under: "ten times the load that the store can do",
-		Test: Test{"./region", "TestOverloadTakesFromNobody"},
+		Test: Test{"./region/admit", "TestOverloadTakesFromNobody"},
 	},
 	{
 		Name: "waits-whatever-the-time", Hole: "busy store taken for one out of reach",
@@ -26,7 +26,7 @@ var outside = []Mutant{
 			{"region/admit/admission.go", `if w.until.Sub(now) < takes+b.pace.margin() {`, `if w.until.Sub(now) < takes-w.until.Sub(now)-takes {`},
 		},
 		Breaks: "use: round trips end in vain", Under: "ten times the load that the store can do",
-		Test: Test{"./region", "TestOverloadTakesFromNobody"},
+		Test: Test{"./region/admit", "TestOverloadTakesFromNobody"},
 	},
 	{
 		Name: "any-number-of-members", Hole: "invented members",

@@ -43,7 +43,7 @@ var house = map[string]struct {
 	"chaos/oracle":      {nil, "the judge must not believe the code that it judges"},
 	"chaos/bubble":      {nil, "virtual time, for tests"},
 	"chaos/lab/servers": {[]string{"algorithms"}, "starts Redis servers, for whoever has none"},
-	"chaos/lab":         {[]string{"algorithms", "chaos/lab/servers", "region/store"}, "stands behind the seams of a node, and drives none"},
+	"chaos/lab":         {[]string{"algorithms", "chaos/lab/servers", "policy", "region/store"}, "stands behind the seams of a node, and drives none"},
 	"chaos/lab/node":    {[]string{"allocator/exchange", "policy", "region", "region/admit", "region/rights", "region/store", "region/tenure"}, "steps whole nodes by hand"},
 	"chaos/load":        {nil, "offers load to anything"},
 	"chaos/workload":    {nil, "demand as plain data"},

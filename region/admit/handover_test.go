@@ -1,4 +1,4 @@
-package region
+package admit
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/chaos/bubble"
+	"github.com/quotad/quotad/chaos/lab"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -74,8 +75,8 @@ func TestStarvedNode(t *testing.T) {
 		{"it was heard very late", 1500 * time.Millisecond, time.Second, true},
 		{"nothing came for seconds", 3 * time.Second, time.Second, false},
 	} {
-		n := unstarted(t, 1, document(t, 1, hereAndThere, overloadLimits...))
-		n.batcher.breakers, n.batcher.pace = n.breakers, newPace(deadline)
+		n := unstarted(t, 1, lab.Document(t, 1, hereAndThere, overloadLimits...))
+		n.batcher.pace = newPace(deadline)
 		now := time.Now().Add(time.Minute)
 		n.breakers.hear(store.Whole, now.Add(-tc.heard))
 		err := n.batcher.unreached(store.Whole, now.Add(-tc.sent), now, late)

@@ -1,11 +1,11 @@
-package region
+package admit
 
 import (
 	"encoding/base64"
 	"errors"
+	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -16,12 +16,11 @@ import (
 )
 
 // sealing returns a node of region "here" in which nothing runs but whose store is open, and a receipt it could have given.
-func sealing(t testing.TB) (*Node, *receiptv1.Receipt) {
+func sealing(t testing.TB) (*Limiter, *receiptv1.Receipt) {
 	t.Helper()
-	d := document(t, 1, hereAndThere, "name: minute, limit: 100, window: 1m")
+	d := lab.Document(t, 1, hereAndThere, "name: minute, limit: 100, window: 1m")
 	n := unstarted(t, 1, d)
-	n.store, _ = lab.NewTwin(func() int64 { return time.Now().UnixMicro() }, "a").Connect(time.Now)
-	if _, err := n.store.Open(t.Context(), store.Opening{Region: "here", Epoch: d.Epoch().String(), Bootstrap: true}); err != nil {
+	if err := n.tenure.Open(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	return n, &receiptv1.Receipt{Region: "here", Generation: n.store.Generation(), Id: "n1:1:1", AtUs: 1, Cost: 1,
@@ -33,7 +32,7 @@ func sealed(secret string, body []byte) string {
 	return receiptPrefix + base64.RawURLEncoding.EncodeToString(append(seal(secret, body), body...))
 }
 
-func given(t testing.TB, n *Node, r *receiptv1.Receipt) string {
+func given(t testing.TB, n *Limiter, r *receiptv1.Receipt) string {
 	t.Helper()
 	body, err := proto.Marshal(r)
 	if err != nil {
@@ -163,6 +162,32 @@ func TestReceiptOfNoBucket(t *testing.T) {
 		if _, err := n.Refund(t.Context(), given(t, n, odd)); refusal(t, err) != "field" {
 			t.Errorf("bucket %q: %v", id, err)
 		}
+	}
+}
+
+// What is not known to be ours is not repeated at length.
+func TestARefusalIsShort(t *testing.T) {
+	n, r := sealing(t)
+	r.Region = strings.Repeat("h", 60_000)
+	if _, err := n.open(given(t, n, r)); err == nil || len(err.Error()) > 400 {
+		t.Errorf("the error has %d bytes", len(err.Error()))
+	}
+}
+
+// What is not sealed is not unpacked.
+func TestAnUnsealedReceiptIsNotUnpacked(t *testing.T) {
+	n, _ := sealing(t)
+	body := []byte(strings.Repeat("\x32\x00", 1<<20)) // a million charges of nothing
+	receipt := sealed("guessed", body)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if _, err := n.open(receipt); err == nil {
+		t.Error("taken")
+	}
+	runtime.ReadMemStats(&after)
+	t.Logf("%d bytes of receipt, %d bytes of memory", len(receipt), after.TotalAlloc-before.TotalAlloc)
+	if after.TotalAlloc-before.TotalAlloc > 3*uint64(len(receipt)) {
+		t.Error("it was unpacked")
 	}
 }
 

@@ -1,4 +1,4 @@
-package region
+package admit
 
 import (
 	"reflect"
@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/region/rights"
 )
 
 // named is a request with an id.
@@ -26,7 +28,7 @@ func (d Decision) sameAs(first Decision) bool {
 func TestTheSameRequestAgain(t *testing.T) {
 	for _, kind := range algorithms.Kinds {
 		t.Run(string(kind), func(t *testing.T) {
-			d := document(t, 1, alone, limitOf(kind, 10, ""))
+			d := lab.Document(t, 1, alone, limitOf(kind, 10, ""))
 			started(t, d, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
 				n1, n2 := c.running["us/n1"], c.running["us/n2"]
 				q := named("a", "x", 3)
@@ -62,7 +64,7 @@ func TestTheSameRequestAgain(t *testing.T) {
 // Of requests by one id at the same time exactly one is charged, and all are answered as that one.
 func TestTheSameRequestAtOnce(t *testing.T) {
 	const callers = 50
-	d := document(t, 1, alone, limitOf(algorithms.FixedWindow, 100, ""))
+	d := lab.Document(t, 1, alone, limitOf(algorithms.FixedWindow, 100, ""))
 	started(t, d, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
 		nodes := []*running{c.running["us/n1"], c.running["us/n2"]}
 		for _, n := range nodes {
@@ -90,11 +92,11 @@ func TestTheSameRequestAtOnce(t *testing.T) {
 	})
 }
 
-// batched has a node's store decide some requests in one round trip.
-func (n *running) batched(t *testing.T, observe func([]waiting, algorithms.Decided), requests ...Request) []Decision {
+// batched has a node's store decide some requests in one round trip, of which an engine hears.
+func (n *running) batched(t *testing.T, observed *rights.Engine, requests ...Request) []Decision {
 	t.Helper()
-	r := n.rules.Load()
-	b := newBatcher(n.store, n.seen, n.breakers, queueLength, n.deadline, observe)
+	r := n.tenure.Rules()
+	b := newBatcher(n.store, observed, n.breakers, queueLength, n.deadline)
 	b.repeats = n.batcher.repeats
 	answers := make([]chan answered, len(requests))
 	batch := make([]waiting, len(requests))
@@ -119,34 +121,38 @@ func (n *running) batched(t *testing.T, observe func([]waiting, algorithms.Decid
 
 // Within one batch, too, a request is charged once, and demand is counted once.
 func TestTheSameRequestInABatch(t *testing.T) {
-	d := document(t, 1, alone, limitOf(algorithms.FixedWindow, 10, ""))
+	d := lab.Document(t, 1, alone, limitOf(algorithms.FixedWindow, 10, ""))
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n := c.running["us/n1"]
 		n.batcher.repeats = 10
+		// Nothing runs in this engine, so that what it heard stays there.
+		hears := rights.New(rights.Config{Region: "us", Node: "n1", Store: n.store, Journal: n.journal, Tenure: n.tenure,
+			Now: time.Now, Log: n.log, Closed: n.config.Closed})
 		var counted int64
-		observe := func(group []waiting, d algorithms.Decided) {
-			for _, w := range group {
-				counted += w.cost
+		demand := func() int64 {
+			for _, o := range hears.Observations() {
+				counted += o.Admitted + o.Denied
 			}
+			return counted
 		}
 		x, y, plain := named("a", "x", 2), named("a", "y", 2), request("a")
 		batch := []Request{x, plain, x, y, plain, x, plain}
 		for round, want := range []int64{2 + 2 + 3, 2 + 2 + 3 + 3} { // both of the used units and of the demand
-			for i, d := range n.batched(t, observe, batch...) {
+			for i, d := range n.batched(t, hears, batch...) {
 				again := batch[i].ID != "" && (round > 0 || i == 2 || i == 5)
 				if !d.Allowed || d.Repeated != again {
 					t.Errorf("round %d, request %d: %+v, want repeated %v", round, i, d, again)
 				}
 			}
-			if used := n.used(t, "fixed-window", plain); used != want || counted != want {
+			if used := n.used(t, "fixed-window", plain); used != want || demand() != want {
 				t.Errorf("round %d: %d used and %d counted as demand, want %d", round, used, counted, want)
 			}
 		}
-		n.batched(t, observe, named("a", "z", 9), named("a", "z", 9))
-		if counted != 10+18 {
+		n.batched(t, hears, named("a", "z", 9), named("a", "z", 9))
+		if demand() != 10+18 {
 			t.Errorf("%d counted as demand after two denials of 9, which are two demands, want 28", counted)
 		}
-		if got := n.batched(t, observe, x)[0]; !got.Repeated || got.Cell != time.Now().Unix()/10 {
+		if got := n.batched(t, hears, x)[0]; !got.Repeated || got.Cell != time.Now().Unix()/10 {
 			t.Errorf("alone in its batch: %+v", got)
 		}
 	})
@@ -154,7 +160,7 @@ func TestTheSameRequestInABatch(t *testing.T) {
 
 // Only what was admitted is remembered.
 func TestADenialIsNotRemembered(t *testing.T) {
-	d := document(t, 1, alone, limitOf(algorithms.FixedWindow, 5, ""))
+	d := lab.Document(t, 1, alone, limitOf(algorithms.FixedWindow, 5, ""))
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n := c.running["us/n1"]
 		n.check(t, named("a", "before", 3))
@@ -180,7 +186,7 @@ func TestADenialIsNotRemembered(t *testing.T) {
 
 // A request is the same only if its id, its cost and all that it counts against are.
 func TestAnotherRequestByTheSameID(t *testing.T) {
-	d := document(t, 1, alone, limitOf(algorithms.FixedWindow, 100, ""), "name: both, key: [account, address], limit: 100, window: 10s",
+	d := lab.Document(t, 1, alone, limitOf(algorithms.FixedWindow, 100, ""), "name: both, key: [account, address], limit: 100, window: 10s",
 		"name: other, domain: other, limit: 100, window: 10s", "name: total, domain: other, key: [region], limit: 100, window: 10s")
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n := c.running["us/n1"]
@@ -212,7 +218,7 @@ func TestAnotherRequestByTheSameID(t *testing.T) {
 
 // A peek is about what a new request would get, and leaves no memory.
 func TestPeeksHaveNoID(t *testing.T) {
-	d := document(t, 1, alone, limitOf(algorithms.FixedWindow, 5, ""))
+	d := lab.Document(t, 1, alone, limitOf(algorithms.FixedWindow, 5, ""))
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n, q := c.running["us/n1"], named("a", "x", 3)
 		peek := func(allowed bool, remaining int64) {
@@ -234,7 +240,7 @@ func TestPeeksHaveNoID(t *testing.T) {
 
 // A decision that is repeated has one receipt, also for a caller that did not ask for one the first time.
 func TestOneReceiptForOneCharge(t *testing.T) {
-	d := document(t, 1, alone, limitOf(algorithms.FixedWindow, 10, ""))
+	d := lab.Document(t, 1, alone, limitOf(algorithms.FixedWindow, 10, ""))
 	started(t, d, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
 		n1, n2, q := c.running["us/n1"], c.running["us/n2"], named("a", "x", 3)
 		n1.check(t, q)
@@ -251,7 +257,7 @@ func TestOneReceiptForOneCharge(t *testing.T) {
 
 // A request that was refunded is not served for nothing when it is made again.
 func TestARefundedRequestIsChargedAnew(t *testing.T) {
-	d := document(t, 1, alone, limitOf(algorithms.FixedWindow, 1, ""))
+	d := lab.Document(t, 1, alone, limitOf(algorithms.FixedWindow, 1, ""))
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n, all := c.running["us/n1"], RefundedCharge{Limit: "fixed-window", Units: 1}
 		q := named("a", "x", 1)
@@ -274,7 +280,7 @@ func TestARefundedRequestIsChargedAnew(t *testing.T) {
 
 // An id used again after its minute is another charge, with another receipt.
 func TestAnIDUsedAgainHasAReceiptOfItsOwn(t *testing.T) {
-	d := document(t, 1, alone, limitOf(algorithms.FixedWindow, 10, ""))
+	d := lab.Document(t, 1, alone, limitOf(algorithms.FixedWindow, 10, ""))
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n, all := c.running["us/n1"], RefundedCharge{Limit: "fixed-window", Units: 3}
 		q := named("a", "x", 3)

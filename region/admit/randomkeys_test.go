@@ -1,8 +1,7 @@
-package region
+package admit
 
 import (
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"path/filepath"
 	"runtime"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/chaos/bubble"
+	"github.com/quotad/quotad/chaos/lab"
 	"github.com/quotad/quotad/region/journal"
 )
 
@@ -21,7 +21,7 @@ const bytesOfA = fallbackRecordBytes + len("7:account,1:a,")
 // taken, and each key keeps its own part, which it spends once.
 func TestRandomKeysInAnOutage(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		n := unstarted(t, 1, document(t, 1, hereAndThere, "name: minute, limit: 100, window: 1m, lending_limit: 0"))
+		n := unstarted(t, 1, lab.Document(t, 1, hereAndThere, "name: minute, limit: 100, window: 1m, lending_limit: 0"))
 		n.askWithoutStore(request("old"), true)
 		const keys = 100_350
 		for i := range keys {
@@ -47,7 +47,7 @@ func TestRandomKeysInAnOutage(t *testing.T) {
 func TestFallbackAgainstAPlainMap(t *testing.T) {
 	for seed := range uint64(20) {
 		random := rand.New(rand.NewPCG(seed, 1))
-		a := unstarted(t, 1, document(t, 1, hereAndThere, "name: minute, limit: 25, window: 1m, lending_limit: 0")).rules.Load().Match(asked(request("a")))[0]
+		a := unstarted(t, 1, lab.Document(t, 1, hereAndThere, "name: minute, limit: 25, window: 1m, lending_limit: 0")).tenure.Rules().Match(asked(request("a")))[0]
 		f, plain, now := newFallback(1, nil), map[string]int64{}, time.Unix(6_000_000, 0)
 		for range 3000 {
 			now = now.Add(time.Duration(random.IntN(40)) * time.Millisecond)
@@ -77,7 +77,7 @@ func TestFallbackAgainstAPlainMap(t *testing.T) {
 			}
 		}
 		told := map[string]int64{}
-		for _, b := range f.unbooked(1 << 20) {
+		for _, b := range f.unsettled(1 << 20) {
 			told[fmt.Sprint(b.bucket, b.window)] += b.units
 		}
 		for key, units := range plain {
@@ -88,15 +88,24 @@ func TestFallbackAgainstAPlainMap(t *testing.T) {
 	}
 }
 
+// claimsAtMost has a node's journal remember so many claims one by one, and returns what the node
+// knows of them.
+func (n *running) claimsAtMost(most int) *claims {
+	c := newClaims(n.journal, n.config.Now, n.deadline, n.log)
+	c.most = most
+	n.fallback.claim = c.claim
+	return c
+}
+
 // Of more buckets than the journal remembers one by one it remembers the limit's whole window: a
 // node that was started again spends nothing of that limit in it, and of other limits and windows
 // as ever.
 func TestALifeSpendsNoPartTwiceOfVeryManyBuckets(t *testing.T) {
-	d := document(t, 1, alone, "name: minute, limit: 100, window: 1m, lending_limit: 0.5",
+	d := lab.Document(t, 1, alone, "name: minute, limit: 100, window: 1m, lending_limit: 0.5",
 		"name: other, domain: other, limit: 100, window: 1m, lending_limit: 0.5")
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n := c.running["us/n1"]
-		n.claims.most = 10
+		n.claimsAtMost(10)
 		const buckets = 40
 		name := func(i int) Request { return request(fmt.Sprintf("account-%d", i)) }
 		other := request("account-0")
@@ -131,12 +140,12 @@ func TestALifeSpendsNoPartTwiceOfVeryManyBuckets(t *testing.T) {
 // A life that claims a whole window still spends nothing of what a life before it spent of one by
 // one, and claims that have ended make room for others.
 func TestWholeClaimsKeepThoseOfBefore(t *testing.T) {
-	d := document(t, 1, alone, "name: minute, limit: 100, window: 1m, lending_limit: 0.5")
+	d := lab.Document(t, 1, alone, "name: minute, limit: 100, window: 1m, lending_limit: 0.5")
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		c.running["us/n1"].fits(t, request("before"), 10)
 		c.stop("us/n1")
 		n := c.start("us/n1", d)
-		n.claims.most = 1
+		held := n.claimsAtMost(1)
 		for _, account := range []string{"a", "b", "c"} {
 			if got := n.fits(t, request(account), 100); got != 50 {
 				t.Errorf("%d admitted of %s, want 50", got, account)
@@ -147,7 +156,7 @@ func TestWholeClaimsKeepThoseOfBefore(t *testing.T) {
 		}
 		claims := n.journal.Stats().Checkpoints
 		time.Sleep(2*time.Hour + time.Minute)
-		if n.claims.full(n.now()) {
+		if held.full(time.Now()) {
 			t.Error("claims that ended long ago leave no room for others")
 		}
 		n.fits(t, request("d"), 1)
@@ -162,18 +171,18 @@ func TestWholeClaimsKeepThoseOfBefore(t *testing.T) {
 func BenchmarkRandomKeysInAnOutage(b *testing.B) {
 	for _, with := range []string{"no journal", "a journal"} {
 		b.Run(with, func(b *testing.B) {
-			n := unstarted(b, 1, document(b, 1, hereAndThere, "name: per-account, limit: 100, window: 1h, lending_limit: 0"))
+			n := unstarted(b, 1, lab.Document(b, 1, hereAndThere, "name: per-account, limit: 100, window: 1h, lending_limit: 0"))
+			var kept *journal.Journal
 			if with == "a journal" {
 				j, err := journal.Open(filepath.Join(b.TempDir(), "j"), journal.Options{Region: "here", Node: "n1"})
 				if err != nil {
 					b.Fatal(err)
 				}
 				defer j.Close()
-				n.journal, n.claims = j, newClaims()
-				n.fallback.claim = n.claimLocal
+				kept = j
+				n.fallback.claim = newClaims(j, time.Now, n.deadline, n.log).claim
 			}
-			n.log = slog.New(slog.DiscardHandler)
-			current := n.rules.Load()
+			current := n.tenure.Rules()
 			var before, after runtime.MemStats
 			runtime.GC()
 			runtime.ReadMemStats(&before)
@@ -202,8 +211,8 @@ func BenchmarkRandomKeysInAnOutage(b *testing.B) {
 			b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/float64(b.N), "heap-B/key")
 			b.ReportMetric(float64(n.fallback.status().Bytes)/float64(b.N), "counted-B/key")
 			b.ReportMetric(float64(denied), "denied")
-			if n.journal != nil {
-				b.ReportMetric(float64(n.journal.Stats().Checkpoints), "claims")
+			if kept != nil {
+				b.ReportMetric(float64(kept.Stats().Checkpoints), "claims")
 			}
 		})
 	}
@@ -212,7 +221,7 @@ func BenchmarkRandomKeysInAnOutage(b *testing.B) {
 // A request that one of its limits denies makes no record of the others, and no claim in the
 // journal.
 func TestWhatIsDeniedTakesNoMemory(t *testing.T) {
-	d := document(t, 1, alone, "name: account, limit: 100, window: 1m, lending_limit: 0",
+	d := lab.Document(t, 1, alone, "name: account, limit: 100, window: 1m, lending_limit: 0",
 		"name: address, key: [address], limit: 2, window: 1m, lending_limit: 0")
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n := c.running["us/n1"]

@@ -1,4 +1,4 @@
-package region
+package admit
 
 import (
 	"testing"
@@ -13,7 +13,7 @@ import (
 // deletes deletes a key of a Redis that is taken for a Cluster.
 func (c *cluster) deletes(key string) {
 	c.t.Helper()
-	client := redis.NewClient(&redis.Options{Addr: c.servers["here"].URL[len("redis+cluster://"):]})
+	client := redis.NewClient(&redis.Options{Addr: c.server.URL[len("redis://"):]})
 	defer client.Close()
 	if gone, err := client.Del(c.t.Context(), key).Result(); err != nil || gone != 1 {
 		c.t.Fatalf("%d keys %q deleted, %v", gone, key, err)
@@ -29,7 +29,7 @@ func TestSpanningRepeatedPartStays(t *testing.T) {
 		if d := n.check(t, q); !d.Allowed {
 			t.Fatalf("%+v", d)
 		}
-		r := n.rules.Load()
+		r := n.tenure.Rules()
 		parts := waiting{rules: r, applied: r.Match(q.Domain, q.Descriptors)}.parts()
 		c.deletes(store.TokenKey(parts[1].shard))
 		if d := n.check(t, q); d.Allowed {
@@ -47,7 +47,7 @@ func TestSpanningTakesNothingBackOfADeletedBucket(t *testing.T) {
 	spanned(t, []string{perAccount, perAddress}, func(t *testing.T, c *cluster, n *running) {
 		n.check(t, both(3))
 		q := both(2)
-		r := n.rules.Load()
+		r := n.tenure.Rules()
 		w := waiting{rules: r, applied: r.Match(q.Domain, q.Descriptors), cost: q.Cost, commit: true, until: time.Now().Add(time.Minute)}
 		p := w.parts()[0]
 		own := w.only(p)

@@ -1,10 +1,12 @@
-package region
+package admit
 
 import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab"
 )
 
 // again is what came of one request that was sent many times.
@@ -26,21 +28,42 @@ func (n *running) sends(t *testing.T, q Request, times int) (a again) {
 	return a
 }
 
+// repeats returns how many repeats had each outcome, as the metric says.
+func (n *running) repeats(t *testing.T) map[string]float64 {
+	t.Helper()
+	all := prometheus.NewRegistry()
+	all.MustRegister(n.Collectors()...)
+	families, err := all.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	by := map[string]float64{}
+	for _, f := range families {
+		if f.GetName() != "quotad_repeats_total" {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			by[m.GetLabel()[0].GetName()+"="+m.GetLabel()[0].GetValue()] = m.GetCounter().GetValue()
+		}
+	}
+	return by
+}
+
 // One id for all requests is no way around the limit: of 1,000 requests by one id, under a limit of
 // 10, the limit and the default number of repeats are admitted, and those say that nothing was
 // charged for them.
 func TestOneIDForAllRequests(t *testing.T) {
 	for _, kind := range algorithms.Kinds {
 		t.Run(string(kind), func(t *testing.T) {
-			d := document(t, 1, alone, limitOf(kind, 10, ""))
+			d := lab.Document(t, 1, alone, limitOf(kind, 10, ""))
 			started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 				n := c.running["us/n1"]
 				want := again{charged: 10, repeated: algorithms.DefaultRepeats, denied: 1000 - 10 - algorithms.DefaultRepeats}
 				if got := n.sends(t, named("a", "x", 1), 1000); got != want {
 					t.Errorf("%+v, want %+v", got, want)
 				}
-				s := n.series(t)
-				if answered, anew := s["quotad_repeats_total{outcome=answered}"], s["quotad_repeats_total{outcome=decided_anew}"]; answered != 3 || anew != 996 {
+				by := n.repeats(t)
+				if answered, anew := by["outcome=answered"], by["outcome=decided_anew"]; answered != 3 || anew != 996 {
 					t.Errorf("counted %v answered and %v decided anew, want 3 and 996", answered, anew)
 				}
 				if got := n.sends(t, named("a", "y", 1), 1); got.denied != 1 {
@@ -54,7 +77,7 @@ func TestOneIDForAllRequests(t *testing.T) {
 // A request that was sent too often is one without an id: it has a receipt of its own, and the
 // memory of the first stays until its minute is over.
 func TestARequestSentTooOftenIsOneWithoutAnID(t *testing.T) {
-	d := document(t, 1, alone, limitOf(algorithms.FixedWindow, 10, ""))
+	d := lab.Document(t, 1, alone, limitOf(algorithms.FixedWindow, 10, ""))
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n, all := c.running["us/n1"], RefundedCharge{Limit: "fixed-window", Units: 1}
 		n.batcher.repeats = 1
@@ -93,7 +116,7 @@ func TestSpanningSentTooOften(t *testing.T) {
 		spanned(t, limits, func(t *testing.T, c *cluster, n *running) {
 			q := both(1)
 			q.ID, q.Receipt = "r1", false
-			r := n.rules.Load()
+			r := n.tenure.Rules()
 			w := waiting{rules: r, applied: r.Match(q.Domain, q.Descriptors), cost: 1, commit: true, until: time.Now().Add(time.Minute)}
 			w.once = onceKey(q, w.applied)
 			for range 2 {

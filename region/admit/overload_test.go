@@ -1,4 +1,4 @@
-package region
+package admit
 
 import (
 	"context"
@@ -86,17 +86,15 @@ var overloadLimits = []string{
 }
 
 // busyNode returns a node that decides with a store that needs 300 µs for a script call, so that tests need not ask so often.
-func busyNode(t *testing.T) (*Node, *busyServer) {
+func busyNode(t *testing.T) (*Limiter, *busyServer) {
 	t.Helper()
-	n := unstarted(t, 1, document(t, 1, []string{"here: {weight: 1}"}, overloadLimits...))
-	_, way := lab.NewTwin(func() int64 { return time.Now().UnixMicro() }, "r").Connect(time.Now)
+	_, way := lab.NewTwin(now, "r").Connect(time.Now)
 	s := &busyServer{Servers: way, script: 300 * time.Microsecond, join: 35 * time.Microsecond, trip: 100 * time.Microsecond}
-	n.store = store.New(store.Parts{Servers: s, NewSecret: func() string { return "secret" }})
-	if _, err := n.store.Open(t.Context(), store.Opening{Region: "here", Epoch: n.rules.Load().Epoch, Bootstrap: true}); err != nil {
+	n := on(t, store.New(store.Parts{Servers: s, NewSecret: func() string { return "secret" }}), 1,
+		lab.Document(t, 1, []string{"here: {weight: 1}"}, overloadLimits...))
+	if err := n.tenure.Open(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	n.deadline = n.store.Deadline()
-	n.batcher = newBatcher(n.store, n.seen, n.breakers, queueLength, n.deadline, func([]waiting, algorithms.Decided) {})
 	ctx, cancel := context.WithCancel(t.Context())
 	var runs sync.WaitGroup
 	for range underWay {
@@ -119,7 +117,7 @@ type tally struct {
 	units  int
 }
 
-func (c *tally) check(t *testing.T, n *Node, q Request) {
+func (c *tally) check(t *testing.T, n *Limiter, q Request) {
 	begun := time.Now()
 	d, err := n.Check(t.Context(), q)
 	took := time.Since(begun)
@@ -162,7 +160,7 @@ type attack struct {
 func distinct(number int) string { return strconv.Itoa(number) }
 
 // floods has callers send batches, each as soon as the one before is answered and the pause over.
-func (a attack) floods(t *testing.T, n *Node, pause, lasts time.Duration) *tally {
+func (a attack) floods(t *testing.T, n *Limiter, pause, lasts time.Duration) *tally {
 	var all tally
 	var callers sync.WaitGroup
 	var number atomic.Int64
@@ -194,7 +192,7 @@ func (a attack) floods(t *testing.T, n *Node, pause, lasts time.Duration) *tally
 }
 
 // steady sends one request after the other at an even pace.
-func steady(t *testing.T, n *Node, domain string, perSecond int, lasts time.Duration) *tally {
+func steady(t *testing.T, n *Limiter, domain string, perSecond int, lasts time.Duration) *tally {
 	var all tally
 	var sent sync.WaitGroup
 	for i := range int(lasts.Seconds() * float64(perSecond)) {
@@ -248,7 +246,7 @@ func TestOverloadTakesFromNobody(t *testing.T) {
 					t.Errorf("%d admitted by 20 limits of 10", n)
 				}
 				l := n.batcher.load()
-				if s.late.Load() > 0 || l.queued > 0 || l.refused.time == 0 {
+				if s.late.Load() > 0 || l.Queued > 0 || l.Refused.Time == 0 {
 					t.Errorf("%d round trips were late, %+v; %d of %d decided", s.late.Load(), l, flood.stored, flood.all)
 				}
 			})
@@ -320,8 +318,8 @@ func TestLateWhileRepliesFlow(t *testing.T) {
 		{"nothing has ever come", 0, 50 * time.Millisecond, late, false},
 		{"it was refused", time.Millisecond, 50 * time.Millisecond, &store.Error{Err: context.Canceled}, false},
 	} {
-		n := unstarted(t, 1, document(t, 1, hereAndThere, overloadLimits...))
-		n.batcher.breakers, n.batcher.pace = n.breakers, newPace(50*time.Millisecond)
+		n := unstarted(t, 1, lab.Document(t, 1, hereAndThere, overloadLimits...))
+		n.batcher.pace = newPace(50 * time.Millisecond)
 		now := time.Now().Add(time.Minute)
 		if tc.heard > 0 {
 			n.breakers.hear(store.Whole, now.Add(-tc.heard))

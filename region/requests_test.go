@@ -1,0 +1,46 @@
+package region
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/quotad/quotad/region/admit"
+	"github.com/quotad/quotad/region/store"
+)
+
+// named is a request with an id.
+func named(account, id string, units int64) admit.Request {
+	q := request(account)
+	q.ID, q.Cost = id, units
+	return q
+}
+
+// both is a request to which limits of an account and of an address apply, in two shards of a
+// Cluster.
+func both(units int64) admit.Request {
+	return admit.Request{Domain: "api", Cost: units, Receipt: true,
+		Descriptors: map[string]string{"account": "42", "address": "10.0.0.1"}}
+}
+
+// shardsOf returns how many shards a request's limits are in.
+func (n *running) shardsOf(q admit.Request) int {
+	all := map[store.Shard]bool{}
+	for _, a := range n.tenure.Rules().Match(asked(q)) {
+		all[store.ShardOf(a.Target.Key)] = true
+	}
+	return len(all)
+}
+
+// refusal says how a receipt was refused: the error must be one that a caller can do something with.
+func refusal(t testing.TB, err error) string {
+	t.Helper()
+	var field *admit.FieldError
+	switch {
+	case errors.As(err, &field) && field.Field == "receipt":
+		return "field"
+	case errors.Is(err, admit.ErrReceipt):
+		return "receipt"
+	}
+	t.Errorf("refused with %v", err)
+	return ""
+}

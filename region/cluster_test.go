@@ -76,7 +76,7 @@ func inBubble(t *testing.T, nodes []string, f func(t *testing.T, c *cluster)) {
 	bubble.Test(t, func(t *testing.T) {
 		c.t, c.network = t, link.New()
 		for region := range c.servers {
-			if onTwins {
+			if lab.OnTwins {
 				c.twins[region] = lab.NewTwin(func() int64 { return time.Now().UnixMicro() }, region)
 			}
 		}

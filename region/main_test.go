@@ -15,12 +15,6 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// document is what lab.Document returns.
-func document(t testing.TB, version int, regions []string, limits ...string) *policy.Document {
-	t.Helper()
-	return lab.Document(t, version, regions, limits...)
-}
-
 // hereAndThere is two regions, of which "here" has 40 % of everything.
 var hereAndThere = []string{"here: {weight: 40}", "there: {weight: 60}"}
 

@@ -5,28 +5,39 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/region/admit"
 )
 
 // TestNobodyRidesOnAnId: requests without an id are never decided together with one that has one, for what is remembered
 // of it is one answer. In whatever order they come in a batch, each is charged.
 func TestNobodyRidesOnAnId(t *testing.T) {
-	d := document(t, 1, alone, limitOf(algorithms.FixedWindow, 10, ""))
-	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
-		n := c.running["us/n1"]
-		observe := func([]waiting, algorithms.Decided) {}
-		first := n.batched(t, observe, named("a", "x", 1), request("a"))
+	d := lab.Document(t, 1, alone, limitOf(algorithms.FixedWindow, 10, ""))
+	inBubble(t, []string{"us/n1"}, func(t *testing.T, c *cluster) {
+		var trips int
+		n := c.startWatched("us/n1", d, func() { trips++ })
+		together := func(requests ...admit.Request) []admit.Decision {
+			t.Helper()
+			trips = 0
+			all, err := n.CheckBatch(t.Context(), requests)
+			if err != nil || trips != 1 {
+				t.Fatalf("decided in %d round trips, %v", trips, err)
+			}
+			return all
+		}
+		first := together(named("a", "x", 1), request("a"))
 		if !first[0].Allowed || !first[1].Allowed || n.used(t, "fixed-window", request("a")) != 2 {
 			t.Errorf("an id and a plain request: %+v, used %d", first, n.used(t, "fixed-window", request("a")))
 		}
-		second := n.batched(t, observe, named("a", "x", 1), named("a", "", 1000))
+		second := together(named("a", "x", 1), named("a", "", 1000))
 		if !second[0].Repeated || second[1].Allowed {
 			t.Errorf("the id again, and a plain request of 1000 of 10: %+v", second)
 		}
-		third := n.batched(t, observe, named("a", "y", 1000), request("a"))
+		third := together(named("a", "y", 1000), request("a"))
 		if third[0].Allowed || !third[1].Allowed {
 			t.Errorf("an id denied, and a plain request: %+v", third)
 		}
-		if got := n.check(t, named("a", "y", 1000)); got.Allowed || got.Repeated || got.Reason != Never {
+		if got := n.check(t, named("a", "y", 1000)); got.Allowed || got.Repeated || got.Reason != admit.Never {
 			t.Errorf("the id that was denied, again: %+v", got)
 		}
 	})
@@ -35,7 +46,7 @@ func TestNobodyRidesOnAnId(t *testing.T) {
 // TestAnIdIsForgottenWithItsRefund: a job that failed and was refunded is charged anew when it is tried again under its
 // id, and that charge has a receipt of its own.
 func TestAnIdIsForgottenWithItsRefund(t *testing.T) {
-	d := document(t, 1, alone, "name: m, limit: 10, window: 1h")
+	d := lab.Document(t, 1, alone, "name: m, limit: 10, window: 1h")
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n := c.running["us/n1"]
 		q := named("a", "order-7", 3)
@@ -58,12 +69,12 @@ func TestAnIdIsForgottenWithItsRefund(t *testing.T) {
 // TestAbsurdCostsMakeNoDemand: one client that asks for more than the limit, again and again, neither borrows for it nor
 // has the region lend what it has spent.
 func TestAbsurdCostsMakeNoDemand(t *testing.T) {
-	started(t, document(t, 1, threeRegions, "name: m, limit: 1000, window: 1w"), []string{"us/n1", "eu/n1", "ap/n1"}, func(t *testing.T, c *cluster) {
+	started(t, lab.Document(t, 1, threeRegions, "name: m, limit: 1000, window: 1w"), []string{"us/n1", "eu/n1", "ap/n1"}, func(t *testing.T, c *cluster) {
 		us, eu, ap := c.running["us/n1"], c.running["eu/n1"], c.running["ap/n1"]
 		var spent int64
 		take := func(n *running, units int) {
 			for range units {
-				if d := n.check(t, request("a")); !d.Allowed || d.Reason != WithinLimit {
+				if d := n.check(t, request("a")); !d.Allowed || d.Reason != admit.WithinLimit {
 					return
 				}
 				spent++
@@ -91,27 +102,27 @@ func TestAbsurdCostsMakeNoDemand(t *testing.T) {
 // the document has changed.
 func TestALimitGoneIsNotRefunded(t *testing.T) {
 	hours := "name: h, limit: 100, window: 10h"
-	started(t, document(t, 1, alone, "name: m, limit: 10, window: 1h", hours), []string{"us/n1"}, func(t *testing.T, c *cluster) {
+	started(t, lab.Document(t, 1, alone, "name: m, limit: 10, window: 1h", hours), []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n := c.running["us/n1"]
 		q := cost("a", 3)
 		q.Receipt = true
 		both, gone := n.check(t, q).Receipt, n.check(t, q).Receipt
-		refund := func(receipt string, repeated bool, want ...RefundedCharge) {
+		refund := func(receipt string, repeated bool, want ...admit.RefundedCharge) {
 			t.Helper()
 			r, err := n.Refund(t.Context(), receipt)
 			if err != nil || r.Repeated != repeated || len(r.Charges) != 2 || r.Charges[0] != want[0] || r.Charges[1] != want[1] {
 				t.Errorf("refund: %+v, %v, want %+v", r, err, want)
 			}
 		}
-		m, h := RefundedCharge{Limit: "m", Units: 3}, RefundedCharge{Limit: "h", Units: 3}
-		missing := RefundedCharge{Limit: "m", Reason: "no such limit any more"}
+		m, h := admit.RefundedCharge{Limit: "m", Units: 3}, admit.RefundedCharge{Limit: "h", Units: 3}
+		missing := admit.RefundedCharge{Limit: "m", Reason: "no such limit any more"}
 		refund(both, false, m, h)
-		if err := n.Adopt(t.Context(), document(t, 2, alone, hours)); err != nil {
+		if err := n.Adopt(t.Context(), lab.Document(t, 2, alone, hours)); err != nil {
 			t.Fatal(err)
 		}
 		refund(both, true, m, h)
 		refund(gone, false, missing, h)
-		if err := n.Adopt(t.Context(), document(t, 3, alone, "name: m, limit: 10, window: 1h", hours)); err != nil {
+		if err := n.Adopt(t.Context(), lab.Document(t, 3, alone, "name: m, limit: 10, window: 1h", hours)); err != nil {
 			t.Fatal(err)
 		}
 		refund(gone, true, missing, h)
@@ -121,12 +132,12 @@ func TestALimitGoneIsNotRefunded(t *testing.T) {
 // TestRaisingALimitKeepsWhatWasTaken: 20,000 a day count in ticks of a microsecond, 30,000 in ticks of ten. What was
 // taken before stays taken, and refill goes on.
 func TestRaisingALimitKeepsWhatWasTaken(t *testing.T) {
-	started(t, document(t, 1, alone, "name: m, algorithm: token_bucket, limit: 20000, window: 1h"), []string{"us/n1"}, func(t *testing.T, c *cluster) {
+	started(t, lab.Document(t, 1, alone, "name: m, algorithm: token_bucket, limit: 20000, window: 1h"), []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n := c.running["us/n1"]
 		if d := n.check(t, cost("a", 18000)); !d.Allowed {
 			t.Fatalf("18,000 of 20,000: %+v", d)
 		}
-		if err := n.Adopt(t.Context(), document(t, 2, alone, "name: m, algorithm: token_bucket, limit: 30000, window: 1h")); err != nil {
+		if err := n.Adopt(t.Context(), lab.Document(t, 2, alone, "name: m, algorithm: token_bucket, limit: 30000, window: 1h")); err != nil {
 			t.Fatal(err)
 		}
 		d := n.check(t, cost("a", 19999))

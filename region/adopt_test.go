@@ -5,8 +5,11 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/region/admit"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -14,7 +17,7 @@ var halves = []string{"us: {weight: 1}", "eu: {weight: 1}"}
 
 func TestAdoptRefuses(t *testing.T) {
 	second := "name: second, limit: 100, window: 1s"
-	d := document(t, 2, halves, second)
+	d := lab.Document(t, 2, halves, second)
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n := c.running["us/n1"]
 		for name, tc := range map[string]struct {
@@ -28,7 +31,7 @@ func TestAdoptRefuses(t *testing.T) {
 			"the same version of other contents":       {2, halves, "name: second, limit: 1000, window: 1s", "raise its version"},
 			"a higher version that has no such region": {3, []string{"eu: {weight: 1}"}, second, `has no region "us"`},
 		} {
-			refused := document(t, tc.version, tc.regions, tc.limit)
+			refused := lab.Document(t, tc.version, tc.regions, tc.limit)
 			err := n.Adopt(t.Context(), refused)
 			if err == nil || !strings.Contains(err.Error(), tc.says) || !strings.Contains(err.Error(), refused.Epoch().String()) {
 				t.Errorf("%s: %v", name, err)
@@ -37,14 +40,14 @@ func TestAdoptRefuses(t *testing.T) {
 				t.Errorf("%s: in force all the same: %+v", name, got)
 			}
 		}
-		if err := n.Adopt(t.Context(), document(t, 2, halves, second)); err != nil {
+		if err := n.Adopt(t.Context(), lab.Document(t, 2, halves, second)); err != nil {
 			t.Errorf("the document in force, once more: %v", err)
 		}
 	})
 }
 
 func TestAdoptChangesLimitsAtOnce(t *testing.T) {
-	started(t, document(t, 1, alone, "name: minute, limit: 100, window: 1m"), []string{"us/n1"}, func(t *testing.T, c *cluster) {
+	started(t, lab.Document(t, 1, alone, "name: minute, limit: 100, window: 1m"), []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n := c.running["us/n1"]
 		if got, _ := n.drain(t, request("a"), 200); got != 100 {
 			t.Fatalf("%d admitted, want 100", got)
@@ -59,7 +62,7 @@ func TestAdoptChangesLimitsAtOnce(t *testing.T) {
 			{"limit: 160, window: 1m", 10, 160},
 			{"limit: 20, window: 1h", 20, 20}, // another window is another bucket
 		} {
-			d := document(t, i+2, alone, "name: minute, "+tc.limit)
+			d := lab.Document(t, i+2, alone, "name: minute, "+tc.limit)
 			if err := n.Adopt(t.Context(), d); err != nil {
 				t.Fatal(err)
 			}
@@ -74,7 +77,7 @@ func TestAdoptChangesLimitsAtOnce(t *testing.T) {
 // Regions under different documents do not trade: each keeps to the split of its own. They go on once both have it.
 func TestRegionsOnDifferentDocumentsDoNotTrade(t *testing.T) {
 	limit := "name: second, limit: 100, window: 1s"
-	started(t, document(t, 1, halves, limit), []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
+	started(t, lab.Document(t, 1, halves, limit), []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
 		us, eu := c.running["us/n1"], c.running["eu/n1"]
 		// gained is what us borrows within two seconds in which it wants three times its part.
 		gained := func() int64 {
@@ -85,7 +88,7 @@ func TestRegionsOnDifferentDocumentsDoNotTrade(t *testing.T) {
 		if gained() == 0 {
 			t.Fatal("nothing borrowed under one document")
 		}
-		raised := document(t, 2, halves, "name: second, limit: 120, window: 1s")
+		raised := lab.Document(t, 2, halves, "name: second, limit: 120, window: 1s")
 		if err := us.Adopt(t.Context(), raised); err != nil {
 			t.Fatal(err)
 		}
@@ -123,14 +126,14 @@ func TestRegionsOnDifferentDocumentsDoNotTrade(t *testing.T) {
 // by it, does not bring it back, and serves again as soon as it has the new one.
 func TestMateWithTheOlderDocumentIsNotServed(t *testing.T) {
 	const limit = "name: hour, limit: 100, window: 1h, on_store_failure: deny"
-	lowered := document(t, 2, alone, "name: hour, limit: 10, window: 1h, on_store_failure: deny")
-	started(t, document(t, 1, alone, limit), []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
+	lowered := lab.Document(t, 2, alone, "name: hour, limit: 10, window: 1h, on_store_failure: deny")
+	started(t, lab.Document(t, 1, alone, limit), []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
 		n1, n2 := c.running["us/n1"], c.running["us/n2"]
 		if err := n1.Adopt(t.Context(), lowered); err != nil {
 			t.Fatal(err)
 		}
 		for range 20 {
-			if got := n2.check(t, request("a")); got.Allowed || got.Reason != StoreFailure {
+			if got := n2.check(t, request("a")); got.Allowed || got.Reason != admit.StoreFailure {
 				t.Fatalf("the mate decided by the older document: %+v", got)
 			}
 			time.Sleep(100 * time.Millisecond) // it looks at the store again, and finds the newer document there
@@ -138,7 +141,7 @@ func TestMateWithTheOlderDocumentIsNotServed(t *testing.T) {
 		if got := n1.check(t, request("a")); !got.Allowed || got.Remaining != 9 {
 			t.Errorf("the node with the newer document: %+v", got)
 		}
-		if err := n2.Adopt(t.Context(), document(t, 2, alone, limit)); !errors.Is(err, store.ErrOlderPolicy) {
+		if err := n2.Adopt(t.Context(), lab.Document(t, 2, alone, limit)); !errors.Is(err, store.ErrOlderPolicy) {
 			t.Errorf("the mate took another document of the same version: %v", err)
 		}
 		if err := n2.Adopt(t.Context(), lowered); err != nil {
@@ -153,17 +156,27 @@ func TestMateWithTheOlderDocumentIsNotServed(t *testing.T) {
 // A request that was matched under the older document and decided after the newer came into force is not admitted by
 // the older one's numbers.
 func TestNothingIsDecidedByAnOlderDocument(t *testing.T) {
-	started(t, document(t, 1, alone, "name: hour, limit: 100, window: 1h"), []string{"us/n1"}, func(t *testing.T, c *cluster) {
-		n := c.running["us/n1"]
-		r := n.rules.Load()
-		answer := make(chan answered, 1)
-		w := waiting{rules: r, applied: r.Match(asked(request("a"))), cost: 50, commit: true, answer: answer}
-		if err := n.Adopt(t.Context(), document(t, 2, alone, "name: hour, limit: 10, window: 1h")); err != nil {
+	const limit = "name: hour, window: 1h, on_store_failure: deny, limit: "
+	inBubble(t, []string{"us/n1"}, func(t *testing.T, c *cluster) {
+		var adopted chan struct{} // the request waits for it
+		n := c.startWatched("us/n1", lab.Document(t, 1, alone, limit+"100"), func() {
+			if adopted != nil {
+				<-adopted
+			}
+		})
+		adopted = make(chan struct{})
+		decided := make(chan admit.Decision)
+		go func() { decided <- n.check(t, cost("a", 50)) }()
+		synctest.Wait()
+		if err := n.Adopt(t.Context(), lab.Document(t, 2, alone, limit+"10")); err != nil {
 			t.Fatal(err)
 		}
-		n.batcher.decide(t.Context(), []waiting{w})
-		if a := <-answer; a.ok() {
-			t.Errorf("decided: %+v", a.decided)
+		close(adopted)
+		if d := <-decided; d.Allowed || d.Reason != admit.StoreFailure || d.LimitUnits != 100 {
+			t.Errorf("decided: %+v", d)
+		}
+		if used := n.used(t, "hour", request("a")); used != 0 {
+			t.Errorf("%d used", used)
 		}
 	})
 }
@@ -171,7 +184,7 @@ func TestNothingIsDecidedByAnOlderDocument(t *testing.T) {
 // Adopt tries again while the store cannot be used, and leaves the older document in force until it could.
 func TestAdoptWithoutTheStore(t *testing.T) {
 	const limit = "name: second, limit: 100, window: 1s, on_store_failure: deny"
-	old, raised := document(t, 1, alone, limit), document(t, 2, alone, "name: second, limit: 120, window: 1s, on_store_failure: deny")
+	old, raised := lab.Document(t, 1, alone, limit), lab.Document(t, 2, alone, "name: second, limit: 120, window: 1s, on_store_failure: deny")
 	t.Run("lost and opened anew", func(t *testing.T) {
 		started(t, old, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 			n := c.running["us/n1"]
@@ -205,7 +218,7 @@ func TestAdoptWithoutTheStore(t *testing.T) {
 
 // A store that was lost is opened anew by Adopt too, without any request.
 func TestAdoptOpensALostStore(t *testing.T) {
-	old, raised := document(t, 1, alone, "name: second, limit: 100, window: 1s"), document(t, 2, alone, "name: second, limit: 120, window: 1s")
+	old, raised := lab.Document(t, 1, alone, "name: second, limit: 100, window: 1s"), lab.Document(t, 2, alone, "name: second, limit: 120, window: 1s")
 	started(t, old, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		c.flushAll("us")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -219,7 +232,7 @@ func TestAdoptOpensALostStore(t *testing.T) {
 // A store that was lost and then opened by a mate under a newer document cannot be opened under ours. The newer document is all
 // that helps, and it must.
 func TestAdoptOpensAStoreUnderItsNewerDocument(t *testing.T) {
-	old, raised := document(t, 1, alone, "name: second, limit: 100, window: 1s"), document(t, 2, alone, "name: second, limit: 120, window: 1s")
+	old, raised := lab.Document(t, 1, alone, "name: second, limit: 100, window: 1s"), lab.Document(t, 2, alone, "name: second, limit: 120, window: 1s")
 	started(t, old, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
 		c.flushAll("us")
 		for _, name := range []string{"us/n1", "us/n2"} {

@@ -7,58 +7,25 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/region/admit"
 )
-
-func TestWaiters(t *testing.T) {
-	var all waiters
-	lacking := func(cost int64) *waiter { return &waiter{cost: cost, woken: make(chan bool, 1)} }
-	a, b, other, huge := lacking(3), lacking(4), lacking(5), lacking(algorithms.MaxUnits)
-	for _, step := range []struct {
-		bucket string
-		w      *waiter
-		lacks  int64
-	}{{"x", a, 3}, {"x", b, 7}, {"y", other, 5}, {"y", huge, algorithms.MaxUnits}} {
-		if got := all.add(step.bucket, step.w); got != step.lacks {
-			t.Errorf("all that wait for %s lack %d, want %d", step.bucket, got, step.lacks)
-		}
-	}
-	all.wake("x", true)
-	all.wake("x", false) // they have been told already
-	all.wake("nobody's", true)
-	if !<-a.woken || !<-b.woken || len(other.woken) > 0 {
-		t.Error("woken are not those of the bucket, as they were first told")
-	}
-	all.remove("x", a)
-	all.wake("x", false)
-	if len(a.woken) > 0 || <-b.woken {
-		t.Error("woken is not the one that still waits")
-	}
-	for bucket, w := range map[string][]*waiter{"x": {b}, "y": {other, huge}} {
-		for _, w := range w {
-			all.remove(bucket, w)
-		}
-	}
-	if len(all.all) > 0 {
-		t.Errorf("lists are left of nobody: %v", all.all)
-	}
-}
 
 // A request that its region has no rights for waits for them once, where its limit says so, and never beyond one and
 // a half round trips.
 func TestBorrowWithinTheRequest(t *testing.T) {
 	const patience = 3 * oneWay
 	limit := "limit: 100, window: 1h, lending_limit: 1"
-	d := document(t, 1, halves, "name: hour, on_exhausted: borrow, "+limit, "name: strict, domain: strict, "+limit,
+	d := lab.Document(t, 1, halves, "name: hour, on_exhausted: borrow, "+limit, "name: strict, domain: strict, "+limit,
 		"name: strict, key: [account, address], "+limit)
 	started(t, d, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
 		us := c.running["us/n1"]
-		timed := func(q Request) (Decision, time.Duration) {
+		timed := func(q admit.Request) (admit.Decision, time.Duration) {
 			begun := time.Now()
 			d := us.check(t, q)
 			return d, time.Since(begun)
 		}
-		of := func(account string, cost int64) Request {
+		of := func(account string, cost int64) admit.Request {
 			q := request(account)
 			q.Cost = cost
 			return q
@@ -75,17 +42,17 @@ func TestBorrowWithinTheRequest(t *testing.T) {
 		if got, took := timed(of("b", 100)); !got.Allowed || took > patience {
 			t.Errorf("the whole limit: %+v after %v", got, took)
 		}
-		if got, took := timed(of("b", 1)); got.Allowed || got.Reason != OverLimit || took > patience {
+		if got, took := timed(of("b", 1)); got.Allowed || got.Reason != admit.OverLimit || took > patience {
 			t.Errorf("nobody has any left: %+v after %v", got, took)
 		}
-		if got, took := timed(of("c", 101)); got.Allowed || got.Reason != Never || took > 0 {
+		if got, took := timed(of("c", 101)); got.Allowed || got.Reason != admit.Never || took > 0 {
 			t.Errorf("more than the limit: %+v after %v", got, took)
 		}
-		strict := Request{Domain: "strict", Descriptors: request("d").Descriptors, Cost: 51}
+		strict := admit.Request{Domain: "strict", Descriptors: request("d").Descriptors, Cost: 51}
 		if got, took := timed(strict); got.Allowed || took > 0 {
 			t.Errorf("a limit that denies at once: %+v after %v", got, took)
 		}
-		both := Request{Domain: "api", Descriptors: map[string]string{"account": "e", "address": "x"}, Cost: 51}
+		both := admit.Request{Domain: "api", Descriptors: map[string]string{"account": "e", "address": "x"}, Cost: 51}
 		if got, took := timed(both); got.Allowed || took > 0 {
 			t.Errorf("one of two limits denies at once: %+v after %v", got, took)
 		}
@@ -95,7 +62,7 @@ func TestBorrowWithinTheRequest(t *testing.T) {
 // During a cut such a request waits for no longer than it would for an answer, and once the other region is known to
 // be lost not at all.
 func TestBorrowDuringACut(t *testing.T) {
-	d := document(t, 1, halves, "name: hour, limit: 100, window: 1h, on_exhausted: borrow")
+	d := lab.Document(t, 1, halves, "name: hour, limit: 100, window: 1h, on_exhausted: borrow")
 	started(t, d, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
 		us := c.running["us/n1"]
 		c.network.Isolate("us/n1", time.Hour)
@@ -117,7 +84,7 @@ func TestBorrowDuringACut(t *testing.T) {
 
 // Many requests that wait for one bucket ask for it together; whatever they get, it is not more than there is.
 func TestBorrowTogether(t *testing.T) {
-	d := document(t, 1, threeRegions, "name: hour, limit: 100, window: 1h, lending_limit: 1, on_exhausted: borrow")
+	d := lab.Document(t, 1, threeRegions, "name: hour, limit: 100, window: 1h, lending_limit: 1, on_exhausted: borrow")
 	started(t, d, []string{"us/n1", "us/n2", "eu/n1", "ap/n1"}, func(t *testing.T, c *cluster) {
 		whole := request("a")
 		whole.Cost = 40 // all that us is entitled to
@@ -142,7 +109,7 @@ func TestBorrowTogether(t *testing.T) {
 
 // A burst that uses the share up at one moment borrows as well as demand that grew slowly.
 func TestBorrowInABurst(t *testing.T) {
-	d := document(t, 1, halves, "name: hour, limit: 100, window: 1h, on_exhausted: borrow")
+	d := lab.Document(t, 1, halves, "name: hour, limit: 100, window: 1h, on_exhausted: borrow")
 	started(t, d, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
 		us := c.running["us/n1"]
 		for i := range 60 {

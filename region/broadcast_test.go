@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/region/admit"
 	"github.com/quotad/quotad/region/journal"
 )
 
@@ -31,7 +33,7 @@ func (l *lines) has(text string) bool {
 
 // TestHintsOfLongKeysAreBroadcast: a bucket's id may be longer than what gossip takes as the key of a change.
 func TestHintsOfLongKeysAreBroadcast(t *testing.T) {
-	d := document(t, 1, threeRegions, "name: minute, limit: 100, window: 1m")
+	d := lab.Document(t, 1, threeRegions, "name: minute, limit: 100, window: 1m")
 	inBubble(t, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
 		var log lines
 		cfg := c.config("us/n1", d)
@@ -43,7 +45,7 @@ func TestHintsOfLongKeysAreBroadcast(t *testing.T) {
 		c.running["us/n1"] = &running{Node: n, name: "us/n1", journal: cfg.Journal.(*journal.Journal)}
 		c.start("eu/n1", d)
 		c.meet()
-		q := request(strings.Repeat("x", MostValueBytes))
+		q := request(strings.Repeat("x", admit.MostValueBytes))
 		q.Cost = 30
 		if got, err := n.Check(t.Context(), q); err != nil || !got.Allowed {
 			t.Fatalf("%+v, %v", got, err)

@@ -3,6 +3,9 @@ package region
 import (
 	"testing"
 	"time"
+
+	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/region/admit"
 )
 
 // A bucket of 100 tokens, of which us holds 40 and its peers lend what they do not need: all but a twentieth of theirs.
@@ -15,7 +18,7 @@ func beginCell() { time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(ti
 // A burst larger than the region's part is admitted within a second; with what the others have left, it is never more
 // than the bucket holds.
 func TestBurstIsLent(t *testing.T) {
-	started(t, document(t, 1, threeRegions, tokens), []string{"us/n1", "eu/n1", "ap/n1"}, func(t *testing.T, c *cluster) {
+	started(t, lab.Document(t, 1, threeRegions, tokens), []string{"us/n1", "eu/n1", "ap/n1"}, func(t *testing.T, c *cluster) {
 		us, q := c.running["us/n1"], request("a")
 		beginCell()
 		begun, total := time.Now(), 0
@@ -44,13 +47,13 @@ func TestBurstIsLent(t *testing.T) {
 
 // One request may take more than the region's part at once, where its limit lets it wait.
 func TestBurstWithinTheRequest(t *testing.T) {
-	d := document(t, 1, threeRegions, tokens+", on_exhausted: borrow", tokens+", domain: strict")
+	d := lab.Document(t, 1, threeRegions, tokens+", on_exhausted: borrow", tokens+", domain: strict")
 	started(t, d, []string{"us/n1", "eu/n1", "ap/n1"}, func(t *testing.T, c *cluster) {
 		us := c.running["us/n1"]
 		beginCell()
 		strict := cost("a", 60)
 		strict.Domain = "strict"
-		if got := us.check(t, strict); got.Reason != ExceedsRegionCapacity || got.RetryAfter >= 0 {
+		if got := us.check(t, strict); got.Reason != admit.ExceedsRegionCapacity || got.RetryAfter >= 0 {
 			t.Errorf("a limit that denies at once: %+v", got)
 		}
 		begun := time.Now()
@@ -58,7 +61,7 @@ func TestBurstWithinTheRequest(t *testing.T) {
 			t.Errorf("60 of a part of 40: %+v after %v", got, time.Since(begun))
 		}
 		begun = time.Now()
-		if got := us.check(t, cost("a", 101)); got.Reason != Never || time.Since(begun) > 0 {
+		if got := us.check(t, cost("a", 101)); got.Reason != admit.Never || time.Since(begun) > 0 {
 			t.Errorf("more than the bucket holds: %+v after %v", got, time.Since(begun))
 		}
 		if got := us.check(t, cost("a", 50)); got.Allowed {
@@ -69,7 +72,7 @@ func TestBurstWithinTheRequest(t *testing.T) {
 
 // Tokens that were lent go home with the cell: what is not spent by then is gone, and each region fills its own part.
 func TestBurstGoesHome(t *testing.T) {
-	started(t, document(t, 1, threeRegions, tokens+", on_exhausted: borrow"), []string{"us/n1", "eu/n1", "ap/n1"}, func(t *testing.T, c *cluster) {
+	started(t, lab.Document(t, 1, threeRegions, tokens+", on_exhausted: borrow"), []string{"us/n1", "eu/n1", "ap/n1"}, func(t *testing.T, c *cluster) {
 		us, q := c.running["us/n1"], request("a")
 		beginCell()
 		if got := us.check(t, cost("a", 60)); !got.Allowed {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab"
 )
 
 // A region all of whose nodes end with its store starts from its checkpoints: what is admitted on top is at most what was
@@ -22,7 +23,7 @@ func TestNodesAndStoreEndTogether(t *testing.T) {
 			"under load": {0, 100 + 10}, // a unit every 10 ms
 		} {
 			t.Run(fmt.Sprintf("%s, %s", kind, name), func(t *testing.T) {
-				d := document(t, 1, alone, long(kind, 1000, ""))
+				d := lab.Document(t, 1, alone, long(kind, 1000, ""))
 				started(t, d, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
 					q := request("a")
 					admitted := sum(c.running["us/n2"].load(t, q, 1, 2330*time.Millisecond))
@@ -49,7 +50,7 @@ func TestNodesAndStoreEndTogether(t *testing.T) {
 func TestRowsOfAJournal(t *testing.T) {
 	for _, old := range []bool{false, true} {
 		t.Run(fmt.Sprintf("an old copy: %v", old), func(t *testing.T) {
-			d := document(t, 1, halves, long(algorithms.FixedWindow, 2000, ", lending_limit: 0.9, borrowing_limit: 0.3"))
+			d := lab.Document(t, 1, halves, long(algorithms.FixedWindow, 2000, ", lending_limit: 0.9, borrowing_limit: 0.3"))
 			started(t, d, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
 				q := request("a")
 				c.stop("us/n1")
@@ -90,12 +91,12 @@ func TestRowsOfAJournal(t *testing.T) {
 
 // A short window needs no checkpoint: none is written.
 func TestShortWindowsAreNotWrittenDown(t *testing.T) {
-	d := document(t, 1, alone, "name: minute, limit: 1000, window: 1m", long(algorithms.FixedWindow, 1000, ""))
+	d := lab.Document(t, 1, alone, "name: minute, limit: 1000, window: 1m", long(algorithms.FixedWindow, 1000, ""))
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n := c.running["us/n1"]
 		n.load(t, request("a"), 1, 500*time.Millisecond)
 		time.Sleep(3 * time.Second)
-		for _, a := range n.rules.Load().Match(asked(request("a"))) {
+		for _, a := range n.tenure.Rules().Match(asked(request("a"))) {
 			all, err := n.journal.Checkpoints(a.Bucket.ID)
 			if err != nil || (len(all) > 0) != a.Bucket.Recovered {
 				t.Errorf("%s: %+v, %v", a.Limit.Name, all, err)
@@ -109,13 +110,13 @@ func TestShortWindowsAreNotWrittenDown(t *testing.T) {
 
 // A journal that cannot be read, nor written, does not take with it what its node saw.
 func TestUseIsKnownWithoutTheJournal(t *testing.T) {
-	started(t, document(t, 1, alone, long(algorithms.FixedWindow, 100, "")), []string{"us/n1"}, func(t *testing.T, c *cluster) {
+	started(t, lab.Document(t, 1, alone, long(algorithms.FixedWindow, 100, "")), []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n, q := c.running["us/n1"], request("a")
 		for range 40 {
 			n.check(t, q)
 		}
 		generation := n.Status().Generation
-		_, b, err := n.rules.Load().Locate("long", q.Domain, q.Descriptors)
+		_, b, err := n.tenure.Rules().Locate("long", q.Domain, q.Descriptors)
 		if err != nil {
 			t.Fatal(err)
 		}

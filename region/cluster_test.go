@@ -17,6 +17,7 @@ import (
 	"github.com/quotad/quotad/chaos/lab"
 	"github.com/quotad/quotad/chaos/lab/servers"
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/region/admit"
 	"github.com/quotad/quotad/region/journal"
 	"github.com/quotad/quotad/region/link"
 	"github.com/quotad/quotad/region/store"
@@ -42,7 +43,8 @@ type cluster struct {
 	seed    string
 	running map[string]*running
 
-	bootstrap bool // what nodes are told at their start
+	bootstrap bool          // what nodes are told at their start
+	deadline  time.Duration // of their stores
 }
 
 // running is a node and what it was made of.
@@ -58,7 +60,7 @@ type running struct {
 func inBubble(t *testing.T, nodes []string, f func(t *testing.T, c *cluster)) {
 	t.Helper()
 	c := &cluster{dir: inMemory(t), servers: map[string]*servers.Server{}, twins: map[string]*lab.Twin{}, sizes: map[string]int{}, running: map[string]*running{},
-		bootstrap: true}
+		bootstrap: true, deadline: storeTimeout}
 	for _, name := range nodes {
 		region, _, _ := strings.Cut(name, "/")
 		if c.sizes[region]++; c.sizes[region] > 1 {
@@ -74,7 +76,7 @@ func inBubble(t *testing.T, nodes []string, f func(t *testing.T, c *cluster)) {
 	bubble.Test(t, func(t *testing.T) {
 		c.t, c.network = t, link.New()
 		for region := range c.servers {
-			if onTwins {
+			if lab.OnTwins {
 				c.twins[region] = lab.NewTwin(func() int64 { return time.Now().UnixMicro() }, region)
 			}
 		}
@@ -137,9 +139,9 @@ func (c *cluster) config(name string, d *policy.Document) Config {
 		PeerAdvertise: netip.AddrPortFrom(host.IP(), peerPort).String(), Advertise: c.gossipAddress(name),
 		Seeds: []string{c.seed}, Dial: host.DialContext, Log: slog.New(slog.DiscardHandler)}
 	if twin := c.twins[region]; twin != nil {
-		cfg.Store, _ = twin.ConnectWithin(storeTimeout, time.Now)
+		cfg.Store, _ = twin.ConnectWithin(c.deadline, time.Now)
 	} else {
-		cfg.Store, errs[0] = store.Connect(store.Options{URL: server.URL, Timeout: storeTimeout, Now: server.Now})
+		cfg.Store, errs[0] = store.Connect(store.Options{URL: server.URL, Timeout: c.deadline, Now: server.Now})
 	}
 	cfg.Journal, errs[1] = journal.Open(filepath.Join(c.dir, region+"-"+node), journal.Options{Region: region, Node: node})
 	cfg.PeerListener, errs[2] = host.Listen(peerPort)
@@ -229,6 +231,14 @@ func (c *cluster) redis(region string, f func(ctx context.Context, client *redis
 // what a twin has not.
 func (c *cluster) onRedis(region string) { delete(c.twins, region) }
 
+// onTwin has a region's nodes that start from now on use a twin in any case, which a test can take out of reach and bring
+// back at once.
+func (c *cluster) onTwin(region string) *lab.Twin {
+	twin := lab.NewTwin(func() int64 { return time.Now().UnixMicro() }, region)
+	c.twins[region] = twin
+	return twin
+}
+
 // loseStore ends a region's store.
 func (c *cluster) loseStore(region string) {
 	c.t.Helper()
@@ -265,7 +275,7 @@ func nextCell(window time.Duration) {
 }
 
 // check makes a request that must be decided.
-func (n *running) check(t *testing.T, q Request) Decision {
+func (n *running) check(t *testing.T, q admit.Request) admit.Decision {
 	t.Helper()
 	d, err := n.Check(t.Context(), q)
 	if err != nil {
@@ -275,7 +285,7 @@ func (n *running) check(t *testing.T, q Request) Decision {
 }
 
 // drain makes requests of one unit until one is denied, and returns how many were admitted and the denial.
-func (n *running) drain(t *testing.T, q Request, most int) (admitted int, last Decision) {
+func (n *running) drain(t *testing.T, q admit.Request, most int) (admitted int, last admit.Decision) {
 	t.Helper()
 	for range most {
 		if last = n.check(t, q); !last.Allowed {
@@ -288,7 +298,7 @@ func (n *running) drain(t *testing.T, q Request, most int) (admitted int, last D
 }
 
 // load makes units of demand every 10 ms for a while and returns what was admitted, by cell.
-func (n *running) load(t *testing.T, q Request, units int, d time.Duration) map[int64]int64 {
+func (n *running) load(t *testing.T, q admit.Request, units int, d time.Duration) map[int64]int64 {
 	t.Helper()
 	admitted := map[int64]int64{}
 	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {

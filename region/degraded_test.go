@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/region/admit"
 	"github.com/quotad/quotad/region/rules"
 )
 
@@ -62,11 +64,11 @@ func (n *running) agrees(t *testing.T, region string) Peer {
 }
 
 func TestDegraded(t *testing.T) {
-	d := document(t, 1, threeRegions, "name: second, limit: 100, window: 1s",
+	d := lab.Document(t, 1, threeRegions, "name: second, limit: 100, window: 1s",
 		"name: home, domain: home, limit: 100, window: 1s, weights: {us: 1, eu: 1, ap: 0}")
 	started(t, d, []string{"us/n1", "eu/n1", "ap/n1"}, func(t *testing.T, c *cluster) {
 		us := c.running["us/n1"]
-		home := Request{Domain: "home", Descriptors: request("a").Descriptors, Cost: 1}
+		home := admit.Request{Domain: "home", Descriptors: request("a").Descriptors, Cost: 1}
 		if got := us.check(t, request("a")); got.Degraded {
 			t.Errorf("degraded from the start: %+v", got)
 		}
@@ -108,7 +110,7 @@ func TestDegraded(t *testing.T) {
 
 // A region that nobody ever heard of is degraded from the start, and nobody waits for it.
 func TestServesWhileARegionWasNeverThere(t *testing.T) {
-	started(t, document(t, 1, halves, "name: second, limit: 100, window: 1s"), []string{"us/n1"}, func(t *testing.T, c *cluster) {
+	started(t, lab.Document(t, 1, halves, "name: second, limit: 100, window: 1s"), []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		us := c.running["us/n1"]
 		if p := us.agrees(t, "eu"); p.Heard || !p.Degraded || us.Ready() != nil {
 			t.Errorf("peer %+v, ready %v", p, us.Ready())
@@ -123,13 +125,13 @@ func TestServesWhileARegionWasNeverThere(t *testing.T) {
 }
 
 func TestStatusBucketAndMetricsAgree(t *testing.T) {
-	d := document(t, 4, halves, "name: second, limit: 100, window: 1s", "name: watch, limit: 3, window: 1s, shadow: true",
+	d := lab.Document(t, 4, halves, "name: second, limit: 100, window: 1s", "name: watch, limit: 3, window: 1s, shadow: true",
 		"name: lost, domain: lost, limit: 10, window: 1s, on_store_failure: deny")
 	started(t, d, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
 		us := c.running["us/n1"]
 		us.load(t, request("a"), 2, 2*time.Second)
 		nextCell(time.Second)
-		var last Decision
+		var last admit.Decision
 		for range 5 {
 			last = us.check(t, request("a"))
 		}
@@ -151,7 +153,7 @@ func TestStatusBucketAndMetricsAgree(t *testing.T) {
 		for _, account := range []string{"x", "y", "\xff", "new\nline", "\u202e", strings.Repeat("v", 256)} {
 			us.check(t, request(account))
 		}
-		us.check(t, Request{Domain: "secret", Descriptors: request("a").Descriptors, Cost: 1})
+		us.check(t, admit.Request{Domain: "secret", Descriptors: request("a").Descriptors, Cost: 1})
 		series := us.series(t)
 		extra := maps.Clone(series)
 		maps.DeleteFunc(extra, func(name string, _ float64) bool { _, old := before[name]; return old })
@@ -180,7 +182,7 @@ func TestStatusBucketAndMetricsAgree(t *testing.T) {
 		}
 
 		c.flushAll("us")
-		us.check(t, Request{Domain: "lost", Descriptors: request("a").Descriptors, Cost: 1})
+		us.check(t, admit.Request{Domain: "lost", Descriptors: request("a").Descriptors, Cost: 1})
 		series = us.series(t)
 		if series["quotad_store_failures_total{}"] != 1 || series["quotad_decisions_total{limit=lost,reason=store_failure}"] != 1 {
 			t.Errorf("a request that the store did not decide: %v", series)
@@ -190,13 +192,13 @@ func TestStatusBucketAndMetricsAgree(t *testing.T) {
 }
 
 func TestBucketErrors(t *testing.T) {
-	d := document(t, 1, alone, "name: second, limit: 100, window: 1s")
+	d := lab.Document(t, 1, alone, "name: second, limit: 100, window: 1s")
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		us := c.running["us/n1"]
 		if _, err := us.Bucket(t.Context(), "minute", "api", request("a").Descriptors); !errors.Is(err, rules.ErrNoSuchBucket) {
 			t.Errorf("a limit that is not there: %v", err)
 		}
-		var field *FieldError
+		var field *admit.FieldError
 		if _, err := us.Bucket(t.Context(), "second", "", request("a").Descriptors); !errors.As(err, &field) || field.Field != "domain" {
 			t.Errorf("no domain: %v", err)
 		}

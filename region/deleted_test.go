@@ -1,10 +1,16 @@
 package region
 
 import (
+	"context"
+	"fmt"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/region/admit"
+	"github.com/redis/go-redis/v9"
 )
 
 // Of a request's buckets several are deleted: one after the other is restored with its use, and within the request.
@@ -12,7 +18,7 @@ func TestSeveralBucketsOfARequestAreDeleted(t *testing.T) {
 	limits := []string{"name: hour, limit: 100, window: 1h", "name: day, limit: 100, window: 24h"}
 	for name, deleted := range map[string][]string{"the first": {"hour"}, "the second": {"day"}, "both": {"hour", "day"}} {
 		t.Run(name, func(t *testing.T) {
-			started(t, document(t, 1, alone, limits...), []string{"us/n1"}, func(t *testing.T, c *cluster) {
+			started(t, lab.Document(t, 1, alone, limits...), []string{"us/n1"}, func(t *testing.T, c *cluster) {
 				n, q := c.running["us/n1"], cost("a", 60)
 				if d := n.check(t, q); !d.Allowed {
 					t.Fatalf("%+v", d)
@@ -21,7 +27,7 @@ func TestSeveralBucketsOfARequestAreDeleted(t *testing.T) {
 					c.delete("us", n, limit, q)
 				}
 				q.Cost = 1
-				if d := n.check(t, q); d.Reason != WithinLimit {
+				if d := n.check(t, q); d.Reason != admit.WithinLimit {
 					t.Errorf("%+v", d)
 				}
 				for _, limit := range []string{"hour", "day"} {
@@ -38,12 +44,12 @@ func TestSeveralBucketsOfARequestAreDeleted(t *testing.T) {
 // expires sooner: that is no deletion, and it is full then.
 func TestABucketThatExpiresSoonerWasNotDeleted(t *testing.T) {
 	tokens := "name: tokens, algorithm: token_bucket, window: 24h, burst: 100, on_store_failure: deny, limit: "
-	started(t, document(t, 1, alone, tokens+"10"), []string{"us/n1"}, func(t *testing.T, c *cluster) {
+	started(t, lab.Document(t, 1, alone, tokens+"10"), []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n, q := c.running["us/n1"], cost("a", 100)
 		if d := n.check(t, q); !d.Allowed {
 			t.Fatalf("%+v", d)
 		}
-		if err := n.Adopt(t.Context(), document(t, 2, alone, tokens+"1000000")); err != nil {
+		if err := n.Adopt(t.Context(), lab.Document(t, 2, alone, tokens+"1000000")); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)
@@ -53,4 +59,105 @@ func TestABucketThatExpiresSoonerWasNotDeleted(t *testing.T) {
 			t.Errorf("hours later: %+v", d)
 		}
 	})
+}
+
+// delete removes the hash of a bucket, as an operator or an eviction would.
+func (c *cluster) delete(region string, n *running, limit string, q admit.Request) {
+	c.t.Helper()
+	_, b, err := n.tenure.Rules().Locate(limit, q.Domain, q.Descriptors)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	key := n.tenure.Rules().Key(b.ID)
+	if twin := c.twins[region]; twin != nil {
+		if !twin.Holds(key) {
+			c.t.Fatalf("%q is not there to be deleted", key)
+		}
+		twin.Delete(key)
+		return
+	}
+	c.redis(region, func(ctx context.Context, client *redis.Client) error {
+		if gone, err := client.Del(ctx, key).Result(); err != nil || gone != 1 {
+			return fmt.Errorf("deleted %d keys of %q: %w", gone, key, err)
+		}
+		return nil
+	})
+}
+
+// A bucket that vanishes from the store is missed by the nodes that used it: a short one is closed for its cell and the
+// next, a long one restored. What no running node knows begins anew, and nothing else is touched.
+func TestADeletedBucket(t *testing.T) {
+	short := "name: short, domain: short, limit: 50, window: 10s, on_store_failure: deny"
+	d := lab.Document(t, 1, alone, long(algorithms.FixedWindow, 100, ""), short)
+	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
+		n, a := c.running["us/n1"], request("a")
+		s := admit.Request{Domain: "short", Descriptors: a.Descriptors, Cost: 1}
+		nextCell(10 * time.Second)
+		for range 20 {
+			n.check(t, a)
+			n.check(t, s)
+			n.check(t, request("other"))
+		}
+		generation := n.Status().Generation
+		c.delete("us", n, "long", a)
+		c.delete("us", n, "short", s)
+		if got := n.check(t, a); !got.Allowed || got.Remaining != 79 {
+			t.Errorf("the long one: %+v", got)
+		}
+		for cell := range 2 {
+			if got := n.check(t, s); got.Allowed || got.Share != 0 {
+				t.Errorf("the short one, cell %d: %+v", cell, got)
+			}
+			nextCell(10 * time.Second)
+		}
+		if got := n.check(t, s); !got.Allowed || got.Remaining != 49 {
+			t.Errorf("the short one, two cells later: %+v", got)
+		}
+		if got := n.check(t, request("other")); !got.Allowed || got.Remaining != 79 || n.Status().Generation == generation {
+			t.Errorf("another bucket: %+v, generation %d, before the deletion %d", got, n.Status().Generation, generation)
+		}
+
+		time.Sleep(time.Second)
+		c.stop("us/n1")
+		n = c.start("us/n1", d)
+		c.delete("us", n, "long", a)
+		if got := n.check(t, a); !got.Allowed || got.Remaining != 99 {
+			t.Errorf("a bucket that no running node knows: %+v", got)
+		}
+	})
+}
+
+// Under traffic from both nodes nothing of a deleted bucket is admitted twice.
+func TestADeletedBucketUnderTraffic(t *testing.T) {
+	for _, kind := range windows {
+		t.Run(string(kind), func(t *testing.T) {
+			started(t, lab.Document(t, 1, halves, long(kind, 200, ", lending_limit: 1")), []string{"us/n1", "us/n2", "eu/n1"}, func(t *testing.T, c *cluster) {
+				q := request("a")
+				var mu sync.Mutex
+				var admitted int64
+				all := func(d time.Duration) {
+					var loads sync.WaitGroup
+					for _, n := range c.running {
+						loads.Go(func() {
+							units := sum(n.load(t, q, 1, d))
+							mu.Lock()
+							defer mu.Unlock()
+							admitted += units
+						})
+					}
+					loads.Wait()
+				}
+				for range 4 {
+					all(200 * time.Millisecond)
+					c.delete("us", c.running["us/n1"], "long", q)
+					all(100 * time.Millisecond)
+					c.delete("eu", c.running["eu/n1"], "long", q)
+				}
+				all(3 * time.Second)
+				if admitted > 200 || admitted < 195 {
+					t.Errorf("%d admitted of 200", admitted)
+				}
+			})
+		})
+	}
 }

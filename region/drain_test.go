@@ -5,19 +5,25 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/quotad/quotad/chaos/lab"
 )
 
 // A node that ends has the store charged with what it admitted without it, however fresh, has the use of long windows in
 // its journal, and is missed by nobody.
 func TestDrain(t *testing.T) {
-	d := document(t, 1, halves, "name: hour, limit: 10000, window: 1h")
-	started(t, d, []string{"us/n1", "us/n2", "eu/n1"}, func(t *testing.T, c *cluster) {
-		us, mate := c.running["us/n1"], c.running["us/n2"]
+	d := lab.Document(t, 1, halves, "name: hour, limit: 10000, window: 1h")
+	inBubble(t, []string{"us/n1", "us/n2", "eu/n1"}, func(t *testing.T, c *cluster) {
+		server := c.onTwin("us")
+		us, mate := c.start("us/n1", d), c.start("us/n2", d)
+		c.start("eu/n1", d)
+		c.meet()
 		us.check(t, request("a"))
-		us.breakers.trip(us.store.Shards()[0])
+		server.SetDown(true)
 		for range 3 {
 			us.check(t, request("a"))
 		}
+		server.SetDown(false)
 		if got := us.Status().Local; got.Unbooked != 3 {
 			t.Fatalf("before the end: %+v", got)
 		}
@@ -45,12 +51,11 @@ func TestDrain(t *testing.T) {
 
 // What cannot be charged is said, and holds nothing up.
 func TestDrainWithoutStore(t *testing.T) {
-	d := document(t, 1, alone, "name: hour, limit: 10000, window: 1h, lending_limit: 0")
+	d := lab.Document(t, 1, alone, "name: hour, limit: 10000, window: 1h, lending_limit: 0")
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		us := c.running["us/n1"]
-		us.breakers.trip(us.store.Shards()[0])
-		us.check(t, request("a"))
 		c.loseStore("us")
+		us.check(t, request("a"))
 		err := us.Drain(t.Context())
 		if err == nil || !strings.Contains(err.Error(), "units that node n1 admitted without the store are not charged there: 1;") {
 			t.Errorf("the store is gone: %v", err)

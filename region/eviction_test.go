@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/quotad/quotad/chaos/lab"
 	"github.com/quotad/quotad/chaos/lab/servers"
 	"github.com/quotad/quotad/region/store"
 )
@@ -20,13 +21,13 @@ func TestEvictionIsWarnedOf(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer server.Close()
-	n := unstarted(t, 1, document(t, 1, hereAndThere, "name: a, limit: 10, window: 1m"))
+	n := unstarted(t, 1, lab.Document(t, 1, hereAndThere, "name: a, limit: 10, window: 1m"))
 	var log bytes.Buffer
 	n.log = slog.New(slog.NewTextHandler(&log, nil))
-	if n.store, err = store.Connect(store.Options{URL: server.URL, Timeout: 30 * time.Second}); err != nil {
+	if n.config.Store, err = store.Connect(store.Options{URL: server.URL, Timeout: 30 * time.Second}); err != nil {
 		t.Fatal(err)
 	}
-	defer n.store.Close()
+	defer n.config.Store.Close()
 	opts, err := redis.ParseURL(server.URL)
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +53,7 @@ func TestEvictionIsWarnedOf(t *testing.T) {
 		}
 		now = now.Add(step.after)
 		n.watchEviction(t.Context(), now)
-		if got := n.evictionFound(); got != step.seen || strings.Count(log.String(), "set maxmemory-policy noeviction") != step.warns {
+		if got := n.memory.policy(); got != step.seen || strings.Count(log.String(), "set maxmemory-policy noeviction") != step.warns {
 			t.Errorf("step %d: %q, want %q and %d warnings\n%s", i, got, step.seen, step.warns, &log)
 		}
 	}

@@ -5,21 +5,22 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/chaos/lab"
 )
 
 // TestAForgedRecallStopsNoLending: where calls between regions are in plain text anybody can ask in
 // the name of any node. A question of generation 2^51 in the name of our region, and of a peer's,
 // leaves lending and borrowing as they were.
 func TestAForgedRecallStopsNoLending(t *testing.T) {
-	d := document(t, 1, threeRegions, "name: m, limit: 1000, window: 1h")
+	d := lab.Document(t, 1, threeRegions, "name: m, limit: 1000, window: 1h")
 	started(t, d, []string{"us/n1", "eu/n1", "ap/n1"}, func(t *testing.T, c *cluster) {
 		us := c.running["us/n1"]
 		us.check(t, request("a"))
 		for _, n := range c.running {
 			n.check(t, request("a"))
 			for _, region := range []string{"us", "eu", "ap"} {
-				id := string(n.rules.Load().Document.Limits[0].Bucket(request("a").Descriptors))
-				all, err := n.engine.answer(t.Context(), exchange.Question{From: region, Node: "forger", Generation: 1 << 51,
+				id := string(n.tenure.Rules().Document.Limits[0].Bucket(request("a").Descriptors))
+				all, err := n.rights.Answer(t.Context(), exchange.Question{From: region, Node: "forger", Generation: 1 << 51,
 					Buckets: []exchange.Doubt{{Bucket: id}}})
 				if err != nil || len(all.All) != 1 || !all.All[0].Refused {
 					t.Errorf("a question in the name of %s: %+v, %v", region, all, err)

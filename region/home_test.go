@@ -2,21 +2,24 @@ package region
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/region/admit"
 )
 
 var thirds = []string{"us: {weight: 1}", "eu: {weight: 1}", "ap: {weight: 1}"}
 
 // homeOf returns the node of the region that a key of the only limit is at home in, and the others.
-func (c *cluster) homeOf(t *testing.T, q Request) (home *running, away []*running) {
+func (c *cluster) homeOf(t *testing.T, q admit.Request) (home *running, away []*running) {
 	t.Helper()
 	for _, n := range c.running {
-		switch f := n.rules.Load().Match(q.Domain, q.Descriptors)[0].Target.Terms.Entitlement; f {
+		switch f := n.tenure.Rules().Match(q.Domain, q.Descriptors)[0].Target.Terms.Entitlement; f {
 		case 0:
 			away = append(away, n)
 		case 3:
@@ -39,7 +42,7 @@ var homeKinds = map[algorithms.Kind]int{algorithms.FixedWindow: 3, algorithms.Sl
 func TestHomeModeServes(t *testing.T) {
 	for kind, least := range homeKinds {
 		t.Run(string(kind), func(t *testing.T) {
-			d := document(t, 1, thirds, limitOf(kind, 3, ", on_exhausted: borrow"))
+			d := lab.Document(t, 1, thirds, limitOf(kind, 3, ", on_exhausted: borrow"))
 			started(t, d, []string{"us/n1", "eu/n1", "ap/n1"}, func(t *testing.T, c *cluster) {
 				time.Sleep(time.Until(time.Now().Truncate(10 * time.Second).Add(10 * time.Second)))
 				c.servesWhoeverAsks(t, least)
@@ -81,7 +84,7 @@ func (c *cluster) servesWhoeverAsks(t *testing.T, least int) {
 }
 
 // However many want the few units at once, they get no more than there are.
-func (c *cluster) servesAllAtOnce(t *testing.T, q Request) {
+func (c *cluster) servesAllAtOnce(t *testing.T, q admit.Request) {
 	var admitted atomic.Int64
 	for range 3 {
 		var callers sync.WaitGroup
@@ -103,7 +106,7 @@ func (c *cluster) servesAllAtOnce(t *testing.T, q Request) {
 }
 
 // On a cut the home region alone serves a key, all of it; the others say so, and that they are degraded.
-func (c *cluster) servesAtHomeAlone(t *testing.T, q Request) {
+func (c *cluster) servesAtHomeAlone(t *testing.T, q admit.Request) {
 	home, away := c.homeOf(t, q)
 	c.network.Isolate(home.name, time.Hour)
 	for _, after := range []time.Duration{0, 5 * time.Second} {
@@ -116,5 +119,24 @@ func (c *cluster) servesAtHomeAlone(t *testing.T, q Request) {
 	}
 	if admitted, last := home.drain(t, q, 10); admitted != 3 {
 		t.Errorf("%s, at home: %d admitted, then %+v", home.name, admitted, last)
+	}
+}
+
+// A limit of three over three regions: each asks for one, with time between them.
+func TestHomeModeOneByOne(t *testing.T) {
+	for _, kind := range algorithms.Kinds[:3] {
+		d := lab.Document(t, 1, thirds, strings.Replace(limitOf(kind, 3, ", on_exhausted: borrow"), "10s", "1h", 1))
+		started(t, d, []string{"us/n1", "eu/n1", "ap/n1"}, func(t *testing.T, c *cluster) {
+			for account := range 4 {
+				q := request(fmt.Sprint(account))
+				home, _ := c.homeOf(t, q)
+				for _, name := range []string{"us/n1", "eu/n1", "ap/n1"} {
+					if got := c.running[name].check(t, q); !got.Allowed {
+						t.Errorf("%s: account %d at home in %s: %s has none of three units", kind, account, home.name, name)
+					}
+					time.Sleep(15 * time.Second)
+				}
+			}
+		})
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/region/admit"
 )
 
 // burstOf is a limit of a kind, with a burst of its own where the kind has one.
@@ -19,7 +21,7 @@ func burstOf(kind algorithms.Kind, units, burst int) string {
 
 // Requests that a leaky bucket admits have their turns at its rate, and a full one says when there is room.
 func TestTurnsOfALeakyBucket(t *testing.T) {
-	d := document(t, 1, alone, burstOf(algorithms.LeakyBucket, 10, 5), "name: watch, algorithm: leaky_bucket, limit: 1, window: 10s, shadow: true")
+	d := lab.Document(t, 1, alone, burstOf(algorithms.LeakyBucket, 10, 5), "name: watch, algorithm: leaky_bucket, limit: 1, window: 10s, shadow: true")
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n := c.running["us/n1"]
 		admitted := func(units int64, delay time.Duration, remaining int64) {
@@ -56,10 +58,10 @@ func TestRetryAfterIsHonest(t *testing.T) {
 	const denials = 12
 	for _, kind := range algorithms.Kinds {
 		t.Run(string(kind), func(t *testing.T) {
-			d := document(t, 1, alone, burstOf(kind, 10, 7))
+			d := lab.Document(t, 1, alone, burstOf(kind, 10, 7))
 			started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 				n, random := c.running["us/n1"], rand.New(rand.NewPCG(1, 2))
-				peek := func(q Request) bool {
+				peek := func(q admit.Request) bool {
 					got, err := n.Peek(t.Context(), q)
 					return err == nil && got.Allowed
 				}
@@ -75,7 +77,7 @@ func TestRetryAfterIsHonest(t *testing.T) {
 						continue
 					}
 					seen++
-					if got.Reason != OverLimit || got.RetryAfter <= 0 || got.RetryAfter > 20*time.Second {
+					if got.Reason != admit.OverLimit || got.RetryAfter <= 0 || got.RetryAfter > 20*time.Second {
 						t.Fatalf("%d units: %+v", q.Cost, got)
 					}
 					time.Sleep(got.RetryAfter - time.Microsecond)
@@ -101,12 +103,12 @@ func TestDecisionsOfEachKind(t *testing.T) {
 				whole = 200
 			}
 			part := whole * 2 / 5
-			started(t, document(t, 1, threeRegions, burstOf(kind, 100, 200)), []string{"us/n1"}, func(t *testing.T, c *cluster) {
+			started(t, lab.Document(t, 1, threeRegions, burstOf(kind, 100, 200)), []string{"us/n1"}, func(t *testing.T, c *cluster) {
 				n := c.running["us/n1"]
-				for units, want := range map[int64]Reason{1: WithinLimit, part: WithinLimit, part + 1: ExceedsRegionCapacity,
-					whole: ExceedsRegionCapacity, whole + 1: Never, 1 << 51: Never} {
+				for units, want := range map[int64]admit.Reason{1: admit.WithinLimit, part: admit.WithinLimit, part + 1: admit.ExceedsRegionCapacity,
+					whole: admit.ExceedsRegionCapacity, whole + 1: admit.Never, 1 << 51: admit.Never} {
 					got, err := n.Peek(t.Context(), cost("a", units))
-					if err != nil || got.Reason != want || got.Allowed != (want == WithinLimit) || (got.RetryAfter < 0) != (want != WithinLimit) {
+					if err != nil || got.Reason != want || got.Allowed != (want == admit.WithinLimit) || (got.RetryAfter < 0) != (want != admit.WithinLimit) {
 						t.Errorf("cost %d: %+v, %v; want %s", units, got, err, want)
 					}
 				}
@@ -118,9 +120,9 @@ func TestDecisionsOfEachKind(t *testing.T) {
 						t.Errorf("cost %d: %+v", units, got)
 					}
 				}
-				for units, want := range map[int64]Reason{1: OverLimit, part: OverLimit, part + 1: ExceedsRegionCapacity, whole + 1: Never} {
+				for units, want := range map[int64]admit.Reason{1: admit.OverLimit, part: admit.OverLimit, part + 1: admit.ExceedsRegionCapacity, whole + 1: admit.Never} {
 					got := n.check(t, cost("a", units))
-					if got.Allowed || got.Reason != want || (got.RetryAfter < 0) != (want != OverLimit) || got.Remaining != 0 {
+					if got.Allowed || got.Reason != want || (got.RetryAfter < 0) != (want != admit.OverLimit) || got.Remaining != 0 {
 						t.Errorf("cost %d of none left: %+v, want %s", units, got, want)
 					}
 				}
@@ -141,7 +143,7 @@ func TestLimitsOfAllKindsOnOneRequest(t *testing.T) {
 				}
 				limits = append(limits, limitOf(kind, units, ""))
 			}
-			started(t, document(t, 1, alone, limits...), []string{"us/n1"}, func(t *testing.T, c *cluster) {
+			started(t, lab.Document(t, 1, alone, limits...), []string{"us/n1"}, func(t *testing.T, c *cluster) {
 				n := c.running["us/n1"]
 				var spent int64
 				for _, step := range []struct {
@@ -161,7 +163,7 @@ func TestLimitsOfAllKindsOnOneRequest(t *testing.T) {
 						}
 					}
 				}
-				if got := n.check(t, cost("a", 6)); got.Reason != Never || got.Limit != nameOf(narrow) {
+				if got := n.check(t, cost("a", 6)); got.Reason != admit.Never || got.Limit != nameOf(narrow) {
 					t.Errorf("more than one of the limits: %+v", got)
 				}
 				time.Sleep(20 * time.Second)

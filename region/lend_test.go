@@ -6,12 +6,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotad/quotad/chaos/lab"
 	"github.com/quotad/quotad/region/journal"
 )
 
 // Every row that a borrower was told of is in the lender's journal, at that value or a higher one.
 func TestLentRowsAreInTheJournal(t *testing.T) {
-	started(t, document(t, 1, halves, "name: hour, limit: 100, window: 1h"), []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
+	started(t, lab.Document(t, 1, halves, "name: hour, limit: 100, window: 1h"), []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
 		us, eu := c.running["us/n1"], c.running["eu/n1"]
 		us.load(t, request("a"), 1, time.Second)
 		heard, err := us.Bucket(t.Context(), "hour", "api", request("a").Descriptors)
@@ -46,7 +47,7 @@ func rowsOf(t *testing.T, j *journal.Journal) (rows []journal.Row) {
 // A lender whose journal takes no rows announces none: the borrower gets nothing, though the lender's store has
 // debited once, before it was known. Rights in flight are missing, never doubled; serving goes on.
 func TestNothingIsLentWithoutAJournal(t *testing.T) {
-	d := document(t, 1, halves, "name: second, limit: 100, window: 1s")
+	d := lab.Document(t, 1, halves, "name: second, limit: 100, window: 1s")
 	started(t, d, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
 		us, eu := c.running["us/n1"], c.running["eu/n1"]
 		us.load(t, request("a"), 2, time.Second)
@@ -87,7 +88,7 @@ func TestNothingIsLentWithoutAJournal(t *testing.T) {
 // Demand moves from one region to another and back. In every cell the regions together stay within the limit, and
 // the shares their stores hold add up to no more than it.
 func TestRightsFollowTheDemand(t *testing.T) {
-	d := document(t, 1, threeRegions, "name: second, limit: 100, window: 1s")
+	d := lab.Document(t, 1, threeRegions, "name: second, limit: 100, window: 1s")
 	started(t, d, []string{"us/n1", "eu/n1", "ap/n1"}, func(t *testing.T, c *cluster) {
 		total, most := map[int64]int64{}, map[string]int64{}
 		names := slices.Sorted(maps.Keys(c.running))
@@ -123,6 +124,21 @@ func TestRightsFollowTheDemand(t *testing.T) {
 			if f := []int64{20, 40, 40}[i]; 2*most[name] < 3*f {
 				t.Errorf("%s, entitled to %d, never held more than %d though the others were idle", name, f, most[name])
 			}
+		}
+	})
+}
+
+// A region gets its own entitlement back from one that has been idle for ten seconds.
+func TestARegionGetsItsOwnBack(t *testing.T) {
+	d := lab.Document(t, 1, halves, "name: hour, limit: 100, window: 1h, on_exhausted: borrow")
+	started(t, d, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
+		us, eu := c.running["us/n1"], c.running["eu/n1"]
+		eu.check(t, cost("a", 10))
+		time.Sleep(10 * time.Second)
+		got := us.check(t, cost("a", 50))
+		b, _ := eu.Bucket(t.Context(), "hour", "api", request("a").Descriptors)
+		if !got.Allowed {
+			t.Errorf("us is denied the 50 it is entitled to: share %d; eu, idle, has used %d of a share of %d", got.Share, b.Inspected.Used, b.Inspected.Share)
 		}
 	})
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/region/admit"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -14,14 +16,14 @@ import (
 func TestStoreLosesEverything(t *testing.T) {
 	for behaviour, tc := range map[string]struct {
 		allowed bool
-		reason  Reason
+		reason  admit.Reason
 	}{
-		"deny":  {false, StoreFailure},
-		"local": {true, StoreFailureLocal},
-		"allow": {true, StoreFailureAllowed},
+		"deny":  {false, admit.StoreFailure},
+		"local": {true, admit.StoreFailureLocal},
+		"allow": {true, admit.StoreFailureAllowed},
 	} {
 		t.Run(behaviour, func(t *testing.T) {
-			d := document(t, 1, alone, "name: second, limit: 100, window: 1s, lending_limit: 0.5, on_store_failure: "+behaviour)
+			d := lab.Document(t, 1, alone, "name: second, limit: 100, window: 1s, lending_limit: 0.5, on_store_failure: "+behaviour)
 			started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 				n := c.running["us/n1"]
 				nextCell(time.Second)
@@ -38,7 +40,7 @@ func TestStoreLosesEverything(t *testing.T) {
 				}
 				for _, cell := range []int64{before.Cell, before.Cell + 1} {
 					got := n.check(t, request("a"))
-					if got.Allowed || got.Reason != Recovering || got.RetryAfter <= 0 || got.Share != 0 || got.Cell != cell {
+					if got.Allowed || got.Reason != admit.Recovering || got.RetryAfter <= 0 || got.Share != 0 || got.Cell != cell {
 						t.Errorf("cell %d, the loss was in %d: %+v", cell, before.Cell, got)
 					}
 					if got := n.check(t, request("b")); !got.Allowed || got.Cell != cell {
@@ -57,7 +59,7 @@ func TestStoreLosesEverything(t *testing.T) {
 
 // A node that fails to notice for want of requests loses nothing by it: the first request finds out.
 func TestSeveralLossesCountOn(t *testing.T) {
-	d := document(t, 1, alone, "name: second, limit: 100, window: 1s, on_store_failure: deny")
+	d := lab.Document(t, 1, alone, "name: second, limit: 100, window: 1s, on_store_failure: deny")
 	started(t, d, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
 		for range 3 {
 			before := c.running["us/n1"].Status().Generation
@@ -92,7 +94,7 @@ func TestSeveralLossesCountOn(t *testing.T) {
 
 // Scripts that are gone say nothing of the data.
 func TestScriptFlushIsNoLoss(t *testing.T) {
-	d := document(t, 1, alone, "name: second, limit: 100, window: 1s, on_store_failure: deny")
+	d := lab.Document(t, 1, alone, "name: second, limit: 100, window: 1s, on_store_failure: deny")
 	inBubble(t, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		c.onRedis("us")
 		n := c.start("us/n1", d)
@@ -111,7 +113,7 @@ func TestScriptFlushIsNoLoss(t *testing.T) {
 
 // A region whose store lost everything takes part again, and together with its peers stays below the limit.
 func TestLossBesideAPeer(t *testing.T) {
-	d := document(t, 1, []string{"us: {weight: 1}", "eu: {weight: 1}"}, "name: second, limit: 100, window: 1s, on_store_failure: deny")
+	d := lab.Document(t, 1, []string{"us: {weight: 1}", "eu: {weight: 1}"}, "name: second, limit: 100, window: 1s, on_store_failure: deny")
 	started(t, d, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
 		us, eu := c.running["us/n1"], c.running["eu/n1"]
 		nextCell(time.Second)
@@ -144,7 +146,7 @@ func TestLossBesideAPeer(t *testing.T) {
 }
 
 func TestStoreOutOfReach(t *testing.T) {
-	d := document(t, 1, []string{"us: {weight: 1}", "eu: {weight: 1}"},
+	d := lab.Document(t, 1, []string{"us: {weight: 1}", "eu: {weight: 1}"},
 		"name: closed, domain: closed, limit: 100, window: 1s, on_store_failure: deny",
 		"name: open, domain: open, limit: 100, window: 1s, on_store_failure: allow",
 		"name: second, limit: 100, window: 1s, lending_limit: 0.5")
@@ -153,8 +155,8 @@ func TestStoreOutOfReach(t *testing.T) {
 		generation := n.Status().Generation
 		c.loseStore("us")
 		nextCell(time.Second)
-		for domain, want := range map[string]Reason{"closed": StoreFailure, "open": StoreFailureAllowed} {
-			got := n.check(t, Request{Domain: domain, Descriptors: request("a").Descriptors, Cost: 1})
+		for domain, want := range map[string]admit.Reason{"closed": admit.StoreFailure, "open": admit.StoreFailureAllowed} {
+			got := n.check(t, admit.Request{Domain: domain, Descriptors: request("a").Descriptors, Cost: 1})
 			if got.Reason != want || got.Allowed != (domain == "open") {
 				t.Errorf("%s: %+v", domain, got)
 			}
@@ -162,7 +164,7 @@ func TestStoreOutOfReach(t *testing.T) {
 		for range 2 {
 			for name, n := range c.running {
 				admitted, last := n.drain(t, request("a"), 50)
-				if admitted != 12 || last.Reason != StoreFailureLocal || last.RetryAfter != last.ResetAfter || last.RetryAfter != 900*time.Millisecond {
+				if admitted != 12 || last.Reason != admit.StoreFailureLocal || last.RetryAfter != last.ResetAfter || last.RetryAfter != 900*time.Millisecond {
 					t.Errorf("%s: %d admitted, want its floor((50 - 25) / 2); then %+v", name, admitted, last)
 				}
 			}
@@ -180,7 +182,7 @@ func TestStoreOutOfReach(t *testing.T) {
 
 // A node that comes back to its journal and its store goes on where it was.
 func TestRestart(t *testing.T) {
-	d := document(t, 1, alone, "name: minute, limit: 100, window: 1m, on_store_failure: deny")
+	d := lab.Document(t, 1, alone, "name: minute, limit: 100, window: 1m, on_store_failure: deny")
 	inBubble(t, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		var generation uint64
 		for incarnation := range uint64(3) {
@@ -212,9 +214,12 @@ func TestRestart(t *testing.T) {
 	})
 }
 
+// timeAhead is how far ahead of the store's time a journal says that it may have come (package tenure).
+const timeAhead = 3 * time.Second
+
 // A Redis restored from a copy of before the generation that the journal remembers has lost what came since.
 func TestOldCopyOfTheStore(t *testing.T) {
-	d := document(t, 1, alone, "name: second, limit: 100, window: 1s, on_store_failure: deny")
+	d := lab.Document(t, 1, alone, "name: second, limit: 100, window: 1s, on_store_failure: deny")
 	inBubble(t, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		later := c.start("us/n1", d).Status().Generation + 1000
 		if err := c.running["us/n1"].journal.SetGeneration(later); err != nil {
@@ -225,7 +230,7 @@ func TestOldCopyOfTheStore(t *testing.T) {
 		if got := n.check(t, request("a")); got.Allowed || got.Share != 0 || n.Status().Generation <= later {
 			t.Errorf("an old copy serves under generation %d, the journal remembers %d: %+v", n.Status().Generation, later, got)
 		}
-		time.Sleep(microseconds(timeAhead)) // the store's time may have come so far
+		time.Sleep(timeAhead)
 		nextCell(time.Second)
 		nextCell(time.Second)
 		if got := n.check(t, request("a")); !got.Allowed || got.Remaining != 99 {
@@ -236,7 +241,7 @@ func TestOldCopyOfTheStore(t *testing.T) {
 
 // Without a journal that remembers the region, only the operator's word makes an empty store a first start.
 func TestFirstStart(t *testing.T) {
-	d := document(t, 1, alone, "name: second, limit: 100, window: 1s, on_store_failure: deny")
+	d := lab.Document(t, 1, alone, "name: second, limit: 100, window: 1s, on_store_failure: deny")
 	for _, bootstrap := range []bool{true, false} {
 		t.Run(fmt.Sprintf("bootstrap %v", bootstrap), func(t *testing.T) {
 			inBubble(t, []string{"us/n1"}, func(t *testing.T, c *cluster) {

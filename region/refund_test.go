@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -12,27 +14,29 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/region/admit"
 )
 
 // cost is a request of so many units that asks for a receipt.
-func cost(account string, units int64) Request {
+func cost(account string, units int64) admit.Request {
 	q := request(account)
 	q.Cost, q.Receipt = units, true
 	return q
 }
 
 // charged makes a request that must be admitted, and returns its receipt.
-func (n *running) charged(t *testing.T, q Request) string {
+func (n *running) charged(t *testing.T, q admit.Request) string {
 	t.Helper()
 	d := n.check(t, q)
-	if !d.Allowed || !strings.HasPrefix(d.Receipt, receiptPrefix) {
+	if !d.Allowed || !strings.HasPrefix(d.Receipt, "qr1_") {
 		t.Fatalf("%s: %+v, want a receipt", n.name, d)
 	}
 	return d.Receipt
 }
 
 // refunds fails the test unless a receipt can be refunded with this outcome, limit by limit.
-func (n *running) refunds(t *testing.T, receipt string, repeated bool, want ...RefundedCharge) {
+func (n *running) refunds(t *testing.T, receipt string, repeated bool, want ...admit.RefundedCharge) {
 	t.Helper()
 	got, err := n.Refund(t.Context(), receipt)
 	if err != nil || got.Repeated != repeated || !slices.Equal(got.Charges, want) {
@@ -41,7 +45,7 @@ func (n *running) refunds(t *testing.T, receipt string, repeated bool, want ...R
 }
 
 // used returns what counts against a limit.
-func (n *running) used(t *testing.T, limit string, q Request) int64 {
+func (n *running) used(t *testing.T, limit string, q admit.Request) int64 {
 	t.Helper()
 	b, err := n.Bucket(t.Context(), limit, q.Domain, q.Descriptors)
 	if err != nil {
@@ -68,11 +72,11 @@ const (
 func TestRefundGivesBackOnce(t *testing.T) {
 	for _, kind := range algorithms.Kinds {
 		t.Run(string(kind), func(t *testing.T) {
-			want := RefundedCharge{Limit: nameOf(kind), Units: 4}
+			want := admit.RefundedCharge{Limit: nameOf(kind), Units: 4}
 			if kind == algorithms.LeakyBucket {
 				want.Units, want.Reason = 0, promised
 			}
-			started(t, document(t, 1, alone, limitOf(kind, 10, "")), []string{"us/n1"}, func(t *testing.T, c *cluster) {
+			started(t, lab.Document(t, 1, alone, limitOf(kind, 10, "")), []string{"us/n1"}, func(t *testing.T, c *cluster) {
 				n := c.running["us/n1"]
 				n.check(t, cost("a", 3))
 				receipt, other := n.charged(t, cost("a", 4)), n.charged(t, cost("b", 4))
@@ -111,8 +115,8 @@ func TestRefundGivesBackOnce(t *testing.T) {
 
 // What a region charged, any node of it refunds, also one that was started since.
 func TestRefundByAnotherNode(t *testing.T) {
-	d := document(t, 1, halves, limitOf(algorithms.FixedWindow, 100, ""))
-	all := RefundedCharge{Limit: "fixed-window", Units: 4}
+	d := lab.Document(t, 1, halves, limitOf(algorithms.FixedWindow, 100, ""))
+	all := admit.RefundedCharge{Limit: "fixed-window", Units: 4}
 	started(t, d, []string{"us/n1", "us/n2", "eu/n1"}, func(t *testing.T, c *cluster) {
 		n1, n2 := c.running["us/n1"], c.running["us/n2"]
 		receipts := make([]string, 4)
@@ -142,13 +146,13 @@ func TestRefundByAnotherNode(t *testing.T) {
 
 // A loss of the store ends all receipts: there is nothing left that they could give back.
 func TestRefundAfterALoss(t *testing.T) {
-	d := document(t, 1, alone, limitOf(algorithms.FixedWindow, 10, ", on_store_failure: deny"))
+	d := lab.Document(t, 1, alone, limitOf(algorithms.FixedWindow, 10, ", on_store_failure: deny"))
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n := c.running["us/n1"]
 		receipt := n.charged(t, cost("a", 4))
 		generation := n.Status().Generation
 		c.flushAll("us")
-		if _, err := n.Refund(t.Context(), receipt); err == nil || errors.Is(err, ErrReceipt) { // the node has not seen it yet
+		if _, err := n.Refund(t.Context(), receipt); err == nil || errors.Is(err, admit.ErrReceipt) { // the node has not seen it yet
 			t.Errorf("by a store that is lost: %v", err)
 		}
 		c.within(time.Second, "the store to be opened anew", func() bool { return n.Status().Generation > generation })
@@ -158,9 +162,9 @@ func TestRefundAfterALoss(t *testing.T) {
 		nextCell(10 * time.Second)
 		nextCell(10 * time.Second)
 		after := n.charged(t, cost("a", 10))
-		n.refunds(t, after, false, RefundedCharge{Limit: "fixed-window", Units: 10})
+		n.refunds(t, after, false, admit.RefundedCharge{Limit: "fixed-window", Units: 10})
 		c.loseStore("us")
-		if _, err := n.Refund(t.Context(), after); err == nil || errors.Is(err, ErrReceipt) {
+		if _, err := n.Refund(t.Context(), after); err == nil || errors.Is(err, admit.ErrReceipt) {
 			t.Errorf("by a store that is not there: %v", err)
 		}
 	})
@@ -170,16 +174,16 @@ func TestRefundAfterALoss(t *testing.T) {
 // no more, nothing.
 func TestRefundOfSeveralLimits(t *testing.T) {
 	var limits []string
-	var back []RefundedCharge
+	var back []admit.RefundedCharge
 	kinds := slices.DeleteFunc(slices.Clone(algorithms.Kinds), func(k algorithms.Kind) bool { return k == algorithms.TokenBucket }) // all are too many
 	for _, kind := range kinds {
 		limits = append(limits, limitOf(kind, 100, ""))
-		back = append(back, RefundedCharge{Limit: nameOf(kind), Units: 3})
+		back = append(back, admit.RefundedCharge{Limit: nameOf(kind), Units: 3})
 	}
-	back[slices.Index(kinds, algorithms.LeakyBucket)] = RefundedCharge{Limit: "leaky-bucket", Reason: promised}
+	back[slices.Index(kinds, algorithms.LeakyBucket)] = admit.RefundedCharge{Limit: "leaky-bucket", Reason: promised}
 	limits = append(limits, "name: watch, limit: 4, window: 10s, shadow: true")
-	watched := RefundedCharge{Limit: "watch", Units: 3}
-	started(t, document(t, 1, alone, limits...), []string{"us/n1"}, func(t *testing.T, c *cluster) {
+	watched := admit.RefundedCharge{Limit: "watch", Units: 3}
+	started(t, lab.Document(t, 1, alone, limits...), []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n := c.running["us/n1"]
 		within, over := n.charged(t, cost("a", 3)), n.charged(t, cost("a", 3))
 		n.refunds(t, over, false, back...)
@@ -200,7 +204,7 @@ func TestRefundOfSeveralLimits(t *testing.T) {
 		}
 
 		orphan, half := n.charged(t, cost("b", 3)), n.charged(t, cost("b", 3))
-		if err := n.Adopt(t.Context(), document(t, 2, alone, limits[:2]...)); err != nil {
+		if err := n.Adopt(t.Context(), lab.Document(t, 2, alone, limits[:2]...)); err != nil {
 			t.Fatal(err)
 		}
 		want := append(slices.Clone(back), watched)
@@ -209,7 +213,7 @@ func TestRefundOfSeveralLimits(t *testing.T) {
 		}
 		n.refunds(t, orphan, false, want...)
 		n.refunds(t, orphan, true, want...)
-		if err := n.Adopt(t.Context(), document(t, 3, alone, "name: other, limit: 5, window: 10s")); err != nil {
+		if err := n.Adopt(t.Context(), lab.Document(t, 3, alone, "name: other, limit: 5, window: 10s")); err != nil {
 			t.Fatal(err)
 		}
 		for i := range want {
@@ -223,18 +227,18 @@ func TestRefundOfSeveralLimits(t *testing.T) {
 // A refund made again says what it said, also under a document that has a limit less, or one more.
 func TestRefundAgainUnderAnotherDocument(t *testing.T) {
 	window, log := limitOf(algorithms.FixedWindow, 10, ""), limitOf(algorithms.SlidingWindowLog, 10, "")
-	started(t, document(t, 1, alone, window, log), []string{"us/n1"}, func(t *testing.T, c *cluster) {
+	started(t, lab.Document(t, 1, alone, window, log), []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n := c.running["us/n1"]
 		both, part := n.charged(t, cost("a", 3)), n.charged(t, cost("a", 3))
-		back := []RefundedCharge{{Limit: "fixed-window", Units: 3}, {Limit: "sliding-window-log", Units: 3}}
+		back := []admit.RefundedCharge{{Limit: "fixed-window", Units: 3}, {Limit: "sliding-window-log", Units: 3}}
 		n.refunds(t, both, false, back...)
-		if err := n.Adopt(t.Context(), document(t, 2, alone, log)); err != nil {
+		if err := n.Adopt(t.Context(), lab.Document(t, 2, alone, log)); err != nil {
 			t.Fatal(err)
 		}
 		n.refunds(t, both, true, back...)
-		half := []RefundedCharge{{Limit: "fixed-window", Reason: gone}, back[1]}
+		half := []admit.RefundedCharge{{Limit: "fixed-window", Reason: gone}, back[1]}
 		n.refunds(t, part, false, half...)
-		if err := n.Adopt(t.Context(), document(t, 3, alone, window, log)); err != nil {
+		if err := n.Adopt(t.Context(), lab.Document(t, 3, alone, window, log)); err != nil {
 			t.Fatal(err)
 		}
 		n.refunds(t, part, true, half...)
@@ -262,12 +266,12 @@ func TestRefundOfAnOldCharge(t *testing.T) {
 		{algorithms.LeakyBucket, time.Minute, 0, promised},
 	} {
 		t.Run(fmt.Sprint(tc.kind, " ", tc.after), func(t *testing.T) {
-			started(t, document(t, 1, alone, limitOf(tc.kind, 10, "")), []string{"us/n1"}, func(t *testing.T, c *cluster) {
+			started(t, lab.Document(t, 1, alone, limitOf(tc.kind, 10, "")), []string{"us/n1"}, func(t *testing.T, c *cluster) {
 				n := c.running["us/n1"]
 				nextCell(10 * second)
 				receipt := n.charged(t, cost("a", 4))
 				time.Sleep(tc.after)
-				want := RefundedCharge{Limit: nameOf(tc.kind), Units: tc.units, Reason: tc.reason}
+				want := admit.RefundedCharge{Limit: nameOf(tc.kind), Units: tc.units, Reason: tc.reason}
 				n.refunds(t, receipt, false, want)
 				time.Sleep(time.Minute) // a window's receipt is forgotten with what it charged
 				if !tc.kind.Bucket() {
@@ -281,15 +285,15 @@ func TestRefundOfAnOldCharge(t *testing.T) {
 
 // Only a charge has a receipt.
 func TestNoReceiptWithoutACharge(t *testing.T) {
-	d := document(t, 1, alone, limitOf(algorithms.FixedWindow, 10, ""), "name: watch, domain: watched, limit: 1, window: 10s, shadow: true",
+	d := lab.Document(t, 1, alone, limitOf(algorithms.FixedWindow, 10, ""), "name: watch, domain: watched, limit: 1, window: 10s, shadow: true",
 		"name: open, domain: open, limit: 10, window: 10s, on_store_failure: allow")
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n := c.running["us/n1"]
-		in := func(domain string, q Request) Request { q.Domain = domain; return q }
+		in := func(domain string, q admit.Request) admit.Request { q.Domain = domain; return q }
 		peek, err := n.Peek(t.Context(), cost("a", 1))
 		plain := cost("a", 1)
 		plain.Receipt = false
-		for what, d := range map[string]Decision{
+		for what, d := range map[string]admit.Decision{
 			"a peek":           peek,
 			"not asked for":    n.check(t, plain),
 			"denied":           n.check(t, cost("a", 11)),
@@ -311,4 +315,37 @@ func TestNoReceiptWithoutACharge(t *testing.T) {
 			t.Errorf("what is none is refused whether the caller waits or not: %v", err)
 		}
 	})
+}
+
+// A node that lost its journal gives receipts that are not those it gave before.
+func TestReceiptsAfterTheJournalIsLost(t *testing.T) {
+	d := lab.Document(t, 1, alone, limitOf(algorithms.FixedWindow, 10, ""))
+	inBubble(t, []string{"us/n1"}, func(t *testing.T, c *cluster) {
+		all := admit.RefundedCharge{Limit: "fixed-window", Units: 3}
+		for range 2 {
+			n := c.start("us/n1", d)
+			n.refunds(t, n.charged(t, cost("a", 3)), false, all)
+			c.stop("us/n1")
+			if err := os.Remove(filepath.Join(c.dir, "us-n1")); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+// Nothing given back has a reason.
+func TestNothingGivenBackHasAReason(t *testing.T) {
+	for _, kind := range algorithms.Kinds {
+		started(t, lab.Document(t, 1, alone, limitOf(kind, 10, "")), []string{"us/n1"}, func(t *testing.T, c *cluster) {
+			n := c.running["us/n1"]
+			receipt := n.charged(t, cost("a", 3))
+			if _, err := n.Reset(t.Context(), nameOf(kind), "api", request("a").Descriptors); err != nil {
+				t.Fatal(err)
+			}
+			got, err := n.Refund(t.Context(), receipt)
+			if err != nil || got.Charges[0].Units == 0 && got.Charges[0].Reason == "" {
+				t.Errorf("%s: after a reset: %+v, %v", kind, got, err)
+			}
+		})
+	}
 }

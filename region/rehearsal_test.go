@@ -13,6 +13,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/region/admit"
 	"github.com/quotad/quotad/region/peer"
 )
 
@@ -24,7 +26,7 @@ type networkCutter struct {
 
 func (n networkCutter) Cut(region, _ string, d time.Duration) ([]netip.Addr, error) {
 	if !strings.HasPrefix(n.to, region+"/") {
-		return nil, &FieldError{Field: "region", Problem: "has no node"}
+		return nil, &admit.FieldError{Field: "region", Problem: "has no node"}
 	}
 	n.network.CutBoth(n.from, n.to, d)
 	return []netip.Addr{n.network.Host(n.to).IP()}, nil
@@ -41,7 +43,7 @@ func TestCutOverThePeerPort(t *testing.T) {
 			synctest.Wait() // nobody writes meanwhile
 			return log.String()
 		}
-		d := document(t, 1, halves, "name: m, limit: 100, window: 1m")
+		d := lab.Document(t, 1, halves, "name: m, limit: 100, window: 1m")
 		cfg := c.config("us/n1", d)
 		cfg.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
 		n, err := Start(t.Context(), cfg)

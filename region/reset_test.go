@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/region/admit"
 	"github.com/quotad/quotad/region/rules"
 )
 
@@ -13,7 +15,7 @@ import (
 func TestReset(t *testing.T) {
 	for _, kind := range algorithms.Kinds {
 		t.Run(string(kind), func(t *testing.T) {
-			d := document(t, 1, alone, limitOf(kind, 10, ""), "name: other, limit: 100, window: 10s")
+			d := lab.Document(t, 1, alone, limitOf(kind, 10, ""), "name: other, limit: 100, window: 10s")
 			started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 				n := c.running["us/n1"]
 				if kind == algorithms.SlidingWindowCounter {
@@ -52,7 +54,7 @@ func TestReset(t *testing.T) {
 
 // Nothing but use is cleared: rights that were moved stay where they are, and the other region's use stands.
 func TestResetKeepsTheLedger(t *testing.T) {
-	d := document(t, 1, halves, "name: hour, limit: 100, window: 1h, on_exhausted: borrow")
+	d := lab.Document(t, 1, halves, "name: hour, limit: 100, window: 1h, on_exhausted: borrow")
 	started(t, d, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
 		us, eu := c.running["us/n1"], c.running["eu/n1"]
 		us.check(t, cost("a", 50))
@@ -84,7 +86,7 @@ func TestResetKeepsTheLedger(t *testing.T) {
 }
 
 func TestResetRefuses(t *testing.T) {
-	d := document(t, 1, alone, limitOf(algorithms.FixedWindow, 10, ""))
+	d := lab.Document(t, 1, alone, limitOf(algorithms.FixedWindow, 10, ""))
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n := c.running["us/n1"]
 		for _, name := range []string{"", "other"} {
@@ -95,7 +97,7 @@ func TestResetRefuses(t *testing.T) {
 		if _, err := n.Reset(t.Context(), "fixed-window", "api", map[string]string{"address": "x"}); !errors.Is(err, rules.ErrNoSuchBucket) {
 			t.Errorf("no such key: %v", err)
 		}
-		var field *FieldError
+		var field *admit.FieldError
 		if _, err := n.Reset(t.Context(), "fixed-window", "", request("a").Descriptors); !errors.As(err, &field) || field.Field != "domain" {
 			t.Errorf("no domain: %v", err)
 		}
@@ -117,7 +119,7 @@ func TestResetRefuses(t *testing.T) {
 // A reset opens no cell that a loss has closed.
 func TestResetAfterALoss(t *testing.T) {
 	for _, kind := range algorithms.Kinds {
-		d := document(t, 1, alone, limitOf(kind, 10, ", on_store_failure: deny"))
+		d := lab.Document(t, 1, alone, limitOf(kind, 10, ", on_store_failure: deny"))
 		started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 			n := c.running["us/n1"]
 			generation := n.Status().Generation

@@ -5,13 +5,15 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/region/admit"
 	"github.com/quotad/quotad/region/store"
 )
 
 // A node that no request comes to is asked by its mate after a loss, and stands under the new generation then: it would
 // lend nothing under the old one.
 func TestAnIdleNodeStandsWithItsMate(t *testing.T) {
-	d := document(t, 1, halves, long(algorithms.FixedWindow, 100, ""))
+	d := lab.Document(t, 1, halves, long(algorithms.FixedWindow, 100, ""))
 	started(t, d, []string{"us/n1", "us/n2", "eu/n1"}, func(t *testing.T, c *cluster) {
 		n1, n2, q := c.running["us/n1"], c.running["us/n2"], request("a")
 		n1.check(t, q)
@@ -25,24 +27,24 @@ func TestAnIdleNodeStandsWithItsMate(t *testing.T) {
 // Between the opening of the store and what this node tells its peers under that generation nothing is restored: who
 // answers would fence nobody.
 func TestNothingIsRestoredBeforeTheNodeStands(t *testing.T) {
-	started(t, document(t, 1, halves, long(algorithms.FixedWindow, 100, "")), []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
+	started(t, lab.Document(t, 1, halves, long(algorithms.FixedWindow, 100, "")), []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
 		n, q := c.running["us/n1"], request("a")
 		n.check(t, q)
 		c.flushAll("us")
-		before := n.store.Generation()
-		o, err := n.store.Open(t.Context(), store.Opening{Region: "us", Epoch: n.rules.Load().Epoch, Known: before})
+		before := n.config.Store.Generation()
+		o, err := n.config.Store.Open(t.Context(), store.Opening{Region: "us", Epoch: n.tenure.Rules().Epoch, Known: before})
 		if err != nil || !o.Lost {
 			t.Fatalf("%+v, %v", o, err)
 		}
 		for range 10 {
-			if d := n.check(t, q); d.Reason == WithinLimit {
+			if d := n.check(t, q); d.Reason == admit.WithinLimit {
 				t.Fatalf("decided under generation %d, restored by questions of generation %d: %+v", o.Generation, before, d)
 			}
 		}
-		if err := n.openStore(t.Context(), false); err != nil {
+		if err := n.tenure.OpenOnce(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if d := n.check(t, q); d.Reason != WithinLimit || n.state(t, q).Used != 2 {
+		if d := n.check(t, q); d.Reason != admit.WithinLimit || n.state(t, q).Used != 2 {
 			t.Errorf("the node stands: %+v, used %d of 2", d, n.state(t, q).Used)
 		}
 	})

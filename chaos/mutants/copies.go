@@ -72,7 +72,7 @@ var copies = []Mutant{
 			{"region/store/open.go", `seen = max(seen, o.Latest)`, `seen = max(seen, 0)`},
 		},
 		Breaks: "ceiling: a label above L; order: time falls", Under: "the store's clock ahead; it and its node lost together",
-		Test: Test{"./region", "TestTheStoresTimeOutlivesItAndItsNode"},
+		Test: Test{"./region/tenure", "TestTheStoresTimeOutlivesItAndItsNode"},
 	},
 	{
 		Name: "stores-time-is-noted-late", Hole: "clock of a single node",
@@ -81,6 +81,6 @@ var copies = []Mutant{
 			{"region/tenure/storetime.go", `err := t.journal.SetStoreTime(seen, now+timeAhead)`, `err := t.journal.SetStoreTime(seen, now)`},
 		},
 		Breaks: "ceiling: a label above L; order: time falls", Under: "the store's clock ahead; it and its node lost together",
-		Test: Test{"./region", "TestTheStoresTimeOutlivesItAndItsNode"},
+		Test: Test{"./region/tenure", "TestTheStoresTimeOutlivesItAndItsNode"},
 	},
 }

@@ -41,7 +41,7 @@ var documents = []Mutant{
 	ref.Window, ref.Algorithm = 1_000_000_000, algorithms.FixedWindow
 	return store.BucketKey(r.Shards.Of(policy.BucketID(id).Entity()), string(ref.ID()))`}},
 		Breaks: "local: use and rows of one algorithm read as another's", Under: "algorithm or window of a limit changed",
-		Test: Test{"./region", "TestAlgorithmAndWindowArePartOfAKey"},
+		Test: Test{"./region/rules", "TestAlgorithmAndWindowArePartOfAKey"},
 	},
 	{
 		Name: "splits-over-who-is-alive", Hole: "weights summed over who is alive",

@@ -88,7 +88,7 @@ var untold = []Mutant{
 			{"region/rights/lastseen.go", `return was && (m.generation < generation || m.known > 0)`, `return was && m.known > 0`},
 		},
 		Breaks: "ceiling: a label above L", Under: "FLUSHALL; windows up to a minute",
-		Test: Test{"./region", "TestUsedBeforeAGeneration"},
+		Test: Test{"./region/rights", "TestUsedBeforeAGeneration"},
 	},
 	{
 		Name: "full-memory-drops-use", Hole: "memory of a node is full",
@@ -97,7 +97,7 @@ var untold = []Mutant{
 			{"region/rights/uses.go", `one.recent || moved {`, `one.recent || moved && !moved {`},
 		},
 		Breaks: "ceiling: a label above L", Under: "more buckets than are remembered, then FLUSHALL",
-		Test: Test{"./region", "TestUseIsLeftToTheJournal"},
+		Test: Test{"./region/rights", "TestUseIsLeftToTheJournal"},
 	},
 	{
 		Name: "full-memory-vouches", Hole: "memory of a node is full",
@@ -106,6 +106,6 @@ var untold = []Mutant{
 			{"region/rights/lastseen.go", `raise(&s.since, now)`, `raise(&s.since, 0)`},
 		},
 		Breaks: "ceiling: a label above L", Under: "more buckets than are remembered, then FLUSHALL",
-		Test: Test{"./region", "TestWhoHasNoRoomVouchesForNothing"},
+		Test: Test{"./region/rights", "TestWhoHasNoRoomVouchesForNothing"},
 	},
 }

@@ -1,4 +1,4 @@
-package region
+package rules_test
 
 import (
 	"errors"
@@ -11,23 +11,13 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/chaos/lab"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region/rules"
 )
 
-var threeRegions = []string{"us: {weight: 40}", "eu: {weight: 40}", "ap: {weight: 20}"}
-
-func rulesOf(t testing.TB, d *policy.Document, region string) *rules.Rules {
-	t.Helper()
-	r, err := rules.New(d, region, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
-}
-
 func TestRulesOfARegionThatIsNotInTheDocument(t *testing.T) {
-	d := document(t, 7, threeRegions, "name: minute, limit: 100, window: 1m")
+	d := lab.Document(t, 7, threeRegions, "name: minute, limit: 100, window: 1m")
 	for _, name := range []string{"", "mars", "US", "us "} {
 		_, err := rules.New(d, name, nil)
 		if err == nil || !strings.Contains(err.Error(), d.Epoch().String()) || !strings.Contains(err.Error(), "add it to the document's regions") {
@@ -42,19 +32,19 @@ func TestRulesOfARegionThatIsNotInTheDocument(t *testing.T) {
 // Entitlements are the same at every region, add up to the limit, and their remainders move from key to key.
 func TestEntitlementsRotateAndAddUp(t *testing.T) {
 	for _, limit := range []int64{6, 7, 8, 10, 100, 101, 1 << 51} {
-		d := document(t, 1, []string{"a: {weight: 1}", "b: {weight: 1}", "c: {weight: 1}"}, fmt.Sprintf("name: minute, window: 1m, limit: %d", limit))
+		d := lab.Document(t, 1, []string{"a: {weight: 1}", "b: {weight: 1}", "c: {weight: 1}"}, fmt.Sprintf("name: minute, window: 1m, limit: %d", limit))
 		at := map[string]*rules.Rules{}
 		for _, region := range d.Regions {
 			at[region.Name] = rulesOf(t, d, region.Name)
 		}
 		more := map[string]int{} // how often a region had a unit of the remainder
 		rapid.Check(t, func(r *rapid.T) {
-			q := request(rapid.String().Draw(r, "account"))
+			domain, descriptors := of(rapid.String().Draw(r, "account"))
 			var sum int64
 			for name, its := range at {
-				a := its.Match(q.Domain, q.Descriptors)[0]
+				a := its.Match(domain, descriptors)[0]
 				f := a.Target.Terms.Entitlement
-				if f != a.Bucket.Entitlements[name] || f != at["a"].Match(q.Domain, q.Descriptors)[0].Bucket.Entitlements[name] {
+				if f != a.Bucket.Entitlements[name] || f != at["a"].Match(domain, descriptors)[0].Bucket.Entitlements[name] {
 					r.Fatalf("region %s: regions differ over its entitlement", name)
 				}
 				if f < limit/3 || f > limit/3+1 {
@@ -77,7 +67,7 @@ func TestEntitlementsRotateAndAddUp(t *testing.T) {
 
 // Keys are equal only if their bytes are, and a key's parts do not run into each other.
 func TestBucketsOfAwkwardKeys(t *testing.T) {
-	r := rulesOf(t, document(t, 1, hereAndThere, "name: pair, key: [account, address], limit: 100, window: 1m"), "here")
+	r := rulesOf(t, lab.Document(t, 1, hereAndThere, "name: pair, key: [account, address], limit: 100, window: 1m"), "here")
 	values := []string{"", "a", "a_b", "b_c", "c", "a:b", "}{", "{}", "\x00", "\r\n", "*", "\xff\xfe", "\xff", "\ufffd", "é", "e\u0301",
 		"\u202e", "1:a,", ",1:a", strings.Repeat("v", 256)}
 	seen := map[string][2]string{}
@@ -96,7 +86,7 @@ func TestBucketsOfAwkwardKeys(t *testing.T) {
 }
 
 func TestFindRefusesWhatTheDocumentDoesNotHave(t *testing.T) {
-	d := document(t, 1, threeRegions, "name: minute, limit: 100, window: 1m",
+	d := lab.Document(t, 1, threeRegions, "name: minute, limit: 100, window: 1m",
 		"name: minute, limit: 500, window: 1m, match: {plan: pro}", "name: minute, domain: other, limit: 7, window: 1m")
 	r := rulesOf(t, d, "us")
 	good := policy.BucketRef{Domain: "api", Name: "minute", Algorithm: policy.FixedWindow, Window: d.Limits[0].Window,
@@ -142,7 +132,7 @@ func TestFindRefusesWhatTheDocumentDoesNotHave(t *testing.T) {
 }
 
 func FuzzFind(f *testing.F) {
-	d := document(f, 1, threeRegions, "name: minute, limit: 100, window: 1m")
+	d := lab.Document(f, 1, threeRegions, "name: minute, limit: 100, window: 1m")
 	r := rulesOf(f, d, "us")
 	f.Add(string(d.Limits[0].Bucket(map[string]string{"account": "a"})))
 	f.Add("")
@@ -160,10 +150,10 @@ func FuzzFind(f *testing.F) {
 
 // TestHomeMode: a limit too small to be split belongs to one region for each key, to each of them for some.
 func TestHomeMode(t *testing.T) {
-	d := document(t, 1, threeRegions, "name: minute, limit: 5, window: 1m, borrowing_limit: 1")
+	d := lab.Document(t, 1, threeRegions, "name: minute, limit: 5, window: 1m, borrowing_limit: 1")
 	homes := map[string]bool{}
 	for account := range 64 {
-		b := rulesOf(t, d, "ap").Match(asked(request(strconv.Itoa(account))))[0].Bucket
+		b := rulesOf(t, d, "ap").Match(of(strconv.Itoa(account)))[0].Bucket
 		if b.Lending != allocator.PPM || b.Borrowing >= 0 {
 			t.Fatalf("lending %d, borrowing %d: the others could never have it all", b.Lending, b.Borrowing)
 		}
@@ -183,10 +173,10 @@ func TestHomeMode(t *testing.T) {
 }
 
 func TestMatchAndLocate(t *testing.T) {
-	d := document(t, 1, threeRegions, "name: minute, limit: 100, window: 1m, lending_limit: 0.5, borrowing_limit: 2",
+	d := lab.Document(t, 1, threeRegions, "name: minute, limit: 100, window: 1m, lending_limit: 0.5, borrowing_limit: 2",
 		"name: watch, limit: 10, window: 1s, shadow: true", "name: pair, key: [account, address], limit: 10, window: 1s")
 	r := rulesOf(t, d, "ap")
-	all := r.Match(asked(request("a")))
+	all := r.Match(of("a"))
 	if len(all) != 2 || all[0].Limit.Name != "minute" || all[1].Limit.Name != "watch" || all[0].Target.Shadow || !all[1].Target.Shadow {
 		t.Fatalf("matched %+v", all)
 	}
@@ -197,12 +187,12 @@ func TestMatchAndLocate(t *testing.T) {
 	if all[1].Bucket.Borrowing >= 0 {
 		t.Errorf("a limit without borrowing_limit is bound by %d", all[1].Bucket.Borrowing)
 	}
-	l, b, err := r.Locate("watch", "api", request("a").Descriptors)
+	l, b, err := r.Locate("watch", "api", account("a"))
 	if err != nil || l != all[1].Limit || b.ID != all[1].Bucket.ID {
 		t.Errorf("located %v, %v, %v", l, b, err)
 	}
 	for _, name := range []string{"pair", "none", ""} {
-		if _, _, err := r.Locate(name, "api", request("a").Descriptors); !errors.Is(err, rules.ErrNoSuchBucket) {
+		if _, _, err := r.Locate(name, "api", account("a")); !errors.Is(err, rules.ErrNoSuchBucket) {
 			t.Errorf("limit %q: %v", name, err)
 		}
 	}

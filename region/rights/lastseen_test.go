@@ -1,13 +1,10 @@
-package region
+package rights
 
 import (
-	"context"
 	"fmt"
 	"sync"
 	"testing"
-	"time"
 
-	"github.com/redis/go-redis/v9"
 	"pgregory.net/rapid"
 
 	"github.com/quotad/quotad/algorithms"
@@ -31,13 +28,13 @@ func shown(cell, used int64) algorithms.State {
 func atTime(now int64) func() int64 { return func() int64 { return now } }
 
 // used notes that a bucket is used, and what its store then showed.
-func (s *seen) used(b *exchange.Bucket, state algorithms.State, at int64) {
+func (s *lastSeen) used(b *exchange.Bucket, state algorithms.State, at int64) {
 	s.begin(b)
 	s.note(b, state, at)
 }
 
 func TestSeenKeepsTheLatest(t *testing.T) {
-	s, b := newSeen("us", Memory{}, atTime(1), atTime(1)), lasting("a")
+	s, b := newLastSeen("us", Memory{}, atTime(1), atTime(1)), lasting("a")
 	if s.use("a") != (algorithms.Use{}) || s.begin(b) != 0 {
 		t.Error("a bucket never seen is known")
 	}
@@ -69,7 +66,7 @@ func TestSeenKeepsTheLatest(t *testing.T) {
 // A bucket is forgotten when nothing of it counts any more by the store's time, and not before.
 func TestSeenForgetsByTheStoresTime(t *testing.T) {
 	now := int64(1)
-	s := newSeen("us", Memory{}, atTime(1), func() int64 { return now })
+	s := newLastSeen("us", Memory{}, atTime(1), func() int64 { return now })
 	s.used(lasting("a"), shown(0, 1), 1)
 	for _, step := range []struct{ now, buckets, uses int64 }{{600*second - 1, 1, 1}, {600 * second, 1, 0}, {1800 * second, 0, 0}} {
 		now = step.now
@@ -82,7 +79,7 @@ func TestSeenForgetsByTheStoresTime(t *testing.T) {
 
 // Use beyond the bound is left to the journal once that has it, and never before; that a bucket was used is remembered.
 func TestUseIsLeftToTheJournal(t *testing.T) {
-	s := newSeen("us", Memory{Uses: 640}, atTime(1), atTime(1))
+	s := newLastSeen("us", Memory{Uses: 640}, atTime(1), atTime(1))
 	const many = 6400
 	for i := range many {
 		s.used(lasting(fmt.Sprint(i)), shown(0, int64(i+1)), 1)
@@ -119,7 +116,7 @@ func TestUseIsLeftToTheJournal(t *testing.T) {
 // A node that has no room to remember that it used a bucket does not say of any that it did not.
 func TestWhoHasNoRoomVouchesForNothing(t *testing.T) {
 	now := int64(100)
-	s := newSeen("us", Memory{Buckets: seenParts}, func() int64 { return now }, atTime(0))
+	s := newLastSeen("us", Memory{Buckets: seenParts}, func() int64 { return now }, atTime(0))
 	s.stand(1, now, false)
 	now = 200
 	for i := range 10 * seenParts {
@@ -133,7 +130,7 @@ func TestWhoHasNoRoomVouchesForNothing(t *testing.T) {
 
 // What was used under a generation of the store is not used before it.
 func TestUsedBeforeAGeneration(t *testing.T) {
-	s := newSeen("us", Memory{}, atTime(1), atTime(1))
+	s := newLastSeen("us", Memory{}, atTime(1), atTime(1))
 	s.stand(7, 1, false)
 	s.begin(lasting("before"))
 	s.stand(8, 1, true)
@@ -152,7 +149,7 @@ func TestUsedBeforeAGeneration(t *testing.T) {
 // Use is written when it is first seen, when it moved by more than a hundredth of the entitlement, in another cell, or when
 // it has rested between two looks; and not again before it moves.
 func TestCheckpointsOfSeen(t *testing.T) {
-	s, b := newSeen("us", Memory{}, atTime(1), atTime(1)), lasting("a")
+	s, b := newLastSeen("us", Memory{}, atTime(1), atTime(1)), lasting("a")
 	short := lasting("short")
 	short.Recovered = false
 	now := int64(5 * 600 * second)
@@ -196,7 +193,7 @@ func TestCheckpointsOfSeen(t *testing.T) {
 // since, and after two seconds of rest nothing; nor does what is written last.
 func TestCheckpointsLagByTheRule(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
-		s, b := newSeen("us", Memory{}, atTime(1), atTime(1)), lasting("a")
+		s, b := newLastSeen("us", Memory{}, atTime(1), atTime(1)), lasting("a")
 		var used, written, now int64
 		write := func(last bool) {
 			all := s.checkpoints(1, last)
@@ -231,7 +228,7 @@ func TestCheckpointsLagByTheRule(t *testing.T) {
 }
 
 func TestSeenConcurrently(t *testing.T) {
-	s := newSeen("us", Memory{Uses: 64}, atTime(1), atTime(1))
+	s := newLastSeen("us", Memory{Uses: 64}, atTime(1), atTime(1))
 	var all sync.WaitGroup
 	for worker := range 8 {
 		all.Go(func() {
@@ -253,105 +250,4 @@ func TestSeenConcurrently(t *testing.T) {
 		})
 	}
 	all.Wait()
-}
-
-// delete removes the hash of a bucket, as an operator or an eviction would.
-func (c *cluster) delete(region string, n *running, limit string, q Request) {
-	c.t.Helper()
-	_, b, err := n.rules.Load().Locate(limit, q.Domain, q.Descriptors)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	key := n.rules.Load().Key(b.ID)
-	if twin := c.twins[region]; twin != nil {
-		if !twin.Holds(key) {
-			c.t.Fatalf("%q is not there to be deleted", key)
-		}
-		twin.Delete(key)
-		return
-	}
-	c.redis(region, func(ctx context.Context, client *redis.Client) error {
-		if gone, err := client.Del(ctx, key).Result(); err != nil || gone != 1 {
-			return fmt.Errorf("deleted %d keys of %q: %w", gone, key, err)
-		}
-		return nil
-	})
-}
-
-// A bucket that vanishes from the store is missed by the nodes that used it: a short one is closed for its cell and the
-// next, a long one restored. What no running node knows begins anew, and nothing else is touched.
-func TestADeletedBucket(t *testing.T) {
-	short := "name: short, domain: short, limit: 50, window: 10s, on_store_failure: deny"
-	d := document(t, 1, alone, long(algorithms.FixedWindow, 100, ""), short)
-	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
-		n, a := c.running["us/n1"], request("a")
-		s := Request{Domain: "short", Descriptors: a.Descriptors, Cost: 1}
-		nextCell(10 * time.Second)
-		for range 20 {
-			n.check(t, a)
-			n.check(t, s)
-			n.check(t, request("other"))
-		}
-		generation := n.Status().Generation
-		c.delete("us", n, "long", a)
-		c.delete("us", n, "short", s)
-		if got := n.check(t, a); !got.Allowed || got.Remaining != 79 {
-			t.Errorf("the long one: %+v", got)
-		}
-		for cell := range 2 {
-			if got := n.check(t, s); got.Allowed || got.Share != 0 {
-				t.Errorf("the short one, cell %d: %+v", cell, got)
-			}
-			nextCell(10 * time.Second)
-		}
-		if got := n.check(t, s); !got.Allowed || got.Remaining != 49 {
-			t.Errorf("the short one, two cells later: %+v", got)
-		}
-		if got := n.check(t, request("other")); !got.Allowed || got.Remaining != 79 || n.Status().Generation == generation {
-			t.Errorf("another bucket: %+v, generation %d, before the deletion %d", got, n.Status().Generation, generation)
-		}
-
-		time.Sleep(time.Second)
-		c.stop("us/n1")
-		n = c.start("us/n1", d)
-		c.delete("us", n, "long", a)
-		if got := n.check(t, a); !got.Allowed || got.Remaining != 99 {
-			t.Errorf("a bucket that no running node knows: %+v", got)
-		}
-	})
-}
-
-// Under traffic from both nodes nothing of a deleted bucket is admitted twice.
-func TestADeletedBucketUnderTraffic(t *testing.T) {
-	for _, kind := range windows {
-		t.Run(string(kind), func(t *testing.T) {
-			started(t, document(t, 1, halves, long(kind, 200, ", lending_limit: 1")), []string{"us/n1", "us/n2", "eu/n1"}, func(t *testing.T, c *cluster) {
-				q := request("a")
-				var mu sync.Mutex
-				var admitted int64
-				all := func(d time.Duration) {
-					var loads sync.WaitGroup
-					for _, n := range c.running {
-						loads.Go(func() {
-							units := sum(n.load(t, q, 1, d))
-							mu.Lock()
-							defer mu.Unlock()
-							admitted += units
-						})
-					}
-					loads.Wait()
-				}
-				for range 4 {
-					all(200 * time.Millisecond)
-					c.delete("us", c.running["us/n1"], "long", q)
-					all(100 * time.Millisecond)
-					c.delete("eu", c.running["eu/n1"], "long", q)
-				}
-				all(3 * time.Second)
-				if admitted > 200 || admitted < 195 {
-					t.Errorf("%d admitted of 200", admitted)
-				}
-			})
-		})
-	}
 }

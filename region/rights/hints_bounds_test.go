@@ -1,4 +1,4 @@
-package region
+package rights
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/gossip"
+	"github.com/quotad/quotad/policy"
 	hintv1 "github.com/quotad/quotad/proto/hint/v1"
 )
 
@@ -24,7 +25,7 @@ func TestStateIsCutToWhatFits(t *testing.T) {
 	value := strings.Repeat("v", 1100)
 	for i := range buckets {
 		now = now.Add(100 * time.Microsecond)
-		if _, err := s.publish(exchange.Hint{Bucket: fmt.Sprintf("%05d %s", i, value)}); err != nil {
+		if _, err := s.Publish(exchange.Hint{Bucket: fmt.Sprintf("%05d %s", i, value)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -42,15 +43,15 @@ func TestStateIsCutToWhatFits(t *testing.T) {
 			t.Fatalf("%.5s is sent, one of the oldest, in a state of %d", bucket, sent)
 		}
 	}
-	if got := s.counts().leftOut; got != int64(buckets-sent) {
+	if got := s.Counts().LeftOut; got != int64(buckets-sent) {
 		t.Errorf("%d were counted as left out, want %d", got, buckets-sent)
 	}
 	now = now.Add(hintsShown)
-	if _, err := s.publish(exchange.Hint{Bucket: "a"}); err != nil {
+	if _, err := s.Publish(exchange.Hint{Bucket: "a"}); err != nil {
 		t.Fatal(err)
 	}
 	whole(t, s)
-	if got := s.counts().leftOut; got != int64(buckets-sent) {
+	if got := s.Counts().LeftOut; got != int64(buckets-sent) {
 		t.Errorf("of a state that fits %d were left out", got-int64(buckets-sent))
 	}
 }
@@ -72,8 +73,8 @@ func TestHintsNobodyMaySay(t *testing.T) {
 		s, heard := listening()
 		s.inDocument = func(region string) bool { return region != "elsewhere" }
 		merge(t, s, encode(t, h, hintOf("there", "n1", "good", 1, 1)))
-		if s.counts().refused != 1 || len(s.known) != 1 || len(*heard) != 1 {
-			t.Errorf("%s: %d refused, %d known, %d heard", name, s.counts().refused, len(s.known), len(*heard))
+		if s.Counts().Refused != 1 || len(s.known) != 1 || len(*heard) != 1 {
+			t.Errorf("%s: %d refused, %d known, %d heard", name, s.Counts().Refused, len(s.known), len(*heard))
 		}
 	}
 }
@@ -86,10 +87,10 @@ func TestHintsAreBoundedInBytesAndSources(t *testing.T) {
 	for i := range mostSources + 10 {
 		merge(t, s, encode(t, hintOf("there", fmt.Sprint("n", i), "a", 1, 1)))
 	}
-	if len(s.sources) != mostSources || s.counts().dropped != 10 {
-		t.Errorf("%d sources, %d dropped", len(s.sources), s.counts().dropped)
+	if len(s.sources) != mostSources || s.Counts().Dropped != 10 {
+		t.Errorf("%d sources, %d dropped", len(s.sources), s.Counts().Dropped)
 	}
-	s.forget(time.Now().Add(2 * hintsRemembered))
+	s.Forget(time.Now().Add(2 * hintsRemembered))
 	if len(s.sources) != 0 || s.bytes != 0 {
 		t.Errorf("when all is forgotten %d sources and %d bytes are not", len(s.sources), s.bytes)
 	}
@@ -102,10 +103,10 @@ func TestHintsAreBoundedInBytesAndSources(t *testing.T) {
 			merge(t, s, encode(t, h))
 		}
 	}
-	if s.bytes > mostHintsBytes || s.bytes < mostHintsBytes/2 || s.counts().dropped == 10 {
-		t.Errorf("%d bytes are kept, %d hints dropped", s.bytes, s.counts().dropped)
+	if s.bytes > mostHintsBytes || s.bytes < mostHintsBytes/2 || s.Counts().Dropped == 10 {
+		t.Errorf("%d bytes are kept, %d hints dropped", s.bytes, s.Counts().Dropped)
 	}
-	if _, err := s.publish(exchange.Hint{Bucket: "own"}); err != nil || s.known[hintKey{"here", "n1", "own"}] == nil {
+	if _, err := s.Publish(exchange.Hint{Bucket: "own"}); err != nil || s.known[hintKey{"here", "n1", "own"}] == nil {
 		t.Errorf("this node's own hint is not kept: %v", err)
 	}
 }
@@ -115,8 +116,8 @@ func TestHintsAreBoundedInBytesAndSources(t *testing.T) {
 func TestSmallHintsTakeLittle(t *testing.T) {
 	s, _ := listening()
 	b := bytes.Repeat([]byte{0x0a, 0x00}, 1<<20)
-	if news, err := s.Merge(b); news || err != nil || s.counts().refused != 1<<20 {
-		t.Errorf("news %v, %v, %d refused", news, err, s.counts().refused)
+	if news, err := s.Merge(b); news || err != nil || s.Counts().Refused != 1<<20 {
+		t.Errorf("news %v, %v, %d refused", news, err, s.Counts().Refused)
 	}
 	small := testing.AllocsPerRun(3, func() { _, _ = s.Merge(b[:1<<10]) })
 	large := testing.AllocsPerRun(3, func() { _, _ = s.Merge(b[:1<<16]) })
@@ -134,7 +135,7 @@ func TestOwnHintsAreForgottenSoon(t *testing.T) {
 	var said [][]byte
 	for second := range 60 { // a key a millisecond
 		for i := range 1000 {
-			b, err := s.publish(exchange.Hint{Bucket: fmt.Sprintf("%d %d", second, i)})
+			b, err := s.Publish(exchange.Hint{Bucket: fmt.Sprintf("%d %d", second, i)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -143,7 +144,7 @@ func TestOwnHintsAreForgottenSoon(t *testing.T) {
 			}
 		}
 		now = now.Add(time.Second)
-		s.forget(now)
+		s.Forget(now)
 		if most := 1000 * int(hintsShown/time.Second); len(s.known) > most {
 			t.Fatalf("%d are remembered after %d s, want at most %d", len(s.known), second+1, most)
 		}
@@ -153,5 +154,18 @@ func TestOwnHintsAreForgottenSoon(t *testing.T) {
 		if merge(t, s, b) || len(s.known) != known {
 			t.Errorf("what this node said in second %d came back as news, or is kept anew", i)
 		}
+	}
+}
+
+// TestHintsOfNoBucketAreDropped: a hint whose bucket has a longer id than any has is neither kept
+// nor passed on, but counted.
+func TestHintsOfNoBucketAreDropped(t *testing.T) {
+	s, heard := listening()
+	long := strings.Repeat("b", policy.MaxBucketIDBytes)
+	if news := merge(t, s, encode(t, hintOf("there", "n1", long, 1, 1), hintOf("there", "n1", long+"b", 1, 2))); !news || len(*heard) != 1 {
+		t.Errorf("%d hints are heard", len(*heard))
+	}
+	if s.Counts().Refused != 1 || len(whole(t, s)) > 2*len(long) {
+		t.Errorf("%d are counted, the state has %d bytes", s.Counts().Refused, len(whole(t, s)))
 	}
 }

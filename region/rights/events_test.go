@@ -1,4 +1,4 @@
-package region
+package rights
 
 import (
 	"context"

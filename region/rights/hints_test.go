@@ -1,4 +1,4 @@
-package region
+package rights
 
 import (
 	"fmt"
@@ -17,7 +17,7 @@ import (
 )
 
 // listening returns hints of node here/n1 and what they report as news.
-func listening() (*hints, *[]exchange.Hint) {
+func listening() (*Hints, *[]exchange.Hint) {
 	var heard []exchange.Hint
 	return newHints("here", "n1", 5, time.Now, func(h exchange.Hint) { heard = append(heard, h) }), &heard
 }
@@ -37,7 +37,7 @@ func encode(t testing.TB, all ...*hintv1.Hint) []byte {
 	return b
 }
 
-func merge(t testing.TB, s *hints, b []byte) (news bool) {
+func merge(t testing.TB, s *Hints, b []byte) (news bool) {
 	t.Helper()
 	news, err := s.Merge(b)
 	if err != nil {
@@ -46,7 +46,7 @@ func merge(t testing.TB, s *hints, b []byte) (news bool) {
 	return news
 }
 
-func whole(t testing.TB, s *hints) []byte {
+func whole(t testing.TB, s *Hints) []byte {
 	t.Helper()
 	b, err := s.MarshalBinary()
 	if err != nil {
@@ -56,7 +56,7 @@ func whole(t testing.TB, s *hints) []byte {
 }
 
 // versions is the state as a set: what is known of whom, and how new it is.
-func (s *hints) versions() map[hintKey]string {
+func (s *Hints) versions() map[hintKey]string {
 	all := map[hintKey]string{}
 	for key, k := range s.known {
 		all[key] = fmt.Sprint(k.hint.GetIncarnation(), k.hint.GetSequence(), k.hint.GetCell(), k.hint.GetUsed())
@@ -70,7 +70,7 @@ func TestHintsMergeLaws(t *testing.T) {
 			rapid.SampledFrom([]string{"a", "b", "\xff"}).Draw(r, "bucket"),
 			rapid.Uint64Range(0, 3).Draw(r, "incarnation"), rapid.Uint64Range(0, 3).Draw(r, "sequence"))
 	})
-	state := func(parts ...[]byte) *hints {
+	state := func(parts ...[]byte) *Hints {
 		s, _ := listening()
 		for _, b := range parts {
 			merge(t, s, b)
@@ -127,7 +127,7 @@ func TestHintsTakeTheNewest(t *testing.T) {
 // what it said before it was started anew, which others still have.
 func TestHintsReportOthersOnly(t *testing.T) {
 	s, heard := listening()
-	if _, err := s.publish(exchange.Hint{Bucket: "a"}); err != nil {
+	if _, err := s.Publish(exchange.Hint{Bucket: "a"}); err != nil {
 		t.Fatal(err)
 	}
 	if !merge(t, s, encode(t, hintOf("here", "n2", "a", 1, 1), hintOf("here", "n1", "b", 4, 9), hintOf("there", "n1", "\xff", 1, 2))) {
@@ -151,7 +151,7 @@ func TestHintsPublish(t *testing.T) {
 	other.node = "n2" // a mate
 	h := exchange.Hint{Region: "forged", Node: "forged", Bucket: "\xffa", Cell: 7, Used: 1, Rate: 2, Share: 3, Spare: 4, Total: 5, SpareBurst: 6}
 	for sequence := range uint64(3) {
-		b, err := s.publish(h)
+		b, err := s.Publish(h)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -185,7 +185,7 @@ func TestHintsAge(t *testing.T) {
 		first := encode(t, hintOf("there", "n1", "a", 1, 1))
 		merge(t, s, first)
 		time.Sleep(time.Second)
-		if _, err := s.publish(exchange.Hint{Bucket: "b"}); err != nil {
+		if _, err := s.Publish(exchange.Hint{Bucket: "b"}); err != nil {
 			t.Fatal(err)
 		}
 		merge(t, s, encode(t, hintOf("here", "n2", "b", 1, 1)))
@@ -202,12 +202,12 @@ func TestHintsAge(t *testing.T) {
 			t.Error("an old hint that somebody still had was news again")
 		}
 		time.Sleep(hintsRemembered - hintsShown - time.Second)
-		s.forget(time.Now())
+		s.Forget(time.Now())
 		if got := len(s.known); got != 1 {
 			t.Errorf("after a minute %d are remembered, want 1, the mate's", got)
 		}
 		time.Sleep(time.Second)
-		s.forget(time.Now())
+		s.Forget(time.Now())
 		if len(s.known) != 0 || !merge(t, s, first) || len(*heard) != 3 {
 			t.Errorf("remembered %v, heard %v", s.versions(), *heard)
 		}
@@ -223,8 +223,8 @@ func TestHintsAreBounded(t *testing.T) {
 	if !merge(t, s, encode(t, all...)) {
 		t.Error("no news")
 	}
-	if len(s.known) != mostHints || s.dropped != 10 || len(*heard) != mostHints {
-		t.Errorf("%d known, %d dropped, %d heard", len(s.known), s.dropped, len(*heard))
+	if len(s.known) != mostHints || s.Dropped != 10 || len(*heard) != mostHints {
+		t.Errorf("%d known, %d dropped, %d heard", len(s.known), s.Dropped, len(*heard))
 	}
 	if merge(t, s, encode(t, hintOf("there", "n1", "one more", 1, 1))) {
 		t.Error("a hint beyond the bound was news")
@@ -286,12 +286,12 @@ func TestHintsConcurrently(t *testing.T) {
 			callers.Go(func() {
 				for n := range uint64(50) {
 					_, err := s.Merge(encode(t, hintOf("there", fmt.Sprint(i), "a", 1, n+1)))
-					_, err2 := s.publish(exchange.Hint{Bucket: "b"})
+					_, err2 := s.Publish(exchange.Hint{Bucket: "b"})
 					_, err3 := s.MarshalBinary()
 					if err != nil || err2 != nil || err3 != nil {
 						t.Error(err, err2, err3)
 					}
-					s.forget(time.Now())
+					s.Forget(time.Now())
 				}
 			})
 		}

@@ -1,4 +1,4 @@
-package region
+package rights
 
 import (
 	"fmt"
@@ -22,7 +22,7 @@ func BenchmarkRemembered(b *testing.B) {
 		b.Run(what, func(b *testing.B) {
 			for range b.N {
 				before := heap()
-				s := newSeen("us", Memory{}, atTime(1), atTime(1))
+				s := newLastSeen("us", Memory{}, atTime(1), atTime(1))
 				for i := range size.buckets {
 					bucket := lasting(fmt.Sprintf("1:4:long7:account12:%012d", i))
 					bucket.Recovered = size.recovered

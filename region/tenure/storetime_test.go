@@ -1,10 +1,10 @@
-package region
+package tenure
 
 import (
-	"log/slog"
 	"testing"
 	"time"
 
+	"github.com/quotad/quotad/allocator"
 	"github.com/quotad/quotad/chaos/lab"
 	"github.com/quotad/quotad/region/journal"
 )
@@ -18,35 +18,35 @@ func TestTheStoresTimeOutlivesItAndItsNode(t *testing.T) {
 	server := lab.NewTwin(func() int64 { return now + ahead }, "a")
 	clock := func() time.Time { return time.UnixMicro(now) }
 	kept := journal.NewMemory()
-	start := func(first bool) *Stepped {
+	start := func(first bool) *Tenure {
 		t.Helper()
 		way, _ := server.Connect(clock)
-		s, err := NewStepped(Config{Region: "us", Node: "n1", Nodes: 1, Bootstrap: first, Journal: kept, Now: clock,
-			Policy: document(t, 1, alone, "name: a, limit: 1000, window: 1s"), Store: way, Log: slog.New(slog.DiscardHandler)})
-		if err != nil {
+		n := of(t, "n1", lab.Document(t, 1, alone, "name: a, limit: 1000, window: 1s"), way, kept, clock)
+		n.config.Bootstrap = first
+		if err := n.Open(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		return s
+		return n
 	}
 	n := start(true)
-	ahead = 20 * second
+	ahead = 20 * allocator.Second
 	var latest int64
 	for range 7 {
-		now += second / 2
-		d, _, err := n.Check(request("a"))
-		if err != nil || d.At < latest || d.At == 0 {
+		now += allocator.Second / 2
+		d, err := n.decide(t, "a")
+		if err != nil || d.Now < latest || d.Now == 0 || !d.Answers[0].Admitted {
 			t.Fatalf("%+v, %v", d, err)
 		}
-		latest = d.At
+		latest = d.Now
 	}
 	kept.Crash()
 	server.Restart()
 	ahead = 0
 	n = start(false)
-	if got := n.node.lostAt.Load(); got < latest {
+	if got := n.LostAt(); got < latest {
 		t.Errorf("lost at %d, and %d was given out: windows come %v earlier once more", got-began, latest-began, time.Duration(latest-got)*time.Microsecond)
 	}
-	if d, _, err := n.Check(request("a")); err != nil || d.Allowed {
+	if d, err := n.decide(t, "a"); err != nil || d.Answers[0].Admitted {
 		t.Errorf("in a window that was used: %+v, %v", d, err)
 	}
 }

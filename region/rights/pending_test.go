@@ -1,4 +1,4 @@
-package region
+package rights
 
 import (
 	"sync"
@@ -6,8 +6,8 @@ import (
 )
 
 // Each answer reaches the one who waits under its number, and nobody else; who has left gets none and holds nobody up.
-func TestDesk(t *testing.T) {
-	var d desk[string]
+func TestPendingReplies(t *testing.T) {
+	var d pendingReplies[string]
 	first, one, leaveFirst := d.wait()
 	second, other, leaveSecond := d.wait()
 	if first == 0 || second == first {
@@ -34,8 +34,8 @@ func TestDesk(t *testing.T) {
 	}
 }
 
-func TestDeskConcurrently(t *testing.T) {
-	var d desk[uint64]
+func TestPendingRepliesConcurrently(t *testing.T) {
+	var d pendingReplies[uint64]
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {

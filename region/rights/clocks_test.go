@@ -1,0 +1,38 @@
+package rights
+
+import (
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/allocator/exchange"
+)
+
+// The warning of clocks that are apart comes once for each change, and not for what estimates move by themselves.
+func TestClocksApartAreTold(t *testing.T) {
+	var lines strings.Builder
+	e := &Engine{config: Config{Log: slog.New(slog.NewTextHandler(&lines, nil))}, apart: map[string]bool{}}
+	const guard = algorithms.ClockMargin
+	for i, tc := range []struct {
+		apart int64
+		known bool
+		want  string // a word of the line; empty: there is none
+	}{
+		{guard, true, ""},
+		{guard + 1, true, "further"},
+		{guard + 2, true, ""},
+		{2 * guard, false, ""},
+		{guard * 3 / 4, true, ""},
+		{-2 * guard, true, ""},
+		{guard / 2, true, "near"},
+		{0, true, ""},
+		{-guard - 1, true, "further"},
+	} {
+		lines.Reset()
+		e.watchClocks([]exchange.PeerAge{{Peer: "eu", ClockApart: tc.apart, ClockKnown: tc.known}})
+		if got := lines.String(); (got == "") != (tc.want == "") || !strings.Contains(got, tc.want) || strings.Count(got, "\n") > 1 {
+			t.Errorf("step %d, %d us apart: %q, want %q", i, tc.apart, got, tc.want)
+		}
+	}
+}

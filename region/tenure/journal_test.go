@@ -1,0 +1,90 @@
+package tenure
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/region/journal"
+)
+
+// vouching is nodes of one region, whose journals are files.
+type vouching struct {
+	t      *testing.T
+	now    time.Time
+	server *lab.Twin
+	d      *policy.Document
+	dir    string
+}
+
+func newVouching(t *testing.T) *vouching {
+	v := &vouching{t: t, now: time.Unix(1_800_000_000, 0), dir: t.TempDir(),
+		d: lab.Document(t, 1, alone, "name: long, limit: 100, window: 10m")}
+	v.server = lab.NewTwin(func() int64 { return v.now.UnixMicro() }, "a")
+	return v
+}
+
+// lives has a node open its journal and the store, and end; it returns since when its journal was whole then.
+func (v *vouching) lives(node string) (since int64, err error) {
+	v.t.Helper()
+	j, err := journal.Open(filepath.Join(v.dir, node), journal.Options{Region: "us", Node: node})
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	defer func() {
+		if err := j.Close(); err != nil {
+			v.t.Error(err)
+		}
+	}()
+	clock := func() time.Time { return v.now }
+	way, _ := v.server.Connect(clock)
+	n := of(v.t, node, v.d, way, j, clock)
+	if err := n.TryRights(v.t.Context()); err != nil {
+		return 0, err
+	}
+	if err := n.Open(v.t.Context()); err != nil {
+		return 0, err
+	}
+	if err := j.Record(v.t.Context(), []journal.Row{{Bucket: "b", Peer: "eu", Cell: int64(j.Incarnation()), Lent: 1, Generation: n.Generation(),
+		Until: v.now.UnixMicro() + algorithms.MaxClockStep}}); err != nil {
+		v.t.Fatal(err)
+	}
+	n.NoteJournal(v.t.Context())
+	return j.WholeSince(), nil
+}
+
+// A first start that failed, for there was no Redis, takes nothing from the next: its journal holds all that was lent.
+func TestAJournalIsWholeAfterAFailedFirstStart(t *testing.T) {
+	v := newVouching(t)
+	v.server.SetDown(true)
+	if _, err := v.lives("n1"); err == nil {
+		t.Fatal("started without a Redis")
+	}
+	v.server.SetDown(false)
+	for life := range 2 {
+		if got, err := v.lives("n1"); err != nil || got != 0 {
+			t.Errorf("life %d: whole since %d, want 0; %v", life, got, err)
+		}
+		v.now = v.now.Add(bootstrapped + time.Minute)
+	}
+}
+
+// A node with a new journal may be in the place of one that was lost, also where its settings still say that the region
+// starts for the first time.
+func TestBootstrapVouchesForTheFirstNodesAlone(t *testing.T) {
+	v := newVouching(t)
+	if got, err := v.lives("n1"); err != nil || got != 0 {
+		t.Errorf("the first: whole since %d, want 0; %v", got, err)
+	}
+	v.now = v.now.Add(time.Minute)
+	if got, err := v.lives("n2"); err != nil || got != 0 {
+		t.Errorf("a minute after the first: whole since %d, want 0; %v", got, err)
+	}
+	v.now = v.now.Add(bootstrapped + time.Minute)
+	if got, err := v.lives("n3"); err != nil || got < v.now.UnixMicro() {
+		t.Errorf("later than the first nodes of a region: whole since %d, begun at %d; %v", got, v.now.UnixMicro(), err)
+	}
+}

@@ -1,0 +1,212 @@
+package tenure
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/servers"
+	"github.com/quotad/quotad/region/journal"
+	"github.com/quotad/quotad/region/store"
+)
+
+// refusing is the tenure of a Redis that is made to refuse calls, with a clock of its own for what it
+// says of them.
+type refusing struct {
+	*Tenure
+	operator *redis.Client
+	log      bytes.Buffer
+	clock    time.Time
+}
+
+func newRefusing(t *testing.T) *refusing {
+	t.Helper()
+	server, err := servers.StartProcess(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Close() })
+	o, err := redis.ParseURL(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &refusing{operator: redis.NewClient(o), clock: time.Unix(1_700_000_000, 0)}
+	t.Cleanup(func() { _ = n.operator.Close() })
+	st, err := store.Connect(store.Options{URL: server.URL, Timeout: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = st.Close() })
+	n.Tenure, err = New(Config{Region: "us", Node: "n1", Bootstrap: true, Policy: lab.Document(t, 1, alone, "name: hour, limit: 100, window: 1h"),
+		Store: st, Journal: journal.NewMemory(), Now: func() time.Time { return n.clock }, Log: slog.New(slog.NewTextHandler(&n.log, nil)),
+		Changed: func(Change) {}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := n.Open(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// asks has the store decide a request of an account, and says why it did not. A server that refuses has answered, so
+// nothing keeps requests from it.
+func (n *refusing) asks(t *testing.T, account string) error {
+	t.Helper()
+	_, err := n.decide(t, account)
+	if store.Unreached(err) {
+		t.Fatalf("the server counts as out of reach: %v", err)
+	}
+	return err
+}
+
+// kinds returns those that the status says are refused now.
+func (n *refusing) kinds() (all []string) {
+	for _, r := range n.Refusing() {
+		all = append(all, r.Kind)
+	}
+	return all
+}
+
+func set(name, value string) func(context.Context, *redis.Client) error {
+	return func(ctx context.Context, c *redis.Client) error { return c.ConfigSet(ctx, name, value).Err() }
+}
+
+func acl(rule string) func(context.Context, *redis.Client) error {
+	return func(ctx context.Context, c *redis.Client) error {
+		return c.Do(ctx, "ACL", "SETUSER", "default", rule).Err()
+	}
+}
+
+// TestWhatTheStoreRefusesIsSaid: a Redis that answers, but refuses every call, makes the node not
+// ready after some seconds; the log says so once a minute with what to do and how often, status and
+// metrics say it while it lasts; the first call that is done makes the node ready, without any
+// request.
+func TestWhatTheStoreRefusesIsSaid(t *testing.T) {
+	for kind, c := range map[string]struct {
+		breaks, mends func(context.Context, *redis.Client) error
+		advice        string
+	}{
+		"OOM":        {set("maxmemory", "1"), set("maxmemory", "0"), "raise its maxmemory"},
+		"NOREPLICAS": {set("min-replicas-to-write", "1"), set("min-replicas-to-write", "0"), "min-replicas-to-write"},
+		"READONLY": {func(ctx context.Context, c *redis.Client) error { return c.SlaveOf(ctx, "127.0.0.1", "1").Err() },
+			func(ctx context.Context, c *redis.Client) error { return c.SlaveOf(ctx, "no", "one").Err() }, "it is a replica"},
+		"NOPERM": {acl("-hset"), acl("+hset"), store.MinimalACL},
+	} {
+		t.Run(kind, func(t *testing.T) {
+			n := newRefusing(t)
+			if err := n.asks(t, "a"); err != nil || n.Ready() != nil || len(n.kinds()) != 0 {
+				t.Fatalf("%v, %v, %v", err, n.Ready(), n.kinds())
+			}
+			if err := c.breaks(t.Context(), n.operator); err != nil {
+				t.Fatal(err)
+			}
+			const calls = 40
+			for range calls {
+				if err := n.asks(t, "a"); err == nil {
+					t.Fatal("it is done: the test shows nothing")
+				}
+			}
+			if err := n.Ready(); err != nil {
+				t.Errorf("not ready at the first refusals: %v", err)
+			}
+			n.clock = n.clock.Add(refusedFor)
+			if err := n.Ready(); err == nil || !strings.Contains(err.Error(), kind) || !strings.Contains(err.Error(), c.advice) {
+				t.Errorf("ready while everything is refused: %v", err)
+			}
+			if got := n.kinds(); len(got) != 1 || got[0] != kind || n.Refused()[kind] != calls {
+				t.Errorf("status %v, totals %v, want %d of %s", got, n.Refused(), calls, kind)
+			}
+			n.logged(t, 1, "kind="+kind, "calls=1 ", c.advice)
+			n.clock = n.clock.Add(refusalLoggedEvery)
+			_ = n.asks(t, "a")
+			n.logged(t, 2, "kind="+kind, "calls=40 ", c.advice)
+			n.tryOnceMore(t.Context())
+			if n.Ready() == nil || len(n.kinds()) != 1 {
+				t.Errorf("ready after a try that was refused: %v", n.kinds())
+			}
+			if err := c.mends(t.Context(), n.operator); err != nil {
+				t.Fatal(err)
+			}
+			n.tryOnceMore(t.Context())
+			if err := n.Ready(); err != nil {
+				t.Errorf("not ready although a call was done: %v", err)
+			}
+			n.logged(t, 2)
+			n.clock = n.clock.Add(refusalLoggedEvery)
+			n.refusals.tellAll()
+			n.logged(t, 3, "calls=1 ") // the try
+			if got := n.kinds(); len(got) != 0 || !strings.Contains(n.log.String(), "the store takes calls again") {
+				t.Errorf("status %v\n%s", got, &n.log)
+			}
+		})
+	}
+}
+
+// logged wants so many lines about refusals, the last of which has some words.
+func (n *refusing) logged(t *testing.T, lines int, words ...string) {
+	t.Helper()
+	all := strings.Split(n.log.String(), "the store refuses calls")
+	if len(all)-1 != lines {
+		t.Fatalf("%d lines, want %d\n%s", len(all)-1, lines, &n.log)
+	}
+	for _, w := range words {
+		if !strings.Contains(all[lines], w) {
+			t.Errorf("the last line does not say %q\n%s", w, &n.log)
+		}
+	}
+}
+
+// TestARefusalOfOneBucketIsNotEverything: a key that another program wrote is refused and said, and
+// all else is served.
+func TestARefusalOfOneBucketIsNotEverything(t *testing.T) {
+	n := newRefusing(t)
+	key := n.Rules().Match("api", map[string]string{"account": "broken"})[0].Target.Key
+	if err := n.operator.Set(t.Context(), key, "another's", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	for range 10 {
+		if err := n.asks(t, "broken"); err == nil {
+			t.Fatal("it is done: the test shows nothing")
+		}
+		n.clock = n.clock.Add(refusalTriedEvery)
+		n.tryOnceMore(t.Context())
+		if err := n.Ready(); err != nil {
+			t.Errorf("not ready for one bucket: %v", err)
+		}
+	}
+	if got := n.kinds(); len(got) != 1 || got[0] != "WRONGTYPE" {
+		t.Errorf("status %v", got)
+	}
+	n.logged(t, 1, "kind=WRONGTYPE", "delete that key")
+	if err := n.asks(t, "a"); err != nil {
+		t.Errorf("another bucket: %v", err)
+	}
+}
+
+// TestAServerThatDoesNotAnswerRefusesNothing: whoever refused calls and then is out of reach is the
+// breaker's matter.
+func TestAServerThatDoesNotAnswerRefusesNothing(t *testing.T) {
+	n := newRefusing(t)
+	if err := set("maxmemory", "1")(t.Context(), n.operator); err != nil {
+		t.Fatal(err)
+	}
+	for range refusedCalls {
+		_ = n.asks(t, "a")
+	}
+	n.clock = n.clock.Add(refusedFor)
+	if n.Ready() == nil {
+		t.Error("ready while everything is refused")
+	}
+	_ = n.operator.Shutdown(t.Context()).Err()
+	n.tryOnceMore(t.Context())
+	if err := n.Ready(); err != nil {
+		t.Errorf("not ready without its store, although it decides without it: %v", err)
+	}
+}

@@ -1,0 +1,45 @@
+package region
+
+import (
+	"context"
+	"crypto/rand"
+	"time"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/region/journal"
+	"github.com/quotad/quotad/region/store"
+)
+
+// watched is a way to a region's store of which a test hears when requests are sent to be decided.
+type watched struct {
+	store.Servers
+	decides func() // called before each round trip with decisions
+}
+
+// Exec implements store.Servers.
+func (w *watched) Exec(ctx context.Context, calls []store.Call) []store.Reply {
+	for _, c := range calls {
+		if _, decides := c.Op.(*store.Op[algorithms.Decide, algorithms.Decided]); decides {
+			w.decides()
+			break
+		}
+	}
+	return w.Servers.Exec(ctx, calls)
+}
+
+// startWatched starts a node on a twin, and has decides called before each round trip in which the store decides requests.
+func (c *cluster) startWatched(name string, d *policy.Document, decides func()) *running {
+	c.t.Helper()
+	cfg := c.config(name, d)
+	_ = cfg.Store.Close()
+	_, way := c.onTwin(cfg.Region).Connect(time.Now)
+	cfg.Store = store.New(store.Parts{Servers: &watched{way, decides}, Address: store.AddressOf("in memory"),
+		Timeout: time.Hour, Deadline: c.deadline, NewSecret: rand.Text})
+	n, err := Start(c.t.Context(), cfg)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.running[name] = &running{Node: n, name: name, journal: cfg.Journal.(*journal.Journal)}
+	return c.running[name]
+}

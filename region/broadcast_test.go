@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotad/quotad/region/journal"
 )
 
 // lines is a log that a test can read while it is written.
@@ -40,7 +39,7 @@ func TestHintsOfLongKeysAreBroadcast(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.running["us/n1"] = &running{Node: n, name: "us/n1", journal: cfg.Journal.(*journal.Journal)}
+		c.running["us/n1"] = &running{Node: n, name: "us/n1", journal: cfg.Journal}
 		c.start("eu/n1", d)
 		c.meet()
 		q := request(strings.Repeat("x", MostValueBytes))

@@ -161,7 +161,7 @@ func (c *cluster) tryStart(name string, d *policy.Document) (*running, error) {
 		_ = errors.Join(cfg.Store.Close(), cfg.Journal.Close(), cfg.PeerListener.Close(), cfg.Packets.Close(), cfg.Streams.Close())
 		return nil, err
 	}
-	c.running[name] = &running{Node: n, name: name, journal: cfg.Journal.(*journal.Journal)}
+	c.running[name] = &running{Node: n, name: name, journal: cfg.Journal}
 	return c.running[name], nil
 }
 

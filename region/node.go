@@ -34,7 +34,7 @@ type Config struct {
 	Repeats   int64 // how often a request is answered that is sent again by its id; 0: algorithms.DefaultRepeats
 
 	Store   *store.Store
-	Journal Journal
+	Journal *journal.Journal
 
 	PeerListener  net.Listener   // for other regions
 	PeerAdvertise string         // host:port under which they reach it
@@ -58,7 +58,7 @@ type Node struct {
 	config   Config
 	log      *slog.Logger
 	store    *store.Store
-	journal  Journal
+	journal  *journal.Journal
 	now      func() time.Time
 	rules    atomic.Pointer[rules]
 	batcher  *batcher

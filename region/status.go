@@ -11,6 +11,7 @@ import (
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/region/journal"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -120,7 +121,7 @@ func (n *Node) storeStatus() StoreStatus {
 // shardName is a shard without its braces.
 func shardName(s store.Shard) string { return strings.Trim(string(s), "{}") }
 
-func journalStatus(j Journal) JournalStatus {
+func journalStatus(j *journal.Journal) JournalStatus {
 	stats, since := j.Stats(), j.WholeSince()
 	s := JournalStatus{Incarnation: j.Incarnation(), Sequence: stats.Sequence, Rows: stats.Rows, Checkpoints: stats.Checkpoints,
 		Whole: since != math.MaxInt64, Failed: stats.Failed}

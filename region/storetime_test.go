@@ -17,10 +17,17 @@ func TestTheStoresTimeOutlivesItAndItsNode(t *testing.T) {
 	now, ahead := began, int64(0)
 	server := lab.NewTwin(func() int64 { return now + ahead }, "a")
 	clock := func() time.Time { return time.UnixMicro(now) }
-	kept := journal.NewMemory()
+	disk, owner := lab.NewDisk(), journal.Options{Region: "us", Node: "n1", Direct: true}
+	if err := journal.Format(disk, owner); err != nil {
+		t.Fatal(err)
+	}
 	start := func(first bool) *Stepped {
 		t.Helper()
 		way, _ := server.Connect(clock)
+		kept, err := journal.On(disk, "in memory", owner)
+		if err != nil {
+			t.Fatal(err)
+		}
 		s, err := NewStepped(Config{Region: "us", Node: "n1", Nodes: 1, Bootstrap: first, Journal: kept, Now: clock,
 			Policy: document(t, 1, alone, "name: a, limit: 1000, window: 1s"), Store: way, Log: slog.New(slog.DiscardHandler)})
 		if err != nil {
@@ -39,7 +46,6 @@ func TestTheStoresTimeOutlivesItAndItsNode(t *testing.T) {
 		}
 		latest = d.At
 	}
-	kept.Crash()
 	server.Restart()
 	ahead = 0
 	n = start(false)

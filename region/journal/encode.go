@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+
+	"github.com/quotad/quotad/region/journal/disk"
 )
 
 // The file's records. Every value is sealed: it ends in a CRC-32C of its key
@@ -119,6 +121,14 @@ func (k kind) String() string {
 	return fmt.Sprintf("record of unknown kind %d", byte(k))
 }
 
+// part is where records of a kind are.
+func (k kind) part() disk.Part {
+	if k == kindRow {
+		return disk.Rows
+	}
+	return disk.Checkpoints
+}
+
 func ageKey(until int64, k kind, recordKey []byte) []byte {
 	b := appendOrdered(make([]byte, 0, orderBytes+1+len(recordKey)), until)
 	return append(append(b, byte(k)), recordKey...)
@@ -167,7 +177,8 @@ func decodeRow(key, sealed []byte) (Row, error) {
 	}
 	// Compared before the conversion, which would turn the largest negative.
 	if lent > MaxUnits || returned > MaxUnits || burst > MaxUnits {
-		return Row{}, fmt.Errorf("lent is %d, returned %d and burst %d, not 0 to %d", lent, returned, burst, int64(MaxUnits))
+		return Row{}, fmt.Errorf("lent is %d, returned %d and burst %d, not 0 to %d",
+			lent, returned, burst, int64(MaxUnits))
 	}
 	r.Lent, r.Returned, r.Burst = int64(lent), int64(returned), int64(burst)
 	return r, r.validate()

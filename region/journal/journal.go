@@ -6,22 +6,23 @@ import (
 	"sync"
 	"sync/atomic"
 
-	bolt "go.etcd.io/bbolt"
+	"github.com/quotad/quotad/region/journal/disk"
 )
 
-// Journal is a node's journal in a file. All methods are safe for concurrent
+// Journal is a node's journal on a disk. All methods are safe for concurrent
 // use.
 type Journal struct {
-	file        *file
-	commit      func(*bolt.Tx) error
+	disk        disk.Disk
+	name        string // in errors
 	incarnation uint64
 
 	queue   chan *request
+	direct  *sync.Mutex   // nil: the writer commits; else each call does, with the mutex locked
 	closing chan struct{} // closed when Close is called
 	stopped chan struct{} // closed when the writer has ended
 	failure atomic.Pointer[error]
 
-	totals  totals // of the last commit; the writer's alone
+	totals  totals // of the last commit; only whoever commits uses them
 	durable *durableRows
 	counts  counts
 	saved   saved
@@ -30,11 +31,11 @@ type Journal struct {
 	closeErr  error
 }
 
-// start begins the writer on a file whose contents were read.
-func start(f *file, c contents, opts Options) *Journal {
+// start begins a journal on a disk whose contents were read.
+func start(d disk.Disk, name string, c contents, direct bool) *Journal {
 	j := &Journal{
-		file:        f,
-		commit:      opts.commit,
+		disk:        d,
+		name:        name,
 		incarnation: c.incarnation,
 		queue:       make(chan *request, queueCalls),
 		closing:     make(chan struct{}),
@@ -43,13 +44,18 @@ func start(f *file, c contents, opts Options) *Journal {
 		durable:     newDurableRows(cacheBytes),
 	}
 	j.counts.show(c.totals)
-	j.saved.generation, j.saved.wholeSince, j.saved.storeTime = c.generation, c.wholeSince, c.storeTime
-	j.saved.peers, j.saved.policy = c.peers, c.policy
+	j.saved.generation, j.saved.wholeSince = c.generation, c.wholeSince
+	j.saved.storeTime, j.saved.peers, j.saved.policy = c.storeTime, c.peers, c.policy
+	if direct {
+		j.direct = new(sync.Mutex)
+		close(j.stopped)
+		return j
+	}
 	go j.write()
 	return j
 }
 
-// Record makes rows durable: when it returns nil, each of them is on disk at
+// Record makes rows durable: when it returns nil, each of them is on the disk at
 // these values or higher. Rows of one bucket, peer and cell are merged, each
 // number by maximum. Calls made at the same time share a commit; rows already
 // durable cost none.
@@ -81,7 +87,7 @@ func (j *Journal) Record(ctx context.Context, rows []Row) error {
 	return err
 }
 
-// Checkpoint makes checkpoints durable: when it returns nil, the file holds for
+// Checkpoint makes checkpoints durable: when it returns nil, the disk holds for
 // each of their buckets and cells this one or a newer, newer by Generation and
 // then At; of two that are equal in both the larger Used is kept. Until is the
 // latest ever given. Calls share commits with one another and with Record;
@@ -101,7 +107,8 @@ func (j *Journal) Checkpoint(ctx context.Context, checkpoints []Checkpoint) erro
 		return err
 	}
 	checkpoints = slices.Clone(checkpoints) // as in Record
-	return j.submit(ctx, len(checkpoints), func(t *transaction) error { return t.checkpoint(checkpoints) })
+	return j.submit(ctx, len(checkpoints),
+		func(t *transaction) error { return t.checkpoint(checkpoints) })
 }
 
 // Prune removes rows and checkpoints with Until < before (microseconds of store
@@ -128,15 +135,18 @@ func (j *Journal) isClosing() bool {
 	}
 }
 
-// Close waits for the running commit and releases the file. Calls still waiting
+// Close waits for the running commit and closes the disk. Calls still waiting
 // for a later commit, and all calls from then on, fail with ErrClosed. It may
 // be called more than once, and returns the same each time.
 func (j *Journal) Close() error {
 	j.closeOnce.Do(func() {
 		close(j.closing)
 		<-j.stopped
-		removeOwner(j.file.path)
-		j.closeErr = j.file.close()
+		if j.direct != nil {
+			j.direct.Lock()
+			defer j.direct.Unlock()
+		}
+		j.closeErr = j.disk.Close()
 	})
 	return j.closeErr
 }

@@ -1,29 +1,29 @@
 package journal
 
 import (
-	"bytes"
 	"fmt"
+	"slices"
 
-	bolt "go.etcd.io/bbolt"
+	"github.com/quotad/quotad/region/journal/disk"
 )
 
-// transaction is one write transaction: the changes of all the calls that
-// share a commit.
+// transaction gathers the changes of all the calls that share a commit. A call sees the changes of
+// those before it, which are not on the disk yet.
 type transaction struct {
-	state, saved, ages *bolt.Bucket
-	rows, checkpoints  part
+	disk    disk.Disk
+	changes []disk.Change
+	// records are those read from the disk or changed, by part and key.
+	records map[disk.Part]map[string]record
 
-	totals  totals
-	known   map[rowID]Row // rows read or written: durable once it is committed
-	forget  func(rowID)   // called for every row pruned, before the commit
-	changed bool
+	totals totals
+	known  map[rowID]Row // rows read or written: durable once it is committed
+	forget func(rowID)   // called for every row pruned, before the commit
 }
 
-// part is all records of one kind.
-type part struct {
-	kind    kind
-	records *bolt.Bucket
-	tally   *tally // in the transaction's totals
+// record is a record as the transaction leaves it.
+type record struct {
+	sealed []byte // nil: there is none
+	change int    // which of the changes, from 1; 0: it is as on the disk
 }
 
 // dated is a record and when it may be pruned; sealed is nil if there is none.
@@ -32,31 +32,74 @@ type dated struct {
 	until  int64
 }
 
-func newTransaction(tx *bolt.Tx, before totals, forget func(rowID)) *transaction {
-	t := &transaction{
-		state: tx.Bucket(bucketState), saved: tx.Bucket(bucketSaved), ages: tx.Bucket(bucketAges),
-		totals: before,
-		known:  make(map[rowID]Row),
-		forget: forget,
+func newTransaction(d disk.Disk, before totals, forget func(rowID)) *transaction {
+	t := &transaction{disk: d, records: make(map[disk.Part]map[string]record), totals: before,
+		known: make(map[rowID]Row), forget: forget}
+	for _, part := range disk.Parts() {
+		t.records[part] = make(map[string]record)
 	}
-	t.rows = part{kindRow, tx.Bucket(bucketRows), &t.totals.rows}
-	t.checkpoints = part{kindCheckpoint, tx.Bucket(bucketCheckpoints), &t.totals.checkpoints}
 	return t
 }
 
-// record merges rows into the file's. Rows that raise nothing change nothing.
+// load reads records from the disk, all at once, unless the transaction knows them.
+func (t *transaction) load(part disk.Part, keys [][]byte) error {
+	records := t.records[part]
+	unknown := keys
+	if len(records) > 0 {
+		unknown = slices.DeleteFunc(slices.Clone(keys), func(key []byte) bool {
+			_, known := records[string(key)]
+			return known
+		})
+	}
+	values, err := t.disk.Get(part, unknown...)
+	if err != nil {
+		return err
+	}
+	for i, key := range unknown {
+		records[string(key)] = record{sealed: values[i]}
+	}
+	return nil
+}
+
+// set changes a record; without a value it removes it.
+func (t *transaction) set(part disk.Part, key, sealed []byte) {
+	r := t.records[part][string(key)]
+	r.sealed = sealed
+	if r.change == 0 {
+		t.changes = append(t.changes, disk.Change{Part: part, Key: key})
+		r.change = len(t.changes)
+	}
+	t.changes[r.change-1].Value = sealed
+	t.records[part][string(key)] = r
+}
+
+// tally returns that of a kind of records.
+func (t *transaction) tally(k kind) *tally {
+	if k == kindRow {
+		return &t.totals.rows
+	}
+	return &t.totals.checkpoints
+}
+
+// record merges rows into those on the disk. Rows that raise nothing change nothing.
 func (t *transaction) record(rows []Row) error {
-	for _, r := range rows {
-		if err := t.raise(r); err != nil {
+	keys := make([][]byte, len(rows))
+	for i, r := range rows {
+		keys[i] = rowKey(r.id())
+	}
+	if err := t.load(disk.Rows, keys); err != nil {
+		return err
+	}
+	for i, r := range rows {
+		if err := t.raise(keys[i], r); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (t *transaction) raise(r Row) error {
-	key := rowKey(r.id())
-	old := dated{sealed: t.rows.records.Get(key)}
+func (t *transaction) raise(key []byte, r Row) error {
+	old := dated{sealed: t.records[disk.Rows][string(key)].sealed}
 	if old.sealed != nil {
 		was, err := decodeRow(key, old.sealed)
 		if err != nil {
@@ -69,22 +112,29 @@ func (t *transaction) raise(r Row) error {
 		}
 	}
 	t.known[r.id()] = r
-	return t.put(t.rows, key, old, dated{seal(key, rowBody(r)), r.Until})
+	t.put(kindRow, key, old, dated{seal(key, rowBody(r)), r.Until})
+	return nil
 }
 
-// checkpoint merges checkpoints into the file's. Older ones change nothing.
+// checkpoint merges checkpoints into those on the disk. Older ones change nothing.
 func (t *transaction) checkpoint(checkpoints []Checkpoint) error {
-	for _, c := range checkpoints {
-		if err := t.renew(c); err != nil {
+	keys := make([][]byte, len(checkpoints))
+	for i, c := range checkpoints {
+		keys[i] = checkpointKey(c.id())
+	}
+	if err := t.load(disk.Checkpoints, keys); err != nil {
+		return err
+	}
+	for i, c := range checkpoints {
+		if err := t.renew(keys[i], c); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (t *transaction) renew(c Checkpoint) error {
-	key := checkpointKey(c.id())
-	old := dated{sealed: t.checkpoints.records.Get(key)}
+func (t *transaction) renew(key []byte, c Checkpoint) error {
+	old := dated{sealed: t.records[disk.Checkpoints][string(key)].sealed}
 	if old.sealed != nil {
 		was, err := decodeCheckpoint(key, old.sealed)
 		if err != nil {
@@ -95,113 +145,40 @@ func (t *transaction) renew(c Checkpoint) error {
 			return nil
 		}
 	}
-	return t.put(t.checkpoints, key, old, dated{seal(key, checkpointBody(c)), c.Until})
+	t.put(kindCheckpoint, key, old, dated{seal(key, checkpointBody(c)), c.Until})
+	return nil
 }
 
 // put writes a record in place of the old one, and moves its age.
-func (t *transaction) put(p part, key []byte, old, next dated) error {
-	t.changed = true
-	p.tally.seals += sealOf(next.sealed)
+func (t *transaction) put(k kind, key []byte, old, next dated) {
+	total := t.tally(k)
+	total.seals += sealOf(next.sealed)
+	t.set(k.part(), key, next.sealed)
 	if old.sealed == nil {
-		p.tally.count++
+		total.count++
 	} else {
-		p.tally.seals -= sealOf(old.sealed)
-	}
-	if err := p.records.Put(key, next.sealed); err != nil {
-		return fmt.Errorf("writing %v %x: %w", p.kind, key, err)
-	}
-	if old.sealed != nil {
+		total.seals -= sealOf(old.sealed)
 		if old.until == next.until {
-			return nil
+			return
 		}
-		if err := t.ages.Delete(ageKey(old.until, p.kind, key)); err != nil {
-			return fmt.Errorf("removing the age of %v %x: %w", p.kind, key, err)
-		}
+		t.set(disk.Ages, ageKey(old.until, k, key), nil)
 	}
-	age := ageKey(next.until, p.kind, key)
-	if err := t.ages.Put(age, seal(age, nil)); err != nil {
-		return fmt.Errorf("writing the age of %v %x: %w", p.kind, key, err)
-	}
-	return nil
-}
-
-// prune removes at most limit records with Until < before, the oldest first.
-func (t *transaction) prune(before int64, limit int) (int, error) {
-	// Collected first: a bolt cursor may skip entries when deleting under it.
-	var old [][]byte
-	cursor := t.ages.Cursor()
-	for age, _ := cursor.First(); age != nil && len(old) < limit; age, _ = cursor.Next() {
-		until, _, _, err := decodeAgeKey(age)
-		if err != nil {
-			return 0, fmt.Errorf("age %x: %w", age, err)
-		}
-		if until >= before {
-			break
-		}
-		old = append(old, bytes.Clone(age))
-	}
-	for _, age := range old {
-		if err := t.remove(age); err != nil {
-			return 0, err
-		}
-	}
-	return len(old), nil
-}
-
-func (t *transaction) remove(age []byte) error {
-	_, k, key, err := decodeAgeKey(age)
-	if err != nil {
-		return fmt.Errorf("age %x: %w", age, err)
-	}
-	p := t.rows
-	switch k {
-	case kindRow:
-		id, err := decodeRowKey(key)
-		if err != nil {
-			return fmt.Errorf("row %x: %w", key, err)
-		}
-		delete(t.known, id)
-		t.forget(id)
-	case kindCheckpoint:
-		p = t.checkpoints
-	default:
-		return fmt.Errorf("age %x is that of a %v", age, k)
-	}
-	return t.drop(p, key, age)
-}
-
-// drop removes a record and its age.
-func (t *transaction) drop(p part, key, age []byte) error {
-	sealed := p.records.Get(key)
-	if sealed == nil {
-		return fmt.Errorf("%v %x has an age but is missing", p.kind, key)
-	}
-	if _, err := unseal(key, sealed); err != nil {
-		return fmt.Errorf("%v %x: %w", p.kind, key, err)
-	}
-	t.changed = true
-	p.tally.count--
-	p.tally.seals -= sealOf(sealed)
-	if err := p.records.Delete(key); err != nil {
-		return fmt.Errorf("removing %v %x: %w", p.kind, key, err)
-	}
-	if err := t.ages.Delete(age); err != nil {
-		return fmt.Errorf("removing the age of %v %x: %w", p.kind, key, err)
-	}
-	return nil
+	age := ageKey(next.until, k, key)
+	t.set(disk.Ages, age, seal(age, nil))
 }
 
 // note replaces one note.
-func (t *transaction) note(b *bolt.Bucket, key, body []byte) error {
-	t.changed = true
-	if err := putNote(b, key, body); err != nil {
-		return fmt.Errorf("writing note %q: %w", key, err)
-	}
-	return nil
+func (t *transaction) note(part disk.Part, key, body []byte) {
+	t.set(part, key, seal(key, body))
 }
 
-// finish numbers the commit and writes the totals, as the last thing before it.
-func (t *transaction) finish() error {
+// commit numbers the transaction, writes the totals and makes all of it durable. One that changes
+// nothing is not committed.
+func (t *transaction) commit() error {
+	if len(t.changes) == 0 {
+		return nil
+	}
 	t.totals.sequence++
-	return t.note(t.state, noteTotals, encodeTotals(t.totals))
+	t.note(disk.State, noteTotals, encodeTotals(t.totals))
+	return t.disk.Commit(t.changes)
 }

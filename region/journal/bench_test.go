@@ -78,7 +78,7 @@ func BenchmarkQuestions(b *testing.B) {
 func BenchmarkPrune(b *testing.B) {
 	for _, each := range []int{0, benchRecords} {
 		b.Run(fmt.Sprint(each), func(b *testing.B) {
-			j, _ := newJournal(b, us1)
+			j, _ := newJournal(b, unsynced())
 			stay := make([]Row, 1000)
 			for i := range stay {
 				stay[i] = Row{Bucket: benchBucket(i), Peer: "eu-west", Cell: 19_000, Until: 1 << 50}

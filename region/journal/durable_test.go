@@ -1,13 +1,16 @@
 package journal
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
 func TestDurableRowsStayWithinBounds(t *testing.T) {
 	const limit = 10_000
 	d := newDurableRows(limit)
 	for i := range 1000 {
 		r := numbered(i)
-		d.add(map[rowID]Row{r.id(): r})
+		d.add(slices.Values([]Row{r}))
 		if !d.covers([]Row{r}) {
 			t.Fatalf("row %d is forgotten at once", i)
 		}

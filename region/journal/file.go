@@ -97,19 +97,33 @@ func (f *file) viewPart(part disk.Part, fn func(*bolt.Cursor) error) error {
 	})
 }
 
-// Get implements disk.Disk. It copies the values: bbolt's are gone with the transaction.
+// Get implements disk.Disk.
 func (f *file) Get(part disk.Part, keys ...[]byte) ([][]byte, error) {
 	values := make([][]byte, len(keys))
 	err := f.viewPart(part, func(cursor *bolt.Cursor) error {
+		size := 0
 		for i, key := range keys {
 			found, value := cursor.Seek(key)
 			if bytes.Equal(found, key) {
-				values[i] = bytes.Clone(value)
+				values[i] = value
+				size += len(value)
+			}
+		}
+		// They are copied, because bbolt's memory is gone with the transaction.
+		copies := make([]byte, 0, size)
+		for i, value := range values {
+			if value != nil {
+				start := len(copies)
+				copies = append(copies, value...)
+				values[i] = copies[start:]
 			}
 		}
 		return nil
 	})
-	return values, err
+	if err != nil {
+		return nil, err
+	}
+	return values, nil
 }
 
 // Scan implements disk.Disk.
@@ -154,24 +168,30 @@ func (f *file) Commit(changes []disk.Change) error {
 			_ = tx.Rollback() // after a commit it only says that there is nothing to do
 			ended = true
 		}()
-		for _, c := range changes {
-			if err := change(tx, c); err != nil {
-				return fmt.Errorf("changing %x in its %s: %w", c.Key, c.Part, err)
-			}
+		if err := makeChanges(tx, changes); err != nil {
+			return err
 		}
 		return f.commit(tx)
 	})
 }
 
-func change(tx *bolt.Tx, c disk.Change) error {
-	bucket := tx.Bucket([]byte(c.Part))
-	if bucket == nil {
-		return errParts
+func makeChanges(tx *bolt.Tx, changes []disk.Change) error {
+	for _, c := range changes {
+		bucket := tx.Bucket([]byte(c.Part)) // which bbolt remembers
+		if bucket == nil {
+			return errParts
+		}
+		var err error
+		if c.Value == nil {
+			err = bucket.Delete(c.Key)
+		} else {
+			err = bucket.Put(c.Key, c.Value)
+		}
+		if err != nil {
+			return fmt.Errorf("changing %x in its %s: %w", c.Key, c.Part, err)
+		}
 	}
-	if c.Value == nil {
-		return bucket.Delete(c.Key)
-	}
-	return bucket.Put(c.Key, c.Value)
+	return nil
 }
 
 // own leaves a note beside the file, until Close, of who has it open.

@@ -14,21 +14,8 @@ func (t *transaction) prune(before int64, limit int) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	keys := make(map[kind][][]byte)
-	for _, age := range ages {
-		_, k, key, err := decodeAgeKey(age)
-		if err == nil && k != kindRow && k != kindCheckpoint {
-			err = fmt.Errorf("it is that of a %v", k)
-		}
-		if err != nil {
-			return 0, fmt.Errorf("age %x: %w", age, err)
-		}
-		keys[k] = append(keys[k], key)
-	}
-	for k, keys := range keys {
-		if err := t.load(k.part(), keys); err != nil {
-			return 0, err
-		}
+	if err := t.loadPruned(ages); err != nil {
+		return 0, err
 	}
 	for _, age := range ages {
 		if err := t.remove(age); err != nil {
@@ -36,6 +23,29 @@ func (t *transaction) prune(before int64, limit int) (int, error) {
 		}
 	}
 	return len(ages), nil
+}
+
+// loadPruned loads the records that have these ages, those of a kind all at once.
+func (t *transaction) loadPruned(ages [][]byte) error {
+	keys := map[kind][][]byte{}
+	for _, age := range ages {
+		_, k, key, err := decodeAgeKey(age)
+		if err == nil && k != kindRow && k != kindCheckpoint {
+			err = fmt.Errorf("it is that of a %v", k)
+		}
+		if err != nil {
+			return fmt.Errorf("age %x: %w", age, err)
+		}
+		keys[k] = append(keys[k], key)
+	}
+	for k, keys := range keys {
+		if _, err := t.load(k.part(), keys); err != nil {
+			return err
+		}
+	}
+	t.part(disk.Ages, len(ages))
+	t.changes = slices.Grow(t.changes, 2*len(ages))
+	return nil
 }
 
 // agesBefore returns the ages of the records to prune: those on the disk that the transaction did
@@ -73,11 +83,11 @@ func (t *transaction) remove(age []byte) error {
 	if err != nil {
 		return fmt.Errorf("age %x: %w", age, err)
 	}
-	sealed := t.records[k.part()][string(key)].sealed
-	if sealed == nil {
+	r := t.records[k.part()][string(key)]
+	if r.sealed == nil {
 		return fmt.Errorf("%v %x has an age but is missing", k, key)
 	}
-	if _, err := unseal(key, sealed); err != nil {
+	if _, err := unseal(key, r.sealed); err != nil {
 		return fmt.Errorf("%v %x: %w", k, key, err)
 	}
 	if k == kindRow {
@@ -85,13 +95,13 @@ func (t *transaction) remove(age []byte) error {
 		if err != nil {
 			return fmt.Errorf("row %x: %w", key, err)
 		}
-		delete(t.known, id)
 		t.forget(id)
+		r.row = nil
 	}
 	total := t.tally(k)
 	total.count--
-	total.seals -= sealOf(sealed)
-	t.set(k.part(), key, nil)
-	t.set(disk.Ages, age, nil)
+	total.seals -= sealOf(r.sealed)
+	t.set(k.part(), key, r, nil)
+	t.setUnread(disk.Ages, age, nil)
 	return nil
 }

@@ -12,65 +12,76 @@ import (
 type transaction struct {
 	disk    disk.Disk
 	changes []disk.Change
-	// records are those read from the disk or changed, by part and key.
-	records map[disk.Part]map[string]record
+	// records are those read from the disk or changed, by part and key. No age is ever read.
+	records map[disk.Part]map[string]*record
 
 	totals totals
-	known  map[rowID]Row // rows read or written: durable once it is committed
-	forget func(rowID)   // called for every row pruned, before the commit
+	forget func(rowID) // called for every row pruned, before the commit
 }
 
 // record is a record as the transaction leaves it.
 type record struct {
 	sealed []byte // nil: there is none
 	change int    // which of the changes, from 1; 0: it is as on the disk
-}
-
-// dated is a record and when it may be pruned; sealed is nil if there is none.
-type dated struct {
-	sealed []byte
-	until  int64
+	row    *Row   // that it is, where a call recorded it; durable after the commit
 }
 
 func newTransaction(d disk.Disk, before totals, forget func(rowID)) *transaction {
-	t := &transaction{disk: d, records: make(map[disk.Part]map[string]record), totals: before,
-		known: make(map[rowID]Row), forget: forget}
-	for _, part := range disk.Parts() {
-		t.records[part] = make(map[string]record)
-	}
-	return t
+	return &transaction{disk: d, records: make(map[disk.Part]map[string]*record),
+		totals: before, forget: forget}
 }
 
-// load reads records from the disk, all at once, unless the transaction knows them.
-func (t *transaction) load(part disk.Part, keys [][]byte) error {
+// part returns the records of a part, with room for some more.
+func (t *transaction) part(part disk.Part, more int) map[string]*record {
 	records := t.records[part]
-	unknown := keys
-	if len(records) > 0 {
-		unknown = slices.DeleteFunc(slices.Clone(keys), func(key []byte) bool {
-			_, known := records[string(key)]
-			return known
-		})
+	if records == nil {
+		records = make(map[string]*record, more)
+		t.records[part] = records
+	}
+	return records
+}
+
+// load returns the records of some keys, in their order. Those that the transaction does not know
+// it reads from the disk, all at once.
+func (t *transaction) load(part disk.Part, keys [][]byte) ([]*record, error) {
+	records, all := t.part(part, len(keys)), make([]*record, len(keys))
+	unknown := make([][]byte, 0, len(keys))
+	read := make([]record, len(keys))
+	for i, key := range keys {
+		if all[i] = records[string(key)]; all[i] == nil {
+			all[i] = &read[len(unknown)]
+			records[string(key)] = all[i]
+			unknown = append(unknown, key)
+		}
 	}
 	values, err := t.disk.Get(part, unknown...)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	for i, key := range unknown {
-		records[string(key)] = record{sealed: values[i]}
+	for i, value := range values {
+		read[i].sealed = value
 	}
-	return nil
+	return all, nil
 }
 
 // set changes a record; without a value it removes it.
-func (t *transaction) set(part disk.Part, key, sealed []byte) {
-	r := t.records[part][string(key)]
-	r.sealed = sealed
+func (t *transaction) set(part disk.Part, key []byte, r *record, sealed []byte) {
 	if r.change == 0 {
 		t.changes = append(t.changes, disk.Change{Part: part, Key: key})
 		r.change = len(t.changes)
 	}
-	t.changes[r.change-1].Value = sealed
-	t.records[part][string(key)] = r
+	r.sealed, t.changes[r.change-1].Value = sealed, sealed
+}
+
+// setUnread changes a record whatever the disk has under its key.
+func (t *transaction) setUnread(part disk.Part, key, sealed []byte) {
+	records := t.part(part, 0)
+	r := records[string(key)]
+	if r == nil {
+		r = new(record)
+		records[string(key)] = r
+	}
+	t.set(part, key, r, sealed)
 }
 
 // tally returns that of a kind of records.
@@ -81,39 +92,50 @@ func (t *transaction) tally(k kind) *tally {
 	return &t.totals.checkpoints
 }
 
-// record merges rows into those on the disk. Rows that raise nothing change nothing.
+// record merges rows into those on the disk, and gives them the merged values. Rows that raise
+// nothing change nothing.
 func (t *transaction) record(rows []Row) error {
 	keys := make([][]byte, len(rows))
 	for i, r := range rows {
 		keys[i] = rowKey(r.id())
 	}
-	if err := t.load(disk.Rows, keys); err != nil {
+	records, err := t.load(disk.Rows, keys)
+	if err != nil {
 		return err
 	}
-	for i, r := range rows {
-		if err := t.raise(keys[i], r); err != nil {
+	t.changes = slices.Grow(t.changes, len(rows))
+	for i := range rows {
+		if err := t.raise(keys[i], records[i], &rows[i]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (t *transaction) raise(key []byte, r Row) error {
-	old := dated{sealed: t.records[disk.Rows][string(key)].sealed}
-	if old.sealed != nil {
-		was, err := decodeRow(key, old.sealed)
-		if err != nil {
-			return fmt.Errorf("row %x: %w", key, err)
-		}
-		r, old.until = was.raise(r), was.Until
-		if r == was {
-			t.known[r.id()] = r
-			return nil
+func (t *transaction) raise(key []byte, old *record, r *Row) error {
+	old.row = r
+	if old.sealed == nil {
+		t.add(kindRow, key, old, seal(key, rowBody(*r)), r.Until)
+		return nil
+	}
+	was, err := decodeRow(key, old.sealed)
+	if err != nil {
+		return fmt.Errorf("row %x: %w", key, err)
+	}
+	*r = was.raise(*r)
+	if *r != was {
+		t.replace(kindRow, key, old, seal(key, rowBody(*r)), was.Until, r.Until)
+	}
+	return nil
+}
+
+// recorded are the rows that calls recorded, as they are after the commit.
+func (t *transaction) recorded(yield func(Row) bool) {
+	for _, r := range t.records[disk.Rows] {
+		if r.row != nil && !yield(*r.row) {
+			return
 		}
 	}
-	t.known[r.id()] = r
-	t.put(kindRow, key, old, dated{seal(key, rowBody(r)), r.Until})
-	return nil
 }
 
 // checkpoint merges checkpoints into those on the disk. Older ones change nothing.
@@ -122,54 +144,60 @@ func (t *transaction) checkpoint(checkpoints []Checkpoint) error {
 	for i, c := range checkpoints {
 		keys[i] = checkpointKey(c.id())
 	}
-	if err := t.load(disk.Checkpoints, keys); err != nil {
+	records, err := t.load(disk.Checkpoints, keys)
+	if err != nil {
 		return err
 	}
+	t.changes = slices.Grow(t.changes, len(checkpoints))
 	for i, c := range checkpoints {
-		if err := t.renew(keys[i], c); err != nil {
+		if err := t.renew(keys[i], records[i], c); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (t *transaction) renew(key []byte, c Checkpoint) error {
-	old := dated{sealed: t.records[disk.Checkpoints][string(key)].sealed}
-	if old.sealed != nil {
-		was, err := decodeCheckpoint(key, old.sealed)
-		if err != nil {
-			return fmt.Errorf("checkpoint %x: %w", key, err)
-		}
-		c, old.until = was.merge(c), was.Until
-		if c == was {
-			return nil
-		}
+func (t *transaction) renew(key []byte, old *record, c Checkpoint) error {
+	if old.sealed == nil {
+		t.add(kindCheckpoint, key, old, seal(key, checkpointBody(c)), c.Until)
+		return nil
 	}
-	t.put(kindCheckpoint, key, old, dated{seal(key, checkpointBody(c)), c.Until})
+	was, err := decodeCheckpoint(key, old.sealed)
+	if err != nil {
+		return fmt.Errorf("checkpoint %x: %w", key, err)
+	}
+	c = was.merge(c)
+	if c != was {
+		t.replace(kindCheckpoint, key, old, seal(key, checkpointBody(c)), was.Until, c.Until)
+	}
 	return nil
 }
 
-// put writes a record in place of the old one, and moves its age.
-func (t *transaction) put(k kind, key []byte, old, next dated) {
+// add writes a record where there is none, and its age.
+func (t *transaction) add(k kind, key []byte, r *record, sealed []byte, until int64) {
 	total := t.tally(k)
-	total.seals += sealOf(next.sealed)
-	t.set(k.part(), key, next.sealed)
-	if old.sealed == nil {
-		total.count++
-	} else {
-		total.seals -= sealOf(old.sealed)
-		if old.until == next.until {
-			return
-		}
-		t.set(disk.Ages, ageKey(old.until, k, key), nil)
+	total.count++
+	total.seals += sealOf(sealed)
+	t.set(k.part(), key, r, sealed)
+	age := ageKey(until, k, key)
+	t.setUnread(disk.Ages, age, seal(age, nil))
+}
+
+// replace writes a record in place of another, and moves its age.
+func (t *transaction) replace(k kind, key []byte, r *record, sealed []byte, was, until int64) {
+	t.tally(k).seals += sealOf(sealed) - sealOf(r.sealed)
+	t.set(k.part(), key, r, sealed)
+	if was == until {
+		return
 	}
-	age := ageKey(next.until, k, key)
-	t.set(disk.Ages, age, seal(age, nil))
+	t.setUnread(disk.Ages, ageKey(was, k, key), nil)
+	age := ageKey(until, k, key)
+	t.setUnread(disk.Ages, age, seal(age, nil))
 }
 
 // note replaces one note.
 func (t *transaction) note(part disk.Part, key, body []byte) {
-	t.set(part, key, seal(key, body))
+	t.setUnread(part, key, seal(key, body))
 }
 
 // commit numbers the transaction, writes the totals and makes all of it durable. One that changes

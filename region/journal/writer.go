@@ -136,7 +136,7 @@ func (j *Journal) commit(batch []*request, took func() time.Duration) error {
 	if err != nil {
 		return j.fail(errors.Join(errors.New("a commit failed"), err))
 	}
-	j.durable.add(t.known)
+	j.durable.add(t.recorded)
 	if len(t.changes) > 0 {
 		j.totals = t.totals
 		j.counts.committed(t.totals, len(batch), took())

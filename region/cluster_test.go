@@ -15,10 +15,10 @@ import (
 
 	"github.com/quotad/quotad/chaos/bubble"
 	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/network"
 	"github.com/quotad/quotad/chaos/lab/servers"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region/journal"
-	"github.com/quotad/quotad/region/link"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -34,7 +34,7 @@ const (
 // each has a host of its own name in the network.
 type cluster struct {
 	t       *testing.T
-	network *link.Network
+	network *network.Network
 	servers map[string]*servers.Server // by region
 	twins   map[string]*lab.Twin       // by region: in the place of its server
 	dir     string
@@ -72,7 +72,7 @@ func inBubble(t *testing.T, nodes []string, f func(t *testing.T, c *cluster)) {
 		c.servers[region] = server
 	}
 	bubble.Test(t, func(t *testing.T) {
-		c.t, c.network = t, link.New()
+		c.t, c.network = t, network.New()
 		for region := range c.servers {
 			if onTwins {
 				c.twins[region] = lab.NewTwin(func() int64 { return time.Now().UnixMicro() }, region)

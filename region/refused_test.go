@@ -11,8 +11,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab/network"
 	"github.com/quotad/quotad/chaos/lab/servers"
-	"github.com/quotad/quotad/region/link"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -205,7 +205,7 @@ func TestAServerThatDoesNotAnswerRefusesNothing(t *testing.T) {
 func TestNoStartWithoutRights(t *testing.T) {
 	server := process(t)
 	admin := operator(t, server)
-	c := &cluster{t: t, dir: t.TempDir(), network: link.New(), sizes: map[string]int{"here": 1}, running: map[string]*running{}, bootstrap: true,
+	c := &cluster{t: t, dir: t.TempDir(), network: network.New(), sizes: map[string]int{"here": 1}, running: map[string]*running{}, bootstrap: true,
 		servers: map[string]*servers.Server{"here": {URL: strings.Replace(server.URL, "://", "://node:horse@", 1)}}}
 	c.network.Host("here/n1")
 	c.seed = c.gossipAddress("here/n1").String()

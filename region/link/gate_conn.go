@@ -28,7 +28,7 @@ type gated struct {
 
 	// Guarded by gate.mu.
 	closed                bool
-	readUntil, writeUntil deadline
+	readUntil, writeUntil Deadline
 }
 
 func (g *Gate) gated(c net.Conn) *gated {
@@ -111,11 +111,11 @@ func (c *gated) readStopped() error { return c.stopped("read", &c.readUntil) }
 func (c *gated) writeStopped() error { return c.stopped("write", &c.writeUntil) }
 
 // stopped says why a call must not wait any longer; the gate's lock is held.
-func (c *gated) stopped(op string, until *deadline) error {
+func (c *gated) stopped(op string, until *Deadline) error {
 	switch {
 	case c.closed:
 		return c.fail(op, net.ErrClosed)
-	case until.passed:
+	case until.Passed:
 		return c.fail(op, os.ErrDeadlineExceeded)
 	}
 	return nil
@@ -134,8 +134,8 @@ func (c *gated) Close() error {
 		return nil
 	}
 	c.closed = true
-	c.readUntil.stop()
-	c.writeUntil.stop()
+	c.readUntil.Stop()
+	c.writeUntil.Stop()
 	unseen := g.isCut(c.ip, Out)
 	if unseen {
 		g.closed[c] = c.ip
@@ -165,12 +165,12 @@ func (c *gated) SetWriteDeadline(t time.Time) error {
 }
 
 // setDeadline sets a deadline for those who wait for a cut to end, and, beneath, for those who wait for the system.
-func (c *gated) setDeadline(d *deadline, t time.Time, beneath func(time.Time) error) error {
+func (c *gated) setDeadline(d *Deadline, t time.Time, beneath func(time.Time) error) error {
 	c.gate.mu.Lock()
 	defer c.gate.mu.Unlock()
 	if c.closed {
 		return c.fail("set", net.ErrClosed)
 	}
-	d.set(t, &c.gate.changed)
+	d.Set(t, &c.gate.changed)
 	return beneath(t)
 }

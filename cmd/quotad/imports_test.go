@@ -189,3 +189,87 @@ func TestNodesKnowNoImitation(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// served are the packages that run in production, by their folders: they know no double of anything,
+// so that no fault and no change of the lab can reach what serves.
+var served = []string{"algorithms", "allocator", "gossip", "policy", "proto", "region"}
+
+// leaves are what the doubles of chaos/lab may import: seams, and what a seam is written in. A double
+// that imported what is above its seam would make a circle of that package's own tests, and could
+// borrow the behaviour that it is to be compared with.
+var leaves = map[string]string{
+	"algorithms":          "the scripts that the twin answers",
+	"region/store":        "the seam of the store",
+	"region/journal/disk": "the seam of the journal",
+	"region/link":         "deadlines of connections",
+	"chaos/lab/servers":   "another double",
+}
+
+// TestWhatServesKnowsNoLab: code that serves imports neither chaos nor an imitation of Redis, and
+// chaos/lab imports only leaves.
+func TestWhatServesKnowsNoLab(t *testing.T) {
+	files := 0
+	forEachServingFile(t, func(pkg, file string, imports []string) {
+		files++
+		for _, name := range imports {
+			ours, local := strings.CutPrefix(name, modulePath)
+			switch {
+			case isUnder(pkg, "chaos/lab"):
+				if _, leaf := leaves[ours]; local && !leaf {
+					t.Errorf("%s imports %s, which is no leaf", file, ours)
+				}
+			case !slices.ContainsFunc(served, func(folder string) bool { return isUnder(pkg, folder) }):
+			case local && (isUnder(ours, "chaos") || isUnder(ours, "cmd")):
+				t.Errorf("%s imports %s, and it serves", file, ours)
+			case strings.Contains(name, "alicebob/miniredis"), strings.Contains(name, "yuin/gopher-lua"):
+				t.Errorf("%s imports %s, and it serves", file, name)
+			}
+		}
+	})
+	if files < 100 {
+		t.Errorf("only %d files were looked at", files)
+	}
+	// What a leaf imports is below it too: none may know what stands above the seams.
+	for leaf := range leaves {
+		for _, below := range house[leaf].may {
+			if _, known := leaves[below]; !known {
+				t.Errorf("%s is no leaf: it imports %s", leaf, below)
+			}
+		}
+	}
+}
+
+// isUnder says whether a package lies in a folder of the module, or is that folder's own.
+func isUnder(pkg, folder string) bool { return pkg == folder || strings.HasPrefix(pkg, folder+"/") }
+
+// forEachServingFile calls fn for every Go file that is no test, with what it imports.
+func forEachServingFile(t *testing.T, fn func(pkg, file string, imports []string)) {
+	t.Helper()
+	root := filepath.Join("..", "..")
+	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
+			return err
+		}
+		rel, err := filepath.Rel(root, file)
+		if err != nil {
+			return err
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		var imports []string
+		for _, imported := range parsed.Imports {
+			name, err := strconv.Unquote(imported.Path.Value)
+			if err != nil {
+				return err
+			}
+			imports = append(imports, name)
+		}
+		fn(path.Dir(filepath.ToSlash(rel)), rel, imports)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -126,7 +126,8 @@ func auditAges(d disk.Disk, want tally) error {
 		return nil, nil
 	})
 	if err == nil && got != want {
-		err = fmt.Errorf("its %d ages are not those of its %d rows and checkpoints", got.count, want.count)
+		err = fmt.Errorf("its %d ages are not those of its %d rows and checkpoints",
+			got.count, want.count)
 	}
 	return err
 }

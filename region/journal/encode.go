@@ -103,7 +103,7 @@ func decodeRowKey(key []byte) (rowID, error) {
 	}, nil
 }
 
-// kind says, in the key of an age, what record the rest of the key is that of.
+// kind, in the key of an age, tells whether the rest is the key of a row or of a checkpoint.
 type kind byte
 
 const (

@@ -52,7 +52,7 @@ func openError(path string, err error) error {
 	case errors.Is(err, bolt.ErrTimeout):
 		return fmt.Errorf("journal %s: %w by another process (%s); "+
 			"stop that one, or give this node a journal of its own",
-			path, ErrHeld, readOwner(path))
+			path, ErrInUse, readOwner(path))
 	case errors.As(err, &system):
 		return fmt.Errorf("journal %s: %w; check that it is a file this user may read and write",
 			path, err)

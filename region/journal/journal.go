@@ -55,10 +55,9 @@ func start(d disk.Disk, name string, c contents, direct bool) *Journal {
 	return j
 }
 
-// Record makes rows durable: when it returns nil, each of them is on the disk at
-// these values or higher. Rows of one bucket, peer and cell are merged, each
-// number by maximum. Calls made at the same time share a commit; rows already
-// durable cost none.
+// Record makes rows durable. When it returns nil, each of them is on the disk at these values or
+// higher: rows of one bucket, peer and cell are merged, each number by maximum. Calls made at the
+// same time share a commit. Rows that are durable already cost none.
 //
 // Record waits while the queue is full. If ctx ends first it returns ctx's
 // error, and the rows may or may not become durable. At most MaxRecordRows rows
@@ -87,11 +86,10 @@ func (j *Journal) Record(ctx context.Context, rows []Row) error {
 	return err
 }
 
-// Checkpoint makes checkpoints durable: when it returns nil, the disk holds for
-// each of their buckets and cells this one or a newer, newer by Generation and
-// then At; of two that are equal in both the larger Used is kept. Until is the
-// latest ever given. Calls share commits with one another and with Record;
-// checkpoints that are not newer cost none.
+// Checkpoint makes checkpoints durable. When it returns nil, the disk has this one or a newer one for
+// each bucket and cell. The one with the higher Generation is newer; of two in one generation, that
+// with the later At; of two at one time, the larger Used is kept. Until is the latest ever given.
+// Calls share commits with one another and with Record. Checkpoints that are not newer cost none.
 //
 // Checkpoint waits while the queue is full. If ctx ends first it returns ctx's
 // error, and the checkpoints may or may not become durable. At most

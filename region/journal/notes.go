@@ -123,10 +123,10 @@ func (id *identity) read(d *decoder) {
 
 func encodeTotals(t totals) []byte {
 	var b []byte
-	fields := []uint64{t.rows.count, t.rows.seals, t.checkpoints.count, t.checkpoints.seals, t.sequence}
-	for _, v := range fields {
-		b = binary.AppendUvarint(b, v)
+	for _, of := range []tally{t.rows, t.checkpoints} {
+		b = binary.AppendUvarint(binary.AppendUvarint(b, of.count), of.seals)
 	}
+	b = binary.AppendUvarint(b, t.sequence)
 	return b
 }
 

@@ -53,7 +53,7 @@ func (o Options) owner(journal string) (identity, error) {
 // incarnation 1, and remembers nothing. While the journal is open, a text file beside it,
 // path + ".owner", names the process that has it.
 //
-// It fails with ErrHeld, within a second, if another process has the file open;
+// It fails with ErrInUse, within a second, if another process has the file open;
 // with ErrForeign or ErrSchema if the file is another node's or another
 // release's; and with ErrDamaged if the file is not whole.
 func Open(path string, opts Options) (*Journal, error) {

@@ -53,8 +53,8 @@ func TestOpenRefusesAJournalThatIsHeld(t *testing.T) {
 		if took := time.Since(start); took > time.Second {
 			t.Fatalf("Open took %v to find the journal held", took)
 		}
-		if !errors.Is(err, ErrHeld) {
-			t.Fatalf("Open of a held journal = %v", err)
+		if !errors.Is(err, ErrInUse) {
+			t.Fatalf("Open of a journal in use = %v", err)
 		}
 		for _, says := range []string{path, `region "us"`, `node "n1"`, fmt.Sprint("pid ", os.Getpid())} {
 			if !strings.Contains(err.Error(), says) {
@@ -64,8 +64,8 @@ func TestOpenRefusesAJournalThatIsHeld(t *testing.T) {
 		if err := os.Remove(path + ownerSuffix); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Open(path, us1); !errors.Is(err, ErrHeld) || !strings.Contains(err.Error(), "no note") {
-			t.Fatalf("Open of a held journal without a note = %v", err)
+		if _, err := Open(path, us1); !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), "no note") {
+			t.Fatalf("Open of a journal in use without a note = %v", err)
 		}
 		mustClose(t, j)
 		mustClose(t, mustOpen(t, path, unsynced()))

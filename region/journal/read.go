@@ -60,11 +60,10 @@ func (j *Journal) readPage(after []byte) (page []Row, last []byte, err error) {
 	return page, last, nil
 }
 
-// RowsOf returns the durable rows of one bucket in the cells from to to, both
-// included, ordered by cell and peer. They are those of one moment; a row that
-// waits for its commit is not among them. It looks up each cell and reads no
-// other bucket's rows, whatever the journal holds. ErrInvalid means that the
-// range is not one of 1 to MaxCells cells, or the id not one of a bucket.
+// RowsOf returns the durable rows of one bucket in the cells from to to, both included, ordered by
+// cell and peer, as they are at one moment. A row that waits for its commit is not among them. It
+// looks up each cell and reads no other bucket's rows, however many there are. ErrInvalid means
+// that the range has not 1 to MaxCells cells, or that the id cannot be a bucket's.
 func (j *Journal) RowsOf(bucket string, from, to int64) ([]Row, error) {
 	if err := validateRange(bucket, from, to); err != nil {
 		return nil, err
@@ -109,10 +108,9 @@ func (s *rowSearch) visit(key, sealed []byte) ([]byte, error) {
 	return nil, nil
 }
 
-// Checkpoints returns the durable checkpoints of one bucket, ordered by cell.
-// They are those of one moment; one that waits for its commit is not among
-// them. It reads no other bucket's. ErrInvalid means that the id is not one of
-// a bucket.
+// Checkpoints returns the durable checkpoints of one bucket, ordered by cell, as they are at one
+// moment. One that waits for its commit is not among them. It reads no other bucket's. ErrInvalid
+// means that the id cannot be a bucket's.
 func (j *Journal) Checkpoints(bucket string) ([]Checkpoint, error) {
 	if err := validateBucket(bucket); err != nil {
 		return nil, err

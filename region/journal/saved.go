@@ -50,9 +50,9 @@ func (j *Journal) SetGeneration(g uint64) error {
 		func() { j.saved.generation = g })
 }
 
-// WholeSince returns since when this journal is known to hold every row that
-// this node announced, in microseconds of store time since 1970: 0 for since
-// ever, and math.MaxInt64, as in a journal just made, for not known at all.
+// WholeSince returns a time after which every row that this node announced is in this journal, in
+// microseconds of store time since 1970. 0 means that all rows are. math.MaxInt64, as in a journal
+// just made, means that it is not known of any.
 func (j *Journal) WholeSince() int64 {
 	j.saved.mu.Lock()
 	defer j.saved.mu.Unlock()
@@ -72,16 +72,16 @@ func (j *Journal) SetWholeSince(t int64) error {
 		func() { j.saved.wholeSince = t })
 }
 
-// StoreTime returns what SetStoreTime last made durable, zeros at first.
+// StoreTime returns the times that SetStoreTime last made durable, zeros at first.
 func (j *Journal) StoreTime() (seen, latest int64) {
 	j.saved.mu.Lock()
 	defer j.saved.mu.Unlock()
 	return j.saved.storeTime.seen, j.saved.storeTime.latest
 }
 
-// SetStoreTime notes durably what is known of the store's time, in microseconds
-// since 1970: every shard of it has shown a time at or after seen, and none has
-// shown, or will show before the next call, one after latest. Neither goes back.
+// SetStoreTime notes durably how far the store's time has come, in microseconds since 1970. Every
+// shard has shown a time at or after seen. No shard has shown a time after latest, or will before the
+// next call. Neither goes back.
 func (j *Journal) SetStoreTime(seen, latest int64) error {
 	j.saved.setting.Lock()
 	defer j.saved.setting.Unlock()
@@ -131,8 +131,8 @@ func (j *Journal) SavePolicy(version int64, source []byte) error {
 	defer j.saved.setting.Unlock()
 	p := policy{saved: true, version: version, source: bytes.Clone(source)}
 	v, s, ok := j.Policy()
-	return j.save(ok && v == version && bytes.Equal(s, source), disk.Saved, notePolicy, encodePolicy(p),
-		func() { j.saved.policy = p })
+	same := ok && v == version && bytes.Equal(s, source)
+	return j.save(same, disk.Saved, notePolicy, encodePolicy(p), func() { j.saved.policy = p })
 }
 
 // save commits a note and then lets readers see it; a note that is the same

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// mostInOneWrite bounds the bytes that are given to the system at once, and so what a cut that begins meanwhile comes
+// maxInOneWrite bounds the bytes that are given to the system at once, and so what a cut that begins meanwhile comes
 // too late for.
-const mostInOneWrite = 32 << 10
+const maxInOneWrite = 32 << 10
 
 // gated is a stream through a gate.
 type gated struct {
@@ -20,9 +20,9 @@ type gated struct {
 	gate *Gate
 	ip   netip.Addr // of the far end
 
-	reading sync.Mutex // of several Reads one follows the other; guards what was held
-	held    []byte     // arrived during a cut
-	heldErr error      // the end of the stream, which did
+	reading    sync.Mutex // of several Reads one follows the other; guards what arrived
+	arrived    []byte     // arrived during a cut
+	arrivedErr error      // the end of the stream, which did
 
 	writing sync.Mutex // of several Writes one follows the other
 
@@ -52,23 +52,23 @@ func (c *gated) Read(b []byte) (int, error) {
 	if err := c.gate.pass(c.ip, In, c.readStopped); err != nil {
 		return 0, err
 	}
-	if len(c.held) == 0 && c.heldErr == nil {
+	if len(c.arrived) == 0 && c.arrivedErr == nil {
 		n, err := c.Conn.Read(b)
 		if isOurs(err) || !c.gate.IsCut(c.ip, In) {
 			return n, c.ownError(err)
 		}
-		c.held, c.heldErr = bytes.Clone(b[:n]), err
+		c.arrived, c.arrivedErr = bytes.Clone(b[:n]), err
 		if err := c.gate.pass(c.ip, In, c.readStopped); err != nil {
 			return 0, err
 		}
 	}
-	n := copy(b, c.held)
-	c.held = c.held[n:]
-	if len(c.held) > 0 {
+	n := copy(b, c.arrived)
+	c.arrived = c.arrived[n:]
+	if len(c.arrived) > 0 {
 		return n, nil
 	}
-	err := c.heldErr
-	c.heldErr = nil
+	err := c.arrivedErr
+	c.arrivedErr = nil
 	return n, err
 }
 
@@ -98,7 +98,7 @@ func (c *gated) Write(b []byte) (written int, err error) {
 		if err := c.gate.pass(c.ip, Out, c.writeStopped); err != nil {
 			return written, err
 		}
-		part := b[written:min(len(b), written+mostInOneWrite)]
+		part := b[written:min(len(b), written+maxInOneWrite)]
 		n, err := c.Conn.Write(part)
 		if written += n; err != nil || written == len(b) {
 			return written, c.ownError(err)

@@ -5,7 +5,7 @@ package disk
 
 import "errors"
 
-// Disk keeps records. A record is a key and a value that is not empty, and lies in one of the Parts.
+// Disk keeps records. A record is a key and a value that is not empty. It lies in one of the Parts.
 // Get and Scan may be called at any time, Commit by one caller at a time, Close once.
 //
 // The journal does not use a Disk again after an error, except to close it.

@@ -260,8 +260,7 @@ func (e *engine) lend(ctx context.Context, lends []exchange.Lend) {
 func (e *engine) record(ctx context.Context, r exchange.Record) {
 	rows := make([]journal.Row, len(r.Rows))
 	for i, row := range r.Rows {
-		rows[i] = journal.Row{Bucket: row.Bucket, Peer: row.Peer, Cell: row.Cell, Lent: row.Lent, Returned: row.Returned,
-			Burst: row.Burst, Generation: row.Generation, Until: row.Until}
+		rows[i] = journal.Row(row)
 	}
 	err := e.node.journal.Record(ctx, rows)
 	e.node.fails(AfterFsync)

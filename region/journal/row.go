@@ -20,7 +20,8 @@ const (
 )
 
 // Row is what this region said to one peer region about one bucket and cell.
-// Its numbers are cumulative and only ever raised.
+// Its numbers are cumulative and only ever raised. It has the fields of exchange.Row, which converts
+// to it: the protocol is pure and the journal knows no protocol, so neither imports the other.
 type Row struct {
 	Bucket string // opaque id of the bucket: 1 to MaxBucketBytes bytes of any value
 	Peer   string // name of the peer region: 1 to MaxPeerBytes bytes

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/chaos/bubble"
-	"github.com/quotad/quotad/region/link"
+	"github.com/quotad/quotad/chaos/lab/network"
 )
 
 // byRegion puts members into groups by what stands before a slash, of which there are two.
@@ -33,7 +33,7 @@ func invent(t *testing.T, from net.PacketConn, to *node, name string, at [4]byte
 }
 
 // enemyOf is where packets come from that no node sent.
-func enemyOf(t *testing.T, network *link.Network) net.PacketConn {
+func enemyOf(t *testing.T, network *network.Network) net.PacketConn {
 	t.Helper()
 	packets, err := network.Host("enemy").ListenPacket(0)
 	if err != nil {

@@ -39,7 +39,7 @@ type Config struct {
 	// Meta is handed to the others as Member.Meta; at most 512 bytes.
 	Meta []byte
 
-	// Packets, Streams and Dial are the network: real sockets, or region/link.
+	// Packets, Streams and Dial are the network: real sockets, or chaos/lab/network.
 	// Start takes over Packets and Streams and closes them, also if it fails.
 	// Dial must end when its context does.
 	Packets net.PacketConn

@@ -12,7 +12,7 @@ import (
 	"github.com/hashicorp/memberlist"
 
 	"github.com/quotad/quotad/chaos/bubble"
-	"github.com/quotad/quotad/region/link"
+	"github.com/quotad/quotad/chaos/lab/network"
 )
 
 // TestStrangersAreNotAdmitted: whoever has no key, another key or another
@@ -95,7 +95,7 @@ func TestNonsenseFromTheNetwork(t *testing.T) {
 }
 
 // shower sends random bytes, the first of which is each message type in turn.
-func shower(t *testing.T, from *link.Host, to *node) {
+func shower(t *testing.T, from *network.Host, to *node) {
 	t.Helper()
 	packets, err := from.ListenPacket(0)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/chaos/bubble"
-	"github.com/quotad/quotad/region/link"
+	"github.com/quotad/quotad/chaos/lab/network"
 )
 
 // field is the name and the value of one field of a record.
@@ -66,7 +66,7 @@ func sealed(key, plain []byte, packet bool) []byte {
 }
 
 // pour opens a stream, sends what it is given and waits until it is closed, or for ten seconds.
-func pour(t *testing.T, from *link.Host, to *node, b []byte) {
+func pour(t *testing.T, from *network.Host, to *node, b []byte) {
 	c, err := from.DialContext(t.Context(), "tcp", to.cfg.Advertise.String())
 	if err != nil {
 		return
@@ -79,7 +79,7 @@ func pour(t *testing.T, from *link.Host, to *node, b []byte) {
 }
 
 // plainAndEncrypted runs a test in a cluster of one without keys, and of one with them.
-func plainAndEncrypted(t *testing.T, f func(t *testing.T, network *link.Network, a *node, key []byte)) {
+func plainAndEncrypted(t *testing.T, f func(t *testing.T, network *network.Network, a *node, key []byte)) {
 	for name, key := range map[string][]byte{"plain": nil, "encrypted, by a holder of the key": aKey(1)} {
 		t.Run(name, func(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {
@@ -97,7 +97,7 @@ func TestNothingIsInflated(t *testing.T) {
 	if len(frame) > 40<<10 {
 		t.Fatalf("the frame has %d bytes", len(frame))
 	}
-	plainAndEncrypted(t, func(t *testing.T, network *link.Network, a *node, key []byte) {
+	plainAndEncrypted(t, func(t *testing.T, network *network.Network, a *node, key []byte) {
 		const streams = 64
 		for range streams {
 			go pour(t, network.Host("enemy"), a, sealed(key, frame, false))
@@ -125,7 +125,7 @@ func TestCompressedPacketsAreRefused(t *testing.T) {
 	frame := append([]byte{frameCompressed}, record(field{"Algo", []byte{0}}, field{"Buf", blob(small.Bytes())})...)
 	compound := append([]byte{frameCompound, 2, 0, 1}, binary.BigEndian.AppendUint16(nil, uint16(len(frame)))...)
 	compound = append(append(compound, frameUser), frame...)
-	plainAndEncrypted(t, func(t *testing.T, network *link.Network, a *node, key []byte) {
+	plainAndEncrypted(t, func(t *testing.T, network *network.Network, a *node, key []byte) {
 		packets, err := network.Host("enemy").ListenPacket(0)
 		if err != nil {
 			t.Fatal(err)
@@ -162,7 +162,7 @@ func TestFramesThatNobodySends(t *testing.T) {
 		"nothing at all":               {nil, malformed},
 	} {
 		t.Run(name, func(t *testing.T) {
-			plainAndEncrypted(t, func(t *testing.T, network *link.Network, a *node, key []byte) {
+			plainAndEncrypted(t, func(t *testing.T, network *network.Network, a *node, key []byte) {
 				if key == nil && c.frame == nil {
 					return // that is an empty stream, which is closed
 				}
@@ -216,7 +216,7 @@ func TestStreamsHoldALimitedNumberOfBytes(t *testing.T) {
 
 // TestLargestStateIsExchanged: as large as MaxState allows, with keys and without.
 func TestLargestStateIsExchanged(t *testing.T) {
-	plainAndEncrypted(t, func(t *testing.T, network *link.Network, a *node, key []byte) {
+	plainAndEncrypted(t, func(t *testing.T, network *network.Network, a *node, key []byte) {
 		name := string(bytes.Repeat([]byte{'n'}, MaxState-len(`{"":1}`)))
 		a.set(name, 1)
 		b := start(t, network, "b", func(c *Config) { seeds(network, "a")(c); c.Keys = keys(key) })

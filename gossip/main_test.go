@@ -16,7 +16,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/quotad/quotad/region/link"
+	"github.com/quotad/quotad/chaos/lab/network"
 )
 
 const oneWay = 40 * time.Millisecond
@@ -63,7 +63,7 @@ func (s *maxima) clone() map[string]int {
 type node struct {
 	*Gossip
 	state *maxima
-	host  *link.Host
+	host  *network.Host
 	log   *syncBuffer
 }
 
@@ -120,21 +120,21 @@ func (b *syncBuffer) has(s string) bool {
 
 // newNetwork returns a network whose hosts are 40 ms apart, closed with the
 // test.
-func newNetwork(t *testing.T) *link.Network {
+func newNetwork(t *testing.T) *network.Network {
 	t.Helper()
-	n := link.New()
+	n := network.New()
 	n.SetDelayAll(oneWay)
 	t.Cleanup(func() { n.Close() })
 	return n
 }
 
 // addr is where the node of that name listens.
-func addr(net *link.Network, name string) netip.AddrPort {
+func addr(net *network.Network, name string) netip.AddrPort {
 	return netip.AddrPortFrom(net.Host(name).IP(), 7946)
 }
 
 // config is that of a node of that name, on the host of that name.
-func config(t *testing.T, net *link.Network, name string) (Config, *node) {
+func config(t *testing.T, net *network.Network, name string) (Config, *node) {
 	t.Helper()
 	n := &node{state: newMaxima(), host: net.Host(name), log: &syncBuffer{}}
 	packets, err := n.host.ListenPacket(7946)
@@ -158,7 +158,7 @@ func config(t *testing.T, net *link.Network, name string) (Config, *node) {
 }
 
 // start runs a node, closed with the test; change may edit its configuration.
-func start(t *testing.T, net *link.Network, name string, change func(*Config)) *node {
+func start(t *testing.T, net *network.Network, name string, change func(*Config)) *node {
 	t.Helper()
 	cfg, n := config(t, net, name)
 	if change != nil {
@@ -174,7 +174,7 @@ func start(t *testing.T, net *link.Network, name string, change func(*Config)) *
 }
 
 // seeds returns a change of a configuration that sets its seeds.
-func seeds(net *link.Network, names ...string) func(*Config) {
+func seeds(net *network.Network, names ...string) func(*Config) {
 	return func(c *Config) {
 		for _, name := range names {
 			c.Seeds = append(c.Seeds, addr(net, name).String())
@@ -184,7 +184,7 @@ func seeds(net *link.Network, names ...string) func(*Config) {
 
 // cluster starts nodes that have the first as their seed, and waits until they
 // know each other.
-func cluster(t *testing.T, net *link.Network, names ...string) []*node {
+func cluster(t *testing.T, net *network.Network, names ...string) []*node {
 	t.Helper()
 	var nodes []*node
 	for _, name := range names {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/quotad/quotad/chaos/lab"
 	"github.com/quotad/quotad/region/admit"
-	"github.com/quotad/quotad/region/journal"
 )
 
 // lines is a log that a test can read while it is written.
@@ -42,7 +41,7 @@ func TestHintsOfLongKeysAreBroadcast(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.running["us/n1"] = &running{Node: n, name: "us/n1", journal: cfg.Journal.(*journal.Journal)}
+		c.running["us/n1"] = &running{Node: n, name: "us/n1", journal: cfg.Journal}
 		c.start("eu/n1", d)
 		c.meet()
 		q := request(strings.Repeat("x", admit.MostValueBytes))

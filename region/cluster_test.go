@@ -15,11 +15,11 @@ import (
 
 	"github.com/quotad/quotad/chaos/bubble"
 	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/network"
 	"github.com/quotad/quotad/chaos/lab/servers"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region/admit"
 	"github.com/quotad/quotad/region/journal"
-	"github.com/quotad/quotad/region/link"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -35,7 +35,7 @@ const (
 // each has a host of its own name in the network.
 type cluster struct {
 	t       *testing.T
-	network *link.Network
+	network *network.Network
 	servers map[string]*servers.Server // by region
 	twins   map[string]*lab.Twin       // by region: in the place of its server
 	dir     string
@@ -74,7 +74,7 @@ func inBubble(t *testing.T, nodes []string, f func(t *testing.T, c *cluster)) {
 		c.servers[region] = server
 	}
 	bubble.Test(t, func(t *testing.T) {
-		c.t, c.network = t, link.New()
+		c.t, c.network = t, network.New()
 		for region := range c.servers {
 			if lab.OnTwins {
 				c.twins[region] = lab.NewTwin(func() int64 { return time.Now().UnixMicro() }, region)
@@ -163,7 +163,7 @@ func (c *cluster) tryStart(name string, d *policy.Document) (*running, error) {
 		_ = errors.Join(cfg.Store.Close(), cfg.Journal.Close(), cfg.PeerListener.Close(), cfg.Packets.Close(), cfg.Streams.Close())
 		return nil, err
 	}
-	c.running[name] = &running{Node: n, name: name, journal: cfg.Journal.(*journal.Journal)}
+	c.running[name] = &running{Node: n, name: name, journal: cfg.Journal}
 	return c.running[name], nil
 }
 

@@ -8,9 +8,9 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/journals"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region/admit"
-	"github.com/quotad/quotad/region/journal"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -25,7 +25,11 @@ var threeRegions = []string{"us: {weight: 40}", "eu: {weight: 40}", "ap: {weight
 func unstarted(t testing.TB, nodes int, d *policy.Document) *Node {
 	t.Helper()
 	way, _ := lab.NewTwin(func() int64 { return time.Now().UnixMicro() }, "here").ConnectWithin(storeTimeout, time.Now)
-	n, err := New(Config{Region: "here", Node: "n1", Nodes: nodes, Policy: d, Store: way, Journal: journal.NewMemory(),
+	kept, _, err := journals.New("here", "n1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := New(Config{Region: "here", Node: "n1", Nodes: nodes, Policy: d, Store: way, Journal: kept,
 		Log: slog.New(slog.DiscardHandler)}, Stepping{})
 	if err != nil {
 		t.Fatal(err)

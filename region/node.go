@@ -36,7 +36,7 @@ type Config struct {
 	Repeats   int64 // how often a request is answered that is sent again by its id; 0: algorithms.DefaultRepeats
 
 	Store   *store.Store
-	Journal journal.Keeper
+	Journal *journal.Journal
 
 	PeerListener  net.Listener   // for other regions
 	PeerAdvertise string         // host:port under which they reach it

@@ -14,10 +14,10 @@ import (
 
 	"github.com/quotad/quotad/chaos/bubble"
 	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/network"
 	"github.com/quotad/quotad/chaos/lab/servers"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region/admit"
-	"github.com/quotad/quotad/region/link"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -351,7 +351,7 @@ func TestStartRefuses(t *testing.T) {
 func TestNoStartWithoutRights(t *testing.T) {
 	server := process(t)
 	admin := operator(t, server)
-	c := &cluster{t: t, dir: t.TempDir(), network: link.New(), sizes: map[string]int{"here": 1}, running: map[string]*running{}, bootstrap: true, deadline: storeTimeout,
+	c := &cluster{t: t, dir: t.TempDir(), network: network.New(), sizes: map[string]int{"here": 1}, running: map[string]*running{}, bootstrap: true, deadline: storeTimeout,
 		servers: map[string]*servers.Server{"here": {URL: strings.Replace(server.URL, "://", "://node:horse@", 1)}}}
 	c.network.Host("here/n1")
 	c.seed = c.gossipAddress("here/n1").String()

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/network"
 	"github.com/quotad/quotad/chaos/lab/servers"
-	"github.com/quotad/quotad/region/link"
 )
 
 // TestTwoRegionsOnRealServers: a region on a Redis Cluster of three masters and one on a single Redis, in real time:
@@ -23,7 +23,7 @@ func TestTwoRegionsOnRealServers(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer one.Close()
-	c := &cluster{t: t, dir: t.TempDir(), network: link.New(), servers: map[string]*servers.Server{"here": three, "there": one},
+	c := &cluster{t: t, dir: t.TempDir(), network: network.New(), servers: map[string]*servers.Server{"here": three, "there": one},
 		sizes: map[string]int{"here": 1, "there": 1}, running: map[string]*running{}, bootstrap: true, deadline: storeTimeout}
 	for _, name := range []string{"here/n1", "there/n1"} {
 		c.network.Host(name)

@@ -11,9 +11,9 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/network"
 	"github.com/quotad/quotad/chaos/lab/servers"
 	"github.com/quotad/quotad/region/admit"
-	"github.com/quotad/quotad/region/link"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -47,7 +47,7 @@ func operator(t *testing.T, s *servers.Server) *redis.Client {
 func inRealTime(t *testing.T, s *servers.Server, limits ...string) (c *cluster, r *relay) {
 	t.Helper()
 	r = startRelay(t)
-	c = &cluster{t: t, dir: t.TempDir(), network: link.New(), servers: map[string]*servers.Server{"us": {URL: r.url()}},
+	c = &cluster{t: t, dir: t.TempDir(), network: network.New(), servers: map[string]*servers.Server{"us": {URL: r.url()}},
 		sizes: map[string]int{"us": 2}, running: map[string]*running{}, bootstrap: true, deadline: storeTimeout}
 	r.lead(s.URL)
 	for _, name := range []string{"us/n1", "us/n2"} {

@@ -113,7 +113,7 @@ func (n *Node) storeStatus() StoreStatus {
 // shardName is a shard without its braces.
 func shardName(s store.Shard) string { return strings.Trim(string(s), "{}") }
 
-func journalStatus(j journal.Keeper) JournalStatus {
+func journalStatus(j *journal.Journal) JournalStatus {
 	stats, since := j.Stats(), j.WholeSince()
 	s := JournalStatus{Incarnation: j.Incarnation(), Sequence: stats.Sequence, Rows: stats.Rows, Checkpoints: stats.Checkpoints,
 		Whole: since != math.MaxInt64, Failed: stats.Failed}

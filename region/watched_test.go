@@ -7,7 +7,6 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/policy"
-	"github.com/quotad/quotad/region/journal"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -40,6 +39,6 @@ func (c *cluster) startWatched(name string, d *policy.Document, decides func()) 
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	c.running[name] = &running{Node: n, name: name, journal: cfg.Journal.(*journal.Journal)}
+	c.running[name] = &running{Node: n, name: name, journal: cfg.Journal}
 	return c.running[name]
 }

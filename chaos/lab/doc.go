@@ -1,6 +1,7 @@
 // Package lab holds what only simulations, demos and tests use in the place of the world: a Redis server in memory, whose
-// scripts the Go twin answers (twin.go, and way.go to reach it), and an embedded one whose calls fail when they are told
-// to (driven.go). Package servers, below, starts real and embedded Redis servers. For tests there are limits documents
+// scripts the Go twin answers (twin.go, and way.go to reach it), an embedded one whose calls fail when they are told to
+// (driven.go), and a disk in memory below a journal (disk.go). Package servers, below, starts real and embedded Redis servers,
+// and package network has hosts that are connected in memory. For tests there are limits documents
 // (document.go), and which stores nodes have under the race detector (ontwins.go).
 //
 // It imports the seams that it stands behind, and nothing that drives whole nodes.

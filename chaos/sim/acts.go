@@ -4,8 +4,8 @@ import (
 	"errors"
 
 	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/chaos/lab"
 	"github.com/quotad/quotad/policy"
-	"github.com/quotad/quotad/region/journal"
 )
 
 // act does what an act of the plan says.
@@ -28,7 +28,7 @@ func (w *world) act(a Act) {
 		n.crash = append(n.crash, a.Amount)
 		w.in(a.For, func() { n.crash = n.crash[1:] })
 	case JournalFails:
-		n.journal.FailSync(errDisk)
+		n.disk.FailCommits(errDisk)
 		n.fails = true
 		w.found(a, rowJournalFails)
 		w.in(a.For, func() { // its operator mends the disk and starts it again
@@ -38,9 +38,9 @@ func (w *world) act(a Act) {
 			n.restartIn(1)
 		})
 	case JournalLost:
-		w.loseJournal(a, n, journal.NewMemory())
+		w.loseJournal(a, n, nil)
 	case JournalOld:
-		old := n.journal.Copy()
+		old := n.disk.Copy()
 		w.in(a.For, func() { w.loseJournal(a, n, old) })
 	case Pause:
 		n.paused = max(n.paused, w.now+a.For)
@@ -115,14 +115,19 @@ func (w *world) leave(a Act, n *node) {
 	n.restartIn(a.For)
 }
 
-// loseJournal has a node die, and start again with no journal or an old one. Its mates and its store are as they were.
-func (w *world) loseJournal(a Act, n *node, with *journal.Memory) {
+// loseJournal has a node die, and start again with an old journal; nil: with none. Its mates and its store are as they were.
+func (w *world) loseJournal(a Act, n *node, with *lab.Disk) {
 	if n.live == nil {
 		return
 	}
 	w.found(a, rowJournalLost)
 	n.die()
-	n.journal = with
+	if with == nil {
+		n.newJournal()
+	} else {
+		n.disk = with
+		n.reopen()
+	}
 	n.forgets()
 	clear(n.durable)
 	n.restartIn(w.wires[0][0].random.Int64N(allocator.Second))
@@ -173,7 +178,7 @@ func (w *world) change(a Act) {
 	if n.live != nil {
 		n.die()
 	}
-	n.journal.Crash()
+	n.reopen()
 	n.file = newer
 	n.restartIn(allocator.Second)
 }

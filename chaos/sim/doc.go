@@ -6,8 +6,8 @@
 // A world is 2 to 10 regions: a store, one to three nodes, clocks. A node is a region.Stepped, so that its machine, its
 // execution of effects, recovery, memory of what it saw, fallback, receipts, hints and rules are the code that serves; its
 // store is the production store.Store over a lab.Twin, the Go twin of the scripts, or on an embedded Redis with the
-// production Lua (Plan.Lua), which a test holds to be the same run to the last message; its journal is journal.Memory, which
-// a conformance test holds equal to the bbolt file, and of which a crash leaves what was synced. Messages are carried as the
+// production Lua (Plan.Lua), which a test holds to be the same run to the last message; its journal is the production
+// journal.Journal over a lab.Disk, which a test holds equal to the bbolt file. Messages are carried as the
 // bytes that region/peer and the hints make of them. What is not played: gRPC, TLS, memberlist (hints reach every node by
 // themselves, late), Redis Cluster, two primaries that serve at once, and requests that come while others of the same node
 // are under way.

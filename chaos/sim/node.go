@@ -6,6 +6,7 @@ import (
 
 	"github.com/quotad/quotad/allocator"
 	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/chaos/lab"
 	stepped "github.com/quotad/quotad/chaos/lab/node"
 	"github.com/quotad/quotad/policy"
 	quotad "github.com/quotad/quotad/region"
@@ -22,8 +23,9 @@ type node struct {
 	title   string // of this life, for the judge
 	random  *rand.Rand
 	file    *policy.Document // what it is started with
-	journal *journal.Memory
-	way     *store.Store // to its region's store
+	disk    *lab.Disk        // of its journal
+	journal *journal.Journal // opened anew after each life
+	way     *store.Store     // to its region's store
 	live    *stepped.Stepped
 	life    int // which one, from 1
 	born    int64
@@ -59,7 +61,8 @@ type rowID struct {
 
 func newNode(r *region, i int, d *policy.Document) *node {
 	n := &node{w: r.w, r: r, index: i, name: fmt.Sprintf("%s/n%d", r.name, i+1), random: r.w.plan.random(forNodes, r.index<<8|i),
-		file: d, journal: journal.NewMemory(), durable: map[rowID]exchange.Row{}, prefers: map[int]int{}, ended: map[*bucket]int64{}}
+		file: d, durable: map[rowID]exchange.Row{}, prefers: map[int]int{}, ended: map[*bucket]int64{}}
+	n.newJournal()
 	return n
 }
 
@@ -125,7 +128,7 @@ func (n *node) die() {
 	}
 	n.live, n.waiting = nil, nil
 	n.ends()
-	n.journal.Crash()
+	n.reopen()
 }
 
 // restartIn starts the node again after a time, later if it cannot.
@@ -136,7 +139,7 @@ func (n *node) restartIn(d int64) {
 		}
 		if err := n.start(false); err != nil {
 			n.w.tell(n.r, "%s does not start: %v", n.name, err)
-			n.journal.Crash()
+			n.reopen()
 			n.restartIn(allocator.Second)
 		}
 	})

@@ -13,11 +13,11 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/chaos/lab/network"
 	"github.com/quotad/quotad/chaos/lab/servers"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/journal"
-	"github.com/quotad/quotad/region/link"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -42,7 +42,7 @@ type Config struct {
 
 // World is a running world.
 type World struct {
-	Network *link.Network
+	Network *network.Network
 	Policy  *policy.Document // as the nodes have it
 	config  Config
 	dir     string
@@ -59,7 +59,7 @@ const (
 
 // Start builds a world and waits until every region has heard every other.
 func Start(ctx context.Context, c Config) (*World, error) {
-	w := &World{Network: link.New(), config: c, nodes: map[string]*region.Node{}}
+	w := &World{Network: network.New(), config: c, nodes: map[string]*region.Node{}}
 	if err := w.start(ctx); err != nil {
 		return nil, errors.Join(err, w.Close())
 	}

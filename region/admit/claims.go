@@ -19,7 +19,7 @@ const mostClaims = 100_000
 
 // claims is what this life of the node knows of the claims in its journal. Safe for concurrent use.
 type claims struct {
-	journal  journal.Keeper
+	journal  *journal.Journal
 	now      func() time.Time
 	deadline time.Duration // of writing one
 	log      *slog.Logger
@@ -48,7 +48,7 @@ const (
 	earlierLife
 )
 
-func newClaims(j journal.Keeper, now func() time.Time, deadline time.Duration, log *slog.Logger) *claims {
+func newClaims(j *journal.Journal, now func() time.Time, deadline time.Duration, log *slog.Logger) *claims {
 	return &claims{journal: j, now: now, deadline: deadline, log: log, most: mostClaims, whole: map[windowKey]wholeClaim{}, ends: map[int64]int{}}
 }
 

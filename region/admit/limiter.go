@@ -26,7 +26,7 @@ type Config struct {
 	// node by hand.
 	Stepped bool
 	Store   *store.Store
-	Journal journal.Keeper
+	Journal *journal.Journal
 	Tenure  *tenure.Tenure
 	Rights  *rights.Engine
 	Now     func() time.Time // the node's wall clock
@@ -58,8 +58,11 @@ var ErrClosed = tenure.ErrClosed
 func New(c Config) *Limiter {
 	l := &Limiter{config: c, log: c.Log, store: c.Store, tenure: c.Tenure, rights: c.Rights, deadline: c.Store.Deadline(),
 		breakers: newBreakers(c.Store.Shards()), metrics: newMetrics(), life: rand.Text()}
-	nodes := max(c.Nodes, 1)
-	l.fallback = newFallback(nodes, newClaims(c.Journal, c.Now, l.deadline, c.Log).claim)
+	writes := l.deadline // that long a claim may take
+	if c.Stepped {
+		writes = time.Hour // a simulated journal is not late by the wall clock
+	}
+	l.fallback = newFallback(max(c.Nodes, 1), newClaims(c.Journal, c.Now, writes, c.Log).claim)
 	l.batcher = newBatcher(c.Store, c.Rights, l.breakers, queueLength, l.deadline)
 	l.batcher.repeats = c.Repeats
 	if c.Stepped {

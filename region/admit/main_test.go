@@ -9,8 +9,8 @@ import (
 
 	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/journals"
 	"github.com/quotad/quotad/policy"
-	"github.com/quotad/quotad/region/journal"
 	"github.com/quotad/quotad/region/peer"
 	"github.com/quotad/quotad/region/rights"
 	"github.com/quotad/quotad/region/store"
@@ -41,7 +41,11 @@ func unstarted(t testing.TB, nodes int, d *policy.Document) *Limiter {
 // life.
 func on(t testing.TB, s *store.Store, nodes int, d *policy.Document) *Limiter {
 	t.Helper()
-	c := Config{Region: "here", Node: "n1", Nodes: nodes, Store: s, Journal: journal.NewMemory(),
+	kept, _, err := journals.New("here", "n1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := Config{Region: "here", Node: "n1", Nodes: nodes, Store: s, Journal: kept,
 		Now: time.Now, Log: slog.New(slog.DiscardHandler), Closed: make(chan struct{})}
 	l, err := wired(c, d, peer.NewClient(nil, nil)) // it hears of no peer's address
 	if err != nil {

@@ -18,12 +18,12 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/chaos/lab/network"
 	"github.com/quotad/quotad/chaos/lab/servers"
 	"github.com/quotad/quotad/policy"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 	"github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/journal"
-	"github.com/quotad/quotad/region/link"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -51,7 +51,7 @@ func startNode(t testing.TB, server *servers.Server, limits string) *realNode {
 	if c.Journal, err = journal.Open(filepath.Join(t.TempDir(), "journal.db"), journal.Options{Region: "here", Node: "n1"}); err != nil {
 		t.Fatal(err)
 	}
-	network := link.New()
+	network := network.New()
 	host := network.Host("here")
 	var errs [3]error
 	c.PeerListener, errs[0] = host.Listen(8082)

@@ -20,9 +20,9 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/quotad/quotad/chaos/bubble"
+	"github.com/quotad/quotad/chaos/lab/network"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 	"github.com/quotad/quotad/region/admit"
-	"github.com/quotad/quotad/region/link"
 )
 
 // front is a server on a host of a network in memory, and a client on another.
@@ -30,7 +30,7 @@ type front struct {
 	*Server
 	rpc    *grpc.ClientConn
 	web    *http.Client
-	client *link.Host
+	client *network.Host
 	at     string // host:port of HTTP
 }
 
@@ -38,7 +38,7 @@ type front struct {
 func served(t *testing.T, node *fakeNode, f func(t *testing.T, s *front)) {
 	t.Helper()
 	bubble.Test(t, func(t *testing.T) {
-		network := link.New()
+		network := network.New()
 		defer network.Close()
 		server, client := network.Host("server"), network.Host("client")
 		s := &front{Server: New(node, quiet()), client: client}
@@ -314,7 +314,7 @@ func TestCallerGivesUp(t *testing.T) {
 
 // TestListenerFails: a front that cannot serve says which.
 func TestListenerFails(t *testing.T) {
-	network := link.New()
+	network := network.New()
 	defer network.Close()
 	l, err := network.Host("server").Listen(8081)
 	if err != nil {

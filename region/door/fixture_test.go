@@ -25,7 +25,7 @@ import (
 	"google.golang.org/grpc/reflection"
 
 	"github.com/quotad/quotad/chaos/bubble"
-	"github.com/quotad/quotad/region/link"
+	"github.com/quotad/quotad/chaos/lab/network"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -50,7 +50,7 @@ func (s *service) Check(ctx context.Context, q *healthv1.HealthCheckRequest) (*h
 // house is a server behind a door, on a network in memory.
 type house struct {
 	*testing.T
-	net    *link.Network
+	net    *network.Network
 	door   *Door
 	at     string
 	log    bytes.Buffer
@@ -62,7 +62,7 @@ type house struct {
 func in(t *testing.T, l Limits, f func(t *testing.T, h *house)) {
 	t.Helper()
 	bubble.Test(t, func(t *testing.T) {
-		h := &house{T: t, net: link.New(), door: New("grpc", l), service: &service{Server: health.NewServer()}}
+		h := &house{T: t, net: network.New(), door: New("grpc", l), service: &service{Server: health.NewServer()}}
 		defer h.net.Close()
 		host := h.net.Host("server")
 		listener, err := host.Listen(8081)

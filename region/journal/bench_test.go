@@ -72,3 +72,60 @@ func BenchmarkQuestions(b *testing.B) {
 		})
 	}
 }
+
+// What a call of Prune costs that removes 100 records, and what it costs while
+// there is nothing to remove, beside many that stay.
+func BenchmarkPrune(b *testing.B) {
+	for _, each := range []int{0, benchRecords} {
+		b.Run(fmt.Sprint(each), func(b *testing.B) {
+			j, _ := newJournal(b, unsynced())
+			stay := make([]Row, 1000)
+			for i := range stay {
+				stay[i] = Row{Bucket: benchBucket(i), Peer: "eu-west", Cell: 19_000, Until: 1 << 50}
+			}
+			mustRecord(b, j, stay...)
+			rows := make([]Row, each)
+			for b.Loop() {
+				for i := range rows {
+					rows[i] = Row{Bucket: benchBucket(i), Peer: "eu-west", Cell: 1, Generation: 1, Until: 1}
+				}
+				mustRecord(b, j, rows...)
+				if n, err := j.Prune(2); n != each || err != nil {
+					b.Fatal(n, err)
+				}
+			}
+		})
+	}
+}
+
+// What a call of Record costs without its fsync: the work of a processor.
+func BenchmarkRecord100Unsynced(b *testing.B) {
+	j, _ := newJournal(b, unsynced())
+	rows := make([]Row, benchRecords)
+	for i := range rows {
+		rows[i] = Row{Bucket: benchBucket(i), Peer: "eu-west", Cell: 19_000, Generation: 1, Until: 1 << 50}
+	}
+	for b.Loop() {
+		for i := range rows {
+			rows[i].Lent++
+		}
+		mustRecord(b, j, rows...)
+	}
+}
+
+// A call of Record with one row, in a journal of many: what most of them are.
+func BenchmarkRecord1Unsynced(b *testing.B) {
+	j, _ := newJournal(b, unsynced())
+	for i := range 100 {
+		rows := make([]Row, benchRecords)
+		for k := range rows {
+			rows[k] = Row{Bucket: benchBucket(i*benchRecords + k), Peer: "eu-west", Cell: 19_000, Until: 1 << 50}
+		}
+		mustRecord(b, j, rows...)
+	}
+	r := Row{Bucket: benchBucket(7), Peer: "eu-west", Cell: 19_000, Until: 1 << 50}
+	for b.Loop() {
+		r.Lent++
+		mustRecord(b, j, r)
+	}
+}

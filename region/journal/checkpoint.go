@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Checkpoint is what the store was seen to have counted of one bucket and cell:
-// what a store that lost everything starts from, instead of from zero.
+// Checkpoint says how much the store had counted of one bucket and cell when a node looked. A store
+// that lost everything starts from there instead of from zero.
 type Checkpoint struct {
 	Bucket string // opaque id of the bucket: 1 to MaxBucketBytes bytes of any value
 	Cell   int64  // number of the cell
@@ -84,11 +84,13 @@ func validateBucket(id string) error {
 // is written.
 func validateCheckpoints(checkpoints []Checkpoint) error {
 	if len(checkpoints) > MaxCheckpoints {
-		return fmt.Errorf("journal: checkpoint: %w: %d checkpoints in one call, more than %d: split them", ErrInvalid, len(checkpoints), MaxCheckpoints)
+		return fmt.Errorf("journal: checkpoint: %w: %d checkpoints in one call, more than %d: "+
+			"split them", ErrInvalid, len(checkpoints), MaxCheckpoints)
 	}
 	for i, c := range checkpoints {
 		if err := c.validate(); err != nil {
-			return fmt.Errorf("journal: checkpoint: %w: checkpoint %d of %d (bucket %.64q, cell %d): %w: nothing was written, correct the caller",
+			return fmt.Errorf("journal: checkpoint: %w: checkpoint %d of %d (bucket %.64q, cell %d): %w: "+
+				"nothing was written, correct the caller",
 				ErrInvalid, i+1, len(checkpoints), c.Bucket, c.Cell, err)
 		}
 	}

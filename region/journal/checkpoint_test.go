@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quotad/quotad/chaos/bubble"
+	"github.com/quotad/quotad/chaos/lab"
 )
 
 func TestCheckpointMergeLaws(t *testing.T) {
@@ -165,9 +166,9 @@ func TestCheckpointNamesTheFaultyOne(t *testing.T) {
 
 // Prune takes rows and checkpoints from one queue, by age.
 func TestPruneTakesTheOldestOfBothKinds(t *testing.T) {
-	m := NewMemory()
+	memory := newDirect(t, lab.NewDisk())
 	file, _ := newJournal(t, unsynced())
-	for name, j := range map[string]journaler{"file": file, "memory": m} {
+	for name, j := range map[string]*Journal{"file": file, "memory": memory} {
 		t.Run(name, func(t *testing.T) {
 			const each = PruneLimit/2 + 10
 			var rows []Row

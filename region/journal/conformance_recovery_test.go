@@ -103,7 +103,7 @@ func (w *twin) recoverySteps(s subject) map[string]func(*rapid.T) {
 	}
 }
 
-func (w *twin) compareRowsOf(t *rapid.T, j journaler) {
+func (w *twin) compareRowsOf(t *rapid.T, j *Journal) {
 	bucket := drawBucket.Draw(t, "bucket")
 	from := rapid.SampledFrom([]int64{math.MinInt64, -MaxCells, -1, 0, 1, math.MaxInt64 - MaxCells + 1, math.MaxInt64}).Draw(t, "from")
 	more := rapid.SampledFrom([]int64{0, 1, 2, MaxCells - 1, MaxCells, math.MaxInt64, -1}).Draw(t, "more")
@@ -126,7 +126,7 @@ func (w *twin) compareRowsOf(t *rapid.T, j journaler) {
 	}
 }
 
-func (w *twin) compareCheckpoints(t *rapid.T, j journaler) {
+func (w *twin) compareCheckpoints(t *rapid.T, j *Journal) {
 	for _, bucket := range someBuckets {
 		got, err := j.Checkpoints(bucket)
 		if err != nil {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"maps"
 	"math"
 	"path/filepath"
@@ -14,40 +13,13 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 	"pgregory.net/rapid"
+
+	"github.com/quotad/quotad/chaos/lab"
 )
 
-// journaler is what users of a journal need of it, be it the file or the model.
-type journaler interface {
-	Record(ctx context.Context, rows []Row) error
-	Checkpoint(ctx context.Context, checkpoints []Checkpoint) error
-	Rows() iter.Seq2[Row, error]
-	RowsOf(bucket string, from, to int64) ([]Row, error)
-	Checkpoints(bucket string) ([]Checkpoint, error)
-	Prune(before int64) (int, error)
-	Incarnation() uint64
-	Sequence() uint64
-	Generation() uint64
-	SetGeneration(g uint64) error
-	WholeSince() int64
-	SetWholeSince(t int64) error
-	StoreTime() (seen, latest int64)
-	SetStoreTime(seen, latest int64) error
-	Peers() []string
-	RememberPeers(addresses []string) error
-	Policy() (version int64, source []byte, ok bool)
-	SavePolicy(version int64, source []byte) error
-	Stats() Stats
-	Close() error
-}
-
-var (
-	_ journaler = (*Journal)(nil)
-	_ journaler = (*Memory)(nil)
-)
-
-// subject is an implementation under test with the means to hurt it.
+// subject is a journal under test, on one kind of disk, with the means to hurt it.
 type subject interface {
-	journal() journaler
+	journal() *Journal
 	crash()         // end it at once and open what was durable
 	reopen() error  // close it and open it again
 	failNext(error) // the next commit fails and writes nothing
@@ -66,18 +38,34 @@ func TestConformance(t *testing.T) {
 		})
 	})
 	t.Run("memory", func(t *testing.T) {
-		rapid.Check(t, func(rt *rapid.T) { conform(rt, &memorySubject{NewMemory()}) })
+		rapid.Check(t, func(rt *rapid.T) { conform(rt, newMemorySubject(rt)) })
 	})
 }
 
-type memorySubject struct{ m *Memory }
+type memorySubject struct {
+	t    needs
+	disk *lab.Disk
+	j    *Journal
+}
 
-func (s *memorySubject) journal() journaler { return s.m }
-func (s *memorySubject) crash()             { s.m.Crash() }
-func (s *memorySubject) failNext(err error) { s.m.FailSync(err) }
+func newMemorySubject(t needs) *memorySubject {
+	d := lab.NewDisk()
+	return &memorySubject{t, d, newDirect(t, d)}
+}
+
+func (s *memorySubject) journal() *Journal  { return s.j }
+func (s *memorySubject) failNext(err error) { s.disk.FailCommits(err) }
+
+// crash leaves the handle before open, as a process that is killed does.
+func (s *memorySubject) crash() {
+	s.disk = s.disk.Copy()
+	s.disk.FailCommits(nil)
+	s.j = openDirect(s.t, s.disk)
+}
+
 func (s *memorySubject) reopen() error {
-	err := s.m.Close()
-	s.m.Crash()
+	err := s.j.Close()
+	s.j = openDirect(s.t, s.disk)
 	return err
 }
 
@@ -104,7 +92,7 @@ func (s *fileSubject) open() {
 	s.j = mustOpen(s.t, s.path(), opts)
 }
 
-func (s *fileSubject) journal() journaler { return s.j }
+func (s *fileSubject) journal() *Journal  { return s.j }
 func (s *fileSubject) failNext(err error) { s.next = err }
 
 func (s *fileSubject) crash() {
@@ -278,7 +266,7 @@ func conform(t *rapid.T, s subject) {
 }
 
 // refuses fails the test unless every call that needs the disk ends in want.
-func refuses(t *rapid.T, j journaler, want error) {
+func refuses(t *rapid.T, j *Journal, want error) {
 	t.Helper()
 	_, prune := j.Prune(math.MinInt64)
 	var rows error
@@ -306,7 +294,7 @@ func refuses(t *rapid.T, j journaler, want error) {
 	}
 }
 
-func (w *twin) compare(t *rapid.T, j journaler) {
+func (w *twin) compare(t *rapid.T, j *Journal) {
 	got := allRows(t, j.Rows())
 	want := slices.SortedFunc(maps.Values(w.rows), func(a, b Row) int { return a.id().compare(b.id()) })
 	if !slices.Equal(got, want) {

@@ -4,11 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 
 	bolt "go.etcd.io/bbolt"
+
+	"github.com/quotad/quotad/region/journal/disk"
 )
 
 // boltOptions are the same for every handle. Without a free list on disk each
@@ -36,7 +37,8 @@ func createIfMissing(path string, owner identity) error {
 		err = create(path, owner)
 	}
 	if err != nil {
-		return fmt.Errorf("journal %s: creating it: %w; check that the folder can be made and written and that the disk has space", path, err)
+		return fmt.Errorf("journal %s: creating it: %w; "+
+			"check that the folder can be made and written and that the disk has space", path, err)
 	}
 	return nil
 }
@@ -63,39 +65,27 @@ func create(path string, owner identity) error {
 	return syncFolder(folder)
 }
 
-// initialize writes the notes of a new journal into an empty file.
+// initialize makes the parts of a new journal in an empty file, and formats it.
 func initialize(path string, owner identity) error {
-	db, err := bolt.Open(path, fileMode, boltOptions())
+	f, err := openFile(path, false)
 	if err != nil {
 		return err
 	}
-	err = db.Update(func(tx *bolt.Tx) error { return writeEmpty(tx, owner) })
-	if err == nil {
-		// bbolt's own first headers name a free list. A second commit replaces
-		// the other header too, so that in a journal neither does.
-		err = db.Update(func(*bolt.Tx) error { return nil })
+	// bbolt's own first headers name a free list. Each of the two commits replaces
+	// one of them, so that in a journal neither does.
+	if err = f.db.Update(makeParts); err == nil {
+		err = format(f, owner)
 	}
-	return errors.Join(err, db.Close())
+	return errors.Join(err, f.Close())
 }
 
-func writeEmpty(tx *bolt.Tx, owner identity) error {
-	for _, name := range [][]byte{bucketState, bucketSaved, bucketRows, bucketCheckpoints, bucketAges} {
-		if _, err := tx.CreateBucket(name); err != nil {
+func makeParts(tx *bolt.Tx) error {
+	for _, part := range disk.Parts() {
+		if _, err := tx.CreateBucket([]byte(part)); err != nil {
 			return err
 		}
 	}
-	state, saved := tx.Bucket(bucketState), tx.Bucket(bucketSaved)
-	return errors.Join(
-		putNote(state, noteSchema, encodeNumber(schema)),
-		putNote(state, noteIdentity, encodeIdentity(owner)),
-		putNote(state, noteIncarnation, encodeNumber(0)),
-		putNote(state, noteGeneration, encodeNumber(0)),
-		putNote(state, noteWholeSince, encodeTime(math.MaxInt64)),
-		putNote(state, noteStoreTime, storeTime{}.encode()),
-		putNote(state, noteTotals, encodeTotals(totals{})),
-		putNote(saved, notePeers, encodePeers(nil)),
-		putNote(saved, notePolicy, encodePolicy(policy{})),
-	)
+	return nil
 }
 
 // makeFolder makes the folder and those above it, each durably: a file is only

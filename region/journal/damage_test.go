@@ -10,6 +10,8 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 	"pgregory.net/rapid"
+
+	"github.com/quotad/quotad/region/journal/disk"
 )
 
 // openDamaged opens the image and demands either ErrDamaged, saying what to do,
@@ -178,10 +180,10 @@ func branchOfRows(t *testing.T, image []byte) uint64 {
 	}
 	var id uint64
 	err = f.view(func(tx *bolt.Tx) error {
-		id = uint64(tx.Bucket(bucketRows).Root())
+		id = uint64(tx.Bucket([]byte(disk.Rows)).Root())
 		return nil
 	})
-	if err := errors.Join(err, f.close()); err != nil {
+	if err := errors.Join(err, f.Close()); err != nil {
 		t.Fatal(err)
 	}
 	if isLeaf(image[id*pageSize:]) {
@@ -192,49 +194,49 @@ func branchOfRows(t *testing.T, image []byte) uint64 {
 
 // A row that vanishes while every page stays in order is missed by the totals.
 func TestVanishedRecordsAreMissed(t *testing.T) {
-	drop := func(bucket []byte) func(tx *bolt.Tx) error {
+	drop := func(bucket disk.Part) func(tx *bolt.Tx) error {
 		return func(tx *bolt.Tx) error {
-			key, _ := tx.Bucket(bucket).Cursor().Last()
-			return tx.Bucket(bucket).Delete(key)
+			key, _ := tx.Bucket([]byte(bucket)).Cursor().Last()
+			return tx.Bucket([]byte(bucket)).Delete(key)
 		}
 	}
 	for name, change := range map[string]func(tx *bolt.Tx) error{
-		"row":             drop(bucketRows),
-		"checkpoint":      drop(bucketCheckpoints),
-		"age":             drop(bucketAges),
-		"saved note":      drop(bucketSaved),
-		"whole since":     func(tx *bolt.Tx) error { return tx.Bucket(bucketState).Delete(noteWholeSince) },
-		"store time":      func(tx *bolt.Tx) error { return tx.Bucket(bucketState).Delete(noteStoreTime) },
-		"ages":            func(tx *bolt.Tx) error { return tx.DeleteBucket(bucketAges) },
-		"all checkpoints": func(tx *bolt.Tx) error { return tx.DeleteBucket(bucketCheckpoints) },
+		"row":             drop(disk.Rows),
+		"checkpoint":      drop(disk.Checkpoints),
+		"age":             drop(disk.Ages),
+		"saved note":      drop(disk.Saved),
+		"whole since":     func(tx *bolt.Tx) error { return tx.Bucket([]byte(disk.State)).Delete(noteWholeSince) },
+		"store time":      func(tx *bolt.Tx) error { return tx.Bucket([]byte(disk.State)).Delete(noteStoreTime) },
+		"ages":            func(tx *bolt.Tx) error { return tx.DeleteBucket([]byte(disk.Ages)) },
+		"all checkpoints": func(tx *bolt.Tx) error { return tx.DeleteBucket([]byte(disk.Checkpoints)) },
 		"older checkpoint": func(tx *bolt.Tx) error {
-			checkpoints := tx.Bucket(bucketCheckpoints)
+			checkpoints := tx.Bucket([]byte(disk.Checkpoints))
 			key, sealed := checkpoints.Cursor().Last()
 			c, err := decodeCheckpoint(key, sealed)
 			c.At--
 			return errors.Join(err, checkpoints.Put(key, seal(key, checkpointBody(c))))
 		},
 		"age of another kind": func(tx *bolt.Tx) error {
-			ages := tx.Bucket(bucketAges)
+			ages := tx.Bucket([]byte(disk.Ages))
 			key, _ := ages.Cursor().Last()
 			until, _, record, err := decodeAgeKey(key)
 			other := ageKey(until, kindRow, record)
 			return errors.Join(err, ages.Delete(key), ages.Put(other, seal(other, nil)))
 		},
 		"older row": func(tx *bolt.Tx) error {
-			rows := tx.Bucket(bucketRows)
+			rows := tx.Bucket([]byte(disk.Rows))
 			key, sealed := rows.Cursor().First()
 			r, err := decodeRow(key, sealed)
 			r.Lent--
 			return errors.Join(err, rows.Put(key, seal(key, rowBody(r))))
 		},
 		"moved row": func(tx *bolt.Tx) error {
-			rows := tx.Bucket(bucketRows)
+			rows := tx.Bucket([]byte(disk.Rows))
 			key, sealed := rows.Cursor().First()
 			return errors.Join(rows.Put(append([]byte(nil), append(key, 'x')...), sealed))
 		},
 		"nested bucket": func(tx *bolt.Tx) error {
-			_, err := tx.Bucket(bucketRows).CreateBucket([]byte("x"))
+			_, err := tx.Bucket([]byte(disk.Rows)).CreateBucket([]byte("x"))
 			return err
 		},
 	} {

@@ -1,6 +1,9 @@
 package journal
 
-import "sync"
+import (
+	"iter"
+	"sync"
+)
 
 // Memory one generation of the durable cache may hold, and what an entry
 // weighs beside the bytes of its names.
@@ -40,11 +43,11 @@ func (d *durableRows) covers(rows []Row) bool {
 }
 
 // add remembers rows that are on disk.
-func (d *durableRows) add(rows map[rowID]Row) {
+func (d *durableRows) add(rows iter.Seq[Row]) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for id, r := range rows {
-		d.keep(id, r)
+	for r := range rows {
+		d.keep(r.id(), r)
 	}
 }
 

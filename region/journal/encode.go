@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+
+	"github.com/quotad/quotad/region/journal/disk"
 )
 
 // The file's records. Every value is sealed: it ends in a CRC-32C of its key
@@ -101,7 +103,7 @@ func decodeRowKey(key []byte) (rowID, error) {
 	}, nil
 }
 
-// kind says, in the key of an age, what record the rest of the key is that of.
+// kind, in the key of an age, tells whether the rest is the key of a row or of a checkpoint.
 type kind byte
 
 const (
@@ -117,6 +119,14 @@ func (k kind) String() string {
 		return "checkpoint"
 	}
 	return fmt.Sprintf("record of unknown kind %d", byte(k))
+}
+
+// part is where records of a kind are.
+func (k kind) part() disk.Part {
+	if k == kindRow {
+		return disk.Rows
+	}
+	return disk.Checkpoints
 }
 
 func ageKey(until int64, k kind, recordKey []byte) []byte {
@@ -167,7 +177,8 @@ func decodeRow(key, sealed []byte) (Row, error) {
 	}
 	// Compared before the conversion, which would turn the largest negative.
 	if lent > MaxUnits || returned > MaxUnits || burst > MaxUnits {
-		return Row{}, fmt.Errorf("lent is %d, returned %d and burst %d, not 0 to %d", lent, returned, burst, int64(MaxUnits))
+		return Row{}, fmt.Errorf("lent is %d, returned %d and burst %d, not 0 to %d",
+			lent, returned, burst, int64(MaxUnits))
 	}
 	r.Lent, r.Returned, r.Burst = int64(lent), int64(returned), int64(burst)
 	return r, r.validate()

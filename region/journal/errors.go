@@ -13,8 +13,8 @@ var (
 	// ErrFailed is returned by every call that needs the file once a commit
 	// failed, or a record turned out unreadable, while it was open.
 	ErrFailed = errors.New("the journal failed")
-	// ErrHeld is returned by Open while another process has the file open.
-	ErrHeld = errors.New("the journal is held")
+	// ErrInUse is returned by Open while another process has the file open.
+	ErrInUse = errors.New("the journal is held")
 	// ErrForeign is returned by Open for the journal of another region or node.
 	ErrForeign = errors.New("the journal is another node's")
 	// ErrSchema is returned by Open for a file of an unknown schema version.
@@ -30,13 +30,15 @@ var (
 // damaged wraps the finding of a check of the file at path.
 func damaged(path string, finding error) error {
 	return fmt.Errorf("journal %s: %w: %w; move the file aside (keep it for inspection) and restart: "+
-		"the node makes a new journal and its region learns its rows from its peers and other nodes, as after a loss",
+		"the node makes a new journal and its region learns its rows from its peers "+
+		"and other nodes, as after a loss",
 		path, ErrDamaged, finding)
 }
 
 // failed wraps the first error of a handle that is not to be trusted any more.
 func failed(path string, cause error) error {
-	return fmt.Errorf("journal %s: %w and takes nothing more, because it is unknown what reached the disk: %w; "+
+	return fmt.Errorf("journal %s: %w and takes nothing more, because it is unknown what reached "+
+		"the disk: %w; "+
 		"check the disk's free space and health, then restart the node, which reads back what is there",
 		path, ErrFailed, cause)
 }

@@ -11,6 +11,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/quotad/quotad/chaos/bubble"
+	"github.com/quotad/quotad/chaos/lab"
 )
 
 var kept = Row{Bucket: "kept", Peer: "eu", Cell: 1, Lent: 5, Until: 9}
@@ -36,7 +37,7 @@ func TestFailedJournalIsNeverTrustedAgain(t *testing.T) {
 			hook = func(*bolt.Tx) error { panic("assertion failed") }
 		}, "assertion failed", true},
 		{"file is closed", func(t *testing.T, j *Journal, _ string) {
-			if err := j.file.disk.Close(); err != nil {
+			if err := j.disk.(*file).handle.Close(); err != nil {
 				t.Fatal(err)
 			}
 		}, "closed", true},
@@ -175,7 +176,7 @@ func TestRecordNamesTheFaultyRow(t *testing.T) {
 		{"burst above", Row{Bucket: "b", Peer: "eu", Burst: MaxUnits + 1}, "burst is 2251799813685249"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			err := NewMemory().Record(context.Background(), []Row{kept, c.row})
+			err := newDirect(t, lab.NewDisk()).Record(context.Background(), []Row{kept, c.row})
 			if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "row 2 of 2") {
 				t.Fatalf("Record = %v, want ErrInvalid, row 2 of 2 and %q", err, c.says)
 			}

@@ -12,6 +12,9 @@ import (
 	"testing"
 
 	bolt "go.etcd.io/bbolt"
+
+	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/region/journal/disk"
 )
 
 var us1 = Options{Region: "us", Node: "n1"}
@@ -100,11 +103,34 @@ func mustClose(t testing.TB, j *Journal) {
 	}
 }
 
-// allRows reads every row, in the journal's order.
-func allRows(t interface {
+// needs is what helpers need of a *testing.T or a *rapid.T.
+type needs interface {
 	Helper()
 	Fatal(...any)
-}, rows iter.Seq2[Row, error]) []Row {
+}
+
+// newDirect makes a journal of us1 on a disk in memory, whose calls commit by themselves.
+func newDirect(t needs, d *lab.Disk) *Journal {
+	t.Helper()
+	if err := Format(d, us1); err != nil {
+		t.Fatal(err)
+	}
+	return openDirect(t, d)
+}
+
+func openDirect(t needs, d disk.Disk) *Journal {
+	t.Helper()
+	opts := us1
+	opts.Direct = true
+	j, err := On(d, "in memory", opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+// allRows reads every row, in the journal's order.
+func allRows(t needs, rows iter.Seq2[Row, error]) []Row {
 	t.Helper()
 	var all []Row
 	for r, err := range rows {

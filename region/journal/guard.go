@@ -23,4 +23,6 @@ func guarded(fn func() error) (err error) {
 // panicked is the error of a panic caught by guarded.
 type panicked struct{ reason any }
 
-func (p *panicked) Error() string { return fmt.Sprintf("reading or writing it panicked: %v", p.reason) }
+func (p *panicked) Error() string {
+	return fmt.Sprintf("reading or writing it panicked: %v", p.reason)
+}

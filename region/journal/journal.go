@@ -6,22 +6,23 @@ import (
 	"sync"
 	"sync/atomic"
 
-	bolt "go.etcd.io/bbolt"
+	"github.com/quotad/quotad/region/journal/disk"
 )
 
-// Journal is a node's journal in a file. All methods are safe for concurrent
+// Journal is a node's journal on a disk. All methods are safe for concurrent
 // use.
 type Journal struct {
-	file        *file
-	commit      func(*bolt.Tx) error
+	disk        disk.Disk
+	name        string // in errors
 	incarnation uint64
 
 	queue   chan *request
+	direct  *sync.Mutex   // nil: the writer commits; else each call does, with the mutex locked
 	closing chan struct{} // closed when Close is called
 	stopped chan struct{} // closed when the writer has ended
 	failure atomic.Pointer[error]
 
-	totals  totals // of the last commit; the writer's alone
+	totals  totals // of the last commit; only whoever commits uses them
 	durable *durableRows
 	counts  counts
 	saved   saved
@@ -30,11 +31,11 @@ type Journal struct {
 	closeErr  error
 }
 
-// start begins the writer on a file whose contents were read.
-func start(f *file, c contents, opts Options) *Journal {
+// start begins a journal on a disk whose contents were read.
+func start(d disk.Disk, name string, c contents, direct bool) *Journal {
 	j := &Journal{
-		file:        f,
-		commit:      opts.commit,
+		disk:        d,
+		name:        name,
 		incarnation: c.incarnation,
 		queue:       make(chan *request, queueCalls),
 		closing:     make(chan struct{}),
@@ -43,16 +44,20 @@ func start(f *file, c contents, opts Options) *Journal {
 		durable:     newDurableRows(cacheBytes),
 	}
 	j.counts.show(c.totals)
-	j.saved.generation, j.saved.wholeSince, j.saved.storeTime = c.generation, c.wholeSince, c.storeTime
-	j.saved.peers, j.saved.policy = c.peers, c.policy
+	j.saved.generation, j.saved.wholeSince = c.generation, c.wholeSince
+	j.saved.storeTime, j.saved.peers, j.saved.policy = c.storeTime, c.peers, c.policy
+	if direct {
+		j.direct = new(sync.Mutex)
+		close(j.stopped)
+		return j
+	}
 	go j.write()
 	return j
 }
 
-// Record makes rows durable: when it returns nil, each of them is on disk at
-// these values or higher. Rows of one bucket, peer and cell are merged, each
-// number by maximum. Calls made at the same time share a commit; rows already
-// durable cost none.
+// Record makes rows durable. When it returns nil, each of them is on the disk at these values or
+// higher: rows of one bucket, peer and cell are merged, each number by maximum. Calls made at the
+// same time share a commit. Rows that are durable already cost none.
 //
 // Record waits while the queue is full. If ctx ends first it returns ctx's
 // error, and the rows may or may not become durable. At most MaxRecordRows rows
@@ -81,11 +86,10 @@ func (j *Journal) Record(ctx context.Context, rows []Row) error {
 	return err
 }
 
-// Checkpoint makes checkpoints durable: when it returns nil, the file holds for
-// each of their buckets and cells this one or a newer, newer by Generation and
-// then At; of two that are equal in both the larger Used is kept. Until is the
-// latest ever given. Calls share commits with one another and with Record;
-// checkpoints that are not newer cost none.
+// Checkpoint makes checkpoints durable. When it returns nil, the disk has this one or a newer one for
+// each bucket and cell. The one with the higher Generation is newer; of two in one generation, that
+// with the later At; of two at one time, the larger Used is kept. Until is the latest ever given.
+// Calls share commits with one another and with Record. Checkpoints that are not newer cost none.
 //
 // Checkpoint waits while the queue is full. If ctx ends first it returns ctx's
 // error, and the checkpoints may or may not become durable. At most
@@ -101,7 +105,8 @@ func (j *Journal) Checkpoint(ctx context.Context, checkpoints []Checkpoint) erro
 		return err
 	}
 	checkpoints = slices.Clone(checkpoints) // as in Record
-	return j.submit(ctx, len(checkpoints), func(t *transaction) error { return t.checkpoint(checkpoints) })
+	return j.submit(ctx, len(checkpoints),
+		func(t *transaction) error { return t.checkpoint(checkpoints) })
 }
 
 // Prune removes rows and checkpoints with Until < before (microseconds of store
@@ -128,15 +133,18 @@ func (j *Journal) isClosing() bool {
 	}
 }
 
-// Close waits for the running commit and releases the file. Calls still waiting
+// Close waits for the running commit and closes the disk. Calls still waiting
 // for a later commit, and all calls from then on, fail with ErrClosed. It may
 // be called more than once, and returns the same each time.
 func (j *Journal) Close() error {
 	j.closeOnce.Do(func() {
 		close(j.closing)
 		<-j.stopped
-		removeOwner(j.file.path)
-		j.closeErr = j.file.close()
+		if j.direct != nil {
+			j.direct.Lock()
+			defer j.direct.Unlock()
+		}
+		j.closeErr = j.disk.Close()
 	})
 	return j.closeErr
 }

@@ -108,16 +108,16 @@ func TestKilledProcessKeepsWhatItAnnounced(t *testing.T) {
 // demandCheckpoint fails the test unless the journal holds it or a newer one.
 func demandCheckpoint(t *testing.T, j *Journal, want Checkpoint) {
 	t.Helper()
-	held, err := j.Checkpoints(want.Bucket)
+	found, err := j.Checkpoints(want.Bucket)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, got := range held {
+	for _, got := range found {
 		if got.Cell == want.Cell && got.merge(want) == got {
 			return
 		}
 	}
-	t.Fatalf("%v was made, the journal holds %v", want, held)
+	t.Fatalf("%v was made, the journal holds %v", want, found)
 }
 
 // killAfter runs a child until it has printed that many lines, kills it, and
@@ -171,7 +171,7 @@ func killAfter(t *testing.T, path string, lines int, probe bool, printed map[row
 
 func demandHeldBy(t *testing.T, path string, pid int) {
 	t.Helper()
-	if _, err := Open(path, us1); !errors.Is(err, ErrHeld) || !strings.Contains(err.Error(), fmt.Sprint("pid ", pid)) {
-		t.Fatalf("Open while the child holds the journal = %v, want ErrHeld naming pid %d", err, pid)
+	if _, err := Open(path, us1); !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), fmt.Sprint("pid ", pid)) {
+		t.Fatalf("Open while the child has the journal open = %v, want ErrInUse naming pid %d", err, pid)
 	}
 }

@@ -3,36 +3,26 @@ package journal
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 
-	bolt "go.etcd.io/bbolt"
+	"github.com/quotad/quotad/region/journal/disk"
 )
 
-// schema is the version of the file's layout this package reads and writes.
+// schema is the version of the records that this package reads and writes.
 const schema = 3
 
-// The bolt buckets. The small records that change with every commit are kept
-// apart from those that are large and change seldom: bbolt rewrites whole
-// pages, and a policy document beside them would be written at every commit.
+// The single records, called notes. Format writes all of them, so that a note which is missing
+// later is damage, and never a default.
 var (
-	bucketState       = []byte("state")
-	bucketSaved       = []byte("saved")
-	bucketRows        = []byte("rows")
-	bucketCheckpoints = []byte("checkpoints")
-	bucketAges        = []byte("ages")
-)
-
-// The single records, "notes". All are written when the file is made, so that
-// one missing later is damage and never a default.
-var (
-	noteSchema      = []byte("schema")      // in state
-	noteIdentity    = []byte("identity")    // in state
-	noteIncarnation = []byte("incarnation") // in state
-	noteGeneration  = []byte("generation")  // in state
-	noteWholeSince  = []byte("whole since") // in state
-	noteStoreTime   = []byte("store time")  // in state
-	noteTotals      = []byte("totals")      // in state
-	notePeers       = []byte("peers")       // in saved
-	notePolicy      = []byte("policy")      // in saved
+	noteSchema      = []byte("schema")      // in disk.State
+	noteIdentity    = []byte("identity")    // in disk.State
+	noteIncarnation = []byte("incarnation") // in disk.State
+	noteGeneration  = []byte("generation")  // in disk.State
+	noteWholeSince  = []byte("whole since") // in disk.State
+	noteStoreTime   = []byte("store time")  // in disk.State
+	noteTotals      = []byte("totals")      // in disk.State
+	notePeers       = []byte("peers")       // in disk.Saved
+	notePolicy      = []byte("policy")      // in disk.Saved
 )
 
 // tally describes all records of a kind together, so that those which vanish
@@ -71,42 +61,53 @@ type identity struct{ region, node string }
 
 func (id identity) String() string { return fmt.Sprintf("region %q, node %q", id.region, id.node) }
 
-func putNote(b *bolt.Bucket, key, body []byte) error {
-	return b.Put(key, seal(key, body))
+// Format writes the notes of a new journal to an empty disk. On then opens it as incarnation 1.
+func Format(d disk.Disk, opts Options) error {
+	owner, err := opts.owner("to be made")
+	if err != nil {
+		return err
+	}
+	return format(d, owner)
 }
 
-// getNote reads a note. The body is valid only within the transaction.
-func getNote(b *bolt.Bucket, key []byte) ([]byte, error) {
-	sealed := b.Get(key)
-	if sealed == nil {
-		return nil, fmt.Errorf("its note %q is missing", key)
-	}
-	body, err := unseal(key, sealed)
-	if err != nil {
-		return nil, fmt.Errorf("its note %q: %w", key, err)
-	}
-	return body, nil
+func format(d disk.Disk, owner identity) error {
+	t := newTransaction(d, totals{}, nil)
+	t.note(disk.State, noteSchema, encodeNumber(schema))
+	t.note(disk.State, noteIdentity, encodeIdentity(owner))
+	t.note(disk.State, noteIncarnation, encodeNumber(0))
+	t.note(disk.State, noteGeneration, encodeNumber(0))
+	t.note(disk.State, noteWholeSince, encodeTime(math.MaxInt64))
+	t.note(disk.State, noteStoreTime, storeTime{}.encode())
+	t.note(disk.State, noteTotals, encodeTotals(totals{}))
+	t.note(disk.Saved, notePeers, encodePeers(nil))
+	t.note(disk.Saved, notePolicy, encodePolicy(policy{}))
+	return d.Commit(t.changes)
 }
 
 func encodeTime(us int64) []byte { return binary.AppendVarint(nil, us) }
 
 func encodeNumber(v uint64) []byte { return binary.AppendUvarint(nil, v) }
 
-func getNumber(b *bolt.Bucket, key []byte) (uint64, error) {
-	var v uint64
-	err := readNote(b, key, func(d *decoder) { v = d.uvarint() })
-	return v, err
+func readNumber(d disk.Disk, key []byte, into *uint64) error {
+	return readNote(d, disk.State, key, func(body *decoder) { *into = body.uvarint() })
 }
 
-// readNote decodes a note with read, which takes every field off d.
-func readNote(b *bolt.Bucket, key []byte, read func(d *decoder)) error {
-	body, err := getNote(b, key)
+// readNote has read take every field of a note off its body.
+func readNote(d disk.Disk, part disk.Part, key []byte, read func(body *decoder)) error {
+	values, err := d.Get(part, key)
 	if err != nil {
-		return err
+		return fmt.Errorf("its note %q: %w", key, err)
 	}
-	d := decoder{rest: body}
-	read(&d)
-	if err := d.finish(); err != nil {
+	if values[0] == nil {
+		return fmt.Errorf("its note %q is missing", key)
+	}
+	body, err := unseal(key, values[0])
+	if err != nil {
+		return fmt.Errorf("its note %q: %w", key, err)
+	}
+	fields := decoder{rest: body}
+	read(&fields)
+	if err := fields.finish(); err != nil {
 		return fmt.Errorf("its note %q: %w", key, err)
 	}
 	return nil
@@ -122,16 +123,17 @@ func (id *identity) read(d *decoder) {
 
 func encodeTotals(t totals) []byte {
 	var b []byte
-	for _, v := range []uint64{t.rows.count, t.rows.seals, t.checkpoints.count, t.checkpoints.seals, t.sequence} {
-		b = binary.AppendUvarint(b, v)
+	for _, of := range []tally{t.rows, t.checkpoints} {
+		b = binary.AppendUvarint(binary.AppendUvarint(b, of.count), of.seals)
 	}
+	b = binary.AppendUvarint(b, t.sequence)
 	return b
 }
 
 func (t *totals) read(d *decoder) {
-	for _, v := range []*uint64{&t.rows.count, &t.rows.seals, &t.checkpoints.count, &t.checkpoints.seals, &t.sequence} {
-		*v = d.uvarint()
-	}
+	t.rows.count, t.rows.seals = d.uvarint(), d.uvarint()
+	t.checkpoints.count, t.checkpoints.seals = d.uvarint(), d.uvarint()
+	t.sequence = d.uvarint()
 }
 
 func encodePeers(addresses []string) []byte {
@@ -161,6 +163,6 @@ func (p *policy) read(d *decoder) {
 	if len(d.rest) == 0 {
 		return
 	}
-	// The source is copied because d reads memory of the transaction.
+	// The source is copied because it outlives what d reads from.
 	p.saved, p.version, p.source = true, d.varint(), append([]byte(nil), d.bytes()...)
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	bolt "go.etcd.io/bbolt"
+
+	"github.com/quotad/quotad/region/journal/disk"
 )
 
 const (
@@ -18,36 +20,47 @@ const (
 	lockTimeout = 400 * time.Millisecond
 )
 
-// Options says whose journal it is. Both names are stored when the file is made
-// and must be the same at every later Open; each has 1 to MaxPeerBytes bytes.
+// Options says whose journal it is. Both names are stored when the journal is made and must be the
+// same at every later opening; each has 1 to MaxPeerBytes bytes.
 type Options struct {
 	Region string
 	Node   string
+
+	// Direct has each call commit by itself before it returns, in the caller's goroutine. The
+	// journal then starts no goroutine and reads no clock, which a simulation needs. Calls made at
+	// the same time do not share a commit.
+	Direct bool
 
 	// commit, if not nil, is called in place of a bolt transaction's Commit, so
 	// that tests can hold it up or make it fail.
 	commit func(*bolt.Tx) error
 }
 
-// Open opens the journal at path, after checking all of it, and raises its
-// incarnation durably. A missing file is made, with its folder (modes 0600 and
-// 0700); such a journal has incarnation 1, and remembers nothing. While the
-// journal is open, a text file beside it, path + ".owner", names its holder.
+// owner returns whose journal the options name.
+func (o Options) owner(journal string) (identity, error) {
+	for _, name := range []string{o.Region, o.Node} {
+		if len(name) == 0 || len(name) > MaxPeerBytes {
+			return identity{}, fmt.Errorf("journal %s: %w: "+
+				"the name %.64q of region or node has %d bytes, not 1 to %d: "+
+				"correct the configuration", journal, ErrInvalid, name, len(name), MaxPeerBytes)
+		}
+	}
+	return identity{o.Region, o.Node}, nil
+}
+
+// Open opens the journal in the file at path, after checking all of it, and raises its incarnation
+// durably. A missing file is made, with its folder (modes 0600 and 0700); such a journal has
+// incarnation 1, and remembers nothing. While the journal is open, a text file beside it,
+// path + ".owner", names the process that has it.
 //
-// It fails with ErrHeld, within a second, if another process has the file open;
+// It fails with ErrInUse, within a second, if another process has the file open;
 // with ErrForeign or ErrSchema if the file is another node's or another
 // release's; and with ErrDamaged if the file is not whole.
 func Open(path string, opts Options) (*Journal, error) {
-	for _, name := range []string{opts.Region, opts.Node} {
-		if len(name) == 0 || len(name) > MaxPeerBytes {
-			return nil, fmt.Errorf("journal %s: %w: the name %.64q of region or node has %d bytes, not 1 to %d: correct the configuration",
-				path, ErrInvalid, name, len(name), MaxPeerBytes)
-		}
+	owner, err := opts.owner(path)
+	if err != nil {
+		return nil, err
 	}
-	if opts.commit == nil {
-		opts.commit = (*bolt.Tx).Commit
-	}
-	owner := identity{opts.Region, opts.Node}
 	if err := createIfMissing(path, owner); err != nil {
 		return nil, err
 	}
@@ -58,12 +71,40 @@ func Open(path string, opts Options) (*Journal, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := f.begin(owner, opts.commit)
-	if err != nil {
-		return nil, errors.Join(err, f.close())
+	if opts.commit != nil {
+		f.commit = opts.commit
 	}
-	writeOwner(path, owner)
-	return start(f, c, opts), nil
+	j, err := On(f, path, opts)
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	f.own(owner)
+	return j, nil
+}
+
+// On opens the journal on a disk, which Format has written to, in the same way: it checks all
+// records, and raises the incarnation durably. Errors call the journal by the name given. The
+// journal closes the disk when it is closed itself.
+func On(d disk.Disk, name string, opts Options) (*Journal, error) {
+	owner, err := opts.owner(name)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkOwner(d, name, owner); err != nil {
+		return nil, err
+	}
+	c, err := audit(d)
+	if err != nil {
+		return nil, damaged(name, err)
+	}
+	c.incarnation++
+	t := newTransaction(d, c.totals, func(rowID) {})
+	t.note(disk.State, noteIncarnation, encodeNumber(c.incarnation))
+	if err := t.commit(); err != nil {
+		return nil, failed(name, fmt.Errorf("noting that it was opened: %w", err))
+	}
+	c.totals = t.totals
+	return start(d, name, c, opts.Direct), nil
 }
 
 // inspect checks the structure of the file under a shared lock, which keeps
@@ -74,7 +115,8 @@ func inspect(path string) error {
 		return fmt.Errorf("journal %s: %w; check that this user may read and write it", path, err)
 	}
 	if !info.Mode().IsRegular() {
-		return fmt.Errorf("journal %s: it is no regular file but %v; correct the path in the configuration", path, info.Mode())
+		return fmt.Errorf("journal %s: it is no regular file but %v; "+
+			"correct the path in the configuration", path, info.Mode())
 	}
 	if info.Size() == 0 {
 		// bbolt would take it for a new file.
@@ -84,130 +126,17 @@ func inspect(path string) error {
 	if err != nil {
 		return err
 	}
-	err = checkFile(path, f.disk)
-	return errors.Join(err, f.close())
+	err = checkFile(path, f.handle)
+	return errors.Join(err, f.Close())
 }
 
-func checkFile(path string, disk *os.File) error {
-	info, err := disk.Stat()
+func checkFile(path string, handle *os.File) error {
+	info, err := handle.Stat()
 	if err != nil {
 		return fmt.Errorf("journal %s: %w; check the disk", path, err)
 	}
-	if err := checkStructure(disk, info.Size()); err != nil {
+	if err := checkStructure(handle, info.Size()); err != nil {
 		return damaged(path, err)
 	}
 	return nil
-}
-
-// file is an open bolt file.
-type file struct {
-	path string
-	db   *bolt.DB
-	disk *os.File // the handle db uses, which holds the lock
-	lost bool     // a panic left db's mutexes locked
-}
-
-func openFile(path string, readOnly bool) (*file, error) {
-	f := &file{path: path}
-	options := boltOptions()
-	options.ReadOnly = readOnly
-	options.OpenFile = func(name string, flag int, mode os.FileMode) (*os.File, error) {
-		var err error
-		f.disk, err = os.OpenFile(name, flag, mode)
-		return f.disk, err
-	}
-	err := guarded(func() (err error) {
-		f.db, err = bolt.Open(path, fileMode, options)
-		return err
-	})
-	if err == nil {
-		return f, nil
-	}
-	return nil, openError(path, err)
-}
-
-// openError says what bolt.Open's error means. What is neither the lock nor the
-// operating system is the file's contents.
-func openError(path string, err error) error {
-	var system *os.PathError
-	switch {
-	case errors.Is(err, bolt.ErrTimeout):
-		return fmt.Errorf("journal %s: %w by another process (%s); stop that one, or give this node a journal of its own",
-			path, ErrHeld, readOwner(path))
-	case errors.As(err, &system):
-		return fmt.Errorf("journal %s: %w; check that it is a file this user may read and write", path, err)
-	}
-	return damaged(path, err)
-}
-
-// begin checks the records and raises the incarnation.
-func (f *file) begin(owner identity, commit func(*bolt.Tx) error) (contents, error) {
-	var c contents
-	err := f.view(func(tx *bolt.Tx) (err error) {
-		if err := checkOwner(tx, f.path, owner); err != nil {
-			return err
-		}
-		if c, err = audit(tx); err != nil {
-			return damaged(f.path, err)
-		}
-		return nil
-	})
-	if p := (*panicked)(nil); errors.As(err, &p) {
-		return c, damaged(f.path, err)
-	}
-	if err != nil {
-		return c, err
-	}
-	c.incarnation++
-	t, err := f.update(c.totals, func(rowID) {}, commit, func(t *transaction) error {
-		return t.note(t.state, noteIncarnation, encodeNumber(c.incarnation))
-	})
-	if err != nil {
-		return c, failed(f.path, fmt.Errorf("noting that it was opened: %w", err))
-	}
-	c.totals = t.totals
-	return c, nil
-}
-
-// view runs fn in a read transaction.
-func (f *file) view(fn func(*bolt.Tx) error) error {
-	return guarded(func() error { return f.db.View(fn) })
-}
-
-// update runs fn in a write transaction and commits it if fn changed anything.
-// Any error means that the handle is not to be used again: bolt may have
-// written some of it. It must not be called concurrently.
-func (f *file) update(t totals, forget func(rowID), commit func(*bolt.Tx) error, fn func(*transaction) error) (*transaction, error) {
-	var done *transaction
-	err := guarded(func() error {
-		f.lost = true
-		tx, err := f.db.Begin(true)
-		if err != nil {
-			f.lost = false
-			return err
-		}
-		defer func() {
-			_ = tx.Rollback() // after a commit it only says that there is nothing to do
-			f.lost = false
-		}()
-		done = newTransaction(tx, t, forget)
-		if err := fn(done); err != nil || !done.changed {
-			return err
-		}
-		if err := done.finish(); err != nil {
-			return err
-		}
-		return commit(tx)
-	})
-	return done, err
-}
-
-// close releases the file. It cannot after a panic that bolt did not survive:
-// bolt's own Close would wait for ever for a mutex left locked, and the lock on
-// the file lasts as long as bolt's mapping of it.
-func (f *file) close() error {
-	if f.lost {
-		return fmt.Errorf("journal %s: it stays locked by this process, whose storage library is stuck after a panic; restart the node", f.path)
-	}
-	return f.db.Close()
 }

@@ -11,6 +11,8 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	"github.com/quotad/quotad/region/journal/disk"
+
 	"github.com/quotad/quotad/chaos/bubble"
 )
 
@@ -51,8 +53,8 @@ func TestOpenRefusesAJournalThatIsHeld(t *testing.T) {
 		if took := time.Since(start); took > time.Second {
 			t.Fatalf("Open took %v to find the journal held", took)
 		}
-		if !errors.Is(err, ErrHeld) {
-			t.Fatalf("Open of a held journal = %v", err)
+		if !errors.Is(err, ErrInUse) {
+			t.Fatalf("Open of a journal in use = %v", err)
 		}
 		for _, says := range []string{path, `region "us"`, `node "n1"`, fmt.Sprint("pid ", os.Getpid())} {
 			if !strings.Contains(err.Error(), says) {
@@ -62,8 +64,8 @@ func TestOpenRefusesAJournalThatIsHeld(t *testing.T) {
 		if err := os.Remove(path + ownerSuffix); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Open(path, us1); !errors.Is(err, ErrHeld) || !strings.Contains(err.Error(), "no note") {
-			t.Fatalf("Open of a held journal without a note = %v", err)
+		if _, err := Open(path, us1); !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), "no note") {
+			t.Fatalf("Open of a journal in use without a note = %v", err)
 		}
 		mustClose(t, j)
 		mustClose(t, mustOpen(t, path, unsynced()))
@@ -71,13 +73,13 @@ func TestOpenRefusesAJournalThatIsHeld(t *testing.T) {
 }
 
 func TestOpenRefusesWhatIsNotItsOwn(t *testing.T) {
-	rewrite := func(bucket, key, body []byte) func(*testing.T, string) {
+	rewrite := func(key, body []byte) func(*testing.T, string) {
 		return func(t *testing.T, path string) {
 			db, err := bolt.Open(path, fileMode, boltOptions())
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = db.Update(func(tx *bolt.Tx) error { return putNote(tx.Bucket(bucket), key, body) })
+			err = db.Update(func(tx *bolt.Tx) error { return tx.Bucket([]byte(disk.State)).Put(key, seal(key, body)) })
 			if err := errors.Join(err, db.Close()); err != nil {
 				t.Fatal(err)
 			}
@@ -96,10 +98,10 @@ func TestOpenRefusesWhatIsNotItsOwn(t *testing.T) {
 		{"names joined otherwise", Options{Region: "usn", Node: "1"}, asIs, ErrForeign, "belongs to"},
 		{"no region", Options{Node: "n1"}, asIs, ErrInvalid, "0 bytes"},
 		{"no node", Options{Region: "us"}, asIs, ErrInvalid, "0 bytes"},
-		{"the schema without checkpoints", us1, rewrite(bucketState, noteSchema, encodeNumber(1)), ErrSchema, "it is version 1 and this program knows 3; start the quotad release that wrote it, or move the file aside"},
-		{"a later schema", us1, rewrite(bucketState, noteSchema, encodeNumber(7)), ErrSchema, "it is version 7 and this program knows 3; start the quotad release"},
-		{"a note left over", us1, rewrite(bucketState, noteGeneration, []byte{1, 1}), ErrDamaged, `"generation"`},
-		{"a wrong total", us1, rewrite(bucketState, noteTotals, encodeTotals(totals{rows: tally{count: 2}})), ErrDamaged, "are not the 2 rows written"},
+		{"the schema without checkpoints", us1, rewrite(noteSchema, encodeNumber(1)), ErrSchema, "it is version 1 and this program knows 3; start the quotad release that wrote it, or move the file aside"},
+		{"a later schema", us1, rewrite(noteSchema, encodeNumber(7)), ErrSchema, "it is version 7 and this program knows 3; start the quotad release"},
+		{"a note left over", us1, rewrite(noteGeneration, []byte{1, 1}), ErrDamaged, `"generation"`},
+		{"a wrong total", us1, rewrite(noteTotals, encodeTotals(totals{rows: tally{count: 2}})), ErrDamaged, "are not the 2 rows written"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			j, path := newJournal(t, unsynced())
@@ -140,7 +142,7 @@ func TestOpenSaysWhatTheSystemSaid(t *testing.T) {
 func TestCommitsAreSynced(t *testing.T) {
 	j, _ := newJournal(t, us1)
 	mustRecord(t, j, kept)
-	if db := j.file.db; db.NoSync || db.NoGrowSync {
+	if db := j.disk.(*file).db; db.NoSync || db.NoGrowSync {
 		t.Fatalf("bbolt skips fsync: NoSync %v, NoGrowSync %v", db.NoSync, db.NoGrowSync)
 	}
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // The owner's note is a small text file beside the journal, for the error of a
-// second process that finds the journal held. The lock decides who holds the
+// second process that finds the journal in use. The lock decides who has the
 // journal, never this note: it may be missing or left over from a crash.
 
 const ownerSuffix = ".owner"

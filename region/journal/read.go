@@ -3,12 +3,11 @@ package journal
 import (
 	"bytes"
 	"iter"
-	"slices"
 
-	bolt "go.etcd.io/bbolt"
+	"github.com/quotad/quotad/region/journal/disk"
 )
 
-// rowsPage is how many rows Rows reads in one transaction.
+// rowsPage is how many rows Rows reads in one scan.
 const rowsPage = 512
 
 // Rows returns all durable rows, ordered by cell, bucket and peer. It is no
@@ -38,26 +37,22 @@ func (j *Journal) Rows() iter.Seq2[Row, error] {
 }
 
 // readPage returns the rows that follow the key after, and the last one's key.
-// Each page is a transaction of its own, because bolt's writer must wait for
+// Each page is a scan of its own, because bolt's writer must wait for
 // readers now and then, and the reader may be waiting for the writer.
 func (j *Journal) readPage(after []byte) (page []Row, last []byte, err error) {
-	err = j.read(func(tx *bolt.Tx) error {
-		cursor := tx.Bucket(bucketRows).Cursor()
-		key, sealed := cursor.First()
-		if after != nil {
-			key, sealed = cursor.Seek(after)
-			if slices.Equal(key, after) {
-				key, sealed = cursor.Next()
-			}
+	err = j.scan(disk.Rows, after, func(key, sealed []byte) ([]byte, error) {
+		if after != nil && bytes.Equal(key, after) {
+			return nil, nil
 		}
-		for ; key != nil && len(page) < rowsPage; key, sealed = cursor.Next() {
-			r, err := decodeRow(key, sealed)
-			if err != nil {
-				return err
-			}
-			page, last = append(page, r), append(last[:0], key...)
+		if len(page) == rowsPage {
+			return nil, disk.Stop
 		}
-		return nil
+		r, err := decodeRow(key, sealed)
+		if err != nil {
+			return nil, err
+		}
+		page, last = append(page, r), append(last[:0], key...)
+		return nil, nil
 	})
 	if err != nil {
 		return nil, nil, err
@@ -65,58 +60,73 @@ func (j *Journal) readPage(after []byte) (page []Row, last []byte, err error) {
 	return page, last, nil
 }
 
-// RowsOf returns the durable rows of one bucket in the cells from to to, both
-// included, ordered by cell and peer. They are those of one moment; a row that
-// waits for its commit is not among them. It looks up each cell and reads no
-// other bucket's rows, whatever the journal holds. ErrInvalid means that the
-// range is not one of 1 to MaxCells cells, or the id not one of a bucket.
+// RowsOf returns the durable rows of one bucket in the cells from to to, both included, ordered by
+// cell and peer, as they are at one moment. A row that waits for its commit is not among them. It
+// looks up each cell and reads no other bucket's rows, however many there are. ErrInvalid means
+// that the range has not 1 to MaxCells cells, or that the id cannot be a bucket's.
 func (j *Journal) RowsOf(bucket string, from, to int64) ([]Row, error) {
 	if err := validateRange(bucket, from, to); err != nil {
 		return nil, err
 	}
-	var rows []Row
-	err := j.read(func(tx *bolt.Tx) error {
-		cursor := tx.Bucket(bucketRows).Cursor()
-		for cell := from; cell <= to; {
-			after, err := each(cursor, rowPrefix(cell, bucket, 0), func(key, sealed []byte) error {
-				r, err := decodeRow(key, sealed)
-				rows = append(rows, r)
-				return err
-			})
-			if err != nil || after == nil || cell == to {
-				return err
-			}
-			next, err := decodeRowKey(after)
-			if err != nil {
-				return err
-			}
-			cell = max(cell+1, next.cell) // those between hold no rows at all
+	search := &rowSearch{bucket: bucket, cell: from, to: to, prefix: rowPrefix(from, bucket, 0)}
+	if err := j.scan(disk.Rows, search.prefix, search.visit); err != nil {
+		return nil, err
+	}
+	return search.rows, nil
+}
+
+// rowSearch looks up the rows of a bucket, cell by cell.
+type rowSearch struct {
+	bucket   string
+	cell, to int64  // the cell looked at, and the last one
+	prefix   []byte // of the keys of the bucket's rows in that cell
+	rows     []Row  // found
+}
+
+// visit implements disk.Visit.
+func (s *rowSearch) visit(key, sealed []byte) ([]byte, error) {
+	for !bytes.HasPrefix(key, s.prefix) {
+		if bytes.Compare(key, s.prefix) < 0 {
+			return s.prefix, nil
 		}
-		return nil
-	})
+		// The bucket has no more rows in this cell.
+		shown, err := decodeRowKey(key)
+		if err != nil {
+			return nil, err
+		}
+		if s.cell == s.to || shown.cell > s.to {
+			return nil, disk.Stop
+		}
+		s.cell = max(s.cell+1, shown.cell) // no row is in a cell between
+		s.prefix = rowPrefix(s.cell, s.bucket, 0)
+	}
+	r, err := decodeRow(key, sealed)
 	if err != nil {
 		return nil, err
 	}
-	return rows, nil
+	s.rows = append(s.rows, r)
+	return nil, nil
 }
 
-// Checkpoints returns the durable checkpoints of one bucket, ordered by cell.
-// They are those of one moment; one that waits for its commit is not among
-// them. It reads no other bucket's. ErrInvalid means that the id is not one of
-// a bucket.
+// Checkpoints returns the durable checkpoints of one bucket, ordered by cell, as they are at one
+// moment. One that waits for its commit is not among them. It reads no other bucket's. ErrInvalid
+// means that the id cannot be a bucket's.
 func (j *Journal) Checkpoints(bucket string) ([]Checkpoint, error) {
 	if err := validateBucket(bucket); err != nil {
 		return nil, err
 	}
 	var checkpoints []Checkpoint
-	err := j.read(func(tx *bolt.Tx) error {
-		cursor := tx.Bucket(bucketCheckpoints).Cursor()
-		_, err := each(cursor, bucketPrefix(bucket), func(key, sealed []byte) error {
-			c, err := decodeCheckpoint(key, sealed)
-			checkpoints = append(checkpoints, c)
-			return err
-		})
-		return err
+	prefix := bucketPrefix(bucket)
+	err := j.scan(disk.Checkpoints, prefix, func(key, sealed []byte) ([]byte, error) {
+		if !bytes.HasPrefix(key, prefix) {
+			return nil, disk.Stop
+		}
+		c, err := decodeCheckpoint(key, sealed)
+		if err != nil {
+			return nil, err
+		}
+		checkpoints = append(checkpoints, c)
+		return nil, nil
 	})
 	if err != nil {
 		return nil, err
@@ -124,30 +134,18 @@ func (j *Journal) Checkpoints(bucket string) ([]Checkpoint, error) {
 	return checkpoints, nil
 }
 
-// each calls fn for the records whose keys begin with prefix, in order, and
-// returns the key that follows them, nil if none does.
-func each(cursor *bolt.Cursor, prefix []byte, fn func(key, sealed []byte) error) (after []byte, err error) {
-	key, sealed := cursor.Seek(prefix)
-	for ; bytes.HasPrefix(key, prefix); key, sealed = cursor.Next() {
-		if err := fn(key, sealed); err != nil {
-			return nil, err
-		}
-	}
-	return key, nil
-}
-
-// read runs fn in a read transaction. An error in it fails the journal: what
-// was checked at Open is readable no more.
-func (j *Journal) read(fn func(*bolt.Tx) error) error {
+// scan reads from the disk. An error fails the journal: what was checked when
+// it was opened is readable no more.
+func (j *Journal) scan(part disk.Part, from []byte, visit disk.Visit) error {
 	if err := j.usable(); err != nil {
 		return err
 	}
-	err := j.file.view(fn)
+	err := j.disk.Scan(part, from, visit)
 	switch {
 	case err == nil:
 		return nil
 	case j.isClosing():
-		return closed(j.file.path)
+		return closed(j.name)
 	default:
 		return j.fail(err)
 	}

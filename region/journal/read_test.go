@@ -10,6 +10,9 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 	"pgregory.net/rapid"
+
+	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/region/journal/disk"
 )
 
 // TestRowsOfAreThoseOfTheBucketAndCells holds the seeking against a filter of
@@ -86,10 +89,10 @@ func TestQuestionsLeaveOtherBucketsAlone(t *testing.T) {
 // spoil breaks the seals of all rows and checkpoints but one bucket's.
 func spoil(t *testing.T, j *Journal, but string) {
 	t.Helper()
-	err := j.file.db.Update(func(tx *bolt.Tx) error {
+	err := j.disk.(*file).db.Update(func(tx *bolt.Tx) error {
 		for name, of := range map[string]func(key []byte) (string, error){
-			string(bucketRows):        func(key []byte) (string, error) { id, err := decodeRowKey(key); return id.bucket, err },
-			string(bucketCheckpoints): func(key []byte) (string, error) { id, err := decodeCheckpointKey(key); return id.bucket, err },
+			string(disk.Rows):        func(key []byte) (string, error) { id, err := decodeRowKey(key); return id.bucket, err },
+			string(disk.Checkpoints): func(key []byte) (string, error) { id, err := decodeCheckpointKey(key); return id.bucket, err },
 		} {
 			b := tx.Bucket([]byte(name))
 			var keys [][]byte
@@ -118,7 +121,7 @@ func TestQuestionsOutOfRangeAreRefused(t *testing.T) {
 	file, _ := newJournal(t, unsynced())
 	long := strings.Repeat("x", MaxBucketBytes+1)
 	wrapping := strings.Repeat("x", 1<<16+1) // of length 1 in the two bytes of a key
-	for name, j := range map[string]journaler{"file": file, "memory": NewMemory()} {
+	for name, j := range map[string]*Journal{"file": file, "memory": newDirect(t, lab.NewDisk())} {
 		for _, c := range []struct {
 			bucket   string
 			from, to int64

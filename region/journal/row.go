@@ -20,7 +20,8 @@ const (
 )
 
 // Row is what this region said to one peer region about one bucket and cell.
-// Its numbers are cumulative and only ever raised.
+// Its numbers are cumulative and only ever raised. It has the fields of exchange.Row, which converts
+// to it: the protocol is pure and the journal knows no protocol, so neither imports the other.
 type Row struct {
 	Bucket string // opaque id of the bucket: 1 to MaxBucketBytes bytes of any value
 	Peer   string // name of the peer region: 1 to MaxPeerBytes bytes
@@ -97,11 +98,13 @@ func checkBucket(id string) error {
 // validateRows refuses a call of Record as a whole, before anything is written.
 func validateRows(rows []Row) error {
 	if len(rows) > MaxRecordRows {
-		return fmt.Errorf("journal: record: %w: %d rows in one call, more than %d: split them", ErrInvalid, len(rows), MaxRecordRows)
+		return fmt.Errorf("journal: record: %w: %d rows in one call, more than %d: split them",
+			ErrInvalid, len(rows), MaxRecordRows)
 	}
 	for i, r := range rows {
 		if err := r.validate(); err != nil {
-			return fmt.Errorf("journal: record: %w: row %d of %d (bucket %.64q, peer %.64q, cell %d): %w: nothing was written, correct the caller",
+			return fmt.Errorf("journal: record: %w: row %d of %d (bucket %.64q, peer %.64q, cell %d): %w: "+
+				"nothing was written, correct the caller",
 				ErrInvalid, i+1, len(rows), r.Bucket, r.Peer, r.Cell, err)
 		}
 	}
@@ -115,7 +118,8 @@ func validateRange(bucket string, from, to int64) error {
 	}
 	// Unsigned, where the difference cannot overflow.
 	if to < from || uint64(to)-uint64(from) >= MaxCells {
-		return fmt.Errorf("journal: rows of a bucket: %w: cells %d to %d are not 1 to %d cells: ask for those in force, in steps if need be",
+		return fmt.Errorf("journal: rows of a bucket: %w: cells %d to %d are not 1 to %d cells: "+
+			"ask for those in force, in steps if need be",
 			ErrInvalid, from, to, MaxCells)
 	}
 	return nil
@@ -124,11 +128,13 @@ func validateRange(bucket string, from, to int64) error {
 // validateAddresses refuses a list of peers that no journal takes.
 func validateAddresses(addresses []string) error {
 	if len(addresses) > MaxAddresses {
-		return fmt.Errorf("journal: remember peers: %w: %d addresses, more than %d: keep fewer", ErrInvalid, len(addresses), MaxAddresses)
+		return fmt.Errorf("journal: remember peers: %w: %d addresses, more than %d: keep fewer",
+			ErrInvalid, len(addresses), MaxAddresses)
 	}
 	for i, a := range addresses {
 		if len(a) == 0 || len(a) > MaxAddressBytes {
-			return fmt.Errorf("journal: remember peers: %w: address %d of %d (%.64q) has %d bytes, not 1 to %d: leave it out",
+			return fmt.Errorf("journal: remember peers: %w: "+
+				"address %d of %d (%.64q) has %d bytes, not 1 to %d: leave it out",
 				ErrInvalid, i+1, len(addresses), a, len(a), MaxAddressBytes)
 		}
 	}
@@ -138,7 +144,8 @@ func validateAddresses(addresses []string) error {
 // validatePolicy refuses a document that no journal takes.
 func validatePolicy(version int64, source []byte) error {
 	if len(source) > MaxPolicyBytes {
-		return fmt.Errorf("journal: save policy: %w: version %d has %d bytes, more than %d: split the document",
+		return fmt.Errorf("journal: save policy: %w: version %d has %d bytes, more than %d: "+
+			"split the document",
 			ErrInvalid, version, len(source), MaxPolicyBytes)
 	}
 	return nil
@@ -147,7 +154,8 @@ func validatePolicy(version int64, source []byte) error {
 // validateWholeSince refuses what is no time of a store.
 func validateWholeSince(t int64) error {
 	if t < 0 {
-		return fmt.Errorf("journal: set whole since: %w: %d is before 1970: give 0 for since ever, correct the caller", ErrInvalid, t)
+		return fmt.Errorf("journal: set whole since: %w: %d is before 1970: "+
+			"give 0 for since ever, correct the caller", ErrInvalid, t)
 	}
 	return nil
 }
@@ -155,7 +163,8 @@ func validateWholeSince(t int64) error {
 // validateGeneration refuses to go back from the generation kept.
 func validateGeneration(kept, next uint64) error {
 	if next < kept {
-		return fmt.Errorf("journal: set generation: %w: from %d to %d: the store answered with an older identity than this node has seen; recover the region's store",
+		return fmt.Errorf("journal: set generation: %w: from %d to %d: "+
+			"the store answered with an older identity than this node has seen; recover the region's store",
 			ErrGeneration, kept, next)
 	}
 	return nil

@@ -5,10 +5,12 @@ import (
 	"context"
 	"slices"
 	"sync"
+
+	"github.com/quotad/quotad/region/journal/disk"
 )
 
-// saved is what the journal keeps beside rows and checkpoints, as it is on disk. setting is
-// held across a commit, so that two setters reach the file and the memory in
+// saved is what the journal keeps beside rows and checkpoints, as it is on the disk. setting is
+// locked across a commit, so that two setters reach the disk and the memory in
 // one order; mu only for a moment, so that readers never wait for the disk.
 type saved struct {
 	setting sync.Mutex
@@ -44,14 +46,13 @@ func (j *Journal) SetGeneration(g uint64) error {
 	if err := validateGeneration(kept, g); err != nil {
 		return err
 	}
-	return j.save(g == kept, func(t *transaction) error {
-		return t.note(t.state, noteGeneration, encodeNumber(g))
-	}, func() { j.saved.generation = g })
+	return j.save(g == kept, disk.State, noteGeneration, encodeNumber(g),
+		func() { j.saved.generation = g })
 }
 
-// WholeSince returns since when this journal is known to hold every row that
-// this node announced, in microseconds of store time since 1970: 0 for since
-// ever, and math.MaxInt64, as in a journal just made, for not known at all.
+// WholeSince returns a time after which every row that this node announced is in this journal, in
+// microseconds of store time since 1970. 0 means that all rows are. math.MaxInt64, as in a journal
+// just made, means that it is not known of any.
 func (j *Journal) WholeSince() int64 {
 	j.saved.mu.Lock()
 	defer j.saved.mu.Unlock()
@@ -67,30 +68,28 @@ func (j *Journal) SetWholeSince(t int64) error {
 	}
 	j.saved.setting.Lock()
 	defer j.saved.setting.Unlock()
-	return j.save(t == j.WholeSince(), func(tx *transaction) error {
-		return tx.note(tx.state, noteWholeSince, encodeTime(t))
-	}, func() { j.saved.wholeSince = t })
+	return j.save(t == j.WholeSince(), disk.State, noteWholeSince, encodeTime(t),
+		func() { j.saved.wholeSince = t })
 }
 
-// StoreTime returns what SetStoreTime last made durable, zeros at first.
+// StoreTime returns the times that SetStoreTime last made durable, zeros at first.
 func (j *Journal) StoreTime() (seen, latest int64) {
 	j.saved.mu.Lock()
 	defer j.saved.mu.Unlock()
 	return j.saved.storeTime.seen, j.saved.storeTime.latest
 }
 
-// SetStoreTime notes durably what is known of the store's time, in microseconds
-// since 1970: every shard of it has shown a time at or after seen, and none has
-// shown, or will show before the next call, one after latest. Neither goes back.
+// SetStoreTime notes durably how far the store's time has come, in microseconds since 1970. Every
+// shard has shown a time at or after seen. No shard has shown a time after latest, or will before the
+// next call. Neither goes back.
 func (j *Journal) SetStoreTime(seen, latest int64) error {
 	j.saved.setting.Lock()
 	defer j.saved.setting.Unlock()
 	t := storeTime{}
 	t.seen, t.latest = j.StoreTime()
 	next := storeTime{max(t.seen, seen), max(t.latest, latest)}
-	return j.save(next == t, func(tx *transaction) error {
-		return tx.note(tx.state, noteStoreTime, next.encode())
-	}, func() { j.saved.storeTime = next })
+	return j.save(next == t, disk.State, noteStoreTime, next.encode(),
+		func() { j.saved.storeTime = next })
 }
 
 // Peers returns the addresses last remembered, in their order.
@@ -109,9 +108,8 @@ func (j *Journal) RememberPeers(addresses []string) error {
 	j.saved.setting.Lock()
 	defer j.saved.setting.Unlock()
 	addresses = slices.Clone(addresses)
-	return j.save(slices.Equal(addresses, j.Peers()), func(t *transaction) error {
-		return t.note(t.saved, notePeers, encodePeers(addresses))
-	}, func() { j.saved.peers = addresses })
+	return j.save(slices.Equal(addresses, j.Peers()), disk.Saved, notePeers, encodePeers(addresses),
+		func() { j.saved.peers = addresses })
 }
 
 // Policy returns the document last saved, byte for byte, and its version; ok is
@@ -133,18 +131,21 @@ func (j *Journal) SavePolicy(version int64, source []byte) error {
 	defer j.saved.setting.Unlock()
 	p := policy{saved: true, version: version, source: bytes.Clone(source)}
 	v, s, ok := j.Policy()
-	return j.save(ok && v == version && bytes.Equal(s, source), func(t *transaction) error {
-		return t.note(t.saved, notePolicy, encodePolicy(p))
-	}, func() { j.saved.policy = p })
+	same := ok && v == version && bytes.Equal(s, source)
+	return j.save(same, disk.Saved, notePolicy, encodePolicy(p), func() { j.saved.policy = p })
 }
 
 // save commits a note and then lets readers see it; a note that is the same
-// already costs no commit. The caller holds saved.setting.
-func (j *Journal) save(same bool, apply func(*transaction) error, show func()) error {
+// already costs no commit. The caller has locked saved.setting.
+func (j *Journal) save(same bool, part disk.Part, key, body []byte, show func()) error {
 	if err := j.usable(); err != nil || same {
 		return err
 	}
-	if err := j.submit(context.Background(), 1, apply); err != nil {
+	err := j.submit(context.Background(), 1, func(t *transaction) error {
+		t.note(part, key, body)
+		return nil
+	})
+	if err != nil {
 		return err
 	}
 	j.saved.mu.Lock()

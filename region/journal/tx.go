@@ -1,207 +1,212 @@
 package journal
 
 import (
-	"bytes"
 	"fmt"
+	"slices"
 
-	bolt "go.etcd.io/bbolt"
+	"github.com/quotad/quotad/region/journal/disk"
 )
 
-// transaction is one write transaction: the changes of all the calls that
-// share a commit.
+// transaction gathers the changes of all the calls that share a commit. A call sees the changes of
+// those before it, which are not on the disk yet.
 type transaction struct {
-	state, saved, ages *bolt.Bucket
-	rows, checkpoints  part
+	disk    disk.Disk
+	changes []disk.Change
+	// records are those read from the disk or changed, by part and key. No age is ever read.
+	records map[disk.Part]map[string]*record
 
-	totals  totals
-	known   map[rowID]Row // rows read or written: durable once it is committed
-	forget  func(rowID)   // called for every row pruned, before the commit
-	changed bool
+	totals totals
+	forget func(rowID) // called for every row pruned, before the commit
 }
 
-// part is all records of one kind.
-type part struct {
-	kind    kind
-	records *bolt.Bucket
-	tally   *tally // in the transaction's totals
+// record is a record as the transaction leaves it.
+type record struct {
+	sealed []byte // nil: there is none
+	change int    // which of the changes, from 1; 0: it is as on the disk
+	row    *Row   // that it is, where a call recorded it; durable after the commit
 }
 
-// dated is a record and when it may be pruned; sealed is nil if there is none.
-type dated struct {
-	sealed []byte
-	until  int64
+func newTransaction(d disk.Disk, before totals, forget func(rowID)) *transaction {
+	return &transaction{disk: d, records: make(map[disk.Part]map[string]*record),
+		totals: before, forget: forget}
 }
 
-func newTransaction(tx *bolt.Tx, before totals, forget func(rowID)) *transaction {
-	t := &transaction{
-		state: tx.Bucket(bucketState), saved: tx.Bucket(bucketSaved), ages: tx.Bucket(bucketAges),
-		totals: before,
-		known:  make(map[rowID]Row),
-		forget: forget,
+// part returns the records of a part, with room for some more.
+func (t *transaction) part(part disk.Part, more int) map[string]*record {
+	records := t.records[part]
+	if records == nil {
+		records = make(map[string]*record, more)
+		t.records[part] = records
 	}
-	t.rows = part{kindRow, tx.Bucket(bucketRows), &t.totals.rows}
-	t.checkpoints = part{kindCheckpoint, tx.Bucket(bucketCheckpoints), &t.totals.checkpoints}
-	return t
+	return records
 }
 
-// record merges rows into the file's. Rows that raise nothing change nothing.
-func (t *transaction) record(rows []Row) error {
-	for _, r := range rows {
-		if err := t.raise(r); err != nil {
-			return err
+// load returns the records of some keys, in their order. Those that the transaction does not know
+// it reads from the disk, all at once.
+func (t *transaction) load(part disk.Part, keys [][]byte) ([]*record, error) {
+	records, all := t.part(part, len(keys)), make([]*record, len(keys))
+	unknown := make([][]byte, 0, len(keys))
+	read := make([]record, len(keys))
+	for i, key := range keys {
+		if all[i] = records[string(key)]; all[i] == nil {
+			all[i] = &read[len(unknown)]
+			records[string(key)] = all[i]
+			unknown = append(unknown, key)
 		}
 	}
-	return nil
-}
-
-func (t *transaction) raise(r Row) error {
-	key := rowKey(r.id())
-	old := dated{sealed: t.rows.records.Get(key)}
-	if old.sealed != nil {
-		was, err := decodeRow(key, old.sealed)
-		if err != nil {
-			return fmt.Errorf("row %x: %w", key, err)
-		}
-		r, old.until = was.raise(r), was.Until
-		if r == was {
-			t.known[r.id()] = r
-			return nil
-		}
-	}
-	t.known[r.id()] = r
-	return t.put(t.rows, key, old, dated{seal(key, rowBody(r)), r.Until})
-}
-
-// checkpoint merges checkpoints into the file's. Older ones change nothing.
-func (t *transaction) checkpoint(checkpoints []Checkpoint) error {
-	for _, c := range checkpoints {
-		if err := t.renew(c); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (t *transaction) renew(c Checkpoint) error {
-	key := checkpointKey(c.id())
-	old := dated{sealed: t.checkpoints.records.Get(key)}
-	if old.sealed != nil {
-		was, err := decodeCheckpoint(key, old.sealed)
-		if err != nil {
-			return fmt.Errorf("checkpoint %x: %w", key, err)
-		}
-		c, old.until = was.merge(c), was.Until
-		if c == was {
-			return nil
-		}
-	}
-	return t.put(t.checkpoints, key, old, dated{seal(key, checkpointBody(c)), c.Until})
-}
-
-// put writes a record in place of the old one, and moves its age.
-func (t *transaction) put(p part, key []byte, old, next dated) error {
-	t.changed = true
-	p.tally.seals += sealOf(next.sealed)
-	if old.sealed == nil {
-		p.tally.count++
-	} else {
-		p.tally.seals -= sealOf(old.sealed)
-	}
-	if err := p.records.Put(key, next.sealed); err != nil {
-		return fmt.Errorf("writing %v %x: %w", p.kind, key, err)
-	}
-	if old.sealed != nil {
-		if old.until == next.until {
-			return nil
-		}
-		if err := t.ages.Delete(ageKey(old.until, p.kind, key)); err != nil {
-			return fmt.Errorf("removing the age of %v %x: %w", p.kind, key, err)
-		}
-	}
-	age := ageKey(next.until, p.kind, key)
-	if err := t.ages.Put(age, seal(age, nil)); err != nil {
-		return fmt.Errorf("writing the age of %v %x: %w", p.kind, key, err)
-	}
-	return nil
-}
-
-// prune removes at most limit records with Until < before, the oldest first.
-func (t *transaction) prune(before int64, limit int) (int, error) {
-	// Collected first: a bolt cursor may skip entries when deleting under it.
-	var old [][]byte
-	cursor := t.ages.Cursor()
-	for age, _ := cursor.First(); age != nil && len(old) < limit; age, _ = cursor.Next() {
-		until, _, _, err := decodeAgeKey(age)
-		if err != nil {
-			return 0, fmt.Errorf("age %x: %w", age, err)
-		}
-		if until >= before {
-			break
-		}
-		old = append(old, bytes.Clone(age))
-	}
-	for _, age := range old {
-		if err := t.remove(age); err != nil {
-			return 0, err
-		}
-	}
-	return len(old), nil
-}
-
-func (t *transaction) remove(age []byte) error {
-	_, k, key, err := decodeAgeKey(age)
+	values, err := t.disk.Get(part, unknown...)
 	if err != nil {
-		return fmt.Errorf("age %x: %w", age, err)
+		return nil, err
 	}
-	p := t.rows
-	switch k {
-	case kindRow:
-		id, err := decodeRowKey(key)
-		if err != nil {
-			return fmt.Errorf("row %x: %w", key, err)
-		}
-		delete(t.known, id)
-		t.forget(id)
-	case kindCheckpoint:
-		p = t.checkpoints
-	default:
-		return fmt.Errorf("age %x is that of a %v", age, k)
+	for i, value := range values {
+		read[i].sealed = value
 	}
-	return t.drop(p, key, age)
+	return all, nil
 }
 
-// drop removes a record and its age.
-func (t *transaction) drop(p part, key, age []byte) error {
-	sealed := p.records.Get(key)
-	if sealed == nil {
-		return fmt.Errorf("%v %x has an age but is missing", p.kind, key)
+// set changes a record; without a value it removes it.
+func (t *transaction) set(part disk.Part, key []byte, r *record, sealed []byte) {
+	if r.change == 0 {
+		t.changes = append(t.changes, disk.Change{Part: part, Key: key})
+		r.change = len(t.changes)
 	}
-	if _, err := unseal(key, sealed); err != nil {
-		return fmt.Errorf("%v %x: %w", p.kind, key, err)
+	r.sealed, t.changes[r.change-1].Value = sealed, sealed
+}
+
+// setUnread changes a record whatever the disk has under its key.
+func (t *transaction) setUnread(part disk.Part, key, sealed []byte) {
+	records := t.part(part, 0)
+	r := records[string(key)]
+	if r == nil {
+		r = new(record)
+		records[string(key)] = r
 	}
-	t.changed = true
-	p.tally.count--
-	p.tally.seals -= sealOf(sealed)
-	if err := p.records.Delete(key); err != nil {
-		return fmt.Errorf("removing %v %x: %w", p.kind, key, err)
+	t.set(part, key, r, sealed)
+}
+
+// tally returns that of a kind of records.
+func (t *transaction) tally(k kind) *tally {
+	if k == kindRow {
+		return &t.totals.rows
 	}
-	if err := t.ages.Delete(age); err != nil {
-		return fmt.Errorf("removing the age of %v %x: %w", p.kind, key, err)
+	return &t.totals.checkpoints
+}
+
+// record merges rows into those on the disk, and gives them the merged values. Rows that raise
+// nothing change nothing.
+func (t *transaction) record(rows []Row) error {
+	keys := make([][]byte, len(rows))
+	for i, r := range rows {
+		keys[i] = rowKey(r.id())
+	}
+	records, err := t.load(disk.Rows, keys)
+	if err != nil {
+		return err
+	}
+	t.changes = slices.Grow(t.changes, len(rows))
+	for i := range rows {
+		if err := t.raise(keys[i], records[i], &rows[i]); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+func (t *transaction) raise(key []byte, old *record, r *Row) error {
+	old.row = r
+	if old.sealed == nil {
+		t.add(kindRow, key, old, seal(key, rowBody(*r)), r.Until)
+		return nil
+	}
+	was, err := decodeRow(key, old.sealed)
+	if err != nil {
+		return fmt.Errorf("row %x: %w", key, err)
+	}
+	*r = was.raise(*r)
+	if *r != was {
+		t.replace(kindRow, key, old, seal(key, rowBody(*r)), was.Until, r.Until)
+	}
+	return nil
+}
+
+// recorded are the rows that calls recorded, as they are after the commit.
+func (t *transaction) recorded(yield func(Row) bool) {
+	for _, r := range t.records[disk.Rows] {
+		if r.row != nil && !yield(*r.row) {
+			return
+		}
+	}
+}
+
+// checkpoint merges checkpoints into those on the disk. Older ones change nothing.
+func (t *transaction) checkpoint(checkpoints []Checkpoint) error {
+	keys := make([][]byte, len(checkpoints))
+	for i, c := range checkpoints {
+		keys[i] = checkpointKey(c.id())
+	}
+	records, err := t.load(disk.Checkpoints, keys)
+	if err != nil {
+		return err
+	}
+	t.changes = slices.Grow(t.changes, len(checkpoints))
+	for i, c := range checkpoints {
+		if err := t.renew(keys[i], records[i], c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *transaction) renew(key []byte, old *record, c Checkpoint) error {
+	if old.sealed == nil {
+		t.add(kindCheckpoint, key, old, seal(key, checkpointBody(c)), c.Until)
+		return nil
+	}
+	was, err := decodeCheckpoint(key, old.sealed)
+	if err != nil {
+		return fmt.Errorf("checkpoint %x: %w", key, err)
+	}
+	c = was.merge(c)
+	if c != was {
+		t.replace(kindCheckpoint, key, old, seal(key, checkpointBody(c)), was.Until, c.Until)
+	}
+	return nil
+}
+
+// add writes a record where there is none, and its age.
+func (t *transaction) add(k kind, key []byte, r *record, sealed []byte, until int64) {
+	total := t.tally(k)
+	total.count++
+	total.seals += sealOf(sealed)
+	t.set(k.part(), key, r, sealed)
+	age := ageKey(until, k, key)
+	t.setUnread(disk.Ages, age, seal(age, nil))
+}
+
+// replace writes a record in place of another, and moves its age.
+func (t *transaction) replace(k kind, key []byte, r *record, sealed []byte, was, until int64) {
+	t.tally(k).seals += sealOf(sealed) - sealOf(r.sealed)
+	t.set(k.part(), key, r, sealed)
+	if was == until {
+		return
+	}
+	t.setUnread(disk.Ages, ageKey(was, k, key), nil)
+	age := ageKey(until, k, key)
+	t.setUnread(disk.Ages, age, seal(age, nil))
 }
 
 // note replaces one note.
-func (t *transaction) note(b *bolt.Bucket, key, body []byte) error {
-	t.changed = true
-	if err := putNote(b, key, body); err != nil {
-		return fmt.Errorf("writing note %q: %w", key, err)
-	}
-	return nil
+func (t *transaction) note(part disk.Part, key, body []byte) {
+	t.setUnread(part, key, seal(key, body))
 }
 
-// finish numbers the commit and writes the totals, as the last thing before it.
-func (t *transaction) finish() error {
+// commit numbers the transaction, writes the totals and makes all of it durable. One that changes
+// nothing is not committed.
+func (t *transaction) commit() error {
+	if len(t.changes) == 0 {
+		return nil
+	}
 	t.totals.sequence++
-	return t.note(t.state, noteTotals, encodeTotals(t.totals))
+	t.note(disk.State, noteTotals, encodeTotals(t.totals))
+	return t.disk.Commit(t.changes)
 }

@@ -54,7 +54,8 @@ func checkStructure(file io.ReaderAt, size int64) error {
 		return err
 	}
 	if m.pages > uint64(size)/pageSize {
-		return fmt.Errorf("the file has %d bytes and should have at least %d pages of %d", size, m.pages, pageSize)
+		return fmt.Errorf("the file has %d bytes and should have at least %d pages of %d",
+			size, m.pages, pageSize)
 	}
 	w := walker{file: file, seen: make([]bool, m.pages)}
 	w.seen[0], w.seen[1] = true, true
@@ -77,7 +78,8 @@ func currentMeta(file io.ReaderAt) (meta, error) {
 		older, newer = newer, older
 	}
 	if newer.txid != older.txid+1 {
-		return meta{}, fmt.Errorf("its headers are of commits %d and %d, which do not follow one another", older.txid, newer.txid)
+		return meta{}, fmt.Errorf("its headers are of commits %d and %d, "+
+			"which do not follow one another", older.txid, newer.txid)
 	}
 	return newer, nil
 }

@@ -8,7 +8,8 @@ import (
 
 // Group commit: one goroutine writes. While a commit runs, calls gather in the
 // queue, and the next commit takes all of them, so that the cost of an fsync is
-// shared by as many calls as arrive during one, without a timer.
+// shared by as many calls as arrive during one, without a timer. A direct
+// journal has neither goroutine nor queue: each call commits for itself.
 
 const (
 	queueCalls = 256    // calls waiting for the next commit; more wait to enter
@@ -28,13 +29,16 @@ func (j *Journal) submit(ctx context.Context, weight int, apply func(*transactio
 	if err := j.usable(); err != nil {
 		return err
 	}
+	if j.direct != nil {
+		return j.commitAlone(apply)
+	}
 	r := &request{apply: apply, weight: weight, done: make(chan error, 1)}
 	select {
 	case j.queue <- r:
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-j.closing:
-		return closed(j.file.path)
+		return closed(j.name)
 	}
 	select {
 	case err := <-r.done:
@@ -47,7 +51,7 @@ func (j *Journal) submit(ctx context.Context, weight int, apply func(*transactio
 	case err := <-r.done: // it was in the last commit
 		return err
 	default:
-		return closed(j.file.path)
+		return closed(j.name)
 	}
 }
 
@@ -55,7 +59,7 @@ func (j *Journal) submit(ctx context.Context, weight int, apply func(*transactio
 func (j *Journal) usable() error {
 	select {
 	case <-j.closing:
-		return closed(j.file.path)
+		return closed(j.name)
 	default:
 	}
 	if err := j.failure.Load(); err != nil {
@@ -67,7 +71,7 @@ func (j *Journal) usable() error {
 // fail makes cause the answer to every later call, unless one came before it,
 // and returns the answer.
 func (j *Journal) fail(cause error) error {
-	err := failed(j.file.path, cause)
+	err := failed(j.name, cause)
 	j.failure.CompareAndSwap(nil, &err)
 	return *j.failure.Load()
 }
@@ -103,27 +107,48 @@ func (j *Journal) gather(first *request) []*request {
 	return batch
 }
 
+// commitAlone makes one call durable, in its own goroutine.
+func (j *Journal) commitAlone(apply func(*transaction) error) error {
+	j.direct.Lock()
+	defer j.direct.Unlock()
+	if err := j.usable(); err != nil {
+		return err
+	}
+	return j.commit([]*request{{apply: apply}}, func() time.Duration { return 0 })
+}
+
 // commitBatch makes a batch durable as one commit, or fails the journal.
 func (j *Journal) commitBatch(batch []*request) error {
 	if err := j.failure.Load(); err != nil {
 		return *err
 	}
 	start := time.Now()
-	t, err := j.file.update(j.totals, j.durable.forget, j.commit, func(t *transaction) error {
-		for _, r := range batch {
-			if err := r.apply(t); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	return j.commit(batch, func() time.Duration { return time.Since(start) })
+}
+
+// commit makes a batch durable, which took as long as took says afterwards.
+func (j *Journal) commit(batch []*request, took func() time.Duration) error {
+	t := newTransaction(j.disk, j.totals, j.durable.forget)
+	err := applyAll(t, batch)
+	if err == nil {
+		err = t.commit()
+	}
 	if err != nil {
 		return j.fail(errors.Join(errors.New("a commit failed"), err))
 	}
-	j.durable.add(t.known)
-	if t.changed {
+	j.durable.add(t.recorded)
+	if len(t.changes) > 0 {
 		j.totals = t.totals
-		j.counts.committed(t.totals, len(batch), time.Since(start))
+		j.counts.committed(t.totals, len(batch), took())
+	}
+	return nil
+}
+
+func applyAll(t *transaction, batch []*request) error {
+	for _, r := range batch {
+		if err := r.apply(t); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -5,27 +5,27 @@ import (
 	"time"
 )
 
-// deadline wakes those who wait on a condition when a time has passed. It is
+// Deadline wakes those who wait on a condition when a time has passed. It is
 // guarded by the condition's lock.
-type deadline struct {
-	passed bool
+type Deadline struct {
+	Passed bool
 	timer  *time.Timer // of the deadline in force, if it lies ahead
 	number int         // of the deadline in force; an older timer finds another
 }
 
-// set replaces the deadline; the zero time means none. Those who wait look
+// Set replaces the deadline; the zero time means none. Those who wait look
 // again at once.
-func (d *deadline) set(t time.Time, cond *sync.Cond) {
-	d.stop()
+func (d *Deadline) Set(t time.Time, cond *sync.Cond) {
+	d.Stop()
 	left := time.Until(t)
-	d.passed = !t.IsZero() && left <= 0
+	d.Passed = !t.IsZero() && left <= 0
 	if !t.IsZero() && left > 0 {
 		mine := d.number
 		d.timer = time.AfterFunc(left, func() {
 			cond.L.Lock()
 			defer cond.L.Unlock()
 			if d.number == mine {
-				d.passed = true
+				d.Passed = true
 				cond.Broadcast()
 			}
 		})
@@ -33,8 +33,8 @@ func (d *deadline) set(t time.Time, cond *sync.Cond) {
 	cond.Broadcast()
 }
 
-// stop lets go of the timer, and disowns it if it is firing already.
-func (d *deadline) stop() {
+// Stop lets go of the timer, and disowns it if it is firing already.
+func (d *Deadline) Stop() {
 	d.number++
 	if d.timer != nil {
 		d.timer.Stop()

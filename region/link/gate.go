@@ -16,8 +16,8 @@ const (
 	Both = In | Out
 )
 
-// MostCut is the longest that a Gate cuts anything off: a rehearsal is short, and one that was forgotten must end.
-const MostCut = 10 * time.Minute
+// MaxCut is the longest that a Gate cuts anything off: a rehearsal is short, and one that was forgotten must end.
+const MaxCut = 10 * time.Minute
 
 // Gate makes cuts on real sockets, as Network does on its own. What goes through its dialers, listeners and packet
 // connections is dropped towards the addresses that are cut, as on a network that drops packets: a packet vanishes, a
@@ -75,11 +75,11 @@ func (wallClock) After(d time.Duration, f func()) (stop func()) {
 	return func() { t.Stop() }
 }
 
-// Cut cuts what goes these ways to or from the addresses for d, at most MostCut, in place of what was cut there in the
+// Cut cuts what goes these ways to or from the addresses for d, at most MaxCut, in place of what was cut there in the
 // same direction before; d <= 0 heals.
 func (g *Gate) Cut(ips []netip.Addr, way Direction, d time.Duration) {
 	g.mu.Lock()
-	until := g.clock.Now().Add(min(d, MostCut))
+	until := g.clock.Now().Add(min(d, MaxCut))
 	for _, ip := range ips {
 		ip = plain(ip)
 		c := g.cuts[ip]

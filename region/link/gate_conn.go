@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// mostInOneWrite bounds the bytes that are given to the system at once, and so what a cut that begins meanwhile comes
+// maxInOneWrite bounds the bytes that are given to the system at once, and so what a cut that begins meanwhile comes
 // too late for.
-const mostInOneWrite = 32 << 10
+const maxInOneWrite = 32 << 10
 
 // gated is a stream through a gate.
 type gated struct {
@@ -20,15 +20,15 @@ type gated struct {
 	gate *Gate
 	ip   netip.Addr // of the far end
 
-	reading sync.Mutex // of several Reads one follows the other; guards what was held
-	held    []byte     // arrived during a cut
-	heldErr error      // the end of the stream, which did
+	reading    sync.Mutex // of several Reads one follows the other; guards what arrived
+	arrived    []byte     // arrived during a cut
+	arrivedErr error      // the end of the stream, which did
 
 	writing sync.Mutex // of several Writes one follows the other
 
 	// Guarded by gate.mu.
 	closed                bool
-	readUntil, writeUntil deadline
+	readUntil, writeUntil Deadline
 }
 
 func (g *Gate) gated(c net.Conn) *gated {
@@ -52,23 +52,23 @@ func (c *gated) Read(b []byte) (int, error) {
 	if err := c.gate.pass(c.ip, In, c.readStopped); err != nil {
 		return 0, err
 	}
-	if len(c.held) == 0 && c.heldErr == nil {
+	if len(c.arrived) == 0 && c.arrivedErr == nil {
 		n, err := c.Conn.Read(b)
 		if isOurs(err) || !c.gate.IsCut(c.ip, In) {
 			return n, c.ownError(err)
 		}
-		c.held, c.heldErr = bytes.Clone(b[:n]), err
+		c.arrived, c.arrivedErr = bytes.Clone(b[:n]), err
 		if err := c.gate.pass(c.ip, In, c.readStopped); err != nil {
 			return 0, err
 		}
 	}
-	n := copy(b, c.held)
-	c.held = c.held[n:]
-	if len(c.held) > 0 {
+	n := copy(b, c.arrived)
+	c.arrived = c.arrived[n:]
+	if len(c.arrived) > 0 {
 		return n, nil
 	}
-	err := c.heldErr
-	c.heldErr = nil
+	err := c.arrivedErr
+	c.arrivedErr = nil
 	return n, err
 }
 
@@ -98,7 +98,7 @@ func (c *gated) Write(b []byte) (written int, err error) {
 		if err := c.gate.pass(c.ip, Out, c.writeStopped); err != nil {
 			return written, err
 		}
-		part := b[written:min(len(b), written+mostInOneWrite)]
+		part := b[written:min(len(b), written+maxInOneWrite)]
 		n, err := c.Conn.Write(part)
 		if written += n; err != nil || written == len(b) {
 			return written, c.ownError(err)
@@ -111,11 +111,11 @@ func (c *gated) readStopped() error { return c.stopped("read", &c.readUntil) }
 func (c *gated) writeStopped() error { return c.stopped("write", &c.writeUntil) }
 
 // stopped says why a call must not wait any longer; the gate's lock is held.
-func (c *gated) stopped(op string, until *deadline) error {
+func (c *gated) stopped(op string, until *Deadline) error {
 	switch {
 	case c.closed:
 		return c.fail(op, net.ErrClosed)
-	case until.passed:
+	case until.Passed:
 		return c.fail(op, os.ErrDeadlineExceeded)
 	}
 	return nil
@@ -134,8 +134,8 @@ func (c *gated) Close() error {
 		return nil
 	}
 	c.closed = true
-	c.readUntil.stop()
-	c.writeUntil.stop()
+	c.readUntil.Stop()
+	c.writeUntil.Stop()
 	unseen := g.isCut(c.ip, Out)
 	if unseen {
 		g.closed[c] = c.ip
@@ -165,12 +165,12 @@ func (c *gated) SetWriteDeadline(t time.Time) error {
 }
 
 // setDeadline sets a deadline for those who wait for a cut to end, and, beneath, for those who wait for the system.
-func (c *gated) setDeadline(d *deadline, t time.Time, beneath func(time.Time) error) error {
+func (c *gated) setDeadline(d *Deadline, t time.Time, beneath func(time.Time) error) error {
 	c.gate.mu.Lock()
 	defer c.gate.mu.Unlock()
 	if c.closed {
 		return c.fail("set", net.ErrClosed)
 	}
-	d.set(t, &c.gate.changed)
+	d.Set(t, &c.gate.changed)
 	return beneath(t)
 }

@@ -319,7 +319,7 @@ func TestGateListenerStallsWhoIsCut(t *testing.T) {
 	wantRead(t, reading, "in")
 }
 
-// Cuts end one after the other, are replaced in their own direction only, and never outlast MostCut.
+// Cuts end one after the other, are replaced in their own direction only, and never outlast MaxCut.
 func TestGateCutsEndByThemselves(t *testing.T) {
 	clock := newManualClock()
 	g := newGate(clock)
@@ -334,7 +334,7 @@ func TestGateCutsEndByThemselves(t *testing.T) {
 		{0, true, true, true, true},
 		{time.Second, false, true, true, true},
 		{time.Second, false, false, false, true},
-		{MostCut - 2*time.Second - 1, false, false, false, true},
+		{MaxCut - 2*time.Second - 1, false, false, false, true},
 		{1, false, false, false, false},
 	} {
 		clock.pass(step.after)

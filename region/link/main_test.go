@@ -1,7 +1,6 @@
 package link
 
 import (
-	"context"
 	"errors"
 	"net"
 	"os"
@@ -15,57 +14,10 @@ const ms = time.Millisecond
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// pair of hosts, 40 ms apart in each direction.
-func twoHosts(t *testing.T) (n *Network, a, b *Host) {
-	t.Helper()
-	n = New()
-	t.Cleanup(func() { n.Close() })
-	n.SetDelayAll(40 * ms)
-	return n, n.Host("a"), n.Host("b")
-}
-
-// connect dials b:80 from a and returns both ends.
-func connect(t *testing.T, a, b *Host) (client, server net.Conn) {
-	t.Helper()
-	l, err := b.Listen(80)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	client, err = a.DialContext(context.Background(), "tcp", "b:80")
-	if err != nil {
-		t.Fatal(err)
-	}
-	server, err = l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return client, server
-}
-
-func packetConnOn(t *testing.T, h *Host, port int) net.PacketConn {
-	t.Helper()
-	c, err := h.ListenPacket(port)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
-
 func mustWrite(t *testing.T, c net.Conn, s string) {
 	t.Helper()
 	if n, err := c.Write([]byte(s)); n != len(s) || err != nil {
 		t.Fatalf("Write(%q) = %d, %v", s, n, err)
-	}
-}
-
-// wantTook runs f and checks how much virtual time it took.
-func wantTook(t *testing.T, want time.Duration, f func()) {
-	t.Helper()
-	start := time.Now()
-	f()
-	if took := time.Since(start); took != want {
-		t.Errorf("took %v of virtual time, want %v", took, want)
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/chaos/bubble"
-	"github.com/quotad/quotad/region/link"
+	"github.com/quotad/quotad/chaos/lab/network"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -21,7 +21,7 @@ const oneWay = 40 * time.Millisecond
 // goroutine that outlives its test fails it.
 type place struct {
 	*testing.T
-	net    *link.Network
+	net    *network.Network
 	client *Client
 }
 
@@ -29,7 +29,7 @@ type place struct {
 func inPlace(t *testing.T, f func(t *testing.T, p *place)) {
 	t.Helper()
 	bubble.Test(t, func(t *testing.T) {
-		n := link.New()
+		n := network.New()
 		n.SetDelayAll(oneWay)
 		p := &place{t, n, NewClient(n.Host("eu").DialContext, nil)}
 		t.Cleanup(func() { _ = n.Close() })

@@ -40,8 +40,7 @@ func (e *Engine) Lend(ctx context.Context, lends []exchange.Lend) {
 func (e *Engine) Record(ctx context.Context, r exchange.Record) {
 	rows := make([]journal.Row, len(r.Rows))
 	for i, row := range r.Rows {
-		rows[i] = journal.Row{Bucket: row.Bucket, Peer: row.Peer, Cell: row.Cell, Lent: row.Lent, Returned: row.Returned,
-			Burst: row.Burst, Generation: row.Generation, Until: row.Until}
+		rows[i] = journal.Row(row)
 	}
 	err := e.config.Journal.Record(ctx, rows)
 	e.fails(AfterFsync)

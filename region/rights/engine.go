@@ -28,7 +28,7 @@ type Config struct {
 	Options      exchange.Options
 	Memory       Memory
 	Store        *store.Store
-	Journal      journal.Keeper
+	Journal      *journal.Journal
 	Tenure       *tenure.Tenure
 	Peers        *peer.Client
 	// Broadcast gossips a hint under a name: a newer one of the same name takes its place. It does not wait.

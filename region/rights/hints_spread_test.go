@@ -10,12 +10,12 @@ import (
 
 	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/chaos/bubble"
+	"github.com/quotad/quotad/chaos/lab/network"
 	"github.com/quotad/quotad/gossip"
-	"github.com/quotad/quotad/region/link"
 )
 
 // spreads returns what spreads hints in a region of its own, by the gossip of a host of the region's name.
-func spreads(t *testing.T, network *link.Network, region, seed string) *Engine {
+func spreads(t *testing.T, network *network.Network, region, seed string) *Engine {
 	t.Helper()
 	const port = 7946
 	host := network.Host(region)
@@ -46,7 +46,7 @@ func spreads(t *testing.T, network *link.Network, region, seed string) *Engine {
 // it hears of the others; that takes the place of nothing that it has to say itself.
 func TestHintsOfOneBucketDoNotDisplaceEachOther(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		network := link.New()
+		network := network.New()
 		t.Cleanup(func() { _ = network.Close() })
 		regions := []string{"us", "eu", "ap"}
 		for _, region := range regions {

@@ -19,7 +19,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 var alone = []string{"us: {weight: 1}"}
 
 // of is a node's tenure of region "us", whose store is still to be opened; now is the node's clock.
-func of(t *testing.T, node string, d *policy.Document, s *store.Store, j journal.Keeper, now func() time.Time) *Tenure {
+func of(t *testing.T, node string, d *policy.Document, s *store.Store, j *journal.Journal, now func() time.Time) *Tenure {
 	t.Helper()
 	n, err := New(Config{Region: "us", Node: node, Bootstrap: true, Policy: d, Store: s, Journal: j, Now: now,
 		Log: slog.New(slog.DiscardHandler), Changed: func(Change) {}})

@@ -11,8 +11,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/journals"
 	"github.com/quotad/quotad/chaos/lab/servers"
-	"github.com/quotad/quotad/region/journal"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -43,8 +43,12 @@ func newRefusing(t *testing.T) *refusing {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = st.Close() })
+	kept, _, err := journals.New("us", "n1")
+	if err != nil {
+		t.Fatal(err)
+	}
 	n.Tenure, err = New(Config{Region: "us", Node: "n1", Bootstrap: true, Policy: lab.Document(t, 1, alone, "name: hour, limit: 100, window: 1h"),
-		Store: st, Journal: journal.NewMemory(), Now: func() time.Time { return n.clock }, Log: slog.New(slog.NewTextHandler(&n.log, nil)),
+		Store: st, Journal: kept, Now: func() time.Time { return n.clock }, Log: slog.New(slog.NewTextHandler(&n.log, nil)),
 		Changed: func(Change) {}})
 	if err != nil {
 		t.Fatal(err)

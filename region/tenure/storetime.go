@@ -20,7 +20,7 @@ const timeAhead = 3 * allocator.Second
 // storeTimes keeps in the journal how far the store's time may have come: a clock that was ahead may be right again when its
 // store comes back empty, and windows that were used by then must not come again. Safe for concurrent use.
 type storeTimes struct {
-	journal journal.Keeper
+	journal *journal.Journal
 	log     *slog.Logger
 
 	reserved atomic.Int64 // no later time is given out before the journal has it

@@ -6,7 +6,7 @@ import (
 
 	"github.com/quotad/quotad/allocator"
 	"github.com/quotad/quotad/chaos/lab"
-	"github.com/quotad/quotad/region/journal"
+	"github.com/quotad/quotad/chaos/lab/journals"
 )
 
 // TestTheStoresTimeOutlivesItAndItsNode: a store's clock is ahead, so far that the store's time is never shown but by decisions.
@@ -17,7 +17,10 @@ func TestTheStoresTimeOutlivesItAndItsNode(t *testing.T) {
 	now, ahead := began, int64(0)
 	server := lab.NewTwin(func() int64 { return now + ahead }, "a")
 	clock := func() time.Time { return time.UnixMicro(now) }
-	kept := journal.NewMemory()
+	kept, disk, err := journals.New("us", "n1")
+	if err != nil {
+		t.Fatal(err)
+	}
 	start := func(first bool) *Tenure {
 		t.Helper()
 		way, _ := server.Connect(clock)
@@ -39,7 +42,9 @@ func TestTheStoresTimeOutlivesItAndItsNode(t *testing.T) {
 		}
 		latest = d.Now
 	}
-	kept.Crash()
+	if kept, err = journals.Open(disk, "us", "n1"); err != nil {
+		t.Fatal(err)
+	}
 	server.Restart()
 	ahead = 0
 	n = start(false)

@@ -20,7 +20,7 @@ type Config struct {
 	Bootstrap    bool // the region never served before: an empty store is no loss
 	Policy       *policy.Document
 	Store        *store.Store
-	Journal      journal.Keeper
+	Journal      *journal.Journal
 	Now          func() time.Time // the node's wall clock
 	Log          *slog.Logger
 	// Changed is called whenever the generation or the document has changed, one call at a time. No function given to During

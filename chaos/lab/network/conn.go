@@ -1,4 +1,4 @@
-package link
+package network
 
 import (
 	"io"
@@ -7,6 +7,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/quotad/quotad/region/link"
 )
 
 // window bounds the bytes of one direction that were written and not yet read,
@@ -26,8 +28,8 @@ type half struct {
 	reset   bool     // the writer has learned that the reader closed
 	writing bool     // a Write is under way: others wait, so that they do not mix
 
-	readUntil  deadline
-	writeUntil deadline
+	readUntil  link.Deadline
+	writeUntil link.Deadline
 }
 
 // data is bytes on their way.
@@ -89,7 +91,7 @@ func (c *conn) Read(b []byte) (int, error) {
 		switch {
 		case c.closed:
 			return 0, c.fail("read", net.ErrClosed)
-		case h.readUntil.passed:
+		case h.readUntil.Passed:
 			return 0, c.fail("read", os.ErrDeadlineExceeded)
 		case len(b) == 0:
 			return 0, nil
@@ -162,7 +164,7 @@ func (c *conn) writeError() error {
 	switch {
 	case c.closed:
 		return c.fail("write", net.ErrClosed)
-	case c.out.writeUntil.passed:
+	case c.out.writeUntil.Passed:
 		return c.fail("write", os.ErrDeadlineExceeded)
 	case c.out.reset:
 		return c.fail("write", os.NewSyscallError("write", syscall.EPIPE))
@@ -197,8 +199,8 @@ func (c *conn) end(now time.Time) {
 // shut ends this end without a word to the other.
 func (c *conn) shut() {
 	c.closed = true
-	c.in.readUntil.stop()
-	c.out.writeUntil.stop()
+	c.in.readUntil.Stop()
+	c.out.writeUntil.Stop()
 	c.in.changed.Broadcast()
 	c.out.changed.Broadcast()
 }
@@ -226,10 +228,10 @@ func (c *conn) setDeadlines(t time.Time, read, write bool) error {
 		return c.fail("set", net.ErrClosed)
 	}
 	if read {
-		c.in.readUntil.set(t, &c.in.changed)
+		c.in.readUntil.Set(t, &c.in.changed)
 	}
 	if write {
-		c.out.writeUntil.set(t, &c.out.changed)
+		c.out.writeUntil.Set(t, &c.out.changed)
 	}
 	return nil
 }

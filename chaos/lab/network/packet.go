@@ -1,4 +1,4 @@
-package link
+package network
 
 import (
 	"fmt"
@@ -8,6 +8,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/quotad/quotad/region/link"
 )
 
 const (
@@ -26,8 +28,8 @@ type packetConn struct {
 	// Guarded by host.net.mu.
 	ready      sync.Cond
 	received   []datagram
-	readUntil  deadline
-	writeUntil deadline
+	readUntil  link.Deadline
+	writeUntil link.Deadline
 	closed     bool
 }
 
@@ -50,7 +52,7 @@ func (c *packetConn) ReadFrom(b []byte) (int, net.Addr, error) {
 		switch {
 		case c.closed:
 			return 0, nil, c.fail("read", nil, net.ErrClosed)
-		case c.readUntil.passed:
+		case c.readUntil.Passed:
 			return 0, nil, c.fail("read", nil, os.ErrDeadlineExceeded)
 		case len(c.received) > 0:
 			d := c.received[0]
@@ -80,7 +82,7 @@ func (c *packetConn) WriteTo(b []byte, addr net.Addr) (int, error) {
 	switch {
 	case c.closed:
 		return 0, c.fail("write", addr, net.ErrClosed)
-	case c.writeUntil.passed:
+	case c.writeUntil.Passed:
 		return 0, c.fail("write", addr, os.ErrDeadlineExceeded)
 	}
 	if h := n.byIP[to.Addr()]; h != nil {
@@ -114,8 +116,8 @@ func (c *packetConn) Close() error {
 func (c *packetConn) shut() {
 	c.closed = true
 	c.received = nil
-	c.readUntil.stop()
-	c.writeUntil.stop()
+	c.readUntil.Stop()
+	c.writeUntil.Stop()
 	c.ready.Broadcast()
 }
 
@@ -139,10 +141,10 @@ func (c *packetConn) setDeadlines(t time.Time, read, write bool) error {
 		return c.fail("set", nil, net.ErrClosed)
 	}
 	if read {
-		c.readUntil.set(t, &c.ready)
+		c.readUntil.Set(t, &c.ready)
 	}
 	if write {
-		c.writeUntil.set(t, &c.ready)
+		c.writeUntil.Set(t, &c.ready)
 	}
 	return nil
 }

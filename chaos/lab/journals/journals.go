@@ -1,0 +1,27 @@
+// Package journals opens journals on disks in memory (package lab), for simulations and tests: each call of one commits before
+// it returns, and nothing runs beside it.
+package journals
+
+import (
+	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/region/journal"
+)
+
+// New returns the journal of a node that was never started, and the disk that it is on.
+func New(region, node string) (*journal.Journal, *lab.Disk, error) {
+	d := lab.NewDisk()
+	if err := journal.Format(d, owner(region, node)); err != nil {
+		return nil, nil, err
+	}
+	j, err := Open(d, region, node)
+	return j, d, err
+}
+
+// Open opens what is on a disk, for the next life of a node.
+func Open(d *lab.Disk, region, node string) (*journal.Journal, error) {
+	return journal.On(d, "in memory", owner(region, node))
+}
+
+func owner(region, node string) journal.Options {
+	return journal.Options{Region: region, Node: node, Direct: true}
+}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -158,20 +160,33 @@ func TestMateWithTheOlderDocumentIsNotServed(t *testing.T) {
 func TestNothingIsDecidedByAnOlderDocument(t *testing.T) {
 	const limit = "name: hour, window: 1h, on_store_failure: deny, limit: "
 	inBubble(t, []string{"us/n1"}, func(t *testing.T, c *cluster) {
-		var adopted chan struct{} // the request waits for it
+		var held atomic.Pointer[chan struct{}] // what is sent waits for it
+		var trips atomic.Int64
 		n := c.startWatched("us/n1", lab.Document(t, 1, alone, limit+"100"), func() {
-			if adopted != nil {
-				<-adopted
+			trips.Add(1)
+			if adopted := held.Load(); adopted != nil {
+				<-*adopted
 			}
 		})
-		adopted = make(chan struct{})
-		decided := make(chan admit.Decision)
+		adopted := make(chan struct{})
+		held.Store(&adopted)
+		var others sync.WaitGroup
+		for sent := int64(-1); trips.Load() != sent; { // until one more has to queue
+			sent = trips.Load()
+			others.Go(func() { n.check(t, request("b")) })
+			synctest.Wait()
+		}
+		sent, decided := trips.Load(), make(chan admit.Decision, 1)
 		go func() { decided <- n.check(t, cost("a", 50)) }()
 		synctest.Wait()
 		if err := n.Adopt(t.Context(), lab.Document(t, 2, alone, limit+"10")); err != nil {
 			t.Fatal(err)
 		}
+		if sent == 0 || trips.Load() != sent {
+			t.Fatalf("%d round trips, %d before the request: the test shows nothing", trips.Load(), sent)
+		}
 		close(adopted)
+		others.Wait()
 		if d := <-decided; d.Allowed || d.Reason != admit.StoreFailure || d.LimitUnits != 100 {
 			t.Errorf("decided: %+v", d)
 		}

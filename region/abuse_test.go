@@ -5,14 +5,14 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
-	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/region/admit"
 )
 
 // TestNobodyRidesOnAnId: requests without an id are never decided together with one that has one, for what is remembered
 // of it is one answer. In whatever order they come in a batch, each is charged.
 func TestNobodyRidesOnAnId(t *testing.T) {
-	d := lab.Document(t, 1, alone, limitOf(algorithms.FixedWindow, 10, ""))
+	d := documents.Parse(t, 1, alone, limitOf(algorithms.FixedWindow, 10, ""))
 	inBubble(t, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		var trips int
 		n := c.startWatched("us/n1", d, func() { trips++ })
@@ -46,7 +46,7 @@ func TestNobodyRidesOnAnId(t *testing.T) {
 // TestAnIdIsForgottenWithItsRefund: a job that failed and was refunded is charged anew when it is tried again under its
 // id, and that charge has a receipt of its own.
 func TestAnIdIsForgottenWithItsRefund(t *testing.T) {
-	d := lab.Document(t, 1, alone, "name: m, limit: 10, window: 1h")
+	d := documents.Parse(t, 1, alone, "name: m, limit: 10, window: 1h")
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n := c.running["us/n1"]
 		q := named("a", "order-7", 3)
@@ -69,7 +69,7 @@ func TestAnIdIsForgottenWithItsRefund(t *testing.T) {
 // TestAbsurdCostsMakeNoDemand: one client that asks for more than the limit, again and again, neither borrows for it nor
 // has the region lend what it has spent.
 func TestAbsurdCostsMakeNoDemand(t *testing.T) {
-	started(t, lab.Document(t, 1, threeRegions, "name: m, limit: 1000, window: 1w"), []string{"us/n1", "eu/n1", "ap/n1"}, func(t *testing.T, c *cluster) {
+	started(t, documents.Parse(t, 1, threeRegions, "name: m, limit: 1000, window: 1w"), []string{"us/n1", "eu/n1", "ap/n1"}, func(t *testing.T, c *cluster) {
 		us, eu, ap := c.running["us/n1"], c.running["eu/n1"], c.running["ap/n1"]
 		var spent int64
 		take := func(n *running, units int) {
@@ -102,7 +102,7 @@ func TestAbsurdCostsMakeNoDemand(t *testing.T) {
 // the document has changed.
 func TestALimitGoneIsNotRefunded(t *testing.T) {
 	hours := "name: h, limit: 100, window: 10h"
-	started(t, lab.Document(t, 1, alone, "name: m, limit: 10, window: 1h", hours), []string{"us/n1"}, func(t *testing.T, c *cluster) {
+	started(t, documents.Parse(t, 1, alone, "name: m, limit: 10, window: 1h", hours), []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n := c.running["us/n1"]
 		q := cost("a", 3)
 		q.Receipt = true
@@ -117,12 +117,12 @@ func TestALimitGoneIsNotRefunded(t *testing.T) {
 		m, h := admit.RefundedCharge{Limit: "m", Units: 3}, admit.RefundedCharge{Limit: "h", Units: 3}
 		missing := admit.RefundedCharge{Limit: "m", Reason: "no such limit any more"}
 		refund(both, false, m, h)
-		if err := n.Adopt(t.Context(), lab.Document(t, 2, alone, hours)); err != nil {
+		if err := n.Adopt(t.Context(), documents.Parse(t, 2, alone, hours)); err != nil {
 			t.Fatal(err)
 		}
 		refund(both, true, m, h)
 		refund(gone, false, missing, h)
-		if err := n.Adopt(t.Context(), lab.Document(t, 3, alone, "name: m, limit: 10, window: 1h", hours)); err != nil {
+		if err := n.Adopt(t.Context(), documents.Parse(t, 3, alone, "name: m, limit: 10, window: 1h", hours)); err != nil {
 			t.Fatal(err)
 		}
 		refund(gone, true, missing, h)
@@ -132,12 +132,12 @@ func TestALimitGoneIsNotRefunded(t *testing.T) {
 // TestRaisingALimitKeepsWhatWasTaken: 20,000 a day count in ticks of a microsecond, 30,000 in ticks of ten. What was
 // taken before stays taken, and refill goes on.
 func TestRaisingALimitKeepsWhatWasTaken(t *testing.T) {
-	started(t, lab.Document(t, 1, alone, "name: m, algorithm: token_bucket, limit: 20000, window: 1h"), []string{"us/n1"}, func(t *testing.T, c *cluster) {
+	started(t, documents.Parse(t, 1, alone, "name: m, algorithm: token_bucket, limit: 20000, window: 1h"), []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n := c.running["us/n1"]
 		if d := n.check(t, cost("a", 18000)); !d.Allowed {
 			t.Fatalf("18,000 of 20,000: %+v", d)
 		}
-		if err := n.Adopt(t.Context(), lab.Document(t, 2, alone, "name: m, algorithm: token_bucket, limit: 30000, window: 1h")); err != nil {
+		if err := n.Adopt(t.Context(), documents.Parse(t, 2, alone, "name: m, algorithm: token_bucket, limit: 30000, window: 1h")); err != nil {
 			t.Fatal(err)
 		}
 		d := n.check(t, cost("a", 19999))

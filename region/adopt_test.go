@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/region/admit"
 	"github.com/quotad/quotad/region/store"
 )
@@ -19,7 +19,7 @@ var halves = []string{"us: {weight: 1}", "eu: {weight: 1}"}
 
 func TestAdoptRefuses(t *testing.T) {
 	second := "name: second, limit: 100, window: 1s"
-	d := lab.Document(t, 2, halves, second)
+	d := documents.Parse(t, 2, halves, second)
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n := c.running["us/n1"]
 		for name, tc := range map[string]struct {
@@ -33,7 +33,7 @@ func TestAdoptRefuses(t *testing.T) {
 			"the same version of other contents":       {2, halves, "name: second, limit: 1000, window: 1s", "raise its version"},
 			"a higher version that has no such region": {3, []string{"eu: {weight: 1}"}, second, `has no region "us"`},
 		} {
-			refused := lab.Document(t, tc.version, tc.regions, tc.limit)
+			refused := documents.Parse(t, tc.version, tc.regions, tc.limit)
 			err := n.Adopt(t.Context(), refused)
 			if err == nil || !strings.Contains(err.Error(), tc.says) || !strings.Contains(err.Error(), refused.Epoch().String()) {
 				t.Errorf("%s: %v", name, err)
@@ -42,14 +42,14 @@ func TestAdoptRefuses(t *testing.T) {
 				t.Errorf("%s: in force all the same: %+v", name, got)
 			}
 		}
-		if err := n.Adopt(t.Context(), lab.Document(t, 2, halves, second)); err != nil {
+		if err := n.Adopt(t.Context(), documents.Parse(t, 2, halves, second)); err != nil {
 			t.Errorf("the document in force, once more: %v", err)
 		}
 	})
 }
 
 func TestAdoptChangesLimitsAtOnce(t *testing.T) {
-	started(t, lab.Document(t, 1, alone, "name: minute, limit: 100, window: 1m"), []string{"us/n1"}, func(t *testing.T, c *cluster) {
+	started(t, documents.Parse(t, 1, alone, "name: minute, limit: 100, window: 1m"), []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n := c.running["us/n1"]
 		if got, _ := n.drain(t, request("a"), 200); got != 100 {
 			t.Fatalf("%d admitted, want 100", got)
@@ -64,7 +64,7 @@ func TestAdoptChangesLimitsAtOnce(t *testing.T) {
 			{"limit: 160, window: 1m", 10, 160},
 			{"limit: 20, window: 1h", 20, 20}, // another window is another bucket
 		} {
-			d := lab.Document(t, i+2, alone, "name: minute, "+tc.limit)
+			d := documents.Parse(t, i+2, alone, "name: minute, "+tc.limit)
 			if err := n.Adopt(t.Context(), d); err != nil {
 				t.Fatal(err)
 			}
@@ -79,7 +79,7 @@ func TestAdoptChangesLimitsAtOnce(t *testing.T) {
 // Regions under different documents do not trade: each keeps to the split of its own. They go on once both have it.
 func TestRegionsOnDifferentDocumentsDoNotTrade(t *testing.T) {
 	limit := "name: second, limit: 100, window: 1s"
-	started(t, lab.Document(t, 1, halves, limit), []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
+	started(t, documents.Parse(t, 1, halves, limit), []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
 		us, eu := c.running["us/n1"], c.running["eu/n1"]
 		// gained is what us borrows within two seconds in which it wants three times its part.
 		gained := func() int64 {
@@ -90,7 +90,7 @@ func TestRegionsOnDifferentDocumentsDoNotTrade(t *testing.T) {
 		if gained() == 0 {
 			t.Fatal("nothing borrowed under one document")
 		}
-		raised := lab.Document(t, 2, halves, "name: second, limit: 120, window: 1s")
+		raised := documents.Parse(t, 2, halves, "name: second, limit: 120, window: 1s")
 		if err := us.Adopt(t.Context(), raised); err != nil {
 			t.Fatal(err)
 		}
@@ -128,8 +128,8 @@ func TestRegionsOnDifferentDocumentsDoNotTrade(t *testing.T) {
 // by it, does not bring it back, and serves again as soon as it has the new one.
 func TestMateWithTheOlderDocumentIsNotServed(t *testing.T) {
 	const limit = "name: hour, limit: 100, window: 1h, on_store_failure: deny"
-	lowered := lab.Document(t, 2, alone, "name: hour, limit: 10, window: 1h, on_store_failure: deny")
-	started(t, lab.Document(t, 1, alone, limit), []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
+	lowered := documents.Parse(t, 2, alone, "name: hour, limit: 10, window: 1h, on_store_failure: deny")
+	started(t, documents.Parse(t, 1, alone, limit), []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
 		n1, n2 := c.running["us/n1"], c.running["us/n2"]
 		if err := n1.Adopt(t.Context(), lowered); err != nil {
 			t.Fatal(err)
@@ -143,7 +143,7 @@ func TestMateWithTheOlderDocumentIsNotServed(t *testing.T) {
 		if got := n1.check(t, request("a")); !got.Allowed || got.Remaining != 9 {
 			t.Errorf("the node with the newer document: %+v", got)
 		}
-		if err := n2.Adopt(t.Context(), lab.Document(t, 2, alone, limit)); !errors.Is(err, store.ErrOlderPolicy) {
+		if err := n2.Adopt(t.Context(), documents.Parse(t, 2, alone, limit)); !errors.Is(err, store.ErrOlderPolicy) {
 			t.Errorf("the mate took another document of the same version: %v", err)
 		}
 		if err := n2.Adopt(t.Context(), lowered); err != nil {
@@ -162,7 +162,7 @@ func TestNothingIsDecidedByAnOlderDocument(t *testing.T) {
 	inBubble(t, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		var held atomic.Pointer[chan struct{}] // what is sent waits for it
 		var trips atomic.Int64
-		n := c.startWatched("us/n1", lab.Document(t, 1, alone, limit+"100"), func() {
+		n := c.startWatched("us/n1", documents.Parse(t, 1, alone, limit+"100"), func() {
 			trips.Add(1)
 			if adopted := held.Load(); adopted != nil {
 				<-*adopted
@@ -179,7 +179,7 @@ func TestNothingIsDecidedByAnOlderDocument(t *testing.T) {
 		sent, decided := trips.Load(), make(chan admit.Decision, 1)
 		go func() { decided <- n.check(t, cost("a", 50)) }()
 		synctest.Wait()
-		if err := n.Adopt(t.Context(), lab.Document(t, 2, alone, limit+"10")); err != nil {
+		if err := n.Adopt(t.Context(), documents.Parse(t, 2, alone, limit+"10")); err != nil {
 			t.Fatal(err)
 		}
 		if sent == 0 || trips.Load() != sent {
@@ -199,7 +199,7 @@ func TestNothingIsDecidedByAnOlderDocument(t *testing.T) {
 // Adopt tries again while the store cannot be used, and leaves the older document in force until it could.
 func TestAdoptWithoutTheStore(t *testing.T) {
 	const limit = "name: second, limit: 100, window: 1s, on_store_failure: deny"
-	old, raised := lab.Document(t, 1, alone, limit), lab.Document(t, 2, alone, "name: second, limit: 120, window: 1s, on_store_failure: deny")
+	old, raised := documents.Parse(t, 1, alone, limit), documents.Parse(t, 2, alone, "name: second, limit: 120, window: 1s, on_store_failure: deny")
 	t.Run("lost and opened anew", func(t *testing.T) {
 		started(t, old, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 			n := c.running["us/n1"]
@@ -233,7 +233,7 @@ func TestAdoptWithoutTheStore(t *testing.T) {
 
 // A store that was lost is opened anew by Adopt too, without any request.
 func TestAdoptOpensALostStore(t *testing.T) {
-	old, raised := lab.Document(t, 1, alone, "name: second, limit: 100, window: 1s"), lab.Document(t, 2, alone, "name: second, limit: 120, window: 1s")
+	old, raised := documents.Parse(t, 1, alone, "name: second, limit: 100, window: 1s"), documents.Parse(t, 2, alone, "name: second, limit: 120, window: 1s")
 	started(t, old, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		c.flushAll("us")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -247,7 +247,7 @@ func TestAdoptOpensALostStore(t *testing.T) {
 // A store that was lost and then opened by a mate under a newer document cannot be opened under ours. The newer document is all
 // that helps, and it must.
 func TestAdoptOpensAStoreUnderItsNewerDocument(t *testing.T) {
-	old, raised := lab.Document(t, 1, alone, "name: second, limit: 100, window: 1s"), lab.Document(t, 2, alone, "name: second, limit: 120, window: 1s")
+	old, raised := documents.Parse(t, 1, alone, "name: second, limit: 100, window: 1s"), documents.Parse(t, 2, alone, "name: second, limit: 120, window: 1s")
 	started(t, old, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
 		c.flushAll("us")
 		for _, name := range []string{"us/n1", "us/n2"} {

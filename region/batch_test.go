@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/region/admit"
 )
 
@@ -20,7 +20,7 @@ func (n *running) batch(t *testing.T, all ...admit.Request) []admit.Decision {
 
 // What a request of a batch lacks is borrowed, and what the store lost of it is restored.
 func TestBatchBorrowsAndRecovers(t *testing.T) {
-	d := lab.Document(t, 1, halves, "name: hour, on_exhausted: borrow, limit: 100, window: 1h, lending_limit: 1")
+	d := documents.Parse(t, 1, halves, "name: hour, on_exhausted: borrow, limit: 100, window: 1h, lending_limit: 1")
 	started(t, d, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
 		n := c.running["us/n1"]
 		n.check(t, cost("lost", 20))

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
-	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/region/admit"
 	"github.com/quotad/quotad/region/store"
 	"github.com/quotad/quotad/region/tenure"
@@ -18,7 +18,7 @@ func cutOff(t *testing.T, limit string, f func(t *testing.T, c *cluster, n *runn
 	r := startRelay(t)
 	inBubble(t, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		back := c.behind(r, "us")
-		n := c.start("us/n1", lab.Document(t, 1, alone, limit))
+		n := c.start("us/n1", documents.Parse(t, 1, alone, limit))
 		n.check(t, request("other"))
 		f(t, c, n, func() { r.lead("") }, func() {
 			back()
@@ -138,7 +138,7 @@ func TestLocalSpendingAfterALoss(t *testing.T) {
 				direct = server.URL
 				c.behind(r, "us")
 				behind := c.servers["us"]
-				n := c.start("us/n1", lab.Document(t, 1, alone, local(kind, 200, "10m")))
+				n := c.start("us/n1", documents.Parse(t, 1, alone, local(kind, 200, "10m")))
 				q := request("a")
 				for range 10 {
 					n.check(t, q)
@@ -198,7 +198,7 @@ func TestLocalSpendingUnderANewDocument(t *testing.T) {
 	r := startRelay(t)
 	inBubble(t, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		reconnect := c.behind(r, "us")
-		n := c.start("us/n1", lab.Document(t, 1, alone, local(algorithms.FixedWindow, 200, "10m"), gone))
+		n := c.start("us/n1", documents.Parse(t, 1, alone, local(algorithms.FixedWindow, 200, "10m"), gone))
 		q := request("a")
 		n.check(t, q)
 		generation := n.Status().Generation
@@ -207,7 +207,7 @@ func TestLocalSpendingUnderANewDocument(t *testing.T) {
 		n.spends(t, admit.Request{Domain: "gone", Descriptors: q.Descriptors, Cost: 1}, 10)
 		reconnect()
 		// Time stands still while a Redis is asked: no booking comes before the document.
-		if err := n.Adopt(t.Context(), lab.Document(t, 2, alone, local(algorithms.FixedWindow, 300, "10m"))); err != nil {
+		if err := n.Adopt(t.Context(), documents.Parse(t, 2, alone, local(algorithms.FixedWindow, 300, "10m"))); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * time.Second)
@@ -223,7 +223,7 @@ func TestLocalSpendingOfADeletedBucket(t *testing.T) {
 	inBubble(t, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		server := c.servers["us"]
 		reconnect := c.behind(r, "us")
-		n := c.start("us/n1", lab.Document(t, 1, alone, local(algorithms.FixedWindow, 200, "10m")))
+		n := c.start("us/n1", documents.Parse(t, 1, alone, local(algorithms.FixedWindow, 200, "10m")))
 		q := request("a")
 		for range 50 {
 			n.check(t, q)

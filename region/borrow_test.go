@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/region/admit"
 )
 
@@ -16,7 +16,7 @@ import (
 func TestBorrowWithinTheRequest(t *testing.T) {
 	const patience = 3 * oneWay
 	limit := "limit: 100, window: 1h, lending_limit: 1"
-	d := lab.Document(t, 1, halves, "name: hour, on_exhausted: borrow, "+limit, "name: strict, domain: strict, "+limit,
+	d := documents.Parse(t, 1, halves, "name: hour, on_exhausted: borrow, "+limit, "name: strict, domain: strict, "+limit,
 		"name: strict, key: [account, address], "+limit)
 	started(t, d, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
 		us := c.running["us/n1"]
@@ -62,7 +62,7 @@ func TestBorrowWithinTheRequest(t *testing.T) {
 // During a cut such a request waits for no longer than it would for an answer, and once the other region is known to
 // be lost not at all.
 func TestBorrowDuringACut(t *testing.T) {
-	d := lab.Document(t, 1, halves, "name: hour, limit: 100, window: 1h, on_exhausted: borrow")
+	d := documents.Parse(t, 1, halves, "name: hour, limit: 100, window: 1h, on_exhausted: borrow")
 	started(t, d, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
 		us := c.running["us/n1"]
 		c.network.Isolate("us/n1", time.Hour)
@@ -84,7 +84,7 @@ func TestBorrowDuringACut(t *testing.T) {
 
 // Many requests that wait for one bucket ask for it together; whatever they get, it is not more than there is.
 func TestBorrowTogether(t *testing.T) {
-	d := lab.Document(t, 1, threeRegions, "name: hour, limit: 100, window: 1h, lending_limit: 1, on_exhausted: borrow")
+	d := documents.Parse(t, 1, threeRegions, "name: hour, limit: 100, window: 1h, lending_limit: 1, on_exhausted: borrow")
 	started(t, d, []string{"us/n1", "us/n2", "eu/n1", "ap/n1"}, func(t *testing.T, c *cluster) {
 		whole := request("a")
 		whole.Cost = 40 // all that us is entitled to
@@ -109,7 +109,7 @@ func TestBorrowTogether(t *testing.T) {
 
 // A burst that uses the share up at one moment borrows as well as demand that grew slowly.
 func TestBorrowInABurst(t *testing.T) {
-	d := lab.Document(t, 1, halves, "name: hour, limit: 100, window: 1h, on_exhausted: borrow")
+	d := documents.Parse(t, 1, halves, "name: hour, limit: 100, window: 1h, on_exhausted: borrow")
 	started(t, d, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
 		us := c.running["us/n1"]
 		for i := range 60 {

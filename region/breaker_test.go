@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/chaos/lab/servers"
 	"github.com/quotad/quotad/region/admit"
 	"github.com/quotad/quotad/region/store"
@@ -100,7 +100,7 @@ func TestBreaker(t *testing.T) {
 	r := startRelay(t)
 	inBubble(t, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		reconnect := c.behind(r, "us")
-		n := c.start("us/n1", lab.Document(t, 1, alone, "name: minute, limit: 100, window: 1m, on_store_failure: deny"))
+		n := c.start("us/n1", documents.Parse(t, 1, alone, "name: minute, limit: 100, window: 1m, on_store_failure: deny"))
 		if d := n.check(t, request("a")); !d.Allowed || n.limiter.OutOfReach()[store.Whole] {
 			t.Fatalf("the store is there: %+v", d)
 		}

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/region/admit"
 )
 
@@ -32,7 +32,7 @@ func (l *lines) has(text string) bool {
 
 // TestHintsOfLongKeysAreBroadcast: a bucket's id may be longer than what gossip takes as the key of a change.
 func TestHintsOfLongKeysAreBroadcast(t *testing.T) {
-	d := lab.Document(t, 1, threeRegions, "name: minute, limit: 100, window: 1m")
+	d := documents.Parse(t, 1, threeRegions, "name: minute, limit: 100, window: 1m")
 	inBubble(t, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
 		var log lines
 		cfg := c.config("us/n1", d)

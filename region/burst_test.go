@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/region/admit"
 )
 
@@ -18,7 +18,7 @@ func beginCell() { time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(ti
 // A burst larger than the region's part is admitted within a second; with what the others have left, it is never more
 // than the bucket holds.
 func TestBurstIsLent(t *testing.T) {
-	started(t, lab.Document(t, 1, threeRegions, tokens), []string{"us/n1", "eu/n1", "ap/n1"}, func(t *testing.T, c *cluster) {
+	started(t, documents.Parse(t, 1, threeRegions, tokens), []string{"us/n1", "eu/n1", "ap/n1"}, func(t *testing.T, c *cluster) {
 		us, q := c.running["us/n1"], request("a")
 		beginCell()
 		begun, total := time.Now(), 0
@@ -47,7 +47,7 @@ func TestBurstIsLent(t *testing.T) {
 
 // One request may take more than the region's part at once, where its limit lets it wait.
 func TestBurstWithinTheRequest(t *testing.T) {
-	d := lab.Document(t, 1, threeRegions, tokens+", on_exhausted: borrow", tokens+", domain: strict")
+	d := documents.Parse(t, 1, threeRegions, tokens+", on_exhausted: borrow", tokens+", domain: strict")
 	started(t, d, []string{"us/n1", "eu/n1", "ap/n1"}, func(t *testing.T, c *cluster) {
 		us := c.running["us/n1"]
 		beginCell()
@@ -72,7 +72,7 @@ func TestBurstWithinTheRequest(t *testing.T) {
 
 // Tokens that were lent go home with the cell: what is not spent by then is gone, and each region fills its own part.
 func TestBurstGoesHome(t *testing.T) {
-	started(t, lab.Document(t, 1, threeRegions, tokens+", on_exhausted: borrow"), []string{"us/n1", "eu/n1", "ap/n1"}, func(t *testing.T, c *cluster) {
+	started(t, documents.Parse(t, 1, threeRegions, tokens+", on_exhausted: borrow"), []string{"us/n1", "eu/n1", "ap/n1"}, func(t *testing.T, c *cluster) {
 		us, q := c.running["us/n1"], request("a")
 		beginCell()
 		if got := us.check(t, cost("a", 60)); !got.Allowed {

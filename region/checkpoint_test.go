@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
-	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/documents"
 )
 
 // A region all of whose nodes end with its store starts from its checkpoints: what is admitted on top is at most what was
@@ -23,7 +23,7 @@ func TestNodesAndStoreEndTogether(t *testing.T) {
 			"under load": {0, 100 + 10}, // a unit every 10 ms
 		} {
 			t.Run(fmt.Sprintf("%s, %s", kind, name), func(t *testing.T) {
-				d := lab.Document(t, 1, alone, long(kind, 1000, ""))
+				d := documents.Parse(t, 1, alone, long(kind, 1000, ""))
 				started(t, d, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
 					q := request("a")
 					admitted := sum(c.running["us/n2"].load(t, q, 1, 2330*time.Millisecond))
@@ -50,7 +50,7 @@ func TestNodesAndStoreEndTogether(t *testing.T) {
 func TestRowsOfAJournal(t *testing.T) {
 	for _, old := range []bool{false, true} {
 		t.Run(fmt.Sprintf("an old copy: %v", old), func(t *testing.T) {
-			d := lab.Document(t, 1, halves, long(algorithms.FixedWindow, 2000, ", lending_limit: 0.9, borrowing_limit: 0.3"))
+			d := documents.Parse(t, 1, halves, long(algorithms.FixedWindow, 2000, ", lending_limit: 0.9, borrowing_limit: 0.3"))
 			started(t, d, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
 				q := request("a")
 				c.stop("us/n1")
@@ -91,7 +91,7 @@ func TestRowsOfAJournal(t *testing.T) {
 
 // A short window needs no checkpoint: none is written.
 func TestShortWindowsAreNotWrittenDown(t *testing.T) {
-	d := lab.Document(t, 1, alone, "name: minute, limit: 1000, window: 1m", long(algorithms.FixedWindow, 1000, ""))
+	d := documents.Parse(t, 1, alone, "name: minute, limit: 1000, window: 1m", long(algorithms.FixedWindow, 1000, ""))
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n := c.running["us/n1"]
 		n.load(t, request("a"), 1, 500*time.Millisecond)
@@ -110,7 +110,7 @@ func TestShortWindowsAreNotWrittenDown(t *testing.T) {
 
 // A journal that cannot be read, nor written, does not take with it what its node saw.
 func TestUseIsKnownWithoutTheJournal(t *testing.T) {
-	started(t, lab.Document(t, 1, alone, long(algorithms.FixedWindow, 100, "")), []string{"us/n1"}, func(t *testing.T, c *cluster) {
+	started(t, documents.Parse(t, 1, alone, long(algorithms.FixedWindow, 100, "")), []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n, q := c.running["us/n1"], request("a")
 		for range 40 {
 			n.check(t, q)

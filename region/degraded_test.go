@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/allocator/exchange"
-	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/region/admit"
 	"github.com/quotad/quotad/region/rules"
 )
@@ -64,7 +64,7 @@ func (n *running) agrees(t *testing.T, region string) Peer {
 }
 
 func TestDegraded(t *testing.T) {
-	d := lab.Document(t, 1, threeRegions, "name: second, limit: 100, window: 1s",
+	d := documents.Parse(t, 1, threeRegions, "name: second, limit: 100, window: 1s",
 		"name: home, domain: home, limit: 100, window: 1s, weights: {us: 1, eu: 1, ap: 0}")
 	started(t, d, []string{"us/n1", "eu/n1", "ap/n1"}, func(t *testing.T, c *cluster) {
 		us := c.running["us/n1"]
@@ -110,7 +110,7 @@ func TestDegraded(t *testing.T) {
 
 // A region that nobody ever heard of is degraded from the start, and nobody waits for it.
 func TestServesWhileARegionWasNeverThere(t *testing.T) {
-	started(t, lab.Document(t, 1, halves, "name: second, limit: 100, window: 1s"), []string{"us/n1"}, func(t *testing.T, c *cluster) {
+	started(t, documents.Parse(t, 1, halves, "name: second, limit: 100, window: 1s"), []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		us := c.running["us/n1"]
 		if p := us.agrees(t, "eu"); p.Heard || !p.Degraded || us.Ready() != nil {
 			t.Errorf("peer %+v, ready %v", p, us.Ready())
@@ -125,7 +125,7 @@ func TestServesWhileARegionWasNeverThere(t *testing.T) {
 }
 
 func TestStatusBucketAndMetricsAgree(t *testing.T) {
-	d := lab.Document(t, 4, halves, "name: second, limit: 100, window: 1s", "name: watch, limit: 3, window: 1s, shadow: true",
+	d := documents.Parse(t, 4, halves, "name: second, limit: 100, window: 1s", "name: watch, limit: 3, window: 1s, shadow: true",
 		"name: lost, domain: lost, limit: 10, window: 1s, on_store_failure: deny")
 	started(t, d, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
 		us := c.running["us/n1"]
@@ -192,7 +192,7 @@ func TestStatusBucketAndMetricsAgree(t *testing.T) {
 }
 
 func TestBucketErrors(t *testing.T) {
-	d := lab.Document(t, 1, alone, "name: second, limit: 100, window: 1s")
+	d := documents.Parse(t, 1, alone, "name: second, limit: 100, window: 1s")
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		us := c.running["us/n1"]
 		if _, err := us.Bucket(t.Context(), "minute", "api", request("a").Descriptors); !errors.Is(err, rules.ErrNoSuchBucket) {

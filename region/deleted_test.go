@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
-	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/region/admit"
 	"github.com/redis/go-redis/v9"
 )
@@ -18,7 +18,7 @@ func TestSeveralBucketsOfARequestAreDeleted(t *testing.T) {
 	limits := []string{"name: hour, limit: 100, window: 1h", "name: day, limit: 100, window: 24h"}
 	for name, deleted := range map[string][]string{"the first": {"hour"}, "the second": {"day"}, "both": {"hour", "day"}} {
 		t.Run(name, func(t *testing.T) {
-			started(t, lab.Document(t, 1, alone, limits...), []string{"us/n1"}, func(t *testing.T, c *cluster) {
+			started(t, documents.Parse(t, 1, alone, limits...), []string{"us/n1"}, func(t *testing.T, c *cluster) {
 				n, q := c.running["us/n1"], cost("a", 60)
 				if d := n.check(t, q); !d.Allowed {
 					t.Fatalf("%+v", d)
@@ -44,12 +44,12 @@ func TestSeveralBucketsOfARequestAreDeleted(t *testing.T) {
 // expires sooner: that is no deletion, and it is full then.
 func TestABucketThatExpiresSoonerWasNotDeleted(t *testing.T) {
 	tokens := "name: tokens, algorithm: token_bucket, window: 24h, burst: 100, on_store_failure: deny, limit: "
-	started(t, lab.Document(t, 1, alone, tokens+"10"), []string{"us/n1"}, func(t *testing.T, c *cluster) {
+	started(t, documents.Parse(t, 1, alone, tokens+"10"), []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n, q := c.running["us/n1"], cost("a", 100)
 		if d := n.check(t, q); !d.Allowed {
 			t.Fatalf("%+v", d)
 		}
-		if err := n.Adopt(t.Context(), lab.Document(t, 2, alone, tokens+"1000000")); err != nil {
+		if err := n.Adopt(t.Context(), documents.Parse(t, 2, alone, tokens+"1000000")); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)
@@ -88,7 +88,7 @@ func (c *cluster) delete(region string, n *running, limit string, q admit.Reques
 // next, a long one restored. What no running node knows begins anew, and nothing else is touched.
 func TestADeletedBucket(t *testing.T) {
 	short := "name: short, domain: short, limit: 50, window: 10s, on_store_failure: deny"
-	d := lab.Document(t, 1, alone, long(algorithms.FixedWindow, 100, ""), short)
+	d := documents.Parse(t, 1, alone, long(algorithms.FixedWindow, 100, ""), short)
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n, a := c.running["us/n1"], request("a")
 		s := admit.Request{Domain: "short", Descriptors: a.Descriptors, Cost: 1}
@@ -131,7 +131,7 @@ func TestADeletedBucket(t *testing.T) {
 func TestADeletedBucketUnderTraffic(t *testing.T) {
 	for _, kind := range windows {
 		t.Run(string(kind), func(t *testing.T) {
-			started(t, lab.Document(t, 1, halves, long(kind, 200, ", lending_limit: 1")), []string{"us/n1", "us/n2", "eu/n1"}, func(t *testing.T, c *cluster) {
+			started(t, documents.Parse(t, 1, halves, long(kind, 200, ", lending_limit: 1")), []string{"us/n1", "us/n2", "eu/n1"}, func(t *testing.T, c *cluster) {
 				q := request("a")
 				var mu sync.Mutex
 				var admitted int64

@@ -6,13 +6,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/documents"
 )
 
 // A node that ends has the store charged with what it admitted without it, however fresh, has the use of long windows in
 // its journal, and is missed by nobody.
 func TestDrain(t *testing.T) {
-	d := lab.Document(t, 1, halves, "name: hour, limit: 10000, window: 1h")
+	d := documents.Parse(t, 1, halves, "name: hour, limit: 10000, window: 1h")
 	inBubble(t, []string{"us/n1", "us/n2", "eu/n1"}, func(t *testing.T, c *cluster) {
 		server := c.onTwin("us")
 		us, mate := c.start("us/n1", d), c.start("us/n2", d)
@@ -51,7 +51,7 @@ func TestDrain(t *testing.T) {
 
 // What cannot be charged is said, and holds nothing up.
 func TestDrainWithoutStore(t *testing.T) {
-	d := lab.Document(t, 1, alone, "name: hour, limit: 10000, window: 1h, lending_limit: 0")
+	d := documents.Parse(t, 1, alone, "name: hour, limit: 10000, window: 1h, lending_limit: 0")
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		us := c.running["us/n1"]
 		c.loseStore("us")

@@ -9,7 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/chaos/lab/servers"
 	"github.com/quotad/quotad/region/store"
 )
@@ -21,7 +21,7 @@ func TestEvictionIsWarnedOf(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer server.Close()
-	n := unstarted(t, 1, lab.Document(t, 1, hereAndThere, "name: a, limit: 10, window: 1m"))
+	n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, "name: a, limit: 10, window: 1m"))
 	var log bytes.Buffer
 	n.log = slog.New(slog.NewTextHandler(&log, nil))
 	if n.config.Store, err = store.Connect(store.Options{URL: server.URL, Timeout: 30 * time.Second}); err != nil {

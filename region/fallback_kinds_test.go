@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
-	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/region/admit"
 )
 
@@ -15,7 +15,7 @@ func TestStoreOutOfReachOfEachKind(t *testing.T) {
 	for _, kind := range algorithms.Kinds {
 		limits = append(limits, limitOf(kind, 100, ", lending_limit: 0.5, domain: "+nameOf(kind)))
 	}
-	started(t, lab.Document(t, 1, halves, limits...), []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
+	started(t, documents.Parse(t, 1, halves, limits...), []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
 		c.loseStore("us")
 		nextCell(10 * time.Second)
 		for _, kind := range algorithms.Kinds {

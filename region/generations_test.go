@@ -5,14 +5,14 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/allocator/exchange"
-	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/documents"
 )
 
 // TestAForgedRecallStopsNoLending: where calls between regions are in plain text anybody can ask in
 // the name of any node. A question of generation 2^51 in the name of our region, and of a peer's,
 // leaves lending and borrowing as they were.
 func TestAForgedRecallStopsNoLending(t *testing.T) {
-	d := lab.Document(t, 1, threeRegions, "name: m, limit: 1000, window: 1h")
+	d := documents.Parse(t, 1, threeRegions, "name: m, limit: 1000, window: 1h")
 	started(t, d, []string{"us/n1", "eu/n1", "ap/n1"}, func(t *testing.T, c *cluster) {
 		us := c.running["us/n1"]
 		us.check(t, request("a"))

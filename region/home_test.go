@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
-	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/region/admit"
 )
 
@@ -42,7 +42,7 @@ var homeKinds = map[algorithms.Kind]int{algorithms.FixedWindow: 3, algorithms.Sl
 func TestHomeModeServes(t *testing.T) {
 	for kind, least := range homeKinds {
 		t.Run(string(kind), func(t *testing.T) {
-			d := lab.Document(t, 1, thirds, limitOf(kind, 3, ", on_exhausted: borrow"))
+			d := documents.Parse(t, 1, thirds, limitOf(kind, 3, ", on_exhausted: borrow"))
 			started(t, d, []string{"us/n1", "eu/n1", "ap/n1"}, func(t *testing.T, c *cluster) {
 				time.Sleep(time.Until(time.Now().Truncate(10 * time.Second).Add(10 * time.Second)))
 				c.servesWhoeverAsks(t, least)
@@ -125,7 +125,7 @@ func (c *cluster) servesAtHomeAlone(t *testing.T, q admit.Request) {
 // A limit of three over three regions: each asks for one, with time between them.
 func TestHomeModeOneByOne(t *testing.T) {
 	for _, kind := range algorithms.Kinds[:3] {
-		d := lab.Document(t, 1, thirds, strings.Replace(limitOf(kind, 3, ", on_exhausted: borrow"), "10s", "1h", 1))
+		d := documents.Parse(t, 1, thirds, strings.Replace(limitOf(kind, 3, ", on_exhausted: borrow"), "10s", "1h", 1))
 		started(t, d, []string{"us/n1", "eu/n1", "ap/n1"}, func(t *testing.T, c *cluster) {
 			for account := range 4 {
 				q := request(fmt.Sprint(account))

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
-	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/region/admit"
 )
 
@@ -21,7 +21,7 @@ func burstOf(kind algorithms.Kind, units, burst int) string {
 
 // Requests that a leaky bucket admits have their turns at its rate, and a full one says when there is room.
 func TestTurnsOfALeakyBucket(t *testing.T) {
-	d := lab.Document(t, 1, alone, burstOf(algorithms.LeakyBucket, 10, 5), "name: watch, algorithm: leaky_bucket, limit: 1, window: 10s, shadow: true")
+	d := documents.Parse(t, 1, alone, burstOf(algorithms.LeakyBucket, 10, 5), "name: watch, algorithm: leaky_bucket, limit: 1, window: 10s, shadow: true")
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n := c.running["us/n1"]
 		admitted := func(units int64, delay time.Duration, remaining int64) {
@@ -58,7 +58,7 @@ func TestRetryAfterIsHonest(t *testing.T) {
 	const denials = 12
 	for _, kind := range algorithms.Kinds {
 		t.Run(string(kind), func(t *testing.T) {
-			d := lab.Document(t, 1, alone, burstOf(kind, 10, 7))
+			d := documents.Parse(t, 1, alone, burstOf(kind, 10, 7))
 			started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 				n, random := c.running["us/n1"], rand.New(rand.NewPCG(1, 2))
 				peek := func(q admit.Request) bool {
@@ -103,7 +103,7 @@ func TestDecisionsOfEachKind(t *testing.T) {
 				whole = 200
 			}
 			part := whole * 2 / 5
-			started(t, lab.Document(t, 1, threeRegions, burstOf(kind, 100, 200)), []string{"us/n1"}, func(t *testing.T, c *cluster) {
+			started(t, documents.Parse(t, 1, threeRegions, burstOf(kind, 100, 200)), []string{"us/n1"}, func(t *testing.T, c *cluster) {
 				n := c.running["us/n1"]
 				for units, want := range map[int64]admit.Reason{1: admit.WithinLimit, part: admit.WithinLimit, part + 1: admit.ExceedsRegionCapacity,
 					whole: admit.ExceedsRegionCapacity, whole + 1: admit.Never, 1 << 51: admit.Never} {
@@ -143,7 +143,7 @@ func TestLimitsOfAllKindsOnOneRequest(t *testing.T) {
 				}
 				limits = append(limits, limitOf(kind, units, ""))
 			}
-			started(t, lab.Document(t, 1, alone, limits...), []string{"us/n1"}, func(t *testing.T, c *cluster) {
+			started(t, documents.Parse(t, 1, alone, limits...), []string{"us/n1"}, func(t *testing.T, c *cluster) {
 				n := c.running["us/n1"]
 				var spent int64
 				for _, step := range []struct {

@@ -6,13 +6,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/region/journal"
 )
 
 // Every row that a borrower was told of is in the lender's journal, at that value or a higher one.
 func TestLentRowsAreInTheJournal(t *testing.T) {
-	started(t, lab.Document(t, 1, halves, "name: hour, limit: 100, window: 1h"), []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
+	started(t, documents.Parse(t, 1, halves, "name: hour, limit: 100, window: 1h"), []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
 		us, eu := c.running["us/n1"], c.running["eu/n1"]
 		us.load(t, request("a"), 1, time.Second)
 		heard, err := us.Bucket(t.Context(), "hour", "api", request("a").Descriptors)
@@ -47,7 +47,7 @@ func rowsOf(t *testing.T, j *journal.Journal) (rows []journal.Row) {
 // A lender whose journal takes no rows announces none: the borrower gets nothing, though the lender's store has
 // debited once, before it was known. Rights in flight are missing, never doubled; serving goes on.
 func TestNothingIsLentWithoutAJournal(t *testing.T) {
-	d := lab.Document(t, 1, halves, "name: second, limit: 100, window: 1s")
+	d := documents.Parse(t, 1, halves, "name: second, limit: 100, window: 1s")
 	started(t, d, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
 		us, eu := c.running["us/n1"], c.running["eu/n1"]
 		us.load(t, request("a"), 2, time.Second)
@@ -88,7 +88,7 @@ func TestNothingIsLentWithoutAJournal(t *testing.T) {
 // Demand moves from one region to another and back. In every cell the regions together stay within the limit, and
 // the shares their stores hold add up to no more than it.
 func TestRightsFollowTheDemand(t *testing.T) {
-	d := lab.Document(t, 1, threeRegions, "name: second, limit: 100, window: 1s")
+	d := documents.Parse(t, 1, threeRegions, "name: second, limit: 100, window: 1s")
 	started(t, d, []string{"us/n1", "eu/n1", "ap/n1"}, func(t *testing.T, c *cluster) {
 		total, most := map[int64]int64{}, map[string]int64{}
 		names := slices.Sorted(maps.Keys(c.running))
@@ -130,7 +130,7 @@ func TestRightsFollowTheDemand(t *testing.T) {
 
 // A region gets its own entitlement back from one that has been idle for ten seconds.
 func TestARegionGetsItsOwnBack(t *testing.T) {
-	d := lab.Document(t, 1, halves, "name: hour, limit: 100, window: 1h, on_exhausted: borrow")
+	d := documents.Parse(t, 1, halves, "name: hour, limit: 100, window: 1h, on_exhausted: borrow")
 	started(t, d, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
 		us, eu := c.running["us/n1"], c.running["eu/n1"]
 		eu.check(t, cost("a", 10))

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/policy"
 )
 
@@ -17,7 +17,7 @@ func longAccounts() []string {
 // TestLongKeysAreShort: keys of hundreds of bytes have buckets of their own, each found again by
 // its descriptors, and neither the bucket's id nor its key in the store is long.
 func TestLongKeysAreShort(t *testing.T) {
-	started(t, lab.Document(t, 1, alone, "name: m, limit: 100, window: 1h"), []string{"us/n1"}, func(t *testing.T, c *cluster) {
+	started(t, documents.Parse(t, 1, alone, "name: m, limit: 100, window: 1h"), []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n := c.running["us/n1"]
 		for i, account := range longAccounts() {
 			for range i + 1 {

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/region/admit"
 	"github.com/redis/go-redis/v9"
 )
@@ -23,7 +23,7 @@ func TestStoreLosesEverything(t *testing.T) {
 		"allow": {true, admit.StoreFailureAllowed},
 	} {
 		t.Run(behaviour, func(t *testing.T) {
-			d := lab.Document(t, 1, alone, "name: second, limit: 100, window: 1s, lending_limit: 0.5, on_store_failure: "+behaviour)
+			d := documents.Parse(t, 1, alone, "name: second, limit: 100, window: 1s, lending_limit: 0.5, on_store_failure: "+behaviour)
 			started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 				n := c.running["us/n1"]
 				nextCell(time.Second)
@@ -59,7 +59,7 @@ func TestStoreLosesEverything(t *testing.T) {
 
 // A node that fails to notice for want of requests loses nothing by it: the first request finds out.
 func TestSeveralLossesCountOn(t *testing.T) {
-	d := lab.Document(t, 1, alone, "name: second, limit: 100, window: 1s, on_store_failure: deny")
+	d := documents.Parse(t, 1, alone, "name: second, limit: 100, window: 1s, on_store_failure: deny")
 	started(t, d, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
 		for range 3 {
 			before := c.running["us/n1"].Status().Generation
@@ -94,7 +94,7 @@ func TestSeveralLossesCountOn(t *testing.T) {
 
 // Scripts that are gone say nothing of the data.
 func TestScriptFlushIsNoLoss(t *testing.T) {
-	d := lab.Document(t, 1, alone, "name: second, limit: 100, window: 1s, on_store_failure: deny")
+	d := documents.Parse(t, 1, alone, "name: second, limit: 100, window: 1s, on_store_failure: deny")
 	inBubble(t, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		c.onRedis("us")
 		n := c.start("us/n1", d)
@@ -113,7 +113,7 @@ func TestScriptFlushIsNoLoss(t *testing.T) {
 
 // A region whose store lost everything takes part again, and together with its peers stays below the limit.
 func TestLossBesideAPeer(t *testing.T) {
-	d := lab.Document(t, 1, []string{"us: {weight: 1}", "eu: {weight: 1}"}, "name: second, limit: 100, window: 1s, on_store_failure: deny")
+	d := documents.Parse(t, 1, []string{"us: {weight: 1}", "eu: {weight: 1}"}, "name: second, limit: 100, window: 1s, on_store_failure: deny")
 	started(t, d, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
 		us, eu := c.running["us/n1"], c.running["eu/n1"]
 		nextCell(time.Second)
@@ -146,7 +146,7 @@ func TestLossBesideAPeer(t *testing.T) {
 }
 
 func TestStoreOutOfReach(t *testing.T) {
-	d := lab.Document(t, 1, []string{"us: {weight: 1}", "eu: {weight: 1}"},
+	d := documents.Parse(t, 1, []string{"us: {weight: 1}", "eu: {weight: 1}"},
 		"name: closed, domain: closed, limit: 100, window: 1s, on_store_failure: deny",
 		"name: open, domain: open, limit: 100, window: 1s, on_store_failure: allow",
 		"name: second, limit: 100, window: 1s, lending_limit: 0.5")
@@ -182,7 +182,7 @@ func TestStoreOutOfReach(t *testing.T) {
 
 // A node that comes back to its journal and its store goes on where it was.
 func TestRestart(t *testing.T) {
-	d := lab.Document(t, 1, alone, "name: minute, limit: 100, window: 1m, on_store_failure: deny")
+	d := documents.Parse(t, 1, alone, "name: minute, limit: 100, window: 1m, on_store_failure: deny")
 	inBubble(t, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		var generation uint64
 		for incarnation := range uint64(3) {
@@ -219,7 +219,7 @@ const timeAhead = 3 * time.Second
 
 // A Redis restored from a copy of before the generation that the journal remembers has lost what came since.
 func TestOldCopyOfTheStore(t *testing.T) {
-	d := lab.Document(t, 1, alone, "name: second, limit: 100, window: 1s, on_store_failure: deny")
+	d := documents.Parse(t, 1, alone, "name: second, limit: 100, window: 1s, on_store_failure: deny")
 	inBubble(t, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		later := c.start("us/n1", d).Status().Generation + 1000
 		if err := c.running["us/n1"].journal.SetGeneration(later); err != nil {
@@ -241,7 +241,7 @@ func TestOldCopyOfTheStore(t *testing.T) {
 
 // Without a journal that remembers the region, only the operator's word makes an empty store a first start.
 func TestFirstStart(t *testing.T) {
-	d := lab.Document(t, 1, alone, "name: second, limit: 100, window: 1s, on_store_failure: deny")
+	d := documents.Parse(t, 1, alone, "name: second, limit: 100, window: 1s, on_store_failure: deny")
 	for _, bootstrap := range []bool{true, false} {
 		t.Run(fmt.Sprintf("bootstrap %v", bootstrap), func(t *testing.T) {
 			inBubble(t, []string{"us/n1"}, func(t *testing.T, c *cluster) {

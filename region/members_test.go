@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/quotad/quotad/allocator/exchange"
-	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/gossip"
 	hintv1 "github.com/quotad/quotad/proto/hint/v1"
 )
@@ -30,7 +30,7 @@ func metaOf(t testing.TB, region, node, address string) []byte {
 // TestMembersOfAKnownFormOnly: REGION/NODE of a region in the document, that says the same name of
 // itself, and an address that can be called or none.
 func TestMembersOfAKnownFormOnly(t *testing.T) {
-	n := unstarted(t, 1, lab.Document(t, 1, hereAndThere, "name: a, limit: 10, window: 1s"))
+	n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, "name: a, limit: 10, window: 1s"))
 	long := strings.Repeat("x", 64)
 	for name, c := range map[string]struct {
 		name string
@@ -99,7 +99,7 @@ func (c *cluster) invented(region string, n int) {
 // Soon after that nobody is degraded, the invented are still there, and more of them than the bound
 // are not taken in.
 func TestInventedNodesDegradeNobody(t *testing.T) {
-	d := lab.Document(t, 1, halves, "name: second, limit: 100, window: 1s")
+	d := documents.Parse(t, 1, halves, "name: second, limit: 100, window: 1s")
 	started(t, d, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
 		us := c.running["us/n1"]
 		c.invented("eu", fewestMembers+6)
@@ -135,7 +135,7 @@ func TestInventedNodesDegradeNobody(t *testing.T) {
 // TestNodesSaidToBeGoneAreStillCalled: whoever can gossip can say that a node is gone, and name
 // others; an address that answered lately stays until it has not for half a minute.
 func TestNodesSaidToBeGoneAreStillCalled(t *testing.T) {
-	d := lab.Document(t, 1, halves, "name: second, limit: 100, window: 1s")
+	d := documents.Parse(t, 1, halves, "name: second, limit: 100, window: 1s")
 	started(t, d, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
 		us, eu := c.running["us/n1"], c.running["eu/n1"].config.PeerAdvertise
 		us.membersChanged([]gossip.Member{{Name: "eu/evil", Meta: metaOf(t, "eu", "evil", "10.9.9.9:1")}})
@@ -156,7 +156,7 @@ func FuzzMember(f *testing.F) {
 	f.Add("there/n1", metaOf(f, "there", "n1", "10.0.0.1:8082"))
 	f.Add("here/\x1b[31m", metaOf(f, "here", "x", "[::1]:1"))
 	f.Add("there/n1/n2", []byte{0x0a, 0xff})
-	n := unstarted(f, 1, lab.Document(f, 1, hereAndThere, "name: a, limit: 10, window: 1s"))
+	n := unstarted(f, 1, documents.Parse(f, 1, hereAndThere, "name: a, limit: 10, window: 1s"))
 	f.Fuzz(func(t *testing.T, name string, meta []byte) {
 		region, err := n.admit(gossip.Member{Name: name, Meta: meta})
 		if err != nil {

@@ -12,7 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/region/admit"
 )
 
@@ -54,7 +54,7 @@ func goldenSeries(t *testing.T, n *running) {
 
 // Rights that move are counted on both sides, by the peer they move to or from, and no counter ever goes back.
 func TestMovedUnitsAreCounted(t *testing.T) {
-	d := lab.Document(t, 1, halves, "name: second, limit: 100, window: 1s")
+	d := documents.Parse(t, 1, halves, "name: second, limit: 100, window: 1s")
 	started(t, d, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
 		us, eu := c.running["us/n1"], c.running["eu/n1"]
 		before := us.counters(t)
@@ -108,7 +108,7 @@ func (n *running) timed(t *testing.T) (decisions uint64, buckets int) {
 
 // A region that denies while another has said that it has spare units counts that.
 func TestDeniedWithSpareIsCounted(t *testing.T) {
-	d := lab.Document(t, 1, halves, "name: second, limit: 100, window: 1s, borrowing_limit: 0")
+	d := documents.Parse(t, 1, halves, "name: second, limit: 100, window: 1s, borrowing_limit: 0")
 	started(t, d, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
 		us, eu := c.running["us/n1"], c.running["eu/n1"]
 		for i := range 200 { // eu says that it needs 10 of its 50 in a second, and us may borrow none
@@ -132,7 +132,7 @@ func TestDeniedWithSpareIsCounted(t *testing.T) {
 func TestDeclinedAsksAreCounted(t *testing.T) {
 	limit := "name: second, limit: 100, window: 1s"
 	inBubble(t, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
-		us, eu := c.start("us/n1", lab.Document(t, 1, halves, limit)), c.start("eu/n1", lab.Document(t, 2, halves, limit))
+		us, eu := c.start("us/n1", documents.Parse(t, 1, halves, limit)), c.start("eu/n1", documents.Parse(t, 2, halves, limit))
 		c.meet()
 		us.load(t, request("a"), 2, 2*time.Second)
 		time.Sleep(time.Second)
@@ -146,7 +146,7 @@ func TestDeclinedAsksAreCounted(t *testing.T) {
 
 // What is admitted without the store is counted, and so is what the store was charged with afterwards.
 func TestLocalUnitsAreCounted(t *testing.T) {
-	d := lab.Document(t, 1, alone, "name: hour, limit: 100, window: 1h, lending_limit: 0")
+	d := documents.Parse(t, 1, alone, "name: hour, limit: 100, window: 1h, lending_limit: 0")
 	inBubble(t, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		server := c.onTwin("us")
 		us := c.start("us/n1", d)

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/chaos/bubble"
-	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/chaos/lab/network"
 	"github.com/quotad/quotad/chaos/lab/servers"
 	"github.com/quotad/quotad/policy"
@@ -25,7 +25,7 @@ import (
 var alone = []string{"us: {weight: 1}"}
 
 func TestNodeAlone(t *testing.T) {
-	d := lab.Document(t, 3, alone, "name: second, limit: 5, window: 1s")
+	d := documents.Parse(t, 3, alone, "name: second, limit: 5, window: 1s")
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n := c.running["us/n1"]
 		if err := n.Ready(); err != nil {
@@ -60,7 +60,7 @@ func TestNodeAlone(t *testing.T) {
 }
 
 func TestPeekChargesNothing(t *testing.T) {
-	d := lab.Document(t, 1, alone, "name: second, limit: 5, window: 1s")
+	d := documents.Parse(t, 1, alone, "name: second, limit: 5, window: 1s")
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n := c.running["us/n1"]
 		nextCell(time.Second)
@@ -82,7 +82,7 @@ func TestPeekChargesNothing(t *testing.T) {
 }
 
 func TestRequestsOfNoLimit(t *testing.T) {
-	d := lab.Document(t, 1, alone, "name: second, limit: 5, window: 1s", "name: pro, limit: 5, window: 1s, match: {plan: pro}")
+	d := documents.Parse(t, 1, alone, "name: second, limit: 5, window: 1s", "name: pro, limit: 5, window: 1s, match: {plan: pro}")
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n := c.running["us/n1"]
 		for name, q := range map[string]admit.Request{
@@ -100,7 +100,7 @@ func TestRequestsOfNoLimit(t *testing.T) {
 }
 
 func TestCostsAboveTheEntitlement(t *testing.T) {
-	started(t, lab.Document(t, 1, []string{"us: {weight: 40}", "eu: {weight: 60}"}, "name: second, limit: 100, window: 1s"), []string{"us/n1"},
+	started(t, documents.Parse(t, 1, []string{"us: {weight: 40}", "eu: {weight: 60}"}, "name: second, limit: 100, window: 1s"), []string{"us/n1"},
 		func(t *testing.T, c *cluster) {
 			n := c.running["us/n1"]
 			for cost, want := range map[int64]admit.Reason{40: admit.WithinLimit, 41: admit.ExceedsRegionCapacity, 100: admit.ExceedsRegionCapacity, 101: admit.Never, 1 << 51: admit.Never} {
@@ -122,7 +122,7 @@ func TestCostsAboveTheEntitlement(t *testing.T) {
 
 // A denial spends nothing on the other limits of the request; shadow limits only watch.
 func TestSeveralLimits(t *testing.T) {
-	d := lab.Document(t, 1, alone, "name: wide, limit: 10, window: 1s", "name: narrow, key: [account, address], limit: 3, window: 1s",
+	d := documents.Parse(t, 1, alone, "name: wide, limit: 10, window: 1s", "name: narrow, key: [account, address], limit: 3, window: 1s",
 		"name: watch, limit: 2, window: 1s, shadow: true")
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n := c.running["us/n1"]
@@ -156,7 +156,7 @@ func bubbleGoroutines(t *testing.T) []string {
 }
 
 func TestCloseLeavesNoGoroutine(t *testing.T) {
-	d := lab.Document(t, 1, threeRegions, "name: second, limit: 100, window: 1s")
+	d := documents.Parse(t, 1, threeRegions, "name: second, limit: 100, window: 1s")
 	inBubble(t, []string{"us/n1", "us/n2", "eu/n1"}, func(t *testing.T, c *cluster) {
 		before := len(bubbleGoroutines(t))
 		for _, name := range []string{"us/n1", "us/n2", "eu/n1"} {
@@ -190,7 +190,7 @@ func TestCloseLeavesNoGoroutine(t *testing.T) {
 
 // Nobody waits for a node that is closed, whether they came before or after.
 func TestCheckOnAClosedNode(t *testing.T) {
-	d := lab.Document(t, 1, alone, "name: second, limit: 5, window: 1s")
+	d := documents.Parse(t, 1, alone, "name: second, limit: 5, window: 1s")
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n := c.running["us/n1"]
 		c.stop("us/n1")
@@ -200,12 +200,12 @@ func TestCheckOnAClosedNode(t *testing.T) {
 		if _, err := n.Peek(t.Context(), request("a")); !errors.Is(err, admit.ErrClosed) {
 			t.Errorf("peek: %v", err)
 		}
-		if err := n.Adopt(t.Context(), lab.Document(t, 2, alone, "name: second, limit: 6, window: 1s")); !errors.Is(err, admit.ErrClosed) {
+		if err := n.Adopt(t.Context(), documents.Parse(t, 2, alone, "name: second, limit: 6, window: 1s")); !errors.Is(err, admit.ErrClosed) {
 			t.Errorf("adopt: %v", err)
 		}
 	})
 	bubble.Test(t, func(t *testing.T) {
-		n := unstarted(t, 1, lab.Document(t, 1, hereAndThere, "name: second, limit: 5, window: 1s"))
+		n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, "name: second, limit: 5, window: 1s"))
 		waits := make(chan error)
 		go func() {
 			_, err := n.Check(t.Context(), request("a"))
@@ -220,7 +220,7 @@ func TestCheckOnAClosedNode(t *testing.T) {
 }
 
 func TestLeaveTellsTheOthers(t *testing.T) {
-	d := lab.Document(t, 1, threeRegions, "name: second, limit: 100, window: 1s")
+	d := documents.Parse(t, 1, threeRegions, "name: second, limit: 100, window: 1s")
 	started(t, d, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
 		if err := c.running["eu/n1"].Leave(t.Context()); err != nil {
 			t.Fatal(err)
@@ -234,7 +234,7 @@ func TestLeaveTellsTheOthers(t *testing.T) {
 
 // Two nodes on one Redis, each with a journal of its own, are one region.
 func TestTwoNodesOfOneRegionAdmitTheShare(t *testing.T) {
-	d := lab.Document(t, 1, []string{"us: {weight: 1}", "eu: {weight: 1}"}, "name: hour, limit: 600, window: 1h")
+	d := documents.Parse(t, 1, []string{"us: {weight: 1}", "eu: {weight: 1}"}, "name: hour, limit: 600, window: 1h")
 	started(t, d, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
 		var admitted atomic.Int64
 		var callers sync.WaitGroup
@@ -264,7 +264,7 @@ func TestTwoNodesOfOneRegionAdmitTheShare(t *testing.T) {
 
 // Both nodes of a region borrow for it, and both of the other lend: together never more than the limit.
 func TestNodesOfARegionBorrowTogether(t *testing.T) {
-	d := lab.Document(t, 1, []string{"us: {weight: 1}", "eu: {weight: 1}"}, "name: second, limit: 100, window: 1s")
+	d := documents.Parse(t, 1, []string{"us: {weight: 1}", "eu: {weight: 1}"}, "name: second, limit: 100, window: 1s")
 	started(t, d, []string{"us/n1", "us/n2", "eu/n1", "eu/n2"}, func(t *testing.T, c *cluster) {
 		nextCell(time.Second)
 		var mu sync.Mutex
@@ -306,13 +306,13 @@ func TestNodesOfARegionBorrowTogether(t *testing.T) {
 
 func TestStartRefuses(t *testing.T) {
 	const second = "name: second, limit: 100, window: 1s"
-	d := lab.Document(t, 1, threeRegions, second)
+	d := documents.Parse(t, 1, threeRegions, second)
 	for name, tc := range map[string]struct {
 		d     *policy.Document
 		spoil func(c *cluster)
 		says  string
 	}{
-		"a region that the document does not have": {lab.Document(t, 1, alone, "name: second, limit: 100, window: 1s"), nil, `has no region "eu"`},
+		"a region that the document does not have": {documents.Parse(t, 1, alone, "name: second, limit: 100, window: 1s"), nil, `has no region "eu"`},
 		"the Redis of another region": {d, func(c *cluster) {
 			c.servers["eu"], c.twins["eu"] = c.servers["us"], c.twins["us"]
 			c.start("us/n1", d)
@@ -321,16 +321,16 @@ func TestStartRefuses(t *testing.T) {
 			c.loseStore("eu")
 		}, "check that it runs"},
 		"a document older than the node worked under": {d, func(c *cluster) {
-			if err := c.start("eu/n1", d).Adopt(c.t.Context(), lab.Document(c.t, 2, threeRegions, second)); err != nil {
+			if err := c.start("eu/n1", d).Adopt(c.t.Context(), documents.Parse(c.t, 2, threeRegions, second)); err != nil {
 				c.t.Fatal(err)
 			}
 			c.stop("eu/n1")
 		}, "is older than version 2"},
 		"a document older than its region works under": {d, func(c *cluster) {
-			c.start("eu/n2", lab.Document(c.t, 2, threeRegions, second))
+			c.start("eu/n2", documents.Parse(c.t, 2, threeRegions, second))
 		}, "one of a higher version"},
 		"another document of the version its region works under": {d, func(c *cluster) {
-			c.start("eu/n2", lab.Document(c.t, 1, threeRegions, "name: second, limit: 10, window: 1s"))
+			c.start("eu/n2", documents.Parse(c.t, 1, threeRegions, "name: second, limit: 10, window: 1s"))
 		}, "one of a higher version"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -356,7 +356,7 @@ func TestNoStartWithoutRights(t *testing.T) {
 	c.network.Host("here/n1")
 	c.seed = c.gossipAddress("here/n1").String()
 	defer c.close()
-	d := lab.Document(t, 1, hereAndThere, "name: hour, limit: 100, window: 1h")
+	d := documents.Parse(t, 1, hereAndThere, "name: hour, limit: 100, window: 1h")
 	rights := func(rules string) {
 		args := []any{"ACL", "SETUSER", "node", "reset", ">horse"}
 		for _, rule := range strings.Fields(rules) {
@@ -383,7 +383,7 @@ func TestNoStartWithoutRights(t *testing.T) {
 }
 
 func TestNotReadyBeforeTheStoreIsOpen(t *testing.T) {
-	n := unstarted(t, 1, lab.Document(t, 1, hereAndThere, "name: second, limit: 5, window: 1s"))
+	n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, "name: second, limit: 5, window: 1s"))
 	if err := n.Ready(); !errors.Is(err, store.ErrNotOpen) {
 		t.Errorf("ready: %v", err)
 	}

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/chaos/lab/network"
 	"github.com/quotad/quotad/chaos/lab/servers"
 )
@@ -30,7 +30,7 @@ func TestTwoRegionsOnRealServers(t *testing.T) {
 	}
 	c.seed = c.gossipAddress("here/n1").String()
 	defer c.close()
-	d := lab.Document(t, 1, hereAndThere, "name: per-account, limit: 100, window: 24h", "name: per-address, key: [address], limit: 1000, window: 24h")
+	d := documents.Parse(t, 1, hereAndThere, "name: per-account, limit: 100, window: 24h", "name: per-address, key: [address], limit: 1000, window: 24h")
 	here, there := c.start("here/n1", d), c.start("there/n1", d)
 	c.meet()
 	if here.shardsOf(both(1)) != 2 || there.shardsOf(both(1)) != 1 {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/chaos/lab/network"
 	"github.com/quotad/quotad/chaos/lab/servers"
 	"github.com/quotad/quotad/region/admit"
@@ -55,7 +55,7 @@ func inRealTime(t *testing.T, s *servers.Server, limits ...string) (c *cluster, 
 	}
 	c.seed = c.gossipAddress("us/n1").String()
 	t.Cleanup(c.close)
-	d := lab.Document(t, 1, alone, limits...)
+	d := documents.Parse(t, 1, alone, limits...)
 	c.start("us/n1", d)
 	c.start("us/n2", d)
 	c.meet()

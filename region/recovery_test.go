@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
-	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region/admit"
 )
@@ -76,7 +76,7 @@ func TestLossOfALongWindow(t *testing.T) {
 	for _, kind := range windows {
 		for _, loser := range []string{"us", "eu"} {
 			t.Run(fmt.Sprintf("%s, %s", kind, loser), func(t *testing.T) {
-				started(t, lab.Document(t, 1, halves, long(kind, 2000, ", lending_limit: 1, borrowing_limit: 0.3")), []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
+				started(t, documents.Parse(t, 1, halves, long(kind, 2000, ", lending_limit: 1, borrowing_limit: 0.3")), []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
 					us, eu, lost, q := c.running["us/n1"], c.running["eu/n1"], c.running[loser+"/n1"], request("a")
 					admitted := us.borrows(t, "a")
 					before, generation, lent := lost.state(t, q), lost.Status().Generation, eu.counter(t, "units_lent")
@@ -116,7 +116,7 @@ func TestLossOfALongWindow(t *testing.T) {
 // A request that meets a loss is answered in its time, which may be too short to hear from anybody; what it was admitted is
 // charged after what is restored.
 func TestALossWithinTheDeadline(t *testing.T) {
-	d := lab.Document(t, 1, halves, "name: long, limit: 200, window: 10m, lending_limit: 0.5")
+	d := documents.Parse(t, 1, halves, "name: long, limit: 200, window: 10m, lending_limit: 0.5")
 	inBubble(t, []string{"us/n1", "us/n2", "eu/n1"}, func(t *testing.T, c *cluster) {
 		c.deadline = 50 * time.Millisecond // a round trip takes 80
 		n, q := c.start("us/n1", d), request("a")
@@ -142,7 +142,7 @@ func TestALossWithinTheDeadline(t *testing.T) {
 func TestTwoNodesRecoverAtOnce(t *testing.T) {
 	for _, kind := range windows {
 		t.Run(string(kind), func(t *testing.T) {
-			started(t, lab.Document(t, 1, alone, long(kind, 300, "")), []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
+			started(t, documents.Parse(t, 1, alone, long(kind, 300, "")), []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
 				q := request("a")
 				var mu sync.Mutex
 				var admitted int64
@@ -177,7 +177,7 @@ func TestTwoNodesRecoverAtOnce(t *testing.T) {
 func TestAMateKnowsWhatWasUsed(t *testing.T) {
 	for name, regions := range map[string][]string{"alone": alone, "beside a region that was never there": halves} {
 		t.Run(name, func(t *testing.T) {
-			started(t, lab.Document(t, 1, regions, long(algorithms.FixedWindow, 200, ", lending_limit: 0")), []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
+			started(t, documents.Parse(t, 1, regions, long(algorithms.FixedWindow, 200, ", lending_limit: 0")), []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
 				n1, n2, q := c.running["us/n1"], c.running["us/n2"], request("a")
 				for range 60 {
 					n2.check(t, q)
@@ -209,7 +209,7 @@ func TestWhoKnowsWhatWasLent(t *testing.T) {
 		"the peer is cut off, a journal is new": {cut: true, fresh: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := lab.Document(t, 1, halves, long(algorithms.FixedWindow, 2000, ", lending_limit: 0.9, borrowing_limit: 0.3"))
+			d := documents.Parse(t, 1, halves, long(algorithms.FixedWindow, 2000, ", lending_limit: 0.9, borrowing_limit: 0.3"))
 			started(t, d, []string{"us/n1", "us/n2", "eu/n1"}, func(t *testing.T, c *cluster) {
 				us, eu, q := c.running["us/n1"], c.running["eu/n1"], request("a")
 				admitted := eu.borrows(t, "a")
@@ -272,7 +272,7 @@ func TestWhoKnowsWhatWasLent(t *testing.T) {
 func TestBothRegionsLoseTheirStores(t *testing.T) {
 	for _, down := range []bool{false, true} {
 		t.Run(fmt.Sprintf("a node down: %v", down), func(t *testing.T) {
-			started(t, lab.Document(t, 1, halves, long(algorithms.FixedWindow, 2000, ", lending_limit: 0.9, borrowing_limit: 0.3")), []string{"us/n1", "us/n2", "eu/n1"}, func(t *testing.T, c *cluster) {
+			started(t, documents.Parse(t, 1, halves, long(algorithms.FixedWindow, 2000, ", lending_limit: 0.9, borrowing_limit: 0.3")), []string{"us/n1", "us/n2", "eu/n1"}, func(t *testing.T, c *cluster) {
 				us, eu, q := c.running["us/n1"], c.running["eu/n1"], request("a")
 				admitted := eu.borrows(t, "a")
 				want := us.state(t, q).Share
@@ -307,7 +307,7 @@ func TestBothRegionsLoseTheirStores(t *testing.T) {
 func TestTrafficMovesBetweenNodes(t *testing.T) {
 	for _, exhausted := range []policy.OnExhausted{policy.ExhaustedDeny, policy.ExhaustedBorrow} {
 		t.Run(string(exhausted), func(t *testing.T) {
-			d := lab.Document(t, 1, threeRegions, "name: two, limit: 200, window: 2s, lending_limit: 1, on_exhausted: "+string(exhausted))
+			d := documents.Parse(t, 1, threeRegions, "name: two, limit: 200, window: 2s, lending_limit: 1, on_exhausted: "+string(exhausted))
 			nodes := []string{"us/n1", "us/n2", "eu/n1", "ap/n1", "ap/n2"}
 			started(t, d, nodes, func(t *testing.T, c *cluster) {
 				admitted := map[int64]int64{}

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
-	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/region/admit"
 )
 
@@ -76,7 +76,7 @@ func TestRefundGivesBackOnce(t *testing.T) {
 			if kind == algorithms.LeakyBucket {
 				want.Units, want.Reason = 0, promised
 			}
-			started(t, lab.Document(t, 1, alone, limitOf(kind, 10, "")), []string{"us/n1"}, func(t *testing.T, c *cluster) {
+			started(t, documents.Parse(t, 1, alone, limitOf(kind, 10, "")), []string{"us/n1"}, func(t *testing.T, c *cluster) {
 				n := c.running["us/n1"]
 				n.check(t, cost("a", 3))
 				receipt, other := n.charged(t, cost("a", 4)), n.charged(t, cost("b", 4))
@@ -115,7 +115,7 @@ func TestRefundGivesBackOnce(t *testing.T) {
 
 // What a region charged, any node of it refunds, also one that was started since.
 func TestRefundByAnotherNode(t *testing.T) {
-	d := lab.Document(t, 1, halves, limitOf(algorithms.FixedWindow, 100, ""))
+	d := documents.Parse(t, 1, halves, limitOf(algorithms.FixedWindow, 100, ""))
 	all := admit.RefundedCharge{Limit: "fixed-window", Units: 4}
 	started(t, d, []string{"us/n1", "us/n2", "eu/n1"}, func(t *testing.T, c *cluster) {
 		n1, n2 := c.running["us/n1"], c.running["us/n2"]
@@ -146,7 +146,7 @@ func TestRefundByAnotherNode(t *testing.T) {
 
 // A loss of the store ends all receipts: there is nothing left that they could give back.
 func TestRefundAfterALoss(t *testing.T) {
-	d := lab.Document(t, 1, alone, limitOf(algorithms.FixedWindow, 10, ", on_store_failure: deny"))
+	d := documents.Parse(t, 1, alone, limitOf(algorithms.FixedWindow, 10, ", on_store_failure: deny"))
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n := c.running["us/n1"]
 		receipt := n.charged(t, cost("a", 4))
@@ -183,7 +183,7 @@ func TestRefundOfSeveralLimits(t *testing.T) {
 	back[slices.Index(kinds, algorithms.LeakyBucket)] = admit.RefundedCharge{Limit: "leaky-bucket", Reason: promised}
 	limits = append(limits, "name: watch, limit: 4, window: 10s, shadow: true")
 	watched := admit.RefundedCharge{Limit: "watch", Units: 3}
-	started(t, lab.Document(t, 1, alone, limits...), []string{"us/n1"}, func(t *testing.T, c *cluster) {
+	started(t, documents.Parse(t, 1, alone, limits...), []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n := c.running["us/n1"]
 		within, over := n.charged(t, cost("a", 3)), n.charged(t, cost("a", 3))
 		n.refunds(t, over, false, back...)
@@ -204,7 +204,7 @@ func TestRefundOfSeveralLimits(t *testing.T) {
 		}
 
 		orphan, half := n.charged(t, cost("b", 3)), n.charged(t, cost("b", 3))
-		if err := n.Adopt(t.Context(), lab.Document(t, 2, alone, limits[:2]...)); err != nil {
+		if err := n.Adopt(t.Context(), documents.Parse(t, 2, alone, limits[:2]...)); err != nil {
 			t.Fatal(err)
 		}
 		want := append(slices.Clone(back), watched)
@@ -213,7 +213,7 @@ func TestRefundOfSeveralLimits(t *testing.T) {
 		}
 		n.refunds(t, orphan, false, want...)
 		n.refunds(t, orphan, true, want...)
-		if err := n.Adopt(t.Context(), lab.Document(t, 3, alone, "name: other, limit: 5, window: 10s")); err != nil {
+		if err := n.Adopt(t.Context(), documents.Parse(t, 3, alone, "name: other, limit: 5, window: 10s")); err != nil {
 			t.Fatal(err)
 		}
 		for i := range want {
@@ -227,18 +227,18 @@ func TestRefundOfSeveralLimits(t *testing.T) {
 // A refund made again says what it said, also under a document that has a limit less, or one more.
 func TestRefundAgainUnderAnotherDocument(t *testing.T) {
 	window, log := limitOf(algorithms.FixedWindow, 10, ""), limitOf(algorithms.SlidingWindowLog, 10, "")
-	started(t, lab.Document(t, 1, alone, window, log), []string{"us/n1"}, func(t *testing.T, c *cluster) {
+	started(t, documents.Parse(t, 1, alone, window, log), []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n := c.running["us/n1"]
 		both, part := n.charged(t, cost("a", 3)), n.charged(t, cost("a", 3))
 		back := []admit.RefundedCharge{{Limit: "fixed-window", Units: 3}, {Limit: "sliding-window-log", Units: 3}}
 		n.refunds(t, both, false, back...)
-		if err := n.Adopt(t.Context(), lab.Document(t, 2, alone, log)); err != nil {
+		if err := n.Adopt(t.Context(), documents.Parse(t, 2, alone, log)); err != nil {
 			t.Fatal(err)
 		}
 		n.refunds(t, both, true, back...)
 		half := []admit.RefundedCharge{{Limit: "fixed-window", Reason: gone}, back[1]}
 		n.refunds(t, part, false, half...)
-		if err := n.Adopt(t.Context(), lab.Document(t, 3, alone, window, log)); err != nil {
+		if err := n.Adopt(t.Context(), documents.Parse(t, 3, alone, window, log)); err != nil {
 			t.Fatal(err)
 		}
 		n.refunds(t, part, true, half...)
@@ -266,7 +266,7 @@ func TestRefundOfAnOldCharge(t *testing.T) {
 		{algorithms.LeakyBucket, time.Minute, 0, promised},
 	} {
 		t.Run(fmt.Sprint(tc.kind, " ", tc.after), func(t *testing.T) {
-			started(t, lab.Document(t, 1, alone, limitOf(tc.kind, 10, "")), []string{"us/n1"}, func(t *testing.T, c *cluster) {
+			started(t, documents.Parse(t, 1, alone, limitOf(tc.kind, 10, "")), []string{"us/n1"}, func(t *testing.T, c *cluster) {
 				n := c.running["us/n1"]
 				nextCell(10 * second)
 				receipt := n.charged(t, cost("a", 4))
@@ -285,7 +285,7 @@ func TestRefundOfAnOldCharge(t *testing.T) {
 
 // Only a charge has a receipt.
 func TestNoReceiptWithoutACharge(t *testing.T) {
-	d := lab.Document(t, 1, alone, limitOf(algorithms.FixedWindow, 10, ""), "name: watch, domain: watched, limit: 1, window: 10s, shadow: true",
+	d := documents.Parse(t, 1, alone, limitOf(algorithms.FixedWindow, 10, ""), "name: watch, domain: watched, limit: 1, window: 10s, shadow: true",
 		"name: open, domain: open, limit: 10, window: 10s, on_store_failure: allow")
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n := c.running["us/n1"]
@@ -319,7 +319,7 @@ func TestNoReceiptWithoutACharge(t *testing.T) {
 
 // A node that lost its journal gives receipts that are not those it gave before.
 func TestReceiptsAfterTheJournalIsLost(t *testing.T) {
-	d := lab.Document(t, 1, alone, limitOf(algorithms.FixedWindow, 10, ""))
+	d := documents.Parse(t, 1, alone, limitOf(algorithms.FixedWindow, 10, ""))
 	inBubble(t, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		all := admit.RefundedCharge{Limit: "fixed-window", Units: 3}
 		for range 2 {
@@ -336,7 +336,7 @@ func TestReceiptsAfterTheJournalIsLost(t *testing.T) {
 // Nothing given back has a reason.
 func TestNothingGivenBackHasAReason(t *testing.T) {
 	for _, kind := range algorithms.Kinds {
-		started(t, lab.Document(t, 1, alone, limitOf(kind, 10, "")), []string{"us/n1"}, func(t *testing.T, c *cluster) {
+		started(t, documents.Parse(t, 1, alone, limitOf(kind, 10, "")), []string{"us/n1"}, func(t *testing.T, c *cluster) {
 			n := c.running["us/n1"]
 			receipt := n.charged(t, cost("a", 3))
 			if _, err := n.Reset(t.Context(), nameOf(kind), "api", request("a").Descriptors); err != nil {

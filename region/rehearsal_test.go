@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/region/admit"
 	"github.com/quotad/quotad/region/peer"
 )
@@ -43,7 +43,7 @@ func TestCutOverThePeerPort(t *testing.T) {
 			synctest.Wait() // nobody writes meanwhile
 			return log.String()
 		}
-		d := lab.Document(t, 1, halves, "name: m, limit: 100, window: 1m")
+		d := documents.Parse(t, 1, halves, "name: m, limit: 100, window: 1m")
 		cfg := c.config("us/n1", d)
 		cfg.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
 		n, err := Start(t.Context(), cfg)

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
-	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/region/admit"
 )
 
@@ -18,7 +18,7 @@ func TestReserveAndStoresTogether(t *testing.T) {
 			if kind != algorithms.FixedWindow {
 				part = 10
 			}
-			started(t, lab.Document(t, 1, halves, limitOf(kind, 400, ", local_reserve: 0.2")), nodes, func(t *testing.T, c *cluster) {
+			started(t, documents.Parse(t, 1, halves, limitOf(kind, 400, ", local_reserve: 0.2")), nodes, func(t *testing.T, c *cluster) {
 				nextCell(10 * time.Second)
 				admitted := 0
 				for _, name := range []string{"us/n1", "eu/n2"} {
@@ -50,7 +50,7 @@ func TestReserveAndStoresTogether(t *testing.T) {
 // A region that borrows takes no more than what the other stores hold: reserves are never lent.
 func TestReserveIsNotLent(t *testing.T) {
 	nodes := []string{"us/n1", "eu/n1"}
-	started(t, lab.Document(t, 1, halves, limitOf(algorithms.FixedWindow, 400, ", local_reserve: 0.2, lending_limit: 1")), nodes, func(t *testing.T, c *cluster) {
+	started(t, documents.Parse(t, 1, halves, limitOf(algorithms.FixedWindow, 400, ", local_reserve: 0.2, lending_limit: 1")), nodes, func(t *testing.T, c *cluster) {
 		us := c.running["us/n1"]
 		nextCell(10 * time.Second)
 		var admitted int64
@@ -77,7 +77,7 @@ func TestReserveIsNotLent(t *testing.T) {
 
 // A cost between what the stores hold and the limit is never admitted, and draws nobody's rights.
 func TestReserveMakesLargeCostsImpossible(t *testing.T) {
-	started(t, lab.Document(t, 1, halves, limitOf(algorithms.FixedWindow, 400, ", local_reserve: 0.2, on_exhausted: borrow")), []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
+	started(t, documents.Parse(t, 1, halves, limitOf(algorithms.FixedWindow, 400, ", local_reserve: 0.2, on_exhausted: borrow")), []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
 		us := c.running["us/n1"]
 		nextCell(10 * time.Second)
 		for range 20 {

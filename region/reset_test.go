@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
-	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/region/admit"
 	"github.com/quotad/quotad/region/rules"
 )
@@ -15,7 +15,7 @@ import (
 func TestReset(t *testing.T) {
 	for _, kind := range algorithms.Kinds {
 		t.Run(string(kind), func(t *testing.T) {
-			d := lab.Document(t, 1, alone, limitOf(kind, 10, ""), "name: other, limit: 100, window: 10s")
+			d := documents.Parse(t, 1, alone, limitOf(kind, 10, ""), "name: other, limit: 100, window: 10s")
 			started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 				n := c.running["us/n1"]
 				if kind == algorithms.SlidingWindowCounter {
@@ -54,7 +54,7 @@ func TestReset(t *testing.T) {
 
 // Nothing but use is cleared: rights that were moved stay where they are, and the other region's use stands.
 func TestResetKeepsTheLedger(t *testing.T) {
-	d := lab.Document(t, 1, halves, "name: hour, limit: 100, window: 1h, on_exhausted: borrow")
+	d := documents.Parse(t, 1, halves, "name: hour, limit: 100, window: 1h, on_exhausted: borrow")
 	started(t, d, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
 		us, eu := c.running["us/n1"], c.running["eu/n1"]
 		us.check(t, cost("a", 50))
@@ -86,7 +86,7 @@ func TestResetKeepsTheLedger(t *testing.T) {
 }
 
 func TestResetRefuses(t *testing.T) {
-	d := lab.Document(t, 1, alone, limitOf(algorithms.FixedWindow, 10, ""))
+	d := documents.Parse(t, 1, alone, limitOf(algorithms.FixedWindow, 10, ""))
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n := c.running["us/n1"]
 		for _, name := range []string{"", "other"} {
@@ -119,7 +119,7 @@ func TestResetRefuses(t *testing.T) {
 // A reset opens no cell that a loss has closed.
 func TestResetAfterALoss(t *testing.T) {
 	for _, kind := range algorithms.Kinds {
-		d := lab.Document(t, 1, alone, limitOf(kind, 10, ", on_store_failure: deny"))
+		d := documents.Parse(t, 1, alone, limitOf(kind, 10, ", on_store_failure: deny"))
 		started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 			n := c.running["us/n1"]
 			generation := n.Status().Generation

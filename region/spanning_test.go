@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/chaos/lab/servers"
 )
 
@@ -20,7 +20,7 @@ func (c *cluster) asCluster(region string) {
 func TestTransfersWithACluster(t *testing.T) {
 	inBubble(t, []string{"here/n1", "there/n1"}, func(t *testing.T, c *cluster) {
 		c.asCluster("here")
-		d := lab.Document(t, 1, hereAndThere, "name: a, limit: 1000, window: 1h")
+		d := documents.Parse(t, 1, hereAndThere, "name: a, limit: 1000, window: 1h")
 		here, there := c.start("here/n1", d), c.start("there/n1", d)
 		c.meet()
 		total := map[string]int{}

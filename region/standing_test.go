@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
-	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/region/admit"
 	"github.com/quotad/quotad/region/store"
 )
@@ -13,7 +13,7 @@ import (
 // A node that no request comes to is asked by its mate after a loss, and stands under the new generation then: it would
 // lend nothing under the old one.
 func TestAnIdleNodeStandsWithItsMate(t *testing.T) {
-	d := lab.Document(t, 1, halves, long(algorithms.FixedWindow, 100, ""))
+	d := documents.Parse(t, 1, halves, long(algorithms.FixedWindow, 100, ""))
 	started(t, d, []string{"us/n1", "us/n2", "eu/n1"}, func(t *testing.T, c *cluster) {
 		n1, n2, q := c.running["us/n1"], c.running["us/n2"], request("a")
 		n1.check(t, q)
@@ -27,7 +27,7 @@ func TestAnIdleNodeStandsWithItsMate(t *testing.T) {
 // Between the opening of the store and what this node tells its peers under that generation nothing is restored: who
 // answers would fence nobody.
 func TestNothingIsRestoredBeforeTheNodeStands(t *testing.T) {
-	started(t, lab.Document(t, 1, halves, long(algorithms.FixedWindow, 100, "")), []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
+	started(t, documents.Parse(t, 1, halves, long(algorithms.FixedWindow, 100, "")), []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
 		n, q := c.running["us/n1"], request("a")
 		n.check(t, q)
 		c.flushAll("us")

@@ -22,34 +22,38 @@ var house = map[string]struct {
 	may []string
 	why string
 }{
-	"algorithms":         {nil, "pure: the Lua and its twin know nothing but themselves"},
-	"allocator":          {[]string{"algorithms"}, "pure: the plan is arithmetic on what stores show, by the traits of the kinds"},
-	"allocator/exchange": {[]string{"algorithms", "allocator"}, "pure: the protocol must run in a simulator without the world"},
-	"gossip":             {nil, "spreads opaque bytes"},
-	"policy/files":       {nil, "reads what an operator names, whatever it is for"},
-	"policy/strictyaml":  {nil, "reads YAML, whatever it says"},
-	"policy":             {[]string{"algorithms", "policy/files", "policy/strictyaml"}, "the document means the same wherever it is read; its ranges are those of the arithmetic"},
-	"region/link":        {nil, "a network knows nothing of what it carries"},
-	"region/journal":     {nil, "remembers what it is given"},
-	"region/store":       {[]string{"algorithms"}, "runs scripts"},
-	"region/door":        {nil, "bounds what callers hold, whatever they call for"},
-	"region/peer":        {[]string{"algorithms", "allocator/exchange", "policy/files", "proto/peer/v1", "region/door"}, "carries messages"},
-	"region/rules":       {[]string{"algorithms", "allocator", "allocator/exchange", "policy", "region/store"}, "a document as one region applies it: whoever works with it may read it"},
-	"region/tenure":      {[]string{"allocator", "policy", "region/journal", "region/rules", "region/store"}, "says on what terms the store is used, and neither decides nor moves anything"},
-	"region/rights":      {[]string{"algorithms", "allocator", "allocator/exchange", "policy", "proto/hint/v1", "region/journal", "region/peer", "region/rules", "region/store", "region/tenure"}, "carries out what the machine wants, and decides no request"},
-	"region/admit":       {[]string{"algorithms", "allocator", "allocator/exchange", "policy", "proto/receipt/v1", "region/journal", "region/rights", "region/rules", "region/store", "region/tenure"}, "decides requests with the store, and asks for rights where they lack"},
+	"algorithms":          {nil, "pure: the Lua and its twin know nothing but themselves"},
+	"allocator":           {[]string{"algorithms"}, "pure: the plan is arithmetic on what stores show, by the traits of the kinds"},
+	"allocator/exchange":  {[]string{"algorithms", "allocator"}, "pure: the protocol must run in a simulator without the world"},
+	"gossip":              {nil, "spreads opaque bytes"},
+	"policy/files":        {nil, "reads what an operator names, whatever it is for"},
+	"policy/strictyaml":   {nil, "reads YAML, whatever it says"},
+	"policy":              {[]string{"algorithms", "policy/files", "policy/strictyaml"}, "the document means the same wherever it is read; its ranges are those of the arithmetic"},
+	"region/link":         {nil, "makes cuts on sockets, and knows nothing of what they carry"},
+	"region/journal/disk": {nil, "the seam below the journal, which what stands on either side imports"},
+	"region/journal":      {[]string{"region/journal/disk"}, "remembers what it is given"},
+	"region/store":        {[]string{"algorithms"}, "runs scripts"},
+	"region/door":         {nil, "bounds what callers hold, whatever they call for"},
+	"region/peer":         {[]string{"algorithms", "allocator/exchange", "policy/files", "proto/peer/v1", "region/door"}, "carries messages"},
+	"region/rules":        {[]string{"algorithms", "allocator", "allocator/exchange", "policy", "region/store"}, "a document as one region applies it: whoever works with it may read it"},
+	"region/tenure":       {[]string{"allocator", "policy", "region/journal", "region/rules", "region/store"}, "says on what terms the store is used, and neither decides nor moves anything"},
+	"region/rights":       {[]string{"algorithms", "allocator", "allocator/exchange", "policy", "proto/hint/v1", "region/journal", "region/peer", "region/rules", "region/store", "region/tenure"}, "carries out what the machine wants, and decides no request"},
+	"region/admit":        {[]string{"algorithms", "allocator", "allocator/exchange", "policy", "proto/receipt/v1", "region/journal", "region/rights", "region/rules", "region/store", "region/tenure"}, "decides requests with the store, and asks for rights where they lack"},
 	"region": {[]string{"algorithms", "allocator/exchange", "gossip", "policy", "proto/hint/v1", "region/admit", "region/door", "region/journal", "region/peer", "region/rights", "region/store",
 		"region/tenure"}, "puts a node together; fronts and networks are put before and under it from outside"},
-	"region/api":        {[]string{"algorithms", "policy", "proto/quotad/v1", "region", "region/admit", "region/door", "region/rules", "region/store", "region/tenure"}, "a front of one node"},
-	"chaos/oracle":      {nil, "the judge must not believe the code that it judges"},
-	"chaos/bubble":      {nil, "virtual time, for tests"},
-	"chaos/lab/servers": {[]string{"algorithms"}, "starts Redis servers, for whoever has none"},
-	"chaos/lab":         {[]string{"algorithms", "chaos/lab/servers", "policy", "region/store"}, "stands behind the seams of a node, and drives none"},
-	"chaos/lab/node":    {[]string{"allocator/exchange", "policy", "region", "region/admit", "region/rights", "region/store", "region/tenure"}, "steps whole nodes by hand"},
-	"chaos/load":        {nil, "offers load to anything"},
-	"chaos/workload":    {nil, "demand as plain data"},
-	"chaos/baseline":    {[]string{"chaos/oracle", "chaos/workload"}, "rivals on the same requests"},
-	"chaos/sim": {[]string{"algorithms", "allocator", "allocator/exchange", "chaos/baseline", "chaos/lab", "chaos/lab/node", "chaos/lab/servers", "chaos/oracle", "chaos/workload", "policy", "proto/hint/v1",
+	"region/api":          {[]string{"algorithms", "policy", "proto/quotad/v1", "region", "region/admit", "region/door", "region/rules", "region/store", "region/tenure"}, "a front of one node"},
+	"chaos/oracle":        {nil, "the judge must not believe the code that it judges"},
+	"chaos/bubble":        {nil, "virtual time, for tests"},
+	"chaos/lab/servers":   {[]string{"algorithms"}, "starts Redis servers, for whoever has none"},
+	"chaos/lab":           {[]string{"algorithms", "chaos/lab/servers", "region/journal/disk", "region/store"}, "stands behind the seams of a node, and drives none"},
+	"chaos/lab/network":   {[]string{"region/link"}, "a network knows nothing of what it carries"},
+	"chaos/lab/documents": {[]string{"policy"}, "writes limits documents for tests"},
+	"chaos/lab/journals":  {[]string{"chaos/lab", "region/journal"}, "opens journals on disks in memory"},
+	"chaos/lab/node":      {[]string{"allocator/exchange", "policy", "region", "region/admit", "region/rights", "region/store", "region/tenure"}, "steps whole nodes by hand"},
+	"chaos/load":          {nil, "offers load to anything"},
+	"chaos/workload":      {nil, "demand as plain data"},
+	"chaos/baseline":      {[]string{"chaos/oracle", "chaos/workload"}, "rivals on the same requests"},
+	"chaos/sim": {[]string{"algorithms", "allocator", "allocator/exchange", "chaos/baseline", "chaos/lab", "chaos/lab/journals", "chaos/lab/node", "chaos/lab/servers", "chaos/oracle", "chaos/workload", "policy", "proto/hint/v1",
 		"region", "region/admit", "region/journal", "region/peer", "region/rights", "region/store"}, "plays whole regions in virtual time, and judges them from outside"},
 	"chaos/report":          {nil, "draws what it is given"},
 	"chaos/caller":          {[]string{"chaos/oracle", "proto/quotad/v1"}, "calls nodes as services do: it must believe none of their code"},
@@ -60,7 +64,7 @@ var house = map[string]struct {
 	"chaos/mutants":         {nil, "patches of the source"},
 	"chaos/mutants/hunt":    {[]string{"chaos/mutants"}, "a command"},
 	"chaos/mutants/seeds":   {[]string{"algorithms", "chaos/baseline", "chaos/sim", "chaos/workload"}, "the simulator alone, which builds quickly"},
-	"chaos/world":           {[]string{"allocator/exchange", "chaos/lab/servers", "chaos/load", "chaos/oracle", "policy", "region", "region/admit", "region/journal", "region/link", "region/store"}, "builds whole regions"},
+	"chaos/world":           {[]string{"allocator/exchange", "chaos/lab/network", "chaos/lab/servers", "chaos/load", "chaos/oracle", "policy", "region", "region/admit", "region/journal", "region/store"}, "builds whole regions"},
 	"proto/hint/v1":         {nil, "generated"},
 	"proto/peer/v1":         {nil, "generated"},
 	"proto/quotad/v1":       {nil, "generated"},
@@ -196,6 +200,91 @@ func TestNodesKnowNoImitation(t *testing.T) {
 				}
 			}
 		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// served are the packages that run in production, by their folders: they know no double of anything,
+// so that no fault and no change of the lab can reach what serves.
+var served = []string{"algorithms", "allocator", "gossip", "policy", "proto", "region"}
+
+// leaves are what the doubles of chaos/lab may import: seams, and what a seam is written in. A double
+// that imported what is above its seam would make a circle of that package's own tests, and could
+// borrow the behaviour that it is to be compared with.
+var leaves = map[string]string{
+	"algorithms":          "the scripts that the twin answers",
+	"region/store":        "the seam of the store",
+	"region/journal/disk": "the seam of the journal",
+	"region/link":         "deadlines of connections",
+	"chaos/lab/servers":   "another double",
+}
+
+// TestWhatServesKnowsNoLab: code that serves imports neither chaos nor an imitation of Redis, and
+// chaos/lab imports only leaves.
+func TestWhatServesKnowsNoLab(t *testing.T) {
+	files := 0
+	forEachServingFile(t, func(pkg, file string, imports []string) {
+		files++
+		for _, name := range imports {
+			ours, local := strings.CutPrefix(name, modulePath)
+			switch {
+			case slices.Contains([]string{"chaos/lab/node", "chaos/lab/journals", "chaos/lab/documents"}, pkg): // they put a node together
+			case isUnder(pkg, "chaos/lab"):
+				if _, leaf := leaves[ours]; local && !leaf {
+					t.Errorf("%s imports %s, which is no leaf", file, ours)
+				}
+			case !slices.ContainsFunc(served, func(folder string) bool { return isUnder(pkg, folder) }):
+			case local && (isUnder(ours, "chaos") || isUnder(ours, "cmd")):
+				t.Errorf("%s imports %s, and it serves", file, ours)
+			case strings.Contains(name, "alicebob/miniredis"), strings.Contains(name, "yuin/gopher-lua"):
+				t.Errorf("%s imports %s, and it serves", file, name)
+			}
+		}
+	})
+	if files < 100 {
+		t.Errorf("only %d files were looked at", files)
+	}
+	// What a leaf imports is below it too: none may know what stands above the seams.
+	for leaf := range leaves {
+		for _, below := range house[leaf].may {
+			if _, known := leaves[below]; !known {
+				t.Errorf("%s is no leaf: it imports %s", leaf, below)
+			}
+		}
+	}
+}
+
+// isUnder says whether a package lies in a folder of the module, or is that folder's own.
+func isUnder(pkg, folder string) bool { return pkg == folder || strings.HasPrefix(pkg, folder+"/") }
+
+// forEachServingFile calls fn for every Go file that is no test, with what it imports.
+func forEachServingFile(t *testing.T, fn func(pkg, file string, imports []string)) {
+	t.Helper()
+	root := filepath.Join("..", "..")
+	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
+			return err
+		}
+		rel, err := filepath.Rel(root, file)
+		if err != nil {
+			return err
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		var imports []string
+		for _, imported := range parsed.Imports {
+			name, err := strconv.Unquote(imported.Path.Value)
+			if err != nil {
+				return err
+			}
+			imports = append(imports, name)
+		}
+		fn(path.Dir(filepath.ToSlash(rel)), rel, imports)
 		return nil
 	})
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/bubble"
-	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/documents"
 )
 
 // batch has a node decide requests at the same time.
@@ -22,7 +22,7 @@ func (n *running) batch(t *testing.T, all ...Request) []Decision {
 
 // Each request of a batch is decided for itself: those of one bucket in their order, and as Check would.
 func TestBatchDecidesEachForItself(t *testing.T) {
-	d := lab.Document(t, 1, alone, limitOf(algorithms.FixedWindow, 10, ""))
+	d := documents.Parse(t, 1, alone, limitOf(algorithms.FixedWindow, 10, ""))
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n := c.running["us/n1"]
 		unlimited := request("a")
@@ -61,7 +61,7 @@ func TestBatchSpansShards(t *testing.T) {
 func TestBatchWithoutAStore(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		closed := make(chan struct{})
-		n := unstarted(t, 1, lab.Document(t, 1, hereAndThere, "name: minute, limit: 100, window: 1m, lending_limit: 0.5",
+		n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, "name: minute, limit: 100, window: 1m, lending_limit: 0.5",
 			"name: deny, domain: deny, limit: 100, window: 1m, on_store_failure: deny"))
 		n.config.Closed = closed
 		q := request("a")

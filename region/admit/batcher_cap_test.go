@@ -6,14 +6,14 @@ import (
 	"testing"
 
 	"github.com/quotad/quotad/algorithms"
-	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/region/rules"
 )
 
 // TestGroupsAreCapped: what one script call carries is bounded, and nobody is left out or overtaken.
 func TestGroupsAreCapped(t *testing.T) {
 	limit := rules.Applied{Target: algorithms.LimitTarget{Target: algorithms.Target{Key: "k", Terms: algorithms.Terms{Kind: algorithms.SlidingWindowLog}}}}
-	limit.Limit = unstarted(t, 1, lab.Document(t, 1, hereAndThere, "name: log, algorithm: sliding_window_log, limit: 100, window: 1m")).tenure.Rules().Match(asked(request("a")))[0].Limit
+	limit.Limit = unstarted(t, 1, documents.Parse(t, 1, hereAndThere, "name: log, algorithm: sliding_window_log, limit: 100, window: 1m")).tenure.Rules().Match(asked(request("a")))[0].Limit
 	var batch []waiting
 	for i := range 1000 {
 		batch = append(batch, waiting{rules: &rules.Rules{}, applied: []rules.Applied{limit}, commit: true, cost: int64(i%97 + 1)})
@@ -43,7 +43,7 @@ func TestRequestsOfTooManyLimits(t *testing.T) {
 		limits = append(limits, fmt.Sprintf("name: l%d, limit: 100, window: 1m", i))
 	}
 	for n, most := range map[int]bool{len(limits): true, len(limits) - 1: false} {
-		c := unstarted(t, 1, lab.Document(t, 1, hereAndThere, limits[:n]...))
+		c := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, limits[:n]...))
 		err := bounded(c.tenure.Rules().Match(asked(request("a"))))
 		var field *FieldError
 		if errors.As(err, &field) != most {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/chaos/bubble"
-	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/region/rules"
 )
 
@@ -25,11 +25,11 @@ func once(w waiting) waiting {
 
 func TestGroup(t *testing.T) {
 	limits := []string{"name: minute, limit: 100, window: 1m", "name: address, key: [account, address], limit: 10, window: 1s"}
-	old, err := rules.New(lab.Document(t, 1, hereAndThere, limits...), "here", nil)
+	old, err := rules.New(documents.Parse(t, 1, hereAndThere, limits...), "here", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	newer, err := rules.New(lab.Document(t, 2, hereAndThere, limits...), "here", nil)
+	newer, err := rules.New(documents.Parse(t, 2, hereAndThere, limits...), "here", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestGroup(t *testing.T) {
 
 // Entries of one name differ in their limits: each counts in buckets of its own, and in script calls of its own.
 func TestGroupSeparatesEntriesOfOneName(t *testing.T) {
-	r, err := rules.New(lab.Document(t, 1, hereAndThere,
+	r, err := rules.New(documents.Parse(t, 1, hereAndThere,
 		"name: minute, limit: 100, window: 1m",
 		"name: minute, limit: 1000, window: 1m, match: {plan: pro}"), "here", nil)
 	if err != nil {
@@ -119,7 +119,7 @@ func (n *Limiter) fill(t *testing.T, q Request) {
 }
 
 func TestQueueFull(t *testing.T) {
-	n := unstarted(t, 1, lab.Document(t, 1, hereAndThere, "name: minute, limit: 100, window: 1m"))
+	n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, "name: minute, limit: 100, window: 1m"))
 	n.fill(t, request("a"))
 	d, err := n.Check(t.Context(), request("a"))
 	if err != nil || d.Allowed || d.Reason != QueueFull || d.Limit != "minute" || d.Entitlement != 40 || d.Sequence != 1 {
@@ -139,7 +139,7 @@ func TestQueueFull(t *testing.T) {
 
 func TestCheckEndsWithItsContext(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		n := unstarted(t, 1, lab.Document(t, 1, hereAndThere, "name: minute, limit: 100, window: 1m"))
+		n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, "name: minute, limit: 100, window: 1m"))
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() {
@@ -158,7 +158,7 @@ func TestCheckEndsWithItsContext(t *testing.T) {
 
 // Peeks that share a batch do not see each other's costs.
 func TestPeeksDoNotCountEachOther(t *testing.T) {
-	d := lab.Document(t, 1, alone, "name: minute, limit: 5, window: 1m")
+	d := documents.Parse(t, 1, alone, "name: minute, limit: 5, window: 1m")
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n := c.running["us/n1"]
 		r := n.tenure.Rules()
@@ -179,7 +179,7 @@ func TestPeeksDoNotCountEachOther(t *testing.T) {
 
 // A full queue denies nothing that only shadow limits apply to.
 func TestQueueFullOfAShadowLimit(t *testing.T) {
-	n := unstarted(t, 1, lab.Document(t, 1, hereAndThere, "name: watch, limit: 10, window: 1s, shadow: true"))
+	n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, "name: watch, limit: 10, window: 1s, shadow: true"))
 	n.fill(t, request("a"))
 	if d, err := n.Check(t.Context(), request("a")); err != nil || !d.Allowed {
 		t.Errorf("%+v, %v", d, err)

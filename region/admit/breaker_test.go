@@ -9,6 +9,7 @@ import (
 
 	"github.com/quotad/quotad/chaos/bubble"
 	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -16,7 +17,7 @@ import (
 func TestDecidedAtTheDeadline(t *testing.T) {
 	for behaviour, want := range map[string]Reason{"deny": StoreFailure, "local": StoreFailureLocal, "allow": StoreFailureAllowed} {
 		bubble.Test(t, func(t *testing.T) {
-			n := unstarted(t, 1, lab.Document(t, 1, hereAndThere, "name: minute, limit: 100, window: 1m, lending_limit: 0.5, on_store_failure: "+behaviour))
+			n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, "name: minute, limit: 100, window: 1m, lending_limit: 0.5, on_store_failure: "+behaviour))
 			for _, deadline := range []time.Duration{50 * time.Millisecond, time.Second} {
 				n.deadline, n.batcher.pace = deadline, newPace(deadline)
 				begun := time.Now()
@@ -34,7 +35,7 @@ func TestDecidedAtTheDeadline(t *testing.T) {
 
 // What nobody waits for any more is not sent; what others wait for in the same batch is.
 func TestWhoeverLeftIsNotCharged(t *testing.T) {
-	started(t, lab.Document(t, 1, alone, "name: minute, limit: 100, window: 1m"), []string{"us/n1"}, func(t *testing.T, c *cluster) {
+	started(t, documents.Parse(t, 1, alone, "name: minute, limit: 100, window: 1m"), []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n := c.running["us/n1"]
 		r := n.tenure.Rules()
 		ctx, cancel := context.WithCancel(t.Context())
@@ -62,7 +63,7 @@ func TestWhoeverLeftIsNotCharged(t *testing.T) {
 
 // What queued before the breaker tripped is not sent after it.
 func TestQueuedWhenTheBreakerTrips(t *testing.T) {
-	started(t, lab.Document(t, 1, alone, "name: minute, limit: 100, window: 1m"), []string{"us/n1"}, func(t *testing.T, c *cluster) {
+	started(t, documents.Parse(t, 1, alone, "name: minute, limit: 100, window: 1m"), []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n := c.running["us/n1"]
 		answer := make(chan answered, 1)
 		r := n.tenure.Rules()
@@ -84,7 +85,7 @@ func TestBreakersOfShards(t *testing.T) {
 		first, second := store.Shard(store.Prefix+":0}"), store.Shard(store.Prefix+":1}")
 		_, way := lab.NewTwin(now, "a").Connect(time.Now)
 		n := on(t, store.New(store.Parts{Servers: way, Shards: store.Shards{first, second}, Timeout: time.Second}), 1,
-			lab.Document(t, 1, hereAndThere, "name: minute, limit: 1000, window: 1m, lending_limit: 0.5"))
+			documents.Parse(t, 1, hereAndThere, "name: minute, limit: 1000, window: 1m, lending_limit: 0.5"))
 		r := n.tenure.Rules()
 		n.breakers.trip(first)
 		waited := map[store.Shard]bool{}

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/documents"
 )
 
 // A node that was started anew does not spend its part of a window twice: if it spent of it before, it spends no more of
@@ -12,7 +12,7 @@ import (
 func TestALifeSpendsNoPartTwice(t *testing.T) {
 	for name, fields := range map[string]string{"local part": "lending_limit: 0.5", "reserve": "local_reserve: 0.5"} {
 		t.Run(name, func(t *testing.T) {
-			d := lab.Document(t, 1, alone, "name: minute, limit: 100, window: 1m, "+fields)
+			d := documents.Parse(t, 1, alone, "name: minute, limit: 100, window: 1m, "+fields)
 			started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 				q, other := request("a"), request("b")
 				if got := c.running["us/n1"].fits(t, q, 10); got != 10 {
@@ -41,7 +41,7 @@ func TestALifeSpendsNoPartTwice(t *testing.T) {
 
 // Without a journal to remember it, nothing is spent.
 func TestNothingIsSpentThatCannotBeRemembered(t *testing.T) {
-	d := lab.Document(t, 1, alone, "name: minute, limit: 100, window: 1m, lending_limit: 0.5")
+	d := documents.Parse(t, 1, alone, "name: minute, limit: 100, window: 1m, lending_limit: 0.5")
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n := c.running["us/n1"]
 		if err := n.journal.Close(); err != nil {

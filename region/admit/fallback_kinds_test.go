@@ -7,7 +7,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/bubble"
-	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/documents"
 )
 
 // Without the store a node admits, of each window, its part of what the region keeps for itself: half of it where use
@@ -32,7 +32,7 @@ func TestWithoutStorePartOfEachKind(t *testing.T) {
 			}
 			t.Run(fmt.Sprint(kind, ", ", tc.fields, ", ", tc.nodes), func(t *testing.T) {
 				bubble.Test(t, func(t *testing.T) {
-					n := unstarted(t, tc.nodes, lab.Document(t, 1, hereAndThere, fmt.Sprintf("name: part, algorithm: %s, window: 1m, %s", kind, tc.fields)))
+					n := unstarted(t, tc.nodes, documents.Parse(t, 1, hereAndThere, fmt.Sprintf("name: part, algorithm: %s, window: 1m, %s", kind, tc.fields)))
 					for window := range 3 { // each begins with half of its time gone
 						time.Sleep(30 * time.Second)
 						got := 0
@@ -60,7 +60,7 @@ func TestWithoutStorePartOfEachKind(t *testing.T) {
 func TestWithoutStoreSlidingWindows(t *testing.T) {
 	for _, kind := range []algorithms.Kind{algorithms.SlidingWindowCounter, algorithms.SlidingWindowLog} {
 		bubble.Test(t, func(t *testing.T) {
-			n := unstarted(t, 1, lab.Document(t, 1, hereAndThere, fmt.Sprintf("name: part, algorithm: %s, limit: 100, window: 1m, lending_limit: 0.5", kind)))
+			n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, fmt.Sprintf("name: part, algorithm: %s, limit: 100, window: 1m, lending_limit: 0.5", kind)))
 			var admitted []time.Time
 			for range 180 {
 				time.Sleep(time.Second)

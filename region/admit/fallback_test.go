@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/chaos/bubble"
-	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/documents"
 )
 
 // askWithoutStore has a node decide as when its store does not answer.
@@ -49,7 +49,7 @@ func TestWithoutStorePrecedence(t *testing.T) {
 		"shadow alone":                 {[]string{quiet(deny)}, true, StoreFailureAllowed, "deny"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			n := unstarted(t, 1, lab.Document(t, 1, hereAndThere, tc.limits...))
+			n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, tc.limits...))
 			d := n.askWithoutStore(request("a"), true)
 			if d.Allowed != tc.allowed || d.Reason != tc.reason || d.Limit != tc.by {
 				t.Errorf("decision %+v", d)
@@ -99,7 +99,7 @@ func TestWithoutStorePart(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%d lending %s over %d", tc.limit, tc.lending, tc.nodes), func(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {
-				n := unstarted(t, tc.nodes, lab.Document(t, 1, hereAndThere,
+				n := unstarted(t, tc.nodes, documents.Parse(t, 1, hereAndThere,
 					fmt.Sprintf("name: minute, limit: %d, window: 1m, lending_limit: %s", tc.limit, tc.lending)))
 				if got := n.fits(t, request("a"), tc.want+10); got != tc.want {
 					t.Errorf("admitted %d, want %d", got, tc.want)
@@ -111,7 +111,7 @@ func TestWithoutStorePart(t *testing.T) {
 
 func TestWithoutStoreCells(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		n := unstarted(t, 2, lab.Document(t, 1, hereAndThere, "name: minute, limit: 100, window: 1m, lending_limit: 0.5"))
+		n := unstarted(t, 2, documents.Parse(t, 1, hereAndThere, "name: minute, limit: 100, window: 1m, lending_limit: 0.5"))
 		time.Sleep(50 * time.Second) // the bubble's time begins with a minute
 		q := request("a")
 		q.Cost = 4
@@ -145,7 +145,7 @@ func TestWithoutStoreCells(t *testing.T) {
 // A request of several limits is charged to all of them or to none.
 func TestWithoutStoreChargesAllOrNothing(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		n := unstarted(t, 1, lab.Document(t, 1, hereAndThere,
+		n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere,
 			"name: wide, limit: 100, window: 1m, lending_limit: 0.75",
 			"name: odd, limit: 5, window: 1m, on_store_failure: allow",
 			"name: quiet, limit: 5, window: 1m, shadow: true",
@@ -171,7 +171,7 @@ func TestWithoutStoreChargesAllOrNothing(t *testing.T) {
 // Concurrent requests, of one limit and of two, never get more than the part.
 func TestWithoutStoreConcurrently(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		n := unstarted(t, 1, lab.Document(t, 1, hereAndThere,
+		n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere,
 			"name: wide, limit: 1000, window: 1m, lending_limit: 0.5",
 			"name: narrow, key: [account, address], limit: 100, window: 1m, lending_limit: 0"))
 		var wide, narrow atomic.Int64
@@ -205,7 +205,7 @@ func TestWithoutStoreConcurrently(t *testing.T) {
 
 func TestWithoutStoreIsBoundedAndForgets(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		n := unstarted(t, 1, lab.Document(t, 1, hereAndThere,
+		n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere,
 			"name: second, limit: 100, window: 1s, lending_limit: 0", "name: hour, domain: slow, limit: 100, window: 1h, lending_limit: 0"))
 		const buckets = 1000
 		slow := Request{Domain: "slow", Descriptors: map[string]string{"account": "a"}, Cost: 1}
@@ -251,7 +251,7 @@ func TestWithoutStoreIsBoundedAndForgets(t *testing.T) {
 // nothing takes no room.
 func TestWithoutStoreSpentWindowsMakeRoom(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		n := unstarted(t, 1, lab.Document(t, 1, hereAndThere, "name: second, limit: 100, window: 1s, lending_limit: 0"))
+		n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, "name: second, limit: 100, window: 1s, lending_limit: 0"))
 		for _, costs := range []int64{41, 1} { // 41 never fit
 			q := request("idle")
 			q.Cost = costs
@@ -280,7 +280,7 @@ func TestWithoutStoreSpentWindowsMakeRoom(t *testing.T) {
 // Whatever is spent is told to the store, in turns of a bounded length, and what it cannot charge keeps nobody waiting.
 func TestUnbookedTakesTurns(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		n := unstarted(t, 1, lab.Document(t, 1, hereAndThere, "name: minute, limit: 100, window: 1m, lending_limit: 0",
+		n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, "name: minute, limit: 100, window: 1m, lending_limit: 0",
 			"name: hour, domain: slow, limit: 100, window: 1h, lending_limit: 0"))
 		const accounts, turn = 50, 7
 		for i := range accounts {
@@ -316,7 +316,7 @@ func TestUnbookedTakesTurns(t *testing.T) {
 
 // What is given back belongs to the cell it was charged to: that cell may be over.
 func TestGiveBackAfterTheCellEnded(t *testing.T) {
-	n := unstarted(t, 1, lab.Document(t, 1, hereAndThere, "name: second, limit: 100, window: 1s, lending_limit: 0.5"))
+	n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, "name: second, limit: 100, window: 1s, lending_limit: 0.5"))
 	all := n.tenure.Rules().Match(asked(request("a")))
 	end := time.Unix(1000, 0)
 	before := n.fallback.take(all[0], 15, true, end.Add(-time.Microsecond)) // the first limit of a request that the second will deny
@@ -335,7 +335,7 @@ func TestGiveBackAfterTheCellEnded(t *testing.T) {
 
 // Without the store, too, the limit with least remaining decides.
 func TestWithoutStoreTheLeastRemainingDecides(t *testing.T) {
-	n := unstarted(t, 1, lab.Document(t, 1, hereAndThere, "name: narrow, limit: 10, window: 1s, lending_limit: 0",
+	n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, "name: narrow, limit: 10, window: 1s, lending_limit: 0",
 		"name: wide, limit: 1000, window: 1s, lending_limit: 0"))
 	if d := n.askWithoutStore(request("a"), true); d.Limit != "narrow" || d.Remaining != 3 {
 		t.Errorf("%s with %d remaining; narrow has 3", d.Limit, d.Remaining)
@@ -344,7 +344,7 @@ func TestWithoutStoreTheLeastRemainingDecides(t *testing.T) {
 
 // Without the store a cost above the part has no time to come back at.
 func TestWithoutStoreACostThatNeverFits(t *testing.T) {
-	n := unstarted(t, 1, lab.Document(t, 1, hereAndThere, "name: second, limit: 100, window: 1s, lending_limit: 0.5"))
+	n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, "name: second, limit: 100, window: 1s, lending_limit: 0.5"))
 	q := request("a")
 	q.Cost = 21
 	if d := n.askWithoutStore(q, true); d.Allowed || d.RetryAfter >= 0 {
@@ -354,7 +354,7 @@ func TestWithoutStoreACostThatNeverFits(t *testing.T) {
 
 // A clock that steps back over a cell end, after the housekeeping, does not give a finished cell's part once more.
 func TestClockStepBackOpensNoCellTwice(t *testing.T) {
-	n := unstarted(t, 1, lab.Document(t, 1, hereAndThere, "name: second, limit: 100, window: 1s, lending_limit: 0.5"))
+	n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, "name: second, limit: 100, window: 1s, lending_limit: 0.5"))
 	a := n.tenure.Rules().Match(asked(request("a")))[0]
 	now := time.Unix(1000, 0)
 	n.fallback.take(a, 20, true, now)

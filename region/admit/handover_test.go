@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/chaos/bubble"
-	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -75,7 +75,7 @@ func TestStarvedNode(t *testing.T) {
 		{"it was heard very late", 1500 * time.Millisecond, time.Second, true},
 		{"nothing came for seconds", 3 * time.Second, time.Second, false},
 	} {
-		n := unstarted(t, 1, lab.Document(t, 1, hereAndThere, overloadLimits...))
+		n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, overloadLimits...))
 		n.batcher.pace = newPace(deadline)
 		now := time.Now().Add(time.Minute)
 		n.breakers.hear(store.Whole, now.Add(-tc.heard))

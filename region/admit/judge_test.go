@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quotad/quotad/algorithms"
-	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/documents"
 )
 
 // The limits of these tests, with "here" entitled to 40 % of each.
@@ -36,7 +36,7 @@ func (c judgedCase) judge(t testing.TB) Decision {
 	for _, name := range c.limits {
 		limits = append(limits, judged[name])
 	}
-	n := unstarted(t, 1, lab.Document(t, 1, hereAndThere, limits...))
+	n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, limits...))
 	all := n.tenure.Rules().Match(asked(request("a")))
 	// The answer to judge is the second of two, as in a batch.
 	other := algorithms.Answer{Admitted: !c.admitted, Verdicts: make([]algorithms.Verdict, len(all))}
@@ -132,7 +132,7 @@ func TestJudgeDescribesTheDecider(t *testing.T) {
 
 // A store restored from an old copy may have lent more than its entitlement: nobody is shown a negative share.
 func TestJudgeShowsNoNegativeShare(t *testing.T) {
-	n := unstarted(t, 1, lab.Document(t, 1, hereAndThere, judged["minute"]))
+	n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, judged["minute"]))
 	d := n.judge(1, n.tenure.Rules().Match(asked(request("a"))), answered{decided: algorithms.Decided{Head: algorithms.Head{Now: judgedAt},
 		Buckets: []algorithms.State{{Share: -5}}, Answers: []algorithms.Answer{{Verdicts: []algorithms.Verdict{{Retry: 1}}}}}})
 	if d.Share != 0 {

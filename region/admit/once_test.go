@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
-	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/region/rights"
 )
 
@@ -28,7 +28,7 @@ func (d Decision) sameAs(first Decision) bool {
 func TestTheSameRequestAgain(t *testing.T) {
 	for _, kind := range algorithms.Kinds {
 		t.Run(string(kind), func(t *testing.T) {
-			d := lab.Document(t, 1, alone, limitOf(kind, 10, ""))
+			d := documents.Parse(t, 1, alone, limitOf(kind, 10, ""))
 			started(t, d, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
 				n1, n2 := c.running["us/n1"], c.running["us/n2"]
 				q := named("a", "x", 3)
@@ -64,7 +64,7 @@ func TestTheSameRequestAgain(t *testing.T) {
 // Of requests by one id at the same time exactly one is charged, and all are answered as that one.
 func TestTheSameRequestAtOnce(t *testing.T) {
 	const callers = 50
-	d := lab.Document(t, 1, alone, limitOf(algorithms.FixedWindow, 100, ""))
+	d := documents.Parse(t, 1, alone, limitOf(algorithms.FixedWindow, 100, ""))
 	started(t, d, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
 		nodes := []*running{c.running["us/n1"], c.running["us/n2"]}
 		for _, n := range nodes {
@@ -121,7 +121,7 @@ func (n *running) batched(t *testing.T, observed *rights.Engine, requests ...Req
 
 // Within one batch, too, a request is charged once, and demand is counted once.
 func TestTheSameRequestInABatch(t *testing.T) {
-	d := lab.Document(t, 1, alone, limitOf(algorithms.FixedWindow, 10, ""))
+	d := documents.Parse(t, 1, alone, limitOf(algorithms.FixedWindow, 10, ""))
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n := c.running["us/n1"]
 		n.batcher.repeats = 10
@@ -160,7 +160,7 @@ func TestTheSameRequestInABatch(t *testing.T) {
 
 // Only what was admitted is remembered.
 func TestADenialIsNotRemembered(t *testing.T) {
-	d := lab.Document(t, 1, alone, limitOf(algorithms.FixedWindow, 5, ""))
+	d := documents.Parse(t, 1, alone, limitOf(algorithms.FixedWindow, 5, ""))
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n := c.running["us/n1"]
 		n.check(t, named("a", "before", 3))
@@ -186,7 +186,7 @@ func TestADenialIsNotRemembered(t *testing.T) {
 
 // A request is the same only if its id, its cost and all that it counts against are.
 func TestAnotherRequestByTheSameID(t *testing.T) {
-	d := lab.Document(t, 1, alone, limitOf(algorithms.FixedWindow, 100, ""), "name: both, key: [account, address], limit: 100, window: 10s",
+	d := documents.Parse(t, 1, alone, limitOf(algorithms.FixedWindow, 100, ""), "name: both, key: [account, address], limit: 100, window: 10s",
 		"name: other, domain: other, limit: 100, window: 10s", "name: total, domain: other, key: [region], limit: 100, window: 10s")
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n := c.running["us/n1"]
@@ -218,7 +218,7 @@ func TestAnotherRequestByTheSameID(t *testing.T) {
 
 // A peek is about what a new request would get, and leaves no memory.
 func TestPeeksHaveNoID(t *testing.T) {
-	d := lab.Document(t, 1, alone, limitOf(algorithms.FixedWindow, 5, ""))
+	d := documents.Parse(t, 1, alone, limitOf(algorithms.FixedWindow, 5, ""))
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n, q := c.running["us/n1"], named("a", "x", 3)
 		peek := func(allowed bool, remaining int64) {
@@ -240,7 +240,7 @@ func TestPeeksHaveNoID(t *testing.T) {
 
 // A decision that is repeated has one receipt, also for a caller that did not ask for one the first time.
 func TestOneReceiptForOneCharge(t *testing.T) {
-	d := lab.Document(t, 1, alone, limitOf(algorithms.FixedWindow, 10, ""))
+	d := documents.Parse(t, 1, alone, limitOf(algorithms.FixedWindow, 10, ""))
 	started(t, d, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
 		n1, n2, q := c.running["us/n1"], c.running["us/n2"], named("a", "x", 3)
 		n1.check(t, q)
@@ -257,7 +257,7 @@ func TestOneReceiptForOneCharge(t *testing.T) {
 
 // A request that was refunded is not served for nothing when it is made again.
 func TestARefundedRequestIsChargedAnew(t *testing.T) {
-	d := lab.Document(t, 1, alone, limitOf(algorithms.FixedWindow, 1, ""))
+	d := documents.Parse(t, 1, alone, limitOf(algorithms.FixedWindow, 1, ""))
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n, all := c.running["us/n1"], RefundedCharge{Limit: "fixed-window", Units: 1}
 		q := named("a", "x", 1)
@@ -280,7 +280,7 @@ func TestARefundedRequestIsChargedAnew(t *testing.T) {
 
 // An id used again after its minute is another charge, with another receipt.
 func TestAnIDUsedAgainHasAReceiptOfItsOwn(t *testing.T) {
-	d := lab.Document(t, 1, alone, limitOf(algorithms.FixedWindow, 10, ""))
+	d := documents.Parse(t, 1, alone, limitOf(algorithms.FixedWindow, 10, ""))
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n, all := c.running["us/n1"], RefundedCharge{Limit: "fixed-window", Units: 3}
 		q := named("a", "x", 3)

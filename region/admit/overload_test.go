@@ -13,6 +13,7 @@ import (
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/bubble"
 	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -91,7 +92,7 @@ func busyNode(t *testing.T) (*Limiter, *busyServer) {
 	_, way := lab.NewTwin(now, "r").Connect(time.Now)
 	s := &busyServer{Servers: way, script: 300 * time.Microsecond, join: 35 * time.Microsecond, trip: 100 * time.Microsecond}
 	n := on(t, store.New(store.Parts{Servers: s, NewSecret: func() string { return "secret" }}), 1,
-		lab.Document(t, 1, []string{"here: {weight: 1}"}, overloadLimits...))
+		documents.Parse(t, 1, []string{"here: {weight: 1}"}, overloadLimits...))
 	if err := n.tenure.Open(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -318,7 +319,7 @@ func TestLateWhileRepliesFlow(t *testing.T) {
 		{"nothing has ever come", 0, 50 * time.Millisecond, late, false},
 		{"it was refused", time.Millisecond, 50 * time.Millisecond, &store.Error{Err: context.Canceled}, false},
 	} {
-		n := unstarted(t, 1, lab.Document(t, 1, hereAndThere, overloadLimits...))
+		n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, overloadLimits...))
 		n.batcher.pace = newPace(50 * time.Millisecond)
 		now := time.Now().Add(time.Minute)
 		if tc.heard > 0 {

@@ -5,13 +5,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/policy"
 )
 
 // BenchmarkRefusal is what a request costs that is refused because it cannot be in time: alone, and each of a batch.
 func BenchmarkRefusal(b *testing.B) {
-	n := unstarted(b, 1, lab.Document(b, 1, hereAndThere, "name: minute, limit: 100, window: 1m"))
+	n := unstarted(b, 1, documents.Parse(b, 1, hereAndThere, "name: minute, limit: 100, window: 1m"))
 	r := n.tenure.Rules()
 	for i := range 10_000 { // until no more may wait
 		w := waiting{rules: r, applied: r.Match(asked(request(strconv.Itoa(i)))), cost: 1, commit: true, until: time.Now().Add(24 * time.Hour)}

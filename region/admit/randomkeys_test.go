@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/chaos/bubble"
-	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/region/journal"
 )
 
@@ -21,7 +21,7 @@ const bytesOfA = fallbackRecordBytes + len("7:account,1:a,")
 // taken, and each key keeps its own part, which it spends once.
 func TestRandomKeysInAnOutage(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		n := unstarted(t, 1, lab.Document(t, 1, hereAndThere, "name: minute, limit: 100, window: 1m, lending_limit: 0"))
+		n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, "name: minute, limit: 100, window: 1m, lending_limit: 0"))
 		n.askWithoutStore(request("old"), true)
 		const keys = 100_350
 		for i := range keys {
@@ -47,7 +47,7 @@ func TestRandomKeysInAnOutage(t *testing.T) {
 func TestFallbackAgainstAPlainMap(t *testing.T) {
 	for seed := range uint64(20) {
 		random := rand.New(rand.NewPCG(seed, 1))
-		a := unstarted(t, 1, lab.Document(t, 1, hereAndThere, "name: minute, limit: 25, window: 1m, lending_limit: 0")).tenure.Rules().Match(asked(request("a")))[0]
+		a := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, "name: minute, limit: 25, window: 1m, lending_limit: 0")).tenure.Rules().Match(asked(request("a")))[0]
 		f, plain, now := newFallback(1, nil), map[string]int64{}, time.Unix(6_000_000, 0)
 		for range 3000 {
 			now = now.Add(time.Duration(random.IntN(40)) * time.Millisecond)
@@ -101,7 +101,7 @@ func (n *running) claimsAtMost(most int) *claims {
 // node that was started again spends nothing of that limit in it, and of other limits and windows
 // as ever.
 func TestALifeSpendsNoPartTwiceOfVeryManyBuckets(t *testing.T) {
-	d := lab.Document(t, 1, alone, "name: minute, limit: 100, window: 1m, lending_limit: 0.5",
+	d := documents.Parse(t, 1, alone, "name: minute, limit: 100, window: 1m, lending_limit: 0.5",
 		"name: other, domain: other, limit: 100, window: 1m, lending_limit: 0.5")
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n := c.running["us/n1"]
@@ -140,7 +140,7 @@ func TestALifeSpendsNoPartTwiceOfVeryManyBuckets(t *testing.T) {
 // A life that claims a whole window still spends nothing of what a life before it spent of one by
 // one, and claims that have ended make room for others.
 func TestWholeClaimsKeepThoseOfBefore(t *testing.T) {
-	d := lab.Document(t, 1, alone, "name: minute, limit: 100, window: 1m, lending_limit: 0.5")
+	d := documents.Parse(t, 1, alone, "name: minute, limit: 100, window: 1m, lending_limit: 0.5")
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		c.running["us/n1"].fits(t, request("before"), 10)
 		c.stop("us/n1")
@@ -171,7 +171,7 @@ func TestWholeClaimsKeepThoseOfBefore(t *testing.T) {
 func BenchmarkRandomKeysInAnOutage(b *testing.B) {
 	for _, with := range []string{"no journal", "a journal"} {
 		b.Run(with, func(b *testing.B) {
-			n := unstarted(b, 1, lab.Document(b, 1, hereAndThere, "name: per-account, limit: 100, window: 1h, lending_limit: 0"))
+			n := unstarted(b, 1, documents.Parse(b, 1, hereAndThere, "name: per-account, limit: 100, window: 1h, lending_limit: 0"))
 			var kept *journal.Journal
 			if with == "a journal" {
 				j, err := journal.Open(filepath.Join(b.TempDir(), "j"), journal.Options{Region: "here", Node: "n1"})
@@ -221,7 +221,7 @@ func BenchmarkRandomKeysInAnOutage(b *testing.B) {
 // A request that one of its limits denies makes no record of the others, and no claim in the
 // journal.
 func TestWhatIsDeniedTakesNoMemory(t *testing.T) {
-	d := lab.Document(t, 1, alone, "name: account, limit: 100, window: 1m, lending_limit: 0",
+	d := documents.Parse(t, 1, alone, "name: account, limit: 100, window: 1m, lending_limit: 0",
 		"name: address, key: [address], limit: 2, window: 1m, lending_limit: 0")
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n := c.running["us/n1"]

@@ -9,7 +9,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/policy"
 	receiptv1 "github.com/quotad/quotad/proto/receipt/v1"
 	"github.com/quotad/quotad/region/store"
@@ -18,7 +18,7 @@ import (
 // sealing returns a node of region "here" in which nothing runs but whose store is open, and a receipt it could have given.
 func sealing(t testing.TB) (*Limiter, *receiptv1.Receipt) {
 	t.Helper()
-	d := lab.Document(t, 1, hereAndThere, "name: minute, limit: 100, window: 1m")
+	d := documents.Parse(t, 1, hereAndThere, "name: minute, limit: 100, window: 1m")
 	n := unstarted(t, 1, d)
 	if err := n.tenure.Open(t.Context()); err != nil {
 		t.Fatal(err)

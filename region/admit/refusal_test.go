@@ -6,7 +6,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/chaos/lab/servers"
 	"github.com/quotad/quotad/region/store"
 )
@@ -65,7 +65,7 @@ func onProcess(t *testing.T) (*Limiter, *redis.Client) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	n := on(t, s, 1, lab.Document(t, 1, hereAndThere, "name: hour, limit: 100, window: 1h"))
+	n := on(t, s, 1, documents.Parse(t, 1, hereAndThere, "name: hour, limit: 100, window: 1h"))
 	if err := n.tenure.Open(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/quotad/quotad/algorithms"
-	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/documents"
 )
 
 // again is what came of one request that was sent many times.
@@ -55,7 +55,7 @@ func (n *running) repeats(t *testing.T) map[string]float64 {
 func TestOneIDForAllRequests(t *testing.T) {
 	for _, kind := range algorithms.Kinds {
 		t.Run(string(kind), func(t *testing.T) {
-			d := lab.Document(t, 1, alone, limitOf(kind, 10, ""))
+			d := documents.Parse(t, 1, alone, limitOf(kind, 10, ""))
 			started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 				n := c.running["us/n1"]
 				want := again{charged: 10, repeated: algorithms.DefaultRepeats, denied: 1000 - 10 - algorithms.DefaultRepeats}
@@ -77,7 +77,7 @@ func TestOneIDForAllRequests(t *testing.T) {
 // A request that was sent too often is one without an id: it has a receipt of its own, and the
 // memory of the first stays until its minute is over.
 func TestARequestSentTooOftenIsOneWithoutAnID(t *testing.T) {
-	d := lab.Document(t, 1, alone, limitOf(algorithms.FixedWindow, 10, ""))
+	d := documents.Parse(t, 1, alone, limitOf(algorithms.FixedWindow, 10, ""))
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n, all := c.running["us/n1"], RefundedCharge{Limit: "fixed-window", Units: 1}
 		n.batcher.repeats = 1

@@ -9,7 +9,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/bubble"
-	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region/rules"
 )
@@ -42,7 +42,7 @@ func TestReserveIsOutOfEveryStore(t *testing.T) {
 			burst = units.Draw(r, "burst")
 			fields += fmt.Sprintf(", burst: %d", burst)
 		}
-		d := lab.Document(t, 1, weights, fields)
+		d := documents.Parse(t, 1, weights, fields)
 		q, nodes := request(rapid.String().Draw(r, "account")), rapid.IntRange(1, 5).Draw(r, "nodes")
 		var all, entitled, bursts int64
 		for _, known := range d.Regions {
@@ -92,7 +92,7 @@ func TestWithoutStoreReserveOfEachKind(t *testing.T) {
 			}
 			t.Run(fmt.Sprint(kind, ", ", tc.fields, ", ", tc.nodes), func(t *testing.T) {
 				bubble.Test(t, func(t *testing.T) {
-					n := unstarted(t, tc.nodes, lab.Document(t, 1, hereAndThere, fmt.Sprintf("name: part, algorithm: %s, window: 1m, %s", kind, tc.fields)))
+					n := unstarted(t, tc.nodes, documents.Parse(t, 1, hereAndThere, fmt.Sprintf("name: part, algorithm: %s, window: 1m, %s", kind, tc.fields)))
 					for window := range 3 {
 						time.Sleep(time.Minute)
 						if got := n.fits(t, request("a"), tc.part+10); got != tc.part {
@@ -108,7 +108,7 @@ func TestWithoutStoreReserveOfEachKind(t *testing.T) {
 // An entitlement of one unit has no reserve: the unit is the store's, and a node without it admits nothing.
 func TestReserveOfOneUnit(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		n := unstarted(t, 1, lab.Document(t, 1, hereAndThere, "name: few, limit: 4, window: 1m, local_reserve: 0.5"))
+		n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, "name: few, limit: 4, window: 1m, local_reserve: 0.5"))
 		time.Sleep(time.Minute)
 		seen := map[int64]int{}
 		for account := range 50 {
@@ -126,8 +126,8 @@ func TestReserveOfOneUnit(t *testing.T) {
 
 // What was spent of a reserve is never booked, what was spent of the store's always is, whichever document was in force.
 func TestReserveIsNotBooked(t *testing.T) {
-	with := unstarted(t, 1, lab.Document(t, 1, hereAndThere, "name: minute, limit: 100, window: 1m, local_reserve: 0.5")).tenure.Rules().Match(asked(request("a")))[0]
-	without := unstarted(t, 1, lab.Document(t, 2, hereAndThere, "name: minute, limit: 100, window: 1m, lending_limit: 0.5")).tenure.Rules().Match(asked(request("a")))[0]
+	with := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, "name: minute, limit: 100, window: 1m, local_reserve: 0.5")).tenure.Rules().Match(asked(request("a")))[0]
+	without := unstarted(t, 1, documents.Parse(t, 2, hereAndThere, "name: minute, limit: 100, window: 1m, lending_limit: 0.5")).tenure.Rules().Match(asked(request("a")))[0]
 	for name, order := range map[string][2]rules.Applied{"a reserve, then none": {with, without}, "none, then a reserve": {without, with}} {
 		f, now := newFallback(1, nil), time.Unix(6000, 0)
 		for _, a := range order {
@@ -152,7 +152,7 @@ func TestReserveIsNotBooked(t *testing.T) {
 
 // A store that comes back is not charged with the reserve: it has its whole part left.
 func TestReserveLeavesTheStoreAlone(t *testing.T) {
-	started(t, lab.Document(t, 1, alone, "name: long, limit: 400, window: 1m, local_reserve: 0.2"), []string{"us/n1"}, func(t *testing.T, c *cluster) {
+	started(t, documents.Parse(t, 1, alone, "name: long, limit: 400, window: 1m, local_reserve: 0.2"), []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		us := c.running["us/n1"]
 		nextCell(time.Minute)
 		us.check(t, request("a"))

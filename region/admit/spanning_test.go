@@ -12,7 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -27,7 +27,7 @@ func spanned(t *testing.T, limits []string, f func(t *testing.T, c *cluster, n *
 	t.Helper()
 	inBubble(t, 1, func(t *testing.T, c *cluster) {
 		c.asCluster()
-		f(t, c, c.start("here/n1", lab.Document(t, 1, []string{"here: {weight: 1}"}, limits...)))
+		f(t, c, c.start("here/n1", documents.Parse(t, 1, []string{"here: {weight: 1}"}, limits...)))
 	})
 }
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region/rules"
 	"github.com/quotad/quotad/region/store"
@@ -15,7 +15,7 @@ import (
 // amount goes on with what there is.
 func TestAlgorithmAndWindowArePartOfAKey(t *testing.T) {
 	key := func(limit string) string {
-		r, err := rules.New(lab.Document(t, 1, hereAndThere, limit), "here", nil)
+		r, err := rules.New(documents.Parse(t, 1, hereAndThere, limit), "here", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -44,7 +44,7 @@ func longAccounts() []string {
 
 // TestKeysOfLongValuesAreShort: what a bucket is called in the store is short, however long its descriptors are.
 func TestKeysOfLongValuesAreShort(t *testing.T) {
-	r := rulesOf(t, lab.Document(t, 1, hereAndThere, "name: m, limit: 100, window: 1h"), "here")
+	r := rulesOf(t, documents.Parse(t, 1, hereAndThere, "name: m, limit: 100, window: 1h"), "here")
 	seen := map[string]bool{}
 	for i, account := range longAccounts() {
 		key := r.Match(of(account))[0].Target.Key
@@ -58,7 +58,7 @@ func TestKeysOfLongValuesAreShort(t *testing.T) {
 // TestAnEntityIsInOneShard: on a Redis Cluster all buckets of one account are in one shard, however
 // long its name is and whatever other values their keys have, so that one script decides on them.
 func TestAnEntityIsInOneShard(t *testing.T) {
-	r, err := rules.New(lab.Document(t, 1, []string{"us: {weight: 1}"}, "name: m, limit: 100, window: 1h",
+	r, err := rules.New(documents.Parse(t, 1, []string{"us: {weight: 1}"}, "name: m, limit: 100, window: 1h",
 		"name: p, key: [account, path], limit: 100, window: 1h"), "us", nil)
 	if err != nil {
 		t.Fatal(err)

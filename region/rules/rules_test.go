@@ -11,13 +11,13 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
-	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region/rules"
 )
 
 func TestRulesOfARegionThatIsNotInTheDocument(t *testing.T) {
-	d := lab.Document(t, 7, threeRegions, "name: minute, limit: 100, window: 1m")
+	d := documents.Parse(t, 7, threeRegions, "name: minute, limit: 100, window: 1m")
 	for _, name := range []string{"", "mars", "US", "us "} {
 		_, err := rules.New(d, name, nil)
 		if err == nil || !strings.Contains(err.Error(), d.Epoch().String()) || !strings.Contains(err.Error(), "add it to the document's regions") {
@@ -32,7 +32,7 @@ func TestRulesOfARegionThatIsNotInTheDocument(t *testing.T) {
 // Entitlements are the same at every region, add up to the limit, and their remainders move from key to key.
 func TestEntitlementsRotateAndAddUp(t *testing.T) {
 	for _, limit := range []int64{6, 7, 8, 10, 100, 101, 1 << 51} {
-		d := lab.Document(t, 1, []string{"a: {weight: 1}", "b: {weight: 1}", "c: {weight: 1}"}, fmt.Sprintf("name: minute, window: 1m, limit: %d", limit))
+		d := documents.Parse(t, 1, []string{"a: {weight: 1}", "b: {weight: 1}", "c: {weight: 1}"}, fmt.Sprintf("name: minute, window: 1m, limit: %d", limit))
 		at := map[string]*rules.Rules{}
 		for _, region := range d.Regions {
 			at[region.Name] = rulesOf(t, d, region.Name)
@@ -67,7 +67,7 @@ func TestEntitlementsRotateAndAddUp(t *testing.T) {
 
 // Keys are equal only if their bytes are, and a key's parts do not run into each other.
 func TestBucketsOfAwkwardKeys(t *testing.T) {
-	r := rulesOf(t, lab.Document(t, 1, hereAndThere, "name: pair, key: [account, address], limit: 100, window: 1m"), "here")
+	r := rulesOf(t, documents.Parse(t, 1, hereAndThere, "name: pair, key: [account, address], limit: 100, window: 1m"), "here")
 	values := []string{"", "a", "a_b", "b_c", "c", "a:b", "}{", "{}", "\x00", "\r\n", "*", "\xff\xfe", "\xff", "\ufffd", "é", "e\u0301",
 		"\u202e", "1:a,", ",1:a", strings.Repeat("v", 256)}
 	seen := map[string][2]string{}
@@ -86,7 +86,7 @@ func TestBucketsOfAwkwardKeys(t *testing.T) {
 }
 
 func TestFindRefusesWhatTheDocumentDoesNotHave(t *testing.T) {
-	d := lab.Document(t, 1, threeRegions, "name: minute, limit: 100, window: 1m",
+	d := documents.Parse(t, 1, threeRegions, "name: minute, limit: 100, window: 1m",
 		"name: minute, limit: 500, window: 1m, match: {plan: pro}", "name: minute, domain: other, limit: 7, window: 1m")
 	r := rulesOf(t, d, "us")
 	good := policy.BucketRef{Domain: "api", Name: "minute", Algorithm: policy.FixedWindow, Window: d.Limits[0].Window,
@@ -132,7 +132,7 @@ func TestFindRefusesWhatTheDocumentDoesNotHave(t *testing.T) {
 }
 
 func FuzzFind(f *testing.F) {
-	d := lab.Document(f, 1, threeRegions, "name: minute, limit: 100, window: 1m")
+	d := documents.Parse(f, 1, threeRegions, "name: minute, limit: 100, window: 1m")
 	r := rulesOf(f, d, "us")
 	f.Add(string(d.Limits[0].Bucket(map[string]string{"account": "a"})))
 	f.Add("")
@@ -150,7 +150,7 @@ func FuzzFind(f *testing.F) {
 
 // TestHomeMode: a limit too small to be split belongs to one region for each key, to each of them for some.
 func TestHomeMode(t *testing.T) {
-	d := lab.Document(t, 1, threeRegions, "name: minute, limit: 5, window: 1m, borrowing_limit: 1")
+	d := documents.Parse(t, 1, threeRegions, "name: minute, limit: 5, window: 1m, borrowing_limit: 1")
 	homes := map[string]bool{}
 	for account := range 64 {
 		b := rulesOf(t, d, "ap").Match(of(strconv.Itoa(account)))[0].Bucket
@@ -173,7 +173,7 @@ func TestHomeMode(t *testing.T) {
 }
 
 func TestMatchAndLocate(t *testing.T) {
-	d := lab.Document(t, 1, threeRegions, "name: minute, limit: 100, window: 1m, lending_limit: 0.5, borrowing_limit: 2",
+	d := documents.Parse(t, 1, threeRegions, "name: minute, limit: 100, window: 1m, lending_limit: 0.5, borrowing_limit: 2",
 		"name: watch, limit: 10, window: 1s, shadow: true", "name: pair, key: [account, address], limit: 10, window: 1s")
 	r := rulesOf(t, d, "ap")
 	all := r.Match(of("a"))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region/journal"
 )
@@ -22,7 +23,7 @@ type vouching struct {
 
 func newVouching(t *testing.T) *vouching {
 	v := &vouching{t: t, now: time.Unix(1_800_000_000, 0), dir: t.TempDir(),
-		d: lab.Document(t, 1, alone, "name: long, limit: 100, window: 10m")}
+		d: documents.Parse(t, 1, alone, "name: long, limit: 100, window: 10m")}
 	v.server = lab.NewTwin(func() int64 { return v.now.UnixMicro() }, "a")
 	return v
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/chaos/lab/journals"
 	"github.com/quotad/quotad/chaos/lab/servers"
 	"github.com/quotad/quotad/region/store"
@@ -47,7 +47,7 @@ func newRefusing(t *testing.T) *refusing {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n.Tenure, err = New(Config{Region: "us", Node: "n1", Bootstrap: true, Policy: lab.Document(t, 1, alone, "name: hour, limit: 100, window: 1h"),
+	n.Tenure, err = New(Config{Region: "us", Node: "n1", Bootstrap: true, Policy: documents.Parse(t, 1, alone, "name: hour, limit: 100, window: 1h"),
 		Store: st, Journal: kept, Now: func() time.Time { return n.clock }, Log: slog.New(slog.NewTextHandler(&n.log, nil)),
 		Changed: func(Change) {}})
 	if err != nil {

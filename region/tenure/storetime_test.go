@@ -6,6 +6,7 @@ import (
 
 	"github.com/quotad/quotad/allocator"
 	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/chaos/lab/journals"
 )
 
@@ -24,7 +25,7 @@ func TestTheStoresTimeOutlivesItAndItsNode(t *testing.T) {
 	start := func(first bool) *Tenure {
 		t.Helper()
 		way, _ := server.Connect(clock)
-		n := of(t, "n1", lab.Document(t, 1, alone, "name: a, limit: 1000, window: 1s"), way, kept, clock)
+		n := of(t, "n1", documents.Parse(t, 1, alone, "name: a, limit: 1000, window: 1s"), way, kept, clock)
 		n.config.Bootstrap = first
 		if err := n.Open(t.Context()); err != nil {
 			t.Fatal(err)

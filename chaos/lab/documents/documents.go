@@ -1,4 +1,5 @@
-package lab
+// Package documents writes limits documents for the tests of several packages.
+package documents
 
 import (
 	"fmt"
@@ -7,9 +8,9 @@ import (
 	"github.com/quotad/quotad/policy"
 )
 
-// Document reads a limits document of some regions, such as "us: {weight: 1}", and of limits given by their fields.
+// Parse reads a limits document of some regions, such as "us: {weight: 1}", and of limits given by their fields.
 // Fields left out: domain api, key [account], algorithm fixed_window. t is a test.
-func Document(t interface {
+func Parse(t interface {
 	Helper()
 	Fatalf(format string, args ...any)
 }, version int, regions []string, limits ...string) *policy.Document {

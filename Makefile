@@ -5,15 +5,16 @@ GO ?= go
 # The first two runs are without the race detector: what does one thing at a time, and what plays stories on the scripts, which
 # the race detector has nothing to look for in. The scripts on both stores, the exhaustive searches and 2,000 simulated
 # seeds are most of it. The third is of everything else with the race detector; package region is in both, there with
-# twins of the scripts. Many tests wait for servers or timers: three packages at a time keep two processors busy.
+# twins of the scripts. Many tests wait for servers or timers: three packages at a time keep two processors busy, and the
+# longest come first.
 SINGLE = /algorithms /allocator /chaos/sim /chaos/baseline /chaos/workload /chaos/mutants /chaos/world /chaos/lab
 # Tests of one goroutine with much to do, in packages that are tested with the race detector else.
 ALONE = TestLargestDocuments|TestSmallHintsTakeLittle|TestHintsAreBounded|TestScriptsAreBounded|TestNothingGrows|TestTheLogIsBoundedByItsWindow
 .PHONY: test
 test: redis-server ## every test; with the race detector where there are goroutines
-	$(GO) test -p 3 -timeout 15m ./region $$($(GO) list ./... | grep $(SINGLE:%=-e %))
+	$(GO) test -p 3 -timeout 15m ./chaos/sim ./region ./allocator/exchange $$($(GO) list ./... | grep $(SINGLE:%=-e %))
 	$(GO) test -timeout 15m -run '$(ALONE)' ./policy ./region/rights ./region/store
-	$(GO) test -p 3 -race -timeout 15m -skip '$(ALONE)' ./region $$($(GO) list ./... | grep -v $(SINGLE:%=-e %) | grep -v '/region$$')
+	$(GO) test -p 3 -race -timeout 15m -skip '$(ALONE)' ./region ./chaos/process ./region/store $$($(GO) list ./... | grep -v $(SINGLE:%=-e %) | grep -v '/region$$')
 
 .PHONY: lint
 lint: ## gofmt, go vet and staticcheck

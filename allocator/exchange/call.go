@@ -85,7 +85,7 @@ func (m *Machine) finish(id uint64) (*call, *peer) {
 	}
 	for i, a := range c.asks {
 		if v := m.views[a.Bucket]; v != nil {
-			pos := v.dealing(c.peer).at(a.Cell)
+			pos := v.with(p).at(a.Cell)
 			pos.pending = max(pos.pending-c.gain[i].units, 0)
 			pos.burst.pending = max(pos.burst.pending-c.gain[i].burst, 0)
 		}
@@ -141,7 +141,7 @@ func (m *Machine) granted(now int64, c *call, p *peer, i int, g Grant, r Reply) 
 	if v == nil {
 		return
 	}
-	pos := v.dealing(p.name).at(a.Cell)
+	pos := v.with(p).at(a.Cell)
 	if g.Refusal == NotRefused && (g.Cell != a.Cell || !plausible(g.Lent, g.Returned, g.Burst)) || r.At < 0 || r.At > maxTime {
 		m.reject(RejectedImplausible, 1)
 		return

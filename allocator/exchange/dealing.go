@@ -92,7 +92,7 @@ func (d *dealing) at(cell int64) *position {
 	return p
 }
 
-// hasMoved says whether rights of a cell or the next are known to have been hasMoved. An ask names what rows should reach:
+// hasMoved says whether rights of a cell or the next are known to have moved. An ask names what rows should reach:
 // who forgot a row asks for what it has already.
 func (v *view) hasMoved(cell int64) bool {
 	for i := range v.dealings {
@@ -104,6 +104,14 @@ func (v *view) hasMoved(cell int64) bool {
 		}
 	}
 	return false
+}
+
+// with is dealing for a peer of the document in force, whose place it knows.
+func (v *view) with(p *peer) *dealing {
+	if p.index < len(v.dealings) && v.dealings[p.index].peer == p {
+		return &v.dealings[p.index]
+	}
+	return v.dealing(p.name)
 }
 
 // dealing returns what is known of a peer's part. What is noted of a region that is no peer is forgotten at once.

@@ -100,7 +100,7 @@ func (q *queue) next(p *peer) *view {
 		why = toGain
 	}
 	v := q[why].pop()
-	d := v.dealing(p.name)
+	d := v.with(p)
 	if d.turn != why {
 		return nil
 	}

@@ -249,17 +249,6 @@ func (c *cluster) loseStore(region string) {
 	}
 }
 
-// notThere has nodes that start from now on find no store, until it comes back.
-func (c *cluster) notThere(region string) (comeBack func()) {
-	if twin := c.twins[region]; twin != nil {
-		twin.SetDown(true)
-		return func() { twin.SetDown(false) }
-	}
-	there := c.servers[region]
-	c.servers[region] = &servers.Server{URL: "redis://127.0.0.1:1", Now: there.Now}
-	return func() { c.servers[region] = there }
-}
-
 func (c *cluster) flushAll(region string) {
 	c.t.Helper()
 	if twin := c.twins[region]; twin != nil {

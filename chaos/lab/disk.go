@@ -74,7 +74,7 @@ func (d *Disk) Scan(part disk.Part, from []byte, visit disk.Visit) error {
 		r := d.parts[part][at]
 		next, err := visit([]byte(r.key), r.value)
 		switch {
-		case err == disk.Stop:
+		case err == disk.ErrStop:
 			return nil
 		case err != nil:
 			return err

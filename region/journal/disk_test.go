@@ -88,7 +88,7 @@ func scanned(t needs, d disk.Disk, part disk.Part, from, jump []byte, limit int)
 	jumped := false
 	err := d.Scan(part, from, func(key, value []byte) ([]byte, error) {
 		if len(shown) == limit {
-			return nil, disk.Stop
+			return nil, disk.ErrStop
 		}
 		shown = append(shown, fmt.Sprintf("%q: %q", key, value))
 		if !jumped && bytes.Compare(key, jump) < 0 {

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	bolt "go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
 
 	"github.com/quotad/quotad/region/journal/disk"
 )
@@ -49,7 +50,7 @@ func openFile(path string, readOnly bool) (*file, error) {
 func openError(path string, err error) error {
 	var system *os.PathError
 	switch {
-	case errors.Is(err, bolt.ErrTimeout):
+	case errors.Is(err, bolterrors.ErrTimeout):
 		return fmt.Errorf("journal %s: %w by another process (%s); "+
 			"stop that one, or give this node a journal of its own",
 			path, ErrInUse, readOwner(path))
@@ -143,7 +144,7 @@ func (f *file) Scan(part disk.Part, from []byte, visit disk.Visit) error {
 		}
 		return nil
 	})
-	if err == disk.Stop {
+	if err == disk.ErrStop {
 		return nil
 	}
 	return err

@@ -58,7 +58,7 @@ func (t *transaction) agesBefore(before int64, limit int) (ages [][]byte, err er
 			return nil, fmt.Errorf("age %x: %w", age, err)
 		}
 		if until >= before || len(ages) == limit {
-			return nil, disk.Stop
+			return nil, disk.ErrStop
 		}
 		if _, ours := changed[string(age)]; !ours {
 			ages = append(ages, bytes.Clone(age))

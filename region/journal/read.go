@@ -45,7 +45,7 @@ func (j *Journal) readPage(after []byte) (page []Row, last []byte, err error) {
 			return nil, nil
 		}
 		if len(page) == rowsPage {
-			return nil, disk.Stop
+			return nil, disk.ErrStop
 		}
 		r, err := decodeRow(key, sealed)
 		if err != nil {
@@ -95,7 +95,7 @@ func (s *rowSearch) visit(key, sealed []byte) ([]byte, error) {
 			return nil, err
 		}
 		if s.cell == s.to || shown.cell > s.to {
-			return nil, disk.Stop
+			return nil, disk.ErrStop
 		}
 		s.cell = max(s.cell+1, shown.cell) // no row is in a cell between
 		s.prefix = rowPrefix(s.cell, s.bucket, 0)
@@ -119,7 +119,7 @@ func (j *Journal) Checkpoints(bucket string) ([]Checkpoint, error) {
 	prefix := bucketPrefix(bucket)
 	err := j.scan(disk.Checkpoints, prefix, func(key, sealed []byte) ([]byte, error) {
 		if !bytes.HasPrefix(key, prefix) {
-			return nil, disk.Stop
+			return nil, disk.ErrStop
 		}
 		c, err := decodeCheckpoint(key, sealed)
 		if err != nil {

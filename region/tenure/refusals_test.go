@@ -99,8 +99,8 @@ func TestWhatTheStoreRefusesIsSaid(t *testing.T) {
 	}{
 		"OOM":        {set("maxmemory", "1"), set("maxmemory", "0"), "raise its maxmemory"},
 		"NOREPLICAS": {set("min-replicas-to-write", "1"), set("min-replicas-to-write", "0"), "min-replicas-to-write"},
-		"READONLY": {func(ctx context.Context, c *redis.Client) error { return c.SlaveOf(ctx, "127.0.0.1", "1").Err() },
-			func(ctx context.Context, c *redis.Client) error { return c.SlaveOf(ctx, "no", "one").Err() }, "it is a replica"},
+		"READONLY": {func(ctx context.Context, c *redis.Client) error { return c.ReplicaOf(ctx, "127.0.0.1", "1").Err() },
+			func(ctx context.Context, c *redis.Client) error { return c.ReplicaOf(ctx, "no", "one").Err() }, "it is a replica"},
 		"NOPERM": {acl("-hset"), acl("+hset"), store.MinimalACL},
 	} {
 		t.Run(kind, func(t *testing.T) {

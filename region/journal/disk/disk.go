@@ -14,7 +14,7 @@ type Disk interface {
 	// caller does not change them.
 	Get(part Part, keys ...[]byte) ([][]byte, error)
 	// Scan shows records to visit, in the order of their keys, beginning with the first key that is
-	// not below from. All are of one moment. Scan returns the error of visit, but nil for Stop.
+	// not below from. All are of one moment. Scan returns the error of visit, but nil for ErrStop.
 	Scan(part Part, from []byte, visit Visit) error
 	// Commit makes all changes or none, and returns nil once they are durable. No two of them have
 	// one key. After an error it is unknown whether they were made. The Disk may keep the slices
@@ -44,8 +44,8 @@ func Parts() []Part { return []Part{State, Saved, Rows, Checkpoints, Ages} }
 // does not call the Disk.
 type Visit func(key, value []byte) (next []byte, err error)
 
-// Stop, returned by a Visit, ends the Scan without an error.
-var Stop = errors.New("the scan ends here")
+// ErrStop, returned by a Visit, ends the Scan without an error.
+var ErrStop = errors.New("the scan ends here")
 
 // Change is what a commit does to one record.
 type Change struct {

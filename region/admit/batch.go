@@ -72,9 +72,15 @@ func (l *Limiter) AskTogether(ctx context.Context, all []*Flow) (left []bool) {
 	late := make(chan time.Time) // closed once the time of all is over
 	stop := time.AfterFunc(time.Until(asked[len(asked)-1].until), func() { close(late) })
 	defer stop.Stop()
+	said, errs := make([]answered, len(of)), make([]error, len(of))
+	for i, f := range of { // all, before any goes on: to have a lost bucket restored may take longer than the others have time
+		if answers[i] != nil {
+			said[i], errs[i] = l.await(ctx, f.way, answers[i], late)
+		}
+	}
 	for i, f := range of {
 		if answers[i] != nil {
-			f.answered(l.await(ctx, f.way, answers[i], late))
+			f.answered(said[i], errs[i])
 		}
 	}
 	return left

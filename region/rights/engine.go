@@ -75,7 +75,7 @@ type Engine struct {
 	warnedOf time.Time       // of a later generation
 }
 
-// New returns an engine that does nothing yet. inDocument says whether a region may hint.
+// New returns an engine that does nothing before Run.
 func New(c Config) *Engine {
 	e := &Engine{config: c, machine: exchange.New(c.Region, c.Node, c.Options), begun: time.Now(),
 		events: newEvents(), drain: make(chan struct{}, 1), moves: make(chan struct{}, movesUnderWay),

@@ -80,15 +80,25 @@ func (k *Scratch) Divide(units, tail int64, offers []Offer, jitter int64, inNeed
 			u = max(u, tail)
 		}
 		if u > 0 {
-			portions = append(portions, Portion{Peer: offers[i].Peer, Units: u})
+			portions = insertPortion(portions, Portion{Peer: offers[i].Peer, Units: u})
 		}
 	}
-	slices.SortFunc(portions, func(a, b Portion) int {
-		if a.Units != b.Units {
-			return cmp.Compare(b.Units, a.Units)
-		}
-		return cmp.Compare(a.Peer, b.Peer)
-	})
 	k.portions = portions
+	return portions
+}
+
+// insertPortion puts a portion where it belongs: the largest come first, and of equal ones that of
+// the lower peer.
+func insertPortion(portions []Portion, p Portion) []Portion {
+	portions = append(portions, p)
+	at := len(portions) - 1
+	for ; at > 0; at-- {
+		before := portions[at-1]
+		if before.Units > p.Units || before.Units == p.Units && before.Peer < p.Peer {
+			break
+		}
+		portions[at] = before
+	}
+	portions[at] = p
 	return portions
 }

@@ -1,7 +1,6 @@
 package allocator
 
 import (
-	"cmp"
 	"math/bits"
 	"slices"
 )
@@ -47,13 +46,22 @@ func (k *Scratch) byRemainder(weights []int64, first int) []int {
 			i -= len(weights)
 		}
 		if weights[i] > 0 {
-			order = append(order, i)
+			order = k.insertByRemainder(order, i)
 		}
 	}
 	k.order = order
-	slices.SortStableFunc(order, func(a, b int) int {
-		return cmp.Compare(k.remainder[b], k.remainder[a])
-	})
+	return order
+}
+
+// insertByRemainder puts a position behind those whose remainders are as large, and before the
+// smaller ones. There are no more positions than regions: no sort is quicker.
+func (k *Scratch) insertByRemainder(order []int, i int) []int {
+	order = append(order, i)
+	at := len(order) - 1
+	for ; at > 0 && k.remainder[order[at-1]] < k.remainder[i]; at-- {
+		order[at] = order[at-1]
+	}
+	order[at] = i
 	return order
 }
 

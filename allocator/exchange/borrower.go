@@ -157,7 +157,7 @@ func (v *view) borrowed(cell int64) (sum int64) {
 
 // borrowed is the part of that of one peer.
 func (p *position) borrowed() int64 {
-	return max(p.row.Borrowed+p.pending, p.announced.Borrowed) - p.row.Returned
+	return max(p.row.Borrowed+p.pending, p.announced.borrowed) - p.row.Returned
 }
 
 // pending returns the units of a cell that are asked for and not answered, or not credited yet.

@@ -146,8 +146,8 @@ func (m *Machine) granted(now int64, c *call, p *peer, i int, g Grant, r Reply) 
 		m.reject(RejectedImplausible, 1)
 		return
 	}
-	gained := max(g.Lent-pos.announced.Borrowed, 0) + max(g.Returned-pos.announced.Regained, 0)
-	burst := max(g.Burst-pos.announced.BurstBorrowed, 0)
+	gained := max(g.Lent-pos.announced.borrowed, 0) + max(g.Returned-pos.announced.regained, 0)
+	burst := max(g.Burst-pos.announced.burst, 0)
 	if g.Refusal != NotRefused {
 		gained, burst, g.Spare = 0, 0, 0
 	}
@@ -184,7 +184,7 @@ func (m *Machine) granted(now int64, c *call, p *peer, i int, g Grant, r Reply) 
 	}
 	pos.pending += gained // until the store has it
 	pos.burst.pending += burst
-	pos.announced.raise(algorithms.Row{Borrowed: g.Lent, Regained: g.Returned, BurstBorrowed: g.Burst})
+	pos.announced.raise(g.Lent, g.Returned, g.Burst)
 	m.out.Credits = append(m.out.Credits, Credit{Bucket: v.Bucket, Peer: p.name, Generation: r.Generation,
 		ForGeneration: r.ForGeneration, Cell: a.Cell, Lent: g.Lent, Returned: g.Returned, Most: v.dealings[p.index].part.Lendable, Gain: gained,
 		Burst: g.Burst, MostBurst: v.dealings[p.index].part.LendableBurst, GainBurst: burst, At: r.At})
@@ -215,7 +215,7 @@ func (m *Machine) onCredited(now int64, e Credited) {
 		return
 	}
 	if e.Result.Status != algorithms.StatusOK {
-		pos.announced = pos.row // asked again, the peer says it again
+		pos.forgetAnnounced()
 		pos.noteRefusal(gain{units: c.Gain, burst: c.GainBurst}, now+allocator.MaxRetry)
 		m.rejectedBy(e.Result.Status)
 		m.settle(v)
@@ -229,7 +229,7 @@ func (m *Machine) onCredited(now int64, e Credited) {
 		max(row.BurstBorrowed-pos.row.BurstBorrowed, 0))
 	pos.raise(row)
 	if row.Borrowed < c.Lent || row.Regained < c.Returned || row.BurstBorrowed < c.Burst {
-		pos.announced = pos.row // the store did not take all of it now, and may later
+		pos.forgetAnnounced() // the store did not take all of it now, and may later
 	}
 	m.settle(v)
 }

@@ -10,11 +10,11 @@ import (
 // dealing is what a node knows of one peer's part in a bucket. A tick goes through all of them: what
 // it reads of each stands together.
 type dealing struct {
-	peer *peer
-	turn turn // for which the bucket waits to ask this peer
-	part allocator.RegionPart
-	voices
-	cells [2]position
+	peer    *peer
+	turn    turn // for which the bucket waits to ask this peer
+	part    allocator.RegionPart
+	*voices // nil: the peer has said nothing of the bucket
+	cells   [2]position
 }
 
 // part returns a region's part of a bucket.
@@ -54,7 +54,7 @@ type position struct {
 	spareAt      int64 // 0: it has not said
 	burst        burst
 	row          row
-	announced    row   // row, and what the peer announced that our store has not credited yet
+	announced    announced
 	pace         int64 // the time after which, it said, it may have more
 	askedAt      int64 // when it was asked last
 }
@@ -74,10 +74,23 @@ func (r *row) raise(seen algorithms.Row) {
 	r.BurstLent, r.BurstBorrowed = max(r.BurstLent, seen.BurstLent), max(r.BurstBorrowed, seen.BurstBorrowed)
 }
 
-// raise raises the rows to what the store showed.
+// announced is what a row has gained by the peer, together with what the peer announced that our
+// store has not credited yet.
+type announced struct{ borrowed, regained, burst int64 }
+
+func (a *announced) raise(borrowed, regained, burst int64) {
+	a.borrowed, a.regained, a.burst = max(a.borrowed, borrowed), max(a.regained, regained), max(a.burst, burst)
+}
+
+// raise raises the row to what the store showed.
 func (p *position) raise(seen algorithms.Row) {
 	p.row.raise(seen)
-	p.announced.raise(seen)
+	p.announced.raise(seen.Borrowed, seen.Regained, seen.BurstBorrowed)
+}
+
+// forgetAnnounced forgets what our store has not credited: asked again, the peer says it again.
+func (p *position) forgetAnnounced() {
+	p.announced = announced{borrowed: p.row.Borrowed, regained: p.row.Regained, burst: p.row.BurstBorrowed}
 }
 
 // at returns the position of a cell; older cells are forgotten as newer ones come.

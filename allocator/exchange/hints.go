@@ -65,8 +65,12 @@ func (s *voices) hear(h Hint, now, life int64) {
 	s.holds = 0
 }
 
-// together is that of the nodes, at a time that never goes back. Who asks must not change what it is shown.
+// together is that of the nodes, at a time that never goes back. The hint means nothing where at is
+// 0; else it must not be changed. s may be nil.
 func (s *voices) together(now int64) (h *Hint, at int64) {
+	if s == nil {
+		return nil, 0
+	}
 	if now > s.holds {
 		s.said, s.saidAt = s.nodes.together(now)
 		s.holds = s.nodes.believedUntil(now)
@@ -76,10 +80,10 @@ func (s *voices) together(now int64) (h *Hint, at int64) {
 
 // rate is that of the nodes; s may be nil.
 func (s *voices) rate(now int64) int64 {
-	if s == nil || len(s.nodes) == 0 {
+	h, at := s.together(now)
+	if at == 0 {
 		return 0
 	}
-	h, _ := s.together(now)
 	return h.Rate
 }
 
@@ -151,6 +155,9 @@ func (m *Machine) onHeard(now int64, h Hint) {
 		return
 	}
 	d := v.dealing(h.Region)
+	if d.voices == nil {
+		d.voices = &voices{}
+	}
 	d.hear(h, now, allocator.HintLife(v.Cell))
 	if h.Total > d.part.Entitlement { // it will ask
 		v.asked = now

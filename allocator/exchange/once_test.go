@@ -29,9 +29,15 @@ func (m *Machine) heldOnce(now int64) error {
 		}
 		for i, p := range m.peers {
 			d := &v.dealings[i]
+			if d.peer != p || p.index != i || d.part != v.part(p.name) {
+				return fmt.Errorf("peer %s is not at its place %d, or not with its part", p.name, i)
+			}
+			if d.voices == nil {
+				continue
+			}
 			said, at := d.together(now)
 			want, wantAt := d.nodes.together(now)
-			if d.peer != p || p.index != i || d.part != v.part(p.name) || *said != want || at != wantAt {
+			if *said != want || at != wantAt {
 				return fmt.Errorf("peer %s: %+v of %d, not %+v of %d", p.name, *said, at, want, wantAt)
 			}
 		}

@@ -46,7 +46,9 @@ func (c Decide) Args() []any {
 		a.target(b.Target)
 		a.num(flag(b.Shadow))
 	}
-	a.num(c.Costs...)
+	for _, cost := range c.Costs {
+		a.num(cost)
+	}
 	return a
 }
 

@@ -113,5 +113,6 @@ func TestBatchError(t *testing.T) {
 }
 
 func checkOf(q admit.Request) *quotadv1.CheckRequest {
-	return &quotadv1.CheckRequest{Domain: q.Domain, Descriptors: q.Descriptors, Cost: &q.Cost, RequestId: q.ID, Receipt: q.Receipt}
+	cost := q.Cost
+	return &quotadv1.CheckRequest{Domain: q.Domain, Descriptors: q.Descriptors, Cost: &cost, RequestId: q.ID, Receipt: q.Receipt}
 }

@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// reader walks a script's flat reply.
+// reader reads a script's flat reply, value by value. After an error it reads zero values.
 type reader struct {
 	script string
 	flat   []any
@@ -55,7 +55,7 @@ func (r *reader) str() string {
 
 func (r *reader) more() bool { return r.err == nil && r.at < len(r.flat) }
 
-// end reports what went wrong, values left over among it.
+// end returns the first error, or one if values are left over.
 func (r *reader) end() error {
 	if r.more() {
 		return fmt.Errorf("script %s: %d values too many in the reply", r.script, len(r.flat)-r.at)
@@ -92,7 +92,7 @@ func (c Decide) Parse(reply any) (Decided, error) {
 	return d, r.end()
 }
 
-// head reads what the replies of most guarded scripts begin with; ok says whether more follows.
+// head reads the common beginning of most guarded scripts' replies; ok says whether more follows.
 func (r *reader) head() (h Head, state State, ok bool) {
 	h.Status = Status(r.num())
 	switch {

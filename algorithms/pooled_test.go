@@ -23,8 +23,8 @@ var splits = [][][2]int64{
 	{{7, 2}, {3, 8}},
 }
 
-// pool is some regions that share a limit, and every row that was announced among them: any may be heard at any time,
-// any number of times, or never.
+// pool is regions that share a limit, and every row that they announced. Any row may be heard at
+// any time, any number of times, or never.
 type pool struct {
 	kind    Kind
 	members []*member
@@ -50,8 +50,9 @@ type rowSaid struct {
 	at         int64 // when it was said
 }
 
-// admission is a cost that some region admitted; a queue's turn may come later. Both times are the beginning of a tick:
-// buckets know no shorter time, so in real time a charge may come up to a tick later than it counts.
+// admission is a cost that some region admitted; a queue's turn may come later. Both times are the
+// beginning of a tick: buckets know no shorter time, so in real time a charge may come up to a tick
+// later than it counts.
 type admission struct {
 	at, turn, cost int64
 	member         *member
@@ -219,7 +220,8 @@ func (p *pool) check(t *rapid.T) {
 	}
 }
 
-// oracles judge all admissions of all regions by the limit alone. They know nothing of cells, shares and rows.
+// oracles judge all admissions of all regions by the limit alone. They know nothing of cells,
+// shares and rows.
 var oracles = map[Kind]func(history []admission, now int64) string{
 	FixedWindow:          judgeWindows,
 	SlidingWindowCounter: judgeEstimates,
@@ -279,8 +281,9 @@ func judgeTokens(history []admission, _ int64) string {
 	return ""
 }
 
-// judgeQueue checks that no more than the burst waits in the world, and that turns come no faster than the limit: when
-// they are served by one server, no more is begun and not done than one request of each region, and a tick for each.
+// judgeQueue checks that no more than the burst waits in the world, and that turns come no faster
+// than the limit: when they are served by one server, no more is begun and not done than one
+// request of each region, and a tick for each.
 func judgeQueue(history []admission, _ int64) string {
 	if most := mostWaiting(history, func(a admission) int64 { return a.at }); most > pooledLimit*pooledWindow {
 		return fmt.Sprintf("%d/%d wait", most, pooledWindow)
@@ -311,8 +314,9 @@ func mostWaiting(history []admission, comes func(admission) int64) (most int64) 
 	return most
 }
 
-// TestThePoolHoldsTheLimit: two or three regions that trade rights over messages that are late, lost, doubled and out of
-// order, and lose their stores now and then, together never admit more than one region with the whole limit might.
+// TestThePoolHoldsTheLimit: two or three regions that trade rights over messages that are late,
+// lost, doubled and out of order, and lose their stores now and then, together never admit more
+// than one region with the whole limit might.
 func TestThePoolHoldsTheLimit(t *testing.T) {
 	for _, kind := range Kinds {
 		t.Run(string(kind), func(t *testing.T) {

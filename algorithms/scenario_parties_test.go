@@ -2,8 +2,9 @@ package algorithms
 
 import "testing"
 
-// A scenario is one counter-example with its numbers: a lender and a borrower, each with its own store, and one clock.
-// Times are microseconds after the start, at which a cell begins for every cell length used; cells are counted from it.
+// A scenario is one counter-example with its numbers: a lender and a borrower, each with its own
+// store, and one clock. Times are microseconds after the start, at which a cell begins for every
+// cell length used; cells are counted from it.
 const scenarioStart = int64(1_000_000_000)
 
 // party is one region of a scenario, with one bucket.
@@ -113,7 +114,8 @@ func (p *party) hears(other *party, k int64, c Credit) Credited {
 	return p.Credit(*p.now, c)
 }
 
-// borrows is a whole transfer: a debit in the lender's store, which must come to exactly the units, and the credit.
+// borrows is a whole transfer: a debit in the lender's store, which must come to exactly the units,
+// and the credit.
 func (p *party) borrows(lender *party, k, units int64) {
 	p.Helper()
 	if lent := lender.lends(p, k, units); lent != units {

@@ -6,7 +6,8 @@ import (
 	"unsafe"
 )
 
-// full returns a twin in which everything that can be set is set, by reflection, so that no field added later is left out.
+// full returns a twin in which everything that can be set is set, by reflection, so that no field
+// added later is left out.
 func full() *Twin {
 	w := &Twin{}
 	fill(reflect.ValueOf(w).Elem(), 1)

@@ -6,21 +6,16 @@ import "fmt"
 type Status int64
 
 const (
-	StatusOK Status = iota
-	// the store's token is missing, or of another generation, epoch or copy
-	StatusUnknown
-	StatusClock    // the store's clock is further than MaxClockStep from the node's
-	StatusFinished // the cell is neither the current one nor the next
-	// the peer wrote the rows under a lower generation than one heard before
-	StatusFenced
-	// an amount out of range, more regained than lent, or more lent than allowed
-	StatusImplausible
-	// a loss of data may concern the cell: its rights may be promised or spent already
-	StatusRecovering
-	StatusLost // the bucket has lost its data and must be restored first
-	// the peer gave up the rights later in the cell than this store's time: send them again then
-	StatusEarly
-	StatusCrowded // the bucket has no room for a row of one more peer
+	StatusOK          Status = iota
+	StatusUnknown            // the token is missing, or of another generation, epoch or copy
+	StatusClock              // the store's clock is further than MaxClockStep from the node's
+	StatusFinished           // the cell is neither the current one nor the next
+	StatusFenced             // the peer wrote the rows under a generation lower than one heard of
+	StatusImplausible        // an amount is out of range, or more is regained or lent than can be
+	StatusRecovering         // a loss of data may concern the cell; its rights may be spent already
+	StatusLost               // the bucket has lost its data and must be restored first
+	StatusEarly              // the peer gave up the rights at a later time: send them again then
+	StatusCrowded            // the bucket has no room for a row of one more peer
 )
 
 var statusNames = [...]string{"ok", "unknown store", "clock step", "finished cell", "fenced", "implausible", "recovering", "lost bucket", "too early", "crowded bucket"}
@@ -52,8 +47,7 @@ type State struct {
 	Used        int64 // units that count against the share, or a bucket's capacity; rounded up
 	Fading      int64 // about how many units of Used will no longer count when the cell ends
 	Free        int64 // units that fit now
-	// store time until which the bucket is known to exist; 0: this call cannot tell
-	ExistsUntil int64
+	ExistsUntil int64 // store time until which the bucket is known to exist; 0: not known here
 	// Doubt is the time of a loss before which some peers were lent, or some nodes used, an amount
 	// that is not known. 0: no doubt.
 	Doubt int64
@@ -193,10 +187,9 @@ type Opened struct {
 	Secret     string // seals the receipts of this generation
 	Replid     string // master_replid of the server under which it was opened
 	Since      uint64 // generation since which nothing was lost
-	// store time at which this generation began; not before any time it answered with
-	Begun    int64
-	Mark     int64 // the latest store time that any script answered with
-	Answered int64 // the latest time that the node was answered with; at least Begun
+	Begun      int64  // store time at which the generation began; not before any earlier answer
+	Mark       int64  // the latest store time that any script answered with
+	Answered   int64  // the latest time that the node was answered with; at least Begun
 }
 
 // Noted answers Note.

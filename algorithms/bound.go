@@ -16,8 +16,9 @@ const (
 	// cheapest. Computing when a denied request fits is the most expensive part. For the cheapest
 	// cost it is computed once.
 	maxRetries = 16
-	// fewestRows is how many rows a bucket holds; MaxRows multiplies it for some kinds. Once a
-	// bucket is full, nothing is lent to or credited from a peer that has no row in the cell yet.
+	// fewestRows is how many rows a bucket holds at most; MaxRows multiplies it for some kinds.
+	// Once a bucket is full, nothing is lent to or credited from a peer that has no row in the cell
+	// yet.
 	fewestRows = 24
 )
 

@@ -88,7 +88,7 @@ type Credit struct {
 	Cell           int64
 	Lent           int64
 	Returned       int64
-	// most that Peer may have lent this region in the cell, less what was returned
+	// most that Peer may have lent here of the cell, less what was returned
 	Most      int64
 	Burst     int64
 	MostBurst int64
@@ -105,7 +105,7 @@ type Inspect struct {
 type Refund struct {
 	Fence
 	Receipt string // key under which the store remembers this refund
-	// Once of the decision; the store forgets it, so that the request may be decided anew
+	// Once of the decision; the store forgets it, so that a repeated request is decided anew
 	Once    string
 	At      int64 // store time of the decision
 	Cost    int64
@@ -238,9 +238,9 @@ func (c Restore) Keys() []string { return []string{c.Key} }
 func (c Book) Keys() []string { return []string{c.Key} }
 
 // RememberedUntil returns the store time, in milliseconds, until which the store remembers the
-// refund: as long as it could be refunded again. A window's charge can be refunded while its cell
-// weighs. For a bucket that depends on its rate, which may change, and a limit that is gone may
-// come back: both count for refundableFor, the longest of all.
+// refund. For a window's charge that is until its cell no longer weighs. For a bucket's charge it
+// is refundableFor, the longest that it can be refunded at any rate, because the rate may change.
+// The same goes for a charge without a limit, because the limit may come back.
 func (c Refund) RememberedUntil() int64 {
 	var until int64
 	for _, charge := range c.Charges {

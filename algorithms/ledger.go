@@ -35,8 +35,8 @@ type bucket struct {
 	known              bool            // buckets: level, at and mark are valid
 	// numerator over the ticks of a window, and the tick it belongs to
 	level, at int64
-	// token_bucket: tick at which a full bucket last lost tokens; leaky_bucket: tick of the next
-	// turn.
+	// token_bucket: tick at which a full bucket last lost tokens; leaky_bucket: tick before which
+	// no further turn begins.
 	mark int64
 }
 

@@ -2,7 +2,9 @@ package algorithms
 
 import "fmt"
 
-// Status is how a script ended. Only a script that ends with StatusOK has changed anything.
+// Status is how a script ended. Unless it is StatusOK, the script has changed no use and no row. It
+// may still have raised the mark of time or the floor of a peer's generation, or noted that a
+// bucket was deleted. With StatusUnknown and StatusClock it has changed nothing at all.
 type Status int64
 
 const (
@@ -51,8 +53,8 @@ type State struct {
 	// Doubt is the time of a loss before which some peers were lent, or some nodes used, an amount
 	// that is not known. 0: no doubt.
 	Doubt int64
-	// Shut is the store time until which a loss keeps the bucket closed, or until which use that
-	// some node has not reported may fill it. 0: neither.
+	// Shut is the store time until which a loss keeps the bucket closed, or until which the use
+	// that some node has not reported may fill it. 0: neither.
 	Shut int64
 }
 

@@ -129,8 +129,8 @@ func (c *counter) take(cost int64) int64 {
 	return 0
 }
 
-// slack returns what S exceeds the estimate and kept units by, now, as a numerator over the ticks
-// of a window.
+// slack returns S less the estimate and less kept units, now, as a numerator over the ticks of a
+// window.
 func (c *counter) slack(kept int64) int64 {
 	kept = min(kept, c.Entitlement+c.in(c.cell))
 	return c.rights(c.cell, c.elapsed) - c.estimate(c.cell, c.elapsed) - kept*c.ticks

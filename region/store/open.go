@@ -50,10 +50,11 @@ const rounds = 8
 // Open takes the store as it is. It puts the node's epoch in force if that is newer. Otherwise Open
 // begins another generation in every shard.
 //
-// Loss is determined for each shard. A shard that stood keeps what it knows. A shard has lost data
-// if it is empty, holds another server's data, is from before the generation that this node knows,
-// or was opened by a node that knew nothing of that generation. Then all rights of the current cell
-// and the next count as promised and spent. If the region never served, an empty shard is no loss.
+// Loss is determined for each shard. A shard that stood, with nothing lost, keeps what it knows. A
+// shard may have lost data if it is empty, holds another server's data, is from before the
+// generation that this node knows, was opened by a node that knew nothing of that generation, or
+// has forgotten a time that it showed this node. Then all rights of the current cell and the next
+// count as promised and spent. If the region never served, an empty shard is no loss.
 //
 // The first shard is opened last. Until it has the generation of the others, no node works under
 // that generation, so any node may finish what another began.

@@ -9,8 +9,9 @@ import (
 )
 
 // Servers run what a Store asks of them, and know nothing of generations. They are Redis servers,
-// or the twin of the scripts (chaos/lab). Every error is an *Error. Safe for concurrent use if the
-// Store is used that way.
+// or the twin of the scripts (chaos/lab). If a server does not answer or refuses, the error is an
+// *Error; if its answer does not parse, it is another one. Safe for concurrent use if the Store is
+// used that way.
 type Servers interface {
 	// Exec runs calls, each shard's in order and in one round trip, and has each Call's Op read its
 	// reply. It returns a Reply for each.
@@ -46,7 +47,7 @@ type Operation interface {
 // Reply is the outcome of a Call.
 type Reply struct {
 	Replid string // master_replid of the server that answered, where it has one
-	Err    error  // not nil: it is unknown whether the script ran
+	Err    error  // an *Error, or that of Op.Read; see Error.Ran
 }
 
 // Found is what Look found of a shard.

@@ -81,7 +81,7 @@ func (s *session) fence(shard Shard, held *standing, f algorithms.Fence) algorit
 }
 
 // saw notes a time that a shard has shown. A later loss of the shard's data is then not dated
-// before that time, and an older copy of the shard is noticed by it.
+// before that time, and a copy of the shard that does not know the time is recognised as older.
 func (s *session) saw(shard Shard, now int64) {
 	seen := s.seen[shard]
 	for seen != nil {

@@ -58,8 +58,9 @@ func (s *Store) Close() error { return s.servers.Close() }
 // Deadline returns the time within which every call is answered or has failed.
 func (s *Store) Deadline() time.Duration { return s.deadline }
 
-// Result is a script's answer, or why there is none. After an error it is unknown whether the
-// script ran.
+// Result is a script's answer, or why there is none. After an error the script may have run, unless
+// the error is an *Error without Ran, or the call was not sent because its keys are not in one
+// shard.
 type Result[R any] struct {
 	Value R
 	Err   error

@@ -40,7 +40,8 @@ func TestClockTakesTheQuickestAnswer(t *testing.T) {
 	}
 }
 
-// TestRegionsLearnHowFarTheirClocksAreApart: through pings alone, to half a round trip of a network whose ways differ.
+// TestRegionsLearnHowFarTheirClocksAreApart: through pings alone, to half a round trip of a network
+// whose ways differ.
 func TestRegionsLearnHowFarTheirClocksAreApart(t *testing.T) {
 	c := newCluster(t, 1, allocator.Second, 400, 400, 200)
 	c.regions["eu"].offset, c.regions["ap"].offset = 300_000, -70_000
@@ -84,7 +85,8 @@ func TestTimesThatCannotBeAreIgnored(t *testing.T) {
 	}
 }
 
-// TestAReplyIsNoEarlierThanItsDebits: what is heard of the store between the debit and the reply may be older.
+// TestAReplyIsNoEarlierThanItsDebits: what is heard of the store between the debit and the reply
+// may be older.
 func TestAReplyIsNoEarlierThanItsDebits(t *testing.T) {
 	c, eu := met(t)
 	out := eu.asks(Ask{Bucket: "b", Cell: eu.cell(), Lent: 10}, nil)

@@ -13,9 +13,9 @@ import (
 	"github.com/quotad/quotad/chaos/oracle"
 )
 
-// cluster is whole regions in virtual time on the production core: machines, twins of their stores and journals that
-// keep only what was recorded, joined by a network that may lose, repeat, delay and reorder. One event at a time, all
-// choices from one seed, so that every run can be had again.
+// cluster is whole regions in virtual time on the production core: machines, twins of their stores
+// and journals that keep only what was recorded, joined by a network that may lose, repeat, delay
+// and reorder. One event at a time, all choices from one seed, so that every run can be had again.
 type cluster struct {
 	t       testing.TB
 	rand    *rand.Rand
@@ -166,7 +166,8 @@ func (r *testRegion) decide(units int64) {
 	r.denied += denied
 }
 
-// charge has the store decide units one by one, and the machine observe it. It returns how many were denied.
+// charge has the store decide units one by one, and the machine observe it. It returns how many
+// were denied.
 func (r *testRegion) charge(units int64) (algorithms.Decided, int64) {
 	d, admitted := inUnits(r.store, r.time(), r.guard(), r.terms(), units)
 	r.seen = max(r.seen, d.Now)
@@ -183,8 +184,8 @@ func (r *testRegion) charge(units int64) (algorithms.Decided, int64) {
 	return d, units - admitted
 }
 
-// inUnits has a store decide units one by one and returns how many it admitted. Where one is denied the rest would be,
-// too: of many, it is asked for one more than fit.
+// inUnits has a store decide units one by one and returns how many it admitted. Where one is denied
+// the rest would be, too: of many, it is asked for one more than fit.
 func inUnits(store *algorithms.Twin, now int64, g algorithms.Fence, terms algorithms.Terms, units int64) (algorithms.Decided, int64) {
 	if units > 3 {
 		i := store.Inspect(now, algorithms.Inspect{Fence: g, Target: algorithms.Target{Key: "b", Terms: terms}})
@@ -247,7 +248,8 @@ func (r *testRegion) dies() bool {
 	return true
 }
 
-// step steps the machine and carries out what it answers, each effect a little later, unless the node has died.
+// step steps the machine and carries out what it answers, each effect a little later, unless the
+// node has died.
 func (r *testRegion) step(e Event) {
 	if r.dead {
 		return

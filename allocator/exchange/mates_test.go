@@ -44,8 +44,9 @@ func (c *cluster) served(name string) (admitted int64) {
 	return admitted
 }
 
-// TestMatesBorrowAsOne: two nodes of a region with half of its demand each borrow what one node with all of it does,
-// and the lenders keep what both of their nodes need, whichever of them is asked.
+// TestMatesBorrowAsOne: two nodes of a region with half of its demand each borrow what one node
+// with all of it does, and the lenders keep what both of their nodes need, whichever of them is
+// asked.
 func TestMatesBorrowAsOne(t *testing.T) {
 	for _, kind := range algorithms.Kinds {
 		for _, rates := range [][]int64{{850, 60, 20}, {650, 200, 100}, {550, 360, 20}} {
@@ -67,7 +68,8 @@ func TestMatesBorrowAsOne(t *testing.T) {
 	}
 }
 
-// admittedBy adds what each region admits in six seconds of steady demand that is spread over so many nodes in each.
+// admittedBy adds what each region admits in six seconds of steady demand that is spread over so
+// many nodes in each.
 func admittedBy(t *testing.T, seed uint64, kind algorithms.Kind, rates []int64, nodes int64, sum []int64) {
 	c := newClusterOf(t, seed, kind, allocator.Second, 400, 400, 200)
 	for n, name := range c.names {
@@ -89,7 +91,8 @@ func admittedBy(t *testing.T, seed uint64, kind algorithms.Kind, rates []int64, 
 	}
 }
 
-// TestMatesUnderHostility: what holds of regions with one node holds of regions with two, which crash one by one.
+// TestMatesUnderHostility: what holds of regions with one node holds of regions with two, which
+// crash one by one.
 func TestMatesUnderHostility(t *testing.T) {
 	for _, kind := range algorithms.Kinds {
 		t.Run(string(kind), func(t *testing.T) {
@@ -120,7 +123,8 @@ func (c *cluster) vary(r *testRegion) {
 	c.after(c.rand.Int64N(2*allocator.Second), func() { c.vary(r) })
 }
 
-// TestALenderKeepsWhatItsMatesNeed: also of a bucket that it has not used itself, for as long as they are believed.
+// TestALenderKeepsWhatItsMatesNeed: also of a bucket that it has not used itself, for as long as
+// they are believed.
 func TestALenderKeepsWhatItsMatesNeed(t *testing.T) {
 	b, m, now := long(allocator.Second)
 	kept := func() int64 {
@@ -146,8 +150,9 @@ func TestALenderKeepsWhatItsMatesNeed(t *testing.T) {
 	}
 }
 
-// TestMatesPublishWhatTheyUseTogether: two nodes at 30 % of the region's part each are at 60 % of it. Where they are at 20 %
-// nothing is published, and a mate's hint alone changes nothing about that.
+// TestMatesPublishWhatTheyUseTogether: two nodes at 30 % of the region's part each are at 60 % of
+// it. Where they are at 20 % nothing is published, and a mate's hint alone changes nothing about
+// that.
 func TestMatesPublishWhatTheyUseTogether(t *testing.T) {
 	for rate, want := range map[int64]bool{60: false, 80: false, 120: true} { // of 400, by each of two nodes
 		c := newClusterOf(t, 1, algorithms.FixedWindow, allocator.Second, 400, 400, 200)

@@ -58,7 +58,8 @@ func TestAsksThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestNoReplyBeforeTheRowIsDurable: the grant leaves only with Recorded, and says nothing if the journal failed.
+// TestNoReplyBeforeTheRowIsDurable: the grant leaves only with Recorded, and says nothing if the
+// journal failed.
 func TestNoReplyBeforeTheRowIsDurable(t *testing.T) {
 	for _, ok := range []bool{true, false} {
 		_, eu := met(t)
@@ -92,7 +93,8 @@ func TestNothingIsLentAfterTheJournalFailed(t *testing.T) {
 	}
 }
 
-// TestTheStoreRefusesWhatNoLenderMayGive: more than the lending limit, or a return of what was never lent.
+// TestTheStoreRefusesWhatNoLenderMayGive: more than the lending limit, or a return of what was
+// never lent.
 func TestTheStoreRefusesWhatNoLenderMayGive(t *testing.T) {
 	_, eu := met(t)
 	for name, x := range map[string]struct {
@@ -111,8 +113,8 @@ func TestTheStoreRefusesWhatNoLenderMayGive(t *testing.T) {
 	}
 }
 
-// TestRepliesThatAreNotCredited: written for another generation of our store, under another epoch, of another region,
-// for another cell, or of amounts that cannot be.
+// TestRepliesThatAreNotCredited: written for another generation of our store, under another epoch,
+// of another region, for another cell, or of amounts that cannot be.
 func TestRepliesThatAreNotCredited(t *testing.T) {
 	for name, change := range map[string]func(*Reply){
 		"another generation of ours":     func(r *Reply) { r.ForGeneration = 2 },

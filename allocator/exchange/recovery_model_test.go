@@ -9,10 +9,11 @@ import (
 	"github.com/quotad/quotad/allocator"
 )
 
-// The world of the recovery search: region i with nodes A and B, region j with node J, one bucket, and one cell in which
-// time stands still. Machines and stores are the production's; a message may be on its way for ever, which is how
-// messages are lost, nodes are down and peers are away. What a step of a machine leads to in its own store is done at
-// once where another order could not matter, and waits otherwise: rows for the journal, credits, restores.
+// The world of the recovery search: region i with nodes A and B, region j with node J, one bucket,
+// and one cell in which time stands still. Machines and stores are the production's; a message may
+// be on its way for ever, which is how messages are lost, nodes are down and peers are away. What a
+// step of a machine leads to in its own store is done at once where another order could not matter,
+// and waits otherwise: rows for the journal, credits, restores.
 
 const (
 	regionI = iota
@@ -346,7 +347,8 @@ func (s *recoverySearch) broken(w *world) bool {
 	return sum > s.bucket.Limit
 }
 
-// add notes a world unless it was seen before. Messages that can have no effect any more are dropped first.
+// add notes a world unless it was seen before. Messages that can have no effect any more are
+// dropped first.
 func (s *recoverySearch) add(v visited) bool {
 	w := &v.world
 	w.sent = s.without(w.sent, func(id int32) bool { return s.void(w, s.messages.all[id]) || s.stale(w, id) })

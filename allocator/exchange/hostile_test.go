@@ -80,8 +80,8 @@ func (sum *tally) add(c *cluster) {
 	}
 }
 
-// survive runs a cluster for so long and checks the invariants after every event, and the verdict
-// at the end.
+// survive runs a cluster for the given time. It checks the invariants after every event, and the
+// oracle's verdict at the end.
 func (c *cluster) survive(seed uint64, length int64) {
 	c.t.Helper()
 	for end := c.now + length; len(c.queue) > 0 && c.now < end; {
@@ -98,10 +98,11 @@ func (c *cluster) survive(seed uint64, length int64) {
 	}
 }
 
-// TestRightsNeverExceedTheLimit: three regions, a network that loses, repeats, delays beyond a cell
-// and reorders, cuts, lies by gossip, demand that jumps, stores that lose everything, and a crash
-// at any effect; after every event the invariants, and at the end the judgement from outside. For
-// the fixed window, whose promise is about labels, clocks are apart and step as well.
+// TestRightsNeverExceedTheLimit: three regions meet a network that loses, repeats, reorders and
+// delays beyond a cell, cuts, false hints, demand that jumps, stores that lose everything, and a
+// crash at any effect. The invariants are checked after every event, and the oracle judges at the
+// end. A fixed window promises something about labels only, so there clocks are apart and step as
+// well.
 func TestRightsNeverExceedTheLimit(t *testing.T) {
 	for _, k := range []struct {
 		kind    algorithms.Kind

@@ -44,10 +44,11 @@ type Machine struct {
 	noLending       bool
 	noBurst         bool
 	noTail          bool
-	journalFailed   bool  // a row could not be made durable: this node lends nothing until it is started anew
-	serves          *peer // the peer whose queue takeTurns works on; nil: none
-	stats           Stats
-	out             Effects
+	// A row could not be made durable: this node lends nothing until it is started anew.
+	journalFailed bool
+	serves        *peer // the peer whose queue takeTurns works on; nil: none
+	stats         Stats
+	out           Effects
 
 	// Memory for plans, used again by the next one so that a plan allocates nothing.
 	demanders []allocator.Demander
@@ -79,8 +80,10 @@ type Stats struct {
 	BurstLent     int64 // tokens
 	BurstBorrowed int64
 	Unanswered    int64 // calls
-	Dropped       int64 // asks put off because too many calls were under way; their buckets wait for their turn
-	Refusals      int64 // asks of peers that this node refused
+	// Dropped counts asks put off because too many calls were under way. Their buckets wait for
+	// their turn.
+	Dropped  int64
+	Refusals int64 // asks of peers that this node refused
 	// RefusedByPeers counts by Refusal the asks of this node that peers refused, RefusedHere the
 	// asks of peers that this node refused.
 	RefusedByPeers [refusals]int64
@@ -100,8 +103,8 @@ type Stats struct {
 	HintsPublished int64
 	Buckets        int64 // in view
 	Recovered      int64 // buckets restored after a loss
-	Recovering     int64 // buckets whose recovery is under way, or not complete because somebody has not told
-	PartlyKnown    int64 // the part of Recovering that is restored, but not completely known
+	Recovering     int64 // buckets whose recovery is under way or not complete
+	PartlyKnown    int64 // those of Recovering that are restored, but not completely known
 	JournalFailed  bool  // this node lends nothing until it is started anew
 }
 
@@ -204,7 +207,7 @@ func (m *Machine) Ages(now int64) []PeerAge {
 
 // onTenureChanged takes over a generation, an epoch and the peers of its document.
 func (m *Machine) onTenureChanged(now int64, e TenureChanged) {
-	if e.Generation != m.generation { // of the same generation the store still has the rows that the views know
+	if e.Generation != m.generation { // otherwise the store still has the rows in the views
 		clear(m.views)
 		m.order, m.deferredCredits = nil, nil
 		clear(m.recoveries)

@@ -49,7 +49,7 @@ type Refusal uint8
 const (
 	NotRefused         Refusal = iota
 	RefusedEpoch               // the two regions work under different policy documents
-	RefusedUnknown             // no such bucket under the lender's document, or not between these regions
+	RefusedUnknown             // the lender's document has no such bucket or no such peer
 	RefusedFinished            // the cell is over, or too far ahead
 	RefusedUnheard             // the asker does not answer the lender's pings
 	RefusedImplausible         // an amount that no honest region asks for
@@ -79,7 +79,7 @@ type Hint struct {
 	Bucket string
 	Cell   int64
 	Used   int64 // units that count now
-	Total  int64 // the most that will count until the end of Cell, by the demand of all nodes it hears
+	Total  int64 // the most that will count until the end of Cell, by all nodes it hears
 	Rate   int64 // demand on this node, milliunits per second
 	Share  int64 // the rights its region holds of Cell
 	Spare  int64 // what its region would lend of Cell

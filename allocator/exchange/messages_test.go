@@ -80,7 +80,8 @@ func TestNoReplyBeforeTheRowIsDurable(t *testing.T) {
 	}
 }
 
-// TestNothingIsLentAfterTheJournalFailed: the store would debit for replies that can never leave.
+// TestNothingIsLentAfterTheJournalFailed: otherwise the store would debit for replies that can
+// never leave.
 func TestNothingIsLentAfterTheJournalFailed(t *testing.T) {
 	_, eu := met(t)
 	eu.asks(Ask{Bucket: "b", Cell: eu.cell(), Lent: 10}, nil)
@@ -131,7 +132,8 @@ func TestRepliesThatAreNotCredited(t *testing.T) {
 		us.rate = 900
 		us.load()
 		var call Call
-		for call.Peer != "eu" || len(call.Message.Asks) == 0 { // by hand from the first ask of eu on
+		// From the first ask to eu on, the test delivers by hand.
+		for call.Peer != "eu" || len(call.Message.Asks) == 0 {
 			c.run(c.queue[0].at)
 			if us.machine.stats.Asks > 0 {
 				for id, made := range us.machine.calls {

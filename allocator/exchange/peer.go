@@ -28,7 +28,7 @@ type peer struct {
 	underway       int   // calls under way
 	queue          queue // buckets that wait for room in calls to it
 	index          int   // in the machine's peers: the document's order without this region
-	open           int   // index in Effects.Calls of this step's call to it; may be stale, see hasCall
+	open           int   // index in Effects.Calls of this step's call to it; see hasCall
 	away           bool  // this node was degraded towards it at the last tick
 	clock          clock
 	moved          Moved

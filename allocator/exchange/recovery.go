@@ -59,7 +59,7 @@ type recovery struct {
 	nodesAnswered []string       // nodes of this region that told all that they used of the bucket
 	nodesWhole    []string       // nodes of this region whose journals cover all cells
 	searched      bool           // this node's own journal and memory have answered
-	used          bool           // not Bucket.Recovered, and a node may have used it: it stays closed
+	used          bool           // not Bucket.Recovered, and perhaps used: it stays closed
 	restored      bool           // the store has restored it, perhaps with something not known
 	knownPeers    int            // how many peers were known at the last Restore
 	useKnown      bool           // the use was known at the last Restore

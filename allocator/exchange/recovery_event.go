@@ -57,7 +57,7 @@ type Recall struct {
 // what they remember of our own region. The driver answers with Consulted.
 type Consult struct {
 	ID      uint64    // of the Questioned; 0: this node asks for itself
-	Peer    string    // the peer whose rows the store is asked for; empty: ask the journal and memory
+	Peer    string    // whose rows the store is asked for; empty: ask journal and memory
 	Buckets []*Bucket // in the order of the doubts; nil: our document has no such bucket
 	Question
 }

@@ -74,14 +74,17 @@ type budget struct {
 
 // unruled leaves rules of the protocol out, at the driver.
 type unruled struct {
-	noFence        bool // a peer credits rows as if they were of the present generation
-	noFloor        bool // a mate's machine does not hear the question that its journal answers
-	anyBorrower    bool // a reply for an old generation of the borrower is taken for one of the present
-	lateCredit     bool // a credit for an old generation of the borrower's store is made in the present one
-	peerWhole      bool // a peer does not say that its own store lost data
-	nodeWhole      bool // a node whose journal was lost says that it holds every row
-	unknownNone    bool // peers that are not known count as lent nothing
-	sameGeneration bool // a bucket that was deleted is recovered under the generation that it was deleted in
+	noFence bool // a peer credits rows as if they were of the present generation
+	noFloor bool // a mate's machine does not hear the question that its journal answers
+	// A reply for an old generation of the borrower counts as one for its present generation.
+	anyBorrower bool
+	// A credit for an old generation of the borrower's store is made in its present one.
+	lateCredit  bool
+	peerWhole   bool // a peer does not say that its own store lost data
+	nodeWhole   bool // a node whose journal was lost says that it holds every row
+	unknownNone bool // peers that are not known count as lent nothing
+	// A deleted bucket is recovered under the generation in which it was deleted.
+	sameGeneration bool
 }
 
 // message is one under way, to any node of a region or to one node in one life.

@@ -7,11 +7,17 @@ type Rejection uint8
 
 // The reasons.
 const (
-	RejectedRegion      Rejection = iota // the reply came from another region than the one called, or has the wrong number of grants
-	RejectedEpoch                        // the row was written under another policy document
-	RejectedGeneration                   // it was written for another generation of our store, or under one that is fenced or not believed
-	RejectedFinished                     // its cell is over or too far ahead
-	RejectedImplausible                  // it is of another cell than asked about, or more than can have been lent
+	// The reply came from another region than the one called, or has the wrong number of grants.
+	RejectedRegion Rejection = iota
+	// The row was written under another policy document.
+	RejectedEpoch
+	// The row was written for another generation of our store, or under one that is fenced or not
+	// believed.
+	RejectedGeneration
+	// The row's cell is over or too far ahead.
+	RejectedFinished
+	// The row is of another cell than asked about, or more than can have been lent.
+	RejectedImplausible
 	rejections
 )
 

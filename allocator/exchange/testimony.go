@@ -33,12 +33,12 @@ type Testimony struct {
 	Bucket  string
 	Refused bool // it could not look; the other fields mean nothing
 
-	Now    int64 // from a peer: its store's time
-	LostAt int64 // from a peer: when its own store last lost the bucket; 0: never
+	Now    int64 // peer: its store's time
+	LostAt int64 // peer: when its own store last lost the bucket; 0: never
 
-	WholeSince int64          // from a mate: store time since which its journal holds every row that it announced
-	UseSince   int64          // from a mate: store time since which it knows everything it used
-	Use        algorithms.Use // from a mate: the use that counted when it last saw the bucket
+	WholeSince int64          // mate: store time since which its journal has every row it announced
+	UseSince   int64          // mate: store time since which it knows everything it used
+	Use        algorithms.Use // mate: the use that counted when it last saw the bucket
 	Rows       []Remembered
 }
 

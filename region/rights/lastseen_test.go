@@ -77,7 +77,8 @@ func TestSeenForgetsByTheStoresTime(t *testing.T) {
 	}
 }
 
-// Use beyond the bound is left to the journal once that has it, and never before; that a bucket was used is remembered.
+// Use beyond the bound is left to the journal once that has it, and never before; that a bucket was
+// used is remembered.
 func TestUseIsLeftToTheJournal(t *testing.T) {
 	s := newLastSeen("us", Memory{Uses: 640}, atTime(1), atTime(1))
 	const many = 6400
@@ -102,7 +103,8 @@ func TestUseIsLeftToTheJournal(t *testing.T) {
 		}
 		write()
 	}
-	if _, uses, unwritten := s.counts(); uses > 640+many/2 || unwritten > many/4 { // the last that came have not rested yet
+	// The uses that came last have not rested yet.
+	if _, uses, unwritten := s.counts(); uses > 640+many/2 || unwritten > many/4 {
 		t.Errorf("%d uses remembered, %d of them unwritten; about 640 are to be", uses, unwritten)
 	}
 	for i := range many {
@@ -146,8 +148,8 @@ func TestUsedBeforeAGeneration(t *testing.T) {
 	}
 }
 
-// Use is written when it is first seen, when it moved by more than a hundredth of the entitlement, in another cell, or when
-// it has rested between two looks; and not again before it moves.
+// Use is written when it is first seen, when it moved by more than a hundredth of the entitlement,
+// in another cell, or when it has rested between two looks; and not again before it moves.
 func TestCheckpointsOfSeen(t *testing.T) {
 	s, b := newLastSeen("us", Memory{}, atTime(1), atTime(1)), lasting("a")
 	short := lasting("short")
@@ -189,8 +191,9 @@ func TestCheckpointsOfSeen(t *testing.T) {
 	}
 }
 
-// Whatever is seen when: what is written once a second lacks no more than a hundredth of the entitlement and what was used
-// since, and after two seconds of rest nothing; nor does what is written last.
+// Whatever is seen when: what is written once a second lacks no more than a hundredth of the
+// entitlement and what was used since, and after two seconds of rest nothing; nor does what is
+// written last.
 func TestCheckpointsLagByTheRule(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		s, b := newLastSeen("us", Memory{}, atTime(1), atTime(1)), lasting("a")

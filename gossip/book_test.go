@@ -87,8 +87,9 @@ func TestBookCallsTheLatestAlwaysAndAllInTurn(t *testing.T) {
 	})
 }
 
-// TestBookKeepsWhoAnswered: those who answered stay, then those of an earlier run, whatever is invented since; and nobody who
-// only claims to be at an address takes the place of who answers there.
+// TestBookKeepsWhoAnswered: those who answered stay, then those of an earlier run, whatever is
+// invented since; and nobody who only claims to be at an address takes the place of who answers
+// there.
 func TestBookKeepsWhoAnswered(t *testing.T) {
 	b, now := newBook(), time.Unix(1000, 0)
 	b.note("true", peerAt(1), now)

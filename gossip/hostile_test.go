@@ -124,8 +124,8 @@ func shower(t *testing.T, from *network.Host, to *node) {
 	}
 }
 
-// TestStreamsAreBounded: streams that say nothing are refused beyond a number, of one host and in all, and given up after
-// a while.
+// TestStreamsAreBounded: streams that say nothing are refused beyond a number, of one host and in
+// all, and given up after a while.
 func TestStreamsAreBounded(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		net := newNetwork(t)

@@ -101,8 +101,8 @@ func (r *rotation) all(keys ...[]byte) {
 	}
 }
 
-// TestKeysAreRotated: from an old key to a new one, node by node, nobody loses sight of another and nothing is sent in
-// plain text; then the old key opens nothing.
+// TestKeysAreRotated: from an old key to a new one, node by node, nobody loses sight of another and
+// nothing is sent in plain text; then the old key opens nothing.
 func TestKeysAreRotated(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		network, by := newNetwork(t), &ear{}
@@ -180,8 +180,9 @@ func TestSetKeysRefuses(t *testing.T) {
 	})
 }
 
-// TestInstallHoldsExactlyTheKeysGiven: whatever a ring held before, it then encrypts with the first key given and holds
-// the others, and those who are reading the keys it had before see them unchanged.
+// TestInstallHoldsExactlyTheKeysGiven: whatever a ring held before, it then encrypts with the first
+// key given and holds the others, and those who are reading the keys it had before see them
+// unchanged.
 func TestInstallHoldsExactlyTheKeysGiven(t *testing.T) {
 	some := rapid.SliceOfN(rapid.Map(rapid.ByteRange(1, 6), aKey), 1, mostKeys)
 	rapid.Check(t, func(t *rapid.T) {

@@ -5,9 +5,9 @@ import (
 	"fmt"
 )
 
-// MaxBroadcast is the largest change that Broadcast takes: its key and its
-// bytes together, in bytes. It leaves room for the longest label, encryption
-// and framing in a packet that is not cut up on its way.
+// MaxBroadcast is the largest change that Broadcast takes, its key and its bytes together, in
+// bytes. It leaves room for the longest label, encryption and framing in a packet that is not
+// fragmented.
 const MaxBroadcast = 1024
 
 // MaxState is the largest whole state that is sent, in bytes. A larger one is
@@ -21,14 +21,14 @@ var ErrTooLarge = errors.New("gossip: change too large for a packet; it spreads 
 // maxKey is the longest key: its length travels in one byte.
 const maxKey = 255
 
-// The first byte of a message says what it is. The numbers are the protocol.
+// The first byte of a message is its kind. The numbers are the protocol.
 const (
 	kindChange  = 1 // length of the key in one byte, key, change
 	kindGoodbye = 2 // name of the member that leaves
 )
 
-// encodeChange frames a change for the wire. The key travels along, so that a
-// node that passes changes on can drop the outdated ones of its queue too.
+// encodeChange frames a change for the wire. The key is part of it, so that a node that passes
+// changes on can drop outdated ones from its queue too.
 func encodeChange(key string, b []byte) ([]byte, error) {
 	if key == "" || len(key) > maxKey {
 		return nil, fmt.Errorf("gossip: key %q has %d bytes, want 1 to %d", key, len(key), maxKey)
@@ -45,14 +45,14 @@ func encodeChange(key string, b []byte) ([]byte, error) {
 // encodeGoodbye frames a goodbye for the wire.
 func encodeGoodbye(name string) []byte { return append([]byte{kindGoodbye}, name...) }
 
-// message is one that has arrived.
+// message is a message that has arrived.
 type message struct {
 	kind   byte
 	name   string // key of a change, name of a member
 	change []byte // shares the memory of what was decoded
 }
 
-// decode reads a message off the wire, which may hold anything.
+// decode reads a message from the wire, which may be anything.
 func decode(b []byte) (message, error) {
 	if len(b) == 0 {
 		return message{}, errors.New("empty message")

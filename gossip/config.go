@@ -38,9 +38,9 @@ type Config struct {
 	// Meta is handed to the others as Member.Meta; at most 512 bytes.
 	Meta []byte
 
-	// Packets, Streams and Dial are the network: real sockets, or chaos/lab/network.
-	// Start takes over Packets and Streams and closes them, also if it fails.
-	// Dial must end when its context does.
+	// Packets, Streams and Dial are the network: real sockets, or chaos/lab/network. Start takes
+	// over Packets and Streams and closes them, also if it fails. Dial must end when its context
+	// does.
 	Packets net.PacketConn
 	Streams net.Listener
 	Dial    func(ctx context.Context, network, addr string) (net.Conn, error)
@@ -52,8 +52,7 @@ type Config struct {
 	Seeds []string
 	// Resolve looks up the host of a seed; nil means the system's resolver.
 	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
-	// Remembered are ip:port of nodes known from an earlier run, as returned
-	// by Gossip.Remembered.
+	// Remembered are ip:port of nodes known from an earlier run, as returned by Gossip.Remembered.
 	Remembered []string
 
 	// Keys encrypt and authenticate all messages with AES. The first key encrypts what is sent; any

@@ -37,8 +37,7 @@ const (
 	maxFields = 16
 	// maxField bounds one field, in bytes. The largest is the meta data of a member.
 	maxField = 1024
-	// maxStateMembers bounds the members that one whole state names; a state with more is
-	// refused.
+	// maxStateMembers bounds the members that one whole state names; a state with more is refused.
 	maxStateMembers = 2048
 	// maxUserState bounds the caller's part of a whole state, in bytes. A larger one is refused. It
 	// is twice what is sent, so that nodes of another version are understood.

@@ -43,11 +43,11 @@ type Stats struct {
 	BroadcastsQueued              int    // changes that wait to be sent
 	BroadcastsDropped             uint64 // changes that did not fit the queue
 	Rejected                      uint64 // messages and states that could not be used
-	Compressed                    uint64 // compressed frames, which are refused before they are inflated
+	Compressed                    uint64 // compressed frames, refused before they are inflated
 	Malformed                     uint64 // other frames that no node sends
 	TooLarge                      uint64 // packets, streams and states beyond their bounds
 	Unsealed                      uint64 // frames that no key opened, or with another label
-	Crowded                       uint64 // streams closed because there was no room for what they would bring
+	Crowded                       uint64 // streams closed for want of room for what they would bring
 	// Nodes that Admit or MaxGroup kept out, counted each time they were named.
 	MembersRefused   uint64
 	RejoinsAttempted uint64 // exchanges begun with missing and with new members

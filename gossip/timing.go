@@ -27,9 +27,8 @@ type Timing struct {
 
 	// GossipInterval is how often queued changes are sent.
 	GossipInterval time.Duration
-	// GossipNodes is to how many nodes they are sent each time. Cost: at most
-	// GossipNodes packets of 1,400 bytes per node and interval, none when
-	// nothing is queued.
+	// GossipNodes is to how many nodes they are sent each time. Cost: at most GossipNodes packets
+	// of 1,400 bytes per node and interval, none when nothing is queued.
 	GossipNodes int
 	// RetransmitMult says how often one node sends one change: RetransmitMult x ceil(log10(n + 1))
 	// times. Cost: n times that in all. A node that a change misses must wait for a push/pull. In a
@@ -45,11 +44,11 @@ type Timing struct {
 	// whose packets were lost, in a cut too short to be noticed, reaches all nodes in about 1 +
 	// log3(n) intervals.
 	PushPullInterval time.Duration
-	// StreamTimeout bounds each step of an exchange: dialing, sending,
-	// receiving. During a cut a call hangs that long.
+	// StreamTimeout bounds each step of an exchange: dialing, sending, receiving. During a cut a
+	// call hangs that long.
 	StreamTimeout time.Duration
-	// NameReclaim is how long a name stays bound to the address of a dead
-	// node before the same name may return from another address.
+	// NameReclaim is how long a name stays bound to the address of a dead node before the same name
+	// may return from another address.
 	NameReclaim time.Duration
 }
 
@@ -74,8 +73,7 @@ func WAN() Timing {
 	}
 }
 
-// LAN suits nodes of one region, with round trips below 10 ms. A dead node is
-// found in 2 to 5 s.
+// LAN suits nodes of one region, with round trips below 10 ms. A dead node is found in 2 to 5 s.
 func LAN() Timing {
 	t := WAN()
 	t.ProbeInterval = 500 * time.Millisecond

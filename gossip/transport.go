@@ -18,8 +18,8 @@ import (
 // packets until it has processed the messages in them.
 const largestPacket = 4 << 10
 
-// transport feeds memberlist from a packet connection, a listener and a dial
-// function. It implements memberlist.NodeAwareTransport.
+// transport feeds memberlist from a packet connection, a listener and a dial function. It
+// implements memberlist.NodeAwareTransport.
 type transport struct {
 	packets   net.PacketConn
 	streams   net.Listener
@@ -118,8 +118,8 @@ func (t *transport) PacketCh() <-chan *memberlist.Packet { return t.packetCh }
 // StreamCh returns the channel on which streams arrive.
 func (t *transport) StreamCh() <-chan net.Conn { return t.streamCh }
 
-// DialTimeout opens a stream to ip:port within the timeout, or fails as soon as
-// the transport is shut down.
+// DialTimeout opens a stream to ip:port within the timeout, or fails as soon as the transport is
+// shut down.
 func (t *transport) DialTimeout(addr string, timeout time.Duration) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(t.ctx, timeout)
 	defer cancel()

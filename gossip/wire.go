@@ -10,12 +10,12 @@ import (
 // fragmented.
 const MaxBroadcast = 1024
 
-// MaxState is the largest whole state that is sent, in bytes. A larger one is
-// not exchanged at all, so a State must leave out what does not fit.
+// MaxState is the largest whole state that is sent, in bytes. A larger one is not exchanged at all,
+// so a State must leave out what does not fit.
 const MaxState = 4 << 20
 
-// ErrTooLarge is what Broadcast returns for a change beyond MaxBroadcast. The
-// change still spreads as part of the whole state.
+// ErrTooLarge is what Broadcast returns for a change beyond MaxBroadcast. The change still spreads
+// as part of the whole state.
 var ErrTooLarge = errors.New("gossip: change too large for a packet; it spreads with the whole state instead")
 
 // maxKey is the longest key: its length travels in one byte.

@@ -98,7 +98,7 @@ type Holding struct {
 	Entitlement int64 // F, less Reserve
 	Reserve     int64 // floor(v F), what the region keeps out of its store
 	Lends       int64 // floor(l F), the most of it that the region may lend; 0 for a lone region
-	Rights      int64 // S_max, the most it may hold: F + what it may borrow that others lend, up to L
+	Rights      int64 // S_max, the most it may hold: F + what it may borrow of others; up to L
 	Lent        int64 // the most that others may lend it, whatever its own borrowing limit
 	Burst       int64 // B, its part of the burst, less the reserve of it
 	MaxBurst    int64 // B_max = B + the most that others may lend it of their burst

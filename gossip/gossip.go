@@ -47,7 +47,7 @@ type Stats struct {
 	Malformed                     uint64 // other frames that no node sends
 	TooLarge                      uint64 // packets, streams and states beyond their bounds
 	Unsealed                      uint64 // frames that no key opened, or with another label
-	Crowded                       uint64 // streams closed for want of room for what they would bring
+	Crowded                       uint64 // streams closed for want of room for their bytes
 	// Nodes that Admit or MaxGroup kept out, counted each time they were named.
 	MembersRefused   uint64
 	RejoinsAttempted uint64 // exchanges begun with missing and with new members

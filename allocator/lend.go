@@ -48,7 +48,7 @@ func (f Frame) KeepsForOthers(o Outlook) bool {
 	return o.Steady || o.Ahead > Horizon || !f.Long()
 }
 
-// Unmet returns how many units a region lacks that needs so many and holds so many.
+// Unmet returns by how many units a region's needs exceed what it holds, at least 0.
 func Unmet(needs, holds int64) int64 { return max(needs-holds, 0) }
 
 // Spare returns how many units of a cell a region lends if it is asked: what it has left, but no

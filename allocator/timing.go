@@ -56,14 +56,14 @@ type Emptied struct {
 	Keeps   bool    // the lender has kept units for itself
 }
 
-// RetryAfter returns when such a lender may have more to give, in microseconds from now, at most
-// MaxRetry:
+// RetryAfter returns when a lender that has just given all it would may have more to give, in
+// microseconds from now, at most MaxRetry:
 //
-//   - of a sliding kind, as soon as a quantum more has faded than its region needs;
-//   - of a bucket, after a part of the window, which refills it;
-//   - of a long cell, at the next tick, for its tail comes free unit by unit;
-//   - else when the cell ends, or, if it has kept some for itself, after a third of that time: its
-//     region may turn out not to need them.
+//   - of a sliding kind, when a quantum more has faded than its region needs;
+//   - of a bucket, after a part of the window, because the bucket refills;
+//   - of a long cell, at the next tick, because the units of its tail come free one by one;
+//   - of any other cell, when it ends. If the lender has kept units for itself, after a third of
+//     that time: its region may turn out not to need them.
 func (f Frame) RetryAfter(e Emptied) int64 {
 	switch {
 	case f.Sliding && e.Unseen:

@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// memberlist trusts the lengths in what it is sent, and inflates what is compressed: 31 kB become
-// 40 MiB, 20 bytes that announce a million members take 100 MB, lists within lists exhaust the
-// stack. None of that is ever sent by a node of quotad. So every frame is read here first, and
-// memberlist sees only those that it makes itself.
+// memberlist trusts the lengths in the bytes that it receives, and inflates compressed frames: 31
+// kB become 40 MiB, 20 bytes that announce a million members take 100 MB, and nested lists exhaust
+// the stack. No node of quotad ever sends such frames. So this package checks every frame first,
+// and memberlist sees only frames of the kinds that it makes itself.
 
 // The first byte of a frame of memberlist. The numbers are memberlist's protocol.
 const (

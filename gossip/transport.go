@@ -246,7 +246,8 @@ func (t *transport) acceptStreams() {
 // descriptors are left.
 type pause struct{ d time.Duration }
 
-// after waits, and says whether to try again.
+// after waits for the pause, and says whether to try again: not if the socket was closed or ctx has
+// ended.
 func (p *pause) after(ctx context.Context, err error) bool {
 	if ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
 		return false

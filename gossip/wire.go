@@ -63,7 +63,7 @@ func decode(b []byte) (message, error) {
 		if len(b) == 0 || b[0] == 0 || len(b) < 1+int(b[0]) {
 			return message{}, errors.New("change without a whole key")
 		}
-		end := 1 + int(b[0]) // computed in bytes, 255 and 1 would be 0
+		end := 1 + int(b[0]) // as an int: in a byte, 255 + 1 would be 0
 		key, change := b[1:end], b[end:]
 		if len(key)+len(change) > MaxBroadcast {
 			return message{}, fmt.Errorf("change of %d bytes, at most %d are allowed", len(key)+len(change), MaxBroadcast)

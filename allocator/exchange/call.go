@@ -201,7 +201,8 @@ func (m *Machine) granted(now int64, c *call, p *peer, i int, g Grant, r Reply) 
 		Burst: g.Burst, MostBurst: v.dealings[p.index].part.LendableBurst, GainBurst: burst, At: r.At})
 }
 
-// noteRefusal notes that the peer gives nothing more of what of names before the node time until.
+// noteRefusal notes that the peer gives nothing more before the node time until: no units if of has
+// units, no tokens if of has burst.
 func (pos *position) noteRefusal(of gain, until int64) {
 	if of.units > 0 {
 		pos.refusedUntil = until

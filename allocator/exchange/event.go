@@ -10,7 +10,7 @@ type Bucket struct {
 	Kind         algorithms.Kind
 	Limit        int64
 	Window       int64
-	Cell         int64 // length of a cell
+	Cell         int64 // the length of a cell
 	Tick         int64 // see algorithms.Terms
 	ClockMargin  int64
 	Recovered    bool             // see algorithms.Terms
@@ -132,7 +132,7 @@ type Effects struct {
 	Replies []Answer  // to the peer that asked
 	Calls   []Call    // to peers; answer each with Answered or Unanswered
 	Credits []Credit  // in our store; answer each with Credited
-	Hints   []Hint    // to be gossiped
+	Hints   []Hint    // to gossip
 	Settled []Settled // the end of a wait that Wanted or Lost began
 
 	Recalls  []Recall  // to peers and to our region's other nodes; report each reply as Testified

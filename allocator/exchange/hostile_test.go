@@ -8,8 +8,8 @@ import (
 	"github.com/quotad/quotad/allocator"
 )
 
-// hostility makes a world's life hard, by the seed. Where clocks matter to what is judged, they are
-// left as they are.
+// hostility chooses the cluster's faults by its seed. Where the judgement depends on clocks, it
+// leaves them alone.
 func (c *cluster) hostility(stepping bool) {
 	c.net.loss, c.net.duplicate, c.net.late = c.rand.IntN(30), c.rand.IntN(30), c.rand.IntN(20)
 	c.net.delay = []int64{5000, 40_000, 40_000, 150_000, 350_000}[c.rand.IntN(5)]
@@ -143,7 +143,7 @@ func hostileCluster(t *testing.T, seed uint64, kind algorithms.Kind, seconds int
 	return c
 }
 
-// mustBeHard fails a test that was too easy.
+// mustBeHard fails a test whose runs met too few faults.
 func (sum *tally) mustBeHard(t *testing.T, kind algorithms.Kind, seeds int64) {
 	t.Helper()
 	t.Logf("%d seeds: %d units borrowed, %d returned, %d tokens borrowed, %d crashes, %d losses",

@@ -79,7 +79,7 @@ type Stats struct {
 	UnitsReturned int64
 	BurstLent     int64 // tokens
 	BurstBorrowed int64
-	Unanswered    int64 // calls
+	Unanswered    int64 // calls without an answer
 	// Dropped counts asks put off because too many calls were under way. Their buckets wait for
 	// their turn.
 	Dropped  int64
@@ -99,9 +99,9 @@ type Stats struct {
 	// Fenced says that this node lends nothing because another node of its region named a later
 	// generation than this node's.
 	Fenced         bool
-	Implausible    int64 // messages with amounts that no honest region sends
+	Implausible    int64 // messages that no honest region sends
 	HintsPublished int64
-	Buckets        int64 // in view
+	Buckets        int64 // buckets in view
 	Recovered      int64 // buckets restored after a loss
 	Recovering     int64 // buckets whose recovery is under way or not complete
 	PartlyKnown    int64 // those of Recovering that are restored, but not completely known
@@ -205,7 +205,8 @@ func (m *Machine) Ages(now int64) []PeerAge {
 	return ages
 }
 
-// onTenureChanged takes over a generation, an epoch and the peers of its document.
+// onTenureChanged takes over a generation, an epoch and the peers of its document. It keeps the
+// peers that stay.
 func (m *Machine) onTenureChanged(now int64, e TenureChanged) {
 	if e.Generation != m.generation { // otherwise the store still has the rows in the views
 		clear(m.views)

@@ -2,7 +2,7 @@ package exchange
 
 // Message is what a node sends to another region to ask for rights. Without asks it is a ping.
 type Message struct {
-	From       string // region
+	From       string // the asking region
 	Node       string
 	Generation uint64 // of the asking region's store
 	Epoch      string // the policy epoch that the asking node works under

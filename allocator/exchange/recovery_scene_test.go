@@ -10,9 +10,8 @@ import (
 	"github.com/quotad/quotad/allocator"
 )
 
-// scene is a cluster whose bucket is recovered after a loss: its nodes have journals of their own,
-// and messages of recoveries go where the cluster's others go. What was used is known as the store
-// last had it.
+// scene is a cluster that recovers a bucket after a loss. Its nodes have journals of their own, and
+// recovery messages use the cluster's network. The use is known as the store last had it.
 type scene struct {
 	*cluster
 	use    map[string]algorithms.Use // by region, as its store was lost

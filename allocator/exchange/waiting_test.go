@@ -6,8 +6,8 @@ import (
 	"github.com/quotad/quotad/algorithms"
 )
 
-// waiter is requests that were denied together and wait for rights (on_exhausted: borrow), to be
-// decided once more.
+// waiter is a group of requests that were denied together and wait for rights (on_exhausted:
+// borrow), to be decided again.
 type waiter struct {
 	units int64
 	over  bool

@@ -52,7 +52,7 @@ type Engine struct {
 	machine *exchange.Machine
 	begun   time.Time
 	events  *events
-	drain   chan struct{} // something was observed
+	drain   chan struct{} // holds a value after something was observed
 	moves   chan struct{} // holds a value for each pipeline under way that moves rights
 	seen    *lastSeen
 	hints   *Hints

@@ -211,9 +211,10 @@ func (m *Machine) rateNow(now int64, v *view) int64 {
 	return v.rateNow(now) + v.mates.rate(now)
 }
 
-// publish sends a hint about a bucket if other regions care about it: this region's demand is near
-// its entitlement or its burst runs low (allocator.Unremarkable), or a peer asked about it lately.
-// If the bucket asks once, a node does not send a hint that says only what others assume anyway.
+// publish sends a hint about a bucket if other regions care about it: a peer asked about it lately,
+// this region's burst runs low, or the region wants more than its entitlement. With several nodes
+// each publishes from its equal part of the entitlement on (allocator.Unremarkable). If the bucket
+// asks once, a node does not send a hint that says only what others assume anyway.
 func (m *Machine) publish(now int64, v *view) {
 	s := now + m.offset
 	cell := algorithms.CellAt(s, v.Cell)

@@ -40,7 +40,8 @@ const (
 	// mostAddresses bounds the addresses of one region's nodes. Further ones are not kept, and
 	// counted.
 	mostAddresses = 64
-	// answersCount is how long an address that answered is kept although gossip does not name it.
+	// answersCount is how long after its last answer Lately returns an address. So package region
+	// keeps an address that answers although gossip does not name it.
 	answersCount = 30 * time.Second
 )
 

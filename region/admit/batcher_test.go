@@ -76,7 +76,8 @@ func TestGroup(t *testing.T) {
 	}
 }
 
-// Entries of one name differ in their limits: each counts in buckets of its own, and in script calls of its own.
+// Entries of one name differ in their limits: each counts in buckets of its own, and in script
+// calls of its own.
 func TestGroupSeparatesEntriesOfOneName(t *testing.T) {
 	r, err := rules.New(documents.Parse(t, 1, hereAndThere,
 		"name: minute, limit: 100, window: 1m",

@@ -13,7 +13,8 @@ import (
 	"github.com/quotad/quotad/region/store"
 )
 
-// A request that the store leaves without an answer is decided without it at its deadline, not before and not later.
+// A request that the store leaves without an answer is decided without it at its deadline, not
+// before and not later.
 func TestDecidedAtTheDeadline(t *testing.T) {
 	for behaviour, want := range map[string]Reason{"deny": StoreFailure, "local": StoreFailureLocal, "allow": StoreFailureAllowed} {
 		bubble.Test(t, func(t *testing.T) {

@@ -47,7 +47,7 @@ type Work struct {
 	// callers and conns hold what each has in hand, for those that have something.
 	callers, conns map[string]int64
 	// behind is how long calls wait for a processor, averaged over about behindCalls.
-	behind         time.Duration
+	behind time.Duration
 }
 
 // NewWork returns the bounds for a node that has all processors of the machine.

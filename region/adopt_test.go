@@ -262,7 +262,8 @@ func TestAdoptOpensAStoreUnderItsNewerDocument(t *testing.T) {
 				t.Fatalf("%s: %v", name, err)
 			}
 		}
-		time.Sleep(3 * time.Second) // until nothing of before the loss weighs
+		// until nothing from before the loss counts
+		time.Sleep(3 * time.Second)
 		for _, name := range []string{"us/n1", "us/n2"} {
 			if got := c.running[name].check(t, request("a")); !got.Allowed || got.LimitUnits != 120 {
 				t.Errorf("%s: %+v", name, got)

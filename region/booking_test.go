@@ -159,8 +159,9 @@ func TestLocalSpendingAfterALoss(t *testing.T) {
 				if got := n.state(t, q).Used; got != 40 {
 					t.Errorf("used %d, of which 10 through the store and 30 without it", got)
 				}
-				// Lost once more: what the node saw of the bucket holds what was booked, and nobody
-				// can tell whether another did: it is charged again rather than not at all.
+				// After another loss, what the node saw of the bucket includes what was charged. It
+				// is not known whether another node's view does, so it is charged again rather than
+				// not at all.
 				c.servers["us"] = server
 				c.flushAll("us")
 				c.servers["us"] = behind

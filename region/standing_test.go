@@ -25,7 +25,7 @@ func TestAnIdleNodeStandsWithItsMate(t *testing.T) {
 }
 
 // After the store was opened, nothing is restored before this node has told its peers under the new
-// generation: an answer from before would fence nobody.
+// generation: an answer to an earlier question would fence no node.
 func TestNothingIsRestoredBeforeTheNodeStands(t *testing.T) {
 	started(t, documents.Parse(t, 1, halves, long(algorithms.FixedWindow, 100, "")), []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
 		n, q := c.running["us/n1"], request("a")

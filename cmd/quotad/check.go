@@ -113,9 +113,8 @@ func check(cmd *cobra.Command, node *remote.Node, q question, peek bool, output 
 	if err != nil {
 		return err
 	}
-	// A denial comes under several codes, one because the store failed as a problem with the
-	// decision in it. Denials come with several status codes. If the store failed, the answer is a
-	// problem that contains the decision.
+	// Denials come with several status codes. If the store failed, the answer is a problem that
+	// contains the decision.
 	var d decision
 	if json.Unmarshal(answer.Body, &d) != nil || d.Reason == "" {
 		return answer.Refusal()

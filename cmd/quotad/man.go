@@ -91,8 +91,7 @@ func manDate() (*time.Time, error) {
 func manPage(cmd *cobra.Command, date *time.Time) ([]byte, error) {
 	cmd.DisableAutoGenTag = true // the tag has a date
 	cmd.SetHelpCommand(&cobra.Command{Use: "help", Hidden: true})
-	// Two blanks are an indentation in a terminal and none in Markdown, which is what pages are
-	// made from. The pages are made from Markdown, in which two blanks are not an indentation.
+	// The pages are made from Markdown, in which two blanks are not an indentation.
 	cmd.Long = strings.ReplaceAll(cmd.Long, "\n  ", "\n      ")
 	header := &doc.GenManHeader{Section: "1", Source: "quotad", Manual: "quotad", Date: date}
 	if date == nil {

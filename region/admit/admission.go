@@ -20,8 +20,8 @@ func isQueueFull(err error) bool {
 	return errors.As(err, &full)
 }
 
-// Refused counts the requests that were answered queue_full, by reason. Late alone counts script
-// calls.
+// Refused counts the requests that were answered queue_full, by reason. Late counts script calls
+// instead.
 type Refused struct {
 	Full    uint64 // no place was left in the queue, or a request of a shorter flow got it
 	Time    uint64 // on arrival there was too little time left to decide them
@@ -56,9 +56,8 @@ func (b *batcher) wait(w waiting, now time.Time) error {
 	return nil
 }
 
-// busyParts is the part of the time that requests may wait, which a caller's may fill before its
-// batches are refused unread. busyParts says how much of one caller's work may wait before its
-// batches are refused unread: the work of 1/busyParts of the time that a request may wait.
+// busyParts says how much of one caller's work may wait before its batches are refused unread: the
+// work of 1/busyParts of the time that a request may wait.
 const busyParts = 2
 
 // Busy says whether so much of a caller's work waits for the store that another batch of that

@@ -20,13 +20,13 @@ const (
 	Waits               // to wait for buckets, at most Patience, and then a call of Waited
 )
 
-// Flow is one request on its way to a decision. Flow does not wait by itself, but for the store's
-// answer in Ask: Next says what the request needs, and the caller reports what came of it. A node
-// blocks in between (Limiter.Check). A simulator lets other things happen. Not safe for concurrent
-// use.
+// Flow is one request on its way to a decision. Apart from the store's answer in Ask, Flow waits
+// for nothing by itself: Next says what the request needs, and the caller reports what came of it.
+// A node blocks in between (Limiter.Check). A simulator lets other things happen. Not safe for
+// concurrent use.
 //
 // The store may have lost a bucket: then the request waits until the bucket is restored, and asks
-// again. The store may have closed a bucket after a loss although nobody had used it: then the
+// again. The store may have closed a bucket after a loss although no node had used it: then the
 // request waits until the bucket is opened. This region may lack rights: then the request waits for
 // other regions to lend some, if the limit says so. If the store denies the request after that, the
 // decision is a denial.
@@ -51,9 +51,9 @@ type Flow struct {
 type reason int
 
 const (
-	restored   reason = iota // that a bucket which the store lost is restored
-	opened                   // that closed buckets which nobody used are opened
-	rightsLent               // that other regions lend rights
+	restored   reason = iota // a lost bucket to be restored
+	opened                   // closed buckets that no node used to be opened
+	rightsLent               // other regions to lend rights
 )
 
 // Begin returns the flow of a request. With commit, admission charges it. The error is a

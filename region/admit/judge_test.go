@@ -131,7 +131,7 @@ func TestJudgeDescribesTheDecider(t *testing.T) {
 	}
 }
 
-// A store restored from an old copy may have lent more than its entitlement: nobody is shown a
+// A store restored from an old copy may have lent more than its entitlement. No decision shows a
 // negative share.
 func TestJudgeShowsNoNegativeShare(t *testing.T) {
 	n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, judged["minute"]))

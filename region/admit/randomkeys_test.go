@@ -120,7 +120,7 @@ func TestALifeSpendsNoPartTwiceOfVeryManyBuckets(t *testing.T) {
 		for life := range 2 {
 			c.stop("us/n1")
 			n = c.start("us/n1", d)
-			for i := range buckets + 1 { // one that was not spent of: nobody knows that
+			for i := range buckets + 1 { // one more than was spent of: the node cannot know that
 				if got := n.fits(t, name(i), 1); got != 0 {
 					t.Errorf("life %d admits of bucket %d, of whose limit the whole window is claimed", life+2, i)
 				}

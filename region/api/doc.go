@@ -15,7 +15,8 @@
 //	POST /v1/check            200 allowed, 429 denied (a problem with reason queue_full if the
 //	                          node had too much to do to read it), 503 denied because the
 //	                          store failed; charges if allowed. With a request_id it is safe to
-//	                          send twice. "receipt": true asks for the receipt that /v1/refund takes
+//	                          send twice. "receipt": true asks for the receipt that
+//	                          /v1/refund takes
 //	POST /v1/peek             200 with the decision that check would make, also with "allowed":
 //	                          false; charges nothing, and takes neither request_id nor receipt
 //	POST /v1/refund           {"receipt": ...}: gives back what a check charged, once; 409 if this

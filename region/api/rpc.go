@@ -35,12 +35,10 @@ const (
 var connections = keepalive.ServerParameters{
 	// Time without a call, the same as for HTTP.
 	MaxConnectionIdle: 2 * time.Minute,
-	// Connections are ended now and then, so that clients spread over nodes that came later; gRPC
-	// adds 10 % jitter. Connections are ended now and then, so that clients spread over nodes that
-	// came later. gRPC adds 10 % jitter.
+	// Connections are ended now and then, so that clients spread over nodes that came later. gRPC
+	// adds 10 % jitter.
 	MaxConnectionAge:      30 * time.Minute,
 	MaxConnectionAgeGrace: time.Minute, // for calls under way
-	// A client that is gone without a word is noticed.
 	// A client that is gone without closing the connection is noticed.
 	Time:    time.Minute,
 	Timeout: 20 * time.Second,

@@ -50,7 +50,6 @@ func (c *cutter) Cut(name, direction string, d time.Duration) ([]netip.Addr, err
 				other, ip)}
 		}
 	}
-	// What was known of a region that has since become another's is left alone.
 	// Addresses that have since become another region's are dropped.
 	ips := slices.DeleteFunc(c.known[name], func(ip netip.Addr) bool { return otherAt(where, name, ip) != "" })
 	for _, ip := range where[name] {

@@ -30,9 +30,9 @@ type cuts struct {
 // its peer port. Without it the node refuses them.
 func (n *Node) AllowCuts(c Cutter) { n.cuts.cutter.Store(&c) }
 
-// cutOff makes a cut that was asked for over the peer port. It logs a warning in any case. A caller
-// that reaches the port can cause many refusals, so at most one a minute is logged. All are counted
-// (quotad_peer_refused_total{reason="cut"}).
+// cutOff makes a cut that was asked for over the peer port, and logs it as a warning. If the node
+// does not allow cuts it refuses. A caller that reaches the port can cause many refusals, so at
+// most one refusal a minute is logged. All are counted (quotad_peer_refused_total{reason="cut"}).
 func (n *Node) cutOff(by peer.Caller, c peer.Cut) (peer.CutAnswer, error) {
 	cutter := n.cuts.cutter.Load()
 	if cutter == nil {

@@ -160,7 +160,7 @@ func (r *refusals) ready() error {
 	return r.all()
 }
 
-// unreached forgets the refusals: a server that does not answer may refuse nothing.
+// unreached forgets the refusals: it is not known what a server refuses that does not answer.
 func (r *refusals) unreached() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

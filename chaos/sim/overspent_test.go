@@ -7,8 +7,8 @@ import (
 	"github.com/quotad/quotad/region/rights"
 )
 
-// pair is a plan of two regions of equal weight and one limit, whose first region has some nodes, and in
-// which both regions want all they are entitled to between some seconds.
+// pair is a plan of two regions of equal weight and one limit, whose first region has some nodes,
+// and in which both regions want all they are entitled to between some seconds.
 func pair(nodes int, limit string, spent [][2]int64, acts ...Act) *Plan {
 	p := &Plan{
 		Seed: 1, Regions: []RegionPlan{{Name: "r0", Weight: 1, Nodes: nodes}, {Name: "r1", Weight: 1, Nodes: 1}},
@@ -80,9 +80,11 @@ const (
 	shortly = "algorithm: fixed_window, limit: 60, window: 1s"
 )
 
-// onceOverspent are plans by which more was admitted, or lent, than a limit has: a use, a time or a row was forgotten.
+// onceOverspent are plans by which more was admitted, or lent, than a limit has: a use, a time or a
+// row was forgotten.
 var onceOverspent = map[string]*Plan{
-	// The node to which all requests of a key go is dead while the store loses its data: the other restored without it.
+	// The node to which all requests of a key go is dead while the store loses its data: the other
+	// restored without it.
 	"a mate that decided is dead": pair(2, hourly, [][2]int64{{2, 10}, {15, 30}},
 		at(0, Stick, 50, on(1)), at(12, Crash, 25, on(1)), at(13, Flush, 0)),
 	"a mate that decided is dead, by a counter": pair(2, counted, [][2]int64{{2, 10}, {15, 30}},
@@ -97,13 +99,14 @@ var onceOverspent = map[string]*Plan{
 	// Of three nodes the one that decided is dead, the two others hear each other.
 	"of three nodes the one that decided is dead": pair(3, hourly, [][2]int64{{2, 10}, {15, 30}},
 		at(0, Stick, 50, on(2)), at(12, Crash, 25, on(2)), at(13, Flush, 0)),
-	// A bucket of which rows are restored late: the loss is long over when the mate that decided dies, and the bucket is
-	// first asked for after that.
+	// A bucket of which rows are restored late: the loss is long over when the mate that decided
+	// dies, and the bucket is first asked for after that.
 	"a mate that decided dies before the bucket is asked for": pair(2, hourly, [][2]int64{{2, 10}, {25, 35}},
 		at(0, Stick, 50, on(1)), at(12, Flush, 0), at(20, Crash, 20, on(1))),
 	"a bucket is deleted while a mate that decided is dead": pair(2, hourly, [][2]int64{{2, 10}, {15, 30}},
 		at(0, Stick, 50, on(1)), at(2, Stick, 1, on(0)), at(12, Crash, 25, on(1)), at(13, Delete, 0)),
-	// A node's clock is two days ahead for ten seconds: what it had seen and written down was forgotten by it.
+	// A node's clock is two days ahead for ten seconds: what it had seen and written down was
+	// forgotten by it.
 	"a node's clock is two days ahead": pair(1, daily, [][2]int64{{2, 10}, {30, 42}},
 		at(12, NodeClock, 13, by(2*86400)), at(27, Flush, 0)),
 	// A node's clock is 50 minutes ahead, which is believed: a bucket was deleted and not missed.
@@ -132,7 +135,8 @@ var onceOverspent = map[string]*Plan{
 		at(2, Steady, 6, of(1)), at(12, NodeClock, 13, by(2*86400)), at(26.5, Cut, 10, both), at(27, Flush, 0), at(28, Steady, 10, of(0)), at(28, Steady, 10, of(1)))),
 	"a node that has lost its journal is behind": lending(pair(1, "algorithm: fixed_window, limit: 1000, window: 600s", nil,
 		at(2, Steady, 6, of(1)), at(11.9, NodeClock, 30, by(-1800)), at(12, JournalLost, 0), at(18.5, Cut, 10, both), at(20, Flush, 0), at(22, Steady, 10, of(0)), at(22, Steady, 10, of(1)))),
-	// The part that a node admits of a window without its store is noted in its journal, and was forgotten by a clock.
+	// The part that a node admits of a window without its store is noted in its journal, and was
+	// forgotten by a clock.
 	"a node's clock is ahead of its own part": local(pair(1, daily, [][2]int64{{1, 9}, {12, 20}, {35, 43}},
 		at(10, StoreDown, 22), at(20, NodeClock, 11, by(4*86400)), at(31.1, Crash, 1), at(34, StoreDown, 9.5))),
 	// A virtual machine with the store is put back as it was some seconds ago.
@@ -147,11 +151,13 @@ var onceOverspent = map[string]*Plan{
 	// A bucket is deleted that its node had no room to remember: nobody notices, which is printed.
 	"a bucket is deleted that there was no room to remember": crowded(pair(1, hourly, [][2]int64{{4, 12}, {16, 26}},
 		at(1, Steady, 2, aside(1)), at(14, Delete, 0))),
-	// A store is lost, and opened anew by one node while the other stands still. Then a copy of before is put back, and that
-	// node finds what it knew: it decides on it until the first notices, by its beat.
+	// A store is lost, and opened anew by one node while the other stands still. Then a copy of
+	// before is put back, and that node finds what it knew: it decides on it until the first
+	// notices, by its beat.
 	"a copy of an earlier generation is put back to a node that stood still": pair(2, hourly, [][2]int64{{2, 30}},
 		at(0, Stick, 9, on(1)), at(3.3, Pause, 5.75, on(0)), at(3.4, Snapshot, 5.6), at(3.5, Flush, 0), at(9, Stick, 1, on(0))),
-	// A copy is put back, and a node that knew nothing later calls first: the copy's time goes on, and who knew better did not notice.
+	// A copy is put back, and a node that knew nothing later calls first: the copy's time goes on,
+	// and who knew better did not notice.
 	"a copy is put back as a node starts": pair(2, hourly, [][2]int64{{2, 4}, {5, 10}, {20, 30}},
 		at(0, Stick, 15, on(1)), at(3.5, Crash, 7.52, on(0)), at(4.5, Snapshot, 6.51), at(15, Stick, 15, on(0))),
 	"a copy is put back as a node wakes": pair(2, hourly, [][2]int64{{2, 4}, {5, 10}, {20, 30}},

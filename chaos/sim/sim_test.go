@@ -16,7 +16,8 @@ var (
 	kind     = flag.String("algorithm", "", "of all limits; empty: the seed chooses")
 )
 
-// TestSeedsHold: nothing is broken by any seed, and every row of the fault matrix that is simulated has fired.
+// TestSeedsHold: nothing is broken by any seed, and every row of the fault matrix that is simulated
+// has fired.
 func TestSeedsHold(t *testing.T) {
 	h := Hunt{Config: Config{For: *seconds * 1_000_000, Algorithm: algorithms.Kind(*kind)}, From: *from, Seeds: *seeds, LuaEvery: *luaEvery}
 	tally, err := h.Run(t.Context())

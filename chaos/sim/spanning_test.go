@@ -25,7 +25,8 @@ func TestSpanningSeedsHold(t *testing.T) {
 	}
 }
 
-// TestSpanning: the draw has requests whose buckets are in different shards, and calls of several requests.
+// TestSpanning: the draw has requests whose buckets are in different shards, and calls of several
+// requests.
 func TestSpanning(t *testing.T) {
 	spans, together := 0, 0
 	for seed := range uint64(50) {

@@ -108,7 +108,8 @@ func TestNeverSent(t *testing.T) {
 	}
 }
 
-// TestLives: an answer has the name of the one start of the node that can have given it, or a name to itself.
+// TestLives: an answer has the name of the one start of the node that can have given it, or a name
+// to itself.
 func TestLives(t *testing.T) {
 	_, node := serve(t, `{"allowed":true,"cell":7,"at":"2026-01-01T00:00:07Z","sequence":9}`)
 	for _, c := range []struct {

@@ -330,8 +330,9 @@ func (w *worlds) actions() map[string]func(*rapid.T) {
 	}
 }
 
-// TestTwinEqualsRedis holds stores on a twin equal to stores on an embedded Redis, of which everything but the server is in production: opens by
-// two nodes, losses of all, of the token and of single keys, promoted copies, servers out of reach, lost calls and replies, clocks that step
+// TestTwinEqualsRedis holds stores on a twin equal to stores on an embedded Redis, of which
+// everything but the server is in production: opens by two nodes, losses of all, of the token and
+// of single keys, promoted copies, servers out of reach, lost calls and replies, clocks that step
 // both ways and nodes' clocks that are apart.
 func TestTwinEqualsRedis(t *testing.T) {
 	d, err := StartDriven(time.Now(), "r")

@@ -8,8 +8,8 @@ import (
 	"github.com/quotad/quotad/region/store"
 )
 
-// TestDriven: a store works on a driven server at any time, years from the wall clock, and what the server remembers ends
-// by its clock alone, whichever way that was set.
+// TestDriven: a store works on a driven server at any time, years from the wall clock, and what the
+// server remembers ends by its clock alone, whichever way that was set.
 func TestDriven(t *testing.T) {
 	for _, year := range []int{1971, 2026, 2200} {
 		now := time.Date(year, 6, 1, 0, 0, 0, 0, time.UTC)

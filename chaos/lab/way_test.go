@@ -30,8 +30,8 @@ func usedAt(t *testing.T, m *store.Store, id string) int64 {
 	return r.Used
 }
 
-// TestTwinFailsOver: a promoted copy of a server's data answers as one that is behind: what ran there counts for nothing,
-// and the store is opened anew as one that lost data.
+// TestTwinFailsOver: a promoted copy of a server's data answers as one that is behind: what ran
+// there counts for nothing, and the store is opened anew as one that lost data.
 func TestTwinFailsOver(t *testing.T) {
 	now, server, _ := atNoon("a")
 	m, way := server.Connect(func() time.Time { return time.UnixMicro(*now) })
@@ -106,7 +106,8 @@ func TestTwinClosed(t *testing.T) {
 	}
 }
 
-// TestTwinForgets: what is remembered of requests does not grow with their number, and none is forgotten too early.
+// TestTwinForgets: what is remembered of requests does not grow with their number, and none is
+// forgotten too early.
 func TestTwinForgets(t *testing.T) {
 	now, server, node := atNoon("a")
 	m := node()
@@ -164,7 +165,8 @@ func BenchmarkTwinDecide(b *testing.B) {
 	}
 }
 
-// TestTwinUnderLoad: a server does one call after the other; round trips that are not done in time run all the same.
+// TestTwinUnderLoad: a server does one call after the other; round trips that are not done in time
+// run all the same.
 func TestTwinUnderLoad(t *testing.T) {
 	_, server, node := atNoon("a")
 	m := node()

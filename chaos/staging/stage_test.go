@@ -46,7 +46,8 @@ func (f *fake) set(change func()) {
 	change()
 }
 
-// asked returns the cuts the node was asked for since the last call, without those that heal what nobody cut.
+// asked returns the cuts the node was asked for since the last call, without those that heal what
+// nobody cut.
 func (f *fake) asked() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -133,7 +134,8 @@ func deploy(t *testing.T) *deployed {
 		go func() { served <- s.Serve(l) }()
 		t.Cleanup(func() {
 			s.Close()
-			if err := <-served; err != nil && !errors.Is(err, grpc.ErrServerStopped) { // a test may end before it began
+			// a test may end before it began
+			if err := <-served; err != nil && !errors.Is(err, grpc.ErrServerStopped) {
 				t.Error(err)
 			}
 		})
@@ -188,7 +190,8 @@ func TestCutAndHeal(t *testing.T) {
 	d.wantAsked(t, "", "", "us both 10m0s, us both 0s")
 }
 
-// TestCutFailsWhole: where one node refuses, the others heal theirs, and the caller is told who refused.
+// TestCutFailsWhole: where one node refuses, the others heal theirs, and the caller is told who
+// refused.
 func TestCutFailsWhole(t *testing.T) {
 	d := deploy(t)
 	d.us2.set(func() { d.us2.refuse = peer.ErrNoCuts })
@@ -285,8 +288,8 @@ func TestCheckNamesAllThatIsWrong(t *testing.T) {
 	}
 }
 
-// TestAsk: requests go to a region's nodes in turn; an answer has the name of the start of the node it is from, and one
-// of a connection that may lead to another start has a name to itself.
+// TestAsk: requests go to a region's nodes in turn; an answer has the name of the start of the node
+// it is from, and one of a connection that may lead to another start has a name to itself.
 func TestAsk(t *testing.T) {
 	d := deploy(t)
 	limit := oracle.Limit{Limit: 10, Window: time.Second, Algorithm: "fixed_window"}
@@ -344,7 +347,8 @@ func TestOpenNeedsItsCertificate(t *testing.T) {
 	}
 }
 
-// TestImpossible: what needs the processes is refused before anything is asked of a node, each step by its name.
+// TestImpossible: what needs the processes is refused before anything is asked of a node, each step
+// by its name.
 func TestImpossible(t *testing.T) {
 	d := deploy(t)
 	sc := rehearsed(t, "{at: 1s, do: cut, between: [us]}", "{at: 1s, do: kill, region: us}", "{at: 2s, do: flush-redis, region: eu}",
@@ -428,7 +432,8 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// TestFacts: packets lost by cuts are counted from the check on, over starts of a node, and everything is healed.
+// TestFacts: packets lost by cuts are counted from the check on, over starts of a node, and
+// everything is healed.
 func TestFacts(t *testing.T) {
 	d := deploy(t)
 	d.us1.lost, d.us2.lost = 1000, 0

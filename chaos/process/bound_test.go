@@ -11,9 +11,10 @@ import (
 // month is a window whose edge no test meets.
 const month = 720 * time.Hour
 
-// boundLimits are shared by two regions half and half; of open nearly all may be lent, of closed nothing. Of skewed
-// nothing may be lent either, and us is entitled to nearly all of it, as eu is under the other document. Of the last three nothing is admitted without the
-// store, for that would come on top of what they are there for.
+// boundLimits are shared by two regions half and half; of open nearly all may be lent, of closed
+// nothing. Of skewed nothing may be lent either, and us is entitled to nearly all of it, as eu is
+// under the other document. Of the last three nothing is admitted without the store, for that would
+// come on top of what they are there for.
 const boundLimits = `
 version: 1
 regions:
@@ -28,7 +29,8 @@ limits:
   - {name: quick, domain: api, key: [quick], algorithm: fixed_window, limit: 200, window: 2s, on_store_failure: deny}
 `
 
-// bounded is the fleet in which bounds are provoked. Each node of us has a way of its own to the Redis of us.
+// bounded is the fleet in which bounds are provoked. Each node of us has a way of its own to the
+// Redis of us.
 type bounded struct {
 	*Fleet
 	t          *testing.T
@@ -66,8 +68,9 @@ func (f *bounded) bucket(name string) *bucket {
 // quiet is how long nothing more is admitted when all rights that can move have moved.
 const quiet = 1500 * time.Millisecond
 
-// TestBoundsAreMet provokes what quotad limits bound prints with real processes: never more than that, and not less than
-// half of it. Bounds about clocks are provoked in allocator/exchange, where clocks can be had.
+// TestBoundsAreMet provokes what quotad limits bound prints with real processes: never more than
+// that, and not less than half of it. Bounds about clocks are provoked in allocator/exchange, where
+// clocks can be had.
 func TestBoundsAreMet(t *testing.T) {
 	t.Parallel()
 	f := raiseBounded(t)
@@ -78,7 +81,8 @@ func TestBoundsAreMet(t *testing.T) {
 		{"key-deleted", (*bounded).keyDeleted},
 		{"local", (*bounded).local},
 		{"reset", (*bounded).reset},
-		{"store-lost", (*bounded).storeLost}, // after it a bucket that is missing counts as lost, not as new
+		// after it a bucket that is missing counts as lost, not as new
+		{"store-lost", (*bounded).storeLost},
 		{"policy-change", (*bounded).policyChange},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -99,7 +103,8 @@ func TestStaleReplica(t *testing.T) {
 // checkpoint is how often use is written down, and some time for it to be done.
 const checkpoint = 2500 * time.Millisecond
 
-// storeLost: units are admitted, and before they are written down every node dies, and with them what Redis holds.
+// storeLost: units are admitted, and before they are written down every node dies, and with them
+// what Redis holds.
 func (f *bounded) storeLost(t *testing.T) {
 	const rate = 100
 	bound := printed(t, boundLimits, "open", "--nodes", "2", "--rate", "100").of(t, "us", "store-lost", "they ended, too, and are back")
@@ -196,7 +201,8 @@ func (f *bounded) reset(t *testing.T) {
 	wantProvoked(t, "reset: of all that could be borrowed", bound, excess)
 }
 
-// policyChange: eu works under another document, which entitles it to what the old one entitles us to.
+// policyChange: eu works under another document, which entitles it to what the old one entitles us
+// to.
 func (f *bounded) policyChange(t *testing.T) {
 	bound := printed(t, boundLimits, "skewed").of(t, "us", "policy-change", "each window under two documents")
 	path := filepath.Join(t.TempDir(), "limits.yaml")
@@ -211,14 +217,14 @@ func (f *bounded) policyChange(t *testing.T) {
 	wantProvoked(t, "policy-change: each region under another document", bound, excess)
 }
 
-// staleReplica: a replica is promoted and serves one node of us, while the old primary serves the other. Rights that eu
-// lends are credited in both.
+// staleReplica: a replica is promoted and serves one node of us, while the old primary serves the
+// other. Rights that eu lends are credited in both.
 func (f *bounded) staleReplica(t *testing.T) {
 	f.promote(t)
 	const cause = "stale-replica"
 	fork := f.bucket("forked")
-	// n2 begins another generation, and n1 does when it hears of that. Each asks the other what it has seen, and after that
-	// no more.
+	// n2 begins another generation, and n1 does when it hears of that. Each asks the other what it
+	// has seen, and after that no more.
 	fork.waitForStore(f.n2)
 	pause(t, quiet)
 	fork.waitForStore(f.n1)

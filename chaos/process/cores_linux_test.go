@@ -9,11 +9,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// halves are the machine's processors in two halves: one for nodes and stores, and one for whoever loads them.
+// halves are the machine's processors in two halves: one for nodes and stores, and one for whoever
+// loads them.
 type halves struct{ served, loading unix.CPUSet }
 
-// cores divides the machine's processors, so that what a node does under load is not what its load takes from it. They are
-// put together again in the end.
+// cores divides the machine's processors, so that what a node does under load is not what its load
+// takes from it. They are put together again in the end.
 func cores(t testing.TB) halves {
 	t.Helper()
 	var all unix.CPUSet

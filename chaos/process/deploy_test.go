@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// TestMultiRegionScript runs deploy/multi-region/up.sh as a user would, on addresses of its own, and believes its exit code
-// only with what it printed.
+// TestMultiRegionScript runs deploy/multi-region/up.sh as a user would, on addresses of its own,
+// and believes its exit code only with what it printed.
 func TestMultiRegionScript(t *testing.T) {
 	block, err := reserve(t)
 	if err != nil {
@@ -23,7 +23,8 @@ func TestMultiRegionScript(t *testing.T) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "../../deploy/multi-region/up.sh")
 	cmd.Env = append(os.Environ(), "QUOTAD="+binary(t), fmt.Sprintf("NET=127.%d", block))
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // so that it ends what it started
+	// so that it ends what it started
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 30 * time.Second
 	out, err := cmd.CombinedOutput()
 	if err != nil {

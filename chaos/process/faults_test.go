@@ -8,8 +8,8 @@ import (
 	"github.com/quotad/quotad/chaos/oracle"
 )
 
-// faultLimits are shared by two regions half and half; half of it may be lent, so that what nodes admit without their
-// Redis is worth looking at.
+// faultLimits are shared by two regions half and half; half of it may be lent, so that what nodes
+// admit without their Redis is worth looking at.
 const faultLimits = `
 version: 1
 regions:
@@ -19,8 +19,8 @@ limits:
   - {name: quick, domain: api, key: [quick], algorithm: fixed_window, limit: 200, window: 2s, lending_limit: 0.5}
 `
 
-// fault is something that breaks in a region and is mended again, and the bounds that it may exceed the limit by: cause
-// and case, as they are printed.
+// fault is something that breaks in a region and is mended again, and the bounds that it may exceed
+// the limit by: cause and case, as they are printed.
 type fault struct {
 	name        string
 	breaks      func(*testing.T, *Region)
@@ -58,8 +58,8 @@ func faults() []fault {
 	}
 }
 
-// TestFaults breaks things under load: the limit is exceeded by no more than is printed, and the region admits by its
-// Redis again without anybody's help.
+// TestFaults breaks things under load: the limit is exceeded by no more than is printed, and the
+// region admits by its Redis again without anybody's help.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	regions := func(args ...string) Config {
@@ -78,7 +78,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// plays has the fault happen, and happen again if the run is to be long: never may more be admitted than is printed.
+// plays has the fault happen, and happen again if the run is to be long: never may more be admitted
+// than is printed.
 func (c fault) plays(t *testing.T, f *Fleet, bounds bounds) {
 	t.Helper()
 	var most, excess, unanswered int64
@@ -98,8 +99,8 @@ func (c fault) plays(t *testing.T, f *Fleet, bounds bounds) {
 		excess, unanswered, most, longest.Round(time.Millisecond), back.Round(10*time.Millisecond))
 }
 
-// bound is what the fault may exceed the limit by. On a busy machine a Redis that nothing happens to is out of reach for
-// moments, too.
+// bound is what the fault may exceed the limit by. On a busy machine a Redis that nothing happens
+// to is out of reach for moments, too.
 func (c fault) bound(t *testing.T, all bounds, decidedAlone bool) (units int64) {
 	terms := c.terms
 	if decidedAlone && !slices.Contains(terms, alone) {
@@ -111,8 +112,8 @@ func (c fault) bound(t *testing.T, all bounds, decidedAlone bool) (units int64) 
 	return units
 }
 
-// happens has the fault happen in us while all nodes are asked for more than the limit, and returns how long after it was
-// mended us admitted by its Redis again.
+// happens has the fault happen in us while all nodes are asked for more than the limit, and returns
+// how long after it was mended us admitted by its Redis again.
 func (c fault) happens(t *testing.T, f *Fleet) (*bucket, time.Duration) {
 	us := f.Region("us")
 	b := newBucket(t, "quick", time.Now().Format(time.RFC3339Nano), fixed(200, 2*time.Second))

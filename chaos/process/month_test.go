@@ -15,12 +15,12 @@ limits:
   - {name: month, domain: api, key: [month], algorithm: fixed_window, limit: 1000, window: 720h}
 `
 
-// monthRate is how many units a second us is asked for, after it has lent some: a region that may use its part within the
-// month lends nothing.
+// monthRate is how many units a second us is asked for, after it has lent some: a region that may
+// use its part within the month lends nothing.
 const monthRate = 60
 
-// TestMonth loses the Redis of a region together with every node there is: use of a limit of a month comes back from
-// checkpoints, and what was lent from journals and from the other regions.
+// TestMonth loses the Redis of a region together with every node there is: use of a limit of a
+// month comes back from checkpoints, and what was lent from journals and from the other regions.
 func TestMonth(t *testing.T) {
 	t.Parallel()
 	f := raise(t, Config{Limits: monthLimits, Regions: []RegionConfig{{Name: "us", Nodes: 2}, {Name: "eu"}, {Name: "ap"}}})
@@ -34,7 +34,8 @@ func TestMonth(t *testing.T) {
 	}
 }
 
-// monthLost spends part of a month, loses all there is but journals and the Redis of other regions, and spends the rest.
+// monthLost spends part of a month, loses all there is but journals and the Redis of other regions,
+// and spends the rest.
 func monthLost(t *testing.T, f *Fleet, name string, round int, bound int64, later []*Node) {
 	us, eu, ap := f.Region("us"), f.Region("eu"), f.Region("ap")
 	b := newBucket(t, "month", name+string(rune('a'+round)), fixed(1000, month))

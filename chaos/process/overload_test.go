@@ -41,8 +41,9 @@ const (
 	inBatch      = 100
 )
 
-// BenchmarkOverload offers a real node on a real Redis up to ten times what it decides, and prints what victims beside it
-// see. It is run once, by make overload: all that it has to say are figures of this machine.
+// BenchmarkOverload offers a real node on a real Redis up to ten times what it decides, and prints
+// what victims beside it see. It is run once, by make overload: all that it has to say are figures
+// of this machine.
 func BenchmarkOverload(b *testing.B) {
 	quotad, err := Build(b.Context(), b.TempDir())
 	fatal(b, err)
@@ -74,8 +75,9 @@ func BenchmarkOverload(b *testing.B) {
 	o.goodput(most, attack{name: "10x", rate: 10 * best})
 }
 
-// goodput plays the attack of which most was decided and another by turns, so that a machine that is slow for a while is slow
-// for both, and prints what was decided of the one as a part of the other.
+// goodput plays the attack of which most was decided and another by turns, so that a machine that
+// is slow for a while is slow for both, and prints what was decided of the one as a part of the
+// other.
 func (o *overload) goodput(most, of attack) {
 	var best, decided []float64
 	for range 7 {
@@ -94,7 +96,8 @@ type overload struct {
 	redis *Redis
 }
 
-// attack is batches of checks: by so many callers that wait for their answers, or at a rate of checks a second.
+// attack is batches of checks: by so many callers that wait for their answers, or at a rate of
+// checks a second.
 type attack struct {
 	name     string
 	callers  int
@@ -119,7 +122,8 @@ func (o *overload) dial() *grpc.ClientConn {
 	return c
 }
 
-// ready is a message that is encoded already, so that attacking costs little; what comes back is not read.
+// ready is a message that is encoded already, so that attacking costs little; what comes back is
+// not read.
 type ready []byte
 
 // Marshal, Unmarshal and Name implement encoding.Codec.
@@ -149,8 +153,8 @@ func (o *overload) batches(a attack) (all []ready) {
 	return all
 }
 
-// plays has an attack happen beside victims, prints what became of both, and returns how many checks of the attack were
-// decided a second.
+// plays has an attack happen beside victims, prints what became of both, and returns how many
+// checks of the attack were decided a second.
 func (o *overload) plays(a attack) (decided float64) {
 	conns := make([]*grpc.ClientConn, max(a.conns, 4))
 	for i := range conns {
@@ -205,7 +209,8 @@ func (o *overload) attacks(ctx context.Context, a attack, conns []*grpc.ClientCo
 	batch := func(i uint64) {
 		sent.Add(inBatch)
 		_ = conns[i%uint64(len(conns))].Invoke(context.WithoutCancel(ctx), quotadv1.QuotaService_CheckBatch_FullMethodName,
-			bodies[i%uint64(len(bodies))], nil, grpc.ForceCodec(ready{})) // what became of it the node counts
+			// what became of it the node counts
+			bodies[i%uint64(len(bodies))], nil, grpc.ForceCodec(ready{}))
 	}
 	var all sync.WaitGroup
 	defer all.Wait()
@@ -237,7 +242,8 @@ func (o *overload) attacks(ctx context.Context, a attack, conns []*grpc.ClientCo
 	}
 }
 
-// shedLine has the calls, batches of a hundred for the most part, that were refused before they were read.
+// shedLine has the calls, batches of a hundred for the most part, that were refused before they
+// were read.
 var shedLine = regexp.MustCompile(`^quotad_calls_shed_total\{port="grpc"\} (\S+)$`)
 
 var decisionLine = regexp.MustCompile(`^quotad_decisions_total\{limit="(\w+)",reason="(\w+)"\} (\S+)$`)

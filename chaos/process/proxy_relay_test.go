@@ -74,8 +74,8 @@ func (s standIn) accept(t *testing.T) net.Conn {
 	return c
 }
 
-// TestRelaysHandOn: what one node sends to the relay of another comes from the relay of the first, so that answers take
-// the way back through a relay as well.
+// TestRelaysHandOn: what one node sends to the relay of another comes from the relay of the first,
+// so that answers take the way back through a relay as well.
 func TestRelaysHandOn(t *testing.T) {
 	_, nodes := standIns(t, "us", "eu")
 	us, eu := nodes[0], nodes[1]
@@ -90,7 +90,8 @@ func TestRelaysHandOn(t *testing.T) {
 	}
 
 	c := us.call(t, eu)
-	say(t, c, "hello") // a call is made when the caller has something to say, or a round trip is over
+	// a call is made when the caller has something to say, or a round trip is over
+	say(t, c, "hello")
 	there := eu.accept(t)
 	wantHeard(t, there, "hello")
 	if ip := there.RemoteAddr().(*net.TCPAddr).AddrPort().Addr(); ip != us.relay {

@@ -19,7 +19,8 @@ import (
 	"github.com/quotad/quotad/chaos/oracle"
 )
 
-// times is how often each mishap is provoked: make kills and make faults give more than the few that fit in a test.
+// times is how often each mishap is provoked: make kills and make faults give more than the few
+// that fit in a test.
 var times = flag.Int("times", 0, "how often to provoke each mishap; 0: a few times")
 
 // timesOr returns the flag, or else a number.
@@ -125,15 +126,16 @@ func (b bounds) of(t testing.TB, region, cause, when string) int64 {
 	return 0
 }
 
-// bucket is one limit of the fleet applied to one key, and the judge of it. The limits of these tests are keyed by
-// their own name.
+// bucket is one limit of the fleet applied to one key, and the judge of it. The limits of these
+// tests are keyed by their own name.
 type bucket struct {
 	*history
 	t          *testing.T
 	limit      oracle.Limit
 	name, key  string
 	unanswered atomic.Int64 // units of requests that were sent and came to nothing
-	straddling atomic.Int64 // units admitted without a store so near an edge that the judge counts them on both sides
+	// units admitted without a store so near an edge that the judge counts them on both sides
+	straddling atomic.Int64
 	local      atomic.Int64 // units admitted without a store
 	longest    atomic.Int64 // time until a decision, ns
 }
@@ -171,11 +173,12 @@ func (b *bucket) note(a oracle.Answer) {
 	}
 }
 
-// doubt is by how many units the judge may find too much, because it does not know what became of them, or when.
+// doubt is by how many units the judge may find too much, because it does not know what became of
+// them, or when.
 func (b *bucket) doubt() int64 { return b.unanswered.Load() + b.straddling.Load() }
 
-// spend asks a node for units, one request after another, until it has them or not one more is admitted. It returns
-// how many were.
+// spend asks a node for units, one request after another, until it has them or not one more is
+// admitted. It returns how many were.
 func (b *bucket) spend(n *Node, units int64) (got int64) {
 	b.t.Helper()
 	q := b.question()
@@ -212,8 +215,8 @@ func (b *bucket) waitForStore(n *Node) {
 	})
 }
 
-// drain spends all that nodes admit, until for a while none of them admits one more, and returns how much that was.
-// Rights move meanwhile.
+// drain spends all that nodes admit, until for a while none of them admits one more, and returns
+// how much that was. Rights move meanwhile.
 func (b *bucket) drain(quiet time.Duration, nodes ...*Node) (got int64) {
 	b.t.Helper()
 	for last := time.Now(); time.Since(last) < quiet; {
@@ -279,8 +282,8 @@ func (b *bucket) ledger(n *Node) (l ledger) {
 	return l
 }
 
-// wantNotMore checks that no region believes to have been given more than its giver remembers. Rows are only raised, so
-// the one who was given is looked at first.
+// wantNotMore checks that no region believes to have been given more than its giver remembers. Rows
+// are only raised, so the one who was given is looked at first.
 func (b *bucket) wantNotMore(f *Fleet) {
 	b.t.Helper()
 	type row struct {

@@ -23,7 +23,8 @@ import (
 )
 
 const (
-	// victimsOf has the test binary be victims of an attack on a node, and nothing else: its gRPC address.
+	// victimsOf has the test binary be victims of an attack on a node, and nothing else: its gRPC
+	// address.
 	victimsOf = "QUOTAD_VICTIMS_OF"
 	// victimsFor is how long.
 	victimsFor = "QUOTAD_VICTIMS_FOR"
@@ -44,8 +45,8 @@ func (s seen) String() string {
 	return fmt.Sprintf("%d of %d (%.1f %%)", s.InTime, s.Asked, 100*float64(s.InTime)/float64(max(s.Asked, 1)))
 }
 
-// victims is a process of its own that asks a node at an even pace, as callers elsewhere would: what an attack costs its
-// attacker is no part of what they see.
+// victims is a process of its own that asks a node at an even pace, as callers elsewhere would:
+// what an attack costs its attacker is no part of what they see.
 type victims struct {
 	b      *testing.B
 	cmd    *exec.Cmd
@@ -87,7 +88,8 @@ func (v *victims) wait() (all seen) {
 	return all
 }
 
-// beVictims asks a node for a time, and prints what it saw: a line when it begins, and one in the end.
+// beVictims asks a node for a time, and prints what it saw: a line when it begins, and one in the
+// end.
 func beVictims(node, long string) error {
 	lasts, err := time.ParseDuration(long)
 	if err != nil {
@@ -125,7 +127,8 @@ type victim struct {
 	inTime int
 }
 
-// asks asks so often a second: of api for one key after the other, of tight for one, which nobody waits for.
+// asks asks so often a second: of api for one key after the other, of tight for one, which nobody
+// waits for.
 func (v *victim) asks(ctx context.Context, domain string, rate int64) error {
 	g, err := load.NewGenerator(load.Config{Region: "us", Rate: load.PerSecond(rate), Do: func(ctx context.Context, r load.Request) {
 		q := &quotadv1.CheckRequest{Domain: domain, Descriptors: map[string]string{"account": "v"}}

@@ -11,8 +11,8 @@ import (
 
 // Check returns the reasons why the deployment cannot be rehearsed on: a node does not answer, is
 // not the node that the file says, is not ready, is out of touch with a region, makes no cuts, or
-// decides by other limits than the scenario's. Check asks every node to heal its cuts from all
-// other regions. This changes nothing, since nobody has cut anything, and spends no units.
+// decides by other limits than the scenario's. To find out whether nodes make cuts, Check asks each
+// to heal its cuts from all other regions, whoever made them. It spends no units.
 func (s *Stage) Check(ctx context.Context, sc *scenario.Scenario) error {
 	if err := s.fits(sc); err != nil {
 		return err

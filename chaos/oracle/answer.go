@@ -72,7 +72,7 @@ type Limit struct {
 	// is the number of units by which the bucket is refilled or drained in a window. 1 to MaxCost.
 	Limit int64
 	// Burst is how many units a token_bucket holds, or how many may wait in a leaky_bucket, 1 to
-	// MaxCost. It is
+	// MaxCost; for the other algorithms 0.
 	Burst int64
 	// Window is the window of the limit, a whole number of microseconds.
 	Window time.Duration

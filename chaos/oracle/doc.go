@@ -47,22 +47,19 @@
 // not at all. False denials are the units that it admits of these requests, less the units that we
 // admitted. The rules of attribution:
 //
-// 1. An answer belongs to the phase in which it was sent, on the judge's clock. 2. A request that
-// the pool admits and we denied counts +cost in its period, phase and region. One
-//
-//	that we admitted and the pool did not counts -cost there. The sum over a slot (period, phase,
-//	region) is its net.
+//  1. An answer belongs to the phase in which it was sent, on the judge's clock.
+//  2. A request that the pool admits and we denied counts +cost in its period, phase and region.
+//     One that we admitted and the pool did not counts -cost there. The sum over a slot (period,
+//     phase, region) is its net.
 //  3. Except for fixed windows, such a -cost counts in the previous period instead, as far as that
-//     period still has lost units and the request's own period has none, in order of the store time.
+//     period still has lost units and the request's own period has none, in order of the store
+//     time.
 //  4. The false denials of a period are the sum of its nets, but at least 0: units that one region
 //     denied and another admitted later in the period are not lost.
-//  5. They are split among the phases in proportion to the positive nets of the phases, and the part
-//
-// of
-//
-//	a phase among its regions likewise, in whole units by largest remainder. So the rows of a phase
-//	add up to its total, the phases add up to the run, no number is negative, and a period that lies
-//	in one phase counts only there.
+//  5. They are split among the phases in proportion to the positive nets of the phases, and the
+//     part of a phase among its regions likewise, in whole units by largest remainder. So the rows
+//     of a phase add up to its total, the phases add up to the run, no number is negative, and a
+//     period that lies in one phase counts only there.
 //
 // A period is as long as an admission weighs on later ones. For a fixed window it is the cell. For
 // the sliding kinds it is a window. For the buckets it is a window or the time to drain B,

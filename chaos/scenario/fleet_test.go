@@ -12,8 +12,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestScenarioWithProcesses plays a short scenario with real nodes, each with a Redis and a network that fails: what is
-// expected of it is met.
+// TestScenarioWithProcesses plays a short scenario with real nodes, each with a Redis and a network
+// that fails: what is expected of it is met.
 func TestScenarioWithProcesses(t *testing.T) {
 	src, err := os.ReadFile("testdata/short.yaml")
 	if err != nil {

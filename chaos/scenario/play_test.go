@@ -174,7 +174,8 @@ func TestPlayIsEndedEarly(t *testing.T) {
 	})
 }
 
-// TestAMovedClockIsJudgedByItsOwnTime: store times may be as far from the judge's clock as steps move them, and no further.
+// TestAMovedClockIsJudgedByItsOwnTime: store times may be as far from the judge's clock as steps
+// move them, and no further.
 func TestAMovedClockIsJudgedByItsOwnTime(t *testing.T) {
 	s, err := Parse("clock.yaml", []byte(strings.NewReplacer("do: cut, between: [us]", "do: clock, region: us, by: -3s}\n  - {at: 4s, do: clock, region: us, by: 5s",
 		"EXPECT", "that: alive").Replace(judged)))
@@ -186,7 +187,8 @@ func TestAMovedClockIsJudgedByItsOwnTime(t *testing.T) {
 	}
 }
 
-// TestLoadThatDoesNotFit: requests that fall due while all that may are waiting for an answer are counted.
+// TestLoadThatDoesNotFit: requests that fall due while all that may are waiting for an answer are
+// counted.
 func TestLoadThatDoesNotFit(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s, err := Parse("shed.yaml", []byte(strings.NewReplacer("rate: 10}\n  - {region: eu", "rate: 1000}\n  - {region: eu", "EXPECT", "that: alive").Replace(judged)))

@@ -90,7 +90,7 @@ const (
 	// The deeds of the wider draw only.
 	Stick     Deed = "stick"      // requests of a key go to one node of a region while it lives
 	NodeClock Deed = "node-clock" // the clock of one node steps
-	Reboot    Deed = "reboot"     // a machine with a node and the store restarts; the store is empty
+	Reboot    Deed = "reboot"     // a machine with a node and the store restarts, the store empty
 	Snapshot  Deed = "snapshot"   // a region's store is replaced by an older copy with its identity
 	TokenLost Deed = "token-lost" // the token of a region's store is deleted
 	MatesCut  Deed = "mates-cut"  // messages between a node and the others of its region are lost

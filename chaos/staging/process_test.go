@@ -19,7 +19,7 @@ limits:
   - {name: account, domain: api, key: [account], algorithm: fixed_window, limit: 10, window: 1s}
 `
 
-// TestCutsRealNodes cuts real nodes off over their peer ports: both regions are degraded, say so in
+// TestCutsRealNodes cuts real nodes off over their peer ports. Both regions are degraded, say so in
 // their decisions, and are in touch again once the cut has ended by itself.
 func TestCutsRealNodes(t *testing.T) {
 	fleet, err := process.Start(t.Context(), t, process.Config{Limits: limits, Settings: []string{"chaos: enabled"},
@@ -73,7 +73,7 @@ func TestCutsRealNodes(t *testing.T) {
 	}
 }
 
-// awaitDegraded waits, for half a minute at most, until all nodes of a region are degraded towards
+// awaitDegraded waits, for at most half a minute, until all nodes of a region are degraded towards
 // another, or none is.
 func awaitDegraded(t *testing.T, s *Stage, region string, want bool) {
 	t.Helper()

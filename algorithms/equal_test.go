@@ -16,7 +16,7 @@ import (
 	"github.com/quotad/quotad/chaos/lab/servers"
 )
 
-// starts start the Redis servers that every script is tested on.
+// starts are the functions that start the Redis servers on which every script is tested.
 var starts = map[string]func(*testing.T) *servers.Server{
 	"embedded": func(t *testing.T) *servers.Server { return started(t)(servers.StartEmbedded(t.Context())) },
 	"process":  func(t *testing.T) *servers.Server { return started(t)(servers.StartProcess(t.Context())) },
@@ -33,7 +33,7 @@ func started(t *testing.T) func(*servers.Server, error) *servers.Server {
 	}
 }
 
-// lua runs the production scripts; with ownClock their TIME is what the test has set.
+// lua runs the production scripts. With ownClock their TIME is the one that the test has set.
 type lua struct {
 	client   *redis.Client
 	ownClock bool
@@ -62,7 +62,8 @@ func (l *lua) eval(t rapid.TB, s algorithms.Script, args []any, keys ...string) 
 	source := s.Source
 	if l.ownClock {
 		source = strings.ReplaceAll(source, "redis.call('TIME')", "redis.call('HMGET', 'clock', 's', 'us')")
-		source = strings.ReplaceAll(source, "local ENTRIES = 64", "local ENTRIES = 3") // so that few entries make many pieces
+		// so that few entries make many pieces
+		source = strings.ReplaceAll(source, "local ENTRIES = 64", "local ENTRIES = 3")
 	}
 	reply, err := l.client.Eval(context.Background(), source, append([]string{token}, keys...), args...).Result()
 	if err != nil {
@@ -95,13 +96,16 @@ type history struct {
 	guard    algorithms.Fence
 	buckets  map[string]algorithms.Terms
 	receipts []algorithms.Refund
-	touched  map[string]int64 // when a bucket was last used; much later the twin has forgotten it, and a Redis not yet
-	lostAt   map[string]int64 // as the last reply that said so
+	// touched is when a bucket was last used. Much later the twin has forgotten it, but a Redis may
+	// not have.
+	touched map[string]int64
+	lostAt  map[string]int64 // as the last reply that said so
 }
 
 const window = 1000 // microseconds
 
-// drawTerms draws the terms of a bucket: every kind, cells as long as the window or shorter, ticks that divide it or not.
+// drawTerms draws the terms of a bucket: every kind, cells as long as the window or shorter, ticks
+// that divide it or not.
 func drawTerms(t *rapid.T, entitlement int64) algorithms.Terms {
 	terms := algorithms.Terms{Kind: rapid.SampledFrom(algorithms.Kinds).Draw(t, "kind"), Window: window, Cell: window, Tick: 1,
 		Entitlement: entitlement}
@@ -135,7 +139,7 @@ func (h *history) terms(t *rapid.T, key string) algorithms.Terms {
 	return terms
 }
 
-// known draws until when the bucket is known to be there.
+// known draws until when the bucket is known to exist.
 func (h *history) known(t *rapid.T, key string) int64 {
 	if h.now-h.touched[key] > algorithms.KeySlack || !h.ownClock {
 		return 0
@@ -173,7 +177,8 @@ func (h *history) decide(t *rapid.T) {
 	cost := rapid.SampledFrom([]int64{1, 1, 1, 2, 3, 7, 11, algorithms.MaxUnits, algorithms.MaxUnits + 1, 0, -1})
 	c.Costs = rapid.SliceOfN(cost, 1, 4).Draw(t, "costs")
 	if c.Once = rapid.SampledFrom([]string{"", "", "", "once-1", "once-2"}).Draw(t, "once"); c.Once != "" {
-		c.Once += strings.Join(c.Keys()[:len(c.Buckets)], "+") // as the caller does: another request is not remembered under the same key
+		// As the caller does: another request is not remembered under the same key.
+		c.Once += strings.Join(c.Keys()[:len(c.Buckets)], "+")
 		c.Costs, c.Repeats = c.Costs[:1], rapid.SampledFrom([]int64{0, 1, 1, 2}).Draw(t, "repeats")
 	}
 	got := must[algorithms.Decided](t)(c.Parse(h.eval(t, algorithms.DecideScript, c.Args(), c.Keys()...)))
@@ -252,7 +257,7 @@ func (h *history) inspect(t *rapid.T) {
 	same(t, "inspect", c, got, h.twin.Inspect(h.time(got.Now), c))
 }
 
-// time is what the twin's clock shows: the history's own, or where the real TIME is used the script's.
+// time is the twin's time: the history's own, or, with the real TIME, the script's.
 func (h *history) time(scripts int64) int64 {
 	if h.ownClock || scripts == 0 {
 		return h.now
@@ -302,8 +307,9 @@ func (h *history) actions() map[string]func(*rapid.T) {
 	}
 }
 
-// TestLuaEqualsTwin holds the scripts equal to the twin over random histories: shares changing in the middle,
-// transfers for this cell and the next, several limits at once, clock steps both ways, losses and wrong guards.
+// TestLuaEqualsTwin compares the scripts with the twin over random histories: changes of shares,
+// transfers for this cell and the next, several limits at once, clock steps both ways, losses and
+// wrong fences.
 func TestLuaEqualsTwin(t *testing.T) {
 	for name, start := range starts {
 		t.Run(name, func(t *testing.T) {
@@ -357,14 +363,14 @@ func TestLuaEqualsTwin(t *testing.T) {
 	}
 }
 
-// TestLuaEqualsTwinInRealTime is the same with the server's own TIME, the cells passing by in fact.
+// TestLuaEqualsTwinInRealTime is the same with the server's own TIME, while cells really pass.
 func TestLuaEqualsTwinInRealTime(t *testing.T) {
 	for name, start := range starts {
 		t.Run(name, func(t *testing.T) {
 			l := newLua(t, start(t))
 			l.ownClock = false
 			rapid.Check(t, func(t *rapid.T) {
-				h := begin(t, l, false) // of a loss the twin could not know the exact time
+				h := begin(t, l, false) // the twin could not know the exact time of a loss
 				now, err := l.client.Time(context.Background()).Result()
 				if err != nil {
 					t.Fatalf("time: %v", err)
@@ -376,7 +382,7 @@ func TestLuaEqualsTwinInRealTime(t *testing.T) {
 	}
 }
 
-// TestScriptsUseOnlyWhatEveryStoreHas keeps out what the embedded Redis or a cluster does not have.
+// TestScriptsUseOnlyWhatEveryStoreHas rejects functions that the embedded Redis or a cluster lacks.
 func TestScriptsUseOnlyWhatEveryStoreHas(t *testing.T) {
 	all := []algorithms.Script{algorithms.DecideScript, algorithms.LendScript, algorithms.CreditScript,
 		algorithms.InspectScript, algorithms.RefundScript, algorithms.ResetScript, algorithms.OpenScript, algorithms.AdoptScript, algorithms.NoteScript,

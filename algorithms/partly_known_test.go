@@ -6,14 +6,15 @@ import (
 	"github.com/quotad/quotad/algorithms"
 )
 
-// partlyKnown is a region, a, of three with 100 units each a day, whose store lost the bucket "k" under generation 7.
+// partlyKnown is region a of three regions with 100 units a day each. Its store lost the bucket "k"
+// under generation 7.
 type partlyKnown struct {
 	algorithms.Twin
 	now, lostAt int64
 	terms       algorithms.Terms
 }
 
-// newPartlyKnown has the store lose all but what before leaves in it.
+// newPartlyKnown has the store lose everything except what before leaves in it.
 func newPartlyKnown(t *testing.T, before func(p *partlyKnown)) *partlyKnown {
 	t.Helper()
 	const day = int64(86_400_000_000)
@@ -41,14 +42,15 @@ func (p *partlyKnown) spend(units int64) algorithms.Decided {
 		Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: "k", Terms: p.terms}}}})
 }
 
-// hear has a peer say what it lent and returned, in all.
+// hear has a peer tell what it lent and returned in all.
 func (p *partlyKnown) hear(peer string, lent, returned int64) algorithms.Credited {
 	return p.Credit(p.now, algorithms.Credit{Fence: p.guard(), Target: algorithms.Target{Key: "k", Terms: p.terms}, Peer: peer, PeerGeneration: 3, Cell: p.cell(),
 		Lent: lent, Returned: returned, Most: 100})
 }
 
-// Before the loss b was lent 100 and gave them back, then c was lent 100. b tells, c is away, and what b gave back is heard
-// once more: as long as c may hold all that may be lent, it makes nothing free.
+// Before the loss b was lent 100 and gave them back, and then c was lent 100. b tells, c cannot be
+// reached, and b's return is heard once more. As long as c may hold all that may be lent, this must
+// free nothing.
 func TestReturnsFreeNothingWhileAPeerIsUnknown(t *testing.T) {
 	p := newPartlyKnown(t, func(p *partlyKnown) { p.Flush() })
 	restore := algorithms.Restore{Fence: p.guard(), Target: algorithms.Target{Key: "k", Terms: p.terms}, LostAt: p.lostAt, Cap: 100, KnownPeers: []string{"b"}, UnknownPeers: []string{"c"},
@@ -71,8 +73,8 @@ func TestReturnsFreeNothingWhileAPeerIsUnknown(t *testing.T) {
 	}
 }
 
-// A replica that lags is promoted: it holds that c lent 30, and not that they were given back to c, and 50 lent to c, since.
-// c is away.
+// A lagging replica is promoted. In it c was lent 30. It does not know that c gave them back and
+// was then lent 50. c cannot be reached.
 func TestAnOldCopyBorrowsNothingOfAnUnknownPeer(t *testing.T) {
 	p := newPartlyKnown(t, func(p *partlyKnown) {
 		if c := p.hear("c", 30, 0); c.Share != 130 {
@@ -85,8 +87,9 @@ func TestAnOldCopyBorrowsNothingOfAnUnknownPeer(t *testing.T) {
 	}
 }
 
-// A replica that lags is promoted: it holds that 4 were lent to b, and not the 90 that were lent to c since. Before anybody notices
-// whose copy it is 40 more are debited in it for b, of which nobody hears. What is announced then must not be that.
+// A lagging replica is promoted. In it b was lent 4; it lacks the 90 lent to c since. Before anybody
+// notices the promotion, another 40 are debited in it for b, which nobody hears. That debit must not
+// be announced later.
 func TestAnOldCopyKeepsNoDebitThatNobodyHeardOf(t *testing.T) {
 	lend := func(p *partlyKnown, peer string, lent int64) algorithms.Given {
 		return p.Lend(p.now, algorithms.Lend{Fence: p.guard(), Target: algorithms.Target{Key: "k", Terms: p.terms}, Peer: peer, Cell: p.cell(), Lent: lent, Cap: 100})
@@ -117,8 +120,8 @@ func TestAnOldCopyKeepsNoDebitThatNobodyHeardOf(t *testing.T) {
 	}
 }
 
-// Two nodes recover one bucket at once. The first restores it, and 60 are lent; what the second restores after that it asked
-// before. The loss is over: it changes nothing.
+// Two nodes recover one bucket at once. The first restores it, and 60 are lent. The second then
+// restores it with answers from before that loan. The loss is over, so this must change nothing.
 func TestTheSecondOfTwoRecoveriesChangesNothing(t *testing.T) {
 	p := newPartlyKnown(t, func(p *partlyKnown) { p.Flush() })
 	restore := algorithms.Restore{Fence: p.guard(), Target: algorithms.Target{Key: "k", Terms: p.terms}, LostAt: p.lostAt, Cap: 100, KnownPeers: []string{"b", "c"},
@@ -133,8 +136,9 @@ func TestTheSecondOfTwoRecoveriesChangesNothing(t *testing.T) {
 	}
 }
 
-// A replica that lags is promoted: it holds that 10 were lent to b, of which 4 came back. Nobody can tell any more: the journal is
-// an old copy, and b has lost its own store. That 4 came back proves that they were lent; without it the share would be 104 of 100.
+// A lagging replica is promoted. In it b was lent 10, of which 4 came back. Nobody can tell more:
+// the journal is an old copy, and b has lost its own store. The 4 that came back prove that they
+// were lent; without that the share would be 104 of 100.
 func TestNoMoreComesBackThanWasLent(t *testing.T) {
 	p := newPartlyKnown(t, func(p *partlyKnown) {
 		p.Lend(p.now, algorithms.Lend{Fence: p.guard(), Target: algorithms.Target{Key: "k", Terms: p.terms}, Peer: "b", Cell: p.cell(), Lent: 10, Cap: 100})

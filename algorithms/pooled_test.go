@@ -19,12 +19,12 @@ const (
 var splits = [][][2]int64{
 	{{6, 5}, {3, 3}, {1, 2}},
 	{{5, 5}, {5, 5}},
-	{{10, 9}, {0, 0}, {0, 1}}, // a home, and regions that only borrow
+	{{10, 9}, {0, 0}, {0, 1}}, // a home region, and regions that only borrow
 	{{7, 2}, {3, 8}},
 }
 
-// pool is some regions that share a limit, and every row that was announced among them: any may be heard at any time,
-// any number of times, or never.
+// pool is a number of regions that share a limit, and every row announced among them. Rows may be
+// heard at any time, any number of times, or never.
 type pool struct {
 	kind    Kind
 	members []*member
@@ -50,8 +50,9 @@ type rowSaid struct {
 	at         int64 // when it was said
 }
 
-// admission is a cost that some region admitted; a queue's turn may come later. Both times are the beginning of a tick:
-// buckets know no shorter time, so in real time a charge may come up to a tick later than it counts.
+// admission is a cost that some region admitted. A queue's turn may come later. Both times are the
+// beginning of a tick: buckets know no shorter time, so in real time a charge may come up to a tick
+// later than it counts.
 type admission struct {
 	at, turn, cost int64
 	member         *member
@@ -116,7 +117,7 @@ func (p *pool) admit(m *member, costs ...int64) (any bool) {
 	return any
 }
 
-// lend is a lend call, whose answer is announced whatever it says.
+// lend makes a lend call. Its answer is announced whatever it is.
 func (p *pool) lend(from, to *member, cell int64, change func(*Lend, Row)) rowSaid {
 	row := from.row(cell, to)
 	c := Lend{Fence: from.guard(), Target: Target{Key: "k", Terms: from.terms}, Peer: to.name, Cell: cell,
@@ -136,7 +137,7 @@ func (p *pool) deliver(s rowSaid) {
 		Burst: s.row.BurstLent, MostBurst: s.from.terms.Burst, At: s.at})
 }
 
-// actions are what may happen. Demand comes in bursts: tame patterns find nothing.
+// actions are the possible actions. Demand comes in bursts, because regular patterns find nothing.
 func (p *pool) actions() map[string]func(*rapid.T) {
 	return map[string]func(*rapid.T){
 		"admit": func(t *rapid.T) {
@@ -179,7 +180,7 @@ func (p *pool) actions() map[string]func(*rapid.T) {
 // exhaust admits whatever fits.
 func (p *pool) exhaust(m *member) {
 	for cost := int64(4); cost > 0; cost-- {
-		for range pooledLimit { // and no more: with a broken rule there may be no end
+		for range pooledLimit { // but no more: with a broken rule there might be no end
 			if !p.admit(m, cost) {
 				break
 			}
@@ -187,7 +188,7 @@ func (p *pool) exhaust(m *member) {
 	}
 }
 
-// drawLend moves rights and burst, mostly at once as the protocol does when nothing is lost.
+// drawLend moves rights and burst, mostly at once, as the protocol does when no message is lost.
 func (p *pool) drawLend(t *rapid.T) {
 	from, to := p.pair(t)
 	cell := CellAt(p.now, from.terms.Cell) + rapid.SampledFrom([]int64{0, 0, 1}).Draw(t, "cell")
@@ -219,7 +220,8 @@ func (p *pool) check(t *rapid.T) {
 	}
 }
 
-// oracles judge all admissions of all regions by the limit alone. They know nothing of cells, shares and rows.
+// oracles judge all admissions of all regions by the limit alone. They do not know cells, shares
+// and rows.
 var oracles = map[Kind]func(history []admission, now int64) string{
 	FixedWindow:          judgeWindows,
 	SlidingWindowCounter: judgeEstimates,
@@ -238,7 +240,7 @@ func judgeWindows(history []admission, _ int64) string {
 	return ""
 }
 
-// judgeEstimates weighs the units of the window before by what is left of this one, exactly.
+// judgeEstimates weighs the units of the previous window by the rest of this one, exactly.
 func judgeEstimates(history []admission, _ int64) string {
 	used := map[int64]int64{}
 	for _, a := range history {
@@ -279,8 +281,9 @@ func judgeTokens(history []admission, _ int64) string {
 	return ""
 }
 
-// judgeQueue checks that no more than the burst waits in the world, and that turns come no faster than the limit: when
-// they are served by one server, no more is begun and not done than one request of each region, and a tick for each.
+// judgeQueue checks that the regions together never have more than the burst waiting, and that
+// turns come no faster than the limit: one server for all of them would have begun and not finished
+// at most one request of each region, and a tick for each.
 func judgeQueue(history []admission, _ int64) string {
 	if most := mostWaiting(history, func(a admission) int64 { return a.at }); most > pooledLimit*pooledWindow {
 		return fmt.Sprintf("%d/%d wait", most, pooledWindow)
@@ -300,7 +303,7 @@ func judgeQueue(history []admission, _ int64) string {
 	return ""
 }
 
-// mostWaiting returns the largest backlog of one server that the admissions come to at given times.
+// mostWaiting returns the largest backlog that the admissions would cause at a single server.
 func mostWaiting(history []admission, comes func(admission) int64) (most int64) {
 	var backlog, at int64
 	for _, a := range history {
@@ -311,8 +314,9 @@ func mostWaiting(history []admission, comes func(admission) int64) (most int64) 
 	return most
 }
 
-// TestThePoolHoldsTheLimit: two or three regions that trade rights over messages that are late, lost, doubled and out of
-// order, and lose their stores now and then, together never admit more than one region with the whole limit might.
+// TestThePoolHoldsTheLimit: two or three regions trade rights with messages that are late, lost,
+// doubled and out of order, and sometimes lose their stores. Together they never admit more than
+// one region with the whole limit.
 func TestThePoolHoldsTheLimit(t *testing.T) {
 	for _, kind := range Kinds {
 		t.Run(string(kind), func(t *testing.T) {

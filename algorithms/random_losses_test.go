@@ -11,18 +11,18 @@ import (
 
 const (
 	fragileWindow = int64(100_000_000)
-	fragileUnits  = 10 // that each of the regions is entitled to
+	fragileUnits  = 10 // entitlement of each region
 )
 
-// fragile is a region whose store may lose everything, and what is known of it outside of the store.
+// fragile is a region whose store may lose everything, with what is known of it outside the store.
 type fragile struct {
 	*algorithms.Twin
 	name       string
 	generation uint64
-	journaled  map[rowOf]algorithms.Row // in the journals that can be read
+	journaled  map[rowOf]algorithms.Row // in the readable journals
 	use        algorithms.Use           // as it was seen last
 	lostAt     int64                    // 0: never
-	unknown    []string                 // peers that have not told since
+	unknown    []string                 // peers that have not told their rows since
 }
 
 type rowOf struct {
@@ -30,7 +30,8 @@ type rowOf struct {
 	cell int64
 }
 
-// saying is a row as its region once announced it: it may be heard at any time, any number of times, or never.
+// saying is a row as its region once announced it. It may be heard at any time, any number of
+// times, or never.
 type saying struct {
 	from, to                  *fragile
 	generation, forGeneration uint64
@@ -50,7 +51,8 @@ type losses struct {
 	way      strings.Builder
 }
 
-// TestRandomLosses: whoever loses its store, whenever, and whichever of the others tell, no more than the limit is admitted.
+// TestRandomLosses: whichever store is lost at whatever time, and whichever peers tell what they
+// know, no more than the limit is admitted.
 func TestRandomLosses(t *testing.T) {
 	for _, kind := range []algorithms.Kind{algorithms.FixedWindow, algorithms.SlidingWindowCounter} {
 		t.Run(string(kind), func(t *testing.T) {
@@ -127,7 +129,7 @@ func (l *losses) spendAll() {
 	}
 }
 
-// spend says whether units were admitted, and judges all that was.
+// spend spends units, reports whether they were admitted, and judges all admissions.
 func (l *losses) spend(r *fragile, units int64) bool {
 	d := r.Decide(l.now, algorithms.Decide{Fence: l.guard(r), Commit: true, Costs: []int64{units},
 		Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: "k", Terms: l.terms}}}})
@@ -151,7 +153,8 @@ func (l *losses) spend(r *fragile, units int64) bool {
 	return true
 }
 
-// lend raises what a region lent to a peer and gave back. Half of the rows are in the journal of a node that cannot be asked.
+// lend raises what a region lent to a peer and gave back. Half of the rows are in the journal of a
+// node that cannot be asked.
 func (l *losses) lend(r, peer *fragile, cell int64) {
 	id := rowOf{peer.name, cell}
 	var row algorithms.Row
@@ -183,7 +186,7 @@ func (l *losses) hear(s saying) {
 	l.note("%s hears %s of cell %d, %d lent, %d returned: %s", s.to.name, s.from.name, s.cell, s.row.Lent, s.row.Returned, c.Status)
 }
 
-// lose empties a region's store, which is opened anew and restored.
+// lose empties a region's store, opens it anew and restores it.
 func (l *losses) lose(r *fragile) {
 	l.now++
 	r.Twin = &algorithms.Twin{}
@@ -214,7 +217,8 @@ func (l *losses) restore(r *fragile) {
 	l.note("%s is restored, %v known: share %d, used %d, rows %+v", r.name, c.KnownPeers, got.Share, got.Used, got.Rows)
 }
 
-// recall returns what a peer has heard of a region's rows, and whether it holds of all cells in doubt what it heard.
+// recall returns what a peer has heard of a region's rows, and whether that covers all cells in
+// doubt.
 func (l *losses) recall(r, peer *fragile) (rows []algorithms.PeerRow, knows bool) {
 	g := peer.Recall(l.now, algorithms.Recall{Fence: l.guard(peer), Target: algorithms.Target{Key: "k", Terms: l.terms}, Peer: r.name, PeerGeneration: r.generation})
 	from := r.lostAt/fragileWindow + 1

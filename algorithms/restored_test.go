@@ -7,7 +7,8 @@ import (
 	"github.com/quotad/quotad/algorithms"
 )
 
-// stores are a script's two stores, which a test asks the same: the Lua on an embedded Redis, and its twin.
+// stores are two stores for a script, of which a test asks the same: the Lua on an embedded Redis,
+// and its twin.
 type stores struct {
 	t    *testing.T
 	lua  *lua
@@ -26,7 +27,7 @@ func (s *stores) at(now int64) {
 	s.lua.setTime(s.t, now)
 }
 
-// flush loses all but the clock.
+// flush loses everything but the clock.
 func (s *stores) flush() {
 	if err := s.lua.client.FlushAll(context.Background()).Err(); err != nil {
 		s.t.Fatal(err)
@@ -63,7 +64,8 @@ func (s *stores) decide(terms algorithms.Terms, cost int64) algorithms.Decided {
 	return got
 }
 
-// restoring is a store that lost its data at the end of cell 0, and its bucket of 100 units a cell of 1 s.
+// restoring is a store that lost its data at the end of cell 0, with a bucket of 100 units a cell
+// of 1 s.
 func restoring(t *testing.T) (s *stores, terms algorithms.Terms, lostAt, start int64) {
 	start = 1_800_000_000_000_000
 	terms = algorithms.Terms{Kind: algorithms.SlidingWindowCounter, Window: 1_000_000, Cell: 1_000_000, Tick: 1, Entitlement: 100, Recovered: true}
@@ -74,8 +76,9 @@ func restoring(t *testing.T) (s *stores, terms algorithms.Terms, lostAt, start i
 	return s, terms, o.LostAt, start
 }
 
-// TestACounterRestoredInTheNextCell: a counter used 80 of 100 in a cell that is over when it is restored. A quarter into the
-// next one they weigh 60: 40 are free, and not 100. Half into it 60 are.
+// TestACounterRestoredInTheNextCell: a counter used 80 of 100 in a cell that is over when it is
+// restored. A quarter into the next cell they weigh 60, so 40 are free and not 100. Half into it 60
+// are free.
 func TestACounterRestoredInTheNextCell(t *testing.T) {
 	s, terms, lostAt, start := restoring(t)
 	s.at(start + 1_250_000)
@@ -93,7 +96,8 @@ func TestACounterRestoredInTheNextCell(t *testing.T) {
 	}
 }
 
-// TestACounterRestoredInItsCell: the same, restored while the cell lasts, and in two parts: who tells less takes nothing back.
+// TestACounterRestoredInItsCell: the same, but restored while the cell lasts, by two nodes: the one
+// that knows of less use takes nothing back.
 func TestACounterRestoredInItsCell(t *testing.T) {
 	s, terms, lostAt, start := restoring(t)
 	s.at(start + 950_000)
@@ -108,8 +112,9 @@ func TestACounterRestoredInItsCell(t *testing.T) {
 	}
 }
 
-// TestTheMarkOutlivesAnOpening: a store whose clock has shown a later time than it shows now is opened once more, with nothing
-// lost. It begins where it was: else the cells in between come once more, with all that they have.
+// TestTheMarkOutlivesAnOpening: a store that has shown a later time than its clock shows now is
+// opened once more, without a loss. Its time goes on from the later one. Otherwise the cells in
+// between would come again, unused.
 func TestTheMarkOutlivesAnOpening(t *testing.T) {
 	const start = 1_800_000_000_000_000
 	terms := algorithms.Terms{Kind: algorithms.FixedWindow, Window: 1_000_000, Cell: 1_000_000, Tick: 1, Entitlement: 100}
@@ -135,8 +140,9 @@ func TestTheMarkOutlivesAnOpening(t *testing.T) {
 	}
 }
 
-// TestUseToldLate: a node cannot be heard while its bucket is restored, and tells afterwards. What it used counts then, beside
-// what was booked meanwhile, in the script as in its twin.
+// TestUseToldLate: a node cannot be heard while its bucket is restored, and tells its use
+// afterwards. That use then counts in addition to what was charged meanwhile, in the script as in
+// its twin.
 func TestUseToldLate(t *testing.T) {
 	for _, kind := range windowKinds {
 		t.Run(string(kind), func(t *testing.T) {

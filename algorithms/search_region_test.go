@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// region is one region of a search, with every moment it was found in. What comes of an act depends on the region's
-// store and clock alone, so the twin runs each act once for a moment and not once for each world, and worlds share the
-// moments.
+// region is one region of a search, with every moment in which it was found. The result of an act
+// depends only on the region's store and clock. So the twin runs each act once for a moment and not
+// once for each world, and worlds share the moments.
 type region struct {
 	*space
 	self    int
@@ -16,18 +16,18 @@ type region struct {
 	ids     map[string]int32
 }
 
-// moment is a region's store at a time by its own clock, and what the search itself saw the region admit.
+// moment is a region's store at a time by its own clock, and what the search saw the region admit.
 type moment struct {
 	store    *Twin
 	now      int64
 	admitted []int64  // units, by slot
 	rows     []Row    // with the other region, by cell
 	weight   int64    // what counts of the units admitted; see weigh
-	deaf     acts     // of those of hearing, the rows that are nothing new: known, or of a finished cell
+	deaf     acts     // acts of hearing rows that are not new: known, or of a finished cell
 	results  []result // of each act, once tried
 }
 
-// act is what a region may do: one of those below, or hear plus the number of a row that the other
+// act is an act of a region: one of those below, or hear plus the number of a row that the other
 // region announced.
 type act uint8
 
@@ -43,8 +43,8 @@ const (
 
 var actNames = [hear]string{"admits", "lends", "gives back", "promises", "gives back ahead", "ticks"}
 
-// result is the moment an act leads to, and what the other region may do from then on: hear the row announced by it. An
-// act that is refused or changes nothing leads to where it began.
+// result is the moment to which an act leads, and what the other region may do from then on: hear
+// the announced row. An act that is refused or changes nothing leads to the same moment.
 type result struct {
 	tried bool
 	to    int32
@@ -80,7 +80,7 @@ func (m *moment) clone() *moment {
 	return &moment{store: &t, now: m.now, admitted: slices.Clone(m.admitted)}
 }
 
-// intern returns the number of a moment, a new one for one not found before.
+// intern returns the number of a moment, a new number if the moment is new.
 func (r *region) intern(m *moment) int32 {
 	key := r.key(m)
 	id, ok := r.ids[key]
@@ -93,7 +93,7 @@ func (r *region) intern(m *moment) int32 {
 	return id
 }
 
-// finish works out what the search asks of a moment.
+// finish computes the properties of a moment that the search needs.
 func (r *region) finish(m *moment) {
 	m.results = make([]result, r.beyond())
 	m.weight = r.weigh(m)
@@ -109,8 +109,8 @@ func (r *region) finish(m *moment) {
 	}
 }
 
-// key tells moments apart. Of a finished cell only what was lent may matter still, and only until it is over; of
-// admissions those that count.
+// key identifies a moment. It leaves out what cannot matter: rows of a finished cell except the
+// lent units until they are over, and admissions that no longer count.
 func (r *region) key(m *moment) string {
 	k := make([]byte, 0, 64)
 	put := func(numbers ...int64) {
@@ -159,7 +159,8 @@ func (r *region) after(id int32, a act) result {
 	return got
 }
 
-// do lets a region act; it returns what that opens to the other region, and whether the act was done at all.
+// do has a region act. It returns what the act allows the other region to do, and whether the act
+// was done.
 func (r *region) do(m *moment, a act) (opens acts, done bool) {
 	cell := CellAt(m.now, r.cell)
 	switch a {

@@ -2,7 +2,7 @@ package algorithms
 
 import "fmt"
 
-// slot is where an admission at a time is counted: with its cell, or of the log with its tick.
+// slot is where an admission at a time is counted: in its cell, or for the log in its tick.
 func (s *space) slot(t int64) int64 {
 	if s.kind == SlidingWindowLog {
 		return t
@@ -10,8 +10,8 @@ func (s *space) slot(t int64) int64 {
 	return CellAt(t, s.cell)
 }
 
-// since is the first slot that still counts at a time: of the fixed window, the earliest cell the other region may be
-// in still.
+// since is the first slot that still counts at a time. For the fixed window it is the earliest cell
+// in which the other region may still be.
 func (s *space) since(now int64) int64 {
 	switch s.kind {
 	case SlidingWindowCounter:
@@ -31,10 +31,10 @@ func (s *space) over(cell int64) int64 {
 	return end
 }
 
-// weigh returns what counts of the units that a region admitted, by its own clock: those of the current cell; of the
-// counter the estimate, over the ticks of a window; of the log those of (now-W, now], which is the same interval in
-// real time for a clock that is always ahead by as much. (With clocks that drift, the log of a lone region is not exact
-// in real time.)
+// weigh returns how much of the units that a region admitted counts, by its own clock: for a fixed
+// window those of the current cell; for the counter the estimate, times the ticks of a window; for
+// the log those of (now-W, now], which is the same interval in real time if a clock is always ahead
+// by the same amount. (With clocks that drift, the log of a lone region is not exact in real time.)
 func (s *space) weigh(m *moment) (sum int64) {
 	cell := CellAt(m.now, s.cell)
 	switch s.kind {
@@ -61,10 +61,10 @@ func (s *space) full() int64 {
 	return searchLimit
 }
 
-// overLimit begins what is said of a broken ceiling.
+// overLimit begins the text about a broken ceiling.
 const overLimit = "over the limit: "
 
-// broken says which invariant a state breaks.
+// broken returns the invariant that a state breaks, if any.
 func (s *search) broken(w world) string {
 	a, b := s.moment(w, 0), s.moment(w, 1)
 	switch {
@@ -86,7 +86,7 @@ func (s *search) broken(w world) string {
 	return ""
 }
 
-// unsound says what is wrong with the rows of a cell that neither region has finished.
+// unsound returns what is wrong with the rows of a cell that neither region has finished.
 func (s *search) unsound(a, b Row) string {
 	switch {
 	case a.Borrowed > b.Lent || b.Borrowed > a.Lent:
@@ -101,12 +101,13 @@ func (s *search) unsound(a, b Row) string {
 	return ""
 }
 
-// mutant says which rules are left out.
+// mutant says which rules to leave out.
 type mutant struct {
 	lendsOn   bool // depth one: what is borrowed may be lent
-	forgets   bool // the shadow: what was lent in finished cells is not missing any more
-	overlooks bool // the promise: what is lent of the next cell is not missing yet
-	// hear, unless nil, is done to a bucket in place of a credit. Where it returns false, the credit is done after all.
+	forgets   bool // no shadow: what was lent in finished cells is not missing any more
+	overlooks bool // no promise: what is lent of the next cell is not missing yet
+	// hear, unless nil, replaces a credit to a bucket. If it returns false, the credit is done as
+	// well.
 	hear func(b *bucket, peer string, cell int64, a announced) bool
 }
 
@@ -118,7 +119,7 @@ func (m mutant) lendable(i int) int64 {
 	return entitlements[i]
 }
 
-// hide takes the rows of the next cell away from who does not look at promises.
+// hide removes the rows of the next cell from the view of a region that overlooks promises.
 func (m mutant) hide(b *bucket, next int64) (restore func()) {
 	hidden, any := b.rows[next]
 	if !m.overlooks || !any {

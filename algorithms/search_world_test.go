@@ -14,14 +14,17 @@ var (
 
 const searchLimit = 3 // L, units in a window
 
-// space is what one search goes through. Times are ticks.
+// space is what one search explores. Times are ticks.
 type space struct {
 	kind                Kind
 	window, cell, guard int64
 	cells               int64 // after which time ends
-	mostLent, mostBack  int64 // rows are cumulative: lending and giving back in turn would raise them for ever
-	// Clocks: those of the regions are ahead of real time by fixed amounts and tick together; or, with a drift, each
-	// ticks for itself and they are never further apart than that.
+	// maximum values of rows, which otherwise would rise for ever by lending and giving back in
+	// turn
+	mostLent, mostBack int64
+	// The clocks. Without a drift, the regions' clocks are ahead of real time by fixed amounts and
+	// tick together. With a drift each ticks by itself, and they are never further apart than the
+	// drift.
 	ahead  [2]int64
 	drift  int64
 	mutant mutant
@@ -30,10 +33,10 @@ type space struct {
 // end is the last tick of a clock.
 func (s *space) end() int64 { return s.cells*s.cell - 1 }
 
-// announced is a row that left a region, for all time; its numbers are at most mostLent and mostBack.
+// announced is a row that left a region. Its numbers are at most mostLent and mostBack.
 type announced struct{ cell, lent, returned int64 }
 
-// hears is the act of hearing a row, and heard the row.
+// hears is the act of hearing a row. heard is the row of such an act.
 func (s *space) hears(a announced) act {
 	return hear + act((a.cell*(s.mostLent+1)+a.lent)*(s.mostBack+1)+a.returned)
 }
@@ -43,10 +46,11 @@ func (s *space) heard(a act) announced {
 	return announced{n / backs / lents, n / backs % lents, n % backs}
 }
 
-// beyond is the first number that is no act; a set of acts has room for 64.
+// beyond is the first number that is no act. A set of acts has room for 64.
 func (s *space) beyond() act { return s.hears(announced{cell: s.cells}) }
 
-// world is one state: the moment each region is in, and what it may do: its own acts, and hear what was announced.
+// world is one state: the moment of each region, and the acts it may do: its own, and hearing
+// announced rows.
 type world struct {
 	at  [2]int32
 	may [2]acts
@@ -57,7 +61,7 @@ type acts uint64
 
 func (a act) alone() acts { return 1 << a }
 
-// visit is a world with the way to it: the visit before, and what was done by whom.
+// visit is a world with the way to it: the previous visit, the act and who did it.
 type visit struct {
 	world
 	before int32
@@ -75,15 +79,17 @@ type search struct {
 	seen    map[world]struct{}
 }
 
-// finding is what came of a search.
+// finding is the result of a search.
 type finding struct {
-	states int      // different ones, up to the first broken one
-	most   [2]int64 // that ever counted of a region's admissions, unless a state is broken; see weigh
-	broken string   // which invariant, empty: none
-	way    string   // to the broken state
+	states int // different ones, up to the first broken one
+	// most is the largest weight of each region's admissions that was found, unless a state is
+	// broken; see weigh.
+	most   [2]int64
+	broken string // the broken invariant; empty: none
+	way    string // to the broken state
 }
 
-// explore goes through a space, breadth first, until a state is broken or so many were seen.
+// explore searches a space breadth first until a state is broken or so many states were seen.
 func explore(space *space, most int) finding {
 	if space.beyond() > 64 {
 		panic(fmt.Sprintf("search: %d acts; take fewer cells or smaller rows", space.beyond()))
@@ -92,7 +98,7 @@ func explore(space *space, most int) finding {
 	for i := range s.regions {
 		s.regions[i] = newRegion(space, i)
 	}
-	own := hear.alone() - 1 // every act below
+	own := hear.alone() - 1 // all acts below hear
 	s.add(visit{before: -1, world: world{may: [2]acts{own, own}}})
 	var next []visit
 	for from := 0; from < len(s.visits) && len(s.visits) < most; from++ {
@@ -115,8 +121,8 @@ func explore(space *space, most int) finding {
 	return f
 }
 
-// add notes a visit unless its world was seen before. Announced rows that say nothing new to who may hear them do not
-// tell worlds apart, but they stay announced and are heard again.
+// add records a visit unless its world was seen before. Announced rows that tell their receivers
+// nothing new do not make worlds different, but they remain announced and may be heard again.
 func (s *search) add(v visit) bool {
 	key := v.world
 	for i := range key.may {
@@ -157,7 +163,7 @@ func (s *search) next(all []visit, from int32) []visit {
 	return all
 }
 
-// step lets one region act, and says whether that changed anything.
+// step has one region do an act, and reports whether that changed anything.
 func (s *search) step(w world, i int, a act) (world, bool) {
 	got := s.regions[i].after(w.at[i], a)
 	changed := got.to != w.at[i]
@@ -166,7 +172,7 @@ func (s *search) step(w world, i int, a act) (world, bool) {
 	return w, changed
 }
 
-// way tells how a visit was reached.
+// way describes how a visit was reached.
 func (s *search) way(to int) string {
 	var acts []string
 	for v := s.visits[to]; v.before >= 0; v = s.visits[v.before] {

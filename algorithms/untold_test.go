@@ -6,7 +6,8 @@ import (
 	"github.com/quotad/quotad/algorithms"
 )
 
-// restoreUntold restores the bucket as long as not all nodes of the region told what they used: most may have been.
+// restoreUntold restores the bucket while some node of the region has not told what it used: the
+// most possible counts as used.
 func (p *partlyKnown) restoreUntold(use algorithms.Use, most int64) algorithms.Restored {
 	return p.Restore(p.now, algorithms.Restore{Fence: p.guard(), Target: algorithms.Target{Key: "k", Terms: p.terms}, LostAt: p.lostAt, Cap: 100, KnownPeers: []string{"b", "c"},
 		Use: use, Most: most})
@@ -21,8 +22,8 @@ func newUntold(t *testing.T, kind algorithms.Kind) *partlyKnown {
 	})
 }
 
-// A node that may have decided cannot be heard: what it used is not known, and counts as all there can have been. When it
-// tells, its word counts instead.
+// A node that may have decided cannot be heard. Its use is not known, so as much counts as there
+// can have been. When it tells its use, that counts instead.
 func TestUseThatNobodyToldOfCountsAsAll(t *testing.T) {
 	for _, kind := range windowKinds {
 		t.Run(string(kind), func(t *testing.T) {
@@ -53,7 +54,8 @@ func TestUseThatNobodyToldOfCountsAsAll(t *testing.T) {
 	}
 }
 
-// What was admitted without the store meanwhile, and charged since, comes on top of what the nodes told.
+// What was meanwhile admitted without the store and has been charged is added to what the nodes
+// told.
 func TestBookedUseComesOnTopOfWhatIsTold(t *testing.T) {
 	for _, kind := range windowKinds {
 		t.Run(string(kind), func(t *testing.T) {
@@ -70,7 +72,8 @@ func TestBookedUseComesOnTopOfWhatIsTold(t *testing.T) {
 	}
 }
 
-// A copy of the store knew of 4 that were used: when all nodes tell of 10, these are 10 in all; of 2, it is 4.
+// A copy of the store has 4 units as used. When all nodes tell of 10, 10 are used in all; when they
+// tell of 2, 4 are.
 func TestWhatACopyKnewIsPartOfWhatIsTold(t *testing.T) {
 	for told, want := range map[int64]int64{10: 10, 2: 4} {
 		p := newPartlyKnown(t, func(p *partlyKnown) {
@@ -85,11 +88,12 @@ func TestWhatACopyKnewIsPartOfWhatIsTold(t *testing.T) {
 	}
 }
 
-// Use that nobody told of weighs as long as use does: a fixed window's until it ends, a counter's fades in the next, and an
-// entry of the log leaves a window later.
+// Use that nobody told of weighs as long as other use does: in a fixed window until the window
+// ends; in a counter it fades in the next window; in a log it leaves a window later.
 func TestUseThatNobodyToldOfEnds(t *testing.T) {
 	day := int64(86_400_000_000)
-	for kind, free := range map[algorithms.Kind][3]int64{ // at the end of the day, six hours later, a day after the loss
+	// at the end of the day, six hours later, a day after the loss
+	for kind, free := range map[algorithms.Kind][3]int64{
 		algorithms.FixedWindow:          {100, 100, 100},
 		algorithms.SlidingWindowCounter: {0, 0, 0},
 		algorithms.SlidingWindowLog:     {0, 0, 100},
@@ -112,7 +116,7 @@ func TestUseThatNobodyToldOfEnds(t *testing.T) {
 	}
 }
 
-// Reset is the operator's word: also use that nobody told of is forgotten.
+// A reset by an operator also clears use that nobody told of.
 func TestResetForgetsUseThatNobodyToldOf(t *testing.T) {
 	for _, kind := range windowKinds {
 		p := newUntold(t, kind)
@@ -124,7 +128,8 @@ func TestResetForgetsUseThatNobodyToldOf(t *testing.T) {
 	}
 }
 
-// A closed bucket that no node used, as all of them know, need not wait: it opens at once, whatever its kind and window.
+// A closed bucket that no node used, as all nodes know, opens at once, whatever its kind and
+// window.
 func TestABucketThatNobodyUsedOpensAtOnce(t *testing.T) {
 	for _, kind := range algorithms.Kinds {
 		t.Run(string(kind), func(t *testing.T) {
@@ -150,8 +155,8 @@ func TestABucketThatNobodyUsedOpensAtOnce(t *testing.T) {
 	}
 }
 
-// A copy of a store is put back that has the token and identity of the store, but not what was charged since: a node that had
-// a later time from it notices.
+// A copy of a store is put back with the store's token and identity, but without what was charged
+// since. A node that heard a later time from the store notices.
 func TestALiveCopyIsNoticed(t *testing.T) {
 	p := newPartlyKnown(t, func(p *partlyKnown) { p.Flush() })
 	p.restoreUntold(algorithms.Use{}, 0)
@@ -160,7 +165,7 @@ func TestALiveCopyIsNoticed(t *testing.T) {
 	seen := p.spend(99).Now
 	p.Twin = *copied
 	p.now += 1000
-	p.spend(1) // another node, which knows of nothing later, asks it first
+	p.spend(1) // another node, which has heard no later time, asks first
 	p.now += 1000
 	guard := p.guard()
 	guard.Node, guard.Seen = "n1", seen

@@ -7,8 +7,9 @@ import (
 	"github.com/quotad/quotad/allocator"
 )
 
-// TestTraffic: a fixed window costs nothing where no region wants more than its part, also if all do that nearly; one that
-// is traded costs few messages, asks, answers and hints to each node all together.
+// TestTraffic: a fixed window causes no messages if no region wants more than its entitlement, even
+// if all want nearly that. One whose rights are traded needs few messages, counting asks, answers,
+// and hints to each node.
 func TestTraffic(t *testing.T) {
 	for name, x := range map[string]struct {
 		window int64 // seconds

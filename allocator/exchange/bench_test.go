@@ -8,9 +8,9 @@ import (
 	"github.com/quotad/quotad/allocator"
 )
 
-// throng is a node with as many buckets as it plans for, each used beyond its entitlement, beside
-// other regions that say what they want of each and have nothing to spare. It is the most that a
-// tick is given to do.
+// throng is a node with as many buckets as it plans for, each used beyond its entitlement. The
+// other regions say what they want of each bucket and have nothing to spare. No tick has more work
+// than this.
 type throng struct {
 	m       *Machine
 	now     int64
@@ -74,7 +74,7 @@ func (s *throng) report(denied int64) Report {
 	return all
 }
 
-// answer has every call answered, with empty hands.
+// answer answers every call with empty grants.
 func (s *throng) answer(out Effects) {
 	for len(out.Calls) > 0 {
 		calls := out.Calls

@@ -22,8 +22,9 @@ func (d *denials) add(c *cluster) {
 // falsely returns the false denials.
 func (d denials) falsely() int64 { return d.pooled - d.ours }
 
-// benefit plays seeds with a feature and without, the same requests at the same times, and fails unless the false
-// denials are at most so many per mille of what the pooled limiter admits, and without the feature at least twice as many.
+// benefit plays seeds with a feature and without, with the same requests at the same times. With it
+// the false denials must be at most so many per mille of what the pooled limiter admits; without it
+// they must be at least twice as many.
 func benefit(t *testing.T, seeds uint64, most int64, play func(seed uint64, draw *rand.Rand, off bool) *cluster) {
 	t.Helper()
 	var with, without denials
@@ -47,7 +48,7 @@ func (c *cluster) spread(r *testRegion, units, over int64) {
 	}
 }
 
-// quiet begins a cluster whose regions are offered nothing yet, and lets them hear each other.
+// quiet begins a cluster without load, and lets the regions hear each other.
 func (c *cluster) quiet(o Options, borrows bool) {
 	c.pooled = new(int64)
 	for _, name := range c.names {
@@ -58,8 +59,9 @@ func (c *cluster) quiet(o Options, borrows bool) {
 	c.run(c.now + allocator.Second)
 }
 
-// TestBenefitOfBurstRights: bursts larger than a region's own part of the bucket and smaller than all of it, over a third
-// to the whole of a second, while the other regions are idle. Without burst rights a region can borrow but refill.
+// TestBenefitOfBurstRights: bursts are larger than a region's own part of the bucket and smaller
+// than all of it, over a third to the whole of a second, while the other regions are idle. Without
+// burst rights a region can borrow only refill.
 func TestBenefitOfBurstRights(t *testing.T) {
 	benefit(t, 16, 70, func(seed uint64, draw *rand.Rand, off bool) *cluster {
 		c := newClusterOf(t, seed, algorithms.TokenBucket, 10*allocator.Second, 40, 40, 20)
@@ -72,8 +74,9 @@ func TestBenefitOfBurstRights(t *testing.T) {
 	})
 }
 
-// TestBenefitOfBorrowing: rare bunches of requests on small limits, within a moment of each other, at any region. Without
-// on_exhausted: borrow what the region lacks is fetched for requests to come, and none come.
+// TestBenefitOfBorrowing: rare groups of requests on small limits, close together in time, at any
+// region. Without on_exhausted: borrow, what the region lacks is fetched for later requests, and
+// none come.
 func TestBenefitOfBorrowing(t *testing.T) {
 	for _, k := range []struct {
 		kind algorithms.Kind
@@ -97,9 +100,9 @@ func TestBenefitOfBorrowing(t *testing.T) {
 	}
 }
 
-// TestBenefitOfHomeMode: a limit of 3 over five regions, as many requests as that on average, one at a time, anywhere.
-// Both sides borrow within the request. The split's single units, each of another region for every key, are never lent:
-// a lending limit of 95 % of one unit is none.
+// TestBenefitOfHomeMode: a limit of 3 over five regions, with as many requests as that on average,
+// one at a time, anywhere. In both cases requests borrow. The split's single units, which are in
+// different regions for each key, are never lent: a lending limit of 95 % of one unit is none.
 func TestBenefitOfHomeMode(t *testing.T) {
 	const limit = 3
 	for _, seconds := range []int64{10, 60} {

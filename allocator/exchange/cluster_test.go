@@ -13,9 +13,10 @@ import (
 	"github.com/quotad/quotad/chaos/oracle"
 )
 
-// cluster is whole regions in virtual time on the production core: machines, twins of their stores and journals that
-// keep only what was recorded, joined by a network that may lose, repeat, delay and reorder. One event at a time, all
-// choices from one seed, so that every run can be had again.
+// cluster is a number of whole regions in virtual time on the production core: machines, twins of
+// their stores, and journals that keep only what was recorded. They are joined by a network that
+// may lose, repeat, delay and reorder messages. Events happen one at a time, and all choices come
+// from one seed, so that every run can be repeated.
 type cluster struct {
 	t       testing.TB
 	rand    *rand.Rand
@@ -29,45 +30,50 @@ type cluster struct {
 	net     network
 	admit   map[int64]int64 // units admitted, by cell, over all regions
 
-	pool   algorithms.Twin // one limiter that owns the whole limit and is offered the same; asked for if pooled is set
-	pooled *int64          // units that it admitted
-	judge  *oracle.Judge   // of what was admitted, if set
-	limit  oracle.Limit    // that it judges by
+	// pool is one limiter that owns the whole limit and is offered the same requests, if pooled is
+	// set.
+	pool   algorithms.Twin
+	pooled *int64        // units that it admitted
+	judge  *oracle.Judge // of what was admitted, if set
+	limit  oracle.Limit  // that it judges by
 	told   uint64
-	losing int  // in so many disturbances a store loses everything, 0: never
-	apart  bool // clocks are apart, by a constant, and the judge is told of real time
+	losing int  // one in so many disturbances loses a store; 0: never
+	apart  bool // clocks are apart by constants, and the judge is told real time
 
-	recovery *scene // what carries out what recoveries lead to, if set
-	moved    bool   // rows may have been, since the invariants were last checked
-	wrong    error  // what else was found not to hold
+	recovery *scene // carries out the effects of recoveries, if set
+	moved    bool   // rows may have moved since the invariants were last checked
+	wrong    error  // another violation that was found
 }
 
 // testRegion is one region with one node, or a further node of one.
 type testRegion struct {
 	*cluster
-	name        string
-	node        string
-	machine     *Machine
-	options     Options
-	store       *algorithms.Twin
-	journal     map[string]Row
-	born        int // raised by each crash: what was under way for an earlier life is lost
-	dead        bool
-	calls       map[uint64]bool
-	replies     map[uint64]func(Reply)
-	asked       uint64
-	offset      int64 // of its clock
-	rate        int64 // demand, units per second, or in so many seconds as per says
-	per         int64
-	offered     int64
-	admitted    int64
-	denied      int64
-	crash       int                          // per mille that an effect is where the node dies
-	effects     int                          // carried out so far
-	dieAt       int                          // the effect at which the node dies, 0: none
-	seen        int64                        // the latest time its store showed
-	counted     map[int64]int64              // units admitted, by cell
-	borrows     bool                         // denied requests wait for rights (on_exhausted: borrow)
+	name    string
+	node    string
+	machine *Machine
+	options Options
+	store   *algorithms.Twin
+	journal map[string]Row
+	// born is raised by each crash: work of an earlier life is discarded.
+	born    int
+	dead    bool
+	calls   map[uint64]bool
+	replies map[uint64]func(Reply)
+	asked   uint64
+	offset  int64 // of its clock
+	// rate is the demand, in units per second, or per so many seconds if per is set.
+	rate     int64
+	per      int64
+	offered  int64
+	admitted int64
+	denied   int64
+	crash    int             // per mille of effects at which the node dies
+	effects  int             // carried out so far
+	dieAt    int             // the effect at which the node dies, 0: none
+	seen     int64           // the latest time its store showed
+	counted  map[int64]int64 // units admitted, by cell
+	// denied requests wait for rights (on_exhausted: borrow)
+	borrows     bool
 	testimonies map[uint64]func(Testimonies) // by question, see scene
 	waiters     []*waiter
 	closed      int64 // the last cell that a loss of its store closed
@@ -166,7 +172,8 @@ func (r *testRegion) decide(units int64) {
 	r.denied += denied
 }
 
-// charge has the store decide units one by one, and the machine observe it. It returns how many were denied.
+// charge has the store decide units one by one, and the machine observe it. It returns how many
+// were denied.
 func (r *testRegion) charge(units int64) (algorithms.Decided, int64) {
 	d, admitted := inUnits(r.store, r.time(), r.guard(), r.terms(), units)
 	r.seen = max(r.seen, d.Now)
@@ -183,8 +190,8 @@ func (r *testRegion) charge(units int64) (algorithms.Decided, int64) {
 	return d, units - admitted
 }
 
-// inUnits has a store decide units one by one and returns how many it admitted. Where one is denied the rest would be,
-// too: of many, it is asked for one more than fit.
+// inUnits has a store decide units one by one and returns how many it admitted. If one is denied
+// the rest would be denied, too, so of many units it asks for only one more than fits.
 func inUnits(store *algorithms.Twin, now int64, g algorithms.Fence, terms algorithms.Terms, units int64) (algorithms.Decided, int64) {
 	if units > 3 {
 		i := store.Inspect(now, algorithms.Inspect{Fence: g, Target: algorithms.Target{Key: "b", Terms: terms}})
@@ -205,7 +212,7 @@ func inUnits(store *algorithms.Twin, now int64, g algorithms.Fence, terms algori
 	return d, admitted
 }
 
-// load offers the region's rate for ever, evenly.
+// load offers the region's rate evenly, for ever.
 func (r *testRegion) load() {
 	const quantum = 5000
 	var due int64
@@ -235,7 +242,7 @@ func (r *testRegion) lose() {
 	}
 }
 
-// dies says whether the node dies here; it is up again a little later.
+// dies reports whether the node dies here. It starts again a little later.
 func (r *testRegion) dies() bool {
 	r.effects++
 	if r.dead || (r.effects != r.dieAt && r.rand.IntN(1000) >= r.crash) {
@@ -247,7 +254,8 @@ func (r *testRegion) dies() bool {
 	return true
 }
 
-// step steps the machine and carries out what it answers, each effect a little later, unless the node has died.
+// step steps the machine and carries out what it answers, each effect a little later, unless the
+// node has died.
 func (r *testRegion) step(e Event) {
 	if r.dead {
 		return

@@ -15,7 +15,8 @@ const (
 	doubtStore = 20_000*doubtDay + doubtDay/2 // the store's time when the node's is 0
 )
 
-// doubting is the only node of region us, which recovers buckets of a day. Region eu answers, ap only once it is back.
+// doubting is the only node of region us, which recovers buckets of a day. Region eu answers, ap
+// only once it is back.
 type doubting struct {
 	*testing.T
 	m    *Machine
@@ -56,7 +57,7 @@ func (d *doubting) tick() Effects {
 	return out
 }
 
-// loses has the node told of a loss a millisecond ago.
+// loses tells the node of a loss a millisecond ago.
 func (d *doubting) loses(all ...*Bucket) Effects {
 	e := Lost{Generation: d.m.generation, Now: d.store()}
 	for _, b := range all {
@@ -65,7 +66,8 @@ func (d *doubting) loses(all ...*Bucket) Effects {
 	return d.m.Step(d.now, e)
 }
 
-// tells has a region, or for our own this node, say that it remembers no rows; the node's journal is new.
+// tells has a region, or this node for our own region, say that it remembers no rows. The node's
+// journal is new.
 func (d *doubting) tells(region string, questions ...Question) (out Effects) {
 	for _, q := range questions {
 		answer := Testimonies{From: region, Node: "n1", ForGeneration: q.Generation}
@@ -99,7 +101,7 @@ func (d *doubting) restored(all []Restore) {
 	}
 }
 
-// loseAllButAp recovers buckets but for what ap, which is away, may have been lent.
+// loseAllButAp recovers buckets except for what ap, which cannot be reached, may have been lent.
 func (d *doubting) loseAllButAp(all ...*Bucket) {
 	d.Helper()
 	out := d.loses(all...)
@@ -116,13 +118,14 @@ func (d *doubting) loseAllButAp(all ...*Bucket) {
 	}
 }
 
-// observed has the node see a bucket of which the store is in doubt.
+// observed has the node see a bucket about which the store is in doubt.
 func (d *doubting) observed(b *Bucket, lostAt int64) Effects {
 	state := algorithms.State{Cell: d.store() / doubtDay, Entitlement: 100, NextShare: 100, Doubt: lostAt}
 	return d.m.Step(d.now, Observed{Bucket: b, Admitted: 1, State: state, Now: d.store()})
 }
 
-// Another document ends a recovery; the bucket's use begins it again, so that ap is asked when it is back.
+// Another document ends a recovery. The bucket's next use begins it again, so that ap is asked when
+// it is back.
 func TestADoubtOutlivesADocument(t *testing.T) {
 	d := newDoubting(t)
 	lostAt := d.store() - 1000
@@ -151,7 +154,8 @@ func TestADoubtOutlivesADocument(t *testing.T) {
 	}
 }
 
-// Who has told all it knows is not asked again because another is away, and is once there is something new to tell of.
+// A peer that has told all it knows is not asked again because another cannot be reached. It is
+// asked once more if there is something new to tell.
 func TestWhoHasToldIsNotAskedAgain(t *testing.T) {
 	d := newDoubting(t)
 	d.loseAllButAp(d.bucket("b"))
@@ -165,8 +169,8 @@ func TestWhoHasToldIsNotAskedAgain(t *testing.T) {
 	}
 }
 
-// Buckets of which a peer is unknown, however many are in use while it is away, leave room for what is lost next: a
-// request waits for that.
+// Buckets of which a peer is unknown leave room for buckets lost later, however many are in use
+// while the peer is away: a request waits for the later ones.
 func TestDoubtsLeaveRoomForALoss(t *testing.T) {
 	d := newDoubting(t)
 	lostAt := d.store() - 1000

@@ -7,8 +7,9 @@ import (
 	"github.com/quotad/quotad/algorithms"
 )
 
-// TestHintsOfExtremeNumbers: what gossip says of a cell with the least and the greatest integers is cut to what can be computed
-// with, of a peer and of a mate, and the node goes on.
+// TestHintsOfExtremeNumbers: gossip claims the smallest and largest integers for a cell, in hints
+// of a peer and of a mate. The values are limited to what can be computed with, and the node goes
+// on.
 func TestHintsOfExtremeNumbers(t *testing.T) {
 	for _, n := range []int64{math.MinInt64, math.MinInt64 + 1, -1, algorithms.MaxUnits + 1, math.MaxInt64} {
 		for _, region := range []string{"us", "eu"} {

@@ -9,7 +9,7 @@ import (
 	"github.com/quotad/quotad/allocator"
 )
 
-// Times of the tests of generations: the store's clock, and generations begun by it.
+// Times for the tests of generations: the store's clock, and generations begun at its time.
 const (
 	storeNow = 1_700_000_000_000_000
 	hour     = algorithms.MaxClockStep
@@ -18,8 +18,8 @@ const (
 // generationAt returns the generation that a node begins when its clock shows a time.
 func generationAt(clock int64) uint64 { return uint64(clock / 1000) }
 
-// standing returns a machine of us with a bucket of a window of a day, whose store's clock is known
-// to it, and that has heard both peers.
+// standing returns a machine of us with a bucket of a window of a day. It knows its store's clock
+// and has heard both peers.
 func standing() (b *Bucket, m *Machine, now int64) {
 	const day = 86_400 * allocator.Second
 	b = &Bucket{ID: "w", Epoch: epochForTests, Kind: algorithms.FixedWindow, Limit: 1000, Window: day, Cell: day, Tick: 1,
@@ -40,7 +40,7 @@ func state(b *Bucket, at, used int64) algorithms.State {
 	return algorithms.State{Cell: at / b.Cell, Entitlement: f, Share: f, NextShare: f, Used: used, Free: f - used}
 }
 
-// lends says whether a machine has its store debit what a peer of a generation asks for.
+// lends reports whether a machine has its store debit for an ask of a peer under a generation.
 func lends(m *Machine, now int64, b *Bucket, generation uint64) bool {
 	out := m.Step(now, Asked{ID: 5, Message: Message{From: "eu", Generation: generation, Epoch: epochForTests,
 		Asks: []Ask{{Bucket: b.ID, Cell: storeNow / b.Cell, Lent: 10}}}, Buckets: []*Bucket{b}})
@@ -51,12 +51,12 @@ func doubt(b *Bucket) []Doubt {
 	return []Doubt{{Bucket: b.ID, From: storeNow/b.Cell - 1, To: storeNow/b.Cell + 1}}
 }
 
-// forged are generations that no clock can have come to.
+// forged are generations that no clock can have reached.
 var forged = []uint64{generationAt(storeNow+hour) + 1001, 1 << 51, 1<<53 - 1, math.MaxInt64, math.MaxUint64}
 
-// TestAForgedGenerationFencesNobody: whoever names a generation that no clock can have come to, in
-// a question of our region or of a peer, an ask or a reply, is refused and counted. This node lends
-// on, its store is not told of it, and what is honest is credited after it.
+// TestAForgedGenerationFencesNobody: a generation that no clock can have reached is named in a
+// question of our region or of a peer, in an ask or in a reply. It is refused and counted. This
+// node lends on, its store is not told of it, and honest messages after it are credited.
 func TestAForgedGenerationFencesNobody(t *testing.T) {
 	for _, g := range forged {
 		for _, from := range []string{"us", "eu"} {
@@ -102,9 +102,10 @@ func creditsOf(generation uint64) (credits int) {
 	return min(credits, 1)
 }
 
-// TestHonestGenerationsAreHeard: what nodes begin whose clocks are as far from their store's as is
-// believed, and what a node of a clock as far behind hears before its store told the time; and what
-// was believed once, whatever clocks show now.
+// TestHonestGenerationsAreHeard: generations are believed that were begun by nodes whose clocks are
+// as far from their store's as is allowed. A node with a clock that far behind believes them even
+// before its store has told the time. What was believed once stays believed, whatever clocks show
+// later.
 func TestHonestGenerationsAreHeard(t *testing.T) {
 	ahead := generationAt(storeNow + hour)
 	asks := func(m *Machine, now int64, from string, b *Bucket) bool {
@@ -124,20 +125,23 @@ func TestHonestGenerationsAreHeard(t *testing.T) {
 		if !asks(young, 1, from, b) {
 			t.Errorf("a question from %s is refused by a node whose clock is behind, before its store told the time", from)
 		}
-		m.Step(now, Observed{Bucket: b, Now: storeNow - 2*hour, State: state(b, storeNow, 1)}) // the store's clock is set back
+		// the store's clock is set back
+		m.Step(now, Observed{Bucket: b, Now: storeNow - 2*hour, State: state(b, storeNow, 1)})
 		if !asks(m, now, from, b) {
 			t.Errorf("a question from %s that was believed before is refused when clocks are set back", from)
 		}
 	}
 	b, m, now := standing()
-	m.Step(now, TenureChanged{Generation: ahead + 1<<40, Epoch: epochForTests, Peers: []string{"eu", "ap"}}) // our own store's word
+	// from our own store
+	m.Step(now, TenureChanged{Generation: ahead + 1<<40, Epoch: epochForTests, Peers: []string{"eu", "ap"}})
 	if !asks(m, now, "us", b) {
 		t.Error("a question of our region of no later a generation than our own is refused")
 	}
 }
 
-// TestUseOfCellsToComeHidesNothing: a node of our region that says it saw use in a cell to come
-// does not have what others saw of this one forgotten, nor the bucket charged for ever.
+// TestUseOfCellsToComeHidesNothing: a node of our region says that it saw use in a future cell.
+// Others' use of the present cell must not be forgotten because of it, nor the bucket be charged
+// for ever.
 func TestUseOfCellsToComeHidesNothing(t *testing.T) {
 	for _, use := range []algorithms.Use{{Cell: storeNow/(86_400*allocator.Second) + 2}, {Cell: 1 << 51}, {Cell: math.MaxInt64},
 		{Cell: storeNow / (86_400 * allocator.Second), At: storeNow + 3*86_400*allocator.Second}, {At: math.MaxInt64}, {Cell: math.MinInt64},
@@ -149,7 +153,8 @@ func TestUseOfCellsToComeHidesNothing(t *testing.T) {
 			return m.Step(now, Testified{Testimonies{From: "us", Node: node, ForGeneration: m.generation,
 				All: []Testimony{{Bucket: b.ID, WholeSince: math.MinInt64, Use: use}}}})
 		}
-		all := []Effects{say("n2", use), say("n1", own), say("n3", own)} // the third is heard only where the liar is not
+		// the third is used only where the liar is not heard
+		all := []Effects{say("n2", use), say("n1", own), say("n3", own)}
 		var restored []Restore
 		for _, out := range all {
 			restored = append(restored, out.Restores...)
@@ -160,9 +165,9 @@ func TestUseOfCellsToComeHidesNothing(t *testing.T) {
 	}
 }
 
-// TestExtremesFromPeers: the least and the greatest integers, and their neighbours, in every number
+// TestExtremesFromPeers: the smallest and largest integers, and their neighbours, in every number
 // of a hint, an ask, a grant, a reply and a testimony. Nothing is asked, lent or credited that
-// cannot be computed with, and an honest word after it counts.
+// cannot be computed with, and an honest message after it counts.
 func TestExtremesFromPeers(t *testing.T) {
 	for _, x := range []int64{math.MinInt64, math.MinInt64 + 1, -1, 1 << 51, 1<<51 + 1, 1 << 53, 1 << 62, math.MaxInt64 - 1, math.MaxInt64} {
 		t.Run(fmt.Sprint(x), func(t *testing.T) {

@@ -7,8 +7,8 @@ import (
 	"github.com/quotad/quotad/allocator"
 )
 
-// checkAdmission checks what a decision alone can break: the ceiling of a label, a region's own share, and where clocks
-// are apart the counter's estimate.
+// checkAdmission checks the invariants that a decision alone can break: the ceiling of a label, a
+// region's own share, and, if clocks are apart, the counter's estimate.
 func (r *testRegion) checkAdmission(d algorithms.Decided) {
 	c, s := r.cluster, d.Buckets[0]
 	switch {
@@ -21,8 +21,9 @@ func (r *testRegion) checkAdmission(d algorithms.Decided) {
 	}
 }
 
-// estimate adds up the sliding counter's estimate over the regions, each by its own clock, at this moment: units times
-// microseconds. It is what the limit bounds where clocks are apart, and only rises when something is admitted.
+// estimate adds up the sliding counter's estimates of the regions, each by its own clock, at this
+// moment, in units times microseconds. If clocks are apart, the limit bounds this sum, which rises
+// only by admissions.
 func (c *cluster) estimate() (sum int64) {
 	w := c.bucket.Window
 	for _, name := range c.names {
@@ -33,15 +34,15 @@ func (c *cluster) estimate() (sum int64) {
 	return sum
 }
 
-// fault keeps what was found first.
+// fault keeps the first violation.
 func (c *cluster) fault(format string, args ...any) {
 	if c.wrong == nil {
 		c.wrong = fmt.Errorf(format, args...)
 	}
 }
 
-// invariants checks after an event what must hold after every event: conservation over all regions, and what
-// decisions broke. Stores whose rows did not move are not looked through again.
+// invariants checks after every event what must always hold: conservation over all regions, and
+// what decisions broke. It skips stores whose rows did not move.
 func (c *cluster) invariants() error {
 	if c.moved && c.wrong == nil {
 		c.moved = false
@@ -53,8 +54,8 @@ func (c *cluster) invariants() error {
 // ledger is the rows of one region, by cell and peer.
 type ledger map[int64]map[string]algorithms.Row
 
-// conserved checks that shares, and tokens at hand, add up to what there is at most, that nobody lends more than it may,
-// and that nobody counts what was not given.
+// conserved checks that shares, and tokens at hand, add up to at most what there is, that no region
+// lends more than it may, and that none counts rights that it was not given.
 func (c *cluster) conserved() error {
 	shares := map[int64]int64{} // by cell, over the regions that still have rows of it
 	ledgers := map[string]ledger{}
@@ -87,7 +88,8 @@ func (c *cluster) conserved() error {
 	return c.matched(ledgers)
 }
 
-// withinLendingLimit checks that a region lends its own rights only, and not more of them than it may.
+// withinLendingLimit checks that a region lends its own rights only, and not more of them than it
+// may.
 func (r *testRegion) withinLendingLimit(l ledger) error {
 	for cell, peers := range l {
 		var units, burst int64
@@ -105,7 +107,7 @@ func (r *testRegion) withinLendingLimit(l ledger) error {
 	return nil
 }
 
-// matched checks that nobody counts what was not given.
+// matched checks that no region counts rights that it was not given.
 func (c *cluster) matched(ledgers map[string]ledger) error {
 	for name, cells := range ledgers {
 		for cell, peers := range cells {

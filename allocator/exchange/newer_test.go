@@ -8,7 +8,8 @@ import (
 	"github.com/quotad/quotad/algorithms"
 )
 
-// TestNewerUse: of two uses that of the later cell counts, whichever is larger; of one cell the larger, as of the later time.
+// TestNewerUse: of two reports of use the one for the later cell counts, whichever is larger. For
+// the same cell the larger one counts, with the later time.
 func TestNewerUse(t *testing.T) {
 	use := func(cell, units, at int64) algorithms.Use { return algorithms.Use{Cell: cell, Units: units, At: at} }
 	for name, c := range map[string]struct{ a, b, want algorithms.Use }{
@@ -28,7 +29,8 @@ func TestNewerUse(t *testing.T) {
 	}
 }
 
-// TestUseOfAnOlderCellRaisesNothing: a mate that decided last in the cell before tells of more than was used in this one.
+// TestUseOfAnOlderCellRaisesNothing: a mate decided last in the previous cell. It tells of more use
+// than there was in this cell, which must not count here.
 func TestUseOfAnOlderCellRaisesNothing(t *testing.T) {
 	d := newDoubting(t)
 	out := d.loses(d.bucket("b"))
@@ -49,8 +51,8 @@ func TestUseOfAnOlderCellRaisesNothing(t *testing.T) {
 	}
 }
 
-// TestExtremeTestimony: what a mate tells with the least and the greatest integers is not computed with: it is refused whole,
-// and counted, and the rest is restored.
+// TestExtremeTestimony: a mate tells of the smallest and largest integers. Its testimony is refused
+// in whole and counted, and nothing is computed with it. The rest is restored.
 func TestExtremeTestimony(t *testing.T) {
 	for _, n := range []int64{math.MinInt64, math.MaxInt64, -1, algorithms.MaxUnits + 1} {
 		for what, of := range map[string]func(*Testimony){

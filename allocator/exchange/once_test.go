@@ -10,8 +10,7 @@ import (
 	"github.com/quotad/quotad/allocator"
 )
 
-// heldOnce compares what a machine has worked out once with what it would be if it were worked out
-// now.
+// heldOnce compares what a machine has computed once and kept with what it would compute now.
 func (m *Machine) heldOnce(now int64) error {
 	if len(m.order) != len(m.views) || !slices.IsSortedFunc(m.order, func(a, b *view) int { return strings.Compare(a.ID, b.ID) }) {
 		return fmt.Errorf("%d buckets in order, %d in view", len(m.order), len(m.views))
@@ -45,9 +44,9 @@ func (m *Machine) heldOnce(now int64) error {
 	return nil
 }
 
-// TestWhatIsWorkedOutOnceHolds: what a machine works out once for many plans is at every event what
-// it would be if it were worked out anew: under lies, losses, crashes, mates that come and go, and
-// hints that are believed no more.
+// TestWhatIsWorkedOutOnceHolds: what a machine computes once for many plans equals, at every event,
+// what it would compute now: under lies, losses, crashes, mates that come and go, and hints that
+// are no longer believed.
 func TestWhatIsWorkedOutOnceHolds(t *testing.T) {
 	for _, kind := range algorithms.Kinds {
 		for seed := range uint64(4) {
@@ -73,8 +72,8 @@ func TestWhatIsWorkedOutOnceHolds(t *testing.T) {
 	}
 }
 
-// TestANewDocumentIsLookedUpAnew: what is looked up of a document once is looked up again for the
-// next one, for the peers of that.
+// TestANewDocumentIsLookedUpAnew: what is looked up once in a document is looked up again in the
+// next document, for that document's peers.
 func TestANewDocumentIsLookedUpAnew(t *testing.T) {
 	b, m, now := long(60 * allocator.Second)
 	m.Step(now, spent(b, now, 4))

@@ -11,10 +11,11 @@ import (
 	"unsafe"
 )
 
-// A search keeps many states of machines and of stores, and the latter are another package's. So they are copied and
-// compared by reflection, private fields included. Buckets are the document's and shared.
+// A search keeps many states of machines and of stores. The stores are another package's. So states
+// are copied and compared by reflection, including private fields. Buckets belong to the document
+// and are shared.
 
-// cloned returns a deep copy of what a pointer points to; what was one thing stays one thing.
+// cloned returns a deep copy of what a pointer points to. Shared parts stay shared within the copy.
 func cloned[T any](p *T) *T {
 	return (*T)(clonePointer(reflect.ValueOf(p), map[unsafe.Pointer]reflect.Value{}).UnsafePointer())
 }
@@ -81,7 +82,7 @@ func open(field reflect.Value) reflect.Value {
 	return reflect.NewAt(field.Type(), field.Addr().UnsafePointer()).Elem()
 }
 
-// unread are the fields that decide nothing here: they count what happened, or enter the plan alone.
+// unread are the fields that decide nothing here: counters, and fields that only the plan uses.
 var unread = map[string]bool{
 	"algorithms.Twin.calls": true, "algorithms.bucket.kept": true, "exchange.Machine.stats": true, "exchange.Machine.out": true,
 	"exchange.view.state": true, "exchange.view.stateAt": true, "exchange.view.demand": true, "exchange.view.wantedGot": true,
@@ -106,7 +107,8 @@ func fieldsRead(t reflect.Type) []int {
 	return read
 }
 
-// canon appends a text that is the same for two values that behave the same: nil and empty are one.
+// canon appends a text that is the same for two values that behave the same. nil and empty are the
+// same.
 func canon(text []byte, v reflect.Value) []byte {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -153,7 +155,7 @@ func canon(text []byte, v reflect.Value) []byte {
 	panic(fmt.Sprint("search: cannot compare a ", v.Type()))
 }
 
-// table numbers values: those that behave the same have one number.
+// table numbers values. Values that behave the same have the same number.
 type table[T any] struct {
 	ids map[string]int32
 	all []T

@@ -10,8 +10,9 @@ import (
 	"github.com/quotad/quotad/allocator"
 )
 
-// scene is a cluster whose bucket is recovered after a loss: its nodes have journals of their own, and messages of
-// recoveries go where the cluster's others go. What was used is known as the store last had it.
+// scene is a cluster whose bucket is recovered after a loss. Its nodes have journals of their own,
+// and messages of recoveries take the same ways as the cluster's other messages. Use is known as of
+// the store's last state.
 type scene struct {
 	*cluster
 	use    map[string]algorithms.Use // by region, as its store was lost
@@ -41,7 +42,7 @@ func newScene(c *cluster) *scene {
 	return s
 }
 
-// watch has a node meet a loss within 200 ms, as a request would.
+// watch has a node notice a loss within 200 ms, as by a request.
 func (s *scene) watch(r *testRegion) {
 	d := r.store.Decide(r.time(), algorithms.Decide{Fence: r.guard(), Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: "b", Terms: r.terms()}}}})
 	if d.Status == algorithms.StatusLost {
@@ -50,7 +51,8 @@ func (s *scene) watch(r *testRegion) {
 	s.after(s.rand.Int64N(200_000), func() { s.watch(r) })
 }
 
-// lose notes what was used, and has a region's store forget; the region then stands under the next generation.
+// lose records what was used, and empties a region's store. The region then works under the next
+// generation.
 func (s *scene) lose(name string, forget func(*algorithms.Twin)) {
 	r := s.regions[name]
 	i := r.store.Inspect(r.time(), algorithms.Inspect{Fence: r.guard(), Target: algorithms.Target{Key: "b", Terms: r.terms()}})
@@ -63,7 +65,7 @@ func (s *scene) lose(name string, forget func(*algorithms.Twin)) {
 	}
 }
 
-// carry carries out the effects that are of recoveries.
+// carry carries out the effects of recoveries.
 func (s *scene) carry(r *testRegion, out Effects) {
 	life := r.born
 	alive := func(do func()) func() {
@@ -95,7 +97,8 @@ func (s *scene) carry(r *testRegion, out Effects) {
 	}
 }
 
-// asked returns who hears a question: any node of a peer, or the other nodes of one's own region.
+// asked returns the nodes that hear a question: any node of a peer, or the other nodes of the own
+// region.
 func (s *scene) asked(r *testRegion, region string) []*testRegion {
 	if region != r.name {
 		return []*testRegion{s.anyNode(region)}
@@ -146,7 +149,7 @@ func (s *scene) restore(r *testRegion, c Restore) {
 	r.step(Restored{Restore: c, Result: r.store.Restore(r.time(), call)})
 }
 
-// unknown returns the units of all cells that count as lent to peers that are not known.
+// unknown returns the units, over all cells, that count as lent to peers that are not known.
 func (s *scene) unknown(name string) (units int64) {
 	r := s.regions[name]
 	for _, row := range r.store.Inspect(r.time(), algorithms.Inspect{Fence: r.guard(), Target: algorithms.Target{Key: "b", Terms: r.terms()}}).Rows {

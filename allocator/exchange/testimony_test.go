@@ -8,7 +8,7 @@ import (
 	"github.com/quotad/quotad/algorithms"
 )
 
-// Nothing is restored before this node has said what it saw and wrote itself, however long its journal takes.
+// Nothing is restored before this node's own testimony is there, however long its journal takes.
 func TestNothingIsRestoredBeforeOnesOwnWord(t *testing.T) {
 	d := newDoubting(t)
 	out := d.loses(d.bucket("b"))
@@ -25,7 +25,8 @@ func TestNothingIsRestoredBeforeOnesOwnWord(t *testing.T) {
 	}
 }
 
-// Of what a peer tells only the cells in doubt are kept, so that it cannot fill the memory of who asks.
+// Of a peer's testimony only the cells in doubt are kept, so that the peer cannot fill this node's
+// memory.
 func TestRowsThatNobodyAskedForAreNotKept(t *testing.T) {
 	d := newDoubting(t)
 	d.loses(d.bucket("b"))
@@ -41,7 +42,7 @@ func TestRowsThatNobodyAskedForAreNotKept(t *testing.T) {
 	}
 }
 
-// A question of a generation that no store can have fences nobody, and is not answered with what is known.
+// A question with a generation that no store can have fences nobody, and gets no testimony.
 func TestAQuestionOfAnAbsurdGeneration(t *testing.T) {
 	for _, from := range []string{"us", "eu"} {
 		d := newDoubting(t)
@@ -58,8 +59,8 @@ func TestAQuestionOfAnAbsurdGeneration(t *testing.T) {
 	}
 }
 
-// A bucket is deleted while a row of it is being written: the store then stands under another generation, and the
-// row is announced under neither.
+// A bucket is deleted while a row of it is being written. The store then works under another
+// generation, and the row is announced under neither.
 func TestARowUnderWayAsItsBucketIsDeleted(t *testing.T) {
 	d := newDoubting(t)
 	b := d.bucket("b")
@@ -82,8 +83,8 @@ func TestARowUnderWayAsItsBucketIsDeleted(t *testing.T) {
 	}
 }
 
-// What was asked about another loss, and what was said by a clock by which the cells in doubt weigh no more and are forgotten, tells
-// nothing of this loss: the peer counts as unknown.
+// Testimony about another loss does not count for this one. Nor does testimony given by a clock by
+// which the cells in doubt no longer weigh and are forgotten. The peer then counts as unknown.
 func TestAnswersThatTellNothing(t *testing.T) {
 	for name, of := range map[string]func(d *doubting, told *Testimonies){
 		"to an earlier recovery": func(_ *doubting, told *Testimonies) { told.ForGeneration-- },

@@ -87,9 +87,9 @@ func TestAnOldCopyBorrowsNothingOfAnUnknownPeer(t *testing.T) {
 	}
 }
 
-// A lagging replica is promoted. In it b was lent 4; it lacks the 90 lent to c since. Before anybody
-// notices the promotion, another 40 are debited in it for b, which nobody hears. That debit must not
-// be announced later.
+// A lagging replica is promoted. In it b was lent 4; it lacks the 90 lent to c since. Before
+// anybody notices the promotion, another 40 are debited in it for b, which nobody hears. That debit
+// must not be announced later.
 func TestAnOldCopyKeepsNoDebitThatNobodyHeardOf(t *testing.T) {
 	lend := func(p *partlyKnown, peer string, lent int64) algorithms.Given {
 		return p.Lend(p.now, algorithms.Lend{Fence: p.guard(), Target: algorithms.Target{Key: "k", Terms: p.terms}, Peer: peer, Cell: p.cell(), Lent: lent, Cap: 100})

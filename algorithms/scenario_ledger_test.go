@@ -84,9 +84,9 @@ func TestMoreThanWasGivenIsNotBelieved(t *testing.T) {
 	b.has(40, 40)
 }
 
-// TestRightsEndWithTheirCell: rights of one cell mean nothing in the next, where every region begins
-// at F again. A late credit is ignored, and nothing is lent of a finished cell. Otherwise the
-// lender's 60 and the borrower's 100 would count in one cell.
+// TestRightsEndWithTheirCell: rights of one cell mean nothing in the next, where every region
+// begins at F again. A late credit is ignored, and nothing is lent of a finished cell. Otherwise
+// the lender's 60 and the borrower's 100 would count in one cell.
 func TestRightsEndWithTheirCell(t *testing.T) {
 	l, b, at := parties(t, fixed(60), fixed(40))
 	l.lends(b, 0, 60)

@@ -13,8 +13,8 @@ import (
 	"github.com/quotad/quotad/region/store"
 )
 
-// relay stands between a store and its Redis, so that it can be cut off, or another Redis put in its place. It must be
-// started outside of a bubble.
+// relay stands between a store and its Redis, so that it can be cut off, or another Redis put in
+// its place. It must be started outside of a bubble.
 type relay struct {
 	listener net.Listener
 	done     sync.WaitGroup
@@ -95,7 +95,8 @@ func (c *cluster) behind(r *relay, region string) (reconnect func()) {
 	return func() { r.lead(direct.URL) }
 }
 
-// The first call that fails trips the breaker, then nobody waits for the store, and a probe lets requests through again.
+// The first call that fails trips the breaker. Then no request waits for the store, until a probe
+// lets requests through again.
 func TestBreaker(t *testing.T) {
 	r := startRelay(t)
 	inBubble(t, []string{"us/n1"}, func(t *testing.T, c *cluster) {

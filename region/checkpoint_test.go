@@ -11,8 +11,9 @@ import (
 	"github.com/quotad/quotad/chaos/lab/documents"
 )
 
-// A region all of whose nodes end with its store starts from its checkpoints: what is admitted on top is at most what was
-// used in the last second and a hundredth of the entitlement, and nothing after a rest.
+// All nodes of a region end together with its store. The region then starts from its checkpoints:
+// the excess is at most what was used in the last second plus a hundredth of the entitlement, and
+// nothing after a rest.
 func TestNodesAndStoreEndTogether(t *testing.T) {
 	for _, kind := range windows {
 		for name, tc := range map[string]struct {
@@ -45,8 +46,9 @@ func TestNodesAndStoreEndTogether(t *testing.T) {
 	}
 }
 
-// What a region lent is in its journal when all its nodes ended with its store, and the borrower cannot be asked: unless the
-// journal was put back from an old copy, of which the store knew that it was one. Then all counts as lent that may be.
+// All nodes of a region end together with its store, and the borrower cannot be asked. What the
+// region lent is in its journal, unless the journal was replaced by an old copy and the store knew
+// so. Then the most that may be lent counts as lent.
 func TestRowsOfAJournal(t *testing.T) {
 	for _, old := range []bool{false, true} {
 		t.Run(fmt.Sprintf("an old copy: %v", old), func(t *testing.T) {
@@ -108,7 +110,7 @@ func TestShortWindowsAreNotWrittenDown(t *testing.T) {
 	})
 }
 
-// A journal that cannot be read, nor written, does not take with it what its node saw.
+// A journal that cannot be read or written does not destroy what its node saw.
 func TestUseIsKnownWithoutTheJournal(t *testing.T) {
 	started(t, documents.Parse(t, 1, alone, long(algorithms.FixedWindow, 100, "")), []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n, q := c.running["us/n1"], request("a")

@@ -27,17 +27,17 @@ const (
 	oneWay     = 40 * time.Millisecond // between regions
 	peerPort   = 8082
 	gossipPort = 7946
-	// storeTimeout is virtual time, which stands still while a Redis is asked.
+	// storeTimeout is virtual time, which stands still during a call of a Redis.
 	storeTimeout = time.Second
 )
 
-// cluster is nodes of several regions in one bubble. Nodes are named "us/n1"; those of one region share a Redis, and
-// each has a host of its own name in the network.
+// cluster is nodes of several regions in one bubble. Nodes are named "us/n1"; those of one region
+// share a Redis, and each has a host of its own name in the network.
 type cluster struct {
 	t       *testing.T
 	network *network.Network
 	servers map[string]*servers.Server // by region
-	twins   map[string]*lab.Twin       // by region: in the place of its server
+	twins   map[string]*lab.Twin       // by region: used instead of its server
 	dir     string
 	sizes   map[string]int // nodes by region
 	seed    string
@@ -54,9 +54,10 @@ type running struct {
 	journal *journal.Journal
 }
 
-// inBubble runs a test in virtual time on a cluster of the given nodes, none of them started. Each region's Redis is
-// started outside of the bubble: waiting on its sockets must not stop the bubble's time. That time begins with a day,
-// so a window of an hour has one cell for the whole test.
+// inBubble runs a test in virtual time on a cluster of the given nodes, none of them started. Each
+// region's Redis is started outside of the bubble: waiting on its sockets must not stop the
+// bubble's time. That time begins with a day, so a window of an hour has one cell for the whole
+// test.
 func inBubble(t *testing.T, nodes []string, f func(t *testing.T, c *cluster)) {
 	t.Helper()
 	c := &cluster{dir: inMemory(t), servers: map[string]*servers.Server{}, twins: map[string]*lab.Twin{}, sizes: map[string]int{}, running: map[string]*running{},
@@ -90,8 +91,8 @@ func inBubble(t *testing.T, nodes []string, f func(t *testing.T, c *cluster)) {
 	})
 }
 
-// inMemory returns a directory that is in memory, where the system has one: tests of hours sync their journals thousands
-// of times, and none of them cuts the power.
+// inMemory returns a directory in memory, if the system has one: tests of hours sync their journals
+// thousands of times, and no test cuts the power.
 func inMemory(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/dev/shm", "quotad-test-")
@@ -102,7 +103,8 @@ func inMemory(t *testing.T) string {
 	return dir
 }
 
-// started runs a test on a cluster whose nodes have all started under one document, and found each other.
+// started runs a test on a cluster whose nodes have all started under one document, and found each
+// other.
 func started(t *testing.T, d *policy.Document, nodes []string, f func(t *testing.T, c *cluster)) {
 	t.Helper()
 	inBubble(t, nodes, func(t *testing.T, c *cluster) {
@@ -122,7 +124,8 @@ func (c *cluster) close() {
 	if err = errors.Join(err, c.network.Close()); err != nil {
 		c.t.Error(err)
 	}
-	time.Sleep(time.Second) // go-redis looks for a lost server once a second, and only then sees that it was closed
+	// go-redis looks for a lost server once a second, and only then sees that it was closed
+	time.Sleep(time.Second)
 }
 
 func (c *cluster) gossipAddress(name string) netip.AddrPort {
@@ -153,7 +156,7 @@ func (c *cluster) config(name string, d *policy.Document) Config {
 	return cfg
 }
 
-// tryStart starts a node, or closes what it was given and says why it did not start.
+// tryStart starts a node. If that fails it closes what the node was given, and returns the reason.
 func (c *cluster) tryStart(name string, d *policy.Document) (*running, error) {
 	c.t.Helper()
 	cfg := c.config(name, d)
@@ -227,12 +230,12 @@ func (c *cluster) redis(region string, f func(ctx context.Context, client *redis
 	}
 }
 
-// onRedis has a region's nodes that start from now on use an embedded Redis in any case: for tests of connections and of
-// what a twin has not.
+// onRedis has the nodes of a region that start from now on use an embedded Redis in any case: for
+// tests of connections and of what a twin lacks.
 func (c *cluster) onRedis(region string) { delete(c.twins, region) }
 
-// onTwin has a region's nodes that start from now on use a twin in any case, which a test can take out of reach and bring
-// back at once.
+// onTwin has the nodes of a region that start from now on use a twin in any case, which a test can
+// make unreachable and reachable at once.
 func (c *cluster) onTwin(region string) *lab.Twin {
 	twin := lab.NewTwin(func() int64 { return time.Now().UnixMicro() }, region)
 	c.twins[region] = twin
@@ -273,7 +276,8 @@ func (n *running) check(t *testing.T, q admit.Request) admit.Decision {
 	return d
 }
 
-// drain makes requests of one unit until one is denied, and returns how many were admitted and the denial.
+// drain makes requests of one unit until one is denied, and returns how many were admitted and the
+// denial.
 func (n *running) drain(t *testing.T, q admit.Request, most int) (admitted int, last admit.Decision) {
 	t.Helper()
 	for range most {

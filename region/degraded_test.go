@@ -39,7 +39,7 @@ func (n *running) series(t *testing.T) map[string]float64 {
 	return all
 }
 
-// agrees holds what a node says of a peer in its status, its metrics and its decisions against each other, and
+// agrees compares what a node says of a peer in its status, its metrics and its decisions, and
 // returns it.
 func (n *running) agrees(t *testing.T, region string) Peer {
 	t.Helper()
@@ -108,7 +108,7 @@ func TestDegraded(t *testing.T) {
 	})
 }
 
-// A region that nobody ever heard of is degraded from the start, and nobody waits for it.
+// A region that was never heard of is degraded from the start, and no request waits for it.
 func TestServesWhileARegionWasNeverThere(t *testing.T) {
 	started(t, documents.Parse(t, 1, halves, "name: second, limit: 100, window: 1s"), []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		us := c.running["us/n1"]
@@ -148,7 +148,7 @@ func TestStatusBucketAndMetricsAgree(t *testing.T) {
 			t.Errorf("the rows make a share of %d: %+v", b.Terms.Entitlement, b.Inspected)
 		}
 
-		// Keys of requests, odd ones among them, make no series.
+		// Keys of requests, even odd ones, add no series.
 		before := us.series(t)
 		for _, account := range []string{"x", "y", "\xff", "new\nline", "\u202e", strings.Repeat("v", 256)} {
 			us.check(t, request(account))

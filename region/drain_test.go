@@ -9,8 +9,8 @@ import (
 	"github.com/quotad/quotad/chaos/lab/documents"
 )
 
-// A node that ends has the store charged with what it admitted without it, however fresh, has the use of long windows in
-// its journal, and is missed by nobody.
+// When a node ends, the store is charged with what the node admitted without it, however recently.
+// The use of long windows is in its journal, and no other node waits for it.
 func TestDrain(t *testing.T) {
 	d := documents.Parse(t, 1, halves, "name: hour, limit: 10000, window: 1h")
 	inBubble(t, []string{"us/n1", "us/n2", "eu/n1"}, func(t *testing.T, c *cluster) {
@@ -49,7 +49,7 @@ func TestDrain(t *testing.T) {
 	})
 }
 
-// What cannot be charged is said, and holds nothing up.
+// What cannot be charged is reported, and delays nothing.
 func TestDrainWithoutStore(t *testing.T) {
 	d := documents.Parse(t, 1, alone, "name: hour, limit: 10000, window: 1h, lending_limit: 0")
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {

@@ -8,8 +8,8 @@ import (
 	"github.com/quotad/quotad/chaos/lab/documents"
 )
 
-// TestAForgedRecallStopsNoLending: where calls between regions are in plain text anybody can ask in
-// the name of any node. A question of generation 2^51 in the name of our region, and of a peer's,
+// TestAForgedRecallStopsNoLending: if calls between regions are in plain text, anybody can ask in
+// the name of any node. A question with generation 2^51, in the name of our region or of a peer's,
 // leaves lending and borrowing as they were.
 func TestAForgedRecallStopsNoLending(t *testing.T) {
 	d := documents.Parse(t, 1, threeRegions, "name: m, limit: 1000, window: 1h")

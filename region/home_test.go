@@ -34,8 +34,9 @@ func (c *cluster) homeOf(t *testing.T, q admit.Request) (home *running, away []*
 	return home, away
 }
 
-// homeKinds are the kinds whose few units other regions than the home can borrow, and the least of three units that one
-// of them has in six tries. Of a log and a bucket some may be lost on the way: they are borrowed for a cell of a second.
+// homeKinds are the kinds of which regions other than the home can borrow the few units. The number
+// is the minimum of three units that such a region gets in six tries. Units of a log or a bucket
+// may be lost on the way, because they are borrowed for a cell of a second.
 var homeKinds = map[algorithms.Kind]int{algorithms.FixedWindow: 3, algorithms.SlidingWindowCounter: 2, algorithms.SlidingWindowLog: 1, algorithms.TokenBucket: 1}
 
 // TestHomeModeServes: a limit of fewer than two units for each region, in the life of a cluster.
@@ -105,7 +106,8 @@ func (c *cluster) servesAllAtOnce(t *testing.T, q admit.Request) {
 	}
 }
 
-// On a cut the home region alone serves a key, all of it; the others say so, and that they are degraded.
+// On a cut the home region alone serves a key, all of it; the others say so, and that they are
+// degraded.
 func (c *cluster) servesAtHomeAlone(t *testing.T, q admit.Request) {
 	home, away := c.homeOf(t, q)
 	c.network.Isolate(home.name, time.Hour)

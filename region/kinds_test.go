@@ -19,7 +19,8 @@ func burstOf(kind algorithms.Kind, units, burst int) string {
 	return limitOf(kind, units, fmt.Sprintf(", burst: %d", burst))
 }
 
-// Requests that a leaky bucket admits have their turns at its rate, and a full one says when there is room.
+// Requests that a leaky bucket admits have their turns at its rate, and a full one says when there
+// is room.
 func TestTurnsOfALeakyBucket(t *testing.T) {
 	d := documents.Parse(t, 1, alone, burstOf(algorithms.LeakyBucket, 10, 5), "name: watch, algorithm: leaky_bucket, limit: 1, window: 10s, shadow: true")
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
@@ -53,7 +54,8 @@ func TestTurnsOfALeakyBucket(t *testing.T) {
 	})
 }
 
-// Whoever waits as long as a denial says is admitted then, if nothing else happens, and not a microsecond before.
+// Whoever waits as long as a denial says is admitted then, if nothing else happens, and not a
+// microsecond before.
 func TestRetryAfterIsHonest(t *testing.T) {
 	const denials = 12
 	for _, kind := range algorithms.Kinds {

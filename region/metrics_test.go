@@ -18,7 +18,8 @@ import (
 
 var update = flag.Bool("update", false, "write testdata/metrics.txt anew")
 
-// goldenSeries compares series with those in testdata/metrics.txt, which stand there by name with their types.
+// goldenSeries compares series with those in testdata/metrics.txt, which stand there by name with
+// their types.
 func goldenSeries(t *testing.T, n *running) {
 	t.Helper()
 	families, err := n.Metrics().Gather()
@@ -52,7 +53,8 @@ func goldenSeries(t *testing.T, n *running) {
 	}
 }
 
-// Rights that move are counted on both sides, by the peer they move to or from, and no counter ever goes back.
+// Rights that move are counted on both sides, by the peer they move to or from, and no counter ever
+// goes back.
 func TestMovedUnitsAreCounted(t *testing.T) {
 	d := documents.Parse(t, 1, halves, "name: second, limit: 100, window: 1s")
 	started(t, d, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
@@ -106,12 +108,13 @@ func (n *running) timed(t *testing.T) (decisions uint64, buckets int) {
 	return 0, 0
 }
 
-// A region that denies while another has said that it has spare units counts that.
+// A region that denies while another region has advertised spare units counts these denials.
 func TestDeniedWithSpareIsCounted(t *testing.T) {
 	d := documents.Parse(t, 1, halves, "name: second, limit: 100, window: 1s, borrowing_limit: 0")
 	started(t, d, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
 		us, eu := c.running["us/n1"], c.running["eu/n1"]
-		for i := range 200 { // eu says that it needs 10 of its 50 in a second, and us may borrow none
+		// eu says that it needs 10 of its 50 in a second, and us may borrow none
+		for i := range 200 {
 			us.check(t, request("a"))
 			us.check(t, request("a"))
 			if i%10 == 0 {
@@ -128,7 +131,8 @@ func TestDeniedWithSpareIsCounted(t *testing.T) {
 	})
 }
 
-// Asks that are declined are counted on both sides, with the reason: regions under different documents do not trade.
+// Asks that are declined are counted on both sides, with the reason: regions under different
+// documents do not trade.
 func TestDeclinedAsksAreCounted(t *testing.T) {
 	limit := "name: second, limit: 100, window: 1s"
 	inBubble(t, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
@@ -144,7 +148,8 @@ func TestDeclinedAsksAreCounted(t *testing.T) {
 	})
 }
 
-// What is admitted without the store is counted, and so is what the store was charged with afterwards.
+// What is admitted without the store is counted, and so is what the store was charged with
+// afterwards.
 func TestLocalUnitsAreCounted(t *testing.T) {
 	d := documents.Parse(t, 1, alone, "name: hour, limit: 100, window: 1h, lending_limit: 0")
 	inBubble(t, []string{"us/n1"}, func(t *testing.T, c *cluster) {

@@ -188,7 +188,7 @@ func TestCloseLeavesNoGoroutine(t *testing.T) {
 	})
 }
 
-// Nobody waits for a node that is closed, whether they came before or after.
+// No caller waits for a closed node, whether its call came before or after the close.
 func TestCheckOnAClosedNode(t *testing.T) {
 	d := documents.Parse(t, 1, alone, "name: second, limit: 5, window: 1s")
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
@@ -262,7 +262,8 @@ func TestTwoNodesOfOneRegionAdmitTheShare(t *testing.T) {
 	})
 }
 
-// Both nodes of a region borrow for it, and both of the other lend: together never more than the limit.
+// Both nodes of a region borrow for it, and both of the other lend: together never more than the
+// limit.
 func TestNodesOfARegionBorrowTogether(t *testing.T) {
 	d := documents.Parse(t, 1, []string{"us: {weight: 1}", "eu: {weight: 1}"}, "name: second, limit: 100, window: 1s")
 	started(t, d, []string{"us/n1", "us/n2", "eu/n1", "eu/n2"}, func(t *testing.T, c *cluster) {
@@ -346,8 +347,8 @@ func TestStartRefuses(t *testing.T) {
 	}
 }
 
-// TestNoStartWithoutRights: a node whose user may not do all that scripts do does not start, and
-// nothing is charged.
+// TestNoStartWithoutRights: a node whose Redis user may not do everything that scripts do does not
+// start, and charges nothing.
 func TestNoStartWithoutRights(t *testing.T) {
 	server := process(t)
 	admin := operator(t, server)

@@ -95,8 +95,8 @@ func (c *cluster) exhausts(q admit.Request) (admitted int) {
 	return admitted
 }
 
-// copies are ways to another server that holds what a server held at a moment: each is told of that server before the
-// region starts, and returns what makes the copy.
+// copies are ways to get another server with a server's data of one moment. Each is told of the
+// server before the region starts, and returns a function that makes the copy.
 var copies = map[string]func(t *testing.T, s *servers.Server) func() *servers.Server{
 	"a copy of all keys": func(t *testing.T, s *servers.Server) func() *servers.Server {
 		return func() *servers.Server {
@@ -111,7 +111,8 @@ var copies = map[string]func(t *testing.T, s *servers.Server) func() *servers.Se
 			return other
 		}
 	},
-	// A server without replicas takes another master_replid when the first one comes: it must be there before.
+	// A server without replicas takes another master_replid when the first one comes: it must be
+	// there before.
 	"a replica that is promoted": func(t *testing.T, s *servers.Server) func() *servers.Server {
 		replica := process(t, "--replicaof", strings.ReplaceAll(s.URL[len("redis://"):], ":", " "))
 		at := operator(t, replica)
@@ -130,8 +131,9 @@ var copies = map[string]func(t *testing.T, s *servers.Server) func() *servers.Se
 	},
 }
 
-// A server that holds an old copy of the region's data, its token too, is noticed by the first batch: nothing of it counts,
-// long windows get back what was used since the copy, short ones close.
+// A server with an old copy of the region's data, including the token, is noticed by the first
+// batch. Nothing of that batch counts. Long windows get back what was used since the copy, and
+// short ones are closed.
 func TestStaleCopy(t *testing.T) {
 	for name, prepare := range copies {
 		t.Run(name, func(t *testing.T) {
@@ -144,7 +146,8 @@ func TestStaleCopy(t *testing.T) {
 			c.admits(minute, 2)
 			stale := copied()
 			c.admits(long, 30)
-			generation := c.running["us/n1"].Status().Generation // of both nodes, which notice by themselves as well
+			// of both nodes, which notice by themselves as well
+			generation := c.running["us/n1"].Status().Generation
 			r.lead(stale.URL)
 			for _, n := range c.running {
 				c.within(10*time.Second, n.name+" to stand under another generation", func() bool {
@@ -169,7 +172,8 @@ func TestStaleCopy(t *testing.T) {
 	}
 }
 
-// A Redis that ends and starts again without its data, under two nodes that go on: the limit is admitted, exactly.
+// A Redis that ends and starts again without its data, under two nodes that go on: the limit is
+// admitted, exactly.
 func TestRestartOfRedis(t *testing.T) {
 	s := process(t)
 	c, r := inRealTime(t, s, day)
@@ -191,7 +195,8 @@ func TestRestartOfRedis(t *testing.T) {
 	}
 }
 
-// Scripts that are gone are no loss, and buckets that were evicted none of the store; what was evicted is restored.
+// Lost scripts are not a loss of data, and evicted buckets not a loss of the store. Evicted buckets
+// are restored.
 func TestScriptsAndBucketsThatVanish(t *testing.T) {
 	s := process(t)
 	c, _ := inRealTime(t, s, day)
@@ -233,8 +238,9 @@ func evict(ctx context.Context, t *testing.T, at *redis.Client) {
 	}
 }
 
-// A Redis that stands still: requests are decided without it, and then at once; when it goes on, a probe lets them through,
-// and what it had been sent meanwhile counts as used, though it was answered as a failure.
+// A Redis is paused: requests are decided without it, after the first ones without delay. When it
+// continues, a probe lets requests through. What it was sent meanwhile counts as used, although it
+// was answered as a failure.
 func TestRedisThatStandsStill(t *testing.T) {
 	s := process(t)
 	c, _ := inRealTime(t, s, day)

@@ -32,7 +32,8 @@ func (n *running) state(t *testing.T, q admit.Request) algorithms.State {
 	return b.Inspected.State
 }
 
-// noticesLoss makes requests until the store decides one under a later generation, and returns how many were admitted.
+// noticesLoss makes requests until the store decides one under a later generation, and returns how
+// many were admitted.
 func (c *cluster) noticesLoss(n *running, q admit.Request, before uint64) (admitted int64) {
 	c.t.Helper()
 	c.within(2*time.Second, n.name+" to open its store anew", func() bool {
@@ -45,8 +46,8 @@ func (c *cluster) noticesLoss(n *running, q admit.Request, before uint64) (admit
 	return admitted
 }
 
-// borrows has a region spend its entitlement of "long" and then some more, which others lend it, and returns what was
-// admitted.
+// borrows has a region spend its entitlement of "long" and more, which others lend it. It returns
+// what was admitted.
 func (n *running) borrows(t *testing.T, account string) (admitted int64) {
 	t.Helper()
 	n.check(t, request(account))
@@ -70,8 +71,9 @@ func sum(all map[int64]int64) (units int64) {
 	return units
 }
 
-// A region whose store lost everything, borrower or lender, takes its use and its rows back from those who saw them: the
-// next request is decided on them, all regions together admit the limit and no more, and rights move again.
+// A region, borrower or lender, whose store lost everything restores its use and its rows from
+// those who saw them. The next request is decided on them, all regions together admit exactly the
+// limit, and rights move again.
 func TestLossOfALongWindow(t *testing.T) {
 	for _, kind := range windows {
 		for _, loser := range []string{"us", "eu"} {
@@ -113,8 +115,8 @@ func TestLossOfALongWindow(t *testing.T) {
 	}
 }
 
-// A request that meets a loss is answered in its time, which may be too short to hear from anybody; what it was admitted is
-// charged after what is restored.
+// A request that meets a loss is answered in time, which may be too short to hear from any other
+// node. What it was admitted is charged in addition to what is restored.
 func TestALossWithinTheDeadline(t *testing.T) {
 	d := documents.Parse(t, 1, halves, "name: long, limit: 200, window: 10m, lending_limit: 0.5")
 	inBubble(t, []string{"us/n1", "us/n2", "eu/n1"}, func(t *testing.T, c *cluster) {
@@ -138,7 +140,8 @@ func TestALossWithinTheDeadline(t *testing.T) {
 	})
 }
 
-// Two nodes of a region meet the loss of their store at once, under requests: together they admit the limit, exactly.
+// Two nodes of a region notice the loss of their store at once, under load. Together they admit
+// exactly the limit.
 func TestTwoNodesRecoverAtOnce(t *testing.T) {
 	for _, kind := range windows {
 		t.Run(string(kind), func(t *testing.T) {
@@ -194,8 +197,8 @@ func TestAMateKnowsWhatWasUsed(t *testing.T) {
 	}
 }
 
-// What a region lent is known if the peer tells, or the journals of all its nodes do. Else all counts as lent that may
-// be, until the peer is heard again.
+// What a region lent is known if the peer tells, or if the journals of all the region's nodes do.
+// Otherwise the most that may be lent counts as lent until the peer is heard again.
 func TestWhoKnowsWhatWasLent(t *testing.T) {
 	for name, tc := range map[string]struct {
 		cut, down, fresh bool
@@ -250,10 +253,11 @@ func TestWhoKnowsWhatWasLent(t *testing.T) {
 						t.Error("admitted while a node that may have decided is down")
 					}
 					c.start("us/n2", d)
-				case tc.fresh: // what the lost journal knew of is not known until the window ends
+				case tc.fresh: // what the lost journal knew is not known until the window ends
 					least = 1200
 				}
-				time.Sleep(35 * time.Second) // it may borrow and be given back meanwhile, in an idle hour it does not
+				// it may borrow and be given back meanwhile, in an idle hour it does not
+				time.Sleep(35 * time.Second)
 				if got := us.state(t, q).Share; got < before.Share {
 					t.Errorf("the peer is heard: share %d, it was %d", got, before.Share)
 				}
@@ -268,7 +272,7 @@ func TestWhoKnowsWhatWasLent(t *testing.T) {
 	}
 }
 
-// A peer whose own store lost the bucket knows nothing of it: only the journals do.
+// A peer whose own store lost the bucket knows nothing of it. Only the journals do.
 func TestBothRegionsLoseTheirStores(t *testing.T) {
 	for _, down := range []bool{false, true} {
 		t.Run(fmt.Sprintf("a node down: %v", down), func(t *testing.T) {
@@ -303,7 +307,8 @@ func TestBothRegionsLoseTheirStores(t *testing.T) {
 	}
 }
 
-// Where requests go does not matter: three regions, two of them of two nodes, admit the limit in each window.
+// It does not matter where requests go: three regions, two of them with two nodes, admit the limit
+// in each window.
 func TestTrafficMovesBetweenNodes(t *testing.T) {
 	for _, exhausted := range []policy.OnExhausted{policy.ExhaustedDeny, policy.ExhaustedBorrow} {
 		t.Run(string(exhausted), func(t *testing.T) {

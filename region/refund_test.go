@@ -128,7 +128,8 @@ func TestRefundByAnotherNode(t *testing.T) {
 		c.stop("us/n1")
 		n2.refunds(t, receipts[1], false, all)
 		n1 = c.start("us/n1", d)
-		receipts = append(receipts, n1.charged(t, cost("a", 4))) // the first of this start, as receipts[0] was of the one before
+		// the first of this start, as receipts[0] was of the one before
+		receipts = append(receipts, n1.charged(t, cost("a", 4)))
 		n1.refunds(t, receipts[0], true, all)
 		n1.refunds(t, receipts[1], true, all)
 		n1.refunds(t, receipts[2], false, all)
@@ -152,7 +153,8 @@ func TestRefundAfterALoss(t *testing.T) {
 		receipt := n.charged(t, cost("a", 4))
 		generation := n.Status().Generation
 		c.flushAll("us")
-		if _, err := n.Refund(t.Context(), receipt); err == nil || errors.Is(err, admit.ErrReceipt) { // the node has not seen it yet
+		// the node has not seen it yet
+		if _, err := n.Refund(t.Context(), receipt); err == nil || errors.Is(err, admit.ErrReceipt) {
 			t.Errorf("by a store that is lost: %v", err)
 		}
 		c.within(time.Second, "the store to be opened anew", func() bool { return n.Status().Generation > generation })
@@ -170,12 +172,13 @@ func TestRefundAfterALoss(t *testing.T) {
 	})
 }
 
-// Each limit of a request gives back what it was charged: a shadow limit that was over, and one that the document has
-// no more, nothing.
+// Each limit of a request gives back what it was charged. A shadow limit that was exceeded, and a
+// limit that is no longer in the document, give back nothing.
 func TestRefundOfSeveralLimits(t *testing.T) {
 	var limits []string
 	var back []admit.RefundedCharge
-	kinds := slices.DeleteFunc(slices.Clone(algorithms.Kinds), func(k algorithms.Kind) bool { return k == algorithms.TokenBucket }) // all are too many
+	// all are too many
+	kinds := slices.DeleteFunc(slices.Clone(algorithms.Kinds), func(k algorithms.Kind) bool { return k == algorithms.TokenBucket })
 	for _, kind := range kinds {
 		limits = append(limits, limitOf(kind, 100, ""))
 		back = append(back, admit.RefundedCharge{Limit: nameOf(kind), Units: 3})
@@ -245,7 +248,8 @@ func TestRefundAgainUnderAnotherDocument(t *testing.T) {
 	})
 }
 
-// A charge comes back for as long as it weighs, and then no more; a limit's own time is what counts.
+// A charge comes back for as long as it weighs, and then no more; a limit's own time is what
+// counts.
 func TestRefundOfAnOldCharge(t *testing.T) {
 	const second = time.Second
 	for _, tc := range []struct {
@@ -260,7 +264,8 @@ func TestRefundOfAnOldCharge(t *testing.T) {
 		{algorithms.SlidingWindowCounter, 19 * second, 0, noLonger},
 		{algorithms.SlidingWindowLog, 10*second - 1000, 4, ""},
 		{algorithms.SlidingWindowLog, 10 * second, 0, noLonger},
-		{algorithms.TokenBucket, 4*second - 1000, 1, ""}, // 3 of the 4 tokens have come by themselves
+		// 3 of the 4 tokens have come by themselves
+		{algorithms.TokenBucket, 4*second - 1000, 1, ""},
 		{algorithms.TokenBucket, 4*second + 1000, 0, noLonger},
 		{algorithms.LeakyBucket, 0, 0, promised},
 		{algorithms.LeakyBucket, time.Minute, 0, promised},

@@ -34,8 +34,9 @@ func (n networkCutter) Cut(region, _ string, d time.Duration) ([]netip.Addr, err
 
 func (networkCutter) PacketsLost() uint64 { return 0 }
 
-// TestCutOverThePeerPort: a node that was not started for it refuses a cut, warns of it and counts it; one that was is cut
-// off, degraded for as long as the cut lasts, and in touch again by itself.
+// TestCutOverThePeerPort: a node that was not started with chaos: true refuses a cut, warns of it
+// and counts it. One that was is cut off, is degraded for as long as the cut lasts, and is in touch
+// again by itself.
 func TestCutOverThePeerPort(t *testing.T) {
 	inBubble(t, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
 		var log bytes.Buffer

@@ -31,7 +31,8 @@ func (n *running) shardsOf(q admit.Request) int {
 	return len(all)
 }
 
-// refusal says how a receipt was refused: the error must be one that a caller can do something with.
+// refusal says how a receipt was refused: the error must be one that a caller can do something
+// with.
 func refusal(t testing.TB, err error) string {
 	t.Helper()
 	var field *admit.FieldError

@@ -9,7 +9,8 @@ import (
 	"github.com/quotad/quotad/region/admit"
 )
 
-// All regions use their stores up, and then, cut off from them, what was kept out of them: the limit, and not a unit more.
+// All regions use their stores up and are then cut off from them. Then they use their reserves: in
+// all exactly the limit.
 func TestReserveAndStoresTogether(t *testing.T) {
 	nodes := []string{"us/n1", "us/n2", "eu/n1", "eu/n2"}
 	for _, kind := range algorithms.Kinds {

@@ -58,7 +58,8 @@ func TestJudge(t *testing.T) {
 		return Decision{Reason: reason, Limit: limit, Remaining: remaining, RetryAfter: retry, ResetAfter: reset}
 	}
 	shadowed := func(d Decision, names ...string) Decision { d.Shadowed = names; return d }
-	const minute, hour, second = 50 * time.Second, 58*time.Minute + 50*time.Second, time.Second // until their cells end
+	// until their cells end
+	const minute, hour, second = 50 * time.Second, 58*time.Minute + 50*time.Second, time.Second
 	for name, tc := range map[string]struct {
 		judgedCase
 		want Decision
@@ -130,7 +131,8 @@ func TestJudgeDescribesTheDecider(t *testing.T) {
 	}
 }
 
-// A store restored from an old copy may have lent more than its entitlement: nobody is shown a negative share.
+// A store restored from an old copy may have lent more than its entitlement: nobody is shown a
+// negative share.
 func TestJudgeShowsNoNegativeShare(t *testing.T) {
 	n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, judged["minute"]))
 	d := n.judge(1, n.tenure.Rules().Match(asked(request("a"))), answered{decided: algorithms.Decided{Head: algorithms.Head{Now: judgedAt},

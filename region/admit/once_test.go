@@ -24,7 +24,8 @@ func (d Decision) sameAs(first Decision) bool {
 	return reflect.DeepEqual(d, first)
 }
 
-// An admitted request is charged once for a minute, however often and at whichever node of the region it is made again.
+// An admitted request is charged once for a minute, however often and at whichever node of the
+// region it is made again.
 func TestTheSameRequestAgain(t *testing.T) {
 	for _, kind := range algorithms.Kinds {
 		t.Run(string(kind), func(t *testing.T) {
@@ -137,7 +138,8 @@ func TestTheSameRequestInABatch(t *testing.T) {
 		}
 		x, y, plain := named("a", "x", 2), named("a", "y", 2), request("a")
 		batch := []Request{x, plain, x, y, plain, x, plain}
-		for round, want := range []int64{2 + 2 + 3, 2 + 2 + 3 + 3} { // both of the used units and of the demand
+		// both of the used units and of the demand
+		for round, want := range []int64{2 + 2 + 3, 2 + 2 + 3 + 3} {
 			for i, d := range n.batched(t, hears, batch...) {
 				again := batch[i].ID != "" && (round > 0 || i == 2 || i == 5)
 				if !d.Allowed || d.Repeated != again {
@@ -238,7 +240,8 @@ func TestPeeksHaveNoID(t *testing.T) {
 	})
 }
 
-// A decision that is repeated has one receipt, also for a caller that did not ask for one the first time.
+// A decision that is repeated has one receipt, also for a caller that did not ask for one the first
+// time.
 func TestOneReceiptForOneCharge(t *testing.T) {
 	d := documents.Parse(t, 1, alone, limitOf(algorithms.FixedWindow, 10, ""))
 	started(t, d, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {

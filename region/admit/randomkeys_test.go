@@ -17,8 +17,8 @@ import (
 // bytesOfA is what the bucket of account "a" takes in the meter.
 const bytesOfA = fallbackRecordBytes + len("7:account,1:a,")
 
-// In an outage 100,350 random keys once denied every new one. Now they take a part of what may be
-// taken, and each key keeps its own part, which it spends once.
+// In an outage, 100,350 random keys once caused every new key to be denied. Now they take only a
+// part of what may be taken. Each key keeps its own part, which it spends once.
 func TestRandomKeysInAnOutage(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, "name: minute, limit: 100, window: 1m, lending_limit: 0"))
@@ -42,8 +42,8 @@ func TestRandomKeysInAnOutage(t *testing.T) {
 	})
 }
 
-// A meter at any state says of each bucket what a plain map of all of them says, whatever their ids
-// are.
+// In any state, a meter says of each bucket the same as a plain map of all buckets, whatever their
+// IDs are.
 func TestFallbackAgainstAPlainMap(t *testing.T) {
 	for seed := range uint64(20) {
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -97,9 +97,9 @@ func (n *running) claimsAtMost(most int) *claims {
 	return c
 }
 
-// Of more buckets than the journal remembers one by one it remembers the limit's whole window: a
-// node that was started again spends nothing of that limit in it, and of other limits and windows
-// as ever.
+// If there are more buckets than the journal remembers one by one, it remembers the limit's whole
+// window. A restarted node spends nothing of that limit in that window, and of other limits and
+// windows as usual.
 func TestALifeSpendsNoPartTwiceOfVeryManyBuckets(t *testing.T) {
 	d := documents.Parse(t, 1, alone, "name: minute, limit: 100, window: 1m, lending_limit: 0.5",
 		"name: other, domain: other, limit: 100, window: 1m, lending_limit: 0.5")
@@ -137,8 +137,8 @@ func TestALifeSpendsNoPartTwiceOfVeryManyBuckets(t *testing.T) {
 	})
 }
 
-// A life that claims a whole window still spends nothing of what a life before it spent of one by
-// one, and claims that have ended make room for others.
+// A life that claims a whole window still spends nothing of buckets that an earlier life claimed
+// one by one. Claims that have ended make room for others.
 func TestWholeClaimsKeepThoseOfBefore(t *testing.T) {
 	d := documents.Parse(t, 1, alone, "name: minute, limit: 100, window: 1m, lending_limit: 0.5")
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
@@ -166,8 +166,8 @@ func TestWholeClaimsKeepThoseOfBefore(t *testing.T) {
 	})
 }
 
-// BenchmarkRandomKeysInAnOutage is what a new key costs that is spent of without the store: memory,
-// time, and with a journal what that grows by.
+// BenchmarkRandomKeysInAnOutage measures the cost of a new key that is spent without the store:
+// memory, time, and, with a journal, its growth.
 func BenchmarkRandomKeysInAnOutage(b *testing.B) {
 	for _, with := range []string{"no journal", "a journal"} {
 		b.Run(with, func(b *testing.B) {
@@ -218,7 +218,7 @@ func BenchmarkRandomKeysInAnOutage(b *testing.B) {
 	}
 }
 
-// A request that one of its limits denies makes no record of the others, and no claim in the
+// A request that one of its limits denies makes no record of its other limits, and no claim in the
 // journal.
 func TestWhatIsDeniedTakesNoMemory(t *testing.T) {
 	d := documents.Parse(t, 1, alone, "name: account, limit: 100, window: 1m, lending_limit: 0",

@@ -23,8 +23,8 @@ func batchOf(n int) *quotadv1.CheckBatchRequest {
 	return m
 }
 
-// TestBatch: all requests are with the node at the same time, each is decided for itself, and the answers come in the
-// order of the requests.
+// TestBatch: all requests are with the node at the same time, each is decided for itself, and the
+// answers come in the order of the requests.
 func TestBatch(t *testing.T) {
 	receipts := map[bool]string{true: aReceipt}
 	for _, size := range []int{0, 1, 100} {
@@ -32,7 +32,8 @@ func TestBatch(t *testing.T) {
 			var together sync.WaitGroup
 			together.Add(size)
 			node := &fakeNode{
-				wait: func(context.Context, admit.Request) error { // for as long as any of the batch is missing
+				// for as long as any of the batch is missing
+				wait: func(context.Context, admit.Request) error {
 					together.Done()
 					together.Wait()
 					return nil
@@ -61,7 +62,8 @@ func TestBatch(t *testing.T) {
 	}
 }
 
-// TestBatchRefused: a bad request refuses the batch before the node has seen any of it, and all that is wrong is named.
+// TestBatchRefused: a bad request refuses the batch before the node has seen any of it, and all
+// that is wrong is named.
 func TestBatchRefused(t *testing.T) {
 	node := &fakeNode{}
 	client := quota(t, node)

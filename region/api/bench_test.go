@@ -17,9 +17,9 @@ import (
 	"github.com/quotad/quotad/region/store"
 )
 
-// BenchmarkCheckGRPC measures a decision over gRPC in memory, then the handler of that call alone, and beside them what
-// Redis alone takes for the same script with the same arguments, on one key, with a real redis-server. All report
-// percentiles of single calls; handler less evalsha is what a node adds to its Redis.
+// BenchmarkCheckGRPC measures a decision over gRPC in memory, the handler of that call alone, and a
+// real redis-server alone with the same script and arguments on one key. All report percentiles of
+// single calls. handler less evalsha is what a node adds to its Redis.
 func BenchmarkCheckGRPC(b *testing.B) {
 	server, err := servers.StartProcess(b.Context())
 	if err != nil {
@@ -84,7 +84,8 @@ func bareScript(b *testing.B, node *realNode) func(context.Context) error {
 	}
 }
 
-// percentiles makes b.N calls by so many callers, and reports the median and the 99th percentile of a call.
+// percentiles makes b.N calls by so many callers, and reports the median and the 99th percentile of
+// a call.
 func percentiles(b *testing.B, callers int, call func(context.Context) error) {
 	for range callers { // connections are made before time is taken
 		if err := call(b.Context()); err != nil {

@@ -197,8 +197,8 @@ func TestDecodeEncoded(t *testing.T) {
 	})
 }
 
-// FuzzDecodeCheck: the decoder never panics; what it accepts is valid, encodes to the same request again, and is what
-// encoding/json, more lenient, reads too.
+// FuzzDecodeCheck: the decoder never panics; what it accepts is valid, encodes to the same request
+// again, and is what encoding/json, more lenient, reads too.
 func FuzzDecodeCheck(f *testing.F) {
 	for _, seed := range []string{aRequest, `{"domain":"api"}`, `{"domain":"\ud83d\ude00","cost":1}`, `{"domain":"api","domain":"b"}`,
 		`{"domain":"api","cost":1e3}`, `{"domain":"\ud800"}`, `{"domain":"api","descriptors":{"a":"1","\u0061":"2"}}`, "[]", "\"\\u", "{\"\xff\":1}",

@@ -25,8 +25,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type fakeNode struct {
 	decision admit.Decision
 	err      error
-	fault    any                                            // if not nil, to panic with
-	decide   func(admit.Request) (admit.Decision, error)    // if not nil, in place of decision and err
+	fault    any // if not nil, to panic with
+	// if not nil, in place of decision and err
+	decide   func(admit.Request) (admit.Decision, error)
 	wait     func(context.Context, admit.Request) error     // if not nil, called by Check first
 	bucket   func(map[string]string) (region.Bucket, error) // if not nil, in place of err
 	refunded admit.Refunded                                 // of the receipt aReceipt

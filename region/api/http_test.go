@@ -118,7 +118,8 @@ func compare(t *testing.T, got, want string) {
 	}
 }
 
-// prob is a problem as exchangeHTTP shows it; header is shown before its content type, members stand behind its detail.
+// prob is a problem as exchangeHTTP shows it; header is shown before its content type, members
+// stand behind its detail.
 func prob(code int, header, detail, members string) string {
 	return fmt.Sprintf(`%d
 %s%s{"type":"about:blank","title":%q,"status":%d,"detail":"%s"%s}`, code, header, isProb, http.StatusText(code), code, detail, members)

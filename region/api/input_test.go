@@ -65,7 +65,8 @@ func TestMalformedBodies(t *testing.T) {
 	}
 }
 
-// TestCallersInBrowsers: a page of another site cannot have its visitor's browser charge, reset or refund anything.
+// TestCallersInBrowsers: a page of another site cannot have its visitor's browser charge, reset or
+// refund anything.
 func TestCallersInBrowsers(t *testing.T) {
 	const post = "POST /v1/check HTTP/1.1\r\nHost: node:8080\r\nConnection: close\r\n"
 	length := fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(aRequest), aRequest)
@@ -118,7 +119,8 @@ func descriptor(name, value string) []byte {
 	return text(2, string(append(text(1, name), text(2, value)...)))
 }
 
-// TestGRPCMalformed: what is no message, or has text that is none, is the caller's fault, and the answer says where.
+// TestGRPCMalformed: what is no message, or has text that is none, is the caller's fault, and the
+// answer says where.
 func TestGRPCMalformed(t *testing.T) {
 	domain := text(1, "api")
 	for _, c := range []struct {
@@ -179,7 +181,8 @@ func TestGRPCTooMuch(t *testing.T) {
 	}
 }
 
-// TestKeysStayApart: keys that look alike are different, and those that are odd reach the node as they are, over both fronts.
+// TestKeysStayApart: keys that look alike are different, and those that are odd reach the node as
+// they are, over both fronts.
 func TestKeysStayApart(t *testing.T) {
 	keys := []string{"a_b", "a", "}{", "{}", "\x00", "\r\n", "*", "\u00e9", "e\u0301", "\u202e", "", "-1", "NaN", "+5", " 5 "}
 	node := &fakeNode{decision: allowed()}

@@ -97,7 +97,8 @@ func TestRefusedReceiptIsCut(t *testing.T) {
 	}
 }
 
-// FuzzDecodeRefund: the decoder never panics, and reads what encoding/json, more lenient, reads too.
+// FuzzDecodeRefund: the decoder never panics, and reads what encoding/json, more lenient, reads
+// too.
 func FuzzDecodeRefund(f *testing.F) {
 	for _, seed := range []string{aRefund, `{}`, `{"receipt":""}`, `{"receipt":null}`, `{"receipt":"a","receipt":"b"}`, `{"receipt":"\ud800"}`, `{"limit":"a"}`, `[]`} {
 		f.Add([]byte(seed))

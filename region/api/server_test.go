@@ -73,7 +73,8 @@ func served(t *testing.T, node *fakeNode, f func(t *testing.T, s *front)) {
 	})
 }
 
-// raw sends bytes over a connection of its own, and returns what comes back until its end, and after how long.
+// raw sends bytes over a connection of its own, and returns what comes back until its end, and
+// after how long.
 func (s *front) raw(t *testing.T, sent string) (string, time.Duration) {
 	t.Helper()
 	conn, err := s.client.DialContext(t.Context(), "tcp", s.at)
@@ -208,8 +209,8 @@ func slow(d time.Duration) *fakeNode {
 	}
 }
 
-// calls makes one call over gRPC and one over HTTP, and waits until both are with the node; the function returned
-// waits for their ends.
+// calls makes one call over gRPC and one over HTTP, and waits until both are with the node; the
+// function returned waits for their ends.
 func (s *front) calls(t *testing.T) (ends func() (web int, rpc error)) {
 	t.Helper()
 	var done sync.WaitGroup
@@ -229,7 +230,7 @@ func (s *front) calls(t *testing.T) (ends func() (web int, rpc error)) {
 	return func() (int, error) { done.Wait(); return web, rpc }
 }
 
-// TestShutdownWaits: calls under way are answered, and a watcher of health does not hold the end up.
+// TestShutdownWaits: calls under way are answered, and a watcher of health does not delay the end.
 func TestShutdownWaits(t *testing.T) {
 	served(t, slow(3*time.Second), func(t *testing.T, s *front) {
 		watch, err := healthv1.NewHealthClient(s.rpc).Watch(t.Context(), &healthv1.HealthCheckRequest{})
@@ -290,7 +291,8 @@ func TestCloseEndsAtOnce(t *testing.T) {
 	})
 }
 
-// TestCallerGivesUp: the context of a call over HTTP ends with its connection, and reaches the node.
+// TestCallerGivesUp: the context of a call over HTTP ends with its connection, and reaches the
+// node.
 func TestCallerGivesUp(t *testing.T) {
 	gone := make(chan error, 1)
 	node := &fakeNode{wait: func(ctx context.Context, _ admit.Request) error {

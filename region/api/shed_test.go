@@ -46,8 +46,8 @@ func shedAfter(t *testing.T, err error) (retry time.Duration) {
 	return 0
 }
 
-// Batches that find the node's processors busy are refused unread, and single checks beside them are decided. What waits
-// for the store has nothing in hand.
+// Batches that find the node's processors busy are refused unread, while single checks are decided.
+// A call that waits for the store does not keep the processors busy.
 func TestCallsAreShed(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		var hold, all sync.WaitGroup
@@ -103,7 +103,8 @@ func TestCallsAreShed(t *testing.T) {
 	})
 }
 
-// A batch of a caller for whom much waits already is refused unread, and a single check of it is not.
+// A batch of a caller for whom much waits already is refused unread, and a single check of it is
+// not.
 func TestBusyCallers(t *testing.T) {
 	n := &fakeNode{decision: allowed(), busy: map[string]bool{"bufconn": true, "192.0.2.1": true}}
 	client := quota(t, n)
@@ -162,8 +163,9 @@ func TestBehind(t *testing.T) {
 	})
 }
 
-// BenchmarkShed is what it takes to refuse a batch of a hundred unread: the whole call, client included, and the node's part
-// beyond what gRPC takes. As many calls as may pause come at a time, so that the pause itself costs no time.
+// BenchmarkShed measures the refusal of an unread batch of a hundred: the whole call including the
+// client, and the node's part beyond that of gRPC. As many calls as may pause come at a time, so
+// that the pause itself takes no time.
 func BenchmarkShed(b *testing.B) {
 	n := &fakeNode{decision: allowed(), busy: map[string]bool{"bufconn": true}}
 	m := fullBatch()

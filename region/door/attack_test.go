@@ -15,7 +15,8 @@ import (
 
 var roomy = Limits{Connections: 100, PerAddress: 100}
 
-// TestAttackHalfSentMessages: a message that does not arrive ends its call, however it is begun.
+// TestAttackHalfSentMessages: a message that does not arrive in time ends its call, however the
+// call began.
 func TestAttackHalfSentMessages(t *testing.T) {
 	in(t, roomy, func(t *testing.T, h *house) {
 		r := h.rude("client", 1<<16)
@@ -24,7 +25,7 @@ func TestAttackHalfSentMessages(t *testing.T) {
 		r.begin(3, checkPath)
 		r.announce(3, 1<<20, 1000)
 		r.begin(5, checkPath)
-		r.announce(5, 10, 10) // whole, and the call goes on
+		r.announce(5, 10, 10) // a whole message, and the call continues
 		r.begin(7, "/grpc.health.v1.Health/Watch")
 		r.announce(7, 10, 0)
 		r.begin(9, "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo")
@@ -57,7 +58,7 @@ func TestAttackHalfSentMessages(t *testing.T) {
 	})
 }
 
-// TestWatchersStay: the time for a message is none for the call.
+// TestWatchersStay: the time limit for a message does not limit the call.
 func TestWatchersStay(t *testing.T) {
 	in(t, roomy, func(t *testing.T, h *house) {
 		watch, err := healthv1.NewHealthClient(h.client("client")).Watch(t.Context(), &healthv1.HealthCheckRequest{})
@@ -75,7 +76,7 @@ func TestWatchersStay(t *testing.T) {
 	})
 }
 
-// TestSlowHandlers: a call whose message is there may take longer than a message may.
+// TestSlowHandlers: a call whose message has arrived may take longer than a message may.
 func TestSlowHandlers(t *testing.T) {
 	in(t, roomy, func(t *testing.T, h *house) {
 		h.check = func() (*healthv1.HealthCheckResponse, error) {
@@ -88,7 +89,7 @@ func TestSlowHandlers(t *testing.T) {
 	})
 }
 
-// TestReflectionEnds: it is for questions, not for staying.
+// TestReflectionEnds: reflection answers questions, and its streams do not stay open.
 func TestReflectionEnds(t *testing.T) {
 	in(t, roomy, func(t *testing.T, h *house) {
 		start := time.Now()
@@ -109,7 +110,8 @@ func TestReflectionEnds(t *testing.T) {
 	})
 }
 
-// TestAttackHeaders: headers beyond their bound end the call, and far beyond it the connection, before they are kept.
+// TestAttackHeaders: headers beyond their bound end the call, and headers far beyond it end the
+// connection before they are stored.
 func TestAttackHeaders(t *testing.T) {
 	in(t, roomy, func(t *testing.T, h *house) {
 		large := headers(checkPath, hpack.HeaderField{Name: "x", Value: strings.Repeat("x", mostHeaderBytes)})
@@ -149,7 +151,8 @@ func varint(n uint64) (b []byte) {
 	return append(b, byte(n))
 }
 
-// TestAttackIdleConnections: nobody keeps a connection by doing nothing, in any of its states.
+// TestAttackIdleConnections: no client keeps a connection by doing nothing, in any state of the
+// connection.
 func TestAttackIdleConnections(t *testing.T) {
 	in(t, roomy, func(t *testing.T, h *house) {
 		silent, err := h.net.Host("client").DialContext(t.Context(), "tcp", h.at)
@@ -170,7 +173,8 @@ func TestAttackIdleConnections(t *testing.T) {
 	})
 }
 
-// TestAttackManyHalfSent: what half-sent messages hold has a bound, for a connection and for all, and others are served on.
+// TestAttackManyHalfSent: the memory for half-sent messages is bounded, per connection and in all,
+// and other clients are still served.
 func TestAttackManyHalfSent(t *testing.T) {
 	in(t, roomy, func(t *testing.T, h *house) {
 		const attackers = 20
@@ -181,7 +185,8 @@ func TestAttackManyHalfSent(t *testing.T) {
 			r.read.Go(func() {
 				for id := uint32(1); id < 2*someBounds.Streams; id += 2 {
 					r.begin(id, checkPath)
-					r.announce(id, 1<<20, 1<<16-100) // as much as flow control lets through at first
+					// as much as flow control lets through at first
+					r.announce(id, 1<<20, 1<<16-100)
 				}
 			})
 			all = append(all, r)
@@ -204,7 +209,8 @@ func TestAttackManyHalfSent(t *testing.T) {
 	})
 }
 
-// TestAttackUnreadAnswers: a client that does not read its answers is not read from, and then left.
+// TestAttackUnreadAnswers: from a client that does not read its answers nothing is read, and then
+// its connection is closed.
 func TestAttackUnreadAnswers(t *testing.T) {
 	in(t, roomy, func(t *testing.T, h *house) {
 		h.check = func() (*healthv1.HealthCheckResponse, error) {
@@ -235,7 +241,8 @@ func TestAttackUnreadAnswers(t *testing.T) {
 	})
 }
 
-// TestBusyConnectionsHoldNothing: what was delivered and answered is not held, however much it is.
+// TestBusyConnectionsHoldNothing: messages that were delivered and answered take no memory, however
+// many there are.
 func TestBusyConnectionsHoldNothing(t *testing.T) {
 	in(t, roomy, func(t *testing.T, h *house) {
 		client := healthv1.NewHealthClient(h.client("client"))

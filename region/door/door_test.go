@@ -28,7 +28,8 @@ func (h *house) dial(host string) net.Conn {
 	return c
 }
 
-// TestAttackConnections: beyond their bounds connections are closed at once, and places are free again when others end.
+// TestAttackConnections: beyond their bounds connections are closed at once, and places are free
+// again when others end.
 func TestAttackConnections(t *testing.T) {
 	in(t, Limits{Connections: 5, PerAddress: 3}, func(t *testing.T, h *house) {
 		var all []net.Conn
@@ -64,7 +65,8 @@ func TestAttackConnections(t *testing.T) {
 	})
 }
 
-// errTimeout is err where it says that time was up, else an error that is no other.
+// errTimeout is err if err says that the deadline passed, and otherwise an error that equals no
+// other.
 func errTimeout(err error) error {
 	var n net.Error
 	if errors.As(err, &n) && n.Timeout() {
@@ -126,7 +128,8 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// TestSeldom: the first at once, then one a minute, which knows of the others; a clock that steps back silences nothing.
+// TestSeldom: the first event is reported at once, and then one event a minute, with the number of
+// the others. A clock that steps back suppresses nothing.
 func TestSeldom(t *testing.T) {
 	var s Seldom
 	start := time.Unix(1000, 0)
@@ -140,7 +143,7 @@ func TestSeldom(t *testing.T) {
 	}
 }
 
-// TestDoorsOfOneNode: the doors of several ports are numbers of one node.
+// TestDoorsOfOneNode: the doors of several ports share the metrics of one node.
 func TestDoorsOfOneNode(t *testing.T) {
 	r := prometheus.NewPedanticRegistry()
 	for _, port := range []string{"grpc", "http", "peer"} {

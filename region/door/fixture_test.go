@@ -34,7 +34,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 var someBounds = Bounds{Streams: 64, Message: 1 << 20, Records: 1000, MinPing: time.Second,
 	Alive: keepalive.ServerParameters{MaxConnectionIdle: 2 * time.Minute, Time: time.Minute, Timeout: 20 * time.Second}}
 
-// service is a health service that a test may have do what it wants.
+// service is a health service whose behaviour a test may set.
 type service struct {
 	*health.Server
 	check func() (*healthv1.HealthCheckResponse, error) // nil: SERVING
@@ -97,21 +97,22 @@ func (h *house) client(host string) *grpc.ClientConn {
 	return c
 }
 
-// rude is a connection that sends frames of its own making, and notes what comes back.
+// rude is a connection that sends frames of its own making, and records what comes back.
 type rude struct {
 	*testing.T
 	net.Conn
 	*http2.Framer
 	start time.Time
 
-	mu    sync.Mutex
-	ended map[uint32]string // by stream, how: the gRPC status or the code of the reset
+	mu sync.Mutex
+	// ended says how each stream ended: the gRPC status, or the code of the reset.
+	ended map[uint32]string
 	after map[uint32]time.Duration
 	gone  time.Duration // until the end of the connection; 0: it has not ended
 	read  sync.WaitGroup
 }
 
-// rude connects from a host, and lets answers take so many bytes until they wait.
+// rude connects from a host. Answers may take so many bytes before the sender has to wait.
 func (h *house) rude(host string, window uint32) *rude {
 	h.T.Helper()
 	conn, err := h.net.Host(host).DialContext(h.T.Context(), "tcp", h.at)
@@ -187,7 +188,7 @@ func headers(path string, more ...hpack.HeaderField) []byte {
 
 const checkPath = "/grpc.health.v1.Health/Check"
 
-// begin begins a call. That the node has closed the connection, and how, is for the test to judge.
+// begin begins a call. The test judges whether and how the node closed the connection.
 func (r *rude) begin(id uint32, path string) {
 	_ = r.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: headers(path), EndHeaders: true})
 }

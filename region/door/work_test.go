@@ -8,7 +8,7 @@ import (
 
 const batchBytes, checkBytes = 3000, 60
 
-// fill takes as many messages of a size in hand as are let in.
+// fill takes in as many messages of a size as are admitted.
 func fill(w *Work, caller string, conns, bytes int) (all []*Held) {
 	for refused := 0; refused < conns; {
 		h := w.Take(caller, fmt.Sprintf("%s:%d", caller, (len(all)+refused)%conns), bytes)
@@ -28,8 +28,8 @@ func sum(all []*Held) (size int64) {
 	return size
 }
 
-// Whoever floods, over however many connections, leaves room for others: another connection's small calls, and another
-// caller's large ones.
+// A client that floods, over however many connections, leaves room for others: for small calls on
+// another connection, and for large ones of another caller.
 func TestWorkIsShared(t *testing.T) {
 	for _, conns := range []int{1, 4, 1000} {
 		w := NewWork()
@@ -48,7 +48,8 @@ func TestWorkIsShared(t *testing.T) {
 	}
 }
 
-// Callers that flood have much the same in hand, and one that has nothing finds room beside them.
+// Callers that flood have about the same amount in hand, and a caller that has nothing in hand
+// finds room beside them.
 func TestWorkOfManyCallers(t *testing.T) {
 	w := NewWork()
 	var each [4][]*Held
@@ -70,7 +71,8 @@ func TestWorkOfManyCallers(t *testing.T) {
 	}
 }
 
-// What a call had in hand is free when it is done, once; of those that have nothing in hand nothing stays.
+// The room that a call took is freed once, when the call is done. Callers that have nothing in hand
+// take no memory.
 func TestWorkIsGivenBack(t *testing.T) {
 	w := NewWork()
 	for range 3 {
@@ -99,7 +101,8 @@ func BenchmarkWorkRefuses(b *testing.B) {
 	}
 }
 
-// A machine that stood still for a moment is not behind; one whose calls wait again and again is, until they do not.
+// A machine that stood still for a moment is not behind. One whose calls wait again and again is,
+// until they no longer wait.
 func TestBehind(t *testing.T) {
 	w := NewWork()
 	refused := func(calls int, waited time.Duration) (n int) {

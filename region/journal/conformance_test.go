@@ -17,7 +17,7 @@ import (
 	"github.com/quotad/quotad/chaos/lab"
 )
 
-// subject is a journal under test, on one kind of disk, with the means to hurt it.
+// subject is a journal under test, on one kind of disk, with functions to break it.
 type subject interface {
 	journal() *Journal
 	crash()         // end it at once and open what was durable
@@ -56,7 +56,7 @@ func newMemorySubject(t needs) *memorySubject {
 func (s *memorySubject) journal() *Journal  { return s.j }
 func (s *memorySubject) failNext(err error) { s.disk.FailCommits(err) }
 
-// crash leaves the handle before open, as a process that is killed does.
+// crash abandons the handle before calling open, like a killed process.
 func (s *memorySubject) crash() {
 	s.disk = s.disk.Copy()
 	s.disk.FailCommits(nil)
@@ -109,7 +109,7 @@ func (s *fileSubject) reopen() error {
 	return err
 }
 
-// twin is what a journal should hold, kept as simply as can be.
+// twin is what a journal should hold, in the simplest form.
 type twin struct {
 	rows        map[rowID]Row
 	checkpoints map[checkpointID]Checkpoint

@@ -14,8 +14,8 @@ import (
 	"github.com/quotad/quotad/region/journal/disk"
 )
 
-// openDamaged opens the image and demands either ErrDamaged, saying what to do,
-// or the whole sample, fit for use.
+// openDamaged opens the image. It demands either ErrDamaged, with a remedy, or the whole sample,
+// fit for use.
 func (s sample) openDamaged(t *testing.T, path string, image []byte) (refused bool) {
 	t.Helper()
 	mustWrite(t, path, image)
@@ -128,8 +128,8 @@ func TestOtherFilesAreRefused(t *testing.T) {
 	}
 }
 
-// TestStructureThatWouldLeadBoltAstray alters one field at a time in ways that
-// bbolt itself follows: out of the file, in a circle, or to the wrong rows.
+// TestStructureThatWouldLeadBoltAstray alters one field at a time so that bbolt itself would follow
+// it: out of the file, in a circle, or to the wrong rows.
 func TestStructureThatWouldLeadBoltAstray(t *testing.T) {
 	s := newSample(t)
 	branch := branchOfRows(t, s.image)
@@ -192,7 +192,7 @@ func branchOfRows(t *testing.T, image []byte) uint64 {
 	return id
 }
 
-// A row that vanishes while every page stays in order is missed by the totals.
+// A row that vanishes while every page stays in order is found by the totals.
 func TestVanishedRecordsAreMissed(t *testing.T) {
 	drop := func(bucket disk.Part) func(tx *bolt.Tx) error {
 		return func(tx *bolt.Tx) error {

@@ -14,8 +14,8 @@ import (
 	"github.com/quotad/quotad/region/journal/disk"
 )
 
-// TestDisksAreAlike holds the disk of simulations to what a file does: the same commits bring both
-// to the same records, read by key and by scans that go on elsewhere.
+// TestDisksAreAlike compares the disk of simulations with a file: the same commits lead to the same
+// records, read by key and by scans that jump.
 func TestDisksAreAlike(t *testing.T) {
 	dir, n := t.TempDir(), 0
 	rapid.Check(t, func(rt *rapid.T) {
@@ -81,7 +81,7 @@ func drawChanges(t *rapid.T) []disk.Change {
 	return rapid.SliceOfNDistinct(drawChange, 0, 12, id).Draw(t, "changes")
 }
 
-// scanned returns what a scan shows that stops after a number of records, and goes on at jump as
+// scanned returns what a scan shows. The scan stops after a number of records, and jumps to jump as
 // soon as it is shown a lower key.
 func scanned(t needs, d disk.Disk, part disk.Part, from, jump []byte, limit int) (shown []string) {
 	t.Helper()
@@ -118,7 +118,7 @@ func TestScanReturnsTheErrorOfItsVisit(t *testing.T) {
 	}
 }
 
-// TestDirectCrashKeepsWhatWasCommitted: what a call did not announce is lost, and all else is there
+// TestDirectCrashKeepsWhatWasCommitted: what no call announced is lost; everything else is there
 // for the next journal on the disk.
 func TestDirectCrashKeepsWhatWasCommitted(t *testing.T) {
 	raised := kept

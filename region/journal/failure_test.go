@@ -16,9 +16,8 @@ import (
 
 var kept = Row{Bucket: "kept", Peer: "eu", Cell: 1, Lent: 5, Until: 9}
 
-// TestFailedJournalIsNeverTrustedAgain breaks an open journal in each way that
-// can be had and demands the first error from then on, and what was durable
-// from the next handle.
+// TestFailedJournalIsNeverTrustedAgain breaks an open journal in each possible way. From then on
+// every call must return the first error, and the next handle must have what was durable.
 func TestFailedJournalIsNeverTrustedAgain(t *testing.T) {
 	var hook func(*bolt.Tx) error
 	for _, c := range []struct {
@@ -67,7 +66,7 @@ func TestFailedJournalIsNeverTrustedAgain(t *testing.T) {
 					t.Fatalf("Rows = %v: it may show what is not durable", err)
 				}
 			}
-			j.Close() // its error, if any, tells of the hurt handle
+			j.Close() // its error, if any, is about the broken handle
 			if c.reopened {
 				found := allRows(t, mustOpen(t, path, us1).Rows())
 				if len(found) == 0 || found[len(found)-1] != kept {

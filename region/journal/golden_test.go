@@ -10,8 +10,9 @@ import (
 	"testing"
 )
 
-// The file testdata/schema3.db.gz was written by a version of this package that called bbolt at every step. It
-// holds what these say, after a Prune(100) of one row and one checkpoint more.
+// The file testdata/schema3.db.gz was written by a version of this package that called bbolt at
+// every step. It holds these values. Before that, Prune(100) removed one more row and one more
+// checkpoint.
 var (
 	goldenRows = []Row{
 		{Bucket: "a", Peer: "eu", Cell: -1, Lent: 1, Returned: 2, Burst: 3, Generation: 4, Until: 500},

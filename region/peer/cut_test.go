@@ -53,8 +53,8 @@ func askCut(t *testing.T, as *TLS, address string, c Cut) (CutAnswer, error) {
 
 var away = netip.MustParseAddr("127.0.1.11")
 
-// TestCut: what is asked for arrives as it was asked, with the name of who asks, in plain text and with certificates;
-// what cannot be made is told.
+// TestCut: a cut arrives as it was asked for, with the name of the caller, in plain text and with
+// certificates. The caller is told if a cut cannot be made.
 func TestCut(t *testing.T) {
 	a, other := newAuthority(t, "a"), newAuthority(t, "other")
 	node, operator := a.issue(us1, nil), Identity{"operators", "alice"}
@@ -116,8 +116,8 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// TestCutsAreRefused: by a server without a handler, and by one whose handler makes none; both are counted, and the
-// caller is told how to have them made.
+// TestCutsAreRefused: by a server without a handler, and by one whose handler makes no cuts. Both
+// refusals are counted, and say how to allow cuts.
 func TestCutsAreRefused(t *testing.T) {
 	none := func(Caller, Cut) (CutAnswer, error) { return CutAnswer{}, fmt.Errorf("here: %w", ErrNoCuts) }
 	for name, handle := range map[string]CutHandler{"no handler": nil, "none are made": none} {
@@ -157,7 +157,8 @@ func TestLoadCaller(t *testing.T) {
 	}
 }
 
-// TestCutExpires: a cut that was asked for over the wire loses what the caller's region says, and ends by itself.
+// TestCutExpires: a cut that was asked for over the wire loses what the caller's region says, and
+// ends by itself.
 func TestCutExpires(t *testing.T) {
 	inPlace(t, func(t *testing.T, p *place) {
 		gate := link.NewGate()

@@ -149,7 +149,8 @@ func TestHandshakesRefused(t *testing.T) {
 			}
 			conn, err := tls.Dial("tcp", address, test.config)
 			if err == nil {
-				_, err = conn.Read(make([]byte, 1)) // with TLS 1.3 a client is through before its certificate is looked at
+				// with TLS 1.3 a client is through before its certificate is looked at
+				_, err = conn.Read(make([]byte, 1))
 				_ = conn.Close()
 			}
 			s.Close() // and with it the handshakes under way
@@ -160,7 +161,8 @@ func TestHandshakesRefused(t *testing.T) {
 	}
 }
 
-// TestLoadTLSRefuses: files that do not belong together, or not to the node, are told with what to do.
+// TestLoadTLSRefuses: files that do not belong together, or not to the node, are told with what to
+// do.
 func TestLoadTLSRefuses(t *testing.T) {
 	a, other := newAuthority(t, "a"), newAuthority(t, "other")
 	for _, test := range []struct {
@@ -255,7 +257,8 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-// TestQuestionsAreAuthenticated: a question about lost buckets is refused in another name, as a message is.
+// TestQuestionsAreAuthenticated: a question about lost buckets is refused in another name, as a
+// message is.
 func TestQuestionsAreAuthenticated(t *testing.T) {
 	a := newAuthority(t, "a")
 	s, address := onLoopback(t, a.issue(us1, nil))

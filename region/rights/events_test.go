@@ -16,9 +16,9 @@ func heardOf(node string, bucket int, sequence int64) exchange.Heard {
 	return exchange.Heard{Hint: exchange.Hint{Region: "eu", Node: node, Bucket: fmt.Sprint(bucket), Used: sequence}}
 }
 
-// TestAFloodOfHintsDisplacesNoAsk: hints of more buckets than may wait, each said again and again,
-// cost a bounded queue. What a peer asks meanwhile, what a request wants and what an effect came to
-// are all taken, and heard before them.
+// TestAFloodOfHintsDisplacesNoAsk: a flood of hints, about more buckets than may wait and each
+// repeated, only fills a bounded queue. Asks of peers, wants of requests and results of effects are
+// all accepted meanwhile, and heard before the hints.
 func TestAFloodOfHintsDisplacesNoAsk(t *testing.T) {
 	q := newEvents()
 	for said := range int64(3) {
@@ -51,8 +51,8 @@ func TestAFloodOfHintsDisplacesNoAsk(t *testing.T) {
 	}
 }
 
-// TestNoLaneWaitsForEver: where one lane never runs empty, what waits in the others is heard all
-// the same.
+// TestNoLaneWaitsForEver: if one lane never runs empty, the events in the others are heard all the
+// same.
 func TestNoLaneWaitsForEver(t *testing.T) {
 	q := newEvents()
 	q.post(heardOf("n1", 1, 0))
@@ -68,8 +68,8 @@ func TestNoLaneWaitsForEver(t *testing.T) {
 	}
 }
 
-// TestHintsWaitInOrder: under puts and takes at random, the queue of hints is that of a plain list
-// in which a newer hint replaces the older of its bucket and node.
+// TestHintsWaitInOrder: under random puts and takes, the queue of hints behaves like a plain list
+// in which a newer hint replaces an older one of the same bucket and node.
 func TestHintsWaitInOrder(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var q hintQueue
@@ -116,8 +116,8 @@ func TestAFullLaneIsCounted(t *testing.T) {
 	}
 }
 
-// TestMovesGoInPieces: thousands of scripts that move rights are sent in bounded pipelines, few at
-// a time, and each result comes back to its call.
+// TestMovesGoInPieces: thousands of scripts that move rights are sent in bounded pipelines, a few
+// at a time, and each result returns to its caller.
 func TestMovesGoInPieces(t *testing.T) {
 	turns := make(chan struct{}, movesUnderWay)
 	var under, most atomic.Int64

@@ -16,7 +16,7 @@ import (
 )
 
 // TestStateIsCutToWhatFits: 18,000 buckets with long values are more than an exchange carries. The
-// newest are sent, the others counted, and an exchange that has room for all sends all.
+// newest are sent, and the others counted. An exchange that has room for all sends all.
 func TestStateIsCutToWhatFits(t *testing.T) {
 	s, _ := listening()
 	now := time.Unix(1000, 0)
@@ -56,8 +56,8 @@ func TestStateIsCutToWhatFits(t *testing.T) {
 	}
 }
 
-// TestHintsNobodyMaySay: names and buckets that are none, or too long, are refused and counted, and
-// so is what is of no region of the document; what stands beside them is taken in.
+// TestHintsNobodyMaySay: hints with invalid or too long names and buckets, or about a region that
+// is not in the document, are refused and counted. Hints beside them are accepted.
 func TestHintsNobodyMaySay(t *testing.T) {
 	long := strings.Repeat("x", 64)
 	for name, h := range map[string]*hintv1.Hint{
@@ -79,8 +79,8 @@ func TestHintsNobodyMaySay(t *testing.T) {
 	}
 }
 
-// TestHintsAreBoundedInBytesAndSources: whoever invents nodes, or says ever more of buckets that
-// are known, fills no memory; not in this node's own name either, and what this node says itself is
+// TestHintsAreBoundedInBytesAndSources: a sender that invents nodes, or says ever more about known
+// buckets, cannot fill the memory, not even in this node's own name. This node's own hints are
 // kept.
 func TestHintsAreBoundedInBytesAndSources(t *testing.T) {
 	s, _ := listening()
@@ -126,8 +126,8 @@ func TestSmallHintsTakeLittle(t *testing.T) {
 	}
 }
 
-// TestOwnHintsAreForgottenSoon: what a node says of a flood of keys is not kept for longer than it is passed on, and what
-// others still have of it is no news when it comes back.
+// TestOwnHintsAreForgottenSoon: a node's own hints about a flood of keys are kept only while they
+// are being passed on. Copies that come back from others are not news.
 func TestOwnHintsAreForgottenSoon(t *testing.T) {
 	s, _ := listening()
 	now := time.Unix(1000, 0)
@@ -157,8 +157,8 @@ func TestOwnHintsAreForgottenSoon(t *testing.T) {
 	}
 }
 
-// TestHintsOfNoBucketAreDropped: a hint whose bucket has a longer id than any has is neither kept
-// nor passed on, but counted.
+// TestHintsOfNoBucketAreDropped: a hint with an ID longer than any bucket's is counted, but neither
+// kept nor passed on.
 func TestHintsOfNoBucketAreDropped(t *testing.T) {
 	s, heard := listening()
 	long := strings.Repeat("b", policy.MaxBucketIDBytes)

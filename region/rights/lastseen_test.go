@@ -77,7 +77,8 @@ func TestSeenForgetsByTheStoresTime(t *testing.T) {
 	}
 }
 
-// Use beyond the bound is left to the journal once that has it, and never before; that a bucket was used is remembered.
+// Use beyond the bound is dropped from memory once the journal has it, and never before. The node
+// still remembers that the bucket was used.
 func TestUseIsLeftToTheJournal(t *testing.T) {
 	s := newLastSeen("us", Memory{Uses: 640}, atTime(1), atTime(1))
 	const many = 6400
@@ -102,7 +103,8 @@ func TestUseIsLeftToTheJournal(t *testing.T) {
 		}
 		write()
 	}
-	if _, uses, unwritten := s.counts(); uses > 640+many/2 || unwritten > many/4 { // the last that came have not rested yet
+	// the last that came have not rested yet
+	if _, uses, unwritten := s.counts(); uses > 640+many/2 || unwritten > many/4 {
 		t.Errorf("%d uses remembered, %d of them unwritten; about 640 are to be", uses, unwritten)
 	}
 	for i := range many {
@@ -113,7 +115,8 @@ func TestUseIsLeftToTheJournal(t *testing.T) {
 	}
 }
 
-// A node that has no room to remember that it used a bucket does not say of any that it did not.
+// A node that had no room to remember that it used a bucket does not claim of any bucket that it
+// did not use it.
 func TestWhoHasNoRoomVouchesForNothing(t *testing.T) {
 	now := int64(100)
 	s := newLastSeen("us", Memory{Buckets: seenParts}, func() int64 { return now }, atTime(0))
@@ -146,8 +149,9 @@ func TestUsedBeforeAGeneration(t *testing.T) {
 	}
 }
 
-// Use is written when it is first seen, when it moved by more than a hundredth of the entitlement, in another cell, or when
-// it has rested between two looks; and not again before it moves.
+// Use is written when it is first seen, when it moved by more than a hundredth of the entitlement,
+// in another cell, or when it was unchanged between two looks. It is not written again before it
+// moves.
 func TestCheckpointsOfSeen(t *testing.T) {
 	s, b := newLastSeen("us", Memory{}, atTime(1), atTime(1)), lasting("a")
 	short := lasting("short")
@@ -189,8 +193,9 @@ func TestCheckpointsOfSeen(t *testing.T) {
 	}
 }
 
-// Whatever is seen when: what is written once a second lacks no more than a hundredth of the entitlement and what was used
-// since, and after two seconds of rest nothing; nor does what is written last.
+// Whatever is seen when: what is written once a second lacks at most a hundredth of the entitlement
+// and what was used since. After two seconds of rest it lacks nothing, and neither does what is
+// written at the end.
 func TestCheckpointsLagByTheRule(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		s, b := newLastSeen("us", Memory{}, atTime(1), atTime(1)), lasting("a")

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// Each answer reaches the one who waits under its number, and nobody else; who has left gets none and holds nobody up.
+// Each answer reaches the caller who waits under its number, and nobody else. A caller who has left
+// gets none, and delays nobody.
 func TestPendingReplies(t *testing.T) {
 	var d pendingReplies[string]
 	first, one, leaveFirst := d.wait()

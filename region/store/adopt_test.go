@@ -8,7 +8,8 @@ import (
 	"github.com/quotad/quotad/algorithms"
 )
 
-// TestAdopt: one node puts an epoch in force for all of the region; calls under the old one are refused from then on.
+// TestAdopt: one node puts an epoch in force for all of the region; calls under the old one are
+// refused from then on.
 func TestAdopt(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		ctx := t.Context()
@@ -36,7 +37,8 @@ func TestAdopt(t *testing.T) {
 	})
 }
 
-// TestAdoptRefused: an older document, or another one of the version in force, changes nothing, however it comes.
+// TestAdoptRefused: an older document, or another one of the version in force, changes nothing,
+// however it comes.
 func TestAdoptRefused(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.start(t)
@@ -58,7 +60,8 @@ func TestAdoptRefused(t *testing.T) {
 	})
 }
 
-// TestAdoptNotOpen: nobody's epoch is put in force in a store that is not theirs, and none in one that is empty.
+// TestAdoptNotOpen: nobody's epoch is put in force in a store that is not theirs, and none in one
+// that is empty.
 func TestAdoptNotOpen(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.start(t)
@@ -78,7 +81,8 @@ func TestAdoptNotOpen(t *testing.T) {
 	})
 }
 
-// TestOpenPutsANewerPolicyInForce: a node that starts with a newer document brings it to the region's store.
+// TestOpenPutsANewerPolicyInForce: a node that starts with a newer document brings it to the
+// region's store.
 func TestOpenPutsANewerPolicyInForce(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.start(t)

@@ -11,7 +11,8 @@ import (
 	"github.com/quotad/quotad/algorithms"
 )
 
-// load is a state that a bucket is brought to, and a call that is made again and again on copies of it.
+// load is a state that a bucket is brought to, and a call that is made again and again on copies of
+// it.
 type load struct {
 	only
 	name  string
@@ -19,7 +20,8 @@ type load struct {
 	calls int64                // on one copy: few enough that all end alike
 	units int64                // decided by one call, by which its time is divided
 	bring func(*stage, bucket) // nil: each call is the first on its bucket
-	// call makes the n-th call, n from 2 on; it returns the cell that the bucket was in and whether it ended as it should.
+	// call makes the n-th call, n from 2 on; it returns the cell that the bucket was in and whether
+	// it ended as it should.
 	call func(st *stage, on bucket, n int64) (cell int64, well bool)
 }
 

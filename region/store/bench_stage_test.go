@@ -70,9 +70,10 @@ func (st *stage) singly(on bucket, units int) {
 	}
 }
 
-// layRows gives a bucket rows of two peers, borrowed from the one and lent to the other, in each cell up to the next
-// from the current one on, or from the first that still weighs. No call writes rows of past cells, so these are
-// written past the scripts, and what the scripts then read is checked.
+// layRows gives a bucket rows of two peers, borrowed from the one and lent to the other. The rows
+// are in each cell from the current one, or from the first that still weighs, to the next. No call
+// writes rows of past cells, so these are written without the scripts. Then it checks what the
+// scripts read.
 func (st *stage) layRows(on bucket, past bool) {
 	now := inspect(st.b, st.Store, on.id, on.terms)
 	from := now.State.Cell

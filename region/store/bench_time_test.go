@@ -19,8 +19,8 @@ type subject struct {
 	cell  int64   // that it was made in
 }
 
-// slice makes the calls of a load on one copy of its model. Where they do not end as they should, because a cell has
-// ended meanwhile or a bucket has refilled, it begins again with a new model.
+// slice makes the calls of a load on one copy of its model. If they do not end as they should,
+// because a cell has ended meanwhile or a bucket has refilled, it begins again with a new model.
 func (s *subject) slice(st *stage) figures {
 	for range 100 {
 		if s.model == nil && s.bring != nil {

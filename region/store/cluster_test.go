@@ -21,7 +21,8 @@ func masters(t testing.TB, s *servers.Server) (all []*redis.Client) {
 	return all
 }
 
-// TestCluster: calls over all masters come back in order; every shard is in one slot, and the masters share them.
+// TestCluster: calls over all masters come back in order; every shard is in one slot, and the
+// masters share them.
 func TestCluster(t *testing.T) {
 	server := started(t)(servers.StartCluster(t.Context(), 3))
 	s, mate := node(t, server, first), node(t, server, first)
@@ -93,8 +94,9 @@ func moveSlot(t *testing.T, from, to *redis.Client, slot int) {
 	do(from, "CLUSTER", "SETSLOT", slot, "NODE", target)
 }
 
-// TestSlotMoves: while a slot moves to another master, every unit admitted is charged once and stays charged. The master
-// that it comes to holds other data than the one the shard was opened on: the shard is opened anew, as after a loss.
+// TestSlotMoves: while a slot moves to another master, every admitted unit is charged once and
+// stays charged. The new master's data are not those on which the shard was opened, so the shard is
+// opened anew, as after a loss.
 func TestSlotMoves(t *testing.T) {
 	const entitlement = 1 << 30
 	server := started(t)(servers.StartCluster(t.Context(), 3))
@@ -134,7 +136,8 @@ func TestSlotMoves(t *testing.T) {
 	for decideOn(nodes[0], 0).Value.Buckets[0].Used < 50 {
 	}
 	moveSlot(t, all[0], all[1], slot)
-	for r := decideOn(nodes[0], 0); r.Err != nil; r = decideOn(nodes[0], 0) { // until the move is known
+	// until the move is known
+	for r := decideOn(nodes[0], 0); r.Err != nil; r = decideOn(nodes[0], 0) {
 	}
 	close(stop)
 	work.Wait()
@@ -143,7 +146,8 @@ func TestSlotMoves(t *testing.T) {
 	}
 	for i := range ids {
 		used, err := all[1].HGet(t.Context(), BucketKey(shard, id(i)), "u").Int64()
-		// Calls that ran where the data were found to be another server's are charged and not admitted.
+		// Calls that ran on a server whose data turned out to be another's are charged and not
+		// admitted.
 		if got := units[0][i] + units[1][i]; err != nil || used < got {
 			t.Errorf("%s: %d admitted, %d charged, %v", id(i), got, used, err)
 		}

@@ -90,8 +90,9 @@ func errorText(err error) string {
 	return err.Error()
 }
 
-// TestErrorsOfARedis: what keeps a Redis from answering is an error that names the server and the next step; nothing was
-// admitted, and what says that it did not run has charged nothing.
+// TestErrorsOfARedis: whatever keeps a Redis from answering is an error that names the server and
+// the next step. Nothing was admitted. If the error says that the call did not run, nothing was
+// charged.
 func TestErrorsOfARedis(t *testing.T) {
 	for word, p := range provocations {
 		t.Run(word, func(t *testing.T) {
@@ -130,7 +131,8 @@ func wantError(t *testing.T, r Result[algorithms.Decided], word, server string, 
 	}
 }
 
-// TestErrorsOfACluster: the same of a node of a Cluster, by a store that was told it is the only server.
+// TestErrorsOfACluster: the same of a node of a Cluster, by a store that was told it is the only
+// server.
 func TestErrorsOfACluster(t *testing.T) {
 	server := started(t)(servers.StartCluster(t.Context(), 2))
 	all := masters(t, server)
@@ -245,8 +247,8 @@ func TestNobodyThere(t *testing.T) {
 	}
 }
 
-// TestAWrongPassword: a user or password that a Redis does not take is called one, at the start and when it is changed
-// under a running node; a script is then refused before it runs.
+// TestAWrongPassword: the error says so when a Redis refuses a user or password, at the start, and
+// also when it is changed under a running node. A script is then refused before it runs.
 func TestAWrongPassword(t *testing.T) {
 	at := func(url, login string) string { return strings.Replace(url, "://", "://"+login, 1) }
 	calls := func(t *testing.T, err error, kind string) {

@@ -22,8 +22,9 @@ func TestMain(m *testing.M) {
 
 // server is one of the two kinds of Redis that everything here is tested on.
 type server struct {
-	start     func(t *testing.T) *servers.Server
-	startAt   func(t *testing.T, address string) *servers.Server // empty, at an address that has just become free
+	start func(t *testing.T) *servers.Server
+	// empty, at an address that has just become free
+	startAt   func(t *testing.T, address string) *servers.Server
 	protected func(t *testing.T, password string) *servers.Server
 }
 

@@ -10,8 +10,9 @@ import (
 	"github.com/quotad/quotad/algorithms"
 )
 
-// termsOf are terms of a kind with a long window, of ten units (a bucket: and a burst of 25), so that neither a cell ends
-// nor a token comes while a test runs; only the buckets' cells are of a second.
+// termsOf are terms of a kind with a long window, of ten units (a bucket: and a burst of 25), so
+// that neither a cell ends nor a token comes while a test runs; only the buckets' cells are of a
+// second.
 func termsOf(kind algorithms.Kind) algorithms.Terms {
 	window, burst := long, int64(0)
 	if kind.Bucket() {
@@ -25,7 +26,8 @@ func termsOf(kind algorithms.Kind) algorithms.Terms {
 	return t
 }
 
-// weighsUntil returns until when a charge of a bucket, made at a time, can matter, written out for each kind.
+// weighsUntil returns until when a charge of a bucket, made at a time, can matter, written out for
+// each kind.
 func weighsUntil(t algorithms.Terms, at int64) int64 {
 	switch t.Kind {
 	case algorithms.FixedWindow:
@@ -38,7 +40,8 @@ func weighsUntil(t algorithms.Terms, at int64) int64 {
 	return at + t.Window*t.Burst/t.Entitlement // an empty bucket is full, or a full queue empty
 }
 
-// refundableUntil returns until when a charge can be refunded: for as long as it matters, of a bucket at most a day.
+// refundableUntil returns until when a charge can be refunded: for as long as it matters, of a
+// bucket at most a day.
 func refundableUntil(t algorithms.Terms, at int64) int64 {
 	if t.Kind.Bucket() {
 		return min(weighsUntil(t, at), at+24*hourLong)
@@ -103,8 +106,8 @@ const (
 	minuteLong = int64(60 * 1_000_000)
 )
 
-// TestTTLOfEachKind: whichever call writes a bucket first, its hash lasts a second longer than anything in it can matter,
-// and not for ever.
+// TestTTLOfEachKind: whichever call writes a bucket first, its hash lasts a second longer than
+// anything in it can matter, and not for ever.
 func TestTTLOfEachKind(t *testing.T) {
 	writes := map[string]func(t *testing.T, s *Store, id string, of algorithms.Terms, cell int64){
 		"decide": func(t *testing.T, s *Store, id string, of algorithms.Terms, _ int64) { decide(t, s, on(id, of, 10)) },
@@ -137,8 +140,8 @@ func TestTTLOfEachKind(t *testing.T) {
 	})
 }
 
-// TestRefundOnBoth: a charge comes back once, on either server; what was refunded is remembered for a second longer than
-// the charge weighs, and no other key is written.
+// TestRefundOnBoth: a charge is given back once, on either server. A refund is remembered for a
+// second longer than the charge weighs, and no other key is written.
 func TestRefundOnBoth(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.start(t)
@@ -197,7 +200,8 @@ func holds(t testing.TB, c *redis.Client, want ...string) {
 	}
 }
 
-// TestRefundOfSeveralBuckets: charge by charge, in their order; the memory lasts for the one that weighs longest.
+// TestRefundOfSeveralBuckets: charge by charge, in their order; the memory lasts for the one that
+// weighs longest.
 func TestRefundOfSeveralBuckets(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.start(t)
@@ -226,7 +230,8 @@ func TestRefundOfSeveralBuckets(t *testing.T) {
 	})
 }
 
-// TestRefundAndResetAreGuarded: neither touches a store of another generation or epoch, nor takes an impossible cost.
+// TestRefundAndResetAreGuarded: neither touches a store of another generation or epoch, nor takes
+// an impossible cost.
 func TestRefundAndResetAreGuarded(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.start(t)

@@ -12,7 +12,8 @@ import (
 	"github.com/quotad/quotad/algorithms"
 )
 
-// TestScriptFlush: a server that forgets its scripts is given them again; no charge is lost or made twice.
+// TestScriptFlush: a server that forgets its scripts is given them again; no charge is lost or made
+// twice.
 func TestScriptFlush(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.start(t)
@@ -53,7 +54,8 @@ func (i *intruder) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 	}
 }
 
-// TestScriptsChangeInsideAPipeline: of a pipeline that ran in part, only the calls that did not run are sent again.
+// TestScriptsChangeInsideAPipeline: of a pipeline that ran in part, only the calls that did not run
+// are sent again.
 func TestScriptsChangeInsideAPipeline(t *testing.T) {
 	ctx := context.Background()
 	cases := map[string]struct {
@@ -92,8 +94,9 @@ func TestScriptsChangeInsideAPipeline(t *testing.T) {
 	})
 }
 
-// TestScriptFlushUnderLoad: whenever scripts are forgotten, what was admitted is what was charged. A call whose script
-// is forgotten a second time, between loading and sending, says so and has not run.
+// TestScriptFlushUnderLoad: whenever scripts are forgotten, what was admitted is what was charged.
+// If a call's script is forgotten a second time, between loading and sending, the call says so and
+// has not run.
 func TestScriptFlushUnderLoad(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.start(t)
@@ -125,7 +128,8 @@ func TestScriptFlushUnderLoad(t *testing.T) {
 	})
 }
 
-// TestFlushAll: a store that lost its data, its scripts kept, admits and writes nothing until it is opened again.
+// TestFlushAll: a store that lost its data, its scripts kept, admits and writes nothing until it is
+// opened again.
 func TestFlushAll(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.start(t)
@@ -145,14 +149,15 @@ func TestFlushAll(t *testing.T) {
 	})
 }
 
-// TestLossIsNotBackdated: after a loss the store's time goes on from the latest it has shown this node, so that a clock
-// set back, or that of another machine, reopens no cell.
+// TestLossIsNotBackdated: after a loss the store's time goes on from the latest time it has shown
+// this node. So a clock that was set back, or another machine's clock, reopens no cell.
 func TestLossIsNotBackdated(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.start(t)
 		s, client := node(t, server, first), raw(t, server)
 		shown := decide(t, s, charge("k", 10, 1)).Now + 600_000_000
-		if err := client.HSet(t.Context(), TokenKey(Whole), "mark", shown).Err(); err != nil { // as by a clock ten minutes ahead
+		// as by a clock ten minutes ahead
+		if err := client.HSet(t.Context(), TokenKey(Whole), "mark", shown).Err(); err != nil {
 			t.Fatal(err)
 		}
 		if d := decide(t, s, charge("k", 10, 1)); d.Now != shown {
@@ -185,7 +190,8 @@ func TestTokenDeleted(t *testing.T) {
 	})
 }
 
-// reopened: after a loss the first node begins another generation with closed cells, and a mate follows it.
+// reopened: after a loss the first node begins another generation with closed cells, and a mate
+// follows it.
 func reopened(t *testing.T, s, mate *Store) {
 	t.Helper()
 	known := s.Generation()

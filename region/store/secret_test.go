@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestSecret: all that open a store know one secret for each generation, and none of it before they have opened it.
+// TestSecret: all nodes that open a store know the same secret for each generation, and none before
+// they have opened it.
 func TestSecret(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.start(t)
@@ -53,7 +54,8 @@ func TestSecret(t *testing.T) {
 	})
 }
 
-// TestSecretOfAHiddenLoss: a store that stands but has lost what a node knew is sealed anew, by whoever noticed.
+// TestSecretOfAHiddenLoss: a store that stands, but has lost what a node knew, gets a new secret
+// from the node that noticed.
 func TestSecretOfAHiddenLoss(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.start(t)

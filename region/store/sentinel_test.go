@@ -18,7 +18,8 @@ import (
 	"github.com/quotad/quotad/chaos/lab/servers"
 )
 
-// watched starts a master, a replica that has its data, and a Sentinel that watches them; it returns the URL.
+// watched starts a master, a replica that has its data, and a Sentinel that watches them; it
+// returns the URL.
 func watched(t *testing.T) (url string, master, replica *servers.Server) {
 	t.Helper()
 	master = started(t)(servers.StartProcess(t.Context()))
@@ -63,8 +64,9 @@ func pauseFor(t *testing.T) {
 	}
 }
 
-// TestFailover: when the master dies, its replica is found by itself and nothing that it answers counts before the store
-// is opened anew, with closed cells: whatever the replica had not been told was never admitted twice.
+// TestFailover: when the master dies, its replica is found automatically. None of its answers count
+// before the store is opened anew, with closed cells. So what the replica had not yet been told is
+// not admitted a second time.
 func TestFailover(t *testing.T) {
 	url, master, replica := watched(t)
 	s, mate := connect(t, Options{URL: url, Timeout: time.Second}), connect(t, Options{URL: url, Timeout: time.Second})

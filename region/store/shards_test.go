@@ -69,7 +69,8 @@ func TestShardsOf(t *testing.T) {
 	}
 }
 
-// TestKeysInSeveralShards: a call whose keys are not all in one shard is refused; the others of the list run.
+// TestKeysInSeveralShards: a call whose keys are not all in one shard is refused; the others of the
+// list run.
 func TestKeysInSeveralShards(t *testing.T) {
 	s := inShards(t, started(t)(servers.StartEmbedded(t.Context())), 4)
 	mustOpen(t, s, first)
@@ -89,8 +90,8 @@ func TestKeysInSeveralShards(t *testing.T) {
 	}
 }
 
-// TestLossOfOneShard: a store one of whose shards was lost begins another generation, in which that shard's cells are
-// closed, and the others go on as they were.
+// TestLossOfOneShard: if one shard of a store was lost, the store begins another generation. That
+// shard's cells are closed, and the others go on as before.
 func TestLossOfOneShard(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		for lost := range 3 {
@@ -142,11 +143,13 @@ func (s *stopping) master(ctx context.Context, shard Shard) (*redis.Client, erro
 	return s.topology.master(ctx, shard)
 }
 
-// TestOpenInterrupted: wherever a node stops while it opens the store, the next brings it to one generation in which all
-// shards serve, or are closed if data may have been lost; and a third takes that.
+// TestOpenInterrupted: wherever a node stops while it opens the store, the next node brings the
+// store to one generation. In it all shards serve, or are closed if data may have been lost. A
+// third node uses that generation.
 func TestOpenInterrupted(t *testing.T) {
 	cases := map[string]struct {
-		before Opening // an opening that was ended, before a loss of one shard; none if without region
+		// an opening that was ended, before a loss of one shard; none if without region
+		before Opening
 		dies   Opening
 		next   Opening
 		lost   bool
@@ -202,7 +205,8 @@ func TestOpenInterrupted(t *testing.T) {
 	})
 }
 
-// TestOpenShardsTogether: nodes that open all shards at the same time end under one generation and secret.
+// TestOpenShardsTogether: nodes that open all shards at the same time end under one generation and
+// secret.
 func TestOpenShardsTogether(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		for _, o := range []Opening{first, {Region: "eu", Epoch: epoch, Known: 1}} {
@@ -245,8 +249,9 @@ func sum(all []algorithms.Status) (n algorithms.Status) {
 	return n
 }
 
-// TestIdentity: what a server answers whose data are not those the store was opened on counts for nothing, and the
-// store is opened anew as one that lost data. The server here was a replica for a moment: its token and scripts stand.
+// TestIdentity: answers of a server whose data are not those on which the store was opened do not
+// count, and the store is opened anew as after a loss. The server here was a replica for a moment:
+// its token and scripts remain.
 func TestIdentity(t *testing.T) {
 	server := started(t)(servers.StartProcess(t.Context()))
 	s, mate, client := node(t, server, first), node(t, server, first), raw(t, server)

@@ -11,8 +11,8 @@ import (
 	"github.com/quotad/quotad/chaos/lab/servers"
 )
 
-// worst is a call at the worst input that is allowed: on a bucket with as many rows as one may have, and a log as long as
-// one may be.
+// worst is a call with the worst allowed input: on a bucket with the maximum number of rows and the
+// longest possible log.
 type worst struct {
 	body   string
 	script algorithms.Script
@@ -26,7 +26,8 @@ type scripted interface {
 	Args() []any
 }
 
-// worstTerms returns the terms of the kind with which a bucket holds most: cells that weigh are ten and more of a log.
+// worstTerms returns the terms of the kind with which a bucket holds most: cells that weigh are ten
+// and more of a log.
 func worstTerms(kind algorithms.Kind) algorithms.Terms {
 	limit := int64(algorithms.MaxLog)
 	if kind != algorithms.SlidingWindowLog {
@@ -44,8 +45,8 @@ func worstTerms(kind algorithms.Kind) algorithms.Terms {
 	return t
 }
 
-// crowded brings a bucket to where it has used most of what it holds, and has rows with as many peers as it may in each
-// cell that weighs.
+// crowded brings a bucket to a state in which it has used most of what it holds, and has rows with
+// the maximum number of peers in each cell that weighs.
 func crowded(st *stage, on bucket) {
 	if on.terms.Kind == algorithms.SlidingWindowLog {
 		st.singly(on, int(on.terms.Entitlement)-2000)
@@ -79,7 +80,8 @@ func crowd(st *stage, on bucket) {
 
 func keyOf(on bucket) string { return BucketKey(Whole, on.id) }
 
-// denials are as many costs as one call may have, none of which fits and each of another size where that is allowed.
+// denials are as many costs as one call may have, none of which fits and each of another size where
+// that is allowed.
 func denials(of algorithms.Terms, buckets int64) []int64 {
 	var batch algorithms.Batch
 	for range buckets {
@@ -234,7 +236,8 @@ func (st *stage) took(script algorithms.Script, c scripted) float64 {
 	return float64(after - before)
 }
 
-// BenchmarkWorst prints what each script takes at its worst input, the least of several calls in microseconds.
+// BenchmarkWorst prints what each script takes at its worst input, the least of several calls in
+// microseconds.
 func BenchmarkWorst(b *testing.B) {
 	t := table{}
 	st := &stage{b: b, Store: node(b, started(b)(servers.StartProcess(b.Context())), first)}

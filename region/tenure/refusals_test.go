@@ -16,8 +16,8 @@ import (
 	"github.com/quotad/quotad/region/store"
 )
 
-// refusing is the tenure of a Redis that is made to refuse calls, with a clock of its own for what it
-// says of them.
+// refusing is the tenure of a Redis that is made to refuse calls, with a clock of its own for what
+// it says of them.
 type refusing struct {
 	*Tenure
 	operator *redis.Client
@@ -59,8 +59,8 @@ func newRefusing(t *testing.T) *refusing {
 	return n
 }
 
-// asks has the store decide a request of an account, and says why it did not. A server that refuses has answered, so
-// nothing keeps requests from it.
+// asks has the store decide a request of an account, and says why it did not. A server that refuses
+// has answered, so nothing keeps requests from it.
 func (n *refusing) asks(t *testing.T, account string) error {
 	t.Helper()
 	_, err := n.decide(t, account)
@@ -89,9 +89,9 @@ func acl(rule string) func(context.Context, *redis.Client) error {
 }
 
 // TestWhatTheStoreRefusesIsSaid: a Redis that answers, but refuses every call, makes the node not
-// ready after some seconds; the log says so once a minute with what to do and how often, status and
-// metrics say it while it lasts; the first call that is done makes the node ready, without any
-// request.
+// ready after some seconds. The log says so once a minute, with a remedy and the number of calls;
+// status and metrics show it while it lasts. The first call that succeeds makes the node ready,
+// even without any request.
 func TestWhatTheStoreRefusesIsSaid(t *testing.T) {
 	for kind, c := range map[string]struct {
 		breaks, mends func(context.Context, *redis.Client) error
@@ -167,8 +167,8 @@ func (n *refusing) logged(t *testing.T, lines int, words ...string) {
 	}
 }
 
-// TestARefusalOfOneBucketIsNotEverything: a key that another program wrote is refused and said, and
-// all else is served.
+// TestARefusalOfOneBucketIsNotEverything: a key that another program wrote is refused and reported,
+// and all other requests are served.
 func TestARefusalOfOneBucketIsNotEverything(t *testing.T) {
 	n := newRefusing(t)
 	key := n.Rules().Match("api", map[string]string{"account": "broken"})[0].Target.Key
@@ -194,8 +194,8 @@ func TestARefusalOfOneBucketIsNotEverything(t *testing.T) {
 	}
 }
 
-// TestAServerThatDoesNotAnswerRefusesNothing: whoever refused calls and then is out of reach is the
-// breaker's matter.
+// TestAServerThatDoesNotAnswerRefusesNothing: a server that refused calls and then becomes
+// unreachable is handled by the breaker.
 func TestAServerThatDoesNotAnswerRefusesNothing(t *testing.T) {
 	n := newRefusing(t)
 	if err := set("maxmemory", "1")(t.Context(), n.operator); err != nil {

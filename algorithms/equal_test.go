@@ -96,10 +96,10 @@ type history struct {
 	guard    algorithms.Fence
 	buckets  map[string]algorithms.Terms
 	receipts []algorithms.Refund
-	// touched is when a bucket was last used. Much later the twin has forgotten it, but a Redis may
-	// not have.
+	// when a bucket was last used; long after that the twin has dropped it, and a Redis perhaps not
+	// yet
 	touched map[string]int64
-	lostAt  map[string]int64 // as the last reply that said so
+	lostAt  map[string]int64 // time of the loss, as the last reply reported it
 }
 
 const window = 1000 // microseconds
@@ -177,7 +177,7 @@ func (h *history) decide(t *rapid.T) {
 	cost := rapid.SampledFrom([]int64{1, 1, 1, 2, 3, 7, 11, algorithms.MaxUnits, algorithms.MaxUnits + 1, 0, -1})
 	c.Costs = rapid.SliceOfN(cost, 1, 4).Draw(t, "costs")
 	if c.Once = rapid.SampledFrom([]string{"", "", "", "once-1", "once-2"}).Draw(t, "once"); c.Once != "" {
-		// As the caller does: another request is not remembered under the same key.
+		// as the caller does: another request is not remembered under the same key
 		c.Once += strings.Join(c.Keys()[:len(c.Buckets)], "+")
 		c.Costs, c.Repeats = c.Costs[:1], rapid.SampledFrom([]int64{0, 1, 1, 2}).Draw(t, "repeats")
 	}
@@ -257,7 +257,8 @@ func (h *history) inspect(t *rapid.T) {
 	same(t, "inspect", c, got, h.twin.Inspect(h.time(got.Now), c))
 }
 
-// time is the twin's time: the history's own, or, with the real TIME, the script's.
+// time is what the twin's clock shows: the history's own, or where the real TIME is used the
+// script's.
 func (h *history) time(scripts int64) int64 {
 	if h.ownClock || scripts == 0 {
 		return h.now
@@ -307,9 +308,9 @@ func (h *history) actions() map[string]func(*rapid.T) {
 	}
 }
 
-// TestLuaEqualsTwin compares the scripts with the twin over random histories: changes of shares,
-// transfers for this cell and the next, several limits at once, clock steps both ways, losses and
-// wrong fences.
+// TestLuaEqualsTwin holds the scripts equal to the twin over random histories: shares changing in
+// the middle, transfers for this cell and the next, several limits at once, clock steps both ways,
+// losses and wrong guards.
 func TestLuaEqualsTwin(t *testing.T) {
 	for name, start := range starts {
 		t.Run(name, func(t *testing.T) {

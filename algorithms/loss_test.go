@@ -3,9 +3,9 @@ package algorithms
 import "testing"
 
 // TestALossIsNotDatedBeforeWhatWasSeen: a store that lost its data shows an earlier time than
-// before, because its clock was set back or it is another machine's. The cells that it served
-// before, and the next one, of which it may have promised rights, stay closed for as long as they
-// weigh. Then windows begin unused, a token bucket empty, and a queue full.
+// before, because its clock was set back or is another machine's. The cells it served before, and
+// the next one, which it may have promised, stay closed for as long as they weigh. After that
+// windows begin unused, a token bucket empty, and a queue full.
 func TestALossIsNotDatedBeforeWhatWasSeen(t *testing.T) {
 	const start = 1_800_000_000_010 * 1000 // a cell begins
 	tests := []struct {

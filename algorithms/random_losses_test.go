@@ -30,7 +30,7 @@ type rowOf struct {
 	cell int64
 }
 
-// saying is a row as its region once announced it. It may be heard at any time, any number of
+// saying is a row as its region once announced it: it may be heard at any time, any number of
 // times, or never.
 type saying struct {
 	from, to                  *fragile
@@ -51,8 +51,8 @@ type losses struct {
 	way      strings.Builder
 }
 
-// TestRandomLosses: whichever store is lost at whatever time, and whichever peers tell what they
-// know, no more than the limit is admitted.
+// TestRandomLosses: whichever regions lose their stores, whenever, and whichever others answer, no
+// more than the limit is admitted.
 func TestRandomLosses(t *testing.T) {
 	for _, kind := range []algorithms.Kind{algorithms.FixedWindow, algorithms.SlidingWindowCounter} {
 		t.Run(string(kind), func(t *testing.T) {
@@ -97,7 +97,7 @@ func (l *losses) run() {
 	l.spendAll()
 }
 
-// act has one region do one thing.
+// act makes one region do one thing.
 func (l *losses) act() {
 	r, peer := l.all[l.random.IntN(3)], l.all[l.random.IntN(3)]
 	switch x := l.random.IntN(20); {
@@ -129,7 +129,7 @@ func (l *losses) spendAll() {
 	}
 }
 
-// spend spends units, reports whether they were admitted, and judges all admissions.
+// spend says whether units were admitted, and judges everything admitted so far.
 func (l *losses) spend(r *fragile, units int64) bool {
 	d := r.Decide(l.now, algorithms.Decide{Fence: l.guard(r), Commit: true, Costs: []int64{units},
 		Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: "k", Terms: l.terms}}}})
@@ -196,7 +196,7 @@ func (l *losses) lose(r *fragile) {
 	l.restore(r)
 }
 
-// restore asks the peers, of which half answer.
+// restore asks the peers, half of which answer.
 func (l *losses) restore(r *fragile) {
 	c := algorithms.Restore{Fence: l.guard(r), Target: algorithms.Target{Key: "k", Terms: l.terms}, LostAt: r.lostAt, Cap: fragileUnits, Use: r.use}
 	for _, peer := range l.all {
@@ -217,8 +217,8 @@ func (l *losses) restore(r *fragile) {
 	l.note("%s is restored, %v known: share %d, used %d, rows %+v", r.name, c.KnownPeers, got.Share, got.Used, got.Rows)
 }
 
-// recall returns what a peer has heard of a region's rows, and whether that covers all cells in
-// doubt.
+// recall returns what a peer has heard of a region's rows, and whether it still knows that for all
+// cells in doubt.
 func (l *losses) recall(r, peer *fragile) (rows []algorithms.PeerRow, knows bool) {
 	g := peer.Recall(l.now, algorithms.Recall{Fence: l.guard(peer), Target: algorithms.Target{Key: "k", Terms: l.terms}, Peer: r.name, PeerGeneration: r.generation})
 	from := r.lostAt/fragileWindow + 1

@@ -7,8 +7,8 @@ import (
 	"github.com/quotad/quotad/algorithms"
 )
 
-// stores are two stores for a script, of which a test asks the same: the Lua on an embedded Redis,
-// and its twin.
+// stores are a script's two stores, which a test asks the same: the Lua on an embedded Redis, and
+// its twin.
 type stores struct {
 	t    *testing.T
 	lua  *lua
@@ -64,7 +64,7 @@ func (s *stores) decide(terms algorithms.Terms, cost int64) algorithms.Decided {
 	return got
 }
 
-// restoring is a store that lost its data at the end of cell 0, with a bucket of 100 units a cell
+// restoring is a store that lost its data at the end of cell 0, and its bucket of 100 units a cell
 // of 1 s.
 func restoring(t *testing.T) (s *stores, terms algorithms.Terms, lostAt, start int64) {
 	start = 1_800_000_000_000_000
@@ -77,8 +77,8 @@ func restoring(t *testing.T) (s *stores, terms algorithms.Terms, lostAt, start i
 }
 
 // TestACounterRestoredInTheNextCell: a counter used 80 of 100 in a cell that is over when it is
-// restored. A quarter into the next cell they weigh 60, so 40 are free and not 100. Half into it 60
-// are free.
+// restored. A quarter into the next one they weigh 60: 40 are free, and not 100. Half into it 60
+// are.
 func TestACounterRestoredInTheNextCell(t *testing.T) {
 	s, terms, lostAt, start := restoring(t)
 	s.at(start + 1_250_000)
@@ -96,8 +96,8 @@ func TestACounterRestoredInTheNextCell(t *testing.T) {
 	}
 }
 
-// TestACounterRestoredInItsCell: the same, but restored while the cell lasts, by two nodes: the one
-// that knows of less use takes nothing back.
+// TestACounterRestoredInItsCell: as above, but restored while the cell lasts, and in two calls. A
+// call that reports less use does not lower what is counted.
 func TestACounterRestoredInItsCell(t *testing.T) {
 	s, terms, lostAt, start := restoring(t)
 	s.at(start + 950_000)
@@ -112,9 +112,9 @@ func TestACounterRestoredInItsCell(t *testing.T) {
 	}
 }
 
-// TestTheMarkOutlivesAnOpening: a store that has shown a later time than its clock shows now is
-// opened once more, without a loss. Its time goes on from the later one. Otherwise the cells in
-// between would come again, unused.
+// TestTheMarkOutlivesAnOpening: a store's clock was ahead and is set right, then the store is
+// opened once more. The new generation begins at the latest time shown, also if its opener did not
+// know that time. Otherwise the cells in between would come again, each with its full share.
 func TestTheMarkOutlivesAnOpening(t *testing.T) {
 	const start = 1_800_000_000_000_000
 	terms := algorithms.Terms{Kind: algorithms.FixedWindow, Window: 1_000_000, Cell: 1_000_000, Tick: 1, Entitlement: 100}
@@ -140,9 +140,8 @@ func TestTheMarkOutlivesAnOpening(t *testing.T) {
 	}
 }
 
-// TestUseToldLate: a node cannot be heard while its bucket is restored, and tells its use
-// afterwards. That use then counts in addition to what was charged meanwhile, in the script as in
-// its twin.
+// TestUseToldLate: a node cannot be asked while its bucket is restored, and reports its use later.
+// From then on its use counts, in the script as in the twin.
 func TestUseToldLate(t *testing.T) {
 	for _, kind := range windowKinds {
 		t.Run(string(kind), func(t *testing.T) {

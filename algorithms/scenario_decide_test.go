@@ -13,10 +13,10 @@ func (p *party) onBoth(second LimitTarget, costs ...int64) Decided {
 	return p.Decide(*p.now, Decide{Fence: p.guard(), Commit: true, Costs: costs, Buckets: []LimitTarget{p.bucket(), second}})
 }
 
-// TestCostsOutOfRange: a cost is at least 1 and at most 2^51. With another in its list nothing of
-// the list is charged: a negative cost would give units back, and one above 2^52 is not the number
-// that the caller wrote. (Costs are integers in Go, and written in full for the script: one that is
-// not a number cannot be said.)
+// TestCostsOutOfRange: a cost is at least 1 and at most 2^51. If a list has any other cost, nothing
+// of the list is charged: a negative cost would give units back, and one above 2^52 is not the
+// number that the caller wrote. (Costs are integers in Go and written with all their digits, so a
+// cost cannot be anything but a number.)
 func TestCostsOutOfRange(t *testing.T) {
 	for _, kind := range Kinds {
 		terms := Terms{Kind: kind, Window: 1000, Cell: 1000, Tick: 1, Entitlement: 60}
@@ -38,9 +38,9 @@ func TestCostsOutOfRange(t *testing.T) {
 	}
 }
 
-// TestADenialSpendsNothingElsewhere: a request on a limit of 10 and one of 100 that the first
-// denies costs nothing of the second, whatever their order. Twelve requests of 1 cost 10 of the
-// 100; charged as they are checked, 12.
+// TestADenialSpendsNothingElsewhere: if a limit of 10 denies a request, the request costs nothing
+// of a second limit of 100, whatever their order. Twelve requests of 1 cost 10 of the 100. Charging
+// each bucket as it is checked would cost 12.
 func TestADenialSpendsNothingElsewhere(t *testing.T) {
 	for _, kind := range Kinds {
 		wide := Terms{Kind: kind, Window: 1000, Cell: 1000, Tick: 1, Entitlement: 100}
@@ -63,9 +63,9 @@ func TestADenialSpendsNothingElsewhere(t *testing.T) {
 	}
 }
 
-// TestAShadowBucketNeverDenies: it reports what it would have decided. It is charged only if it had
-// room and the request was admitted. Of 12 requests, 10 fit in shadow and 11 in force: 11 are
-// admitted, and 10 are charged to the shadow bucket.
+// TestAShadowBucketNeverDenies: it reports what it would have said, and is charged only where it
+// had room and the request was admitted. 12 requests on 10 in shadow and 11 in force: 11 admitted,
+// 10 charged to the shadow bucket.
 func TestAShadowBucketNeverDenies(t *testing.T) {
 	l, _, _ := parties(t, fixed(11), fixed(0))
 	d := l.onBoth(LimitTarget{Target: Target{Key: "shadow", Terms: fixed(10)}, Shadow: true}, slices.Repeat([]int64{1}, 12)...)
@@ -84,8 +84,8 @@ func TestAShadowBucketIsNotChargedForDenials(t *testing.T) {
 	equal(t, "used in shadow", d.Buckets[1].Used, 0)
 }
 
-// TestAPeekChargesNothing: without commit, a list is decided as with commit, up to 60 of it
-// admitted, but nothing is charged.
+// TestAPeekChargesNothing: without commit, a list is decided as usual, with 60 of it admitted, but
+// nothing is charged.
 func TestAPeekChargesNothing(t *testing.T) {
 	for _, kind := range Kinds {
 		terms := Terms{Kind: kind, Window: 1000, Cell: 1000, Tick: 1, Entitlement: 60}
@@ -105,9 +105,9 @@ func TestAPeekChargesNothing(t *testing.T) {
 	}
 }
 
-// TestARequestIsChargedOnce: a request with an ID is answered the second time as the first time,
-// and not charged again: three times 40 of 60 use 40. A denial is not remembered, because the
-// client may try again later.
+// TestARequestIsChargedOnce: a request with a key of its own gets its first answer again and is not
+// charged again: three times 40 of 60 are 40. A denial is not remembered, because the client may
+// try again later.
 func TestARequestIsChargedOnce(t *testing.T) {
 	l, b, at := parties(t, fixed(60), fixed(40))
 	once := func(key string, cost int64) Decided {
@@ -133,9 +133,9 @@ func TestARequestIsChargedOnce(t *testing.T) {
 	equal(t, "used", l.state().Used, 80)
 }
 
-// TestARequestSentAgainTooOften: an ID is answered from memory a limited number of times, and then
-// charged as if there were no ID. So a client that sends one ID for all requests gets the limit and
-// those few answers: 60 and 3 of 100.
+// TestARequestSentAgainTooOften: one id is answered a few times and is then charged as if it were
+// none. So a client that sends one id with all its requests gets the limit and those few answers:
+// 60 and 3 of 100.
 func TestARequestSentAgainTooOften(t *testing.T) {
 	for _, repeats := range []int64{0, 1, 7} {
 		l, _, _ := parties(t, fixed(60), fixed(40))
@@ -167,7 +167,7 @@ func TestARequestSentAgainTooOften(t *testing.T) {
 	}
 }
 
-// TestPeeksCountAsNoRepeat: peeks do not use up the number of repeats.
+// TestPeeksCountAsNoRepeat: a call without commit does not use up a repeat.
 func TestPeeksCountAsNoRepeat(t *testing.T) {
 	l, _, _ := parties(t, fixed(60), fixed(40))
 	c := Decide{Fence: l.guard(), Commit: true, Once: "r", Repeats: 1, Costs: []int64{1}, Buckets: []LimitTarget{l.bucket()}}

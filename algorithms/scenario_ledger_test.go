@@ -6,8 +6,8 @@ func fixed(entitlement int64) Terms {
 	return Terms{Kind: FixedWindow, Window: 1000, Cell: 1000, Tick: 1, Entitlement: entitlement}
 }
 
-// TestOnlyUnspentUnitsAreLent: a debit only while used + x <= S. L = 100 = 60 + 40; the lender has
-// used 50 of its 60 and is asked for 40. It can give 10: 50 here and 50 there. Had it given 40, the
+// TestOnlyUnspentUnitsAreLent: a debit only while used + x <= S. L = 100 = 60 + 40. The lender has
+// used 50 of its 60 and is asked for 40. It can give 10: then each has 50. Had it given 40, the
 // borrower would admit 80 beside the 50: 130.
 func TestOnlyUnspentUnitsAreLent(t *testing.T) {
 	l, b, _ := parties(t, fixed(60), fixed(40))
@@ -22,7 +22,7 @@ func TestOnlyUnspentUnitsAreLent(t *testing.T) {
 }
 
 // TestAskingTwiceLendsOnce: a call names the value that R should reach, so a retried request debits
-// nothing twice. 60, of which 20 are asked for three times: 40 are left, not 0.
+// nothing twice. Of 60, 20 are asked for three times: 40 are left, not 0.
 func TestAskingTwiceLendsOnce(t *testing.T) {
 	l, b, _ := parties(t, fixed(60), fixed(40))
 	for range 3 {
@@ -31,9 +31,9 @@ func TestAskingTwiceLendsOnce(t *testing.T) {
 	l.has(40, 40)
 }
 
-// TestHearingTwiceCreditsOnce: rows are cumulative and the borrower keeps their maximum, so
-// repeated and late messages change nothing. It hears of loans of 10 and 20 as 20, 20, 10, and
-// holds 40 + 20, not 40 + 50 or 40 + 10.
+// TestHearingTwiceCreditsOnce: rows are cumulative and the borrower keeps their maximum, so a
+// message that comes twice or late changes nothing. From 10 and 20, heard as 20, 20, 10, it holds
+// 40 + 20, not 40 + 50 or 40 + 10.
 func TestHearingTwiceCreditsOnce(t *testing.T) {
 	l, b, _ := parties(t, fixed(60), fixed(40))
 	l.lends(b, 0, 20)
@@ -44,8 +44,8 @@ func TestHearingTwiceCreditsOnce(t *testing.T) {
 }
 
 // TestBorrowedRightsAreNeverLentOn: the net loans of a region stay within its own entitlement. The
-// borrower holds 40 and 60 of the lender's, and lends 40; lent on, 60 could come back to where they
-// are counted as missing already.
+// borrower holds 40 of its own and 60 of the lender's, and lends 40. If it lent the 60 on, they
+// could come back to the lender, where they already count as missing.
 func TestBorrowedRightsAreNeverLentOn(t *testing.T) {
 	l, b, _ := parties(t, fixed(60), fixed(40))
 	b.borrows(l, 0, 60)
@@ -54,9 +54,9 @@ func TestBorrowedRightsAreNeverLentOn(t *testing.T) {
 	b.has(60, 60)
 }
 
-// TestReturns: unspent borrowed rights can be given back. They are missing in the borrower's store
-// at once, and return to the lender when it hears of them. The borrower of 40 holds 100, has used
-// 70 and gives back 30; until the lender hears of it, nobody has the 30.
+// TestReturns: borrowed units are given back as far as they are unspent. The borrower loses them at
+// once, the lender has them when it hears of it. The borrower of 40 holds 100, has used 70 and
+// gives back 30. Until the lender hears of it, nobody has the 30.
 func TestReturns(t *testing.T) {
 	l, b, _ := parties(t, fixed(60), fixed(40))
 	b.borrows(l, 0, 60)
@@ -72,9 +72,9 @@ func TestReturns(t *testing.T) {
 	l.has(0, 0)
 }
 
-// TestMoreThanWasGivenIsNotBelieved: a peer is refused that claims to have returned more than it
-// was lent, or to have lent more than it has, whatever went wrong there. Otherwise a lender's 61 of
-// 60 would give the borrower 101 of L = 100.
+// TestMoreThanWasGivenIsNotBelieved: a peer that says it returned more than it was lent, or lent
+// more than it has, is refused, whatever went wrong there. With 61 of the peer's 60 the borrower
+// would hold 101 of L = 100.
 func TestMoreThanWasGivenIsNotBelieved(t *testing.T) {
 	l, b, _ := parties(t, fixed(60), fixed(40))
 	equal(t, "61 of 60", b.hears(l, 0, Credit{Lent: 61}).Status, StatusImplausible)
@@ -84,9 +84,9 @@ func TestMoreThanWasGivenIsNotBelieved(t *testing.T) {
 	b.has(40, 40)
 }
 
-// TestRightsEndWithTheirCell: rights of one cell mean nothing in the next, where every region
-// begins at F again. A late credit is ignored, and nothing is lent of a finished cell. Otherwise
-// the lender's 60 and the borrower's 100 would count in one cell.
+// TestRightsEndWithTheirCell: rights of one cell mean nothing in the next, where everybody begins
+// at F again. A late credit is ignored, and a finished cell is not lent from. Otherwise the
+// lender's 60 and the borrower's 100 would be held in one cell.
 func TestRightsEndWithTheirCell(t *testing.T) {
 	l, b, at := parties(t, fixed(60), fixed(40))
 	l.lends(b, 0, 60)
@@ -112,8 +112,7 @@ func TestPromisesMoveAtTheBoundary(t *testing.T) {
 }
 
 // TestTimeNeverGoesBack: a clock stepping back cannot reopen a finished cell. At 1999 the 60 of
-// cell 1 are used; were cell 0 open again at 500, they would be there a second time under its
-// label.
+// cell 1 are used. If cell 0 opened again at 500, 60 more could be used under its label.
 func TestTimeNeverGoesBack(t *testing.T) {
 	l, _, at := parties(t, fixed(60), fixed(40))
 	l.admits(60)

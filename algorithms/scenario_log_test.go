@@ -7,9 +7,9 @@ func logged(entitlement int64) Terms {
 }
 
 // TestLogLoanIsMissingForAWindow: a unit lent in cell c is missing from the lender until end(c) +
-// W. L = 100 = 50 + 50; all is lent in cell 0, and the borrower uses 100 at 249, its last moment.
-// They are in (t - 1000, t] until 1248. A lender that has its 50 again when the cell ends admits
-// them at 250: 150.
+// W. L = 100 = 50 + 50. All is lent in cell 0, and the borrower uses 100 at 249, the cell's last
+// moment. They are in (t - 1000, t] until 1248. If the lender had its 50 again at the cell's end,
+// it would admit them at 250: 150.
 func TestLogLoanIsMissingForAWindow(t *testing.T) {
 	l, b, at := parties(t, logged(50), logged(50))
 	b.borrows(l, 0, 50)
@@ -40,7 +40,7 @@ func TestLogLoanOutlivesTheGuard(t *testing.T) {
 
 // TestLogPromiseIsMissingAtOnce: the cells in force include the promised one. The lender of 50 has
 // used 20 at 0 and promises 30 of cell 1 at 100. Were they still free until 250, it would use them
-// at 249, the borrower 80 at 250: 130. And what is used cannot be promised: the 20 are in the
+// at 249 and the borrower 80 at 250: 130. And used units cannot be promised: the 20 are in the
 // window until 1000.
 func TestLogPromiseIsMissingAtOnce(t *testing.T) {
 	l, b, at := parties(t, logged(50), logged(50))
@@ -61,9 +61,9 @@ func TestLogPromiseIsMissingAtOnce(t *testing.T) {
 	b.denies(1, 250)
 }
 
-// TestLogDeductsTheLargest: per peer the largest loan of the cells in force is missing, not their
-// sum: loans of 30 in each of the cells 0 to 3 cost 30 of 50. With the sum, a borrower could be
-// lent to once in a window.
+// TestLogDeductsTheLargest: for each peer the largest loan of the cells in force is missing, not
+// their sum: 30 in each of the cells 0 to 3 cost 30 of 50. With the sum, a region could lend to a
+// borrower only once in a window.
 func TestLogDeductsTheLargest(t *testing.T) {
 	l, b, at := parties(t, logged(50), logged(50))
 	l.admits(20)

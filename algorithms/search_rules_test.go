@@ -10,8 +10,8 @@ func (s *space) slot(t int64) int64 {
 	return CellAt(t, s.cell)
 }
 
-// since is the first slot that still counts at a time. For the fixed window it is the earliest cell
-// in which the other region may still be.
+// since is the first slot that still counts at a time. For the fixed window that is the earliest
+// cell that the other region may still be in.
 func (s *space) since(now int64) int64 {
 	switch s.kind {
 	case SlidingWindowCounter:
@@ -31,10 +31,12 @@ func (s *space) over(cell int64) int64 {
 	return end
 }
 
-// weigh returns how much of the units that a region admitted counts, by its own clock: for a fixed
-// window those of the current cell; for the counter the estimate, times the ticks of a window; for
-// the log those of (now-W, now], which is the same interval in real time if a clock is always ahead
-// by the same amount. (With clocks that drift, the log of a lone region is not exact in real time.)
+// weigh returns how many of the units that a region admitted count, by the region's own clock:
+//   - fixed window: those of the current cell.
+//   - counter: the estimate, as a numerator over the ticks of a window.
+//   - log: those of (now-W, now]. If the clock is always ahead by the same amount, that is the
+//     same interval in real time. (If clocks drift, the log of a single region is not exact in real
+//     time.)
 func (s *space) weigh(m *moment) (sum int64) {
 	cell := CellAt(m.now, s.cell)
 	switch s.kind {
@@ -104,10 +106,9 @@ func (s *search) unsound(a, b Row) string {
 // mutant says which rules to leave out.
 type mutant struct {
 	lendsOn   bool // depth one: what is borrowed may be lent
-	forgets   bool // no shadow: what was lent in finished cells is not missing any more
-	overlooks bool // no promise: what is lent of the next cell is not missing yet
-	// hear, unless nil, replaces a credit to a bucket. If it returns false, the credit is done as
-	// well.
+	forgets   bool // the shadow: what was lent in finished cells is not missing any more
+	overlooks bool // the promise: what is lent of the next cell is not missing yet
+	// hear, unless nil, replaces a credit. If it returns false, the credit is done after all.
 	hear func(b *bucket, peer string, cell int64, a announced) bool
 }
 

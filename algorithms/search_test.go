@@ -12,8 +12,8 @@ import (
 // searchStates bounds a search. Every whole space is smaller.
 const searchStates = 1_000_000
 
-// searched are the spaces, each with the minimum number of states. A search with fewer has missed
-// much of the space.
+// searched are the spaces. A search that finds fewer states than the number given has missed much
+// of its space.
 var searched = map[string]struct {
 	fewest int
 	space
@@ -74,10 +74,10 @@ func without(name string, m mutant) space {
 	return s
 }
 
-// TestSearchFindsBrokenRules shows that the search finds the lack of a rule. Without depth one only
-// the counter fails. There loans fade, and the larger of a faded loan and a new one covers only one
-// of them. A log's loan weighs in whole or not at all, so that the larger of two loans covers both.
-// A fixed window's loan weighs only in its own cell.
+// TestSearchFindsBrokenRules shows that the search would notice. Without depth one only the counter
+// fails: there what was lent fades, and the larger of a faded loan and a new one makes good for one
+// of them only. What a log has lent weighs whole or not at all, so that the larger of two loans
+// makes good for both; a fixed window's weighs in its own cell alone.
 func TestSearchFindsBrokenRules(t *testing.T) {
 	mutants := map[string]space{
 		"fixed window, a row heard twice counts twice":     without("fixed window, clocks a cell apart", mutant{hear: hearTwice}),

@@ -19,11 +19,11 @@ type space struct {
 	kind                Kind
 	window, cell, guard int64
 	cells               int64 // after which time ends
-	// maximum values of rows, which otherwise would rise for ever by lending and giving back in
-	// turn
+	// most that a row may reach: rows are cumulative, so lending and giving back in turn would
+	// raise them for ever
 	mostLent, mostBack int64
-	// The clocks. Without a drift, the regions' clocks are ahead of real time by fixed amounts and
-	// tick together. With a drift each ticks by itself, and they are never further apart than the
+	// Clocks. Without a drift, the regions' clocks are ahead of real time by fixed amounts and tick
+	// together. With a drift, each clock ticks by itself, and they are never further apart than the
 	// drift.
 	ahead  [2]int64
 	drift  int64
@@ -33,7 +33,8 @@ type space struct {
 // end is the last tick of a clock.
 func (s *space) end() int64 { return s.cells*s.cell - 1 }
 
-// announced is a row that left a region. Its numbers are at most mostLent and mostBack.
+// announced is a row that left a region. It can be heard for ever after. Its numbers are at most
+// mostLent and mostBack.
 type announced struct{ cell, lent, returned int64 }
 
 // hears is the act of hearing a row. heard is the row of such an act.
@@ -49,8 +50,8 @@ func (s *space) heard(a act) announced {
 // beyond is the first number that is no act. A set of acts has room for 64.
 func (s *space) beyond() act { return s.hears(announced{cell: s.cells}) }
 
-// world is one state: the moment of each region, and the acts it may do: its own, and hearing
-// announced rows.
+// world is one state of the search: the moment that each region is in, and the acts open to it.
+// Those are its own acts, and hearing the rows that the other announced.
 type world struct {
 	at  [2]int32
 	may [2]acts
@@ -81,11 +82,10 @@ type search struct {
 
 // finding is the result of a search.
 type finding struct {
-	states int // different ones, up to the first broken one
-	// most is the largest weight of each region's admissions that was found, unless a state is
-	// broken; see weigh.
+	states int // different states, up to the first broken one
+	// most units that ever counted of a region's admissions, unless a state is broken; see weigh
 	most   [2]int64
-	broken string // the broken invariant; empty: none
+	broken string // the invariant that broke; empty: none
 	way    string // to the broken state
 }
 
@@ -121,8 +121,8 @@ func explore(space *space, most int) finding {
 	return f
 }
 
-// add records a visit unless its world was seen before. Announced rows that tell their receivers
-// nothing new do not make worlds different, but they remain announced and may be heard again.
+// add notes a visit unless its world was seen before. Announced rows that are no news to the region
+// that may hear them do not make a different world, but they stay announced and are heard again.
 func (s *search) add(v visit) bool {
 	key := v.world
 	for i := range key.may {

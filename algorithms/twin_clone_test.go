@@ -6,15 +6,15 @@ import (
 	"unsafe"
 )
 
-// full returns a twin in which everything that can be set is set. It uses reflection, so that no
-// later field is left out.
+// full returns a twin in which everything that can be set is set, by reflection, so that a field
+// added later is not left out.
 func full() *Twin {
 	w := &Twin{}
 	fill(reflect.ValueOf(w).Elem(), 1)
 	return w
 }
 
-// fill sets a value and everything it refers to, including private fields. n makes values differ.
+// fill sets a value, private fields included, and everything it refers to; n makes values differ.
 func fill(v reflect.Value, n int64) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -50,7 +50,7 @@ func fill(v reflect.Value, n int64) {
 	}
 }
 
-// shared collects the addresses of everything that a value refers to, with the path to it.
+// shared adds the addresses of everything that a value refers to, with the path to it.
 func shared(v reflect.Value, way string, at map[unsafe.Pointer]string) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -96,7 +96,7 @@ func TestClone(t *testing.T) {
 	}
 }
 
-// TestDeleteToken: DEL of the token's key deletes the token and nothing else.
+// TestDeleteToken: after DEL of the token's key everything but the token is left.
 func TestDeleteToken(t *testing.T) {
 	w, want := full(), full()
 	w.DeleteToken()

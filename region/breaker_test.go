@@ -42,7 +42,8 @@ func startRelay(t *testing.T) *relay {
 
 func (r *relay) url() string { return "redis://" + r.listener.Addr().String() }
 
-// lead has all connections go to a server from now on; empty: nowhere. Those that stand are ended.
+// lead sends all connections to a server from now on, or nowhere if it is empty. It ends the
+// present connections.
 func (r *relay) lead(url string) {
 	a := ""
 	if url != "" {
@@ -86,7 +87,7 @@ func (r *relay) run() {
 	}
 }
 
-// behind has a region's nodes that start from now on reach its Redis through a relay.
+// behind makes a region's nodes that start from now on reach its Redis through a relay.
 func (c *cluster) behind(r *relay, region string) (reconnect func()) {
 	c.onRedis(region)
 	direct := c.servers[region]
@@ -95,8 +96,8 @@ func (c *cluster) behind(r *relay, region string) (reconnect func()) {
 	return func() { r.lead(direct.URL) }
 }
 
-// The first call that fails trips the breaker. Then no request waits for the store, until a probe
-// lets requests through again.
+// The first call that fails trips the breaker. From then on no request waits for the store, and a
+// probe lets requests through again.
 func TestBreaker(t *testing.T) {
 	r := startRelay(t)
 	inBubble(t, []string{"us/n1"}, func(t *testing.T, c *cluster) {

@@ -91,8 +91,8 @@ func inBubble(t *testing.T, nodes []string, f func(t *testing.T, c *cluster)) {
 	})
 }
 
-// inMemory returns a directory in memory, if the system has one: tests of hours sync their journals
-// thousands of times, and no test cuts the power.
+// inMemory returns a directory that is in memory, where the system has one: tests of hours sync
+// their journals thousands of times, and none of them cuts the power.
 func inMemory(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/dev/shm", "quotad-test-")
@@ -124,7 +124,7 @@ func (c *cluster) close() {
 	if err = errors.Join(err, c.network.Close()); err != nil {
 		c.t.Error(err)
 	}
-	// go-redis looks for a lost server once a second, and only then sees that it was closed
+	// go-redis looks for a lost server once a second, and only then sees that it was closed.
 	time.Sleep(time.Second)
 }
 
@@ -230,12 +230,12 @@ func (c *cluster) redis(region string, f func(ctx context.Context, client *redis
 	}
 }
 
-// onRedis has the nodes of a region that start from now on use an embedded Redis in any case: for
-// tests of connections and of what a twin lacks.
+// onRedis has a region's nodes that start from now on use an embedded Redis in any case: for tests
+// of connections and of what a twin has not.
 func (c *cluster) onRedis(region string) { delete(c.twins, region) }
 
-// onTwin has the nodes of a region that start from now on use a twin in any case, which a test can
-// make unreachable and reachable at once.
+// onTwin has a region's nodes that start from now on use a twin in any case, which a test can take
+// out of reach and bring back at once.
 func (c *cluster) onTwin(region string) *lab.Twin {
 	twin := lab.NewTwin(func() int64 { return time.Now().UnixMicro() }, region)
 	c.twins[region] = twin

@@ -9,9 +9,9 @@ import (
 	"github.com/quotad/quotad/chaos/lab/servers"
 )
 
-// TestTwoRegionsOnRealServers: one region on a Redis Cluster of three masters and one on a single
-// Redis, in real time. Rights move between them, requests with limits on several masters are
-// charged everywhere or nowhere, and no limit is exceeded.
+// TestTwoRegionsOnRealServers: one region has a Redis Cluster of three masters, the other a single
+// Redis, in real time. Rights move between them. Requests of limits on several masters are charged
+// everywhere or nowhere. No limit is exceeded.
 func TestTwoRegionsOnRealServers(t *testing.T) {
 	three, err := servers.StartCluster(t.Context(), 3)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/quotad/quotad/chaos/lab/servers"
 )
 
-// asCluster has a region's embedded Redis taken for a Redis Cluster of one server, whose keys are
+// asCluster makes a region's embedded Redis pass for a Redis Cluster of one server, whose keys are
 // in many shards.
 func (c *cluster) asCluster(region string) {
 	c.onRedis(region)

@@ -10,7 +10,7 @@ import (
 	"github.com/quotad/quotad/region/store"
 )
 
-// watched is a way to a region's store of which a test hears when requests are sent to be decided.
+// watched connects to a region's store and tells a test when requests are sent to be decided.
 type watched struct {
 	store.Servers
 	decides func() // called before each round trip with decisions

@@ -7,9 +7,9 @@ import (
 	"github.com/quotad/quotad/allocator"
 )
 
-// TestTraffic: a fixed window causes no messages if no region wants more than its entitlement, even
-// if all want nearly that. One whose rights are traded needs few messages, counting asks, answers,
-// and hints to each node.
+// TestTraffic: a fixed window costs no messages while no region wants more than its part, even if
+// all regions want nearly that. A window that is traded costs each node few messages, with asks,
+// answers and hints counted together.
 func TestTraffic(t *testing.T) {
 	for name, x := range map[string]struct {
 		window int64 // seconds

@@ -8,8 +8,8 @@ import (
 	"github.com/quotad/quotad/allocator"
 )
 
-// TestRecoveryCounts: a bucket first waits, is then restored except for a peer that does not tell,
-// and is whole when that peer has told. A new loss, and a new generation, begin the count anew.
+// TestRecoveryCounts: a bucket waits, is restored but for a peer that does not tell, and is whole
+// when it has told; a new loss, and a new generation, begin the count anew.
 func TestRecoveryCounts(t *testing.T) {
 	const s, hour int64 = allocator.Second, 3600 * allocator.Second
 	b := &Bucket{ID: "b", Epoch: "1", Kind: algorithms.FixedWindow, Limit: 100, Window: hour, Cell: hour, Tick: 1,

@@ -8,8 +8,8 @@ import (
 )
 
 // TestEarlyCreditsAreHeldBack: the clock of us is 300 ms behind that of eu, and a message takes 40
-// ms. us credits what eu lends within a cell when its own clock has reached eu's time: not before,
-// and without asking again, because eu would be ahead again.
+// ms. What eu lends within a cell, us credits when its own clock reaches the time of eu's, not
+// before. It does not ask again, because eu would be ahead again.
 func TestEarlyCreditsAreHeldBack(t *testing.T) {
 	const second, ahead = allocator.Second, 300_000
 	for _, kind := range []algorithms.Kind{algorithms.SlidingWindowCounter, algorithms.SlidingWindowLog, algorithms.TokenBucket, algorithms.LeakyBucket} {
@@ -40,7 +40,7 @@ func TestEarlyCreditsAreHeldBack(t *testing.T) {
 }
 
 // TestWhatIsHeldBackIsBounded: a peer cannot fill a node's memory with credits for a time that
-// never comes. What is not kept is asked for again.
+// never comes. A credit that was not kept is asked for again.
 func TestWhatIsHeldBackIsBounded(t *testing.T) {
 	b, m, now := long(60 * allocator.Second)
 	b.Kind = algorithms.SlidingWindowCounter
@@ -72,8 +72,9 @@ func TestWhatIsHeldBackIsBounded(t *testing.T) {
 	}
 }
 
-// TestOthersAreAskedWhileACreditIsHeldBack: what eu lent by a clock 3 s ahead does not stop asks to
-// peers whose clocks are right. eu itself is asked for no more until then, except where use fades.
+// TestOthersAreAskedWhileACreditIsHeldBack: what eu lent by a clock 3 s ahead does not count as
+// under way, so other peers are asked for it. eu itself is not asked until its time has come,
+// except where use fades.
 func TestOthersAreAskedWhileACreditIsHeldBack(t *testing.T) {
 	for kind, again := range map[algorithms.Kind]bool{algorithms.TokenBucket: false, algorithms.SlidingWindowLog: true} {
 		b, m, now := long(60 * allocator.Second)
@@ -96,8 +97,8 @@ func TestOthersAreAskedWhileACreditIsHeldBack(t *testing.T) {
 	}
 }
 
-// TestAnAnnouncedRowCountsOnce: while 100 units are being credited to the store, another answer
-// that announces the same 100 brings nothing. If the store does not credit them, or says OK but
+// TestAnAnnouncedRowCountsOnce: while the store is being credited with 100 units, another answer
+// that announces the same 100 brings nothing. If the store does not credit them, or says OK and
 // takes none yet, a later answer brings them again.
 func TestAnAnnouncedRowCountsOnce(t *testing.T) {
 	b, m, now := long(60 * allocator.Second)

@@ -7,9 +7,8 @@ import (
 	"github.com/quotad/quotad/algorithms"
 )
 
-// TestHintsOfExtremeNumbers: gossip claims the smallest and largest integers for a cell, in hints
-// of a peer and of a mate. The values are limited to what can be computed with, and the node goes
-// on.
+// TestHintsOfExtremeNumbers: a hint of a peer or a mate names the smallest or the largest integers.
+// The machine cuts them to numbers that it can compute with, and goes on.
 func TestHintsOfExtremeNumbers(t *testing.T) {
 	for _, n := range []int64{math.MinInt64, math.MinInt64 + 1, -1, algorithms.MaxUnits + 1, math.MaxInt64} {
 		for _, region := range []string{"us", "eu"} {

@@ -51,12 +51,13 @@ func doubt(b *Bucket) []Doubt {
 	return []Doubt{{Bucket: b.ID, From: storeNow/b.Cell - 1, To: storeNow/b.Cell + 1}}
 }
 
-// forged are generations that no clock can have reached.
+// forged holds generations that no clock can have reached.
 var forged = []uint64{generationAt(storeNow+hour) + 1001, 1 << 51, 1<<53 - 1, math.MaxInt64, math.MaxUint64}
 
-// TestAForgedGenerationFencesNobody: a generation that no clock can have reached is named in a
-// question of our region or of a peer, in an ask or in a reply. It is refused and counted. This
-// node lends on, its store is not told of it, and honest messages after it are credited.
+// TestAForgedGenerationFencesNobody: a generation further ahead than any clock can be is refused
+// and counted, whether it comes in a question, an ask or a reply, from our region or a peer. This
+// node goes on lending, its store is not told of the generation, and honest rows are still
+// credited.
 func TestAForgedGenerationFencesNobody(t *testing.T) {
 	for _, g := range forged {
 		for _, from := range []string{"us", "eu"} {
@@ -102,10 +103,10 @@ func creditsOf(generation uint64) (credits int) {
 	return min(credits, 1)
 }
 
-// TestHonestGenerationsAreHeard: generations are believed that were begun by nodes whose clocks are
-// as far from their store's as is allowed. A node with a clock that far behind believes them even
-// before its store has told the time. What was believed once stays believed, whatever clocks show
-// later.
+// TestHonestGenerationsAreHeard: the machine believes a generation begun by a clock that is the
+// largest allowed step ahead of the store's. A node whose own clock is that far behind believes it
+// even before its store has told the time. What was believed once is believed again, whatever
+// clocks show now.
 func TestHonestGenerationsAreHeard(t *testing.T) {
 	ahead := generationAt(storeNow + hour)
 	asks := func(m *Machine, now int64, from string, b *Bucket) bool {
@@ -125,23 +126,23 @@ func TestHonestGenerationsAreHeard(t *testing.T) {
 		if !asks(young, 1, from, b) {
 			t.Errorf("a question from %s is refused by a node whose clock is behind, before its store told the time", from)
 		}
-		// the store's clock is set back
+		// The store's clock is set back.
 		m.Step(now, Observed{Bucket: b, Now: storeNow - 2*hour, State: state(b, storeNow, 1)})
 		if !asks(m, now, from, b) {
 			t.Errorf("a question from %s that was believed before is refused when clocks are set back", from)
 		}
 	}
 	b, m, now := standing()
-	// from our own store
+	// Our own store names the generation.
 	m.Step(now, TenureChanged{Generation: ahead + 1<<40, Epoch: epochForTests, Peers: []string{"eu", "ap"}})
 	if !asks(m, now, "us", b) {
 		t.Error("a question of our region of no later a generation than our own is refused")
 	}
 }
 
-// TestUseOfCellsToComeHidesNothing: a node of our region says that it saw use in a future cell.
-// Others' use of the present cell must not be forgotten because of it, nor the bucket be charged
-// for ever.
+// TestUseOfCellsToComeHidesNothing: a node of our region claims to have seen use in a future cell.
+// The machine keeps the use that other nodes saw in this cell, and the bucket is not charged for
+// ever.
 func TestUseOfCellsToComeHidesNothing(t *testing.T) {
 	for _, use := range []algorithms.Use{{Cell: storeNow/(86_400*allocator.Second) + 2}, {Cell: 1 << 51}, {Cell: math.MaxInt64},
 		{Cell: storeNow / (86_400 * allocator.Second), At: storeNow + 3*86_400*allocator.Second}, {At: math.MaxInt64}, {Cell: math.MinInt64},
@@ -153,7 +154,7 @@ func TestUseOfCellsToComeHidesNothing(t *testing.T) {
 			return m.Step(now, Testified{Testimonies{From: "us", Node: node, ForGeneration: m.generation,
 				All: []Testimony{{Bucket: b.ID, WholeSince: math.MinInt64, Use: use}}}})
 		}
-		// the third is used only where the liar is not heard
+		// Only n2 may lie. Where its testimony is refused, n3 is the second node to tell.
 		all := []Effects{say("n2", use), say("n1", own), say("n3", own)}
 		var restored []Restore
 		for _, out := range all {

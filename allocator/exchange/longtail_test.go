@@ -8,10 +8,9 @@ import (
 	"github.com/quotad/quotad/allocator"
 )
 
-// TestBenefitOfTheLongTail: the limit of a long window is used up, and nearly all of the rest is
-// used by one busy region. The others go on at half of their entitlements, so units that they will
-// not need come free one by one until the end. Gossip is a second late, as it is for one bucket of
-// many.
+// TestBenefitOfTheLongTail: the limit of a long window is used up. One hot region uses nearly all
+// that is left, while the others go on at half of their parts. What the others turn out not to need
+// comes free unit by unit until the end. Gossip is a second late, as it is for one bucket of many.
 func TestBenefitOfTheLongTail(t *testing.T) {
 	const part = 2000
 	benefit(t, 8, 1, func(seed uint64, draw *rand.Rand, off bool) *cluster {

@@ -58,7 +58,7 @@ func TestAsksThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestNoReplyBeforeTheRowIsDurable: the grant leaves only after Recorded, and grants nothing if the
+// TestNoReplyBeforeTheRowIsDurable: the grant leaves only with Recorded, and says nothing if the
 // journal failed.
 func TestNoReplyBeforeTheRowIsDurable(t *testing.T) {
 	for _, ok := range []bool{true, false} {
@@ -114,8 +114,8 @@ func TestTheStoreRefusesWhatNoLenderMayGive(t *testing.T) {
 	}
 }
 
-// TestRepliesThatAreNotCredited: replies for another generation of our store, under another epoch,
-// from another region, for another cell, or with impossible amounts.
+// TestRepliesThatAreNotCredited: written for another generation of our store, under another epoch,
+// of another region, for another cell, or of amounts that cannot be.
 func TestRepliesThatAreNotCredited(t *testing.T) {
 	for name, change := range map[string]func(*Reply){
 		"another generation of ours":     func(r *Reply) { r.ForGeneration = 2 },
@@ -132,7 +132,7 @@ func TestRepliesThatAreNotCredited(t *testing.T) {
 		us.rate = 900
 		us.load()
 		var call Call
-		// by hand from the first ask of eu on
+		// From the first ask to eu on, the test delivers by hand.
 		for call.Peer != "eu" || len(call.Message.Asks) == 0 {
 			c.run(c.queue[0].at)
 			if us.machine.stats.Asks > 0 {

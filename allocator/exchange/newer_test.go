@@ -8,8 +8,8 @@ import (
 	"github.com/quotad/quotad/algorithms"
 )
 
-// TestNewerUse: of two reports of use the one for the later cell counts, whichever is larger. For
-// the same cell the larger one counts, with the later time.
+// TestNewerUse: of two uses, the one of the later cell counts even if it is smaller. Of one cell,
+// the larger use counts, with the later time.
 func TestNewerUse(t *testing.T) {
 	use := func(cell, units, at int64) algorithms.Use { return algorithms.Use{Cell: cell, Units: units, At: at} }
 	for name, c := range map[string]struct{ a, b, want algorithms.Use }{
@@ -29,8 +29,8 @@ func TestNewerUse(t *testing.T) {
 	}
 }
 
-// TestUseOfAnOlderCellRaisesNothing: a mate decided last in the previous cell. It tells of more use
-// than there was in this cell, which must not count here.
+// TestUseOfAnOlderCellRaisesNothing: a mate last decided in the cell before, and reports more use
+// of that than there was in this cell. This cell's use stays as it was.
 func TestUseOfAnOlderCellRaisesNothing(t *testing.T) {
 	d := newDoubting(t)
 	out := d.loses(d.bucket("b"))
@@ -51,8 +51,8 @@ func TestUseOfAnOlderCellRaisesNothing(t *testing.T) {
 	}
 }
 
-// TestExtremeTestimony: a mate tells of the smallest and largest integers. Its testimony is refused
-// in whole and counted, and nothing is computed with it. The rest is restored.
+// TestExtremeTestimony: a mate's testimony names the smallest or the largest integers. It is
+// refused as a whole and counted, and the rest is restored.
 func TestExtremeTestimony(t *testing.T) {
 	for _, n := range []int64{math.MinInt64, math.MaxInt64, -1, algorithms.MaxUnits + 1} {
 		for what, of := range map[string]func(*Testimony){

@@ -10,10 +10,10 @@ import (
 )
 
 // The world of the recovery search: region i with nodes A and B, region j with node J, one bucket,
-// and one cell in which time stands still. Machines and stores are the production's. A message may
-// be on its way for ever, which stands for lost messages, dead nodes and unreachable peers. The
-// effects of a step in the machine's own store are carried out at once if another order cannot
-// matter. The others wait: rows for the journal, credits, restores.
+// and one cell in which time stands still. Machines and stores are the production's; a message may
+// be on its way for ever, which is how messages are lost, nodes are down and peers are away. What a
+// step of a machine leads to in its own store is done at once where another order could not matter,
+// and waits otherwise: rows for the journal, credits, restores.
 
 const (
 	regionI = iota
@@ -76,14 +76,14 @@ type budget struct {
 type unruled struct {
 	noFence bool // a peer credits rows as if they were of the present generation
 	noFloor bool // a mate's machine does not hear the question that its journal answers
-	// a reply for an old generation of the borrower is taken for one of the present
+	// A reply for an old generation of the borrower counts as one for its present generation.
 	anyBorrower bool
-	// a credit for an old generation of the borrower's store is made in the present one
+	// A credit for an old generation of the borrower's store is made in its present one.
 	lateCredit  bool
 	peerWhole   bool // a peer does not say that its own store lost data
 	nodeWhole   bool // a node whose journal was lost says that it holds every row
 	unknownNone bool // peers that are not known count as lent nothing
-	// a bucket that was deleted is recovered under the generation that it was deleted in
+	// A deleted bucket is recovered under the generation in which it was deleted.
 	sameGeneration bool
 }
 
@@ -351,8 +351,8 @@ func (s *recoverySearch) broken(w *world) bool {
 	return sum > s.bucket.Limit
 }
 
-// add records a world unless it was seen before. It first drops messages that cannot have an effect
-// any more.
+// add notes a world unless it was seen before. Messages that can have no effect any more are
+// dropped first.
 func (s *recoverySearch) add(v visited) bool {
 	w := &v.world
 	w.sent = s.without(w.sent, func(id int32) bool { return s.void(w, s.messages.all[id]) || s.stale(w, id) })

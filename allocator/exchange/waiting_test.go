@@ -13,7 +13,7 @@ type waiter struct {
 	over  bool
 }
 
-// wait has denied units wait for rights, at most as long as the region's waiters do: one and a half
+// wait has denied units wait until rights have come, as long as region's waiters do: one and a half
 // round trips.
 func (r *testRegion) wait(units int64, d algorithms.Decided) {
 	w := &waiter{units: units}

@@ -32,7 +32,7 @@ Exit codes: 0 given back, now or before, 1 nothing was given back, 5 no node ans
 	return cmd
 }
 
-// refunded is what is printed of the API's answer.
+// refunded is the part of the API's answer that is printed.
 type refunded struct {
 	Repeated bool             `json:"repeated"`
 	Charges  []refundedCharge `json:"refunded"`
@@ -78,7 +78,7 @@ func (r refunded) print(w io.Writer) error {
 	return t.Flush()
 }
 
-// refusal is the error of a refund that gave nothing back, now or before.
+// refusal returns the error of a refund that gave nothing back, neither now nor before.
 func (r refunded) refusal() error {
 	var why []string
 	for _, c := range r.Charges {

@@ -9,7 +9,7 @@ import (
 	"github.com/quotad/quotad/region/store"
 )
 
-// nodeStatus is what is printed of the API's answer.
+// nodeStatus is the part of the API's answer that is printed.
 type nodeStatus struct {
 	Region     string           `json:"region"`
 	Node       string           `json:"node"`
@@ -39,7 +39,7 @@ type storeStatus struct {
 	Refusing        []refusal `json:"refusing"`
 }
 
-// refusal is a kind of calls that the store's servers refuse.
+// refusal is one kind of call that the store's servers refuse.
 type refusal struct {
 	Kind   string `json:"kind"`
 	Calls  int    `json:"calls"`
@@ -55,7 +55,7 @@ func (s storeStatus) where(generation uint64) string {
 	return text
 }
 
-// state says how it is.
+// state says in words how the store is.
 func (s storeStatus) state() string {
 	var parts []string
 	if len(s.OutOfReach) > 0 {

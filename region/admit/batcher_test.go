@@ -153,7 +153,7 @@ func TestCheckEndsWithItsContext(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 		w := n.batcher.first(t)
-		w.answer <- answered{} // a later answer to the request does not block
+		w.answer <- answered{} // so that serving the request later does not block
 	})
 }
 

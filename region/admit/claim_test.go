@@ -7,9 +7,9 @@ import (
 	"github.com/quotad/quotad/chaos/lab/documents"
 )
 
-// A restarted node does not spend its part of a window twice. If it spent of a bucket in a window
-// before, it spends no more, because it does not know how much it spent. Of other buckets and
-// windows it spends its whole part.
+// A restarted node does not spend its part of a window twice. If it spent of the part before, it
+// spends no more, because it does not know how much it spent. Of a bucket and window of which it
+// spent nothing it spends the whole part.
 func TestALifeSpendsNoPartTwice(t *testing.T) {
 	for name, fields := range map[string]string{"local part": "lending_limit: 0.5", "reserve": "local_reserve: 0.5"} {
 		t.Run(name, func(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"github.com/quotad/quotad/region/store"
 )
 
-// A caller is told that the node has done its part before the store has answered.
+// The caller is told that the node has done its part before the store has answered.
 func TestHandover(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		n, s := busyNode(t)
@@ -25,7 +25,7 @@ func TestHandover(t *testing.T) {
 	})
 }
 
-// A caller for whom much waits for the store is busy until that is decided, and no other caller is.
+// A caller with much work waiting for the store is busy until that is decided. No other caller is.
 func TestBusy(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		n, _ := busyNode(t)
@@ -60,8 +60,8 @@ func TestBusy(t *testing.T) {
 	})
 }
 
-// A process that notices its deadlines too late has not read the store's answers either. It counts
-// as busy, and the store does not count as lost, until no answer has come for too long.
+// A process that notices deadlines too late may not have read its store's replies either. So it
+// treats the store as busy, not as out of reach, until no reply came for too long.
 func TestStarvedNode(t *testing.T) {
 	const deadline = 50 * time.Millisecond
 	late := &store.Error{Err: context.DeadlineExceeded}
@@ -86,8 +86,8 @@ func TestStarvedNode(t *testing.T) {
 	}
 }
 
-// A node at work that is not woken in time counts as starved until starvedLasts deadlines later.
-// One that has nothing to do is not starved.
+// A node that sends requests and is woken too late is starved, until starvedLasts deadlines after
+// that. A node that has nothing to send sleeps.
 func TestWakes(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		const deadline = 50 * time.Millisecond

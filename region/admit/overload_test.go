@@ -17,11 +17,11 @@ import (
 	"github.com/quotad/quotad/region/store"
 )
 
-// busyServer is a store's server that does one thing at a time and takes virtual time for it.
-// Whatever finishes after the deadline is an error, though its scripts have run.
+// busyServer is a store's server that does one thing at a time, in virtual time. A reply after the
+// deadline is an error, though the scripts have run.
 type busyServer struct {
 	store.Servers
-	// of a bucket's script call, of each further request in it, of the way
+	// the times of a bucket's script call, of each further request in it, and of the way
 	script, join, trip time.Duration
 	late               atomic.Int64 // round trips
 
@@ -210,9 +210,9 @@ func steady(t *testing.T, n *Limiter, domain string, perSecond int, lasts time.D
 	return &all
 }
 
-// Whatever others ask for, the store decides the requests of a caller with few requests in time.
-// Nothing counts as a failure of a store that answers, and limits that would be open or local
-// without the store are not.
+// A caller that asks for little is decided by the store in time, whatever other callers ask for.
+// Nothing counts as a failure of a store that answers. Limits that would be open or local without
+// the store are not.
 func TestOverloadTakesFromNobody(t *testing.T) {
 	hot := func(int) string { return "hot" }
 	attacks := []attack{
@@ -258,7 +258,7 @@ func TestOverloadTakesFromNobody(t *testing.T) {
 	}
 }
 
-// At ten times what the store can do as much is decided as at its best.
+// At ten times the load that the store can bear, as many requests are decided as at its best.
 func TestGoodputUnderOverload(t *testing.T) {
 	at := func(callers int, key func(int) string) (decided int) {
 		bubble.Test(t, func(t *testing.T) {
@@ -307,8 +307,8 @@ func TestStoreStopsUnderOverload(t *testing.T) {
 	})
 }
 
-// A pipeline that is late while the store answers others means that the store is busy. One that is
-// late without such answers, or is refused, does not.
+// A pipeline that is late while the store answers others means that the store is busy. A pipeline
+// that is late while nothing else is answered, or that is refused, does not mean that.
 func TestLateWhileRepliesFlow(t *testing.T) {
 	late := &store.Error{Err: context.DeadlineExceeded}
 	for _, tc := range []struct {

@@ -42,8 +42,7 @@ func given(t testing.TB, n *Limiter, r *receiptv1.Receipt) string {
 	return sealed(n.store.Secret(), body)
 }
 
-// refusal says how a receipt was refused: the error must be one that a caller can do something
-// with.
+// refusal says how a receipt was refused. The error must be one on which a caller can act.
 func refusal(t testing.TB, err error) string {
 	t.Helper()
 	var field *FieldError
@@ -139,8 +138,8 @@ func TestChangedReceipts(t *testing.T) {
 	}
 }
 
-// A node whose store is not open has given no receipts, and accepts none, not even one sealed with
-// the empty secret.
+// A node whose store is not open has given no receipt, and takes none, not even one sealed with the
+// empty secret.
 func TestReceiptsBeforeTheStoreIsOpen(t *testing.T) {
 	n, r := sealing(t)
 	closed, err := store.Connect(store.Options{URL: "redis://127.0.0.1:1"})

@@ -23,9 +23,9 @@ func rulesOf(t testing.TB, d *policy.Document, region string) *rules.Rules {
 	return r
 }
 
-// Every region computes the same for every store. What the stores hold, and what nodes may admit
-// without them, is together at most the limit, whatever the split. The entitlements that regions
-// report add up to the limit.
+// Every region computes the same split for every store. What the stores hold and what the nodes may
+// admit without them is together no more than the limit, and the entitlements that regions report
+// add up to it.
 func TestReserveIsOutOfEveryStore(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		kind := rapid.SampledFrom(algorithms.Kinds).Draw(r, "kind")
@@ -86,7 +86,7 @@ func TestWithoutStoreReserveOfEachKind(t *testing.T) {
 			{"limit: 1000, local_reserve: 0.1", 2, 20},
 			{"limit: 1000, local_reserve: 0.1", 41, 0},
 			{"limit: 1000, local_reserve: 1", 1, 400},
-			// less than a unit is none, and nothing else takes its place
+			// Less than a unit counts as none, and no other part takes its place.
 			{"limit: 1000, local_reserve: 0.002499", 1, 0},
 			{"limit: 3, local_reserve: 0.5", 1, 0}, // home mode
 		} {
@@ -128,8 +128,8 @@ func TestReserveOfOneUnit(t *testing.T) {
 	})
 }
 
-// Spending from a reserve is never charged to the store; spending from the store's part always is,
-// whichever document was in force.
+// Units spent of a reserve are never charged in the store. Units spent of the store's part always
+// are, whichever document was in force.
 func TestReserveIsNotBooked(t *testing.T) {
 	with := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, "name: minute, limit: 100, window: 1m, local_reserve: 0.5")).tenure.Rules().Match(asked(request("a")))[0]
 	without := unstarted(t, 1, documents.Parse(t, 2, hereAndThere, "name: minute, limit: 100, window: 1m, lending_limit: 0.5")).tenure.Rules().Match(asked(request("a")))[0]
@@ -155,7 +155,7 @@ func TestReserveIsNotBooked(t *testing.T) {
 	}
 }
 
-// A store that comes back is not charged with the reserve: it has its whole part left.
+// A store that comes back is not charged with the reserve: its whole part is left.
 func TestReserveLeavesTheStoreAlone(t *testing.T) {
 	started(t, documents.Parse(t, 1, alone, "name: long, limit: 400, window: 1m, local_reserve: 0.2"), []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		us := c.running["us/n1"]

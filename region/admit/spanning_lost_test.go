@@ -20,8 +20,8 @@ func (c *cluster) deletes(key string) {
 	}
 }
 
-// TestSpanningRepeatedPartStays: an admitted request is sent again, after one of its shards was
-// lost. What the first attempt charged in the other shard stays charged.
+// TestSpanningRepeatedPartStays: an admitted request is sent again after one of its shards lost its
+// data. What the first attempt charged in the other shard stays charged.
 func TestSpanningRepeatedPartStays(t *testing.T) {
 	spanned(t, []string{perAccount, perAddress + ", on_store_failure: deny"}, func(t *testing.T, c *cluster, n *running) {
 		q := both(2)
@@ -41,9 +41,9 @@ func TestSpanningRepeatedPartStays(t *testing.T) {
 	})
 }
 
-// TestSpanningTakesNothingBackOfADeletedBucket: a bucket is deleted after it was charged, before
-// another part of the request denies. Taking the charge back does not create the bucket again, so
-// that the next request notices the deletion.
+// TestSpanningTakesNothingBackOfADeletedBucket: a bucket of a charged part is deleted before
+// another part denies. The refund does not create the bucket again, so the next request notices the
+// deletion.
 func TestSpanningTakesNothingBackOfADeletedBucket(t *testing.T) {
 	spanned(t, []string{perAccount, perAddress}, func(t *testing.T, c *cluster, n *running) {
 		n.check(t, both(3))

@@ -102,8 +102,8 @@ func TestSpanningRefund(t *testing.T) {
 	})
 }
 
-// TestSpanningRequestID: a request that is sent twice is charged once in every shard, even if the
-// first attempt ended between two shards. After a refund it is decided anew.
+// TestSpanningRequestID: a request that is sent twice is charged once in every shard, also where
+// the first attempt ended between two shards; refunded, it is decided anew.
 func TestSpanningRequestID(t *testing.T) {
 	spanned(t, []string{perAccount, perAddress}, func(t *testing.T, c *cluster, n *running) {
 		q := both(2)
@@ -137,8 +137,8 @@ func TestSpanningRequestID(t *testing.T) {
 	})
 }
 
-// TestSpanningQueuesComeLast: a queue's turn cannot be given back, so it is taken after everything
-// else has admitted the request.
+// TestSpanningQueuesComeLast: a queue's turn cannot be given back, so it is taken after all else
+// admitted the request.
 func TestSpanningQueuesComeLast(t *testing.T) {
 	queue := "name: queue, algorithm: leaky_bucket, limit: 3600, window: 1h, burst: 100"
 	spanned(t, []string{queue, perAddress}, func(t *testing.T, c *cluster, n *running) {
@@ -153,8 +153,8 @@ func TestSpanningQueuesComeLast(t *testing.T) {
 	})
 }
 
-// TestSpanningFailure: if a shard fails after another was charged, that charge is given back, and
-// the request is decided without the store. The shard is opened anew automatically.
+// TestSpanningFailure: where a shard fails after another was charged, that is given back, and the
+// request is decided without the store; the shard is opened anew by itself.
 func TestSpanningFailure(t *testing.T) {
 	spanned(t, []string{perAccount + ", on_store_failure: deny", perAddress}, func(t *testing.T, c *cluster, n *running) {
 		n.check(t, both(1))
@@ -176,7 +176,7 @@ func TestSpanningFailure(t *testing.T) {
 	})
 }
 
-// TestSpanningTogether: whatever the answers to many requests on overlapping limits, what was
+// TestSpanningTogether: whatever many requests on overlapping limits are answered, what was
 // admitted is what is charged at the end, and no limit is exceeded.
 func TestSpanningTogether(t *testing.T) {
 	accounts, addresses := "name: per-account, limit: 60, window: 1h", "name: per-address, key: [address], algorithm: token_bucket, limit: 60, window: 24h"

@@ -72,7 +72,7 @@ func TestSetNodesKeepsTheCallersSlice(t *testing.T) {
 	}
 }
 
-// TestFailed: only the node at the front moves to the end, so that calls failing together move it
+// TestFailed: only the node at the front moves to the end, so calls that fail together move it
 // once.
 func TestFailed(t *testing.T) {
 	client := NewClient(nil, nil)

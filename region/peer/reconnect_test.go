@@ -9,7 +9,7 @@ import (
 )
 
 // soon is how long after a heal calls must work again: the longest wait between two dials, a dial,
-// and some.
+// and a margin.
 const soon = 2 * time.Second
 
 // TestServerRestarts: a server that comes back at its address is called again soon, however long it
@@ -33,9 +33,9 @@ func TestServerRestarts(t *testing.T) {
 	}
 }
 
-// TestCutHeals: after a cut in either direction or both, calls work again soon, whether the cut was
-// shorter or longer than the time a silent connection is given, and whether or not there were calls
-// meanwhile.
+// TestCutHeals: after a cut in one direction or both, calls work again soon. It does not matter
+// whether the cut was shorter or longer than the time that a silent connection is given, or whether
+// anybody called meanwhile.
 func TestCutHeals(t *testing.T) {
 	cuts := map[string]func(p *place, d time.Duration){
 		"both":  func(p *place, d time.Duration) { p.net.CutBoth("eu", "us", d) },
@@ -96,14 +96,14 @@ func TestPartnersOnly(t *testing.T) {
 }
 
 // TestSilentConnectionIsGivenUp: some time into a cut the connection counts as lost, and calls fail
-// without waiting for their deadline.
+// before their deadline.
 func TestSilentConnectionIsGivenUp(t *testing.T) {
 	inPlace(t, func(t *testing.T, p *place) {
 		p.serve("us", named("us"))
 		p.client.SetNodes("us", []string{at("us")})
 		p.mustCall("us")
 		p.net.CutBoth("eu", "us", time.Hour)
-		// a probe, its answer missed, a dial given up
+		// A probe, its missing answer, and a dial that is given up.
 		time.Sleep(keepaliveTime + 2*keepaliveTimeout + time.Second)
 		begin := time.Now()
 		if _, err := p.call(time.Minute); status.Code(err) != codes.Unavailable {

@@ -26,15 +26,15 @@ func weight(t *testing.T, c *redis.Client, key string) (fields, bytes int) {
 	return len(all), bytes
 }
 
-// TestNothingGrows: after thousands of decisions over many cells, with rights lent and borrowed in
-// each, a bucket holds no more than one that was used for two windows: the rows that still weigh, a
-// few numbers, and for the log the entries in its window.
+// TestNothingGrows: a bucket holds no more after thousands of decisions over many cells than after
+// two windows, with rights lent and borrowed in each. It holds the rows that still weigh, a few
+// numbers, and, for a log, the entries in its window.
 func TestNothingGrows(t *testing.T) {
 	const (
 		calls, each = 100, 20 // of each kind: 10,000 decisions in all
 		window      = 10_000_000
 		step        = 1400 * time.Millisecond // 14 windows, 140 cells of a second
-		// a little less than is asked for, for denials take the embedded server long
+		// slightly less than is asked for, because denials take the embedded server long
 		units = 130
 	)
 	begin := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -98,8 +98,8 @@ func TestNothingGrows(t *testing.T) {
 	}
 }
 
-// TestTheLogIsBoundedByItsWindow: the log has many entries, each with its own time. Those that have
-// left the window are removed by the next decision, however they were divided into pieces.
+// TestTheLogIsBoundedByItsWindow: from a log of many entries, each of its own time, the next
+// decision removes those that have left the window, however the log was divided into pieces.
 func TestTheLogIsBoundedByItsWindow(t *testing.T) {
 	const window = 10_000_000
 	now := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)

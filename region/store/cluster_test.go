@@ -13,7 +13,7 @@ import (
 	"github.com/quotad/quotad/chaos/lab/servers"
 )
 
-// masters connects to the servers of a Cluster past the store.
+// masters returns clients of the servers of a Cluster that do not go through the store.
 func masters(t testing.TB, s *servers.Server) (all []*redis.Client) {
 	for _, addr := range strings.Split(strings.TrimPrefix(s.URL, "redis+cluster://"), ",") {
 		all = append(all, raw(t, &servers.Server{URL: "redis://" + addr}))
@@ -94,9 +94,9 @@ func moveSlot(t *testing.T, from, to *redis.Client, slot int) {
 	do(from, "CLUSTER", "SETSLOT", slot, "NODE", target)
 }
 
-// TestSlotMoves: while a slot moves to another master, every admitted unit is charged once and
-// stays charged. The new master's data are not those on which the shard was opened, so the shard is
-// opened anew, as after a loss.
+// TestSlotMoves: while a slot moves to another master, every unit admitted is charged once and
+// stays charged. The new master holds other data than those the shard was opened on, so the shard
+// is opened anew, as after a loss.
 func TestSlotMoves(t *testing.T) {
 	const entitlement = 1 << 30
 	server := started(t)(servers.StartCluster(t.Context(), 3))
@@ -146,8 +146,7 @@ func TestSlotMoves(t *testing.T) {
 	}
 	for i := range ids {
 		used, err := all[1].HGet(t.Context(), BucketKey(shard, id(i)), "u").Int64()
-		// Calls that ran on a server whose data turned out to be another's are charged and not
-		// admitted.
+		// Calls that ran on a server found to hold other data are charged and not admitted.
 		if got := units[0][i] + units[1][i]; err != nil || used < got {
 			t.Errorf("%s: %d admitted, %d charged, %v", id(i), got, used, err)
 		}

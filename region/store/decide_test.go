@@ -185,8 +185,7 @@ func TestClockApart(t *testing.T) {
 }
 
 // TestClockApartBeginsNothing: a node whose clock is hours from its store's begins no generation
-// there. A generation begun hours ahead would hold the store's time, and with it every cell, at
-// that moment.
+// there. One begun hours ahead would hold the store's time, and with it every cell, at that moment.
 func TestClockApartBeginsNothing(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		for _, by := range []time.Duration{-48 * time.Hour, 48 * time.Hour} {

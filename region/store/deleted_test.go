@@ -8,8 +8,8 @@ import (
 	"github.com/quotad/quotad/chaos/lab/servers"
 )
 
-// TestADeletionIsMetByWhoKnewTheBucket: refund and reset of a deleted bucket do not create it
-// again, so that the next decision also notices the deletion.
+// TestADeletionIsMetByWhoKnewTheBucket: refund and reset of a deleted bucket create nothing in its
+// place, so that the next decision notices the deletion too.
 func TestADeletionIsMetByWhoKnewTheBucket(t *testing.T) {
 	calls := map[string]func(t *testing.T, s *Store, known, at int64) algorithms.Status{
 		"refund": func(t *testing.T, s *Store, known, at int64) algorithms.Status {
@@ -55,14 +55,14 @@ func TestADeletionIsMetByWhoKnewTheBucket(t *testing.T) {
 	})
 }
 
-// recovered are the terms of a bucket of 100 that is recovered after a loss.
+// recovered returns the terms of a bucket of 100 that is recovered after a loss.
 func recovered() algorithms.Terms {
 	t := terms(100)
 	t.Recovered = true
 	return t
 }
 
-// TestADeletedPromiseIsMissed: a bucket with nothing but a promise for the next cell is known to
+// TestADeletedPromiseIsMissed: a bucket that held only a promise for the next cell is known to
 // exist until that cell is over.
 func TestADeletedPromiseIsMissed(t *testing.T) {
 	const window = int64(10_000_000)

@@ -15,7 +15,7 @@ import (
 	"github.com/quotad/quotad/chaos/lab/servers"
 )
 
-// provoked is an error of a real server, brought about once the store is open there.
+// provoked is an error of a real server, provoked after the store is open there.
 type provoked struct {
 	bring func(t *testing.T, c *redis.Client)
 	ran   bool
@@ -34,7 +34,7 @@ func did(t testing.TB, errs ...error) {
 	}
 }
 
-// dropped cuts the connections of the store, so that it must log in again.
+// dropped cuts the store's connections, so that it must log in again.
 func dropped(t *testing.T, c *redis.Client) {
 	did(t, c.ClientKillByFilter(t.Context(), "TYPE", "normal", "SKIPME", "yes").Err())
 }
@@ -90,9 +90,9 @@ func errorText(err error) string {
 	return err.Error()
 }
 
-// TestErrorsOfARedis: whatever keeps a Redis from answering is an error that names the server and
-// the next step. Nothing was admitted. If the error says that the call did not run, nothing was
-// charged.
+// TestErrorsOfARedis: whatever keeps a Redis from answering becomes an error that names the server
+// and the next step. Nothing was admitted. If the error says that the script did not run, nothing
+// was charged either.
 func TestErrorsOfARedis(t *testing.T) {
 	for word, p := range provocations {
 		t.Run(word, func(t *testing.T) {
@@ -161,7 +161,7 @@ func TestErrorsOfACluster(t *testing.T) {
 	wantError(t, s.Decide(t.Context(), call)[0], "CLUSTERDOWN", holds.Options().Addr, provoked{next: "every slot needs a master"})
 }
 
-// failing has an embedded server answer everything with an error for some pipelines.
+// failing makes an embedded server answer everything in some pipelines with an error.
 type failing struct {
 	server *servers.Refusing
 	text   string
@@ -183,7 +183,7 @@ func (f *failing) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 	}
 }
 
-// TestResending: which errors have a call sent again, and how often. Nothing is charged twice.
+// TestResending: which errors make a call be sent again, and how often. Nothing is charged twice.
 func TestResending(t *testing.T) {
 	cases := map[string]struct {
 		text  string
@@ -247,8 +247,8 @@ func TestNobodyThere(t *testing.T) {
 	}
 }
 
-// TestAWrongPassword: the error says so when a Redis refuses a user or password, at the start, and
-// also when it is changed under a running node. A script is then refused before it runs.
+// TestAWrongPassword: the error names the user or password as wrong, at the start and when it is
+// changed under a running node. A script is then refused before it runs.
 func TestAWrongPassword(t *testing.T) {
 	at := func(url, login string) string { return strings.Replace(url, "://", "://"+login, 1) }
 	calls := func(t *testing.T, err error, kind string) {

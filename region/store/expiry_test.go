@@ -9,8 +9,8 @@ import (
 )
 
 // TestKeysEndByTheMark: the clock of a Redis was 30 minutes ahead while it decided, and is right
-// again. The store's time stands still meanwhile. Keys must last as long as their content weighs by
-// that time.
+// again. The store's time stands still until the clock has caught up. Keys must last until then,
+// for as long as their content weighs by the store's time.
 func TestKeysEndByTheMark(t *testing.T) {
 	const window, step = time.Minute, 30 * time.Minute
 	begin := time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC)

@@ -15,7 +15,8 @@ import (
 	"github.com/quotad/quotad/chaos/lab/servers"
 )
 
-// A pool whose server is gone looks for it once a second, and sees only then that it was closed.
+// A pool whose server is gone tries to reach it once a second, and only then sees that it was
+// closed.
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"))
 }
@@ -23,7 +24,7 @@ func TestMain(m *testing.M) {
 // server is one of the two kinds of Redis that everything here is tested on.
 type server struct {
 	start func(t *testing.T) *servers.Server
-	// empty, at an address that has just become free
+	// starts an empty server at an address that has just become free
 	startAt   func(t *testing.T, address string) *servers.Server
 	protected func(t *testing.T, password string) *servers.Server
 }
@@ -79,7 +80,7 @@ func started(t testing.TB) func(*servers.Server, error) *servers.Server {
 // address returns where a server listens.
 func address(s *servers.Server) string { return strings.TrimPrefix(s.URL, "redis://") }
 
-// raw connects to a server past the store.
+// raw connects to a server directly, not through the store.
 func raw(t testing.TB, s *servers.Server) *redis.Client {
 	opts, err := redis.ParseURL(s.URL)
 	if err != nil {

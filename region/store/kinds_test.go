@@ -10,8 +10,8 @@ import (
 	"github.com/quotad/quotad/algorithms"
 )
 
-// termsOf are terms of a kind with a long window, of ten units (a bucket: and a burst of 25), so
-// that neither a cell ends nor a token comes while a test runs; only the buckets' cells are of a
+// termsOf returns terms of a kind with a long window, of ten units (and for a bucket a burst of
+// 25). So no cell ends and no token comes while a test runs, except that the cells of buckets are a
 // second.
 func termsOf(kind algorithms.Kind) algorithms.Terms {
 	window, burst := long, int64(0)
@@ -26,8 +26,8 @@ func termsOf(kind algorithms.Kind) algorithms.Terms {
 	return t
 }
 
-// weighsUntil returns until when a charge of a bucket, made at a time, can matter, written out for
-// each kind.
+// weighsUntil returns until when a charge of a bucket, made at a time, can matter, calculated for
+// each kind separately.
 func weighsUntil(t algorithms.Terms, at int64) int64 {
 	switch t.Kind {
 	case algorithms.FixedWindow:
@@ -40,7 +40,7 @@ func weighsUntil(t algorithms.Terms, at int64) int64 {
 	return at + t.Window*t.Burst/t.Entitlement // an empty bucket is full, or a full queue empty
 }
 
-// refundableUntil returns until when a charge can be refunded: for as long as it matters, of a
+// refundableUntil returns until when a charge can be refunded: as long as it matters, but for a
 // bucket at most a day.
 func refundableUntil(t algorithms.Terms, at int64) int64 {
 	if t.Kind.Bucket() {
@@ -92,7 +92,7 @@ func endsAt(t testing.TB, c *redis.Client, key string) int64 {
 	return now.Val().Add(left.Val()).UnixMicro()
 }
 
-// between fails the test unless a key ends within a time; a second is allowed for what is rounded.
+// between fails the test unless a key ends between two times. A second is allowed for rounding.
 func between(t testing.TB, what string, ends, least, most int64) {
 	t.Helper()
 	const second = 1_000_000
@@ -140,7 +140,7 @@ func TestTTLOfEachKind(t *testing.T) {
 	})
 }
 
-// TestRefundOnBoth: a charge is given back once, on either server. A refund is remembered for a
+// TestRefundOnBoth: a charge comes back once, on either server. The refund is remembered for a
 // second longer than the charge weighs, and no other key is written.
 func TestRefundOnBoth(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
@@ -200,8 +200,8 @@ func holds(t testing.TB, c *redis.Client, want ...string) {
 	}
 }
 
-// TestRefundOfSeveralBuckets: charge by charge, in their order; the memory lasts for the one that
-// weighs longest.
+// TestRefundOfSeveralBuckets: charge by charge, in their order. The refund is remembered for as
+// long as the longest of them weighs.
 func TestRefundOfSeveralBuckets(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.start(t)

@@ -34,7 +34,7 @@ func TestScriptFlush(t *testing.T) {
 	})
 }
 
-// intruder puts a command of another client into the middle of the next pipeline.
+// intruder inserts a command of another client into the middle of the next pipeline.
 type intruder struct {
 	command redis.Cmder
 	at      int
@@ -94,9 +94,9 @@ func TestScriptsChangeInsideAPipeline(t *testing.T) {
 	})
 }
 
-// TestScriptFlushUnderLoad: whenever scripts are forgotten, what was admitted is what was charged.
-// If a call's script is forgotten a second time, between loading and sending, the call says so and
-// has not run.
+// TestScriptFlushUnderLoad: whenever scripts are forgotten, exactly what was admitted is charged.
+// If a script is forgotten a second time, between loading and sending, the call's error says so and
+// the call has not run.
 func TestScriptFlushUnderLoad(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.start(t)
@@ -149,8 +149,8 @@ func TestFlushAll(t *testing.T) {
 	})
 }
 
-// TestLossIsNotBackdated: after a loss the store's time goes on from the latest time it has shown
-// this node. So a clock that was set back, or another machine's clock, reopens no cell.
+// TestLossIsNotBackdated: after a loss the store's time goes on from the latest it has shown this
+// node. So a clock set back, or that of another machine, reopens no cell.
 func TestLossIsNotBackdated(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.start(t)
@@ -190,8 +190,8 @@ func TestTokenDeleted(t *testing.T) {
 	})
 }
 
-// reopened: after a loss the first node begins another generation with closed cells, and a mate
-// follows it.
+// reopened checks that after a loss the first node begins another generation with closed cells, and
+// that another node of the region follows it.
 func reopened(t *testing.T, s, mate *Store) {
 	t.Helper()
 	known := s.Generation()

@@ -18,8 +18,8 @@ func once(name string, cost int64) algorithms.Decide {
 	return c
 }
 
-// TestDecideOnceSoOften: a remembered call is answered so many times, and its end is not postponed.
-// After that it is charged like one without a key.
+// TestDecideOnceSoOften: a remembered answer is given a number of times and keeps its expiry.
+// Beyond that number the call is charged like one without a key.
 func TestDecideOnceSoOften(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.start(t)
@@ -44,7 +44,7 @@ func TestDecideOnceSoOften(t *testing.T) {
 	})
 }
 
-// TestDecideOnce: an admitted call is answered in the same way and charged no more for about a
+// TestDecideOnce: an admitted call gets the same answer again and is not charged again, for about a
 // minute. A denied call, and one that commits nothing, is not remembered.
 func TestDecideOnce(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {

@@ -148,8 +148,8 @@ func TestOpenStanding(t *testing.T) {
 	})
 }
 
-// TestOpenHiddenLoss: a store that stands without what this node knows of it is opened anew: data
-// were lost.
+// TestOpenHiddenLoss: a store that stands, but without something that this node knows it had, is
+// opened anew: data were lost.
 func TestOpenHiddenLoss(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		for _, known := range []string{"an older copy", "bootstrapped by a mate"} {

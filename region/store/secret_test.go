@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestSecret: all nodes that open a store know the same secret for each generation, and none before
-// they have opened it.
+// TestSecret: all nodes that open a store share one secret for each generation, and none has it
+// before it has opened the store.
 func TestSecret(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.start(t)
@@ -54,8 +54,8 @@ func TestSecret(t *testing.T) {
 	})
 }
 
-// TestSecretOfAHiddenLoss: a store that stands, but has lost what a node knew, gets a new secret
-// from the node that noticed.
+// TestSecretOfAHiddenLoss: a store that stands, but has lost something that a node knew, gets a new
+// secret, whichever node noticed.
 func TestSecretOfAHiddenLoss(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.start(t)

@@ -64,9 +64,9 @@ func pauseFor(t *testing.T) {
 	}
 }
 
-// TestFailover: when the master dies, its replica is found automatically. None of its answers count
-// before the store is opened anew, with closed cells. So what the replica had not yet been told is
-// not admitted a second time.
+// TestFailover: when the master dies, the store finds its replica without help. Nothing that the
+// replica answers counts before the store is opened anew, with closed cells. What the replica was
+// not told is therefore not admitted twice.
 func TestFailover(t *testing.T) {
 	url, master, replica := watched(t)
 	s, mate := connect(t, Options{URL: url, Timeout: time.Second}), connect(t, Options{URL: url, Timeout: time.Second})
@@ -111,7 +111,8 @@ func TestFailover(t *testing.T) {
 	}
 }
 
-// TestSentinelsThatDoNotKnow: what to mend when the Sentinels are away, or know no such master.
+// TestSentinelsThatDoNotKnow: the error says what to mend if the Sentinels are away, or know no
+// such master.
 func TestSentinelsThatDoNotKnow(t *testing.T) {
 	url, _, _ := watched(t)
 	for broken, words := range map[string]string{

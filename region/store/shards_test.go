@@ -15,7 +15,7 @@ import (
 	"github.com/quotad/quotad/chaos/lab/servers"
 )
 
-// inShards connects to one server as if it were a Cluster of so many shards.
+// inShards connects to one server as if it were a Cluster of the given number of shards.
 func inShards(t testing.TB, server *servers.Server, n int) *Store {
 	s := connect(t, Options{URL: server.URL})
 	s.shards = divided()[:n]
@@ -90,8 +90,8 @@ func TestKeysInSeveralShards(t *testing.T) {
 	}
 }
 
-// TestLossOfOneShard: if one shard of a store was lost, the store begins another generation. That
-// shard's cells are closed, and the others go on as before.
+// TestLossOfOneShard: a store that has lost one of its shards begins another generation. In it that
+// shard's cells are closed, and the other shards go on as before.
 func TestLossOfOneShard(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		for lost := range 3 {
@@ -128,7 +128,7 @@ func TestLossOfOneShard(t *testing.T) {
 	})
 }
 
-// stopping is a topology that breaks off after so many calls, as a node that dies does.
+// stopping is a topology that fails after a number of calls, as if the node had died.
 type stopping struct {
 	topology
 	left atomic.Int64
@@ -143,12 +143,12 @@ func (s *stopping) master(ctx context.Context, shard Shard) (*redis.Client, erro
 	return s.topology.master(ctx, shard)
 }
 
-// TestOpenInterrupted: wherever a node stops while it opens the store, the next node brings the
-// store to one generation. In it all shards serve, or are closed if data may have been lost. A
-// third node uses that generation.
+// TestOpenInterrupted: wherever a node stops while it opens the store, the next node brings it to
+// one generation in which all shards serve, or are closed if data may have been lost. A third node
+// takes that generation.
 func TestOpenInterrupted(t *testing.T) {
 	cases := map[string]struct {
-		// an opening that was ended, before a loss of one shard; none if without region
+		// an opening that was finished, before a loss of one shard; none if it has no region
 		before Opening
 		dies   Opening
 		next   Opening
@@ -249,9 +249,9 @@ func sum(all []algorithms.Status) (n algorithms.Status) {
 	return n
 }
 
-// TestIdentity: answers of a server whose data are not those on which the store was opened do not
-// count, and the store is opened anew as after a loss. The server here was a replica for a moment:
-// its token and scripts remain.
+// TestIdentity: an answer from a server with other data than those the store was opened on does not
+// count, and the store is opened anew as one that lost data. The server here was a replica for a
+// moment: its token and scripts are still there.
 func TestIdentity(t *testing.T) {
 	server := started(t)(servers.StartProcess(t.Context()))
 	s, mate, client := node(t, server, first), node(t, server, first), raw(t, server)

@@ -71,7 +71,7 @@ func TestFalseDenialsOfStateThatCarriesOver(t *testing.T) {
 		outcome  Outcome
 	}
 	log, counter := ofKind("sliding_window_log", 10, 0), ofKind("sliding_window_counter", 10, 0)
-	// drained in 20 s
+	// The two are drained in 20 s.
 	bucket, queue := ofKind("token_bucket", 10, 20), ofKind("leaky_bucket", 10, 20)
 	tests := []struct {
 		name    string

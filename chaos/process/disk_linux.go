@@ -57,7 +57,7 @@ func newDisk(scope Scope, node string) (*Disk, error) {
 	if err := d.mount(); err != nil {
 		return nil, err
 	}
-	// fails if the disk was not mounted again after a failure
+	// This fails if the disk was not mounted again after a failure.
 	scope.Cleanup(func() { _ = d.unmount() })
 	return d, nil
 }

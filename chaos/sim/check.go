@@ -138,7 +138,8 @@ func (w *world) checkRises(b *bucket, r *region, rows []algorithms.PeerRow) {
 }
 
 // checkGiven checks that no region counts rights that its peer did not give. It skips the cells
-// that a loss or a printed excess may concern: other checks cover them.
+// that a loss or a printed excess may concern: there a region may know of rights from other sources
+// than the peer's rows, such as journals.
 func (w *world) checkGiven(b *bucket, held []holding) {
 	for i, r := range w.regions {
 		for _, row := range held[i].Rows {

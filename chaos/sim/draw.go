@@ -220,7 +220,7 @@ func (d *drawing) load() {
 					a.For = min(a.For, d.plan.Heal-a.At)
 				}
 			default:
-				// units a second: below the limit, or above it
+				// In units a second, below the limit or above it.
 				want := perSecond * one(d, int64(3), 8, 12, 20, 40) / 10
 				a.Amount = min(max(want*1000, 500), one(d, int64(4_000), 10_000, 20_000))
 				a.Cost = max(want*1000/a.Amount, 1) * 2

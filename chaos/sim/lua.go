@@ -58,8 +58,8 @@ func (s *luaServer) loseReply()            { s.redis.LoseReply(1) }
 // setService does nothing: the embedded Redis cannot simulate slow calls.
 func (s *luaServer) setService(time.Duration) {}
 
-// looksAt is the number of calls of inspect of which only one inspects: an inspection costs as much
-// as a decision.
+// looksAt says that only every looksAt-th call of inspect inspects, because an inspection costs as
+// much as a decision.
 const looksAt = 16
 
 func (s *luaServer) inspect(b *bucket) (algorithms.Inspected, bool) {

@@ -40,7 +40,7 @@ func (q Quotad) Run(load *workload.Workload, n baseline.Network, seed uint64) ba
 	}
 	w, err := newWorld(p, nil, nil)
 	if err != nil {
-		// a valid workload gives a valid document
+		// A valid workload gives a valid document.
 		panic(fmt.Sprintf("workload %s: %v", load.Name, err))
 	}
 	w.counts.Deeds = map[Deed]int64{}

@@ -55,9 +55,9 @@ func StartCluster(ctx context.Context, masters int) (_ *Server, err error) {
 	return &Server{URL: "redis+cluster://" + strings.Join(addrs, ","), close: end}, nil
 }
 
-// joinCluster gives the n-th of so many servers its slots, and introduces it to the first server.
-// at and first are the URLs of the two. bus is the cluster bus port of the server at at: the first
-// server is told that port, because MEET needs it.
+// joinCluster gives the n-th of so many servers its slots, and introduces it to the first server
+// with MEET. at and first are the URLs of the two. bus is the port of this server's cluster bus,
+// which MEET needs.
 func joinCluster(ctx context.Context, at, first string, bus, n, of int) error {
 	own, err := plainClient(at)
 	if err != nil {

@@ -66,9 +66,9 @@ func (k *Scratch) insertByRemainder(order []int, i int) []int {
 }
 
 // sized returns a slice of n zeros. It uses the memory of s if that is large enough.
-func sized(s []int64, n int) []int64 {
+func sized[E any](s []E, n int) []E {
 	if cap(s) < n {
-		return make([]int64, n)
+		return make([]E, n)
 	}
 	s = s[:n]
 	clear(s)

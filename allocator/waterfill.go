@@ -28,9 +28,10 @@ func WaterFill(demanders []Demander) []int64 { return new(Scratch).WaterFill(dem
 // result is valid until the next call. The zero value is ready to use; it is not safe for
 // concurrent use.
 type Scratch struct {
-	target, unmet, weights, given, remainder []int64
-	order                                    []int
-	portions                                 []Portion
+	target, unmet, weights, given []int64
+	remainder                     []int64
+	order                         []int
+	portions                      []Portion
 }
 
 // WaterFill is the function of the same name, in memory that is used again.

@@ -98,7 +98,7 @@ func (e *Engine) recollect(ctx context.Context, c exchange.Consult) []exchange.T
 	}
 	inPieces(ctx, e.moves, calls, e.config.Store.Recall, func(from int, results []store.Result[algorithms.Recalled]) {
 		for i, res := range results {
-			if res.Err == nil && res.Value.Status == algorithms.StatusOK {
+			if res.Err == nil {
 				e.tell(&all[places[from+i]], res.Value)
 			}
 		}
@@ -114,15 +114,11 @@ func (e *Engine) Restore(ctx context.Context, all []exchange.Restore) {
 	}
 	inPieces(ctx, e.moves, calls, e.config.Store.Restore, func(from int, results []store.Result[algorithms.Restored]) {
 		for i, res := range results {
-			asked, result := all[from+i], res.Value
-			switch {
-			case res.Err != nil:
-				result = algorithms.Restored{Head: algorithms.Head{Status: algorithms.StatusUnknown}}
 			// Otherwise another node had restored the bucket, and this call did nothing.
-			case result.Status == algorithms.StatusOK && result.State.ExistsUntil > 0:
-				e.seen.note(asked.Bucket, result.State, result.Now)
+			if res.Err == nil && res.Value.ExistsUntil > 0 {
+				e.seen.note(all[from+i].Bucket, res.Value.State, res.Value.Now)
 			}
-			e.deliver(exchange.Restored{Restore: asked, Result: result})
+			e.deliver(exchange.Restored{Restore: all[from+i], Result: told(res, algorithms.Restored{Head: unanswered})})
 		}
 	})
 }

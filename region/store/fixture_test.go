@@ -163,7 +163,7 @@ func decide(t testing.TB, s *Store, c algorithms.Decide) algorithms.Decided {
 
 func must[R any](t testing.TB, r Result[R]) R {
 	t.Helper()
-	if r.Err != nil {
+	if !Answered(r.Err) {
 		t.Fatal(r.Err)
 	}
 	return r.Value
@@ -182,7 +182,7 @@ func credit(t testing.TB, s *Store, c algorithms.Credit) algorithms.Credited {
 func inspect(t testing.TB, s *Store, id string, of algorithms.Terms) algorithms.Inspected {
 	t.Helper()
 	r, err := s.Inspect(context.Background(), algorithms.Inspect{Fence: under(epoch), Target: algorithms.Target{Key: BucketKey(Whole, id), Terms: of}})
-	if err != nil {
+	if !Answered(err) {
 		t.Fatal(err)
 	}
 	return r

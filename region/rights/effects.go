@@ -74,7 +74,8 @@ func (e *Engine) Credit(ctx context.Context, credits []exchange.Credit) {
 		for i, res := range results {
 			c := credits[from+i]
 			e.noticed(ctx, c.Bucket, res.Err, res.Value.State, res.Value.Now)
-			e.deliver(exchange.Credited{Credit: c, Result: told(res, algorithms.Credited{Head: unanswered})})
+			result := told(res, algorithms.Credited{Head: unanswered})
+			e.deliver(exchange.Credited{Credit: c, Result: result})
 		}
 	})
 	e.fails(AfterCredit)
@@ -82,7 +83,8 @@ func (e *Engine) Credit(ctx context.Context, credits []exchange.Credit) {
 
 // noticed notes what a call of the exchange said about a bucket. The call ended with err, and with
 // the bucket's state at the store time now.
-func (e *Engine) noticed(ctx context.Context, b *exchange.Bucket, err error, state algorithms.State, now int64) {
+func (e *Engine) noticed(ctx context.Context, b *exchange.Bucket, err error,
+	state algorithms.State, now int64) {
 	if err != nil {
 		e.Lose(ctx, b, err)
 		return

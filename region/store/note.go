@@ -21,7 +21,8 @@ func (s *session) Beat(ctx context.Context, epoch string) error {
 		switch {
 		case err == nil:
 			s.saw(shard, b.Now)
-		case Answered(err) && !errors.Is(err, ErrUnknownStore): // its clock is wrong, which decisions meet too
+		// Its clock is wrong, which decisions meet too.
+		case Answered(err) && !errors.Is(err, ErrUnknownStore):
 			return nil
 		}
 		return err

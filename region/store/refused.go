@@ -8,25 +8,26 @@ import (
 	"github.com/quotad/quotad/algorithms"
 )
 
-// ErrUnknownStore says that a store has not been opened by this node, or has been opened anew by
-// another, or has a newer document in force.
+// ErrUnknownStore says that this node has not opened the store, or that another has opened it anew
+// or put a newer document in force there.
 var ErrUnknownStore = errors.New("the store is not open under this node's generation")
 
-// Refused is why a script changed nothing: the store answered, with a status that is not OK.
+// Refused is a call that the store answered with a status that is not OK: its script has changed no
+// use and no row.
 type Refused struct {
 	Call   string // name of the script
 	Status algorithms.Status
 }
 
-// LostBucket is a Refused for a bucket that the store lost and that must be restored first.
+// LostBucket is a Refused because the store has lost a bucket, which must be restored first.
 type LostBucket struct {
 	Refused
-	Place      int   // of the bucket in the call; a refund does not say it
+	Place      int   // of the bucket in the call; 0 for a refund, which does not say it
 	LostAt     int64 // store time of the loss
 	AnsweredAt int64 // store time of the answer
 }
 
-// whyRefused says of each other status why the script changed nothing, and what happens next.
+// whyRefused says for each other status why a call was not done, and what happens next.
 var whyRefused = map[algorithms.Status]struct{ why, next string }{
 	algorithms.StatusUnknown: {ErrUnknownStore.Error(),
 		"the node opens it again by itself: try again in a moment"},
@@ -49,9 +50,10 @@ var whyRefused = map[algorithms.Status]struct{ why, next string }{
 func (e *Refused) Error() string {
 	said, known := whyRefused[e.Status]
 	if !known {
-		said.why, said.next = e.Status.String(), "another program answers for quotad: look whose Redis it is"
+		said.why = e.Status.String()
+		said.next = "another program answers for quotad: look whose Redis it is"
 	}
-	return fmt.Sprintf("script %s: nothing was changed: %s; %s", e.Call, said.why, said.next)
+	return fmt.Sprintf("script %s: not done: %s; %s", e.Call, said.why, said.next)
 }
 
 // Is says that an answer of an unknown store is ErrUnknownStore.
@@ -60,27 +62,27 @@ func (e *Refused) Is(target error) bool {
 }
 
 func (e *LostBucket) Error() string {
-	return fmt.Sprintf("script %s: nothing was changed: the store lost a bucket of the call at %s; "+
+	return fmt.Sprintf("script %s: not done: the store lost a bucket of the call at %s; "+
 		"peers and other nodes are asked what they know of it: try again in a moment",
 		e.Call, time.UnixMicro(e.LostAt).UTC().Format(time.RFC3339))
 }
 
 func (e *LostBucket) Unwrap() error { return &e.Refused }
 
-// refused returns why a script changed nothing, nil if it did what it was asked for.
+// refused returns the error of a call that the store answered with head; nil with StatusOK.
 func refused(script algorithms.Script, head algorithms.Head) error {
 	why := Refused{Call: script.Name, Status: head.Status}
 	switch head.Status {
 	case algorithms.StatusOK:
 		return nil
 	case algorithms.StatusLost:
-		return &LostBucket{Refused: why, Place: head.Lost, LostAt: head.LostAt, AnsweredAt: head.Now}
+		return &LostBucket{Refused: why, Place: head.Lost, LostAt: head.LostAt,
+			AnsweredAt: head.Now}
 	}
 	return &why
 }
 
-// Answered says whether the store answered a call that ended with err: it did what it was asked
-// for, or a script of it refused to.
+// Answered says whether the store answered a call that ended with err: err is nil or a *Refused.
 func Answered(err error) bool {
 	if err == nil {
 		return true

@@ -57,10 +57,9 @@ func (s *Store) Close() error { return s.servers.Close() }
 // Deadline returns the time within which every call is answered or has failed.
 func (s *Store) Deadline() time.Duration { return s.deadline }
 
-// Result is a script's answer, or why there is none. After a *LostBucket or other *Refused the
-// script has changed nothing, and Value is what it answered. After any other error the script may
-// have run, unless the error is an *Error without Ran, or the call was not sent because its keys are
-// not in one shard.
+// Result is a script's answer, or why there is none. With a *LostBucket or other *Refused, Value is
+// the answer all the same. After any other error the script may have run, unless the error is an
+// *Error without Ran, or the call was not sent because its keys are not in one shard.
 type Result[R any] struct {
 	Value R
 	Err   error
@@ -163,7 +162,7 @@ func run[C call[R], R answer, P fenced[C]](ctx context.Context, s *Store, calls 
 }
 
 // countsFor turns a server's reply into the call's result for a node that opened the store as held.
-// A reply from other data reads as StatusUnknown. A status that is not OK becomes the result's error.
+// A reply from other data reads as StatusUnknown. A status that is not OK becomes an error here.
 func countsFor[C call[R], R answer](op *Op[C, R], sent Call, r Reply, held *standing) Result[R] {
 	var failure *Error
 	switch {

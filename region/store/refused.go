@@ -71,11 +71,11 @@ func (e *LostBucket) Unwrap() error { return &e.Refused }
 
 // refused returns the error of a call that the store answered with head; nil with StatusOK.
 func refused(script algorithms.Script, head algorithms.Head) error {
-	why := Refused{Call: script.Name, Status: head.Status}
-	switch head.Status {
-	case algorithms.StatusOK:
+	if head.Status == algorithms.StatusOK {
 		return nil
-	case algorithms.StatusLost:
+	}
+	why := Refused{Call: script.Name, Status: head.Status}
+	if head.Status == algorithms.StatusLost {
 		return &LostBucket{Refused: why, Place: head.Lost, LostAt: head.LostAt,
 			AnsweredAt: head.Now}
 	}

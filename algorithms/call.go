@@ -144,9 +144,19 @@ type Restore struct {
 	Use    Use   // the last use that anybody saw
 	// most units that can have been used before the loss; 0: all nodes reported their use
 	Most         int64
-	KnownPeers   []string  // peers whose Lent and Returned are all in Rows
-	UnknownPeers []string  // all other peers
-	Rows         []PeerRow // of KnownPeers; only Lent and Returned count
+	KnownPeers   []string // peers whose Lent and Returned are all in Rows
+	UnknownPeers []string // all other peers
+	// of KnownPeers
+	Rows []RememberedRow
+}
+
+// RememberedRow is what a region has lent and returned to a peer of one cell, in units, as one node
+// or store remembers it.
+type RememberedRow struct {
+	Peer     string
+	Cell     int64
+	Lent     int64
+	Returned int64
 }
 
 // Use is the units that counted in a bucket at store time At, a time of Cell.

@@ -33,8 +33,9 @@ func (h *history) restore(t *rapid.T) {
 			c.UnknownPeers = append(c.UnknownPeers, peer)
 		}
 		for range rapid.IntRange(0, 2).Draw(t, "rows") {
-			row := algorithms.Row{Lent: h.units(t, "lent"), Returned: h.units(t, "returned")}
-			c.Rows = append(c.Rows, algorithms.PeerRow{Cell: h.cell(t, key), Peer: peer, Row: row})
+			row := algorithms.RememberedRow{Peer: peer, Lent: h.units(t, "lent"), Returned: h.units(t, "returned")}
+			row.Cell = h.cell(t, key)
+			c.Rows = append(c.Rows, row)
 		}
 	}
 	got := must[algorithms.Restored](t)(c.Parse(h.eval(t, algorithms.RestoreScript, c.Args(), key)))

@@ -53,7 +53,7 @@ func (p *partlyKnown) hear(peer string, lent, returned int64) algorithms.Credite
 func TestReturnsFreeNothingWhileAPeerIsUnknown(t *testing.T) {
 	p := newPartlyKnown(t, func(p *partlyKnown) { p.Flush() })
 	restore := algorithms.Restore{Fence: p.guard(), Target: algorithms.Target{Key: "k", Terms: p.terms}, LostAt: p.lostAt, Cap: 100, KnownPeers: []string{"b"}, UnknownPeers: []string{"c"},
-		Rows: []algorithms.PeerRow{{Cell: p.cell(), Peer: "b", Row: algorithms.Row{Lent: 100}}}}
+		Rows: []algorithms.RememberedRow{{Cell: p.cell(), Peer: "b", Lent: 100}}}
 	p.Restore(p.now, restore)
 	if c := p.hear("b", 0, 100); c.Status != algorithms.StatusOK || c.Share != 0 {
 		t.Errorf("share %d (%s) while c may hold 100", c.Share, c.Status)
@@ -62,7 +62,7 @@ func TestReturnsFreeNothingWhileAPeerIsUnknown(t *testing.T) {
 		t.Errorf("while c may hold 100: %+v", d)
 	}
 	restore.KnownPeers, restore.UnknownPeers = []string{"b", "c"}, nil
-	restore.Rows = append(restore.Rows, algorithms.PeerRow{Cell: p.cell(), Peer: "c", Row: algorithms.Row{Lent: 70}})
+	restore.Rows = append(restore.Rows, algorithms.RememberedRow{Cell: p.cell(), Peer: "c", Lent: 70})
 	p.Restore(p.now, restore)
 	if c := p.hear("b", 0, 100); c.Share != 30 {
 		t.Errorf("share %d: c holds 70, and b gave all back", c.Share)
@@ -102,7 +102,7 @@ func TestAnOldCopyKeepsNoDebitThatNobodyHeardOf(t *testing.T) {
 				}
 			})
 			r := algorithms.Restore{Fence: p.guard(), Target: algorithms.Target{Key: "k", Terms: p.terms}, LostAt: p.lostAt, Cap: 100, KnownPeers: known}
-			for _, row := range []algorithms.PeerRow{{Peer: "b", Row: algorithms.Row{Lent: 4}}, {Peer: "c", Row: algorithms.Row{Lent: 90}}} {
+			for _, row := range []algorithms.RememberedRow{{Peer: "b", Lent: 4}, {Peer: "c", Lent: 90}} {
 				row.Cell = p.cell()
 				r.Rows = append(r.Rows, row)
 			}
@@ -124,7 +124,7 @@ func TestAnOldCopyKeepsNoDebitThatNobodyHeardOf(t *testing.T) {
 func TestTheSecondOfTwoRecoveriesChangesNothing(t *testing.T) {
 	p := newPartlyKnown(t, func(p *partlyKnown) { p.Flush() })
 	restore := algorithms.Restore{Fence: p.guard(), Target: algorithms.Target{Key: "k", Terms: p.terms}, LostAt: p.lostAt, Cap: 100, KnownPeers: []string{"b", "c"},
-		Rows: []algorithms.PeerRow{{Cell: p.cell(), Peer: "b", Row: algorithms.Row{Lent: 4}}}}
+		Rows: []algorithms.RememberedRow{{Cell: p.cell(), Peer: "b", Lent: 4}}}
 	p.Restore(p.now, restore)
 	g := p.Lend(p.now, algorithms.Lend{Fence: p.guard(), Target: algorithms.Target{Key: "k", Terms: p.terms}, Peer: "c", Cell: p.cell(), Lent: 60, Cap: 100})
 	if g.Row.Lent != 60 {

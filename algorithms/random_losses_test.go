@@ -210,7 +210,7 @@ func (l *losses) restore(r *fragile) {
 		}
 	}
 	for id, row := range r.journaled {
-		c.Rows = append(c.Rows, algorithms.PeerRow{Cell: id.cell, Peer: id.peer, Row: row})
+		c.Rows = append(c.Rows, algorithms.RememberedRow{Cell: id.cell, Peer: id.peer, Lent: row.Lent, Returned: row.Returned})
 	}
 	got := r.Restore(l.now, c)
 	r.unknown = c.UnknownPeers
@@ -219,14 +219,14 @@ func (l *losses) restore(r *fragile) {
 
 // recall returns what a peer has heard of a region's rows, and whether it still knows that for all
 // cells in doubt.
-func (l *losses) recall(r, peer *fragile) (rows []algorithms.PeerRow, knows bool) {
+func (l *losses) recall(r, peer *fragile) (rows []algorithms.RememberedRow, knows bool) {
 	g := peer.Recall(l.now, algorithms.Recall{Fence: l.guard(peer), Target: algorithms.Target{Key: "k", Terms: l.terms}, Peer: r.name, PeerGeneration: r.generation})
 	from := r.lostAt/fragileWindow + 1
 	for l.terms.Weighs(from-1) > r.lostAt {
 		from--
 	}
 	for _, row := range g.Rows {
-		rows = append(rows, algorithms.PeerRow{Cell: row.Cell, Peer: peer.name, Row: algorithms.Row{Lent: row.Borrowed, Returned: row.Regained}})
+		rows = append(rows, algorithms.RememberedRow{Cell: row.Cell, Peer: peer.name, Lent: row.Borrowed, Returned: row.Regained})
 	}
 	return rows, g.Status == algorithms.StatusOK && (g.LostAt == 0 || from > g.LostAt/fragileWindow+1)
 }

@@ -34,6 +34,7 @@ type Head struct {
 	Status Status
 	Now    int64 // store time; 0 if the answer does not say it
 	LostAt int64 // with StatusLost, and from Recall: when data was lost; 0: never
+	Lost   int   // with StatusLost: the place of the bucket in the call; Refund does not say it
 }
 
 // Answered returns the head itself, for callers that hold the answer as an interface.
@@ -78,7 +79,6 @@ type Decided struct {
 	Head
 	Repeated bool // it was decided before, under its Once; this is the answer given then
 	TooOften bool // its Once was answered as often as it may be; this is a new decision
-	Lost     int  // with StatusLost: the place of the lost bucket in Decide.Buckets
 	Buckets  []State
 	Answers  []Answer
 }

@@ -112,7 +112,9 @@ func (w *Twin) Decide(t int64, c Decide) Decided {
 	for i, b := range c.Buckets {
 		h := w.find(b.Key, b.Terms, b.ExistsUntil, now)
 		if h.lost() {
-			return Decided{Head: h.lostHead(), Lost: i}
+			head = h.lostHead()
+			head.Lost = i
+			return Decided{Head: head}
 		}
 		open[i], at[i] = h.limiter(), h
 	}

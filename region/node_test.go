@@ -385,7 +385,7 @@ func TestNoStartWithoutRights(t *testing.T) {
 
 func TestNotReadyBeforeTheStoreIsOpen(t *testing.T) {
 	n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, "name: second, limit: 5, window: 1s"))
-	if err := n.Ready(); !errors.Is(err, store.ErrNotOpen) {
+	if err := n.Ready(); !errors.Is(err, store.ErrUnknownStore) {
 		t.Errorf("ready: %v", err)
 	}
 }

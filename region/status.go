@@ -2,7 +2,6 @@ package region
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -154,9 +153,6 @@ func (n *Node) Bucket(ctx context.Context, limit, domain string, descriptors map
 	}
 	t := b.Terms(r.Region)
 	found, err := n.config.Store.Inspect(ctx, algorithms.Inspect{Fence: algorithms.Fence{Epoch: r.Epoch}, Target: r.Target(b, 0)})
-	if err == nil && found.Status != algorithms.StatusOK {
-		err = fmt.Errorf("read bucket: %s", found.Status)
-	}
 	return Bucket{Limit: l, Terms: t, Inspected: found}, err
 }
 

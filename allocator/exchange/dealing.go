@@ -56,7 +56,7 @@ type position struct {
 	spare        int64 // units the peer's last answer said it has left
 	spareAt      int64 // when it said so; 0: it has not
 	burst        burst
-	row          row
+	row          algorithms.Row // of the ledger as last seen; it only rises
 	announced    announced
 	pace         int64 // microseconds after which the peer may have more, by its last answer
 	askedAt      int64 // when it was asked last
@@ -66,15 +66,6 @@ type position struct {
 type burst struct {
 	pending      int64 // tokens asked for and not answered, or announced and not credited yet
 	refusedUntil int64
-}
-
-// row is a row of the ledger as last seen; it only rises.
-type row struct{ algorithms.Row }
-
-func (r *row) raise(seen algorithms.Row) {
-	r.Lent, r.Returned = max(r.Lent, seen.Lent), max(r.Returned, seen.Returned)
-	r.Borrowed, r.Regained = max(r.Borrowed, seen.Borrowed), max(r.Regained, seen.Regained)
-	r.BurstLent, r.BurstBorrowed = max(r.BurstLent, seen.BurstLent), max(r.BurstBorrowed, seen.BurstBorrowed)
 }
 
 // announced is what this region has gained from a peer in one row: what our store has credited, and
@@ -87,7 +78,10 @@ func (a *announced) raise(borrowed, regained, burst int64) {
 
 // raise raises the row to what the store showed.
 func (p *position) raise(seen algorithms.Row) {
-	p.row.raise(seen)
+	r := &p.row
+	r.Lent, r.Returned = max(r.Lent, seen.Lent), max(r.Returned, seen.Returned)
+	r.Borrowed, r.Regained = max(r.Borrowed, seen.Borrowed), max(r.Regained, seen.Regained)
+	r.BurstLent, r.BurstBorrowed = max(r.BurstLent, seen.BurstLent), max(r.BurstBorrowed, seen.BurstBorrowed)
 	p.announced.raise(seen.Borrowed, seen.Regained, seen.BurstBorrowed)
 }
 
@@ -117,7 +111,7 @@ func (v *view) hasMoved(cell int64) bool {
 	for i := range v.dealings {
 		for j := range v.dealings[i].cells {
 			p := &v.dealings[i].cells[j]
-			if p.cell >= cell && p.row.Row != (algorithms.Row{}) {
+			if p.cell >= cell && p.row != (algorithms.Row{}) {
 				return true
 			}
 		}

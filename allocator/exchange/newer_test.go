@@ -59,8 +59,8 @@ func TestExtremeTestimony(t *testing.T) {
 			"units":    func(x *Testimony) { x.Use.Units = n },
 			"cell":     func(x *Testimony) { x.Use.Cell = n },
 			"time":     func(x *Testimony) { x.Use.At = n },
-			"lent":     func(x *Testimony) { x.Rows = []Remembered{{Peer: "eu", Cell: 20_000, Lent: n}} },
-			"returned": func(x *Testimony) { x.Rows = []Remembered{{Peer: "eu", Cell: 20_000, Returned: n}} },
+			"lent":     func(x *Testimony) { x.Rows = []algorithms.RememberedRow{{Peer: "eu", Cell: 20_000, Lent: n}} },
+			"returned": func(x *Testimony) { x.Rows = []algorithms.RememberedRow{{Peer: "eu", Cell: 20_000, Returned: n}} },
 			"now":      func(x *Testimony) { x.Now = n },
 			"loss":     func(x *Testimony) { x.LostAt = n },
 		} {

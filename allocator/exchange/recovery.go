@@ -47,23 +47,24 @@ const (
 
 // recovery is the recovery of one bucket. Times are node time, except lostAt.
 type recovery struct {
-	bucket        *Bucket
-	lostAt        int64          // store time
-	from, to      int64          // the cells whose rows may still weigh
-	began         int64          // when this recovery began
-	again         int64          // when to ask again
-	pause         int64          // the last pause before again
-	use           algorithms.Use // the latest use that any node of our region reported
-	rows          []Remembered   // the highest sums that anybody reported, by peer and cell
-	peersAnswered []string       // peers whose own answer covers all cells
-	nodesAnswered []string       // nodes of this region that told all that they used of the bucket
-	nodesWhole    []string       // nodes of this region whose journals cover all cells
-	searched      bool           // this node's own journal and memory have answered
-	used          bool           // not Bucket.Recovered, and perhaps used: it stays closed
-	restored      bool           // the store has restored it, perhaps with something not known
-	knownPeers    int            // how many peers were known at the last Restore
-	useKnown      bool           // the use was known at the last Restore
-	awaitingStore bool           // a Restore is not answered yet
+	bucket   *Bucket
+	lostAt   int64          // store time
+	from, to int64          // the cells whose rows may still weigh
+	began    int64          // when this recovery began
+	again    int64          // when to ask again
+	pause    int64          // the last pause before again
+	use      algorithms.Use // the latest use that any node of our region reported
+	// the highest sums that anybody reported, by peer and cell
+	rows          []algorithms.RememberedRow
+	peersAnswered []string // peers whose own answer covers all cells
+	nodesAnswered []string // nodes of this region that told all that they used of the bucket
+	nodesWhole    []string // nodes of this region whose journals cover all cells
+	searched      bool     // this node's own journal and memory have answered
+	used          bool     // not Bucket.Recovered, and perhaps used: it stays closed
+	restored      bool     // the store has restored it, perhaps with something not known
+	knownPeers    int      // how many peers were known at the last Restore
+	useKnown      bool     // the use was known at the last Restore
+	awaitingStore bool     // a Restore is not answered yet
 }
 
 // onLost begins the recovery of the buckets that the store has lost.
@@ -318,7 +319,7 @@ func (m *Machine) restoreIfKnown(now int64, r *recovery) {
 }
 
 // raiseRow adds a row, or raises the sums of the row that is there.
-func (r *recovery) raiseRow(row Remembered) {
+func (r *recovery) raiseRow(row algorithms.RememberedRow) {
 	for i := range r.rows {
 		if old := &r.rows[i]; old.Peer == row.Peer && old.Cell == row.Cell {
 			old.Lent, old.Returned = max(old.Lent, row.Lent), max(old.Returned, row.Returned)

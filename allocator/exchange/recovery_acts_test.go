@@ -275,12 +275,8 @@ func (s *recoverySearch) done(w *world, n int, id int32, e effect) string {
 	}
 	c := e.restore.Restore
 	answer, restored := s.call(w, r, callKey{what: "restore", a: id, gen: c.Generation}, func(t *algorithms.Twin, at int64, g algorithms.Fence) any {
-		rows := make([]algorithms.PeerRow, len(c.Rows))
-		for i, row := range c.Rows {
-			rows[i] = algorithms.PeerRow{Cell: row.Cell, Peer: row.Peer, Row: algorithms.Row{Lent: row.Lent, Returned: row.Returned}}
-		}
 		return t.Restore(at, algorithms.Restore{Fence: g, Target: algorithms.Target{Key: "b", Terms: s.terms(r)}, LostAt: c.LostAt, Cap: c.Cap, Use: c.Use,
-			KnownPeers: c.KnownPeers, UnknownPeers: c.UnknownPeers, Rows: rows})
+			KnownPeers: c.KnownPeers, UnknownPeers: c.UnknownPeers, Rows: c.Rows})
 	})
 	s.carry(w, n, s.step(w, n, stepKey{what: "restored", a: id, b: restored}, func(to *Machine) {
 		to.Step(searchNow, Restored{Restore: c, Result: answer.(algorithms.Restored)})

@@ -78,5 +78,5 @@ type Restore struct {
 	Use          algorithms.Use
 	KnownPeers   []string
 	UnknownPeers []string
-	Rows         []Remembered
+	Rows         []algorithms.RememberedRow
 }

@@ -305,7 +305,7 @@ func (s *recoverySearch) remembers(w *world, n int, c Consult) []Testimony {
 		rows := s.journals.all[state.journal]
 		for _, key := range slices.Sorted(maps.Keys(rows)) {
 			if row := rows[key]; row.Cell >= d.From && row.Cell <= d.To {
-				t.Rows = append(t.Rows, Remembered{Peer: row.Peer, Cell: row.Cell, Lent: row.Lent, Returned: row.Returned})
+				t.Rows = append(t.Rows, algorithms.RememberedRow{Peer: row.Peer, Cell: row.Cell, Lent: row.Lent, Returned: row.Returned})
 			}
 		}
 		all[i] = t
@@ -326,7 +326,7 @@ func (s *recoverySearch) heard(w *world, n int, c Consult, question int32) []Tes
 		t.LostAt = 0
 	}
 	for _, row := range got.Rows {
-		t.Rows = append(t.Rows, Remembered{Peer: searchRegions[r], Cell: row.Cell, Lent: row.Borrowed, Returned: row.Regained})
+		t.Rows = append(t.Rows, algorithms.RememberedRow{Peer: searchRegions[r], Cell: row.Cell, Lent: row.Borrowed, Returned: row.Regained})
 	}
 	return []Testimony{t}
 }

@@ -121,7 +121,7 @@ func (s *scene) consult(r *testRegion, c Consult) []Testimony {
 		g := r.store.Recall(r.time(), algorithms.Recall{Fence: r.guard(), Target: algorithms.Target{Key: "b", Terms: r.terms()}, Peer: c.Peer, PeerGeneration: c.Generation})
 		t.Refused, t.Now, t.LostAt = g.Status != algorithms.StatusOK, g.Now, g.LostAt
 		for _, row := range g.Rows {
-			t.Rows = append(t.Rows, Remembered{Peer: r.name, Cell: row.Cell, Lent: row.Borrowed, Returned: row.Regained})
+			t.Rows = append(t.Rows, algorithms.RememberedRow{Peer: r.name, Cell: row.Cell, Lent: row.Borrowed, Returned: row.Regained})
 		}
 		return []Testimony{t}
 	}
@@ -132,7 +132,7 @@ func (s *scene) consult(r *testRegion, c Consult) []Testimony {
 	for _, key := range slices.Sorted(maps.Keys(r.journal)) {
 		row := r.journal[key]
 		if row.Cell >= c.Question.Buckets[0].From && row.Cell <= c.Question.Buckets[0].To {
-			t.Rows = append(t.Rows, Remembered{Peer: row.Peer, Cell: row.Cell, Lent: row.Lent, Returned: row.Returned})
+			t.Rows = append(t.Rows, algorithms.RememberedRow{Peer: row.Peer, Cell: row.Cell, Lent: row.Lent, Returned: row.Returned})
 		}
 	}
 	return []Testimony{t}
@@ -141,10 +141,7 @@ func (s *scene) consult(r *testRegion, c Consult) []Testimony {
 func (s *scene) restore(r *testRegion, c Restore) {
 	guard := r.guard()
 	guard.Generation = c.Generation
-	call := algorithms.Restore{Fence: guard, Target: algorithms.Target{Key: "b", Terms: r.terms()}, LostAt: c.LostAt, Cap: c.Cap, Use: c.Use, KnownPeers: c.KnownPeers, UnknownPeers: c.UnknownPeers}
-	for _, row := range c.Rows {
-		call.Rows = append(call.Rows, algorithms.PeerRow{Cell: row.Cell, Peer: row.Peer, Row: algorithms.Row{Lent: row.Lent, Returned: row.Returned}})
-	}
+	call := algorithms.Restore{Fence: guard, Target: algorithms.Target{Key: "b", Terms: r.terms()}, LostAt: c.LostAt, Cap: c.Cap, Use: c.Use, KnownPeers: c.KnownPeers, UnknownPeers: c.UnknownPeers, Rows: c.Rows}
 	r.step(Restored{Restore: c, Result: r.store.Restore(r.time(), call)})
 }
 

@@ -39,15 +39,7 @@ type Testimony struct {
 	WholeSince int64          // mate: store time since which its journal has every row it announced
 	UseSince   int64          // mate: store time since which it knows everything it used
 	Use        algorithms.Use // mate: the use that counted when it last saw the bucket
-	Rows       []Remembered
-}
-
-// Remembered is one row of the ledger as one node or store remembers it, in units.
-type Remembered struct {
-	Peer     string
-	Cell     int64
-	Lent     int64
-	Returned int64
+	Rows       []algorithms.RememberedRow
 }
 
 // sound says whether a testimony can be computed with and claims nothing that its author cannot

@@ -32,9 +32,9 @@ func TestRowsThatNobodyAskedForAreNotKept(t *testing.T) {
 	d := newDoubting(t)
 	d.loses(d.bucket("b"))
 	r := d.m.recoveries["b"]
-	rows := make([]Remembered, 10_000)
+	rows := make([]algorithms.RememberedRow, 10_000)
 	for i := range rows {
-		rows[i] = Remembered{Peer: "eu", Cell: r.from - 10 + int64(i), Lent: 1}
+		rows[i] = algorithms.RememberedRow{Peer: "eu", Cell: r.from - 10 + int64(i), Lent: 1}
 	}
 	told := Testimony{Bucket: "b", Now: d.store(), Rows: rows}
 	d.m.Step(d.now, Testified{Testimonies{From: "eu", ForGeneration: 7, All: []Testimony{told, told}}})

@@ -57,7 +57,7 @@ func TestAUsedBucketStaysClosed(t *testing.T) {
 	}{
 		"nobody used it":                  {word: Testimony{}, opens: true},
 		"it was used":                     {word: Testimony{Use: algorithms.Use{Cell: 100, Units: 1, At: 1}}},
-		"it was lent of":                  {word: Testimony{Rows: []Remembered{{Peer: "eu", Cell: 100, Lent: 1}}}},
+		"it was lent of":                  {word: Testimony{Rows: []algorithms.RememberedRow{{Peer: "eu", Cell: 100, Lent: 1}}}},
 		"the memory of use begins late":   {word: Testimony{UseSince: 101 * hour}},
 		"the journal of rows begins late": {word: Testimony{WholeSince: 101 * hour}},
 	} {

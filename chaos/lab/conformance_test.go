@@ -151,7 +151,7 @@ func (w *worlds) decide(t *rapid.T, i int) {
 	results := same(t, w, i, calls, func(s *store.Store) []store.Result[algorithms.Decided] { return s.Decide(context.Background(), calls) })
 	for n, r := range results {
 		w.saw(of[n], algorithms.State{}, r.Value.LostAt)
-		if r.Value.Status != algorithms.StatusOK || r.Err != nil {
+		if r.Err != nil {
 			continue
 		}
 		w.saw(of[n], r.Value.Buckets[0], 0)
@@ -195,7 +195,7 @@ func (w *worlds) restore(t *rapid.T, i int) {
 	c := algorithms.Restore{Fence: w.guard(t), Target: algorithms.Target{Key: modelledKey(n), Terms: modelled[n]}, LostAt: w.lostAt[n], Cap: 8, KnownPeers: peers[:split], UnknownPeers: peers[split:],
 		Use: algorithms.Use{Cell: w.cell(t, n), Units: units(t, "used"), At: w.now - units(t, "ago")*second}}
 	for _, peer := range c.KnownPeers {
-		c.Rows = append(c.Rows, algorithms.PeerRow{Cell: w.cell(t, n), Peer: peer, Row: algorithms.Row{Lent: units(t, "lent"), Returned: units(t, "returned")}})
+		c.Rows = append(c.Rows, algorithms.RememberedRow{Cell: w.cell(t, n), Peer: peer, Lent: units(t, "lent"), Returned: units(t, "returned")})
 	}
 	same(t, w, i, c, func(s *store.Store) []store.Result[algorithms.Restored] {
 		return s.Restore(context.Background(), []algorithms.Restore{c})

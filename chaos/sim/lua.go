@@ -72,7 +72,7 @@ func (s *luaServer) inspect(b *bucket) (algorithms.Inspected, bool) {
 		}
 		i, err := n.way.Inspect(context.Background(), algorithms.Inspect{Fence: algorithms.Fence{Epoch: n.live.Epoch()},
 			Target: algorithms.Target{Key: n.live.Key(b.id), Terms: b.spec.Terms(s.r.name)}})
-		if err == nil && i.Status == algorithms.StatusOK {
+		if err == nil {
 			return i, true
 		}
 	}

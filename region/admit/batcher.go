@@ -2,6 +2,7 @@ package admit
 
 import (
 	"context"
+	"errors"
 	"hash/maphash"
 	"math"
 	"strconv"
@@ -61,11 +62,11 @@ func (a answered) at(bucket int) int64 {
 	return a.decided.Now
 }
 
-// ok says whether the store decided.
-func (a answered) ok() bool { return a.err == nil && a.decided.Status == algorithms.StatusOK }
-
-// lost says whether a bucket must be restored before the store can decide.
-func (a answered) lost() bool { return a.err == nil && a.decided.Status == algorithms.StatusLost }
+// lost returns the bucket that must be restored before the store can decide; nil: there is none.
+func (a answered) lost() *store.LostBucket {
+	lost, _ := errors.AsType[*store.LostBucket](a.err)
+	return lost
+}
 
 // batcher decides requests in groups. While round trips to the store are under way, requests queue,
 // and the next round trip carries many of them. Requests on the same buckets become one script call
@@ -227,7 +228,7 @@ func (b *batcher) decide(ctx context.Context, batch []waiting) {
 			r.Err = b.unreached(shardOf(calls[i]), begun, back, r.Err)
 			timed = timed || isQueueFull(r.Err)
 		}
-		if (answered{decided: r.Value, err: r.Err}).ok() && calls[i].Commit && !r.Value.Repeated {
+		if r.Err == nil && calls[i].Commit && !r.Value.Repeated {
 			b.rights.Observe(groups[i][0].applied, calls[i].Costs, r.Value)
 		}
 		for n, w := range groups[i] {

@@ -56,7 +56,7 @@ func TestWhoeverLeftIsNotCharged(t *testing.T) {
 		answer := make(chan answered, 1)
 		w.answer, w.cost = answer, 5
 		n.batcher.decide(t.Context(), []waiting{idle.first(t), w})
-		if a := <-answer; !a.ok() || a.decided.Buckets[0].Used != 5 {
+		if a := <-answer; a.err != nil || a.decided.Buckets[0].Used != 5 {
 			t.Errorf("used %d, only 5 had somebody waiting: %+v", a.decided.Buckets[0].Used, a)
 		}
 	})

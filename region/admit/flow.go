@@ -104,7 +104,7 @@ func (f *Flow) answered(a answered, err error) {
 	f.said, f.err, f.next = a, err, Decided
 	switch {
 	case err != nil || f.borrowed:
-	case a.lost():
+	case a.lost() != nil:
 		f.waitRestored()
 	case !f.waitOpened():
 		f.borrow()
@@ -122,9 +122,9 @@ func (f *Flow) waitRestored() {
 	if f.said.part != nil {
 		concerned = f.said.part
 	}
-	b, head := concerned[f.said.decided.Lost].Bucket, f.said.decided.Head
+	b := concerned[f.said.lost().Place].Bucket
 	wait := f.limiter.rights.Wait(0, b.ID)
-	if !f.limiter.rights.Lose(context.Background(), b, head.LostAt, head.Now) {
+	if !f.limiter.rights.Lose(context.Background(), b, f.said.err) {
 		wait.Leave()
 		return
 	}
@@ -241,7 +241,7 @@ func (f *Flow) Decision() (Decision, error) {
 		return l.sign(l.overflow(all, full.retry)), nil
 	case f.err != nil:
 		return Decision{}, f.err
-	case !f.said.ok():
+	case f.said.err != nil:
 		l.metrics.storeFailures.Inc()
 		return l.sign(l.withoutStore(f.request, all, f.commit)), nil
 	}
@@ -256,7 +256,7 @@ func (f *Flow) Decision() (Decision, error) {
 // unused returns the buckets that denied a request only because they are closed since the store
 // lost data, and that this node did not use before the loss.
 func (l *Limiter) unused(w waiting, a answered) []exchange.LostBucket {
-	if !a.ok() || a.decided.Answers[a.index].Admitted {
+	if a.err != nil || a.decided.Answers[a.index].Admitted {
 		return nil
 	}
 	var all []exchange.LostBucket
@@ -274,7 +274,7 @@ func (l *Limiter) unused(w waiting, a answered) []exchange.LostBucket {
 // lacking returns the buckets of which rights are to be borrowed for a request. It returns none if
 // the request should not wait for rights.
 func (w waiting) lacking(a answered) (lacking []rights.Lack) {
-	if !a.ok() || a.decided.Answers[a.index].Admitted {
+	if a.err != nil || a.decided.Answers[a.index].Admitted {
 		return nil
 	}
 	for i, v := range a.decided.Answers[a.index].Verdicts {

@@ -112,7 +112,7 @@ func (n *running) batched(t *testing.T, observed *rights.Engine, requests ...Req
 	decisions := make([]Decision, len(requests))
 	for i := range answers {
 		a := <-answers[i]
-		if !a.ok() {
+		if a.err != nil {
 			t.Fatalf("request %d: %+v", i, a)
 		}
 		decisions[i] = n.judge(requests[i].Cost, batch[i].applied, a)

@@ -120,15 +120,12 @@ func (l *Limiter) Refund(ctx context.Context, receipt string) (Refunded, error) 
 			c.Charges[k].ExistsUntil = l.rights.ExistsUntil(places[i][k].bucket)
 		}
 		done, err := l.store.Refund(ctx, c)
-		if err == nil && done.Status != algorithms.StatusOK {
+		if err != nil { // if the receipt is sent again, the refund goes on from here
 			for _, at := range places[i] {
-				if b := current.Find(at.bucket); b != nil && done.Status == algorithms.StatusLost {
-					l.rights.Lose(ctx, b, done.LostAt, done.Now)
+				if b := current.Find(at.bucket); b != nil {
+					l.rights.Lose(ctx, b, err)
 				}
 			}
-			err = fmt.Errorf("refund: %s: try again in a moment", done.Status)
-		}
-		if err != nil { // if the receipt is sent again, the refund goes on from here
 			return Refunded{}, err
 		}
 		out.Repeated = out.Repeated && done.Repeated
@@ -200,13 +197,8 @@ func (l *Limiter) Reset(ctx context.Context, limit, domain string, descriptors m
 		return 0, err
 	}
 	done, err := l.store.Reset(ctx, algorithms.Reset{Fence: algorithms.Fence{Epoch: r.Epoch}, Target: r.Target(b, l.rights.ExistsUntil(b.ID))})
-	if err == nil && done.Status != algorithms.StatusOK {
-		if done.Status == algorithms.StatusLost {
-			l.rights.Lose(ctx, b, done.LostAt, done.Now)
-		}
-		err = fmt.Errorf("reset: %s: try again in a moment", done.Status)
-	}
 	if err != nil {
+		l.rights.Lose(ctx, b, err)
 		return 0, err
 	}
 	l.metrics.resets.WithLabelValues(limited.Name).Inc()

@@ -34,14 +34,14 @@ func TestARefusalOfOneBucketIsNotEverything(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 10 {
-		if a := n.asks(t, "broken"); a.ok() {
+		if a := n.asks(t, "broken"); a.err == nil {
 			t.Fatalf("%+v: the test shows nothing", a)
 		}
 	}
 	if n.breakers.tripped(store.Whole) {
 		t.Error("the breaker is tripped")
 	}
-	if a := n.asks(t, "a"); !a.ok() {
+	if a := n.asks(t, "a"); a.err != nil {
 		t.Errorf("another bucket: %+v", a)
 	}
 }

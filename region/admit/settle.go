@@ -32,10 +32,9 @@ func (l *Limiter) SettleLocal(ctx context.Context) {
 	for i, res := range l.store.Book(ctx, calls) {
 		switch {
 		case res.Err != nil:
-		case res.Value.Status == algorithms.StatusOK && res.Value.Done:
+			l.rights.Lose(ctx, buckets[i], res.Err)
+		case res.Value.Done:
 			l.metrics.booked.Add(float64(l.fallback.settled(charged[i])))
-		case res.Value.Status == algorithms.StatusLost:
-			l.rights.Lose(ctx, buckets[i], res.Value.LostAt, res.Value.Now)
 		}
 	}
 }

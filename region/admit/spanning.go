@@ -79,7 +79,7 @@ func onceIn(shard store.Shard, once string) string {
 // decideParts asks the store to decide a request part by part, and joins the answers in the order
 // of its limits. After a part was denied, the remaining parts are asked without being charged.
 func (l *Limiter) decideParts(ctx context.Context, w waiting, parts []part) (answered, error) {
-	whole := answered{decided: algorithms.Decided{Head: algorithms.Head{Status: algorithms.StatusOK}, Repeated: true,
+	whole := answered{decided: algorithms.Decided{Repeated: true,
 		Buckets: make([]algorithms.State, len(w.applied)),
 		Answers: []algorithms.Answer{{Admitted: true, Verdicts: make([]algorithms.Verdict, len(w.applied))}}},
 		times: make([]int64, len(w.applied))}
@@ -99,10 +99,10 @@ func (l *Limiter) decideParts(ctx context.Context, w waiting, parts []part) (ans
 		case err != nil:
 			undo()
 			return answered{}, err
-		case !a.ok() && denied: // the denial stands without this answer
+		case a.err != nil && denied: // the denial stands without this answer
 			whole.unheard(p)
 			continue
-		case !a.ok():
+		case a.err != nil:
 			undo()
 			a.part = own.applied
 			return a, nil
@@ -174,11 +174,7 @@ func (l *Limiter) takeBack(ctx context.Context, c algorithms.Refund) {
 	if len(c.Charges) == 0 {
 		return
 	}
-	done, err := l.store.Refund(context.WithoutCancel(ctx), c)
-	if err == nil && done.Status != algorithms.StatusOK {
-		err = fmt.Errorf("refund: %s", done.Status)
-	}
-	if err != nil {
+	if _, err := l.store.Refund(context.WithoutCancel(ctx), c); err != nil {
 		l.log.Debug("a part of a denied request stays charged", "err", err)
 	}
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -53,13 +52,13 @@ func TestSpanningTakesNothingBackOfADeletedBucket(t *testing.T) {
 		p := w.parts()[0]
 		own := w.only(p)
 		a, err := n.ask(t.Context(), own)
-		if err != nil || !a.ok() {
+		if err != nil || a.err != nil {
 			t.Fatalf("%+v, %v", a, err)
 		}
 		c.deletes(own.applied[0].Target.Key)
 		n.takeBack(t.Context(), n.chargeOf(own, p.shard, a))
-		if again, err := n.ask(t.Context(), own); err != nil || again.decided.Status != algorithms.StatusLost {
-			t.Errorf("%s, %v: want %s", again.decided.Status, err, algorithms.StatusLost)
+		if again, err := n.ask(t.Context(), own); err != nil || again.lost() == nil {
+			t.Errorf("%v, %v: want a lost bucket", again.err, err)
 		}
 	})
 }

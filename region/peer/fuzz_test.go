@@ -21,7 +21,7 @@ func FuzzMessages(f *testing.F) {
 	add(MarshalReply(exchange.Reply{From: "us", Grants: []exchange.Grant{{Refusal: exchange.RefusedStore, Lent: -1}}}))
 	add(MarshalQuestion(exchange.Question{From: "us", Generation: 1 << 51, Buckets: []exchange.Doubt{{Bucket: "b", From: -1 << 63, To: 1<<63 - 1}}}))
 	add(MarshalTestimonies(exchange.Testimonies{From: "us", All: []exchange.Testimony{{Now: 1, Use: algorithms.Use{Units: 1},
-		Rows: []exchange.Remembered{{Peer: "eu", Cell: 1, Lent: 2}}}}}))
+		Rows: []algorithms.RememberedRow{{Peer: "eu", Cell: 1, Lent: 2}}}}}))
 	question := exchange.Question{Buckets: []exchange.Doubt{{Bucket: "a"}, {Bucket: "b"}}}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		again(t, b, MarshalMessage, UnmarshalMessage)

@@ -124,7 +124,7 @@ func testimoniesFromProto(p *peerv1.RecallResponse, q exchange.Question) exchang
 				WholeSince: one.GetWholeSinceUs(), UseSince: one.GetUseSinceUs(),
 				Use: algorithms.Use{Units: one.GetUsed(), Cell: one.GetUsedCell(), At: one.GetUsedAtUs()}}
 			for _, r := range one.GetRows() {
-				t.Rows = append(t.Rows, exchange.Remembered{Peer: r.GetPeer(), Cell: r.GetCell(), Lent: r.GetLent(), Returned: r.GetReturned()})
+				t.Rows = append(t.Rows, algorithms.RememberedRow{Peer: r.GetPeer(), Cell: r.GetCell(), Lent: r.GetLent(), Returned: r.GetReturned()})
 			}
 		}
 		a.All = append(a.All, t)

@@ -21,15 +21,12 @@ func (e *Engine) Lend(ctx context.Context, lends []exchange.Lend) {
 	given := make([]algorithms.Given, len(lends))
 	e.fails(BeforeDebit)
 	for i := range given {
-		given[i].Status = algorithms.StatusUnknown
+		given[i].Head = unanswered
 	}
 	inPieces(ctx, e.moves, calls, e.config.Store.Lend, func(from int, results []store.Result[algorithms.Given]) {
 		for i, res := range results {
-			if res.Err == nil {
-				given[from+i] = res.Value
-			}
-			g := given[from+i]
-			e.noticed(ctx, lends[from+i].Bucket, g.Head, g.State)
+			e.noticed(ctx, lends[from+i].Bucket, res.Err, res.Value.State, res.Value.Now)
+			given[from+i] = told(res, given[from+i])
 		}
 	})
 	e.fails(AfterDebit)
@@ -75,23 +72,34 @@ func (e *Engine) Credit(ctx context.Context, credits []exchange.Credit) {
 	e.fails(BeforeCredit)
 	inPieces(ctx, e.moves, calls, e.config.Store.Credit, func(from int, results []store.Result[algorithms.Credited]) {
 		for i, res := range results {
-			result := res.Value
-			if res.Err != nil {
-				result = algorithms.Credited{Head: algorithms.Head{Status: algorithms.StatusUnknown}}
-			}
-			e.noticed(ctx, credits[from+i].Bucket, result.Head, result.State)
-			e.deliver(exchange.Credited{Credit: credits[from+i], Result: result})
+			c := credits[from+i]
+			e.noticed(ctx, c.Bucket, res.Err, res.Value.State, res.Value.Now)
+			result := told(res, algorithms.Credited{Head: unanswered})
+			e.deliver(exchange.Credited{Credit: c, Result: result})
 		}
 	})
 	e.fails(AfterCredit)
 }
 
-// noticed notes what the store's answer to a call of the exchange said about a bucket.
-func (e *Engine) noticed(ctx context.Context, b *exchange.Bucket, head algorithms.Head, state algorithms.State) {
-	switch head.Status {
-	case algorithms.StatusOK:
-		e.seen.note(b, state, head.Now)
-	case algorithms.StatusLost:
-		e.Lose(ctx, b, head.LostAt, head.Now)
+// noticed notes what a call of the exchange said about a bucket. The call ended with err, and with
+// the bucket's state at the store time now.
+func (e *Engine) noticed(ctx context.Context, b *exchange.Bucket, err error,
+	state algorithms.State, now int64) {
+	if err != nil {
+		e.Lose(ctx, b, err)
+		return
 	}
+	e.seen.note(b, state, now)
+}
+
+// unanswered is the head of what the machine is told of a call that the store did not answer.
+var unanswered = algorithms.Head{Status: algorithms.StatusUnknown}
+
+// told returns what the machine is told of a call: the store's answer, refusals included, or the
+// one that stands for none.
+func told[R any](res store.Result[R], none R) R {
+	if store.Answered(res.Err) {
+		return res.Value
+	}
+	return none
 }

@@ -2,29 +2,32 @@ package rights
 
 import (
 	"context"
+	"errors"
 
 	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/region/store"
 )
 
-// Lose begins the recovery of a bucket that the store lost at the store time lostAt; now is the
-// store's time. If the bucket was deleted from a store that lost nothing else, Lose first has a new
-// generation begun.
+// Lose begins the recovery of a bucket if err is a *store.LostBucket. If the bucket was deleted from
+// a store that lost nothing else, Lose first has a new generation begun.
 //
-// Lose returns whether the recovery has begun. It does not begin if the bucket is not one to be
-// recovered, if the new generation cannot be begun, if the queue is full, or while the store is
-// being opened: the machine would forget what it is told before it hears of the new generation.
-func (e *Engine) Lose(ctx context.Context, b *exchange.Bucket, lostAt, now int64) bool {
-	if !b.Recovered {
+// Lose returns whether the recovery has begun. It does not begin if err is another error, if the
+// bucket is not one to be recovered, if the new generation cannot be begun, if the queue is full, or
+// while the store is being opened: the machine would forget what it is told before it hears of the
+// new generation.
+func (e *Engine) Lose(ctx context.Context, b *exchange.Bucket, err error) bool {
+	lost, is := errors.AsType[*store.LostBucket](err)
+	if !is || !b.Recovered {
 		return false
 	}
 	t := e.config.Tenure
 	generation := t.Generation()
-	if t.Deleted(b.ID, lostAt) {
+	if t.Deleted(b.ID, lost.LostAt) {
 		if err := t.EndGeneration(context.WithoutCancel(ctx), generation); err != nil {
 			return false
 		}
 	}
-	return e.postLost(now, exchange.LostBucket{Bucket: b, At: lostAt})
+	return e.postLost(lost.AnsweredAt, exchange.LostBucket{Bucket: b, At: lost.LostAt})
 }
 
 // AskWhoUsed has the machine find out whether any node of the region used some buckets that a loss

@@ -72,7 +72,7 @@ func (e *Engine) remember(d exchange.Doubt, b *exchange.Bucket, generation uint6
 		return t, err
 	}
 	for _, r := range rows {
-		t.Rows = append(t.Rows, exchange.Remembered{Peer: r.Peer, Cell: r.Cell, Lent: r.Lent, Returned: r.Returned})
+		t.Rows = append(t.Rows, algorithms.RememberedRow{Peer: r.Peer, Cell: r.Cell, Lent: r.Lent, Returned: r.Returned})
 	}
 	t.WholeSince = e.config.Journal.WholeSince()
 	if b == nil || b.Recovered { // of other buckets no use is written
@@ -98,7 +98,7 @@ func (e *Engine) recollect(ctx context.Context, c exchange.Consult) []exchange.T
 	}
 	inPieces(ctx, e.moves, calls, e.config.Store.Recall, func(from int, results []store.Result[algorithms.Recalled]) {
 		for i, res := range results {
-			if res.Err == nil && res.Value.Status == algorithms.StatusOK {
+			if res.Err == nil {
 				e.tell(&all[places[from+i]], res.Value)
 			}
 		}
@@ -114,33 +114,29 @@ func (e *Engine) Restore(ctx context.Context, all []exchange.Restore) {
 	}
 	inPieces(ctx, e.moves, calls, e.config.Store.Restore, func(from int, results []store.Result[algorithms.Restored]) {
 		for i, res := range results {
-			asked, result := all[from+i], res.Value
-			switch {
-			case res.Err != nil:
-				result = algorithms.Restored{Head: algorithms.Head{Status: algorithms.StatusUnknown}}
 			// Otherwise another node had restored the bucket, and this call did nothing.
-			case result.Status == algorithms.StatusOK && result.State.ExistsUntil > 0:
-				e.seen.note(asked.Bucket, result.State, result.Now)
+			if res.Err == nil && res.Value.ExistsUntil > 0 {
+				e.seen.note(all[from+i].Bucket, res.Value.State, res.Value.Now)
 			}
-			e.deliver(exchange.Restored{Restore: asked, Result: result})
+			result := told(res, algorithms.Restored{Head: unanswered})
+			e.deliver(exchange.Restored{Restore: all[from+i], Result: result})
 		}
 	})
 }
 
 // restoring returns the script call that restores a bucket.
 func (e *Engine) restoring(r exchange.Restore) algorithms.Restore {
-	c := algorithms.Restore{Fence: algorithms.Fence{Generation: r.Generation, Epoch: r.Bucket.Epoch},
-		Target: e.config.Tenure.Rules().Target(r.Bucket, 0), LostAt: r.LostAt, Cap: r.Cap, Most: r.Most, Use: r.Use, KnownPeers: r.KnownPeers, UnknownPeers: r.UnknownPeers}
-	for _, row := range r.Rows {
-		c.Rows = append(c.Rows, algorithms.PeerRow{Cell: row.Cell, Peer: row.Peer, Row: algorithms.Row{Lent: row.Lent, Returned: row.Returned}})
-	}
-	return c
+	return algorithms.Restore{Fence: algorithms.Fence{Generation: r.Generation, Epoch: r.Bucket.Epoch},
+		Target: e.config.Tenure.Rules().Target(r.Bucket, 0), LostAt: r.LostAt,
+		Cap: r.Cap, Most: r.Most, Use: r.Use,
+		KnownPeers: r.KnownPeers, UnknownPeers: r.UnknownPeers, Rows: r.Rows}
 }
 
 // tell fills in what the store has heard about a bucket.
 func (e *Engine) tell(t *exchange.Testimony, heard algorithms.Recalled) {
 	t.Refused, t.Now, t.LostAt = false, heard.Now, heard.LostAt
 	for _, r := range heard.Rows {
-		t.Rows = append(t.Rows, exchange.Remembered{Peer: e.config.Region, Cell: r.Cell, Lent: r.Borrowed, Returned: r.Regained})
+		t.Rows = append(t.Rows, algorithms.RememberedRow{Peer: e.config.Region, Cell: r.Cell,
+			Lent: r.Borrowed, Returned: r.Regained})
 	}
 }

@@ -29,7 +29,7 @@ func (s *session) adoptIn(ctx context.Context, shard Shard, generation uint64, e
 	case a.OK:
 		return nil
 	case a.Epoch == "":
-		return fmt.Errorf("put policy %s in force in the store: %w", epoch, ErrNotOpen)
+		return fmt.Errorf("put policy %s in force in the store: %w", epoch, ErrUnknownStore)
 	default:
 		return fmt.Errorf("put policy %s in force: %w, %s: give this node that document, or one of a higher version", epoch, ErrOlderPolicy, a.Epoch)
 	}

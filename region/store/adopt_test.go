@@ -67,13 +67,13 @@ func TestAdoptNotOpen(t *testing.T) {
 		server := kind.start(t)
 		stranger := connect(t, Options{URL: server.URL})
 		owner := node(t, server, first)
-		if err := stranger.Adopt(t.Context(), "2-b"); !errors.Is(err, ErrNotOpen) || !strings.Contains(err.Error(), "2-b") {
-			t.Errorf("before Open: %v, want %v", err, ErrNotOpen)
+		if err := stranger.Adopt(t.Context(), "2-b"); !errors.Is(err, ErrUnknownStore) || !strings.Contains(err.Error(), "2-b") {
+			t.Errorf("before Open: %v, want %v", err, ErrUnknownStore)
 		}
 		allAre(t, owner, "k", algorithms.StatusOK)
 		raw(t, server).FlushAll(t.Context())
-		if err := owner.Adopt(t.Context(), "2-b"); !errors.Is(err, ErrNotOpen) {
-			t.Errorf("after a loss: %v, want %v", err, ErrNotOpen)
+		if err := owner.Adopt(t.Context(), "2-b"); !errors.Is(err, ErrUnknownStore) {
+			t.Errorf("after a loss: %v, want %v", err, ErrUnknownStore)
 		}
 		if n := raw(t, server).DBSize(t.Context()).Val(); n != 0 {
 			t.Errorf("%d keys were written", n)

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -137,11 +138,11 @@ func TestSlotMoves(t *testing.T) {
 	}
 	moveSlot(t, all[0], all[1], slot)
 	// until the move is known
-	for r := decideOn(nodes[0], 0); r.Err != nil; r = decideOn(nodes[0], 0) {
+	for r := decideOn(nodes[0], 0); !Answered(r.Err); r = decideOn(nodes[0], 0) {
 	}
 	close(stop)
 	work.Wait()
-	if r := decideOn(nodes[0], 0); r.Value.Status != algorithms.StatusUnknown {
+	if r := decideOn(nodes[0], 0); !errors.Is(r.Err, ErrUnknownStore) {
 		t.Errorf("after the move: %+v", r)
 	}
 	for i := range ids {

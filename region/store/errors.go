@@ -35,7 +35,7 @@ func (e *Error) Unwrap() error { return e.Err }
 // that refuses a call has answered.
 func Unreached(err error) bool {
 	var refusal redis.Error
-	return err != nil && !errors.As(err, &refusal)
+	return !Answered(err) && !errors.As(err, &refusal)
 }
 
 // resend says whether, and where, a call that failed is sent again. It is sent again at most once.

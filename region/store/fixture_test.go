@@ -163,7 +163,7 @@ func decide(t testing.TB, s *Store, c algorithms.Decide) algorithms.Decided {
 
 func must[R any](t testing.TB, r Result[R]) R {
 	t.Helper()
-	if r.Err != nil {
+	if !Answered(r.Err) {
 		t.Fatal(r.Err)
 	}
 	return r.Value
@@ -182,7 +182,7 @@ func credit(t testing.TB, s *Store, c algorithms.Credit) algorithms.Credited {
 func inspect(t testing.TB, s *Store, id string, of algorithms.Terms) algorithms.Inspected {
 	t.Helper()
 	r, err := s.Inspect(context.Background(), algorithms.Inspect{Fence: under(epoch), Target: algorithms.Target{Key: BucketKey(Whole, id), Terms: of}})
-	if err != nil {
+	if !Answered(err) {
 		t.Fatal(err)
 	}
 	return r
@@ -219,7 +219,7 @@ func allUnder(t testing.TB, s *Store, epoch, id string, want algorithms.Status) 
 	c := charge(id, 10, 1)
 	c.Fence = under(epoch)
 	read, err := s.Inspect(context.Background(), algorithms.Inspect{Fence: c.Fence, Target: algorithms.Target{Key: BucketKey(Whole, id), Terms: terms(10)}})
-	if err != nil {
+	if !Answered(err) {
 		t.Fatal(err)
 	}
 	for call, status := range map[string]algorithms.Status{

@@ -66,7 +66,7 @@ func refundOf(receipt string, d algorithms.Decided, cost int64, charged ...algor
 func refund(t testing.TB, s *Store, c algorithms.Refund) algorithms.Refunded {
 	t.Helper()
 	r, err := s.Refund(t.Context(), c)
-	if err != nil {
+	if !Answered(err) {
 		t.Fatal(err)
 	}
 	return r
@@ -75,7 +75,7 @@ func refund(t testing.TB, s *Store, c algorithms.Refund) algorithms.Refunded {
 func reset(t testing.TB, s *Store, id string, of algorithms.Terms) algorithms.Cleared {
 	t.Helper()
 	r, err := s.Reset(t.Context(), algorithms.Reset{Fence: under(epoch), Target: algorithms.Target{Key: BucketKey(Whole, id), Terms: of}})
-	if err != nil {
+	if !Answered(err) {
 		t.Fatal(err)
 	}
 	return r

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -9,20 +10,22 @@ import (
 )
 
 // Beat makes every shard show its time, so that a node without requests learns it too. It fails
-// with ErrNotOpen if the store is not open under this node's generation and the given epoch.
+// with ErrUnknownStore if the store is not open under this node's generation and the given epoch.
 func (s *session) Beat(ctx context.Context, epoch string) error {
 	return s.each(func(_ int, shard Shard) error {
 		c := algorithms.Beat{Fence: s.fence(shard, s.standing(), algorithms.Fence{Epoch: epoch})}
 		b, err := token[algorithms.Beat, algorithms.Beaten](ctx, s, s.timeout, shard, c)
-		switch {
-		case err != nil:
-			return err
-		case b.Status == algorithms.StatusUnknown:
-			return ErrNotOpen
-		case b.Status == algorithms.StatusOK:
-			s.saw(shard, b.Now)
+		if err == nil {
+			err = refused(c.Script(), b.Head)
 		}
-		return nil
+		switch {
+		case err == nil:
+			s.saw(shard, b.Now)
+		// Its clock is wrong, which decisions meet too.
+		case Answered(err) && !errors.Is(err, ErrUnknownStore):
+			return nil
+		}
+		return err
 	})
 }
 
@@ -30,13 +33,13 @@ func (s *session) Beat(ctx context.Context, epoch string) error {
 const notePatience = time.Second
 
 // Note has the store remember a text of a node until the store's data are lost. It returns the text
-// before, empty if there was none. It fails with ErrNotOpen if the store is not open under this
+// before, empty if there was none. It fails with ErrUnknownStore if the store is not open under this
 // node's generation.
 func (s *session) Note(ctx context.Context, node, text string) (before string, err error) {
 	c := algorithms.Note{Generation: s.Generation(), Node: node, Text: text}
 	noted, err := token[algorithms.Note, algorithms.Noted](ctx, s, max(s.timeout, notePatience), s.shards[0], c)
 	if err == nil && !noted.OK {
-		err = ErrNotOpen
+		err = ErrUnknownStore
 	}
 	if err != nil {
 		return "", fmt.Errorf("have the store remember node %s: %w", node, err)

@@ -80,7 +80,7 @@ func (s *session) Open(ctx context.Context, o Opening) (Opened, error) {
 		}
 		if all.stand(o.Known) && all[0].Generation != o.Ended {
 			err := s.take(ctx, all, o)
-			if errors.Is(err, ErrNotOpen) { // another node has opened it since the look
+			if errors.Is(err, ErrUnknownStore) { // another node has opened it since the look
 				continue
 			}
 			return Opened{Generation: all[0].Generation, Since: all.since(), LostAt: all.lostAt(), Now: all.mark()}, err
@@ -208,7 +208,7 @@ func (s *session) adoptFound(ctx context.Context, all looks, epoch string) error
 		}
 		err := s.adoptIn(ctx, shard, all[i].Generation, epoch)
 		// another node has opened it since; the open script finds out
-		if errors.Is(err, ErrNotOpen) {
+		if errors.Is(err, ErrUnknownStore) {
 			return nil
 		}
 		return err

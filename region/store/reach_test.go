@@ -43,7 +43,7 @@ func TestDeadServer(t *testing.T) {
 			if err == nil {
 				t.Errorf("%s: no error from a dead server", call)
 			}
-			if errors.Is(err, ErrNotOpen) {
+			if errors.Is(err, ErrUnknownStore) {
 				t.Errorf("%s: a dead server taken for one that was opened anew: %v", call, err)
 			}
 		}

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -81,9 +82,9 @@ func TestFailover(t *testing.T) {
 		if admitted(r.Value) != 0 {
 			t.Fatalf("admitted by nobody: %+v", r)
 		}
-		if r.Err == nil {
-			if r.Value.Status != algorithms.StatusUnknown {
-				t.Fatalf("%+v, want %v", r.Value, algorithms.StatusUnknown)
+		if Answered(r.Err) {
+			if !errors.Is(r.Err, ErrUnknownStore) {
+				t.Fatalf("%v, want %v", r.Err, ErrUnknownStore)
 			}
 			break
 		}
@@ -99,7 +100,7 @@ func TestFailover(t *testing.T) {
 		t.Errorf("opened %+v after generation %d", opened, known)
 	}
 	closedCells(t, s, epoch)
-	for r := mate.Decide(t.Context(), []algorithms.Decide{charge("k", 10, 1)})[0]; r.Err != nil; r = mate.Decide(t.Context(), []algorithms.Decide{charge("k", 10, 1)})[0] {
+	for r := mate.Decide(t.Context(), []algorithms.Decide{charge("k", 10, 1)})[0]; !Answered(r.Err); r = mate.Decide(t.Context(), []algorithms.Decide{charge("k", 10, 1)})[0] {
 		pauseFor(t)
 	}
 	if took := mustOpen(t, mate, o); !took.took(opened.Generation) {

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"errors"
 	"math"
 	"sync"
 	"sync/atomic"
@@ -33,9 +32,6 @@ func newSeen(shards Shards) map[Shard]*atomic.Int64 {
 	}
 	return seen
 }
-
-// ErrNotOpen says that this node has not opened the store, or that another has opened it anew.
-var ErrNotOpen = errors.New("the store is not open under this node's generation")
 
 // Shards returns the store's shards. All keys of a call must be in one shard.
 func (s *session) Shards() Shards { return s.shards }

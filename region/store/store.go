@@ -47,9 +47,8 @@ func New(p Parts) *Store {
 	return s
 }
 
-// Heed sets the function that is told the outcome of each call of a guarded script: nil if the call
-// was done, ErrNotOpen if the store is not open under this node's generation, else why the call was
-// not done. Call Heed before the store is used.
+// Heed sets the function that is told the Err of the Result of each call of a guarded script. Call
+// Heed before the store is used.
 func (s *Store) Heed(outcome func(error)) { s.heed = outcome }
 
 // Close closes the connections.
@@ -58,9 +57,9 @@ func (s *Store) Close() error { return s.servers.Close() }
 // Deadline returns the time within which every call is answered or has failed.
 func (s *Store) Deadline() time.Duration { return s.deadline }
 
-// Result is a script's answer, or why there is none. After an error the script may have run, unless
-// the error is an *Error without Ran, or the call was not sent because its keys are not in one
-// shard.
+// Result is a script's answer, or why there is none. With a *LostBucket or other *Refused, Value is
+// the answer all the same. After any other error the script may have run, unless the error is an
+// *Error without Ran, or the call was not sent because its keys are not in one shard.
 type Result[R any] struct {
 	Value R
 	Err   error
@@ -155,31 +154,25 @@ func run[C call[R], R answer, P fenced[C]](ctx context.Context, s *Store, calls 
 		results[i] = countsFor(&ops[i], sent[0], replies[0], held)
 		s.saw(sent[0].Shard, results[i].Value.Answered().Now)
 		if s.heed != nil {
-			s.heed(outcome(results[i]))
+			s.heed(results[i].Err)
 		}
 		sent, replies = sent[1:], replies[1:]
 	}
 	return results
 }
 
-// outcome returns nil if the store did a call, ErrNotOpen if the store is not open under this
-// node's generation, else the call's error.
-func outcome[R answer](r Result[R]) error {
-	if r.Err == nil && r.Value.Answered().Status == algorithms.StatusUnknown {
-		return ErrNotOpen
-	}
-	return r.Err
-}
-
 // countsFor turns a server's reply into the call's result for a node that opened the store as held.
-// A reply from other data reads as StatusUnknown.
-func countsFor[C call[R], R any](op *Op[C, R], sent Call, r Reply, held *standing) Result[R] {
+// A reply from other data reads as StatusUnknown. A status that is not OK becomes an error here.
+func countsFor[C call[R], R answer](op *Op[C, R], sent Call, r Reply, held *standing) Result[R] {
 	var failure *Error
 	switch {
 	case errors.As(r.Err, &failure):
 		return Result[R]{Err: r.Err}
 	case !held.counts(sent.Shard, r.Replid):
 		r.Err = op.Read(strangers)
+	}
+	if r.Err == nil {
+		r.Err = refused(op.Script(), op.Answer.Answered())
 	}
 	return Result[R]{op.Answer, r.Err}
 }

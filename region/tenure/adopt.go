@@ -76,7 +76,7 @@ func (t *Tenure) AdoptOnce(ctx context.Context, d *policy.Document) error {
 func (t *Tenure) putInForce(ctx context.Context, r *rules.Rules) error {
 	err := t.config.Store.Adopt(ctx, r.Epoch)
 	// The store may be closed to our document because a newer one is in force there.
-	if errors.Is(err, store.ErrNotOpen) {
+	if errors.Is(err, store.ErrUnknownStore) {
 		return t.openUnder(ctx, r, false)
 	}
 	if err != nil {

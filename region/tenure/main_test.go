@@ -37,8 +37,8 @@ func (t *Tenure) decide(test *testing.T, account string) (algorithms.Decided, er
 		call.Buckets = append(call.Buckets, a.Target)
 	}
 	found := t.config.Store.Decide(test.Context(), []algorithms.Decide{call})[0]
-	if found.Err == nil && found.Value.Status != algorithms.StatusOK {
-		test.Fatalf("the store answers %s", found.Value.Status)
+	if found.Err != nil && store.Answered(found.Err) {
+		test.Fatal(found.Err)
 	}
 	return found.Value, found.Err
 }

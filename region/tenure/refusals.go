@@ -66,7 +66,7 @@ func newRefusals(log *slog.Logger, now func() time.Time) *refusals {
 func (r *refusals) saw(err error) {
 	var e *store.Error
 	switch {
-	case err == nil:
+	case store.Answered(err):
 		r.done()
 	case errors.As(err, &e) && e.Kind != "":
 		r.refused(e)
@@ -224,7 +224,7 @@ func (t *Tenure) tryOnceMore(ctx context.Context) {
 // Ready returns an error while the store is not open or refuses everything.
 func (t *Tenure) Ready() error {
 	if t.Generation() == 0 {
-		return store.ErrNotOpen
+		return store.ErrUnknownStore
 	}
 	return t.refusals.ready()
 }

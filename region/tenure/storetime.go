@@ -81,7 +81,7 @@ func (t *Tenure) Beat(ctx context.Context) {
 	if s.Generation() == 0 {
 		return
 	}
-	if err := s.Beat(ctx, t.Rules().Epoch); errors.Is(err, store.ErrNotOpen) {
+	if err := s.Beat(ctx, t.Rules().Epoch); errors.Is(err, store.ErrUnknownStore) {
 		t.Reopen()
 	}
 	if now := s.Latest(); now > 0 {

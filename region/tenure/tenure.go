@@ -135,9 +135,8 @@ func (t *Tenure) setChanging(to bool) {
 // heed takes the outcome of every script call. It has the store opened again if this node may no
 // longer use it, and records refusals.
 func (t *Tenure) heed(outcome error) {
-	if errors.Is(outcome, store.ErrNotOpen) {
+	if errors.Is(outcome, store.ErrUnknownStore) {
 		t.Reopen()
-		outcome = nil
 	}
 	t.refusals.saw(outcome)
 }

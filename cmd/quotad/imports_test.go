@@ -78,7 +78,7 @@ var house = map[string]struct {
 	"cmd/quotad/authority":  {[]string{"cmd/quotad/exit", "cmd/quotad/show", "policy/files", "region/peer"}, "makes certificates that region/peer takes"},
 	"cmd/quotad/rehearsal":  {[]string{"chaos/process", "chaos/report", "chaos/scenario", "chaos/scenarios", "chaos/staging", "cmd/quotad/exit", "cmd/quotad/show", "policy/files"}, "plays scenarios"},
 	"cmd/quotad/simulation": {[]string{"algorithms", "chaos/baseline", "chaos/sim", "chaos/workload", "cmd/quotad/build", "cmd/quotad/exit", "cmd/quotad/show"}, "plays seeds"},
-	"cmd/quotad": {[]string{"algorithms", "allocator", "chaos/lab/servers", "chaos/scenario", "chaos/scenarios", "chaos/world", "cmd/quotad/authority", "cmd/quotad/build", "cmd/quotad/exit", "cmd/quotad/nodeconfig", "cmd/quotad/rehearsal", "cmd/quotad/remote", "cmd/quotad/serving", "cmd/quotad/show", "cmd/quotad/simulation", "policy", "region/peer", "region/store"},
+	"cmd/quotad": {[]string{"algorithms", "allocator", "chaos/lab/servers", "chaos/scenario", "chaos/scenarios", "chaos/world", "cmd/quotad/authority", "cmd/quotad/build", "cmd/quotad/exit", "cmd/quotad/nodeconfig", "cmd/quotad/rehearsal", "cmd/quotad/remote", "cmd/quotad/serving", "cmd/quotad/show", "cmd/quotad/simulation", "policy", "region/api", "region/peer", "region/store"},
 		"commands"},
 }
 

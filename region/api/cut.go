@@ -41,14 +41,14 @@ func (s *Server) cut(w http.ResponseWriter, r *http.Request) {
 		writeProblem(w, toProblem(err))
 		return
 	}
-	write(w, "application/json", http.StatusOK, cutAnswer{q.region, q.direction, milliseconds(q.d), append([]netip.Addr{}, cut...)})
+	write(w, "application/json", http.StatusOK, cutAnswer{q.region, q.direction, Milliseconds(q.d), append([]netip.Addr{}, cut...)})
 }
 
 // cutAnswer is what a cut did, as JSON.
 type cutAnswer struct {
 	Region    string       `json:"region"`
 	Direction string       `json:"direction"`
-	For       milliseconds `json:"for_ms"` // 0: healed
+	For       Milliseconds `json:"for_ms"` // 0: healed
 	Addresses []netip.Addr `json:"addresses"`
 }
 

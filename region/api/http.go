@@ -107,7 +107,7 @@ func (s *Server) check(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case d.Reason == admit.StoreFailure:
 		p := newProblem(http.StatusServiceUnavailable, "the region's store did not answer, and the limit says to deny then (on_store_failure: deny)")
-		p.decision = newDecision(d)
+		p.Decision = newDecision(d)
 		writeProblem(w, p)
 		return
 	case !d.Allowed:

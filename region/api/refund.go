@@ -7,22 +7,22 @@ import (
 	"github.com/quotad/quotad/region/admit"
 )
 
-// refundAnswer is admit.Refunded as JSON.
-type refundAnswer struct {
-	Repeated bool           `json:"repeated"`
-	Refunded []chargeAnswer `json:"refunded"`
+// Refund is admit.Refunded as JSON.
+type Refund struct {
+	Repeated bool             `json:"repeated"`
+	Refunded []RefundedCharge `json:"refunded"`
 }
 
-type chargeAnswer struct {
+type RefundedCharge struct {
 	Limit  string `json:"limit"`
 	Units  int64  `json:"units"`
 	Reason string `json:"reason,omitempty"` // why nothing was given back; absent if it was
 }
 
-func newRefund(r admit.Refunded) refundAnswer {
-	a := refundAnswer{Repeated: r.Repeated, Refunded: []chargeAnswer{}}
+func newRefund(r admit.Refunded) Refund {
+	a := Refund{Repeated: r.Repeated, Refunded: []RefundedCharge{}}
 	for _, c := range r.Charges {
-		a.Refunded = append(a.Refunded, chargeAnswer{c.Limit, c.Units, c.Reason})
+		a.Refunded = append(a.Refunded, RefundedCharge{c.Limit, c.Units, c.Reason})
 	}
 	return a
 }

@@ -88,11 +88,6 @@ func Counted(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// Milliseconds reads a duration as the API writes it.
-func Milliseconds(ms float64) time.Duration {
-	return time.Duration(ms * float64(time.Millisecond)).Round(time.Millisecond)
-}
-
 // OrNone writes none for nothing.
 func OrNone(s string) string { return cmp.Or(s, "none") }
 

@@ -31,13 +31,13 @@ type roster struct {
 	admission *admission
 	members   map[string]Member
 	goodbyes  map[string]bool           // members who said they would leave
-	departed  map[netip.AddrPort]bool   // where they were, at most mostDeparted
+	departed  map[netip.AddrPort]bool   // where they were, at most maxDeparted
 	newcomers map[string]netip.AddrPort // members not yet greeted
 	book      *book                     // every other member ever seen
 }
 
-// mostDeparted bounds the addresses kept of members that left; only those of seeds matter.
-const mostDeparted = 1024
+// maxDeparted bounds the addresses kept of members that left; only those of seeds matter.
+const maxDeparted = 1024
 
 func newRoster(c Config) *roster {
 	return &roster{
@@ -98,7 +98,7 @@ func (r *roster) NotifyLeave(n *memberlist.Node) {
 	case r.goodbyes[n.Name]:
 		// It will call us when it comes back, unless it is a seed that knows nobody: that is called again.
 		r.book.forget(n.Name)
-		if len(r.departed) < mostDeparted {
+		if len(r.departed) < maxDeparted {
 			r.departed[gone.Addr] = true
 		}
 		r.log.Info("gossip: member left", "member", n.Name, "addr", gone.Addr)

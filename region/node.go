@@ -167,7 +167,7 @@ func (n *Node) startGossip() error {
 		Name: n.config.Region + "/" + n.config.Node, Meta: meta,
 		Packets: n.config.Packets, Streams: n.config.Streams, Dial: n.config.Dial, Advertise: n.config.Advertise,
 		Seeds: n.config.Seeds, Remembered: n.config.Journal.Peers(), Keys: n.config.GossipKeys,
-		Admit: n.admit, MaxGroup: n.config.mostMembers(),
+		Admit: n.admit, MaxGroup: n.config.maxMembers(),
 		State: n.rights.Hints(), Logger: n.log, Recovered: n.panics.Recovered, OnChange: n.membersChanged,
 	})
 	return err

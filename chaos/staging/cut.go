@@ -14,7 +14,7 @@ import (
 )
 
 // MostCut is the longest that Cut cuts anything off.
-const MostCut = peer.MostCut
+const MostCut = peer.MaxCut
 
 var directions = []string{"both", "in", "out"}
 

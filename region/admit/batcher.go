@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// mostBatched bounds the requests decided in one round trip, however fast the store is.
-	mostBatched = 1024
+	// maxBatched bounds the requests decided in one round trip, however fast the store is.
+	maxBatched = 1024
 	// underWay is how many round trips are made at a time: one would have a few callers wait for each other, many would
 	// leave nothing to group.
 	underWay = 4

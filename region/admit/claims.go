@@ -10,12 +10,12 @@ import (
 	"github.com/quotad/quotad/region/journal"
 )
 
-// mostClaims bounds the buckets and windows of which the journal remembers that this life of the
+// maxClaims bounds the buckets and windows of which the journal remembers that this life of the
 // node spent without the store: each is a record of some 200 bytes, kept for an hour beyond its
 // window, and an fsync that is shared by who comes at the same time. Beyond the bound a limit's
 // whole window is claimed at once. That costs nothing while the node runs; started again within the
 // window, it spends nothing without the store of any bucket of that limit.
-const mostClaims = 100_000
+const maxClaims = 100_000
 
 // claims is what this life of the node knows of the claims in its journal. Safe for concurrent use.
 type claims struct {
@@ -49,7 +49,7 @@ const (
 )
 
 func newClaims(j *journal.Journal, now func() time.Time, deadline time.Duration, log *slog.Logger) *claims {
-	return &claims{journal: j, now: now, deadline: deadline, log: log, most: mostClaims, whole: map[windowKey]wholeClaim{}, ends: map[int64]int{}}
+	return &claims{journal: j, now: now, deadline: deadline, log: log, most: maxClaims, whole: map[windowKey]wholeClaim{}, ends: map[int64]int{}}
 }
 
 // claim says whether an earlier life of this node may have spent its part of a bucket in a window. If not, and it is to be

@@ -10,12 +10,12 @@ import (
 	"github.com/quotad/quotad/region/rules"
 )
 
-// mostFallbackBytes bounds the memory of what is metered without the store: some 110 bytes for each
+// maxFallbackBytes bounds the memory of what is metered without the store: some 110 bytes for each
 // bucket and window whose key has 30 bytes, which makes 900,000 of them. What was spent in a window
 // is kept until the window counts no more, so beyond the bound every further bucket is denied:
 // counted (quotad_fallback_refused_total), and logged once a minute. Buckets that spent nothing
 // take no memory.
-const mostFallbackBytes = 96 << 20
+const maxFallbackBytes = 96 << 20
 
 // fallbackRecordBytes is what a bucket and window take beside the part of its id that differs
 // within its limit, as measured by BenchmarkRandomKeysInAnOutage: the record, its place in the
@@ -91,7 +91,7 @@ type claim func(c claiming) (before bool, err error)
 
 // newFallback returns a meter; without a claim the node has no earlier life.
 func newFallback(nodes int, c claim) *fallback {
-	return &fallback{nodes: int64(nodes), claim: c, most: mostFallbackBytes, seed: maphash.MakeSeed(),
+	return &fallback{nodes: int64(nodes), claim: c, most: maxFallbackBytes, seed: maphash.MakeSeed(),
 		windows: map[windowKey]*windowSpending{}}
 }
 
@@ -265,7 +265,7 @@ type LocalStatus struct {
 	Buckets  int // in two windows a bucket counts twice
 	Units    int64
 	Unbooked int64 // of the units, those that the store has not charged yet
-	Bytes    int   // of memory, about; at most mostFallbackBytes
+	Bytes    int   // of memory, about; at most maxFallbackBytes
 	Refused  int64 // requests denied, since the node's start, because there was no memory for their bucket
 	Expired  int64 // units that counted no more, since the node's start, before the store could be charged
 }

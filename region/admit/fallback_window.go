@@ -216,6 +216,6 @@ func (l *Limiter) tellFull(last fullLogged, now time.Time) fullLogged {
 		return last
 	}
 	l.log.Warn("too many buckets are spent of without the store: others are denied until windows end",
-		"requests", refused-last.refused, "megabytes", mostFallbackBytes>>20)
+		"requests", refused-last.refused, "megabytes", maxFallbackBytes>>20)
 	return fullLogged{now, refused}
 }

@@ -14,8 +14,8 @@ const (
 	oneTrip = 8
 	// outlier is how many times the expected time a round trip may count for.
 	outlier = 4
-	// mostBase is how many times the deadline is what a round trip without work is taken to take at most.
-	mostBase = 40
+	// maxBase is how many times the deadline is what a round trip without work is taken to take at most.
+	maxBase = 40
 	// underWayParts bounds the work under way, all round trips together, to this part of the deadline: whoever comes waits
 	// for it, however little is queued. With 5, one processor for a node and its Redis decided 4 % more under overload, and
 	// others waited up to 40 ms instead of 25.
@@ -52,7 +52,7 @@ func (p *pace) done(sent, back time.Time, work int64) {
 	}
 	p.last = later(p.last, back)
 	if work <= 2*scriptWork {
-		p.base = min(whole, p.base+p.base/8+1, p.deadline/mostBase)
+		p.base = min(whole, p.base+p.base/8+1, p.deadline/maxBase)
 	}
 	took = min(took, outlier*(p.base+p.takes(work)))
 	keep := min(1-1./oneTrip, remembered/(remembered+float64(work)))

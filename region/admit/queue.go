@@ -16,10 +16,10 @@ const (
 	scriptWork, joinWork = 8, 1
 	// quantum is the work that a flow may have done before it is the next one's turn.
 	quantum = scriptWork
-	// mostCompared bounds how many flows are looked at to find a long one, at each level of the tree.
-	mostCompared = 64
-	// mostSpareFlows bounds the flows kept for use again after they emptied.
-	mostSpareFlows = 1024
+	// maxCompared bounds how many flows are looked at to find a long one, at each level of the tree.
+	maxCompared = 64
+	// maxSpareFlows bounds the flows kept for use again after they emptied.
+	maxSpareFlows = 1024
 )
 
 // flowID names a node of the tree: a caller has no limit, a limit has no hash, a flow has all three.
@@ -228,17 +228,17 @@ func (q *fairQueue) lighter(leaf *flow, work int64) {
 	}
 }
 
-// mostSpareRequests bounds the places that a spare flow keeps for requests.
-const mostSpareRequests = 8
+// maxSpareRequests bounds the places that a spare flow keeps for requests.
+const maxSpareRequests = 8
 
 // keep keeps an empty flow for use again.
 func (q *fairQueue) keep(f *flow) {
 	room := f.requests[:0]
-	if cap(room) > mostSpareRequests {
+	if cap(room) > maxSpareRequests {
 		room = nil
 	}
 	*f = flow{requests: room}
-	if len(q.spare) < mostSpareFlows {
+	if len(q.spare) < maxSpareFlows {
 		q.spare = append(q.spare, f)
 	}
 }
@@ -272,7 +272,7 @@ func (q *fairQueue) longerThan(id flowID, work int64) *flow {
 // longest returns the child in which most work waits, of as many as are compared.
 func (f *flow) longest() *flow {
 	long, one := f.turn, f.turn.after
-	for range min(f.children, mostCompared) - 1 {
+	for range min(f.children, maxCompared) - 1 {
 		if one.work > long.work {
 			long = one
 		}

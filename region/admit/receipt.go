@@ -48,8 +48,8 @@ func (l *Limiter) receipt(q Request, all []rules.Applied, a answered) string {
 // receiptPrefix tells receipts from other tokens, and keeps them from beginning with a dash.
 const receiptPrefix = "qr1_"
 
-// mostReceiptBytes is more than a receipt can have: of as many limits as apply to one request, with the longest keys.
-const mostReceiptBytes = 64 << 10
+// maxReceiptBytes is more than a receipt can have: of as many limits as apply to one request, with the longest keys.
+const maxReceiptBytes = 64 << 10
 
 // seal returns the authentication code of a receipt.
 func seal(secret string, body []byte) []byte {
@@ -60,7 +60,7 @@ func seal(secret string, body []byte) []byte {
 
 // open checks a receipt and returns what it says.
 func (l *Limiter) open(receipt string) (*receiptv1.Receipt, error) {
-	if len(receipt) > mostReceiptBytes {
+	if len(receipt) > maxReceiptBytes {
 		return nil, &FieldError{"receipt", "is longer than any receipt; send the receipt of a decision as it was given"}
 	}
 	sealed, err := base64.RawURLEncoding.DecodeString(strings.TrimPrefix(receipt, receiptPrefix))

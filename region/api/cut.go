@@ -21,8 +21,8 @@ type Cutter interface {
 // AllowCuts lets whoever reaches the HTTP API cut the node off from other regions. Call it before serving, if at all.
 func (s *Server) AllowCuts(c Cutter) { s.cutter = c }
 
-// mostCut bounds a cut: one that was forgotten must end.
-const mostCut = 10 * time.Minute
+// maxCut bounds a cut: one that was forgotten must end.
+const maxCut = 10 * time.Minute
 
 const noCuts = "this node makes no cuts; for a rehearsal of faults start it with chaos: true in the node file, or --chaos"
 
@@ -94,7 +94,7 @@ func decodeCut(body []byte) (q cutting, err error) {
 		return q, nil
 	}
 	q.d, err = time.ParseDuration(length)
-	if err != nil || q.d <= 0 || q.d > mostCut {
+	if err != nil || q.d <= 0 || q.d > maxCut {
 		return cutting{}, &admit.FieldError{Field: "for", Problem: fmt.Sprintf("is %s; give how long to cut, above 0 and at most 10m, such as 5s", quote(length))}
 	}
 	return q, nil

@@ -23,8 +23,8 @@ import (
 	"github.com/quotad/quotad/region/door"
 )
 
-// mostBodyBytes bounds the JSON of a request.
-const mostBodyBytes = 64 << 10
+// maxBodyBytes bounds the JSON of a request.
+const maxBodyBytes = 64 << 10
 
 const noSuchPath = "there is nothing at this path; " +
 	"see /v1/check, /v1/peek, /v1/refund, /v1/reset, /v1/cut, /v1/status, /v1/buckets/{limit}, /livez, /readyz and /metrics"
@@ -165,7 +165,7 @@ func readBody[T any](w http.ResponseWriter, r *http.Request, decode func([]byte)
 	if !isJSON(r.Header.Values("Content-Type")) {
 		return q, &refusal{http.StatusUnsupportedMediaType, wantJSON}
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, mostBodyBytes))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBodyBytes))
 	if err != nil {
 		return q, unreadable(err)
 	}

@@ -42,15 +42,15 @@ func (s *Server) refund(w http.ResponseWriter, r *http.Request) {
 
 const (
 	receiptMend = "send the receipt as it was given to the region of the decision; trying again here does not help"
-	// mostReceiptBytes bounds what is told of a receipt that cannot be refunded, for it names what a caller sent.
-	mostReceiptBytes = 256
+	// maxReceiptBytes bounds what is told of a receipt that cannot be refunded, for it names what a caller sent.
+	maxReceiptBytes = 256
 )
 
 // receiptRefused says why a receipt cannot be refunded, and what to do.
 func receiptRefused(err error) string {
 	why := err.Error()
-	if len(why) > mostReceiptBytes {
-		why = strings.ToValidUTF8(why[:mostReceiptBytes], "") + "..."
+	if len(why) > maxReceiptBytes {
+		why = strings.ToValidUTF8(why[:maxReceiptBytes], "") + "..."
 	}
 	return why + "; " + receiptMend
 }

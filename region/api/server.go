@@ -147,8 +147,8 @@ const (
 	readTimeout   = 10 * time.Second // headers and body
 	writeTimeout  = 30 * time.Second // of the answer, the time to read the request included
 	idleTimeout   = 2 * time.Minute
-	// mostHeaderBytes bounds the headers; with more the answer is 431. The body's bound is mostBodyBytes.
-	mostHeaderBytes = 16 << 10
+	// maxHeaderBytes bounds the headers; with more the answer is 431. The body's bound is maxBodyBytes.
+	maxHeaderBytes = 16 << 10
 )
 
 // newHTTPServer bounds what a client can hold on to: slow headers, slow bodies, answers it does not read, idle
@@ -160,7 +160,7 @@ func newHTTPServer(h http.Handler, log *slog.Logger) *http.Server {
 		ReadTimeout:       readTimeout,
 		WriteTimeout:      writeTimeout,
 		IdleTimeout:       idleTimeout,
-		MaxHeaderBytes:    mostHeaderBytes,
+		MaxHeaderBytes:    maxHeaderBytes,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
 }

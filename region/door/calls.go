@@ -20,9 +20,9 @@ const (
 	ReceiveTimeout = 5 * time.Second
 	// handshakeTimeout bounds what a connection may take until it can be used; gRPC's own bound is two minutes.
 	handshakeTimeout = 10 * time.Second
-	// mostHeaderBytes bounds the headers of a call, as HTTP/2 counts them; gRPC's own bound is 16 MB. A call with more
+	// maxHeaderBytes bounds the headers of a call, as HTTP/2 counts them; gRPC's own bound is 16 MB. A call with more
 	// ends at once, and the connection with it if they are far more.
-	mostHeaderBytes = 16 << 10
+	maxHeaderBytes = 16 << 10
 	// streamWindow and connWindow are what a client may send of a call, and in all, until the node has taken it. They are set,
 	// because windows that follow the line ask for an answer with every few calls: on many connections that is most of what
 	// the node reads and writes. A large message gets the window it needs once it is awaited.
@@ -77,7 +77,7 @@ func (c *Calls) Options() []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.ForceServerCodecV2(codec{}),
 		grpc.InTapHandle(c.arrives),
-		grpc.MaxHeaderListSize(mostHeaderBytes),
+		grpc.MaxHeaderListSize(maxHeaderBytes),
 		grpc.MaxRecvMsgSize(c.bounds.Message),
 		grpc.MaxConcurrentStreams(c.bounds.Streams),
 		grpc.ConnectionTimeout(handshakeTimeout),

@@ -11,11 +11,11 @@ import (
 // What connections may hold, in bytes on the wire. Memory is about as much, and up to eight times as much where a message
 // comes in frames of one byte.
 const (
-	// mostHeldByOne is what one connection may hold: four of the largest messages.
-	mostHeldByOne = 4 << 20
-	// mostHeldByAll is what all connections of a door may hold. Beyond it those wait that hold more than an equal part of it,
+	// maxHeldByOne is what one connection may hold: four of the largest messages.
+	maxHeldByOne = 4 << 20
+	// maxHeldByAll is what all connections of a door may hold. Beyond it those wait that hold more than an equal part of it,
 	// and the others may still come up to theirs: at worst it is twice as much.
-	mostHeldByAll = 16 << 20
+	maxHeldByAll = 16 << 20
 	// alwaysHeld may be held by any connection, whatever the others hold.
 	alwaysHeld = 32 << 10
 	// StallTimeout is how long a connection may hold too much until it is closed. What it holds for longer than
@@ -133,10 +133,10 @@ func (c *conn) tooMuch() bool {
 	switch {
 	case own <= alwaysHeld:
 		return false
-	case own > mostHeldByOne:
+	case own > maxHeldByOne:
 		return true
 	}
-	return d.held > mostHeldByAll && own > mostHeldByAll/int64(len(d.open))
+	return d.held > maxHeldByAll && own > maxHeldByAll/int64(len(d.open))
 }
 
 // review closes the connections that have held too much for StallTimeout, and comes again as long as there may be any.

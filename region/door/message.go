@@ -18,8 +18,8 @@ const (
 	// countedFrom is the size from which a message is counted before it is decoded. A smaller one cannot become much: in
 	// memory a field takes at most some 60 times what it may on the wire.
 	countedFrom = 16 << 10
-	// mostNested bounds messages within messages when they are looked through.
-	mostNested = 16
+	// maxNested bounds messages within messages when they are looked through.
+	maxNested = 16
 
 	notUTF8 = "is not valid UTF-8; send text, or a hash of what it is not"
 )
@@ -67,7 +67,7 @@ func (b *body) free() {
 func decode(raw []byte, into proto.Message, records int) *BadField {
 	if len(raw) > countedFrom {
 		left := records
-		if countRecords(raw, into.ProtoReflect().Descriptor(), mostNested, &left); left < 0 {
+		if countRecords(raw, into.ProtoReflect().Descriptor(), maxNested, &left); left < 0 {
 			return &BadField{Field: WholeMessage, Problem: fmt.Sprintf("has more than %d fields and entries; send less in one call", records)}
 		}
 	}
@@ -76,7 +76,7 @@ func decode(raw []byte, into proto.Message, records int) *BadField {
 		return nil
 	}
 	proto.Reset(into)
-	if bad := notText(raw, into.ProtoReflect().Descriptor(), "", mostNested); bad != nil {
+	if bad := notText(raw, into.ProtoReflect().Descriptor(), "", maxNested); bad != nil {
 		return bad
 	}
 	return &BadField{Field: WholeMessage, Problem: fmt.Sprintf("is no %s in protobuf's encoding", into.ProtoReflect().Descriptor().Name())}

@@ -18,8 +18,8 @@ import (
 	peerv1 "github.com/quotad/quotad/proto/peer/v1"
 )
 
-// longestBackoff bounds the wait before a lost connection is tried again; gRPC's own bound is two minutes.
-const longestBackoff = time.Second
+// maxBackoff bounds the wait before a lost connection is tried again; gRPC's own bound is two minutes.
+const maxBackoff = time.Second
 
 // Client sends messages to other regions. Safe for concurrent use.
 type Client struct {
@@ -36,8 +36,8 @@ type Client struct {
 }
 
 const (
-	// mostAddresses bounds the addresses of one region's nodes; those beyond are not kept, and counted.
-	mostAddresses = 64
+	// maxAddresses bounds the addresses of one region's nodes; those beyond are not kept, and counted.
+	maxAddresses = 64
 	// answersCount is how long an address that answered is kept although nobody gossips it.
 	answersCount = 30 * time.Second
 )
@@ -80,7 +80,7 @@ func (c *Client) SetNodes(region string, addresses []string) {
 
 // bounded drops addresses beyond the bound, from the end, those that have answered last. The caller holds mu.
 func (c *Client) bounded(region string, addresses []string) []string {
-	over := len(addresses) - mostAddresses
+	over := len(addresses) - maxAddresses
 	if over <= 0 {
 		return addresses
 	}
@@ -91,7 +91,7 @@ func (c *Client) bounded(region string, addresses []string) []string {
 			over--
 		}
 	}
-	return addresses[:min(len(addresses), mostAddresses)]
+	return addresses[:min(len(addresses), maxAddresses)]
 }
 
 // hasAnswered says whether an address that is kept has ever answered. The caller holds mu.
@@ -180,7 +180,7 @@ func (c *Client) connect(n node) (*grpc.ClientConn, error) {
 		grpc.WithTransportCredentials(trust),
 		grpc.WithContextDialer(func(ctx context.Context, a string) (net.Conn, error) { return c.dial(ctx, "tcp", a) }),
 		grpc.WithConnectParams(grpc.ConnectParams{MinConnectTimeout: keepaliveTimeout,
-			Backoff: backoff.Config{BaseDelay: longestBackoff / 10, Multiplier: 1.6, Jitter: 0.2, MaxDelay: longestBackoff}}),
+			Backoff: backoff.Config{BaseDelay: maxBackoff / 10, Multiplier: 1.6, Jitter: 0.2, MaxDelay: maxBackoff}}),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepaliveTime, Timeout: keepaliveTimeout, PermitWithoutStream: true}),
 		grpc.WithIdleTimeout(0),
 		grpc.WithDisableServiceConfig(),

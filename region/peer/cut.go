@@ -14,14 +14,14 @@ import (
 	peerv1 "github.com/quotad/quotad/proto/peer/v1"
 )
 
-// MostCut is the longest cut that a node can be asked for: one that was forgotten must end.
-const MostCut = 10 * time.Minute
+// MaxCut is the longest cut that a node can be asked for: one that was forgotten must end.
+const MaxCut = 10 * time.Minute
 
 // Cut asks a node to cut itself off from the nodes of another region, for a rehearsal of a partition.
 type Cut struct {
 	Region    string        // to be cut off from
 	Direction string        // what is lost: "in", what the others send; "out", what is sent to them; "both"
-	For       time.Duration // until it ends by itself, in whole milliseconds, at most MostCut; 0 heals
+	For       time.Duration // until it ends by itself, in whole milliseconds, at most MaxCut; 0 heals
 }
 
 // Caller is who calls a server.
@@ -70,8 +70,8 @@ func (s *Server) Cut(ctx context.Context, p *peerv1.CutRequest) (*peerv1.CutResp
 		return nil, status.Errorf(codes.InvalidArgument, "%.70q is no name of a region; name the one to cut off", p.GetRegion())
 	case !known:
 		return nil, status.Errorf(codes.InvalidArgument, "%d is no direction of a cut; give both, in or out", p.GetDirection())
-	case ms < 0 || ms > MostCut.Milliseconds():
-		return nil, status.Errorf(codes.InvalidArgument, "a cut of %d ms; give at most %d, or 0 to heal", ms, MostCut.Milliseconds())
+	case ms < 0 || ms > MaxCut.Milliseconds():
+		return nil, status.Errorf(codes.InvalidArgument, "a cut of %d ms; give at most %d, or 0 to heal", ms, MaxCut.Milliseconds())
 	}
 	a, err := s.cut(callerOf(ctx), Cut{p.GetRegion(), direction, time.Duration(p.GetForMs()) * time.Millisecond})
 	switch {

@@ -17,8 +17,8 @@ import (
 // RecallHandler answers the question of a node that recovers lost buckets. It gives up when ctx ends.
 type RecallHandler func(ctx context.Context, q exchange.Question) (exchange.Testimonies, error)
 
-// mostCells bounds the cells that one doubt is about: of no window more than a few dozen weigh at a time.
-const mostCells = 1000
+// maxCells bounds the cells that one doubt is about: of no window more than a few dozen weigh at a time.
+const maxCells = 1000
 
 // Recall implements peerv1.PeerServiceServer.
 func (s *Server) Recall(ctx context.Context, p *peerv1.RecallRequest) (*peerv1.RecallResponse, error) {
@@ -30,8 +30,8 @@ func (s *Server) Recall(ctx context.Context, p *peerv1.RecallRequest) (*peerv1.R
 		return nil, status.Error(codes.InvalidArgument, fmt.Sprintf("%d doubts in one question, at most %d are answered", n, exchange.MaxAsks))
 	}
 	for _, d := range p.GetDoubts() {
-		if d.GetFrom() < 0 || d.GetTo() < d.GetFrom() || d.GetTo()-d.GetFrom() >= mostCells {
-			return nil, status.Error(codes.InvalidArgument, fmt.Sprintf("a doubt about the cells %d to %d, at most %d are answered", d.GetFrom(), d.GetTo(), mostCells))
+		if d.GetFrom() < 0 || d.GetTo() < d.GetFrom() || d.GetTo()-d.GetFrom() >= maxCells {
+			return nil, status.Error(codes.InvalidArgument, fmt.Sprintf("a doubt about the cells %d to %d, at most %d are answered", d.GetFrom(), d.GetTo(), maxCells))
 		}
 	}
 	all, err := s.recall(ctx, questionFromProto(p))

@@ -41,19 +41,19 @@ const (
 	keepaliveTime = 10 * time.Second
 	// keepaliveTimeout is how long a probe, or unacknowledged data, may go unanswered before the connection is given up.
 	keepaliveTimeout = 3 * time.Second
-	// mostStreams bounds the messages of one connection that are served at a time.
-	mostStreams = 256
-	// mostMessageBytes bounds a message: exchange.MostAsks asks about the longest bucket ids are some 1.5 MB.
-	mostMessageBytes = 4 << 20
-	// mostRecords bounds the fields of a message and of the asks in it, twice over.
-	mostRecords = 2 * 6 * exchange.MaxAsks
+	// maxStreams bounds the messages of one connection that are served at a time.
+	maxStreams = 256
+	// maxMessageBytes bounds a message: exchange.MaxAsks asks about the longest bucket ids are some 1.5 MB.
+	maxMessageBytes = 4 << 20
+	// maxRecords bounds the fields of a message and of the asks in it, twice over.
+	maxRecords = 2 * 6 * exchange.MaxAsks
 	// idleTimeout is how long a connection is kept on which nothing is asked: nodes ping each other twice a second.
 	idleTimeout = time.Minute
 	// trustGrace is what messages under way are given when a connection has been trusted for long enough.
 	trustGrace = 10 * time.Second
-	// longestTrust is how long a connection with certificates is used before another is made in its place, so that an
+	// maxTrust is how long a connection with certificates is used before another is made in its place, so that an
 	// authority that is trusted no more is not trusted for long.
-	longestTrust = 10 * time.Minute
+	maxTrust = 10 * time.Minute
 )
 
 // NewServer returns a server that hands every message to handle and every question to recall: with TLS those of callers
@@ -63,11 +63,11 @@ func NewServer(handle Handler, recall RecallHandler, t *TLS) *Server {
 	alive := keepalive.ServerParameters{Time: keepaliveTime, Timeout: keepaliveTimeout, MaxConnectionIdle: idleTimeout}
 	trust := insecure.NewCredentials()
 	if t != nil {
-		alive.MaxConnectionAge, alive.MaxConnectionAgeGrace = longestTrust, trustGrace
+		alive.MaxConnectionAge, alive.MaxConnectionAgeGrace = maxTrust, trustGrace
 		trust = proof{tls: t, failed: func() { s.handshakes.Add(1) }}
 	}
 	s.panics = door.NewPanics(slog.New(slog.DiscardHandler), "peer/", func(string) {})
-	calls := door.NewCalls(door.Bounds{Streams: mostStreams, Message: mostMessageBytes, Records: mostRecords, Alive: alive,
+	calls := door.NewCalls(door.Bounds{Streams: maxStreams, Message: maxMessageBytes, Records: maxRecords, Alive: alive,
 		MinPing: keepaliveTime / 2}, s.panics, nil)
 	s.grpc = grpc.NewServer(append(calls.Options(), grpc.Creds(trust))...)
 	peerv1.RegisterPeerServiceServer(calls.Of(s.grpc), s)

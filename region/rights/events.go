@@ -8,20 +8,20 @@ import (
 )
 
 const (
-	// mostResultsWaiting bounds the ends of effects that wait for the machine. Beyond it who has
+	// maxResultsWaiting bounds the ends of effects that wait for the machine. Beyond it who has
 	// one to report waits.
-	mostResultsWaiting = 4096
-	// mostAsksWaiting bounds the messages and questions of other nodes that wait. Beyond it they
+	maxResultsWaiting = 4096
+	// maxAsksWaiting bounds the messages and questions of other nodes that wait. Beyond it they
 	// are answered at once with "ask again later": the asker's call has a second or more, and what
 	// waits longer than that is in vain.
-	mostAsksWaiting = 1024
-	// mostWantsWaiting bounds what this node's own requests have to say: rights they lack, buckets
+	maxAsksWaiting = 1024
+	// maxWantsWaiting bounds what this node's own requests have to say: rights they lack, buckets
 	// that were lost. Beyond it a request is denied at once where it would have waited for rights.
-	mostWantsWaiting = 4096
-	// mostHintsWaiting bounds the hints that wait, one for each bucket and node: a newer takes the
+	maxWantsWaiting = 4096
+	// maxHintsWaiting bounds the hints that wait, one for each bucket and node: a newer takes the
 	// place of an older. Beyond it hints of further buckets are dropped; they are said again within
 	// seconds.
-	mostHintsWaiting = 32_768
+	maxHintsWaiting = 32_768
 	// leastFirst is every how many events the order is turned round, so that no lane waits for
 	// ever.
 	leastFirst = 16
@@ -67,7 +67,7 @@ type events struct {
 
 func newEvents() *events {
 	q := &events{more: make(chan struct{}, 1)}
-	for l, most := range map[lane]int{resultLane: mostResultsWaiting, askLane: mostAsksWaiting, wantLane: mostWantsWaiting} {
+	for l, most := range map[lane]int{resultLane: maxResultsWaiting, askLane: maxAsksWaiting, wantLane: maxWantsWaiting} {
 		q.waiting[l] = make(chan exchange.Event, most)
 	}
 	return q
@@ -177,7 +177,7 @@ func (q *hintQueue) put(h exchange.Hint) bool {
 	defer q.mu.Unlock()
 	key := hintKey{h.Region, h.Node, h.Bucket}
 	if _, waits := q.newest[key]; !waits {
-		if len(q.newest) >= mostHintsWaiting {
+		if len(q.newest) >= maxHintsWaiting {
 			return false
 		}
 		if q.newest == nil {

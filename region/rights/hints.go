@@ -23,18 +23,18 @@ const (
 	// own, of which a flood of keys has thousands a second and none is dropped for want of room, are remembered for
 	// hintsShown: what comes back of them is known by its incarnation.
 	hintsRemembered = time.Minute
-	// mostHints bounds the hints remembered, and mostHintsBytes what they take; further buckets' are dropped and counted. A
+	// maxHints bounds the hints remembered, and maxHintsBytes what they take; further buckets' are dropped and counted. A
 	// node's own are never dropped: there are as many as the machine has buckets in view.
-	mostHints      = 100_000
-	mostHintsBytes = 48 << 20
-	// mostSources bounds the nodes, of all regions together, whose hints are remembered.
-	mostSources = 1024
-	// longestBucket is the longest name of a bucket of which a hint is taken in, and mostHintBytes the longest hint.
-	longestBucket = policy.MaxBucketIDBytes
-	mostHintBytes = longestBucket + 512
-	// mostStateBytes bounds what is sent in one exchange of whole states: well below gossip.MaxState, beyond which nothing
+	maxHints      = 100_000
+	maxHintsBytes = 48 << 20
+	// maxSources bounds the nodes, of all regions together, whose hints are remembered.
+	maxSources = 1024
+	// maxBucketBytes is the longest name of a bucket of which a hint is taken in, and maxHintBytes the longest hint.
+	maxBucketBytes = policy.MaxBucketIDBytes
+	maxHintBytes   = maxBucketBytes + 512
+	// maxStateBytes bounds what is sent in one exchange of whole states: well below gossip.MaxState, beyond which nothing
 	// would be.
-	mostStateBytes = 3 << 20
+	maxStateBytes = 3 << 20
 	// hintFraming is the most that stands before a hint among others.
 	hintFraming = 4
 )
@@ -107,13 +107,13 @@ func (s *Hints) MarshalBinary() ([]byte, error) {
 			size += k.size
 		}
 	}
-	if size > mostStateBytes {
+	if size > maxStateBytes {
 		slices.SortFunc(fresh, func(a, b *knownHint) int { return b.at.Compare(a.at) })
 	}
 	all := &hintv1.Hints{}
 	size = 0
 	for n, k := range fresh {
-		if size += k.size; size > mostStateBytes {
+		if size += k.size; size > maxStateBytes {
 			s.LeftOut += int64(len(fresh) - n)
 			break
 		}
@@ -150,7 +150,7 @@ func (s *Hints) takeAll(b []byte) (fresh []*hintv1.Hint, err error) {
 	now := s.now()
 	h := &hintv1.Hint{}
 	err = eachHint(b, func(raw []byte) error {
-		if len(raw) > mostHintBytes {
+		if len(raw) > maxHintBytes {
 			s.Refused++
 			return nil
 		}
@@ -231,10 +231,10 @@ func (s *Hints) ours(k hintKey) bool { return k.region == s.region && k.node == 
 // room says whether there is room for a hint, in the place of an older one if there is one.
 func (s *Hints) room(k hintKey, old *knownHint, size int) bool {
 	if old != nil {
-		return size <= old.size || s.bytes+size-old.size <= mostHintsBytes
+		return size <= old.size || s.bytes+size-old.size <= maxHintsBytes
 	}
-	return len(s.known) < mostHints && s.bytes+size+k.size() <= mostHintsBytes &&
-		(s.sources[k.source()] > 0 || len(s.sources) < mostSources)
+	return len(s.known) < maxHints && s.bytes+size+k.size() <= maxHintsBytes &&
+		(s.sources[k.source()] > 0 || len(s.sources) < maxSources)
 }
 
 // drop forgets a hint.
@@ -250,7 +250,7 @@ func (s *Hints) drop(key hintKey, k *knownHint) {
 
 // sayable says whether a node of that name, if there is one, may say something of that bucket.
 func (s *Hints) sayable(k hintKey) bool {
-	return len(k.bucket) >= 1 && len(k.bucket) <= longestBucket && plainName(k.region) && plainName(k.node) &&
+	return len(k.bucket) >= 1 && len(k.bucket) <= maxBucketBytes && plainName(k.region) && plainName(k.node) &&
 		(s.inDocument == nil || s.inDocument(k.region))
 }
 

@@ -6,9 +6,9 @@ import (
 )
 
 const (
-	// mostMoved bounds the scripts that move rights in one pipeline. At some 50 us each it is a
+	// maxMoved bounds the scripts that move rights in one pipeline. At some 50 us each it is a
 	// millisecond or two that a decision behind it waits, and well within the store's deadline.
-	mostMoved = 32
+	maxMoved = 32
 	// movesUnderWay bounds such pipelines under way at a time. Others wait in order; a decision
 	// does not wait for them, nor do they wait for decisions that queue.
 	movesUnderWay = 2
@@ -20,7 +20,7 @@ const (
 func inPieces[C, R any](ctx context.Context, turns chan struct{}, calls []C,
 	do func(context.Context, []C) []R, took func(from int, results []R)) {
 	from := 0
-	for piece := range slices.Chunk(calls, mostMoved) {
+	for piece := range slices.Chunk(calls, maxMoved) {
 		var results []R
 		select {
 		case turns <- struct{}{}:

@@ -10,8 +10,8 @@ import (
 	"github.com/quotad/quotad/cmd/quotad/show"
 )
 
-// mostLogged bounds a text in the log; stacks are longer than anything else.
-const mostLogged = 16 << 10
+// maxLogged bounds a text in the log; stacks are longer than anything else.
+const maxLogged = 16 << 10
 
 // logged makes a text fit for a log that somebody reads on a terminal: names of others are in it. The handlers escape lines
 // and quotes themselves, but not all that a terminal obeys.
@@ -25,8 +25,8 @@ func logged(_ []string, a slog.Attr) slog.Attr {
 	default:
 		return a
 	}
-	if len(text) > mostLogged {
-		text = strings.ToValidUTF8(text[:mostLogged], "") + "..."
+	if len(text) > maxLogged {
+		text = strings.ToValidUTF8(text[:maxLogged], "") + "..."
 	}
 	var b strings.Builder
 	for _, c := range text {

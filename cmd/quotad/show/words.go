@@ -9,15 +9,15 @@ import (
 	"unicode/utf8"
 )
 
-// mostShown bounds a name of somebody else's in what a person reads.
-const mostShown = 128
+// maxShown bounds a name of somebody else's in what a person reads.
+const maxShown = 128
 
 // Name makes what a node told fit for a terminal: quoted unless it is plain, so that no name can write lines, colours or
 // text from right to left, and cut. A node passes on what others call themselves.
 func Name(s string) string {
 	cut := ""
-	if len(s) > mostShown {
-		s, cut = strings.ToValidUTF8(s[:mostShown], ""), "..."
+	if len(s) > maxShown {
+		s, cut = strings.ToValidUTF8(s[:maxShown], ""), "..."
 	}
 	for _, c := range s {
 		if !strconv.IsPrint(c) || c == utf8.RuneError {
@@ -27,13 +27,13 @@ func Name(s string) string {
 	return s + cut
 }
 
-// mostDetail bounds what a node says of a request that it refuses.
-const mostDetail = 2048
+// maxDetail bounds what a node says of a request that it refuses.
+const maxDetail = 2048
 
 // Detail is shown of a text of several sentences, which has quotes of its own.
 func Detail(s string) string {
-	if len(s) > mostDetail {
-		s = strings.ToValidUTF8(s[:mostDetail], "") + "..."
+	if len(s) > maxDetail {
+		s = strings.ToValidUTF8(s[:maxDetail], "") + "..."
 	}
 	return Printable(s)
 }

@@ -16,7 +16,7 @@ func (e *Engine) StoreClock(now time.Time) (ahead time.Duration, known bool) {
 }
 
 // watchClocks warns once when the clock of a peer region's store gets further from ours than the sliding kinds allow for,
-// and tells once that it is back. Half the guard lies between the two, more than estimates move by themselves. Only
+// and tells once that it is back. Half the clock margin lies between the two, more than estimates move by themselves. Only
 // whoever steps the machine calls it.
 func (e *Engine) watchClocks(ages []exchange.PeerAge) {
 	for _, a := range ages {
@@ -25,8 +25,8 @@ func (e *Engine) watchClocks(ages []exchange.PeerAge) {
 		case !a.ClockKnown:
 		case apart > algorithms.ClockMargin && !e.apart[a.Peer]:
 			e.apart[a.Peer] = true
-			e.config.Log.Warn("the clock of a peer region's store is further from ours than the guard: limits of the sliding kinds may be exceeded in real time; mend NTP there or here",
-				"region", a.Peer, "ahead", microseconds(a.ClockApart), "guard", microseconds(algorithms.ClockMargin))
+			e.config.Log.Warn("the clock of a peer region's store is further from ours than the clock margin: limits of the sliding kinds may be exceeded in real time; mend NTP there or here",
+				"region", a.Peer, "ahead", microseconds(a.ClockApart), "clock_margin", microseconds(algorithms.ClockMargin))
 		case apart <= algorithms.ClockMargin/2 && e.apart[a.Peer]:
 			delete(e.apart, a.Peer)
 			e.config.Log.Info("the clock of a peer region's store is near ours again", "region", a.Peer, "ahead", microseconds(a.ClockApart))

@@ -45,6 +45,7 @@ var house = map[string]struct {
 	"chaos/oracle":        {nil, "the judge must not believe the code that it judges"},
 	"chaos/bubble":        {nil, "virtual time, for tests"},
 	"chaos/lab/servers":   {[]string{"algorithms"}, "starts Redis servers, for whoever has none"},
+	"chaos/lab/fixtures":  {[]string{"chaos/lab/servers"}, "starts what tests need, and ends it with them"},
 	"chaos/lab":           {[]string{"algorithms", "chaos/lab/servers", "region/journal/disk", "region/store"}, "stands behind the seams of a node, and drives none"},
 	"chaos/lab/network":   {[]string{"region/link"}, "a network knows nothing of what it carries"},
 	"chaos/lab/documents": {[]string{"policy"}, "writes limits documents for tests"},

@@ -8,7 +8,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/quotad/quotad/algorithms"
-	"github.com/quotad/quotad/chaos/lab/servers"
+	"github.com/quotad/quotad/chaos/lab/fixtures"
 )
 
 // BenchmarkCost measures, on a redis-server, what each algorithm costs it: the time of its scripts under loads, and the
@@ -16,7 +16,7 @@ import (
 // under the same load, measured in turns with it. At the end all is printed as one table.
 func BenchmarkCost(b *testing.B) {
 	t := table{}
-	st := &stage{b: b, Store: node(b, started(b)(servers.StartProcess(b.Context())), first)}
+	st := &stage{b: b, Store: node(b, fixtures.Process(b), first)}
 	for _, l := range loads {
 		for _, kind := range algorithms.Kinds {
 			if l.suits(kind) {

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab/fixtures"
 	"github.com/quotad/quotad/chaos/lab/servers"
 )
 
@@ -38,8 +39,8 @@ func TestNothingGrows(t *testing.T) {
 	)
 	begin := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 	now := begin
-	server := started(t)(servers.StartDriven(func() time.Time { return now }))
-	s, client := node(t, server, first), raw(t, server)
+	server := fixtures.Started(t)(servers.StartDriven(func() time.Time { return now }))
+	s, client := node(t, server, first), fixtures.Operator(t, server)
 	for _, kind := range algorithms.Kinds {
 		t.Run(string(kind), func(t *testing.T) {
 			of := algorithms.Terms{Kind: kind, Window: window, Cell: algorithms.CellLength(kind, window), Tick: algorithms.Tick(kind, units, window), Entitlement: units}
@@ -101,8 +102,8 @@ func TestNothingGrows(t *testing.T) {
 func TestTheLogIsBoundedByItsWindow(t *testing.T) {
 	const window = 10_000_000
 	now := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
-	server := started(t)(servers.StartDriven(func() time.Time { return now }))
-	s, client := node(t, server, first), raw(t, server)
+	server := fixtures.Started(t)(servers.StartDriven(func() time.Time { return now }))
+	s, client := node(t, server, first), fixtures.Operator(t, server)
 	of := algorithms.Terms{Kind: algorithms.SlidingWindowLog, Window: window, Cell: algorithms.CellLength(algorithms.SlidingWindowLog, window), Tick: 1,
 		Entitlement: 1000, ClockMargin: algorithms.ClockMargin}
 	key := BucketKey(Whole, "k")

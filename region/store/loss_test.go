@@ -10,13 +10,14 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab/fixtures"
 )
 
 // TestScriptFlush: a server that forgets its scripts is given them again; no charge is lost or made twice.
 func TestScriptFlush(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.start(t)
-		s, client := node(t, server, first), raw(t, server)
+		s, client := node(t, server, first), fixtures.Operator(t, server)
 		for i := range int64(4) {
 			r := s.Decide(t.Context(), []algorithms.Decide{charge("k", 100, 1), charge("k", 100, 1, 1)})
 			if used := must(t, r[0]).Buckets[0].Used; used != 3*i+1 {
@@ -97,7 +98,7 @@ func TestScriptsChangeInsideAPipeline(t *testing.T) {
 func TestScriptFlushUnderLoad(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.start(t)
-		s, client := node(t, server, first), raw(t, server)
+		s, client := node(t, server, first), fixtures.Operator(t, server)
 		var got atomic.Int64
 		var all sync.WaitGroup
 		for range 4 {
@@ -129,7 +130,7 @@ func TestScriptFlushUnderLoad(t *testing.T) {
 func TestFlushAll(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.start(t)
-		s, mate, client := node(t, server, first), node(t, server, first), raw(t, server)
+		s, mate, client := node(t, server, first), node(t, server, first), fixtures.Operator(t, server)
 		allAre(t, s, "k", algorithms.StatusOK)
 		if err := client.FlushAll(t.Context()).Err(); err != nil {
 			t.Fatal(err)
@@ -150,7 +151,7 @@ func TestFlushAll(t *testing.T) {
 func TestLossIsNotBackdated(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.start(t)
-		s, client := node(t, server, first), raw(t, server)
+		s, client := node(t, server, first), fixtures.Operator(t, server)
 		shown := decide(t, s, charge("k", 10, 1)).Now + 600_000_000
 		if err := client.HSet(t.Context(), TokenKey(Whole), "mark", shown).Err(); err != nil { // as by a clock ten minutes ahead
 			t.Fatal(err)
@@ -170,7 +171,7 @@ func TestLossIsNotBackdated(t *testing.T) {
 func TestTokenDeleted(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.start(t)
-		s, mate, client := node(t, server, first), node(t, server, first), raw(t, server)
+		s, mate, client := node(t, server, first), node(t, server, first), fixtures.Operator(t, server)
 		serves(t, s, "k")
 		before := client.HGetAll(t.Context(), BucketKey(Whole, "k")).Val()
 		if n := client.Del(t.Context(), TokenKey(Whole)).Val(); n != 1 {

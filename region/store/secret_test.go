@@ -4,13 +4,15 @@ import (
 	"context"
 	"sync"
 	"testing"
+
+	"github.com/quotad/quotad/chaos/lab/fixtures"
 )
 
 // TestSecret: all that open a store know one secret for each generation, and none of it before they have opened it.
 func TestSecret(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.start(t)
-		client := raw(t, server)
+		client := fixtures.Operator(t, server)
 		seen := map[string]bool{}
 		mates := make([]*Store, 4)
 		for i := range mates {

@@ -15,16 +15,17 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab/fixtures"
 	"github.com/quotad/quotad/chaos/lab/servers"
 )
 
 // watched starts a master, a replica that has its data, and a Sentinel that watches them; it returns the URL.
 func watched(t *testing.T) (url string, master, replica *servers.Server) {
 	t.Helper()
-	master = started(t)(servers.StartProcess(t.Context()))
+	master = fixtures.Process(t)
 	host, port, _ := net.SplitHostPort(address(master))
-	replica = started(t)(servers.StartProcessWith(t.Context(), "--replicaof", host+" "+port))
-	for !strings.Contains(raw(t, replica).Info(t.Context(), "replication").Val(), "master_link_status:up") {
+	replica = fixtures.Process(t, "--replicaof", host+" "+port)
+	for !strings.Contains(fixtures.Operator(t, replica).Info(t.Context(), "replication").Val(), "master_link_status:up") {
 		pauseFor(t)
 	}
 	own, err := servers.FreePort()

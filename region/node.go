@@ -21,6 +21,7 @@ import (
 	"github.com/quotad/quotad/region/door"
 	"github.com/quotad/quotad/region/journal"
 	"github.com/quotad/quotad/region/peer"
+	"github.com/quotad/quotad/region/repeat"
 	"github.com/quotad/quotad/region/rights"
 	"github.com/quotad/quotad/region/store"
 	"github.com/quotad/quotad/region/tenure"
@@ -181,23 +182,16 @@ const housekeepEvery = 10 * time.Second
 
 // housekeep drops what no longer weighs.
 func (n *Node) housekeep(ctx context.Context) {
-	every := time.NewTicker(housekeepEvery)
-	defer every.Stop()
 	n.watchEviction(ctx, time.Now())
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case now := <-every.C:
-			n.watchEviction(ctx, now)
-			n.membersChanged(n.gossip.Members()) // addresses that answered are not kept for ever
-			n.rights.WatchMemory()
-			if err := n.config.Journal.RememberPeers(n.gossip.Remembered()); err != nil {
-				n.log.Error("the journal cannot remember peers", "err", err)
-			}
-			n.Forget(now)
+	repeat.Every(ctx, housekeepEvery, func(now time.Time) {
+		n.watchEviction(ctx, now)
+		n.membersChanged(n.gossip.Members()) // addresses that answered are not kept for ever
+		n.rights.WatchMemory()
+		if err := n.config.Journal.RememberPeers(n.gossip.Remembered()); err != nil {
+			n.log.Error("the journal cannot remember peers", "err", err)
 		}
-	}
+		n.Forget(now)
+	})
 }
 
 // Forget drops what weighs no more at a time, from memory and journal.
@@ -214,23 +208,16 @@ const (
 
 // keepBooks writes down use, and charges in the store what was admitted without it.
 func (n *Node) keepBooks(ctx context.Context) {
-	every := time.NewTicker(settleEvery)
-	defer every.Stop()
 	written := time.Now()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case now := <-every.C:
-			n.books.Lock()
-			n.limiter.SettleLocal(ctx)
-			if now.Sub(written) >= checkpointEvery-settleEvery/2 { // ticks are lost where the disk is slow
-				written = now
-				n.rights.Checkpoint(ctx, false)
-			}
-			n.books.Unlock()
+	repeat.Every(ctx, settleEvery, func(now time.Time) {
+		n.books.Lock()
+		n.limiter.SettleLocal(ctx)
+		if now.Sub(written) >= checkpointEvery-settleEvery/2 { // ticks are lost where the disk is slow
+			written = now
+			n.rights.Checkpoint(ctx, false)
 		}
-	}
+		n.books.Unlock()
+	})
 }
 
 // prune drops the journal's records that no longer weigh in any shard of the store, by its time, nor by this node's clock,

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/quotad/quotad/region/repeat"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -67,17 +68,8 @@ func later(a, b time.Time) time.Time {
 
 // probe lets requests through again to servers that answer.
 func (l *Limiter) probe(ctx context.Context) {
-	every := time.NewTicker(probeEvery)
-	defer every.Stop()
 	silent := map[store.Shard]time.Time{}
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-every.C:
-		}
-		l.TryAgain(ctx, silent)
-	}
+	repeat.Every(ctx, probeEvery, func(time.Time) { l.TryAgain(ctx, silent) })
 }
 
 // TryAgain tries the servers that did not answer, since the times noted.

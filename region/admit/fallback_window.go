@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/quotad/quotad/region/repeat"
 	"github.com/quotad/quotad/region/rules"
 )
 
@@ -196,17 +197,10 @@ const (
 
 // watchFallback logs that the meter is full, until ctx ends.
 func (l *Limiter) watchFallback(ctx context.Context) {
-	every := time.NewTicker(fullLookedEvery)
-	defer every.Stop()
 	var full fullLogged
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-every.C:
-			full = l.tellFull(full, l.config.Now())
-		}
-	}
+	repeat.Every(ctx, fullLookedEvery, func(time.Time) {
+		full = l.tellFull(full, l.config.Now())
+	})
 }
 
 // tellFull logs, at most once a minute, that buckets are denied because the meter is full.

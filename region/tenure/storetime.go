@@ -10,6 +10,7 @@ import (
 
 	"github.com/quotad/quotad/allocator"
 	"github.com/quotad/quotad/region/journal"
+	"github.com/quotad/quotad/region/repeat"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -56,16 +57,7 @@ const beatEvery = time.Second
 
 // KeepTime has the store show its time again and again, until ctx ends.
 func (t *Tenure) KeepTime(ctx context.Context) {
-	every := time.NewTicker(beatEvery)
-	defer every.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-every.C:
-			t.Beat(ctx)
-		}
-	}
+	repeat.Every(ctx, beatEvery, func(time.Time) { t.Beat(ctx) })
 }
 
 // Beat has the store show its time, so that also a node that is asked nothing knows how far it has come, and whether it is

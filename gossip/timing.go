@@ -4,8 +4,7 @@ import "time"
 
 // Timing is how often a node does what. In the formulas n is the number of
 // nodes, S the size of the marshalled state, RTT the round trip between the
-// two nodes that are furthest apart. Start from WAN or LAN and change single
-// knobs.
+// two nodes that are furthest apart. Start from WAN and change single knobs.
 type Timing struct {
 	// ProbeInterval is how often a node probes one other, each in its turn.
 	// It must hold a direct probe and an indirect one after it:
@@ -77,15 +76,4 @@ func WAN() Timing {
 		StreamTimeout:    5 * time.Second,
 		NameReclaim:      5 * time.Second,
 	}
-}
-
-// LAN suits nodes of one region, with round trips below 10 ms. A dead node is
-// found in 2 to 5 s.
-func LAN() Timing {
-	t := WAN()
-	t.ProbeInterval = 500 * time.Millisecond
-	t.ProbeTimeout = 200 * time.Millisecond
-	t.GossipInterval = 100 * time.Millisecond
-	t.StreamTimeout = 2 * time.Second
-	return t
 }

@@ -218,7 +218,6 @@ var served = []string{"algorithms", "allocator", "gossip", "policy", "proto", "r
 // borrow the behaviour that it is to be compared with.
 var leaves = map[string]string{
 	"algorithms":          "the scripts that the twin answers",
-	"region/repeat":       {nil, "does something again and again, whatever it is"},
 	"region/store":        "the seam of the store",
 	"region/journal/disk": "the seam of the journal",
 	"region/link":         "deadlines of connections",

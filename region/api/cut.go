@@ -32,16 +32,10 @@ func (s *Server) cut(w http.ResponseWriter, r *http.Request) {
 		writeProblem(w, newProblem(http.StatusForbidden, noCuts))
 		return
 	}
-	q, err := readBody(w, r, decodeCut)
-	var cut []netip.Addr
-	if err == nil {
-		cut, err = s.cutter.Cut(q.region, q.direction, q.d)
-	}
-	if err != nil {
-		writeProblem(w, toProblem(err))
-		return
-	}
-	write(w, "application/json", http.StatusOK, cutAnswer{q.region, q.direction, Milliseconds(q.d), append([]netip.Addr{}, cut...)})
+	answer(w, r, decodeCut, func(q cutting) (any, error) {
+		cut, err := s.cutter.Cut(q.region, q.direction, q.d)
+		return cutAnswer{q.region, q.direction, Milliseconds(q.d), append([]netip.Addr{}, cut...)}, err
+	})
 }
 
 // cutAnswer is what a cut did, as JSON.

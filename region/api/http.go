@@ -172,6 +172,20 @@ func readBody[T any](w http.ResponseWriter, r *http.Request, decode func([]byte)
 	return decode(body)
 }
 
+// answer reads a request that comes as JSON, has it done, and writes what came of it as JSON.
+func answer[Q any](w http.ResponseWriter, r *http.Request, decode func([]byte) (Q, error), do func(Q) (any, error)) {
+	q, err := readBody(w, r, decode)
+	var done any
+	if err == nil {
+		done, err = do(q)
+	}
+	if err != nil {
+		writeProblem(w, toProblem(err))
+		return
+	}
+	write(w, "application/json", http.StatusOK, done)
+}
+
 // unreadable says what became of a body that could not be read: too large, too slow, or else not as its headers say, which is
 // the caller's fault as well. A caller that has gone reads no answer.
 func unreadable(err error) error {

@@ -28,16 +28,10 @@ func newRefund(r admit.Refunded) Refund {
 }
 
 func (s *Server) refund(w http.ResponseWriter, r *http.Request) {
-	receipt, err := readBody(w, r, decodeRefund)
-	var done admit.Refunded
-	if err == nil {
-		done, err = s.node.Refund(r.Context(), receipt)
-	}
-	if err != nil {
-		writeProblem(w, toProblem(err))
-		return
-	}
-	write(w, "application/json", http.StatusOK, newRefund(done))
+	answer(w, r, decodeRefund, func(receipt string) (any, error) {
+		done, err := s.node.Refund(r.Context(), receipt)
+		return newRefund(done), err
+	})
 }
 
 const (

@@ -6,16 +6,10 @@ import "net/http"
 // purpose: it is an operator's act and must not be exposed to callers. There is no authentication yet and it is served
 // beside all else, so whatever lets callers reach this listener must keep /v1/reset, and Reset of gRPC, from them.
 func (s *Server) reset(w http.ResponseWriter, r *http.Request) {
-	p, err := readBody(w, r, decodeReset)
-	var cleared int64
-	if err == nil {
-		cleared, err = s.node.Reset(r.Context(), p.limit, p.domain, p.descriptors)
-	}
-	if err != nil {
-		writeProblem(w, toProblem(err))
-		return
-	}
-	write(w, "application/json", http.StatusOK, resetAnswer{cleared})
+	answer(w, r, decodeReset, func(p place) (any, error) {
+		cleared, err := s.node.Reset(r.Context(), p.limit, p.domain, p.descriptors)
+		return resetAnswer{cleared}, err
+	})
 }
 
 // resetAnswer is what a reset did, as JSON.

@@ -49,13 +49,13 @@ type fallback struct {
 type windowKey struct {
 	head   string // what the ids of the limit's buckets begin with
 	length int64
-	guard  int64
+	margin int64 // of clocks
 	number int64
 }
 
 // ends returns when nothing that was spent in the window counts any more: the sliding kinds still
 // count it in the next, in which the store may also be told of it.
-func (k windowKey) ends() int64 { return (k.number+2)*k.length + k.guard }
+func (k windowKey) ends() int64 { return (k.number+2)*k.length + k.margin }
 
 // spent is what was admitted of one bucket in a window.
 type spent struct {

@@ -2,7 +2,7 @@ package algorithms
 
 import "strconv"
 
-// args collects script arguments; numbers are written in full.
+// args collects the arguments of a script. It writes numbers with all their digits.
 type args []any
 
 func (a *args) str(v ...string) {
@@ -52,7 +52,9 @@ func (c Decide) Args() []any {
 		a.target(b.Target)
 		a.num(flag(b.Shadow))
 	}
-	a.num(c.Costs...)
+	for _, cost := range c.Costs {
+		a.num(cost)
+	}
 	return a
 }
 

@@ -1,23 +1,28 @@
 package algorithms
 
-// One script does at a time what all others wait for, so its work is bounded whatever the state and the input: at most
-// about a millisecond of a Redis. What a request costs at worst depends on its limits; each has a load, by its kind.
+// Redis runs one script at a time while all others wait. So a script's work is bounded, whatever
+// the state and the input: at most about a millisecond of a Redis. What a request costs at worst
+// depends on its limits: each kind of limit has a load.
 const (
-	// MaxLog is the largest limit of a sliding_window_log: it remembers every admission.
+	// MaxLog is the largest limit of a sliding_window_log, which remembers every admission.
 	MaxLog = 10_000
-	// MaxCosts is how many requests one Decide may carry; one with more is refused (StatusImplausible).
+	// MaxCosts is how many requests one Decide may carry. A call with more answers
+	// StatusImplausible.
 	MaxCosts = 64
-	// MaxLoad is the largest load of a request. One with more limits is refused before it reaches a script.
+	// MaxLoad is the largest load of a request's limits. The node refuses a request with a larger
+	// load before it reaches a script.
 	MaxLoad = 11
-	// maxRetries, divided by the retryLoad, is how many costs of one Decide may be above its cheapest. To say when a denied
-	// request fits is what costs most: of the cheapest it is said once.
+	// maxRetries, divided by the retryLoad, is how many costs of one Decide may be above its
+	// cheapest. Computing when a denied request fits is the most expensive part. For the cheapest
+	// cost it is computed once.
 	maxRetries = 16
-	// fewestRows is how many rows a bucket holds, of some kinds several times as many. Where there are as many, nothing is
-	// lent to, and nothing taken from, a peer that has no row in the cell yet.
+	// fewestRows is how many rows a bucket holds at most; MaxRows multiplies it for some kinds.
+	// Once a bucket is full, nothing is lent to or credited from a peer that has no row in the cell
+	// yet.
 	fewestRows = 24
 )
 
-// LoadOf returns how much a bucket weighs in the bounds of a script.
+// LoadOf returns the load that a bucket of a kind adds to a request.
 func LoadOf(k Kind) int64 {
 	switch k {
 	case SlidingWindowLog:
@@ -30,7 +35,7 @@ func LoadOf(k Kind) int64 {
 	return 1
 }
 
-// retryLoad returns how much it weighs to say when a denied request fits.
+// retryLoad returns the load of computing when a denied request fits.
 func retryLoad(k Kind) int64 {
 	if k == SlidingWindowCounter {
 		return 8
@@ -38,7 +43,7 @@ func retryLoad(k Kind) int64 {
 	return LoadOf(k)
 }
 
-// MaxRows is how many rows a bucket of a kind holds at most.
+// MaxRows returns how many rows a bucket of a kind holds at most.
 func MaxRows(k Kind) int64 {
 	switch k {
 	case SlidingWindowLog:
@@ -49,11 +54,12 @@ func MaxRows(k Kind) int64 {
 	return fewestRows
 }
 
-// Batch says how many requests on the same buckets fit into one Decide. Its zero value has no buckets and no costs.
+// Batch counts how many requests on the same buckets fit into one Decide. Its zero value has no
+// buckets and no costs.
 type Batch struct {
 	load, retries    int64 // of all buckets
 	costs            int64
-	cheapest, atThat int64 // the lowest cost, and how many have it
+	cheapest, atThat int64 // the lowest cost, and how many requests have it
 }
 
 // Counts adds a bucket of a kind.
@@ -65,7 +71,8 @@ func (b *Batch) Counts(k Kind) {
 // Load returns the load of all buckets.
 func (b *Batch) Load() int64 { return b.load }
 
-// Add adds a request of a cost if one more may be carried, and says whether it may. The first always may.
+// Add adds a request with the given cost if the Decide may carry one more, and says whether it did.
+// It always adds the first.
 func (b *Batch) Add(cost int64) bool {
 	cheapest, atThat := b.cheapest, b.atThat
 	switch {

@@ -1,53 +1,56 @@
 package algorithms
 
-// Fence is what a node believes of its region's store; a script that finds otherwise changes nothing and answers
-// StatusUnknown.
+// Fence is what a node expects of its region's store. A script that finds another generation or
+// epoch, or a store that has forgotten Seen, changes nothing and answers StatusUnknown. If the
+// clocks are more than MaxClockStep apart, it changes nothing and answers StatusClock.
 type Fence struct {
 	Generation uint64
 	Epoch      string // policy epoch in force
-	Clock      int64  // the node's wall clock
-	Node       string // who asks
-	// Seen is the latest time that this store has answered the node with: one that has not is an older copy of itself.
+	Clock      int64  // the node's wall clock, us
+	Node       string // the asking node
+	// Seen is the latest store time that this store has answered the node with. A store that
+	// remembers an earlier one is an older copy of itself.
 	Seen int64
 }
 
-// Fenced returns the fence, for whoever completes it.
+// Fenced returns the fence itself, so that a caller can fill it in through an interface.
 func (f *Fence) Fenced() *Fence { return f }
 
-// Target is the bucket that a call is about.
+// Target is the bucket that a call concerns.
 type Target struct {
-	Key   string // Redis key of its hash
+	Key   string // Redis key of the bucket's hash
 	Terms Terms
-	// ExistsUntil is as in State, as the caller last heard it: a bucket that is not there before that
-	// time was deleted. Inspect and Restore do not ask.
+	// ExistsUntil is State.ExistsUntil as the caller last heard it. A bucket that is missing before
+	// that time was deleted. Inspect and Restore ignore it.
 	ExistsUntil int64
 }
 
 // LimitTarget is the bucket of one of the limits that apply to a request.
 type LimitTarget struct {
 	Target
-	Shadow bool // reports, never denies
+	Shadow bool // the limit is evaluated but never denies
 }
 
 // Decide is a list of requests on the same buckets, decided in order and atomically.
 type Decide struct {
 	Fence
-	Commit  bool // false: say what would be decided, charge nothing that stays
+	Commit  bool // false: say what would be decided, and charge nothing
 	Buckets []LimitTarget
 	Costs   []int64 // each 1..MaxUnits
-	// Once is the key under which a request of its own is remembered if it is admitted, for RememberedFor: decided
-	// again, it is answered as the first time and not charged. Empty: no such memory.
+	// Once is the key under which the store remembers the request for RememberedFor, if it is
+	// admitted. A repeated call gets the first answer and is not charged. A call with Once carries
+	// exactly one cost. Empty: nothing is remembered.
 	Once string
-	// Repeats is how often what is remembered is answered. Beyond that the call is decided as one without Once, and
-	// what is remembered stays. 0: DefaultRepeats.
+	// Repeats is how often the remembered answer is given again. After that, the call is decided as
+	// if it had no Once, and the remembered answer stays. 0: DefaultRepeats.
 	Repeats int64
 }
 
-// DefaultRepeats is how often a request may be sent again under its Once: a caller without an answer tries once or
-// twice more, so that one more leaves room for a proxy that does so too.
+// DefaultRepeats is how often a request may be sent again under its Once. A caller without an
+// answer tries once or twice more. One more leaves room for a proxy that also retries.
 const DefaultRepeats = 3
 
-// repeats returns how often what is remembered is answered.
+// repeats returns Repeats, or its default.
 func (c Decide) repeats() int64 {
 	if c.Repeats == 0 {
 		return DefaultRepeats
@@ -55,10 +58,12 @@ func (c Decide) repeats() int64 {
 	return c.Repeats
 }
 
-// RememberedFor is how long an admitted request is remembered under its Once, in milliseconds.
+// RememberedFor is how long the store remembers an admitted request under its Once, in
+// milliseconds.
 const RememberedFor = 60_000
 
-// Lend asks the store to raise what this region gives Peer of a cell, giving back borrowed rights first.
+// Lend asks the store to raise the rows of one cell towards Peer. The store first returns rights
+// borrowed from Peer, then lends this region's own.
 type Lend struct {
 	Fence
 	Target
@@ -66,27 +71,28 @@ type Lend struct {
 	Cell     int64
 	Returned int64 // value that Q[self->peer] should reach
 	Lent     int64 // value that R[self->peer] should reach
-	Kept     int64 // units of the cell this region keeps beyond those it has used
-	Cap      int64 // most this region may have lent out of the cell, net, over all peers
+	Kept     int64 // units of the cell that this region keeps, beyond those it has used
+	Cap      int64 // most that all peers together may hold on loan from this region in the cell
 
 	Burst     int64 // token_bucket: value that Y[self->peer], the burst lent, should reach
 	KeptBurst int64 // tokens this region keeps
-	CapBurst  int64 // most burst this region may have lent out of the cell
+	CapBurst  int64 // most burst tokens that all peers together may hold on loan in the cell
 }
 
-// Credit tells the store what Peer says it gave this region of a cell.
+// Credit tells the store which rows Peer says it wrote for this region in one cell.
 type Credit struct {
 	Fence
 	Target
 	Peer           string
-	PeerGeneration uint64 // of the peer's store when it wrote the rows
+	PeerGeneration uint64 // generation of Peer's store when it wrote the rows
 	Cell           int64
 	Lent           int64
 	Returned       int64
-	Most           int64 // that Peer may have lent us of the cell, net of what we returned
-	Burst          int64
-	MostBurst      int64
-	At             int64 // the peer's store time when it said so; 0: it does not know it
+	// most that Peer may have lent here of the cell, less what was returned
+	Most      int64
+	Burst     int64
+	MostBurst int64
+	At        int64 // Peer's store time when it reported the rows; 0: not known
 }
 
 // Inspect reads the ledger of one bucket.
@@ -98,27 +104,30 @@ type Inspect struct {
 // Refund takes back what one decision charged, once.
 type Refund struct {
 	Fence
-	Receipt string // key under which it is remembered that this was refunded
-	Once    string // key of the decision's own Decide; it is forgotten, so that the request may be decided anew
-	At      int64  // store time of the decision
+	Receipt string // key under which the store remembers this refund
+	// Once of the decision; the store forgets it, so that a repeated request is decided anew
+	Once    string
+	At      int64 // store time of the decision
 	Cost    int64
 	Charges []Charge
 }
 
-// Charge is what a decision charged one bucket. Without a Kind, no limit is in force any more that the bucket is of.
+// Charge is what a decision charged one bucket. Terms without a Kind say that the bucket's limit is
+// no longer in force.
 type Charge struct {
 	Target
 	Cell int64
 }
 
-// Reset clears the use of one bucket, and nothing else: no row, no mark, no epoch.
+// Reset clears the use of one bucket. It leaves the rows, the mark and the epoch as they are.
 type Reset struct {
 	Fence
 	Target
 }
 
-// Recall asks a region what it has heard from Peer of one bucket, for Peer to recover it under a new generation; from
-// then on the region refuses rows that Peer wrote under a lower one.
+// Recall asks a region which rows of Peer it has heard of one bucket, so that Peer can recover the
+// bucket under a new generation. From then on the region refuses rows that Peer wrote under a lower
+// generation.
 type Recall struct {
 	Fence
 	Target
@@ -130,58 +139,62 @@ type Recall struct {
 type Restore struct {
 	Fence
 	Target
-	LostAt       int64     // of the loss, as StatusLost came with
-	Cap          int64     // most the region may have lent out of a cell
-	Use          Use       // seen last
-	Most         int64     // that can have been used before the loss, where not all nodes of the region told; else 0
-	KnownPeers   []string  // peers of which all that was lent and returned to them is in Rows
+	LostAt int64 // time of the loss, as StatusLost reported it
+	Cap    int64 // most units that the region may have lent out of a cell
+	Use    Use   // the last use that anybody saw
+	// most units that can have been used before the loss; 0: all nodes reported their use
+	Most         int64
+	KnownPeers   []string  // peers whose Lent and Returned are all in Rows
 	UnknownPeers []string  // all other peers
-	Rows         []PeerRow // of the known peers: cell, peer, Lent and Returned count
+	Rows         []PeerRow // of KnownPeers; only Lent and Returned count
 }
 
-// Use is what counted in a bucket, as seen at a store time.
+// Use is the units that counted in a bucket at store time At, a time of Cell.
 type Use struct{ Cell, Units, At int64 }
 
-// Book charges what a node admitted without the store in a window: Units in all, of which the bucket remembers what
-// it has charged.
+// Book charges what a node admitted without the store in one window. Units is the total for the
+// window. The bucket remembers how much of it is already charged.
 type Book struct {
 	Fence
 	Target
 	Node   string
-	Window int64 // its number, by the node's meter
+	Window int64 // number of the window, as the node counted it
 	Units  int64
 }
 
 // Open begins a generation of a store.
 type Open struct {
-	Expected   uint64 // generation found before, 0 for none
+	Expected   uint64 // generation that the caller expects to find, 0 for none
 	Generation uint64
 	Region     string
 	Epoch      string
-	Lost       bool   // the store may have lost data of an earlier generation
-	Seen       int64  // the latest time that the store is known to have shown, or should show
-	Secret     string // random; what seals the receipts of this generation
-	Replid     string // master_replid of the server, which a copy of its data does not have
-	Node       string // who asks
+	Lost       bool   // whether the store may have lost data of an earlier generation
+	Seen       int64  // with Lost: the latest time that the store is known to have shown
+	Secret     string // random; seals the receipts of this generation
+	// master_replid of the server; a copy of its data on another server has a different one
+	Replid string
+	Node   string // the asking node
 }
 
-// Note has the token remember something of a node, until the store loses its data.
+// Note stores a text for a node in the token. It stays until the store loses its data.
 type Note struct {
 	Generation uint64
 	Node       string
 	Text       string
 }
 
-// Beat has the store show its time.
+// Beat makes the store show its time.
 type Beat struct{ Fence }
 
-// Adopt puts a newer policy epoch in force; an epoch begins with the version of its document and a dash.
+// Adopt puts a newer policy epoch in force. An epoch begins with the version of its document and a
+// dash.
 type Adopt struct {
 	Generation uint64
 	Epoch      string
 }
 
-// Keys returns the script's KEYS after the token's: those of the buckets in order, and Once unless it is empty.
+// Keys returns the script's KEYS after the token's: the buckets in order, and Once unless it is
+// empty.
 func (c Decide) Keys() []string {
 	keys := make([]string, 0, len(c.Buckets)+1)
 	for _, b := range c.Buckets {
@@ -193,7 +206,8 @@ func (c Decide) Keys() []string {
 	return keys
 }
 
-// Keys returns the script's KEYS after the token's: Receipt, Once, and those of the charges in order.
+// Keys returns the script's KEYS after the token's: Receipt, Once, and the buckets of the charges
+// in order.
 func (c Refund) Keys() []string {
 	keys := append(make([]string, 0, len(c.Charges)+2), c.Receipt, c.Once)
 	for _, charge := range c.Charges {
@@ -223,9 +237,10 @@ func (c Restore) Keys() []string { return []string{c.Key} }
 // Keys returns the script's KEYS after the token's.
 func (c Book) Keys() []string { return []string{c.Key} }
 
-// RememberedUntil returns until which store time it is remembered that this was refunded, in milliseconds: for as long as
-// it could be refunded. That of a bucket depends on its rate, which may change, and what is of no limit any more may be of
-// one again: for as long as any may be.
+// RememberedUntil returns the store time, in milliseconds, until which the store remembers the
+// refund. For a window's charge that is until its cell no longer weighs. For a bucket's charge it
+// is refundableFor, the longest that it can be refunded at any rate, because the rate may change.
+// The same goes for a charge without a limit, because the limit may come back.
 func (c Refund) RememberedUntil() int64 {
 	var until int64
 	for _, charge := range c.Charges {

@@ -45,7 +45,8 @@ func (l *lua) eval(t rapid.TB, s algorithms.Script, args []any, keys ...string) 
 	source := s.Source
 	if l.ownClock {
 		source = strings.ReplaceAll(source, "redis.call('TIME')", "redis.call('HMGET', 'clock', 's', 'us')")
-		source = strings.ReplaceAll(source, "local ENTRIES = 64", "local ENTRIES = 3") // so that few entries make many pieces
+		// so that few entries make many pieces
+		source = strings.ReplaceAll(source, "local ENTRIES = 64", "local ENTRIES = 3")
 	}
 	reply, err := l.client.Eval(context.Background(), source, append([]string{token}, keys...), args...).Result()
 	if err != nil {
@@ -78,13 +79,16 @@ type history struct {
 	guard    algorithms.Fence
 	buckets  map[string]algorithms.Terms
 	receipts []algorithms.Refund
-	touched  map[string]int64 // when a bucket was last used; much later the twin has forgotten it, and a Redis not yet
-	lostAt   map[string]int64 // as the last reply that said so
+	// when a bucket was last used; long after that the twin has dropped it, and a Redis perhaps not
+	// yet
+	touched map[string]int64
+	lostAt  map[string]int64 // time of the loss, as the last reply reported it
 }
 
 const window = 1000 // microseconds
 
-// drawTerms draws the terms of a bucket: every kind, cells as long as the window or shorter, ticks that divide it or not.
+// drawTerms draws the terms of a bucket: every kind, cells as long as the window or shorter, ticks
+// that divide it or not.
 func drawTerms(t *rapid.T, entitlement int64) algorithms.Terms {
 	terms := algorithms.Terms{Kind: rapid.SampledFrom(algorithms.Kinds).Draw(t, "kind"), Window: window, Cell: window, Tick: 1,
 		Entitlement: entitlement}
@@ -156,7 +160,8 @@ func (h *history) decide(t *rapid.T) {
 	cost := rapid.SampledFrom([]int64{1, 1, 1, 2, 3, 7, 11, algorithms.MaxUnits, algorithms.MaxUnits + 1, 0, -1})
 	c.Costs = rapid.SliceOfN(cost, 1, 4).Draw(t, "costs")
 	if c.Once = rapid.SampledFrom([]string{"", "", "", "once-1", "once-2"}).Draw(t, "once"); c.Once != "" {
-		c.Once += strings.Join(c.Keys()[:len(c.Buckets)], "+") // as the caller does: another request is not remembered under the same key
+		// as the caller does: another request is not remembered under the same key
+		c.Once += strings.Join(c.Keys()[:len(c.Buckets)], "+")
 		c.Costs, c.Repeats = c.Costs[:1], rapid.SampledFrom([]int64{0, 1, 1, 2}).Draw(t, "repeats")
 	}
 	got := must[algorithms.Decided](t)(c.Parse(h.eval(t, algorithms.DecideScript, c.Args(), c.Keys()...)))
@@ -235,7 +240,8 @@ func (h *history) inspect(t *rapid.T) {
 	same(t, "inspect", c, got, h.twin.Inspect(h.time(got.Now), c))
 }
 
-// time is what the twin's clock shows: the history's own, or where the real TIME is used the script's.
+// time is what the twin's clock shows: the history's own, or where the real TIME is used the
+// script's.
 func (h *history) time(scripts int64) int64 {
 	if h.ownClock || scripts == 0 {
 		return h.now
@@ -285,8 +291,9 @@ func (h *history) actions() map[string]func(*rapid.T) {
 	}
 }
 
-// TestLuaEqualsTwin holds the scripts equal to the twin over random histories: shares changing in the middle,
-// transfers for this cell and the next, several limits at once, clock steps both ways, losses and wrong guards.
+// TestLuaEqualsTwin holds the scripts equal to the twin over random histories: shares changing in
+// the middle, transfers for this cell and the next, several limits at once, clock steps both ways,
+// losses and wrong guards.
 func TestLuaEqualsTwin(t *testing.T) {
 	for name, start := range starts {
 		t.Run(name, func(t *testing.T) {

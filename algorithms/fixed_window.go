@@ -5,7 +5,7 @@ type window struct {
 	burstless
 	held
 	used   int64
-	hidden int64 // of used: what nobody told of
+	hidden int64 // part of used that no node has reported; see untold
 	dirty  bool
 }
 

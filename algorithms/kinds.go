@@ -12,27 +12,27 @@ const (
 	LeakyBucket          Kind = "leaky_bucket"
 )
 
-// Kinds are the algorithms, in the order in which they are explained.
+// Kinds lists the algorithms in the order in which the documentation explains them.
 var Kinds = []Kind{
 	FixedWindow, SlidingWindowCounter, SlidingWindowLog, TokenBucket, LeakyBucket,
 }
 
-// Traits are the ways in which the kinds differ from one another, for everybody who does not
-// compute with a kind's own state: the plan, the protocol, and whoever checks or explains them.
+// Traits are the differences between the kinds that matter outside their own arithmetic: to the
+// plan, the protocol, and the code that checks or explains a limit.
 type Traits struct {
-	// Sliding: use fades out over a window. In the other kinds it ends with its cell, or drains
-	// at a rate.
+	// Sliding: use fades out over a window. In the other kinds it ends with its cell, or drains at
+	// a rate.
 	Sliding bool
-	// Bucket: rights are a rate, in units a window, at which the bucket refills or drains. A
-	// burst is bounded apart from the rate.
+	// Bucket: rights are a rate, in units a window, at which the bucket refills or drains. The
+	// burst has a bound of its own.
 	Bucket bool
-	// CellsApart: what is used in one cell counts in no other.
+	// CellsApart: use in one cell does not count in any other.
 	CellsApart bool
-	// WholeEntries: each unit counts in full for a window and then not at all.
+	// WholeEntries: each unit counts in full for one window, and then not at all.
 	WholeEntries bool
-	// LendsBurst: a region may lend the tokens of its burst.
+	// LendsBurst: a region may lend tokens of its burst.
 	LendsBurst bool
-	// PromisesAhead: a request may be told to wait for the next cell, so that cell's rights are
+	// PromisesAhead: a request may be told to wait until the next cell, so rights of that cell are
 	// spent before it opens.
 	PromisesAhead bool
 }
@@ -49,7 +49,7 @@ var kinds = []struct {
 	{LeakyBucket, Traits{Bucket: true, PromisesAhead: true}},
 }
 
-// Traits returns the row of the table for a kind; one that is not in the table has no traits.
+// Traits returns the traits of a kind; an unknown kind has none.
 func (k Kind) Traits() *Traits {
 	for i := range kinds {
 		if kinds[i].Kind == k {

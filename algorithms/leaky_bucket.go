@@ -1,17 +1,18 @@
 package algorithms
 
-// queue is leaky_bucket, as a queue: requests are served one after the other at S[k] units a window, and at most C
-// units wait or are in service. It admits when there is room, and says when the request's turn has come.
+// queue is leaky_bucket, as a queue. It serves requests one after the other at S[k] units a window,
+// and at most C units wait or are in service. It admits when there is room, and says when the
+// request's turn comes.
 //
-// Turns are promises: they are computed cell by cell with the shares known at the time, and the share of a cell may
-// only be lowered from the last promised turn on. A share that rises does not bring forward what was promised, and no
-// request waits longer than a full queue takes at the entitlement.
+// Turns are promises. They are computed cell by cell with the shares known at the time, and the
+// share of a cell may only be lowered from the last promised turn on. A rising share does not bring
+// promised turns forward. No request waits longer than a full queue takes at the entitlement.
 type queue struct {
 	burstless
 	unrestored
 	rate
-	backlog int64 // numerator over ticks, of work not done
-	at      int64 // tick that it is of: now, or the next where work begins within a tick
+	backlog int64 // work not done, as a numerator over ticks
+	at      int64 // tick from which work is not yet taken off the backlog: now, or the next tick
 	next    int64 // tick before which no further turn begins
 	dirty   bool
 }
@@ -23,7 +24,8 @@ func openQueue(h held) limiter {
 	q.backlog, q.at, q.next, known = q.written(ceilDiv)
 	switch {
 	case known:
-	case closed > 0: // what was promised before the loss is not known: it begins full
+	// The turns promised before the loss are not known: the queue begins full.
+	case closed > 0:
 		q.at, q.backlog = closed, h.Burst*q.ticks
 		q.next = max(q.after(closed, q.backlog), closed)
 	default:
@@ -38,7 +40,7 @@ func openQueue(h held) limiter {
 	return q
 }
 
-// drain does the work from a tick up to now.
+// drain takes the work from tick at up to now off the backlog.
 func (q *queue) drain(at int64) {
 	q.at = q.tick
 	q.walk(at, func(_, from, to, share int64) bool {
@@ -67,7 +69,7 @@ func (q *queue) turn() int64 {
 	return max(done, q.next)
 }
 
-// longest returns the most ticks that a request waits.
+// longest returns the most ticks that a request may wait.
 func (q *queue) longest() int64 { return q.fillTime() / q.Tick }
 
 func (q *queue) free() int64 { return q.Burst - ceilDiv(q.backlog, q.ticks) }
@@ -81,7 +83,7 @@ func (q *queue) fits(cost int64) bool {
 	return q.open(q.cell) && cost <= q.free() && q.turn()-q.tick <= q.longest() && q.after(q.at, q.backlog+cost*q.ticks) >= 0
 }
 
-// retry waits until enough of the backlog is done, and the turn is near enough.
+// retry returns when enough of the backlog is done and the next turn is near enough.
 func (q *queue) retry(cost int64) int64 {
 	if cost > q.Burst || q.after(q.at, q.backlog+cost*q.ticks) < 0 {
 		return -1
@@ -94,7 +96,9 @@ func (q *queue) take(cost int64) int64 {
 	turn := q.turn()
 	waits := turn == q.next
 	q.next = q.after(max(turn, q.at), cost*q.ticks)
-	if !waits { // the backlog alone keeps the pace, to the last remainder
+	// The turn came from the backlog, which is exact to the last remainder. next is rounded up: one
+	// tick less leaves the pace to the backlog.
+	if !waits {
 		q.next = max(q.next-1, turn)
 	}
 	q.backlog += cost * q.ticks

@@ -8,33 +8,36 @@ func CellAt(t, length int64) int64 { return t / length }
 // net is what a row adds to the rights of its cell.
 func (r Row) net() int64 { return r.in() - r.out() }
 
-// in and out are the rights of a cell held from a peer, and with a peer.
+// in returns the rights of a cell borrowed from the peer, out those lent to the peer.
 func (r Row) in() int64  { return r.Borrowed - r.Returned }
 func (r Row) out() int64 { return r.Lent - r.Regained }
 
-// bucket is one bucket's hash.
+// bucket is one bucket's hash in the store.
 type bucket struct {
 	rows    map[int64]map[string]Row
 	expires int64
-	stored  bool  // there is something of it in the store
-	kept    int64 // number of the call that last had it kept
+	stored  bool  // the store holds something of the bucket
+	kept    int64 // number of the call that last ran keep
 
-	vanished int64           // store time at which it was found deleted
+	vanished int64           // store time at which the bucket was found deleted
 	whole    int64           // time of the loss after which it was restored
-	unknown  map[string]bool // peers of which it is not known what they were lent before
-	// base is what is known of the use before the loss and most what there can have been, where not all nodes of the region
-	// told; most 0: all did.
+	unknown  map[string]bool // peers whose loans from before the loss are not known
+	// base is the known use from before the loss, most the largest possible. They count if some
+	// node of the region has not reported its use. most 0: all nodes have.
 	base, most int64
 	booked     map[booking]int64
 
 	cell, used, before int64           // windows: units used in cell, and in the one before
 	entries            []entry         // log
-	sums               map[int64]int64 // log: units by the cell that they were admitted in
-	written            int64           // log, buckets: cell in which the hash was last kept
+	sums               map[int64]int64 // log: units by the cell in which they were admitted
+	written            int64           // log, buckets: cell in which keep last ran
 	tick               int64           // buckets: length of a tick
-	known              bool            // buckets: level, at and mark say something
-	level, at          int64           // numerator over the ticks of a window, and the tick it is of
-	mark               int64           // token_bucket: tick at which tokens were last lost to a full bucket; leaky_bucket: next turn
+	known              bool            // buckets: level, at and mark are valid
+	// numerator over the ticks of a window, and the tick it belongs to
+	level, at int64
+	// token_bucket: tick at which a full bucket last lost tokens; leaky_bucket: tick before which
+	// no further turn begins.
+	mark int64
 }
 
 // held is a bucket at one moment, under its terms.
@@ -42,10 +45,10 @@ type held struct {
 	*bucket
 	Terms
 	now    int64
-	lostAt int64 // 0: nothing is missing
-	loss   int64 // the last one, mended or not
+	lostAt int64 // time of a loss that is not yet restored; 0: none
+	loss   int64 // time of the last loss, restored or not
 	call   int64 // number of the call
-	cell   int64 // the current one
+	cell   int64 // the current cell
 }
 
 func (b *bucket) hold(t Terms, now, lostAt, call int64) held {
@@ -57,14 +60,15 @@ func (b *bucket) hold(t Terms, now, lostAt, call int64) held {
 	return h
 }
 
-// lost says whether the bucket must be restored before it can be used.
+// lost says whether the bucket must be restored before use.
 func (h held) lost() bool { return h.Recovered && h.closed() > h.now }
 
-// lostHead is what is answered where the bucket must be restored first.
+// lostHead is the answer about a bucket that must be restored first.
 func (h held) lostHead() Head { return Head{Status: StatusLost, Now: h.now, LostAt: h.lostAt} }
 
-// closed returns the time until which this region holds no rights because its store lost data: what it had then may
-// have concerned the cell of that moment and the next, and counts as fully lent and fully used for as long as it weighs.
+// closed returns the store time until which this region holds no rights because its store lost
+// data. The region may have lent or used anything in the cell of the loss and in the next one. Both
+// count as fully lent and fully used for as long as they weigh. 0: nothing is missing.
 func (h held) closed() int64 {
 	if h.lostAt == 0 {
 		return 0
@@ -72,10 +76,10 @@ func (h held) closed() int64 {
 	return h.Weighs(CellAt(h.lostAt, h.Cell) + 1)
 }
 
-// open says whether rights of a cell are not closed by a loss.
+// open says whether no loss closes the rights of a cell.
 func (h held) open(cell int64) bool { return cell*h.Cell >= h.closed() }
 
-// rights returns S of a cell as the rows of that cell alone have it.
+// rights returns S of a cell, counting the rows of that cell alone; 0 if a loss closes the cell.
 func (h held) rights(cell int64) int64 {
 	if !h.open(cell) {
 		return 0
@@ -87,7 +91,7 @@ func (h held) rights(cell int64) int64 {
 	return s
 }
 
-// in returns the rights of a cell that are borrowed.
+// in returns the units borrowed in a cell.
 func (h held) in(cell int64) (sum int64) {
 	for _, row := range h.rows[cell] {
 		sum += row.in()
@@ -95,7 +99,7 @@ func (h held) in(cell int64) (sum int64) {
 	return sum
 }
 
-// out returns what of a cell is lent, and what burst.
+// out returns the units and the burst tokens lent in a cell.
 func (h held) out(cell int64) (units, burst int64) {
 	for _, row := range h.rows[cell] {
 		units += row.out()
@@ -104,7 +108,7 @@ func (h held) out(cell int64) (units, burst int64) {
 	return units, burst
 }
 
-// peers returns the peers there is any row with.
+// peers returns the peers that have any row.
 func (h held) peers() map[string]bool {
 	all := map[string]bool{}
 	for _, rows := range h.rows {
@@ -115,7 +119,7 @@ func (h held) peers() map[string]bool {
 	return all
 }
 
-// lastRow returns the last cell that has a row, or one before all cells.
+// lastRow returns the last cell that has a row, or -1.
 func (h held) lastRow() int64 {
 	last := int64(-1)
 	for cell := range h.rows {
@@ -124,7 +128,7 @@ func (h held) lastRow() int64 {
 	return last
 }
 
-// full says whether there are so many rows that there is room for none more, of a peer that has none in the cell.
+// full says whether the bucket has no room for a row of a peer that has none in the cell.
 func (h held) full(cell int64, peer string) bool {
 	if _, known := h.rows[cell][peer]; known {
 		return false
@@ -144,7 +148,7 @@ func (b *bucket) setRow(cell int64, peer string, row Row) {
 	b.rows[cell][peer] = row
 }
 
-// keep drops the rows that weigh no more, and says until when the hash must live.
+// keep drops rows and losses that no longer weigh, and sets until when the hash must live.
 func (h held) keep() {
 	maps.DeleteFunc(h.rows, func(cell int64, _ map[string]Row) bool { return h.Weighs(cell) <= h.now })
 	if last := max(h.vanished, h.whole); last > 0 && h.Weighs(CellAt(last, h.Cell)+1) <= h.now {
@@ -160,7 +164,8 @@ func (h held) show(l limiter) State {
 	if h.Kind.Bucket() || h.Kind == SlidingWindowLog {
 		last = h.written
 	}
-	if last == h.cell || h.kept == h.call && last < h.cell { // a later one was kept by a store whose token is gone
+	// A later cell was written before the token was deleted: the mark of time has gone back since.
+	if last == h.cell || h.kept == h.call && last < h.cell {
 		s.ExistsUntil = h.Weighs(max(h.cell, h.lastRow())) + h.fillTime()
 	}
 	if h.unsure(h.cell) || h.untoldUntil() > h.now {
@@ -172,12 +177,13 @@ func (h held) show(l limiter) State {
 	return s
 }
 
-// unsure says whether it is not known of a cell what some peers were lent before a loss.
+// unsure says whether a cell may hold loans from before a loss that are not known.
 func (h held) unsure(cell int64) bool {
 	return h.lostAt == 0 && len(h.unknown) > 0 && cell <= CellAt(h.whole, h.Cell)+1
 }
 
-// untold returns what counts as used because not all nodes have told what they used before the loss, beyond what is known.
+// untold returns the units that count as used because not all nodes have reported what they used
+// before the loss: the most that is possible, less what is known.
 func (h held) untold() int64 {
 	if h.untoldUntil() <= h.now {
 		return 0
@@ -185,7 +191,8 @@ func (h held) untold() int64 {
 	return max(h.most-h.base, 0)
 }
 
-// untoldUntil returns until when use of before the loss weighs of which not all nodes have told; 0: all have.
+// untoldUntil returns the store time until which use from before the loss weighs that not all nodes
+// have reported; 0: all have.
 func (h held) untoldUntil() int64 {
 	switch {
 	case h.lostAt != 0 || h.most == 0:
@@ -198,36 +205,41 @@ func (h held) untoldUntil() int64 {
 	return (CellAt(h.whole, h.Cell) + 1) * h.Cell
 }
 
-// limiter is one algorithm at work on one bucket at one moment.
+// limiter is one algorithm, working on one bucket at one moment.
 type limiter interface {
 	state() State
 	fits(cost int64) bool
-	// retry returns after how many us cost fits if nothing else happens; -1: never on the entitlement alone.
+	// retry returns after how many us cost fits if nothing else happens; -1: never on the
+	// entitlement alone.
 	retry(cost int64) int64
-	// take charges a cost that fits and returns after how many us its turn has come.
+	// take charges a cost that fits, and returns after how many us its turn comes.
 	take(cost int64) int64
-	// spare returns the rights of the current cell that may be given back, beyond kept units.
+	// spare returns the rights of the current cell that this region can return, beyond kept units.
 	spare(kept int64) int64
-	// room returns what more of a cell, this one or the next, may be lent to a peer, beyond kept units.
+	// room returns how many more units of a cell, this one or the next, this region can lend to a
+	// peer, beyond kept units.
 	room(cell int64, peer string, kept int64) int64
-	// roomBurst returns what more burst may be lent, beyond kept tokens.
+	// roomBurst returns how many more burst tokens this region can lend, beyond kept tokens.
 	roomBurst(kept int64) int64
-	// settle fixes what has happened so far, before rows change, and adds burst tokens that came or went.
+	// settle brings the state up to now before rows change, and adds burst tokens that came (or
+	// went, if negative).
 	settle(tokens int64)
-	// refund takes back a charge of a cell at a time and returns the units, or why not.
+	// refund takes back a charge made in a cell at a store time. It returns the units, or why not.
 	refund(at, cell, units int64) (int64, Refusal)
-	// book charges what was admitted in a window without the store, whether it fits or not; false: the window has not
-	// begun here.
+	// book charges units that were admitted without the store in a window, whether they fit or not.
+	// It returns false if the window has not begun here.
 	book(window, units int64) bool
-	// restore of a window: at least so much was used, as seen in a cell at a time.
+	// restore makes sure that at least the units of u count as used, as seen in u.Cell at u.At.
+	// Windows only.
 	restore(u Use)
-	// known of a window is what is known to be used that weighs since before the last loss.
+	// known returns the units that are known to be used since before the last loss and still weigh.
+	// Windows only.
 	known() int64
 	reset()
 	save()
 }
 
-// limiter returns the bucket's algorithm at work.
+// limiter returns the bucket's algorithm.
 func (h held) limiter() limiter {
 	switch h.Kind {
 	case SlidingWindowCounter:
@@ -242,13 +254,13 @@ func (h held) limiter() limiter {
 	return openWindow(h)
 }
 
-// burstless is what algorithms without burst rights say of them.
+// burstless is embedded by the algorithms without burst rights.
 type burstless struct{}
 
 func (burstless) roomBurst(int64) int64 { return 0 }
 func (burstless) settle(int64)          {}
 
-// unrestored is what buckets say of restoring: they begin anew.
+// unrestored is embedded by the buckets: they begin anew instead of being restored.
 type unrestored struct{}
 
 func (unrestored) restore(Use)  {}

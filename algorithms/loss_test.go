@@ -2,9 +2,10 @@ package algorithms
 
 import "testing"
 
-// TestALossIsNotDatedBeforeWhatWasSeen: a store that lost its data shows an earlier time than before, its clock having
-// been set back or being another machine's. The cells it served before, and the next, which it may have promised, stay
-// closed for as long as they weigh. Then windows begin unused, a token bucket empty, and a queue full.
+// TestALossIsNotDatedBeforeWhatWasSeen: a store that lost its data shows an earlier time than
+// before, because its clock was set back or is another machine's. The cells it served before, and
+// the next one, which it may have promised, stay closed for as long as they weigh. After that
+// windows begin unused, a token bucket empty, and a queue full.
 func TestALossIsNotDatedBeforeWhatWasSeen(t *testing.T) {
 	const start = 1_800_000_000_010 * 1000 // a cell begins
 	tests := []struct {
@@ -13,8 +14,10 @@ func TestALossIsNotDatedBeforeWhatWasSeen(t *testing.T) {
 		refill int64 // after it opens, until all 400 are there again
 	}{
 		{Terms{Kind: FixedWindow, Cell: 1000}, 2000, 0},
-		{Terms{Kind: SlidingWindowCounter, Cell: 1000, ClockMargin: 100}, 3100, 0}, // cells 0 and 1, and the one in which they fade
-		{Terms{Kind: SlidingWindowLog, Cell: 250, ClockMargin: 100}, 2100, 0},      // cells 2 and 3, and a window after
+		// cells 0 and 1, and the one in which they fade
+		{Terms{Kind: SlidingWindowCounter, Cell: 1000, ClockMargin: 100}, 3100, 0},
+		// cells 2 and 3, and a window after
+		{Terms{Kind: SlidingWindowLog, Cell: 250, ClockMargin: 100}, 2100, 0},
 		{Terms{Kind: TokenBucket, Cell: 500, Burst: 400}, 1500, 1000},
 		{Terms{Kind: LeakyBucket, Cell: 500, Burst: 400}, 1500, 1000},
 	}

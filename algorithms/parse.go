@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// reader walks a script's flat reply.
+// reader reads a script's flat reply, value by value. After an error it reads zero values.
 type reader struct {
 	script string
 	flat   []any
@@ -55,7 +55,7 @@ func (r *reader) str() string {
 
 func (r *reader) more() bool { return r.err == nil && r.at < len(r.flat) }
 
-// end reports what went wrong, values left over among it.
+// end returns the first error, or one if values are left over.
 func (r *reader) end() error {
 	if r.more() {
 		return fmt.Errorf("script %s: %d values too many in the reply", r.script, len(r.flat)-r.at)
@@ -92,7 +92,7 @@ func (c Decide) Parse(reply any) (Decided, error) {
 	return d, r.end()
 }
 
-// head reads what the replies of most guarded scripts begin with; ok says whether more follows.
+// head reads the common beginning of most guarded scripts' replies; ok says whether more follows.
 func (r *reader) head() (h Head, state State, ok bool) {
 	h.Status = Status(r.num())
 	switch {
@@ -222,19 +222,21 @@ func (c Open) Parse(reply any) (Opened, error) {
 	if err := r.end(); err != nil || generation == "" {
 		return o, err
 	}
+	var times [4]int64
+	for i, t := range [...]struct{ text, is string }{
+		{lostAt, "the time of its last loss"},
+		{begun, "the time of its beginning"},
+		{mark, "the latest time it has shown"},
+		{answered, "the latest time that a node had from it"},
+	} {
+		var err error
+		if times[i], err = strconv.ParseInt(t.text, 10, 64); err != nil {
+			return o, fmt.Errorf("the store's token names %q as %s, which is no number: "+
+				"empty the Redis (FLUSHALL), it will be opened anew", t.text, t.is)
+		}
+	}
+	o.LostAt, o.Begun, o.Mark, o.Answered = times[0], times[1], times[2], times[3]
 	var err error
-	if o.LostAt, err = strconv.ParseInt(lostAt, 10, 64); err != nil {
-		return o, fmt.Errorf("the store's token names %q as the time of its last loss, which is no number: empty the Redis (FLUSHALL), it will be opened anew", lostAt)
-	}
-	if o.Begun, err = strconv.ParseInt(begun, 10, 64); err != nil {
-		return o, fmt.Errorf("the store's token names %q as the time of its beginning, which is no number: empty the Redis (FLUSHALL), it will be opened anew", begun)
-	}
-	if o.Mark, err = strconv.ParseInt(mark, 10, 64); err != nil {
-		return o, fmt.Errorf("the store's token names %q as the latest time it has shown, which is no number: empty the Redis (FLUSHALL), it will be opened anew", mark)
-	}
-	if o.Answered, err = strconv.ParseInt(answered, 10, 64); err != nil {
-		return o, fmt.Errorf("the store's token names %q as the latest time that a node had from it, which is no number: empty the Redis (FLUSHALL), it will be opened anew", answered)
-	}
 	if o.Since, err = strconv.ParseUint(since, 10, 64); err != nil {
 		return o, fmt.Errorf("the store's token names %q as its oldest generation, which is no number: empty the Redis (FLUSHALL), it will be opened anew", since)
 	}

@@ -6,7 +6,8 @@ import (
 	"github.com/quotad/quotad/algorithms"
 )
 
-// partlyKnown is a region, a, of three with 100 units each a day, whose store lost the bucket "k" under generation 7.
+// partlyKnown is a region, a, of three with 100 units each a day, whose store lost the bucket "k"
+// under generation 7.
 type partlyKnown struct {
 	algorithms.Twin
 	now, lostAt int64
@@ -47,8 +48,8 @@ func (p *partlyKnown) hear(peer string, lent, returned int64) algorithms.Credite
 		Lent: lent, Returned: returned, Most: 100})
 }
 
-// Before the loss b was lent 100 and gave them back, then c was lent 100. b tells, c is away, and what b gave back is heard
-// once more: as long as c may hold all that may be lent, it makes nothing free.
+// Before the loss b was lent 100 and gave them back, then c was lent 100. b reports, c is away, and
+// what b gave back is heard once more. While c may hold all that may be lent, it frees nothing.
 func TestReturnsFreeNothingWhileAPeerIsUnknown(t *testing.T) {
 	p := newPartlyKnown(t, func(p *partlyKnown) { p.Flush() })
 	restore := algorithms.Restore{Fence: p.guard(), Target: algorithms.Target{Key: "k", Terms: p.terms}, LostAt: p.lostAt, Cap: 100, KnownPeers: []string{"b"}, UnknownPeers: []string{"c"},
@@ -71,8 +72,8 @@ func TestReturnsFreeNothingWhileAPeerIsUnknown(t *testing.T) {
 	}
 }
 
-// A replica that lags is promoted: it holds that c lent 30, and not that they were given back to c, and 50 lent to c, since.
-// c is away.
+// A replica that lags is promoted. It knows that c lent 30. It does not know that these were
+// returned to c since, and that 50 were lent to c. c is away.
 func TestAnOldCopyBorrowsNothingOfAnUnknownPeer(t *testing.T) {
 	p := newPartlyKnown(t, func(p *partlyKnown) {
 		if c := p.hear("c", 30, 0); c.Share != 130 {
@@ -85,8 +86,9 @@ func TestAnOldCopyBorrowsNothingOfAnUnknownPeer(t *testing.T) {
 	}
 }
 
-// A replica that lags is promoted: it holds that 4 were lent to b, and not the 90 that were lent to c since. Before anybody notices
-// whose copy it is 40 more are debited in it for b, of which nobody hears. What is announced then must not be that.
+// A replica that lags is promoted. It knows that 4 were lent to b, but not that 90 were lent to c
+// since. Before anybody notices the old copy, it debits 40 more for b, and nobody hears of them.
+// Those 40 must not be announced afterwards.
 func TestAnOldCopyKeepsNoDebitThatNobodyHeardOf(t *testing.T) {
 	lend := func(p *partlyKnown, peer string, lent int64) algorithms.Given {
 		return p.Lend(p.now, algorithms.Lend{Fence: p.guard(), Target: algorithms.Target{Key: "k", Terms: p.terms}, Peer: peer, Cell: p.cell(), Lent: lent, Cap: 100})
@@ -117,8 +119,8 @@ func TestAnOldCopyKeepsNoDebitThatNobodyHeardOf(t *testing.T) {
 	}
 }
 
-// Two nodes recover one bucket at once. The first restores it, and 60 are lent; what the second restores after that it asked
-// before. The loss is over: it changes nothing.
+// Two nodes recover one bucket at once. The first restores it, and 60 are lent. The second then
+// restores with answers it got earlier. The loss is over, so this changes nothing.
 func TestTheSecondOfTwoRecoveriesChangesNothing(t *testing.T) {
 	p := newPartlyKnown(t, func(p *partlyKnown) { p.Flush() })
 	restore := algorithms.Restore{Fence: p.guard(), Target: algorithms.Target{Key: "k", Terms: p.terms}, LostAt: p.lostAt, Cap: 100, KnownPeers: []string{"b", "c"},
@@ -133,8 +135,9 @@ func TestTheSecondOfTwoRecoveriesChangesNothing(t *testing.T) {
 	}
 }
 
-// A replica that lags is promoted: it holds that 10 were lent to b, of which 4 came back. Nobody can tell any more: the journal is
-// an old copy, and b has lost its own store. That 4 came back proves that they were lent; without it the share would be 104 of 100.
+// A replica that lags is promoted. It knows that 10 were lent to b, of which 4 came back. Nobody
+// else knows: the journal is an old copy, and b has lost its own store. That 4 came back proves
+// that they were lent; otherwise the share would be 104 of 100.
 func TestNoMoreComesBackThanWasLent(t *testing.T) {
 	p := newPartlyKnown(t, func(p *partlyKnown) {
 		p.Lend(p.now, algorithms.Lend{Fence: p.guard(), Target: algorithms.Target{Key: "k", Terms: p.terms}, Peer: "b", Cell: p.cell(), Lent: 10, Cap: 100})

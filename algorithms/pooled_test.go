@@ -23,8 +23,8 @@ var splits = [][][2]int64{
 	{{7, 2}, {3, 8}},
 }
 
-// pool is some regions that share a limit, and every row that was announced among them: any may be heard at any time,
-// any number of times, or never.
+// pool is regions that share a limit, and every row that they announced. Any row may be heard at
+// any time, any number of times, or never.
 type pool struct {
 	kind    Kind
 	members []*member
@@ -50,8 +50,9 @@ type rowSaid struct {
 	at         int64 // when it was said
 }
 
-// admission is a cost that some region admitted; a queue's turn may come later. Both times are the beginning of a tick:
-// buckets know no shorter time, so in real time a charge may come up to a tick later than it counts.
+// admission is a cost that some region admitted; a queue's turn may come later. Both times are the
+// beginning of a tick, because buckets count time in ticks. In real time a charge may come up to a
+// tick later than it counts.
 type admission struct {
 	at, turn, cost int64
 	member         *member
@@ -85,7 +86,7 @@ func (m *member) guard() Fence {
 	return Fence{Generation: m.Generation, Epoch: "1-e", Clock: *m.at}
 }
 
-// row is what a member's ledger says of a peer and a cell.
+// row returns a member's ledger row of a peer and a cell.
 func (m *member) row(cell int64, peer *member) Row {
 	if b := m.buckets["k"]; b != nil {
 		return b.rows[cell][peer.name]
@@ -100,7 +101,7 @@ func (p *pool) pair(t *rapid.T) (*member, *member) {
 	return both[0], both[1]
 }
 
-// admit has a member decide costs.
+// admit makes a member decide costs.
 func (p *pool) admit(m *member, costs ...int64) (any bool) {
 	d := m.Decide(p.now, Decide{Fence: m.guard(), Commit: true, Costs: costs, Buckets: []LimitTarget{{Target: Target{Key: "k", Terms: m.terms}}}})
 	for i, a := range d.Answers {
@@ -116,7 +117,7 @@ func (p *pool) admit(m *member, costs ...int64) (any bool) {
 	return any
 }
 
-// lend is a lend call, whose answer is announced whatever it says.
+// lend is a lend call, whose answer is announced whatever it is.
 func (p *pool) lend(from, to *member, cell int64, change func(*Lend, Row)) rowSaid {
 	row := from.row(cell, to)
 	c := Lend{Fence: from.guard(), Target: Target{Key: "k", Terms: from.terms}, Peer: to.name, Cell: cell,
@@ -136,7 +137,7 @@ func (p *pool) deliver(s rowSaid) {
 		Burst: s.row.BurstLent, MostBurst: s.from.terms.Burst, At: s.at})
 }
 
-// actions are what may happen. Demand comes in bursts: tame patterns find nothing.
+// actions are what may happen. Demand comes in bursts, because moderate patterns find nothing.
 func (p *pool) actions() map[string]func(*rapid.T) {
 	return map[string]func(*rapid.T){
 		"admit": func(t *rapid.T) {
@@ -219,7 +220,8 @@ func (p *pool) check(t *rapid.T) {
 	}
 }
 
-// oracles judge all admissions of all regions by the limit alone. They know nothing of cells, shares and rows.
+// oracles judge all admissions of all regions by the limit alone. They know nothing of cells,
+// shares and rows.
 var oracles = map[Kind]func(history []admission, now int64) string{
 	FixedWindow:          judgeWindows,
 	SlidingWindowCounter: judgeEstimates,
@@ -238,7 +240,8 @@ func judgeWindows(history []admission, _ int64) string {
 	return ""
 }
 
-// judgeEstimates weighs the units of the window before by what is left of this one, exactly.
+// judgeEstimates weighs the units of the window before by the part of this window that is left,
+// exactly.
 func judgeEstimates(history []admission, _ int64) string {
 	used := map[int64]int64{}
 	for _, a := range history {
@@ -279,8 +282,9 @@ func judgeTokens(history []admission, _ int64) string {
 	return ""
 }
 
-// judgeQueue checks that no more than the burst waits in the world, and that turns come no faster than the limit: when
-// they are served by one server, no more is begun and not done than one request of each region, and a tick for each.
+// judgeQueue checks that no more than the burst waits in all regions together, and that turns come
+// no faster than the limit. If one server served them, the work begun and not done would be at most
+// one request of each region, and a tick for each.
 func judgeQueue(history []admission, _ int64) string {
 	if most := mostWaiting(history, func(a admission) int64 { return a.at }); most > pooledLimit*pooledWindow {
 		return fmt.Sprintf("%d/%d wait", most, pooledWindow)
@@ -300,7 +304,7 @@ func judgeQueue(history []admission, _ int64) string {
 	return ""
 }
 
-// mostWaiting returns the largest backlog of one server that the admissions come to at given times.
+// mostWaiting returns the largest backlog that the admissions give one server at the given times.
 func mostWaiting(history []admission, comes func(admission) int64) (most int64) {
 	var backlog, at int64
 	for _, a := range history {
@@ -311,8 +315,9 @@ func mostWaiting(history []admission, comes func(admission) int64) (most int64) 
 	return most
 }
 
-// TestThePoolHoldsTheLimit: two or three regions that trade rights over messages that are late, lost, doubled and out of
-// order, and lose their stores now and then, together never admit more than one region with the whole limit might.
+// TestThePoolHoldsTheLimit: two or three regions trade rights over messages that are late, lost,
+// doubled and out of order, and lose their stores now and then. Together they never admit more than
+// one region with the whole limit could.
 func TestThePoolHoldsTheLimit(t *testing.T) {
 	for _, kind := range Kinds {
 		t.Run(string(kind), func(t *testing.T) {

@@ -14,7 +14,7 @@ const (
 	fragileUnits  = 10 // that each of the regions is entitled to
 )
 
-// fragile is a region whose store may lose everything, and what is known of it outside of the store.
+// fragile is a region whose store may lose everything, with what is known of it outside the store.
 type fragile struct {
 	*algorithms.Twin
 	name       string
@@ -30,7 +30,8 @@ type rowOf struct {
 	cell int64
 }
 
-// saying is a row as its region once announced it: it may be heard at any time, any number of times, or never.
+// saying is a row as its region once announced it: it may be heard at any time, any number of
+// times, or never.
 type saying struct {
 	from, to                  *fragile
 	generation, forGeneration uint64
@@ -50,7 +51,8 @@ type losses struct {
 	way      strings.Builder
 }
 
-// TestRandomLosses: whoever loses its store, whenever, and whichever of the others tell, no more than the limit is admitted.
+// TestRandomLosses: whichever regions lose their stores, whenever, and whichever others answer, no
+// more than the limit is admitted.
 func TestRandomLosses(t *testing.T) {
 	for _, kind := range []algorithms.Kind{algorithms.FixedWindow, algorithms.SlidingWindowCounter} {
 		t.Run(string(kind), func(t *testing.T) {
@@ -95,7 +97,7 @@ func (l *losses) run() {
 	l.spendAll()
 }
 
-// act has one region do one thing.
+// act makes one region do one thing.
 func (l *losses) act() {
 	r, peer := l.all[l.random.IntN(3)], l.all[l.random.IntN(3)]
 	switch x := l.random.IntN(20); {
@@ -127,7 +129,7 @@ func (l *losses) spendAll() {
 	}
 }
 
-// spend says whether units were admitted, and judges all that was.
+// spend says whether units were admitted, and judges everything admitted so far.
 func (l *losses) spend(r *fragile, units int64) bool {
 	d := r.Decide(l.now, algorithms.Decide{Fence: l.guard(r), Commit: true, Costs: []int64{units},
 		Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: "k", Terms: l.terms}}}})
@@ -151,7 +153,8 @@ func (l *losses) spend(r *fragile, units int64) bool {
 	return true
 }
 
-// lend raises what a region lent to a peer and gave back. Half of the rows are in the journal of a node that cannot be asked.
+// lend raises what a region lent to a peer and gave back. Half of the rows are in the journal of a
+// node that cannot be asked.
 func (l *losses) lend(r, peer *fragile, cell int64) {
 	id := rowOf{peer.name, cell}
 	var row algorithms.Row
@@ -193,7 +196,7 @@ func (l *losses) lose(r *fragile) {
 	l.restore(r)
 }
 
-// restore asks the peers, of which half answer.
+// restore asks the peers, half of which answer.
 func (l *losses) restore(r *fragile) {
 	c := algorithms.Restore{Fence: l.guard(r), Target: algorithms.Target{Key: "k", Terms: l.terms}, LostAt: r.lostAt, Cap: fragileUnits, Use: r.use}
 	for _, peer := range l.all {
@@ -214,7 +217,8 @@ func (l *losses) restore(r *fragile) {
 	l.note("%s is restored, %v known: share %d, used %d, rows %+v", r.name, c.KnownPeers, got.Share, got.Used, got.Rows)
 }
 
-// recall returns what a peer has heard of a region's rows, and whether it holds of all cells in doubt what it heard.
+// recall returns what a peer has heard of a region's rows, and whether it still knows that for all
+// cells in doubt.
 func (l *losses) recall(r, peer *fragile) (rows []algorithms.PeerRow, knows bool) {
 	g := peer.Recall(l.now, algorithms.Recall{Fence: l.guard(peer), Target: algorithms.Target{Key: "k", Terms: l.terms}, Peer: r.name, PeerGeneration: r.generation})
 	from := r.lostAt/fragileWindow + 1

@@ -1,13 +1,14 @@
 package algorithms
 
-// rate is what token_bucket and leaky_bucket share: rights that are a rate, S[k] units a window in cell k, and time in
-// ticks. Work is units times the ticks of a window, so that a tick at S does exactly S, and no remainder is ever lost.
+// rate is the common part of token_bucket and leaky_bucket. Rights are a rate, S[k] units a window
+// in cell k. Time is counted in ticks, and work in units times the ticks of a window. So a tick at
+// rate S does exactly S of work, and no remainder is ever lost.
 type rate struct {
 	held
 	ticks int64 // in a window
 	cells int64 // ticks in a cell
 	tick  int64 // now, rounded down
-	last  int64 // the last cell whose rights may not be the entitlement
+	last  int64 // the last cell whose rights may differ from the entitlement
 }
 
 func newRate(h held) rate {
@@ -18,8 +19,9 @@ func newRate(h held) rate {
 	return r
 }
 
-// written returns level, tick and mark as they were last written; ok is false if that says nothing. Another limit may
-// have changed the length of a tick: each is then converted, and rounded against the caller.
+// written returns level, tick and mark as they were last written; ok is false if nothing useful was
+// written. A new limit may have changed the length of a tick. Then written converts all three,
+// rounding against the caller.
 func (r *rate) written(round func(a, b int64) int64) (level, at, mark int64, ok bool) {
 	b := r.bucket
 	level, at, mark = b.level, b.at, b.mark
@@ -36,7 +38,7 @@ func (r *rate) written(round func(a, b int64) int64) (level, at, mark int64, ok 
 	return level, at, mark, at*r.Tick >= r.lostAt
 }
 
-// write keeps level, tick and mark.
+// write stores level, tick and mark.
 func (r *rate) write(level, at, mark int64) {
 	b := r.bucket
 	b.stored = true
@@ -50,8 +52,8 @@ func (r *rate) write(level, at, mark int64) {
 // share returns S of a cell.
 func (r *rate) share(cell int64) int64 { return max(r.rights(cell), 0) }
 
-// walk goes through the cells from tick from on until do says stop, giving it each stretch of one rate; the last, with
-// to < 0, has no end.
+// walk calls do for each stretch of time with one rate, from tick from on, until do returns true.
+// The last stretch has no end: its to is negative.
 func (r *rate) walk(from int64, do func(cell, from, to, share int64) (stop bool)) {
 	for {
 		cell := from / r.cells
@@ -66,7 +68,7 @@ func (r *rate) walk(from int64, do func(cell, from, to, share int64) (stop bool)
 	}
 }
 
-// after returns the tick at which the work is done that begins at tick from, or -1 if it never is.
+// after returns the tick at which work that begins at tick from is done, or -1 if it never is.
 func (r *rate) after(from, work int64) int64 {
 	done := int64(-1)
 	r.walk(from, func(_, from, to, share int64) bool {
@@ -84,14 +86,16 @@ func (r *rate) after(from, work int64) int64 {
 	return done
 }
 
-// begun returns the tick from which time counts for what begins now: rounded up, against the caller.
+// begun returns the tick from which time counts for something that begins now. It rounds up,
+// against the caller.
 func (r *rate) begun() int64 { return ceilDiv(r.now, r.Tick) }
 
-// until returns after how many us a tick begins.
+// until returns how many us from now a tick begins, at least 0.
 func (r *rate) until(tick int64) int64 { return max(tick*r.Tick-r.now, 0) }
 
-// refundableFor is how long at most a charge of a bucket can be refunded.
+// refundableFor is the longest time, in microseconds, for which a bucket's charge can be refunded.
 const refundableFor = int64(24 * 3600 * second)
 
-// refundable says whether a charge may still be told apart from refill that was lost to a full bucket.
+// refundable says whether a charge made at store time at can still be told apart from refill that a
+// full bucket lost.
 func (r *rate) refundable(at int64) bool { return r.now < at+min(r.fillTime(), refundableFor) }

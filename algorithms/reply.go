@@ -2,20 +2,22 @@ package algorithms
 
 import "fmt"
 
-// Status is how a script ended; only with StatusOK has it changed anything.
+// Status is how a script ended. Unless it is StatusOK, the script has changed no use and no row. It
+// may still have raised the mark of time or the floor of a peer's generation, or noted that a
+// bucket was deleted. With StatusUnknown and StatusClock it has changed nothing at all.
 type Status int64
 
 const (
 	StatusOK          Status = iota
-	StatusUnknown            // the store's token is missing, or of another generation or epoch
+	StatusUnknown            // the token is missing, or of another generation, epoch or copy
 	StatusClock              // the store's clock is further than MaxClockStep from the node's
 	StatusFinished           // the cell is neither the current one nor the next
-	StatusFenced             // the peer's rows are of a generation below the one heard of before
-	StatusImplausible        // an amount out of range, more regained than was lent, or more lent than may be
-	StatusRecovering         // the cell may have been promised or spent before a loss of data
-	StatusLost               // the bucket must be restored first
-	StatusEarly              // the peer gave it up later in the cell than it is here: to be said again then
-	StatusCrowded            // the bucket has rows with as many other peers as it can hold
+	StatusFenced             // the peer wrote the rows under a generation lower than one heard of
+	StatusImplausible        // an amount is out of range, or more is regained or lent than can be
+	StatusRecovering         // a loss of data may concern the cell; its rights may be spent already
+	StatusLost               // the bucket has lost its data and must be restored first
+	StatusEarly              // the peer gave up the rights at a later time: send them again then
+	StatusCrowded            // the bucket has no room for a row of one more peer
 )
 
 var statusNames = [...]string{"ok", "unknown store", "clock step", "finished cell", "fenced", "implausible", "recovering", "lost bucket", "too early", "crowded bucket"}
@@ -27,37 +29,42 @@ func (s Status) String() string {
 	return statusNames[s]
 }
 
-// Head is what the answer of every guarded script begins with.
+// Head is how the answer of every guarded script begins.
 type Head struct {
 	Status Status
-	Now    int64 // store time; 0 where the store did not say it
-	LostAt int64 // with StatusLost, and of a Recall: when data was lost; 0: never
+	Now    int64 // store time; 0 if the answer does not say it
+	LostAt int64 // with StatusLost, and from Recall: when data was lost; 0: never
 }
 
-// Answered returns what the answer begins with.
+// Answered returns the head itself, for callers that hold the answer as an interface.
 func (h Head) Answered() Head { return h }
 
-// State is a bucket as a call left it. Rights of windows are units of the cell, those of buckets units a window.
+// State is a bucket as a call left it. Rights of windows are units of the cell, rights of buckets
+// are units a window.
 type State struct {
 	Cell        int64
 	Entitlement int64
 	Share       int64 // rights held of Cell, rounded down
 	NextShare   int64 // rights held of Cell+1, at its start
-	Used        int64 // units that count against the share, rounded up; of a bucket, against its capacity
-	Fading      int64 // of Used, those that will not count any more when the cell ends, about
+	Used        int64 // units that count against the share, or a bucket's capacity; rounded up
+	Fading      int64 // about how many units of Used will no longer count when the cell ends
 	Free        int64 // units that fit now
-	ExistsUntil int64 // store time until which the bucket is known to be in the store; 0: this call cannot tell
-	// Doubt is when a loss was of which it is not known what some peers were lent before, or what some nodes used; 0: no doubt.
+	ExistsUntil int64 // store time until which the bucket is known to exist; 0: not known here
+	// Doubt is the time of a loss before which some peers were lent, or some nodes used, an amount
+	// that is not known. 0: no doubt.
 	Doubt int64
-	// Shut is the store time until which a loss keeps the bucket closed, or use that nobody told of may fill it; 0: it does not.
+	// Shut is the store time until which a loss keeps the bucket closed, or until which the use
+	// that some node has not reported may fill it. 0: neither.
 	Shut int64
 }
 
 // Verdict is the outcome of one cost on one bucket.
 type Verdict struct {
 	Remaining int64 // units that still fit after the request
-	Retry     int64 // 0: there was room; else after how long (us) it fits if nothing else happens; -1: never on the entitlement alone
-	Delay     int64 // leaky_bucket: after how long (us) the request's turn has come
+	// Retry is 0 if there was room. Otherwise the cost fits after so many us if nothing else
+	// happens; -1: never on the entitlement alone.
+	Retry int64
+	Delay int64 // leaky_bucket: the request's turn comes after so many us
 }
 
 // Answer is the outcome of one request.
@@ -69,23 +76,23 @@ type Answer struct {
 // Decided answers Decide.
 type Decided struct {
 	Head
-	Repeated bool // it was decided before, under its Once; this is what was said then
-	TooOften bool // what was said under its Once had been answered as often as it may be: this is another decision
-	Lost     int  // and the place of the bucket in the call
+	Repeated bool // it was decided before, under its Once; this is the answer given then
+	TooOften bool // its Once was answered as often as it may be; this is a new decision
+	Lost     int  // with StatusLost: the place of the lost bucket in Decide.Buckets
 	Buckets  []State
 	Answers  []Answer
 }
 
-// Given answers Lend: the rows as they stand now, for the cell asked for.
+// Given answers Lend, with the row of the cell asked for as it stands now.
 type Given struct {
 	Head
 	State
 	Row        Row
-	Spare      int64 // what more could be lent
+	Spare      int64 // what more could be lent after this call
 	SpareBurst int64
 }
 
-// Credited answers Credit: the rows as they stand now, for the cell credited.
+// Credited answers Credit, with the row of the credited cell as it stands now.
 type Credited struct {
 	Head
 	State
@@ -97,7 +104,7 @@ type Refusal int64
 
 const (
 	NotRefused     Refusal = iota
-	NoLongerWeighs         // what was charged does not count any more
+	NoLongerWeighs         // the charge does not count any more
 	TurnPromised           // a queue's turn cannot be given back
 	NoSuchLimit            // the limit is not in force any more
 )
@@ -111,7 +118,7 @@ func (r Refusal) String() string {
 	return refusalNames[r]
 }
 
-// Back is what became of one charge.
+// Back is the outcome of refunding one charge.
 type Back struct {
 	Units   int64
 	Refusal Refusal
@@ -120,25 +127,26 @@ type Back struct {
 // Refunded answers Refund, charge by charge.
 type Refunded struct {
 	Head
-	Repeated bool // it was refunded before; this is what was said then
+	Repeated bool // it was refunded before; this is the answer given then
 	Charges  []Back
 }
 
-// Cleared answers Reset with the state before.
+// Cleared answers Reset with the state before the reset.
 type Cleared struct {
 	Head
 	State
 }
 
-// Row is the ledger between this region and a peer for one cell. All are cumulative: this region writes what it Lent
-// and Returned, R and Q[self->peer], and hears what it Borrowed and Regained, R and Q[peer->self]; the same of burst
+// Row is the ledger between this region and a peer for one cell. All amounts are cumulative. This
+// region writes Lent and Returned, which are R and Q[self->peer]. It hears Borrowed and Regained
+// from the peer, which are R and Q[peer->self]. BurstLent and BurstBorrowed are the same for burst
 // rights, Y.
 type Row struct {
 	Lent, Returned, Borrowed, Regained int64
 	BurstLent, BurstBorrowed           int64
 }
 
-// PeerRow is a Row with its place.
+// PeerRow is a Row with its cell and peer.
 type PeerRow struct {
 	Cell int64
 	Peer string
@@ -152,44 +160,44 @@ type Inspected struct {
 	Rows []PeerRow // of all cells that weigh, ordered by cell and peer
 }
 
-// Recalled answers Recall. It says nothing of cells that the loss of LostAt may concern, nor of those that weigh no more
-// at Now by its clock.
+// Recalled answers Recall. It says nothing of cells that the loss at LostAt may concern, nor of
+// cells that no longer weigh at Now by the answering region's clock.
 type Recalled struct {
 	Head
 	Rows []HeardRow // of all cells that weigh, ordered by cell
 }
 
-// HeardRow is what a region heard of a peer's row of one cell.
+// HeardRow is what a region has heard of a peer's row of one cell.
 type HeardRow struct{ Cell, Borrowed, Regained int64 }
 
-// Restored answers Restore, and Inspect of the bucket as it stands now.
+// Restored answers Restore, as Inspect would answer for the restored bucket.
 type Restored = Inspected
 
 // Booked answers Book.
 type Booked struct {
 	Head
-	Done bool // no more of it need be booked: it is charged, or counts no more
+	Done bool // nothing is left to book: the units are charged, or no longer count
 }
 
-// Opened answers Open: what stands there now.
+// Opened answers Open with what the token says now.
 type Opened struct {
 	OK         bool
 	Generation uint64
 	Region     string
 	Epoch      string
 	LostAt     int64  // when data of an earlier generation was lost, 0: never
-	Secret     string // what seals the receipts of this generation
-	Replid     string // master_replid of the server it was opened on
+	Secret     string // seals the receipts of this generation
+	Replid     string // master_replid of the server under which it was opened
 	Since      uint64 // generation since which nothing was lost
-	Begun      int64  // store time at which this generation began, not before any that was answered
-	Mark       int64  // the latest store time that was answered
-	Answered   int64  // the latest that the node was answered with, or could have been when this generation began
+	Begun      int64  // store time at which the generation began; not before any earlier answer
+	Mark       int64  // the latest store time that any script answered with
+	Answered   int64  // the latest time that the node was answered with; at least Begun
 }
 
 // Noted answers Note.
 type Noted struct {
 	OK     bool   // false: the store is not of the caller's generation
-	Before string // what was remembered
+	Before string // the text stored before
 }
 
 // Beaten answers Beat.

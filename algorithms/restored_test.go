@@ -7,7 +7,8 @@ import (
 	"github.com/quotad/quotad/algorithms"
 )
 
-// stores are a script's two stores, which a test asks the same: the Lua on an embedded Redis, and its twin.
+// stores are a script's two stores, which a test asks the same: the Lua on an embedded Redis, and
+// its twin.
 type stores struct {
 	t    *testing.T
 	lua  *lua
@@ -63,7 +64,8 @@ func (s *stores) decide(terms algorithms.Terms, cost int64) algorithms.Decided {
 	return got
 }
 
-// restoring is a store that lost its data at the end of cell 0, and its bucket of 100 units a cell of 1 s.
+// restoring is a store that lost its data at the end of cell 0, and its bucket of 100 units a cell
+// of 1 s.
 func restoring(t *testing.T) (s *stores, terms algorithms.Terms, lostAt, start int64) {
 	start = 1_800_000_000_000_000
 	terms = algorithms.Terms{Kind: algorithms.SlidingWindowCounter, Window: 1_000_000, Cell: 1_000_000, Tick: 1, Entitlement: 100, Recovered: true}
@@ -74,8 +76,9 @@ func restoring(t *testing.T) (s *stores, terms algorithms.Terms, lostAt, start i
 	return s, terms, o.LostAt, start
 }
 
-// TestACounterRestoredInTheNextCell: a counter used 80 of 100 in a cell that is over when it is restored. A quarter into the
-// next one they weigh 60: 40 are free, and not 100. Half into it 60 are.
+// TestACounterRestoredInTheNextCell: a counter used 80 of 100 in a cell that is over when it is
+// restored. A quarter into the next one they weigh 60: 40 are free, and not 100. Half into it 60
+// are.
 func TestACounterRestoredInTheNextCell(t *testing.T) {
 	s, terms, lostAt, start := restoring(t)
 	s.at(start + 1_250_000)
@@ -93,7 +96,8 @@ func TestACounterRestoredInTheNextCell(t *testing.T) {
 	}
 }
 
-// TestACounterRestoredInItsCell: the same, restored while the cell lasts, and in two parts: who tells less takes nothing back.
+// TestACounterRestoredInItsCell: as above, but restored while the cell lasts, and in two calls. A
+// call that reports less use does not lower what is counted.
 func TestACounterRestoredInItsCell(t *testing.T) {
 	s, terms, lostAt, start := restoring(t)
 	s.at(start + 950_000)
@@ -108,8 +112,9 @@ func TestACounterRestoredInItsCell(t *testing.T) {
 	}
 }
 
-// TestTheMarkOutlivesAnOpening: a store whose clock has shown a later time than it shows now is opened once more, with nothing
-// lost. It begins where it was: else the cells in between come once more, with all that they have.
+// TestTheMarkOutlivesAnOpening: a store's clock was ahead and is set right, then the store is
+// opened once more. The new generation begins at the latest time shown, also if its opener did not
+// know that time. Otherwise the cells in between would come again, each with its full share.
 func TestTheMarkOutlivesAnOpening(t *testing.T) {
 	const start = 1_800_000_000_000_000
 	terms := algorithms.Terms{Kind: algorithms.FixedWindow, Window: 1_000_000, Cell: 1_000_000, Tick: 1, Entitlement: 100}
@@ -135,8 +140,8 @@ func TestTheMarkOutlivesAnOpening(t *testing.T) {
 	}
 }
 
-// TestUseToldLate: a node cannot be heard while its bucket is restored, and tells afterwards. What it used counts then, beside
-// what was booked meanwhile, in the script as in its twin.
+// TestUseToldLate: a node cannot be asked while its bucket is restored, and reports its use later.
+// From then on its use counts, in the script as in the twin.
 func TestUseToldLate(t *testing.T) {
 	for _, kind := range windowKinds {
 		t.Run(string(kind), func(t *testing.T) {

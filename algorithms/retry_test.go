@@ -9,7 +9,7 @@ import (
 
 const retryWindow = 1000 // microseconds
 
-// drawnRegion is a region's store with one bucket, driven through a random history.
+// drawnRegion is a region's store with one bucket, after a random history.
 type drawnRegion struct {
 	Twin
 	terms    Terms
@@ -17,7 +17,8 @@ type drawnRegion struct {
 	receipts []Refund
 }
 
-// drawBucket draws the terms of a bucket: cells as long as the window, shorter and longer, ticks that divide it or not.
+// drawBucket draws the terms of a bucket: cells as long as the window, shorter and longer, ticks
+// that divide it or not.
 func drawBucket(t *rapid.T, kind Kind) Terms {
 	terms := Terms{Kind: kind, Window: retryWindow, Cell: retryWindow, Tick: 1,
 		Entitlement: rapid.SampledFrom([]int64{0, 1, 3, 10, 20}).Draw(t, "entitlement")}
@@ -51,7 +52,7 @@ func drawRegion(t *rapid.T, kind Kind) *drawnRegion {
 
 func (r *drawnRegion) guard() Fence { return Fence{Generation: 1, Epoch: "1-e", Clock: r.now} }
 
-// asked is whether a cost would be admitted at a time; it charges nothing.
+// asked says whether a cost would be admitted at a time; it charges nothing.
 func (r *drawnRegion) asked(at, cost int64) (now int64, a Answer) {
 	r.now = at
 	d := r.Decide(at, Decide{Fence: r.guard(), Costs: []int64{cost}, Buckets: []LimitTarget{{Target: Target{Key: "k", Terms: r.terms}}}})
@@ -117,8 +118,9 @@ func sampled(t *rapid.T, from, to int64) []int64 {
 	return moments
 }
 
-// TestRetryIsHonest: alone, a cost that was denied is admitted at the moment named, which is the beginning of a tick,
-// and at none before; one that is denied for ever is more than the entitlement alone ever admits, and stays denied.
+// TestRetryIsHonest: if nothing else happens, a denied cost is admitted at the moment named, which
+// is the beginning of a tick, and not before. A cost that is denied for ever is more than the
+// entitlement alone ever admits, and stays denied.
 func TestRetryIsHonest(t *testing.T) {
 	for _, kind := range Kinds {
 		t.Run(string(kind), func(t *testing.T) {
@@ -174,7 +176,8 @@ func (r *drawnRegion) admittedFirst(t *rapid.T, now, at, cost int64) {
 	}
 }
 
-// staysDenied checks that a cost is above what the entitlement alone ever admits, and denied for a long time to come.
+// staysDenied checks that a cost is above what the entitlement alone ever admits, and is denied for
+// a long time.
 func (r *drawnRegion) staysDenied(t *rapid.T, now, cost int64) {
 	if most := everAllowed(r.terms); cost <= most {
 		t.Fatalf("cost %d is denied for ever, although %+v admits %d at once", cost, r.terms, most)

@@ -2,9 +2,9 @@ package algorithms
 
 import "testing"
 
-// TestNoTurnIsFartherThanAFullQueue: 10 a window and 20 waiting, so that no request waits longer than two windows.
-// Borrowing 10 more in each cell makes room twice as fast, but turns that were promised stay: counting room alone, the
-// delays grow by nearly a window with each cell.
+// TestNoTurnIsFartherThanAFullQueue: 10 a window and 20 waiting, so that no request waits longer
+// than two windows. Borrowing 10 more in each cell makes room twice as fast, but promised turns
+// stay. If only the room counted, the delays would grow by nearly a window with each cell.
 func TestNoTurnIsFartherThanAFullQueue(t *testing.T) {
 	lender, borrower, at := parties(t, queued(10), queued(10))
 	for cell := range int64(6) {
@@ -26,8 +26,8 @@ func TestNoTurnIsFartherThanAFullQueue(t *testing.T) {
 	}
 }
 
-// TestBoundTurnsKeepTheirPace: five requests at 0 have turns up to 400; with 90 more borrowed at 50 the next ones come 10
-// apart after the last, and not a tick sooner each.
+// TestBoundTurnsKeepTheirPace: five requests at 0 have turns up to 400. With 90 more borrowed at
+// 50, the next turns come 10 apart after the last one, and none of them a tick sooner.
 func TestBoundTurnsKeepTheirPace(t *testing.T) {
 	lender, borrower, at := parties(t, queued(90), queued(10))
 	for range 5 {
@@ -45,8 +45,9 @@ func TestBoundTurnsKeepTheirPace(t *testing.T) {
 	}
 }
 
-// TestTurnsOutlastALoss: 40 requests at 0 fill the queue for four windows. The store is lost at 500: until the turns are
-// over the share is not lent, or the borrower would serve beside them.
+// TestTurnsOutlastALoss: 40 requests at 0 fill the queue for four windows. The store is lost at
+// 500. Until the turns are over the share is not lent; otherwise the borrower would serve beside
+// them.
 func TestTurnsOutlastALoss(t *testing.T) {
 	terms := queued(10)
 	terms.Burst = 40
@@ -69,8 +70,8 @@ func TestTurnsOutlastALoss(t *testing.T) {
 	}
 }
 
-// TestATickThatHasBegunDoesNotCount: with ticks of 200, 10 of 10 are taken at 199; at 200 no tick has passed since, and
-// nothing has been refilled or served.
+// TestATickThatHasBegunDoesNotCount: with ticks of 200, 10 of 10 are taken at 199; at 200 no tick
+// has passed since, and nothing has been refilled or served.
 func TestATickThatHasBegunDoesNotCount(t *testing.T) {
 	for _, terms := range []Terms{tokened(10, 10), queued(10)} {
 		terms.Tick, terms.Burst = 200, 10
@@ -88,8 +89,8 @@ func TestATickThatHasBegunDoesNotCount(t *testing.T) {
 	}
 }
 
-// TestAnotherTickConvertsTheLevel: raising a limit may make its ticks longer. What was taken stays taken: 18 of 20 are
-// gone, so that 30 leave 12 at most, and not 30; and refill goes on.
+// TestAnotherTickConvertsTheLevel: raising a limit may make its ticks longer. What was taken stays
+// taken: 18 of 20 are gone, so a limit of 30 leaves at most 12, not 30. Refill goes on.
 func TestAnotherTickConvertsTheLevel(t *testing.T) {
 	for _, terms := range []Terms{tokened(20, 20), queued(20)} {
 		terms.Burst = 20

@@ -2,10 +2,11 @@ package algorithms
 
 import "testing"
 
-// TestWhatIsGivenUpIsHadNoEarlier: the lender, whose clock is ahead, gives 30 up at 900 of its cell, where the borrower's clock
-// shows 100. A rate is for the last tenth of the cell, and the borrower would have it for nine tenths; what had faded at 900
-// still weighs at 100. The borrower has them from 900 of its own cell on, and at once what was promised before the cell began.
-// In a fixed window nothing fades, and whose clock shows what does not matter.
+// TestWhatIsGivenUpIsHadNoEarlier: the lender, whose clock is ahead, gives 30 up at 900 of its
+// cell, when the borrower's clock shows 100. A rate is then for the last tenth of the cell, but the
+// borrower would have it for nine tenths; and use that had faded at 900 still weighs at 100. So the
+// borrower has the rights only from 900 of its own cell on. It has at once what was promised before
+// the cell began. In a fixed window nothing fades, so the clocks do not matter.
 func TestWhatIsGivenUpIsHadNoEarlier(t *testing.T) {
 	for kind, early := range map[Kind]Status{FixedWindow: StatusOK, SlidingWindowCounter: StatusEarly, SlidingWindowLog: StatusEarly,
 		TokenBucket: StatusEarly, LeakyBucket: StatusEarly} {
@@ -25,8 +26,9 @@ func TestWhatIsGivenUpIsHadNoEarlier(t *testing.T) {
 	}
 }
 
-// TestWhatFadedAheadStillWeighsBehind: the lender's 50 of 50, admitted at 400, have half faded by its clock at 1500, and it lends
-// what has. The borrower's clock shows 1100, where 45 of them weigh: with 25 lent it admitted 75 beside them, of 100.
+// TestWhatFadedAheadStillWeighsBehind: the lender's 50 of 50, admitted at 400, have half faded by
+// its clock at 1500, and it lends the half that has. The borrower's clock shows 1100, where 45 of
+// the 50 weigh. With 25 lent it would admit 75 beside them, of 100.
 func TestWhatFadedAheadStillWeighsBehind(t *testing.T) {
 	l, b, at := parties(t, sliding(50), sliding(50))
 	start := *l.now

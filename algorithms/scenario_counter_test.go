@@ -6,10 +6,10 @@ func sliding(entitlement int64) Terms {
 	return Terms{Kind: SlidingWindowCounter, Window: 1000, Cell: 1000, Tick: 1, Entitlement: entitlement}
 }
 
-// TestCounterShadow: what was lent still weighs in the next cell, for as long as the use it allowed does. L = 100 =
-// 50 + 50; the lender lends all, and the borrower uses 100. At 1250 these weigh 100 x 0.75 = 75, so 25 are free in the
-// world: the lender has 50 - 50 x 0.75 = 12.5, the borrower 50 - 75 < 0. A lender that began at its 50 again would
-// make it 75 + 50 = 125.
+// TestCounterShadow: what was lent still weighs in the next cell, for as long as the use it allowed
+// does. L = 100 = 50 + 50. The lender lends all, and the borrower uses 100. At 1250 these weigh 100
+// x 0.75 = 75, so 25 are free in all regions together: the lender has 50 - 50 x 0.75 = 12.5, the
+// borrower 50 - 75 < 0. A lender that began at its 50 again would make it 75 + 50 = 125.
 func TestCounterShadow(t *testing.T) {
 	l, b, at := parties(t, sliding(50), sliding(50))
 	b.borrows(l, 0, 50)
@@ -29,8 +29,8 @@ func TestCounterShadow(t *testing.T) {
 	l.has(50, 38) // the 12 of cell 1
 }
 
-// TestCounterShadowOutlivesTheGuard: with clocks apart by up to g = 100, the borrower's cell may end 100 later. The
-// shadow stays whole until 1100, and ends at 2100.
+// TestCounterShadowOutlivesTheGuard: with clocks apart by up to g = 100, the borrower's cell may
+// end 100 later. The shadow stays whole until 1100, and ends at 2100.
 func TestCounterShadowOutlivesTheGuard(t *testing.T) {
 	guarded := sliding(50)
 	guarded.ClockMargin = 100
@@ -46,9 +46,9 @@ func TestCounterShadowOutlivesTheGuard(t *testing.T) {
 	l.has(50, 50)
 }
 
-// TestCounterPromiseMustBeFreeBefore: what is promised for the next cell must be free before it opens. The lender has
-// used 50 of 50 in cell 0, which still weigh 50 when cell 1 opens; had it promised 50, the borrower would admit 100
-// there beside them: 150. With 20 used it can promise 30.
+// TestCounterPromiseMustBeFreeBefore: what is promised for the next cell must be free before it
+// opens. The lender has used 50 of 50 in cell 0, which still weigh 50 when cell 1 opens. Had it
+// promised 50, the borrower would admit 100 there beside them: 150. With 20 used it can promise 30.
 func TestCounterPromiseMustBeFreeBefore(t *testing.T) {
 	l, b, at := parties(t, sliding(50), sliding(50))
 	l.admits(50)
@@ -61,9 +61,10 @@ func TestCounterPromiseMustBeFreeBefore(t *testing.T) {
 	equal(t, "promised with 30 free", l.lends(b, 1, 50), 30)
 }
 
-// TestCounterPromiseIsMissingAtOnce: from the promise on, before its cell opens, the units are gone here. Of 50 the
-// lender has used 20 and promised 30; were these still free until 1000, it would use them at 999, the borrower its 80
-// at 1000, and the world would count 50 + 80 = 130.
+// TestCounterPromiseIsMissingAtOnce: promised units are missing here from the promise on, before
+// their cell opens. Of 50 the lender has used 20 and promised 30. Were these still free until 1000,
+// it would use them at 999, the borrower its 80 at 1000, and all regions together would count 50 +
+// 80 = 130.
 func TestCounterPromiseIsMissingAtOnce(t *testing.T) {
 	l, b, at := parties(t, sliding(50), sliding(50))
 	l.admits(20)
@@ -81,9 +82,10 @@ func TestCounterPromiseIsMissingAtOnce(t *testing.T) {
 	l.denies(1, 50)
 }
 
-// TestCounterDeductsTheLargest: per peer the largest of loan, promise and shadow is missing, not their sum. The shadow
-// of 30 lent in cell 0 covers a loan of 30 in cell 1: even with nothing else free, lending it again costs nothing. By
-// the sum the lender of 50 would stand at -10, and a borrower that goes on could be lent to in every other cell only.
+// TestCounterDeductsTheLargest: for each peer the largest of loan, promise and shadow is missing,
+// not their sum. The shadow of 30 lent in cell 0 covers a loan of 30 in cell 1: even with nothing
+// else free, lending it again costs nothing. With the sum, the lender of 50 would be at -10, and
+// could lend to a steady borrower only in every other cell.
 func TestCounterDeductsTheLargest(t *testing.T) {
 	l, b, at := parties(t, sliding(50), sliding(50))
 	b.borrows(l, 0, 30)
@@ -101,8 +103,8 @@ func TestCounterDeductsTheLargest(t *testing.T) {
 	l.has(20, 10) // R[2], and half of the 20 of cell 1
 }
 
-// TestCounterDeductsEveryPeer: the largest is taken per peer; what different peers hold adds up. Of 50, 20 are with one
-// and 20 with another.
+// TestCounterDeductsEveryPeer: the largest is taken for each peer, and the peers add up. Of 50, 20
+// are with one and 20 with another.
 func TestCounterDeductsEveryPeer(t *testing.T) {
 	l, b, at := parties(t, sliding(50), sliding(25))
 	other := *b
@@ -115,8 +117,9 @@ func TestCounterDeductsEveryPeer(t *testing.T) {
 	l.has(25, 25) // 50 - (20 + 30) x 0.5
 }
 
-// TestCounterReturnsAreNoSecondLoan: what was given back unspent leaves no shadow. The lender of 50 lends 50 and gets
-// 50 back; it has 50 in the next cell. As a loan the other way, both would have a shadow of 50 there, and nothing.
+// TestCounterReturnsAreNoSecondLoan: what was given back unspent leaves no shadow. The lender of 50
+// lends 50 and gets 50 back; it has 50 in the next cell. If the return were a loan the other way,
+// both would have a shadow of 50 there, and nothing left.
 func TestCounterReturnsAreNoSecondLoan(t *testing.T) {
 	l, b, at := parties(t, sliding(50), sliding(50))
 	b.borrows(l, 0, 50)
@@ -127,9 +130,10 @@ func TestCounterReturnsAreNoSecondLoan(t *testing.T) {
 	b.has(50, 50)
 }
 
-// TestCounterKeepsWhatFadingUseNeeds: the use of the cell before is spent as far as it weighs. The borrower used its 50
-// in cell 0; at 1000 it borrows 20 and uses 15, so of 70 it can give back 5. Had it given back all 20, the lender would
-// use its 50 beside 50 + 15: 115. At 1100 the 50 weigh 45, and 5 more are free.
+// TestCounterKeepsWhatFadingUseNeeds: use of the cell before counts as spent as far as it still
+// weighs. The borrower used its 50 in cell 0. At 1000 it borrows 20 and uses 15, so of 70 it can
+// give back 5. Had it given back all 20, the lender would use its 50 beside 50 + 15: 115. At 1100
+// the 50 weigh 45, and 5 more are free.
 func TestCounterKeepsWhatFadingUseNeeds(t *testing.T) {
 	l, b, at := parties(t, sliding(50), sliding(50))
 	b.admits(50)

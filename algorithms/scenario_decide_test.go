@@ -6,15 +6,17 @@ import (
 	"testing"
 )
 
-// onBoth is a request on two buckets of the party's store: its own, and a second one under other terms.
+// onBoth is a request on two buckets of the party's store: its own, and a second one under other
+// terms.
 func (p *party) onBoth(second LimitTarget, costs ...int64) Decided {
 	p.Helper()
 	return p.Decide(*p.now, Decide{Fence: p.guard(), Commit: true, Costs: costs, Buckets: []LimitTarget{p.bucket(), second}})
 }
 
-// TestCostsOutOfRange: a cost is at least 1 and at most 2^51. With another in its list nothing of the list is charged:
-// a negative cost would give units back, and one above 2^52 is not the number that the caller wrote. (Costs are integers
-// in Go, and written in full for the script: one that is not a number cannot be said.)
+// TestCostsOutOfRange: a cost is at least 1 and at most 2^51. If a list has any other cost, nothing
+// of the list is charged: a negative cost would give units back, and one above 2^52 is not the
+// number that the caller wrote. (Costs are integers in Go and written with all their digits, so a
+// cost cannot be anything but a number.)
 func TestCostsOutOfRange(t *testing.T) {
 	for _, kind := range Kinds {
 		terms := Terms{Kind: kind, Window: 1000, Cell: 1000, Tick: 1, Entitlement: 60}
@@ -36,8 +38,9 @@ func TestCostsOutOfRange(t *testing.T) {
 	}
 }
 
-// TestADenialSpendsNothingElsewhere: a request on a limit of 10 and one of 100 that the first denies costs nothing of
-// the second, whatever their order. Twelve requests of 1 cost 10 of the 100; charged as they are checked, 12.
+// TestADenialSpendsNothingElsewhere: if a limit of 10 denies a request, the request costs nothing
+// of a second limit of 100, whatever their order. Twelve requests of 1 cost 10 of the 100. Charging
+// each bucket as it is checked would cost 12.
 func TestADenialSpendsNothingElsewhere(t *testing.T) {
 	for _, kind := range Kinds {
 		wide := Terms{Kind: kind, Window: 1000, Cell: 1000, Tick: 1, Entitlement: 100}
@@ -60,8 +63,9 @@ func TestADenialSpendsNothingElsewhere(t *testing.T) {
 	}
 }
 
-// TestAShadowBucketNeverDenies: it reports what it would have said, and is charged only where it had room and the
-// request was admitted. 12 requests on 10 in shadow and 11 in force: 11 admitted, 10 charged to the shadow bucket.
+// TestAShadowBucketNeverDenies: it reports what it would have said, and is charged only where it
+// had room and the request was admitted. 12 requests on 10 in shadow and 11 in force: 11 admitted,
+// 10 charged to the shadow bucket.
 func TestAShadowBucketNeverDenies(t *testing.T) {
 	l, _, _ := parties(t, fixed(11), fixed(0))
 	d := l.onBoth(LimitTarget{Target: Target{Key: "shadow", Terms: fixed(10)}, Shadow: true}, slices.Repeat([]int64{1}, 12)...)
@@ -72,14 +76,16 @@ func TestAShadowBucketNeverDenies(t *testing.T) {
 	equal(t, "used in shadow", d.Buckets[1].Used, 10)
 }
 
-// TestAShadowBucketIsNotChargedForDenials: three denied requests of 5 on 4 leave the shadow bucket as it was.
+// TestAShadowBucketIsNotChargedForDenials: three denied requests of 5 on 4 leave the shadow bucket
+// as it was.
 func TestAShadowBucketIsNotChargedForDenials(t *testing.T) {
 	l, _, _ := parties(t, fixed(4), fixed(0))
 	d := l.onBoth(LimitTarget{Target: Target{Key: "shadow", Terms: fixed(10)}, Shadow: true}, 5, 5, 5)
 	equal(t, "used in shadow", d.Buckets[1].Used, 0)
 }
 
-// TestAPeekChargesNothing: without commit, a list is decided as it would be, 60 of it being admitted, and charges nothing.
+// TestAPeekChargesNothing: without commit, a list is decided as usual, with 60 of it admitted, but
+// nothing is charged.
 func TestAPeekChargesNothing(t *testing.T) {
 	for _, kind := range Kinds {
 		terms := Terms{Kind: kind, Window: 1000, Cell: 1000, Tick: 1, Entitlement: 60}
@@ -99,8 +105,9 @@ func TestAPeekChargesNothing(t *testing.T) {
 	}
 }
 
-// TestARequestIsChargedOnce: a request with a key of its own is answered again as it was the first time, and not
-// charged again: three times 40 of 60 are 40. A denial is not remembered: the client may try again later.
+// TestARequestIsChargedOnce: a request with a key of its own gets its first answer again and is not
+// charged again: three times 40 of 60 are 40. A denial is not remembered, because the client may
+// try again later.
 func TestARequestIsChargedOnce(t *testing.T) {
 	l, b, at := parties(t, fixed(60), fixed(40))
 	once := func(key string, cost int64) Decided {
@@ -116,7 +123,8 @@ func TestARequestIsChargedOnce(t *testing.T) {
 		at(int64(i) * 100)
 	}
 	equal(t, "denied", once("r2", 40).Answers[0].Admitted, false)
-	if d := once("r1", 40); d.Repeated || !d.TooOften || d.Answers[0].Admitted { // as any request of 40: 20 are left
+	// as any request of 40: 20 are left
+	if d := once("r1", 40); d.Repeated || !d.TooOften || d.Answers[0].Admitted {
 		t.Errorf("a fourth time again: %+v", d)
 	}
 	l.hears(b, 0, Credit{Lent: 20})
@@ -125,8 +133,9 @@ func TestARequestIsChargedOnce(t *testing.T) {
 	equal(t, "used", l.state().Used, 80)
 }
 
-// TestARequestSentAgainTooOften: one id is answered so many times and then charged like no id, so that whoever sends one
-// id for all requests gets the limit and those few answers: 60 and 3 of 100.
+// TestARequestSentAgainTooOften: one id is answered a few times and is then charged as if it were
+// none. So a client that sends one id with all its requests gets the limit and those few answers:
+// 60 and 3 of 100.
 func TestARequestSentAgainTooOften(t *testing.T) {
 	for _, repeats := range []int64{0, 1, 7} {
 		l, _, _ := parties(t, fixed(60), fixed(40))
@@ -158,7 +167,7 @@ func TestARequestSentAgainTooOften(t *testing.T) {
 	}
 }
 
-// TestPeeksCountAsNoRepeat: what only asks uses up nothing.
+// TestPeeksCountAsNoRepeat: a call without commit does not use up a repeat.
 func TestPeeksCountAsNoRepeat(t *testing.T) {
 	l, _, _ := parties(t, fixed(60), fixed(40))
 	c := Decide{Fence: l.guard(), Commit: true, Once: "r", Repeats: 1, Costs: []int64{1}, Buckets: []LimitTarget{l.bucket()}}

@@ -6,9 +6,9 @@ func fixed(entitlement int64) Terms {
 	return Terms{Kind: FixedWindow, Window: 1000, Cell: 1000, Tick: 1, Entitlement: entitlement}
 }
 
-// TestOnlyUnspentUnitsAreLent: a debit only while used + x <= S. L = 100 = 60 + 40; the lender has used 50 of its 60
-// and is asked for 40. It can give 10: 50 here and 50 there. Had it given 40, the borrower would admit 80 beside the
-// 50: 130.
+// TestOnlyUnspentUnitsAreLent: a debit only while used + x <= S. L = 100 = 60 + 40. The lender has
+// used 50 of its 60 and is asked for 40. It can give 10: then each has 50. Had it given 40, the
+// borrower would admit 80 beside the 50: 130.
 func TestOnlyUnspentUnitsAreLent(t *testing.T) {
 	l, b, _ := parties(t, fixed(60), fixed(40))
 	l.admits(50)
@@ -21,8 +21,8 @@ func TestOnlyUnspentUnitsAreLent(t *testing.T) {
 	l.denies(1, 1000)
 }
 
-// TestAskingTwiceLendsOnce: a call names the value that R should reach, so a retried request debits nothing twice. 60,
-// of which 20 are asked for three times: 40 are left, not 0.
+// TestAskingTwiceLendsOnce: a call names the value that R should reach, so a retried request debits
+// nothing twice. Of 60, 20 are asked for three times: 40 are left, not 0.
 func TestAskingTwiceLendsOnce(t *testing.T) {
 	l, b, _ := parties(t, fixed(60), fixed(40))
 	for range 3 {
@@ -31,8 +31,9 @@ func TestAskingTwiceLendsOnce(t *testing.T) {
 	l.has(40, 40)
 }
 
-// TestHearingTwiceCreditsOnce: rows are cumulative and the borrower keeps their maximum, so what comes twice or late
-// changes nothing: of 10 and 20, heard as 20, 20, 10, it holds 40 + 20, not 40 + 50 nor 40 + 10.
+// TestHearingTwiceCreditsOnce: rows are cumulative and the borrower keeps their maximum, so a
+// message that comes twice or late changes nothing. From 10 and 20, heard as 20, 20, 10, it holds
+// 40 + 20, not 40 + 50 or 40 + 10.
 func TestHearingTwiceCreditsOnce(t *testing.T) {
 	l, b, _ := parties(t, fixed(60), fixed(40))
 	l.lends(b, 0, 20)
@@ -42,8 +43,9 @@ func TestHearingTwiceCreditsOnce(t *testing.T) {
 	}
 }
 
-// TestBorrowedRightsAreNeverLentOn: the net loans of a region stay within its own entitlement. The borrower holds 40
-// and 60 of the lender's, and lends 40; lent on, 60 could come back to where they are counted as missing already.
+// TestBorrowedRightsAreNeverLentOn: the net loans of a region stay within its own entitlement. The
+// borrower holds 40 of its own and 60 of the lender's, and lends 40. If it lent the 60 on, they
+// could come back to the lender, where they already count as missing.
 func TestBorrowedRightsAreNeverLentOn(t *testing.T) {
 	l, b, _ := parties(t, fixed(60), fixed(40))
 	b.borrows(l, 0, 60)
@@ -52,8 +54,9 @@ func TestBorrowedRightsAreNeverLentOn(t *testing.T) {
 	b.has(60, 60)
 }
 
-// TestReturns: what was borrowed is given back as far as it is unspent, at once missing there, and here when it is
-// heard. The borrower of 40 holds 100, has used 70 and gives back 30; until the lender hears of it, the 30 are nobody's.
+// TestReturns: borrowed units are given back as far as they are unspent. The borrower loses them at
+// once, the lender has them when it hears of it. The borrower of 40 holds 100, has used 70 and
+// gives back 30. Until the lender hears of it, nobody has the 30.
 func TestReturns(t *testing.T) {
 	l, b, _ := parties(t, fixed(60), fixed(40))
 	b.borrows(l, 0, 60)
@@ -69,8 +72,9 @@ func TestReturns(t *testing.T) {
 	l.has(0, 0)
 }
 
-// TestMoreThanWasGivenIsNotBelieved: a peer that says it returned more than it was lent, or lent more than it has, is
-// refused, whatever has gone wrong there: with its 61 of 60 the borrower would hold 101 of L = 100.
+// TestMoreThanWasGivenIsNotBelieved: a peer that says it returned more than it was lent, or lent
+// more than it has, is refused, whatever went wrong there. With 61 of the peer's 60 the borrower
+// would hold 101 of L = 100.
 func TestMoreThanWasGivenIsNotBelieved(t *testing.T) {
 	l, b, _ := parties(t, fixed(60), fixed(40))
 	equal(t, "61 of 60", b.hears(l, 0, Credit{Lent: 61}).Status, StatusImplausible)
@@ -80,8 +84,9 @@ func TestMoreThanWasGivenIsNotBelieved(t *testing.T) {
 	b.has(40, 40)
 }
 
-// TestRightsEndWithTheirCell: rights of one cell mean nothing in the next, where everybody begins at F again; a late
-// credit is ignored, and no finished cell is lent of. Otherwise the lender's 60 and the borrower's 100 would meet in one.
+// TestRightsEndWithTheirCell: rights of one cell mean nothing in the next, where everybody begins
+// at F again. A late credit is ignored, and a finished cell is not lent from. Otherwise the
+// lender's 60 and the borrower's 100 would be held in one cell.
 func TestRightsEndWithTheirCell(t *testing.T) {
 	l, b, at := parties(t, fixed(60), fixed(40))
 	l.lends(b, 0, 60)
@@ -94,7 +99,8 @@ func TestRightsEndWithTheirCell(t *testing.T) {
 	b.has(40, 40)
 }
 
-// TestPromisesMoveAtTheBoundary: rights of the next cell can be moved before it opens, and count only there.
+// TestPromisesMoveAtTheBoundary: rights of the next cell can be moved before it opens, and count
+// only there.
 func TestPromisesMoveAtTheBoundary(t *testing.T) {
 	l, b, at := parties(t, fixed(60), fixed(40))
 	l.admits(60)
@@ -105,8 +111,8 @@ func TestPromisesMoveAtTheBoundary(t *testing.T) {
 	b.has(100, 100)
 }
 
-// TestTimeNeverGoesBack: a clock stepping back cannot reopen a finished cell. At 1999 the 60 of cell 1 are used; were
-// cell 0 open again at 500, they would be there a second time under its label.
+// TestTimeNeverGoesBack: a clock stepping back cannot reopen a finished cell. At 1999 the 60 of
+// cell 1 are used. If cell 0 opened again at 500, 60 more could be used under its label.
 func TestTimeNeverGoesBack(t *testing.T) {
 	l, _, at := parties(t, fixed(60), fixed(40))
 	l.admits(60)

@@ -6,9 +6,10 @@ func logged(entitlement int64) Terms {
 	return Terms{Kind: SlidingWindowLog, Window: 1000, Cell: 250, Tick: 1, Entitlement: entitlement}
 }
 
-// TestLogLoanIsMissingForAWindow: a unit lent in cell c is missing from the lender until end(c) + W. L = 100 = 50 + 50;
-// all is lent in cell 0, and the borrower uses 100 at 249, its last moment. They are in (t - 1000, t] until 1248. A
-// lender that has its 50 again when the cell ends admits them at 250: 150.
+// TestLogLoanIsMissingForAWindow: a unit lent in cell c is missing from the lender until end(c) +
+// W. L = 100 = 50 + 50. All is lent in cell 0, and the borrower uses 100 at 249, the cell's last
+// moment. They are in (t - 1000, t] until 1248. If the lender had its 50 again at the cell's end,
+// it would admit them at 250: 150.
 func TestLogLoanIsMissingForAWindow(t *testing.T) {
 	l, b, at := parties(t, logged(50), logged(50))
 	b.borrows(l, 0, 50)
@@ -24,7 +25,8 @@ func TestLogLoanIsMissingForAWindow(t *testing.T) {
 	b.denies(1, 999)
 }
 
-// TestLogLoanOutlivesTheGuard: with clocks apart by up to 100, the borrower's cell 0 may end at 350: until 1350.
+// TestLogLoanOutlivesTheGuard: with clocks apart by up to 100, the borrower's cell 0 may end at
+// 350: until 1350.
 func TestLogLoanOutlivesTheGuard(t *testing.T) {
 	guarded := logged(50)
 	guarded.ClockMargin = 100
@@ -36,9 +38,10 @@ func TestLogLoanOutlivesTheGuard(t *testing.T) {
 	l.has(50, 50)
 }
 
-// TestLogPromiseIsMissingAtOnce: the cells in force include the promised one. The lender of 50 has used 20 at 0 and
-// promises 30 of cell 1 at 100. Were they still free until 250, it would use them at 249, the borrower 80 at 250: 130.
-// And what is used cannot be promised: the 20 are in the window until 1000.
+// TestLogPromiseIsMissingAtOnce: the cells in force include the promised one. The lender of 50 has
+// used 20 at 0 and promises 30 of cell 1 at 100. Were they still free until 250, it would use them
+// at 249 and the borrower 80 at 250: 130. And used units cannot be promised: the 20 are in the
+// window until 1000.
 func TestLogPromiseIsMissingAtOnce(t *testing.T) {
 	l, b, at := parties(t, logged(50), logged(50))
 	l.admits(20)
@@ -58,8 +61,9 @@ func TestLogPromiseIsMissingAtOnce(t *testing.T) {
 	b.denies(1, 250)
 }
 
-// TestLogDeductsTheLargest: per peer the largest loan of the cells in force is missing, not their sum: 30 in each of
-// the cells 0 to 3 cost 30 of 50. By the sum, a borrower could be lent to once in a window.
+// TestLogDeductsTheLargest: for each peer the largest loan of the cells in force is missing, not
+// their sum: 30 in each of the cells 0 to 3 cost 30 of 50. With the sum, a region could lend to a
+// borrower only once in a window.
 func TestLogDeductsTheLargest(t *testing.T) {
 	l, b, at := parties(t, logged(50), logged(50))
 	l.admits(20)
@@ -71,7 +75,8 @@ func TestLogDeductsTheLargest(t *testing.T) {
 	}
 	at(1000)
 	l.has(20, 20)
-	equal(t, "beside the 30 still missing", l.lends(b, 4, 50), 50) // 30 cost nothing, and 20 were free
+	// 30 cost nothing, and 20 were free
+	equal(t, "beside the 30 still missing", l.lends(b, 4, 50), 50)
 	l.has(0, 0)
 	at(1999) // cell 3 ended at 1000, cell 4 at 1250
 	l.has(0, 0)
@@ -79,7 +84,8 @@ func TestLogDeductsTheLargest(t *testing.T) {
 	l.has(50, 50)
 }
 
-// TestLogWindowIsHalfOpen: an entry counts in (t - W, t]: for exactly a window, not a microsecond longer.
+// TestLogWindowIsHalfOpen: an entry counts in (t - W, t]: for exactly a window, not a microsecond
+// longer.
 func TestLogWindowIsHalfOpen(t *testing.T) {
 	l, _, at := parties(t, logged(50), logged(50))
 	l.admits(30)

@@ -2,8 +2,9 @@ package algorithms
 
 import "testing"
 
-// A scenario is one counter-example with its numbers: a lender and a borrower, each with its own store, and one clock.
-// Times are microseconds after the start, at which a cell begins for every cell length used; cells are counted from it.
+// A scenario is one counter-example with its numbers: a lender and a borrower, each with its own
+// store, and one clock. Times are microseconds after the start. The start is the beginning of a
+// cell for every cell length used, and cells are counted from it.
 const scenarioStart = int64(1_000_000_000)
 
 // party is one region of a scenario, with one bucket.
@@ -45,7 +46,7 @@ func (p *party) asks(cost int64) (Verdict, bool) {
 	return d.Answers[0].Verdicts[0], d.Answers[0].Admitted
 }
 
-// admits checks that a cost is admitted, and returns after how long its turn has come.
+// admits checks that a cost is admitted, and returns after how many us its turn comes.
 func (p *party) admits(cost int64) (delay int64) {
 	p.Helper()
 	v, ok := p.asks(cost)
@@ -77,7 +78,7 @@ func (p *party) state() State {
 	return g.State
 }
 
-// has checks the rights held of the current cell and what of them is free.
+// has checks the rights held in the current cell, and how many of them are free.
 func (p *party) has(share, free int64) {
 	p.Helper()
 	if s := p.state(); s.Share != share || s.Free != free {
@@ -85,7 +86,8 @@ func (p *party) has(share, free int64) {
 	}
 }
 
-// gives is a lend call to the other party; what the call leaves out is not asked for.
+// gives is a lend call for the other party. A field left 0 asks for nothing; Cap left 0 is the
+// entitlement.
 func (p *party) gives(other *party, k int64, c Lend) Given {
 	p.Helper()
 	c.Fence, c.Key, c.Terms, c.Peer, c.Cell = p.guard(), "k", p.terms, other.name, p.cell(k)
@@ -95,7 +97,7 @@ func (p *party) gives(other *party, k int64, c Lend) Given {
 	return p.Lend(*p.now, c)
 }
 
-// lends has R[p->other] of cell k reach a value, as far as it may, and returns what it is then.
+// lends makes R[p->other] of cell k reach a value, as far as possible, and returns its new value.
 func (p *party) lends(other *party, k, lent int64) int64 {
 	p.Helper()
 	g := p.gives(other, k, Lend{Lent: lent})
@@ -105,7 +107,7 @@ func (p *party) lends(other *party, k, lent int64) int64 {
 	return g.Row.Lent
 }
 
-// hears is a credit call with what the other party's rows of cell k say.
+// hears is a credit call with the other party's rows of cell k.
 func (p *party) hears(other *party, k int64, c Credit) Credited {
 	p.Helper()
 	c.Fence, c.Key, c.Terms, c.Peer, c.PeerGeneration, c.Cell = p.guard(), "k", p.terms, other.name, 1, p.cell(k)
@@ -113,7 +115,8 @@ func (p *party) hears(other *party, k int64, c Credit) Credited {
 	return p.Credit(*p.now, c)
 }
 
-// borrows is a whole transfer: a debit in the lender's store, which must come to exactly the units, and the credit.
+// borrows is a whole transfer: a debit in the lender's store, which must give exactly the units,
+// and the credit.
 func (p *party) borrows(lender *party, k, units int64) {
 	p.Helper()
 	if lent := lender.lends(p, k, units); lent != units {

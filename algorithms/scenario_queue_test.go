@@ -9,7 +9,7 @@ func queued(entitlement int64) Terms {
 	return Terms{Kind: LeakyBucket, Window: 1000, Cell: 1000, Tick: 1, Entitlement: entitlement, Burst: 20}
 }
 
-// turns admits so many requests of 1 and checks when their turns come, in microseconds after the start.
+// turns admits requests of 1 and checks when their turns come, in microseconds after the start.
 func (p *party) turns(want ...int64) {
 	p.Helper()
 	var got []int64
@@ -21,9 +21,10 @@ func (p *party) turns(want ...int64) {
 	}
 }
 
-// TestTurnsAreComputedCellByCell: 10 in 1000 are one in 100; with 10 borrowed, one in 50. A borrowed rate is not assumed
-// beyond its cell: of six requests at 850, three are served by 1000 and the others one in 100. At 50 throughout, the
-// last would be called at 1100, when the lender already uses its rate again.
+// TestTurnsAreComputedCellByCell: 10 in 1000 are one in 100; with 10 borrowed, one in 50. A
+// borrowed rate does not count beyond its cell. Of six requests at 850, three are served by 1000,
+// and the others one in 100. At one in 50 throughout, the last turn would come at 1100, when the
+// lender already uses its rate again.
 func TestTurnsAreComputedCellByCell(t *testing.T) {
 	l, b, at := parties(t, queued(10), queued(10))
 	at(850)
@@ -42,10 +43,10 @@ func TestTurnsUseAPromise(t *testing.T) {
 	b.turns(1900, 1950, 2000, 2100)
 }
 
-// TestPromisedTurnsAreNotLent: the share of a cell is lowered from the last promised turn on. Five requests at 0 have
-// turns until 400, and the last takes until 500: only then can the rate of cell 0 be lent, and before that only what of
-// the next cell is not promised. Lent at 0, the borrower's 20 in 1000 and the 10 already promised would run side by
-// side: 30 for 20.
+// TestPromisedTurnsAreNotLent: the share of a cell may be lowered only from the last promised turn
+// on. Five requests at 0 have turns until 400, and the last one takes until 500. Only then can the
+// rate of cell 0 be lent, and before that only unpromised rights of the next cell. If it were lent
+// at 0, the borrower's 20 in 1000 and the 10 already promised would run side by side: 30 for 20.
 func TestPromisedTurnsAreNotLent(t *testing.T) {
 	l, b, at := parties(t, queued(10), queued(10))
 	l.turns(0, 100, 200, 300, 400)
@@ -57,13 +58,14 @@ func TestPromisedTurnsAreNotLent(t *testing.T) {
 	at(500)
 	equal(t, "lent behind the last turn", l.lends(b, 0, 10), 10)
 	l.has(0, 20)
-	l.turns(500, 1167) // the first meets nobody; its 1 is worked on from 1000 on, at the 6 of 1000 that are left there
+	// the first finds an empty queue; its 1 is worked on from 1000 on, at the 6 in 1000 left there
+	l.turns(500, 1167)
 	at(1000)
 	l.has(6, 18)
 }
 
-// TestPromisedTurnsKeepTheNextCell: turns at 900 and 1000 are promised; of cell 1 nothing can be, and of what
-// was borrowed nothing given back.
+// TestPromisedTurnsKeepTheNextCell: turns at 900 and 1000 are promised. So nothing of cell 1 can be
+// promised to a peer, and nothing borrowed can be given back.
 func TestPromisedTurnsKeepTheNextCell(t *testing.T) {
 	l, b, at := parties(t, queued(10), queued(10))
 	at(900)
@@ -80,9 +82,10 @@ func TestPromisedTurnsKeepTheNextCell(t *testing.T) {
 	equal(t, "given back while turns are promised", b.gives(l, 0, Lend{Returned: 10}).Row.Returned, 0)
 }
 
-// TestTurnsNeverGoBack: a share that rises brings nothing promised forward, and nobody passes by. Five requests have
-// turns until 400. At 50 the borrower gets 90 more, one in 10: all that waits would be done at 95, but the next turn is
-// not before the last one promised is over, at 499 or later.
+// TestTurnsNeverGoBack: a rising share does not bring promised turns forward, and no request
+// overtakes another. Five requests have turns until 400. At 50 the borrower gets 90 more, one in
+// 10. All that waits would be done at 95, but the next turn is not before the last promised one is
+// over, at 499 or later.
 func TestTurnsNeverGoBack(t *testing.T) {
 	l, b, at := parties(t, queued(90), queued(10))
 	b.turns(0, 100, 200, 300, 400)
@@ -94,7 +97,8 @@ func TestTurnsNeverGoBack(t *testing.T) {
 	}
 }
 
-// TestQueueRoom: at most 20 wait or are in service, a request of 3 waits for room for 3, and one above 20 for ever.
+// TestQueueRoom: at most 20 wait or are in service. A request of 3 waits until there is room for 3,
+// and one above 20 for ever.
 func TestQueueRoom(t *testing.T) {
 	l, _, at := parties(t, queued(10), queued(10))
 	l.admits(20)

@@ -24,7 +24,8 @@ func (p *party) takesBack(c Refund, units int64, refusal Refusal) (repeated bool
 	return g.Repeated
 }
 
-// TestRefundIsIdempotent: one receipt gives back once, and says the same again. 20 of 30 used: 10, then still 10.
+// TestRefundIsIdempotent: one receipt gives its units back once, and gets the same answer again. Of
+// 30 used, 20 come back: 10 are used, and stay 10.
 func TestRefundIsIdempotent(t *testing.T) {
 	for _, terms := range []Terms{fixed(60), sliding(60), logged(60), tokened(60, 60)} {
 		l, _, _ := parties(t, terms, terms)
@@ -36,9 +37,9 @@ func TestRefundIsIdempotent(t *testing.T) {
 	}
 }
 
-// TestRefundIsNeverBelowZero: what was charged is gone since (a reset, or a store that lost it); 20 given back on 5 used
-// leave 0, not 15 below, which would admit 75 of 60. The log finds no such entry and touches no other, and a token
-// bucket has been full since.
+// TestRefundIsNeverBelowZero: the charge is gone already (after a reset, or in a store that lost
+// it). 20 given back on 5 used leave 0, not 15 below, which would admit 75 of 60. The log does not
+// find the entry and touches no other, and a token bucket has been full since.
 func TestRefundIsNeverBelowZero(t *testing.T) {
 	tests := []struct {
 		terms       Terms
@@ -61,8 +62,9 @@ func TestRefundIsNeverBelowZero(t *testing.T) {
 	}
 }
 
-// TestRefundOfTheCellItWasChargedIn: a fixed window gives nothing back in the next cell, where it would come out of
-// other use; the counter takes it from the cell before, where it weighs on, and refuses a cell later.
+// TestRefundOfTheCellItWasChargedIn: a fixed window gives nothing back in the next cell, where the
+// units would come out of other use. The counter takes them from the cell before as long as that
+// weighs, and refuses a cell later.
 func TestRefundOfTheCellItWasChargedIn(t *testing.T) {
 	l, _, at := parties(t, fixed(60), fixed(40))
 	c := l.charged("r1", 20)
@@ -83,8 +85,9 @@ func TestRefundOfTheCellItWasChargedIn(t *testing.T) {
 	l.has(60, 40)
 }
 
-// TestRefundRemovesTheVeryEntry: the log gives back the entry of the decision, not the oldest or the newest. 20 at 0, 10
-// at 300 and 5 at 600; with the 10 gone, 40 + 15 fit until 1000, 55 + 0 after the 20 have left.
+// TestRefundRemovesTheVeryEntry: the log removes the entry of the decision, not the oldest or the
+// newest. 20 at 0, 10 at 300 and 5 at 600. With the 10 gone, 40 + 15 fit until 1000, and 55 + 0
+// after the 20 have left.
 func TestRefundRemovesTheVeryEntry(t *testing.T) {
 	l, _, at := parties(t, logged(60), logged(40))
 	l.admits(20)
@@ -111,9 +114,9 @@ func TestRefundRemovesTheVeryEntry(t *testing.T) {
 	l.takesBack(late, 0, NoLongerWeighs)
 }
 
-// TestTokensAreRefundedWhileTheyMatter: once the bucket has been full since, the refill has made good for the charge and
-// the tokens went to waste: giving them back would pay twice. 60 in 1000 up to 60: 6 charged at 0 are back at 100; with
-// 30 charged at 50, the bucket was full at no time after 0 until 600.
+// TestTokensAreRefundedWhileTheyMatter: if the bucket has been full since the charge, the refill
+// has made up for it, and giving the tokens back would pay twice. 60 in 1000 up to 60: 6 charged at
+// 0 are back at 100. With 30 more charged at 50, the bucket was never full between 0 and 600.
 func TestTokensAreRefundedWhileTheyMatter(t *testing.T) {
 	l, _, at := parties(t, tokened(60, 60), tokened(60, 60))
 	c := l.charged("r1", 6)
@@ -132,7 +135,8 @@ func TestTokensAreRefundedWhileTheyMatter(t *testing.T) {
 	equal(t, "free after the refund", l.state().Free, 36)
 }
 
-// TestTokensAreRefundedUpToTheCapacity: 60 charged at 0 and given back at 500 meet 30 that were refilled.
+// TestTokensAreRefundedUpToTheCapacity: 60 charged at 0 are given back at 500, when 30 are refilled
+// already.
 func TestTokensAreRefundedUpToTheCapacity(t *testing.T) {
 	l, _, at := parties(t, tokened(60, 60), tokened(60, 60))
 	c := l.charged("r1", 60)
@@ -141,7 +145,7 @@ func TestTokensAreRefundedUpToTheCapacity(t *testing.T) {
 	equal(t, "free", l.state().Free, 60)
 }
 
-// TestATurnIsNotRefunded: a queue's turns are promised to those behind.
+// TestATurnIsNotRefunded: the turns after a queue's turn are promised already.
 func TestATurnIsNotRefunded(t *testing.T) {
 	l, _, _ := parties(t, queued(10), queued(10))
 	c := l.charged("r1", 5)
@@ -149,8 +153,9 @@ func TestATurnIsNotRefunded(t *testing.T) {
 	equal(t, "free", l.state().Free, 15)
 }
 
-// TestResetClearsUseAndNothingElse: the loan of 20 is still missing, and what was borrowed still there; and the other
-// bucket of the store is as it was. A reset that forgot the rows would give 60 here beside the 20 there.
+// TestResetClearsUseAndNothingElse: the loan of 20 is still missing, what was borrowed is still
+// there, and the other bucket of the store is unchanged. A reset that forgot the rows would give 60
+// here beside the 20 there.
 func TestResetClearsUseAndNothingElse(t *testing.T) {
 	queue := queued(60)
 	queue.Burst = 60

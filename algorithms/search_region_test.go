@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// region is one region of a search, with every moment it was found in. What comes of an act depends on the region's
-// store and clock alone, so the twin runs each act once for a moment and not once for each world, and worlds share the
-// moments.
+// region is one region of a search, with every moment it was found in. The outcome of an act
+// depends only on the region's store and clock. So the twin runs each act once for a moment, not
+// once for each world, and worlds share the moments.
 type region struct {
 	*space
 	self    int
@@ -16,15 +16,17 @@ type region struct {
 	ids     map[string]int32
 }
 
-// moment is a region's store at a time by its own clock, and what the search itself saw the region admit.
+// moment is a region's store at one time of the region's clock, with the units that the search saw
+// the region admit.
 type moment struct {
 	store    *Twin
 	now      int64
-	admitted []int64  // units, by slot
-	rows     []Row    // with the other region, by cell
-	weight   int64    // what counts of the units admitted; see weigh
-	deaf     acts     // of those of hearing, the rows that are nothing new: known, or of a finished cell
-	results  []result // of each act, once tried
+	admitted []int64 // units, by slot
+	rows     []Row   // with the other region, by cell
+	weight   int64   // what counts of the units admitted; see weigh
+	// acts of hearing a row that is no news: known already, or of a finished cell
+	deaf    acts
+	results []result // of each act, once tried
 }
 
 // act is what a region may do: one of those below, or hear plus the number of a row that the other
@@ -43,8 +45,9 @@ const (
 
 var actNames = [hear]string{"admits", "lends", "gives back", "promises", "gives back ahead", "ticks"}
 
-// result is the moment an act leads to, and what the other region may do from then on: hear the row announced by it. An
-// act that is refused or changes nothing leads to where it began.
+// result is the moment that an act leads to, and the acts that it opens to the other region:
+// hearing the row that it announced. An act that is refused or changes nothing leads back to its
+// own moment.
 type result struct {
 	tried bool
 	to    int32
@@ -109,8 +112,8 @@ func (r *region) finish(m *moment) {
 	}
 }
 
-// key tells moments apart. Of a finished cell only what was lent may matter still, and only until it is over; of
-// admissions those that count.
+// key identifies a moment. Of a finished cell only the loans may still matter, until they no longer
+// weigh; of the admissions only those that count.
 func (r *region) key(m *moment) string {
 	k := make([]byte, 0, 64)
 	put := func(numbers ...int64) {
@@ -159,7 +162,8 @@ func (r *region) after(id int32, a act) result {
 	return got
 }
 
-// do lets a region act; it returns what that opens to the other region, and whether the act was done at all.
+// do lets a region act. It returns the acts that this opens to the other region, and whether the
+// act was done at all.
 func (r *region) do(m *moment, a act) (opens acts, done bool) {
 	cell := CellAt(m.now, r.cell)
 	switch a {

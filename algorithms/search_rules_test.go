@@ -10,8 +10,8 @@ func (s *space) slot(t int64) int64 {
 	return CellAt(t, s.cell)
 }
 
-// since is the first slot that still counts at a time: of the fixed window, the earliest cell the other region may be
-// in still.
+// since is the first slot that still counts at a time. For the fixed window that is the earliest
+// cell that the other region may still be in.
 func (s *space) since(now int64) int64 {
 	switch s.kind {
 	case SlidingWindowCounter:
@@ -31,10 +31,12 @@ func (s *space) over(cell int64) int64 {
 	return end
 }
 
-// weigh returns what counts of the units that a region admitted, by its own clock: those of the current cell; of the
-// counter the estimate, over the ticks of a window; of the log those of (now-W, now], which is the same interval in
-// real time for a clock that is always ahead by as much. (With clocks that drift, the log of a lone region is not exact
-// in real time.)
+// weigh returns how many of the units that a region admitted count, by the region's own clock:
+//   - fixed window: those of the current cell.
+//   - counter: the estimate, as a numerator over the ticks of a window.
+//   - log: those of (now-W, now]. If the clock is always ahead by the same amount, that is the
+//     same interval in real time. (If clocks drift, the log of a single region is not exact in real
+//     time.)
 func (s *space) weigh(m *moment) (sum int64) {
 	cell := CellAt(m.now, s.cell)
 	switch s.kind {
@@ -106,7 +108,7 @@ type mutant struct {
 	lendsOn   bool // depth one: what is borrowed may be lent
 	forgets   bool // the shadow: what was lent in finished cells is not missing any more
 	overlooks bool // the promise: what is lent of the next cell is not missing yet
-	// hear, unless nil, is done to a bucket in place of a credit. Where it returns false, the credit is done after all.
+	// hear, unless nil, replaces a credit. If it returns false, the credit is done after all.
 	hear func(b *bucket, peer string, cell int64, a announced) bool
 }
 

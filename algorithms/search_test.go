@@ -5,14 +5,15 @@ import (
 	"testing"
 )
 
-// A search goes through every state that two regions (F = 2 and 1) can reach by admitting, lending, giving back,
-// promising, hearing and ticking, where any row ever announced may be heard at any time, any number of times, or never.
-// Random runs miss what it finds.
+// A search goes through every state that two regions (F = 2 and 1) can reach by admitting, lending,
+// giving back, promising, hearing and ticking, where any row ever announced may be heard at any
+// time, any number of times, or never. Random runs miss what it finds.
 
 // searchStates bounds a search; every whole space is smaller.
 const searchStates = 1_000_000
 
-// searched are the spaces, each with the number of states below which a search has missed much of it.
+// searched are the spaces. A search that finds fewer states than the number given has missed much
+// of its space.
 var searched = map[string]struct {
 	fewest int
 	space
@@ -35,8 +36,8 @@ var searched = map[string]struct {
 		cells: 5, mostLent: 2, mostBack: 1}},
 	"log, cells that do not divide the window": {100_000, space{kind: SlidingWindowLog, window: 3, cell: 2,
 		cells: 3, mostLent: 2, mostBack: 1}},
-	// One tick apart, the log is exact without a guard: a unit admitted in the last tick of a cell leaves the window a
-	// tick before the cell's end does.
+	// One tick apart, the log is exact without a guard: a unit admitted in the last tick of a cell
+	// leaves the window a tick before the cell's end does.
 	"log, a two ticks ahead": {200_000, space{kind: SlidingWindowLog, window: 3, cell: 3,
 		cells: 3, mostLent: 2, mostBack: 1, ahead: [2]int64{2, 0}, guard: 2}},
 	"log, b two ticks ahead": {200_000, space{kind: SlidingWindowLog, window: 3, cell: 3,
@@ -73,10 +74,10 @@ func without(name string, m mutant) space {
 	return s
 }
 
-// TestSearchFindsBrokenRules shows that the search would notice. Without depth one only the counter fails: there what
-// was lent fades, and the larger of a faded loan and a new one makes good for one of them only. What a log has lent
-// weighs whole or not at all, so that the larger of two loans makes good for both; a fixed window's weighs in its own
-// cell alone.
+// TestSearchFindsBrokenRules shows that the search would notice. Without depth one only the counter
+// fails: there what was lent fades, and the larger of a faded loan and a new one makes good for one
+// of them only. What a log has lent weighs whole or not at all, so that the larger of two loans
+// makes good for both; a fixed window's weighs in its own cell alone.
 func TestSearchFindsBrokenRules(t *testing.T) {
 	mutants := map[string]space{
 		"fixed window, a row heard twice counts twice":     without("fixed window, clocks a cell apart", mutant{hear: hearTwice}),

@@ -19,9 +19,12 @@ type space struct {
 	kind                Kind
 	window, cell, guard int64
 	cells               int64 // after which time ends
-	mostLent, mostBack  int64 // rows are cumulative: lending and giving back in turn would raise them for ever
-	// Clocks: those of the regions are ahead of real time by fixed amounts and tick together; or, with a drift, each
-	// ticks for itself and they are never further apart than that.
+	// most that a row may reach: rows are cumulative, so lending and giving back in turn would
+	// raise them for ever
+	mostLent, mostBack int64
+	// Clocks. Without a drift, the regions' clocks are ahead of real time by fixed amounts and tick
+	// together. With a drift, each clock ticks by itself, and they are never further apart than the
+	// drift.
 	ahead  [2]int64
 	drift  int64
 	mutant mutant
@@ -30,7 +33,8 @@ type space struct {
 // end is the last tick of a clock.
 func (s *space) end() int64 { return s.cells*s.cell - 1 }
 
-// announced is a row that left a region, for all time; its numbers are at most mostLent and mostBack.
+// announced is a row that left a region. It can be heard for ever after. Its numbers are at most
+// mostLent and mostBack.
 type announced struct{ cell, lent, returned int64 }
 
 // hears is the act of hearing a row, and heard the row.
@@ -46,7 +50,8 @@ func (s *space) heard(a act) announced {
 // beyond is the first number that is no act; a set of acts has room for 64.
 func (s *space) beyond() act { return s.hears(announced{cell: s.cells}) }
 
-// world is one state: the moment each region is in, and what it may do: its own acts, and hear what was announced.
+// world is one state of the search: the moment that each region is in, and the acts open to it.
+// Those are its own acts, and hearing the rows that the other announced.
 type world struct {
 	at  [2]int32
 	may [2]acts
@@ -77,10 +82,11 @@ type search struct {
 
 // finding is what came of a search.
 type finding struct {
-	states int      // different ones, up to the first broken one
-	most   [2]int64 // that ever counted of a region's admissions, unless a state is broken; see weigh
-	broken string   // which invariant, empty: none
-	way    string   // to the broken state
+	states int // different states, up to the first broken one
+	// most units that ever counted of a region's admissions, unless a state is broken; see weigh
+	most   [2]int64
+	broken string // the invariant that broke; empty: none
+	way    string // to the broken state
 }
 
 // explore goes through a space, breadth first, until a state is broken or so many were seen.
@@ -115,8 +121,8 @@ func explore(space *space, most int) finding {
 	return f
 }
 
-// add notes a visit unless its world was seen before. Announced rows that say nothing new to who may hear them do not
-// tell worlds apart, but they stay announced and are heard again.
+// add notes a visit unless its world was seen before. Announced rows that are no news to the region
+// that may hear them do not make a different world, but they stay announced and are heard again.
 func (s *search) add(v visit) bool {
 	key := v.world
 	for i := range key.may {

@@ -1,10 +1,11 @@
 package algorithms
 
-// counter is sliding_window_counter: it admits when used[k] + used[k-1] (1-f) + cost <= S[k], f being the elapsed
-// fraction of the cell. Amounts are numerators over the ticks of a window.
+// counter is sliding_window_counter: it admits when used[k] + used[k-1] (1-f) + cost <= S[k], where
+// f is the elapsed fraction of the cell. Amounts are numerators over the ticks of a window.
 //
-// Use that was made with lent rights weighs on at the borrower after its cell, and what is promised for the next cell
-// will weigh there from its start on. So of each peer the largest of these is missing from S, not the loan alone:
+// Use admitted on lent rights still weighs at the borrower after its cell. Rights promised for the
+// next cell will weigh there from its start. So each peer reduces S by the largest of these
+// amounts, not by the loan N[k] alone:
 //
 //	N[k]    R[k+1]    N[c] (1 - (time since the end of c - guard) / W) for earlier cells c
 type counter struct {
@@ -13,7 +14,8 @@ type counter struct {
 	ticks        int64 // in a window
 	elapsed      int64 // of the cell, rounded down
 	used, before int64
-	// hidden is what of used, and hiddenBefore what of before, nobody told of.
+	// hidden is the part of used, and hiddenBefore the part of before, that no node has reported;
+	// see untold.
 	hidden, hiddenBefore int64
 	dirty                bool
 }
@@ -35,7 +37,8 @@ func openCounter(h held) limiter {
 	return c
 }
 
-// weight returns what part of the units lent in a cell, over the ticks of a window, is missing in cell k after e ticks.
+// weight returns how much of each unit lent in a cell is missing in cell k after e ticks, as a
+// numerator over the ticks of a window.
 func (c *counter) weight(lent, k, e int64) int64 {
 	if lent >= k {
 		return c.ticks
@@ -44,7 +47,8 @@ func (c *counter) weight(lent, k, e int64) int64 {
 	return min(max(c.ticks-since, 0), c.ticks)
 }
 
-// missing returns what is missing because of a peer in cell k after e ticks, leaving the rows of one cell out.
+// missing returns what a peer's loans take from S in cell k after e ticks, as a numerator over the
+// ticks of a window. It leaves out the rows of cell without.
 func (c *counter) missing(peer string, k, e, without int64) int64 {
 	var most int64
 	for cell, rows := range c.rows {
@@ -55,7 +59,7 @@ func (c *counter) missing(peer string, k, e, without int64) int64 {
 	return most
 }
 
-// rights returns S in cell k after e ticks.
+// rights returns S in cell k after e ticks, as a numerator over the ticks of a window.
 func (c *counter) rights(k, e int64) int64 {
 	if k*c.Cell+e*c.Tick < c.closed() {
 		return 0
@@ -67,7 +71,8 @@ func (c *counter) rights(k, e int64) int64 {
 	return s
 }
 
-// estimate returns what counts as used in cell k after e ticks if nothing more is admitted.
+// estimate returns what counts as used in cell k after e ticks if nothing more is admitted, as a
+// numerator over the ticks of a window.
 func (c *counter) estimate(k, e int64) int64 {
 	switch k {
 	case c.cell:
@@ -94,7 +99,8 @@ func (c *counter) state() State {
 
 func (c *counter) fits(cost int64) bool { return cost <= c.free(c.cell, c.elapsed) }
 
-// retry looks for the first tick at which the cost fits. Within a cell only time passes, so the room only grows.
+// retry looks for the first tick at which the cost fits. Within a cell only time passes, so the
+// room only grows and a binary search finds the tick.
 func (c *counter) retry(cost int64) int64 {
 	last := (c.Window - 1) / c.Tick
 	settled := max(c.Weighs(c.lastRow()), c.closed())
@@ -123,7 +129,8 @@ func (c *counter) take(cost int64) int64 {
 	return 0
 }
 
-// slack returns what the estimate leaves of S now, beyond kept units.
+// slack returns S less the estimate and less kept units, now, as a numerator over the ticks of a
+// window.
 func (c *counter) slack(kept int64) int64 {
 	kept = min(kept, c.Entitlement+c.in(c.cell))
 	return c.rights(c.cell, c.elapsed) - c.estimate(c.cell, c.elapsed) - kept*c.ticks
@@ -131,8 +138,8 @@ func (c *counter) slack(kept int64) int64 {
 
 func (c *counter) spare(kept int64) int64 { return floorDiv(c.slack(kept), c.ticks) }
 
-// room: lending within what is missing because of the peer anyhow costs nothing. Rights of the next cell must be free
-// in this one already, and the kept ones are those of the next.
+// room: units that are missing because of the peer anyhow cost nothing to lend. Rights of the next
+// cell must be free in this cell too; kept then means units of the next cell.
 func (c *counter) room(cell int64, peer string, kept int64) int64 {
 	if c.slack(0) < 0 {
 		return 0
@@ -174,7 +181,8 @@ func (c *counter) book(cell, units int64) bool {
 	return cell <= c.cell
 }
 
-// restore: what counted at a time counts as used in its cell: it fades later than it did, never sooner.
+// restore counts the units as used in the cell in which they were seen. So they fade later than
+// they did, never sooner.
 func (c *counter) restore(u Use) {
 	switch u.Cell {
 	case c.cell:

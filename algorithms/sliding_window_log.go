@@ -5,17 +5,18 @@ import (
 	"slices"
 )
 
-// entry is an admission that the log remembers.
+// entry is the units admitted at one store time.
 type entry struct{ at, units int64 }
 
-// log is sliding_window_log: it admits when the units of (t - W, t] and the cost fit into S. A unit lent in a cell is
-// missing from the lender until a window (and the guard) after its end; of each peer, the most lent in any cell that
-// still weighs, the next one included.
+// log is sliding_window_log: it admits when the units of (t - W, t] and the cost fit into S. A unit
+// lent in a cell is missing from the lender until a window (and the guard) after the cell's end.
+// Each peer reduces S by the most it was lent in any one cell that still weighs, the next cell
+// included.
 type log struct {
 	burstless
 	held
-	entries []entry         // still in the window
-	sums    map[int64]int64 // units by the cell that they were admitted in
+	entries []entry         // those still in the window
+	sums    map[int64]int64 // units by the cell in which they were admitted
 	used    int64
 	dirty   bool
 }
@@ -31,7 +32,8 @@ func openLog(h held) limiter {
 	return l
 }
 
-// missing returns what is missing at time t because of a peer, leaving the rows of one cell out.
+// missing returns how many units a peer's loans take from S at time t. It leaves out the rows of
+// cell without.
 func (l *log) missing(peer string, t, without int64) int64 {
 	var most int64
 	for cell, rows := range l.rows {
@@ -65,8 +67,8 @@ func (l *log) state() State {
 		Used: l.used, Fading: max(l.used-l.staying(), 0), Free: max(share-l.used, 0)}
 }
 
-// staying returns the units that will still be in the window when the cell ends: those of its last cells, as many as
-// there are in a window.
+// staying returns the units that will still be in the window when the current cell ends: those of
+// the last cells, as many as fit into a window.
 func (l *log) staying() (units int64) {
 	for cell, sum := range l.sums {
 		if cell > l.cell-ceilDiv(l.Window, l.Cell) {
@@ -78,7 +80,7 @@ func (l *log) staying() (units int64) {
 
 func (l *log) fits(cost int64) bool { return cost <= l.rights(l.now)-l.used }
 
-// retry goes through the times at which S may change; between them, entries leave the window.
+// retry tries each time at which S may change. Between those times, only entries leave the window.
 func (l *log) retry(cost int64) int64 {
 	changes := []int64{l.now, l.opens(l.cell + 1), l.opens(l.cell + 2)}
 	for cell := range l.rows {
@@ -102,7 +104,8 @@ func (l *log) retry(cost int64) int64 {
 	return -1
 }
 
-// falls returns when at most so many units are left in the window.
+// falls returns the store time at which at most the given units are left in the window; 0: that is
+// so already.
 func (l *log) falls(units int64) int64 {
 	left := l.used
 	for _, e := range l.entries {
@@ -139,7 +142,8 @@ func (l *log) count(cell, units int64) {
 
 func (l *log) spare(kept int64) int64 { return l.rights(l.now) - l.used - kept }
 
-// room: as for the counter, lending within what is missing anyhow is free, and rights of the next cell must be free now.
+// room: as in counter.room, units that are missing anyhow cost nothing to lend, and rights of the
+// next cell must be free now.
 func (l *log) room(cell int64, peer string, kept int64) int64 {
 	if l.spare(0) < 0 {
 		return 0
@@ -171,13 +175,14 @@ func (l *log) refund(at, cell, units int64) (int64, Refusal) {
 	return 0, NotRefused
 }
 
-// book: the log is in order of time, so what was admitted without the store is entered now.
+// book enters the units at the present time, because the log is in order of time.
 func (l *log) book(_, units int64) bool {
 	l.take(units)
 	return true
 }
 
-// restore: what counted at a time is one entry of that time: it leaves the window later than it did, never sooner.
+// restore makes one entry of the units, at the time at which they were seen. So they leave the
+// window later than they did, never sooner.
 func (l *log) restore(u Use) {
 	at := min(u.At, l.now)
 	if u.Units > l.used && at+l.Window > l.now {

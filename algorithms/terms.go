@@ -1,52 +1,65 @@
 package algorithms
 
-// MaxUnits is the largest amount, limit or time a script computes with: twice it still is an exact double.
+// MaxUnits is the largest amount, limit or time that a script computes with. Twice that is still an
+// exact double.
 const MaxUnits = int64(1) << 51
 
-// MaxClockStep is the largest difference between a node's clock and its store's that is believed, in microseconds.
-// Beyond it a script changes nothing.
+// MaxClockStep is the largest difference between a node's clock and its store's that a script
+// accepts, in microseconds. Beyond it a script changes nothing.
 const MaxClockStep = int64(3600 * second)
 
-// KeySlack is how much longer than its use, in microseconds, a key stays in the store: a bucket's hash longer than
-// anything in it weighs, a receipt longer than it can be refunded. Keys end at a store time, not after one: while the
-// store's time is held by its mark, ahead of the clock, they are there until the clock has come so far. A clock that is
-// ahead for a moment in which no script runs, and then right, may end them too early; the mark has not seen it. A bucket
-// that ended so was deleted, and is noticed as one.
+// KeySlack is how long a key stays in the store after its last use, in microseconds: a bucket's
+// hash after everything in it has stopped weighing, a receipt after it can no longer be refunded.
+//
+// Keys end at a store time, not after a duration. While the mark holds the store's time ahead of
+// its clock, the keys stay until the clock has caught up. The clock may also be ahead for a moment
+// in which no script runs, and then be right again. That may end keys too early, and the mark has
+// not seen it. A bucket that ended this way counts as deleted, and the caller's ExistsUntil shows
+// it.
 const KeySlack = int64(second)
 
 const second = 1_000_000
 
-// Terms are what a script must know of a bucket. Times are microseconds.
+// Terms are what a script must know of a bucket. Times are in microseconds.
 type Terms struct {
 	Kind        Kind
 	Window      int64 // W, at least 1
 	Cell        int64 // length of a cell; see CellLength
-	Tick        int64 // what sliding_window_counter and the buckets count time in; see Tick
+	Tick        int64 // unit of time of sliding_window_counter and the buckets; see Tick
 	Entitlement int64 // F of this region, units in a window
-	Burst       int64 // C of this region: tokens a token_bucket holds, units a leaky_bucket lets wait; else 0
-	ClockMargin int64 // how much longer the sliding kinds keep what was lent, for clocks apart
-	Recovered   bool  // after a loss the bucket is restored (Restore); else cells that it may concern stay closed
+	// C of this region: tokens a token_bucket holds, units that wait in a leaky_bucket; else 0
+	Burst int64
+	// how much longer the sliding kinds deduct what was lent, for clocks that differ
+	ClockMargin int64
+	// After a loss the bucket is restored (Restore). Otherwise the cells that the loss may concern
+	// stay closed.
+	Recovered bool
 }
 
-// Recovers says whether what a lost store knew of a bucket is worth recovering: of windows longer than a minute. The
-// others' cells are over before it could matter.
+// Recovers says whether a lost bucket is worth recovering: windows longer than a minute are. The
+// cells of other limits are over before it could matter.
 func Recovers(k Kind, window int64) bool { return !k.Bucket() && window > 60*second }
 
-// ClockMargin is the difference of regions' clocks up to which the sliding kinds are exact in real time.
+// ClockMargin is the largest difference of the regions' clocks, in microseconds, up to which the
+// sliding kinds are exact in real time.
 const ClockMargin = second / 10
 
 const (
-	slice       = second // cell of token_bucket, and of leaky_bucket the least
-	mostSlices  = 10     // in a cell of leaky_bucket
+	slice       = second // cell of token_bucket, and shortest cell of leaky_bucket
+	mostSlices  = 10     // slices in a cell of leaky_bucket
 	mostLogs    = 10     // cells in a window of the log
-	fewestTicks = 1000   // in a window, where a tick is longer than a microsecond
+	fewestTicks = 1000   // ticks in a window, if a tick is longer than a microsecond
 )
 
-// CellLength returns the length of a cell: the window itself for fixed_window and sliding_window_counter, a second for
-// token_bucket. A leaky_bucket's are a fifth of the window in whole seconds, at least one and at most ten: turns beyond the
-// next cell are promised at the entitlement's rate, and what is lent to a queue that reaches further is of no use to it.
-// The log's cells are a second or a tenth of the window, whichever is longer, but never longer than the
-// window: a unit lent in one is missing from the lender for the rest of it and a window more.
+// CellLength returns the length of a cell, in microseconds:
+//   - fixed_window and sliding_window_counter: the window itself.
+//   - token_bucket: a second.
+//   - leaky_bucket: a fifth of the window in whole seconds, at least one and at most ten. Turns
+//     beyond the next cell are promised at the entitlement's rate, so a queue that reaches further
+//     has no use for borrowed rights there.
+//   - sliding_window_log: a second or a tenth of the window, whichever is longer, but never
+//     longer than the window. A unit lent in a cell is missing from the lender for the rest of that
+//     cell and a window more.
 func CellLength(k Kind, window int64) int64 {
 	switch {
 	case k == TokenBucket:
@@ -60,10 +73,10 @@ func CellLength(k Kind, window int64) int64 {
 	return window
 }
 
-// Tick returns what an algorithm counts time in, so that its products of units and time stay exact: the least power of
-// ten, in microseconds, with 2 x units x ticks in the window < 2^52. The units are the limit, or the burst where that
-// is more. It returns 0 where such a tick were longer than a second or a thousandth of the window: then the limit is
-// too large for its window.
+// Tick returns the unit of time, in microseconds, in which an algorithm's products of units and
+// time stay exact: the least power of ten with 2 x units x ticks in the window < 2^52. units is the
+// limit, or the burst if that is more. Tick returns 0 if such a tick would be longer than a second
+// or than a thousandth of the window: then the limit is too large for its window.
 func Tick(k Kind, units, window int64) int64 {
 	if k == FixedWindow || k == SlidingWindowLog {
 		return 1
@@ -83,22 +96,24 @@ func Tick(k Kind, units, window int64) int64 {
 	return 0
 }
 
-// ticks returns the length of the window in ticks, rounded up: whatever is rounded is rounded against the caller.
+// ticks returns the length of the window in ticks, rounded up, because rounding always goes against
+// the caller.
 func (t Terms) ticks() int64 { return (t.Window + t.Tick - 1) / t.Tick }
 
-// Weighs returns the store time until which rows of a cell weigh: until its end; the sliding kinds keep what was lent
-// for as long as use that it allowed may count elsewhere, and for the clock guard.
+// Weighs returns the store time until which rows of a cell weigh. That is the cell's end, except
+// for the sliding kinds: they deduct what was lent for as long as use that it allowed may count
+// elsewhere, and for the clock margin.
 func (t Terms) Weighs(cell int64) int64 {
 	switch t.Kind {
 	case SlidingWindowCounter:
-		return (cell+2)*t.Window + t.ClockMargin + 2*(t.Tick-1) // twice a tick is rounded
+		return (cell+2)*t.Window + t.ClockMargin + 2*(t.Tick-1) // two roundings to a tick
 	case SlidingWindowLog:
 		return (cell+1)*t.Cell + t.Window + t.ClockMargin
 	}
 	return (cell + 1) * t.Cell
 }
 
-// CountsSince returns the earliest store time whose use may still count at a store time.
+// CountsSince returns the earliest store time at which use can still count at store time at.
 func (t Terms) CountsSince(at int64) int64 {
 	switch {
 	case t.Kind == SlidingWindowCounter:
@@ -111,7 +126,8 @@ func (t Terms) CountsSince(at int64) int64 {
 	return CellAt(at, t.Cell) * t.Cell
 }
 
-// fillTime returns how long an empty bucket takes to fill at the entitlement, 0 for the other kinds.
+// fillTime returns how many us an empty bucket takes to fill at the entitlement, 0 for the other
+// kinds.
 func (t Terms) fillTime() int64 {
 	if !t.Kind.Bucket() || t.Entitlement == 0 {
 		return 0
@@ -119,10 +135,10 @@ func (t Terms) fillTime() int64 {
 	return min(ceilDiv(t.Burst*t.ticks(), t.Entitlement), MaxUnits/t.Tick) * t.Tick
 }
 
-// Useful returns until when a bucket last written in a cell must be remembered.
+// Useful returns the store time until which a bucket last written in a cell must be remembered.
 func (t Terms) Useful(cell int64) int64 { return t.Weighs(cell+1) + t.fillTime() }
 
-// floorDiv and ceilDiv divide by b > 0 and round down and up; a may be negative.
+// floorDiv divides by b > 0 and rounds down, ceilDiv rounds up; a may be negative.
 func floorDiv(a, b int64) int64 {
 	q := a / b
 	if a%b < 0 {

@@ -1,18 +1,20 @@
 package algorithms
 
-// tokens is token_bucket: a bucket that holds C tokens and is refilled with S[k] a window; it admits when there are
-// as many tokens as the cost. The level is settled cell by cell, each with that cell's own share and capacity.
+// tokens is token_bucket: a bucket that holds C tokens and is refilled with S[k] tokens a window.
+// It admits when it holds as many tokens as the cost. The level is settled cell by cell, each with
+// that cell's own share and capacity.
 //
-// Rights are a rate: the lender's falls when it lends, the borrower's rises when it hears of it and never catches up on
-// time already gone. Burst rights move capacity and the tokens in it, for the rest of a cell: at its end the level is
-// clipped to what the region's own bucket holds.
+// Rights are a rate. The lender's rate falls when it lends. The borrower's rises when it hears of
+// the loan, and never catches up on time already gone. Burst rights move capacity and the tokens in
+// it for the rest of a cell. At the cell's end the level is clipped to what the region's own bucket
+// holds.
 type tokens struct {
 	rate
 	unrestored
 	level int64 // numerator over ticks
-	at    int64 // tick that the level is of: now, or the next where refill counts from within a tick
-	mark  int64 // tick at which refill was last lost to a full bucket
-	since bool  // the level follows from what was written before, not from nothing
+	at    int64 // tick from which refill is not yet in the level: now, or the next tick
+	mark  int64 // tick at which a full bucket last lost refill
+	since bool  // the level follows from a stored one
 	dirty bool
 }
 
@@ -22,7 +24,8 @@ func openTokens(h held) limiter {
 	t.level, t.at, t.mark, t.since = t.written(floorDiv)
 	switch {
 	case t.since:
-	case closed > 0: // what it held before the loss is not known: it begins empty
+	// The level before the loss is not known: the bucket begins empty.
+	case closed > 0:
 		t.level, t.at, t.mark = 0, closed, closed
 	default:
 		t.at = t.tick
@@ -34,12 +37,12 @@ func openTokens(h held) limiter {
 	full := t.capacity(h.cell) * t.ticks
 	t.clip(full)
 	if t.level == full {
-		t.at = max(t.at, t.begun()) // until now it was full
+		t.at = max(t.at, t.begun()) // it was full until now
 	}
 	return t
 }
 
-// capacity returns what the bucket holds in a cell.
+// capacity returns how many tokens the bucket holds in a cell.
 func (t *tokens) capacity(cell int64) int64 {
 	c := t.Burst
 	for _, row := range t.rows[cell] {
@@ -48,7 +51,7 @@ func (t *tokens) capacity(cell int64) int64 {
 	return c
 }
 
-// refill brings the level from a tick up to the one that now is in.
+// refill brings the level from tick at up to the current tick.
 func (t *tokens) refill(at int64) {
 	t.at = t.tick
 	t.walk(at, func(cell, from, to, share int64) bool {
@@ -61,10 +64,11 @@ func (t *tokens) refill(at int64) {
 	})
 }
 
-// rise refills at a share for some ticks of a cell, at most to its capacity.
+// rise refills at a share from one tick to another of a cell, at most to the cell's capacity.
 func (t *tokens) rise(cell, share, from, end int64) {
 	full, ticks := t.capacity(cell)*t.ticks, end-from
-	if lack := ceilDiv(max(full-t.level, 0), max(share, 1)); share > 0 && ticks > lack { // and the product might not be exact
+	// The bucket is full after lack ticks. A longer span could make the product inexact.
+	if lack := ceilDiv(max(full-t.level, 0), max(share, 1)); share > 0 && ticks > lack {
 		ticks = lack + 1
 	}
 	if t.level += share * ticks; t.level > full {
@@ -78,7 +82,7 @@ func (t *tokens) clip(full int64) {
 	}
 }
 
-// fill makes the bucket full; from now on refill counts, which is not before the next tick if this one has begun.
+// fill makes the bucket full. Refill counts from now on: from the next tick if this one has begun.
 func (t *tokens) fill(full int64) { t.level, t.at, t.mark = full, t.begun(), t.tick }
 
 func (t *tokens) state() State {
@@ -87,12 +91,12 @@ func (t *tokens) state() State {
 		Used: t.capacity(t.cell) - free, Free: max(free, 0)}
 }
 
-// free returns the whole tokens there are; below zero after a booking.
+// free returns the whole tokens in the bucket; it may be negative after book.
 func (t *tokens) free() int64 { return floorDiv(t.level, t.ticks) }
 
 func (t *tokens) fits(cost int64) bool { return t.open(t.cell) && cost <= t.free() }
 
-// retry follows the level until it is as high as the cost.
+// retry follows the level into the future until it is as high as the cost.
 func (t *tokens) retry(cost int64) int64 {
 	level, found := t.level, int64(-1)
 	t.walk(max(t.at, t.tick), func(cell, from, to, share int64) bool {

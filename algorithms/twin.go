@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Twin is a region's store in Go: it answers every call as the scripts do. It is the reference the Lua is tested
-// against, and what the protocol's tests and simulations run on. Not safe for concurrent use.
+// Twin is a region's store in Go: it answers every call as the scripts do. Tests compare the Lua
+// with it, and the protocol's tests and simulations run on it. Not safe for concurrent use.
 type Twin struct {
 	Generation uint64 // 0: no token
 	Region     string
@@ -22,7 +22,7 @@ type Twin struct {
 	since      uint64
 	begun      int64
 	notes      map[string]string
-	answered   map[string]int64      // by node: the latest time that it was answered with
+	answered   map[string]int64      // by node: the latest store time that it was answered with
 	decided    map[string]remembered // by Once
 	refunded   map[string]Refunded   // by receipt
 }
@@ -82,7 +82,7 @@ func (w *Twin) Adopt(c Adopt) Adopted {
 	return Adopted{OK: true, Epoch: w.Epoch}
 }
 
-// version returns the number that an epoch begins with, 0 if it has none.
+// version returns the number at the beginning of an epoch, 0 if it has none.
 func version(epoch string) int64 {
 	digits, _, _ := strings.Cut(epoch, "-")
 	n, _ := strconv.ParseInt(digits, 10, 64)
@@ -141,13 +141,15 @@ func (w *Twin) Decide(t int64, c Decide) Decided {
 	return d
 }
 
-// remembered is what was said under a Once.
+// remembered is the answer given under a Once.
 type remembered struct {
 	Decided
-	repeats int64 // how often it was said again
+	repeats int64 // how often it was given again
 }
 
-// answer decides one cost on all buckets, and charges all or none. The clock is behind the mark by lag.
+// answer decides one cost on all buckets, and charges all or none. lag is how far the clock is
+// behind the mark, in microseconds. Retry and Delay count from the clock, so answer adds the lag to
+// both.
 func answer(open []limiter, targets []LimitTarget, cost, lag int64) Answer {
 	a := Answer{Admitted: true, Verdicts: make([]Verdict, len(open))}
 	for i, l := range open {
@@ -215,7 +217,7 @@ func (w *Twin) Lend(t int64, c Lend) Given {
 	return g
 }
 
-// change settles a bucket, puts a row in place, and opens it again.
+// change settles a bucket, stores a row, and opens the bucket again.
 func (h held) change(l limiter, cell int64, peer string, row Row, tokens int64) limiter {
 	l.settle(tokens)
 	l.save()
@@ -246,11 +248,15 @@ func (w *Twin) Credit(t int64, c Credit) Credited {
 		return g
 	}
 	if h.unknown[c.Peer] && h.unsure(c.Cell) {
-		g.Status = StatusRecovering // what was returned to the peer before the loss is not known
+		// What this region returned to the peer before the loss is not known.
+		g.Status = StatusRecovering
 		return g
 	}
 	if h.Kind != FixedWindow && c.At > c.Cell*h.Cell && now < c.At {
-		g.Status = StatusEarly // else both would have a rate for the time between, and what faded there would weigh here
+		// The peer gave the rights up at c.At. If this region, behind in time, took them now, both
+		// regions would have the rate for the time between. Use that had faded at the peer would
+		// still weigh here.
+		g.Status = StatusEarly
 		return g
 	}
 	row := h.rows[c.Cell][c.Peer]
@@ -264,10 +270,11 @@ func (w *Twin) Credit(t int64, c Credit) Credited {
 	}
 	heard := row
 	heard.Borrowed, heard.Regained = max(row.Borrowed, c.Lent), max(row.Regained, c.Returned)
-	if h.unsure(c.Cell) { // all that may be counts as lent: nothing of that comes back
+	// All possible loans count as lent, so none of them is regained.
+	if h.unsure(c.Cell) {
 		heard.Regained = row.Regained
 	}
-	if c.Cell == h.cell { // burst rights are for now
+	if c.Cell == h.cell { // burst rights are for the current cell only
 		heard.BurstBorrowed = max(row.BurstBorrowed, c.Burst)
 	}
 	if heard != row {
@@ -366,7 +373,7 @@ func (w *Twin) Reset(t int64, c Reset) Cleared {
 	return g
 }
 
-// enter checks the fence and advances the high-water mark of time, which it returns.
+// enter checks the fence, raises the high-water mark of time, and returns the mark as Now.
 func (w *Twin) enter(t int64, g Fence) Head {
 	switch {
 	case w.Generation == 0 || w.Generation != g.Generation || w.Epoch != g.Epoch || max(w.answered[g.Node], w.begun) < g.Seen:
@@ -384,8 +391,8 @@ func (w *Twin) enter(t int64, g Fence) Head {
 	return Head{Now: w.mark}
 }
 
-// Expire drops buckets whose last useful moment is longer ago than KeySlack by t, as Redis does by its own clock, whether
-// scripts believe it or not.
+// Expire drops the buckets that Redis has dropped by time t of its own clock: those whose last
+// useful moment is more than KeySlack ago. Redis does so even if scripts reject its clock.
 func (w *Twin) Expire(t int64) {
 	for key, b := range w.buckets {
 		if b.expires+KeySlack < t {
@@ -397,7 +404,7 @@ func (w *Twin) Expire(t int64) {
 // Holds says whether there is a bucket under a key.
 func (w *Twin) Holds(key string) bool { return w.buckets[key] != nil }
 
-// bucket returns a bucket's hash, empty where there is none.
+// bucket returns the hash under a key, an empty one if there is none.
 func (w *Twin) bucket(key string) *bucket {
 	b := w.buckets[key]
 	if b == nil {
@@ -415,8 +422,9 @@ func (w *Twin) hold(key string, t Terms, now int64) held {
 	return w.bucket(key).hold(t, now, w.lostAt, w.calls)
 }
 
-// find is hold for calls that know until when the bucket is there. One that is not was deleted, and is as lost as one of a
-// store that lost everything.
+// find is hold for a caller that knows until which store time the bucket exists. A bucket that is
+// missing before that time was deleted. find marks it as lost, like every bucket of a store that
+// lost its data.
 func (w *Twin) find(key string, t Terms, known, now int64) held {
 	h := w.hold(key, t, now)
 	if h.stored || known <= now {
@@ -430,7 +438,7 @@ func (w *Twin) find(key string, t Terms, known, now int64) held {
 // Delete deletes a bucket, as DEL does.
 func (w *Twin) Delete(key string) { delete(w.buckets, key) }
 
-// current says whether rows of a cell may still be moved.
+// current returns StatusOK if rows of a cell may still be moved, else why not.
 func (h held) current(cell int64) Status {
 	switch {
 	case cell != h.cell && cell != h.cell+1:

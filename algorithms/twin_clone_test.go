@@ -6,14 +6,15 @@ import (
 	"unsafe"
 )
 
-// full returns a twin in which everything that can be set is set, by reflection, so that no field added later is left out.
+// full returns a twin in which everything that can be set is set, by reflection, so that a field
+// added later is not left out.
 func full() *Twin {
 	w := &Twin{}
 	fill(reflect.ValueOf(w).Elem(), 1)
 	return w
 }
 
-// fill sets a value, private fields included, and all it leads to; n makes values differ.
+// fill sets a value, private fields included, and everything it refers to; n makes values differ.
 func fill(v reflect.Value, n int64) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -49,7 +50,7 @@ func fill(v reflect.Value, n int64) {
 	}
 }
 
-// shared adds the addresses of all that a value leads to, with the way there.
+// shared adds the addresses of everything that a value refers to, with the path to it.
 func shared(v reflect.Value, way string, at map[unsafe.Pointer]string) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -95,7 +96,7 @@ func TestClone(t *testing.T) {
 	}
 }
 
-// TestDeleteToken: what DEL of the token's key leaves is all but the token.
+// TestDeleteToken: after DEL of the token's key everything but the token is left.
 func TestDeleteToken(t *testing.T) {
 	w, want := full(), full()
 	w.DeleteToken()

@@ -1,12 +1,13 @@
 package algorithms
 
-// DeleteToken deletes the token, as DEL of its key does: the buckets stay, of a store that nobody has opened.
+// DeleteToken deletes the token, as DEL of its key does. The buckets stay, in a store that nobody
+// has opened.
 func (w *Twin) DeleteToken() {
 	*w = Twin{calls: w.calls, buckets: w.buckets, decided: w.decided, refunded: w.refunded}
 }
 
-// Forget deletes what is remembered under a Once or a receipt, as DEL or the end of its time does: a twin
-// by itself remembers them for ever.
+// Forget deletes what is remembered under a Once or a receipt, as DEL or the key's expiry does.
+// Without it a twin remembers for ever.
 func (w *Twin) Forget(key string) {
 	delete(w.decided, key)
 	delete(w.refunded, key)

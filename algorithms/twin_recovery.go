@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// booking is what a node says it admitted without the store, of one window.
+// booking identifies the units that a node admitted without the store in one window.
 type booking struct {
 	node   string
 	window int64
@@ -95,8 +95,8 @@ func (w *Twin) Restore(t int64, c Restore) Restored {
 	return w.hold(c.Key, c.Terms, now).inspected()
 }
 
-// hear takes in what all nodes together used before the loss. Nothing was admitted since but what was booked, which comes on
-// top.
+// hear takes in what all nodes together used before the loss. Since the loss nothing was admitted,
+// only booked, so the use from before comes on top.
 func (h held) hear(u Use) {
 	l, of, more := h.limiter(), CellAt(h.whole, h.Cell), max(u.Units-h.base, 0)
 	switch {
@@ -113,9 +113,12 @@ func (h held) hear(u Use) {
 	h.bucket.most = 0
 }
 
-// restoreRows puts the rows of known peers in place, and one for all others together in each cell. Of what an old copy holds it
-// keeps only what others have told: what was borrowed may have been given back since, and before anybody noticed whose copy it is
-// debits were made in it, which were never announced.
+// restoreRows writes the rows of the known peers. In each cell it adds one row for all unknown
+// peers together, which lends everything that the cap leaves.
+//
+// The bucket may be from an older copy of the store. Of that, restoreRows keeps only what others
+// have confirmed: borrowed rights may have been returned since the copy was made. Loans that were
+// written into the copy before anybody noticed were never announced.
 func (h held) restoreRows(c Restore, known map[string]bool, first bool) {
 	last := CellAt(c.LostAt, h.Cell) + 1
 	for cell, rows := range h.rows {
@@ -129,7 +132,7 @@ func (h held) restoreRows(c Restore, known map[string]bool, first bool) {
 					row.Lent, row.Regained = 0, 0
 				}
 			case first:
-				row.Lent, row.Returned = row.Regained, 0 // only what was lent came back
+				row.Lent, row.Returned = row.Regained, 0 // only what was lent can be regained
 			}
 			rows[peer] = row
 		}
@@ -140,7 +143,7 @@ func (h held) restoreRows(c Restore, known map[string]bool, first bool) {
 		}
 		row := h.rows[r.Cell][r.Peer]
 		row.Lent, row.Returned = max(row.Lent, r.Lent), max(row.Returned, r.Returned)
-		row.Borrowed = max(row.Borrowed, row.Returned) // only what is borrowed is returned
+		row.Borrowed = max(row.Borrowed, row.Returned) // only what is borrowed can be returned
 		h.setRow(r.Cell, r.Peer, row)
 	}
 	for cell := last; h.Weighs(cell) > h.now; cell-- {

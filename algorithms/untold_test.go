@@ -6,7 +6,8 @@ import (
 	"github.com/quotad/quotad/algorithms"
 )
 
-// restoreUntold restores the bucket as long as not all nodes of the region told what they used: most may have been.
+// restoreUntold restores the bucket. A most above 0 says that not all nodes reported their use, and
+// that most may have been used.
 func (p *partlyKnown) restoreUntold(use algorithms.Use, most int64) algorithms.Restored {
 	return p.Restore(p.now, algorithms.Restore{Fence: p.guard(), Target: algorithms.Target{Key: "k", Terms: p.terms}, LostAt: p.lostAt, Cap: 100, KnownPeers: []string{"b", "c"},
 		Use: use, Most: most})
@@ -21,8 +22,8 @@ func newUntold(t *testing.T, kind algorithms.Kind) *partlyKnown {
 	})
 }
 
-// A node that may have decided cannot be heard: what it used is not known, and counts as all there can have been. When it
-// tells, its word counts instead.
+// A node that may have admitted requests cannot be asked. Its use is not known and counts as the
+// most possible. When it reports, the report counts instead.
 func TestUseThatNobodyToldOfCountsAsAll(t *testing.T) {
 	for _, kind := range windowKinds {
 		t.Run(string(kind), func(t *testing.T) {
@@ -53,7 +54,7 @@ func TestUseThatNobodyToldOfCountsAsAll(t *testing.T) {
 	}
 }
 
-// What was admitted without the store meanwhile, and charged since, comes on top of what the nodes told.
+// What was admitted without the store and charged since comes on top of what the nodes report.
 func TestBookedUseComesOnTopOfWhatIsTold(t *testing.T) {
 	for _, kind := range windowKinds {
 		t.Run(string(kind), func(t *testing.T) {
@@ -70,7 +71,8 @@ func TestBookedUseComesOnTopOfWhatIsTold(t *testing.T) {
 	}
 }
 
-// A copy of the store knew of 4 that were used: when all nodes tell of 10, these are 10 in all; of 2, it is 4.
+// A copy of the store knew of 4 used. When all nodes report 10, these are 10 in all; if they report
+// 2, it stays 4.
 func TestWhatACopyKnewIsPartOfWhatIsTold(t *testing.T) {
 	for told, want := range map[int64]int64{10: 10, 2: 4} {
 		p := newPartlyKnown(t, func(p *partlyKnown) {
@@ -85,11 +87,12 @@ func TestWhatACopyKnewIsPartOfWhatIsTold(t *testing.T) {
 	}
 }
 
-// Use that nobody told of weighs as long as use does: a fixed window's until it ends, a counter's fades in the next, and an
-// entry of the log leaves a window later.
+// Use that nobody told of weighs as long as use does: a fixed window's until it ends, a counter's
+// fades in the next, and an entry of the log leaves a window later.
 func TestUseThatNobodyToldOfEnds(t *testing.T) {
 	day := int64(86_400_000_000)
-	for kind, free := range map[algorithms.Kind][3]int64{ // at the end of the day, six hours later, a day after the loss
+	// at the end of the day, six hours later, a day after the loss
+	for kind, free := range map[algorithms.Kind][3]int64{
 		algorithms.FixedWindow:          {100, 100, 100},
 		algorithms.SlidingWindowCounter: {0, 0, 0},
 		algorithms.SlidingWindowLog:     {0, 0, 100},
@@ -124,7 +127,8 @@ func TestResetForgetsUseThatNobodyToldOf(t *testing.T) {
 	}
 }
 
-// A closed bucket that no node used, as all of them know, need not wait: it opens at once, whatever its kind and window.
+// A closed bucket that no node used, as all of them know, need not wait: it opens at once, whatever
+// its kind and window.
 func TestABucketThatNobodyUsedOpensAtOnce(t *testing.T) {
 	for _, kind := range algorithms.Kinds {
 		t.Run(string(kind), func(t *testing.T) {
@@ -150,8 +154,8 @@ func TestABucketThatNobodyUsedOpensAtOnce(t *testing.T) {
 	}
 }
 
-// A copy of a store is put back that has the token and identity of the store, but not what was charged since: a node that had
-// a later time from it notices.
+// A copy of a store is put back. It has the store's token and identity, but not what was charged
+// since the copy was made. A node that it answered with a later time notices.
 func TestALiveCopyIsNoticed(t *testing.T) {
 	p := newPartlyKnown(t, func(p *partlyKnown) { p.Flush() })
 	p.restoreUntold(algorithms.Use{}, 0)

@@ -51,32 +51,41 @@ const (
 // Exposure is what the bounds of one limit are computed from: the limit in plain numbers, and the
 // circumstances. Amounts are 0 to 2^51 units, times are microseconds.
 type Exposure struct {
-	Kind      algorithms.Kind
-	Limit     int64 // L, units in a window
-	Window    int64 // W, at least 1
-	Cell      int64 // length of a cell, at least 1
-	Recovered bool  // what a store loses of it is restored; else the cells that it concerns are closed
+	Kind   algorithms.Kind
+	Limit  int64 // L, units in a window
+	Window int64 // W, at least 1
+	Cell   int64 // length of a cell, at least 1
+	// Recovered: a store that lost the bucket restores it. Otherwise the bucket stays closed until
+	// its old use no longer counts.
+	Recovered bool
 	Splits    []Split
-	Lending   int64 // l, the part of its entitlement that a region may lend, parts per million
-	Borrowing int64 // the part of it that a region may borrow on top, parts per million; below 0: no bound
+	// Lending is l, the part of its entitlement that a region may lend, in parts per million.
+	Lending int64
+	// Borrowing is the part of its entitlement that a region may borrow on top, in parts per
+	// million. Negative: no bound.
+	Borrowing int64
 	OnFailure OnFailure
-	Reserve   int64 // v, the part of its entitlement that each region keeps out of its store, parts per million; FailLocal alone
+	// Reserve is v, the part of its entitlement that each region keeps out of its store, in parts
+	// per million. It matters with FailLocal only.
+	Reserve int64
 
-	Nodes       int64 // n, of each region by configuration, at least 1
-	Rate        int64 // r, the units a region admits in a second; 0: as many as the limit has, at least 1
-	Lag         int64 // units admitted or lent that a replica had not heard of when it was promoted
-	Clock       int64 // d, how far the clocks of two regions' stores are apart
-	ClockMargin int64 // the difference up to which the sliding kinds are exact
+	Nodes int64 // n, how many nodes each region is configured with, at least 1
+	// Rate is r, the units a region admits in a second. 0: as many as the limit allows on average,
+	// at least 1.
+	Rate        int64
+	Lag         int64 // units admitted or lent that a replica did not know when it was promoted
+	Clock       int64 // d, how far apart the clocks of two regions' stores are
+	ClockMargin int64 // g, the difference up to which the sliding kinds are exact
 }
 
 // Bound is the most units that one mishap can admit above the limit.
 type Bound struct {
 	Cause   string  // the mishap, one word
-	When    string  // which case of it, and how often that counts; at most 40 bytes
+	When    string  // which case of the mishap, and how often the bound counts; at most 40 bytes
 	Formula string  // in the letters of Exposure and Holding; at most 44 bytes
-	Regions []int64 // by region, for the key with most; nil where it is about all regions together
-	Most    int64   // the most of Regions, or of all regions together; 0 to MaxExcess
-	None    bool    // there is no bound; the numbers then say nothing
+	Regions []int64 // by region, for the key with the largest bound; nil: for all regions together
+	Most    int64   // the largest of Regions, or for all regions together; 0 to MaxExcess
+	None    bool    // there is no bound; the numbers mean nothing
 }
 
 // MaxExcess is the largest bound that is reported; a larger one is cut to it. Readers that hold
@@ -89,14 +98,14 @@ type Holding struct {
 	Entitlement int64 // F, less Reserve
 	Reserve     int64 // floor(v F), what the region keeps out of its store
 	Lends       int64 // floor(l F), the most of it that the region may lend; 0 for a lone region
-	Rights      int64 // S_max, the most it may hold: F + what others may lend and it may borrow, at most L
-	Lent        int64 // the most others may lend it, whatever it may borrow
+	Rights      int64 // S_max, the most it may hold: F + what it may borrow of others; up to L
+	Lent        int64 // the most that others may lend it, whatever its own borrowing limit
 	Burst       int64 // B, its part of the burst, less the reserve of it
-	MaxBurst    int64 // B_max = B + the most others may lend it of theirs
+	MaxBurst    int64 // B_max = B + the most that others may lend it of their burst
 }
 
-// Holdings returns the holdings of each region. The regions' parts differ by key, where units are
-// left over from the split: each number is the largest for any key.
+// Holdings returns the holdings of each region. A region's part differs by key if the split leaves
+// units over: each number is the largest for any key.
 func (e Exposure) Holdings() []Holding {
 	most := make([]Holding, len(e.Splits[0].Units))
 	for _, s := range e.Splits {
@@ -153,7 +162,7 @@ func Bounds(e Exposure) []Bound {
 	return slices.Concat(e.storeLost(), e.staleReplica(), e.liveCopy(), e.keyDeleted(), e.local(), e.clocksApart(), e.set())
 }
 
-// each computes a bound region by region, for the key with most.
+// each computes a bound for each region, for the key with the largest bound.
 func (e Exposure) each(cause, when, formula string, of func(Holding) int64) Bound {
 	b := Bound{Cause: cause, When: when, Formula: formula, Regions: make([]int64, len(e.Splits[0].Units))}
 	for _, s := range e.Splits {
@@ -165,14 +174,15 @@ func (e Exposure) each(cause, when, formula string, of func(Holding) int64) Boun
 	return b
 }
 
-// together is a bound on all regions together.
+// together returns a bound for all regions together.
 func together(cause, when, formula string, units int64) Bound {
 	return Bound{Cause: cause, When: when, Formula: formula, Most: min(units, MaxExcess)}
 }
 
-// storeLost: a store that comes back without its data. What it concerns is closed, or else used is restored from what the
-// nodes saw last and from checkpoints, which lag by a hundredth of the entitlement and a second. Until all nodes told, as
-// much counts as used as any region can have had.
+// storeLost returns the bounds for a store that comes back without its data. A bucket that is not
+// recovered is closed. The use of a recovered one is restored from what the nodes saw last and from
+// checkpoints, which lag by at most a hundredth of the entitlement and a second. Until all nodes
+// have told, as many units count as used as any region can have had.
 func (e Exposure) storeLost() []Bound {
 	const cause = "store-lost"
 	if !e.Recovered {
@@ -187,6 +197,8 @@ func (e Exposure) storeLost() []Bound {
 	}
 }
 
+// rate returns Rate, or in its place the units that the limit allows in a second on average, at
+// least 1.
 func (e Exposure) rate() int64 {
 	if e.Rate > 0 {
 		return e.Rate
@@ -194,8 +206,9 @@ func (e Exposure) rate() int64 {
 	return max(mulDivUp(e.Limit, Second, e.Window), 1)
 }
 
-// staleReplica: two primaries serve one region, each a share of its own. A replica cannot lag behind by more than was
-// used and lent, so the share bounds the cell of the fork, too.
+// staleReplica returns the bounds for two primaries that serve one region at the same time, each
+// with the region's whole share. A replica cannot lag by more than was used and lent, so the share
+// also bounds the cell of the fork.
 func (e Exposure) staleReplica() []Bound {
 	const cause = "stale-replica"
 	if e.Kind.Bucket() {
@@ -204,7 +217,8 @@ func (e Exposure) staleReplica() []Bound {
 			e.each(cause, "once, when it forks", "B - level + lag, at most B_max", mostBurst),
 			e.each(cause, each+", nothing borrowed", "F x time", func(h Holding) int64 { return mulDivUp(h.Entitlement, span, e.Window) }),
 		}
-		if e.Kind.Traits().LendsBurst { // others lend tokens again and again, but none that the limit does not refill
+		// Others lend tokens again and again, but no more than the limit refills.
+		if e.Kind.Traits().LendsBurst {
 			all := min(mulDivUp(e.Limit, span, e.Window), MaxExcess) + e.burst()
 			return append(b, e.each(cause, each+" while both serve", "L x time + burst of all regions", func(Holding) int64 { return all }))
 		}
@@ -221,7 +235,8 @@ func (e Exposure) staleReplica() []Bound {
 func mostRights(h Holding) int64 { return h.Rights }
 func mostBurst(h Holding) int64  { return h.MaxBurst }
 
-// span returns the time for which what a bucket admits is stated: a window, but not less than a cell.
+// span returns the length of time for which the bounds of a bucket are stated, in microseconds, and
+// its name: a window, or a cell if that is longer.
 func (e Exposure) span() (length int64, each string) {
 	if e.Window < e.Cell {
 		return e.Cell, "each cell"
@@ -229,8 +244,9 @@ func (e Exposure) span() (length int64, each string) {
 	return e.Window, "each window"
 }
 
-// liveCopy: an older copy of a store is put back while it runs, with the identity of the store. Each node knows the latest
-// time that it had from the store, at most a second ago, and takes an older one for a loss.
+// liveCopy returns the bounds for a running store that is replaced by an older copy with the same
+// identity. Each node knows the latest store time that it saw, at most a second ago. It takes an
+// older time for a loss of the store.
 func (e Exposure) liveCopy() []Bound {
 	const cause = "live-copy"
 	b := []Bound{together(cause, "a node that had a later time from it", "0: it is noticed, and a loss", 0)}
@@ -242,8 +258,10 @@ func (e Exposure) liveCopy() []Bound {
 	}))
 }
 
-// keyDeleted: the hash of one bucket vanishes. What it had used and lent, and rights it had given back and may be
-// credited with again, were within what it and others may hold. A bucket begins full, and its rows of two cells are gone.
+// keyDeleted returns the bounds for the deletion of one bucket's hash from the store. What the
+// bucket had used and lent is forgotten, and rights that it gave back may be credited to it again.
+// All of that together was within what this region and others may hold. A token or leaky bucket
+// starts full again, and its rows of two cells are gone.
 func (e Exposure) keyDeleted() []Bound {
 	const cause, unseen = "key-deleted", "that node has no note of it"
 	b := []Bound{together(cause, "the node asked first had used it then", "0: it is noticed, and closed or recovered", 0)}
@@ -257,7 +275,8 @@ func (e Exposure) keyDeleted() []Bound {
 	}))
 }
 
-// local: nodes that cannot reach the store decide without it, while others still spend through it.
+// local returns the bounds for nodes that cannot reach the store and decide without it, while other
+// nodes still spend through it.
 func (e Exposure) local() []Bound {
 	const cause = "local"
 	switch e.OnFailure {
@@ -274,7 +293,8 @@ func (e Exposure) local() []Bound {
 		formula = "floor(floor((F - floor(l F)) / n) / 2)"
 	}
 	windows, twice, each := int64(1), "", "one node cut off, each window"
-	if e.Kind.Bucket() { // what may be admitted in two windows may be admitted at once, around the end of the first
+	// The parts of two windows may be admitted at once, around the end of the first.
+	if e.Kind.Bucket() {
 		windows, twice, each = 2, "2 ", "one node cut off, each two windows"
 	}
 	cutOff := func(nodes int64) func(Holding) int64 {
@@ -289,9 +309,11 @@ func (e Exposure) local() []Bound {
 	return b
 }
 
-// clocksApart: the stores' clocks differ, or one steps back. Labels are exact under any clock; this is about real time.
-// Regions trade only rights of cells that both are in or next to, so not if their clocks are two cells apart; and what
-// the region furthest behind lends does no harm, for its own clock makes it wait longer than the borrower's use weighs.
+// clocksApart returns the bounds for store clocks that differ, or that step back. Labelled windows
+// are exact under any clock; these bounds are about real time. Two regions trade only rights of
+// cells that both are in or next to, so they do not trade if their clocks are two cells apart. What
+// the region furthest behind lends does no harm: by its own clock it waits for longer than the
+// borrower's use weighs.
 func (e Exposure) clocksApart() []Bound {
 	const cause = "clocks-apart"
 	back := together("clock-back", "over the end of a cell", "0: the store's time never goes back", 0)
@@ -313,12 +335,14 @@ func (e Exposure) clocksApart() []Bound {
 	return []Bound{e.windowsApart(cause, regions), back}
 }
 
-// near returns by how much the clocks of regions that trade can differ at most.
+// near returns the largest difference, in microseconds, between the clocks of regions that trade
+// with each other.
 func (e Exposure) near() int64 { return min(e.Clock, 2*e.Cell) }
 
-// windowsApart: an interval sees parts of two windows of each region, and of all regions together those of as many more
-// as their clocks are apart. Where clocks are further apart than neighbours can bridge, one region at least trades with
-// nobody.
+// windowsApart returns the bound for fixed windows. An interval of real time sees parts of two
+// windows of each region. If clocks are apart, it sees as many more windows of all regions
+// together. If clocks are so far apart that a chain of trading regions cannot span the difference,
+// at least one region trades with nobody.
 func (e Exposure) windowsApart(cause string, regions int64) Bound {
 	const when = "by d, in any interval T of real time"
 	if 2*(regions-1) <= e.Clock/e.Window {
@@ -329,8 +353,8 @@ func (e Exposure) windowsApart(cause string, regions int64) Bound {
 	return together(cause, when, "(ceil((T+d)/W)+1) L, less 2 L; here T = W", more)
 }
 
-// fadesApart: what was lent counts here for less already, and there still for more. The log counts an entry whole or not
-// at all.
+// fadesApart returns the bound for the sliding kinds. By one region's clock, use of what was lent
+// has faded more than by the other's. The log counts an entry whole or not at all.
 func (e Exposure) fadesApart(cause string) Bound {
 	const when = "by d, in any interval W of real time"
 	lent, beyond := e.ahead(func(h Holding) int64 { return h.Lends }), max(e.Clock-e.ClockMargin, 0)
@@ -345,8 +369,8 @@ func (e Exposure) fadesApart(cause string) Bound {
 
 func entitled(h Holding) int64 { return h.Entitlement }
 
-// ahead returns the most that something comes to over all regions but the one with least, which may be the one furthest
-// behind.
+// ahead returns the largest sum of a value over all regions but the one with the least of it. That
+// region may be the one whose clock is furthest behind.
 func (e Exposure) ahead(of func(Holding) int64) (most int64) {
 	for _, s := range e.Splits {
 		sum, least := int64(0), int64(maxInt64)
@@ -359,7 +383,8 @@ func (e Exposure) ahead(of func(Holding) int64) (most int64) {
 	return most
 }
 
-// set: what operators do on purpose.
+// set returns the bounds for what operators do on purpose: a reset, and a change of the policy
+// document.
 func (e Exposure) set() []Bound {
 	const reset, change = "reset", "policy-change"
 	const each, both = "each time, in its window", "each window under two documents"
@@ -377,7 +402,8 @@ func (e Exposure) burst() (sum int64) {
 	return sum
 }
 
-// mulDivUp returns a*b/c rounded up; a, b >= 0, c > 0. A quotient beyond an int64 is cut to the largest.
+// mulDivUp returns a*b/c rounded up, for a, b >= 0 and c > 0. A quotient beyond an int64 is cut to
+// the largest int64.
 func mulDivUp(a, b, c int64) int64 {
 	q, r := mulDiv(a, b, c)
 	if r > 0 && q < maxInt64 {

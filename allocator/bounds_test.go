@@ -35,8 +35,8 @@ func TestLocalPart(t *testing.T) {
 	}
 }
 
-// TestLocalPartsFitBesideWhatIsLent: nodes of a region that are all cut off admit, with all that the region may have
-// lent, no more than it is entitled to.
+// TestLocalPartsFitBesideWhatIsLent: if all nodes of a region are cut off, what they admit and what
+// the region may have lent is together no more than its entitlement.
 func TestLocalPartsFitBesideWhatIsLent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := rapid.Int64Range(0, 1<<51).Draw(t, "entitlement")
@@ -52,7 +52,8 @@ func TestLocalPartsFitBesideWhatIsLent(t *testing.T) {
 
 const minute = 60 * Second
 
-// exposed is a limit of 1000 a minute over regions of 40, 40 and 20, of which 95 % may be lent; buckets hold 100.
+// exposed is a limit of 1000 a minute over regions of 40, 40 and 20, of which 95 % may be lent;
+// buckets hold 100.
 func exposed(change func(*Exposure)) Exposure {
 	e := Exposure{Kind: algorithms.FixedWindow, Limit: 1000, Window: minute, Cell: minute, Lending: 950_000, Borrowing: -1,
 		Nodes: 3, Lag: 7, Clock: 5 * Second, ClockMargin: Second / 10}
@@ -67,7 +68,8 @@ func exposed(change func(*Exposure)) Exposure {
 	return e
 }
 
-// figures are bounds as text scripts would have them: cause, and the most of each of its cases in order.
+// figures are bounds as text scripts would have them: cause, and the most of each of its cases in
+// order.
 func figures(e Exposure) map[string][]int64 {
 	all := map[string][]int64{}
 	for _, b := range Bounds(e) {
@@ -80,8 +82,8 @@ func figures(e Exposure) map[string][]int64 {
 	return all
 }
 
-// TestBoundsOfEachAlgorithm: F is 400, 400, 200, S_max 970, 970, 960; of a burst of 100, B is 40, 40, 20 and B_max of a
-// token bucket 97, 97, 96. A bound of -1 is none.
+// TestBoundsOfEachAlgorithm: F is 400, 400, 200, S_max 970, 970, 960; of a burst of 100, B is 40,
+// 40, 20 and B_max of a token bucket 97, 97, 96. A bound of -1 is none.
 func TestBoundsOfEachAlgorithm(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*Exposure)
@@ -127,8 +129,8 @@ func holds(t *testing.T, got, want map[string][]int64) {
 	}
 }
 
-// TestBoundsOfCircumstances: what the document does not say, and how the limit is shared and guarded, moves the bounds
-// that depend on it.
+// TestBoundsOfCircumstances: circumstances that the document does not name, and how the limit is
+// shared and protected, move the bounds that depend on them.
 func TestBoundsOfCircumstances(t *testing.T) {
 	long := func(e *Exposure) { e.Window, e.Cell, e.Recovered = 1440*minute, 1440*minute, true }
 	for name, c := range map[string]struct {
@@ -174,7 +176,7 @@ func TestBoundsOfCircumstances(t *testing.T) {
 	}
 }
 
-// TestBoundsByRegion: each region has its own number, for the key for which it is most.
+// TestBoundsByRegion: each region has its own number, for the key for which it is largest.
 func TestBoundsByRegion(t *testing.T) {
 	e := exposed(nil)
 	e.Splits = []Split{{Units: []int64{334, 333, 333}, Burst: make([]int64, 3)}, {Units: []int64{333, 334, 333}, Burst: make([]int64, 3)}}
@@ -193,7 +195,8 @@ func TestBoundsByRegion(t *testing.T) {
 	}
 }
 
-// TestHomeMode: the home region of a key holds all, may lend all, and admits nothing without its store.
+// TestHomeMode: the home region of a key holds all, may lend all, and admits nothing without its
+// store.
 func TestHomeMode(t *testing.T) {
 	e := exposed(func(e *Exposure) { e.Limit, e.Lending = 3, PPM })
 	e.Splits = nil
@@ -218,7 +221,8 @@ func TestLoneRegion(t *testing.T) {
 	}
 }
 
-// TestTwoRegionsFarApartDoNotTrade: two cells apart, neither is in a cell that the other may lend.
+// TestTwoRegionsFarApartDoNotTrade: with clocks two cells apart, neither region is in a cell of
+// which the other may lend.
 func TestTwoRegionsFarApartDoNotTrade(t *testing.T) {
 	for name, change := range map[string]func(*Exposure){
 		"fixed_window": nil, "counter": func(e *Exposure) { e.Kind = algorithms.SlidingWindowCounter }, "log": func(e *Exposure) { e.Kind = algorithms.SlidingWindowLog },
@@ -235,8 +239,8 @@ func TestTwoRegionsFarApartDoNotTrade(t *testing.T) {
 	}
 }
 
-// TestBoundsAreNumbers: whatever the limit and the circumstances, every number is 0 to MaxExcess, what a region holds is
-// within the limit, and every text within its column.
+// TestBoundsAreNumbers: whatever the limit and the circumstances, every number is 0 to MaxExcess,
+// what a region holds is within the limit, and every text within its column.
 func TestBoundsAreNumbers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := anyExposure(t)

@@ -8,39 +8,41 @@ const Second = 1_000_000
 const (
 	// demandSamples is how many samples, one per tick, are remembered: five seconds' worth.
 	demandSamples = 25
-	// demandLeast is the fewest samples an average runs over.
+	// demandLeast is the fewest samples in an average.
 	demandLeast = 2
-	// demandReach is the fewest samples it may reach back over, a second's worth; for longer cells it is the cell's.
+	// demandReach is how many samples an average of few units may reach back over: a second's
+	// worth, or the cell's worth if the cell is longer.
 	demandReach = 5
-	// demandUnits is how many units make an average worth something: with fewer it reaches further back.
+	// demandUnits is how many units make an average meaningful. With fewer, the average reaches
+	// further back.
 	demandUnits = 16
-	// demandRise is how many units a single sample must have to raise the estimate by itself.
+	// demandRise is how many units a single sample needs to raise the estimate on its own.
 	demandRise = demandUnits / 2
 )
 
-// Demand estimates how many units a second callers ask of one bucket in one region. The estimate
-// is the mean of the last two samples. Where these have fewer than 16 units, it takes in older
-// samples until it has seen 16, as far back as a second, or the cell if that is longer, but at
-// most 25 samples (five seconds). If the last sample alone has 8 units or more and a higher rate,
-// the estimate is that rate.
+// Demand estimates how many units a second callers ask of one bucket in one region. The estimate is
+// the mean of the last two samples. Where these have fewer than 16 units, it takes in older samples
+// until it has seen 16, as far back as a second, or the cell if that is longer, but at most 25
+// samples (five seconds). If the last sample alone has 8 units or more and a higher rate, the
+// estimate is that rate.
 //
 // So a busy bucket's estimate rises at once and falls within half a second. A quiet bucket's
-// neither drops to nothing between two rare requests nor jumps when two come together. A region
-// asks for rights and keeps rights by the same estimate: with a more cautious one for asking, it
+// estimate neither drops to nothing between two rare requests nor jumps when two come together. A
+// region asks for rights and keeps rights by the same estimate: with a larger one for asking, it
 // would ask back what it has just lent.
 //
-// Denied units count as demand, but at most twice as many as were counted (or admitted) the sample
-// before: a storm of retries is not demand. The zero value is ready to use.
+// Denied units count as demand, but at most twice as many as counted (or were admitted) in the
+// sample before: a storm of retries is not demand. The zero value is ready to use.
 type Demand struct {
-	units   [demandSamples]int64 // asked
-	elapsed [demandSamples]int64 // microseconds
+	units   [demandSamples]int64 // demand, with the denied units that count
+	elapsed [demandSamples]int64 // microseconds that each sample stands for
 	count   int                  // samples taken, at most demandSamples
 	next    int                  // where the next sample goes
 	denied  int64                // units denied and counted in the last sample
 }
 
-// Sample takes what was asked in the last elapsed microseconds, which count as half a tick at
-// least.
+// Sample adds a sample: the units admitted and denied in the last elapsed microseconds. elapsed
+// counts as half a tick at least.
 func (d *Demand) Sample(admitted, denied, elapsed int64) {
 	elapsed = max(elapsed, minSample)
 	d.denied = CountedDenials(denied, d.denied, admitted)
@@ -49,7 +51,8 @@ func (d *Demand) Sample(admitted, denied, elapsed int64) {
 	d.count = min(d.count+1, demandSamples)
 }
 
-// Rate returns the estimate for cells of a length, in milliunits per second.
+// Rate returns the estimate in milliunits per second, for cells of the given length in
+// microseconds.
 func (d *Demand) Rate(cell int64) int64 {
 	var units, elapsed, last int64
 	for n := range d.count {
@@ -67,13 +70,13 @@ func (d *Demand) Rate(cell int64) int64 {
 	return max(PerSecond(units, elapsed), last)
 }
 
-// minSample is the least time that a sample stands for, in microseconds: of a shorter one even a
-// single unit would be taken for a rush.
+// minSample is the least time that a sample stands for, in microseconds. In a shorter time a single
+// unit would look like a rush.
 const minSample = Interval / 2
 
-// Latest returns the estimate with what was asked since the last sample, in milliunits per second.
-// rate is what Rate tells. What came since counts only once half a tick has passed, and only if it
-// raises the estimate.
+// Latest returns the estimate in milliunits per second, including what was asked since the last
+// sample. rate is the result of Rate. What came since counts only once half a tick has passed, and
+// only if it raises the estimate.
 func (d *Demand) Latest(rate, admitted, denied, elapsed int64) int64 {
 	if elapsed < minSample {
 		return rate
@@ -81,7 +84,7 @@ func (d *Demand) Latest(rate, admitted, denied, elapsed int64) int64 {
 	return max(rate, d.since(admitted, denied, elapsed))
 }
 
-// since returns the rate of what was asked since the last sample alone.
+// since returns the rate of what was asked since the last sample, in milliunits per second.
 func (d *Demand) since(admitted, denied, elapsed int64) int64 {
 	return PerSecond(admitted+CountedDenials(denied, d.denied, admitted), elapsed)
 }
@@ -92,7 +95,7 @@ func CountedDenials(denied, before, admitted int64) int64 {
 	return min(denied, 2*max(before, admitted, 1))
 }
 
-// PerSecond turns units in a time of elapsed microseconds into milliunits per second.
+// PerSecond converts units in elapsed microseconds to milliunits per second.
 func PerSecond(units, elapsed int64) int64 {
 	if elapsed <= 0 {
 		return 0
@@ -101,13 +104,15 @@ func PerSecond(units, elapsed int64) int64 {
 	return min(rate, maxRate)
 }
 
-// maxRate bounds estimates so that sums over regions stay in range.
+// maxRate bounds rates, so that sums over regions stay in range.
 const maxRate = 1 << 56
 
-// maxUnits bounds what is expected, so that sums over use, regions and cells stay in range.
+// maxUnits bounds amounts that are expected, so that sums over use, regions and cells stay in
+// range.
 const maxUnits = 1 << 52
 
-// Over returns the units that a rate amounts to in a time, rounded up, at most 2^52.
+// Over returns the units that come in a time at a rate in milliunits per second, rounded up, at
+// most 2^52.
 func Over(rate, microseconds int64) int64 {
 	if rate <= 0 || microseconds <= 0 {
 		return 0
@@ -119,13 +124,13 @@ func Over(rate, microseconds int64) int64 {
 	return min(units, maxUnits)
 }
 
-// fewUnits is a demand, in milliunits per second, of which a mean over a second or two tells
+// fewUnits is a demand, in milliunits per second, below which a mean over a second or two tells
 // nothing.
 const fewUnits = 16_000
 
-// Likely returns the demand as a region asks for it, in milliunits per second: the mean over the
-// last second or so, unless the demand has plainly changed. The highest of the last samples, which
-// tells when to ask, would be too much every other time.
+// Likely returns the demand by which a region asks, in milliunits per second: the mean over the
+// last second or so, unless the demand has plainly changed or is below fewUnits. latest, the higher
+// estimate that decides when to ask, would be too much every other time.
 func Likely(mean, latest int64) int64 {
 	if latest >= fewUnits && !Changed(mean, latest) {
 		return mean

@@ -7,7 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestChanged: a demand has changed if it is a quarter off, and by more than chance is.
+// TestChanged: a demand has changed if it differs by more than a quarter and by more than chance
+// explains.
 func TestChanged(t *testing.T) {
 	for _, x := range []struct {
 		old, now int64
@@ -23,9 +24,10 @@ func TestChanged(t *testing.T) {
 	}
 }
 
-// TestChangedIsByChance: Changed is the inequality that its comment states, in numbers of any size:
-// more than a quarter of what it was, and more than three standard deviations of a count over two
-// ticks. With n units counted in two ticks, three deviations are 3 sqrt(n).
+// TestChangedIsByChance: Changed is the inequality that its comment states, in numbers of any size.
+// The difference must be more than a quarter of the old demand, and more than three standard
+// deviations of a count over two ticks. With n units counted in two ticks, three deviations are 3
+// sqrt(n).
 func TestChangedIsByChance(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		rate := rapid.OneOf(rapid.Int64Range(0, 100_000), rapid.Int64Range(0, maxRate))
@@ -55,7 +57,7 @@ func TestLikely(t *testing.T) {
 	}
 }
 
-// TestSmoothed: the mean comes to a demand that lasts, from both sides, without going beyond it.
+// TestSmoothed: the mean reaches a demand that lasts, from above and below, without passing it.
 func TestSmoothed(t *testing.T) {
 	for _, c := range []struct{ mean, rate, want int64 }{
 		{0, 900_000, 900_000}, {300_000, 340_000, 310_000}, {340_000, 300_000, 330_000}, {100, 103, 103}, {103, 100, 100},

@@ -10,10 +10,10 @@ type Offer struct {
 	Peer  int   // the caller's number of the peer
 	Back  int64 // rights we lent it that it may give back
 	Spare int64 // what it may lend of its own
-	Some  bool  // it may have some, though it is not thought to; asked for the tail only
+	Some  bool  // it may have something although it is not thought to; used for the tail only
 }
 
-// Offered returns what all peers together are thought to have, in units.
+// Offered returns how many units all peers together are thought to have.
 func Offered(offers []Offer) (units int64) {
 	for _, o := range offers {
 		units += o.Back + o.Spare
@@ -21,9 +21,9 @@ func Offered(offers []Offer) (units int64) {
 	return units
 }
 
-// Fewest returns the largest offers that together reach 1.5 times the units, the largest first,
-// and all of them if they do not reach that. The other peers are not asked: what they have is left
-// to them, and they are not written to. It sorts the offers in place.
+// Fewest returns the largest offers that together reach 1.5 times the units, the largest first. It
+// returns all offers if they do not reach that. The other peers are not asked: they keep what they
+// have, and cost no message. It sorts the offers in place.
 func Fewest(offers []Offer, units int64) []Offer {
 	slices.SortStableFunc(offers, func(a, b Offer) int {
 		return cmp.Compare(b.Back+b.Spare, a.Back+a.Spare)
@@ -45,13 +45,13 @@ type Portion struct {
 }
 
 // Divide splits an ask over peers in proportion to what each may have, in whole units. A region in
-// need asks for all it lacks, even if the peers are thought to have less: what is known of them is
-// old, and each lender decides what it keeps. Any other region asks for no more than they are
+// need asks for all it lacks, even if the peers are thought to have less: what it knows of them is
+// old, and each lender decides what it keeps. Any other region asks for no more than the peers are
 // thought to have.
 //
-// If more is lacking than all peers are thought to have, each that may have some is asked for at
-// least tail units. jitter (parts per million) decides which peers get the units left over from
-// rounding. The largest portion comes first.
+// If more is lacking than all peers are thought to have, each peer whose offer says Some is asked
+// for at least tail units. jitter (parts per million) decides which peers get the units left over
+// from rounding. The largest portion comes first.
 func (k *Scratch) Divide(units, tail int64, offers []Offer, jitter int64, inNeed bool) []Portion {
 	total := Offered(offers)
 	k.weights = sized(k.weights, len(offers))
@@ -82,8 +82,8 @@ func (k *Scratch) Divide(units, tail int64, offers []Offer, jitter int64, inNeed
 	return portions
 }
 
-// insertPortion puts a portion where it belongs: the largest come first, and of equal ones that of
-// the lower peer.
+// insertPortion puts a portion in its place: larger portions first, and of equal ones the lower
+// peer first.
 func insertPortion(portions []Portion, p Portion) []Portion {
 	portions = append(portions, p)
 	at := len(portions) - 1

@@ -7,7 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestFewest: those with most to offer come first, and none that is not needed; all if they have too little.
+// TestFewest: the largest offers come first, and offers that are not needed are left out. All are
+// returned if together they are too small.
 func TestFewest(t *testing.T) {
 	offers := []Offer{{Peer: 0, Spare: 10}, {Peer: 1, Spare: 40}, {Peer: 2, Back: 5, Spare: 25}}
 	for units, want := range map[int64][]int{1: {1}, 27: {1}, 28: {1, 2}, 47: {1, 2}, 48: {1, 2, 0}, 1000: {1, 2, 0}} {
@@ -21,8 +22,8 @@ func TestFewest(t *testing.T) {
 	}
 }
 
-// TestFewestIsTheShortestHead: of all heads of the offers, the largest first, Fewest is the shortest
-// that reaches 1.5 times the units. Those of one size stay in their order.
+// TestFewestIsTheShortestHead: of all prefixes of the offers, sorted with the largest first, Fewest
+// returns the shortest that reaches 1.5 times the units. Offers of one size stay in their order.
 func TestFewestIsTheShortestHead(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		var offers []Offer

@@ -2,7 +2,7 @@
 // region asks other regions for and when, and how much it keeps when another region asks. Every
 // formula of the plan is here, as a function of plain values. Package exchange, below this one,
 // is the protocol that asks these functions and sends the messages. Nothing here can break a
-// limit: that is the ledger's work, in package algorithms.
+// limit: the ledger protects it, in package algorithms.
 //
 // The files, in the order of a transfer:
 //
@@ -15,9 +15,9 @@
 //	divide.go       of which peers it asks how much
 //	lend.go         how much the lender keeps, and what it says it can spare
 //	timing.go       when to ask, when to ask again, how long hints are believed
-//	bounds.go       the most that a mishap can admit above the limit
+//	bounds.go       how much above the limit a mishap can admit at most
 //
-// The five algorithms (kinds) differ in a few traits: they are one table, algorithms.Traits.
+// The five algorithms (kinds) differ in a few traits. One table holds them: algorithms.Traits.
 //
 // The words below are used in code, configuration, metrics and documentation alike:
 //
@@ -44,16 +44,17 @@
 //	             ledger does not.
 //	demand       units a second that callers ask of a region, admitted or denied
 //	epoch        version and digest of the policy document in force
-//	degraded     a node is degraded towards a peer whose last answer is older than 3 s; a decision
-//	             is degraded if its node is, towards any region of the limit
-//	false denial units that one limiter for all regions would have admitted, and we denied
+//	degraded     a node is degraded towards a peer whose last answer is older than 3 s. A decision
+//	             is degraded if its node is degraded towards any region of the limit.
+//	false denial units that a region denied, and that one limiter for all regions would have
+//	             admitted
 //
 // The metaphors:
 //
 //	ledger       the rows that say who lent whom how much of a cell. They are only ever raised, so
 //	             a message that is lost, late or repeated does no harm (package algorithms).
-//	twin         a part of the system again in Go, to test the first against or to simulate it:
-//	             the scripts of a store (algorithms.Twin)
+//	twin         a second implementation in Go of some part of the system. Tests compare the two,
+//	             and simulations use it: the scripts of a store (algorithms.Twin)
 //	oracle       the judge of tests and simulations: it recomputes from outside what may be
 //	             admitted, and shares no code with what it judges (chaos/oracle)
 //	mutant       the source with one mistake put in on purpose; some test must fail on it

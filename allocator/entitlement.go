@@ -36,8 +36,8 @@ func (k *Scratch) entitlements(limit int64, weights []int64, rotation uint64) []
 	return split
 }
 
-// byRemainder orders those with a weight by their remainders, the largest first, and where these
-// are equal by their positions, from the first on around the circle.
+// byRemainder returns the positions with a weight, the largest remainder first. Equal remainders
+// come in the order of their positions, beginning at first and going round.
 func (k *Scratch) byRemainder(weights []int64, first int) []int {
 	order := k.order[:0]
 	for n := range weights {
@@ -53,8 +53,8 @@ func (k *Scratch) byRemainder(weights []int64, first int) []int {
 	return order
 }
 
-// insertByRemainder puts a position behind those whose remainders are as large, and before the
-// smaller ones. There are no more positions than regions: no sort is quicker.
+// insertByRemainder puts a position behind those with a remainder as large, and before those with a
+// smaller one. There are no more positions than regions, so no sort is quicker.
 func (k *Scratch) insertByRemainder(order []int, i int) []int {
 	order = append(order, i)
 	at := len(order) - 1
@@ -65,7 +65,7 @@ func (k *Scratch) insertByRemainder(order []int, i int) []int {
 	return order
 }
 
-// sized returns a slice of n zeros, in the room of s if that is enough.
+// sized returns a slice of n zeros. It uses the memory of s if that is large enough.
 func sized(s []int64, n int) []int64 {
 	if cap(s) < n {
 		return make([]int64, n)
@@ -117,7 +117,7 @@ func (s Split) Stored(reserve int64) Split {
 	return Split{Units: less(s.Units), Burst: less(s.Burst)}
 }
 
-// atHome gives everything to one of the regions with a weight.
+// atHome gives all units to one of the regions with a weight.
 func atHome(units int64, weights []int64, rotation uint64) []int64 {
 	var homes []int
 	for i, w := range weights {
@@ -130,8 +130,8 @@ func atHome(units int64, weights []int64, rotation uint64) []int64 {
 	return split
 }
 
-// RegionPart is what the document gives one region of one bucket, in units. All are the same for
-// every cell.
+// RegionPart is one region's part of a bucket by the document, in units. It is the same for every
+// cell.
 type RegionPart struct {
 	Entitlement   int64
 	Burst         int64
@@ -140,9 +140,9 @@ type RegionPart struct {
 	Borrowable    int64 // the most that it may borrow of a cell
 }
 
-// RegionPartOf returns the part of a region that is entitled to so many units and so much burst,
-// of a limit. lending and borrowing are parts per million of its entitlement; a negative borrowing
-// sets no bound but the limit.
+// RegionPartOf returns the part of a region with the given entitlement and burst. lending and
+// borrowing are parts per million of its entitlement; with a negative borrowing only the limit
+// bounds what it may borrow.
 func RegionPartOf(entitlement, burst, limit, lending, borrowing int64) RegionPart {
 	p := RegionPart{Entitlement: entitlement, Burst: burst, Borrowable: limit,
 		Lendable: Part(entitlement, lending), LendableBurst: Part(burst, lending)}
@@ -161,8 +161,8 @@ func Part(units, ppm int64) int64 {
 	return q
 }
 
-// mulDiv returns a*b/c and the remainder without overflow in between; a, b >= 0, c > 0. A quotient beyond an int64
-// is cut to the largest.
+// mulDiv returns a*b/c and the remainder, for a, b >= 0 and c > 0, without overflow in between. A
+// quotient beyond an int64 is cut to the largest int64.
 func mulDiv(a, b, c int64) (quotient, remainder int64) {
 	hi, lo := bits.Mul64(uint64(a), uint64(b))
 	if hi >= uint64(c) {
@@ -175,7 +175,7 @@ func mulDiv(a, b, c int64) (quotient, remainder int64) {
 	return int64(q), int64(r)
 }
 
-// root returns the square root of n, rounded down, by Newton's method; 0 for what is below 0.
+// root returns the square root of n, rounded down, by Newton's method, or 0 for n below 0.
 func root(n int64) int64 {
 	if n <= 0 {
 		return 0

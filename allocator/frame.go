@@ -2,8 +2,8 @@ package allocator
 
 import "github.com/quotad/quotad/algorithms"
 
-// Frame says how one bucket divides time, and by the traits of its kind what that means for the
-// plan. Lengths are microseconds, at least 1.
+// Frame says how one bucket divides time. With the traits of its kind it decides what that means
+// for the plan. Lengths are microseconds, at least 1.
 type Frame struct {
 	*algorithms.Traits
 	Window int64
@@ -15,17 +15,17 @@ func FrameOf(kind algorithms.Kind, window, cell int64) Frame {
 	return Frame{Traits: kind.Traits(), Window: window, Cell: cell}
 }
 
-// LongCell is the length of a cell, in microseconds, from which on its tail matters: its last
-// units are then scattered over regions that no longer need them, a few in each.
+// LongCell is the length in microseconds from which on a cell's tail matters: its last units are
+// then scattered over regions that no longer need them, a few in each.
 const LongCell = 10 * Second
 
 // Long says whether the tail of the frame's cells matters.
 func (f Frame) Long() bool { return f.Cell >= LongCell }
 
-// Faded returns how many of the units that count when a cell opens no longer count when it ends,
-// 0 to used. A sliding counter's cell is a whole window, over which the window before it fades
-// out. A log's units are taken to be spread evenly over the window before, so that the part of
-// them is that of the cell in the window, in parts per million rounded down.
+// Faded returns how many of the used units that count when a cell opens no longer count when it
+// ends, from 0 to used. A sliding counter's cell is a whole window, over which the window before
+// fades out completely. A log's units are assumed to be spread evenly over the window before, so
+// the part that fades is the cell's part of the window, in parts per million rounded down.
 func (f Frame) Faded(used int64) int64 {
 	switch {
 	case !f.Sliding:
@@ -36,9 +36,9 @@ func (f Frame) Faded(used int64) int64 {
 	return used
 }
 
-// Roll returns the state that a store will show in a later cell, as far as a state seen before
-// tells, with no request in between. A bucket's level stays as it was seen, for the plan adds the
-// refill itself; rights of the cell after next are taken to be the entitlement.
+// Roll returns the state that a store would show in a later cell if no request came in between, as
+// far as an older state tells. It keeps a bucket's level, because the plan adds the refill itself.
+// It assumes that this region's share of the cell after next is its entitlement.
 func (f Frame) Roll(seen algorithms.State, cell, entitlement int64) algorithms.State {
 	if cell <= seen.Cell {
 		return seen
@@ -60,12 +60,12 @@ func (f Frame) Roll(seen algorithms.State, cell, entitlement int64) algorithms.S
 	return next
 }
 
-// Outlook returns what a region expects of a cell at a store time, where callers ask for rate
-// milliunits a second, and how long it is until the cell opens: 0 if it is open. The state is that
-// of the cell that is open at the time, and the other cell it may be asked about is the next one.
+// Outlook returns what a region expects of a cell at a store time if callers ask for rate
+// milliunits a second. It also returns the microseconds until the cell opens, 0 if it is open. s is
+// the state of the cell that is open at that time; cell is that one or the next.
 //
-// Of the next cell of a sliding kind, what counts when it opens is what counts now, less what
-// fades and plus what comes until then; but no more than can be admitted.
+// For the next cell of a sliding kind, what counts when it opens is what counts now, less what
+// fades and plus what comes until then, but no more than can be admitted.
 func (f Frame) Outlook(s algorithms.State, cell, at, rate int64) (o Outlook, opens int64) {
 	if f.Bucket {
 		o = Outlook{Rate: rate, Ahead: f.Window, Steady: true, Stock: s.Free}
@@ -85,9 +85,9 @@ func (f Frame) Outlook(s algorithms.State, cell, at, rate int64) (o Outlook, ope
 	return next, cell*f.Cell - at
 }
 
-// PeerNeeds returns the most units that a peer will need of a cell, by what its hint says: the
-// total it expects, and its demand in milliunits a second. The total is about the hint's own cell;
-// a sliding kind's holds for the next cell too. same says whether the hint is of this cell.
+// PeerNeeds returns the most units that a peer will need of a cell, by its hint: the total that it
+// expects of its hint's own cell, and its demand in milliunits a second. For a sliding kind the
+// total holds for the next cell too. same says whether the hint is about this cell.
 func (f Frame) PeerNeeds(total, rate int64, same bool) int64 {
 	switch {
 	case f.Bucket:

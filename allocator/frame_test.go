@@ -94,8 +94,8 @@ func TestOutlook(t *testing.T) {
 	}
 }
 
-// TestRollComesTrue: where nothing is asked for, the state that Roll says a store will show in the
-// next cell is the one that the store's twin shows when that cell opens.
+// TestRollComesTrue: if no request comes, the state that Roll predicts for the next cell is the one
+// that the store's twin shows when that cell opens.
 func TestRollComesTrue(t *testing.T) {
 	for _, k := range []algorithms.Kind{algorithms.FixedWindow, algorithms.SlidingWindowCounter} {
 		rapid.Check(t, func(r *rapid.T) {
@@ -114,7 +114,8 @@ func TestRollComesTrue(t *testing.T) {
 	}
 }
 
-// useTwin returns the state of a bucket in a store at a time, after so many units of it were used.
+// useTwin returns the state that a store shows at a time, after the given units of a bucket were
+// used.
 func useTwin(r *rapid.T, w *algorithms.Twin, terms algorithms.Terms, at, units int64) algorithms.State {
 	fence := algorithms.Fence{Generation: 1, Clock: at}
 	bucket := algorithms.Target{Key: "b", Terms: terms}

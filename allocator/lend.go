@@ -14,7 +14,7 @@ func Kept(o Outlook, counted, entitlement, grace, othersWant int64) int64 {
 	return kept + min(entitlement/20, max(othersWant, 0))
 }
 
-// KeptBurst returns how many tokens a region keeps when a peer asks for burst: those that it
+// KeptBurst returns how many tokens a region keeps when a peer asks for burst: the tokens that it
 // expects to spend within the horizon beyond its refill, and at least its demand during grace.
 func KeptBurst(o Outlook, share, grace int64) int64 {
 	o.Stock = 0
@@ -22,11 +22,12 @@ func KeptBurst(o Outlook, share, grace int64) int64 {
 }
 
 // Margin returns how many units of a sliding kind a region keeps beyond what it expects, 0 for the
-// other kinds. A unit that is lent is missing here for a window after its cell, and if every
-// region lent all that it does not need on average, each would be short in turn. The margin is one
-// standard deviation of what comes in a window (units come as in a Poisson process: the square
-// root of their number), and at most this region's equal part of what all regions together are
-// known to leave of the limit: slack, divided by regions.
+// other kinds. A unit that is lent is missing here until a window after its cell. If every region
+// lent all that it does not need on average, each would run short in turn.
+//
+// The margin is one standard deviation of the units that come in a window. They come as in a
+// Poisson process, so that is the square root of their number. It is at most this region's equal
+// part of slack, which is what all regions together are known to leave of the limit.
 func (f Frame) Margin(o Outlook, slack, regions int64) int64 {
 	if !f.Sliding {
 		return 0
@@ -34,32 +35,33 @@ func (f Frame) Margin(o Outlook, slack, regions int64) int64 {
 	return max(min(root(Over(o.Rate, f.Window)), slack/regions), 0)
 }
 
-// TailLeft says whether the open cell is so far gone that a region keeps nothing of it when
-// somebody asks: its tail matters, and less than half a unit is still expected here.
+// TailLeft says whether the open cell is so far gone that a region keeps nothing of it when a peer
+// asks: the cell's tail matters, and this region expects less than half a unit more.
 func (f Frame) TailLeft(o Outlook) bool {
 	return f.Long() && Over(2*min(o.Rate, algorithms.MaxUnits), o.Ahead) <= 1
 }
 
-// KeepsForOthers says whether a region keeps some of a cell for others than the asker: not when
-// the rest of a long cell is shorter than the horizon, for they have no time left to ask for it.
+// KeepsForOthers says whether a region keeps some of a cell for peers other than the asker. It does
+// not when the rest of a long cell is shorter than the horizon, because they have no time left to
+// ask.
 func (f Frame) KeepsForOthers(o Outlook) bool {
 	return o.Steady || o.Ahead > Horizon || !f.Long()
 }
 
-// Unmet returns how many units a region lacks that needs so many and holds so many.
+// Unmet returns by how many units a region's needs exceed what it holds, at least 0.
 func Unmet(needs, holds int64) int64 { return max(needs-holds, 0) }
 
-// Spare returns how many units of a cell a region lends if it is asked: what it has left, within
-// what it may still lend. lendable is what it may lend of the cell at all, lent what it has lent.
-// All are units, or all are tokens.
+// Spare returns how many units of a cell a region lends if it is asked: what it has left, but no
+// more than it may still lend. lendable is what it may lend of the cell in all, lent what it has
+// lent. All are units, or all are tokens.
 func Spare(left, lendable, lent int64) int64 {
 	return max(min(left, lendable-lent), 0)
 }
 
-// Unremarkable says whether a region needs no other, so that its nodes can be silent about a
-// bucket that nobody asks about: if each of its nodes wants less than an equal part of the
-// entitlement, and half of the burst is there. Of several nodes each speaks from its part of the
-// entitlement on, for else none would learn what they want together.
+// Unremarkable says whether a region's nodes can be silent about a bucket that nobody asks about:
+// each node wants no more than an equal part of the entitlement, and at least half of the burst is
+// there. With several nodes each speaks up from its own part of the entitlement on: otherwise none
+// would learn what they want together.
 func Unremarkable(total, nodes int64, own RegionPart, free int64) bool {
 	return nodes*total <= own.Entitlement && 2*free >= own.Burst
 }

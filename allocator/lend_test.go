@@ -78,8 +78,8 @@ func TestSpare(t *testing.T) {
 	}
 }
 
-// TestUnremarkable: nodes of one region are all silent only if they together want no more than its
-// entitlement.
+// TestUnremarkable: the nodes of one region are all silent only if together they want no more than
+// its entitlement.
 func TestUnremarkable(t *testing.T) {
 	own := RegionPart{Entitlement: 100, Burst: 10}
 	for _, c := range []struct {

@@ -1,21 +1,20 @@
 package allocator
 
-// Horizon is how far ahead of its use a region asks for rights, in microseconds. It asks for
-// little and often, so that it takes from others little that it turns out not to need.
+// Horizon is how far ahead of its use a region asks for rights, in microseconds. It asks for little
+// and often, so that it rarely takes from others what it turns out not to need.
 const Horizon = 3 * Second
 
 // Short returns how many units a region lacks: what it will need within the horizon, at most its
-// target, less its share. opens is how long it is until the cell opens, in microseconds (0: it is
-// open).
+// target, less its share. opens is the time until the cell opens, in microseconds (0: it is open).
 func Short(o Outlook, opens, target, share int64) int64 {
 	return max(min(target, o.Until(max(Horizon-opens, 0)))-share, 0)
 }
 
-// Quantum is the smallest voluntary move, in units: a five-hundredth of the limit.
+// Quantum returns the smallest voluntary move, in units: a five-hundredth of the limit, at least 1.
 func Quantum(limit int64) int64 { return max(limit/500, 1) }
 
-// Move returns how much of a shortage to ask for at one tick, in units. A region in need asks for
-// all of it. Any other asks for half, but not for less than a quantum, so that rights do not move
+// Move returns how many units of a shortage to ask for at one tick. A region in need asks for all
+// of it. Any other region asks for half, but for no less than a quantum, so that rights do not move
 // to and fro. jitter (parts per million, around PPM) keeps regions from moving in step.
 func Move(short, quantum, jitter int64, inNeed bool) int64 {
 	if inNeed || short <= 1 {
@@ -36,24 +35,26 @@ type Need struct {
 	Opens     int64 // microseconds until the cell opens; 0: it is open
 	Own       RegionPart
 	Share     int64
-	Target    int64 // see Scratch.Target; where requests wait it does not matter
+	Target    int64 // see Scratch.Target; not used while requests wait
 	Waiting   int64 // units that requests wait for; 0: none waits
 	InNeed    bool  // the region has denied requests lately
 	Home      bool  // one region is entitled to all, and the others borrow unit by unit
-	HomeWaits int64 // Home: see HomeWants
+	HomeWaits int64 // with Home: see HomeWants
 }
 
-// Short returns how many units to ask for, and how many more of those that peers are thought to
-// have to spare. Neither is more than the region may borrow.
+// Short returns how many units to ask for (short), and how many more to ask for if peers are
+// thought to have them to spare (room). short is never more than the region may borrow. room may
+// be; SplitAsk cuts it.
 //
-// Where requests wait, it is what they lack. Else it is what is short of the target within the
-// horizon; and of a kind whose cells stand apart, there is room for one standard deviation more of
-// what is still to come (units come as in a Poisson process, so that is the square root of their
-// number): else every other cell would be asked for twice. Where the target does not give all that
-// is wanted, the room ends at the entitlement. A region that denies may ask for all it wants even
-// then, of what peers still have: they may want less than they did.
+// While requests wait, short is what they lack, and there is no room. Otherwise short is what is
+// short of the target within the horizon, and a kind whose cells stand apart has room. The room is
+// one standard deviation of what is still to come; units come as in a Poisson process, so that is
+// the square root of their number. Without room, every other cell would need a second ask. If the
+// target is less than what the region wants, the room ends at the entitlement. A region in need may
+// even then ask for all it wants, because peers may want less than they did.
 //
-// In home mode it is the next request alone: what one region takes beyond that, another lacks.
+// In home mode short covers only the next request: what one region takes beyond that, another
+// lacks.
 func (n *Need) Short() (short, room int64) {
 	o := n.Outlook
 	short = min(o.Used+n.Waiting, n.Own.Entitlement+n.Own.Borrowable) - n.Share
@@ -67,7 +68,7 @@ func (n *Need) Short() (short, room int64) {
 	return short, max(room, 0)
 }
 
-// room is that of Short; it may be below 0.
+// room returns the room of Short; it may be negative.
 func (n *Need) room(short int64) int64 {
 	o := n.Outlook
 	if !n.CellsApart {
@@ -83,8 +84,8 @@ func (n *Need) room(short int64) int64 {
 	return min(chance, max(n.Own.Entitlement-n.Share-short, 0))
 }
 
-// WithRoom returns what to ask for where peers are thought to have so many units to spare: what is
-// short, and of the room as much as they have beyond that.
+// WithRoom returns how many units to ask for if peers are thought to have offered units to spare:
+// what is short, and as much of the room as they have beyond that.
 func WithRoom(short, room, offered int64) int64 {
 	return short + min(room, max(offered-short, 0))
 }
@@ -98,16 +99,15 @@ func HomeWants(waiting int64, inNeed bool) int64 {
 	return waiting
 }
 
-// AskAnew says whether a region asks again although an ask is under way, for pending units: where
-// requests wait, or where it denies and lacks more than four times as much as it knew it lacked
-// when it asked.
+// AskAnew says whether a region asks again although an ask for pending units is under way: it does
+// if requests wait, or if it denies and lacks more than four times as much as it asked for.
 func AskAnew(short, pending, waiting int64, inNeed bool) bool {
 	return waiting > 0 || inNeed && pending > 0 && short > 4*pending
 }
 
-// Tail returns how many units every peer is asked for that may have some, though it is not thought
-// to: all that is asked for where a region denies and use does not fade, or the tail of the cell
-// matters; else none.
+// Tail returns how many units to ask of every peer that may have some although it is not thought
+// to. That is all of units if a region denies and its cells stand apart or have a tail that
+// matters; otherwise 0.
 func (f Frame) Tail(units int64, inNeed bool) int64 {
 	if inNeed && (f.CellsApart || f.Long()) {
 		return units
@@ -115,26 +115,26 @@ func (f Frame) Tail(units int64, inNeed bool) int64 {
 	return 0
 }
 
-// EachOf returns the part of units that each of n peers is asked for when all are asked for the
-// same, rounded up.
+// EachOf returns units divided by the number of peers, rounded up. It is used when all peers are
+// asked for the same amount.
 func EachOf(units int64, peers int) int64 {
 	n := max(int64(peers), 1)
 	return (units + n - 1) / n
 }
 
-// SplitAsk divides an ask of one peer into rights that it gives back and rights of its own that it
-// lends. lent is what it has of ours, and may give back of this cell. Of its own the region may
-// borrow so much more that all it has borrowed, and asked for, stays within borrowable; pending is
-// the part of borrowed that was asked of this peer, and is asked for again.
+// SplitAsk divides an ask of one peer into rights that the peer gives back and rights of its own
+// that it lends. lent is what the peer has borrowed from this region and may give back of this
+// cell. borrowable bounds all that this region has borrowed and asked for. pending is the part of
+// borrowed that was already asked of this peer, which this ask replaces.
 func SplitAsk(units, lent, borrowable, borrowed, pending int64) (back, lend int64) {
 	back = max(min(units, lent), 0)
 	return back, min(units-back, max(borrowable-borrowed+pending, 0))
 }
 
-// ShortOfBurst returns how many tokens a region lacks until the cell ends, left microseconds from
-// now, for then borrowed tokens go home: what its demand takes within the horizon beyond its
-// refill and the tokens at hand, and at least what waiting requests lack. In home mode it is the
-// next request alone.
+// ShortOfBurst returns how many tokens a region lacks until the cell ends in left microseconds;
+// borrowed tokens go back then. That is what its demand takes within the horizon beyond its refill
+// and the tokens at hand, and at least what waiting requests lack. In home mode it covers only the
+// next request.
 func (n *Need) ShortOfBurst(left int64) int64 {
 	tokens := n.Outlook.Stock
 	lacking := max(Lacking(n.Outlook, min(Horizon, left), n.Share), n.Waiting-tokens)

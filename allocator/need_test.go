@@ -12,7 +12,8 @@ func TestShortOfANeed(t *testing.T) {
 	fixed := FrameOf(algorithms.FixedWindow, 10*Second, 10*Second)
 	counter := FrameOf(algorithms.SlidingWindowCounter, 10*Second, 10*Second)
 	own := RegionPart{Entitlement: 400, Borrowable: 600}
-	wants := Outlook{Used: 300, Rate: 50_000, Ahead: 8 * Second} // 700 by the end, 450 within the horizon
+	// 700 units by the end, 450 within the horizon.
+	wants := Outlook{Used: 300, Rate: 50_000, Ahead: 8 * Second}
 	for name, c := range map[string]struct {
 		n           Need
 		short, room int64
@@ -35,8 +36,8 @@ func TestShortOfANeed(t *testing.T) {
 	}
 }
 
-// TestShortStaysWithinWhatMayBeBorrowed: whoever asks for what it is short of, and has no more used
-// than its entitlement and what it may borrow, holds no more than these.
+// TestShortStaysWithinWhatMayBeBorrowed: a region that asks for what it is short of ends with no
+// more than its entitlement and what it may borrow, unless it has used more.
 func TestShortStaysWithinWhatMayBeBorrowed(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		units := rapid.Int64Range(0, 1<<40)
@@ -93,8 +94,8 @@ func TestAsks(t *testing.T) {
 	}
 }
 
-// TestTail: peers that are thought to have nothing are asked only by a region that denies, and only
-// where use does not fade or cells are long.
+// TestTail: only a region that denies asks peers that are thought to have nothing, and only where
+// use does not fade or cells are long.
 func TestTail(t *testing.T) {
 	for _, k := range algorithms.Kinds {
 		for _, cell := range []int64{Second, LongCell - 1, LongCell} {

@@ -1,15 +1,17 @@
 package allocator
 
-// Outlook is what a region expects of one cell. Its units are those that count against the
-// region's rights of the cell. Where rights are a rate (Steady), they are units in a window, and
-// the outlook is the same at any moment.
+// Outlook is what a region expects of one cell. Its units are those that count against the region's
+// rights of the cell. Where rights are a rate (Steady), they are units in a window, and the outlook
+// is the same at any moment.
 type Outlook struct {
-	Used   int64 // units that count now; before the cell opens, those that will when it does
-	Fading int64 // of Used, those that count no more at the end
+	Used   int64 // units that count now; before the cell opens, those that will count when it opens
+	Fading int64 // the part of Used that no longer counts when the cell ends
 	Rate   int64 // demand, milliunits per second
-	Ahead  int64 // microseconds still to come: to the cell's end, or its whole length before it opens; Steady: the window
-	Steady bool
-	Stock  int64 // Steady: units at hand, whatever the rate
+	// Ahead is the microseconds until the cell ends, or its whole length before it opens. Steady:
+	// the window.
+	Ahead  int64
+	Steady bool  // rights are a rate
+	Stock  int64 // Steady: the units at hand
 }
 
 // Total returns the most units that will count at any time until the end of the cell.
@@ -37,18 +39,19 @@ func Exhausted(o Outlook, t, share int64) bool {
 	return o.Until(t) > share
 }
 
-// RunsOut says whether a region denies soon: whether its share will be used up within two round trips
-// to the farthest peer, in which it can ask twice.
+// RunsOut says whether a region will deny soon: its share will be used up within two round trips to
+// the farthest peer. In that time it can ask twice.
 func RunsOut(o Outlook, roundTrip, share int64) bool { return Exhausted(o, 2*roundTrip, share) }
 
-// Lacking returns how many units a steady share falls short of the demand within t microseconds,
-// less the units at hand. Below 0: nothing is lacking.
+// Lacking returns how many units a steady share and the units at hand fall short of the demand
+// within t microseconds. A result below 0 means that nothing is lacking.
 func Lacking(o Outlook, t, share int64) int64 {
 	return Over(o.Rate-PerSecond(max(share, 0), o.Ahead), t) - o.Stock
 }
 
-// FadesIn returns the time, in microseconds, after which a region may have that many more units to
-// spare: when so many more units have faded than come in. It returns most if that takes longer.
+// FadesIn returns the time, in microseconds, until a region may have the given number of units more
+// to spare: until that many more units have faded than come in. It returns most if that takes
+// longer.
 func FadesIn(o Outlook, units, most int64) int64 {
 	growth := PerSecond(o.Fading, o.Ahead) - o.Rate
 	if growth <= 0 {

@@ -56,8 +56,9 @@ func TestEntitlementsAddUpAndAreProportional(t *testing.T) {
 	})
 }
 
-// fillByUnits is the water-fill by handing out one unit at a time, to whoever has least of what it may want beyond
-// its entitlement, in proportion to the entitlements.
+// fillByUnits is the water-fill, done by handing out one unit at a time. Each unit goes to the
+// region that has got the least so far of what it wants beyond its entitlement, in proportion to
+// the entitlements.
 func fillByUnits(demanders []Demander) []int64 {
 	target := make([]int64, len(demanders))
 	var spare int64

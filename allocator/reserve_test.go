@@ -34,7 +34,8 @@ func TestReservePart(t *testing.T) {
 	}
 }
 
-// TestStored: what a small entitlement keeps out of its store is rounded down, so that the store keeps at least a unit of it.
+// TestStored: a region's reserve is rounded down, so that of a small entitlement the store keeps at
+// least one unit.
 func TestStored(t *testing.T) {
 	for _, c := range []struct {
 		units, burst, reserve, wantUnits, wantBurst int64
@@ -55,8 +56,9 @@ func TestStored(t *testing.T) {
 	}
 }
 
-// TestReservesFitBesideTheStores: whatever the split, what the stores of all regions hold and what the nodes of all regions
-// may admit without them is together no more than the limit, and a store that holds some of a burst refills it.
+// TestReservesFitBesideTheStores: for any split, what the stores of all regions hold and what all
+// nodes may admit without them is together no more than the limit. A store that holds some of a
+// burst also refills it.
 func TestReservesFitBesideTheStores(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		units := rapid.OneOf(rapid.Int64Range(1, 1<<51), rapid.Int64Range(1, 100))
@@ -91,15 +93,16 @@ func TestReservesFitBesideTheStores(t *testing.T) {
 	})
 }
 
-// TestReserveOfABucketIsABucket: what nodes admit out of a reserve, whenever they do, one bucket of its units and its burst
-// admits too.
+// TestReserveOfABucketIsABucket: whenever nodes admit units of a reserve, one bucket with the
+// reserve's units and burst would admit them too.
 func TestReserveOfABucketIsABucket(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		units, burst := rapid.Int64Range(0, 50).Draw(t, "units"), rapid.Int64Range(0, 50).Draw(t, "burst")
 		nodes, window := rapid.Int64Range(1, 4).Draw(t, "nodes"), rapid.Int64Range(1, 20).Draw(t, "window")
 		part := ReservePart(units, burst, nodes, false, true)
-		level, last, now := burst*window, int64(0), int64(0) // a unit is as many as the window has moments
-		spent := map[[2]int64]int64{}                        // by node and window
+		// A unit counts as many parts as the window has microseconds.
+		level, last, now := burst*window, int64(0), int64(0)
+		spent := map[[2]int64]int64{} // by node and window
 		for range rapid.IntRange(1, 60).Draw(t, "requests") {
 			now += rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(0, 2*window)).Draw(t, "later")
 			at := [2]int64{rapid.Int64Range(0, nodes-1).Draw(t, "node"), now / window}

@@ -7,8 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestAScratchDividesAsAnew: divisions that are worked out on one Scratch, one after another, of whatever
-// sizes, are those that are worked out on a new one each.
+// TestAScratchDividesAsAnew: divisions of any sizes, done one after another on one Scratch, give
+// the same results as each on a new one.
 func TestAScratchDividesAsAnew(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		scratch := &Scratch{}

@@ -8,7 +8,8 @@ import (
 	"github.com/quotad/quotad/algorithms"
 )
 
-// TestHintEvery: what has not changed is said again every few seconds, and believed until it was said twice more.
+// TestHintEvery: an unchanged hint is repeated every few seconds, and believed for more than two
+// such times.
 func TestHintEvery(t *testing.T) {
 	for cell, want := range map[int64]int64{1: 2_000_000, 1_000_000: 2_000_000, 6_000_000: 3_000_000, 10_000_000: 4_500_000, 86_400_000_000: 4_500_000} {
 		if got := HintEvery(cell); got != want || HintLife(cell) != 5*want/2 {
@@ -87,8 +88,8 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// TestALenderAsksForNoLongPause: whatever a lender knows, it asks to be left alone for a time
-// above 0 and at most MaxRetry.
+// TestALenderAsksForNoLongPause: whatever a lender knows, it asks to be left alone for more than 0
+// and at most MaxRetry.
 func TestALenderAsksForNoLongPause(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		units, time := rapid.Int64Range(0, maxUnits), rapid.Int64Range(1, 1<<51)

@@ -1,19 +1,19 @@
 package allocator
 
-// Demander is what one region brings to the water-fill of one cell.
+// Demander is one region's input to the water-fill of one cell, in units.
 type Demander struct {
 	Entitlement int64
-	Demand      int64 // units it expects to admit in the whole cell if it may
-	Borrow      int64 // most it may borrow on top of its entitlement
-	Lend        int64 // most it may lend of its entitlement
+	Demand      int64 // what it expects to admit in the whole cell if it may
+	Borrow      int64 // the most it may borrow on top of its entitlement
+	Lend        int64 // the most it may lend of its entitlement
 }
 
-// Demander is what the region brings to the water-fill with a demand in a cell.
+// Demander returns the region's input to the water-fill of a cell for a demand in units.
 func (p RegionPart) Demander(demand int64) Demander {
 	return Demander{Entitlement: p.Entitlement, Demand: demand, Borrow: p.Borrowable, Lend: p.Lendable}
 }
 
-// floor is what a region gets before anyone borrows.
+// floor returns what a region gets before anyone borrows.
 func (c Demander) floor() int64 { return min(c.Entitlement, c.Demand) }
 
 // Scratch is memory for divisions, used again by the next one, so that they allocate nothing. A
@@ -27,9 +27,9 @@ type Scratch struct {
 
 // WaterFill returns each region's target share of a cell, by weighted max-min fairness (Bertsekas
 // and Gallager, Data Networks, 6.5.2). First every region gets what it wants of its entitlement.
-// What they then leave over, each at most what it may lend, goes to those that want more, in
-// proportion to their entitlements (a region with none weighs 1 unit) and each at most what it may
-// borrow. Parts are rounded by largest remainder. The targets never add up to more than the
+// What a region leaves over, at most what it may lend, goes to the regions that want more. They get
+// it in proportion to their entitlements (an entitlement of 0 weighs as 1 unit), each at most what
+// it may borrow. Parts are rounded by largest remainder. The targets never add up to more than the
 // entitlements.
 func (k *Scratch) WaterFill(demanders []Demander) []int64 {
 	k.target, k.unmet = sized(k.target, len(demanders)), sized(k.unmet, len(demanders))
@@ -56,10 +56,10 @@ func (k *Scratch) WaterFill(demanders []Demander) []int64 {
 	return target
 }
 
-// Target returns the first region's target share of a cell. Where none of the others wants more
-// than its entitlement there is nothing to be fair about, and the target is all that the first
-// wants and may borrow: what the others said of their demand is late where it fell, and the
-// lenders know what they keep. Else it is the region's part of the water-fill.
+// Target returns the first region's target share of a cell. If no other region wants more than its
+// entitlement, nothing needs to be shared fairly, and the target is all that the first region wants
+// and may borrow: reports of the others' demand arrive late when it falls, and the lenders know
+// what they keep. Otherwise it is the region's part of the water-fill.
 func (k *Scratch) Target(demanders []Demander) int64 {
 	for _, c := range demanders[1:] {
 		if c.Demand > c.Entitlement {
@@ -70,7 +70,8 @@ func (k *Scratch) Target(demanders []Demander) int64 {
 	return min(own.Demand, own.Entitlement+own.Borrow)
 }
 
-// pour divides spare once over the regions with unmet demand, nobody more than its own.
+// pour divides spare once over the regions with unmet demand. It gives no region more than its
+// unmet demand.
 func (k *Scratch) pour(spare int64, demanders []Demander, unmet []int64) []int64 {
 	k.weights = sized(k.weights, len(demanders))
 	weights := k.weights

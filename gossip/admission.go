@@ -6,41 +6,41 @@ import (
 )
 
 const (
-	// defaultGroup bounds the members of one group where Config.MaxGroup says nothing.
+	// defaultGroup bounds the members of one group if Config.MaxGroup does not.
 	defaultGroup = 256
-	// refillName is how often one more new name of a group is taken in, once as many as its
-	// bound have come at once. memberlist keeps names for a while after their nodes are gone,
-	// so a bound on members alone would not bound them.
+	// refillName is how often one more new name of a group is admitted, after as many as MaxGroup
+	// came at once. memberlist keeps names for a while after their nodes are gone, so a bound on
+	// members alone would not bound the names.
 	refillName = time.Second
-	// answerCounts is how long a member that answered is let in before others once it is
+	// answerCounts is how long a member that answered is still admitted before others once it is
 	// missing.
 	answerCounts = 10 * time.Minute
-	// complainEvery is how often a refused member is logged at most.
+	// complainEvery is the shortest time between two log lines about refused members.
 	complainEvery = time.Minute
 )
 
-// What a node that is refused is told nothing of: memberlist drops what it said.
+// These errors are logged. The refused node is not told: memberlist drops its message.
 var (
 	errGroupFull = errors.New("its group has as many members as it may have")
 	errTooFast   = errors.New("new names of its group come too fast")
 )
 
-// admission decides who may be a member. Without keys anybody can invent members, so there is a
-// bound on those of one group, and on new names in a time; those who answered lately come before
-// both. The roster's lock guards it.
+// admission decides which nodes may be members. Without keys anybody can invent members, so it
+// bounds the members of one group, and how fast new names of a group come. Members that answered
+// lately are exempt from both bounds. The roster's lock guards it.
 type admission struct {
 	admit    func(Member) (group string, err error)
 	maxGroup int
 
-	groupOf  map[string]string // of the members
-	count    map[string]int    // members by group
-	names    map[string]*names // by group
-	answered map[string]map[string]time.Time
+	groupOf  map[string]string               // group by member
+	count    map[string]int                  // members by group
+	names    map[string]*names               // by group
+	answered map[string]map[string]time.Time // when members answered, by group and name
 	refused  uint64
-	said     time.Time // when a refusal was logged
+	said     time.Time // when a refusal was last logged
 }
 
-// names is a bucket of new names, full at first.
+// names is a token bucket of new names, full at first.
 type names struct {
 	left int
 	at   time.Time
@@ -59,7 +59,8 @@ func newAdmission(c Config) *admission {
 	return a
 }
 
-// check says why a node may not be a member; nil: it may.
+// check returns why a node may not be a member, or nil if it may. known says that it is a member
+// already.
 func (a *admission) check(m Member, known bool, now time.Time) error {
 	group, err := a.admit(m)
 	if err != nil || known {
@@ -86,7 +87,7 @@ func (a *admission) check(m Member, known bool, now time.Time) error {
 	return nil
 }
 
-// refuse counts a refusal, and says whether it is to be logged.
+// refuse counts a refusal, and says whether to log it.
 func (a *admission) refuse(now time.Time) bool {
 	a.refused++
 	if a.refused > 1 && now.Sub(a.said) < complainEvery {
@@ -104,7 +105,7 @@ func (a *admission) joined(m Member) {
 	a.count[group]++
 }
 
-// left notes that a member is none any more.
+// left notes that a node is no longer a member.
 func (a *admission) left(name string) {
 	group, ok := a.groupOf[name]
 	if !ok {
@@ -116,7 +117,7 @@ func (a *admission) left(name string) {
 	}
 }
 
-// heard notes that a member answered. Of each group as many are kept as may be members; the one
+// heard notes that a member answered. It keeps as many members of each group as MaxGroup; the one
 // that was silent longest makes room.
 func (a *admission) heard(name string, now time.Time) {
 	group, ok := a.groupOf[name]

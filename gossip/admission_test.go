@@ -42,9 +42,9 @@ func enemyOf(t *testing.T, network *network.Network) net.PacketConn {
 	return packets
 }
 
-// TestInventedMembersDoNotMatter: 1,285 of them, and 700 that are of no region. The true nodes
-// stay, find each other after a pause, are remembered, and get in again when they come back, since
-// they have answered.
+// TestInventedMembersDoNotMatter: there are 1,285 invented members, and 700 of no region. The true
+// nodes stay, find each other after a pause, and are remembered. When they come back, they are
+// admitted, because they have answered before.
 func TestInventedMembersDoNotMatter(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		network := newNetwork(t)
@@ -103,8 +103,8 @@ func TestInventedMembersDoNotMatter(t *testing.T) {
 	})
 }
 
-// TestNewNamesAreBoundedInTime: who invents members and buries them at once gets no more names in
-// than one a second.
+// TestNewNamesAreBoundedInTime: a host invents members and buries them at once. It gets no more
+// than one new name a second admitted.
 func TestNewNamesAreBoundedInTime(t *testing.T) {
 	const most = 16
 	a := newAdmission(Config{Admit: byRegion, MaxGroup: most})
@@ -129,8 +129,8 @@ func TestNewNamesAreBoundedInTime(t *testing.T) {
 	}
 }
 
-// TestWhoAnsweredComesFirst: into a group that is full, and for ten minutes only. As many are
-// remembered as a group has.
+// TestWhoAnsweredComesFirst: a member that answered is admitted to a full group, for ten minutes
+// only. As many such members are remembered as a group may have.
 func TestWhoAnsweredComesFirst(t *testing.T) {
 	const most = 4
 	a, now := newAdmission(Config{Admit: byRegion, MaxGroup: most}), time.Unix(1000, 0)

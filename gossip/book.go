@@ -10,15 +10,14 @@ import (
 const (
 	// maxRemembered bounds the peers in the book.
 	maxRemembered = 256
-	// callsPerRound bounds the peers called in one round of the rejoin loop.
-	// Larger cuts are called in turn; one answer from a side is enough, since
-	// gossip spreads the rest.
+	// callsPerRound bounds the peers called in one round of the rejoin loop. If more are missing,
+	// they are called in turn. One answer from the other side of a cut is enough, because gossip
+	// spreads the rest.
 	callsPerRound = 16
 )
 
-// book remembers where peers were seen, to call them when they are missing. A
-// peer has one entry, under its newest address. It is not safe for concurrent
-// use.
+// book remembers the addresses of peers, to call them when they are missing. A peer has one entry,
+// under its newest address. It is not safe for concurrent use.
 type book struct {
 	entries map[netip.AddrPort]*entry
 }
@@ -28,12 +27,12 @@ type entry struct {
 	name  string    // empty until the peer was seen in this run
 	seen  time.Time // last known to be alive; zero: in an earlier run
 	call  time.Time // last called
-	heard time.Time // last answered this node; zero: never in this run
+	heard time.Time // when it last answered this node; zero: never in this run
 }
 
-// trust ranks entries for who must go when there are too many. Without keys
-// anybody can invent members, but only those that are there answer; those of an
-// earlier run have mostly answered then.
+// trust ranks entries: the lowest go first when there are too many. Without keys anybody can invent
+// members, but only real ones answer. Entries of an earlier run come second, because most of them
+// answered then.
 func (e *entry) trust() int {
 	switch {
 	case !e.heard.IsZero():
@@ -54,14 +53,15 @@ func (b *book) recall(addr netip.AddrPort) {
 	}
 }
 
-// note notes that a peer is, or until now was, alive.
+// note notes that a peer is alive, or was until now.
 func (b *book) note(name string, addr netip.AddrPort, now time.Time) {
 	noted := &entry{addr: addr, name: name, seen: now}
 	if old := b.entries[addr]; old != nil && old.name == name {
 		noted.heard = old.heard
 	}
 	b.forget(name)
-	if old := b.entries[addr]; old != nil && !old.heard.IsZero() { // whoever answers there keeps its place
+	// A peer that answered at this address keeps its entry.
+	if old := b.entries[addr]; old != nil && !old.heard.IsZero() {
 		old.seen = now
 		return
 	}
@@ -69,14 +69,14 @@ func (b *book) note(name string, addr netip.AddrPort, now time.Time) {
 	b.trim()
 }
 
-// answered notes that whoever is at an address answered this node.
+// answered notes that the peer at an address answered this node.
 func (b *book) answered(addr netip.AddrPort, now time.Time) {
 	if e := b.entries[addr]; e != nil {
 		e.heard = now
 	}
 }
 
-// forget removes a peer by its name: it has left, or has moved.
+// forget removes a peer by its name, because it has left or has moved.
 func (b *book) forget(name string) {
 	for addr, e := range b.entries {
 		if e.name == name {
@@ -85,7 +85,7 @@ func (b *book) forget(name string) {
 	}
 }
 
-// trim drops those trusted least, and of them those not seen for longest.
+// trim drops the least trusted entries, and of equally trusted ones those not seen for longest.
 func (b *book) trim() {
 	for len(b.entries) > maxRemembered {
 		delete(b.entries, slices.MinFunc(b.sorted(), func(x, y *entry) int {
@@ -94,10 +94,10 @@ func (b *book) trim() {
 	}
 }
 
-// missing returns whom to call now among those who are not alive: half of them
-// those trusted most, and of them those seen last, who most likely are still
-// there, the other half in turn, so that nobody is forgotten. It notes that they
-// are being called.
+// missing returns the addresses to call now, of peers that are not alive, and notes that they are
+// being called. If there are too many, half of the result are the most trusted ones, and of these
+// the ones seen last, because they are most likely still there. The other half are called in turn,
+// so that no peer is forgotten.
 func (b *book) missing(alive map[netip.AddrPort]bool, now time.Time) []netip.AddrPort {
 	var missing []*entry
 	for _, e := range b.sorted() {

@@ -41,9 +41,8 @@ func TestBookForgetsThoseNotSeenForLongest(t *testing.T) {
 	}
 }
 
-// TestBookCallsTheLatestAlwaysAndAllInTurn: in every round those seen last are
-// called, nobody waits longer than the rounds it takes to call all, and those
-// who are alive are left in peace.
+// TestBookCallsTheLatestAlwaysAndAllInTurn: every round calls the peers seen last. No peer waits
+// for more rounds than it takes to call all. Live peers are not called.
 func TestBookCallsTheLatestAlwaysAndAllInTurn(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, maxRemembered).Draw(t, "peers")
@@ -87,8 +86,8 @@ func TestBookCallsTheLatestAlwaysAndAllInTurn(t *testing.T) {
 	})
 }
 
-// TestBookKeepsWhoAnswered: those who answered stay, then those of an earlier run, whatever is invented since; and nobody who
-// only claims to be at an address takes the place of who answers there.
+// TestBookKeepsWhoAnswered: peers that answered stay, then those of an earlier run, whatever is
+// invented since. A node that only claims an address does not replace the one that answers there.
 func TestBookKeepsWhoAnswered(t *testing.T) {
 	b, now := newBook(), time.Unix(1000, 0)
 	b.note("true", peerAt(1), now)

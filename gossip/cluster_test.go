@@ -46,8 +46,8 @@ func TestThreeFindEachOtherByOneSeed(t *testing.T) {
 	})
 }
 
-// TestBroadcastReachesAllSoon: whom a change reaches by packets is a matter of
-// chance, so one node in 25 may have to wait for a push/pull.
+// TestBroadcastReachesAllSoon: chance decides which nodes a change reaches by packets, so one node
+// in 25 may have to wait for a push/pull.
 func TestBroadcastReachesAllSoon(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		nodes := cluster(t, newNetwork(t), "a", "b", "c", "d", "e")
@@ -91,9 +91,9 @@ func TestLateJoinerGetsTheWholeState(t *testing.T) {
 	})
 }
 
-// TestNewcomerIsGreeted: what a newcomer brings along reaches those it did not
-// call, too, before a push/pull would bring it. Whom news of it reaches by
-// packets is a matter of chance, so one of five may have to wait for that.
+// TestNewcomerIsGreeted: a newcomer's state reaches nodes that it did not call, sooner than by a
+// push/pull. Chance decides which nodes hear of the newcomer by packets, so one of five may have to
+// wait for a push/pull.
 func TestNewcomerIsGreeted(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		net := newNetwork(t)
@@ -117,8 +117,8 @@ func TestNewcomerIsGreeted(t *testing.T) {
 	})
 }
 
-// TestViewsHealAfterACut: memberlist alone never finds together again after
-// this; here views and states agree 15 s after the heal.
+// TestViewsHealAfterACut: memberlist alone would never rejoin the two sides. Here views and states
+// agree 15 s after the heal.
 func TestViewsHealAfterACut(t *testing.T) {
 	for _, cut := range []time.Duration{3 * time.Second, 30 * time.Second, 130 * time.Second, 5 * time.Minute, time.Hour} {
 		t.Run(cut.String(), func(t *testing.T) {
@@ -137,8 +137,8 @@ func TestViewsHealAfterACut(t *testing.T) {
 				time.Sleep(time.Until(healed))
 				limit := 15 * time.Second
 				if cut < 5*time.Second {
-					// Nobody was missed, so nobody calls or greets: lost changes
-					// wait for up to two push/pulls after one that hangs.
+					// Nobody was missed, so nobody calls or greets: lost changes wait for up to two
+					// push/pulls after one that hangs.
 					limit = WAN().StreamTimeout + 2*WAN().PushPullInterval + 5*time.Second
 				}
 				within(t, limit, "views and states to heal", func() error {
@@ -149,8 +149,7 @@ func TestViewsHealAfterACut(t *testing.T) {
 	}
 }
 
-// TestRegionsHealAfterACut: three regions of three nodes, one region cut off
-// from both others.
+// TestRegionsHealAfterACut: three regions of three nodes, one region cut off from both others.
 func TestRegionsHealAfterACut(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		net := newNetwork(t)
@@ -222,8 +221,7 @@ func TestRestartWithRememberedPeersOnly(t *testing.T) {
 	})
 }
 
-// TestNameComesBackElsewhere: a node that is rescheduled keeps its name and
-// gets another address.
+// TestNameComesBackElsewhere: a node that is rescheduled keeps its name and gets another address.
 func TestNameComesBackElsewhere(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		net := newNetwork(t)
@@ -244,8 +242,7 @@ func TestNameComesBackElsewhere(t *testing.T) {
 	})
 }
 
-// TestQuickRestartIsSeen: a node is back, with other meta data, before anybody
-// missed it.
+// TestQuickRestartIsSeen: a node is back, with other meta data, before anybody missed it.
 func TestQuickRestartIsSeen(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		net := newNetwork(t)
@@ -329,8 +326,8 @@ func TestLeaveIsBounded(t *testing.T) {
 	})
 }
 
-// TestCloseEndsEverything: the bubble fails the test if a goroutine stays, in
-// the middle of a cut and of calls that hang.
+// TestCloseEndsEverything: the bubble fails the test if a goroutine remains, even in the middle of
+// a cut and of calls that hang.
 func TestCloseEndsEverything(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		net := newNetwork(t)

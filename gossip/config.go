@@ -11,20 +11,19 @@ import (
 	"time"
 )
 
-// State is what is spread; it belongs to the caller. Merge must be commutative,
-// associative and idempotent, or nodes will not come to agree. Implementations
-// are safe for concurrent use, and must neither block for long nor call back
-// into Leave or Close.
+// State is what gossip spreads; it belongs to the caller. Merge must be commutative, associative
+// and idempotent, or nodes will not come to agree. Implementations are safe for concurrent use.
+// They must not block for long, and must not call Leave or Close.
 type State interface {
 	// MarshalBinary returns the whole state, at most MaxState bytes.
 	MarshalBinary() ([]byte, error)
-	// Merge takes in a whole state or a small change, in the same encoding,
-	// and says whether it was news; news of a small change is passed on. The
-	// bytes come from the network and may be anything; b must not be kept.
+	// Merge takes in a whole state or a small change, in the same encoding. It says whether that
+	// was news; a small change that was news is passed on to other nodes. The bytes come from the
+	// network and may be anything. Merge must not keep b.
 	Merge(b []byte) (news bool, err error)
 }
 
-// Member is a node that is alive in somebody's view.
+// Member is a node that is alive in some node's view.
 type Member struct {
 	Name string
 	Addr netip.AddrPort
@@ -33,64 +32,61 @@ type Member struct {
 
 // Config says who a node is and how it reaches the others.
 type Config struct {
-	// Name is unique in the whole cluster, for example "us-east/n1": two nodes
-	// of one name displace each other. 1 to 128 bytes.
+	// Name is unique in the whole cluster, for example "us-east/n1": two nodes with the same name
+	// displace each other. 1 to 128 bytes.
 	Name string
 	// Meta is handed to the others as Member.Meta; at most 512 bytes.
 	Meta []byte
 
-	// Packets, Streams and Dial are the network: real sockets, or chaos/lab/network.
-	// Start takes over Packets and Streams and closes them, also if it fails.
-	// Dial must end when its context does.
+	// Packets, Streams and Dial are the network: real sockets, or chaos/lab/network. Start takes
+	// over Packets and Streams and closes them, also if it fails. Dial must end when its context
+	// does.
 	Packets net.PacketConn
 	Streams net.Listener
 	Dial    func(ctx context.Context, network, addr string) (net.Conn, error)
 	// Advertise is where the others reach both Packets and Streams.
 	Advertise netip.AddrPort
 
-	// Seeds are host:port of nodes that may be there, the same list for all if
-	// one likes. Names are resolved anew at every attempt.
+	// Seeds are the host:port of nodes that may be there. All nodes may have the same list. Names
+	// are resolved again at every attempt.
 	Seeds []string
 	// Resolve looks up the host of a seed; nil means the system's resolver.
 	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
-	// Remembered are ip:port of nodes known from an earlier run, as returned
-	// by Gossip.Remembered.
+	// Remembered are ip:port of nodes known from an earlier run, as returned by Gossip.Remembered.
 	Remembered []string
 
-	// Keys encrypt and authenticate everything with AES: the first what is
-	// sent, any what is received. 16, 24 or 32 bytes each, at most 8 of them;
-	// none means plain text. Every node has the first key of every
-	// other. SetKeys changes them.
+	// Keys encrypt and authenticate all messages with AES. The first key encrypts what is sent; any
+	// of them may decrypt what is received. 16, 24 or 32 bytes each, at most 8 keys; none means
+	// plain text. Every node must have the first key of every other. SetKeys changes them.
 	Keys [][]byte
-	// Label keeps clusters apart that could reach each other by mistake; at
-	// most 255 bytes. All nodes have the same.
+	// Label keeps apart clusters that could reach each other by mistake. At most 255 bytes. All
+	// nodes of a cluster have the same.
 	Label string
 
-	// RejoinEvery is how often those who are missing are called, +-20 %; 0
-	// means 5 s.
+	// RejoinEvery is how often missing nodes are called, +-20 %; 0 means 5 s.
 	RejoinEvery time.Duration
-	// Timing is how often a node does what; the zero value means WAN().
+	// Timing is how often a node does each of its tasks; the zero value means WAN().
 	Timing Timing
 
-	// Admit, if set, says whether a node may be a member, and to which group it
-	// belongs: whom it refuses is no member, and is counted. It is called with
-	// memberlist's lock held, so it must be quick and call nothing of Gossip.
+	// Admit, if set, says whether a node may be a member, and to which group it belongs. A refused
+	// node is no member, and is counted. Admit is called with memberlist's lock held, so it must be
+	// quick and call nothing of Gossip.
 	Admit func(m Member) (group string, err error)
-	// MaxGroup bounds the members of one group; 0 means 256. Of a new name more
-	// than that within a short time, and members beyond it, are refused and
-	// counted, but for those who answered this node in the last ten minutes.
+	// MaxGroup bounds the members of one group; 0 means 256. Members beyond it, and more new names
+	// than that within a short time, are refused and counted. Members that answered this node in
+	// the last ten minutes are exempt.
 	MaxGroup int
 
-	// State is what is spread.
+	// State is what gossip spreads.
 	State State
-	// Logger hears of joins, leaves and failures at level info, and of
-	// memberlist's own lines at debug; nil means silence.
+	// Logger gets joins, leaves and failures at level info, and memberlist's own lines at debug;
+	// nil means none.
 	Logger *slog.Logger
-	// Recovered hears of each panic that was recovered from, a mistake in State or
-	// in this package, with what it was about; nil: nobody does.
+	// Recovered is called for each panic that was recovered from, with its value. A panic is a
+	// mistake in State or in this package. May be nil.
 	Recovered Recoverer
-	// OnChange, if set, is called with the members after changes, one call at
-	// a time; quick successions are one call. It must not call Close.
+	// OnChange, if set, is called with the members after changes, one call at a time. Several quick
+	// changes may be one call. It must not call Close.
 	OnChange func(members []Member)
 }
 
@@ -102,7 +98,7 @@ const (
 	shortestRejoin = 100 * time.Millisecond
 )
 
-// withDefaults fills in what was left out.
+// withDefaults returns the configuration with defaults for the fields that are not set.
 func (c Config) withDefaults() Config {
 	if c.RejoinEvery == 0 {
 		c.RejoinEvery = defaultRejoin
@@ -122,7 +118,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// validate says everything that is wrong with a configuration.
+// validate returns everything that is wrong with a configuration.
 func (c Config) validate() error {
 	var errs []error
 	check := func(ok bool, format string, args ...any) {
@@ -150,7 +146,7 @@ func (c Config) validate() error {
 	return errors.Join(errs...)
 }
 
-// splitSeed takes a seed apart.
+// splitSeed splits a seed into host and port.
 func splitSeed(seed string) (host string, port uint16, err error) {
 	host, service, err := net.SplitHostPort(seed)
 	if err != nil {
@@ -163,8 +159,7 @@ func splitSeed(seed string) (host string, port uint16, err error) {
 	return host, uint16(p), nil
 }
 
-// unmap turns an IPv4 address in IPv6 clothes into the plain one, so that
-// addresses compare.
+// unmap turns an IPv4 address mapped into IPv6 into the plain one, so that addresses compare.
 func unmap(a netip.AddrPort) netip.AddrPort {
 	return netip.AddrPortFrom(a.Addr().Unmap(), a.Port())
 }

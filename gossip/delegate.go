@@ -6,9 +6,9 @@ import (
 	"sync/atomic"
 )
 
-// delegate stands between memberlist and the caller's state. It implements
-// memberlist.Delegate. memberlist calls it from goroutines of its own, in which
-// a panic would end the process: every method recovers.
+// delegate connects memberlist with the caller's state. It implements memberlist.Delegate.
+// memberlist calls it from goroutines of its own, in which a panic would end the process, so every
+// method recovers.
 type delegate struct {
 	meta   []byte
 	state  State
@@ -20,20 +20,20 @@ type delegate struct {
 	mu     sync.RWMutex // held shared while the state is in use
 	closed bool
 
-	rejected atomic.Uint64 // messages and states that made no sense
+	rejected atomic.Uint64 // messages and states that could not be used
 }
 
-// close makes sure that the state is not touched any more.
+// close makes sure that the state is no longer used.
 func (d *delegate) close() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.closed = true
 }
 
-// NodeMeta returns what the others are told about this node.
+// NodeMeta returns what the other nodes are told about this one.
 func (d *delegate) NodeMeta(int) []byte { return d.meta }
 
-// NotifyMsg takes a message in, and passes a change on if it was news.
+// NotifyMsg takes in a message, and passes a change on if it was news.
 func (d *delegate) NotifyMsg(b []byte) {
 	defer d.panics.recover()
 	m, err := decode(b)
@@ -50,14 +50,13 @@ func (d *delegate) NotifyMsg(b []byte) {
 	}
 }
 
-// GetBroadcasts returns the changes to go with the next packet.
+// GetBroadcasts returns the changes to send with the next packet.
 func (d *delegate) GetBroadcasts(overhead, limit int) [][]byte {
 	defer d.panics.recover()
 	return d.outbox.take(overhead, limit)
 }
 
-// LocalState returns the whole state for an exchange, or nil if there is none
-// to give.
+// LocalState returns the whole state for an exchange, or nil if there is none to send.
 func (d *delegate) LocalState(bool) []byte {
 	defer d.panics.recover()
 	d.mu.RLock()
@@ -77,8 +76,8 @@ func (d *delegate) LocalState(bool) []byte {
 	return b
 }
 
-// MergeRemoteState takes in the whole state of another node. It is not passed
-// on: exchanges with others do that.
+// MergeRemoteState takes in the whole state of another node. It does not pass it on: other
+// exchanges do that.
 func (d *delegate) MergeRemoteState(b []byte, _ bool) {
 	defer d.panics.recover()
 	d.merge("state", b)
@@ -98,8 +97,8 @@ func (d *delegate) merge(what string, b []byte) (news bool) {
 	return news
 }
 
-// reject counts what the network sent and nobody can use. It is logged at
-// debug only: anybody can send nonsense, and as much as they like.
+// reject counts bytes from the network that could not be used. It logs them at debug only, because
+// anybody can send any amount of them.
 func (d *delegate) reject(what string, err error) {
 	d.rejected.Add(1)
 	d.log.Debug("gossip: rejected what another node sent", "what", what, "err", err)

@@ -7,7 +7,8 @@ import (
 	"github.com/quotad/quotad/chaos/bubble"
 )
 
-// TestASeedThatLeftIsCalledAgain: a seed says goodbye and comes back knowing nobody, soon after the others had called it.
+// TestASeedThatLeftIsCalledAgain: a seed says goodbye soon after the other nodes had called it. It
+// comes back knowing no other node.
 func TestASeedThatLeftIsCalledAgain(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		net := newNetwork(t)

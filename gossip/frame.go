@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// memberlist trusts the lengths in what it is sent, and inflates what is compressed: 31 kB become
-// 40 MiB, 20 bytes that announce a million members take 100 MB, lists within lists exhaust the
-// stack. None of that is ever sent by a node of quotad. So every frame is read here first, and
-// memberlist sees only those that it makes itself.
+// memberlist trusts the lengths in the bytes that it receives, and inflates compressed frames: 31
+// kB become 40 MiB, 20 bytes that announce a million members take 100 MB, and nested lists exhaust
+// the stack. No node of quotad ever sends such frames. So this package checks every frame first,
+// and memberlist sees only frames of the kinds that it makes itself.
 
-// The first byte of a frame of memberlist. The numbers are its protocol.
+// The first byte of a frame of memberlist. The numbers are memberlist's protocol.
 const (
 	framePing         = 0
 	frameIndirectPing = 1
@@ -35,20 +35,19 @@ const (
 const (
 	// maxFields bounds the fields of one record; the largest of memberlist's has 7.
 	maxFields = 16
-	// maxField bounds one field, in bytes; the largest is the meta data of a member.
+	// maxField bounds one field, in bytes. The largest is the meta data of a member.
 	maxField = 1024
-	// maxStateMembers bounds the members that one whole state names; a state with more is
-	// refused.
+	// maxStateMembers bounds the members that one whole state names; a state with more is refused.
 	maxStateMembers = 2048
-	// maxUserState bounds the caller's part of a whole state that is taken in; a larger one is
-	// refused. It is twice of what is sent, so that nodes of another version are understood.
+	// maxUserState bounds the caller's part of a whole state, in bytes. A larger one is refused. It
+	// is twice what is sent, so that nodes of another version are understood.
 	maxUserState = 2 * MaxState
-	// maxStream bounds all that one stream brings, in bytes: members, the caller's part, and
-	// what seals it.
+	// maxStream bounds all that one stream brings, in bytes: members, the caller's part, and the
+	// encryption.
 	maxStream = maxUserState + 2<<20
 )
 
-// What is wrong with a frame that is refused.
+// The reasons why a frame is refused.
 var (
 	errCompressed = errors.New("the frame is compressed, which no node does")
 	errMalformed  = errors.New("the frame is none that a node sends")
@@ -56,13 +55,13 @@ var (
 	errUnsealed   = errors.New("no key opens the frame, or its label is another")
 )
 
-// source gives bytes in order: of a packet, or of a stream as they arrive.
+// source yields bytes in order: of a packet, or of a stream as they arrive.
 type source interface {
-	// take returns the next n bytes, valid until it is called again.
+	// take returns the next n bytes. They are valid until the next call.
 	take(n int) ([]byte, error)
 }
 
-// bytesSource gives the bytes of a slice.
+// bytesSource yields the bytes of a slice.
 type bytesSource struct{ rest []byte }
 
 func (s *bytesSource) take(n int) ([]byte, error) {
@@ -74,7 +73,7 @@ func (s *bytesSource) take(n int) ([]byte, error) {
 	return b, nil
 }
 
-// checkPacket reads the plain text of a packet.
+// checkPacket checks the plain text of a packet.
 func checkPacket(b []byte) error {
 	if len(b) >= 5 && b[0] == frameChecksum {
 		if crc32.ChecksumIEEE(b[5:]) != binary.BigEndian.Uint32(b[1:5]) {
@@ -88,7 +87,7 @@ func checkPacket(b []byte) error {
 	return checkMessage(b)
 }
 
-// checkCompound reads the messages that share a packet; none of them is compound itself.
+// checkCompound checks the messages that share a packet. None of them may be compound itself.
 func checkCompound(b []byte) error {
 	s := &bytesSource{b}
 	n, err := s.take(1)
@@ -111,14 +110,14 @@ func checkCompound(b []byte) error {
 	return nil
 }
 
-// checkMessage reads one message of a packet.
+// checkMessage checks one message of a packet.
 func checkMessage(b []byte) error {
 	if len(b) == 0 {
 		return fmt.Errorf("%w: it is empty", errMalformed)
 	}
 	switch b[0] {
 	case frameUser:
-		return nil // decode reads it
+		return nil // decode checks it
 	case framePing, frameIndirectPing, frameAck, frameNack, frameSuspect, frameAlive, frameDead:
 		_, err := checkRecord(&bytesSource{b[1:]})
 		return err
@@ -128,8 +127,8 @@ func checkMessage(b []byte) error {
 	return fmt.Errorf("%w: no packet has type %d", errMalformed, b[0])
 }
 
-// checkStream reads the plain text of what one side sends on a stream: a question on those that
-// others opened, an answer on our own.
+// checkStream checks the plain text of what one side sends on a stream: an answer on streams that
+// this node opened, otherwise a question.
 func checkStream(s source, answer bool) error {
 	kind, err := s.take(1)
 	if err != nil {
@@ -148,7 +147,7 @@ func checkStream(s source, answer bool) error {
 	}
 }
 
-// checkState reads a whole state: how many members and bytes there are, the members, the bytes.
+// checkState checks a whole state: the numbers of members and bytes, the members, the bytes.
 func checkState(s source) error {
 	counts, err := checkRecord(s)
 	if err != nil {
@@ -167,11 +166,12 @@ func checkState(s source) error {
 	return err
 }
 
-// counts are the fields of a record that say how much follows it.
+// counts holds the fields of a record that say how much follows it: members, and bytes of the
+// caller's state.
 type counts struct{ nodes, state uint64 }
 
-// checkRecord reads one record: a map of MessagePack from names to numbers, truth values and
-// strings. Lists and maps within it are refused.
+// checkRecord checks one record: a MessagePack map from names to numbers, booleans and strings.
+// Lists and maps within it are refused.
 func checkRecord(s source) (counts, error) {
 	var c counts
 	n, err := mapLength(s)
@@ -192,7 +192,7 @@ func checkRecord(s source) (counts, error) {
 		if err != nil {
 			return c, err
 		}
-		if nodes { // should it be said twice, the larger counts
+		if nodes { // if the field comes twice, the larger counts
 			c.nodes = max(c.nodes, number)
 		}
 		if state {
@@ -202,7 +202,7 @@ func checkRecord(s source) (counts, error) {
 	return c, nil
 }
 
-// mapLength reads how many fields a record has.
+// mapLength reads the number of fields of a record.
 func mapLength(s source) (int, error) {
 	head, err := s.take(1)
 	if err != nil {
@@ -224,8 +224,8 @@ func mapLength(s source) (int, error) {
 	return int(n), err
 }
 
-// scalar reads a name, a string or a number. A number below 0 is one too large to be accepted
-// anywhere.
+// scalar reads a name, a string or a number. For a negative number it returns one that is too large
+// to be accepted anywhere.
 func scalar(s source) (text string, value uint64, isText bool, err error) {
 	head, err := s.take(1)
 	if err != nil {
@@ -234,7 +234,7 @@ func scalar(s source) (text string, value uint64, isText bool, err error) {
 	switch h := head[0]; {
 	case h < 0x80: // a small number
 		return "", uint64(h), false, nil
-	case h >= 0xe0: // a small number below 0
+	case h >= 0xe0: // a small negative number
 		return "", 1 << 63, false, nil
 	case h >= 0xa0 && h < 0xc0: // a short string
 		text, err = str(s, uint64(h&0x1f), nil)
@@ -263,7 +263,7 @@ func scalar(s source) (text string, value uint64, isText bool, err error) {
 	}
 }
 
-// number reads a number of so many bytes.
+// number reads a big-endian number of the given size in bytes.
 func number(s source, size int) (uint64, error) {
 	b, err := s.take(size)
 	if err != nil {
@@ -276,7 +276,7 @@ func number(s source, size int) (uint64, error) {
 	return v, nil
 }
 
-// str reads a string of so many bytes.
+// str reads a string of n bytes, unless err is set.
 func str(s source, n uint64, err error) (string, error) {
 	if err != nil {
 		return "", err

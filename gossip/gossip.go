@@ -11,7 +11,7 @@ import (
 	"github.com/hashicorp/memberlist"
 )
 
-// leaveLimit bounds how long Leave tries to be heard.
+// leaveLimit bounds how long Leave waits for its goodbye to be sent.
 const leaveLimit = 3 * time.Second
 
 // Gossip is one node of a cluster. Its methods are safe for concurrent use.
@@ -32,30 +32,31 @@ type Gossip struct {
 	mu      sync.Mutex
 	closed  chan struct{} // not nil once Close was called; closed at its end
 	left    chan struct{} // not nil once Leave was called; closed at its end
-	leftErr error         // outcome of Leave; set before left is closed
+	leftErr error         // result of Leave; set before left is closed
 }
 
 // Stats counts what a node has done since its start.
 type Stats struct {
 	PacketBytesIn, PacketBytesOut uint64
 	StreamBytesIn, StreamBytesOut uint64
-	StreamsRefused                uint64 // too many were open
+	StreamsRefused                uint64 // because too many were open
 	BroadcastsQueued              int    // changes that wait to be sent
 	BroadcastsDropped             uint64 // changes that did not fit the queue
-	Rejected                      uint64 // messages and states that made no sense
-	Compressed                    uint64 // frames that were refused before they were inflated
-	Malformed                     uint64 // frames that no node sends
+	Rejected                      uint64 // messages and states that could not be used
+	Compressed                    uint64 // compressed frames, refused before they are inflated
+	Malformed                     uint64 // other frames that no node sends
 	TooLarge                      uint64 // packets, streams and states beyond their bounds
-	Unsealed                      uint64 // frames that no key opened, or of another label
-	Crowded                       uint64 // streams that would have brought more than there was room for
-	MembersRefused                uint64 // that Admit or MaxGroup kept out, each time they were named
-	RejoinsAttempted              uint64 // exchanges begun with the missing and the new
-	RejoinsSucceeded              uint64
+	Unsealed                      uint64 // frames that no key opened, or with another label
+	Crowded                       uint64 // streams closed for want of room for their bytes
+	// Nodes that Admit or MaxGroup kept out, counted each time they were named.
+	MembersRefused   uint64
+	RejoinsAttempted uint64 // exchanges begun with missing and with new members
+	RejoinsSucceeded uint64
 }
 
-// Start joins a cluster. It returns at once: seeds and remembered peers are
-// called in the background, and for ever. It fails only if the configuration
-// makes no sense; Packets and Streams are then closed.
+// Start joins a cluster. It returns at once: seeds and remembered peers are called in the
+// background, for ever. It fails if the configuration is invalid or memberlist cannot start.
+// Packets and Streams are then closed.
 func Start(cfg Config) (*Gossip, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
@@ -94,7 +95,7 @@ func Start(cfg Config) (*Gossip, error) {
 	return g, nil
 }
 
-// closeSockets closes what Start was given.
+// closeSockets closes the sockets that Start was given.
 func (c Config) closeSockets() {
 	if c.Packets != nil {
 		c.Packets.Close()
@@ -104,8 +105,8 @@ func (c Config) closeSockets() {
 	}
 }
 
-// recall takes over the peers of an earlier run. One that cannot be read is no
-// reason not to start.
+// recall takes over the peers of an earlier run. It ignores an address that cannot be parsed, so
+// that the node starts all the same.
 func (g *Gossip) recall(peers []string) {
 	for _, p := range peers {
 		addr, err := netip.ParseAddrPort(p)
@@ -119,7 +120,7 @@ func (g *Gossip) recall(peers []string) {
 	}
 }
 
-// tellChanges calls OnChange, outside all locks.
+// tellChanges calls OnChange after changes, outside all locks.
 func (g *Gossip) tellChanges(ctx context.Context) {
 	for {
 		select {
@@ -136,12 +137,13 @@ func (g *Gossip) tell(members []Member) {
 	g.cfg.OnChange(members)
 }
 
-// Broadcast spreads a small change: b is given to the State.Merge of the
-// others. The change replaces one of the same key that still waits to be sent;
-// the key has 1 to 255 bytes. It is for speed only: a change that is lost, or
-// is dropped because the queue is full, or for which Broadcast returns
-// ErrTooLarge, spreads with the whole state instead, so it must be part of
-// that already. Broadcast does not wait, and copies b.
+// Broadcast spreads a small change: the other nodes pass b to their State.Merge. The change
+// replaces an earlier one of the same key that still waits to be sent. The key has 1 to 255 bytes.
+// Broadcast does not wait, and copies b.
+//
+// Broadcast is for speed only, so the change must already be part of the whole state. A change
+// spreads with the whole state instead if it is lost, if the queue is full and drops it, or if
+// Broadcast returns ErrTooLarge.
 func (g *Gossip) Broadcast(key string, b []byte) error {
 	encoded, err := encodeChange(key, b)
 	if err != nil {
@@ -151,13 +153,11 @@ func (g *Gossip) Broadcast(key string, b []byte) error {
 	return nil
 }
 
-// Members returns who is alive in this node's view, itself included, sorted by
-// name.
+// Members returns the nodes that are alive in this node's view, itself included, sorted by name.
 func (g *Gossip) Members() []Member { return g.roster.list() }
 
-// Remembered returns where members were seen, at most 256 of them, as ip:port:
-// the ones to give as Config.Remembered after a restart. A member that said
-// goodbye is not among them.
+// Remembered returns the addresses of members, at most 256, as ip:port. Give them as
+// Config.Remembered after a restart. A member that said goodbye is not among them.
 func (g *Gossip) Remembered() []string { return g.roster.remembered() }
 
 // Stats returns the counters.
@@ -183,10 +183,10 @@ func (g *Gossip) Stats() Stats {
 	}
 }
 
-// Leave says goodbye, so that the others need not find out, and stops calling
-// the missing. It returns when the goodbye was sent, when ctx ends, or after 3
-// s at the latest; the node is still to be closed. Further calls wait for the
-// same goodbye. After Close it returns net.ErrClosed.
+// Leave says goodbye, so that the others need not find out that this node is gone, and stops
+// calling missing members. It returns when the goodbye was sent, when ctx ends, or after 3 s at the
+// latest. The node must still be closed. Further calls wait for the same goodbye. After Close it
+// returns net.ErrClosed.
 func (g *Gossip) Leave(ctx context.Context) error {
 	g.mu.Lock()
 	if g.left == nil {
@@ -216,9 +216,9 @@ func (g *Gossip) Leave(ctx context.Context) error {
 	}
 }
 
-// farewell tells each member in person that this node leaves, and then has
-// memberlist spread that it is gone. The first is best effort: without it the
-// others say "failed" where they should say "left".
+// farewell tells each member directly that this node leaves, and then has memberlist spread that it
+// is gone. The first step is best effort: without it the other nodes log "failed" instead of
+// "left".
 func (g *Gossip) farewell(limit time.Duration) error {
 	for _, m := range g.roster.list() {
 		if m.Name != g.cfg.Name {
@@ -232,11 +232,10 @@ func (g *Gossip) farewell(limit time.Duration) error {
 	return nil
 }
 
-// Close stops the node and closes its sockets at once; the others find out by
-// themselves. It then waits until no goroutine of the node is left: for a Leave
-// and for calls of State and OnChange under way, which are not called again,
-// and for a probe that memberlist has sent and does not give up sooner, up to
-// one Timing.ProbeInterval, or two if the node has had trouble. It is
+// Close stops the node and closes its sockets at once. The other nodes find out by themselves.
+// Close then waits until no goroutine of the node is left: for a Leave under way, and for calls of
+// State and OnChange under way, which are not called again. It also waits for a probe that
+// memberlist has sent, up to one Timing.ProbeInterval, or two if the node has had trouble. It is
 // idempotent.
 func (g *Gossip) Close() error {
 	g.mu.Lock()
@@ -261,10 +260,9 @@ func (g *Gossip) Close() error {
 	return err
 }
 
-// waitForProbe waits until a probe that was under way at the shutdown has run
-// into its timeout. Every probe, and every probe made for another node, begins
-// with a packet and ends within a probe interval, stretched by the health
-// score; the score does not fall while a probe is under way.
+// waitForProbe waits until a probe that was under way at the shutdown has timed out. Every probe,
+// also one made for another node, begins with a packet and ends within a probe interval times the
+// health score plus one. The score does not fall while a probe is under way.
 func (g *Gossip) waitForProbe() {
 	longest := g.cfg.Timing.ProbeInterval * time.Duration(g.list.GetHealthScore()+1)
 	time.Sleep(time.Until(g.transport.quietSince().Add(longest)))

@@ -15,8 +15,8 @@ import (
 	"github.com/quotad/quotad/chaos/lab/network"
 )
 
-// TestStrangersAreNotAdmitted: whoever has no key, another key or another
-// label neither sees a member nor is seen, nor is its state taken in.
+// TestStrangersAreNotAdmitted: a node without a key, with another key or with another label sees no
+// member, is not seen, and its state is not taken in.
 func TestStrangersAreNotAdmitted(t *testing.T) {
 	key, other := []byte("0123456789abcdef"), []byte("fedcba9876543210")
 	for _, tc := range []struct {
@@ -65,8 +65,8 @@ func TestStrangersAreNotAdmitted(t *testing.T) {
 	}
 }
 
-// TestNonsenseFromTheNetwork: garbage as packets and on streams, changes and
-// states that Merge refuses, with and without a key. The cluster goes on.
+// TestNonsenseFromTheNetwork: garbage as packets and on streams, changes and states that Merge
+// refuses, with and without a key. The cluster goes on.
 func TestNonsenseFromTheNetwork(t *testing.T) {
 	for name, key := range map[string][]byte{"plain": nil, "encrypted": make([]byte, 16)} {
 		t.Run(name, func(t *testing.T) {
@@ -124,8 +124,8 @@ func shower(t *testing.T, from *network.Host, to *node) {
 	}
 }
 
-// TestStreamsAreBounded: streams that say nothing are refused beyond a number, of one host and in all, and given up after
-// a while.
+// TestStreamsAreBounded: silent streams are refused beyond a number, for one host and in all, and
+// closed after a while.
 func TestStreamsAreBounded(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		net := newNetwork(t)

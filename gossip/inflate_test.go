@@ -90,8 +90,8 @@ func plainAndEncrypted(t *testing.T, f func(t *testing.T, network *network.Netwo
 	}
 }
 
-// TestNothingIsInflated: 64 streams of 31 kB that memberlist would make 40 MiB of, each. All are
-// refused, and not one byte of them is handed on.
+// TestNothingIsInflated: there are 64 streams of 31 kB, each of which memberlist would inflate to
+// 40 MiB. All are refused, and not one byte of them is passed on.
 func TestNothingIsInflated(t *testing.T) {
 	frame := inflating()
 	if len(frame) > 40<<10 {
@@ -141,8 +141,8 @@ func TestCompressedPacketsAreRefused(t *testing.T) {
 	})
 }
 
-// TestFramesThatNobodySends: what would have memberlist reserve room for what never comes, fall
-// into lists within lists, or panic.
+// TestFramesThatNobodySends: these frames would make memberlist reserve room for data that never
+// comes, recurse into nested lists, or panic.
 func TestFramesThatNobodySends(t *testing.T) {
 	state := func(nodes, bytes uint32) []byte {
 		return append([]byte{framePushPull}, record(field{"Nodes", num(nodes)}, field{"UserStateLen", num(bytes)}, field{"Join", []byte{0xc3}})...)
@@ -178,8 +178,8 @@ func TestFramesThatNobodySends(t *testing.T) {
 
 func malformed(s Stats) uint64 { return s.Malformed }
 
-// TestStreamsHoldALimitedNumberOfBytes: whole states as large as they may be, all at once and never
-// ended.
+// TestStreamsHoldALimitedNumberOfBytes: whole states of the largest size arrive at the same time
+// and never end.
 func TestStreamsHoldALimitedNumberOfBytes(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		network := newNetwork(t)

@@ -9,7 +9,7 @@ import (
 	"github.com/hashicorp/memberlist"
 )
 
-// maxKeys bounds the keys in force: all are tried on a packet that none of them opens.
+// maxKeys bounds the keys in force: a packet that none of them opens is tried with all.
 const maxKeys = 8
 
 var (
@@ -17,11 +17,12 @@ var (
 	errWasPlain = errors.New("gossip: the node runs in plain text and cannot begin to encrypt: restart it with keys")
 )
 
-// SetKeys puts other keys in force, as Config.Keys does at the start: the first encrypts what is sent from now on, all
-// decrypt. Where the node began without keys, or with keys that make no sense, it fails and changes nothing.
+// SetKeys puts other keys in force, as Config.Keys does at the start: the first encrypts what is
+// sent from now on, and all decrypt. It fails and changes nothing if the node started without keys,
+// or if the keys are invalid.
 //
-// To go from an old key to a new one without anybody losing sight of another, give all nodes (old, new); when all have
-// them, all (new, old); when all have those, all (new).
+// To go from an old key to a new one without any node losing sight of another, first give all nodes
+// (old, new). When all have them, give all (new, old). When all have those, give all (new).
 func (g *Gossip) SetKeys(keys [][]byte) error {
 	if len(keys) == 0 {
 		return errKeyless
@@ -49,7 +50,7 @@ func checkKeys(keys [][]byte) error {
 	return nil
 }
 
-// newRing returns a ring of keys for memberlist; nil, for plain text, if there are none.
+// newRing returns a keyring for memberlist, or nil, for plain text, if there are no keys.
 func newRing(keys [][]byte) (*memberlist.Keyring, error) {
 	if len(keys) == 0 {
 		return nil, nil
@@ -61,8 +62,9 @@ func newRing(keys [][]byte) (*memberlist.Keyring, error) {
 	return ring, install(ring, keys)
 }
 
-// install makes a ring hold these keys and no others. Keys are removed from the ring's end only, and those that stay
-// put back: removing one before others shifts them within the slice that packets are being decrypted with.
+// install makes a ring hold these keys and no others. memberlist decrypts packets from the ring's
+// slice while install runs, and removing a key shifts the keys behind it within that slice. So
+// install removes keys from the end only, and puts back those that stay.
 func install(ring *memberlist.Keyring, keys [][]byte) error {
 	if err := add(ring, keys); err != nil {
 		return err

@@ -101,8 +101,8 @@ func (r *rotation) all(keys ...[]byte) {
 	}
 }
 
-// TestKeysAreRotated: from an old key to a new one, node by node, nobody loses sight of another and nothing is sent in
-// plain text; then the old key opens nothing.
+// TestKeysAreRotated: the nodes go from an old key to a new one, one by one. No node loses sight of
+// another, and nothing is sent in plain text. Afterwards the old key opens nothing.
 func TestKeysAreRotated(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		network, by := newNetwork(t), &ear{}
@@ -140,7 +140,8 @@ func TestKeysAreRotated(t *testing.T) {
 	})
 }
 
-// TestTheEarHears: without keys what is sent can be read, so that the test above would find it.
+// TestTheEarHears: without keys the ear can read what is sent, so it would find plain text in the
+// test above.
 func TestTheEarHears(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		network, by := newNetwork(t), &ear{}
@@ -153,7 +154,7 @@ func TestTheEarHears(t *testing.T) {
 	})
 }
 
-// TestSetKeysRefuses: what makes no sense changes nothing.
+// TestSetKeysRefuses: invalid keys change nothing.
 func TestSetKeysRefuses(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		network := newNetwork(t)
@@ -180,8 +181,8 @@ func TestSetKeysRefuses(t *testing.T) {
 	})
 }
 
-// TestInstallHoldsExactlyTheKeysGiven: whatever a ring held before, it then encrypts with the first key given and holds
-// the others, and those who are reading the keys it had before see them unchanged.
+// TestInstallHoldsExactlyTheKeysGiven: whatever keys a ring held before, it then encrypts with the
+// first given key and holds the others. Readers of the earlier keys see them unchanged.
 func TestInstallHoldsExactlyTheKeysGiven(t *testing.T) {
 	some := rapid.SliceOfN(rapid.Map(rapid.ByteRange(1, 6), aKey), 1, maxKeys)
 	rapid.Check(t, func(t *rapid.T) {

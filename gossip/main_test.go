@@ -118,8 +118,7 @@ func (b *syncBuffer) has(s string) bool {
 	return strings.Contains(b.b.String(), s)
 }
 
-// newNetwork returns a network whose hosts are 40 ms apart, closed with the
-// test.
+// newNetwork returns a network whose hosts are 40 ms apart, closed with the test.
 func newNetwork(t *testing.T) *network.Network {
 	t.Helper()
 	n := network.New()
@@ -182,8 +181,7 @@ func seeds(net *network.Network, names ...string) func(*Config) {
 	}
 }
 
-// cluster starts nodes that have the first as their seed, and waits until they
-// know each other.
+// cluster starts nodes that have the first as their seed, and waits until they know each other.
 func cluster(t *testing.T, net *network.Network, names ...string) []*node {
 	t.Helper()
 	var nodes []*node

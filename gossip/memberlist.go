@@ -9,17 +9,16 @@ import (
 	"github.com/hashicorp/memberlist"
 )
 
-// dialect is the version of the messages in wire.go. Nodes of different
-// dialects refuse each other instead of misreading each other.
+// dialect is the version of the messages in wire.go. Nodes of different dialects refuse each other,
+// so that they do not misread each other.
 const dialect = 1
 
-// packetSize is the largest packet memberlist makes, in bytes, before a
-// checksum of 5: it passes an Ethernet without being cut up.
+// packetSize is the largest packet that memberlist makes, in bytes, without a checksum of 5 bytes.
+// It passes an Ethernet without being fragmented.
 const packetSize = 1400
 
-// libraryConfig translates a configuration for memberlist. It starts from the
-// library's presets because zero is a trap for several of its knobs: a
-// QueueCheckInterval of 0 is a busy loop.
+// libraryConfig translates a configuration for memberlist. It starts from the library's presets,
+// because several of its fields must not be zero: a QueueCheckInterval of 0 is a busy loop.
 func libraryConfig(c Config, keys *memberlist.Keyring, t *transport, d *delegate, r *roster) *memberlist.Config {
 	m := memberlist.DefaultWANConfig()
 	m.Name = c.Name
@@ -30,7 +29,7 @@ func libraryConfig(c Config, keys *memberlist.Keyring, t *transport, d *delegate
 
 	m.AdvertiseAddr = c.Advertise.Addr().String()
 	m.AdvertisePort = int(c.Advertise.Port())
-	m.BindPort = m.AdvertisePort // taken for the port of whoever names none
+	m.BindPort = m.AdvertisePort // used as the port of nodes that name none
 
 	m.ProbeInterval = c.Timing.ProbeInterval
 	m.ProbeTimeout = c.Timing.ProbeTimeout
@@ -45,15 +44,15 @@ func libraryConfig(c Config, keys *memberlist.Keyring, t *transport, d *delegate
 	m.TCPTimeout = c.Timing.StreamTimeout
 	m.DeadNodeReclaimTime = c.Timing.NameReclaim
 
-	// A node in doubt about itself probes at half its pace, not at an eighth:
-	// slower would put the failure of others beyond 10 s.
+	// A node that doubts its own health probes at half its pace, not at an eighth: slower probing
+	// would find the failure of others only after more than 10 s.
 	m.AwarenessMaxMultiplier = 2
-	// Where packets are filtered and streams are not, a failed packet probe
-	// must not condemn anybody.
+	// Where packets are filtered but streams are not, a failed packet probe must not declare a node
+	// dead.
 	m.DisableTcpPings = false
 	// The rejoin loop knows addresses, not names.
 	m.RequireNodeNames = false
-	// Compressing costs 64 KiB of garbage for every packet.
+	// Compression costs 64 KiB of garbage for every packet.
 	m.EnableCompression = false
 	m.UDPBufferSize = packetSize
 
@@ -67,15 +66,15 @@ func libraryConfig(c Config, keys *memberlist.Keyring, t *transport, d *delegate
 	return m
 }
 
-// doorkeeper keeps nonsense out of the list of members. Without a key anybody
-// may send it, and a single entry with versions that do not fit would make
-// memberlist refuse every exchange from then on.
+// doorkeeper keeps invalid entries out of the list of members. Without a key anybody may send them.
+// A single entry with versions that do not fit would make memberlist refuse every exchange from
+// then on.
 type doorkeeper struct {
 	protocol uint8
-	roster   *roster // nil: it lets in whoever speaks the protocol
+	roster   *roster // nil: every node that speaks the protocol is let in
 }
 
-// NotifyAlive implements memberlist.AliveDelegate. Who cannot be judged is not let in.
+// NotifyAlive implements memberlist.AliveDelegate. If it panics, the node is not let in.
 func (k doorkeeper) NotifyAlive(n *memberlist.Node) (err error) {
 	if k.roster != nil {
 		err = errors.New("it cannot be judged")
@@ -98,7 +97,7 @@ func (k doorkeeper) NotifyAlive(n *memberlist.Node) (err error) {
 	return k.roster.admit(Member{Name: n.Name, Addr: addr, Meta: n.Meta})
 }
 
-// nodeAddr is where a node says it is.
+// nodeAddr returns the address that a node gives for itself.
 func nodeAddr(n *memberlist.Node) (netip.AddrPort, error) {
 	ip, ok := netip.AddrFromSlice(n.Addr)
 	ip = ip.Unmap()

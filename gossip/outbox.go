@@ -6,20 +6,19 @@ import (
 	"github.com/hashicorp/memberlist"
 )
 
-// maxQueued bounds the changes that wait to be sent. At most one per key
-// waits; beyond the bound those sent most often already are dropped.
+// maxQueued bounds the changes that wait to be sent. At most one for each key waits. Beyond the
+// bound, those already sent most often are dropped.
 const maxQueued = 4096
 
-// outbox holds the changes that are being spread. What was sent least often
-// goes first, so a fresh change overtakes the repetitions of older ones. It is
-// safe for concurrent use.
+// outbox holds the changes that are being spread. Those sent least often go first, so a new change
+// overtakes the repetitions of older ones. It is safe for concurrent use.
 type outbox struct {
 	mu      sync.Mutex
 	queue   memberlist.TransmitLimitedQueue
 	dropped uint64
 }
 
-// newOutbox returns an empty outbox; members says how many nodes there are.
+// newOutbox returns an empty outbox. members returns how many nodes there are.
 func newOutbox(retransmitMult int, members func() int) *outbox {
 	return &outbox{queue: memberlist.TransmitLimitedQueue{RetransmitMult: retransmitMult, NumNodes: members}}
 }
@@ -35,7 +34,7 @@ func (o *outbox) put(key string, encoded []byte) {
 	}
 }
 
-// take returns changes of at most limit bytes, each with its overhead.
+// take returns changes of at most limit bytes in all, counting overhead bytes for each.
 func (o *outbox) take(overhead, limit int) [][]byte {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -55,16 +54,16 @@ type parcel struct {
 	encoded []byte
 }
 
-// Name makes a parcel displace an older one of the same key.
+// Name returns the key: a parcel replaces an older one of the same key.
 func (p *parcel) Name() string { return p.key }
 
 // Message returns the encoded change.
 func (p *parcel) Message() []byte { return p.encoded }
 
-// Finished is of no interest.
+// Finished implements memberlist.Broadcast. It does nothing.
 func (p *parcel) Finished() {}
 
-// Invalidates says the same as Name, as memberlist asks for.
+// Invalidates says the same as Name; memberlist asks for both.
 func (p *parcel) Invalidates(other memberlist.Broadcast) bool {
 	o, ok := other.(*parcel)
 	return ok && o.key == p.key

@@ -15,8 +15,8 @@ func killer() []byte {
 	return append([]byte{8, kindChange, 255}, bytes.Repeat([]byte{'0'}, 255)...)
 }
 
-// TestOnePacketEndsNoNode: a change with the longest key that a byte can tell, from anybody who
-// reaches the port. The key is read whole, and the node goes on.
+// TestOnePacketEndsNoNode: a packet holds a change with the longest key that one byte can announce.
+// Anybody who reaches the port can send it. The node reads the whole key and goes on.
 func TestOnePacketEndsNoNode(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		network := newNetwork(t)
@@ -56,8 +56,8 @@ func (f fragile) MarshalBinary() ([]byte, error) {
 	return f.maxima.MarshalBinary()
 }
 
-// TestPanicsEndNoNode: of Merge, MarshalBinary and OnChange, each called from goroutines that are
-// not ours. They are counted, and the node goes on.
+// TestPanicsEndNoNode: Merge, MarshalBinary and OnChange panic, each in a goroutine that is not
+// ours. The panics are counted, and the node goes on.
 func TestPanicsEndNoNode(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		network := newNetwork(t)

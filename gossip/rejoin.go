@@ -11,27 +11,26 @@ import (
 )
 
 const (
-	// maxExchanges bounds the exchanges this node has begun and not ended. A
-	// call into a cut hangs for a stream timeout, so calls of successive
-	// rounds add up.
+	// maxExchanges bounds the exchanges that this node has begun and not ended. A call into a cut
+	// hangs for a stream timeout, so calls of successive rounds add up.
 	maxExchanges = 64
-	// greetFanout is how many newcomers a node greets at once.
+	// greetFanout is how many newcomers a node greets in one round.
 	greetFanout = 3
 	// greetShare is how many members greet one newcomer, on average.
 	greetShare = 8
-	// greetWithin spreads those greetings.
+	// greetWithin is the time over which these greetings are spread.
 	greetWithin = time.Second
-	// answerHolds is how long an address that answered, but is no member's, is
-	// left in peace: that of a balancer, or another one of this very node.
+	// answerHolds is how long an address that answered without being a member's is not called
+	// again: that of a load balancer, or another address of this node.
 	answerHolds = 30 * time.Second
 )
 
-// caller exchanges whole states with those who are missing, for ever, and with
-// those who have just appeared.
+// caller exchanges whole states with members that are missing, for ever, and with members that have
+// just appeared.
 //
-// The first heals what memberlist does not. The second makes state that was
-// written on both sides of a cut meet soon: membership spreads by packets
-// within a second, state would wait for the push/pull interval.
+// The first heals cuts that memberlist does not heal. The second makes states that were written on
+// both sides of a cut meet soon: membership spreads by packets within a second, but the state would
+// wait for the push/pull interval.
 type caller struct {
 	self    netip.AddrPort
 	seeds   []string
@@ -64,8 +63,8 @@ func newCaller(c Config, r *roster, join func(addr string) error) *caller {
 	}
 }
 
-// run calls and greets until ctx ends, the first time at once, and returns
-// when the last exchange has ended.
+// run calls and greets until ctx ends, the first time at once. It returns when the last exchange
+// has ended.
 func (c *caller) run(ctx context.Context) {
 	defer c.tasks.Wait()
 	round := time.NewTimer(0)
@@ -89,14 +88,14 @@ func (c *caller) run(ctx context.Context) {
 	}
 }
 
-// jitter spreads an interval by +-20 %, so that nodes that lost each other at
-// one moment do not all call at one moment.
+// jitter spreads an interval by +-20 %, so that nodes that lost each other at the same moment do
+// not all call at the same moment.
 func jitter(d time.Duration) time.Duration {
 	return time.Duration(float64(d) * (0.8 + 0.4*rand.Float64()))
 }
 
-// callMissing is one round: every seed and remembered peer that is not alive.
-// It waits for none of them.
+// callMissing calls every seed, and those remembered peers that are due, unless they are alive. It
+// waits for none of them.
 func (c *caller) callMissing(ctx context.Context) {
 	for _, seed := range c.seeds {
 		c.callSeed(ctx, seed)
@@ -106,7 +105,7 @@ func (c *caller) callMissing(ctx context.Context) {
 	}
 }
 
-// callSeed looks a seed up and calls what it finds.
+// callSeed looks up a seed and calls the addresses it finds.
 func (c *caller) callSeed(ctx context.Context, seed string) {
 	host, port, err := splitSeed(seed)
 	if err != nil {
@@ -133,8 +132,8 @@ func (c *caller) callSeed(ctx context.Context, seed string) {
 	})
 }
 
-// lookedUp notes the outcome of a lookup. The first failure of a row is worth
-// a warning, as it may be a misspelt name.
+// lookedUp notes the result of a lookup. The first failure in a row is logged as a warning, because
+// the name may be misspelt.
 func (c *caller) lookedUp(seed string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -145,7 +144,8 @@ func (c *caller) lookedUp(seed string, err error) {
 	c.unknown[seed] = err != nil
 }
 
-// callAddr calls an address unless that is pointless.
+// callAddr calls an address, unless it is this node's own or a live member's, or has answered
+// lately without being a member's.
 func (c *caller) callAddr(addr netip.AddrPort) {
 	if addr == c.self || c.roster.isAlive(addr) {
 		return
@@ -159,9 +159,9 @@ func (c *caller) callAddr(addr netip.AddrPort) {
 	c.exchange(addr)
 }
 
-// greet exchanges whole states with some of those who have just appeared. In a
-// large cluster only some nodes do it: of k newcomers among n members each is
-// greeted by about greetShare members, however large n is.
+// greet exchanges whole states with some of the members that have just appeared. In a large cluster
+// only some nodes do it: each of k newcomers among n members is greeted by about greetShare
+// members, however large n is.
 func (c *caller) greet() {
 	newcomers, members := c.roster.takeNewcomers(), c.roster.count()
 	if rand.IntN(members) >= greetShare*len(newcomers) {
@@ -173,8 +173,8 @@ func (c *caller) greet() {
 	}
 }
 
-// exchange begins to exchange whole states with an address, unless that is
-// under way already.
+// exchange begins to exchange whole states with an address, unless an exchange with it is under way
+// or too many are.
 func (c *caller) exchange(addr netip.AddrPort) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -189,7 +189,7 @@ func (c *caller) exchange(addr netip.AddrPort) {
 	})
 }
 
-// ended notes the outcome of an exchange.
+// ended notes the result of an exchange.
 func (c *caller) ended(addr netip.AddrPort, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 	"github.com/quotad/quotad/chaos/bubble"
 )
 
-// TestSeedsAreLookedUpAtEveryAttempt: a name that is unknown at the start, and
-// then moves, is found.
+// TestSeedsAreLookedUpAtEveryAttempt: a name that is unknown at the start, and then moves, is
+// found.
 func TestSeedsAreLookedUpAtEveryAttempt(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		net := newNetwork(t)
@@ -41,8 +41,8 @@ func TestSeedsAreLookedUpAtEveryAttempt(t *testing.T) {
 	})
 }
 
-// TestCallsThatHangHoldNobodyUp: a lookup and two dials hang; the seed that
-// answers is met at once.
+// TestCallsThatHangHoldNobodyUp: a lookup and two dials hang; a seed that answers is joined at
+// once.
 func TestCallsThatHangHoldNobodyUp(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		net := newNetwork(t)
@@ -68,8 +68,8 @@ func TestCallsThatHangHoldNobodyUp(t *testing.T) {
 	})
 }
 
-// TestAnAddressThatIsNoMembersIsLeftInPeace: a balancer in front of the seeds
-// answers, but no member has its address.
+// TestAnAddressThatIsNoMembersIsLeftInPeace: a load balancer in front of the seeds answers, but no
+// member has its address.
 func TestAnAddressThatIsNoMembersIsLeftInPeace(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		var calls int
@@ -117,8 +117,8 @@ func TestExchangesUnderWayAreBounded(t *testing.T) {
 	})
 }
 
-// TestGreetingsStayFewInALargeCluster: one newcomer is greeted by about
-// greetShare members, many by everybody.
+// TestGreetingsStayFewInALargeCluster: about greetShare members greet one newcomer; all members
+// greet many newcomers.
 func TestGreetingsStayFewInALargeCluster(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		log := slog.New(slog.DiscardHandler)

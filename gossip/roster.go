@@ -14,29 +14,28 @@ import (
 	"github.com/hashicorp/memberlist"
 )
 
-// roster is this node's view of who is alive. It keeps a copy of its own
-// because the nodes memberlist gives out change under the reader's eyes. It
-// implements memberlist.EventDelegate, ConflictDelegate and PingDelegate, whose
-// methods are called with memberlist's lock held: nothing here calls back into
-// memberlist.
+// roster is this node's view of which members are alive. It has a copy of its own, because
+// memberlist changes the nodes that it hands out while they are read. It implements
+// memberlist.EventDelegate, ConflictDelegate and PingDelegate. Their methods are called with
+// memberlist's lock held, so nothing here calls back into memberlist.
 type roster struct {
 	self    string
 	log     *slog.Logger
 	panics  Recoverer
-	changed chan struct{} // has an element after a change
-	arrived chan struct{} // has an element after another member appeared
+	changed chan struct{} // holds an element after a change
+	arrived chan struct{} // holds an element after another member appeared
 
 	mu        sync.Mutex
 	closed    bool
 	admission *admission
 	members   map[string]Member
-	goodbyes  map[string]bool           // members who said they would leave
-	departed  map[netip.AddrPort]bool   // where they were, at most maxDeparted
+	goodbyes  map[string]bool           // members that said they would leave
+	departed  map[netip.AddrPort]bool   // addresses of members that left, at most maxDeparted
 	newcomers map[string]netip.AddrPort // members not yet greeted
 	book      *book                     // every other member ever seen
 }
 
-// maxDeparted bounds the addresses kept of members that left; only those of seeds matter.
+// maxDeparted bounds the addresses kept of members that left. Only the addresses of seeds matter.
 const maxDeparted = 1024
 
 func newRoster(c Config) *roster {
@@ -60,7 +59,7 @@ func (r *roster) NotifyJoin(n *memberlist.Node) {
 	defer r.panics.recover()
 	addr, err := nodeAddr(n)
 	if err != nil {
-		return // the doorkeeper has let none of these in
+		return // the doorkeeper has let in no such node
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -96,7 +95,8 @@ func (r *roster) NotifyLeave(n *memberlist.Node) {
 	switch {
 	case n.Name == r.self:
 	case r.goodbyes[n.Name]:
-		// It will call us when it comes back, unless it is a seed that knows nobody: that is called again.
+		// The member will call us when it comes back. A seed may know nobody to call, so departed
+		// keeps the address, and the seed is called again.
 		r.book.forget(n.Name)
 		if len(r.departed) < maxDeparted {
 			r.departed[gone.Addr] = true
@@ -124,8 +124,8 @@ func (r *roster) NotifyUpdate(n *memberlist.Node) {
 	signal(r.changed)
 }
 
-// admit says why a node may not be a member; nil: it may. A node that was a
-// member may not become another by new meta data either.
+// admit returns why a node may not be a member, or nil if it may. It also judges a member whose
+// meta data changed.
 func (r *roster) admit(m Member) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -142,7 +142,7 @@ func (r *roster) admit(m Member) error {
 	return err
 }
 
-// AckPayload has nothing to say.
+// AckPayload implements memberlist.PingDelegate. It adds nothing to an answer.
 func (r *roster) AckPayload() []byte { return nil }
 
 // NotifyPingComplete notes that a member answered a probe.
@@ -156,7 +156,7 @@ func (r *roster) NotifyPingComplete(n *memberlist.Node, _ time.Duration, _ []byt
 	}
 }
 
-// answeredAt notes that a member answered at an address; the lock is held.
+// answeredAt notes that a member answered at an address. The caller holds the lock.
 func (r *roster) answeredAt(addr netip.AddrPort) {
 	now := time.Now()
 	r.book.answered(addr, now)
@@ -165,22 +165,22 @@ func (r *roster) answeredAt(addr netip.AddrPort) {
 	}
 }
 
-// refused is how many members were refused.
+// refused returns how many times a member was refused.
 func (r *roster) refused() uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.admission.refused
 }
 
-// NotifyConflict tells the operator of a mistake that only they can mend.
+// NotifyConflict logs a mistake that only the operator can correct.
 func (r *roster) NotifyConflict(existing, other *memberlist.Node) {
 	defer r.panics.recover()
 	r.log.Warn("gossip: two nodes have the same name, or one came back elsewhere before it was missed; if this goes on, rename one",
 		"name", existing.Name, "addr", existing.Address(), "other", other.Address())
 }
 
-// goodbye notes that a member is about to leave. memberlist knows, but does
-// not tell, whether one that is gone left or failed.
+// goodbye notes that a member is about to leave. memberlist knows whether a member that is gone
+// left or failed, but does not tell.
 func (r *roster) goodbye(name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -189,7 +189,8 @@ func (r *roster) goodbye(name string) {
 	}
 }
 
-// close ends all changes: memberlist's timers outlive it by some seconds.
+// close makes the roster ignore further changes: memberlist's timers outlive memberlist by some
+// seconds.
 func (r *roster) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -203,21 +204,21 @@ func (r *roster) list() []Member {
 	return slices.SortedFunc(maps.Values(r.members), func(a, b Member) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// count is the number of members, at least 1.
+// count returns the number of members, at least 1.
 func (r *roster) count() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return max(1, len(r.members))
 }
 
-// isAlive says whether a member is alive at that address.
+// isAlive says whether a live member has this address.
 func (r *roster) isAlive(addr netip.AddrPort) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.alive()[addr]
 }
 
-// alive is the set of the members' addresses; the lock is held.
+// alive returns the members' addresses. The caller holds the lock.
 func (r *roster) alive() map[netip.AddrPort]bool {
 	alive := make(map[netip.AddrPort]bool, len(r.members))
 	for _, m := range r.members {
@@ -226,14 +227,14 @@ func (r *roster) alive() map[netip.AddrPort]bool {
 	return alive
 }
 
-// missing returns which of the remembered peers to call now.
+// missing returns the addresses of remembered peers to call now.
 func (r *roster) missing() []netip.AddrPort {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.book.missing(r.alive(), time.Now())
 }
 
-// wasMember says whether some member was seen at that address in this run.
+// wasMember says whether a member was seen at this address in this run.
 func (r *roster) wasMember(addr netip.AddrPort) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -255,8 +256,8 @@ func (r *roster) remembered() []string {
 	return r.book.addrs()
 }
 
-// takeNewcomers returns who appeared since the last call and has not been
-// greeted yet.
+// takeNewcomers returns the addresses of members that appeared since the last call and have not
+// been greeted yet.
 func (r *roster) takeNewcomers() []netip.AddrPort {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -273,7 +274,7 @@ func (r *roster) greeted(addr netip.AddrPort) {
 	r.answeredAt(addr)
 }
 
-// signal leaves an element in a channel of one.
+// signal puts an element into a channel of capacity one, unless it has one.
 func signal(ch chan struct{}) {
 	select {
 	case ch <- struct{}{}:

@@ -9,8 +9,8 @@ import (
 	"github.com/hashicorp/memberlist"
 )
 
-// seal is how frames are encrypted and labelled: as memberlist does it. A frame is opened here only
-// to be read; what is handed on is still sealed, and memberlist opens it for itself.
+// seal encrypts and labels frames as memberlist does. Here a frame is opened only to be checked.
+// What is passed on is still sealed, and memberlist opens it itself.
 type seal struct {
 	keys  *memberlist.Keyring // nil: plain text
 	label string
@@ -18,11 +18,11 @@ type seal struct {
 
 const (
 	// sealVersion is the version of the encryption that nodes use. Version 0 has padding, which
-	// memberlist removes without looking: an empty frame would end the process.
+	// memberlist removes without a check: an empty frame would end the process.
 	sealVersion = 1
 	nonceSize   = 12
-	// sealHead is what stands before a sealed frame of a stream: the type in a byte, the length
-	// in four.
+	// sealHead is the length of the head of a sealed frame in a stream: one byte for the type, four
+	// for the length.
 	sealHead = 5
 )
 
@@ -45,7 +45,8 @@ func (s seal) openPacket(b []byte) ([]byte, error) {
 	return s.open(b, []byte(label))
 }
 
-// open decrypts what was encrypted with one of the keys.
+// open decrypts a frame with the first key that fits. with is the additional data of the
+// encryption.
 func (s seal) open(sealed, with []byte) ([]byte, error) {
 	if len(sealed) < 1+nonceSize || sealed[0] != sealVersion {
 		return nil, errUnsealed
@@ -67,9 +68,9 @@ func (s seal) open(sealed, with []byte) ([]byte, error) {
 	return nil, errUnsealed
 }
 
-// checkStream reads what one side sends on a stream, to its end.
+// checkStream checks what one side sends on a stream, to its end.
 func (s seal) checkStream(from source, answer bool) error {
-	if !answer { // who opens a stream says the label, who answers does not
+	if !answer { // the side that opens a stream sends the label, the other does not
 		if err := s.checkLabel(from); err != nil {
 			return err
 		}
@@ -100,8 +101,8 @@ func (s seal) checkStream(from source, answer bool) error {
 	return checkStream(&bytesSource{plain}, answer)
 }
 
-// checkLabel reads the label before a stream. Without one of our own it reads nothing: what is
-// labelled then is no frame.
+// checkLabel reads the label at the beginning of a stream. If this node has no label, it reads
+// nothing: a label that comes all the same is then refused as a frame.
 func (s seal) checkLabel(from source) error {
 	if s.label == "" {
 		return nil

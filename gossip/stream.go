@@ -10,42 +10,41 @@ import (
 )
 
 const (
-	// maxStreams bounds the streams open at once that others opened, and again those that this
-	// node opened; one beyond it is closed. Each costs a goroutine for at most three stream
-	// timeouts.
+	// maxStreams bounds the open streams that others opened, and separately those that this node
+	// opened. One beyond it is closed. Each costs a goroutine for at most three stream timeouts.
 	maxStreams = 256
-	// maxStreamsFrom bounds those of one address, so that one host cannot take all.
+	// maxStreamsFrom bounds the open streams of one address, so that one host cannot take all.
 	maxStreamsFrom = 64
-	// maxHeld bounds the bytes that all streams together have brought and that are not worked
-	// off, and maxHeldFrom those of one address; a stream that would bring more is closed. The
-	// state that they carry spreads by packets meanwhile, and with the next exchange.
-	// memberlist and Merge need some six times of it: about 150 MB.
+	// maxHeld bounds the bytes that all streams together have brought and that are not processed
+	// yet, and maxHeldFrom those of one address. A stream that would bring more is closed. The
+	// state that it carries spreads by packets meanwhile, and with the next exchange. memberlist
+	// and Merge need some six times as much memory: about 150 MB.
 	maxHeld     = 24 << 20
 	maxHeldFrom = 16 << 20
-	// heldStep is in what steps streams ask for room.
+	// heldStep is the size of the steps, in bytes, in which streams ask for room.
 	heldStep = 64 << 10
 )
 
-// errCrowded is what a stream is closed with that would bring more than there is room for.
+// errCrowded is the reason for closing a stream that would bring more than there is room for.
 var errCrowded = errors.New("the streams hold as much as they may")
 
-// stream is a connection that Shutdown closes and that counts its bytes. memberlist reads nothing
-// of it before all that the other side has to say has arrived, and is what a node says.
+// stream is a connection that Shutdown closes and whose bytes are counted. memberlist reads nothing
+// of it before everything that the other side sends has arrived and has passed the check.
 type stream struct {
 	net.Conn
 	t      *transport
 	answer bool       // this node opened it, and reads an answer
-	from   netip.Addr // who opened it; of those this node opened none
+	from   netip.Addr // the host that opened it; not set if this node did
 
 	// Read is called by one goroutine at a time.
 	checked bool
 	frame   []byte // all that has arrived
-	pos     int    // taken by the check
-	given   int    // read by memberlist
+	pos     int    // how much of frame the check has taken
+	given   int    // how much of frame memberlist has read
 	err     error  // why nothing follows
 
 	mu     sync.Mutex
-	room   int // bytes that are booked with the transport
+	room   int // bytes booked with the transport
 	closed bool
 }
 
@@ -67,10 +66,10 @@ func (s *stream) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// check waits for all that the other side has to say and reads it. A stream that is refused is
-// closed: memberlist would write why.
+// check waits for everything that the other side sends, and checks it. It closes a stream that it
+// refuses: otherwise memberlist would answer with the reason.
 func (s *stream) check() (err error) {
-	err = errMalformed // should reading it panic
+	err = errMalformed // the result if the check panics
 	defer func() {
 		if err == nil {
 			s.frame = s.frame[:s.pos]
@@ -86,7 +85,7 @@ func (s *stream) check() (err error) {
 	return err
 }
 
-// take implements source: it reads from the connection, and keeps what it has read.
+// take implements source: it reads from the connection and keeps what it has read.
 func (s *stream) take(n int) ([]byte, error) {
 	if n < 0 || n > maxStream-s.pos {
 		return nil, fmt.Errorf("%w: more than %d bytes in one stream", errTooLarge, maxStream)
@@ -101,10 +100,10 @@ func (s *stream) take(n int) ([]byte, error) {
 	return b, nil
 }
 
-// fill reads once, of what is wanted no more than a step, so that who announces much and sends
-// little costs little.
+// fill reads once, at most a step, so that a sender that announces much and sends little costs
+// little.
 func (s *stream) fill(want int) error {
-	const least = 4 << 10 // a whole question or answer, mostly
+	const least = 4 << 10 // mostly a whole question or answer
 	size := min(max(want, least), heldStep)
 	if err := s.book(len(s.frame) + size); err != nil {
 		return err
@@ -123,7 +122,7 @@ func (s *stream) fill(want int) error {
 	return err
 }
 
-// book asks the transport for room, in steps.
+// book asks the transport for room for size bytes in all, in steps.
 func (s *stream) book(size int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,8 +140,8 @@ func (s *stream) book(size int) error {
 	return nil
 }
 
-// Write closes the stream when it fails: memberlist forgets a stream to which
-// it could not write its label.
+// Write implements net.Conn. It closes the stream when it fails, because memberlist forgets a
+// stream to which it could not write its label.
 func (s *stream) Write(b []byte) (int, error) {
 	n, err := s.Conn.Write(b)
 	s.t.streamsOut.Add(uint64(n))
@@ -162,10 +161,11 @@ func (s *stream) Close() error {
 	return s.Conn.Close()
 }
 
-// crowd is who has streams open, and what they have brought.
+// crowd counts the open streams of one host, and the bytes that they hold.
 type crowd struct{ streams, held int }
 
-// track takes a connection into the books, or closes it: the answer comes on it, or a question.
+// track enters a connection into the transport's lists, or closes it. answer says that this node
+// opened it.
 func (t *transport) track(conn net.Conn, answer bool) (*stream, error) {
 	s := &stream{Conn: conn, t: t, answer: answer}
 	if !answer {
@@ -196,7 +196,7 @@ func (t *transport) track(conn net.Conn, answer bool) (*stream, error) {
 	return s, nil
 }
 
-// takeRoom books bytes that a stream brings.
+// takeRoom books n bytes that a stream brings. It returns false if there is no room.
 func (t *transport) takeRoom(s *stream, n int) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -209,7 +209,7 @@ func (t *transport) takeRoom(s *stream, n int) bool {
 	return true
 }
 
-// forget takes a stream out of the books.
+// forget removes a stream from the transport's lists and frees its room.
 func (t *transport) forget(s *stream, room int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -230,7 +230,7 @@ func (t *transport) forget(s *stream, room int) {
 	}
 }
 
-// hostOf is the IP address that a stream comes from.
+// hostOf returns the IP address that a stream comes from.
 func hostOf(a net.Addr) netip.Addr {
 	at, err := netip.ParseAddrPort(a.String())
 	if err != nil {

@@ -13,13 +13,13 @@ import (
 	"github.com/hashicorp/memberlist"
 )
 
-// largestPacket bounds the packets that are taken in; a larger one is dropped
-// and counted. memberlist makes none beyond packetSize and a checksum, and keeps
-// up to 2,048 of them until it has worked off the messages in them.
+// largestPacket bounds the packets that are taken in, in bytes; a larger one is dropped and
+// counted. memberlist makes no packet beyond packetSize and a checksum. It keeps up to 2,048
+// packets until it has processed the messages in them.
 const largestPacket = 4 << 10
 
-// transport feeds memberlist from a packet connection, a listener and a dial
-// function. It implements memberlist.NodeAwareTransport.
+// transport feeds memberlist from a packet connection, a listener and a dial function. It
+// implements memberlist.NodeAwareTransport.
 type transport struct {
 	packets   net.PacketConn
 	streams   net.Listener
@@ -36,14 +36,15 @@ type transport struct {
 
 	mu       sync.Mutex
 	open     map[*stream]struct{} // nil after Shutdown
-	asking   int                  // of these, how many others opened
+	asking   int                  // how many of them others opened
 	crowds   map[netip.Addr]*crowd
-	held     int       // bytes that streams have brought and that are not worked off
+	held     int       // bytes that streams have brought and that are not processed
 	lastSent time.Time // when the last packet went out; zero: none did
 
 	packetsIn, packetsOut, streamsIn, streamsOut atomic.Uint64 // bytes
 	refused                                      atomic.Uint64 // streams
-	handedOn                                     atomic.Uint64 // bytes of streams that memberlist has read
+	// Bytes of streams that memberlist has read.
+	handedOn atomic.Uint64
 
 	compressed, malformed, tooLarge, unsealed, crowded atomic.Uint64 // frames
 }
@@ -72,9 +73,8 @@ func (t *transport) FinalAdvertiseAddr(string, int) (net.IP, int, error) {
 	return t.advertise.Addr().AsSlice(), int(t.advertise.Port()), nil
 }
 
-// WriteTo sends a packet to ip:port. After Shutdown it fails with a bare
-// net.ErrClosed: memberlist takes a *net.OpError for a fault of the far end and
-// would go on with the probe.
+// WriteTo sends a packet to ip:port. After Shutdown it fails with a bare net.ErrClosed: memberlist
+// would take a *net.OpError for a fault of the far end and go on with the probe.
 func (t *transport) WriteTo(b []byte, addr string) (time.Time, error) {
 	to, err := netip.ParseAddrPort(addr)
 	if err != nil {
@@ -89,7 +89,7 @@ func (t *transport) WriteTo(b []byte, addr string) (time.Time, error) {
 	return now, err
 }
 
-// noteSent notes when a packet goes out; false after Shutdown.
+// noteSent notes that a packet goes out now. It returns false after Shutdown.
 func (t *transport) noteSent(now time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -100,8 +100,7 @@ func (t *transport) noteSent(now time.Time) bool {
 	return true
 }
 
-// quietSince is when the last packet went out; it does not change after
-// Shutdown.
+// quietSince returns when the last packet went out. It does not change after Shutdown.
 func (t *transport) quietSince() time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -113,14 +112,14 @@ func (t *transport) WriteToAddress(b []byte, addr memberlist.Address) (time.Time
 	return t.WriteTo(b, addr.Addr)
 }
 
-// PacketCh is where packets arrive.
+// PacketCh returns the channel on which packets arrive.
 func (t *transport) PacketCh() <-chan *memberlist.Packet { return t.packetCh }
 
-// StreamCh is where streams arrive.
+// StreamCh returns the channel on which streams arrive.
 func (t *transport) StreamCh() <-chan net.Conn { return t.streamCh }
 
-// DialTimeout opens a stream to ip:port within the timeout, or fails as soon as
-// the transport is shut down.
+// DialTimeout opens a stream to ip:port within the timeout, or fails as soon as the transport is
+// shut down.
 func (t *transport) DialTimeout(addr string, timeout time.Duration) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(t.ctx, timeout)
 	defer cancel()
@@ -163,7 +162,7 @@ func ignoreClosed(err error) error {
 	return err
 }
 
-// readPackets hands packets over until the transport is shut down.
+// readPackets passes packets on until the transport is shut down.
 func (t *transport) readPackets() {
 	buf := make([]byte, largestPacket+1)
 	for pause := (pause{}); ; {
@@ -188,7 +187,7 @@ func (t *transport) readPackets() {
 	}
 }
 
-// admits says whether a packet is one that a node sends; else it is counted.
+// admits says whether a packet is one that a node sends, and counts it if not.
 func (t *transport) admits(b []byte) (ok bool) {
 	defer t.panics.recover()
 	if len(b) > largestPacket {
@@ -202,8 +201,8 @@ func (t *transport) admits(b []byte) (ok bool) {
 	return !t.refuse(err)
 }
 
-// refuse counts a frame that is none of a node's, and says whether it is. An
-// error of the network is no fault of a frame's.
+// refuse says whether err means that a frame is none that a node sends, and counts it if so. Errors
+// of the network do not count.
 func (t *transport) refuse(err error) bool {
 	for _, kind := range []struct {
 		err   error
@@ -218,7 +217,7 @@ func (t *transport) refuse(err error) bool {
 	return false
 }
 
-// acceptStreams hands streams over until the transport is shut down.
+// acceptStreams passes streams on until the transport is shut down.
 func (t *transport) acceptStreams() {
 	for pause := (pause{}); ; {
 		conn, err := t.streams.Accept()
@@ -243,11 +242,12 @@ func (t *transport) acceptStreams() {
 	}
 }
 
-// pause grows from 5 ms to 1 s while a socket keeps failing, for example for
-// want of file descriptors.
+// pause grows from 5 ms to 1 s while a socket keeps failing, for example because no file
+// descriptors are left.
 type pause struct{ d time.Duration }
 
-// after waits, and says whether to try again.
+// after waits for the pause, and says whether to try again: not if the socket was closed or ctx has
+// ended.
 func (p *pause) after(ctx context.Context, err error) bool {
 	if ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
 		return false

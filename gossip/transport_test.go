@@ -9,8 +9,8 @@ import (
 	"github.com/quotad/quotad/chaos/bubble"
 )
 
-// flakyPackets and flakyStreams fail a number of times before they work, as
-// sockets do for want of memory or file descriptors.
+// flakyPackets and flakyStreams fail a number of times before they work, as sockets do for want of
+// memory or file descriptors.
 type flakyPackets struct {
 	net.PacketConn
 	failures int

@@ -6,12 +6,10 @@ import (
 	"github.com/quotad/quotad/algorithms"
 )
 
-// Algorithm says how units are counted over time. It is spelled as in the
-// document.
+// Algorithm says how units are counted over time. It is spelled as in the document.
 type Algorithm = algorithms.Kind
 
-// The algorithms, under the names by which a document is written and read. What
-// each does is said in package algorithms.
+// The algorithms, under the names that a document uses. Package algorithms says what each does.
 const (
 	FixedWindow          = algorithms.FixedWindow
 	SlidingWindowCounter = algorithms.SlidingWindowCounter
@@ -27,11 +25,10 @@ func (l *Limit) Cell() time.Duration {
 	return time.Duration(algorithms.CellLength(l.Algorithm, l.Window.Microseconds())) * time.Microsecond
 }
 
-// Home reports whether the limit is in home mode: it, or the burst of a bucket,
-// has fewer than two units for each region with a weight above 0, and there are
-// several of those. Each key then has a home region, which alone is entitled;
-// the others borrow one unit at a time, and on a partition only the home region
-// serves the key. It follows from the document alone.
+// Home reports whether the limit is in home mode. That is so if several regions have a weight above
+// 0, and the limit, or the burst of a bucket, has fewer than two units for each of them. Each key
+// then has a home region, which alone is entitled; the others borrow one unit at a time, and on a
+// partition only the home region serves the key. The document alone decides it.
 func (l *Limit) Home() bool {
 	least := l.leastSplit()
 	return l.Limit < least || l.Algorithm.Bucket() && l.Burst < least
@@ -46,8 +43,8 @@ func (l *Limit) Reserve() PPM {
 	return l.LocalReserve
 }
 
-// leastSplit returns the units from which on an amount is split between regions.
-// One region alone has nobody to split with, and so needs none.
+// leastSplit returns the least number of units that is split between regions. It is 0 for a single
+// region, which has nobody to split with.
 func (l *Limit) leastSplit() int64 {
 	if n := l.entitled(); n > 1 {
 		return 2 * n

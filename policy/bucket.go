@@ -7,23 +7,22 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// BucketID names a bucket: one entry of the document applied to one key. It is
-// a row of netstrings, the same in every region and process, and different
-// buckets never have the same ID. The row is: domain, name, algorithm, window in
-// nanoseconds, the name and value of each part of the key and, if the entry has
-// conditions, an empty string and the name and value of each condition. No name
-// is empty, so the empty string marks where the key ends.
+// BucketID names a bucket: one entry of the document applied to one key. It is the same in every
+// region and process, and different buckets never have the same ID.
 //
-// The conditions are part of it because entries of one name may have different
-// limits: what a region borrowed under one limit must not count as borrowed
-// under another.
+// It is a sequence of netstrings: domain, name, algorithm, window in nanoseconds, the name and
+// value of each part of the key and, if the entry has conditions, an empty string and the name and
+// value of each condition. No name is empty, so the empty string marks where the key ends.
 //
-// Values of descriptors are taken byte by byte, so an ID need not be UTF-8:
-// carry it as bytes. A value longer than MaxValueBytes is replaced by its
-// digest, so an ID is at most MaxBucketIDBytes long.
+// The conditions belong to the ID because entries of one name may have different limits: rights
+// borrowed under one limit must not count as borrowed under another.
+//
+// Values of descriptors are taken byte by byte, so an ID need not be UTF-8: carry it as bytes. A
+// value longer than MaxValueBytes is replaced by its digest, so an ID is at most MaxBucketIDBytes
+// long.
 type BucketID string
 
-// BucketRef is what a BucketID says.
+// BucketRef is the content of a BucketID.
 type BucketRef struct {
 	Domain    string
 	Name      string
@@ -36,7 +35,7 @@ type BucketRef struct {
 	Match []Condition
 }
 
-// KeyValue is one part of a key, the value as it stands in a BucketID.
+// KeyValue is one part of a key, with the value as it stands in a BucketID.
 type KeyValue struct {
 	Name  string
 	Value string
@@ -58,8 +57,8 @@ func (l *Limit) Bucket(descriptors map[string]string) BucketID {
 	return BucketID(appendConditions(buf, l.Match))
 }
 
-// ID returns the ID that [ParseBucketID] reads as r: values stand in it as they
-// are in r, where a long one is a digest already.
+// ID returns the ID that [ParseBucketID] reads as r. It writes the values as they are in r, where a
+// long value is a digest already.
 func (r BucketRef) ID() BucketID {
 	buf := make([]byte, 0, usualIDBytes)
 	buf = appendBucketHead(buf, r.Domain, r.Name, r.Algorithm, r.Window)
@@ -78,8 +77,8 @@ func appendBucketHead(buf []byte, domain, name string, a Algorithm, window time.
 	return appendNetstring(buf, string(strconv.AppendInt(digits[:0], int64(window), 10)))
 }
 
-// conditionsMark stands between the key and the conditions, where the next name
-// of a part of the key would stand.
+// conditionsMark stands between the key and the conditions, in place of the name of a further part
+// of the key.
 const conditionsMark = ""
 
 func appendConditions(buf []byte, match []Condition) []byte {
@@ -94,7 +93,7 @@ func appendConditions(buf []byte, match []Condition) []byte {
 	return buf
 }
 
-// Hash returns a hash of the ID that is the same everywhere and in every
-// version. It spreads buckets over shards and rotates remainders of divisions
-// between regions; it is no defence against chosen keys.
+// Hash returns a hash of the ID that is the same everywhere and in every version. It spreads
+// buckets over shards and rotates remainders of divisions between regions. It does not protect
+// against keys chosen to collide.
 func (id BucketID) Hash() uint64 { return xxhash.Sum64String(string(id)) }

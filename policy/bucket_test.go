@@ -166,7 +166,7 @@ func TestBucketIDRoundTrip(t *testing.T) {
 func TestBucketIDInjective(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := drawRef(t, "a"), drawRef(t, "b")
-		// Most pairs should differ in little.
+		// Most pairs should differ only slightly.
 		if rapid.Bool().Draw(t, "same head") {
 			b.Domain, b.Name, b.Algorithm, b.Window = a.Domain, a.Name, a.Algorithm, a.Window
 		}
@@ -182,8 +182,8 @@ func TestBucketIDInjective(t *testing.T) {
 	})
 }
 
-// TestBucketIDKeepsKeyAndConditionsApart cuts one row of pairs into key and
-// conditions at every place, the values among them spelling marks and pairs.
+// TestBucketIDKeepsKeyAndConditionsApart divides one sequence of pairs into key and conditions at
+// every place. Some values look like marks and pairs.
 func TestBucketIDKeepsKeyAndConditionsApart(t *testing.T) {
 	pairs := []KeyValue{{"a", ""}, {"b", "0:,1:c,"}, {"c", "0:,"}, {"d", ""}, {"e", "1:f,0:,"}}
 	seen := make(map[BucketID]int)
@@ -202,8 +202,7 @@ func TestBucketIDKeepsKeyAndConditionsApart(t *testing.T) {
 	}
 }
 
-// FuzzParseBucketID asks that whatever is accepted is the one encoding of what
-// was read.
+// FuzzParseBucketID checks that whatever is accepted is the only encoding of what was read.
 func FuzzParseBucketID(f *testing.F) {
 	f.Add("3:api,1:a,12:fixed_window,8:10000000,1:k,1:v,")
 	f.Add("3:api,1:a,12:token_bucket,11:60000000000,1:k,0:,1:l,2:,,,")

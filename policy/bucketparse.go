@@ -10,10 +10,10 @@ import (
 	"github.com/quotad/quotad/algorithms"
 )
 
-// ParseBucketID reads an ID that came from elsewhere. It accepts the IDs that a
-// valid document can produce under any version of quotad that knows the same
-// algorithms, and ref.ID() gives the same ID back. Values, of the key and of
-// conditions alike, may be any bytes, but not more than such a document allows.
+// ParseBucketID reads an ID that came from elsewhere. It accepts the IDs that a valid document can
+// produce under any version of quotad that knows the same algorithms; ref.ID() then gives the same
+// ID back. Values, of the key and of conditions alike, may be any bytes, but no longer than such a
+// document allows.
 func ParseBucketID(id BucketID) (BucketRef, error) {
 	fields, err := splitNetstrings(string(id))
 	if err != nil {
@@ -58,9 +58,9 @@ func parseWindowField(digits string) (time.Duration, error) {
 	return window, nil
 }
 
-// parsePairs reads the fields behind the window: the pairs of the key and, after
-// a mark, those of the conditions. A mark with nothing behind it is refused, so
-// that a bucket without conditions has one ID only.
+// parsePairs reads the fields after the window: the pairs of the key and, after a mark, those of
+// the conditions. It refuses a mark without conditions, so that a bucket without conditions has
+// only one ID.
 func parsePairs(fields []string) (key []KeyValue, match []Condition, err error) {
 	for len(fields) >= 2 && fields[0] != conditionsMark {
 		key = append(key, KeyValue{fields[0], fields[1]})
@@ -85,8 +85,8 @@ func parsePairs(fields []string) (key []KeyValue, match []Condition, err error) 
 	return key, match, nil
 }
 
-// check looks at the names, which reach metrics, logs and keys, and at what the
-// document promises of its key and conditions.
+// check checks the names, which reach metrics, logs and keys, and the rules that a document keeps
+// for its key and conditions.
 func (r BucketRef) check() error {
 	if !limitNames.holds(r.Domain) {
 		return fmt.Errorf("domain %.40q is not a valid name", r.Domain)
@@ -111,8 +111,8 @@ func (r BucketRef) check() error {
 	return r.checkMatch()
 }
 
-// checkMatch also asks that the key meets the conditions on its own descriptors,
-// as every key does to which the entry was applied.
+// checkMatch also checks that the key meets the conditions on its own descriptors, as it must for
+// the entry to apply.
 func (r BucketRef) checkMatch() error {
 	for i, c := range r.Match {
 		if !descriptorNames.holds(c.Name) {

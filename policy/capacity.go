@@ -9,7 +9,7 @@ import (
 	"github.com/quotad/quotad/policy/strictyaml"
 )
 
-// readCapacity reads how many units the limit has, and how many at once.
+// readCapacity reads how many units the limit has, in which window, and its burst.
 func readCapacity(o strictyaml.Object, l *Limit) {
 	if f, ok := o.Required("limit", "write how many units all regions together may admit in a window, such as 1000"); ok {
 		l.Limit = f.Integer(1, MaxLimit)
@@ -34,8 +34,8 @@ func readBurst(f strictyaml.Value, a Algorithm) int64 {
 	return f.Integer(1, MaxBurst)
 }
 
-// checkCapacity holds units against what the algorithm can count exactly, or
-// remember. An algorithm or a window that could not be read is reported already.
+// checkCapacity compares units with the most that the algorithm can count exactly, or remember. An
+// algorithm or a window that could not be read is reported already.
 func checkCapacity(o strictyaml.Object, l *Limit) {
 	if l.Algorithm == "" || l.Window == 0 {
 		return
@@ -67,11 +67,12 @@ func (l *Limit) fillsLate() bool {
 	return fill > uint64(MaxFill.Microseconds())
 }
 
-// MaxFill is the longest that an empty bucket may take to fill: a burst that never comes back is none.
+// MaxFill is the longest that an empty bucket may take to fill. A burst that takes longer
+// practically never comes back.
 const MaxFill = 10 * 366 * 24 * time.Hour
 
-// checkExact refuses units that the algorithm cannot multiply by the window
-// without rounding, and says whether it can.
+// checkExact reports whether the algorithm can multiply the units by the window without rounding,
+// and refuses them if not.
 func checkExact(f strictyaml.Value, units int64, l *Limit) bool {
 	window := l.Window.Microseconds()
 	if algorithms.Tick(l.Algorithm, units, window) != 0 {
@@ -85,9 +86,9 @@ func checkExact(f strictyaml.Value, units int64, l *Limit) bool {
 	return false
 }
 
-// shorterHolds reports whether a window shorter than the given one, which is in
-// microseconds, holds so many units. Ticks are powers of ten, so no window holds
-// more than the nearest power of ten below it.
+// shorterHolds reports whether a window shorter than the given one, in microseconds, can hold that
+// many units. Ticks are powers of ten, so no shorter window holds more than the nearest power of
+// ten below.
 func shorterHolds(a Algorithm, units, window int64) bool {
 	for shorter := MinWindow.Microseconds(); shorter < window; shorter *= 10 {
 		if algorithms.Tick(a, units, shorter) != 0 {
@@ -97,8 +98,8 @@ func shorterHolds(a Algorithm, units, window int64) bool {
 	return false
 }
 
-// mostExact returns the largest number of units that fits a window, given in
-// microseconds. It searches, so that the bound is stated in one place only.
+// mostExact returns the largest number of units that fits a window, given in microseconds. It
+// searches for it, so that the bound is stated in one place only, algorithms.Tick.
 func mostExact(a Algorithm, window int64) int64 {
 	fits, beyond := int64(1), MaxLimit
 	for beyond-fits > 1 {

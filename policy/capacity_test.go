@@ -45,8 +45,8 @@ func TestBurst(t *testing.T) {
 	}
 }
 
-// TestLargestUnits holds limit and burst against the bound on either side. For
-// what is multiplied by time the bound is stated by the ticks it is counted in.
+// TestLargestUnits checks limit and burst on either side of the bound. For units that are
+// multiplied by time, the ticks they are counted in give the bound.
 func TestLargestUnits(t *testing.T) {
 	const day = 24 * time.Hour
 	in := func(ticks int64) int64 { return MaxLimit/ticks - 1 }
@@ -94,9 +94,9 @@ func TestLargestUnits(t *testing.T) {
 	}
 }
 
-// TestCapacityRemedies takes a document at its word: what was refused as too
-// large is accepted at the number that the error names and refused one above.
-// The error speaks of a shorter window wherever one helps.
+// TestCapacityRemedies follows the advice in the errors: a document refused as too large is
+// accepted at the number that the error names, and refused one above. The error mentions a shorter
+// window if one helps.
 func TestCapacityRemedies(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := rapid.SampledFrom(algorithms.Kinds).Draw(t, "algorithm")
@@ -170,7 +170,7 @@ limits:
 	}
 }
 
-// TestABucketFills: a burst that takes more than ten years to come back is refused.
+// TestABucketFills: a burst that takes more than ten years to fill is refused.
 func TestABucketFills(t *testing.T) {
 	for _, a := range []Algorithm{TokenBucket, LeakyBucket} {
 		if _, err := Parse("limits.yaml", []byte(capacityDocument(a, 1, 10, MaxWindow))); err != nil {

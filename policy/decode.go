@@ -9,7 +9,7 @@ import (
 	"github.com/quotad/quotad/policy/strictyaml"
 )
 
-// documentKind is a limits document as a file.
+// documentKind describes a limits document as a file.
 var documentKind = strictyaml.Kind{
 	MaxBytes: MaxDocumentBytes,
 	TooLarge: "remove what is not a limit, or serve fewer limits from one file",
@@ -19,10 +19,9 @@ var documentKind = strictyaml.Kind{
 
 const mendFile = "write version, regions and limits"
 
-// Parse reads and checks a document. The filename is used in positions only.
-// A document with any error is refused whole: the error is then a
-// [strictyaml.Errors] with every problem found, in the order of the file. The
-// document keeps a copy of src.
+// Parse reads and checks a document. The filename is used in positions only. Parse refuses a
+// document with any error as a whole. The error is then a [strictyaml.Errors] with every problem
+// found, in the order of the file. The document keeps a copy of src.
 func Parse(filename string, src []byte) (*Document, error) {
 	root, err := strictyaml.Read(filename, src, documentKind)
 	if err != nil {
@@ -64,8 +63,8 @@ func readDocument(root strictyaml.Value) *Document {
 	return doc
 }
 
-// readRegions reads the regions, sorted by name. A region whose weight is wrong is
-// kept, so that limits which name it are not reported as well.
+// readRegions reads the regions, sorted by name. It keeps a region whose weight is wrong, so that
+// limits that name the region are not reported as well.
 func readRegions(f strictyaml.Value) []Region {
 	const mend = "name each region with its weight: {us-east: {weight: 1}}"
 	entries, ok := f.Entries(mend)
@@ -184,8 +183,8 @@ func readBehaviour(o strictyaml.Object, l *Limit) {
 	}
 }
 
-// readReserve reads the reserve of an entry, which only on_store_failure: local
-// spends. A behaviour that could not be read is reported already.
+// readReserve reads the reserve of an entry, which only on_store_failure: local uses. A behaviour
+// that could not be read is reported already.
 func readReserve(f strictyaml.Value, on OnStoreFailure) PPM {
 	if on != "" && on != StoreFailureLocal {
 		f.Fail(fmt.Sprintf("local_reserve belongs to on_store_failure: %s, and nothing would ever spend it under %s", StoreFailureLocal, on),

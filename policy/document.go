@@ -13,10 +13,9 @@ import (
 	"github.com/quotad/quotad/policy/strictyaml"
 )
 
-// The ranges of a document. Units stay at or below 2^51 because they and twice
-// their value must be exact in a Redis script, whose numbers are doubles. What
-// an algorithm multiplies by its window has a smaller maximum, which depends on
-// the window; see [algorithms.Tick].
+// The ranges of a document. Units stay at or below 2^51, because they and twice their value must be
+// exact in a Redis script, whose numbers are doubles. Amounts that an algorithm multiplies by its
+// window have a smaller maximum, which depends on the window; see [algorithms.Tick].
 const (
 	MaxDocumentBytes = 1 << 20
 	MaxVersion       = 1 << 51
@@ -27,14 +26,15 @@ const (
 	MaxConditions    = 8
 	MaxConditionText = 64 // bytes of a condition's value, see MaxBucketIDBytes
 	MaxLimit         = algorithms.MaxUnits
-	MaxLogLimit      = algorithms.MaxLog // limit of a sliding_window_log, whose memory grows with it
-	MaxBurst         = algorithms.MaxUnits
-	MinWindow        = 10 * time.Millisecond
-	MaxWindow        = 366 * 24 * time.Hour
+	// largest limit of a sliding_window_log, whose memory grows with it
+	MaxLogLimit = algorithms.MaxLog
+	MaxBurst    = algorithms.MaxUnits
+	MinWindow   = 10 * time.Millisecond
+	MaxWindow   = 366 * 24 * time.Hour
 )
 
-// Document is a limits document that passed every check. It is never changed
-// after [Parse], so any number of goroutines may use it.
+// Document is a limits document that passed every check. It never changes after [Parse], so any
+// number of goroutines may use it.
 type Document struct {
 	// Version is the operator's number for this document, from 1 to MaxVersion.
 	Version int64
@@ -48,9 +48,9 @@ type Document struct {
 	warnings []Warning
 }
 
-// Source returns the text the document was parsed from, byte for byte, so that
-// parsing it again gives a document of the same epoch. It is no part of the
-// epoch. The caller must not modify it.
+// Source returns the text the document was parsed from, byte for byte. Parsing it again gives a
+// document of the same epoch. The text itself is not part of the epoch. The caller must not modify
+// it.
 func (d *Document) Source() []byte { return d.source }
 
 // Region is a region of the document and its weight in the split of every limit
@@ -62,16 +62,14 @@ type Region struct {
 
 // Limit is one entry of the document.
 //
-// Several entries may have one name in one domain. They are one limit with
-// several terms: they agree on key, algorithm and window, may differ in all
-// else, and of those that match a request the most specific, which is the one
-// with the most conditions, is in force. Each counts for itself, in buckets of
-// its own, so an account that changes its plan inside a window starts a new
-// count.
+// Several entries may have one name in one domain. They are one limit with several terms. They
+// agree on key, algorithm and window, and may differ in everything else. Of the entries that match
+// a request, the one with the most conditions is in force. Each entry counts for itself, in buckets
+// of its own, so an account that changes its plan inside a window starts a new count.
 type Limit struct {
 	// Index is the place of the entry in Document.Limits.
 	Index int
-	// Pos is where the entry starts in its file. It is no part of its meaning.
+	// Pos is where the entry starts in its file. It does not change the meaning of the entry.
 	Pos strictyaml.Position
 
 	Name   string
@@ -82,41 +80,41 @@ type Limit struct {
 	// Match holds the conditions, sorted by name, at most MaxConditions.
 	Match     []Condition
 	Algorithm Algorithm
-	// Limit is the number of units all regions together may admit in a window,
-	// 1 to MaxLimit. For the buckets it is a rate: so many units a window.
+	// Limit is the number of units that all regions together may admit in a window, 1 to MaxLimit.
+	// For token_bucket and leaky_bucket it is a rate, in units a window.
 	Limit int64
 	// Window is a whole number of microseconds, MinWindow to MaxWindow.
 	Window time.Duration
-	// Burst is, over all regions, the number of tokens a token_bucket holds, or
-	// of units that may wait or be in service in a leaky_bucket: 1 to MaxBurst,
-	// and Limit if the entry gives none. It is 0 for the other algorithms.
+	// Burst is a number over all regions, 1 to MaxBurst: the tokens that a token_bucket holds, or
+	// the units that may wait or be in service in a leaky_bucket. It is Limit if the entry gives
+	// none, and 0 for the other algorithms.
 	Burst int64
 	// Weights is parallel to Document.Regions: the limit's own weights, or else
 	// those of the regions. At least one is above zero.
 	Weights []int64
-	// BorrowingLimit is the most a region may hold in borrowed rights in a cell,
-	// as a fraction of its own entitlement, or Unlimited.
+	// BorrowingLimit is the most that a region may borrow in a cell, as a fraction of its own
+	// entitlement, or Unlimited.
 	BorrowingLimit PPM
 	// LendingLimit is the most a region may lend in a cell, as a fraction of its
 	// own entitlement, 0 to PPMOne.
 	LendingLimit   PPM
 	OnExhausted    OnExhausted
 	OnStoreFailure OnStoreFailure
-	// LocalReserve is the fraction of each region's entitlement that stays out of
-	// its store, for nodes that cannot use it, 0 to PPMOne. It is above 0 only
-	// with StoreFailureLocal. What is in force is Reserve.
+	// LocalReserve is the fraction of each region's entitlement that stays out of its store, for
+	// nodes that cannot use the store, 0 to PPMOne. It is above 0 only with StoreFailureLocal.
+	// Reserve returns the fraction in force.
 	LocalReserve PPM
-	// Shadow says that decisions are taken and reported but not enforced.
+	// Shadow says that decisions are made and reported but not enforced.
 	Shadow bool
 }
 
-// Condition asks that a request carries a descriptor with exactly this value.
+// Condition requires that a request carries a descriptor with exactly this value.
 type Condition struct {
 	Name  string
 	Value string
 }
 
-// OnExhausted says what a region does with a request it has no rights left for.
+// OnExhausted says what a region does with a request for which it has no rights left.
 type OnExhausted string
 
 // What to do when a region's rights are used up.
@@ -152,7 +150,7 @@ func (d *Document) RegionIndex(name string) (int, bool) {
 // the file could be read but the document is invalid.
 func Load(path string) (*Document, error) {
 	src, err := files.Read(path, MaxDocumentBytes)
-	if err != nil && !errors.Is(err, files.ErrTooLarge) { // of which Parse tells
+	if err != nil && !errors.Is(err, files.ErrTooLarge) { // Parse reports those
 		return nil, readError(err)
 	}
 	return Parse(path, src)

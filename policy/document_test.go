@@ -22,8 +22,8 @@ func mustParse(t testing.TB, src string) *Document {
 	return doc
 }
 
-// TestParseFillsEveryField reads a document that spells every field out in one
-// entry and leaves all it can to the defaults in the other.
+// TestParseFillsEveryField reads a document with one entry that gives every field, and one that
+// leaves all it can to the defaults.
 func TestParseFillsEveryField(t *testing.T) {
 	path := filepath.Join("testdata", "limits.yaml")
 	doc, err := Load(path)
@@ -133,7 +133,7 @@ limits: [{name: a, domain: api, key: [k], algorithm: fixed_window, limit: 1, win
 	}
 }
 
-// TestRefusedCharacters holds the cases that a text file of cases cannot.
+// TestRefusedCharacters has the cases that a text file of cases cannot hold.
 func TestRefusedCharacters(t *testing.T) {
 	for src, want := range map[string]string{
 		"version: 1\nx: \xff\n":     "l:2:4: character U+FFFD is not allowed",
@@ -148,8 +148,8 @@ func TestRefusedCharacters(t *testing.T) {
 	}
 }
 
-// TestCarriageReturnsMoveNothing asks for the same errors at the same places
-// whichever way lines end, quoted text over several lines included.
+// TestCarriageReturnsMoveNothing expects the same errors at the same places, whichever way lines
+// end, also for quoted text over several lines.
 func TestCarriageReturnsMoveNothing(t *testing.T) {
 	const text = "version: \"\n\n\"\nregions: {eu: {weight: 0}}\nlimits: x\n"
 	_, want := Parse("limits.yaml", []byte(text))
@@ -159,7 +159,7 @@ func TestCarriageReturnsMoveNothing(t *testing.T) {
 	}
 }
 
-// TestErrorsAreBounded reads a document with more problems than anyone reads.
+// TestErrorsAreBounded reads a document with more problems than the report may have.
 func TestErrorsAreBounded(t *testing.T) {
 	src := "version: 1\nregions: {eu: {weight: 1}}\nlimits:\n" + strings.Repeat("  - x\n", 2*strictyaml.MaxErrors)
 	_, err := Parse("limits.yaml", []byte(src))
@@ -169,9 +169,8 @@ func TestErrorsAreBounded(t *testing.T) {
 	}
 }
 
-// TestLargestDocuments holds the parser to the size cap, and asks that files
-// under the cap that are all nesting or all keys are refused before they cost
-// more than their reading.
+// TestLargestDocuments parses documents at the largest size. Files below it that consist of nesting
+// or keys only must be refused before they cost more than reading them.
 func TestLargestDocuments(t *testing.T) {
 	const head = "version: 1\nregions: {eu: {weight: 1}}\nlimits:\n"
 	fill := func(s string) string { return strings.Repeat(s, (MaxDocumentBytes-len(head)-1)/len(s)) }
@@ -199,8 +198,8 @@ func TestLargestDocuments(t *testing.T) {
 	}
 }
 
-// TestSource asks for the very text, whatever the caller does with his own, and
-// that its layout is no part of the epoch.
+// TestSource checks that Source returns the very text, whatever the caller does with its own copy,
+// and that its layout is not part of the epoch.
 func TestSource(t *testing.T) {
 	const text = "\ufeff# policy\r\nversion: 1\r\nregions: {eu: {weight: 1}}\r\n" +
 		"limits: [{name: a, domain: api, key: [k], algorithm: fixed_window, limit: 1, window: 1m}]\r\n"
@@ -259,7 +258,7 @@ func TestLoadSaysWhatToDo(t *testing.T) {
 	}
 }
 
-// TestCounts holds documents against the largest numbers of things.
+// TestCounts checks documents with the largest numbers of things.
 func TestCounts(t *testing.T) {
 	parse := func(regions, conditions int) error {
 		var names, match []string

@@ -1,9 +1,9 @@
 package policy
 
-// Entity returns the value of the first part of the key: the account, tenant or
-// address whose buckets a store keeps together, so that one request may charge
-// them as one. A long value is its digest here, as it is in all IDs of the
-// entity. It is empty for an ID that [ParseBucketID] refuses.
+// Entity returns the value of the first part of the key: the account, tenant or address whose
+// buckets a store keeps together, so that one request may charge them atomically. A long value is
+// its digest here, as in all IDs of the entity. Entity is empty for an ID that [ParseBucketID]
+// refuses.
 func (id BucketID) Entity() string {
 	const before = 5 // domain, name, algorithm, window and the name of the part
 	rest := string(id)

@@ -7,7 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestEntity: the entity of a bucket is the value of the first part of its key, of whatever bytes it is.
+// TestEntity: the entity of a bucket is the value of the first part of its key, of whatever bytes
+// it is.
 func TestEntity(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ref := drawRef(t, "bucket")

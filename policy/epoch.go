@@ -6,9 +6,9 @@ import (
 	"strconv"
 )
 
-// Epoch names one document. Two documents with one version and different
-// meaning have different epochs, so nobody can take one for the other. Epochs
-// are compared with ==; the zero Epoch is that of no document.
+// Epoch names one document. Two documents with one version and different meaning have different
+// epochs, so nobody can take one for the other. Epochs are compared with ==. The zero Epoch means
+// no document.
 type Epoch struct {
 	// Version is the number the operator gave.
 	Version int64
@@ -27,14 +27,13 @@ func (d *Document) computeEpoch() Epoch {
 	return Epoch{Version: d.Version, Digest: sha256.Sum256(d.canonical())}
 }
 
-// canonicalForm changes whenever the encoding below does, so that one document
-// under two encodings is never taken for two documents of one encoding.
+// canonicalForm changes whenever the encoding below does. Otherwise one document under two
+// encodings would look like two documents under one.
 const canonicalForm = "quotad limits 3"
 
-// canonical encodes the meaning of the document: every default filled in, the
-// regions, conditions and weights in the order of their names, and nothing of
-// the layout. Limits and keys keep the order of the file, which decisions and
-// bucket identities show.
+// canonical encodes the meaning of the document: with every default filled in, the regions,
+// conditions and weights in the order of their names, and nothing of the layout. Limits and keys
+// keep the order of the file, because decisions and bucket IDs show it.
 func (d *Document) canonical() []byte {
 	var e encoding
 	e.text(canonicalForm)
@@ -51,7 +50,7 @@ func (d *Document) canonical() []byte {
 	return e
 }
 
-// encoding is a row of netstrings, which can be cut apart in one way only.
+// encoding is a sequence of netstrings, which can be read in one way only.
 type encoding []byte
 
 func (e *encoding) text(s string)   { *e = appendNetstring(*e, s) }
@@ -73,7 +72,7 @@ func (e *encoding) limit(l *Limit) {
 	e.integer(l.Limit)
 	e.integer(int64(l.Window))
 	e.integer(l.Burst)
-	for _, w := range l.Weights { // as many as regions
+	for _, w := range l.Weights { // one for each region
 		e.integer(w)
 	}
 	e.integer(int64(l.BorrowingLimit))

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestEpochIgnoresLayout writes one document in two ways that differ in all
-// that has no meaning: layout, comments, order of regions, fields and
-// conditions, spelling of the window, defaults written out.
+// TestEpochIgnoresLayout writes one document in two ways that differ in everything without meaning:
+// layout, comments, order of regions, fields and conditions, spelling of the window, defaults
+// written out.
 func TestEpochIgnoresLayout(t *testing.T) {
 	one := mustParse(t, `
 version: 7
@@ -65,8 +65,8 @@ func TestEpochIsPinned(t *testing.T) {
 	}
 }
 
-// TestEpochCoversEveryField changes each field of a document by itself and asks
-// for another digest, so that a field added later is not forgotten.
+// TestEpochCoversEveryField changes each field of a document by itself and expects another digest,
+// so that a field added later is not forgotten.
 func TestEpochCoversEveryField(t *testing.T) {
 	load := func() *Document {
 		doc, err := Load("testdata/limits.yaml")
@@ -97,8 +97,8 @@ func TestEpochCoversEveryField(t *testing.T) {
 	check("Condition", func(d *Document) reflect.Value { return reflect.ValueOf(&d.Limits[0].Match[0]).Elem() })
 }
 
-// TestEpochDiffersByBurst asks for one epoch where the burst is the default,
-// written or not, and another where it is not. The bucket stays the same.
+// TestEpochDiffersByBurst expects one epoch if the burst is the default, written or not, and
+// another if it is not. The bucket stays the same.
 func TestEpochDiffersByBurst(t *testing.T) {
 	parse := func(burst string) *Document {
 		return mustParse(t, "version: 1\nregions: {eu: {weight: 1}}\nlimits:\n"+
@@ -117,8 +117,8 @@ func TestEpochDiffersByBurst(t *testing.T) {
 	}
 }
 
-// TestCanonicalForm holds the encoding of a document against its text, field by
-// field, which is what a digest cannot show.
+// TestCanonicalForm compares the encoding of a document with its expected text, field by field,
+// which a digest cannot show.
 func TestCanonicalForm(t *testing.T) {
 	doc := mustParse(t, `
 version: 7

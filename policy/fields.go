@@ -8,7 +8,7 @@ import (
 	"github.com/quotad/quotad/policy/strictyaml"
 )
 
-// charset is a set of names and the words for it.
+// charset is a set of allowed names, and the words that describe it.
 type charset struct {
 	form *regexp.Regexp
 	mend string
@@ -27,7 +27,7 @@ func (c charset) holds(name string) bool {
 	return len(name) <= MaxNameBytes && c.form.MatchString(name)
 }
 
-// readName reads a string of a charset.
+// readName reads a name of a charset.
 func readName(v strictyaml.Value, c charset) (string, bool) {
 	name, ok := v.Text(c.mend)
 	if !ok {
@@ -48,7 +48,7 @@ func checkName(v strictyaml.Value, name string, c charset) bool {
 	return false
 }
 
-// readFraction reads a decimal number from 0 to highest; 0 if it is refused.
+// readFraction reads a decimal number from 0 to highest; it returns 0 if it refuses the value.
 func readFraction(v strictyaml.Value, highest PPM) PPM {
 	mend := fmt.Sprintf("write a number from 0 to %s with at most 6 decimals, such as 0.5", highest)
 	text, ok := v.Number(mend)
@@ -67,7 +67,7 @@ func readFraction(v strictyaml.Value, highest PPM) PPM {
 	return p
 }
 
-// readWindow reads a duration in the range of windows; 0 if it is refused.
+// readWindow reads a duration in the range of windows; it returns 0 if it refuses the value.
 func readWindow(v strictyaml.Value) time.Duration {
 	text, _ := v.IsText()
 	window, ok := parseWindow(text)

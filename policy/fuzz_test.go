@@ -12,8 +12,8 @@ import (
 	"github.com/quotad/quotad/algorithms"
 )
 
-// FuzzParse asks of any input that it is either refused with errors at places
-// that exist, or gives a document that keeps every promise of its type.
+// FuzzParse checks that any input is either refused, with errors at places that exist, or gives a
+// document that keeps every promise of its type.
 func FuzzParse(f *testing.F) {
 	valid, err := os.ReadFile(filepath.Join("testdata", "limits.yaml"))
 	if err != nil {
@@ -45,7 +45,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// checkDocument looks at what the types of a document promise.
+// checkDocument checks what the types of a document promise.
 func checkDocument(t *testing.T, doc *Document) {
 	t.Helper()
 	if doc.Version < 1 || len(doc.Limits) == 0 || doc.Epoch() != doc.computeEpoch() {
@@ -88,7 +88,7 @@ func checkDocument(t *testing.T, doc *Document) {
 	}
 }
 
-// checkCounted looks at what the algorithm of a limit relies on.
+// checkCounted checks what the algorithm of a limit relies on.
 func checkCounted(t *testing.T, l *Limit) {
 	t.Helper()
 	burst := l.Burst == 0

@@ -13,16 +13,16 @@ import (
 
 var update = flag.Bool("update", false, "write the errors and warnings found into testdata; read the difference before you keep it")
 
-// TestInvalidDocuments holds every refused document of testdata/invalid against
-// the whole text of its errors: position, field, problem and remedy.
+// TestInvalidDocuments compares the errors of every refused document of testdata/invalid with their
+// whole expected text: position, field, problem and remedy.
 func TestInvalidDocuments(t *testing.T) { testArchives(t, "invalid", "errors", checkInvalid) }
 
-// TestWarnings holds the documents of testdata/warned against the whole text of
-// their warnings, in order.
+// TestWarnings compares the warnings of the documents of testdata/warned with their whole expected
+// text, in order.
 func TestWarnings(t *testing.T) { testArchives(t, "warned", "warnings", checkWarned) }
 
-// testArchives holds each document of a directory against the file beside it
-// that says what check finds in the document.
+// testArchives compares what check finds in each document of a directory with the file beside it
+// that says what it should find.
 func testArchives(t *testing.T, dir, finding string, check func(*testing.T, []byte) string) {
 	archives, err := filepath.Glob(filepath.Join("testdata", dir, "*.txtar"))
 	if err != nil || len(archives) == 0 {
@@ -83,7 +83,7 @@ func checkWarned(t *testing.T, src []byte) string {
 	return text.String()
 }
 
-// checkWarnings asks of any warnings what checkErrors asks of errors.
+// checkWarnings checks for warnings what checkErrors checks for errors.
 func checkWarnings(t *testing.T, src []byte, warnings []Warning) {
 	t.Helper()
 	if len(warnings) == 0 {
@@ -99,8 +99,7 @@ func checkWarnings(t *testing.T, src []byte, warnings []Warning) {
 	checkErrors(t, src, errs)
 }
 
-// checkErrors asks of any refusal that its errors are complete, in order, and
-// at places that exist.
+// checkErrors checks that the errors of a refusal are complete, in order, and at places that exist.
 func checkErrors(t *testing.T, src []byte, err error) {
 	t.Helper()
 	var errs strictyaml.Errors
@@ -111,7 +110,7 @@ func checkErrors(t *testing.T, src []byte, err error) {
 	if !errors.As(err, &one) || one != errs[0] {
 		t.Errorf("errors.As finds %v, not the first problem", one)
 	}
-	var lengths []int // of the lines, in characters
+	var lengths []int // lengths of the lines, in characters
 	for line := range strings.SplitSeq(string(src), "\n") {
 		lengths = append(lengths, len([]rune(line)))
 	}

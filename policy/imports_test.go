@@ -9,9 +9,8 @@ import (
 	"testing"
 )
 
-// TestImports keeps policy at the bottom. Everything that decides, plans or
-// serves is built on the document, so the document must build on none of it but
-// on the names and bounds of the algorithms.
+// TestImports keeps policy at the bottom. Everything that decides, plans or serves is built on the
+// document. So policy must not import any of it, except the names and bounds of the algorithms.
 func TestImports(t *testing.T) {
 	reasons := map[string]string{
 		"github.com/fsnotify/fsnotify": "Watch",

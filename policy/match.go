@@ -5,23 +5,23 @@ import (
 	"slices"
 )
 
-// Matcher finds the limits that apply to a request. It is a compiled form of
-// one document, never changes, and may be used by any number of goroutines.
+// Matcher finds the limits that apply to a request. It is a compiled form of one document. It never
+// changes and may be used by any number of goroutines.
 type Matcher struct {
 	domains map[string][]*group
 	names   map[limitName]*group
 }
 
-// group is the entries of one name in one domain: one limit with several terms.
-// They agree on key, algorithm and window.
+// group is the entries of one name in one domain: one limit with several terms. They agree on key,
+// algorithm and window.
 type group struct {
 	first *Limit
 	tries []trie // by number of conditions, most first
 }
 
-// trie holds the entries of a group whose conditions are on the same
-// descriptors. It is walked with the values of a request, one level a
-// descriptor, so a thousand entries for a thousand tenants cost one lookup.
+// trie holds the entries of a group whose conditions are on the same descriptors. A lookup goes
+// down one level for each descriptor, by the request's value, so it costs the same for a thousand
+// tenants as for one.
 type trie struct {
 	names []string
 	root  *trieNode
@@ -132,11 +132,10 @@ func (g *group) winner(descriptors map[string]string) *Limit {
 	return nil
 }
 
-// Append appends to dst the limits that apply to a request, in the order of the
-// document. A limit applies when the request is of its domain, carries all
-// descriptors of its key and meets all its conditions; of several entries of
-// one name the one with the most conditions is taken. Append allocates only to
-// grow dst.
+// Append appends to dst the limits that apply to a request, in the order of the document. A limit
+// applies if the request is of its domain, carries all descriptors of its key and meets all its
+// conditions. Of several entries of one name, Append takes the one with the most conditions. It
+// allocates only to grow dst.
 func (m *Matcher) Append(dst []*Limit, domain string, descriptors map[string]string) []*Limit {
 	start := len(dst)
 	for _, g := range m.domains[domain] {
@@ -145,8 +144,8 @@ func (m *Matcher) Append(dst []*Limit, domain string, descriptors map[string]str
 			continue
 		}
 		dst = append(dst, l)
-		// Groups come in the order of their first entries, and the winner may be
-		// a later one: move it to its place.
+		// Groups come in the order of their first entries, and the winner may be a later entry.
+		// Move it to its place.
 		for i := len(dst) - 1; i > start && dst[i-1].Index > l.Index; i-- {
 			dst[i-1], dst[i] = dst[i], dst[i-1]
 		}
@@ -154,11 +153,10 @@ func (m *Matcher) Append(dst []*Limit, domain string, descriptors map[string]str
 	return dst
 }
 
-// Entry returns the entry that a bucket belongs to: the one with exactly this
-// domain, name, algorithm, window, names of the key and conditions, the latter
-// sorted by name. There is at most one, for Parse refuses two entries of one
-// name with the same conditions. It is how a region reads what a peer means by
-// a bucket.
+// Entry returns the entry that a bucket belongs to: the one with exactly this domain, name,
+// algorithm, window, names of the key and conditions, the conditions sorted by name. There is at
+// most one, because Parse refuses two entries of one name with the same conditions. A region uses
+// Entry to find out which limit a peer's bucket is of.
 func (m *Matcher) Entry(ref BucketRef) (*Limit, bool) {
 	g, ok := m.names[limitName{ref.Domain, ref.Name}]
 	if !ok || ref.Algorithm != g.first.Algorithm || ref.Window != g.first.Window {

@@ -122,10 +122,10 @@ func TestEntry(t *testing.T) {
 	}
 }
 
-// TestEntriesOfOneNameCountApart has a limit with three terms, two of them with
-// the same number of units split in different ways. Each has a bucket of its own
-// for one account, which leads a peer back to that very entry: were the bucket
-// shared, rights lent under one limit would be borrowed rights under another.
+// TestEntriesOfOneNameCountApart has a limit with three terms, two of them with the same number of
+// units split in different ways. For one account each has its own bucket, which leads a peer back
+// to the same entry. If they shared a bucket, rights lent under one limit would be borrowed rights
+// under another.
 func TestEntriesOfOneNameCountApart(t *testing.T) {
 	doc := mustParse(t, `
 version: 1
@@ -170,7 +170,7 @@ limits:
 	}
 }
 
-// rule is an entry of a random document, as simple as can be.
+// rule is an entry of a random document, as simple as possible.
 type rule struct {
 	name  string
 	match map[string]string
@@ -188,10 +188,10 @@ func (r rule) matches(request map[string]string) bool {
 	return true
 }
 
-// winners is the dumb twin of Append: for each name the rules with the most
-// conditions, in the order of the rules. It is a tie when the request meets two
-// rules of one name with as many conditions, even if a third goes before both:
-// removing that one must not make the document invalid.
+// winners is the simple twin of Append. For each name it returns the rules with the most
+// conditions, in the order of the rules. It reports a tie if the request meets two rules of one
+// name with equally many conditions, even if a third wins over both, because removing that one must
+// not make the document invalid.
 func winners(rules []rule, request map[string]string) (indexes []int, tie bool) {
 	for i, r := range rules {
 		if !r.matches(request) {
@@ -243,10 +243,9 @@ func document(rules []rule) string {
 	return b.String()
 }
 
-// TestMatcherAgainstTwin holds loading and matching against exhaustive search:
-// a document is refused if and only if some request is a tie, and an accepted
-// one gives every request the winners of the twin. The bucket of a winner leads
-// back to the winner.
+// TestMatcherAgainstTwin compares loading and matching with exhaustive search. A document is
+// refused if and only if some request is a tie. An accepted one gives every request the winners of
+// the twin, and the bucket of a winner leads back to the winner.
 func TestMatcherAgainstTwin(t *testing.T) {
 	requests := allRequests()
 	rapid.Check(t, func(t *rapid.T) {

@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// appendNetstring appends s as "length:bytes,". Whatever bytes the strings
-// hold, a row of netstrings has one reading: "a_b", "c" and "a", "b_c" never
-// look alike.
+// appendNetstring appends s as "length:bytes,". Whatever bytes the strings hold, a sequence of
+// netstrings can be read in one way only: "a_b", "c" and "a", "b_c" never look alike.
 func appendNetstring(dst []byte, s string) []byte {
 	dst = strconv.AppendInt(dst, int64(len(s)), 10)
 	dst = append(dst, ':')

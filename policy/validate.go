@@ -20,8 +20,8 @@ func (s source) String() string { return fmt.Sprintf("limits[%d] (%s)", s.Index,
 // limitName identifies the entries that are one limit with several terms.
 type limitName struct{ domain, name string }
 
-// checkNames looks at the entries of each name together. Entries with errors of
-// their own are left out, for what they meant is not known.
+// checkNames checks the entries of each name together. It leaves out entries with errors of their
+// own, because their meaning is not known.
 func checkNames(entries []source) {
 	var order []limitName
 	groups := make(map[limitName][]source)
@@ -38,8 +38,8 @@ func checkNames(entries []source) {
 	}
 }
 
-// checkAgreement asks that entries of one name count by the same key, in the
-// same way, over the same time. All else may differ from entry to entry.
+// checkAgreement checks that entries of one name have the same key, algorithm and window. All else
+// may differ from entry to entry.
 func checkAgreement(group []source) {
 	first := group[0]
 	differ := func(e source, field, mine, theirs string) {
@@ -62,10 +62,9 @@ func checkAgreement(group []source) {
 
 func formatKey(names []string) string { return "[" + strings.Join(names, ", ") + "]" }
 
-// checkTies refuses two entries of one name that could both win a request: as
-// many conditions on either side, and a request that meets them all. A third
-// entry that goes before both does not help, for the document would become
-// invalid by its removal.
+// checkTies refuses two entries of one name that could both win a request: both have equally many
+// conditions, and a request can meet them all. It refuses them even if a third entry always wins
+// over both, because removing that entry would make the document invalid.
 func checkTies(group []source) {
 	for i, e := range group {
 		for _, other := range group[:i] {

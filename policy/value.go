@@ -8,37 +8,36 @@ import (
 )
 
 const (
-	// MaxValueBytes is the longest value of a key that stands in a BucketID as it
-	// is. Whoever sends requests chooses values, and IDs travel in hints, asks,
-	// rows and the journal, and are Redis keys: a longer one is replaced by its
-	// digest. It can never change, for buckets are found by their IDs.
+	// MaxValueBytes is the longest value of a key that stands in a BucketID unchanged. Whoever
+	// sends requests chooses values, and IDs travel in hints, asks, rows and the journal, and are
+	// Redis keys. So a longer value is replaced by its digest. The number can never change, because
+	// buckets are found by their IDs.
 	MaxValueBytes = 64
-	// digestBytes is the length of a digest: a mark and 64 hexadecimal digits. It is
-	// longer than any value that stands as it is, so no value looks like one.
+	// digestBytes is the length of a digest: a mark and 64 hexadecimal digits. It is longer than
+	// any value that stands unchanged, so no such value looks like a digest.
 	digestBytes = len(digestMark) + 2*sha256.Size
 	digestMark  = "#"
-	// MaxBucketIDBytes is the longest ID there is: that of a document in which
-	// everything is as long as it may be. Of it at most 8 times 65 bytes are values
-	// of a request.
+	// MaxBucketIDBytes is the length of the longest ID: that of a document in which everything is
+	// as long as it may be. At most 8 times 65 bytes of it are values of a request.
 	MaxBucketIDBytes = 2400
 )
 
-// shortened returns a value of a key as it stands in a BucketID: itself, or the
-// digest of a long one. Different values never become the same, unless somebody
-// finds two of one SHA-256. Each value is shortened by itself, whatever else is
-// in the ID, so that an entity has one name in the IDs of all its buckets.
+// shortened returns a value of a key as it stands in a BucketID: itself, or the digest of a long
+// one. Different values never become the same, unless somebody finds two with one SHA-256. Each
+// value is shortened by itself, whatever else is in the ID, so that an entity has one name in the
+// IDs of all its buckets.
 func shortened(value string) string {
 	if len(value) <= MaxValueBytes {
 		return value
 	}
 	h := sha256.New()
-	h.Write([]byte("quotad: value of a key\x00")) // no other digest of quotad's begins so
+	h.Write([]byte("quotad: value of a key\x00")) // no other digest of quotad's begins this way
 	h.Write([]byte(value))
 	return digestMark + hex.EncodeToString(h.Sum(nil))
 }
 
-// Shortened says whether the value was too long for the ID: Value is its digest,
-// from which nobody can read the value back.
+// Shortened says whether Value is a digest, because the value was too long for the ID. The value
+// cannot be read back from it.
 func (kv KeyValue) Shortened() bool { return isDigest(kv.Value) }
 
 func isDigest(value string) bool {
@@ -53,7 +52,7 @@ func isDigest(value string) bool {
 	return true
 }
 
-// checkValue refuses a value that no ID has.
+// checkValue refuses a value that cannot stand in an ID.
 func checkValue(value string) error {
 	if len(value) <= MaxValueBytes || isDigest(value) {
 		return nil

@@ -11,8 +11,8 @@ import (
 	"github.com/quotad/quotad/algorithms"
 )
 
-// TestLongValuesAreShortened: a value of up to 64 bytes stands in an ID as it is, a longer one as a digest that is the
-// same in every region and version, and is read back as one.
+// TestLongValuesAreShortened: a value of up to 64 bytes stands in an ID as it is, a longer one as a
+// digest that is the same in every region and version, and is read back as one.
 func TestLongValuesAreShortened(t *testing.T) {
 	l := &Limit{Domain: "api", Name: "a", Key: []string{"account", "path"}, Algorithm: FixedWindow, Window: time.Minute}
 	whole, long := strings.Repeat("v", MaxValueBytes), strings.Repeat("v", MaxValueBytes+1)
@@ -29,13 +29,15 @@ func TestLongValuesAreShortened(t *testing.T) {
 	}
 }
 
-// TestNoValueLooksLikeADigest: who sends the digest of another's value as a value of his own has a bucket of his own.
+// TestNoValueLooksLikeADigest: a client that sends the digest of somebody else's value as its own
+// value has its own bucket.
 func TestNoValueLooksLikeADigest(t *testing.T) {
 	l := &Limit{Domain: "api", Name: "a", Key: []string{"account"}, Algorithm: FixedWindow, Window: time.Minute}
 	of := func(value string) BucketID { return l.Bucket(map[string]string{"account": value}) }
 	victim := strings.Repeat("a long account ", 10)
 	seen := map[BucketID]string{}
-	for value := victim; len(seen) < 5; value = of(value).Entity() { // the digest, the digest of that, ...
+	// the digest, the digest of that, ...
+	for value := victim; len(seen) < 5; value = of(value).Entity() {
 		if other, twice := seen[of(value)]; twice {
 			t.Fatalf("%q and %q have one bucket", value, other)
 		}
@@ -43,8 +45,8 @@ func TestNoValueLooksLikeADigest(t *testing.T) {
 	}
 }
 
-// TestLongValuesStayApart: buckets whose values differ have different IDs, however long these are and wherever values
-// end, and no ID is longer than it may be.
+// TestLongValuesStayApart: buckets with different values have different IDs, however long the
+// values are and wherever they end, and no ID is longer than allowed.
 func TestLongValuesStayApart(t *testing.T) {
 	l := &Limit{Domain: "api", Name: "a", Key: []string{"k", "l"}, Algorithm: FixedWindow, Window: time.Minute}
 	rapid.Check(t, func(t *rapid.T) {
@@ -65,7 +67,8 @@ func TestLongValuesStayApart(t *testing.T) {
 	})
 }
 
-// TestTheLongestID: what is as long as it may be everywhere makes the longest ID, and it can be read.
+// TestTheLongestID: a limit in which everything has the maximum length makes the longest ID, which
+// can be parsed.
 func TestTheLongestID(t *testing.T) {
 	name := func(i int) string { return strings.Repeat(string(rune('a'+i)), MaxNameBytes) }
 	l := &Limit{Domain: name(0), Name: name(1), Algorithm: SlidingWindowCounter, Window: MaxWindow}

@@ -20,8 +20,8 @@ const (
 	Unlimited PPM = -1
 	// MaxBorrowingLimit is the largest BorrowingLimit that can be written.
 	MaxBorrowingLimit = 1_000_000 * PPMOne
-	// DefaultLendingLimit keeps a twentieth of a region's entitlement at home,
-	// so that a request there never waits for what was lent.
+	// DefaultLendingLimit keeps a twentieth of a region's entitlement at home, so that a request
+	// there never waits for lent units to come back.
 	DefaultLendingLimit PPM = 950_000
 )
 
@@ -43,9 +43,8 @@ func (p PPM) String() string {
 	return whole + "." + strings.TrimRight(digits, "0")
 }
 
-// parsePPM reads a fraction of at most six decimals: "0", "0.95", "2". It
-// reports false for any other form. Values too large to hold come back as the
-// largest PPM, which every range refuses.
+// parsePPM reads a fraction of at most six decimals: "0", "0.95", "2". It reports false for any
+// other form. A value too large to hold becomes the largest PPM, which every range refuses.
 func parsePPM(text string) (PPM, bool) {
 	whole, decimals, point := strings.Cut(text, ".")
 	if !isDigits(whole) || (len(whole) > 1 && whole[0] == '0') {
@@ -62,7 +61,7 @@ func parsePPM(text string) (PPM, bool) {
 	return PPM(n), true
 }
 
-// isInteger accepts the one form in which an ID writes a whole number.
+// isInteger reports whether text is a whole number in the only form that an ID uses.
 func isInteger(text string) bool {
 	digits := strings.TrimPrefix(text, "-")
 	if !isDigits(digits) {
@@ -80,8 +79,8 @@ func isDigits(s string) bool {
 	return s != ""
 }
 
-// units are those of Go's durations and the two that quotas are often stated
-// in. Longer words stand before their own prefixes.
+// units are the units of Go's durations, and the two that quotas are often stated in. A longer word
+// stands before a word that it begins with.
 var units = []struct {
 	name string
 	size time.Duration

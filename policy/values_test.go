@@ -50,8 +50,8 @@ func TestParseWindow(t *testing.T) {
 	}
 }
 
-// TestParseWindowIsGo holds parseWindow against Go's own durations, of which it
-// reads all positive ones, and formatWindow against parseWindow.
+// TestParseWindowIsGo compares parseWindow with Go's own durations, of which it reads all positive
+// ones, and formatWindow with parseWindow.
 func TestParseWindowIsGo(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := time.Duration(rapid.Int64Range(1, int64(MaxWindow)).Draw(t, "nanoseconds"))

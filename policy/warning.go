@@ -8,13 +8,13 @@ import (
 	"github.com/quotad/quotad/policy/strictyaml"
 )
 
-// Warning is a part of a valid document that probably does less, or more, than
-// its author had in mind.
+// Warning is about a part of a valid document that probably does less, or more, than its author
+// intended.
 type Warning struct {
 	Pos strictyaml.Position
 	// Path names the field, as in "limits[0].window".
 	Path string
-	// Text says what it does, and why.
+	// Text says what the part does, and why.
 	Text string
 	// Mend says what to write instead.
 	Mend string
@@ -25,9 +25,8 @@ func (w Warning) String() string {
 	return (&strictyaml.Error{Pos: w.Pos, Path: w.Path, Problem: w.Text, Mend: w.Mend}).Error()
 }
 
-// Warnings returns what is valid but worth a second look, in the order of the
-// file: all of it, or some 500 warnings if there are more. They are no part of
-// the epoch.
+// Warnings returns what is valid but worth a second look, in the order of the file: all of it, or
+// some 500 warnings if there are more. They are not part of the epoch.
 func (d *Document) Warnings() []Warning { return slices.Clone(d.warnings) }
 
 // warn sets the warnings of a valid document from its entries.
@@ -77,7 +76,7 @@ func homeMode(s source) []Warning {
 	return s.warning(field, text, fmt.Sprintf("raise %s to at least %d, or give fewer regions a weight above 0", raise, least))
 }
 
-// unbounded warns of the one failure behaviour without a formula for its excess.
+// unbounded warns of the only failure behaviour whose excess has no bound.
 func unbounded(s source) []Warning {
 	if s.OnStoreFailure != StoreFailureAllow {
 		return nil
@@ -92,7 +91,7 @@ func unbounded(s source) []Warning {
 func reserved(s source) []Warning {
 	n := s.entitled()
 	least, words := n, "one unit"
-	if s.Algorithm != FixedWindow { // of the others, a node admits half
+	if s.Algorithm != FixedWindow { // with the other algorithms, a node admits half
 		least, words = 2*n, "two units"
 	}
 	units := s.Limit.Limit
@@ -121,8 +120,8 @@ func reserved(s source) []Warning {
 	return nil
 }
 
-// below reports whether a fraction above 0 of so many units, not rounded, is
-// less than least, which is at most 2 * MaxRegions.
+// below reports whether a fraction above 0 of units, not rounded, is less than least. least is at
+// most 2 * MaxRegions.
 func below(units int64, fraction PPM, least int64) bool {
 	return least > 0 && units <= (least*int64(PPMOne)-1)/int64(fraction)
 }
@@ -146,8 +145,7 @@ func neverBorrows(s source) []Warning {
 	return found
 }
 
-// usualClockDifference is what the clocks of regions are not expected to differ
-// by.
+// usualClockDifference is a difference that the clocks of regions are not expected to exceed.
 const usualClockDifference = time.Second
 
 // shortCells warns of cells that may be over in one region before they begin in

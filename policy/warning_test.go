@@ -38,7 +38,7 @@ func TestHome(t *testing.T) {
 	}
 }
 
-// TestWarningsAreTheCallers changes what Warnings returned.
+// TestWarningsAreTheCallers: a caller may change what Warnings returned.
 func TestWarningsAreTheCallers(t *testing.T) {
 	doc := mustParse(t, warnedDocument)
 	before := doc.Warnings()
@@ -51,8 +51,8 @@ func TestWarningsAreTheCallers(t *testing.T) {
 	}
 }
 
-// TestWarningsAreNoPartOfTheEpoch parses what Source returned under another
-// name, which warnings show and epochs do not.
+// TestWarningsAreNoPartOfTheEpoch parses the text of Source under another file name. Warnings show
+// the name, epochs do not.
 func TestWarningsAreNoPartOfTheEpoch(t *testing.T) {
 	doc := mustParse(t, warnedDocument)
 	other, err := Parse("other.yaml", doc.Source())
@@ -64,7 +64,7 @@ func TestWarningsAreNoPartOfTheEpoch(t *testing.T) {
 	}
 }
 
-// TestWarningsAreBounded reads a document with more warnings than anyone reads.
+// TestWarningsAreBounded reads a document with more warnings than the report may have.
 func TestWarningsAreBounded(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("version: 1\nregions: {eu: {weight: 1}, us: {weight: 1}}\nlimits:\n")
@@ -98,7 +98,8 @@ func TestReserve(t *testing.T) {
 	}
 }
 
-// TestReserveIsNoPartOfTheBucket asks for one bucket and two epochs of two reserves.
+// TestReserveIsNoPartOfTheBucket: two documents with different reserves have two epochs and the
+// same buckets.
 func TestReserveIsNoPartOfTheBucket(t *testing.T) {
 	parse := func(more string) *Document {
 		return mustParse(t, "version: 1\nregions: {eu: {weight: 1}}\nlimits:\n"+

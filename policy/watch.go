@@ -12,31 +12,29 @@ import (
 )
 
 const (
-	// settleTime is how long a file must have been left alone before it is read:
-	// editors and copies write in several steps, and half a file is an error.
+	// settleTime is how long a file must have been unchanged before it is read. Editors and copies
+	// write in several steps, and half a file is an error.
 	settleTime = 100 * time.Millisecond
-	// settleLimit bounds the wait for a file that is never left alone.
+	// settleLimit is the longest wait for a file that keeps changing.
 	settleLimit = 2 * time.Second
 )
 
-// Watch keeps the document in force up to date with the file at path, until ctx
-// ends; it then returns nil. It returns an error only if it cannot start.
+// Watch keeps the document in force up to date with the file at path, until ctx ends; it then
+// returns nil. It returns an error only if it cannot start.
 //
-// The file is read once at the start (it may have changed since current was
-// loaded), when it changes, and on every receive from hup, which may be nil. A
-// document whose epoch differs from that of the one in force is handed to
-// apply; if apply returns nil, it is in force. If it is invalid, cannot be read
-// or is refused by apply, the one in force stays, report is called with the
-// error, and the next change or signal tries again. current may be nil if no
-// document is in force yet.
+// Watch reads the file once at the start (it may have changed since current was loaded), whenever
+// it changes, and on every receive from hup, which may be nil. If the document's epoch differs from
+// that of the document in force, Watch calls apply with it. If apply returns nil, the document is
+// in force. If the document is invalid, cannot be read or is refused by apply, the old one stays in
+// force, Watch calls report with the error, and the next change or signal tries again. current may
+// be nil if no document is in force yet.
 //
-// Changes are noticed in the directory of path and, if path is a symbolic link,
-// in that of the file it leads to. So replacing the file by a rename works, as
-// editors do, and so does replacing a link, as Kubernetes does with a
-// ConfigMap. Where the file system reports no changes (NFS and the like), send
-// a signal through hup.
+// Watch notices changes in the directory of path and, if path is a symbolic link, in that of the
+// file it leads to. So replacing the file by a rename works, as editors do, and so does replacing a
+// link, as Kubernetes does with a ConfigMap. If the file system reports no changes (NFS, for
+// example), send a signal through hup.
 //
-// apply and report are called one at a time, from the calling goroutine.
+// Watch calls apply and report one at a time, from the calling goroutine.
 func Watch(
 	ctx context.Context,
 	path string,
@@ -65,7 +63,7 @@ func Watch(
 	return nil
 }
 
-// dirWatcher is the part of fsnotify.Watcher that decides where to look.
+// dirWatcher is the part of fsnotify.Watcher that selects the directories to watch.
 type dirWatcher interface {
 	Add(dir string) error
 	Remove(dir string) error
@@ -86,7 +84,7 @@ func (w *watch) run(ctx context.Context, events <-chan fsnotify.Event, errs <-ch
 	settle := time.NewTimer(settleTime)
 	settle.Stop()
 	defer settle.Stop()
-	var latest time.Time // when the pending read happens at last; zero if none is pending
+	var latest time.Time // latest time of the pending read; zero if none is pending
 	changed := func() {
 		if latest.IsZero() {
 			latest = time.Now().Add(settleLimit)
@@ -118,9 +116,8 @@ func (w *watch) run(ctx context.Context, events <-chan fsnotify.Event, errs <-ch
 	}
 }
 
-// concerns reports whether an event in one of the directories may change what
-// path reads as. Directories are often shared, and a busy neighbour must not
-// put the reading off.
+// concerns reports whether an event in one of the directories may change what path reads as.
+// Directories are often shared, and frequent changes to other files must not delay the reading.
 func (w *watch) concerns(event fsnotify.Event) bool {
 	switch filepath.Clean(event.Name) {
 	case w.path, w.target, filepath.Dir(w.path):
@@ -129,7 +126,7 @@ func (w *watch) concerns(event fsnotify.Event) bool {
 	return w.target != resolve(w.path)
 }
 
-// resolve follows links, and returns path itself while it leads nowhere.
+// resolve follows links. It returns path itself if the links lead nowhere.
 func resolve(path string) string {
 	target, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -138,7 +135,7 @@ func resolve(path string) string {
 	return target
 }
 
-// reload looks for the file where it is now and reads it.
+// reload finds out which file path leads to now, and reads it.
 func (w *watch) reload() {
 	if err := w.follow(); err != nil {
 		w.report(err)
@@ -146,8 +143,8 @@ func (w *watch) reload() {
 	w.read()
 }
 
-// follow watches the directory of the link and that of its target. Adding a
-// directory again is harmless, and needed if it was removed and made anew.
+// follow watches the directory of the link and that of its target. Adding a directory again is
+// harmless, and necessary if it was removed and created again.
 func (w *watch) follow() error {
 	home := filepath.Dir(w.path)
 	old, target := w.target, resolve(w.path)
@@ -166,7 +163,7 @@ func (w *watch) follow() error {
 	return nil
 }
 
-// read loads the document and applies it if it is another one.
+// read loads the document, and applies it if its epoch is a new one.
 func (w *watch) read() {
 	doc, err := Load(w.path)
 	if err != nil {

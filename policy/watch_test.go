@@ -145,8 +145,8 @@ func TestWatchKeepsTheLastGoodDocument(t *testing.T) {
 	w.wantApplied(4)
 }
 
-// TestWatchAppliesADocumentOnce rewrites a document without changing what it
-// means, and asks by signal that it is read.
+// TestWatchAppliesADocumentOnce rewrites a document without changing its meaning, and checks by
+// signal that it is read.
 func TestWatchAppliesADocumentOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "limits.yaml")
 	write(t, path, versionText(1))
@@ -182,8 +182,8 @@ func TestWatchConfigMap(t *testing.T) {
 	w.wantApplied(5)
 }
 
-// TestWatchLinkElsewhere edits the file that a link leads to in another
-// directory, then turns the link to a third one.
+// TestWatchLinkElsewhere edits the file that a link leads to in another directory, then points the
+// link to a third directory.
 func TestWatchLinkElsewhere(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "limits.yaml")
 	one, two := filepath.Join(t.TempDir(), "one.yaml"), filepath.Join(t.TempDir(), "two.yaml")
@@ -282,8 +282,7 @@ func TestWatchReadsAFileThatNeverSettles(t *testing.T) {
 	})
 }
 
-// TestWatchIgnoresNeighbours asks that other files of the directory neither
-// cause a reading nor put one off.
+// TestWatchIgnoresNeighbours: other files of the directory neither cause a reading nor delay one.
 func TestWatchIgnoresNeighbours(t *testing.T) {
 	simulate(t, func(t *testing.T, s *simulated) {
 		write(t, s.path, versionText(2))

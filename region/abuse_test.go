@@ -9,8 +9,9 @@ import (
 	"github.com/quotad/quotad/region/admit"
 )
 
-// TestNobodyRidesOnAnId: requests without an id are never decided together with one that has one, for what is remembered
-// of it is one answer. In whatever order they come in a batch, each is charged.
+// TestNobodyRidesOnAnId: requests without an id are never decided together with a request that has
+// one, because the store remembers one answer for the id. In whatever order they come in a batch,
+// each is charged.
 func TestNobodyRidesOnAnId(t *testing.T) {
 	d := documents.Parse(t, 1, alone, limitOf(algorithms.FixedWindow, 10, ""))
 	inBubble(t, []string{"us/n1"}, func(t *testing.T, c *cluster) {
@@ -43,8 +44,8 @@ func TestNobodyRidesOnAnId(t *testing.T) {
 	})
 }
 
-// TestAnIdIsForgottenWithItsRefund: a job that failed and was refunded is charged anew when it is tried again under its
-// id, and that charge has a receipt of its own.
+// TestAnIdIsForgottenWithItsRefund: a job that failed and was refunded is charged anew when it is
+// tried again under its id, and that charge has a receipt of its own.
 func TestAnIdIsForgottenWithItsRefund(t *testing.T) {
 	d := documents.Parse(t, 1, alone, "name: m, limit: 10, window: 1h")
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
@@ -66,8 +67,8 @@ func TestAnIdIsForgottenWithItsRefund(t *testing.T) {
 	})
 }
 
-// TestAbsurdCostsMakeNoDemand: one client that asks for more than the limit, again and again, neither borrows for it nor
-// has the region lend what it has spent.
+// TestAbsurdCostsMakeNoDemand: a client that repeatedly asks for more than the limit causes no
+// borrowing. Nor does the region lend the units that are spent.
 func TestAbsurdCostsMakeNoDemand(t *testing.T) {
 	started(t, documents.Parse(t, 1, threeRegions, "name: m, limit: 1000, window: 1w"), []string{"us/n1", "eu/n1", "ap/n1"}, func(t *testing.T, c *cluster) {
 		us, eu, ap := c.running["us/n1"], c.running["eu/n1"], c.running["ap/n1"]
@@ -98,8 +99,8 @@ func TestAbsurdCostsMakeNoDemand(t *testing.T) {
 	})
 }
 
-// TestALimitGoneIsNotRefunded: a receipt is refunded as far as its limits are in force, and says the same again after
-// the document has changed.
+// TestALimitGoneIsNotRefunded: a receipt is refunded for the limits that are in force. A second
+// refund says the same after the document has changed.
 func TestALimitGoneIsNotRefunded(t *testing.T) {
 	hours := "name: h, limit: 100, window: 10h"
 	started(t, documents.Parse(t, 1, alone, "name: m, limit: 10, window: 1h", hours), []string{"us/n1"}, func(t *testing.T, c *cluster) {
@@ -129,8 +130,8 @@ func TestALimitGoneIsNotRefunded(t *testing.T) {
 	})
 }
 
-// TestRaisingALimitKeepsWhatWasTaken: 20,000 a day count in ticks of a microsecond, 30,000 in ticks of ten. What was
-// taken before stays taken, and refill goes on.
+// TestRaisingALimitKeepsWhatWasTaken: 20,000 a day count in ticks of a microsecond, 30,000 in ticks
+// of ten. What was taken before stays taken, and refill goes on.
 func TestRaisingALimitKeepsWhatWasTaken(t *testing.T) {
 	started(t, documents.Parse(t, 1, alone, "name: m, algorithm: token_bucket, limit: 20000, window: 1h"), []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n := c.running["us/n1"]

@@ -9,8 +9,9 @@ import (
 	hintv1 "github.com/quotad/quotad/proto/hint/v1"
 )
 
-// NodeAddresses returns, by region, the IP addresses of the nodes that gossip sees alive, this one included: those that they
-// gossip from, and those that they serve other regions at where these are not names.
+// NodeAddresses returns the IP addresses of the nodes that gossip sees alive, by region and
+// including this node. These are the addresses from which the nodes gossip, and those at which they
+// serve other regions unless these are names.
 func (n *Node) NodeAddresses() map[string][]netip.Addr {
 	all := map[string][]netip.Addr{}
 	for _, m := range n.gossip.Members() {

@@ -55,8 +55,10 @@ func TestAdoptChangesLimitsAtOnce(t *testing.T) {
 			t.Fatalf("%d admitted, want 100", got)
 		}
 		for i, tc := range []struct {
-			limit    string
-			admitted int // more, in the same cell: raising or lowering a limit keeps the counts of its buckets
+			limit string
+			// admitted further, in the same cell: raising or lowering a limit keeps the counts of
+			// its buckets
+			admitted int
 			units    int64
 		}{
 			{"limit: 150, window: 1m", 50, 150},
@@ -76,7 +78,8 @@ func TestAdoptChangesLimitsAtOnce(t *testing.T) {
 	})
 }
 
-// Regions under different documents do not trade: each keeps to the split of its own. They go on once both have it.
+// Regions under different documents do not trade: each keeps to the split of its own. They go on
+// once both have it.
 func TestRegionsOnDifferentDocumentsDoNotTrade(t *testing.T) {
 	limit := "name: second, limit: 100, window: 1s"
 	started(t, documents.Parse(t, 1, halves, limit), []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
@@ -124,8 +127,9 @@ func TestRegionsOnDifferentDocumentsDoNotTrade(t *testing.T) {
 	})
 }
 
-// The first node of a region to adopt a document does so for all: a mate that still has the older one decides nothing
-// by it, does not bring it back, and serves again as soon as it has the new one.
+// The first node of a region that adopts a document does so for the region. A node that still has
+// the older document decides nothing by it and does not bring it back. It serves again as soon as
+// it has the new one.
 func TestMateWithTheOlderDocumentIsNotServed(t *testing.T) {
 	const limit = "name: hour, limit: 100, window: 1h, on_store_failure: deny"
 	lowered := documents.Parse(t, 2, alone, "name: hour, limit: 10, window: 1h, on_store_failure: deny")
@@ -138,7 +142,8 @@ func TestMateWithTheOlderDocumentIsNotServed(t *testing.T) {
 			if got := n2.check(t, request("a")); got.Allowed || got.Reason != admit.StoreFailure {
 				t.Fatalf("the mate decided by the older document: %+v", got)
 			}
-			time.Sleep(100 * time.Millisecond) // it looks at the store again, and finds the newer document there
+			// The node looks at the store again and finds the newer document there.
+			time.Sleep(100 * time.Millisecond)
 		}
 		if got := n1.check(t, request("a")); !got.Allowed || got.Remaining != 9 {
 			t.Errorf("the node with the newer document: %+v", got)
@@ -155,8 +160,8 @@ func TestMateWithTheOlderDocumentIsNotServed(t *testing.T) {
 	})
 }
 
-// A request that was matched under the older document and decided after the newer came into force is not admitted by
-// the older one's numbers.
+// A request that was matched under the older document, but decided when the newer one is in force,
+// is not admitted by the older one's numbers.
 func TestNothingIsDecidedByAnOlderDocument(t *testing.T) {
 	const limit = "name: hour, window: 1h, on_store_failure: deny, limit: "
 	inBubble(t, []string{"us/n1"}, func(t *testing.T, c *cluster) {
@@ -196,7 +201,7 @@ func TestNothingIsDecidedByAnOlderDocument(t *testing.T) {
 	})
 }
 
-// Adopt tries again while the store cannot be used, and leaves the older document in force until it could.
+// While the store cannot be used Adopt tries again, and the older document stays in force.
 func TestAdoptWithoutTheStore(t *testing.T) {
 	const limit = "name: second, limit: 100, window: 1s, on_store_failure: deny"
 	old, raised := documents.Parse(t, 1, alone, limit), documents.Parse(t, 2, alone, "name: second, limit: 120, window: 1s, on_store_failure: deny")
@@ -244,8 +249,8 @@ func TestAdoptOpensALostStore(t *testing.T) {
 	})
 }
 
-// A store that was lost and then opened by a mate under a newer document cannot be opened under ours. The newer document is all
-// that helps, and it must.
+// After a loss a mate opened the store under a newer document, so it cannot be opened under ours.
+// Only adopting the newer document helps, and it must.
 func TestAdoptOpensAStoreUnderItsNewerDocument(t *testing.T) {
 	old, raised := documents.Parse(t, 1, alone, "name: second, limit: 100, window: 1s"), documents.Parse(t, 2, alone, "name: second, limit: 120, window: 1s")
 	started(t, old, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
@@ -257,7 +262,8 @@ func TestAdoptOpensAStoreUnderItsNewerDocument(t *testing.T) {
 				t.Fatalf("%s: %v", name, err)
 			}
 		}
-		time.Sleep(3 * time.Second) // until nothing of before the loss weighs
+		// until nothing from before the loss counts
+		time.Sleep(3 * time.Second)
 		for _, name := range []string{"us/n1", "us/n2"} {
 			if got := c.running[name].check(t, request("a")); !got.Allowed || got.LimitUnits != 120 {
 				t.Errorf("%s: %+v", name, got)

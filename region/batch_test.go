@@ -18,7 +18,7 @@ func (n *running) batch(t *testing.T, all ...admit.Request) []admit.Decision {
 	return d
 }
 
-// What a request of a batch lacks is borrowed, and what the store lost of it is restored.
+// For a request of a batch, too, lacking rights are borrowed, and a lost bucket is restored.
 func TestBatchBorrowsAndRecovers(t *testing.T) {
 	d := documents.Parse(t, 1, halves, "name: hour, on_exhausted: borrow, limit: 100, window: 1h, lending_limit: 1")
 	started(t, d, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {

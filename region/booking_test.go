@@ -12,7 +12,7 @@ import (
 	"github.com/quotad/quotad/region/tenure"
 )
 
-// cutOff runs a test on one node of a region of its own, whose store can be cut off.
+// cutOff runs a test on the only node of a region, whose store can be cut off.
 func cutOff(t *testing.T, limit string, f func(t *testing.T, c *cluster, n *running, cut, reconnect func())) {
 	t.Helper()
 	r := startRelay(t)
@@ -30,7 +30,8 @@ func cutOff(t *testing.T, limit string, f func(t *testing.T, c *cluster, n *runn
 	})
 }
 
-// spends makes requests while the store is cut off, until this node's part is spent or so many were admitted.
+// spends makes requests while the store is cut off, until this node's part is spent or the given
+// number was admitted.
 func (n *running) spends(t *testing.T, q admit.Request, most int) (admitted int64) {
 	t.Helper()
 	for range most {
@@ -50,7 +51,8 @@ func local(kind algorithms.Kind, units int, window string) string {
 	return fmt.Sprintf("name: long, algorithm: %s, limit: %d, window: %s, lending_limit: 0.5", kind, units, window)
 }
 
-// What a node admits while it cannot reach its store is charged there, once, when it can again: of every kind.
+// What a node admits while its store is out of reach is charged there once, as soon as the store
+// answers again. This holds for every algorithm.
 func TestLocalSpendingIsBooked(t *testing.T) {
 	for _, kind := range algorithms.Kinds {
 		t.Run(string(kind), func(t *testing.T) {
@@ -74,7 +76,8 @@ func TestLocalSpendingIsBooked(t *testing.T) {
 					if got := before.Free - n.state(t, q).Free; got > want || got < want-3 {
 						t.Errorf("turn %d: %d charged, %d spent", turn, got, want)
 					}
-					n.limiter.Changed(tenure.Change{Anew: true}) // as if no answer to the booking had come
+					// as if the answer to the charge had been lost
+					n.limiter.Changed(tenure.Change{Anew: true})
 					time.Sleep(2 * settleEvery)
 				}
 				cut()
@@ -86,9 +89,11 @@ func TestLocalSpendingIsBooked(t *testing.T) {
 	}
 }
 
-// Spending of a window is charged to that window: in the one after it counts only where windows fade, and later nowhere.
+// Units spent in a window are charged to that window. In the next one they count only if use fades
+// over two windows, and later not at all.
 func TestLocalSpendingIsBookedIntoItsWindow(t *testing.T) {
-	for kind, want := range map[algorithms.Kind][3]int64{ // charged in the same window, the next, and the one after
+	// what is charged in the same window, the next, and the one after
+	for kind, want := range map[algorithms.Kind][3]int64{
 		algorithms.FixedWindow:          {20, 0, 0},
 		algorithms.SlidingWindowCounter: {20, 17, 0},
 		algorithms.SlidingWindowLog:     {20, 20, 0},
@@ -114,7 +119,7 @@ func TestLocalSpendingIsBookedIntoItsWindow(t *testing.T) {
 	}
 }
 
-// What the meter knows of a window that counts no more is dropped without a store.
+// The meter drops what it knows of a window that no longer counts, even without a store.
 func TestLocalSpendingOfFinishedWindowsIsDropped(t *testing.T) {
 	cutOff(t, local(algorithms.FixedWindow, 100, "75s"), func(t *testing.T, c *cluster, n *running, cut, reconnect func()) {
 		cut()
@@ -127,7 +132,8 @@ func TestLocalSpendingOfFinishedWindowsIsDropped(t *testing.T) {
 	})
 }
 
-// A store that comes back without its data is charged what was spent in between after what was used before, once.
+// A store that comes back without its data is charged once with what was spent meanwhile. That
+// comes after what was used before the loss.
 func TestLocalSpendingAfterALoss(t *testing.T) {
 	for _, kind := range windows {
 		t.Run(string(kind), func(t *testing.T) {
@@ -153,8 +159,9 @@ func TestLocalSpendingAfterALoss(t *testing.T) {
 				if got := n.state(t, q).Used; got != 40 {
 					t.Errorf("used %d, of which 10 through the store and 30 without it", got)
 				}
-				// Lost once more: what the node saw of the bucket holds what was booked, and nobody can tell whether another
-				// did: it is charged again rather than not at all.
+				// After another loss, what the node saw of the bucket includes what was charged. It
+				// is not known whether another node's view does, so it is charged again rather than
+				// not at all.
 				c.servers["us"] = server
 				c.flushAll("us")
 				c.servers["us"] = behind
@@ -168,8 +175,9 @@ func TestLocalSpendingAfterALoss(t *testing.T) {
 	}
 }
 
-// A node that ends takes with it what it has not booked: so much is admitted on top, at most its part of each window. It
-// does not start again, nor spend its part anew, before it reaches its store.
+// A node that ends before the store has charged its local spends loses them: that much is admitted
+// on top, at most its part of each window. It does not start again, nor spend its part anew, before
+// it reaches its store.
 func TestLocalSpendingEndsWithTheNode(t *testing.T) {
 	cutOff(t, local(algorithms.FixedWindow, 200, "10m"), func(t *testing.T, c *cluster, n *running, cut, reconnect func()) {
 		q := request("a")
@@ -191,8 +199,8 @@ func TestLocalSpendingEndsWithTheNode(t *testing.T) {
 	})
 }
 
-// A document that comes into force before the spending is booked does not keep it from that; of a limit that it has no
-// more nothing is booked.
+// A document that comes into force before local spends are charged does not prevent the charge. A
+// spend of a limit that the document no longer has is not charged.
 func TestLocalSpendingUnderANewDocument(t *testing.T) {
 	gone := "name: gone, domain: gone, limit: 100, window: 10m, lending_limit: 0"
 	r := startRelay(t)
@@ -217,7 +225,8 @@ func TestLocalSpendingUnderANewDocument(t *testing.T) {
 	})
 }
 
-// A bucket that vanished from the store while it was out of reach is missed by the booking too.
+// A bucket that vanished from the store while it was out of reach is noticed by the charge of local
+// spends, too.
 func TestLocalSpendingOfADeletedBucket(t *testing.T) {
 	r := startRelay(t)
 	inBubble(t, []string{"us/n1"}, func(t *testing.T, c *cluster) {

@@ -11,8 +11,8 @@ import (
 	"github.com/quotad/quotad/region/admit"
 )
 
-// A request that its region has no rights for waits for them once, where its limit says so, and never beyond one and
-// a half round trips.
+// If its limit says so, a request for which its region lacks rights waits for them once, and at
+// most one and a half round trips.
 func TestBorrowWithinTheRequest(t *testing.T) {
 	const patience = 3 * oneWay
 	limit := "limit: 100, window: 1h, lending_limit: 1"
@@ -59,8 +59,8 @@ func TestBorrowWithinTheRequest(t *testing.T) {
 	})
 }
 
-// During a cut such a request waits for no longer than it would for an answer, and once the other region is known to
-// be lost not at all.
+// During a cut such a request waits no longer than for an answer. Once the other region is degraded
+// it does not wait at all.
 func TestBorrowDuringACut(t *testing.T) {
 	d := documents.Parse(t, 1, halves, "name: hour, limit: 100, window: 1h, on_exhausted: borrow")
 	started(t, d, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
@@ -82,7 +82,8 @@ func TestBorrowDuringACut(t *testing.T) {
 	})
 }
 
-// Many requests that wait for one bucket ask for it together; whatever they get, it is not more than there is.
+// Many requests that wait for one bucket ask for rights together. Whatever they get, it is not more
+// than there is.
 func TestBorrowTogether(t *testing.T) {
 	d := documents.Parse(t, 1, threeRegions, "name: hour, limit: 100, window: 1h, lending_limit: 1, on_exhausted: borrow")
 	started(t, d, []string{"us/n1", "us/n2", "eu/n1", "ap/n1"}, func(t *testing.T, c *cluster) {
@@ -107,7 +108,7 @@ func TestBorrowTogether(t *testing.T) {
 	})
 }
 
-// A burst that uses the share up at one moment borrows as well as demand that grew slowly.
+// A burst that uses up the share at one moment borrows as much as demand that grew slowly.
 func TestBorrowInABurst(t *testing.T) {
 	d := documents.Parse(t, 1, halves, "name: hour, limit: 100, window: 1h, on_exhausted: borrow")
 	started(t, d, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {

@@ -13,8 +13,8 @@ import (
 	"github.com/quotad/quotad/region/store"
 )
 
-// relay stands between a store and its Redis, so that it can be cut off, or another Redis put in its place. It must be
-// started outside of a bubble.
+// relay stands between a store and its Redis, so that it can be cut off, or another Redis put in
+// its place. It must be started outside of a bubble.
 type relay struct {
 	listener net.Listener
 	done     sync.WaitGroup
@@ -42,7 +42,8 @@ func startRelay(t *testing.T) *relay {
 
 func (r *relay) url() string { return "redis://" + r.listener.Addr().String() }
 
-// lead has all connections go to a server from now on; empty: nowhere. Those that stand are ended.
+// lead sends all connections to a server from now on, or nowhere if it is empty. It ends the
+// present connections.
 func (r *relay) lead(url string) {
 	a := ""
 	if url != "" {
@@ -86,7 +87,7 @@ func (r *relay) run() {
 	}
 }
 
-// behind has a region's nodes that start from now on reach its Redis through a relay.
+// behind makes a region's nodes that start from now on reach its Redis through a relay.
 func (c *cluster) behind(r *relay, region string) (reconnect func()) {
 	c.onRedis(region)
 	direct := c.servers[region]
@@ -95,7 +96,8 @@ func (c *cluster) behind(r *relay, region string) (reconnect func()) {
 	return func() { r.lead(direct.URL) }
 }
 
-// The first call that fails trips the breaker, then nobody waits for the store, and a probe lets requests through again.
+// The first call that fails trips the breaker. From then on no request waits for the store, and a
+// probe lets requests through again.
 func TestBreaker(t *testing.T) {
 	r := startRelay(t)
 	inBubble(t, []string{"us/n1"}, func(t *testing.T, c *cluster) {

@@ -30,7 +30,8 @@ func (l *lines) has(text string) bool {
 	return strings.Contains(l.buf.String(), text)
 }
 
-// TestHintsOfLongKeysAreBroadcast: a bucket's id may be longer than what gossip takes as the key of a change.
+// TestHintsOfLongKeysAreBroadcast: a bucket's id may be longer than what gossip takes as the key of
+// a change.
 func TestHintsOfLongKeysAreBroadcast(t *testing.T) {
 	d := documents.Parse(t, 1, threeRegions, "name: minute, limit: 100, window: 1m")
 	inBubble(t, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {

@@ -8,15 +8,15 @@ import (
 	"github.com/quotad/quotad/region/admit"
 )
 
-// A bucket of 100 tokens, of which us holds 40 and its peers lend what they do not need: all but a twentieth of theirs.
-// It gains one a second, so that next to nothing of what is admitted here is refill.
+// The test's bucket holds 100 tokens and gains one a second, so refill hardly matters here. Region
+// us holds 40 of them. Its peers lend what they do not need, up to 95 % of theirs.
 const tokens = "name: tokens, algorithm: token_bucket, limit: 60, window: 1m, burst: 100"
 
 // beginCell sleeps until a cell of the buckets begins.
 func beginCell() { time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(time.Second))) }
 
-// A burst larger than the region's part is admitted within a second; with what the others have left, it is never more
-// than the bucket holds.
+// A burst larger than the region's part is admitted within a second. Together with what is left in
+// the other regions it is never more than the bucket holds.
 func TestBurstIsLent(t *testing.T) {
 	started(t, documents.Parse(t, 1, threeRegions, tokens), []string{"us/n1", "eu/n1", "ap/n1"}, func(t *testing.T, c *cluster) {
 		us, q := c.running["us/n1"], request("a")
@@ -45,7 +45,7 @@ func TestBurstIsLent(t *testing.T) {
 	})
 }
 
-// One request may take more than the region's part at once, where its limit lets it wait.
+// If its limit lets it wait, one request may take more than the region's part at once.
 func TestBurstWithinTheRequest(t *testing.T) {
 	d := documents.Parse(t, 1, threeRegions, tokens+", on_exhausted: borrow", tokens+", domain: strict")
 	started(t, d, []string{"us/n1", "eu/n1", "ap/n1"}, func(t *testing.T, c *cluster) {
@@ -70,7 +70,8 @@ func TestBurstWithinTheRequest(t *testing.T) {
 	})
 }
 
-// Tokens that were lent go home with the cell: what is not spent by then is gone, and each region fills its own part.
+// Lent tokens return at the end of the cell: those not spent by then are gone, and each region
+// refills its own part.
 func TestBurstGoesHome(t *testing.T) {
 	started(t, documents.Parse(t, 1, threeRegions, tokens+", on_exhausted: borrow"), []string{"us/n1", "eu/n1", "ap/n1"}, func(t *testing.T, c *cluster) {
 		us, q := c.running["us/n1"], request("a")

@@ -11,8 +11,9 @@ import (
 	"github.com/quotad/quotad/chaos/lab/documents"
 )
 
-// A region all of whose nodes end with its store starts from its checkpoints: what is admitted on top is at most what was
-// used in the last second and a hundredth of the entitlement, and nothing after a rest.
+// A region whose nodes all end together with its store starts from its checkpoints. Under load it
+// then admits on top at most the use of the last second and 1 % of the entitlement, and after a
+// rest nothing.
 func TestNodesAndStoreEndTogether(t *testing.T) {
 	for _, kind := range windows {
 		for name, tc := range map[string]struct {
@@ -45,8 +46,9 @@ func TestNodesAndStoreEndTogether(t *testing.T) {
 	}
 }
 
-// What a region lent is in its journal when all its nodes ended with its store, and the borrower cannot be asked: unless the
-// journal was put back from an old copy, of which the store knew that it was one. Then all counts as lent that may be.
+// When all nodes of a region ended with its store and the borrower cannot be asked, the journal
+// says what was lent. If the journal was restored from an old copy, which the store noticed before,
+// everything that may be lent counts as lent.
 func TestRowsOfAJournal(t *testing.T) {
 	for _, old := range []bool{false, true} {
 		t.Run(fmt.Sprintf("an old copy: %v", old), func(t *testing.T) {
@@ -108,7 +110,7 @@ func TestShortWindowsAreNotWrittenDown(t *testing.T) {
 	})
 }
 
-// A journal that cannot be read, nor written, does not take with it what its node saw.
+// If a node's journal can be neither read nor written, what the node saw is not lost.
 func TestUseIsKnownWithoutTheJournal(t *testing.T) {
 	started(t, documents.Parse(t, 1, alone, long(algorithms.FixedWindow, 100, "")), []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n, q := c.running["us/n1"], request("a")

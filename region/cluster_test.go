@@ -31,8 +31,8 @@ const (
 	storeTimeout = time.Second
 )
 
-// cluster is nodes of several regions in one bubble. Nodes are named "us/n1"; those of one region share a Redis, and
-// each has a host of its own name in the network.
+// cluster is nodes of several regions in one bubble. Nodes are named "us/n1"; those of one region
+// share a Redis, and each has a host of its own name in the network.
 type cluster struct {
 	t       *testing.T
 	network *network.Network
@@ -54,9 +54,10 @@ type running struct {
 	journal *journal.Journal
 }
 
-// inBubble runs a test in virtual time on a cluster of the given nodes, none of them started. Each region's Redis is
-// started outside of the bubble: waiting on its sockets must not stop the bubble's time. That time begins with a day,
-// so a window of an hour has one cell for the whole test.
+// inBubble runs a test in virtual time on a cluster of the given nodes, none of them started. Each
+// region's Redis is started outside of the bubble: waiting on its sockets must not stop the
+// bubble's time. That time begins with a day, so a window of an hour has one cell for the whole
+// test.
 func inBubble(t *testing.T, nodes []string, f func(t *testing.T, c *cluster)) {
 	t.Helper()
 	c := &cluster{dir: fixtures.Folder(t), servers: map[string]*servers.Server{}, twins: map[string]*lab.Twin{}, sizes: map[string]int{}, running: map[string]*running{},
@@ -85,7 +86,8 @@ func inBubble(t *testing.T, nodes []string, f func(t *testing.T, c *cluster)) {
 	})
 }
 
-// started runs a test on a cluster whose nodes have all started under one document, and found each other.
+// started runs a test on a cluster whose nodes have all started under one document, and found each
+// other.
 func started(t *testing.T, d *policy.Document, nodes []string, f func(t *testing.T, c *cluster)) {
 	t.Helper()
 	inBubble(t, nodes, func(t *testing.T, c *cluster) {
@@ -105,7 +107,8 @@ func (c *cluster) close() {
 	if err = errors.Join(err, c.network.Close()); err != nil {
 		c.t.Error(err)
 	}
-	time.Sleep(time.Second) // go-redis looks for a lost server once a second, and only then sees that it was closed
+	// go-redis looks for a lost server once a second, and only then sees that it was closed.
+	time.Sleep(time.Second)
 }
 
 func (c *cluster) gossipAddress(name string) netip.AddrPort {
@@ -210,12 +213,12 @@ func (c *cluster) redis(region string, f func(ctx context.Context, client *redis
 	}
 }
 
-// onRedis has a region's nodes that start from now on use an embedded Redis in any case: for tests of connections and of
-// what a twin has not.
+// onRedis has a region's nodes that start from now on use an embedded Redis in any case: for tests
+// of connections and of what a twin has not.
 func (c *cluster) onRedis(region string) { delete(c.twins, region) }
 
-// onTwin has a region's nodes that start from now on use a twin in any case, which a test can take out of reach and bring
-// back at once.
+// onTwin has a region's nodes that start from now on use a twin in any case, which a test can take
+// out of reach and bring back at once.
 func (c *cluster) onTwin(region string) *lab.Twin {
 	twin := lab.NewTwin(func() int64 { return time.Now().UnixMicro() }, region)
 	c.twins[region] = twin
@@ -256,7 +259,8 @@ func (n *running) check(t *testing.T, q admit.Request) admit.Decision {
 	return d
 }
 
-// drain makes requests of one unit until one is denied, and returns how many were admitted and the denial.
+// drain makes requests of one unit until one is denied, and returns how many were admitted and the
+// denial.
 func (n *running) drain(t *testing.T, q admit.Request, most int) (admitted int, last admit.Decision) {
 	t.Helper()
 	for range most {

@@ -39,8 +39,7 @@ func (n *running) series(t *testing.T) map[string]float64 {
 	return all
 }
 
-// agrees holds what a node says of a peer in its status, its metrics and its decisions against each other, and
-// returns it.
+// agrees compares what a node's status, metrics and decisions say about a peer, and returns it.
 func (n *running) agrees(t *testing.T, region string) Peer {
 	t.Helper()
 	synctest.Wait() // nothing may happen between the two looks
@@ -98,7 +97,7 @@ func TestDegraded(t *testing.T) {
 				t.Errorf("a limit that the lost region has no part in: %+v", got)
 			}
 		}
-		// The last call that was answered was sent at most a ping's time before the cut.
+		// The last answered call was sent at most one ping interval before the cut.
 		if began < 2500*time.Millisecond || began > 3500*time.Millisecond {
 			t.Errorf("degraded %v after the cut, want 3 s after the last answered call", began)
 		}
@@ -108,7 +107,7 @@ func TestDegraded(t *testing.T) {
 	})
 }
 
-// A region that nobody ever heard of is degraded from the start, and nobody waits for it.
+// A region that never answered is degraded from the start, and no request waits for it.
 func TestServesWhileARegionWasNeverThere(t *testing.T) {
 	started(t, documents.Parse(t, 1, halves, "name: second, limit: 100, window: 1s"), []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		us := c.running["us/n1"]

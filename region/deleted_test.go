@@ -13,7 +13,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Of a request's buckets several are deleted: one after the other is restored with its use, and within the request.
+// Several buckets of a request are deleted. Each is restored with its use, one after the other and
+// within the request.
 func TestSeveralBucketsOfARequestAreDeleted(t *testing.T) {
 	limits := []string{"name: hour, limit: 100, window: 1h", "name: day, limit: 100, window: 24h"}
 	for name, deleted := range map[string][]string{"the first": {"hour"}, "the second": {"day"}, "both": {"hour", "day"}} {
@@ -40,8 +41,8 @@ func TestSeveralBucketsOfARequestAreDeleted(t *testing.T) {
 	}
 }
 
-// A bucket that takes ten days to fill is known to be there for as long. Another document fills it within hours, so it
-// expires sooner: that is no deletion, and it is full then.
+// A bucket that takes ten days to fill is known to exist for that long. Under another document it
+// fills within hours, so it expires sooner. That is not a deletion, and the bucket is full then.
 func TestABucketThatExpiresSoonerWasNotDeleted(t *testing.T) {
 	tokens := "name: tokens, algorithm: token_bucket, window: 24h, burst: 100, on_store_failure: deny, limit: "
 	started(t, documents.Parse(t, 1, alone, tokens+"10"), []string{"us/n1"}, func(t *testing.T, c *cluster) {
@@ -84,8 +85,9 @@ func (c *cluster) delete(region string, n *running, limit string, q admit.Reques
 	})
 }
 
-// A bucket that vanishes from the store is missed by the nodes that used it: a short one is closed for its cell and the
-// next, a long one restored. What no running node knows begins anew, and nothing else is touched.
+// When a bucket vanishes from the store, the nodes that used it notice. One of a short window is
+// closed for its cell and the next, one of a long window is restored. A bucket that no running node
+// knows begins anew, and no other bucket is touched.
 func TestADeletedBucket(t *testing.T) {
 	short := "name: short, domain: short, limit: 50, window: 10s, on_store_failure: deny"
 	d := documents.Parse(t, 1, alone, long(algorithms.FixedWindow, 100, ""), short)
@@ -127,7 +129,7 @@ func TestADeletedBucket(t *testing.T) {
 	})
 }
 
-// Under traffic from both nodes nothing of a deleted bucket is admitted twice.
+// Under traffic from both nodes, nothing that was used of a deleted bucket is admitted again.
 func TestADeletedBucketUnderTraffic(t *testing.T) {
 	for _, kind := range windows {
 		t.Run(string(kind), func(t *testing.T) {

@@ -5,14 +5,17 @@ import (
 	"errors"
 )
 
-// Drain makes the end of the node cost nothing: it charges in the store what the node admitted without it, writes down all
-// use of long windows, and tells the other nodes that this one goes. Call it when no more requests come, and Close
-// afterwards; until then peers are answered. It does what it can until ctx ends, and says what could not be done.
+// Drain prepares the end of the node, so that nothing is lost by it. It charges in the store what
+// the node admitted without it, writes all use of long windows to the journal, and tells the other
+// nodes that this one ends. Call it when no more requests come, and Close afterwards. Until Close
+// the node answers its peers. Drain does what it can until ctx ends, and the error says what could
+// not be done.
 func (n *Node) Drain(ctx context.Context) error {
 	return errors.Join(n.closeBooks(ctx), n.Leave(ctx))
 }
 
-// closeBooks charges in the store what was admitted without it, and writes down use, one last time.
+// closeBooks charges in the store what was admitted without it, and writes checkpoints of use, for
+// the last time.
 func (n *Node) closeBooks(ctx context.Context) error {
 	n.books.Lock()
 	defer n.books.Unlock()

@@ -9,8 +9,9 @@ import (
 	"github.com/quotad/quotad/chaos/lab/documents"
 )
 
-// A node that ends has the store charged with what it admitted without it, however fresh, has the use of long windows in
-// its journal, and is missed by nobody.
+// A node that drains has the store charged with what it admitted without it, however recent, and
+// has checkpoints of the use of long windows in its journal. The other nodes soon no longer list it
+// as a member.
 func TestDrain(t *testing.T) {
 	d := documents.Parse(t, 1, halves, "name: hour, limit: 10000, window: 1h")
 	inBubble(t, []string{"us/n1", "us/n2", "eu/n1"}, func(t *testing.T, c *cluster) {
@@ -49,7 +50,7 @@ func TestDrain(t *testing.T) {
 	})
 }
 
-// What cannot be charged is said, and holds nothing up.
+// Units that cannot be charged are reported, and delay nothing.
 func TestDrainWithoutStore(t *testing.T) {
 	d := documents.Parse(t, 1, alone, "name: hour, limit: 10000, window: 1h, lending_limit: 0")
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {

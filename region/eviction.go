@@ -8,14 +8,16 @@ import (
 	"github.com/quotad/quotad/region/store"
 )
 
-// evictionEvery is how often the store is asked whether it forgets keys when its memory is full.
+// evictionEvery is how often the node asks the store whether it evicts keys when its memory is
+// full.
 const evictionEvery = time.Minute
 
-// storeMemory is what is known of the memory of the region's Redis. due is of the goroutine that looks.
+// storeMemory is what is known of the memory of the region's Redis. Only the goroutine that reads
+// it from the store uses due.
 type storeMemory struct {
 	size     atomic.Pointer[store.Size] // as last read; nil: not known yet
 	eviction atomic.Pointer[string]     // maxmemory-policy, as last read; nil: not known yet
-	due      time.Time                  // when it is asked for again
+	due      time.Time                  // when it is read again
 }
 
 // policy returns the store's maxmemory-policy as last read, empty while it is not known.
@@ -26,8 +28,9 @@ func (m *storeMemory) policy() string {
 	return ""
 }
 
-// watchEviction warns, once for each change, while the region's Redis may forget keys when its memory is full: each such
-// key is a bucket whose use starts again from nothing. Its caller calls it now and then.
+// watchEviction warns while the region's Redis may evict keys when its memory is full, once for
+// each change of that. Each such key is a bucket whose use starts again from nothing. watchEviction
+// does nothing if evictionEvery has not passed since it last read.
 func (n *Node) watchEviction(ctx context.Context, now time.Time) {
 	if now.Before(n.memory.due) {
 		return

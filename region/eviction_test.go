@@ -12,7 +12,8 @@ import (
 	"github.com/quotad/quotad/region/store"
 )
 
-// TestEvictionIsWarnedOf: a Redis that may forget keys is warned of once for each change, and the status says so.
+// TestEvictionIsWarnedOf: a node warns once for each change that its Redis may evict keys, and the
+// status shows it.
 func TestEvictionIsWarnedOf(t *testing.T) {
 	server := fixtures.Process(t)
 	n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, "name: a, limit: 10, window: 1m"))

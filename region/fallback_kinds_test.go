@@ -9,7 +9,8 @@ import (
 	"github.com/quotad/quotad/region/admit"
 )
 
-// A cluster whose stores are gone: every kind serves its part, and queues make nobody wait.
+// In a cluster whose stores are gone, every algorithm serves the node's part, and a leaky_bucket
+// delays nobody.
 func TestStoreOutOfReachOfEachKind(t *testing.T) {
 	var limits []string
 	for _, kind := range algorithms.Kinds {

@@ -15,7 +15,8 @@ import (
 
 var thirds = []string{"us: {weight: 1}", "eu: {weight: 1}", "ap: {weight: 1}"}
 
-// homeOf returns the node of the region that a key of the only limit is at home in, and the others.
+// homeOf returns the node of the region that is a key's home under the only limit, and the other
+// nodes.
 func (c *cluster) homeOf(t *testing.T, q admit.Request) (home *running, away []*running) {
 	t.Helper()
 	for _, n := range c.running {
@@ -34,11 +35,12 @@ func (c *cluster) homeOf(t *testing.T, q admit.Request) (home *running, away []*
 	return home, away
 }
 
-// homeKinds are the kinds whose few units other regions than the home can borrow, and the least of three units that one
-// of them has in six tries. Of a log and a bucket some may be lost on the way: they are borrowed for a cell of a second.
+// homeKinds are the kinds whose few units other regions than the home can borrow, with the fewest
+// of three units that one region must get in six tries. Units of a log and a bucket may be lost on
+// the way, because they are borrowed for a cell of a second.
 var homeKinds = map[algorithms.Kind]int{algorithms.FixedWindow: 3, algorithms.SlidingWindowCounter: 2, algorithms.SlidingWindowLog: 1, algorithms.TokenBucket: 1}
 
-// TestHomeModeServes: a limit of fewer than two units for each region, in the life of a cluster.
+// TestHomeModeServes: a cluster serves a limit of fewer than two units for each region.
 func TestHomeModeServes(t *testing.T) {
 	for kind, least := range homeKinds {
 		t.Run(string(kind), func(t *testing.T) {
@@ -53,7 +55,7 @@ func TestHomeModeServes(t *testing.T) {
 	}
 }
 
-// Few units are had by whichever region asks for them, and by none after they are gone.
+// Whichever region asks gets the few units. After they are gone no region does.
 func (c *cluster) servesWhoeverAsks(t *testing.T, least int) {
 	homes := map[string]bool{}
 	for account := range 4 {
@@ -83,7 +85,7 @@ func (c *cluster) servesWhoeverAsks(t *testing.T, least int) {
 	}
 }
 
-// However many want the few units at once, they get no more than there are.
+// However many requests ask for the few units at once, they get no more than there are.
 func (c *cluster) servesAllAtOnce(t *testing.T, q admit.Request) {
 	var admitted atomic.Int64
 	for range 3 {
@@ -105,7 +107,8 @@ func (c *cluster) servesAllAtOnce(t *testing.T, q admit.Request) {
 	}
 }
 
-// On a cut the home region alone serves a key, all of it; the others say so, and that they are degraded.
+// On a cut only the home region serves a key, with the whole limit. The other regions say so, and
+// that they are degraded.
 func (c *cluster) servesAtHomeAlone(t *testing.T, q admit.Request) {
 	home, away := c.homeOf(t, q)
 	c.network.Isolate(home.name, time.Hour)

@@ -19,7 +19,8 @@ func burstOf(kind algorithms.Kind, units, burst int) string {
 	return limitOf(kind, units, fmt.Sprintf(", burst: %d", burst))
 }
 
-// Requests that a leaky bucket admits have their turns at its rate, and a full one says when there is room.
+// Requests that a leaky bucket admits get turns at its rate. A denial of a full one says when there
+// will be room.
 func TestTurnsOfALeakyBucket(t *testing.T) {
 	d := documents.Parse(t, 1, alone, burstOf(algorithms.LeakyBucket, 10, 5), "name: watch, algorithm: leaky_bucket, limit: 1, window: 10s, shadow: true")
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
@@ -53,7 +54,8 @@ func TestTurnsOfALeakyBucket(t *testing.T) {
 	})
 }
 
-// Whoever waits as long as a denial says is admitted then, if nothing else happens, and not a microsecond before.
+// A request that is sent again after the time that a denial says is admitted, if nothing else
+// happens, and not a microsecond earlier.
 func TestRetryAfterIsHonest(t *testing.T) {
 	const denials = 12
 	for _, kind := range algorithms.Kinds {
@@ -94,7 +96,7 @@ func TestRetryAfterIsHonest(t *testing.T) {
 	}
 }
 
-// A decision names its algorithm and what remains; a cost says at once where it can never fit.
+// A decision names its algorithm and what remains. For a cost that never fits it says so at once.
 func TestDecisionsOfEachKind(t *testing.T) {
 	for _, kind := range algorithms.Kinds {
 		t.Run(string(kind), func(t *testing.T) {
@@ -131,7 +133,8 @@ func TestDecisionsOfEachKind(t *testing.T) {
 	}
 }
 
-// Limits of all kinds on one request: it is charged to every one or to none, whichever denies.
+// A request to which limits of all kinds apply is charged to all of them or to none, whichever
+// denies.
 func TestLimitsOfAllKindsOnOneRequest(t *testing.T) {
 	for _, narrow := range algorithms.Kinds {
 		t.Run(string(narrow), func(t *testing.T) {

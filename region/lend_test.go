@@ -10,7 +10,8 @@ import (
 	"github.com/quotad/quotad/region/journal"
 )
 
-// Every row that a borrower was told of is in the lender's journal, at that value or a higher one.
+// Every row that a borrower was told of is in the lender's journal, with that value or a higher
+// one.
 func TestLentRowsAreInTheJournal(t *testing.T) {
 	started(t, documents.Parse(t, 1, halves, "name: hour, limit: 100, window: 1h"), []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
 		us, eu := c.running["us/n1"], c.running["eu/n1"]
@@ -44,8 +45,9 @@ func rowsOf(t *testing.T, j *journal.Journal) (rows []journal.Row) {
 	return rows
 }
 
-// A lender whose journal takes no rows announces none: the borrower gets nothing, though the lender's store has
-// debited once, before it was known. Rights in flight are missing, never doubled; serving goes on.
+// A lender whose journal accepts no rows announces none. The borrower gets nothing, though the
+// lender's store has debited once before the failure was known. Rights in flight are missing, never
+// doubled. The lender goes on serving.
 func TestNothingIsLentWithoutAJournal(t *testing.T) {
 	d := documents.Parse(t, 1, halves, "name: second, limit: 100, window: 1s")
 	started(t, d, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
@@ -85,8 +87,8 @@ func TestNothingIsLentWithoutAJournal(t *testing.T) {
 	})
 }
 
-// Demand moves from one region to another and back. In every cell the regions together stay within the limit, and
-// the shares their stores hold add up to no more than it.
+// Demand moves from one region to another and back. In every cell the regions together stay within
+// the limit, and so does the sum of the shares that their stores hold.
 func TestRightsFollowTheDemand(t *testing.T) {
 	d := documents.Parse(t, 1, threeRegions, "name: second, limit: 100, window: 1s")
 	started(t, d, []string{"us/n1", "eu/n1", "ap/n1"}, func(t *testing.T, c *cluster) {

@@ -14,8 +14,8 @@ func longAccounts() []string {
 	return []string{x, x + "y", "y" + x, strings.Repeat("x", policy.MaxValueBytes), strings.Repeat("x", policy.MaxValueBytes+1)}
 }
 
-// TestLongKeysAreShort: keys of hundreds of bytes have buckets of their own, each found again by
-// its descriptors, and neither the bucket's id nor its key in the store is long.
+// TestLongKeysAreShort: keys of hundreds of bytes have their own buckets, and each is found again
+// by its descriptors. Neither the bucket's id nor its key in the store is long.
 func TestLongKeysAreShort(t *testing.T) {
 	started(t, documents.Parse(t, 1, alone, "name: m, limit: 100, window: 1h"), []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n := c.running["us/n1"]

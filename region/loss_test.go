@@ -11,8 +11,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// While its store is lost a node answers as the limit says, opens the store anew by itself, and then keeps the cell
-// of the loss and the next closed, for what was promised and spent of them is not known.
+// While its store is lost a node answers as on_store_failure says. It opens the store anew by
+// itself. Then it keeps the cell of the loss and the next closed, because it is not known what was
+// spent and lent of them.
 func TestStoreLosesEverything(t *testing.T) {
 	for behaviour, tc := range map[string]struct {
 		allowed bool
@@ -57,7 +58,8 @@ func TestStoreLosesEverything(t *testing.T) {
 	}
 }
 
-// A node that fails to notice for want of requests loses nothing by it: the first request finds out.
+// A node that does not notice a loss for want of requests loses nothing: the first request finds
+// out.
 func TestSeveralLossesCountOn(t *testing.T) {
 	d := documents.Parse(t, 1, alone, "name: second, limit: 100, window: 1s, on_store_failure: deny")
 	started(t, d, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
@@ -66,7 +68,8 @@ func TestSeveralLossesCountOn(t *testing.T) {
 			c.flushAll("us")
 			time.Sleep(3 * time.Second)
 			for _, n := range c.running {
-				// A notice of the loss before may have had the store looked at, and opened, in these three seconds.
+				// The node may have noticed the loss before, looked at the store and opened it, in
+				// these three seconds.
 				generation := n.Status().Generation
 				if got := n.check(t, request("a")); got.Allowed && generation == before {
 					t.Errorf("%s: admitted by a lost store: %+v", n.name, got)
@@ -92,7 +95,7 @@ func TestSeveralLossesCountOn(t *testing.T) {
 	})
 }
 
-// Scripts that are gone say nothing of the data.
+// Missing scripts say nothing about the data.
 func TestScriptFlushIsNoLoss(t *testing.T) {
 	d := documents.Parse(t, 1, alone, "name: second, limit: 100, window: 1s, on_store_failure: deny")
 	inBubble(t, []string{"us/n1"}, func(t *testing.T, c *cluster) {
@@ -111,14 +114,16 @@ func TestScriptFlushIsNoLoss(t *testing.T) {
 	})
 }
 
-// A region whose store lost everything takes part again, and together with its peers stays below the limit.
+// A region whose store lost everything takes part again, and together with its peers stays below
+// the limit.
 func TestLossBesideAPeer(t *testing.T) {
 	d := documents.Parse(t, 1, []string{"us: {weight: 1}", "eu: {weight: 1}"}, "name: second, limit: 100, window: 1s, on_store_failure: deny")
 	started(t, d, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
 		us, eu := c.running["us/n1"], c.running["eu/n1"]
 		nextCell(time.Second)
 		admitted := map[int64]int64{}
-		both := func(d time.Duration) { // us wants all there is, eu is idle at first and wants its own later
+		// us wants everything; eu is idle at first and wants its own part later
+		both := func(d time.Duration) {
 			for cell, sum := range us.load(t, request("a"), 2, d) {
 				admitted[cell] += sum
 			}
@@ -170,7 +175,7 @@ func TestStoreOutOfReach(t *testing.T) {
 			}
 			nextCell(time.Second)
 		}
-		// A store that does not answer may be whole: it is not opened anew for that.
+		// A store that does not answer may have lost nothing, so it is not opened anew for that.
 		if s := n.Status(); s.Generation != generation || s.NotReady != nil {
 			t.Errorf("status %+v", s)
 		}
@@ -214,10 +219,11 @@ func TestRestart(t *testing.T) {
 	})
 }
 
-// timeAhead is how far ahead of the store's time a journal says that it may have come (package tenure).
+// timeAhead is how far ahead of the store's time a journal says that it may have come (package
+// tenure).
 const timeAhead = 3 * time.Second
 
-// A Redis restored from a copy of before the generation that the journal remembers has lost what came since.
+// A Redis restored from a copy older than the generation in the journal has lost what came since.
 func TestOldCopyOfTheStore(t *testing.T) {
 	d := documents.Parse(t, 1, alone, "name: second, limit: 100, window: 1s, on_store_failure: deny")
 	inBubble(t, []string{"us/n1"}, func(t *testing.T, c *cluster) {
@@ -239,7 +245,8 @@ func TestOldCopyOfTheStore(t *testing.T) {
 	})
 }
 
-// Without a journal that remembers the region, only the operator's word makes an empty store a first start.
+// Without a journal that remembers the region, only the operator can say that an empty store is a
+// first start.
 func TestFirstStart(t *testing.T) {
 	d := documents.Parse(t, 1, alone, "name: second, limit: 100, window: 1s, on_store_failure: deny")
 	for _, bootstrap := range []bool{true, false} {

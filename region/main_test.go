@@ -21,7 +21,8 @@ var hereAndThere = []string{"here: {weight: 40}", "there: {weight: 60}"}
 // threeRegions is three regions, of which two have 40 % each.
 var threeRegions = []string{"us: {weight: 40}", "eu: {weight: 40}", "ap: {weight: 20}"}
 
-// unstarted returns a node of region "here" in which nothing runs, and whose store is still to be opened.
+// unstarted returns a node of region "here" in which nothing runs, and whose store is still to be
+// opened.
 func unstarted(t testing.TB, nodes int, d *policy.Document) *Node {
 	t.Helper()
 	way, _ := lab.NewTwin(func() int64 { return time.Now().UnixMicro() }, "here").ConnectWithin(storeTimeout, time.Now)

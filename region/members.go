@@ -16,26 +16,26 @@ import (
 )
 
 const (
-	// fewestMembers and membersPerNode bound the members of one region that gossip takes in:
-	// four times as many as this region has nodes, and at least 64. More are refused and
-	// counted; see gossip.Config.MaxGroup.
+	// fewestMembers and membersPerNode bound the members of one region that gossip accepts: four
+	// times the number of this region's nodes, and at least 64. Further members are refused and
+	// counted. See gossip.Config.MaxGroup.
 	fewestMembers  = 64
 	membersPerNode = 4
-	// maxAddressBytes is that of the longest host name with a port.
+	// maxAddressBytes is the length of the longest host name with a port, in bytes.
 	maxAddressBytes = 253 + 1 + 5
 )
 
-// maxMembers is how many members one region may have.
+// maxMembers returns how many members one region may have.
 func (c Config) maxMembers() int { return max(fewestMembers, membersPerNode*c.Nodes) }
 
-// member is what a node tells all others of itself.
+// member is what a node tells the other nodes about itself.
 type member struct {
 	peer.Identity
 	address string // host:port of its PeerService; empty: it has none
 }
 
-// memberOf reads what a member says of itself. It fails if that is not of the form in which nodes
-// say it, or does not go with its name.
+// memberOf reads what a member says about itself. It fails if that is not in the form that nodes
+// use, or does not match the member's name.
 func memberOf(m gossip.Member) (member, error) {
 	region, node, _ := strings.Cut(m.Name, "/")
 	is := member{Identity: peer.Identity{Region: region, Node: node}}
@@ -67,8 +67,8 @@ func callable(text string) bool {
 	return err == nil && n > 0 && printable
 }
 
-// admit says whether a node may be a member, and of which region it is: only nodes of regions of
-// the document may.
+// admit returns the region of a node that may be a member. It fails if the node's region is not in
+// the document.
 func (n *Node) admit(m gossip.Member) (region string, err error) {
 	is, err := memberOf(m)
 	if err != nil {
@@ -85,10 +85,10 @@ func (n *Node) inDocument(region string) bool {
 	return known
 }
 
-// membersChanged keeps the addresses of other nodes, by region. A region of which nobody is seen
-// keeps those it had: gossip may be cut where calls are not. An address that answered lately stays
-// for a while, too: anybody who can gossip can say that a node is gone, and that others are there
-// in its place.
+// membersChanged keeps the addresses of other nodes, by region. If no node of a region is seen, the
+// region keeps its addresses, because gossip may be cut while calls are not. An address that
+// answered lately is also kept for a while, because everybody who can gossip can claim that a node
+// is gone and that others took its place.
 func (n *Node) membersChanged(members []gossip.Member) {
 	defer n.panics.Catch("gossip")
 	nodes := map[string][]string{}
@@ -105,9 +105,9 @@ func (n *Node) membersChanged(members []gossip.Member) {
 	n.countMates(len(nodes[n.config.Region]))
 }
 
-// countMates warns where the region has more nodes than the configuration says: after a loss of the
-// store nobody would wait for what the others used. It says so again when that is over and comes
-// back.
+// countMates warns if the region has more nodes than its configuration says: after a loss of the
+// store this node would not wait for what the surplus nodes used. It warns again if that ends and
+// comes back.
 func (n *Node) countMates(mates int) {
 	tooMany := mates+1 > max(n.config.Nodes, 1)
 	already := n.crowded.Swap(tooMany)

@@ -17,7 +17,7 @@ import (
 	hintv1 "github.com/quotad/quotad/proto/hint/v1"
 )
 
-// metaOf is what a node of that name would say of itself.
+// metaOf returns what a node of that name would say about itself.
 func metaOf(t testing.TB, region, node, address string) []byte {
 	t.Helper()
 	b, err := proto.Marshal(&hintv1.Node{Region: region, Node: node, Peer: address})
@@ -27,8 +27,8 @@ func metaOf(t testing.TB, region, node, address string) []byte {
 	return b
 }
 
-// TestMembersOfAKnownFormOnly: REGION/NODE of a region in the document, that says the same name of
-// itself, and an address that can be called or none.
+// TestMembersOfAKnownFormOnly: a member's name must be REGION/NODE with a region of the document.
+// It must say the same name about itself, and no address or one that can be called.
 func TestMembersOfAKnownFormOnly(t *testing.T) {
 	n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, "name: a, limit: 10, window: 1s"))
 	long := strings.Repeat("x", 64)
@@ -60,14 +60,14 @@ func TestMembersOfAKnownFormOnly(t *testing.T) {
 	}
 }
 
-// noState is gossip's for whoever has nothing to say.
+// noState is the gossip state of a member that has nothing to say.
 type noState struct{}
 
 func (noState) MarshalBinary() ([]byte, error) { return nil, nil }
 func (noState) Merge([]byte) (bool, error)     { return false, nil }
 
-// invented starts gossip members that are no nodes, each on a host of its own that answers gossip
-// and no calls.
+// invented starts gossip members that are not nodes, each on its own host that answers gossip but
+// no calls.
 func (c *cluster) invented(region string, n int) {
 	c.t.Helper()
 	for i := range n {
@@ -94,10 +94,10 @@ func (c *cluster) invented(region string, n int) {
 	}
 }
 
-// TestInventedNodesDegradeNobody: members of a region are invented that answer gossip, and say that
-// they are to be called where nobody is; then the region's true node is silent for five seconds.
-// Soon after that nobody is degraded, the invented are still there, and more of them than the bound
-// are not taken in.
+// TestInventedNodesDegradeNobody: invented members of a region answer gossip, and name addresses at
+// which nobody answers calls. Then the region's true node is silent for five seconds. Soon after
+// that no region is degraded, though the invented members are still there. Members above the bound
+// are not accepted.
 func TestInventedNodesDegradeNobody(t *testing.T) {
 	d := documents.Parse(t, 1, halves, "name: second, limit: 100, window: 1s")
 	started(t, d, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
@@ -132,8 +132,8 @@ func TestInventedNodesDegradeNobody(t *testing.T) {
 	})
 }
 
-// TestNodesSaidToBeGoneAreStillCalled: whoever can gossip can say that a node is gone, and name
-// others; an address that answered lately stays until it has not for half a minute.
+// TestNodesSaidToBeGoneAreStillCalled: everybody who can gossip can claim that a node is gone and
+// name others. An address that answered lately is kept until it has not answered for half a minute.
 func TestNodesSaidToBeGoneAreStillCalled(t *testing.T) {
 	d := documents.Parse(t, 1, halves, "name: second, limit: 100, window: 1s")
 	started(t, d, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
@@ -150,8 +150,8 @@ func TestNodesSaidToBeGoneAreStillCalled(t *testing.T) {
 	})
 }
 
-// FuzzMember: whatever a member is called and says of itself, it is refused, or is of the form that
-// nodes have.
+// FuzzMember: whatever a member's name and its data are, it is refused or has the form that nodes
+// have.
 func FuzzMember(f *testing.F) {
 	f.Add("there/n1", metaOf(f, "there", "n1", "10.0.0.1:8082"))
 	f.Add("here/\x1b[31m", metaOf(f, "here", "x", "[::1]:1"))

@@ -2,8 +2,8 @@ package region
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// metrics are the numbers of a node that are counted as things happen, decisions apart (package admit). Those that are read
-// when somebody looks are readings.
+// metrics are the numbers of a node that are counted as things happen. Those about decisions are in
+// package admit. Numbers that are read at each scrape are readings.
 type metrics struct {
 	registry *prometheus.Registry
 	panics   *prometheus.CounterVec
@@ -17,13 +17,14 @@ func newMetrics(n *Node) *metrics {
 	return m
 }
 
-// CountPanic counts a panic that was recovered from. Places are few, and none is chosen by a caller.
+// CountPanic counts a panic that was recovered from. There are few values of where, and no caller
+// chooses one.
 func (n *Node) CountPanic(where string) { n.metrics.panics.WithLabelValues(where).Inc() }
 
-// Metrics returns the registry of the node's numbers.
+// Metrics returns the registry of the node's metrics.
 func (n *Node) Metrics() *prometheus.Registry { return n.metrics.registry }
 
-// watch registers the numbers that are read from the node when somebody looks.
+// watch registers the metrics that are read from the node at each scrape.
 func (m *metrics) watch(n *Node) { m.registry.MustRegister(newNodeCollector(n)) }
 
 // Counter is a running total since the node's start.
@@ -32,7 +33,7 @@ type Counter struct {
 	Value int64
 }
 
-// Counters returns what the exchange of rights has done, in a fixed order.
+// Counters returns the totals of the exchange of rights, in a fixed order.
 func (s Status) Counters() []Counter {
 	x := s.Exchange
 	return []Counter{

@@ -1,6 +1,6 @@
 package region
 
-// outsideReadings are about what came from outside and was refused, and what panicked over it.
+// outsideReadings are about what came from outside and was refused.
 var outsideReadings = []reading{
 	{total, "quotad_gossip_refused_total",
 		"What gossip refused before it was worked on: compressed frames, frames of no form that " +

@@ -11,16 +11,17 @@ import (
 	"github.com/quotad/quotad/region/tenure"
 )
 
-// reading is a metric that is read from the node when somebody looks.
+// reading is a metric that is read from the node at each scrape.
 type reading struct {
 	kind   prometheus.ValueType
 	name   string
 	help   string
 	labels []string
-	read   func(n *Node, s Status, is emit) // calls is for each series there is
+	// read calls is once for each series.
+	read func(n *Node, s Status, is emit)
 }
 
-// emit gives the value of the series with these labels.
+// emit reports the value of the series with these labels.
 type emit func(value float64, labels ...string)
 
 const (
@@ -28,7 +29,7 @@ const (
 	total = prometheus.CounterValue
 )
 
-// readings are all of them, by what they are about.
+// readings are all readings, grouped by subject.
 var readings = [][]reading{storeReadings, peerReadings, exchangeReadings, journalReadings, gossipReadings, outsideReadings}
 
 var storeReadings = []reading{
@@ -252,7 +253,8 @@ var gossipReadings = []reading{
 				region, _, _ := strings.Cut(m, "/")
 				seen[region]++
 			}
-			for _, r := range n.tenure.Rules().Document.Regions { // others may call themselves anything
+			// Only regions of the document get a series: a member may call its region anything.
+			for _, r := range n.tenure.Rules().Document.Regions {
 				is(float64(seen[r.Name]), r.Name)
 			}
 		}},
@@ -296,7 +298,7 @@ func one(b bool) float64 {
 	return 0
 }
 
-// nodeCollector reads all readings of a node.
+// nodeCollector collects all readings of a node.
 type nodeCollector struct {
 	node  *Node
 	descs map[string]*prometheus.Desc // by name

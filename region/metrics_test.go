@@ -18,7 +18,7 @@ import (
 
 var update = flag.Bool("update", false, "write testdata/metrics.txt anew")
 
-// goldenSeries compares series with those in testdata/metrics.txt, which stand there by name with their types.
+// goldenSeries compares the names and types of series with those in testdata/metrics.txt.
 func goldenSeries(t *testing.T, n *running) {
 	t.Helper()
 	families, err := n.Metrics().Gather()
@@ -52,7 +52,7 @@ func goldenSeries(t *testing.T, n *running) {
 	}
 }
 
-// Rights that move are counted on both sides, by the peer they move to or from, and no counter ever goes back.
+// Rights that move are counted on both sides, by the other region. No counter ever goes back.
 func TestMovedUnitsAreCounted(t *testing.T) {
 	d := documents.Parse(t, 1, halves, "name: second, limit: 100, window: 1s")
 	started(t, d, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
@@ -82,7 +82,7 @@ func TestMovedUnitsAreCounted(t *testing.T) {
 	})
 }
 
-// counters reads the node's counters alone.
+// counters reads only the node's counters.
 func (n *running) counters(t *testing.T) map[string]float64 {
 	t.Helper()
 	all := n.series(t)
@@ -90,7 +90,7 @@ func (n *running) counters(t *testing.T) map[string]float64 {
 	return all
 }
 
-// timed reads how many decisions the histogram of their times has, and in how many buckets.
+// timed reads how many decisions the histogram of decision times counts, and its number of buckets.
 func (n *running) timed(t *testing.T) (decisions uint64, buckets int) {
 	t.Helper()
 	families, err := n.Metrics().Gather()
@@ -106,12 +106,13 @@ func (n *running) timed(t *testing.T) (decisions uint64, buckets int) {
 	return 0, 0
 }
 
-// A region that denies while another has said that it has spare units counts that.
+// A region counts its denials while another region has said that it has spare units.
 func TestDeniedWithSpareIsCounted(t *testing.T) {
 	d := documents.Parse(t, 1, halves, "name: second, limit: 100, window: 1s, borrowing_limit: 0")
 	started(t, d, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
 		us, eu := c.running["us/n1"], c.running["eu/n1"]
-		for i := range 200 { // eu says that it needs 10 of its 50 in a second, and us may borrow none
+		// eu says that it needs 10 of its 50 in a second, and us may borrow none.
+		for i := range 200 {
 			us.check(t, request("a"))
 			us.check(t, request("a"))
 			if i%10 == 0 {
@@ -128,7 +129,8 @@ func TestDeniedWithSpareIsCounted(t *testing.T) {
 	})
 }
 
-// Asks that are declined are counted on both sides, with the reason: regions under different documents do not trade.
+// Declined asks are counted on both sides with the reason: regions under different documents do not
+// trade.
 func TestDeclinedAsksAreCounted(t *testing.T) {
 	limit := "name: second, limit: 100, window: 1s"
 	inBubble(t, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
@@ -144,7 +146,8 @@ func TestDeclinedAsksAreCounted(t *testing.T) {
 	})
 }
 
-// What is admitted without the store is counted, and so is what the store was charged with afterwards.
+// Units admitted without the store are counted, and so are those that the store was charged with
+// later.
 func TestLocalUnitsAreCounted(t *testing.T) {
 	d := documents.Parse(t, 1, alone, "name: hour, limit: 100, window: 1h, lending_limit: 0")
 	inBubble(t, []string{"us/n1"}, func(t *testing.T, c *cluster) {

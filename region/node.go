@@ -27,32 +27,37 @@ import (
 	"github.com/quotad/quotad/region/tenure"
 )
 
-// Config is all a node is made of. Once Start has succeeded the node owns it, and closes it.
+// Config holds what a node consists of. Once Start has succeeded the node owns the store, the
+// journal and the sockets, and closes them.
 type Config struct {
 	Region    string
 	Node      string // unique in its region
-	Nodes     int    // how many the region has, by configuration; at least 1
+	Nodes     int    // the region's number of nodes by configuration, at least 1
 	Policy    *policy.Document
-	Bootstrap bool  // this region never served before: an empty store is no loss
-	Repeats   int64 // how often a request is answered that is sent again by its id; 0: algorithms.DefaultRepeats
+	Bootstrap bool // the region never served before: an empty store is not a loss
+	// Repeats is how often a decision is repeated for a request sent again with its id. 0:
+	// algorithms.DefaultRepeats.
+	Repeats int64
 
 	Store   *store.Store
 	Journal *journal.Journal
 
-	PeerListener  net.Listener   // for other regions
-	PeerAdvertise string         // host:port under which they reach it
-	PeerTLS       *peer.TLS      // nil: plain text, on loopback or a private network
+	PeerListener  net.Listener   // for calls of other regions
+	PeerAdvertise string         // host:port at which other regions reach it
+	PeerTLS       *peer.TLS      // nil: plain text, for loopback or a private network
 	Packets       net.PacketConn // gossip
 	Streams       net.Listener
 	Advertise     netip.AddrPort
 	Seeds         []string
-	GossipKeys    [][]byte // the first encrypts, all decrypt; none: plain text
+	GossipKeys    [][]byte // the first encrypts, each may decrypt; none: plain text
 	Dial          func(ctx context.Context, network, address string) (net.Conn, error)
 
-	Exchange  exchange.Options
-	Memory    rights.Memory      // what the node remembers of buckets; the zero value is the defaults
-	Failpoint func(rights.Point) // called at points of the protocol at which a test may have the node die; nil: never
-	Now       func() time.Time   // the node's wall clock; nil: time.Now
+	Exchange exchange.Options
+	// Memory bounds what the node remembers of buckets. The zero value stands for the defaults.
+	Memory rights.Memory
+	// Failpoint is called at points of the protocol where a test may end the node. nil: no calls.
+	Failpoint func(rights.Point)
+	Now       func() time.Time // the node's wall clock; nil: time.Now
 	Log       *slog.Logger
 }
 
@@ -70,20 +75,20 @@ type Node struct {
 	memory  storeMemory
 	metrics *metrics
 	panics  *door.Panics
-	books   sync.Mutex  // held while use is written down, or charged
-	crowded atomic.Bool // gossip sees more nodes of this region than there are to be
+	books   sync.Mutex  // held while use is written to the journal or charged
+	crowded atomic.Bool // gossip sees more nodes of this region than are configured
 	life    life
 }
 
-// life is how a node ends.
+// life is what ends a node.
 type life struct {
-	closed  chan struct{} // closed at once when it is to end
+	closed  chan struct{} // closed as soon as the node is to end
 	stop    context.CancelFunc
-	done    sync.WaitGroup // goroutines
+	done    sync.WaitGroup // the node's goroutines
 	closing sync.Once
 }
 
-// Start opens the store and begins to serve. ctx bounds the start alone.
+// Start opens the store and begins to serve. ctx bounds only the start.
 func Start(ctx context.Context, c Config) (*Node, error) {
 	n, err := New(c, Stepping{})
 	if err != nil {
@@ -106,7 +111,7 @@ func Start(ctx context.Context, c Config) (*Node, error) {
 	return n, nil
 }
 
-// run begins what a node does until it is closed.
+// run starts the goroutines that run until the node is closed.
 func (n *Node) run() {
 	running, stop := context.WithCancel(context.Background())
 	n.life.stop = stop
@@ -114,22 +119,25 @@ func (n *Node) run() {
 		n.tenure.TryRefused, n.housekeep, n.keepBooks} {
 		n.life.done.Go(func() { each(running) })
 	}
-	n.life.done.Go(func() { _ = n.server.Serve(n.config.PeerListener) }) // ends with the server
+	// Serve ends when the server is closed.
+	n.life.done.Go(func() { _ = n.server.Serve(n.config.PeerListener) })
 }
 
-// Stepping is how a node is stepped by hand. The zero value is a node that runs by itself.
+// Stepping says how a node is stepped by hand. The zero value is for a node that runs by itself.
 type Stepping struct {
-	// Taken takes the events of the exchange machine, in place of a goroutine that has the machine hear them.
+	// Taken receives the events of the exchange machine. It replaces the goroutine that steps the
+	// machine.
 	Taken func(exchange.Event)
 }
 
-// Wings returns the three parts that a node consists of, for whoever steps it by hand.
+// Wings returns the node's three parts, for callers that step it by hand.
 func (n *Node) Wings() (*tenure.Tenure, *rights.Engine, *admit.Limiter) {
 	return n.tenure, n.rights, n.limiter
 }
 
-// New returns a node in which nothing runs, and whose store is still to be opened: for whoever steps a node by hand. Of c what
-// concerns other nodes is not used then: listeners, addresses, dialer and keys.
+// New returns a node in which no goroutine runs and whose store is not open yet, for callers that
+// step it by hand. Such a node does not use the parts of c that concern other nodes: listeners,
+// addresses, dialer and keys.
 func New(c Config, stepped Stepping) (*Node, error) {
 	if c.Now == nil {
 		c.Now = time.Now
@@ -152,13 +160,13 @@ func New(c Config, stepped Stepping) (*Node, error) {
 	return n, nil
 }
 
-// changed hands on that the store may be used on other terms.
+// changed passes on a change of the terms on which the store may be used.
 func (n *Node) changed(c tenure.Change) {
 	n.limiter.Changed(c)
 	n.rights.Changed(c)
 }
 
-// startGossip joins the other nodes.
+// startGossip starts gossip and joins the other nodes.
 func (n *Node) startGossip() error {
 	meta, err := proto.Marshal(&hintv1.Node{Region: n.config.Region, Node: n.config.Node, Peer: n.config.PeerAdvertise})
 	if err != nil {
@@ -177,15 +185,16 @@ func (n *Node) startGossip() error {
 // broadcast gossips a hint.
 func (n *Node) broadcast(name string, hint []byte) error { return n.gossip.Broadcast(name, hint) }
 
-// housekeepEvery is how often a node drops what no longer weighs.
+// housekeepEvery is how often a node drops what no longer counts.
 const housekeepEvery = 10 * time.Second
 
-// housekeep drops what no longer weighs.
+// housekeep drops what no longer counts and checks the store's memory, until ctx ends.
 func (n *Node) housekeep(ctx context.Context) {
 	n.watchEviction(ctx, time.Now())
 	repeat.Every(ctx, housekeepEvery, func(now time.Time) {
 		n.watchEviction(ctx, now)
-		n.membersChanged(n.gossip.Members()) // addresses that answered are not kept for ever
+		// This drops the addresses that answered once but no longer do.
+		n.membersChanged(n.gossip.Members())
 		n.rights.WatchMemory()
 		if err := n.config.Journal.RememberPeers(n.gossip.Remembered()); err != nil {
 			n.log.Error("the journal cannot remember peers", "err", err)
@@ -194,7 +203,7 @@ func (n *Node) housekeep(ctx context.Context) {
 	})
 }
 
-// Forget drops what weighs no more at a time, from memory and journal.
+// Forget drops from memory and journal what no longer counts at a time.
 func (n *Node) Forget(now time.Time) {
 	n.rights.Forget(now)
 	n.limiter.Forget(now)
@@ -206,13 +215,15 @@ const (
 	checkpointEvery = time.Second
 )
 
-// keepBooks writes down use, and charges in the store what was admitted without it.
+// keepBooks writes checkpoints of use to the journal, and charges in the store what was admitted
+// without it, until ctx ends.
 func (n *Node) keepBooks(ctx context.Context) {
 	written := time.Now()
 	repeat.Every(ctx, settleEvery, func(now time.Time) {
 		n.books.Lock()
 		n.limiter.SettleLocal(ctx)
-		if now.Sub(written) >= checkpointEvery-settleEvery/2 { // ticks are lost where the disk is slow
+		// If the disk is slow, ticks are lost.
+		if now.Sub(written) >= checkpointEvery-settleEvery/2 {
 			written = now
 			n.rights.Checkpoint(ctx, false)
 		}
@@ -220,8 +231,9 @@ func (n *Node) keepBooks(ctx context.Context) {
 	})
 }
 
-// prune drops the journal's records that no longer weigh in any shard of the store, by its time, nor by this node's clock,
-// which the claims of its local part go by. A clock that is ahead drops nothing.
+// prune drops the journal's records that count neither by the time of any shard of the store nor by
+// this node's clock. The claims on the node's local part follow the node's clock. A clock that is
+// ahead therefore drops nothing too early.
 func (n *Node) prune() {
 	before := min(n.config.Store.Surely(), n.config.Now().UnixMicro())
 	for {
@@ -235,13 +247,14 @@ func (n *Node) prune() {
 	}
 }
 
-// Ready says why the node should not be sent requests; nil: it should. A node serves as soon as its store
-// is open, and until that refuses everything; regions that do not answer only degrade it.
+// Ready returns why the node should not get requests, or nil if it should. A node serves as soon as
+// its store is open, and refuses everything before that. Regions that do not answer only degrade
+// it.
 func (n *Node) Ready() error {
 	return n.tenure.Ready()
 }
 
-// Close ends the node at once; Leave first if others should not wait for it.
+// Close ends the node at once. Call Leave first, so that the others need not wait for it.
 func (n *Node) Close() error {
 	var err error
 	n.life.closing.Do(func() {
@@ -255,11 +268,11 @@ func (n *Node) Close() error {
 	return err
 }
 
-// SetGossipKeys puts other keys in force for gossip: the first encrypts, all decrypt. Where none were given at the
-// start, or none are given now, it fails and changes nothing.
+// SetGossipKeys replaces the keys of gossip: the first encrypts, each may decrypt. It fails and
+// changes nothing if the node was started without keys, or if keys is empty.
 func (n *Node) SetGossipKeys(keys [][]byte) error { return n.gossip.SetKeys(keys) }
 
-// Leave tells the others that this node goes.
+// Leave tells the other nodes that this node ends.
 func (n *Node) Leave(ctx context.Context) error { return n.gossip.Leave(ctx) }
 
 // Members returns the names of the nodes that gossip sees alive.
@@ -272,33 +285,34 @@ func (n *Node) Members() []string {
 	return names
 }
 
-// Adopt puts another limits document in force; see [tenure.Tenure.Adopt].
+// Adopt puts another limits document in force. See [tenure.Tenure.Adopt].
 func (n *Node) Adopt(ctx context.Context, d *policy.Document) error { return n.tenure.Adopt(ctx, d) }
 
-// Check decides a request; see [admit.Limiter.Check].
+// Check decides a request. See [admit.Limiter.Check].
 func (n *Node) Check(ctx context.Context, q admit.Request) (admit.Decision, error) {
 	return n.limiter.Check(ctx, q)
 }
 
-// CheckBatch decides several requests; see [admit.Limiter.CheckBatch].
+// CheckBatch decides several requests. See [admit.Limiter.CheckBatch].
 func (n *Node) CheckBatch(ctx context.Context, all []admit.Request) ([]admit.Decision, error) {
 	return n.limiter.CheckBatch(ctx, all)
 }
 
-// Peek says what Check would answer, and charges nothing.
+// Peek returns the decision that Check would make, and charges nothing.
 func (n *Node) Peek(ctx context.Context, q admit.Request) (admit.Decision, error) {
 	return n.limiter.Peek(ctx, q)
 }
 
-// Refund takes back what a decision charged; see [admit.Limiter.Refund].
+// Refund gives back what a decision charged. See [admit.Limiter.Refund].
 func (n *Node) Refund(ctx context.Context, receipt string) (admit.Refunded, error) {
 	return n.limiter.Refund(ctx, receipt)
 }
 
-// Reset clears the use of one bucket; see [admit.Limiter.Reset].
+// Reset clears the use of one bucket. See [admit.Limiter.Reset].
 func (n *Node) Reset(ctx context.Context, limit, domain string, descriptors map[string]string) (cleared int64, err error) {
 	return n.limiter.Reset(ctx, limit, domain, descriptors)
 }
 
-// Busy says whether so much of a caller waits that a batch of it is better refused unread; see [admit.Limiter.Busy].
+// Busy says whether so much of a caller's work waits that another batch of it should be refused
+// unread. See [admit.Limiter.Busy].
 func (n *Node) Busy(caller string) (retry time.Duration, busy bool) { return n.limiter.Busy(caller) }

@@ -121,7 +121,7 @@ func TestCostsAboveTheEntitlement(t *testing.T) {
 		})
 }
 
-// A denial spends nothing on the other limits of the request; shadow limits only watch.
+// A denial spends nothing on the other limits of the request. Shadow limits deny nothing.
 func TestSeveralLimits(t *testing.T) {
 	d := documents.Parse(t, 1, alone, "name: wide, limit: 10, window: 1s", "name: narrow, key: [account, address], limit: 3, window: 1s",
 		"name: watch, limit: 2, window: 1s, shadow: true")
@@ -189,7 +189,7 @@ func TestCloseLeavesNoGoroutine(t *testing.T) {
 	})
 }
 
-// Nobody waits for a node that is closed, whether they came before or after.
+// No request waits for a node that is closed, whether it came before or after.
 func TestCheckOnAClosedNode(t *testing.T) {
 	d := documents.Parse(t, 1, alone, "name: second, limit: 5, window: 1s")
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
@@ -233,7 +233,7 @@ func TestLeaveTellsTheOthers(t *testing.T) {
 	})
 }
 
-// Two nodes on one Redis, each with a journal of its own, are one region.
+// Two nodes with one Redis, each with its own journal, are one region.
 func TestTwoNodesOfOneRegionAdmitTheShare(t *testing.T) {
 	d := documents.Parse(t, 1, []string{"us: {weight: 1}", "eu: {weight: 1}"}, "name: hour, limit: 600, window: 1h")
 	started(t, d, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
@@ -263,7 +263,8 @@ func TestTwoNodesOfOneRegionAdmitTheShare(t *testing.T) {
 	})
 }
 
-// Both nodes of a region borrow for it, and both of the other lend: together never more than the limit.
+// Both nodes of a region borrow for it, and both of the other lend: together never more than the
+// limit.
 func TestNodesOfARegionBorrowTogether(t *testing.T) {
 	d := documents.Parse(t, 1, []string{"us: {weight: 1}", "eu: {weight: 1}"}, "name: second, limit: 100, window: 1s")
 	started(t, d, []string{"us/n1", "us/n2", "eu/n1", "eu/n2"}, func(t *testing.T, c *cluster) {
@@ -347,8 +348,8 @@ func TestStartRefuses(t *testing.T) {
 	}
 }
 
-// TestNoStartWithoutRights: a node whose user may not do all that scripts do does not start, and
-// nothing is charged.
+// TestNoStartWithoutRights: if a node's Redis user may not do all that scripts do, the node does
+// not start, and nothing is charged.
 func TestNoStartWithoutRights(t *testing.T) {
 	server := fixtures.Process(t)
 	admin := fixtures.Operator(t, server)

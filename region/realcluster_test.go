@@ -10,9 +10,9 @@ import (
 	"github.com/quotad/quotad/chaos/lab/servers"
 )
 
-// TestTwoRegionsOnRealServers: a region on a Redis Cluster of three masters and one on a single Redis, in real time:
-// rights move between them, requests of limits on several masters are charged everywhere or nowhere, and no limit is
-// exceeded.
+// TestTwoRegionsOnRealServers: one region has a Redis Cluster of three masters, the other a single
+// Redis, in real time. Rights move between them. Requests of limits on several masters are charged
+// everywhere or nowhere. No limit is exceeded.
 func TestTwoRegionsOnRealServers(t *testing.T) {
 	three, one := fixtures.Started(t)(servers.StartCluster(t.Context(), 3)), fixtures.Process(t)
 	c := &cluster{t: t, dir: t.TempDir(), network: network.New(), servers: map[string]*servers.Server{"here": three, "there": one},

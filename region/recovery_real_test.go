@@ -40,7 +40,7 @@ func inRealTime(t *testing.T, s *servers.Server, limits ...string) (c *cluster, 
 	return c, r
 }
 
-// admits makes requests at both nodes in turn, and fails where the store does not admit one.
+// admits makes requests at both nodes in turn, and fails if the store does not admit one.
 func (c *cluster) admits(q admit.Request, requests int) {
 	c.t.Helper()
 	for i := range requests {
@@ -73,8 +73,8 @@ func (c *cluster) exhausts(q admit.Request) (admitted int) {
 	return admitted
 }
 
-// copies are ways to another server that holds what a server held at a moment: each is told of that server before the
-// region starts, and returns what makes the copy.
+// copies make a copy of a server's data at a moment, on another server. Each knows the server
+// before the region starts, and returns the function that makes the copy.
 var copies = map[string]func(t *testing.T, s *servers.Server) func() *servers.Server{
 	"a copy of all keys": func(t *testing.T, s *servers.Server) func() *servers.Server {
 		return func() *servers.Server {
@@ -89,7 +89,8 @@ var copies = map[string]func(t *testing.T, s *servers.Server) func() *servers.Se
 			return other
 		}
 	},
-	// A server without replicas takes another master_replid when the first one comes: it must be there before.
+	// A server without replicas changes its master_replid when the first replica connects, so the
+	// replica must be there before.
 	"a replica that is promoted": func(t *testing.T, s *servers.Server) func() *servers.Server {
 		replica := fixtures.Process(t, "--replicaof", strings.ReplaceAll(s.URL[len("redis://"):], ":", " "))
 		at := fixtures.Operator(t, replica)
@@ -108,8 +109,9 @@ var copies = map[string]func(t *testing.T, s *servers.Server) func() *servers.Se
 	},
 }
 
-// A server that holds an old copy of the region's data, its token too, is noticed by the first batch: nothing of it counts,
-// long windows get back what was used since the copy, short ones close.
+// The first batch notices a server with an old copy of the region's data, including its token.
+// Nothing of the batch counts. Long windows get back what was used since the copy, and short ones
+// close.
 func TestStaleCopy(t *testing.T) {
 	for name, prepare := range copies {
 		t.Run(name, func(t *testing.T) {
@@ -122,7 +124,8 @@ func TestStaleCopy(t *testing.T) {
 			c.admits(minute, 2)
 			stale := copied()
 			c.admits(long, 30)
-			generation := c.running["us/n1"].Status().Generation // of both nodes, which notice by themselves as well
+			// the generation of both nodes, which notice by themselves as well
+			generation := c.running["us/n1"].Status().Generation
 			r.lead(stale.URL)
 			for _, n := range c.running {
 				c.within(10*time.Second, n.name+" to stand under another generation", func() bool {
@@ -147,7 +150,8 @@ func TestStaleCopy(t *testing.T) {
 	}
 }
 
-// A Redis that ends and starts again without its data, under two nodes that go on: the limit is admitted, exactly.
+// A Redis ends and starts again without its data, and two nodes keep running. They admit exactly
+// the limit.
 func TestRestartOfRedis(t *testing.T) {
 	s := fixtures.Process(t)
 	c, r := inRealTime(t, s, day)
@@ -169,7 +173,8 @@ func TestRestartOfRedis(t *testing.T) {
 	}
 }
 
-// Scripts that are gone are no loss, and buckets that were evicted none of the store; what was evicted is restored.
+// Missing scripts are not a loss, and evicted buckets are not a loss of the store. An evicted
+// bucket is restored.
 func TestScriptsAndBucketsThatVanish(t *testing.T) {
 	s := fixtures.Process(t)
 	c, _ := inRealTime(t, s, day)
@@ -192,7 +197,7 @@ func TestScriptsAndBucketsThatVanish(t *testing.T) {
 	}
 }
 
-// evict has a server drop all that it may drop for want of memory: every key that expires.
+// evict makes a server drop every key that expires, as it may do when its memory is full.
 func evict(ctx context.Context, t *testing.T, at *redis.Client) {
 	t.Helper()
 	for _, set := range [][2]string{{"maxmemory-policy", "volatile-random"}, {"maxmemory", "1"}} {
@@ -211,8 +216,9 @@ func evict(ctx context.Context, t *testing.T, at *redis.Client) {
 	}
 }
 
-// A Redis that stands still: requests are decided without it, and then at once; when it goes on, a probe lets them through,
-// and what it had been sent meanwhile counts as used, though it was answered as a failure.
+// When a Redis is stopped, requests are decided without it, after the first one at once. When it
+// goes on, a probe lets requests through. The requests that it got meanwhile count as used, though
+// they were answered as failures.
 func TestRedisThatStandsStill(t *testing.T) {
 	s := fixtures.Process(t)
 	c, _ := inRealTime(t, s, day)

@@ -14,10 +14,10 @@ import (
 	"github.com/quotad/quotad/region/admit"
 )
 
-// windows are the kinds that are recovered after a loss.
+// windows are the kinds that a region recovers after a loss.
 var windows = []algorithms.Kind{algorithms.FixedWindow, algorithms.SlidingWindowCounter, algorithms.SlidingWindowLog}
 
-// long is a limit of ten minutes, which a test in virtual time spends little of.
+// long is a limit of ten minutes, which is long compared to the virtual time of a test.
 func long(kind algorithms.Kind, units int, more string) string {
 	return fmt.Sprintf("name: long, algorithm: %s, limit: %d, window: 10m, on_store_failure: deny%s", kind, units, more)
 }
@@ -32,7 +32,8 @@ func (n *running) state(t *testing.T, q admit.Request) algorithms.State {
 	return b.Inspected.State
 }
 
-// noticesLoss makes requests until the store decides one under a later generation, and returns how many were admitted.
+// noticesLoss makes requests until the store decides one under a later generation. It returns how
+// many were admitted.
 func (c *cluster) noticesLoss(n *running, q admit.Request, before uint64) (admitted int64) {
 	c.t.Helper()
 	c.within(2*time.Second, n.name+" to open its store anew", func() bool {
@@ -45,8 +46,8 @@ func (c *cluster) noticesLoss(n *running, q admit.Request, before uint64) (admit
 	return admitted
 }
 
-// borrows has a region spend its entitlement of "long" and then some more, which others lend it, and returns what was
-// admitted.
+// borrows makes a region spend its entitlement of "long" and some units that others lend it. It
+// returns what was admitted.
 func (n *running) borrows(t *testing.T, account string) (admitted int64) {
 	t.Helper()
 	n.check(t, request(account))
@@ -70,8 +71,9 @@ func sum(all map[int64]int64) (units int64) {
 	return units
 }
 
-// A region whose store lost everything, borrower or lender, takes its use and its rows back from those who saw them: the
-// next request is decided on them, all regions together admit the limit and no more, and rights move again.
+// A region whose store lost everything, borrower or lender, gets its use and its rows back from the
+// nodes that saw them. The next request is decided with them, all regions together admit the limit
+// and no more, and rights move again.
 func TestLossOfALongWindow(t *testing.T) {
 	for _, kind := range windows {
 		for _, loser := range []string{"us", "eu"} {
@@ -113,8 +115,8 @@ func TestLossOfALongWindow(t *testing.T) {
 	}
 }
 
-// A request that meets a loss is answered in its time, which may be too short to hear from anybody; what it was admitted is
-// charged after what is restored.
+// A request that finds a loss is answered within its time, which may be too short to hear from
+// other nodes. What it is admitted is charged after what is restored.
 func TestALossWithinTheDeadline(t *testing.T) {
 	d := documents.Parse(t, 1, halves, "name: long, limit: 200, window: 10m, lending_limit: 0.5")
 	inBubble(t, []string{"us/n1", "us/n2", "eu/n1"}, func(t *testing.T, c *cluster) {
@@ -138,7 +140,8 @@ func TestALossWithinTheDeadline(t *testing.T) {
 	})
 }
 
-// Two nodes of a region meet the loss of their store at once, under requests: together they admit the limit, exactly.
+// Two nodes of a region find the loss of their store at the same time, with requests coming.
+// Together they admit exactly the limit.
 func TestTwoNodesRecoverAtOnce(t *testing.T) {
 	for _, kind := range windows {
 		t.Run(string(kind), func(t *testing.T) {
@@ -173,7 +176,7 @@ func TestTwoNodesRecoverAtOnce(t *testing.T) {
 	}
 }
 
-// The node that meets the loss need not be the one that knows what was used.
+// The node that finds the loss need not be the one that knows what was used.
 func TestAMateKnowsWhatWasUsed(t *testing.T) {
 	for name, regions := range map[string][]string{"alone": alone, "beside a region that was never there": halves} {
 		t.Run(name, func(t *testing.T) {
@@ -194,8 +197,8 @@ func TestAMateKnowsWhatWasUsed(t *testing.T) {
 	}
 }
 
-// What a region lent is known if the peer tells, or the journals of all its nodes do. Else all counts as lent that may
-// be, until the peer is heard again.
+// What a region lent is known if the peer tells, or if the journals of all its nodes do. Otherwise
+// all that may be lent counts as lent until the peer answers again.
 func TestWhoKnowsWhatWasLent(t *testing.T) {
 	for name, tc := range map[string]struct {
 		cut, down, fresh bool
@@ -253,7 +256,8 @@ func TestWhoKnowsWhatWasLent(t *testing.T) {
 				case tc.fresh: // what the lost journal knew of is not known until the window ends
 					least = 1200
 				}
-				time.Sleep(35 * time.Second) // it may borrow and be given back meanwhile, in an idle hour it does not
+				// It may borrow and be given rights back meanwhile, but not in an idle hour.
+				time.Sleep(35 * time.Second)
 				if got := us.state(t, q).Share; got < before.Share {
 					t.Errorf("the peer is heard: share %d, it was %d", got, before.Share)
 				}
@@ -268,7 +272,7 @@ func TestWhoKnowsWhatWasLent(t *testing.T) {
 	}
 }
 
-// A peer whose own store lost the bucket knows nothing of it: only the journals do.
+// A peer whose own store lost the bucket knows nothing about it. Only the journals do.
 func TestBothRegionsLoseTheirStores(t *testing.T) {
 	for _, down := range []bool{false, true} {
 		t.Run(fmt.Sprintf("a node down: %v", down), func(t *testing.T) {
@@ -303,7 +307,8 @@ func TestBothRegionsLoseTheirStores(t *testing.T) {
 	}
 }
 
-// Where requests go does not matter: three regions, two of them of two nodes, admit the limit in each window.
+// It does not matter where requests go: three regions, two of which have two nodes, admit the limit
+// in each window.
 func TestTrafficMovesBetweenNodes(t *testing.T) {
 	for _, exhausted := range []policy.OnExhausted{policy.ExhaustedDeny, policy.ExhaustedBorrow} {
 		t.Run(string(exhausted), func(t *testing.T) {

@@ -68,7 +68,7 @@ const (
 	gone     = "no such limit any more"
 )
 
-// A charge comes back once, however often and from however many callers the receipt comes.
+// A charge is given back once, however often the receipt comes and from however many callers.
 func TestRefundGivesBackOnce(t *testing.T) {
 	for _, kind := range algorithms.Kinds {
 		t.Run(string(kind), func(t *testing.T) {
@@ -113,7 +113,7 @@ func TestRefundGivesBackOnce(t *testing.T) {
 	}
 }
 
-// What a region charged, any node of it refunds, also one that was started since.
+// Any node of a region refunds what the region charged, also a node that was started since.
 func TestRefundByAnotherNode(t *testing.T) {
 	d := documents.Parse(t, 1, halves, limitOf(algorithms.FixedWindow, 100, ""))
 	all := admit.RefundedCharge{Limit: "fixed-window", Units: 4}
@@ -128,7 +128,8 @@ func TestRefundByAnotherNode(t *testing.T) {
 		c.stop("us/n1")
 		n2.refunds(t, receipts[1], false, all)
 		n1 = c.start("us/n1", d)
-		receipts = append(receipts, n1.charged(t, cost("a", 4))) // the first of this start, as receipts[0] was of the one before
+		// the first receipt of this start, as receipts[0] was of the start before
+		receipts = append(receipts, n1.charged(t, cost("a", 4)))
 		n1.refunds(t, receipts[0], true, all)
 		n1.refunds(t, receipts[1], true, all)
 		n1.refunds(t, receipts[2], false, all)
@@ -144,7 +145,7 @@ func TestRefundByAnotherNode(t *testing.T) {
 	})
 }
 
-// A loss of the store ends all receipts: there is nothing left that they could give back.
+// After a loss of the store all receipts are refused, because there is nothing left to give back.
 func TestRefundAfterALoss(t *testing.T) {
 	d := documents.Parse(t, 1, alone, limitOf(algorithms.FixedWindow, 10, ", on_store_failure: deny"))
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
@@ -152,7 +153,8 @@ func TestRefundAfterALoss(t *testing.T) {
 		receipt := n.charged(t, cost("a", 4))
 		generation := n.Status().Generation
 		c.flushAll("us")
-		if _, err := n.Refund(t.Context(), receipt); err == nil || errors.Is(err, admit.ErrReceipt) { // the node has not seen it yet
+		// The node has not noticed the loss yet.
+		if _, err := n.Refund(t.Context(), receipt); err == nil || errors.Is(err, admit.ErrReceipt) {
 			t.Errorf("by a store that is lost: %v", err)
 		}
 		c.within(time.Second, "the store to be opened anew", func() bool { return n.Status().Generation > generation })
@@ -170,12 +172,13 @@ func TestRefundAfterALoss(t *testing.T) {
 	})
 }
 
-// Each limit of a request gives back what it was charged: a shadow limit that was over, and one that the document has
-// no more, nothing.
+// Each limit of a request gives back what it was charged. A shadow limit without room, and a limit
+// that the document no longer has, give back nothing.
 func TestRefundOfSeveralLimits(t *testing.T) {
 	var limits []string
 	var back []admit.RefundedCharge
-	kinds := slices.DeleteFunc(slices.Clone(algorithms.Kinds), func(k algorithms.Kind) bool { return k == algorithms.TokenBucket }) // all are too many
+	// All kinds together are too many for one request.
+	kinds := slices.DeleteFunc(slices.Clone(algorithms.Kinds), func(k algorithms.Kind) bool { return k == algorithms.TokenBucket })
 	for _, kind := range kinds {
 		limits = append(limits, limitOf(kind, 100, ""))
 		back = append(back, admit.RefundedCharge{Limit: nameOf(kind), Units: 3})
@@ -224,7 +227,8 @@ func TestRefundOfSeveralLimits(t *testing.T) {
 	})
 }
 
-// A refund made again says what it said, also under a document that has a limit less, or one more.
+// A refund of the same receipt says the same again, also under a document with one limit fewer or
+// more.
 func TestRefundAgainUnderAnotherDocument(t *testing.T) {
 	window, log := limitOf(algorithms.FixedWindow, 10, ""), limitOf(algorithms.SlidingWindowLog, 10, "")
 	started(t, documents.Parse(t, 1, alone, window, log), []string{"us/n1"}, func(t *testing.T, c *cluster) {
@@ -245,7 +249,7 @@ func TestRefundAgainUnderAnotherDocument(t *testing.T) {
 	})
 }
 
-// A charge comes back for as long as it weighs, and then no more; a limit's own time is what counts.
+// A charge is given back as long as it counts, by the time of its limit.
 func TestRefundOfAnOldCharge(t *testing.T) {
 	const second = time.Second
 	for _, tc := range []struct {
@@ -260,7 +264,8 @@ func TestRefundOfAnOldCharge(t *testing.T) {
 		{algorithms.SlidingWindowCounter, 19 * second, 0, noLonger},
 		{algorithms.SlidingWindowLog, 10*second - 1000, 4, ""},
 		{algorithms.SlidingWindowLog, 10 * second, 0, noLonger},
-		{algorithms.TokenBucket, 4*second - 1000, 1, ""}, // 3 of the 4 tokens have come by themselves
+		// 3 of the 4 tokens have come by themselves
+		{algorithms.TokenBucket, 4*second - 1000, 1, ""},
 		{algorithms.TokenBucket, 4*second + 1000, 0, noLonger},
 		{algorithms.LeakyBucket, 0, 0, promised},
 		{algorithms.LeakyBucket, time.Minute, 0, promised},
@@ -317,7 +322,7 @@ func TestNoReceiptWithoutACharge(t *testing.T) {
 	})
 }
 
-// A node that lost its journal gives receipts that are not those it gave before.
+// A node that lost its journal gives other receipts than before.
 func TestReceiptsAfterTheJournalIsLost(t *testing.T) {
 	d := documents.Parse(t, 1, alone, limitOf(algorithms.FixedWindow, 10, ""))
 	inBubble(t, []string{"us/n1"}, func(t *testing.T, c *cluster) {
@@ -333,7 +338,7 @@ func TestReceiptsAfterTheJournalIsLost(t *testing.T) {
 	})
 }
 
-// Nothing given back has a reason.
+// If nothing is given back, the outcome has a reason.
 func TestNothingGivenBackHasAReason(t *testing.T) {
 	for _, kind := range algorithms.Kinds {
 		started(t, documents.Parse(t, 1, alone, limitOf(kind, 10, "")), []string{"us/n1"}, func(t *testing.T, c *cluster) {

@@ -9,28 +9,30 @@ import (
 	"github.com/quotad/quotad/region/peer"
 )
 
-// Cutter cuts a node off from the nodes of another region, for rehearsals of faults. Safe for concurrent use.
+// Cutter cuts a node off from the nodes of another region, for rehearsals of faults. Safe for
+// concurrent use.
 type Cutter interface {
-	// Cut loses what goes to the nodes of a region ("out"), comes from them ("in"), or "both", for d, in place of what was
-	// cut that way before; 0 heals. It returns their addresses. A *FieldError says that there are none to cut.
+	// Cut loses what goes to the nodes of a region ("out"), comes from them ("in"), or "both", for
+	// d. It replaces an earlier cut in the same direction. A d of 0 heals. Cut returns the
+	// addresses of the nodes. A *FieldError says that there are none to cut.
 	Cut(region, direction string, d time.Duration) ([]netip.Addr, error)
-	// PacketsLost is how many packets cuts have lost.
+	// PacketsLost returns how many packets cuts have lost.
 	PacketsLost() uint64
 }
 
-// cuts are what a node knows of rehearsed cuts.
+// cuts is what a node knows of rehearsed cuts.
 type cuts struct {
-	cutter  atomic.Pointer[Cutter] // nil: the node makes none
-	refused door.Seldom            // to be logged
+	cutter  atomic.Pointer[Cutter] // nil: the node refuses cuts
+	refused door.Seldom            // limits the log of refused cuts
 }
 
-// AllowCuts lets whoever may call this node as nodes of other regions do cut it off from other regions. Before it is
-// called the node refuses.
+// AllowCuts allows nodes of other regions to have this node cut off from other regions, by calls to
+// its peer port. Without it the node refuses them.
 func (n *Node) AllowCuts(c Cutter) { n.cuts.cutter.Store(&c) }
 
-// cutOff makes a cut that the node was asked for over its peer port. That somebody tried is worth a warning either way; of
-// those that are refused, which whoever reaches the port can have many of, one a minute. All are counted
-// (quotad_peer_refused_total{reason="cut"}).
+// cutOff makes a cut that was asked for over the peer port, and logs it as a warning. If the node
+// does not allow cuts it refuses. A caller that reaches the port can cause many refusals, so at
+// most one refusal a minute is logged. All are counted (quotad_peer_refused_total{reason="cut"}).
 func (n *Node) cutOff(by peer.Caller, c peer.Cut) (peer.CutAnswer, error) {
 	cutter := n.cuts.cutter.Load()
 	if cutter == nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/quotad/quotad/region/peer"
 )
 
-// networkCutter cuts links of a cluster's network as a gate cuts a node's sockets.
+// networkCutter cuts links of a cluster's network, as a gate cuts a node's sockets.
 type networkCutter struct {
 	*cluster
 	from, to string // nodes
@@ -34,8 +34,9 @@ func (n networkCutter) Cut(region, _ string, d time.Duration) ([]netip.Addr, err
 
 func (networkCutter) PacketsLost() uint64 { return 0 }
 
-// TestCutOverThePeerPort: a node that was not started for it refuses a cut, warns of it and counts it; one that was is cut
-// off, degraded for as long as the cut lasts, and in touch again by itself.
+// TestCutOverThePeerPort: a node that was started without cuts refuses a cut, warns and counts it.
+// A node that allows cuts is cut off and degraded for as long as the cut lasts, and then recovers
+// by itself.
 func TestCutOverThePeerPort(t *testing.T) {
 	inBubble(t, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
 		var log bytes.Buffer

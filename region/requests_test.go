@@ -31,7 +31,7 @@ func (n *running) shardsOf(q admit.Request) int {
 	return len(all)
 }
 
-// refusal says how a receipt was refused: the error must be one that a caller can do something with.
+// refusal says how a receipt was refused. The error must be one on which a caller can act.
 func refusal(t testing.TB, err error) string {
 	t.Helper()
 	var field *admit.FieldError

@@ -9,7 +9,8 @@ import (
 	"github.com/quotad/quotad/region/admit"
 )
 
-// All regions use their stores up, and then, cut off from them, what was kept out of them: the limit, and not a unit more.
+// All regions use up their stores and then, cut off from them, their reserves: together exactly the
+// limit.
 func TestReserveAndStoresTogether(t *testing.T) {
 	nodes := []string{"us/n1", "us/n2", "eu/n1", "eu/n2"}
 	for _, kind := range algorithms.Kinds {
@@ -47,7 +48,7 @@ func TestReserveAndStoresTogether(t *testing.T) {
 	}
 }
 
-// A region that borrows takes no more than what the other stores hold: reserves are never lent.
+// A region borrows at most what the other stores hold: reserves are never lent.
 func TestReserveIsNotLent(t *testing.T) {
 	nodes := []string{"us/n1", "eu/n1"}
 	started(t, documents.Parse(t, 1, halves, limitOf(algorithms.FixedWindow, 400, ", local_reserve: 0.2, lending_limit: 1")), nodes, func(t *testing.T, c *cluster) {
@@ -75,7 +76,8 @@ func TestReserveIsNotLent(t *testing.T) {
 	})
 }
 
-// A cost between what the stores hold and the limit is never admitted, and draws nobody's rights.
+// A cost above what the stores hold together but within the limit is never admitted, and causes no
+// borrowing.
 func TestReserveMakesLargeCostsImpossible(t *testing.T) {
 	started(t, documents.Parse(t, 1, halves, limitOf(algorithms.FixedWindow, 400, ", local_reserve: 0.2, on_exhausted: borrow")), []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
 		us := c.running["us/n1"]

@@ -11,7 +11,8 @@ import (
 	"github.com/quotad/quotad/region/rules"
 )
 
-// A reset clears the use of one bucket, of whatever kind, also what still weighs of the window before.
+// A reset clears the use of one bucket of any kind, including use of the window before that still
+// counts.
 func TestReset(t *testing.T) {
 	for _, kind := range algorithms.Kinds {
 		t.Run(string(kind), func(t *testing.T) {
@@ -52,7 +53,8 @@ func TestReset(t *testing.T) {
 	}
 }
 
-// Nothing but use is cleared: rights that were moved stay where they are, and the other region's use stands.
+// Only use is cleared: rights that were moved stay where they are, and so does the other region's
+// use.
 func TestResetKeepsTheLedger(t *testing.T) {
 	d := documents.Parse(t, 1, halves, "name: hour, limit: 100, window: 1h, on_exhausted: borrow")
 	started(t, d, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {

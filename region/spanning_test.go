@@ -9,14 +9,16 @@ import (
 	"github.com/quotad/quotad/chaos/lab/servers"
 )
 
-// asCluster has a region's embedded Redis taken for a Redis Cluster of one server, whose keys are in many shards.
+// asCluster makes a region's embedded Redis pass for a Redis Cluster of one server, whose keys are
+// in many shards.
 func (c *cluster) asCluster(region string) {
 	c.onRedis(region)
 	s := c.servers[region]
 	c.servers[region] = &servers.Server{URL: strings.Replace(s.URL, "redis://", "redis+cluster://", 1), Now: s.Now}
 }
 
-// TestTransfersWithACluster: rights move between a region on a Cluster and one that is not, and the ceiling holds.
+// TestTransfersWithACluster: rights move between a region on a Cluster and one that is not, and the
+// ceiling holds.
 func TestTransfersWithACluster(t *testing.T) {
 	inBubble(t, []string{"here/n1", "there/n1"}, func(t *testing.T, c *cluster) {
 		c.asCluster("here")

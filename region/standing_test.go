@@ -10,8 +10,8 @@ import (
 	"github.com/quotad/quotad/region/store"
 )
 
-// A node that no request comes to is asked by its mate after a loss, and stands under the new generation then: it would
-// lend nothing under the old one.
+// After a loss a mate asks a node that gets no requests, and so that node joins the new generation.
+// Under the old one it would lend nothing.
 func TestAnIdleNodeStandsWithItsMate(t *testing.T) {
 	d := documents.Parse(t, 1, halves, long(algorithms.FixedWindow, 100, ""))
 	started(t, d, []string{"us/n1", "us/n2", "eu/n1"}, func(t *testing.T, c *cluster) {
@@ -24,8 +24,8 @@ func TestAnIdleNodeStandsWithItsMate(t *testing.T) {
 	})
 }
 
-// Between the opening of the store and what this node tells its peers under that generation nothing is restored: who
-// answers would fence nobody.
+// After the store was opened, nothing is restored before this node has told its peers under the new
+// generation: an answer to an earlier question would fence no node.
 func TestNothingIsRestoredBeforeTheNodeStands(t *testing.T) {
 	started(t, documents.Parse(t, 1, halves, long(algorithms.FixedWindow, 100, "")), []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
 		n, q := c.running["us/n1"], request("a")

@@ -26,54 +26,66 @@ type Status struct {
 	Generation uint64
 	NotReady   error
 	Peers      []Peer
-	Members    []string // nodes that gossip sees alive, this one among them
-	Mates      []string // of these, the other nodes of this region
+	Members    []string // nodes that gossip sees alive, including this one
+	Mates      []string // those of Members that are other nodes of this region
 	Store      StoreStatus
 	Journal    JournalStatus
 	Local      admit.LocalStatus
-	Exchange   exchange.Stats // its Recovering and PartlyKnown say how a recovery goes
-	Dropped    int64          // events lost to a full queue
-	HintsLost  int64          // hints not kept, because too many were
+	// Exchange counts the exchange of rights. Its Recovering and PartlyKnown show how far a
+	// recovery is.
+	Exchange  exchange.Stats
+	Dropped   int64 // events lost because a queue was full
+	HintsLost int64 // hints not kept because there were too many
 }
 
 // Peer is another region as this node sees it.
 type Peer struct {
 	Region     string
-	Heard      bool
-	Age        time.Duration // since the last answered call was sent
+	Heard      bool          // whether it ever answered
+	Age        time.Duration // since the last call that it answered was sent
 	RoundTrip  time.Duration
 	Degraded   bool
 	ClockKnown bool
-	ClockApart time.Duration // how far its store's clock is ahead of ours, wrong by at most half a round trip; if ClockKnown
+	// ClockApart is how far the peer's store clock is ahead of ours, wrong by at most half a round
+	// trip. It is valid if ClockKnown is true.
+	ClockApart time.Duration
 	Moved      exchange.Moved
 }
 
 // StoreStatus is the region's store as this node sees it.
 type StoreStatus struct {
-	Kind       string // standalone, sentinel or cluster
-	Address    string // without user and password
-	Data       []string
-	LastLoss   time.Time        // when data was last lost, by the store's clock; zero: never that the store knows
-	Losses     int64            // that this node found, since its start
-	OutOfReach []string         // shards whose requests are decided without the store, because their server does not answer
-	Refusing   []tenure.Refusal // kinds of calls that their servers refuse
-	Eviction   string           // maxmemory-policy; empty: not known
+	Kind    string // standalone, sentinel or cluster
+	Address string // without user and password
+	Data    []string
+	// LastLoss is when data was last lost, by the store's clock. Zero: the store knows of no loss.
+	LastLoss time.Time
+	Losses   int64 // losses that this node found since its start
+	// OutOfReach lists the shards whose requests are decided without the store, because their
+	// server does not answer.
+	OutOfReach []string
+	// Refusing lists the kinds of errors with which the servers refuse calls.
+	Refusing   []tenure.Refusal
+	Eviction   string // maxmemory-policy; empty: not known
 	ClockKnown bool
-	ClockApart time.Duration // how far the store's clock is ahead of this node's, to some 10 ms; if ClockKnown
+	// ClockApart is how far the store's clock is ahead of this node's, to some 10 ms. It is valid
+	// if ClockKnown is true.
+	// ClockApart is how far the store's clock is ahead of this node's, to some 10 ms. It is valid
+	// if ClockKnown is true.
+	ClockApart time.Duration
 }
 
-// JournalStatus is the node's journal.
+// JournalStatus describes the node's journal.
 type JournalStatus struct {
 	Incarnation uint64 // how often it has been opened
 	Sequence    uint64 // number of the last commit
 	Rows        uint64
 	Checkpoints uint64
-	Whole       bool      // it is known since when it holds every row that this node announced
-	WholeSince  time.Time // that; zero: since ever
+	Whole       bool      // since some time it holds every row that this node announced
+	WholeSince  time.Time // that time; zero: from the beginning
 	Failed      bool      // nothing is lent until the node starts anew
 }
 
-// Status returns the node's state of this moment.
+// Status returns the present state of the node.
 func (n *Node) Status() Status {
 	ages, stats, dropped := n.rights.Snapshot()
 	r := n.tenure.Rules()
@@ -110,7 +122,7 @@ func (n *Node) storeStatus() StoreStatus {
 	return s
 }
 
-// shardName is a shard without its braces.
+// shardName returns a shard's name without its braces.
 func shardName(s store.Shard) string { return strings.Trim(string(s), "{}") }
 
 func journalStatus(j *journal.Journal) JournalStatus {
@@ -130,7 +142,7 @@ type Bucket struct {
 	Inspected algorithms.Inspected
 }
 
-// Bucket reads the ledger of the bucket that a limit makes of the descriptors.
+// Bucket reads the ledger of the bucket of a limit and descriptors.
 func (n *Node) Bucket(ctx context.Context, limit, domain string, descriptors map[string]string) (Bucket, error) {
 	if err := (admit.Request{Domain: domain, Descriptors: descriptors, Cost: 1}).Validate(); err != nil {
 		return Bucket{}, err

@@ -10,7 +10,7 @@ import (
 	"github.com/quotad/quotad/region/store"
 )
 
-// watched is a way to a region's store of which a test hears when requests are sent to be decided.
+// watched connects to a region's store and tells a test when requests are sent to be decided.
 type watched struct {
 	store.Servers
 	decides func() // called before each round trip with decisions
@@ -27,7 +27,8 @@ func (w *watched) Exec(ctx context.Context, calls []store.Call) []store.Reply {
 	return w.Servers.Exec(ctx, calls)
 }
 
-// startWatched starts a node on a twin, and has decides called before each round trip in which the store decides requests.
+// startWatched starts a node on a twin, and has decides called before each round trip in which the
+// store decides requests.
 func (c *cluster) startWatched(name string, d *policy.Document, decides func()) *running {
 	c.t.Helper()
 	cfg := c.config(name, d)

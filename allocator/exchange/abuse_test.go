@@ -8,7 +8,8 @@ import (
 	"github.com/quotad/quotad/allocator"
 )
 
-// long returns a bucket of 1000 units in a long window, and a machine of us that has heard both peers.
+// long returns a bucket of 1000 units in a long window, and a machine of us that has heard both
+// peers.
 func long(window int64) (b *Bucket, m *Machine, now int64) {
 	b = &Bucket{ID: "w", Epoch: epochForTests, Kind: algorithms.FixedWindow, Limit: 1000, Window: window, Cell: window, Tick: 1,
 		Entitlements: map[string]int64{"us": 400, "eu": 400, "ap": 200}, Lending: 950_000, Borrowing: -1}
@@ -29,14 +30,15 @@ func (m *Machine) denyAll(now int64, out Effects) {
 	}
 }
 
-// spent is what us observes when it has used its entitlement and denies so many units.
+// spent returns the report of us when it has used its entitlement and denies the given units.
 func spent(b *Bucket, now, denied int64) Observed {
 	f := b.Entitlements["us"]
 	return Observed{Bucket: b, Denied: denied, Now: now, State: algorithms.State{Entitlement: f, Share: f, NextShare: f, Used: f}}
 }
 
-// TestAStormOfDemandKeepsNothingNegative: a lender that has spent its part, and counts a demand as large as can be said,
-// keeps a sum that is one; below zero it would lend what it has spent.
+// TestAStormOfDemandKeepsNothingNegative: a lender that has spent its part sees the largest demand
+// that can be expressed. The sum it keeps must not overflow: below zero it would lend what it has
+// spent.
 func TestAStormOfDemandKeepsNothingNegative(t *testing.T) {
 	for _, window := range []int64{allocator.Second, 7 * 86400 * allocator.Second, 366 * 86400 * allocator.Second} {
 		b, m, now := long(window)
@@ -55,7 +57,8 @@ func TestAStormOfDemandKeepsNothingNegative(t *testing.T) {
 	}
 }
 
-// TestARemovedPeerHoldsNothingUp: asks under way to a region that left the document do not count as on their way.
+// TestARemovedPeerHoldsNothingUp: asks to a region that left the document no longer count as under
+// way.
 func TestARemovedPeerHoldsNothingUp(t *testing.T) {
 	b, m, now := long(30 * 86400 * allocator.Second)
 	m.Step(now, spent(b, now, 400))
@@ -79,7 +82,8 @@ func TestARemovedPeerHoldsNothingUp(t *testing.T) {
 	}
 }
 
-// TestManyBucketsInNeedAskTogether: what is observed of thousands of buckets leads to few calls, and none of them waits.
+// TestManyBucketsInNeedAskTogether: decisions on thousands of buckets lead to few calls, and no
+// bucket waits.
 func TestManyBucketsInNeedAskTogether(t *testing.T) {
 	const buckets = 5000
 	_, m, now := long(60 * allocator.Second)

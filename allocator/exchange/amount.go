@@ -2,14 +2,16 @@ package exchange
 
 import "github.com/quotad/quotad/allocator"
 
-// likely returns the demand in this region as it asks for it: this node's, which a mean may stand
-// for, and what the other nodes of the region say.
+// likely returns the demand by which this region asks, in milliunits per second. It is the demand
+// on this node, smoothed unless it has plainly changed (allocator.Likely), plus the demand that the
+// region's other nodes report.
 func (m *Machine) likely(now int64, v *view) int64 {
 	return allocator.Likely(v.mean, v.rateNow(now)) + v.mates.rate(now)
 }
 
-// need returns what this region knows of a cell when it works out what to ask for; wanted is what
-// requests wait for.
+// need returns what allocator.Need wants to know to work out how much to ask for of a cell. opens
+// is the time in microseconds until the cell opens; wanted is the number of units that requests
+// wait for.
 func (m *Machine) need(now int64, v *view, cell int64, o allocator.Outlook, opens, wanted int64) allocator.Need {
 	n := allocator.Need{Frame: v.frame, Outlook: o, Opens: opens, Own: v.own, Share: v.share(cell),
 		Waiting: wanted, InNeed: v.inNeed(now), Home: v.Home, HomeWaits: v.wants(now)}
@@ -19,7 +21,7 @@ func (m *Machine) need(now int64, v *view, cell int64, o allocator.Outlook, open
 	return n
 }
 
-// target returns this region's target share of a cell of which it wants a total.
+// target returns this region's target share of a cell, in units, if it wants total units of it.
 func (m *Machine) target(now int64, v *view, cell, total int64) int64 {
 	m.demanders = append(m.demanders[:0], v.own.Demander(total))
 	for i := range v.dealings {

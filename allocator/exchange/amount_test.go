@@ -7,8 +7,9 @@ import (
 	"github.com/quotad/quotad/allocator"
 )
 
-// TestTraffic: a fixed window costs nothing where no region wants more than its part, also if all do that nearly; one that
-// is traded costs few messages, asks, answers and hints to each node all together.
+// TestTraffic: a fixed window costs no messages while no region wants more than its part, even if
+// all regions want nearly that. A window that is traded costs each node few messages, with asks,
+// answers and hints counted together.
 func TestTraffic(t *testing.T) {
 	for name, x := range map[string]struct {
 		window int64 // seconds

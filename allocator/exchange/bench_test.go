@@ -8,9 +8,8 @@ import (
 	"github.com/quotad/quotad/allocator"
 )
 
-// throng is a node with as many buckets as it plans for, each used beyond its entitlement, beside
-// other regions that say what they want of each and have nothing to spare. It is the most that a
-// tick is given to do.
+// throng is a node with MaxBuckets buckets, each used beyond its entitlement. The other regions say
+// what they want of each bucket and have nothing to spare. No tick has more to do.
 type throng struct {
 	m       *Machine
 	now     int64
@@ -19,7 +18,7 @@ type throng struct {
 	kind    algorithms.Kind
 }
 
-// newThrong builds it of so many buckets and regions, this one included.
+// newThrong builds a throng of so many buckets and regions, this region included.
 func newThrong(kind algorithms.Kind, buckets, regions int, hinted bool) *throng {
 	s := &throng{m: New("r0", "n1", Options{}), now: 1_000_000 * allocator.Second, kind: kind}
 	entitlements, bursts := map[string]int64{}, map[string]int64{}

@@ -22,8 +22,9 @@ func (d *denials) add(c *cluster) {
 // falsely returns the false denials.
 func (d denials) falsely() int64 { return d.pooled - d.ours }
 
-// benefit plays seeds with a feature and without, the same requests at the same times, and fails unless the false
-// denials are at most so many per mille of what the pooled limiter admits, and without the feature at least twice as many.
+// benefit plays the seeds with a feature and without it, with the same requests at the same times.
+// It fails if the false denials with the feature are more than the given per mille of what the
+// pooled limiter admits, or if they are not at least twice as many without it.
 func benefit(t *testing.T, seeds uint64, most int64, play func(seed uint64, draw *rand.Rand, off bool) *cluster) {
 	t.Helper()
 	var with, without denials
@@ -58,8 +59,9 @@ func (c *cluster) quiet(o Options, borrows bool) {
 	c.run(c.now + allocator.Second)
 }
 
-// TestBenefitOfBurstRights: bursts larger than a region's own part of the bucket and smaller than all of it, over a third
-// to the whole of a second, while the other regions are idle. Without burst rights a region can borrow but refill.
+// TestBenefitOfBurstRights: a burst is larger than a region's own part of the bucket and smaller
+// than the whole bucket. It is spread over a third of a second to a whole one, while the other
+// regions are idle. Without burst rights a region can borrow only refill.
 func TestBenefitOfBurstRights(t *testing.T) {
 	benefit(t, 16, 70, func(seed uint64, draw *rand.Rand, off bool) *cluster {
 		c := newClusterOf(t, seed, algorithms.TokenBucket, 10*allocator.Second, 40, 40, 20)
@@ -72,8 +74,9 @@ func TestBenefitOfBurstRights(t *testing.T) {
 	})
 }
 
-// TestBenefitOfBorrowing: rare bunches of requests on small limits, within a moment of each other, at any region. Without
-// on_exhausted: borrow what the region lacks is fetched for requests to come, and none come.
+// TestBenefitOfBorrowing: a small limit gets rare bunches of requests, each within a moment, at any
+// region. Without on_exhausted: borrow a region fetches what it lacks for later requests, and none
+// come.
 func TestBenefitOfBorrowing(t *testing.T) {
 	for _, k := range []struct {
 		kind algorithms.Kind
@@ -97,9 +100,10 @@ func TestBenefitOfBorrowing(t *testing.T) {
 	}
 }
 
-// TestBenefitOfHomeMode: a limit of 3 over five regions, as many requests as that on average, one at a time, anywhere.
-// Both sides borrow within the request. The split's single units, each of another region for every key, are never lent:
-// a lending limit of 95 % of one unit is none.
+// TestBenefitOfHomeMode: a limit of 3 over five regions gets that many requests on average, one at
+// a time, anywhere. With home mode and without, regions borrow within the request. Without it each
+// single unit belongs to another region for every key, and is never lent: a lending limit of 95 %
+// of one unit is no unit.
 func TestBenefitOfHomeMode(t *testing.T) {
 	const limit = 3
 	for _, seconds := range []int64{10, 60} {

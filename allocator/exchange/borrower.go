@@ -5,7 +5,8 @@ import (
 	"github.com/quotad/quotad/allocator"
 )
 
-// plan asks for what a bucket lacks in this cell and the next.
+// plan asks peers for what the bucket lacks in the current cell and in the next. jitter is parts
+// per million.
 func (m *Machine) plan(now int64, v *view, jitter int64) {
 	s := now + m.offset
 	cell := algorithms.CellAt(s, v.Cell)
@@ -17,21 +18,24 @@ func (m *Machine) plan(now int64, v *view, jitter int64) {
 	m.planBurst(now, v)
 }
 
-// planInNeed plans at once, but only for a region that denies or is about to.
+// planInNeed plans a bucket between two ticks, but only if this region has denied requests lately
+// or expects to deny soon.
 func (m *Machine) planInNeed(now int64, v *view) {
 	s := now + m.offset
 	cell := algorithms.CellAt(s, v.Cell)
 	v.roll(cell)
 	if o, _ := v.outlook(cell, s, m.rateNow(now, v)); v.inNeed(now) || allocator.RunsOut(o, m.farthest(), v.state.Share) {
 		m.planCell(now, v, cell, allocator.PPM)
-		if !v.frame.CellsApart && !m.noAdvance { // what counts now, or waits, will when the next cell opens
+		// Units that count now, or wait in a queue, still count when the next cell opens. So the
+		// next cell will be short too.
+		if !v.frame.CellsApart && !m.noAdvance {
 			m.planCell(now, v, cell+1, allocator.PPM)
 		}
 		m.planBurst(now, v)
 	}
 }
 
-// onWanted asks at once for what waiting requests lack.
+// onWanted asks at once for the units that waiting requests lack.
 func (m *Machine) onWanted(now int64, e Wanted) {
 	v := m.view(now, e.Bucket)
 	if v == nil {
@@ -48,28 +52,33 @@ func (m *Machine) onWanted(now int64, e Wanted) {
 	m.settle(v)
 }
 
-// settle ends the wait for rights of a bucket when they have come, or when nothing more is on its way.
+// settle ends the wait of a bucket's requests if the rights have come, or if no ask is under way
+// any more.
 func (m *Machine) settle(v *view) {
 	cell := v.state.Cell
 	come := v.state.Free >= v.wanted
 	if v.wanted > 0 && (come || v.pending(cell)+v.pendingBurst(cell) == 0) {
 		v.wanted = 0
 		if v.Home && come {
-			v.deniedAt = 0 // it has what it needs, and no more is to be fetched
+			v.deniedAt = 0 // the region has what it needs: fetch no further unit
 		}
 		m.out.Settled = append(m.out.Settled, Settled{Bucket: v.ID, RetryHelps: come || v.wantedGot})
 	}
 }
 
-// planCell asks peers for the rights that a cell lacks. If the bucket asks once, it asks for
-// everything, and only when the rights at hand would be used up before the answer to a later ask
-// could come: by then it knows most. Otherwise rights that come late are lost, so it asks for half
-// of the gap at each tick.
+// planCell asks peers for the rights that a cell lacks.
+//
+// A bucket that asks once (asksOnce) asks for everything, and only when the rights at hand would be
+// used up before the answer to a later ask could arrive: the later it asks, the better it knows its
+// need. For other buckets rights that arrive late are lost, so planCell asks for half of the gap at
+// each tick.
 func (m *Machine) planCell(now int64, v *view, cell, jitter int64) {
 	s := now + m.offset
 	share := v.share(cell)
 	o, opens := v.outlook(cell, s, m.rateNow(now, v))
-	if v.isShut(max(s, cell*v.Cell)) || opens > v.frame.Lead(m.farthest()) || v.Home && (opens > 0 || o.Steady) { // in home mode: unit by unit, and tokens, not refill
+	// In home mode a region borrows unit by unit, so nothing ahead of a cell. Of a token bucket it
+	// borrows tokens (planBurst), not refill.
+	if v.isShut(max(s, cell*v.Cell)) || opens > v.frame.Lead(m.farthest()) || v.Home && (opens > 0 || o.Steady) {
 		return
 	}
 	inNeed := v.inNeed(now) || allocator.Exhausted(o, allocator.AskWithin(m.farthest(), opens), share)
@@ -90,7 +99,7 @@ func (m *Machine) planCell(now int64, v *view, cell, jitter int64) {
 	}
 	pending := v.pending(cell)
 	anew := allocator.AskAnew(short, pending, wanted, inNeed)
-	if anew { // what is under way was asked for when less was known to be lacking
+	if anew { // the pending ask was sent when less was known to be lacking
 		pending = 0
 	}
 	offers := m.offers(now, v, cell, anew)
@@ -100,7 +109,7 @@ func (m *Machine) planCell(now int64, v *view, cell, jitter int64) {
 		return
 	}
 	units := allocator.Move(allocator.WithRoom(short, room, offered)-pending, allocator.Quantum(v.Limit), jitter, inNeed)
-	if v.asksOnce() && wanted == 0 { // else there is no time to ask others
+	if v.asksOnce() && wanted == 0 { // while requests wait there is no time to ask others later
 		offers = allocator.Fewest(offers, units)
 	}
 	tail := int64(0)
@@ -110,7 +119,7 @@ func (m *Machine) planCell(now int64, v *view, cell, jitter int64) {
 	m.askEach(now, v, cell, m.scratch.Divide(units, tail, offers, jitter, inNeed))
 }
 
-// askEach asks each peer for its portion, if more than was asked of it already.
+// askEach asks each peer for its portion, except peers that were already asked for as much.
 func (m *Machine) askEach(now int64, v *view, cell int64, portions []allocator.Portion) {
 	if len(portions) == 0 {
 		return
@@ -123,10 +132,11 @@ func (m *Machine) askEach(now int64, v *view, cell int64, portions []allocator.P
 	}
 }
 
-// gather asks every peer for an equal part of what is lacking, and asks again while answers are
-// under way. Where use fades, each lender has a little more to lend at every moment, and a region
-// that waited for each answer would be a round trip behind. The lender says how soon to ask again;
-// a hint that came after that may say that it needs less, so then the region asks at once.
+// gather asks every peer for an equal part of units, even while answers are under way. Where use
+// fades, each lender has a little more to lend at every moment, and a region that waited for each
+// answer would always be a round trip late. The lender's last answer says how soon to ask it again
+// (position.pace). If a hint from it arrived after the last ask, it may need less now, so gather
+// asks it at once.
 func (m *Machine) gather(now int64, v *view, cell, units int64) {
 	units = allocator.EachOf(units, len(m.peers))
 	var borrowed int64
@@ -147,7 +157,8 @@ func (m *Machine) gather(now int64, v *view, cell, units int64) {
 	}
 }
 
-// borrowed returns the rights of a cell that are borrowed, and those asked for.
+// borrowed returns how many units of a cell this region has borrowed or asked for, less what it has
+// returned.
 func (v *view) borrowed(cell int64) (sum int64) {
 	for i := range v.dealings {
 		sum += v.dealings[i].at(cell).borrowed()
@@ -155,12 +166,14 @@ func (v *view) borrowed(cell int64) (sum int64) {
 	return sum
 }
 
-// borrowed is the part of that of one peer.
+// borrowed returns the same for one peer. It counts units that the peer announced and our store has
+// not credited yet.
 func (p *position) borrowed() int64 {
 	return max(p.row.Borrowed+p.pending, p.announced.borrowed) - p.row.Returned
 }
 
-// pending returns the units of a cell that are asked for and not answered, or not credited yet.
+// pending returns the units of a cell that were asked for and are not answered yet, or announced
+// and not credited yet.
 func (v *view) pending(cell int64) int64 {
 	var sum int64
 	for i := range v.dealings {
@@ -169,7 +182,7 @@ func (v *view) pending(cell int64) int64 {
 	return sum
 }
 
-// pendingBurst is the same of tokens.
+// pendingBurst returns the same for tokens.
 func (v *view) pendingBurst(cell int64) int64 {
 	var sum int64
 	for i := range v.dealings {
@@ -178,8 +191,9 @@ func (v *view) pendingBurst(cell int64) int64 {
 	return sum
 }
 
-// offers returns what each peer may have for us: rights that it holds of ours, and spare rights of
-// its own. A peer that has not yet answered an ask is left out, unless all are to be asked anew.
+// offers returns what each peer may have for us: rights that it borrowed from us and may give back,
+// and spare rights of its own. It leaves out degraded peers. It leaves out peers that have not yet
+// answered an ask, unless anew is set.
 func (m *Machine) offers(now int64, v *view, cell int64, anew bool) []allocator.Offer {
 	offers := m.offered[:0]
 	for i, p := range m.peers {
@@ -192,17 +206,19 @@ func (m *Machine) offers(now int64, v *view, cell int64, anew bool) []allocator.
 		if cell == v.state.Cell && now >= pos.refusedUntil {
 			o.Back = max(pos.row.Lent-pos.row.Regained, 0)
 		}
+		// While requests wait, a peer with an ask under way does not count: otherwise each waiting
+		// request would ask every peer once more.
 		o.Some = now >= pos.refusedUntil && pos.row.Borrowed < d.part.Lendable &&
-			(v.wanted == 0 || pos.pending == 0) // each request that waits would ask all once more
+			(v.wanted == 0 || pos.pending == 0)
 		offers = append(offers, o)
 	}
 	m.offered = offers
 	return offers
 }
 
-// saidSpare returns how many units of the current cell peers have said, in hints or answers, that
-// they can spare. It leaves out a peer that has said nothing, though the plan takes that one to be
-// idle.
+// saidSpare returns how many units of the current cell peers have said that they can spare, in
+// hints or answers. A peer that has said nothing does not count here, although the plan assumes
+// that it is idle.
 func (m *Machine) saidSpare(now int64, v *view) (sum int64) {
 	cell := v.state.Cell
 	for i := range v.dealings {
@@ -214,8 +230,8 @@ func (m *Machine) saidSpare(now int64, v *view) (sum int64) {
 	return sum
 }
 
-// planBurst asks for the tokens that a token bucket will lack until its cell ends; then borrowed
-// tokens go back.
+// planBurst asks for the tokens that a token bucket will lack until its cell ends. Borrowed tokens
+// go back when the cell ends.
 func (m *Machine) planBurst(now int64, v *view) {
 	if !v.frame.LendsBurst || m.noBurst {
 		return
@@ -258,19 +274,19 @@ func (m *Machine) planBurst(now int64, v *view) {
 	}
 }
 
-// ask asks a peer for units of a cell: first for rights that the peer has borrowed from us, then
-// for its own. borrowed is what the bucket has borrowed of the cell; ask returns what that is
-// afterwards. So a caller that asks many peers adds it up once.
+// ask asks a peer for units of a cell: first for rights that the peer borrowed from us, then for
+// rights of its own. borrowed is what the bucket has borrowed of the cell (view.borrowed). ask
+// returns that sum as it is afterwards, so a caller that asks many peers adds it up once.
 func (m *Machine) ask(now int64, v *view, p *peer, cell, units, borrowed int64) int64 {
 	d := &v.dealings[p.index]
 	pos := d.at(cell)
-	ours := int64(0) // that it may give back
+	ours := int64(0) // rights of ours that the peer may give back
 	if cell == v.state.Cell {
 		ours = pos.row.Lent - pos.row.Regained
 	}
 	back, lent := allocator.SplitAsk(units, ours, v.own.Borrowable, borrowed, pos.pending)
 	if back+lent <= 0 || v.wanted > 0 && back+lent <= pos.pending {
-		return borrowed // nothing, or no more than it was asked for
+		return borrowed // there is nothing to ask for, or the pending ask covers it
 	}
 	if !m.mayAsk(p) {
 		m.wait(now, v, p)
@@ -282,5 +298,6 @@ func (m *Machine) ask(now int64, v *view, p *peer, cell, units, borrowed int64) 
 	hoped := gain{units: max(back+lent-pos.pending, 0)}
 	borrowed -= pos.borrowed()
 	m.put(now, p, pos, a, hoped)
-	return borrowed + d.at(cell).borrowed() // not that of pos: of a cell that is over nothing is kept
+	// Not pos.borrowed(): for a cell that is over, d.at returns a position that is not stored.
+	return borrowed + d.at(cell).borrowed()
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/quotad/quotad/chaos/oracle"
 )
 
-// apartCase is a limit of 1000 over two regions, half and half, of which eu is ahead of us by its clock.
+// apartCase is a limit of 1000, half of it in region us and half in eu. The clock of eu is ahead.
 type apartCase struct {
 	kind          algorithms.Kind
 	burst         int64 // of both together
@@ -18,8 +18,8 @@ type apartCase struct {
 	acts          []act
 }
 
-// act is what a region does from one time to another, each hundredth of a second; times count from the beginning of a
-// cell of us.
+// act is what a region does every hundredth of a second from one time to another. Times count from
+// the beginning of a cell of us.
 type act struct {
 	region   string
 	from, to time.Duration
@@ -29,7 +29,8 @@ type act struct {
 // rush asks for more than there is, one unit after another.
 func rush(r *testRegion) { r.decide(r.bucket.Limit) }
 
-// spend takes what there is without demand for more, as a further node would that the plan does not know of.
+// spend takes what there is, without a demand for more. A node that the plan does not know of would
+// do that.
 func spend(r *testRegion) {
 	d, admitted := inUnits(r.store, r.time(), r.guard(), r.terms(), r.bucket.Limit)
 	if d.Status != algorithms.StatusOK {
@@ -40,20 +41,21 @@ func spend(r *testRegion) {
 	r.tell(admitted, 0, d)
 }
 
-// need has a request wait for nearly all there is, whose caller is gone when it comes.
+// need has a request wait for nearly all there is. Its caller is gone when the rights come.
 func need(r *testRegion) {
 	d := r.store.Inspect(r.time(), algorithms.Inspect{Fence: r.guard(), Target: algorithms.Target{Key: "b", Terms: r.terms()}})
 	r.step(Wanted{Bucket: r.bucket, Units: r.bucket.Limit * 19 / 20, State: d.State, Now: d.Now})
 }
 
-// apartCases borrow by one clock and spend by the other, as late as can be.
+// apartCases returns cases that borrow by one clock and spend by the other, as late as possible.
 func apartCases() []apartCase {
 	const ms = time.Millisecond
 	hoard := func(from, rate, last time.Duration) []act {
 		return []act{{"us", 50 * ms, 100 * ms, need}, {"us", 970 * ms, 980 * ms, spend}, {"eu", 970 * ms, 980 * ms, spend},
 			{"us", from, rate, rush}, {"us", rate, last, spend}, {"eu", time.Second, last, spend}}
 	}
-	// A rate is borrowed only from the point of the cell on at which it was given up, so it must have been promised before.
+	// A rate is borrowed only from the point of the cell on at which the lender gave it up, so it
+	// must have been promised before the cell.
 	promised := func(from time.Duration) []act {
 		return []act{{"us", -3000 * ms, 600 * ms, rush}, {"us", 600 * ms, 7000 * ms, spend}, {"eu", from, 8000 * ms, spend}}
 	}
@@ -74,8 +76,9 @@ func apartCases() []apartCase {
 	}
 }
 
-// TestBoundsOfClocksAreMet: with clocks apart more is admitted in real time than is promised, by no more than what quotad
-// limits bound prints and no less than half of it, of a token bucket two fifths; in labelled windows nothing is.
+// TestBoundsOfClocksAreMet: with clocks apart the regions admit more in real time than is promised.
+// The excess is at most what quotad limits bound prints, and at least half of that (for a token
+// bucket two fifths). In labelled windows nothing is exceeded.
 func TestBoundsOfClocksAreMet(t *testing.T) {
 	for _, x := range apartCases() {
 		name := fmt.Sprintf("%s, 1000 in %v, clocks %v apart", x.kind, x.window, x.ahead)
@@ -93,7 +96,7 @@ func TestBoundsOfClocksAreMet(t *testing.T) {
 	}
 }
 
-// printed returns what is said of clocks apart.
+// printed returns the bound that is printed for clocks apart.
 func (x apartCase) printed(t *testing.T) int64 {
 	window := x.window.Microseconds()
 	e := allocator.Exposure{Kind: x.kind, Limit: 1000, Window: window, Cell: algorithms.CellLength(x.kind, window),
@@ -108,8 +111,8 @@ func (x apartCase) printed(t *testing.T) int64 {
 	return 0
 }
 
-// cluster builds the regions, and a judge of real time. A fixed window promises nothing of that but that an interval as
-// long as a window sees no more than two.
+// cluster builds the regions and a judge of real time. All that a fixed window promises of real
+// time is that an interval as long as a window sees no more than two windows' limits.
 func (x apartCase) cluster(t *testing.T) *cluster {
 	c := newClusterOf(t, 1, x.kind, x.window.Microseconds(), 500, 500)
 	for name := range c.bucket.Bursts {
@@ -151,8 +154,8 @@ func (x apartCase) play(t *testing.T) (most int64) {
 	return most
 }
 
-// TestClockBackOverTheEndOfACell: the store's time never goes back, so no finished cell opens again and nothing is above
-// the limit, by the store times that decisions carry.
+// TestClockBackOverTheEndOfACell: the store's time never goes back, so no finished cell opens again
+// and nothing is above the limit, by the store times that decisions carry.
 func TestClockBackOverTheEndOfACell(t *testing.T) {
 	for _, kind := range []algorithms.Kind{algorithms.FixedWindow, algorithms.SlidingWindowCounter, algorithms.SlidingWindowLog,
 		algorithms.TokenBucket, algorithms.LeakyBucket} {

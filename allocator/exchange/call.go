@@ -5,25 +5,26 @@ import (
 	"github.com/quotad/quotad/allocator"
 )
 
-// call is a message under way.
+// call is a message that was sent to a peer and not answered yet.
 type call struct {
 	peer string
 	to   *peer
 	sent int64
-	asks []Ask // those of the message
+	asks []Ask // in the order of the message
 	gain []gain
 }
 
-// gain is what an ask may bring.
+// gain is what an ask may bring: units, and tokens (burst).
 type gain struct{ units, burst int64 }
 
-// ask returns an ask that names the rows with a peer as they are known.
+// ask returns an ask that names the sums of the rows with a peer as this node knows them. It asks
+// for nothing until the caller raises a sum.
 func (v *view) ask(pos *position) Ask {
 	row := &pos.row
 	return Ask{Bucket: v.ID, Cell: pos.cell, Returned: row.Regained, Lent: row.Borrowed, Burst: row.BurstBorrowed}
 }
 
-// put puts an ask into this step's message to a peer that may be asked.
+// put adds an ask to this step's message to a peer. mayAsk must have allowed it.
 func (m *Machine) put(now int64, p *peer, pos *position, a Ask, hoped gain) {
 	out := &m.out.Calls[m.call(now, p)]
 	c := m.calls[out.ID]
@@ -35,7 +36,8 @@ func (m *Machine) put(now int64, p *peer, pos *position, a Ask, hoped gain) {
 	m.stats.Asks++
 }
 
-// call returns the index of this step's call to a peer with room for an ask, or -1 if too many are under way.
+// call returns the index in Effects.Calls of a call to the peer with room for an ask. It makes a
+// new call if this step has none. It returns -1 if MaxCalls calls are under way.
 func (m *Machine) call(now int64, p *peer) int {
 	if m.isOpen(p) {
 		return p.open
@@ -47,7 +49,8 @@ func (m *Machine) call(now int64, p *peer) int {
 	p.underway++
 	p.called = now
 	c := &call{peer: p.name, to: p, sent: now}
-	if m.isFull(p) { // the next will have many asks too
+	// This step has filled a message already, so this one will have many asks too.
+	if m.isFull(p) {
 		c.asks, c.gain = make([]Ask, 0, MaxAsks), make([]gain, 0, MaxAsks)
 	}
 	m.calls[m.lastCall] = c
@@ -57,12 +60,12 @@ func (m *Machine) call(now int64, p *peer) int {
 	return p.open
 }
 
-// isOpen says whether this step has a call to a peer with room for an ask.
+// isOpen says whether this step has a call to the peer with room for an ask.
 func (m *Machine) isOpen(p *peer) bool {
 	return m.hasCall(p) && len(m.out.Calls[p.open].Message.Asks) < MaxAsks
 }
 
-// isFull says whether this step has a call to a peer, without room.
+// isFull says whether this step's call to the peer has no room for an ask.
 func (m *Machine) isFull(p *peer) bool {
 	return m.hasCall(p) && len(m.out.Calls[p.open].Message.Asks) >= MaxAsks
 }
@@ -71,7 +74,8 @@ func (m *Machine) hasCall(p *peer) bool {
 	return p.open < len(m.out.Calls) && m.out.Calls[p.open].Peer == p.name
 }
 
-// finish takes a call off the list; nil if it is not there, or its peer is of no document any more.
+// finish removes a call from the calls under way and returns it with its peer. It returns nil if
+// there is no such call, or if the document no longer names its peer.
 func (m *Machine) finish(id uint64) (*call, *peer) {
 	c := m.calls[id]
 	if c == nil {
@@ -80,7 +84,8 @@ func (m *Machine) finish(id uint64) (*call, *peer) {
 	delete(m.calls, id)
 	c.to.underway--
 	p := m.peer(c.peer)
-	if p != c.to { // gone, or gone and come back: what was asked of it before is forgotten
+	// The peer left the document, and may have come back. What was asked of it before is forgotten.
+	if p != c.to {
 		return nil, nil
 	}
 	for i, a := range c.asks {
@@ -93,7 +98,8 @@ func (m *Machine) finish(id uint64) (*call, *peer) {
 	return c, p
 }
 
-// onUnanswered gives a call up: what it asked for may be asked for again, by the same values.
+// onUnanswered gives up a call. A later ask may name the same sums again: the lender then debits
+// nothing twice.
 func (m *Machine) onUnanswered(now int64, e Unanswered) {
 	c, _ := m.finish(e.ID)
 	if c == nil {
@@ -133,8 +139,10 @@ func (m *Machine) onAnswered(now int64, e Answered) {
 	}
 }
 
-// granted credits what a grant says beyond what is known. A row counts only if it was written for the generation
-// our store has now, under our documents, for the cell asked about, and within what the lender may lend at all.
+// granted credits what a grant announces beyond what is known. It rejects a row that was written
+// for another generation of our store, under another document, for another cell than asked about,
+// or by a generation of the lender that is not believed. The store checks that the row is no more
+// than the lender may lend (Credit.Most).
 func (m *Machine) granted(now int64, c *call, p *peer, i int, g Grant, r Reply) {
 	a, hoped := c.asks[i], c.gain[i]
 	v := m.views[a.Bucket]
@@ -151,10 +159,11 @@ func (m *Machine) granted(now int64, c *call, p *peer, i int, g Grant, r Reply) 
 	if g.Refusal != NotRefused {
 		gained, burst, g.Spare = 0, 0, 0
 	}
-	left := gain{} // what the lender had nothing of
+	left := gain{} // what was asked for and will not be had for a while
 	if hoped.units > 0 {
 		pos.spare, pos.spareAt = min(max(g.Spare, 0), v.Limit), now
-		if gained == 0 || v.asksOnce() && gained < hoped.units && pos.spare == 0 { // a part is all it has
+		// A lender that gives a part and has no spare left gave all it has.
+		if gained == 0 || v.asksOnce() && gained < hoped.units && pos.spare == 0 {
 			left.units, pos.spare = hoped.units, 0
 		}
 	}
@@ -163,7 +172,9 @@ func (m *Machine) granted(now int64, c *call, p *peer, i int, g Grant, r Reply) 
 	}
 	pos.pace = min(max(g.Retry, 0), allocator.MaxRetry)
 	from := now
-	if v.keepsAsking() { // it is asked again while answers are under way, at the lender's pace
+	// It is asked again while answers are under way. The lender's pace counts from one ask to the
+	// next.
+	if v.keepsAsking() {
 		from = c.sent
 	}
 	pos.noteRefusal(left, from+pos.pace)
@@ -182,7 +193,7 @@ func (m *Machine) granted(now int64, c *call, p *peer, i int, g Grant, r Reply) 
 		m.reject(RejectedEpoch, 1)
 		return
 	}
-	pos.pending += gained // until the store has it
+	pos.pending += gained // until the store has credited it
 	pos.burst.pending += burst
 	pos.announced.raise(g.Lent, g.Returned, g.Burst)
 	m.out.Credits = append(m.out.Credits, Credit{Bucket: v.Bucket, Peer: p.name, Generation: r.Generation,
@@ -190,7 +201,8 @@ func (m *Machine) granted(now int64, c *call, p *peer, i int, g Grant, r Reply) 
 		Burst: g.Burst, MostBurst: v.dealings[p.index].part.LendableBurst, GainBurst: burst, At: r.At})
 }
 
-// noteRefusal notes that nothing of what was hoped for will be had before a time.
+// noteRefusal notes that the peer gives nothing more before the node time until: no units if of has
+// units, no tokens if of has burst.
 func (pos *position) noteRefusal(of gain, until int64) {
 	if of.units > 0 {
 		pos.refusedUntil = until
@@ -200,7 +212,7 @@ func (pos *position) noteRefusal(of gain, until int64) {
 	}
 }
 
-// onCredited brings the view up to what the store holds now.
+// onCredited updates the view to what the store holds after a credit.
 func (m *Machine) onCredited(now int64, e Credited) {
 	c := e.Credit
 	v := m.views[c.Bucket.ID]
@@ -229,12 +241,13 @@ func (m *Machine) onCredited(now int64, e Credited) {
 		max(row.BurstBorrowed-pos.row.BurstBorrowed, 0))
 	pos.raise(row)
 	if row.Borrowed < c.Lent || row.Regained < c.Returned || row.BurstBorrowed < c.Burst {
-		pos.forgetAnnounced() // the store did not take all of it now, and may later
+		// The store did not credit all of it. It may do so when the peer announces it again.
+		pos.forgetAnnounced()
 	}
 	m.settle(v)
 }
 
-// noteBorrowed counts what the store was credited with.
+// noteBorrowed counts what our store was credited with from a peer.
 func (m *Machine) noteBorrowed(peer string, borrowed, regained, burst int64) {
 	m.stats.UnitsBorrowed += borrowed
 	m.stats.UnitsRegained += regained

@@ -3,24 +3,28 @@ package exchange
 import "github.com/quotad/quotad/allocator"
 
 const (
-	// clockPeriod is how long one quickest answer is looked for; that of the last period and of this one count.
+	// clockPeriod is the length of a measuring period, in microseconds. The estimate uses the
+	// quickest answer of this period and of the one before.
 	clockPeriod = allocator.Second * 30
-	// maxTime bounds the times of peers that are computed with: 2112.
+	// maxTime is the largest time that the machine accepts from a peer, in microseconds since 1970
+	// (the year 2112).
 	maxTime = 1 << 52
 )
 
-// clock estimates how far a peer's store clock is ahead of ours. A reply carries the peer's time of a moment within the
-// call; half way is a guess that is wrong by at most half the round trip, so the quickest of many answers knows best.
+// clock estimates how far a peer's store clock is ahead of ours. A reply carries the peer's store
+// time at some moment during the call. The estimate assumes the middle of the call, so it is wrong
+// by at most half the round trip. Therefore the quickest answer is the best one.
 type clock struct {
-	since        int64 // when this period began
+	since        int64 // when this period began, node time
 	last, before reading
 }
 
-// reading is what one answer told; quick is its round trip plus one, 0: there was none.
+// reading is what one answer told: how far the peer's store clock is ahead of ours, and the
+// answer's round trip plus one (quick; 0: no answer). Both are microseconds.
 type reading struct{ apart, quick int64 }
 
-// add takes in an answer that came at now to a call sent at sent: theirs is the peer's store time in it, ours that of
-// our store now. All are microseconds.
+// add takes in an answer that arrived at now to a call sent at sent. theirs is the peer's store
+// time in the answer, ours is our store's time now. All are microseconds.
 func (c *clock) add(theirs, ours, sent, now int64) {
 	c.turn(now)
 	r := reading{apart: theirs + (now-sent)/2 - ours, quick: now - sent + 1}
@@ -29,7 +33,7 @@ func (c *clock) add(theirs, ours, sent, now int64) {
 	}
 }
 
-// turn begins a new period when the present one is over.
+// turn begins a new period if the current one is over.
 func (c *clock) turn(now int64) {
 	if now-c.since < clockPeriod {
 		return
@@ -41,7 +45,8 @@ func (c *clock) turn(now int64) {
 	c.since = now
 }
 
-// apart returns the estimate; false: no answer of the last minute told.
+// apart returns how far the peer's store clock is ahead of ours, in microseconds. It returns false
+// if no answer of this period or the one before carried a time.
 func (c clock) apart(now int64) (int64, bool) {
 	c.turn(now)
 	r := c.last
@@ -51,16 +56,16 @@ func (c clock) apart(now int64) (int64, bool) {
 	return r.apart, r.quick > 0
 }
 
-// noteStoreTime notes a store time that was seen at a node time.
+// noteStoreTime notes that the store's time was store at the node time now.
 func (m *Machine) noteStoreTime(store, now int64) { m.offset, m.clockKnown = store-now, true }
 
-// StoreClock returns how far the store's clock is ahead of the machine's, in microseconds, by the
-// last answer of the store that the machine was told of. It is too low by the time the answer
-// took. known is false if the machine has been told of none.
+// StoreClock returns how far the store's clock is ahead of the node's, in microseconds, by the last
+// answer of the store that the machine was told of. It is too low by the time that the answer took.
+// known is false if the machine was told of none.
 func (m *Machine) StoreClock() (ahead int64, known bool) { return m.offset, m.clockKnown }
 
-// stampReplies puts our store's time on the replies of a step: none earlier than the debits that it announces, for what was told of the
-// store since may be older.
+// stampReplies puts our store's time on the replies of a step. The time is never before the debits
+// that a reply announces: the machine may have heard an older store time since.
 func (m *Machine) stampReplies(now int64) {
 	for i := range m.out.Replies {
 		if r := &m.out.Replies[i].Reply; m.clockKnown {

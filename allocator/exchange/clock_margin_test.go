@@ -7,9 +7,10 @@ import (
 	"github.com/quotad/quotad/allocator"
 )
 
-// TestClocksWithinTheGuard: the sliding kinds are exact in real time as long as clocks are not further apart than the
-// guard. The log is judged by one real clock. The counter counts by cells, and each region's cells are by its own
-// clock; what never exceeds the limit is the sum of the regions' estimates at a moment, each by its own clock.
+// TestClocksWithinTheGuard: the sliding kinds are exact in real time as long as clocks are no
+// further apart than the clock margin. The log is judged by one real clock. The counter counts by
+// cells, and each region's cells follow its own clock. So for the counter the sum of the regions'
+// estimates at one moment, each by its own clock, must not exceed the limit.
 func TestClocksWithinTheGuard(t *testing.T) {
 	for _, kind := range []algorithms.Kind{algorithms.SlidingWindowCounter, algorithms.SlidingWindowLog} {
 		t.Run(string(kind), func(t *testing.T) {

@@ -7,10 +7,12 @@ import (
 	"github.com/quotad/quotad/allocator"
 )
 
-// TestClockTakesTheQuickestAnswer: of those of the present half minute and the one before.
+// TestClockTakesTheQuickestAnswer: the estimate comes from the quickest answer of this half minute
+// and the one before.
 func TestClockTakesTheQuickestAnswer(t *testing.T) {
 	const s = allocator.Second
-	type answer struct{ at, roundTrip, theirs int64 } // theirs: ahead of our clock, as of the answer's coming
+	// theirs is how far the peer's clock is ahead of ours when the answer arrives.
+	type answer struct{ at, roundTrip, theirs int64 }
 	for name, x := range map[string]struct {
 		answers []answer
 		now     int64
@@ -40,7 +42,8 @@ func TestClockTakesTheQuickestAnswer(t *testing.T) {
 	}
 }
 
-// TestRegionsLearnHowFarTheirClocksAreApart: through pings alone, to half a round trip of a network whose ways differ.
+// TestRegionsLearnHowFarTheirClocksAreApart: pings alone measure it, to within half a round trip of
+// a network that is slower in one direction.
 func TestRegionsLearnHowFarTheirClocksAreApart(t *testing.T) {
 	c := newCluster(t, 1, allocator.Second, 400, 400, 200)
 	c.regions["eu"].offset, c.regions["ap"].offset = 300_000, -70_000
@@ -63,7 +66,8 @@ func TestRegionsLearnHowFarTheirClocksAreApart(t *testing.T) {
 	}
 }
 
-// TestTimesThatCannotBeAreIgnored: and so is every time before our own store was seen.
+// TestTimesThatCannotBeAreIgnored: the machine ignores impossible times of a peer, and every time
+// that arrives before it has seen our own store's time.
 func TestTimesThatCannotBeAreIgnored(t *testing.T) {
 	for _, x := range []struct {
 		at    int64
@@ -84,7 +88,8 @@ func TestTimesThatCannotBeAreIgnored(t *testing.T) {
 	}
 }
 
-// TestAReplyIsNoEarlierThanItsDebits: what is heard of the store between the debit and the reply may be older.
+// TestAReplyIsNoEarlierThanItsDebits: a store time that the machine hears between the debit and the
+// reply may be older than the debit.
 func TestAReplyIsNoEarlierThanItsDebits(t *testing.T) {
 	c, eu := met(t)
 	out := eu.asks(Ask{Bucket: "b", Cell: eu.cell(), Lent: 10}, nil)

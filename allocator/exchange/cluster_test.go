@@ -13,9 +13,10 @@ import (
 	"github.com/quotad/quotad/chaos/oracle"
 )
 
-// cluster is whole regions in virtual time on the production core: machines, twins of their stores and journals that
-// keep only what was recorded, joined by a network that may lose, repeat, delay and reorder. One event at a time, all
-// choices from one seed, so that every run can be had again.
+// cluster is several whole regions in virtual time. The machines are the production's. Stores and
+// journals are twins that keep only what was recorded. The network between regions may lose,
+// repeat, delay and reorder messages. Events happen one at a time and one seed makes all choices,
+// so every run can be repeated.
 type cluster struct {
 	t       testing.TB
 	rand    *rand.Rand
@@ -29,45 +30,48 @@ type cluster struct {
 	net     network
 	admit   map[int64]int64 // units admitted, by cell, over all regions
 
-	pool   algorithms.Twin // one limiter that owns the whole limit and is offered the same; asked for if pooled is set
-	pooled *int64          // units that it admitted
-	judge  *oracle.Judge   // of what was admitted, if set
-	limit  oracle.Limit    // that it judges by
+	// A single limiter that owns the whole limit and is offered the same units; used if pooled is
+	// set.
+	pool   algorithms.Twin
+	pooled *int64        // units that pool admitted
+	judge  *oracle.Judge // of what was admitted, if set
+	limit  oracle.Limit  // that it judges by
 	told   uint64
-	losing int  // in so many disturbances a store loses everything, 0: never
-	apart  bool // clocks are apart, by a constant, and the judge is told of real time
+	losing int  // one in so many disturbances makes a store lose everything; 0: never
+	apart  bool // clocks differ by constants, and the judge is told real time
 
-	recovery *scene // what carries out what recoveries lead to, if set
-	moved    bool   // rows may have been, since the invariants were last checked
-	wrong    error  // what else was found not to hold
+	recovery *scene // carries out the effects of recoveries, if set
+	moved    bool   // rows may have changed since the invariants were last checked
+	wrong    error  // the first other fault that was found
 }
 
 // testRegion is one region with one node, or a further node of one.
 type testRegion struct {
 	*cluster
-	name        string
-	node        string
-	machine     *Machine
-	options     Options
-	store       *algorithms.Twin
-	journal     map[string]Row
-	born        int // raised by each crash: what was under way for an earlier life is lost
-	dead        bool
-	calls       map[uint64]bool
-	replies     map[uint64]func(Reply)
-	asked       uint64
-	offset      int64 // of its clock
-	rate        int64 // demand, units per second, or in so many seconds as per says
-	per         int64
-	offered     int64
-	admitted    int64
-	denied      int64
-	crash       int                          // per mille that an effect is where the node dies
-	effects     int                          // carried out so far
-	dieAt       int                          // the effect at which the node dies, 0: none
-	seen        int64                        // the latest time its store showed
-	counted     map[int64]int64              // units admitted, by cell
-	borrows     bool                         // denied requests wait for rights (on_exhausted: borrow)
+	name     string
+	node     string
+	machine  *Machine
+	options  Options
+	store    *algorithms.Twin
+	journal  map[string]Row
+	born     int // raised by each crash: what was under way for an earlier life is lost
+	dead     bool
+	calls    map[uint64]bool
+	replies  map[uint64]func(Reply)
+	asked    uint64
+	offset   int64 // of its clock
+	rate     int64 // demand, units per second, or per as many seconds as per says
+	per      int64
+	offered  int64
+	admitted int64
+	denied   int64
+	crash    int             // per mille of the effects at which the node dies
+	effects  int             // carried out so far
+	dieAt    int             // the effect at which the node dies, 0: none
+	seen     int64           // the latest time its store showed
+	counted  map[int64]int64 // units admitted, by cell
+	// Denied requests wait for rights (on_exhausted: borrow).
+	borrows     bool
 	testimonies map[uint64]func(Testimonies) // by question, see scene
 	waiters     []*waiter
 	closed      int64 // the last cell that a loss of its store closed
@@ -124,7 +128,8 @@ func (c *cluster) run(until int64) {
 	c.now = until
 }
 
-// start begins a life of the node: its memory is empty, store and journal are as they were left.
+// start begins a life of the node: its memory is empty, its store and journal are as the last life
+// left them.
 func (r *testRegion) start() {
 	r.born++
 	r.dead = false
@@ -166,7 +171,8 @@ func (r *testRegion) decide(units int64) {
 	r.denied += denied
 }
 
-// charge has the store decide units one by one, and the machine observe it. It returns how many were denied.
+// charge has the store decide units one by one, and the machine observe it. It returns how many
+// were denied.
 func (r *testRegion) charge(units int64) (algorithms.Decided, int64) {
 	d, admitted := inUnits(r.store, r.time(), r.guard(), r.terms(), units)
 	r.seen = max(r.seen, d.Now)
@@ -183,8 +189,8 @@ func (r *testRegion) charge(units int64) (algorithms.Decided, int64) {
 	return d, units - admitted
 }
 
-// inUnits has a store decide units one by one and returns how many it admitted. Where one is denied the rest would be,
-// too: of many, it is asked for one more than fit.
+// inUnits has a store decide units one by one and returns how many it admitted. After a denied unit
+// the store would deny the rest too. So of many units it offers only one more than fit.
 func inUnits(store *algorithms.Twin, now int64, g algorithms.Fence, terms algorithms.Terms, units int64) (algorithms.Decided, int64) {
 	if units > 3 {
 		i := store.Inspect(now, algorithms.Inspect{Fence: g, Target: algorithms.Target{Key: "b", Terms: terms}})
@@ -205,7 +211,7 @@ func inUnits(store *algorithms.Twin, now int64, g algorithms.Fence, terms algori
 	return d, admitted
 }
 
-// load offers the region's rate for ever, evenly.
+// load offers the region's rate evenly, for ever.
 func (r *testRegion) load() {
 	const quantum = 5000
 	var due int64
@@ -247,7 +253,8 @@ func (r *testRegion) dies() bool {
 	return true
 }
 
-// step steps the machine and carries out what it answers, each effect a little later, unless the node has died.
+// step steps the machine and carries out what it answers, each effect a little later, unless the
+// node has died.
 func (r *testRegion) step(e Event) {
 	if r.dead {
 		return

@@ -8,8 +8,8 @@ import (
 	"github.com/quotad/quotad/allocator"
 )
 
-// TestRecoveryCounts: a bucket waits, is restored but for a peer that does not tell, and is whole when it has told; a new
-// loss, and a new generation, begin the count anew.
+// TestRecoveryCounts: a bucket waits, is restored but for a peer that does not tell, and is whole
+// when it has told; a new loss, and a new generation, begin the count anew.
 func TestRecoveryCounts(t *testing.T) {
 	const s, hour int64 = allocator.Second, 3600 * allocator.Second
 	b := &Bucket{ID: "b", Epoch: "1", Kind: algorithms.FixedWindow, Limit: 100, Window: hour, Cell: hour, Tick: 1,
@@ -62,7 +62,8 @@ func TestRecoveryCounts(t *testing.T) {
 	}
 }
 
-// TestRefusalsAreCountedByReason: what a peer of a later version says is unknown to us, and counts as that.
+// TestRefusalsAreCountedByReason: what a peer of a later version says is unknown to us, and counts
+// as that.
 func TestRefusalsAreCountedByReason(t *testing.T) {
 	for _, c := range []struct{ says, counted Refusal }{
 		{RefusedEpoch, RefusedEpoch}, {RefusedStore, RefusedStore}, {RefusedStore + 1, RefusedUnknown}, {255, RefusedUnknown},

@@ -7,11 +7,11 @@ import (
 	"github.com/quotad/quotad/allocator"
 )
 
-// dealing is what a node knows of one peer's part in a bucket. A tick goes through all of them: what
-// it reads of each stands together.
+// dealing is what a node knows of one peer's part in a bucket. A tick goes through all dealings, so
+// what it reads of each lies together in memory.
 type dealing struct {
 	peer    *peer
-	turn    turn // for which the bucket waits to ask this peer
+	turn    turn // why the bucket waits to ask this peer, if it does
 	part    allocator.RegionPart
 	*voices // nil: the peer has said nothing of the bucket
 	cells   [2]position
@@ -22,7 +22,8 @@ func (b *Bucket) part(region string) allocator.RegionPart {
 	return allocator.RegionPartOf(b.Entitlements[region], b.Bursts[region], b.Limit, b.Lending, b.Borrowing)
 }
 
-// setPeers has a view know all peers, and no others, in their order. What was known of those that stay is kept.
+// setPeers gives a view one dealing for each of the peers, in their order. It keeps what was known
+// of peers that stay and drops the others.
 func (v *view) setPeers(peers []*peer) {
 	old := v.dealings
 	v.dealings = make([]dealing, len(peers))
@@ -36,7 +37,8 @@ func (v *view) setPeers(peers []*peer) {
 	v.lookUpParts()
 }
 
-// lookUpParts looks up what every region's part of the bucket is: once for each document, for that alone tells.
+// lookUpParts computes every region's part of the bucket. Only the document decides it, so it is
+// done once for each document.
 func (v *view) lookUpParts() {
 	v.frame = v.frameOf()
 	v.own = v.part(v.self)
@@ -45,23 +47,24 @@ func (v *view) lookUpParts() {
 	}
 }
 
-// position is the ledger with one peer for one cell, as far as this node has seen it, and what was asked lately.
+// position is the ledger row with one peer for one cell, as far as this node has seen it, and what
+// was asked of the peer lately. Times are node time.
 type position struct {
 	cell         int64
-	pending      int64 // units asked for and not answered, or not credited yet
-	refusedUntil int64 // nothing will be had before
-	spare        int64 // what the peer's last answer said it has left
-	spareAt      int64 // 0: it has not said
+	pending      int64 // units asked for and not answered, or announced and not credited yet
+	refusedUntil int64 // the peer gives nothing before this time
+	spare        int64 // units the peer's last answer said it has left
+	spareAt      int64 // when it said so; 0: it has not
 	burst        burst
 	row          row
 	announced    announced
-	pace         int64 // the time after which, it said, it may have more
+	pace         int64 // microseconds after which the peer may have more, by its last answer
 	askedAt      int64 // when it was asked last
 }
 
-// burst is the part of a position that is about burst rights.
+// burst is the part of a position that concerns burst rights.
 type burst struct {
-	pending      int64 // tokens asked for and not answered, or not credited yet
+	pending      int64 // tokens asked for and not answered, or announced and not credited yet
 	refusedUntil int64
 }
 
@@ -74,8 +77,8 @@ func (r *row) raise(seen algorithms.Row) {
 	r.BurstLent, r.BurstBorrowed = max(r.BurstLent, seen.BurstLent), max(r.BurstBorrowed, seen.BurstBorrowed)
 }
 
-// announced is what a row has gained by the peer, together with what the peer announced that our
-// store has not credited yet.
+// announced is what this region has gained from a peer in one row: what our store has credited, and
+// what the peer announced and our store has not credited yet.
 type announced struct{ borrowed, regained, burst int64 }
 
 func (a *announced) raise(borrowed, regained, burst int64) {
@@ -88,12 +91,14 @@ func (p *position) raise(seen algorithms.Row) {
 	p.announced.raise(seen.Borrowed, seen.Regained, seen.BurstBorrowed)
 }
 
-// forgetAnnounced forgets what our store has not credited: asked again, the peer says it again.
+// forgetAnnounced forgets what the peer announced and our store has not credited. The next ask
+// makes the peer announce it again.
 func (p *position) forgetAnnounced() {
 	p.announced = announced{borrowed: p.row.Borrowed, regained: p.row.Regained, burst: p.row.BurstBorrowed}
 }
 
-// at returns the position of a cell; older cells are forgotten as newer ones come.
+// at returns the position of a cell. It keeps two cells: a newer one replaces the older of them.
+// For a cell that is already replaced it returns a position that is not stored.
 func (d *dealing) at(cell int64) *position {
 	p := &d.cells[cell&1]
 	switch {
@@ -105,8 +110,9 @@ func (d *dealing) at(cell int64) *position {
 	return p
 }
 
-// hasMoved says whether rights of a cell or the next are known to have moved. An ask names what rows should reach:
-// who forgot a row asks for what it has already.
+// hasMoved says whether this node knows of rights that moved in a cell or the next. Such a view
+// must not be dropped: an ask names the sums that rows should reach, so a node that forgot a row
+// would ask for what it already has.
 func (v *view) hasMoved(cell int64) bool {
 	for i := range v.dealings {
 		for j := range v.dealings[i].cells {
@@ -119,7 +125,7 @@ func (v *view) hasMoved(cell int64) bool {
 	return false
 }
 
-// with is dealing for a peer of the document in force, whose place it knows.
+// with is dealing for a peer of the document in force. It finds the peer by its index.
 func (v *view) with(p *peer) *dealing {
 	if p.index < len(v.dealings) && v.dealings[p.index].peer == p {
 		return &v.dealings[p.index]
@@ -127,7 +133,8 @@ func (v *view) with(p *peer) *dealing {
 	return v.dealing(p.name)
 }
 
-// dealing returns what is known of a peer's part. What is noted of a region that is no peer is forgotten at once.
+// dealing returns what is known of a peer's part. For a region that is no peer it returns a value
+// that is not stored.
 func (v *view) dealing(peer string) *dealing {
 	for i := range v.dealings {
 		if d := &v.dealings[i]; d.peer.name == peer {

@@ -2,23 +2,26 @@ package exchange
 
 import "slices"
 
-// MaxDeferred bounds the deferred credits. Beyond it they are dropped, and asked for again.
+// MaxDeferred bounds the deferred credits. Credits beyond it are dropped, and the machine asks for
+// them again.
 const MaxDeferred = 4 * MaxAsks
 
-// minDeferral is how long a credit is kept at least: a store's time may stand still.
+// minDeferral is the shortest time for which a credit is deferred, in microseconds: a store's time
+// may stand still.
 const minDeferral = Interval / 4
 
-// deferredCredit is a credit that came too early: our store's clock is behind where the peer's was
-// when the peer gave the rights up.
+// deferredCredit is a credit that came too early: our store's clock is behind the peer's store
+// clock as it was when the peer gave up the rights.
 type deferredCredit struct {
 	Credit
 	until int64
 }
 
-// deferCredit keeps a credit until our store's clock, at s now, has come to where the peer's was;
-// if we asked again, the peer would be as early again. Until then others are asked for what it
-// brings. This peer is not, unless use fades. It returns false, and keeps nothing, if there is no
-// room, or if the peer's time is beyond the cell that the credit is for.
+// deferCredit keeps a credit until our store's clock, which shows s now, reaches the peer's store
+// time. Asking again would not help: the peer's clock would be as far ahead as before. In the
+// meantime the machine asks other peers for the units. It asks this peer only if use fades.
+// deferCredit returns false, and keeps nothing, if there is no room or if the peer's time is after
+// the end of the credit's cell.
 func (m *Machine) deferCredit(now int64, v *view, c Credit, s int64) bool {
 	if c.At >= (c.Cell+1)*c.Bucket.Cell || len(m.deferredCredits) == MaxDeferred {
 		return false
@@ -32,7 +35,7 @@ func (m *Machine) deferCredit(now int64, v *view, c Credit, s int64) bool {
 	return true
 }
 
-// creditDeferred has our store credit what is not too early any more.
+// creditDeferred has our store credit the deferred credits whose time has come.
 func (m *Machine) creditDeferred(now int64) {
 	m.deferredCredits = slices.DeleteFunc(m.deferredCredits, func(h deferredCredit) bool {
 		if now < h.until {

@@ -7,8 +7,9 @@ import (
 	"github.com/quotad/quotad/allocator"
 )
 
-// TestEarlyCreditsAreHeldBack: the clock of us is 300 ms behind that of eu, a message takes 40. What eu lends within a cell, us
-// credits when its own clock has come to where eu's was: not before, and without asking again, for eu would be ahead again.
+// TestEarlyCreditsAreHeldBack: the clock of us is 300 ms behind that of eu, and a message takes 40
+// ms. What eu lends within a cell, us credits when its own clock reaches the time of eu's, not
+// before. It does not ask again, because eu would be ahead again.
 func TestEarlyCreditsAreHeldBack(t *testing.T) {
 	const second, ahead = allocator.Second, 300_000
 	for _, kind := range []algorithms.Kind{algorithms.SlidingWindowCounter, algorithms.SlidingWindowLog, algorithms.TokenBucket, algorithms.LeakyBucket} {
@@ -38,8 +39,8 @@ func TestEarlyCreditsAreHeldBack(t *testing.T) {
 	}
 }
 
-// TestWhatIsHeldBackIsBounded: a peer cannot fill the memory of a node with credits for a time that never comes, and what is not
-// held is asked for again.
+// TestWhatIsHeldBackIsBounded: a peer cannot fill a node's memory with credits for a time that
+// never comes. A credit that was not kept is asked for again.
 func TestWhatIsHeldBackIsBounded(t *testing.T) {
 	b, m, now := long(60 * allocator.Second)
 	b.Kind = algorithms.SlidingWindowCounter
@@ -71,8 +72,9 @@ func TestWhatIsHeldBackIsBounded(t *testing.T) {
 	}
 }
 
-// TestOthersAreAskedWhileACreditIsHeldBack: what eu lent by a clock 3 s ahead is not under way from anybody who is in time. eu itself
-// is asked for no more until then, but where use fades.
+// TestOthersAreAskedWhileACreditIsHeldBack: what eu lent by a clock 3 s ahead does not count as
+// under way, so other peers are asked for it. eu itself is not asked until its time has come,
+// except where use fades.
 func TestOthersAreAskedWhileACreditIsHeldBack(t *testing.T) {
 	for kind, again := range map[algorithms.Kind]bool{algorithms.TokenBucket: false, algorithms.SlidingWindowLog: true} {
 		b, m, now := long(60 * allocator.Second)
@@ -95,8 +97,9 @@ func TestOthersAreAskedWhileACreditIsHeldBack(t *testing.T) {
 	}
 }
 
-// TestAnAnnouncedRowCountsOnce: while the store is being credited with 100 units, another answer that announces the same 100
-// brings nothing; if the store does not credit them, or says OK and takes none yet, a later answer brings them again.
+// TestAnAnnouncedRowCountsOnce: while the store is being credited with 100 units, another answer
+// that announces the same 100 brings nothing. If the store does not credit them, or says OK and
+// takes none yet, a later answer brings them again.
 func TestAnAnnouncedRowCountsOnce(t *testing.T) {
 	b, m, now := long(60 * allocator.Second)
 	m.Step(now, spent(b, now, 300))

@@ -15,7 +15,8 @@ const (
 	doubtStore = 20_000*doubtDay + doubtDay/2 // the store's time when the node's is 0
 )
 
-// doubting is the only node of region us, which recovers buckets of a day. Region eu answers, ap only once it is back.
+// doubting is the only node of region us. Its buckets have windows of a day and are recovered after
+// a loss. Region eu answers, region ap only once it is back.
 type doubting struct {
 	*testing.T
 	m    *Machine
@@ -36,7 +37,7 @@ func (d *doubting) stand(generation uint64, epoch string) {
 
 func (d *doubting) store() int64 { return doubtStore + d.now }
 
-// bucket is one of which each region has 100.
+// bucket returns a bucket of which each region is entitled to 100 units.
 func (d *doubting) bucket(id string) *Bucket {
 	return &Bucket{ID: id, Epoch: d.m.epoch, Kind: algorithms.FixedWindow, Limit: 300, Window: doubtDay, Cell: doubtDay, Tick: 1, Recovered: true,
 		Entitlements: map[string]int64{"us": 100, "eu": 100, "ap": 100}, Lending: allocator.PPM, Borrowing: -1}
@@ -65,7 +66,8 @@ func (d *doubting) loses(all ...*Bucket) Effects {
 	return d.m.Step(d.now, e)
 }
 
-// tells has a region, or for our own this node, say that it remembers no rows; the node's journal is new.
+// tells has a region, or for our own this node, say that it remembers no rows; the node's journal
+// is new.
 func (d *doubting) tells(region string, questions ...Question) (out Effects) {
 	for _, q := range questions {
 		answer := Testimonies{From: region, Node: "n1", ForGeneration: q.Generation}
@@ -122,7 +124,8 @@ func (d *doubting) observed(b *Bucket, lostAt int64) Effects {
 	return d.m.Step(d.now, Observed{Bucket: b, Admitted: 1, State: state, Now: d.store()})
 }
 
-// Another document ends a recovery; the bucket's use begins it again, so that ap is asked when it is back.
+// TestADoubtOutlivesADocument: another document ends a recovery. The next use of the bucket begins
+// it again, so that ap is asked when it is back.
 func TestADoubtOutlivesADocument(t *testing.T) {
 	d := newDoubting(t)
 	lostAt := d.store() - 1000
@@ -151,7 +154,8 @@ func TestADoubtOutlivesADocument(t *testing.T) {
 	}
 }
 
-// Who has told all it knows is not asked again because another is away, and is once there is something new to tell of.
+// TestWhoHasToldIsNotAskedAgain: eu has told all it knows, so it is not asked again while ap is
+// away. It is asked when another bucket is lost.
 func TestWhoHasToldIsNotAskedAgain(t *testing.T) {
 	d := newDoubting(t)
 	d.loseAllButAp(d.bucket("b"))
@@ -165,8 +169,8 @@ func TestWhoHasToldIsNotAskedAgain(t *testing.T) {
 	}
 }
 
-// Buckets of which a peer is unknown, however many are in use while it is away, leave room for what is lost next: a
-// request waits for that.
+// TestDoubtsLeaveRoomForALoss: many buckets are in use of which an absent peer's part is unknown.
+// Their recoveries leave room for the next lost bucket, because requests wait for that one.
 func TestDoubtsLeaveRoomForALoss(t *testing.T) {
 	d := newDoubting(t)
 	lostAt := d.store() - 1000

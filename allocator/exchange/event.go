@@ -2,26 +2,27 @@ package exchange
 
 import "github.com/quotad/quotad/algorithms"
 
-// Bucket is what the policy document says of one bucket. It is the same in every region. Times are
-// microseconds.
+// Bucket is what the policy document says about one bucket. It is the same in every region. Limit,
+// Entitlements and Bursts are units, times are microseconds.
 type Bucket struct {
 	ID           string
 	Epoch        string // of the document
 	Kind         algorithms.Kind
 	Limit        int64
 	Window       int64
-	Cell         int64 // length of a cell
+	Cell         int64 // the length of a cell
 	Tick         int64 // see algorithms.Terms
 	ClockMargin  int64
 	Recovered    bool             // see algorithms.Terms
 	Entitlements map[string]int64 // by region
-	Bursts       map[string]int64 // by region, for the buckets
+	Bursts       map[string]int64 // by region; token and leaky buckets only
 	Lending      int64            // parts per million of its entitlement that a region may lend
 	Home         bool             // one region is entitled to all; the others borrow unit by unit
-	Borrowing    int64            // parts per million of its entitlement that a region may borrow; negative: no bound
+	// The parts per million of its entitlement that a region may borrow; negative: no bound.
+	Borrowing int64
 }
 
-// Terms returns what the scripts of a region's store must know of the bucket.
+// Terms returns the terms that a region's store needs to work on the bucket.
 func (b *Bucket) Terms(region string) algorithms.Terms {
 	return algorithms.Terms{Kind: b.Kind, Window: b.Window, Cell: b.Cell, Tick: b.Tick, ClockMargin: b.ClockMargin, Recovered: b.Recovered,
 		Entitlement: b.Entitlements[region], Burst: b.Bursts[region]}
@@ -30,44 +31,44 @@ func (b *Bucket) Terms(region string) algorithms.Terms {
 // Event is something that happened to a node. The events are the types below.
 type Event interface{ event() }
 
-// Tick is the passing of about 200 ms.
+// Tick says that about 200 ms (Interval) have passed.
 type Tick struct {
-	Jitter int64 // parts per million around a million, drawn anew each time
-	Clock  int64 // the node's own, microseconds since 1970; 0: not told
+	Jitter int64 // parts per million around a million, drawn anew for each tick
+	Clock  int64 // the node's own clock, microseconds since 1970; 0: not told
 }
 
-// Observed reports decisions of this node on one bucket since the last report.
+// Observed reports what this node decided on one bucket since the last report.
 type Observed struct {
 	Bucket   *Bucket
 	Admitted int64 // units
 	Denied   int64
-	State    algorithms.State // as the last of them left it
-	Now      int64            // store time of that
+	State    algorithms.State // as the last decision left it
+	Now      int64            // store time of the last decision
 }
 
-// Report is the decisions on several buckets since the last report, each bucket once. What the
-// machine then asks for goes to each peer in one message.
+// Report reports decisions on several buckets, each bucket once. What the machine asks for because
+// of them goes to each peer in one message.
 type Report []Observed
 
 // Wanted says that requests wait for rights of a bucket's current cell, or for tokens
 // (on_exhausted: borrow). Effects.Settled ends the wait.
 type Wanted struct {
 	Bucket *Bucket
-	Units  int64            // that they cost together
-	State  algorithms.State // as the denial found it
-	Now    int64            // store time of that
+	Units  int64            // what all waiting requests cost together
+	State  algorithms.State // as the denied decision found it
+	Now    int64            // store time of that decision
 }
 
-// Asked is a peer's message. Buckets holds, for each ask, its bucket under our document, or nil if
-// there is none.
+// Asked is a message from a peer. Buckets holds for each ask its bucket under our document, or nil
+// if our document has no such bucket.
 type Asked struct {
-	ID      uint64 // the driver's, to be found again in the effects
+	ID      uint64 // chosen by the driver; the effects repeat it
 	Message Message
 	Buckets []*Bucket
 }
 
-// Lent is the store's answer to all effects Lend of one ID, in their order. A store that failed
-// has answered StatusUnknown.
+// Lent is the store's answer to all Lend effects of one ID, in their order. For a store that
+// failed, the driver answers StatusUnknown.
 type Lent struct {
 	ID    uint64
 	Given []algorithms.Given
@@ -98,15 +99,15 @@ type Credited struct {
 // Heard is a hint from a peer.
 type Heard struct{ Hint Hint }
 
-// TenureChanged tells the machine under which generation of its store and which policy document
-// its node now works: at the start, when the store was opened again, and when another document
-// came into force. Only if the generation is a new one does the machine forget what it knew of
-// buckets. It never forgets what it knew of peers.
+// TenureChanged tells the machine its store's generation, its policy document (Epoch) and its
+// peers. The driver sends it at the start, when the store was opened again, and when another
+// document came into force. The machine forgets what it knew of buckets only if the generation
+// changed. It keeps what it knew of peers that stay in the document.
 type TenureChanged struct {
 	Generation uint64
 	Epoch      string
-	Peers      []string // the other regions of the document
-	Clock      int64    // the node's own, microseconds since 1970; 0: not told
+	Peers      []string // the document's other regions
+	Clock      int64    // the node's own clock, microseconds since 1970; 0: not told
 }
 
 func (Tick) event()          {}
@@ -122,31 +123,32 @@ func (Credited) event()      {}
 func (Heard) event()         {}
 func (TenureChanged) event() {}
 
-// Effects is what the driver must do after a step. The effects of one step do not depend on each
-// other: they may be done in any order or at the same time. If a crash loses any of them, no limit
-// is broken.
+// Effects is the work that the driver must do after a step. The effects of one step do not depend
+// on each other: the driver may do them in any order or at the same time. If a crash loses any of
+// them, no limit is broken.
 type Effects struct {
 	Lend    []Lend    // in our store; answer all those of one ID with one Lent
 	Record  []Record  // in the journal; answer each with Recorded once it is durable
 	Replies []Answer  // to the peer that asked
 	Calls   []Call    // to peers; answer each with Answered or Unanswered
 	Credits []Credit  // in our store; answer each with Credited
-	Hints   []Hint    // to be gossiped
-	Settled []Settled // what became of what was Wanted, or lost
+	Hints   []Hint    // to gossip
+	Settled []Settled // the end of a wait that Wanted or Lost began
 
-	Recalls  []Recall  // to peers and other nodes; answer each answer with Testified
-	Consults []Consult // of our store, or our journal and memory; answer each with Consulted
+	Recalls  []Recall  // to peers and to our region's other nodes; report each reply as Testified
+	Consults []Consult // of our store, or of our journal and memory; answer each with Consulted
 	Testify  []Testify // to the node that asked
 	Restores []Restore // in our store; answer each with Restored
 }
 
-// Settled ends the wait of requests for rights of a bucket's current cell.
+// Settled ends the wait of requests for rights of a bucket's current cell, or for the recovery of a
+// lost bucket.
 type Settled struct {
 	Bucket     string
-	RetryHelps bool // deciding once more may help; false: nothing is on its way
+	RetryHelps bool // deciding again may help; false: nothing is under way
 }
 
-// Lend is a debit that our store must make for a peer; algorithms.Lend explains the amounts.
+// Lend is a debit that our store must make for a peer. See algorithms.Lend for the amounts.
 type Lend struct {
 	ID         uint64 // of the Asked
 	Bucket     *Bucket
@@ -163,13 +165,13 @@ type Lend struct {
 	CapBurst  int64
 }
 
-// Record is the rows that a reply will announce, once the journal has made them durable.
+// Record holds the rows that a reply will announce once the journal has made them durable.
 type Record struct {
 	ID   uint64 // of the Asked
 	Rows []Row
 }
 
-// Row is what this region has given a peer of one bucket and cell so far.
+// Row holds the sums that this region has given a peer of one bucket and cell so far, in units.
 type Row struct {
 	Bucket     string
 	Peer       string
@@ -178,7 +180,7 @@ type Row struct {
 	Returned   int64
 	Burst      int64
 	Generation uint64
-	Until      int64 // store time after which the row no longer weighs
+	Until      int64 // store time after which the row no longer weighs, microseconds
 }
 
 // Answer is the reply to an Asked.
@@ -195,21 +197,24 @@ type Call struct {
 	Timeout int64 // microseconds
 }
 
-// Credit is what a peer says it gave us, to be credited in our store; see algorithms.Credit.
+// Credit is what a peer says it gave us. Our store must credit it; see algorithms.Credit.
 type Credit struct {
 	Bucket     *Bucket
 	Peer       string
 	Generation uint64 // of the peer's store
-	// ForGeneration is the generation of our store that the peer was answering. A later generation
-	// may have forgotten which answers it must refuse, so it credits none of these.
+	// ForGeneration is the generation of our store that the peer answered. A store of a later
+	// generation credits nothing of it: it may have forgotten which answers it must refuse.
 	ForGeneration uint64
 	Cell          int64
 	Lent          int64
 	Returned      int64
-	Most          int64 // that the peer may have lent us of the cell, net of what we returned
-	Gain          int64 // units this adds to what is known
-	Burst         int64
-	MostBurst     int64
-	GainBurst     int64
-	At            int64 // the peer's store time when it said so, microseconds; 0: it did not say
+	// Most bounds what the peer may have lent us of the cell, less what we returned.
+	Most int64
+	// Gain is how many units this adds to what the machine knew.
+	Gain      int64
+	Burst     int64
+	MostBurst int64
+	GainBurst int64
+	// At is the peer's store time when it answered, in microseconds. 0: it did not say.
+	At int64
 }

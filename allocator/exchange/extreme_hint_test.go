@@ -7,8 +7,8 @@ import (
 	"github.com/quotad/quotad/algorithms"
 )
 
-// TestHintsOfExtremeNumbers: what gossip says of a cell with the least and the greatest integers is cut to what can be computed
-// with, of a peer and of a mate, and the node goes on.
+// TestHintsOfExtremeNumbers: a hint of a peer or a mate names the smallest or the largest integers.
+// The machine cuts them to numbers that it can compute with, and goes on.
 func TestHintsOfExtremeNumbers(t *testing.T) {
 	for _, n := range []int64{math.MinInt64, math.MinInt64 + 1, -1, algorithms.MaxUnits + 1, math.MaxInt64} {
 		for _, region := range []string{"us", "eu"} {

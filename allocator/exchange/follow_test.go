@@ -8,9 +8,10 @@ import (
 	"github.com/quotad/quotad/allocator"
 )
 
-// TestSlidingKindsFollowDemand: from 360 ms after a step of demand on, a sliding kind admits never more than 5 % less
-// than one pooled limiter would have, however long its window is, and a window and a tick after the step the region that
-// wants more holds 95 % of its demand (in the counter's estimate, which then may still weigh what was before the step).
+// TestSlidingKindsFollowDemand: from 360 ms after a step of demand on, a sliding kind never admits
+// more than 5 % less than one pooled limiter would, however long its window is. A window and a tick
+// after the step, the region that wants more holds 95 % of its demand. (The counter's estimate may
+// then still contain use from before the step.)
 func TestSlidingKindsFollowDemand(t *testing.T) {
 	for _, kind := range []algorithms.Kind{algorithms.SlidingWindowCounter, algorithms.SlidingWindowLog} {
 		for _, seconds := range []int64{1, 60} {
@@ -29,8 +30,8 @@ func TestSlidingKindsFollowDemand(t *testing.T) {
 	}
 }
 
-// followed plays one step of demand, an eighth of a window further into a cell with each seed, and returns the least
-// part of the pooled limiter's units that were admitted.
+// followed plays one step of demand. Each seed puts it an eighth of a window further into a cell.
+// followed returns the smallest part of the pooled limiter's units that was admitted.
 func followed(t *testing.T, kind algorithms.Kind, window int64, seed uint64) (worst int64) {
 	c := newClusterOf(t, seed, kind, window, 400, 400, 200)
 	c.pooled = new(int64)

@@ -7,8 +7,9 @@ import (
 	"github.com/quotad/quotad/allocator"
 )
 
-// TestRightsAreNotStrandedByForgetting: in a long window a region that lent, then lost its memory (a restart, another
-// policy document), gets its own rights back from the peer that no longer needs them.
+// TestRightsAreNotStrandedByForgetting: in a long window a region lends, and then forgets its views
+// (by a restart, or by another policy document). It still gets its own rights back from a peer that
+// no longer needs them.
 func TestRightsAreNotStrandedByForgetting(t *testing.T) {
 	for name, forget := range map[string]func(*testRegion){
 		"a restart":         func(r *testRegion) { r.start() },
@@ -33,8 +34,9 @@ func TestRightsAreNotStrandedByForgetting(t *testing.T) {
 	}
 }
 
-// TestMovedRightsAreRemembered: a region that borrowed and then was idle gets more with its first ask, for it still knows
-// what it has and asks for values above that. When the cell is over the bucket is forgotten.
+// TestMovedRightsAreRemembered: a region that borrowed and was then idle gets more with its first
+// ask, because it still knows what it has and names sums above that. When the cell is over, the
+// bucket is forgotten.
 func TestMovedRightsAreRemembered(t *testing.T) {
 	const window = 60 * allocator.Second
 	c := newCluster(t, 1, window, 400, 400, 200)
@@ -61,7 +63,8 @@ func TestMovedRightsAreRemembered(t *testing.T) {
 	}
 }
 
-// TestBorrowingLimit: a region never holds more borrowed rights than its limit says, whatever it waits for.
+// TestBorrowingLimit: a region never holds more borrowed rights than the borrowing limit says,
+// whatever its requests wait for.
 func TestBorrowingLimit(t *testing.T) {
 	c := newCluster(t, 1, allocator.Second, 400, 400, 200)
 	c.bucket.Borrowing = 250_000 // 100 of 400

@@ -2,17 +2,17 @@ package exchange
 
 import "github.com/quotad/quotad/algorithms"
 
-// A generation is milliseconds of the clock of the node that began it, or one more than the latest
-// that it knew. So none is further ahead of the store's clock than a node's clock may be:
-// MaxClockStep. What others name beyond that is refused and counted, for to believe it would be to
-// refuse all that is honest until the clock has come there: who is told of a generation refuses the
-// rows of lower ones. What was believed once is no news, and is heard again.
+// believes says whether some node may have begun this generation. last is the highest generation
+// that was believed before. A generation up to last is always believed.
 //
-// Where the store has not told the time yet, this node's own clock must do, which may itself be a
-// step behind.
-
-// believes says whether a generation may have been begun, as far as clocks tell; known is the
-// highest one known before.
+// A node begins a generation with the milliseconds of its own clock, or with one more than the
+// latest generation it knew. So no honest generation is ahead of the store's clock by more than
+// MaxClockStep. A higher one is refused and counted. To believe it would be a fault: whoever hears
+// of a generation refuses the rows of all lower ones, so it would refuse all honest rows until the
+// clock gets there.
+//
+// Before the store has told its time, this node's own clock serves instead. It may be MaxClockStep
+// behind, so the bound is twice as far ahead.
 func (m *Machine) believes(now int64, generation, last uint64) bool {
 	latest := now + m.offset + algorithms.MaxClockStep
 	if !m.clockKnown {
@@ -25,7 +25,8 @@ func (m *Machine) believes(now int64, generation, last uint64) bool {
 	return false
 }
 
-// believes says the same of a peer's generation, and remembers what it believes.
+// believes says the same of a generation of the peer's store. It remembers the highest generation
+// it believed.
 func (p *peer) believes(m *Machine, now int64, generation uint64) bool {
 	if !m.believes(now, generation, p.lastGeneration) {
 		return false
@@ -34,7 +35,7 @@ func (p *peer) believes(m *Machine, now int64, generation uint64) bool {
 	return true
 }
 
-// noteClock notes this node's own clock.
+// noteClock notes the node's own clock; 0 means that the driver did not tell it.
 func (m *Machine) noteClock(now, clock int64) {
 	if clock > 0 {
 		m.nodeClock = min(clock, maxTime) - now

@@ -51,12 +51,13 @@ func doubt(b *Bucket) []Doubt {
 	return []Doubt{{Bucket: b.ID, From: storeNow/b.Cell - 1, To: storeNow/b.Cell + 1}}
 }
 
-// forged are generations that no clock can have come to.
+// forged holds generations that no clock can have reached.
 var forged = []uint64{generationAt(storeNow+hour) + 1001, 1 << 51, 1<<53 - 1, math.MaxInt64, math.MaxUint64}
 
-// TestAForgedGenerationFencesNobody: whoever names a generation that no clock can have come to, in
-// a question of our region or of a peer, an ask or a reply, is refused and counted. This node lends
-// on, its store is not told of it, and what is honest is credited after it.
+// TestAForgedGenerationFencesNobody: a generation further ahead than any clock can be is refused
+// and counted, whether it comes in a question, an ask or a reply, from our region or a peer. This
+// node goes on lending, its store is not told of the generation, and honest rows are still
+// credited.
 func TestAForgedGenerationFencesNobody(t *testing.T) {
 	for _, g := range forged {
 		for _, from := range []string{"us", "eu"} {
@@ -102,9 +103,10 @@ func creditsOf(generation uint64) (credits int) {
 	return min(credits, 1)
 }
 
-// TestHonestGenerationsAreHeard: what nodes begin whose clocks are as far from their store's as is
-// believed, and what a node of a clock as far behind hears before its store told the time; and what
-// was believed once, whatever clocks show now.
+// TestHonestGenerationsAreHeard: the machine believes a generation begun by a clock that is the
+// largest allowed step ahead of the store's. A node whose own clock is that far behind believes it
+// even before its store has told the time. What was believed once is believed again, whatever
+// clocks show now.
 func TestHonestGenerationsAreHeard(t *testing.T) {
 	ahead := generationAt(storeNow + hour)
 	asks := func(m *Machine, now int64, from string, b *Bucket) bool {
@@ -124,20 +126,23 @@ func TestHonestGenerationsAreHeard(t *testing.T) {
 		if !asks(young, 1, from, b) {
 			t.Errorf("a question from %s is refused by a node whose clock is behind, before its store told the time", from)
 		}
-		m.Step(now, Observed{Bucket: b, Now: storeNow - 2*hour, State: state(b, storeNow, 1)}) // the store's clock is set back
+		// The store's clock is set back.
+		m.Step(now, Observed{Bucket: b, Now: storeNow - 2*hour, State: state(b, storeNow, 1)})
 		if !asks(m, now, from, b) {
 			t.Errorf("a question from %s that was believed before is refused when clocks are set back", from)
 		}
 	}
 	b, m, now := standing()
-	m.Step(now, TenureChanged{Generation: ahead + 1<<40, Epoch: epochForTests, Peers: []string{"eu", "ap"}}) // our own store's word
+	// Our own store names the generation.
+	m.Step(now, TenureChanged{Generation: ahead + 1<<40, Epoch: epochForTests, Peers: []string{"eu", "ap"}})
 	if !asks(m, now, "us", b) {
 		t.Error("a question of our region of no later a generation than our own is refused")
 	}
 }
 
-// TestUseOfCellsToComeHidesNothing: a node of our region that says it saw use in a cell to come
-// does not have what others saw of this one forgotten, nor the bucket charged for ever.
+// TestUseOfCellsToComeHidesNothing: a node of our region claims to have seen use in a future cell.
+// The machine keeps the use that other nodes saw in this cell, and the bucket is not charged for
+// ever.
 func TestUseOfCellsToComeHidesNothing(t *testing.T) {
 	for _, use := range []algorithms.Use{{Cell: storeNow/(86_400*allocator.Second) + 2}, {Cell: 1 << 51}, {Cell: math.MaxInt64},
 		{Cell: storeNow / (86_400 * allocator.Second), At: storeNow + 3*86_400*allocator.Second}, {At: math.MaxInt64}, {Cell: math.MinInt64},
@@ -149,7 +154,8 @@ func TestUseOfCellsToComeHidesNothing(t *testing.T) {
 			return m.Step(now, Testified{Testimonies{From: "us", Node: node, ForGeneration: m.generation,
 				All: []Testimony{{Bucket: b.ID, WholeSince: math.MinInt64, Use: use}}}})
 		}
-		all := []Effects{say("n2", use), say("n1", own), say("n3", own)} // the third is heard only where the liar is not
+		// Only n2 may lie. Where its testimony is refused, n3 is the second node to tell.
+		all := []Effects{say("n2", use), say("n1", own), say("n3", own)}
 		var restored []Restore
 		for _, out := range all {
 			restored = append(restored, out.Restores...)

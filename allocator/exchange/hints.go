@@ -11,22 +11,23 @@ import (
 	"github.com/quotad/quotad/allocator"
 )
 
-// maxNodes bounds the nodes of one region that are listened to about one bucket.
+// maxNodes bounds how many nodes of one region are listened to about one bucket.
 const maxNodes = 16
 
-// heardHint is what a node said last, when that was heard, and how long it is believed.
+// heardHint is the last hint of a node, the node time when it was heard, and how long it is
+// believed, in microseconds.
 type heardHint struct {
 	Hint
 	at   int64
 	life int64
 }
 
-// nodes is what the nodes of one region say of one bucket, in the order of their names. Each speaks for itself of its
-// demand, for only it has seen what it decided; of everything else each speaks for the whole region, out of its one
-// store.
+// nodes holds the last hints of the nodes of one region about one bucket, in the order of the
+// nodes' names. Each node reports only its own demand, because only it saw its requests. Everything
+// else in a hint is about the whole region, read from its one store.
 type nodes []heardHint
 
-// hear takes in a hint. Where too many nodes speak, the one that was silent longest is forgotten.
+// hear takes in a hint. If maxNodes others are known, it forgets the one that was silent longest.
 func (n nodes) hear(h Hint, now, life int64) nodes {
 	i, known := slices.BinarySearchFunc(n, h.Node, func(t heardHint, name string) int { return strings.Compare(t.Node, name) })
 	if known {
@@ -50,13 +51,14 @@ func (n nodes) hear(h Hint, now, life int64) nodes {
 
 func (t *heardHint) fresh(now int64) bool { return now-t.at <= t.life }
 
-// voices are the nodes of one region on one bucket, and what they say together, worked out once for as long as it holds:
-// until another word comes or one is believed no more. The plan looks at it a dozen times a tick.
+// voices holds the hints of one region's nodes about one bucket, and the sum of them as one region.
+// The sum is computed once and kept until another hint arrives or one expires, because the plan
+// reads it a dozen times a tick.
 type voices struct {
-	holds  int64 // said holds up to this time; 0: it is not worked out
-	saidAt int64 // when the newest of it was heard; 0: nobody is believed
+	holds  int64 // node time up to which said holds; 0: said is not computed
+	saidAt int64 // when the newest hint was heard; 0: no hint is believed
 	nodes
-	said Hint // by all together
+	said Hint // what all nodes say together
 }
 
 // hear takes in a hint.
@@ -65,8 +67,8 @@ func (s *voices) hear(h Hint, now, life int64) {
 	s.holds = 0
 }
 
-// together is that of the nodes, at a time that never goes back. The hint means nothing where at is
-// 0; else it must not be changed. s may be nil.
+// together returns nodes.together, from its memory where that still holds. now must never go back.
+// The hint means nothing if at is 0; otherwise the caller must not change it. s may be nil.
 func (s *voices) together(now int64) (h *Hint, at int64) {
 	if s == nil {
 		return nil, 0
@@ -78,7 +80,7 @@ func (s *voices) together(now int64) (h *Hint, at int64) {
 	return &s.said, s.saidAt
 }
 
-// rate is that of the nodes; s may be nil.
+// rate returns the demand of all nodes that are believed, in milliunits per second. s may be nil.
 func (s *voices) rate(now int64) int64 {
 	h, at := s.together(now)
 	if at == 0 {
@@ -87,7 +89,7 @@ func (s *voices) rate(now int64) int64 {
 	return h.Rate
 }
 
-// anyFresh says whether any of them still is.
+// anyFresh says whether any of the hints is still believed.
 func (n nodes) anyFresh(now int64) bool {
 	for i := range n {
 		if n[i].fresh(now) {
@@ -97,7 +99,7 @@ func (n nodes) anyFresh(now int64) bool {
 	return false
 }
 
-// believedUntil returns the time until which all who are believed now still are, if none of them says more.
+// believedUntil returns the node time at which the first of the hints believed now expires.
 func (n nodes) believedUntil(now int64) int64 {
 	until := int64(math.MaxInt64)
 	for i := range n {
@@ -108,7 +110,7 @@ func (n nodes) believedUntil(now int64) int64 {
 	return until
 }
 
-// rate returns the demand of all nodes that are still believed, in milliunits per second.
+// rate returns the demand of all nodes that are believed, in milliunits per second.
 func (n nodes) rate(now int64) (sum int64) {
 	for i := range n {
 		if t := &n[i]; t.fresh(now) {
@@ -118,11 +120,11 @@ func (n nodes) rate(now int64) (sum int64) {
 	return min(sum, algorithms.MaxUnits)
 }
 
-// together returns what the nodes say as one region, and when the newest of it was heard (0: no
-// node is believed any more). The demand is the sum over all nodes. Everything else is taken from
-// one hint: of those about the latest cell, the newest. An older hint of another node is about the
-// same store, as it was a moment ago. To add up the totals would count the same use once for every
-// node; the least spare could be from before rights came back.
+// together returns what the nodes say as one region, and when the newest hint was heard (0: no hint
+// is believed any more). The demand is the sum over all nodes. Everything else comes from one hint:
+// the newest of those about the latest cell. Hints of the other nodes are about the same store, as
+// it was a moment before. Adding up the totals would count the same use once for every node, and
+// the smallest spare could be from before rights came back.
 func (n nodes) together(now int64) (h Hint, at int64) {
 	for i := range n {
 		t := &n[i]
@@ -134,8 +136,9 @@ func (n nodes) together(now int64) (h Hint, at int64) {
 	return h, at
 }
 
-// onHeard notes a hint, after cutting its numbers to what can be computed with: of a peer region on a bucket in view, or
-// of a mate, a node of this region, on any. A peer may ask this node for rights of a bucket that only its mates use.
+// onHeard notes a hint, after cutting its numbers to a range that can be computed with. It notes a
+// peer region's hint only for buckets in view. It notes a hint of a mate (a node of this region)
+// for any bucket, because a peer may ask this node for rights of a bucket that only its mates use.
 func (m *Machine) onHeard(now int64, h Hint) {
 	if m.noHints {
 		return
@@ -159,19 +162,21 @@ func (m *Machine) onHeard(now int64, h Hint) {
 		d.voices = &voices{}
 	}
 	d.hear(h, now, allocator.HintLife(v.Cell))
-	if h.Total > d.part.Entitlement { // it will ask
+	if h.Total > d.part.Entitlement { // it will ask us soon
 		v.asked = now
 	}
 }
 
-// lastCell is the last cell that anybody's store may be in, if its clock is one that a node believes. A hint of a later
-// one would be the newest of its region for as long as it is believed, whatever the region's other nodes say.
+// lastCell returns the last cell that any believable store clock may be in. A hint about a later
+// cell must be refused: it would count as the newest of its region until it expires, whatever the
+// region's other nodes say.
 func (m *Machine) lastCell(now int64, v *view) int64 {
 	return algorithms.CellAt(now+m.offset+algorithms.MaxClockStep, v.Cell)
 }
 
-// noteMate notes a hint of a node of this region; of a bucket that is not in view it is believed for the shortest time. That
-// alone is no reason to publish: else two mates would keep each other at it for ever.
+// noteMate notes a hint of another node of this region. If the bucket is not in view, the hint is
+// believed for the shortest time. A mate's hint alone gives no reason to publish: two mates would
+// otherwise make each other publish for ever.
 func (m *Machine) noteMate(now int64, h Hint) {
 	known := m.mates[h.Bucket]
 	v := m.views[h.Bucket]
@@ -190,24 +195,26 @@ func (m *Machine) noteMate(now int64, h Hint) {
 	known.hear(h, now, life)
 }
 
-// forgetMates drops what mates said that is not believed any more.
+// forgetMates drops the hints of mates that are no longer believed.
 func (m *Machine) forgetMates(now int64) {
 	maps.DeleteFunc(m.mates, func(_ string, s *voices) bool { return !s.nodes.anyFresh(now) })
 }
 
-// rate returns the demand in this region, its mates' included, as of the last tick.
+// rate returns the demand in this region as of the last tick, in milliunits per second, including
+// what its other nodes report.
 func (m *Machine) rate(now int64, v *view) int64 {
 	return v.rate + v.mates.rate(now)
 }
 
-// rateNow is the same with what this node has seen since the last tick.
+// rateNow returns the same, including what this node has seen since the last tick.
 func (m *Machine) rateNow(now int64, v *view) int64 {
 	return v.rateNow(now) + v.mates.rate(now)
 }
 
-// publish sends a hint about a bucket that other regions care about: this region wants more of it
-// than its entitlement, or a peer asked about it lately. If the bucket asks once, a node whose
-// hint would say only what others assume anyway stays silent.
+// publish sends a hint about a bucket if other regions care about it: a peer asked about it lately,
+// this region's burst runs low, or the region wants more than its entitlement. With several nodes
+// each publishes from its equal part of the entitlement on (allocator.Unremarkable). If the bucket
+// asks once, a node does not send a hint that says only what others assume anyway.
 func (m *Machine) publish(now int64, v *view) {
 	s := now + m.offset
 	cell := algorithms.CellAt(s, v.Cell)
@@ -229,13 +236,15 @@ func (m *Machine) publish(now int64, v *view) {
 	m.out.Hints = append(m.out.Hints, h)
 }
 
-// asAssumed says whether others are right about a region that is silent: it is idle, and has lent nothing. Of a short cell,
-// that it has lent is known from its answers to those who care.
+// asAssumed says whether the hint says no more than what others assume of a silent region: it is
+// idle and has lent nothing. For a short cell it is enough that the region is idle: peers that care
+// learn from its answers what it has lent.
 func (m *Machine) asAssumed(v *view, h Hint) bool {
 	return h.Total == 0 && h.Rate == 0 && v.shown.Rate == 0 && (!v.frame.Long() || h.Spare == v.own.Lendable)
 }
 
-// spares returns what this region would lend of the current cell if it were asked now.
+// spares returns how many units and tokens of the current cell this region would lend if it were
+// asked now.
 func (m *Machine) spares(now int64, v *view, o allocator.Outlook) (units, burst int64) {
 	var out, outBurst int64
 	for i := range v.dealings {
@@ -250,8 +259,8 @@ func (m *Machine) spares(now int64, v *view, o allocator.Outlook) (units, burst 
 	return allocator.Spare(units, v.own.Lendable, out), allocator.Spare(burst, v.own.LendableBurst, outBurst)
 }
 
-// differs says whether a hint must be sent before its time: the demand has plainly changed, or,
-// where cells are long, what the region can spare.
+// differs says whether a hint must be sent before its time: the demand has plainly changed or, for
+// long cells, what the region can spare has.
 func differs(old, now Hint, v *view) bool {
 	if allocator.Changed(old.Rate, now.Rate) {
 		return true

@@ -12,7 +12,8 @@ import (
 	"github.com/quotad/quotad/allocator"
 )
 
-// TestNodesTogether: demand is the sum of what is fresh, all else is the newest word on the latest cell.
+// TestNodesTogether: demand is the sum of the fresh hints; everything else comes from the newest
+// hint about the latest cell.
 func TestNodesTogether(t *testing.T) {
 	hint := func(node string, cell, rate, spare int64) Hint {
 		return Hint{Region: "us", Node: node, Bucket: "b", Cell: cell, Used: 10 * spare, Total: 20 * spare, Rate: rate, Share: 3, Spare: spare}
@@ -47,7 +48,8 @@ func TestNodesTogether(t *testing.T) {
 	}
 }
 
-// TestNodesAreBounded: of whatever speaks, the last sixteen are listened to, in the order of their names.
+// TestNodesAreBounded: whatever speaks, only the sixteen nodes that spoke last are kept, in the
+// order of their names.
 func TestNodesAreBounded(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		var n nodes

@@ -8,7 +8,8 @@ import (
 	"github.com/quotad/quotad/allocator"
 )
 
-// hostility makes a world's life hard, by the seed. Where clocks matter to what is judged, they are left as they are.
+// hostility chooses the cluster's faults by its seed. Where the judgement depends on clocks, it
+// leaves them alone.
 func (c *cluster) hostility(stepping bool) {
 	c.net.loss, c.net.duplicate, c.net.late = c.rand.IntN(30), c.rand.IntN(30), c.rand.IntN(20)
 	c.net.delay = []int64{5000, 40_000, 40_000, 150_000, 350_000}[c.rand.IntN(5)]
@@ -79,7 +80,8 @@ func (sum *tally) add(c *cluster) {
 	}
 }
 
-// survive runs a cluster for so long and checks the invariants after every event, and the verdict at the end.
+// survive runs a cluster for the given time. It checks the invariants after every event, and the
+// oracle's verdict at the end.
 func (c *cluster) survive(seed uint64, length int64) {
 	c.t.Helper()
 	for end := c.now + length; len(c.queue) > 0 && c.now < end; {
@@ -96,10 +98,11 @@ func (c *cluster) survive(seed uint64, length int64) {
 	}
 }
 
-// TestRightsNeverExceedTheLimit: three regions, a network that loses, repeats, delays beyond a cell and reorders,
-// cuts, lies by gossip, demand that jumps, stores that lose everything, and a crash at any effect; after every event the
-// invariants, and at the end the judgement from outside. For the fixed window, whose promise is about labels, clocks are
-// apart and step as well.
+// TestRightsNeverExceedTheLimit: three regions meet a network that loses, repeats, reorders and
+// delays beyond a cell, cuts, false hints, demand that jumps, stores that lose everything, and a
+// crash at any effect. The invariants are checked after every event, and the oracle judges at the
+// end. A fixed window promises something about labels only, so there clocks are apart and step as
+// well.
 func TestRightsNeverExceedTheLimit(t *testing.T) {
 	for _, k := range []struct {
 		kind    algorithms.Kind
@@ -140,7 +143,7 @@ func hostileCluster(t *testing.T, seed uint64, kind algorithms.Kind, seconds int
 	return c
 }
 
-// mustBeHard fails a test that was too easy.
+// mustBeHard fails a test whose runs met too few faults.
 func (sum *tally) mustBeHard(t *testing.T, kind algorithms.Kind, seeds int64) {
 	t.Helper()
 	t.Logf("%d seeds: %d units borrowed, %d returned, %d tokens borrowed, %d crashes, %d losses",
@@ -152,8 +155,8 @@ func (sum *tally) mustBeHard(t *testing.T, kind algorithms.Kind, seeds int64) {
 	}
 }
 
-// TestACrashAtEachEffect kills the borrower's node, and the lender's, before and after each of its effects in turn: the
-// debit, the record, the reply, the credit; of rights, and of burst rights.
+// TestACrashAtEachEffect kills the borrower's node, and the lender's, before and after each of its
+// effects in turn: the debit, the record, the reply, the credit; of rights, and of burst rights.
 func TestACrashAtEachEffect(t *testing.T) {
 	for _, kind := range []algorithms.Kind{algorithms.FixedWindow, algorithms.TokenBucket} {
 		for _, victim := range []string{"us", "eu"} {

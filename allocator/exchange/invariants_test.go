@@ -7,8 +7,8 @@ import (
 	"github.com/quotad/quotad/allocator"
 )
 
-// checkAdmission checks what a decision alone can break: the ceiling of a label, a region's own share, and where clocks
-// are apart the counter's estimate.
+// checkAdmission checks the invariants that a decision alone can break: the ceiling of a label, a
+// region's own share and, where clocks are apart, the counter's estimate.
 func (r *testRegion) checkAdmission(d algorithms.Decided) {
 	c, s := r.cluster, d.Buckets[0]
 	switch {
@@ -21,8 +21,9 @@ func (r *testRegion) checkAdmission(d algorithms.Decided) {
 	}
 }
 
-// estimate adds up the sliding counter's estimate over the regions, each by its own clock, at this moment: units times
-// microseconds. It is what the limit bounds where clocks are apart, and only rises when something is admitted.
+// estimate returns the sum of the regions' sliding counter estimates at this moment, each by its
+// own clock, in units times microseconds. Where clocks are apart this sum must stay within the
+// limit. It rises only when something is admitted.
 func (c *cluster) estimate() (sum int64) {
 	w := c.bucket.Window
 	for _, name := range c.names {
@@ -40,8 +41,8 @@ func (c *cluster) fault(format string, args ...any) {
 	}
 }
 
-// invariants checks after an event what must hold after every event: conservation over all regions, and what
-// decisions broke. Stores whose rows did not move are not looked through again.
+// invariants checks what must hold after every event: conservation over all regions, and what
+// decisions may have broken. It skips the stores whose rows did not move.
 func (c *cluster) invariants() error {
 	if c.moved && c.wrong == nil {
 		c.moved = false
@@ -53,8 +54,8 @@ func (c *cluster) invariants() error {
 // ledger is the rows of one region, by cell and peer.
 type ledger map[int64]map[string]algorithms.Row
 
-// conserved checks that shares, and tokens at hand, add up to what there is at most, that nobody lends more than it may,
-// and that nobody counts what was not given.
+// conserved checks that shares, and tokens at hand, add up to no more than there is, that nobody
+// lends more than it may, and that nobody counts rights that were not given.
 func (c *cluster) conserved() error {
 	shares := map[int64]int64{} // by cell, over the regions that still have rows of it
 	ledgers := map[string]ledger{}
@@ -87,7 +88,8 @@ func (c *cluster) conserved() error {
 	return c.matched(ledgers)
 }
 
-// withinLendingLimit checks that a region lends its own rights only, and not more of them than it may.
+// withinLendingLimit checks that a region lends its own rights only, and not more of them than it
+// may.
 func (r *testRegion) withinLendingLimit(l ledger) error {
 	for cell, peers := range l {
 		var units, burst int64
@@ -105,7 +107,7 @@ func (r *testRegion) withinLendingLimit(l ledger) error {
 	return nil
 }
 
-// matched checks that nobody counts what was not given.
+// matched checks that nobody counts rights that were not given.
 func (c *cluster) matched(ledgers map[string]ledger) error {
 	for name, cells := range ledgers {
 		for cell, peers := range cells {

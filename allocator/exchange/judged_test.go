@@ -30,16 +30,16 @@ func (c *cluster) burst() (sum int64) {
 	return sum
 }
 
-// judged has the cluster judged from outside, by the oracle. It has no rule for the counter where clocks are apart;
-// see estimate for that.
+// judged has the oracle judge the cluster from outside. The oracle has no rule for the counter
+// where clocks are apart; see estimate for that.
 func (c *cluster) judged() {
 	c.limit = oracle.Limit{Limit: c.bucket.Limit, Burst: c.burst(), Window: time.Duration(c.bucket.Window) * time.Microsecond,
 		Algorithm: string(c.bucket.Kind)}
 	c.judge = oracle.New(c.limit)
 }
 
-// tell tells the judge what a region answered: by the time of its store, or where clocks are apart and the promise is
-// about real time, by that of one real clock.
+// tell tells the judge what a region answered. The time is that of the region's store or, if clocks
+// are apart and the promise is about real time, that of one real clock.
 func (r *testRegion) tell(admitted, denied int64, d algorithms.Decided) {
 	c := r.cluster
 	if c.judge == nil {

@@ -5,15 +5,15 @@ import (
 	"github.com/quotad/quotad/allocator"
 )
 
-// serving is a peer's message on its way from Asked to Reply.
+// serving is a peer's message between Asked and the reply.
 type serving struct {
 	from    string
 	reply   Reply
 	buckets []*Bucket
-	lends   []int // the ask that each Lend effect is for
+	lends   []int // for each Lend effect, the index of its ask
 }
 
-// onAsked refuses asks that cannot be right, and has the store debit the others.
+// onAsked refuses asks that cannot be right and has the store debit the others.
 func (m *Machine) onAsked(now int64, e Asked) {
 	s := &serving{from: e.Message.From, buckets: e.Buckets, reply: Reply{
 		From: m.region, Generation: m.generation, ForGeneration: e.Message.Generation, Epoch: m.epoch,
@@ -27,7 +27,7 @@ func (m *Machine) onAsked(now int64, e Asked) {
 		if g.Refusal = m.refuse(now, e, i, believed); g.Refusal != NotRefused {
 			g.Retry = allocator.MaxRetry
 			if g.Refusal == RefusedUnheard {
-				g.Retry = Interval // our next ping may tell
+				g.Retry = Interval // the answer to our next ping may end the refusal
 			}
 			m.countRefusal(g.Refusal)
 			if g.Refusal == RefusedImplausible {
@@ -45,8 +45,8 @@ func (m *Machine) onAsked(now int64, e Asked) {
 	m.serving[e.ID] = s
 }
 
-// refuse says why an ask is not considered. believed says whether the asker's generation can be
-// right.
+// refuse returns why ask i is not considered, or NotRefused. believed says whether the asker's
+// generation is believed.
 func (m *Machine) refuse(now int64, e Asked, i int, believed bool) Refusal {
 	from, b, a := m.peer(e.Message.From), e.Buckets[i], e.Message.Asks[i]
 	switch {
@@ -63,19 +63,20 @@ func (m *Machine) refuse(now int64, e Asked, i int, believed bool) Refusal {
 	case b.Epoch != m.epoch:
 		return RefusedEpoch
 	case m.noLending || from.degraded(now):
-		// It hears us no more than our pings: rights sent there would be lost to both.
+		// The peer does not answer our pings, so it may not hear our reply either. Rights lent now
+		// would be lost to both regions.
 		return RefusedUnheard
 	}
 	return NotRefused
 }
 
-// countRefusal counts an ask that was not looked into.
+// countRefusal counts an ask that was refused.
 func (m *Machine) countRefusal(why Refusal) {
 	m.stats.Refusals++
 	m.stats.RefusedHere[why]++
 }
 
-// plausible says whether amounts can be computed with.
+// plausible says whether all amounts are between 0 and algorithms.MaxUnits.
 func plausible(units ...int64) bool {
 	for _, n := range units {
 		if n < 0 || n > algorithms.MaxUnits {
@@ -85,12 +86,13 @@ func plausible(units ...int64) bool {
 	return true
 }
 
-// lend turns an ask into a debit, less what this region keeps for itself and for others.
+// lend turns an ask into a debit, with the units that this region keeps for itself and for other
+// peers.
 func (m *Machine) lend(now int64, e Asked, i int) Lend {
 	b, a := e.Buckets[i], e.Message.Asks[i]
 	l := Lend{ID: e.ID, Bucket: b, Generation: m.generation, Peer: e.Message.From, Cell: a.Cell, Returned: a.Returned, Lent: a.Lent, Burst: a.Burst}
 	v := m.view(now, b)
-	if v == nil { // no room to know its demand: it keeps everything
+	if v == nil { // no room to track its demand: keep everything
 		l.Kept, l.KeptBurst = b.Limit, algorithms.MaxUnits
 		return l
 	}
@@ -98,13 +100,13 @@ func (m *Machine) lend(now int64, e Asked, i int) Lend {
 	s := now + m.offset
 	v.roll(algorithms.CellAt(s, b.Cell))
 	rate := m.rate(now, v)
-	if v.frame.Sliding { // what chance may add to the mean is the margin
+	if v.frame.Sliding { // margin covers what may come beyond the mean
 		rate = m.likely(now, v)
 	}
 	o, opens := v.outlook(a.Cell, s, rate)
 	counted := o.Used
 	if opens > 0 {
-		counted = 0 // nothing of it is used before it opens
+		counted = 0 // nothing of the cell is used before it opens
 	}
 	o.Used += m.margin(now, v, a.Cell, o)
 	l.Kept = allocator.Kept(o, counted, v.entitlement(), m.grace(), m.reserved(now, v, a.Cell, o, e.Message.From))
@@ -113,14 +115,14 @@ func (m *Machine) lend(now int64, e Asked, i int) Lend {
 	}
 	l.Cap = v.own.Lendable
 	l.KeptBurst = allocator.KeptBurst(o, v.state.Share, m.grace())
-	if v.Home { // it has no part of its own to keep: who asks first has it
+	if v.Home { // all of it is lent to whoever asks first, except what requests here wait for
 		l.Kept, l.KeptBurst = v.wanted, v.wanted
 	}
 	l.CapBurst = v.own.LendableBurst
 	return l
 }
 
-// margin returns what this region keeps of a cell beyond what it expects.
+// margin returns how many units of a cell this region keeps beyond what it expects to use.
 func (m *Machine) margin(now int64, v *view, cell int64, o allocator.Outlook) int64 {
 	slack := v.Limit - o.Total()
 	for i := range v.dealings {
@@ -129,7 +131,8 @@ func (m *Machine) margin(now int64, v *view, cell int64, o allocator.Outlook) in
 	return v.frame.Margin(o, slack, int64(len(m.peers)+1))
 }
 
-// reserved returns what is kept for others than the asker.
+// reserved returns how many units of a cell regions other than the asker lack, by their hints. It
+// returns 0 if no time is left in the cell for them to ask.
 func (m *Machine) reserved(now int64, v *view, cell int64, o allocator.Outlook, asker string) int64 {
 	if !v.frame.KeepsForOthers(o) {
 		return 0
@@ -137,7 +140,7 @@ func (m *Machine) reserved(now int64, v *view, cell int64, o allocator.Outlook, 
 	return m.othersWant(now, v, cell, asker)
 }
 
-// othersWant returns what hints say that regions other than the asker lack of a cell.
+// othersWant returns how many units of a cell regions other than the asker lack, by their hints.
 func (m *Machine) othersWant(now int64, v *view, cell int64, asker string) int64 {
 	var want int64
 	for i, p := range m.peers {
@@ -155,9 +158,9 @@ func (m *Machine) othersWant(now int64, v *view, cell int64, asker string) int64
 	return want
 }
 
-// onLent fills in the grants. Before the reply leaves, the journal must hold every row that it
-// announces, also rows that this debit did not raise: an earlier debit may have raised them, and
-// they may not be durable yet.
+// onLent fills in the grants. Before the reply leaves, the journal must hold every row that the
+// reply announces. That includes rows that this debit did not raise: an earlier debit may have
+// raised them, and they may not be durable yet.
 func (m *Machine) onLent(now int64, e Lent) {
 	s := m.serving[e.ID]
 	if s == nil || len(e.Given) != len(s.lends) {
@@ -190,8 +193,8 @@ func (m *Machine) onLent(now int64, e Lent) {
 	m.reply(e.ID, s)
 }
 
-// retryAfter returns after how long it may help to ask this region again, which has given all it
-// would of a cell.
+// retryAfter returns after how many microseconds it may help to ask this region again for a cell of
+// which it has just given all it would.
 func (m *Machine) retryAfter(now int64, b *Bucket, cell int64, given algorithms.Given) int64 {
 	v := m.views[b.ID]
 	e := allocator.Emptied{Limit: b.Limit, Left: (cell+1)*b.Cell - given.Now, Keeps: given.State.Free > 0}
@@ -202,7 +205,7 @@ func (m *Machine) retryAfter(now int64, b *Bucket, cell int64, given algorithms.
 	return b.frameOf().RetryAfter(e)
 }
 
-// noteLent brings the view of a bucket up to what the store has debited.
+// noteLent updates the view of a bucket to what the store has debited.
 func (m *Machine) noteLent(b *Bucket, peer string, g *Grant, given algorithms.Given) {
 	v := m.views[b.ID]
 	if v == nil {
@@ -223,7 +226,9 @@ func (m *Machine) noteLent(b *Bucket, peer string, g *Grant, given algorithms.Gi
 	pos.raise(given.Row)
 }
 
-// onRecorded lets the reply go, or takes everything back out of it: a row that is not durable is not announced.
+// onRecorded lets the reply go if its rows are durable. Otherwise it refuses every ask of the
+// message that the store had debited, because a row that is not durable must not be announced. From
+// then on this node lends nothing until it is started anew.
 func (m *Machine) onRecorded(e Recorded) {
 	s := m.serving[e.ID]
 	if s == nil {

@@ -8,9 +8,9 @@ import (
 	"github.com/quotad/quotad/allocator"
 )
 
-// TestBenefitOfTheLongTail: a long window whose limit is used up, nearly all that is left of it by one hot region, while the
-// others go on at half of their parts: what they turn out not to need comes free unit by unit until the end. Gossip is a
-// second late, as it is for one bucket of many.
+// TestBenefitOfTheLongTail: the limit of a long window is used up. One hot region uses nearly all
+// that is left, while the others go on at half of their parts. What the others turn out not to need
+// comes free unit by unit until the end. Gossip is a second late, as it is for one bucket of many.
 func TestBenefitOfTheLongTail(t *testing.T) {
 	const part = 2000
 	benefit(t, 8, 1, func(seed uint64, draw *rand.Rand, off bool) *cluster {

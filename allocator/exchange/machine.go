@@ -11,8 +11,8 @@ import (
 const (
 	// Interval is the time between ticks that the plan counts on.
 	Interval = allocator.Interval
-	// MaxBuckets bounds the buckets a node plans for; beyond it new ones keep to their entitlement. A tick plans all
-	// of them, at about 2 us each.
+	// MaxBuckets bounds the buckets that a node plans for. Of further buckets it admits only the
+	// entitlement. A tick plans all buckets in view, at about 2 us each.
 	MaxBuckets = 20_000
 	// MaxAsks bounds the asks in one message.
 	MaxAsks = 256
@@ -26,30 +26,31 @@ type Machine struct {
 	epoch           string
 	peers           []*peer
 	views           map[string]*view
-	order           []*view            // sorted by id
-	mates           map[string]*voices // what the other nodes of this region say, by bucket
+	order           []*view            // the views, sorted by bucket id
+	mates           map[string]*voices // by bucket, what the other nodes of this region say
 	serving         map[uint64]*serving
 	calls           map[uint64]*call
 	deferredCredits []deferredCredit
 	lastCall        uint64
-	nodes           int    // of this region
+	nodes           int    // how many nodes this region has, by configuration
 	fence           uint64 // no row of a lower generation leaves this node
 	recoveries      map[string]*recovery
 	recovering      []string // ids of recoveries, sorted
-	offset          int64    // store time less node time, as last seen
-	nodeClock       int64    // the node's own clock less node time, as last told
-	clockKnown      bool     // it was ever seen
+	offset          int64    // store time less node time, by the store's last answer
+	nodeClock       int64    // the node's own clock less node time, as the driver last told it
+	clockKnown      bool     // the store's time was seen at least once, so offset holds
 	noHints         bool
 	noAdvance       bool
 	noLending       bool
 	noBurst         bool
 	noTail          bool
-	journalFailed   bool  // a row could not be made durable: nothing is lent until the node starts anew
-	serves          *peer // whose turns are being taken; nil: nobody's
-	stats           Stats
-	out             Effects
+	// A row could not be made durable: this node lends nothing until it is started anew.
+	journalFailed bool
+	serves        *peer // the peer whose queue takeTurns works on; nil: none
+	stats         Stats
+	out           Effects
 
-	// What is worked with again and again, so that a plan allocates nothing.
+	// Memory for plans, used again by the next one so that a plan allocates nothing.
 	demanders []allocator.Demander
 	offered   []allocator.Offer
 	scratch   allocator.Scratch
@@ -58,12 +59,14 @@ type Machine struct {
 // Options switch parts of the protocol off, so that tests can show what each part is good for. The
 // zero value is the whole protocol, for a region of one node.
 type Options struct {
-	WithoutHints   bool // hints are neither published nor believed
-	WithoutAdvance bool // no rights are asked for the next cell
-	WithoutLending bool // asks are answered with nothing
+	WithoutHints   bool // no hint is published or believed
+	WithoutAdvance bool // nothing is asked for the next cell
+	WithoutLending bool // every ask is refused
 	WithoutBurst   bool // no burst rights are asked for
-	WithoutTail    bool // only peers that are thought to have something are asked
-	Nodes          int  // how many nodes this region has, by configuration; 0: 1
+	// WithoutTail: nothing is done for the tail of a long cell. Asks go only to peers thought to
+	// have something, and a lender keeps its last units of the cell.
+	WithoutTail bool
+	Nodes       int // how many nodes this region has, by configuration; 0: 1
 }
 
 // Stats counts what a machine has done.
@@ -76,31 +79,36 @@ type Stats struct {
 	UnitsReturned int64
 	BurstLent     int64 // tokens
 	BurstBorrowed int64
-	Unanswered    int64 // calls
-	Dropped       int64 // asks put off because too many calls were under way: their buckets wait for their turn
-	Refusals      int64 // asks we did not look into
-	// RefusedByPeers and RefusedHere count asks by Refusal: ours that peers did not look into, and theirs that we did not.
+	Unanswered    int64 // calls without an answer
+	// Dropped counts asks put off because too many calls were under way. Their buckets wait for
+	// their turn.
+	Dropped  int64
+	Refusals int64 // asks of peers that this node refused
+	// RefusedByPeers counts by Refusal the asks of this node that peers refused, RefusedHere the
+	// asks of peers that this node refused.
 	RefusedByPeers [refusals]int64
 	RefusedHere    [refusals]int64
-	// RowsRejected counts by Rejection the rows that peers announced and that were not credited.
+	// RowsRejected counts by Rejection the rows that peers announced and this node did not credit.
 	RowsRejected [rejections]int64
-	// DeniedWithSpare is units denied here while peers had said that they had spare ones of the cell: of each report at most
-	// as many as they said.
+	// DeniedWithSpare is how many units were denied here although peers had said that they could
+	// spare some of the cell. Each report of decisions counts at most as many units as they said.
 	DeniedWithSpare int64
-	// GenerationsRefused counts messages that name a generation further ahead of the clock than any can be.
+	// GenerationsRefused counts messages that name a generation further ahead of the clock than any
+	// honest one.
 	GenerationsRefused int64
-	// Fenced says that this node lends nothing because another of its region named a later generation than its own.
+	// Fenced says that this node lends nothing because another node of its region named a later
+	// generation than this node's.
 	Fenced         bool
-	Implausible    int64 // messages with amounts that no honest region sends
+	Implausible    int64 // messages that no honest region sends
 	HintsPublished int64
-	Buckets        int64 // in view
+	Buckets        int64 // buckets in view
 	Recovered      int64 // buckets restored after a loss
-	Recovering     int64 // buckets that wait for it, or of which a peer is not known
-	PartlyKnown    int64 // of these, buckets that are restored but for a peer that is not known
-	JournalFailed  bool  // lending has stopped until the node starts anew
+	Recovering     int64 // buckets whose recovery is under way or not complete
+	PartlyKnown    int64 // those of Recovering that are restored, but not completely known
+	JournalFailed  bool  // this node lends nothing until it is started anew
 }
 
-// New returns the machine of a node. It does nothing until it hears TenureChanged.
+// New returns the machine of a node. The machine does nothing useful until it hears TenureChanged.
 func New(region, node string, o Options) *Machine {
 	return &Machine{
 		region: region, node: node,
@@ -168,17 +176,17 @@ func (m *Machine) Stats() Stats {
 	return s
 }
 
-// PeerAge says how old the news of a peer is: how long ago the last call was sent that it
-// answered.
+// PeerAge says how old the last news of a peer is, and what this node knows of the connection.
+// Times are microseconds.
 type PeerAge struct {
 	Peer      string
-	Heard     bool // false: it never answered
-	Age       int64
+	Heard     bool  // false: the peer never answered
+	Age       int64 // since the latest call that it answered was sent; 0 if not Heard
 	RoundTrip int64
 	Degraded  bool
-	// ClockApart is how far the peer's store clock is ahead of ours, in microseconds, by the
-	// quickest answer of the last minute. It is wrong by at most half of that answer's round trip.
-	// It means something only if ClockKnown.
+	// ClockApart is how far the peer's store clock is ahead of ours, by the quickest answer of the
+	// last 30 to 60 s. It is wrong by at most half of that answer's round trip. It means nothing
+	// unless ClockKnown.
 	ClockApart int64
 	ClockKnown bool
 	Moved      Moved
@@ -197,9 +205,10 @@ func (m *Machine) Ages(now int64) []PeerAge {
 	return ages
 }
 
-// onTenureChanged takes over a generation, an epoch and the peers of its document.
+// onTenureChanged takes over a generation, an epoch and the peers of its document. It keeps the
+// peers that stay.
 func (m *Machine) onTenureChanged(now int64, e TenureChanged) {
-	if e.Generation != m.generation { // else the store still has the rows that are in view
+	if e.Generation != m.generation { // otherwise the store still has the rows in the views
 		clear(m.views)
 		m.order, m.deferredCredits = nil, nil
 		clear(m.recoveries)
@@ -238,7 +247,7 @@ func (m *Machine) peer(name string) *peer {
 	return nil
 }
 
-// onTick samples demand, plans, pings, publishes and forgets.
+// onTick samples demand, plans, publishes hints, pings peers and forgets what is idle.
 func (m *Machine) onTick(now int64, e Tick) {
 	m.noteClock(now, e.Clock)
 	m.forgetIdle(now)
@@ -246,7 +255,9 @@ func (m *Machine) onTick(now int64, e Tick) {
 	m.continueRecoveries(now)
 	for _, v := range m.order {
 		v.sample(now)
-		if v.Epoch == m.epoch { // else its terms are of an older document: it waits to be used under this one
+		// Otherwise the view has the terms of an older document. It waits until the bucket is used
+		// under this one.
+		if v.Epoch == m.epoch {
 			m.plan(now, v, e.Jitter)
 			m.publish(now, v)
 		}
@@ -262,8 +273,8 @@ func (m *Machine) onTick(now int64, e Tick) {
 	}
 }
 
-// forgetIdle drops the views of buckets that nobody uses or asks about; where rights were moved that still count, only if
-// there are many.
+// forgetIdle drops the views of buckets that nobody uses or asks about. It keeps views whose moved
+// rights still count, unless more than half of MaxBuckets are in view.
 func (m *Machine) forgetIdle(now int64) {
 	m.order = slices.DeleteFunc(m.order, func(v *view) bool {
 		idle := now-v.active > idleAfter && (len(m.views) > MaxBuckets/2 || !v.hasMoved(algorithms.CellAt(now+m.offset, v.Cell)))
@@ -274,7 +285,8 @@ func (m *Machine) forgetIdle(now int64) {
 	})
 }
 
-// view returns what is known of a bucket, beginning to know it if there is room; nil if there is none.
+// view returns what is known of a bucket. It makes a new view if there is none, or returns nil if
+// MaxBuckets are in view.
 func (m *Machine) view(now int64, b *Bucket) *view {
 	v := m.views[b.ID]
 	if v == nil {
@@ -300,7 +312,7 @@ func (m *Machine) view(now int64, b *Bucket) *view {
 	return v
 }
 
-// onObserved takes in decisions and plans at once if the share is about to run out.
+// onObserved takes in decisions, and plans at once if the share is about to run out.
 func (m *Machine) onObserved(now int64, e Observed) {
 	m.noteStoreTime(e.Now, now)
 	v := m.view(now, e.Bucket)
@@ -320,7 +332,7 @@ func (m *Machine) onObserved(now int64, e Observed) {
 	}
 }
 
-// farthest returns the longest round trip to expect.
+// farthest returns the longest round trip to any peer that is to be expected, in microseconds.
 func (m *Machine) farthest() int64 {
 	farthest := int64(0)
 	for _, p := range m.peers {
@@ -329,5 +341,6 @@ func (m *Machine) farthest() int64 {
 	return farthest
 }
 
-// grace returns the time within which this region could get back rights that it has lent.
+// grace returns the time, in microseconds, within which this region could get back rights that it
+// has lent.
 func (m *Machine) grace() int64 { return allocator.Grace(m.farthest()) }

@@ -44,8 +44,9 @@ func (c *cluster) served(name string) (admitted int64) {
 	return admitted
 }
 
-// TestMatesBorrowAsOne: two nodes of a region with half of its demand each borrow what one node with all of it does,
-// and the lenders keep what both of their nodes need, whichever of them is asked.
+// TestMatesBorrowAsOne: two nodes of a region with half of its demand each borrow what one node
+// with all of the demand does. The lenders keep what both of their nodes need, whichever node is
+// asked.
 func TestMatesBorrowAsOne(t *testing.T) {
 	for _, kind := range algorithms.Kinds {
 		for _, rates := range [][]int64{{850, 60, 20}, {650, 200, 100}, {550, 360, 20}} {
@@ -67,7 +68,8 @@ func TestMatesBorrowAsOne(t *testing.T) {
 	}
 }
 
-// admittedBy adds what each region admits in six seconds of steady demand that is spread over so many nodes in each.
+// admittedBy adds what each region admits in six seconds of steady demand that is spread over so
+// many nodes in each.
 func admittedBy(t *testing.T, seed uint64, kind algorithms.Kind, rates []int64, nodes int64, sum []int64) {
 	c := newClusterOf(t, seed, kind, allocator.Second, 400, 400, 200)
 	for n, name := range c.names {
@@ -89,7 +91,8 @@ func admittedBy(t *testing.T, seed uint64, kind algorithms.Kind, rates []int64, 
 	}
 }
 
-// TestMatesUnderHostility: what holds of regions with one node holds of regions with two, which crash one by one.
+// TestMatesUnderHostility: the invariants of regions with one node hold for regions with two nodes
+// that crash one at a time.
 func TestMatesUnderHostility(t *testing.T) {
 	for _, kind := range algorithms.Kinds {
 		t.Run(string(kind), func(t *testing.T) {
@@ -101,7 +104,8 @@ func TestMatesUnderHostility(t *testing.T) {
 				c.hostility(false)
 				for _, name := range c.names {
 					mate := c.mate(name)
-					c.regions[name].crash *= 3 // a closed bucket asks nobody: there is less to die in
+					// A closed bucket asks nobody, so there are fewer effects at which to die.
+					c.regions[name].crash *= 3
 					mate.crash = c.regions[name].crash
 					mate.load()
 					c.vary(mate)
@@ -120,7 +124,8 @@ func (c *cluster) vary(r *testRegion) {
 	c.after(c.rand.Int64N(2*allocator.Second), func() { c.vary(r) })
 }
 
-// TestALenderKeepsWhatItsMatesNeed: also of a bucket that it has not used itself, for as long as they are believed.
+// TestALenderKeepsWhatItsMatesNeed: a lender does so for a bucket that it has not used itself, too,
+// for as long as the mates' hints are believed.
 func TestALenderKeepsWhatItsMatesNeed(t *testing.T) {
 	b, m, now := long(allocator.Second)
 	kept := func() int64 {
@@ -130,7 +135,8 @@ func TestALenderKeepsWhatItsMatesNeed(t *testing.T) {
 	for _, node := range []string{"n2", "n3"} {
 		m.Step(now, Heard{Hint: Hint{Region: "us", Node: node, Bucket: "w", Rate: 100_000}})
 	}
-	m.Step(now, Heard{Hint: Hint{Region: "us", Node: "n1", Bucket: "w", Rate: 100_000}}) // its own name
+	// A hint in this node's own name must not count.
+	m.Step(now, Heard{Hint: Hint{Region: "us", Node: "n1", Bucket: "w", Rate: 100_000}})
 	if got := kept(); got != 200 {
 		t.Errorf("kept %d of a cell that two mates need 200 of", got)
 	}
@@ -146,10 +152,12 @@ func TestALenderKeepsWhatItsMatesNeed(t *testing.T) {
 	}
 }
 
-// TestMatesPublishWhatTheyUseTogether: two nodes at 30 % of the region's part each are at 60 % of it. Where they are at 20 %
-// nothing is published, and a mate's hint alone changes nothing about that.
+// TestMatesPublishWhatTheyUseTogether: two nodes that each use 30 % of the region's part use 60 %
+// of it together, so they publish. At 20 % each they publish nothing, and a mate's hint alone does
+// not change that.
 func TestMatesPublishWhatTheyUseTogether(t *testing.T) {
-	for rate, want := range map[int64]bool{60: false, 80: false, 120: true} { // of 400, by each of two nodes
+	// Of 400 units, rate is the demand on each of two nodes.
+	for rate, want := range map[int64]bool{60: false, 80: false, 120: true} {
 		c := newClusterOf(t, 1, algorithms.FixedWindow, allocator.Second, 400, 400, 200)
 		mate := c.mate("us")
 		for _, n := range c.nodes("us") {

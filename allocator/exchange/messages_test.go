@@ -58,7 +58,8 @@ func TestAsksThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestNoReplyBeforeTheRowIsDurable: the grant leaves only with Recorded, and says nothing if the journal failed.
+// TestNoReplyBeforeTheRowIsDurable: the grant leaves only with Recorded, and says nothing if the
+// journal failed.
 func TestNoReplyBeforeTheRowIsDurable(t *testing.T) {
 	for _, ok := range []bool{true, false} {
 		_, eu := met(t)
@@ -79,7 +80,8 @@ func TestNoReplyBeforeTheRowIsDurable(t *testing.T) {
 	}
 }
 
-// TestNothingIsLentAfterTheJournalFailed: the store would debit for replies that can never leave.
+// TestNothingIsLentAfterTheJournalFailed: otherwise the store would debit for replies that can
+// never leave.
 func TestNothingIsLentAfterTheJournalFailed(t *testing.T) {
 	_, eu := met(t)
 	eu.asks(Ask{Bucket: "b", Cell: eu.cell(), Lent: 10}, nil)
@@ -92,7 +94,8 @@ func TestNothingIsLentAfterTheJournalFailed(t *testing.T) {
 	}
 }
 
-// TestTheStoreRefusesWhatNoLenderMayGive: more than the lending limit, or a return of what was never lent.
+// TestTheStoreRefusesWhatNoLenderMayGive: more than the lending limit, or a return of what was
+// never lent.
 func TestTheStoreRefusesWhatNoLenderMayGive(t *testing.T) {
 	_, eu := met(t)
 	for name, x := range map[string]struct {
@@ -111,8 +114,8 @@ func TestTheStoreRefusesWhatNoLenderMayGive(t *testing.T) {
 	}
 }
 
-// TestRepliesThatAreNotCredited: written for another generation of our store, under another epoch, of another region,
-// for another cell, or of amounts that cannot be.
+// TestRepliesThatAreNotCredited: written for another generation of our store, under another epoch,
+// of another region, for another cell, or of amounts that cannot be.
 func TestRepliesThatAreNotCredited(t *testing.T) {
 	for name, change := range map[string]func(*Reply){
 		"another generation of ours":     func(r *Reply) { r.ForGeneration = 2 },
@@ -129,7 +132,8 @@ func TestRepliesThatAreNotCredited(t *testing.T) {
 		us.rate = 900
 		us.load()
 		var call Call
-		for call.Peer != "eu" || len(call.Message.Asks) == 0 { // by hand from the first ask of eu on
+		// From the first ask to eu on, the test delivers by hand.
+		for call.Peer != "eu" || len(call.Message.Asks) == 0 {
 			c.run(c.queue[0].at)
 			if us.machine.stats.Asks > 0 {
 				for id, made := range us.machine.calls {

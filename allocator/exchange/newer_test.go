@@ -8,7 +8,8 @@ import (
 	"github.com/quotad/quotad/algorithms"
 )
 
-// TestNewerUse: of two uses that of the later cell counts, whichever is larger; of one cell the larger, as of the later time.
+// TestNewerUse: of two uses, the one of the later cell counts even if it is smaller. Of one cell,
+// the larger use counts, with the later time.
 func TestNewerUse(t *testing.T) {
 	use := func(cell, units, at int64) algorithms.Use { return algorithms.Use{Cell: cell, Units: units, At: at} }
 	for name, c := range map[string]struct{ a, b, want algorithms.Use }{
@@ -28,7 +29,8 @@ func TestNewerUse(t *testing.T) {
 	}
 }
 
-// TestUseOfAnOlderCellRaisesNothing: a mate that decided last in the cell before tells of more than was used in this one.
+// TestUseOfAnOlderCellRaisesNothing: a mate last decided in the cell before, and reports more use
+// of that than there was in this cell. This cell's use stays as it was.
 func TestUseOfAnOlderCellRaisesNothing(t *testing.T) {
 	d := newDoubting(t)
 	out := d.loses(d.bucket("b"))
@@ -49,8 +51,8 @@ func TestUseOfAnOlderCellRaisesNothing(t *testing.T) {
 	}
 }
 
-// TestExtremeTestimony: what a mate tells with the least and the greatest integers is not computed with: it is refused whole,
-// and counted, and the rest is restored.
+// TestExtremeTestimony: a mate's testimony names the smallest or the largest integers. It is
+// refused as a whole and counted, and the rest is restored.
 func TestExtremeTestimony(t *testing.T) {
 	for _, n := range []int64{math.MinInt64, math.MaxInt64, -1, algorithms.MaxUnits + 1} {
 		for what, of := range map[string]func(*Testimony){

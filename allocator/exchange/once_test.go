@@ -10,7 +10,7 @@ import (
 	"github.com/quotad/quotad/allocator"
 )
 
-// heldOnce compares what a machine has worked out once with what it would be if it were worked out
+// heldOnce compares each value that the machine computed once and keeps with the value as computed
 // now.
 func (m *Machine) heldOnce(now int64) error {
 	if len(m.order) != len(m.views) || !slices.IsSortedFunc(m.order, func(a, b *view) int { return strings.Compare(a.ID, b.ID) }) {
@@ -45,9 +45,9 @@ func (m *Machine) heldOnce(now int64) error {
 	return nil
 }
 
-// TestWhatIsWorkedOutOnceHolds: what a machine works out once for many plans is at every event what
-// it would be if it were worked out anew: under lies, losses, crashes, mates that come and go, and
-// hints that are believed no more.
+// TestWhatIsWorkedOutOnceHolds: after every event, each value that the machine computed once for
+// many plans equals the value as computed anew. The run has lies, losses, crashes, mates that come
+// and go, and hints that expire.
 func TestWhatIsWorkedOutOnceHolds(t *testing.T) {
 	for _, kind := range algorithms.Kinds {
 		for seed := range uint64(4) {
@@ -73,8 +73,8 @@ func TestWhatIsWorkedOutOnceHolds(t *testing.T) {
 	}
 }
 
-// TestANewDocumentIsLookedUpAnew: what is looked up of a document once is looked up again for the
-// next one, for the peers of that.
+// TestANewDocumentIsLookedUpAnew: what the machine looked up in a document once, it looks up again
+// in the next document, for that document's peers.
 func TestANewDocumentIsLookedUpAnew(t *testing.T) {
 	b, m, now := long(60 * allocator.Second)
 	m.Step(now, spent(b, now, 4))

@@ -7,8 +7,9 @@ import (
 	"github.com/quotad/quotad/allocator"
 )
 
-// TestPaceOfAsksWhereUseFades: who has all that the others do not need, and wants more, asks at the pace at which they say that
-// they may have more, not at that at which rights that fade unused are asked for.
+// TestPaceOfAsksWhereUseFades: a region holds all that the others do not need, and wants more. It
+// asks at the pace that its lenders name, not at the faster pace that suits lenders whose use
+// fades.
 func TestPaceOfAsksWhereUseFades(t *testing.T) {
 	for _, kind := range []algorithms.Kind{algorithms.SlidingWindowCounter, algorithms.SlidingWindowLog} {
 		t.Run(string(kind), func(t *testing.T) {
@@ -46,8 +47,8 @@ func TestALoneRegionAsksNobody(t *testing.T) {
 	}
 }
 
-// TestWaitingRequestsAskOnce: where requests wait for rights (on_exhausted: borrow) and there are none to be had, each does not
-// ask every peer anew while an answer is under way.
+// TestWaitingRequestsAskOnce: requests wait for rights (on_exhausted: borrow) and there are none to
+// be had. A further request does not ask every peer again while an answer is under way.
 func TestWaitingRequestsAskOnce(t *testing.T) {
 	c := newCluster(t, 1, allocator.Second, 20, 20, 20, 20, 20)
 	for _, r := range c.regions {

@@ -3,9 +3,10 @@ package exchange
 import "github.com/quotad/quotad/allocator"
 
 const (
-	// DegradedAfter is the age of a peer's last answer beyond which this node is degraded towards it: six pings.
+	// DegradedAfter is the age of a peer's last answer beyond which this node is degraded towards
+	// it: six pings, in microseconds.
 	DegradedAfter = 3 * allocator.Second
-	// PingEvery is how often a peer is called at least.
+	// PingEvery is the longest time between two calls to a peer, in microseconds.
 	PingEvery = allocator.Second / 2
 	// MaxCalls bounds the calls under way to one peer.
 	MaxCalls = 32
@@ -15,25 +16,26 @@ const (
 	assumedRoundTrip = allocator.Second / 10
 )
 
-// peer is what this node knows of another region, whatever the bucket.
+// peer is what this node knows of another region, apart from its parts in buckets. Times are node
+// time.
 type peer struct {
-	lastGeneration uint64 // the highest that was heard of its store and believed
+	lastGeneration uint64 // the highest generation of its store that was heard and believed
 	name           string
 	heard          bool  // it ever answered
 	answered       int64 // when the latest call that it answered was sent
 	called         int64 // when it was last called
-	roundTrip      int64 // smoothed, 0: not measured
-	underway       int
+	roundTrip      int64 // smoothed, microseconds; 0: not measured
+	underway       int   // calls under way
 	queue          queue // buckets that wait for room in calls to it
-	index          int   // in the document's order, this region left out
-	open           int   // this step's call to it, by its place among the effects, if it is there
-	away           bool  // degraded, at the last tick
+	index          int   // in the machine's peers: the document's order without this region
+	open           int   // index in Effects.Calls of this step's call to it; see hasCall
+	away           bool  // this node was degraded towards it at the last tick
 	clock          clock
 	moved          Moved
 }
 
-// Moved is how many units this node has moved between its region and a peer since it knows the
-// peer.
+// Moved counts the units that this node has moved between its region and a peer since it first knew
+// the peer.
 type Moved struct {
 	Lent          int64 // to the peer, of our entitlement
 	Returned      int64 // to the peer, of what we had borrowed
@@ -43,12 +45,13 @@ type Moved struct {
 	BurstBorrowed int64
 }
 
-// degraded is a matter of ages alone; nothing sets it.
+// degraded depends on the age of the last answer alone; nothing sets it.
 func (p *peer) degraded(now int64) bool {
 	return !p.heard || now-p.answered > DegradedAfter
 }
 
-// answeredCall notes an answer to a call sent at a time.
+// answeredCall notes the answer to a call sent at sent. The round trip is smoothed by an eighth of
+// the difference.
 func (p *peer) answeredCall(sent, now int64) {
 	p.heard = true
 	p.answered = max(p.answered, sent)
@@ -59,7 +62,7 @@ func (p *peer) answeredCall(sent, now int64) {
 	p.roundTrip += (sample - p.roundTrip) / 8
 }
 
-// expected returns the round trip to count on.
+// expected returns the round trip to count on, in microseconds.
 func (p *peer) expected() int64 {
 	if p.roundTrip == 0 {
 		return assumedRoundTrip
@@ -67,7 +70,7 @@ func (p *peer) expected() int64 {
 	return p.roundTrip
 }
 
-// timeout is how long a call may take: four round trips, within bounds.
+// timeout returns how long a call may take, in microseconds: four round trips, from 1 s to 3 s.
 func (p *peer) timeout() int64 {
 	return min(max(4*p.expected(), minTimeout), maxTimeout)
 }

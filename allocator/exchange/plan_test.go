@@ -18,7 +18,8 @@ func (c *cluster) demand(o Options, rates ...int64) {
 	}
 }
 
-// demandFor changes the load to so many units in so many seconds, in the order us, eu, ap, beginning it where there is none.
+// demandFor changes the load to so many units in so many seconds, in the order us, eu, ap,
+// beginning it where there is none.
 func (c *cluster) demandFor(o Options, seconds int64, units ...int64) {
 	for i, name := range c.names {
 		r := c.regions[name]
@@ -31,10 +32,13 @@ func (c *cluster) demandFor(o Options, seconds int64, units ...int64) {
 	}
 }
 
-// TestSharesFollowDemand: after a step of demand a region that runs short has its first borrowed units, or rate, within a
-// round trip and a tick, and 95 % of what it wants of the cell within two round trips and a tick. A queue cannot lend of
-// a cell while a turn that it has promised lies ahead, which gets likelier with all it has lent; there it is at the latest
-// when the next cell opens, whose rights are asked for a cell ahead.
+// TestSharesFollowDemand: after a step of demand a region that runs short has its first borrowed
+// units, or rate, within a round trip and a tick. It has 95 % of what it wants of the cell within
+// two round trips and a tick.
+//
+// A leaky bucket's region cannot lend of a cell while a turn that it has promised lies ahead, and
+// the more it has lent, the likelier that is. Its share follows at the latest when the next cell
+// opens, because rights of that are asked for a cell ahead.
 func TestSharesFollowDemand(t *testing.T) {
 	const into = 100_000 // the step comes a tenth into a cell
 	for _, kind := range []algorithms.Kind{algorithms.FixedWindow, algorithms.TokenBucket, algorithms.LeakyBucket} {
@@ -42,7 +46,9 @@ func TestSharesFollowDemand(t *testing.T) {
 			for seed := range uint64(40) {
 				c := newClusterOf(t, seed, kind, allocator.Second, 400, 400, 200)
 				before := []int64{380, 380, 180}
-				if kind.Bucket() { // it runs short at once: what others need less must be known by then
+				// A bucket runs short at once, so us must already know by then what others do not
+				// need.
+				if kind.Bucket() {
 					c.bucket.Bursts = map[string]int64{"us": 40, "eu": 40, "ap": 20}
 					before = []int64{380, 60, 20}
 				}
@@ -62,7 +68,8 @@ func TestSharesFollowDemand(t *testing.T) {
 	}
 }
 
-// measure watches the share of us, which has just begun to want so much of the cells from now on.
+// measure watches the share of us, whose demand has just risen to what wants returns for each cell
+// from now on.
 func (c *cluster) measure(seed uint64, wants func(cell int64) int64) {
 	us := c.regions["us"]
 	before, cell := us.machine.views["b"].state.Share, c.now/c.bucket.Cell
@@ -95,7 +102,8 @@ func (c *cluster) measure(seed uint64, wants func(cell int64) int64) {
 	}
 }
 
-// TestUtilisation: in steady state little of the limit is left unused where anybody wants it, however it is spread.
+// TestUtilisation: in steady state little of the limit is left unused where anybody wants it,
+// however it is spread.
 func TestUtilisation(t *testing.T) {
 	for _, kind := range algorithms.Kinds {
 		t.Run(string(kind), func(t *testing.T) {
@@ -126,7 +134,8 @@ func (c *cluster) admitted() (sum int64) {
 	return sum
 }
 
-// TestHintsSpareRefusedAsks: where everybody wants more than there is, regions that hear each other's hints do not ask.
+// TestHintsSpareRefusedAsks: if every region wants more than there is, regions that hear each
+// other's hints do not ask.
 func TestHintsSpareRefusedAsks(t *testing.T) {
 	var refused [2]int64
 	for i, o := range []Options{{}, {WithoutHints: true}} {
@@ -146,8 +155,9 @@ func TestHintsSpareRefusedAsks(t *testing.T) {
 	}
 }
 
-// TestACutLeavesTheFixedSplit: when no transfers arrive, every region is at its entitlement from the first cell that
-// nothing was promised for; regions that still hear each other go on trading.
+// TestACutLeavesTheFixedSplit: when no transfers arrive, every region is at its entitlement from
+// the first cell on for which nothing was promised. Regions that still hear each other go on
+// trading.
 func TestACutLeavesTheFixedSplit(t *testing.T) {
 	c := newCluster(t, 1, allocator.Second, 400, 400, 200)
 	c.demand(Options{}, 900, 60, 350)
@@ -178,12 +188,13 @@ func TestACutLeavesTheFixedSplit(t *testing.T) {
 	}
 }
 
-// TestLendingIntoTheVoidStops: a region that hears asks, but whose own calls nobody answers, stops lending.
+// TestLendingIntoTheVoidStops: a region hears asks, but nobody answers its own calls. It stops
+// lending.
 func TestLendingIntoTheVoidStops(t *testing.T) {
 	c := newCluster(t, 1, allocator.Second, 400, 400, 200)
 	c.demand(Options{}, 900, 60, 20)
 	c.run(c.now + 3*allocator.Second)
-	c.net.cut[[2]string{"eu", "us"}] = true // us hears nothing of eu, eu all of us
+	c.net.cut[[2]string{"eu", "us"}] = true // us hears nothing from eu, eu hears us
 	c.run(c.now + 5*allocator.Second)
 	eu := c.regions["eu"]
 	for range 20 {

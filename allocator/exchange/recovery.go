@@ -8,56 +8,67 @@ import (
 	"github.com/quotad/quotad/allocator"
 )
 
-// Recovery gives a bucket back what its store has lost: what this region lent and returned, as far as it still weighs,
-// and what was used. It is for the buckets whose windows are too long to wait until nothing of before weighs. One that is
-// not worth recovering is opened all the same if it is known that nobody used it.
+// Recovery restores a bucket that the region's store has lost: what this region lent and returned,
+// as far as it still weighs, and what was used. It serves buckets whose windows are too long to
+// keep the bucket closed until the old rows no longer weigh. Other buckets (Bucket.Recovered is
+// false) stay closed that long, but open at once if all nodes say that nobody used them.
 //
-//	node that meets the loss                      peers, and the other nodes of its region
+//	node that meets the loss              peers, and the other nodes of its region
 //	Lost -> Consult (own journal)
-//	     -> Recall{generation g'}      --->       Questioned -> Consult: who answers takes, or announces, no row
-//	Testified                          <---       Consulted  -> Testify    of a generation below g' from now on
-//	     -> Restore (in the store) once all is known, or the patience is over
+//	     -> Recall{generation g'}  --->   Questioned -> Consult
+//	Testified                      <---   Consulted  -> Testify
+//	     -> Restore (in the store)
 //
-// What was lent to a peer is known if the peer tells, or if every node of this region does: rows are in a journal before
-// they are announced. A peer's word counts only for cells that its own store has not lost meanwhile, a journal's only if
-// it holds every row. Of all others it is known that they were lent no more than may be lent, and that counts as lent
-// until they tell or it weighs no more. What was used is known once every node of this region told: until then as much
-// counts as used as any region can have had, for a node that cannot be heard may have decided. Two nodes may recover one
-// bucket at once: what the first restores stands.
-
+// Whoever answers is fenced: from then on a node of the region announces no row of a generation
+// below g', and another region credits none. The node sends Restore once all is known, or once the
+// others have had time enough to answer.
+//
+// Rows. What was lent to a peer is known if the peer tells, or if every node of this region does,
+// because rows are in a journal before they are announced. A peer's answer counts only for cells
+// that its own store has not lost meanwhile. A node's answer counts only if its journal holds every
+// row. To each other peer at most the lending limit was lent. That much counts as lent until the
+// peer tells, or until it no longer weighs.
+//
+// Use. What was used is known once every node of this region has told. Until then as many units
+// count as used as any region can have had, because a node that does not answer may have admitted
+// requests.
+//
+// Two nodes may recover one bucket at the same time: what the first of them restores stands.
 const (
-	// askAgain is how long a recovery waits before it asks again who has not answered, at first; each time twice as long.
+	// askAgain is the first pause before a recovery asks those that have not answered once more, in
+	// microseconds. Each later pause is twice as long.
 	askAgain = allocator.Second
-	// maxPause is the longest such wait.
+	// maxPause is the longest such pause.
 	maxPause = 30 * allocator.Second
-	// maxPauseUntold is the longest such wait while a node of our own region has not told: until then nothing is admitted.
+	// maxPauseUntold is the longest such pause while a node of our own region has not told what it
+	// used: until then the bucket admits nothing.
 	maxPauseUntold = 5 * allocator.Second
 )
 
-// recovery is one bucket on its way back.
+// recovery is the recovery of one bucket. Times are node time, except lostAt.
 type recovery struct {
 	bucket        *Bucket
-	lostAt        int64
-	from, to      int64 // cells of which rows may weigh
-	began         int64
-	again         int64 // when to ask again
-	pause         int64 // from now to then
-	use           algorithms.Use
-	rows          []Remembered // the highest word on each
-	peersAnswered []string     // peers whose own word covers all cells
-	nodesAnswered []string     // nodes of this region that said all that they used of it
-	nodesWhole    []string     // nodes of this region whose journals cover all cells
-	searched      bool         // this node's own journal and memory
-	used          bool         // it is not worth recovering, and a node may have used it: it stays closed
-	restored      bool         // but for what was not known
-	knownPeers    int          // peers that were known then
-	useKnown      bool         // all nodes had told then
-	awaitingStore bool         // for the store
+	lostAt        int64          // store time
+	from, to      int64          // the cells whose rows may still weigh
+	began         int64          // when this recovery began
+	again         int64          // when to ask again
+	pause         int64          // the last pause before again
+	use           algorithms.Use // the latest use that any node of our region reported
+	rows          []Remembered   // the highest sums that anybody reported, by peer and cell
+	peersAnswered []string       // peers whose own answer covers all cells
+	nodesAnswered []string       // nodes of this region that told all that they used of the bucket
+	nodesWhole    []string       // nodes of this region whose journals cover all cells
+	searched      bool           // this node's own journal and memory have answered
+	used          bool           // not Bucket.Recovered, and perhaps used: it stays closed
+	restored      bool           // the store has restored it, perhaps with something not known
+	knownPeers    int            // how many peers were known at the last Restore
+	useKnown      bool           // the use was known at the last Restore
+	awaitingStore bool           // a Restore is not answered yet
 }
 
-// onLost begins the recovery of buckets.
+// onLost begins the recovery of the buckets that the store has lost.
 func (m *Machine) onLost(now int64, e Lost) {
-	if e.Generation != m.generation { // who answers would fence nobody
+	if e.Generation != m.generation { // the answers would fence nobody
 		return
 	}
 	m.noteStoreTime(e.Now, now)
@@ -67,15 +78,17 @@ func (m *Machine) onLost(now int64, e Lost) {
 		if r != nil {
 			fresh = append(fresh, r)
 		}
-		if old := m.recoveries[l.Bucket.ID]; r == nil && (old == nil || old.used) { // nothing will come
+		// Nothing will come that the requests could wait for.
+		if old := m.recoveries[l.Bucket.ID]; r == nil && (old == nil || old.used) {
 			m.out.Settled = append(m.out.Settled, Settled{Bucket: l.Bucket.ID})
 		}
 	}
 	m.beginRecoveries(now, fresh)
 }
 
-// recoverDoubted begins the recovery of a bucket that was restored but for what some peers are not known to have been lent, or
-// some nodes to have used: who began it may have ended since. Such buckets leave room for those that requests wait for.
+// recoverDoubted goes on with the recovery of a bucket that the store has restored without knowing
+// what some peers were lent or some nodes used. The node that restored it may be gone. Such
+// recoveries take at most half of the room, so that buckets for which requests wait have the rest.
 func (m *Machine) recoverDoubted(now int64, b *Bucket, s algorithms.State) {
 	if len(m.recoveries) >= MaxBuckets/2 {
 		return
@@ -87,7 +100,8 @@ func (m *Machine) recoverDoubted(now int64, b *Bucket, s algorithms.State) {
 	}
 }
 
-// newRecovery returns a recovery to begin, nil if it is under way or there is no room.
+// newRecovery returns a recovery to begin. It returns nil if this loss is being recovered already,
+// or if there is no room.
 func (m *Machine) newRecovery(now int64, l LostBucket) *recovery {
 	old := m.recoveries[l.Bucket.ID]
 	if l.Bucket.Epoch != m.epoch || old != nil && old.lostAt == l.At || old == nil && len(m.recoveries) >= MaxBuckets {
@@ -101,7 +115,7 @@ func (m *Machine) newRecovery(now int64, l LostBucket) *recovery {
 	return r
 }
 
-// beginRecoveries puts recoveries on the list and asks for them.
+// beginRecoveries adds recoveries to those under way and asks for what is known.
 func (m *Machine) beginRecoveries(now int64, all []*recovery) {
 	for _, r := range all {
 		m.recoveries[r.bucket.ID] = r
@@ -114,8 +128,8 @@ func (m *Machine) beginRecoveries(now int64, all []*recovery) {
 
 func (m *Machine) weighs(b *Bucket, cell int64) int64 { return b.Terms(m.region).Weighs(cell) }
 
-// askWhatIsKnown asks our own journal, the other nodes and all peers that are heard, each of the buckets of which it has not told
-// all.
+// askWhatIsKnown asks our own journal, the other nodes of our region and all peers that are not
+// degraded. It asks each of them only about the buckets of which it has not told everything.
 func (m *Machine) askWhatIsKnown(now int64, all []*recovery) {
 	for _, r := range all {
 		r.pause = min(2*r.pause, maxPause)
@@ -124,7 +138,8 @@ func (m *Machine) askWhatIsKnown(now int64, all []*recovery) {
 		}
 		r.again = now + r.pause
 		for r.from < r.to && m.weighs(r.bucket, r.from)+askAgain <= now+m.offset {
-			r.from++ // nobody need know any more, and who was away has forgotten
+			// Nobody needs to know the cell any more, and whoever was away has forgotten it.
+			r.from++
 		}
 	}
 	for q, buckets := range m.questions(all, func(r *recovery) bool { return !r.searched || !slices.Contains(r.nodesWhole, m.node) }) {
@@ -143,7 +158,8 @@ func (m *Machine) askWhatIsKnown(now int64, all []*recovery) {
 	}
 }
 
-// questions are those about the recoveries that are asked about, with their buckets.
+// questions yields the questions about those of the recoveries for which asked is true, at most
+// MaxAsks buckets each, with their buckets.
 func (m *Machine) questions(all []*recovery, asked func(*recovery) bool) iter.Seq2[Question, []*Bucket] {
 	return func(yield func(Question, []*Bucket) bool) {
 		open := slices.DeleteFunc(slices.Clone(all), func(r *recovery) bool { return !asked(r) })
@@ -161,9 +177,10 @@ func (m *Machine) questions(all []*recovery, asked func(*recovery) bool) iter.Se
 	}
 }
 
-// onQuestioned answers for our region, or for what our store has heard of a peer. A question of our own region that is of
-// a later generation than ours fences this node until it stands under that one. One that no clock can have come to is
-// refused: nobody fences by it, neither this node nor its store.
+// onQuestioned answers a question about our own region, or about what our store has heard of a
+// peer. If another node of our region asks under a later generation than ours, this node is fenced
+// until its own store is opened under that generation. A question whose generation is further ahead
+// than any clock can be is refused: neither this node nor its store fences for it.
 func (m *Machine) onQuestioned(now int64, e Questioned) {
 	c := Consult{ID: e.ID, Buckets: e.Buckets, Question: e.Question}
 	ours, from := e.Question.From == m.region, m.peer(e.Question.From)
@@ -193,7 +210,8 @@ func (m *Machine) testify(c Consult, all []Testimony) {
 		ForGeneration: c.Generation, All: all}})
 }
 
-// onConsulted passes on what was found, or takes it in where the question was our own.
+// onConsulted sends what was found to the node that asked, or takes it in if the question was our
+// own.
 func (m *Machine) onConsulted(now int64, e Consulted) {
 	if e.Consult.ID != 0 {
 		m.testify(e.Consult, e.All)
@@ -202,8 +220,8 @@ func (m *Machine) onConsulted(now int64, e Consulted) {
 	m.onTestified(now, Testimonies{From: m.region, Node: m.node, ForGeneration: e.Consult.Generation, All: e.All})
 }
 
-// onTestified takes an answer in. An answer to a question of another generation says nothing about
-// this loss, and it fences nobody.
+// onTestified takes in an answer. An answer to a question of another generation says nothing about
+// this loss, and whoever gave it fences nobody for us.
 func (m *Machine) onTestified(now int64, e Testimonies) {
 	peer := ""
 	if e.From != m.region {
@@ -230,7 +248,9 @@ func (m *Machine) onTestified(now int64, e Testimonies) {
 	}
 }
 
-// addTestimony adds a testimony; until is when the first of the cells in doubt weighs no more.
+// addTestimony adds a testimony. peer is the peer region that gave it, or empty if a node of our
+// own region did. until is the store time at which the first of the cells in doubt no longer
+// weighs.
 func (r *recovery) addTestimony(peer, node string, t Testimony, until int64) {
 	for _, row := range t.Rows {
 		if row.Cell >= r.from && row.Cell <= r.to {
@@ -249,7 +269,8 @@ func (r *recovery) addTestimony(peer, node string, t Testimony, until int64) {
 	}
 }
 
-// addUse adds what a node of our region used. Its word is all it used only if it reaches back to what may still count.
+// addUse adds what a node of our region used. The node has told all that it used only if it
+// remembers back to the oldest use that may still count.
 func (m *Machine) addUse(r *recovery, node string, t Testimony) {
 	r.use = newer(r.use, t.Use)
 	all := t.UseSince <= max(r.bucket.Terms(m.region).CountsSince(r.lostAt), 0)
@@ -263,9 +284,9 @@ func (m *Machine) addUse(r *recovery, node string, t Testimony) {
 	}
 }
 
-// restoreIfKnown has the store restore a bucket once everything is known of it, or once others
-// have had time enough to answer. A bucket that is not worth recovering is opened only if nobody
-// used it and nothing of it was lent.
+// restoreIfKnown has the store restore a bucket once everything is known, or once the others have
+// had time enough to answer. A bucket that is not Recovered is opened only if nobody used it and
+// nothing of it was lent.
 func (m *Machine) restoreIfKnown(now int64, r *recovery) {
 	var known, unknown []string
 	for _, p := range m.peers {
@@ -296,7 +317,7 @@ func (m *Machine) restoreIfKnown(now int64, r *recovery) {
 		KnownPeers: known, UnknownPeers: unknown, Rows: slices.Clone(r.rows)})
 }
 
-// raiseRow adds a row, or raises the one there is.
+// raiseRow adds a row, or raises the sums of the row that is there.
 func (r *recovery) raiseRow(row Remembered) {
 	for i := range r.rows {
 		if old := &r.rows[i]; old.Peer == row.Peer && old.Cell == row.Cell {
@@ -307,7 +328,7 @@ func (r *recovery) raiseRow(row Remembered) {
 	r.rows = append(r.rows, row)
 }
 
-// onRestored brings the view up to what the store holds now.
+// onRestored updates the view to what the store holds after a Restore.
 func (m *Machine) onRestored(now int64, e Restored) {
 	b := e.Restore.Bucket
 	r := m.recoveries[b.ID]
@@ -316,7 +337,7 @@ func (m *Machine) onRestored(now int64, e Restored) {
 	}
 	r.awaitingStore = false
 	if e.Result.Status != algorithms.StatusOK {
-		r.knownPeers, r.useKnown = 0, false // the tick tries again
+		r.knownPeers, r.useKnown = 0, false // so that the next tick tries again
 		return
 	}
 	m.stats.Recovered++
@@ -325,7 +346,9 @@ func (m *Machine) onRestored(now int64, e Restored) {
 	}
 	m.noteStoreTime(e.Result.Now, now)
 	r.restored = true
-	if len(e.Restore.UnknownPeers) == 0 && e.Restore.Most == 0 || len(m.recoveries) > MaxBuckets/2 { // of the others the bucket's use tells again
+	// A recovery that is not complete may end here, too, where room is short: the next use of the
+	// bucket begins it again (recoverDoubted).
+	if len(e.Restore.UnknownPeers) == 0 && e.Restore.Most == 0 || len(m.recoveries) > MaxBuckets/2 {
 		m.endRecovery(b.ID)
 	}
 	if v := m.view(now, b); v != nil {
@@ -339,7 +362,7 @@ func (m *Machine) onRestored(now int64, e Restored) {
 	m.out.Settled = append(m.out.Settled, Settled{Bucket: b.ID, RetryHelps: true})
 }
 
-// endRecovery ends a recovery; the list is put in order by the next tick.
+// endRecovery ends a recovery. The next tick removes its id from recovering.
 func (m *Machine) endRecovery(id string) {
 	if r := m.recoveries[id]; r != nil && r.restored {
 		m.stats.PartlyKnown--
@@ -347,9 +370,11 @@ func (m *Machine) endRecovery(id string) {
 	delete(m.recoveries, id)
 }
 
-// continueRecoveries gives up waiting, asks again, and ends what weighs no more.
+// continueRecoveries restores what need not wait longer, asks again where a pause is over, and ends
+// recoveries of buckets whose old rows no longer weigh. If a peer that was away answers again, it
+// asks at once.
 func (m *Machine) continueRecoveries(now int64) {
-	back := false // a peer that was away is heard again
+	back := false // a peer that was away answers again
 	for _, p := range m.peers {
 		back = back || p.away && !p.degraded(now)
 		p.away = p.degraded(now)

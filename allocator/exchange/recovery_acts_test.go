@@ -9,7 +9,7 @@ import (
 	"github.com/quotad/quotad/algorithms"
 )
 
-// next has each act done that is possible in a world, each in a copy of its own.
+// next does each act that is possible in a world, each in a copy of the world.
 func (s *recoverySearch) next(w world, found func(did, world)) {
 	for _, id := range s.set(w.sent) {
 		m := s.messages.all[id]

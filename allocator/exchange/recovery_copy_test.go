@@ -11,8 +11,9 @@ import (
 	"unsafe"
 )
 
-// A search keeps many states of machines and of stores, and the latter are another package's. So they are copied and
-// compared by reflection, private fields included. Buckets are the document's and shared.
+// A search keeps many states of machines and of stores, and the latter are another package's. So
+// they are copied and compared by reflection, private fields included. Buckets are the document's
+// and shared.
 
 // cloned returns a deep copy of what a pointer points to; what was one thing stays one thing.
 func cloned[T any](p *T) *T {
@@ -81,7 +82,8 @@ func open(field reflect.Value) reflect.Value {
 	return reflect.NewAt(field.Type(), field.Addr().UnsafePointer()).Elem()
 }
 
-// unread are the fields that decide nothing here: they count what happened, or enter the plan alone.
+// unread are the fields that decide nothing here: they count what happened, or enter the plan
+// alone.
 var unread = map[string]bool{
 	"algorithms.Twin.calls": true, "algorithms.bucket.kept": true, "exchange.Machine.stats": true, "exchange.Machine.out": true,
 	"exchange.view.state": true, "exchange.view.stateAt": true, "exchange.view.demand": true, "exchange.view.wantedGot": true,

@@ -2,29 +2,29 @@ package exchange
 
 import "github.com/quotad/quotad/algorithms"
 
-// Lost says that the store has answered that it lost some buckets (StatusLost).
+// Lost says that the store answered that it has lost some buckets (StatusLost).
 type Lost struct {
 	Buckets    []LostBucket
-	Generation uint64 // of the store that said so
+	Generation uint64 // the generation of the store that said so
 	Now        int64  // store time
 }
 
-// LostBucket is a bucket and when it was lost, by the store's time.
+// LostBucket is a bucket and the store time of its loss.
 type LostBucket struct {
 	Bucket *Bucket
 	At     int64
 }
 
-// Questioned is a question of another node. Buckets holds, for each doubt, its bucket under our
-// document, or nil if there is none.
+// Questioned is a question that another node asks. Buckets holds for each doubt its bucket under
+// our document, or nil if our document has no such bucket.
 type Questioned struct {
-	ID       uint64 // the driver's, to be found again in the effects
+	ID       uint64 // chosen by the driver; the effects repeat it
 	Question Question
 	Buckets  []*Bucket
 }
 
-// Consulted is the answer to a Consult: what the store remembers of a peer, or what the journal
-// and the memory of this node tell about our own region.
+// Consulted is the answer to a Consult: what the store remembers of a peer, or what this node's
+// journal and memory tell about our own region.
 type Consulted struct {
 	Consult Consult
 	All     []Testimony
@@ -45,20 +45,20 @@ func (Consulted) event()  {}
 func (Testified) event()  {}
 func (Restored) event()   {}
 
-// Recall puts a question to a peer region, to any one node of it, or to all other nodes of our own
-// region. The answers come as Testified, if they come.
+// Recall sends a question to one node of a peer region, whichever it is, or to all other nodes of
+// our own region. Each answer comes as Testified; some may not come.
 type Recall struct {
 	Region   string
 	Question Question
 	Timeout  int64 // microseconds
 }
 
-// Consult asks this node's store, or its journal and memory, what they remember. The driver
-// answers with Consulted.
+// Consult asks this node's store what it remembers of a peer, or this node's journal and memory
+// what they remember of our own region. The driver answers with Consulted.
 type Consult struct {
-	ID      uint64    // of the Questioned; 0: the question is our own
-	Peer    string    // whose rows the store is asked for; empty: our region's, and the journal is
-	Buckets []*Bucket // by doubt; nil: not of our document
+	ID      uint64    // of the Questioned; 0: this node asks for itself
+	Peer    string    // whose rows the store is asked for; empty: ask journal and memory
+	Buckets []*Bucket // in the order of the doubts; nil: our document has no such bucket
 	Question
 }
 
@@ -72,9 +72,9 @@ type Testify struct {
 type Restore struct {
 	Bucket       *Bucket
 	LostAt       int64
-	Generation   uint64 // of our store, for which all of it was told
+	Generation   uint64 // of our store; all answers were given for this one
 	Cap          int64
-	Most         int64 // that can have been used, where not all nodes of our region told; else 0
+	Most         int64 // the most that can have been used; 0: every node of our region told its use
 	Use          algorithms.Use
 	KnownPeers   []string
 	UnknownPeers []string

@@ -9,10 +9,11 @@ import (
 	"github.com/quotad/quotad/allocator"
 )
 
-// The world of the recovery search: region i with nodes A and B, region j with node J, one bucket, and one cell in which
-// time stands still. Machines and stores are the production's; a message may be on its way for ever, which is how
-// messages are lost, nodes are down and peers are away. What a step of a machine leads to in its own store is done at
-// once where another order could not matter, and waits otherwise: rows for the journal, credits, restores.
+// The world of the recovery search: region i with nodes A and B, region j with node J, one bucket,
+// and one cell in which time stands still. Machines and stores are the production's; a message may
+// be on its way for ever, which is how messages are lost, nodes are down and peers are away. What a
+// step of a machine leads to in its own store is done at once where another order could not matter,
+// and waits otherwise: rows for the journal, credits, restores.
 
 const (
 	regionI = iota
@@ -73,14 +74,17 @@ type budget struct {
 
 // unruled leaves rules of the protocol out, at the driver.
 type unruled struct {
-	noFence        bool // a peer credits rows as if they were of the present generation
-	noFloor        bool // a mate's machine does not hear the question that its journal answers
-	anyBorrower    bool // a reply for an old generation of the borrower is taken for one of the present
-	lateCredit     bool // a credit for an old generation of the borrower's store is made in the present one
-	peerWhole      bool // a peer does not say that its own store lost data
-	nodeWhole      bool // a node whose journal was lost says that it holds every row
-	unknownNone    bool // peers that are not known count as lent nothing
-	sameGeneration bool // a bucket that was deleted is recovered under the generation that it was deleted in
+	noFence bool // a peer credits rows as if they were of the present generation
+	noFloor bool // a mate's machine does not hear the question that its journal answers
+	// A reply for an old generation of the borrower counts as one for its present generation.
+	anyBorrower bool
+	// A credit for an old generation of the borrower's store is made in its present one.
+	lateCredit  bool
+	peerWhole   bool // a peer does not say that its own store lost data
+	nodeWhole   bool // a node whose journal was lost says that it holds every row
+	unknownNone bool // peers that are not known count as lent nothing
+	// A deleted bucket is recovered under the generation in which it was deleted.
+	sameGeneration bool
 }
 
 // message is one under way, to any node of a region or to one node in one life.
@@ -346,7 +350,8 @@ func (s *recoverySearch) broken(w *world) bool {
 	return sum > s.bucket.Limit
 }
 
-// add notes a world unless it was seen before. Messages that can have no effect any more are dropped first.
+// add notes a world unless it was seen before. Messages that can have no effect any more are
+// dropped first.
 func (s *recoverySearch) add(v visited) bool {
 	w := &v.world
 	w.sent = s.without(w.sent, func(id int32) bool { return s.void(w, s.messages.all[id]) || s.stale(w, id) })

@@ -7,8 +7,9 @@ import (
 	"github.com/quotad/quotad/allocator"
 )
 
-// recoveryScenarios are what may befall a region, us, as its store loses a bucket of which it lent some. Each says
-// whether all is known of it a few seconds later, that is, before what was away is back.
+// recoveryScenarios lists what may happen to region us when its store loses a bucket of which us
+// lent some. known says whether everything is known of the bucket a few seconds later, before those
+// that were away are back.
 var recoveryScenarios = map[string]struct {
 	lose  func(s *scene)
 	mend  func(s *scene)
@@ -53,9 +54,10 @@ var recoveryScenarios = map[string]struct {
 		}},
 }
 
-// TestARecoveredRegionKeepsTheCeilingAndGetsItsRightsBack: all regions want more than there is, messages are lost, late
-// and repeated, and rows are under way, when one loses its store. The oracle judges all windows; what is not known counts
-// as lent, and no more when all are back, within the same window; in the end everybody has the fixed split.
+// TestARecoveredRegionKeepsTheCeilingAndGetsItsRightsBack: all regions want more than there is,
+// messages are lost, late and repeated, and rows are under way when a region loses its store. The
+// oracle judges all windows. What is not known counts as lent, until all are back within the same
+// window. At the end every region has its entitlement.
 func TestARecoveredRegionKeepsTheCeilingAndGetsItsRightsBack(t *testing.T) {
 	for _, kind := range []algorithms.Kind{algorithms.FixedWindow, algorithms.SlidingWindowCounter, algorithms.SlidingWindowLog} {
 		for name, scenario := range recoveryScenarios {
@@ -120,7 +122,8 @@ func (s *scene) loseJournal(r *testRegion) {
 	s.down(r, false)
 }
 
-// mended brings back what was away; then nothing is unknown any more within seconds, and no recovery is open.
+// mended brings back what was away. Within seconds nothing may be unknown any more, and no recovery
+// under way.
 func (s *scene) mended(t *testing.T, mend func(*scene)) {
 	s.net.late, s.net.loss = 0, 0
 	if mend != nil {
@@ -134,7 +137,8 @@ func (s *scene) mended(t *testing.T, mend func(*scene)) {
 	}
 }
 
-// converged checks the verdict of the oracle, and that without demand everybody has the fixed split again.
+// converged checks the verdict of the oracle, and that without demand everybody has the fixed split
+// again.
 func (s *scene) converged(t *testing.T) {
 	if v := s.judge.Verdict(); !v.Holds() {
 		t.Errorf("%s: %v", v, v.Violations)

@@ -10,8 +10,8 @@ import (
 	"github.com/quotad/quotad/allocator"
 )
 
-// scene is a cluster whose bucket is recovered after a loss: its nodes have journals of their own, and messages of
-// recoveries go where the cluster's others go. What was used is known as the store last had it.
+// scene is a cluster that recovers a bucket after a loss. Its nodes have journals of their own, and
+// recovery messages use the cluster's network. The use is known as the store last had it.
 type scene struct {
 	*cluster
 	use    map[string]algorithms.Use // by region, as its store was lost
@@ -50,7 +50,8 @@ func (s *scene) watch(r *testRegion) {
 	s.after(s.rand.Int64N(200_000), func() { s.watch(r) })
 }
 
-// lose notes what was used, and has a region's store forget; the region then stands under the next generation.
+// lose notes what was used, and has a region's store forget; the region then stands under the next
+// generation.
 func (s *scene) lose(name string, forget func(*algorithms.Twin)) {
 	r := s.regions[name]
 	i := r.store.Inspect(r.time(), algorithms.Inspect{Fence: r.guard(), Target: algorithms.Target{Key: "b", Terms: r.terms()}})

@@ -4,10 +4,10 @@ import (
 	"testing"
 )
 
-// The search goes through every state that the regions of a space can reach: whatever is asked, debited, recorded,
-// announced, heard and credited, and whatever of it is lost or late, when a store loses everything and the nodes recover
-// the bucket. What was used is told by an oracle: that checkpoints are late is another term. Random runs miss what it
-// finds.
+// The search visits every state that the regions of a space can reach. Regions ask, debit, record,
+// announce, hear and credit, any message may be lost or late, a store loses everything, and the
+// nodes recover the bucket. An oracle tells what was used, because the lag of checkpoints is a
+// separate term of the bound. Random runs miss what the search finds.
 
 // recoverySpace is what one search goes through.
 type recoverySpace struct {
@@ -45,8 +45,8 @@ var recoverySpaces = map[string]recoverySpace{
 		asks: [2]int8{0, 2}, admit: [2]int8{1, 0}, delete: 1, recover: [2]int8{1, 0}}},
 }
 
-// explore goes through a space, breadth first, until a state is broken or too many were seen; way is that to the broken
-// one, empty if there is none.
+// explore goes through a space, breadth first, until a state is broken or too many were seen; way
+// is that to the broken one, empty if there is none.
 func (s *recoverySearch) explore() (way string) {
 	for from := 0; from < len(s.visits) && len(s.visits) < maxRecoveryStates; from++ {
 		bad := -1
@@ -83,7 +83,8 @@ func TestEveryRecoveryKeepsTheCeiling(t *testing.T) {
 	}
 }
 
-// TestTheRecoverySearchFindsMissingRules shows that the search would notice, and what each rule is for.
+// TestTheRecoverySearchFindsMissingRules shows that the search finds each missing rule, and so what
+// each rule is for.
 func TestTheRecoverySearchFindsMissingRules(t *testing.T) {
 	for name, missing := range map[string]struct {
 		space string

@@ -7,11 +7,17 @@ type Rejection uint8
 
 // The reasons.
 const (
-	RejectedRegion      Rejection = iota // the reply is another region's than the one that was called
-	RejectedEpoch                        // it was written under another policy document
-	RejectedGeneration                   // it was written for a store we have no more, or under a generation that is fenced
-	RejectedFinished                     // its cell is over, or too far ahead
-	RejectedImplausible                  // it is of another cell than was asked about, or more than can have been lent
+	// The reply came from another region than the one called, or has the wrong number of grants.
+	RejectedRegion Rejection = iota
+	// The row was written under another policy document.
+	RejectedEpoch
+	// The row was written for another generation of our store, or under one that is fenced or not
+	// believed.
+	RejectedGeneration
+	// The row's cell is over or too far ahead.
+	RejectedFinished
+	// The row is of another cell than asked about, or more than can have been lent.
+	RejectedImplausible
 	rejections
 )
 
@@ -27,7 +33,7 @@ func (r Rejection) String() string {
 	return rejectionNames[r]
 }
 
-// reject counts rows that are not credited.
+// reject counts rows that were not credited.
 func (m *Machine) reject(r Rejection, rows int) {
 	m.stats.RowsRejected[r] += int64(rows)
 	if r == RejectedImplausible || r == RejectedRegion {
@@ -35,7 +41,7 @@ func (m *Machine) reject(r Rejection, rows int) {
 	}
 }
 
-// rejectedBy counts a row that the store did not credit.
+// rejectedBy counts a row that the store did not credit, by the store's status.
 func (m *Machine) rejectedBy(s algorithms.Status) {
 	switch s {
 	case algorithms.StatusImplausible:

@@ -7,8 +7,9 @@ import (
 	"github.com/quotad/quotad/allocator"
 )
 
-// TestHostileAnswersAreRejectedAndCounted: a peer that announces more than it can have lent, rows of another region, of
-// another or a finished cell, of another document or generation credits nothing, and is counted by what it did.
+// TestHostileAnswersAreRejectedAndCounted: a peer that announces more than it can have lent, rows
+// of another region, of another or a finished cell, of another document or generation credits
+// nothing, and is counted by what it did.
 func TestHostileAnswersAreRejectedAndCounted(t *testing.T) {
 	tests := map[string]struct {
 		answer func(r *Reply)

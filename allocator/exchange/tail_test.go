@@ -7,8 +7,9 @@ import (
 	"github.com/quotad/quotad/allocator"
 )
 
-// TestBenefitOfTheTail: the last units of a long window are scattered, one or two in each of four regions that expect
-// less than half a request more. One region needs them, and is denied them where each keeps its own.
+// TestBenefitOfTheTail: the last units of a long window are scattered: each of four regions has one
+// or two, and expects less than half a request more. One region needs them, and is denied them if
+// each keeps its own.
 func TestBenefitOfTheTail(t *testing.T) {
 	const window = 20 // seconds
 	var got [2]denials

@@ -2,23 +2,23 @@ package exchange
 
 import "github.com/quotad/quotad/algorithms"
 
-// Question is what a node that recovers lost buckets asks of peer regions and of the other nodes
-// of its own region. Whoever answers also fences: from then on nodes of the asker's region
-// announce no row of a generation below the question's, and other regions credit none.
+// Question is what a node that recovers lost buckets asks peer regions and the other nodes of its
+// own region. Whoever answers is fenced: from then on nodes of the asker's region announce no row
+// of a generation below the question's, and other regions credit none.
 type Question struct {
 	From       string // region
 	Node       string
-	Generation uint64 // of the region's store, begun since the loss
+	Generation uint64 // of the region's store, begun after the loss
 	Buckets    []Doubt
 }
 
-// Doubt is a bucket, and the cells (From to To) whose rows are looked for.
+// Doubt is a bucket and the range of cells, From to To inclusive, whose rows the asker looks for.
 type Doubt struct {
 	Bucket   string
 	From, To int64
 }
 
-// Testimonies answer a Question, doubt by doubt.
+// Testimonies is the answer to a Question: one testimony for each doubt, in order.
 type Testimonies struct {
 	From          string
 	Node          string
@@ -26,23 +26,23 @@ type Testimonies struct {
 	All           []Testimony
 }
 
-// Testimony is what one node remembers of what a region lent and returned. A node of another
-// region tells what its store has heard, about its own region only. A node of the same region
-// tells what its journal holds, about all peers.
+// Testimony is what one node remembers of what a region lent and returned of one bucket. A node of
+// another region reports what its store has heard, about its own region only. A node of the same
+// region reports what its journal holds, about all peers.
 type Testimony struct {
 	Bucket  string
-	Refused bool // it could not look: the rest says nothing
+	Refused bool // it could not look; the other fields mean nothing
 
 	Now    int64 // peer: its store's time
-	LostAt int64 // peer: when its own store last lost the bucket, 0: never
+	LostAt int64 // peer: when its own store last lost the bucket; 0: never
 
-	WholeSince int64          // node: store time since which its journal holds every row that it announced
-	UseSince   int64          // node: store time since which it knows what it used
-	Use        algorithms.Use // node: what counted, as it saw it last
+	WholeSince int64          // mate: store time since which its journal has every row it announced
+	UseSince   int64          // mate: store time since which it knows everything it used
+	Use        algorithms.Use // mate: the use that counted when it last saw the bucket
 	Rows       []Remembered
 }
 
-// Remembered is one row of the ledger as somebody remembers it, in units.
+// Remembered is one row of the ledger as one node or store remembers it, in units.
 type Remembered struct {
 	Peer     string
 	Cell     int64
@@ -50,9 +50,10 @@ type Remembered struct {
 	Returned int64
 }
 
-// sound says whether a testimony can be computed with and speaks of nothing that it cannot know: not of other peers, nor
-// of use in cells to come. latest is the last cell that may have begun by the store's clock, length that of a cell. Use
-// of a later one would hide what others saw of this one.
+// sound says whether a testimony can be computed with and claims nothing that its author cannot
+// know. A peer (named by peer; empty: a node of our region) knows nothing of other peers. Nobody
+// knows use in cells to come: such use would hide what others saw of this cell. latest is the last
+// cell that may have begun by the store's clock, length the length of a cell in microseconds.
 func (t *Testimony) sound(peer string, latest, length int64) bool {
 	if !plausible(t.Use.Units, t.Use.Cell, t.Use.At, t.Now, t.LostAt) || t.Use.Cell > latest || t.Use.At >= (latest+1)*length || t.UseSince < 0 {
 		return false
@@ -65,7 +66,8 @@ func (t *Testimony) sound(peer string, latest, length int64) bool {
 	return true
 }
 
-// newer returns the use that was seen in a later cell, or of one cell the larger, as of the later time.
+// newer returns the use that was seen in the later cell. Of one cell it returns the larger use and
+// the later time.
 func newer(a, b algorithms.Use) algorithms.Use {
 	switch {
 	case a.Cell > b.Cell:

@@ -8,7 +8,8 @@ import (
 	"github.com/quotad/quotad/algorithms"
 )
 
-// Nothing is restored before this node has said what it saw and wrote itself, however long its journal takes.
+// TestNothingIsRestoredBeforeOnesOwnWord: a node restores nothing before its own journal and memory
+// have answered, however long that takes.
 func TestNothingIsRestoredBeforeOnesOwnWord(t *testing.T) {
 	d := newDoubting(t)
 	out := d.loses(d.bucket("b"))
@@ -25,7 +26,8 @@ func TestNothingIsRestoredBeforeOnesOwnWord(t *testing.T) {
 	}
 }
 
-// Of what a peer tells only the cells in doubt are kept, so that it cannot fill the memory of who asks.
+// TestRowsThatNobodyAskedForAreNotKept: of a peer's rows the machine keeps only those of the cells
+// in doubt, so that a peer cannot fill its memory.
 func TestRowsThatNobodyAskedForAreNotKept(t *testing.T) {
 	d := newDoubting(t)
 	d.loses(d.bucket("b"))
@@ -41,7 +43,8 @@ func TestRowsThatNobodyAskedForAreNotKept(t *testing.T) {
 	}
 }
 
-// A question of a generation that no store can have fences nobody, and is not answered with what is known.
+// TestAQuestionOfAnAbsurdGeneration: a question of a generation that no store can have fences
+// nobody, and is refused.
 func TestAQuestionOfAnAbsurdGeneration(t *testing.T) {
 	for _, from := range []string{"us", "eu"} {
 		d := newDoubting(t)
@@ -58,8 +61,8 @@ func TestAQuestionOfAnAbsurdGeneration(t *testing.T) {
 	}
 }
 
-// A bucket is deleted while a row of it is being written: the store then stands under another generation, and the
-// row is announced under neither.
+// TestARowUnderWayAsItsBucketIsDeleted: a bucket is deleted while the journal writes one of its
+// rows. The store is then opened under another generation, and the row is announced under neither.
 func TestARowUnderWayAsItsBucketIsDeleted(t *testing.T) {
 	d := newDoubting(t)
 	b := d.bucket("b")
@@ -82,8 +85,9 @@ func TestARowUnderWayAsItsBucketIsDeleted(t *testing.T) {
 	}
 }
 
-// What was asked about another loss, and what was said by a clock by which the cells in doubt weigh no more and are forgotten, tells
-// nothing of this loss: the peer counts as unknown.
+// TestAnswersThatTellNothing: an answer about another loss tells nothing of this one. Nor does an
+// answer by a clock that shows that the cells in doubt no longer weigh, so that the peer has
+// forgotten them. The peer counts as unknown.
 func TestAnswersThatTellNothing(t *testing.T) {
 	for name, of := range map[string]func(d *doubting, told *Testimonies){
 		"to an earlier recovery": func(_ *doubting, told *Testimonies) { told.ForGeneration-- },

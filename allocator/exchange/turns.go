@@ -6,39 +6,40 @@ import (
 	"github.com/quotad/quotad/allocator"
 )
 
-// Calls to a peer have room for MaxCalls times MaxAsks asks. Where more buckets need one, they
-// wait for their turn: first come, first served, and nobody overtakes who waits. Else a few
-// thousand busy buckets, reported every few milliseconds, would take each place as it becomes free
-// and keep another out for good.
-
-// maxTurns bounds the buckets that are planned for a peer in one step because it is their turn.
-// Further ones wait for the next step, which is at most a tick away.
+// maxTurns bounds how many waiting buckets are planned for one peer in one step. Further ones wait
+// for the next step, which comes within a tick.
 const maxTurns = 4 * MaxAsks
 
-// turn says for what a bucket waits.
+// turn says why a bucket waits to ask a peer.
+//
+// The calls to a peer have room for MaxCalls times MaxAsks asks. If more buckets want to ask, they
+// queue, first come, first served, and no bucket overtakes a waiting one. Without the queue a few
+// thousand busy buckets, reported every few milliseconds, would take every place as it becomes free
+// and keep another bucket out for good.
 type turn uint8
 
 const (
 	noTurn turn = iota
-	toGain      // it would gain on its plan
-	inNeed      // requests are denied: these go first
+	toGain      // the plan wants rights for it
+	inNeed      // requests of it are denied; these buckets go first
 	turns
 )
 
-// queue is who waits for a peer, by why.
+// queue holds the buckets that wait for a peer, by the reason why.
 type queue [turns]line
 
 func (q *queue) empty() bool { return q[toGain].empty() && q[inNeed].empty() }
 
-// line is buckets in the order in which they came. Its room is used again and again.
+// line holds buckets in the order in which they came. It uses its memory again.
 type line struct {
 	views []*view
-	taken int // of the first of them
+	taken int // how many of views, from the first on, were popped
 }
 
 func (l *line) empty() bool { return l.taken == len(l.views) }
 
-// add puts a bucket at the end. Where there is no room but much was taken, the others move up.
+// add puts a bucket at the end. If the memory is full and more than half of it was popped, the
+// other buckets move up.
 func (l *line) add(v *view) {
 	if len(l.views) == cap(l.views) && l.taken > len(l.views)/2 {
 		l.views, l.taken = slices.Delete(l.views, 0, l.taken), 0
@@ -46,7 +47,7 @@ func (l *line) add(v *view) {
 	l.views = append(l.views, v)
 }
 
-// pop takes the first off the line.
+// pop removes the first bucket and returns it.
 func (l *line) pop() *view {
 	v := l.views[l.taken]
 	l.views[l.taken] = nil
@@ -56,15 +57,16 @@ func (l *line) pop() *view {
 	return v
 }
 
-// mayAsk says whether an ask of a bucket may go to a peer now: there is room, and nobody waits but
-// it. Else the bucket has to wait for its turn.
+// mayAsk says whether an ask may go to a peer now: a call has room, and no other bucket waits.
+// Otherwise the caller's bucket must wait for its turn.
 func (m *Machine) mayAsk(p *peer) bool {
 	return (m.serves == p || p.queue.empty()) && m.hasRoom(p)
 }
 
 func (m *Machine) hasRoom(p *peer) bool { return p.underway < MaxCalls || m.isOpen(p) }
 
-// wait puts a bucket behind those that wait for a peer, unless it waits there already for as much.
+// wait puts a bucket behind those that wait for a peer, unless it waits there already for the same
+// or a more urgent reason.
 func (m *Machine) wait(now int64, v *view, p *peer) {
 	why := toGain
 	if v.wanted > 0 || v.inNeed(now) {
@@ -77,8 +79,8 @@ func (m *Machine) wait(now int64, v *view, p *peer) {
 	}
 }
 
-// takeTurns plans the buckets that wait for a peer as far as there is room. What they ask for is
-// what they lack by now.
+// takeTurns plans buckets that wait for a peer, as far as its calls have room. Each asks for what
+// it lacks by now.
 func (m *Machine) takeTurns(now int64) {
 	for _, p := range m.peers {
 		for n := 0; n < maxTurns && !p.queue.empty() && m.hasRoom(p); n++ {
@@ -93,7 +95,8 @@ func (m *Machine) takeTurns(now int64) {
 	}
 }
 
-// next takes the first off the queue; nil: it has been taken before, as one in need.
+// next removes the first bucket of the queue and returns it. It returns nil if the bucket had its
+// turn already, in the line of those in need.
 func (q *queue) next(p *peer) *view {
 	why := inNeed
 	if q[inNeed].empty() {

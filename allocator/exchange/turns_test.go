@@ -7,9 +7,9 @@ import (
 	"github.com/quotad/quotad/allocator"
 )
 
-// firstAsks plays a node of which so many buckets are in need at once, reported every 10 ms in the
-// same order, beside peers that answer every call with nothing after a round trip. It returns for
-// each bucket that was asked for the round trips until it was, of whichever peer.
+// firstAsks plays a node with so many buckets in need at once, reported every 10 ms in the same
+// order. Its peers answer every call with nothing after a round trip. For each bucket that some
+// peer was asked for, it returns the round trips until the first ask.
 func firstAsks(buckets, trips int) map[string]int64 {
 	const roundTrip = allocator.Second / 10
 	s := newThrong(algorithms.FixedWindow, buckets, 3, false)
@@ -49,8 +49,8 @@ func firstAsks(buckets, trips int) map[string]int64 {
 	return first
 }
 
-// TestBusyBucketsTakeTurns: where more buckets are in need than calls have room for, each is asked
-// for in its turn. None waits for others to be asked for twice.
+// TestBusyBucketsTakeTurns: more buckets are in need than calls have room for. Each is asked for in
+// its turn, and none waits while others are asked for twice.
 func TestBusyBucketsTakeTurns(t *testing.T) {
 	const buckets, room = MaxBuckets, MaxCalls * MaxAsks
 	const turns = (buckets + room - 1) / room

@@ -7,8 +7,8 @@ import (
 	"github.com/quotad/quotad/allocator"
 )
 
-// afterALoss is a region of one node and no peers, whose store has lost a bucket of a kind. It returns what follows from
-// the node's own word on it, at once and in the minute after.
+// afterALoss plays a region of one node without peers, whose store has lost a bucket of a kind. It
+// returns what follows from the node's own testimony, at once and in the minute after.
 func afterALoss(kind algorithms.Kind, recovered bool, word func(lostAt int64, b *Bucket) Testimony) (all Effects) {
 	const hour int64 = 3600 * allocator.Second
 	b := &Bucket{ID: "b", Epoch: "1", Kind: kind, Limit: 100, Window: hour, Cell: algorithms.CellLength(kind, hour), Tick: 1,
@@ -29,8 +29,9 @@ func afterALoss(kind algorithms.Kind, recovered bool, word func(lostAt int64, b 
 	return all
 }
 
-// TestUseIsKnownFromItsBeginning: a node's word is all that it used if it reaches back to the first moment whose use may
-// still count. If it begins a microsecond later, as much counts as used as any region can have had.
+// TestUseIsKnownFromItsBeginning: a node's testimony is all that it used if it reaches back to the
+// first moment whose use may still count. If it begins a microsecond later, as many units count as
+// used as any region can have had.
 func TestUseIsKnownFromItsBeginning(t *testing.T) {
 	for _, kind := range algorithms.Kinds {
 		for _, late := range []int64{0, 1} {
@@ -45,8 +46,9 @@ func TestUseIsKnownFromItsBeginning(t *testing.T) {
 	}
 }
 
-// TestAUsedBucketStaysClosed: a bucket that is not worth recovering opens if its nodes know that none used it nor lent of
-// it. One that was used, or lent of, or may have been, stays closed, and who waits is told so.
+// TestAUsedBucketStaysClosed: a bucket that is not worth recovering opens if its nodes know that
+// none of them used it or lent of it. A bucket that was used or lent of, or may have been, stays
+// closed, and requests that wait for it are told so.
 func TestAUsedBucketStaysClosed(t *testing.T) {
 	const hour int64 = 3600 * allocator.Second
 	for name, tc := range map[string]struct {

@@ -6,59 +6,62 @@ import (
 )
 
 const (
-	// needLife is how long a region that denied stays in need: it asks at once for the whole of what it lacks.
+	// needLife is how long a region that denied counts as in need, in microseconds. A region in
+	// need asks at once for all that it lacks.
 	needLife = allocator.Second
-	// answerLife is how long what a lender said it has left is believed, where no newer hint speaks of it.
+	// answerLife is how long a lender's answer about what it has left is believed, in microseconds,
+	// unless a newer hint speaks of it.
 	answerLife = 2 * Interval
-	// idleAfter is how long a bucket is remembered that nobody uses or asks about.
+	// idleAfter is how long a bucket that nobody uses or asks about is remembered, in microseconds.
 	idleAfter = 10 * allocator.Second
 )
 
-// view is what a node knows of one bucket.
+// view is what a node knows of one bucket. Times are node time, unless they are store time.
 type view struct {
 	*Bucket
 	self     string
 	state    algorithms.State // as last seen
-	stateAt  int64            // store time of that
+	stateAt  int64            // store time of state
 	demand   allocator.Demand
-	rate     int64 // that demand tells, milliunits per second
+	rate     int64 // by demand, milliunits per second
 	sampled  int64 // when demand was last sampled
-	admitted int64 // units since then
-	denied   int64
-	wanted   int64 // units that waiting requests lack of the current cell
-	// wantedUntil is when nobody can still be waiting for them.
+	admitted int64 // units since the last sample
+	denied   int64 // likewise
+	wanted   int64 // units of the current cell that waiting requests lack
+	// wantedUntil is when the last request that can be waiting gives up.
 	wantedUntil int64
-	wantedGot   bool  // some have come since
+	wantedGot   bool  // some of the wanted units have come
 	deniedAt    int64 // when a request was last denied here; 0: never
 	active      int64 // when it was last used here or asked about
 	asked       int64 // when a peer last asked or hinted; 0: never
-	mean        int64 // this node's demand over the last second or so, milliunits per second
-	shown       Hint  // last hint published
+	mean        int64 // this node's demand, smoothed over about a second, milliunits per second
+	shown       Hint  // the last hint published
 	shownAt     int64
 	frame       allocator.Frame
 	own         allocator.RegionPart
-	dealings    []dealing // of each peer, in the machine's order
+	dealings    []dealing // one for each peer, in the machine's order
 	mates       *voices   // what the other nodes of this region say; nil: nothing
 }
 
-// frameOf returns how the bucket divides time.
+// frameOf returns the bucket's frame: how its kind divides time.
 func (b *Bucket) frameOf() allocator.Frame {
 	return allocator.FrameOf(b.Kind, b.Window, b.Cell)
 }
 
-// asksOnce says whether what the bucket lacks of a cell is asked for at once, when it is needed:
-// where cells stand apart, so that at that time it is known best. Where use fades or rates count,
-// what comes late is lost, and half of the gap is asked for at each tick.
+// asksOnce says whether the bucket asks at once for everything that it lacks of a cell, as late as
+// possible. It does where each cell stands apart, because the need is then known best. Where use
+// fades or rights are rates, rights that come late are lost, so such a bucket asks for half of the
+// gap at each tick.
 func (v *view) asksOnce() bool { return v.frame.CellsApart }
 
-// keepsAsking says whether a lender is asked again while its answer is under way: where use fades,
-// for it has a little more to give at every moment.
+// keepsAsking says whether a lender is asked again while its answer is under way. It is where use
+// fades, because the lender then has a little more to lend at every moment.
 func (v *view) keepsAsking() bool { return v.frame.Sliding }
 
 func (v *view) entitlement() int64 { return v.own.Entitlement }
 
-// observe takes a state of the store, as of a store time. Of an older one than is known only the use of the same fixed
-// window tells something.
+// observe takes in a state that the store showed at a store time. A state older than the known one
+// can only raise the use, and only that of the same fixed window.
 func (v *view) observe(s algorithms.State, at int64) {
 	switch {
 	case s.Cell < v.state.Cell:
@@ -70,13 +73,14 @@ func (v *view) observe(s algorithms.State, at int64) {
 	}
 }
 
-// roll moves the state to the given current cell.
+// roll moves the state to the given cell, the current one.
 func (v *view) roll(cell int64) { v.state = v.frame.Roll(v.state, cell, v.entitlement()) }
 
-// isShut says whether a loss keeps the bucket closed at a store time: what is borrowed for then is of no use.
+// isShut says whether a loss keeps the bucket closed at a store time. Rights borrowed for that time
+// would be of no use.
 func (v *view) isShut(at int64) bool { return v.state.Shut > at }
 
-// share returns the rights held of the state's cell or the one after.
+// share returns the rights this region holds of the state's cell or of the next one.
 func (v *view) share(cell int64) int64 {
 	if cell == v.state.Cell {
 		return v.state.Share
@@ -84,31 +88,32 @@ func (v *view) share(cell int64) int64 {
 	return v.state.NextShare
 }
 
-// outlook returns what this region expects of the current cell or the next, at a store time, at a
-// demand rate, and how long it is until that cell opens.
+// outlook returns what this region expects of the current or the next cell, and the microseconds
+// until that cell opens. at is a store time, rate a demand in milliunits per second.
 func (v *view) outlook(cell, at, rate int64) (o allocator.Outlook, opens int64) {
 	return v.frame.Outlook(v.state, cell, at, rate)
 }
 
-// inNeed says whether requests were denied here lately.
+// inNeed says whether requests were denied here within needLife.
 func (v *view) inNeed(now int64) bool { return v.deniedAt > 0 && now-v.deniedAt <= needLife }
 
-// wants returns what is asked for at once in home mode.
+// wants returns how many units this region asks for at once in home mode.
 func (v *view) wants(now int64) int64 { return allocator.HomeWants(v.wanted, v.inNeed(now)) }
 
-// sample takes what was asked since the last sample into the demand.
+// sample adds to demand what callers asked for since the last sample.
 func (v *view) sample(now int64) {
 	v.demand.Sample(v.admitted, v.denied, now-v.sampled)
 	v.rate = v.demand.Rate(v.Cell)
 }
 
-// rateNow returns this node's demand, what came since the last sample included.
+// rateNow returns this node's demand in milliunits per second, including what came since the last
+// sample.
 func (v *view) rateNow(now int64) int64 {
 	return v.demand.Latest(v.rate, v.admitted, v.denied, now-v.sampled)
 }
 
-// expects returns the most that a peer will need of a cell, as it said; 0 for one that has not been heard of: it counts
-// as idle.
+// expects returns the most units that a peer will need of a cell, by its hints. A peer that has
+// sent none counts as idle: 0.
 func (v *view) expects(d *dealing, cell, now int64) int64 {
 	h, at := d.together(now)
 	if at == 0 {
@@ -117,8 +122,8 @@ func (v *view) expects(d *dealing, cell, now int64) int64 {
 	return v.frame.PeerNeeds(h.Total, h.Rate, cell == h.Cell)
 }
 
-// spareOf returns what a peer may have to lend of a cell: by its last answer or its hint, whichever is newer; one
-// that has said nothing is taken to be idle.
+// spareOf returns how many units of a cell a peer may have to lend, by its last answer or its
+// hints, whichever is newer. A peer that has said nothing counts as idle.
 func (v *view) spareOf(d *dealing, cell, now int64) int64 {
 	pos := d.at(cell)
 	h, heardAt := d.together(now)
@@ -126,7 +131,8 @@ func (v *view) spareOf(d *dealing, cell, now int64) int64 {
 		return 0
 	}
 	answered := pos.spareAt > 0 && pos.spareAt >= heardAt && now-pos.spareAt <= answerLife
-	if answered && (pos.spare > 0 || now < pos.refusedUntil) { // a refusal is old news once its time is over
+	// An answer without spare units no longer counts once the time of the refusal is over.
+	if answered && (pos.spare > 0 || now < pos.refusedUntil) {
 		return pos.spare
 	}
 	left := d.part.Lendable
@@ -140,7 +146,8 @@ func (v *view) spareOf(d *dealing, cell, now int64) int64 {
 	return allocator.Spare(left, d.part.Lendable, pos.row.Borrowed)
 }
 
-// spareBurstOf returns what burst a peer may have to lend: by its hint, or all of it.
+// spareBurstOf returns how many tokens a peer may have to lend: by its hints, or all that it may
+// lend if it has sent none.
 func (v *view) spareBurstOf(d *dealing, cell, now int64) int64 {
 	left := d.part.LendableBurst
 	if h, at := d.together(now); at > 0 {

@@ -6,13 +6,15 @@ import (
 	"github.com/quotad/quotad/algorithms"
 )
 
-// waiter is requests that were denied together and wait for rights (on_exhausted: borrow), to be decided once more.
+// waiter is a group of requests that were denied together and wait for rights (on_exhausted:
+// borrow), to be decided again.
 type waiter struct {
 	units int64
 	over  bool
 }
 
-// wait has denied units wait until rights have come, as long as region's waiters do: one and a half round trips.
+// wait has denied units wait until rights have come, as long as region's waiters do: one and a half
+// round trips.
 func (r *testRegion) wait(units int64, d algorithms.Decided) {
 	w := &waiter{units: units}
 	r.waiters = append(r.waiters, w)

@@ -47,7 +47,7 @@ var documents = []Mutant{
 		Name: "splits-over-who-is-alive", Hole: "weights summed over who is alive",
 		Rule: "entitlements come from the document, never from who answers",
 		Edits: []Edit{{"allocator/exchange/machine.go",
-			`if v.Epoch == m.epoch { // else`,
+			`if v.Epoch == m.epoch {`,
 			`alive := int64(1)
 		for _, p := range m.peers {
 			if !p.degraded(now) {
@@ -55,7 +55,7 @@ var documents = []Mutant{
 			}
 		}
 		v.Entitlements[m.region] = v.Limit / alive
-		if v.Epoch == m.epoch { // else`}},
+		if v.Epoch == m.epoch {`}},
 		Breaks: "conservation: sum of S above L; fallback", Under: "a partition",
 		Within: 300,
 	},

@@ -9,10 +9,10 @@ import (
 	"github.com/quotad/quotad/cmd/quotad/exit"
 )
 
-// outputFlag adds -o table|json to a command, checked before it runs.
+// outputFlag adds -o table|json to a command. The value is checked before the command runs.
 func outputFlag(cmd *cobra.Command, output *string) {
 	cmd.Flags().StringVarP(output, "output", "o", "table", "table or json")
-	_ = cmd.RegisterFlagCompletionFunc("output", // fails for a flag that is not there
+	_ = cmd.RegisterFlagCompletionFunc("output", // fails only for an unknown flag
 		cobra.FixedCompletions([]cobra.Completion{"table", "json"}, cobra.ShellCompDirectiveNoFileComp))
 	cmd.PreRunE = func(*cobra.Command, []string) error {
 		if *output != "table" && *output != "json" {
@@ -29,7 +29,7 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// one asks for one argument, with an example of it.
+// one requires exactly one argument. The error shows an example.
 func one(what, example string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != 1 {
@@ -39,7 +39,7 @@ func one(what, example string) cobra.PositionalArgs {
 	}
 }
 
-// group makes a command that only has subcommands.
+// group returns a command that only has subcommands.
 func group(cmd *cobra.Command, all ...*cobra.Command) *cobra.Command {
 	cmd.Args, cmd.SuggestionsMinimumDistance = aSubcommand, 2
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
@@ -47,7 +47,7 @@ func group(cmd *cobra.Command, all ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// aSubcommand refuses arguments of a command that only has subcommands: what stands there is the name of none.
+// aSubcommand refuses any argument of a command that only has subcommands, as an unknown command.
 func aSubcommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

@@ -16,7 +16,7 @@ import (
 	"github.com/quotad/quotad/region/api"
 )
 
-// bucketName says which bucket is meant, as the API reads it.
+// bucketName names a bucket, as JSON for the API.
 type bucketName struct {
 	Limit       string            `json:"limit"`
 	Domain      string            `json:"domain"`
@@ -27,7 +27,7 @@ func (b *bucketName) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&b.Domain, "domain", "", "domain of the limit")
 }
 
-// read reads LIMIT NAME=VALUE...
+// read reads the arguments LIMIT NAME=VALUE...
 func (b *bucketName) read(cmd *cobra.Command, args []string) (err error) {
 	switch {
 	case len(args) == 0:
@@ -45,7 +45,7 @@ func (b *bucketName) read(cmd *cobra.Command, args []string) (err error) {
 	return nil
 }
 
-// refusedBucket is what an answer about a bucket other than the wanted one means.
+// refusedBucket adds advice to the error if the node knows no such bucket.
 func refusedBucket(answer remote.Answer, err error) error {
 	if err != nil && answer.Code == http.StatusNotFound {
 		err = fmt.Errorf("%w; compare limit, --domain and descriptors with quotad limits list, and --addr with the node's", err)
@@ -90,7 +90,7 @@ Exit codes: 0 shown, 1 no such bucket, 5 no node answers, 2 bad usage.`,
 	return cmd
 }
 
-// ledger is what is printed of the API's answer; absent is what the algorithm does not have.
+// ledger is the API's answer, to be printed. Fields that the algorithm does not have are nil.
 type ledger api.Bucket
 
 func showBucket(cmd *cobra.Command, node *remote.Node, bucket bucketName, output string) error {
@@ -131,7 +131,7 @@ func (l ledger) print(w io.Writer) error {
 	return l.printRights(w)
 }
 
-// use says what counts as used, and how much of that passes by itself.
+// use says how much counts as used, and how much of that expires by itself.
 func (l ledger) use() string {
 	if l.Fading == 0 {
 		return fmt.Sprint(l.Used)

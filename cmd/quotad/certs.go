@@ -83,7 +83,7 @@ const (
 	maxValid = 36_500 * day
 )
 
-// days is a flag's duration of days, as 90d, or of what else time.ParseDuration reads.
+// days is a flag's duration in days, such as 90d, or in any form that time.ParseDuration reads.
 type days time.Duration
 
 // String implements pflag.Value.

@@ -19,7 +19,7 @@ request and answer is recorded and judged from outside, against what the scenari
 	}, chaosRunCommand(), chaosListCommand())
 }
 
-// completeScenario offers the scenarios that this binary brings along, and files.
+// completeScenario offers the scenarios in this binary, and files.
 func completeScenario(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	files, err := fs.Glob(scenarios.Files, "*.yaml")
 	if err != nil || len(args) > 0 {

@@ -35,7 +35,7 @@ matrix that each covers, how long it takes beside starting the regions, and what
 	return cmd
 }
 
-// listedScenario is a scenario in a list.
+// listedScenario is one entry of the list.
 type listedScenario struct {
 	Name     string `json:"name"`
 	Rows     []int  `json:"rows"`
@@ -60,7 +60,7 @@ func printScenarios(w io.Writer, all []listedScenario) error {
 	return t.Flush()
 }
 
-// rowsOf writes the numbers of rows of the fault matrix: 1, 8.
+// rowsOf returns the numbers of fault matrix rows as text, such as 1, 8.
 func rowsOf(rows []int) string {
 	return cmp.Or(strings.Trim(strings.ReplaceAll(fmt.Sprint(rows), " ", ", "), "[]"), "-")
 }

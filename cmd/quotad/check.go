@@ -16,7 +16,7 @@ import (
 	"github.com/quotad/quotad/region/api"
 )
 
-// question is a request as the API reads it.
+// question is a request as JSON for the API.
 type question struct {
 	Domain      string            `json:"domain"`
 	Descriptors map[string]string `json:"descriptors"`
@@ -25,7 +25,7 @@ type question struct {
 	Receipt     bool              `json:"receipt,omitempty"`
 }
 
-// decision is what a check prints of the API's answer; absent is what nobody counted.
+// decision is the API's answer, to be printed. What was not counted is nil.
 type decision api.Decision
 
 func checkCommand() *cobra.Command {
@@ -76,7 +76,7 @@ func readDescriptors(args []string) (map[string]string, error) {
 		if !ok || name == "" {
 			return nil, fmt.Errorf("%q is not a descriptor; write it like account=42", arg)
 		}
-		if !utf8.ValidString(arg) { // JSON would make different keys the same one
+		if !utf8.ValidString(arg) { // JSON would turn different keys into the same one
 			return nil, fmt.Errorf("descriptor %q is not valid UTF-8; the HTTP API takes text only, so call gRPC's with a hash of it", arg)
 		}
 		if _, twice := descriptors[name]; twice {
@@ -96,7 +96,8 @@ func check(cmd *cobra.Command, node *remote.Node, q question, peek bool, output 
 	if err != nil {
 		return err
 	}
-	// A denial comes under several codes, one because the store failed as a problem with the decision in it.
+	// Denials come with several status codes. If the store failed, the answer is a problem that
+	// contains the decision.
 	var d decision
 	if json.Unmarshal(answer.Body, &d) != nil || d.Reason == "" {
 		return answer.Refusal()
@@ -109,7 +110,7 @@ func check(cmd *cobra.Command, node *remote.Node, q question, peek bool, output 
 	return err
 }
 
-// print tells a decision; asked says that it was to come with a receipt.
+// print writes a decision in words. asked says that a receipt was asked for.
 func (d decision) print(w io.Writer, asked bool) error {
 	t := show.Table(w)
 	row := func(name, format string, args ...any) {
@@ -148,7 +149,8 @@ func (d decision) print(w io.Writer, asked bool) error {
 	}
 	switch {
 	case d.Receipt != "":
-		fmt.Fprintf(t, "receipt\t%s\n", show.Printable(d.Receipt)) // whole: refund takes it
+		// It is not cut, because refund needs all of it.
+		fmt.Fprintf(t, "receipt\t%s\n", show.Printable(d.Receipt))
 	case asked && d.Allowed:
 		row("receipt", "none: no store charged anything")
 	}

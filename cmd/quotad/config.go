@@ -49,7 +49,7 @@ Exit codes: 0 the node could be started, with or without warnings, 2 it could no
 func settingFlags(cmd *cobra.Command) *nodeconfig.Layers {
 	settings := nodeconfig.AddFlags(cmd.Flags(), nodeconfig.Environment)
 	for _, name := range []string{"config", "policy"} {
-		_ = cmd.MarkFlagFilename(name, yamlFiles...) // fails for a flag that is not there
+		_ = cmd.MarkFlagFilename(name, yamlFiles...) // fails only for an unknown flag
 	}
 	_ = cmd.MarkFlagDirname("data-dir")
 	return settings

@@ -15,7 +15,7 @@ import (
 	"github.com/quotad/quotad/region/api"
 )
 
-// cutRequest is a cut as the API reads it.
+// cutRequest is a cut as JSON for the API.
 type cutRequest struct {
 	Region    string `json:"region"`
 	For       string `json:"for,omitempty"`

@@ -72,7 +72,7 @@ func playDemo(cmd *cobra.Command, story world.Story, redis, output string) error
 	return tellDemo(out, screen, report, output)
 }
 
-// tellDemo prints what came of a demo; the error carries the exit code where the promise was broken.
+// tellDemo prints the outcome of a demo. The error carries the exit code if the promise was broken.
 func tellDemo(out io.Writer, screen *screen, report world.Report, output string) error {
 	if output == "json" {
 		if err := show.JSON(out, report); err != nil {

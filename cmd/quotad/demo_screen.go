@@ -9,12 +9,12 @@ import (
 	"github.com/quotad/quotad/cmd/quotad/show"
 )
 
-// screen shows a demo: drawn in place on a terminal, as plain lines elsewhere.
+// screen shows a demo: on a terminal it redraws in place, elsewhere it prints plain lines.
 type screen struct {
 	out   io.Writer
 	story world.Story
 	live  bool
-	drawn int // lines to go back over
+	drawn int // lines to move back up
 	phase string
 }
 
@@ -28,7 +28,7 @@ func (s *screen) begin(redis string) {
 	fmt.Fprintf(s.out, "Not for production: nothing here is kept.\n\n")
 }
 
-// tells what each phase shows.
+// tells says what each phase shows.
 var tells = map[string]string{
 	"steady":    "demand fits the fixed split",
 	"skew":      "us-east wants more than its split and borrows what the others leave",
@@ -62,7 +62,7 @@ func (s *screen) show(p world.Progress) {
 
 const barWidth = 40
 
-// draw redraws the table of the last second.
+// draw redraws the table with the last second.
 func (s *screen) draw(p world.Progress) {
 	var b strings.Builder
 	if s.drawn > 0 {
@@ -118,7 +118,7 @@ func (s *screen) end(r world.Report) {
 	}
 }
 
-// row prints a number per region, in order.
+// row returns one number for each region, in order.
 func row(r world.Report, units map[string]int64) string {
 	parts := make([]string, len(r.Regions))
 	for i, region := range r.Regions {

@@ -17,7 +17,8 @@ import (
 	"github.com/quotad/quotad/policy"
 )
 
-// TestDemoExitCodes plays the demo as it is, as a build that admits twice its share, and without lending.
+// TestDemoExitCodes plays the demo as it is, with a build that admits twice its share, and without
+// lending.
 func TestDemoExitCodes(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -32,7 +33,9 @@ func TestDemoExitCodes(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			story := world.Story{Duration: world.Shortest, Seed: 1, Scale: 0.1, Algorithm: string(policy.FixedWindow),
 				RoundTrip: simulation.RoundTrip, Log: slog.New(slog.DiscardHandler), Inflate: c.inflate, Exchange: c.options}
-			var all []*servers.Server // outside the bubble: waiting on their sockets would stop its time
+			// The servers are outside the bubble, because waiting on their sockets would stop its
+			// time.
+			var all []*servers.Server
 			for range 3 {
 				server, err := servers.StartDriven(time.Now)
 				if err != nil {

@@ -23,7 +23,7 @@ import (
 	"github.com/quotad/quotad/region/store"
 )
 
-// deployed is where the deployment is whose files must go together.
+// deployed is the folder of the deployment whose files must agree.
 const deployed = "../../deploy/multi-region"
 
 var deployedRegions = []string{"us-east", "eu-west", "ap-south"}
@@ -48,7 +48,8 @@ func keyed(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	quotad := filepath.Join(t.TempDir(), "quotad") // under which name the test is the command: see TestMain
+	// Under this name the test binary is the command: see TestMain.
+	quotad := filepath.Join(t.TempDir(), "quotad")
 	if err := os.Symlink(own, quotad); err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +100,7 @@ func TestDeployedNodeFilesAndLimitsGoTogether(t *testing.T) {
 	}
 }
 
-// TestDeployedNodesFile: it says of each node what the node's own file says.
+// TestDeployedNodesFile: the nodes file says the same about each node as the node's own file.
 func TestDeployedNodesFile(t *testing.T) {
 	dir := keyed(t)
 	nodes, err := staging.ReadNodes(filepath.Join(dir, "nodes.yaml"))
@@ -122,7 +123,8 @@ func TestDeployedNodesFile(t *testing.T) {
 	}
 }
 
-// TestDeployedRehearsal: it is about the regions and limits of the deployment, and needs nothing but cuts.
+// TestDeployedRehearsal: the rehearsal is about the regions and limits of the deployment, and needs
+// only cuts.
 func TestDeployedRehearsal(t *testing.T) {
 	s, err := scenario.Parse("rehearsal.yaml", []byte(readDeployed(t, "rehearsal.yaml")))
 	if err != nil {
@@ -191,7 +193,7 @@ func TestDeployedUnit(t *testing.T) {
 		"Service.NoNewPrivileges": "true",
 		"Service.ProtectSystem":   "strict",
 		"Install.WantedBy":        "multi-user.target",
-		// Where a wrong configuration would only be tried again.
+		// A wrong configuration would only be tried again here.
 		"Service.RestartPreventExitStatus": "2",
 	} {
 		if !slices.Equal(unit[key], []string{want}) {
@@ -269,7 +271,8 @@ func TestDeployedContainers(t *testing.T) {
 	}
 }
 
-// TestDeployedReadmeNamesItsFiles: all of them, and none that is not there.
+// TestDeployedReadmeNamesItsFiles: the README names all files of the deployment, and none that does
+// not exist.
 func TestDeployedReadmeNamesItsFiles(t *testing.T) {
 	table := readDeployed(t, "README.md")
 	entries, err := os.ReadDir(deployed)

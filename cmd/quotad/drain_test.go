@@ -15,12 +15,14 @@ import (
 
 const (
 	drainCallers = 8
-	drainAnswers = 50 // that each caller has before the node is told to end
+	// drainAnswers is how many answers each caller has before the node is told to end.
+	drainAnswers = 50
 )
 
-// scriptDrains: "drains URL BODY" has callers post the body to the node at once, again and again, sends SIGTERM to all
-// background commands while they do, and goes on until the node takes no more. No decision that the node made may be missing
-// among the answers: decisions are numbered without gaps.
+// scriptDrains: "drains URL BODY" starts callers that post the body to the node at once, again and
+// again. Meanwhile it sends SIGTERM to all background commands, and goes on until the node accepts
+// no more. Decisions are numbered without gaps, so no decision of the node may be missing among the
+// answers.
 func scriptDrains(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: drains URL BODY")
@@ -56,7 +58,7 @@ type callerAnswers struct {
 	err       error // an answer that is none
 }
 
-// postUntilRefused posts until the node takes no more, and calls warm after its first answers.
+// postUntilRefused posts until the node accepts no more. It calls warm after its first answers.
 func postUntilRefused(url, body string, warm func()) (a callerAnswers) {
 	var once sync.Once
 	defer once.Do(warm)
@@ -65,7 +67,8 @@ func postUntilRefused(url, body string, warm func()) (a callerAnswers) {
 	for {
 		response, err := client.Post(url, "application/json", strings.NewReader(body))
 		if err != nil {
-			return a // nobody listens, or the connection was closed before the request was read
+			// No process listens, or the connection was closed before the request was read.
+			return a
 		}
 		var d struct {
 			Sequence uint64 `json:"sequence"`

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// gossipKeyBytes makes AES-256 of it.
+// gossipKeyBytes is the length of a key for AES-256.
 const gossipKeyBytes = 32
 
 func gossipKeyCommand() *cobra.Command {

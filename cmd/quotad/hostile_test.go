@@ -15,10 +15,10 @@ import (
 	"github.com/quotad/quotad/cmd/quotad/show"
 )
 
-// hostile is a name that would write a line of its own, in red, and from right to left.
+// hostile is a name that would write its own line, in red, and from right to left.
 const hostile = "eu\n\x1b[31mok\tall is well\u202e\u009b"
 
-// TestHostileNames: whatever a node tells of others, the terminal shows quoted and cut.
+// TestHostileNames: a terminal shows whatever a node tells about others quoted and cut.
 func TestHostileNames(t *testing.T) {
 	long := hostile + strings.Repeat("x", 10_000)
 	answers := map[string]any{
@@ -57,7 +57,8 @@ func TestHostileNames(t *testing.T) {
 	}
 }
 
-// TestFilesThatAreNone: what is no file is refused at once, by every command that reads one, with what to do.
+// TestFilesThatAreNone: every command that reads a file refuses at once what is not a file, and
+// says what to do.
 func TestFilesThatAreNone(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
@@ -75,8 +76,8 @@ func TestFilesThatAreNone(t *testing.T) {
 	}
 }
 
-// TestNamesWriteNoEscapeCodes: whatever the node at the other end says its members, regions and
-// reasons are, and whether it is told in a table, as JSON or as an error.
+// TestNamesWriteNoEscapeCodes: names of members and regions, and reasons, reach the terminal
+// without escape codes, whatever a node says: in a table, in JSON and in an error.
 func TestNamesWriteNoEscapeCodes(t *testing.T) {
 	const evil = "\u009b31m\\u001b[2J\u202e"
 	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {

@@ -16,8 +16,8 @@ import (
 
 const modulePath = "github.com/quotad/quotad/"
 
-// house says which packages of this module each package may import, and why no others. Imports run one way:
-// cmd -> chaos -> region -> exchange, gossip, policy -> allocator, algorithms, proto.
+// house says which packages of this module each package may import, and why no others. Imports run
+// one way: cmd -> chaos -> region -> exchange, gossip, policy -> allocator, algorithms, proto.
 var house = map[string]struct {
 	may []string
 	why string
@@ -84,7 +84,8 @@ var house = map[string]struct {
 		"commands"},
 }
 
-// pure packages have no clock, goroutine, random source, logger or I/O; these imports would bring one in.
+// pure packages have no clock, goroutine, random source, logger or I/O. These imports would bring
+// one in.
 var (
 	pure   = []string{"algorithms", "allocator", "allocator/exchange"}
 	impure = []string{"time", "math/rand", "math/rand/v2", "crypto/rand", "log", "log/slog", "os", "io", "net", "sync", "context"}
@@ -150,7 +151,7 @@ func TestImportsRunOneWay(t *testing.T) {
 	}
 }
 
-// TestBubblesAreOnOneProcessor: package bubble says why.
+// TestBubblesAreOnOneProcessor: see package bubble for the reason.
 func TestBubblesAreOnOneProcessor(t *testing.T) {
 	root := filepath.Join("..", "..")
 	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
@@ -178,8 +179,9 @@ func TestBubblesAreOnOneProcessor(t *testing.T) {
 	}
 }
 
-// TestNodesKnowNoImitation: what serves reaches Redis through connections or the seam of package store, and so do its
-// tests: only chaos/lab/servers and the clock of chaos/process know the imitation of a Redis.
+// TestNodesKnowNoImitation: serving code and its tests reach Redis only through connections or the
+// seam of package store. Only chaos/lab/servers and the clock of chaos/process use the imitation of
+// a Redis.
 func TestNodesKnowNoImitation(t *testing.T) {
 	allowed := []string{"chaos/lab/servers", "chaos/process"}
 	root := filepath.Join("..", "..")
@@ -209,13 +211,13 @@ func TestNodesKnowNoImitation(t *testing.T) {
 	}
 }
 
-// served are the packages that run in production, by their folders: they know no double of anything,
-// so that no fault and no change of the lab can reach what serves.
+// served are the folders of the packages that run in production. They import no test double, so no
+// fault and no change of the lab can affect them.
 var served = []string{"algorithms", "allocator", "gossip", "policy", "proto", "region"}
 
-// leaves are what the doubles of chaos/lab may import: seams, and what a seam is written in. A double
-// that imported what is above its seam would make a circle of that package's own tests, and could
-// borrow the behaviour that it is to be compared with.
+// leaves are what the doubles of chaos/lab may import: seams, and the packages in whose types a
+// seam is written. A double that imported what is above its seam would make an import cycle with
+// that package's own tests, and could use the behaviour with which it is to be compared.
 var leaves = map[string]string{
 	"algorithms":          "the scripts that the twin answers",
 	"region/store":        "the seam of the store",
@@ -224,7 +226,7 @@ var leaves = map[string]string{
 	"chaos/lab/servers":   "another double",
 }
 
-// TestWhatServesKnowsNoLab: code that serves imports neither chaos nor an imitation of Redis, and
+// TestWhatServesKnowsNoLab: serving code imports neither chaos nor an imitation of Redis, and
 // chaos/lab imports only leaves.
 func TestWhatServesKnowsNoLab(t *testing.T) {
 	files := 0
@@ -233,7 +235,8 @@ func TestWhatServesKnowsNoLab(t *testing.T) {
 		for _, name := range imports {
 			ours, local := strings.CutPrefix(name, modulePath)
 			switch {
-			case slices.Contains([]string{"chaos/lab/node", "chaos/lab/journals", "chaos/lab/documents"}, pkg): // they put a node together
+			// These put a node together.
+			case slices.Contains([]string{"chaos/lab/node", "chaos/lab/journals", "chaos/lab/documents"}, pkg):
 			case isUnder(pkg, "chaos/lab"):
 				if _, leaf := leaves[ours]; local && !leaf {
 					t.Errorf("%s imports %s, which is no leaf", file, ours)
@@ -249,7 +252,8 @@ func TestWhatServesKnowsNoLab(t *testing.T) {
 	if files < 100 {
 		t.Errorf("only %d files were looked at", files)
 	}
-	// What a leaf imports is below it too: none may know what stands above the seams.
+	// The packages that a leaf imports are below it too. None of them may import what is above the
+	// seams.
 	for leaf := range leaves {
 		for _, below := range house[leaf].may {
 			if _, known := leaves[below]; !known {
@@ -259,10 +263,10 @@ func TestWhatServesKnowsNoLab(t *testing.T) {
 	}
 }
 
-// isUnder says whether a package lies in a folder of the module, or is that folder's own.
+// isUnder says whether a package is in a folder of the module or below it.
 func isUnder(pkg, folder string) bool { return pkg == folder || strings.HasPrefix(pkg, folder+"/") }
 
-// forEachServingFile calls fn for every Go file that is no test, with what it imports.
+// forEachServingFile calls fn with every Go file that is not a test, and its imports.
 func forEachServingFile(t *testing.T, fn func(pkg, file string, imports []string)) {
 	t.Helper()
 	root := filepath.Join("..", "..")

@@ -11,7 +11,7 @@ func limitsCommand() *cobra.Command {
 	}, limitsValidateCommand(), limitsListCommand(), limitsBoundCommand())
 }
 
-// yamlFiles are the endings of files that are completed.
+// yamlFiles are the endings of files that completion offers.
 var yamlFiles = []string{"yaml", "yml"}
 
 func completeYAML(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {

@@ -73,7 +73,7 @@ every bucket that it uses, up to remember.buckets of its node file.
 	return cmd
 }
 
-// assumptions are what a document does not say and bounds depend on.
+// assumptions are the values that bounds depend on and that a document does not contain.
 type assumptions struct {
 	nodes, rate, lag int64
 	clock            time.Duration
@@ -85,11 +85,12 @@ func (a *assumptions) flags(cmd *cobra.Command) {
 	cmd.Flags().DurationVar(&a.clock, "clock", 5*time.Second, "how far the clocks of two regions are apart")
 	cmd.Flags().Int64Var(&a.lag, "lag", 0, "`units` that a promoted replica had not heard of")
 	for _, name := range []string{"limit", "nodes", "rate", "clock", "lag"} {
-		_ = cmd.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions) // fails for a flag that is not there
+		// This fails only for an unknown flag.
+		_ = cmd.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
 	}
 }
 
-// mostApart is the largest difference of clocks that bounds are computed for.
+// mostApart is the largest difference of clocks for which bounds are computed.
 const mostApart = 366 * 24 * time.Hour
 
 func (a *assumptions) check() error {
@@ -111,7 +112,7 @@ func (a *assumptions) check() error {
 	return nil
 }
 
-// named returns the limits of a name, or all without one.
+// named returns the limits with a name, or all limits if name is empty.
 func named(d *policy.Document, file, name string) ([]*policy.Limit, error) {
 	var limits []*policy.Limit
 	var names []string
@@ -130,13 +131,13 @@ func named(d *policy.Document, file, name string) ([]*policy.Limit, error) {
 	return limits, nil
 }
 
-// bounds is what a document promises, for people and their scripts.
+// bounds is the output: what a document promises, as JSON or for people.
 type bounds struct {
 	Version int64          `json:"version"`
 	Epoch   string         `json:"epoch"`
 	Nodes   int64          `json:"nodes"`
 	Clock   string         `json:"clock"`
-	Rate    int64          `json:"rate,omitempty"` // 0: each limit's own
+	Rate    int64          `json:"rate,omitempty"` // 0: each limit has its own
 	Lag     int64          `json:"lag"`
 	Limits  []boundedLimit `json:"limits"`
 	regions []string
@@ -151,7 +152,7 @@ type boundedLimit struct {
 	holdings       []allocator.Holding
 }
 
-// holding is the most that a region may have of one key.
+// holding is the most that a region may hold of one key, in units.
 type holding struct {
 	Reserve   int64 `json:"reserve,omitempty"`
 	Lends     int64 `json:"lends"`
@@ -163,7 +164,7 @@ type excess struct {
 	Cause   string           `json:"cause"`
 	When    string           `json:"when"`
 	Formula string           `json:"formula"`
-	AtMost  *int64           `json:"at_most"` // null: there is no bound
+	AtMost  *int64           `json:"at_most"` // null: unbounded
 	Regions map[string]int64 `json:"regions,omitempty"`
 }
 
@@ -202,7 +203,8 @@ func excessOf(b allocator.Bound, regions []string) excess {
 	return e
 }
 
-// exposure is a limit in plain numbers. In home mode all may be lent and borrowed, whatever the document says.
+// exposure converts a limit for package allocator. In home mode everything may be lent and
+// borrowed, whatever the document says.
 func exposure(l *policy.Limit, regions int, a assumptions) allocator.Exposure {
 	e := allocator.Exposure{Kind: l.Algorithm, Limit: l.Limit, Window: l.Window.Microseconds(), Cell: l.Cell().Microseconds(),
 		Recovered: algorithms.Recovers(l.Algorithm, l.Window.Microseconds()), Lending: int64(l.LendingLimit), Borrowing: int64(l.BorrowingLimit),
@@ -222,7 +224,7 @@ func exposure(l *policy.Limit, regions int, a assumptions) allocator.Exposure {
 	return e
 }
 
-// ceiling says what is promised of a limit, over all regions together.
+// ceiling says in words what a limit promises over all regions together.
 func ceiling(l *policy.Limit) string {
 	rate := fmt.Sprintf("%d per %s", l.Limit, show.Span(l.Window))
 	switch l.Algorithm {

@@ -42,7 +42,7 @@ cannot reach it.`,
 	return cmd
 }
 
-// listing is a limits document for people and their scripts.
+// listing is a limits document, as JSON or for people.
 type listing struct {
 	Version int64         `json:"version"`
 	Epoch   string        `json:"epoch"`
@@ -51,23 +51,25 @@ type listing struct {
 }
 
 type listedLimit struct {
-	Name         string            `json:"name"`
-	Domain       string            `json:"domain"`
-	Key          []string          `json:"key"`
-	Match        map[string]string `json:"match,omitempty"`
-	Algorithm    policy.Algorithm  `json:"algorithm"`
-	Limit        int64             `json:"limit"`
-	Window       string            `json:"window"`
-	Burst        int64             `json:"burst,omitempty"` // of all regions together; the buckets alone have one
-	Cell         string            `json:"cell"`
-	Home         bool              `json:"home"`
-	Reserve      json.Number       `json:"local_reserve,omitempty"` // of each region's entitlement; home mode has none
-	Shadow       bool              `json:"shadow"`
-	Entitlements map[string]units  `json:"entitlements"`     // by region
-	Bursts       map[string]units  `json:"bursts,omitempty"` // by region
+	Name      string            `json:"name"`
+	Domain    string            `json:"domain"`
+	Key       []string          `json:"key"`
+	Match     map[string]string `json:"match,omitempty"`
+	Algorithm policy.Algorithm  `json:"algorithm"`
+	Limit     int64             `json:"limit"`
+	Window    string            `json:"window"`
+	// Burst is that of all regions together. Only token_bucket and leaky_bucket have one.
+	Burst int64  `json:"burst,omitempty"`
+	Cell  string `json:"cell"`
+	Home  bool   `json:"home"`
+	// Reserve is the part of each region's entitlement. In home mode there is none.
+	Reserve      json.Number      `json:"local_reserve,omitempty"`
+	Shadow       bool             `json:"shadow"`
+	Entitlements map[string]units `json:"entitlements"`     // by region
+	Bursts       map[string]units `json:"bursts,omitempty"` // by region
 }
 
-// units is a range of units, over all keys.
+// units is the range of a number of units over all keys.
 type units struct {
 	Least int64 `json:"least"`
 	Most  int64 `json:"most"`
@@ -124,7 +126,7 @@ func (listed *listedLimit) split(l *policy.Limit, regions []string) {
 	}
 }
 
-// widen has the range of a region hold n too.
+// widen extends the range of a region to include n.
 func widen(ranges map[string]units, region string, n int64) {
 	u, known := ranges[region]
 	if !known {
@@ -155,7 +157,7 @@ func (l listing) print(w io.Writer) error {
 	return t.Flush()
 }
 
-// burst is the burst in a table.
+// burst returns the burst for the table.
 func (listed listedLimit) burst() string {
 	if !listed.Algorithm.Bucket() {
 		return "-"
@@ -163,7 +165,7 @@ func (listed listedLimit) burst() string {
 	return fmt.Sprint(listed.Burst)
 }
 
-// mode is how the limit is divided between the regions.
+// mode says how the limit is divided between the regions.
 func (listed listedLimit) mode() string {
 	switch {
 	case listed.Home:

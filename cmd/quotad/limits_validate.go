@@ -37,7 +37,7 @@ Exit codes: 0 valid, with or without warnings, 2 invalid.`,
 	return cmd
 }
 
-// validation is what there is to say of a valid document.
+// validation is the output for a valid document.
 type validation struct {
 	File     string    `json:"file"`
 	Version  int64     `json:"version"`
@@ -64,7 +64,7 @@ func validated(file string, d *policy.Document) validation {
 	return v
 }
 
-// print says that the document is valid, and on stderr of what it warns.
+// print says that the document is valid, and writes the warnings to stderr.
 func (v validation) print(stdout, stderr io.Writer, warnings []policy.Warning) error {
 	_, err := fmt.Fprintf(stdout, "%s: valid: version %d, epoch %s, %s, %s\n",
 		v.File, v.Version, v.Epoch, show.Counted(v.Limits, "limit"), show.Counted(v.Regions, "region"))

@@ -1,9 +1,9 @@
 // Command quotad enforces global limits over regions. See README.md, and `quotad --help`.
 //
-// Each file is a command, or a part of the command that it is named after; args.go has what they
-// share. What several files are about is a package below: nodeconfig (settings), serving (a node in
-// this process), remote (a node elsewhere), rehearsal, simulation, authority (certificates), show
-// (what people read), exit (codes) and build.
+// Each file is a command, or a part of the command after which it is named. args.go has what
+// commands share. The packages below are used by several files: nodeconfig (settings), serving (a
+// node in this process), remote (a node elsewhere), rehearsal, simulation, authority
+// (certificates), show (output for people), exit (exit codes) and build.
 package main
 
 import (

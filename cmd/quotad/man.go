@@ -17,7 +17,7 @@ import (
 	"github.com/quotad/quotad/cmd/quotad/show"
 )
 
-// sourceDateEpoch is the variable by which builds are made to have no date of their own.
+// sourceDateEpoch is the environment variable that gives a build a fixed date.
 const sourceDateEpoch = "SOURCE_DATE_EPOCH"
 
 func manCommand() *cobra.Command {
@@ -39,7 +39,7 @@ The same binary always writes the same pages: they carry no date, or the one of 
 	}
 }
 
-// writeManPages writes the page of every command, and returns how many there are.
+// writeManPages writes the page of every command, and returns the number of pages.
 func writeManPages(dir string) (int, error) {
 	date, err := manDate()
 	if err != nil {
@@ -51,7 +51,7 @@ func writeManPages(dir string) (int, error) {
 	return writeManTree(dir, newRoot(), date)
 }
 
-// writeManTree writes the pages of a command and of all below it.
+// writeManTree writes the pages of a command and its subcommands.
 func writeManTree(dir string, cmd *cobra.Command, date *time.Time) (pages int, err error) {
 	for _, sub := range cmd.Commands() {
 		n, err := writeManTree(dir, sub, date)
@@ -71,7 +71,8 @@ func writeManTree(dir string, cmd *cobra.Command, date *time.Time) (pages int, e
 	return pages + 1, nil
 }
 
-// manDate is the date on the pages, nil for none: never that of the day on which they are written.
+// manDate returns the date on the pages, nil for none. It is never the day on which they are
+// written.
 func manDate() (*time.Time, error) {
 	text, given := nodeconfig.Environment(sourceDateEpoch)
 	if !given {
@@ -85,11 +86,12 @@ func manDate() (*time.Time, error) {
 	return &date, nil
 }
 
-// manPage renders one page. The command is of a tree that is used for nothing else, for it is changed.
+// manPage renders one page. It changes the command, so the command must belong to a tree that is
+// not used otherwise.
 func manPage(cmd *cobra.Command, date *time.Time) ([]byte, error) {
-	cmd.DisableAutoGenTag = true // it has a date
+	cmd.DisableAutoGenTag = true // the tag has a date
 	cmd.SetHelpCommand(&cobra.Command{Use: "help", Hidden: true})
-	// Two blanks are an indentation in a terminal and none in Markdown, which is what pages are made from.
+	// The pages are made from Markdown, in which two blanks are not an indentation.
 	cmd.Long = strings.ReplaceAll(cmd.Long, "\n  ", "\n      ")
 	header := &doc.GenManHeader{Section: "1", Source: "quotad", Manual: "quotad", Date: date}
 	if date == nil {

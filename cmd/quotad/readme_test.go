@@ -10,7 +10,8 @@ import (
 	"github.com/quotad/quotad/cmd/quotad/nodeconfig"
 )
 
-// TestReadmeHasEverySetting holds the README's table of settings to what a node file may say.
+// TestReadmeHasEverySetting compares the README's table of settings with the settings of a node
+// file.
 func TestReadmeHasEverySetting(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
 	if err != nil {
@@ -31,7 +32,7 @@ func TestReadmeHasEverySetting(t *testing.T) {
 	}
 }
 
-// TestTheExampleIsValid keeps the node file in the help of serve true.
+// TestTheExampleIsValid: the node file in the help of serve is valid.
 func TestTheExampleIsValid(t *testing.T) {
 	_, text, _ := strings.Cut(serveCommand().Long, "listen:\n\n")
 	text, _, _ = strings.Cut(text, "\n\n")

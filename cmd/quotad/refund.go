@@ -33,7 +33,7 @@ Exit codes: 0 given back, now or before, 1 nothing was given back, 5 no node ans
 	return cmd
 }
 
-// refunded is what is printed of the API's answer.
+// refunded is the API's answer, to be printed.
 type refunded api.Refund
 
 func refund(cmd *cobra.Command, node *remote.Node, receipt, output string) error {
@@ -70,7 +70,7 @@ func (r refunded) print(w io.Writer) error {
 	return t.Flush()
 }
 
-// refusal is the error of a refund that gave nothing back, now or before.
+// refusal returns the error of a refund that gave nothing back, neither now nor before.
 func (r refunded) refusal() error {
 	var why []string
 	for _, c := range r.Refunded {

@@ -10,7 +10,7 @@ import (
 	"github.com/quotad/quotad/cmd/quotad/exit"
 )
 
-// answering is a node's API that gives one answer to everything.
+// answering is a node's API that gives the same answer to everything.
 func answering(t *testing.T, code int, body string) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -42,10 +42,12 @@ Exit codes: 0 ok, 1 error, 2 usage or invalid configuration, 3 promise broken, 4
 		manCommand(), versionCommand())
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		if cmd.HasAvailableSubCommands() && cmd.Flags().NArg() > 0 {
-			return aSubcommand(cmd, cmd.Flags().Args()) // the flag is unknown because its command is
+			// The flag is unknown because its command is.
+			return aSubcommand(cmd, cmd.Flags().Args())
 		}
 		return exit.Usage(fmt.Errorf("%w; see %s --help", err, cmd.CommandPath()))
 	})
-	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp) // what takes a file says so
+	// Commands that take a file set another directive.
+	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 	return root
 }

@@ -22,15 +22,16 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"quotad": main})
 }
 
-// TestScripts runs testdata/*.txtar: what a user types, and what comes of it. Beside testscript's own commands there
-// are those of the functions below.
+// TestScripts runs testdata/*.txtar: what a user types and what the output is. The commands are
+// those of testscript and of the functions below.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata",
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup: func(env *testscript.Env) error {
-			env.Setenv("GORACE", "atexit_sleep_ms=0") // a race detector otherwise holds every process up for a second
+			// Otherwise a race detector delays the end of every process by a second.
+			env.Setenv("GORACE", "atexit_sleep_ms=0")
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
@@ -40,8 +41,8 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// The ports given out lie below those that systems take for outgoing connections, so that none is taken between the
-// look and the use.
+// The ports are below those that systems use for outgoing connections, so that none is taken
+// between the check and the use.
 const (
 	firstPort = 12_000
 	manyPorts = 18_000
@@ -51,7 +52,7 @@ var nextPort atomic.Uint32
 
 func init() { nextPort.Store(rand.Uint32N(manyPorts)) }
 
-// scriptPorts: "ports A B" sets $A and $B to ports that are free for TCP and UDP, each another.
+// scriptPorts: "ports A B" sets $A and $B to different ports that are free for TCP and UDP.
 func scriptPorts(ts *testscript.TestScript, neg bool, names []string) {
 	if neg || len(names) == 0 {
 		ts.Fatalf("usage: ports NAME...")
@@ -93,7 +94,8 @@ func scriptExits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// scriptEventually: "eventually 0 quotad check ..." runs a command again and again until it ends with this exit code.
+// scriptEventually: "eventually 0 quotad check ..." runs a command again and again until it ends
+// with this exit code.
 func scriptEventually(ts *testscript.TestScript, neg bool, args []string) {
 	code, command := codeAndCommand(ts, neg, args)
 	repeat(ts, func() error {
@@ -126,7 +128,8 @@ func exitCode(ts *testscript.TestScript, command []string) int {
 	return -1
 }
 
-// scriptAwait: "await URL [PATTERN]" waits until the URL answers 200 with a body that the pattern matches.
+// scriptAwait: "await URL [PATTERN]" waits until the URL answers 200 with a body that the pattern
+// matches.
 func scriptAwait(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 1 || len(args) > 2 {
 		ts.Fatalf("usage: await URL [PATTERN]")
@@ -154,7 +157,7 @@ func scriptAwait(ts *testscript.TestScript, neg bool, args []string) {
 	})
 }
 
-// patience is far more than anything takes on a busy machine, and only spent by a failure.
+// patience is much more than anything takes on a busy machine. Only a failure takes it.
 const patience = 30 * time.Second
 
 // repeat tries until there is no error, or patience ends.
@@ -175,7 +178,8 @@ func repeat(ts *testscript.TestScript, try func() error) {
 	}
 }
 
-// scriptCapture: "capture NAME PATTERN" sets $NAME to what the parentheses of the pattern match in the last stdout.
+// scriptCapture: "capture NAME PATTERN" sets $NAME to what the parentheses of the pattern match in
+// the last stdout.
 func scriptCapture(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: capture NAME PATTERN")

@@ -55,7 +55,7 @@ Exit codes: 0 everything held, 2 bad usage, 3 something did not.`,
 	f.StringVar(&s.Only, "only", "", "numbers of the acts to keep of each seed, separated by commas: what a failure prints")
 	f.BoolVar(&s.Compares, "compare", false, "compare quotad with other ways of limiting; --from is the seed of the demands")
 	f.StringVar(&s.Plot, "plot", "", "with --compare: write a plot there, an SVG")
-	_ = cmd.MarkFlagFilename("plot", "svg") // fails for a flag that is not there
+	_ = cmd.MarkFlagFilename("plot", "svg") // fails only for an unknown flag
 	outputFlag(cmd, &s.Output)
 	return cmd
 }

@@ -53,7 +53,8 @@ func (s nodeStatus) print(w io.Writer) error {
 		ready = "no: " + show.Name(s.NotReady)
 	}
 	t := show.Table(w)
-	row := func(name, text string) { fmt.Fprintf(t, "%s\t%s\n", name, text) } // of texts that are shown
+	// The texts are made safe to show by the callers.
+	row := func(name, text string) { fmt.Fprintf(t, "%s\t%s\n", name, text) }
 	row("node", fmt.Sprintf("%s/%s, version %s", show.Name(s.Region), show.Name(s.Node), show.Name(s.Version)))
 	row("ready", ready)
 	row("policy", "epoch "+show.Name(s.Epoch))

@@ -10,7 +10,7 @@ import (
 	"github.com/quotad/quotad/region/store"
 )
 
-// nodeStatus is what is printed of the API's answer.
+// nodeStatus is the API's answer, to be printed.
 type nodeStatus api.Status
 
 // storePlace says which store it is.
@@ -22,7 +22,7 @@ func storePlace(s api.StoreStatus, generation uint64) string {
 	return text
 }
 
-// storeState says how it is.
+// storeState says in words how the store is.
 func storeState(s api.StoreStatus) string {
 	var parts []string
 	if len(s.OutOfReach) > 0 {

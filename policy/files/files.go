@@ -1,6 +1,7 @@
-// Package files reads the files that an operator names: documents, node files, certificates and keys. What is no regular file
-// would hang the reader (a pipe), never end (a device) or be half of something, so it is refused, links followed; and no file
-// is read beyond a bound. Standard input and what a shell puts into /dev/fd are read as well, for a bounded time.
+// Package files reads the files that an operator names: documents, node files, certificates and
+// keys. It follows links. It refuses anything but a regular file, because a pipe would hang the
+// reader and a device might never end. It reads no file beyond a bound. It also reads standard
+// input and what a shell puts into /dev/fd, for a bounded time.
 package files
 
 import (
@@ -14,7 +15,8 @@ import (
 	"time"
 )
 
-// pipeTimeout is how long whoever writes into standard input, or into a process substitution of the shell, may take.
+// pipeTimeout is how long a writer into standard input, or into a shell's process substitution, may
+// take.
 const pipeTimeout = 10 * time.Second
 
 var (
@@ -24,9 +26,11 @@ var (
 	ErrTooLarge = errors.New("the file is too large")
 )
 
-// Read returns what stands in a file of at most so many bytes. Of a larger one it returns one byte more, and ErrTooLarge.
+// Read returns the content of a file of at most most bytes. For a larger file it returns most+1
+// bytes and ErrTooLarge.
 func Read(path string, most int) ([]byte, error) {
-	// Not to wait for whoever may some day write into a pipe; a regular file knows no waiting.
+	// Without O_NONBLOCK, opening a pipe would wait for somebody to write into it. Regular files
+	// ignore the flag.
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
@@ -39,7 +43,8 @@ func Read(path string, most int) ([]byte, error) {
 	switch kind := info.Mode().Type(); {
 	case kind == 0:
 	case kind&fs.ModeDir == 0 && handedOver(path):
-		_ = f.SetReadDeadline(time.Now().Add(pipeTimeout)) // fails where it is a terminal, which its user can end
+		// This fails for a terminal, which its user can end.
+		_ = f.SetReadDeadline(time.Now().Add(pipeTimeout))
 	default:
 		return nil, fmt.Errorf("%.200q is %s: %w", path, inWords(kind), ErrNotRegular)
 	}
@@ -55,7 +60,7 @@ func Read(path string, most int) ([]byte, error) {
 	return b, nil
 }
 
-// handedOver says whether a path is that of an open file, which a shell handed over.
+// handedOver says whether a path is that of a file that the shell opened and handed over.
 func handedOver(path string) bool {
 	for _, prefix := range []string{"/dev/fd/", "/proc/self/fd/"} {
 		if strings.HasPrefix(path, prefix) {

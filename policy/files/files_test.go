@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// TestRead: what is a file is read to its bound, also through links; what is none is refused at once.
+// TestRead: a regular file is read up to its bound, also through links; anything else is refused at
+// once.
 func TestRead(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
@@ -50,7 +51,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestReadHandedOver: a shell's process substitution is a pipe that is written to already.
+// TestReadHandedOver: a shell's process substitution is a pipe that is being written to already.
 func TestReadHandedOver(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {

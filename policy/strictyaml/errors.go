@@ -20,7 +20,7 @@ func (p Position) String() string {
 	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column)
 }
 
-// Compare orders the places of one file as its reader meets them.
+// Compare orders places in one file from its beginning to its end.
 func (p Position) Compare(q Position) int {
 	return cmp.Or(cmp.Compare(p.Line, q.Line), cmp.Compare(p.Column, q.Column))
 }
@@ -47,8 +47,8 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s: %s: %s; %s", e.Pos, e.Path, e.Problem, e.Mend)
 }
 
-// MaxErrors bounds the report on one file. Nobody reads more, and a megabyte of nonsense has a
-// problem every second byte.
+// MaxErrors is the largest number of problems reported for one file. Nobody reads more, and a
+// megabyte of nonsense can have a problem at every second byte.
 const MaxErrors = 500
 
 // Errors holds the problems found in one file, in the order of their positions: all of them, or
@@ -73,7 +73,7 @@ func (e Errors) Unwrap() []error {
 	return errs
 }
 
-// sort puts the problems in the order in which a reader of the file meets them.
+// sort orders the problems from the beginning of the file to its end.
 func (e Errors) sort() {
 	slices.SortStableFunc(e, func(a, b *Error) int { return a.Pos.Compare(b.Pos) })
 }

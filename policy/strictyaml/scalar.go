@@ -13,8 +13,8 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// Text reads a string. It does not take numbers and words that YAML gives another type for
-// strings: 010 and 8 would be one number and two strings.
+// Text reads a string. It refuses numbers and words that YAML gives another type: 010 and 8 would
+// be one number and two strings.
 func (v Value) Text(mend string) (string, bool) {
 	if s, ok := v.IsText(); ok {
 		return s, true
@@ -28,7 +28,7 @@ func (v Value) Text(mend string) (string, bool) {
 	return "", false
 }
 
-// IsText returns a string, and reports nothing if the value is none.
+// IsText returns a string. It reports nothing if the value is not a string.
 func (v Value) IsText() (string, bool) {
 	if s, ok := v.node.(*ast.StringNode); ok {
 		return s.Value, true
@@ -36,8 +36,8 @@ func (v Value) IsText() (string, bool) {
 	return "", false
 }
 
-// Plain reads one value as it is written, with or without quotes: what a number or a word means
-// depends on the field, not on YAML. A null is no value.
+// Plain reads one value as it is written, with or without quotes: the field, not YAML, decides what
+// a number or a word means. A null is not a value.
 func (v Value) Plain(mend string) (string, bool) {
 	if s, ok := v.IsText(); ok {
 		return s, true
@@ -50,7 +50,7 @@ func (v Value) Plain(mend string) (string, bool) {
 	return text, true
 }
 
-// Number returns the text of something that may be a number: an unquoted word.
+// Number returns the text of an unquoted word, which may be a number.
 func (v Value) Number(mend string) (string, bool) {
 	text, ok := plainScalar(v.node)
 	if _, isText := v.IsText(); isText && !ok {
@@ -65,7 +65,7 @@ func (v Value) Number(mend string) (string, bool) {
 
 var plainInteger = regexp.MustCompile(`^(0|-?[1-9][0-9]*)$`)
 
-// Integer reads a whole number in plain digits; 0 if it is refused.
+// Integer reads a whole number in plain digits; it returns 0 if it refuses the value.
 func (v Value) Integer(lowest, highest int64) int64 {
 	mend := fmt.Sprintf("write a whole number from %d to %d", lowest, highest)
 	text, ok := v.Number(mend)
@@ -84,7 +84,7 @@ func (v Value) Integer(lowest, highest int64) int64 {
 	return n
 }
 
-// Duration reads a duration as Go writes it; 0 if it is refused.
+// Duration reads a duration as Go writes it; it returns 0 if it refuses the value.
 func (v Value) Duration(lowest, highest time.Duration) time.Duration {
 	mend := fmt.Sprintf("write a duration like 500ms or 10s, from %s to %s", lowest, highest)
 	text, ok := v.Plain(mend)
@@ -117,7 +117,7 @@ func (v Value) Bool() bool {
 	return false
 }
 
-// OneOf reads one of a few words; the empty one if it is refused.
+// OneOf reads one of the given words; it returns an empty one if it refuses the value.
 func OneOf[W ~string](v Value, words ...W) W {
 	known := make([]string, len(words))
 	for i, w := range words {
@@ -164,8 +164,8 @@ func (v Value) Describe() string {
 	return "an empty value"
 }
 
-// InWords returns unquoted text for an error: as it was written, unless it would not be readable
-// on one line.
+// InWords returns unquoted text for an error: as it was written if it is readable on one line,
+// otherwise quoted.
 func InWords(text string) string {
 	if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return strconv.Quote(truncate(text))

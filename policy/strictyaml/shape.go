@@ -6,9 +6,9 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// The bounds on the shape of a file. The parser recurses once a level and once a key of a block
-// mapping, and moves all tokens that follow whenever it fills an empty value in. A megabyte of
-// nothing else takes it minutes.
+// The bounds on the shape of a file. The parser recurses for each level and for each key of a block
+// mapping. Whenever it fills in an empty value, it moves all tokens that follow. A megabyte of
+// nothing else would take it minutes.
 const (
 	// maxDepth bounds nesting. Limits documents, the deepest files, need four levels.
 	maxDepth = 16

@@ -52,7 +52,7 @@ func TestKindsDiffer(t *testing.T) {
 	}
 }
 
-// TestScalars reads a value as each type. An empty problem means that it is taken.
+// TestScalars reads a value as each type. An empty problem means that the value is accepted.
 func TestScalars(t *testing.T) {
 	for name, c := range map[string]struct {
 		read func(v Value) any
@@ -158,8 +158,8 @@ func TestSuggest(t *testing.T) {
 	}
 }
 
-// FuzzRead looks for a file that breaks the reader, or whose problems have no place in it. What
-// is taken is read to its leaves, each as every type.
+// FuzzRead looks for a file that breaks the reader, or whose problems are at places outside it. It
+// reads an accepted file down to its leaves, each as every type.
 func FuzzRead(f *testing.F) {
 	for _, seed := range []string{"a: [1, {b: x}]", "", "a:\n- \n? x", "region: &a x\nnode: *a", "<<: {}", "\t",
 		"\"\t\t\\1", "\"\r\n\"0", "\xff\xfe", "a: |\n  x", "a\n---\nb", "name: [\n&a *a", "? [a]\n: &b {<<: *b}", "- !!int x",

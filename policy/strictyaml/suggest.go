@@ -19,7 +19,7 @@ func suggest(word string, known []string) (string, bool) {
 	return best, best != ""
 }
 
-// DidYouMean is the way to mend a word that is none of the known ones.
+// DidYouMean returns how to mend a word that is none of the known ones.
 func DidYouMean(word string, known []string) string {
 	if k, ok := suggest(word, known); ok {
 		return "did you mean " + k + "?"

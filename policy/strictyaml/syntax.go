@@ -13,17 +13,18 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// Kind is what one kind of file has of its own.
+// Kind is what differs between the kinds of files.
 type Kind struct {
 	// MaxBytes is the largest size of a file.
 	MaxBytes int
-	// TooLarge, Empty and TooDeep say what to do about a file that is larger, that is empty, or
-	// that nests deeper than the reader goes. Without Empty a file may be empty.
+	// TooLarge, Empty and TooDeep say what to do about a file that is too large, empty, or nested
+	// too deep. If Empty is "", a file may be empty.
 	TooLarge, Empty, TooDeep string
 }
 
-// Read returns the root of a file, or [Errors] if the file is not YAML that the reader takes. The
-// name is for positions alone. The root of an empty file that may be empty is not [Value.Given].
+// Read returns the root of a file, or [Errors] if the file is not YAML that the reader accepts. The
+// name is used in positions only. The root of an empty file, where that is allowed, is not
+// [Value.Given].
 func Read(name string, src []byte, kind Kind) (Value, error) {
 	f := &file{name: name, kind: kind}
 	root := f.parse(src)
@@ -40,7 +41,7 @@ type file struct {
 	name     string
 	kind     Kind
 	errs     Errors
-	failures int // calls of fail, also of those beyond MaxErrors
+	failures int // calls of fail, including those beyond MaxErrors
 }
 
 func (f *file) fail(at Position, path, problem, mend string) {
@@ -55,7 +56,7 @@ func (f *file) failSyntax(at *token.Token, problem, mend string) {
 	f.fail(f.position(at), "", problem, mend)
 }
 
-// position returns the place of a token; the parser names none for some problems.
+// position returns the place of a token. For some problems the parser names no token.
 func (f *file) position(t *token.Token) Position {
 	if t == nil || t.Position == nil {
 		return Position{File: f.name, Line: 1, Column: 1}
@@ -65,7 +66,8 @@ func (f *file) position(t *token.Token) Position {
 
 // parse returns the root of the file's only YAML document.
 func (f *file) parse(src []byte) ast.Node {
-	if len(src) > f.kind.MaxBytes { // with a byte order mark: src may be cut behind the bound
+	// with its byte order mark, because src may be cut just beyond the bound
+	if len(src) > f.kind.MaxBytes {
 		f.failSyntax(nil, "the file is larger than "+size(f.kind.MaxBytes), f.kind.TooLarge)
 		return nil
 	}
@@ -88,7 +90,7 @@ func (f *file) parse(src []byte) ast.Node {
 	return f.onlyDocument(tree)
 }
 
-// checkText looks at what must be right before the text can be cut into tokens.
+// checkText checks what must be right before the text can be cut into tokens.
 func (f *file) checkText(text string) {
 	number := 0
 	for line := range strings.Lines(text) {
@@ -113,7 +115,7 @@ func size(bytes int) string {
 	return fmt.Sprintf("%d KiB", bytes>>10)
 }
 
-// badCharacter finds what cannot stand in a UTF-8 YAML file.
+// badCharacter finds a character that must not stand in a UTF-8 YAML file.
 func badCharacter(line string) (column int, r rune, bad bool) {
 	for i, r := range line {
 		column++
@@ -144,9 +146,9 @@ const (
 	mendMerged = "write the fields out where they are needed"
 )
 
-// refused lists the parts of YAML that the reader does without. Aliases and merge keys are how a
-// small file becomes a large one, tags and directives change what a value means, and none of them
-// makes a file easier to read.
+// refused lists the parts of YAML that the reader refuses. Aliases and merge keys can make a small
+// file large, tags and directives change what a value means, and none of them makes a file easier
+// to read.
 var refused = map[token.Type]struct{ problem, mend string }{
 	token.AnchorType:     {"anchors (&name) are not allowed", mendShared},
 	token.AliasType:      {"aliases (*name) are not allowed", mendShared},
@@ -158,7 +160,7 @@ var refused = map[token.Type]struct{ problem, mend string }{
 	token.FoldedType:     {"block text (>) is not allowed", "write the value on one line"},
 }
 
-// checkTokens refuses what the reader does without, and shapes that would make the parser slow or
+// checkTokens refuses the parts of YAML in refused, and shapes that would make the parser slow or
 // exhaust its stack.
 func (f *file) checkTokens(tokens token.Tokens) {
 	var s shape
@@ -173,8 +175,8 @@ func (f *file) checkTokens(tokens token.Tokens) {
 	}
 }
 
-// parseTokens runs the YAML parser. The parser is not ours and runs inside a serving node on every
-// change of a file. A panic of it is a refused file and not the end of the process.
+// parseTokens runs the YAML parser. The parser is not ours, and it runs inside a serving node on
+// every change of a file. So a panic in it only refuses the file and does not end the process.
 func parseTokens(tokens token.Tokens) (tree *ast.File, err error) {
 	defer func() {
 		if r := recover(); r != nil {

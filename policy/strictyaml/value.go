@@ -10,8 +10,8 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// Value is a value of a file and the way to it. Its methods read the value as one type. If the
-// value is of another type they report that and return nothing.
+// Value is a value of a file, with its path. Its methods read the value as one type. If the value
+// is of another type they report that and return a zero value.
 type Value struct {
 	file *file
 	node ast.Node
@@ -31,8 +31,8 @@ type Entry struct {
 type Object struct {
 	Value
 	fields map[string]Value
-	// mistyped holds fields that are missing because another was probably meant to be them. One
-	// report is enough for both.
+	// mistyped holds missing fields for which an unknown field was probably meant. One report is
+	// enough for both.
 	mistyped map[string]bool
 }
 
@@ -42,8 +42,8 @@ func (v Value) Given() bool { return v.node != nil }
 // Path names the field, as in "limits[0].window".
 func (v Value) Path() string { return v.path }
 
-// Pos returns where to point a reader to: the value or, if it is left empty, what stands in front
-// of the empty place.
+// Pos returns the place to show a reader: that of the value or, if the value is left empty, that of
+// the key or dash in front of it.
 func (v Value) Pos() Position {
 	t := startOf(v.node)
 	if t.Type == token.ImplicitNullType && v.before != nil {
@@ -58,12 +58,12 @@ func (v Value) KeyPos() Position { return v.file.position(v.before) }
 // Fail reports a problem of the value, and how to mend it.
 func (v Value) Fail(problem, mend string) { v.FailAt(v.Pos(), problem, mend) }
 
-// FailAt reports a problem of the value that shows at another place.
+// FailAt reports a problem of the value at another place.
 func (v Value) FailAt(at Position, problem, mend string) {
 	v.file.fail(at, v.path, problem, mend)
 }
 
-// Add reports problems that somebody else found in the same file.
+// Add adds problems that another reader found in the same file.
 func (v Value) Add(all Errors) {
 	for _, e := range all {
 		v.file.fail(e.Pos, e.Path, e.Problem, e.Mend)
@@ -74,8 +74,8 @@ func (v Value) Add(all Errors) {
 // file was valid.
 func (v Value) Failures() int { return v.file.failures }
 
-// Err returns everything that was found wrong with the file, in its order, as [Errors]; nil if
-// that is nothing.
+// Err returns every problem found in the file, in the order of the file, as [Errors]; nil if there
+// is none.
 func (v Value) Err() error {
 	if len(v.file.errs) == 0 {
 		return nil
@@ -86,7 +86,7 @@ func (v Value) Err() error {
 
 var plainName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,63}$`)
 
-// child returns the way to a part of v.
+// child returns the path of a part of v.
 func (v Value) child(name string) string {
 	if !plainName.MatchString(name) {
 		name = strconv.Quote(truncate(name))
@@ -97,8 +97,8 @@ func (v Value) child(name string) string {
 	return v.path + "." + name
 }
 
-// Entries reads names with values, in the order of the file. Later duplicates of a name are
-// reported and left out; ok is false only if there is no mapping at all.
+// Entries reads names with values, in the order of the file. It reports later duplicates of a name
+// and leaves them out. ok is false only if the value is not a mapping.
 func (v Value) Entries(mend string) (entries []Entry, ok bool) {
 	m, ok := v.node.(*ast.MappingNode)
 	if !ok {
@@ -144,8 +144,8 @@ func (v Value) Object(mend string, known []string) (Object, bool) {
 	return o, true
 }
 
-// Peek returns a field of a mapping and reports nothing, for a value whose fields depend on one
-// of them. [Value.Object] reads it afterwards.
+// Peek returns a field of a mapping and reports nothing. It serves a value whose fields depend on
+// one of them. [Value.Object] reads the value afterwards.
 func (v Value) Peek(name string) (Value, bool) {
 	m, _ := v.node.(*ast.MappingNode)
 	if m == nil {
@@ -174,8 +174,8 @@ func (o Object) Required(name, mend string) (Value, bool) {
 	return f, given
 }
 
-// At returns a field to report a problem of it. A field that is not given is at the place of the
-// object.
+// At returns a field in order to report a problem of it. A field that is not given has the place of
+// the object.
 func (o Object) At(name string) Value {
 	if f, given := o.fields[name]; given {
 		return f

@@ -6,10 +6,11 @@ import (
 	"time"
 )
 
-// queueFull says that a request may not wait for the store, because it could not be decided in time. It is denied as
-// queue_full, whatever on_store_failure says: the store is there, and busy.
+// queueFull is the error of a request that may not wait for the store, because it could not be
+// decided in time. The request is denied as queue_full whatever on_store_failure says, because the
+// store is there and only busy.
 type queueFull struct {
-	retry time.Duration // until what waits before it will have been decided
+	retry time.Duration // until the work that is queued before the request is done
 }
 
 func (e *queueFull) Error() string { return "too many requests wait for the store" }
@@ -19,21 +20,24 @@ func isQueueFull(err error) bool {
 	return errors.As(err, &full)
 }
 
-// Refused counts the requests that were answered queue_full, by why.
+// Refused counts the requests that were answered queue_full, by reason. Late counts script calls
+// instead.
 type Refused struct {
-	Full    uint64 // there was no place in the queue, or it was given to a shorter flow
-	Time    uint64 // they would not have been decided in time
-	Expired uint64 // they waited until they could not be any more
-	Late    uint64 // script calls: sent, and answered too late by a store that answered others
+	Full    uint64 // no place was left in the queue, or a request of a shorter flow got it
+	Time    uint64 // on arrival there was too little time left to decide them
+	Expired uint64 // while they were queued their time became too short
+	Late    uint64 // script calls whose answer came too late while the store answered others
 	Waited  uint64 // their time was over before they were answered
 }
 
-// wait puts a request into the queue, if it can be decided in time there: before its deadline, less a part for what is
-// not the store's work. The lock is held.
+// wait puts a request into the queue if it can be decided there before its deadline. A part of the
+// time (pace.margin) is kept for what is not the store's work. The error is a *queueFull. The
+// caller holds the lock.
 func (b *batcher) wait(w waiting, now time.Time) error {
 	w.hash = b.hashOf(&w)
 	ahead := b.sent + b.queue.ahead(&w)
-	together := min(b.pace.pipelineWork(), b.queue.root.work) // what comes back with it
+	// The answers of one pipeline come back together.
+	together := min(b.pace.pipelineWork(), b.queue.root.work)
 	takes := b.pace.base + b.pace.takes(ahead+together)
 	if w.until.Sub(now) < takes+b.pace.margin() {
 		b.refused.Time++
@@ -52,11 +56,14 @@ func (b *batcher) wait(w waiting, now time.Time) error {
 	return nil
 }
 
-// busyParts is the part of the time that requests may wait, which a caller's may fill before its batches are refused unread.
+// busyParts says how much of one caller's work may wait before its batches are refused unread: the
+// work of 1/busyParts of the time that a request may wait.
 const busyParts = 2
 
-// Busy says whether so much of a caller waits for the store that a batch of it is better refused before it is read, and when
-// to come again. A single request costs little to read, and may be of a limit for which nothing waits: it is not asked for.
+// Busy says whether so much of a caller's work waits for the store that another batch of that
+// caller should be refused before it is read. retry is the time after which the caller should come
+// again. Single requests need not ask Busy: they cost little to read, and their limit may be one
+// for which nothing waits.
 func (l *Limiter) Busy(caller string) (retry time.Duration, busy bool) { return l.batcher.busy(caller) }
 
 func (b *batcher) busy(caller string) (retry time.Duration, busy bool) {
@@ -70,7 +77,7 @@ func (b *batcher) busy(caller string) (retry time.Duration, busy bool) {
 	return takes, takes > (b.pace.deadline-b.pace.margin())/busyParts
 }
 
-// hashOf returns a hash of a request's buckets.
+// hashOf returns a hash of the keys of a request's buckets.
 func (b *batcher) hashOf(w *waiting) uint64 {
 	var h uint64
 	for i := range w.applied {
@@ -79,7 +86,8 @@ func (b *batcher) hashOf(w *waiting) uint64 {
 	return h
 }
 
-// outwaited says what a request is told whose time is over while the store answers others.
+// outwaited returns the error of a request whose time was over while the store answered others, and
+// counts it.
 func (b *batcher) outwaited() *queueFull {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -87,8 +95,9 @@ func (b *batcher) outwaited() *queueFull {
 	return &queueFull{retry: b.pace.takes(b.sent + b.queue.root.work)}
 }
 
-// take takes what the next round trip carries: as much work as a pipeline may have, at least one request. What cannot be
-// decided in time any more is refused. With nothing left to carry the round trip ends.
+// take returns the requests for the next round trip: at least one, then as many as the work of a
+// pipeline and maximum batch size allow. It refuses requests that can no longer be decided in time.
+// If no request is left it returns none and ends the round trip.
 func (b *batcher) take() []waiting {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -125,15 +134,15 @@ func (b *batcher) take() []waiting {
 	return batch
 }
 
-// Load is what waits for the store, and how fast that is.
+// Load says how much waits for the store and how fast the store is.
 type Load struct {
 	Queued   int
 	Refused  Refused
-	Script   time.Duration // that one script call takes, as measured
-	Pipeline int64         // the most script calls of a round trip, at present
+	Script   time.Duration // measured time of one script call on one bucket
+	Pipeline int64         // the most script calls that a round trip carries at present
 }
 
-// Load returns the limiter's.
+// Load returns the limiter's load.
 func (l *Limiter) Load() Load { return l.batcher.load() }
 
 func (b *batcher) load() Load {

@@ -8,7 +8,8 @@ import (
 	"github.com/quotad/quotad/region/store"
 )
 
-// decide has the store decide a request, in one step if all its limits are in one shard.
+// decide asks the store to decide a request: in one script call if all its limits are in one shard,
+// else shard by shard.
 func (l *Limiter) decide(ctx context.Context, w waiting) (answered, error) {
 	if w.spans() {
 		return l.decideParts(ctx, w, w.parts())
@@ -16,9 +17,9 @@ func (l *Limiter) decide(ctx context.Context, w waiting) (answered, error) {
 	return l.ask(ctx, w)
 }
 
-// ask has the store decide a request whose limits are in one shard. What the store says after the request's time is over
-// counts for nothing, though it may have charged the request. The error is a *queueFull if the store answers, but has no
-// time for this request.
+// ask asks the store to decide a request whose limits are in one shard. An answer that comes after
+// the request's time is over is ignored, though the store may have charged the request. The error
+// is a *queueFull if the store answers others but has no time for this request.
 func (l *Limiter) ask(ctx context.Context, w waiting) (answered, error) {
 	if a, err, done := l.withoutAsking(w); done {
 		return a, err
@@ -33,7 +34,8 @@ func (l *Limiter) ask(ctx context.Context, w waiting) (answered, error) {
 	return l.await(ctx, w, answer, late.C)
 }
 
-// withoutAsking says how a request ends for which the store is not to be asked; done: it is not.
+// withoutAsking returns the outcome of a request for which the store is not to be asked. done is
+// false if the store is to be asked.
 func (l *Limiter) withoutAsking(w waiting) (a answered, err error, done bool) {
 	if l.breakers.tripped(store.ShardOf(w.applied[0].Target.Key)) {
 		return answered{err: errOutOfReach}, nil, true
@@ -41,13 +43,15 @@ func (l *Limiter) withoutAsking(w waiting) (a answered, err error, done bool) {
 	if isClosed(l.config.Closed) {
 		return answered{}, ErrClosed, true
 	}
-	if time.Until(w.until) <= 0 { // before it was sent: that says nothing of the store
+	// The time was over before the request was sent, which says nothing about the store.
+	if time.Until(w.until) <= 0 {
 		return answered{}, l.batcher.outwaited(), true
 	}
 	return answered{}, nil, false
 }
 
-// await waits for the answer to a request that was handed over, until its time is over.
+// await waits for the answer to a request that was enqueued, until late fires, ctx ends or the node
+// is closed.
 func (l *Limiter) await(ctx context.Context, w waiting, answer <-chan answered, late <-chan time.Time) (answered, error) {
 	select {
 	case a := <-answer:

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// CheckBatch decides several requests at the same time, each as Check does and each for itself; the error is that of the
-// first that has one. They take their places in the queue in one go, and need a goroutine of their own only where more
-// than the store is waited for: then there are at most as many as requests.
+// CheckBatch decides several requests at the same time, each by itself as Check does. The error is
+// that of the first request in the list that has one. The requests enter the queue together. A
+// request gets a goroutine of its own only if it waits for more than the store, or spans shards.
 func (l *Limiter) CheckBatch(ctx context.Context, all []Request) ([]Decision, error) {
 	b := batch{limiter: l, begun: time.Now(), flows: make([]*Flow, len(all)), decisions: make([]Decision, len(all)), errs: make([]error, len(all))}
 	for i, q := range all {
@@ -40,8 +40,9 @@ func (l *Limiter) CheckBatch(ctx context.Context, all []Request) ([]Decision, er
 	return b.decisions, nil
 }
 
-// AskTogether has the store decide several requests that have to ask it, in as few round trips as that takes, and waits for
-// the answers. It leaves out, and says of, those that the store decides shard by shard: they are to be asked for one by one.
+// AskTogether asks the store about all requests whose next step is Asks, in as few round trips as
+// possible, and waits for the answers. It leaves out the requests that span shards: left is true
+// for these, and the caller asks about them one by one.
 func (l *Limiter) AskTogether(ctx context.Context, all []*Flow) (left []bool) {
 	left = make([]bool, len(all))
 	asked, of := make([]waiting, 0, len(all)), make([]*Flow, 0, len(all))
@@ -69,11 +70,13 @@ func (l *Limiter) AskTogether(ctx context.Context, all []*Flow) (left []bool) {
 	if len(of) == 0 {
 		return left
 	}
-	late := make(chan time.Time) // closed once the time of all is over
+	late := make(chan time.Time) // closed when the time of all is over
 	stop := time.AfterFunc(time.Until(asked[len(asked)-1].until), func() { close(late) })
 	defer stop.Stop()
 	said, errs := make([]answered, len(of)), make([]error, len(of))
-	for i, f := range of { // all, before any goes on: to have a lost bucket restored may take longer than the others have time
+	// All answers are awaited before any flow goes on, because restoring a lost bucket may take
+	// longer than the other requests have time.
+	for i, f := range of {
 		if answers[i] != nil {
 			said[i], errs[i] = l.await(ctx, f.way, answers[i], late)
 		}
@@ -86,15 +89,15 @@ func (l *Limiter) AskTogether(ctx context.Context, all []*Flow) (left []bool) {
 	return left
 }
 
-// batch is several requests on their way.
+// batch is several requests that are decided together.
 type batch struct {
 	limiter   *Limiter
 	begun     time.Time
 	flows     []*Flow
 	decisions []Decision
 	errs      []error
-	others    sync.WaitGroup         // requests that more than the store is waited for
-	panicked  atomic.Pointer[string] // one of them did
+	others    sync.WaitGroup         // requests in goroutines of their own
+	panicked  atomic.Pointer[string] // the panic of one of these, with its stack
 }
 
 func (b *batch) decide(ctx context.Context, i int) {
@@ -106,7 +109,7 @@ func (b *batch) decide(ctx context.Context, i int) {
 func (b *batch) apart(ctx context.Context, i int) {
 	b.others.Go(func() {
 		defer func() {
-			if p := recover(); p != nil { // it is the caller's to answer for
+			if p := recover(); p != nil { // CheckBatch panics with it in the caller's goroutine
 				said := fmt.Sprintf("%v\n%s", p, debug.Stack())
 				b.panicked.Store(&said)
 			}

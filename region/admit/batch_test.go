@@ -23,7 +23,8 @@ func (n *running) batch(t *testing.T, all ...Request) []Decision {
 	return d
 }
 
-// Each request of a batch is decided for itself: those of one bucket in their order, and as Check would.
+// Each request of a batch is decided for itself: those of one bucket in their order, and as Check
+// would.
 func TestBatchDecidesEachForItself(t *testing.T) {
 	d := documents.Parse(t, 1, alone, limitOf(algorithms.FixedWindow, 10, ""))
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
@@ -60,7 +61,8 @@ func TestBatchSpansShards(t *testing.T) {
 	})
 }
 
-// A store that does not answer leaves a batch to on_store_failure at its deadline; a node that was closed says so.
+// A store that does not answer leaves a batch to on_store_failure at its deadline; a node that was
+// closed says so.
 func TestBatchWithoutAStore(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		closed := make(chan struct{})

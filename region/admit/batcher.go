@@ -19,37 +19,41 @@ import (
 const (
 	// maxBatched bounds the requests decided in one round trip, however fast the store is.
 	maxBatched = 1024
-	// underWay is how many round trips are made at a time: one would have a few callers wait for each other, many would
-	// leave nothing to group.
+	// underWay is how many round trips are made at a time. With one, a few callers would wait for
+	// each other. With many, no requests would be left to group.
 	underWay = 4
 )
 
-// waiting is a request on its way through the store.
+// waiting is a request on its way to the store.
 type waiting struct {
 	rules   *rules.Rules
 	applied []rules.Applied
 	cost    int64
 	commit  bool
-	once    string          // key to be charged once under; empty: none
-	caller  string          // whose request it is; empty: nobody's in particular
-	until   time.Time       // when it is decided without the store
-	gone    *atomic.Bool    // nobody waits for the answer any more; nil: somebody does
-	answer  chan<- answered // buffered: nobody waits for a caller that has gone
+	once    string          // key under which it is charged once; empty: none
+	caller  string          // who sent it; empty: unknown
+	until   time.Time       // from then on it is decided without the store
+	gone    *atomic.Bool    // true: nobody waits for the answer any more; nil: somebody does
+	answer  chan<- answered // buffered, so that an answer to a caller that has gone blocks nobody
 
-	hash uint64 // of its buckets; 0: it has not queued
-	work int64  // that it counts for in the queue
+	hash uint64 // of its buckets' keys; 0: it has not queued
+	work int64  // what it counts in the queue, in units of work
 }
 
-// answered is what the store said of one request.
+// answered is the store's answer to one request.
 type answered struct {
-	decided algorithms.Decided // of all requests on the same buckets
-	index   int                // of this one
-	times   []int64            // the store's time for each bucket, where they are not in one shard; nil: decided.Now
-	part    []rules.Applied    // the limits of which it was said, where those are not all of the request; nil: all
-	err     error
+	decided algorithms.Decided // answers to all requests of the script call
+	index   int                // place of this request in decided.Answers
+	// times holds the store's time for each bucket if the buckets are in several shards. nil:
+	// decided.Now holds for all.
+	times []int64
+	// part holds the limits that the answer is about if those are not all of the request's. nil:
+	// all.
+	part []rules.Applied
+	err  error
 }
 
-// at returns the store's time at which a bucket was looked at.
+// at returns the store's time at which a bucket was decided, in microseconds since 1970.
 func (a answered) at(bucket int) int64 {
 	if a.times != nil {
 		return a.times[bucket]
@@ -63,27 +67,31 @@ func (a answered) ok() bool { return a.err == nil && a.decided.Status == algorit
 // lost says whether a bucket must be restored before the store can decide.
 func (a answered) lost() bool { return a.err == nil && a.decided.Status == algorithms.StatusLost }
 
-// batcher commits decisions in groups: while round trips to the store are under way, requests queue, and the next
-// carries many of them; requests on the same buckets become one script call with a list of costs, decided in order. That
-// is exact, adds no timer, and costs a hot key a few script calls for a round trip instead of one for a request.
+// batcher decides requests in groups. While round trips to the store are under way, requests queue,
+// and the next round trip carries many of them. Requests on the same buckets become one script call
+// with a list of costs, decided in order. That is exact and adds no timer, and a hot key costs a
+// few script calls for each round trip instead of one for each request.
 //
-// Whoever comes while fewer round trips are under way than may be makes its own, which spares it two changes of goroutine;
-// what has queued meanwhile is carried by run. Who waits is served in fair order (fairQueue), and only what can be decided
-// in time may wait (admission.go).
+// A caller that comes while fewer than underWay round trips are under way makes its own, which
+// saves two switches of goroutine. Goroutines in run carry what has queued meanwhile. Waiting
+// requests are served in fair order (fairQueue), and only requests that can be decided in time may
+// wait (admission.go).
 type batcher struct {
 	store    *store.Store
 	rights   *rights.Engine
 	breakers breakers
-	repeats  int64         // how often a request is answered that is sent again by its id; 0: algorithms.DefaultRepeats
-	more     chan struct{} // a run is to carry what is queued
-	seed     maphash.Seed
-	wakes    wakes
-	stepped  bool // whoever asks makes the round trip, with all that waits
+	// repeats is how often a decision is repeated for a request sent again with its id. 0:
+	// algorithms.DefaultRepeats.
+	repeats int64
+	more    chan struct{} // tells a run to carry what is queued
+	seed    maphash.Seed
+	wakes   wakes
+	stepped bool // the caller that asks makes the round trip, with all that waits
 
 	mu      sync.Mutex
 	queue   *fairQueue
-	trips   int   // round trips under way, and those that runs have not begun with
-	sent    int64 // work that is under way
+	trips   int   // round trips under way, and those that a run has yet to begin
+	sent    int64 // work under way
 	pace    pace
 	refused Refused
 }
@@ -93,8 +101,9 @@ func newBatcher(s *store.Store, r *rights.Engine, b breakers, queued int, deadli
 		seed: maphash.MakeSeed(), wakes: wakes{begins: make(chan struct{}, 1)}, queue: newFairQueue(queued), trips: underWay, pace: newPace(deadline)}
 }
 
-// enqueue hands a request over, or says why it may not wait: a *queueFull. A caller that may make a round trip makes
-// it before enqueue returns; it takes as long as the store may, whatever becomes of ctx.
+// enqueue hands a request over. The error is a *queueFull if the request may not wait. If another
+// round trip may begin, the caller makes it before enqueue returns: that takes as long as the store
+// does, even if ctx ends.
 func (b *batcher) enqueue(ctx context.Context, w waiting) error {
 	b.mu.Lock()
 	if b.queue.length == 0 && b.trips < underWay {
@@ -113,8 +122,8 @@ func (b *batcher) enqueue(ctx context.Context, w waiting) error {
 	return err
 }
 
-// enqueueAll hands over several requests, each for itself, as enqueue does. refused hears of those that may not wait, by
-// their place.
+// enqueueAll hands over several requests, each as enqueue does. It calls refused for each request
+// that may not wait, with its index.
 func (b *batcher) enqueueAll(ctx context.Context, all []waiting, refused func(place int, err error)) {
 	b.mu.Lock()
 	now := time.Now()
@@ -130,7 +139,8 @@ func (b *batcher) enqueueAll(ctx context.Context, all []waiting, refused func(pl
 	}
 }
 
-// mayBegin begins a round trip for what is queued, if one more may be under way. The lock is held.
+// mayBegin begins a round trip if requests are queued and fewer than underWay are under way. It
+// returns whether it did. The caller holds the lock.
 func (b *batcher) mayBegin() bool {
 	if b.queue.length == 0 || b.trips >= underWay {
 		return false
@@ -139,7 +149,7 @@ func (b *batcher) mayBegin() bool {
 	return true
 }
 
-// carry makes a round trip with what is queued, and has a run make the next.
+// carry makes a round trip with queued requests, and passes the next on to a run.
 func (b *batcher) carry(ctx context.Context) {
 	if batch := b.take(); len(batch) > 0 {
 		b.decide(ctx, batch)
@@ -147,7 +157,8 @@ func (b *batcher) carry(ctx context.Context) {
 	}
 }
 
-// passOn ends a round trip, or has a run make the next with what has queued.
+// passOn ends a round trip. If requests have queued meanwhile it has a run make another one
+// instead.
 func (b *batcher) passOn() {
 	b.mu.Lock()
 	more := b.queue.length > 0
@@ -160,7 +171,8 @@ func (b *batcher) passOn() {
 	}
 }
 
-// run carries what queues while round trips are under way, until ctx ends; there are as many of it as may be under way.
+// run carries the requests that queue while round trips are under way, until ctx ends. underWay
+// goroutines run it.
 func (b *batcher) run(ctx context.Context) {
 	for {
 		for ctx.Err() == nil {
@@ -178,7 +190,7 @@ func (b *batcher) run(ctx context.Context) {
 	}
 }
 
-// decide sends one batch and tells everyone.
+// decide sends one batch to the store and answers all its requests.
 func (b *batcher) decide(ctx context.Context, batch []waiting) {
 	groups := group(b.withinReach(batch))
 	if len(groups) == 0 {
@@ -203,7 +215,8 @@ func (b *batcher) decide(ctx context.Context, batch []waiting) {
 	results := b.store.Decide(ctx, calls)
 	back := time.Now()
 	timed := false
-	for i := range results { // before any is judged: an answer to one call says that the server answers
+	// This comes before any result is judged: an answer to one call proves that the server answers.
+	for i := range results {
 		if !store.Unreached(results[i].Err) {
 			b.breakers.hear(shardOf(calls[i]), back)
 			timed = true
@@ -226,7 +239,8 @@ func (b *batcher) decide(ctx context.Context, batch []waiting) {
 
 func shardOf(c algorithms.Decide) store.Shard { return store.ShardOf(c.Buckets[0].Key) }
 
-// pipelineWork returns how much work the next round trip may carry. How fast a simulated store is, the wall clock does not say.
+// pipelineWork returns how much work the next round trip may carry. It is unbounded for a stepped
+// node, because the wall clock does not measure the speed of a simulated store.
 func (b *batcher) pipelineWork() int64 {
 	if b.stepped {
 		return math.MaxInt64
@@ -234,7 +248,7 @@ func (b *batcher) pipelineWork() int64 {
 	return b.pace.pipelineWork()
 }
 
-// begin notes work that is under way from now on.
+// begin counts work as under way and returns the present time.
 func (b *batcher) begin(work int64) time.Time {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -242,7 +256,8 @@ func (b *batcher) begin(work int64) time.Time {
 	return time.Now()
 }
 
-// end notes that work is done, and how long it took if that says anything of the store.
+// end counts work as no longer under way. If timed is true, it measures the store's pace by the
+// round trip.
 func (b *batcher) end(work int64, timed bool, begun, back time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -252,8 +267,9 @@ func (b *batcher) end(work int64, timed bool, begun, back time.Time) {
 	}
 }
 
-// unreached says what it means that a server left a call without an answer. If it did not answer in time while it
-// answered others it is busy, and the breaker of its shard stays as it is; else it trips.
+// unreached returns the error for a call that the server left without an answer. If the call is
+// late but the server answered others, the server is busy: the error is a *queueFull, and the
+// breaker of the shard stays as it is. Otherwise the breaker trips.
 func (b *batcher) unreached(shard store.Shard, sent, now time.Time, err error) error {
 	if store.Late(err) && b.breakers.answers(shard, sent, now, b.pace.deadline, b.wakes.starved(now, b.pace.deadline)) {
 		b.mu.Lock()
@@ -265,8 +281,9 @@ func (b *batcher) unreached(shard store.Shard, sent, now time.Time, err error) e
 	return err
 }
 
-// withinReach answers the requests that queued before the breaker of their shard tripped, and returns the others: what is
-// sent to a server that does not answer holds up what is sent to others.
+// withinReach answers the requests that had queued when the breaker of their shard tripped, and
+// returns the others. A call to a server that does not answer would delay the calls to other
+// servers.
 func (b *batcher) withinReach(batch []waiting) []waiting {
 	within := batch[:0]
 	for _, w := range batch {
@@ -279,8 +296,8 @@ func (b *batcher) withinReach(batch []waiting) []waiting {
 	return within
 }
 
-// group puts the requests on the same buckets, under the same limits, together, in order of arrival: as many as one
-// script call may carry, then the next.
+// group puts requests on the same buckets and under the same limits together, in order of arrival.
+// A group that is full is followed by another.
 func group(batch []waiting) [][]waiting {
 	if len(batch) == 1 && (batch[0].gone == nil || !batch[0].gone.Load()) {
 		return [][]waiting{batch}
@@ -308,11 +325,12 @@ func group(batch []waiting) [][]waiting {
 	return groups
 }
 
-// joins says whether a request may share a script call: a peek counts no other's cost, and who is remembered is decided
-// by itself.
+// joins says whether a request may share a script call. A peek may not, because it must not see the
+// costs of other requests. A request with an id may not, because the store remembers its answer
+// alone.
 func (w *waiting) joins() bool { return w.commit && w.once == "" }
 
-// shares says whether two requests share a script call: those that do have the same signature.
+// shares says whether two requests share a script call. Requests that do have the same signature.
 func (w *waiting) shares(other *waiting) bool {
 	if !w.joins() || !other.joins() || w.hash != other.hash || w.rules != other.rules || len(w.applied) != len(other.applied) {
 		return false
@@ -325,7 +343,7 @@ func (w *waiting) shares(other *waiting) bool {
 	return true
 }
 
-// batch returns the request as the first of a script call.
+// batch returns the load of a script call that has this request as its first.
 func (w waiting) batch() (b algorithms.Batch) {
 	for _, a := range w.applied {
 		b.Counts(a.Target.Terms.Kind)
@@ -334,8 +352,8 @@ func (w waiting) batch() (b algorithms.Batch) {
 	return b
 }
 
-// signature is equal for requests that may share a script call. A key holds the lengths of its parts, so a row of
-// them is unambiguous.
+// signature returns a string that is equal for requests that may share a script call. A key
+// contains the lengths of its parts, so joined keys are unambiguous.
 func (w waiting) signature() string {
 	var s strings.Builder
 	s.WriteString(w.rules.Epoch)

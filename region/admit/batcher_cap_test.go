@@ -10,7 +10,8 @@ import (
 	"github.com/quotad/quotad/region/rules"
 )
 
-// TestGroupsAreCapped: what one script call carries is bounded, and nobody is left out or overtaken.
+// TestGroupsAreCapped: what one script call carries is bounded, and nobody is left out or
+// overtaken.
 func TestGroupsAreCapped(t *testing.T) {
 	limit := rules.Applied{Target: algorithms.LimitTarget{Target: algorithms.Target{Key: "k", Terms: algorithms.Terms{Kind: algorithms.SlidingWindowLog}}}}
 	limit.Limit = unstarted(t, 1, documents.Parse(t, 1, hereAndThere, "name: log, algorithm: sliding_window_log, limit: 100, window: 1m")).tenure.Rules().Match(asked(request("a")))[0].Limit
@@ -36,7 +37,8 @@ func TestGroupsAreCapped(t *testing.T) {
 	}
 }
 
-// TestRequestsOfTooManyLimits: a request to which more limits apply than one script decides at a time is refused.
+// TestRequestsOfTooManyLimits: a request to which more limits apply than one script decides at a
+// time is refused.
 func TestRequestsOfTooManyLimits(t *testing.T) {
 	var limits []string
 	for i := range algorithms.MaxLoad + 1 {

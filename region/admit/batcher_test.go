@@ -76,7 +76,8 @@ func TestGroup(t *testing.T) {
 	}
 }
 
-// Entries of one name differ in their limits: each counts in buckets of its own, and in script calls of its own.
+// Entries of one name differ in their limits: each counts in buckets of its own, and in script
+// calls of its own.
 func TestGroupSeparatesEntriesOfOneName(t *testing.T) {
 	r, err := rules.New(documents.Parse(t, 1, hereAndThere,
 		"name: minute, limit: 100, window: 1m",
@@ -152,7 +153,7 @@ func TestCheckEndsWithItsContext(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 		w := n.batcher.first(t)
-		w.answer <- answered{} // whoever serves the request later is not held up
+		w.answer <- answered{} // so that serving the request later does not block
 	})
 }
 

@@ -10,17 +10,18 @@ import (
 	"github.com/quotad/quotad/region/store"
 )
 
-// breakers keep requests from servers that do not answer: the first call that fails trips the breaker of its shard, from
-// then on requests are decided without the store at once, and a probe finds out when it answers again. A call that was
-// late while its server answered others does not count: that server is busy.
+// breakers keep requests from servers that do not answer. The first call that fails trips the
+// breaker of its shard. From then on requests on that shard are decided without the store at once,
+// and a probe finds out when the server answers again. A call that is late while its server
+// answered others does not count, because that server is busy.
 type breakers map[store.Shard]*breaker
 
 type breaker struct {
 	atomic.Bool              // tripped
-	heard       atomic.Int64 // when the server last answered, since; 0: never
+	heard       atomic.Int64 // when the server last answered, in nanoseconds after since; 0: never
 }
 
-// probeEvery is how often a server that does not answer is tried.
+// probeEvery is how often a server that does not answer is probed.
 const probeEvery = 50 * time.Millisecond
 
 var errOutOfReach = errors.New("the store is out of reach")
@@ -33,23 +34,25 @@ func newBreakers(all store.Shards) breakers {
 	return b
 }
 
-// trip keeps requests from a shard.
+// trip keeps requests from a shard until its server answers a probe.
 func (b breakers) trip(s store.Shard) { b[s].Store(true) }
 
 // tripped says whether requests are kept from a shard.
 func (b breakers) tripped(s store.Shard) bool { return b[s].Load() }
 
-// since is what breakers count time from: a clock that is set moves nothing.
+// since is the zero of the breakers' time. It is monotonic: setting the clock does not change it.
 var since = time.Now()
 
 // hear notes that the server of a shard has answered.
 func (b breakers) hear(s store.Shard, now time.Time) { b[s].heard.Store(int64(now.Sub(since))) }
 
-// answers says whether the server of a shard answers others, when a call is late that was sent at a time: it answered
-// after that, and within the last half of the deadline. With work under way it answers several times in a deadline.
+// answers says whether the server of a shard answers other calls, when a call sent at a given time
+// is late. It does if it answered after that time and within the last half of the deadline. A
+// server with work under way answers several times within a deadline.
 //
-// Where this process is starved of processors, as when it hears of its deadline too late, it may not have heard the server
-// either: then an answer of the last starvedDeadlines will do.
+// A process that lacks processor time may not have read the server's replies. It is taken to lack
+// processor time if starved says so, or if it notices the end of the deadline too late. Then an
+// answer within the last starvedDeadlines deadlines is enough.
 func (b breakers) answers(s store.Shard, sent, now time.Time, deadline time.Duration, starved bool) bool {
 	after := later(sent, now.Add(-deadline/2))
 	if starved || now.Sub(sent.Add(deadline)) > deadline/starvedPart {
@@ -66,13 +69,14 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// probe lets requests through again to servers that answer.
+// probe closes the breakers of servers that answer again, until ctx ends.
 func (l *Limiter) probe(ctx context.Context) {
 	silent := map[store.Shard]time.Time{}
 	repeat.Every(ctx, probeEvery, func(time.Time) { l.TryAgain(ctx, silent) })
 }
 
-// TryAgain tries the servers that did not answer, since the times noted.
+// TryAgain probes once each server that does not answer. silent holds since when each has not
+// answered, and is kept by the caller between calls.
 func (l *Limiter) TryAgain(ctx context.Context, silent map[store.Shard]time.Time) {
 	for shard, breaker := range l.breakers {
 		if !breaker.Load() {

@@ -13,7 +13,8 @@ import (
 	"github.com/quotad/quotad/region/store"
 )
 
-// A request that the store leaves without an answer is decided without it at its deadline, not before and not later.
+// A request that the store leaves without an answer is decided without it at its deadline, not
+// before and not later.
 func TestDecidedAtTheDeadline(t *testing.T) {
 	for behaviour, want := range map[string]Reason{"deny": StoreFailure, "local": StoreFailureLocal, "allow": StoreFailureAllowed} {
 		bubble.Test(t, func(t *testing.T) {
@@ -33,7 +34,7 @@ func TestDecidedAtTheDeadline(t *testing.T) {
 	}
 }
 
-// What nobody waits for any more is not sent; what others wait for in the same batch is.
+// A request for which nobody waits any more is not sent. Other requests of the same batch are.
 func TestWhoeverLeftIsNotCharged(t *testing.T) {
 	started(t, documents.Parse(t, 1, alone, "name: minute, limit: 100, window: 1m"), []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n := c.running["us/n1"]

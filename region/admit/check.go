@@ -13,8 +13,8 @@ import (
 	"github.com/quotad/quotad/region/store"
 )
 
-// Check decides a request and charges it if it is admitted. The error is a *FieldError, ErrClosed, or that of ctx; a
-// request whose caller gives up may still be charged.
+// Check decides a request and charges it if it is admitted. The error is a *FieldError, ErrClosed,
+// or that of ctx. A request may be charged although its caller gave up.
 func (l *Limiter) Check(ctx context.Context, q Request) (Decision, error) {
 	begun := time.Now()
 	d, err := l.check(ctx, q, true)
@@ -24,7 +24,7 @@ func (l *Limiter) Check(ctx context.Context, q Request) (Decision, error) {
 	return d, err
 }
 
-// Peek says what Check would answer, and charges nothing.
+// Peek returns the decision that Check would make, and charges nothing.
 func (l *Limiter) Peek(ctx context.Context, q Request) (Decision, error) {
 	return l.check(ctx, q, false)
 }
@@ -40,7 +40,7 @@ func (l *Limiter) check(ctx context.Context, q Request, commit bool) (Decision, 
 	return f.finish(ctx)
 }
 
-// bounded refuses a request to which more limits apply than one script may decide at a time.
+// bounded returns a *FieldError if more limits apply to a request than one script call may decide.
 func bounded(all []rules.Applied) error {
 	var b algorithms.Batch
 	for _, a := range all {
@@ -54,7 +54,9 @@ func bounded(all []rules.Applied) error {
 		len(all), b.Load(), algorithms.MaxLoad)}
 }
 
-// onceKey returns the key under which a request is charged once: another request by the same name is another request.
+// onceKey returns the key under which the store remembers that a request was charged. The key
+// covers the id, the cost and the buckets: a request with the same id that differs in cost or
+// buckets is another request.
 func onceKey(q Request, all []rules.Applied) string {
 	h := sha256.New()
 	part := func(s string) { fmt.Fprintf(h, "%d:%s,", len(s), s) }
@@ -66,7 +68,8 @@ func onceKey(q Request, all []rules.Applied) string {
 	return store.OnceKey(store.ShardOf(all[0].Target.Key), hex.EncodeToString(h.Sum(nil)))
 }
 
-// overflow denies a request that the store has no time for, unless only shadow limits apply to it.
+// overflow returns the decision on a request for which the store has no time. The request is
+// denied, unless only shadow limits apply to it.
 func (l *Limiter) overflow(all []rules.Applied, retry time.Duration) Decision {
 	for _, a := range all {
 		if !a.Limit.Shadow {

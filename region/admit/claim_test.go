@@ -7,8 +7,9 @@ import (
 	"github.com/quotad/quotad/chaos/lab/documents"
 )
 
-// A node that was started anew does not spend its part of a window twice: if it spent of it before, it spends no more of
-// it, for it does not know how much it was; of a window and a bucket that it spent nothing of it spends all.
+// A restarted node does not spend its part of a window twice. If it spent of the part before, it
+// spends no more, because it does not know how much it spent. Of a bucket and window of which it
+// spent nothing it spends the whole part.
 func TestALifeSpendsNoPartTwice(t *testing.T) {
 	for name, fields := range map[string]string{"local part": "lending_limit: 0.5", "reserve": "local_reserve: 0.5"} {
 		t.Run(name, func(t *testing.T) {

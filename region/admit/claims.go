@@ -10,31 +10,34 @@ import (
 	"github.com/quotad/quotad/region/journal"
 )
 
-// maxClaims bounds the buckets and windows of which the journal remembers that this life of the
-// node spent without the store: each is a record of some 200 bytes, kept for an hour beyond its
-// window, and an fsync that is shared by who comes at the same time. Beyond the bound a limit's
-// whole window is claimed at once. That costs nothing while the node runs; started again within the
-// window, it spends nothing without the store of any bucket of that limit.
+// maxClaims bounds the claims on single buckets and windows that the journal keeps for this life
+// of the node. A claim says that this life spent units of a bucket in a window without the store.
+// It is a record of some 200 bytes, kept for an hour beyond its window. It costs an fsync, which
+// claims made at the same time share. Beyond the bound the node claims a limit's whole window at
+// once. That costs nothing while the node runs. If the node starts again within the window, it
+// spends nothing of any bucket of that limit without the store.
 const maxClaims = 100_000
 
-// claims is what this life of the node knows of the claims in its journal. Safe for concurrent use.
+// claims is what this life of the node (from its start to its end) knows of the claims in its
+// journal. Safe for concurrent use.
 type claims struct {
 	journal  *journal.Journal
 	now      func() time.Time
-	deadline time.Duration // of writing one
+	deadline time.Duration // for writing one claim
 	log      *slog.Logger
 	most     int
 
 	mu sync.Mutex
-	// whole are the limits' windows that were looked at, without the windows' numbers.
+	// whole holds, for each limit and window length, the newest window that was looked up. The keys
+	// have number 0.
 	whole map[windowKey]wholeClaim
 	kept  int           // claims of this life that the journal holds
-	ends  map[int64]int // of these, how many end in a minute
+	ends  map[int64]int // how many of these end, by minute since 1970
 
 	making sync.Mutex // held while a whole window is claimed
 }
 
-// wholeClaim says who claimed a window of a limit as a whole.
+// wholeClaim says which life claimed a window of a limit as a whole.
 type wholeClaim struct {
 	window int64
 	by     claimant
@@ -52,14 +55,14 @@ func newClaims(j *journal.Journal, now func() time.Time, deadline time.Duration,
 	return &claims{journal: j, now: now, deadline: deadline, log: log, most: maxClaims, whole: map[windowKey]wholeClaim{}, ends: map[int64]int{}}
 }
 
-// claim says whether an earlier life of this node may have spent its part of a bucket in a window. If not, and it is to be
-// spent now, the journal remembers that it is.
+// claim says whether an earlier life of this node may have spent its part of a bucket in a window.
+// If not, and of.spend is true, claim writes to the journal that this life spends of it.
 func (c *claims) claim(of claiming) (before bool, err error) {
 	whole, err := c.wholeClaim(of.key)
 	if err != nil || whole == earlierLife {
 		return true, err
 	}
-	id := "local:" + of.bucket // an id of a bucket begins with a digit
+	id := "local:" + of.bucket // cannot be a wholeID: a bucket's id begins with a digit
 	by, err := c.claimant(id, of.key.number)
 	switch {
 	case err != nil || by == earlierLife:
@@ -76,7 +79,7 @@ func (c *claims) claim(of claiming) (before bool, err error) {
 	return false, nil
 }
 
-// claimant says who claimed what the journal names by an id, in a window.
+// claimant says which life claimed the bucket or limit with this journal id, in a window.
 func (c *claims) claimant(id string, window int64) (claimant, error) {
 	all, err := c.journal.Checkpoints(id)
 	for _, one := range all {
@@ -97,10 +100,11 @@ func (c *claims) writeClaim(id string, k windowKey) error {
 		At: c.now().UnixMicro(), Until: k.ends(), Generation: c.journal.Incarnation()}})
 }
 
-// wholeID is what the journal calls all buckets of a limit.
+// wholeID returns the journal's id for all buckets of a limit.
 func wholeID(k windowKey) string { return "local:*" + k.head }
 
-// wholeClaim says who claimed a window of a limit as a whole. The journal is asked once for each.
+// wholeClaim says which life claimed a window of a limit as a whole. The journal is asked once for
+// each window.
 func (c *claims) wholeClaim(k windowKey) (claimant, error) {
 	limit := k
 	limit.number = 0
@@ -117,7 +121,8 @@ func (c *claims) wholeClaim(k windowKey) (claimant, error) {
 	return by, err
 }
 
-// note remembers who claimed a window, unless a later one, or more of this one, is known by now.
+// note remembers which life claimed a window. A later window replaces an earlier one. For the same
+// window, earlierLife replaces thisLife, and both replace nobody.
 func (c *claims) note(limit windowKey, w wholeClaim) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -146,7 +151,7 @@ func (c *claims) claimWhole(k windowKey) error {
 	return nil
 }
 
-// made counts a claim that the journal keeps for a clock step beyond its end.
+// made counts a claim. The journal keeps it until algorithms.MaxClockStep after its window counts.
 func (c *claims) made(k windowKey) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -6,66 +6,77 @@ import (
 	"github.com/quotad/quotad/algorithms"
 )
 
-// Request asks whether something may be served.
+// Request asks whether a unit of work may be served.
 type Request struct {
 	Domain      string
 	Descriptors map[string]string
 	Cost        int64 // units, 1 to 2^51
-	// ID names the request for a caller that may send it twice: admitted once, it is for a minute answered as it was,
-	// Config.Repeats times, and not charged again; beyond them it is a request without an id. Whoever is limited must
-	// not choose it. Empty: no such memory.
+	// ID names the request, for a caller that may send it twice. For a minute after it was
+	// admitted, the same request gets the same decision and is not charged again. That happens
+	// Config.Repeats times at most. After that it is decided as a request without an id. The party
+	// that is limited must not choose the id. Empty: the request is not remembered.
 	ID      string
-	Receipt bool // give a receipt, with which the charge can be refunded
-	// Caller says whose request it is, such as a host: where many wait for the store, callers have the same share of it.
+	Receipt bool // whether the decision should carry a receipt, for a refund of the charge
+	// Caller names the sender of the request, such as a host. When many requests wait for the
+	// store, all callers get equal turns.
 	Caller string
 }
 
-// Reason says why a decision is what it is.
+// Reason says why a decision is as it is.
 type Reason string
 
 // The reasons.
 const (
-	WithinLimit           Reason = "within_limit"
-	NoLimit               Reason = "no_limit"                // no limit applies to the request
-	OverLimit             Reason = "over_limit"              // the rights held here are used up
-	ExceedsRegionCapacity Reason = "exceeds_region_capacity" // the cost is above this region's entitlement
-	Never                 Reason = "never"                   // the cost is above the limit
-	Recovering            Reason = "recovering"              // the store lost data: what was used before it may fill the limit
-	QueueFull             Reason = "queue_full"              // the store has no time for the request before its deadline
-	StoreFailure          Reason = "store_failure"           // the store did not answer and the limit says deny
-	StoreFailureLocal     Reason = "store_failure_local"     // decided without the store, by this node's part
-	StoreFailureAllowed   Reason = "store_failure_allowed"   // the store did not answer and the limit says allow
+	WithinLimit Reason = "within_limit"
+	NoLimit     Reason = "no_limit" // no limit applies to the request
+	// OverLimit: the rights that this region holds are used up.
+	OverLimit Reason = "over_limit"
+	// ExceedsRegionCapacity: the cost is above this region's entitlement.
+	ExceedsRegionCapacity Reason = "exceeds_region_capacity"
+	Never                 Reason = "never" // the cost is above the limit
+	// Recovering: the store lost data, and earlier use may fill the limit.
+	Recovering Reason = "recovering"
+	// QueueFull: the store has no time for the request before its deadline.
+	QueueFull Reason = "queue_full"
+	// StoreFailure: the store did not answer and the limit says deny.
+	StoreFailure Reason = "store_failure"
+	// StoreFailureLocal: decided without the store, from this node's part.
+	StoreFailureLocal Reason = "store_failure_local"
+	// StoreFailureAllowed: the store did not answer and the limit says allow.
+	StoreFailureAllowed Reason = "store_failure_allowed"
 )
 
 // Decision answers a Request.
 type Decision struct {
-	Allowed     bool
-	Reason      Reason
-	Limit       string // name of the limit that decided: one that denies, else the one with least remaining
-	Algorithm   algorithms.Kind
-	LimitUnits  int64
-	Window      time.Duration
-	Remaining   int64
-	ResetAfter  time.Duration // until the cell ends
-	RetryAfter  time.Duration // denied: when the request is admitted if nothing else happens; negative: not on the entitlement alone
-	Cell        int64         // number of the cell it was decided in; 0 if no store decided
-	At          int64         // the store's time, microseconds since 1970; 0 if no store decided
+	Allowed    bool
+	Reason     Reason
+	Limit      string // the limit that decided: one that denies, else the one with least remaining
+	Algorithm  algorithms.Kind
+	LimitUnits int64
+	Window     time.Duration
+	Remaining  int64
+	ResetAfter time.Duration // until the cell ends
+	// RetryAfter of a denied request is the time after which it is admitted if nothing else
+	// happens. Negative: the entitlement alone never admits it.
+	RetryAfter  time.Duration
+	Cell        int64 // number of the cell in which it was decided; 0 if no store decided
+	At          int64 // the store's time, microseconds since 1970; 0 if no store decided
 	Node        string
 	Region      string
 	Entitlement int64
 	Share       int64
 	Degraded    bool
-	Sequence    uint64   // number of the decision at this node, from 1
+	Sequence    uint64   // number of the decision at this node since its start, from 1
 	Shadowed    []string // shadow limits that would have denied
 
 	Delay   time.Duration // admitted by a leaky_bucket: serve the request after this time
-	Receipt string        // what Refund takes, if it was asked for and something was charged
-	// Repeated: decided before, under its Request.ID; this is that decision, and nothing was charged. Whoever served the
-	// request then does not serve it again.
+	Receipt string        // for Limiter.Refund; empty if not asked for or nothing was charged
+	// Repeated says that this decision was made before, under the same Request.ID, and that nothing
+	// was charged now. A server that served the request the first time should not serve it again.
 	Repeated bool
 }
 
-// FieldError says which field of a request is wrong, and how to mend it.
+// FieldError says which field of a request is wrong, and how to correct it.
 type FieldError struct {
 	Field   string
 	Problem string
@@ -84,7 +95,7 @@ const (
 	descriptorsTooMany = "has too many entries; send at most 16"
 )
 
-// Validate says what is wrong with a request, if anything.
+// Validate returns a *FieldError for the first problem of a request, nil if there is none.
 func (r Request) Validate() error {
 	switch {
 	case r.Domain == "":

@@ -3,18 +3,22 @@
 // A request passes these files:
 //
 //	Limiter.Check (check.go)
-//	  -> Flow      what the request needs next: the store, a wait, or nothing more (flow.go)
-//	  -> ask       one question to the store, until the request's deadline (ask.go); of a Redis Cluster shard by shard
-//	               (spanning.go)
-//	  -> batcher   requests that come while round trips are under way share the next one (batcher.go)
-//	  -> judge     the store's answer becomes a Decision (judge.go, decision.go)
+//	  -> Flow     says what the request needs next: an answer of the store, a wait, or nothing
+//	              more (flow.go)
+//	  -> ask      asks the store once, until the request's deadline (ask.go); on a Redis Cluster
+//	              it asks shard by shard (spanning.go)
+//	  -> batcher  sends the requests that come while round trips are under way together, with
+//	              the next round trip (batcher.go)
+//	  -> judge    turns the store's answer into a Decision (judge.go, decision.go)
 //
-// What may wait for the store is decided by time. Requests queue in fair order (queue.go); those that cannot be decided before
-// their deadline, at the pace that was measured (pace.go), are refused (admission.go).
+// Requests that have to wait for the store queue in fair order (queue.go). The pace of the store is
+// measured (pace.go). A request that cannot be decided before its deadline at that pace is refused
+// (admission.go).
 //
-// Where the store does not answer, or is known not to (breaker.go), the limit's on_store_failure decides (local.go): with
-// "local" this node spends a part of its own (fallback.go), of which no life of the node spends twice (claims.go), and charges
-// it in the store later (settle.go).
+// If the store does not answer, or is known not to (breaker.go), the limit's on_store_failure
+// decides (local.go). With "local" this node admits units from a part of its own (fallback.go) and
+// charges them in the store later (settle.go). A restarted node does not spend that part a second
+// time (claims.go).
 //
-// What a decision charged can be given back with its receipt (receipt.go).
+// A caller can give back what a decision charged with the decision's receipt (receipt.go).
 package admit

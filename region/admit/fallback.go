@@ -10,24 +10,25 @@ import (
 	"github.com/quotad/quotad/region/rules"
 )
 
-// maxFallbackBytes bounds the memory of what is metered without the store: some 110 bytes for each
-// bucket and window whose key has 30 bytes, which makes 900,000 of them. What was spent in a window
-// is kept until the window counts no more, so beyond the bound every further bucket is denied:
-// counted (quotad_fallback_refused_total), and logged once a minute. Buckets that spent nothing
-// take no memory.
+// maxFallbackBytes bounds the memory for what is spent without the store. A bucket and window take
+// some 110 bytes if the key has 30 bytes, so there is room for 900,000. What was spent in a window
+// is kept until the window no longer counts. So when the memory is full, every further bucket is
+// denied, which is counted (quotad_fallback_refused_total) and logged once a minute. Buckets that
+// spent nothing take no memory.
 const maxFallbackBytes = 96 << 20
 
-// fallbackRecordBytes is what a bucket and window take beside the part of its id that differs
-// within its limit, as measured by BenchmarkRandomKeysInAnOutage: the record, its place in the
-// index at a map's usual load, and its place among those that the store is to be told of.
+// fallbackRecordBytes is the memory of a bucket and window, without the part of the id that differs
+// within its limit. BenchmarkRandomKeysInAnOutage measured it. It consists of the record, its place
+// in the index at a map's usual load, and its place in the list of what the store is still to
+// charge.
 const fallbackRecordBytes = 80
 
-// fallback meters what this node admits while its region's store cannot be used: of each bucket and
-// window at most [allocator.LocalPart]. It comes on top of what was spent through the store in that
-// window, and of what other nodes spend there, until the store has been told (Limiter.SettleLocal): that is
-// the price of local. Where the limit keeps a reserve it is [allocator.ReservePart] instead, which
-// never was the store's: nothing comes on top, and the store is not told. Its time never goes back,
-// so that no window opens twice.
+// fallback meters what this node admits while it cannot use its region's store: of each bucket and
+// window at most [allocator.LocalPart]. Until the store has charged it (Limiter.SettleLocal), that
+// comes on top of what was spent through the store in the window, and of what other nodes spend
+// there. This is the price of on_store_failure: local. If the limit keeps a reserve, the part is
+// [allocator.ReservePart] instead, which the store never had: nothing comes on top, and the store
+// does not charge it. The meter's time never goes back, so that no window opens twice.
 type fallback struct {
 	nodes int64
 	claim claim
@@ -35,67 +36,69 @@ type fallback struct {
 	seed  maphash.Seed
 
 	mu      sync.Mutex
-	mark    int64 // the latest time it has seen, microseconds
+	mark    int64 // the latest time it has seen, microseconds since 1970
 	windows map[windowKey]*windowSpending
-	order   []windowKey // of windows, the oldest first
-	turn    int         // of unsettled
-	bytes   int
-	buckets int
-	refused int64 // requests denied because there was no memory for their bucket
-	expired int64 // units that counted no more before the store could be charged
+	order   []windowKey // the keys of windows, the oldest first
+	turn    int         // counts the calls of unsettled
+	bytes   int         // memory used, estimated
+	buckets int         // records in all windows
+	refused int64       // requests denied because there was no memory for their bucket
+	expired int64       // units that no longer counted before the store could charge them
 }
 
 // windowKey names a window of a limit.
 type windowKey struct {
-	head   string // what the ids of the limit's buckets begin with
+	head   string // the common beginning of the ids of the limit's buckets
 	length int64
 	margin int64 // of clocks
 	number int64
 }
 
-// ends returns when nothing that was spent in the window counts any more: the sliding kinds still
-// count it in the next, in which the store may also be told of it.
+// ends returns when nothing that was spent in the window counts any more, in microseconds since
+// 1970. The sliding kinds still count it in the next window, and until the end of that the store
+// may also charge it.
 func (k windowKey) ends() int64 { return (k.number+2)*k.length + k.margin }
 
-// spent is what was admitted of one bucket in a window.
+// spent is what was admitted of one bucket in one window, in units.
 type spent struct {
 	units    int64
-	reserved int64 // of units, those out of a reserve
-	settled  int64 // of units, those that the store has charged
+	reserved int64 // part of units that came out of a reserve
+	settled  int64 // part of units that the store has charged
 	id       idRef
-	waits    bool // it is among those that the store is to be told of
+	waits    bool // in the list of what the store is still to charge
 }
 
-// due returns the units that are the store's to charge.
+// due returns the units that the store has charged or is to charge.
 func (s spent) due() int64 { return s.units - s.reserved }
 
 // metered is the outcome of one cost on one bucket.
 type metered struct {
 	room   bool
-	left   int64         // of the part, after the cost if there was room
+	left   int64         // remaining units of the part, after the cost if there was room
 	reset  time.Duration // until the window ends
 	never  bool          // the cost is above the whole part
-	window int64         // that was charged
+	window int64         // number of the window that was charged
 }
 
-// claiming is a bucket of whose part in a window something is to be spent.
+// claiming asks about this node's part of one bucket in one window.
 type claiming struct {
 	bucket string
 	key    windowKey
-	spend  bool // false: it is only asked
+	spend  bool // whether units are to be spent now
 }
 
-// claim says whether an earlier life of this node may have spent its part of a bucket in a window;
-// if not, and it is to be spent now, it notes durably that it is.
+// claim says whether an earlier life of this node (a run before it was restarted) may have spent
+// its part of a bucket in a window. If not, and c.spend is true, it notes durably that this life
+// spends of it.
 type claim func(c claiming) (before bool, err error)
 
-// newFallback returns a meter; without a claim the node has no earlier life.
+// newFallback returns a meter. A nil claim means that the node has no earlier life.
 func newFallback(nodes int, c claim) *fallback {
 	return &fallback{nodes: int64(nodes), claim: c, most: maxFallbackBytes, seed: maphash.MakeSeed(),
 		windows: map[windowKey]*windowSpending{}}
 }
 
-// part returns what this node may admit of a bucket in a window.
+// part returns how many units this node may admit of a bucket in a window.
 func (f *fallback) part(a rules.Applied) int64 {
 	t := a.Target.Terms
 	if a.Reserve == nil {
@@ -105,8 +108,8 @@ func (f *fallback) part(a rules.Applied) int64 {
 	return allocator.ReservePart(r.Units, r.Burst, f.nodes, t.Kind.Sliding(), t.Kind.Bucket())
 }
 
-// take charges a cost to this node's part of a bucket if there is room. Where nobody knows what was
-// spent of a window, all of it was.
+// take charges a cost to this node's part of a bucket if there is room. If it is not known how much
+// of a window was spent, all of it counts as spent.
 func (f *fallback) take(a rules.Applied, cost int64, commit bool, clock time.Time) metered {
 	length, part := a.Target.Terms.Window, f.part(a)
 	k, fresh, full := f.look(a, clock)
@@ -122,7 +125,8 @@ func (f *fallback) take(a rules.Applied, cost int64, commit bool, clock time.Tim
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.at(length) != k.number { // it ended while the journal was waited for
+	// The window may have ended while the journal was waited for.
+	if f.at(length) != k.number {
 		return m
 	}
 	var s spent
@@ -148,8 +152,8 @@ func (f *fallback) take(a rules.Applied, cost int64, commit bool, clock time.Tim
 // at returns the number of the present window.
 func (f *fallback) at(length int64) int64 { return algorithms.CellAt(f.mark, length) }
 
-// look returns the present window, whether nothing of the bucket was metered there yet, and whether
-// there is no memory to.
+// look returns the present window. fresh says that nothing of the bucket was metered in it yet.
+// full says that there is no memory to do so.
 func (f *fallback) look(a rules.Applied, clock time.Time) (k windowKey, fresh, full bool) {
 	length := a.Target.Terms.Window
 	f.mu.Lock()
@@ -166,7 +170,8 @@ func (f *fallback) look(a rules.Applied, clock time.Time) (k windowKey, fresh, f
 	return k, true, full
 }
 
-// room says whether there is memory for one bucket more, once windows that count no more have gone.
+// room says whether there is memory for one more bucket. If not, it first drops the windows that no
+// longer count.
 func (f *fallback) room(k windowKey, id string) bool {
 	bytes := fallbackRecordBytes + len(id) - len(k.head)
 	if f.bytes+bytes > f.most {
@@ -175,7 +180,7 @@ func (f *fallback) room(k windowKey, id string) bool {
 	return f.bytes+bytes <= f.most
 }
 
-// giveBack takes a cost back out of the window it was charged to.
+// giveBack subtracts a cost from the window to which it was charged.
 func (f *fallback) giveBack(a rules.Applied, cost, number int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -185,8 +190,8 @@ func (f *fallback) giveBack(a rules.Applied, cost, number int64) {
 	}
 }
 
-// localSpend is what the store is to charge: units in all that were admitted in a window, but for
-// those out of a reserve.
+// localSpend is a spend that the store is to charge: all units admitted of a bucket in a window,
+// without those out of a reserve.
 type localSpend struct {
 	bucket string // id
 	window int64
@@ -194,12 +199,13 @@ type localSpend struct {
 	of     windowKey
 }
 
-// unsettled returns what the store has not charged yet, at most so many. Who could not be charged is
-// told of again after all others.
+// unsettled returns spends that the store has not charged yet, at most the given number. A spend
+// that could not be charged comes again after all others.
 func (f *fallback) unsettled(most int) (all []localSpend) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for i := range f.order { // another first each time, so that none keeps the others waiting
+	// Each call begins with another window, so that none keeps the others waiting.
+	for i := range f.order {
 		k := f.order[(f.turn+i)%len(f.order)]
 		all = f.windows[k].unsettled(k, all, most)
 	}
@@ -207,8 +213,8 @@ func (f *fallback) unsettled(most int) (all []localSpend) {
 	return all
 }
 
-// settled notes that the store has charged a spend, and returns how many of its units had not been
-// charged before.
+// settled notes that the store has charged a spend. It returns how many of its units are charged
+// for the first time.
 func (f *fallback) settled(b localSpend) (units int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -223,8 +229,8 @@ func (f *fallback) settled(b localSpend) (units int64) {
 	return units
 }
 
-// settleAnew has everything charged once more: the store that has charged it may have lost it. One
-// that has not charges nothing twice.
+// settleAnew has all spends charged once more, because the store may have lost what it charged. A
+// store that lost nothing charges nothing twice.
 func (f *fallback) settleAnew() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -237,7 +243,7 @@ func (f *fallback) settleAnew() {
 	}
 }
 
-// forget drops the windows of which nothing counts any more.
+// forget drops the windows that no longer count at a time.
 func (f *fallback) forget(clock time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -260,14 +266,17 @@ func (f *fallback) drop() {
 	f.order = kept
 }
 
-// LocalStatus is what this node admitted without the store, of windows that still count.
+// LocalStatus is what this node admitted without the store in windows that still count.
 type LocalStatus struct {
-	Buckets  int // in two windows a bucket counts twice
+	Buckets  int // a bucket counts once for each window
 	Units    int64
-	Unbooked int64 // of the units, those that the store has not charged yet
-	Bytes    int   // of memory, about; at most maxFallbackBytes
-	Refused  int64 // requests denied, since the node's start, because there was no memory for their bucket
-	Expired  int64 // units that counted no more, since the node's start, before the store could be charged
+	Unbooked int64 // part of Units that the store has not charged yet
+	Bytes    int   // of memory, estimated; at most maxFallbackBytes
+	// Refused is the number of requests that were denied because there was no memory for their
+	// bucket, and Expired the number of units that no longer counted before the store could charge
+	// them, both since the node's start.
+	Refused int64
+	Expired int64
 }
 
 func (f *fallback) status() LocalStatus {

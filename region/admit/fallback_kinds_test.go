@@ -10,8 +10,9 @@ import (
 	"github.com/quotad/quotad/chaos/lab/documents"
 )
 
-// Without the store a node admits, of each window, its part of what the region keeps for itself: half of it where use
-// fades over two windows, and nothing of a limit in home mode, which may all be lent.
+// Without the store a node admits in each window its part of the units that the region cannot lend.
+// For kinds whose use fades over two windows that is half. For a limit in home mode it is nothing,
+// because all of it may be lent.
 func TestWithoutStorePartOfEachKind(t *testing.T) {
 	for _, kind := range algorithms.Kinds {
 		for _, tc := range []struct {
@@ -56,7 +57,8 @@ func TestWithoutStorePartOfEachKind(t *testing.T) {
 	}
 }
 
-// In any time as long as a window, whenever it begins, the sliding kinds admit no more than one part.
+// The sliding kinds admit no more than one part in any time as long as a window, whenever it
+// begins.
 func TestWithoutStoreSlidingWindows(t *testing.T) {
 	for _, kind := range []algorithms.Kind{algorithms.SlidingWindowCounter, algorithms.SlidingWindowLog} {
 		bubble.Test(t, func(t *testing.T) {

@@ -232,7 +232,8 @@ func TestWithoutStoreIsBoundedAndForgets(t *testing.T) {
 		if got := n.fallback.status(); got.Buckets != buckets || got.Units != buckets+1 || got.Refused != buckets-1 || got.Bytes != n.fallback.most {
 			t.Errorf("%+v kept before their cells end, want %d buckets", got, buckets)
 		}
-		time.Sleep(2 * time.Second) // a window, and another in which the store may still be told of it
+		// one window, and the next in which the store may still be told of it
+		time.Sleep(2 * time.Second)
 		n.fallback.forget(time.Now())
 		if got := n.fallback.status(); got.Buckets != 1 || got.Units != 1 || got.Unbooked != 1 || got.Expired != buckets ||
 			len(n.fallback.windows) != 1 || len(n.fallback.order) != 1 {
@@ -247,8 +248,8 @@ func TestWithoutStoreIsBoundedAndForgets(t *testing.T) {
 	})
 }
 
-// Where windows have ended that count no more, new buckets find room at once, without any housekeeping; what spent
-// nothing takes no room.
+// When windows have ended that no longer count, new buckets find room at once, without
+// housekeeping. A bucket that spent nothing takes no room.
 func TestWithoutStoreSpentWindowsMakeRoom(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, "name: second, limit: 100, window: 1s, lending_limit: 0"))
@@ -277,7 +278,8 @@ func TestWithoutStoreSpentWindowsMakeRoom(t *testing.T) {
 	})
 }
 
-// Whatever is spent is told to the store, in turns of a bounded length, and what it cannot charge keeps nobody waiting.
+// The store is told of all that was spent, in turns of bounded length. A spend that it cannot
+// charge does not keep the others waiting.
 func TestUnbookedTakesTurns(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, "name: minute, limit: 100, window: 1m, lending_limit: 0",
@@ -314,14 +316,17 @@ func TestUnbookedTakesTurns(t *testing.T) {
 	})
 }
 
-// What is given back belongs to the cell it was charged to: that cell may be over.
+// A cost is given back to the cell to which it was charged, which may be over.
 func TestGiveBackAfterTheCellEnded(t *testing.T) {
 	n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, "name: second, limit: 100, window: 1s, lending_limit: 0.5"))
 	all := n.tenure.Rules().Match(asked(request("a")))
 	end := time.Unix(1000, 0)
-	before := n.fallback.take(all[0], 15, true, end.Add(-time.Microsecond)) // the first limit of a request that the second will deny
-	n.fallback.take(all[0], 5, true, end)                                   // another request, in the next cell
-	n.fallback.giveBack(all[0], 15, before.window)                          // the first one again
+	// the first limit of a request that the second will deny
+	before := n.fallback.take(all[0], 15, true, end.Add(-time.Microsecond))
+	// another request, in the next cell
+	n.fallback.take(all[0], 5, true, end)
+	// the first request again
+	n.fallback.giveBack(all[0], 15, before.window)
 	admitted := int64(5)
 	for ; ; admitted++ {
 		if !n.fallback.take(all[0], 1, true, end).room {
@@ -352,7 +357,8 @@ func TestWithoutStoreACostThatNeverFits(t *testing.T) {
 	}
 }
 
-// A clock that steps back over a cell end, after the housekeeping, does not give a finished cell's part once more.
+// A clock that steps back over a cell end, after the housekeeping, does not give a finished cell's
+// part once more.
 func TestClockStepBackOpensNoCellTwice(t *testing.T) {
 	n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, "name: second, limit: 100, window: 1s, lending_limit: 0.5"))
 	a := n.tenure.Rules().Match(asked(request("a")))[0]

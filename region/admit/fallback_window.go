@@ -12,16 +12,16 @@ import (
 )
 
 // windowSpending is what was admitted of the buckets of one limit in one window. It holds no
-// pointer for each of them, so that a million cost the garbage collector nothing.
+// pointer for each bucket, so that a million of them cost the garbage collector nothing.
 type windowSpending struct {
-	index   map[uint64]uint32 // of a bucket's record, by the hash of its id
+	index   map[uint64]uint32 // place of a bucket's record, by the hash of its id
 	records [][]spent         // in blocks
 	ids     idList
-	turns   []uint32 // records that the store is to be told of, in turn
-	told    []uint32 // those that have just had their turn
+	turns   []uint32 // records that the store is still to charge, the next one first
+	told    []uint32 // records that were returned in the present turn
 	bytes   int
 	units   int64
-	due     int64 // units that the store is still to charge
+	due     int64 // units that the store has yet to charge
 }
 
 // recordBlock is how many records are in a block.
@@ -29,7 +29,7 @@ const recordBlock = 1024
 
 func (w *windowSpending) record(i uint32) *spent { return &w.records[i/recordBlock][i%recordBlock] }
 
-// append makes a record for a bucket's id, without its head.
+// append makes a record for a bucket. id is without the head that all buckets of the limit share.
 func (w *windowSpending) append(h uint64, id string) {
 	i := len(w.index)
 	if i%recordBlock == 0 {
@@ -40,11 +40,12 @@ func (w *windowSpending) append(h uint64, id string) {
 	w.index[h] = uint32(i)
 }
 
-// hash returns that of an id. It is seeded: nobody outside can find two ids with one hash.
+// hash returns the hash of an id. It is seeded, so that nobody outside can find two ids with one
+// hash.
 func (f *fallback) hash(id string) uint64 { return maphash.String(f.seed, id) }
 
-// find returns the window in which something was spent of a bucket, and its record there; nil:
-// nothing was.
+// find returns the window and the place of a bucket's record in it, or nil if the bucket has no
+// record there.
 func (f *fallback) find(k windowKey, id string) (*windowSpending, uint32) {
 	w := f.windows[k]
 	if w == nil {
@@ -57,8 +58,8 @@ func (f *fallback) find(k windowKey, id string) (*windowSpending, uint32) {
 	return w, i
 }
 
-// begin makes a record for a bucket of which nothing was spent yet; false: there is no memory, or
-// another bucket has its hash.
+// begin makes a record for a bucket that has none. It returns false if there is no memory, or
+// another bucket has the same hash.
 func (f *fallback) begin(k windowKey, id string) bool {
 	h, w := f.hash(id), f.windows[k]
 	if w != nil {
@@ -82,7 +83,7 @@ func (f *fallback) begin(k windowKey, id string) bool {
 	return true
 }
 
-// add charges a cost to a bucket that has a record, or below 0 takes it back.
+// add charges a cost to a bucket that has a record. A negative cost is given back.
 func (f *fallback) add(k windowKey, a rules.Applied, cost int64) {
 	w, i := f.find(k, a.Bucket.ID)
 	s := *w.record(i)
@@ -93,7 +94,8 @@ func (f *fallback) add(k windowKey, a rules.Applied, cost int64) {
 	w.put(i, s)
 }
 
-// put keeps a record that was changed.
+// put stores a changed record and updates the sums. A record with units still to charge enters
+// turns.
 func (w *windowSpending) put(i uint32, s spent) {
 	before := *w.record(i)
 	w.units += s.units - before.units
@@ -105,8 +107,8 @@ func (w *windowSpending) put(i uint32, s spent) {
 	*w.record(i) = s
 }
 
-// unsettled adds to all what the store is to be told of, as far as the list may become so long. Each
-// is looked at once, and comes last in the next turn.
+// unsettled appends to all what the store is still to charge, until the list has most entries.
+// Records that were appended come last in the next turn.
 func (w *windowSpending) unsettled(k windowKey, all []localSpend, most int) []localSpend {
 	waiting := w.turns
 	for len(waiting) > 0 && len(all) < most {
@@ -125,19 +127,19 @@ func (w *windowSpending) unsettled(k windowKey, all []localSpend, most int) []lo
 	return all
 }
 
-// idRef is where an id stands in an idList.
+// idRef is the place of an id in an idList.
 type idRef uint32
 
-// idList keeps ids one behind the other, in blocks.
+// idList stores ids one after the other, in blocks. Two bytes before each id are its length.
 type idList struct {
 	blocks [][]byte
 }
 
-// idBlockBytes is the size of a block: an idRef has 16 bits for the place in it, and as many for
-// the block.
+// idBlockBytes is the size of a block. An idRef has 16 bits for the block, and 16 for the place in
+// it.
 const idBlockBytes = 1 << 16
 
-// add keeps an id.
+// add stores an id.
 func (l *idList) add(id string) idRef {
 	last := len(l.blocks) - 1
 	if last < 0 || len(l.blocks[last])+2+len(id) > idBlockBytes {
@@ -149,18 +151,18 @@ func (l *idList) add(id string) idRef {
 	return idRef(last<<16 | at)
 }
 
-// at returns the id that add kept.
+// at returns an id that add stored.
 func (l *idList) at(r idRef) string {
 	b := l.blocks[r>>16][r&(idBlockBytes-1):]
 	return string(b[2 : 2+(int(b[0])<<8|int(b[1]))])
 }
 
-// headParts is how many netstrings at the beginning of a bucket's id name its limit: domain, name,
-// algorithm and window.
+// headParts is the number of netstrings at the beginning of a bucket's id that name its limit:
+// domain, name, algorithm and window.
 const headParts = 4
 
-// headOf returns the part of a bucket's id that it shares with all buckets of its limit; empty
-// where there is none.
+// headOf returns the part of a bucket's id that is the same for all buckets of its limit. It is
+// empty if the id does not have that form.
 func headOf(id string) string {
 	at := 0
 	for range headParts {
@@ -176,26 +178,28 @@ func headOf(id string) string {
 }
 
 // refusedBuckets returns how many requests were denied because there was no memory for their
-// buckets.
+// bucket.
 func (f *fallback) refusedBuckets() int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.refused
 }
 
-// fullLogged is when, and after how many requests, it was last logged that the meter is full.
+// fullLogged says when it was last logged that the meter is full, and how many requests had been
+// refused by then.
 type fullLogged struct {
 	at      time.Time
 	refused int64
 }
 
 const (
-	// fullLookedEvery is how often it is looked whether the meter is full, and fullLoggedEvery how often that is logged at most.
+	// fullLookedEvery is how often the node checks whether the meter is full. fullLoggedEvery is
+	// how often it logs that at most.
 	fullLookedEvery = 500 * time.Millisecond
 	fullLoggedEvery = time.Minute
 )
 
-// watchFallback logs that the meter is full, until ctx ends.
+// watchFallback checks whether the meter is full and logs it, until ctx ends.
 func (l *Limiter) watchFallback(ctx context.Context) {
 	var full fullLogged
 	repeat.Every(ctx, fullLookedEvery, func(time.Time) {
@@ -203,7 +207,7 @@ func (l *Limiter) watchFallback(ctx context.Context) {
 	})
 }
 
-// tellFull logs, at most once a minute, that buckets are denied because the meter is full.
+// tellFull logs that buckets are denied because the meter is full, at most once a minute.
 func (l *Limiter) tellFull(last fullLogged, now time.Time) fullLogged {
 	refused := l.fallback.refusedBuckets()
 	if refused == last.refused || !last.at.IsZero() && now.Sub(last.at) < fullLoggedEvery {

@@ -15,17 +15,21 @@ import (
 type Next int
 
 const (
-	Decided Next = iota // nothing: Decision has it
-	Asks                // the store is to be asked: Ask
-	Waits               // for buckets, at most for Patience: Waited
+	Decided Next = iota // nothing: call Decision
+	Asks                // the store's answer: call Ask
+	Waits               // to wait for buckets, at most Patience, and then a call of Waited
 )
 
-// Flow is one request on its way to a decision. It waits for nothing by itself: it says what it needs next, and is told what
-// came of it. A node waits in between (Limiter.Check); a simulator has other things happen. Not safe for concurrent use.
+// Flow is one request on its way to a decision. Apart from the store's answer in Ask, Flow waits
+// for nothing by itself: Next says what the request needs, and the caller reports what came of it.
+// A node blocks in between (Limiter.Check). A simulator lets other things happen. Not safe for
+// concurrent use.
 //
-// The store may have lost a bucket: the request waits until it is restored, and asks again. A bucket may be closed since a
-// loss although nobody used it: the request waits until it is opened. Rights may be lacking: the request waits for other
-// regions to lend some, if the limit says so. What still denies it then is the decision.
+// The store may have lost a bucket: then the request waits until the bucket is restored, and asks
+// again. The store may have closed a bucket after a loss although no node had used it: then the
+// request waits until the bucket is opened. This region may lack rights: then the request waits for
+// other regions to lend some, if the limit says so. If the store denies the request after that, the
+// decision is a denial.
 type Flow struct {
 	limiter *Limiter
 	request Request
@@ -33,26 +37,27 @@ type Flow struct {
 	way     waiting
 	next    Next
 
-	said answered // by the store, last
+	said answered // the store's last answer
 	err  error
 
 	waitsFor reason
 	wait     *rights.Wait
-	lost     int // how often a lost bucket was waited for
+	lost     int // how often the request waited for a lost bucket
 	opened   bool
 	borrowed bool
 }
 
-// reason is what a request waits for.
+// reason says what a request waits for.
 type reason int
 
 const (
-	restored   reason = iota // a bucket that the store lost
-	opened                   // buckets that are closed although nobody used them
-	rightsLent               // rights of other regions
+	restored   reason = iota // a lost bucket to be restored
+	opened                   // closed buckets that no node used to be opened
+	rightsLent               // other regions to lend rights
 )
 
-// Begin returns a request on its way. The error is a *FieldError.
+// Begin returns the flow of a request. With commit, admission charges it. The error is a
+// *FieldError.
 func (l *Limiter) Begin(q Request, commit bool) (*Flow, error) {
 	if err := q.Validate(); err != nil {
 		return nil, err
@@ -65,7 +70,7 @@ func (l *Limiter) Begin(q Request, commit bool) (*Flow, error) {
 	return f, bounded(f.way.applied)
 }
 
-// prepare finds the limits of a request.
+// prepare finds the limits of a request and sets its deadline.
 func (l *Limiter) prepare(q Request, commit bool) waiting {
 	r := l.tenure.Rules()
 	all := r.Match(q.Domain, q.Descriptors)
@@ -79,7 +84,7 @@ func (l *Limiter) prepare(q Request, commit bool) waiting {
 // Next returns what the request needs next.
 func (f *Flow) Next() Next { return f.next }
 
-// Buckets returns those of the limits that apply to the request.
+// Buckets returns the buckets of the limits that apply to the request.
 func (f *Flow) Buckets() []*exchange.Bucket {
 	all := make([]*exchange.Bucket, len(f.way.applied))
 	for i, a := range f.way.applied {
@@ -88,13 +93,13 @@ func (f *Flow) Buckets() []*exchange.Bucket {
 	return all
 }
 
-// Extend has the request decided without the store only after a time.
+// Extend sets the time until which the request waits for the store before it is decided without it.
 func (f *Flow) Extend(until time.Time) { f.way.until = until }
 
-// Ask has the store decide. It waits for the answer.
+// Ask asks the store to decide and waits for the answer.
 func (f *Flow) Ask(ctx context.Context) { f.answered(f.limiter.decide(ctx, f.way)) }
 
-// answered goes on with what the store said.
+// answered takes the store's answer and finds out what the request needs next.
 func (f *Flow) answered(a answered, err error) {
 	f.said, f.err, f.next = a, err, Decided
 	switch {
@@ -106,7 +111,8 @@ func (f *Flow) answered(a answered, err error) {
 	}
 }
 
-// waitRestored waits for a lost bucket, each of the request's at most once.
+// waitRestored has a lost bucket restored and makes the request wait for it. A request waits as
+// often as it has buckets, at most.
 func (f *Flow) waitRestored() {
 	if f.lost == len(f.way.applied) {
 		return
@@ -125,7 +131,8 @@ func (f *Flow) waitRestored() {
 	f.waits(restored, wait)
 }
 
-// waitOpened waits for closed buckets that nobody used to be opened, once; false: there are none.
+// waitOpened makes the request wait until the closed buckets that nobody used are opened. It does
+// so once. It returns false if there are none or the request cannot wait for them.
 func (f *Flow) waitOpened() bool {
 	closed := f.limiter.unused(f.way, f.said)
 	if len(closed) == 0 || f.opened {
@@ -145,7 +152,8 @@ func (f *Flow) waitOpened() bool {
 	return true
 }
 
-// borrow waits for rights of other regions, if every limit that denied the request says so and might ever admit it.
+// borrow makes the request wait for rights of other regions, if each limit that denied it borrows
+// on exhaustion and could ever admit its cost.
 func (f *Flow) borrow() {
 	lacking := f.way.lacking(f.said)
 	if !f.commit || len(lacking) == 0 {
@@ -161,13 +169,15 @@ func (f *Flow) waits(why reason, wait *rights.Wait) {
 	f.waitsFor, f.wait, f.next = why, wait, Waits
 }
 
-// Awaited returns the ids of the buckets that the request waits for.
+// Awaited returns the ids of the buckets for which the request waits.
 func (f *Flow) Awaited() []string { return f.wait.Buckets() }
 
-// Over says whether what the request waits for was said of all buckets, and then whether asking once more may help.
+// Over says whether the wait is over, and if so whether asking the store once more may help. It
+// looks at the buckets in order. The wait is over at the first for which asking does not help, or
+// when all were settled.
 func (f *Flow) Over() (helps, over bool) { return f.wait.Over() }
 
-// Patience returns how long the request waits.
+// Patience returns how long the request waits at most.
 func (f *Flow) Patience() time.Duration {
 	if f.waitsFor == rightsLent {
 		return f.limiter.rights.Patience()
@@ -175,8 +185,9 @@ func (f *Flow) Patience() time.Duration {
 	return f.limiter.deadline
 }
 
-// Waited goes on after a wait. helps: of all buckets it was said that asking the store once more may help; timedOut: the
-// request's patience was over before. Where rights were waited for, what has come by then, or the next cell, may do.
+// Waited goes on after a wait. helps says that all buckets were settled and that asking the store
+// once more may help. timedOut says that the request's patience ended first. After a wait for
+// rights the store is asked even then: some rights may have come, or the next cell may have begun.
 func (f *Flow) Waited(helps, timedOut bool) {
 	f.wait.Leave()
 	f.wait, f.next = nil, Decided
@@ -192,7 +203,7 @@ func (f *Flow) Waited(helps, timedOut bool) {
 	}
 }
 
-// pause waits as the request wants to.
+// pause blocks until the wait is over, its time is over, or ctx ends.
 func (f *Flow) pause(ctx context.Context) {
 	patience := f.Patience()
 	if f.waitsFor != rightsLent {
@@ -203,7 +214,7 @@ func (f *Flow) pause(ctx context.Context) {
 	f.Waited(f.wait.Until(over.C, ctx.Done()))
 }
 
-// finish goes on until the request is decided.
+// finish asks and waits until the request is decided.
 func (f *Flow) finish(ctx context.Context) (Decision, error) {
 	for {
 		switch f.next {
@@ -217,7 +228,8 @@ func (f *Flow) finish(ctx context.Context) (Decision, error) {
 	}
 }
 
-// Decision returns what was decided: by the store's last answer, or without it. The error is that of the context or the node.
+// Decision returns the decision, made by the store's last answer or without the store. The error is
+// that of the context, or ErrClosed.
 func (f *Flow) Decision() (Decision, error) {
 	l, all := f.limiter, f.way.applied
 	if len(all) == 0 {
@@ -241,8 +253,8 @@ func (f *Flow) Decision() (Decision, error) {
 	return l.sign(d), nil
 }
 
-// unused returns the buckets that denied a request only because they are closed since a loss of the store's data, and that
-// this node did not use before.
+// unused returns the buckets that denied a request only because they are closed since the store
+// lost data, and that this node did not use before the loss.
 func (l *Limiter) unused(w waiting, a answered) []exchange.LostBucket {
 	if !a.ok() || a.decided.Answers[a.index].Admitted {
 		return nil
@@ -259,7 +271,8 @@ func (l *Limiter) unused(w waiting, a answered) []exchange.LostBucket {
 	return all
 }
 
-// lacking returns the buckets that rights are to be borrowed of for a request; none: it waits for nothing.
+// lacking returns the buckets of which rights are to be borrowed for a request. It returns none if
+// the request should not wait for rights.
 func (w waiting) lacking(a answered) (lacking []rights.Lack) {
 	if !a.ok() || a.decided.Answers[a.index].Admitted {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/quotad/quotad/region/store"
 )
 
-// Whoever asks is told that the node has done its part before the store has answered.
+// The caller is told that the node has done its part before the store has answered.
 func TestHandover(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		n, s := busyNode(t)
@@ -25,7 +25,7 @@ func TestHandover(t *testing.T) {
 	})
 }
 
-// A caller of whom much waits for the store is busy until it is decided, and nobody else is.
+// A caller with much work waiting for the store is busy until that is decided. No other caller is.
 func TestBusy(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		n, _ := busyNode(t)
@@ -60,8 +60,8 @@ func TestBusy(t *testing.T) {
 	})
 }
 
-// A process that hears its deadlines too late has not heard its store either: it is busy, and does not take the store for
-// lost. It does once nothing came for too long.
+// A process that notices deadlines too late may not have read its store's replies either. So it
+// treats the store as busy, not as out of reach, until no reply came for too long.
 func TestStarvedNode(t *testing.T) {
 	const deadline = 50 * time.Millisecond
 	late := &store.Error{Err: context.DeadlineExceeded}
@@ -86,7 +86,8 @@ func TestStarvedNode(t *testing.T) {
 	}
 }
 
-// A node at work that is not woken in time is starved, until starvedLasts deadlines after it was; one that has nothing to do sleeps.
+// A node that sends requests and is woken too late is starved, until starvedLasts deadlines after
+// that. A node that has nothing to send sleeps.
 func TestWakes(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		const deadline = 50 * time.Millisecond

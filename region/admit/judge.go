@@ -7,7 +7,8 @@ import (
 	"github.com/quotad/quotad/region/rules"
 )
 
-// sign completes what every decision of this node carries.
+// sign sets what every decision of this node carries: node, region and sequence number. It also
+// counts the decision.
 func (l *Limiter) sign(d Decision) Decision {
 	d.Node, d.Region = l.config.Node, l.config.Region
 	d.Sequence = l.sequence.Add(1)
@@ -15,7 +16,7 @@ func (l *Limiter) sign(d Decision) Decision {
 	return d
 }
 
-// describe names the limit that decided.
+// describe fills in the decision's fields about the limit that decided.
 func (l *Limiter) describe(d Decision, a rules.Applied) Decision {
 	d.Limit, d.Algorithm, d.LimitUnits, d.Window = a.Limit.Name, a.Limit.Algorithm, a.Limit.Limit, a.Limit.Window
 	d.Entitlement = a.Entitlement()
@@ -23,7 +24,8 @@ func (l *Limiter) describe(d Decision, a rules.Applied) Decision {
 	return d
 }
 
-// judge turns the store's answer into a decision.
+// judge turns the store's answer into a decision. The limit that decides is the one with the
+// greatest weight. A shadow limit decides only if no other limit applies.
 func (l *Limiter) judge(cost int64, all []rules.Applied, a answered) Decision {
 	answer := a.decided.Answers[a.index]
 	decider, best := 0, int64(math.MinInt64)
@@ -63,8 +65,9 @@ func (l *Limiter) judge(cost int64, all []rules.Applied, a answered) Decision {
 	return d
 }
 
-// weight orders limits by what they say about a request: of an admitted one, the one that leaves least decided; of a
-// denied one, the one that can never admit it, else the one that denies longest.
+// weight orders limits by what they say about a request. Of an admitted request the limit with
+// least remaining decides. Of a denied one, a limit that can never admit it decides, then one that
+// this region's entitlement cannot hold, then the one that denies longest.
 func weight(admitted bool, v algorithms.Verdict, never bool) int64 {
 	switch {
 	case admitted:

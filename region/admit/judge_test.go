@@ -58,7 +58,8 @@ func TestJudge(t *testing.T) {
 		return Decision{Reason: reason, Limit: limit, Remaining: remaining, RetryAfter: retry, ResetAfter: reset}
 	}
 	shadowed := func(d Decision, names ...string) Decision { d.Shadowed = names; return d }
-	const minute, hour, second = 50 * time.Second, 58*time.Minute + 50*time.Second, time.Second // until their cells end
+	// times until the cells end
+	const minute, hour, second = 50 * time.Second, 58*time.Minute + 50*time.Second, time.Second
 	for name, tc := range map[string]struct {
 		judgedCase
 		want Decision
@@ -122,7 +123,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// What a decision says of its limit is all of one limit.
+// All that a decision says about a limit is about the same limit.
 func TestJudgeDescribesTheDecider(t *testing.T) {
 	d := judgedCase{[]string{"minute", "hour"}, true, []algorithms.Verdict{{Remaining: 7}, {Remaining: 6}}, 1}.judge(t)
 	if d.LimitUnits != 1000 || d.Window != time.Hour || d.Entitlement != 400 || d.Share != 401 || d.Cell != 2 || d.At != judgedAt {
@@ -130,7 +131,8 @@ func TestJudgeDescribesTheDecider(t *testing.T) {
 	}
 }
 
-// A store restored from an old copy may have lent more than its entitlement: nobody is shown a negative share.
+// A store restored from an old copy may have lent more than its entitlement. No decision shows a
+// negative share.
 func TestJudgeShowsNoNegativeShare(t *testing.T) {
 	n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, judged["minute"]))
 	d := n.judge(1, n.tenure.Rules().Match(asked(request("a"))), answered{decided: algorithms.Decided{Head: algorithms.Head{Now: judgedAt},
@@ -140,7 +142,7 @@ func TestJudgeShowsNoNegativeShare(t *testing.T) {
 	}
 }
 
-// TestJudgeProperties holds judge against what it promises, whatever the limits and their order.
+// TestJudgeProperties checks judge's promises on random limits in random order.
 func TestJudgeProperties(t *testing.T) {
 	shadows := []string{"watch", "spy"}
 	rapid.Check(t, func(r *rapid.T) {

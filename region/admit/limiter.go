@@ -17,13 +17,15 @@ import (
 	"github.com/quotad/quotad/region/tenure"
 )
 
-// Config is all a limiter is made of.
+// Config holds what a limiter consists of.
 type Config struct {
 	Region, Node string
-	Nodes        int   // how many the region has, by configuration; at least 1
-	Repeats      int64 // how often a request is answered that is sent again by its id; 0: algorithms.DefaultRepeats
-	// Stepped says that whoever asks the store makes the round trip itself, and that nothing else runs: for whoever steps a
-	// node by hand.
+	Nodes        int // the region's number of nodes by configuration, at least 1
+	// Repeats is how often a decision is repeated for a request sent again with its id. 0:
+	// algorithms.DefaultRepeats.
+	Repeats int64
+	// Stepped says that the caller that asks the store makes the round trip itself and that no
+	// goroutine runs. It is for tests and simulators that step a node.
 	Stepped bool
 	Store   *store.Store
 	Journal *journal.Journal
@@ -41,26 +43,28 @@ type Limiter struct {
 	store    *store.Store
 	tenure   *tenure.Tenure
 	rights   *rights.Engine
-	deadline time.Duration // of a decision, what it waits for rights apart
+	deadline time.Duration // of a decision, without the wait for rights
 	batcher  *batcher
 	breakers breakers
 	fallback *fallback
 	metrics  *metrics
 	sequence atomic.Uint64
 	receipts atomic.Uint64
-	life     string // random; tells this start of the node from all others
+	// life is random and tells this start of the node from all others.
+	life string
 }
 
-// ErrClosed says that the node has been closed.
+// ErrClosed is the error of requests to a node that has been closed.
 var ErrClosed = tenure.ErrClosed
 
-// New returns a limiter that decides, but carries nothing that queues before Run.
+// New returns a limiter. It decides requests, but queued requests wait until Run is called.
 func New(c Config) *Limiter {
 	l := &Limiter{config: c, log: c.Log, store: c.Store, tenure: c.Tenure, rights: c.Rights, deadline: c.Store.Deadline(),
 		breakers: newBreakers(c.Store.Shards()), metrics: newMetrics(), life: rand.Text()}
-	writes := l.deadline // that long a claim may take
+	// writes is how long writing a claim may take.
+	writes := l.deadline
 	if c.Stepped {
-		writes = time.Hour // a simulated journal is not late by the wall clock
+		writes = time.Hour // the wall clock does not measure a simulated journal
 	}
 	l.fallback = newFallback(max(c.Nodes, 1), newClaims(c.Journal, c.Now, writes, c.Log).claim)
 	l.batcher = newBatcher(c.Store, c.Rights, l.breakers, queueLength, l.deadline)
@@ -71,7 +75,7 @@ func New(c Config) *Limiter {
 	return l
 }
 
-// Run carries what queues, and lets requests through again to servers that did not answer, until ctx ends.
+// Run serves queued requests, and probes the servers that did not answer, until ctx ends.
 func (l *Limiter) Run(ctx context.Context) {
 	var all sync.WaitGroup
 	for range underWay {
@@ -83,23 +87,25 @@ func (l *Limiter) Run(ctx context.Context) {
 	all.Wait()
 }
 
-// Changed takes in that the store may be used on other terms.
+// Changed takes a change of the terms on which the store may be used. After a new generation began,
+// what this node admitted without the store is charged there once more.
 func (l *Limiter) Changed(c tenure.Change) {
 	if c.Anew {
 		l.fallback.settleAnew()
 	}
 }
 
-// Collectors returns the numbers that are counted as things happen.
+// Collectors returns the metrics that are counted as decisions are made.
 func (l *Limiter) Collectors() []prometheus.Collector { return l.metrics.all() }
 
-// Forget drops what no longer weighs at a time.
+// Forget drops what was spent in windows that no longer count at a time.
 func (l *Limiter) Forget(now time.Time) { l.fallback.forget(now) }
 
 // Local returns what this node admitted without the store.
 func (l *Limiter) Local() LocalStatus { return l.fallback.status() }
 
-// OutOfReach returns, of each shard, whether its requests are decided without the store, because its server does not answer.
+// OutOfReach returns for each shard whether its requests are decided without the store, because the
+// server does not answer.
 func (l *Limiter) OutOfReach() map[store.Shard]bool {
 	all := make(map[store.Shard]bool, len(l.breakers))
 	for shard, b := range l.breakers {

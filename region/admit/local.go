@@ -5,8 +5,8 @@ import (
 	"github.com/quotad/quotad/region/rules"
 )
 
-// withoutStore decides as the limits say for when the store cannot be used: one that says deny denies, then each
-// that says local must have room in this node's part.
+// withoutStore decides a request by the on_store_failure of its limits. If one limit says deny, the
+// request is denied. Otherwise every limit that says local must have room in this node's part.
 func (l *Limiter) withoutStore(q Request, all []rules.Applied, commit bool) Decision {
 	d := l.describe(Decision{Allowed: true, Reason: StoreFailureAllowed}, all[0])
 	for _, a := range all {
@@ -20,7 +20,9 @@ func (l *Limiter) withoutStore(q Request, all []rules.Applied, commit bool) Deci
 	}
 	var charged []charge
 	now, local := l.config.Now(), inLocalPart(all)
-	if commit && len(local) > 1 { // what one limit denies makes no record, nor claim, of the others
+	// All limits are checked before any is charged, so that a denial leaves no record and no claim
+	// of the limits that had room.
+	if commit && len(local) > 1 {
 		for _, a := range local {
 			if m := l.fallback.take(a, q.Cost, false, now); !m.room {
 				return l.deniedLocally(a, m)
@@ -46,7 +48,8 @@ func (l *Limiter) withoutStore(q Request, all []rules.Applied, commit bool) Deci
 	return d
 }
 
-// inLocalPart returns those limits of a request of which this node has a part to spend without the store.
+// inLocalPart returns the limits of a request that say on_store_failure: local, without shadow
+// limits.
 func inLocalPart(all []rules.Applied) (local []rules.Applied) {
 	for _, a := range all {
 		if !a.Limit.Shadow && a.Limit.OnStoreFailure == policy.StoreFailureLocal {
@@ -56,7 +59,7 @@ func inLocalPart(all []rules.Applied) (local []rules.Applied) {
 	return local
 }
 
-// deniedLocally is the decision where this node's part has no room.
+// deniedLocally returns the denial of a limit whose part has no room.
 func (l *Limiter) deniedLocally(a rules.Applied, m metered) Decision {
 	denied := Decision{Reason: StoreFailureLocal, Remaining: m.left, ResetAfter: m.reset, RetryAfter: m.reset}
 	if m.never {

@@ -10,8 +10,8 @@ import (
 	"github.com/quotad/quotad/algorithms"
 )
 
-// metrics are the numbers of decisions, counted as they are made. Labels come from the configuration alone, never from keys of
-// requests.
+// metrics are the numbers about decisions, counted as they are made. Label values come from the
+// configuration alone, never from keys of requests.
 type metrics struct {
 	decisions     *prometheus.CounterVec
 	resolved      resolved
@@ -24,8 +24,9 @@ type metrics struct {
 	repeats       *prometheus.CounterVec
 }
 
-// decisionBuckets are the bounds of the histogram of decision times, in seconds: a decision within the region takes some
-// 0.2 ms, one that borrows a round trip or more, and the store's deadline is at 50 ms.
+// decisionBuckets are the bounds of the histogram of decision times, in seconds. A decision within
+// the region takes some 0.2 ms, and one that borrows takes a round trip between regions or more.
+// The store's deadline is 50 ms.
 var decisionBuckets = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .02, .05, .1}
 
 func newMetrics() *metrics {
@@ -54,7 +55,7 @@ func newMetrics() *metrics {
 	return m
 }
 
-// all returns them for a registry.
+// all returns the metrics for a registry.
 func (m *metrics) all() []prometheus.Collector {
 	return []prometheus.Collector{m.decisions, m.time, m.storeFailures, m.local, m.booked, m.refunded, m.resets, m.repeats}
 }
@@ -64,7 +65,7 @@ const (
 	repeatDecidedAnew = "decided_anew"
 )
 
-// sentAgain counts a decision of a request that was sent again by its id.
+// sentAgain counts the decision of a request that was sent again with its id.
 func (m *metrics) sentAgain(d algorithms.Decided) {
 	switch {
 	case d.Repeated:
@@ -76,16 +77,16 @@ func (m *metrics) sentAgain(d algorithms.Decided) {
 
 func (m *metrics) decided(d Decision) { m.resolved.counter(d.Limit, d.Reason).Inc() }
 
-// took notes how long a decision took.
+// took records how long a decision took.
 func (m *metrics) took(d time.Duration) { m.time.Observe(d.Seconds()) }
 
-// resolved finds the counter of a decision without hashing its labels for every one. There are as many as limits have
-// reasons to answer with, and soon all of them have been met.
+// resolved finds the counter of a decision without hashing its labels each time. There are as many
+// counters as pairs of a limit and a reason, and soon all of them are in the map.
 type resolved struct {
 	vec *prometheus.CounterVec
 
-	met atomic.Pointer[map[outcome]prometheus.Counter] // never changed, only replaced
-	mu  sync.Mutex                                     // held while it is
+	met atomic.Pointer[map[outcome]prometheus.Counter] // the map is never changed, only replaced
+	mu  sync.Mutex                                     // held while the map is replaced
 }
 
 type outcome struct {

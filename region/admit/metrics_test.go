@@ -46,7 +46,8 @@ func TestResolvedCounters(t *testing.T) {
 	}
 }
 
-// BenchmarkDecided measures what counting costs a decision: the counter as it is found, and as a vector would find it.
+// BenchmarkDecided measures what counting costs a decision: the counter as it is found, and as a
+// vector would find it.
 func BenchmarkDecided(b *testing.B) {
 	m := newMetrics()
 	d := Decision{Limit: "account-minute", Reason: WithinLimit}

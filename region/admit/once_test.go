@@ -18,13 +18,14 @@ func named(account, id string, units int64) Request {
 	return q
 }
 
-// sameAs says whether a decision is the one that was made before under its id.
+// sameAs says whether a decision repeats the one made before under its id.
 func (d Decision) sameAs(first Decision) bool {
 	first.Repeated, first.Node, first.Sequence = true, d.Node, d.Sequence
 	return reflect.DeepEqual(d, first)
 }
 
-// An admitted request is charged once for a minute, however often and at whichever node of the region it is made again.
+// An admitted request is charged once within a minute, however often it is sent again and to
+// whichever node of the region.
 func TestTheSameRequestAgain(t *testing.T) {
 	for _, kind := range algorithms.Kinds {
 		t.Run(string(kind), func(t *testing.T) {
@@ -61,7 +62,7 @@ func TestTheSameRequestAgain(t *testing.T) {
 	}
 }
 
-// Of requests by one id at the same time exactly one is charged, and all are answered as that one.
+// Of requests with one id at the same time exactly one is charged, and all get its answer.
 func TestTheSameRequestAtOnce(t *testing.T) {
 	const callers = 50
 	d := documents.Parse(t, 1, alone, limitOf(algorithms.FixedWindow, 100, ""))
@@ -92,7 +93,7 @@ func TestTheSameRequestAtOnce(t *testing.T) {
 	})
 }
 
-// batched has a node's store decide some requests in one round trip, of which an engine hears.
+// batched asks the store to decide some requests in one round trip, and tells an engine about it.
 func (n *running) batched(t *testing.T, observed *rights.Engine, requests ...Request) []Decision {
 	t.Helper()
 	r := n.tenure.Rules()
@@ -137,7 +138,8 @@ func TestTheSameRequestInABatch(t *testing.T) {
 		}
 		x, y, plain := named("a", "x", 2), named("a", "y", 2), request("a")
 		batch := []Request{x, plain, x, y, plain, x, plain}
-		for round, want := range []int64{2 + 2 + 3, 2 + 2 + 3 + 3} { // both of the used units and of the demand
+		// want is both the used units and the demand
+		for round, want := range []int64{2 + 2 + 3, 2 + 2 + 3 + 3} {
 			for i, d := range n.batched(t, hears, batch...) {
 				again := batch[i].ID != "" && (round > 0 || i == 2 || i == 5)
 				if !d.Allowed || d.Repeated != again {
@@ -184,7 +186,7 @@ func TestADenialIsNotRemembered(t *testing.T) {
 	})
 }
 
-// A request is the same only if its id, its cost and all that it counts against are.
+// Two requests are the same only if their ids, costs and buckets are equal.
 func TestAnotherRequestByTheSameID(t *testing.T) {
 	d := documents.Parse(t, 1, alone, limitOf(algorithms.FixedWindow, 100, ""), "name: both, key: [account, address], limit: 100, window: 10s",
 		"name: other, domain: other, limit: 100, window: 10s", "name: total, domain: other, key: [region], limit: 100, window: 10s")
@@ -216,7 +218,7 @@ func TestAnotherRequestByTheSameID(t *testing.T) {
 	})
 }
 
-// A peek is about what a new request would get, and leaves no memory.
+// A peek says what a new request would get, and is not remembered.
 func TestPeeksHaveNoID(t *testing.T) {
 	d := documents.Parse(t, 1, alone, limitOf(algorithms.FixedWindow, 5, ""))
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
@@ -238,7 +240,7 @@ func TestPeeksHaveNoID(t *testing.T) {
 	})
 }
 
-// A decision that is repeated has one receipt, also for a caller that did not ask for one the first time.
+// A repeated decision has one receipt, also if the caller did not ask for one the first time.
 func TestOneReceiptForOneCharge(t *testing.T) {
 	d := documents.Parse(t, 1, alone, limitOf(algorithms.FixedWindow, 10, ""))
 	started(t, d, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
@@ -255,7 +257,7 @@ func TestOneReceiptForOneCharge(t *testing.T) {
 	})
 }
 
-// A request that was refunded is not served for nothing when it is made again.
+// A refunded request that is sent again is charged again.
 func TestARefundedRequestIsChargedAnew(t *testing.T) {
 	d := documents.Parse(t, 1, alone, limitOf(algorithms.FixedWindow, 1, ""))
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {

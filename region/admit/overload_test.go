@@ -17,12 +17,13 @@ import (
 	"github.com/quotad/quotad/region/store"
 )
 
-// busyServer is a store's server that does one thing at a time, and takes virtual time for it. Whatever comes later than
-// the deadline is an error, though its scripts have run.
+// busyServer is a store's server that does one thing at a time, in virtual time. A reply after the
+// deadline is an error, though the scripts have run.
 type busyServer struct {
 	store.Servers
-	script, join, trip time.Duration // of a bucket's script call, of each further request in it, of the way
-	late               atomic.Int64  // round trips
+	// the times of a bucket's script call, of each further request in it, and of the way
+	script, join, trip time.Duration
+	late               atomic.Int64 // round trips
 
 	mu   sync.Mutex
 	free time.Time // when the server has done all that came so far
@@ -86,7 +87,8 @@ var overloadLimits = []string{
 	"name: part, domain: part, limit: 1000, window: 1h, on_store_failure: local",
 }
 
-// busyNode returns a node that decides with a store that needs 300 µs for a script call, so that tests need not ask so often.
+// busyNode returns a node that decides with a store that needs 300 µs for a script call, so that
+// tests need not ask so often.
 func busyNode(t *testing.T) (*Limiter, *busyServer) {
 	t.Helper()
 	_, way := lab.NewTwin(now, "r").Connect(time.Now)
@@ -214,8 +216,9 @@ func steady(t *testing.T, n *Limiter, domain string, perSecond int, lasts time.D
 	return &all
 }
 
-// Whatever others ask for, who asks for little is decided by the store in time, nothing counts as a failure of a store
-// that answers, and limits that would be open or local without it are not.
+// A caller that asks for little is decided by the store in time, whatever other callers ask for.
+// Nothing counts as a failure of a store that answers. Limits that would be open or local without
+// the store are not.
 func TestOverloadTakesFromNobody(t *testing.T) {
 	hot := func(int) string { return "hot" }
 	attacks := []attack{
@@ -261,7 +264,7 @@ func TestOverloadTakesFromNobody(t *testing.T) {
 	}
 }
 
-// At ten times what the store can do as much is decided as at its best.
+// At ten times the load that the store can bear, as many requests are decided as at its best.
 func TestGoodputUnderOverload(t *testing.T) {
 	at := func(callers int, key func(int) string) (decided int) {
 		bubble.Test(t, func(t *testing.T) {
@@ -285,7 +288,8 @@ func TestGoodputUnderOverload(t *testing.T) {
 	}
 }
 
-// A store that stops answering under load is noticed within a deadline, and on_store_failure decides then.
+// A store that stops answering under load is noticed within a deadline, and on_store_failure
+// decides then.
 func TestStoreStopsUnderOverload(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		n, s := busyNode(t)
@@ -309,8 +313,8 @@ func TestStoreStopsUnderOverload(t *testing.T) {
 	})
 }
 
-// A pipeline that is late while the store answers others is the store's being busy; one that is late alone, or refused,
-// is not.
+// A pipeline that is late while the store answers others means that the store is busy. A pipeline
+// that is late while nothing else is answered, or that is refused, does not mean that.
 func TestLateWhileRepliesFlow(t *testing.T) {
 	late := &store.Error{Err: context.DeadlineExceeded}
 	for _, tc := range []struct {

@@ -5,63 +5,66 @@ import (
 )
 
 const (
-	// queueLength bounds the requests that wait for the store. When it is reached, the newest request of the longest
-	// flow is refused, or the newcomer if it belongs to that flow.
+	// queueLength bounds the requests that wait for the store. When it is reached, the newest
+	// request of the longest flow is refused. That is the newcomer if it belongs to that flow.
 	queueLength = 8192
-	// flowsOfLimit is how many flows the buckets of one caller and limit are spread over, by hash: so many that hardly any
-	// has a flooding one beside it. There are never more flows than requests.
+	// flowsOfLimit is the number of flows over which the buckets of one caller and limit are
+	// spread, by hash. It is so large that a bucket hardly ever shares its flow with one that is
+	// flooded. There are never more flows than requests.
 	flowsOfLimit = 1 << 16
-	// scriptWork is what a script call costs for each bucket, in units of work; joinWork is what a request costs that is
-	// decided by the script call of the one before it, on the same buckets. The measured ratio is 7 to 9.
+	// scriptWork is the work of a script call for each bucket. joinWork is the work of a further
+	// request on the same buckets in the same script call. The measured ratio is 7 to 9.
 	scriptWork, joinWork = 8, 1
-	// quantum is the work that a flow may have done before it is the next one's turn.
+	// quantum is the work that a flow may have done in one turn.
 	quantum = scriptWork
-	// maxCompared bounds how many flows are looked at to find a long one, at each level of the tree.
+	// maxCompared bounds the flows that are compared at each level of the tree to find a long one.
 	maxCompared = 64
-	// maxSpareFlows bounds the flows kept for use again after they emptied.
+	// maxSpareFlows bounds the empty flows that are kept for reuse.
 	maxSpareFlows = 1024
 )
 
-// flowID names a node of the tree: a caller has no limit, a limit has no hash, a flow has all three.
+// flowID names a node of the tree. A caller's node has neither limit nor hash, a limit's node has
+// no hash, a leaf has all three.
 type flowID struct {
 	caller string
 	limit  *policy.Limit
-	hash   int // 1 to flowsOfLimit; 0: a caller or a limit
+	hash   int // of a leaf, 1 to flowsOfLimit; else 0
 }
 
-// flow is a node of the tree while requests wait below it. A leaf holds them in order of arrival; the others share their
-// turn among their children.
+// flow is a node of the tree, and exists while requests wait below it. A leaf holds requests in
+// order of arrival. Every other node shares its turns among its children.
 type flow struct {
 	id            flowID
 	parent        *flow
 	before, after *flow // the neighbours in the ring of the parent's children
 	turn          *flow // the child that is served next; nil: it has none
 	children      int64
-	work          int64 // that waits below it
-	credit        int64 // work that it may still have done before it is the next one's turn
+	work          int64 // of the requests that wait below it
+	credit        int64 // work that it may still have done in its turn
 
-	requests []waiting // of a leaf: those from first on wait
+	requests []waiting // of a leaf: the elements from first on wait
 	first    int
-	trip     uint64 // of a leaf: the round trip that last took of it
+	trip     uint64 // of a leaf: the last round trip that took a request of it
 }
 
-// fairQueue is deficit round robin in a tree: callers take turns, then the limits of a caller, then flows of buckets by
-// hash, each turn worth the same work. One flooding key, limit or caller therefore delays others by no more than its share.
-// A flow exists only while it holds something. Not safe for concurrent use.
+// fairQueue is deficit round robin in a tree. Callers take turns, then the limits of a caller, then
+// flows of buckets by hash. Each turn is worth the same work. So one flooded key, limit or caller
+// delays others by no more than its own share. A flow exists only while it holds requests. Not safe
+// for concurrent use.
 type fairQueue struct {
 	root   flow
 	flows  map[flowID]*flow
 	spare  []*flow
-	length int // requests
-	most   int // that length may be
-	trip   uint64
+	length int    // requests
+	most   int    // upper bound of length
+	trip   uint64 // number of the present round trip
 }
 
 func newFairQueue(most int) *fairQueue {
 	return &fairQueue{flows: map[flowID]*flow{}, most: most}
 }
 
-// flowOf returns the place of a request in the tree.
+// flowOf returns the leaf to which a request belongs.
 func flowOf(w *waiting) flowID {
 	if len(w.applied) == 0 {
 		return flowID{caller: w.caller, hash: 1}
@@ -69,8 +72,8 @@ func flowOf(w *waiting) flowID {
 	return flowID{caller: w.caller, limit: w.applied[0].Limit, hash: 1 + int(w.hash%flowsOfLimit)}
 }
 
-// push puts a request at the end of its flow. If the queue is full, one request has to go: the newest of the longest
-// flow, which may be the one that came.
+// push puts a request at the end of its flow. If the queue is full, it removes the newest request
+// of the longest flow and returns it. That may be the newcomer.
 func (q *fairQueue) push(w waiting) (gone waiting, full bool) {
 	w.work = q.workOf(&w)
 	id := flowOf(&w)
@@ -90,7 +93,7 @@ func (q *fairQueue) push(w waiting) (gone waiting, full bool) {
 	return gone, full
 }
 
-// workOf is what a request costs at the end of its flow.
+// workOf returns the work of a request at the end of its flow.
 func (q *fairQueue) workOf(w *waiting) int64 {
 	buckets := max(int64(len(w.applied)), 1)
 	if leaf := q.flows[flowOf(w)]; leaf != nil && leaf.requests[len(leaf.requests)-1].shares(w) {
@@ -99,7 +102,7 @@ func (q *fairQueue) workOf(w *waiting) int64 {
 	return scriptWork * buckets
 }
 
-// leaf returns the flow of an id, which it makes if it is not there.
+// leaf returns the flow of an id, and makes it if it does not exist.
 func (q *fairQueue) leaf(id flowID) *flow {
 	if f := q.flows[id]; f != nil {
 		return f
@@ -129,7 +132,7 @@ func (q *fairQueue) fresh() *flow {
 	return f
 }
 
-// enter puts a child at the end of the round.
+// enter makes a child the last in the round.
 func (f *flow) enter(child *flow) {
 	f.children++
 	if f.turn == nil {
@@ -140,7 +143,7 @@ func (f *flow) enter(child *flow) {
 	child.before.after, child.after.before = child, child
 }
 
-// leave takes a child out of the round.
+// leave removes a child from the round.
 func (f *flow) leave(child *flow) {
 	f.children--
 	if f.children == 0 {
@@ -153,7 +156,7 @@ func (f *flow) leave(child *flow) {
 	child.before.after, child.after.before = child.after, child.before
 }
 
-// next returns the flow whose turn it is; nil: nothing waits.
+// next returns the leaf whose turn it is, nil if no request waits.
 func (q *fairQueue) next() *flow {
 	f := &q.root
 	if f.turn == nil {
@@ -169,8 +172,9 @@ func (q *fairQueue) next() *flow {
 	return f
 }
 
-// cost is what the first request of a flow costs in this round trip: one that would join the script call of another is
-// alone if that one left with the round trip before.
+// cost returns the work of a flow's first request in this round trip. A request that would have
+// joined the script call of the one before it needs a script call of its own if that one left with
+// an earlier round trip.
 func (q *fairQueue) cost(leaf *flow) int64 {
 	w := &leaf.requests[leaf.first]
 	if leaf.trip == q.trip {
@@ -179,7 +183,7 @@ func (q *fairQueue) cost(leaf *flow) int64 {
 	return max(w.work, scriptWork*int64(len(w.applied)))
 }
 
-// take takes the first request of a flow whose turn it is, and charges it to the flow.
+// take removes the first request of a flow whose turn it is, and charges its work to the flow.
 func (q *fairQueue) take(leaf *flow) waiting {
 	cost := q.cost(leaf)
 	leaf.trip = q.trip
@@ -189,7 +193,7 @@ func (q *fairQueue) take(leaf *flow) waiting {
 	return q.drop(leaf)
 }
 
-// drop takes the first request of a flow, and charges nothing.
+// drop removes the first request of a flow and charges nothing.
 func (q *fairQueue) drop(leaf *flow) waiting {
 	w := leaf.requests[leaf.first]
 	leaf.requests[leaf.first] = waiting{}
@@ -198,7 +202,7 @@ func (q *fairQueue) drop(leaf *flow) waiting {
 	return w
 }
 
-// removeNewest takes the last request of a flow.
+// removeNewest removes the last request of a flow.
 func (q *fairQueue) removeNewest(leaf *flow) waiting {
 	last := len(leaf.requests) - 1
 	w := leaf.requests[last]
@@ -208,7 +212,8 @@ func (q *fairQueue) removeNewest(leaf *flow) waiting {
 	return w
 }
 
-// lighter notes that a request has left a flow, and ends what is empty.
+// lighter subtracts the work of a request that left a flow, and removes the nodes that are empty
+// now.
 func (q *fairQueue) lighter(leaf *flow, work int64) {
 	q.length--
 	for f := leaf; f != nil; {
@@ -221,17 +226,18 @@ func (q *fairQueue) lighter(leaf *flow, work int64) {
 		}
 		f = parent
 	}
-	if waits := leaf.requests[leaf.first:]; leaf.first > 32 && leaf.first > len(waits) { // the rest is moved rarely
+	// The waiting requests are moved to the front only now and then.
+	if waits := leaf.requests[leaf.first:]; leaf.first > 32 && leaf.first > len(waits) {
 		n := copy(leaf.requests, waits)
 		clear(leaf.requests[n:])
 		leaf.requests, leaf.first = leaf.requests[:n], 0
 	}
 }
 
-// maxSpareRequests bounds the places that a spare flow keeps for requests.
+// maxSpareRequests bounds the capacity for requests that a spare flow keeps.
 const maxSpareRequests = 8
 
-// keep keeps an empty flow for use again.
+// keep keeps an empty flow for reuse.
 func (q *fairQueue) keep(f *flow) {
 	room := f.requests[:0]
 	if cap(room) > maxSpareRequests {
@@ -243,12 +249,13 @@ func (q *fairQueue) keep(f *flow) {
 	}
 }
 
-// longerThan returns the flow that has to give way to a request that comes to a full queue: the longest flow of the
-// limit with most work of the caller with most work. It is nil where the request itself has to, because its own caller,
-// limit and flow are the longest.
+// longerThan returns the flow that must give up a request when another one comes to a full queue:
+// the longest flow of the limit with most work of the caller with most work. It returns nil if the
+// new request itself has to go, because its own caller, limit and flow are the longest.
 func (q *fairQueue) longerThan(id flowID, work int64) *flow {
 	own := [...]flowID{{caller: id.caller}, {caller: id.caller, limit: id.limit}, id}
-	f, depth, among := &q.root, 0, true // among: the request would wait below f
+	// among is true while the new request would wait below f.
+	f, depth, among := &q.root, 0, true
 	for f.turn != nil {
 		long := f.longest()
 		if mine := q.flows[own[depth]]; among && mine != long {
@@ -269,7 +276,7 @@ func (q *fairQueue) longerThan(id flowID, work int64) *flow {
 	return f
 }
 
-// longest returns the child in which most work waits, of as many as are compared.
+// longest returns the child with most work, among the first maxCompared children.
 func (f *flow) longest() *flow {
 	long, one := f.turn, f.turn.after
 	for range min(f.children, maxCompared) - 1 {
@@ -281,9 +288,10 @@ func (f *flow) longest() *flow {
 	return long
 }
 
-// ahead returns the work that is done until a request would have been decided, if nothing else came: its own and what is
-// before it in its flow, and as much of each other flow, limit and caller as they have their turns meanwhile. It is too
-// much where others have less waiting than that.
+// ahead returns the work that is done until a request has been decided, if no other request comes.
+// It counts the request itself, the requests before it in its flow, and the turns that other flows,
+// limits and callers have meanwhile. It is too high if those have less work waiting than their
+// turns allow.
 func (q *fairQueue) ahead(w *waiting) int64 {
 	id, own := flowOf(w), q.workOf(w)
 	levels := [...]flowID{id, {caller: id.caller, limit: id.limit}, {caller: id.caller}}
@@ -298,7 +306,8 @@ func (q *fairQueue) ahead(w *waiting) int64 {
 		}
 		if i+1 < len(levels) {
 			if parent = q.flows[levels[i+1]]; parent == nil {
-				continue // alone there
+				// On this level the request is alone.
+				continue
 			}
 		}
 		before = min(before*(parent.children+fresh), parent.work+own)

@@ -9,7 +9,8 @@ import (
 	"github.com/quotad/quotad/policy"
 )
 
-// BenchmarkRefusal is what a request costs that is refused because it cannot be in time: alone, and each of a batch.
+// BenchmarkRefusal is what a request costs that is refused because it cannot be in time: alone, and
+// each of a batch.
 func BenchmarkRefusal(b *testing.B) {
 	n := unstarted(b, 1, documents.Parse(b, 1, hereAndThere, "name: minute, limit: 100, window: 1m"))
 	r := n.tenure.Rules()
@@ -43,8 +44,8 @@ func BenchmarkRefusal(b *testing.B) {
 	})
 }
 
-// BenchmarkQueue is what a place in the queue costs, among a thousand requests that wait: of one bucket, of many, of many
-// callers.
+// BenchmarkQueue is what a place in the queue costs, among a thousand requests that wait: of one
+// bucket, of many, of many callers.
 func BenchmarkQueue(b *testing.B) {
 	limit := &policy.Limit{Name: "a"}
 	for name, of := range map[string]func(i int) waiting{

@@ -13,7 +13,7 @@ import (
 	"github.com/quotad/quotad/region/rules"
 )
 
-// queuedAs is a request for the queue, told apart by its cost, of so many buckets.
+// queuedAs is a request for the queue with the given number of buckets. Its cost identifies it.
 func queuedAs(caller string, limit *policy.Limit, key string, buckets int, number int64) waiting {
 	w := waiting{caller: caller, cost: number, commit: true, rules: sharedRules}
 	for i := range buckets {
@@ -27,10 +27,12 @@ func queuedAs(caller string, limit *policy.Limit, key string, buckets int, numbe
 
 var sharedRules = &rules.Rules{Epoch: "1"}
 
-// dumbQueue is the twin of a fairQueue: the same tree, written down as lists that are searched anew each time.
+// dumbQueue is the twin of a fairQueue: the same tree, written down as lists that are searched anew
+// each time.
 type dumbQueue struct {
-	all     []waiting           // in order of arrival
-	rounds  map[flowID][]flowID // children of a node in the order of their turns, the next one first
+	all []waiting // in order of arrival
+	// children of a node in the order of their turns, the next one first
+	rounds  map[flowID][]flowID
 	credits map[flowID]int64
 }
 
@@ -81,7 +83,8 @@ func (d *dumbQueue) pop(cost func(waiting) int64) waiting {
 	return w
 }
 
-// The queue serves in the order of its twin, whatever comes and goes, and holds nothing when it is empty.
+// The queue serves in the same order as its twin, whatever requests come and go. It holds nothing
+// when it is empty.
 func TestQueueIsItsTwin(t *testing.T) {
 	limits := []*policy.Limit{{Name: "a"}, {Name: "b"}}
 	rapid.Check(t, func(t *rapid.T) {
@@ -121,8 +124,8 @@ func TestQueueIsItsTwin(t *testing.T) {
 	})
 }
 
-// Of flows that always have something waiting none gets less than its share of the work done, but for what one turn and
-// one request may be too much.
+// Flows that always have requests waiting get equal shares of the work, except for the excess of
+// one turn and one request.
 func TestQueueShares(t *testing.T) {
 	limit := &policy.Limit{Name: "a"}
 	rapid.Check(t, func(t *rapid.T) {
@@ -155,8 +158,8 @@ func TestQueueShares(t *testing.T) {
 	})
 }
 
-// Requests of one bucket are served in the order in which they came, and each is as cheap as it is: one script call for
-// those that leave together.
+// Requests of one bucket are served in order of arrival. Those that leave together cost one script
+// call.
 func TestQueueOfOneBucket(t *testing.T) {
 	limit := &policy.Limit{Name: "a"}
 	q := newFairQueue(100)
@@ -184,7 +187,8 @@ func TestQueueOfOneBucket(t *testing.T) {
 	}
 }
 
-// A full queue has the longest flow of the longest limit of the longest caller give way, and no shorter one.
+// When the queue is full, the longest flow of the longest limit of the longest caller loses a
+// request, and no shorter flow.
 func TestQueueFullOfALongFlow(t *testing.T) {
 	a, b := &policy.Limit{Name: "a"}, &policy.Limit{Name: "b"}
 	full := func() *fairQueue {
@@ -219,8 +223,8 @@ func TestQueueFullOfALongFlow(t *testing.T) {
 	}
 }
 
-// What is ahead of a request is all that waits, or its part of each turn until it is served: never less than what is in
-// truth done before it.
+// The work ahead of a request is all that waits, or its share of the turns until it is served. It
+// is never less than the work that is really done before it.
 func TestQueueAhead(t *testing.T) {
 	limits := []*policy.Limit{{Name: "a"}, {Name: "b"}}
 	rapid.Check(t, func(t *rapid.T) {
@@ -245,14 +249,16 @@ func TestQueueAhead(t *testing.T) {
 			done += leaf.requests[leaf.first].work
 			w = q.take(leaf)
 		}
-		// Credits of before shift turns by a quantum, and a request may be one script call too much, at each node.
+		// Credit left from earlier turns shifts a turn by a quantum, and each node of the tree may
+		// count one script call too many.
 		if most := ahead + 3*2*quantum*int64(len(limits)*4*3); done > most {
 			t.Fatalf("%d was done until it was served, %d was foretold", done, ahead)
 		}
 	})
 }
 
-// The pace learns what the store does within a few round trips, and forgets one that was slow by chance.
+// The pace learns the store's speed within a few round trips, and forgets one that was slow by
+// chance.
 func TestPace(t *testing.T) {
 	now := time.Now()
 	p := newPace(50 * time.Millisecond)

@@ -17,8 +17,8 @@ import (
 // bytesOfA is what the bucket of account "a" takes in the meter.
 const bytesOfA = fallbackRecordBytes + len("7:account,1:a,")
 
-// In an outage 100,350 random keys once denied every new one. Now they take a part of what may be
-// taken, and each key keeps its own part, which it spends once.
+// In an outage 100,350 random keys once made the node deny every new key. Now they take only some
+// of the memory, and each key has its own part, which it spends once.
 func TestRandomKeysInAnOutage(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, "name: minute, limit: 100, window: 1m, lending_limit: 0"))
@@ -42,8 +42,7 @@ func TestRandomKeysInAnOutage(t *testing.T) {
 	})
 }
 
-// A meter at any state says of each bucket what a plain map of all of them says, whatever their ids
-// are.
+// Whatever the ids of buckets are, the meter says of each what a plain map of all of them says.
 func TestFallbackAgainstAPlainMap(t *testing.T) {
 	for seed := range uint64(20) {
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -88,8 +87,8 @@ func TestFallbackAgainstAPlainMap(t *testing.T) {
 	}
 }
 
-// claimsAtMost has a node's journal remember so many claims one by one, and returns what the node
-// knows of them.
+// claimsAtMost limits the claims that a node's journal keeps on single buckets, and returns the
+// node's claims.
 func (n *running) claimsAtMost(most int) *claims {
 	c := newClaims(n.journal, n.config.Now, n.deadline, n.log)
 	c.most = most
@@ -97,9 +96,9 @@ func (n *running) claimsAtMost(most int) *claims {
 	return c
 }
 
-// Of more buckets than the journal remembers one by one it remembers the limit's whole window: a
-// node that was started again spends nothing of that limit in it, and of other limits and windows
-// as ever.
+// When the journal holds as many claims on single buckets as it may, it claims the limit's whole
+// window. Started again, the node then spends nothing of that limit in that window. Other limits
+// and windows are not affected.
 func TestALifeSpendsNoPartTwiceOfVeryManyBuckets(t *testing.T) {
 	d := documents.Parse(t, 1, alone, "name: minute, limit: 100, window: 1m, lending_limit: 0.5",
 		"name: other, domain: other, limit: 100, window: 1m, lending_limit: 0.5")
@@ -121,7 +120,7 @@ func TestALifeSpendsNoPartTwiceOfVeryManyBuckets(t *testing.T) {
 		for life := range 2 {
 			c.stop("us/n1")
 			n = c.start("us/n1", d)
-			for i := range buckets + 1 { // one that was not spent of: nobody knows that
+			for i := range buckets + 1 { // one more than was spent of: the node cannot know that
 				if got := n.fits(t, name(i), 1); got != 0 {
 					t.Errorf("life %d admits of bucket %d, of whose limit the whole window is claimed", life+2, i)
 				}
@@ -137,8 +136,8 @@ func TestALifeSpendsNoPartTwiceOfVeryManyBuckets(t *testing.T) {
 	})
 }
 
-// A life that claims a whole window still spends nothing of what a life before it spent of one by
-// one, and claims that have ended make room for others.
+// A life that claims a whole window still spends nothing of buckets that an earlier life claimed
+// one by one. Claims that have ended make room for others.
 func TestWholeClaimsKeepThoseOfBefore(t *testing.T) {
 	d := documents.Parse(t, 1, alone, "name: minute, limit: 100, window: 1m, lending_limit: 0.5")
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
@@ -166,8 +165,8 @@ func TestWholeClaimsKeepThoseOfBefore(t *testing.T) {
 	})
 }
 
-// BenchmarkRandomKeysInAnOutage is what a new key costs that is spent of without the store: memory,
-// time, and with a journal what that grows by.
+// BenchmarkRandomKeysInAnOutage measures the cost of a new key that is spent of without the store:
+// memory, time, and with a journal the growth of its file.
 func BenchmarkRandomKeysInAnOutage(b *testing.B) {
 	for _, with := range []string{"no journal", "a journal"} {
 		b.Run(with, func(b *testing.B) {
@@ -218,7 +217,7 @@ func BenchmarkRandomKeysInAnOutage(b *testing.B) {
 	}
 }
 
-// A request that one of its limits denies makes no record of the others, and no claim in the
+// A request that one of its limits denies makes no record of the other limits, and no claim in the
 // journal.
 func TestWhatIsDeniedTakesNoMemory(t *testing.T) {
 	d := documents.Parse(t, 1, alone, "name: account, limit: 100, window: 1m, lending_limit: 0",

@@ -20,15 +20,17 @@ import (
 	"github.com/quotad/quotad/region/store"
 )
 
-// ErrReceipt says that a receipt is none of this region, or of a time before its store lost its data.
+// ErrReceipt says that a receipt is not of this region, or is older than the last loss of its
+// store's data.
 var ErrReceipt = errors.New("this region cannot refund the receipt")
 
-// receipt returns what a caller needs to have a decision refunded: what was charged, sealed with a key that the region's
-// store keeps, so that any node of the region can refund it, also after a restart. Empty if nothing was charged.
+// receipt returns what a caller needs to have a decision refunded. It lists what was charged and is
+// sealed with a secret that the region's store keeps, so any node of the region can refund it, also
+// after a restart. It is empty if nothing was charged.
 func (l *Limiter) receipt(q Request, all []rules.Applied, a answered) string {
 	r := &receiptv1.Receipt{Region: l.config.Region, Generation: l.store.Generation(), AtUs: a.decided.Now, Cost: q.Cost,
 		Id: fmt.Sprintf("%s:%d", l.life, l.receipts.Add(1))}
-	if q.ID != "" && !a.decided.TooOften { // a decision that is repeated has one receipt
+	if q.ID != "" && !a.decided.TooOften { // all repeats of a decision have the same receipt
 		r.Once = onceKey(q, all)
 		r.Id = fmt.Sprintf("%d:%s", a.decided.Now, r.GetOnce())
 	}
@@ -45,20 +47,22 @@ func (l *Limiter) receipt(q Request, all []rules.Applied, a answered) string {
 	return receiptPrefix + base64.RawURLEncoding.EncodeToString(append(seal(secret, body), body...))
 }
 
-// receiptPrefix tells receipts from other tokens, and keeps them from beginning with a dash.
+// receiptPrefix tells receipts from other tokens, and ensures that none begins with a dash.
 const receiptPrefix = "qr1_"
 
-// maxReceiptBytes is more than a receipt can have: of as many limits as apply to one request, with the longest keys.
+// maxReceiptBytes is more than any receipt has, even one of the most limits that apply to one
+// request with the longest keys.
 const maxReceiptBytes = 64 << 10
 
-// seal returns the authentication code of a receipt.
+// seal returns the authentication code of a receipt's body.
 func seal(secret string, body []byte) []byte {
 	mac := hmac.New(sha256.New, []byte(secret))
 	mac.Write(body)
 	return mac.Sum(nil)
 }
 
-// open checks a receipt and returns what it says.
+// open checks the seal of a receipt and returns its content. The error is a *FieldError, or wraps
+// ErrReceipt.
 func (l *Limiter) open(receipt string) (*receiptv1.Receipt, error) {
 	if len(receipt) > maxReceiptBytes {
 		return nil, &FieldError{"receipt", "is longer than any receipt; send the receipt of a decision as it was given"}
@@ -84,21 +88,22 @@ func (l *Limiter) open(receipt string) (*receiptv1.Receipt, error) {
 	return r, nil
 }
 
-// Refunded is what became of a receipt, charge by charge.
+// Refunded is the outcome of a refund, charge by charge.
 type Refunded struct {
 	Charges  []RefundedCharge
-	Repeated bool // it had been refunded before; this is what was said then
+	Repeated bool // the receipt had been refunded before; this is the outcome of that refund
 }
 
-// RefundedCharge is what became of one charge.
+// RefundedCharge is the outcome of the refund of one charge.
 type RefundedCharge struct {
 	Limit  string
-	Units  int64  // given back
-	Reason string // why nothing was; empty: it was
+	Units  int64  // units given back
+	Reason string // why none were given back; empty if some were
 }
 
-// Refund takes back what a decision charged; a second time it gives nothing more. Units whose cell no longer weighs, and
-// turns of a leaky_bucket, are not given back. The error is a *FieldError, ErrReceipt, or that of the store.
+// Refund gives back what a decision charged. A second refund of the same receipt gives nothing
+// more. Units of a cell that no longer counts, and turns of a leaky_bucket, are not given back. The
+// error is a *FieldError, ErrReceipt, or that of the store.
 func (l *Limiter) Refund(ctx context.Context, receipt string) (Refunded, error) {
 	r, err := l.open(receipt)
 	if err != nil {
@@ -123,7 +128,7 @@ func (l *Limiter) Refund(ctx context.Context, receipt string) (Refunded, error) 
 			}
 			err = fmt.Errorf("refund: %s: try again in a moment", done.Status)
 		}
-		if err != nil { // sent again, it goes on where this ended
+		if err != nil { // if the receipt is sent again, the refund goes on from here
 			return Refunded{}, err
 		}
 		out.Repeated = out.Repeated && done.Repeated
@@ -134,14 +139,15 @@ func (l *Limiter) Refund(ctx context.Context, receipt string) (Refunded, error) 
 	return out, nil
 }
 
-// place is where a charge stands in its receipt.
+// place says where a charge is in its receipt.
 type place struct {
 	index  int
 	limit  string
-	bucket string // id
+	bucket string // the bucket's id
 }
 
-// refunds returns the calls that take back what a receipt says, one for each shard, and the places of their charges.
+// refunds returns the calls that refund the charges of a receipt, one for each shard, and the
+// places of their charges.
 func refunds(current *rules.Rules, r *receiptv1.Receipt) (calls []algorithms.Refund, places [][]place, err error) {
 	for i, charge := range r.GetCharges() {
 		id := string(charge.GetBucket())
@@ -170,9 +176,9 @@ func refunds(current *rules.Rules, r *receiptv1.Receipt) (calls []algorithms.Ref
 	return calls, places, nil
 }
 
-// refunded words what became of one charge.
+// refunded describes and counts the outcome of one charge.
 func (l *Limiter) refunded(limit string, back algorithms.Back, repeated bool) RefundedCharge {
-	if back.Units == 0 && back.Refusal == algorithms.NotRefused { // a reset, or refill, came before
+	if back.Units == 0 && back.Refusal == algorithms.NotRefused { // a reset or a refill came before
 		back.Refusal = algorithms.NoLongerWeighs
 	}
 	if !repeated {
@@ -181,8 +187,9 @@ func (l *Limiter) refunded(limit string, back algorithms.Back, repeated bool) Re
 	return RefundedCharge{Limit: limit, Units: back.Units, Reason: back.Refusal.String()}
 }
 
-// Reset clears the use of one bucket in this region, and returns what counted as used. Nothing else changes; what is
-// admitted from then on comes on top of what was, so that the limit does not hold in this window: it is for operators.
+// Reset clears the use of one bucket in this region and returns the units that counted as used.
+// Nothing else changes. What is admitted from then on comes on top of what was admitted before, so
+// the limit does not hold in this window. Reset is for operators.
 func (l *Limiter) Reset(ctx context.Context, limit, domain string, descriptors map[string]string) (cleared int64, err error) {
 	if err := (Request{Domain: domain, Descriptors: descriptors, Cost: 1}).Validate(); err != nil {
 		return 0, err

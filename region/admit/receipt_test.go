@@ -15,7 +15,8 @@ import (
 	"github.com/quotad/quotad/region/store"
 )
 
-// sealing returns a node of region "here" in which nothing runs but whose store is open, and a receipt it could have given.
+// sealing returns a node of region "here" in which nothing runs but whose store is open, and a
+// receipt it could have given.
 func sealing(t testing.TB) (*Limiter, *receiptv1.Receipt) {
 	t.Helper()
 	d := documents.Parse(t, 1, hereAndThere, "name: minute, limit: 100, window: 1m")
@@ -41,7 +42,7 @@ func given(t testing.TB, n *Limiter, r *receiptv1.Receipt) string {
 	return sealed(n.store.Secret(), body)
 }
 
-// refusal says how a receipt was refused: the error must be one that a caller can do something with.
+// refusal says how a receipt was refused. The error must be one on which a caller can act.
 func refusal(t testing.TB, err error) string {
 	t.Helper()
 	var field *FieldError
@@ -125,7 +126,8 @@ func TestChangedReceipts(t *testing.T) {
 		refused("without", i, append(append([]byte{}, raw[:i]...), raw[i+1:]...))
 	}
 	refused("one more", len(raw), append(append([]byte{}, raw...), 0))
-	// The text may have another spelling (its last letter has bits to spare): then it is the same receipt.
+	// The text may have another spelling (its last letter has bits to spare): then it is the same
+	// receipt.
 	for i := range good {
 		for _, letter := range "A-_z9= \n\x00\xff" {
 			spelt := good[:i] + string(letter) + good[i+1:]
@@ -136,7 +138,8 @@ func TestChangedReceipts(t *testing.T) {
 	}
 }
 
-// A node whose store is not open has given no receipt, and takes none, not even one sealed with the empty secret.
+// A node whose store is not open has given no receipt, and takes none, not even one sealed with the
+// empty secret.
 func TestReceiptsBeforeTheStoreIsOpen(t *testing.T) {
 	n, r := sealing(t)
 	closed, err := store.Connect(store.Options{URL: "redis://127.0.0.1:1"})
@@ -153,7 +156,8 @@ func TestReceiptsBeforeTheStoreIsOpen(t *testing.T) {
 	}
 }
 
-// A receipt that is sealed rightly but names no bucket cannot be one of ours; it is refused, and nothing is asked.
+// A receipt that is sealed rightly but names no bucket cannot be one of ours; it is refused, and
+// nothing is asked.
 func TestReceiptOfNoBucket(t *testing.T) {
 	n, r := sealing(t)
 	for _, id := range []string{"", "minute", "token", string(r.Charges[0].Bucket) + "x"} {

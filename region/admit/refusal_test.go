@@ -11,7 +11,8 @@ import (
 	"github.com/quotad/quotad/region/store"
 )
 
-// A Redis that refuses scripts, here for want of memory, answers: a breaker would open and close again at each probe.
+// A Redis that refuses scripts, here for want of memory, answers: a breaker would open and close
+// again at each probe.
 func TestARefusalTripsNoBreaker(t *testing.T) {
 	n, operator := onProcess(t)
 	if err := operator.ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {

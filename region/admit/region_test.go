@@ -144,8 +144,8 @@ func (n *running) run() (stop func()) {
 	}
 }
 
-// keepBooks writes down use, has the store charged with what was admitted without it, and drops
-// what no longer weighs, as a node does.
+// keepBooks writes checkpoints of use, has the store charged with what was admitted without it, and
+// drops what no longer counts, as a node does.
 func (n *running) keepBooks(ctx context.Context) {
 	settles, writes := time.NewTicker(200*time.Millisecond), time.NewTicker(time.Second)
 	forgets := time.NewTicker(10 * time.Second)

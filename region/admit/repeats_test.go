@@ -49,9 +49,9 @@ func (n *running) repeats(t *testing.T) map[string]float64 {
 	return by
 }
 
-// One id for all requests is no way around the limit: of 1,000 requests by one id, under a limit of
-// 10, the limit and the default number of repeats are admitted, and those say that nothing was
-// charged for them.
+// Sending all requests with one id does not get around the limit. Of 1,000 requests with one id
+// under a limit of 10, as many are admitted as the limit and the default number of repeats
+// together, and the repeats say that nothing was charged for them.
 func TestOneIDForAllRequests(t *testing.T) {
 	for _, kind := range algorithms.Kinds {
 		t.Run(string(kind), func(t *testing.T) {
@@ -74,8 +74,8 @@ func TestOneIDForAllRequests(t *testing.T) {
 	}
 }
 
-// A request that was sent too often is one without an id: it has a receipt of its own, and the
-// memory of the first stays until its minute is over.
+// A request that was sent too often is decided as one without an id. It has its own receipt, and
+// the first decision stays remembered until its minute is over.
 func TestARequestSentTooOftenIsOneWithoutAnID(t *testing.T) {
 	d := documents.Parse(t, 1, alone, limitOf(algorithms.FixedWindow, 10, ""))
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
@@ -109,8 +109,9 @@ func TestARequestSentTooOftenIsOneWithoutAnID(t *testing.T) {
 	})
 }
 
-// In several shards, too, what is sent too often is charged in all of them or in none, although
-// each shard counts for itself: here one was asked once more than the other.
+// Across several shards, too, a request that is sent too often is charged in all of them or in
+// none, although each shard counts the repeats itself. Here one shard was asked once more than the
+// other.
 func TestSpanningSentTooOften(t *testing.T) {
 	for _, limits := range [][]string{{perAccount, perAddress}, {perAddress, perAccount}} {
 		spanned(t, limits, func(t *testing.T, c *cluster, n *running) {

@@ -23,8 +23,9 @@ func rulesOf(t testing.TB, d *policy.Document, region string) *rules.Rules {
 	return r
 }
 
-// Every region knows the same of every store; what the stores hold and what the nodes may admit without them is together
-// no more than the limit, whatever the split; and what regions report as their entitlements adds up to it.
+// Every region computes the same split for every store. What the stores hold and what the nodes may
+// admit without them is together no more than the limit, and the entitlements that regions report
+// add up to it.
 func TestReserveIsOutOfEveryStore(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		kind := rapid.SampledFrom(algorithms.Kinds).Draw(r, "kind")
@@ -76,7 +77,8 @@ func TestWithoutStoreReserveOfEachKind(t *testing.T) {
 		for _, tc := range []struct {
 			fields string
 			nodes  int
-			part   int // of the entitlement of 400, under a fixed window; half of it under the others
+			// of the entitlement of 400, under a fixed window; half of it under the others
+			part int
 		}{
 			{"limit: 1000, local_reserve: 0.1", 1, 40},
 			{"limit: 1000, local_reserve: 0.1, lending_limit: 0", 1, 40},
@@ -84,8 +86,9 @@ func TestWithoutStoreReserveOfEachKind(t *testing.T) {
 			{"limit: 1000, local_reserve: 0.1", 2, 20},
 			{"limit: 1000, local_reserve: 0.1", 41, 0},
 			{"limit: 1000, local_reserve: 1", 1, 400},
-			{"limit: 1000, local_reserve: 0.002499", 1, 0}, // less than a unit is none, and nothing else takes its place
-			{"limit: 3, local_reserve: 0.5", 1, 0},         // home mode
+			// Less than a unit counts as none, and no other part takes its place.
+			{"limit: 1000, local_reserve: 0.002499", 1, 0},
+			{"limit: 3, local_reserve: 0.5", 1, 0}, // home mode
 		} {
 			if kind != algorithms.FixedWindow {
 				tc.part /= 2
@@ -105,7 +108,8 @@ func TestWithoutStoreReserveOfEachKind(t *testing.T) {
 	}
 }
 
-// An entitlement of one unit has no reserve: the unit is the store's, and a node without it admits nothing.
+// An entitlement of one unit has no reserve: the unit is the store's, and a node without it admits
+// nothing.
 func TestReserveOfOneUnit(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, "name: few, limit: 4, window: 1m, local_reserve: 0.5"))
@@ -124,7 +128,8 @@ func TestReserveOfOneUnit(t *testing.T) {
 	})
 }
 
-// What was spent of a reserve is never booked, what was spent of the store's always is, whichever document was in force.
+// Units spent of a reserve are never charged in the store. Units spent of the store's part always
+// are, whichever document was in force.
 func TestReserveIsNotBooked(t *testing.T) {
 	with := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, "name: minute, limit: 100, window: 1m, local_reserve: 0.5")).tenure.Rules().Match(asked(request("a")))[0]
 	without := unstarted(t, 1, documents.Parse(t, 2, hereAndThere, "name: minute, limit: 100, window: 1m, lending_limit: 0.5")).tenure.Rules().Match(asked(request("a")))[0]
@@ -150,7 +155,7 @@ func TestReserveIsNotBooked(t *testing.T) {
 	}
 }
 
-// A store that comes back is not charged with the reserve: it has its whole part left.
+// A store that comes back is not charged with the reserve: its whole part is left.
 func TestReserveLeavesTheStoreAlone(t *testing.T) {
 	started(t, documents.Parse(t, 1, alone, "name: long, limit: 400, window: 1m, local_reserve: 0.2"), []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		us := c.running["us/n1"]

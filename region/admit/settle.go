@@ -8,8 +8,8 @@ import (
 	"github.com/quotad/quotad/allocator/exchange"
 )
 
-// SettleLocal charges in the store what this node admitted without it, under the document in force. What that has no bucket
-// for any more counts nowhere.
+// SettleLocal charges in the store what this node admitted without it, under the document in force.
+// A spend whose bucket is no longer in that document counts nowhere and is dropped.
 func (l *Limiter) SettleLocal(ctx context.Context) {
 	all := l.fallback.unsettled(maxBatched)
 	if len(all) == 0 || l.tenure.Generation() == 0 {
@@ -40,11 +40,12 @@ func (l *Limiter) SettleLocal(ctx context.Context) {
 	}
 }
 
-// SettleAll charges in the store what this node admitted without it, all of it, before the node ends. It does what it can,
-// and says what could not be charged.
+// SettleAll charges in the store everything that this node admitted without it, before the node
+// ends. The error says how many units could not be charged.
 func (l *Limiter) SettleAll(ctx context.Context) error {
 	left := l.fallback.status().Unbooked
-	for before := left + 1; left > 0 && left < before; { // a turn charges so many at most
+	// One call of SettleLocal charges a bounded number of spends.
+	for before := left + 1; left > 0 && left < before; {
 		l.SettleLocal(ctx)
 		before, left = left, l.fallback.status().Unbooked
 	}

@@ -12,21 +12,25 @@ import (
 	"github.com/quotad/quotad/region/store"
 )
 
-// A request whose limits lie in several shards of the store is decided shard by shard, each part charged as it is
-// admitted. Where a later part is denied or fails, what the earlier ones charged is refunded in the cells it was charged
-// in. So the request as a whole is charged everywhere or, but for the moment in between, nowhere: in that moment others
-// may be denied what is given back. What cannot be refunded stays charged, which admits less, never more: a store that
-// fails then, a node that dies, and a turn of a leaky_bucket. Queues therefore come last, but where two shards have
-// queues, the turn in the first is lost when the second denies.
+// A request whose limits are in several shards of the store is decided shard by shard. Each part is
+// charged as it is admitted. If a later part is denied or fails, what the earlier parts charged is
+// refunded in the cells in which it was charged. So the request is charged everywhere or nowhere,
+// except for a moment in between: in that moment other requests may be denied for lack of the units
+// that are then given back.
+//
+// A charge that cannot be refunded stays, which admits fewer requests, never more. That happens if
+// the store fails or the node dies during the refund, and always to the turn of a leaky_bucket.
+// Parts with a leaky_bucket therefore come last. If two shards have one, the turn in the first is
+// lost when the second denies.
 
-// part is what of a request lies in one shard.
+// part is the part of a request that is in one shard.
 type part struct {
 	shard store.Shard
-	of    []int // places in the request's list of limits
-	queue bool  // has a leaky_bucket
+	of    []int // indexes into the request's list of limits
+	queue bool  // whether it has a leaky_bucket
 }
 
-// parts returns a request's parts in the order in which they are decided.
+// parts returns the parts of a request in the order in which they are decided.
 func (w waiting) parts() []part {
 	var all []part
 	for i, a := range w.applied {
@@ -46,6 +50,7 @@ func (w waiting) parts() []part {
 // spans says whether a request is decided shard by shard.
 func (w waiting) spans() bool { return len(w.rules.Shards) > 1 && len(w.parts()) > 1 }
 
+// order sorts parts with a leaky_bucket after the others.
 func order(p part) int {
 	if p.queue {
 		return 1
@@ -53,7 +58,7 @@ func order(p part) int {
 	return 0
 }
 
-// only returns the part of a request as a request of its own.
+// only returns a part of a request as a request of its own.
 func (w waiting) only(p part) waiting {
 	own := w
 	own.applied = make([]rules.Applied, len(p.of))
@@ -66,13 +71,13 @@ func (w waiting) only(p part) waiting {
 	return own
 }
 
-// onceIn returns what a key of OnceKey is called in another shard.
+// onceIn returns the key in another shard that corresponds to a key of store.OnceKey.
 func onceIn(shard store.Shard, once string) string {
 	return store.OnceKey(shard, strings.TrimPrefix(once, store.OnceKey(store.ShardOf(once), "")))
 }
 
-// decideParts has the store decide a request part by part and puts the answers together, in the order of its limits.
-// Once a part is denied, the others are only asked what they would say.
+// decideParts asks the store to decide a request part by part, and joins the answers in the order
+// of its limits. After a part was denied, the remaining parts are asked without being charged.
 func (l *Limiter) decideParts(ctx context.Context, w waiting, parts []part) (answered, error) {
 	whole := answered{decided: algorithms.Decided{Head: algorithms.Head{Status: algorithms.StatusOK}, Repeated: true,
 		Buckets: make([]algorithms.State, len(w.applied)),
@@ -94,7 +99,7 @@ func (l *Limiter) decideParts(ctx context.Context, w waiting, parts []part) (ans
 		case err != nil:
 			undo()
 			return answered{}, err
-		case !a.ok() && denied: // what denied is enough
+		case !a.ok() && denied: // the denial stands without this answer
 			whole.unheard(p)
 			continue
 		case !a.ok():
@@ -103,7 +108,7 @@ func (l *Limiter) decideParts(ctx context.Context, w waiting, parts []part) (ans
 			return a, nil
 		}
 		if own.commit && a.decided.TooOften && a.decided.Answers[a.index].Admitted {
-			own.once = "" // what is remembered stays
+			own.once = "" // the store keeps what it remembers under it
 			charged = append(charged, l.chargeOf(own, p.shard, a))
 			undo()
 			return l.decideAnew(ctx, w, parts)
@@ -111,15 +116,15 @@ func (l *Limiter) decideParts(ctx context.Context, w waiting, parts []part) (ans
 		whole.add(p, a)
 		if !whole.decided.Answers[0].Admitted {
 			undo()
-		} else if own.commit && !a.decided.Repeated { // what was charged before stays
+		} else if own.commit && !a.decided.Repeated { // a charge of an earlier attempt stays
 			charged = append(charged, l.chargeOf(own, p.shard, a))
 		}
 	}
 	return whole, nil
 }
 
-// decideAnew decides a request that was sent again too often as one without an id. Each shard counts for itself how
-// often it was, so that all parts are charged anew or none.
+// decideAnew decides a request that was sent again too often as a request without an id. Each shard
+// counts the repeats itself, so all parts have to be charged anew, or none.
 func (l *Limiter) decideAnew(ctx context.Context, w waiting, parts []part) (answered, error) {
 	w.once = ""
 	a, err := l.decideParts(ctx, w, parts)
@@ -127,7 +132,7 @@ func (l *Limiter) decideAnew(ctx context.Context, w waiting, parts []part) (answ
 	return a, err
 }
 
-// add puts the answer to a part in its places.
+// add copies the answer to a part to the places of its limits.
 func (a *answered) add(p part, own answered) {
 	d, answer := &a.decided, own.decided.Answers[own.index]
 	for n, i := range p.of {
@@ -140,20 +145,21 @@ func (a *answered) add(p part, own answered) {
 	}
 }
 
-// unheard gives the places of a part that did not answer a time, so that nothing is told of another century.
+// unheard sets the store's time of a part that did not answer to that of the other parts. Without
+// it the decision could show a time in 1970.
 func (a *answered) unheard(p part) {
 	for _, i := range p.of {
 		a.times[i] = a.decided.Now
 	}
 }
 
-// chargeOf returns what takes back the charge of a part.
+// chargeOf returns the refund call that takes back the charge of a part.
 func (l *Limiter) chargeOf(own waiting, shard store.Shard, a answered) algorithms.Refund {
 	c := algorithms.Refund{Fence: algorithms.Fence{Epoch: own.rules.Epoch}, At: a.decided.Now, Cost: own.cost,
 		Receipt: store.RefundKey(shard, fmt.Sprintf("%s:%d", l.life, l.receipts.Add(1))),
 		Once:    cmp.Or(own.once, store.OnceKey(shard, "none"))}
 	for i, v := range a.decided.Answers[a.index].Verdicts {
-		if v.Retry == 0 { // a shadow limit that had no room was not charged
+		if v.Retry == 0 { // a shadow limit without room was not charged
 			charged, state := algorithms.Charge{Target: own.applied[i].Target.Target}, a.decided.Buckets[i]
 			charged.ExistsUntil, charged.Cell = state.ExistsUntil, state.Cell
 			c.Charges = append(c.Charges, charged)
@@ -162,7 +168,8 @@ func (l *Limiter) chargeOf(own waiting, shard store.Shard, a answered) algorithm
 	return c
 }
 
-// takeBack refunds what a part charged, whether or not its caller still waits. If that fails, it stays charged.
+// takeBack refunds what a part charged, also if the caller no longer waits. If the refund fails,
+// the charge stays.
 func (l *Limiter) takeBack(ctx context.Context, c algorithms.Refund) {
 	if len(c.Charges) == 0 {
 		return

@@ -20,8 +20,8 @@ func (c *cluster) deletes(key string) {
 	}
 }
 
-// TestSpanningRepeatedPartStays: a request that was admitted is sent again, and one of its shards is lost meanwhile: what
-// the first attempt charged in the other stays charged.
+// TestSpanningRepeatedPartStays: an admitted request is sent again after one of its shards lost its
+// data. What the first attempt charged in the other shard stays charged.
 func TestSpanningRepeatedPartStays(t *testing.T) {
 	spanned(t, []string{perAccount, perAddress + ", on_store_failure: deny"}, func(t *testing.T, c *cluster, n *running) {
 		q := both(2)
@@ -41,8 +41,9 @@ func TestSpanningRepeatedPartStays(t *testing.T) {
 	})
 }
 
-// TestSpanningTakesNothingBackOfADeletedBucket: a part that was charged is deleted before another part denies. What is
-// taken back puts nothing in its place, so that the next request meets the deletion.
+// TestSpanningTakesNothingBackOfADeletedBucket: a bucket of a charged part is deleted before
+// another part denies. The refund does not create the bucket again, so the next request notices the
+// deletion.
 func TestSpanningTakesNothingBackOfADeletedBucket(t *testing.T) {
 	spanned(t, []string{perAccount, perAddress}, func(t *testing.T, c *cluster, n *running) {
 		n.check(t, both(3))

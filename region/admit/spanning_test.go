@@ -16,7 +16,8 @@ import (
 	"github.com/quotad/quotad/region/store"
 )
 
-// asCluster has the region's embedded Redis taken for a Redis Cluster of one server, whose keys are in many shards.
+// asCluster has the region's embedded Redis taken for a Redis Cluster of one server, whose keys are
+// in many shards.
 func (c *cluster) asCluster() {
 	c.twin = nil
 	c.url = strings.Replace(c.url, "redis://", "redis+cluster://", 1)
@@ -55,7 +56,8 @@ func (n *running) wantUsed(t *testing.T, account, address int64) {
 	}
 }
 
-// TestSpanningDenialSpendsNothing: a request is admitted by all shards or spends nothing in any, whichever denies it.
+// TestSpanningDenialSpendsNothing: a request is admitted by all shards or spends nothing in any,
+// whichever denies it.
 func TestSpanningDenialSpendsNothing(t *testing.T) {
 	for _, limits := range [][]string{{perAccount, perAddress}, {perAddress, perAccount}} {
 		spanned(t, limits, func(t *testing.T, c *cluster, n *running) {
@@ -100,8 +102,8 @@ func TestSpanningRefund(t *testing.T) {
 	})
 }
 
-// TestSpanningRequestID: a request that is sent twice is charged once in every shard, also where the first attempt ended
-// between two shards; refunded, it is decided anew.
+// TestSpanningRequestID: a request that is sent twice is charged once in every shard, also where
+// the first attempt ended between two shards; refunded, it is decided anew.
 func TestSpanningRequestID(t *testing.T) {
 	spanned(t, []string{perAccount, perAddress}, func(t *testing.T, c *cluster, n *running) {
 		q := both(2)
@@ -135,7 +137,8 @@ func TestSpanningRequestID(t *testing.T) {
 	})
 }
 
-// TestSpanningQueuesComeLast: a queue's turn cannot be given back, so it is taken after all else admitted the request.
+// TestSpanningQueuesComeLast: a queue's turn cannot be given back, so it is taken after all else
+// admitted the request.
 func TestSpanningQueuesComeLast(t *testing.T) {
 	queue := "name: queue, algorithm: leaky_bucket, limit: 3600, window: 1h, burst: 100"
 	spanned(t, []string{queue, perAddress}, func(t *testing.T, c *cluster, n *running) {
@@ -150,8 +153,8 @@ func TestSpanningQueuesComeLast(t *testing.T) {
 	})
 }
 
-// TestSpanningFailure: where a shard fails after another was charged, that is given back, and the request is decided
-// without the store; the shard is opened anew by itself.
+// TestSpanningFailure: where a shard fails after another was charged, that is given back, and the
+// request is decided without the store; the shard is opened anew by itself.
 func TestSpanningFailure(t *testing.T) {
 	spanned(t, []string{perAccount + ", on_store_failure: deny", perAddress}, func(t *testing.T, c *cluster, n *running) {
 		n.check(t, both(1))
@@ -173,8 +176,8 @@ func TestSpanningFailure(t *testing.T) {
 	})
 }
 
-// TestSpanningTogether: whatever many requests on overlapping limits are answered, what was admitted is what is charged
-// at the end, and no limit is exceeded.
+// TestSpanningTogether: whatever many requests on overlapping limits are answered, what was
+// admitted is what is charged at the end, and no limit is exceeded.
 func TestSpanningTogether(t *testing.T) {
 	accounts, addresses := "name: per-account, limit: 60, window: 1h", "name: per-address, key: [address], algorithm: token_bucket, limit: 60, window: 24h"
 	spanned(t, []string{accounts, addresses}, func(t *testing.T, c *cluster, n *running) {

@@ -7,30 +7,32 @@ import (
 )
 
 const (
-	// wakeParts is how many times in a deadline a node that is at work looks whether it gets processors.
+	// wakeParts is how many times within a deadline a busy node checks whether it is woken in time.
 	wakeParts = 5
-	// starvedPart is the part of the deadline by which it is woken too late if it is starved of them.
+	// starvedPart says how late is too late: a node that is woken later than due by 1/starvedPart
+	// of the deadline is starved of processor time.
 	starvedPart = 10
-	// starvedLasts is for how many deadlines a node counts as starved after it was woken too late: want of processors comes
-	// in fits, and between them replies are still behind.
+	// starvedLasts is the number of deadlines for which a node counts as starved after it was woken
+	// too late. Lack of processor time comes in bursts, and between them replies are still delayed.
 	starvedLasts = 10
-	// starvedDeadlines is for how many deadlines a starved node does not count its store as out of reach: some seconds
-	// without a reply are no want of processors any more.
+	// starvedDeadlines is the number of deadlines for which a starved node does not treat its store
+	// as out of reach. Some seconds without a reply are not explained by lack of processor time.
 	starvedDeadlines = 40
 )
 
-// wakes finds out whether this process gets processors: while requests are sent to the store, somebody sleeps and sees when he
-// is woken. A process that is starved hears replies late, or takes them for missing. Times are since since.
+// wakes finds out whether this process gets enough processor time. While requests are sent to the
+// store, a goroutine sleeps and notes how late it is woken. A starved process reads replies late,
+// or takes them for missing. Times are nanoseconds after since.
 type wakes struct {
-	begins chan struct{} // requests are sent again
-	used   atomic.Bool   // they were since the last time
-	due    atomic.Int64  // when he is to be woken; 0: nobody sleeps
-	late   atomic.Int64  // when he was last woken too late; 0: never
+	begins chan struct{} // wakes the watching goroutine when requests are sent again
+	used   atomic.Bool   // requests were sent since watch last looked
+	due    atomic.Int64  // when the sleeper is to be woken; 0: nobody sleeps
+	late   atomic.Int64  // when the sleeper was last woken too late; 0: never
 }
 
 // uses notes that a request is sent to the store.
 func (w *wakes) uses() {
-	if w.used.Load() { // mostly: it costs less than to set it
+	if w.used.Load() { // the usual case: loading is cheaper than swapping
 		return
 	}
 	if already := w.used.Swap(true); already {
@@ -42,7 +44,7 @@ func (w *wakes) uses() {
 	}
 }
 
-// watch sleeps and wakes while requests are sent, until ctx ends.
+// watch sleeps and wakes while requests are sent, until ctx ends. deadline is that of a store call.
 func (w *wakes) watch(ctx context.Context, deadline time.Duration) {
 	every := time.NewTimer(time.Hour)
 	defer every.Stop()
@@ -69,7 +71,8 @@ func (w *wakes) watch(ctx context.Context, deadline time.Duration) {
 	}
 }
 
-// starved says whether this process wants for processors, or did within the last starvedLasts deadlines.
+// starved says whether this process lacks processor time, or did within the last starvedLasts
+// deadlines.
 func (w *wakes) starved(now time.Time, deadline time.Duration) bool {
 	at, due, late := now.Sub(since), time.Duration(w.due.Load()), time.Duration(w.late.Load())
 	return due != 0 && at-due > deadline/starvedPart || late != 0 && at-late < starvedLasts*deadline

@@ -23,8 +23,8 @@ func batchOf(n int) *quotadv1.CheckBatchRequest {
 	return m
 }
 
-// TestBatch: all requests are with the node at the same time, each is decided for itself, and the answers come in the
-// order of the requests.
+// TestBatch: all requests of a batch are with the node at the same time, each is decided by itself,
+// and the answers are in the order of the requests.
 func TestBatch(t *testing.T) {
 	receipts := map[bool]string{true: aReceipt}
 	for _, size := range []int{0, 1, 100} {
@@ -32,7 +32,8 @@ func TestBatch(t *testing.T) {
 			var together sync.WaitGroup
 			together.Add(size)
 			node := &fakeNode{
-				wait: func(context.Context, admit.Request) error { // for as long as any of the batch is missing
+				// until all requests of the batch have come
+				wait: func(context.Context, admit.Request) error {
 					together.Done()
 					together.Wait()
 					return nil
@@ -61,7 +62,8 @@ func TestBatch(t *testing.T) {
 	}
 }
 
-// TestBatchRefused: a bad request refuses the batch before the node has seen any of it, and all that is wrong is named.
+// TestBatchRefused: one bad request refuses the batch before the node has seen any of it. The error
+// names all that is wrong.
 func TestBatchRefused(t *testing.T) {
 	node := &fakeNode{}
 	client := quota(t, node)
@@ -79,7 +81,7 @@ func TestBatchRefused(t *testing.T) {
 	}
 }
 
-// TestBatchOfTheLargestRequests: the bound on messages holds the largest batch there may be.
+// TestBatchOfTheLargestRequests: the largest valid batch fits the bound on messages.
 func TestBatchOfTheLargestRequests(t *testing.T) {
 	m := batchOf(100)
 	for i, q := range m.Requests {
@@ -99,7 +101,7 @@ func TestBatchOfTheLargestRequests(t *testing.T) {
 	}
 }
 
-// TestBatchError: an error of one request is the batch's.
+// TestBatchError: if one request fails, the batch fails with its error.
 func TestBatchError(t *testing.T) {
 	node := &fakeNode{decide: func(q admit.Request) (admit.Decision, error) {
 		if q.Cost == 3 {
@@ -113,5 +115,6 @@ func TestBatchError(t *testing.T) {
 }
 
 func checkOf(q admit.Request) *quotadv1.CheckRequest {
-	return &quotadv1.CheckRequest{Domain: q.Domain, Descriptors: q.Descriptors, Cost: &q.Cost, RequestId: q.ID, Receipt: q.Receipt}
+	cost := q.Cost
+	return &quotadv1.CheckRequest{Domain: q.Domain, Descriptors: q.Descriptors, Cost: &cost, RequestId: q.ID, Receipt: q.Receipt}
 }

@@ -17,9 +17,10 @@ import (
 	"github.com/quotad/quotad/region/store"
 )
 
-// BenchmarkCheckGRPC measures a decision over gRPC in memory, then the handler of that call alone, and beside them what
-// Redis alone takes for the same script with the same arguments, on one key, with a real redis-server. All report
-// percentiles of single calls; handler less evalsha is what a node adds to its Redis.
+// BenchmarkCheckGRPC measures a decision over gRPC in memory, then only the handler of that call,
+// and then the time that a real redis-server takes for the same script with the same arguments on
+// one key. All report percentiles of single calls. The handler's time less evalsha is what a node
+// adds to its Redis.
 func BenchmarkCheckGRPC(b *testing.B) {
 	node := startNode(b, fixtures.Process(b), accountLimit(1<<28, time.Hour))
 	front := newServer(b, node, quiet())
@@ -41,7 +42,7 @@ func BenchmarkCheckGRPC(b *testing.B) {
 	}
 }
 
-// bareScript returns a call of the decide script for the bucket that the checks are charged to.
+// bareScript returns a call of the decide script on the bucket to which the checks are charged.
 func bareScript(b *testing.B, node *realNode) func(context.Context) error {
 	b.Helper()
 	options, err := redis.ParseURL(node.server.URL)
@@ -80,9 +81,11 @@ func bareScript(b *testing.B, node *realNode) func(context.Context) error {
 	}
 }
 
-// percentiles makes b.N calls by so many callers, and reports the median and the 99th percentile of a call.
+// percentiles makes b.N calls by the given number of callers, and reports the median and the 99th
+// percentile of the time of a call.
 func percentiles(b *testing.B, callers int, call func(context.Context) error) {
-	for range callers { // connections are made before time is taken
+	// Connections are made before the time is measured.
+	for range callers {
 		if err := call(b.Context()); err != nil {
 			b.Fatal(err)
 		}

@@ -11,14 +11,16 @@ type Bucket struct {
 	LimitUnits  int64           `json:"limit_units"`
 	Algorithm   algorithms.Kind `json:"algorithm"`
 	Entitlement int64           `json:"entitlement"`
-	Burst       *int64          `json:"burst,omitempty"` // this region's part; absent but for token_bucket and leaky_bucket
-	Share       int64           `json:"share"`
-	NextShare   int64           `json:"next_share"`
-	Cell        int64           `json:"cell"`
-	Used        int64           `json:"used"`
-	Fading      int64           `json:"fading"`
-	Free        int64           `json:"free"`
-	Rights      []Rights        `json:"rights"`
+	// Burst is this region's part of the burst. Absent unless the limit is a token_bucket or
+	// leaky_bucket.
+	Burst     *int64   `json:"burst,omitempty"`
+	Share     int64    `json:"share"`
+	NextShare int64    `json:"next_share"`
+	Cell      int64    `json:"cell"`
+	Used      int64    `json:"used"`
+	Fading    int64    `json:"fading"`
+	Free      int64    `json:"free"`
+	Rights    []Rights `json:"rights"`
 }
 
 type Rights struct {
@@ -29,7 +31,7 @@ type Rights struct {
 	Borrowed int64  `json:"borrowed"`
 	Regained int64  `json:"regained"`
 
-	// Absent but for token_bucket, the one whose burst is lent.
+	// Absent unless the limit is a token_bucket, the only kind whose burst is lent.
 	BurstLent     *int64 `json:"burst_lent,omitempty"`
 	BurstBorrowed *int64 `json:"burst_borrowed,omitempty"`
 }

@@ -7,8 +7,9 @@ import (
 	"google.golang.org/grpc/peer"
 )
 
-// callerOf returns whose call it is: the host at the other end of its connection. A proxy is one caller. It never comes
-// from the call itself, or everybody would be as many callers as they like.
+// callerOf returns the caller of a call: the host at the other end of its connection. A proxy is
+// one caller. The caller is never read from the call itself, because then one client could pass for
+// many.
 func callerOf(ctx context.Context) string {
 	p, known := peer.FromContext(ctx)
 	if !known {
@@ -20,7 +21,7 @@ func callerOf(ctx context.Context) string {
 	return hostOf(p.Addr.String())
 }
 
-// hostOf returns the host of an address, or all of one that has no port.
+// hostOf returns the host of an address, or the whole address if it has no port.
 func hostOf(address string) string {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {

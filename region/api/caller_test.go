@@ -12,7 +12,7 @@ import (
 	"github.com/quotad/quotad/region/admit"
 )
 
-// TestCaller: a request is that of the host it came from, whatever it says of itself.
+// TestCaller: a request's caller is the host that it came from, whatever the request says.
 func TestCaller(t *testing.T) {
 	node := &fakeNode{decision: admit.Decision{Allowed: true}}
 	s := newServer(t, node, quiet())

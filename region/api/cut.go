@@ -11,22 +11,25 @@ import (
 	"github.com/quotad/quotad/region/admit"
 )
 
-// Cutter cuts a node off from the nodes of another region, for rehearsals of faults. Safe for concurrent use.
+// Cutter cuts a node off from the nodes of another region, for rehearsals of faults. Safe for
+// concurrent use.
 type Cutter interface {
-	// Cut loses what goes to the nodes of a region ("out"), comes from them ("in"), or "both", for d, in place of what was
-	// cut that way before; 0 heals. It returns their addresses. A *admit.FieldError says that there are none to cut.
+	// Cut loses what goes to the nodes of a region ("out"), comes from them ("in"), or "both", for
+	// d. It replaces an earlier cut in the same direction. A d of 0 heals. Cut returns the
+	// addresses of the nodes. A *admit.FieldError says that there are none to cut.
 	Cut(region, direction string, d time.Duration) ([]netip.Addr, error)
 }
 
-// AllowCuts lets whoever reaches the HTTP API cut the node off from other regions. Call it before serving, if at all.
+// AllowCuts allows everybody who reaches the HTTP API to cut the node off from other regions. Call
+// it before the server serves.
 func (s *Server) AllowCuts(c Cutter) { s.cutter = c }
 
-// maxCut bounds a cut: one that was forgotten must end.
+// maxCut bounds the time of a cut, so that a forgotten cut ends.
 const maxCut = 10 * time.Minute
 
 const noCuts = "this node makes no cuts; for a rehearsal of faults start it with chaos: true in the node file, or --chaos"
 
-// cut cuts the node off from the nodes of another region for a while, or heals that.
+// cut cuts the node off from the nodes of another region for a while, or heals a cut.
 func (s *Server) cut(w http.ResponseWriter, r *http.Request) {
 	if s.cutter == nil {
 		writeProblem(w, newProblem(http.StatusForbidden, noCuts))
@@ -38,7 +41,7 @@ func (s *Server) cut(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// cutAnswer is what a cut did, as JSON.
+// cutAnswer is the outcome of a cut as JSON.
 type cutAnswer struct {
 	Region    string       `json:"region"`
 	Direction string       `json:"direction"`
@@ -51,13 +54,13 @@ var (
 	cutDirections = []string{"both", "in", "out"}
 )
 
-// cutting is a cut that is asked for; of 0 it is a heal.
+// cutting is the request of a cut. A time of 0 heals.
 type cutting struct {
 	region, direction string
 	d                 time.Duration
 }
 
-// decodeCut reads the JSON of a cut; every error is a *admit.FieldError.
+// decodeCut reads the JSON of a cut. Every error is a *admit.FieldError.
 func decodeCut(body []byte) (q cutting, err error) {
 	q.direction = cutDirections[0]
 	var length string

@@ -55,7 +55,7 @@ func TestCutsAreRefusedUnlessAllowed(t *testing.T) {
 		prob(403, "", noCuts, ""))
 }
 
-// FuzzDecodeCut: the decoder never panics, and lets no cut through that would not end.
+// FuzzDecodeCut: the decoder never panics, and accepts no cut that would not end.
 func FuzzDecodeCut(f *testing.F) {
 	for _, seed := range []string{`{"region":"eu","for":"5s"}`, `{"region":"eu","heal":true}`, `{"region":"eu","for":"-1ns"}`,
 		`{"region":"eu","for":"9223372036854775807ns","direction":"in"}`, `{"heal":1}`, `[]`} {

@@ -9,7 +9,8 @@ import (
 	"github.com/quotad/quotad/region/admit"
 )
 
-// Decision is admit.Decision as JSON. What nobody counted or knows is absent rather than 0.
+// Decision is admit.Decision as JSON. A value that was not counted or is not known is absent, not
+// 0.
 type Decision struct {
 	Allowed bool         `json:"allowed"`
 	Reason  admit.Reason `json:"reason"`
@@ -24,10 +25,11 @@ type Decision struct {
 	Remaining  *int64        `json:"remaining,omitempty"`
 	ResetAfter *Milliseconds `json:"reset_after_ms,omitempty"`
 
-	// Absent if allowed, if never, and if unknown.
+	// Absent if allowed, if the request is never admitted, and if the time is not known.
 	RetryAfter *Milliseconds `json:"retry_after_ms,omitempty"`
 
-	// Absent if the request may be served at once: only a leaky_bucket has it wait for its turn.
+	// Absent if the request may be served at once. Only a leaky_bucket makes requests wait for
+	// their turn.
 	Delay *Milliseconds `json:"delay_ms,omitempty"`
 
 	// Absent if no store decided.
@@ -41,7 +43,8 @@ type Decision struct {
 	Sequence uint64   `json:"sequence"`
 	Shadowed []string `json:"shadowed,omitempty"` // absent if empty
 	Repeated bool     `json:"repeated,omitempty"` // absent if not
-	Receipt  string   `json:"receipt,omitempty"`  // absent if not asked for, and if no store charged anything
+	// Receipt is absent if not asked for, and if no store charged anything.
+	Receipt string `json:"receipt,omitempty"`
 }
 
 const timeLayout = "2006-01-02T15:04:05.000000Z07:00"
@@ -67,12 +70,12 @@ func newDecision(d admit.Decision) *Decision {
 	return j
 }
 
-// counted says whether a decision rests on a count, the store's or this node's.
+// counted says whether a decision is based on a count, made by the store or by this node.
 func counted(d admit.Decision) bool {
 	return d.At != 0 || d.Reason == admit.StoreFailureLocal
 }
 
-// setHeaders describes the limit that decided.
+// setHeaders sets the headers about the limit that decided.
 func setHeaders(h http.Header, d admit.Decision) {
 	if d.Limit == "" {
 		return
@@ -84,14 +87,14 @@ func setHeaders(h http.Header, d admit.Decision) {
 	}
 }
 
-// setRetryAfter tells a caller that is denied when to come again, if that is known.
+// setRetryAfter tells a denied caller when to come again, if that is known.
 func setRetryAfter(h http.Header, d admit.Decision) {
 	if d.RetryAfter > 0 {
 		h.Set("Retry-After", strconv.FormatInt(max(seconds(d.RetryAfter), 1), 10))
 	}
 }
 
-// seconds rounds up: a caller told to wait less would be denied again.
+// seconds rounds up, because a caller that waits less would be denied again.
 func seconds(d time.Duration) int64 { return roundUp(d, time.Second) }
 
 func roundUp(d, unit time.Duration) int64 {
@@ -102,7 +105,8 @@ func roundUp(d, unit time.Duration) int64 {
 	return n
 }
 
-// Milliseconds is a duration as a JSON number in milliseconds with up to three decimals, rounded up to a microsecond.
+// Milliseconds is a duration as a JSON number in Milliseconds with up to three decimals, rounded up
+// to a microsecond.
 type Milliseconds time.Duration
 
 // MarshalJSON implements json.Marshaler.

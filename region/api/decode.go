@@ -15,11 +15,12 @@ import (
 
 const (
 	costWords = "must be a whole number written with digits alone, without quotes, fraction or exponent: 1000, not 1e3"
-	// wholeBody is the field of an error that concerns no single one.
+	// wholeBody is the field of an error that concerns no single field.
 	wholeBody = "body"
 )
 
-// wellFormed checks that a body is one JSON value with nothing behind it. That its texts are UTF-8 is checked one by one.
+// wellFormed checks that a body is one JSON value and nothing more. It does not check that strings
+// are UTF-8, which text does.
 func wellFormed(body []byte) error {
 	var syntax *json.SyntaxError
 	var value json.RawMessage
@@ -41,7 +42,7 @@ func newDecoder(body []byte) *decoder {
 	return d
 }
 
-// token returns the next token and its text, before which there may be blanks and punctuation.
+// token returns the next token and its text, which may begin with blanks and punctuation.
 func (d *decoder) token() (json.Token, []byte, error) {
 	start := d.tokens.InputOffset()
 	t, err := d.tokens.Token()
@@ -51,7 +52,7 @@ func (d *decoder) token() (json.Token, []byte, error) {
 	return t, d.body[start:d.tokens.InputOffset()], nil
 }
 
-// object reads an object and has member read the value of each name.
+// object reads an object, and calls member for each name to read the value.
 func (d *decoder) object(field string, member func(name string) error) error {
 	t, _, err := d.token()
 	if err != nil {
@@ -119,7 +120,7 @@ func (d *decoder) truth(field string) (bool, error) {
 	return b, nil
 }
 
-// cost reads a number of units, whose range Validate checks.
+// cost reads a number of units. Validate checks the range.
 func (d *decoder) cost(field string) (int64, error) {
 	t, _, err := d.token()
 	if err != nil {
@@ -129,15 +130,16 @@ func (d *decoder) cost(field string) (int64, error) {
 	if !ok || strings.ContainsAny(n.String(), ".eE") {
 		return 0, &admit.FieldError{Field: field, Problem: costWords}
 	}
-	// A JSON number without these can only be beyond int64, and then comes back as its nearest, out of range as well.
+	// A JSON number without these characters fails to parse only if it is beyond int64. ParseInt
+	// then returns the nearest int64, which is out of range as well.
 	units, _ := strconv.ParseInt(n.String(), 10, 64)
 	return units, nil
 }
 
-// wholeCharacters says whether the \u escapes in the text of a JSON string pair up. Those that do not would all become
-// U+FFFD, and with that different keys the same one.
+// wholeCharacters says whether the \u escapes of surrogates in the text of a JSON string come in
+// pairs. Decoding would turn all others into U+FFFD, so that different keys would become the same.
 func wholeCharacters(text []byte) bool {
-	var high rune // awaits its other half
+	var high rune // a high surrogate whose low one is to come
 	for len(text) > 0 {
 		unit, size := nextUnit(text)
 		paired := high != 0 && utf16.DecodeRune(high, unit) != utf8.RuneError
@@ -154,7 +156,8 @@ func wholeCharacters(text []byte) bool {
 	return high == 0
 }
 
-// nextUnit returns the UTF-16 unit of a leading \u escape, or 0 for any other character, and its size in bytes.
+// nextUnit returns the UTF-16 unit of a leading \u escape, or 0 for any other character, and the
+// size in bytes.
 func nextUnit(text []byte) (unit rune, size int) {
 	switch {
 	case text[0] != '\\' || len(text) < 2:

@@ -15,7 +15,7 @@ import (
 
 const rangeWords = "cost: must be a whole number of units from 1 to 2251799813685248"
 
-// TestDecodeCost is the list of numbers that must not slip through.
+// TestDecodeCost lists numbers that must not be accepted.
 func TestDecodeCost(t *testing.T) {
 	const words = "cost: " + costWords
 	const syntax = "body: is not one JSON value: "
@@ -175,12 +175,12 @@ func encode(q admit.Request) []byte {
 	return b
 }
 
-// same says whether two requests are one; no descriptors are the same as an empty list of them.
+// same says whether two requests are equal. No descriptors equal an empty list of them.
 func same(a, b admit.Request) bool {
 	return a.Domain == b.Domain && a.Cost == b.Cost && a.ID == b.ID && a.Receipt == b.Receipt && maps.Equal(a.Descriptors, b.Descriptors)
 }
 
-// TestDecodeEncoded: every valid request that a client encodes is read as it was.
+// TestDecodeEncoded: every valid request that a client encodes is decoded to the same request.
 func TestDecodeEncoded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		q := admit.Request{
@@ -197,8 +197,8 @@ func TestDecodeEncoded(t *testing.T) {
 	})
 }
 
-// FuzzDecodeCheck: the decoder never panics; what it accepts is valid, encodes to the same request again, and is what
-// encoding/json, more lenient, reads too.
+// FuzzDecodeCheck: the decoder never panics. What it accepts is valid, encodes to the same request
+// again, and is what encoding/json reads, which is more lenient.
 func FuzzDecodeCheck(f *testing.F) {
 	for _, seed := range []string{aRequest, `{"domain":"api"}`, `{"domain":"\ud83d\ude00","cost":1}`, `{"domain":"api","domain":"b"}`,
 		`{"domain":"api","cost":1e3}`, `{"domain":"\ud800"}`, `{"domain":"api","descriptors":{"a":"1","\u0061":"2"}}`, "[]", "\"\\u", "{\"\xff\":1}",

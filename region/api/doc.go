@@ -1,43 +1,54 @@
-// Package api is the front of one node: the same decisions over gRPC (quotad.v1.QuotaService, with health and
-// reflection) and over HTTP with JSON. It decides nothing itself; see region.Node.Check.
+// Package api serves one node's decisions over gRPC (quotad.v1.QuotaService, with health and
+// reflection) and over HTTP with JSON. It decides nothing itself. See region.Node.Check.
 //
-// A Decision is an answer, not an error. Over gRPC every decision comes with status OK, also a denial because the
-// store failed: the caller reads allowed and reason. Errors are for requests that were not decided: InvalidArgument
-// (bad input; google.rpc.BadRequest names the fields), NotFound (no such bucket), FailedPrecondition (a receipt that
-// this region cannot refund), Unavailable (the store cannot be read), Canceled and DeadlineExceeded (the caller gave
-// up; what it asked for may have been done), Internal (a fault of quotad), ResourceExhausted (the node had too much to do to
-// read the call, a CheckBatch as a whole: nothing was charged, and google.rpc.RetryInfo says when to come again).
+// A Decision is an answer, not an error. Over gRPC every decision comes with status OK, also a
+// denial because the store failed: the caller reads allowed and reason. Errors are for requests
+// that were not decided: InvalidArgument (bad input; google.rpc.BadRequest names the fields),
+// NotFound (no such bucket), FailedPrecondition (a receipt that this region cannot refund),
+// Unavailable (the store cannot be read), Canceled and DeadlineExceeded (the caller gave up; the
+// request may have been carried out), Internal (a fault of quotad), ResourceExhausted (the node had
+// too much to do to read the call, a CheckBatch as a whole: nothing was charged, and
+// google.rpc.RetryInfo says when to come again).
 //
 // Over HTTP:
 //
-//	POST /v1/check            200 allowed, 429 denied (a problem with reason queue_full where the node had too much to
-//	                          do to read it), 503 denied because the store failed; charges if allowed. With a
-//	                          request_id it is safe to send twice; "receipt": true asks for what refund takes
-//	POST /v1/peek             200 with what check would say, "allowed": false included; charges nothing, and knows
-//	                          neither request_id nor receipt
-//	POST /v1/refund           {"receipt": ...}: gives back what a check charged, once; 409 if this region cannot
-//	POST /v1/reset            {"limit", "domain", "descriptors"}: clears the use of a bucket in this region
-//	POST /v1/cut              {"region", "for"}: drops all between the node and a region for a while; 403 unless
-//	                          the node was started for rehearsals of faults
+//	POST /v1/check            200 allowed, 429 denied (a problem with reason queue_full if the
+//	                          node had too much to do to read it), 503 denied because the
+//	                          store failed; charges if allowed. With a request_id it is safe to
+//	                          send twice. "receipt": true asks for the receipt that
+//	                          /v1/refund takes
+//	POST /v1/peek             200 with the decision that check would make, also with "allowed":
+//	                          false; charges nothing, and takes neither request_id nor receipt
+//	POST /v1/refund           {"receipt": ...}: gives back what a check charged, once; 409 if this
+//	                          region cannot
+//	POST /v1/reset            {"limit", "domain", "descriptors"}: clears the use of a bucket in
+//	                          this region
+//	POST /v1/cut              {"region", "for"}: drops all traffic between the node and a region
+//	                          for a while; 403 unless the node was started for rehearsals
+//	                          of faults
 //	GET  /v1/status           the node, and what it knows of the other regions
-//	GET  /v1/buckets/{limit}  the ledger of a bucket in this region; ?domain=api&account=42: every parameter but
-//	                          domain is a descriptor (a descriptor that is itself named domain needs gRPC)
+//	GET  /v1/buckets/{limit}  the ledger of a bucket in this region; ?domain=api&account=42: every
+//	                          parameter but domain is a descriptor (a descriptor that is itself
+//	                          named domain needs gRPC)
 //	GET  /livez, /readyz      the process runs; it may be sent requests
 //	GET  /metrics             Prometheus
 //
-// A decision of a limit also comes as headers: X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset (whole
-// seconds, rounded up), the last two only if somebody counted; a 429 has Retry-After (whole seconds, rounded up, at
-// least 1) if a time is known. Whatever is not a decision is application/problem+json (RFC 9457) with a "field" where
-// the input is at fault; the 503 of a failed store is both, a problem with the members of the decision.
+// A decision of a limit also comes as headers: X-RateLimit-Limit, X-RateLimit-Remaining and
+// X-RateLimit-Reset (whole seconds, rounded up), the last two only if the store or the node
+// counted. A 429 has Retry-After (whole seconds, rounded up, at least 1) if the time is known. An
+// answer that is not a decision is application/problem+json (RFC 9457), with a "field" if the input
+// is at fault. The 503 of a failed store is both: a problem with the members of the decision.
 //
-// A POST must say Content-Type: application/json, else it is 415, and is 403 where a browser sent it for a page of another
-// site. A body that cannot be read, and text that is not UTF-8, is 400 as any bad input is.
+// A POST without Content-Type: application/json is answered 415. A POST that a browser sends for a
+// page of another site is answered 403. A body that cannot be read, and text that is not UTF-8, is
+// answered 400, as all bad input.
 //
-// What callers may hold of the node (connections, headers, half-sent messages, time) is bounded: see package door, and the
-// constants beside the servers here.
+// Callers can hold only so much of the node (connections, headers, half-sent messages, time). See
+// package door, and the constants beside the servers here.
 //
-// Reset breaks a limit on purpose: what is admitted after it comes on top of what was. It is an operator's act. This
-// version has no authentication, so it is on the same listener as all else and must not be exposed to callers.
+// Reset breaks a limit on purpose: what is admitted after it comes on top of what was admitted
+// before. Only operators should call it. This version has no authentication, so Reset is on the
+// same listener as everything else and must not be exposed to callers.
 //
-// Nothing is logged per request, and input is echoed only quoted and cut.
+// Nothing is logged for each request. Input is repeated only quoted and cut.
 package api

@@ -21,12 +21,13 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fakeNode answers what a test wants, and remembers what it was asked.
+// fakeNode gives the answers that a test sets, and remembers the requests.
 type fakeNode struct {
 	decision admit.Decision
 	err      error
-	fault    any                                            // if not nil, to panic with
-	decide   func(admit.Request) (admit.Decision, error)    // if not nil, in place of decision and err
+	fault    any // if not nil, to panic with
+	// if not nil, in place of decision and err
+	decide   func(admit.Request) (admit.Decision, error)
 	wait     func(context.Context, admit.Request) error     // if not nil, called by Check first
 	bucket   func(map[string]string) (region.Bucket, error) // if not nil, in place of err
 	refunded admit.Refunded                                 // of the receipt aReceipt
@@ -59,7 +60,7 @@ func (f *fakeNode) Check(ctx context.Context, q admit.Request) (admit.Decision, 
 	return f.answer(q)
 }
 
-// CheckBatch has all requests checked at the same time, as a node does.
+// CheckBatch checks all requests at the same time, as a node does.
 func (f *fakeNode) CheckBatch(ctx context.Context, all []admit.Request) ([]admit.Decision, error) {
 	decisions, errs, panics := make([]admit.Decision, len(all)), make([]error, len(all)), make([]any, len(all))
 	var done sync.WaitGroup
@@ -119,7 +120,7 @@ func (f *fakeNode) Bucket(_ context.Context, limit, domain string, descriptors m
 	return aBucket(), f.err
 }
 
-// aReceipt is the one receipt a fakeNode refunds; every other is none.
+// aReceipt is the only receipt that a fakeNode refunds.
 const aReceipt = "-Rc_9"
 
 func (f *fakeNode) Refund(_ context.Context, receipt string) (admit.Refunded, error) {
@@ -186,14 +187,14 @@ func with(d admit.Decision, change func(*admit.Decision)) admit.Decision {
 	return d
 }
 
-// denied is one that does not.
+// denied is a decision of a limit that denies.
 func denied() admit.Decision {
 	return with(allowed(), func(d *admit.Decision) {
 		d.Allowed, d.Reason, d.Remaining, d.RetryAfter = false, admit.OverLimit, 0, 10*time.Second+250*time.Microsecond
 	})
 }
 
-// undecided is one that neither store nor node counted for.
+// undecided is a decision for which neither store nor node counted.
 func undecided(reason admit.Reason) admit.Decision {
 	return admit.Decision{Allowed: reason == admit.StoreFailureAllowed, Reason: reason, Limit: "account-minute", Algorithm: algorithms.FixedWindow,
 		LimitUnits: 1000, Window: time.Minute, Node: "n1", Region: "us-east", Entitlement: 400, Sequence: 8, Degraded: true}
@@ -206,7 +207,7 @@ func aBucket() region.Bucket {
 			{Cell: 5, Peer: "eu-west", Row: algorithms.Row{Borrowed: 23}}}}}
 }
 
-// aTokenBucket is one whose burst is lent.
+// aTokenBucket is a bucket of the kind whose burst is lent.
 func aTokenBucket() region.Bucket {
 	b := aBucket()
 	b.Terms.Kind, b.Terms.Burst = algorithms.TokenBucket, 80
@@ -227,10 +228,10 @@ func aStatus() region.Status {
 		Exchange: exchange.Stats{UnitsBorrowed: 26, Recovering: 5, PartlyKnown: 2, Recovered: 8}}
 }
 
-// quiet is a log for tests that want none.
+// quiet is a log that writes nothing.
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
-// newServer is closed with the test.
+// newServer returns a server that is closed at the end of the test.
 func newServer(t testing.TB, n Node, log *slog.Logger) *Server {
 	t.Helper()
 	s := New(n, log)

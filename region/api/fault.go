@@ -15,12 +15,12 @@ import (
 	"github.com/quotad/quotad/region/rules"
 )
 
-// badMessage is the error of a message that cannot be read.
+// badMessage returns the error for a message that cannot be read.
 func badMessage(bad door.BadField) error {
 	return fieldErrors{safe(bad.Path, &admit.FieldError{Field: bad.Field, Problem: bad.Problem})}.status()
 }
 
-// toStatus turns an error of the node into one of gRPC; nil stays nil.
+// toStatus converts an error of the node to one of gRPC. It returns nil for nil.
 func toStatus(err error) error {
 	var field *admit.FieldError
 	switch {
@@ -38,10 +38,10 @@ func toStatus(err error) error {
 	return status.Error(codes.Unavailable, err.Error())
 }
 
-// fieldErrors is all that is wrong with a request.
+// fieldErrors holds all that is wrong with a request.
 type fieldErrors []admit.FieldError
 
-// add notes what Validate said of the part of a request below path, if anything.
+// add appends the error that Validate returned for the part of a request at path, if any.
 func (e *fieldErrors) add(path string, err error) {
 	var field *admit.FieldError
 	if errors.As(err, &field) {
@@ -49,7 +49,7 @@ func (e *fieldErrors) add(path string, err error) {
 	}
 }
 
-// status is InvalidArgument with a google.rpc.BadRequest.
+// status returns InvalidArgument with a google.rpc.BadRequest.
 func (e fieldErrors) status() error {
 	var detail errdetails.BadRequest
 	lines := make([]string, len(e))
@@ -65,8 +65,8 @@ func (e fieldErrors) status() error {
 	return bare.Err()
 }
 
-// safe makes a field error fit to show: the name of a descriptor, which a caller chose, is quoted unless it is a plain
-// word, as in descriptors["a\nb"].
+// safe makes a field error fit to show. The caller chose the name of a descriptor, so it is quoted
+// unless it is a plain word, as in descriptors["a\nb"].
 func safe(path string, e *admit.FieldError) admit.FieldError {
 	field := e.Field
 	if name, ok := strings.CutPrefix(field, "descriptors."); ok && !plain(name) {
@@ -75,7 +75,7 @@ func safe(path string, e *admit.FieldError) admit.FieldError {
 	return admit.FieldError{Field: path + field, Problem: e.Problem}
 }
 
-// plain says whether a name needs no quotes.
+// plain says whether a name can be shown without quotes.
 func plain(name string) bool {
 	for _, c := range []byte(name) {
 		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '-' || c == '.') {
@@ -85,10 +85,10 @@ func plain(name string) bool {
 	return name != "" && len(name) <= maxEchoed
 }
 
-// maxEchoed bounds how many bytes of input an answer repeats.
+// maxEchoed bounds the bytes of input that an answer repeats.
 const maxEchoed = 64
 
-// quote makes input safe to show: ASCII, in quotes, and cut.
+// quote makes input safe to show: ASCII, in quotes, and cut to maxEchoed bytes.
 func quote(s string) string {
 	if len(s) > maxEchoed {
 		return strconv.QuoteToASCII(s[:maxEchoed]) + "..."

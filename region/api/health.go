@@ -11,14 +11,17 @@ import (
 	"github.com/quotad/quotad/region/repeat"
 )
 
-// readyEvery is how often watchers of health are brought up to date; questions are answered as of their moment.
+// readyEvery is how often the watchers of health are updated. Single questions are answered with
+// the present state.
 const readyEvery = 500 * time.Millisecond
 
-// healthService is gRPC health v1 for the server as a whole ("") and for QuotaService, both as ready says.
+// healthService is gRPC health v1 for the whole server ("") and for QuotaService. ready decides
+// both.
 type healthService struct {
 	*health.Server
-	ready  func() error
-	ending context.Context // watchers are let go when it ends, else a graceful stop would wait for them
+	ready func() error
+	// ending ends the calls of watchers. Otherwise a graceful stop would wait for them.
+	ending context.Context
 }
 
 func newHealthService(ready func() error, ending context.Context) *healthService {
@@ -27,7 +30,7 @@ func newHealthService(ready func() error, ending context.Context) *healthService
 	return h
 }
 
-// refresh asks ready. After Shutdown the answer changes nothing.
+// refresh updates the status from ready. After Shutdown it changes nothing.
 func (h *healthService) refresh() {
 	now := healthv1.HealthCheckResponse_SERVING
 	if h.ready() != nil {
@@ -38,7 +41,7 @@ func (h *healthService) refresh() {
 	}
 }
 
-// follow keeps watchers up to date until ctx ends.
+// follow refreshes the status for watchers, until ctx ends.
 func (h *healthService) follow(ctx context.Context) {
 	h.refresh()
 	repeat.Every(ctx, readyEvery, func(time.Time) { h.refresh() })
@@ -65,7 +68,7 @@ func (h *healthService) Watch(q *healthv1.HealthCheckRequest, stream healthv1.He
 	return h.Server.Watch(q, watchStream{stream, ctx})
 }
 
-// watchStream is a stream with a context of ours.
+// watchStream is a stream with another context.
 type watchStream struct {
 	healthv1.Health_WatchServer
 	ctx context.Context

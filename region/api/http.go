@@ -23,7 +23,7 @@ import (
 	"github.com/quotad/quotad/region/door"
 )
 
-// maxBodyBytes bounds the JSON of a request.
+// maxBodyBytes bounds the body of a request.
 const maxBodyBytes = 64 << 10
 
 const noSuchPath = "there is nothing at this path; " +
@@ -35,7 +35,7 @@ const (
 		"call it from a service, not from a page"
 )
 
-// handler is the whole HTTP front.
+// handler returns the handler of all paths.
 func (s *Server) handler() http.Handler {
 	process := prometheus.NewRegistry()
 	process.MustRegister(s.work, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -58,8 +58,8 @@ func (s *Server) handler() http.Handler {
 	return s.recovering(sameSite(mux))
 }
 
-// sameSite refuses what a page of another site has its visitor's browser send, but for what changes nothing. Callers that are
-// no browsers say nothing of a site, and pass.
+// sameSite refuses requests that a page of another site makes its visitor's browser send, unless
+// they change nothing. Callers that are not browsers send no site and pass.
 func sameSite(next http.Handler) http.Handler {
 	p := http.NewCrossOriginProtection()
 	p.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -68,7 +68,7 @@ func sameSite(next http.Handler) http.Handler {
 	return p.Handler(next)
 }
 
-// only refuses every method but those given.
+// only refuses every method but the given ones.
 func only(h http.HandlerFunc, methods ...string) http.Handler {
 	allow := strings.Join(methods, ", ")
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -81,13 +81,13 @@ func only(h http.HandlerFunc, methods ...string) http.Handler {
 	})
 }
 
-// recovering answers 500 where a handler panics.
+// recovering answers 500 if a handler panics.
 func (s *Server) recovering(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
 			switch p := recover(); p {
 			case nil:
-			case http.ErrAbortHandler: // ends the connection, by design of net/http
+			case http.ErrAbortHandler: // net/http ends the connection on it
 				panic(p)
 			default:
 				s.webPanics.Recovered(r.Pattern, p)
@@ -117,14 +117,15 @@ func (s *Server) check(w http.ResponseWriter, r *http.Request) {
 	write(w, "application/json", code, newDecision(d))
 }
 
-// peek answers 200 for every decision: to learn that one would be denied is no denial.
+// peek answers 200 for every decision, because a peek that would be denied is answered all the
+// same.
 func (s *Server) peek(w http.ResponseWriter, r *http.Request) {
 	if d, ok := s.decide(w, r, decodePeek, s.node.Peek); ok {
 		write(w, "application/json", http.StatusOK, newDecision(d))
 	}
 }
 
-// decide reads a request and has it decided; if there is no decision it has said so.
+// decide reads a request and has it decided. If that fails it writes the answer and returns false.
 func (s *Server) decide(w http.ResponseWriter, r *http.Request, decode func([]byte) (admit.Request, error),
 	by func(context.Context, admit.Request) (admit.Decision, error)) (admit.Decision, bool) {
 	caller := hostOf(r.RemoteAddr)
@@ -160,7 +161,7 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request, decode func([]by
 	return d, true
 }
 
-// readBody reads a request that comes as JSON.
+// readBody reads the JSON body of a request.
 func readBody[T any](w http.ResponseWriter, r *http.Request, decode func([]byte) (T, error)) (q T, err error) {
 	if !isJSON(r.Header.Values("Content-Type")) {
 		return q, &refusal{http.StatusUnsupportedMediaType, wantJSON}
@@ -186,8 +187,8 @@ func answer[Q any](w http.ResponseWriter, r *http.Request, decode func([]byte) (
 	write(w, "application/json", http.StatusOK, done)
 }
 
-// unreadable says what became of a body that could not be read: too large, too slow, or else not as its headers say, which is
-// the caller's fault as well. A caller that has gone reads no answer.
+// unreadable returns the error for a body that could not be read. It was too large, too slow, or
+// not as its headers say, and each is the caller's fault. A caller that has gone reads no answer.
 func unreadable(err error) error {
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) || errors.Is(err, os.ErrDeadlineExceeded) {
@@ -196,8 +197,8 @@ func unreadable(err error) error {
 	return &admit.FieldError{Field: wholeBody, Problem: "is not whole, or its chunks are malformed; send as many bytes as Content-Length says, or chunks as HTTP/1.1 has them"}
 }
 
-// isJSON accepts application/json in no charset or UTF-8. A missing content type is what pages of other sites can send without
-// asking, so it is refused.
+// isJSON accepts application/json without a charset or in UTF-8. It refuses a missing content type,
+// because pages of other sites can send that without the browser asking the node first.
 func isJSON(values []string) bool {
 	if len(values) != 1 {
 		return false
@@ -224,7 +225,7 @@ func (s *Server) bucket(w http.ResponseWriter, r *http.Request) {
 	write(w, "application/json", http.StatusOK, newBucket(b))
 }
 
-// parseQuery reads a domain and descriptors; every error is a *admit.FieldError.
+// parseQuery reads a domain and descriptors. Every error is a *admit.FieldError.
 func parseQuery(raw string) (domain string, descriptors map[string]string, err error) {
 	query, err := url.ParseQuery(raw)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/quotad/quotad/region/admit"
 )
 
-// shown are the headers that answers are compared by.
+// shown are the headers by which tests compare answers.
 var shown = []string{"Allow", "Content-Type", "Retry-After", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"}
 
 // exchangeHTTP sends one request to the handler, and writes the answer as a person would read it.
@@ -118,13 +118,14 @@ func compare(t *testing.T, got, want string) {
 	}
 }
 
-// prob is a problem as exchangeHTTP shows it; header is shown before its content type, members stand behind its detail.
+// prob is a problem as exchangeHTTP shows it. header stands before its content type, members after
+// its detail.
 func prob(code int, header, detail, members string) string {
 	return fmt.Sprintf(`%d
 %s%s{"type":"about:blank","title":%q,"status":%d,"detail":"%s"%s}`, code, header, isProb, http.StatusText(code), code, detail, members)
 }
 
-// TestRefusals shows what HTTP itself refuses.
+// TestRefusals shows the requests that HTTP itself refuses.
 func TestRefusals(t *testing.T) {
 	large := `{"domain":"` + strings.Repeat("a", maxBodyBytes) + `"}`
 	exact := `{"domain":"api"` + strings.Repeat(" ", maxBodyBytes-len(`{"domain":"api"}`)) + `}`
@@ -167,7 +168,7 @@ func TestRefusals(t *testing.T) {
 
 const allowedAs200 = "200\n" + isJSONed + `{"allowed":true,"reason":"no_limit","node":"","region":"","degraded":false,"sequence":0}`
 
-// TestNodeErrors shows what becomes of errors of the node.
+// TestNodeErrors shows the answers to errors of the node.
 func TestNodeErrors(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -262,7 +263,8 @@ func TestProbes(t *testing.T) {
 	compare(t, exchangeHTTP(s, "GET", "/livez", "", ""), "200\n"+text+"ok")
 }
 
-// TestMetricsPage: the node's numbers and the process's, with two servers in one process.
+// TestMetricsPage: the page has the node's metrics and the process's, also with two servers in one
+// process.
 func TestMetricsPage(t *testing.T) {
 	newServer(t, &fakeNode{}, quiet())
 	got := exchangeHTTP(newServer(t, &fakeNode{}, quiet()), "GET", "/metrics", "", "")
@@ -283,7 +285,7 @@ func TestHTTPPanic(t *testing.T) {
 	}
 }
 
-// TestNothingLogged: requests, good and bad, leave no trace in the log.
+// TestNothingLogged: neither good nor bad requests are logged.
 func TestNothingLogged(t *testing.T) {
 	var log bytes.Buffer
 	s := newServer(t, &fakeNode{decision: denied()}, slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})))

@@ -18,7 +18,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// answerTo sends bytes as they are over a connection of its own, and reads the one answer to them.
+// answerTo sends raw bytes over its own connection, and reads the answer.
 func (s *front) answerTo(t *testing.T, sent string) (code int, problem problem) {
 	t.Helper()
 	conn, err := s.client.DialContext(t.Context(), "tcp", s.at)
@@ -38,7 +38,8 @@ func (s *front) answerTo(t *testing.T, sent string) (code int, problem problem) 
 	return r.StatusCode, problem
 }
 
-// TestMalformedBodies: a body that is not as its headers say is the caller's fault, not the node's.
+// TestMalformedBodies: if a body is not as its headers say, the answer blames the caller, not the
+// node.
 func TestMalformedBodies(t *testing.T) {
 	const post = "POST /v1/check HTTP/1.1\r\nHost: node\r\nContent-Type: application/json\r\n"
 	const chunked = post + "Transfer-Encoding: chunked\r\n\r\n"
@@ -65,7 +66,8 @@ func TestMalformedBodies(t *testing.T) {
 	}
 }
 
-// TestCallersInBrowsers: a page of another site cannot have its visitor's browser charge, reset or refund anything.
+// TestCallersInBrowsers: a page of another site cannot make its visitor's browser charge, reset or
+// refund anything.
 func TestCallersInBrowsers(t *testing.T) {
 	const post = "POST /v1/check HTTP/1.1\r\nHost: node:8080\r\nConnection: close\r\n"
 	length := fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(aRequest), aRequest)
@@ -100,7 +102,7 @@ func TestCallersInBrowsers(t *testing.T) {
 	}
 }
 
-// rawCodec sends bytes as they are, as clients do that check nothing.
+// rawCodec sends raw bytes, like a client that checks nothing.
 type rawCodec struct{ encoding.CodecV2 }
 
 func (rawCodec) Name() string { return "proto" }
@@ -118,7 +120,8 @@ func descriptor(name, value string) []byte {
 	return text(2, string(append(text(1, name), text(2, value)...)))
 }
 
-// TestGRPCMalformed: what is no message, or has text that is none, is the caller's fault, and the answer says where.
+// TestGRPCMalformed: if bytes are no message, or a text is not UTF-8, the answer blames the caller
+// and says where.
 func TestGRPCMalformed(t *testing.T) {
 	domain := text(1, "api")
 	for _, c := range []struct {
@@ -152,7 +155,7 @@ func TestGRPCMalformed(t *testing.T) {
 	}
 }
 
-// TestGRPCTooMuch: what would be much in memory is refused before it is decoded.
+// TestGRPCTooMuch: a message that would need much memory is refused before it is decoded.
 func TestGRPCTooMuch(t *testing.T) {
 	var descriptors []byte
 	for i := range 10_000 {
@@ -179,7 +182,8 @@ func TestGRPCTooMuch(t *testing.T) {
 	}
 }
 
-// TestKeysStayApart: keys that look alike are different, and those that are odd reach the node as they are, over both fronts.
+// TestKeysStayApart: keys that look alike stay different, and unusual ones reach the node
+// unchanged, over gRPC and HTTP.
 func TestKeysStayApart(t *testing.T) {
 	keys := []string{"a_b", "a", "}{", "{}", "\x00", "\r\n", "*", "\u00e9", "e\u0301", "\u202e", "", "-1", "NaN", "+5", " 5 "}
 	node := &fakeNode{decision: allowed()}

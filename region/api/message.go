@@ -50,7 +50,7 @@ func decisionMessage(d admit.Decision) *quotadv1.Decision {
 	}
 }
 
-// ifPositive leaves out a duration that says "unknown", "never" or "at once".
+// ifPositive returns nil for a duration that means "unknown", "never" or "at once".
 func ifPositive(d time.Duration) *durationpb.Duration {
 	if d <= 0 {
 		return nil
@@ -93,7 +93,7 @@ func journalMessage(j region.JournalStatus) *quotadv1.JournalStatus {
 		Whole: j.Whole, WholeSince: ifSet(j.WholeSince), Failed: j.Failed}
 }
 
-// ifKnown leaves out a duration that nobody knows; it may be negative.
+// ifKnown returns nil for a duration that is not known. The duration may be negative.
 func ifKnown(d time.Duration, known bool) *durationpb.Duration {
 	if !known {
 		return nil
@@ -101,7 +101,7 @@ func ifKnown(d time.Duration, known bool) *durationpb.Duration {
 	return durationpb.New(d)
 }
 
-// ifSet leaves out the zero time.
+// ifSet returns nil for the zero time.
 func ifSet(t time.Time) *timestamppb.Timestamp {
 	if t.IsZero() {
 		return nil

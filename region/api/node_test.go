@@ -27,7 +27,7 @@ import (
 	"github.com/quotad/quotad/region/store"
 )
 
-// realNode is a node of a region that is alone in the world, with its store.
+// realNode is a node with its store. Its region is the only one.
 type realNode struct {
 	*region.Node
 	server *servers.Server
@@ -35,7 +35,7 @@ type realNode struct {
 	policy *policy.Document
 }
 
-// startNode runs a node on a Redis, with limits as they stand in a document, until the end of the test.
+// startNode runs a node on a Redis until the end of the test. limits are those of a document.
 func startNode(t testing.TB, server *servers.Server, limits string) *realNode {
 	t.Helper()
 	n := &realNode{server: server}
@@ -74,7 +74,7 @@ func startNode(t testing.TB, server *servers.Server, limits string) *realNode {
 	return n
 }
 
-// roomyWindow is a window whose cell of this moment, floor(t/W), lasts for ten minutes yet.
+// roomyWindow returns a window whose present cell, floor(t/W), lasts for another ten minutes.
 func roomyWindow() time.Duration {
 	const room = 10 * time.Minute
 	w := time.Hour
@@ -89,7 +89,8 @@ func accountLimit(units int64, window time.Duration) string {
 		units, int64(window/time.Minute))
 }
 
-// TestNode fills a limit of a real node over both fronts, on an embedded Redis and on a redis-server.
+// TestNode spends a limit of a real node over gRPC and HTTP, on an embedded Redis and on a
+// redis-server.
 func TestNode(t *testing.T) {
 	for name, start := range map[string]func(context.Context) (*servers.Server, error){
 		"embedded": servers.StartEmbedded, "process": servers.StartProcess,
@@ -161,7 +162,8 @@ func callHTTP(t *testing.T, method, url, body string) (int, http.Header, map[str
 	return r.StatusCode, r.Header, members
 }
 
-// wantFilled spends a limit of 3 of account 42: three of four requests pass, and looking costs nothing.
+// wantFilled spends a limit of 3 of account 42: three of four requests pass, and a peek costs
+// nothing.
 func wantFilled(t *testing.T, at string) {
 	t.Helper()
 	const body = `{"domain":"api","descriptors":{"account":"42"}}`
@@ -196,7 +198,8 @@ func wantFilled(t *testing.T, at string) {
 	}
 }
 
-// wantSharedCount finds account 42 spent over gRPC too, and spends account 43 by a batch: exactly three pass.
+// wantSharedCount finds account 42 spent over gRPC too, and spends account 43 in a batch: exactly
+// three requests pass.
 func wantSharedCount(t *testing.T, client quotadv1.QuotaServiceClient) {
 	t.Helper()
 	got, err := client.Check(t.Context(), &quotadv1.CheckRequest{Domain: "api", Descriptors: map[string]string{"account": "42"}})
@@ -238,7 +241,8 @@ func wantLedger(t *testing.T, at string) {
 	}
 }
 
-// wantChargedOnce spends of account 45 by one name of a request over both fronts, once, and has it refunded, once.
+// wantChargedOnce sends a request of account 45 with one id over gRPC and HTTP, and wants it
+// charged once and refunded once.
 func wantChargedOnce(t *testing.T, at string, client quotadv1.QuotaServiceClient) {
 	t.Helper()
 	const body = `{"domain":"api","descriptors":{"account":"45"},"cost":2,"request_id":"r1","receipt":true}`
@@ -274,13 +278,14 @@ func wantChargedOnce(t *testing.T, at string, client quotadv1.QuotaServiceClient
 		t.Errorf("what is no receipt: %d %v", code, got)
 	}
 	forged, _ := strings.CutPrefix(fmt.Sprint(first["receipt"]), "qr1_")
-	forged = "qr1_" + strings.Repeat("A", 43) + forged[43:] // the code that authenticates it, in base64
+	// This replaces the code that authenticates it, in base64.
+	forged = "qr1_" + strings.Repeat("A", 43) + forged[43:]
 	if code, _, got := callHTTP(t, "POST", at+"/v1/refund", fmt.Sprintf(`{"receipt":%q}`, forged)); code != 409 || got["status"] != 409.0 {
 		t.Errorf("a forged receipt: %d %v", code, got)
 	}
 }
 
-// wantReset clears what account 42 has used, over both fronts.
+// wantReset clears the use of account 42, over gRPC and HTTP.
 func wantReset(t *testing.T, at string, client quotadv1.QuotaServiceClient) {
 	t.Helper()
 	const body = `{"limit":"account","domain":"api","descriptors":{"account":"42"}}`
@@ -299,7 +304,8 @@ func wantReset(t *testing.T, at string, client quotadv1.QuotaServiceClient) {
 	}
 }
 
-// wantDeniedWithoutStore ends the store: a limit that says deny then denies, by 503 over HTTP, by a decision over gRPC.
+// wantDeniedWithoutStore ends the store. A limit that says deny then denies, with 503 over HTTP and
+// a decision over gRPC.
 func wantDeniedWithoutStore(t *testing.T, server *servers.Server, at string, client quotadv1.QuotaServiceClient) {
 	t.Helper()
 	if err := server.Close(); err != nil {

@@ -13,8 +13,9 @@ import (
 	"github.com/quotad/quotad/region/store"
 )
 
-// problem is an answer that is not a decision, or not only one (RFC 9457). Its type is always about:blank, so the
-// title is that of the status; what to tell apart by program is in the other members.
+// problem is an answer that is not a decision, or not only one (RFC 9457). Its type is always
+// about:blank, so its title is that of the status. Programs tell problems apart by the other
+// members.
 type problem struct {
 	Type   string `json:"type"`
 	Title  string `json:"title"`
@@ -28,7 +29,7 @@ func newProblem(code int, detail string) problem {
 	return problem{Type: "about:blank", Title: http.StatusText(code), Status: code, Detail: detail}
 }
 
-// toProblem finds the status of an error.
+// toProblem returns the problem for an error, with its status.
 func toProblem(err error) problem {
 	var field *admit.FieldError
 	var refused *refusal
@@ -58,7 +59,7 @@ func toProblem(err error) problem {
 	return newProblem(http.StatusServiceUnavailable, err.Error())
 }
 
-// refusal is a request that HTTP itself has a status for.
+// refusal is the error of a request that HTTP has its own status for.
 type refusal struct {
 	code   int
 	detail string
@@ -70,15 +71,15 @@ func writeProblem(w http.ResponseWriter, p problem) {
 	write(w, "application/problem+json", p.Status, p)
 }
 
-// write answers with JSON, which is whole before the first byte of it leaves.
+// write answers with JSON. The JSON is complete before its first byte is sent.
 func write(w http.ResponseWriter, contentType string, code int, v any) {
 	body, err := json.Marshal(v)
-	if err != nil { // no type of ours can fail to marshal
+	if err != nil { // our types never fail to marshal
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", contentType)
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(code)
-	_, _ = w.Write(append(body, '\n')) // the caller has gone: nobody to tell
+	_, _ = w.Write(append(body, '\n')) // if the write fails, the caller has gone
 }

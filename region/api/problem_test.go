@@ -8,7 +8,7 @@ import (
 	"github.com/quotad/quotad/region/store"
 )
 
-// TestASlowStoreIsNotASlowCaller: both end in a deadline, and only one is the caller's.
+// TestASlowStoreIsNotASlowCaller: both errors are deadlines, but only one is the caller's fault.
 func TestASlowStoreIsNotASlowCaller(t *testing.T) {
 	slow := &store.Error{Server: "127.0.0.1:6379", Call: "inspect", Err: os.ErrDeadlineExceeded, Next: "check that it runs"}
 	if p := toProblem(slow); p.Status != http.StatusServiceUnavailable {

@@ -16,7 +16,7 @@ type Refund struct {
 type RefundedCharge struct {
 	Limit  string `json:"limit"`
 	Units  int64  `json:"units"`
-	Reason string `json:"reason,omitempty"` // why nothing was given back; absent if it was
+	Reason string `json:"reason,omitempty"` // why nothing was given back; absent if something was
 }
 
 func newRefund(r admit.Refunded) Refund {
@@ -36,11 +36,12 @@ func (s *Server) refund(w http.ResponseWriter, r *http.Request) {
 
 const (
 	receiptMend = "send the receipt as it was given to the region of the decision; trying again here does not help"
-	// maxReceiptBytes bounds what is told of a receipt that cannot be refunded, for it names what a caller sent.
+	// maxReceiptBytes bounds the text about a receipt that cannot be refunded, because it repeats
+	// what the caller sent.
 	maxReceiptBytes = 256
 )
 
-// receiptRefused says why a receipt cannot be refunded, and what to do.
+// receiptRefused returns why a receipt cannot be refunded, and what to do.
 func receiptRefused(err error) string {
 	why := err.Error()
 	if len(why) > maxReceiptBytes {

@@ -26,7 +26,7 @@ func again(r admit.Refunded) admit.Refunded {
 
 const aRefund = `{"receipt":"` + aReceipt + `"}`
 
-// elsewhere is how a node refuses the receipt of another region.
+// elsewhere is the error with which a node refuses the receipt of another region.
 func elsewhere(name string) error {
 	return fmt.Errorf("%w: it is of region %q, this is %q: send it there", admit.ErrReceipt, name, "us-east")
 }
@@ -87,7 +87,8 @@ func TestGRPCRefund(t *testing.T) {
 	}
 }
 
-// TestRefusedReceiptIsCut: what a caller wrote into a receipt comes back short, and as text.
+// TestRefusedReceiptIsCut: the answer repeats little of what a caller wrote into a receipt, and
+// only as text.
 func TestRefusedReceiptIsCut(t *testing.T) {
 	for _, name := range []string{strings.Repeat("x", 100_000), strings.Repeat("é", 50_000), strings.Repeat("\x00", 50_000)} {
 		got := receiptRefused(elsewhere(name))
@@ -97,7 +98,8 @@ func TestRefusedReceiptIsCut(t *testing.T) {
 	}
 }
 
-// FuzzDecodeRefund: the decoder never panics, and reads what encoding/json, more lenient, reads too.
+// FuzzDecodeRefund: the decoder never panics, and what it accepts is what encoding/json reads,
+// which is more lenient.
 func FuzzDecodeRefund(f *testing.F) {
 	for _, seed := range []string{aRefund, `{}`, `{"receipt":""}`, `{"receipt":null}`, `{"receipt":"a","receipt":"b"}`, `{"receipt":"\ud800"}`, `{"limit":"a"}`, `[]`} {
 		f.Add([]byte(seed))
@@ -112,7 +114,8 @@ func FuzzDecodeRefund(f *testing.F) {
 	})
 }
 
-// wantLenient checks that a body was refused with a field error, or is read by encoding/json too.
+// wantLenient checks that a body was refused with a field error, or that encoding/json reads it,
+// too.
 func wantLenient(t *testing.T, body []byte, err error, lenient any) {
 	t.Helper()
 	var field *admit.FieldError

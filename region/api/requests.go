@@ -7,8 +7,8 @@ import (
 	"github.com/quotad/quotad/region/admit"
 )
 
-// The fields of each request, in the order in which they are explained. What charges nothing has no use for the name
-// of a request or a receipt, and refuses them like any other field that it does not know.
+// The fields of each request, in the order in which error texts list them. A peek has no use for a
+// request_id or a receipt, and refuses them as it does any unknown field.
 var (
 	peekFields   = []string{"domain", "descriptors", "cost"}
 	checkFields  = append(slices.Clone(peekFields), "request_id", "receipt")
@@ -16,10 +16,12 @@ var (
 	resetFields  = []string{"limit", "domain", "descriptors"}
 )
 
-// decodeCheck reads the JSON of a request to be charged, and validates it; every error is a *admit.FieldError.
+// decodeCheck reads and validates the JSON of a request that is to be charged. Every error is a
+// *admit.FieldError.
 func decodeCheck(body []byte) (admit.Request, error) { return decodeRequest(body, checkFields) }
 
-// decodePeek is decodeCheck for a request that charges nothing.
+// decodePeek reads and validates the JSON of a request that charges nothing. Every error is a
+// *admit.FieldError.
 func decodePeek(body []byte) (admit.Request, error) { return decodeRequest(body, peekFields) }
 
 func decodeRequest(body []byte, fields []string) (admit.Request, error) {
@@ -45,7 +47,8 @@ func decodeRequest(body []byte, fields []string) (admit.Request, error) {
 	return q, q.Validate()
 }
 
-// decodeRefund reads the JSON of a refund: a receipt, which the node judges; every error is a *admit.FieldError.
+// decodeRefund reads the JSON of a refund and returns the receipt, which the node checks. Every
+// error is a *admit.FieldError.
 func decodeRefund(body []byte) (receipt string, err error) {
 	err = decode(body, refundFields, func(d *decoder, name string) (err error) {
 		receipt, err = d.text(name)
@@ -60,7 +63,7 @@ type place struct {
 	descriptors   map[string]string
 }
 
-// decodeReset reads the JSON of a reset, which the node judges; every error is a *admit.FieldError.
+// decodeReset reads the JSON of a reset, which the node checks. Every error is a *admit.FieldError.
 func decodeReset(body []byte) (p place, err error) {
 	err = decode(body, resetFields, func(d *decoder, name string) (err error) {
 		switch name {
@@ -76,9 +79,10 @@ func decodeReset(body []byte) (p place, err error) {
 	return p, err
 }
 
-// decode reads a JSON object that has no other fields than these, and has member read each. It is stricter than
-// encoding/json, because two readers of one text must not see different requests: names are spelled exactly, none is
-// unknown or given twice, a string says the same bytes to everybody, and a cost never passes through a float.
+// decode reads a JSON object that has only the given fields, and calls member to read each. It is
+// stricter than encoding/json, because two readers of one text must not see different requests.
+// Names are spelled exactly, none is unknown or given twice, a string means the same bytes to every
+// reader, and a cost is never converted to a float.
 func decode(body []byte, fields []string, member func(d *decoder, name string) error) error {
 	if err := wellFormed(body); err != nil {
 		return err
@@ -92,7 +96,7 @@ func decode(body []byte, fields []string, member func(d *decoder, name string) e
 	})
 }
 
-// thereAre lists what there is: "there are a, b and c".
+// thereAre lists names: "there are a, b and c".
 func thereAre(names []string) string {
 	last := len(names) - 1
 	if last == 0 {

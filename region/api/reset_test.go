@@ -56,7 +56,8 @@ func TestGRPCReset(t *testing.T) {
 	wantViolations(t, err, "domain")
 }
 
-// FuzzDecodeReset: the decoder never panics, and reads what encoding/json, more lenient, reads too.
+// FuzzDecodeReset: the decoder never panics, and what it accepts is what encoding/json reads, which
+// is more lenient.
 func FuzzDecodeReset(f *testing.F) {
 	for _, seed := range []string{`{"limit":"account-minute","domain":"api","descriptors":{"account":"42"}}`, `{}`, `{"limit":null}`,
 		`{"limit":"a","limit":"b"}`, `{"descriptors":{"a":"1","\u0061":"2"}}`, `{"domain":"\ud800"}`, `{"cost":1}`, `[]`} {

@@ -18,25 +18,28 @@ import (
 )
 
 const (
-	// maxInBatch bounds the requests of a CheckBatch: with more it is INVALID_ARGUMENT, and nothing is charged. Each request
-	// has a place of its own in the node's queue.
+	// maxInBatch bounds the requests of a CheckBatch. A larger one is INVALID_ARGUMENT and nothing
+	// is charged. Each request has its own place in the node's queue.
 	maxInBatch = 100
-	// maxMessageBytes bounds a message: a larger one is RESOURCE_EXHAUSTED before it is received. A batch of maxInBatch
-	// of the largest requests that are valid has some 700,000 bytes.
+	// maxMessageBytes bounds a message. A larger one is RESOURCE_EXHAUSTED before it is received.
+	// A batch of maxInBatch of the largest valid requests has some 700,000 bytes.
 	maxMessageBytes = 1 << 20
-	// maxRecords bounds the fields and entries of a message: those of the same batch, twice over.
+	// maxRecords bounds the fields and entries of a message: twice those of that batch.
 	maxRecords = 2 * maxInBatch * (1 + 5 + 3*admit.MaxDescriptors)
-	// maxCalls bounds the calls of one connection that are served at a time; a client has more wait for those.
+	// maxCalls bounds the calls of one connection that are served at a time. A client has further
+	// calls wait.
 	maxCalls = 1024
 )
 
-// connections are kept as long as they are of use.
+// connections says when connections are ended.
 var connections = keepalive.ServerParameters{
-	MaxConnectionIdle: 2 * time.Minute, // without a call; as long as HTTP's
-	// Connections are ended now and then, so that clients spread over nodes that came later; gRPC adds 10 % jitter.
+	// Time without a call, the same as for HTTP.
+	MaxConnectionIdle: 2 * time.Minute,
+	// Connections are ended now and then, so that clients spread over nodes that came later. gRPC
+	// adds 10 % jitter.
 	MaxConnectionAge:      30 * time.Minute,
 	MaxConnectionAgeGrace: time.Minute, // for calls under way
-	// A client that is gone without a word is noticed.
+	// A client that is gone without closing the connection is noticed.
 	Time:    time.Minute,
 	Timeout: 20 * time.Second,
 }
@@ -60,14 +63,15 @@ type service struct {
 	node   Node
 }
 
-// asked is what CheckRequest and PeekRequest have in common.
+// asked is the common part of CheckRequest and PeekRequest.
 type asked interface {
 	GetDomain() string
 	GetDescriptors() map[string]string
 	GetCost() int64
 }
 
-// request reads a message; cost is nil if it was absent, which is 1. A cost of 0 that was sent stays 0, to be refused.
+// request converts a message. cost is nil if the message has none, which means 1. A cost of 0 in
+// the message stays 0, and is refused later.
 func request(m asked, cost *int64) admit.Request {
 	q := admit.Request{Domain: m.GetDomain(), Descriptors: m.GetDescriptors(), Cost: 1}
 	if cost != nil {
@@ -76,14 +80,14 @@ func request(m asked, cost *int64) admit.Request {
 	return q
 }
 
-// charge reads a message of a request to be charged.
+// charge converts the message of a request that is to be charged.
 func charge(m *quotadv1.CheckRequest) admit.Request {
 	q := request(m, m.Cost)
 	q.ID, q.Receipt = m.GetRequestId(), m.GetReceipt()
 	return q
 }
 
-// waiting has a single check let go of the node's processors once it waits for the store.
+// waiting makes a single check count as no work for the processors once it waits for the store.
 func waiting(ctx context.Context) context.Context {
 	return admit.OnHandover(ctx, func() { door.Waits(ctx) })
 }
@@ -110,10 +114,11 @@ func (s *service) Peek(ctx context.Context, m *quotadv1.PeekRequest) (*quotadv1.
 	return &quotadv1.PeekResponse{Decision: decisionMessage(d)}, nil
 }
 
-// CheckBatch implements quotad.v1.QuotaService. The requests are decided at the same time, so that they share
-// round trips to the store, in no set order; each for itself, so that some may be queue_full. One bad request refuses
-// the batch before anything is charged; if the caller gives up, some of it may have been charged. A batch that a busy node does
-// not read is RESOURCE_EXHAUSTED as a whole.
+// CheckBatch implements quotad.v1.QuotaService. The requests are decided at the same time and in no
+// set order, so that they share round trips to the store. Each is decided by itself, so some may be
+// queue_full. One bad request refuses the batch before anything is charged. If the caller gives up,
+// some requests may have been charged. A batch that a busy node does not read is RESOURCE_EXHAUSTED
+// as a whole.
 func (s *service) CheckBatch(ctx context.Context, m *quotadv1.CheckBatchRequest) (*quotadv1.CheckBatchResponse, error) {
 	if len(m.Requests) > maxInBatch {
 		return nil, toStatus(&admit.FieldError{Field: "requests",
@@ -164,8 +169,8 @@ func (s *service) Refund(ctx context.Context, m *quotadv1.RefundRequest) (*quota
 	return refundMessage(done), nil
 }
 
-// Reset implements quotad.v1.QuotaService. It breaks the limit for a window: like /v1/reset it must not be exposed to
-// callers, see Server.reset.
+// Reset implements quotad.v1.QuotaService. It breaks the limit for a window. Like /v1/reset it must
+// not be exposed to callers. See Server.reset.
 func (s *service) Reset(ctx context.Context, m *quotadv1.ResetRequest) (*quotadv1.ResetResponse, error) {
 	cleared, err := s.node.Reset(ctx, m.GetLimit(), m.GetDomain(), m.GetDescriptors())
 	if err != nil {
@@ -174,7 +179,8 @@ func (s *service) Reset(ctx context.Context, m *quotadv1.ResetRequest) (*quotadv
 	return &quotadv1.ResetResponse{Cleared: cleared}, nil
 }
 
-// version is that of the build: a release's tag, or "(devel)".
+// version returns the version of the build: a release's tag, "(devel)", or "unknown" if the build
+// has no module version.
 var version = sync.OnceValue(func() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
 		return info.Main.Version

@@ -112,7 +112,8 @@ func TestGRPCDecisions(t *testing.T) {
 	}
 }
 
-// TestEveryReasonHasAMessage: none of the node's reasons is unspecified, and no two are one.
+// TestEveryReasonHasAMessage: every reason of a node has its own value in the API, and none is
+// unspecified.
 func TestEveryReasonHasAMessage(t *testing.T) {
 	all := []admit.Reason{admit.WithinLimit, admit.NoLimit, admit.OverLimit, admit.ExceedsRegionCapacity, admit.Never, admit.Recovering,
 		admit.QueueFull, admit.StoreFailure, admit.StoreFailureLocal, admit.StoreFailureAllowed}
@@ -127,7 +128,8 @@ func TestEveryReasonHasAMessage(t *testing.T) {
 	}
 }
 
-// TestGRPCRequest: what a node is asked, and that an absent cost is 1 while 0 is 0.
+// TestGRPCRequest: the node gets the request that was sent. An absent cost is 1, and a cost of 0
+// stays 0.
 func TestGRPCRequest(t *testing.T) {
 	descriptors := map[string]string{"account": "42"}
 	for _, c := range []struct {
@@ -292,7 +294,7 @@ func TestGRPCStatusAndBucket(t *testing.T) {
 	wantViolations(t, err, "domain")
 }
 
-// TestGRPCPanic: a panic in a handler is Internal, in the log, and no more than that.
+// TestGRPCPanic: a panic in a handler is answered with Internal and logged, and the server goes on.
 func TestGRPCPanic(t *testing.T) {
 	var log bytes.Buffer
 	node := &fakeNode{fault: "boom"}
@@ -322,7 +324,7 @@ func TestGRPCPanic(t *testing.T) {
 	}
 }
 
-// TestReflection: grpcurl and its like see the service.
+// TestReflection: grpcurl and similar tools see the service.
 func TestReflection(t *testing.T) {
 	stream, err := reflectionv1.NewServerReflectionClient(dialed(t, newServer(t, &fakeNode{}, quiet()))).ServerReflectionInfo(t.Context())
 	if err != nil {

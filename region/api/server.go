@@ -19,7 +19,7 @@ import (
 	"github.com/quotad/quotad/region/door"
 )
 
-// Node is what the front needs of a node; *region.Node is one. Safe for concurrent use.
+// Node is what the server needs of a node. *region.Node implements it. Safe for concurrent use.
 type Node interface {
 	Check(ctx context.Context, q admit.Request) (admit.Decision, error)
 	CheckBatch(ctx context.Context, all []admit.Request) ([]admit.Decision, error)
@@ -30,7 +30,8 @@ type Node interface {
 	Bucket(ctx context.Context, limit, domain string, descriptors map[string]string) (region.Bucket, error)
 	Ready() error
 	Metrics() *prometheus.Registry
-	// Busy says whether too much of a caller waits already for a batch of it to be read, and when to come again.
+	// Busy says whether so much of a caller's work waits that another batch of it should not be
+	// read, and when the caller may come again.
 	Busy(caller string) (retry time.Duration, busy bool)
 	// CountPanic counts a panic that was recovered from, by place.
 	CountPanic(where string)
@@ -45,19 +46,22 @@ type Server struct {
 	grpc   *grpc.Server
 	http   *http.Server
 	work   *door.Work
-	paused pauses // of calls that were not read
+	paused pauses // delays the answers to calls that were not read
 	health *healthService
 
 	rpcPanics, webPanics *door.Panics
 
 	draining atomic.Bool
-	cutter   Cutter          // nil: the node makes no cuts
-	ending   context.Context // over when calls should end: watchers of health, and what follows readiness
-	end      context.CancelFunc
+	cutter   Cutter // nil: the node makes no cuts
+	// ending is over when calls should end: watchers of health, and the goroutine that follows
+	// readiness.
+	ending context.Context
+	end    context.CancelFunc
 }
 
-// New prepares a server; it serves once it is given listeners. /metrics has the node's registry, and beside it the
-// collectors of the Go runtime and of the process, which therefore must not be in the node's.
+// New returns a server, which serves once it is given listeners. /metrics has the node's registry
+// and the collectors of the Go runtime and of the process. So the node's registry must not have
+// these.
 func New(node Node, log *slog.Logger) *Server {
 	s := &Server{node: node, log: log, work: door.NewWork(),
 		rpcPanics: door.NewPanics(log, "grpc/", node.CountPanic), webPanics: door.NewPanics(log, "http", node.CountPanic)}
@@ -68,7 +72,7 @@ func New(node Node, log *slog.Logger) *Server {
 	return s
 }
 
-// ServeGRPC serves gRPC until the server is shut down or closed, which is no error. It closes the listener.
+// ServeGRPC serves gRPC on l until Shutdown or Close, and then returns nil. It closes l.
 func (s *Server) ServeGRPC(l net.Listener) error {
 	following, stop := context.WithCancel(s.ending)
 	var followed sync.WaitGroup
@@ -81,7 +85,7 @@ func (s *Server) ServeGRPC(l net.Listener) error {
 	return nil
 }
 
-// ServeHTTP serves HTTP until the server is shut down or closed, which is no error. It closes the listener.
+// ServeHTTP serves HTTP on l until Shutdown or Close, and then returns nil. It closes l.
 func (s *Server) ServeHTTP(l net.Listener) error {
 	if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve HTTP on %s: %w", l.Addr(), err)
@@ -89,14 +93,16 @@ func (s *Server) ServeHTTP(l net.Listener) error {
 	return nil
 }
 
-// Drain makes the server look not ready (gRPC health NOT_SERVING, /readyz 503) and goes on serving. A caller behind a
-// load balancer drains, gives it time to look, and then calls Shutdown.
+// Drain makes the server look not ready (gRPC health NOT_SERVING, /readyz 503) while it goes on
+// serving. Behind a load balancer, call Drain first, wait until the balancer has noticed, and then
+// call Shutdown.
 func (s *Server) Drain() {
 	s.draining.Store(true)
 	s.health.Shutdown()
 }
 
-// Shutdown drains, takes no new calls, and waits for those under way. If ctx ends first it cuts them off and says so.
+// Shutdown drains, refuses new calls, and waits for calls under way. If ctx ends first, it cuts
+// them off and returns an error.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.Drain()
 	s.end()
@@ -123,7 +129,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return nil
 }
 
-// Close ends everything at once; calls under way are cut off.
+// Close ends the server at once and cuts off calls under way.
 func (s *Server) Close() error {
 	s.Drain()
 	s.end()
@@ -133,7 +139,7 @@ func (s *Server) Close() error {
 
 var errDraining = errors.New("the server is shutting down")
 
-// ready says why the node should not be sent requests, if it should not.
+// ready returns why the node should not get requests, nil if it should.
 func (s *Server) ready() error {
 	if s.draining.Load() {
 		return errDraining
@@ -141,18 +147,20 @@ func (s *Server) ready() error {
 	return s.node.Ready()
 }
 
-// What one connection over HTTP may take. A caller that is slower is answered 408 where it can be, and its connection ends.
+// Bounds of one HTTP connection. A caller that is slower is answered 408 if possible, and its
+// connection is closed.
 const (
 	headerTimeout = 5 * time.Second
-	readTimeout   = 10 * time.Second // headers and body
-	writeTimeout  = 30 * time.Second // of the answer, the time to read the request included
+	readTimeout   = 10 * time.Second // for headers and body
+	writeTimeout  = 30 * time.Second // for reading the request and writing the answer together
 	idleTimeout   = 2 * time.Minute
-	// maxHeaderBytes bounds the headers; with more the answer is 431. The body's bound is maxBodyBytes.
+	// maxHeaderBytes bounds the headers. Larger ones are answered 431. maxBodyBytes bounds the
+	// body.
 	maxHeaderBytes = 16 << 10
 )
 
-// newHTTPServer bounds what a client can hold on to: slow headers, slow bodies, answers it does not read, idle
-// connections and headers without end.
+// newHTTPServer bounds what a client can occupy: slow headers, slow bodies, answers that it does
+// not read, idle connections and endless headers.
 func newHTTPServer(h http.Handler, log *slog.Logger) *http.Server {
 	return &http.Server{
 		Handler:           h,

@@ -73,7 +73,8 @@ func served(t *testing.T, node *fakeNode, f func(t *testing.T, s *front)) {
 	})
 }
 
-// raw sends bytes over a connection of its own, and returns what comes back until its end, and after how long.
+// raw sends bytes over its own connection. It returns what comes back until the connection ends,
+// and how long that took.
 func (s *front) raw(t *testing.T, sent string) (string, time.Duration) {
 	t.Helper()
 	conn, err := s.client.DialContext(t.Context(), "tcp", s.at)
@@ -92,7 +93,7 @@ func (s *front) raw(t *testing.T, sent string) (string, time.Duration) {
 	return string(got), time.Since(start)
 }
 
-// TestSlowRequestsEnd: nobody holds a connection by sending nothing more.
+// TestSlowRequestsEnd: a client that sends nothing more does not keep its connection.
 func TestSlowRequestsEnd(t *testing.T) {
 	const post = "POST /v1/check HTTP/1.1\r\nHost: node\r\nContent-Type: application/json\r\n"
 	for _, c := range []struct {
@@ -132,7 +133,8 @@ func (s *front) serving(t *testing.T, service string) healthv1.HealthCheckRespon
 
 const quotaService = "quotad.v1.QuotaService"
 
-// TestHealthFollowsReadiness: at once for those who ask, within readyEvery for those who watch.
+// TestHealthFollowsReadiness: questions about health are answered with the present state, and
+// watchers are updated within readyEvery.
 func TestHealthFollowsReadiness(t *testing.T) {
 	node := &fakeNode{}
 	node.setReady(errors.New("not open"))
@@ -208,8 +210,8 @@ func slow(d time.Duration) *fakeNode {
 	}
 }
 
-// calls makes one call over gRPC and one over HTTP, and waits until both are with the node; the function returned
-// waits for their ends.
+// calls makes one call over gRPC and one over HTTP, and waits until both are with the node. The
+// returned function waits until they end.
 func (s *front) calls(t *testing.T) (ends func() (web int, rpc error)) {
 	t.Helper()
 	var done sync.WaitGroup
@@ -229,7 +231,7 @@ func (s *front) calls(t *testing.T) (ends func() (web int, rpc error)) {
 	return func() (int, error) { done.Wait(); return web, rpc }
 }
 
-// TestShutdownWaits: calls under way are answered, and a watcher of health does not hold the end up.
+// TestShutdownWaits: calls under way are answered, and a watcher of health does not delay the end.
 func TestShutdownWaits(t *testing.T) {
 	served(t, slow(3*time.Second), func(t *testing.T, s *front) {
 		watch, err := healthv1.NewHealthClient(s.rpc).Watch(t.Context(), &healthv1.HealthCheckRequest{})
@@ -255,7 +257,7 @@ func TestShutdownWaits(t *testing.T) {
 	})
 }
 
-// TestShutdownCutsOff: when the time is up, what is still under way ends.
+// TestShutdownCutsOff: when the time is up, the calls still under way end.
 func TestShutdownCutsOff(t *testing.T) {
 	served(t, slow(time.Hour), func(t *testing.T, s *front) {
 		ends := s.calls(t)
@@ -274,7 +276,7 @@ func TestShutdownCutsOff(t *testing.T) {
 	})
 }
 
-// TestCloseEndsAtOnce: and may be called again.
+// TestCloseEndsAtOnce: Close ends the server at once, and may be called again.
 func TestCloseEndsAtOnce(t *testing.T) {
 	served(t, slow(time.Hour), func(t *testing.T, s *front) {
 		ends := s.calls(t)
@@ -290,7 +292,7 @@ func TestCloseEndsAtOnce(t *testing.T) {
 	})
 }
 
-// TestCallerGivesUp: the context of a call over HTTP ends with its connection, and reaches the node.
+// TestCallerGivesUp: when its connection ends, the context of an HTTP call ends, also at the node.
 func TestCallerGivesUp(t *testing.T) {
 	gone := make(chan error, 1)
 	node := &fakeNode{wait: func(ctx context.Context, _ admit.Request) error {
@@ -312,7 +314,7 @@ func TestCallerGivesUp(t *testing.T) {
 	})
 }
 
-// TestListenerFails: a front that cannot serve says which.
+// TestListenerFails: if serving fails, the error says whether it was gRPC or HTTP.
 func TestListenerFails(t *testing.T) {
 	network := network.New()
 	defer network.Close()

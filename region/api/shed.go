@@ -18,27 +18,30 @@ import (
 )
 
 const (
-	// largeCall is the size in bytes from which a call is a batch that is refused while much of its caller waits for the
-	// store. Smaller ones cost little to read, and then have a place of their own in the queue, or none.
+	// largeCall is the size in bytes from which a call counts as a batch. A batch is refused while
+	// much of its caller's work waits for the store. Smaller calls cost little to read, and find
+	// their own place in the queue or none.
 	largeCall = 1 << 10
-	// shedRetry is when to come again for a call that found the node's processors busy.
+	// shedRetry is the time after which a call may come again that found the node's processors
+	// busy.
 	shedRetry = 50 * time.Millisecond
 
-	// shedPause is how long a call that was not read waits at most to be told so: a client that comes again at once would else
-	// have the node do nothing but refuse it. The calls of one pause are told together, with few writes to each connection.
-	// Beyond maxPaused such calls at a time they are told at once.
+	// shedPause is how long the answer to a call that was not read is delayed, at most. Without it,
+	// clients that come again at once would keep the node busy with refusing them. All calls of one
+	// pause are answered together, with few writes to each connection. While maxPaused calls are
+	// delayed, further ones are answered at once.
 	shedPause = 20 * time.Millisecond
 	maxPaused = 1024
 
 	overloaded = "queue_full: the node has more to do than it can; nothing was charged; send fewer requests, or send them later"
 )
 
-// shedding are the methods whose calls are refused unread by a node that has too much to do. The others are few, or are how
-// operators see what it does.
+// shedding lists the methods whose calls a busy node refuses unread. Calls of other methods are
+// few, or show operators what the node does.
 var shedding = []string{quotadv1.QuotaService_Check_FullMethodName, quotadv1.QuotaService_CheckBatch_FullMethodName,
 	quotadv1.QuotaService_Peek_FullMethodName}
 
-// admit takes a call of a gRPC client in hand before it is decoded.
+// admit takes a call of a gRPC client into processing before it is decoded, or refuses it.
 func (s *Server) admit(ctx context.Context, message []byte, waited time.Duration) (*door.Held, error) {
 	if s.work.Behind(waited) && len(message) >= largeCall {
 		s.work.Shed("grpc")
@@ -55,20 +58,22 @@ func (s *Server) admit(ctx context.Context, message []byte, waited time.Duration
 	return held, nil
 }
 
-// tell tells a call after a pause that it was not read, and when it may come again.
+// tell returns, after a pause, the error of a call that was not read. It says when the call may
+// come again.
 func (s *Server) tell(ctx context.Context, retry time.Duration) error {
 	s.paused.pause(ctx)
 	return shedStatus(retry)
 }
 
-// pauses has calls that were not read wait to be told so. The zero value is ready. Safe for concurrent use.
+// pauses delays the answers to calls that were not read. The zero value is ready. Safe for
+// concurrent use.
 type pauses struct {
 	mu   sync.Mutex
-	over chan struct{} // closed when the present pause is over; nil: there is none
-	wait int           // calls that wait for it
+	over chan struct{} // closed at the end of the present pause; nil: there is none
+	wait int           // calls that wait for that
 }
 
-// pause returns when the present pause is over, or ctx is.
+// pause returns at the end of the present pause, or when ctx ends.
 func (p *pauses) pause(ctx context.Context) {
 	p.mu.Lock()
 	if p.wait == maxPaused {
@@ -96,7 +101,8 @@ func (p *pauses) end() {
 	p.over, p.wait = nil, 0
 }
 
-// take takes a call in hand; nil: it is refused, and may come again after a time.
+// take takes a call into processing. held is nil if the call is refused, and then retry is the time
+// after which it may come again.
 func (s *Server) take(port, caller, conn string, size int) (held *door.Held, retry time.Duration) {
 	if size >= largeCall {
 		if retry, busy := s.node.Busy(caller); busy {
@@ -110,7 +116,7 @@ func (s *Server) take(port, caller, conn string, size int) (held *door.Held, ret
 	return held, shedRetry
 }
 
-// shedStatus is what a gRPC client is told whose call was not read.
+// shedStatus returns the gRPC error of a call that was not read.
 func shedStatus(retry time.Duration) error {
 	bare := status.New(codes.ResourceExhausted, overloaded)
 	if full, err := bare.WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(retry)}); err == nil {
@@ -119,14 +125,14 @@ func shedStatus(retry time.Duration) error {
 	return bare.Err()
 }
 
-// shed is the error of a request over HTTP that was not read.
+// shed is the error of an HTTP request that was not read.
 type shed struct{ retry time.Duration }
 
 // Error implements error.
 func (*shed) Error() string { return overloaded }
 
-// shedProblem is what is told over HTTP: what a denial has in common with every decision, without a limit, for which one it
-// would be nobody looked.
+// shedProblem is the answer to an HTTP request that was not read. It has the members that every
+// denial has, but names no limit, because none was looked up.
 type shedProblem struct {
 	problem
 	Allowed    bool         `json:"allowed"`

@@ -30,7 +30,8 @@ func fullBatch() *quotadv1.CheckBatchRequest {
 	return m
 }
 
-// shedAfter says that an error is a call that was refused unread, and when it may come again.
+// shedAfter checks that an error is that of a call refused unread, and returns when the call may
+// come again.
 func shedAfter(t *testing.T, err error) (retry time.Duration) {
 	t.Helper()
 	s := status.Convert(err)
@@ -46,15 +47,16 @@ func shedAfter(t *testing.T, err error) (retry time.Duration) {
 	return 0
 }
 
-// Batches that find the node's processors busy are refused unread, and single checks beside them are decided. What waits
-// for the store has nothing in hand.
+// Batches that find the node's processors busy are refused unread, and single checks beside them
+// are decided. A check that waits for the store does not count as work in processing.
 func TestCallsAreShed(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		var hold, all sync.WaitGroup
 		hold.Add(1)
 		n := &fakeNode{decision: allowed(), wait: func(_ context.Context, q admit.Request) error {
 			if q.Descriptors["account"] != "victim" {
-				hold.Wait() // it is at work on it
+				// The node is working on it.
+				hold.Wait()
 			}
 			return nil
 		}}
@@ -103,7 +105,8 @@ func TestCallsAreShed(t *testing.T) {
 	})
 }
 
-// A batch of a caller for whom much waits already is refused unread, and a single check of it is not.
+// A batch of a caller with much work waiting is refused unread, and a single check of that caller
+// is not.
 func TestBusyCallers(t *testing.T) {
 	n := &fakeNode{decision: allowed(), busy: map[string]bool{"bufconn": true, "192.0.2.1": true}}
 	client := quota(t, n)
@@ -162,8 +165,9 @@ func TestBehind(t *testing.T) {
 	})
 }
 
-// BenchmarkShed is what it takes to refuse a batch of a hundred unread: the whole call, client included, and the node's part
-// beyond what gRPC takes. As many calls as may pause come at a time, so that the pause itself costs no time.
+// BenchmarkShed measures the refusal of an unread batch of a hundred: the whole call with its
+// client, and the node's part beyond what gRPC takes. As many calls as may pause come at a time, so
+// that the pause itself costs no time.
 func BenchmarkShed(b *testing.B) {
 	n := &fakeNode{decision: allowed(), busy: map[string]bool{"bufconn": true}}
 	m := fullBatch()

@@ -14,7 +14,7 @@ type Status struct {
 	Epoch      string           `json:"epoch"`
 	Generation uint64           `json:"generation"`
 	Ready      bool             `json:"ready"`
-	NotReady   string           `json:"not_ready,omitempty"` // why
+	NotReady   string           `json:"not_ready,omitempty"` // why it is not ready
 	Store      StoreStatus      `json:"store"`
 	Recovery   RecoveryStatus   `json:"recovery"`
 	Journal    JournalStatus    `json:"journal"`
@@ -29,7 +29,7 @@ type StoreStatus struct {
 	Kind            string         `json:"kind"`
 	Address         string         `json:"address"`
 	Data            []string       `json:"data"`
-	LastLoss        *time.Time     `json:"last_loss,omitempty"` // absent: none
+	LastLoss        *time.Time     `json:"last_loss,omitempty"` // absent: the store knows of none
 	Losses          int64          `json:"losses"`
 	OutOfReach      []string       `json:"out_of_reach"`
 	MaxmemoryPolicy string         `json:"maxmemory_policy,omitempty"` // absent: not known
@@ -37,7 +37,7 @@ type StoreStatus struct {
 	Refusing        []StoreRefusal `json:"refusing"`
 }
 
-// StoreRefusal is a kind of calls that the store's servers refuse.
+// StoreRefusal is one kind of call that the store's servers refuse.
 type StoreRefusal struct {
 	Kind   string `json:"kind"`
 	Calls  int64  `json:"calls"` // since the node's start
@@ -56,7 +56,7 @@ type JournalStatus struct {
 	Rows        uint64     `json:"rows"`
 	Checkpoints uint64     `json:"checkpoints"`
 	Whole       bool       `json:"whole"`
-	WholeSince  *time.Time `json:"whole_since,omitempty"` // absent: since ever, or not whole
+	WholeSince  *time.Time `json:"whole_since,omitempty"` // absent: from the start, or not whole
 	Failed      bool       `json:"failed"`
 }
 
@@ -108,10 +108,10 @@ func newJournalAnswer(j region.JournalStatus) JournalStatus {
 		Whole: j.Whole, WholeSince: moment(j.WholeSince), Failed: j.Failed}
 }
 
-// listed makes no entries an empty list, not null.
+// listed returns an empty list for nil, so that JSON has [] and not null.
 func listed(all []string) []string { return append([]string{}, all...) }
 
-// apart is how far clocks are apart, in whole milliseconds.
+// apart returns how far two clocks are apart, in whole milliseconds, or nil if that is not known.
 func apart(d time.Duration, known bool) *Milliseconds {
 	if !known {
 		return nil
@@ -120,7 +120,7 @@ func apart(d time.Duration, known bool) *Milliseconds {
 	return &ms
 }
 
-// moment leaves out the zero time.
+// moment returns nil for the zero time.
 func moment(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil

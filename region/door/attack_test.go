@@ -15,7 +15,7 @@ import (
 
 var roomy = Limits{Connections: 100, PerAddress: 100}
 
-// TestAttackHalfSentMessages: a message that does not arrive ends its call, however it is begun.
+// TestAttackHalfSentMessages: a message that does not arrive ends its call, however it begins.
 func TestAttackHalfSentMessages(t *testing.T) {
 	in(t, roomy, func(t *testing.T, h *house) {
 		r := h.rude("client", 1<<16)
@@ -24,7 +24,8 @@ func TestAttackHalfSentMessages(t *testing.T) {
 		r.begin(3, checkPath)
 		r.announce(3, 1<<20, 1000)
 		r.begin(5, checkPath)
-		r.announce(5, 10, 10) // whole, and the call goes on
+		// This message is complete, and its call goes on.
+		r.announce(5, 10, 10)
 		r.begin(7, "/grpc.health.v1.Health/Watch")
 		r.announce(7, 10, 0)
 		r.begin(9, "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo")
@@ -57,7 +58,7 @@ func TestAttackHalfSentMessages(t *testing.T) {
 	})
 }
 
-// TestWatchersStay: the time for a message is none for the call.
+// TestWatchersStay: the time limit for a message is not a limit for the call.
 func TestWatchersStay(t *testing.T) {
 	in(t, roomy, func(t *testing.T, h *house) {
 		watch, err := healthv1.NewHealthClient(h.client("client")).Watch(t.Context(), &healthv1.HealthCheckRequest{})
@@ -75,7 +76,7 @@ func TestWatchersStay(t *testing.T) {
 	})
 }
 
-// TestSlowHandlers: a call whose message is there may take longer than a message may.
+// TestSlowHandlers: a call whose message has arrived may take longer than a message may.
 func TestSlowHandlers(t *testing.T) {
 	in(t, roomy, func(t *testing.T, h *house) {
 		h.check = func() (*healthv1.HealthCheckResponse, error) {
@@ -88,7 +89,7 @@ func TestSlowHandlers(t *testing.T) {
 	})
 }
 
-// TestReflectionEnds: it is for questions, not for staying.
+// TestReflectionEnds: a reflection call ends in time, even if its client stays.
 func TestReflectionEnds(t *testing.T) {
 	in(t, roomy, func(t *testing.T, h *house) {
 		start := time.Now()
@@ -109,7 +110,8 @@ func TestReflectionEnds(t *testing.T) {
 	})
 }
 
-// TestAttackHeaders: headers beyond their bound end the call, and far beyond it the connection, before they are kept.
+// TestAttackHeaders: headers beyond their bound end the call, and far beyond it the connection,
+// before they are kept.
 func TestAttackHeaders(t *testing.T) {
 	in(t, roomy, func(t *testing.T, h *house) {
 		large := headers(checkPath, hpack.HeaderField{Name: "x", Value: strings.Repeat("x", maxHeaderBytes)})
@@ -128,7 +130,8 @@ func TestAttackHeaders(t *testing.T) {
 			t.Fatal(err)
 		}
 		field := hpack.AppendHuffmanString(nil, strings.Repeat("x", 12000))
-		for range 1000 { // 16 MB, if they were taken
+		// 16 MB, if the node accepted them
+		for range 1000 {
 			part := append([]byte{0x00, 0x01, 'y', 0x80 | 0x7f}, varint(uint64(len(field)-127))...)
 			if endless.WriteContinuation(1, false, append(part, field...)) != nil {
 				break
@@ -149,7 +152,7 @@ func varint(n uint64) (b []byte) {
 	return append(b, byte(n))
 }
 
-// TestAttackIdleConnections: nobody keeps a connection by doing nothing, in any of its states.
+// TestAttackIdleConnections: a client that does nothing keeps no connection, in any of its states.
 func TestAttackIdleConnections(t *testing.T) {
 	in(t, roomy, func(t *testing.T, h *house) {
 		silent, err := h.net.Host("client").DialContext(t.Context(), "tcp", h.at)
@@ -170,7 +173,8 @@ func TestAttackIdleConnections(t *testing.T) {
 	})
 }
 
-// TestAttackManyHalfSent: what half-sent messages hold has a bound, for a connection and for all, and others are served on.
+// TestAttackManyHalfSent: what half-sent messages hold is bounded, for one connection and for all.
+// Other clients are still served.
 func TestAttackManyHalfSent(t *testing.T) {
 	in(t, roomy, func(t *testing.T, h *house) {
 		const attackers = 20
@@ -181,13 +185,15 @@ func TestAttackManyHalfSent(t *testing.T) {
 			r.read.Go(func() {
 				for id := uint32(1); id < 2*someBounds.Streams; id += 2 {
 					r.begin(id, checkPath)
-					r.announce(id, 1<<20, 1<<16-100) // as much as flow control lets through at first
+					// as much as flow control lets through at first
+					r.announce(id, 1<<20, 1<<16-100)
 				}
 			})
 			all = append(all, r)
 		}
 		rest(time.Second)
-		const slack = attackers * 2 * alwaysHeld // each may read once more when it holds little
+		// Each may read once more while it holds little.
+		const slack = attackers * 2 * alwaysHeld
 		if held := h.door.metric("quotad_connections_held_bytes", ""); held > 2*maxHeldByAll+slack || held < maxHeldByAll {
 			t.Errorf("%v bytes are held, of which %d may be", held, 2*maxHeldByAll)
 		}
@@ -204,7 +210,8 @@ func TestAttackManyHalfSent(t *testing.T) {
 	})
 }
 
-// TestAttackUnreadAnswers: a client that does not read its answers is not read from, and then left.
+// TestAttackUnreadAnswers: the node stops reading from a client that does not read its answers, and
+// then disconnects it.
 func TestAttackUnreadAnswers(t *testing.T) {
 	in(t, roomy, func(t *testing.T, h *house) {
 		h.check = func() (*healthv1.HealthCheckResponse, error) {

@@ -15,54 +15,62 @@ import (
 )
 
 const (
-	// ReceiveTimeout is how long the message of a call may take to arrive once its headers have. Calls whose messages
-	// come one by one (reflection) must end within it.
+	// ReceiveTimeout is the time that the message of a call may take to arrive after its headers.
+	// Calls whose messages come one by one (reflection) must end within it.
 	ReceiveTimeout = 5 * time.Second
-	// handshakeTimeout bounds what a connection may take until it can be used; gRPC's own bound is two minutes.
+	// handshakeTimeout bounds the handshake of a connection. gRPC's own bound is two minutes.
 	handshakeTimeout = 10 * time.Second
-	// maxHeaderBytes bounds the headers of a call, as HTTP/2 counts them; gRPC's own bound is 16 MB. A call with more
-	// ends at once, and the connection with it if they are far more.
+	// maxHeaderBytes bounds the headers of a call, as HTTP/2 counts them. gRPC's own bound is 16
+	// MB. A call with more ends at once, and the connection too if they are far more.
 	maxHeaderBytes = 16 << 10
-	// streamWindow and connWindow are what a client may send of a call, and in all, until the node has taken it. They are set,
-	// because windows that follow the line ask for an answer with every few calls: on many connections that is most of what
-	// the node reads and writes. A large message gets the window it needs once it is awaited.
+	// streamWindow and connWindow are the bytes that a client may send of one call, and in all,
+	// before the node has taken them. They are fixed, because windows that adapt to the line need
+	// an answer for every few calls. With many connections that would be most of what the node
+	// reads and writes. A large message gets the window it needs while it is awaited.
 	streamWindow = 64 << 10
 	connWindow   = 1 << 20
-	// readBuffer is what every connection costs, idle or not.
+	// readBuffer is the buffer of every connection, idle or not.
 	readBuffer = 8 << 10
 )
 
-// Bounds are those of one gRPC server, where they differ between servers.
+// Bounds are the bounds of one gRPC server that differ between servers.
 type Bounds struct {
-	Streams uint32 // calls of one connection that are served at a time; more are refused
-	Message int    // bytes of a message; a larger one is refused before it is received
-	Records int    // fields and entries of a message, those within it included; more are refused before they are decoded
+	Streams uint32 // calls of one connection served at a time; more are refused
+	// Message bounds the bytes of a message. A larger one is refused before it is received.
+	Message int
+	// Records bounds the fields and entries of a message, including those within nested messages.
+	// More are refused before they are decoded.
+	Records int
 	Alive   keepalive.ServerParameters
-	// MinPing is how often a client may ask whether the connection lives; one that asks more often is sent away.
+	// MinPing is how often a client may ask whether the connection lives. One that asks more often
+	// is disconnected.
 	MinPing time.Duration
 }
 
-// Calls stands before the handlers of a gRPC server, which is made with its Options and whose services are registered
-// through Of.
+// Calls stands before the handlers of a gRPC server. The server is made with its Options, and
+// services are registered through Of.
 type Calls struct {
 	bounds Bounds
 	panics *Panics
 	refuse func(BadField) error
-	known  map[string]bool // full names of the methods that are served; never changed once the server serves
+	// known has the full names of the methods that are served. It does not change once the server
+	// serves.
+	known map[string]bool
 
-	admit    Admission
-	admitted map[string]bool // full names of the methods whose calls admit lets in
+	admit Admission
+	// admitted has the full names of the methods whose calls pass admit.
+	admitted map[string]bool
 }
 
 // BadField says what is wrong with a message, and where.
 type BadField struct {
-	Path    string // of the message that the field is in: empty, or requests[3].
+	Path    string // of the message that contains the field: empty, or such as requests[3].
 	Field   string
 	Problem string
 }
 
-// NewCalls returns what stands before the handlers of one server. With refuse a bad message is told to its caller; nil tells
-// it as it is, where callers are nodes.
+// NewCalls returns the Calls of one server. refuse makes the error for a bad message. If it is nil
+// the error says what is wrong, for servers whose callers are nodes.
 func NewCalls(b Bounds, p *Panics, refuse func(BadField) error) *Calls {
 	if refuse == nil {
 		refuse = func(bad BadField) error {
@@ -72,7 +80,7 @@ func NewCalls(b Bounds, p *Panics, refuse func(BadField) error) *Calls {
 	return &Calls{bounds: b, panics: p, refuse: refuse, known: map[string]bool{}, admitted: map[string]bool{}}
 }
 
-// Options are those that a server needs for its bounds to hold.
+// Options returns the options that the server needs for its bounds to hold.
 func (c *Calls) Options() []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.ForceServerCodecV2(codec{}),
@@ -89,10 +97,11 @@ func (c *Calls) Options() []grpc.ServerOption {
 	}
 }
 
-// Of returns what the services of a server are registered with, reflection included.
+// Of returns the Registrar of a server. All its services are registered there, including
+// reflection.
 func (c *Calls) Of(s *grpc.Server) Registrar { return Registrar{s, c} }
 
-// Registrar registers services with Calls before their handlers.
+// Registrar registers services so that Calls stands before their handlers.
 type Registrar struct {
 	*grpc.Server
 	calls *Calls
@@ -132,7 +141,7 @@ func (a *arrival) Value(key any) any {
 	return a.Context.Value(key)
 }
 
-// Err implements context.Context. What it says is what gRPC tells the caller.
+// Err implements context.Context. gRPC tells the caller this error.
 func (a *arrival) Err() error {
 	if a.late.Load() {
 		return context.DeadlineExceeded
@@ -140,13 +149,14 @@ func (a *arrival) Err() error {
 	return a.Context.Err()
 }
 
-// arrives is called with the headers of every call, and gives it until ReceiveTimeout for its message.
+// arrives is called with the headers of every call. It allows ReceiveTimeout for the call's
+// message.
 func (c *Calls) arrives(ctx context.Context, call *tap.Info) (context.Context, error) {
 	on := connOf(ctx)
 	if on != nil {
 		on.metered.Store(true)
 	}
-	if !c.known[call.FullMethodName] { // answered at once
+	if !c.known[call.FullMethodName] { // gRPC answers it at once
 		return ctx, nil
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -168,7 +178,8 @@ func arrived(ctx context.Context) {
 	}
 }
 
-// waited is how long a call that came through arrives has waited for a processor; call it first of all.
+// waited returns how long a call that came through arrives has waited for a processor. Call it
+// before anything else.
 func waited(ctx context.Context) time.Duration {
 	if a, ok := ctx.Value(arrivalKey{}).(*arrival); ok {
 		return time.Since(a.at)
@@ -176,7 +187,7 @@ func waited(ctx context.Context) time.Duration {
 	return 0
 }
 
-// connOf returns the connection of a call; nil if it came through no door.
+// connOf returns the connection of a call, or nil if the call came through no door.
 func connOf(ctx context.Context) *conn {
 	if from, ok := peer.FromContext(ctx); ok {
 		if at, ok := from.Addr.(*remote); ok {
@@ -186,7 +197,7 @@ func connOf(ctx context.Context) *conn {
 	return nil
 }
 
-// unary returns the handler of a method with all that Calls does before and after.
+// unary returns the handler of a method, with what Calls does before and after it.
 func (c *Calls) unary(m grpc.MethodDesc, admitted bool) grpc.MethodHandler {
 	return func(service any, ctx context.Context, receive func(any) error, between grpc.UnaryServerInterceptor) (answer any, err error) {
 		defer c.panics.Recover(m.MethodName, &err)
@@ -206,7 +217,7 @@ func (c *Calls) unary(m grpc.MethodDesc, admitted bool) grpc.MethodHandler {
 	}
 }
 
-// receive receives and decodes the message of a call; one is nil if it needs no admission.
+// receive receives and decodes the message of a call. one is nil if the call needs no admission.
 func (c *Calls) receive(ctx context.Context, on *conn, one *call, receive func(any) error, into proto.Message) error {
 	var b body
 	defer b.free()
@@ -230,7 +241,8 @@ func (c *Calls) receive(ctx context.Context, on *conn, one *call, receive func(a
 	return nil
 }
 
-// stream returns the handler of a method of several messages with all that Calls does before and after.
+// stream returns the handler of a method of several messages, with what Calls does before and after
+// it.
 func (c *Calls) stream(m grpc.StreamDesc) grpc.StreamHandler {
 	return func(service any, s grpc.ServerStream) (err error) {
 		defer c.panics.Recover(m.StreamName, &err)

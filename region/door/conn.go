@@ -8,29 +8,32 @@ import (
 	"time"
 )
 
-// What connections may hold, in bytes on the wire. Memory is about as much, and up to eight times as much where a message
-// comes in frames of one byte.
+// Bounds of what connections may hold, in bytes on the wire. Memory is about as much, and up to
+// eight times as much if a message comes in frames of one byte.
 const (
-	// maxHeldByOne is what one connection may hold: four of the largest messages.
+	// maxHeldByOne bounds what one connection may hold: four of the largest messages.
 	maxHeldByOne = 4 << 20
-	// maxHeldByAll is what all connections of a door may hold. Beyond it those wait that hold more than an equal part of it,
-	// and the others may still come up to theirs: at worst it is twice as much.
+	// maxHeldByAll bounds what all connections of a door may hold. Above it, a connection that
+	// holds more than an equal part of it waits, and any other may still grow to that part. At
+	// worst it is twice as much.
 	maxHeldByAll = 16 << 20
-	// alwaysHeld may be held by any connection, whatever the others hold.
+	// alwaysHeld is what any connection may hold, whatever the others hold.
 	alwaysHeld = 32 << 10
-	// StallTimeout is how long a connection may hold too much until it is closed. What it holds for longer than
-	// ReceiveTimeout is no message under way but an answer that it does not read.
+	// StallTimeout is how long a connection may hold too much before it is closed. What it holds
+	// for longer than ReceiveTimeout is not a message under way but an answer that it does not
+	// read.
 	StallTimeout = 15 * time.Second
-	// stallPoll is how often a connection that waits looks again, and reviewEvery how often it is asked for how long.
+	// stallPoll is how often a waiting connection checks again. reviewEvery is how often the door
+	// checks how long connections have held too much.
 	stallPoll   = 10 * time.Millisecond
 	reviewEvery = time.Second
-	// callOverhead is what a call is taken to have cost on the wire beside its message: the compressed headers. A call
-	// whose headers are larger counts for them until they are forgotten.
+	// callOverhead is the assumed size of a call on the wire beside its message: the compressed
+	// headers. A call with larger headers is counted for them until they are forgotten.
 	callOverhead = 128
 )
 
-// conn is a connection that came through a door. It counts, for a server whose Calls say what has become of the bytes, what
-// its far end has the node hold.
+// conn is a connection that came through a door. It counts what its far end makes the node hold.
+// The server's Calls tell it what became of the bytes.
 type conn struct {
 	net.Conn
 	door   *Door
@@ -39,16 +42,18 @@ type conn struct {
 	closed chan struct{}
 	once   sync.Once
 
-	metered atomic.Bool // a gRPC server's Calls speak for the connection
+	metered atomic.Bool // a gRPC server's Calls report about this connection
 
-	// Guarded by door.mu: bytes received lately that are not yet delivered as messages, and answers not yet written.
-	// What came in is forgotten after one to two periods of ReceiveTimeout, when no call can hold it any more.
+	// door.mu guards these: bytes received lately that are not yet delivered as messages, and
+	// answers not yet written. Received bytes are forgotten after one to two periods of
+	// ReceiveTimeout, because then no call can hold them any more.
 	recent, older, answers int64
 	period                 time.Time // when recent becomes older
 	tooMuchSince           time.Time // zero: it holds no more than it may
 }
 
-// remote is the address of a far end. Whoever is told the address of a call's peer finds the connection by it.
+// remote is the address of a far end. A handler that gets the peer's address of a call finds the
+// connection by it.
 type remote struct {
 	net.Addr
 	conn *conn
@@ -95,7 +100,7 @@ func (c *conn) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// await returns when the connection may be read from. It fails when the connection is closed, or should be.
+// await waits until the connection may be read from. It fails if the connection is closed.
 func (c *conn) await() error {
 	if c.mayRead() {
 		return nil
@@ -139,7 +144,8 @@ func (c *conn) tooMuch() bool {
 	return d.held > maxHeldByAll && own > maxHeldByAll/int64(len(d.open))
 }
 
-// review closes the connections that have held too much for StallTimeout, and comes again as long as there may be any.
+// review closes the connections that have held too much for StallTimeout. It schedules itself again
+// as long as any connection holds too much.
 func (d *Door) review() {
 	d.mu.Lock()
 	now := time.Now()
@@ -168,7 +174,8 @@ func (d *Door) review() {
 	}
 }
 
-// count adds to what the connection holds. The caller holds door.mu, and adds it to its part.
+// count adds to what the door's connections hold. The caller holds door.mu, and adds to the
+// connection's own counters.
 func (c *conn) count(n int64) {
 	c.door.held += n
 	if !c.door.reviewing && n > 0 && c.tooMuch() {
@@ -177,14 +184,15 @@ func (c *conn) count(n int64) {
 	}
 }
 
-// sweep forgets, of all connections, what is too old to be held. The caller holds mu.
+// sweep forgets the received bytes of all connections that are too old to be held. The caller holds
+// mu.
 func (d *Door) sweep(now time.Time) {
 	for c := range d.open {
 		c.roll(now)
 	}
 }
 
-// holds is what the connection is counted for. The caller holds door.mu.
+// holds returns the bytes for which the connection is counted. The caller holds door.mu.
 func (c *conn) holds() int64 { return c.recent + c.older + c.answers }
 
 // roll begins a new period if the last one is over. The caller holds door.mu.
@@ -200,7 +208,7 @@ func (c *conn) roll(now time.Time) {
 	c.period = now.Add(ReceiveTimeout)
 }
 
-// received counts bytes that came in.
+// received counts bytes that were received.
 func (c *conn) received(n int) {
 	c.door.mu.Lock()
 	defer c.door.mu.Unlock()
@@ -209,7 +217,7 @@ func (c *conn) received(n int) {
 	c.count(int64(n))
 }
 
-// delivered takes off what has become a message.
+// delivered subtracts bytes that have become a message.
 func (c *conn) delivered(n int) {
 	c.door.mu.Lock()
 	defer c.door.mu.Unlock()
@@ -220,8 +228,8 @@ func (c *conn) delivered(n int) {
 	c.door.held -= fromRecent + fromOlder
 }
 
-// answered counts an answer that is to be written, and takes off what was. More is written than was counted, for frames and
-// headers: there are never less than no answers.
+// answered counts an answer that is to be written, or with a negative n one that was written. More
+// bytes are written than were counted, for frames and headers. So answers never falls below 0.
 func (c *conn) answered(n int) {
 	c.door.mu.Lock()
 	defer c.door.mu.Unlock()

@@ -10,13 +10,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Limits bound the connections of one door.
+// Limits bound the open connections of one door.
 type Limits struct {
-	Connections int // open at a time
-	PerAddress  int // open at a time from one IP address; behind a proxy that is all callers
+	Connections int // in total
+	PerAddress  int // from one IP address, which behind a proxy is all callers
 }
 
-// The reasons for which a door refuses or ends a connection, as its metric names them.
+// The reasons for which a door refuses or ends a connection, as in its metrics.
 const (
 	tooMany           = "connections"
 	tooManyOfAddress  = "connections_of_address"
@@ -31,19 +31,22 @@ type Door struct {
 	mu        sync.Mutex
 	open      map[*conn]struct{}
 	addresses map[netip.Addr]int
-	held      int64 // by all open connections; a connection that reads nothing may be counted for longer than it should
-	reviewing bool  // a review is due, for some connection holds too much
+	// held is the bytes that all open connections hold. A connection that reads nothing may be
+	// counted for longer than it should.
+	held      int64
+	reviewing bool // a review is due because some connection holds too much
 
 	refused, refusedOfAddress, stalled, late atomic.Uint64
 }
 
-// New returns a door for a port, which is how its metrics name it.
+// New returns a door for a port. Its metrics have the port as a label.
 func New(port string, limits Limits) *Door {
 	return &Door{limits: limits, descs: newDescs(port), open: map[*conn]struct{}{}, addresses: map[netip.Addr]int{}}
 }
 
-// Listener returns a listener that hands over the connections that the door has room for. It accepts and closes the others,
-// so that they do not wait in the system's queue before those that could be served.
+// Listener returns a listener that hands over the connections for which the door has room. It
+// accepts and closes all others, so that they do not wait in the system's queue before those that
+// could be served.
 func (d *Door) Listener(l net.Listener) net.Listener { return listener{l, d} }
 
 type listener struct {
@@ -65,7 +68,7 @@ func (l listener) Accept() (net.Conn, error) {
 	}
 }
 
-// reject closes a connection without waiting for the far end to agree.
+// reject closes a connection at once, without waiting for the far end.
 func reject(c net.Conn) {
 	if tcp, ok := c.(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0)
@@ -73,7 +76,7 @@ func reject(c net.Conn) {
 	_ = c.Close()
 }
 
-// enter takes a connection in; nil: there is no room for it.
+// enter registers a connection, or returns nil if there is no room for it.
 func (d *Door) enter(raw net.Conn) *conn {
 	c := newConn(d, raw)
 	d.mu.Lock()
@@ -91,7 +94,7 @@ func (d *Door) enter(raw net.Conn) *conn {
 	return c
 }
 
-// leave forgets a connection that is closed.
+// leave forgets a closed connection.
 func (d *Door) leave(c *conn) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -105,7 +108,7 @@ func (d *Door) leave(c *conn) {
 	d.held -= c.holds()
 }
 
-// addressOf returns the IP address of a far end; the zero address stands for all that have none.
+// addressOf returns the IP address of a far end. It returns the zero address for those without one.
 func addressOf(a net.Addr) netip.Addr {
 	if tcp, ok := a.(*net.TCPAddr); ok {
 		return tcp.AddrPort().Addr().Unmap()
@@ -113,7 +116,7 @@ func addressOf(a net.Addr) netip.Addr {
 	return netip.Addr{}
 }
 
-// descs describe the numbers of one door.
+// descs are the descriptions of one door's metrics.
 type descs struct{ open, held, refused, late *prometheus.Desc }
 
 func newDescs(port string) descs {

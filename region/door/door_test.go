@@ -18,7 +18,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// dial opens a connection that is kept until the end of the test.
+// dial opens a connection that stays open until the end of the test.
 func (h *house) dial(host string) net.Conn {
 	h.T.Helper()
 	c, err := h.net.Host(host).DialContext(h.T.Context(), "tcp", h.at)
@@ -28,7 +28,8 @@ func (h *house) dial(host string) net.Conn {
 	return c
 }
 
-// TestAttackConnections: beyond their bounds connections are closed at once, and places are free again when others end.
+// TestAttackConnections: connections beyond their bounds are closed at once, and there is room
+// again when others end.
 func TestAttackConnections(t *testing.T) {
 	in(t, Limits{Connections: 5, PerAddress: 3}, func(t *testing.T, h *house) {
 		var all []net.Conn
@@ -64,7 +65,7 @@ func TestAttackConnections(t *testing.T) {
 	})
 }
 
-// errTimeout is err where it says that time was up, else an error that is no other.
+// errTimeout returns err if it is a timeout, else another error.
 func errTimeout(err error) error {
 	var n net.Error
 	if errors.As(err, &n) && n.Timeout() {
@@ -100,7 +101,8 @@ func TestPanics(t *testing.T) {
 	})
 }
 
-// FuzzDecode: what is decoded is what protobuf decodes, and what is not has a field and a problem.
+// FuzzDecode: decode accepts what protobuf accepts, with the same result. What it refuses has a
+// field and a problem.
 func FuzzDecode(f *testing.F) {
 	whole, err := proto.Marshal(&structpb.Struct{Fields: map[string]*structpb.Value{"a": structpb.NewListValue(&structpb.ListValue{Values: []*structpb.Value{structpb.NewStringValue("b")}})}})
 	if err != nil {
@@ -126,7 +128,8 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// TestSeldom: the first at once, then one a minute, which knows of the others; a clock that steps back silences nothing.
+// TestSeldom: the first event passes at once, then one a minute with the number of those held back.
+// A clock that steps back holds back nothing.
 func TestSeldom(t *testing.T) {
 	var s Seldom
 	start := time.Unix(1000, 0)
@@ -140,7 +143,7 @@ func TestSeldom(t *testing.T) {
 	}
 }
 
-// TestDoorsOfOneNode: the doors of several ports are numbers of one node.
+// TestDoorsOfOneNode: the doors of several ports have their own series in one node's metrics.
 func TestDoorsOfOneNode(t *testing.T) {
 	r := prometheus.NewPedanticRegistry()
 	for _, port := range []string{"grpc", "http", "peer"} {

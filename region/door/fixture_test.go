@@ -30,11 +30,11 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// someBounds are small enough to be met in a test.
+// someBounds are small enough to be reached in a test.
 var someBounds = Bounds{Streams: 64, Message: 1 << 20, Records: 1000, MinPing: time.Second,
 	Alive: keepalive.ServerParameters{MaxConnectionIdle: 2 * time.Minute, Time: time.Minute, Timeout: 20 * time.Second}}
 
-// service is a health service that a test may have do what it wants.
+// service is a health service whose answers a test sets.
 type service struct {
 	*health.Server
 	check func() (*healthv1.HealthCheckResponse, error) // nil: SERVING
@@ -97,7 +97,7 @@ func (h *house) client(host string) *grpc.ClientConn {
 	return c
 }
 
-// rude is a connection that sends frames of its own making, and notes what comes back.
+// rude is a connection that sends its own frames, and notes what comes back.
 type rude struct {
 	*testing.T
 	net.Conn
@@ -105,13 +105,13 @@ type rude struct {
 	start time.Time
 
 	mu    sync.Mutex
-	ended map[uint32]string // by stream, how: the gRPC status or the code of the reset
+	ended map[uint32]string // how each stream ended: the gRPC status or the code of the reset
 	after map[uint32]time.Duration
 	gone  time.Duration // until the end of the connection; 0: it has not ended
 	read  sync.WaitGroup
 }
 
-// rude connects from a host, and lets answers take so many bytes until they wait.
+// rude connects from a host. Answers wait once the given number of bytes is unread.
 func (h *house) rude(host string, window uint32) *rude {
 	h.T.Helper()
 	conn, err := h.net.Host(host).DialContext(h.T.Context(), "tcp", h.at)
@@ -167,7 +167,7 @@ func (r *rude) end(id uint32, how string) {
 	}
 }
 
-// endOf returns how and when a stream ended, and the connection; zeros: not yet.
+// endOf returns how and when a stream ended, and when the connection did. Zeros: not yet.
 func (r *rude) endOf(id uint32) (how string, after, connection time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -187,7 +187,8 @@ func headers(path string, more ...hpack.HeaderField) []byte {
 
 const checkPath = "/grpc.health.v1.Health/Check"
 
-// begin begins a call. That the node has closed the connection, and how, is for the test to judge.
+// begin begins a call. It ignores errors, because tests check whether and how the node closed the
+// connection.
 func (r *rude) begin(id uint32, path string) {
 	_ = r.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: headers(path), EndHeaders: true})
 }
@@ -204,7 +205,7 @@ func (r *rude) announce(id uint32, size, sent int) {
 	}
 }
 
-// metric returns the sum of the door's series of a name that have a label of this value; "" is any.
+// metric returns the sum of the door's series with a name and a label value. "" is any value.
 func (d *Door) metric(name, label string) (sum float64) {
 	r := prometheus.NewRegistry()
 	r.MustRegister(d)
@@ -222,7 +223,7 @@ func (d *Door) metric(name, label string) (sum float64) {
 	return sum
 }
 
-// rest lets some time pass, and then everything happen that is due.
+// rest lets some time pass, and then waits for everything that is due.
 func rest(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()

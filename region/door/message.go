@@ -13,18 +13,19 @@ import (
 )
 
 const (
-	// WholeMessage is the field of a problem that concerns no single one.
+	// WholeMessage is the field of a problem that concerns no single field.
 	WholeMessage = "message"
-	// countedFrom is the size from which a message is counted before it is decoded. A smaller one cannot become much: in
-	// memory a field takes at most some 60 times what it may on the wire.
+	// countedFrom is the size in bytes from which the records of a message are counted before it is
+	// decoded. A smaller message cannot become large: in memory a field takes at most some 60 times
+	// its size on the wire.
 	countedFrom = 16 << 10
-	// maxNested bounds messages within messages when they are looked through.
+	// maxNested bounds how deep messages within messages are searched.
 	maxNested = 16
 
 	notUTF8 = "is not valid UTF-8; send text, or a hash of what it is not"
 )
 
-// codec is gRPC's own for protobuf, but for a body, which it leaves as it came.
+// codec is gRPC's codec for protobuf, except for a body, which it does not decode.
 type codec struct{}
 
 var protobuf = encoding.GetCodecV2(grpcproto.Name)
@@ -41,12 +42,12 @@ func (codec) Unmarshal(data mem.BufferSlice, v any) error {
 	if !ok {
 		return protobuf.Unmarshal(data, v)
 	}
-	b.free() // of a second message, which gRPC refuses
+	b.free() // that of a second message, which gRPC refuses
 	b.buffer = data.MaterializeToBuffer(mem.DefaultBufferPool())
 	return nil
 }
 
-// body is a message as it came.
+// body is an encoded message.
 type body struct{ buffer mem.Buffer }
 
 func (b *body) bytes() []byte {
@@ -63,7 +64,9 @@ func (b *body) free() {
 	}
 }
 
-// decode reads a message of at most so many records. What is wrong with it is not an error of ours, which gRPC would say.
+// decode decodes a message of at most records fields and entries. It returns what is wrong with the
+// message as a *BadField, so that the caller is told that the message is at fault and not the
+// server.
 func decode(raw []byte, into proto.Message, records int) *BadField {
 	if len(raw) > countedFrom {
 		left := records
@@ -82,7 +85,8 @@ func decode(raw []byte, into proto.Message, records int) *BadField {
 	return &BadField{Field: WholeMessage, Problem: fmt.Sprintf("is no %s in protobuf's encoding", into.ProtoReflect().Descriptor().Name())}
 }
 
-// countRecords takes the records of a message off left, those of messages within it included, and stops below zero.
+// countRecords subtracts the records of a message from left, including those of messages within it.
+// It stops when left is below zero.
 func countRecords(raw []byte, of protoreflect.MessageDescriptor, nested int, left *int) {
 	eachRecord(raw, of, func(field protoreflect.FieldDescriptor, value []byte) bool {
 		*left--
@@ -93,7 +97,7 @@ func countRecords(raw []byte, of protoreflect.MessageDescriptor, nested int, lef
 	})
 }
 
-// notText finds the first text in a message that is not valid UTF-8; nil if there is none.
+// notText returns the first text in a message that is not valid UTF-8, or nil.
 func notText(raw []byte, of protoreflect.MessageDescriptor, path string, nested int) (bad *BadField) {
 	index := map[protoreflect.FieldNumber]int{}
 	eachRecord(raw, of, func(field protoreflect.FieldDescriptor, value []byte) bool {
@@ -118,7 +122,7 @@ func notText(raw []byte, of protoreflect.MessageDescriptor, path string, nested 
 	return bad
 }
 
-// entryNotText is notText for an entry of a map of texts.
+// entryNotText does the same as notText, for an entry of a map of texts.
 func entryNotText(raw []byte, of protoreflect.FieldDescriptor, path string) (bad *BadField) {
 	var key, value []byte
 	eachRecord(raw, of.Message(), func(field protoreflect.FieldDescriptor, text []byte) bool {
@@ -140,8 +144,9 @@ func entryNotText(raw []byte, of protoreflect.FieldDescriptor, path string) (bad
 	return nil
 }
 
-// eachRecord calls f with each record of a message until it returns false: with its field, nil if that is unknown, and, where
-// it has a length, with its value. What cannot be read ends it.
+// eachRecord calls f with each record of a message until f returns false. The field is nil if it is
+// unknown. The value is given if the record has a length. A record that cannot be read ends the
+// iteration.
 func eachRecord(raw []byte, of protoreflect.MessageDescriptor, f func(protoreflect.FieldDescriptor, []byte) bool) {
 	for len(raw) > 0 {
 		number, kind, n := protowire.ConsumeTag(raw)
@@ -157,7 +162,8 @@ func eachRecord(raw []byte, of protoreflect.MessageDescriptor, f func(protorefle
 		if kind == protowire.BytesType {
 			value, _ = protowire.ConsumeBytes(raw)
 		} else if field != nil && (field.Message() != nil || field.Kind() == protoreflect.StringKind) {
-			field = nil // not as the field is written: unknown, as for the decoder
+			// A field in another wire type is unknown, to the decoder as well.
+			field = nil
 		}
 		if !f(field, value) {
 			return

@@ -12,11 +12,12 @@ import (
 )
 
 const (
-	// logEvery is how often the same is logged at most.
+	// logEvery is the shortest time between two log entries about the same.
 	logEvery = time.Minute
-	// largestStack bounds the stack that is logged, in bytes.
+	// largestStack bounds the logged stack, in bytes.
 	largestStack = 8 << 10
-	// largestValue bounds what is logged of the panic's value, in bytes: it may hold what somebody sent.
+	// largestValue bounds the logged text of a panic's value, in bytes. It may contain what a
+	// caller sent.
 	largestValue = 256
 )
 
@@ -27,7 +28,8 @@ func cut(s string, most int) string {
 	return s
 }
 
-// Panics recovers from panics, counts each, and logs at most one a minute for each place. Safe for concurrent use.
+// Panics recovers from panics, counts each, and logs at most one a minute for each place. Safe for
+// concurrent use.
 type Panics struct {
 	log    *slog.Logger
 	prefix string
@@ -37,18 +39,19 @@ type Panics struct {
 	places map[string]*Seldom
 }
 
-// NewPanics returns one whose places begin with a prefix, and that tells count of each panic.
+// NewPanics returns a Panics whose places begin with prefix. It calls count for each panic.
 func NewPanics(log *slog.Logger, prefix string, count func(where string)) *Panics {
 	return &Panics{log: log, prefix: prefix, count: count, places: map[string]*Seldom{}}
 }
 
-// Tell has panics logged and counted elsewhere from now on. Call it before any can happen.
+// Tell sets where panics are logged and counted from now on. Call it before any panic can happen.
 func (p *Panics) Tell(log *slog.Logger, count func(where string)) { p.log, p.count = log, count }
 
-// Fault is all a caller learns of a fault of ours; the log has the rest.
+// Fault is all that a caller is told about a fault of quotad. The log has the rest.
 const Fault = "a fault of quotad, not of the request; its log has the details"
 
-// Recover, deferred, turns a panic into an error of gRPC. Places are few and never chosen by a caller.
+// Recover, deferred, turns a panic into a gRPC error. There are few places, and no caller chooses
+// one.
 func (p *Panics) Recover(place string, err *error) {
 	if was := recover(); was != nil {
 		p.Recovered(place, was)
@@ -56,7 +59,7 @@ func (p *Panics) Recover(place string, err *error) {
 	}
 }
 
-// Catch, deferred, ends a panic where nobody waits for an answer.
+// Catch, deferred, ends a panic when no caller waits for an answer.
 func (p *Panics) Catch(place string) {
 	if was := recover(); was != nil {
 		p.Recovered(place, was)
@@ -80,14 +83,15 @@ func (p *Panics) Recovered(place string, was any) {
 	}
 }
 
-// Seldom lets through one of many in a minute. The zero value is ready. Safe for concurrent use.
+// Seldom lets one event a minute through. The zero value is ready. Safe for concurrent use.
 type Seldom struct {
 	mu     sync.Mutex
 	last   time.Time
 	passed uint64
 }
 
-// Due says whether it is time again, and how many were not let through since the last time.
+// Due says whether to let an event through. passed is the number of events held back since the last
+// one let through.
 func (s *Seldom) Due(now time.Time) (passed uint64, due bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,39 +11,46 @@ import (
 )
 
 const (
-	// inHandByProcessor is what calls may have in hand, in bytes of their messages, for each processor: some two batches of
-	// a hundred, which take a processor 10 ms.
+	// inHandByProcessor bounds the work in hand for each processor, in bytes of the calls'
+	// messages: some two batches of a hundred requests, which take a processor 10 ms.
 	inHandByProcessor = 12 << 10
-	// leastInHand is what they may have in hand however few processors there are, so that the heaviest call finds room.
+	// leastInHand is the smallest bound of the work in hand, so that the heaviest call fits however
+	// few processors there are.
 	leastInHand = 16 << 10
-	// heaviestCall is what a message counts for at most, however large it is, so that one always finds room in an idle node.
+	// heaviestCall is the most for which a message counts, so that one of any size finds room in an
+	// idle node.
 	heaviestCall = 4 << 10
-	// callerParts and connParts are how many times what is free one caller may have in hand, and one of its connections.
+	// One caller may have callerParts times the free room in hand, and one of its connections
+	// connParts times.
 	callerParts, connParts = 3, 2
 	// maxBehind is how long large calls may wait for a processor, on average over behindCalls.
 	maxBehind   = 5 * time.Millisecond
 	behindCalls = 8
 )
 
-// Work bounds what calls have in hand: what is decoded, matched with limits and put before the store at a time, which is
-// processor time. A single check that waits for the store has nothing in hand; a batch has until it is answered, for what
-// is to be done with a hundred answers is most of its work. What finds no room is refused before it is decoded,
-// or a flooded node would spend all its time reading what it then refuses, and hear its store too late.
+// Work bounds the calls that are in hand, which means that they are decoded, matched with limits
+// and sent to the store. That is processor time. A single check that waits for the store is not in
+// hand. A batch is until it is answered, because handling a hundred answers is most of its work. A
+// call that finds no room is refused before it is decoded. Otherwise a flooded node would spend its
+// time reading calls that it then refuses, and would read its store's replies too late.
 //
-// Nobody has a fixed part: a caller may have callerParts times in hand what is still free, and one of its connections
-// connParts times. Whoever floods therefore leaves room, which a caller who has nothing in hand may take. A call is let in
-// only if another of its size would find room, so large calls are refused before small ones. Safe for concurrent use.
+// No caller has a fixed part. A caller may have callerParts times the room that is still free in
+// hand, and one of its connections connParts times. So a caller that floods leaves room that a
+// caller with nothing in hand may take. A call is let in only if another of the same size would
+// also fit, so large calls are refused before small ones. Safe for concurrent use.
 type Work struct {
 	most int64
 	shed *prometheus.CounterVec
 
-	mu             sync.Mutex
-	used           int64
-	callers, conns map[string]int64 // what each has in hand; those that have something
-	behind         time.Duration    // what calls wait for a processor, over some behindCalls
+	mu   sync.Mutex
+	used int64
+	// callers and conns hold what each has in hand, for those that have something.
+	callers, conns map[string]int64
+	// behind is how long calls wait for a processor, averaged over about behindCalls.
+	behind time.Duration
 }
 
-// NewWork returns the bounds of a node that has all processors to itself.
+// NewWork returns the bounds for a node that has all processors of the machine.
 func NewWork() *Work {
 	return &Work{most: max(leastInHand, inHandByProcessor*int64(min(runtime.NumCPU(), runtime.GOMAXPROCS(0)))),
 		callers: map[string]int64{}, conns: map[string]int64{},
@@ -60,7 +67,7 @@ func (w *Work) Collect(ch chan<- prometheus.Metric) { w.shed.Collect(ch) }
 // Shed counts a call that was refused.
 func (w *Work) Shed(port string) { w.shed.WithLabelValues(port).Inc() }
 
-// Held is what a call has in hand.
+// Held is a call that is in hand.
 type Held struct {
 	work         *Work
 	caller, conn string
@@ -68,12 +75,14 @@ type Held struct {
 	done         atomic.Bool
 }
 
-// Take takes a message of so many bytes in hand, of a caller's connection; nil: it has to be refused.
+// Take takes a message of a caller's connection in hand. It returns nil if the call is to be
+// refused. bytes is the size of the message.
 func (w *Work) Take(caller, conn string, bytes int) *Held {
 	size := int64(min(bytes+callOverhead, heaviestCall))
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	free := w.most - w.used - 2*size // if another like it came, too
+	// This leaves room for another call of the same size.
+	free := w.most - w.used - 2*size
 	has := w.callers[caller]
 	if free < 0 || has > 0 && (has+2*size > callerParts*free || w.conns[conn]+2*size > connParts*free) {
 		return nil
@@ -84,9 +93,10 @@ func (w *Work) Take(caller, conn string, bytes int) *Held {
 	return &Held{work: w, caller: caller, conn: conn, size: size}
 }
 
-// Behind notes how long a call waited for a processor before it had one, and says whether the processors are so far behind
-// that it should be refused if it is large: so many came before it that small ones would come too late if each of them had
-// its turn. One call that waited says nothing, for a machine may stand still for a moment.
+// Behind records how long a call waited for a processor, and says whether a large call should be
+// refused because the processors are too far behind. Then so many large calls came that small ones
+// would be late if each large one had its turn. One call that waited long is not enough, because a
+// machine may stand still for a moment.
 func (w *Work) Behind(waited time.Duration) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -94,7 +104,7 @@ func (w *Work) Behind(waited time.Duration) bool {
 	return min(waited, w.behind) > maxBehind
 }
 
-// Done says that the call has nothing in hand any more. It may be called again.
+// Done says that the call is no longer in hand. It may be called again.
 func (h *Held) Done() {
 	if already := h.done.Swap(true); already {
 		return
@@ -113,11 +123,13 @@ func lessen(all map[string]int64, whose string, by int64) {
 	}
 }
 
-// Admission takes the message of a call in hand before it is decoded, or says why the call is refused. The context is the
-// one the handler gets; waited is how long the call waited for a processor since it came.
+// Admission takes the message of a call in hand before it is decoded, or returns the error with
+// which the call is refused. ctx is that of the handler. waited is how long the call waited for a
+// processor.
 type Admission func(ctx context.Context, message []byte, waited time.Duration) (*Held, error)
 
-// Admit has the calls of these methods admitted first. Call it before services are registered.
+// Admit makes calls of the given methods pass an Admission first. Call it before services are
+// registered.
 func (c *Calls) Admit(by Admission, methods ...string) {
 	c.admit = by
 	for _, m := range methods {
@@ -125,7 +137,7 @@ func (c *Calls) Admit(by Admission, methods ...string) {
 	}
 }
 
-// call is what becomes of one call.
+// call is one call that passes an Admission.
 type call struct {
 	waited time.Duration // for a processor
 	held   atomic.Pointer[Held]
@@ -133,7 +145,7 @@ type call struct {
 
 type callKey struct{}
 
-// Waits says that a call only waits from now on, and has nothing in hand.
+// Waits says that the call with this context only waits from now on, so it is no longer in hand.
 func Waits(ctx context.Context) {
 	if c, ok := ctx.Value(callKey{}).(*call); ok {
 		c.done()

@@ -8,7 +8,7 @@ import (
 
 const batchBytes, checkBytes = 3000, 60
 
-// fill takes as many messages of a size in hand as are let in.
+// fill takes messages of a size in hand until one is refused.
 func fill(w *Work, caller string, conns, bytes int) (all []*Held) {
 	for refused := 0; refused < conns; {
 		h := w.Take(caller, fmt.Sprintf("%s:%d", caller, (len(all)+refused)%conns), bytes)
@@ -28,8 +28,8 @@ func sum(all []*Held) (size int64) {
 	return size
 }
 
-// Whoever floods, over however many connections, leaves room for others: another connection's small calls, and another
-// caller's large ones.
+// A caller that floods, over however many connections, leaves room for small calls on another
+// connection and for another caller's large calls.
 func TestWorkIsShared(t *testing.T) {
 	for _, conns := range []int{1, 4, 1000} {
 		w := NewWork()
@@ -37,7 +37,8 @@ func TestWorkIsShared(t *testing.T) {
 		if size := sum(flood); size < w.most/4 || size > w.most*3/4 {
 			t.Errorf("%d connections: %d of %d in hand", conns, size, w.most)
 		}
-		for i := range 5 { // at a time, behind the same host
+		// at a time, behind the same host
+		for i := range 5 {
 			if h := w.Take("flood", "victim's", checkBytes); h == nil {
 				t.Errorf("%d connections: small call %d was refused", conns, i)
 			}
@@ -48,7 +49,8 @@ func TestWorkIsShared(t *testing.T) {
 	}
 }
 
-// Callers that flood have much the same in hand, and one that has nothing finds room beside them.
+// Callers that flood have about the same work in hand, and a caller with none finds room beside
+// them.
 func TestWorkOfManyCallers(t *testing.T) {
 	w := NewWork()
 	var each [4][]*Held
@@ -70,7 +72,8 @@ func TestWorkOfManyCallers(t *testing.T) {
 	}
 }
 
-// What a call had in hand is free when it is done, once; of those that have nothing in hand nothing stays.
+// The room of a call is free when the call is done, and is freed once. Nothing is kept of a caller
+// with no work in hand.
 func TestWorkIsGivenBack(t *testing.T) {
 	w := NewWork()
 	for range 3 {
@@ -99,7 +102,8 @@ func BenchmarkWorkRefuses(b *testing.B) {
 	}
 }
 
-// A machine that stood still for a moment is not behind; one whose calls wait again and again is, until they do not.
+// A machine that stood still for a moment is not behind. One whose calls wait again and again is,
+// until they no longer do.
 func TestBehind(t *testing.T) {
 	w := NewWork()
 	refused := func(calls int, waited time.Duration) (n int) {

@@ -6,14 +6,14 @@ import (
 	"github.com/quotad/quotad/region/journal/disk"
 )
 
-// contents is everything in a journal but rows and checkpoints.
+// contents is everything in a journal except rows and checkpoints.
 type contents struct {
 	incarnation uint64
 	totals      totals
 	noted
 }
 
-// checkOwner reports a journal of another schema or another node.
+// checkOwner returns an error if the journal is of another schema or another node.
 func checkOwner(d disk.Disk, name string, owner identity) error {
 	var version uint64
 	readVersion := func(body *decoder) { version = body.uvarint() }
@@ -38,7 +38,7 @@ func checkOwner(d disk.Disk, name string, owner identity) error {
 	return nil
 }
 
-// audit reads every record and reports the first that is not what was written.
+// audit reads every record, and returns an error for the first that is not as it was written.
 func audit(d disk.Disk) (contents, error) {
 	var c contents
 	for _, note := range []struct {
@@ -85,8 +85,8 @@ func auditDated(d disk.Disk, want totals) error {
 	})
 }
 
-// auditRecords compares all records of a kind with their tally, and returns the
-// sum of the seals that their ages should have.
+// auditRecords compares all records of a kind with their tally. It returns the sum of the seals
+// that the records' ages should have.
 func auditRecords(d disk.Disk, k kind, want tally,
 	until func(key, sealed []byte) (int64, error)) (ages uint64, err error) {
 	var got tally

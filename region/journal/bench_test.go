@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// What a call of Checkpoint with 100 checkpoints costs beside one of Record with
-// 100 rows. Each call renews all of them, with its fsync.
+// The cost of a call of Checkpoint with 100 checkpoints, compared with a call of Record with 100
+// rows. Each call renews all of them, with its fsync.
 
 const benchRecords = 100
 
@@ -41,8 +41,8 @@ func BenchmarkCheckpoint100(b *testing.B) {
 	}
 }
 
-// The questions of recovery, on journals of more and more buckets: the cost of
-// one must not grow with them but for the depth of the tree.
+// The reads of recovery, on journals of more and more buckets. The cost of one must not grow with
+// their number, except for the depth of the tree.
 func BenchmarkQuestions(b *testing.B) {
 	for _, buckets := range []int{100, 10_000} {
 		j, _ := newJournal(b, unsynced())
@@ -73,8 +73,8 @@ func BenchmarkQuestions(b *testing.B) {
 	}
 }
 
-// What a call of Prune costs that removes 100 records, and what it costs while
-// there is nothing to remove, beside many that stay.
+// The cost of a call of Prune that removes 100 records, and of one with nothing to remove, beside
+// many records that stay.
 func BenchmarkPrune(b *testing.B) {
 	for _, each := range []int{0, benchRecords} {
 		b.Run(fmt.Sprint(each), func(b *testing.B) {
@@ -98,7 +98,7 @@ func BenchmarkPrune(b *testing.B) {
 	}
 }
 
-// What a call of Record costs without its fsync: the work of a processor.
+// The cost of a call of Record without its fsync: processor time only.
 func BenchmarkRecord100Unsynced(b *testing.B) {
 	j, _ := newJournal(b, unsynced())
 	rows := make([]Row, benchRecords)
@@ -113,7 +113,7 @@ func BenchmarkRecord100Unsynced(b *testing.B) {
 	}
 }
 
-// A call of Record with one row, in a journal of many: what most of them are.
+// A call of Record with one row, in a journal of many rows, as most calls are.
 func BenchmarkRecord1Unsynced(b *testing.B) {
 	j, _ := newJournal(b, unsynced())
 	for i := range 100 {

@@ -5,21 +5,21 @@ import (
 	"fmt"
 )
 
-// Checkpoint says how much the store had counted of one bucket and cell when a node looked. A store
+// Checkpoint is how much the store had counted of one bucket and cell when a node looked. A store
 // that lost everything starts from there instead of from zero.
 type Checkpoint struct {
 	Bucket string // opaque id of the bucket: 1 to MaxBucketBytes bytes of any value
 	Cell   int64  // number of the cell
 
 	Used int64 // used[k], units, 0 to MaxUnits
-	At   int64 // when it was seen, microseconds of store time since 1970
-	// Until is when the checkpoint no longer weighs and may be pruned, in
-	// microseconds of store time since 1970.
+	At   int64 // store time at which it was seen, microseconds since 1970
+	// Until is the store time, in microseconds since 1970, at which the checkpoint no longer weighs
+	// and may be pruned.
 	Until      int64
-	Generation uint64 // of the store it was seen in
+	Generation uint64 // generation of the store it was seen in
 }
 
-// checkpointID says which checkpoint it is; two with one id are merged.
+// checkpointID identifies a checkpoint; two with the same id are merged.
 type checkpointID struct {
 	bucket string
 	cell   int64
@@ -27,17 +27,16 @@ type checkpointID struct {
 
 func (c Checkpoint) id() checkpointID { return checkpointID{c.Bucket, c.Cell} }
 
-// merge returns the newer of two checkpoints of one id, by Generation and then
-// At, whole. It is commutative, associative and idempotent, so that the order
-// and repetition of calls do not matter.
+// merge returns the newer of two checkpoints of one id, by Generation and then At, as a whole. It
+// is commutative, associative and idempotent, so that the order and repetition of calls do not
+// matter.
 //
-// Used is no row: refunds and a reset lower it, so the larger number may be one
-// that was taken back, and only the newest is true. Generation comes before At
-// because the store of a later generation may run on a clock that is behind,
-// and because what it counts began with what recovery gave it. Of two numbers
-// seen in one microsecond nobody can tell which came first; the larger is
-// taken, against the caller. Until is the later of both: a checkpoint kept too
-// long costs its bytes, one pruned too early its units.
+// Used does not rise like a row: refunds and a reset lower it, so the larger number may have been
+// taken back, and only the newest is true. Generation comes before At because the store of a later
+// generation may run on a clock that is behind, and because what it counts began with what recovery
+// gave it. Of two numbers seen in one microsecond nobody can tell which came first; merge takes the
+// larger, against the caller. Until is the later of both: a checkpoint kept too long costs its
+// bytes, one pruned too early its units.
 func (c Checkpoint) merge(other Checkpoint) Checkpoint {
 	newest := c
 	if cmp.Or(
@@ -51,7 +50,7 @@ func (c Checkpoint) merge(other Checkpoint) Checkpoint {
 	return newest
 }
 
-// validate reports the first thing about the checkpoint that no journal takes.
+// validate returns the first reason why no journal takes the checkpoint.
 func (c Checkpoint) validate() error {
 	if err := checkBucket(c.Bucket); err != nil {
 		return err
@@ -62,7 +61,7 @@ func (c Checkpoint) validate() error {
 	return nil
 }
 
-// validateBucket refuses a question about an id that is no bucket's.
+// validateBucket returns ErrInvalid for an id that cannot be a bucket's.
 func validateBucket(id string) error {
 	if err := checkBucket(id); err != nil {
 		return fmt.Errorf("journal: checkpoints of a bucket: %w: %w: correct the caller", ErrInvalid, err)
@@ -70,8 +69,7 @@ func validateBucket(id string) error {
 	return nil
 }
 
-// validateCheckpoints refuses a call of Checkpoint as a whole, before anything
-// is written.
+// validateCheckpoints refuses a call of Checkpoint as a whole, before anything is written.
 func validateCheckpoints(checkpoints []Checkpoint) error {
 	if len(checkpoints) > MaxCheckpoints {
 		return fmt.Errorf("journal: checkpoint: %w: %d checkpoints in one call, more than %d: "+

@@ -17,7 +17,7 @@ import (
 	"github.com/quotad/quotad/chaos/lab"
 )
 
-// subject is a journal under test, on one kind of disk, with the means to hurt it.
+// subject is a journal under test, on one kind of disk, with the means to make it fail.
 type subject interface {
 	journal() *Journal
 	crash()         // end it at once and open what was durable
@@ -109,7 +109,7 @@ func (s *fileSubject) reopen() error {
 	return err
 }
 
-// twin is what a journal should hold, kept as simply as can be.
+// twin is what a journal should hold, kept as simply as possible.
 type twin struct {
 	rows        map[rowID]Row
 	checkpoints map[checkpointID]Checkpoint

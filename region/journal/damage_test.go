@@ -128,8 +128,8 @@ func TestOtherFilesAreRefused(t *testing.T) {
 	}
 }
 
-// TestStructureThatWouldLeadBoltAstray alters one field at a time in ways that
-// bbolt itself follows: out of the file, in a circle, or to the wrong rows.
+// TestStructureThatWouldLeadBoltAstray alters one field at a time in ways that bbolt itself would
+// follow: out of the file, in a circle, or to the wrong rows.
 func TestStructureThatWouldLeadBoltAstray(t *testing.T) {
 	s := newSample(t)
 	branch := branchOfRows(t, s.image)
@@ -192,7 +192,7 @@ func branchOfRows(t *testing.T, image []byte) uint64 {
 	return id
 }
 
-// A row that vanishes while every page stays in order is missed by the totals.
+// If a row vanishes while every page stays in order, the totals no longer fit.
 func TestVanishedRecordsAreMissed(t *testing.T) {
 	drop := func(bucket disk.Part) func(tx *bolt.Tx) error {
 		return func(tx *bolt.Tx) error {

@@ -14,8 +14,8 @@ import (
 	"github.com/quotad/quotad/region/journal/disk"
 )
 
-// TestDisksAreAlike holds the disk of simulations to what a file does: the same commits bring both
-// to the same records, read by key and by scans that go on elsewhere.
+// TestDisksAreAlike compares the disk of simulations with a file. The same commits bring both to
+// the same records, read by key and by scans that jump ahead.
 func TestDisksAreAlike(t *testing.T) {
 	dir, n := t.TempDir(), 0
 	rapid.Check(t, func(rt *rapid.T) {
@@ -81,8 +81,8 @@ func drawChanges(t *rapid.T) []disk.Change {
 	return rapid.SliceOfNDistinct(drawChange, 0, 12, id).Draw(t, "changes")
 }
 
-// scanned returns what a scan shows that stops after a number of records, and goes on at jump as
-// soon as it is shown a lower key.
+// scanned returns what a scan shows. The scan stops after a number of records, and goes on at jump
+// as soon as it is shown a lower key.
 func scanned(t needs, d disk.Disk, part disk.Part, from, jump []byte, limit int) (shown []string) {
 	t.Helper()
 	jumped := false
@@ -118,8 +118,8 @@ func TestScanReturnsTheErrorOfItsVisit(t *testing.T) {
 	}
 }
 
-// TestDirectCrashKeepsWhatWasCommitted: what a call did not announce is lost, and all else is there
-// for the next journal on the disk.
+// TestDirectCrashKeepsWhatWasCommitted: only what no call announced is lost. The next journal on
+// the disk finds everything else.
 func TestDirectCrashKeepsWhatWasCommitted(t *testing.T) {
 	raised := kept
 	raised.Lent++

@@ -6,33 +6,36 @@
 //   - the peers the node knows and the policy document in force.
 //
 // A node records a row before the reply that announces it leaves. A region whose Redis lost
-// everything reads the rows back (RowsOf) and so knows what it had lent and returned. Without them
+// everything reads the rows back (RowsOf), and so knows what it had lent and returned. Without them
 // it would have to count every row that it cannot know as fully lent. From the checkpoints it knows
-// what it had admitted of long windows, up to the last checkpoint; what it admitted later is lost.
+// what it had admitted of long windows, up to the last checkpoint. What it admitted later is lost.
 //
 // # What is promised
 //
-//   - When Record or Checkpoint returns nil, its records are durable, at those values or newer ones,
-//     until Prune finds them out of date. Those of one call become durable together or not at all.
-//   - Rows only rise and checkpoints only get newer. Calls may come in any order and any number of
-//     times, with one result.
-//   - Rows, RowsOf and Checkpoints show what is durable, and nothing that waits for its commit. The
-//     last two cost what they return and what they look up, however much the journal has.
+//   - When Record or Checkpoint returns nil, its records are durable, at those values or newer
+//     ones, until Prune finds them out of date. The records of one call become durable together or
+//     not at all.
+//   - Rows only rise and checkpoints only get newer. Calls may come in any order and any number
+//     of times; the result is the same.
+//   - Rows, RowsOf and Checkpoints show what is durable, and nothing that waits for its commit.
+//     The cost of RowsOf and Checkpoints depends on what they return and look up, not on the size
+//     of the journal.
 //   - Only SetWholeSince changes WholeSince.
-//   - A journal whose commit failed is never trusted again: every later write gives the first error.
+//   - A journal whose commit failed is never trusted again: every later write gives the first
+//     error.
 //   - Opening checks every record. It does not fall back to an older state of a damaged file.
 //
-// # What is not
+// # What is not promised
 //
 //   - An error from Record or Checkpoint does not mean that nothing was written.
 //   - A checkpoint is not the most that was ever used: refunds and a reset lower use.
-//   - An older copy of the file is a valid journal. Only Incarnation and Sequence, compared with
-//     what others remember of them, tell.
+//   - An older copy of the file is a valid journal. Only Incarnation and Sequence show it,
+//     compared with what others remember of them.
 //
 // # Where to read
 //
-// All of that is written over the four calls of package disk. Start at Journal.Record, then
+// The journal is written over the four calls of package disk. Start at Journal.Record, then read
 // writer.go (group commit), tx.go and prune.go (what a commit changes), read.go and encode.go. The
-// production disk is a bbolt file: file.go, create.go, and walk.go, which checks its pages. The disk
-// of simulations is chaos/lab.Disk; one conformance test holds the journal on both.
+// disk in production is a bbolt file: file.go, create.go, and walk.go, which checks its pages. The
+// disk in simulations is chaos/lab.Disk. One conformance test runs the journal on both.
 package journal

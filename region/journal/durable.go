@@ -5,18 +5,17 @@ import (
 	"sync"
 )
 
-// Memory one generation of the durable cache may hold, and what an entry
-// weighs beside the bytes of its names.
+// cacheBytes is the memory that one generation of durableRows may hold. cacheEntryBytes is what an
+// entry takes beside the bytes of its names.
 const (
 	cacheBytes      = 8 << 20
 	cacheEntryBytes = 160
 )
 
-// durableRows remembers rows known to be on disk, within bounds, so that a row
-// announced again costs no fsync. Forgetting one is always safe: the file is
-// asked instead. It keeps two generations: rows written or found move to the
-// young one, and when that is full the old one is dropped. Safe for concurrent
-// use.
+// durableRows remembers rows known to be on disk, within bounds, so that a row announced again
+// needs no fsync. Forgetting a row is always safe: the file is asked instead. It keeps two
+// generations. Rows written or found move to the young one, and when that is full the old one is
+// dropped. Safe for concurrent use.
 type durableRows struct {
 	mu    sync.Mutex
 	limit int // bytes of one generation

@@ -9,22 +9,22 @@ import (
 	"github.com/quotad/quotad/region/journal/disk"
 )
 
-// The file's records. Every value is sealed: it ends in a CRC-32C of its key
-// and body, so that a record moved, cut or altered on disk is found out.
+// The file's records. Every value is sealed: it ends in a CRC-32C of its key and body, so that a
+// record that was moved, cut or altered on disk is found.
 //
 //	rows:  cell (8, ordered) | length of bucket (2) | bucket | peer
 //	       -> rowFormat | lent | returned | burst | generation (uvarints) | until (varint)
 //	checkpoints:
 //	       length of bucket (2) | bucket | cell (8, ordered)
-//	       -> checkpointFormat | used (uvarint) | at (varint) | generation (uvarint) | until (varint)
+//	       -> checkpointFormat | used (uvarint) | at (varint) | generation (uvarint)
+//	          | until (varint)
 //	ages:  until (8, ordered) | kind of the record (1) | key of the record
 //	       -> empty
 //
-// Numbers in keys are big-endian with the sign bit flipped, so that the file's
-// order is theirs and the records to prune come first in ages. Rows are ordered
-// by cell first, so that those of one commit, mostly of the cells in force, lie
-// on few pages; checkpoints by bucket first, because that is how they are asked
-// for.
+// Numbers in keys are big-endian with the sign bit flipped. So the file's order is that of the
+// numbers, and the records to prune come first in ages. Rows are ordered by cell first: the rows of
+// one commit, mostly of the cells in force, then lie on few pages. Checkpoints are ordered by
+// bucket first, because that is how they are asked for.
 
 const (
 	rowFormat  = 2 // first byte of a row's body
@@ -78,8 +78,8 @@ func rowKey(id rowID) []byte {
 	return append(rowPrefix(id.cell, id.bucket, len(id.peer)), id.peer...)
 }
 
-// rowPrefix is what the keys of all rows of a cell and bucket begin with, and
-// of no others, with room for more bytes.
+// rowPrefix returns the common beginning of the keys of all rows of a cell and bucket, and of no
+// other keys. It has capacity for more bytes.
 func rowPrefix(cell int64, bucket string, more int) []byte {
 	b := make([]byte, 0, orderBytes+2+len(bucket)+more)
 	b = appendOrdered(b, cell)
@@ -103,7 +103,7 @@ func decodeRowKey(key []byte) (rowID, error) {
 	}, nil
 }
 
-// kind, in the key of an age, tells whether the rest is the key of a row or of a checkpoint.
+// kind, in the key of an age, says whether the rest is the key of a row or of a checkpoint.
 type kind byte
 
 const (
@@ -121,7 +121,7 @@ func (k kind) String() string {
 	return fmt.Sprintf("record of unknown kind %d", byte(k))
 }
 
-// part is where records of a kind are.
+// part returns the part that holds records of a kind.
 func (k kind) part() disk.Part {
 	if k == kindRow {
 		return disk.Rows
@@ -151,8 +151,8 @@ func rowBody(r Row) []byte {
 	return binary.AppendVarint(b, r.Until)
 }
 
-// decodeRow reads one record of the rows bucket. Any bytes may be given; what
-// it accepts, rowKey and rowBody encode to the same bytes.
+// decodeRow reads one record of the rows part. Any bytes may be given; rowKey and rowBody encode
+// what it accepts to the same bytes.
 func decodeRow(key, sealed []byte) (Row, error) {
 	d, err := decodeBody(key, sealed, kindRow, rowFormat)
 	if err != nil {
@@ -168,7 +168,7 @@ func decodeRow(key, sealed []byte) (Row, error) {
 	if err := d.finish(); err != nil {
 		return Row{}, err
 	}
-	// Compared before the conversion, which would turn the largest negative.
+	// The comparison comes before the conversion, which would make the largest numbers negative.
 	if lent > MaxUnits || returned > MaxUnits || burst > MaxUnits {
 		return Row{}, fmt.Errorf("lent is %d, returned %d and burst %d, not 0 to %d",
 			lent, returned, burst, int64(MaxUnits))

@@ -7,8 +7,8 @@ import (
 
 const checkpointFormat = 1 // first byte of a checkpoint's body
 
-// bucketPrefix is what the keys of all checkpoints of a bucket begin with, and
-// of no other's: the length comes first.
+// bucketPrefix returns the common beginning of the keys of all checkpoints of a bucket, and of no
+// other keys, because the length comes first.
 func bucketPrefix(bucket string) []byte {
 	b := make([]byte, 0, 2+len(bucket)+orderBytes)
 	b = binary.BigEndian.AppendUint16(b, uint16(len(bucket)))
@@ -42,9 +42,8 @@ func checkpointBody(c Checkpoint) []byte {
 	return binary.AppendVarint(b, c.Until)
 }
 
-// decodeCheckpoint reads one record of the checkpoints bucket. Any bytes may be
-// given; what it accepts, checkpointKey and checkpointBody encode to the same
-// bytes.
+// decodeCheckpoint reads one record of the checkpoints part. Any bytes may be given; checkpointKey
+// and checkpointBody encode what it accepts to the same bytes.
 func decodeCheckpoint(key, sealed []byte) (Checkpoint, error) {
 	d, err := decodeBody(key, sealed, kindCheckpoint, checkpointFormat)
 	if err != nil {
@@ -60,7 +59,7 @@ func decodeCheckpoint(key, sealed []byte) (Checkpoint, error) {
 	if err := d.finish(); err != nil {
 		return Checkpoint{}, err
 	}
-	// Compared before the conversion, which would turn the largest negative.
+	// The comparison comes before the conversion, which would make the largest numbers negative.
 	if used > MaxUnits {
 		return Checkpoint{}, fmt.Errorf("used is %d, not 0 to %d", used, int64(MaxUnits))
 	}

@@ -33,7 +33,8 @@ func TestCheckpointKeysOrderByBucket(t *testing.T) {
 	})
 }
 
-// TestCheckpointBodyHasEveryNumber writes the encoding out: each number has its place, and none but these is accepted.
+// TestCheckpointBodyHasEveryNumber writes the encoding out: each number has its place, and none but
+// these is accepted.
 func TestCheckpointBodyHasEveryNumber(t *testing.T) {
 	c := Checkpoint{Bucket: "b", Cell: 3, Used: 1, At: 2, Generation: 4, Until: -5}
 	key, body := checkpointKey(c.id()), checkpointBody(c)

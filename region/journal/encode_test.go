@@ -90,7 +90,8 @@ func FuzzDecodeRow(f *testing.F) {
 	})
 }
 
-// TestRowBodyHasEveryNumber writes the encoding out: each number has its place, and none but these is accepted.
+// TestRowBodyHasEveryNumber writes the encoding out: each number has its place, and none but these
+// is accepted.
 func TestRowBodyHasEveryNumber(t *testing.T) {
 	r := Row{Bucket: "b", Peer: "eu", Cell: 3, Lent: 1, Returned: 2, Burst: 3, Generation: 4, Until: -5}
 	body := rowBody(r)
@@ -108,7 +109,8 @@ func TestRowBodyHasEveryNumber(t *testing.T) {
 			t.Errorf("without %s: accepted", name)
 		}
 	}
-	older := slices.Concat([]byte{1}, body[1:3], body[4:]) // a row as written before there was burst
+	// a row as written before there was burst
+	older := slices.Concat([]byte{1}, body[1:3], body[4:])
 	if _, err := decodeRow(key, seal(key, older)); err == nil || !strings.Contains(err.Error(), "format 1") {
 		t.Errorf("a row of format 1: %v", err)
 	}

@@ -35,7 +35,7 @@ func damaged(path string, finding error) error {
 		path, ErrDamaged, finding)
 }
 
-// failed wraps the first error of a handle that is not to be trusted any more.
+// failed wraps the first error of a journal that must not be trusted any more.
 func failed(path string, cause error) error {
 	return fmt.Errorf("journal %s: %w and takes nothing more, because it is unknown what reached "+
 		"the disk: %w; "+
@@ -43,7 +43,7 @@ func failed(path string, cause error) error {
 		path, ErrFailed, cause)
 }
 
-// closed is what calls after Close get.
+// closed returns the error of every call after Close.
 func closed(path string) error {
 	return fmt.Errorf("journal %s: %w: open it again to use it", path, ErrClosed)
 }

@@ -16,9 +16,8 @@ import (
 
 var kept = Row{Bucket: "kept", Peer: "eu", Cell: 1, Lent: 5, Until: 9}
 
-// TestFailedJournalIsNeverTrustedAgain breaks an open journal in each way that
-// can be had and demands the first error from then on, and what was durable
-// from the next handle.
+// TestFailedJournalIsNeverTrustedAgain breaks an open journal in every way that can be provoked. It
+// demands the first error from then on, and from the next journal on the file what was durable.
 func TestFailedJournalIsNeverTrustedAgain(t *testing.T) {
 	var hook func(*bolt.Tx) error
 	for _, c := range []struct {

@@ -20,10 +20,10 @@ var errParts = errors.New(
 type file struct {
 	path   string
 	db     *bolt.DB
-	handle *os.File             // the one db uses, which has the lock
+	handle *os.File             // the file that db uses, which holds the lock
 	commit func(*bolt.Tx) error // ends a transaction
 	stuck  atomic.Bool          // a panic left db's mutexes locked
-	owned  bool                 // there is an owner's note to be removed
+	owned  bool                 // there is an owner's note to remove
 }
 
 func openFile(path string, readOnly bool) (*file, error) {
@@ -45,8 +45,8 @@ func openFile(path string, readOnly bool) (*file, error) {
 	return nil, openError(path, err)
 }
 
-// openError says what bolt.Open's error means. What is neither the lock nor the
-// operating system is the file's contents.
+// openError returns what bolt.Open's error means. If the cause is neither the lock nor the
+// operating system, it is the file's contents.
 func openError(path string, err error) error {
 	var system *os.PathError
 	switch {
@@ -73,8 +73,8 @@ func (f *file) view(fn func(*bolt.Tx) error) error {
 	})
 }
 
-// begin begins a read transaction. Reading the file's headers may panic, and bbolt has its mutexes
-// locked then.
+// begin begins a read transaction. If reading the file's headers panics, bbolt leaves its mutexes
+// locked, which begin notes in stuck.
 func (f *file) begin() (*bolt.Tx, error) {
 	begun := false
 	defer func() {
@@ -110,7 +110,7 @@ func (f *file) Get(part disk.Part, keys ...[]byte) ([][]byte, error) {
 				size += len(value)
 			}
 		}
-		// They are copied, because bbolt's memory is gone with the transaction.
+		// The values are copied, because bbolt's memory is gone with the transaction.
 		copies := make([]byte, 0, size)
 		for i, value := range values {
 			if value != nil {
@@ -150,8 +150,8 @@ func (f *file) Scan(part disk.Part, from []byte, visit disk.Visit) error {
 	return err
 }
 
-// Commit implements disk.Disk. Any error means that the file is not to be used again: bbolt may
-// have written some of the changes.
+// Commit implements disk.Disk. After any error the file must not be used again: bbolt may have
+// written some of the changes.
 func (f *file) Commit(changes []disk.Change) error {
 	return guarded(func() error {
 		ended := false
@@ -166,7 +166,7 @@ func (f *file) Commit(changes []disk.Change) error {
 			return err
 		}
 		defer func() {
-			_ = tx.Rollback() // after a commit it only says that there is nothing to do
+			_ = tx.Rollback() // after a commit it only reports that there is nothing to do
 			ended = true
 		}()
 		if err := makeChanges(tx, changes); err != nil {
@@ -195,14 +195,14 @@ func makeChanges(tx *bolt.Tx, changes []disk.Change) error {
 	return nil
 }
 
-// own leaves a note beside the file, until Close, of who has it open.
+// own leaves a note beside the file, until Close, saying who has it open.
 func (f *file) own(owner identity) {
 	writeOwner(f.path, owner)
 	f.owned = true
 }
 
-// Close implements disk.Disk. It fails after a panic that bbolt did not survive: bbolt's own Close
-// would wait for ever for a mutex left locked, and the lock on the file lasts as long as bbolt's
+// Close implements disk.Disk. It fails after a panic in which bbolt left a mutex locked: bbolt's
+// own Close would wait for that mutex for ever. The lock on the file then lasts as long as bbolt's
 // mapping of it.
 func (f *file) Close() error {
 	if f.owned {

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// The file testdata/schema3.db.gz was written by a version of this package that called bbolt at every step. It
-// holds what these say, after a Prune(100) of one row and one checkpoint more.
+// The file testdata/schema3.db.gz was written by a version of this package that called bbolt at
+// every step. It holds what these say, after a Prune(100) of one row and one checkpoint more.
 var (
 	goldenRows = []Row{
 		{Bucket: "a", Peer: "eu", Cell: -1, Lent: 1, Returned: 2, Burst: 3, Generation: 4, Until: 500},
@@ -55,7 +55,7 @@ func TestFileOfTheVersionBeforeOpens(t *testing.T) {
 	if seen, latest := j.StoreTime(); seen != 14 || latest != 15 {
 		t.Errorf("store time %d to %d", seen, latest)
 	}
-	// It was opened twice before, and took ten commits more.
+	// It had been opened twice before, and took ten more commits.
 	if j.Incarnation() != 3 || j.Sequence() != 13 {
 		t.Errorf("incarnation %d, sequence %d", j.Incarnation(), j.Sequence())
 	}

@@ -5,10 +5,9 @@ import (
 	"runtime/debug"
 )
 
-// guarded runs fn and returns a panic in it as an error. That includes reading
-// mapped memory the disk can no longer supply, which otherwise ends the process:
-// bbolt maps its file, so a bad sector or a file truncated by someone else
-// shows as a memory fault, and bbolt answers many inconsistencies by panicking.
+// guarded runs fn and returns a panic in it as an error. bbolt answers many inconsistencies by
+// panicking. It also maps its file, so a bad sector, or a file that someone else truncated, shows
+// as a memory fault. That would otherwise end the process; guarded turns it into a panic first.
 func guarded(fn func() error) (err error) {
 	before := debug.SetPanicOnFault(true)
 	defer debug.SetPanicOnFault(before)

@@ -13,16 +13,16 @@ import (
 // use.
 type Journal struct {
 	disk        disk.Disk
-	name        string // in errors
+	name        string // the journal's name in errors
 	incarnation uint64
 
 	queue   chan *request
-	direct  *sync.Mutex   // nil: the writer commits; else each call does, with the mutex locked
+	direct  *sync.Mutex   // nil: the writer commits; else each call commits, with the mutex locked
 	closing chan struct{} // closed when Close is called
 	stopped chan struct{} // closed when the writer has ended
 	failure atomic.Pointer[error]
 
-	totals  totals // of the last commit; only whoever commits uses them
+	totals  totals // of the last commit; only the committing goroutine uses them
 	durable *durableRows
 	counts  counts
 	saved   saved
@@ -54,13 +54,13 @@ func start(d disk.Disk, name string, c contents, direct bool) *Journal {
 	return j
 }
 
-// Record makes rows durable. When it returns nil, each of them is on the disk at these values or
-// higher: rows of one bucket, peer and cell are merged, each number by maximum. Calls made at the
-// same time share a commit. Rows that are durable already cost none.
+// Record makes rows durable. When it returns nil, each row is on the disk at these values or
+// higher. Rows of one bucket, peer and cell are merged, each number by maximum. Calls made at the
+// same time share a commit. Rows that are durable already need no commit.
 //
-// Record waits while the queue is full. If ctx ends first it returns ctx's
-// error, and the rows may or may not become durable. At most MaxRecordRows rows
-// are taken; ErrInvalid means that none was written.
+// Record waits while the queue is full. If ctx ends first it returns ctx's error, and the rows may
+// or may not become durable. It takes at most MaxRecordRows rows; ErrInvalid means that none was
+// written.
 func (j *Journal) Record(ctx context.Context, rows []Row) error {
 	if err := validateRows(rows); err != nil {
 		return err
@@ -75,8 +75,8 @@ func (j *Journal) Record(ctx context.Context, rows []Row) error {
 		j.counts.recorded(true)
 		return nil
 	}
-	// Copied, because the caller may reuse the slice once its ctx has ended
-	// while the writer still has it in hand.
+	// The rows are copied because the caller may reuse the slice once its ctx has ended, while the
+	// writer still uses it.
 	rows = slices.Clone(rows)
 	err := j.submit(ctx, len(rows), func(t *transaction) error { return t.record(rows) })
 	if err == nil {
@@ -85,14 +85,15 @@ func (j *Journal) Record(ctx context.Context, rows []Row) error {
 	return err
 }
 
-// Checkpoint makes checkpoints durable. When it returns nil, the disk has this one or a newer one for
-// each bucket and cell. The one with the higher Generation is newer; of two in one generation, that
-// with the later At; of two at one time, the larger Used is kept. Until is the latest ever given.
-// Calls share commits with one another and with Record. Checkpoints that are not newer cost none.
+// Checkpoint makes checkpoints durable. When it returns nil, the disk has this checkpoint or a
+// newer one for each bucket and cell. The one with the higher Generation is newer; of two in one
+// generation, that with the later At; of two at one time, the one with the larger Used. Until is
+// the latest ever given. Calls share commits with one another and with Record. Checkpoints that are
+// not newer change nothing.
 //
-// Checkpoint waits while the queue is full. If ctx ends first it returns ctx's
-// error, and the checkpoints may or may not become durable. At most
-// MaxCheckpoints are taken; ErrInvalid means that none was written.
+// Checkpoint waits while the queue is full. If ctx ends first it returns ctx's error, and the
+// checkpoints may or may not become durable. It takes at most MaxCheckpoints; ErrInvalid means that
+// none was written.
 func (j *Journal) Checkpoint(ctx context.Context, checkpoints []Checkpoint) error {
 	if err := validateCheckpoints(checkpoints); err != nil {
 		return err
@@ -108,9 +109,9 @@ func (j *Journal) Checkpoint(ctx context.Context, checkpoints []Checkpoint) erro
 		func(t *transaction) error { return t.checkpoint(checkpoints) })
 }
 
-// Prune removes rows and checkpoints with Until < before (microseconds of store
-// time since 1970), at most PruneLimit of them together, oldest first, and
-// returns how many. Call it again while it returns PruneLimit.
+// Prune removes rows and checkpoints with Until < before (microseconds of store time since 1970),
+// at most PruneLimit of them together, oldest first, and returns how many. Call it again while it
+// returns PruneLimit.
 func (j *Journal) Prune(before int64) (int, error) {
 	pruned := 0
 	err := j.submit(context.Background(), PruneLimit, func(t *transaction) (err error) {

@@ -29,8 +29,8 @@ func TestMain(m *testing.M) {
 
 const childWriters = 4
 
-// announcedWith is the checkpoint that the child makes beside a row, newer with
-// each row of its cell. It has less used than one before now and then.
+// announcedWith is the checkpoint that the child makes beside a row, newer with each row of its
+// cell. Now and then its use is less than that of an earlier one.
 func announcedWith(r Row) Checkpoint {
 	return Checkpoint{Bucket: r.Bucket, Cell: r.Cell, Used: r.Lent % 7, At: r.Lent, Until: r.Until, Generation: r.Generation}
 }

@@ -25,8 +25,8 @@ var (
 	notePolicy      = []byte("policy")      // in disk.Saved
 )
 
-// tally describes all records of a kind together, so that those which vanish
-// from the file with an intact page around the gap are missed.
+// tally describes all records of a kind together. If records vanish from the file while every page
+// stays intact, the tally no longer fits.
 type tally struct {
 	count uint64 // how many
 	seals uint64 // sum of their checksums, modulo 2^64
@@ -88,7 +88,7 @@ func encodeTime(us int64) []byte { return binary.AppendVarint(nil, us) }
 
 func encodeNumber(v uint64) []byte { return binary.AppendUvarint(nil, v) }
 
-// readNote has read take every field of a note off its body.
+// readNote calls read to take every field of a note off its body.
 func readNote(d disk.Disk, part disk.Part, key []byte, read func(body *decoder)) error {
 	values, err := d.Get(part, key)
 	if err != nil {

@@ -15,8 +15,8 @@ const (
 	fileMode   = 0o600
 	folderMode = 0o700
 
-	// lockTimeout is how long Open waits for another process to let go of the
-	// file. Open may wait twice, and answers within a second.
+	// lockTimeout is how long Open waits for another process to release the file. Open may wait
+	// twice, and answers within a second.
 	lockTimeout = 400 * time.Millisecond
 )
 
@@ -48,14 +48,14 @@ func (o Options) owner(journal string) (identity, error) {
 	return identity{o.Region, o.Node}, nil
 }
 
-// Open opens the journal in the file at path, after checking all of it, and raises its incarnation
-// durably. A missing file is made, with its folder (modes 0600 and 0700); such a journal has
-// incarnation 1, and remembers nothing. While the journal is open, a text file beside it,
-// path + ".owner", names the process that has it.
+// Open opens the journal in the file at path, after checking all of it, and durably raises its
+// incarnation. If the file is missing, Open makes it, with its folder (modes 0600 and 0700). Such a
+// journal has incarnation 1 and remembers nothing. While the journal is open, a text file beside
+// it, path + ".owner", names the process that has it open.
 //
-// It fails with ErrInUse, within a second, if another process has the file open;
-// with ErrForeign or ErrSchema if the file is another node's or another
-// release's; and with ErrDamaged if the file is not whole.
+// Open fails with ErrInUse, within a second, if another process has the file open; with ErrForeign
+// or ErrSchema if the file is another node's or another release's; and with ErrDamaged if the file
+// is not whole.
 func Open(path string, opts Options) (*Journal, error) {
 	owner, err := opts.owner(path)
 	if err != nil {
@@ -82,9 +82,9 @@ func Open(path string, opts Options) (*Journal, error) {
 	return j, nil
 }
 
-// On opens the journal on a disk, which Format has written to, in the same way: it checks all
-// records, and raises the incarnation durably. Errors call the journal by the name given. The
-// journal closes the disk when it is closed itself.
+// On opens the journal on a disk that Format has written to, in the same way: it checks all records
+// and durably raises the incarnation. Errors use the given name for the journal. Closing the
+// journal closes the disk.
 func On(d disk.Disk, name string, opts Options) (*Journal, error) {
 	owner, err := opts.owner(name)
 	if err != nil {
@@ -107,8 +107,8 @@ func On(d disk.Disk, name string, opts Options) (*Journal, error) {
 	return start(d, name, c, opts.Direct), nil
 }
 
-// inspect checks the structure of the file under a shared lock, which keeps
-// writers out, so that the handle opened next may trust its pages.
+// inspect checks the structure of the file under a shared lock, which keeps writers out, so that
+// the handle opened next may trust its pages.
 func inspect(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -6,9 +6,9 @@ import (
 	"os"
 )
 
-// The owner's note is a small text file beside the journal, for the error of a
-// second process that finds the journal in use. The lock decides who has the
-// journal, never this note: it may be missing or left over from a crash.
+// The owner's note is a small text file beside the journal. It is for the error of a second process
+// that finds the journal in use. The lock decides who has the journal, never this note: the note
+// may be missing or left over from a crash.
 
 const ownerSuffix = ".owner"
 
@@ -19,13 +19,13 @@ func writeOwner(path string, owner identity) {
 	_ = os.WriteFile(path+ownerSuffix, []byte(text), fileMode)
 }
 
-// removeOwner is called while the journal is still locked, so that the note
-// removed cannot be the next holder's.
+// removeOwner is called while the journal is still locked. So the note it removes cannot be that of
+// the next process to hold the journal.
 func removeOwner(path string) {
 	_ = os.Remove(path + ownerSuffix) // a note left over is overwritten by the next holder
 }
 
-// readOwner describes the holder as far as it is known.
+// readOwner describes the process that holds the journal, as far as it is known.
 func readOwner(path string) string {
 	f, err := os.Open(path + ownerSuffix)
 	if err != nil {

@@ -25,7 +25,7 @@ func (t *transaction) prune(before int64, limit int) (int, error) {
 	return len(ages), nil
 }
 
-// loadPruned loads the records that have these ages, those of a kind all at once.
+// loadPruned loads the records that have these ages, those of each kind all at once.
 func (t *transaction) loadPruned(ages [][]byte) error {
 	keys := map[kind][][]byte{}
 	for _, age := range ages {

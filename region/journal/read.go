@@ -10,10 +10,9 @@ import (
 // rowsPage is how many rows Rows reads in one scan.
 const rowsPage = 512
 
-// Rows returns all durable rows, ordered by cell, bucket and peer. It is no
-// snapshot: a row recorded or pruned meanwhile may appear or not, every other
-// row appears once. An error comes last, with a zero Row. The loop's body may
-// call any method of the journal.
+// Rows returns all durable rows, ordered by cell, bucket and peer. It is no snapshot: a row
+// recorded or pruned meanwhile may appear or not; every other row appears once. If reading fails,
+// the last pair is a zero Row and the error. The loop's body may call any method of the journal.
 func (j *Journal) Rows() iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		var after []byte
@@ -36,9 +35,9 @@ func (j *Journal) Rows() iter.Seq2[Row, error] {
 	}
 }
 
-// readPage returns the rows that follow the key after, and the last one's key.
-// Each page is a scan of its own, because bolt's writer must wait for
-// readers now and then, and the reader may be waiting for the writer.
+// readPage returns the rows that follow the key after, and the last one's key. Each page is a scan
+// of its own: bolt's writer must wait for readers now and then, and the reader may be waiting for
+// the writer.
 func (j *Journal) readPage(after []byte) (page []Row, last []byte, err error) {
 	err = j.scan(disk.Rows, after, func(key, sealed []byte) ([]byte, error) {
 		if after != nil && bytes.Equal(key, after) {
@@ -61,9 +60,9 @@ func (j *Journal) readPage(after []byte) (page []Row, last []byte, err error) {
 }
 
 // RowsOf returns the durable rows of one bucket in the cells from to to, both included, ordered by
-// cell and peer, as they are at one moment. A row that waits for its commit is not among them. It
-// looks up each cell and reads no other bucket's rows, however many there are. ErrInvalid means
-// that the range has not 1 to MaxCells cells, or that the id cannot be a bucket's.
+// cell and peer, as they are at one moment. It leaves out rows that wait for their commit. It looks
+// up each cell and reads no other bucket's rows. ErrInvalid means that the range does not have 1 to
+// MaxCells cells, or that the id cannot be a bucket's.
 func (j *Journal) RowsOf(bucket string, from, to int64) ([]Row, error) {
 	if err := validateRange(bucket, from, to); err != nil {
 		return nil, err
@@ -79,7 +78,7 @@ func (j *Journal) RowsOf(bucket string, from, to int64) ([]Row, error) {
 type rowSearch struct {
 	bucket   string
 	cell, to int64  // the cell looked at, and the last one
-	prefix   []byte // of the keys of the bucket's rows in that cell
+	prefix   []byte // prefix of the keys of the bucket's rows in that cell
 	rows     []Row  // found
 }
 
@@ -97,7 +96,7 @@ func (s *rowSearch) visit(key, sealed []byte) ([]byte, error) {
 		if s.cell == s.to || shown.cell > s.to {
 			return nil, disk.ErrStop
 		}
-		s.cell = max(s.cell+1, shown.cell) // no row is in a cell between
+		s.cell = max(s.cell+1, shown.cell) // the cells between have no row
 		s.prefix = rowPrefix(s.cell, s.bucket, 0)
 	}
 	r, err := decodeRow(key, sealed)
@@ -109,7 +108,7 @@ func (s *rowSearch) visit(key, sealed []byte) ([]byte, error) {
 }
 
 // Checkpoints returns the durable checkpoints of one bucket, ordered by cell, as they are at one
-// moment. One that waits for its commit is not among them. It reads no other bucket's. ErrInvalid
+// moment. It leaves out those that wait for their commit, and reads no other bucket's. ErrInvalid
 // means that the id cannot be a bucket's.
 func (j *Journal) Checkpoints(bucket string) ([]Checkpoint, error) {
 	if err := validateBucket(bucket); err != nil {
@@ -134,8 +133,8 @@ func (j *Journal) Checkpoints(bucket string) ([]Checkpoint, error) {
 	return checkpoints, nil
 }
 
-// scan reads from the disk. An error fails the journal: what was checked when
-// it was opened is readable no more.
+// scan reads from the disk. An error fails the journal: something that was checked when the journal
+// was opened can no longer be read.
 func (j *Journal) scan(part disk.Part, from []byte, visit disk.Visit) error {
 	if err := j.usable(); err != nil {
 		return err

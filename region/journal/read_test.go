@@ -15,8 +15,8 @@ import (
 	"github.com/quotad/quotad/region/journal/disk"
 )
 
-// TestRowsOfAreThoseOfTheBucketAndCells holds the seeking against a filter of
-// all rows, over trees of several pages with cells that are full, thin or empty.
+// TestRowsOfAreThoseOfTheBucketAndCells compares RowsOf, which seeks, with a filter of all rows,
+// over trees of several pages with cells that are full, thin or empty.
 func TestRowsOfAreThoseOfTheBucketAndCells(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		j, _ := newJournal(t, unsynced())
@@ -49,9 +49,9 @@ func TestRowsOfAreThoseOfTheBucketAndCells(t *testing.T) {
 	})
 }
 
-// TestQuestionsLeaveOtherBucketsAlone spoils every record but those of one
-// bucket, in the open file: questions about that bucket do not notice, as they
-// would if they read past it, and any other question fails the journal.
+// TestQuestionsLeaveOtherBucketsAlone damages every record except those of one bucket, in the open
+// file. Reads of that bucket do not notice, as they would if they read more than that bucket. Any
+// other read fails the journal.
 func TestQuestionsLeaveOtherBucketsAlone(t *testing.T) {
 	for other, ask := range map[string]func(j *Journal) error{
 		"RowsOf":      func(j *Journal) error { _, err := j.RowsOf("a", 0, 9); return err },

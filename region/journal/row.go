@@ -11,16 +11,17 @@ const (
 	MaxUnits        = 1 << 51 // of Row.Lent, Row.Returned, Row.Burst and Checkpoint.Used
 	MaxRecordRows   = 4096    // rows in one call of Record
 	MaxCheckpoints  = 4096    // checkpoints in one call of Checkpoint
-	MaxCells        = 1000    // cells one call of RowsOf looks at
-	PruneLimit      = 10_000  // records one call of Prune removes at most
+	MaxCells        = 1000    // cells that one call of RowsOf may look at
+	PruneLimit      = 10_000  // records that one call of Prune removes at most
 	MaxAddresses    = 1024    // addresses RememberPeers takes
 	MaxAddressBytes = 512     // of one such address
 	MaxPolicyBytes  = 4 << 20 // of the source SavePolicy takes
 )
 
-// Row is what this region said to one peer region about one bucket and cell.
-// Its numbers are cumulative and only ever raised. It has the fields of exchange.Row, which converts
-// to it: the protocol is pure and the journal knows no protocol, so neither imports the other.
+// Row is what this region said to one peer region about one bucket and cell. Its numbers are
+// cumulative and only ever raised. It has the same fields as exchange.Row, so the two convert into
+// each other: neither package imports the other, because the protocol is pure and the journal knows
+// no protocol.
 type Row struct {
 	Bucket string // opaque id of the bucket: 1 to MaxBucketBytes bytes of any value
 	Peer   string // name of the peer region: 1 to MaxPeerBytes bytes
@@ -30,13 +31,13 @@ type Row struct {
 	Returned int64 // Q[self->peer][cell], units, 0 to MaxUnits
 	Burst    int64 // Y[self->peer][cell], tokens, 0 to MaxUnits
 
-	Generation uint64 // of this region's store when the row was written
-	// Until is when the row no longer weighs and may be pruned, in
-	// microseconds of store time since 1970.
+	Generation uint64 // generation of this region's store when the row was written
+	// Until is the store time, in microseconds since 1970, at which the row no longer weighs and
+	// may be pruned.
 	Until int64
 }
 
-// rowID says which row it is; two rows with one id are merged.
+// rowID identifies a row; two rows with the same id are merged.
 type rowID struct {
 	cell   int64
 	bucket string
@@ -57,7 +58,7 @@ func (r Row) raise(other Row) Row {
 	return r
 }
 
-// validate reports the first thing about the row that no journal takes.
+// validate returns the first reason why no journal takes the row.
 func (r Row) validate() error {
 	if err := checkBucket(r.Bucket); err != nil {
 		return err
@@ -75,7 +76,7 @@ func (r Row) validate() error {
 	return nil
 }
 
-// checkBucket reports an id that is no bucket's.
+// checkBucket returns an error for an id that cannot be a bucket's.
 func checkBucket(id string) error {
 	if len(id) == 0 || len(id) > MaxBucketBytes {
 		return fmt.Errorf("the bucket id has %d bytes, not 1 to %d", len(id), MaxBucketBytes)
@@ -99,12 +100,12 @@ func validateRows(rows []Row) error {
 	return nil
 }
 
-// validateRange refuses a question about more cells than RowsOf looks at.
+// validateRange refuses a call of RowsOf with too many cells.
 func validateRange(bucket string, from, to int64) error {
 	if err := checkBucket(bucket); err != nil {
 		return fmt.Errorf("journal: rows of a bucket: %w: %w: correct the caller", ErrInvalid, err)
 	}
-	// Unsigned, where the difference cannot overflow.
+	// As unsigned numbers their difference cannot overflow.
 	if to < from || uint64(to)-uint64(from) >= MaxCells {
 		return fmt.Errorf("journal: rows of a bucket: %w: cells %d to %d are not 1 to %d cells: "+
 			"ask for those in force, in steps if need be",
@@ -139,7 +140,7 @@ func validatePolicy(version int64, source []byte) error {
 	return nil
 }
 
-// validateWholeSince refuses what is no time of a store.
+// validateWholeSince refuses a time that no store can show.
 func validateWholeSince(t int64) error {
 	if t < 0 {
 		return fmt.Errorf("journal: set whole since: %w: %d is before 1970: "+
@@ -148,7 +149,7 @@ func validateWholeSince(t int64) error {
 	return nil
 }
 
-// validateGeneration refuses to go back from the generation kept.
+// validateGeneration refuses a generation lower than the one kept.
 func validateGeneration(kept, next uint64) error {
 	if next < kept {
 		return fmt.Errorf("journal: set generation: %w: from %d to %d: "+

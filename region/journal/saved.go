@@ -10,8 +10,8 @@ import (
 )
 
 // saved is what the journal keeps beside rows and checkpoints, as it is on the disk. setting is
-// locked across a commit, so that two setters reach the disk and the memory in
-// one order; mu only for a moment, so that readers never wait for the disk.
+// locked across a commit, so that two setters reach the disk and the memory in the same order. mu
+// is locked only for a moment, so that readers never wait for the disk.
 type saved struct {
 	setting sync.Mutex
 
@@ -42,7 +42,7 @@ func (j *Journal) Incarnation() uint64 { return j.incarnation }
 // unless an older copy of the file was put in its place.
 func (j *Journal) Sequence() uint64 { return j.Stats().Sequence }
 
-// Generation returns the store generation this region last opened, 0 at first.
+// Generation returns the store generation that this region last opened, 0 at first.
 func (j *Journal) Generation() uint64 { return j.saved.now().generation }
 
 // SetGeneration notes durably the generation of the store. It fails with
@@ -59,13 +59,13 @@ func (j *Journal) SetGeneration(g uint64) error {
 }
 
 // WholeSince returns a time after which every row that this node announced is in this journal, in
-// microseconds of store time since 1970. 0 means that all rows are. math.MaxInt64, as in a journal
-// just made, means that it is not known of any.
+// microseconds of store time since 1970. 0 means that all rows are. math.MaxInt64, as in a new
+// journal, means that no such time is known.
 func (j *Journal) WholeSince() int64 { return j.saved.now().wholeSince }
 
-// SetWholeSince replaces durably what WholeSince returns, by an earlier time or
-// a later one. The journal never does so by itself: only the region can tell
-// what was announced. A negative time is ErrInvalid and changes nothing.
+// SetWholeSince durably replaces what WholeSince returns, by an earlier or a later time. The
+// journal never does so by itself: only the region can tell what was announced. A negative time is
+// ErrInvalid and changes nothing.
 func (j *Journal) SetWholeSince(t int64) error {
 	if err := validateWholeSince(t); err != nil {
 		return err
@@ -83,8 +83,8 @@ func (j *Journal) StoreTime() (seen, latest int64) {
 }
 
 // SetStoreTime notes durably how far the store's time has come, in microseconds since 1970. Every
-// shard has shown a time at or after seen. No shard has shown a time after latest, or will before the
-// next call. Neither goes back.
+// shard has shown a time at or after seen. No shard has shown a time after latest, or will before
+// the next call. Neither goes back.
 func (j *Journal) SetStoreTime(seen, latest int64) error {
 	j.saved.setting.Lock()
 	defer j.saved.setting.Unlock()

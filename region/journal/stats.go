@@ -12,11 +12,11 @@ type Stats struct {
 	Sequence    uint64 // number of the last commit since the file was made
 
 	Recorded uint64 // calls of Record that returned nil
-	Covered  uint64 // of these, those answered from memory, without a commit
+	Covered  uint64 // of these, calls answered from memory, without a commit
 	Commits  uint64
-	Calls    uint64 // calls the commits carried; Calls / Commits share an fsync
+	Calls    uint64 // calls that the commits carried; Calls / Commits of them share an fsync
 
-	LastCommit    time.Duration // from taking the batch to its being on disk
+	LastCommit    time.Duration // from taking the batch until it is on disk
 	SlowestCommit time.Duration
 	Committing    time.Duration // of all commits together
 	Waiting       int           // calls in the queue
@@ -38,7 +38,7 @@ func (c *counts) recorded(covered bool) {
 	}
 }
 
-// show takes over the totals of a commit. The caller holds mu, or is alone.
+// show copies the totals of a commit. The caller holds mu, or is the only user.
 func (c *counts) show(t totals) {
 	c.stats.Rows, c.stats.Checkpoints, c.stats.Sequence = t.rows.count, t.checkpoints.count, t.sequence
 }

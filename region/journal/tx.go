@@ -12,7 +12,7 @@ import (
 type transaction struct {
 	disk    disk.Disk
 	changes []disk.Change
-	// records are those read from the disk or changed, by part and key. No age is ever read.
+	// records are the records read from the disk or changed, by part and key. Ages are never read.
 	records map[disk.Part]map[string]*record
 
 	totals totals
@@ -21,9 +21,9 @@ type transaction struct {
 
 // record is a record as the transaction leaves it.
 type record struct {
-	sealed []byte // nil: there is none
-	change int    // which of the changes, from 1; 0: it is as on the disk
-	row    *Row   // that it is, where a call recorded it; durable after the commit
+	sealed []byte // nil: there is no such record
+	change int    // its place in changes, from 1; 0: it is as on the disk
+	row    *Row   // the row in it, if a call recorded it; durable after the commit
 }
 
 func newTransaction(d disk.Disk, before totals, forget func(rowID)) *transaction {
@@ -31,7 +31,7 @@ func newTransaction(d disk.Disk, before totals, forget func(rowID)) *transaction
 		totals: before, forget: forget}
 }
 
-// part returns the records of a part, with room for some more.
+// part returns the records of a part, with room for more of them.
 func (t *transaction) part(part disk.Part, more int) map[string]*record {
 	records := t.records[part]
 	if records == nil {
@@ -41,8 +41,8 @@ func (t *transaction) part(part disk.Part, more int) map[string]*record {
 	return records
 }
 
-// load returns the records of some keys, in their order. Those that the transaction does not know
-// it reads from the disk, all at once.
+// load returns the records of the given keys, in their order. It reads those that the transaction
+// does not know from the disk, all at once.
 func (t *transaction) load(part disk.Part, keys [][]byte) ([]*record, error) {
 	records, all := t.part(part, len(keys)), make([]*record, len(keys))
 	unknown := make([][]byte, 0, len(keys))
@@ -64,7 +64,7 @@ func (t *transaction) load(part disk.Part, keys [][]byte) ([]*record, error) {
 	return all, nil
 }
 
-// set changes a record; without a value it removes it.
+// set changes a record; a nil value removes it.
 func (t *transaction) set(part disk.Part, key []byte, r *record, sealed []byte) {
 	if r.change == 0 {
 		t.changes = append(t.changes, disk.Change{Part: part, Key: key})
@@ -73,7 +73,7 @@ func (t *transaction) set(part disk.Part, key []byte, r *record, sealed []byte) 
 	r.sealed, t.changes[r.change-1].Value = sealed, sealed
 }
 
-// setUnread changes a record whatever the disk has under its key.
+// setUnread changes a record without reading what the disk has under its key.
 func (t *transaction) setUnread(part disk.Part, key, sealed []byte) {
 	records := t.part(part, 0)
 	r := records[string(key)]
@@ -84,7 +84,7 @@ func (t *transaction) setUnread(part disk.Part, key, sealed []byte) {
 	t.set(part, key, r, sealed)
 }
 
-// tally returns that of a kind of records.
+// tally returns the tally of a kind of records.
 func (t *transaction) tally(k kind) *tally {
 	if k == kindRow {
 		return &t.totals.rows
@@ -92,7 +92,7 @@ func (t *transaction) tally(k kind) *tally {
 	return &t.totals.checkpoints
 }
 
-// record merges rows into those on the disk, and gives them the merged values. Rows that raise
+// record merges rows into those on the disk, and sets rows to the merged values. Rows that raise
 // nothing change nothing.
 func (t *transaction) record(rows []Row) error {
 	keys := make([][]byte, len(rows))
@@ -129,7 +129,7 @@ func (t *transaction) raise(key []byte, old *record, r *Row) error {
 	return nil
 }
 
-// recorded are the rows that calls recorded, as they are after the commit.
+// recorded yields the rows that calls recorded, as they are after the commit.
 func (t *transaction) recorded(yield func(Row) bool) {
 	for _, r := range t.records[disk.Rows] {
 		if r.row != nil && !yield(*r.row) {
@@ -173,7 +173,7 @@ func (t *transaction) renew(key []byte, old *record, c Checkpoint) error {
 	return nil
 }
 
-// add writes a record where there is none, and its age.
+// add writes a new record and its age.
 func (t *transaction) add(k kind, key []byte, r *record, sealed []byte, until int64) {
 	total := t.tally(k)
 	total.count++

@@ -9,18 +9,16 @@ import (
 	"io"
 )
 
-// This file checks the structure of a bbolt file before bbolt reads it. bbolt
-// maps the file and follows page numbers and offsets as it finds them: a wrong
-// one makes it panic, read outside the mapping (which ends the process and
-// cannot be recovered) or walk in a circle for ever. It also takes the older of
-// its two headers when the newer is damaged, and so loses a commit in silence.
+// This file checks the structure of a bbolt file before bbolt reads it. bbolt maps the file and
+// follows page numbers and offsets as it finds them. A wrong one makes it panic, read outside the
+// mapping (which ends the process and cannot be recovered) or loop for ever. bbolt also uses the
+// older of its two headers when the newer is damaged, and so loses a commit in silence.
 //
-// The format (bbolt version 2, in the machine's byte order) is pages of
-// pageSize bytes: a 16-byte head {id 8, flags 2, count 2, overflow 4}, then for
-// a header page the meta record, for a branch page elements {offset 4, key
-// length 4, page 8}, for a leaf page elements {flags 4, offset 4, key length 4,
-// value length 4}; offsets count from the element's own start. A journal is
-// written without a free list: every page that nothing refers to is free.
+// The format (bbolt version 2, in the machine's byte order) is a sequence of pages of pageSize
+// bytes. Each has a 16-byte head {id 8, flags 2, count 2, overflow 4}. Then a header page has the
+// meta record, a branch page has elements {offset 4, key length 4, page 8}, and a leaf page has
+// elements {flags 4, offset 4, key length 4, value length 4}. Offsets count from the element's own
+// start. A journal is written without a free list: every page that nothing refers to is free.
 
 const (
 	pageSize     = 4096 // of every journal, whatever the machine's own page size
@@ -39,15 +37,15 @@ const (
 	noFreelist  = ^uint64(0)
 )
 
-// meta is what the check needs of a header page.
+// meta is the part of a header page that the check needs.
 type meta struct {
-	root  uint64 // page of the root bucket
-	pages uint64 // pages in use or free; none beyond
+	root  uint64 // page number of the root bucket
+	pages uint64 // number of pages in use or free; there are none beyond
 	txid  uint64
 }
 
-// checkStructure reports the first thing in a bbolt file of that size that
-// would lead bbolt astray. It reads every page in use once and trusts none.
+// checkStructure returns the first thing in a bbolt file of the given size that would make bbolt
+// misread it. It reads every page in use once and trusts none of them.
 func checkStructure(file io.ReaderAt, size int64) error {
 	m, err := currentMeta(file)
 	if err != nil {
@@ -114,8 +112,8 @@ type walker struct {
 	seen []bool // by page number
 }
 
-// page checks the page and everything below it. Its first key is low and all
-// are less than high; nil is no bound.
+// page checks the page and everything below it. The page's first key must be low, and all its keys
+// less than high; nil is no bound.
 func (w *walker) page(id uint64, depth int, low, high []byte) error {
 	if depth > maxDepth {
 		return fmt.Errorf("page %d: the tree is deeper than %d pages", id, maxDepth)
@@ -218,10 +216,10 @@ func (w *walker) bucket(value []byte, depth int) error {
 	return nil
 }
 
-// pageKeys returns the keys of a branch or leaf page, after checking that all
-// its elements lie within it and that the keys ascend from low to below high.
-// bbolt finds a page to replace in the page above by its first key, so a copy
-// of that key which merely sorts right would leave both in the tree.
+// pageKeys returns the keys of a branch or leaf page. It checks that all elements lie within the
+// page, and that the keys ascend from low to below high. The first key must be equal to low, not
+// only sort right: when bbolt replaces a page, it finds the old one in the page above by its first
+// key. With another key there, both pages would stay in the tree.
 func pageKeys(b, low, high []byte) ([][]byte, error) {
 	flags := binary.NativeEndian.Uint16(b[8:])
 	if flags != flagBranch && flags != flagLeaf {
@@ -252,8 +250,8 @@ func pageKeys(b, low, high []byte) ([][]byte, error) {
 func isLeaf(b []byte) bool   { return binary.NativeEndian.Uint16(b[8:]) == flagLeaf }
 func pageCount(b []byte) int { return int(binary.NativeEndian.Uint16(b[10:])) }
 
-// element returns where the i-th element's key starts in the page and the
-// lengths of its key and value. The sums cannot overflow: each part is 32 bits.
+// element returns where the i-th element's key starts in the page, and the lengths of its key and
+// value. The sums cannot overflow, because each part has 32 bits.
 func element(b []byte, i int) (start, keyBytes, valueBytes uint64) {
 	at := pageHead + i*elementBytes
 	field := func(n int) uint64 { return uint64(binary.NativeEndian.Uint32(b[at+4*n:])) }

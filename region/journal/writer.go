@@ -6,10 +6,9 @@ import (
 	"time"
 )
 
-// Group commit: one goroutine writes. While a commit runs, calls gather in the
-// queue, and the next commit takes all of them, so that the cost of an fsync is
-// shared by as many calls as arrive during one, without a timer. A direct
-// journal has neither goroutine nor queue: each call commits for itself.
+// Group commit: one goroutine writes. While a commit runs, calls gather in the queue, and the next
+// commit takes all of them. So all calls that arrive during one fsync share the next, without a
+// timer. A direct journal has neither goroutine nor queue: each call commits for itself.
 
 const (
 	queueCalls = 256    // calls waiting for the next commit; more wait to enter
@@ -55,7 +54,7 @@ func (j *Journal) submit(ctx context.Context, weight int, apply func(*transactio
 	}
 }
 
-// usable returns why nothing can be written any more, if so.
+// usable returns why nothing can be written any more; nil: writes are possible.
 func (j *Journal) usable() error {
 	if j.isClosing() {
 		return closed(j.name)
@@ -66,8 +65,8 @@ func (j *Journal) usable() error {
 	return nil
 }
 
-// fail makes cause the answer to every later call, unless one came before it,
-// and returns the answer.
+// fail makes cause the answer to every later call, unless the journal failed before, and returns
+// that answer.
 func (j *Journal) fail(cause error) error {
 	err := failed(j.name, cause)
 	j.failure.CompareAndSwap(nil, &err)
@@ -124,7 +123,7 @@ func (j *Journal) commitBatch(batch []*request) error {
 	return j.commit(batch, func() time.Duration { return time.Since(start) })
 }
 
-// commit makes a batch durable, which took as long as took says afterwards.
+// commit makes a batch durable. took returns how long that took, and is called afterwards.
 func (j *Journal) commit(batch []*request, took func() time.Duration) error {
 	t := newTransaction(j.disk, j.totals, j.durable.forget)
 	err := applyAll(t, batch)

@@ -5,16 +5,15 @@ import (
 	"time"
 )
 
-// Deadline wakes those who wait on a condition when a time has passed. It is
-// guarded by the condition's lock.
+// Deadline wakes the goroutines that wait on a condition when a time has passed. The condition's
+// lock guards it.
 type Deadline struct {
 	Passed bool
-	timer  *time.Timer // of the deadline in force, if it lies ahead
-	number int         // of the deadline in force; an older timer finds another
+	timer  *time.Timer // of the deadline in force, if it is in the future
+	number int         // of the deadline in force; a timer of an older one finds another number
 }
 
-// Set replaces the deadline; the zero time means none. Those who wait look
-// again at once.
+// Set replaces the deadline; the zero time means none. It wakes all that wait on cond.
 func (d *Deadline) Set(t time.Time, cond *sync.Cond) {
 	d.Stop()
 	left := time.Until(t)
@@ -33,7 +32,7 @@ func (d *Deadline) Set(t time.Time, cond *sync.Cond) {
 	cond.Broadcast()
 }
 
-// Stop lets go of the timer, and disowns it if it is firing already.
+// Stop stops the timer. If it is firing already, it has no effect.
 func (d *Deadline) Stop() {
 	d.number++
 	if d.timer != nil {

@@ -16,41 +16,45 @@ const (
 	Both = In | Out
 )
 
-// MaxCut is the longest that a Gate cuts anything off: a rehearsal is short, and one that was forgotten must end.
+// MaxCut is the longest cut of a Gate. A rehearsal is short, and a forgotten one must end.
 const MaxCut = 10 * time.Minute
 
-// Gate makes cuts on real sockets, as Network does on its own. What goes through its dialers, listeners and packet
-// connections is dropped towards the addresses that are cut, as on a network that drops packets: a packet vanishes, a
-// stream stalls and goes on after the cut where it stood, its end included, and a dial hangs until its context ends.
-// The far end needs no gate, but sees a stream open at once where a real cut would let it hang.
+// Gate makes cuts on real sockets, as chaos/lab/network does on its own connections. Traffic
+// through its dialers, listeners and packet connections to and from a cut address is dropped, as on
+// a network that drops packets. A packet vanishes. A stream stalls, and after the cut goes on where
+// it was, including its end. A dial hangs until the cut or its context ends. The far end needs no
+// gate, but it sees a stream open at once, where a real cut would let it hang.
 //
-// What the system was given to send before a cut still arrives, and what is closed during one is closed for the far end
-// at its end; a process that ends is noticed by the others whatever is cut. Every cut ends by itself. Methods are safe
-// for concurrent use.
+// What the system was given to send before a cut still arrives. If a connection is closed during a
+// cut, the far end sees it when the cut ends. If the process ends, the others notice it in spite of
+// the cut. Every cut ends by itself. Methods are safe for concurrent use.
 type Gate struct {
 	clock clock
 
-	mu      sync.Mutex
-	changed sync.Cond // a cut began or ended, a call began to wait, or a connection closed or got another deadline
+	mu sync.Mutex
+	// Signalled when a cut began or ended, a call began to wait, or a connection closed or got
+	// another deadline.
+	changed sync.Cond
 	cuts    map[netip.Addr]*cut
-	stop    func()                // of the timer; nil: none is set
-	closed  map[*gated]netip.Addr // connections whose end must not be seen yet
+	stop    func()                // stops the timer; nil: none is set
+	closed  map[*gated]netip.Addr // closed connections whose end the far end must not see yet
 	stats   GateStats
 }
 
-// GateStats counts what a gate did since it was made.
+// GateStats counts what a gate has done since it was made.
 type GateStats struct {
 	PacketsDropped uint64
-	Stalled        int // calls that wait for the end of a cut now
+	Stalled        int // calls that now wait for the end of a cut
 }
 
-// cut says until when each direction to an address is cut; zero: it is not.
+// cut says until when each direction to an address is cut; zero: not cut.
 type cut struct{ in, out time.Time }
 
-// clock is the time that cuts end by.
+// clock tells when cuts end.
 type clock interface {
 	Now() time.Time
-	// After calls f once, in a goroutine of its own, when d has passed, unless stop is called before.
+	// After calls f once, in a goroutine of its own, when d has passed, unless stop is called
+	// before.
 	After(d time.Duration, f func()) (stop func())
 }
 
@@ -75,8 +79,8 @@ func (wallClock) After(d time.Duration, f func()) (stop func()) {
 	return func() { t.Stop() }
 }
 
-// Cut cuts what goes these ways to or from the addresses for d, at most MaxCut, in place of what was cut there in the
-// same direction before; d <= 0 heals.
+// Cut cuts traffic to or from the addresses for d, at most MaxCut. It replaces earlier cuts of the
+// same addresses in the same directions; d <= 0 heals.
 func (g *Gate) Cut(ips []netip.Addr, way Direction, d time.Duration) {
 	g.mu.Lock()
 	until := g.clock.Now().Add(min(d, MaxCut))
@@ -108,7 +112,7 @@ func (g *Gate) Heal() {
 	closeAll(ended)
 }
 
-// IsCut says whether anything that goes one of these ways to or from an address is lost now.
+// IsCut says whether traffic to or from an address in one of these directions is lost now.
 func (g *Gate) IsCut(ip netip.Addr, way Direction) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -132,8 +136,8 @@ func (g *Gate) isCut(ip netip.Addr, way Direction) bool {
 	return way&In != 0 && now.Before(c.in) || way&Out != 0 && now.Before(c.out)
 }
 
-// settle forgets what is over, wakes those who wait, and sets the timer to the next end. It returns the connections
-// whose close the far end may see now. The lock is held.
+// settle forgets cuts that are over, wakes all that wait, and sets the timer to the next end of a
+// cut. It returns the connections whose close the far end may see now. The caller holds the lock.
 func (g *Gate) settle() (ended []*gated) {
 	now := g.clock.Now()
 	var next time.Time
@@ -165,7 +169,7 @@ func (g *Gate) settle() (ended []*gated) {
 	return ended
 }
 
-// end runs when a cut does.
+// end runs when a cut ends.
 func (g *Gate) end() {
 	g.mu.Lock()
 	ended := g.settle()
@@ -173,14 +177,15 @@ func (g *Gate) end() {
 	closeAll(ended)
 }
 
-// closeAll closes outside the gate's lock.
+// closeAll closes connections, outside the gate's lock.
 func closeAll(ended []*gated) {
 	for _, c := range ended {
-		_ = c.Conn.Close() // closed for its owner long since: nobody to tell
+		_ = c.Conn.Close() // its owner closed it before: there is nobody to tell of an error
 	}
 }
 
-// pass waits until nothing that goes this way is cut, or until stopped, called with the lock held, says why not to.
+// pass waits until traffic to or from an address in these directions is not cut, or until stopped
+// returns an error, which pass returns. It calls stopped with the lock held.
 func (g *Gate) pass(ip netip.Addr, way Direction, stopped func() error) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -198,5 +203,5 @@ func (g *Gate) pass(ip netip.Addr, way Direction, stopped func() error) error {
 	}
 }
 
-// plain returns an address in the one form in which addresses compare.
+// plain returns an address in the one form in which addresses can be compared.
 func plain(ip netip.Addr) netip.Addr { return ip.Unmap().WithZone("") }

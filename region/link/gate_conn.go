@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// maxInOneWrite bounds the bytes that are given to the system at once, and so what a cut that begins meanwhile comes
-// too late for.
+// maxInOneWrite bounds the bytes given to the system in one write. A cut that begins during the
+// write comes too late for them.
 const maxInOneWrite = 32 << 10
 
 // gated is a stream through a gate.
@@ -20,11 +20,13 @@ type gated struct {
 	gate *Gate
 	ip   netip.Addr // of the far end
 
-	reading    sync.Mutex // of several Reads one follows the other; guards what arrived
-	arrived    []byte     // arrived during a cut
-	arrivedErr error      // the end of the stream, which did
+	// Held during a Read, so that Reads run one after the other. It guards arrived and arrivedErr.
+	reading    sync.Mutex
+	arrived    []byte // bytes that arrived during a cut
+	arrivedErr error  // the end of the stream, if it arrived during a cut
 
-	writing sync.Mutex // of several Writes one follows the other
+	// Held during a Write, so that Writes run one after the other.
+	writing sync.Mutex
 
 	// Guarded by gate.mu.
 	closed                bool
@@ -45,7 +47,7 @@ func addressOf(a net.Addr) (netip.Addr, bool) {
 	return plain(at.AddrPort().Addr()), true
 }
 
-// Read waits for bytes, and for the end of a cut.
+// Read waits for bytes and, if there is a cut, for its end.
 func (c *gated) Read(b []byte) (int, error) {
 	c.reading.Lock()
 	defer c.reading.Unlock()
@@ -72,12 +74,13 @@ func (c *gated) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// isOurs says whether an error came from this end, and not over the network.
+// isOurs says whether an error comes from this end, not from the network.
 func isOurs(err error) bool {
 	return errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, net.ErrClosed)
 }
 
-// ownError says that the connection is closed where the socket beneath it is not yet.
+// ownError returns err, or net.ErrClosed if this end has closed the connection while the socket
+// below it is still open.
 func (c *gated) ownError(err error) error {
 	if !isOurs(err) {
 		return err
@@ -90,7 +93,7 @@ func (c *gated) ownError(err error) error {
 	return err
 }
 
-// Write writes, once no cut is in its way.
+// Write writes when the far end is not cut.
 func (c *gated) Write(b []byte) (written int, err error) {
 	c.writing.Lock()
 	defer c.writing.Unlock()
@@ -110,7 +113,7 @@ func (c *gated) readStopped() error { return c.stopped("read", &c.readUntil) }
 
 func (c *gated) writeStopped() error { return c.stopped("write", &c.writeUntil) }
 
-// stopped says why a call must not wait any longer; the gate's lock is held.
+// stopped returns why a call must not wait any longer. The caller holds the gate's lock.
 func (c *gated) stopped(op string, until *Deadline) error {
 	switch {
 	case c.closed:
@@ -125,7 +128,8 @@ func (c *gated) fail(op string, err error) error {
 	return &net.OpError{Op: op, Net: "tcp", Source: c.LocalAddr(), Addr: c.RemoteAddr(), Err: err}
 }
 
-// Close ends the connection for this end at once. The far end sees it after the cut, if there is one. It is idempotent.
+// Close ends the connection for this end at once. If there is a cut, the far end sees it after the
+// cut. Close is idempotent.
 func (c *gated) Close() error {
 	g := c.gate
 	g.mu.Lock()
@@ -143,7 +147,8 @@ func (c *gated) Close() error {
 	g.changed.Broadcast()
 	g.mu.Unlock()
 	if unseen {
-		_ = c.Conn.SetDeadline(time.Unix(1, 0)) // wakes those who read or write; fails once the cut has ended
+		// Wake Reads and Writes under way. This fails once the cut has ended, which does no harm.
+		_ = c.Conn.SetDeadline(time.Unix(1, 0))
 		return nil
 	}
 	return c.Conn.Close()
@@ -164,7 +169,8 @@ func (c *gated) SetWriteDeadline(t time.Time) error {
 	return c.setDeadline(&c.writeUntil, t, c.Conn.SetWriteDeadline)
 }
 
-// setDeadline sets a deadline for those who wait for a cut to end, and, beneath, for those who wait for the system.
+// setDeadline sets a deadline for calls that wait for a cut to end and, below, for calls that wait
+// for the system.
 func (c *gated) setDeadline(d *Deadline, t time.Time, beneath func(time.Time) error) error {
 	c.gate.mu.Lock()
 	defer c.gate.mu.Unlock()

@@ -7,11 +7,12 @@ import (
 	"syscall"
 )
 
-// Dialer returns a dial function that hangs where its address is cut, until the cut or the context ends, or the dialer's
-// timeout. Both directions are needed: a directed cut stops dials as well.
+// Dialer returns a dial function. While the address is cut, it hangs until the cut or the context
+// ends, or the dialer's timeout passes. A dial needs both directions, so a cut of one direction
+// stops it as well.
 func (g *Gate) Dialer(d net.Dialer) func(ctx context.Context, network, address string) (net.Conn, error) {
 	inner := d.ControlContext
-	// This is called for each address that a name leads to, before anything is sent.
+	// The dialer calls this for each address that a name resolves to, before it sends anything.
 	d.ControlContext = func(ctx context.Context, network, address string, c syscall.RawConn) error {
 		if at, err := netip.ParseAddrPort(address); err == nil {
 			if err := g.await(ctx, plain(at.Addr())); err != nil {
@@ -34,7 +35,8 @@ func (g *Gate) Dialer(d net.Dialer) func(ctx context.Context, network, address s
 			return nil, err
 		}
 		c := g.gated(conn)
-		if err := g.await(ctx, c.ip); err != nil { // it was cut meanwhile: the answer would have been lost
+		// If the address was cut meanwhile, the far end's answer would have been lost.
+		if err := g.await(ctx, c.ip); err != nil {
 			_ = c.Close()
 			return nil, &net.OpError{Op: "dial", Net: network, Source: c.LocalAddr(), Addr: c.RemoteAddr(), Err: err}
 		}
@@ -52,7 +54,7 @@ func (g *Gate) await(ctx context.Context, ip netip.Addr) error {
 	return g.pass(ip, Both, ctx.Err)
 }
 
-// Listener returns a listener whose streams go through the gate. One that arrives from an address that is cut is
+// Listener returns a listener whose streams go through the gate. A stream from a cut address is
 // accepted and stalls.
 func (g *Gate) Listener(l net.Listener) net.Listener { return gatedListener{l, g} }
 
@@ -70,7 +72,7 @@ func (l gatedListener) Accept() (net.Conn, error) {
 	return l.gate.gated(c), nil
 }
 
-// PacketConn returns a packet connection that loses what goes to or comes from an address that is cut.
+// PacketConn returns a packet connection that loses packets to and from cut addresses.
 func (g *Gate) PacketConn(c net.PacketConn) net.PacketConn { return gatedPackets{c, g} }
 
 type gatedPackets struct {
@@ -88,7 +90,7 @@ func (p gatedPackets) ReadFrom(b []byte) (int, net.Addr, error) {
 	}
 }
 
-// WriteTo implements net.PacketConn. A packet that is lost counts as sent.
+// WriteTo implements net.PacketConn. A lost packet counts as sent.
 func (p gatedPackets) WriteTo(b []byte, to net.Addr) (int, error) {
 	if p.gate.drops(to, Out) {
 		return len(b), nil
@@ -96,7 +98,7 @@ func (p gatedPackets) WriteTo(b []byte, to net.Addr) (int, error) {
 	return p.PacketConn.WriteTo(b, to)
 }
 
-// drops says whether a packet is lost, and counts it then.
+// drops says whether a packet is lost, and counts it if so.
 func (g *Gate) drops(a net.Addr, way Direction) bool {
 	ip, ok := addressOf(a)
 	g.mu.Lock()

@@ -148,7 +148,8 @@ func TestGateHoldsAStreamUntilTheCutEnds(t *testing.T) {
 		t.Fatal("something was written through the cut")
 	default:
 	}
-	clock.pass(1) // nobody heals: the cut ends by itself
+	// The cut ends by itself, without Heal.
+	clock.pass(1)
 	wantRead(t, reading, "in")
 	if err := <-written; err != nil {
 		t.Fatal(err)

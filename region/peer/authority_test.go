@@ -100,7 +100,8 @@ func put(t *testing.T, path string, b []byte) {
 	}
 }
 
-// issue loads what a node of this identity has, with a certificate changed at will; the node trusts a, and others.
+// issue loads what a node of this identity has, with a certificate changed at will; the node trusts
+// a, and others.
 func (a *authority) issue(who Identity, change func(*x509.Certificate), others ...*authority) *TLS {
 	a.Helper()
 	c := of(who)

@@ -7,8 +7,8 @@ import (
 	peerv1 "github.com/quotad/quotad/proto/peer/v1"
 )
 
-// The messages between regions as they are on the wire, for who carries them by other means than gRPC: a simulator. What
-// this version does not know in them is passed over.
+// These functions read and write the messages between regions for a simulator, which carries them
+// without gRPC. They ignore fields that this version does not know.
 
 // MarshalMessage returns the bytes of a message.
 func MarshalMessage(m exchange.Message) ([]byte, error) { return proto.Marshal(messageToProto(m)) }
@@ -45,7 +45,8 @@ func MarshalTestimonies(t exchange.Testimonies) ([]byte, error) {
 	return proto.Marshal(testimoniesToProto(t))
 }
 
-// UnmarshalTestimonies reads the bytes of the answer to a question; what is missing in it is refused.
+// UnmarshalTestimonies reads the bytes of the answer to a question. A testimony that is missing
+// counts as refused.
 func UnmarshalTestimonies(b []byte, q exchange.Question) (exchange.Testimonies, error) {
 	p := &peerv1.RecallResponse{}
 	err := proto.Unmarshal(b, p)

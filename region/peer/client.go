@@ -18,42 +18,47 @@ import (
 	peerv1 "github.com/quotad/quotad/proto/peer/v1"
 )
 
-// maxBackoff bounds the wait before a lost connection is tried again; gRPC's own bound is two minutes.
+// maxBackoff is the longest wait before a lost connection is tried again. gRPC's own default is
+// two minutes.
 const maxBackoff = time.Second
 
-// Client sends messages to other regions. Safe for concurrent use.
+// Client sends messages to other regions. It is safe for concurrent use.
 type Client struct {
 	dial func(ctx context.Context, network, address string) (net.Conn, error)
 	tls  *TLS
 
 	mu       sync.Mutex
 	closed   bool
-	nodes    map[string][]string // by region; the first is called, and makes room when it fails
-	answered map[node]time.Time  // when one of nodes answered last
-	misses   map[string]int      // calls of a region that failed since the last answer
-	refused  uint64
+	nodes    map[string][]string // addresses by region; the first is called
+	answered map[node]time.Time  // when each of nodes last answered
+	misses   map[string]int      // by region, the calls that failed since the last answer
+	refused  uint64              // addresses that were not kept
 	conns    map[node]*grpc.ClientConn
 }
 
 const (
-	// maxAddresses bounds the addresses of one region's nodes; those beyond are not kept, and counted.
+	// maxAddresses bounds the addresses of one region's nodes. Further ones are not kept, and
+	// counted.
 	maxAddresses = 64
-	// answersCount is how long an address that answered is kept although nobody gossips it.
+	// answersCount is how long after its last answer Lately returns an address. So package region
+	// keeps an address that answers although gossip does not name it.
 	answersCount = 30 * time.Second
 )
 
-// node is one address as that of one region: with TLS, a connection made for one region is good for no other.
+// node is an address as one of a region's. With TLS a connection made for one region serves no
+// other.
 type node struct{ region, address string }
 
-// NewClient returns a client that opens connections with dial. With TLS it calls only nodes whose certificate is of the
-// region that is called; with nil it speaks plain text to whoever answers.
+// NewClient returns a client that opens connections with dial. With TLS it calls only nodes whose
+// certificate names the called region. With a nil t it speaks plain text to whoever answers.
 func NewClient(dial func(ctx context.Context, network, address string) (net.Conn, error), t *TLS) *Client {
 	return &Client{dial: dial, tls: t, nodes: map[string][]string{}, answered: map[node]time.Time{},
 		misses: map[string]int{}, conns: map[node]*grpc.ClientConn{}}
 }
 
-// SetNodes tells the client where a region's nodes are, as host:port. Where there are too many it keeps those that have
-// answered, then those that it has, then those named first.
+// SetNodes tells the client the addresses of a region's nodes, as host:port. If there are too many,
+// it prefers addresses that have answered, then addresses that it has already, then those named
+// first.
 func (c *Client) SetNodes(region string, addresses []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -78,7 +83,8 @@ func (c *Client) SetNodes(region string, addresses []string) {
 	}
 }
 
-// bounded drops addresses beyond the bound, from the end, those that have answered last. The caller holds mu.
+// bounded drops addresses beyond maxAddresses, the last ones first. It drops addresses that have
+// answered only if there are no others to drop. The caller holds mu.
 func (c *Client) bounded(region string, addresses []string) []string {
 	over := len(addresses) - maxAddresses
 	if over <= 0 {
@@ -100,7 +106,7 @@ func (c *Client) hasAnswered(region, address string) bool {
 	return ok
 }
 
-// Lately returns the addresses of a region that answered within the last half minute.
+// Lately returns the addresses of a region that answered within answersCount.
 func (c *Client) Lately(region string) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -113,7 +119,7 @@ func (c *Client) Lately(region string) []string {
 	return all
 }
 
-// AddressesRefused returns how many addresses were not kept since the start.
+// AddressesRefused returns how many addresses were not kept since the start, for want of room.
 func (c *Client) AddressesRefused() uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -126,8 +132,9 @@ var ErrNoNode = errors.New("no node of the region is known yet")
 // ErrClosed says that the client was closed.
 var ErrClosed = errors.New("the client of other regions is closed")
 
-// Exchange sends a message to one node of a region and returns its reply. It fails with ErrNoNode where no node is
-// known, with ErrClosed after Close, else with an error that carries the gRPC status.
+// Exchange sends a message to one node of a region and returns its reply. It fails with ErrNoNode
+// if no node is known, with ErrClosed after Close, and otherwise with an error that carries the
+// gRPC status.
 func (c *Client) Exchange(ctx context.Context, region string, m exchange.Message) (exchange.Reply, error) {
 	address, conn, err := c.pick(region)
 	if err != nil {
@@ -142,7 +149,7 @@ func (c *Client) Exchange(ctx context.Context, region string, m exchange.Message
 	return replyFromProto(p), nil
 }
 
-// pick returns the connection to the node of a region that is called at present.
+// pick returns the address of the node that is called for a region, and the connection to it.
 func (c *Client) pick(region string) (string, *grpc.ClientConn, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -167,7 +174,7 @@ func (c *Client) conn(n node) (*grpc.ClientConn, error) {
 	return c.connect(n)
 }
 
-// connect returns the connection to a node, made if there is none. The caller holds mu.
+// connect returns the connection to a node. It makes one if there is none. The caller holds mu.
 func (c *Client) connect(n node) (*grpc.ClientConn, error) {
 	if conn := c.conns[n]; conn != nil {
 		return conn, nil
@@ -201,9 +208,11 @@ func (c *Client) succeeded(region, address string) {
 	}
 }
 
-// failed moves a node that did not answer behind the others of its region. After one that never answered comes one that
-// has, and after one that has in turn another such and one that never did: addresses come by gossip, where anybody may invent
-// some, and however many they are every second call goes to one that was there.
+// failed moves a node that did not answer behind the others of its region, and chooses the node to
+// call next. Gossip names the addresses, and anybody may invent some there. So failed makes every
+// second call go to a node that has answered before, however many invented addresses there are:
+// after a node that never answered comes one that has; after one that has, another such node and
+// one that never answered take turns.
 func (c *Client) failed(region, address string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -223,7 +232,7 @@ func (c *Client) failed(region, address string) {
 	c.nodes[region] = nodes
 }
 
-// Close ends all connections and calls; no new ones are made.
+// Close ends all connections and calls. The client makes no new ones.
 func (c *Client) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

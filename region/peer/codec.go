@@ -45,7 +45,8 @@ func replyFromProto(p *peerv1.ExchangeResponse) exchange.Reply {
 	return r
 }
 
-// refusalFromProto takes a refusal that this version does not know for one by the store: nothing was given.
+// refusalFromProto returns a refusal. A value that this version does not know counts as
+// RefusedStore: nothing was given.
 func refusalFromProto(r peerv1.Refusal) exchange.Refusal {
 	if r < 0 || r > peerv1.Refusal(exchange.RefusedStore) {
 		return exchange.RefusedStore

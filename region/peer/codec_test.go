@@ -23,8 +23,8 @@ func onTheWire(t rapid.TB, from, to proto.Message) {
 	}
 }
 
-// TestMessageRoundTrip: every field of a message arrives. Fields are drawn by reflection, so that one added to
-// exchange.Message and forgotten here is found.
+// TestMessageRoundTrip: every field of a message arrives. Fields are drawn by reflection, so that
+// one added to exchange.Message and forgotten here is found.
 func TestMessageRoundTrip(t *testing.T) {
 	messages := rapid.Make[exchange.Message]()
 	rapid.Check(t, func(t *rapid.T) {
@@ -62,7 +62,8 @@ func TestReplyRoundTrip(t *testing.T) {
 	})
 }
 
-// TestRefusalsHaveOneNumber: the refusals of package exchange and those of the protocol are the same.
+// TestRefusalsHaveOneNumber: the refusals of package exchange and those of the protocol are the
+// same.
 func TestRefusalsHaveOneNumber(t *testing.T) {
 	want := map[int32]string{0: "REFUSAL_UNSPECIFIED"}
 	for r := exchange.NotRefused + 1; r.String() != "unknown" || r == exchange.RefusedUnknown; r++ {
@@ -84,7 +85,8 @@ func TestUnknownRefusal(t *testing.T) {
 	}
 }
 
-// TestBurstIsNotUnits: burst has fields of its own on the wire, and a peer that knows none lends and asks for none.
+// TestBurstIsNotUnits: burst has fields of its own on the wire, and a peer that knows none lends
+// and asks for none.
 func TestBurstIsNotUnits(t *testing.T) {
 	ask := exchange.Ask{Bucket: "b", Cell: 1, Returned: 2, Lent: 3, Burst: 4}
 	grant := exchange.Grant{Cell: 1, Returned: 2, Lent: 3, Spare: 4, Retry: 5, Burst: 6, SpareBurst: 7}

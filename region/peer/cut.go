@@ -14,19 +14,23 @@ import (
 	peerv1 "github.com/quotad/quotad/proto/peer/v1"
 )
 
-// MaxCut is the longest cut that a node can be asked for: one that was forgotten must end.
+// MaxCut is the longest cut that a node can be asked for, so that a forgotten cut ends.
 const MaxCut = 10 * time.Minute
 
-// Cut asks a node to cut itself off from the nodes of another region, for a rehearsal of a partition.
+// Cut asks a node to cut itself off from the nodes of another region, to rehearse a partition.
 type Cut struct {
-	Region    string        // to be cut off from
-	Direction string        // what is lost: "in", what the others send; "out", what is sent to them; "both"
-	For       time.Duration // until it ends by itself, in whole milliseconds, at most MaxCut; 0 heals
+	Region string // the region to be cut off from
+	// Direction says which messages are lost: "in", those that the others send; "out", those that
+	// are sent to them; "both".
+	Direction string
+	// For is how long until the cut ends by itself, in whole milliseconds, at most MaxCut. 0
+	// heals.
+	For time.Duration
 }
 
-// Caller is who calls a server.
+// Caller is whoever calls a server.
 type Caller struct {
-	Identity Identity // of its certificate; zero without TLS
+	Identity Identity // of the caller's certificate; zero without TLS
 	Address  string   // where the call comes from, ip:port
 }
 
@@ -38,20 +42,22 @@ func (c Caller) String() string {
 	return c.Identity.String() + " at " + c.Address
 }
 
-// ErrNoCuts says that a node was not started to be cut off.
+// ErrNoCuts says that the node was not started with cuts allowed.
 var ErrNoCuts = errors.New("this node makes no cuts; for a rehearsal of faults start it with chaos: true in the node file, or --chaos")
 
-// CutAnswer says what came of a cut.
+// CutAnswer is the outcome of a cut.
 type CutAnswer struct {
-	Addresses   []netip.Addr // that the node is cut off from, or not any more
-	PacketsLost uint64       // by cuts since the node started
+	Addresses   []netip.Addr // that the node is now cut off from, or after a heal no longer
+	PacketsLost uint64       // by all cuts since the node started
 }
 
-// CutHandler makes a cut. It fails with ErrNoCuts where the node makes none, else with what is wrong with the cut.
+// CutHandler makes a cut. It fails with ErrNoCuts if the node makes none, and otherwise with what
+// is wrong with the cut.
 type CutHandler func(by Caller, c Cut) (CutAnswer, error)
 
-// HandleCuts has a server hand every cut it is asked for to handle: with TLS by whoever has a certificate of an authority
-// in force, as all that call have; else by whoever reaches it. Call it before Serve; without it all cuts are refused.
+// HandleCuts makes a server pass every cut that it is asked for to handle. With TLS any caller with
+// a certificate of a trusted authority may ask, without TLS anybody who reaches the server. Call it
+// before Serve. Without it the server refuses all cuts.
 func (s *Server) HandleCuts(handle CutHandler) { s.cut = handle }
 
 var (
@@ -107,8 +113,9 @@ func callerOf(ctx context.Context) (by Caller) {
 	return by
 }
 
-// Cut asks the node of a region at an address, host:port, for a cut, and returns what came of it. It fails with ErrClosed after Close, else with an error that carries the gRPC status: PermissionDenied
-// where the node makes no cuts, InvalidArgument where it cannot make this one.
+// Cut asks the node of a region at an address, host:port, for a cut, and returns the outcome. It
+// fails with ErrClosed after Close. Other errors carry the gRPC status: PermissionDenied if the
+// node makes no cuts, InvalidArgument if it cannot make this one.
 func (c *Client) Cut(ctx context.Context, region, address string, cut Cut) (CutAnswer, error) {
 	fail := func(err error) (CutAnswer, error) {
 		return CutAnswer{}, fmt.Errorf("cut the node of %s at %s off from %s: %w", region, address, cut.Region, err)

@@ -53,8 +53,8 @@ func askCut(t *testing.T, as *TLS, address string, c Cut) (CutAnswer, error) {
 
 var away = netip.MustParseAddr("127.0.1.11")
 
-// TestCut: what is asked for arrives as it was asked, with the name of who asks, in plain text and with certificates;
-// what cannot be made is told.
+// TestCut: the handler gets what was asked for, with the name of the caller, in plain text and with
+// certificates. The caller is told what cannot be made.
 func TestCut(t *testing.T) {
 	a, other := newAuthority(t, "a"), newAuthority(t, "other")
 	node, operator := a.issue(us1, nil), Identity{"operators", "alice"}
@@ -116,8 +116,8 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// TestCutsAreRefused: by a server without a handler, and by one whose handler makes none; both are counted, and the
-// caller is told how to have them made.
+// TestCutsAreRefused: a server without a handler refuses cuts, and so does one whose handler makes
+// none. Both count them and tell the caller how to have cuts made.
 func TestCutsAreRefused(t *testing.T) {
 	none := func(Caller, Cut) (CutAnswer, error) { return CutAnswer{}, fmt.Errorf("here: %w", ErrNoCuts) }
 	for name, handle := range map[string]CutHandler{"no handler": nil, "none are made": none} {
@@ -137,7 +137,7 @@ func TestCutsAreRefused(t *testing.T) {
 	}
 }
 
-// TestLoadCaller: an operator is whom its certificate names.
+// TestLoadCaller: an operator's identity is the one that its certificate names.
 func TestLoadCaller(t *testing.T) {
 	a := newAuthority(t, "a")
 	operator := Identity{"operators", "alice"}
@@ -157,7 +157,8 @@ func TestLoadCaller(t *testing.T) {
 	}
 }
 
-// TestCutExpires: a cut that was asked for over the wire loses what the caller's region says, and ends by itself.
+// TestCutExpires: a cut asked for over the wire loses what the caller's region sends, and ends by
+// itself.
 func TestCutExpires(t *testing.T) {
 	inPlace(t, func(t *testing.T, p *place) {
 		gate := link.NewGate()
@@ -198,7 +199,7 @@ func TestCutExpires(t *testing.T) {
 	})
 }
 
-// FuzzCut: no request is handed over that would not end, or that names what is no region.
+// FuzzCut: no request is passed on that would not end, or whose region cannot be a region's name.
 func FuzzCut(f *testing.F) {
 	f.Add("eu", int32(1), int64(30_000))
 	f.Add("eu", int32(3), int64(0))

@@ -1,11 +1,15 @@
 // Package peer carries the messages of package exchange between regions over gRPC.
 //
-// With TLS both sides prove who they are: a node's certificate names its region and itself (Identity), a server takes
-// the caller from its certificate and refuses messages in any other name, and a client refuses a server of another
-// region than the one it calls. Certificates are read again when their files change, and no connection outlives one.
+// With TLS both sides prove who they are. A node's certificate names its region and the node
+// (Identity). A server takes the caller's identity from the certificate, and refuses messages in
+// any other name. A client refuses a server that is not of the region it calls. Certificates are
+// read again when their files change, and no connection outlives the certificates that it was made
+// with.
 //
-// Cut is the one call that whoever may call can make, a node or not: an operator's certificate, best of a region that no
-// limits document has, so that it can take no rights. A node that was not started for it refuses.
+// Any caller with a certificate may call Cut, also one that is no node, such as an operator. An
+// operator's certificate is best made for a region that no limits document has, so that it can take
+// no rights. A node that was not started for cuts refuses them.
 //
-// Without TLS identity is what a message says of itself: run it so on loopback or a private network only.
+// Without TLS a message says itself who it is from, and nothing proves it. Run it so on loopback or
+// a private network only.
 package peer

@@ -68,7 +68,8 @@ func TestMostAsks(t *testing.T) {
 	})
 }
 
-// TestHandlerError: what a handler cannot do is an error at the caller, with its words and the node's address.
+// TestHandlerError: what a handler cannot do is an error at the caller, with its words and the
+// node's address.
 func TestHandlerError(t *testing.T) {
 	inPlace(t, func(t *testing.T, p *place) {
 		p.serve("us", func(context.Context, exchange.Message) (exchange.Reply, error) {
@@ -110,7 +111,8 @@ func TestDeadlineReachesTheHandler(t *testing.T) {
 	})
 }
 
-// TestCloseEndsCalls: Close ends the calls under way and the goroutines of both sides; a closed client calls nobody.
+// TestCloseEndsCalls: Close ends the calls under way and the goroutines of both sides; a closed
+// client calls nobody.
 func TestCloseEndsCalls(t *testing.T) {
 	inPlace(t, func(t *testing.T, p *place) {
 		p.serve("us", func(ctx context.Context, _ exchange.Message) (exchange.Reply, error) {

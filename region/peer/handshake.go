@@ -12,21 +12,21 @@ import (
 	"google.golang.org/grpc/credentials"
 )
 
-// proof are the credentials of one side of a connection.
+// proof implements the credentials of one side of a connection.
 type proof struct {
 	tls    *TLS
-	region string // the one that is called; empty at a server
+	region string // the region that is called; empty at a server
 	failed func() // called when a handshake fails; nil at a client
 }
 
-// caller is what a server knows of who calls.
+// caller is what a server knows of the other end of a connection.
 type caller struct {
 	credentials.TLSInfo
 	Identity
 }
 
-// config returns what both sides have in common. Sessions are not resumed, so that every connection is made with the
-// certificates and authorities now in force.
+// config returns what both sides have in common. TLS sessions are not resumed, so that every
+// connection is made with the certificates and authorities in force now.
 func (p proof) config(m *material) *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{m.certificate}, SessionTicketsDisabled: true}
 }
@@ -38,8 +38,8 @@ func (p proof) ClientHandshake(ctx context.Context, authority string, raw net.Co
 		return nil, nil, fmt.Errorf("this node's own certificate has expired at %s; issue another", end.Format(time.RFC3339))
 	}
 	c := p.config(m)
-	// The library would check the name of a host, which is not what identifies a node. All else it would check is
-	// checked here.
+	// The library would check the name of a host, which does not identify a node. VerifyConnection
+	// checks everything else that the library would.
 	c.InsecureSkipVerify = true
 	c.VerifyConnection = func(s tls.ConnectionState) error {
 		if err := m.verify(s.PeerCertificates, x509.ExtKeyUsageServerAuth, time.Now()); err != nil {
@@ -54,7 +54,8 @@ func (p proof) ClientHandshake(ctx context.Context, authority string, raw net.Co
 		}
 		return nil
 	}
-	// Sent whoever asks: a server of another authority then says why it refuses, instead of missing a certificate.
+	// Send the certificate whichever authorities the server asks for. A server of another authority
+	// then says why it refuses, instead of missing a certificate.
 	c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &m.certificate, nil }
 	return p.finish(m)(credentials.NewTLS(c).ClientHandshake(ctx, authority, raw))
 }
@@ -73,7 +74,8 @@ func (p proof) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, er
 
 var errNoTLS = errors.New("the handshake did not tell who the other side is")
 
-// finish notes who is at the other end, which must be a node, and has the connection end with the certificates it was made with.
+// finish notes the identity of the other end, which must be a node, and has the connection end when
+// the first of the two certificates expires.
 func (p proof) finish(m *material) func(net.Conn, credentials.AuthInfo, error) (net.Conn, credentials.AuthInfo, error) {
 	return func(conn net.Conn, info credentials.AuthInfo, err error) (net.Conn, credentials.AuthInfo, error) {
 		if err != nil {
@@ -104,16 +106,17 @@ func (p proof) Info() credentials.ProtocolInfo { return credentials.NewTLS(nil).
 // Clone implements credentials.TransportCredentials.
 func (p proof) Clone() credentials.TransportCredentials { return p }
 
-// OverrideServerName implements credentials.TransportCredentials: there is no name of a host to override.
+// OverrideServerName implements credentials.TransportCredentials. It does nothing: no host name is
+// checked.
 func (p proof) OverrideServerName(string) error { return nil }
 
-// mortal is a connection with an end.
+// mortal is a connection that is closed at a set time.
 type mortal struct {
 	net.Conn
 	end *time.Timer
 }
 
-// endAt closes a connection at a time.
+// endAt has a connection closed at the given time.
 func endAt(c net.Conn, at time.Time) mortal {
 	return mortal{c, time.AfterFunc(time.Until(at), func() { _ = c.Close() })}
 }

@@ -9,11 +9,12 @@ import (
 	"strings"
 )
 
-// Identity is who a node is: its region, and its name in that region. A certificate carries it as a URI among its
-// subject alternative names: quotad://<region>/<node>. Names of hosts in a certificate mean nothing here.
+// Identity is a node's region and its name in that region. A certificate carries it as a URI among
+// its subject alternative names: quotad://<region>/<node>. Host names in a certificate mean nothing
+// here.
 type Identity struct{ Region, Node string }
 
-// scheme is that of the URIs that carry identities.
+// scheme is the scheme of the URIs that carry identities.
 const scheme = "quotad"
 
 var (
@@ -21,11 +22,12 @@ var (
 	nodeName   = regexp.MustCompile(`^[A-Za-z0-9._-]{1,63}$`)
 )
 
-// String returns region/node, as a node is called in logs.
+// String returns region/node, the form used in logs.
 func (i Identity) String() string { return i.Region + "/" + i.Node }
 
-// URI returns what a certificate of this identity carries. It fails for names that no certificate can carry: a region
-// is 1 to 63 lower-case letters, digits and '-', a node 1 to 63 letters, digits, '.', '_' and '-'.
+// URI returns the URI that a certificate of this identity carries. It fails for names that no
+// certificate can carry: a region has 1 to 63 lower-case letters, digits and '-', a node 1 to 63
+// letters, digits, '.', '_' and '-'.
 func (i Identity) URI() (*url.URL, error) {
 	switch {
 	case !regionName.MatchString(i.Region):
@@ -42,8 +44,8 @@ var (
 	errOddIdentity = errors.New("the certificate names no node: its URI must read quotad://<region>/<node> and no more")
 )
 
-// IdentityOf returns the one identity that a certificate carries. That the certificate can be trusted is for the
-// caller to see to.
+// IdentityOf returns the one identity that a certificate carries. It does not check whether the
+// certificate can be trusted; the caller must.
 func IdentityOf(c *x509.Certificate) (Identity, error) {
 	var found *Identity
 	for _, u := range c.URIs {

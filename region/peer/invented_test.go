@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// invented returns addresses at which nobody is: packets to the first of them, as many as are ever
-// kept, are lost, and calls time out.
+// invented returns addresses without a node. Packets to the first of them, as many as are ever
+// kept, are lost, so that calls time out.
 func (p *place) invented(n int) []string {
 	all := make([]string, n)
 	for i := range all {
@@ -21,8 +21,9 @@ func (p *place) invented(n int) []string {
 	return all
 }
 
-// TestInventedAddressesDoNotMatter: 1,285 of them beside one true node, which is silent for five
-// seconds. It is found again within two calls, is not displaced, and the list is bounded.
+// TestInventedAddressesDoNotMatter: there are 1,285 invented addresses beside one true node, which
+// is silent for five seconds. The client finds it again within two calls, does not displace it, and
+// bounds the list.
 func TestInventedAddressesDoNotMatter(t *testing.T) {
 	inPlace(t, func(t *testing.T, p *place) {
 		p.serve("us-1", named("us-1"))
@@ -51,8 +52,8 @@ func TestInventedAddressesDoNotMatter(t *testing.T) {
 	})
 }
 
-// TestLately: who answered is named for half a minute; who did not, or is not kept any more, is
-// not.
+// TestLately: a node that answered is named for half a minute. A node that did not, or that is no
+// longer kept, is not named.
 func TestLately(t *testing.T) {
 	inPlace(t, func(t *testing.T, p *place) {
 		p.serve("us-1", named("us-1"))
@@ -78,8 +79,8 @@ func TestLately(t *testing.T) {
 	})
 }
 
-// TestFailedTakesTurns: between those that answered before and those that never did, whichever are
-// more.
+// TestFailedTakesTurns: nodes that answered before and nodes that never did take turns, whichever
+// are more.
 func TestFailedTakesTurns(t *testing.T) {
 	client := NewClient(nil, nil)
 	client.SetNodes("us", []string{"true", "also", "x", "y", "z"})

@@ -17,8 +17,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const oneWay = 40 * time.Millisecond
 
-// place is a region "eu" that calls, and hosts on which nodes of a region "us" are served. Inside a bubble; a
-// goroutine that outlives its test fails it.
+// place is a region "eu" that calls, and hosts on which nodes of a region "us" are served. Inside a
+// bubble; a goroutine that outlives its test fails it.
 type place struct {
 	*testing.T
 	net    *network.Network

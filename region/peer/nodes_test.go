@@ -32,7 +32,8 @@ func TestNoNode(t *testing.T) {
 	})
 }
 
-// TestSetNodes: nodes that stay keep their order, whatever order they are named in; new ones follow behind.
+// TestSetNodes: nodes that stay keep their order, whatever order they are named in; new ones follow
+// behind.
 func TestSetNodes(t *testing.T) {
 	for _, c := range []struct{ known, given, want string }{
 		{"", "", ""},
@@ -71,7 +72,8 @@ func TestSetNodesKeepsTheCallersSlice(t *testing.T) {
 	}
 }
 
-// TestFailed: only the node at the front moves to the end, so that calls failing together move it once.
+// TestFailed: only the node at the front moves to the end, so calls that fail together move it
+// once.
 func TestFailed(t *testing.T) {
 	client := NewClient(nil, nil)
 	client.SetNodes("us", []string{"a", "b", "c"})
@@ -86,7 +88,8 @@ func TestFailed(t *testing.T) {
 	}
 }
 
-// TestFailedNodeRotates: a node that does not answer costs one call; the next ones go to its neighbour and stay there.
+// TestFailedNodeRotates: a node that does not answer costs one call; the next ones go to its
+// neighbour and stay there.
 func TestFailedNodeRotates(t *testing.T) {
 	inPlace(t, func(t *testing.T, p *place) {
 		dead, alive := p.net.Host("us-1"), at("us-2")

@@ -14,10 +14,12 @@ import (
 	peerv1 "github.com/quotad/quotad/proto/peer/v1"
 )
 
-// RecallHandler answers the question of a node that recovers lost buckets. It gives up when ctx ends.
+// RecallHandler answers the question of a node that recovers lost buckets. It gives up when ctx
+// ends.
 type RecallHandler func(ctx context.Context, q exchange.Question) (exchange.Testimonies, error)
 
-// maxCells bounds the cells that one doubt is about: of no window more than a few dozen weigh at a time.
+// maxCells bounds the cells of one doubt. Of any window, at most a few dozen cells weigh at a
+// time.
 const maxCells = 1000
 
 // Recall implements peerv1.PeerServiceServer.
@@ -41,7 +43,7 @@ func (s *Server) Recall(ctx context.Context, p *peerv1.RecallRequest) (*peerv1.R
 	return testimoniesToProto(all), nil
 }
 
-// Recall asks one node of a region. The errors are those of Exchange.
+// Recall asks one node of a region. Its errors are those of Exchange.
 func (c *Client) Recall(ctx context.Context, region string, q exchange.Question) (exchange.Testimonies, error) {
 	address, conn, err := c.pick(region)
 	if err != nil {
@@ -55,7 +57,8 @@ func (c *Client) Recall(ctx context.Context, region string, q exchange.Question)
 	return testimoniesFromProto(p, q), nil
 }
 
-// RecallAll asks all nodes of a region at once and hands over each answer that comes, one at a time.
+// RecallAll asks all nodes of a region at once. It passes each answer that comes to take, one at a
+// time.
 func (c *Client) RecallAll(ctx context.Context, region string, q exchange.Question, take func(exchange.Testimonies)) {
 	c.mu.Lock()
 	addresses := slices.Clone(c.nodes[region])
@@ -70,7 +73,8 @@ func (c *Client) RecallAll(ctx context.Context, region string, q exchange.Questi
 			}
 			p, err := peerv1.NewPeerServiceClient(conn).Recall(ctx, questionToProto(q))
 			if err != nil {
-				return // who does not answer is not fenced, and the question is asked again
+				// A node that does not answer is not fenced. The machine asks again.
+				return
 			}
 			mu.Lock()
 			defer mu.Unlock()
@@ -109,7 +113,7 @@ func testimoniesToProto(a exchange.Testimonies) *peerv1.RecallResponse {
 	return p
 }
 
-// testimoniesFromProto reads an answer; what is missing in it is refused.
+// testimoniesFromProto reads an answer. A testimony that is missing counts as refused.
 func testimoniesFromProto(p *peerv1.RecallResponse, q exchange.Question) exchange.Testimonies {
 	a := exchange.Testimonies{From: p.GetRegion(), Node: p.GetNode(), ForGeneration: p.GetForGeneration()}
 	for i, d := range q.Buckets {

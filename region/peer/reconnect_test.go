@@ -8,10 +8,12 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// soon is how long after a heal calls must work again: the longest wait between two dials, a dial, and some.
+// soon is how long after a heal calls must work again: the longest wait between two dials, a dial,
+// and a margin.
 const soon = 2 * time.Second
 
-// TestServerRestarts: a server that comes back at its address is called again soon, however long it was away.
+// TestServerRestarts: a server that comes back at its address is called again soon, however long it
+// was away.
 func TestServerRestarts(t *testing.T) {
 	for _, away := range []time.Duration{0, time.Second, time.Minute, time.Hour} {
 		t.Run(away.String(), func(t *testing.T) {
@@ -31,8 +33,9 @@ func TestServerRestarts(t *testing.T) {
 	}
 }
 
-// TestCutHeals: after a cut in either direction or both calls work again soon, whether it was shorter or longer than
-// what a silent connection is given, and whether or not anybody called meanwhile.
+// TestCutHeals: after a cut in one direction or both, calls work again soon. It does not matter
+// whether the cut was shorter or longer than the time that a silent connection is given, or whether
+// anybody called meanwhile.
 func TestCutHeals(t *testing.T) {
 	cuts := map[string]func(p *place, d time.Duration){
 		"both":  func(p *place, d time.Duration) { p.net.CutBoth("eu", "us", d) },
@@ -92,15 +95,16 @@ func TestPartnersOnly(t *testing.T) {
 	})
 }
 
-// TestSilentConnectionIsGivenUp: a while into a cut the connection counts as lost, and calls fail without waiting for
-// their deadline.
+// TestSilentConnectionIsGivenUp: some time into a cut the connection counts as lost, and calls fail
+// before their deadline.
 func TestSilentConnectionIsGivenUp(t *testing.T) {
 	inPlace(t, func(t *testing.T, p *place) {
 		p.serve("us", named("us"))
 		p.client.SetNodes("us", []string{at("us")})
 		p.mustCall("us")
 		p.net.CutBoth("eu", "us", time.Hour)
-		time.Sleep(keepaliveTime + 2*keepaliveTimeout + time.Second) // a probe, its answer missed, a dial given up
+		// A probe, its missing answer, and a dial that is given up.
+		time.Sleep(keepaliveTime + 2*keepaliveTimeout + time.Second)
 		begin := time.Now()
 		if _, err := p.call(time.Minute); status.Code(err) != codes.Unavailable {
 			t.Errorf("the call: %v, want %v", err, codes.Unavailable)

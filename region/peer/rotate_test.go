@@ -78,8 +78,8 @@ func (p *place) calls(d time.Duration) {
 	}
 }
 
-// TestCertificatesAreRotated: over hours of certificates of one hour, each replaced in time, no call fails and nothing
-// is started anew.
+// TestCertificatesAreRotated: over hours with certificates of one hour, each replaced in time, no
+// call fails and nothing is restarted.
 func TestCertificatesAreRotated(t *testing.T) {
 	trusting(t, func(t *testing.T, p *place, us, eu *renewed) {
 		for range 5 {
@@ -102,8 +102,8 @@ func TestCertificatesAreRotated(t *testing.T) {
 	})
 }
 
-// TestCertificatesExpire: a connection ends with the certificate it was made with, and no other is made until there is
-// another certificate; then at once.
+// TestCertificatesExpire: a connection ends when its certificate expires. No other connection is
+// made until there is a new certificate; then one is made at once.
 func TestCertificatesExpire(t *testing.T) {
 	for _, which := range []string{"server", "client"} {
 		t.Run(which, func(t *testing.T) {
@@ -135,8 +135,8 @@ func TestCertificatesExpire(t *testing.T) {
 	}
 }
 
-// TestBrokenFilesAreNotTaken: files that do not belong together leave the last good ones in force, and are reported
-// once; so is their mend.
+// TestBrokenFilesAreNotTaken: files that do not belong together leave the last good ones in force.
+// They are reported once, and so is their repair.
 func TestBrokenFilesAreNotTaken(t *testing.T) {
 	trusting(t, func(t *testing.T, p *place, us, eu *renewed) {
 		expires := us.Expires()
@@ -172,7 +172,8 @@ func TestBrokenFilesAreNotTaken(t *testing.T) {
 	})
 }
 
-// TestFilesAreLookedAtOnceASecond: however many connections are made.
+// TestFilesAreLookedAtOnceASecond: the files are read at most once a second, however many
+// connections are made.
 func TestFilesAreLookedAtOnceASecond(t *testing.T) {
 	trusting(t, func(t *testing.T, _ *place, us, _ *renewed) {
 		time.Sleep(lookEvery)
@@ -189,8 +190,9 @@ func TestFilesAreLookedAtOnceASecond(t *testing.T) {
 	})
 }
 
-// TestAuthorityIsRotated: from an old authority over both to a new one no call fails; a node that stays with the old one
-// is shut out, on the connection that it has as well.
+// TestAuthorityIsRotated: the nodes go from an old authority, over trusting both, to a new one, and
+// no call fails. A node that stays with the old one is shut out, even on the connection that it
+// has.
 func TestAuthorityIsRotated(t *testing.T) {
 	trusting(t, func(t *testing.T, p *place, us, eu *renewed) {
 		late := load(us.authority, Identity{"eu", "n2"})
@@ -234,8 +236,8 @@ func (p *place) another(host string, as *TLS) *Client {
 	return c
 }
 
-// TestOneAddressOfTwoRegions: gossip may say what it likes of whose address one is: a region is called only where its
-// certificate is shown, and never on a connection made for another.
+// TestOneAddressOfTwoRegions: whatever gossip says about an address, a region is called only where
+// its certificate is shown, and never on a connection made for another region.
 func TestOneAddressOfTwoRegions(t *testing.T) {
 	trusting(t, func(t *testing.T, p *place, _, _ *renewed) {
 		p.client.SetNodes("ap", []string{at("us")})

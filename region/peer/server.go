@@ -28,36 +28,43 @@ type Server struct {
 	grpc   *grpc.Server
 	handle Handler
 	recall RecallHandler
-	cut    CutHandler // nil: none is made
+	cut    CutHandler // nil: no cuts are made
 	tls    *TLS
 
 	panics *door.Panics
 
-	handshakes, otherRegion, otherNode, tooManyAsks, cuts atomic.Uint64 // refused
+	// Counters of what was refused; see Refusals.
+	handshakes, otherRegion, otherNode, tooManyAsks, cuts atomic.Uint64
 }
 
 const (
-	// keepaliveTime is how long a connection may be silent before it is probed; gRPC allows no less.
+	// keepaliveTime is how long a connection may be silent before it is probed. gRPC allows no
+	// less.
 	keepaliveTime = 10 * time.Second
-	// keepaliveTimeout is how long a probe, or unacknowledged data, may go unanswered before the connection is given up.
+	// keepaliveTimeout is how long a probe or data may stay unanswered before the connection is
+	// given up.
 	keepaliveTimeout = 3 * time.Second
-	// maxStreams bounds the messages of one connection that are served at a time.
+	// maxStreams bounds how many messages of one connection are served at a time.
 	maxStreams = 256
-	// maxMessageBytes bounds a message: exchange.MaxAsks asks about the longest bucket ids are some 1.5 MB.
+	// maxMessageBytes bounds a message. A message of exchange.MaxAsks asks with the longest bucket
+	// ids has some 1.5 MB.
 	maxMessageBytes = 4 << 20
-	// maxRecords bounds the fields of a message and of the asks in it, twice over.
+	// maxRecords bounds the fields of a message and of its asks, at twice what an honest message
+	// has.
 	maxRecords = 2 * 6 * exchange.MaxAsks
-	// idleTimeout is how long a connection is kept on which nothing is asked: nodes ping each other twice a second.
+	// idleTimeout is how long a connection without calls is kept. Nodes ping each other twice a
+	// second.
 	idleTimeout = time.Minute
-	// trustGrace is what messages under way are given when a connection has been trusted for long enough.
+	// trustGrace is how long calls under way may go on when a connection has reached maxTrust.
 	trustGrace = 10 * time.Second
-	// maxTrust is how long a connection with certificates is used before another is made in its place, so that an
-	// authority that is trusted no more is not trusted for long.
+	// maxTrust is how long a connection with certificates is used before another one replaces
+	// it. So an authority that is no longer trusted is not used for long.
 	maxTrust = 10 * time.Minute
 )
 
-// NewServer returns a server that hands every message to handle and every question to recall: with TLS those of callers
-// whose certificate names the region and node that the message says it is from; with nil, in plain text, all.
+// NewServer returns a server that passes every message to handle and every question to recall. With
+// TLS it passes only those whose caller's certificate names the region and node that the message
+// says it is from. With a nil t it passes all, in plain text.
 func NewServer(handle Handler, recall RecallHandler, t *TLS) *Server {
 	s := &Server{handle: handle, recall: recall, tls: t}
 	alive := keepalive.ServerParameters{Time: keepaliveTime, Timeout: keepaliveTimeout, MaxConnectionIdle: idleTimeout}
@@ -74,21 +81,23 @@ func NewServer(handle Handler, recall RecallHandler, t *TLS) *Server {
 	return s
 }
 
-// TellPanics has a server log panics, at most once a minute for each place, and tell count of each. Call it before Serve.
+// TellPanics makes a server log panics, at most once a minute for each place, and call count for
+// each. Call it before Serve.
 func (s *Server) TellPanics(log *slog.Logger, count func(where string)) {
 	s.panics.Tell(log, count)
 }
 
-// Refusals are what a server refused since its start.
+// Refusals counts what a server refused since its start.
 type Refusals struct {
-	Handshakes  uint64 // connections without TLS 1.3, or without a certificate that is trusted and names a node
+	// Handshakes: connections without TLS 1.3, or without a trusted certificate that names a node.
+	Handshakes  uint64
 	OtherRegion uint64 // messages in the name of another region than the certificate's
-	OtherNode   uint64 // messages in the name of another node of the certificate's region
-	TooManyAsks uint64 // messages of more asks than are served
+	OtherNode   uint64 // messages in the name of another node of that region
+	TooManyAsks uint64 // messages with more asks, or questions with more doubts, than are served
 	Cuts        uint64 // cuts asked of a node that makes none
 }
 
-// Refused returns what the server refused.
+// Refused returns the counts of what the server refused.
 func (s *Server) Refused() Refusals {
 	return Refusals{Handshakes: s.handshakes.Load(), OtherRegion: s.otherRegion.Load(), OtherNode: s.otherNode.Load(),
 		TooManyAsks: s.tooManyAsks.Load(), Cuts: s.cuts.Load()}
@@ -116,7 +125,8 @@ func (s *Server) Exchange(ctx context.Context, p *peerv1.ExchangeRequest) (*peer
 	return replyToProto(r), nil
 }
 
-// authenticate refuses a message in another name than that of its caller's certificate. Without TLS it refuses nothing.
+// authenticate refuses a message in another name than that of the caller's certificate. Without TLS
+// it refuses nothing.
 func (s *Server) authenticate(ctx context.Context, says Identity) error {
 	if s.tls == nil {
 		return nil

@@ -11,15 +11,18 @@ import (
 	"github.com/quotad/quotad/policy/files"
 )
 
-// Files name what a node proves itself with and whom it trusts. All are PEM.
+// Files are the paths of a node's certificate, its key and the authorities that it trusts. All
+// files are PEM.
 type Files struct {
-	Cert string // the node's certificate, followed by those between it and the CA's, if any
-	Key  string // of the certificate
-	CA   string // certificates of the authorities to trust: two while one takes over from the other
+	// Cert: the node's certificate, followed by those between it and the authority's, if any.
+	Cert string
+	Key  string // the key of the certificate
+	// CA: the certificates of the authorities to trust, two while one replaces the other.
+	CA string
 }
 
-// TLS is a node's side of connections between regions: TLS 1.3, both sides with a certificate of a common authority.
-// Safe for concurrent use.
+// TLS is a node's side of connections between regions: TLS 1.3, with a certificate of a common
+// authority on both sides. It is safe for concurrent use.
 type TLS struct {
 	files  Files
 	self   Identity
@@ -27,19 +30,19 @@ type TLS struct {
 
 	mu      sync.Mutex
 	looked  time.Time // when the files were last read
-	seen    contents  // of the files, then
-	fault   string    // what was wrong with them, then; empty: nothing
+	seen    contents  // what the files contained then
+	fault   string    // what was wrong with them then; empty: nothing
 	inForce *material
 	changes Changes
 }
 
-// Changes count the times that the files were found changed.
+// Changes counts how often the files were found changed.
 type Changes struct {
-	Taken   uint64 // what they hold was put in force
-	Refused uint64 // it could not be, and the last good ones stayed
+	Taken   uint64 // the new contents were put in force
+	Refused uint64 // the new contents are unusable, and the last good ones stayed
 }
 
-// contents are those of the three files.
+// contents holds the contents of the three files.
 type contents struct{ cert, key, ca []byte }
 
 // material is what connections are made with.
@@ -48,18 +51,20 @@ type material struct {
 	roots       *x509.CertPool
 }
 
-// MaxFileBytes bounds each file: some hundred certificates, as PEM.
+// MaxFileBytes bounds each file: some hundred certificates as PEM.
 const MaxFileBytes = 256 << 10
 
-// lookEvery is how long the files are not read again after they were.
+// lookEvery is the shortest time between two reads of the files.
 const lookEvery = time.Second
 
-// LoadTLS reads the files for the node self. It fails if they cannot be read, do not belong together, or the
-// certificate is another node's; not if the certificate has expired, for a node without its peers still serves.
+// LoadTLS reads the files for the node self. It fails if they cannot be read, do not belong
+// together, or hold another node's certificate. It does not fail if the certificate has expired,
+// because a node without its peers still serves.
 //
-// Before a connection is made the files are read again, at most once a second. When they have changed, report is called:
-// with nil if the new ones are in force, or with what is wrong with them, in which case the last good ones stay. It is
-// called once for each change, by whoever makes a connection, and must not block.
+// Before a connection is made the files are read again, at most once a second. When they have
+// changed, report is called: with nil if the new contents are in force, or with what is wrong with
+// them, in which case the last good ones stay. It is called once for each change, in the goroutine
+// that makes the connection, and must not block.
 func LoadTLS(files Files, self Identity, report func(error)) (*TLS, error) {
 	t := &TLS{files: files, self: self, report: report, looked: time.Now()}
 	var err error
@@ -72,8 +77,8 @@ func LoadTLS(files Files, self Identity, report func(error)) (*TLS, error) {
 	return t, nil
 }
 
-// LoadCaller is LoadTLS for who calls nodes and is none, an operator: the caller is whom its certificate names. That the
-// files change later is reported to nobody.
+// LoadCaller is LoadTLS for a caller that is no node, such as an operator. The caller's identity is
+// the one that its certificate names. Later changes of the files are not reported.
 func LoadCaller(files Files) (*TLS, error) {
 	c, err := files.read()
 	if err != nil {
@@ -90,7 +95,8 @@ func LoadCaller(files Files) (*TLS, error) {
 	return LoadTLS(files, who, func(error) {})
 }
 
-// Changes returns how often the files were found changed, after a look at them as before a connection.
+// Changes returns how often the files were found changed. It first looks at the files, as is done
+// before a connection.
 func (t *TLS) Changes() Changes {
 	t.current()
 	t.mu.Lock()
@@ -98,10 +104,11 @@ func (t *TLS) Changes() Changes {
 	return t.changes
 }
 
-// Expires returns when the certificate in force does, after a look at the files as before a connection.
+// Expires returns when the certificate in force expires. It first looks at the files, as is done
+// before a connection.
 func (t *TLS) Expires() time.Time { return t.current().certificate.Leaf.NotAfter }
 
-// current returns what is in force, after a look at the files if the last one was a while ago.
+// current returns what is in force, after a look at the files if the last look was not just now.
 func (t *TLS) current() *material {
 	m, changed, err := t.look()
 	if changed {
@@ -110,8 +117,8 @@ func (t *TLS) current() *material {
 	return m
 }
 
-// look reads the files if they were not read just now. It says whether there is something new to report, and what is
-// wrong with it.
+// look reads the files unless they were read within lookEvery. changed says whether there is
+// something to report; err is what is wrong with the new contents.
 func (t *TLS) look() (_ *material, changed bool, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -169,7 +176,7 @@ func (c contents) equal(o contents) bool {
 	return bytes.Equal(c.cert, o.cert) && bytes.Equal(c.key, o.key) && bytes.Equal(c.ca, o.ca)
 }
 
-// parse makes of the files' contents what connections are made with.
+// parse makes the contents of the files into what connections are made with.
 func (t *TLS) parse(c contents) (*material, error) {
 	certificate, err := tls.X509KeyPair(c.cert, c.key)
 	if err != nil {
@@ -192,7 +199,8 @@ func (t *TLS) parse(c contents) (*material, error) {
 	return m, nil
 }
 
-// checkOwn does for the node's own certificate what others will do, but for its time.
+// checkOwn checks the node's own certificate as other nodes will, but ignores whether it is valid
+// at this time.
 func (m *material) checkOwn() error {
 	leaf, at := m.certificate.Leaf, time.Now()
 	if at.Before(leaf.NotBefore) {
@@ -217,7 +225,8 @@ func (m *material) checkOwn() error {
 	return nil
 }
 
-// verify checks that a certificate, followed by those between it and the authority's, is one of an authority in force.
+// verify checks that an authority in force issued a certificate. chain is the certificate, followed
+// by those between it and the authority's.
 func (m *material) verify(chain []*x509.Certificate, use x509.ExtKeyUsage, at time.Time) error {
 	between := x509.NewCertPool()
 	for _, c := range chain[1:] {

@@ -49,7 +49,7 @@ func callOnce(t *testing.T, as *TLS, address string, m exchange.Message) error {
 	return err
 }
 
-// past makes a certificate one that has expired.
+// past turns a certificate into one that has expired.
 func past(c *x509.Certificate) {
 	c.NotBefore, c.NotAfter = time.Now().Add(-2*time.Hour), time.Now().Add(-time.Hour)
 }
@@ -100,7 +100,7 @@ func TestMutualTLS(t *testing.T) {
 	}
 }
 
-// TestOwnCertificateExpired: a node that cannot be believed any more says so itself.
+// TestOwnCertificateExpired: a node whose own certificate has expired says so itself.
 func TestOwnCertificateExpired(t *testing.T) {
 	a := newAuthority(t, "a")
 	_, address := onLoopback(t, a.issue(us1, nil))
@@ -110,7 +110,7 @@ func TestOwnCertificateExpired(t *testing.T) {
 	}
 }
 
-// TestHandshakesRefused: what no client of ours would do.
+// TestHandshakesRefused: the server refuses handshakes that no client of ours would begin.
 func TestHandshakesRefused(t *testing.T) {
 	a := newAuthority(t, "a")
 	load := func(c *x509.Certificate) []tls.Certificate {
@@ -149,7 +149,9 @@ func TestHandshakesRefused(t *testing.T) {
 			}
 			conn, err := tls.Dial("tcp", address, test.config)
 			if err == nil {
-				_, err = conn.Read(make([]byte, 1)) // with TLS 1.3 a client is through before its certificate is looked at
+				// With TLS 1.3 a client's handshake ends before the server looks at its
+				// certificate.
+				_, err = conn.Read(make([]byte, 1))
 				_ = conn.Close()
 			}
 			s.Close() // and with it the handshakes under way
@@ -160,7 +162,8 @@ func TestHandshakesRefused(t *testing.T) {
 	}
 }
 
-// TestLoadTLSRefuses: files that do not belong together, or not to the node, are told with what to do.
+// TestLoadTLSRefuses: files that do not belong together, or not to the node, are refused with an
+// error that says what to do.
 func TestLoadTLSRefuses(t *testing.T) {
 	a, other := newAuthority(t, "a"), newAuthority(t, "other")
 	for _, test := range []struct {
@@ -255,7 +258,8 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-// TestQuestionsAreAuthenticated: a question about lost buckets is refused in another name, as a message is.
+// TestQuestionsAreAuthenticated: a question about lost buckets is refused in another name, as a
+// message is.
 func TestQuestionsAreAuthenticated(t *testing.T) {
 	a := newAuthority(t, "a")
 	s, address := onLoopback(t, a.issue(us1, nil))

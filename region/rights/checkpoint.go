@@ -2,8 +2,8 @@ package rights
 
 import "context"
 
-// Checkpoint writes down what use has moved, all of it if this is the last time, and has the store remember how far this
-// node's journal is.
+// Checkpoint writes to the journal the uses that have moved, all of them if last is set (this is
+// the last time). Then it has the store remember how far this node's journal is.
 func (e *Engine) Checkpoint(ctx context.Context, last bool) {
 	all := e.seen.checkpoints(e.config.Tenure.Generation(), last)
 	for len(all) > 0 {
@@ -18,4 +18,5 @@ func (e *Engine) Checkpoint(ctx context.Context, last bool) {
 	e.config.Tenure.NoteJournal(ctx)
 }
 
-const maxCheckpoints = 4096 // in one call of the journal
+// maxCheckpoints bounds the checkpoints in one call of the journal.
+const maxCheckpoints = 4096

@@ -7,17 +7,19 @@ import (
 	"github.com/quotad/quotad/allocator/exchange"
 )
 
-// StoreClock returns how far the store's clock is ahead of this node's; false: the store has told no time yet. What it
-// told is as old as the report that brought it, so the answer errs towards behind, by some 10 ms.
+// StoreClock returns how far the store's clock is ahead of this node's. known is false if the store
+// has not told its time yet. The time that it told is as old as the report that brought it, so the
+// result is too small by some 10 ms.
 func (e *Engine) StoreClock(now time.Time) (ahead time.Duration, known bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return microseconds(e.now() + e.storeAhead - now.UnixMicro()), e.storeTold
 }
 
-// watchClocks warns once when the clock of a peer region's store gets further from ours than the sliding kinds allow for,
-// and tells once that it is back. Half the clock margin lies between the two, more than estimates move by themselves. Only
-// whoever steps the machine calls it.
+// watchClocks warns once when a peer region's store clock gets further from ours than the sliding
+// kinds allow (algorithms.ClockMargin), and logs once when it is back. It counts as back at half of
+// the margin, so that small moves of the estimate do not repeat the warning. Only the goroutine
+// that steps the machine may call it.
 func (e *Engine) watchClocks(ages []exchange.PeerAge) {
 	for _, a := range ages {
 		apart := max(a.ClockApart, -a.ClockApart)

@@ -9,7 +9,8 @@ import (
 	"github.com/quotad/quotad/allocator/exchange"
 )
 
-// The warning of clocks that are apart comes once for each change, and not for what estimates move by themselves.
+// The warning about clocks that are apart comes once for each change, and not when only the
+// estimate moves.
 func TestClocksApartAreTold(t *testing.T) {
 	var lines strings.Builder
 	e := &Engine{config: Config{Log: slog.New(slog.NewTextHandler(&lines, nil))}, apart: map[string]bool{}}

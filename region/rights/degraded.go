@@ -7,7 +7,8 @@ import (
 	"github.com/quotad/quotad/allocator/exchange"
 )
 
-// setDegraded keeps which regions this node is degraded towards, for decisions.
+// setDegraded keeps which regions this node is degraded towards, for decisions, and logs each
+// change.
 func (e *Engine) setDegraded(ages []exchange.PeerAge) {
 	old := *e.degraded.Load()
 	var changed bool
@@ -31,7 +32,7 @@ func (e *Engine) setDegraded(ages []exchange.PeerAge) {
 	e.degraded.Store(&now)
 }
 
-// Degraded says whether any region that a bucket's limit is split over has not answered lately.
+// Degraded says whether this node is degraded towards any region that has a part of the bucket.
 func (e *Engine) Degraded(b *exchange.Bucket) bool {
 	for region, degraded := range *e.degraded.Load() {
 		if degraded && b.Entitlements[region] > 0 {

@@ -9,7 +9,7 @@ import (
 	"github.com/quotad/quotad/region/store"
 )
 
-// Lend runs the debits of one message in the store; a step has those of one message only.
+// Lend runs the debits of one message in the store. All debits of a step are of the same message.
 func (e *Engine) Lend(ctx context.Context, lends []exchange.Lend) {
 	current := e.config.Tenure.Rules()
 	calls := make([]algorithms.Lend, len(lends))
@@ -36,7 +36,7 @@ func (e *Engine) Lend(ctx context.Context, lends []exchange.Lend) {
 	e.deliver(exchange.Lent{ID: lends[0].ID, Given: given})
 }
 
-// Record makes rows durable before they are announced.
+// Record makes rows durable in the journal before a reply announces them.
 func (e *Engine) Record(ctx context.Context, r exchange.Record) {
 	rows := make([]journal.Row, len(r.Rows))
 	for i, row := range r.Rows {
@@ -50,7 +50,7 @@ func (e *Engine) Record(ctx context.Context, r exchange.Record) {
 	e.deliver(exchange.Recorded{ID: r.ID, OK: err == nil})
 }
 
-// call sends a message to a peer region.
+// call sends a message to a peer region and delivers the reply, or Unanswered.
 func (e *Engine) call(ctx context.Context, c exchange.Call) {
 	limited, cancel := context.WithTimeout(ctx, microseconds(c.Timeout))
 	defer cancel()
@@ -63,7 +63,7 @@ func (e *Engine) call(ctx context.Context, c exchange.Call) {
 	e.deliver(exchange.Answered{ID: c.ID, Reply: reply})
 }
 
-// Credit tells the store what peers gave.
+// Credit has the store credit what peers gave.
 func (e *Engine) Credit(ctx context.Context, credits []exchange.Credit) {
 	current := e.config.Tenure.Rules()
 	calls := make([]algorithms.Credit, len(credits))
@@ -86,7 +86,7 @@ func (e *Engine) Credit(ctx context.Context, credits []exchange.Credit) {
 	e.fails(AfterCredit)
 }
 
-// noticed takes in what an answered call of the exchange showed of a bucket.
+// noticed notes what the store's answer to a call of the exchange said about a bucket.
 func (e *Engine) noticed(ctx context.Context, b *exchange.Bucket, head algorithms.Head, state algorithms.State) {
 	switch head.Status {
 	case algorithms.StatusOK:

@@ -19,10 +19,10 @@ import (
 const (
 	tickEvery    = exchange.Interval * time.Microsecond
 	drainEvery   = 10 * time.Millisecond // decisions are reported to the machine at most this often
-	eventsAtOnce = 256                   // are heard before the clock is looked at again
+	eventsAtOnce = 256                   // heard before the clock is looked at again
 )
 
-// Config is all an engine is made of.
+// Config is everything that an engine needs.
 type Config struct {
 	Region, Node string
 	Options      exchange.Options
@@ -31,48 +31,53 @@ type Config struct {
 	Journal      *journal.Journal
 	Tenure       *tenure.Tenure
 	Peers        *peer.Client
-	// Broadcast gossips a hint under a name: a newer one of the same name takes its place. It does not wait.
+	// Broadcast gossips a hint under a name. A newer hint takes the place of an older one of the
+	// same name. Broadcast does not wait.
 	Broadcast func(name string, hint []byte) error
-	// Taken takes events in place of the engine's own queue, for whoever steps the machine by hand; nil: they are queued.
-	Taken     func(exchange.Event)
-	Failpoint func(Point)      // called at points of the protocol at which a test may have the node die; nil: never
+	// Taken, if set, gets the events in place of the engine's own queue. It is for tests that step
+	// the machine by hand.
+	Taken func(exchange.Event)
+	// Failpoint, if set, is called at points of the protocol at which a test may have the node die.
+	Failpoint func(Point)
 	Now       func() time.Time // the node's wall clock
 	Log       *slog.Logger
 	Closed    <-chan struct{} // closed when the node ends
 }
 
-// Engine steps the exchange machine of a node and carries out its effects. Only its own goroutine touches the machine;
-// effects run beside it and come back as events. Safe for concurrent use.
+// Engine steps the exchange machine of a node and carries out its effects. Only the engine's own
+// goroutine touches the machine; effects run in other goroutines and come back as events. It is
+// safe for concurrent use.
 type Engine struct {
 	config  Config
 	machine *exchange.Machine
 	begun   time.Time
 	events  *events
-	drain   chan struct{} // something was observed
-	moves   chan struct{} // holds one for each pipeline under way that moves rights
+	drain   chan struct{} // holds a value after something was observed
+	moves   chan struct{} // holds a value for each pipeline under way that moves rights
 	seen    *lastSeen
 	hints   *Hints
 
 	mu       sync.Mutex
 	observed map[string]*exchange.Observed // since the last drain, by bucket id
-	ages     []exchange.PeerAge            // as of the last tick or answer
+	ages     []exchange.PeerAge            // as of the last tick, answer or change of tenure
 	stats    exchange.Stats                // as of the last step
 
-	storeAhead int64 // of the machine's time, microseconds, as of the last step
-	storeTold  bool  // it is known
+	storeAhead int64 // store time less the machine's time, microseconds, as of the last step
+	storeTold  bool  // storeAhead is known
 
 	degraded atomic.Pointer[map[string]bool] // regions that this node is degraded towards
 
-	replies     pendingReplies[exchange.Reply] // peers' messages being served
+	// Replies to peers' messages, and testimonies for questions, that are being served.
+	replies     pendingReplies[exchange.Reply]
 	testimonies pendingReplies[exchange.Testimonies]
 	waiters     waiters
 	work        sync.WaitGroup // effects under way
 
-	// Of the goroutine that steps the machine.
+	// Only the goroutine that steps the machine uses these.
 	apart    map[string]bool // regions whose store's clock is too far from ours
-	refused  int64           // generations, as of the last step
-	warned   time.Time       // of the former
-	warnedOf time.Time       // of a later generation
+	refused  int64           // generations refused, as of the last step
+	warned   time.Time       // when a refused generation was last logged
+	warnedOf time.Time       // when a later generation of our region was last logged
 }
 
 // New returns an engine that does nothing before Run.
@@ -90,7 +95,7 @@ func New(c Config) *Engine {
 	return e
 }
 
-// Changed takes in that the store may be used on other terms.
+// Changed takes in another tenure: another generation of the store, or another document.
 func (e *Engine) Changed(c tenure.Change) {
 	if c.Unused {
 		e.seen.since.Store(0)
@@ -99,7 +104,7 @@ func (e *Engine) Changed(c tenure.Change) {
 	e.deliver(exchange.TenureChanged{Generation: c.Generation, Epoch: c.Rules.Epoch, Peers: c.Rules.Peers, Clock: e.config.Now().UnixMicro()})
 }
 
-// now is the machine's time: microseconds of a clock that never goes back.
+// now returns the machine's time: microseconds, above zero, of a clock that never goes back.
 func (e *Engine) now() int64 { return time.Since(e.begun).Microseconds() + 1 }
 
 // Run steps the machine until ctx ends, and waits for the effects under way.
@@ -120,7 +125,8 @@ func (e *Engine) Run(ctx context.Context) {
 			began := time.Now()
 			e.report(ctx)
 			drain = nil
-			rest.Reset(max(drainEvery, time.Since(began))) // reports take at most half of the machine's time
+			// Reports take at most half of the machine's time.
+			rest.Reset(max(drainEvery, time.Since(began)))
 		case <-rest.C:
 			drain = e.drain
 		case <-tick.C:
@@ -130,7 +136,7 @@ func (e *Engine) Run(ctx context.Context) {
 	}
 }
 
-// hearSome has the machine hear events that wait.
+// hearSome has the machine hear up to eventsAtOnce of the events that wait.
 func (e *Engine) hearSome(ctx context.Context) {
 	for range eventsAtOnce {
 		event, ok := e.events.next()
@@ -139,10 +145,11 @@ func (e *Engine) hearSome(ctx context.Context) {
 		}
 		e.step(ctx, event)
 	}
-	e.events.wake() // the rest after a look at the clock
+	e.events.wake() // Run hears the rest after it has looked at the clock
 }
 
-// post hands the machine an event; false: the queue is full and the event is dropped and counted.
+// post hands the machine an event. If its lane is full, post drops and counts the event and returns
+// false.
 func (e *Engine) post(event exchange.Event) bool {
 	if e.config.Taken != nil {
 		e.config.Taken(event)
@@ -151,7 +158,8 @@ func (e *Engine) post(event exchange.Event) bool {
 	return e.events.post(event)
 }
 
-// deliver hands the machine an event that it counts on, such as the end of an effect: it waits for room.
+// deliver hands the machine an event that must not be lost, such as the result of an effect. It
+// waits for room.
 func (e *Engine) deliver(event exchange.Event) {
 	if e.config.Taken != nil {
 		e.config.Taken(event)
@@ -160,8 +168,8 @@ func (e *Engine) deliver(event exchange.Event) {
 	e.events.deliver(event, e.config.Closed)
 }
 
-// Hear steps the machine, at its time now in microseconds, and takes over what it knows since. Run does it; whoever steps the
-// machine by hand may, in place of Run.
+// Hear steps the machine at now, microseconds of the machine's time, and takes over what the
+// machine then knows. Run calls it. A test that steps the machine by hand calls it in place of Run.
 func (e *Engine) Hear(now int64, event exchange.Event) exchange.Effects {
 	if tick, ok := event.(exchange.Tick); ok {
 		tick.Clock = e.config.Now().UnixMicro()
@@ -174,7 +182,8 @@ func (e *Engine) Hear(now int64, event exchange.Event) exchange.Effects {
 	e.mu.Unlock()
 	e.watchGenerations(event)
 	switch event.(type) {
-	case exchange.Tick, exchange.Answered, exchange.TenureChanged: // what ages depend on: time, answers, and who the peers are
+	// Ages depend on these only: on time, on answers, and on who the peers are.
+	case exchange.Tick, exchange.Answered, exchange.TenureChanged:
 		ages := e.machine.Ages(now)
 		e.mu.Lock()
 		e.ages = ages
@@ -185,7 +194,7 @@ func (e *Engine) Hear(now int64, event exchange.Event) exchange.Effects {
 	return out
 }
 
-// step steps the machine and starts what it answers.
+// step steps the machine and starts its effects.
 func (e *Engine) step(ctx context.Context, event exchange.Event) {
 	out := e.Hear(e.now(), event)
 	for _, s := range out.Settled {
@@ -242,46 +251,49 @@ func (e *Engine) broadcast(h exchange.Hint) {
 	}
 }
 
-// Exists notes that a bucket is about to be used, whatever becomes of the call, and returns the store time until which it is
-// known to be in the store.
+// Exists notes that a bucket is about to be used, whatever the outcome of the call. It returns the
+// store time until which the bucket is known to be in the store.
 func (e *Engine) Exists(b *exchange.Bucket) (until int64) { return e.seen.begin(b) }
 
 // ExistsUntil returns the store time until which a bucket is known to be in the store.
 func (e *Engine) ExistsUntil(id string) int64 { return e.seen.known(id) }
 
-// UsedBefore says whether this node may have used a bucket before a loss of which it heard under a generation of the store.
+// UsedBefore says whether this node may have used a bucket before a loss. generation is the store's
+// generation under which the node heard of the loss.
 func (e *Engine) UsedBefore(id string, generation uint64) bool {
 	return e.seen.usedBefore(id, generation)
 }
 
-// Hints returns what gossip spreads for this node.
+// Hints returns the state that gossip spreads for this node.
 func (e *Engine) Hints() *Hints { return e.hints }
 
-// Forget drops what no longer weighs, hints by the node's clock.
+// Forget drops hints that are too old by the node's clock, and remembered buckets that no longer
+// count by the store's.
 func (e *Engine) Forget(now time.Time) {
 	e.hints.Forget(now)
 	e.seen.forget()
 }
 
-// Numbers are what an operator may want to know of an engine.
+// Numbers are the engine's counts for an operator.
 type Numbers struct {
-	Waiting map[string]int // events, by lane
-	Dropped map[string]int64
+	Waiting map[string]int   // events that wait, by lane
+	Dropped map[string]int64 // events dropped, by lane
 	Seen    SeenNumbers
 }
 
-// SeenNumbers are of the buckets that a node remembers to have used.
+// SeenNumbers counts the buckets that a node remembers to have used, those of which it remembers
+// how much, and those of which the journal does not know it yet.
 type SeenNumbers struct {
 	Buckets, Uses, Unwritten int
-	Untracked                int64 // calls on buckets that there was no room to remember
+	Untracked                int64 // calls on buckets that could not be remembered for want of room
 }
 
-// Numbers returns them as of now.
+// Numbers returns the engine's counts as of now.
 func (e *Engine) Numbers() Numbers {
 	n := Numbers{Waiting: map[string]int{}, Dropped: map[string]int64{}}
 	for l := range lanes {
 		n.Waiting[l.String()] = e.events.length(l)
-		if l != resultLane { // of which none is dropped
+		if l != resultLane { // of this lane no event is dropped
 			n.Dropped[l.String()] = e.events.dropped[l].Load()
 		}
 	}

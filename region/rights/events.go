@@ -8,32 +8,33 @@ import (
 )
 
 const (
-	// maxResultsWaiting bounds the ends of effects that wait for the machine. Beyond it who has
-	// one to report waits.
+	// maxResultsWaiting bounds the results of effects that wait for the machine. Beyond it,
+	// whoever has a result to report waits.
 	maxResultsWaiting = 4096
-	// maxAsksWaiting bounds the messages and questions of other nodes that wait. Beyond it they
-	// are answered at once with "ask again later": the asker's call has a second or more, and what
-	// waits longer than that is in vain.
+	// maxAsksWaiting bounds the messages and questions of other nodes that wait. Further ones are
+	// answered at once with "ask again later": the asker's call times out after a second or more,
+	// so an answer after a longer wait would be in vain.
 	maxAsksWaiting = 1024
-	// maxWantsWaiting bounds what this node's own requests have to say: rights they lack, buckets
-	// that were lost. Beyond it a request is denied at once where it would have waited for rights.
+	// maxWantsWaiting bounds the events of this node's own requests that wait: rights they lack,
+	// and buckets that were lost. Beyond it a request is denied at once instead of waiting for
+	// rights.
 	maxWantsWaiting = 4096
-	// maxHintsWaiting bounds the hints that wait, one for each bucket and node: a newer takes the
-	// place of an older. Beyond it hints of further buckets are dropped; they are said again within
+	// maxHintsWaiting bounds the hints that wait, one for each bucket and node: a newer hint takes
+	// the place of an older. Hints of further buckets are dropped; their nodes repeat them within
 	// seconds.
 	maxHintsWaiting = 32_768
-	// leastFirst is every how many events the order is turned round, so that no lane waits for
-	// ever.
+	// leastFirst says that every so many events the last lane comes first, so that no lane waits
+	// for ever.
 	leastFirst = 16
 )
 
-// lane is a kind of events for the machine, in the order in which they are heard: first what it
-// counts on, then what others wait for, then what this node's requests wait for; hints only make
-// plans better.
+// lane is a kind of events. The machine hears lanes in this order: first the results that it relies
+// on, then what other nodes wait for, then what this node's requests wait for. Hints come last,
+// because they only improve plans.
 type lane int
 
 const (
-	resultLane lane = iota // ends of effects, answers of peers, and where the machine stands
+	resultLane lane = iota // results of effects, answers of peers, and changes of tenure
 	askLane
 	wantLane
 	hintLane
@@ -55,14 +56,14 @@ func laneOf(e exchange.Event) lane {
 	return resultLane
 }
 
-// events are those that wait for the machine. Safe for concurrent use, but for next, which is the
-// machine's driver's.
+// events holds the events that wait for the machine. It is safe for concurrent use, except next,
+// which only the machine's driver may call.
 type events struct {
 	waiting [hintLane]chan exchange.Event
 	hints   hintQueue
-	more    chan struct{} // something waits
+	more    chan struct{} // holds a value while an event may be waiting
 	dropped [lanes]atomic.Int64
-	taken   int // by next
+	taken   int // calls of next
 }
 
 func newEvents() *events {
@@ -73,7 +74,8 @@ func newEvents() *events {
 	return q
 }
 
-// post puts an event in its lane; false: that is full, and the event is dropped and counted.
+// post puts an event in its lane. If the lane is full, post drops and counts the event and returns
+// false.
 func (q *events) post(e exchange.Event) bool {
 	l := laneOf(e)
 	if h, ok := e.(exchange.Heard); ok {
@@ -97,7 +99,8 @@ func (q *events) posted(l lane, ok bool) bool {
 	return true
 }
 
-// deliver puts an event that must not be dropped in its lane, waiting for room until closed.
+// deliver puts an event that must not be dropped in its lane. It waits for room until closed is
+// closed.
 func (q *events) deliver(e exchange.Event, closed <-chan struct{}) {
 	select {
 	case q.waiting[laneOf(e)] <- e:
@@ -106,7 +109,7 @@ func (q *events) deliver(e exchange.Event, closed <-chan struct{}) {
 	}
 }
 
-// wake has who waits for more look.
+// wake makes the reader of more look for events.
 func (q *events) wake() {
 	select {
 	case q.more <- struct{}{}:
@@ -114,7 +117,8 @@ func (q *events) wake() {
 	}
 }
 
-// next takes the first event of the first lane that has one; at times, of the last.
+// next takes the first event of the first lane that has one. Every leastFirst-th call it takes one
+// from the last such lane. It returns false if no event waits.
 func (q *events) next() (exchange.Event, bool) {
 	q.taken++
 	if q.taken%leastFirst == 0 {
@@ -154,7 +158,7 @@ func (q *events) length(l lane) int {
 	return len(q.waiting[l])
 }
 
-// lost returns how many events were dropped, of all lanes.
+// lost returns how many events of all lanes were dropped.
 func (q *events) lost() (sum int64) {
 	for l := range q.dropped {
 		sum += q.dropped[l].Load()
@@ -162,16 +166,16 @@ func (q *events) lost() (sum int64) {
 	return sum
 }
 
-// hintQueue is hints in the order in which their buckets and nodes were first heard of, each the
-// newest. The zero value is ready to use. Safe for concurrent use.
+// hintQueue holds the newest hint of each bucket and node, in the order in which the first hint of
+// each came. The zero value is ready to use. It is safe for concurrent use.
 type hintQueue struct {
 	mu     sync.Mutex
 	newest map[hintKey]exchange.Hint
 	order  []hintKey
-	begins int // order before it is taken
+	begins int // how many of order, from the first on, were taken
 }
 
-// put takes in a hint; false: there are too many.
+// put takes in a hint. It returns false if hints of too many buckets and nodes wait.
 func (q *hintQueue) put(h exchange.Hint) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -189,7 +193,7 @@ func (q *hintQueue) put(h exchange.Hint) bool {
 	return true
 }
 
-// take returns the hint that waits longest.
+// take returns the hint that has waited longest.
 func (q *hintQueue) take() (exchange.Hint, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -198,7 +202,7 @@ func (q *hintQueue) take() (exchange.Hint, bool) {
 	}
 	key := q.order[q.begins]
 	q.order[q.begins] = hintKey{}
-	if q.begins++; 2*q.begins >= len(q.order) { // what was taken makes room
+	if q.begins++; 2*q.begins >= len(q.order) { // drop the part of order that was taken
 		q.order = append(q.order[:0], q.order[q.begins:]...)
 		q.begins = 0
 	}

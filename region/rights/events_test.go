@@ -16,9 +16,9 @@ func heardOf(node string, bucket int, sequence int64) exchange.Heard {
 	return exchange.Heard{Hint: exchange.Hint{Region: "eu", Node: node, Bucket: fmt.Sprint(bucket), Used: sequence}}
 }
 
-// TestAFloodOfHintsDisplacesNoAsk: hints of more buckets than may wait, each said again and again,
-// cost a bounded queue. What a peer asks meanwhile, what a request wants and what an effect came to
-// are all taken, and heard before them.
+// TestAFloodOfHintsDisplacesNoAsk: hints on more buckets than may wait, each repeated again and
+// again, fill a bounded queue. Peers' asks, requests' wants and the results of effects that come
+// meanwhile are all taken, and heard before the hints.
 func TestAFloodOfHintsDisplacesNoAsk(t *testing.T) {
 	q := newEvents()
 	for said := range int64(3) {
@@ -51,8 +51,8 @@ func TestAFloodOfHintsDisplacesNoAsk(t *testing.T) {
 	}
 }
 
-// TestNoLaneWaitsForEver: where one lane never runs empty, what waits in the others is heard all
-// the same.
+// TestNoLaneWaitsForEver: even if one lane never runs empty, the events in the other lanes are
+// heard.
 func TestNoLaneWaitsForEver(t *testing.T) {
 	q := newEvents()
 	q.post(heardOf("n1", 1, 0))
@@ -68,8 +68,8 @@ func TestNoLaneWaitsForEver(t *testing.T) {
 	}
 }
 
-// TestHintsWaitInOrder: under puts and takes at random, the queue of hints is that of a plain list
-// in which a newer hint replaces the older of its bucket and node.
+// TestHintsWaitInOrder: under random puts and takes, the hint queue behaves as a plain list in
+// which a newer hint replaces the older one of its bucket and node.
 func TestHintsWaitInOrder(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var q hintQueue
@@ -100,8 +100,8 @@ func TestHintsWaitInOrder(t *testing.T) {
 	}
 }
 
-// TestAFullLaneIsCounted: asks and wants beyond what may wait are refused, and counted by what they
-// are.
+// TestAFullLaneIsCounted: asks and wants beyond what may wait are refused, and counted in their
+// lane.
 func TestAFullLaneIsCounted(t *testing.T) {
 	q := newEvents()
 	for range maxAsksWaiting + 3 {

@@ -1,9 +1,10 @@
 package rights
 
-// Point names a moment of a transfer at which a crash is rehearsed.
+// Point names a moment of a transfer at which a test can crash the node.
 type Point string
 
-// The points: of the lender around its debit and the fsync of its journal, and of the borrower around its credit.
+// The points: around the lender's debit, the fsync of its journal and its reply, and around the
+// borrower's credit.
 const (
 	BeforeDebit  Point = "before-debit"
 	AfterDebit   Point = "after-debit"
@@ -13,10 +14,10 @@ const (
 	AfterCredit  Point = "after-credit"
 )
 
-// Points are all of them, in the order of a transfer.
+// Points lists all points in the order of a transfer.
 var Points = []Point{BeforeDebit, AfterDebit, AfterFsync, AfterReply, BeforeCredit, AfterCredit}
 
-// fails gives a rehearsal its chance.
+// fails calls the test's Failpoint, if there is one.
 func (e *Engine) fails(p Point) {
 	if e.config.Failpoint != nil {
 		e.config.Failpoint(p)

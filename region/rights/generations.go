@@ -6,11 +6,12 @@ import (
 	"github.com/quotad/quotad/allocator/exchange"
 )
 
-// warnEvery is how often the same is warned of at most.
+// warnEvery is the shortest time between two warnings about the same thing.
 const warnEvery = time.Minute
 
-// watchGenerations looks, after a step, at what others said of generations. Who is fenced has its
-// store looked at, for a mate may have opened it anew. Only the engine calls it.
+// watchGenerations logs, after a step, what other nodes said about generations. If this node is
+// fenced, another node of its region may have opened the store under a later generation, so it has
+// the store opened again. Only the goroutine that steps the machine may call it.
 func (e *Engine) watchGenerations(event exchange.Event) {
 	stats := e.machine.Stats()
 	now := time.Now()
@@ -25,7 +26,7 @@ func (e *Engine) watchGenerations(event exchange.Event) {
 		return
 	}
 	if _, asked := event.(exchange.Questioned); asked {
-		e.config.Tenure.Reopen() // a mate stands under a later one already
+		e.config.Tenure.Reopen() // the node that asks already works under a later generation
 	}
 	if _, ticks := event.(exchange.Tick); ticks && now.Sub(e.warnedOf) >= warnEvery {
 		e.warnedOf = now

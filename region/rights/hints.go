@@ -17,56 +17,62 @@ import (
 )
 
 const (
-	// hintsShown is how long a hint is passed on: longer than it takes until the node says it again.
+	// hintsShown is how long a hint is passed on: longer than it takes until its node repeats it.
 	hintsShown = 5 * time.Second
-	// hintsRemembered is how long a hint of another node is remembered, so that it is not taken for news again. This node's
-	// own, of which a flood of keys has thousands a second and none is dropped for want of room, are remembered for
-	// hintsShown: what comes back of them is known by its incarnation.
+	// hintsRemembered is how long a hint of another node is remembered, so that it does not count
+	// as news again. This node's own hints are remembered for hintsShown only: a flood of keys
+	// brings thousands a second, and none of them is dropped for want of room. When such a hint
+	// comes back later, this node knows it by its incarnation.
 	hintsRemembered = time.Minute
-	// maxHints bounds the hints remembered, and maxHintsBytes what they take; further buckets' are dropped and counted. A
-	// node's own are never dropped: there are as many as the machine has buckets in view.
+	// maxHints bounds the hints remembered, and maxHintsBytes the bytes they take. Hints of
+	// further buckets are dropped and counted. A node's own hints are never dropped: there are only
+	// as many as the machine has buckets in view.
 	maxHints      = 100_000
 	maxHintsBytes = 48 << 20
 	// maxSources bounds the nodes, of all regions together, whose hints are remembered.
 	maxSources = 1024
-	// maxBucketBytes is the longest name of a bucket of which a hint is taken in, and maxHintBytes the longest hint.
+	// maxBucketBytes is the longest bucket id that a hint may name, and maxHintBytes the longest
+	// hint that is taken in, in bytes.
 	maxBucketBytes = policy.MaxBucketIDBytes
 	maxHintBytes   = maxBucketBytes + 512
-	// maxStateBytes bounds what is sent in one exchange of whole states: well below gossip.MaxState, beyond which nothing
-	// would be.
+	// maxStateBytes bounds what is sent in one exchange of whole states. It is well below
+	// gossip.MaxState, beyond which nothing at all would be sent.
 	maxStateBytes = 3 << 20
-	// hintFraming is the most that stands before a hint among others.
+	// hintFraming is the most bytes that stand before a hint in a list of hints.
 	hintFraming = 4
 )
 
-// Hints is the state that gossip spreads: of every (region, node, bucket) the hint with the highest (incarnation,
-// sequence). Merging is a maximum, so it is commutative, associative and idempotent. Safe for concurrent use.
+// Hints is the state that gossip spreads: for every (region, node, bucket) the hint with the
+// highest (incarnation, sequence). A merge takes a maximum, so it is commutative, associative and
+// idempotent. It is safe for concurrent use.
 type Hints struct {
 	region, node string
 	incarnation  uint64
 	now          func() time.Time
-	inDocument   func(region string) bool // nil: every region is
-	news         func(exchange.Hint)      // called for every hint that was news and not this node's own, mates' included
+	inDocument   func(region string) bool // nil: every region is in the document
+	// Called for every hint that was news and not this node's own, hints of mates included.
+	news func(exchange.Hint)
 
 	mu       sync.Mutex
 	sequence uint64
 	known    map[hintKey]*knownHint
-	sources  map[source]int // hints known by who said them
-	bytes    int            // of the hints known
+	sources  map[source]int // how many hints of each node are known
+	bytes    int            // that all known hints take
 	HintNumbers
 }
 
 type hintKey struct{ region, node, bucket string }
 
-// source is who says hints.
+// source names a node that sends hints.
 type source struct{ region, node string }
 
 func (k hintKey) source() source { return source{k.region, k.node} }
 
 func (k hintKey) size() int { return len(k.region) + len(k.node) + len(k.bucket) }
 
-// gossiped names the hints of which the newest alone is worth passing on: one node's on one bucket. The names may be longer than
-// a key of the gossip, so it is a hash; two of one hash displace each other's hints.
+// gossiped returns a name for the hints of one node on one bucket. Gossip passes on only the newest
+// hint of each name. The name is a hash, because bucket ids may be longer than a name in gossip. If
+// two have the same hash, they displace each other's hints.
 func (k hintKey) gossiped() string {
 	return strconv.FormatUint(xxhash.Sum64String(k.region+"\x00"+k.node+"\x00"+k.bucket), 36)
 }
@@ -74,14 +80,14 @@ func (k hintKey) gossiped() string {
 type knownHint struct {
 	hint *hintv1.Hint
 	at   time.Time // when it was heard here
-	size int       // in a whole state
+	size int       // its bytes in a whole state
 }
 
 func newHints(region, node string, incarnation uint64, now func() time.Time, news func(exchange.Hint)) *Hints {
 	return &Hints{region: region, node: node, incarnation: incarnation, now: now, news: news, known: map[hintKey]*knownHint{}, sources: map[source]int{}}
 }
 
-// Publish takes in a hint of our own and returns it as a small change to broadcast.
+// Publish takes in a hint of this node and returns it as a small change to broadcast.
 func (s *Hints) Publish(h exchange.Hint) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -93,8 +99,9 @@ func (s *Hints) Publish(h exchange.Hint) ([]byte, error) {
 	return proto.Marshal(&hintv1.Hints{Hints: []*hintv1.Hint{p}})
 }
 
-// MarshalBinary returns what is fresh of the whole state: the newest of it, where all is more than an exchange carries. What
-// is left out is counted, and is the newest again as soon as its node says it again.
+// MarshalBinary returns the hints that are younger than hintsShown. If they are more than one
+// exchange carries, it returns the newest of them and counts the others as LeftOut. A hint that was
+// left out is among the newest again as soon as its node repeats it.
 func (s *Hints) MarshalBinary() ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -122,8 +129,9 @@ func (s *Hints) MarshalBinary() ([]byte, error) {
 	return proto.Marshal(all)
 }
 
-// Merge takes in a whole state or a small change. Hints that nobody may say, or for which there is no room, are left out
-// and counted; of bytes that are no hints at all none is taken in.
+// Merge takes in a whole state or a small change. It leaves out and counts hints that nobody may
+// send, and hints for which there is no room. If b is not a list of hints, Merge takes in none of
+// it.
 func (s *Hints) Merge(b []byte) (bool, error) {
 	var scratch hintv1.Hint
 	if err := eachHint(b, func(raw []byte) error { return proto.Unmarshal(raw, &scratch) }); err != nil {
@@ -143,7 +151,7 @@ func (s *Hints) Merge(b []byte) (bool, error) {
 	return len(fresh) > 0, nil
 }
 
-// takeAll keeps those of many hints that are news, and returns them.
+// takeAll keeps those hints that are news, and returns them.
 func (s *Hints) takeAll(b []byte) (fresh []*hintv1.Hint, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -166,8 +174,8 @@ func (s *Hints) takeAll(b []byte) (fresh []*hintv1.Hint, err error) {
 	return fresh, err
 }
 
-// eachHint calls f with the bytes of each hint of many. Hints are not decoded all at once: of two bytes each they would
-// take a hundred times their room.
+// eachHint calls f with the bytes of each hint in a list. The hints are not decoded all at once: a
+// hint of two bytes takes a hundred times as much memory when decoded.
 func eachHint(b []byte, f func(raw []byte) error) error {
 	const field = 1 // hints
 	for len(b) > 0 {
@@ -195,8 +203,8 @@ func eachHint(b []byte, f func(raw []byte) error) error {
 	return nil
 }
 
-// take keeps a hint if it may be said, is newer than the one known, and there is room, and says whether it was kept. For
-// this node's own there always is.
+// take keeps a hint if it may be sent, is newer than the known one, and fits. It says whether it
+// kept the hint. A hint of this node's own (own) always fits.
 func (s *Hints) take(h *hintv1.Hint, now time.Time, own bool) bool {
 	key := hintKey{h.GetRegion(), h.GetNode(), string(h.GetBucket())}
 	old := s.known[key]
@@ -207,7 +215,8 @@ func (s *Hints) take(h *hintv1.Hint, now time.Time, own bool) bool {
 	size := proto.Size(h) + hintFraming
 	switch {
 	case own:
-	case s.ours(key) && h.GetIncarnation() == s.incarnation: // it comes back from others
+	// Our own hint, come back from other nodes.
+	case s.ours(key) && h.GetIncarnation() == s.incarnation:
 		return false
 	case old == nil && !s.sayable(key):
 		s.Refused++
@@ -225,10 +234,11 @@ func (s *Hints) take(h *hintv1.Hint, now time.Time, own bool) bool {
 	return true
 }
 
-// ours says whether a hint is one of this node's own, of this life or an earlier one.
+// ours says whether a hint is this node's own, of this life or an earlier one.
 func (s *Hints) ours(k hintKey) bool { return k.region == s.region && k.node == s.node }
 
-// room says whether there is room for a hint, in the place of an older one if there is one.
+// room says whether there is room for a hint of size bytes. If old is not nil, the hint replaces
+// it.
 func (s *Hints) room(k hintKey, old *knownHint, size int) bool {
 	if old != nil {
 		return size <= old.size || s.bytes+size-old.size <= maxHintsBytes
@@ -248,7 +258,7 @@ func (s *Hints) drop(key hintKey, k *knownHint) {
 	}
 }
 
-// sayable says whether a node of that name, if there is one, may say something of that bucket.
+// sayable says whether such a node may exist and may send a hint on such a bucket.
 func (s *Hints) sayable(k hintKey) bool {
 	return len(k.bucket) >= 1 && len(k.bucket) <= maxBucketBytes && plainName(k.region) && plainName(k.node) &&
 		(s.inDocument == nil || s.inDocument(k.region))
@@ -269,24 +279,26 @@ func plainName(text string) bool {
 	return true
 }
 
-// Lost returns how many hints were not kept because too many were.
+// Lost returns how many hints were not kept for want of room.
 func (s *Hints) Lost() int64 { return s.Counts().Dropped }
 
-// HintNumbers are the hints that were not kept or not passed on, since the start.
+// HintNumbers counts the hints that were not kept or not passed on since the start.
 type HintNumbers struct {
-	Dropped int64 // there was no room
-	Refused int64 // nobody may say them: too long, of no region of the document, or of no name
-	LeftOut int64 // of whole states, which they would have made too large
+	Dropped int64 // for want of room
+	// Refused: nobody may send them, because they are too long, name a region that the document
+	// does not have, or name an impossible node or bucket.
+	Refused int64
+	LeftOut int64 // left out of whole states, which would have been too large
 }
 
-// Counts returns them.
+// Counts returns the numbers as of now.
 func (s *Hints) Counts() HintNumbers {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.HintNumbers
 }
 
-// Forget drops hints that nobody can take for news any more.
+// Forget drops hints so old that no node can send them again as news.
 func (s *Hints) Forget(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -56,8 +56,8 @@ func TestStateIsCutToWhatFits(t *testing.T) {
 	}
 }
 
-// TestHintsNobodyMaySay: names and buckets that are none, or too long, are refused and counted, and
-// so is what is of no region of the document; what stands beside them is taken in.
+// TestHintsNobodyMaySay: hints with impossible or too long names and bucket ids, or of a region
+// that the document does not have, are refused and counted. Valid hints beside them are taken in.
 func TestHintsNobodyMaySay(t *testing.T) {
 	long := strings.Repeat("x", 64)
 	for name, h := range map[string]*hintv1.Hint{
@@ -79,9 +79,9 @@ func TestHintsNobodyMaySay(t *testing.T) {
 	}
 }
 
-// TestHintsAreBoundedInBytesAndSources: whoever invents nodes, or says ever more of buckets that
-// are known, fills no memory; not in this node's own name either, and what this node says itself is
-// kept.
+// TestHintsAreBoundedInBytesAndSources: a sender that invents nodes, or sends ever longer hints on
+// known buckets, cannot fill the memory, not even in this node's own name. This node's own hints
+// are kept.
 func TestHintsAreBoundedInBytesAndSources(t *testing.T) {
 	s, _ := listening()
 	for i := range maxSources + 10 {
@@ -97,7 +97,8 @@ func TestHintsAreBoundedInBytesAndSources(t *testing.T) {
 	for sequence := range uint64(3) {
 		for i := range 25_000 {
 			h := hintOf("here", "n1", fmt.Sprint(i), 9, sequence)
-			if sequence > 0 { // larger than before, by what this version does not know
+			// Larger than before, by fields that this version does not know.
+			if sequence > 0 {
 				h.ProtoReflect().SetUnknown(append([]byte{0xfa, 0x3f, 0x80, 0x12}, make([]byte, 0x900)...))
 			}
 			merge(t, s, encode(t, h))
@@ -111,8 +112,8 @@ func TestHintsAreBoundedInBytesAndSources(t *testing.T) {
 	}
 }
 
-// TestSmallHintsTakeLittle: a whole state of empty hints, two bytes each, takes no more room than
-// it has bytes.
+// TestSmallHintsTakeLittle: taking in a whole state of empty hints, two bytes each, uses no more
+// memory than the state has bytes.
 func TestSmallHintsTakeLittle(t *testing.T) {
 	s, _ := listening()
 	b := bytes.Repeat([]byte{0x0a, 0x00}, 1<<20)
@@ -126,8 +127,8 @@ func TestSmallHintsTakeLittle(t *testing.T) {
 	}
 }
 
-// TestOwnHintsAreForgottenSoon: what a node says of a flood of keys is not kept for longer than it is passed on, and what
-// others still have of it is no news when it comes back.
+// TestOwnHintsAreForgottenSoon: a node keeps its own hints on a flood of keys only as long as it
+// passes them on. When they come back from other nodes, they are no news.
 func TestOwnHintsAreForgottenSoon(t *testing.T) {
 	s, _ := listening()
 	now := time.Unix(1000, 0)
@@ -157,8 +158,8 @@ func TestOwnHintsAreForgottenSoon(t *testing.T) {
 	}
 }
 
-// TestHintsOfNoBucketAreDropped: a hint whose bucket has a longer id than any has is neither kept
-// nor passed on, but counted.
+// TestHintsOfNoBucketAreDropped: a hint with a bucket id longer than any real one is not kept or
+// passed on, but counted.
 func TestHintsOfNoBucketAreDropped(t *testing.T) {
 	s, heard := listening()
 	long := strings.Repeat("b", policy.MaxBucketIDBytes)

@@ -14,7 +14,8 @@ import (
 	"github.com/quotad/quotad/gossip"
 )
 
-// spreads returns what spreads hints in a region of its own, by the gossip of a host of the region's name.
+// spreads returns what spreads hints in a region of its own, by the gossip of a host of the
+// region's name.
 func spreads(t *testing.T, network *network.Network, region, seed string) *Engine {
 	t.Helper()
 	const port = 7946
@@ -42,8 +43,9 @@ func spreads(t *testing.T, network *network.Network, region, seed string) *Engin
 	return e
 }
 
-// TestHintsOfOneBucketDoNotDisplaceEachOther: three nodes hint at one bucket, one shortly after the other. Each passes on what
-// it hears of the others; that takes the place of nothing that it has to say itself.
+// TestHintsOfOneBucketDoNotDisplaceEachOther: three nodes send hints on one bucket, one shortly
+// after the other. Each passes on what it hears from the others. That must not replace the hint
+// that it has to send itself.
 func TestHintsOfOneBucketDoNotDisplaceEachOther(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		network := network.New()
@@ -63,7 +65,8 @@ func TestHintsOfOneBucketDoNotDisplaceEachOther(t *testing.T) {
 				e.broadcast(exchange.Hint{Region: e.config.Region, Node: "n1", Bucket: "b", Rate: round + 1})
 				time.Sleep(30 * time.Millisecond)
 			}
-			time.Sleep(530 * time.Millisecond) // in all no multiple of the gossip's interval; push and pull takes seconds
+			// Not a multiple of the gossip interval; push/pull takes seconds.
+			time.Sleep(530 * time.Millisecond)
 			for _, e := range all {
 				e.hints.mu.Lock()
 				var heard []string

@@ -123,8 +123,8 @@ func TestHintsTakeTheNewest(t *testing.T) {
 	}
 }
 
-// What is passed to the machine is the hint as it was sent, a mate's as well, and never one of this node's own: not even
-// what it said before it was started anew, which others still have.
+// TestHintsReportOthersOnly: the machine gets a hint as it was sent, also a mate's, but never this
+// node's own. Nor does it get what this node said before a restart, which other nodes still have.
 func TestHintsReportOthersOnly(t *testing.T) {
 	s, heard := listening()
 	if _, err := s.Publish(exchange.Hint{Bucket: "a"}); err != nil {
@@ -275,7 +275,8 @@ func FuzzHintsMerge(f *testing.F) {
 	})
 }
 
-// Merge, publish, MarshalBinary and forget are called at the same time by gossip, the engine and the housekeeping.
+// TestHintsConcurrently: gossip, the engine and the housekeeping call Merge, Publish, MarshalBinary
+// and Forget at the same time.
 func TestHintsConcurrently(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		var mu sync.Mutex

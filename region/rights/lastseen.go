@@ -13,14 +13,17 @@ import (
 	"github.com/quotad/quotad/region/journal"
 )
 
-// Memory bounds what a node remembers of the buckets it used. The zero value is the defaults.
+// Memory bounds what a node remembers of the buckets it used. The zero value stands for the
+// defaults.
 type Memory struct {
-	// Buckets is of how many buckets the node remembers that it used them, and until when their store has them: about 85
-	// bytes each. Beyond it, further ones are not remembered: that one of them was deleted is not noticed, and after a loss
-	// nobody can say that they were not used. Default DefaultBuckets.
+	// Buckets is how many buckets the node remembers to have used, with the time until which the
+	// store has each: about 85 bytes each. Further buckets are not remembered. Then the node does
+	// not notice that one of them was deleted, and after a loss nobody can say that they were not
+	// used. Default DefaultBuckets.
 	Buckets int
-	// Uses is of how many buckets of windows over a minute it remembers how much was used: about 280 bytes more each. Beyond it,
-	// those that were used least lately are left to the journal, which has them by then. Default DefaultUses.
+	// Uses is of how many buckets with windows over a minute the node remembers how much was used:
+	// about 280 bytes more each. Beyond it, the node drops buckets that were not used lately, if
+	// the journal has their use. Default DefaultUses.
 	Uses int
 }
 
@@ -30,30 +33,34 @@ const (
 	// DefaultUses is the default of Memory.Uses.
 	DefaultUses = 500_000
 
-	// seenParts is into how many parts the buckets are divided, each with a lock of its own. Where fewer than fewestDivided are
-	// to be remembered there is one: of few the parts would not be filled alike.
+	// seenParts is into how many parts the buckets are divided, each with a lock of its own. If
+	// fewer than fewestDivided buckets are to be remembered, there is only one part: with few
+	// buckets the parts would not fill evenly.
 	seenParts     = 64
 	fewestDivided = 64 * seenParts
-	// checkpointPart is the part of a region's entitlement by which use must have moved for a checkpoint to be worth an
-	// fsync; what has moved less is written when it rests.
+	// checkpointPart: a checkpoint is worth an fsync if use has moved by more than 1/checkpointPart
+	// of the region's entitlement. Use that moved less is written when it rests.
 	checkpointPart = 100
 )
 
-// lastSeen is what this node remembers of each bucket: that it used it, until when the store is known to have it, and of long
-// windows how much counted when it was last seen. It tells a store that a bucket which is not there was deleted, restores
-// the use of a bucket that was lost, and knows of which lost buckets nothing was used. Times are the store's, held by its
-// mark: a node's clock has no say in what is forgotten. Safe for concurrent use.
+// lastSeen is what this node remembers of each bucket: that it used the bucket, until when the
+// store is known to have it, and for long windows how much counted when the node last saw it. With
+// this a node tells the store that a missing bucket was deleted, restores the use of a lost bucket,
+// and knows lost buckets that were not used.
+//
+// Times are the store's, protected by its high-water mark: a node's clock does not decide what is
+// forgotten. It is safe for concurrent use.
 type lastSeen struct {
 	region     string
 	limits     Memory
 	now        func() int64 // the latest time of the store
-	surely     func() int64 // a time that every shard of it has come to
+	surely     func() int64 // a time that every shard of the store has reached
 	generation atomic.Uint64
 	since      atomic.Int64 // store time since which every use was remembered
-	untracked  atomic.Int64 // uses of buckets for which there was no room
-	told       int64        // of these, those that were warned of; WatchMemory's
+	untracked  atomic.Int64 // calls on buckets for which there was no room
+	told       int64        // the part of untracked that was warned of; only WatchMemory uses it
 	seed       maphash.Seed
-	parts      []seenPart // buckets by hash
+	parts      []seenPart // the buckets, divided by hash
 }
 
 type seenPart struct {
@@ -62,12 +69,12 @@ type seenPart struct {
 	uses  uses
 }
 
-// mark is that a bucket was used. Two buckets of one hash share it, which can only have a bucket checked once more than
-// needed, or stay closed that need not.
+// mark says that a bucket was used. Two buckets with the same hash share a mark. The worst effects
+// are that a bucket is checked once more than needed, or stays closed without need.
 type mark struct {
 	known      int64  // store time until which the bucket is known to be in the store
 	until      int64  // store time after which nothing of it counts
-	generation uint64 // of the store, in which it was first used
+	generation uint64 // of the store when the bucket was first used
 }
 
 func newLastSeen(region string, limits Memory, now, surely func() int64) *lastSeen {
@@ -89,7 +96,7 @@ func newLastSeen(region string, limits Memory, now, surely func() int64) *lastSe
 	return s
 }
 
-// perPart returns how many of so many each part may have.
+// perPart returns each part's portion of a bound, rounded up.
 func (s *lastSeen) perPart(all int) int { return (all + len(s.parts) - 1) / len(s.parts) }
 
 func (s *lastSeen) part(id string) (*seenPart, uint64) {
@@ -97,8 +104,8 @@ func (s *lastSeen) part(id string) (*seenPart, uint64) {
 	return &s.parts[h%uint64(len(s.parts))], h
 }
 
-// begin notes that a bucket is about to be used, whatever becomes of the call, and returns the store time until which it is
-// known to be in the store.
+// begin notes that a bucket is about to be used, whatever the outcome of the call. It returns the
+// store time until which the bucket is known to be in the store.
 func (s *lastSeen) begin(b *exchange.Bucket) (known int64) {
 	p, h := s.part(b.ID)
 	p.mu.Lock()
@@ -118,7 +125,7 @@ func (s *lastSeen) begin(b *exchange.Bucket) (known int64) {
 	return 0
 }
 
-// note takes in a state of the store, as of a store time.
+// note takes in a state that the store showed at a store time.
 func (s *lastSeen) note(b *exchange.Bucket, state algorithms.State, at int64) {
 	p, h := s.part(b.ID)
 	p.mu.Lock()
@@ -131,13 +138,14 @@ func (s *lastSeen) note(b *exchange.Bucket, state algorithms.State, at int64) {
 		m.until = max(m.until, t.Useful(state.Cell))
 		p.marks[h] = m
 	}
-	if b.Recovered && state.Shut <= at { // else what is shown is not what was used
+	if b.Recovered && state.Shut <= at { // while it is shut, the state does not show what was used
 		p.uses.note(b.ID, t, algorithms.Use{Cell: state.Cell, Units: state.Used, At: at})
 	}
 }
 
-// usedBefore says whether this node may have used a bucket before a loss of which it heard under a generation of the store:
-// under an earlier one, or under that one if it was ever shown to be there.
+// usedBefore says whether this node may have used a bucket before a loss. generation is the store's
+// generation under which the node heard of the loss. The node may have if it first used the bucket
+// under an earlier generation, or if the store showed it the bucket.
 func (s *lastSeen) usedBefore(id string, generation uint64) bool {
 	p, h := s.part(id)
 	p.mu.Lock()
@@ -146,7 +154,8 @@ func (s *lastSeen) usedBefore(id string, generation uint64) bool {
 	return was && (m.generation < generation || m.known > 0)
 }
 
-// use returns what counted in a bucket when it was last seen; the zero Use: it was not, or the journal alone has it.
+// use returns what counted in a bucket when this node last saw it. It returns the zero Use if the
+// node never saw the bucket, or if only the journal remembers it.
 func (s *lastSeen) use(id string) algorithms.Use {
 	p, _ := s.part(id)
 	p.mu.Lock()
@@ -165,8 +174,8 @@ func (s *lastSeen) known(id string) int64 {
 	return p.marks[h].known
 }
 
-// stand notes under which generation the store stands, at a time of it. What was used before the first such time, this node
-// may have used in an earlier life. Anew: another store may stand there, and nothing is
+// stand notes the generation of the store, at a store time. Use before the first such time may be
+// this node's own in an earlier life. With anew, the store may be another one, so no bucket is
 // known to be in it.
 func (s *lastSeen) stand(generation uint64, now int64, anew bool) {
 	if s.since.Load() == math.MaxInt64 {
@@ -197,8 +206,9 @@ func (s *lastSeen) locked(yield func(*seenPart) bool) {
 	}
 }
 
-// checkpoints returns what is worth writing: use that moved far since it was written, or not at all since the last call; or
-// for the last time all that moved.
+// checkpoints returns the uses that are worth writing: those that moved far since they were
+// written, and those that moved less and have not moved since the last call. With last it returns
+// all that moved.
 func (s *lastSeen) checkpoints(generation uint64, last bool) []journal.Checkpoint {
 	var all []journal.Checkpoint
 	for p := range s.locked {
@@ -217,8 +227,8 @@ func (s *lastSeen) written(all []journal.Checkpoint) {
 	}
 }
 
-// forget drops what counts no more in any shard of the store, by its time. To look at a million takes 30 ms, so requests
-// come first after each part.
+// forget drops what no longer counts in any shard of the store, by the store's time. A million
+// buckets take 30 ms, so it lets requests run after each part.
 func (s *lastSeen) forget() {
 	now := s.surely()
 	for i := range s.parts {
@@ -231,8 +241,8 @@ func (s *lastSeen) forget() {
 	}
 }
 
-// counts returns of how many buckets a node remembers that and how much it used them, and of how many of these the journal
-// does not know it yet.
+// counts returns how many buckets the node remembers to have used, of how many it remembers how
+// much, and of how many of these the journal does not have the latest use.
 func (s *lastSeen) counts() (buckets, uses, unwritten int) {
 	for p := range s.locked {
 		buckets, uses, unwritten = buckets+len(p.marks), uses+len(p.uses.all), unwritten+len(p.uses.moved)
@@ -240,7 +250,8 @@ func (s *lastSeen) counts() (buckets, uses, unwritten int) {
 	return buckets, uses, unwritten
 }
 
-// WatchMemory warns of buckets that there was no room to remember. It is called every ten seconds.
+// WatchMemory warns if there were buckets that could not be remembered for want of room. It is
+// called every ten seconds.
 func (e *Engine) WatchMemory() {
 	s := e.seen
 	if all := s.untracked.Load(); all > s.told {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// BenchmarkRemembered is the memory that a million buckets take of which a node notes that it used them, and half a million of
-// which it keeps how much.
+// BenchmarkRemembered is the memory that a million buckets take of which a node notes that it used
+// them, and half a million of which it keeps how much.
 func BenchmarkRemembered(b *testing.B) {
 	heap := func() uint64 {
 		runtime.GC()

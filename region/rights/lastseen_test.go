@@ -63,7 +63,8 @@ func TestSeenKeepsTheLatest(t *testing.T) {
 	}
 }
 
-// A bucket is forgotten when nothing of it counts any more by the store's time, and not before.
+// TestSeenForgetsByTheStoresTime: a bucket is forgotten when nothing of it counts any more by the
+// store's time, and not before.
 func TestSeenForgetsByTheStoresTime(t *testing.T) {
 	now := int64(1)
 	s := newLastSeen("us", Memory{}, atTime(1), func() int64 { return now })
@@ -77,7 +78,8 @@ func TestSeenForgetsByTheStoresTime(t *testing.T) {
 	}
 }
 
-// Use beyond the bound is left to the journal once that has it, and never before; that a bucket was used is remembered.
+// TestUseIsLeftToTheJournal: uses beyond the bound are dropped once the journal has them, and never
+// before. That the buckets were used is still remembered.
 func TestUseIsLeftToTheJournal(t *testing.T) {
 	s := newLastSeen("us", Memory{Uses: 640}, atTime(1), atTime(1))
 	const many = 6400
@@ -102,7 +104,8 @@ func TestUseIsLeftToTheJournal(t *testing.T) {
 		}
 		write()
 	}
-	if _, uses, unwritten := s.counts(); uses > 640+many/2 || unwritten > many/4 { // the last that came have not rested yet
+	// The uses that came last have not rested yet.
+	if _, uses, unwritten := s.counts(); uses > 640+many/2 || unwritten > many/4 {
 		t.Errorf("%d uses remembered, %d of them unwritten; about 640 are to be", uses, unwritten)
 	}
 	for i := range many {
@@ -113,7 +116,8 @@ func TestUseIsLeftToTheJournal(t *testing.T) {
 	}
 }
 
-// A node that has no room to remember that it used a bucket does not say of any that it did not.
+// TestWhoHasNoRoomVouchesForNothing: a node without room to remember a bucket it used must not say
+// of any bucket that it did not use it.
 func TestWhoHasNoRoomVouchesForNothing(t *testing.T) {
 	now := int64(100)
 	s := newLastSeen("us", Memory{Buckets: seenParts}, func() int64 { return now }, atTime(0))
@@ -128,7 +132,8 @@ func TestWhoHasNoRoomVouchesForNothing(t *testing.T) {
 	}
 }
 
-// What was used under a generation of the store is not used before it.
+// TestUsedBeforeAGeneration: a bucket that was first used under a generation of the store was not
+// used before that generation.
 func TestUsedBeforeAGeneration(t *testing.T) {
 	s := newLastSeen("us", Memory{}, atTime(1), atTime(1))
 	s.stand(7, 1, false)
@@ -146,8 +151,9 @@ func TestUsedBeforeAGeneration(t *testing.T) {
 	}
 }
 
-// Use is written when it is first seen, when it moved by more than a hundredth of the entitlement, in another cell, or when
-// it has rested between two looks; and not again before it moves.
+// TestCheckpointsOfSeen: a use is written when it is first seen, when it moved by more than a
+// hundredth of the entitlement, when it is of another cell, or when it did not move between two
+// looks. It is not written again before it moves.
 func TestCheckpointsOfSeen(t *testing.T) {
 	s, b := newLastSeen("us", Memory{}, atTime(1), atTime(1)), lasting("a")
 	short := lasting("short")
@@ -189,8 +195,9 @@ func TestCheckpointsOfSeen(t *testing.T) {
 	}
 }
 
-// Whatever is seen when: what is written once a second lacks no more than a hundredth of the entitlement and what was used
-// since, and after two seconds of rest nothing; nor does what is written last.
+// TestCheckpointsLagByTheRule: checkpoints are written once a second. They lack at most a hundredth
+// of the entitlement and what was used since. After two seconds of rest they lack nothing, and nor
+// does the last checkpoint.
 func TestCheckpointsLagByTheRule(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		s, b := newLastSeen("us", Memory{}, atTime(1), atTime(1)), lasting("a")

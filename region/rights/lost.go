@@ -6,8 +6,13 @@ import (
 	"github.com/quotad/quotad/allocator/exchange"
 )
 
-// Lose has a bucket recovered that the store lost at a time, as of another. It says whether that is under way. It is not
-// while the store is being opened: what the machine is told before it has heard of that, it forgets.
+// Lose begins the recovery of a bucket that the store lost at the store time lostAt; now is the
+// store's time. If the bucket was deleted from a store that lost nothing else, Lose first has a new
+// generation begun.
+//
+// Lose returns whether the recovery has begun. It does not begin if the bucket is not one to be
+// recovered, if the new generation cannot be begun, if the queue is full, or while the store is
+// being opened: the machine would forget what it is told before it hears of the new generation.
 func (e *Engine) Lose(ctx context.Context, b *exchange.Bucket, lostAt, now int64) bool {
 	if !b.Recovered {
 		return false
@@ -22,11 +27,13 @@ func (e *Engine) Lose(ctx context.Context, b *exchange.Bucket, lostAt, now int64
 	return e.postLost(now, exchange.LostBucket{Bucket: b, At: lostAt})
 }
 
-// AskWhoUsed has the machine find out whether no node of the region used some buckets that are closed since a loss of the
-// store's data, as of a time of the store; false: not while the store is being opened.
+// AskWhoUsed has the machine find out whether any node of the region used some buckets that a loss
+// of the store's data closed. now is the store's time. It returns false while the store is being
+// opened, or if the queue is full.
 //
-// After such a loss every bucket of a short window is closed until nothing of before weighs. One that nobody used need not
-// be, and each node remembers which it used: if all say so, the machine has it opened.
+// After such a loss every bucket of a short window is closed until the old use no longer counts. A
+// bucket that nobody used need not be. Each node remembers which buckets it used. If all nodes say
+// that they did not use a bucket, the machine has it opened.
 func (e *Engine) AskWhoUsed(closed []exchange.LostBucket, now int64) bool {
 	return e.postLost(now, closed...)
 }

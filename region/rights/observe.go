@@ -8,8 +8,9 @@ import (
 	"github.com/quotad/quotad/region/rules"
 )
 
-// Observe adds up what was decided of requests on the same buckets, for the next report. costs are the requests' own, in the
-// order of d.Answers. It runs on the request path and does nothing else.
+// Observe adds decisions on requests to the next report. All requests were for the same buckets.
+// costs are the requests' costs in units, in the order of d.Answers. Observe runs on the request
+// path, so it does nothing else.
 func (e *Engine) Observe(applied []rules.Applied, costs []int64, d algorithms.Decided) {
 	e.mu.Lock()
 	for i, a := range applied {
@@ -21,7 +22,8 @@ func (e *Engine) Observe(applied []rules.Applied, costs []int64, d algorithms.De
 		o.Bucket, o.State, o.Now = a.Bucket, d.Buckets[i], d.Now
 		for n, cost := range costs {
 			switch answer := d.Answers[n]; {
-			case cost > a.Most(): // never admitted anywhere, so it is no demand
+			// No region could ever admit it, so it is no demand.
+			case cost > a.Most():
 			case answer.Admitted && answer.Verdicts[i].Retry == 0:
 				o.Admitted = min(o.Admitted+cost, algorithms.MaxUnits)
 			case answer.Verdicts[i].Retry != 0:
@@ -46,7 +48,7 @@ func (e *Engine) report(ctx context.Context) {
 	}
 }
 
-// Observations returns what was decided since it was last asked, in no order.
+// Observations returns what was decided since the last call, in no order.
 func (e *Engine) Observations() exchange.Report {
 	e.mu.Lock()
 	observed := e.observed

@@ -2,14 +2,16 @@ package rights
 
 import "sync"
 
-// pendingReplies is where answers are handed to who waits for them, by number. The zero value is ready to use.
+// pendingReplies hands answers to the goroutines that wait for them, by number. The zero value is
+// ready to use.
 type pendingReplies[T any] struct {
 	mu      sync.Mutex
 	last    uint64
 	waiting map[uint64]chan<- T
 }
 
-// wait returns a number, from 1 on, and where the answer to it will come; leave ends the wait.
+// wait returns a number, from 1 on, and the channel on which the answer to it will come. leave ends
+// the wait.
 func (d *pendingReplies[T]) wait() (id uint64, answer <-chan T, leave func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -27,7 +29,7 @@ func (d *pendingReplies[T]) wait() (id uint64, answer <-chan T, leave func()) {
 	}
 }
 
-// hand gives an answer to who waits for it, if anybody still does.
+// hand gives an answer to the goroutine that waits for it, if it still does.
 func (d *pendingReplies[T]) hand(id uint64, answer T) {
 	d.mu.Lock()
 	c := d.waiting[id]

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// Each answer reaches the one who waits under its number, and nobody else; who has left gets none and holds nobody up.
+// TestPendingReplies: each answer reaches the goroutine that waits under its number, and no other.
+// A waiter that has left gets no answer and blocks nobody.
 func TestPendingReplies(t *testing.T) {
 	var d pendingReplies[string]
 	first, one, leaveFirst := d.wait()

@@ -6,17 +6,18 @@ import (
 )
 
 const (
-	// maxMoved bounds the scripts that move rights in one pipeline. At some 50 us each it is a
-	// millisecond or two that a decision behind it waits, and well within the store's deadline.
+	// maxMoved bounds the scripts that move rights in one pipeline. At some 50 us each, a decision
+	// behind the pipeline waits a millisecond or two, well within the store's deadline.
 	maxMoved = 32
-	// movesUnderWay bounds such pipelines under way at a time. Others wait in order; a decision
-	// does not wait for them, nor do they wait for decisions that queue.
+	// movesUnderWay bounds how many such pipelines run at a time. Further ones wait in order.
+	// Decisions do not wait for them, and they do not wait for decisions that are queued.
 	movesUnderWay = 2
 )
 
-// inPieces carries out scripts that move rights piece by piece, each when it is its turn, and hands
-// over what came of it. What ctx ended before is handed over as nothing done: results are fewer
-// than the piece then.
+// inPieces carries out calls that move rights, at most maxMoved at a time, each piece when a place
+// in turns is free. It hands the results of each piece to took; from is the index of the piece's
+// first call. If ctx ends before a piece's turn, took gets no results for it: it may get fewer
+// results than the piece has calls.
 func inPieces[C, R any](ctx context.Context, turns chan struct{}, calls []C,
 	do func(context.Context, []C) []R, took func(from int, results []R)) {
 	from := 0

@@ -9,7 +9,7 @@ import (
 	"github.com/quotad/quotad/region/store"
 )
 
-// recall asks a peer region, or the other nodes of our own.
+// recall asks a question of a peer region, or of the other nodes of our own.
 func (e *Engine) recall(ctx context.Context, r exchange.Recall) {
 	limited, cancel := context.WithTimeout(ctx, microseconds(r.Timeout))
 	defer cancel()
@@ -25,7 +25,8 @@ func (e *Engine) recall(ctx context.Context, r exchange.Recall) {
 	e.deliver(exchange.Testified{Testimonies: all})
 }
 
-// Consult answers a question from the store, if it is a peer's, or else from the journal and memory.
+// Consult answers a question: a peer's from the store, our own region's from this node's journal
+// and memory.
 func (e *Engine) Consult(ctx context.Context, c exchange.Consult) {
 	var all []exchange.Testimony
 	if c.Peer != "" {
@@ -42,9 +43,10 @@ func (e *Engine) Consult(ctx context.Context, c exchange.Consult) {
 	e.deliver(exchange.Consulted{Consult: c, All: all})
 }
 
-// remember says what this node's journal and memory hold of a bucket, in use before a generation of the store. One that it
-// remembers not to have used need not be looked up. A journal that cannot be read is not known to be whole
-// since any time; what was seen counts all the same.
+// remember returns what this node's journal and memory hold of a bucket. generation is the store's
+// generation under which the question is asked. A bucket that the node surely did not use before is
+// not looked up in the journal. If the journal cannot be read, remember returns an error and a
+// testimony whose journal covers no time; it still has what the node itself saw.
 func (e *Engine) remember(d exchange.Doubt, b *exchange.Bucket, generation uint64) (exchange.Testimony, error) {
 	if b != nil && !e.seen.usedBefore(d.Bucket, generation) {
 		since, counts := e.seen.since.Load(), b.Terms(e.config.Region).CountsSince(d.From*b.Cell)
@@ -53,7 +55,7 @@ func (e *Engine) remember(d exchange.Doubt, b *exchange.Bucket, generation uint6
 		}
 	}
 	t := exchange.Testimony{Bucket: d.Bucket, WholeSince: math.MaxInt64, UseSince: math.MaxInt64, Use: e.seen.use(d.Bucket)}
-	if t.Use != (algorithms.Use{}) { // what it saw says all that was used since then
+	if t.Use != (algorithms.Use{}) { // what it saw includes all that was used since then
 		t.UseSince = e.seen.since.Load()
 	}
 	checkpoints, err := e.config.Journal.Checkpoints(d.Bucket)
@@ -73,13 +75,14 @@ func (e *Engine) remember(d exchange.Doubt, b *exchange.Bucket, generation uint6
 		t.Rows = append(t.Rows, exchange.Remembered{Peer: r.Peer, Cell: r.Cell, Lent: r.Lent, Returned: r.Returned})
 	}
 	t.WholeSince = e.config.Journal.WholeSince()
-	if b == nil || b.Recovered { // else use is not written down
+	if b == nil || b.Recovered { // of other buckets no use is written
 		t.UseSince = min(t.UseSince, t.WholeSince)
 	}
 	return t, nil
 }
 
-// recollect says what this region's store has heard from a peer of buckets, and has it fence.
+// recollect returns what this region's store has heard from a peer about its buckets, and has the
+// store fence the peer's older generations.
 func (e *Engine) recollect(ctx context.Context, c exchange.Consult) []exchange.Testimony {
 	current := e.config.Tenure.Rules()
 	all := make([]exchange.Testimony, len(c.Question.Buckets))
@@ -115,7 +118,8 @@ func (e *Engine) Restore(ctx context.Context, all []exchange.Restore) {
 			switch {
 			case res.Err != nil:
 				result = algorithms.Restored{Head: algorithms.Head{Status: algorithms.StatusUnknown}}
-			case result.Status == algorithms.StatusOK && result.State.ExistsUntil > 0: // else it was another's, and nothing was done
+			// Otherwise another node had restored the bucket, and this call did nothing.
+			case result.Status == algorithms.StatusOK && result.State.ExistsUntil > 0:
 				e.seen.note(asked.Bucket, result.State, result.Now)
 			}
 			e.deliver(exchange.Restored{Restore: asked, Result: result})
@@ -123,7 +127,7 @@ func (e *Engine) Restore(ctx context.Context, all []exchange.Restore) {
 	})
 }
 
-// restoring is the script's call that restores a bucket.
+// restoring returns the script call that restores a bucket.
 func (e *Engine) restoring(r exchange.Restore) algorithms.Restore {
 	c := algorithms.Restore{Fence: algorithms.Fence{Generation: r.Generation, Epoch: r.Bucket.Epoch},
 		Target: e.config.Tenure.Rules().Target(r.Bucket, 0), LostAt: r.LostAt, Cap: r.Cap, Most: r.Most, Use: r.Use, KnownPeers: r.KnownPeers, UnknownPeers: r.UnknownPeers}
@@ -133,7 +137,7 @@ func (e *Engine) restoring(r exchange.Restore) algorithms.Restore {
 	return c
 }
 
-// tell fills in what the store has heard of a bucket.
+// tell fills in what the store has heard about a bucket.
 func (e *Engine) tell(t *exchange.Testimony, heard algorithms.Recalled) {
 	t.Refused, t.Now, t.LostAt = false, heard.Now, heard.LostAt
 	for _, r := range heard.Rows {

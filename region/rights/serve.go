@@ -7,7 +7,8 @@ import (
 	"github.com/quotad/quotad/allocator/exchange"
 )
 
-// Serve answers a peer's message: it goes through the machine, the store and the journal before the reply leaves.
+// Serve answers a peer's message. The message passes the machine, the store and the journal before
+// the reply leaves. Serve fails if too many messages wait, or if ctx ends.
 func (e *Engine) Serve(ctx context.Context, m exchange.Message) (exchange.Reply, error) {
 	return answered(ctx, e, &e.replies, func(id uint64) exchange.Event { return e.Asked(id, m) })
 }
@@ -27,7 +28,7 @@ func answered[T any](ctx context.Context, e *Engine, to *pendingReplies[T], even
 	}
 }
 
-// Asked is a peer's message for the machine.
+// Asked returns the machine's event for a peer's message.
 func (e *Engine) Asked(id uint64, m exchange.Message) exchange.Asked {
 	r := e.config.Tenure.Rules()
 	buckets := make([]*exchange.Bucket, len(m.Asks))
@@ -37,12 +38,13 @@ func (e *Engine) Asked(id uint64, m exchange.Message) exchange.Asked {
 	return exchange.Asked{ID: id, Message: m, Buckets: buckets}
 }
 
-// Answer answers the question of a node that recovers, of this region or another.
+// Answer answers the question of a node that recovers, of this region or another. It fails if too
+// many questions wait, or if ctx ends.
 func (e *Engine) Answer(ctx context.Context, q exchange.Question) (exchange.Testimonies, error) {
 	return answered(ctx, e, &e.testimonies, func(id uint64) exchange.Event { return e.Questioned(id, q) })
 }
 
-// Questioned is a question for the machine.
+// Questioned returns the machine's event for a question.
 func (e *Engine) Questioned(id uint64, q exchange.Question) exchange.Questioned {
 	r := e.config.Tenure.Rules()
 	buckets := make([]*exchange.Bucket, len(q.Buckets))

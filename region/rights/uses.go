@@ -5,30 +5,31 @@ import (
 	"github.com/quotad/quotad/region/journal"
 )
 
-// uses is what counted in buckets of long windows when this node last saw them. Beyond its bound it drops those that were
-// seen least lately and that the journal has; what the journal does not have yet is never dropped, so the bound is exceeded
-// while the journal takes no checkpoints. Not safe for concurrent use.
+// uses holds, for buckets of long windows, what counted when this node last saw them. If there are
+// more than most, it drops buckets that were not seen lately and whose use the journal has. It
+// never drops a use that the journal does not have yet, so it exceeds the bound while the journal
+// takes no checkpoints. It is not safe for concurrent use.
 type uses struct {
 	most  int
 	all   map[string]*usage   // by bucket id
-	moved map[string]struct{} // ids of buckets of which the journal has another use
-	ring  []*usage            // all, in the order in which they are looked at to be dropped
-	hand  int
+	moved map[string]struct{} // ids of buckets whose use differs from the journal's
+	ring  []*usage            // all, in the order in which makeRoom looks at them
+	hand  int                 // the place in ring where makeRoom looked last
 }
 
-// usage is one bucket.
+// usage is what counted in one bucket.
 type usage struct {
 	id          string
 	use         algorithms.Use
 	durable     algorithms.Use // as the journal has it
 	looked      algorithms.Use // as the last call of checkpoints found it
-	until       int64          // store time after which it counts no more
+	until       int64          // store time after which it no longer counts
 	entitlement int64
-	recent      bool // seen since the hand last came by
+	recent      bool // seen since the hand last passed it
 	place       int  // in the ring
 }
 
-// maxLooked bounds how many are looked at to find one to drop.
+// maxLooked bounds how many buckets makeRoom looks at to find one to drop.
 const maxLooked = 16
 
 func newUses(most int) uses {
@@ -52,7 +53,8 @@ func (u *uses) note(id string, t algorithms.Terms, use algorithms.Use) {
 	}
 }
 
-// makeRoom drops one that was not seen lately and that the journal has, if there are too many.
+// makeRoom drops a bucket that was not seen lately and whose use the journal has, if there are too
+// many buckets.
 func (u *uses) makeRoom() {
 	if len(u.all) < u.most {
 		return
@@ -71,7 +73,7 @@ func (u *uses) makeRoom() {
 	}
 }
 
-// drop forgets one.
+// drop forgets a bucket. The last bucket of the ring takes its place.
 func (u *uses) drop(one *usage) {
 	last := len(u.ring) - 1
 	u.ring[one.place] = u.ring[last]
@@ -82,7 +84,8 @@ func (u *uses) drop(one *usage) {
 	delete(u.moved, one.id)
 }
 
-// checkpoints adds what is worth writing, or for the last time all that moved.
+// checkpoints appends to all what is worth writing (see lastSeen.checkpoints), or with last
+// everything that moved.
 func (u *uses) checkpoints(all []journal.Checkpoint, generation uint64, last bool) []journal.Checkpoint {
 	for id := range u.moved {
 		one := u.all[id]
@@ -110,11 +113,11 @@ func (u *uses) written(c journal.Checkpoint) {
 	}
 }
 
-// forget drops what counts no more at a store time.
+// forget drops what no longer counts at a store time.
 func (u *uses) forget(now int64) {
 	for i := 0; i < len(u.ring); {
 		if one := u.ring[i]; one.until <= now {
-			u.drop(one) // another takes its place
+			u.drop(one) // another bucket now has place i
 			continue
 		}
 		i++

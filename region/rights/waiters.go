@@ -9,22 +9,23 @@ import (
 	"github.com/quotad/quotad/allocator/exchange"
 )
 
-// waiters are the requests that wait for a bucket: for rights of it, or for it to be restored or opened. The zero value is ready to use.
+// waiters holds the requests that wait for buckets: for rights, or for the bucket to be restored or
+// opened. The zero value is ready to use. It is safe for concurrent use.
 type waiters struct {
 	mu  sync.Mutex
 	all map[string]*crowd
 }
 
-// crowd is all that wait for one bucket.
+// crowd holds all requests that wait for one bucket.
 type crowd struct {
-	units int64 // that they cost together
+	units int64 // what they cost together
 	each  map[*waiter]struct{}
 }
 
-// waiter is one request.
+// waiter is one request that waits for one bucket.
 type waiter struct {
 	cost  int64
-	woken chan bool // true: asking the store once more may help; buffered
+	woken chan bool // true: asking the store again may help; buffered
 }
 
 // add puts a waiter on a bucket's list.
@@ -61,7 +62,7 @@ func (w *waiters) remove(bucket string, r *waiter) {
 	}
 }
 
-// wake tells all that wait for a bucket whether asking the store once more may help.
+// wake tells all that wait for a bucket whether asking the store again may help.
 func (w *waiters) wake(bucket string, helps bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -77,22 +78,23 @@ func (w *waiters) wake(bucket string, helps bool) {
 	}
 }
 
-// Lack is a bucket that denied a request, as the denial found it.
+// Lack is a bucket that denied a request, and the state in which it did.
 type Lack struct {
 	Bucket *exchange.Bucket
 	State  algorithms.State
 }
 
-// Wait is a request that waits for buckets: for rights of them, or for them to be restored or opened.
+// Wait is a request that waits for buckets: for rights of them, or for them to be restored or
+// opened.
 type Wait struct {
 	engine *Engine
 	of     []string  // ids of the buckets
 	each   []*waiter // for each of them
-	told   int       // so many of them, from the first on, were told of, and may help
+	told   int       // how many, from the first on, were told that it may help
 }
 
-// Wait has a request of some cost wait for buckets, which have ids, until Leave. It is told of all that happens to them from
-// now on.
+// Wait makes a request of the given cost wait for the buckets with these ids, until Leave. From now
+// on it is told of every end of a wait for one of them.
 func (e *Engine) Wait(cost int64, ids ...string) *Wait {
 	w := &Wait{engine: e, of: ids}
 	for _, id := range ids {
@@ -110,11 +112,11 @@ func (w *Wait) Leave() {
 	}
 }
 
-// Buckets returns the ids of the buckets that are waited for.
+// Buckets returns the ids of the buckets that the request waits for.
 func (w *Wait) Buckets() []string { return w.of }
 
-// Until waits until each of the buckets was told of, until over has a value, or gone is closed. helps: asking the store once
-// more may help, by what was said of all of them.
+// Until waits until the wait for every bucket has ended, until over has a value (timedOut), or
+// until gone is closed. helps says that asking the store again may help for all of the buckets.
 func (w *Wait) Until(over <-chan time.Time, gone <-chan struct{}) (helps, timedOut bool) {
 	for w.told < len(w.each) {
 		select {
@@ -132,7 +134,7 @@ func (w *Wait) Until(over <-chan time.Time, gone <-chan struct{}) (helps, timedO
 	return true, false
 }
 
-// Over is Until for whoever does not wait: it says whether the wait is over.
+// Over is Until without waiting. over says whether the wait has ended.
 func (w *Wait) Over() (helps, over bool) {
 	for w.told < len(w.each) {
 		select {
@@ -148,12 +150,13 @@ func (w *Wait) Over() (helps, over bool) {
 	return true, true
 }
 
-// Settle tells all requests that wait for a bucket whether asking the store once more may help. Run does it; whoever steps the
-// machine by hand must.
+// Settle tells all requests that wait for a bucket whether asking the store again may help. Run
+// calls it. A test that steps the machine by hand must call it.
 func (e *Engine) Settle(s exchange.Settled) { e.waiters.wake(s.Bucket, s.RetryHelps) }
 
-// Borrow asks the peers for what requests that wait lack of each of some buckets, and has the request wait for it; nil: that
-// cannot be asked for, because too much is.
+// Borrow asks the peers for what waiting requests lack of each of some buckets, and makes a request
+// of the given cost wait for it. now is the store's time of the denial. It returns nil if too many
+// such asks wait already.
 func (e *Engine) Borrow(lacking []Lack, cost, now int64) *Wait {
 	ids := make([]string, len(lacking))
 	for i, l := range lacking {
@@ -171,7 +174,8 @@ func (e *Engine) Borrow(lacking []Lack, cost, now int64) *Wait {
 	return w
 }
 
-// Patience is how long a request waits for rights at most: one and a half round trips to the farthest peer that answers.
+// Patience returns the longest time that a request waits for rights: one and a half round trips to
+// the farthest peer that is not degraded, at least 15 ms.
 func (e *Engine) Patience() time.Duration {
 	ages, _, _ := e.Snapshot()
 	farthest := int64(allocator.Second / 100)

@@ -16,7 +16,7 @@ var hereAndThere = []string{"here: {weight: 40}", "there: {weight: 60}"}
 
 var threeRegions = []string{"us: {weight: 40}", "eu: {weight: 40}", "ap: {weight: 20}"}
 
-// rulesOf are the rules of a document in a region.
+// rulesOf returns the rules of a document in a region.
 func rulesOf(t testing.TB, d *policy.Document, region string) *rules.Rules {
 	t.Helper()
 	r, err := rules.New(d, region, nil)

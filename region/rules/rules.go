@@ -1,6 +1,7 @@
-// Package rules makes one limits document ready for one region: which limits apply to a request, what the region's store
-// holds of each (its split, less what the region keeps in reserve), and what the exchange and the scripts must know of a
-// bucket. Everything in it is fixed once made, and safe for concurrent use.
+// Package rules makes one limits document ready for one region. It decides which limits apply to a
+// request, what the region's store holds of each limit (the region's entitlement, less its
+// reserve), and what the exchange and the scripts must know of a bucket. Rules do not change once
+// made, and are safe for concurrent use.
 package rules
 
 import (
@@ -23,27 +24,29 @@ type Rules struct {
 	Shards   store.Shards // of the region's store
 
 	matcher *policy.Matcher
-	splits  map[*policy.Limit][]split // for each rotation of remainders and homes
+	splits  map[*policy.Limit][]split // by rotation, which decides who gets remainders and homes
 }
 
-// split is what the store of each region holds of a limit, by region: what the region is entitled to, less its reserve.
+// split is what each region's store holds of a limit: what the region is entitled to, less its
+// reserve.
 type split struct {
-	units, burst map[string]int64
-	reserve      *Reserve // of this region; nil: the limit keeps none
+	units, burst map[string]int64 // by region
+	reserve      *Reserve         // of this region; nil: the limit keeps none
 }
 
-// Reserve is what a region keeps of a limit out of its store (local_reserve), for nodes that cannot reach the store. Every
-// region can work it out for every other, and so knows what that one may lend.
+// Reserve is what a region keeps of a limit out of its store (local_reserve), for nodes that cannot
+// reach the store. Every region can compute every other region's reserve, and so knows what that
+// region may lend.
 type Reserve struct {
-	Units, Burst int64 // 0 where the entitlement is too small for it
-	stored       int64 // the units, or burst of a bucket, that the stores of all regions hold
+	Units, Burst int64 // 0 if the entitlement is too small
+	stored       int64 // units, or burst of a bucket, that the stores of all regions hold together
 }
 
-// ErrNoRegion says that a document does not have the region that it is to be applied in.
+// ErrNoRegion says that a document does not have the region in which it is to be applied.
 var ErrNoRegion = errors.New("has no region")
 
-// New returns the rules of a document for a region whose store has these shards. It fails if the document does not have the
-// region.
+// New returns the rules of a document for a region whose store has these shards. It fails with
+// ErrNoRegion if the document does not have the region.
 func New(d *policy.Document, region string, shards store.Shards) (*Rules, error) {
 	r := &Rules{Document: d, Epoch: d.Epoch().String(), Region: region, Shards: shards, matcher: d.Compile(),
 		splits: make(map[*policy.Limit][]split, len(d.Limits))}
@@ -64,7 +67,7 @@ func New(d *policy.Document, region string, shards store.Shards) (*Rules, error)
 	return r, nil
 }
 
-// splitOf splits a limit for keys of one rotation.
+// splitOf returns the split of a limit for keys of one rotation.
 func (r *Rules) splitOf(l *policy.Limit, rotation uint64) split {
 	regions := r.Document.Regions
 	whole := allocator.SplitOf(l.Limit, l.Burst, l.Weights, rotation, l.Home())
@@ -95,8 +98,9 @@ func (r *Rules) split(l *policy.Limit, id policy.BucketID) *split {
 	return &r.splits[l][id.Hash()%uint64(len(r.splits[l]))]
 }
 
-// bucket returns what the exchange must know of a limit applied to a key. In home mode the home region lends all that it
-// has, and there is nothing that a borrowing limit could be a part of.
+// bucket returns what the exchange must know of a limit applied to a key. In home mode the home
+// region may lend all it has. The other regions' entitlements are 0, so no borrowing limit applies:
+// it would be a part of nothing.
 func (r *Rules) bucket(l *policy.Limit, id policy.BucketID) *exchange.Bucket {
 	return r.bucketOf(l, id, r.split(l, id))
 }
@@ -130,7 +134,7 @@ func (r *Rules) Key(id string) string {
 	return store.BucketKey(r.Shards.Of(policy.BucketID(id).Entity()), id)
 }
 
-// Find returns the bucket that a peer means, or nil if this document has none like it.
+// Find returns the bucket with the id that a peer sent, or nil if this document has no such bucket.
 func (r *Rules) Find(id string) *exchange.Bucket {
 	ref, err := policy.ParseBucketID(policy.BucketID(id))
 	if err != nil {
@@ -143,7 +147,8 @@ func (r *Rules) Find(id string) *exchange.Bucket {
 	return r.bucket(l, policy.BucketID(id))
 }
 
-// Locate returns the limit of a name that applies to the descriptors, and its bucket.
+// Locate returns the limit of the given name that applies to the descriptors, and its bucket, or
+// ErrNoSuchBucket.
 func (r *Rules) Locate(name, domain string, descriptors map[string]string) (*policy.Limit, *exchange.Bucket, error) {
 	for _, l := range r.matcher.Append(nil, domain, descriptors) {
 		if l.Name == name {
@@ -164,7 +169,8 @@ type Applied struct {
 	Reserve *Reserve // nil: the limit keeps none
 }
 
-// Entitlement returns F of this region, of which its store holds all but the reserve.
+// Entitlement returns this region's entitlement F. The region's store holds all of it but the
+// reserve.
 func (a Applied) Entitlement() int64 {
 	f := a.Target.Terms.Entitlement
 	if a.Reserve != nil {
@@ -173,7 +179,8 @@ func (a Applied) Entitlement() int64 {
 	return f
 }
 
-// Most returns the largest cost that the limit can ever admit, with the rights of all regions in one store.
+// Most returns the largest cost that the limit can ever admit: what one store would hold if it had
+// all rights of all regions.
 func (a Applied) Most() int64 {
 	switch {
 	case a.Reserve != nil:
@@ -184,7 +191,8 @@ func (a Applied) Most() int64 {
 	return a.Limit.Limit
 }
 
-// Target returns what a script call must know of a bucket that is known to be in the store until a time.
+// Target returns what a script call must know of a bucket. existsUntil is the store time until
+// which the bucket is known to be in the store.
 func (r *Rules) Target(b *exchange.Bucket, existsUntil int64) algorithms.Target {
 	return algorithms.Target{Key: r.Key(b.ID), Terms: b.Terms(r.Region), ExistsUntil: existsUntil}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/quotad/quotad/region/store"
 )
 
-// TestAlgorithmAndWindowArePartOfAKey: a limit that is changed in one of them begins anew, beside what the old one holds; another
-// amount goes on with what there is.
+// TestAlgorithmAndWindowArePartOfAKey: a limit whose algorithm or window changes begins anew,
+// beside the old buckets. A limit whose amount changes goes on with the buckets that it has.
 func TestAlgorithmAndWindowArePartOfAKey(t *testing.T) {
 	key := func(limit string) string {
 		r, err := rules.New(documents.Parse(t, 1, hereAndThere, limit), "here", nil)
@@ -42,7 +42,8 @@ func longAccounts() []string {
 	return []string{x, x + "y", "y" + x, strings.Repeat("x", policy.MaxValueBytes), strings.Repeat("x", policy.MaxValueBytes+1)}
 }
 
-// TestKeysOfLongValuesAreShort: what a bucket is called in the store is short, however long its descriptors are.
+// TestKeysOfLongValuesAreShort: a bucket's key in the store is short, however long its descriptors
+// are.
 func TestKeysOfLongValuesAreShort(t *testing.T) {
 	r := rulesOf(t, documents.Parse(t, 1, hereAndThere, "name: m, limit: 100, window: 1h"), "here")
 	seen := map[string]bool{}

@@ -29,7 +29,8 @@ func TestRulesOfARegionThatIsNotInTheDocument(t *testing.T) {
 	}
 }
 
-// Entitlements are the same at every region, add up to the limit, and their remainders move from key to key.
+// Entitlements are the same at every region, add up to the limit, and their remainders move from
+// key to key.
 func TestEntitlementsRotateAndAddUp(t *testing.T) {
 	for _, limit := range []int64{6, 7, 8, 10, 100, 101, 1 << 51} {
 		d := documents.Parse(t, 1, []string{"a: {weight: 1}", "b: {weight: 1}", "c: {weight: 1}"}, fmt.Sprintf("name: minute, window: 1m, limit: %d", limit))
@@ -148,7 +149,8 @@ func FuzzFind(f *testing.F) {
 	})
 }
 
-// TestHomeMode: a limit too small to be split belongs to one region for each key, to each of them for some.
+// TestHomeMode: a limit too small to be split belongs to one region for each key, to each of them
+// for some.
 func TestHomeMode(t *testing.T) {
 	d := documents.Parse(t, 1, threeRegions, "name: minute, limit: 5, window: 1m, borrowing_limit: 1")
 	homes := map[string]bool{}

@@ -48,8 +48,8 @@ func issue(t *testing.T, dir, name string, parent *tls.Certificate) *tls.Certifi
 	return &made
 }
 
-// TestTLS: a store reaches a Redis that asks for certificates with the right ones, and not without, nor one whose
-// certificate is of another authority.
+// TestTLS: a store reaches a Redis that asks for certificates with the right ones, and not without,
+// nor one whose certificate is of another authority.
 func TestTLS(t *testing.T) {
 	dir := t.TempDir()
 	authority := issue(t, dir, "ca", nil)
@@ -79,8 +79,8 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// TestMinimalACL: a user with the rights of MinimalACL can do all that a store does; without any one of them something
-// fails with an error that names the rights.
+// TestMinimalACL: a user with the rights of MinimalACL can do all that a store does; without any
+// one of them something fails with an error that names the rights.
 func TestMinimalACL(t *testing.T) {
 	for _, on := range []string{"standalone", "cluster"} {
 		t.Run(on, func(t *testing.T) {
@@ -125,7 +125,8 @@ func TestMinimalACL(t *testing.T) {
 	}
 }
 
-// exercise makes every kind of call on buckets of every kind, so that the scripts use all their commands.
+// exercise makes every kind of call on buckets of every kind, so that the scripts use all their
+// commands.
 func exercise(t *testing.T, s *Store) error {
 	ctx := t.Context()
 	if _, err := s.Open(ctx, first); err != nil {

@@ -11,9 +11,9 @@ import (
 // ErrOlderPolicy says that the region already works under a newer policy document.
 var ErrOlderPolicy = errors.New("the region's store has a newer policy document in force")
 
-// Adopt puts a newer policy epoch in force in the region's store, shard by shard. From then on a call under another epoch
-// is answered StatusUnknown, whichever node makes it. After an error some shards may have it already; adopting it again
-// brings it to the others.
+// Adopt puts a newer policy epoch in force in the region's store, shard by shard. From then on a
+// call under another epoch is answered with StatusUnknown, from whichever node. After an error some
+// shards may have the new epoch already; calling Adopt again brings it to the others.
 func (s *session) Adopt(ctx context.Context, epoch string) error {
 	return s.adopt(ctx, s.Generation(), epoch)
 }

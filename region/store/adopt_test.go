@@ -9,7 +9,8 @@ import (
 	"github.com/quotad/quotad/chaos/lab/fixtures"
 )
 
-// TestAdopt: one node puts an epoch in force for all of the region; calls under the old one are refused from then on.
+// TestAdopt: one node puts an epoch in force for all of the region; calls under the old one are
+// refused from then on.
 func TestAdopt(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		ctx := t.Context()
@@ -37,7 +38,8 @@ func TestAdopt(t *testing.T) {
 	})
 }
 
-// TestAdoptRefused: an older document, or another one of the version in force, changes nothing, however it comes.
+// TestAdoptRefused: an older document, or another one of the version in force, changes nothing,
+// however it comes.
 func TestAdoptRefused(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.start(t)
@@ -59,7 +61,8 @@ func TestAdoptRefused(t *testing.T) {
 	})
 }
 
-// TestAdoptNotOpen: nobody's epoch is put in force in a store that is not theirs, and none in one that is empty.
+// TestAdoptNotOpen: nobody's epoch is put in force in a store that is not theirs, and none in one
+// that is empty.
 func TestAdoptNotOpen(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.start(t)
@@ -79,7 +82,8 @@ func TestAdoptNotOpen(t *testing.T) {
 	})
 }
 
-// TestOpenPutsANewerPolicyInForce: a node that starts with a newer document brings it to the region's store.
+// TestOpenPutsANewerPolicyInForce: a node that starts with a newer document brings it to the
+// region's store.
 func TestOpenPutsANewerPolicyInForce(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.start(t)

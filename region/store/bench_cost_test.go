@@ -11,9 +11,10 @@ import (
 	"github.com/quotad/quotad/chaos/lab/fixtures"
 )
 
-// BenchmarkCost measures, on a redis-server, what each algorithm costs it: the time of its scripts under loads, and the
-// memory of a bucket. Times on a shared machine say little, so each is also given as a ratio to that of a fixed window
-// under the same load, measured in turns with it. At the end all is printed as one table.
+// BenchmarkCost measures, on a redis-server, what each algorithm costs it: the time of its scripts
+// under loads, and the memory of a bucket. Times on a shared machine say little, so each is also
+// given as a ratio to that of a fixed window under the same load, measured in turns with it. At the
+// end all is printed as one table.
 func BenchmarkCost(b *testing.B) {
 	t := table{}
 	st := &stage{b: b, Store: node(b, fixtures.Process(b), first)}
@@ -34,7 +35,7 @@ func BenchmarkCost(b *testing.B) {
 	t.print()
 }
 
-// only restricts something measured to some algorithms; empty, to none.
+// only restricts a measurement to some algorithms; empty: all.
 type only []algorithms.Kind
 
 func (o only) suits(kind algorithms.Kind) bool { return len(o) == 0 || slices.Contains(o, kind) }

@@ -11,15 +11,17 @@ import (
 	"github.com/quotad/quotad/algorithms"
 )
 
-// load is a state that a bucket is brought to, and a call that is made again and again on copies of it.
+// load is a state that a bucket is brought to, and a call that is made again and again on copies of
+// it.
 type load struct {
 	only
 	name  string
 	limit int64
-	calls int64                // on one copy: few enough that all end alike
-	units int64                // decided by one call, by which its time is divided
+	calls int64                // calls on one copy: few enough that all end alike
+	units int64                // units decided by one call; its time is divided by this
 	bring func(*stage, bucket) // nil: each call is the first on its bucket
-	// call makes the n-th call, n from 2 on; it returns the cell that the bucket was in and whether it ended as it should.
+	// call makes the n-th call, n from 2 on. It returns the cell that the bucket was in, and
+	// whether the call ended as it should.
 	call func(st *stage, on bucket, n int64) (cell int64, well bool)
 }
 
@@ -53,12 +55,12 @@ var loads = []load{
 
 var sliding = only{algorithms.SlidingWindowCounter, algorithms.SlidingWindowLog}
 
-// used brings a bucket to where so many units were admitted one by one.
+// used brings a bucket to where the given units were admitted one by one.
 func used(units int) func(*stage, bucket) {
 	return func(st *stage, on bucket) { st.singly(on, units) }
 }
 
-// rows brings a bucket to where so many units were admitted and it has rows of two peers.
+// rows brings a bucket to where the given units were admitted and it has rows of two peers.
 func rows(units int, past bool) func(*stage, bucket) {
 	return func(st *stage, on bucket) {
 		st.singly(on, units)
@@ -71,7 +73,7 @@ func moved(call func(*stage, bucket, int64) (int64, bool)) func(*stage, bucket) 
 	return func(st *stage, on bucket) { call(st, on, 1) }
 }
 
-// admits decides so many requests of a unit in one call.
+// admits decides a number of requests of one unit in one call.
 func admits(requests int) func(*stage, bucket, int64) (int64, bool) {
 	costs := slices.Repeat([]int64{1}, requests)
 	return func(st *stage, on bucket, _ int64) (int64, bool) {
@@ -80,7 +82,7 @@ func admits(requests int) func(*stage, bucket, int64) (int64, bool) {
 	}
 }
 
-// denies decides so many requests of a cost that does not fit but later will.
+// denies decides a number of requests of a cost that does not fit yet but later will.
 func denies(cost int64, requests int) func(*stage, bucket, int64) (int64, bool) {
 	costs := slices.Repeat([]int64{cost}, requests)
 	return func(st *stage, on bucket, _ int64) (int64, bool) {

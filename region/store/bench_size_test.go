@@ -25,8 +25,8 @@ var sizes = []size{
 	{name: "of an entry", only: logOnly, bring: used(usual), less: used(1), by: usual - 1},
 }
 
-// bytes returns what a bucket in a state occupies in the server: its key, hash and entry in the keyspace, by Redis' own
-// reckoning, without that of its expiry.
+// bytes returns what a bucket in a state occupies in the server: its key, hash and entry in the
+// keyspace, by Redis' own reckoning, without that of its expiry.
 func (st *stage) bytes(kind algorithms.Kind, bring func(*stage, bucket)) float64 {
 	on := st.bucket(kind, usual)
 	bring(st, on)

@@ -26,7 +26,7 @@ type stage struct {
 	opened []any // the generation that calls are made under
 }
 
-// with makes b, which runs now, the one that fails if something on the stage does.
+// with makes b, which runs now, the benchmark that fails if something on the stage does.
 func (st *stage) with(b testing.TB) *stage {
 	st.b = b
 	return st
@@ -59,7 +59,7 @@ func (st *stage) decide(on bucket, costs ...int64) algorithms.Decided {
 		Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: BucketKey(Whole, on.id), Terms: on.terms}}}})
 }
 
-// singly charges so many units, each by a call of its own.
+// singly charges the given units, each in a call of its own.
 func (st *stage) singly(on bucket, units int) {
 	c := algorithms.Decide{Fence: under(epoch), Commit: true, Costs: []int64{1},
 		Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: BucketKey(Whole, on.id), Terms: on.terms}}}}
@@ -70,9 +70,10 @@ func (st *stage) singly(on bucket, units int) {
 	}
 }
 
-// layRows gives a bucket rows of two peers, borrowed from the one and lent to the other, in each cell up to the next
-// from the current one on, or from the first that still weighs. No call writes rows of past cells, so these are
-// written past the scripts, and what the scripts then read is checked.
+// layRows gives a bucket rows of two peers, borrowed from one and lent to the other. It does so in
+// each cell up to the next, from the current one on, or from the first that still weighs. No call
+// writes rows of past cells, so layRows writes these past the scripts, and checks what the scripts
+// then read.
 func (st *stage) layRows(on bucket, past bool) {
 	now := inspect(st.b, st.Store, on.id, on.terms)
 	from := now.State.Cell
@@ -105,7 +106,7 @@ func (st *stage) copied(from bucket) bucket {
 	return to
 }
 
-// scripts returns how many scripts the server has run, and how long for.
+// scripts returns how many scripts the server has run, and for how long.
 func (st *stage) scripts() (calls, micros int64) {
 	info, err := clientOf(st.Store).Info(context.Background(), "commandstats").Result()
 	if err != nil {

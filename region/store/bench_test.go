@@ -8,8 +8,8 @@ import (
 	"github.com/quotad/quotad/chaos/lab/fixtures"
 )
 
-// BenchmarkDecide compares, on one redis-server, a bare round trip with one that decides a request and one that decides
-// a hundred requests on one bucket, as the batcher sends them.
+// BenchmarkDecide compares, on one redis-server, a bare round trip with one that decides a request
+// and one that decides a hundred requests on one bucket, as the batcher sends them.
 func BenchmarkDecide(b *testing.B) {
 	server := fixtures.Process(b)
 	s := node(b, server, first)

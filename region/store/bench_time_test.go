@@ -8,10 +8,10 @@ import (
 	"github.com/quotad/quotad/algorithms"
 )
 
-// figures are what one call of a load took in a slice of them, in microseconds.
+// figures are what one call of a load took in one slice, in microseconds.
 type figures struct{ wall, script float64 }
 
-// subject is a load with the bucket that its calls are made on copies of.
+// subject is a load with the bucket on whose copies its calls are made.
 type subject struct {
 	load
 	kind  algorithms.Kind
@@ -19,8 +19,8 @@ type subject struct {
 	cell  int64   // that it was made in
 }
 
-// slice makes the calls of a load on one copy of its model. Where they do not end as they should, because a cell has
-// ended meanwhile or a bucket has refilled, it begins again with a new model.
+// slice makes the calls of a load on one copy of its model. If the calls do not end as they should,
+// because a cell ended meanwhile or a bucket was refilled, it begins again with a new model.
 func (s *subject) slice(st *stage) figures {
 	for range 100 {
 		if s.model == nil && s.bring != nil {

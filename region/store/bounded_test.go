@@ -27,15 +27,16 @@ func weight(t *testing.T, c *redis.Client, key string) (fields, bytes int) {
 	return len(all), bytes
 }
 
-// TestNothingGrows: after thousands of decisions over many cells, with rights lent and borrowed in each, a bucket holds
-// what one holds that was used for two windows: the rows that still weigh, a few numbers, and of the log what is in its
-// window.
+// TestNothingGrows: a bucket holds no more after thousands of decisions over many cells than after
+// two windows, with rights lent and borrowed in each. It holds the rows that still weigh, a few
+// numbers, and, for a log, the entries in its window.
 func TestNothingGrows(t *testing.T) {
 	const (
 		calls, each = 100, 20 // of each kind: 10,000 decisions in all
 		window      = 10_000_000
 		step        = 1400 * time.Millisecond // 14 windows, 140 cells of a second
-		units       = 130                     // a little less than is asked for, for denials take the embedded server long
+		// slightly less than is asked for, because denials take the embedded server long
+		units = 130
 	)
 	begin := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 	now := begin
@@ -83,7 +84,8 @@ func TestNothingGrows(t *testing.T) {
 			}
 			t.Logf("%d admitted, %v fields, %v bytes", admits, maxFields, maxBytes)
 
-			// A while later all that is gone: the hash has ended, or the next decision prunes what is left.
+			// A while later all that is gone: the hash has ended, or the next decision prunes what
+			// is left.
 			now = now.Add(5 * window * time.Microsecond)
 			decide(t, s, on(string(kind), of, 1))
 			rows, err := client.HGet(t.Context(), key, "rows").Result()
@@ -97,8 +99,8 @@ func TestNothingGrows(t *testing.T) {
 	}
 }
 
-// TestTheLogIsBoundedByItsWindow: of a log of many entries, each of its own time, those that have left the window are
-// gone with the next decision, however they were laid into pieces.
+// TestTheLogIsBoundedByItsWindow: from a log of many entries, each of its own time, the next
+// decision removes those that have left the window, however the log was divided into pieces.
 func TestTheLogIsBoundedByItsWindow(t *testing.T) {
 	const window = 10_000_000
 	now := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)

@@ -6,8 +6,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// nodes are the servers of a Redis Cluster. Only the client's knowledge of the slots is used: its own pipelines send
-// commands again after a network error, which would charge twice.
+// nodes are the servers of a Redis Cluster. Only the client's map of the slots is used. The
+// client's own pipelines send commands again after a network error, which would charge twice.
 type nodes struct {
 	client  *redis.ClusterClient
 	lookout lookout
@@ -24,8 +24,8 @@ func newNodes(a Address, base *redis.Options) *nodes {
 	return n
 }
 
-// searchTimeouts is how many round trips' timeouts a search for the masters may take: the first servers that it asks may
-// be dead.
+// searchTimeouts is how many round-trip timeouts a search for the masters may take, because the
+// first servers that it asks may be dead.
 const searchTimeouts = 4
 
 func (n *nodes) master(ctx context.Context, shard Shard) (*redis.Client, error) {
@@ -34,7 +34,8 @@ func (n *nodes) master(ctx context.Context, shard Shard) (*redis.Client, error) 
 
 func (n *nodes) refresh() <-chan struct{} { return n.lookout.begin() }
 
-// search has the client read the slots. It does so before it goes through the masters, of whom nothing is wanted.
+// search makes the client read the slots, which it does before it goes through the masters. Nothing
+// is asked of the masters themselves.
 func (n *nodes) search(ctx context.Context) {
 	_ = n.client.ForEachMaster(ctx, func(context.Context, *redis.Client) error { return nil })
 }

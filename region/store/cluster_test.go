@@ -14,7 +14,7 @@ import (
 	"github.com/quotad/quotad/chaos/lab/servers"
 )
 
-// masters connects to the servers of a Cluster past the store.
+// masters returns clients of the servers of a Cluster that do not go through the store.
 func masters(t testing.TB, s *servers.Server) (all []*redis.Client) {
 	for _, addr := range strings.Split(strings.TrimPrefix(s.URL, "redis+cluster://"), ",") {
 		all = append(all, fixtures.Operator(t, &servers.Server{URL: "redis://" + addr}))
@@ -22,7 +22,8 @@ func masters(t testing.TB, s *servers.Server) (all []*redis.Client) {
 	return all
 }
 
-// TestCluster: calls over all masters come back in order; every shard is in one slot, and the masters share them.
+// TestCluster: calls over all masters come back in order; every shard is in one slot, and the
+// masters share them.
 func TestCluster(t *testing.T) {
 	server := fixtures.Started(t)(servers.StartCluster(t.Context(), 3))
 	s, mate := node(t, server, first), node(t, server, first)
@@ -94,8 +95,9 @@ func moveSlot(t *testing.T, from, to *redis.Client, slot int) {
 	do(from, "CLUSTER", "SETSLOT", slot, "NODE", target)
 }
 
-// TestSlotMoves: while a slot moves to another master, every unit admitted is charged once and stays charged. The master
-// that it comes to holds other data than the one the shard was opened on: the shard is opened anew, as after a loss.
+// TestSlotMoves: while a slot moves to another master, every unit admitted is charged once and
+// stays charged. The new master holds other data than those the shard was opened on, so the shard
+// is opened anew, as after a loss.
 func TestSlotMoves(t *testing.T) {
 	const entitlement = 1 << 30
 	server := fixtures.Started(t)(servers.StartCluster(t.Context(), 3))
@@ -135,7 +137,8 @@ func TestSlotMoves(t *testing.T) {
 	for decideOn(nodes[0], 0).Value.Buckets[0].Used < 50 {
 	}
 	moveSlot(t, all[0], all[1], slot)
-	for r := decideOn(nodes[0], 0); r.Err != nil; r = decideOn(nodes[0], 0) { // until the move is known
+	// until the move is known
+	for r := decideOn(nodes[0], 0); r.Err != nil; r = decideOn(nodes[0], 0) {
 	}
 	close(stop)
 	work.Wait()
@@ -144,7 +147,7 @@ func TestSlotMoves(t *testing.T) {
 	}
 	for i := range ids {
 		used, err := all[1].HGet(t.Context(), BucketKey(shard, id(i)), "u").Int64()
-		// Calls that ran where the data were found to be another server's are charged and not admitted.
+		// Calls that ran on a server found to hold other data are charged and not admitted.
 		if got := units[0][i] + units[1][i]; err != nil || used < got {
 			t.Errorf("%s: %d admitted, %d charged, %v", id(i), got, used, err)
 		}

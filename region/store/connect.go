@@ -14,8 +14,9 @@ import (
 
 // Options say how to reach a Redis.
 type Options struct {
-	URL     string           // see ParseURL
-	TLS     *tls.Config      // for a URL of rediss; nil: the system's authorities, no certificate of our own
+	URL string // see ParseURL
+	// for a rediss URL; nil: the system's authorities, and no certificate of our own
+	TLS     *tls.Config
 	Timeout time.Duration    // bounds each round trip; 0: DefaultTimeout
 	Now     func() time.Time // the node's wall clock; nil: time.Now
 }
@@ -23,18 +24,18 @@ type Options struct {
 // DefaultTimeout bounds a round trip to the region's own Redis.
 const DefaultTimeout = 50 * time.Millisecond
 
-// topology is which Redis servers are behind a store. Safe for concurrent use.
+// topology knows which Redis servers are behind a store. Safe for concurrent use.
 type topology interface {
 	// master returns a client of the server that holds a shard, as far as is known.
 	master(ctx context.Context, shard Shard) (*redis.Client, error)
-	// refresh begins to find out anew which servers hold what, unless that is under way; the channel is closed when it
-	// is done.
+	// refresh starts finding out which servers hold what, unless that is under way. The channel is
+	// closed when it is done.
 	refresh() <-chan struct{}
-	// Close ends the connections.
+	// Close closes the connections.
 	Close() error
 }
 
-// Connect prepares a store on Redis servers; it does not talk to them yet.
+// Connect prepares a store on Redis servers. It does not talk to them yet.
 func Connect(o Options) (*Store, error) {
 	p, err := Redis(o)
 	if err != nil {
@@ -55,11 +56,12 @@ func Redis(o Options) (Parts, error) {
 	if o.Timeout == 0 {
 		o.Timeout = DefaultTimeout
 	}
-	redis.SetLogger(silence{}) // errors come back with each call; go-redis would also print them past the node's log
+	// Errors come back with each call. go-redis would also print them, bypassing the node's log.
+	redis.SetLogger(silence{})
 	return Parts{Servers: redisAt(a, o), Address: a, Shards: a.shards(), Now: o.Now, NewSecret: rand.Text, Timeout: o.Timeout}, nil
 }
 
-// redisAt reaches the Redis servers of an address.
+// redisAt returns the Redis servers of an address.
 func redisAt(a Address, o Options) *redisServers {
 	r := &redisServers{address: a}
 	switch base := clientOptions(a, o); a.kind {
@@ -73,13 +75,13 @@ func redisAt(a Address, o Options) *redisServers {
 	return r
 }
 
-// silence is a logger for go-redis that says nothing.
+// silence is a logger for go-redis that prints nothing.
 type silence struct{}
 
 func (silence) Printf(context.Context, string, ...any) {}
 
-// clientOptions are those of a client of one server. A retry of a script whose reply was lost would charge again, and a
-// deadline must be one.
+// clientOptions returns the options of a client of one server. go-redis must not retry, because a
+// script whose reply was lost would charge again; and it must respect deadlines.
 func clientOptions(a Address, o Options) *redis.Options {
 	opts := &redis.Options{Addr: a.servers[0], Username: a.login.user, Password: a.login.password, DB: a.database,
 		MaxRetries: -1, ContextTimeoutEnabled: true,
@@ -94,7 +96,7 @@ func clientOptions(a Address, o Options) *redis.Options {
 	return opts
 }
 
-// single is the one server of a store.
+// single is a topology of one server.
 type single struct{ client *redis.Client }
 
 func (s single) master(context.Context, Shard) (*redis.Client, error) { return s.client, nil }
@@ -105,14 +107,14 @@ func (s single) Close() error { return s.client.Close() }
 
 var done = func() <-chan struct{} { c := make(chan struct{}); close(c); return c }()
 
-// lookout has one search for the masters under way at a time. Such a search belongs to no call, so that it can outlive
-// the one that timed out on a dead server.
+// lookout runs searches for the masters, one at a time. A search belongs to no call, so that it can
+// outlive a call that timed out on a dead server.
 type lookout struct {
 	timeout time.Duration
 	search  func(context.Context)
 
 	mu     sync.Mutex
-	ends   chan struct{} // of the search under way; nil: none is
+	ends   chan struct{} // closed when the search under way ends; nil: none is under way
 	closed bool
 }
 
@@ -138,7 +140,7 @@ func (l *lookout) begin() <-chan struct{} {
 	return l.ends
 }
 
-// close waits for the search under way, and lets no other begin.
+// close waits for the search under way, and prevents further ones.
 func (l *lookout) close() {
 	l.mu.Lock()
 	l.closed = true

@@ -12,7 +12,8 @@ import (
 	"github.com/quotad/quotad/algorithms"
 )
 
-// TestDecidePipeline: the calls of one round trip are decided in order, and so are the costs of a call.
+// TestDecidePipeline: the calls of one round trip are decided in order, and so are the costs of a
+// call.
 func TestDecidePipeline(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		s := node(t, kind.start(t), first)
@@ -87,7 +88,8 @@ func TestDecideAllOrNothing(t *testing.T) {
 	})
 }
 
-// TestCostsOutOfRange: one impossible cost refuses its whole call, the possible costs before it included.
+// TestCostsOutOfRange: one impossible cost refuses its whole call, the possible costs before it
+// included.
 func TestCostsOutOfRange(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		s := node(t, kind.start(t), first)
@@ -132,7 +134,8 @@ func TestDecideTogether(t *testing.T) {
 	})
 }
 
-// TestMoveRights: rights leave one region's store and arrive in another's, each once however often it is said.
+// TestMoveRights: rights leave one region's store and arrive in another's, each once however often
+// it is said.
 func TestMoveRights(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		lender := node(t, kind.start(t), first)
@@ -181,8 +184,8 @@ func TestClockApart(t *testing.T) {
 	})
 }
 
-// TestClockApartBeginsNothing: a node whose clock is hours from its store's begins no generation there. One begun hours
-// ahead would hold the store's time, and with it every cell, at that moment.
+// TestClockApartBeginsNothing: a node whose clock is hours from its store's begins no generation
+// there. One begun hours ahead would hold the store's time, and with it every cell, at that moment.
 func TestClockApartBeginsNothing(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		for _, by := range []time.Duration{-48 * time.Hour, 48 * time.Hour} {

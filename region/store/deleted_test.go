@@ -9,8 +9,8 @@ import (
 	"github.com/quotad/quotad/chaos/lab/servers"
 )
 
-// TestADeletionIsMetByWhoKnewTheBucket: refund and reset of a bucket that was deleted put nothing in its place, so that the
-// next decision meets the deletion as well.
+// TestADeletionIsMetByWhoKnewTheBucket: refund and reset of a deleted bucket create nothing in its
+// place, so that the next decision notices the deletion too.
 func TestADeletionIsMetByWhoKnewTheBucket(t *testing.T) {
 	calls := map[string]func(t *testing.T, s *Store, known, at int64) algorithms.Status{
 		"refund": func(t *testing.T, s *Store, known, at int64) algorithms.Status {
@@ -56,15 +56,15 @@ func TestADeletionIsMetByWhoKnewTheBucket(t *testing.T) {
 	})
 }
 
-// recovered are the terms of a bucket of 100 that is recovered after a loss.
+// recovered returns the terms of a bucket of 100 that is recovered after a loss.
 func recovered() algorithms.Terms {
 	t := terms(100)
 	t.Recovered = true
 	return t
 }
 
-// TestADeletedPromiseIsMissed: a bucket that held nothing but a promise for the next cell is known to be there until that
-// is over.
+// TestADeletedPromiseIsMissed: a bucket that held only a promise for the next cell is known to
+// exist until that cell is over.
 func TestADeletedPromiseIsMissed(t *testing.T) {
 	const window = int64(10_000_000)
 	for _, kind := range []algorithms.Kind{algorithms.FixedWindow, algorithms.SlidingWindowCounter, algorithms.SlidingWindowLog} {

@@ -7,17 +7,18 @@ import (
 
 var kindNames = map[kind]string{standalone: "standalone", sentinel: "sentinel", cluster: "cluster"}
 
-// Kind says how the servers are set up: standalone, sentinel or cluster.
+// Kind returns how the servers are set up: standalone, sentinel or cluster.
 func (a Address) Kind() string { return kindNames[a.kind] }
 
 // Address returns where the store is.
 func (s *session) Address() Address { return s.address }
 
-// replidShown is how much of a master_replid is enough to tell servers' data apart.
+// replidShown is how many characters of a master_replid are enough to tell servers' data apart.
 const replidShown = 8
 
-// Data returns the identity of the data that the store was opened on, each server's once: the beginning of its
-// master_replid. Empty before Open, and of an embedded Redis, which has none.
+// Data returns the identities of the data that the store was opened on: the beginning of each
+// server's master_replid, sorted, each once. Empty before Open, and for an embedded Redis, which
+// has none.
 func (s *session) Data() []string {
 	found := map[string]bool{}
 	for _, id := range s.standing().replids {

@@ -11,14 +11,15 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Error is why a call was not answered. Nothing of it counts as admitted.
+// Error is why a call was not answered. Nothing of the call counts as admitted.
 type Error struct {
 	Server string // host:port
 	Call   string // name of the script
-	// Kind is that of a refusal, one of Kinds: what the server answered instead of what it was asked for. Empty: it did not
+	// Kind is the kind of refusal, one of Kinds, if the server answered with one. Empty: it did not
 	// answer.
 	Kind string
-	// Ran says that the script may have run, so that what it charged or moved may stand. Such a call is never sent again.
+	// Ran says that the script may have run, so that what it charged or moved may stand. Such a
+	// call is never sent again.
 	Ran  bool
 	Next string // what an operator can do
 	Err  error
@@ -30,27 +31,27 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Unreached says whether an error is that a server did not answer, in time or at all; a server that refuses a call has
-// answered.
+// Unreached says whether an error means that a server did not answer, in time or at all. A server
+// that refuses a call has answered.
 func Unreached(err error) bool {
 	var refusal redis.Error
 	return err != nil && !errors.As(err, &refusal)
 }
 
-// resend says whether a call that an error answers is sent again, which happens once.
+// resend says whether, and where, a call that failed is sent again. It is sent again at most once.
 type resend int
 
 const (
 	never      resend = iota
-	loaded            // to the same server, once it has been given the script
+	loaded            // to the same server, after loading the script there
 	elsewhere         // to the server that is the shard's master by then
-	afterPause        // the same, a moment later
+	afterPause        // like elsewhere, after a pause
 )
 
-// Other is the kind of a refusal that is not in the table.
+// Other is the kind of a refusal that is not in the table faults.
 const Other = "other"
 
-// Kinds returns the kinds of refusals: those of the table and Other, in the order of the alphabet.
+// Kinds returns the kinds of refusals in alphabetical order: those of the table faults, and Other.
 func Kinds() []string {
 	return slices.Sorted(func(yield func(string) bool) {
 		for kind := range faults {
@@ -62,11 +63,11 @@ func Kinds() []string {
 	})
 }
 
-// fault is what an error means.
+// fault is what an error means for the call and for the operator.
 type fault struct {
 	kind    string // see Error
 	ran     bool   // the script may have run
-	refresh bool   // the server may not be the shard's master any more
+	refresh bool   // the server may no longer be the shard's master
 	resend  resend
 	next    string
 }
@@ -80,8 +81,8 @@ const (
 	nextCluster = "look at CLUSTER INFO: every slot needs a master"
 )
 
-// faults are the errors that Redis answers with, by their first word. Redis refuses these calls before they run, or at
-// the first write of a script, before anything is changed.
+// faults are the errors that Redis answers with, by their first word. Unless ran is set, Redis
+// refuses the call before it runs, or at the first write of a script, before anything is changed.
 var faults = map[string]fault{
 	"NOSCRIPT":    {resend: loaded, next: "its scripts are flushed all the time: look for who calls SCRIPT FLUSH"},
 	"MOVED":       {refresh: true, resend: elsewhere, next: nextCluster},
@@ -99,22 +100,22 @@ var faults = map[string]fault{
 	"NOAUTH":      {next: nextLogin},
 	"WRONGPASS":   {next: nextLogin},
 	"EXECABORT":   {next: "this is a mistake in quotad: report it"},
-	// A script may have charged other buckets before it came to the key of another type.
+	// A script may have charged other buckets before it reached the key of another type.
 	"WRONGTYPE": {ran: true, next: nextType},
-	// A right that only one of a script's commands needs is missed in the middle of it.
+	// A missing right for one command of a script stops the script in the middle.
 	"NOPERM": {ran: true, next: nextRights + MinimalACL},
 }
 
-// other is what any other error of a server means.
+// other is what an error means that is not in the table.
 var other = fault{ran: true, next: "look at the Redis' own log, and that it is Redis 7.0 or later"}
 
-// faultOf says what an error means. A network error says nothing about whether the script ran, unless no connection
-// came about.
+// faultOf returns what an error means. After a network error it is unknown whether the script ran,
+// unless no connection was made.
 func faultOf(err error) fault {
 	var answer redis.Error
 	if errors.As(err, &answer) {
 		word, _, _ := strings.Cut(answer.Error(), " ")
-		switch { // what is said otherwise of a long call, and inside a script
+		switch { // inside a script, or after a long call, Redis uses other words
 		case strings.Contains(answer.Error(), "unauthenticated"):
 			word = "NOAUTH"
 		case strings.Contains(answer.Error(), "can't run this command"), keyDenied(answer):
@@ -138,7 +139,8 @@ func faultOf(err error) fault {
 	return f
 }
 
-// keyDenied says whether a server refuses a key, not a command: to a client, or inside a script.
+// keyDenied says whether a server refuses access to a key, not a command, to a client or inside a
+// script.
 func keyDenied(err error) bool {
 	for _, words := range []string{"permissions to access a key", "permissions to access one of the keys",
 		"can't access at least one of the keys"} {
@@ -149,14 +151,16 @@ func keyDenied(err error) bool {
 	return false
 }
 
-// Failed words an error of a call. What a server was not asked, because none is known, did not run.
+// Failed returns the Error of a call. If no server is known, nothing was sent, so the call did not
+// run.
 func Failed(server, call string, err error) *Error {
 	f := faultOf(err)
 	return &Error{Server: server, Call: call, Kind: f.kind, Ran: f.ran, Next: f.next, Err: err}
 }
 
-// execute sends a pipeline. Each command then carries its own error: where a connection came about but its login was
-// refused, go-redis gives the commands neither a reply nor an error.
+// execute sends a pipeline. Afterwards each command carries its own error. execute sets it itself
+// in one case: if the connection is made but the login refused, go-redis gives the commands neither
+// a reply nor an error.
 func execute(ctx context.Context, pipe redis.Pipeliner) {
 	cmds, err := pipe.Exec(ctx)
 	if err == nil || slices.ContainsFunc(cmds, func(c redis.Cmder) bool { return c.Err() != nil }) {

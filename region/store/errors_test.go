@@ -16,7 +16,7 @@ import (
 	"github.com/quotad/quotad/chaos/lab/servers"
 )
 
-// provoked is an error of a real server, brought about once the store is open there.
+// provoked is an error of a real server, provoked after the store is open there.
 type provoked struct {
 	bring func(t *testing.T, c *redis.Client)
 	ran   bool
@@ -35,7 +35,7 @@ func did(t testing.TB, errs ...error) {
 	}
 }
 
-// dropped cuts the connections of the store, so that it must log in again.
+// dropped cuts the store's connections, so that it must log in again.
 func dropped(t *testing.T, c *redis.Client) {
 	did(t, c.ClientKillByFilter(t.Context(), "TYPE", "normal", "SKIPME", "yes").Err())
 }
@@ -91,8 +91,9 @@ func errorText(err error) string {
 	return err.Error()
 }
 
-// TestErrorsOfARedis: what keeps a Redis from answering is an error that names the server and the next step; nothing was
-// admitted, and what says that it did not run has charged nothing.
+// TestErrorsOfARedis: whatever keeps a Redis from answering becomes an error that names the server
+// and the next step. Nothing was admitted. If the error says that the script did not run, nothing
+// was charged either.
 func TestErrorsOfARedis(t *testing.T) {
 	for word, p := range provocations {
 		t.Run(word, func(t *testing.T) {
@@ -131,7 +132,8 @@ func wantError(t *testing.T, r Result[algorithms.Decided], word, server string, 
 	}
 }
 
-// TestErrorsOfACluster: the same of a node of a Cluster, by a store that was told it is the only server.
+// TestErrorsOfACluster: the same of a node of a Cluster, by a store that was told it is the only
+// server.
 func TestErrorsOfACluster(t *testing.T) {
 	server := fixtures.Started(t)(servers.StartCluster(t.Context(), 2))
 	all := masters(t, server)
@@ -160,7 +162,7 @@ func TestErrorsOfACluster(t *testing.T) {
 	wantError(t, s.Decide(t.Context(), call)[0], "CLUSTERDOWN", holds.Options().Addr, provoked{next: "every slot needs a master"})
 }
 
-// failing has an embedded server answer everything with an error for some pipelines.
+// failing makes an embedded server answer everything in some pipelines with an error.
 type failing struct {
 	server *servers.Refusing
 	text   string
@@ -182,7 +184,7 @@ func (f *failing) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 	}
 }
 
-// TestResending: which errors have a call sent again, and how often. Nothing is charged twice.
+// TestResending: which errors make a call be sent again, and how often. Nothing is charged twice.
 func TestResending(t *testing.T) {
 	cases := map[string]struct {
 		text  string
@@ -246,8 +248,8 @@ func TestNobodyThere(t *testing.T) {
 	}
 }
 
-// TestAWrongPassword: a user or password that a Redis does not take is called one, at the start and when it is changed
-// under a running node; a script is then refused before it runs.
+// TestAWrongPassword: the error names the user or password as wrong, at the start and when it is
+// changed under a running node. A script is then refused before it runs.
 func TestAWrongPassword(t *testing.T) {
 	at := func(url, login string) string { return strings.Replace(url, "://", "://"+login, 1) }
 	calls := func(t *testing.T, err error, kind string) {

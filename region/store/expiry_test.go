@@ -8,8 +8,9 @@ import (
 	"github.com/quotad/quotad/chaos/lab/servers"
 )
 
-// TestKeysEndByTheMark: the clock of a Redis was 30 minutes ahead while it decided, and is right again. The store's time
-// stands still meanwhile, and so long its keys must last: for as long as what they hold weighs by that time.
+// TestKeysEndByTheMark: the clock of a Redis was 30 minutes ahead while it decided, and is right
+// again. The store's time stands still until the clock has caught up. Keys must last until then,
+// for as long as their content weighs by the store's time.
 func TestKeysEndByTheMark(t *testing.T) {
 	const window, step = time.Minute, 30 * time.Minute
 	begin := time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC)

@@ -16,15 +16,17 @@ import (
 	"github.com/quotad/quotad/chaos/lab/servers"
 )
 
-// A pool whose server is gone looks for it once a second, and sees only then that it was closed.
+// A pool whose server is gone tries to reach it once a second, and only then sees that it was
+// closed.
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"))
 }
 
 // server is one of the two kinds of Redis that everything here is tested on.
 type server struct {
-	start     func(t *testing.T) *servers.Server
-	startAt   func(t *testing.T, address string) *servers.Server // empty, at an address that has just become free
+	start func(t *testing.T) *servers.Server
+	// starts an empty server at an address that has just become free
+	startAt   func(t *testing.T, address string) *servers.Server
 	protected func(t *testing.T, password string) *servers.Server
 }
 

@@ -15,24 +15,26 @@ type standing struct {
 	generation uint64
 	node       string
 	secret     string
-	replids    map[Shard]string // master_replid of each shard's server; empty: it has none
+	replids    map[Shard]string // master_replid of each shard's server; empty: the server has none
 	begun      map[Shard]int64  // store time at which each shard's generation began
 	lostAt     map[Shard]int64  // store time at which each shard last lost data, 0: never
 }
 
-// counts says whether what a server answered of a shard counts, which was then found to hold the data of found: any
-// server's does where the shard was opened on one without identity.
+// counts says whether an answer about a shard counts, given that its server holds the data
+// identified by found. If the shard was opened on a server without identity, every answer counts.
 func (held *standing) counts(shard Shard, found string) bool {
 	opened := held.replids[shard]
 	return opened == "" || opened == found
 }
 
-// strangers is the reply that is put in the place of one that does not count: that of a store which another opened.
+// strangers is the reply put in place of one that does not count. It reads as StatusUnknown, the
+// answer of a store that another node opened.
 var strangers any = []any{int64(algorithms.StatusUnknown)}
 
-// replid reads the identity of a server's data from its INFO replication: another server, a promoted replica and one that
-// was a replica in between all have another. The embedded Redis knows no such section and has no identity; it neither
-// loses its data before its process ends nor has replicas.
+// replid reads the identity of a server's data from its INFO replication. Another server, a
+// promoted replica, and a server that was a replica in between each have a different identity. The
+// embedded Redis has no such section and no identity: it does not lose its data before its process
+// ends, and has no replicas.
 func replid(info *redis.StringCmd) (string, error) {
 	text, err := info.Result()
 	switch {
@@ -47,7 +49,8 @@ func replid(info *redis.StringCmd) (string, error) {
 	return "", errors.New("read which data it holds: INFO replication names no master_replid; use Redis 7.0 or later")
 }
 
-// notSupported says whether an error is the embedded Redis' answer to a section of INFO that it does not have.
+// notSupported says whether an error is how the embedded Redis answers a section of INFO that it
+// lacks.
 func notSupported(err error) bool {
 	var answer redis.Error
 	return errors.As(err, &answer) && strings.Contains(answer.Error(), "is not supported")

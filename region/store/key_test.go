@@ -48,7 +48,8 @@ func TestAwkwardKeys(t *testing.T) {
 		if slices.Sort(got); !slices.Equal(got, want) {
 			t.Errorf("%d keys, want %d:\n%.200q\n%.200q", len(got), len(want), got, want)
 		}
-		for _, key := range got { // Redis Cluster hashes what is between the first brace and the next closing one
+		// Redis Cluster hashes what is between the first brace and the next closing one
+		for _, key := range got {
 			if !strings.HasPrefix(key, "{quotad}") {
 				t.Errorf("key %.20q has another hash tag", key)
 			}
@@ -56,8 +57,8 @@ func TestAwkwardKeys(t *testing.T) {
 	})
 }
 
-// TestKeysOutliveTheirUse: a bucket's hash lasts until a second after the end of the next cell, whichever call wrote it
-// first; the token lasts for ever.
+// TestKeysOutliveTheirUse: a bucket's hash lasts until a second after the end of the next cell,
+// whichever call wrote it first; the token lasts for ever.
 func TestKeysOutliveTheirUse(t *testing.T) {
 	const slack = algorithms.KeySlack / 1000 // milliseconds
 	writes := map[string]func(t *testing.T, s *Store, key string, of algorithms.Terms, cell int64){
@@ -82,8 +83,8 @@ func TestKeysOutliveTheirUse(t *testing.T) {
 				write(t, s, BucketKey(Whole, id), of, before.Cell)
 				left := client.PTTL(t.Context(), BucketKey(Whole, id)).Val().Milliseconds()
 				now := client.Time(t.Context()).Val().UnixMilli()
-				// The script may have run a cell later than we looked; then the key lasts longer still. A second is
-				// allowed for the server's clock moving on inside the script.
+				// The script may have run a cell later than we looked; then the key lasts longer
+				// still. A second is allowed for the server's clock moving on inside the script.
 				end := (before.Cell+2)*window/1000 + slack
 				if now+left < end-1000 {
 					t.Errorf("%s, window %d: the key ends at %d, want %d or later", name, window, now+left, end)

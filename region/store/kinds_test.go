@@ -11,8 +11,9 @@ import (
 	"github.com/quotad/quotad/chaos/lab/fixtures"
 )
 
-// termsOf are terms of a kind with a long window, of ten units (a bucket: and a burst of 25), so that neither a cell ends
-// nor a token comes while a test runs; only the buckets' cells are of a second.
+// termsOf returns terms of a kind with a long window, of ten units (and for a bucket a burst of
+// 25). So no cell ends and no token comes while a test runs, except that the cells of buckets are a
+// second.
 func termsOf(kind algorithms.Kind) algorithms.Terms {
 	window, burst := long, int64(0)
 	if kind.Bucket() {
@@ -26,7 +27,8 @@ func termsOf(kind algorithms.Kind) algorithms.Terms {
 	return t
 }
 
-// weighsUntil returns until when a charge of a bucket, made at a time, can matter, written out for each kind.
+// weighsUntil returns until when a charge of a bucket, made at a time, can matter, calculated for
+// each kind separately.
 func weighsUntil(t algorithms.Terms, at int64) int64 {
 	switch t.Kind {
 	case algorithms.FixedWindow:
@@ -39,7 +41,8 @@ func weighsUntil(t algorithms.Terms, at int64) int64 {
 	return at + t.Window*t.Burst/t.Entitlement // an empty bucket is full, or a full queue empty
 }
 
-// refundableUntil returns until when a charge can be refunded: for as long as it matters, of a bucket at most a day.
+// refundableUntil returns until when a charge can be refunded: as long as it matters, but for a
+// bucket at most a day.
 func refundableUntil(t algorithms.Terms, at int64) int64 {
 	if t.Kind.Bucket() {
 		return min(weighsUntil(t, at), at+24*hourLong)
@@ -90,7 +93,7 @@ func endsAt(t testing.TB, c *redis.Client, key string) int64 {
 	return now.Val().Add(left.Val()).UnixMicro()
 }
 
-// between fails the test unless a key ends within a time; a second is allowed for what is rounded.
+// between fails the test unless a key ends between two times. A second is allowed for rounding.
 func between(t testing.TB, what string, ends, least, most int64) {
 	t.Helper()
 	const second = 1_000_000
@@ -104,8 +107,8 @@ const (
 	minuteLong = int64(60 * 1_000_000)
 )
 
-// TestTTLOfEachKind: whichever call writes a bucket first, its hash lasts a second longer than anything in it can matter,
-// and not for ever.
+// TestTTLOfEachKind: whichever call writes a bucket first, its hash lasts a second longer than
+// anything in it can matter, and not for ever.
 func TestTTLOfEachKind(t *testing.T) {
 	writes := map[string]func(t *testing.T, s *Store, id string, of algorithms.Terms, cell int64){
 		"decide": func(t *testing.T, s *Store, id string, of algorithms.Terms, _ int64) { decide(t, s, on(id, of, 10)) },
@@ -138,8 +141,8 @@ func TestTTLOfEachKind(t *testing.T) {
 	})
 }
 
-// TestRefundOnBoth: a charge comes back once, on either server; what was refunded is remembered for a second longer than
-// the charge weighs, and no other key is written.
+// TestRefundOnBoth: a charge comes back once, on either server. The refund is remembered for a
+// second longer than the charge weighs, and no other key is written.
 func TestRefundOnBoth(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.start(t)
@@ -198,7 +201,8 @@ func holds(t testing.TB, c *redis.Client, want ...string) {
 	}
 }
 
-// TestRefundOfSeveralBuckets: charge by charge, in their order; the memory lasts for the one that weighs longest.
+// TestRefundOfSeveralBuckets: charge by charge, in their order. The refund is remembered for as
+// long as the longest of them weighs.
 func TestRefundOfSeveralBuckets(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.start(t)
@@ -227,7 +231,8 @@ func TestRefundOfSeveralBuckets(t *testing.T) {
 	})
 }
 
-// TestRefundAndResetAreGuarded: neither touches a store of another generation or epoch, nor takes an impossible cost.
+// TestRefundAndResetAreGuarded: neither touches a store of another generation or epoch, nor takes
+// an impossible cost.
 func TestRefundAndResetAreGuarded(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.start(t)

@@ -11,7 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// TestLate: only silence is late.
+// TestLate: an error is late only if the server was silent.
 func TestLate(t *testing.T) {
 	refused := &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
 	for err, want := range map[error]bool{context.DeadlineExceeded: true, os.ErrDeadlineExceeded: true, redis.ErrPoolTimeout: true,

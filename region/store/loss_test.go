@@ -13,7 +13,8 @@ import (
 	"github.com/quotad/quotad/chaos/lab/fixtures"
 )
 
-// TestScriptFlush: a server that forgets its scripts is given them again; no charge is lost or made twice.
+// TestScriptFlush: a server that forgets its scripts is given them again; no charge is lost or made
+// twice.
 func TestScriptFlush(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.start(t)
@@ -34,7 +35,7 @@ func TestScriptFlush(t *testing.T) {
 	})
 }
 
-// intruder puts a command of another client into the middle of the next pipeline.
+// intruder inserts a command of another client into the middle of the next pipeline.
 type intruder struct {
 	command redis.Cmder
 	at      int
@@ -54,7 +55,8 @@ func (i *intruder) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 	}
 }
 
-// TestScriptsChangeInsideAPipeline: of a pipeline that ran in part, only the calls that did not run are sent again.
+// TestScriptsChangeInsideAPipeline: of a pipeline that ran in part, only the calls that did not run
+// are sent again.
 func TestScriptsChangeInsideAPipeline(t *testing.T) {
 	ctx := context.Background()
 	cases := map[string]struct {
@@ -93,8 +95,9 @@ func TestScriptsChangeInsideAPipeline(t *testing.T) {
 	})
 }
 
-// TestScriptFlushUnderLoad: whenever scripts are forgotten, what was admitted is what was charged. A call whose script
-// is forgotten a second time, between loading and sending, says so and has not run.
+// TestScriptFlushUnderLoad: whenever scripts are forgotten, exactly what was admitted is charged.
+// If a script is forgotten a second time, between loading and sending, the call's error says so and
+// the call has not run.
 func TestScriptFlushUnderLoad(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.start(t)
@@ -126,7 +129,8 @@ func TestScriptFlushUnderLoad(t *testing.T) {
 	})
 }
 
-// TestFlushAll: a store that lost its data, its scripts kept, admits and writes nothing until it is opened again.
+// TestFlushAll: a store that lost its data, its scripts kept, admits and writes nothing until it is
+// opened again.
 func TestFlushAll(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.start(t)
@@ -146,14 +150,15 @@ func TestFlushAll(t *testing.T) {
 	})
 }
 
-// TestLossIsNotBackdated: after a loss the store's time goes on from the latest it has shown this node, so that a clock
-// set back, or that of another machine, reopens no cell.
+// TestLossIsNotBackdated: after a loss the store's time goes on from the latest it has shown this
+// node. So a clock set back, or that of another machine, reopens no cell.
 func TestLossIsNotBackdated(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.start(t)
 		s, client := node(t, server, first), fixtures.Operator(t, server)
 		shown := decide(t, s, charge("k", 10, 1)).Now + 600_000_000
-		if err := client.HSet(t.Context(), TokenKey(Whole), "mark", shown).Err(); err != nil { // as by a clock ten minutes ahead
+		// as by a clock ten minutes ahead
+		if err := client.HSet(t.Context(), TokenKey(Whole), "mark", shown).Err(); err != nil {
 			t.Fatal(err)
 		}
 		if d := decide(t, s, charge("k", 10, 1)); d.Now != shown {
@@ -186,7 +191,8 @@ func TestTokenDeleted(t *testing.T) {
 	})
 }
 
-// reopened: after a loss the first node begins another generation with closed cells, and a mate follows it.
+// reopened checks that after a loss the first node begins another generation with closed cells, and
+// that another node of the region follows it.
 func reopened(t *testing.T, s, mate *Store) {
 	t.Helper()
 	known := s.Generation()

@@ -7,10 +7,11 @@ import (
 	"strings"
 )
 
-// NoEviction is the one maxmemory-policy under which a Redis forgets nothing on its own.
+// NoEviction is the only maxmemory-policy under which a Redis never drops keys by itself.
 const NoEviction = "noeviction"
 
-// memories asks the server of each shard for its memory; each server counts once.
+// memories asks the server of each shard for its memory. It returns each server once, sorted by
+// name.
 func (s *Store) memories(ctx context.Context) ([]Memory, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
@@ -23,8 +24,9 @@ func (s *Store) memories(ctx context.Context) ([]Memory, error) {
 	return slices.CompactFunc(all, func(a, b Memory) bool { return a.Server == b.Server }), err
 }
 
-// Eviction returns what the servers say they do when their memory is full, their maxmemory-policy: NoEviction if all
-// say so, else the first other one, in the order of the alphabet. Empty: they do not say, as the embedded Redis.
+// Eviction returns the servers' maxmemory-policy: what they do when their memory is full. It
+// returns NoEviction if all have that, else the alphabetically first other policy. It returns an
+// empty string if the servers do not say, as the embedded Redis does not.
 func (s *Store) Eviction(ctx context.Context) (string, error) {
 	all, err := s.memories(ctx)
 	if err != nil {
@@ -47,13 +49,14 @@ func (s *Store) Eviction(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// Size is how much the servers of a store hold. Bytes are all that they use; keys those of the store's database.
+// Size is how much the servers of a store hold. Bytes is all the memory they use, Keys the number
+// of keys in the store's database.
 type Size struct {
 	Keys, Bytes int64
-	Known       bool // the servers say it, which the embedded Redis does not
+	Known       bool // false: the servers do not say, as the embedded Redis does not
 }
 
-// Size asks every server that holds a shard.
+// Size returns the sum over all servers that hold a shard.
 func (s *Store) Size(ctx context.Context) (Size, error) {
 	all, err := s.memories(ctx)
 	var size Size
@@ -65,7 +68,7 @@ func (s *Store) Size(ctx context.Context) (Size, error) {
 	return size, err
 }
 
-// Reach says why a shard's server does not answer; nil: it does.
+// Reach returns why a shard's server does not answer; nil: it does.
 func (s *Store) Reach(ctx context.Context, shard Shard) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()

@@ -8,8 +8,8 @@ import (
 	"github.com/quotad/quotad/algorithms"
 )
 
-// Beat has every shard show its time, so that a node that is asked nothing knows it too. It fails with ErrNotOpen where the
-// store is not open under this node's generation and that document's epoch.
+// Beat makes every shard show its time, so that a node without requests learns it too. It fails
+// with ErrNotOpen if the store is not open under this node's generation and the given epoch.
 func (s *session) Beat(ctx context.Context, epoch string) error {
 	return s.each(func(_ int, shard Shard) error {
 		c := algorithms.Beat{Fence: s.fence(shard, s.standing(), algorithms.Fence{Epoch: epoch})}
@@ -26,11 +26,12 @@ func (s *session) Beat(ctx context.Context, epoch string) error {
 	})
 }
 
-// notePatience bounds a note, which no request waits for.
+// notePatience is the shortest timeout of a note, for which no request waits.
 const notePatience = time.Second
 
-// Note has the store remember a text of a node until its data is lost, and returns the one before, empty if there was
-// none. It fails with ErrNotOpen where the store is not open under this node's generation.
+// Note has the store remember a text of a node until the store's data are lost. It returns the text
+// before, empty if there was none. It fails with ErrNotOpen if the store is not open under this
+// node's generation.
 func (s *session) Note(ctx context.Context, node, text string) (before string, err error) {
 	c := algorithms.Note{Generation: s.Generation(), Node: node, Text: text}
 	noted, err := token[algorithms.Note, algorithms.Noted](ctx, s, max(s.timeout, notePatience), s.shards[0], c)

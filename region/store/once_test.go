@@ -19,8 +19,8 @@ func once(name string, cost int64) algorithms.Decide {
 	return c
 }
 
-// TestDecideOnceSoOften: what is remembered is answered so many times and keeps its end; beyond them the call is charged
-// as one without a key.
+// TestDecideOnceSoOften: a remembered answer is given a number of times and keeps its expiry.
+// Beyond that number the call is charged like one without a key.
 func TestDecideOnceSoOften(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.start(t)
@@ -45,8 +45,8 @@ func TestDecideOnceSoOften(t *testing.T) {
 	})
 }
 
-// TestDecideOnce: a call that was admitted is answered as it was and charged no more, for about a minute from then on;
-// one that was denied, and one that commits nothing, leaves no memory.
+// TestDecideOnce: an admitted call gets the same answer again and is not charged again, for about a
+// minute. A denied call, and one that commits nothing, is not remembered.
 func TestDecideOnce(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.start(t)
@@ -90,7 +90,8 @@ func TestDecideOnce(t *testing.T) {
 	})
 }
 
-// TestDecideOnceInAPipeline: of equal calls at the same time one is charged, in one round trip and in many.
+// TestDecideOnceInAPipeline: of equal calls at the same time one is charged, in one round trip and
+// in many.
 func TestDecideOnceInAPipeline(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		s := node(t, kind.start(t), first)

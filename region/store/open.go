@@ -9,49 +9,62 @@ import (
 	"github.com/quotad/quotad/algorithms"
 )
 
-// Opening says how a node wants to find its region's store.
+// Opening says what a node knows when it opens its region's store.
 type Opening struct {
 	Region    string
 	Node      string
 	Epoch     string // of the node's policy document
-	Known     uint64 // the last generation this node's journal remembers, 0: none
-	Bootstrap bool   // this region never served: an empty store is no loss
-	Ended     uint64 // a generation not to be taken although it stands: another is begun, and nothing of it is lost
-	Seen      int64  // a time that every shard is known to have shown: one whose mark is behind it is an older copy
-	Latest    int64  // no time after it was shown to a node that has heard from the store only before its start
-	// Reserve is called with each later time of the store than any before, before an answer of that time is given out. It
-	// must be quick where nothing is to be done. Nil: nobody cares.
+	Known     uint64 // the last generation that this node's journal remembers, 0: none
+	Bootstrap bool   // this region never served, so an empty store is no loss
+	// Ended is a generation that must not be taken although it stands: another is begun, without
+	// loss.
+	Ended uint64
+	// Seen is a time that every shard is known to have shown. A shard that remembers less is an
+	// older copy.
+	Seen int64
+	// Latest is for a node that has not heard from the store since it started: the store showed it
+	// no later time before.
+	Latest int64
+	// Reserve is called with a store time that is later than any before, before the answer with
+	// that time is given out. It must be quick if nothing is to be done. Nil: it is not called.
 	Reserve func(now int64)
 }
 
-// Opened says how the store was found.
+// Opened says how Open found the store.
 type Opened struct {
 	Generation uint64
-	Lost       bool   // begun by this node, and data may have been lost: the cell of this moment and the next are closed
-	Since      uint64 // generation since which no shard has lost data
-	LostAt     int64  // store time of the last loss that any shard knows of, 0: none
-	Now        int64  // a time of the store, at or after which all that it answers from now on is
+	// Lost: this node began the generation, and data may have been lost. The cell of this moment
+	// and the next are closed.
+	Lost   bool
+	Since  uint64 // generation since which no shard has lost data
+	LostAt int64  // store time of the last loss that any shard knows of, 0: none
+	Now    int64  // store time; all answers from now on are at or after it
 }
 
-// rounds bounds how often Open looks again because other nodes open the store at the same time.
+// rounds is how often Open looks again because other nodes open the store at the same time.
 const rounds = 8
 
-// Open begins to work with the store. A store all of whose shards stand for this region, under one generation and on the
-// servers they were opened on, is taken as it is, and the node's epoch is put in force if it is newer. Else another
-// generation is begun in every shard. What is lost then is said of each shard: one that stood keeps what it knows, while
-// in one that was empty, came from another server's data, from before the generation this node knows, or was opened by a
-// node that knew nothing of that generation, whatever it had promised or spent of the current cell and the next counts
-// as promised and spent. Where the region never served an empty shard is no loss.
+// Open begins to work with the store.
 //
-// The first shard is opened last: until it has the generation of the others nobody works under that, so that any node
-// may bring to its end what another began.
+// If all shards stand for this region, under one generation and on the servers they were opened on,
+// Open takes the store as it is. It puts the node's epoch in force if that is newer. Otherwise Open
+// begins another generation in every shard.
+//
+// Loss is determined for each shard. A shard that stood, with nothing lost, keeps what it knows. A
+// shard may have lost data if it is empty, holds another server's data, is from before the
+// generation that this node knows, was opened by a node that knew nothing of that generation, or
+// has forgotten a time that it showed this node. Then all rights of the current cell and the next
+// count as promised and spent. If the region never served, an empty shard is no loss.
+//
+// The first shard is opened last. Until it has the generation of the others, no node works under
+// that generation, so any node may finish what another began.
 func (s *session) Open(ctx context.Context, o Opening) (Opened, error) {
 	if o.Reserve != nil {
 		s.reserve.Store(&o.Reserve)
 	}
-	var before uint64 // the highest generation at our first look
+	var before uint64 // the highest generation at the first look
 	for round := range rounds {
-		seen := s.times(o.Seen) // before the look: another may raise both meanwhile
+		seen := s.times(o.Seen) // before the look, since another node may raise both meanwhile
 		all, err := s.look(ctx, o.Node)
 		if err != nil {
 			return Opened{}, err
@@ -67,7 +80,7 @@ func (s *session) Open(ctx context.Context, o Opening) (Opened, error) {
 		}
 		if all.stand(o.Known) && all[0].Generation != o.Ended {
 			err := s.take(ctx, all, o)
-			if errors.Is(err, ErrNotOpen) { // opened anew since we looked
+			if errors.Is(err, ErrNotOpen) { // another node has opened it since the look
 				continue
 			}
 			return Opened{Generation: all[0].Generation, Since: all.since(), LostAt: all.lostAt(), Now: all.mark()}, err
@@ -80,7 +93,8 @@ func (s *session) Open(ctx context.Context, o Opening) (Opened, error) {
 	return Opened{}, fmt.Errorf("open the Redis at %s: other nodes keep opening it; look for two clusters that share it", s.address)
 }
 
-// times returns the latest time that each shard is known to have shown, in order.
+// times returns the latest time that each shard is known to have shown, in order of the shards, at
+// least least.
 func (s *session) times(least int64) []int64 {
 	all := make([]int64, len(s.shards))
 	for i, shard := range s.shards {
@@ -107,11 +121,13 @@ func (s *session) hold(all looks, node string, generation uint64, secret string)
 	s.held.Store(held)
 }
 
-// begin opens the shards of another generation. Nothing was opened if another node came first.
+// begin opens the shards under another generation. It returns a zero Opened if another node came
+// first.
 func (s *session) begin(ctx context.Context, all looks, o Opening, before uint64) (Opened, error) {
 	for _, l := range all {
 		if max(l.apart, -l.apart).Microseconds() > algorithms.MaxClockStep {
-			// A generation begun now would hold the store's time, and with it every cell, until its clock gets there.
+			// A generation begun now would hold the store's time, and every cell with it, until the
+			// clock gets there.
 			return Opened{}, fmt.Errorf("the clock of the Redis at %s is %v from this node's: set both by NTP and start again", l.at, l.apart)
 		}
 	}
@@ -119,15 +135,15 @@ func (s *session) begin(ctx context.Context, all looks, o Opening, before uint64
 		return Opened{}, err
 	}
 	now, seen := s.now().UnixMicro(), max(s.Latest(), all.lastSeen())
-	if s.Latest() == 0 { // it has heard nothing since it started
+	if s.Latest() == 0 { // this node has heard nothing since it started
 		seen = max(seen, o.Latest)
 	}
-	if seen == 0 { // nor before: its own clock is all it has
+	if seen == 0 { // nor before its start: its own clock is all it has
 		seen = now
 	}
 	c := algorithms.Open{Region: o.Region, Node: o.Node, Epoch: o.Epoch, Generation: all.begun(o.Known, before),
 		Seen: seen, Secret: s.newSecret()}
-	if c.Generation == 0 { // larger than any before, whether this node remembers it or not
+	if c.Generation == 0 { // larger than any before, even if this node does not remember them
 		c.Generation = max(o.Known+1, all.latest()+1, uint64(now/1000))
 	}
 	lost := false
@@ -157,7 +173,7 @@ func (all looks) lostAt() int64 { return highest(all, func(l look) int64 { retur
 // mark returns the latest time that any shard has shown.
 func (all looks) mark() int64 { return highest(all, func(l look) int64 { return l.Mark }) }
 
-// lastSeen returns the latest time that this node knows a shard to have shown.
+// lastSeen returns the latest time that this node knows any shard to have shown.
 func (all looks) lastSeen() int64 { return highest(all, func(l look) int64 { return l.seen }) }
 
 // since returns the generation since which no shard has lost data.
@@ -171,39 +187,42 @@ func highest[N int64 | uint64](all looks, number func(look) N) (n N) {
 	return n
 }
 
-// adoptFound puts an epoch in force in the shards that stand, so that a newer one is not forgotten with the generation.
+// adoptFound puts an epoch in force in the shards that stand. Otherwise a newer epoch would be
+// forgotten with the old generation.
 func (s *session) adoptFound(ctx context.Context, all looks, epoch string) error {
 	return s.each(func(i int, shard Shard) error {
 		if all[i].Generation == 0 {
 			return nil
 		}
 		err := s.adoptIn(ctx, shard, all[i].Generation, epoch)
-		if errors.Is(err, ErrNotOpen) { // opened anew since: we shall find out
+		// another node has opened it since; the open script finds out
+		if errors.Is(err, ErrNotOpen) {
 			return nil
 		}
 		return err
 	})
 }
 
-// onlyLook opens nothing: no generation like that is ever in force.
+// onlyLook returns a call of the open script that opens nothing: no generation is ever the one it
+// expects.
 func onlyLook(node string) algorithms.Open {
 	return algorithms.Open{Expected: 1<<64 - 1, Generation: 1<<64 - 1, Node: node}
 }
 
-// look is how a shard was found.
+// look is what was found of one shard.
 type look struct {
 	algorithms.Opened
 	shard  Shard
 	at     string        // host:port of its server
-	server string        // master_replid of that
+	server string        // master_replid of its server
 	apart  time.Duration // how far its clock is ahead of the node's
-	seen   int64         // the latest time that this node knows it to have shown
+	seen   int64         // the latest time that this node knows the shard to have shown
 }
 
-// looks are those of all shards, in order.
+// looks are the looks at all shards, in order.
 type looks []look
 
-// belong returns an error if a shard is another region's.
+// belong returns an error if a shard belongs to another region.
 func (all looks) belong(region string) error {
 	for _, l := range all {
 		if l.Generation != 0 && l.Region != region {
@@ -213,10 +232,11 @@ func (all looks) belong(region string) error {
 	return nil
 }
 
-// latest returns the highest generation of a shard.
+// latest returns the highest generation of any shard.
 func (all looks) latest() uint64 { return highest(all, func(l look) uint64 { return l.Generation }) }
 
-// stand says whether all shards stand under one generation, as a node knows them.
+// stand says whether all shards stand under one generation, with nothing lost that this node knows
+// of.
 func (all looks) stand(known uint64) bool {
 	for _, l := range all {
 		if l.Generation == 0 || l.Generation != all[0].Generation || l.hidesLoss(known) {
@@ -226,8 +246,9 @@ func (all looks) stand(known uint64) bool {
 	return true
 }
 
-// begun returns the generation that another node has begun and not ended, 0 if there is none. It was not ended if the
-// first shard still stands under an earlier one; where that shard was lost, if it was not there at our first look.
+// begun returns the generation that another node has begun and not finished, 0 if there is none. It
+// is unfinished if the first shard still stands under an earlier one. If the first shard was lost,
+// it is unfinished if it was not there at our first look.
 func (all looks) begun(known, before uint64) uint64 {
 	g := all.latest()
 	first := &all[0]
@@ -243,8 +264,9 @@ func (all looks) begun(known, before uint64) uint64 {
 	return g
 }
 
-// lost says whether a shard may have lost what it promised and spent. An empty one has not where the region never served,
-// which cannot be so if the first shard stands: that was opened last.
+// lost says whether a shard may have lost what it promised and spent. An empty shard has lost
+// nothing if the region never served. If the first shard stands, the region has served, because
+// that shard was opened last.
 func (all looks) lost(l *look, o Opening) bool {
 	if l.Generation == 0 {
 		return o.Known > 0 || !o.Bootstrap || all[0].Generation != 0
@@ -252,9 +274,9 @@ func (all looks) lost(l *look, o Opening) bool {
 	return l.hidesLoss(o.Known)
 }
 
-// hidesLoss says whether a shard that stands is not what a node knows it as: an older copy, one opened anew by another
-// node as if it had never held anything, one that has forgotten a time it has shown the node, or one on a server whose data are not
-// those it was opened on.
+// hidesLoss says whether a shard that stands has lost something that this node knows of. Then it is
+// an older copy, or another node opened it as if it had never held anything, or it has forgotten a
+// time it showed this node, or its server holds other data than those it was opened on.
 func (l *look) hidesLoss(known uint64) bool {
 	return l.Generation < known || known > 0 && l.Since > known && l.LostAt == 0 || l.Answered < l.seen || l.Replid != l.server
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/quotad/quotad/chaos/lab/fixtures"
 )
 
-// TestOpenEmpty: the first start of a region that never served begins a generation and serves at once.
+// TestOpenEmpty: the first start of a region that never served begins a generation and serves at
+// once.
 func TestOpenEmpty(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		s := connect(t, Options{URL: kind.start(t).URL})
@@ -32,7 +33,8 @@ func TestOpenEmpty(t *testing.T) {
 	})
 }
 
-// TestOpenLost: an empty store that may have served before begins a generation above any known, with closed cells.
+// TestOpenLost: an empty store that may have served before begins a generation above any known,
+// with closed cells.
 func TestOpenLost(t *testing.T) {
 	openings := map[string]Opening{
 		"not bootstrapped":         {Region: "eu", Epoch: epoch},
@@ -56,7 +58,8 @@ func TestOpenLost(t *testing.T) {
 	})
 }
 
-// TestGenerationsAscend: each generation of a store is larger than those before, even where nobody remembers them.
+// TestGenerationsAscend: each generation of a store is larger than those before, even where nobody
+// remembers them.
 func TestGenerationsAscend(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.start(t)
@@ -128,7 +131,8 @@ func TestLostCellsPass(t *testing.T) {
 	})
 }
 
-// TestOpenStanding: a store that stands is taken as it is, by a node that knows it and by one that knows nothing.
+// TestOpenStanding: a store that stands is taken as it is, by a node that knows it and by one that
+// knows nothing.
 func TestOpenStanding(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.start(t)
@@ -145,7 +149,8 @@ func TestOpenStanding(t *testing.T) {
 	})
 }
 
-// TestOpenHiddenLoss: a store that stands without what this node knows of it is opened anew: data were lost.
+// TestOpenHiddenLoss: a store that stands, but without something that this node knows it had, is
+// opened anew: data were lost.
 func TestOpenHiddenLoss(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		for _, known := range []string{"an older copy", "bootstrapped by a mate"} {
@@ -194,7 +199,8 @@ func TestOpenAnotherRegion(t *testing.T) {
 	})
 }
 
-// TestOpenTogether: of nodes that find the store empty at the same time one opens it, the others take it.
+// TestOpenTogether: of nodes that find the store empty at the same time one opens it, the others
+// take it.
 func TestOpenTogether(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.start(t)

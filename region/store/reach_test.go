@@ -28,7 +28,8 @@ func everyCall(ctx context.Context, s *Store) map[string]error {
 	}
 }
 
-// TestDeadServer: while the server is gone every call fails; a new one in its place is an empty store.
+// TestDeadServer: while the server is gone every call fails; a new one in its place is an empty
+// store.
 func TestDeadServer(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.start(t)
@@ -151,14 +152,16 @@ func timedOut(err error) bool {
 	return errors.As(err, &timeout) && timeout.Timeout()
 }
 
-// TestSilentServer: a server that takes requests and does not answer holds no call beyond the store's timeout.
+// TestSilentServer: a server that takes requests and does not answer holds no call beyond the
+// store's timeout.
 func TestSilentServer(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		r := newRelay(t, kind.start(t))
 		r.gate.Lock()
 		defer r.gate.Unlock()
 		s := connect(t, Options{URL: r.url, Timeout: DefaultTimeout})
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // far beyond what the calls may take
+		// far beyond what the calls may take
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		for call, err := range everyCall(ctx, s) {
 			if !timedOut(err) {
@@ -171,14 +174,16 @@ func TestSilentServer(t *testing.T) {
 	})
 }
 
-// TestSilenceEnds: a connection that timed out is not used again, so that no late reply answers another call.
+// TestSilenceEnds: a connection that timed out is not used again, so that no late reply answers
+// another call.
 func TestSilenceEnds(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		r := newRelay(t, kind.start(t))
 		s := connect(t, Options{URL: r.url})
 		mustOpen(t, s, first)
 		serves(t, s, "k")
-		ctx, cancel := context.WithTimeout(t.Context(), DefaultTimeout) // the caller's deadline, sooner than the store's
+		// the caller's deadline, sooner than the store's
+		ctx, cancel := context.WithTimeout(t.Context(), DefaultTimeout)
 		defer cancel()
 		r.gate.Lock()
 		got := s.Decide(ctx, []algorithms.Decide{charge("k", 10, 5)})[0]
@@ -192,7 +197,8 @@ func TestSilenceEnds(t *testing.T) {
 	})
 }
 
-// TestPassword: the right one is used; a wrong or missing one is an error that names the setting, never the password.
+// TestPassword: the right one is used; a wrong or missing one is an error that names the setting,
+// never the password.
 func TestPassword(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.protected(t, "correct-horse")

@@ -9,24 +9,26 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// redisServers are Redis servers. Safe for concurrent use.
+// redisServers are Servers that run on Redis. Safe for concurrent use.
 type redisServers struct {
 	topology
 	address Address
 }
 
-// batch is a list of calls on its way. Goroutines that run parts of it touch different replies.
+// batch is a list of calls on its way to the servers. Goroutines that run parts of it touch
+// different replies.
 type batch struct {
 	servers *redisServers
 	calls   []Call
 	replies []Reply
 }
 
-// pause is how long a call waits whose slot is being moved.
+// pause is how long a call waits if its slot is being moved.
 const pause = 10 * time.Millisecond
 
-// Exec implements Servers: it sends the calls of each server as one pipeline, to all servers at once. Calls that did not
-// run because of where they were sent, or when, are sent again, once.
+// Exec implements Servers. It sends each server's calls as one pipeline, to all servers at once. A
+// call that did not run because it reached the wrong server, or came at the wrong time, is sent
+// once more.
 func (r *redisServers) Exec(ctx context.Context, calls []Call) []Reply {
 	b := &batch{servers: r, calls: calls, replies: make([]Reply, len(calls))}
 	all := make([]int, len(calls))
@@ -47,12 +49,12 @@ func (r *redisServers) Exec(ctx context.Context, calls []Call) []Reply {
 	select {
 	case <-moved:
 		b.everywhere(ctx, again)
-	case <-ctx.Done(): // each has its error
+	case <-ctx.Done(): // each call keeps its first error
 	}
 	return b.replies
 }
 
-// after returns a channel that is closed when c is and a time has passed, or ctx has ended.
+// after returns a channel that is closed once c is closed and d has passed, or once ctx has ended.
 func after(ctx context.Context, c <-chan struct{}, d time.Duration) <-chan struct{} {
 	both := make(chan struct{})
 	go func() {
@@ -69,7 +71,7 @@ func after(ctx context.Context, c <-chan struct{}, d time.Duration) <-chan struc
 	return both
 }
 
-// everywhere sends the chosen calls and returns those that may be sent again.
+// everywhere sends the chosen calls to their servers and returns those that may be sent again.
 func (b *batch) everywhere(ctx context.Context, chosen []int) (again []int) {
 	masters := make(map[Shard]*redis.Client, 1)
 	parts := make(map[*redis.Client][]int, 1)
@@ -105,8 +107,8 @@ func (b *batch) everywhere(ctx context.Context, chosen []int) (again []int) {
 	return again
 }
 
-// at sends calls to one server, and those whose script it does not know once more when it has been given it. It returns
-// those that may be sent again, to another server or later.
+// at sends calls to one server. If the server does not know a script, at loads the script and sends
+// those calls once more. It returns the calls that may be sent again, to another server or later.
 func (b *batch) at(ctx context.Context, client *redis.Client, chosen []int) (again []int) {
 	unknown, again := b.send(ctx, client, chosen)
 	if len(unknown) == 0 {
@@ -123,8 +125,9 @@ func (b *batch) at(ctx context.Context, client *redis.Client, chosen []int) (aga
 	return append(again, back...)
 }
 
-// send sends calls as one pipeline, which ends by asking whose data the server holds if a call wants to know. It returns
-// the calls whose script the server does not know, and those that may be sent again.
+// send sends calls as one pipeline. If a call asks for the identity of the server's data, the
+// pipeline ends with that question. send returns the calls whose script the server does not know,
+// and those that may be sent again.
 func (b *batch) send(ctx context.Context, client *redis.Client, chosen []int) (unknown, again []int) {
 	pipe := client.Pipeline()
 	cmds := make([]*redis.Cmd, len(chosen))
@@ -154,7 +157,7 @@ func (b *batch) send(ctx context.Context, client *redis.Client, chosen []int) (u
 			continue
 		}
 		b.replies[i] = Reply{Err: Failed(client.Options().Addr, "script "+c.Op.Script().Name, err)}
-		if cmds[n].Err() == nil { // it has run
+		if cmds[n].Err() == nil { // the script has run
 			continue
 		}
 		f := faultOf(err)

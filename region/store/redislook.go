@@ -11,8 +11,8 @@ import (
 	"github.com/quotad/quotad/algorithms"
 )
 
-// failedAt words an error of a command that a shard's master was sent, and has the masters looked for where it may not be
-// one any more.
+// failedAt returns the Error of a command sent to a shard's master. If the server may no longer be
+// a master, it starts a search for the masters.
 func (r *redisServers) failedAt(client *redis.Client, call string, err error) error {
 	if faultOf(err).refresh {
 		r.refresh()
@@ -20,7 +20,7 @@ func (r *redisServers) failedAt(client *redis.Client, call string, err error) er
 	return Failed(client.Options().Addr, call, err)
 }
 
-// at returns a client of a shard's master, for a call that is worded so in errors.
+// at returns a client of a shard's master. call is the call's name in errors.
 func (r *redisServers) at(ctx context.Context, shard Shard, call string) (*redis.Client, error) {
 	client, err := r.master(ctx, shard)
 	if err != nil {
@@ -29,7 +29,7 @@ func (r *redisServers) at(ctx context.Context, shard Shard, call string) (*redis
 	return client, nil
 }
 
-// openCall is what the calls that open a store are named in errors.
+// openCall is the name in errors of the calls that open a store.
 const openCall = "open the store"
 
 // Look implements Servers.
@@ -70,7 +70,7 @@ func (r *redisServers) Ping(ctx context.Context, shard Shard) error {
 	return nil
 }
 
-// memoryCall is what Memory is named in errors.
+// memoryCall is the name of Memory in errors.
 const memoryCall = "read its memory"
 
 // Memory implements Servers.
@@ -100,14 +100,14 @@ func (r *redisServers) Memory(ctx context.Context, shard Shard) (Memory, error) 
 	return m, nil
 }
 
-// keysIn reads how many keys a database has; one without any is not listed.
+// keysIn reads how many keys a database has. A database without keys is not listed, and has 0.
 func keysIn(keyspace string, db int) int64 {
 	keys, _, _ := strings.Cut(strings.TrimPrefix(infoField(keyspace, fmt.Sprintf("db%d", db)), "keys="), ",")
 	n, _ := strconv.ParseInt(keys, 10, 64)
 	return n
 }
 
-// infoField reads a field of an INFO; empty if it is not there.
+// infoField reads a field of an INFO reply; empty if it is missing.
 func infoField(info, name string) string {
 	for line := range strings.Lines(info) {
 		if value, ok := strings.CutPrefix(line, name+":"); ok {

@@ -19,14 +19,14 @@ var rightsDigest = func() string {
 	return hex.EncodeToString(sum[:])
 }()
 
-// scratchKeys are the keys on which rights are tried: a text and a hash. They live for a second at
-// most.
+// scratchKeys returns the keys on which rights are tried: a text and a hash. They live for at most
+// a second.
 func scratchKeys(s Shard) (text, hash string) { return string(s) + ":try", string(s) + ":try:h" }
 
-// TryRights has the server of each shard do once all that the store's calls need, on keys that
-// nothing else uses. The error names the rights that quotad's user lacks there, or says what else
-// the server refuses. Without a right that only one command of a script needs, a request would be
-// charged and then not be answered.
+// TryRights tries on the server of each shard, once, everything that the store's calls need, on
+// keys that nothing else uses. The error names the rights that quotad's user lacks there, or says
+// what else the server refuses. If a single command of a script were forbidden, a request could be
+// charged and not answered.
 func (s *Store) TryRights(ctx context.Context) error {
 	return s.each(func(_ int, shard Shard) error {
 		ctx, cancel := context.WithTimeout(ctx, s.timeout)
@@ -53,8 +53,7 @@ func (r *redisServers) TryRights(ctx context.Context, shard Shard) error {
 	return nil
 }
 
-// refusal is an error that a server answered a script, in the words in which it would have answered
-// us.
+// refusal is an error that a server gave to a script, treated like one given to a client.
 type refusal string
 
 func (r refusal) Error() string { return string(r) }
@@ -62,7 +61,7 @@ func (r refusal) Error() string { return string(r) }
 // RedisError implements redis.Error.
 func (refusal) RedisError() {}
 
-// missingRights returns the rights that a server's user lacks, as the rules that give them, or the
+// missingRights returns the rights that a server's user lacks, as ACL rules that grant them, or the
 // error of the first command that was refused for another reason.
 func missingRights(ctx context.Context, client *redis.Client, shard Shard) ([]string, error) {
 	text, hash := scratchKeys(shard)
@@ -70,7 +69,7 @@ func missingRights(ctx context.Context, client *redis.Client, shard Shard) ([]st
 	pipe := client.Pipeline()
 	eval := pipe.Eval(ctx, rightsLua, keys)
 	load := pipe.ScriptLoad(ctx, rightsLua)
-	// What EVAL ran is known by its digest, whether it may be loaded or not.
+	// The server knows by its digest what EVAL ran, even if SCRIPT LOAD is forbidden.
 	evalsha := pipe.EvalSha(ctx, rightsDigest, keys)
 	commands := []redis.Cmder{eval, load, evalsha,
 		pipe.Info(ctx, "replication"), pipe.Info(ctx, "memory"), pipe.Ping(ctx), pipe.Time(ctx)}

@@ -14,8 +14,8 @@ import (
 	"github.com/quotad/quotad/chaos/lab/servers"
 )
 
-// TestScriptCommands: MinimalACL gives the rights to all commands that scripts call, rights.lua
-// tries every one of them, and there is none too many.
+// TestScriptCommands: MinimalACL gives the rights to all commands that scripts call and no others,
+// and rights.lua tries every one of them.
 func TestScriptCommands(t *testing.T) {
 	called := map[string]bool{}
 	for _, s := range []algorithms.Script{algorithms.DecideScript, algorithms.LendScript, algorithms.CreditScript, algorithms.InspectScript,
@@ -46,8 +46,8 @@ func TestScriptCommands(t *testing.T) {
 	}
 }
 
-// TestTryRights: before anything is charged, a user who lacks a right is told which, on whatever
-// servers there are.
+// TestTryRights: before anything is charged, a user who lacks a right is told which one, on every
+// kind of server.
 func TestTryRights(t *testing.T) {
 	for _, on := range []string{"standalone", "cluster", "behind Sentinels"} {
 		t.Run(on, func(t *testing.T) {
@@ -110,7 +110,7 @@ func all(rules string) (args []any) {
 	return args
 }
 
-// TestTryRightsSaysWhatElseIsRefused: what is refused for another reason has its own kind.
+// TestTryRightsSaysWhatElseIsRefused: a refusal for another reason has its own kind.
 func TestTryRightsSaysWhatElseIsRefused(t *testing.T) {
 	for word, p := range provocations {
 		t.Run(word, func(t *testing.T) {

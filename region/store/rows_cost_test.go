@@ -7,8 +7,8 @@ import (
 	"github.com/quotad/quotad/algorithms"
 )
 
-// A row of a minute's cell costs the embedded server no more than one of any other (cells before number 2^26 are indices
-// that its Lua fills an array up to).
+// A row of a one-minute cell costs the embedded server no more than one of any other cell. (Cell
+// numbers below 2^26 are indices up to which its Lua fills an array.)
 func TestRowsCostTheEmbeddedServerLittle(t *testing.T) {
 	server := kinds["embedded"].start(t)
 	s := node(t, server, first)

@@ -8,7 +8,8 @@ import (
 	"github.com/quotad/quotad/chaos/lab/fixtures"
 )
 
-// TestSecret: all that open a store know one secret for each generation, and none of it before they have opened it.
+// TestSecret: all nodes that open a store share one secret for each generation, and none has it
+// before it has opened the store.
 func TestSecret(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.start(t)
@@ -55,7 +56,8 @@ func TestSecret(t *testing.T) {
 	})
 }
 
-// TestSecretOfAHiddenLoss: a store that stands but has lost what a node knew is sealed anew, by whoever noticed.
+// TestSecretOfAHiddenLoss: a store that stands, but has lost something that a node knew, gets a new
+// secret, whichever node noticed.
 func TestSecretOfAHiddenLoss(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.start(t)

@@ -11,22 +11,23 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// sentinels know the master. They are asked when it does not answer as a master does, and now and then: of two servers
-// that both take themselves for the master it is the one that the Sentinels name.
+// sentinels find the master through the Sentinels. They ask the Sentinels when the master does not
+// answer as one, and about once a second. If two servers both take themselves for the master, the
+// one that the Sentinels name counts.
 type sentinels struct {
-	name    string         // by which they know the master
-	at      []string       // where they are
-	base    *redis.Options // of the master, but for its address
+	name    string         // the name by which the Sentinels know the master
+	at      []string       // addresses of the Sentinels
+	base    *redis.Options // options for the master, without its address
 	all     []*redis.SentinelClient
 	lookout lookout
 
 	mu     sync.Mutex
-	client *redis.Client // of the master as last named; nil: none was
+	client *redis.Client // client of the master as last named; nil: none was
 	asked  time.Time
-	err    error // why none was
+	err    error // why no master was named
 }
 
-// askSentinelsEvery is how often the Sentinels are asked while all is well.
+// askSentinelsEvery is how often the Sentinels are asked while the master answers.
 const askSentinelsEvery = time.Second
 
 func newSentinels(a Address, base *redis.Options) *sentinels {
@@ -69,7 +70,7 @@ func (s *sentinels) known() (*redis.Client, time.Time, error) {
 
 func (s *sentinels) refresh() <-chan struct{} { return s.lookout.begin() }
 
-// search asks all Sentinels at once and believes the first that names the master.
+// search asks all Sentinels at once and takes the first answer that names the master.
 func (s *sentinels) search(ctx context.Context) {
 	type answer struct {
 		addr string
@@ -106,7 +107,7 @@ func (s *sentinels) search(ctx context.Context) {
 	s.found(named, errors.Join(errs...))
 }
 
-// sentinelFault words what a Sentinel says of a name that it does not know.
+// sentinelFault returns a clearer error for a Sentinel that does not know the master's name.
 func sentinelFault(err error) error {
 	if errors.Is(err, redis.Nil) {
 		return errors.New("knows no master of this name; correct what stands behind the Sentinels in redis.url")
@@ -114,8 +115,8 @@ func sentinelFault(err error) error {
 	return err
 }
 
-// found takes the master that was named, if any. Calls to another that are under way count for nothing now, so that its
-// connections are closed under them.
+// found takes the master that was named, if any. It closes the connections to another master:
+// answers of calls under way there no longer count.
 func (s *sentinels) found(addr string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -19,7 +19,8 @@ import (
 	"github.com/quotad/quotad/chaos/lab/servers"
 )
 
-// watched starts a master, a replica that has its data, and a Sentinel that watches them; it returns the URL.
+// watched starts a master, a replica that has its data, and a Sentinel that watches them; it
+// returns the URL.
 func watched(t *testing.T) (url string, master, replica *servers.Server) {
 	t.Helper()
 	master = fixtures.Process(t)
@@ -64,8 +65,9 @@ func pauseFor(t *testing.T) {
 	}
 }
 
-// TestFailover: when the master dies, its replica is found by itself and nothing that it answers counts before the store
-// is opened anew, with closed cells: whatever the replica had not been told was never admitted twice.
+// TestFailover: when the master dies, the store finds its replica without help. Nothing that the
+// replica answers counts before the store is opened anew, with closed cells. What the replica was
+// not told is therefore not admitted twice.
 func TestFailover(t *testing.T) {
 	url, master, replica := watched(t)
 	s, mate := connect(t, Options{URL: url, Timeout: time.Second}), connect(t, Options{URL: url, Timeout: time.Second})
@@ -110,7 +112,8 @@ func TestFailover(t *testing.T) {
 	}
 }
 
-// TestSentinelsThatDoNotKnow: what to mend when the Sentinels are away, or know no such master.
+// TestSentinelsThatDoNotKnow: the error says what to mend if the Sentinels are away, or know no
+// such master.
 func TestSentinelsThatDoNotKnow(t *testing.T) {
 	url, _, _ := watched(t)
 	for broken, words := range map[string]string{

@@ -8,20 +8,21 @@ import (
 	"github.com/quotad/quotad/algorithms"
 )
 
-// Servers run what a Store asks of them, and know nothing of generations: Redis servers, or the
-// twin of the scripts (chaos/lab). Every error is an *Error. Safe for concurrent use where the
-// Store is used so.
+// Servers run what a Store asks of them, and know nothing of generations. They are Redis servers,
+// or the twin of the scripts (chaos/lab). If a server does not answer or refuses, the error is an
+// *Error; if its answer does not parse, it is another one. Safe for concurrent use if the Store is
+// used that way.
 type Servers interface {
-	// Exec runs calls, in order within each shard and each shard's in one round trip, and has their
-	// Answers read. It returns a reply for each.
+	// Exec runs calls, each shard's in order and in one round trip, and has each Call's Op read its
+	// reply. It returns a Reply for each.
 	Exec(ctx context.Context, calls []Call) []Reply
-	// Look runs an open script that opens nothing, and says what is there.
+	// Look runs an open script that opens nothing, and returns what it found.
 	Look(ctx context.Context, shard Shard, nothing algorithms.Open) (Found, error)
-	// Ping says why a shard's server does not answer; nil: it does.
+	// Ping returns why a shard's server does not answer; nil: it does.
 	Ping(ctx context.Context, shard Shard) error
 	// TryRights is Store.TryRights for one shard.
 	TryRights(ctx context.Context, shard Shard) error
-	// Memory says what the server of a shard says of its memory and of all it holds.
+	// Memory returns what the server of a shard reports of its memory and keys.
 	Memory(ctx context.Context, shard Shard) (Memory, error)
 	Close() error
 }
@@ -30,8 +31,8 @@ type Servers interface {
 type Call struct {
 	Shard Shard
 	Op    Operation
-	// Identify asks for the Replid of the Reply: an answer of a server that cannot say it counts
-	// for nothing.
+	// Identify asks for the Replid of the Reply. If the server cannot tell its Replid, its answer
+	// does not count.
 	Identify bool
 }
 
@@ -40,29 +41,30 @@ type Operation interface {
 	Script() algorithms.Script
 	Keys() []string // KEYS after the token's
 	Args() []any
-	Read(reply any) error // has the answer say what a server replied
+	Read(reply any) error // sets the answer from a server's reply
 }
 
-// Reply is what became of a Call.
+// Reply is the outcome of a Call.
 type Reply struct {
 	Replid string // master_replid of the server that answered, where it has one
-	Err    error  // after it, it is unknown whether the script ran
+	Err    error  // an *Error, or that of Op.Read; see Error.Ran
 }
 
-// Found is how Look found a shard.
+// Found is what Look found of a shard.
 type Found struct {
 	algorithms.Opened
 	Server string    // host:port
 	Replid string    // master_replid of the server; empty: it has none
-	Clock  time.Time // that the server shows
+	Clock  time.Time // the server's clock
 }
 
-// Memory is what a server says of its own.
+// Memory is what a server reports of itself.
 type Memory struct {
-	Server      string // host:port
-	Known       bool   // it says something, which the embedded Redis does not
-	Policy      string // its maxmemory-policy
-	Keys, Bytes int64  // of the store's database, and of all; Bytes is negative where it does not say
+	Server string // host:port
+	Known  bool   // false: it reports nothing, like the embedded Redis
+	Policy string // its maxmemory-policy
+	// Keys are those of the store's database. Bytes is all memory in use, negative if not reported.
+	Keys, Bytes int64
 }
 
 // Op is a call of a script, and its answer once it has been read.
@@ -95,7 +97,8 @@ func (o *Op[C, R]) Read(reply any) (err error) {
 	return err
 }
 
-// shardOf returns the shard that all keys of a call are in, and why it cannot be sent if there is none.
+// shardOf returns the shard that all keys of a call are in. It returns an error if there is no such
+// shard; the call is then not sent.
 func shardOf(script algorithms.Script, keys []string) (shard Shard, err error) {
 	if len(keys) > 0 {
 		shard = ShardOf(keys[0])

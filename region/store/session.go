@@ -10,21 +10,22 @@ import (
 	"github.com/quotad/quotad/algorithms"
 )
 
-// session is a node's work with its region's store: how the store is divided, under which generation and on whose data
-// the node opened it, and how late it has seen it to be. Safe for concurrent use if its servers are.
+// session is a node's work with its region's store: how the store is divided, under which
+// generation and on whose data the node opened it, and the latest time that the node has seen it
+// show. Safe for concurrent use if its servers are.
 type session struct {
 	servers   Servers
 	address   Address
 	shards    Shards
 	now       func() time.Time         // the node's wall clock
-	newSecret func() string            // returns another each time
+	newSecret func() string            // returns a new secret each time
 	timeout   time.Duration            // bounds each round trip
 	held      atomic.Pointer[standing] // nil: not open
 	seen      map[Shard]*atomic.Int64  // the latest time that each shard's scripts answered with
 	reserve   atomic.Pointer[func(now int64)]
 }
 
-// newSeen returns that no shard has shown a time yet.
+// newSeen returns a zero time for each shard: none has shown a time yet.
 func newSeen(shards Shards) map[Shard]*atomic.Int64 {
 	seen := make(map[Shard]*atomic.Int64, len(shards))
 	for _, shard := range shards {
@@ -33,26 +34,27 @@ func newSeen(shards Shards) map[Shard]*atomic.Int64 {
 	return seen
 }
 
-// ErrNotOpen says that a store has not been opened by this node, or has been opened anew by another.
+// ErrNotOpen says that this node has not opened the store, or that another has opened it anew.
 var ErrNotOpen = errors.New("the store is not open under this node's generation")
 
-// Shards returns how the store is divided: all keys of a call must be in one shard.
+// Shards returns the store's shards. All keys of a call must be in one shard.
 func (s *session) Shards() Shards { return s.shards }
 
-// Shard returns the shard that all keys of an entity are in.
+// Shard returns the shard that holds all keys of an entity.
 func (s *session) Shard(entity string) Shard { return s.shards.Of(entity) }
 
 // Generation returns the generation that scripts run under; 0 before Open.
 func (s *session) Generation() uint64 { return s.standing().generation }
 
-// Begun returns the store time at which a shard's generation began, not before any that the shard had shown; 0
-// before Open.
+// Begun returns the store time at which a shard's generation began. It is not before any time that
+// the shard had shown; 0 before Open.
 func (s *session) Begun(shard Shard) int64 { return s.standing().begun[shard] }
 
 // LostAt returns the store time at which a shard last lost data; 0: never that it knows.
 func (s *session) LostAt(shard Shard) int64 { return s.standing().lostAt[shard] }
 
-// Secret returns what seals the receipts of this generation, the same for all nodes of the region; empty before Open.
+// Secret returns the secret that seals the receipts of this generation, the same for all nodes of
+// the region; empty before Open.
 func (s *session) Secret() string { return s.standing().secret }
 
 func (s *session) standing() *standing {
@@ -62,11 +64,11 @@ func (s *session) standing() *standing {
 	return &notOpen
 }
 
-// notOpen is what is known of a store that was not opened: nothing.
+// notOpen is the standing of a store that was not opened.
 var notOpen standing
 
-// fence fills in what the caller of a script need not know; the epoch is that of the terms it calls with. A caller that
-// says under which generation its call makes sense has it refused under any other.
+// fence fills in a call's fence, except for the epoch, which belongs to the terms of the call. If
+// the caller names a generation, the call is refused under any other.
 func (s *session) fence(shard Shard, held *standing, f algorithms.Fence) algorithms.Fence {
 	if f.Generation == 0 {
 		f.Generation = held.generation
@@ -78,8 +80,8 @@ func (s *session) fence(shard Shard, held *standing, f algorithms.Fence) algorit
 	return f
 }
 
-// saw notes a time of a shard. A loss of its data is then not taken to be earlier, and an older copy of the shard is
-// noticed by it.
+// saw notes a time that a shard has shown. A later loss of the shard's data is then not dated
+// before that time, and a copy of the shard that does not know the time is recognised as older.
 func (s *session) saw(shard Shard, now int64) {
 	seen := s.seen[shard]
 	for seen != nil {
@@ -96,7 +98,8 @@ func (s *session) saw(shard Shard, now int64) {
 	}
 }
 
-// Latest returns the latest time that any shard's script answered with; 0: none has. It never goes back.
+// Latest returns the latest time that any shard's script answered with; 0: none has. It never goes
+// back.
 func (s *session) Latest() (at int64) {
 	for _, seen := range s.seen {
 		at = max(at, seen.Load())
@@ -104,7 +107,7 @@ func (s *session) Latest() (at int64) {
 	return at
 }
 
-// Surely returns a time that every shard has shown; 0: one has not answered yet.
+// Surely returns a time that every shard has shown; 0: some shard has not answered yet.
 func (s *session) Surely() int64 {
 	at := int64(math.MaxInt64)
 	for _, seen := range s.seen {
@@ -113,10 +116,11 @@ func (s *session) Surely() int64 {
 	return at
 }
 
-// atOnce is how many shards each works on at a time, less than a pool of connections has.
+// atOnce is how many shards each works on at a time: fewer than a connection pool has connections.
 const atOnce = 4
 
-// each runs f for all shards, some at a time, and returns the error of the first that has one: they mostly fail alike.
+// each runs f for all shards, atOnce at a time, and returns the first shard's error, in order.
+// Mostly all shards fail alike.
 func (s *session) each(f func(i int, shard Shard) error) error {
 	if len(s.shards) == 1 {
 		return f(0, s.shards[0])

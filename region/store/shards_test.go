@@ -16,7 +16,7 @@ import (
 	"github.com/quotad/quotad/chaos/lab/servers"
 )
 
-// inShards connects to one server as if it were a Cluster of so many shards.
+// inShards connects to one server as if it were a Cluster of the given number of shards.
 func inShards(t testing.TB, server *servers.Server, n int) *Store {
 	s := connect(t, Options{URL: server.URL})
 	s.shards = divided()[:n]
@@ -70,7 +70,8 @@ func TestShardsOf(t *testing.T) {
 	}
 }
 
-// TestKeysInSeveralShards: a call whose keys are not all in one shard is refused; the others of the list run.
+// TestKeysInSeveralShards: a call whose keys are not all in one shard is refused; the others of the
+// list run.
 func TestKeysInSeveralShards(t *testing.T) {
 	s := inShards(t, fixtures.Started(t)(servers.StartEmbedded(t.Context())), 4)
 	mustOpen(t, s, first)
@@ -90,8 +91,8 @@ func TestKeysInSeveralShards(t *testing.T) {
 	}
 }
 
-// TestLossOfOneShard: a store one of whose shards was lost begins another generation, in which that shard's cells are
-// closed, and the others go on as they were.
+// TestLossOfOneShard: a store that has lost one of its shards begins another generation. In it that
+// shard's cells are closed, and the other shards go on as before.
 func TestLossOfOneShard(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		for lost := range 3 {
@@ -128,7 +129,7 @@ func TestLossOfOneShard(t *testing.T) {
 	})
 }
 
-// stopping is a topology that breaks off after so many calls, as a node that dies does.
+// stopping is a topology that fails after a number of calls, as if the node had died.
 type stopping struct {
 	topology
 	left atomic.Int64
@@ -143,11 +144,13 @@ func (s *stopping) master(ctx context.Context, shard Shard) (*redis.Client, erro
 	return s.topology.master(ctx, shard)
 }
 
-// TestOpenInterrupted: wherever a node stops while it opens the store, the next brings it to one generation in which all
-// shards serve, or are closed if data may have been lost; and a third takes that.
+// TestOpenInterrupted: wherever a node stops while it opens the store, the next node brings it to
+// one generation in which all shards serve, or are closed if data may have been lost. A third node
+// takes that generation.
 func TestOpenInterrupted(t *testing.T) {
 	cases := map[string]struct {
-		before Opening // an opening that was ended, before a loss of one shard; none if without region
+		// an opening that was finished, before a loss of one shard; none if it has no region
+		before Opening
 		dies   Opening
 		next   Opening
 		lost   bool
@@ -203,7 +206,8 @@ func TestOpenInterrupted(t *testing.T) {
 	})
 }
 
-// TestOpenShardsTogether: nodes that open all shards at the same time end under one generation and secret.
+// TestOpenShardsTogether: nodes that open all shards at the same time end under one generation and
+// secret.
 func TestOpenShardsTogether(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		for _, o := range []Opening{first, {Region: "eu", Epoch: epoch, Known: 1}} {
@@ -246,8 +250,9 @@ func sum(all []algorithms.Status) (n algorithms.Status) {
 	return n
 }
 
-// TestIdentity: what a server answers whose data are not those the store was opened on counts for nothing, and the
-// store is opened anew as one that lost data. The server here was a replica for a moment: its token and scripts stand.
+// TestIdentity: an answer from a server with other data than those the store was opened on does not
+// count, and the store is opened anew as one that lost data. The server here was a replica for a
+// moment: its token and scripts are still there.
 func TestIdentity(t *testing.T) {
 	server := fixtures.Process(t)
 	s, mate, client := node(t, server, first), node(t, server, first), fixtures.Operator(t, server)

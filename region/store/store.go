@@ -8,27 +8,27 @@ import (
 	"github.com/quotad/quotad/algorithms"
 )
 
-// Store runs scripts in a region's store, as the generation it was opened under. Safe for
+// Store runs scripts in a region's store, under the generation it was opened with. Safe for
 // concurrent use if its Servers are.
 type Store struct {
 	session
 	timeout  time.Duration
-	deadline time.Duration // the timeout, as a node's clock shows it
-	heed     func(error)   // hears the outcome of each guarded call; nil: nobody does
+	deadline time.Duration // the timeout, as the node's clock shows it
+	heed     func(error)   // is told the outcome of each guarded call; nil: nobody is
 }
 
-// Parts are what a Store is made of, over any Servers.
+// Parts are what New makes a Store of, over any Servers.
 type Parts struct {
 	Servers   Servers
 	Address   Address
-	Shards    Shards           // nil: the store is not divided
+	Shards    Shards           // nil: one shard
 	Now       func() time.Time // the node's wall clock; nil: time.Now
-	NewSecret func() string    // returns another each time
+	NewSecret func() string    // returns a new secret each time
 	Timeout   time.Duration    // bounds each round trip; 0: DefaultTimeout
-	Deadline  time.Duration    // the timeout as a node's clock shows it; 0: Timeout
+	Deadline  time.Duration    // the timeout as the node's clock shows it; 0: Timeout
 }
 
-// New returns a store over servers, which it closes in the end. It does not talk to them yet.
+// New returns a store over servers. It does not talk to them yet; Close closes them.
 func New(p Parts) *Store {
 	if p.Now == nil {
 		p.Now = time.Now
@@ -47,67 +47,73 @@ func New(p Parts) *Store {
 	return s
 }
 
-// Heed has somebody hear the outcome of each call of a guarded script: why it was not done; ErrNotOpen
-// where the store is not open under this node's generation; nil where it was done. Call it before the
-// store is used.
+// Heed sets the function that is told the outcome of each call of a guarded script: nil if the call
+// was done, ErrNotOpen if the store is not open under this node's generation, else why the call was
+// not done. Call Heed before the store is used.
 func (s *Store) Heed(outcome func(error)) { s.heed = outcome }
 
-// Close ends the connections.
+// Close closes the connections.
 func (s *Store) Close() error { return s.servers.Close() }
 
-// Deadline returns the time within which every call is answered, or has failed.
+// Deadline returns the time within which every call is answered or has failed.
 func (s *Store) Deadline() time.Duration { return s.deadline }
 
-// Result is a script's answer, or why there is none. After an error it is unknown whether the script ran.
+// Result is a script's answer, or why there is none. After an error the script may have run, unless
+// the error is an *Error without Ran, or the call was not sent because its keys are not in one
+// shard.
 type Result[R any] struct {
 	Value R
 	Err   error
 }
 
-// Decide runs decisions in one round trip, in order; of the calls' fences only the epoch need be set. Only where the
-// server got to know the script in between do calls that it could not run yet follow behind the others.
+// Decide runs decisions in one round trip, in order. Of the calls' fences only the epoch need be
+// set. The order can change in one case: if a server did not know the script at first, the calls
+// that it could not run follow behind the others.
 func (s *Store) Decide(ctx context.Context, calls []algorithms.Decide) []Result[algorithms.Decided] {
 	return run[algorithms.Decide, algorithms.Decided](ctx, s, calls)
 }
 
-// Lend runs debits in one round trip, in order; of the calls' fences only the epoch need be set.
+// Lend runs debits in one round trip, in order. Of the calls' fences only the epoch need be set.
 func (s *Store) Lend(ctx context.Context, calls []algorithms.Lend) []Result[algorithms.Given] {
 	return run[algorithms.Lend, algorithms.Given](ctx, s, calls)
 }
 
-// Credit runs credits in one round trip, in order; of the calls' fences only the epoch need be set.
+// Credit runs credits in one round trip, in order. Of the calls' fences only the epoch need be set.
 func (s *Store) Credit(ctx context.Context, calls []algorithms.Credit) []Result[algorithms.Credited] {
 	return run[algorithms.Credit, algorithms.Credited](ctx, s, calls)
 }
 
-// Recall reads what this region has heard of a peer's rows, and fences; of the calls' fences only the epoch need be set.
+// Recall reads what this region has heard of a peer's rows, and fences the peer's lower
+// generations. Of the calls' fences only the epoch need be set.
 func (s *Store) Recall(ctx context.Context, calls []algorithms.Recall) []Result[algorithms.Recalled] {
 	return run[algorithms.Recall, algorithms.Recalled](ctx, s, calls)
 }
 
-// Restore gives lost buckets back what is known of them; of the calls' fences only the epoch need be set.
+// Restore gives lost buckets back what is known of them. Of the calls' fences only the epoch need
+// be set.
 func (s *Store) Restore(ctx context.Context, calls []algorithms.Restore) []Result[algorithms.Restored] {
 	return run[algorithms.Restore, algorithms.Restored](ctx, s, calls)
 }
 
-// Book charges what nodes admitted without the store; of the calls' fences only the epoch need be set.
+// Book charges what nodes admitted without the store. Of the calls' fences only the epoch need be
+// set.
 func (s *Store) Book(ctx context.Context, calls []algorithms.Book) []Result[algorithms.Booked] {
 	return run[algorithms.Book, algorithms.Booked](ctx, s, calls)
 }
 
-// Inspect reads the ledger of one bucket; of the call's fence only the epoch need be set.
+// Inspect reads the ledger of one bucket. Of the call's fence only the epoch need be set.
 func (s *Store) Inspect(ctx context.Context, c algorithms.Inspect) (algorithms.Inspected, error) {
 	r := run[algorithms.Inspect, algorithms.Inspected](ctx, s, []algorithms.Inspect{c})
 	return r[0].Value, r[0].Err
 }
 
-// Refund takes back what one decision charged; of the call's fence only the epoch need be set.
+// Refund takes back what one decision charged. Of the call's fence only the epoch need be set.
 func (s *Store) Refund(ctx context.Context, c algorithms.Refund) (algorithms.Refunded, error) {
 	r := run[algorithms.Refund, algorithms.Refunded](ctx, s, []algorithms.Refund{c})
 	return r[0].Value, r[0].Err
 }
 
-// Reset clears the use of one bucket; of the call's fence only the epoch need be set.
+// Reset clears the use of one bucket. Of the call's fence only the epoch need be set.
 func (s *Store) Reset(ctx context.Context, c algorithms.Reset) (algorithms.Cleared, error) {
 	r := run[algorithms.Reset, algorithms.Cleared](ctx, s, []algorithms.Reset{c})
 	return r[0].Value, r[0].Err
@@ -119,11 +125,11 @@ type fenced[C any] interface {
 	Fenced() *algorithms.Fence
 }
 
-// answer is what a guarded script answers.
+// answer is the answer of a guarded script.
 type answer interface{ Answered() algorithms.Head }
 
-// run has calls of a guarded script run, and completes their fences. What another store answered
-// counts for nothing.
+// run completes the fences of calls of a guarded script and runs them. An answer from a server with
+// other data than the store was opened on becomes StatusUnknown.
 func run[C call[R], R answer, P fenced[C]](ctx context.Context, s *Store, calls []C) []Result[R] {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
@@ -156,7 +162,8 @@ func run[C call[R], R answer, P fenced[C]](ctx context.Context, s *Store, calls 
 	return results
 }
 
-// outcome says whether a call was done by a store that is open under this node's generation.
+// outcome returns nil if the store did a call, ErrNotOpen if the store is not open under this
+// node's generation, else the call's error.
 func outcome[R answer](r Result[R]) error {
 	if r.Err == nil && r.Value.Answered().Status == algorithms.StatusUnknown {
 		return ErrNotOpen
@@ -164,7 +171,8 @@ func outcome[R answer](r Result[R]) error {
 	return r.Err
 }
 
-// countsFor is what a reply means for who opened the store on certain data.
+// countsFor turns a server's reply into the call's result for a node that opened the store as held.
+// A reply from other data reads as StatusUnknown.
 func countsFor[C call[R], R any](op *Op[C, R], sent Call, r Reply, held *standing) Result[R] {
 	var failure *Error
 	switch {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// token runs a script of a shard's token alone, whatever data the server holds.
+// token runs a script that concerns only a shard's token, whatever data the server holds.
 func token[C call[R], R any](ctx context.Context, s *session, timeout time.Duration, shard Shard, c C) (R, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -14,7 +14,7 @@ func token[C call[R], R any](ctx context.Context, s *session, timeout time.Durat
 	return op.Answer, r[0].Err
 }
 
-// look reads all tokens, and whose data their servers hold. It changes nothing.
+// look reads all tokens and the identity of their servers' data. It changes nothing.
 func (s *session) look(ctx context.Context, node string) (looks, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()

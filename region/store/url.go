@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// Address is where a region's Redis is, and who asks.
+// Address is where a region's Redis is, and how to log in.
 type Address struct {
 	kind           kind
 	secure         bool     // TLS
-	servers        []string // host:port of the server, of the Sentinels or of some nodes of the Cluster
-	master         string   // of Sentinel: the name it knows the master by
+	servers        []string // host:port of the server, the Sentinels or some nodes of the Cluster
+	master         string   // Sentinel only: the name by which the Sentinels know the master
 	database       int
 	login          login
 	sentinelsLogin login
@@ -26,14 +26,14 @@ type login struct{ user, password string }
 type kind int
 
 const (
-	standalone kind = iota // it is the one server
+	standalone kind = iota // there is only one server
 	sentinel               // the Sentinels know it
 	cluster                // every node of the Cluster knows it
 )
 
 var schemes = map[string]kind{"redis": standalone, "redis+sentinel": sentinel, "redis+cluster": cluster}
 
-// shards returns how a store there is divided.
+// shards returns the shards of a store at this address.
 func (a Address) shards() Shards {
 	if a.kind == cluster {
 		return divided()
@@ -41,7 +41,7 @@ func (a Address) shards() Shards {
 	return Shards{Whole}
 }
 
-// String names the servers, without user and password.
+// String returns the servers, without user and password.
 func (a Address) String() string {
 	name := strings.Join(a.servers, ",")
 	if a.kind == sentinel {
@@ -50,19 +50,20 @@ func (a Address) String() string {
 	return name
 }
 
-// Encrypted says whether the servers are spoken to over TLS.
+// Encrypted says whether the connections use TLS.
 func (a Address) Encrypted() bool { return a.secure }
 
 const urlForms = "write it like redis://127.0.0.1:6379/0, redis+sentinel://127.0.0.1:26379,127.0.0.2:26379/mymaster?db=0 or redis+cluster://127.0.0.1:7000,127.0.0.2:7000, with rediss in place of redis for TLS"
 
-// ParseURL reads a redis.url:
+// ParseURL reads a redis.url, which has one of these forms:
 //
 //	redis://[user:password@]host:port[/database]
-//	redis+sentinel://[user:password@]host:port,.../master[?db=0&sentinel_user=..&sentinel_password=..]
+//	redis+sentinel://[user:password@]host:port,.../master[?options]
 //	redis+cluster://[user:password@]host:port,...
 //
-// and the same with rediss for TLS. User and password are those of the Redis servers. An error says how to write it and
-// never repeats a password.
+// The options are db=0, sentinel_user=.. and sentinel_password=.., joined by &. The same forms with
+// rediss in place of redis use TLS. User and password are those of the Redis servers. An error says
+// how to write the URL and never repeats a password.
 func ParseURL(raw string) (Address, error) {
 	a, err := parseURL(raw)
 	if err != nil {
@@ -97,7 +98,8 @@ func parseURL(raw string) (Address, error) {
 	return a, errors.Join(a.readPath(strings.Trim(u.Path, "/")), a.readQuery(u))
 }
 
-// authority returns the part of a URL before its path, without user and password, and where it begins and ends.
+// authority returns where the list of servers begins and ends in a URL without its scheme. It
+// leaves out user, password and path.
 func authority(rest string) (begin, end int) {
 	end = strings.IndexAny(rest, "/?#")
 	if end < 0 {
@@ -106,13 +108,14 @@ func authority(rest string) (begin, end int) {
 	return strings.LastIndexByte(rest[:end], '@') + 1, end
 }
 
-// withOneHost puts one host in the place of a list of them, which no URL parser takes.
+// withOneHost replaces the list of servers by one host, because no URL parser accepts a list.
 func withOneHost(rest string) string {
 	begin, end := authority(rest)
 	return rest[:begin] + "host" + rest[end:]
 }
 
-// hosts reads a list of servers. Its errors quote nothing: of a URL cut in the wrong place it may be the password.
+// hosts reads the list of servers. Its errors quote none of it: in a URL cut at the wrong place, a
+// part of the list may be the password.
 func hosts(rest string, kind kind) ([]string, error) {
 	begin, end := authority(rest)
 	var all []string
@@ -132,7 +135,7 @@ func hosts(rest string, kind kind) ([]string, error) {
 
 var usualPorts = map[kind]string{standalone: "6379", sentinel: "26379", cluster: "6379"}
 
-// readPath reads what stands behind the servers: the database, or the name of the master.
+// readPath reads what follows the servers: the database, or the name of the master.
 func (a *Address) readPath(path string) error {
 	switch {
 	case a.kind == sentinel && path == "":
@@ -156,7 +159,7 @@ func (a *Address) readDatabase(text string) error {
 	return nil
 }
 
-// readQuery reads the settings of Sentinels; the others have none.
+// readQuery reads the settings for Sentinels; other URLs have none.
 func (a *Address) readQuery(u *url.URL) error {
 	query, err := url.ParseQuery(u.RawQuery)
 	if err != nil {
@@ -182,7 +185,8 @@ func (a *Address) readQuery(u *url.URL) error {
 	return nil
 }
 
-// withoutUser returns a url, which need not parse, without what may be a user, a password or a part of one.
+// withoutUser returns a URL without anything that may be a user, a password or a part of one. The
+// URL need not parse.
 func withoutUser(raw string) string {
 	if !strings.ContainsAny(raw, "@?") {
 		return raw
@@ -194,7 +198,8 @@ func withoutUser(raw string) string {
 	return scheme + "://..."
 }
 
-// urlFault says why a url does not parse. The parser's own words may quote a part of the password.
+// urlFault returns why a URL does not parse. The parser's own error may quote a part of the
+// password.
 func urlFault(raw string, err error) error {
 	var parse *url.Error
 	if strings.Contains(raw, "@") || !errors.As(err, &parse) {
@@ -203,5 +208,6 @@ func urlFault(raw string, err error) error {
 	return parse.Err
 }
 
-// AddressOf is the address of a server that no URL leads to, by what errors and status call it.
+// AddressOf returns the address of a server that has no URL, with the name that errors and the
+// status show.
 func AddressOf(server string) Address { return Address{servers: []string{server}} }

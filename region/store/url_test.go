@@ -31,7 +31,8 @@ func TestParseURL(t *testing.T) {
 	}
 }
 
-// faultyURLs hold the password "hunter2" or a part of it in every place where a parser may take it for something else.
+// faultyURLs hold the password "hunter2" or a part of it in every place where a parser may take it
+// for something else.
 var faultyURLs = []string{
 	"redis+sentinel://127.0.0.1:26379", "redis+sentinel://127.0.0.1:26379/m?x=1", "redis+sentinel://a:1/m?db=first", "redis+sentinel://a:1/m?db=1&db=2",
 	"redis+cluster://127.0.0.1:7000/1", "redis+cluster://127.0.0.1:7000?db=1", "redis+cluster://", "redis+cluster://a:1,,b:2", "redis://a:1,b:2",

@@ -11,8 +11,9 @@ import (
 	"github.com/quotad/quotad/chaos/lab/fixtures"
 )
 
-// maxSteps is how many steps a script may take, whatever its state and input. A step is a turn of a loop, a call of a
-// function of ours, a command, or 64 bytes that a command brings; work on a text is three. It is 0.05 to 0.2 us of a quiet redis-server.
+// maxSteps is how many steps a script may take, whatever its state and input. A step is one pass of
+// a loop, a call of one of our functions, a command, or 64 bytes that a command returns; work on a
+// text is three steps. A step takes 0.05 to 0.2 us on an idle redis-server.
 const maxSteps = 6000
 
 var (
@@ -48,7 +49,8 @@ local function body()
 	return prelude + source + "\nend\nlocal reply = body()\nreturn {reply[1], string.format('%.0f', steps)}"
 }
 
-// steps runs a script once and returns how many steps it took; over: the cell of the call had ended by then.
+// steps runs a script once and returns how many steps it took; over says that the cell of the call
+// had ended by then.
 func (st *stage) steps(script algorithms.Script, c scripted) (steps int, over bool) {
 	args, keys := st.written(c)
 	reply, err := clientOf(st.Store).Eval(context.Background(), counted(script.Source), keys, args...).Slice()
@@ -65,7 +67,8 @@ func (st *stage) steps(script algorithms.Script, c scripted) (steps int, over bo
 	return n, false
 }
 
-// most returns the most steps that a script takes at its worst; where a cell ends meanwhile, it is tried again.
+// most returns the most steps that a script takes at its worst. If a cell ends meanwhile, it tries
+// again.
 func (st *stage) most(w worst, kind algorithms.Kind) (steps int) {
 	for range 20 {
 		steps = 0
@@ -82,7 +85,8 @@ func (st *stage) most(w worst, kind algorithms.Kind) (steps int) {
 	return 0
 }
 
-// TestScriptsAreBounded: no script takes more than maxSteps, whatever its bucket has gone through and is asked for.
+// TestScriptsAreBounded: no script takes more than maxSteps, whatever the history of its bucket and
+// the call.
 func TestScriptsAreBounded(t *testing.T) {
 	st := &stage{b: t, Store: node(t, fixtures.Process(t), first)}
 	decide(t, st.Store, charge("first", 10, 1))

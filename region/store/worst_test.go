@@ -11,8 +11,8 @@ import (
 	"github.com/quotad/quotad/chaos/lab/fixtures"
 )
 
-// worst is a call at the worst input that is allowed: on a bucket with as many rows as one may have, and a log as long as
-// one may be.
+// worst is a call with the worst allowed input: on a bucket with the most rows and, for a log, the
+// most entries.
 type worst struct {
 	body   string
 	script algorithms.Script
@@ -20,13 +20,14 @@ type worst struct {
 	more   bool // as many buckets as a request may have
 }
 
-// scripted is a call as package algorithms writes it.
+// scripted is a call with the methods that package algorithms gives it.
 type scripted interface {
 	Keys() []string
 	Args() []any
 }
 
-// worstTerms returns the terms of the kind with which a bucket holds most: cells that weigh are ten and more of a log.
+// worstTerms returns the terms of the kind with which a bucket holds most: for a log, those with
+// ten and more cells that weigh.
 func worstTerms(kind algorithms.Kind) algorithms.Terms {
 	limit := int64(algorithms.MaxLog)
 	if kind != algorithms.SlidingWindowLog {
@@ -44,8 +45,8 @@ func worstTerms(kind algorithms.Kind) algorithms.Terms {
 	return t
 }
 
-// crowded brings a bucket to where it has used most of what it holds, and has rows with as many peers as it may in each
-// cell that weighs.
+// crowded brings a bucket to where it has used most of what it holds, and has rows with as many
+// peers as allowed in each cell that weighs.
 func crowded(st *stage, on bucket) {
 	if on.terms.Kind == algorithms.SlidingWindowLog {
 		st.singly(on, int(on.terms.Entitlement)-2000)
@@ -55,7 +56,7 @@ func crowded(st *stage, on bucket) {
 	crowd(st, on)
 }
 
-// crowd lays as many rows as there may be.
+// crowd writes as many rows as a bucket may have.
 func crowd(st *stage, on bucket) {
 	now := inspect(st.b, st.Store, on.id, on.terms)
 	cells := int64(0)
@@ -79,7 +80,8 @@ func crowd(st *stage, on bucket) {
 
 func keyOf(on bucket) string { return BucketKey(Whole, on.id) }
 
-// denials are as many costs as one call may have, none of which fits and each of another size where that is allowed.
+// denials returns as many costs as one call may have. None of them fits, and each differs from the
+// others where that is allowed.
 func denials(of algorithms.Terms, buckets int64) []int64 {
 	var batch algorithms.Batch
 	for range buckets {
@@ -110,7 +112,7 @@ func denials(of algorithms.Terms, buckets int64) []int64 {
 	return costs
 }
 
-// costsThatFit are as many as one call may have.
+// costsThatFit returns as many costs as one call may have, all of which fit.
 func costsThatFit(of algorithms.Terms, buckets int64) (costs []int64) {
 	var batch algorithms.Batch
 	for range buckets {
@@ -180,7 +182,7 @@ func refundsMiddle(st *stage, on []bucket, cell int64) scripted {
 	return c
 }
 
-// each makes a call on copies of a model so many times.
+// each makes a call on copies of a model, a number of times.
 func (w worst) each(st *stage, kind algorithms.Kind, times int, run func(scripted)) {
 	model := bucket{id: "worst " + string(kind), terms: worstTerms(kind)}
 	client := clientOf(st.Store)
@@ -234,7 +236,8 @@ func (st *stage) took(script algorithms.Script, c scripted) float64 {
 	return float64(after - before)
 }
 
-// BenchmarkWorst prints what each script takes at its worst input, the least of several calls in microseconds.
+// BenchmarkWorst prints what each script takes at its worst input: the least of several calls, in
+// microseconds.
 func BenchmarkWorst(b *testing.B) {
 	t := table{}
 	st := &stage{b: b, Store: node(b, fixtures.Process(b), first)}
@@ -243,7 +246,7 @@ func BenchmarkWorst(b *testing.B) {
 		for _, kind := range algorithms.Kinds {
 			b.Run(w.body+"/"+string(kind), func(b *testing.B) {
 				if b.N == 1 {
-					least := math.Inf(1) // what else the machine does only adds to that
+					least := math.Inf(1) // other load on the machine can only add to this
 					w.each(st.with(b), kind, 50, func(c scripted) { least = min(least, st.took(w.script, c)) })
 					t.note(w.body, kind, fmt.Sprint(least))
 				}

@@ -14,7 +14,7 @@ import (
 // ErrClosed says that the node has been closed.
 var ErrClosed = errors.New("the node is closed")
 
-// checkPolicy refuses to go back behind the document that this node worked under before.
+// checkPolicy fails if the document is older than the one under which this node worked before.
 func (t *Tenure) checkPolicy(d *policy.Document) error {
 	if version, _, known := t.config.Journal.Policy(); known && version > d.Version {
 		return fmt.Errorf("policy %s is older than version %d, which this node worked under before: give it that document, "+
@@ -23,13 +23,14 @@ func (t *Tenure) checkPolicy(d *policy.Document) error {
 	return nil
 }
 
-// adoptPause is how long Adopt waits for a store that is out of reach.
+// adoptPause is the time between the tries of Adopt while the store is out of reach.
 const adoptPause = 250 * time.Millisecond
 
 var errNotNewer = errors.New("raise its version")
 
-// Adopt puts another limits document in force. One of a lower version, or of the same with other contents, is refused. While
-// the store is out of reach it tries again until ctx ends.
+// Adopt puts another limits document in force. It refuses a document of a lower version, and one of
+// the same version with other contents. While the store is out of reach it tries again until ctx
+// ends.
 func (t *Tenure) Adopt(ctx context.Context, d *policy.Document) error {
 	for {
 		err := t.AdoptOnce(ctx, d)
@@ -46,7 +47,7 @@ func (t *Tenure) Adopt(ctx context.Context, d *policy.Document) error {
 	}
 }
 
-// AdoptOnce is Adopt, but tries once.
+// AdoptOnce tries once to put another limits document in force.
 func (t *Tenure) AdoptOnce(ctx context.Context, d *policy.Document) error {
 	r, err := rules.New(d, t.config.Region, t.config.Store.Shards())
 	if err != nil {
@@ -71,10 +72,11 @@ func (t *Tenure) AdoptOnce(ctx context.Context, d *policy.Document) error {
 	return nil
 }
 
-// putInForce has the store take a document, and the node with it.
+// putInForce puts a document in force in the store and then in this node.
 func (t *Tenure) putInForce(ctx context.Context, r *rules.Rules) error {
 	err := t.config.Store.Adopt(ctx, r.Epoch)
-	if errors.Is(err, store.ErrNotOpen) { // it may have a newer document than ours in force, so that ours cannot open it
+	// The store may be closed to our document because a newer one is in force there.
+	if errors.Is(err, store.ErrNotOpen) {
 		return t.openUnder(ctx, r, false)
 	}
 	if err != nil {

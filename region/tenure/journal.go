@@ -9,14 +9,15 @@ import (
 	"github.com/quotad/quotad/region/store"
 )
 
-// bootstrapped is how long the nodes of a region may take to start for the first time; a new one that starts later may be in
-// the place of another.
+// bootstrapped is how long the nodes of a region may take to start for the first time. A new node
+// that starts later may be replacing another.
 const bootstrapped = 10 * time.Minute
 
-// checkJournalWhole decides at the start since when this node's journal is known to hold every row that the node announced. A
-// new journal of a region that has served before may be in the place of one that was lost, and one that is behind what the
-// store remembers of it is an old copy. From then on this node writes every row there itself, whatever becomes of the store.
-// unused says that nothing was used before.
+// checkJournalWhole finds out at the start since when this node's journal is whole, which means
+// that it holds every row that the node announced since then. A new journal in a region that has
+// served before may replace one that was lost. A journal that is behind what the store remembers of
+// it is an old copy. From the start on this node writes every row to its journal, whatever becomes
+// of the store. unused says that nothing was used before.
 func (t *Tenure) checkJournalWhole(ctx context.Context, opened store.Opened) (unused bool, err error) {
 	journal := t.config.Journal
 	before, err := t.config.Store.Note(ctx, t.config.Node, t.journalAt())
@@ -34,7 +35,7 @@ func (t *Tenure) checkJournalWhole(ctx context.Context, opened store.Opened) (un
 	age := t.config.Now().Sub(time.UnixMilli(int64(opened.Since)))
 	switch {
 	case fresh && t.config.Bootstrap && before == "" && opened.LostAt == 0 && age < bootstrapped:
-		return true, journal.SetWholeSince(0) // nor had the node an earlier life
+		return true, journal.SetWholeSince(0) // the node had no earlier life either
 	case fresh || old:
 		if old {
 			t.config.Log.Warn("the journal is older than what the store remembers of it: what it misses counts as not known",
@@ -45,12 +46,14 @@ func (t *Tenure) checkJournalWhole(ctx context.Context, opened store.Opened) (un
 	return false, nil
 }
 
-// journalAt says how far the journal is, in words that the store remembers.
+// journalAt returns the journal's incarnation and sequence number as the text that the store
+// remembers.
 func (t *Tenure) journalAt() string {
 	return fmt.Sprintf("%d %d", t.config.Journal.Incarnation(), t.config.Journal.Sequence())
 }
 
-// NoteJournal has the store remember how far this node's journal is, if it does not yet.
+// NoteJournal writes to the store how far this node's journal has come, unless the store knows
+// already.
 func (t *Tenure) NoteJournal(ctx context.Context) {
 	at := t.journalAt()
 	if at == t.noted.Load() || t.Generation() == 0 {

@@ -12,7 +12,7 @@ import (
 	"github.com/quotad/quotad/region/journal"
 )
 
-// vouching is nodes of one region, whose journals are files.
+// vouching is several nodes of one region whose journals are files.
 type vouching struct {
 	t      *testing.T
 	now    time.Time
@@ -28,7 +28,8 @@ func newVouching(t *testing.T) *vouching {
 	return v
 }
 
-// lives has a node open its journal and the store, and end; it returns since when its journal was whole then.
+// lives starts a node, which opens its journal and the store, and ends it. It returns since when
+// the journal was whole then.
 func (v *vouching) lives(node string) (since int64, err error) {
 	v.t.Helper()
 	j, err := journal.Open(filepath.Join(v.dir, node), journal.Options{Region: "us", Node: node})
@@ -57,7 +58,8 @@ func (v *vouching) lives(node string) (since int64, err error) {
 	return j.WholeSince(), nil
 }
 
-// A first start that failed, for there was no Redis, takes nothing from the next: its journal holds all that was lent.
+// A first start that fails for want of a Redis costs the next start nothing: its journal still
+// holds all that was lent.
 func TestAJournalIsWholeAfterAFailedFirstStart(t *testing.T) {
 	v := newVouching(t)
 	v.server.SetDown(true)
@@ -73,8 +75,8 @@ func TestAJournalIsWholeAfterAFailedFirstStart(t *testing.T) {
 	}
 }
 
-// A node with a new journal may be in the place of one that was lost, also where its settings still say that the region
-// starts for the first time.
+// A node with a new journal may have lost an earlier one, even if its settings still say that the
+// region starts for the first time.
 func TestBootstrapVouchesForTheFirstNodesAlone(t *testing.T) {
 	v := newVouching(t)
 	if got, err := v.lives("n1"); err != nil || got != 0 {

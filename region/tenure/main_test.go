@@ -18,7 +18,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // alone is a world of one region.
 var alone = []string{"us: {weight: 1}"}
 
-// of is a node's tenure of region "us", whose store is still to be opened; now is the node's clock.
+// of returns a node's tenure of region "us" whose store is not open yet. now is the node's clock.
 func of(t *testing.T, node string, d *policy.Document, s *store.Store, j *journal.Journal, now func() time.Time) *Tenure {
 	t.Helper()
 	n, err := New(Config{Region: "us", Node: node, Bootstrap: true, Policy: d, Store: s, Journal: j, Now: now,
@@ -29,7 +29,7 @@ func of(t *testing.T, node string, d *policy.Document, s *store.Store, j *journa
 	return n
 }
 
-// decide has the store decide a request of one unit of an account's, and says why it did not.
+// decide asks the store to decide a request of one unit for an account, and returns the error.
 func (t *Tenure) decide(test *testing.T, account string) (algorithms.Decided, error) {
 	r := t.Rules()
 	call := algorithms.Decide{Fence: algorithms.Fence{Epoch: r.Epoch}, Commit: true, Costs: []int64{1}}

@@ -8,11 +8,12 @@ import (
 	"github.com/quotad/quotad/region/store"
 )
 
-// startTries is how often a start tries a store whose server is slow to answer, which a moment later it may not be.
+// startTries is how often a starting node tries a store whose server is slow to answer.
 const startTries = 3
 
-// Open opens the store at the node's start, under the document it was given, and remembers that document. It refuses one that
-// is older than the node worked under before.
+// Open opens the store at the node's start, under the document of the configuration, and remembers
+// that document in the journal. It fails if the document is older than the one under which the node
+// worked before.
 func (t *Tenure) Open(ctx context.Context) error {
 	document := t.config.Policy
 	if err := t.checkPolicy(document); err != nil {
@@ -34,7 +35,7 @@ func (t *Tenure) openFirst(ctx context.Context) (err error) {
 	return err
 }
 
-// OpenOnce opens the store again: as it is, or anew if it lost its data.
+// OpenOnce opens the store again. If the store lost its data it begins a new generation.
 func (t *Tenure) OpenOnce(ctx context.Context) error { return t.open(ctx, false) }
 
 func (t *Tenure) open(ctx context.Context, bootstrap bool) error {
@@ -45,8 +46,8 @@ func (t *Tenure) open(ctx context.Context, bootstrap bool) error {
 
 var errChanging = errors.New("the store is being opened")
 
-// EndGeneration ends a generation of which nothing was lost but a bucket, unless it has ended by now. It fails while the
-// store is being opened.
+// EndGeneration ends a generation in which nothing but a bucket was lost, unless it has ended
+// already. It fails while the store is being opened.
 func (t *Tenure) EndGeneration(ctx context.Context, generation uint64) error {
 	if !t.tryBegin() {
 		return errChanging
@@ -59,7 +60,8 @@ func (t *Tenure) EndGeneration(ctx context.Context, generation uint64) error {
 	return t.openUnder(ctx, t.Rules(), false)
 }
 
-// openUnder opens the store under a document, which is in force afterwards. Its caller has the turn.
+// openUnder opens the store under a document, which is in force afterwards. The caller has the
+// turn.
 func (t *Tenure) openUnder(ctx context.Context, r *rules.Rules, bootstrap bool) error {
 	c := t.config
 	seen, latest := c.Journal.StoreTime()
@@ -80,7 +82,8 @@ func (t *Tenure) openUnder(ctx context.Context, r *rules.Rules, bootstrap bool) 
 	if err != nil {
 		return err
 	}
-	anew := opened.Since > t.since // else all that this node knew of the store still holds
+	// If this is false, all that this node knows of the store still holds.
+	anew := opened.Since > t.since
 	t.since = opened.Generation
 	t.rules.Store(r)
 	c.Changed(Change{Rules: r, Generation: opened.Generation, Now: opened.Now, Anew: anew, Unused: unused})
@@ -96,15 +99,17 @@ func (t *Tenure) noteLoss(opened store.Opened) {
 	}
 }
 
-// Deleted says whether a lost bucket was deleted from a store that lost nothing else, of which the time of the loss tells. A
-// generation must then be begun for its sake: rows of the bucket may be under way, and only as those of an earlier generation
-// are they kept out once others have told what they know of it.
+// Deleted says whether a lost bucket was deleted from a store that lost nothing else. That is so if
+// the bucket was lost after the generation began. A new generation must then begin: rows of the
+// bucket may be on their way, and once other nodes have told what they know of the bucket, such
+// rows are refused only if they are of an earlier generation.
 func (t *Tenure) Deleted(bucket string, lostAt int64) bool {
 	return lostAt > t.config.Store.Begun(store.ShardOf(t.Rules().Key(bucket)))
 }
 
-// TryRights refuses to start with a store whose user lacks a right: requests would be charged there and not be answered. A
-// server that was slow to answer is tried again.
+// TryRights fails if the store's user lacks a right that scripts need, so that the node does not
+// start: the store would charge requests without answering them. A server that is slow to answer is
+// tried again.
 func (t *Tenure) TryRights(ctx context.Context) (err error) {
 	for range startTries {
 		if err = t.config.Store.TryRights(ctx); !store.Unreached(err) || ctx.Err() != nil {

@@ -16,46 +16,46 @@ import (
 )
 
 const (
-	// refusedFor and refusedCalls are how long, and how often, the store must have refused calls,
-	// with none done in between, until the node is not ready. One call that is done makes it ready
-	// again.
+	// refusedFor and refusedCalls are the time during which, and the number of calls with which,
+	// the store must have refused everything before the node is not ready. One call that succeeds
+	// makes the node ready again.
 	refusedFor   = 2 * time.Second
 	refusedCalls = 3
-	// refusalLoggedEvery is how often each kind of refusal is logged at most.
+	// refusalLoggedEvery is the shortest time between two log lines about one kind of refusal.
 	refusalLoggedEvery = time.Minute
-	// refusingFor is how long after a refusal the status and the metrics say that there are such.
+	// refusingFor is how long after a refusal the status and the metrics report it.
 	refusingFor = 10 * time.Second
-	// refusalTriedEvery is how often a node whose last call was refused tries whether that is over.
-	// Nobody else may: a node that is not ready is sent no requests.
+	// refusalTriedEvery is how often a node whose last call was refused tries the store. No request
+	// does so, because a node that is not ready gets none.
 	refusalTriedEvery = 500 * time.Millisecond
 )
 
-// refusals counts what the region's Redis refuses, by kind: it answers, but does not do what it is
-// asked for. Safe for concurrent use.
+// refusals counts the calls that the region's Redis refuses, by kind. A server that refuses a call
+// answers, but does not do what is asked. Safe for concurrent use.
 type refusals struct {
 	log *slog.Logger
 	now func() time.Time
 
-	any   atomic.Bool // a call was refused since the last that was done
+	any   atomic.Bool // the last call was refused
 	mu    sync.Mutex
-	since time.Time // of the first call that was refused since the last that was done
+	since time.Time // the first call refused after the last success
 	calls int       // refused since then
 	kinds map[string]*refusedKind
 }
 
-// refusedKind is what was refused of one kind.
+// refusedKind is the refusals of one kind.
 type refusedKind struct {
-	err      *store.Error // the last
+	err      *store.Error // the last refusal
 	total    int64
-	at       time.Time // the last time
+	at       time.Time // when it was
 	logged   time.Time
-	unlogged int64 // calls since
+	unlogged int64 // calls since it was logged
 }
 
-// Refusal is one kind of what the region's Redis refuses now.
+// Refusal is one kind of call that the region's Redis refuses at present.
 type Refusal struct {
 	Kind   string // one of store.Kinds
-	Calls  int64  // refused since the node's start
+	Calls  int64  // number of calls refused since the node's start
 	Advice string // what an operator can do
 }
 
@@ -63,7 +63,7 @@ func newRefusals(log *slog.Logger, now func() time.Time) *refusals {
 	return &refusals{log: log, now: now, kinds: map[string]*refusedKind{}}
 }
 
-// saw notes the outcome of a call.
+// saw takes the outcome of a call.
 func (r *refusals) saw(err error) {
 	var e *store.Error
 	switch {
@@ -80,7 +80,7 @@ func isRefusal(err error) bool {
 	return errors.As(err, &e) && e.Kind != ""
 }
 
-// done notes that the store did what it was asked for.
+// done records that a call succeeded.
 func (r *refusals) done() {
 	if !r.any.Load() {
 		return
@@ -94,7 +94,7 @@ func (r *refusals) done() {
 	r.since, r.calls = time.Time{}, 0
 }
 
-// refused notes a refusal, and logs it if none of its kind was logged lately.
+// refused records a refusal, and logs it if none of its kind was logged lately.
 func (r *refusals) refused(err *store.Error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -114,7 +114,8 @@ func (r *refusals) refused(err *store.Error) {
 	r.tell(err.Kind, k, now)
 }
 
-// tell logs what was refused of a kind, with how many calls it were since that was logged before.
+// tell logs a kind of refusal with the number of calls since it was last logged. The caller holds
+// mu.
 func (r *refusals) tell(kind string, k *refusedKind, now time.Time) {
 	if k.unlogged == 0 || !k.logged.IsZero() && now.Sub(k.logged) < refusalLoggedEvery {
 		return
@@ -124,7 +125,7 @@ func (r *refusals) tell(kind string, k *refusedKind, now time.Time) {
 	k.logged, k.unlogged = now, 0
 }
 
-// tellAll logs what was refused and not logged yet, so that no count is lost where refusals end.
+// tellAll logs the refusals that were not logged yet, so that no count is lost when refusals end.
 func (r *refusals) tellAll() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -135,7 +136,7 @@ func (r *refusals) tellAll() {
 	}
 }
 
-// all returns an error while everything is refused, for who holds mu.
+// all returns an error while everything is refused. The caller holds mu.
 func (r *refusals) all() error {
 	if r.calls < refusedCalls || r.now().Sub(r.since) < refusedFor {
 		return nil
@@ -160,8 +161,7 @@ func (r *refusals) ready() error {
 	return r.all()
 }
 
-// unreached forgets that calls were refused: nobody knows what a server refuses that does not
-// answer.
+// unreached forgets the refusals: it is not known what a server refuses that does not answer.
 func (r *refusals) unreached() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -169,7 +169,7 @@ func (r *refusals) unreached() {
 	r.since, r.calls = time.Time{}, 0
 }
 
-// current returns what is refused now, in the order of the alphabet.
+// current returns the present kinds of refusals in alphabetical order.
 func (r *refusals) current() (all []Refusal) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -182,7 +182,7 @@ func (r *refusals) current() (all []Refusal) {
 	return all
 }
 
-// totals returns how many calls were refused of each kind since the node's start.
+// totals returns the number of refused calls since the node's start, by kind.
 func (r *refusals) totals() map[string]int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -193,7 +193,7 @@ func (r *refusals) totals() map[string]int64 {
 	return all
 }
 
-// TryRefused finds out, while calls are refused, whether that is over, until ctx ends.
+// TryRefused tries the store while its calls are refused, until ctx ends.
 func (t *Tenure) TryRefused(ctx context.Context) {
 	repeat.Every(ctx, refusalTriedEvery, func(time.Time) {
 		t.tryOnceMore(ctx)
@@ -201,7 +201,7 @@ func (t *Tenure) TryRefused(ctx context.Context) {
 	})
 }
 
-// tryOnceMore tries the store if its last call was refused.
+// tryOnceMore tries the store if the last call was refused.
 func (t *Tenure) tryOnceMore(ctx context.Context) {
 	if !t.refusals.any.Load() {
 		return
@@ -215,7 +215,7 @@ func (t *Tenure) tryOnceMore(ctx context.Context) {
 	}
 }
 
-// Ready returns an error while the store is not open, or refuses everything.
+// Ready returns an error while the store is not open or refuses everything.
 func (t *Tenure) Ready() error {
 	if t.Generation() == 0 {
 		return store.ErrNotOpen
@@ -223,8 +223,8 @@ func (t *Tenure) Ready() error {
 	return t.refusals.ready()
 }
 
-// Refusing returns what the store's servers refuse now, in the order of the alphabet.
+// Refusing returns what the store's servers refuse at present, in alphabetical order.
 func (t *Tenure) Refusing() []Refusal { return t.refusals.current() }
 
-// Refused returns how many calls the servers refused since the node's start, by kind.
+// Refused returns the number of calls that the servers refused since the node's start, by kind.
 func (t *Tenure) Refused() map[string]int64 { return t.refusals.totals() }

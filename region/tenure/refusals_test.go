@@ -16,8 +16,8 @@ import (
 	"github.com/quotad/quotad/region/store"
 )
 
-// refusing is the tenure of a Redis that is made to refuse calls, with a clock of its own for what it
-// says of them.
+// refusing is the tenure of a Redis that can be made to refuse calls. Its own clock times what it
+// says about them.
 type refusing struct {
 	*Tenure
 	operator *redis.Client
@@ -50,8 +50,8 @@ func newRefusing(t *testing.T) *refusing {
 	return n
 }
 
-// asks has the store decide a request of an account, and says why it did not. A server that refuses has answered, so
-// nothing keeps requests from it.
+// asks asks the store to decide a request of an account, and returns the error. A server that
+// refuses has answered, so requests still go to it.
 func (n *refusing) asks(t *testing.T, account string) error {
 	t.Helper()
 	_, err := n.decide(t, account)
@@ -61,7 +61,7 @@ func (n *refusing) asks(t *testing.T, account string) error {
 	return err
 }
 
-// kinds returns those that the status says are refused now.
+// kinds returns the kinds that the status reports as refused.
 func (n *refusing) kinds() (all []string) {
 	for _, r := range n.Refusing() {
 		all = append(all, r.Kind)
@@ -79,10 +79,10 @@ func acl(rule string) func(context.Context, *redis.Client) error {
 	}
 }
 
-// TestWhatTheStoreRefusesIsSaid: a Redis that answers, but refuses every call, makes the node not
-// ready after some seconds; the log says so once a minute with what to do and how often, status and
-// metrics say it while it lasts; the first call that is done makes the node ready, without any
-// request.
+// TestWhatTheStoreRefusesIsSaid: a Redis that answers but refuses every call makes the node not
+// ready after some seconds. The log says so once a minute, with the advice and the number of calls.
+// Status and metrics say it while it lasts. The first call that succeeds makes the node ready,
+// without any request.
 func TestWhatTheStoreRefusesIsSaid(t *testing.T) {
 	for kind, c := range map[string]struct {
 		breaks, mends func(context.Context, *redis.Client) error
@@ -144,7 +144,7 @@ func TestWhatTheStoreRefusesIsSaid(t *testing.T) {
 	}
 }
 
-// logged wants so many lines about refusals, the last of which has some words.
+// logged wants the given number of lines about refusals, and some words in the last of them.
 func (n *refusing) logged(t *testing.T, lines int, words ...string) {
 	t.Helper()
 	all := strings.Split(n.log.String(), "the store refuses calls")
@@ -158,8 +158,8 @@ func (n *refusing) logged(t *testing.T, lines int, words ...string) {
 	}
 }
 
-// TestARefusalOfOneBucketIsNotEverything: a key that another program wrote is refused and said, and
-// all else is served.
+// TestARefusalOfOneBucketIsNotEverything: calls on a key that another program wrote are refused and
+// reported, and all others are served.
 func TestARefusalOfOneBucketIsNotEverything(t *testing.T) {
 	n := newRefusing(t)
 	key := n.Rules().Match("api", map[string]string{"account": "broken"})[0].Target.Key
@@ -185,8 +185,8 @@ func TestARefusalOfOneBucketIsNotEverything(t *testing.T) {
 	}
 }
 
-// TestAServerThatDoesNotAnswerRefusesNothing: whoever refused calls and then is out of reach is the
-// breaker's matter.
+// TestAServerThatDoesNotAnswerRefusesNothing: a server that refused calls and is then out of reach
+// counts as out of reach, which the breaker handles.
 func TestAServerThatDoesNotAnswerRefusesNothing(t *testing.T) {
 	n := newRefusing(t)
 	if err := set("maxmemory", "1")(t.Context(), n.operator); err != nil {

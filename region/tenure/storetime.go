@@ -14,30 +14,34 @@ import (
 	"github.com/quotad/quotad/region/store"
 )
 
-// timeAhead is how far ahead of the store's time the journal says it may come, in microseconds: a node that starts anew
-// has a store that lost everything begin no earlier. So much longer that store is closed then, at most.
+// timeAhead is how far ahead of the store's time the journal says that it may have come, in
+// microseconds. If the store loses everything, a restarted node makes its time begin no earlier
+// than that, so the store stays closed for up to this much longer.
 const timeAhead = 3 * allocator.Second
 
-// storeTimes keeps in the journal how far the store's time may have come: a clock that was ahead may be right again when its
-// store comes back empty, and windows that were used by then must not come again. Safe for concurrent use.
+// storeTimes keeps in the journal how far the store's time may have come. The store's clock may
+// have been ahead, and right again when the store comes back empty: then windows that were used
+// already must not open again. Safe for concurrent use.
 type storeTimes struct {
 	journal *journal.Journal
 	log     *slog.Logger
 
-	reserved atomic.Int64 // no later time is given out before the journal has it
-	mu       sync.Mutex   // held while that is raised
-	failed   bool         // and said so
+	reserved atomic.Int64 // no later time is used before the journal has it
+	mu       sync.Mutex   // held while reserved is raised
+	failed   bool         // the last write failed, and that is logged
 }
 
-// reserve sees to it that the journal knows of a time of the store. It waits for the journal where it does not, which is so
-// only if the time has come further in a second than a clock does.
+// reserve ensures that the journal has a time of the store, in microseconds. Usually Beat has
+// reserved it already. It waits for the journal only if the time has come further in a second than
+// a clock does.
 func (t *storeTimes) reserve(now int64) {
 	if now > t.reserved.Load() {
 		t.extend(0, now)
 	}
 }
 
-// extend has the journal allow for times well after now; every shard of the store has shown a time at or after seen.
+// extend writes to the journal that the store's time may come timeAhead beyond now. Every shard of
+// the store has shown a time at or after seen. It does nothing while half of timeAhead is left.
 func (t *storeTimes) extend(seen, now int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -49,19 +53,21 @@ func (t *storeTimes) extend(seen, now int64) {
 		t.log.Error("the journal cannot keep the store's time: should that be lost together with this node while its clock is ahead, windows may be used twice", "err", err)
 	}
 	t.failed = err != nil
-	t.reserved.Store(now + timeAhead) // also where it failed: no request waits for a broken journal again and again
+	// This is done after a failure, too, so that requests do not wait for a broken journal again
+	// and again.
+	t.reserved.Store(now + timeAhead)
 }
 
-// beatEvery is how often the store is had to show its time.
+// beatEvery is how often the node asks the store for its time.
 const beatEvery = time.Second
 
-// KeepTime has the store show its time again and again, until ctx ends.
+// KeepTime asks the store for its time every beatEvery, until ctx ends.
 func (t *Tenure) KeepTime(ctx context.Context) {
 	repeat.Every(ctx, beatEvery, func(time.Time) { t.Beat(ctx) })
 }
 
-// Beat has the store show its time, so that also a node that is asked nothing knows how far it has come, and whether it is
-// still the store that this node opened.
+// Beat asks the store for its time. So a node without requests also knows how far the time has
+// come, and whether the store is still the one that it opened.
 func (t *Tenure) Beat(ctx context.Context) {
 	s := t.config.Store
 	if s.Generation() == 0 {

@@ -10,9 +10,9 @@ import (
 	"github.com/quotad/quotad/chaos/lab/journals"
 )
 
-// TestTheStoresTimeOutlivesItAndItsNode: a store's clock is ahead, so far that the store's time is never shown but by decisions.
-// Then the machine that it is on is started anew with its node, and the clock is right. The store begins no earlier
-// than any time that it gave out.
+// TestTheStoresTimeOutlivesItAndItsNode: a store's clock is ahead, so far that only decisions show
+// the store's time. Then the machine starts anew with the store and the node, and the clock is
+// right. The store begins no earlier than any time that it gave out before.
 func TestTheStoresTimeOutlivesItAndItsNode(t *testing.T) {
 	began := time.Unix(1_800_000_000, 0).UnixMicro()
 	now, ahead := began, int64(0)

@@ -14,57 +14,59 @@ import (
 	"github.com/quotad/quotad/region/store"
 )
 
-// Config is all a tenure is made of.
+// Config holds what a tenure consists of.
 type Config struct {
 	Region, Node string
-	Bootstrap    bool // the region never served before: an empty store is no loss
-	Policy       *policy.Document
-	Store        *store.Store
-	Journal      *journal.Journal
-	Now          func() time.Time // the node's wall clock
-	Log          *slog.Logger
-	// Changed is called whenever the generation or the document has changed, one call at a time. No function given to During
-	// runs meanwhile.
+	// Bootstrap says that the region never served before, so that an empty store is not a loss.
+	Bootstrap bool
+	Policy    *policy.Document
+	Store     *store.Store
+	Journal   *journal.Journal
+	Now       func() time.Time // the node's wall clock
+	Log       *slog.Logger
+	// Changed is called whenever the generation or the document has changed, one call at a time. No
+	// function given to During runs at the same time.
 	Changed func(Change)
 	// Closed is closed when the node ends.
 	Closed <-chan struct{}
 }
 
-// Change says on what terms the store may be used from now on.
+// Change holds the terms on which the store may be used from now on.
 type Change struct {
 	Rules      *rules.Rules
 	Generation uint64
-	Now        int64 // the store's time, microseconds
-	// Anew says that nothing which was known of the store's contents holds any more: a generation began. The terms of a
-	// store that was only looked at again, or of another document alone, leave it as it was.
+	Now        int64 // the store's time, microseconds since 1970
+	// Anew says that a generation began, so that nothing known of the store's contents holds any
+	// more. It is false if the store was only opened again, or only the document changed.
 	Anew bool
-	// Unused says that no node of the region ever used a bucket: it serves for the first time.
+	// Unused says that the region serves for the first time: none of its nodes ever used a bucket.
 	Unused bool
 }
 
-// Tenure is on what terms one node may use its region's store. Safe for concurrent use.
+// Tenure holds the terms on which one node may use its region's store. Safe for concurrent use.
 type Tenure struct {
 	config   Config
 	rules    atomic.Pointer[rules.Rules]
 	refusals *refusals
 	times    storeTimes
-	due      chan struct{} // the store is to be opened again
+	due      chan struct{} // holds a value while the store is to be opened again
 
-	turn chan struct{} // holds one while the terms change
+	turn chan struct{} // holds a value while the terms change
 
 	mu       sync.Mutex
-	changing bool // the terms change: whoever has the turn has set it
+	changing bool // the terms change; set by the goroutine that has the turn
 
-	// Of whoever has the turn.
-	since uint64 // generation that this node last joined
-	ended uint64 // generation that is to end although the store lost nothing
+	// Only the goroutine that has the turn uses these.
+	since uint64 // the generation that this node last joined
+	ended uint64 // the generation that is to end although the store lost nothing
 
-	noted  atomic.Value // what the store remembers of this node's journal: a string
+	noted  atomic.Value // what the store remembers of this node's journal, a string
 	losses atomic.Int64
 	lostAt atomic.Int64
 }
 
-// New returns the tenure of a node whose store is still to be opened. It fails if the document does not have the region.
+// New returns the tenure of a node whose store is not open yet. It fails if the document does not
+// have the region.
 func New(c Config) (*Tenure, error) {
 	r, err := rules.New(c.Policy, c.Region, c.Store.Shards())
 	if err != nil {
@@ -80,17 +82,18 @@ func New(c Config) (*Tenure, error) {
 // Rules returns the document in force.
 func (t *Tenure) Rules() *rules.Rules { return t.rules.Load() }
 
-// Generation returns that of the store; 0 while it is not open.
+// Generation returns the store's generation, 0 while the store is not open.
 func (t *Tenure) Generation() uint64 { return t.config.Store.Generation() }
 
 // Losses returns how many losses of the store's data this node found since its start.
 func (t *Tenure) Losses() int64 { return t.losses.Load() }
 
-// LostAt returns when the store last lost data, by its clock in microseconds; 0: never that it knows.
+// LostAt returns when the store last lost data, by its clock in microseconds since 1970. 0: the
+// store knows of no loss.
 func (t *Tenure) LostAt() int64 { return t.lostAt.Load() }
 
-// During calls f with the generation, and keeps the terms as they are until it returns; f must not wait. It does not call f
-// and returns false while they change.
+// During calls f with the generation, and keeps the terms as they are until f returns. f must not
+// block. While the terms change During does not call f and returns false.
 func (t *Tenure) During(f func(generation uint64)) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -101,7 +104,7 @@ func (t *Tenure) During(f func(generation uint64)) bool {
 	return true
 }
 
-// begin takes the turn to change the terms, and end gives it back.
+// begin waits for the turn to change the terms and takes it. end gives it back.
 func (t *Tenure) begin() {
 	t.turn <- struct{}{}
 	t.setChanging(true)
@@ -112,7 +115,7 @@ func (t *Tenure) end() {
 	<-t.turn
 }
 
-// tryBegin is begin, but does not wait for its turn; false: somebody has it.
+// tryBegin takes the turn without waiting for it. It returns false if another goroutine has it.
 func (t *Tenure) tryBegin() bool {
 	select {
 	case t.turn <- struct{}{}:
@@ -129,8 +132,8 @@ func (t *Tenure) setChanging(to bool) {
 	t.changing = to
 }
 
-// heed hears the outcome of every script call. A store that is not this node's any more is opened again; what a server
-// refuses is said.
+// heed takes the outcome of every script call. It has the store opened again if this node may no
+// longer use it, and records refusals.
 func (t *Tenure) heed(outcome error) {
 	if errors.Is(outcome, store.ErrNotOpen) {
 		t.Reopen()
@@ -139,7 +142,7 @@ func (t *Tenure) heed(outcome error) {
 	t.refusals.saw(outcome)
 }
 
-// Reopen has the store opened again soon.
+// Reopen makes Watch open the store again.
 func (t *Tenure) Reopen() {
 	select {
 	case t.due <- struct{}{}:
@@ -147,10 +150,11 @@ func (t *Tenure) Reopen() {
 	}
 }
 
-// Due holds one value while the store is to be opened again. Watch receives from it; whoever steps a node by hand may.
+// Due returns the channel that holds a value while the store is to be opened again. Watch receives
+// from it. A caller that steps the node by hand may do so instead.
 func (t *Tenure) Due() <-chan struct{} { return t.due }
 
-// Watch opens the store again when it is due, until ctx ends.
+// Watch opens the store again whenever that is due, until ctx ends.
 func (t *Tenure) Watch(ctx context.Context) {
 	for {
 		select {
@@ -162,7 +166,7 @@ func (t *Tenure) Watch(ctx context.Context) {
 		if err == nil || ctx.Err() != nil {
 			continue
 		}
-		if !isRefusal(err) { // else it is logged, once a minute
+		if !isRefusal(err) { // refusals are logged apart, once a minute for each kind
 			t.config.Log.Error("the store cannot be opened", "err", err)
 		}
 		select {
@@ -176,7 +180,8 @@ func (t *Tenure) Watch(ctx context.Context) {
 // openPause is how long Watch waits after a store could not be opened.
 const openPause = time.Second
 
-// openAgain opens the store. Its server may be another one by now, with rights of its own.
+// openAgain opens the store. It tries the rights first, because another server with other rights
+// may have taken the place of the first.
 func (t *Tenure) openAgain(ctx context.Context) error {
 	err := t.config.Store.TryRights(ctx)
 	if err == nil {

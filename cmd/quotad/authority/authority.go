@@ -36,13 +36,14 @@ type Written struct {
 	Until     time.Time
 }
 
-// backdated is how far the clocks of two nodes may differ for one to take a certificate just made.
+// backdated is how far the clocks of two nodes may differ if one is to accept the other's
+// certificate right after it was made.
 const backdated = 5 * time.Minute
 
 func authorityCert(dir string) string { return filepath.Join(dir, "ca.pem") }
 func authorityKey(dir string) string  { return filepath.Join(dir, "ca.key") }
 
-// Make makes an authority where there is none.
+// Make makes an authority in a folder. It fails if the folder has one.
 func Make(dir string, valid time.Duration) (Written, error) {
 	for _, path := range []string{authorityCert(dir), authorityKey(dir)} {
 		if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
@@ -63,7 +64,7 @@ func Make(dir string, valid time.Duration) (Written, error) {
 	return a.write(template, key, authorityCert(dir), authorityKey(dir))
 }
 
-// readAuthority reads what Make wrote.
+// readAuthority reads the files that Make wrote.
 func readAuthority(dir string) (*authority, error) {
 	const mend = "make an authority with: quotad certs init"
 	certDER, err := readPEM(authorityCert(dir), "CERTIFICATE")
@@ -101,7 +102,8 @@ func readPEM(path, kind string) ([]byte, error) {
 	return block.Bytes, nil
 }
 
-// Issue makes a node's certificate in its place below the authority's folder.
+// Issue makes a node's certificate and key, below the authority's folder in the folder of the
+// region.
 func Issue(dir string, who peer.Identity, valid time.Duration) (Written, error) {
 	a, err := readAuthority(dir)
 	if err != nil {
@@ -130,7 +132,7 @@ func Issue(dir string, who peer.Identity, valid time.Duration) (Written, error) 
 	return a.write(template, key, base+".pem", base+".key")
 }
 
-// newTemplate is what all certificates have in common.
+// newTemplate returns a certificate with the fields that all certificates have.
 func newTemplate(subject pkix.Name, valid time.Duration) (*x509.Certificate, error) {
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
 	if err != nil {
@@ -140,7 +142,7 @@ func newTemplate(subject pkix.Name, valid time.Duration) (*x509.Certificate, err
 	return &x509.Certificate{SerialNumber: serial, Subject: subject, NotBefore: now.Add(-backdated), NotAfter: now.Add(valid)}, nil
 }
 
-// write signs a certificate and puts it and its key in their places.
+// write signs a certificate and writes it and its key to files.
 func (a *authority) write(
 	template *x509.Certificate, key *ecdsa.PrivateKey, certPath, keyPath string,
 ) (Written, error) {
@@ -162,7 +164,7 @@ func (a *authority) write(
 	return done, replacePEM(certPath, "CERTIFICATE", der, 0o644)
 }
 
-// replacePEM writes a file whole, or not at all: a node may be reading it.
+// replacePEM replaces a file at once, because a node may be reading it.
 func replacePEM(path, kind string, der []byte, mode os.FileMode) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
 	if err != nil {

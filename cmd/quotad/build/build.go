@@ -1,4 +1,4 @@
-// Package build knows what this binary was built from.
+// Package build says what this binary was built from.
 package build
 
 import (
@@ -14,7 +14,7 @@ type Info struct {
 	Go       string `json:"go"`
 }
 
-// This is the binary that runs.
+// This returns the build of the running binary.
 func This() Info {
 	b := Info{Version: "(unknown)"}
 	info, ok := debug.ReadBuildInfo()
@@ -36,7 +36,7 @@ func This() Info {
 	return b
 }
 
-// String is the build on one line.
+// String returns the build on one line.
 func (b Info) String() string {
 	commit := b.Commit
 	switch {

@@ -1,4 +1,4 @@
-// Package exit has the codes that quotad ends with, and errors that carry one.
+// Package exit has quotad's exit codes, and errors that carry one.
 package exit
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/quotad/quotad/policy/strictyaml"
 )
 
-// The codes, the same for every command.
+// The exit codes are the same for every command.
 const (
 	OK          = 0
 	Failed      = 1
@@ -19,7 +19,7 @@ const (
 	NotAnswered = 5 // no node answered
 )
 
-// coded is an error with the exit code it calls for. A silent one has said all there is to say.
+// coded is an error with its exit code. A silent one is not printed, because all has been said.
 type coded struct {
 	code   int
 	silent bool
@@ -32,7 +32,7 @@ func (e *coded) Unwrap() error { return e.err }
 // Usage marks an error of the command line, of the settings or of a document.
 func Usage(err error) error { return &coded{code: BadUsage, err: err} }
 
-// Invalid marks what is wrong with a file, with how many problems there are to mend.
+// Invalid marks an error of a file, and adds the number of problems to correct.
 func Invalid(path string, err error) error {
 	if problems, ok := errors.AsType[strictyaml.Errors](err); ok {
 		err = fmt.Errorf("%s is not valid: mend %s and try again\n%w",
@@ -44,12 +44,12 @@ func Invalid(path string, err error) error {
 // Unreachable marks an error of a node that does not answer.
 func Unreachable(err error) error { return &coded{code: NotAnswered, err: err} }
 
-// Silently ends with a code and without a message.
+// Silently returns an error with an exit code that is not printed.
 func Silently(code int) error {
 	return &coded{code: code, silent: true, err: fmt.Errorf("exit code %d", code)}
 }
 
-// Of returns the code that an error calls for, and whether it is to be told.
+// Of returns the exit code of an error, and whether to print the error.
 func Of(err error) (code int, tell bool) {
 	var c *coded
 	switch {

@@ -11,7 +11,7 @@ import (
 	"github.com/quotad/quotad/region/rights"
 )
 
-// Config says what a node is to be.
+// Config holds the settings of a node.
 type Config struct {
 	Region, Node string
 	Nodes        int
@@ -21,12 +21,13 @@ type Config struct {
 		URL      string
 		Embedded bool
 		Timeout  time.Duration
-		TLS      peer.Files // what a Redis is called with
+		TLS      peer.Files // for calls to the Redis
 	}
 	Listen struct{ GRPC, HTTP, Peer, Gossip netip.AddrPort }
-	// Limits are those of each port: the gRPC API, the HTTP API and other regions.
-	Limits              door.Limits
-	Advertise           struct{ Peer, Gossip string } // host:port; empty: where it listens
+	// Limits are the same for each of three ports: the gRPC API, the HTTP API and other regions.
+	Limits door.Limits
+	// Advertise holds host:port of both. Empty: where the node listens.
+	Advertise           struct{ Peer, Gossip string }
 	Seeds               []string
 	PeerTLS             peer.Files // empty: plain text
 	GossipKeys          [][]byte   // none: plain text
@@ -37,20 +38,20 @@ type Config struct {
 	DrainTimeout        time.Duration
 	Chaos               bool
 
-	given map[string]place // of every setting that was given, by path
+	given map[string]place // where each setting was given, by path
 }
 
-// Setting is one thing that can be set: a field of the node file, a variable of the environment
-// and a flag, with names made from one another.
+// Setting is one setting of a node. It can be given as a field of the node file, an environment
+// variable or a flag. Their names are derived from Path.
 type Setting struct {
-	Path    string // in the node file: listen.grpc
+	Path    string // in the node file, such as listen.grpc
 	Kind    string // what the value is, in one word, for the help
-	Default string // the text that counts if nothing is given; empty: none
+	Default string // the text of the default value; empty: none
 	reader
 	Usage string
 }
 
-// Settings are all that can be set, in the order of the node file.
+// Settings returns all settings, in the order of the node file.
 func Settings() []Setting { return new(Config).settings() }
 
 // settings names, documents and defaults each setting, and says how it is read and into which
@@ -60,7 +61,7 @@ func (c *Config) settings() []Setting {
 		c.trustSettings(), c.runningSettings())
 }
 
-// nodeSettings say which node it is.
+// nodeSettings returns the settings that identify the node.
 func (c *Config) nodeSettings() []Setting {
 	return []Setting{
 		{"region", "name", "", one(&c.Region, name),
@@ -76,7 +77,7 @@ func (c *Config) nodeSettings() []Setting {
 	}
 }
 
-// redisSettings are about the region's Redis.
+// redisSettings returns the settings about the region's Redis.
 func (c *Config) redisSettings() []Setting {
 	return []Setting{
 		{"redis.url", "url", "", one(&c.Redis.URL, redisURL),
@@ -99,7 +100,7 @@ func (c *Config) redisSettings() []Setting {
 	}
 }
 
-// networkSettings say where the node is reached and whom it looks for.
+// networkSettings returns the settings about the addresses of this node and of others.
 func (c *Config) networkSettings() []Setting {
 	return []Setting{
 		{"listen.grpc", "host:port", "127.0.0.1:8081", one(&c.Listen.GRPC, listener),
@@ -127,7 +128,7 @@ func (c *Config) networkSettings() []Setting {
 	}
 }
 
-// trustSettings say whom and what the node trusts.
+// trustSettings returns the settings about whom and what the node trusts.
 func (c *Config) trustSettings() []Setting {
 	return []Setting{
 		{"peer_tls.cert", "file", "", one(&c.PeerTLS.Cert, filePath),
@@ -147,7 +148,7 @@ func (c *Config) trustSettings() []Setting {
 	}
 }
 
-// runningSettings say how the node runs.
+// runningSettings returns the settings about how the node runs.
 func (c *Config) runningSettings() []Setting {
 	return []Setting{
 		{"log_level", "level", "info", one(&c.LogLevel, logLevel),

@@ -26,7 +26,7 @@ type given struct {
 	flags []string
 }
 
-// required is the least that a node needs.
+// required is the smallest set of settings of a node.
 const required = "region: us-east\nnode: n1\ndata_dir: data\npolicy: limits.yaml\nredis: {embedded: true}\n"
 
 func (g given) configure(t *testing.T) (*Config, error) {
@@ -51,7 +51,8 @@ func TestFlagsGoBeforeVariablesBeforeTheFile(t *testing.T) {
 	tests := map[string]struct {
 		file, variable, flag string
 		get                  func(c *Config) any
-		want                 [3]string // what each of the three reads as; empty: as it was written
+		// what each of the three is read as; empty: as it was written
+		want [3]string
 	}{
 		"region":                             {"a", "b", "c", func(c *Config) any { return c.Region }, [3]string{}},
 		"node":                               {"a", "b", "c", func(c *Config) any { return c.Node }, [3]string{}},
@@ -88,7 +89,7 @@ func TestFlagsGoBeforeVariablesBeforeTheFile(t *testing.T) {
 		"drain_timeout":      {"1s", "2s", "3s", func(c *Config) any { return c.DrainTimeout }, [3]string{}},
 		"chaos":              {"enabled", "disabled", "true", func(c *Config) any { return c.Chaos }, [3]string{"true", "false", "true"}},
 	}
-	// What a setting is of no use without.
+	// The other settings without which a setting is useless.
 	also := map[string][]string{
 		"peer_tls.cert": {"--peer-tls-key=k", "--peer-tls-ca=a"}, "peer_tls.key": {"--peer-tls-cert=c", "--peer-tls-ca=a"},
 		"peer_tls.ca":   {"--peer-tls-cert=c", "--peer-tls-key=k"},
@@ -123,7 +124,7 @@ func TestFlagsGoBeforeVariablesBeforeTheFile(t *testing.T) {
 // key is a gossip key of 16 equal bytes.
 func key(b byte) string { return base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{b}, 16)) }
 
-// withSetting is the least node file, with one setting put in or replaced.
+// withSetting returns the smallest node file with one setting added or replaced.
 func withSetting(s Setting, text string) string {
 	root, field, grouped := strings.Cut(s.Path, ".")
 	line := fmt.Sprintf("%s: %s\n", root, text)
@@ -263,8 +264,8 @@ func TestBadValuesAreToldWithTheirPlace(t *testing.T) {
 	}
 }
 
-// TestGuardsOpenThePorts: with certificates calls between regions may come from anywhere, with keys gossip may; what is
-// guarded is not warned of.
+// TestGuardsOpenThePorts: with certificates calls between regions may come from anywhere, and with
+// keys gossip may. Protected ports cause no warning.
 func TestGuardsOpenThePorts(t *testing.T) {
 	tls := []string{"--listen-peer=10.0.0.1:8082", "--peer-tls-cert=c", "--peer-tls-key=k", "--peer-tls-ca=a"}
 	keys := []string{"--listen-gossip=10.0.0.1:7946", "--gossip-keys=" + key('A')}
@@ -292,7 +293,8 @@ func TestGuardsOpenThePorts(t *testing.T) {
 	}
 }
 
-// TestGossipKeysOfAFile: a file holds one key on a line, the first of which encrypts; keys can stand beside it.
+// TestGossipKeysOfAFile: a file holds one key on each line, of which the first encrypts. Keys can
+// be given beside the file.
 func TestGossipKeysOfAFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
 	if err := os.WriteFile(path, []byte(key('A')+"\n"+key('B')+"\n\n"), 0o600); err != nil {
@@ -311,7 +313,7 @@ func TestGossipKeysOfAFile(t *testing.T) {
 	}
 }
 
-// TestUnknownFieldsAreRefused puts an unknown field into any group, which must be told with its line.
+// TestUnknownFieldsAreRefused adds an unknown field to any group. The error must name its line.
 func TestUnknownFieldsAreRefused(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		name := rapid.StringMatching(`[a-z_]{1,12}`).Draw(t, "name") + "_"

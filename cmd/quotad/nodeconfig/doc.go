@@ -1,11 +1,11 @@
 // Package nodeconfig reads the settings of a node.
 //
-// Each setting is a field of [Config]. One table beside it (config.go) gives it a name, a default,
-// words for the help and for the README, and the way it is read. A setting can be given in the
-// node file, as a variable of the environment, or as a flag. Flags go before variables, variables
-// before the file, and the file before defaults.
+// Each setting is a field of [Config]. One table (config.go) gives it a name, a default, a text for
+// the help and the README, and the function that reads it. A setting can be given in the node file,
+// as an environment variable, or as a flag. Flags override variables, variables override the file,
+// and the file overrides defaults.
 //
-// [Layers.Read] puts the layers together and reports everything that is wrong at once, each with
-// its place and its remedy. A value that another layer overrides is checked, too.
-// [Config.Validate] checks what several settings must agree on.
+// [Layers.Read] puts the layers together and reports all wrong values at once, each with its place
+// and its remedy. It also checks values that another layer overrides. If all values are right,
+// [Config.Validate] checks what depends on several settings.
 package nodeconfig

@@ -11,7 +11,7 @@ import (
 	"github.com/quotad/quotad/policy/strictyaml"
 )
 
-// nodeKind is a node file as a file. An empty one sets nothing.
+// nodeKind describes a node file for package strictyaml. An empty file sets nothing.
 var nodeKind = strictyaml.Kind{
 	MaxBytes: 16 << 10,
 	TooLarge: "check the path given to --config: a node file has some twenty lines",
@@ -21,13 +21,14 @@ var nodeKind = strictyaml.Kind{
 const mendGroup = "write settings as name: value, each on a line of its own"
 
 // readFile returns the values in a node file, by the path of their setting, and everything that is
-// wrong with the file's form. What the values mean is the settings' business.
+// wrong with the form of the file. The settings check the values.
 func readFile(path string, settings []Setting) (map[string][]value, []error) {
 	if path == "" {
 		return nil, nil
 	}
 	src, err := files.Read(path, nodeKind.MaxBytes)
-	if err != nil && !errors.Is(err, files.ErrTooLarge) { // of which parseFile tells
+	// parseFile reports a file that is too large.
+	if err != nil && !errors.Is(err, files.ErrTooLarge) {
 		return nil, []error{fmt.Errorf("read node file: %w; check the path given to --config", err)}
 	}
 	values, err := parseFile(path, src, settings)
@@ -55,7 +56,7 @@ type nodeFile struct {
 	values   map[string][]value
 }
 
-// group reads a mapping whose fields are settings, or groups of them.
+// group reads a mapping whose fields are settings or groups of settings.
 func (f *nodeFile) group(v strictyaml.Value) {
 	known, mend := fieldsOf(f.settings, v.Path()), mendGroup
 	if v.Path() != "" {
@@ -79,8 +80,8 @@ func (f *nodeFile) group(v strictyaml.Value) {
 	}
 }
 
-// setting takes the value, or the values, of one setting as they are written: what a number or a
-// word means depends on the setting, not on YAML.
+// setting takes the value or the values of one setting as text. The setting, not YAML, decides what
+// a number or a word means.
 func (f *nodeFile) setting(s Setting, v strictyaml.Value) {
 	items := []strictyaml.Value{v}
 	if s.list {
@@ -95,7 +96,7 @@ func (f *nodeFile) setting(s Setting, v strictyaml.Value) {
 	}
 }
 
-// fieldsOf returns the fields of a group of the node file; the empty path is the file itself.
+// fieldsOf returns the fields of a group of the node file. The empty path is the file itself.
 func fieldsOf(settings []Setting, group string) []string {
 	var fields []string
 	for _, s := range settings {

@@ -14,14 +14,14 @@ import (
 	"github.com/quotad/quotad/policy/strictyaml"
 )
 
-// place is where a value was given, for messages.
+// place is where a value was given, for error messages.
 type place struct {
-	layer int                 // a higher one goes before a lower one
-	name  string              // the setting in the file, the variable or the flag
+	layer int                 // a higher one overrides a lower one
+	name  string              // of the setting in the file, the variable or the flag
 	pos   strictyaml.Position // in the file
 }
 
-// The layers, in the order in which one goes before another.
+// The layers, from the one that all others override.
 const (
 	byDefault = iota
 	byFile
@@ -29,7 +29,7 @@ const (
 	byFlag
 )
 
-// fail reports what is wrong with what stands there.
+// fail returns an error about the value at the place.
 func (p place) fail(problem, mend string) error {
 	if p.layer == byFile {
 		return &strictyaml.Error{Pos: p.pos, Path: p.name, Problem: problem, Mend: mend}
@@ -37,26 +37,27 @@ func (p place) fail(problem, mend string) error {
 	return fmt.Errorf("%s: %s; %s", p.name, problem, mend)
 }
 
-// Fail returns an error of a setting that shows only where it is used, with its place.
+// Fail returns an error about a setting that shows only when the setting is used. The error has the
+// setting's place.
 func (c *Config) Fail(path, problem, mend string) error {
 	return c.given[path].fail(problem, mend)
 }
 
-// Flag is the setting as a flag.
+// Flag returns the name of the setting's flag.
 func (s Setting) Flag() string { return strings.NewReplacer(".", "-", "_", "-").Replace(s.Path) }
 
-// Variable is the setting as a variable of the environment.
+// Variable returns the name of the setting's environment variable.
 func (s Setting) Variable() string {
 	return "QUOTAD_" + strings.ToUpper(strings.ReplaceAll(s.Path, ".", "_"))
 }
 
-// anywhere names the ways in which a setting can be given.
+// anywhere names all ways in which a setting can be given.
 func anywhere(path string) string {
 	s := Setting{Path: path}
 	return fmt.Sprintf("set %s in the node file, or --%s, or %s", path, s.Flag(), s.Variable())
 }
 
-// split takes the text of a variable or a flag apart.
+// split returns the values in the text of a variable or a flag.
 func (s Setting) split(text string) []string {
 	if !s.list {
 		return []string{text}
@@ -68,13 +69,13 @@ func (s Setting) split(text string) []string {
 	return all
 }
 
-// flagValue holds what flags give to a setting, to be read when all layers are known.
+// flagValue holds the texts that flags give to a setting. They are read when all layers are known.
 type flagValue struct {
 	Setting
 	texts []string
 }
 
-// String implements pflag.Value; the default is shown by way of DefValue.
+// String implements pflag.Value. The help shows the default by DefValue.
 func (f *flagValue) String() string { return strings.Join(f.texts, ",") }
 
 // Type implements pflag.Value.
@@ -89,15 +90,15 @@ func (f *flagValue) Set(text string) error {
 	return nil
 }
 
-// Layers are where a command finds the settings of a node.
+// Layers are the places in which a command finds the settings of a node.
 type Layers struct {
 	file        *pflag.Flag
 	flags       map[string]*flagValue
 	environment func(name string) (string, bool)
 }
 
-// AddFlags adds a flag for every setting, and --config for the node file. The layer below the
-// flags is an environment, which is usually [Environment].
+// AddFlags adds a flag for every setting, and --config for the node file. environment looks up
+// variables, and is usually [Environment].
 func AddFlags(flags *pflag.FlagSet, environment func(name string) (string, bool)) *Layers {
 	flags.String("config", "", "node file")
 	l := &Layers{flags.Lookup("config"), make(map[string]*flagValue), environment}
@@ -113,14 +114,14 @@ func AddFlags(flags *pflag.FlagSet, environment func(name string) (string, bool)
 	return l
 }
 
-// Environment looks a variable up. An empty one counts as not given, as container platforms cannot
-// remove any.
+// Environment looks a variable up. An empty variable counts as not given, because container
+// platforms cannot remove variables.
 func Environment(name string) (string, bool) {
 	text := os.Getenv(name)
 	return text, text != ""
 }
 
-// Read puts the layers together.
+// Read puts the layers together and returns the settings, or all errors as one.
 func (l *Layers) Read() (*Config, error) {
 	path := l.file.Value.String()
 	if !l.file.Changed {
@@ -170,7 +171,7 @@ func (l *Layers) flag(s Setting) []value {
 	return valuesAt(place{layer: byFlag, name: "--" + s.Flag()}, l.flags[s.Path].texts...)
 }
 
-// valuesAt gives texts of one place.
+// valuesAt returns texts as values with the same place.
 func valuesAt(at place, texts ...string) []value {
 	all := make([]value, len(texts))
 	for i, text := range texts {
@@ -179,7 +180,7 @@ func valuesAt(at place, texts ...string) []value {
 	return all
 }
 
-// asRead orders problems as a reader meets them: those of the file by position, then the others.
+// asRead orders errors as a reader meets them: those of the file by position, then the others.
 func asRead(a, b error) int {
 	at := func(err error) strictyaml.Position {
 		if inFile, ok := errors.AsType[*strictyaml.Error](err); ok {

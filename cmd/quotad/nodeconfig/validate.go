@@ -12,8 +12,8 @@ import (
 	"github.com/quotad/quotad/region/store"
 )
 
-// Validate fills in what depends on other settings, and returns what is missing or does not go
-// together: all of it, each with its remedy.
+// Validate fills in settings that depend on others, and returns an error with its remedy for each
+// setting that is missing or contradicts another.
 func (c *Config) Validate() []error {
 	errs := []error{
 		c.require("region"), c.require("data_dir"), c.require("policy"),
@@ -38,7 +38,8 @@ func (c *Config) require(path string) error {
 	return fmt.Errorf("%s: missing; %s", path, anywhere(path))
 }
 
-// chooseRedis lets the higher layer win between an embedded Redis and one of a URL.
+// chooseRedis chooses between an embedded Redis and one with a URL if both are given. The one of
+// the higher layer wins.
 func (c *Config) chooseRedis() error {
 	url, embedded := c.given["redis.url"], c.given["redis.embedded"]
 	switch {
@@ -54,7 +55,7 @@ func (c *Config) chooseRedis() error {
 	return nil
 }
 
-// nameNode takes the host's name if the node was given none.
+// nameNode gives the node the host's name if it has none.
 func (c *Config) nameNode() (err error) {
 	if c.Node != "" {
 		return nil
@@ -67,7 +68,7 @@ func (c *Config) nameNode() (err error) {
 	return err
 }
 
-// together asks for all of these settings, or none.
+// together returns an error if some but not all of the settings are given.
 func (c *Config) together(paths ...string) error {
 	var given, missing []string
 	for _, path := range paths {
@@ -84,7 +85,7 @@ func (c *Config) together(paths ...string) error {
 		anywhere(missing[0]))
 }
 
-// checkRedisTLS asks for a Redis with TLS where certificates for it are given.
+// checkRedisTLS returns an error if certificates for Redis are given and its URL has no TLS.
 func (c *Config) checkRedisTLS() error {
 	at, err := store.ParseURL(c.Redis.URL)
 	if c.Redis.Embedded || err != nil || at.Encrypted() {
@@ -99,8 +100,8 @@ func (c *Config) checkRedisTLS() error {
 	return nil
 }
 
-// checkListener refuses what others could reach unprotected, unless the operator says that it is
-// meant.
+// checkListener returns an error if others could reach the listener unprotected, unless the
+// operator allows that (insecure).
 func (c *Config) checkListener(
 	path string, at netip.AddrPort, guarded bool, guard, danger string,
 ) error {
@@ -113,7 +114,7 @@ func (c *Config) checkListener(
 			"as on a private network", guard))
 }
 
-// checkAdvertised asks for an address that others can call, where the one listened on is none.
+// checkAdvertised requires an address that others can call if the node listens on all addresses.
 func (c *Config) checkAdvertised(what string, listen netip.AddrPort, advertise string) error {
 	if advertise != "" || !listen.Addr().IsUnspecified() {
 		return nil
@@ -122,8 +123,8 @@ func (c *Config) checkAdvertised(what string, listen netip.AddrPort, advertise s
 		"so other nodes cannot be told which one to call", listen), anywhere("advertise."+what))
 }
 
-// CheckRegion asks that the document has the node's region. It is asked before anything is written
-// under that name.
+// CheckRegion returns an error if the document does not have the node's region. Call it before
+// anything is written under that name.
 func (c *Config) CheckRegion(d *policy.Document) error {
 	if _, known := d.RegionIndex(c.Region); known {
 		return nil
@@ -137,7 +138,7 @@ func (c *Config) CheckRegion(d *policy.Document) error {
 		"correct the name, or add the region to the document")
 }
 
-// Warnings are what an operator should know before the node serves.
+// Warnings returns what an operator should know before the node serves.
 func (c *Config) Warnings() []string {
 	var all []string
 	warn := func(when bool, text string) {

@@ -20,43 +20,43 @@ import (
 )
 
 const (
-	// MaxNodes is far above any region's need; a number beyond it is a slip.
+	// MaxNodes is far above any region's need. A larger number is a mistake.
 	MaxNodes = 10_000
-	// maxConnections is far above what a node can have open; a number beyond it is a slip.
+	// maxConnections is far above what a node can have open. A larger number is a mistake.
 	maxConnections = 1_000_000
-	// maxRepeats is far above what any caller needs that tries again. Each is a request that is
-	// served for nothing where the caller serves what is repeated.
+	// maxRepeats is far above what any caller needs that sends a request again. A caller that
+	// serves repeated requests serves each of these without a charge.
 	maxRepeats = 100
-	// minRemembered and maxRemembered bound what a node remembers: fewer are soon too few, more
-	// than the memory of a machine.
+	// minRemembered and maxRemembered bound what a node remembers. Fewer are too few in practice,
+	// more do not fit the memory of a machine.
 	minRemembered = 1_000
 	maxRemembered = 100_000_000
-	// minTimeout and maxTimeout bound redis.timeout: a round trip to the region's own Redis fits
-	// into the first, and a caller's patience into the last.
+	// minTimeout and maxTimeout bound redis.timeout. minTimeout leaves time for a round trip to the
+	// region's own Redis. maxTimeout is as long as a caller waits.
 	minTimeout = 5 * time.Millisecond
 	maxTimeout = 2 * time.Second
-	// maxDrain is longer than any platform waits before it kills.
+	// maxDrain is longer than any platform waits before it kills a process.
 	maxDrain = 10 * time.Minute
-	// maxGossipKeys is what package gossip holds at a time.
+	// maxGossipKeys is the number of keys that package gossip holds at a time.
 	maxGossipKeys = 8
-	// maxKeyFileBytes bounds a file of them, with room for blanks and line ends.
+	// maxKeyFileBytes bounds a file of gossip keys, with room for blanks and line ends.
 	maxKeyFileBytes = 4 << 10
 )
 
-// value is the text of a value as it was given.
+// value is the text of a value as it was given, with its place.
 type value struct {
 	text   string
-	folder string // what a relative path starts from; empty: the working directory
+	folder string // where a relative path starts; empty: the working directory
 	place
 }
 
 // reader reads the values that one layer gives to a setting.
 type reader struct {
-	list bool // there may be several
+	list bool // there may be several values
 	read func(all []value) error
 }
 
-// one reads a single value.
+// one returns a reader of a single value.
 func one[T any](into *T, parse func(value) (T, error)) reader {
 	return reader{read: func(all []value) error {
 		parsed, err := parse(all[0])
@@ -67,7 +67,7 @@ func one[T any](into *T, parse func(value) (T, error)) reader {
 	}}
 }
 
-// each reads any number of values.
+// each returns a reader of any number of values.
 func each[T any](into *[]T, parse func(value) (T, error)) reader {
 	return reader{list: true, read: func(all []value) error {
 		parsed := make([]T, len(all))
@@ -92,7 +92,7 @@ func name(v value) (string, error) {
 	return v.text, nil
 }
 
-// number reads a whole number of something.
+// number returns a parser of a whole number in a range. of names what is counted.
 func number[N int | int64](of string, least, most N) func(value) (N, error) {
 	return func(v value) (N, error) {
 		n, err := strconv.ParseInt(v.text, 10, 64)
@@ -104,7 +104,7 @@ func number[N int | int64](of string, least, most N) func(value) (N, error) {
 	}
 }
 
-// duration reads a duration as Go writes it.
+// duration returns a parser of a duration in Go's format, in a range. like is an example.
 func duration(least, most time.Duration, like string) func(value) (time.Duration, error) {
 	return func(v value) (time.Duration, error) {
 		d, err := time.ParseDuration(v.text)
@@ -124,7 +124,7 @@ func boolean(v value) (bool, error) {
 	return v.text == "true", nil
 }
 
-// switched reads a boolean that may be called what it comes to.
+// switched reads a boolean that may also be written as enabled or disabled.
 func switched(v value) (bool, error) {
 	switch v.text {
 	case "enabled":
@@ -161,7 +161,7 @@ func (v value) resolve(path string) string {
 	return filepath.Join(v.folder, path)
 }
 
-// redisURL never repeats the text, which may hold a password.
+// redisURL reads the URL of a Redis. Its errors do not repeat the text, which may hold a password.
 func redisURL(v value) (string, error) {
 	if _, err := store.ParseURL(v.text); err != nil {
 		return "", v.fail("this is not the URL of a Redis: "+errors.Unwrap(err).Error(),
@@ -172,8 +172,8 @@ func redisURL(v value) (string, error) {
 	return v.text, nil
 }
 
-// listener reads addresses only, no names: whether a listener is on loopback must not depend on a
-// resolver.
+// listener reads an IP address and a port. It takes no names but localhost, because it must not
+// depend on a resolver whether a listener is on loopback.
 func listener(v value) (at netip.AddrPort, err error) {
 	const mend = "write an address of this machine and a port, such as 127.0.0.1:8080, " +
 		"or :8080 for all addresses"
@@ -198,7 +198,7 @@ func listener(v value) (at netip.AddrPort, err error) {
 	return netip.AddrPortFrom(ip, uint16(port)), nil
 }
 
-// address reads what other machines are to call.
+// address reads an address that other machines can call.
 func address(v value) (string, error) {
 	const mend = "write a host or address that other nodes can reach, and a port from 1 to 65535"
 	host, service, err := net.SplitHostPort(v.text)
@@ -215,7 +215,8 @@ func address(v value) (string, error) {
 	return v.text, nil
 }
 
-// keys reads gossip keys, and files of them. It never repeats the texts, which are secrets.
+// keys returns a reader of gossip keys and files of them. Its errors do not repeat the texts, which
+// are secrets.
 func keys(into *[][]byte) reader {
 	return reader{list: true, read: func(all []value) error {
 		var keys [][]byte

@@ -12,7 +12,7 @@ import (
 	"github.com/quotad/quotad/cmd/quotad/show"
 )
 
-// onDeployment plays the scenario on a deployment that runs already, whose nodes a file names.
+// onDeployment plays the scenario on a running deployment. file names its nodes.
 func (r *Rehearsal) onDeployment(ctx context.Context, file, quotad string, tell *teller) (_ *scenario.Record, err error) {
 	nodes, err := staging.ReadNodes(file)
 	if err != nil {

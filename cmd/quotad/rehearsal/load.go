@@ -13,7 +13,7 @@ import (
 	"github.com/quotad/quotad/policy/files"
 )
 
-// Shipped are the scenarios that this binary brings along, by name.
+// Shipped returns the scenarios in this binary, by name.
 func Shipped() ([]*scenario.Scenario, error) {
 	files, err := fs.Glob(scenarios.Files, "*.yaml")
 	if err != nil {
@@ -38,7 +38,7 @@ func shipped(file string) (*scenario.Scenario, error) {
 	return scenario.Parse(file, src)
 }
 
-// Load reads a file, or else the scenario of that name that this binary brings along.
+// Load reads a scenario: the one in this binary with that name, else a file.
 func Load(name string) (*scenario.Scenario, error) {
 	if !strings.ContainsAny(name, "./"+string(os.PathSeparator)) {
 		if s, err := shipped(name + ".yaml"); !errors.Is(err, fs.ErrNotExist) {
@@ -56,7 +56,7 @@ func Load(name string) (*scenario.Scenario, error) {
 	return s, nil
 }
 
-// readFile reads a file of no more than a scenario may have.
+// readFile reads a file that is at most as large as a scenario may be.
 func readFile(name string) ([]byte, error) {
 	src, err := files.Read(name, scenario.MaxBytes)
 	if errors.Is(err, files.ErrTooLarge) {

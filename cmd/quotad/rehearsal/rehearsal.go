@@ -1,8 +1,8 @@
-// Package rehearsal plays a scenario with real processes, or on a deployment that runs already, and
-// tells what came of it.
+// Package rehearsal plays a scenario with real processes or on a running deployment, and reports
+// the outcome.
 //
-// A scenario is a file, or one of those that this binary brings along (load.go). [Rehearsal] starts
-// the regions (rehearsal.go) or calls the deployment (against.go), says how it goes on and what was
+// A scenario is a file, or one of those in this binary (load.go). [Rehearsal] starts the regions
+// (rehearsal.go) or calls the deployment (against.go), reports progress and which expectations were
 // met (tell.go), and writes a page about it (report.go).
 package rehearsal
 
@@ -22,18 +22,19 @@ import (
 	"github.com/quotad/quotad/cmd/quotad/exit"
 )
 
-// Rehearsal is a scenario to be played, and how.
+// Rehearsal is a scenario with the options of its run.
 type Rehearsal struct {
 	*scenario.Scenario
 	Quotad   string // path of the binary under test; empty: this one
-	Against  string // nodes file of a deployment that runs already; empty: none
+	Against  string // nodes file of a running deployment; empty: none
 	ReportTo string // path of the page to write; empty: none
 	Output   string // table or json
 	Seed     uint64
-	Command  string // that plays it again
+	Command  string // the command line that plays it again
 }
 
-// PlayAndJudge plays the scenario and tells what came of it.
+// PlayAndJudge plays the scenario and reports the outcome. The error carries the exit code if an
+// expectation was not met.
 func (r *Rehearsal) PlayAndJudge(ctx context.Context, out io.Writer) error {
 	if r.Quotad == "" {
 		self, err := os.Executable()
@@ -49,7 +50,7 @@ func (r *Rehearsal) PlayAndJudge(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	// What was started must end with a closed terminal, too: mounted disks would stay.
+	// A closed terminal must end what was started, too, because mounted disks would stay.
 	playing, stop := signal.NotifyContext(ctx, syscall.SIGHUP)
 	defer stop()
 	tell := teller{out: out, quiet: r.Output == "json"}
@@ -65,7 +66,7 @@ func (r *Rehearsal) PlayAndJudge(ctx context.Context, out io.Writer) error {
 	return cmp.Or(r.writeReport(ctx, record, results), told)
 }
 
-// checkPaths checks what can be known to be wrong of paths before anything is played.
+// checkPaths checks the paths before anything is played.
 func (r *Rehearsal) checkPaths() error {
 	switch info, err := os.Stat(r.Quotad); {
 	case err != nil:
@@ -86,7 +87,7 @@ func (r *Rehearsal) checkPaths() error {
 	return nil
 }
 
-// stage starts the regions and plays the scenario on them, or plays it on a deployment that runs already.
+// stage starts the regions and plays the scenario on them, or plays it on a running deployment.
 func (r *Rehearsal) stage(ctx context.Context, scope process.Scope, tell *teller) (*scenario.Record, error) {
 	quotad, err := filepath.Abs(r.Quotad)
 	if err != nil {
@@ -104,7 +105,8 @@ func (r *Rehearsal) stage(ctx context.Context, scope process.Scope, tell *teller
 		return nil, err
 	}
 	fleet, err := scenario.StartFleet(ctx, scope, r.Scenario, quotad, r.Seed)
-	if ctx.Err() != nil { // nodes that were half started have much to say, and none of it is the cause
+	// Half-started nodes report many errors, none of which is the cause.
+	if ctx.Err() != nil {
 		return nil, fmt.Errorf("scenario %s was ended before it began: %w", r.Name, context.Cause(ctx))
 	}
 	if err != nil {

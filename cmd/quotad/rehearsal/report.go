@@ -24,12 +24,12 @@ func (r *Rehearsal) writeReport(ctx context.Context, record *scenario.Record, re
 	return errors.Join(err, f.Close())
 }
 
-// versionTimeout bounds how long a binary may take to say what it is.
+// versionTimeout bounds how long a binary may take to print its version.
 const versionTimeout = 10 * time.Second
 
-// version is what the binary under test was built from, in its own words.
+// version returns the version that the binary under test prints, or its path.
 func (r *Rehearsal) version(ctx context.Context) string {
-	path, err := filepath.Abs(r.Quotad) // a bare name would be looked for elsewhere
+	path, err := filepath.Abs(r.Quotad) // a bare name would be looked for in PATH
 	if err != nil {
 		return r.Quotad
 	}
@@ -37,7 +37,8 @@ func (r *Rehearsal) version(ctx context.Context) string {
 	defer cancel()
 	out, err := exec.CommandContext(ctx, path, "version").Output()
 	if err != nil {
-		return path // an older one may not say
+		return path // an older binary may not have the command
 	}
-	return strings.TrimPrefix(strings.TrimSpace(string(out)), "quotad ") // the page says whose version it is
+	// The page says already that it is quotad's version.
+	return strings.TrimPrefix(strings.TrimSpace(string(out)), "quotad ")
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/quotad/quotad/cmd/quotad/show"
 )
 
-// teller prints how a rehearsal goes on. Safe for concurrent use.
+// teller prints the progress of a rehearsal. Safe for concurrent use.
 type teller struct {
 	quiet bool
 	mu    sync.Mutex
@@ -39,7 +39,7 @@ func (t *teller) started(r *Rehearsal) {
 
 func (t *teller) step(s scenario.Step) { t.line("%6.1fs  %s", s.At.Seconds(), s) }
 
-// done tells of steps that took their time, or had an outcome.
+// done reports steps that failed, had an outcome, or took more than a second.
 func (t *teller) done(e scenario.Event) {
 	took := e.To - e.From
 	switch {
@@ -52,19 +52,22 @@ func (t *teller) done(e scenario.Event) {
 	}
 }
 
-// rehearsed is what came of a rehearsal, for scripts.
+// rehearsed is the outcome of a rehearsal as JSON.
 type rehearsed struct {
-	Scenario     string            `json:"scenario"`
-	Seed         uint64            `json:"seed"`
-	OK           bool              `json:"ok"`
-	Answers      int               `json:"answers"`
-	Unsent       map[string]int64  `json:"unsent"` // requests that no node accepted, by region
-	Shed         map[string]int64  `json:"shed"`   // requests that fell due while too many waited for an answer, by region
-	Behind       map[string]int64  `json:"behind"` // requests that this machine was too slow to send, by region
+	Scenario string `json:"scenario"`
+	Seed     uint64 `json:"seed"`
+	OK       bool   `json:"ok"`
+	Answers  int    `json:"answers"`
+	// Unsent counts the requests that no node accepted, by region.
+	Unsent map[string]int64 `json:"unsent"`
+	// Shed counts the requests that were due while too many waited for an answer, by region.
+	Shed map[string]int64 `json:"shed"`
+	// Behind counts the requests that this machine was too slow to send, by region.
+	Behind       map[string]int64  `json:"behind"`
 	Expectations []scenario.Result `json:"expectations"`
 }
 
-// tell prints what came of it; the error carries the exit code where something was not met.
+// tell prints the outcome. The error carries the exit code if an expectation was not met.
 func (r *Rehearsal) tell(out io.Writer, record *scenario.Record, results []scenario.Result) error {
 	ok := scenario.OK(results)
 	if r.Output == "json" {

@@ -1,5 +1,5 @@
-// Package remote calls a node over its HTTP API, as the commands about a running node do. An
-// error says what to do about it, and carries its exit code.
+// Package remote calls a node over its HTTP API, for the commands about a running node. Its errors
+// say what to do, and carry their exit code.
 package remote
 
 import (
@@ -24,29 +24,30 @@ type Node struct {
 	timeout time.Duration
 }
 
-// Flags adds the flags that say where the node is.
+// Flags adds the flags for the node's address and the timeout.
 func (n *Node) Flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&n.addr, "addr", "http://127.0.0.1:8080", "HTTP address of a node")
 	f.DurationVar(&n.timeout, "timeout", 5*time.Second, "how long to wait for the answer")
 }
 
-// Answer is what a node answered.
+// Answer is the answer of a node.
 type Answer struct {
 	Code int
 	Body []byte
 	from *Node
 }
 
-// maxAnswerBytes bounds what is read of an answer; the largest is the status of a large cluster.
+// maxAnswerBytes bounds the part of an answer that is read. The largest answer is the status of a
+// large cluster.
 const maxAnswerBytes = 4 << 20
 
-// Get asks the node for what stands at a path.
+// Get sends a GET request for a path.
 func (n *Node) Get(ctx context.Context, path string, query url.Values) (Answer, error) {
 	return n.call(ctx, http.MethodGet, path, query, nil)
 }
 
-// Post sends the node a request as JSON.
+// Post sends a POST request with a body in JSON.
 func (n *Node) Post(ctx context.Context, path string, request any) (Answer, error) {
 	body, err := json.Marshal(request)
 	if err != nil {
@@ -55,7 +56,7 @@ func (n *Node) Post(ctx context.Context, path string, request any) (Answer, erro
 	return n.call(ctx, http.MethodPost, path, nil, body)
 }
 
-// call returns an error if there is no answer.
+// call sends a request. The error says that there is no answer.
 func (n *Node) call(
 	ctx context.Context, method, path string, query url.Values, body []byte,
 ) (Answer, error) {
@@ -96,8 +97,8 @@ func unreachable(err error) error {
 		"check that it runs and that --addr is its HTTP address (listen.http)", err))
 }
 
-// Into reads an answer. Unless the node did what it was asked for, and the answer then is whole,
-// the error says what the node said instead.
+// Into decodes the answer. It fails if the node did not do what was asked, or the decoded answer is
+// not whole, and the error then says what the node said.
 func (a Answer) Into(answer any, whole func() bool) error {
 	if a.Code != http.StatusOK || json.Unmarshal(a.Body, answer) != nil || !whole() {
 		return a.Refusal()
@@ -105,7 +106,7 @@ func (a Answer) Into(answer any, whole func() bool) error {
 	return nil
 }
 
-// Refusal is what an answer other than the wanted one means.
+// Refusal returns the error for an answer that is not the wanted one.
 func (a Answer) Refusal() error {
 	var problem struct {
 		Detail string `json:"detail"`
@@ -120,14 +121,14 @@ func (a Answer) Refusal() error {
 	case a.Code == http.StatusServiceUnavailable:
 		return exit.Unreachable(fmt.Errorf("%w; try again, and see quotad status", err))
 	case a.Code == http.StatusConflict, a.Code == http.StatusForbidden:
-		return err // the request is right, and cannot be met
+		return err // the request is right but cannot be met
 	case a.Code >= 400 && a.Code < 500 && a.Code != http.StatusNotFound:
 		return exit.Usage(fmt.Errorf("%w; correct the request", err))
 	}
 	return err
 }
 
-// Show writes the answer as JSON, laid out for people, or else in words.
+// Show writes the answer as indented JSON, or in words.
 func (a Answer) Show(w io.Writer, output string, inWords func(io.Writer) error) error {
 	if output != "json" {
 		return inWords(w)

@@ -18,13 +18,13 @@ import (
 	"github.com/quotad/quotad/region/store"
 )
 
-// parts are what a node is made of, opened and not yet started.
+// parts are the opened parts of a node that has not started yet.
 type parts struct {
 	config   region.Config
 	sockets  *sockets
 	doors    doors
 	embedded *servers.Server // nil: the Redis is elsewhere
-	journal  string          // path
+	journal  string          // path of the file
 	gate     *link.Gate      // nil: the node makes no cuts
 }
 
@@ -35,7 +35,7 @@ const (
 	embeddedTimeout = 2 * time.Second
 )
 
-// assemble opens everything a node needs. What was opened is closed again if something is missing.
+// assemble opens everything that a node needs. If something fails it closes what it opened.
 func assemble(ctx context.Context, c *nodeconfig.Config, d *policy.Document, log *slog.Logger) (_ *parts, err error) {
 	p := &parts{journal: filepath.Join(c.DataDir, "journal.db"), doors: newDoors(c.Limits)}
 	defer func() {
@@ -79,8 +79,10 @@ func assemble(ctx context.Context, c *nodeconfig.Config, d *policy.Document, log
 	return p, nil
 }
 
-// putGate puts a gate between the node and all others. It tells them apart by address, so calls leave from the one by which
-// this node is known, where it listens there; on one machine, where a relay may stand for it, from the one that it listens on.
+// putGate puts a gate between the node and all others. The gate tells nodes apart by address. So
+// calls leave from the address that this node advertises, if it listens there. If both are on
+// loopback, where a relay may be advertised for the node, calls leave from the address on which it
+// listens.
 func (p *parts) putGate(c *nodeconfig.Config) {
 	p.gate = link.NewGate()
 	dialer := net.Dialer{Timeout: dialTimeout}
@@ -109,11 +111,11 @@ func (p *parts) connect(ctx context.Context, c *nodeconfig.Config, trust *tls.Co
 	return nil
 }
 
-// close closes all that is open. After the node was started and closed that is the embedded Redis alone; closing
-// the others again does nothing.
+// close closes everything that is open. After the node was started and closed, that is only the
+// embedded Redis, and closing the others again does nothing.
 func (p *parts) close() {
 	if p.gate != nil {
-		p.gate.Heal() // what was closed during a cut
+		p.gate.Heal() // releases what was closed during a cut
 	}
 	if p.sockets != nil {
 		p.sockets.close()

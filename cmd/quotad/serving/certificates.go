@@ -13,8 +13,8 @@ import (
 	"github.com/quotad/quotad/region/peer"
 )
 
-// LoadPeerTLS reads the certificates for calls between regions; nil if there are none. That they were replaced, or could
-// not be, goes into the log.
+// LoadPeerTLS reads the certificates for calls between regions, and returns nil if none are
+// configured. It logs when the files are replaced, and when new ones cannot be used.
 func LoadPeerTLS(c *nodeconfig.Config, log *slog.Logger) (*peer.TLS, error) {
 	if c.PeerTLS == (peer.Files{}) {
 		return nil, nil
@@ -32,10 +32,10 @@ func LoadPeerTLS(c *nodeconfig.Config, log *slog.Logger) (*peer.TLS, error) {
 	return loaded, nil
 }
 
-// earlyWarning is how long before its end a certificate is worth a warning.
+// earlyWarning is how long before its end a certificate causes a warning.
 const earlyWarning = 7 * 24 * time.Hour
 
-// expiryWarning warns of a certificate that ends soon.
+// expiryWarning returns a warning if a certificate ends soon.
 func expiryWarning(t *peer.TLS) []string {
 	if t == nil || time.Until(t.Expires()) > earlyWarning {
 		return nil
@@ -56,7 +56,8 @@ func peerTrust(t *peer.TLS) string {
 	return "TLS, certificate until " + t.Expires().UTC().Format(time.RFC3339)
 }
 
-// loadRedisTLS reads the certificates for the region's Redis; nil if none are set.
+// loadRedisTLS reads the certificates for the region's Redis, and returns nil if none are
+// configured.
 func loadRedisTLS(c *nodeconfig.Config) (*tls.Config, error) {
 	if c.Redis.Embedded || c.Redis.TLS.CA == "" && c.Redis.TLS.Cert == "" {
 		return nil, nil

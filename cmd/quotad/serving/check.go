@@ -18,11 +18,12 @@ import (
 	"github.com/quotad/quotad/region/store"
 )
 
-// connectTimeout bounds each question to the Redis: it is asked once, from a machine that may be far away.
+// connectTimeout bounds each call to the Redis. It is called once, and this machine may be far away
+// from it.
 const connectTimeout = 2 * time.Second
 
-// Check reads what a node would read at its start, and says what the node would be. Every error calls for exit
-// code 2.
+// Check reads what a node would read at its start, and returns a summary of the node. Every error
+// has exit code 2.
 func Check(ctx context.Context, c *nodeconfig.Config, connect bool) (Sheet, error) {
 	document, err := policy.Load(c.Policy)
 	if err != nil {
@@ -31,7 +32,8 @@ func Check(ctx context.Context, c *nodeconfig.Config, connect bool) (Sheet, erro
 	if err := c.CheckRegion(document); err != nil {
 		return Sheet{}, exit.Usage(err)
 	}
-	trust, err := LoadPeerTLS(c, slog.New(slog.DiscardHandler)) // it is read once: no change of it can be told
+	// The log is discarded: the files are read once, so there is no change to report.
+	trust, err := LoadPeerTLS(c, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return Sheet{}, err
 	}
@@ -62,7 +64,7 @@ func Check(ctx context.Context, c *nodeconfig.Config, connect bool) (Sheet, erro
 	return s, nil
 }
 
-// lookAtJournal says in words what is in the journal's place, and makes nothing there.
+// lookAtJournal says in words what is in the journal's place. It creates nothing.
 func lookAtJournal(c *nodeconfig.Config) (string, error) {
 	path := filepath.Join(c.DataDir, "journal.db")
 	folder, err := os.Stat(c.DataDir)
@@ -86,7 +88,7 @@ func lookAtJournal(c *nodeconfig.Config) (string, error) {
 	return fmt.Sprintf("%s, there with %d KiB", path, file.Size()>>10), nil
 }
 
-// documentWarnings are those of the limits document, each on a line.
+// documentWarnings returns the warnings of the limits document, one on each line.
 func documentWarnings(d *policy.Document) []string {
 	var all []string
 	for _, w := range d.Warnings() {
@@ -95,13 +97,13 @@ func documentWarnings(d *policy.Document) []string {
 	return all
 }
 
-// redisAnswer is what a Redis says of itself.
+// redisAnswer is what a Redis says about itself.
 type redisAnswer struct {
 	shards   int
-	eviction string // maxmemory-policy; empty: it does not say
+	eviction string // maxmemory-policy; empty: not told
 }
 
-// askRedis asks the servers of all shards for an answer.
+// askRedis calls the servers of all shards.
 func askRedis(ctx context.Context, c *nodeconfig.Config, trust *tls.Config) (redisAnswer, error) {
 	s, err := store.Connect(store.Options{URL: c.Redis.URL, TLS: trust, Timeout: connectTimeout})
 	if err != nil {

@@ -15,16 +15,17 @@ import (
 	"github.com/quotad/quotad/region/link"
 )
 
-// cutter makes the cuts that a node is asked for over its API and its peer port. Safe for concurrent use.
+// cutter makes the cuts that callers of the API and the peer port ask for. Safe for concurrent use.
 type cutter struct {
-	own   string // the node's region
-	gate  *link.Gate
-	where func() map[string][]netip.Addr // the nodes of each region, as gossip sees them
+	own  string // the node's region
+	gate *link.Gate
+	// where returns the addresses of the nodes of each region, as gossip sees them.
+	where func() map[string][]netip.Addr
 	log   *slog.Logger
 
 	mu sync.Mutex
-	// known is where the nodes of a region were when it was cut: gossip forgets nodes that it does not hear from, and
-	// they must be found again to heal the cut or to renew it.
+	// known holds the addresses that the nodes of a region had when it was cut off. Gossip forgets
+	// nodes that it does not hear from, but to heal or renew the cut they must be found again.
 	known map[string][]netip.Addr
 }
 
@@ -49,7 +50,7 @@ func (c *cutter) Cut(name, direction string, d time.Duration) ([]netip.Addr, err
 				other, ip)}
 		}
 	}
-	// What was known of a region that has since become another's is left alone.
+	// Addresses that have since become another region's are dropped.
 	ips := slices.DeleteFunc(c.known[name], func(ip netip.Addr) bool { return otherAt(where, name, ip) != "" })
 	for _, ip := range where[name] {
 		if !slices.Contains(ips, ip) {
@@ -72,7 +73,7 @@ func (c *cutter) Cut(name, direction string, d time.Duration) ([]netip.Addr, err
 // PacketsLost implements region.Cutter.
 func (c *cutter) PacketsLost() uint64 { return c.gate.Stats().PacketsDropped }
 
-// otherAt names a region other than this one that has a node at an address.
+// otherAt returns a region other than name that has a node at an address, or "".
 func otherAt(where map[string][]netip.Addr, name string, ip netip.Addr) string {
 	for _, other := range slices.Sorted(maps.Keys(where)) {
 		if other != name && slices.Contains(where[other], ip) {
@@ -82,7 +83,7 @@ func otherAt(where map[string][]netip.Addr, name string, ip netip.Addr) string {
 	return ""
 }
 
-// others names the regions but one.
+// others lists the regions except own.
 func others(where map[string][]netip.Addr, own string) string {
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(where)), func(n string) bool { return n == own })
 	return show.OrNone(strings.Join(names, ", "))

@@ -44,7 +44,8 @@ func TestCutter(t *testing.T) {
 	if !cut("127.0.1.11", link.In) || !cut("127.0.1.12", link.In) || cut("127.0.1.11", link.Out) || cut("127.0.2.11", link.Both) {
 		t.Error("not exactly what comes from eu is cut")
 	}
-	delete(where, "eu") // gossip misses it, and remembers nothing
+	// Gossip no longer sees it, and forgets it.
+	delete(where, "eu")
 	where["ap"] = addresses("127.0.1.12")
 	if ips, err := c.Cut("eu", "both", time.Minute); err != nil || len(ips) != 1 || !cut("127.0.1.11", link.Out) {
 		t.Errorf("a region that is cut off cannot be cut again: %v, %v", ips, err)

@@ -15,11 +15,12 @@ import (
 	"github.com/quotad/quotad/region/rights"
 )
 
-// failpointVariable names a point of a transfer at which this process kills itself, and optionally at which time it comes
-// by: after-fsync or after-fsync:3. It is for rehearsals of crashes.
+// failpointVariable is an environment variable that names a point of a transfer at which this
+// process kills itself. It may add the number of the pass that does: after-fsync or after-fsync:3.
+// It is for rehearsals of crashes.
 const failpointVariable = "QUOTAD_FAILPOINT"
 
-// failpoint reads the variable; nil: it is not set.
+// failpoint reads the variable. It returns nil if the variable is not set.
 func failpoint() (func(rights.Point), error) {
 	text, set := nodeconfig.Environment(failpointVariable)
 	if !set {
@@ -39,7 +40,7 @@ func failpoint() (func(rights.Point), error) {
 		if p != rights.Point(name) || passed.Add(1) != times {
 			return
 		}
-		if p == rights.AfterReply { // which must have left
+		if p == rights.AfterReply { // the reply must have left the process
 			time.AfterFunc(replyLeaves, die)
 			return
 		}
@@ -48,7 +49,7 @@ func failpoint() (func(rights.Point), error) {
 	}, nil
 }
 
-// replyLeaves is how long a reply may take to leave the process.
+// replyLeaves is the time that a reply may take to leave the process.
 const replyLeaves = 2 * time.Millisecond
 
 // die ends the process as kill -9 does.

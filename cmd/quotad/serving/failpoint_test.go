@@ -36,7 +36,8 @@ func TestFailpointIsRead(t *testing.T) {
 	}
 }
 
-// TestFailpointDies: at that point, the Nth time, by kill -9, and nowhere else.
+// TestFailpointDies: the process dies at the given point, at the Nth pass, by kill -9, and nowhere
+// else.
 func TestFailpointDies(t *testing.T) {
 	if os.Getenv(failpointChild) != "" {
 		passByFailpoints()
@@ -56,7 +57,7 @@ func TestFailpointDies(t *testing.T) {
 	}
 }
 
-// passByFailpoints passes by all of them twice, as two transfers do, and says by which it came.
+// passByFailpoints passes all points twice, as two transfers do, and prints which it passed.
 func passByFailpoints() {
 	fails, err := failpoint()
 	if err != nil {

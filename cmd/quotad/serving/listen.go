@@ -24,14 +24,14 @@ type sockets struct {
 	packets          net.PacketConn // on gossip's port
 }
 
-// doors bound what callers of each port may hold. Gossip bounds its streams itself.
+// doors bound what callers of each port may hold. Gossip has its own bounds.
 type doors struct{ grpc, http, peer *door.Door }
 
 func newDoors(l door.Limits) doors {
 	return doors{grpc: door.New("grpc", l), http: door.New("http", l), peer: door.New("peer", l)}
 }
 
-// register adds what the doors count to the node's numbers.
+// register adds the doors' metrics to the node's.
 func (d doors) register(r *prometheus.Registry) { r.MustRegister(d.grpc, d.http, d.peer) }
 
 // openSockets opens all listeners, or none.
@@ -56,7 +56,7 @@ func openSockets(c *nodeconfig.Config) (_ *sockets, err error) {
 			return nil, cannotListen(one.setting, err)
 		}
 	}
-	// Port 0 is any port: packets go to the one that the streams got.
+	// Port 0 is any port. Packets use the port that the streams got.
 	at := netip.AddrPortFrom(c.Listen.Gossip.Addr(), listening(s.gossip).Port())
 	if s.packets, err = net.ListenPacket("udp", at.String()); err != nil {
 		return nil, cannotListen("listen.gossip", err)
@@ -68,7 +68,7 @@ func cannotListen(setting string, err error) error {
 	return fmt.Errorf("%s: %w; stop what uses the port, or choose another with --%s", setting, err, nodeconfig.Setting{Path: setting}.Flag())
 }
 
-// close closes those that are open. Closing one that the node closed already does nothing.
+// close closes the sockets that are open. Closing a socket that the node has closed does nothing.
 func (s *sockets) close() {
 	for _, l := range []net.Listener{s.grpc, s.http, s.peer, s.gossip} {
 		if l != nil {
@@ -80,16 +80,17 @@ func (s *sockets) close() {
 	}
 }
 
-// listening is where a TCP listener listens.
+// listening returns the address on which a TCP listener listens.
 func listening(l net.Listener) netip.AddrPort { return l.Addr().(*net.TCPAddr).AddrPort() }
 
-// advertised is where others reach a node.
+// advertised holds the addresses at which others reach a node.
 type advertised struct {
 	peer   string
 	gossip netip.AddrPort
 }
 
-// lookUpAdvertised returns where others reach the node: as configured, or else where it listens.
+// lookUpAdvertised returns the addresses at which others reach the node: the configured ones, else
+// those on which it listens.
 func lookUpAdvertised(
 	ctx context.Context, c *nodeconfig.Config, peer, gossip netip.AddrPort,
 ) (a advertised, err error) {
@@ -104,10 +105,10 @@ func lookUpAdvertised(
 	return a, nil
 }
 
-// resolveTimeout bounds the look-up of this node's own name.
+// resolveTimeout bounds the look-up of the node's own name.
 const resolveTimeout = 5 * time.Second
 
-// resolve turns host:port into an address, which is what gossip tells others.
+// resolve converts host:port to an IP address and port, because gossip tells others only those.
 func resolve(ctx context.Context, hostPort string) (netip.AddrPort, error) {
 	host, service, err := net.SplitHostPort(hostPort)
 	if err != nil {
@@ -131,5 +132,5 @@ func resolve(ctx context.Context, hostPort string) (netip.AddrPort, error) {
 	return netip.AddrPort{}, errUnresolved
 }
 
-// errUnresolved says that a name to advertise leads to no address.
+// errUnresolved says that no address was found for a name to advertise.
 var errUnresolved = errors.New("the name has no address that others could call")

@@ -10,11 +10,12 @@ import (
 	"github.com/quotad/quotad/cmd/quotad/show"
 )
 
-// maxLogged bounds a text in the log; stacks are longer than anything else.
+// maxLogged bounds a text in the log, in bytes. Stacks are longer than anything else.
 const maxLogged = 16 << 10
 
-// logged makes a text fit for a log that somebody reads on a terminal: names of others are in it. The handlers escape lines
-// and quotes themselves, but not all that a terminal obeys.
+// logged makes an attribute of a log entry safe to show on a terminal, because it may contain names
+// from other nodes. The handlers escape line ends and quotes themselves, but not all control
+// characters of a terminal.
 func logged(_ []string, a slog.Attr) slog.Attr {
 	var text string
 	switch err, failed := a.Value.Any().(error); {
@@ -39,7 +40,7 @@ func logged(_ []string, a slog.Attr) slog.Attr {
 	return slog.String(a.Key, b.String())
 }
 
-// newLog writes text to a terminal and JSON to everything else.
+// newLog returns a log that writes text to a terminal, and JSON to anything else.
 func newLog(w io.Writer, level slog.Level) *slog.Logger {
 	options := &slog.HandlerOptions{Level: level, ReplaceAttr: logged}
 	if show.IsTerminal(w) {

@@ -9,10 +9,10 @@ import (
 	"unicode"
 )
 
-// hostile is a name that would write a line of its own, in red, and from right to left.
+// hostile is a name that would write its own line, in red, and from right to left.
 const hostile = "eu\n\x1b[31mok\tall is well\u202e\u009b"
 
-// TestHostileNamesInTheLog: nor does the log pass them on, whether it writes text or JSON.
+// TestHostileNamesInTheLog: the log passes such names on neither as text nor as JSON.
 func TestHostileNamesInTheLog(t *testing.T) {
 	for name, handler := range map[string]func(*strings.Builder) *slog.Logger{
 		"JSON": func(b *strings.Builder) *slog.Logger { return newLog(b, slog.LevelInfo) },

@@ -12,17 +12,17 @@ import (
 	"github.com/quotad/quotad/region"
 )
 
-// rekeying puts gossip keys in force while a node serves.
+// rekeying puts new gossip keys in force while a node serves.
 type rekeying struct {
 	node      *region.Node
-	encrypted bool                               // since the node's start
-	again     func() (*nodeconfig.Config, error) // reads the settings once more
+	encrypted bool                               // the node was started with keys
+	again     func() (*nodeconfig.Config, error) // reads the settings again
 	log       *slog.Logger
 	refusals  prometheus.Counter
 	inForce   prometheus.Gauge
 }
 
-// newRekeying begins with the keys the node was started with. Its metrics join those of the node.
+// newRekeying returns the rekeying of a node. Its metrics join the node's.
 func newRekeying(node *region.Node, c *nodeconfig.Config, again func() (*nodeconfig.Config, error), log *slog.Logger) *rekeying {
 	r := &rekeying{node: node, encrypted: c.GossipKeys != nil, again: again, log: log, refusals: prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "quotad_gossip_keys_refused_total",
@@ -33,7 +33,8 @@ func newRekeying(node *region.Node, c *nodeconfig.Config, again func() (*nodecon
 	return r
 }
 
-// follow has the keys read again at each signal, until ctx ends or what it returns is called, which waits for the end.
+// follow reads the keys again at each signal, until ctx ends or stop is called. stop waits for the
+// end.
 func (r *rekeying) follow(ctx context.Context, signals <-chan os.Signal) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var done sync.WaitGroup
@@ -53,7 +54,8 @@ func (r *rekeying) follow(ctx context.Context, signals <-chan os.Signal) (stop f
 	}
 }
 
-// change puts the keys in force that the settings now name. Of a node that began without any there is nothing to change.
+// change puts the keys in force that the settings name now. If the node was started without keys
+// and has none now, it does nothing.
 func (r *rekeying) change() {
 	c, err := r.again()
 	if err == nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/quotad/quotad/region"
 )
 
-// adoptTimeout bounds putting a document in force.
+// adoptTimeout bounds the time to put a document in force.
 const adoptTimeout = 10 * time.Second
 
 // reload puts new limits documents in force while a node serves.
@@ -23,7 +23,8 @@ type reload struct {
 	refusals prometheus.Counter
 }
 
-// newReload begins with the document the node was started with. Its metric joins those of the node.
+// newReload returns the reload of a node, for which inForce is the document at its start. Its
+// metric joins the node's.
 func newReload(node *region.Node, inForce *policy.Document, log *slog.Logger) *reload {
 	r := &reload{node: node, inForce: inForce, log: log, refusals: prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "quotad_policy_refused_total",
@@ -32,7 +33,8 @@ func newReload(node *region.Node, inForce *policy.Document, log *slog.Logger) *r
 	return r
 }
 
-// watch follows the file, and hup, until ctx ends. The error says that it could not start.
+// watch reads the document and puts it in force whenever the file changes or hup has a signal,
+// until ctx ends. The error says that it could not start.
 func (r *reload) watch(ctx context.Context, path string, hup <-chan os.Signal) error {
 	adopt := func(d *policy.Document) error { return r.adopt(ctx, d) }
 	return policy.Watch(ctx, path, hup, r.inForce, adopt, r.refused)
@@ -49,7 +51,7 @@ func (r *reload) adopt(ctx context.Context, d *policy.Document) error {
 	return nil
 }
 
-// refused reports a document that was not put in force.
+// refused logs and counts a document that was not put in force.
 func (r *reload) refused(err error) {
 	r.refusals.Inc()
 	r.log.Error("the limits document was not put in force; the last good one stays", "in_force", r.inForce.Epoch().String(), "err", err)

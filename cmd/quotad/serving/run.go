@@ -14,7 +14,7 @@ import (
 	"github.com/quotad/quotad/region/api"
 )
 
-// runNode serves with a node that has started, until ctx ends or something fails, and ends the node.
+// runNode serves with a started node until ctx ends or something fails, and then ends the node.
 func runNode(ctx context.Context, c *nodeconfig.Config, p *parts, node *region.Node, hup <-chan os.Signal, log *slog.Logger) error {
 	p.doors.register(node.Metrics())
 	server := api.New(node, log)
@@ -40,7 +40,7 @@ func runNode(ctx context.Context, c *nodeconfig.Config, p *parts, node *region.N
 
 	<-running.Done()
 	var failure error
-	if ctx.Err() == nil { // nobody asked us to end
+	if ctx.Err() == nil { // the end was not asked for
 		failure = context.Cause(running)
 	}
 	stopNode(server, node, c.DrainTimeout, log)
@@ -53,12 +53,14 @@ func runNode(ctx context.Context, c *nodeconfig.Config, p *parts, node *region.N
 	return nil
 }
 
-// leaveTimeout bounds what is left to do once no more requests come: the store is charged with what was admitted without
-// it, and the other nodes, who would find out by themselves as well, are told.
+// leaveTimeout bounds the work after the last request: the store is charged with what was admitted
+// without it, and the other nodes are told that this one ends (they would also find out by
+// themselves).
 const leaveTimeout = 5 * time.Second
 
-// stopNode looks not ready at once, answers the requests under way, closes the node's books and takes leave. That some had
-// to be cut off, or that nobody was there to take leave of, is worth a line and no failure: the node is to end either way.
+// stopNode looks not ready at once, answers the requests under way, and drains the node. If
+// requests had to be cut off, or no other node could be told, it logs that. It is not a failure,
+// because the node ends in any case.
 func stopNode(server *api.Server, node *region.Node, drain time.Duration, log *slog.Logger) {
 	log.Info("stopping: requests under way are answered", "drain_timeout", show.Span(drain))
 	ctx, cancel := context.WithTimeout(context.Background(), drain)

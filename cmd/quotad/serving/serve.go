@@ -1,9 +1,9 @@
-// Package serving runs a node in this process, or checks whether it could.
+// Package serving runs a node in this process, or checks whether it could run.
 //
 // [Serve] puts a node together from its settings (assemble.go: sockets, certificates, journal,
-// store, and a gate where cuts may be made), serves with it, follows the limits document and the
-// gossip keys as they change, and ends it. [Check] reads all that Serve would read and starts
-// nothing. Both say what the node is to be with a [Sheet].
+// store, and a gate if cuts are allowed). It serves with the node, follows changes of the limits
+// document and the gossip keys, and ends the node. [Check] reads all that Serve would read and
+// starts nothing. Both describe the node with a [Sheet].
 package serving
 
 import (
@@ -22,28 +22,31 @@ import (
 	"github.com/quotad/quotad/region"
 )
 
-// runTwoThreads lets Go code run in two threads at a time, if GOMAXPROCS does not say otherwise: with one, which is what the
-// runtime takes where a process may use one processor, a busy node looks for what has arrived only every 10 ms.
+// runTwoThreads lets Go code run in two threads at a time, unless GOMAXPROCS is set. If a process
+// may use one processor, the runtime uses one thread, and then a busy node reads what has arrived
+// only every 10 ms.
 func runTwoThreads() {
 	if os.Getenv("GOMAXPROCS") == "" {
 		runtime.GOMAXPROCS(max(2, runtime.GOMAXPROCS(0)))
 	}
 }
 
-// startTimeout bounds the start of a node, of which opening the store is all that can take long.
+// startTimeout bounds the start of a node. Only opening the store can take long.
 const startTimeout = 30 * time.Second
 
-// ballast is memory that is never used, so that the system never gives it. It counts as live for the garbage collector,
-// which else would collect a small node's garbage every few milliseconds of a flood, and take time from its requests.
+// ballast is memory that is never used, so the system never provides it. The garbage collector
+// counts it as live. Without it the collector would run every few milliseconds in a small node that
+// is flooded, and take time from its requests.
 var ballast = make([]byte, 64<<20)
 
-// Serve runs a node until ctx ends, or it fails. With again the settings are read once more.
+// Serve runs a node until ctx ends or the node fails. again reads the settings again.
 func Serve(ctx context.Context, c *nodeconfig.Config, again func() (*nodeconfig.Config, error), stderr io.Writer) error {
 	runTwoThreads()
 	defer runtime.KeepAlive(ballast)
 	hup, rekey := make(chan os.Signal, 1), make(chan os.Signal, 1)
 	for _, ch := range []chan os.Signal{hup, rekey} {
-		signal.Notify(ch, syscall.SIGHUP) // from the first moment on: a hang-up would end the process
+		// This comes first, because until then a SIGHUP would end the process.
+		signal.Notify(ch, syscall.SIGHUP)
 		defer signal.Stop(ch)
 	}
 
@@ -68,7 +71,7 @@ func Serve(ctx context.Context, c *nodeconfig.Config, again func() (*nodeconfig.
 	node, err := region.Start(starting, p.config)
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return nil // asked to end before it had begun
+		return nil // ctx ended before the node had started
 	case err != nil:
 		return fmt.Errorf("start node %s/%s: %w", c.Region, c.Node, err)
 	}

@@ -14,14 +14,14 @@ import (
 	"github.com/quotad/quotad/region/store"
 )
 
-// Sheet is the summary of a node, at its start or before.
+// Sheet is a summary of a node, when it starts or before.
 type Sheet struct {
 	title    string
 	rows     [][2]string
 	warnings []string
 }
 
-// summary says what a node that is assembled is about to be.
+// summary describes an assembled node.
 func summary(c *nodeconfig.Config, p *parts) Sheet {
 	return describe(c, p.config.Policy, p.config.PeerTLS, placement{
 		journal: fmt.Sprintf("%s, opened %s", p.journal, show.Counted(int(p.config.Journal.Incarnation()), "time")),
@@ -30,14 +30,14 @@ func summary(c *nodeconfig.Config, p *parts) Sheet {
 		advertised: advertised{p.config.PeerAdvertise, p.config.Advertise}})
 }
 
-// placement is where a node is found, and what it keeps.
+// placement holds the addresses of a node and the place of its journal.
 type placement struct {
 	journal                  string // in words
 	http, grpc, peer, gossip netip.AddrPort
 	advertised               advertised
 }
 
-// describe says what a node is to be. Secrets stay out of it.
+// describe summarizes a node without its secrets.
 func describe(c *nodeconfig.Config, d *policy.Document, trust *peer.TLS, at placement) Sheet {
 	s := Sheet{title: build.This().String(), warnings: append(c.Warnings(), expiryWarning(trust)...)}
 	row := func(name, format string, args ...any) {
@@ -65,7 +65,7 @@ func redisInWords(c *nodeconfig.Config) string {
 		return "embedded in this process"
 	}
 	at, err := store.ParseURL(c.Redis.URL)
-	if err != nil { // readRedisURL has parsed it already
+	if err != nil { // cannot happen: nodeconfig has parsed it
 		return "set"
 	}
 	if at.Encrypted() {
@@ -74,7 +74,8 @@ func redisInWords(c *nodeconfig.Config) string {
 	return at.String()
 }
 
-// storeFailure counts the limits by what happens while the Redis cannot be used, which an operator should have chosen.
+// storeFailure counts the limits by on_store_failure, because operators should choose that on
+// purpose.
 func storeFailure(d *policy.Document) string {
 	counts := map[policy.OnStoreFailure]int{}
 	for _, l := range d.Limits {

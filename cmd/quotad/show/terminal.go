@@ -1,5 +1,5 @@
-// Package show writes for people and for programs: tables and JSON (terminal.go), durations and
-// counts (words.go), and names and texts of others so that no terminal takes them for commands
+// Package show writes for people and for programs: tables and JSON (terminal.go), and durations and
+// counts (words.go). It makes names and texts from other nodes safe to print on a terminal
 // (words.go, visible.go).
 package show
 
@@ -17,7 +17,7 @@ func JSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// Result writes what a command found as JSON or else in words.
+// Result writes the result of a command as JSON or in words.
 func Result(w io.Writer, output string, found any, inWords func(io.Writer) error) error {
 	if output == "json" {
 		return JSON(w, found)
@@ -38,7 +38,8 @@ func IsTerminal(w io.Writer) bool {
 // Colour says whether output to a terminal may be coloured.
 func Colour() bool { return os.Getenv("NO_COLOR") == "" }
 
-// Table starts a table: cells end with a tab, rows with a new line; Flush prints it, visibly.
+// Table starts a table. Cells end with a tab and rows with a new line. Flush prints it with control
+// characters escaped.
 func Table(w io.Writer) *tabwriter.Writer {
 	return tabwriter.NewWriter(visibly{w}, 0, 0, 2, ' ', 0)
 }

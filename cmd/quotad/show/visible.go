@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// visibly passes text on with everything escaped that a terminal could take for a command: names
-// and messages come from nodes, and nodes have them from others.
+// visibly passes text on, and escapes everything that a terminal could take for a command. Names
+// and messages come from nodes, which may have them from others.
 type visibly struct{ w io.Writer }
 
 // Write implements io.Writer.
@@ -21,7 +21,7 @@ func (v visibly) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Visible escapes what does not print, but for new lines and tabs, as Go writes it: \x1b.
+// Visible escapes characters that do not print, except new lines and tabs, as in Go: \x1b.
 func Visible(text string) string {
 	return escaped(text, func(r rune, size int, raw string) string {
 		switch {
@@ -36,8 +36,8 @@ func Visible(text string) string {
 	})
 }
 
-// VisibleJSON does the same within JSON, which stays JSON of the same meaning. What does not print
-// stands in strings there, and nowhere else.
+// VisibleJSON escapes characters that do not print in JSON. The JSON keeps its meaning, because
+// such characters are only in its strings.
 func VisibleJSON(text string) string {
 	return escaped(text, func(r rune, _ int, _ string) string {
 		if r >= 0x10000 {

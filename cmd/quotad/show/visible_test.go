@@ -24,8 +24,8 @@ func TestVisible(t *testing.T) {
 	}
 }
 
-// FuzzVisibleJSON: what is shown of JSON means the same, as far as it is text at all, and no
-// terminal acts on it.
+// FuzzVisibleJSON: the shown JSON has the same meaning, as far as it is text, and no terminal acts
+// on it.
 func FuzzVisibleJSON(f *testing.F) {
 	f.Add("\x1b[31m")
 	f.Add("\u009b\u202e\U000e0001")
@@ -46,7 +46,7 @@ func FuzzVisibleJSON(f *testing.F) {
 	})
 }
 
-// TestName: what is plain stays as it is.
+// TestName: plain names are unchanged.
 func TestName(t *testing.T) {
 	for in, want := range map[string]string{"us-east/n1": "us-east/n1", "Zürich": "Zürich", "a\nb": `"a\nb"`, "\u202e": `"\u202e"`, "\xff": `"\xff"`,
 		strings.Repeat("x", 200): strings.Repeat("x", 128) + "...", "": ""} {

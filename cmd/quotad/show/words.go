@@ -9,11 +9,12 @@ import (
 	"unicode/utf8"
 )
 
-// maxShown bounds a name of somebody else's in what a person reads.
+// maxShown bounds the bytes that are shown of a name that comes from a node.
 const maxShown = 128
 
-// Name makes what a node told fit for a terminal: quoted unless it is plain, so that no name can write lines, colours or
-// text from right to left, and cut. A node passes on what others call themselves.
+// Name makes a name from a node safe to show: cut, and quoted unless it is plain, so that no name
+// can write lines, colours or text from right to left. A node passes on the names that others give
+// themselves.
 func Name(s string) string {
 	cut := ""
 	if len(s) > maxShown {
@@ -27,10 +28,10 @@ func Name(s string) string {
 	return s + cut
 }
 
-// maxDetail bounds what a node says of a request that it refuses.
+// maxDetail bounds the bytes that are shown of a node's reason to refuse a request.
 const maxDetail = 2048
 
-// Detail is shown of a text of several sentences, which has quotes of its own.
+// Detail makes a text of several sentences, which has its own quotes, safe to show.
 func Detail(s string) string {
 	if len(s) > maxDetail {
 		s = strings.ToValidUTF8(s[:maxDetail], "") + "..."
@@ -38,7 +39,7 @@ func Detail(s string) string {
 	return Printable(s)
 }
 
-// Printable is a text with a question mark for all that a terminal does not print.
+// Printable returns a text with a question mark for every character that does not print.
 func Printable(s string) string {
 	return strings.Map(func(c rune) rune {
 		if !strconv.IsPrint(c) {
@@ -48,7 +49,7 @@ func Printable(s string) string {
 	}, s)
 }
 
-// Args is shown of the texts among arguments.
+// Args makes the texts among arguments safe to show.
 func Args(args []any) []any {
 	fit := make([]any, len(args))
 	for i, a := range args {
@@ -60,7 +61,7 @@ func Args(args []any) []any {
 	return fit
 }
 
-// Names is shown of each.
+// Names makes each name safe to show.
 func Names(all []string) []string {
 	fit := make([]string, len(all))
 	for i, s := range all {
@@ -88,7 +89,7 @@ func Counted(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// OrNone writes none for nothing.
+// OrNone returns "none" for an empty text.
 func OrNone(s string) string { return cmp.Or(s, "none") }
 
 // Listed writes words with commas between them.

@@ -15,7 +15,8 @@ import (
 	"github.com/quotad/quotad/chaos/workload"
 )
 
-// compare plays the same demands with quotad and with other ways of limiting, and prints what each came to.
+// compare plays the same demands with quotad and with other ways of limiting, and prints the
+// results.
 func (s *Simulation) compare(ctx context.Context, out io.Writer) error {
 	systems := append(baseline.Systems(), sim.Quotad{}, sim.Quotad{Borrow: true})
 	rows, err := compareAll(ctx, workload.Suite(s.Hunt.From), systems, s.Hunt.From)
@@ -34,7 +35,8 @@ func (s *Simulation) compare(ctx context.Context, out io.Writer) error {
 	return err
 }
 
-// compareAll compares on all processors, workload by workload. The rows are in the order of the suite.
+// compareAll compares on all processors, workload by workload. The rows are in the order of the
+// suite.
 func compareAll(ctx context.Context, suite []*workload.Workload, systems []baseline.System, seed uint64) ([]baseline.Figures, error) {
 	rows := make([][]baseline.Figures, len(suite))
 	next := make(chan int)
@@ -57,10 +59,10 @@ func compareAll(ctx context.Context, suite []*workload.Workload, systems []basel
 	return slices.Concat(rows...), ctx.Err()
 }
 
-// RoundTrip is that between any two regions, in a comparison and in the demo.
+// RoundTrip is the round trip between any two regions, in a comparison and in the demo.
 const RoundTrip = 80 * time.Millisecond
 
-// usualNetwork has every message take half a round trip.
+// usualNetwork returns a network in which every message takes half a round trip.
 func usualNetwork(w *workload.Workload) baseline.Network {
 	return baseline.Uniform(w.Regions, (RoundTrip / 2).Microseconds())
 }

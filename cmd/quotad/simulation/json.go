@@ -7,7 +7,7 @@ import (
 	"github.com/quotad/quotad/cmd/quotad/build"
 )
 
-// simulated is what quotad simulate -o json prints.
+// simulated is the output of quotad simulate -o json.
 type simulated struct {
 	OK       bool             `json:"ok"`
 	Build    build.Info       `json:"build"`
@@ -19,9 +19,11 @@ type simulated struct {
 	Requests int64            `json:"requests"`
 	Admitted int64            `json:"admitted"`
 	Faults   map[string]int64 `json:"faults"`
-	Rows     map[int]int64    `json:"rows"`         // of the fault matrix, how often each fired
-	Trace    string           `json:"trace_sha256"` // over every event, effect and decision
-	Broken   *brokenSeed      `json:"broken,omitempty"`
+	// Rows says how often each row of the fault matrix fired.
+	Rows map[int]int64 `json:"rows"`
+	// Trace covers every event, effect and decision.
+	Trace  string      `json:"trace_sha256"`
+	Broken *brokenSeed `json:"broken,omitempty"`
 }
 
 type brokenSeed struct {

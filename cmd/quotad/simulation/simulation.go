@@ -1,5 +1,5 @@
-// Package simulation plays seeded worlds in virtual time for quotad simulate, and tells what came of
-// them; or it compares quotad with other ways of limiting on the same demands.
+// Package simulation plays seeded worlds in virtual time for quotad simulate, and reports the
+// results. It can also compare quotad with other ways of limiting under the same demands.
 package simulation
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/quotad/quotad/cmd/quotad/show"
 )
 
-// Simulation is what quotad simulate was asked for.
+// Simulation holds the options of quotad simulate.
 type Simulation struct {
 	Hunt      sim.Hunt
 	Length    time.Duration
@@ -33,7 +33,7 @@ type Simulation struct {
 	Plot      string // path
 }
 
-// complete checks what was asked for.
+// complete checks the options and fills in what depends on them.
 func (s *Simulation) complete() error {
 	switch c := &s.Hunt.Config; {
 	case s.Length < 30*time.Second || s.Length > 24*time.Hour:
@@ -72,7 +72,7 @@ func (s *Simulation) complete() error {
 	return nil
 }
 
-// Run does what was asked for.
+// Run plays the worlds or the comparison.
 func (s *Simulation) Run(ctx context.Context, out, errs io.Writer) error {
 	if err := s.complete(); err != nil {
 		return exit.Usage(err)
@@ -80,7 +80,7 @@ func (s *Simulation) Run(ctx context.Context, out, errs io.Writer) error {
 	if s.Compares {
 		return s.compare(ctx, out)
 	}
-	debug.SetGCPercent(800) // short-lived garbage, and little that lives
+	debug.SetGCPercent(800) // there is much short-lived garbage, and little live memory
 	s.Hunt.Digests = s.Output == "json"
 	if s.Output == "table" {
 		s.Hunt.Progress = progressTo(errs)
@@ -103,7 +103,7 @@ func (s *Simulation) Run(ctx context.Context, out, errs io.Writer) error {
 	return err
 }
 
-// replay is the command that runs a shrunk plan again.
+// replay returns the command that runs a shrunk plan again.
 func (s *Simulation) replay(f *sim.Failure) string {
 	command := fmt.Sprintf("quotad simulate --from %d --seeds 1 --for %s", f.Seed, show.Span(s.Length))
 	if s.Hunt.Regions != 0 {
@@ -145,7 +145,7 @@ func (s *Simulation) replay(f *sim.Failure) string {
 	return command
 }
 
-// tell prints what came of it for a person.
+// tell prints the results in words.
 func (s *Simulation) tell(w io.Writer, t sim.Tally, f *sim.Failure) error {
 	var errs []error
 	line := func(format string, args ...any) {
@@ -172,7 +172,8 @@ func (s *Simulation) tell(w io.Writer, t sim.Tally, f *sim.Failure) error {
 	return errors.Join(errs...)
 }
 
-// progressTo shows how far a hunt is: on one line where that can be drawn over, else now and then.
+// progressTo returns a function that shows how far a hunt is: on one line that is redrawn on a
+// terminal, else now and then.
 func progressTo(w io.Writer) func(sim.Tally) {
 	drawn := show.IsTerminal(w)
 	var last time.Duration
@@ -199,7 +200,7 @@ func progressLine(t sim.Tally) string {
 		t.Seeds, t.Lua, float64(t.Seeds)/seconds, show.Span(t.Virtual), float64(t.Counts.Events)/seconds, t.Counts.Requests, rows, len(sim.RowNames))
 }
 
-// deeds lists what was done, most often first.
+// deeds lists what was done, most frequent first.
 func deeds(c sim.Counts) string {
 	names := make([]string, 0, len(c.Deeds))
 	for d := range c.Deeds {
@@ -214,7 +215,7 @@ func deeds(c sim.Counts) string {
 	return strings.Join(names, ", ")
 }
 
-// firedRows lists the rows that fired, and names those that did not.
+// firedRows lists the rows of the fault matrix that fired, and names those that did not.
 func firedRows(c sim.Counts) string {
 	var fired, not []string
 	for row := range len(c.Rows) {
@@ -233,5 +234,5 @@ func firedRows(c sim.Counts) string {
 	return strings.Join(fired, ", ") + "; never: " + strings.Join(not, ", ")
 }
 
-// FaultNames lists the faults for a person.
+// FaultNames lists the faults, separated by commas.
 func FaultNames() string { return show.Listed(sim.Faults) }

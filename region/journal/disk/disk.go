@@ -10,15 +10,15 @@ import "errors"
 //
 // The journal does not use a Disk again after an error, except to close it.
 type Disk interface {
-	// Get returns the value of each key, nil where there is no record. All are of one moment. The
-	// caller does not change them.
+	// Get returns the value of each key, nil if there is no record. All values are of one moment.
+	// The caller does not change them.
 	Get(part Part, keys ...[]byte) ([][]byte, error)
 	// Scan shows records to visit, in the order of their keys, beginning with the first key that is
 	// not below from. All are of one moment. Scan returns the error of visit, but nil for ErrStop.
 	Scan(part Part, from []byte, visit Visit) error
-	// Commit makes all changes or none, and returns nil once they are durable. No two of them have
-	// one key. After an error it is unknown whether they were made. The Disk may keep the slices
-	// of a Change: the caller does not write to them any more.
+	// Commit makes all changes or none, and returns nil once they are durable. No two changes have
+	// the same key. After an error it is unknown whether they were made. The Disk may keep the
+	// slices of a Change: the caller does not write to them any more.
 	Commit(changes []Change) error
 	Close() error
 }
@@ -36,12 +36,12 @@ const (
 	Ages        Part = "ages"
 )
 
-// Parts are all of them.
+// Parts returns all parts.
 func Parts() []Part { return []Part{State, Saved, Rows, Checkpoints, Ages} }
 
-// Visit looks at one record. It returns the key at which the Scan goes on, which is above the key it
-// was shown, or nil for the record that comes next. Key and value may be read until it returns. It
-// does not call the Disk.
+// Visit looks at one record. It returns the key at which the Scan goes on, which must be above the
+// key it was shown, or nil for the next record. It may read key and value until it returns. It does
+// not call the Disk.
 type Visit func(key, value []byte) (next []byte, err error)
 
 // ErrStop, returned by a Visit, ends the Scan without an error.

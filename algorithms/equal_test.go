@@ -17,13 +17,13 @@ import (
 	"github.com/quotad/quotad/chaos/lab/servers"
 )
 
-// starts start the Redis servers that every script is tested on.
+// starts are the functions that start the Redis servers on which every script is tested.
 var starts = map[string]func(*testing.T) *servers.Server{
 	"embedded": func(t *testing.T) *servers.Server { return fixtures.Started(t)(servers.StartEmbedded(t.Context())) },
 	"process":  func(t *testing.T) *servers.Server { return fixtures.Process(t) },
 }
 
-// lua runs the production scripts; with ownClock their TIME is what the test has set.
+// lua runs the production scripts. With ownClock their TIME is the one that the test has set.
 type lua struct {
 	client   *redis.Client
 	ownClock bool
@@ -122,7 +122,7 @@ func (h *history) terms(t *rapid.T, key string) algorithms.Terms {
 	return terms
 }
 
-// known draws until when the bucket is known to be there.
+// known draws until when the bucket is known to exist.
 func (h *history) known(t *rapid.T, key string) int64 {
 	if h.now-h.touched[key] > algorithms.KeySlack || !h.ownClock {
 		return 0
@@ -347,14 +347,14 @@ func TestLuaEqualsTwin(t *testing.T) {
 	}
 }
 
-// TestLuaEqualsTwinInRealTime is the same with the server's own TIME, the cells passing by in fact.
+// TestLuaEqualsTwinInRealTime is the same with the server's own TIME, while cells really pass.
 func TestLuaEqualsTwinInRealTime(t *testing.T) {
 	for name, start := range starts {
 		t.Run(name, func(t *testing.T) {
 			l := newLua(t, start(t))
 			l.ownClock = false
 			rapid.Check(t, func(t *rapid.T) {
-				h := begin(t, l, false) // of a loss the twin could not know the exact time
+				h := begin(t, l, false) // the twin could not know the exact time of a loss
 				now, err := l.client.Time(context.Background()).Result()
 				if err != nil {
 					t.Fatalf("time: %v", err)
@@ -366,7 +366,7 @@ func TestLuaEqualsTwinInRealTime(t *testing.T) {
 	}
 }
 
-// TestScriptsUseOnlyWhatEveryStoreHas keeps out what the embedded Redis or a cluster does not have.
+// TestScriptsUseOnlyWhatEveryStoreHas rejects functions that the embedded Redis or a cluster lacks.
 func TestScriptsUseOnlyWhatEveryStoreHas(t *testing.T) {
 	all := []algorithms.Script{algorithms.DecideScript, algorithms.LendScript, algorithms.CreditScript,
 		algorithms.InspectScript, algorithms.RefundScript, algorithms.ResetScript, algorithms.OpenScript, algorithms.AdoptScript, algorithms.NoteScript,

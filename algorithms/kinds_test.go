@@ -23,8 +23,7 @@ func TestEveryKindHasTraits(t *testing.T) {
 	}
 }
 
-// TestTraitsAgree: what one trait says of a kind does not contradict another, nor the rest of the
-// package.
+// TestTraitsAgree: the traits of a kind agree with each other, and with the rest of the package.
 func TestTraitsAgree(t *testing.T) {
 	for _, k := range Kinds {
 		x := k.Traits()

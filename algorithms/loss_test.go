@@ -11,7 +11,7 @@ func TestALossIsNotDatedBeforeWhatWasSeen(t *testing.T) {
 	tests := []struct {
 		terms  Terms
 		opens  int64 // after start
-		refill int64 // after it opens, until all 400 are there again
+		refill int64 // time from there until all 400 are available again
 	}{
 		{Terms{Kind: FixedWindow, Cell: 1000}, 2000, 0},
 		// cells 0 and 1, and the one in which they fade

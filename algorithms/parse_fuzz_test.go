@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// replyOf makes a script's reply of bytes: numbers, strings, and what no script answers.
+// replyOf makes a script's reply from bytes: numbers, strings, and values that no script returns.
 func replyOf(b []byte) any {
 	flat := []any{}
 	for len(b) > 0 {
@@ -35,8 +35,8 @@ func replyOf(b []byte) any {
 	return flat
 }
 
-// FuzzParse: whatever a store answers to a script, it is read or refused, and of as many buckets
-// and costs as were asked for.
+// FuzzParse: any answer of a store to a script is parsed or refused, and a parsed one has as many
+// buckets and costs as were asked for.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte{0x18})                               // a status alone
 	f.Add([]byte{0x10, 0x10, 0x08, 0xf5, 0x08, 0xf5}) // 0, 0, and rows of ones

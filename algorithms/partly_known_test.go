@@ -14,7 +14,7 @@ type partlyKnown struct {
 	terms       algorithms.Terms
 }
 
-// newPartlyKnown has the store lose all but what before leaves in it.
+// newPartlyKnown has the store lose everything except what before leaves in it.
 func newPartlyKnown(t *testing.T, before func(p *partlyKnown)) *partlyKnown {
 	t.Helper()
 	const day = int64(86_400_000_000)
@@ -42,7 +42,7 @@ func (p *partlyKnown) spend(units int64) algorithms.Decided {
 		Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: "k", Terms: p.terms}}}})
 }
 
-// hear has a peer say what it lent and returned, in all.
+// hear has a peer tell what it lent and returned in all.
 func (p *partlyKnown) hear(peer string, lent, returned int64) algorithms.Credited {
 	return p.Credit(p.now, algorithms.Credit{Fence: p.guard(), Target: algorithms.Target{Key: "k", Terms: p.terms}, Peer: peer, PeerGeneration: 3, Cell: p.cell(),
 		Lent: lent, Returned: returned, Most: 100})

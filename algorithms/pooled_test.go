@@ -19,7 +19,7 @@ const (
 var splits = [][][2]int64{
 	{{6, 5}, {3, 3}, {1, 2}},
 	{{5, 5}, {5, 5}},
-	{{10, 9}, {0, 0}, {0, 1}}, // a home, and regions that only borrow
+	{{10, 9}, {0, 0}, {0, 1}}, // a home region, and regions that only borrow
 	{{7, 2}, {3, 8}},
 }
 
@@ -180,7 +180,7 @@ func (p *pool) actions() map[string]func(*rapid.T) {
 // exhaust admits whatever fits.
 func (p *pool) exhaust(m *member) {
 	for cost := int64(4); cost > 0; cost-- {
-		for range pooledLimit { // and no more: with a broken rule there may be no end
+		for range pooledLimit { // but no more: with a broken rule there might be no end
 			if !p.admit(m, cost) {
 				break
 			}
@@ -188,7 +188,7 @@ func (p *pool) exhaust(m *member) {
 	}
 }
 
-// drawLend moves rights and burst, mostly at once as the protocol does when nothing is lost.
+// drawLend moves rights and burst, mostly at once, as the protocol does when no message is lost.
 func (p *pool) drawLend(t *rapid.T) {
 	from, to := p.pair(t)
 	cell := CellAt(p.now, from.terms.Cell) + rapid.SampledFrom([]int64{0, 0, 1}).Draw(t, "cell")

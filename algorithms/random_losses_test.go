@@ -11,7 +11,7 @@ import (
 
 const (
 	fragileWindow = int64(100_000_000)
-	fragileUnits  = 10 // that each of the regions is entitled to
+	fragileUnits  = 10 // entitlement of each region
 )
 
 // fragile is a region whose store may lose everything, with what is known of it outside the store.
@@ -19,10 +19,10 @@ type fragile struct {
 	*algorithms.Twin
 	name       string
 	generation uint64
-	journaled  map[rowOf]algorithms.Row // in the journals that can be read
+	journaled  map[rowOf]algorithms.Row // in the readable journals
 	use        algorithms.Use           // as it was seen last
 	lostAt     int64                    // 0: never
-	unknown    []string                 // peers that have not told since
+	unknown    []string                 // peers that have not told their rows since
 }
 
 type rowOf struct {
@@ -186,7 +186,7 @@ func (l *losses) hear(s saying) {
 	l.note("%s hears %s of cell %d, %d lent, %d returned: %s", s.to.name, s.from.name, s.cell, s.row.Lent, s.row.Returned, c.Status)
 }
 
-// lose empties a region's store, which is opened anew and restored.
+// lose empties a region's store, opens it anew and restores it.
 func (l *losses) lose(r *fragile) {
 	l.now++
 	r.Twin = &algorithms.Twin{}

@@ -94,7 +94,7 @@ func (r *rate) begun() int64 { return ceilDiv(r.now, r.Tick) }
 func (r *rate) until(tick int64) int64 { return max(tick*r.Tick-r.now, 0) }
 
 // refundableFor is the longest time, in microseconds, for which a bucket's charge can be refunded.
-const refundableFor = int64(24 * 3600 * second)
+const refundableFor = 24 * 3600 * second
 
 // refundable says whether a charge made at store time at can still be told apart from refill that a
 // full bucket lost.

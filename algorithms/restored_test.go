@@ -27,7 +27,7 @@ func (s *stores) at(now int64) {
 	s.lua.setTime(s.t, now)
 }
 
-// flush loses all but the clock.
+// flush loses everything but the clock.
 func (s *stores) flush() {
 	if err := s.lua.client.FlushAll(context.Background()).Err(); err != nil {
 		s.t.Fatal(err)

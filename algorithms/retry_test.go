@@ -103,7 +103,7 @@ func (r *drawnRegion) decide(terms Terms, costs []int64) {
 	}
 }
 
-// everAllowed returns the most that the entitlement alone ever admits at once.
+// everAllowed returns the largest cost that the entitlement alone ever admits at once.
 func everAllowed(t Terms) int64 {
 	if t.Kind.Bucket() && t.Entitlement > 0 {
 		return t.Burst

@@ -32,7 +32,7 @@ func TestTurnsAreComputedCellByCell(t *testing.T) {
 	b.turns(850, 900, 950, 1000, 1100, 1200)
 }
 
-// TestTurnsUseAPromise: what is promised for the next cell counts there, and no further.
+// TestTurnsUseAPromise: rights promised for the next cell count in that cell, and in no later one.
 func TestTurnsUseAPromise(t *testing.T) {
 	l, b, at := parties(t, queued(10), queued(10))
 	at(850)

@@ -29,7 +29,7 @@ type moment struct {
 	results []result // of each act, once tried
 }
 
-// act is what a region may do: one of those below, or hear plus the number of a row that the other
+// act is an act of a region: one of those below, or hear plus the number of a row that the other
 // region announced.
 type act uint8
 
@@ -83,7 +83,7 @@ func (m *moment) clone() *moment {
 	return &moment{store: &t, now: m.now, admitted: slices.Clone(m.admitted)}
 }
 
-// intern returns the number of a moment, a new one for one not found before.
+// intern returns the number of a moment, a new number if the moment is new.
 func (r *region) intern(m *moment) int32 {
 	key := r.key(m)
 	id, ok := r.ids[key]
@@ -96,7 +96,7 @@ func (r *region) intern(m *moment) int32 {
 	return id
 }
 
-// finish works out what the search asks of a moment.
+// finish computes the properties of a moment that the search needs.
 func (r *region) finish(m *moment) {
 	m.results = make([]result, r.beyond())
 	m.weight = r.weigh(m)

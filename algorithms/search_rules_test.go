@@ -2,7 +2,7 @@ package algorithms
 
 import "fmt"
 
-// slot is where an admission at a time is counted: with its cell, or of the log with its tick.
+// slot is where an admission at a time is counted: in its cell, or for the log in its tick.
 func (s *space) slot(t int64) int64 {
 	if s.kind == SlidingWindowLog {
 		return t
@@ -63,10 +63,10 @@ func (s *space) full() int64 {
 	return searchLimit
 }
 
-// overLimit begins what is said of a broken ceiling.
+// overLimit begins the text about a broken ceiling.
 const overLimit = "over the limit: "
 
-// broken says which invariant a state breaks.
+// broken returns the invariant that a state breaks, if any.
 func (s *search) broken(w world) string {
 	a, b := s.moment(w, 0), s.moment(w, 1)
 	switch {
@@ -88,7 +88,7 @@ func (s *search) broken(w world) string {
 	return ""
 }
 
-// unsound says what is wrong with the rows of a cell that neither region has finished.
+// unsound returns what is wrong with the rows of a cell that neither region has finished.
 func (s *search) unsound(a, b Row) string {
 	switch {
 	case a.Borrowed > b.Lent || b.Borrowed > a.Lent:
@@ -103,7 +103,7 @@ func (s *search) unsound(a, b Row) string {
 	return ""
 }
 
-// mutant says which rules are left out.
+// mutant says which rules to leave out.
 type mutant struct {
 	lendsOn   bool // depth one: what is borrowed may be lent
 	forgets   bool // the shadow: what was lent in finished cells is not missing any more
@@ -120,7 +120,7 @@ func (m mutant) lendable(i int) int64 {
 	return entitlements[i]
 }
 
-// hide takes the rows of the next cell away from who does not look at promises.
+// hide removes the rows of the next cell from the view of a region that overlooks promises.
 func (m mutant) hide(b *bucket, next int64) (restore func()) {
 	hidden, any := b.rows[next]
 	if !m.overlooks || !any {

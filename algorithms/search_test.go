@@ -9,7 +9,7 @@ import (
 // giving back, promising, hearing and ticking, where any row ever announced may be heard at any
 // time, any number of times, or never. Random runs miss what it finds.
 
-// searchStates bounds a search; every whole space is smaller.
+// searchStates bounds a search. Every whole space is smaller.
 const searchStates = 1_000_000
 
 // searched are the spaces. A search that finds fewer states than the number given has missed much

@@ -14,7 +14,7 @@ var (
 
 const searchLimit = 3 // L, units in a window
 
-// space is what one search goes through. Times are ticks.
+// space is what one search explores. Times are ticks.
 type space struct {
 	kind                Kind
 	window, cell, guard int64
@@ -37,7 +37,7 @@ func (s *space) end() int64 { return s.cells*s.cell - 1 }
 // mostLent and mostBack.
 type announced struct{ cell, lent, returned int64 }
 
-// hears is the act of hearing a row, and heard the row.
+// hears is the act of hearing a row. heard is the row of such an act.
 func (s *space) hears(a announced) act {
 	return hear + act((a.cell*(s.mostLent+1)+a.lent)*(s.mostBack+1)+a.returned)
 }
@@ -47,7 +47,7 @@ func (s *space) heard(a act) announced {
 	return announced{n / backs / lents, n / backs % lents, n % backs}
 }
 
-// beyond is the first number that is no act; a set of acts has room for 64.
+// beyond is the first number that is no act. A set of acts has room for 64.
 func (s *space) beyond() act { return s.hears(announced{cell: s.cells}) }
 
 // world is one state of the search: the moment that each region is in, and the acts open to it.
@@ -62,7 +62,7 @@ type acts uint64
 
 func (a act) alone() acts { return 1 << a }
 
-// visit is a world with the way to it: the visit before, and what was done by whom.
+// visit is a world with the way to it: the previous visit, the act and who did it.
 type visit struct {
 	world
 	before int32
@@ -80,7 +80,7 @@ type search struct {
 	seen    map[world]struct{}
 }
 
-// finding is what came of a search.
+// finding is the result of a search.
 type finding struct {
 	states int // different states, up to the first broken one
 	// most units that ever counted of a region's admissions, unless a state is broken; see weigh
@@ -89,7 +89,7 @@ type finding struct {
 	way    string // to the broken state
 }
 
-// explore goes through a space, breadth first, until a state is broken or so many were seen.
+// explore searches a space breadth first until a state is broken or so many states were seen.
 func explore(space *space, most int) finding {
 	if space.beyond() > 64 {
 		panic(fmt.Sprintf("search: %d acts; take fewer cells or smaller rows", space.beyond()))
@@ -98,7 +98,7 @@ func explore(space *space, most int) finding {
 	for i := range s.regions {
 		s.regions[i] = newRegion(space, i)
 	}
-	own := hear.alone() - 1 // every act below
+	own := hear.alone() - 1 // all acts below hear
 	s.add(visit{before: -1, world: world{may: [2]acts{own, own}}})
 	var next []visit
 	for from := 0; from < len(s.visits) && len(s.visits) < most; from++ {
@@ -163,7 +163,7 @@ func (s *search) next(all []visit, from int32) []visit {
 	return all
 }
 
-// step lets one region act, and says whether that changed anything.
+// step has one region do an act, and reports whether that changed anything.
 func (s *search) step(w world, i int, a act) (world, bool) {
 	got := s.regions[i].after(w.at[i], a)
 	changed := got.to != w.at[i]
@@ -172,7 +172,7 @@ func (s *search) step(w world, i int, a act) (world, bool) {
 	return w, changed
 }
 
-// way tells how a visit was reached.
+// way describes how a visit was reached.
 func (s *search) way(to int) string {
 	var acts []string
 	for v := s.visits[to]; v.before >= 0; v = s.visits[v.before] {

@@ -2,11 +2,11 @@ package algorithms
 
 // MaxUnits is the largest amount, limit or time that a script computes with. Twice that is still an
 // exact double.
-const MaxUnits = int64(1) << 51
+const MaxUnits = 1 << 51
 
 // MaxClockStep is the largest difference between a node's clock and its store's that a script
 // accepts, in microseconds. Beyond it a script changes nothing.
-const MaxClockStep = int64(3600 * second)
+const MaxClockStep = 3600 * second
 
 // KeySlack is how long a key stays in the store after its last use, in microseconds: a bucket's
 // hash after everything in it has stopped weighing, a receipt after it can no longer be refunded.
@@ -16,7 +16,7 @@ const MaxClockStep = int64(3600 * second)
 // in which no script runs, and then be right again. That may end keys too early, and the mark has
 // not seen it. A bucket that ended this way counts as deleted, and the caller's ExistsUntil shows
 // it.
-const KeySlack = int64(second)
+const KeySlack = second
 
 const second = 1_000_000
 
@@ -139,12 +139,12 @@ func (t Terms) fillTime() int64 {
 func (t Terms) Useful(cell int64) int64 { return t.Weighs(cell+1) + t.fillTime() }
 
 // floorDiv divides by b > 0 and rounds down, ceilDiv rounds up; a may be negative.
-func floorDiv(a, b int64) int64 {
-	q := a / b
-	if a%b < 0 {
+func floorDiv[T ~int64](a T, b int64) T {
+	q := a / T(b)
+	if a%T(b) < 0 {
 		q--
 	}
 	return q
 }
 
-func ceilDiv(a, b int64) int64 { return -floorDiv(-a, b) }
+func ceilDiv[T ~int64](a T, b int64) T { return -floorDiv(-a, b) }

@@ -115,7 +115,7 @@ func TestUseThatNobodyToldOfEnds(t *testing.T) {
 	}
 }
 
-// Reset is the operator's word: also use that nobody told of is forgotten.
+// A reset by an operator also clears use that nobody told of.
 func TestResetForgetsUseThatNobodyToldOf(t *testing.T) {
 	for _, kind := range windowKinds {
 		p := newUntold(t, kind)
@@ -164,7 +164,7 @@ func TestALiveCopyIsNoticed(t *testing.T) {
 	seen := p.spend(99).Now
 	p.Twin = *copied
 	p.now += 1000
-	p.spend(1) // another node, which knows of nothing later, asks it first
+	p.spend(1) // another node, which has heard no later time, asks first
 	p.now += 1000
 	guard := p.guard()
 	guard.Node, guard.Seen = "n1", seen

@@ -404,7 +404,7 @@ func (e Exposure) burst() (sum int64) {
 
 // mulDivUp returns a*b/c rounded up, for a, b >= 0 and c > 0. A quotient beyond an int64 is cut to
 // the largest int64.
-func mulDivUp(a, b, c int64) int64 {
+func mulDivUp[T ~int64](a T, b, c int64) T {
 	q, r := mulDiv(a, b, c)
 	if r > 0 && q < maxInt64 {
 		q++

@@ -66,9 +66,9 @@ func (k *Scratch) insertByRemainder(order []int, i int) []int {
 }
 
 // sized returns a slice of n zeros. It uses the memory of s if that is large enough.
-func sized(s []int64, n int) []int64 {
+func sized[E any](s []E, n int) []E {
 	if cap(s) < n {
-		return make([]int64, n)
+		return make([]E, n)
 	}
 	s = s[:n]
 	clear(s)
@@ -163,7 +163,7 @@ func Part(units, ppm int64) int64 {
 
 // mulDiv returns a*b/c and the remainder, for a, b >= 0 and c > 0, without overflow in between. A
 // quotient beyond an int64 is cut to the largest int64.
-func mulDiv(a, b, c int64) (quotient, remainder int64) {
+func mulDiv[T ~int64](a T, b, c int64) (quotient T, remainder int64) {
 	hi, lo := bits.Mul64(uint64(a), uint64(b))
 	if hi >= uint64(c) {
 		return maxInt64, 0
@@ -172,15 +172,15 @@ func mulDiv(a, b, c int64) (quotient, remainder int64) {
 	if q > maxInt64 {
 		return maxInt64, 0
 	}
-	return int64(q), int64(r)
+	return T(q), int64(r)
 }
 
 // root returns the square root of n, rounded down, by Newton's method, or 0 for n below 0.
-func root(n int64) int64 {
+func root[T ~int64](n T) T {
 	if n <= 0 {
 		return 0
 	}
-	r := int64(1) << ((bits.Len64(uint64(n)) + 1) / 2)
+	r := T(1) << ((bits.Len64(uint64(n)) + 1) / 2)
 	for next := (r + n/r) / 2; next < r; next = (r + n/r) / 2 {
 		r = next
 	}

@@ -20,9 +20,10 @@ func (c Demander) floor() int64 { return min(c.Entitlement, c.Demand) }
 // result is valid until the next call. The zero value is ready to use; it is not safe for
 // concurrent use.
 type Scratch struct {
-	target, unmet, weights, given, remainder []int64
-	order                                    []int
-	portions                                 []Portion
+	target, unmet, weights, given []int64
+	remainder                     []int64
+	order                         []int
+	portions                      []Portion
 }
 
 // WaterFill returns each region's target share of a cell, by weighted max-min fairness (Bertsekas

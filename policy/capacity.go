@@ -101,7 +101,7 @@ func shorterHolds(a Algorithm, units, window int64) bool {
 // mostExact returns the largest number of units that fits a window, given in microseconds. It
 // searches for it, so that the bound is stated in one place only, algorithms.Tick.
 func mostExact(a Algorithm, window int64) int64 {
-	fits, beyond := int64(1), MaxLimit
+	fits, beyond := int64(1), int64(MaxLimit)
 	for beyond-fits > 1 {
 		middle := fits + (beyond-fits)/2
 		if algorithms.Tick(a, middle, window) != 0 {

@@ -27,7 +27,7 @@ const (
 	oneWay     = 40 * time.Millisecond // between regions
 	peerPort   = 8082
 	gossipPort = 7946
-	// storeTimeout is virtual time, which stands still while a Redis is asked.
+	// storeTimeout is virtual time, which stands still during a call of a Redis.
 	storeTimeout = time.Second
 )
 
@@ -37,7 +37,7 @@ type cluster struct {
 	t       *testing.T
 	network *network.Network
 	servers map[string]*servers.Server // by region
-	twins   map[string]*lab.Twin       // by region: in the place of its server
+	twins   map[string]*lab.Twin       // by region: used instead of its server
 	dir     string
 	sizes   map[string]int // nodes by region
 	seed    string
@@ -139,7 +139,7 @@ func (c *cluster) config(name string, d *policy.Document) Config {
 	return cfg
 }
 
-// tryStart starts a node, or closes what it was given and says why it did not start.
+// tryStart starts a node. If that fails it closes what the node was given, and returns the reason.
 func (c *cluster) tryStart(name string, d *policy.Document) (*running, error) {
 	c.t.Helper()
 	cfg := c.config(name, d)

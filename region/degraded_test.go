@@ -147,7 +147,7 @@ func TestStatusBucketAndMetricsAgree(t *testing.T) {
 			t.Errorf("the rows make a share of %d: %+v", b.Terms.Entitlement, b.Inspected)
 		}
 
-		// Keys of requests, odd ones among them, make no series.
+		// Keys of requests, even odd ones, add no series.
 		before := us.series(t)
 		for _, account := range []string{"x", "y", "\xff", "new\nline", "\u202e", strings.Repeat("v", 256)} {
 			us.check(t, request(account))

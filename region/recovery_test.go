@@ -253,7 +253,7 @@ func TestWhoKnowsWhatWasLent(t *testing.T) {
 						t.Error("admitted while a node that may have decided is down")
 					}
 					c.start("us/n2", d)
-				case tc.fresh: // what the lost journal knew of is not known until the window ends
+				case tc.fresh: // what the lost journal knew is not known until the window ends
 					least = 1200
 				}
 				// It may borrow and be given rights back meanwhile, but not in an idle hour.

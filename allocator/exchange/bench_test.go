@@ -73,7 +73,7 @@ func (s *throng) report(denied int64) Report {
 	return all
 }
 
-// answer has every call answered, with empty hands.
+// answer answers every call with empty grants.
 func (s *throng) answer(out Effects) {
 	for len(out.Calls) > 0 {
 		calls := out.Calls

@@ -48,7 +48,7 @@ func (c *cluster) spread(r *testRegion, units, over int64) {
 	}
 }
 
-// quiet begins a cluster whose regions are offered nothing yet, and lets them hear each other.
+// quiet begins a cluster without load, and lets the regions hear each other.
 func (c *cluster) quiet(o Options, borrows bool) {
 	c.pooled = new(int64)
 	for _, name := range c.names {

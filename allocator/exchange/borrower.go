@@ -8,7 +8,7 @@ import (
 // plan asks peers for what the bucket lacks in the current cell and in the next. jitter is parts
 // per million.
 func (m *Machine) plan(now int64, v *view, jitter int64) {
-	s := now + m.offset
+	s := m.storeTime(now)
 	cell := algorithms.CellAt(s, v.Cell)
 	v.roll(cell)
 	m.planCell(now, v, cell, jitter)
@@ -21,7 +21,7 @@ func (m *Machine) plan(now int64, v *view, jitter int64) {
 // planInNeed plans a bucket between two ticks, but only if this region has denied requests lately
 // or expects to deny soon.
 func (m *Machine) planInNeed(now int64, v *view) {
-	s := now + m.offset
+	s := m.storeTime(now)
 	cell := algorithms.CellAt(s, v.Cell)
 	v.roll(cell)
 	if o, _ := v.outlook(cell, s, m.rateNow(now, v)); v.inNeed(now) || allocator.RunsOut(o, m.farthest(), v.state.Share) {
@@ -73,7 +73,7 @@ func (m *Machine) settle(v *view) {
 // need. For other buckets rights that arrive late are lost, so planCell asks for half of the gap at
 // each tick.
 func (m *Machine) planCell(now int64, v *view, cell, jitter int64) {
-	s := now + m.offset
+	s := m.storeTime(now)
 	share := v.share(cell)
 	o, opens := v.outlook(cell, s, m.rateNow(now, v))
 	// In home mode a region borrows unit by unit, so nothing ahead of a cell. Of a token bucket it
@@ -236,7 +236,7 @@ func (m *Machine) planBurst(now int64, v *view) {
 	if !v.frame.LendsBurst || m.noBurst {
 		return
 	}
-	s := now + m.offset
+	s := m.storeTime(now)
 	if v.isShut(s) {
 		return
 	}

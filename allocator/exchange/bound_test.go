@@ -127,7 +127,7 @@ func (x apartCase) cluster(t *testing.T) *cluster {
 	return c
 }
 
-// play returns how many units were admitted above what is promised of real time.
+// play returns how many units were admitted above the promise for real time.
 func (x apartCase) play(t *testing.T) (most int64) {
 	const step = 10_000
 	c := x.cluster(t)

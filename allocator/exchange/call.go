@@ -126,7 +126,7 @@ func (m *Machine) onAnswered(now int64, e Answered) {
 	}
 	p.answeredCall(c.sent, now)
 	if m.clockKnown && e.Reply.At > 0 && e.Reply.At <= maxTime {
-		p.clock.add(e.Reply.At, now+m.offset, c.sent, now)
+		p.clock.add(e.Reply.At, m.storeTime(now), c.sent, now)
 	}
 	for i, g := range e.Reply.Grants {
 		if g.Refusal != NotRefused {

@@ -59,6 +59,9 @@ func (c clock) apart(now int64) (int64, bool) {
 // noteStoreTime notes that the store's time was store at the node time now.
 func (m *Machine) noteStoreTime(store, now int64) { m.offset, m.clockKnown = store-now, true }
 
+// storeTime returns what the store's clock shows at a node time, by its last answer.
+func (m *Machine) storeTime(now int64) int64 { return now + m.offset }
+
 // StoreClock returns how far the store's clock is ahead of the node's, in microseconds, by the last
 // answer of the store that the machine was told of. It is too low by the time that the answer took.
 // known is false if the machine was told of none.
@@ -69,7 +72,7 @@ func (m *Machine) StoreClock() (ahead int64, known bool) { return m.offset, m.cl
 func (m *Machine) stampReplies(now int64) {
 	for i := range m.out.Replies {
 		if r := &m.out.Replies[i].Reply; m.clockKnown {
-			r.At = max(r.At, now+m.offset)
+			r.At = max(r.At, m.storeTime(now))
 		}
 	}
 }

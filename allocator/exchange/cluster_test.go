@@ -241,7 +241,7 @@ func (r *testRegion) lose() {
 	}
 }
 
-// dies says whether the node dies here; it is up again a little later.
+// dies reports whether the node dies here. It starts again a little later.
 func (r *testRegion) dies() bool {
 	r.effects++
 	if r.dead || (r.effects != r.dieAt && r.rand.IntN(1000) >= r.crash) {

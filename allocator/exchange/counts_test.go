@@ -39,7 +39,7 @@ func TestRecoveryCounts(t *testing.T) {
 
 	lose(now)
 	counts("a loss", 1, 0)
-	now += 5 * s // nobody tells
+	now += 5 * s // while nobody tells anything
 	restored(m.Step(now, Tick{Jitter: allocator.PPM}))
 	counts("eu did not tell", 0, 1)
 	restored(m.Step(now, Testified{Testimonies{From: "eu", Node: "n1", ForGeneration: 2, All: []Testimony{{Bucket: "b", Now: now}}}}))

@@ -57,7 +57,7 @@ func (d *doubting) tick() Effects {
 	return out
 }
 
-// loses has the node told of a loss a millisecond ago.
+// loses tells the node of a loss a millisecond ago.
 func (d *doubting) loses(all ...*Bucket) Effects {
 	e := Lost{Generation: d.m.generation, Now: d.store()}
 	for _, b := range all {
@@ -101,7 +101,7 @@ func (d *doubting) restored(all []Restore) {
 	}
 }
 
-// loseAllButAp recovers buckets but for what ap, which is away, may have been lent.
+// loseAllButAp recovers buckets except for what ap, which cannot be reached, may have been lent.
 func (d *doubting) loseAllButAp(all ...*Bucket) {
 	d.Helper()
 	out := d.loses(all...)
@@ -118,7 +118,7 @@ func (d *doubting) loseAllButAp(all ...*Bucket) {
 	}
 }
 
-// observed has the node see a bucket of which the store is in doubt.
+// observed has the node see a bucket about which the store is in doubt.
 func (d *doubting) observed(b *Bucket, lostAt int64) Effects {
 	state := algorithms.State{Cell: d.store() / doubtDay, Entitlement: 100, NextShare: 100, Doubt: lostAt}
 	return d.m.Step(d.now, Observed{Bucket: b, Admitted: 1, State: state, Now: d.store()})

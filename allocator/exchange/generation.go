@@ -14,7 +14,7 @@ import "github.com/quotad/quotad/algorithms"
 // Before the store has told its time, this node's own clock serves instead. It may be MaxClockStep
 // behind, so the bound is twice as far ahead.
 func (m *Machine) believes(now int64, generation, last uint64) bool {
-	latest := now + m.offset + algorithms.MaxClockStep
+	latest := m.storeTime(now) + algorithms.MaxClockStep
 	if !m.clockKnown {
 		latest = now + m.nodeClock + 2*algorithms.MaxClockStep
 	}

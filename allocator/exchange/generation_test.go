@@ -9,7 +9,7 @@ import (
 	"github.com/quotad/quotad/allocator"
 )
 
-// Times of the tests of generations: the store's clock, and generations begun by it.
+// Times for the tests of generations: the store's clock, and generations begun at its time.
 const (
 	storeNow = 1_700_000_000_000_000
 	hour     = algorithms.MaxClockStep
@@ -18,8 +18,8 @@ const (
 // generationAt returns the generation that a node begins when its clock shows a time.
 func generationAt(clock int64) uint64 { return uint64(clock / 1000) }
 
-// standing returns a machine of us with a bucket of a window of a day, whose store's clock is known
-// to it, and that has heard both peers.
+// standing returns a machine of us with a bucket of a window of a day. It knows its store's clock
+// and has heard both peers.
 func standing() (b *Bucket, m *Machine, now int64) {
 	const day = 86_400 * allocator.Second
 	b = &Bucket{ID: "w", Epoch: epochForTests, Kind: algorithms.FixedWindow, Limit: 1000, Window: day, Cell: day, Tick: 1,
@@ -40,7 +40,7 @@ func state(b *Bucket, at, used int64) algorithms.State {
 	return algorithms.State{Cell: at / b.Cell, Entitlement: f, Share: f, NextShare: f, Used: used, Free: f - used}
 }
 
-// lends says whether a machine has its store debit what a peer of a generation asks for.
+// lends reports whether a machine has its store debit for an ask of a peer under a generation.
 func lends(m *Machine, now int64, b *Bucket, generation uint64) bool {
 	out := m.Step(now, Asked{ID: 5, Message: Message{From: "eu", Generation: generation, Epoch: epochForTests,
 		Asks: []Ask{{Bucket: b.ID, Cell: storeNow / b.Cell, Lent: 10}}}, Buckets: []*Bucket{b}})
@@ -166,9 +166,9 @@ func TestUseOfCellsToComeHidesNothing(t *testing.T) {
 	}
 }
 
-// TestExtremesFromPeers: the least and the greatest integers, and their neighbours, in every number
+// TestExtremesFromPeers: the smallest and largest integers, and their neighbours, in every number
 // of a hint, an ask, a grant, a reply and a testimony. Nothing is asked, lent or credited that
-// cannot be computed with, and an honest word after it counts.
+// cannot be computed with, and an honest message after it counts.
 func TestExtremesFromPeers(t *testing.T) {
 	for _, x := range []int64{math.MinInt64, math.MinInt64 + 1, -1, 1 << 51, 1<<51 + 1, 1 << 53, 1 << 62, math.MaxInt64 - 1, math.MaxInt64} {
 		t.Run(fmt.Sprint(x), func(t *testing.T) {

@@ -171,7 +171,7 @@ func (m *Machine) onHeard(now int64, h Hint) {
 // cell must be refused: it would count as the newest of its region until it expires, whatever the
 // region's other nodes say.
 func (m *Machine) lastCell(now int64, v *view) int64 {
-	return algorithms.CellAt(now+m.offset+algorithms.MaxClockStep, v.Cell)
+	return algorithms.CellAt(m.storeTime(now)+algorithms.MaxClockStep, v.Cell)
 }
 
 // noteMate notes a hint of another node of this region. If the bucket is not in view, the hint is
@@ -216,7 +216,7 @@ func (m *Machine) rateNow(now int64, v *view) int64 {
 // each publishes from its equal part of the entitlement on (allocator.Unremarkable). If the bucket
 // asks once, a node does not send a hint that says only what others assume anyway.
 func (m *Machine) publish(now int64, v *view) {
-	s := now + m.offset
+	s := m.storeTime(now)
 	cell := algorithms.CellAt(s, v.Cell)
 	v.roll(cell)
 	v.mean = allocator.Smoothed(v.mean, v.rate)

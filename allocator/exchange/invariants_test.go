@@ -34,7 +34,7 @@ func (c *cluster) estimate() (sum int64) {
 	return sum
 }
 
-// fault keeps what was found first.
+// fault keeps the first violation.
 func (c *cluster) fault(format string, args ...any) {
 	if c.wrong == nil {
 		c.wrong = fmt.Errorf(format, args...)

@@ -97,7 +97,7 @@ func (m *Machine) lend(now int64, e Asked, i int) Lend {
 		return l
 	}
 	v.asked = now
-	s := now + m.offset
+	s := m.storeTime(now)
 	v.roll(algorithms.CellAt(s, b.Cell))
 	rate := m.rate(now, v)
 	if v.frame.Sliding { // margin covers what may come beyond the mean

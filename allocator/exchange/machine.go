@@ -240,7 +240,7 @@ func (m *Machine) onTick(now int64, e Tick) {
 // rights still count, unless more than half of MaxBuckets are in view.
 func (m *Machine) forgetIdle(now int64) {
 	m.order = slices.DeleteFunc(m.order, func(v *view) bool {
-		idle := now-v.active > idleAfter && (len(m.views) > MaxBuckets/2 || !v.hasMoved(algorithms.CellAt(now+m.offset, v.Cell)))
+		idle := now-v.active > idleAfter && (len(m.views) > MaxBuckets/2 || !v.hasMoved(algorithms.CellAt(m.storeTime(now), v.Cell)))
 		if idle {
 			delete(m.views, v.ID)
 		}
@@ -259,7 +259,7 @@ func (m *Machine) view(now int64, b *Bucket) *view {
 		v = &view{Bucket: b, self: m.region, sampled: now, mates: m.mates[b.ID]}
 		v.setPeers(m.peers)
 		f := v.entitlement()
-		v.state = algorithms.State{Cell: algorithms.CellAt(now+m.offset, b.Cell), Entitlement: f, Share: f, NextShare: f, Free: f}
+		v.state = algorithms.State{Cell: algorithms.CellAt(m.storeTime(now), b.Cell), Entitlement: f, Share: f, NextShare: f, Free: f}
 		if v.frame.Bucket {
 			v.state.Free = v.own.Burst
 		}

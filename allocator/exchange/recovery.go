@@ -110,7 +110,7 @@ func (m *Machine) newRecovery(now int64, l LostBucket) *recovery {
 	m.endRecovery(l.Bucket.ID)
 	r := &recovery{bucket: l.Bucket, lostAt: l.At, began: now, pause: askAgain / 2}
 	r.to = algorithms.CellAt(l.At, l.Bucket.Cell) + 1
-	for r.from = r.to; m.weighs(r.bucket, r.from-1) > now+m.offset; r.from-- {
+	for r.from = r.to; m.weighs(r.bucket, r.from-1) > m.storeTime(now); r.from-- {
 	}
 	return r
 }
@@ -137,7 +137,7 @@ func (m *Machine) askWhatIsKnown(now int64, all []*recovery) {
 			r.pause = min(r.pause, maxPauseUntold)
 		}
 		r.again = now + r.pause
-		for r.from < r.to && m.weighs(r.bucket, r.from)+askAgain <= now+m.offset {
+		for r.from < r.to && m.weighs(r.bucket, r.from)+askAgain <= m.storeTime(now) {
 			// Nobody needs to know the cell any more, and whoever was away has forgotten it.
 			r.from++
 		}
@@ -235,7 +235,7 @@ func (m *Machine) onTestified(now int64, e Testimonies) {
 		if r == nil || t.Refused {
 			continue
 		}
-		if !t.sound(peer, algorithms.CellAt(now+m.offset, r.bucket.Cell)+1, r.bucket.Cell) {
+		if !t.sound(peer, algorithms.CellAt(m.storeTime(now), r.bucket.Cell)+1, r.bucket.Cell) {
 			m.stats.Implausible++
 			continue
 		}
@@ -385,7 +385,7 @@ func (m *Machine) continueRecoveries(now int64) {
 		switch {
 		case r == nil:
 			return true
-		case m.weighs(r.bucket, r.to) <= now+m.offset || r.bucket.Epoch != m.epoch:
+		case m.weighs(r.bucket, r.to) <= m.storeTime(now) || r.bucket.Epoch != m.epoch:
 			m.endRecovery(id)
 			return true
 		case r.used:

@@ -40,7 +40,7 @@ func (s *recoverySearch) next(w world, found func(did, world)) {
 	}
 }
 
-// ownActs has a node ask, lose what it may lose, and go on with what it recovers.
+// ownActs has a node ask, lose what it may lose, and continue its recoveries.
 func (s *recoverySearch) ownActs(w world, n int, found func(did, world)) {
 	r := regionOf[n]
 	act := func(what string, can bool, do func(to *world)) {
@@ -90,7 +90,7 @@ func (s *recoverySearch) ownActs(w world, n int, found func(did, world)) {
 	})
 }
 
-// flush empties a region's store, which is opened as the next generation.
+// flush empties a region's store, and opens it under the next generation.
 func (s *recoverySearch) flush(w *world, r int) {
 	next := s.store(w, r).Generation + 1
 	s.call(w, r, callKey{what: "flush"}, func(t *algorithms.Twin, at int64, _ algorithms.Fence) any {
@@ -99,7 +99,7 @@ func (s *recoverySearch) flush(w *world, r int) {
 	})
 }
 
-// delete deletes region i's bucket, which a node that knew it notices.
+// delete deletes region i's bucket, which a node that knew of it notices.
 func (s *recoverySearch) delete(w *world, n int) {
 	s.call(w, regionI, callKey{what: "delete", gen: s.store(w, regionI).Generation}, func(t *algorithms.Twin, at int64, g algorithms.Fence) any {
 		t.Delete("b")
@@ -113,7 +113,7 @@ func (s *recoverySearch) delete(w *world, n int) {
 	s.stand(w, n)
 }
 
-// lost returns when the bucket was lost, if it is and the node's own store says so.
+// lost returns when the bucket was lost, if the node's own store says so.
 func (s *recoverySearch) lost(w *world, r int) (int64, bool) {
 	answer, _ := s.call(&world{stores: w.stores, losses: w.losses}, r, callKey{what: "lost", gen: s.store(w, r).Generation},
 		func(t *algorithms.Twin, at int64, g algorithms.Fence) any {
@@ -123,7 +123,7 @@ func (s *recoverySearch) lost(w *world, r int) (int64, bool) {
 	return d.LostAt, d.Status == algorithms.StatusLost
 }
 
-// lostUnknown says whether a node's store has lost the bucket and the node does not know.
+// lostUnknown reports whether a node's store has lost the bucket and the node does not know.
 func (s *recoverySearch) lostUnknown(w *world, n int) bool {
 	at, lost := s.lost(w, regionOf[n])
 	known := s.machine(w, n).recoveries["b"]
@@ -171,7 +171,7 @@ func (s *recoverySearch) admit(w *world, r int) bool {
 	return answer.(bool)
 }
 
-// deliver has a node hear a message, and says what that was.
+// deliver has a node hear a message, and returns a description of the message.
 func (s *recoverySearch) deliver(w *world, n int, id int32, m message) string {
 	if m.question == nil {
 		w.sent = s.without(w.sent, func(other int32) bool { return other == id })
@@ -197,7 +197,7 @@ func (s *recoverySearch) deliver(w *world, n int, id int32, m message) string {
 	return "learns"
 }
 
-// asked has a lender's store debit at once; the row then waits for the journal.
+// asked has a lender's store debit at once. The row then waits for the journal.
 func (s *recoverySearch) asked(w *world, n int, id int32, m message) {
 	r := regionOf[n]
 	if r == regionI {
@@ -242,7 +242,7 @@ func (s *recoverySearch) questioned(w *world, n int, id int32, m message) {
 	s.send(w, message{toRegion: -1, toNode: m.node, life: m.life, answers: &out.Testify[0].Testimonies})
 }
 
-// done carries out an effect that waited, and says which.
+// done carries out an effect that waited, and returns which.
 func (s *recoverySearch) done(w *world, n int, id int32, e effect) string {
 	r := regionOf[n]
 	switch {
@@ -288,7 +288,7 @@ func (s *recoverySearch) done(w *world, n int, id int32, e effect) string {
 	return "restores"
 }
 
-// record makes rows durable; what is lower than what is there changes nothing.
+// record makes rows durable. Values lower than the stored ones change nothing.
 func (s *recoverySearch) record(w *world, n int, rows []Row) {
 	journal := maps.Clone(s.journals.all[w.nodes[n].journal])
 	for _, row := range rows {

@@ -15,7 +15,7 @@ import (
 // they are copied and compared by reflection, private fields included. Buckets are the document's
 // and shared.
 
-// cloned returns a deep copy of what a pointer points to; what was one thing stays one thing.
+// cloned returns a deep copy of what a pointer points to. Shared parts stay shared within the copy.
 func cloned[T any](p *T) *T {
 	return (*T)(clonePointer(reflect.ValueOf(p), map[unsafe.Pointer]reflect.Value{}).UnsafePointer())
 }
@@ -108,7 +108,8 @@ func fieldsRead(t reflect.Type) []int {
 	return read
 }
 
-// canon appends a text that is the same for two values that behave the same: nil and empty are one.
+// canon appends a text that is the same for two values that behave the same. nil and empty are the
+// same.
 func canon(text []byte, v reflect.Value) []byte {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -155,7 +156,7 @@ func canon(text []byte, v reflect.Value) []byte {
 	panic(fmt.Sprint("search: cannot compare a ", v.Type()))
 }
 
-// table numbers values: those that behave the same have one number.
+// table numbers values. Values that behave the same have the same number.
 type table[T any] struct {
 	ids map[string]int32
 	all []T

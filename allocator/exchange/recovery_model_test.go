@@ -57,22 +57,22 @@ type nodeState struct {
 	life             int8
 }
 
-// waiting says which effects are not carried out at once, so that others come between.
+// waiting says which effects wait, so that others can happen in between.
 type waiting struct{ credits, restores bool }
 
-// budget is how often what the environment does may still be done.
+// budget is how often the environment may still do things.
 type budget struct {
 	asks    [2]int8 // by borrower
 	admit   [2]int8
 	recover [2]int8 // recoveries begun
-	asked   int8    // asks that were delivered, up to one: the first goes to A
+	asked   int8    // asks that were delivered, counted up to one: the first goes to A
 	flush   [2]int8
 	delete  int8 // of i's bucket
 	crash   [3]int8
 	journal [3]int8 // lost
 }
 
-// unruled leaves rules of the protocol out, at the driver.
+// unruled leaves out rules of the protocol, in the driver.
 type unruled struct {
 	noFence bool // a peer credits rows as if they were of the present generation
 	noFloor bool // a mate's machine does not hear the question that its journal answers
@@ -114,7 +114,7 @@ type (
 	effectRestore struct{ Restore }
 )
 
-// did is an act, for the way to a broken state.
+// did is an act, for the description of the way to a broken state.
 type did struct {
 	what string
 	node int8
@@ -125,7 +125,7 @@ type did struct {
 type recoverySearch struct {
 	bucket *Bucket
 	unruled
-	waiting  // what waits at a node; else it is done at once
+	waiting  // what waits at a node; other effects are done at once
 	cell     int64
 	machines table[*Machine]
 	stores   table[*algorithms.Twin]
@@ -138,7 +138,8 @@ type recoverySearch struct {
 	calls    map[callKey]called
 	visits   []visited
 	seen     map[world]struct{}
-	most     [2]int64 // units that a region ever had, those it used included
+	// most is the largest number of units that a region ever had, including those it used.
+	most [2]int64
 }
 
 type visited struct {
@@ -147,7 +148,7 @@ type visited struct {
 	did    did
 }
 
-// stepKey names a step of a machine, callKey a call of a store.
+// stepKey identifies a step of a machine, callKey a call of a store.
 type stepKey struct {
 	machine, a, b int32
 	what          string
@@ -193,7 +194,7 @@ func (s *recoverySearch) fresh(n int, generation uint64) int32 {
 	return s.machines.id(m)
 }
 
-// step steps a node's machine. The key must say what the event is.
+// step steps a node's machine. The key must identify the event.
 func (s *recoverySearch) step(w *world, n int, key stepKey, do func(m *Machine)) *Effects {
 	key.machine = w.nodes[n].machine
 	got, ok := s.steps[key]
@@ -209,7 +210,7 @@ func (s *recoverySearch) step(w *world, n int, key stepKey, do func(m *Machine))
 	return got.out
 }
 
-// call calls a region's store in the name of a node.
+// call calls a region's store for a node.
 func (s *recoverySearch) call(w *world, r int, key callKey, do func(t *algorithms.Twin, at int64, g algorithms.Fence) any) (any, int32) {
 	key.store, key.losses = w.stores[r], w.losses
 	got, ok := s.calls[key]
@@ -229,7 +230,7 @@ func (s *recoverySearch) store(w *world, r int) *algorithms.Twin { return s.stor
 func (s *recoverySearch) terms(r int) algorithms.Terms           { return s.bucket.Terms(searchRegions[r]) }
 func (s *recoverySearch) set(id int32) []int32                   { return s.sets.all[id] }
 
-// with and without return a set with an item, and without.
+// with returns a set with an item added, without a set with it removed.
 func (s *recoverySearch) with(set, item int32) int32 {
 	all := s.set(set)
 	at, ok := slices.BinarySearch(all, item)
@@ -258,7 +259,7 @@ func (s *recoverySearch) wait(w *world, n int, e effect) {
 	w.due = s.with(w.due, id)
 }
 
-// carry does, or puts down to be done, what a step of a node has led to.
+// carry carries out, or schedules, the effects of a node's step.
 func (s *recoverySearch) carry(w *world, n int, out *Effects) {
 	life := w.nodes[n].life
 	for _, c := range out.Calls {
@@ -291,7 +292,7 @@ func (s *recoverySearch) carry(w *world, n int, out *Effects) {
 	}
 }
 
-// remembers is what a node finds in its journal, and what was used: the oracle knows.
+// remembers returns what a node finds in its journal, and what was used, which an oracle knows.
 func (s *recoverySearch) remembers(w *world, n int, c Consult) []Testimony {
 	all := make([]Testimony, len(c.Question.Buckets))
 	state := w.nodes[n]
@@ -312,7 +313,7 @@ func (s *recoverySearch) remembers(w *world, n int, c Consult) []Testimony {
 	return all
 }
 
-// heard is what a node finds in its store about a peer's rows.
+// heard returns what a node finds in its store about a peer's rows.
 func (s *recoverySearch) heard(w *world, n int, c Consult, question int32) []Testimony {
 	r := regionOf[n]
 	answer, _ := s.call(w, r, callKey{what: "recall", a: question, gen: s.machine(w, n).generation},
@@ -330,7 +331,7 @@ func (s *recoverySearch) heard(w *world, n int, c Consult, question int32) []Tes
 	return []Testimony{t}
 }
 
-// broken says whether the regions have admitted, or could admit now, more than the limit.
+// broken reports whether the regions have admitted, or could now admit, more than the limit.
 func (s *recoverySearch) broken(w *world) bool {
 	var sum int64
 	for r := range searchRegions {
@@ -363,7 +364,7 @@ func (s *recoverySearch) add(v visited) bool {
 	return true
 }
 
-// void says whether nobody waits for a message any more.
+// void reports whether nobody waits for a message any more.
 func (s *recoverySearch) void(w *world, m message) bool {
 	asker := m.node
 	if m.toRegion < 0 && m.question == nil {
@@ -385,7 +386,7 @@ func (s *recoverySearch) void(w *world, m message) bool {
 	return false
 }
 
-// stale says whether an answer tells a node nothing that it has not heard.
+// stale reports whether an answer tells a node nothing new.
 func (s *recoverySearch) stale(w *world, id int32) bool {
 	m := s.messages.all[id]
 	if m.answers == nil {

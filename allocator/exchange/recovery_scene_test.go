@@ -41,7 +41,7 @@ func newScene(c *cluster) *scene {
 	return s
 }
 
-// watch has a node meet a loss within 200 ms, as a request would.
+// watch has a node notice a loss within 200 ms, as by a request.
 func (s *scene) watch(r *testRegion) {
 	d := r.store.Decide(r.time(), algorithms.Decide{Fence: r.guard(), Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: "b", Terms: r.terms()}}}})
 	if d.Status == algorithms.StatusLost {
@@ -64,7 +64,7 @@ func (s *scene) lose(name string, forget func(*algorithms.Twin)) {
 	}
 }
 
-// carry carries out the effects that are of recoveries.
+// carry carries out the effects of recoveries.
 func (s *scene) carry(r *testRegion, out Effects) {
 	life := r.born
 	alive := func(do func()) func() {
@@ -96,7 +96,8 @@ func (s *scene) carry(r *testRegion, out Effects) {
 	}
 }
 
-// asked returns who hears a question: any node of a peer, or the other nodes of one's own region.
+// asked returns the nodes that hear a question: any node of a peer, or the other nodes of the own
+// region.
 func (s *scene) asked(r *testRegion, region string) []*testRegion {
 	if region != r.name {
 		return []*testRegion{s.anyNode(region)}
@@ -147,7 +148,7 @@ func (s *scene) restore(r *testRegion, c Restore) {
 	r.step(Restored{Restore: c, Result: r.store.Restore(r.time(), call)})
 }
 
-// unknown returns the units of all cells that count as lent to peers that are not known.
+// unknown returns the units, over all cells, that count as lent to peers that are not known.
 func (s *scene) unknown(name string) (units int64) {
 	r := s.regions[name]
 	for _, row := range r.store.Inspect(r.time(), algorithms.Inspect{Fence: r.guard(), Target: algorithms.Target{Key: "b", Terms: r.terms()}}).Rows {

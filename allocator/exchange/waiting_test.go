@@ -34,7 +34,7 @@ func (r *testRegion) wake(come bool) {
 	}
 }
 
-// again decides what waited once more, if that may help.
+// again decides waiting requests again, if that may help.
 func (r *testRegion) again(w *waiter, come bool) {
 	if w.over {
 		return

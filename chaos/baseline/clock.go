@@ -6,28 +6,28 @@ import (
 	"math/rand/v2"
 )
 
-// clock is the virtual time of one run: what is due happens in order of time,
-// and of what is due at once, that which was planned first.
+// clock is the virtual time of one run. Plans are carried out in the order of their times, and
+// plans for the same time in the order in which they were made.
 type clock struct {
 	now     int64 // µs
 	planned plans
 	count   int
 }
 
-// plan is something that will happen.
+// plan is a function to run at a time.
 type plan struct {
 	at    int64
 	order int
 	do    func()
 }
 
-// after plans something, delay µs from now.
+// after runs do after delay µs.
 func (c *clock) after(delay int64, do func()) {
 	heap.Push(&c.planned, plan{at: c.now + delay, order: c.count, do: do})
 	c.count++
 }
 
-// every plans something for first µs from now and then each period, for ever.
+// every runs do after first µs, and then every period µs, for ever.
 func (c *clock) every(first, period int64, do func()) {
 	c.after(first, func() {
 		do()
@@ -35,7 +35,7 @@ func (c *clock) every(first, period int64, do func()) {
 	})
 }
 
-// advance lets everything happen that is due at the time or before.
+// advance runs everything that is due at the time at or before.
 func (c *clock) advance(at int64) {
 	for len(c.planned) > 0 && c.planned[0].at <= at {
 		due := heap.Pop(&c.planned).(plan)
@@ -45,7 +45,7 @@ func (c *clock) advance(at int64) {
 	c.now = at
 }
 
-// plans is a heap, the next one first.
+// plans is a heap with the next plan first.
 type plans []plan
 
 func (p plans) Len() int { return len(p) }
@@ -65,8 +65,7 @@ func (p *plans) Pop() any {
 // source returns the random numbers of a system's run.
 func source(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0x62617365)) }
 
-// mulDiv is a * b / c rounded down, held at the largest number, for a, b >= 0
-// and c > 0.
+// mulDiv returns a * b / c rounded down, at most the largest number, for a, b >= 0 and c > 0.
 func mulDiv(a, b, c int64) int64 {
 	hi, lo := bits.Mul64(uint64(a), uint64(b))
 	if hi >= uint64(c) {

@@ -11,7 +11,7 @@ import (
 
 const second = workload.Second
 
-// flow is evenly spaced demand in one region, rate units a second.
+// flow is evenly spaced demand in one region, with rate units a second.
 type flow struct {
 	region         int
 	from, to, rate int64
@@ -40,8 +40,8 @@ func near(t *testing.T, what string, got, want, part float64) {
 	}
 }
 
-// A region that is asked for d of a limit that covers all demand has F of it, and
-// loses d - F in every window.
+// A region that is asked for d, by a limit that covers all demand, has F of it, and loses d - F in
+// every window.
 func TestStaticSplitLosesWhatIsAboveTheSplit(t *testing.T) {
 	w := evenly(1000, second, 10*second, 4, flow{0, 0, 10 * second, 700}, flow{1, 0, 10 * second, 200})
 	f := Measure(w, StaticSplit{}.Run(w, Uniform(4, 40_000), 1), Uniform(4, 40_000))
@@ -50,8 +50,7 @@ func TestStaticSplitLosesWhatIsAboveTheSplit(t *testing.T) {
 	}
 }
 
-// With Poisson arrivals of mean m in one region of three the loss is
-// E[min(N, L)] - E[min(N, F)].
+// With Poisson arrivals of mean m in one of three regions, the loss is E[min(N, L)] - E[min(N, F)].
 func TestStaticSplitUnderPoissonArrivals(t *testing.T) {
 	s := workload.Usual()
 	s.Length = 60 * second
@@ -112,10 +111,10 @@ func TestPooledOracleLosesNothing(t *testing.T) {
 	}
 }
 
-// Each of N regions admits r a second until its own count and what it knows of
-// the others come to L. What it does not know is r times the age of what it
-// heard: between d and T + d, T/2 + d in the mean. So L is exceeded by
-// (N - 1) r (T/2 + d) in the mean, and by (N - 1) r (T + d) at most.
+// Each of N regions admits r a second until its own count and what it knows of the others add up to
+// L. The part that it does not know is r times the age of its knowledge: between d and T + d, on
+// average T/2 + d. So L is exceeded by (N - 1) r (T/2 + d) on average, and by (N - 1) r (T + d) at
+// most.
 func TestEventualCountersExceedByRateTimesAge(t *testing.T) {
 	const rate, latency, interval = 20, 100_000, 5 * second
 	for _, regions := range []int{2, 3, 5} {
@@ -151,23 +150,23 @@ func TestEventualCountersGiveEachRegionTheLimit(t *testing.T) {
 	}
 }
 
-// The share follows a rise at the next report, and one way to the leader and one
-// back later; until then the region loses what it wants beyond its share.
+// The share follows a rise with the next report, plus the way to the leader and the way back. Until
+// then the region loses what it wants beyond its share.
 func TestCoordinatorFollowsAtTheNextReport(t *testing.T) {
 	const step = 12 * second
 	w := evenly(1000, second, 40*second, 2, flow{1, 0, 40 * second, 100}, flow{0, step, 40 * second, 800})
 	w.Entitlements = []int64{500, 500}
 	w.Step = &workload.Step{At: step, Region: 0}
 	n := Uniform(2, 40_000)
-	n.OneWay[0][1] = 70_000 // region 0 hosts the leader, being first of equals
+	n.OneWay[0][1] = 70_000 // region 0 hosts the leader, as the first of equals
 	r := Coordinator{}.Run(w, n, 9)
 	first := 1 + source(9).Int64N(10*second)
 	granted := first + 40_000 // the slowest report is region 1's
 	for granted < step {
 		granted += 10 * second
 	}
-	// Before, it was granted half of what region 1 leaves of the limit: 450. The
-	// first denial is when they are used, in the first window after the step.
+	// Before, it was granted half of what region 1 leaves of the limit: 450. The first denial comes
+	// when these are used, in the first window after the step.
 	began := int64(step + 450*second/800)
 	f := Measure(w, r, n)
 	if f.FirstUnit != granted-began || f.Rebalanced != granted-began {
@@ -178,7 +177,7 @@ func TestCoordinatorFollowsAtTheNextReport(t *testing.T) {
 	}
 }
 
-// A grant that falls below what was used exceeds the limit by the difference.
+// A lowered grant that is below what was already used exceeds the limit by the difference.
 func TestCoordinatorExceedsWhenAUsedGrantFalls(t *testing.T) {
 	w := evenly(1000, 60*second, 60*second, 2, flow{0, 0, 5 * second, 100}, flow{1, 20 * second, 60 * second, 50})
 	n := Uniform(2, 40_000)

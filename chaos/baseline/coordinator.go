@@ -5,21 +5,20 @@ import (
 	"github.com/quotad/quotad/chaos/workload"
 )
 
-// Coordinator is a leader who divides the limit: each interval every region
-// reports what it is asked for, in the mean of the interval or of its last
-// quarter, whichever is more, and the leader grants shares by weighted max-min of
-// those demands, which hold until the next grant.
-// What nobody wants is granted by entitlement, so that an idle region is not left
-// with nothing. It is the scheme of Doorman (YouTube, 2016) with its fair share;
-// its README calls a renewal every five seconds typical.
+// Coordinator is a leader that divides the limit. At each interval every region reports its demand:
+// the mean of the interval or of its last quarter, whichever is larger. The leader grants shares by
+// weighted max-min of these demands, which hold until the next grant. Units that nobody wants are
+// granted by entitlement, so that an idle region is not left with nothing. This is the scheme of
+// Doorman (YouTube, 2016) with its fair share; Doorman's README calls a renewal every five seconds
+// typical.
 //
-// After a rise of demand the share follows at the next report, half an interval
-// later in the mean, and the two one-way latencies to and from the leader. A
-// grant that falls after a region has used more of the window than is left to it
-// exceeds the limit by the difference at most; so does one that arrives later
-// than another that rises. The leader never fails here.
+// After a rise of demand the share follows with the next report, on average half an interval later,
+// plus the two one-way latencies to and from the leader. If a grant is lowered when the region has
+// already used more of the window than the grant leaves it, the limit is exceeded by at most the
+// difference. It is also exceeded if a lowered grant arrives later than another region's raised
+// one. The leader never fails here.
 type Coordinator struct {
-	// Interval is the time between two grants in µs; 0 stands for 10 s.
+	// Interval is the time between two grants in µs; 0: 10 s.
 	Interval int64
 }
 
@@ -63,7 +62,7 @@ func (k Coordinator) Run(w *workload.Workload, n Network, seed uint64) Result {
 	return r
 }
 
-// tally is what regions were asked for since a time.
+// tally counts what regions were asked for since a time.
 type tally struct {
 	w     *workload.Workload
 	c     *clock
@@ -75,13 +74,13 @@ func newTally(w *workload.Workload, c *clock) *tally {
 	return &tally{w: w, c: c, asked: make([]int64, w.Regions)}
 }
 
-// reset begins anew, now.
+// reset starts counting again, now.
 func (t *tally) reset() {
 	t.since = t.c.now
 	clear(t.asked)
 }
 
-// perWindow is what a region was asked for comes to in a window, rounded up.
+// perWindow returns what a region was asked for, as units per window, rounded up.
 func (t *tally) perWindow(region int) int64 {
 	passed := t.c.now - t.since
 	if t.asked[region] == 0 || passed == 0 {
@@ -90,7 +89,7 @@ func (t *tally) perWindow(region int) int64 {
 	return mulDiv(t.asked[region], t.w.Window, passed) + 1
 }
 
-// grants divides the limit by demand, and what is left by entitlement.
+// grants divides the limit by demand, and the rest by entitlement.
 func grants(w *workload.Workload, demand []int64) []int64 {
 	shares := oracle.WaterFill(w.Limit, demand, w.Entitlements)
 	left := w.Limit

@@ -32,10 +32,9 @@ func admittedIn(w *workload.Workload, r Result, from int64) (byRegion []float64,
 	return byRegion, byWindow
 }
 
-// As in the paper, global random drop holds the mean rate at the limit and drops
-// the same part everywhere. A window's admissions are about Poisson, so that the
-// mean overshoot is about 1 / sqrt(2 pi L); a little less, as the estimates follow
-// the arrivals.
+// As in the paper, global random drop holds the mean rate at the limit and drops the same part
+// everywhere. A window's admissions are about Poisson, so that the mean overshoot is about 1 /
+// sqrt(2 pi L); it is a little less, because the estimates follow the arrivals.
 func TestGlobalRandomDropHoldsTheMeanRate(t *testing.T) {
 	w := made(t, "contention", 60*second)
 	r := GlobalRandomDrop{}.Run(w, Uniform(3, 40_000), 1)
@@ -69,9 +68,9 @@ func TestGlobalRandomDropNeedsFreshEstimates(t *testing.T) {
 	}
 }
 
-// As in the paper, flow proportional share holds the limit within a few percent
-// and gives each limiter the max-min share of its flows, where random drop gives
-// in proportion to what is asked.
+// As in the paper, flow proportional share holds the limit within a few percent and gives each
+// limiter the max-min share of its flows, where random drop gives in proportion to what is asked
+// for.
 func TestFlowProportionalIsMaxMinFair(t *testing.T) {
 	w := made(t, "contention", 30*second)
 	n := Uniform(3, 40_000)
@@ -91,7 +90,7 @@ func TestFlowProportionalIsMaxMinFair(t *testing.T) {
 	}
 }
 
-// With unlike demand below the limit it finds a division that serves nearly all.
+// If unequal demands add up to less than the limit, it finds a division that serves nearly all.
 func TestFlowProportionalServesSkew(t *testing.T) {
 	for _, name := range []string{"even-80", "one-region", "zipf", "follow-the-sun"} {
 		w := made(t, name, 20*second)
@@ -102,7 +101,7 @@ func TestFlowProportionalServesSkew(t *testing.T) {
 	}
 }
 
-// Ten regions tell three others each time, and all know of all soon.
+// Each of ten regions tells three others each time, and all soon know of all.
 func TestRumoursReachEverybody(t *testing.T) {
 	const regions = 10
 	var r Result

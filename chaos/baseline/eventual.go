@@ -7,20 +7,18 @@ import (
 	"github.com/quotad/quotad/chaos/workload"
 )
 
-// EventualCounters is what most systems with "eventually consistent" limits do:
-// every region counts what it admits and tells the others now and then, and
-// admits while its own count and what it last heard of the others are below the
-// limit. It loses nothing to skew, but until regions hear of each other each of
-// them has the whole limit: with N regions up to N limits in a window shorter
-// than the interval. In a longer one, with d the latency and r what a region
-// admits, each has admitted up to r (interval + d) that the others do not know of.
+// EventualCounters is what most systems with "eventually consistent" limits do. Every region counts
+// what it admits and reports it to the others from time to time. It admits while its own count and
+// what it last heard of the others are below the limit. Skew costs nothing. But until regions hear
+// of each other, each of them has the whole limit: N regions may admit up to N limits in a window
+// shorter than the interval. In a longer window, with latency d and a region's rate r of
+// admissions, each region has admitted up to r (interval + d) that the others do not know of.
 //
-// The interval is usually configured in seconds. What is told counts at the time
-// at which it was admitted, in the right window, as no design in use does better.
-// Regions do not report in step.
+// The interval is usually configured in seconds. Reports count at the time at which the units were
+// admitted, in the right window; no design in use does better. Regions do not report at the same
+// times.
 type EventualCounters struct {
-	// Interval is the time between two reports of a region in µs; 0 stands for
-	// 5 s.
+	// Interval is the time between two reports of a region in µs; 0: 5 s.
 	Interval int64
 }
 
@@ -61,14 +59,13 @@ func (e EventualCounters) Run(w *workload.Workload, n Network, seed uint64) Resu
 	return r
 }
 
-// view is a limiter of the whole limit that hears of some admissions late. It
-// remembers the latest ones, and when it hears of others plays all of them again
-// in their true order.
+// view is a limiter of the whole limit that learns of some admissions late. It remembers the latest
+// admissions. When it learns of others, it replays all of them in their true order.
 type view struct {
 	limiter
-	settled meter // all that was admitted before the earliest of recent
+	settled meter // all admissions before the earliest of recent
 	recent  []entry
-	horizon int64 // after which nothing is news any more
+	horizon int64 // admissions older than this are not reported any more
 }
 
 func newView(w *workload.Workload, horizon int64) *view {
@@ -76,7 +73,7 @@ func newView(w *workload.Workload, horizon int64) *view {
 	return &view{limiter: *whole, settled: whole.meter.clone(), horizon: horizon}
 }
 
-// admit decides by what is known.
+// admit decides by what the region knows.
 func (v *view) admit(at, cost int64) bool {
 	if !v.limiter.admit(at, cost) {
 		return false
@@ -85,7 +82,7 @@ func (v *view) admit(at, cost int64) bool {
 	return true
 }
 
-// learn takes in what another region admitted earlier.
+// learn adds admissions that another region reported.
 func (v *view) learn(now int64, told []entry) {
 	v.recent = append(v.recent, told...)
 	slices.SortStableFunc(v.recent, func(a, b entry) int { return cmp.Compare(a.at, b.at) })

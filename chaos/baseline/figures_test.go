@@ -44,8 +44,8 @@ func TestMillionthsString(t *testing.T) {
 	}
 }
 
-// stepped is a workload in which region 0 is asked for 90 a second from 1 s on,
-// and of which 34 are admitted until its share is larger.
+// stepped is a workload in which region 0 is asked for 90 units a second from 1 s on, of which 34
+// are admitted until its share is larger.
 func stepped() (*workload.Workload, Network) {
 	w := evenly(100, second, 4*second, 3, flow{0, second, 4 * second, 90})
 	w.Step = &workload.Step{At: second, Region: 0}
@@ -89,8 +89,8 @@ func TestTimeToRebalance(t *testing.T) {
 	}
 }
 
-// A region that is denied in every window is short once, and late is what it
-// lost in the first round trip of that.
+// A region that is denied in every window has one shortage, and Late is what it lost in the first
+// round trip of that.
 func TestLateAndSplit(t *testing.T) {
 	w, n := stepped()
 	f := Measure(w, StaticSplit{}.Run(w, n, 1), n)
@@ -127,8 +127,8 @@ func TestTableLinesUp(t *testing.T) {
 	}
 }
 
-// A comparison that is run again elsewhere, or by a later version, must come to
-// the same figures.
+// A comparison that is run again on another machine, or by a later version, must give the same
+// figures.
 func TestFiguresAreTheSameEverywhere(t *testing.T) {
 	const want = uint64(0x3a57eed3dce8d651)
 	h := fnv.New64a()

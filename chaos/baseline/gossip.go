@@ -6,33 +6,32 @@ import (
 	"github.com/quotad/quotad/chaos/workload"
 )
 
-// fraction is one unit in the estimates below, which are units per window.
+// fraction stands for one unit in the estimates below, which are units per window.
 const fraction = 1 << 10
 
-// rumours is what the limiters of Raghavan et al. know of each other: each tells
-// a number (its estimated demand, or its weight) to a few others every interval,
-// with the newest that it knows of everybody else.
+// rumours is what the limiters of Raghavan et al. know of each other. At each interval, each of
+// them tells a number (its estimated demand, or its weight) to a few others, together with the
+// newest numbers it knows of all others.
 //
-// Of the paper's gossip this takes the interval, the branching factor of 3 and
-// the random choice of whom to tell. The paper spreads sums by push-sum; here
-// each number is spread by itself, newest first, which is more exact at the same
-// number of messages, though not with thousands of limiters. With up to four
-// regions everybody is told each time.
+// The interval, the branching factor of 3 and the random choice of receivers are the paper's. The
+// paper spreads sums by push-sum. Here each number is spread by itself, newest first. This is more
+// exact with the same number of messages, but would not work with thousands of limiters. With up to
+// four regions, every region is told each time.
 type rumours struct {
 	c      *clock
 	n      Network
 	random *rand.Rand
-	known  [][]rumour // by who knows, about whom
+	known  [][]rumour // by knowing region, by region known about
 	result *Result
 }
 
-// rumour is a number and when it was true.
+// rumour is a number and the time at which it was true.
 type rumour struct{ value, at int64 }
 
-// branching is how many others are told each time.
+// branching is the number of regions that are told each time.
 const branching = 3
 
-// newRumours starts with everybody knowing the same first number of everybody.
+// newRumours starts with all regions knowing the same first numbers.
 func newRumours(c *clock, n Network, random *rand.Rand, first []int64, result *Result) *rumours {
 	g := &rumours{c: c, n: n, random: random, result: result}
 	for range first {
@@ -60,7 +59,7 @@ func (g *rumours) tell(region int, value int64) {
 	}
 }
 
-// hear keeps the newer of each number.
+// hear keeps the newer of each two numbers.
 func (g *rumours) hear(region int, told []rumour) {
 	for i, r := range told {
 		if r.at > g.known[region][i].at {
@@ -69,7 +68,7 @@ func (g *rumours) hear(region int, told []rumour) {
 	}
 }
 
-// others is the sum of what a region knows of the others' numbers.
+// others returns the sum of the numbers of the others that a region knows.
 func (g *rumours) others(region int) int64 {
 	var sum int64
 	for i, r := range g.known[region] {
@@ -80,11 +79,11 @@ func (g *rumours) others(region int) int64 {
 	return sum
 }
 
-// estimate is one region's arrival rate by an exponential average, in which a
-// new interval weighs a tenth: units per window, times fraction.
+// estimate is one region's arrival rate, in units per window, times fraction. It is an exponential
+// average in which a new interval weighs a tenth.
 type estimate struct{ asked, rate int64 }
 
-// count takes a request into the interval.
+// count adds a request to the interval.
 func (e *estimate) count(units int64) { e.asked += units }
 
 // finish ends an interval of so many µs.
@@ -93,7 +92,7 @@ func (e *estimate) finish(window, interval int64) {
 	e.asked = 0
 }
 
-// every50 is the interval of both schemes, or the one that is given.
+// every50 returns interval, or, if that is 0, the interval of both schemes: 50 ms.
 func every50(interval int64) int64 {
 	if interval == 0 {
 		return workload.Second / 20

@@ -10,12 +10,12 @@ import (
 	"github.com/quotad/quotad/chaos/workload"
 )
 
-// limitOf is the workload's limit as the oracle knows it.
+// limitOf returns the workload's limit for the oracle.
 func limitOf(w *workload.Workload) oracle.Limit {
 	return oracle.Limit{Limit: w.Limit, Burst: w.Burst, Window: time.Duration(w.Window) * time.Microsecond, Algorithm: w.Algorithm}
 }
 
-// judge has the oracle judge all answers: the worst excess, and false denials.
+// judge has the oracle judge all answers, for the worst excess and the false denials.
 func (f *Figures) judge(w *workload.Workload, r Result) {
 	limit := limitOf(w)
 	limit.Settle = settle(r)
@@ -44,8 +44,8 @@ func (f *Figures) judge(w *workload.Workload, r Result) {
 	f.FalseRate = partOf(f.FalseDenials, f.Pooled)
 }
 
-// settle is how long after its arrival the last request may be decided: the less
-// the oracle has to keep in mind, the faster it is.
+// settle returns how long after its arrival the last request may be decided. The shorter this is,
+// the less the oracle keeps in memory and the faster it is.
 func settle(r Result) time.Duration {
 	var longest int64
 	for i := range r.Waited {
@@ -54,7 +54,7 @@ func settle(r Result) time.Duration {
 	return time.Duration(longest+1) * time.Microsecond
 }
 
-// inOrder are the indexes of the arrivals in the order of their decisions.
+// inOrder returns the indexes of the arrivals in the order of their decisions.
 func inOrder(w *workload.Workload, r Result) []int {
 	order := make([]int, len(w.Arrivals))
 	for i := range order {
@@ -66,7 +66,7 @@ func inOrder(w *workload.Workload, r Result) []int {
 	return order
 }
 
-// overshoot finds by how much cells exceeded, in the mean.
+// overshoot computes the mean excess of cells.
 func (f *Figures) overshoot(w *workload.Workload, r Result) {
 	var sum int64
 	excess := excesses(w, r)
@@ -80,8 +80,8 @@ func (f *Figures) overshoot(w *workload.Workload, r Result) {
 	f.OvershootMean = partOf(sum, w.Limit*max(f.Cells, 1))
 }
 
-// excesses are the units by which each cell exceeded what it may hold when that
-// was most, 0 if it never did.
+// excesses returns the largest excess of each cell over what it may hold, in units; 0 if there was
+// none.
 func excesses(w *workload.Workload, r Result) map[int64]int64 {
 	limit, whole := limitOf(w), newWhole(w)
 	worst := map[int64]int64{}
@@ -97,9 +97,9 @@ func excesses(w *workload.Workload, r Result) map[int64]int64 {
 	return worst
 }
 
-// causes divides the false denials, as the pooled limiter sees them one by one:
-// what it admits and the system denied. A region's shortage begins with such a
-// denial before which it had none for two windows.
+// causes divides the false denials into Late and Split. It looks at single denials of what the
+// pooled limiter admits. A region's shortage begins with such a denial if the region had none for
+// two windows.
 func (f *Figures) causes(w *workload.Workload, r Result, n Network) {
 	pool := newWhole(w)
 	began, last := make([]int64, w.Regions), make([]int64, w.Regions)
@@ -132,7 +132,7 @@ func (f *Figures) causes(w *workload.Workload, r Result, n Network) {
 	}
 }
 
-// use finds what was made of the limit, and how fairly, window by window.
+// use computes utilisation and fairness, window by window.
 func (f *Figures) use(w *workload.Workload, r Result) {
 	count := (w.Length + w.Window - 1) / w.Window
 	offered, admitted := make([][]int64, count), make([][]int64, count)
@@ -166,13 +166,13 @@ func (f *Figures) use(w *workload.Workload, r Result) {
 	f.Fairness = jain(given, due)
 }
 
-// jain is Jain's index of given / due, over those to whom something is due: the
-// whole if all were given the same part, 1/n of it if one was given everything.
+// jain returns Jain's index of given / due, over those with due > 0: 100 % if all were given the
+// same part of what is due, 1/n of that if one was given everything.
 func jain(given, due []int64) Millionths {
 	var n, sum, squares int64
 	for i := range due {
 		if due[i] > 0 {
-			// Held at a hundred times what is due, so that the squares fit.
+			// Limited to a hundred times what is due, so that the squares fit.
 			part := min(mulDiv(given[i], million, due[i]), 100*million)
 			n, sum, squares = n+1, sum+part, squares+part*part
 		}
@@ -181,12 +181,12 @@ func jain(given, due []int64) Millionths {
 	case n == 0:
 		return None
 	case squares == 0:
-		return million // all were given nothing alike
+		return million // nothing was given to anyone, which is equal
 	}
 	return Millionths(mulDiv(sum, mulDiv(sum, million, n), squares))
 }
 
-// waits are the median and the 99th percentile of the waits.
+// waits returns the median and the 99th percentile of the waits.
 func waits(r Result) (p50, p99 int64) {
 	if len(r.Waited) == 0 {
 		return 0, 0

@@ -5,7 +5,7 @@ import "github.com/quotad/quotad/chaos/workload"
 // limiter enforces a part of a workload's limit by its algorithm.
 type limiter struct {
 	meter meter
-	bound int64 // of the level: the share, or the burst of a bucket
+	bound int64 // for the level: the share, or the burst of a bucket
 	burst bool
 }
 
@@ -21,7 +21,7 @@ func newLimiter(w *workload.Workload, units, burst int64) *limiter {
 // newWhole returns a limiter of the whole limit.
 func newWhole(w *workload.Workload) *limiter { return newLimiter(w, w.Limit, w.Burst) }
 
-// admit says whether a request is let through, and charges it if so.
+// admit reports whether a request is admitted, and charges it if so.
 func (l *limiter) admit(at, cost int64) bool {
 	if !l.fits(at, cost) {
 		return false
@@ -30,7 +30,7 @@ func (l *limiter) admit(at, cost int64) bool {
 	return true
 }
 
-// fits says whether a request would be let through.
+// fits reports whether a request would be admitted.
 func (l *limiter) fits(at, cost int64) bool {
 	l.meter.advance(at)
 	return cost <= l.bound-l.meter.level()
@@ -54,7 +54,7 @@ type divided struct {
 	samples  []Sample
 }
 
-// divide gives each region its entitlement, and as much of the burst.
+// divide gives each region its entitlement and the same part of the burst.
 func divide(w *workload.Workload) *divided {
 	d := &divided{w: w, shares: append([]int64(nil), w.Entitlements...)}
 	bursts := workload.Split(w.Burst, w.Entitlements)
@@ -71,15 +71,15 @@ func (d *divided) give(at int64, region int, units int64) {
 	d.sample(at)
 }
 
-// sample notes the shares.
+// sample records the shares.
 func (d *divided) sample(at int64) {
 	d.samples = append(d.samples, Sample{At: at, Share: append([]int64(nil), d.shares...)})
 }
 
-// watch has the shares noted every 100 ms.
+// watch records the shares every 100 ms.
 func (d *divided) watch(c *clock) { c.every(0, 100_000, func() { d.sample(c.now) }) }
 
-// offer runs the clock and offers every arrival to decide.
+// offer runs the clock and calls decide for every arrival.
 func offer(w *workload.Workload, c *clock, decide func(workload.Arrival) bool) []bool {
 	admitted := make([]bool, len(w.Arrivals))
 	for i, a := range w.Arrivals {

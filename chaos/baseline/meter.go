@@ -2,17 +2,17 @@ package baseline
 
 import "slices"
 
-// meter is the rule of one algorithm: it counts what still weighs of all that
-// was charged. Time does not go back.
+// meter is the rule of one algorithm: it counts how much of all that was charged still weighs. Time
+// must not go back.
 type meter interface {
 	// advance moves on to a time in µs.
 	advance(at int64)
 	// charge counts units that are admitted now.
 	charge(units int64)
-	// level is what weighs now, in units, rounded up. As costs and bounds are
-	// whole units, a sum is above a bound if and only if it is so after rounding.
+	// level returns what weighs now, in units, rounded up. As costs and bounds are whole units, a
+	// sum is above a bound if and only if it is above it after rounding.
 	level() int64
-	// rate says how many units a window has from now on; only buckets care.
+	// rate sets the units per window from now on. Only buckets use it.
 	rate(units int64)
 	// clone returns a copy that shares nothing.
 	clone() meter
@@ -32,8 +32,8 @@ func newMeter(algorithm string, units, window int64) meter {
 	}
 }
 
-// windows counts by labelled window: that of the present alone, or with the part
-// of the last one that a sliding window still covers.
+// windows counts by labelled window: for the fixed window only the present one; for the sliding
+// counter also the part of the last one that a sliding window still covers.
 type windows struct {
 	window, at, cell int64
 	used, before     int64
@@ -100,15 +100,15 @@ func (m *record) clone() meter {
 	return &c
 }
 
-// queue is the leaky bucket's backlog, and what is missing from a token bucket:
-// it falls by so many units in a window, down to nothing.
+// queue is the backlog of a leaky bucket, or what is missing from a token bucket. It falls by so
+// many units in a window, down to zero.
 type queue struct {
 	window, units, at int64
-	backlog           int64 // times the window, so that nothing is rounded
+	backlog           int64 // in units times the window, so that nothing is rounded
 }
 
-// advance takes care that the product stays small: what drains longer than the
-// backlog lasts is not computed.
+// advance does not compute the product for times longer than the backlog lasts, which keeps it
+// small.
 func (m *queue) advance(at int64) {
 	if passed := at - m.at; m.units > 0 && passed > m.backlog/m.units {
 		m.backlog = 0

@@ -2,12 +2,12 @@ package baseline
 
 import "fmt"
 
-// Overall is what one system came to over all workloads.
+// Overall sums up one system over all workloads.
 type Overall struct {
 	System    string `json:"system"`
 	Workloads int64  `json:"workloads"`
-	// Worst is the largest OvershootMax, on WorstOn, and Exceeded on how many
-	// workloads there was any.
+	// Worst is the largest OvershootMax, which was on workload WorstOn. Exceeded is the number of
+	// workloads with any overshoot.
 	Worst    Millionths `json:"overshoot_worst_ppm"`
 	WorstOn  string     `json:"overshoot_worst_on"`
 	Exceeded int64      `json:"exceeded"`
@@ -16,15 +16,15 @@ type Overall struct {
 	Over  Millionths `json:"overshoot_ppm"`
 	False Millionths `json:"false_ppm"`
 	Used  Millionths `json:"utilisation_ppm"`
-	// MostFalse is the largest FalseRate, on MostFalseOn.
+	// MostFalse is the largest FalseRate, which was on workload MostFalseOn.
 	MostFalse   Millionths `json:"false_worst_ppm"`
 	MostFalseOn string     `json:"false_worst_on"`
-	// WaitP99 and BytesPerSecond are the largest of them (µs, bytes).
+	// WaitP99 and BytesPerSecond are the largest values (µs, bytes).
 	WaitP99        int64 `json:"wait_p99_us"`
 	BytesPerSecond int64 `json:"bytes_per_second"`
 }
 
-// Overview sums figures up by system, in the order in which systems appear.
+// Overview sums up figures by system, in the order in which systems appear.
 func Overview(rows []Figures) []Overall {
 	var all []Overall
 	place := map[string]int{}
@@ -43,7 +43,7 @@ func Overview(rows []Figures) []Overall {
 	return all
 }
 
-// add takes one workload in; means are sums until all are in.
+// add adds the figures of one workload. Means are sums until all are added.
 func (o *Overall) add(f Figures) {
 	o.Workloads++
 	if f.OvershootMax > 0 {
@@ -62,7 +62,7 @@ func (o *Overall) add(f Figures) {
 	o.BytesPerSecond = max(o.BytesPerSecond, f.BytesPerSecond)
 }
 
-// overallColumns are those of OverviewTable.
+// overallColumns are the columns of OverviewTable.
 var overallColumns = []column[Overall]{
 	{"system", func(o Overall) string { return o.System }, true},
 	{"over, mean", func(o Overall) string { return o.Over.String() }, false},
@@ -75,5 +75,5 @@ var overallColumns = []column[Overall]{
 	{"B/s, most", func(o Overall) string { return fmt.Sprint(o.BytesPerSecond) }, false},
 }
 
-// OverviewTable is one line for each system, as a Markdown table.
+// OverviewTable returns a Markdown table with a row for each system.
 func OverviewTable(all []Overall) string { return markdown(overallColumns, all) }

@@ -7,11 +7,10 @@ import (
 	"strings"
 )
 
-// Plot draws overshoot against false denials, for all systems and workloads: a
-// small mark for each of the figures, and a large one with a name at each
-// system's mean. It is a whole SVG document that needs nothing else and follows
-// the reader's light or dark setting. The nearer a mark is to the corner at the
-// lower left, the better. The same figures give the same bytes.
+// Plot draws overshoot against false denials, for all systems and workloads: a small mark for each
+// of the figures, and a large one with a name at each system's mean. The nearer a mark is to the
+// lower left corner, the better. The result is a self-contained SVG document that follows the
+// reader's light or dark setting. The same figures give the same bytes.
 func Plot(rows []Figures) string {
 	all := Overview(rows)
 	var b strings.Builder
@@ -30,14 +29,14 @@ func Plot(rows []Figures) string {
 	return b.String()
 }
 
-// The picture in pixels; the plot itself has a margin to each side.
+// The picture in pixels. The plot has a margin on each side.
 const (
 	plotWidth, plotHeight   = 860, 560
 	left, right, top, floor = 86, 830, 64, 490
 )
 
-// plotHead begins the document. Colours are of Okabe and Ito, which people with
-// any colour vision can tell apart; shapes differ, too.
+// plotHead begins the document. The colours are those of Okabe and Ito, which people with any
+// colour vision can tell apart. Shapes differ, too.
 const plotHead = `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" font-family="system-ui, sans-serif" font-size="13" role="img" aria-label="Overshoot against false denials, by system">
 <style>
 svg { color: #1f2328; background: #ffffff }
@@ -49,8 +48,8 @@ text { fill: currentColor } .soft { opacity: .72 } .name { font-weight: 600; pai
 </style>
 `
 
-// scale places a part between ticks that lie equally far apart, and in
-// proportion between two of them: like a logarithmic scale, but with a zero.
+// scale spaces its ticks equally, and interpolates linearly between two of them. It is like a
+// logarithmic scale, but has a zero.
 type scale struct {
 	ticks    []Millionths
 	from, to int64 // pixels
@@ -61,11 +60,11 @@ var (
 	overScale  = scale{[]Millionths{0, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000, 10_000_000}, floor, top}
 )
 
-// tick is the place of one tick in tenths of a pixel.
+// tick returns the position of a tick in tenths of a pixel.
 func (s scale) tick(i int) int64 { return 10*s.from + 10*(s.to-s.from)*int64(i)/int64(len(s.ticks)-1) }
 
-// place is the place of a part in tenths of a pixel; beyond the last tick it
-// stays there.
+// place returns the position of a part in tenths of a pixel. Parts beyond the last tick are at the
+// last tick.
 func (s scale) place(m Millionths) int64 {
 	i := slices.IndexFunc(s.ticks, func(t Millionths) bool { return m < t })
 	switch i {
@@ -78,16 +77,16 @@ func (s scale) place(m Millionths) int64 {
 	return s.tick(i-1) + (s.tick(i)-s.tick(i-1))*int64(m-from)/int64(to-from)
 }
 
-// spot is a place in tenths of a pixel.
+// spot is a position in tenths of a pixel.
 type spot struct{ x, y int64 }
 
-// px words tenths of a pixel.
+// px formats tenths of a pixel.
 func px(tenths int64) string { return fmt.Sprintf("%d.%d", tenths/10, tenths%10) }
 
 // escape makes text safe within an element.
 func escape(text string) string {
 	var b strings.Builder
-	xml.EscapeText(&b, []byte(text)) // a strings.Builder cannot fail
+	xml.EscapeText(&b, []byte(text)) // a strings.Builder does not fail
 	return b.String()
 }
 
@@ -108,7 +107,7 @@ func drawAxes(b *strings.Builder) {
 	fmt.Fprintf(b, `<text transform="translate(22 %d) rotate(-90)" text-anchor="middle">overshoot of the worst window, of the limit</text>`+"\n", (top+floor)/2)
 }
 
-// percent is a tick's name.
+// percent formats a tick.
 func percent(m Millionths) string {
 	if m%10_000 == 0 {
 		return fmt.Sprintf("%d %%", m/10_000)
@@ -116,7 +115,7 @@ func percent(m Millionths) string {
 	return fmt.Sprintf("%d.%d %%", m/10_000, m/1000%10)
 }
 
-// drawMark draws the mark of system number i, of a radius in pixels.
+// drawMark draws the mark of system number i with a radius in pixels.
 func drawMark(b *strings.Builder, i int, radius int64, class string, at spot, title string) {
 	r := 10 * radius
 	x, y := func(d int64) string { return px(at.x + d) }, func(d int64) string { return px(at.y + d) }
@@ -136,10 +135,10 @@ func drawMark(b *strings.Builder, i int, radius int64, class string, at spot, ti
 	fmt.Fprintf(b, "<title>%s</title></path>\n", escape(title))
 }
 
-// drawMeans draws each system's mean with its name, names that would lie on each
-// other one above the other.
+// drawMeans draws each system's mean with its name. Names that would overlap are placed one above
+// the other.
 func drawMeans(b *strings.Builder, all []Overall) {
-	const line, reach = 170, 2000 // of a name, in tenths of a pixel
+	const line, reach = 170, 2000 // size of a name, in tenths of a pixel
 	order := make([]int, len(all))
 	at := make([]spot, len(all))
 	for i, o := range all {
@@ -162,7 +161,7 @@ func drawMeans(b *strings.Builder, all []Overall) {
 	}
 }
 
-// caption is a system's name, with what the axes do not say of it.
+// caption returns a system's name, with numbers that the axes do not show.
 func caption(o Overall) string {
 	if o.WaitP99 == 0 {
 		return o.System

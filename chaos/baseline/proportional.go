@@ -2,40 +2,41 @@ package baseline
 
 import "github.com/quotad/quotad/chaos/workload"
 
-// FlowProportional is the second scheme of Raghavan et al. (SIGCOMM 2007; see
-// GlobalRandomDrop): flow proportional share. Each limiter enforces a local limit
-// L w / (sum of all weights), and gossips its weight w every 50 ms. A limiter
-// whose demand is at or above its local limit takes as weight the number of equal
-// flows it carries (the paper's local limit by the largest flow's rate); another
-// takes the weight at which its local limit would be its demand r:
-// w = r (sum of the others' weights) / (L - r). Its fixed point is the weighted
-// max-min share of each, by number of flows.
+// FlowProportional is the second scheme of Raghavan et al. (SIGCOMM 2007; see GlobalRandomDrop):
+// flow proportional share. Each limiter enforces a local limit L w / (sum of all weights), and
+// gossips its weight w every 50 ms. A limiter whose demand is at or above its local limit uses as
+// its weight the number of equal flows it carries (the paper's local limit by the largest flow's
+// rate). Another limiter uses the weight at which its local limit would be its demand r: w = r (sum
+// of the others' weights) / (L - r). The fixed point of the scheme is the weighted max-min share of
+// each limiter, by number of flows.
 //
-// The paper counts TCP flows, which back off; requests do not. Taken here as the
-// number of flows is the region's entitlement, so that the scheme aims at the same
-// division as quotad, and demand is the average that global random drop uses. The
-// local limiter is the workload's own algorithm, in thousandths of a unit, instead
-// of the paper's token bucket. Two additions of ours, without which false denials
-// are twice as many here: the weight is averaged like the demand, since a
-// region at a small share would else claim its whole number of flows whenever it
-// touches that share for a moment; and it is held at 1/64 of the number of flows,
-// since by the rule above all weights shrink together for ever while no limiter is
-// at its limit. Where a share is less than one request costs, a window admits none;
-// small limits lose much by that.
+// The paper counts TCP flows, which back off; requests do not. Here the number of flows is the
+// region's entitlement, so that the scheme aims at the same division as quotad. Demand is the
+// average that global random drop uses. The local limiter is the workload's own algorithm, in
+// thousandths of a unit, instead of the paper's token bucket.
+//
+// Two additions are ours. Without them there are twice as many false denials here. First, the
+// weight is averaged like the demand, because otherwise a region with a small share would claim its
+// whole number of flows whenever it touches that share for a moment. Second, the weight is at least
+// 1/64 of the number of flows, because by the rule above all weights shrink together for ever while
+// no limiter is at its limit.
+//
+// If a share is less than the cost of one request, a window admits none. Small limits lose much by
+// that.
 type FlowProportional struct {
-	// Interval is the time between two estimates in µs; 0 stands for 50 ms.
+	// Interval is the time between two estimates in µs; 0: 50 ms.
 	Interval int64
 }
 
 // Name is "flow-proportional".
 func (FlowProportional) Name() string { return "flow-proportional" }
 
-// milli is how finely local limits divide a unit, so that small limits are not
-// lost to rounding.
+// milli is the number of parts of a unit in local limits, so that small limits are not lost to
+// rounding.
 const milli = 1000
 
-// Run starts with every region's weight as if all were at their limits, which
-// gives each its entitlement.
+// Run starts with the weights that regions have when all are at their limits, which gives each its
+// entitlement.
 func (p FlowProportional) Run(w *workload.Workload, n Network, seed uint64) Result {
 	interval := every50(p.Interval)
 	var r Result
@@ -73,9 +74,9 @@ func (p FlowProportional) Run(w *workload.Workload, n Network, seed uint64) Resu
 	return r
 }
 
-// weigh is the weight that a limiter aims at: demand, local limit and limit in units per
-// window times fraction, others the sum of their weights, flows its number of
-// flows in the weights' own unit.
+// weigh returns the weight that a limiter aims at. demand, local limit and limit are in units per
+// window times fraction. others is the sum of the others' weights, and flows the limiter's number
+// of flows in the same unit.
 func weigh(demand, local, limit, others, flows int64) int64 {
 	if demand >= local || demand >= limit {
 		return flows

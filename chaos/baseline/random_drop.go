@@ -2,21 +2,19 @@ package baseline
 
 import "github.com/quotad/quotad/chaos/workload"
 
-// GlobalRandomDrop is the first of two schemes of Raghavan, Vishwanath,
-// Ramabhadran, Yocum and Snoeren, "Cloud control with distributed rate limiting"
-// (SIGCOMM 2007). Each limiter estimates its own arrival rate every 50 ms with an
-// exponential average, and gossips it; with A the sum of all estimates and L the
-// limit, each drops a request with the probability (A - L) / A, whatever its
-// region, and none while A <= L.
+// GlobalRandomDrop is the first of two schemes of Raghavan, Vishwanath, Ramabhadran, Yocum and
+// Snoeren, "Cloud control with distributed rate limiting" (SIGCOMM 2007). Each limiter estimates
+// its own arrival rate every 50 ms with an exponential average, and gossips it. With the sum A of
+// all estimates and the limit L, each limiter drops a request with the probability (A - L) / A,
+// whatever its region, and none while A <= L.
 //
-// Taken from the paper: the interval, the average (a new interval weighs 0.1) and
-// the rule. The scheme has no windows and no shares: it holds the mean rate, and
-// what a window admits scatters around the limit. With Poisson arrivals beyond
-// the limit a window has a Poisson number of admissions, so its mean overshoot is
-// L / sqrt(2 pi L): 1.3 % at L = 1000, 13 % at 10. A burst is over before its rate
-// is known.
+// The interval, the average (a new interval weighs 0.1) and the rule are the paper's. The scheme
+// has no windows and no shares: it holds the mean rate, and what a window admits scatters around
+// the limit. With Poisson arrivals beyond the limit, a window has a Poisson number of admissions,
+// so its mean overshoot is L / sqrt(2 pi L), which is 1.3 % of the limit at L = 1000, and 13 % at
+// 10. A burst is over before its rate is known.
 type GlobalRandomDrop struct {
-	// Interval is the time between two estimates in µs; 0 stands for 50 ms.
+	// Interval is the time between two estimates in µs; 0: 50 ms.
 	Interval int64
 }
 

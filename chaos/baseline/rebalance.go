@@ -7,7 +7,7 @@ import (
 	"github.com/quotad/quotad/chaos/workload"
 )
 
-// rebalance finds how fast the share followed the step.
+// rebalance measures how fast the share followed the step.
 func (f *Figures) rebalance(w *workload.Workload, r Result, n Network) {
 	f.FirstUnit, f.Rebalanced, f.RoundTrips = None, None, None
 	if w.Step == nil || len(r.Shares) == 0 {
@@ -28,8 +28,8 @@ func (f *Figures) rebalance(w *workload.Workload, r Result, n Network) {
 	}
 }
 
-// firstDenial is when the region of the step first learned, after the step, that
-// its share is too small.
+// firstDenial returns when the first request after the step was denied in the step's region: then
+// the region knows that its share is too small.
 func firstDenial(w *workload.Workload, r Result) (at int64, denied bool) {
 	for i, a := range w.Arrivals {
 		if a.At >= w.Step.At && a.Region == w.Step.Region && !r.Admitted[i] {
@@ -39,7 +39,7 @@ func firstDenial(w *workload.Workload, r Result) (at int64, denied bool) {
 	return 0, false
 }
 
-// shareAt is a region's share at a time: that of the last sample not after it.
+// shareAt returns a region's share at a time: that of the last sample not after it.
 func shareAt(samples []Sample, region int, at int64) int64 {
 	share := samples[0].Share[region]
 	for _, s := range samples {
@@ -51,8 +51,8 @@ func shareAt(samples []Sample, region int, at int64) int64 {
 	return share
 }
 
-// reached is how long after a time a region's share first was at least so many
-// units, None if never.
+// reached returns how long after since a region's share was first at least so many units, None if
+// never.
 func reached(samples []Sample, region int, since, units int64) int64 {
 	if shareAt(samples, region, since) >= units {
 		return 0

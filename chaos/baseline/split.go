@@ -7,9 +7,9 @@ import (
 	"github.com/quotad/quotad/chaos/workload"
 )
 
-// PooledOracle is one limiter that owns the whole limit and is everywhere at
-// once. Nothing real can do better: what it admits and another denies is a false
-// denial of the other.
+// PooledOracle is one limiter that owns the whole limit and is reached from everywhere without
+// delay. No real system can do better. What it admits and another system denies is a false denial
+// of the other.
 type PooledOracle struct{}
 
 // Name is "pooled oracle".
@@ -21,9 +21,9 @@ func (PooledOracle) Run(w *workload.Workload, _ Network, _ uint64) Result {
 	return Result{Admitted: offer(w, &clock{}, func(a workload.Arrival) bool { return whole.admit(a.At, a.Cost) })}
 }
 
-// StaticSplit gives each region its entitlement and never moves a unit. It never
-// exceeds the limit, and denies whatever a region is asked beyond its part. Where
-// all demand is in one region of n equal ones, 1 - 1/n of the limit is lost.
+// StaticSplit gives each region its entitlement and never moves a unit. It never exceeds the limit,
+// and denies whatever a region is asked for beyond its part. If all demand is in one of n equal
+// regions, it loses 1 - 1/n of the limit.
 type StaticSplit struct{}
 
 // Name is "static split".
@@ -37,10 +37,10 @@ func (StaticSplit) Run(w *workload.Workload, _ Network, _ uint64) Result {
 	return Result{Admitted: admitted, Shares: d.samples}
 }
 
-// CentralBucket keeps the limit in one region, and every request of another is
-// decided there: exact, at a round trip for each request, and with no answer at
-// all when that region is out of reach. The host is the region with the smallest
-// sum of round trips, the first of equal ones.
+// CentralBucket keeps the limit in one region, which decides all requests of the others. It is
+// exact, but costs a round trip for each request, and gives no answer when that region is out of
+// reach. The host is the region with the smallest sum of round trips, the first one if there are
+// several.
 type CentralBucket struct{}
 
 // Name is "central bucket".
@@ -58,7 +58,7 @@ func (CentralBucket) Run(w *workload.Workload, n Network, _ uint64) Result {
 		r.Waited[i] = n.RoundTrip(a.Region, host)
 		if a.Region != host {
 			r.Messages += 2
-			r.Bytes += 2*headers + key + 8 + 8 // the cost, and the answer
+			r.Bytes += 2*headers + key + 8 + 8 // a cost, and an answer
 		}
 	}
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(r.Decided[i], r.Decided[j]) })
@@ -68,7 +68,7 @@ func (CentralBucket) Run(w *workload.Workload, n Network, _ uint64) Result {
 	return r
 }
 
-// centre is the region with the smallest sum of round trips to the others.
+// centre returns the region with the smallest sum of round trips to the others.
 func (n Network) centre() int {
 	best, least := 0, int64(1<<62)
 	for i := range n.OneWay {

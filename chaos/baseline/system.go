@@ -6,14 +6,13 @@ import (
 	"github.com/quotad/quotad/chaos/workload"
 )
 
-// Network is what lies between the regions. No message is lost.
+// Network describes the network between the regions. It loses no message.
 type Network struct {
-	// OneWay is how long a message takes from one region to another, in µs, and
-	// 0 on the diagonal.
+	// OneWay[i][j] is how long a message takes from region i to region j, in µs, and 0 for i = j.
 	OneWay [][]int64
 }
 
-// Uniform is a network in which every message takes as long, in µs.
+// Uniform returns a network in which every message takes the same time, in µs.
 func Uniform(regions int, oneWay int64) Network {
 	n := Network{OneWay: make([][]int64, regions)}
 	for i := range n.OneWay {
@@ -27,10 +26,10 @@ func Uniform(regions int, oneWay int64) Network {
 	return n
 }
 
-// RoundTrip is how long it takes from region i to j and back, in µs.
+// RoundTrip returns how long a message takes from region i to j and back, in µs.
 func (n Network) RoundTrip(i, j int) int64 { return n.OneWay[i][j] + n.OneWay[j][i] }
 
-// farthest is the longest round trip of region i.
+// farthest returns the longest round trip of region i.
 func (n Network) farthest(i int) int64 {
 	var longest int64
 	for j := range n.OneWay {
@@ -39,7 +38,7 @@ func (n Network) farthest(i int) int64 {
 	return longest
 }
 
-// Validate says why the network does not fit so many regions, or nil.
+// Validate returns an error if the network does not fit so many regions, or nil.
 func (n Network) Validate(regions int) error {
 	if len(n.OneWay) != regions {
 		return fmt.Errorf("baseline: a network of %d regions cannot carry a workload of %d: give one row for each", len(n.OneWay), regions)
@@ -59,20 +58,19 @@ func (n Network) Validate(regions int) error {
 
 // Result is what a system did with a workload.
 type Result struct {
-	// Admitted says of each arrival, by its index, whether it was let through.
+	// Admitted says for each arrival, by its index, whether it was admitted.
 	Admitted []bool
-	// Waited is for how long each arrival waited for another region, in µs. Nil
-	// if none ever does.
+	// Waited is how long each arrival waited for another region, in µs. Nil if none ever does.
 	Waited []int64
-	// Decided is when each arrival was decided, in µs since the start of the run;
-	// it lies between its arrival and the end of its wait, and is what windows are
-	// told apart by. Nil if all are decided as they arrive.
+	// Decided is when each arrival was decided, in µs since the start of the run: between its
+	// arrival and the end of its wait. It says in which window the arrival counts. Nil if all are
+	// decided as they arrive.
 	Decided []int64
-	// Shares is what each region might admit in a window, at least every 100 ms
-	// and whenever it changed, by time. Nil for a system that has no shares.
+	// Shares are what each region might admit in a window, at least every 100 ms and whenever they
+	// changed, by time. Nil for a system without shares.
 	Shares []Sample
-	// Messages is how many messages went between regions, and Bytes what they
-	// weigh, with IP and UDP headers.
+	// Messages is the number of messages between regions. Bytes is their size with IP and UDP
+	// headers.
 	Messages, Bytes int64
 }
 
@@ -82,7 +80,7 @@ type Sample struct {
 	Share []int64 `json:"share"`
 }
 
-// decided is when arrival i was decided.
+// decided returns when arrival i was decided.
 func (r Result) decided(w *workload.Workload, i int) int64 {
 	if r.Decided == nil {
 		return w.Arrivals[i].At
@@ -90,7 +88,7 @@ func (r Result) decided(w *workload.Workload, i int) int64 {
 	return r.Decided[i]
 }
 
-// waited is for how long arrival i waited.
+// waited returns how long arrival i waited.
 func (r Result) waited(i int) int64 {
 	if r.Waited == nil {
 		return 0
@@ -100,15 +98,15 @@ func (r Result) waited(i int) int64 {
 
 // System is a way of enforcing one limit over several regions.
 type System interface {
-	// Name is what the system is called in tables.
+	// Name is the system's name in tables.
 	Name() string
-	// Run offers the workload to the system. Both arguments are valid and fit
-	// each other, and are not changed. The result follows from the arguments.
+	// Run offers the workload to the system. w and n must be valid and fit each other; Run does not
+	// change them. The result depends only on the arguments.
 	Run(w *workload.Workload, n Network, seed uint64) Result
 }
 
-// Systems are all of this package, with the parameters that their authors or
-// users give as usual.
+// Systems returns all systems of this package, with the usual parameters according to their authors
+// or users.
 func Systems() []System {
 	return []System{
 		PooledOracle{},
@@ -121,9 +119,8 @@ func Systems() []System {
 	}
 }
 
-// headers is what a message weighs beside what it says: IPv4 and UDP, the least
-// possible.
+// headers is the size of a message's headers, in bytes: IPv4 and UDP, the least possible.
 const headers = 28
 
-// key is what it takes to name a bucket: a hash.
+// key is the size of a bucket's name, in bytes: a hash.
 const key = 8

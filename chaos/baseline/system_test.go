@@ -43,9 +43,9 @@ func apart(t *rapid.T, regions int) Network {
 	return n
 }
 
-// What cannot exceed does not, whoever judges it; the pooled oracle loses
-// nothing; and the meters here say the same as the oracle's, of systems that do
-// exceed, too.
+// Systems that cannot exceed the limit do not, whoever judges them. The pooled oracle loses
+// nothing. The meters of this package agree with the oracle's, also for systems that do exceed the
+// limit.
 func TestSystemsOnRandomWorkloads(t *testing.T) {
 	exact := []string{PooledOracle{}.Name(), StaticSplit{}.Name(), CentralBucket{}.Name()}
 	rapid.Check(t, func(t *rapid.T) {

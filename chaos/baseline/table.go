@@ -8,14 +8,14 @@ import (
 	"unicode/utf8"
 )
 
-// column is one of a table: its heading, and what a row says there.
+// column is a column of a table: its heading, and its cell for a row.
 type column[Row any] struct {
 	heading string
 	cell    func(Row) string
-	words   bool // and not a number: aligned left
+	words   bool // text, aligned left; numbers are aligned right
 }
 
-// figureColumns are those of Table.
+// figureColumns are the columns of Table.
 var figureColumns = []column[Figures]{
 	{"workload", func(f Figures) string { return f.Workload }, true},
 	{"system", func(f Figures) string { return f.System }, true},
@@ -34,11 +34,11 @@ var figureColumns = []column[Figures]{
 	{"wait p99", func(f Figures) string { return millis(f.WaitP99) }, false},
 }
 
-// Table is one line for each of the figures, as a Markdown table whose columns
-// line up in plain text, too.
+// Table returns a Markdown table with a row for each of the figures. Its columns are aligned in
+// plain text, too.
 func Table(rows []Figures) string { return markdown(figureColumns, rows) }
 
-// markdown lays rows out.
+// markdown formats rows as a table.
 func markdown[Row any](columns []column[Row], rows []Row) string {
 	lines := make([][]string, len(rows)+1)
 	widths := make([]int, len(columns))
@@ -82,7 +82,7 @@ func rule[Row any](b *strings.Builder, columns []column[Row], widths []int) {
 	b.WriteString("|\n")
 }
 
-// millis is a time in ms, rounded up, or a dash.
+// millis formats a time in ms, rounded up, or a dash for None.
 func millis(t int64) string {
 	if t < 0 {
 		return "-"
@@ -90,7 +90,7 @@ func millis(t int64) string {
 	return fmt.Sprintf("%d ms", (t+999)/1000)
 }
 
-// thousandths is a number with one, two or three places as it needs, or a dash.
+// thousandths formats n / 1000 with three decimal places, or as a dash for None.
 func thousandths(n int64) string {
 	if n < 0 {
 		return "-"
@@ -98,7 +98,7 @@ func thousandths(n int64) string {
 	return fmt.Sprintf("%d.%03d", n/1000, n%1000)
 }
 
-// ifAny is the part in a smaller whole, or None.
+// ifAny returns the part m of whole, in units of whole, or None if m is None.
 func ifAny(m Millionths, whole int64) int64 {
 	if m < 0 {
 		return None
@@ -106,7 +106,7 @@ func ifAny(m Millionths, whole int64) int64 {
 	return int64(m) * whole / million
 }
 
-// WriteJSON writes the figures as one indented document, an array of objects.
+// WriteJSON writes the figures as an indented JSON array of objects.
 func WriteJSON(to io.Writer, rows []Figures) error {
 	if rows == nil {
 		rows = []Figures{}

@@ -12,35 +12,33 @@ import (
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 )
 
-// Question is a request to be decided.
+// Question is a request for a decision.
 type Question struct {
 	Domain      string            `json:"domain"`
 	Descriptors map[string]string `json:"descriptors"`
 	Cost        int64             `json:"cost"`
-	// GRPC asks over gRPC, else over HTTP.
+	// GRPC asks over gRPC instead of HTTP.
 	GRPC bool `json:"-"`
 }
 
-// Life says which start of the node it is that runs, by a number that is higher
-// after each start; false: that is not known. It is called before and after a
-// request, and must not wait.
+// Life returns which start of the node runs, as a number that grows with each start, or false if
+// that is not known. It is called before and after a request, and must not block.
 type Life func() (start uint64, known bool)
 
-// decided is what a decision says, over either API; at is 0 if no store decided.
+// decided is a decision as either API returns it. at is 0 if no store decided.
 type decided struct {
 	allowed, degraded            bool
 	cell, at, entitlement, share int64
 	sequence                     uint64
 }
 
-// Ask sends one request and returns what its caller saw of it, for the judge of
-// that limit; bucket is the judge's name of what is asked for. It is false if
-// the request was never sent, and there is nothing to judge.
+// Ask sends one request and returns what its caller saw of it, for the judge of that limit. bucket
+// is the judge's name of the bucket. It returns false if the request was never sent; then there is
+// nothing to judge.
 //
-// A node that was started again counts anew, so each start has a name of its
-// own: n1#2. Where it is not known which one answered, the answer has a name to
-// itself, so that its number says nothing. A denial that no store decided is
-// placed where it was sent.
+// A restarted node numbers its decisions anew, so each start has a name of its own, such as n1#2.
+// If Ask cannot tell which start answered, the answer gets a unique node name, so that its number
+// is not taken for a duplicate. A denial that no store decided gets the time at which it was sent.
 func (c *Caller) Ask(ctx context.Context, q Question, bucket string, limit oracle.Limit, life Life) (oracle.Answer, bool) {
 	var sent atomic.Bool
 	start, known := life()
@@ -71,8 +69,8 @@ func (c *Caller) Ask(ctx context.Context, q Question, bucket string, limit oracl
 	return a, true
 }
 
-// askHTTP fails if there was no decision; sent is set once there is a connection
-// to send the request on.
+// askHTTP asks over HTTP. It fails if there was no decision. It sets sent once there is a
+// connection to send the request on.
 func (c *Caller) askHTTP(ctx context.Context, q Question, sent *atomic.Bool) (decided, error) {
 	body, err := json.Marshal(q)
 	if err != nil {
@@ -106,7 +104,7 @@ func (c *Caller) askHTTP(ctx context.Context, q Question, sent *atomic.Bool) (de
 	return out, nil
 }
 
-// askGRPC is askHTTP over gRPC.
+// askGRPC asks over gRPC, as askHTTP does over HTTP.
 func (c *Caller) askGRPC(ctx context.Context, q Question, sent *atomic.Bool) (decided, error) {
 	if c.rpc == nil {
 		return decided{}, fmt.Errorf("%s: no gRPC address is known: ask over HTTP", c)

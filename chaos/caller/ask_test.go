@@ -49,10 +49,10 @@ func newCaller(t *testing.T, httpAddress, grpcAddress string) *Caller {
 	return c
 }
 
-// first is the life of a node that was started once.
+// first is the Life of a node that was started once.
 func first() (uint64, bool) { return 1, true }
 
-// TestAsk: what each answer over HTTP is to the judge.
+// TestAsk: how each answer over HTTP counts for the judge.
 func TestAsk(t *testing.T) {
 	for _, c := range []struct {
 		name, body string
@@ -81,7 +81,7 @@ func TestAsk(t *testing.T) {
 	}
 }
 
-// TestDenialWithoutAStore is placed where it was sent.
+// TestDenialWithoutAStore: it gets the time at which it was sent.
 func TestDenialWithoutAStore(t *testing.T) {
 	_, node := serve(t, `{"allowed":false,"sequence":9}`)
 	a, sent := node.Ask(t.Context(), question, "account", limit, first)
@@ -90,7 +90,7 @@ func TestDenialWithoutAStore(t *testing.T) {
 	}
 }
 
-// TestNeverSent: where nobody accepts the connection there is nothing to judge.
+// TestNeverSent: if nobody accepts the connection there is nothing to judge.
 func TestNeverSent(t *testing.T) {
 	s, node := serve(t, "")
 	s.Close()
@@ -108,7 +108,8 @@ func TestNeverSent(t *testing.T) {
 	}
 }
 
-// TestLives: an answer has the name of the one start of the node that can have given it, or a name to itself.
+// TestLives: an answer has the name of the only start of the node that can have given it, or else a
+// unique name.
 func TestLives(t *testing.T) {
 	_, node := serve(t, `{"allowed":true,"cell":7,"at":"2026-01-01T00:00:07Z","sequence":9}`)
 	for _, c := range []struct {
@@ -178,7 +179,7 @@ func TestAskGRPC(t *testing.T) {
 	}
 }
 
-// TestStatus: what operators ask for, and what they are told of what goes wrong.
+// TestStatus: what operators ask for, and the errors they get.
 func TestStatus(t *testing.T) {
 	_, node := serve(t, `{"region":"us","node":"n1","ready":true,"journal":{"incarnation":4},"peers":[{"region":"eu","heard":true,"degraded":true}]}`)
 	s, err := node.Status(t.Context())

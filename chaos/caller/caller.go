@@ -23,7 +23,7 @@ type Caller struct {
 	region, node string
 	http         string // host:port
 	client       *http.Client
-	dials        atomic.Uint64    // HTTP connections that were to be made
+	dials        atomic.Uint64    // HTTP connections that it tried to make
 	conn         *grpc.ClientConn // nil: over HTTP only
 	rpc          quotadv1.QuotaServiceClient
 }
@@ -31,15 +31,14 @@ type Caller struct {
 const (
 	// mostIdle bounds the connections kept for later requests.
 	mostIdle = 256
-	// requestTimeout bounds the requests of operators.
+	// requestTimeout bounds each call of Request.
 	requestTimeout = 5 * time.Second
-	// mostAnswer bounds what is read of an answer, in bytes.
+	// mostAnswer is the maximum number of bytes read of an answer.
 	mostAnswer = 1 << 20
 )
 
-// New returns a caller of the node of that name in a region, whose API is at
-// two addresses, both host:port; without that of gRPC it calls over HTTP only.
-// Nothing is called before the first request.
+// New returns a caller of a node, by region, name and the addresses of its APIs, both host:port.
+// Without a gRPC address it calls over HTTP only. New itself calls nothing.
 func New(region, node, httpAddress, grpcAddress string) (*Caller, error) {
 	c := &Caller{region: region, node: node, http: httpAddress}
 	c.client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: mostIdle, DialContext: c.dial}}
@@ -59,11 +58,11 @@ func (c *Caller) dial(ctx context.Context, network, address string) (net.Conn, e
 	return (&net.Dialer{}).DialContext(ctx, network, address)
 }
 
-// Dials counts the HTTP connections that the caller set out to make. While the
-// number stays the same, all it hears is from one start of the node.
+// Dials returns the number of HTTP connections that the caller tried to make. While the number
+// stays the same, all answers are from one start of the node.
 func (c *Caller) Dials() uint64 { return c.dials.Load() }
 
-// connect makes a connection that finds a node which was started again at once.
+// connect makes a gRPC connection that reconnects at once to a restarted node.
 func connect(address string) (*grpc.ClientConn, error) {
 	return grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithStatsHandler(sendWatch{}), grpc.WithDisableServiceConfig(),
@@ -71,17 +70,17 @@ func connect(address string) (*grpc.ClientConn, error) {
 			BaseDelay: 50 * time.Millisecond, Multiplier: 1.5, Jitter: 0.2, MaxDelay: 250 * time.Millisecond}}))
 }
 
-// Close lets go of the connections. The caller is of no use over gRPC
-// afterwards; closing it twice does nothing.
+// Close closes the connections. Afterwards the caller cannot be used over gRPC. Closing it again
+// does nothing.
 func (c *Caller) Close() {
 	c.client.CloseIdleConnections()
 	if c.conn != nil {
-		_ = c.conn.Close() // closing twice is all that it could complain of
+		_ = c.conn.Close() // the only possible error is that it was closed before
 	}
 }
 
-// Request calls the HTTP API as an operator, for at most 5 s, and returns the
-// answer; any but 200 is an error that names the node and quotes the answer.
+// Request calls the HTTP API as an operator, for at most 5 s, and returns the answer. If its code
+// is not 200, the error names the node and quotes the answer.
 func (c *Caller) Request(ctx context.Context, method, path string, body []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()

@@ -1,13 +1,13 @@
-// Package caller calls one node of quotad as services and operators do, from
-// outside: for decisions, whose answers go to the judge of chaos/oracle, and
-// for the node's status.
+// Package caller calls one node of quotad from outside, as services and operators do: for
+// decisions, whose answers go to the judge of chaos/oracle, and for the node's status.
 //
-// A request for a decision is in one of three classes. It was never sent
-// (nobody accepted the connection): it is counted by who asked, and no answer.
-// It was answered with a decision: that is the answer. Anything else, a
-// timeout, a broken connection, or an admission that no store gave a cell to,
-// has an unknown outcome, which the judge counts as admitted.
+// A request for a decision belongs to one of three classes:
 //
-// The package knows quotad by its API alone, and imports nothing of what it
-// calls.
+//   - It was never sent, because nobody accepted the connection. The driver of the load counts it;
+//     it is no answer.
+//   - It was answered with a decision. That is the answer.
+//   - Anything else has an unknown outcome, which the judge counts as admitted: a timeout, a broken
+//     connection, or an admission without a cell of a store.
+//
+// The package knows quotad by its API alone, and imports no package that serves.
 package caller

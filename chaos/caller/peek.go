@@ -7,7 +7,7 @@ import (
 	"net/http"
 )
 
-// Peeked is what a node would decide by.
+// Peeked says by which limit a node would decide.
 type Peeked struct {
 	Limit       string // empty: no limit applies
 	Algorithm   string
@@ -15,8 +15,7 @@ type Peeked struct {
 	Entitlement int64 // the region's fixed split, units
 }
 
-// Peek asks the node what it would decide, which spends nothing, with the bounds
-// of Request.
+// Peek asks the node what it would decide, without spending units, under the bounds of Request.
 func (c *Caller) Peek(ctx context.Context, q Question) (p Peeked, err error) {
 	body, err := json.Marshal(q)
 	if err != nil {

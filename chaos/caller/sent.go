@@ -7,10 +7,10 @@ import (
 	"google.golang.org/grpc/stats"
 )
 
-// sentKey is where the context of a call keeps the flag that sendWatch sets.
+// sentKey is the context key of the flag that sendWatch sets.
 type sentKey struct{}
 
-// sendWatch notes which calls were sent; one that found no connection was not.
+// sendWatch records which calls were sent. A call that found no connection was not.
 type sendWatch struct{}
 
 // TagRPC implements stats.Handler.

@@ -7,7 +7,7 @@ import (
 	"net/http"
 )
 
-// Status is what a node says of itself, as far as those who watch it ask.
+// Status is the part of a node's status that its watchers need.
 type Status struct {
 	Region  string   `json:"region"`
 	Node    string   `json:"node"`
@@ -20,13 +20,13 @@ type Status struct {
 		Degraded bool   `json:"degraded"`
 	} `json:"peers"`
 	Journal struct {
-		Incarnation uint64 `json:"incarnation"` // one more with each start
+		Incarnation uint64 `json:"incarnation"` // grows by one with each start
 	} `json:"journal"`
 	Counters map[string]int64 `json:"counters"`
 }
 
-// InTouch says what is missing for the node to be in touch with so many other
-// regions, or nil.
+// InTouch returns nil if the node is in touch with so many other regions, and otherwise an error
+// that says what is missing.
 func (s Status) InTouch(regions int) error {
 	if len(s.Peers) < regions {
 		return fmt.Errorf("%d of %d other regions are known", len(s.Peers), regions)
@@ -39,7 +39,7 @@ func (s Status) InTouch(regions int) error {
 	return nil
 }
 
-// Status asks the node for its status, with the bounds of Request.
+// Status asks the node for its status, under the bounds of Request.
 func (c *Caller) Status(ctx context.Context) (s Status, err error) {
 	answer, err := c.Request(ctx, http.MethodGet, "/v1/status", nil)
 	if err != nil {

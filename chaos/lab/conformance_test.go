@@ -19,7 +19,7 @@ import (
 
 const second = int64(1_000_000)
 
-// modelled are the buckets, one of each kind and one that is not restored after a loss.
+// modelled are the buckets: one of each kind, and one that is not restored after a loss.
 var modelled = []algorithms.Terms{
 	{Kind: algorithms.FixedWindow, Window: 100 * second, Cell: 100 * second, Tick: 1, Entitlement: 10, Recovered: true},
 	{Kind: algorithms.SlidingWindowCounter, Window: 100 * second, Cell: 100 * second, Tick: 1, Entitlement: 10, ClockMargin: second / 10, Recovered: true},
@@ -31,7 +31,7 @@ var modelled = []algorithms.Terms{
 
 func modelledKey(i int) string { return store.BucketKey(store.Whole, fmt.Sprint(i)) }
 
-// worlds are two nodes at an embedded Redis, and two at a twin of it.
+// worlds are two nodes on an embedded Redis, and two nodes on a twin of it.
 type worlds struct {
 	driven   *Driven
 	server   *Twin
@@ -41,14 +41,14 @@ type worlds struct {
 	twins    [2]*store.Store
 	ways     [2]*Way
 	epoch    string
-	known    map[int]int64 // as a State said last
-	lostAt   map[int]int64 // as a call was told last
+	known    map[int]int64 // as the last State said
+	lostAt   map[int]int64 // as the last answer said
 	receipts []algorithms.Refund
 	names    int
-	copies   []func() // of the servers, each to be promoted once
+	copies   []func() // copies of the servers, each to be promoted once
 }
 
-// same runs a call of one node in both worlds and returns how it ends in both.
+// same runs a call of one node in both worlds and returns both results.
 func same[R any](t *rapid.T, w *worlds, i int, what any, call func(*store.Store) []store.Result[R]) []store.Result[R] {
 	stores, twins := call(w.stores[i]), call(w.twins[i])
 	for n := range twins {
@@ -64,12 +64,12 @@ func same[R any](t *rapid.T, w *worlds, i int, what any, call func(*store.Store)
 	return twins
 }
 
-// one makes a list of what a call of one thing returns.
+// one makes a list of the result of a call for one bucket.
 func one[R any](value R, err error) []store.Result[R] {
 	return []store.Result[R]{{Value: value, Err: err}}
 }
 
-// word says what an error tells a caller, where its words are those of both.
+// word returns what an error means for a caller, with words that both worlds share.
 func (w *worlds) word(err error) string {
 	var e *store.Error
 	switch {
@@ -106,7 +106,7 @@ func (w *worlds) guard(t *rapid.T) algorithms.Fence {
 	return algorithms.Fence{Epoch: rapid.SampledFrom([]string{w.epoch, w.epoch, w.epoch, w.epoch, w.epoch, "9-z"}).Draw(t, "epoch")}
 }
 
-// bucket draws a bucket, and until when its caller knows that it is there.
+// bucket draws a bucket, and until when its caller knows that it exists.
 func (w *worlds) bucket(t *rapid.T) (i int, key string, known int64) {
 	i = rapid.IntRange(0, len(modelled)-1).Draw(t, "bucket")
 	return i, modelledKey(i), rapid.SampledFrom([]int64{0, w.known[i], w.known[i]}).Draw(t, "known")
@@ -120,7 +120,7 @@ func (w *worlds) cell(t *rapid.T, i int) int64 {
 
 var peers = []string{"us", "ap"}
 
-// saw notes what an answer says of a bucket.
+// saw records what an answer says of a bucket.
 func (w *worlds) saw(i int, s algorithms.State, lostAt int64) {
 	w.known[i] = max(w.known[i], s.ExistsUntil)
 	if lostAt != 0 {
@@ -227,7 +227,7 @@ func (w *worlds) step(by int64) {
 	w.driven.Set(time.UnixMicro(w.now))
 }
 
-// copy keeps what the servers hold now, which may be promoted at any time.
+// copy copies the servers' present data, which may be promoted later.
 func (w *worlds) copy() {
 	w.names++
 	replid := fmt.Sprint("replica ", w.names)
@@ -240,7 +240,7 @@ func (w *worlds) copy() {
 	})
 }
 
-// lose has the servers lose something, or keep something to be found again.
+// lose has the servers lose something, or makes a copy to be found later.
 func (w *worlds) lose(t *rapid.T) {
 	switch rapid.SampledFrom([]int{0, 1, 2, 2, 2, 3, 3, 4, 4}).Draw(t, "lose") {
 	case 0:
@@ -265,7 +265,7 @@ func (w *worlds) lose(t *rapid.T) {
 	}
 }
 
-// actions are what may happen, by name; a node is drawn for each call.
+// actions are the possible actions, by name. A node is drawn for each call.
 func (w *worlds) actions() map[string]func(*rapid.T) {
 	ctx := context.Background()
 	node := func(f func(*rapid.T, int)) func(*rapid.T) {
@@ -330,9 +330,10 @@ func (w *worlds) actions() map[string]func(*rapid.T) {
 	}
 }
 
-// TestTwinEqualsRedis holds stores on a twin equal to stores on an embedded Redis, of which everything but the server is in production: opens by
-// two nodes, losses of all, of the token and of single keys, promoted copies, servers out of reach, lost calls and replies, clocks that step
-// both ways and nodes' clocks that are apart.
+// TestTwinEqualsRedis compares stores on a twin with stores on an embedded Redis. Except for the
+// server, both are production code. There are opens by two nodes, losses of all data, of the token
+// and of single keys, promoted copies, unreachable servers, lost calls and replies, clocks that
+// step both ways, and nodes' clocks that are apart.
 func TestTwinEqualsRedis(t *testing.T) {
 	d, err := StartDriven(time.Now(), "r")
 	if err != nil {

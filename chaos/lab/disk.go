@@ -9,33 +9,33 @@ import (
 	"github.com/quotad/quotad/region/journal/disk"
 )
 
-// Disk keeps the records of a journal in memory, in the place of a file (disk.Disk). What was
-// committed stays when the journal on it is closed, so that the next one opens with it. Safe for
+// Disk keeps the records of a journal in memory instead of in a file. It implements disk.Disk. What
+// was committed stays when the journal on it is closed, so that the next journal finds it. Safe for
 // concurrent use.
 type Disk struct {
 	mu    sync.RWMutex
 	parts map[disk.Part][]record // ordered by key
-	fails error                  // every commit fails with it
+	fails error                  // every commit fails with it; nil: commits succeed
 }
 
-// record is a key with its value, which is never written to.
+// record is a key with its value. The value is never written to.
 type record struct {
 	key   string
 	value []byte
 }
 
-// NewDisk returns a disk without records. journal.Format makes a journal of it.
+// NewDisk returns an empty disk. journal.Format makes a journal on it.
 func NewDisk() *Disk { return &Disk{parts: map[disk.Part][]record{}} }
 
-// FailCommits has every commit from now on fail with err and change nothing. With nil they succeed
-// again.
+// FailCommits has every commit from now on fail with err and change nothing. With nil, commits
+// succeed again.
 func (d *Disk) FailCommits(err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.fails = err
 }
 
-// Copy returns another disk that holds what this one does now, and shares nothing with it.
+// Copy returns another disk with the same records. The two share nothing.
 func (d *Disk) Copy() *Disk {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
@@ -46,7 +46,7 @@ func (d *Disk) Copy() *Disk {
 	return c
 }
 
-// find returns where in a part a key is, or would be. The caller has locked mu.
+// find returns the index at which a key is, or would be, in a part. The caller holds mu.
 func (d *Disk) find(part disk.Part, key []byte) (at int, found bool) {
 	return slices.BinarySearchFunc(d.parts[part], string(key),
 		func(r record, key string) int { return cmp.Compare(r.key, key) })
@@ -110,5 +110,5 @@ func (d *Disk) Commit(changes []disk.Change) error {
 	return nil
 }
 
-// Close implements disk.Disk. The disk stays as it is, for the next journal on it.
+// Close implements disk.Disk. It keeps the records for the next journal.
 func (d *Disk) Close() error { return nil }

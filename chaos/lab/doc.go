@@ -1,9 +1,12 @@
-// Package lab holds what only simulations, demos and tests use in the place of the world: a Redis server in memory, whose
-// scripts the Go twin answers (twin.go, and way.go to reach it), an embedded one whose calls fail when they are told to
-// (driven.go), and a disk in memory below a journal (disk.go). Package servers, below, starts real and embedded Redis servers,
-// package network has hosts that are connected in memory, package journals opens journals on such disks, package node steps whole
-// nodes by hand, and package documents writes limits documents for tests. Which stores nodes have under the race detector says
-// ontwins.go.
+// Package lab holds stand-ins that only simulations, demos and tests use: a Redis server in memory,
+// whose scripts the Go twin answers (twin.go; way.go connects to it), an embedded Redis whose calls
+// fail on demand (driven.go), and a disk in memory below a journal (disk.go). ontwins.go says which
+// of the two kinds of servers the tests of nodes use.
 //
-// It imports the seams that it stands behind, and nothing that drives whole nodes; packages node, journals and documents may.
+// Its sub-packages: servers starts real and embedded Redis servers; network connects hosts in
+// memory; journals opens journals on disks in memory; node steps whole nodes by hand; documents
+// writes limits documents for tests.
+//
+// Package lab imports the interfaces that it implements, and nothing that drives whole nodes.
+// Packages node, journals and documents may do so.
 package lab

@@ -9,24 +9,25 @@ import (
 	"github.com/quotad/quotad/region/store"
 )
 
-// Driven is a servers.Driven of which calls fail when they are told to. Not safe for concurrent use, nor are its stores.
+// Driven is a servers.Driven whose calls fail on demand. Neither it nor its stores are safe for
+// concurrent use.
 type Driven struct {
 	*servers.Driven
 	outage
 }
 
-// StartDriven starts one at a time, with a master_replid.
+// StartDriven starts a Driven at the time now, with a master_replid.
 func StartDriven(now time.Time, replid string) (*Driven, error) {
 	d, err := servers.StartDrivenBy(now, replid)
 	return &Driven{Driven: d}, err
 }
 
-// longest is longer than any call takes, for a call takes no time by a node's clock: else a machine that is busy could
-// change what happens in a simulation.
+// longest is the deadline of calls. It is longer than any call takes, so that a busy machine cannot
+// change what happens in a simulation. By the node's clock a call takes no time.
 const longest = time.Hour
 
-// Connect returns a node's way to the server, with the node's clock. The outages of the server are those of the stores
-// that are connected so.
+// Connect returns a store on the server for a node with the clock now. Outages of the server
+// concern only the stores that were connected so.
 func (d *Driven) Connect(now func() time.Time) (*store.Store, error) {
 	p, err := store.Redis(store.Options{URL: d.URL(), Timeout: longest, Now: now})
 	if err != nil {
@@ -36,7 +37,8 @@ func (d *Driven) Connect(now func() time.Time) (*store.Store, error) {
 	return store.New(p), nil
 }
 
-// failing has calls fail before they are sent or after they were answered, so that it is certain whether they have run.
+// failing makes calls fail either before they are sent or after they were answered, so that it is
+// certain whether they ran.
 type failing struct {
 	store.Servers
 	of *Driven

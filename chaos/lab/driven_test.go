@@ -8,8 +8,8 @@ import (
 	"github.com/quotad/quotad/region/store"
 )
 
-// TestDriven: a store works on a driven server at any time, years from the wall clock, and what the server remembers ends
-// by its clock alone, whichever way that was set.
+// TestDriven: a store works on a driven server at any time, even years from the wall clock. What
+// the server remembers expires by its clock alone, whether that is set forward or back.
 func TestDriven(t *testing.T) {
 	for _, year := range []int{1971, 2026, 2200} {
 		now := time.Date(year, 6, 1, 0, 0, 0, 0, time.UTC)
@@ -38,7 +38,7 @@ func TestDriven(t *testing.T) {
 		}
 		const remembered = algorithms.RememberedFor * time.Millisecond
 		set(begun.Add(remembered - time.Millisecond))
-		set(begun.AddDate(-1, 0, 0)) // and no key lives shorter for it
+		set(begun.AddDate(-1, 0, 0)) // no key lives shorter because of it
 		set(begun.Add(remembered - time.Microsecond))
 		if !ask().Repeated {
 			t.Errorf("%d: a request is forgotten too early", year)

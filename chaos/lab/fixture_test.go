@@ -8,7 +8,7 @@ import (
 	"github.com/quotad/quotad/region/store"
 )
 
-// epoch is that of the policy which most calls here are made under.
+// epoch is the policy epoch of most calls here.
 const epoch = "1-a"
 
 var first = store.Opening{Region: "eu", Epoch: epoch, Bootstrap: true}
@@ -21,7 +21,7 @@ func terms(entitlement int64) algorithms.Terms {
 
 func key(id string) string { return store.BucketKey(store.Whole, id) }
 
-// under is the fence of a call: the store fills in the rest.
+// under returns the fence of a call. The store fills in the rest.
 func under(epoch string) algorithms.Fence { return algorithms.Fence{Epoch: epoch} }
 
 // charge is a call that charges costs to one bucket.

@@ -2,6 +2,7 @@
 
 package lab
 
-// OnTwins says that tests of nodes have twins for their stores. Here they have embedded Redis servers, which run the
-// scripts themselves, and so slowly under the race detector that it looks at the nodes with twins.
+// OnTwins reports whether tests of nodes use twins as their stores. Here they use embedded Redis
+// servers, which run the scripts themselves. Under the race detector these servers are so slow that
+// the tests use twins.
 const OnTwins = false

@@ -2,5 +2,5 @@
 
 package lab
 
-// OnTwins says that tests of nodes have twins for their stores: see ontwins.go.
+// OnTwins reports whether tests of nodes use twins as their stores: see ontwins.go.
 const OnTwins = true

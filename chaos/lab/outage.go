@@ -6,26 +6,28 @@ import (
 	"syscall"
 )
 
-// outage is why calls do not get to a server of a simulation, or their replies not back. Not safe for concurrent use.
+// outage makes round trips to a simulated server fail, or their replies get lost. Not safe for
+// concurrent use.
 type outage struct {
 	down bool
-	fail int // round trips to come that do not get there
-	lose int // round trips to come whose reply gets lost
+	fail int // this many of the next round trips do not reach the server
+	lose int // this many of the next round trips lose their reply
 }
 
-// SetDown takes the server out of reach: no connection to it comes about.
+// SetDown makes the server unreachable: connections to it fail.
 func (o *outage) SetDown(down bool) { o.down = down }
 
-// FailNext has the next n round trips time out before they get to the server: their calls do not run, which their
-// caller cannot know.
+// FailNext has the next n round trips time out before they reach the server. Their calls do not
+// run, which the caller cannot know.
 func (o *outage) FailNext(n int) { o.fail = n }
 
-// LoseReply has the next n round trips time out after they got to the server: their calls run.
+// LoseReply has the next n round trips time out after they reached the server. Their calls run.
 func (o *outage) LoseReply(n int) { o.lose = n }
 
 var errRefused error = &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
 
-// trip begins a round trip: runs says whether it gets to the server, err why no reply comes back.
+// trip begins a round trip. runs reports whether it reaches the server; err says why no reply comes
+// back.
 func (o *outage) trip() (runs bool, err error) {
 	switch {
 	case o.down:

@@ -7,21 +7,23 @@ import (
 	"github.com/quotad/quotad/region/store"
 )
 
-// service is the time that a simulated server takes for its scripts: it does one after the other, so that calls wait for
-// those before them. Not safe for concurrent use.
+// service simulates the time that a server takes for its scripts. The server runs one script after
+// the other, so that calls wait for earlier ones. Not safe for concurrent use.
 type service struct {
-	each    time.Duration        // for a call; 0: none
+	each    time.Duration        // time for a call; 0: none
 	elapsed func() time.Duration // a clock that never goes back
-	free    time.Duration        // on it, when all that came so far is done
+	free    time.Duration        // the time by that clock when the calls so far are done
 }
 
-// setService has each call take so long from now on, by a clock that never goes back. A round trip that is not done within
-// the deadline times out, though its calls run: a node learns only that, as from a Redis under load.
+// setService sets the time that each call takes from now on, measured by a clock that never goes
+// back. If a round trip is not done by the deadline it times out, though its calls run. The node
+// learns no more than that, as from a Redis under load.
 func (s *service) setService(each time.Duration, elapsed func() time.Duration) {
 	s.each, s.elapsed = each, elapsed
 }
 
-// serve does some calls, and says whether their answers come too late.
+// serve adds calls to the server's work, and returns a timeout error if their answers come too
+// late.
 func (s *service) serve(calls int) error {
 	if s.each == 0 {
 		return nil

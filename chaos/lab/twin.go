@@ -10,35 +10,35 @@ import (
 	"github.com/quotad/quotad/region/store"
 )
 
-// Twin is a Redis server in memory, whose scripts the twin of package algorithms answers at once: of one shard, or of several,
-// which share its fate but for round trips that fail. Any number of nodes may have it as their server. Safe for concurrent use,
-// but for its Ledgers.
+// Twin is a Redis server in memory. The twin of package algorithms answers its scripts at once. It
+// has one shard, or several shards that fail together, except for single round trips. Any number of
+// nodes may use it. Safe for concurrent use, except for its Ledgers.
 type Twin struct {
-	mu     sync.Mutex // held while a round trip is made
+	mu     sync.Mutex // held during a round trip
 	outage outage
 	service
 	shards store.Shards
 	held   map[store.Shard]*ledger
 	clock  func() int64
 	replid string
-	starts int // how often it was restarted
-	opened int // secrets given out
+	starts int // number of restarts
+	opened int // number of secrets given out
 }
 
-// ledger is what one shard holds.
+// ledger is the content of one shard.
 type ledger struct {
 	twin *algorithms.Twin
-	ends map[string]int64 // server time at which a Once or a receipt is forgotten, by its key
-	left int              // how many of them were left when all were last looked at
+	ends map[string]int64 // by key of a Once or a receipt: the server time at which it is forgotten
+	left int              // how many keys remained when all were last checked
 }
 
-// NewTwin returns an empty server of one shard: clock is its TIME in us, replid its master_replid. With an empty replid its
-// data has no identity, as that of the embedded Redis.
+// NewTwin returns an empty server of one shard. clock is its TIME, in µs, and replid its
+// master_replid. If replid is empty its data has no identity, as with the embedded Redis.
 func NewTwin(clock func() int64, replid string) *Twin {
 	return NewDividedTwin(clock, replid, store.Shards{store.Whole})
 }
 
-// NewDividedTwin is NewTwin of a server that is divided into shards, as a Redis Cluster is.
+// NewDividedTwin returns an empty server that is divided into shards, as a Redis Cluster is.
 func NewDividedTwin(clock func() int64, replid string, shards store.Shards) *Twin {
 	s := &Twin{shards: shards, held: map[store.Shard]*ledger{}, clock: clock, replid: replid}
 	for _, shard := range shards {
@@ -47,10 +47,10 @@ func NewDividedTwin(clock func() int64, replid string, shards store.Shards) *Twi
 	return s
 }
 
-// Ledger returns what a shard of the server holds.
+// Ledger returns the content of a shard of the server.
 func (s *Twin) Ledger(shard store.Shard) *algorithms.Twin { return s.held[shard].twin }
 
-// of returns the ledger that a key is in.
+// of returns the ledger that holds a key.
 func (s *Twin) of(key string) *ledger { return s.held[store.ShardOf(key)] }
 
 // Replid returns the server's master_replid.
@@ -60,37 +60,38 @@ func (s *Twin) Replid() string {
 	return s.replid
 }
 
-// SetDown takes the server out of reach: no connection to it comes about.
+// SetDown makes the server unreachable: connections to it fail.
 func (s *Twin) SetDown(down bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.outage.SetDown(down)
 }
 
-// FailNext has the next n round trips time out before they get to the server: their calls do not run, which their
-// caller cannot know.
+// FailNext has the next n round trips time out before they reach the server. Their calls do not
+// run, which the caller cannot know.
 func (s *Twin) FailNext(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.outage.FailNext(n)
 }
 
-// LoseReply has the next n round trips time out after they got to the server: their calls run.
+// LoseReply has the next n round trips time out after they reached the server. Their calls run.
 func (s *Twin) LoseReply(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.outage.LoseReply(n)
 }
 
-// SetService has each call take so long from now on, by a clock that never goes back. A round trip that is not done within
-// the deadline times out, though its calls run: a node learns only that, as from a Redis under load.
+// SetService sets the time that each call takes from now on, measured by a clock that never goes
+// back. If a round trip is not done by the deadline it times out, though its calls run. The node
+// learns no more than that, as from a Redis under load.
 func (s *Twin) SetService(each time.Duration, elapsed func() time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.setService(each, elapsed)
 }
 
-// Flush loses all data, as FLUSHALL does: the server's master_replid stays.
+// Flush loses all data, as FLUSHALL does. The server keeps its master_replid.
 func (s *Twin) Flush() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -104,7 +105,8 @@ func (s *Twin) flush() {
 	}
 }
 
-// Restart loses all data and gives the server another master_replid, as a Redis does that saves nothing.
+// Restart loses all data and gives the server another master_replid, as a Redis that saves nothing
+// does.
 func (s *Twin) Restart() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -113,7 +115,7 @@ func (s *Twin) Restart() {
 	s.replid = fmt.Sprintf("%s.%d", s.replid, s.starts)
 }
 
-// Delete deletes a key, the token's among them, as DEL does.
+// Delete deletes a key, as DEL does. The key may be the token's.
 func (s *Twin) Delete(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -127,7 +129,8 @@ func (s *Twin) Delete(key string) {
 	delete(l.ends, key)
 }
 
-// Expire drops what the server's clock says is over. Calls of stores do so too, as far as they believe that clock.
+// Expire drops all keys that have expired by the server's clock. Calls of stores also drop expired
+// keys, but only as far as the scripts believe that clock.
 func (s *Twin) Expire() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -136,16 +139,16 @@ func (s *Twin) Expire() {
 	}
 }
 
-// Holds says whether there is a bucket under a key.
+// Holds reports whether a key holds a bucket.
 func (s *Twin) Holds(key string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.of(key).twin.Holds(key)
 }
 
-// Replica returns another server with a copy of this one's data as it is now, to be promoted as it is at any time: with
-// a master_replid of its own, while its token says on which server the store was opened. Nothing that this server does
-// later reaches it.
+// Replica returns another server with a copy of this server's present data and with another
+// master_replid. It can be promoted at any time. Its token still names the server on which the
+// store was opened. Later changes of this server do not reach it.
 func (s *Twin) Replica(replid string) *Twin {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -156,7 +159,7 @@ func (s *Twin) Replica(replid string) *Twin {
 	return copied
 }
 
-// newSecret returns one that is the same in every run of a simulation.
+// newSecret returns a secret that is the same in every run of a simulation.
 func (s *Twin) newSecret() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -164,7 +167,8 @@ func (s *Twin) newSecret() string {
 	return fmt.Sprintf("secret %d of %s", s.opened, s.replid)
 }
 
-// decide answers the decide script, and sees to it that what was admitted is remembered under its Once in time.
+// decide answers the decide script, and remembers the Once of an admitted request until its time is
+// up.
 func (l *ledger) decide(now int64, c algorithms.Decide) algorithms.Decided {
 	if c.Once == "" {
 		return l.twin.Decide(now, c)
@@ -177,7 +181,7 @@ func (l *ledger) decide(now int64, c algorithms.Decide) algorithms.Decided {
 	return d
 }
 
-// refund answers the refund script, and sees to it that the receipt is remembered in time.
+// refund answers the refund script, and remembers the receipt until its time is up.
 func (l *ledger) refund(now int64, c algorithms.Refund) algorithms.Refunded {
 	l.forget(c.Receipt, now)
 	l.forget(c.Once, now)
@@ -188,11 +192,11 @@ func (l *ledger) refund(now int64, c algorithms.Refund) algorithms.Refunded {
 	return g
 }
 
-// fewestRemembered is how many keys are remembered before it is worth looking for those that need not be.
+// fewestRemembered is the number of keys below which expired ones are not looked for.
 const fewestRemembered = 1000
 
-// remember notes until which store time, in milliseconds, a key is remembered. Each time there are twice as many keys as the last look
-// left, those whose time is up are forgotten.
+// remember keeps a key until a store time, in milliseconds. Whenever there are twice as many keys
+// as remained at the last check, it forgets those whose time is up.
 func (l *ledger) remember(key string, now, untilMillis int64) {
 	l.ends[key] = untilMillis * 1000
 	if len(l.ends) < 2*l.left+fewestRemembered {

@@ -11,18 +11,19 @@ import (
 	"github.com/quotad/quotad/region/store"
 )
 
-// inMemory stands in errors where a server has its host and port.
+// inMemory is the server's name in errors, in place of host and port.
 const inMemory = "in memory"
 
-// Way is a node's way to a Twin: a store.Servers without connections, goroutines or timers. Safe for concurrent use.
+// Way connects a node to a Twin. It is a store.Servers without connections, goroutines or timers.
+// Safe for concurrent use.
 type Way struct {
 	mu     sync.Mutex
 	server *Twin
 	closed bool
 }
 
-// Connect returns a store on a server with the usual deadline, and the way that it takes there; now is the node's wall
-// clock. Its secrets can be foretold, so that a run can be repeated.
+// Connect returns a store on the server with the usual deadline, and the Way below that store. now
+// is the node's wall clock. Secrets are predictable, so that a run can be repeated.
 func (s *Twin) Connect(now func() time.Time) (*store.Store, *Way) {
 	return s.ConnectWithin(store.DefaultTimeout, now)
 }
@@ -34,7 +35,8 @@ func (s *Twin) ConnectWithin(deadline time.Duration, now func() time.Time) (*sto
 		NewSecret: func() string { return w.to().newSecret() }}), w
 }
 
-// SetServer has all further calls go to another server, as after a failover. What the node knows of the store stays.
+// SetServer directs all further calls to another server, as after a failover. The node keeps what
+// it knows of the store.
 func (w *Way) SetServer(server *Twin) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -55,7 +57,8 @@ func (w *Way) Close() error {
 	return nil
 }
 
-// trip makes a round trip to the server of now, which is locked while run is called. The error is why no reply comes back.
+// trip makes a round trip to the current server, which is locked while run is called. The error
+// says why no reply comes back.
 func (w *Way) trip(ctx context.Context, calls int, run func(s *Twin, now int64)) error {
 	w.mu.Lock()
 	s, closed := w.server, w.closed
@@ -78,12 +81,12 @@ func (w *Way) trip(ctx context.Context, calls int, run func(s *Twin, now int64))
 	return lost
 }
 
-// Exec implements store.Servers: a round trip to each shard that calls are for, one after the other. Of a shard that is not the
-// server's there is no token.
+// Exec implements store.Servers. It makes a round trip to each shard that has calls, one after the
+// other. A shard that the server does not have answers as if it had no token.
 func (w *Way) Exec(ctx context.Context, calls []store.Call) []store.Reply {
 	replies := make([]store.Reply, len(calls))
 	var shards []store.Shard
-	of := map[store.Shard][]int{} // places of its calls
+	of := map[store.Shard][]int{} // indexes of the calls of each shard
 	for i, c := range calls {
 		if of[c.Shard] == nil {
 			shards = append(shards, c.Shard)
@@ -171,10 +174,10 @@ func (w *Way) Ping(ctx context.Context, _ store.Shard) error {
 	return w.visit(ctx, "ping", func(*Twin, int64) {})
 }
 
-// TryRights implements store.Servers; nothing is refused.
+// TryRights implements store.Servers. Nothing is refused.
 func (w *Way) TryRights(context.Context, store.Shard) error { return nil }
 
-// Memory implements store.Servers: it says nothing of it.
+// Memory implements store.Servers. It reports nothing.
 func (w *Way) Memory(ctx context.Context, _ store.Shard) (store.Memory, error) {
 	m := store.Memory{Server: inMemory}
 	return m, w.visit(ctx, "read its memory", func(*Twin, int64) {})

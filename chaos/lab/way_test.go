@@ -10,7 +10,7 @@ import (
 	"github.com/quotad/quotad/region/store"
 )
 
-// atNoon are a server and a node of which the clocks show the same, which the test may change.
+// atNoon is a server and a node whose clocks show the same time, which the test may change.
 func atNoon(replid string) (now *int64, server *Twin, node func() *store.Store) {
 	now = new(int64)
 	*now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC).UnixMicro()
@@ -30,8 +30,8 @@ func usedAt(t *testing.T, m *store.Store, id string) int64 {
 	return r.Used
 }
 
-// TestTwinFailsOver: a promoted copy of a server's data answers as one that is behind: what ran there counts for nothing,
-// and the store is opened anew as one that lost data.
+// TestTwinFailsOver: a promoted copy of a server's data answers as if its data were old. What ran
+// there does not count, and the store is opened anew as after a loss.
 func TestTwinFailsOver(t *testing.T) {
 	now, server, _ := atNoon("a")
 	m, way := server.Connect(func() time.Time { return time.UnixMicro(*now) })
@@ -59,7 +59,7 @@ func TestTwinFailsOver(t *testing.T) {
 	}
 }
 
-// TestTwinUnreached: of round trips that fail some run, and each of them says that it may have.
+// TestTwinUnreached: some of the failing round trips run, and each error says that it may have run.
 func TestTwinUnreached(t *testing.T) {
 	cases := []struct {
 		name string
@@ -90,7 +90,7 @@ func TestTwinUnreached(t *testing.T) {
 	}
 }
 
-// TestTwinClosed: nothing runs any more, and nothing is answered to who has gone.
+// TestTwinClosed: after Close nothing runs any more, and nothing is answered.
 func TestTwinClosed(t *testing.T) {
 	_, _, node := atNoon("a")
 	m := node()
@@ -106,7 +106,8 @@ func TestTwinClosed(t *testing.T) {
 	}
 }
 
-// TestTwinForgets: what is remembered of requests does not grow with their number, and none is forgotten too early.
+// TestTwinForgets: the number of remembered requests does not grow without bound, and none is
+// forgotten too early.
 func TestTwinForgets(t *testing.T) {
 	now, server, node := atNoon("a")
 	m := node()
@@ -116,7 +117,7 @@ func TestTwinForgets(t *testing.T) {
 		c.Once = store.OnceKey(store.Whole, fmt.Sprint(i))
 		return m.Decide(t.Context(), []algorithms.Decide{c})[0].Value
 	}
-	const aMinutes = 60 // requests remembered at a time
+	const aMinutes = 60 // remembered requests at a time
 	for i := range 5 * fewestRemembered {
 		*now += second
 		if d := request(i); d.Repeated || admitted(d) != 1 {
@@ -131,7 +132,7 @@ func TestTwinForgets(t *testing.T) {
 	}
 }
 
-// TestTwinRepeats: two runs of the same calls end the same, secrets included.
+// TestTwinRepeats: two runs of the same calls have the same results, including secrets.
 func TestTwinRepeats(t *testing.T) {
 	run := func() string {
 		_, server, node := atNoon("a")
@@ -164,7 +165,8 @@ func BenchmarkTwinDecide(b *testing.B) {
 	}
 }
 
-// TestTwinUnderLoad: a server does one call after the other; round trips that are not done in time run all the same.
+// TestTwinUnderLoad: a server runs one call after the other. Round trips that are not done in time
+// still run.
 func TestTwinUnderLoad(t *testing.T) {
 	_, server, node := atNoon("a")
 	m := node()

@@ -8,25 +8,22 @@ import (
 	"time"
 )
 
-// Rate is an offered load in thousandths of a unit per second: PerSecond(1000)
-// is a thousand units a second, Rate(50) one unit in twenty seconds. Zero offers
-// nothing.
+// Rate is an offered load in thousandths of a unit per second: PerSecond(1000) is a thousand units
+// a second, Rate(50) one unit in twenty seconds. Zero offers nothing.
 type Rate int64
 
-// MaxRate is the fastest a generator is asked to go.
+// MaxRate is the highest rate of a generator.
 const MaxRate = Rate(1_000_000_000) // a million units a second
 
 // MaxCost is the largest cost of one request, in units.
 const MaxCost = 1 << 40
 
-// PerSecond is the rate of so many whole units a second, held within 0 to
-// MaxRate.
+// PerSecond returns the rate of so many whole units a second, limited to 0..MaxRate.
 func PerSecond(units int64) Rate {
 	return Rate(min(max(units, 0), int64(MaxRate)/1000)) * 1000
 }
 
-// DefaultMaxInFlight and DefaultGrace are what the zero values of Config stand
-// for.
+// DefaultMaxInFlight and DefaultGrace are used for zero values of Config.
 const (
 	DefaultMaxInFlight = 10_000
 	DefaultGrace       = 5 * time.Second
@@ -36,12 +33,12 @@ const (
 type Request struct {
 	Region string
 	Cost   int64
-	// Index counts the requests of a generator from 0, in the order in which
-	// they fell due, those that were shed included.
+	// Index numbers the requests of a generator from 0, in the order in which they fell due,
+	// including those that were shed.
 	Index uint64
 }
 
-// Config is what a generator is made of.
+// Config configures a generator.
 type Config struct {
 	// Region is passed on with each request.
 	Region string
@@ -52,32 +49,30 @@ type Config struct {
 	Rate Rate
 	// Cost is what each request costs, in units, 1 to MaxCost; 0 stands for 1.
 	Cost int64
-	// MaxInFlight is how many requests may be under way. One that falls due
-	// beyond it is shed and counted. Zero stands for DefaultMaxInFlight.
+	// MaxInFlight is the maximum number of requests under way. Requests that fall due beyond it are
+	// shed and counted. 0: DefaultMaxInFlight.
 	MaxInFlight int
-	// Burst is the most requests sent in one Quantum, also after a hiccup. One
-	// below the pace lets the generator fall behind for ever, which Stats shows.
-	// Zero stands for four times the even pace at the present rate, at least 4.
+	// Burst is the maximum number of requests sent in one Quantum, also after a delay. If it is
+	// lower than the pace needs, the generator falls behind for ever, which Stats shows. 0: four
+	// times the even pace at the present rate, at least 4.
 	Burst int
-	// Grace is how long requests under way may go on after a stop before their
-	// context is cancelled. A request cut short has an unknown outcome, so a
-	// grace longer than the requests' own timeout is best. Zero stands for
-	// DefaultGrace, a negative one cancels them at once.
+	// Grace is how long requests under way may go on after a stop before their context is
+	// cancelled. A cancelled request has an unknown outcome, so the grace should exceed the
+	// requests' own timeout. 0: DefaultGrace. If it is negative they are cancelled at once.
 	Grace time.Duration
-	// Do makes one request, in a goroutine of its own. It must return when its
-	// context is done.
+	// Do makes one request, in a goroutine of its own. It must return when its context is done.
 	Do func(ctx context.Context, r Request)
 }
 
-// Stats counts what a generator did since its start. Whatever fell due was sent,
-// was shed, or is behind: Due = Sent + Shed + Behind.
+// Stats counts what a generator did since its start. Every request that fell due was sent, was
+// shed, or is behind: Due = Sent + Shed + Behind.
 type Stats struct {
-	Due      int64 // requests that fell due
+	Due      int64 // requests that have fallen due
 	Sent     int64 // passed to Do
 	Shed     int64 // not sent, because MaxInFlight were under way
 	Behind   int64 // due and still to be sent
-	InFlight int   // passed to Do, which has not returned
-	Wakes    int64 // how often the generator woke
+	InFlight int   // passed to Do, which has not returned yet
+	Wakes    int64 // number of wake-ups
 }
 
 // Generator offers load to one region. Its methods are safe for concurrent use.
@@ -88,13 +83,13 @@ type Generator struct {
 
 	mu      sync.Mutex
 	pacer   pacer
-	start   time.Time // of the run; zero before it
+	start   time.Time // start of the run; zero before it
 	index   uint64
 	stopped bool
 	stats   Stats
 }
 
-// NewGenerator returns a generator that Run starts, or what is wrong with the
+// NewGenerator returns a generator for Run to start, or an error that says what is wrong with the
 // configuration.
 func NewGenerator(c Config) (*Generator, error) {
 	if c.Cost == 0 {
@@ -125,8 +120,8 @@ func NewGenerator(c Config) (*Generator, error) {
 	}, nil
 }
 
-// SetRate changes the rate from now on; what fell due before is still sent. A
-// rate below 0 counts as 0, one above MaxRate as MaxRate.
+// SetRate changes the rate from now on. Requests that fell due before are still sent. A rate below
+// 0 counts as 0, one above MaxRate as MaxRate.
 func (g *Generator) SetRate(r Rate) {
 	r = min(max(r, 0), MaxRate)
 	g.mu.Lock()
@@ -138,7 +133,7 @@ func (g *Generator) SetRate(r Rate) {
 	g.pacer.setRate(time.Since(g.start), r)
 	select {
 	case g.changed <- struct{}{}:
-	default: // a wake-up is on its way
+	default: // a wake-up is already pending
 	}
 }
 
@@ -152,9 +147,9 @@ func (g *Generator) Stats() Stats {
 	return s
 }
 
-// Run offers load until ctx is done, then waits for the requests under way, of
-// which those that outlast the grace are cancelled. It leaves no goroutine
-// behind. A stop is no error: the only one is a generator that was run before.
+// Run offers load until ctx is done. Then it waits for the requests under way, and cancels those
+// that outlast the grace. It leaves no goroutine behind. A stop is not an error; the only error is
+// that the generator ran before.
 func (g *Generator) Run(ctx context.Context) error {
 	if err := g.begin(); err != nil {
 		return err
@@ -195,7 +190,7 @@ func (g *Generator) begin() error {
 	return nil
 }
 
-// end waits for the requests under way, within the grace.
+// end waits for the requests under way, and cancels them after the grace.
 func (g *Generator) end(cancel context.CancelFunc) {
 	g.mu.Lock()
 	g.stopped = true
@@ -209,7 +204,7 @@ func (g *Generator) end(cancel context.CancelFunc) {
 	g.flying.Wait()
 }
 
-// wake sends what is due and returns how long to wait for the next time.
+// wake sends what is due and returns the time until the next wake-up.
 func (g *Generator) wake(requests context.Context) time.Duration {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -225,7 +220,7 @@ func (g *Generator) wake(requests context.Context) time.Duration {
 	return max(0, at-now)
 }
 
-// send starts one request, or sheds it. The lock is held.
+// send starts one request, or sheds it. The caller holds the lock.
 func (g *Generator) send(requests context.Context) {
 	r := Request{Region: g.config.Region, Cost: g.config.Cost, Index: g.index}
 	g.index++
@@ -241,7 +236,7 @@ func (g *Generator) send(requests context.Context) {
 	})
 }
 
-// landed counts a request that is over.
+// landed counts a finished request.
 func (g *Generator) landed() {
 	g.mu.Lock()
 	g.stats.InFlight--

@@ -13,7 +13,7 @@ import (
 	"github.com/quotad/quotad/chaos/bubble"
 )
 
-// tape notes when requests were made, as time since its beginning.
+// tape records when requests were made, as time since its beginning.
 type tape struct {
 	begun time.Time
 	mu    sync.Mutex
@@ -181,7 +181,7 @@ func TestStuckRequestsAreBoundedAndCounted(t *testing.T) {
 	})
 }
 
-// A synctest bubble fails if a goroutine is left when the test ends.
+// A synctest bubble fails if a goroutine remains when the test ends.
 func TestStopWaitsOutTheGrace(t *testing.T) {
 	tests := []struct {
 		name  string

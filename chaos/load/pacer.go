@@ -2,22 +2,21 @@ package load
 
 import "time"
 
-// Quantum is the shortest time between two wake-ups of a generator that keeps
-// its pace, and the time for which Config.Burst is stated.
+// Quantum is the shortest time between two wake-ups of a generator that keeps its pace.
+// Config.Burst is the maximum number of requests per Quantum.
 const Quantum = 5 * time.Millisecond
 
-// pacer decides how many requests to send when, from the schedule and the times
-// at which it is asked. It reads no clock; times are since the start of the run
-// and never decrease.
+// pacer decides how many requests to send when, from the schedule and the times at which it is
+// called. It reads no clock. Times are since the start of the run and never decrease.
 type pacer struct {
 	schedule *schedule
-	burst    int64 // most requests per quantum, 0 for the default
+	burst    int64 // maximum requests per quantum, 0 for the default
 	behind   int64 // due and not sent
 	quantum  int64 // number of the present quantum
-	sent     int64 // sent in it
+	sent     int64 // requests sent in that quantum
 }
 
-// setRate changes the rate at now; what was due until then stays due.
+// setRate changes the rate at now. Requests due until then remain due.
 func (p *pacer) setRate(now time.Duration, r Rate) {
 	p.behind += p.schedule.advance(now)
 	p.schedule.setRate(now, r)
@@ -35,7 +34,7 @@ func (p *pacer) take(now time.Duration) int64 {
 	return n
 }
 
-// bound is the most requests sent in one quantum.
+// bound returns the maximum number of requests in one quantum.
 func (p *pacer) bound() int64 {
 	if p.burst > 0 {
 		return p.burst
@@ -43,15 +42,15 @@ func (p *pacer) bound() int64 {
 	return defaultBurst(p.schedule.rate, p.schedule.cost)
 }
 
-// defaultBurst is four times what an even pace sends in a quantum, and at least
-// four: a generator that fell behind catches up at four times its pace.
+// defaultBurst returns four times what an even pace sends in a quantum, and at least four, so that
+// a generator that fell behind catches up at four times its pace.
 func defaultBurst(r Rate, cost int64) int64 {
 	perQuantum := mulDiv(uint64(r), uint64(Quantum), nanosPerMilli) / uint64(cost)
 	return 4 * (int64(perQuantum) + 1)
 }
 
-// wake returns when take should be asked again, or never. A pace faster than the
-// quantum is served at whole quanta; a slower one when its next request is due.
+// wake returns when take should be called again, or never. At a pace faster than the quantum this
+// is at whole quanta; at a slower pace it is when the next request is due.
 func (p *pacer) wake(now time.Duration) time.Duration {
 	if p.behind > 0 {
 		return (now/Quantum + 1) * Quantum

@@ -24,8 +24,8 @@ func dues(seed uint64, cost int64, r Rate, n int) []time.Duration {
 	return all
 }
 
-// someRate and someTime draw evenly over the orders of magnitude that matter,
-// where a plain range would nearly always give a small number.
+// someRate and someTime draw evenly over the orders of magnitude that matter. A plain range would
+// nearly always give one order of magnitude.
 var (
 	someRate = rapid.SampledFrom([]Rate{1, 300, 2500, PerSecond(7), PerSecond(150), PerSecond(200), PerSecond(333), PerSecond(2000)})
 	someTime = rapid.Custom(func(t *rapid.T) time.Duration {
@@ -117,7 +117,7 @@ func TestScheduleAtTheEdges(t *testing.T) {
 	}
 }
 
-// Whatever the changes of rate, what falls due is the integral of the rate.
+// Whatever the changes of rate, the number of requests that fall due is the integral of the rate.
 func TestChangesOfRateLoseNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := newSchedule(rapid.Uint64().Draw(t, "seed"), 1)
@@ -132,7 +132,7 @@ func TestChangesOfRateLoseNothing(t *testing.T) {
 			d := someTime.Draw(t, "for")
 			now += d
 			want += float64(r) / 1000 * d.Seconds()
-			slack += 0.03 // what jitter can hide at a change
+			slack += 0.03 // the most that jitter can hide at a change
 		}
 		due += s.advance(now)
 		if math.Abs(float64(due)-want) > 1.1+slack {
@@ -141,8 +141,8 @@ func TestChangesOfRateLoseNothing(t *testing.T) {
 	})
 }
 
-// A pacer that is woken at any times whatever sends all that fell due, never
-// before its time, and never more than the bound in one quantum.
+// A pacer that is woken at any times sends all that fell due, never before its time, and never more
+// than the bound in one quantum.
 func TestPacerAfterHiccups(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		seed := rapid.Uint64().Draw(t, "seed")
@@ -167,7 +167,7 @@ func TestPacerAfterHiccups(t *testing.T) {
 				t.Fatalf("%d sent in one quantum, the bound is %d", perQuantum[int64(now/Quantum)], bound)
 			}
 		}
-		// Left alone, it catches up at four times the pace or more.
+		// Without changes, it catches up at four times the pace or more.
 		behind := p.behind
 		for wakes := int64(0); p.behind > 0; wakes++ {
 			if wakes > 2*behind {

@@ -1,15 +1,16 @@
 package mutants
 
-// Hole is a way in which more than a limit was admitted, or a limit could not be used, in a design or a simulation before a
-// rule closed it.
+// Hole is a way in which more than a limit was admitted, or a limit could not be used. It was found
+// in a design or a simulation before a rule closed it.
 type Hole struct {
 	Group string
 	Name  string
-	// Unruled says why no mutant opens it: there is no such rule in the code, or nothing the simulator runs has it.
+	// Unruled says why no mutant opens it: the code has no such rule, or the simulator runs nothing
+	// that has it.
 	Unruled string
 }
 
-// Holes are all that were found.
+// Holes are all holes that were found.
 var Holes = []Hole{
 	{Group: "ledger", Name: "lend racing with admit"},
 	{Group: "ledger", Name: "borrowed rights promised on"},

@@ -15,19 +15,20 @@ import (
 	"strings"
 )
 
-// Mutant is the program without one rule.
+// Mutant is a patch that removes one rule from the program.
 type Mutant struct {
-	Name   string // a few words joined by dashes, saying what is done wrong
-	Hole   string // of Holes, that it opens again
-	Rule   string // that is missing
+	Name   string // the mistake in a few words, joined by dashes
+	Hole   string // the hole that it opens again, of Holes
+	Rule   string // the missing rule
 	Edits  []Edit
-	Breaks string // invariant that should break: its name and words
-	Under  string // faults that it takes
-	// Flags are those of chaos/mutants/seeds, mostly of quotad simulate too, that make these faults likely; Within is how
-	// many seeds the simulator has to find the mutant.
+	Breaks string // the invariant that should break: its name and a description
+	Under  string // the faults that it needs
+	// Flags are flags of chaos/mutants/seeds that make these faults likely. Most are also flags of
+	// quotad simulate. Within is the number of seeds in which the simulator must find the mutant.
 	Flags  []string
 	Within int
-	// Test is a test of another package that fails without the rule, for what no seed shows in good time; Within is 0 then.
+	// Test is a test of another package that fails without the rule, for mutants that no seed finds
+	// soon enough. Within is then 0.
 	Test Test
 }
 
@@ -37,9 +38,9 @@ type Test struct {
 	Name    string
 }
 
-// Edit replaces a text that a file of the module holds exactly once.
+// Edit replaces a text that must occur exactly once in a file of the module.
 type Edit struct {
-	File string // from the module's directory, with slashes
+	File string // path from the module's directory, with slashes
 	Old  string
 	New  string
 }
@@ -47,7 +48,7 @@ type Edit struct {
 // All are the mutants, by hole.
 var All = slices.Concat(ledger, arithmetic, clock, loss, recovery, untold, copies, documents, local, dynamics, outside)
 
-// ErrStale says that an edit does not fit the source any more.
+// ErrStale says that an edit no longer fits the source.
 var ErrStale = errors.New("the mutant is stale: fit its edit to the source, or drop it with its rule")
 
 // Find returns the mutant of a name.
@@ -59,8 +60,8 @@ func Find(name string) (Mutant, error) {
 	return All[i], nil
 }
 
-// Apply returns the edited files, by name, without writing any. It fails with ErrStale where an edit does not fit, and where a
-// Go file does not parse any more.
+// Apply returns the edited files by name, and writes none. It fails with ErrStale if an edit does
+// not fit, and also if a Go file no longer parses.
 func (m Mutant) Apply(moduleDir string) (map[string]string, error) {
 	files := map[string]string{}
 	for _, e := range m.Edits {
@@ -88,7 +89,8 @@ func (m Mutant) Apply(moduleDir string) (map[string]string, error) {
 	return files, nil
 }
 
-// Overlay writes the edited files into a directory, and returns the file that -overlay of the go command takes.
+// Overlay writes the edited files to a directory, and returns the path of the file for -overlay of
+// the go command.
 func (m Mutant) Overlay(moduleDir, dir string) (string, error) {
 	files, err := m.Apply(moduleDir)
 	if err != nil {
@@ -114,7 +116,8 @@ func (m Mutant) Overlay(moduleDir, dir string) (string, error) {
 	return overlay, os.WriteFile(overlay, b, 0o600)
 }
 
-// Build builds a command of the module, such as ./chaos/mutants/seeds, as a mutant. The error says what the compiler said.
+// Build builds a command of the module, such as ./chaos/mutants/seeds, as a mutant. The error
+// quotes the compiler.
 func (m Mutant) Build(ctx context.Context, moduleDir, command, out string) error {
 	out, err := filepath.Abs(out)
 	if err != nil {
@@ -126,7 +129,7 @@ func (m Mutant) Build(ctx context.Context, moduleDir, command, out string) error
 	return nil
 }
 
-// overlaid runs a go command on the module with the edited files in their places, and returns what it said.
+// overlaid runs a go command on the module with the edited files, and returns its output.
 func (m Mutant) overlaid(ctx context.Context, moduleDir, command string, args ...string) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "quotad-mutant-")
 	if err != nil {

@@ -8,7 +8,8 @@ import (
 
 const moduleDir = "../.."
 
-// TestEveryEditFits holds every mutant against the source: its old texts are there, once, and what it makes parses.
+// TestEveryEditFits applies every mutant to the source: each old text must occur exactly once, and
+// the result must parse.
 func TestEveryEditFits(t *testing.T) {
 	for _, m := range All {
 		t.Run(m.Name, func(t *testing.T) {
@@ -48,7 +49,8 @@ func TestEveryHoleIsOpened(t *testing.T) {
 	}
 }
 
-// TestSomeAreFound builds three mutants and has the simulator find them; make mutants does that with all.
+// TestSomeAreFound builds three mutants and has the simulator find them. make mutants does so with
+// all.
 func TestSomeAreFound(t *testing.T) {
 	for _, name := range []string{"reply-before-fsync", "counter-without-shadow", "late-credit-counts-now"} {
 		t.Run(name, func(t *testing.T) {

@@ -13,11 +13,12 @@ import (
 // ErrNotFound says that no seed of the simulator broke an invariant.
 var ErrNotFound = errors.New("no seed broke an invariant")
 
-// brokenCode is the exit code of a simulator that has found a violation.
+// brokenCode is the exit code of a simulator that found a violation.
 const brokenCode = 3
 
-// Run runs a built mutant's simulator, such as chaos/mutants/seeds, on so many seeds. It returns the seed that broke an
-// invariant, and which. The error is ErrNotFound, or says what the simulator said.
+// Run runs the simulator of a built mutant, such as chaos/mutants/seeds, on so many seeds. It
+// returns the seed that broke an invariant, and the violation. The error is ErrNotFound, or quotes
+// the simulator.
 func (m Mutant) Run(ctx context.Context, binary string, seeds int) (seed uint64, violation string, err error) {
 	args := slices.Concat([]string{"--seeds", strconv.Itoa(seeds), "--lua-every", "0"}, m.Flags)
 	said, err := exec.CommandContext(ctx, binary, args...).Output()
@@ -33,8 +34,8 @@ func (m Mutant) Run(ctx context.Context, binary string, seeds int) (seed uint64,
 	return seed, violation, err
 }
 
-// Fails runs the mutant's Test and returns the first line that says how it failed. The error is ErrNotFound where it passes, or
-// says why it could not be run.
+// Fails runs the mutant's Test and returns the first line that says how it failed. The error is
+// ErrNotFound if the test passes, or says why it could not be run.
 func (m Mutant) Fails(ctx context.Context, moduleDir string) (string, error) {
 	said, err := m.overlaid(ctx, moduleDir, "test", "-count", "1", "-failfast", "-run", "^"+m.Test.Name+"$", m.Test.Package)
 	if err == nil {
@@ -47,7 +48,7 @@ func (m Mutant) Fails(ctx context.Context, moduleDir string) (string, error) {
 	return m.Test.Name + " fails", nil
 }
 
-// stderrOf is the end of what a command wrote there.
+// stderrOf returns the end of what a command wrote to stderr.
 func stderrOf(ended *exec.ExitError) []byte {
 	if ended == nil {
 		return nil

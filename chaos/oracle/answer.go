@@ -9,8 +9,8 @@ import (
 type Outcome int
 
 const (
-	// Unknown is a request without an answer: a timeout or a lost reply. It
-	// counts as admitted for the ceiling.
+	// Unknown is a request without an answer: a timeout or a lost reply. The ceiling counts it as
+	// admitted.
 	Unknown Outcome = iota
 	// Admitted is a request that was let through.
 	Admitted
@@ -32,48 +32,47 @@ func (o Outcome) String() string {
 	}
 }
 
-// MaxCost is the largest cost the judge accepts of one request, in units:
-// quotad's own numbers stay below it.
+// MaxCost is the largest cost of one request that the judge accepts, in units. quotad's own numbers
+// stay below it.
 const MaxCost = 1 << 52
 
-// Answer is one request and what came back, as its caller saw it.
+// Answer is one request and its answer, as its caller saw it.
 type Answer struct {
 	// Bucket is the limit applied to one key; each bucket is judged by itself.
 	Bucket string
-	// Region and Node say who answered. A node that restarts with its sequence
-	// numbers at the beginning needs another name here.
+	// Region and Node say who answered. A node that restarts and numbers its decisions from the
+	// beginning needs another name here.
 	Region, Node string
-	// Sequence is the node's number of this decision, never used twice.
+	// Sequence is the node's number of this decision. A node never uses a number twice.
 	Sequence uint64
-	// Cost is what was asked for, in units, 0 to MaxCost.
+	// Cost is the requested number of units, 0 to MaxCost.
 	Cost int64
 	// Outcome is what the caller learned.
 	Outcome Outcome
-	// Cell is the cell that the decision claims, and At its store time in
-	// microseconds since 1970. Both are ignored for an Unknown outcome, as is
-	// Sequence.
+	// Cell is the cell that the decision claims, and At its store time in microseconds since 1970.
+	// Both are ignored if the outcome is Unknown, as is Sequence.
 	Cell, At int64
-	// Sent and Seen are when the request left and when its answer (or the end
-	// of waiting for one) was seen, on the judge's own clock.
+	// Sent is when the request left. Seen is when its answer arrived, or when its caller stopped
+	// waiting. Both are times of the judge's own clock.
 	Sent, Seen time.Time
-	// Entitlement and Share are the units the region claims as its fixed split
-	// and as its rights in the cell. They are reported, not judged.
+	// Entitlement is what the region claims as its fixed split, and Share what it claims to hold in
+	// the cell, in units. They are reported, not judged.
 	Entitlement, Share int64
 	// Degraded is set when the decision was taken while a region of the limit
 	// was out of touch. It is reported, not judged.
 	Degraded bool
 }
 
-// DefaultSettle is the Limit.Settle that a zero value stands for.
+// DefaultSettle is used if Limit.Settle is 0.
 const DefaultSettle = 10 * time.Second
 
 // Limit is what the history is judged against.
 type Limit struct {
-	// Limit is how many units all regions together may admit in a window, or the
-	// units by which a bucket is refilled or drained in it, 1 to MaxCost.
+	// Limit is the number of units that all regions together may admit in a window. For buckets it
+	// is the number of units by which the bucket is refilled or drained in a window. 1 to MaxCost.
 	Limit int64
-	// Burst is how many units a token_bucket holds, or how many may wait in a
-	// leaky_bucket, 1 to MaxCost. It is 0 for the other algorithms.
+	// Burst is how many units a token_bucket holds, or how many may wait in a leaky_bucket, 1 to
+	// MaxCost; for the other algorithms 0.
 	Burst int64
 	// Window is the window of the limit, a whole number of microseconds.
 	Window time.Duration
@@ -82,18 +81,17 @@ type Limit struct {
 	Algorithm string
 	// ClockSlack is how far a region's store clock may be from the judge's.
 	ClockSlack time.Duration
-	// Settle is how long after its store time an answer may be recorded and
-	// still be replayed in its order. It should exceed the callers' timeout by
-	// twice the slack, and an offline history that is not in the order of Seen
-	// needs the length of the history. Zero stands for DefaultSettle.
+	// Settle is how long after its store time an answer may be recorded and still be replayed in
+	// order. It should exceed the callers' timeout by twice ClockSlack. An offline history that is
+	// not ordered by Seen needs the length of the history. 0: DefaultSettle.
 	Settle time.Duration
 }
 
-// CellOf is the cell that a decision of the store time at (µs since 1970) must
-// claim. The limit must be valid.
+// CellOf returns the cell that a decision with the store time at (µs since 1970) must claim. The
+// limit must be valid.
 func (l Limit) CellOf(at int64) int64 { return algorithms[l.Algorithm].cellOf(l, at) }
 
-// Validate says what is wrong with the limit, or nil.
+// Validate returns an error that says what is wrong with the limit, or nil.
 func (l Limit) Validate() error {
 	switch {
 	case l.Limit < 1 || l.Limit > MaxCost:

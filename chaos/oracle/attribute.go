@@ -8,17 +8,16 @@ import (
 	"strings"
 )
 
-// attribute splits the false denials of one period, max(0, sum of nets), among its
-// phases and within each phase among its regions, in proportion to the positive
-// nets. What is returned adds up to the false denials, and no part exceeds the
-// net of its slot.
+// attribute splits the false denials of one period, max(0, sum of nets), among its phases, and the
+// part of each phase among its regions, each time in proportion to the positive nets. The parts add
+// up to the false denials, and no part exceeds the net of its slot.
 func attribute(nets map[slot]int64) map[slot]int64 {
 	slots := slices.SortedFunc(maps.Keys(nets), func(a, b slot) int {
 		return cmp.Or(cmp.Compare(a.phase, b.phase), strings.Compare(a.region, b.region))
 	})
 	var total int64
 	var phases []int           // ascending
-	byPhase := map[int]int64{} // the net of each
+	byPhase := map[int]int64{} // net of each phase
 	for _, s := range slots {
 		if len(phases) == 0 || phases[len(phases)-1] != s.phase {
 			phases = append(phases, s.phase)
@@ -37,7 +36,8 @@ func attribute(nets map[slot]int64) map[slot]int64 {
 	return parts
 }
 
-// splitPhase splits one phase's part among its regions into parts.
+// splitPhase splits part, the part of one phase, among its regions, and writes the result into
+// parts.
 func splitPhase(parts map[slot]int64, part int64, phase int, slots []slot, nets map[slot]int64) {
 	var mine []slot
 	var weights []int64
@@ -54,9 +54,9 @@ func splitPhase(parts map[slot]int64, part int64, phase int, slots []slot, nets 
 	}
 }
 
-// apportion splits total in whole units in proportion to the weights, by largest
-// remainder, ties to the first. With total <= sum of weights no part exceeds its
-// weight. Weights are not negative; if all are 0, so are the parts.
+// apportion splits total in whole units in proportion to the weights, by largest remainder; of
+// equal remainders the first wins. If total is at most the sum of the weights, no part exceeds its
+// weight. Weights must not be negative. If all weights are 0, all parts are 0.
 func apportion(total int64, weights []int64) []int64 {
 	parts := make([]int64, len(weights))
 	var sum uint64

@@ -7,12 +7,12 @@ import (
 	"slices"
 )
 
-// windowOf is the number of the window that a store time (µs) lies in.
+// windowOf returns the number of the window that contains a store time (µs).
 func windowOf(l Limit, at int64) int64 {
 	return floorDiv(at, l.Window.Microseconds())
 }
 
-// floorDiv is a / b rounded down, for b > 0.
+// floorDiv returns a / b rounded down, for b > 0.
 func floorDiv(a, b int64) int64 {
 	q := a / b
 	if a%b < 0 {
@@ -21,8 +21,8 @@ func floorDiv(a, b int64) int64 {
 	return q
 }
 
-// add is a + b for b >= 0, held at the largest number instead of wrapping: a
-// sum of absurd costs must look absurd, not negative.
+// add returns a + b for b >= 0. It returns the largest number instead of overflowing, so that a sum
+// of absurd costs is absurdly large and not negative.
 func add(a, b int64) int64 {
 	if a > math.MaxInt64-b {
 		return math.MaxInt64
@@ -30,7 +30,7 @@ func add(a, b int64) int64 {
 	return a + b
 }
 
-// windowCeiling holds the sums of one bucket by labelled window.
+// windowCeiling sums up one bucket by labelled window.
 type windowCeiling struct {
 	limit Limit
 	cells map[int64]*windowSums
@@ -55,8 +55,8 @@ func (w *windowCeiling) at(cell int64) *windowSums {
 	return s
 }
 
-// answered charges the cell that the decision names, be it right or wrong:
-// naming a wrong one is another offence, found by the judge.
+// answered charges the cell that the decision names, even a wrong one: naming a wrong cell is
+// another violation, which the judge finds.
 func (w *windowCeiling) answered(a Answer, admitted int64) {
 	s := w.at(a.Cell)
 	s.known = add(s.known, admitted)
@@ -87,7 +87,7 @@ func (w *windowCeiling) counted(t tally) (regions map[string]int64, unknown int6
 	return s.regions, s.unknown
 }
 
-// windowExceeded words a cell above the limit.
+// windowExceeded describes a cell above the limit.
 func windowExceeded(l Limit, t tally, _ int64) string {
 	return fmt.Sprintf("%d units admitted on a limit of %d, %d too many", t.all, l.Limit, t.all-l.Limit)
 }

@@ -6,7 +6,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// epoch is a whole number of every window used here.
+// epoch is a multiple of every window used here.
 var epoch = time.Unix(1_800_000_000, 0)
 
 // sec is a time n seconds after the epoch.
@@ -17,7 +17,7 @@ func fixed(limit int64) Limit {
 	return Limit{Limit: limit, Window: time.Minute, Algorithm: "fixed_window", ClockSlack: 100 * time.Millisecond}
 }
 
-// ofKind is a limit of any algorithm in ten seconds, judged by exact clocks.
+// ofKind returns a limit of any algorithm in ten seconds, to be judged with exact clocks.
 func ofKind(algorithm string, limit, burst int64) Limit {
 	return Limit{Limit: limit, Window: 10 * time.Second, Algorithm: algorithm, Burst: burst}
 }
@@ -25,7 +25,7 @@ func ofKind(algorithm string, limit, burst int64) Limit {
 // us is a time n microseconds after the epoch.
 func us(n int64) time.Time { return epoch.Add(time.Duration(n) * time.Microsecond) }
 
-// answers makes honest answers of one node a region, numbered as they come.
+// answers makes honest answers, of one node for each region, numbered in order.
 type answers struct{ next map[string]uint64 }
 
 func (n *answers) at(region string, when time.Time, cost int64, o Outcome) Answer {
@@ -54,7 +54,7 @@ func (n *answers) lost(region string, from, to, cost int64) Answer {
 	return a
 }
 
-// record gives a history to a new judge.
+// record passes a history to a new judge.
 func record(l Limit, history []Answer) *Judge {
 	j := New(l)
 	for _, a := range history {
@@ -63,8 +63,8 @@ func record(l Limit, history []Answer) *Judge {
 	return j
 }
 
-// drawHistory draws some answers of a few cells and buckets, honest but for the
-// ceiling, in an order in which they may have been seen.
+// drawHistory draws some answers in a few cells and buckets, in an order in which they may have
+// been seen. They are honest, but may exceed the ceiling.
 func drawHistory(t *rapid.T) []Answer {
 	var n answers
 	history := make([]Answer, rapid.IntRange(0, 60).Draw(t, "answers"))

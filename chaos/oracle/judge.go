@@ -7,17 +7,16 @@ import (
 	"time"
 )
 
-// maxKept is how many violations of each kind are kept as sentences; all are
+// maxKept is the maximum number of violations of each kind that are kept as sentences. All are
 // counted.
 const maxKept = 20
 
-// maxUnknownWindows is how many windows one unknown outcome may lie in: those of
-// a fixed window are charged one by one. A request that was under way for longer
-// was not recorded sensibly.
+// maxUnknownWindows is the maximum number of windows in which one unknown outcome may lie, because
+// a fixed window charges them one by one. A request that was under way for longer was not recorded
+// sensibly.
 const maxUnknownWindows = 1 << 16
 
-// Judge collects answers and judges them. All its methods are safe for
-// concurrent use.
+// Judge collects answers and judges them. Its methods are safe for concurrent use.
 type Judge struct {
 	limit Limit
 	rule  algorithm
@@ -30,7 +29,7 @@ type Judge struct {
 	nodes      map[nodeID]*sequences
 	phases     []phase
 	rows       map[slot]*Row
-	lastShare  map[slot]time.Time // when the answer was sent that set Row.Share
+	lastShare  map[slot]time.Time // when the answer that set Row.Share was sent
 	first      time.Time          // earliest Sent
 	latest     time.Time          // latest Seen
 	misplaced  int
@@ -39,7 +38,7 @@ type Judge struct {
 	dishonest  []Violation
 }
 
-// nodeID names a node; two regions may use one node name.
+// nodeID names a node. Nodes of two regions may have the same name.
 type nodeID struct{ region, node string }
 
 // bucket is what is kept of one bucket.
@@ -48,8 +47,8 @@ type bucket struct {
 	replay  *replay
 }
 
-// New returns a judge with an empty history. It panics if the limit is not
-// valid: ask Limit.Validate first about one that comes from outside.
+// New returns a judge with an empty history. It panics if the limit is not valid; check limits from
+// outside with Limit.Validate first.
 func New(l Limit) *Judge {
 	if err := l.Validate(); err != nil {
 		panic(err)
@@ -70,10 +69,10 @@ func New(l Limit) *Judge {
 	}
 }
 
-// Record takes one answer into the history. One that cannot be judged at all
-// (no times, a cost out of range) fails the verdict as misplaced and enters no
-// sum; one that is merely misplaced is charged to the cell it claims (for kinds
-// whose state does not end with a cell: at the store time it claims).
+// Record adds one answer to the history. An answer that cannot be judged at all (no times, a cost
+// out of range) fails the verdict as misplaced and enters no sum. One that is only misplaced is
+// charged to the cell it claims, or, for kinds whose state does not end with a cell, at the store
+// time it claims.
 func (j *Judge) Record(a Answer) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -110,7 +109,7 @@ func (j *Judge) Record(a Answer) {
 	b.replay.advance(j.latest.UnixMicro() - j.settle)
 }
 
-// admitted is what a known answer counts for towards the ceiling.
+// admitted returns the units that an answer of known outcome counts towards the ceiling.
 func admitted(a Answer) int64 {
 	if a.Outcome == Admitted {
 		return a.Cost
@@ -118,7 +117,7 @@ func admitted(a Answer) int64 {
 	return 0
 }
 
-// absurd says why an answer cannot be judged at all, or "".
+// absurd returns why an answer cannot be judged at all, or "".
 func (j *Judge) absurd(a Answer) string {
 	switch {
 	case a.Outcome != Unknown && a.Outcome != Admitted && a.Outcome != Denied:
@@ -135,8 +134,7 @@ func (j *Judge) absurd(a Answer) string {
 	return ""
 }
 
-// checkPlace holds the label against the store time, and that against the
-// judge's own clock.
+// checkPlace compares the label with the store time, and the store time with the judge's own clock.
 func (j *Judge) checkPlace(a Answer) {
 	if want := j.limit.CellOf(a.At); a.Cell != want {
 		j.misplace(a, fmt.Sprintf("it claims cell %d, but its store time %d µs lies in cell %d", a.Cell, a.At, want))
@@ -151,8 +149,8 @@ func (j *Judge) checkPlace(a Answer) {
 	}
 }
 
-// distance is to - from for from <= to, held at the largest number: a claimed
-// time may be anything.
+// distance returns to - from for from <= to, or the largest number if that overflows: a claimed
+// time may have any value.
 func distance(from, to int64) int64 {
 	if d := to - from; d >= 0 {
 		return d
@@ -160,7 +158,7 @@ func distance(from, to int64) int64 {
 	return math.MaxInt64
 }
 
-// checkSequence notes the number of a decision.
+// checkSequence records the number of a decision, and checks that it is new.
 func (j *Judge) checkSequence(a Answer) {
 	id := nodeID{a.Region, a.Node}
 	s, ok := j.nodes[id]
@@ -177,13 +175,13 @@ func (j *Judge) checkSequence(a Answer) {
 	}
 }
 
-// misplace counts an answer whose place in time is not to be believed.
+// misplace counts an answer whose label or store time cannot be true.
 func (j *Judge) misplace(a Answer, why string) {
 	j.misplaced++
 	j.accuse(a, fmt.Sprintf("answer %d of node %s of region %s is misplaced: %s", a.Sequence, a.Node, a.Region, why))
 }
 
-// accuse keeps the first few violations of honesty.
+// accuse keeps the first violations of honesty.
 func (j *Judge) accuse(a Answer, text string) {
 	if len(j.dishonest) < maxKept {
 		j.dishonest = append(j.dishonest, Violation{

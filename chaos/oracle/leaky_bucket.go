@@ -5,12 +5,11 @@ import (
 	"time"
 )
 
-// The leaky bucket is a queue: each admission adds its cost to the backlog,
-// which falls by L in W down to nothing, and must never be above B. Cells are
-// labels of rights and nothing else here.
+// The leaky bucket is a queue: each admission adds its cost to the backlog, which falls by L in W
+// down to zero, and must never exceed B. Cells are only labels here.
 
-// queueCellOf is the number of the queue's cell that a store time (µs) lies in:
-// a cell is a fifth of the window in whole seconds, from one to ten.
+// queueCellOf returns the number of the queue's cell that contains a store time (µs). A cell is a
+// fifth of the window in whole seconds, from one to ten.
 func queueCellOf(l Limit, at int64) int64 {
 	seconds := min(max(int64(l.Window/(5*time.Second)), 1), 10)
 	return floorDiv(at, seconds*time.Second.Microseconds())
@@ -25,15 +24,14 @@ func newQueueCeiling(l Limit) ceiling {
 
 func newQueuePool(l Limit) pool { return newMeteredPool(newQueueMeter(l), l.Burst) }
 
-// queueExceeded words a backlog above the burst.
+// queueExceeded describes a backlog above the burst.
 func queueExceeded(l Limit, t tally, units int64) string {
 	return fmt.Sprintf("the queue held %d units on a burst of %d, %d too many, at store time %d µs, of %d units admitted since it was last empty",
 		t.all, l.Burst, t.all-l.Burst, t.at, units)
 }
 
-// drainTime is how long a full bucket takes to drain, or an empty one to fill
-// up, in µs, but a window at least: the period over which the false denials of
-// a bucket are netted.
+// drainTime returns how long a full bucket takes to drain, or an empty one to fill, in µs, but at
+// least a window. It is the period over which the false denials of a bucket are netted.
 func drainTime(l Limit) int64 {
 	window := l.Window.Microseconds()
 	return min(max(window, product(l.Burst, window).over(l.Limit)), dusk)
@@ -42,8 +40,8 @@ func drainTime(l Limit) int64 {
 // queueMeter measures the backlog.
 type queueMeter struct {
 	limit, window, at int64
-	backlog           wide  // units times window, so that what drains in 1 µs is limit exactly
-	busy              int64 // when the backlog was last nothing and something came
+	backlog           wide  // units times window, so that exactly limit drains in 1 µs
+	busy              int64 // when the backlog last rose from zero
 }
 
 func newQueueMeter(l Limit) meter {

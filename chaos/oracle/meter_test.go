@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// verdictCase is a history and what its verdict must be, all of it in one bucket
-// and with exact clocks.
+// verdictCase is a history and its expected verdict, all in one bucket and with exact clocks.
 type verdictCase struct {
 	name    string
 	limit   Limit
@@ -17,7 +16,7 @@ type verdictCase struct {
 	max     int64 // MaxAdmitted
 	over    int   // CellsOver
 	proven  bool
-	says    string // in the first violation
+	says    string // part of the first violation
 }
 
 func (c verdictCase) run(t *testing.T) {
@@ -36,8 +35,8 @@ func (c verdictCase) run(t *testing.T) {
 	})
 }
 
-// steps is a history of known admissions: pairs of microseconds after the epoch
-// and units, by two regions in turn.
+// steps returns a history of known admissions, given as pairs of microseconds after the epoch and
+// units, in two regions in turn.
 func steps(pairs ...int64) func(*answers, Limit) []Answer {
 	return func(n *answers, l Limit) []Answer {
 		var history []Answer
@@ -48,7 +47,7 @@ func steps(pairs ...int64) func(*answers, Limit) []Answer {
 	}
 }
 
-// doubted is a history of one unknown outcome and the known admissions of pairs.
+// doubted returns a history of one unknown outcome and known admissions as in steps.
 func doubted(from, to, units int64, pairs ...int64) func(*answers, Limit) []Answer {
 	return func(n *answers, l Limit) []Answer {
 		return append(steps(pairs...)(n, l), n.lost("ap", from, to, units))
@@ -209,7 +208,7 @@ func TestCellOf(t *testing.T) {
 	}
 }
 
-// Nothing that a node may claim makes the judge stumble.
+// Nothing that a node may claim makes the judge fail.
 func TestClaimsBeyondAllTime(t *testing.T) {
 	for _, kind := range []string{"sliding_window_counter", "sliding_window_log", "token_bucket", "leaky_bucket"} {
 		for _, window := range []time.Duration{time.Microsecond, math.MaxInt64 / 1000 * 1000} {
@@ -232,13 +231,13 @@ func TestClaimsBeyondAllTime(t *testing.T) {
 				if v.Misplaced != 5 || v.MaxAdmitted != math.MaxInt64 || !strings.Contains(v.Violations[0].Text, "us 9223372036854775807") {
 					t.Errorf("%+v", v)
 				}
-				j.Summary() // must bear it
+				j.Summary() // must not fail
 			})
 		}
 	}
 }
 
-// Admissions of one microsecond and region take the memory of one.
+// Many admissions of one microsecond and region take as little memory as one.
 func TestAdmissionsAreMerged(t *testing.T) {
 	l := ofKind("token_bucket", 10, 10)
 	var n answers

@@ -53,7 +53,7 @@ func TestPools(t *testing.T) {
 				if got := copied.offer(0, at, o.cost); got != o.admits {
 					t.Fatalf("a clone's offer %d, %+v: %v", i, o, got)
 				}
-				copied.offer(0, at+1, 1) // must not be felt below
+				copied.offer(0, at+1, 1) // must have no effect below
 				if got := p.offer(0, at, o.cost); got != o.admits {
 					t.Fatalf("offer %d, %+v: %v", i, o, got)
 				}
@@ -62,7 +62,7 @@ func TestPools(t *testing.T) {
 	}
 }
 
-// What the pool's state carries on is netted over the time for which it lasts.
+// Where the pool's state carries over, denials are netted over the time for which it does.
 func TestFalseDenialsOfStateThatCarriesOver(t *testing.T) {
 	type lost map[string]int64 // "phase/region": false denials
 	type answer struct {
@@ -71,7 +71,8 @@ func TestFalseDenialsOfStateThatCarriesOver(t *testing.T) {
 		outcome  Outcome
 	}
 	log, counter := ofKind("sliding_window_log", 10, 0), ofKind("sliding_window_counter", 10, 0)
-	bucket, queue := ofKind("token_bucket", 10, 20), ofKind("leaky_bucket", 10, 20) // drained in 20 s
+	// The two are drained in 20 s.
+	bucket, queue := ofKind("token_bucket", 10, 20), ofKind("leaky_bucket", 10, 20)
 	tests := []struct {
 		name    string
 		limit   Limit
@@ -135,9 +136,9 @@ func TestFalseDenialsOfStateThatCarriesOver(t *testing.T) {
 func TestMakingGood(t *testing.T) {
 	tests := []struct {
 		name    string
-		before  map[int64]int64 // what is lost, by period
-		cost    int64           // made good in period 5
-		carried map[int64]int64 // what is left of it if the state carries over
+		before  map[int64]int64 // lost units, by period
+		cost    int64           // of an admission in period 5 that the pool did not make
+		carried map[int64]int64 // what remains lost if the state carries over
 		cells   map[int64]int64 // and if it does not
 	}{
 		{"its own period first", map[int64]int64{4: 3, 5: 3}, 2, map[int64]int64{4: 3, 5: 1}, map[int64]int64{4: 3, 5: 1}},

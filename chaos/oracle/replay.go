@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// slot is where an answer is counted: the phase it was sent in and its region.
+// slot says where an answer is counted: in the phase in which it was sent, and in its region.
 type slot struct {
 	phase  int
 	region string
 }
 
-// offered is what the replay keeps of an answer until its turn.
+// offered is the part of an answer that the replay keeps until its turn.
 type offered struct {
 	at, cell, cost int64
 	outcome        Outcome
@@ -23,9 +23,9 @@ type offered struct {
 	sequence       uint64
 }
 
-// compareOffered orders answers as the pooled oracle is offered them. Answers of
-// one microsecond have no true order; names and numbers give them a fixed one,
-// so that the result does not depend on the order of recording.
+// compareOffered orders answers as the pooled oracle is offered them. Answers of one microsecond
+// have no true order. Names and numbers give them a fixed one, so that the result does not depend
+// on the order of recording.
 func compareOffered(a, b offered) int {
 	return cmp.Or(
 		cmp.Compare(a.at, b.at),
@@ -38,7 +38,7 @@ func compareOffered(a, b offered) int {
 	)
 }
 
-// queue is a heap of answers that wait for their turn, the earliest first.
+// queue is a heap of answers that wait to be replayed, the earliest first.
 type queue []offered
 
 func (q queue) Len() int           { return len(q) }
@@ -53,7 +53,7 @@ func (q *queue) Pop() any {
 	return o
 }
 
-// replay runs the pooled oracle of one bucket behind the recording of answers.
+// replay runs the pooled oracle of one bucket, some time behind the recording.
 type replay struct {
 	pool    pool
 	waiting queue
@@ -61,8 +61,8 @@ type replay struct {
 	played  bool
 	late    int
 	pooled  map[slot]int64 // units the pool admitted
-	// memory is the length of a period in µs, for kinds whose state does not end
-	// with a cell; 0 if the periods are the cells.
+	// memory is the length of a period in µs for kinds whose state does not end with a cell; 0 if
+	// the periods are the cells.
 	memory int64
 	nets   map[int64]nets // by period
 }
@@ -79,7 +79,7 @@ func (r *replay) add(o offered) {
 	heap.Push(&r.waiting, o)
 }
 
-// advance plays what is waiting, up to the store time until (µs, inclusive).
+// advance plays the waiting answers up to the store time until (µs, inclusive).
 func (r *replay) advance(until int64) {
 	for len(r.waiting) > 0 && r.waiting[0].at <= until {
 		o := heap.Pop(&r.waiting).(offered)
@@ -90,7 +90,7 @@ func (r *replay) advance(until int64) {
 	}
 }
 
-// play offers one answer to the pool and compares.
+// play offers one answer to the pool and compares the outcomes.
 func (r *replay) play(o offered) {
 	admits := r.pool.offer(o.cell, o.at, o.cost)
 	if admits {
@@ -104,9 +104,9 @@ func (r *replay) play(o offered) {
 	}
 }
 
-// makeGood books what we admitted and the pool did not: if the pool's state
-// carries over, against what is lost in its period and in the one before, in
-// this order.
+// makeGood records units that we admitted and the pool did not. If the pool's state carries over
+// from cell to cell, they count against lost units of the same period first, then of the one
+// before.
 func (r *replay) makeGood(o offered) {
 	period, cost := r.periodOf(o), o.cost
 	if r.memory > 0 {
@@ -118,7 +118,7 @@ func (r *replay) makeGood(o offered) {
 	r.book(period, o.slot, -cost)
 }
 
-// periodOf is the period that an answer belongs to.
+// periodOf returns the period of an answer.
 func (r *replay) periodOf(o offered) int64 {
 	if r.memory > 0 {
 		return floorDiv(o.at, r.memory)
@@ -138,11 +138,11 @@ func (r *replay) book(period int64, s slot, units int64) {
 	n[s] += units
 }
 
-// nets are the nets of one period by slot: what the pool alone admitted, less
-// what we alone did.
+// nets holds the nets of one period by slot: units that only the pool admitted, less units that
+// only we admitted.
 type nets map[slot]int64
 
-// lost is the false denials of the period.
+// lost returns the false denials of the period.
 func (n nets) lost() int64 {
 	var sum int64
 	for _, units := range n {
@@ -151,8 +151,8 @@ func (n nets) lost() int64 {
 	return max(0, sum)
 }
 
-// finished returns a copy in which everything waiting has been played. The
-// original goes on waiting for answers that are still to come.
+// finished returns a copy in which all waiting answers have been played. The original goes on
+// waiting for answers still to come.
 func (r *replay) finished() *replay {
 	c := &replay{
 		pool:    r.pool.clone(),
@@ -173,8 +173,8 @@ func (r *replay) finished() *replay {
 	return c
 }
 
-// falseDenials splits each period's false denials among the slots, by the rule
-// of the package comment, and sums over the periods.
+// falseDenials splits each period's false denials among the slots by the rules of the package
+// comment, and adds up the periods.
 func (r *replay) falseDenials() map[slot]int64 {
 	sum := map[slot]int64{}
 	for _, n := range r.nets {

@@ -1,8 +1,8 @@
 package oracle
 
-// A node numbers its decisions upwards, with gaps where it decided for others.
-// One bit per number, in pages of pageBits numbers, holds what was seen of it;
-// beyond maxPages pages (at least a million numbers) the lowest are forgotten.
+// A node numbers its decisions upwards. There are gaps, because a judge is not shown all of them.
+// One bit for each number, in pages of pageBits numbers, says whether it was seen. If there are
+// more than maxPages pages (at least a million numbers), the lowest are forgotten.
 const (
 	pageBits = 4096
 	maxPages = 256
@@ -11,19 +11,19 @@ const (
 // sequences is the set of the decision numbers seen of one node.
 type sequences struct {
 	pages map[uint64]*[pageBits / 64]uint64
-	floor uint64 // pages below it are forgotten
+	floor uint64 // pages below this one are forgotten
 }
 
-// seen is what sequences.add found.
+// seen is the result of sequences.add.
 type seen int
 
 const (
 	seenFirst seen = iota
 	seenTwice
-	seenTooOld // so far back that it cannot be told
+	seenTooOld // so low that it is forgotten whether it was seen
 )
 
-// add puts n into the set and says whether it was there.
+// add adds n and returns whether it was there.
 func (s *sequences) add(n uint64) seen {
 	page := n / pageBits
 	if page < s.floor {
@@ -46,7 +46,7 @@ func (s *sequences) add(n uint64) seen {
 	return seenFirst
 }
 
-// forget drops the lowest page once there are too many.
+// forget drops the lowest page if there are too many.
 func (s *sequences) forget() {
 	if len(s.pages) <= maxPages {
 		return

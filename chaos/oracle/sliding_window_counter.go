@@ -2,14 +2,14 @@ package oracle
 
 import "fmt"
 
-// The sliding counter's cells are windows of W µs. It estimates the use of the
-// window that ends at an instant, e µs into cell k, as U[k] so far and U[k-1]
-// in proportion to the part of cell k-1 that this window still covers:
+// The sliding counter's cells are windows of W µs. It estimates the use of the window that ends at
+// an instant, e µs into cell k. The estimate is U[k] so far, plus U[k-1] in proportion to the part
+// of cell k-1 that this window still covers:
 //
 //	U[k] * W + U[k-1] * (W - e) <= L * W
 //
-// Between admissions the estimate falls, and it is continuous where a cell ends,
-// so it is worst right after an admission.
+// Between admissions the estimate falls, and it is continuous where a cell ends, so it is highest
+// right after an admission.
 
 func newCounterCeiling(l Limit) ceiling {
 	return newTimeline(
@@ -20,7 +20,7 @@ func newCounterCeiling(l Limit) ceiling {
 
 func newCounterPool(l Limit) pool { return newMeteredPool(newCounterMeter(l), l.Limit) }
 
-// counterExceeded words an estimate above the limit.
+// counterExceeded describes an estimate above the limit.
 func counterExceeded(l Limit, t tally, units int64) string {
 	return fmt.Sprintf("the estimate reached %d units on a limit of %d, %d too many, at store time %d µs, with %d units admitted in this cell and the one before",
 		t.all, l.Limit, t.all-l.Limit, t.at, units)
@@ -55,7 +55,7 @@ func (m *counterMeter) level() int64 {
 	return add(m.used, product(m.before, m.window-elapsed).over(m.window))
 }
 
-// since is the beginning of the cell before.
+// since returns the beginning of the previous cell.
 func (m *counterMeter) since() int64 { return (m.cell - 1) * m.window }
 
 func (m *counterMeter) clone() meter {

@@ -6,16 +6,14 @@ import (
 	"time"
 )
 
-// The sliding log keeps every admission: in each real interval (t-W, t] no more
-// than the limit is admitted. An admission at t has left the interval at t+W.
-// Between admissions the sum only falls. Cells are labels of rights and nothing
-// else here.
+// The sliding log keeps every admission: each real interval (t-W, t] may have at most the limit. An
+// admission at t has left the interval at t+W. Between admissions the sum only falls. Cells are
+// only labels here.
 
-// mostLogCells is how many cells the log's window has, if each is a second or
-// longer.
+// mostLogCells is the number of cells in the log's window, if each is then a second or longer.
 const mostLogCells = 10
 
-// logCellOf is the number of the log's cell that a store time (µs) lies in.
+// logCellOf returns the number of the log's cell that contains a store time (µs).
 func logCellOf(l Limit, at int64) int64 {
 	cells := min(max(int64(l.Window/time.Second), 1), mostLogCells)
 	return floorDiv(at, (l.Window.Microseconds()+cells-1)/cells)
@@ -30,13 +28,13 @@ func newLogCeiling(l Limit) ceiling {
 
 func newLogPool(l Limit) pool { return newMeteredPool(newLogMeter(l), l.Limit) }
 
-// logExceeded words an interval above the limit.
+// logExceeded describes an interval above the limit.
 func logExceeded(l Limit, t tally, _ int64) string {
 	return fmt.Sprintf("%d units admitted in the interval of %v that ends at store time %d µs, on a limit of %d, %d too many",
 		t.all, l.Window, t.at, l.Limit, t.all-l.Limit)
 }
 
-// logMeter measures what was admitted in the interval that ends now.
+// logMeter sums up the admissions of the interval that ends now.
 type logMeter struct {
 	window, at int64
 	entries    []logEntry // of the interval, the oldest first
@@ -63,7 +61,7 @@ func (m *logMeter) admit(units int64) {
 
 func (m *logMeter) level() int64 { return m.sum.over(1) }
 
-// since is the first microsecond of the interval.
+// since returns the first microsecond of the interval.
 func (m *logMeter) since() int64 { return m.at - m.window + 1 }
 
 func (m *logMeter) clone() meter {

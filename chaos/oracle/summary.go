@@ -9,34 +9,32 @@ import (
 	"time"
 )
 
-// phase is a stretch of the run, from its beginning to that of the next.
+// phase is a part of the run, from its beginning to the beginning of the next phase.
 type phase struct {
 	name string
 	from time.Time
 }
 
-// Row counts what was sent to one region in one phase, or to all regions. It is
-// in units unless a field says otherwise. Offered = Admitted + Denied + Unknown.
+// Row counts the requests sent to one region in one phase, or to all regions. It is in units unless
+// a field says otherwise. Offered = Admitted + Denied + Unknown.
 type Row struct {
 	Region  string
 	Answers int64 // number of requests
 	Offered int64
 	// Admitted, Denied and Unknown are Offered by outcome.
 	Admitted, Denied, Unknown int64
-	// PooledAdmits is what one limiter of the whole limit admits of Offered.
+	// PooledAdmits is what one limiter with the whole limit admits of Offered.
 	PooledAdmits int64
-	// FalseDenials is what it admits and we lost, by the rule of the package
-	// comment.
+	// FalseDenials is what that limiter admits and we lost, by the rules of the package comment.
 	FalseDenials int64
 	// Degraded is the number of answers given while a region was out of touch.
 	Degraded int64
-	// Entitlement and Share are what the region claimed in the latest answer of
-	// known outcome, by the time it was sent; in a total, the sums.
+	// Entitlement and Share are what the region claimed in the latest sent answer of known outcome;
+	// in a total, the sums of the regions.
 	Entitlement, Share int64
 }
 
-// FalseDenialRate is the part, 0 to 1, of what the pooled oracle admits that was
-// lost to false denials; 0 if it admits nothing.
+// FalseDenialRate returns FalseDenials as a part of PooledAdmits, 0 to 1; 0 if PooledAdmits is 0.
 func (r Row) FalseDenialRate() float64 {
 	if r.PooledAdmits == 0 {
 		return 0
@@ -44,23 +42,22 @@ func (r Row) FalseDenialRate() float64 {
 	return float64(r.FalseDenials) / float64(r.PooledAdmits)
 }
 
-// Phase is one stretch of the run.
+// Phase is one part of the run.
 type Phase struct {
-	// Name is as given to Judge.Phase, or "" for what was sent before the first
-	// call.
+	// Name is as given to Judge.Phase, or "" for requests sent before the first phase.
 	Name string
-	// From and To bound the phase: sent at From or later, and before To. The
-	// first begins with the earliest answer, the last ends with the latest.
+	// From and To bound the phase: its requests were sent at From or later, and before To. The
+	// first phase begins with the earliest answer, and the last ends with the latest.
 	From, To time.Time
-	// Regions holds a row per region that was sent anything, by name.
+	// Regions has a row for each region that was sent requests, by name.
 	Regions []Row
-	// Total is their sum.
+	// Total is the sum of Regions.
 	Total Row
 }
 
-// Phase begins a phase of the run: answers recorded from now on that were sent
-// at from or later, on the judge's clock, count in it. Phases are given in order
-// of time, each before the first of its answers is recorded.
+// Phase begins a phase of the run. Answers recorded from now on whose requests were sent at from or
+// later, on the judge's clock, count in it. Phases must be given in order of time, each before the
+// first of its answers is recorded.
 func (j *Judge) Phase(name string, from time.Time) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -71,13 +68,13 @@ func (j *Judge) Phase(name string, from time.Time) error {
 	return nil
 }
 
-// phaseOf is the index of the phase in which a request was sent. Of two phases
-// that begin together the later one has it.
+// phaseOf returns the index of the phase in which a request was sent. If two phases begin at the
+// same time, it is the later one.
 func (j *Judge) phaseOf(sent time.Time) int {
 	return max(0, sort.Search(len(j.phases), func(i int) bool { return j.phases[i].from.After(sent) })-1)
 }
 
-// count takes one answer into its row.
+// count adds one answer to its row.
 func (j *Judge) count(s slot, a Answer) {
 	r, ok := j.rows[s]
 	if !ok {
@@ -104,9 +101,8 @@ func (j *Judge) count(s slot, a Answer) {
 	}
 }
 
-// Summary counts the history so far by phase and region, over all buckets.
-// Phases without answers are included with no rows, but for the unnamed first.
-// Recording may go on afterwards.
+// Summary returns the history so far by phase and region, over all buckets. Named phases without
+// answers are included, without rows. Recording may go on afterwards.
 func (j *Judge) Summary() []Phase {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -128,7 +124,7 @@ func (j *Judge) Summary() []Phase {
 	return j.layOut(rows)
 }
 
-// layOut orders the rows into phases and adds them up.
+// layOut orders the rows by phase and adds up the totals.
 func (j *Judge) layOut(rows map[slot]*Row) []Phase {
 	phases := make([]Phase, len(j.phases))
 	for i, p := range j.phases {

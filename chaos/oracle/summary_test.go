@@ -142,8 +142,8 @@ func TestSummaryByPhase(t *testing.T) {
 	}
 }
 
-// dumbSummary keeps everything, sorts it, and follows the rule of the package
-// comment word by word, with fractions where production rounds.
+// dumbSummary keeps everything, sorts it, and follows the rules of the package comment literally,
+// with fractions where production rounds.
 func dumbSummary(limit Limit, history []Answer, boundaries []time.Time) (pooled, lost map[slot]int64) {
 	pooled, lost = map[slot]int64{}, map[slot]int64{}
 	phase := func(sent time.Time) int {
@@ -215,7 +215,7 @@ func dumbAttribute(nets, lost map[slot]int64) {
 	}
 }
 
-// dumbApportion gives whole units to whoever is furthest below an exact part.
+// dumbApportion gives whole units to the part that is furthest below its exact value.
 func dumbApportion(total int64, weights []int64) []int64 {
 	parts, sum := make([]int64, len(weights)), int64(0)
 	for _, w := range weights {
@@ -228,7 +228,7 @@ func dumbApportion(total int64, weights []int64) []int64 {
 		poorest, most := -1, new(big.Rat)
 		for i, w := range weights {
 			missing := new(big.Rat).Sub(big.NewRat(max(0, w)*total, sum), big.NewRat(parts[i], 1))
-			if missing.Cmp(most) > 0 { // ties to the first
+			if missing.Cmp(most) > 0 { // of equal ones the first wins
 				poorest, most = i, missing
 			}
 		}
@@ -250,7 +250,7 @@ func TestSummaryAgainstTwin(t *testing.T) {
 		for i, a := range history {
 			j.Record(a)
 			if i%7 == 0 {
-				j.Summary() // looking must change nothing
+				j.Summary() // a query must change nothing
 			}
 		}
 		compareWithTwin(t, j, limit, history, boundaries)
@@ -333,7 +333,7 @@ func TestLateAnswersAreCountedAndStillJudged(t *testing.T) {
 	}
 }
 
-// A node that claims to live in the far future must not fill the judge's memory.
+// A node that claims a time in the far future must not fill the judge's memory.
 func TestAnswersFromTheFutureAreNotKept(t *testing.T) {
 	var n answers
 	j := New(fixed(10))

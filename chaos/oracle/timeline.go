@@ -7,29 +7,27 @@ import (
 	"strings"
 )
 
-// timeline is the ceiling of the kinds that have a meter: all admissions of one
-// bucket, played through the meter when somebody asks.
+// timeline is the ceiling of the kinds that have a meter. It keeps all admissions of one bucket,
+// and plays them through the meter when tallies is called.
 //
-// An unknown outcome may have been admitted at any time of an interval. It is
-// counted in full from the beginning of the interval, and grows old only from
-// its end. So at each instant it weighs what it would if it had been admitted at
-// the latest time of its interval that is not after the instant, and no other
-// time weighs more: the later an admission the more of it is left, in all of
-// these kinds. As every unknown can have had its worst time at once, a level is
-// found exactly if some choice of times and outcomes leads to it: nothing is
-// missed and nothing is made up. Two levels of different instants may need
-// different choices.
+// An unknown outcome may have been admitted at any time of an interval. It is counted in full from
+// the beginning of the interval, and ages only from the end of the interval. So at each instant it
+// weighs as if it had been admitted at the latest time of its interval that is not after the
+// instant. No other time weighs more, because in all of these kinds a later admission has more of
+// it left. Every unknown outcome can have had its worst time at once. Therefore a level is found if
+// and only if some choice of times and outcomes leads to it. Two levels at different instants may
+// need different choices.
 type timeline struct {
 	cellOf   func(at int64) int64
 	newMeter func() meter
-	cells    map[int64]struct{} // those that an answer lies in
+	cells    map[int64]struct{} // cells in which an answer lies
 	spans    []span
-	merged   int // length of spans when they were last merged
+	merged   int // len(spans) after the last merge
 }
 
-// span is units admitted at one time, or of unknown outcome in one interval.
+// span is units admitted at one time, or units of unknown outcome in an interval.
 type span struct {
-	from, to int64 // µs, inclusive; the same if the outcome is known
+	from, to int64 // µs, inclusive; equal if the outcome is known
 	region   string
 	unknown  bool
 	units    int64
@@ -39,8 +37,8 @@ func newTimeline(cellOf func(at int64) int64, newMeter func() meter) ceiling {
 	return &timeline{cellOf: cellOf, newMeter: newMeter, cells: map[int64]struct{}{}}
 }
 
-// answered takes the decision at the store time that it names, be it true or
-// not: naming a wrong one is another offence, found by the judge.
+// answered uses the store time that the decision names, even a wrong one: naming a wrong time is
+// another violation, which the judge finds.
 func (t *timeline) answered(a Answer, admitted int64) {
 	at := held(a.At)
 	t.add(span{from: at, to: at, region: a.Region, units: admitted})
@@ -51,8 +49,8 @@ func (t *timeline) unknown(a Answer, from, to int64) {
 	t.add(span{from: from, to: max(from, held(to)), region: a.Region, unknown: true, units: a.Cost})
 }
 
-// add keeps one span. What can be merged is merged whenever the list has
-// doubled, so that it costs no more than sorting once.
+// add adds one span. Whenever the list has doubled, spans are merged, so that all merging costs no
+// more than sorting once.
 func (t *timeline) add(s span) {
 	t.cells[t.cellOf(s.from)] = struct{}{}
 	if s.units == 0 {
@@ -64,8 +62,7 @@ func (t *timeline) add(s span) {
 	}
 }
 
-// merge sorts the spans by their beginning and adds up those that differ in
-// their units alone.
+// merge sorts the spans by their beginning and adds up those that differ only in their units.
 func (t *timeline) merge() {
 	slices.SortFunc(t.spans, compareSpans)
 	merged := t.spans[:0]
@@ -79,7 +76,7 @@ func (t *timeline) merge() {
 	t.spans, t.merged = merged, len(merged)
 }
 
-// compareSpans is zero for spans that can be merged.
+// compareSpans orders spans. It returns 0 for spans that can be merged.
 func compareSpans(a, b span) int {
 	if c := cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to), strings.Compare(a.region, b.region)); c != 0 || a.unknown == b.unknown {
 		return c
@@ -90,8 +87,8 @@ func compareSpans(a, b span) int {
 	return -1
 }
 
-// tallies plays the history twice, with the unknown outcomes and without, and
-// returns the highest level of each cell in which something was answered.
+// tallies plays the history twice, with and without the unknown outcomes, and returns the highest
+// level of each cell in which an answer lies.
 func (t *timeline) tallies() []tally {
 	t.merge()
 	found := make(map[int64]*tally, len(t.cells))
@@ -115,9 +112,9 @@ func (t *timeline) tallies() []tally {
 	return sorted
 }
 
-// play shows the level after each instant at which a span begins: between them
-// it only falls. The spans are in the order of their beginning; those that have
-// begun and not ended are counted beside the meter, and enter it at their end.
+// play calls show with the level after each instant at which a span begins: in between, the level
+// only falls. spans must be in the order of their beginning. Spans that have begun and not ended
+// are added to the meter's level, and enter the meter at their end.
 func play(m meter, spans []span, show func(at, since, level int64)) {
 	byEnd := slices.Clone(spans)
 	slices.SortFunc(byEnd, func(a, b span) int { return cmp.Compare(a.to, b.to) })
@@ -137,7 +134,7 @@ func play(m meter, spans []span, show func(at, since, level int64)) {
 	}
 }
 
-// counted looks through the whole history: it is asked of a few tallies only.
+// counted scans the whole history, which is acceptable because it is called for a few tallies only.
 func (t *timeline) counted(worst tally) (regions map[string]int64, unknown int64) {
 	regions = map[string]int64{}
 	for _, s := range t.spans {

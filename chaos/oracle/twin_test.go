@@ -11,7 +11,7 @@ import (
 // metered are the kinds that have a meter.
 var metered = []string{"leaky_bucket", "sliding_window_counter", "sliding_window_log", "token_bucket"}
 
-// drawLimit draws a limit in a few microseconds, so that a twin can look at each.
+// drawLimit draws a limit of a few microseconds, so that a twin can look at each of them.
 func drawLimit(t *rapid.T, kinds ...string) Limit {
 	l := Limit{
 		Algorithm:  rapid.SampledFrom(kinds).Draw(t, "algorithm"),
@@ -26,8 +26,8 @@ func drawLimit(t *rapid.T, kinds ...string) Limit {
 	return l
 }
 
-// drawTiny draws a history within a few microseconds of the epoch, where a cell
-// of every kind begins, with up to three unknown outcomes.
+// drawTiny draws a history within a few microseconds of the epoch, where a cell of every kind
+// begins, with up to three unknown outcomes.
 func drawTiny(t *rapid.T, l Limit) []Answer {
 	var n answers
 	var history []Answer
@@ -47,9 +47,8 @@ func drawTiny(t *rapid.T, l Limit) []Answer {
 // use is units admitted at a time, in µs after the epoch.
 type use struct{ at, units int64 }
 
-// dumbLevel is what the limit bounds at an instant (µs after the epoch), straight
-// from the definition and rounded up to a unit, after all uses up to and at it.
-// No use lies before -30.
+// dumbLevel returns the bounded quantity at an instant (µs after the epoch), after all uses up to
+// and at that instant, straight from the definition and rounded up to a unit. No use is before -30.
 func dumbLevel(l Limit, uses []use, at int64) int64 {
 	const begin = -30
 	window := l.Window.Microseconds()
@@ -61,7 +60,7 @@ func dumbLevel(l Limit, uses []use, at int64) int64 {
 		}
 		return sum
 	}
-	rest := (epoch.UnixMicro() + at) % window // into the window
+	rest := (epoch.UnixMicro() + at) % window // position in the window
 	start := at - rest
 	switch l.Algorithm {
 	case "fixed_window":
@@ -85,8 +84,8 @@ func dumbLevel(l Limit, uses []use, at int64) int64 {
 	}
 }
 
-// eachChoice calls visit with every way in which the unknown outcomes may have
-// come out: not admitted, or admitted at any microsecond of their interval.
+// eachChoice calls visit with every possible outcome of the unknown requests: not admitted, or
+// admitted at any microsecond of their interval.
 func eachChoice(l Limit, unknown []Answer, uses []use, visit func([]use)) {
 	if len(unknown) == 0 {
 		visit(uses)
@@ -99,8 +98,8 @@ func eachChoice(l Limit, unknown []Answer, uses []use, visit func([]use)) {
 	}
 }
 
-// The ceilings are held against a twin that looks at every microsecond, under
-// every way in which the unknown outcomes may have come out.
+// The ceilings are compared with a twin that looks at every microsecond, for every possible outcome
+// of the unknown requests.
 func TestCeilingsAgainstTwin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := drawLimit(t, metered...)
@@ -160,7 +159,7 @@ func TestCeilingsAgainstTwin(t *testing.T) {
 	})
 }
 
-// What one limiter of the whole limit decides is beyond reproach.
+// The judge finds no fault with the decisions of one limiter that has the whole limit.
 func TestSingleLimiterIsBeyondReproach(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := drawLimit(t, append(metered, "fixed_window")...)
@@ -172,7 +171,7 @@ func TestSingleLimiterIsBeyondReproach(t *testing.T) {
 		region := "eu"
 		for range rapid.IntRange(0, 30).Draw(t, "answers") {
 			if step := rapid.Int64Range(0, 3).Draw(t, "step"); step > 0 {
-				at += step // the order of regions within a microsecond is not the limiter's
+				at += step // the limiter does not decide the order of regions within a microsecond
 				region = rapid.SampledFrom([]string{"ap", "eu", "us"}).Draw(t, "region")
 			}
 			u := use{at, rapid.Int64Range(0, 5).Draw(t, "cost")}
@@ -198,9 +197,8 @@ func TestSingleLimiterIsBeyondReproach(t *testing.T) {
 	})
 }
 
-// The pool is held against the definition, offered what others decided at
-// random; false denials lie between what is lost over the run and all that the
-// pool alone admits.
+// The pool is compared with its definition, on random decisions of others. False denials lie
+// between what is lost over the whole run and all that only the pool admits.
 func TestPoolsAgainstTwin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := drawLimit(t, metered...)
@@ -241,7 +239,7 @@ func TestOrderOfRecordingDoesNotMatter(t *testing.T) {
 		again := New(l)
 		for _, a := range rapid.Permutation(history).Draw(t, "another order") {
 			again.Record(a)
-			again.Verdict() // looking must change nothing
+			again.Verdict() // a query must change nothing
 		}
 		if got, want := again.Verdict(), j.Verdict(); !reflect.DeepEqual(got, want) {
 			t.Fatalf("verdict\n got %+v\nwant %+v", got, want)
@@ -252,7 +250,7 @@ func TestOrderOfRecordingDoesNotMatter(t *testing.T) {
 	})
 }
 
-// One admission that no state can bear is found in any company.
+// One admission that no state allows is found whatever else is in the history.
 func TestAdmissionAboveTheBoundIsFound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := drawLimit(t, append(metered, "fixed_window")...)

@@ -11,14 +11,13 @@ import (
 // Violation is one place where the history breaks the promise.
 type Violation struct {
 	Bucket string
-	// Cell is as labelled for a fixed window, and for the other kinds the one
-	// that the worst store time lies in.
+	// Cell is the label for a fixed window. For the other kinds it is the cell of the worst store
+	// time.
 	Cell int64
-	// Excess is by how many units the ceiling was exceeded, rounded up; 0 for a violation of
-	// honesty.
+	// Excess is the number of units above the ceiling, rounded up; 0 for a violation of honesty.
 	Excess int64
-	// Certain is false if the violation stands only because requests of unknown
-	// outcome were counted as admitted.
+	// Certain is false if the violation exists only because requests of unknown outcome were
+	// counted as admitted.
 	Certain bool
 	// Text is a sentence for humans.
 	Text string
@@ -27,61 +26,57 @@ type Violation struct {
 // String returns the sentence.
 func (v Violation) String() string { return v.Text }
 
-// Verdict is the judgement over the history so far. Units are those of the
-// limit; unknown outcomes count as admitted unless a field says otherwise.
+// Verdict is the judgement of the history so far. Numbers are in the units of the limit. Unknown
+// outcomes count as admitted unless a field says otherwise.
 type Verdict struct {
-	// CellsChecked is the number of cells, over all buckets, to which an answer
-	// belongs; for an unknown outcome those to which it may belong, or the first
-	// of them if the algorithm's state does not end with a cell. A verdict over
-	// no cells says nothing.
+	// CellsChecked is the number of cells, over all buckets, in which an answer lies. An unknown
+	// outcome counts for all cells in which it may lie, or only for the first of them if the
+	// algorithm's state does not end with a cell. A verdict over no cells means nothing.
 	CellsChecked int
 	// Algorithm is that of the limit.
 	Algorithm string
-	// Limit is the ceiling of each cell: the burst of a bucket, or the limit.
+	// Limit is the ceiling of each cell: the burst of a bucket, or else the limit.
 	Limit int64
-	// MaxAdmitted is the most that any cell came to of what the ceiling bounds:
-	// units admitted in a fixed window, the estimate of a sliding counter, the
-	// sum of an interval of a sliding log, the tokens missing from a full bucket,
-	// or the backlog of a queue, rounded up. MaxBucket and MaxCell say where
-	// first, and MaxExcess is MaxAdmitted - Limit, at least 0.
+	// MaxAdmitted is the highest tally of any cell, rounded up: units admitted in a fixed window,
+	// the estimate of a sliding counter, the sum of an interval of a sliding log, the tokens
+	// missing from a full bucket, or the backlog of a queue. MaxBucket and MaxCell say where it
+	// came first. MaxExcess is MaxAdmitted - Limit, at least 0.
 	MaxAdmitted int64
 	MaxBucket   string
 	MaxCell     int64
 	MaxExcess   int64
-	// MaxKnown is the same as MaxAdmitted, unknown outcomes left out.
+	// MaxKnown is MaxAdmitted without unknown outcomes.
 	MaxKnown int64
-	// CellsOver counts the cells above the limit, CellsProvenOver those that are
-	// above it with unknown outcomes left out.
+	// CellsOver counts the cells above the limit. CellsProvenOver counts those that are above it
+	// even without unknown outcomes.
 	CellsOver, CellsProvenOver int
-	// Misplaced counts answers whose cell or store time cannot be true, and
-	// answers that cannot be judged; Duplicates counts sequence numbers used
-	// again.
+	// Misplaced counts answers whose cell or store time cannot be true, and answers that cannot be
+	// judged. Duplicates counts sequence numbers that were used again.
 	Misplaced, Duplicates int
-	// Unchecked counts answers whose sequence number was too far back to tell
-	// whether it is a duplicate, and Late those replayed out of their order.
-	// Neither fails the verdict; Late makes false denials inexact.
+	// Unchecked counts answers whose sequence number was too low to tell whether it is a duplicate.
+	// Late counts answers replayed out of order. Neither fails the verdict, but Late makes the
+	// false denials inexact.
 	Unchecked, Late int
-	// Violations holds the first few of each kind: the cells above the limit,
-	// largest excess first, then the violations of honesty.
+	// Violations holds the first few of each kind: cells above the limit, largest excess first,
+	// then violations of honesty.
 	Violations []Violation
 }
 
-// Holds reports whether nothing speaks against the promise: no cell above the
-// limit, with every unknown outcome counted as admitted, and no dishonest answer.
+// Holds reports whether the promise held: no cell is above the limit, with every unknown outcome
+// counted as admitted, and no answer is dishonest.
 func (v Verdict) Holds() bool {
 	return v.CellsOver == 0 && v.honest()
 }
 
-// Proven reports whether the promise was broken beyond doubt: by answers of
-// known outcome alone, or by a dishonest one. If neither Holds nor Proven, the
-// doubt lies in unknown outcomes.
+// Proven reports whether the promise was certainly broken: by answers of known outcome alone, or by
+// a dishonest one. If neither Holds nor Proven, the answer depends on unknown outcomes.
 func (v Verdict) Proven() bool {
 	return v.CellsProvenOver > 0 || !v.honest()
 }
 
 func (v Verdict) honest() bool { return v.Misplaced == 0 && v.Duplicates == 0 }
 
-// String is the verdict in one line.
+// String returns the verdict in one line.
 func (v Verdict) String() string {
 	word := "ceiling held"
 	switch {
@@ -142,8 +137,8 @@ func (j *Judge) Verdict() Verdict {
 	return v
 }
 
-// Excesses returns by how many units each cell of a bucket is above its bound, of those that are:
-// all of them, where a Verdict names a few.
+// Excesses returns by how many units each cell of a bucket is above its bound. It has all cells
+// that are above, unlike Verdict.Violations.
 func (j *Judge) Excesses(name string) map[int64]int64 {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -158,8 +153,7 @@ func (j *Judge) Excesses(name string) map[int64]int64 {
 	return over
 }
 
-// weigh takes one tally into the verdict, and reports whether it is above the
-// bound.
+// weigh adds one tally to the verdict, and reports whether it is above the bound.
 func (v *Verdict) weigh(bucket string, t tally) bool {
 	if v.CellsChecked == 0 || t.all > v.MaxAdmitted {
 		v.MaxAdmitted, v.MaxBucket, v.MaxCell = t.all, bucket, t.cell
@@ -177,7 +171,7 @@ func (v *Verdict) weigh(bucket string, t tally) bool {
 	return true
 }
 
-// sentence words a tally above the bound.
+// sentence describes a tally above the bound.
 func (j *Judge) sentence(x excess) string {
 	regions, unknown := x.ceiling.counted(x.tally)
 	var units int64

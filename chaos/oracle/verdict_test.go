@@ -112,7 +112,7 @@ func TestDishonestAnswersFailTheVerdict(t *testing.T) {
 			if !strings.Contains(v.Violations[0].Text, tt.says) {
 				t.Errorf("%q does not say %q", v.Violations[0].Text, tt.says)
 			}
-			j.Summary() // must bear it
+			j.Summary() // must not fail
 		})
 	}
 }
@@ -198,7 +198,7 @@ func TestVerdictUnderConcurrentRecording(t *testing.T) {
 	}
 }
 
-// Held against a twin that keeps every answer and adds up with two loops.
+// Compared with a twin that keeps every answer and adds up with two loops.
 func TestVerdictAgainstTwin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limit := fixed(rapid.Int64Range(1, 20).Draw(t, "limit"))

@@ -2,16 +2,15 @@ package oracle
 
 import "math/bits"
 
-// WaterFill is what each region should hold of the limit, as seen from outside:
-// everyone first gets min(entitlement, demand), and what is left goes to those
-// who want more, so that their shares rise together in proportion to their
-// entitlements (weighted max-min). A region without entitlement gets what the
-// others leave, in equal parts. No share exceeds its demand.
+// WaterFill returns what each region should hold of the limit, as seen from outside. Every region
+// first gets min(entitlement, demand). The rest goes to the regions that want more, so that their
+// shares rise together in proportion to their entitlements (weighted max-min). Regions without an
+// entitlement get, in equal parts, what the others leave. No share exceeds its demand.
 //
-// It is deliberately simple and shares no code with the allocator, whose plan it
-// is held against; the two may differ by rounding, less than a unit per region
-// and round of filling. Both slices have one number per region, none negative,
-// and the entitlements add up to the limit at most.
+// It is deliberately simple and shares no code with the allocator, whose plan it is compared with.
+// The two may differ by rounding, by less than a unit per region and round of filling. Both slices
+// have one number per region, none of them negative, and the entitlements add up to at most the
+// limit.
 func WaterFill(limit int64, demand, entitlement []int64) []int64 {
 	share := make([]int64, len(demand))
 	left := limit
@@ -28,9 +27,9 @@ func WaterFill(limit int64, demand, entitlement []int64) []int64 {
 	return share
 }
 
-// fill hands out left to those with a weight and unmet demand, in rounds: each
-// takes its part of what is left, and those who are full step aside. What a
-// round cannot split any more goes out one by one. It returns what nobody wants.
+// fill distributes left among the regions with a weight and unmet demand, in rounds: each takes its
+// part of what is left, and those whose demand is met drop out. When a round cannot split the rest
+// any more, fillByOne distributes it. fill returns what nobody wants.
 func fill(share []int64, left int64, demand, weight []int64) int64 {
 	for left > 0 {
 		var weights int64
@@ -56,7 +55,8 @@ func fill(share []int64, left int64, demand, weight []int64) int64 {
 	return left
 }
 
-// fillByOne gives each unit to the one whose share is smallest for its weight.
+// fillByOne gives each unit to the region whose share is smallest for its weight. It returns what
+// nobody wants.
 func fillByOne(share []int64, left int64, demand, weight []int64) int64 {
 	for ; left > 0; left-- {
 		poorest := -1
@@ -76,7 +76,7 @@ func fillByOne(share []int64, left int64, demand, weight []int64) int64 {
 	return 0
 }
 
-// mulDiv is a * b / c rounded down, for b <= c, without overflow.
+// mulDiv returns a * b / c rounded down, for b <= c, without overflow.
 func mulDiv(a, b, c int64) int64 {
 	hi, lo := bits.Mul64(uint64(a), uint64(b))
 	q, _ := bits.Div64(hi, lo, uint64(c))

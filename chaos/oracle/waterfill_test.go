@@ -33,8 +33,8 @@ func TestWaterFill(t *testing.T) {
 	}
 }
 
-// Held against filling unit by unit, always to the region that is lowest for its
-// entitlement: the same to within a unit per region.
+// Compared with filling unit by unit, always for the region with the least share for its
+// entitlement: equal to within a unit per region.
 func TestWaterFillAgainstUnitByUnit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 6).Draw(t, "regions")

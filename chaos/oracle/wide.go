@@ -5,12 +5,11 @@ import (
 	"math/bits"
 )
 
-// wide is a whole number from 0 to 2^128-1: units times microseconds do not fit
-// into 64 bits. What grows beyond stays at the largest number, and what falls
-// below zero at zero.
+// wide is a whole number from 0 to 2^128-1, because units times microseconds do not fit into 64
+// bits. Sums that exceed the largest number stay at it, and differences below zero stay at zero.
 type wide struct{ hi, lo uint64 }
 
-// product is a * b, for a, b >= 0.
+// product returns a * b, for a, b >= 0.
 func product(a, b int64) wide {
 	hi, lo := bits.Mul64(uint64(a), uint64(b))
 	return wide{hi, lo}
@@ -34,7 +33,7 @@ func (w wide) minus(o wide) wide {
 	return wide{hi, lo}
 }
 
-// over is w / d rounded up, for d > 0, held at the largest int64.
+// over returns w / d rounded up, for d > 0, at most the largest int64.
 func (w wide) over(d int64) int64 {
 	w = w.plus(wide{lo: uint64(d - 1)})
 	if w.hi >= uint64(d) {

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The numbers are held against math/big, which has no largest one.
+// The numbers are compared with math/big, which has no largest one.
 func TestWideAgainstBig(t *testing.T) {
 	most := new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), 128), big.NewInt(1))
 	toBig := func(w wide) *big.Int {

@@ -11,9 +11,10 @@ import (
 // month is a window whose edge no test meets.
 const month = 720 * time.Hour
 
-// boundLimits are shared by two regions half and half; of open nearly all may be lent, of closed nothing. Of skewed
-// nothing may be lent either, and us is entitled to nearly all of it, as eu is under the other document. Of the last three nothing is admitted without the
-// store, for that would come on top of what they are there for.
+// boundLimits are shared by two regions half and half. Of open nearly all may be lent, of closed
+// nothing. Of skewed nothing may be lent either, and us is entitled to nearly all of it, while eu
+// is so under the other document. Of the last three nothing is admitted without the store, because
+// that would be added to the bound that they are there for.
 const boundLimits = `
 version: 1
 regions:
@@ -28,7 +29,8 @@ limits:
   - {name: quick, domain: api, key: [quick], algorithm: fixed_window, limit: 200, window: 2s, on_store_failure: deny}
 `
 
-// bounded is the fleet in which bounds are provoked. Each node of us has a way of its own to the Redis of us.
+// bounded is the fleet in which bounds are provoked. Each node of us reaches the Redis of us
+// through a proxy of its own.
 type bounded struct {
 	*Fleet
 	t          *testing.T
@@ -53,7 +55,7 @@ func raiseBounded(t *testing.T) *bounded {
 	return f
 }
 
-// bucket returns one that was never used.
+// bucket returns a bucket that was never used.
 func (f *bounded) bucket(name string) *bucket {
 	f.mishaps++
 	limit, window := int64(1000), month
@@ -63,11 +65,12 @@ func (f *bounded) bucket(name string) *bucket {
 	return newBucket(f.t, name, string(rune('a'+f.mishaps)), fixed(limit, window))
 }
 
-// quiet is how long nothing more is admitted when all rights that can move have moved.
+// quiet is how long nothing more is admitted once all rights that can move have moved.
 const quiet = 1500 * time.Millisecond
 
-// TestBoundsAreMet provokes what quotad limits bound prints with real processes: never more than that, and not less than
-// half of it. Bounds about clocks are provoked in allocator/exchange, where clocks can be had.
+// TestBoundsAreMet provokes the bounds of quotad limits bound with real processes. Each excess must
+// be at most the bound, and at least half of it. Bounds for clocks are provoked in
+// allocator/exchange, where clocks can be set.
 func TestBoundsAreMet(t *testing.T) {
 	t.Parallel()
 	f := raiseBounded(t)
@@ -78,7 +81,8 @@ func TestBoundsAreMet(t *testing.T) {
 		{"key-deleted", (*bounded).keyDeleted},
 		{"local", (*bounded).local},
 		{"reset", (*bounded).reset},
-		{"store-lost", (*bounded).storeLost}, // after it a bucket that is missing counts as lost, not as new
+		// keyDeleted comes before it: after a loss, a missing bucket counts as lost and not as new.
+		{"store-lost", (*bounded).storeLost},
 		{"policy-change", (*bounded).policyChange},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -90,16 +94,17 @@ func TestBoundsAreMet(t *testing.T) {
 	}
 }
 
-// TestStaleReplica is about what remains: it leaves two primaries behind.
+// TestStaleReplica covers the remaining bound, separately because it leaves two primaries behind.
 func TestStaleReplica(t *testing.T) {
 	t.Parallel()
 	raiseBounded(t).staleReplica(t)
 }
 
-// checkpoint is how often use is written down, and some time for it to be done.
+// checkpoint is the interval of checkpoints, plus some time for writing them.
 const checkpoint = 2500 * time.Millisecond
 
-// storeLost: units are admitted, and before they are written down every node dies, and with them what Redis holds.
+// storeLost: units are admitted. Before they are in a checkpoint, every node dies and the Redis
+// loses its data.
 func (f *bounded) storeLost(t *testing.T) {
 	const rate = 100
 	bound := printed(t, boundLimits, "open", "--nodes", "2", "--rate", "100").of(t, "us", "store-lost", "they ended, too, and are back")
@@ -108,7 +113,7 @@ func (f *bounded) storeLost(t *testing.T) {
 		b := f.bucket("open")
 		b.spend(f.n1, 200)
 		pause(t, checkpoint)
-		b.spend(f.n1, rate) // what one second admits
+		b.spend(f.n1, rate) // what is admitted in one second
 		f.n1.Kill()
 		f.n2.Kill()
 		us.Redis.Kill()
@@ -130,7 +135,7 @@ func (f *bounded) storeLost(t *testing.T) {
 	}
 }
 
-// keyDeleted: a bucket vanishes that no running node has used.
+// keyDeleted: a bucket is deleted that no running node has used.
 func (f *bounded) keyDeleted(t *testing.T) {
 	for _, name := range []string{"closed", "open"} {
 		bound := printed(t, boundLimits, name, "--nodes", "2").of(t, "us", "key-deleted", "that node has no note of it")
@@ -165,7 +170,7 @@ func (f *bounded) deleteBucket(b *bucket) {
 	}
 }
 
-// local: nodes without their Redis admit their part of what was used up through it.
+// local: nodes without their Redis admit their part of a bucket that was used up through the Redis.
 func (f *bounded) local(t *testing.T) {
 	terms := printed(t, boundLimits, "closed", "--nodes", "2")
 	for i, when := range []string{"one node cut off, each window", "k of n nodes cut off, here all of them"} {
@@ -185,7 +190,7 @@ func (f *bounded) local(t *testing.T) {
 	}
 }
 
-// reset: somebody forgets the use of all that the region could get.
+// reset: an operator resets the use of all that the region could get.
 func (f *bounded) reset(t *testing.T) {
 	bound := printed(t, boundLimits, "open").of(t, "us", "reset", "each time, in its window")
 	b := f.bucket("open")
@@ -196,7 +201,8 @@ func (f *bounded) reset(t *testing.T) {
 	wantProvoked(t, "reset: of all that could be borrowed", bound, excess)
 }
 
-// policyChange: eu works under another document, which entitles it to what the old one entitles us to.
+// policyChange: eu works under another document, which entitles eu to what the old document
+// entitles us to.
 func (f *bounded) policyChange(t *testing.T) {
 	bound := printed(t, boundLimits, "skewed").of(t, "us", "policy-change", "each window under two documents")
 	path := filepath.Join(t.TempDir(), "limits.yaml")
@@ -211,14 +217,14 @@ func (f *bounded) policyChange(t *testing.T) {
 	wantProvoked(t, "policy-change: each region under another document", bound, excess)
 }
 
-// staleReplica: a replica is promoted and serves one node of us, while the old primary serves the other. Rights that eu
-// lends are credited in both.
+// staleReplica: a replica is promoted and serves one node of us, while the old primary serves the
+// other. Both credit the rights that eu lends.
 func (f *bounded) staleReplica(t *testing.T) {
 	f.promote(t)
 	const cause = "stale-replica"
 	fork := f.bucket("forked")
-	// n2 begins another generation, and n1 does when it hears of that. Each asks the other what it has seen, and after that
-	// no more.
+	// n2 begins another generation, and n1 does so when it hears of that. Each asks the other what
+	// it has seen, but only once.
 	fork.waitForStore(f.n2)
 	pause(t, quiet)
 	fork.waitForStore(f.n1)
@@ -245,7 +251,7 @@ func (f *bounded) staleReplica(t *testing.T) {
 	}
 }
 
-// promote makes a copy of the Redis of us a primary, which serves n2 from then on.
+// promote makes a replica of the Redis of us a primary, which serves n2 from then on.
 func (f *bounded) promote(t *testing.T) {
 	replica, err := StartRedis(t.Context(), t, RedisConfig{ReplicaOf: f.Region("us").Redis})
 	must(t, err)

@@ -12,8 +12,8 @@ import (
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 )
 
-// busyLimits are shared half and half. What busy and long are asked for in us is more than its
-// half. Of the others all may be lent, so that us can have all there is.
+// busyLimits are shared half and half. In us, busy and long are asked for more than its half. Of
+// the other limits all may be lent, so that us can have everything.
 const busyLimits = `
 version: 1
 regions:
@@ -33,20 +33,20 @@ const (
 	longKeys     = 18_000
 	longValue    = 200 // bytes of each of four values
 	busyRate     = 2000
-	otherRate    = 300 // twice what us is entitled to
+	otherRate    = 300 // twice the entitlement of us
 	busyFor      = 30 * time.Second
-	busyBegins   = 10 * time.Second // time for all keys to have been asked for
+	busyBegins   = 10 * time.Second // time until all keys have been asked for
 	oneWay       = 20 * time.Millisecond
 	longestQueue = 4096 // checks of the busy keys under way
 )
 
-// BenchmarkBusyKeys has thousands of keys ask for rights, and prints what two others that need to
-// borrow as well get of what their limits allow, and what of the traffic between regions was
-// dropped. It is run once, by make keys.
+// BenchmarkBusyKeys has thousands of keys ask for rights. It prints what two other keys, which also
+// need to borrow, get of what their limits allow, and what part of the traffic between regions was
+// dropped. make keys runs it once.
 func BenchmarkBusyKeys(b *testing.B) {
 	quotad := binary(b)
 	halves := cores(b)
-	use(b, halves.served) // what is started inherits it
+	use(b, halves.served) // child processes inherit it
 	f, err := Start(b.Context(), b, Config{Quotad: quotad, Limits: busyLimits, Lines: true,
 		Regions: []RegionConfig{{Name: "us"}, {Name: "eu"}}})
 	use(b, halves.loading)
@@ -61,14 +61,14 @@ func BenchmarkBusyKeys(b *testing.B) {
 	y.plays(fmt.Sprintf("beside %d keys of %d bytes", longKeys, 4*longValue), longRequest)
 }
 
-// longRequest is for one of many keys, each of four long values.
+// longRequest returns a request for one of many keys, each with four long values.
 func longRequest(i uint64) *quotadv1.CheckRequest {
 	v, two := fmt.Sprintf("%0*d", longValue, i%longKeys), int64(2)
 	return &quotadv1.CheckRequest{Domain: "long", Cost: &two,
 		Descriptors: map[string]string{"a": v, "b": v, "c": v, "d": v}}
 }
 
-// busyFleet is two regions, one of which is asked for much.
+// busyFleet is two regions, one of which has a high load.
 type busyFleet struct {
 	*Fleet
 	b      *testing.B
@@ -77,7 +77,7 @@ type busyFleet struct {
 	rounds int
 }
 
-// other is a key that needs to borrow, and what became of what it was asked for by cell.
+// other is a key that needs to borrow, with its outcomes by cell.
 type other struct {
 	limit string
 	most  int64      // units that one cell allows
@@ -112,7 +112,7 @@ func (o *other) asks(ctx context.Context, y *busyFleet) {
 	o.offered, o.sent = s.Due, s.Sent
 }
 
-// could returns how many units one limiter for all would have admitted of what was decided.
+// could returns how many units one limiter for all would have admitted of the decided requests.
 func (o *other) could() (units int64) {
 	for _, asked := range o.asked {
 		units += min(asked, o.most)
@@ -120,7 +120,7 @@ func (o *other) could() (units int64) {
 	return units
 }
 
-// plays has the other keys asked for, beside busy ones if there are any, and prints what they got.
+// plays asks for the other keys, beside busy ones if there are any, and prints what they got.
 func (y *busyFleet) plays(name string, busy func(i uint64) *quotadv1.CheckRequest) {
 	y.rounds++
 	ctx, stop := context.WithCancel(y.b.Context())
@@ -156,8 +156,8 @@ func (y *busyFleet) plays(name string, busy func(i uint64) *quotadv1.CheckReques
 		linesAfter.Delayed-lines.Delayed, linesAfter.Crowded-lines.Crowded)
 }
 
-// judge prints what a key got, and fails where that is less than 95 % of what it could have got, or
-// where the node had too little time for it, so that the figure says nothing.
+// judge prints what a key got. It fails if that is less than 95 % of what it could have got, or if
+// the node had too little processor time for the figure to mean anything.
 func (y *busyFleet) judge(name string, o *other) {
 	could := o.could()
 	fmt.Printf("limit %s: got %d of %d (%.1f %%); %v; %v\n", o.limit, o.admitted, could,
@@ -171,7 +171,7 @@ func (y *busyFleet) judge(name string, o *other) {
 	}
 }
 
-// tell prints what the exchange of a region did and dropped.
+// tell prints the counters of a region's exchange, including what it dropped.
 func (y *busyFleet) tell(region string, before, after scraped) {
 	rate := func(name string) float64 { return (after[name] - before[name]) / busyFor.Seconds() }
 	fmt.Printf("%s: dropped: %s\n", region, after.since(before, "quotad_events_dropped_total",

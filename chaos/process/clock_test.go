@@ -7,7 +7,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// TestScriptsReadAMovedClock: a script reads the time of this machine and what the clock was moved by, forward or back.
+// TestScriptsReadAMovedClock: a script reads this machine's time plus what the clock was moved by,
+// forward or back.
 func TestScriptsReadAMovedClock(t *testing.T) {
 	c, err := startClock(t)
 	if err != nil {

@@ -9,11 +9,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// halves are the machine's processors in two halves: one for nodes and stores, and one for whoever loads them.
+// halves are the machine's processors in two halves: one for nodes and stores, and one for their
+// load generators.
 type halves struct{ served, loading unix.CPUSet }
 
-// cores divides the machine's processors, so that what a node does under load is not what its load takes from it. They are
-// put together again in the end.
+// cores divides the machine's processors, so that load generators do not take processor time from
+// nodes. The division ends with the test.
 func cores(t testing.TB) halves {
 	t.Helper()
 	var all unix.CPUSet
@@ -41,7 +42,7 @@ func cores(t testing.TB) halves {
 	return h
 }
 
-// use has this process run on some processors, and what it starts from now on.
+// use restricts this process, and those it starts from now on, to some processors.
 func use(t testing.TB, cpus unix.CPUSet) {
 	t.Helper()
 	tasks, err := os.ReadDir("/proc/self/task")

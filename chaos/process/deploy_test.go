@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// TestMultiRegionScript runs deploy/multi-region/up.sh as a user would, on addresses of its own, and believes its exit code
-// only with what it printed.
+// TestMultiRegionScript runs deploy/multi-region/up.sh as a user would, on its own addresses. It
+// checks the output as well as the exit code.
 func TestMultiRegionScript(t *testing.T) {
 	block, err := reserve(t)
 	if err != nil {
@@ -23,7 +23,8 @@ func TestMultiRegionScript(t *testing.T) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "../../deploy/multi-region/up.sh")
 	cmd.Env = append(os.Environ(), "QUOTAD="+binary(t), fmt.Sprintf("NET=127.%d", block))
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // so that it ends what it started
+	// The script must be able to end what it started.
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 30 * time.Second
 	out, err := cmd.CombinedOutput()
 	if err != nil {
@@ -60,7 +61,8 @@ func wantNobody(t *testing.T, block byte) {
 	}
 }
 
-// TestMultiRegionScriptFails: what cannot be run ends with 1, and leaves nothing behind.
+// TestMultiRegionScriptFails: on failure the script ends with exit code 1, and leaves nothing
+// behind.
 func TestMultiRegionScriptFails(t *testing.T) {
 	block, err := reserve(t)
 	if err != nil {

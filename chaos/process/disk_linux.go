@@ -10,8 +10,8 @@ import (
 	"unsafe"
 )
 
-// Disk is a small file system of its own for the journal of a node: a file with
-// ext4, mounted through a loop device. That takes root, and mkfs.ext4.
+// Disk is a small file system for the journal of one node: a file with ext4, mounted through a loop
+// device. It needs root and mkfs.ext4.
 type Disk struct {
 	image, at string
 }
@@ -19,13 +19,13 @@ type Disk struct {
 const (
 	// diskBytes is its size: bbolt takes 64 KiB, and ext4 some for itself.
 	diskBytes = 24 << 20
-	// shutDown is the request EXT4_IOC_SHUTDOWN, and noFlush says that what is
-	// not written is lost.
+	// shutDown is the request EXT4_IOC_SHUTDOWN. noFlush is its flag to lose data that is not yet
+	// written.
 	shutDown = 0x8004587d
 	noFlush  = 2
 )
 
-// DisksWork says why there can be no disk that fails on this machine, or nil.
+// DisksWork returns nil if this machine can have disks that fail, and otherwise the reason why not.
 func DisksWork() error {
 	switch _, err := exec.LookPath("mkfs.ext4"); {
 	case os.Geteuid() != 0:
@@ -36,7 +36,7 @@ func DisksWork() error {
 	return nil
 }
 
-// newDisk mounts a disk on the folder data of a node.
+// newDisk mounts a disk on a node's data folder.
 func newDisk(scope Scope, node string) (*Disk, error) {
 	if err := DisksWork(); err != nil {
 		return nil, err
@@ -57,7 +57,8 @@ func newDisk(scope Scope, node string) (*Disk, error) {
 	if err := d.mount(); err != nil {
 		return nil, err
 	}
-	scope.Cleanup(func() { _ = d.unmount() }) // it was not mounted again after a failure
+	// This fails if the disk was not mounted again after a failure.
+	scope.Cleanup(func() { _ = d.unmount() })
 	return d, nil
 }
 
@@ -65,8 +66,8 @@ func (d *Disk) mount() error { return system("mount", "-o", "loop", d.image, d.a
 
 func (d *Disk) unmount() error { return system("umount", d.at) }
 
-// Fail has every write and fsync fail from now on, with what was not written
-// before lost, as when a disk is pulled out. That it does is tried.
+// Fail has every write and fsync fail from now on. Data not yet written is lost, as when a disk is
+// pulled out. Fail also checks that writes fail.
 func (d *Disk) Fail() error {
 	f, err := os.Open(d.at)
 	if err != nil {
@@ -83,8 +84,8 @@ func (d *Disk) Fail() error {
 	return nil
 }
 
-// Mend mounts the disk anew, with what it held when it failed. Its node must
-// have ended.
+// Mend mounts the disk again, with its content at the time of the failure. Its node must have
+// ended.
 func (d *Disk) Mend() error { return errors.Join(d.unmount(), d.mount()) }
 
 func system(name string, args ...string) error {

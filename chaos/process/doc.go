@@ -1,22 +1,21 @@
-// Package process runs whole regions as real processes on loopback: a
-// redis-server and some quotad nodes for each, with generated node files, each
-// node on an IP address of its own in 127.0.0.0/8, so that remote addresses
-// tell nodes apart (Linux answers on all of them; other systems need aliases).
+// Package process runs whole regions as real processes on loopback: each region has a redis-server
+// and some quotad nodes with generated node files. Each node has its own IP address in 127.0.0.0/8,
+// so that nodes can be told apart by remote address. (Linux answers on all of these addresses;
+// other systems need aliases.)
 //
-// A [Fleet] is all of them. Its processes can be killed, stopped, continued and
-// started again while a [Flow] offers load to them over HTTP or gRPC and hands
-// every answer to the judge of chaos/oracle; chaos/caller says which answers
-// there are.
+// A [Fleet] is all of these processes. They can be killed, stopped, continued and restarted while a
+// [Flow] offers load to them over HTTP or gRPC, and passes every answer to the judge of
+// chaos/oracle. Package chaos/caller documents the classes of answers.
 //
-// With [Config.Lines] all that goes between nodes goes over [Lines]: each node
-// advertises a relay that stands for it, and what comes by there can be lost,
-// held up and slowed down, for each ordered pair of regions and each protocol.
-// A [Proxy] does the same, more simply, between a node and its Redis.
+// With [Config.Lines], all traffic between nodes goes over [Lines]: each node advertises the
+// address of a relay in its place. The lines can lose, stall and delay traffic, for each ordered
+// pair of regions and each protocol. A [Proxy] does the same, in a simpler way, between a node and
+// its Redis.
 //
-// The package knows quotad as its callers do, by its command line and its API,
-// and imports nothing of what it runs.
+// The package knows quotad as its callers do, by its command line and its API, and imports nothing
+// of what it runs.
 //
-// All that is started ends with the [Scope] it was started in, a test for
-// example, and on Linux also when the process that started it is killed; then
-// folders stay, and disks that can fail stay mounted (umount them).
+// All processes end with the [Scope] they were started in, for example a test. On Linux they also
+// end when the process that started them is killed. Then folders remain, and disks that can fail
+// remain mounted (use umount).
 package process

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// shell is a process that does what a script says.
+// shell is a process that runs a shell script.
 func shell(t *testing.T, script string) *Process {
 	t.Helper()
 	p := &Process{name: "sh", dir: t.TempDir()}
@@ -15,7 +15,7 @@ func shell(t *testing.T, script string) *Process {
 	return p
 }
 
-// TestEnds tells the ends that were asked for from those that were not.
+// TestEnds: ends that were asked for are told apart from others.
 func TestEnds(t *testing.T) {
 	if err := shell(t, "sleep 60").End(); err != nil {
 		t.Error(err)

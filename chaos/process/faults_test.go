@@ -8,8 +8,8 @@ import (
 	"github.com/quotad/quotad/chaos/oracle"
 )
 
-// faultLimits are shared by two regions half and half; half of it may be lent, so that what nodes admit without their
-// Redis is worth looking at.
+// faultLimits are shared by two regions half and half. Half of it may be lent, so that the part
+// that nodes admit without their Redis is large enough to matter.
 const faultLimits = `
 version: 1
 regions:
@@ -19,15 +19,15 @@ limits:
   - {name: quick, domain: api, key: [quick], algorithm: fixed_window, limit: 200, window: 2s, lending_limit: 0.5}
 `
 
-// fault is something that breaks in a region and is mended again, and the bounds that it may exceed the limit by: cause
-// and case, as they are printed.
+// fault breaks something in a region and repairs it, and names the bounds that it may exceed the
+// limit by: cause and case, as they are printed.
 type fault struct {
 	name        string
 	breaks      func(*testing.T, *Region)
 	lasts       time.Duration
 	mends       func(*testing.T, *Region)
 	terms       [][2]string
-	keepsOnDisk bool // the Redis
+	keepsOnDisk bool // the Redis keeps its data on disk
 }
 
 var (
@@ -58,8 +58,8 @@ func faults() []fault {
 	}
 }
 
-// TestFaults breaks things under load: the limit is exceeded by no more than is printed, and the region admits by its
-// Redis again without anybody's help.
+// TestFaults breaks things under load. The limit is exceeded by at most the printed bounds, and the
+// region admits with its Redis again by itself.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	regions := func(args ...string) Config {
@@ -78,7 +78,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// plays has the fault happen, and happen again if the run is to be long: never may more be admitted than is printed.
+// plays makes the fault happen, several times if the run is to be long. The excess must never be
+// more than the printed bounds.
 func (c fault) plays(t *testing.T, f *Fleet, bounds bounds) {
 	t.Helper()
 	var most, excess, unanswered int64
@@ -98,8 +99,8 @@ func (c fault) plays(t *testing.T, f *Fleet, bounds bounds) {
 		excess, unanswered, most, longest.Round(time.Millisecond), back.Round(10*time.Millisecond))
 }
 
-// bound is what the fault may exceed the limit by. On a busy machine a Redis that nothing happens to is out of reach for
-// moments, too.
+// bound returns by how much the fault may exceed the limit. On a busy machine even an unharmed
+// Redis is out of reach for moments.
 func (c fault) bound(t *testing.T, all bounds, decidedAlone bool) (units int64) {
 	terms := c.terms
 	if decidedAlone && !slices.Contains(terms, alone) {
@@ -111,8 +112,8 @@ func (c fault) bound(t *testing.T, all bounds, decidedAlone bool) (units int64) 
 	return units
 }
 
-// happens has the fault happen in us while all nodes are asked for more than the limit, and returns how long after it was
-// mended us admitted by its Redis again.
+// happens makes the fault happen in us while all nodes are asked for more than the limit. It
+// returns how long after the repair us admitted with its Redis again.
 func (c fault) happens(t *testing.T, f *Fleet) (*bucket, time.Duration) {
 	us := f.Region("us")
 	b := newBucket(t, "quick", time.Now().Format(time.RFC3339Nano), fixed(200, 2*time.Second))
@@ -125,7 +126,7 @@ func (c fault) happens(t *testing.T, f *Fleet) (*bucket, time.Duration) {
 	stops = append(stops, stop)
 	admits := func(a oracle.Answer) bool { return a.Region == "us" && a.Outcome == oracle.Admitted }
 	b.await(t, "admitted by the Redis of us", admits)
-	// What is admitted without Redis shows when what may be admitted by it is used up.
+	// What is admitted without Redis shows only when what may be admitted with it is used up.
 	b.await(t, "denied by the Redis of us", func(a oracle.Answer) bool { return a.Region == "us" && a.Outcome == oracle.Denied && a.Share > 0 })
 	c.breaks(t, us)
 	pause(t, c.lasts)
@@ -133,7 +134,7 @@ func (c fault) happens(t *testing.T, f *Fleet) (*bucket, time.Duration) {
 	mended := time.Now()
 	b.await(t, "admitted by the Redis of us again", admits)
 	back := time.Since(mended)
-	pause(t, b.limit.Window) // what the fault left behind shows in the next window at the latest
+	pause(t, b.limit.Window) // effects of the fault show by the next window
 	for _, stop := range stops {
 		stop()
 	}

@@ -22,7 +22,7 @@ import (
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 )
 
-// scraped are the metrics of a node by name and labels, as they stand on the page.
+// scraped are a node's metrics by name and labels, as written on the page.
 type scraped map[string]float64
 
 func scrape(t testing.TB, n *Node) scraped {
@@ -40,7 +40,7 @@ func scrape(t testing.TB, n *Node) scraped {
 	return all
 }
 
-// since prints by how much counters of some names have grown, those that have not left out.
+// since prints by how much counters with some names have grown, without those that have not.
 func (s scraped) since(before scraped, prefixes ...string) string {
 	var grown []string
 	for name, v := range s {
@@ -60,7 +60,7 @@ func (s scraped) since(before scraped, prefixes ...string) string {
 }
 
 // processorTime returns how long the threads of a process ran, and how long they waited for a
-// processor that others had; 0 where there is no /proc.
+// processor; 0 if there is no /proc.
 func processorTime(p *Process) (ran, waited time.Duration) {
 	p.mu.Lock()
 	pid := p.cmd.Process.Pid
@@ -75,8 +75,8 @@ func processorTime(p *Process) (ran, waited time.Duration) {
 	return ran, waited
 }
 
-// memoryOf returns a process' resident memory in bytes: all of it (VmRSS), the most there was
-// (VmHWM), or that of files it maps (RssFile); 0 where there is no /proc.
+// memoryOf returns a process's resident memory in bytes: all of it (VmRSS), its maximum (VmHWM), or
+// that of mapped files (RssFile); 0 if there is no /proc.
 func memoryOf(p *Process, what string) int64 {
 	p.mu.Lock()
 	pid := p.cmd.Process.Pid
@@ -91,7 +91,7 @@ func memoryOf(p *Process, what string) int64 {
 	return 0
 }
 
-// journalSize is how many bytes the files in a node's data folder have.
+// journalSize returns the size of the files in a node's data folder in bytes.
 func journalSize(t testing.TB, n *Node) (size int64) {
 	t.Helper()
 	all, err := os.ReadDir(filepath.Join(n.dir, "data"))
@@ -112,9 +112,10 @@ func client(b *testing.B, n *Node) quotadv1.QuotaServiceClient {
 	return quotadv1.NewQuotaServiceClient(c)
 }
 
-// paced is what became of single checks at an even pace.
+// paced counts the outcomes of single checks at an even pace.
 type paced struct {
-	offered, sent int64 // fell due; the rest of it the generator did not send
+	// offered fell due. sent is the part of it that the generator sent.
+	offered, sent int64
 
 	mu                        sync.Mutex
 	took                      []time.Duration
@@ -124,7 +125,7 @@ type paced struct {
 
 func newPaced() *paced { return &paced{reasons: map[quotadv1.Reason]int64{}} }
 
-// add takes in what became of others.
+// add adds the counts of another paced.
 func (p *paced) add(o *paced) {
 	p.offered, p.sent = p.offered+o.offered, p.sent+o.sent
 	p.decided, p.admitted, p.failed = p.decided+o.decided, p.admitted+o.admitted, p.failed+o.failed
@@ -148,7 +149,8 @@ func (p *paced) String() string {
 		p.offered, p.sent, p.decided, p.part(500), p.part(900), p.part(990), p.part(999))
 }
 
-// checks asks so often a second until ctx ends, for what request says of each call by its number.
+// checks makes so many checks a second until ctx ends. request returns the request of a call by its
+// number.
 func checks(ctx context.Context, b *testing.B, to quotadv1.QuotaServiceClient, rate load.Rate,
 	request func(i uint64) *quotadv1.CheckRequest) *paced {
 	p := newPaced()

@@ -13,62 +13,62 @@ import (
 	"time"
 )
 
-// Config says what a fleet is made of.
+// Config describes a fleet.
 type Config struct {
-	// Quotad is the path of the binary; empty: it is built.
+	// Quotad is the path of the binary; empty: build it.
 	Quotad string
-	// Limits is the text of the limits document of all nodes, whose regions must
-	// have the names of Regions.
+	// Limits is the text of the limits document of all nodes. Its regions must have the names of
+	// Regions.
 	Limits  string
 	Regions []RegionConfig
-	// Settings are lines added to every node file, such as "chaos: true".
+	// Settings are lines to add to every node file, such as "chaos: true".
 	Settings []string
-	// Lines has all that goes between nodes go over Fleet.Lines, which can be cut
-	// and slowed down. It makes every node one with chaos: true. Seed is that of
-	// what the lines lose.
+	// Lines has all traffic between nodes go over Fleet.Lines, which can cut and delay it. All
+	// nodes then have chaos: true. Seed is the seed for the packets that the lines lose.
 	Lines bool
 	Seed  uint64
 }
 
-// RegionConfig says what a region is made of.
+// RegionConfig describes a region.
 type RegionConfig struct {
 	Name string
-	// Nodes is how many nodes share its Redis, 1 to 200; 0 stands for 1.
+	// Nodes is the number of nodes that share its Redis, 1 to 200; 0: 1.
 	Nodes int
 	// RedisArgs are added to the command line of its Redis.
 	RedisArgs []string
-	// Clock gives it an embedded Redis in this process, whose clock can be moved,
-	// in place of a redis-server.
+	// Clock gives it, instead of a redis-server, an embedded Redis in this process whose clock can
+	// be moved.
 	Clock bool
-	// Replica gives its Redis a copy, and its nodes a way to one of the two.
+	// Replica gives its Redis a replica, and connects its nodes through a Proxy that leads to one
+	// of the two.
 	Replica bool
-	// Disks gives the journal of each node a disk of its own, which can fail.
+	// Disks gives the journal of each node a disk of its own that can be made to fail.
 	Disks bool
 }
 
-// Fleet is some regions made of real processes. Safe for concurrent use.
+// Fleet is a number of regions of real processes. Safe for concurrent use.
 type Fleet struct {
 	Regions []*Region
 	Lines   *Lines // nil without Config.Lines
 
 	quotad string
-	limits string // path
+	limits string // path of the limits document
 }
 
-// Region is one of them.
+// Region is one region of a fleet.
 type Region struct {
 	Name  string
 	Redis *Redis // nil with RegionConfig.Clock
-	Clock *Clock // nil without
+	Clock *Clock // nil without RegionConfig.Clock
 	Nodes []*Node
-	// Replica copies Redis, and Way is how the nodes reach one of them; nil
-	// without RegionConfig.Replica.
+	// Replica is the replica of Redis. Way leads the nodes to one of the two. Both are nil without
+	// RegionConfig.Replica.
 	Replica *Redis
 	Way     *Proxy
 }
 
-// The ports are those of the defaults of quotad, moved, and below those that
-// systems take for outgoing connections.
+// The ports are quotad's default ports plus an offset. They are below the ports that systems use
+// for outgoing connections.
 const (
 	lockPort   = 17777
 	redisPort  = 16379
@@ -78,8 +78,7 @@ const (
 	gossipPort = 17946
 )
 
-// Start starts a fleet and waits until every node serves and has heard every
-// other region.
+// Start starts a fleet and waits until every node serves and has heard from every other region.
 func Start(ctx context.Context, scope Scope, c Config) (*Fleet, error) {
 	f := &Fleet{quotad: c.Quotad}
 	dir := scope.TempDir()
@@ -113,17 +112,16 @@ func Start(ctx context.Context, scope Scope, c Config) (*Fleet, error) {
 	return f, f.Meet(ctx)
 }
 
-// WriteLimits replaces the limits document of all nodes, which notice by
-// themselves.
+// WriteLimits replaces the limits document of all nodes. They notice by themselves.
 func (f *Fleet) WriteLimits(text string) error {
-	// A rename lets no node read half of it.
+	// With a rename, no node reads half of it.
 	if err := os.WriteFile(f.limits+".new", []byte(text), 0o644); err != nil {
 		return err
 	}
 	return os.Rename(f.limits+".new", f.limits)
 }
 
-// Region returns the region of that name, or nil.
+// Region returns the region with a name, or nil.
 func (f *Fleet) Region(name string) *Region {
 	for _, r := range f.Regions {
 		if r.Name == name {
@@ -133,8 +131,8 @@ func (f *Fleet) Region(name string) *Region {
 	return nil
 }
 
-// prepare starts a region's Redis and makes its nodes, which are still to be
-// started; the prefix begins all their addresses.
+// prepare starts a region's Redis and makes its nodes, which do not run yet. All their addresses
+// begin with prefix.
 func (f *Fleet) prepare(ctx context.Context, scope Scope, rc RegionConfig, c Config, prefix [3]byte) (*Region, error) {
 	address := func(last byte, port uint16) string {
 		return netip.AddrPortFrom(netip.AddrFrom4([4]byte{prefix[0], prefix[1], prefix[2], last}), port).String()
@@ -188,7 +186,7 @@ func (f *Fleet) prepare(ctx context.Context, scope Scope, rc RegionConfig, c Con
 	return r, nil
 }
 
-// each calls do for all nodes at the same time.
+// each calls do for all nodes concurrently.
 func (f *Fleet) each(do func(*Node) error) error {
 	var mu sync.Mutex
 	var all sync.WaitGroup
@@ -208,8 +206,8 @@ func (f *Fleet) each(do func(*Node) error) error {
 	return errors.Join(errs...)
 }
 
-// Meet waits until every node that runs has heard every other region and is
-// degraded towards none.
+// Meet waits until every running node has heard from every other region and is degraded towards
+// none.
 func (f *Fleet) Meet(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -227,8 +225,7 @@ func (f *Fleet) Meet(ctx context.Context) error {
 	})
 }
 
-// reserve finds a part of 127.0.0.0/8 that no other fleet uses: its second
-// byte, which is ours until the scope ends.
+// reserve returns a second byte of 127.0.0.0/8 that no other fleet uses until the scope ends.
 func reserve(scope Scope) (byte, error) {
 	var last error
 	for range 100 {
@@ -243,5 +240,5 @@ func reserve(scope Scope) (byte, error) {
 	return 0, fmt.Errorf("no addresses are free in 127.0.0.0/8: %w; on systems other than Linux give loopback aliases first", last)
 }
 
-// patience bounds how long a node may take to end.
+// patience is the time that a node has to end.
 const patience = 15 * time.Second

@@ -6,12 +6,11 @@ import (
 	"strings"
 )
 
-// relayRegion is added to the third byte of a node's address for that of its
-// relay.
+// relayRegion is added to the third byte of a node's address to get the address of its relay.
 const relayRegion = 100
 
-// stand has a relay stand for a node that is still to be configured: the node
-// advertises its address, and the seed is where another relay stands.
+// stand starts a relay for a node that is not configured yet. It sets the relay's address as the
+// one that the node advertises, and replaces the seed by the seed's relay.
 func (f *Fleet) stand(n *Node, file *nodeFile) error {
 	ip := relayFor(n.IP)
 	if err := f.Lines.add(n.Region, ip, n.IP); err != nil {
@@ -30,15 +29,14 @@ func (f *Fleet) stand(n *Node, file *nodeFile) error {
 	return nil
 }
 
-// relayFor is the address of the relay of the node at an address.
+// relayFor returns the address of the relay of a node.
 func relayFor(node netip.Addr) netip.Addr {
 	b := node.As4()
 	b[2] += relayRegion
 	return netip.AddrFrom4(b)
 }
 
-// copied starts a replica of the region's Redis, and a way that leads to the
-// primary.
+// copied starts a replica of the region's Redis, and a proxy that leads to the primary.
 func (r *Region) copied(ctx context.Context, scope Scope) (err error) {
 	if r.Replica, err = StartRedis(ctx, scope, RedisConfig{ReplicaOf: r.Redis}); err != nil {
 		return err
@@ -47,15 +45,16 @@ func (r *Region) copied(ctx context.Context, scope Scope) (err error) {
 	return err
 }
 
-// Change changes the faults of all ways between some regions and some others: from the
-// first to the second, and back unless it is one-way.
+// Change changes the faults of all ways from some regions to some others, and, unless oneWay, of
+// the ways back.
 func (f *Fleet) Change(some, others []string, oneWay bool, change func(*Fault)) {
 	for way := range ways(some, others, oneWay) {
 		f.Lines.Change(way[0], way[1], change)
 	}
 }
 
-// StatsBetween adds up what the ways that Change is about did since the fleet was started.
+// StatsBetween returns the sum of the counts of the ways that Change would change, since the start
+// of the fleet.
 func (f *Fleet) StatsBetween(some, others []string, oneWay bool) (all LineStats) {
 	for way := range ways(some, others, oneWay) {
 		all.plus(f.Lines.StatsOf(way[0], way[1]))
@@ -63,7 +62,7 @@ func (f *Fleet) StatsBetween(some, others []string, oneWay bool) (all LineStats)
 	return all
 }
 
-// ways are the ways between some regions and others, each once.
+// ways returns the ways between some regions and others, each once.
 func ways(some, others []string, oneWay bool) map[[2]string]struct{} {
 	all := map[[2]string]struct{}{}
 	for _, from := range some {

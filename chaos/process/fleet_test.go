@@ -16,7 +16,7 @@ import (
 	"github.com/quotad/quotad/chaos/oracle"
 )
 
-// builds is the folder of the binary that the tests share.
+// builds is the folder of the binary, which the tests share.
 var builds string
 
 func TestMain(m *testing.M) {
@@ -79,7 +79,7 @@ func (h *history) record(a oracle.Answer) {
 	h.more.Broadcast()
 }
 
-// await waits until an answer that was sent from now on is like this.
+// await waits for an answer, sent from now on, that fulfils a condition.
 func (h *history) await(t *testing.T, what string, like func(oracle.Answer) bool) {
 	t.Helper()
 	from := time.Now()
@@ -102,7 +102,7 @@ func (h *history) await(t *testing.T, what string, like func(oracle.Answer) bool
 	t.Fatalf("no answer was %s", what)
 }
 
-// admittedBy are admissions of a node since its last start.
+// admittedBy matches admissions by a node since its last start.
 func admittedBy(n *Node) func(oracle.Answer) bool {
 	name := fmt.Sprintf("%s#%d", n.Name, n.Starts())
 	return func(a oracle.Answer) bool {
@@ -110,7 +110,7 @@ func admittedBy(n *Node) func(oracle.Answer) bool {
 	}
 }
 
-// TestFleet kills, pauses, cuts and restarts real processes under load, and has the answers judged.
+// TestFleet kills, pauses, cuts and restarts real processes under load, and judges the answers.
 func TestFleet(t *testing.T) {
 	f, err := Start(t.Context(), t, Config{Quotad: binary(t), Limits: limits, Settings: []string{"chaos: true"},
 		Regions: []RegionConfig{{Name: "us", Nodes: 2}, {Name: "eu"}}})

@@ -11,32 +11,30 @@ import (
 )
 
 const (
-	// mostUnderWay bounds the requests of a flow that wait for an answer; one
-	// that falls due beyond it is shed and counted.
+	// mostUnderWay is the maximum number of requests of a flow that wait for an answer. Requests
+	// that fall due beyond it are shed and counted.
 	mostUnderWay = 256
 	// askTimeout bounds one request.
 	askTimeout = 2 * time.Second
 )
 
-// FlowConfig says what is offered to a region.
+// FlowConfig describes a load offered to a region.
 type FlowConfig struct {
 	Region string
 	Rate   load.Rate
 	Seed   uint64
-	// Question is what is asked again and again, of each node in turn. Its cost
-	// is that of each request; 0 stands for 1.
+	// Question is the request, sent again and again, to each node in turn. If its Cost is 0 it
+	// costs 1.
 	Question Question
-	// Bucket is the judge's name of what is asked for, and Limit what it is
-	// judged against.
+	// Bucket is the judge's name of the bucket, and Limit the limit to judge it by.
 	Bucket string
 	Limit  oracle.Limit
-	// Record takes every answer, Judge.Record for example. It is called from many
-	// goroutines.
+	// Record gets every answer; for example Judge.Record. It is called concurrently.
 	Record func(oracle.Answer)
 }
 
-// Flow offers load to a region until the context of its Run ends. At most 256
-// requests are under way, each for at most 2 s. Safe for concurrent use.
+// Flow offers load to a region until the context of its Run ends. At most 256 requests are under
+// way, each for at most 2 s. Safe for concurrent use.
 type Flow struct {
 	*load.Generator
 	nodes  []*Node
@@ -58,8 +56,8 @@ func (f *Fleet) Flow(c FlowConfig) (*Flow, error) {
 	return flow, err
 }
 
-// Unsent is how many requests were never sent, because no node accepted the
-// connection. They are no answers, and count for nothing.
+// Unsent returns the number of requests that were never sent because no node accepted the
+// connection. They are not answers, and are not judged.
 func (f *Flow) Unsent() int64 { return f.unsent.Load() }
 
 func (f *Flow) ask(ctx context.Context, r load.Request) {

@@ -16,7 +16,7 @@ import (
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 )
 
-// keysLimits have windows whose edge no run meets. What is spent of them must not be had again.
+// keysLimits have windows whose edge no run meets, so that spent units must not be admitted again.
 const keysLimits = `
 version: 1
 regions:
@@ -35,18 +35,18 @@ const (
 	longestLoad  = 8 * time.Minute
 	checkRate    = 500             // a second
 	checkedFor   = 30              // seconds
-	drainedFor   = 5 * time.Second // how long more is asked of what is spent
+	drainedFor   = 5 * time.Second // how long more is asked for of a spent bucket
 	sampledFlood = 1000
 )
 
-// BenchmarkKeys fills a real Redis and the memory of its node with a million buckets of a long
-// window, and prints what that costs and whether answers take longer than those of a node near
-// empty. Each of the million is spent wholly, and some others before and among them: after DEL and
-// FLUSHALL no more may be had of any than is printed. It is run once, by make keys.
+// BenchmarkKeys fills a real Redis and its node's memory with a million buckets of a long window.
+// It prints the cost, and whether answers take longer than those of a nearly empty node. Each of
+// the million buckets is spent entirely, and so are some before and among them: after DEL and
+// FLUSHALL no bucket may admit more than the printed bound. make keys runs it once.
 func BenchmarkKeys(b *testing.B) {
 	quotad := binary(b)
 	halves := cores(b)
-	use(b, halves.served) // what is started inherits it
+	use(b, halves.served) // child processes inherit it
 	k := &keys{b: b, full: startKeys(b, quotad), empty: startKeys(b, quotad)}
 	use(b, halves.loading)
 	k.full.name, k.empty.name = "the node of a million", "near empty"
@@ -71,11 +71,11 @@ func BenchmarkKeys(b *testing.B) {
 
 func ratio(a, b time.Duration) float64 { return float64(a) / float64(max(b, 1)) }
 
-// keys is the benchmark: a node that is filled, and one beside it that is not.
+// keys is the benchmark, with a node that is filled and one that is not.
 type keys struct {
 	b           *testing.B
 	full, empty *keysNode
-	key         map[string]string // a key of the Redis by limit, of an account of 9 letters
+	key         map[string]string // the Redis key of each limit, for an account of 9 letters
 	spent       []string
 	used        int64 // memory of the Redis before
 }
@@ -100,7 +100,7 @@ func keysRequest(limit, account string, cost int64) *quotadv1.CheckRequest {
 		Descriptors: map[string]string{"account": account}}
 }
 
-// ask has the node that is filled decide one request.
+// ask has the filled node decide one request.
 func (k *keys) ask(limit, account string, cost int64) *quotadv1.Decision {
 	k.b.Helper()
 	got, err := k.full.client.Check(k.b.Context(), keysRequest(limit, account, cost))
@@ -110,7 +110,7 @@ func (k *keys) ask(limit, account string, cost int64) *quotadv1.Decision {
 
 const someAccount = "some-0000"
 
-// names finds out what keys of the Redis are called, as long as there are few.
+// names finds out the Redis keys of buckets while there are few.
 func (k *keys) names() {
 	k.key = map[string]string{}
 	for _, limit := range []string{"flood", "spent"} {
@@ -139,7 +139,7 @@ func (k *keys) deletesOne(limit, account string) {
 	}
 }
 
-// spend spends all of some buckets.
+// spend spends all units of some buckets.
 func (k *keys) spend(prefix string, number int) {
 	for i := range number {
 		account := prefix[:len(prefix)-1] + strconv.Itoa(i)
@@ -150,11 +150,11 @@ func (k *keys) spend(prefix string, number int) {
 	}
 }
 
-// floodAccount returns a name of nine letters, another for each number, in no order: so the pages
-// of the journal that they are written to are as far apart as those of real accounts.
+// floodAccount returns a name of nine letters, different for each number and in no order. So the
+// journal pages that are written are as far apart as those of real accounts.
 func floodAccount(i int) string { return fmt.Sprintf("k%08x", uint32(i)*2654435761) }
 
-// loads spends all of a million buckets, as fast as the node decides.
+// loads spends all units of a million buckets, as fast as the node decides.
 func (k *keys) loads() {
 	ctx, cancel := context.WithTimeout(k.b.Context(), longestLoad)
 	defer cancel()
@@ -186,7 +186,7 @@ func (k *keys) loads() {
 	}
 }
 
-// loadsBatch spends all of the buckets of one batch, and sends again what was refused.
+// loadsBatch spends all units of the buckets of one batch, and sends refused requests again.
 func (k *keys) loadsBatch(ctx context.Context, from int, decided, again *atomic.Int64) {
 	var left []*quotadv1.CheckRequest
 	for i := from; i < from+inBatch; i++ {
@@ -204,7 +204,7 @@ func (k *keys) loadsBatch(ctx context.Context, from int, decided, again *atomic.
 			switch {
 			case d.AtUs == 0: // not decided by the store
 				refused = append(refused, left[i])
-			default: // denied: an answer before was too late, and it was charged
+			default: // denied: it was charged by an earlier request whose answer came too late
 				decided.Add(1)
 			}
 		}
@@ -213,7 +213,7 @@ func (k *keys) loadsBatch(ctx context.Context, from int, decided, again *atomic.
 	}
 }
 
-// rests waits until the journal has what was used.
+// rests waits until the journal has the use.
 func (k *keys) rests() {
 	begun := time.Now()
 	for time.Since(begun) < 2*time.Minute {
@@ -223,10 +223,10 @@ func (k *keys) rests() {
 		time.Sleep(250 * time.Millisecond)
 	}
 	fmt.Printf("the journal had all of it %v later\n", time.Since(begun).Round(100*time.Millisecond))
-	time.Sleep(12 * time.Second) // what is done every ten seconds is done
+	time.Sleep(12 * time.Second) // work that is done every ten seconds is done
 }
 
-// size prints what node and Redis take.
+// size prints the memory and disk space of node and Redis.
 func (k *keys) size(when string) {
 	info, err := k.full.redis.Client.Info(k.b.Context(), "memory").Result()
 	must(k.b, err)
@@ -251,18 +251,18 @@ func (k *keys) size(when string) {
 		seen("buckets"), seen("uses"), seen("unwritten"), m["quotad_seen_untracked_total"])
 }
 
-// steady is a request for one of few keys.
+// steady returns a request for one of a few keys.
 func steady(i uint64) *quotadv1.CheckRequest {
 	return keysRequest("steady", floodAccount(int(i%fewKeys)), 1)
 }
 
-// rounds asks both nodes in turn, a second each, for few keys at an even pace, so that whatever
-// else the machine does slows down both. It prints and returns what became of it.
+// rounds asks both nodes in turn, a second each, for a few keys at an even pace, so that other work
+// of the machine slows both equally. It prints and returns the outcome.
 func (k *keys) rounds(when string) (empty, full *paced) {
 	nodes := []*keysNode{k.empty, k.full}
 	all := []*paced{newPaced(), newPaced()}
 	var ran, waited [2]time.Duration
-	runtime.GC() // else it would come while somebody waits
+	runtime.GC() // otherwise it would run while somebody waits
 	for turn := range 2 * checkedFor {
 		i := turn % 2
 		ctx, cancel := context.WithTimeout(k.b.Context(), time.Second)
@@ -283,7 +283,7 @@ func (k *keys) rounds(when string) (empty, full *paced) {
 	return all[0], all[1]
 }
 
-// had asks for more of a bucket that is spent, for a while, and returns how much more was admitted.
+// had asks for more of a spent bucket for a while, and returns how much more was admitted.
 func (k *keys) had(limit string, accounts []string) (most, all int64,
 	reasons map[quotadv1.Reason]int) {
 	units := map[string]int64{}
@@ -310,14 +310,14 @@ func sampleFlood() (all []string) {
 	return all
 }
 
-// deletes deletes buckets that are spent.
+// deletes deletes spent buckets from the Redis.
 func (k *keys) deletes() {
 	const when = "the node asked first had used it then"
 	for _, c := range []struct {
 		limit    string
 		accounts []string
 	}{
-		{"spent", []string{k.spent[0], k.spent[3]}}, // one of before, one of among
+		{"spent", []string{k.spent[0], k.spent[3]}}, // one from before the flood, one from among it
 		{"flood", sampleFlood()[:100]},
 	} {
 		for _, account := range c.accounts {
@@ -334,8 +334,8 @@ func (k *keys) flushes() {
 	k.wantAtMost("FLUSHALL", "flood", sampleFlood(), "store-lost", "the nodes that decided still run")
 }
 
-// wantAtMost checks that no more of any bucket is admitted than is printed: where some was decided
-// without the store, what is printed of that comes on top.
+// wantAtMost checks that no more of any bucket is admitted than the printed bound. If some requests
+// were decided without the store, the bound for that is added.
 func (k *keys) wantAtMost(what, limit string, accounts []string, cause, when string) {
 	most, all, reasons := k.had(limit, accounts)
 	terms := printed(k.b, keysLimits, limit)

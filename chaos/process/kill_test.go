@@ -30,8 +30,9 @@ type killed struct {
 	deaths     int
 }
 
-// TestKills has a node die at each point of a transfer, again and again, and two at once: nothing is admitted above the
-// limit, nothing is borrowed that its lender does not remember, and rights move again.
+// TestKills has a node die at each point of a transfer, again and again, and two nodes at once.
+// Nothing is admitted above the limit, nothing is borrowed that its lender does not remember, and
+// rights move again.
 func TestKills(t *testing.T) {
 	t.Parallel()
 	f := &killed{t: t, Fleet: raise(t, Config{Limits: killLimits, Regions: []RegionConfig{{Name: "us"}, {Name: "eu"}, {Name: "ap"}}})}
@@ -78,18 +79,18 @@ func (f *killed) demand(b *bucket, rate, others int64) (stop func()) {
 	return func() { us(); eu(); ap() }
 }
 
-// long is a bucket of 10m that was never used, under demand until stop is called; all of it in us, for a region that may
-// use its part within ten minutes lends nothing.
+// long returns a bucket of 10m that was never used, under demand until stop is called. All demand
+// is in us, because a region that may use its part within ten minutes lends nothing.
 func (f *killed) long() (b *bucket, stop func()) {
 	b = newBucket(f.t, "long", fmt.Sprint(len(f.longs)), fixed(300, 10*time.Minute))
 	f.longs = append(f.longs, b)
 	return b, f.demand(b, 100, 0)
 }
 
-// each of so many deaths gets a bucket of 10m of its own: when it is used up no more rights of it move.
+// So many deaths share a bucket of 10m: when a bucket is used up, no more of its rights move.
 const deathsPerBucket = 3
 
-// dieAt has a node kill itself at a point so many times, each time started again at once.
+// dieAt has a node kill itself at a point so many times, and restarts it at once each time.
 func (f *killed) dieAt(t *testing.T, point string, victim *Node, deaths int) {
 	victim.Kill()
 	for left := deaths; left > 0; {
@@ -111,8 +112,8 @@ func (f *killed) dieAt(t *testing.T, point string, victim *Node, deaths int) {
 	f.moves(t)
 }
 
-// die starts a node and waits until it has come by a point so many times, where it dies. One that ended on its way, for
-// its Redis was slow, is started again.
+// die starts a node and waits until it has reached a point so many times, where it dies. If the
+// node ends earlier, because its Redis was slow, die starts it again.
 func (f *killed) die(t *testing.T, point string, times int, victim *Node) {
 	t.Helper()
 	victim.SetEnv(fmt.Sprintf("QUOTAD_FAILPOINT=%s:%d", point, times))
@@ -131,7 +132,7 @@ func (f *killed) die(t *testing.T, point string, times int, victim *Node) {
 	t.Fatalf("%s does not start\n%s", victim.name, victim.Output())
 }
 
-// dieTogether kills lender and borrower at once, and starts them again in either order.
+// dieTogether kills lender and borrower at once, and restarts them in either order.
 func (f *killed) dieTogether(t *testing.T, times int) {
 	for range times {
 		for _, order := range [][2]*Node{{f.us, f.eu}, {f.eu, f.us}} {
@@ -166,7 +167,7 @@ func (f *killed) moves(t *testing.T) {
 	b.await(t, "admitted on rights that were borrowed", borrowedBy("us"))
 }
 
-// explain says how all nodes stand, and what they know of a bucket.
+// explain describes the state of all nodes, and what they know of a bucket.
 func (f *killed) explain(t *testing.T, b *bucket) {
 	for _, n := range nodesOf(f.Regions...) {
 		s, err := n.Status(t.Context())
@@ -180,7 +181,8 @@ func borrowedBy(region string) func(oracle.Answer) bool {
 	}
 }
 
-// journalKnows has the lender's Redis lose everything while nobody is there to tell what was lent: the journal knows it.
+// journalKnows has the lender's Redis lose everything while nobody is there to tell what was lent:
+// the journal must know.
 func (f *killed) journalKnows(t *testing.T) {
 	b, stop := f.long()
 	fromEU := func() (borrowed int64) {
@@ -207,8 +209,9 @@ func (f *killed) journalKnows(t *testing.T) {
 	f.moves(t)
 }
 
-// judged checks that nothing was admitted above the limit, in no window. A request that died with its node may have been
-// admitted; where the window was used up it is above the limit, and cannot be told from one that was denied.
+// judged checks that nothing was admitted above the limit in any window. A request whose node died
+// may have been admitted. In a used-up window such a request shows as an excess, and cannot be told
+// from one that was denied.
 func (f *killed) judged(b *bucket) {
 	f.t.Helper()
 	v := b.judge.Verdict()

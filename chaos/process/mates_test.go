@@ -7,7 +7,7 @@ import (
 	"github.com/quotad/quotad/chaos/load"
 )
 
-// matesLimits admit nothing without a Redis, for that would come on top.
+// matesLimits admit nothing without a Redis, because that would be added to the limit.
 const matesLimits = `
 version: 1
 regions:
@@ -18,8 +18,8 @@ limits:
   - {name: account, domain: api, key: [account], algorithm: fixed_window, limit: 200, window: 1s, on_store_failure: deny}
 `
 
-// TestMates has traffic move between regions, and between the two nodes of each: together they admit exactly the limit,
-// and nearly all of it.
+// TestMates moves traffic between regions, and between the two nodes of each. Together they admit
+// exactly the limit, and use nearly all of it.
 func TestMates(t *testing.T) {
 	f := raise(t, Config{Limits: matesLimits, Regions: []RegionConfig{{Name: "us", Nodes: 2}, {Name: "eu", Nodes: 2}, {Name: "ap", Nodes: 2}}})
 	b := newBucket(t, "account", "1", fixed(200, time.Second))
@@ -30,8 +30,8 @@ func TestMates(t *testing.T) {
 		flows[i], stop = b.offer(f, 0, n)
 		defer stop()
 	}
-	// Units a second at each node: us, us, eu, eu, ap, ap. Together they are always more than the limit, and every region
-	// has some use of what it cannot lend.
+	// Units a second at each node: us, us, eu, eu, ap, ap. Their sum is always above the limit, and
+	// every region can itself use what it may not lend.
 	for range timesOr(1) {
 		for _, c := range []struct {
 			name  string
@@ -60,8 +60,9 @@ func TestMates(t *testing.T) {
 	b.wantNearlyAll(t)
 }
 
-// wantNearlyAll checks how much of what one limiter for all would have admitted was. Where demand stays in its regions
-// that is all but a few; where it moves to another, rights follow when the demand before is seen to have gone.
+// wantNearlyAll compares what was admitted with what one limiter for all would have admitted. If
+// demand stays in its regions, nearly all of it must be. If demand moves to another region, rights
+// follow when the old demand is seen to have gone.
 func (b *bucket) wantNearlyAll(t *testing.T) {
 	var admitted, pooled int64
 	for _, p := range b.judge.Summary() {

@@ -15,12 +15,12 @@ limits:
   - {name: month, domain: api, key: [month], algorithm: fixed_window, limit: 1000, window: 720h}
 `
 
-// monthRate is how many units a second us is asked for, after it has lent some: a region that may use its part within the
-// month lends nothing.
+// monthRate is the load in us, in units a second, after us has lent some units. It is that low
+// because a region that may use its part within the month lends nothing.
 const monthRate = 60
 
-// TestMonth loses the Redis of a region together with every node there is: use of a limit of a month comes back from
-// checkpoints, and what was lent from journals and from the other regions.
+// TestMonth loses the Redis of a region and all its nodes. Use of a limit of a month must come back
+// from checkpoints, and rows from journals and from the other regions.
 func TestMonth(t *testing.T) {
 	t.Parallel()
 	f := raise(t, Config{Limits: monthLimits, Regions: []RegionConfig{{Name: "us", Nodes: 2}, {Name: "eu"}, {Name: "ap"}}})
@@ -28,13 +28,15 @@ func TestMonth(t *testing.T) {
 	for i := range timesOr(1) {
 		t.Run("all back at once", func(t *testing.T) { monthLost(t, f, "all back at once", i, bound, nil) })
 		t.Run("some back later", func(t *testing.T) {
-			// With n2 nobody of us knows all that us has lent, and ap cannot tell what it was lent.
+			// Without n2, nobody in us knows all that us has lent, and ap cannot tell what it was
+			// lent.
 			monthLost(t, f, "some back later", i, bound, []*Node{f.Region("us").Nodes[1], f.Region("ap").Nodes[0]})
 		})
 	}
 }
 
-// monthLost spends part of a month, loses all there is but journals and the Redis of other regions, and spends the rest.
+// monthLost spends part of a month, loses everything except the journals and the Redis of the other
+// regions, and spends the rest.
 func monthLost(t *testing.T, f *Fleet, name string, round int, bound int64, later []*Node) {
 	us, eu, ap := f.Region("us"), f.Region("eu"), f.Region("ap")
 	b := newBucket(t, "month", name+string(rune('a'+round)), fixed(1000, month))

@@ -27,7 +27,7 @@ type Node struct {
 	calls  *caller.Caller
 }
 
-// nodeFile is what a node file says beside the node's names and API.
+// nodeFile is the content of a node file without the node's name, region and API.
 type nodeFile struct {
 	nodes                             int
 	redis, limits, peer, gossip, seed string
@@ -51,16 +51,16 @@ func (n *Node) configure(f nodeFile) (err error) {
 
 func (n *Node) file() string { return filepath.Join(n.dir, "node.yaml") }
 
-// end kills the process and lets go of its connections.
+// end kills the process and closes its connections.
 func (n *Node) end() {
 	n.Kill()
 	n.calls.Close()
 }
 
-// Start starts the node, again if it has ended, and waits until it is ready.
-// The first start says that its region never served before.
-// One that ends on its way is started again, a few times, as whatever keeps it
-// running would: on a busy machine a Redis may be too slow to begin with.
+// Start starts the node, also after it has ended, and waits until it is ready. The first start
+// passes --bootstrap, because the region has never served before. If the node ends before it is
+// ready, Start starts it again, up to four times in all, as a service manager would: on a busy
+// machine its Redis may at first be too slow.
 func (n *Node) Start(ctx context.Context) (err error) {
 	for range 4 {
 		if err = n.Launch(); err != nil {
@@ -73,7 +73,7 @@ func (n *Node) Start(ctx context.Context) (err error) {
 	return err
 }
 
-// Launch is Start without the waiting.
+// Launch starts the node as Start does, but does not wait.
 func (n *Node) Launch() error {
 	args := []string{"serve", "--config", n.file()}
 	if n.Starts() == 0 {
@@ -82,8 +82,8 @@ func (n *Node) Launch() error {
 	return n.start(n.quotad, args...)
 }
 
-// begin starts the node, and again if it gives up, as a service manager does: on
-// a busy machine its Redis may have been too slow for it.
+// begin starts the node for the first time. If it ends, begin starts it again with --bootstrap, up
+// to twice: on a busy machine its Redis may have been too slow.
 func (n *Node) begin(ctx context.Context) error {
 	err := n.Start(ctx)
 	for again := 0; again < 2 && err != nil && !n.Running(); again++ {
@@ -95,7 +95,7 @@ func (n *Node) begin(ctx context.Context) error {
 	return err
 }
 
-// Ready waits until the node says that it may be sent requests.
+// Ready waits until the node reports that it is ready for requests.
 func (n *Node) Ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -105,7 +105,7 @@ func (n *Node) Ready(ctx context.Context) error {
 	})
 }
 
-// IsReady says whether the node says that it may be sent requests.
+// IsReady reports whether the node says that it is ready for requests.
 func (n *Node) IsReady(ctx context.Context) bool {
 	_, err := n.calls.Request(ctx, http.MethodGet, "/readyz", nil)
 	return err == nil
@@ -118,14 +118,14 @@ func (n *Node) Stop(ctx context.Context) error {
 	return n.Terminate(ctx)
 }
 
-// Status is what a node says of itself, as far as tests ask for it.
+// Status is the part of a node's status that tests need.
 type Status = caller.Status
 
 // Status asks the node for its status.
 func (n *Node) Status(ctx context.Context) (Status, error) { return n.calls.Status(ctx) }
 
-// Cut cuts the node off from a region for d, in a direction (in, out or both);
-// 0 heals. The node needs the setting chaos: true.
+// Cut cuts the node off from a region for d, in a direction (in, out or both); 0 heals. The node
+// needs the setting chaos: true.
 func (n *Node) Cut(ctx context.Context, region, direction string, d time.Duration) error {
 	q := map[string]any{"region": region, "direction": direction}
 	if d > 0 {

@@ -24,7 +24,7 @@ import (
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 )
 
-// overloadLimits: what attackers flood, and what victims ask for beside them.
+// overloadLimits has the limit that attackers flood, and those that victims use meanwhile.
 const overloadLimits = `
 version: 1
 regions:
@@ -41,13 +41,14 @@ const (
 	inBatch      = 100
 )
 
-// BenchmarkOverload offers a real node on a real Redis up to ten times what it decides, and prints what victims beside it
-// see. It is run once, by make overload: all that it has to say are figures of this machine.
+// BenchmarkOverload offers a real node with a real Redis up to ten times the load that it can
+// decide, and prints what victims experience meanwhile. make overload runs it once: its figures are
+// valid for this machine only.
 func BenchmarkOverload(b *testing.B) {
 	quotad, err := Build(b.Context(), b.TempDir())
 	fatal(b, err)
 	halves := cores(b)
-	use(b, halves.served) // what is started inherits it
+	use(b, halves.served) // child processes inherit it
 	f, err := Start(b.Context(), b, Config{Quotad: quotad, Limits: overloadLimits, Regions: []RegionConfig{{Name: "us"}}})
 	use(b, halves.loading)
 	fatal(b, err)
@@ -74,8 +75,9 @@ func BenchmarkOverload(b *testing.B) {
 	o.goodput(most, attack{name: "10x", rate: 10 * best})
 }
 
-// goodput plays the attack of which most was decided and another by turns, so that a machine that is slow for a while is slow
-// for both, and prints what was decided of the one as a part of the other.
+// goodput alternates the attack of which most was decided with another one, so that both suffer
+// equally when the machine is slow for a while. It prints the decisions of the other as a part of
+// those of the first.
 func (o *overload) goodput(most, of attack) {
 	var best, decided []float64
 	for range 7 {
@@ -94,14 +96,15 @@ type overload struct {
 	redis *Redis
 }
 
-// attack is batches of checks: by so many callers that wait for their answers, or at a rate of checks a second.
+// attack is a load of batches of checks, either by so many callers that wait for their answers, or
+// at a rate of checks a second.
 type attack struct {
 	name     string
 	callers  int
 	rate     float64
-	domain   string // flood if empty
+	domain   string // flood, if empty
 	oneKey   bool
-	together int // batches sent at the same moment; 0: one
+	together int // batches sent at the same time; 0: one
 	conns    int // 0: four
 }
 
@@ -119,7 +122,7 @@ func (o *overload) dial() *grpc.ClientConn {
 	return c
 }
 
-// ready is a message that is encoded already, so that attacking costs little; what comes back is not read.
+// ready is an encoded message, so that attacking costs little. Answers are not decoded.
 type ready []byte
 
 // Marshal, Unmarshal and Name implement encoding.Codec.
@@ -127,7 +130,7 @@ func (ready) Marshal(v any) ([]byte, error) { return v.(ready), nil }
 func (ready) Unmarshal([]byte, any) error   { return nil }
 func (ready) Name() string                  { return "proto" }
 
-// batches returns some batches, encoded, of distinct keys or of one.
+// batches returns encoded batches, of distinct keys or of one key.
 func (o *overload) batches(a attack) (all []ready) {
 	domain := a.domain
 	if domain == "" {
@@ -149,8 +152,8 @@ func (o *overload) batches(a attack) (all []ready) {
 	return all
 }
 
-// plays has an attack happen beside victims, prints what became of both, and returns how many checks of the attack were
-// decided a second.
+// plays runs an attack beside victims, prints the outcome of both, and returns how many checks of
+// the attack were decided a second.
 func (o *overload) plays(a attack) (decided float64) {
 	conns := make([]*grpc.ClientConn, max(a.conns, 4))
 	for i := range conns {
@@ -205,7 +208,8 @@ func (o *overload) attacks(ctx context.Context, a attack, conns []*grpc.ClientCo
 	batch := func(i uint64) {
 		sent.Add(inBatch)
 		_ = conns[i%uint64(len(conns))].Invoke(context.WithoutCancel(ctx), quotadv1.QuotaService_CheckBatch_FullMethodName,
-			bodies[i%uint64(len(bodies))], nil, grpc.ForceCodec(ready{})) // what became of it the node counts
+			// The node counts the outcomes.
+			bodies[i%uint64(len(bodies))], nil, grpc.ForceCodec(ready{}))
 	}
 	var all sync.WaitGroup
 	defer all.Wait()
@@ -237,7 +241,7 @@ func (o *overload) attacks(ctx context.Context, a attack, conns []*grpc.ClientCo
 	}
 }
 
-// shedLine has the calls, batches of a hundred for the most part, that were refused before they were read.
+// shedLine describes the calls that were refused unread; most of them are batches of a hundred.
 var shedLine = regexp.MustCompile(`^quotad_calls_shed_total\{port="grpc"\} (\S+)$`)
 
 var decisionLine = regexp.MustCompile(`^quotad_decisions_total\{limit="(\w+)",reason="(\w+)"\} (\S+)$`)
@@ -263,7 +267,7 @@ func (o *overload) decisions() map[string]float64 {
 	return all
 }
 
-// rss is the node's resident memory in bytes; 0 where there is no /proc.
+// rss returns the node's resident memory in bytes, 0 if there is no /proc.
 func (o *overload) rss() int {
 	o.node.mu.Lock()
 	pid := o.node.cmd.Process.Pid
@@ -278,7 +282,7 @@ func (o *overload) rss() int {
 	return 0
 }
 
-// accepted is how many connections the Redis has taken since it started.
+// accepted returns how many connections the Redis has accepted since it started.
 func (o *overload) accepted() int {
 	info, err := o.redis.Client.Info(o.b.Context(), "stats").Result()
 	fatal(o.b, err)

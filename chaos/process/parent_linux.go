@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// dieWithParent has the system kill a child whose parent ended without doing so.
+// dieWithParent has the system kill the child when its parent dies.
 func dieWithParent(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 }

@@ -4,5 +4,5 @@ package process
 
 import "os/exec"
 
-// dieWithParent does nothing where the system cannot be told to.
+// dieWithParent does nothing: this system has no such feature.
 func dieWithParent(*exec.Cmd) {}

@@ -12,22 +12,21 @@ import (
 	"time"
 )
 
-// Scope is what processes live in; *testing.T is one. TempDir returns a new
-// folder each time, which is removed with the scope.
+// Scope is the lifetime of processes; *testing.T is one. TempDir returns a new folder each time.
+// The scope removes these folders when it ends.
 type Scope interface {
 	Cleanup(func())
 	TempDir() string
 }
 
-// Process is one process, which may be started again after it has ended. Safe
-// for concurrent use.
+// Process is one process, which may be started again after it has ended. Safe for concurrent use.
 type Process struct {
 	name string
 	dir  string
 
 	mu     sync.Mutex
 	cmd    *exec.Cmd     // the last one started
-	exited chan struct{} // closed when it has ended
+	exited chan struct{} // closed when cmd has ended
 	starts int
 	env    []string
 	output tail
@@ -36,15 +35,15 @@ type Process struct {
 // ErrNotRunning says that there is no process to signal.
 var ErrNotRunning = errors.New("the process does not run")
 
-// SetEnv adds NAME=VALUE to the environment of all later starts, in place of
-// what it added before.
+// SetEnv adds NAME=VALUE pairs to the environment of all later starts. They replace those of
+// earlier calls.
 func (p *Process) SetEnv(all ...string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.env = all
 }
 
-// start starts the command; the one before must have ended.
+// start starts the command. The previous one must have ended.
 func (p *Process) start(path string, args ...string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -58,15 +57,15 @@ func (p *Process) start(path string, args ...string) error {
 	dieWithParent(cmd)
 	started, exited := make(chan error), make(chan struct{})
 	go func() {
-		// The system ends the child with the thread that started it, not with the
-		// process, so that thread is kept.
+		// The system kills the child when the thread that started it ends, not when the process
+		// does. Therefore this goroutine keeps its thread.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		defer close(exited)
 		err := cmd.Start()
 		started <- err
 		if err == nil {
-			_ = cmd.Wait() // how it ended is seen in its output
+			_ = cmd.Wait() // the output shows how it ended
 		}
 	}()
 	if err := <-started; err != nil {
@@ -77,7 +76,7 @@ func (p *Process) start(path string, args ...string) error {
 	return nil
 }
 
-// running is Running with the lock held.
+// running is Running for callers that hold the lock.
 func (p *Process) running() bool {
 	if p.exited == nil {
 		return false
@@ -90,15 +89,14 @@ func (p *Process) running() bool {
 	}
 }
 
-// Running says whether the process has been started and has not ended. One
-// that is paused runs.
+// Running reports whether the process has been started and has not ended. A paused process runs.
 func (p *Process) Running() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.running()
 }
 
-// End kills the process at once, and fails if it had ended before, by itself.
+// End kills the process at once. It fails if the process had already ended by itself.
 func (p *Process) End() error {
 	running := p.Running()
 	if p.Kill(); !running || !p.Killed() {
@@ -107,8 +105,7 @@ func (p *Process) End() error {
 	return nil
 }
 
-// Killed says whether the process that was started last has ended by SIGKILL,
-// whoever sent it.
+// Killed reports whether the last started process was ended by SIGKILL, whoever sent it.
 func (p *Process) Killed() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -119,23 +116,22 @@ func (p *Process) Killed() bool {
 	return known && s.Signaled() && s.Signal() == syscall.SIGKILL
 }
 
-// Starts is how often the process was started.
+// Starts returns how often the process was started.
 func (p *Process) Starts() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.starts
 }
 
-// Exited is closed when the process that was started last has ended; it is nil,
-// and so never closed, before the first start.
+// Exited returns a channel that is closed when the last started process has ended. Before the first
+// start it is nil, and so never closed.
 func (p *Process) Exited() <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.exited
 }
 
-// Output is the end of what the process wrote, over all its starts, at most 64
-// KiB.
+// Output returns the last 64 KiB that the process wrote, over all its starts.
 func (p *Process) Output() string { return p.output.String() }
 
 // Signal sends a signal, or fails with ErrNotRunning.
@@ -151,24 +147,23 @@ func (p *Process) Signal(s syscall.Signal) error {
 	return nil
 }
 
-// Pause stops the process where it stands (SIGSTOP), as a machine does that is
-// suspended.
+// Pause stops the process (SIGSTOP), like a machine that is suspended.
 func (p *Process) Pause() error { return p.Signal(syscall.SIGSTOP) }
 
-// Resume lets a paused process go on (SIGCONT).
+// Resume continues a paused process (SIGCONT).
 func (p *Process) Resume() error { return p.Signal(syscall.SIGCONT) }
 
-// Kill ends the process at once (SIGKILL) and waits until it has ended. One
-// that does not run is left alone.
+// Kill ends the process at once (SIGKILL) and waits until it has ended. It does nothing if the
+// process does not run.
 func (p *Process) Kill() {
 	if err := p.Signal(syscall.SIGKILL); err == nil {
 		<-p.Exited()
 	}
 }
 
-// Terminate asks the process to end (SIGTERM), also if it is paused, and waits
-// until it has. If ctx ends first it is killed, which is an error, as is an end
-// with another exit code than 0.
+// Terminate asks the process to end (SIGTERM), even if it is paused, and waits until it has ended.
+// If ctx ends first, Terminate kills the process and returns an error. Another exit code than 0 is
+// also an error.
 func (p *Process) Terminate(ctx context.Context) error {
 	if err := errors.Join(p.Signal(syscall.SIGTERM), p.Signal(syscall.SIGCONT)); err != nil {
 		if !p.Running() {
@@ -185,8 +180,8 @@ func (p *Process) Terminate(ctx context.Context) error {
 	}
 }
 
-// orderly says how the process that was started last ended, or nil if its exit
-// code was 0.
+// orderly returns nil if the last started process ended with exit code 0, and otherwise how it
+// ended.
 func (p *Process) orderly() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -196,8 +191,7 @@ func (p *Process) orderly() error {
 	return nil
 }
 
-// await asks again and again until there is no error, the process ends, or ctx
-// does.
+// await calls try until it returns no error, the process ends, or ctx does.
 func (p *Process) await(ctx context.Context, what string, try func(context.Context) error) error {
 	again := time.NewTicker(20 * time.Millisecond)
 	defer again.Stop()
@@ -217,7 +211,7 @@ func (p *Process) await(ctx context.Context, what string, try func(context.Conte
 	}
 }
 
-// mostOutput bounds what is kept of a process's output, in bytes.
+// mostOutput is the maximum number of bytes kept of a process's output.
 const mostOutput = 64 << 10
 
 // tail keeps the end of what is written to it. Safe for concurrent use.
@@ -231,7 +225,8 @@ func (t *tail) Write(b []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.bytes = append(t.bytes, b...)
-	if len(t.bytes) > 2*mostOutput { // moving rarely keeps the copying proportional to what is written
+	// Moving rarely keeps the copying proportional to what is written.
+	if len(t.bytes) > 2*mostOutput {
 		t.bytes = append([]byte(nil), t.bytes[len(t.bytes)-mostOutput:]...)
 	}
 	return len(b), nil

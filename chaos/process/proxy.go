@@ -6,22 +6,22 @@ import (
 	"sync"
 )
 
-// Proxy stands between a node and its Redis, so that the way can be cut for
-// that node alone, or lead to another Redis. Safe for concurrent use.
+// Proxy stands between a node and its Redis, so that the connection can be cut for that node alone,
+// or lead to another Redis. Safe for concurrent use.
 type Proxy struct {
-	// URL is what the node is given for its Redis.
+	// URL is the address for the node file.
 	URL string
 
 	listener net.Listener
 	work     sync.WaitGroup
 
 	mu     sync.Mutex
-	to     string // host:port; empty: nobody is let through
+	to     string // host:port; empty: no connection is passed on
 	closed bool
 	open   map[net.Conn]struct{}
 }
 
-// StartProxy starts a proxy that leads to an address, host:port.
+// StartProxy starts a proxy that leads to the address to, host:port.
 func StartProxy(scope Scope, to string) (*Proxy, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -33,19 +33,19 @@ func StartProxy(scope Scope, to string) (*Proxy, error) {
 	return p, nil
 }
 
-// Lead breaks all connections and has new ones lead to an address; to nobody if
-// it is empty: they are closed as soon as they are made.
+// Lead breaks all connections, and leads new ones to another address. If that is empty, new
+// connections are closed as soon as they are made.
 func (p *Proxy) Lead(to string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.to = to
 	for c := range p.open {
-		_ = c.Close() // that it was closed before is no harm
+		_ = c.Close() // it may be closed already
 	}
 	clear(p.open)
 }
 
-// end lets go of all that the proxy holds.
+// end closes everything that the proxy holds.
 func (p *Proxy) end() {
 	p.mu.Lock()
 	p.closed = true
@@ -59,13 +59,13 @@ func (p *Proxy) serve() {
 	for {
 		c, err := p.listener.Accept()
 		if err != nil {
-			return // it was closed
+			return // the proxy was closed
 		}
 		p.work.Go(func() { p.join(c) })
 	}
 }
 
-// join carries bytes both ways until one side ends or the way is cut.
+// join carries bytes both ways until one side ends or the connection is cut.
 func (p *Proxy) join(from net.Conn) {
 	defer from.Close()
 	p.mu.Lock()
@@ -76,7 +76,7 @@ func (p *Proxy) join(from net.Conn) {
 	}
 	there, err := net.Dial("tcp", to)
 	if err != nil {
-		return // the node finds its connection closed, as it would without us
+		return // the node finds its connection closed, as it would without a proxy
 	}
 	defer there.Close()
 	if !p.hold(to, from, there) {
@@ -85,7 +85,7 @@ func (p *Proxy) join(from net.Conn) {
 	defer p.drop(from, there)
 	var both sync.WaitGroup
 	carry := func(to, from net.Conn) {
-		_, _ = io.Copy(to, from) // however it ended, the connection is over
+		_, _ = io.Copy(to, from) // the connection is over, however it ended
 		_ = to.Close()
 		_ = from.Close()
 	}
@@ -94,7 +94,8 @@ func (p *Proxy) join(from net.Conn) {
 	both.Wait()
 }
 
-// hold notes connections that a cut breaks; false: the way has changed.
+// hold records connections, which a cut is to break. It returns false if the proxy no longer leads
+// to to.
 func (p *Proxy) hold(to string, both ...net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -6,28 +6,28 @@ import (
 	"time"
 )
 
-// Fault is what is wrong on the way from one region to another, in that
-// direction alone. The zero value is nothing.
+// Fault is what is wrong on the way from one region to another, in that direction alone. The zero
+// value is no fault.
 type Fault struct {
-	// CutUDP loses every packet, and CutTCP stalls streams, as a network does that
-	// drops packets: a stream goes on where it stood when the cut ends, its end
-	// included, and a new connection comes to nothing until then.
+	// CutUDP loses every packet. CutTCP stalls streams, like a network that drops packets: when the
+	// cut ends, streams continue where they stood, including their end. Until then no new
+	// connection succeeds.
 	CutUDP, CutTCP bool
-	// Loss is how many of 100 packets of UDP are lost at random, 0 to 100.
+	// Loss is the percentage of UDP packets that are lost at random, 0 to 100.
 	Loss int
-	// Delay is how much longer packets and streams take, 0 or more.
+	// Delay is the additional time that packets and streams take, 0 or more.
 	Delay time.Duration
 }
 
 // LineStats counts what lines did to the traffic since they were started.
 type LineStats struct {
-	Lost    int64 // packets of UDP that a cut or a loss took
-	Crowded int64 // packets and connections that a full queue had no room for
-	Stalled int64 // how often a stream came to a stand
-	Delayed int64 // packets of UDP and pieces of streams that were slowed down
+	Lost    int64 // UDP packets lost by a cut or by Loss
+	Crowded int64 // packets and connections dropped because a queue was full
+	Stalled int64 // how often a stream stalled
+	Delayed int64 // UDP packets and pieces of streams that were delayed
 }
 
-// delay counts what sets out under a fault.
+// delay counts a packet or piece that is sent under a fault.
 func (s *LineStats) delay(f Fault) {
 	if f.Delay > 0 {
 		s.Delayed++
@@ -42,23 +42,23 @@ func (s *LineStats) plus(o LineStats) {
 	s.Delayed += o.Delayed
 }
 
-// mostPackets bounds the packets under way on one line; another is dropped and
-// counted.
+// mostPackets is the maximum number of packets under way on one line. Further packets are dropped
+// and counted.
 const mostPackets = 1024
 
 // line is the way from one region to another. Safe for concurrent use.
 type line struct {
 	packets chan packet
-	wanted  sync.Once // by the first packet
+	wanted  sync.Once // starts delivery with the first packet
 
 	mu      sync.Mutex
 	random  *rand.Rand
 	fault   Fault
-	changed chan struct{} // closed, and replaced, when the fault is another
+	changed chan struct{} // closed and replaced when the fault changes
 	stats   LineStats
 }
 
-// packet is one of UDP under way.
+// packet is a UDP packet under way.
 type packet struct {
 	bytes   []byte
 	due     time.Time
@@ -69,10 +69,10 @@ func newLine(random *rand.Rand) *line {
 	return &line{packets: make(chan packet, mostPackets), random: random, changed: make(chan struct{})}
 }
 
-// set puts another fault in place of the one before.
+// set replaces the fault.
 func (l *line) set(f Fault) { l.change(func(now *Fault) { *now = f }) }
 
-// change changes the fault as one act.
+// change changes the fault atomically.
 func (l *line) change(to func(*Fault)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -81,7 +81,7 @@ func (l *line) change(to func(*Fault)) {
 	l.changed = make(chan struct{})
 }
 
-// state is the fault, and what is closed when it is another.
+// state returns the fault, and a channel that is closed when the fault changes.
 func (l *line) state() (Fault, <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -94,7 +94,7 @@ func (l *line) count(add func(*LineStats)) {
 	add(&l.stats)
 }
 
-// send takes a packet that deliver is given when it has arrived. It never waits.
+// send sends a packet. deliver is called with it when it has arrived. send never waits.
 func (l *line) send(bytes []byte, deliver func([]byte)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -110,8 +110,8 @@ func (l *line) send(bytes []byte, deliver func([]byte)) {
 	}
 }
 
-// deliver hands packets over when they are due, until stop is closed. One that
-// is under way when a cut begins is lost.
+// deliver delivers packets when they are due, until stop is closed. Packets under way when a cut
+// begins are lost.
 func (l *line) deliver(stop <-chan struct{}) {
 	for {
 		select {
@@ -130,7 +130,7 @@ func (l *line) deliver(stop <-chan struct{}) {
 	}
 }
 
-// pass waits while streams are cut; false: stop was closed first.
+// pass waits while streams are cut. It returns false if stop was closed first.
 func (l *line) pass(stop <-chan struct{}) bool {
 	for stalled := false; ; {
 		fault, changed := l.state()
@@ -149,7 +149,7 @@ func (l *line) pass(stop <-chan struct{}) bool {
 	}
 }
 
-// until waits for a time; false: stop was closed first.
+// until waits until due. It returns false if stop was closed first.
 func until(due time.Time, stop <-chan struct{}) bool {
 	wait := time.Until(due)
 	if wait <= 0 {

@@ -11,7 +11,7 @@ import (
 	"github.com/quotad/quotad/chaos/bubble"
 )
 
-// wire is a stream over a line, as a relay joins them.
+// wire is a stream over a line, as a relay connects them.
 func wire(t *testing.T, l *line) (here, there net.Conn) {
 	t.Helper()
 	here, in := net.Pipe()
@@ -151,7 +151,7 @@ func TestPacketsUnderWayAreLostByACut(t *testing.T) {
 	})
 }
 
-// TestOpening is about new connections: they wait for a round trip, and for both directions.
+// TestOpening: new connections wait for a round trip, and for both directions.
 func TestOpening(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		there, back := newTestLine(), newTestLine()

@@ -6,15 +6,13 @@ import (
 	"sync"
 )
 
-// Lines are the ways between the regions of a fleet: one for each ordered pair,
-// and one inside each region, which is always sound. Without a fault they change
-// nothing. Safe for concurrent use.
+// Lines are the ways between the regions of a fleet: one for each ordered pair, and one inside each
+// region, which never has a fault. Without a fault they change nothing. Safe for concurrent use.
 //
-// A node advertises the address of a relay that stands for it, so what others
-// send to it comes by there. Who sent it is told by its source address: nodes
-// with the setting chaos: true call from the address that they listen on. What
-// the relay hands on comes from the sender's relay, so that answers take the way
-// through a relay as well.
+// Each node advertises the address of a relay in its place, so that traffic to the node goes
+// through its relay. The relay knows the sender by the source address, because nodes with chaos:
+// true call from the address they listen on. The relay passes traffic on from the address of the
+// sender's relay, so that answers also go through a relay.
 type Lines struct {
 	seed uint64
 	stop chan struct{}
@@ -22,7 +20,7 @@ type Lines struct {
 
 	mu     sync.Mutex
 	lines  map[[2]string]*line
-	relays map[netip.Addr]*relay // by the address of the node that they stand for
+	relays map[netip.Addr]*relay // by address of the node that they stand for
 }
 
 // startLines returns lines without relays.
@@ -32,26 +30,25 @@ func startLines(scope Scope, seed uint64) *Lines {
 	return l
 }
 
-// Set puts a fault on the way from one region to another, in place of the one
-// before.
+// Set replaces the fault on the way from one region to another.
 func (l *Lines) Set(from, to string, f Fault) { l.line(from, to).set(f) }
 
-// Change changes the fault on the way from one region to another as one act.
+// Change changes the fault on the way from one region to another atomically.
 func (l *Lines) Change(from, to string, change func(*Fault)) { l.line(from, to).change(change) }
 
-// Fault is what is wrong on the way from one region to another.
+// Fault returns the fault on the way from one region to another.
 func (l *Lines) Fault(from, to string) Fault {
 	f, _ := l.line(from, to).state()
 	return f
 }
 
-// StatsOf is what the way from one region to another did.
+// StatsOf returns the counts of the way from one region to another.
 func (l *Lines) StatsOf(from, to string) (stats LineStats) {
 	l.line(from, to).count(func(s *LineStats) { stats = *s })
 	return stats
 }
 
-// Stats adds up what all lines did.
+// Stats returns the sum of the counts of all lines.
 func (l *Lines) Stats() (all LineStats) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -61,7 +58,7 @@ func (l *Lines) Stats() (all LineStats) {
 	return all
 }
 
-// line is the way from one region to another.
+// line returns the way from one region to another, and makes it on first use.
 func (l *Lines) line(from, to string) *line {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -74,7 +71,7 @@ func (l *Lines) line(from, to string) *line {
 	return one
 }
 
-// end lets go of all that the lines hold, and waits until it is gone.
+// end closes everything that the lines hold, and waits until all goroutines have ended.
 func (l *Lines) end() {
 	close(l.stop)
 	l.mu.Lock()

@@ -11,22 +11,22 @@ import (
 )
 
 const (
-	// mostStreams bounds the connections of one relay; another is closed at once
-	// and counted.
+	// mostStreams is the maximum number of connections of one relay. Further ones are closed at
+	// once and counted.
 	mostStreams = 512
-	// largestPacket is the most bytes of a packet of UDP.
+	// largestPacket is the maximum size of a UDP packet, in bytes.
 	largestPacket = 64 << 10
-	// relayDial bounds the calling of the node that a relay stands for.
+	// relayDial is the time that a relay has to connect to its node.
 	relayDial = 5 * time.Second
 )
 
-// relay stands for a node towards all others: gossip by UDP and TCP, and calls
-// from other nodes.
+// relay stands for a node towards all others: for gossip over UDP and TCP, and for calls from other
+// nodes.
 type relay struct {
 	lines   *Lines
 	region  string
-	ip      netip.Addr     // its own
-	gossip  netip.AddrPort // the node's
+	ip      netip.Addr     // its own address
+	gossip  netip.AddrPort // address of the node's gossip
 	packets *net.UDPConn
 	streams []net.Listener
 	open    atomic.Int64
@@ -36,8 +36,7 @@ type relay struct {
 	conns  map[net.Conn]struct{}
 }
 
-// add starts a relay at ip for a node at another address; both listen on the
-// same ports.
+// add starts a relay at ip for the node at another address. Both listen on the same ports.
 func (l *Lines) add(region string, ip, node netip.Addr) (err error) {
 	r := &relay{lines: l, region: region, ip: ip, gossip: netip.AddrPortFrom(node, gossipPort), conns: map[net.Conn]struct{}{}}
 	defer func() {
@@ -66,7 +65,7 @@ func (l *Lines) add(region string, ip, node netip.Addr) (err error) {
 	return nil
 }
 
-// close ends all that goes through the relay.
+// close ends all traffic through the relay.
 func (r *relay) close() {
 	if r.packets != nil {
 		_ = r.packets.Close()
@@ -82,7 +81,7 @@ func (r *relay) close() {
 	}
 }
 
-// forwardPackets hands packets on, from the sender's relay.
+// forwardPackets passes packets on to the node, from the sender's relay.
 func (r *relay) forwardPackets() {
 	buffer := make([]byte, largestPacket)
 	for {
@@ -92,7 +91,7 @@ func (r *relay) forwardPackets() {
 			case <-r.lines.stop:
 				return
 			default:
-				continue // the system tells of a packet that nobody took
+				continue // the system reports that nobody received an earlier packet
 			}
 		}
 		sender := r.lines.relayOf(from.Addr())
@@ -112,11 +111,11 @@ func (r *relay) accept(l net.Listener, node netip.AddrPort) {
 	for {
 		c, err := l.Accept()
 		if err != nil {
-			return // it was closed
+			return // the listener was closed
 		}
 		caller := r.lines.relayOf(c.RemoteAddr().(*net.TCPAddr).AddrPort().Addr())
 		if caller == nil {
-			_ = c.Close() // nobody of ours
+			_ = c.Close() // the caller is not a node of this fleet
 			continue
 		}
 		if r.open.Add(1) > mostStreams {
@@ -132,7 +131,7 @@ func (r *relay) accept(l net.Listener, node netip.AddrPort) {
 	}
 }
 
-// join carries a connection both ways until both have ended.
+// join carries a connection's data both ways until both sides have ended.
 func (r *relay) join(c net.Conn, caller *relay, node netip.AddrPort) {
 	there, back := r.lines.line(caller.region, r.region), r.lines.line(r.region, caller.region)
 	if !r.hold(c) {
@@ -146,7 +145,7 @@ func (r *relay) join(c net.Conn, caller *relay, node netip.AddrPort) {
 	dialer := net.Dialer{Timeout: relayDial, LocalAddr: &net.TCPAddr{IP: caller.ip.AsSlice()}}
 	n, err := dialer.DialContext(context.Background(), "tcp", node.String())
 	if err != nil {
-		return // the caller finds its connection closed, as it would without us
+		return // the caller finds its connection closed, as it would without a relay
 	}
 	if !r.hold(n) {
 		return
@@ -156,15 +155,15 @@ func (r *relay) join(c net.Conn, caller *relay, node netip.AddrPort) {
 	var both sync.WaitGroup
 	carry := func(way *line, to net.Conn, queue <-chan chunk) {
 		way.give(to, queue, r.lines.stop)
-		_ = to.Close() // its reader ends as well: neither end uses half a connection
+		_ = to.Close() // its reader ends as well: neither side uses half-closed connections
 	}
 	both.Go(func() { carry(there, n, sent) })
 	carry(back, c, answered)
 	both.Wait()
 }
 
-// hold notes a connection that close ends; false: that was done already, and the
-// connection is closed.
+// hold records a connection for close to end. If the relay was already closed, hold closes the
+// connection and returns false.
 func (r *relay) hold(c net.Conn) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -176,11 +175,11 @@ func (r *relay) hold(c net.Conn) bool {
 	return true
 }
 
-// drop closes a connection, and waits until nobody reads it any more.
+// drop closes a connection, and waits until nobody reads from it any more.
 func (r *relay) drop(c net.Conn, queue <-chan chunk) {
 	_ = c.Close()
 	for range queue {
-		// What is left of it has nobody to go to.
+		// Discard what is left of it.
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// standIn is what a relay takes for a node: its sockets, and nothing behind them.
+// standIn stands for a node behind a relay: it has the node's sockets, and nothing else.
 type standIn struct {
 	ip, relay netip.Addr
 	packets   *net.UDPConn
@@ -74,8 +74,8 @@ func (s standIn) accept(t *testing.T) net.Conn {
 	return c
 }
 
-// TestRelaysHandOn: what one node sends to the relay of another comes from the relay of the first, so that answers take
-// the way back through a relay as well.
+// TestRelaysHandOn: what one node sends to the relay of another arrives from the relay of the
+// first, so that answers also go through a relay.
 func TestRelaysHandOn(t *testing.T) {
 	_, nodes := standIns(t, "us", "eu")
 	us, eu := nodes[0], nodes[1]
@@ -90,7 +90,8 @@ func TestRelaysHandOn(t *testing.T) {
 	}
 
 	c := us.call(t, eu)
-	say(t, c, "hello") // a call is made when the caller has something to say, or a round trip is over
+	// The call exists once the caller has sent something and a round trip is over.
+	say(t, c, "hello")
 	there := eu.accept(t)
 	wantHeard(t, there, "hello")
 	if ip := there.RemoteAddr().(*net.TCPAddr).AddrPort().Addr(); ip != us.relay {
@@ -130,7 +131,8 @@ func TestRelaysCut(t *testing.T) {
 	}
 }
 
-// TestRelaysTurnAway: strangers are told apart by where they call from.
+// TestRelaysTurnAway: callers that are not nodes of the fleet are recognised by their address and
+// refused.
 func TestRelaysTurnAway(t *testing.T) {
 	_, nodes := standIns(t, "us")
 	c, err := net.Dial("tcp", netip.AddrPortFrom(nodes[0].relay, peerPort).String())

@@ -7,23 +7,23 @@ import (
 )
 
 const (
-	// mostChunk is how many bytes of a stream are taken at once, and mostChunks
-	// how many such pieces may be under way: 2 MiB for each direction of a
-	// connection, and then its sender waits.
+	// mostChunk is the maximum number of bytes of a stream that are read at once. mostChunks is the
+	// maximum number of such pieces under way: 2 MiB for each direction of a connection. Beyond it
+	// the sender waits.
 	mostChunk  = 32 << 10
 	mostChunks = 64
 )
 
-// chunk is a piece of a stream under way; one without bytes is the stream's end.
+// chunk is a piece of a stream under way. One without bytes is the end of the stream.
 type chunk struct {
 	bytes []byte
 	due   time.Time
 }
 
-// take reads a stream into a queue that is closed at its end, or when stop is
-// closed and the reader too. The queue's last chunk is the end. ended is closed
-// as soon as the sender has ended, which is long before the queue where the line
-// is slow or cut.
+// take reads a stream into a queue. It closes the queue at the end of the stream, or when stop is
+// closed and the reader has ended too. The last chunk of the queue is the end of the stream. ended
+// is closed as soon as the sender has ended, which is long before the queue's end if the line is
+// slow or cut.
 func (l *line) take(from io.Reader, stop <-chan struct{}) (queue <-chan chunk, ended <-chan struct{}) {
 	chunks, over := make(chan chunk, mostChunks), make(chan struct{})
 	go func() {
@@ -44,7 +44,7 @@ func (l *line) take(from io.Reader, stop <-chan struct{}) (queue <-chan chunk, e
 	return chunks, over
 }
 
-// put queues a chunk that sets out now; false: stop was closed first.
+// put queues a chunk that is sent now. It returns false if stop was closed first.
 func (l *line) put(queue chan<- chunk, c chunk, stop <-chan struct{}) bool {
 	fault, _ := l.state()
 	c.due = time.Now().Add(fault.Delay)
@@ -57,9 +57,8 @@ func (l *line) put(queue chan<- chunk, c chunk, stop <-chan struct{}) bool {
 	}
 }
 
-// give writes what a queue holds, each piece when it is due and the line is not
-// cut. It returns at the stream's end, or when nobody takes it any more, or stop
-// is closed.
+// give writes the queued chunks, each when it is due and the line is not cut. It returns at the end
+// of the stream, when a write fails, or when stop is closed.
 func (l *line) give(to io.Writer, queue <-chan chunk, stop <-chan struct{}) {
 	for c := range queue {
 		if !until(c.due, stop) || !l.pass(stop) || len(c.bytes) == 0 {
@@ -71,9 +70,9 @@ func (l *line) give(to io.Writer, queue <-chan chunk, stop <-chan struct{}) {
 	}
 }
 
-// open waits as long as a connection takes to be made over this line, and back
-// over another: a round trip, and the end of a cut in either direction. It is
-// false if stop or given, the caller's patience, is closed first.
+// open waits as long as it takes to make a connection over this line and back over another: a round
+// trip, and the end of any cut in either direction. It returns false if stop is closed first, or
+// given, which is closed when the caller gives up.
 func (l *line) open(back *line, stop, given <-chan struct{}) bool {
 	there, _ := l.state()
 	here, _ := back.state()
@@ -92,7 +91,7 @@ func (l *line) open(back *line, stop, given <-chan struct{}) bool {
 	}
 }
 
-// either is closed when one of two is; cancel lets go of it.
+// either returns a channel that is closed when a or b is closed; cancel releases its goroutine.
 func either(a, b <-chan struct{}) (one <-chan struct{}, cancel func()) {
 	done, gone := make(chan struct{}), make(chan struct{})
 	go func() {

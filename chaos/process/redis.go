@@ -12,40 +12,39 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// startTimeout bounds how long a process may take until it serves.
+// startTimeout is the time that a process has until it serves.
 const startTimeout = 30 * time.Second
 
-// RedisConfig says what a Redis is to be.
+// RedisConfig describes a Redis.
 type RedisConfig struct {
-	// Address is where it listens, host:port on loopback; empty: a free port of
-	// 127.0.0.1.
+	// Address is where it listens, host:port on loopback; empty: a free port of 127.0.0.1.
 	Address string
-	// ReplicaOf is the primary that it copies; nil: it is one itself.
+	// ReplicaOf is its primary; nil: it is itself a primary.
 	ReplicaOf *Redis
-	// Args are added to the command line, such as --appendonly yes. Without them
-	// nothing is kept when the process ends.
+	// Args are further arguments, such as --appendonly yes. Without them nothing is kept when the
+	// process ends.
 	Args []string
 }
 
 // Redis is a redis-server. Safe for concurrent use.
 type Redis struct {
 	Process
-	// Address is host:port, and URL the same for a node file.
+	// Address is host:port. URL is the same address for a node file.
 	Address, URL string
-	// Client sends it commands.
+	// Client is connected to it.
 	Client *redis.Client
 
 	path string
 	args []string
 }
 
-// ErrNoRedisServer says that there is no redis-server to start on this machine.
+// ErrNoRedisServer says that redis-server is not installed on this machine.
 var ErrNoRedisServer = errors.New("redis-server is not installed: apt-get install redis-server (or brew install redis)")
 
-// Errors come back with each command; go-redis would also print them.
+// Errors are returned by each command; go-redis would also print them.
 func init() { redis.SetLogger(silence{}) }
 
-// silence is a logger for go-redis that says nothing.
+// silence is a logger for go-redis that discards everything.
 type silence struct{}
 
 // Printf implements the logger of go-redis.
@@ -93,8 +92,8 @@ func (r *Redis) Start(ctx context.Context) error {
 	return r.await(ctx, "answering", func(ctx context.Context) error { return r.Client.Ping(ctx).Err() })
 }
 
-// freeAddress finds a port that is free now. Another process may take it before
-// it is used, which a start then tells.
+// freeAddress returns an address with a port that is free now. Another process may take the port
+// before it is used; then the start fails.
 func freeAddress() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

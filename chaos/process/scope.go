@@ -7,8 +7,7 @@ import (
 	"sync"
 )
 
-// Ground is a [Scope] for a command, which has no test to live in. Safe for
-// concurrent use.
+// Ground is a [Scope] for a command, which has no *testing.T. Safe for concurrent use.
 type Ground struct {
 	mu   sync.Mutex
 	dir  string
@@ -16,8 +15,7 @@ type Ground struct {
 	ends []func()
 }
 
-// NewGround makes the folder in which all other folders of the scope lie; Close
-// removes it.
+// NewGround makes the folder that contains all other folders of the scope. Close removes it.
 func NewGround() (*Ground, error) {
 	dir, err := os.MkdirTemp("", "quotad-chaos-")
 	if err != nil {
@@ -26,7 +24,7 @@ func NewGround() (*Ground, error) {
 	return &Ground{dir: dir}, nil
 }
 
-// Cleanup implements Scope: what was registered last is called first.
+// Cleanup implements Scope: the last registered function is called first.
 func (g *Ground) Cleanup(end func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -39,11 +37,11 @@ func (g *Ground) TempDir() string {
 	defer g.mu.Unlock()
 	g.last++
 	dir := filepath.Join(g.dir, fmt.Sprint(g.last))
-	_ = os.Mkdir(dir, 0o755) // what is put there fails, and tells
+	_ = os.Mkdir(dir, 0o755) // if this fails, writing to the folder fails as well
 	return dir
 }
 
-// Close ends all that lives in the scope and removes its folders.
+// Close calls the cleanups and removes all folders of the scope.
 func (g *Ground) Close() error {
 	g.mu.Lock()
 	ends := g.ends

@@ -19,10 +19,11 @@ import (
 	"github.com/quotad/quotad/chaos/oracle"
 )
 
-// times is how often each mishap is provoked: make kills and make faults give more than the few that fit in a test.
+// times is how often each mishap is provoked. make kills and make faults pass more than the few
+// that fit in a test.
 var times = flag.Int("times", 0, "how often to provoke each mishap; 0: a few times")
 
-// timesOr returns the flag, or else a number.
+// timesOr returns the flag if it is set, or else a default.
 func timesOr(few int) int {
 	if *times > 0 {
 		return *times
@@ -48,7 +49,8 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// eventually asks again and again until it is so, and fails the test after half a minute.
+// eventually checks a condition again and again until it holds, and fails the test after half a
+// minute.
 func eventually(t testing.TB, what string, so func() bool) {
 	t.Helper()
 	for end := time.Now().Add(30 * time.Second); !so(); {
@@ -59,7 +61,7 @@ func eventually(t testing.TB, what string, so func() bool) {
 	}
 }
 
-// pause lets time pass for real: what it is waited for is in other processes.
+// pause sleeps in real time, because what it waits for happens in other processes.
 func pause(t testing.TB, d time.Duration) {
 	t.Helper()
 	select {
@@ -88,14 +90,14 @@ func attempt(t testing.TB, into any, args ...string) error {
 	return nil
 }
 
-// term is one line of quotad limits bound.
+// term is one line of the output of quotad limits bound.
 type term struct {
 	Cause, When string
 	AtMost      *int64 `json:"at_most"`
 	Regions     map[string]int64
 }
 
-// bounds are what quotad prints that a limit of a document may be exceeded by.
+// bounds are the printed bounds of a limit.
 type bounds []term
 
 func printed(t testing.TB, document, limit string, flags ...string) bounds {
@@ -109,7 +111,7 @@ func printed(t testing.TB, document, limit string, flags ...string) bounds {
 	return b.Limits[0].Excess
 }
 
-// of returns what a mishap comes to at most, in one region where it is said by region.
+// of returns the bound for a mishap, for one region if bounds are printed by region.
 func (b bounds) of(t testing.TB, region, cause, when string) int64 {
 	t.Helper()
 	for _, e := range b {
@@ -125,20 +127,21 @@ func (b bounds) of(t testing.TB, region, cause, when string) int64 {
 	return 0
 }
 
-// bucket is one limit of the fleet applied to one key, and the judge of it. The limits of these tests are keyed by
-// their own name.
+// bucket is one limit of the fleet applied to one key, with its judge. The limits of these tests
+// are keyed by their own name.
 type bucket struct {
 	*history
 	t          *testing.T
 	limit      oracle.Limit
 	name, key  string
-	unanswered atomic.Int64 // units of requests that were sent and came to nothing
-	straddling atomic.Int64 // units admitted without a store so near an edge that the judge counts them on both sides
+	unanswered atomic.Int64 // units of sent requests that got no answer
+	// Units admitted without a store so near an edge that the judge counts them in both windows.
+	straddling atomic.Int64
 	local      atomic.Int64 // units admitted without a store
 	longest    atomic.Int64 // time until a decision, ns
 }
 
-// fixed is a fixed window as the judge needs it.
+// fixed returns a fixed window for the judge.
 func fixed(limit int64, window time.Duration) oracle.Limit {
 	return oracle.Limit{Limit: limit, Window: window, Algorithm: "fixed_window", ClockSlack: time.Millisecond}
 }
@@ -151,7 +154,7 @@ func (b *bucket) question() Question {
 	return Question{Domain: "api", Descriptors: map[string]string{b.name: b.key}}
 }
 
-// note takes in an answer, and what the judge does not say of it.
+// note records an answer, and counts what the judge does not report.
 func (b *bucket) note(a oracle.Answer) {
 	b.record(a)
 	if a.Outcome == oracle.Unknown && a.Sequence == 0 {
@@ -171,11 +174,12 @@ func (b *bucket) note(a oracle.Answer) {
 	}
 }
 
-// doubt is by how many units the judge may find too much, because it does not know what became of them, or when.
+// doubt returns by how many units the judge may find too much, because it does not know whether or
+// when units were admitted.
 func (b *bucket) doubt() int64 { return b.unanswered.Load() + b.straddling.Load() }
 
-// spend asks a node for units, one request after another, until it has them or not one more is admitted. It returns
-// how many were.
+// spend asks a node for units, one request after another, until so many are admitted or none more
+// is. It returns how many were admitted.
 func (b *bucket) spend(n *Node, units int64) (got int64) {
 	b.t.Helper()
 	q := b.question()
@@ -198,7 +202,7 @@ func (b *bucket) spend(n *Node, units int64) (got int64) {
 	return got
 }
 
-// waitForStore waits until a node decides through its Redis.
+// waitForStore waits until a node decides with its Redis.
 func (b *bucket) waitForStore(n *Node) {
 	b.t.Helper()
 	q := b.question()
@@ -212,8 +216,8 @@ func (b *bucket) waitForStore(n *Node) {
 	})
 }
 
-// drain spends all that nodes admit, until for a while none of them admits one more, and returns how much that was.
-// Rights move meanwhile.
+// drain spends all that nodes admit, until none of them admits any more for a while, and returns
+// how much that was. Rights move meanwhile.
 func (b *bucket) drain(quiet time.Duration, nodes ...*Node) (got int64) {
 	b.t.Helper()
 	for last := time.Now(); time.Since(last) < quiet; {
@@ -228,13 +232,13 @@ func (b *bucket) drain(quiet time.Duration, nodes ...*Node) (got int64) {
 	return got
 }
 
-// excess is what the judge finds above the limit, unknown outcomes included, and left out.
+// excess returns what the judge finds above the limit, with unknown outcomes and without.
 func (b *bucket) excess() (doubted, proven int64) {
 	v := b.judge.Verdict()
 	return v.MaxExcess, max(v.MaxKnown-v.Limit, 0)
 }
 
-// offer offers units a second to some nodes, in turn, until stop is called.
+// offer offers units a second to nodes in turn, until stop is called.
 func (b *bucket) offer(f *Fleet, rate int64, nodes ...*Node) (flow *Flow, stop func()) {
 	b.t.Helper()
 	flow, err := f.Flow(FlowConfig{Region: nodes[0].Region, Rate: load.PerSecond(rate), Question: b.question(), Bucket: b.name,
@@ -247,7 +251,7 @@ func (b *bucket) offer(f *Fleet, rate int64, nodes ...*Node) (flow *Flow, stop f
 	return flow, func() { cancel(); done.Wait() }
 }
 
-// ledger is what quotad buckets show prints.
+// ledger is the output of quotad buckets show.
 type ledger struct {
 	Entitlement, Share, Cell, Used int64
 	Rights                         []struct {
@@ -257,7 +261,7 @@ type ledger struct {
 	}
 }
 
-// lent returns what a region was lent; some of it may have been returned.
+// lent returns what a region was lent, some of which may have been returned.
 func (l ledger) lent(region string) (units int64) {
 	for _, r := range l.Rights {
 		if r.Region == region {
@@ -279,8 +283,8 @@ func (b *bucket) ledger(n *Node) (l ledger) {
 	return l
 }
 
-// wantNotMore checks that no region believes to have been given more than its giver remembers. Rows are only raised, so
-// the one who was given is looked at first.
+// wantNotMore checks that no region counts more rights than its lender remembers. Rows only rise,
+// so the borrower is read first.
 func (b *bucket) wantNotMore(f *Fleet) {
 	b.t.Helper()
 	type row struct {
@@ -310,7 +314,7 @@ func (b *bucket) wantNotMore(f *Fleet) {
 	}
 }
 
-// wantProvoked checks that an excess is within what is printed, and not less than half of it.
+// wantProvoked checks that an excess is at most the printed bound, and at least half of it.
 func wantProvoked(t *testing.T, what string, printed, excess int64) {
 	t.Helper()
 	t.Logf("%-64s printed %4d, provoked %4d", what, printed, excess)

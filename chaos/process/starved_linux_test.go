@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestFaultsOfStarvedNodes: nodes that get a tenth of a CPU, or can open no file and no connection any more, exceed the limit by no
-// more than is printed for calls of the Redis that run out of time, go
-// on by themselves when they get what they need, and do not fill their logs.
+// TestFaultsOfStarvedNodes: nodes get a tenth of a CPU, or cannot open files and connections any
+// more. They exceed the limit by no more than the bound printed for calls of the Redis that time
+// out. They recover by themselves when they get what they need, and do not fill their logs.
 func TestFaultsOfStarvedNodes(t *testing.T) {
 	t.Parallel()
 	f := raise(t, Config{Limits: faultLimits, Regions: []RegionConfig{{Name: "us", Nodes: 2}, {Name: "eu"}}})

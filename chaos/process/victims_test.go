@@ -23,9 +23,10 @@ import (
 )
 
 const (
-	// victimsOf has the test binary be victims of an attack on a node, and nothing else: its gRPC address.
+	// victimsOf is set for a test binary that only runs the victims of an attack: the gRPC address
+	// of the node.
 	victimsOf = "QUOTAD_VICTIMS_OF"
-	// victimsFor is how long.
+	// victimsFor is how long they run.
 	victimsFor = "QUOTAD_VICTIMS_FOR"
 
 	victimRate = 200
@@ -33,19 +34,19 @@ const (
 	inTime     = 50 * time.Millisecond
 )
 
-// seen is what victims saw.
+// seen is what victims experienced.
 type seen struct {
 	Asked, InTime int
 	P99           time.Duration
 }
 
-// String says how many requests were decided by the store in time.
+// String says how many requests the store decided in time.
 func (s seen) String() string {
 	return fmt.Sprintf("%d of %d (%.1f %%)", s.InTime, s.Asked, 100*float64(s.InTime)/float64(max(s.Asked, 1)))
 }
 
-// victims is a process of its own that asks a node at an even pace, as callers elsewhere would: what an attack costs its
-// attacker is no part of what they see.
+// victims is a separate process that asks a node at an even pace, as remote callers would. So the
+// cost of the attack to its attacker does not affect what they see.
 type victims struct {
 	b      *testing.B
 	cmd    *exec.Cmd
@@ -53,7 +54,7 @@ type victims struct {
 	errors bytes.Buffer
 }
 
-// startVictims returns once they ask.
+// startVictims starts victims, and returns once they send requests.
 func startVictims(b *testing.B, node string, long time.Duration) *victims {
 	b.Helper()
 	self, err := os.Executable()
@@ -69,7 +70,7 @@ func startVictims(b *testing.B, node string, long time.Duration) *victims {
 	return v
 }
 
-// line returns the next line that they print.
+// line returns the next line of their output.
 func (v *victims) line() []byte {
 	v.b.Helper()
 	if !v.lines.Scan() {
@@ -79,7 +80,7 @@ func (v *victims) line() []byte {
 	return v.lines.Bytes()
 }
 
-// wait returns what they saw, when they have.
+// wait waits for their result and returns it.
 func (v *victims) wait() (all seen) {
 	v.b.Helper()
 	fatal(v.b, json.Unmarshal(v.line(), &all))
@@ -87,7 +88,8 @@ func (v *victims) wait() (all seen) {
 	return all
 }
 
-// beVictims asks a node for a time, and prints what it saw: a line when it begins, and one in the end.
+// beVictims sends requests to a node for a time. It prints a line when it begins, and its result at
+// the end.
 func beVictims(node, long string) error {
 	lasts, err := time.ParseDuration(long)
 	if err != nil {
@@ -116,7 +118,7 @@ func beVictims(node, long string) error {
 	return json.NewEncoder(os.Stdout).Encode(v.seen())
 }
 
-// victim asks, and remembers what became of it.
+// victim sends requests and records their outcomes.
 type victim struct {
 	client quotadv1.QuotaServiceClient
 
@@ -125,7 +127,8 @@ type victim struct {
 	inTime int
 }
 
-// asks asks so often a second: of api for one key after the other, of tight for one, which nobody waits for.
+// asks sends so many requests a second: of limit api for one key after the other, and of limit
+// tight for one key, for which nobody waits.
 func (v *victim) asks(ctx context.Context, domain string, rate int64) error {
 	g, err := load.NewGenerator(load.Config{Region: "us", Rate: load.PerSecond(rate), Do: func(ctx context.Context, r load.Request) {
 		q := &quotadv1.CheckRequest{Domain: domain, Descriptors: map[string]string{"account": "v"}}
@@ -144,7 +147,7 @@ func (v *victim) asks(ctx context.Context, domain string, rate int64) error {
 	return g.Run(ctx)
 }
 
-// note notes what a request took, and whether the store decided it.
+// note records how long a request took, and whether the store decided it.
 func (v *victim) note(took time.Duration, decided bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -7,16 +7,17 @@ import (
 	"slices"
 )
 
-// The heights of a row of the faults' chart, and how many rows it may have; and
-// that of the lane above a chart's plot in which bands bear their names.
+// The height of a row of the faults' chart and the maximum number of rows, and the height of the
+// lane above a chart's plot that contains the names of bands.
 const (
 	bandRow  = 31.0
 	mostRows = 12
 	nameLane = 18.0
 )
 
-// shade draws the faults behind a chart and in the lane above it: call it first.
-// A band bears its name where nobody could take it for another's.
+// shade draws the faults behind a chart, and their names in the lane above it. It must be called
+// before the rest is drawn. A band's name is drawn only where nobody could take it for another
+// band's.
 func (d *drawing) shade(bands []Band) {
 	top, taken := d.top-nameLane, 0.0
 	for i, b := range bands {
@@ -37,9 +38,9 @@ func (d *drawing) shade(bands []Band) {
 	}
 }
 
-// alone says whether the name of band i, which reaches to end, stands over no
-// other band, but for an instant at its beginning and for one that it lies in
-// with its whole name.
+// alone reports whether the name of band i, which reaches to end, overlaps no other band. Two
+// overlaps are allowed: an instant at the beginning of band i, and a band that encloses the whole
+// name.
 func (d *drawing) alone(bands []Band, i int, end float64) bool {
 	x, to := d.x(bands[i].From), d.x(bands[i].To)
 	for j, o := range bands {
@@ -54,12 +55,12 @@ func (d *drawing) alone(bands []Band, i int, end float64) bool {
 	return end <= d.width
 }
 
-// shows says whether any of a band lies within the run.
+// shows reports whether any part of a band lies within the run.
 func (d *drawing) shows(b Band) bool {
 	return d.length > 0 && b.From <= d.length && max(b.To, b.From) >= 0
 }
 
-// faults draws the bands by themselves, one row for each name.
+// faults draws the chart of the bands alone, with one row for each name.
 func faults(l layout, r Run) template.HTML {
 	var rows []string
 	for _, b := range r.Bands {
@@ -76,7 +77,7 @@ func faults(l layout, r Run) template.HTML {
 	return d.svg(24, fmt.Sprintf("Faults over time: %d stretches or instants of %d kinds.", len(r.Bands), len(rows)))
 }
 
-// faultRow draws the bands of one name, with the name above the first.
+// faultRow draws the bands with one name, and the name above the first.
 func (d *drawing) faultRow(bands []Band, row string, y float64) {
 	bands = slices.DeleteFunc(slices.Clone(bands), func(b Band) bool { return b.Name != row || !d.shows(b) })
 	for i, b := range bands {
@@ -93,7 +94,7 @@ func (d *drawing) faultRow(bands []Band, row string, y float64) {
 	}
 }
 
-// rowName is what stands above the bands of one name.
+// rowName returns the text above the bands with one name.
 func rowName(bands []Band) string {
 	b := bands[0]
 	switch {
@@ -105,8 +106,8 @@ func rowName(bands []Band) string {
 	return name(b.Name)
 }
 
-// explained are the faults that have something to say about themselves, each
-// once. Where the bands stand in for the steps it is said there.
+// explained returns the faults that have an explanation, each once. If there are no steps, the list
+// of bands already has the explanations.
 func explained(r Run) []Fact {
 	var list []Fact
 	for _, b := range r.Bands {
@@ -118,10 +119,10 @@ func explained(r Run) []Fact {
 	return list
 }
 
-// stretch says how long a band is.
+// stretch describes the length of a band.
 func stretch(b Band) string { return "for " + span(b.To-b.From) }
 
-// steps lists what was done; without steps the bands say it.
+// steps lists the steps; if there are none, it lists the bands.
 func steps(r Run) []Step {
 	list := slices.Clone(r.Steps)
 	if len(list) == 0 {

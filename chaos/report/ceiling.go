@@ -7,19 +7,19 @@ import (
 	"time"
 )
 
-// narrowest is the least width of a column, in pixels.
+// narrowest is the minimum width of a column, in pixels.
 const narrowest = 3.0
 
-// column is what a chart draws of one cell.
+// column is what a chart draws for one cell.
 type column struct {
 	x, width float64
 	cell     Cell
-	// known is what was admitted for certain, most with unknown outcomes counted,
-	// or the level where the cell has one.
+	// known is what was admitted for certain. most also counts unknown outcomes, or is the level if
+	// the cell has one.
 	known, most int64
 }
 
-// bound is the ceiling of the limit: what no cell may come to more than.
+// bound returns the ceiling of the limit: the maximum for each cell.
 func (l Limit) bound() int64 {
 	if l.Burst > 0 {
 		return l.Burst
@@ -27,7 +27,7 @@ func (l Limit) bound() int64 {
 	return l.Units
 }
 
-// weighed says that the ceiling bounds a level, and not a sum over the cell.
+// weighed reports whether the ceiling bounds a level, and not a sum over the cell.
 func (l Limit) weighed() bool {
 	for _, c := range l.Cells {
 		if c.Level > 0 {
@@ -37,9 +37,9 @@ func (l Limit) weighed() bool {
 	return false
 }
 
-// columns places the cells. If there are more of them than columns would fit,
-// each column takes the cell that came to the most of all that begin in it: what
-// is drawn is never less than what was found.
+// columns places the cells. If there are more cells than columns fit, each column shows the highest
+// of the cells that begin in it, so that no excess is hidden. thinned reports whether this was
+// done.
 func (p plot) columns(cells []Cell, weighed bool) (list []column, thinned bool) {
 	room := max(1, int(p.inner()/narrowest))
 	thinned = len(cells) > room
@@ -84,7 +84,7 @@ func (p plot) column(cell Cell, weighed bool) column {
 	return c
 }
 
-// ceilings draws what each cell came to against the limit.
+// ceilings draws what each cell admitted, against the limit.
 func ceilings(lay layout, r Run, l Limit) (chart template.HTML, thinned bool) {
 	d := drawing{plot: plot{layout: lay, top: nameLane + 2, height: 190, length: r.Length}}
 	list, thinned := d.columns(l.Cells, l.weighed())
@@ -108,8 +108,8 @@ func ceilings(lay layout, r Run, l Limit) (chart template.HTML, thinned bool) {
 	return d.svg(24, fmt.Sprintf("%s At most %s, on a limit of %s.", ceilingTitle(l), count(l.Max), count(l.bound()))), thinned
 }
 
-// stack draws the columns by region, or in one colour where a level was weighed.
-// It returns the labels of the last column's parts.
+// stack draws the columns, by region, or in one colour if they show a level. It returns the labels
+// for the parts of the last column.
 func (d *drawing) stack(r Run, l Limit, list []column) []label {
 	if l.weighed() {
 		var data strings.Builder
@@ -142,8 +142,8 @@ func (d *drawing) stack(r Run, l Limit, list []column) []label {
 	return d.regionLabels(r, list[len(list)-1].cell.Admitted, 1)
 }
 
-// regionLabels names the parts of a stack of amounts, each at its middle; scale
-// turns an amount into one of the axis.
+// regionLabels returns labels for the parts of a stack of amounts, each at the part's middle. scale
+// is the factor from an amount to the axis.
 func (d *drawing) regionLabels(r Run, amounts []int64, scale float64) []label {
 	if float64(len(r.Regions)+2)*lineHeight > d.height {
 		return nil
@@ -152,15 +152,14 @@ func (d *drawing) regionLabels(r Run, amounts []int64, scale float64) []label {
 	below := 0.0
 	for i, region := range r.Regions {
 		n := float64(at(amounts, i)) * scale
-		// The small term keeps labels of empty parts in the order of the stack.
+		// The small term keeps the labels of empty parts in the order of the stack.
 		list = append(list, label{y: d.y(below+n/2) - float64(i)*1e-6, text: regionName(region), class: "name", swatch: fill(i)})
 		below += n
 	}
 	return list
 }
 
-// excess draws what is above the ceiling over the columns, solid as far as it is
-// certain.
+// excess draws what exceeds the ceiling over the columns, solid where it is certain.
 func (d *drawing) excess(l Limit, list []column) {
 	bound := l.bound()
 	line := d.y(float64(bound))
@@ -190,7 +189,7 @@ func (d *drawing) limitLines(l Limit) []label {
 	return list
 }
 
-// words say what is in a column.
+// words describes the content of a column.
 func (c column) words(r Run, l Limit) string {
 	lines := []string{between(c.cell.From, c.cell.Length)}
 	if l.weighed() {
@@ -210,13 +209,13 @@ func (c column) words(r Run, l Limit) string {
 	return strings.Join(lines, "\n")
 }
 
-// between names a stretch of time.
+// between describes a stretch of time.
 func between(from, length time.Duration) string {
 	return span(from) + " to " + span(from+max(0, length))
 }
 
-// fill is the class of a region's colour.
+// fill returns the class of a region's colour.
 func fill(region int) string { return fmt.Sprintf("r%d", region%colours) }
 
-// colours is how many the style sheet has; more regions than that begin again.
+// colours is the number of colours of the style sheet. Further regions start again with the first.
 const colours = 10

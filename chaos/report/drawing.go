@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// drawing collects the elements of one chart. Colours are classes of the style
-// sheet, so that one drawing serves light, dark and paper.
+// drawing collects the elements of one chart. Colours are classes of the style sheet, so that one
+// drawing suits light mode, dark mode and paper.
 type drawing struct {
 	plot
 	body strings.Builder
 }
 
-// px writes a length with a tenth of a pixel.
+// px formats a length to a tenth of a pixel.
 func px(v float64) string {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		v = 0
@@ -47,13 +47,13 @@ func (d *drawing) text(class string, x, y float64, s string) {
 	fmt.Fprintf(&d.body, `<text class="%s" x="%s" y="%s">%s</text>`, class, px(x), px(y), html.EscapeString(s))
 }
 
-// tip names the values of a column to whoever points at it.
+// tip shows the values of a column under a pointer.
 func (d *drawing) tip(x, w float64, s string) {
 	fmt.Fprintf(&d.body, `<rect class="tip" x="%s" y="%s" width="%s" height="%s"><title>%s</title></rect>`,
 		px(x), px(d.top), px(max(w, 1)), px(d.height), html.EscapeString(s))
 }
 
-// box is the path of a rectangle; many of one colour make one element.
+// box returns the path of a rectangle. Many rectangles of one colour make one element.
 func box(x, y, w, h float64) string {
 	if w <= 0 || h < 0.05 {
 		return ""
@@ -61,8 +61,8 @@ func box(x, y, w, h float64) string {
 	return "M" + px(x) + " " + px(y) + "h" + px(w) + "v" + px(h) + "h" + px(-w) + "z"
 }
 
-// part is the path of one part of a stack, between two amounts. A hair of the
-// ground stays free above it, so that parts can be told apart without their hue.
+// part returns the path of one part of a stack, between two amounts. It leaves a thin gap above, so
+// that parts can be told apart without their colour.
 func (d *drawing) part(x, w, from, to float64) string {
 	top, bottom := d.y(to), d.y(from)
 	if bottom-top > 2.5 {
@@ -99,15 +99,16 @@ func (d *drawing) times() {
 	}
 }
 
-// svg closes the drawing. It takes the height of what is below the plot, and what
-// the chart is to somebody who cannot see it.
+// svg closes the drawing. below is the height of what is below the plot. about describes the chart
+// for people who cannot see it.
 func (d *drawing) svg(below float64, about string) template.HTML {
 	height := d.bottom() + below
-	return template.HTML(fmt.Sprintf(`<svg class="%s" viewBox="0 0 %s %s" role="img" aria-label="%s">%s</svg>`, // every text above is escaped where it is written
+	// Every text above is escaped where it is written.
+	return template.HTML(fmt.Sprintf(`<svg class="%s" viewBox="0 0 %s %s" role="img" aria-label="%s">%s</svg>`,
 		d.class, px(d.width), px(height), html.EscapeString(about), d.body.String()))
 }
 
-// fit shortens a label to a width, by the usual width of its characters.
+// fit shortens a label to a width, by the usual widths of its characters.
 func fit(s string, width float64) string {
 	if textWidth(s) <= width {
 		return s
@@ -121,7 +122,7 @@ func fit(s string, width float64) string {
 	return s
 }
 
-// textWidth guesses the width of a label in pixels.
+// textWidth estimates the width of a label in pixels.
 func textWidth(s string) float64 {
 	w := 0.0
 	for _, r := range s {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// flow draws what was offered and what became of it, in units a second.
+// flow draws what was offered, and the outcomes, in units a second.
 func flow(lay layout, r Run, l Limit) (chart template.HTML, merged int) {
 	d := drawing{plot: plot{layout: lay, top: nameLane + 2, height: 170, length: r.Length}}
 	slots, merged := d.slots(l.Slots)
@@ -37,7 +37,7 @@ func flow(lay layout, r Run, l Limit) (chart template.HTML, merged int) {
 	return d.svg(24, "Units a second over time: offered, and admitted by region. The table below has the sums."), merged
 }
 
-// pace is the limit in units a second, where that can be said.
+// pace returns the limit in units a second, and whether it has a fixed rate.
 func (l Limit) pace() (perSecond float64, known bool) {
 	if l.Window <= 0 || l.Units <= 0 {
 		return 0, false
@@ -45,8 +45,8 @@ func (l Limit) pace() (perSecond float64, known bool) {
 	return float64(l.Units) / l.Window.Seconds(), true
 }
 
-// slots leaves out what is outside the run, and where there are more slots than
-// columns fit, adds up so many neighbours into one.
+// slots leaves out what is outside the run. If there are more slots than columns fit, it merges so
+// many neighbours into one.
 func (p plot) slots(all []Slot) (list []Slot, merged int) {
 	room := max(1, int(p.inner()/narrowest))
 	merged = max(1, (len(all)+room-1)/room)
@@ -63,7 +63,7 @@ func (p plot) slots(all []Slot) (list []Slot, merged int) {
 	return list, merged
 }
 
-// plus is a slot from the beginning of s to the end of the later o.
+// plus merges s with the later slot o.
 func (s Slot) plus(o Slot) Slot {
 	return Slot{
 		At: s.At, Length: max(s.Length, o.At+o.Length-s.At),
@@ -81,10 +81,10 @@ func sums(a, b []int64) []int64 {
 	return list
 }
 
-// rate turns the slot's amounts into amounts a second.
+// rate returns the factor from the slot's amounts to amounts a second.
 func (s Slot) rate() float64 { return 1 / s.Length.Seconds() }
 
-// outcomes are what was offered and not denied.
+// outcomes returns what was offered and not denied: admitted by region, then unknown by region.
 func (s Slot) outcomes() []int64 { return append(sums(s.Admitted, nil), s.Unknown...) }
 
 // outcomes draws the stack of each slot and the line of what was offered.
@@ -121,7 +121,7 @@ func (d *drawing) outcomes(r Run, slots []Slot) []label {
 	return append(list, label{y: d.y(float64(total(last.Offered...)) * last.rate()), text: "offered", class: "name"})
 }
 
-// words say what is in a slot.
+// words describes the content of a slot.
 func (s Slot) words(r Run) string {
 	lines := []string{between(s.At, s.Length), "offered " + count(total(s.Offered...)),
 		"admitted " + count(total(s.Admitted...)), "denied " + count(total(s.Denied...))}

@@ -2,11 +2,10 @@ package report
 
 import "time"
 
-// kind is what the page says of an algorithm.
+// kind is the text of the page about an algorithm.
 type kind struct {
-	// ceiling is the title of the chart of cells, tallest the name of the figure
-	// for the most that a cell came to, cells the word for several cells, and
-	// bound what the ceiling is.
+	// ceiling is the title of the chart of cells. tallest is the name of the most that a cell came
+	// to. cells is the word for several cells. bound is the name of the ceiling.
 	ceiling, tallest, cells, bound string
 }
 
@@ -20,7 +19,7 @@ var kinds = map[string]kind{
 	"leaky_bucket": {"Units waiting in the queue, at the worst instant of each cell", "Longest queue", "cells", "queue"},
 }
 
-// kind is that of the limit's algorithm, in plain words for one not known here.
+// kind returns the texts for the limit's algorithm, or general ones for an unknown algorithm.
 func (l Limit) kind() kind {
 	if k, ok := kinds[l.Algorithm]; ok {
 		return k
@@ -30,7 +29,7 @@ func (l Limit) kind() kind {
 
 func ceilingTitle(l Limit) string { return l.kind().ceiling + "." }
 
-// terms of the limit, such as "1,000 per 1 min, bucket of 200".
+// terms describes the limit, such as "1,000 per 1 min, bucket of 200".
 func (l Limit) terms() string {
 	text := count(l.Units)
 	if l.Window > 0 {
@@ -46,7 +45,7 @@ func (l Limit) terms() string {
 	return text
 }
 
-// per writes a window: 10 s, but "minute" and not "1 min".
+// per formats a window: "10 s", but "minute" instead of "1 min".
 func per(d time.Duration) string {
 	switch d {
 	case time.Second:

@@ -5,19 +5,19 @@ import (
 	"slices"
 )
 
-// lineHeight is the least distance of two labels.
+// lineHeight is the minimum distance between two labels, in pixels.
 const lineHeight = 13.5
 
-// label is a text in the right margin, beside what it names.
+// label is a text in the right margin, beside the thing that it names.
 type label struct {
-	y      float64 // where it would like to be
+	y      float64 // preferred position
 	text   string
-	class  string // of the text
-	swatch string // class of the square before it, "" for none
+	class  string // class of the text
+	swatch string // class of the square before it; "": none
 }
 
-// labels writes texts into the right margin, each as near to its place as the
-// others leave room for. Those that have no room at all are left out.
+// labels writes texts into the right margin, each as near to its preferred position as the others
+// allow. It leaves out those that do not fit.
 func (d *drawing) labels(list []label) {
 	slices.SortStableFunc(list, func(a, b label) int { return cmp.Compare(a.y, b.y) })
 	top, bottom := d.top-2, d.bottom()
@@ -41,7 +41,7 @@ func (d *drawing) labels(list []label) {
 			x, room = x+12, room-12
 		}
 		if l.class == "limitname" {
-			room *= 0.9 // it is set in bold
+			room *= 0.9 // bold text is wider
 		}
 		d.text(l.class, x, l.y+4, fit(l.text, room))
 	}

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// page is what the template shows: every text in it is ready to be read, and
-// escaped by the template.
+// page is the data of the template. All its texts are ready for display, and the template escapes
+// them.
 type page struct {
 	Style                          template.CSS
 	Title, About, Command, Verdict string
@@ -19,7 +19,7 @@ type page struct {
 	Met                            string // "6 of 7 met"
 	Expectations                   []Expectation
 	Faults                         *figure
-	Explained                      []Fact // the faults, in words
+	Explained                      []Fact // faults with their explanations
 	Steps                          []row
 	Limits                         []section
 	Notes                          []string
@@ -33,14 +33,14 @@ type figure struct {
 	WideNote, NarrowNote string
 }
 
-// row is a line of a table.
+// row is a row of a table.
 type row struct {
 	Swatch string
 	Cells  []string
 	Total  bool
 }
 
-// tile is a figure at a glance.
+// tile is a single number with its name.
 type tile struct{ Name, Value, Note, State string }
 
 // section is what the page says of one limit.
@@ -149,7 +149,7 @@ func ceilingFigure(r Run, l Limit) figure {
 	return f
 }
 
-// outside says that cells go on beyond the run.
+// outside says that cells extend beyond the run, if they do.
 func (l Limit) outside(length time.Duration) string {
 	first, last := l.Cells[0], l.Cells[len(l.Cells)-1]
 	before, after := -first.From, last.From+last.Length-length
@@ -181,7 +181,7 @@ func averaged(l Limit, merged int) string {
 	return "Each column is the mean of " + span(time.Duration(merged)*l.Slots[0].Length) + "."
 }
 
-// tiles are the figures at a glance.
+// tiles returns the numbers to show at the top of a limit's section.
 func tiles(l Limit) []tile {
 	var offered, admitted, unknown int64
 	for _, s := range l.Slots {
@@ -215,7 +215,7 @@ func tiles(l Limit) []tile {
 	return list
 }
 
-// regionRows sum the run up by region.
+// regionRows returns the sums of the run by region.
 func regionRows(r Run, l Limit) []row {
 	var all Slot
 	for _, s := range l.Slots {
@@ -232,7 +232,7 @@ func regionRows(r Run, l Limit) []row {
 	return append(rows, line("all", "", total(all.Offered...), total(all.Admitted...), total(all.Denied...), total(all.Unknown...), true))
 }
 
-// fullest lists the cells that came to the most.
+// fullest returns the cells that admitted most, or had the highest level.
 func fullest(l Limit) []row {
 	weighed := l.weighed()
 	most := func(c Cell) int64 {

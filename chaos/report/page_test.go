@@ -16,8 +16,8 @@ import (
 // drawings finds the charts of a page.
 var drawings = regexp.MustCompile(`(?s)<svg.*?</svg>`)
 
-// checkPage fails unless the page stands by itself, its charts are well-formed
-// and no character hides in it.
+// checkPage fails unless the page is self-contained, its charts are well-formed, and it has no
+// invisible characters.
 func checkPage(t *testing.T, page string) {
 	t.Helper()
 	if !utf8.ValidString(page) {

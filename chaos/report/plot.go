@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// layout is one of the two widths in which every chart is drawn; the style sheet
-// shows the one that fits. Lengths are in CSS pixels.
+// layout is one of the two widths in which every chart is drawn. The style sheet shows the one that
+// fits. Lengths are in CSS pixels.
 type layout struct {
 	class string
 	width float64
 	// left and right are the margins of the plot, for the axis and for labels.
 	left, right float64
-	// ticks is how many marks the time axis may have.
+	// ticks is the maximum number of marks on the time axis.
 	ticks int
-	// tips says whether columns name their values under a pointer.
+	// tips says whether columns show their values under a pointer.
 	tips bool
 }
 
@@ -23,7 +23,7 @@ var (
 	narrow = layout{class: "narrow", width: 380, left: 46, right: 84, ticks: 5}
 )
 
-// holding widens the right margin for long names of regions, within reason.
+// holding widens the right margin for long names of regions, up to a maximum.
 func (l layout) holding(regions []string) layout {
 	most := l.right + 56
 	for _, region := range regions {
@@ -40,14 +40,14 @@ type plot struct {
 	max         float64 // the amount at the top
 }
 
-// right edge of the area inside the axes.
+// end returns the right edge of the area inside the axes.
 func (p plot) end() float64 { return p.width - p.layout.right }
 
 func (p plot) inner() float64 { return p.end() - p.left }
 
 func (p plot) bottom() float64 { return p.top + p.height }
 
-// x is the place of an instant, held inside the plot.
+// x returns the position of a time, limited to the plot.
 func (p plot) x(t time.Duration) float64 {
 	if p.length <= 0 {
 		return p.left
@@ -56,7 +56,7 @@ func (p plot) x(t time.Duration) float64 {
 	return p.left + p.inner()*min(1, max(0, part))
 }
 
-// y is the place of an amount, held inside the plot.
+// y returns the position of an amount, limited to the plot.
 func (p plot) y(v float64) float64 {
 	if p.max <= 0 {
 		return p.bottom()
@@ -64,7 +64,7 @@ func (p plot) y(v float64) float64 {
 	return p.bottom() - p.height*min(1, max(0, v/p.max))
 }
 
-// marks returns round amounts from 0 up to most, at most n steps apart.
+// marks returns round amounts from 0 up to most, in at most n steps.
 func marks(most float64, n int, whole bool) []float64 {
 	if !(most > 0) || math.IsInf(most, 0) {
 		return []float64{0}
@@ -86,12 +86,12 @@ func marks(most float64, n int, whole bool) []float64 {
 	return values
 }
 
-// steps of time that people count in.
+// clockSteps are the steps of time that people count in.
 var clockSteps = []time.Duration{
 	1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400,
 }
 
-// clockStep is the distance of marks on a time axis with at most n of them.
+// clockStep returns the distance between marks on a time axis with at most n marks.
 func clockStep(length time.Duration, n int) time.Duration {
 	if length < time.Duration(n)*time.Second {
 		for step := time.Millisecond; ; step *= 10 {
@@ -111,8 +111,8 @@ func clockStep(length time.Duration, n int) time.Duration {
 	return days * 24 * time.Hour
 }
 
-// instant writes one mark of a time axis. Marks less than a minute apart in a run
-// of minutes are written like a clock.
+// instant formats one mark of a time axis. In a run of minutes, marks less than a minute apart are
+// formatted like a clock.
 func instant(t, step, length time.Duration) string {
 	if t > 0 && step < time.Minute && length > 2*time.Minute {
 		return clock(t)
@@ -120,7 +120,7 @@ func instant(t, step, length time.Duration) string {
 	return span(t)
 }
 
-// clock writes minutes and seconds.
+// clock formats minutes and seconds.
 func clock(t time.Duration) string {
 	seconds := int64(t / time.Second)
 	tens, ones := seconds%60/10, seconds%10

@@ -12,8 +12,8 @@ import (
 
 var pages = flag.String("pages", "", "write the sample pages into this directory, to be looked at")
 
-// hostile is a name that tries to end a script, turn the text around, start a
-// line and be no text at all.
+// hostile is a name that tries to end a script, change the direction of text, start a line, and be
+// invalid text.
 const hostile = "</script><svg onload=alert(1)>\u202egnp.exe\n\r\x00\xff\"'&]]>"
 
 // samples are made-up runs, one for each shape of page.
@@ -30,8 +30,8 @@ func samples() map[string]Run {
 	}
 }
 
-// sampleRun plays a fixed window of 10 s over some regions: demand is what each
-// region offers in a second, cut says when region 0 is by itself.
+// sampleRun makes a run with a fixed window of 10 s and some regions. demand returns what each
+// region offers in a second, and cut whether region 0 is cut off.
 func sampleRun(regions []string, limit int64, length time.Duration, demand func(region int, second int) int64, cut Band) Run {
 	l := Limit{Name: "requests-per-account", Key: "account-42", Algorithm: "fixed_window", Units: limit, Window: 10 * time.Second}
 	n := len(regions)

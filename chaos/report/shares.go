@@ -14,7 +14,7 @@ type claims struct {
 	list   []Share
 }
 
-// claimsOf sorts what was claimed by region.
+// claimsOf returns the claims by region.
 func claimsOf(r Run, l Limit) []claims {
 	all := make([]claims, len(r.Regions))
 	for i := range all {
@@ -28,8 +28,8 @@ func claimsOf(r Run, l Limit) []claims {
 	return all
 }
 
-// shares draws one row for each region, all to the same scale: its share as a
-// line of steps, its fixed split dashed, and a strip where it was degraded.
+// shares draws one row for each region, all to the same scale: its share as a stepped line, its
+// fixed split as a dashed line, and a strip where it was degraded.
 func shares(lay layout, r Run, l Limit) template.HTML {
 	all := claimsOf(r, l)
 	rowHeight, gap := 64.0, 26.0
@@ -80,8 +80,8 @@ func (d *drawing) claims(r Run, c claims) {
 	d.labels(marginal)
 }
 
-// stairs are the points of the share's and the split's line of steps, without the
-// first letter of their paths.
+// stairs returns the points of the stepped lines of share and split, without the first letter of
+// their paths.
 func (d *drawing) stairs(list []Share, end time.Duration) (held, split string) {
 	var h, s strings.Builder
 	for i, c := range list {
@@ -103,8 +103,8 @@ func (d *drawing) stairs(list []Share, end time.Duration) (held, split string) {
 	return h.String() + "H" + x, s.String() + "H" + x
 }
 
-// thin keeps of each pixel's claims the first, the lowest, the highest and the
-// last: the line drawn through them covers the same pixels.
+// thin keeps the first, the lowest, the highest and the last claim of each pixel. The line drawn
+// through them covers the same pixels.
 func (d *drawing) thin(list []Share) []Share {
 	var kept []Share
 	for len(list) > 0 {
@@ -132,7 +132,7 @@ func (d *drawing) thin(list []Share) []Share {
 	return kept
 }
 
-// degraded are the stretches in which the region was out of touch.
+// degraded returns the times in which the region was out of touch.
 func (c claims) degraded(end time.Duration) []Band {
 	var list []Band
 	open := false
@@ -148,7 +148,7 @@ func (c claims) degraded(end time.Duration) []Band {
 	return list
 }
 
-// words sum a region's row up.
+// words describes a region's row.
 func (c claims) words(r Run) string {
 	text := regionName(r.Regions[c.region])
 	if len(c.list) == 0 {

@@ -9,17 +9,16 @@ import (
 	"unicode/utf8"
 )
 
-// The longest name and the longest sentence that are shown, in characters. A key
-// may be megabytes long; its beginning is enough to recognise it.
+// The maximum lengths of names and sentences on the page, in characters. A key may be megabytes
+// long; its beginning is enough to recognise it.
 const (
 	longestName  = 160
 	longestProse = 4000
 )
 
-// visible spells out what a reader could not see, or what would turn the
-// direction of the text around it: control and format characters, odd spaces and
-// bytes that are no text. Keys are equal only if their bytes are, so two that
-// differ should look different.
+// visible spells out characters that a reader could not see, or that would change the direction of
+// the text around them: control and format characters, unusual spaces, and bytes that are not text.
+// Keys are equal only if their bytes are, so two that differ should look different.
 func visible(s string, longest int) string {
 	var b strings.Builder
 	for n := 0; s != ""; n++ {
@@ -42,10 +41,10 @@ func visible(s string, longest int) string {
 	return b.String()
 }
 
-// name is a short text that came from outside, such as a key.
+// name returns a short text from outside, such as a key, for display.
 func name(s string) string { return visible(s, longestName) }
 
-// regionName is the name of a region, or words in the place of none.
+// regionName returns the name of a region, or other words if it is empty.
 func regionName(s string) string {
 	if s == "" {
 		return "(no name)"
@@ -53,12 +52,12 @@ func regionName(s string) string {
 	return name(s)
 }
 
-// prose is a sentence or more: its line breaks are only those of its source.
+// prose returns a sentence or more for display. Line breaks become spaces.
 func prose(s string) string {
 	return visible(strings.Join(strings.Fields(s), " "), longestProse)
 }
 
-// count writes a whole number with its thousands apart.
+// count formats a whole number with separators for thousands.
 func count(n int64) string {
 	digits := strconv.FormatInt(n, 10)
 	start := 0
@@ -71,7 +70,7 @@ func count(n int64) string {
 	return digits
 }
 
-// short writes a number in the width of an axis: 950, 12,000, 1.2 M.
+// short formats a number for an axis: 950, 12,000, 1.2 M.
 func short(v float64) string {
 	for _, unit := range []struct {
 		size float64
@@ -90,8 +89,8 @@ func short(v float64) string {
 	return strconv.FormatFloat(v, 'g', 3, 64)
 }
 
-// percent writes part of whole, with a space that no line breaks at; 99.96 % is
-// not 100 %.
+// percent formats part / whole as a percentage with a non-breaking space. 99.96 % does not become
+// 100 %.
 func percent(part, whole int64) string {
 	if whole <= 0 {
 		return "–"
@@ -103,8 +102,7 @@ func percent(part, whole int64) string {
 	return strconv.FormatFloat(p, 'f', 1, 64) + "\u00a0%"
 }
 
-// span writes a duration in the words of the page: 850 ms, 1.5 s, 2 min 10 s,
-// 1 h 5 min.
+// span formats a duration as 850 ms, 1.5 s, 2 min 10 s or 1 h 5 min.
 func span(d time.Duration) string {
 	if d < 0 {
 		if d == math.MinInt64 {
@@ -130,13 +128,12 @@ func span(d time.Duration) string {
 	return pair(int64(d/(24*time.Hour)), "d", int64(d%(24*time.Hour)/time.Hour), "h")
 }
 
-// decimals writes at most two digits after the point, and none for nothing.
+// decimals formats at most two digits after the point, and none if they are zero.
 func decimals(v float64) string {
 	return strings.TrimSuffix(strings.TrimRight(strconv.FormatFloat(v, 'f', 2, 64), "0"), ".")
 }
 
-// pair writes an amount in two units of time, and the smaller only if there is
-// something of it.
+// pair formats an amount in two units of time, and leaves out the smaller one if it is zero.
 func pair(big int64, bigUnit string, small int64, smallUnit string) string {
 	if small == 0 {
 		return fmt.Sprintf("%d %s", big, bigUnit)
@@ -144,7 +141,7 @@ func pair(big int64, bigUnit string, small int64, smallUnit string) string {
 	return fmt.Sprintf("%d %s %d %s", big, bigUnit, small, smallUnit)
 }
 
-// at is the i-th of a list that may be too short, and never less than nothing.
+// at returns the i-th element of a list, 0 if the list is too short or the element is negative.
 func at(list []int64, i int) int64 {
 	if i < 0 || i >= len(list) {
 		return 0
@@ -152,7 +149,7 @@ func at(list []int64, i int) int64 {
 	return max(0, list[i])
 }
 
-// total adds amounts up; a sum that no number holds stays at the largest.
+// total adds up amounts. If the sum overflows it is the largest number.
 func total(amounts ...int64) int64 {
 	var sum int64
 	for _, n := range amounts {
@@ -165,7 +162,7 @@ func total(amounts ...int64) int64 {
 	return sum
 }
 
-// over is by how much n is above a bound, at least 0.
+// over returns by how much n exceeds a bound, at least 0.
 func over(n, bound int64) int64 {
 	if n = max(0, n); n <= bound {
 		return 0

@@ -16,10 +16,9 @@ var style string
 
 var pageTemplate = template.Must(template.New("page").Parse(pageHTML))
 
-// Write writes the page about a run. Nothing is written if the page cannot be
-// made; an error of w is returned with what was being done. Values that make no
-// sense, such as negative amounts or regions that do not exist, are left out. It
-// may be called by several goroutines.
+// Write writes the page about a run. If the page cannot be made it writes nothing. It returns
+// errors of w with the context. It leaves out values that make no sense, such as negative amounts
+// or regions that do not exist. It may be called concurrently.
 func Write(w io.Writer, r Run) error {
 	p := newPage(r)
 	p.Style = template.CSS(style)

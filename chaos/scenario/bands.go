@@ -8,13 +8,13 @@ import (
 	"github.com/quotad/quotad/chaos/report"
 )
 
-// ends are the words that end what another begins.
+// ends maps the word of a step to the word of the step that ends its effect.
 var ends = map[string]string{
 	"cut": "heal", "delay": "heal", "lose": "heal", "kill": "start", "pause": "continue", "kill-redis": "start-redis",
 	"pause-redis": "continue-redis", "fail-disk": "mend-disk",
 }
 
-// bands are the stretches of the run in which something was broken.
+// bands returns the times during which something was broken.
 func (r *Record) bands() (all []report.Band) {
 	for i, e := range r.Events {
 		if e.Step.Do == "load" || slices.Contains([]string{"heal", "start", "continue", "start-redis", "continue-redis", "mend-disk"}, e.Step.Do) {
@@ -29,7 +29,8 @@ func (r *Record) bands() (all []report.Band) {
 	return all
 }
 
-// endOf is when the first step of a word ended what another began.
+// endOf returns when the effect of a step ended: when the first later step with the given word for
+// the same target was done, or else the end of the run.
 func (r *Record) endOf(e Event, word string, later []Event) time.Duration {
 	for _, x := range later {
 		if x.Step.Do == word && x.Step.Region == e.Step.Region && (x.Step.Node == 0 || x.Step.Node == e.Step.Node) && x.Step.overlaps(e.Step) {
@@ -39,8 +40,8 @@ func (r *Record) endOf(e Event, word string, later []Event) time.Duration {
 	return r.Length
 }
 
-// overlaps says whether a way of one step is one of another, in either direction;
-// steps about something else always do.
+// overlaps reports whether two steps share a way, in either direction. Steps that do not concern
+// ways always overlap.
 func (s Step) overlaps(o Step) bool {
 	if !s.between() {
 		return true

@@ -13,17 +13,18 @@ import (
 	"time"
 )
 
-// Bounds are the lines of what quotad limits bound prints of one limit.
+// Bounds are the lines that quotad limits bound prints for one limit.
 type Bounds []Bound
 
-// Bound is one line of it.
+// Bound is one such line.
 type Bound struct {
 	Cause, When string
 	AtMost      *int64 `json:"at_most"` // units; nil: there is no bound
 	Regions     map[string]int64
 }
 
-// of is what a mishap comes to at most, in its region where that is said.
+// of returns the bound for a mishap, in units: its region's if one is printed, or else the general
+// one.
 func (b Bounds) of(m Mishap) (int64, error) {
 	for _, one := range b {
 		if one.Cause != m.Cause || one.When != m.When {
@@ -40,13 +41,12 @@ func (b Bounds) of(m Mishap) (int64, error) {
 	return 0, fmt.Errorf("quotad limits bound prints nothing of %s", m)
 }
 
-// boundsTimeout bounds how long a binary may take to print bounds.
+// boundsTimeout is the time that a binary has to print bounds.
 const boundsTimeout = 30 * time.Second
 
-// PrintedBounds asks a quotad for the bounds of all limits of the scenario. They
-// are for a number of nodes, so they are asked for once for each number that a
-// region has: what is said of a region is for its own, and what is said of all is
-// the largest.
+// PrintedBounds asks a quotad for the bounds of all limits of the scenario. Bounds depend on the
+// number of nodes, so it asks once for each number of nodes that a region has. The bound for a
+// region is for its own number of nodes. The general bound is the largest of all.
 func (s *Scenario) PrintedBounds(ctx context.Context, quotad string) (map[string]Bounds, error) {
 	file, err := os.CreateTemp("", "limits-*.yaml")
 	if err != nil {
@@ -77,7 +77,7 @@ func (s *Scenario) PrintedBounds(ctx context.Context, quotad string) (map[string
 	return bounds, nil
 }
 
-// with adds what is printed for another number of nodes, which some regions have.
+// with merges the bounds for another number of nodes, which the regions that theirs reports have.
 func (b Bounds) with(more Bounds, theirs func(region string) bool) Bounds {
 	for _, one := range more {
 		maps.DeleteFunc(one.Regions, func(region string, _ int64) bool { return !theirs(region) })
@@ -99,8 +99,7 @@ func (b Bounds) with(more Bounds, theirs func(region string) bool) Bounds {
 	return b
 }
 
-// printedFor is what a quotad prints of the limits in a file for regions of so
-// many nodes.
+// printedFor returns what a quotad prints for the limits in a file and regions of so many nodes.
 func printedFor(ctx context.Context, quotad, file string, nodes int) (map[string]Bounds, error) {
 	cmd := exec.CommandContext(ctx, quotad, "limits", "bound", file, "--nodes", fmt.Sprint(nodes), "-o", "json")
 	var wrong bytes.Buffer
@@ -125,7 +124,7 @@ func printedFor(ctx context.Context, quotad, file string, nodes int) (map[string
 	return bounds, nil
 }
 
-// quoted is what a process said of an error, if anything.
+// quoted formats the output of a failed process for an error, if there is any.
 func quoted(output string) string {
 	if output = strings.TrimSpace(output); output == "" {
 		return ""

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestBoundsOfRegionsWithOtherNumbersOfNodes: what one node of a region may admit alone depends on how many it has.
+// TestBoundsOfRegionsWithOtherNumbersOfNodes: how much one node of a region may admit alone depends
+// on the region's number of nodes.
 func TestBoundsOfRegionsWithOtherNumbersOfNodes(t *testing.T) {
 	s, err := Parse("judged.yaml", []byte(strings.NewReplacer("us: {weight: 60}", "us: {weight: 60, nodes: 2}", "EXPECT", "that: ceiling").Replace(judged)))
 	if err != nil {

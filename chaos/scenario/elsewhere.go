@@ -1,7 +1,7 @@
 package scenario
 
-// Questions are what is asked for the loads, in their order: for a stage that
-// looks before the load begins at what the deployment decides them by.
+// Questions returns the requests of the loads, in their order. A stage can use them to check,
+// before the load begins, by which limits the deployment decides them.
 func (s *Scenario) Questions() []Question {
 	all := make([]Question, len(s.Load))
 	for i, l := range s.Load {

@@ -11,8 +11,7 @@ import (
 	"github.com/quotad/quotad/policy/strictyaml"
 )
 
-// Fleet is a stage of processes that are started for one scenario, on this
-// machine.
+// Fleet is a stage of processes that are started on this machine for one scenario.
 type Fleet struct {
 	scenario *Scenario
 	fleet    *process.Fleet
@@ -21,21 +20,21 @@ type Fleet struct {
 	mu      sync.Mutex
 	version int64
 	nodes   map[*process.Node]*standing
-	before  map[strictyaml.Position]process.LineStats // of the ways of a step, when it began
+	before  map[strictyaml.Position]process.LineStats // counts of a step's ways when the step began
 }
 
-// standing is what a fleet knows of one of its nodes.
+// standing is the state of one node of a fleet.
 type standing struct {
-	acting sync.Mutex // one step at a time
+	acting sync.Mutex // held during a step
 
 	// Guarded by the fleet's mutex.
 	down   bool // a step ended it
-	told   bool // that it ended by itself
+	told   bool // it was reported that the node ended by itself
 	paused bool // by a step
 }
 
-// StartFleet starts the regions of a scenario, with the binary quotad, and
-// returns when all of them are in touch. All ends with the scope.
+// StartFleet starts the regions of a scenario with the binary quotad, and returns when all of them
+// are in touch. All processes end with the scope.
 func StartFleet(ctx context.Context, scope process.Scope, s *Scenario, quotad string, seed uint64) (*Fleet, error) {
 	c := process.Config{Quotad: quotad, Limits: s.Document(1, nil), Lines: true, Seed: seed, Settings: []string{"log_level: warn"}}
 	for _, r := range s.Regions {
@@ -73,8 +72,8 @@ func (f *Fleet) Ask(ctx context.Context, region string, turn uint64, q Question)
 	return n.Ask(ctx, process.Question{Domain: q.Domain, Descriptors: q.Descriptors, Cost: q.Cost, GRPC: true}, q.Bucket, q.Limit)
 }
 
-// Can implements Stage: with processes of its own a fleet can do it all. A fleet
-// that was not started yet, nil, answers the same.
+// Can implements Stage. A fleet can do every step. A nil fleet, not started yet, gives the same
+// answer.
 func (*Fleet) Can(Step) error { return nil }
 
 // Do implements Stage.
@@ -112,7 +111,7 @@ func (f *Fleet) Facts() Facts {
 	return facts
 }
 
-// setDown notes that a step ends a node, or that it is started again.
+// setDown records that a step ends a node, or starts it again.
 func (f *Fleet) setDown(n *process.Node, down bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -120,7 +119,7 @@ func (f *Fleet) setDown(n *process.Node, down bool) {
 	at.down, at.told, at.paused = down, false, false
 }
 
-// setPaused notes that a step stops a node where it stands, or lets it go on.
+// setPaused records that a step pauses a node, or lets it continue.
 func (f *Fleet) setPaused(n *process.Node, paused bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -7,8 +7,8 @@ import (
 	"github.com/quotad/quotad/chaos/process"
 )
 
-// Effect implements Stage. What another step did later to the same ways and the
-// same protocol counts as well.
+// Effect implements Stage. Later effects of other steps on the same ways and the same protocol
+// count as well.
 func (f *Fleet) Effect(s Step) int64 {
 	f.mu.Lock()
 	before := f.before[s.pos]
@@ -26,7 +26,7 @@ func (f *Fleet) Effect(s Step) int64 {
 	return lost + stalled
 }
 
-// between does a step about what goes between regions.
+// between carries out a step that concerns the traffic between regions.
 func (f *Fleet) between(ctx context.Context, s Step) error {
 	f.mu.Lock()
 	f.before[s.pos] = f.fleet.StatsBetween(s.Between, s.And, s.OneWay)

@@ -9,7 +9,7 @@ import (
 	"github.com/quotad/quotad/chaos/process"
 )
 
-// eachNode does a step about nodes, one after the other.
+// eachNode carries out a step on nodes, one after the other.
 func (f *Fleet) eachNode(ctx context.Context, s Step) (outcome string, err error) {
 	for _, n := range f.nodesOf(s) {
 		at := f.nodes[n]
@@ -26,7 +26,7 @@ func (f *Fleet) eachNode(ctx context.Context, s Step) (outcome string, err error
 	return outcome, err
 }
 
-// nodesOf are the nodes that a step is about.
+// nodesOf returns the nodes that a step concerns.
 func (f *Fleet) nodesOf(s Step) (all []*process.Node) {
 	for _, r := range f.fleet.Regions {
 		for i, n := range r.Nodes {
@@ -76,10 +76,10 @@ func (f *Fleet) start(ctx context.Context, n *process.Node) error {
 	return n.Start(ctx)
 }
 
-// untilPoint is how long a node may take to come by a point of a transfer.
+// untilPoint is the time that a node has to reach a point of a transfer.
 const untilPoint = 30 * time.Second
 
-// killAt has a node kill itself at each point, and starts it again each time.
+// killAt has a node kill itself at each point, and restarts it each time.
 func (f *Fleet) killAt(ctx context.Context, s Step, n *process.Node) (string, error) {
 	f.setDown(n, true)
 	if err := n.End(); err != nil {
@@ -100,8 +100,8 @@ func (f *Fleet) killAt(ctx context.Context, s Step, n *process.Node) (string, er
 	return counted(deaths, "death"), f.start(ctx, n)
 }
 
-// mostEarlyEnds is how often a node may end before it comes by a point, because
-// its Redis was slow; it is started again then.
+// mostEarlyEnds is how often a node may end before it reaches a point because its Redis was slow.
+// It is then restarted.
 const mostEarlyEnds = 3
 
 // dieAt starts a node and waits until it has killed itself at a point.

@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// applied bounds how long nodes may take to take up a document, and appliedEvery
-	// is how often they are asked whether they have.
+	// applied is the time that nodes have to adopt a document. appliedEvery is the time between
+	// checks.
 	applied      = 15 * time.Second
 	appliedEvery = 100 * time.Millisecond
 )
 
-// apply gives all nodes the next version of the document, and waits until those
-// that can say so have taken it up.
+// apply gives all nodes the next version of the document, and waits until those that no step ended
+// or paused have adopted it.
 func (f *Fleet) apply(ctx context.Context, s Step) (string, error) {
 	f.mu.Lock()
 	f.version++
@@ -39,7 +39,7 @@ func (f *Fleet) apply(ctx context.Context, s Step) (string, error) {
 	return fmt.Sprintf("version %d is in use", version), nil
 }
 
-// answers says whether a node is one that no step ended or paused.
+// answers reports whether no step has ended or paused a node.
 func (f *Fleet) answers(n *process.Node) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -47,7 +47,7 @@ func (f *Fleet) answers(n *process.Node) bool {
 	return !at.down && !at.paused
 }
 
-// tookUp says whether a node decides by a version of the document.
+// tookUp reports whether a node decides by a version of the document.
 func tookUp(ctx context.Context, n *process.Node, version int64) bool {
 	status, err := n.Status(ctx)
 	return err == nil && strings.HasPrefix(status.Epoch, fmt.Sprintf("%d-", version))

@@ -9,7 +9,7 @@ import (
 	"github.com/quotad/quotad/chaos/process"
 )
 
-// redis does a step about the Redis of a region.
+// redis carries out a step on the Redis of a region.
 func (f *Fleet) redis(ctx context.Context, s Step, r *process.Region) (string, error) {
 	switch s.Do {
 	case "kill-redis":
@@ -34,7 +34,7 @@ func (f *Fleet) redis(ctx context.Context, s Step, r *process.Region) (string, e
 	}
 }
 
-// failover lets a replica fall behind, promotes it, and leads the nodes there.
+// failover lets a replica fall behind, promotes it, and leads the nodes to it.
 func failover(ctx context.Context, s Step, r *process.Region) (string, error) {
 	if said, err := r.Replica.Client.Info(ctx, "replication").Result(); err != nil || !strings.Contains(said, "master_link_status:up") {
 		return "", errors.Join(fmt.Errorf("the copy of the Redis of %s is not in touch with it: it says %q", r.Name, said), err)

@@ -12,8 +12,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestScenarioWithProcesses plays a short scenario with real nodes, each with a Redis and a network that fails: what is
-// expected of it is met.
+// TestScenarioWithProcesses plays a short scenario with real nodes, each with a Redis, and with
+// network faults. Its expectations must be met.
 func TestScenarioWithProcesses(t *testing.T) {
 	src, err := os.ReadFile("testdata/short.yaml")
 	if err != nil {
@@ -45,7 +45,7 @@ func TestScenarioWithProcesses(t *testing.T) {
 	}
 }
 
-// perform plays a scenario on a fleet of its own, which is gone afterwards.
+// perform plays a scenario on a fleet of its own, which ends with it.
 func perform(t *testing.T, ground *process.Ground, s *Scenario, quotad string, bounds map[string]Bounds) *Record {
 	t.Helper()
 	defer func() {

@@ -9,8 +9,7 @@ import (
 	"github.com/quotad/quotad/chaos/process"
 )
 
-// watchEvery is how often each node is asked whether it is ready, and how long
-// it may take to say so.
+// watchEvery is the time between checks of whether a node is ready. watchTimeout bounds each check.
 const (
 	watchEvery   = 100 * time.Millisecond
 	watchTimeout = time.Second
@@ -27,7 +26,7 @@ func (f *Fleet) Watch(ctx context.Context, note func(Health)) {
 	all.Wait()
 }
 
-// watch asks one node again and again.
+// watch checks one node again and again.
 func (f *Fleet) watch(ctx context.Context, n *process.Node, number int, note func(Health)) {
 	again := time.NewTicker(watchEvery)
 	defer again.Stop()
@@ -54,7 +53,7 @@ func (f *Fleet) watch(ctx context.Context, n *process.Node, number int, note fun
 	}
 }
 
-// ended says whether a node has ended by itself since this was asked last.
+// ended reports whether a node has ended by itself since the last call.
 func (f *Fleet) ended(n *process.Node) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -66,7 +65,7 @@ func (f *Fleet) ended(n *process.Node) bool {
 	return true
 }
 
-// lastLine is the last line of some output, cut short.
+// lastLine returns the last line of an output, shortened.
 func lastLine(output string) string {
 	lines := strings.Split(strings.TrimSpace(output), "\n")
 	last := lines[len(lines)-1]

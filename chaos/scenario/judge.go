@@ -8,17 +8,17 @@ import (
 	"github.com/quotad/quotad/chaos/oracle"
 )
 
-// Result is what came of one expectation.
+// Result is the result of one expectation.
 type Result struct {
-	// Text says what was expected, and Want and Got the figures.
+	// Text says what was expected. Want and Got are the expected and the measured figure.
 	Text string `json:"text"`
 	Want string `json:"want"`
 	Got  string `json:"got"`
 	OK   bool   `json:"ok"`
 }
 
-// Judge holds a record against what the scenario expects. It reads nothing else,
-// so the same record is always judged alike.
+// Judge compares a record with what the scenario expects. It uses nothing else, so the same record
+// always gives the same results.
 func (s *Scenario) Judge(r *Record) []Result {
 	results := []Result{s.stepsDone(r)}
 	for _, e := range s.Expect {
@@ -31,7 +31,7 @@ func (s *Scenario) Judge(r *Record) []Result {
 	return results
 }
 
-// OK says whether everything was met.
+// OK reports whether every expectation was met.
 func OK(all []Result) bool {
 	for _, r := range all {
 		if !r.OK {
@@ -41,8 +41,8 @@ func OK(all []Result) bool {
 	return true
 }
 
-// stepsDone checks that every step was done, and that each cut, loss or delay met
-// something: what nobody uses can be cut without any harm.
+// stepsDone checks that every step was done, and that each cut, loss or delay met some traffic: to
+// cut unused ways proves nothing.
 func (s *Scenario) stepsDone(r *Record) Result {
 	out := Result{Text: "every step did what it is to do", Want: counted(len(s.Steps), "step")}
 	done, effects := 0, int64(0)
@@ -69,7 +69,7 @@ func (s *Scenario) stepsDone(r *Record) Result {
 	return out
 }
 
-// buckets are those that an expectation is about.
+// buckets returns the buckets that an expectation concerns.
 func (e Expectation) buckets(watched []Bucket) (all []Bucket) {
 	for _, b := range watched {
 		if (e.Limit == "" || e.Limit == b.Limit) && (e.Key == nil || strings.Join(e.Key, ",") == b.Key) {
@@ -79,7 +79,7 @@ func (e Expectation) buckets(watched []Bucket) (all []Bucket) {
 	return all
 }
 
-// span words a span of the run.
+// span describes the span of an expectation, for its text.
 func (e Expectation) span(whole time.Duration) string {
 	if e.From == 0 && e.To == whole {
 		return ""
@@ -87,8 +87,8 @@ func (e Expectation) span(whole time.Duration) string {
 	return fmt.Sprintf(" from %s to %s", e.From, e.To)
 }
 
-// in says whether a request was sent in the span of an expectation, and in its
-// region if it has one.
+// in reports whether a request was sent within the span of an expectation, and in its region if it
+// has one.
 func (e Expectation) in(r *Record, a oracle.Answer) bool {
 	at := r.sent(a)
 	return (e.Region == "" || a.Region == e.Region) && at >= e.From && at < e.To

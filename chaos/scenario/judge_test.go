@@ -29,7 +29,7 @@ expect:
 // began is the edge of a window.
 var began = time.Unix(1_000_000, 0)
 
-// seen is an answer that was sent so long after the beginning, and took a millisecond.
+// seen returns an answer that was sent so long after the beginning, and took a millisecond.
 type seen struct {
 	at       time.Duration
 	region   string
@@ -41,7 +41,7 @@ type seen struct {
 	took     time.Duration
 }
 
-// record makes up a record of a cut that was done and held something up.
+// record makes a record of a cut that was done and stalled something.
 func record(all ...seen) *Record {
 	r := &Record{Began: began, Length: 4 * time.Second, Unsent: map[string]int64{}}
 	r.Events = []Event{{Step: Step{At: time.Second, Do: "cut", Between: []string{"us"}, And: []string{"eu"}}, From: time.Second, To: time.Second, Effect: 3}}
@@ -67,7 +67,7 @@ func record(all ...seen) *Record {
 	return r
 }
 
-// admitted is an answer in the middle of a window.
+// admitted returns an answer in the middle of a window.
 func admitted(second int, region string, cost int64) seen {
 	return seen{at: time.Duration(second)*time.Second + 500*time.Millisecond, region: region, cost: cost, outcome: oracle.Admitted}
 }
@@ -174,7 +174,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// health has the node of us be ready or not at the beginning and after two seconds.
+// health makes the node of us ready or not, at the beginning and after two seconds.
 func health(r *Record, ready ...bool) *Record {
 	for i, so := range ready {
 		r.Health = append(r.Health, Health{At: began.Add(time.Duration(2*i) * time.Second), Region: "us", Node: 1, Ready: so})

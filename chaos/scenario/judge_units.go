@@ -8,18 +8,18 @@ import (
 	"github.com/quotad/quotad/chaos/oracle"
 )
 
-// Ceiling is what one bucket came to.
+// Ceiling is what the cells of one bucket admitted at most.
 type Ceiling struct {
 	Verdict oracle.Verdict
-	// Certain is the most that a cell came to without what got no answer, and Cells
-	// how many cells there were; what was admitted without a store counts.
+	// Certain is the most that a cell admitted without counting requests that got no answer.
+	// Admissions without a store count. Cells is the number of cells.
 	Certain int64
 	Cells   int
-	// Unanswered are units of requests that came to nothing, and Straddling units
-	// admitted without a store so near to the edge of a window that they count in
-	// both. An excess of that much may be none.
+	// Unanswered is the number of units of requests without an answer. Straddling is the number of
+	// units that were admitted without a store so near the edge of a window that they count in both
+	// windows. So an excess of at most that many units may not be real.
 	Unanswered, Straddling int64
-	// Local says which regions admitted without a store.
+	// Local are the regions that admitted without a store.
 	Local []string
 }
 
@@ -53,9 +53,8 @@ func (s *Scenario) Ceiling(r *Record, b Bucket) (c Ceiling) {
 	return c
 }
 
-// Allowed is what the ceiling may be exceeded by: what is printed for the mishaps
-// of an expectation, and for decisions without a store where there were any. why
-// says where it comes from.
+// Allowed returns by how much the ceiling may be exceeded: the bounds printed for the mishaps of an
+// expectation, and for decisions without a store if there were any. why explains the number.
 func (s *Scenario) Allowed(r *Record, b Bucket, c Ceiling, despite []Mishap) (units int64, why string, err error) {
 	mishaps := append([]Mishap(nil), despite...)
 	for _, region := range c.Local {
@@ -80,8 +79,8 @@ func (s *Scenario) Allowed(r *Record, b Bucket, c Ceiling, despite []Mishap) (un
 	return units, strings.Join(terms, ", "), nil
 }
 
-// ceiling is about what is certain: what got no answer is told beside it, and
-// forgives nothing.
+// ceiling judges by what is certain. Requests without an answer are reported, but they excuse
+// nothing.
 func (s *Scenario) ceiling(r *Record, e Expectation) Result {
 	out := Result{Text: "nothing is admitted above the limit", OK: true}
 	if e.Limit != "" {
@@ -110,7 +109,7 @@ func (s *Scenario) ceiling(r *Record, e Expectation) Result {
 	return out
 }
 
-// tell words what a bucket came to.
+// tell describes the ceiling of a bucket.
 func tell(b Bucket, c Ceiling) string {
 	v := c.Verdict
 	text := fmt.Sprintf("%s: %d of %d in %d cells", b.Name(), v.MaxKnown, v.Limit, c.Cells)
@@ -126,7 +125,7 @@ func tell(b Bucket, c Ceiling) string {
 	return text
 }
 
-// admitted compares with one limiter for all regions.
+// admitted compares what was admitted with one limiter for all regions.
 func (s *Scenario) admitted(r *Record, e Expectation) Result {
 	b := e.buckets(s.Watched())[0]
 	out := Result{Text: "of what one limiter for all regions admits, this is admitted" + e.span(s.Duration), Want: fmt.Sprintf("at least %d%%", e.AtLeast)}
@@ -155,8 +154,8 @@ func (s *Scenario) admitted(r *Record, e Expectation) Result {
 	return out
 }
 
-// asSeen is an answer as its caller saw it: what was admitted without a store is
-// admitted, and what got no answer is not. Both are placed where they were sent.
+// asSeen returns an answer as its caller saw it: admitted if it was admitted without a store, and
+// denied if there was no answer. In both cases its time is when it was sent.
 func asSeen(a oracle.Answer, limit oracle.Limit) oracle.Answer {
 	if a.Outcome != oracle.Unknown {
 		return a
@@ -171,7 +170,7 @@ func asSeen(a oracle.Answer, limit oracle.Limit) oracle.Answer {
 	return a
 }
 
-// split looks at each whole window of a span.
+// split checks each whole window of a span.
 func (s *Scenario) split(r *Record, e Expectation) Result {
 	b := e.buckets(s.Watched())[0]
 	most, limit := b.Splits[e.Region], b.judged()
@@ -179,7 +178,7 @@ func (s *Scenario) split(r *Record, e Expectation) Result {
 	if e.AtLeast > 0 {
 		out.Want += fmt.Sprintf(", at least %d%% of it on average", e.AtLeast)
 	}
-	// The first and the last that lie in the span with their whole length.
+	// The first and the last window that lie wholly in the span.
 	first := limit.CellOf(r.Began.Add(e.From).UnixMicro()-1) + 1
 	last := limit.CellOf(r.Began.Add(e.To).UnixMicro()) - 1
 	if last < first {

@@ -8,8 +8,8 @@ import (
 	"github.com/quotad/quotad/chaos/oracle"
 )
 
-// degraded asks it of every decision where a region is named, since each of its
-// nodes must notice, and else of any.
+// degraded requires it of every decision of the named region, since each of its nodes must notice.
+// If no region is named, one decision is enough.
 func (s *Scenario) degraded(r *Record, e Expectation) Result {
 	seen, all := r.outOfTouch(e)
 	out := Result{Text: "some region says that another is out of touch" + e.span(s.Duration), Want: "at least 1 decision",
@@ -21,7 +21,7 @@ func (s *Scenario) degraded(r *Record, e Expectation) Result {
 	return out
 }
 
-// inTouch is not met by regions that decide nothing.
+// inTouch is not met if a region decides nothing.
 func (s *Scenario) inTouch(r *Record, e Expectation) Result {
 	seen, all := r.outOfTouch(e)
 	text := "no region is out of touch"
@@ -38,7 +38,7 @@ func (s *Scenario) inTouch(r *Record, e Expectation) Result {
 	return out
 }
 
-// loaded says whether a region is asked for something in a span all along.
+// loaded reports whether a region is offered load in all of a span.
 func (s *Scenario) loaded(e Expectation) bool {
 	return slices.ContainsFunc(s.Load, func(l Load) bool {
 		changed := slices.ContainsFunc(s.Steps, func(step Step) bool { return step.Do == "load" && step.changes(l) })
@@ -46,7 +46,7 @@ func (s *Scenario) loaded(e Expectation) bool {
 	})
 }
 
-// outOfTouch counts the decisions that say so, and all.
+// outOfTouch counts the decisions that say that a region is out of touch, and all decisions.
 func (r *Record) outOfTouch(e Expectation) (seen, all int) {
 	for _, a := range r.Answers {
 		if !e.in(r, a) || !decided(a) {
@@ -74,7 +74,7 @@ func (s *Scenario) borrows(r *Record, e Expectation) Result {
 	return out
 }
 
-// answers looks at how long decisions took. A request without one took too long.
+// answers checks how long decisions took. A request without an answer took too long.
 func (s *Scenario) answers(r *Record, e Expectation) Result {
 	percent := int64(100)
 	if e.Percent > 0 {
@@ -120,7 +120,7 @@ func (s *Scenario) answers(r *Record, e Expectation) Result {
 	return out
 }
 
-// ready looks at when nodes said so first.
+// ready checks when nodes first reported that they were ready.
 func (s *Scenario) ready(r *Record, e Expectation) Result {
 	who := e.Region
 	first, last := 1, s.region(e.Region).Nodes
@@ -143,7 +143,7 @@ func (s *Scenario) ready(r *Record, e Expectation) Result {
 	return out
 }
 
-// readyFrom is when a node was ready first, at a time or after it.
+// readyFrom returns when a node was first ready at or after a time.
 func (r *Record) readyFrom(region string, node int, after time.Duration) (time.Duration, bool) {
 	before := false
 	for _, h := range r.Health {
@@ -181,7 +181,7 @@ func (s *Scenario) alive(r *Record, _ Expectation) Result {
 	return out
 }
 
-// round writes a duration as a person would.
+// round formats a duration for humans.
 func round(d time.Duration) string {
 	switch {
 	case d >= 10*time.Second:

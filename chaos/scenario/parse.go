@@ -12,7 +12,7 @@ import (
 	"github.com/quotad/quotad/policy/strictyaml"
 )
 
-// The ranges of a scenario.
+// The ranges of values in a scenario.
 const (
 	MaxBytes    = 16 << 10
 	MaxDuration = 10 * time.Minute
@@ -26,7 +26,7 @@ const (
 
 var nameForm = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 
-// fileKind is a scenario as a file.
+// fileKind describes scenario files to strictyaml.
 var fileKind = strictyaml.Kind{
 	MaxBytes: MaxBytes,
 	TooLarge: "check the path: a scenario has some thirty lines",
@@ -34,8 +34,8 @@ var fileKind = strictyaml.Kind{
 	TooDeep:  "a scenario needs only its fields, each a list of {name: value}",
 }
 
-// Parse reads and checks a scenario. The filename is for positions alone. The
-// error is a [strictyaml.Errors] with everything that is wrong, by position.
+// Parse parses and checks a scenario. The filename is used only in positions. The error is a
+// [strictyaml.Errors] with all mistakes, by position.
 func Parse(filename string, src []byte) (*Scenario, error) {
 	root, err := strictyaml.Read(filename, src, fileKind)
 	if err != nil {
@@ -49,8 +49,7 @@ func Parse(filename string, src []byte) (*Scenario, error) {
 	return s, nil
 }
 
-// fields reads a mapping with fields that it must have and others that it may
-// have.
+// fields reads a mapping with required and optional fields.
 func fields(v strictyaml.Value, required, optional []string) (_ strictyaml.Object, ok bool) {
 	known := slices.Concat(required, optional)
 	o, ok := v.Object("write its fields: "+strings.Join(known, ", "), known)
@@ -64,7 +63,7 @@ func fields(v strictyaml.Value, required, optional []string) (_ strictyaml.Objec
 	return o, ok
 }
 
-// read reads the whole file. What names regions and limits is read after them.
+// read reads the whole file. Parts that name regions and limits are read after these.
 func (s *Scenario) read(root strictyaml.Value, src string) {
 	required := []string{"name", "about", "duration", "regions", "limits", "load", "expect"}
 	f, ok := fields(root, required, []string{"rows", "added", "steps"})
@@ -85,7 +84,7 @@ func (s *Scenario) read(root strictyaml.Value, src string) {
 	}
 	s.readRegions(f.At("regions"))
 	if root.Failures() > 0 || !s.readLimits(f, src) {
-		return // names that are not known would be reported as well
+		return // otherwise unknown names would be reported as well
 	}
 	s.readLoad(f.At("load"))
 	if given, ok := f.Field("steps"); ok {
@@ -118,8 +117,8 @@ func (s *Scenario) readRegions(v strictyaml.Value) {
 	}
 }
 
-// readLimits takes the entries as they are written: they are checked where they
-// stand, and given to nodes.
+// readLimits keeps the entries as they are written, after checking them in their place: nodes get
+// them as text.
 func (s *Scenario) readLimits(f strictyaml.Object, src string) bool {
 	file := f.Pos().File
 	var text [2]string
@@ -150,8 +149,8 @@ func (s *Scenario) readLimits(f strictyaml.Object, src string) bool {
 	return true
 }
 
-// blockAt is a field of the file with all its lines: from its line, counted from
-// 1, to the next that begins with a name.
+// blockAt returns all lines of a field: from its line, counted from 1, to the next line that begins
+// with a name.
 func blockAt(src string, line int) string {
 	lines := strings.SplitAfter(strings.TrimSuffix(src, "\n")+"\n", "\n")
 	end := line
@@ -201,7 +200,7 @@ func (s *Scenario) readLoad(v strictyaml.Value) {
 	}
 }
 
-// mostRequests is how many requests all loads may send, each at its highest rate.
+// mostRequests returns the number of requests that all loads may send, each at its highest rate.
 func (s *Scenario) mostRequests() (n int64) {
 	for _, l := range s.Load {
 		rate, to := l.Rate, l.To
@@ -215,8 +214,7 @@ func (s *Scenario) mostRequests() (n int64) {
 	return n
 }
 
-// keyOf reads the key of a limit: a plain value, or a list for a key of several
-// names.
+// keyOf reads the key of a limit: a plain value, or a list if the key has several names.
 func (s *Scenario) keyOf(v strictyaml.Value, limit string) []string {
 	names := s.limit(limit).Key
 	mend := fmt.Sprintf("give a value for %s", strings.Join(names, ", "))

@@ -31,7 +31,7 @@ func chosen(v strictyaml.Value, field string, table map[string]word, also ...str
 	return name, f, ok
 }
 
-// someOf reads a list of some words.
+// someOf reads a list of known words.
 func someOf(v strictyaml.Value, known []string) []string {
 	items, ok := v.List(fmt.Sprintf("write a list: [%s]", strings.Join(known, ", ")))
 	if ok && len(items) == 0 {
@@ -66,8 +66,8 @@ func (s *Scenario) readSteps(v strictyaml.Value) {
 	s.checkRedis(v)
 }
 
-// checkRedis checks that no step is about a Redis that a failover ended, and none
-// but clock about an embedded one.
+// checkRedis checks that no step concerns a Redis that a failover ended, and that only clock
+// concerns an embedded Redis.
 func (s *Scenario) checkRedis(v strictyaml.Value) {
 	over, embedded := map[string]bool{}, map[string]bool{}
 	for _, step := range s.Steps {
@@ -87,15 +87,15 @@ func (s *Scenario) checkRedis(v strictyaml.Value) {
 	}
 }
 
-// changes says whether a step of the word load is about a load.
+// changes reports whether a step with the word load concerns a load.
 func (s Step) changes(l Load) bool {
 	return s.Region == l.Region && s.Limit == l.Limit && (s.Key == nil || slices.Equal(s.Key, l.Key))
 }
 
-// shortest is the least time for which something is done.
+// shortest is the minimum duration of anything that is done.
 const shortest = 10 * time.Millisecond
 
-// leastBy is the least that by may say: a clock is moved back, too.
+// leastBy returns the minimum of the field by. It is negative for clock, which can also move back.
 func leastBy(do string) time.Duration {
 	if do == "clock" {
 		return -time.Minute
@@ -103,7 +103,7 @@ func leastBy(do string) time.Duration {
 	return shortest
 }
 
-// readStep reads the fields that there are: which may be was checked.
+// readStep reads the fields that are present. The caller has checked that they are allowed.
 func (s *Scenario) readStep(step *Step, f strictyaml.Object) {
 	regions := s.regionNames()
 	read := map[string]func(v strictyaml.Value){
@@ -156,7 +156,7 @@ func (s *Scenario) readStep(step *Step, f strictyaml.Object) {
 	}
 }
 
-// complete names the regions that a step is about where the file leaves them out.
+// complete fills in the regions that the file leaves out.
 func (s *Step) complete(regions []string) {
 	if s.Between == nil {
 		s.Between, s.And = regions, regions
@@ -166,7 +166,7 @@ func (s *Step) complete(regions []string) {
 	}
 }
 
-// somewhere says whether there is a way that the step is about.
+// somewhere reports whether the step concerns any way.
 func (s *Step) somewhere() bool {
 	return slices.ContainsFunc(s.Between, func(from string) bool {
 		return slices.ContainsFunc(s.And, func(to string) bool { return from != to })
@@ -246,7 +246,7 @@ func (s *Scenario) readExpectation(e *Expectation, f strictyaml.Object) {
 	}
 }
 
-// percentage reads 95 or 95%.
+// percentage reads a percentage, such as 95 or 95%.
 func percentage(v strictyaml.Value) int64 {
 	text, ok := v.Plain("write a whole number of percent, like 95%")
 	if !ok {
@@ -280,8 +280,7 @@ func (s *Scenario) mishaps(v strictyaml.Value) []Mishap {
 	return all
 }
 
-// checkExpectation checks that what is expected is of one bucket, and can be
-// judged.
+// checkExpectation checks that an expectation concerns one bucket, and can be judged.
 func (s *Scenario) checkExpectation(v strictyaml.Value, e Expectation) {
 	if !slices.Contains(expectations[e.That].optional, "limit") {
 		return

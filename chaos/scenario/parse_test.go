@@ -70,7 +70,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestInvalid changes a line of the valid scenario: the error says where, what and how to mend it.
+// TestInvalid changes a line of the valid scenario. The error says where and what is wrong, and how
+// to correct it.
 func TestInvalid(t *testing.T) {
 	for _, c := range []struct{ name, old, new, want string }{
 		{"unknown field", "rows: [1, 8]", "row: [1, 8]", "f.yaml:3:1: row: no such field; did you mean rows?"},
@@ -124,7 +125,7 @@ func TestInvalid(t *testing.T) {
 	}
 }
 
-// shipped are the files of the scenarios that quotad brings along.
+// shipped are the files of the scenarios that come with quotad.
 func shipped(t testing.TB) (paths []string) {
 	t.Helper()
 	paths, err := fs.Glob(os.DirFS("../scenarios"), "*.yaml")

@@ -15,7 +15,7 @@ import (
 	"github.com/quotad/quotad/chaos/oracle"
 )
 
-// board is a stage that answers at once and notes what it was asked.
+// board is a stage that answers at once and records what it was asked.
 type board struct {
 	impossible string
 	fails      string
@@ -174,7 +174,8 @@ func TestPlayIsEndedEarly(t *testing.T) {
 	})
 }
 
-// TestAMovedClockIsJudgedByItsOwnTime: store times may be as far from the judge's clock as steps move them, and no further.
+// TestAMovedClockIsJudgedByItsOwnTime: store times may be as far from the judge's clock as steps
+// move them, but no further.
 func TestAMovedClockIsJudgedByItsOwnTime(t *testing.T) {
 	s, err := Parse("clock.yaml", []byte(strings.NewReplacer("do: cut, between: [us]", "do: clock, region: us, by: -3s}\n  - {at: 4s, do: clock, region: us, by: 5s",
 		"EXPECT", "that: alive").Replace(judged)))
@@ -186,7 +187,8 @@ func TestAMovedClockIsJudgedByItsOwnTime(t *testing.T) {
 	}
 }
 
-// TestLoadThatDoesNotFit: requests that fall due while all that may are waiting for an answer are counted.
+// TestLoadThatDoesNotFit: requests are counted that fall due while the maximum number of requests
+// waits for answers.
 func TestLoadThatDoesNotFit(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s, err := Parse("shed.yaml", []byte(strings.NewReplacer("rate: 10}\n  - {region: eu", "rate: 1000}\n  - {region: eu", "EXPECT", "that: alive").Replace(judged)))

@@ -10,22 +10,21 @@ import (
 	"github.com/quotad/quotad/chaos/oracle"
 )
 
-// Record is all that was seen of a run, and all that it is judged by. A driver of
-// its own may fill one as well.
+// Record is everything that was seen of a run, and everything that it is judged by. Another driver
+// may also fill one.
 type Record struct {
 	// Began is when the load began; all times of the scenario count from it.
 	Began  time.Time
 	Length time.Duration
 	Seed   uint64
-	// Answers are all requests that were sent. A decision that no store took is of
-	// unknown outcome with a sequence number, if it admitted. Buckets are called
-	// as [Bucket.Name] says.
+	// Answers are the answers to all requests that were sent. An admission that no store decided
+	// has the outcome unknown and a sequence number. Buckets have the names of [Bucket.Name].
 	Answers []oracle.Answer
-	// Unsent counts requests that no node accepted, by region. They are no answers.
+	// Unsent counts the requests that no node accepted, by region. They are not answers.
 	Unsent map[string]int64
-	// Shed counts requests that fell due while too many waited for an answer, and
-	// Behind those that this machine was too slow to send, by region: so much less
-	// was asked for than the scenario says.
+	// Shed counts requests that fell due while too many waited for an answer. Behind counts those
+	// that this machine was too slow to send. Both are by region. So much less was asked for than
+	// the scenario says.
 	Shed, Behind map[string]int64
 	Events       []Event
 	Health       []Health
@@ -34,23 +33,22 @@ type Record struct {
 	Bounds map[string]Bounds
 }
 
-// Event is a step that was done. It may have ended after the load did.
+// Event is a step that was done. It may have ended after the load.
 type Event struct {
 	Step Step
-	// From and To are when it began and was done.
+	// From and To are when it began and when it was done.
 	From, To time.Duration
 	Outcome  string
 	Err      error
-	// Effect is what Stage.Effect says of the step, where it is to have one.
+	// Effect is the result of Stage.Effect, if the step must have an effect.
 	Effect int64
 }
 
-// longestWhy bounds what is told of an error, in bytes.
+// longestWhy is the maximum length of Why, in bytes.
 const longestWhy = 400
 
-// Why is the error of an event on one line, with its middle left out if it is
-// long: it may hold the output of a process, whose end says the most. It is empty
-// if there is none.
+// Why returns the error of an event in one line, "" if there is none. A long error loses its
+// middle, because it may contain the output of a process, of which the end is most useful.
 func (e Event) Why() string {
 	if e.Err == nil {
 		return ""
@@ -92,7 +90,7 @@ func (r *recorder) event(e Event) {
 	r.record.Events = append(r.record.Events, e)
 }
 
-// done returns the record in order; nothing may be added any more.
+// done returns the record in order. Nothing may be added afterwards.
 func (r *recorder) done() *Record {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -101,16 +99,16 @@ func (r *recorder) done() *Record {
 	return &r.record
 }
 
-// of are the answers about one bucket.
+// of returns the answers about one bucket.
 func (r *Record) of(bucket string) []oracle.Answer {
 	return slices.DeleteFunc(slices.Clone(r.Answers), func(a oracle.Answer) bool { return a.Bucket != bucket })
 }
 
-// sent is when a request was, as the scenario counts.
+// sent returns when a request was sent, since the load began.
 func (r *Record) sent(a oracle.Answer) time.Duration { return a.Sent.Sub(r.Began) }
 
-// local says whether an answer admitted without a store.
+// local reports whether an answer is an admission without a store.
 func local(a oracle.Answer) bool { return a.Outcome == oracle.Unknown && a.Sequence != 0 }
 
-// decided says whether an answer is a decision.
+// decided reports whether an answer is a decision.
 func decided(a oracle.Answer) bool { return a.Outcome != oracle.Unknown || local(a) }

@@ -9,8 +9,8 @@ import (
 	"github.com/quotad/quotad/chaos/report"
 )
 
-// Report is what the page about a run says. Command is the command line that
-// plays it again, and version that of the quotad under test.
+// Report returns the content of the page about a run. command is the command line that plays it
+// again, and version that of the quotad under test.
 func (s *Scenario) Report(r *Record, results []Result, command, version string) report.Run {
 	run := report.Run{Title: s.Name, About: s.About, Command: command, Began: r.Began, Length: r.Length, OK: OK(results),
 		Verdict: "All that was expected was met.", Seed: r.Seed, Version: version, Regions: s.regionNames(), Bands: r.bands()}
@@ -51,7 +51,7 @@ func (s *Scenario) Report(r *Record, results []Result, command, version string) 
 	return run
 }
 
-// reportLimit is what was recorded of one bucket.
+// reportLimit returns the record of one bucket for the page.
 func (s *Scenario) reportLimit(r *Record, b Bucket) report.Limit {
 	c := s.Ceiling(r, b)
 	l := report.Limit{Name: b.Limit, Key: b.Key, Algorithm: b.Algorithm, Units: b.Units, Burst: b.Burst, Window: b.Window,
@@ -80,7 +80,7 @@ func (s *Scenario) reportLimit(r *Record, b Bucket) report.Limit {
 	return l
 }
 
-// slotLength is how long the slots of a page are.
+// slotLength is the length of the slots of a page.
 const slotLength = time.Second
 
 // slots counts answers by second and region.
@@ -109,7 +109,7 @@ func (s *Scenario) slots(r *Record, answers []oracle.Answer) []report.Slot {
 	return all
 }
 
-// shares are what regions claimed to hold, where it changed.
+// shares returns what regions claimed to hold, each time that it changed.
 func (s *Scenario) shares(r *Record, answers []oracle.Answer) (all []report.Share) {
 	regions := s.regionNames()
 	last := map[string]report.Share{}
@@ -151,7 +151,7 @@ func (s *Scenario) cells(r *Record, b Bucket, answers []oracle.Answer) []report.
 		}
 		from, to := limit.CellOf(a.Sent.Add(-clockSlack).UnixMicro()), limit.CellOf(a.Seen.Add(clockSlack).UnixMicro())
 		if local(a) && from == to && from >= first && to <= last {
-			all[from-first].Admitted[i] += a.Cost // without a store, and certainly here
+			all[from-first].Admitted[i] += a.Cost // certainly in this cell, though without a store
 			continue
 		}
 		for cell := max(from, first); cell <= min(to, last); cell++ {

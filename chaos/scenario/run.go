@@ -10,27 +10,26 @@ import (
 	"github.com/quotad/quotad/chaos/load"
 )
 
-// Options say how a scenario is played.
+// Options say how to play a scenario.
 type Options struct {
-	// Seed gives the jitter of the load.
+	// Seed is the seed of the load's jitter.
 	Seed uint64
-	// Bounds are the printed bounds of the document; see [PrintedBounds].
+	// Bounds are the printed bounds of the document; see [Scenario.PrintedBounds].
 	Bounds map[string]Bounds
-	// Began and Done are called when a step begins and when it is done; nil: nobody is told.
+	// Began and Done are called when a step begins and when it is done. They may be nil.
 	Began func(Step)
 	Done  func(Event)
 }
 
 const (
-	// mostUnderWay bounds the requests of one load that wait for an answer.
+	// mostUnderWay is the maximum number of requests of one load that wait for an answer.
 	mostUnderWay = 256
-	// askTimeout bounds one request, and overtime how long steps may go on when the
-	// load has ended.
+	// askTimeout bounds one request. overtime is how long steps may go on after the load has ended.
 	askTimeout = 2 * time.Second
 	overtime   = 45 * time.Second
 )
 
-// Impossible says which steps a stage cannot do, and why; nil: it can do all.
+// Impossible returns an error that says which steps a stage cannot do, and why; nil: it can do all.
 func (s *Scenario) Impossible(stage Stage) error {
 	var errs []error
 	for _, step := range s.Steps {
@@ -44,9 +43,8 @@ func (s *Scenario) Impossible(stage Stage) error {
 	return errors.Join(errs...)
 }
 
-// Play plays a scenario in real time and returns what was seen of it. It fails if
-// it cannot begin, or if ctx ends; what goes wrong in the deployment is in the
-// record.
+// Play plays a scenario in real time and returns the record. It fails if the play cannot begin, or
+// if ctx ends. Failures of the deployment are in the record.
 func (s *Scenario) Play(ctx context.Context, stage Stage, o Options) (*Record, error) {
 	if err := s.Impossible(stage); err != nil {
 		return nil, err
@@ -76,16 +74,16 @@ func (s *Scenario) Play(ctx context.Context, stage Stage, o Options) (*Record, e
 	return r, nil
 }
 
-// play is a scenario under way.
+// play is a scenario in progress.
 type play struct {
 	*Scenario
 	stage    Stage
 	options  Options
 	recorder recorder
-	flows    []*load.Generator // as Load
+	flows    []*load.Generator // in the order of Scenario.Load
 }
 
-// prepare makes a generator for each load, which offers nothing yet.
+// prepare makes a generator at rate 0 for each load.
 func (p *play) prepare() error {
 	for i, l := range p.Load {
 		q := p.question(l)
@@ -133,7 +131,7 @@ func (p *play) run(ctx context.Context) {
 	work.Wait()
 }
 
-// notSent counts requests that fell due and were not sent, by region.
+// notSent counts, by region, requests that fell due and were not sent.
 func (p *play) notSent(count func(load.Stats) int64) map[string]int64 {
 	all := map[string]int64{}
 	for i, l := range p.Load {
@@ -144,14 +142,14 @@ func (p *play) notSent(count func(load.Stats) int64) map[string]int64 {
 	return all
 }
 
-// change sets the rate of a load when its time has come.
+// change sets the rate of a load at a time.
 func (p *play) change(ctx context.Context, began time.Time, at time.Duration, flow int, rate int64) {
 	if sleep(ctx, time.Until(began.Add(at))) {
 		p.flows[flow].SetRate(load.PerSecond(rate))
 	}
 }
 
-// step does a step when its time has come, and records it.
+// step does a step at its time, and records it.
 func (p *play) step(ctx context.Context, began time.Time, s Step) {
 	if !sleep(ctx, time.Until(began.Add(s.At))) {
 		return
@@ -176,7 +174,7 @@ func (p *play) step(ctx context.Context, began time.Time, s Step) {
 	}
 }
 
-// sleep waits; false: ctx ended first.
+// sleep waits for d. It returns false if ctx ended first.
 func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -11,7 +11,7 @@ import (
 	"github.com/quotad/quotad/policy/strictyaml"
 )
 
-// Scenario is one that passed every check. It is never changed after [Parse].
+// Scenario is a valid scenario. It never changes after [Parse].
 type Scenario struct {
 	Name, About string
 	Rows        []int
@@ -32,23 +32,22 @@ type Region struct {
 	Nodes  int
 }
 
-// Load is what a region is asked for.
+// Load is a load offered to a region.
 type Load struct {
 	Region, Limit string
 	Key           []string
-	Rate, Cost    int64 // units a second, and of a request
+	Rate, Cost    int64 // units a second, and units of a request
 	From, To      time.Duration
 }
 
-// Step is something that is done. The fields that its word does not take are
-// zero.
+// Step is one step. Fields that its word does not take are zero.
 type Step struct {
 	At      time.Duration
 	Do      string
-	Between []string // never empty for what goes between regions
+	Between []string // never empty if the step concerns traffic between regions
 	And     []string
 	OneWay  bool
-	Only    string // udp, tcp or both if empty
+	Only    string // udp or tcp; both if empty
 	Region  string
 	Node    int // from 1; 0: all
 	Limit   string
@@ -64,8 +63,7 @@ type Step struct {
 	pos strictyaml.Position
 }
 
-// Expectation is something that a run is held to. The fields that its word does
-// not take are zero.
+// Expectation is one expectation of a run. Fields that its word does not take are zero.
 type Expectation struct {
 	That          string
 	Limit         string
@@ -74,23 +72,22 @@ type Expectation struct {
 	Node          int
 	From, To      time.Duration // To is never zero
 	After, Within time.Duration
-	AtLeast       int64 // of 100
+	AtLeast       int64 // percent
 	Above         int64 // units
-	Percent       int64 // of 100
+	Percent       int64 // percent
 	Despite       []Mishap
 
 	pos strictyaml.Position
 }
 
-// Mishap is one line of what quotad limits bound prints.
+// Mishap names one line of the output of quotad limits bound.
 type Mishap struct{ Cause, When, Region string }
 
-// String is the mishap as it is printed.
+// String returns the mishap as it is printed.
 func (m Mishap) String() string { return m.Cause + " (" + m.When + ")" }
 
-// Document is the text of the limits document of that version, with the regions'
-// own weights where weights has none. The entries of added are in it from
-// version 2.
+// Document returns the text of the limits document of a version. Regions that weights does not name
+// have their own weights. From version 2 it includes the entries of added.
 func (s *Scenario) Document(version int64, weights map[string]int64) string {
 	text := s.head(version, weights) + s.limits
 	if version > 1 {
@@ -99,7 +96,7 @@ func (s *Scenario) Document(version int64, weights map[string]int64) string {
 	return text
 }
 
-// head is a document but for its limits.
+// head returns a document without its limits.
 func (s *Scenario) head(version int64, weights map[string]int64) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "version: %d\nregions:\n", version)
@@ -113,7 +110,7 @@ func (s *Scenario) head(version int64, weights map[string]int64) string {
 	return b.String()
 }
 
-// region returns the region of a name, or nil.
+// region returns the region with a name, or nil.
 func (s *Scenario) region(name string) *Region {
 	for i := range s.Regions {
 		if s.Regions[i].Name == name {
@@ -131,7 +128,7 @@ func (s *Scenario) regionNames() []string {
 	return names
 }
 
-// limit returns the entry of a name, or nil.
+// limit returns the limit with a name, or nil.
 func (s *Scenario) limit(name string) *policy.Limit {
 	for i := range s.document.Limits {
 		if s.document.Limits[i].Name == name {
@@ -151,7 +148,7 @@ func (s *Scenario) limitNames() []string {
 	return names
 }
 
-// Watched are the buckets that there is load on, in the order of the file.
+// Watched returns the buckets that have load, in the order of the file.
 func (s *Scenario) Watched() []Bucket {
 	var all []Bucket
 	for _, l := range s.Load {
@@ -174,7 +171,7 @@ func (s *Scenario) Watched() []Bucket {
 	return all
 }
 
-// apart is the farthest that steps move a clock from that of this machine.
+// apart returns the farthest that steps move a clock from this machine's.
 func (s *Scenario) apart() (most time.Duration) {
 	ahead := map[string]time.Duration{}
 	for _, step := range s.Steps {
@@ -186,7 +183,7 @@ func (s *Scenario) apart() (most time.Duration) {
 	return most
 }
 
-// Bucket is one limit applied to one key.
+// Bucket is a limit applied to a key.
 type Bucket struct {
 	Limit, Key   string
 	Algorithm    string
@@ -198,20 +195,20 @@ type Bucket struct {
 	Apart time.Duration
 }
 
-// Name is what the bucket is called in a record.
+// Name returns the bucket's name in a record.
 func (b Bucket) Name() string { return b.Limit + "/" + b.Key }
 
-// clockSlack is how far the clocks of a store and of the driver may be apart; on
-// one machine they are one.
+// clockSlack is how far the clocks of a store and of the driver may be apart. On one machine they
+// are the same.
 const clockSlack = 5 * time.Millisecond
 
-// judged is what the bucket is judged against.
+// judged returns the limit that the bucket is judged by.
 func (b Bucket) judged() oracle.Limit {
 	return oracle.Limit{Limit: b.Units, Burst: b.Burst, Window: b.Window, Algorithm: b.Algorithm, ClockSlack: clockSlack + b.Apart,
 		Settle: oracle.DefaultSettle + 2*b.Apart}
 }
 
-// question is what is asked of a node for a load.
+// question returns the request of a load.
 func (s *Scenario) question(l Load) Question {
 	entry := s.limit(l.Limit)
 	q := Question{Domain: entry.Domain, Descriptors: map[string]string{}, Cost: l.Cost}

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// String words the step: what is done to what.
+// String describes the step.
 func (s Step) String() string {
 	switch {
 	case s.Do == "load":
@@ -36,7 +36,7 @@ func (s Step) String() string {
 	return text
 }
 
-// way words the regions that a step is between.
+// way describes the regions between which a step has an effect.
 func (s Step) way() string {
 	some, others := strings.Join(s.Between, ", "), strings.Join(s.And, ", ")
 	switch {

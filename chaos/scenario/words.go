@@ -4,13 +4,12 @@ import (
 	"slices"
 )
 
-// word is one of the words of a step or an expectation, with the fields that it
-// takes beside the one that it stands in.
+// word is one of the words of a step or an expectation, with its required and optional fields.
 type word struct {
 	required, optional []string
 }
 
-// steps are the words of steps.
+// steps are the words of steps, with their fields.
 var steps = map[string]word{
 	"load":           {required: []string{"region", "limit", "rate"}, optional: []string{"key"}},
 	"cut":            {optional: []string{"between", "and", "one-way", "only"}},
@@ -35,7 +34,7 @@ var steps = map[string]word{
 	"clock":          {required: []string{"region", "by"}},
 }
 
-// expectations are the words of expectations.
+// expectations are the words of expectations, with their fields.
 var expectations = map[string]word{
 	"ceiling":  {optional: []string{"limit", "key", "despite", "above"}},
 	"admitted": {required: []string{"at-least"}, optional: []string{"limit", "key", "from", "to"}},
@@ -48,11 +47,11 @@ var expectations = map[string]word{
 	"alive":    {},
 }
 
-// points are those of a transfer at which a node can be told to kill itself.
+// points are the points of a transfer at which a node can be told to kill itself.
 var points = []string{"before-debit", "after-debit", "after-fsync", "after-reply", "before-credit", "after-credit"}
 
-// between says whether a step concerns what goes between regions.
+// between reports whether a step concerns the traffic between regions.
 func (s Step) between() bool { return slices.Contains(steps[s.Do].optional, "between") }
 
-// hasEffect says whether a step is to lose, hold up or slow down something.
+// hasEffect reports whether a step must lose, stall or delay some traffic.
 func (s Step) hasEffect() bool { return s.between() && s.Do != "heal" }

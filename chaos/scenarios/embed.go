@@ -1,5 +1,5 @@
-// Package scenarios holds the scenarios that quotad brings along; package
-// scenario says what is in a file.
+// Package scenarios holds the scenarios that come with quotad. Package scenario defines their
+// format.
 package scenarios
 
 import "embed"

@@ -8,7 +8,7 @@ import (
 	"github.com/quotad/quotad/policy"
 )
 
-// act does what an act of the plan says.
+// act carries out one act of the plan.
 func (w *world) act(a Act) {
 	if a.Do.Load() {
 		w.offer(a)
@@ -31,7 +31,7 @@ func (w *world) act(a Act) {
 		n.disk.FailCommits(errDisk)
 		n.fails = true
 		w.found(a, rowJournalFails)
-		w.in(a.For, func() { // its operator mends the disk and starts it again
+		w.in(a.For, func() { // the operator mends the disk and restarts the node
 			if n.live != nil {
 				n.die()
 			}
@@ -61,7 +61,7 @@ func (w *world) act(a Act) {
 
 var errDisk = errors.New("no space left on device")
 
-// disturb disturbs the wires of a region for a while.
+// disturb cuts, slows or makes lossy the wires of a region for a while.
 func (w *world) disturb(a Act) {
 	each := func(do func(l *wire)) {
 		for peer := range w.regions {
@@ -91,7 +91,7 @@ func (w *world) disturb(a Act) {
 	w.in(a.For, func() { each(end); w.noteCuts() })
 }
 
-// kill has a node die and start again.
+// kill has a node die, and restarts it after a.For.
 func (w *world) kill(a Act, n *node) {
 	if n.live == nil {
 		return
@@ -101,7 +101,7 @@ func (w *world) kill(a Act, n *node) {
 	n.restartIn(a.For)
 }
 
-// leave has a node end in order, and start again.
+// leave shuts a node down in order, and restarts it after a.For.
 func (w *world) leave(a Act, n *node) {
 	if n.live == nil {
 		return
@@ -115,7 +115,8 @@ func (w *world) leave(a Act, n *node) {
 	n.restartIn(a.For)
 }
 
-// loseJournal has a node die, and start again with an old journal; nil: with none. Its mates and its store are as they were.
+// loseJournal has a node die and restarts it with an old copy of its journal, or with an empty
+// journal if with is nil. The other nodes of its region and the store keep their data.
 func (w *world) loseJournal(a Act, n *node, with *lab.Disk) {
 	if n.live == nil {
 		return
@@ -133,7 +134,7 @@ func (w *world) loseJournal(a Act, n *node, with *lab.Disk) {
 	n.restartIn(w.wires[0][0].random.Int64N(allocator.Second))
 }
 
-// resume has a node that stood still do what it could not.
+// resume has a paused node carry out what it postponed while it stood still.
 func (n *node) resume() {
 	if n.w.now < n.paused {
 		return
@@ -145,7 +146,8 @@ func (n *node) resume() {
 	}
 }
 
-// change brings a region a newer document, or a node an older one.
+// change brings all regions a newer document (Policy), or restarts one node with the first document
+// (OldFile).
 func (w *world) change(a Act) {
 	if a.Do == Policy {
 		w.adopted++
@@ -183,7 +185,7 @@ func (w *world) change(a Act) {
 	n.restartIn(allocator.Second)
 }
 
-// receive puts a newer document in a node's file, which the node notices.
+// receive puts a newer document in a node's file. The node notices.
 func (n *node) receive(d *policy.Document) {
 	if n.file.Version >= d.Version {
 		return
@@ -192,7 +194,7 @@ func (n *node) receive(d *policy.Document) {
 	n.adopt(d)
 }
 
-// adopt has the node put its document in force, as often as it takes.
+// adopt has the node adopt its document, and tries again until it succeeds.
 func (n *node) adopt(d *policy.Document) {
 	if n.live == nil || n.file != d {
 		return
@@ -204,7 +206,7 @@ func (n *node) adopt(d *policy.Document) {
 	n.drain()
 }
 
-// strike does something to a region's store or its clocks.
+// strike carries out a fault of a region's store or of its clocks.
 func (w *world) strike(a Act, r *region) {
 	switch a.Do {
 	case Flush:

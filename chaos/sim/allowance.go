@@ -6,18 +6,19 @@ import (
 	"github.com/quotad/quotad/region/admit"
 )
 
-// allowance is what may be admitted above the ceiling for something that happened, whose excess is
-// printed: in the cells of a stretch of time, and in no others.
+// allowance is an excess above the ceiling that the printed bounds allow for one thing that
+// happened. It holds in the cells that overlap from..to, and in no others.
 type allowance struct {
 	from, to int64 // store time, µs since 1970
 	units    int64
 	cause    string
 }
 
-// allow has more than the ceiling allowed for what happens in a region now. It may be admitted in the
-// cell of this moment; of the sliding kinds as long as use of now weighs; of a bucket from now on, for
-// one that is asked for all it has never makes up for it. What concerns rights concerns the next cell,
-// too, for which they may have been promised.
+// allow permits units above the ceiling for something that happens in a region now. The excess may
+// show in the cell of this moment. For the sliding kinds it may show as long as use of now weighs.
+// For a bucket it may show from now on for ever: a bucket that is always asked for all it has never
+// makes up for the excess. If rights are concerned, it may also show in the next cell, for which
+// rights may already have been promised.
 func (b *bucket) allow(r *region, units int64, cause string, rights bool) {
 	from, to := r.clock()+min(r.storeAhead, 0), r.latest()
 	switch k := b.limit.kind(); {
@@ -32,7 +33,7 @@ func (b *bucket) allow(r *region, units int64, cause string, rights bool) {
 	b.allowFor(from, to, units, cause)
 }
 
-// allowUse is allow for what concerns use alone: shares add up all the same.
+// allowUse is allow for an excess of use alone: the shares of all regions still add up.
 func (b *bucket) allowUse(r *region, units int64, cause string) {
 	was := b.excused
 	b.allow(r, units, cause, false)
@@ -45,7 +46,7 @@ func (b *bucket) allowFor(from, to, units int64, cause string) {
 	}
 }
 
-// allowedIn returns what may be admitted above the ceiling in a cell, and why.
+// allowedIn returns the units that may be admitted above the ceiling in a cell, and the causes.
 func (b *bucket) allowedIn(cell int64) (units int64, causes []string) {
 	units = b.forClocks
 	if units > 0 {
@@ -60,13 +61,13 @@ func (b *bucket) allowedIn(cell int64) (units int64, causes []string) {
 	return units, causes
 }
 
-// spentAlone is who admits without the store, in a window: node and window are 0 of a bucket.
+// spentAlone identifies who admits without the store. For buckets, node and window are 0.
 type spentAlone struct {
 	region, node int
 	window       int64
 }
 
-// spentAlone says whether nodes of a region have ever admitted without their store.
+// spentAlone reports whether any node of a region has ever admitted without the store.
 func (b *bucket) spentAlone(r *region) bool {
 	for who := range b.local {
 		if who.region == r.index {
@@ -76,14 +77,14 @@ func (b *bucket) spentAlone(r *region) bool {
 	return false
 }
 
-// usage is when a node last admitted of a bucket by its store.
+// usage says when a node last admitted something of a bucket through its store.
 type usage struct {
 	now    int64 // µs since the start
 	at     int64 // store time
-	losses int   // that the store had had
+	losses int   // how many times the store had lost data by then
 }
 
-// admits notes what a node admits.
+// admits records that a node admitted units of a bucket through its store.
 func (n *node) admits(b *bucket, d admit.Decision, units int64) {
 	if d.At == 0 {
 		return
@@ -93,8 +94,8 @@ func (n *node) admits(b *bucket, d admit.Decision, units int64) {
 	b.paces[n.r.index].add(n.w.now, d.At/b.limit.policy.Window.Microseconds(), units)
 }
 
-// knows is until when a node knows a bucket to be in its store, for it used it: at least as long as its
-// cell lasts.
+// knows returns the store time until which a node knows that a bucket is in its store: the end of
+// the cell in which the node last used it. It returns 0 if the node does not know.
 func (n *node) knows(b *bucket) int64 {
 	u, used := n.lately[b]
 	if !used || u.losses != n.r.losses {
@@ -103,16 +104,16 @@ func (n *node) knows(b *bucket) int64 {
 	return (u.at/b.cell() + 1) * b.cell()
 }
 
-// pace is how fast a region admits of one bucket.
+// pace measures how fast a region admits units of one bucket.
 type pace struct {
-	last  []admission // of the last second
-	sum   int64       // of them
+	last  []admission // in the last second
+	sum   int64       // units of last
 	peaks map[int64]int64
 }
 
 type admission struct{ at, units int64 }
 
-// add takes in what is admitted at a time, in a window.
+// add records units admitted at a time (µs since the start) in a window.
 func (p *pace) add(at, window, units int64) {
 	const second = 1_000_000
 	p.last, p.sum = append(p.last, admission{at, units}), p.sum+units
@@ -126,5 +127,6 @@ func (p *pace) add(at, window, units int64) {
 	p.peaks[window] = max(p.peaks[window], p.sum)
 }
 
-// fastest is the most that was admitted in a second of a window or the one before it, at least 1.
+// fastest returns the most units admitted in any second of a window or of the window before it, at
+// least 1.
 func (p *pace) fastest(window int64) int64 { return max(p.peaks[window], p.peaks[window-1], 1) }

@@ -2,10 +2,10 @@ package sim
 
 import "testing"
 
-// onceBroken are plans that broke an invariant, shrunk: each found a mistake of quotad's.
+// onceBroken are shrunk plans that broke an invariant. Each found a mistake in quotad.
 var onceBroken = map[string]*Plan{
-	// A node whose document was older than the one in force in its store, which it had to open anew, could neither open it nor
-	// take the newer document up.
+	// A node had to open its store anew, and its document was older than the one in force there. It
+	// could neither open the store nor adopt the newer document.
 	"a store opened anew under a newer document": {
 		Seed: 1, Regions: []RegionPlan{{Name: "r0", Weight: 3, Nodes: 2}, {Name: "r1", Weight: 4, Nodes: 1}, {Name: "r2", Weight: 4, Nodes: 1}},
 		OneWay: [][]int64{{0, 20_000, 60_000}, {20_000, 0, 60_000}, {60_000, 60_000, 0}}, Keys: []string{"k0"},
@@ -21,8 +21,8 @@ limits:
 		},
 		Heal: 24_000_000, End: 36_000_000,
 	},
-	// Clocks nearly a cell apart: a rate that was lent late in the lender's cell was borrowed from the beginning of the borrower's
-	// on, in every cell anew.
+	// Clocks are nearly a cell apart. A rate that was lent late in the lender's cell was borrowed
+	// from the beginning of the borrower's cell on, and so again in every cell.
 	"a rate had twice": {
 		Seed: 1, Regions: []RegionPlan{{Name: "r0", Weight: 5, Nodes: 1, Ahead: 922_000}, {Name: "r1", Weight: 4, Nodes: 1}},
 		OneWay: [][]int64{{0, 15_000}, {15_000, 0}}, Keys: []string{"k0"},
@@ -34,8 +34,8 @@ limits:
 		Acts: []Act{{ID: 1, At: 2_000_000, For: 30_000_000, Do: Steady, Region: 1, Amount: 10_000, Cost: 24}},
 		Heal: 33_000_000, End: 45_000_000,
 	},
-	// Clocks a little further apart than a message takes: what had faded by the lender's clock was lent, and still weighed by the
-	// borrower's.
+	// Clocks are apart by a little more than a message takes. Units whose weight had faded by the
+	// lender's clock were lent, and still weighed by the borrower's clock.
 	"units that weigh here and had faded there": {
 		Seed: 1, Regions: []RegionPlan{{Name: "r0", Weight: 1, Nodes: 1, Ahead: 90_000}, {Name: "r1", Weight: 1, Nodes: 1}},
 		OneWay: [][]int64{{0, 15_000}, {15_000, 0}}, Keys: []string{"k0"},
@@ -50,8 +50,8 @@ limits:
 		},
 		Heal: 33_000_000, End: 45_000_000,
 	},
-	// A store is away around the end of a window: what its node admits by itself in both windows, it admits at once, and the bound that
-	// is printed was that of one.
+	// A store is unreachable around the end of a window. Its node admitted its parts of both
+	// windows at once, while the printed bound was that of one part.
 	"two windows' parts of a bucket at once": {
 		Seed: 1, Regions: []RegionPlan{{Name: "r0", Weight: 1, Nodes: 1}, {Name: "r1", Weight: 1, Nodes: 1}},
 		OneWay: [][]int64{{0, 15_000}, {15_000, 0}}, Keys: []string{"k0"},

@@ -8,7 +8,8 @@ import (
 	"github.com/quotad/quotad/region/store"
 )
 
-// touch notes that rights of a bucket may be moved, by a call under a generation that finds out whether the store has it still.
+// touch has the ledger of a bucket checked, because a call under a generation may have moved its
+// rights. If the call reached the store, the node also learned whether the bucket still exists.
 func (n *node) touch(id string, generation uint64) {
 	b := n.w.bucket(id)
 	if b != nil && n.r.down == 0 && !n.r.refuses() && generation == n.r.generation {
@@ -17,7 +18,7 @@ func (n *node) touch(id string, generation uint64) {
 	n.w.moves(b)
 }
 
-// moves has the ledger of a bucket, if it is one, checked after this occurrence.
+// moves has the ledger of a bucket checked after this occurrence. A nil bucket is ignored.
 func (w *world) moves(b *bucket) {
 	if b == nil || b.moved {
 		return
@@ -26,7 +27,7 @@ func (w *world) moves(b *bucket) {
 	w.moved = append(w.moved, b)
 }
 
-// checkMoved checks the ledgers of the buckets whose rights may have moved.
+// checkMoved checks the ledgers of all buckets whose rights may have moved.
 func (w *world) checkMoved() {
 	for _, b := range w.moved {
 		b.moved = false
@@ -35,17 +36,17 @@ func (w *world) checkMoved() {
 	w.moved = w.moved[:0]
 }
 
-// holding is what a region's store holds of a bucket.
+// holding is the content of one region's store for a bucket.
 type holding struct {
 	algorithms.Inspected
 	known bool
-	out   []lentOf // of its own rights, by cell
+	out   []lentOf // what it lends of its own rights, by cell
 }
 
 type lentOf struct{ cell, units, burst int64 }
 
-// checkLedger checks conservation: shares of a cell add up to the limit at most, nobody lends more than it may, nobody counts
-// what was not given, and no row goes back.
+// checkLedger checks conservation: the shares of a cell add up to at most the limit, no region
+// lends more than it may, no region counts rights that it was not given, and no row falls.
 func (w *world) checkLedger(b *bucket) {
 	held := make([]holding, len(w.regions))
 	var total, bursts, free int64
@@ -68,7 +69,8 @@ func (w *world) checkLedger(b *bucket) {
 	}
 }
 
-// checkShares adds up what the regions hold of each cell.
+// checkShares checks that the shares of each cell add up to at most the limit, and that no region
+// has used more than its share.
 func (w *world) checkShares(b *bucket, held []holding, total int64) {
 	for i := range held {
 		if !held[i].known {
@@ -96,7 +98,7 @@ func (w *world) checkShares(b *bucket, held []holding, total int64) {
 	}
 }
 
-// checkLent checks that a region lends its own rights only, and not more of them than it may.
+// checkLent checks that a region does not lend more of its own rights than it may.
 func (w *world) checkLent(b *bucket, r *region, h *holding) {
 	f, burst := allocator.Part(b.spec.Entitlements[r.name], b.spec.Lending), allocator.Part(b.spec.Bursts[r.name], b.spec.Lending)
 	for _, row := range h.Rows {
@@ -106,7 +108,8 @@ func (w *world) checkLent(b *bucket, r *region, h *holding) {
 		o := &h.out[len(h.out)-1]
 		o.units += row.Lent - row.Regained
 		o.burst += row.BurstLent
-		restored := row.Cell <= b.lost[r.index] // what came back is not known any more: more counts as lent than was
+		// After a loss not all returns are known: more counts as lent than was lent.
+		restored := row.Cell <= b.lost[r.index]
 		if (o.units > f || o.burst > burst) && !restored {
 			w.breaks("conservation", "limit %s key %d: %s lends %d units and %d of burst of cell %d, and may lend %d and %d: %+v",
 				b.limit.policy.Name, b.key, r.name, o.units, o.burst, row.Cell, f, burst, h.Rows)
@@ -114,13 +117,14 @@ func (w *world) checkLent(b *bucket, r *region, h *holding) {
 	}
 }
 
-// checkRises checks that no row is lower than it was, and nothing comes back that was not lent.
+// checkRises checks that no value of a row falls, and that no more came back than was lent.
 func (w *world) checkRises(b *bucket, r *region, rows []algorithms.PeerRow) {
 	for _, row := range rows {
 		if row.Regained > row.Lent || row.Returned > row.Borrowed {
 			w.breaks("rows", "limit %s key %d: %s has %+v with %s of cell %d: more came back than was lent", b.limit.policy.Name, b.key, r.name, row.Row, row.Peer, row.Cell)
 		}
-		if row.Peer == "" || row.Peer[0] == '?' || row.Cell <= b.lost[r.index] { // lent to nobody in particular; or what a copy says
+		// Skip rows of no particular peer, and rows that a loss may have changed.
+		if row.Peer == "" || row.Peer[0] == '?' || row.Cell <= b.lost[r.index] {
 			continue
 		}
 		k := seenRow{r.index, row.Peer, row.Cell}
@@ -133,7 +137,9 @@ func (w *world) checkRises(b *bucket, r *region, rows []algorithms.PeerRow) {
 	}
 }
 
-// checkGiven checks that nobody counts what was not given. What a loss may concern is left out: it is known by other ways.
+// checkGiven checks that no region counts rights that its peer did not give. It skips the cells
+// that a loss or a printed excess may concern: there a region may know of rights from other sources
+// than the peer's rows, such as journals.
 func (w *world) checkGiven(b *bucket, held []holding) {
 	for i, r := range w.regions {
 		for _, row := range held[i].Rows {
@@ -168,7 +174,7 @@ func rowOf(rows []algorithms.PeerRow, cell int64, peer string) algorithms.Row {
 	return algorithms.Row{}
 }
 
-// noteEvent keeps what a node's journal has taken, and under which generation its store stands.
+// noteEvent records what a node's journal has stored, and under which generation its store is open.
 func (n *node) noteEvent(e exchange.Event) {
 	n.tellEvent(e)
 	switch e := e.(type) {
@@ -193,8 +199,9 @@ func (n *node) noteRecorded(r exchange.Recorded) {
 	delete(n.recording, r.ID)
 }
 
-// checkAsked checks that a debit gives no more than was asked for, however often that was. Where ledgers are looked at rarely
-// what was there before is not known.
+// checkAsked checks that debits give no more than was asked for, even if it was asked for several
+// times. It skips runs with the Lua, where ledgers are inspected rarely and the earlier rows are
+// not known.
 func (n *node) checkAsked(e exchange.Lent) {
 	defer delete(n.lending, e.ID)
 	if n.w.plan.Lua || n.r.stale {
@@ -202,11 +209,13 @@ func (n *node) checkAsked(e exchange.Lent) {
 	}
 	for i, l := range n.lending[e.ID] {
 		b, g := n.w.bucket(l.Bucket.ID), e.Given[i]
-		if b == nil || g.Status != algorithms.StatusOK || l.Cell <= b.lost[n.r.index] { // what was restored was not seen
+		// Rows of a restored cell were not seen before.
+		if b == nil || g.Status != algorithms.StatusOK || l.Cell <= b.lost[n.r.index] {
 			continue
 		}
 		was := b.seen[seenRow{n.r.index, l.Peer, l.Cell}]
-		for _, other := range n.lending[e.ID] { // one message may ask twice: for units, and for burst
+		// One message may ask twice: for units, and for burst.
+		for _, other := range n.lending[e.ID] {
 			if other.Bucket.ID == l.Bucket.ID && other.Cell == l.Cell {
 				l.Lent, l.Returned, l.Burst = max(l.Lent, other.Lent), max(l.Returned, other.Returned), max(l.Burst, other.Burst)
 			}
@@ -218,7 +227,7 @@ func (n *node) checkAsked(e exchange.Lent) {
 	}
 }
 
-// checkDurable checks that a reply announces nothing that the journal has not taken.
+// checkDurable checks that a reply announces no row that the journal has not stored.
 func (n *node) checkDurable(m exchange.Message, r exchange.Reply) {
 	for i, g := range r.Grants {
 		if i >= len(m.Asks) || g.Refusal != exchange.NotRefused {
@@ -232,9 +241,9 @@ func (n *node) checkDurable(m exchange.Message, r exchange.Reply) {
 	}
 }
 
-// checkTime checks that the time of a store's shard does not fall, whatever its clock shows and whatever it loses.
-// Where it lost its data it may fall by what a node that did not use it may lag behind: that is less than
-// the shortest cell, and the next one is closed, too.
+// checkTime checks that the time of a store's shard does not fall, whatever its clock shows and
+// whatever it loses. After a loss it may fall by lag: the nodes that restore it may last have heard
+// its time so long ago. No cell is shorter than lag, and the recovery also closes the next cell.
 func (n *node) checkTime(of *bucket, at int64) {
 	shard := store.ShardOf(n.w.keyOf(of))
 	shown := n.r.shown[shard]
@@ -244,7 +253,7 @@ func (n *node) checkTime(of *bucket, at int64) {
 	n.r.shown[shard] = max(shown, at)
 }
 
-// latestShown returns the latest time that a decision of the region's store has shown.
+// latestShown returns the latest store time that a decision of the region has shown, µs since 1970.
 func (r *region) latestShown() (latest int64) {
 	for _, shown := range r.shown {
 		latest = max(latest, shown)
@@ -252,7 +261,7 @@ func (r *region) latestShown() (latest int64) {
 	return latest
 }
 
-// lag is by how much the region's store may have forgotten its time.
+// lag returns by how much the time of the region's store may have fallen in a loss, µs.
 func (r *region) lag() int64 {
 	if r.losses == 0 {
 		return 0
@@ -260,8 +269,8 @@ func (r *region) lag() int64 {
 	return allocator.Second
 }
 
-// checkHeard checks that nothing is lent to a region that has not answered for long: it would be lost to both. What a node had
-// begun before it stood still it brings to its end.
+// checkHeard checks that a node lends nothing to a region that has not answered it for long: both
+// would lose the units. A node that was paused may finish what it had begun before.
 func (n *node) checkHeard(l exchange.Lend) {
 	const long = exchange.DegradedAfter + allocator.Second/5
 	i := n.w.indexOf(l.Peer)
@@ -270,9 +279,11 @@ func (n *node) checkHeard(l exchange.Lend) {
 	}
 }
 
-// checkSplit checks that a region that has been cut off from all others for long is at its fixed split.
+// checkSplit checks that a region is at its fixed split once it has long been cut off from all
+// others.
 func (n *node) checkSplit(b *bucket, d admit.Decision) {
-	const underway = lateBy + 3*allocator.Second // messages that left before the cut
+	// Messages that left before the cut have arrived after this time.
+	const underway = lateBy + 3*allocator.Second
 	r, w := n.r, n.w
 	if r.alone < 0 || b.spec == nil || w.back > 0 {
 		return
@@ -288,7 +299,7 @@ func (n *node) checkSplit(b *bucket, d admit.Decision) {
 	}
 }
 
-// noteCuts keeps since when each region is cut off from all others.
+// noteCuts records since when each region is cut off from all others.
 func (w *world) noteCuts() {
 	for i, r := range w.regions {
 		alone := len(w.regions) > 1

@@ -2,15 +2,15 @@ package sim
 
 import "github.com/quotad/quotad/allocator"
 
-// copied is a copy of a region's store, as it was when it was made.
+// copied describes a copy of a region's store at the time the copy was made.
 type copied struct {
 	mark int64 // the latest time that the store had shown, µs since 1970
 }
 
-// beat is how often each node has the store show its time, µs.
+// beat is how often each node reads the store's time, µs.
 const beat = allocator.Second
 
-// copies keeps a copy of a region's store.
+// copies makes a copy of a region's store.
 func (w *world) copies(r *region) copied {
 	c := copied{mark: r.latestShown()}
 	for _, n := range r.nodes {
@@ -22,8 +22,8 @@ func (w *world) copies(r *region) copied {
 	return c
 }
 
-// putBack puts a copy in the place of a region's store, and notes which nodes have heard nothing later from the store than
-// the copy shows: they take it for what they knew.
+// putBack replaces a region's store by a copy of it. It records which nodes have heard no later
+// time from the store than the copy shows: they do not notice that the store is older.
 func (w *world) putBack(r *region, c copied) {
 	r.store.putBack()
 	r.stale, r.backAt, r.behind = true, w.now, map[*node]int{}
@@ -34,8 +34,8 @@ func (w *world) putBack(r *region, c copied) {
 	}
 }
 
-// onACopy allows for what such a node admits until another notices, which has the store show its time within a second. One
-// that was dead then is in its next life.
+// onACopy allows what such a node admits until another node notices, within one beat. A node that
+// was dead when the copy was put back is in its next life by now.
 func (n *node) onACopy(b *bucket, units int64) {
 	r := n.r
 	if life, behind := r.behind[n]; r.stale && behind && n.life-life <= 1 && n.w.now-r.backAt <= beat {

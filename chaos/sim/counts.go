@@ -1,22 +1,23 @@
 package sim
 
-// rows is how many rows the fault matrix has; they count from 1.
+// rows is the number of rows of the fault matrix. They are numbered from 1.
 const rows = 34
 
-// Counts is what happened in a run.
+// Counts counts what happened in a run.
 type Counts struct {
 	Events   int64
 	Requests int64
 	Admitted int64
 	Denied   int64
-	Messages int64 // between regions, hints apart
-	Traded   int64 // of them, those with asks or grants
-	Hinted   int64 // hints, to each node
-	Bytes    int64 // of messages between regions, pings and hints apart
-	Pings    int64 // bytes
-	Hints    int64 // bytes of hints, to each node
+	Messages int64 // between regions, without hints
+	Traded   int64 // messages with asks or grants
+	Hinted   int64 // hints, counted for each receiving node
+	Bytes    int64 // of messages between regions, without pings and hints
+	Pings    int64 // bytes of pings
+	Hints    int64 // bytes of hints, counted for each receiving node
 	Deeds    map[Deed]int64
-	// Rows is by row of the fault matrix how often it fired: changed a message, a durable write, or a clock that was read.
+	// Rows counts how often each row of the fault matrix fired, that is, changed a message, a
+	// durable write, or a clock that was read.
 	Rows [rows + 1]int64
 }
 
@@ -43,7 +44,7 @@ func (c *Counts) gossiped(bytes int) {
 	c.Hints += int64(bytes)
 }
 
-// Add adds what happened in another run.
+// Add adds the counts of another run.
 func (c *Counts) Add(o *Counts) {
 	c.Events += o.Events
 	c.Requests += o.Requests

@@ -5,14 +5,15 @@ import (
 	"testing"
 )
 
-// TestMatesLendSoonAfterALoss: a region of two nodes loses its store, and both stand under another generation. Five seconds later
-// the one that the other asked lends again: a mate's question of the generation that one stands under fences nobody.
+// TestMatesLendSoonAfterALoss: a region of two nodes loses its store, and both work under a new
+// generation. Five seconds later the node that was asked by the other lends again, because a
+// question of the generation under which a node already works must not fence it.
 func TestMatesLendSoonAfterALoss(t *testing.T) {
 	p := lending(pair(2, "algorithm: fixed_window, limit: 1000, window: 3600s", nil,
 		at(0, Stick, 40, on(1)), at(0, Steady, 40, of(1)), at(3, Steady, 1, of(0)), at(12, Flush, 0), at(12.5, Steady, 2, of(0))))
 	for i := range p.Acts {
 		if p.Acts[i].Do == Steady {
-			p.Acts[i].Amount, p.Acts[i].Cost = 30_000, 1 // r1 has used its part after 17 s
+			p.Acts[i].Amount, p.Acts[i].Cost = 30_000, 1 // r1 has used its entitlement after 17 s
 		}
 	}
 	o, err := Trace(p, 1<<20)
@@ -35,8 +36,9 @@ func TestMatesLendSoonAfterALoss(t *testing.T) {
 	}
 }
 
-// TestTheTimeOfALongBucketDoesNotFall: the clock of a store steps back by 20 minutes, and then a bucket that has a generation
-// begun is deleted: the store's time stays where it was, and with it what was used.
+// TestTheTimeOfALongBucketDoesNotFall: the clock of a store steps back by 20 minutes. Then a bucket
+// with which a generation began is deleted. The store's time must stay where it was, and so must
+// what was used.
 func TestTheTimeOfALongBucketDoesNotFall(t *testing.T) {
 	p := pair(1, "algorithm: fixed_window, limit: 1000, window: 600s", [][2]int64{{2, 10}, {20, 30}},
 		at(12, ClockStep, 31, by(-1200)), at(15, Delete, 0))

@@ -13,20 +13,20 @@ import (
 	"github.com/quotad/quotad/region/admit"
 )
 
-// Digest is a hash over every event that the nodes of a run heard, every effect that followed and
+// Digest is a hash over every event that the nodes of a run heard, every effect of these events and
 // every decision, in order. It depends on values alone, not on the names of types and fields: code
 // that was only rearranged has the same digests as before.
 type Digest [sha256.Size]byte
 
-// digest makes a Digest. A nil digest takes nothing in.
+// digest computes a Digest. Calls on a nil digest do nothing.
 type digest struct {
 	hash hash.Hash
-	text []byte // of the occurrence that is being written
+	text []byte // encoding of the current occurrence
 }
 
 func newDigest() *digest { return &digest{hash: sha256.New()} }
 
-// eventNumbers tell the types of events apart, by their places.
+// eventNumbers gives each type of event a number, which is written to the digest.
 var eventNumbers = func() map[reflect.Type]int {
 	numbers := map[reflect.Type]int{}
 	for i, e := range []exchange.Event{exchange.Tick{}, exchange.Observed{}, exchange.Report{}, exchange.Wanted{},
@@ -38,7 +38,7 @@ var eventNumbers = func() map[reflect.Type]int {
 	return numbers
 }()
 
-// heard takes in that a node heard an event, and what followed.
+// heard adds an event that a node heard, and its effects.
 func (d *digest) heard(n *node, now int64, e exchange.Event, out exchange.Effects) {
 	if d == nil {
 		return
@@ -53,16 +53,16 @@ func (d *digest) heard(n *node, now int64, e exchange.Event, out exchange.Effect
 	d.hash.Write(d.text)
 }
 
-// aDecision stands where an event has its number.
+// aDecision is written in place of an event's number.
 const aDecision = -1
 
-// decided takes in what a node decided.
+// decided adds a decision of a node.
 func (d *digest) decided(n *node, now int64, rq *request, decision admit.Decision) {
 	if d == nil {
 		return
 	}
 	if decision.Receipt != "" {
-		decision.Receipt = "a receipt" // it is sealed by random numbers
+		decision.Receipt = "a receipt" // the real one is sealed with random bytes
 	}
 	d.begin(n, now, aDecision)
 	d.add(reflect.ValueOf(rq.q))
@@ -77,7 +77,7 @@ func (d *digest) begin(n *node, now int64, number int) {
 	d.integer(int64(number))
 }
 
-// sum is the digest of all that was taken in.
+// sum returns the digest of everything added.
 func (d *digest) sum() (sum Digest) {
 	if d != nil {
 		copy(sum[:], d.hash.Sum(nil))
@@ -92,8 +92,8 @@ func (d *digest) string(s string) {
 	d.text = append(d.text, s...)
 }
 
-// add takes a value in. Fields that are zero are left out, so that one more changes nothing. Of a
-// bucket the name and the document are enough: everything else follows.
+// add adds a value. It leaves out zero fields, so that a new field that is zero changes no digest.
+// Of an exchange.Bucket it adds ID and Epoch: everything else follows from them.
 func (d *digest) add(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Bool:
@@ -145,7 +145,7 @@ type seedDigest struct {
 	sum  Digest
 }
 
-// together returns the digest of several runs, in order of their seeds.
+// together returns the digest of several runs, in the order of their seeds.
 func together(all []seedDigest) (sum Digest) {
 	slices.SortFunc(all, func(a, b seedDigest) int { return cmp.Compare(a.seed, b.seed) })
 	h := sha256.New()

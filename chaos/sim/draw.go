@@ -11,21 +11,21 @@ import (
 	"github.com/quotad/quotad/allocator"
 )
 
-// Config says what plans are drawn.
+// Config says what kind of plans to draw.
 type Config struct {
 	Regions   int             // 2 to 10; 0: the seed chooses, mostly 3
 	Nodes     int             // of each region; 0: the seed chooses 1 or 2
 	Limits    int             // 1 to 3; 0: the seed chooses
 	Algorithm algorithms.Kind // of all limits; empty: the seed chooses
-	Window    int64           // of all limits, µs, whole seconds; 0: the seed chooses
-	Faults    []Deed          // kinds of faults, of which there are then many; none: the seed chooses
-	For       int64           // µs, at least 20 s
-	Lua       bool            // see Plan
-	Wider     bool            // by the wider draw, see wider.go
-	Spanning  bool            // also requests that span shards, and several in one call, see spanning.go
-	Only      []int           // ids of the acts to keep; nil: all
+	Window    int64           // of all limits, µs, in whole seconds; 0: the seed chooses
+	Faults    []Deed          // the only kinds of faults, then frequent; none: the seed chooses
+	For       int64           // length of the run, µs, at least 20 s
+	Lua       bool            // see Plan.Lua
+	Wider     bool            // use the wider draw, see wider.go
+	Spanning  bool            // add requests over several shards and calls of several requests
+	Only      []int           // IDs of the acts to keep; nil: all
 
-	lowered int64 // see Plan
+	lowered int64 // see Plan.lowered
 }
 
 // drawing is a plan that is being drawn.
@@ -33,22 +33,22 @@ type drawing struct {
 	*rand.Rand
 	Config
 	plan    *Plan
-	refunds bool // all limits so far are fixed windows, of which refunds can be followed
+	refunds bool // all limits so far are fixed windows: only there can refunds be checked
 	theme   theme
-	kinds   []algorithms.Kind // of the limits
+	kinds   []algorithms.Kind // of each limit
 	windows []int64
 	limits  []int64
 }
 
-// theme is what a seed is mostly about: what comes together by chance alone comes together rarely.
+// theme is what a seed concentrates on, because rare combinations hardly come up by chance alone.
 type theme int
 
 const (
 	mixed  theme = iota
-	losses       // long windows, which are recovered, and whatever loses and keeps from telling
+	losses       // long recovered windows, lost data, nodes that do not hear of it
 	calm         // hardly a fault, but contention at the ends of cells
 	clocks       // clocks apart
-	wider        // the wider draw's
+	wider        // the theme of the wider draw
 )
 
 // Draw draws the plan of a seed.
@@ -72,7 +72,7 @@ func Draw(seed uint64, c Config) *Plan {
 	return p
 }
 
-// draw draws the plan of a seed by the first draw.
+// draw draws a plan by the first draw, that is, not the wider one.
 func draw(p *Plan, c Config) {
 	d := &drawing{Rand: p.random(forPlan, 0), Config: c, plan: p}
 	d.theme = one(d, mixed, mixed, losses, calm, clocks)
@@ -84,10 +84,10 @@ func draw(p *Plan, c Config) {
 	d.faults()
 }
 
-// one returns one of some values.
+// one returns one of the given values at random.
 func one[T any](d *drawing, of ...T) T { return of[d.IntN(len(of))] }
 
-// within returns a number from one to another.
+// within returns a random number in from..to, both included.
 func (d *drawing) within(from, to int64) int64 { return from + d.Int64N(to-from+1) }
 
 func (d *drawing) regions() {
@@ -124,7 +124,8 @@ func (d *drawing) regions() {
 	}
 }
 
-// document writes the limits document: one to three limits, some of them on the same requests.
+// document writes the limits document: one to three limits, some of which apply to the same
+// requests.
 func (d *drawing) document() {
 	var b strings.Builder
 	b.WriteString("regions:\n")
@@ -185,7 +186,7 @@ func (d *drawing) limit(b *strings.Builder, i int, domain string) {
 	b.WriteString("}\n")
 }
 
-// window is a limit's: long enough to be recovered where losses are the theme.
+// window draws a limit's window, µs. If losses are the theme, it is long enough to be recovered.
 func (d *drawing) window() int64 {
 	switch {
 	case d.Window > 0:
@@ -198,7 +199,7 @@ func (d *drawing) window() int64 {
 	return one(d, int64(1), 1, 2, 3, 5, 5, 10, 20, 60, 90, 300) * allocator.Second
 }
 
-// load has requests offered so that limits are used up, here and there, now and then.
+// load draws loads that use up the limits, at different places and times.
 func (d *drawing) load() {
 	for l := range d.kinds {
 		perSecond := max(d.limits[l]*allocator.Second/d.windows[l], 1)
@@ -219,7 +220,8 @@ func (d *drawing) load() {
 					a.For = min(a.For, d.plan.Heal-a.At)
 				}
 			default:
-				want := perSecond * one(d, int64(3), 8, 12, 20, 40) / 10 // units a second: some, or more than there are
+				// In units a second, below the limit or above it.
+				want := perSecond * one(d, int64(3), 8, 12, 20, 40) / 10
 				a.Amount = min(max(want*1000, 500), one(d, int64(4_000), 10_000, 20_000))
 				a.Cost = max(want*1000/a.Amount, 1) * 2
 			}
@@ -229,8 +231,8 @@ func (d *drawing) load() {
 	}
 }
 
-// ambush has one region want more than there is for some cells, so that it is lent what others do not use, and another use all it
-// has around the ends of these cells.
+// ambush has one region ask for more than the limit for some cells, so that others lend it what
+// they do not use. A second region then uses all it has around the ends of these cells.
 func (d *drawing) ambush(l int, perSecond int64) {
 	cell := algorithms.CellLength(d.kinds[l], d.windows[l])
 	if length := max(4*cell, 3*allocator.Second); length < d.plan.Heal && (d.theme == calm || d.IntN(3) == 0) {
@@ -245,7 +247,7 @@ func (d *drawing) ambush(l int, perSecond int64) {
 
 func (d *drawing) add(a Act) { d.plan.Acts = append(d.plan.Acts, a) }
 
-// faults has some kinds of faults happen, often: those of one seed come together.
+// faults draws frequent faults of a few kinds: those of one seed come together.
 func (d *drawing) faults() {
 	all := []Deed{Cut, Cut, Cut, CutHints, Lossy, Slow, Crash, Leave, CrashPoints, CrashPoints, JournalFails, JournalLost, JournalOld, Flush, StoreAnew,
 		Failover, Delete, StoreDown, ReplyLost, Pause, ClockStep, StoreClock, Policy, OldFile, Lie, Forge}
@@ -309,7 +311,7 @@ func (d *drawing) fault(deed Deed) {
 	}
 	a.For = min(a.For, d.plan.Heal-a.At-1)
 	d.add(a)
-	if (deed == Cut || deed == Flush || deed == Delete) && d.IntN(3) == 0 { // again and again
+	if (deed == Cut || deed == Flush || deed == Delete) && d.IntN(3) == 0 { // repeat it
 		for again := d.IntN(4); again > 0; again-- {
 			a.At += a.For + d.within(100_000, 2*allocator.Second)
 			if a.At >= d.plan.Heal-allocator.Second {

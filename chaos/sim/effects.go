@@ -7,8 +7,9 @@ import (
 	"github.com/quotad/quotad/region/peer"
 )
 
-// act has one act of the protocol done after a time. The node may die before it, and before anybody hears of it; row is that of
-// the fault matrix which such a death is of.
+// act carries out one act of the protocol after a time (µs). The node may die just before it, or
+// just after it, when nobody has heard of it yet. row is the row of the fault matrix that such a
+// death counts for.
 func (n *node) act(row int, after int64, do func()) {
 	n.in(after, func() {
 		if n.mayDie(row) {
@@ -21,13 +22,13 @@ func (n *node) act(row int, after int64, do func()) {
 	})
 }
 
-// How long acts take, µs.
+// The times that a call to the store and a journal commit take, µs.
 func (n *node) storeTime() int64 { return 200 + n.random.Int64N(800) }
 func (n *node) fsyncTime() int64 { return 500 + n.random.Int64N(4000) }
 
-// carry puts down what a step of the machine has led to.
+// carry schedules the effects of a step of the machine.
 func (n *node) carry(out exchange.Effects) {
-	// What is done later must not hold on to out, which is large.
+	// Functions that run later must not hold on to out, which is large.
 	if lends := out.Lend; len(lends) > 0 {
 		n.act(rowLenderDies, n.storeTime(), func() { n.lend(lends) })
 	}
@@ -60,7 +61,7 @@ func (n *node) carry(out exchange.Effects) {
 		n.act(rowNodeRestarts, n.storeTime(), func() { n.restore(restores) })
 	}
 	for _, h := range out.Hints {
-		if n.live != nil { // it may have died when it replied
+		if n.live != nil { // the node may have died when it replied
 			n.gossip(h)
 		}
 	}
@@ -92,7 +93,8 @@ func (n *node) restore(all []exchange.Restore) {
 	}
 }
 
-// call carries a message to a node of a peer region, and its reply back; who does not answer in time has not.
+// call carries a message to a node of a peer region, and the reply back. If the reply does not come
+// within the timeout, the caller hears Unanswered.
 func (n *node) call(c exchange.Call) {
 	to := n.target(c.Peer)
 	if to == nil {
@@ -132,16 +134,16 @@ func (n *node) call(c exchange.Call) {
 	})
 }
 
-// newer adds what a later version might say to a message.
+// newer adds a field of a later version to a message, if the node's region has such a version.
 func (n *node) newer(b []byte) []byte {
 	if !n.w.plan.Regions[n.r.index].Newer {
 		return b
 	}
 	n.w.fired(rowVersions)
-	return append(b, 0xc0, 0x3e, 0x01) // field 1000, a number
+	return append(b, 0xc0, 0x3e, 0x01) // field 1000, a varint
 }
 
-// target is the node of a region that this one calls.
+// target returns the node that this node calls in a region, nil if there is no such region.
 func (n *node) target(name string) *node {
 	for _, r := range n.w.regions {
 		if r.name == name {
@@ -151,7 +153,7 @@ func (n *node) target(name string) *node {
 	return nil
 }
 
-// asks has the node hear a message, and answer it.
+// asks delivers a message to the node. The reply goes to answer.
 func (n *node) asks(b []byte, answer func([]byte)) {
 	n.at(n.w.now, func() {
 		m, err := peer.UnmarshalMessage(b)
@@ -172,7 +174,7 @@ func (n *node) asks(b []byte, answer func([]byte)) {
 	})
 }
 
-// reply lets a reply go, if somebody waits for it.
+// reply sends a reply, if somebody waits for it.
 func (n *node) reply(a exchange.Answer) {
 	send := n.replies[a.ID]
 	if send == nil {
@@ -185,7 +187,8 @@ func (n *node) reply(a exchange.Answer) {
 	n.mayDie(rowLenderDies)
 }
 
-// recall carries a question to a node of a peer region, or to all others of this one, and the answers back.
+// recall carries a recovery's question to a node of a peer region, or to all other nodes of this
+// region, and the answers back.
 func (n *node) recall(q exchange.Recall) {
 	var to []*node
 	if q.Region == n.r.name {
@@ -214,7 +217,7 @@ func (n *node) recall(q exchange.Recall) {
 	}
 }
 
-// questioned has the node hear a question, and answer it.
+// questioned delivers a recovery's question to the node. The testimonies go to answer.
 func (n *node) questioned(b []byte, answer func([]byte)) {
 	n.at(n.w.now, func() {
 		q, err := peer.UnmarshalQuestion(b)
@@ -245,10 +248,10 @@ func (n *node) gossip(h exchange.Hint) {
 	}
 }
 
-// hints has the node take in what gossip carried.
+// hints delivers gossiped hints to the node.
 func (n *node) hints(b []byte) {
 	n.at(n.w.now, func() {
-		_ = n.live.MergeHints(b) // what cannot be read is no hint
+		_ = n.live.MergeHints(b) // ignores what it cannot decode
 		n.drain()
 	})
 }

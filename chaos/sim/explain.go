@@ -2,18 +2,19 @@ package sim
 
 import "fmt"
 
-// Failure is a plan that breaks an invariant, shrunk, and what happened.
+// Failure is a shrunk plan that breaks an invariant, and what happened in its run.
 type Failure struct {
 	*Plan
-	Drawn    int // acts of the whole plan
+	Drawn    int // number of acts of the plan before shrinking
 	Broken   *Violation
 	Timeline string // its end, a column for each region
 }
 
-// timelineLines bounds the lines of a timeline.
+// timelineLines is the maximum number of lines of a timeline.
 const timelineLines = 80
 
-// Explain shrinks a plan that breaks an invariant and writes down what happens.
+// Explain shrinks a plan that breaks an invariant, and runs it once more to write its timeline. It
+// returns an error if the run now breaks nothing.
 func Explain(p *Plan) (*Failure, error) {
 	least := Shrink(p)
 	o, err := Trace(least, timelineLines)

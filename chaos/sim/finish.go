@@ -9,19 +9,21 @@ import (
 	"github.com/quotad/quotad/region/admit"
 )
 
-// probe is what one region asks for after the last fault, of one bucket: what it gets then shows whether the world is well again.
+// probe asks for units of one bucket in one region after the last fault. What it is granted shows
+// whether the world works again.
 type probe struct {
 	b                 *bucket
 	r                 *region
-	offered, admitted int64 // of late
+	offered, admitted int64 // in the last third of the time after Heal
 	withoutStore      int64
-	demanding         bool // it should get most of it
+	demanding         bool // it should be granted most of what it asks for
 }
 
-// probeEach is how often a probe asks, µs.
+// probeEach is the time between a probe's requests, µs.
 const probeEach = allocator.Second / 10
 
-// probeAll begins the probes: of the first key of every limit, in a region that the seed chooses.
+// probeAll begins the probes, one for the first key of each limit, in a region that the seed
+// chooses.
 func (w *world) probeAll() {
 	random := w.plan.random(forPlan, 1)
 	for _, l := range w.limits {
@@ -46,7 +48,7 @@ func (w *world) probeAll() {
 	}
 }
 
-// demand is what a probe asks for: most of what the region may hold, so many units in so many µs.
+// demand returns what a probe asks for: units in per µs, 80 % of the most that the region may hold.
 func (p *probe) demand() (units, per int64) {
 	e := p.b.exposure(1)
 	f := p.b.spec.Entitlements[p.r.name]
@@ -62,23 +64,25 @@ func (p *probe) demand() (units, per int64) {
 	return max(most*8/10, 1), e.Window
 }
 
-// mayDemand says whether the probe should get nearly all: rights move fast enough for the window, no other limit denies, no
-// clock that was ahead holds the region back, its bucket holds what is asked for at once, and nobody lied: an untrue hint of a
-// later life of a node hides its true ones.
+// mayDemand reports whether the probe should be granted nearly all of its demand. Rights must move
+// fast enough for the window; no other limit may deny; no clock that was ahead may hold the region
+// back; the bucket must hold what is asked for at once; and nobody may have lied, because an untrue
+// hint that claims a later incarnation of a node hides the node's true hints.
 func (p *probe) mayDemand() bool {
 	w, l := p.r.w, p.b.limit
 	tail := w.plan.End - w.plan.Heal
 	units, per := p.demand()
 	fits := !l.kind().Bucket() || p.b.spec.Bursts[p.r.name]*per >= units*probeEach
 	windows := int64(4)
-	if l.kind().Sliding() { // after a loss all is closed for three, and it may be found out late
+	// After a loss, all is closed for three windows, and the loss may be noticed late.
+	if l.kind().Sliding() {
 		windows = 8
 	}
 	return !w.lied && len(w.concern(l.policy.Domain, 0)) == 1 && !l.policy.Home() && l.policy.Window.Microseconds()*windows <= tail && units >= 10 &&
 		w.back == 0 && fits && l.kind() != algorithms.LeakyBucket && l.policy.Limit >= 20 && l.policy.Window.Microseconds() >= 10*w.plan.farthest()
 }
 
-// farthest is the longest round trip between two regions, µs.
+// farthest returns the longest round trip between two regions, µs.
 func (p *Plan) farthest() (most int64) {
 	for i := range p.OneWay {
 		for j := range p.OneWay[i] {
@@ -88,7 +92,8 @@ func (p *Plan) farthest() (most int64) {
 	return most
 }
 
-// part is what a request of the probe costs: a fiftieth of the limit, or as much as fits into the region's bucket.
+// part returns the maximum cost of one request of the probe: a fiftieth of the limit, and no more
+// than fits into the region's bucket.
 func (p *probe) part() int64 {
 	part := p.b.limit.policy.Limit / 50
 	if p.b.limit.kind().Bucket() {
@@ -97,7 +102,7 @@ func (p *probe) part() int64 {
 	return max(part, 1)
 }
 
-// ask asks for units, and counts what is admitted of late.
+// ask asks for units, and counts what is admitted in the last third of the time after Heal.
 func (p *probe) ask(cost int64) {
 	w := p.r.w
 	n := p.r.nodes[int(w.now/100_000)%len(p.r.nodes)]
@@ -123,7 +128,7 @@ func (p *probe) ask(cost int64) {
 	}
 }
 
-// finish judges a run that is over.
+// finish makes the checks at the end of a run.
 func (w *world) finish() {
 	for _, r := range w.regions {
 		for _, n := range r.nodes {
@@ -138,7 +143,7 @@ func (w *world) finish() {
 	}
 }
 
-// checkWell checks that a node lives, hears all regions and waits for nothing.
+// checkWell checks that a node lives, hears all regions, and has no request waiting for long.
 func (w *world) checkWell(n *node) {
 	if n.live == nil {
 		w.breaks("convergence", "%s does not live at the end", n.name)
@@ -154,10 +159,11 @@ func (w *world) checkWell(n *node) {
 	}
 }
 
-// checkProbe checks that a region whose demand came last is served.
+// checkProbe checks that the region of a probe decides with its store and is granted its demand.
 func (w *world) checkProbe(p *probe) {
 	switch {
-	case p.withoutStore > int64(2*len(p.r.nodes)) && w.clocksFit(): // each finds a loss out by the first
+	// Each node notices a loss only with its first requests.
+	case p.withoutStore > int64(2*len(p.r.nodes)) && w.clocksFit():
 		w.breaks("convergence", "limit %s: %s decides %d requests without its store, %v after the last fault",
 			p.b.limit.policy.Name, p.r.name, p.withoutStore, span(w.now-w.plan.Heal))
 	case p.demanding && p.admitted*10 < p.offered*7:
@@ -166,10 +172,10 @@ func (w *world) checkProbe(p *probe) {
 	}
 }
 
-// clocksFit says whether no clock ever was so far off that stores refused to decide.
+// clocksFit reports whether no clock was ever so far off that stores refused to decide.
 func (w *world) clocksFit() bool { return w.back < algorithms.MaxClockStep/2 }
 
-// checkJudge asks the judge, which knows nothing but what was answered.
+// checkJudge asks the judge, which knows only the answers to requests, for excesses of the limit.
 func (w *world) checkJudge(b *bucket) {
 	if b.refunded {
 		return

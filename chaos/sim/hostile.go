@@ -12,7 +12,7 @@ import (
 	"github.com/quotad/quotad/region/peer"
 )
 
-// lie gossips hints in the name of a region that are not true, for a while.
+// lie gossips untrue hints in the name of a region for a while.
 func (w *world) lie(a Act) {
 	random := w.plan.random(forActs, a.ID)
 	w.found(a, rowLies)
@@ -33,14 +33,15 @@ func (w *world) lie(a Act) {
 	again()
 }
 
-// untrueHint is a hint with amounts as they never are, or as they might be.
+// untrueHint returns an encoded hint with amounts from the plausible to the impossible.
 func (w *world) untrueHint(random *rand.Rand, r *region, a Act) []byte {
 	b := w.limits[a.Limit%len(w.limits)].buckets[a.Key]
 	amount := func() int64 { return wild(random, b.limit.policy.Limit) }
 	h := &hintv1.Hint{Region: r.name, Node: fmt.Sprintf("n%d", 1+random.IntN(3)), Bucket: []byte(b.id), Incarnation: random.Uint64(),
 		Sequence: random.Uint64(), Cell: w.wall()/b.cell() + random.Int64N(3) - 1, Used: amount(), RateMilli: amount(), Share: amount(),
 		Spare: amount(), Total: amount(), SpareBurst: amount()}
-	if random.IntN(2) == 0 { // so that true ones are believed again
+	// This lets true hints be believed again.
+	if random.IntN(2) == 0 {
 		h.Incarnation, h.Sequence = 0, 0
 	}
 	bytes, err := proto.Marshal(&hintv1.Hints{Hints: []*hintv1.Hint{h}})
@@ -48,7 +49,7 @@ func (w *world) untrueHint(random *rand.Rand, r *region, a Act) []byte {
 	return bytes
 }
 
-// wild is an amount around a limit, none, or one that nobody can mean.
+// wild returns an amount up to twice the limit, zero, a negative one, or an impossibly large one.
 func wild(random *rand.Rand, limit int64) int64 {
 	switch random.IntN(6) {
 	case 0:
@@ -63,8 +64,9 @@ func wild(random *rand.Rand, limit int64) int64 {
 	return random.Int64N(2*limit + 1)
 }
 
-// forge sends messages in the name of a region to one that none of its nodes sent. Without a certificate nobody gets that far; a
-// region's own node that has gone wrong does. What is lent because of them is lent to that region, and lost to both.
+// forge sends a region messages in the name of another region, which none of its nodes sent. Only a
+// region's own node that has gone wrong can do so, because certificates keep out all others. What
+// the receiver lends because of them is lent to the named region, and lost to both.
 func (w *world) forge(a Act) {
 	random := w.plan.random(forActs, a.ID)
 	from, to := w.regions[a.Region], w.regions[a.Peer]
@@ -90,10 +92,10 @@ func (w *world) forge(a Act) {
 	}
 }
 
-// epochOf is what a node works under.
+// epochOf returns the epoch of the document in a node's file.
 func (w *world) epochOf(n *node) string { return n.file.Epoch().String() }
 
-// must ends the simulation where it has a mistake of its own.
+// must panics on an error that only a mistake of the simulation itself can cause.
 func (w *world) must(err error) {
 	if err != nil {
 		panic(fmt.Sprintf("simulation of seed %d: %v", w.plan.Seed, err))

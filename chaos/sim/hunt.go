@@ -8,27 +8,27 @@ import (
 	"time"
 )
 
-// Hunt runs many seeds, on all processors, until all have held or one has not.
+// Hunt runs many seeds on all processors, until all of them have held or one has not.
 type Hunt struct {
 	Config
 	From     uint64   // the first seed
-	Seeds    uint64   // how many; 0: until the context ends
-	First    []uint64 // seeds to run before them
-	Digests  bool     // Tally.Digest is asked for, which takes time
-	LuaEvery uint64   // of so many seeds one is decided by the production Lua; 0: none
-	// Progress hears how far it is, about once a second, in one goroutine at a time; nil: nobody does.
+	Seeds    uint64   // number of seeds; 0: until the context ends
+	First    []uint64 // seeds to run before the others
+	Digests  bool     // compute Tally.Digest, which takes time
+	LuaEvery uint64   // every LuaEvery-th seed is decided by the production Lua; 0: none
+	// Progress is called about once a second, by one goroutine at a time. It may be nil.
 	Progress func(Tally)
 }
 
-// Tally is what a hunt has come to.
+// Tally is the result of a hunt, so far or at its end.
 type Tally struct {
-	Seeds   uint64 // that were run to their end
-	Lua     uint64 // of them, decided by the Lua
+	Seeds   uint64 // seeds that were run to their end
+	Lua     uint64 // those of them that the Lua decided
 	Virtual time.Duration
 	Took    time.Duration
 	Counts  Counts
-	Digest  Digest   // of all of them, in order; zero where none was asked for
-	Broken  *Outcome // of the lowest seed that did not hold; nil: all held
+	Digest  Digest   // of all seeds, in order; zero if Hunt.Digests is false
+	Broken  *Outcome // of the first seed that did not hold, in the order of the hunt; nil: all held
 }
 
 // hunting is a hunt under way.
@@ -43,8 +43,8 @@ type hunting struct {
 	digests []seedDigest
 }
 
-// Run hunts. Whatever the processors, the outcome that it returns is that of the lowest seed that does not hold. An error says
-// that the simulation has a mistake of its own.
+// Run hunts. It returns the outcome of the first seed that does not hold, in the order of the hunt,
+// however many processors there are. An error says that the simulation itself has a mistake.
 func (h *Hunt) Run(ctx context.Context) (Tally, error) {
 	g := &hunting{Hunt: h, begun: time.Now(), told: time.Now()}
 	var workers sync.WaitGroup
@@ -74,7 +74,7 @@ func (h *Hunt) Run(ctx context.Context) (Tally, error) {
 	return g.tally, g.err
 }
 
-// take returns the next seed; false: there is none, or one before it is broken.
+// take returns the next seed, or false if there is none left or the hunt is over.
 func (g *hunting) take(ctx context.Context) (uint64, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -90,7 +90,7 @@ func (g *hunting) take(ctx context.Context) (uint64, bool) {
 	return g.From + n - uint64(len(g.First)), true
 }
 
-// put takes an outcome in.
+// put adds an outcome to the tally.
 func (g *hunting) put(o *Outcome, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -119,7 +119,7 @@ func (g *hunting) put(o *Outcome, err error) {
 	}
 }
 
-// before says whether a seed is run before another.
+// before reports whether seed a is run before seed b.
 func (g *hunting) before(a, b uint64) bool {
 	first := func(s uint64) int {
 		if i := slices.Index(g.First, s); i >= 0 {

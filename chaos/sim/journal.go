@@ -6,17 +6,18 @@ import (
 	"github.com/quotad/quotad/chaos/lab/journals"
 )
 
-// newJournal gives a node the disk of one that was never started: a journal that remembers nothing.
+// newJournal gives a node an empty journal on a new disk.
 func (n *node) newJournal() {
 	var err error
 	n.journal, n.disk, err = journals.New(n.r.name, n.own())
 	n.w.must(err)
 }
 
-// own is the node's name in its region.
+// own returns the node's name within its region.
 func (n *node) own() string { return fmt.Sprintf("n%d", n.index+1) }
 
-// reopen ends the journal of a life, and opens what is on the node's disk for the next one. The disk takes commits again.
+// reopen closes the journal of a life and opens another on the same disk for the next life. The
+// disk accepts commits again.
 func (n *node) reopen() {
 	n.w.must(n.journal.Close())
 	n.disk.FailCommits(nil)

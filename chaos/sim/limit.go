@@ -19,29 +19,35 @@ type limit struct {
 	buckets []*bucket // by key
 }
 
-// bucket is a limit applied to a key, as it is judged: from outside, by what was answered.
+// bucket is a limit applied to a key. It is judged from outside, by the answers to requests.
 type bucket struct {
 	limit   *limit
 	key     int
 	id      string
-	spec    *exchange.Bucket // nil until a node has told
+	spec    *exchange.Bucket // nil until entitle has asked a node for it
 	judge   *oracle.Judge
-	moved   bool  // it is among the world's
-	excused int64 // up to this cell its ledger may be wrong for a while, by a printed term
-	// labels is what each window admitted, less refunds: of a fixed window it is known at once.
+	moved   bool  // it is in world.moved
+	excused int64 // up to this cell a printed bound excuses mistakes in its ledger; -1: none
+	// labels is what each window admitted less refunds. A fixed window's excess shows there at
+	// once.
 	labels map[int64]int64
-	// allowances are what may be admitted above the ceiling, when, and for what has happened.
-	allowances         []allowance
-	paces              []pace               // by region: how fast it admitted
-	clocked, forClocks int64                // how far apart clocks were when more was allowed for it, and how much
-	lost               []int64              // by region: the last cell that a loss of its store may concern
-	gone               []map[*node]sighting // by region: it was deleted there, and nobody has asked for it since; who knew it
-	local              map[spentAlone]bool  // who has admitted without the store, and when
-	seen               map[seenRow]algorithms.Row
-	refunded           bool
+	// allowances are the excesses above the ceiling that are allowed for what has happened.
+	allowances []allowance
+	paces      []pace // of admission, by region
+	// clocked is the difference of clocks that forClocks was computed for, µs. forClocks is the
+	// excess allowed for clocks that are apart, in units.
+	clocked, forClocks int64
+	// lost is the last cell that a loss of the store may concern, by region.
+	lost []int64
+	// gone is set, by region, from the deletion of the bucket until somebody asks for it again. It
+	// says which nodes knew of the bucket.
+	gone     []map[*node]sighting
+	local    map[spentAlone]bool // who has admitted without the store
+	seen     map[seenRow]algorithms.Row
+	refunded bool
 }
 
-// sighting is until when a node knew a bucket to be in its store, by the store's time, and in which life.
+// sighting says until which store time a node knew a bucket to be in its store, and in which life.
 type sighting struct {
 	known int64
 	life  int
@@ -53,7 +59,8 @@ type seenRow struct {
 	cell   int64
 }
 
-// clockSlack is how far clocks may be from the judge's, which only keeps labels from being made up.
+// clockSlack is how far store clocks may be from the judge's clock. The judge needs it only to
+// refuse made-up labels.
 const clockSlack = 3 * time.Hour
 
 func newLimit(w *world, p *policy.Limit) *limit {
@@ -66,7 +73,8 @@ func newLimit(w *world, p *policy.Limit) *limit {
 	return l
 }
 
-// descriptors are those of a request of a key: limits are keyed by the account or, where stores are divided, by the address.
+// descriptors returns the descriptors of a request of a key: limits are keyed by the account or, if
+// stores are divided into shards, by the address.
 func (p *Plan) descriptors(key string) map[string]string {
 	if p.Shards > 1 {
 		return map[string]string{"account": key, "address": "at " + key}
@@ -74,12 +82,12 @@ func (p *Plan) descriptors(key string) map[string]string {
 	return map[string]string{"account": key}
 }
 
-// keyOf returns the key of a bucket in its region's store.
+// keyOf returns the key of a bucket in a region's store.
 func (w *world) keyOf(b *bucket) string {
 	return store.BucketKey(w.shards.Of(policy.BucketID(b.id).Entity()), b.id)
 }
 
-// kind is the limit's algorithm.
+// kind returns the limit's algorithm.
 func (l *limit) kind() algorithms.Kind { return l.policy.Algorithm }
 
 // concern returns the buckets that a request of a domain and key is charged to.
@@ -92,7 +100,7 @@ func (w *world) concern(domain string, key int) (all []*bucket) {
 	return all
 }
 
-// entitle has a node tell what the buckets are.
+// entitle asks a node for the spec of each bucket.
 func (w *world) entitle() {
 	n := w.regions[0].nodes[0]
 	for _, l := range w.limits {
@@ -106,7 +114,7 @@ func (w *world) entitle() {
 	}
 }
 
-// bucket returns the bucket of an id, nil if it is of no document.
+// bucket returns the bucket with an ID, nil if no limit has it.
 func (w *world) bucket(id string) *bucket {
 	for _, l := range w.limits {
 		for _, b := range l.buckets {
@@ -118,7 +126,7 @@ func (w *world) bucket(id string) *bucket {
 	return nil
 }
 
-// exposure is the bucket's limit in the numbers that bounds are computed from.
+// exposure returns the numbers of the bucket's limit from which the bounds are computed.
 func (b *bucket) exposure(nodes int) allocator.Exposure {
 	p, k := b.limit.policy, b.limit.kind()
 	e := allocator.Exposure{Kind: k, Limit: p.Limit, Window: p.Window.Microseconds(), Cell: p.Cell().Microseconds(),
@@ -133,7 +141,7 @@ func (b *bucket) exposure(nodes int) allocator.Exposure {
 	return e
 }
 
-// bound is what the printed bounds of a cause come to at most.
+// bound returns the largest of the printed bounds for a cause, in units.
 func bound(e allocator.Exposure, cause string) (most int64) {
 	for _, b := range allocator.Bounds(e) {
 		if b.Cause == cause {

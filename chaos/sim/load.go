@@ -7,7 +7,7 @@ import (
 	"github.com/quotad/quotad/algorithms"
 )
 
-// offering is an act of load on its way.
+// offering is an act of load in progress.
 type offering struct {
 	w      *world
 	act    Act
@@ -32,13 +32,15 @@ func (w *world) offer(a Act) {
 	}
 }
 
-// next sends a request and goes on after a random time, if it is an on-time of a wave.
+// next sends a request and schedules the next one. In the off phase of a wave it sends nothing and
+// waits for the on phase.
 func (o *offering) next() {
 	w := o.w
 	if w.now >= o.until {
 		return
 	}
-	each := 1_000_000_000 / max(o.act.Amount, 1) // Amount is in thousandths of a request a second
+	// Amount is in thousandths of a request a second.
+	each := 1_000_000_000 / max(o.act.Amount, 1)
 	if o.act.Do == Wave {
 		period := w.wave(o.act)
 		if phase := (w.now + int64(o.act.Region%2)*period) % (2 * period); phase >= period {
@@ -50,7 +52,8 @@ func (o *offering) next() {
 	w.in(each/2+o.random.Int64N(each)+1, o.next)
 }
 
-// wave is half the length of a wave, µs: of the order of a round trip.
+// wave returns the length of the on or off phase of a wave, µs: half to four times the region's
+// longest round trip.
 func (w *world) wave(a Act) int64 {
 	trip := int64(1000)
 	for _, oneWay := range w.plan.OneWay[a.Region] {
@@ -75,7 +78,7 @@ func (o *offering) edge() {
 	w.in(left+cell/2, o.edge)
 }
 
-// send makes one call, mostly of one request.
+// send makes one call, usually with one request.
 func (o *offering) send() {
 	w, r := o.w, o.w.regions[o.act.Region]
 	var all []*request
@@ -94,7 +97,7 @@ func (o *offering) send() {
 	}
 }
 
-// request returns a request, and which node is asked; nil: none is there.
+// request returns a request and the node to ask, or nil if no node of the region lives.
 func (o *offering) request(r *region) (*node, *request) {
 	w := o.w
 	l := w.limits[o.act.Limit%len(w.limits)]
@@ -116,7 +119,8 @@ func (o *offering) request(r *region) (*node, *request) {
 	case chance < 5:
 		rq.q.ID = fmt.Sprintf("%d.%d", o.act.ID, o.sent)
 		again := *rq
-		w.in(o.random.Int64N(2_000_000), func() { // a client that heard no answer, it thinks
+		// A client that believes it heard no answer tries again.
+		w.in(o.random.Int64N(2_000_000), func() {
 			if n := r.routed(o.act.Key, r.nodes[0]); n.live != nil {
 				w.ask(n, &again)
 			}
@@ -129,7 +133,7 @@ func (o *offering) request(r *region) (*node, *request) {
 	return n, rq
 }
 
-// cost is small mostly, and sometimes as large as it may be.
+// cost returns a random cost from 1 to the act's Cost, usually a small one.
 func (o *offering) cost() int64 {
 	cost := o.act.Cost
 	for cost > 1 && o.random.IntN(3) > 0 {

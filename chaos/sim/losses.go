@@ -7,21 +7,22 @@ import (
 	"github.com/quotad/quotad/allocator"
 )
 
-// loses notes that a region's store loses what it holds, and allows what that is printed to admit above the ceiling.
+// loses records that a region's store loses its data, and allows the excess that the printed bounds
+// state for this loss.
 func (w *world) loses(r *region, a Act, row int) {
 	w.found(a, row)
 	clear(r.once)
 	r.losses++
 	r.lostBefore = r.lost
 	if slices.ContainsFunc(r.nodes, func(n *node) bool { return n.forgot > 0 || n.fails }) {
-		clear(r.shown) // nobody may remember
+		clear(r.shown) // no node may remember the store's time
 	}
 	for _, b := range w.buckets() {
 		b.loses(r)
 	}
 }
 
-// buckets are all.
+// buckets returns the buckets of all limits.
 func (w *world) buckets() (all []*bucket) {
 	for _, l := range w.limits {
 		all = append(all, l.buckets...)
@@ -29,9 +30,9 @@ func (w *world) buckets() (all []*bucket) {
 	return all
 }
 
-// stands notes that the region's store was opened anew by a node, if it was: what a copy did since it
-// was promoted, until somebody noticed whose it was, is lost with the rest. The store's time is then not
-// before the node's.
+// stands records that a node has opened the region's store under a new generation. If a copy had
+// been promoted, what it did until somebody noticed that it was a copy is lost with the rest. From
+// then on the store's time is not before the node's clock.
 func (r *region) stands(generation uint64, by *node) {
 	if generation <= r.generation {
 		return
@@ -49,8 +50,10 @@ func (r *region) stands(generation uint64, by *node) {
 	}
 }
 
-// loses notes that a region has lost a bucket now. What was used of a long window is remembered by the
-// nodes that decided of it and still run, whoever can hear them; or else up to the last checkpoint.
+// loses records that a region has lost a bucket now. Live nodes that decided on a bucket with a
+// long window remember what was used, even while other nodes cannot hear them. Nothing is allowed
+// for them. Of a node that has ended since, the region knows only what its journal's last
+// checkpoint says, and nothing if the journal is lost too.
 func (b *bucket) loses(r *region) {
 	b.lost[r.index] = r.latest()/b.cell() + 1
 	r.lost = b.limit.w.now
@@ -74,14 +77,15 @@ func (b *bucket) loses(r *region) {
 	}
 }
 
-// recovers says whether a lost bucket is restored, and not closed.
+// recovers reports whether a lost bucket is restored. Other buckets are closed for a while.
 func (b *bucket) recovers() bool {
 	return algorithms.Recovers(b.limit.kind(), b.limit.policy.Window.Microseconds())
 }
 
-// losesBoth allows what a region may admit whose store and a node's journal are lost, or put back, in
-// the same window: what was used, which nobody remembers. What was lent is not known either, and known
-// not to be, if the node has been started since and the store told it of the journal that it had.
+// losesBoth allows the excess after a region's store and a node's journal are lost or put back in
+// the same window: nobody remembers what was used. What was lent is not known either. If the node
+// has started again since, the store has told it which journal it had; then the region knows that
+// rows are missing and counts them as lent, and only use is in excess.
 func (b *bucket) losesBoth(r *region, n *node) {
 	units, cause := bound(b.exposure(len(r.nodes)), "reset"), "loss of "+r.name+"'s store and of a journal"
 	if n.live != nil && n.born > n.forgot && r.lostBefore < n.forgot {
@@ -91,7 +95,7 @@ func (b *bucket) losesBoth(r *region, n *node) {
 	b.allow(r, units, cause, true)
 }
 
-// forgets notes that a node's journal is lost, or put back.
+// forgets records that a node's journal is lost, or put back.
 func (n *node) forgets() {
 	n.forgot = n.w.now
 	for _, b := range n.w.buckets() {
@@ -101,8 +105,9 @@ func (n *node) forgets() {
 	}
 }
 
-// ends notes that a life of the node has ended, and with it the memory of what it decided. What a lost
-// store is still to be told of that, its journal tells, up to the last checkpoint.
+// ends records that a life of the node has ended, and with it the memory of what it decided. If a
+// lost store has not yet been told of these decisions, it learns of them from the node's journal,
+// up to the last checkpoint.
 func (n *node) ends() {
 	for _, b := range n.w.buckets() {
 		u, decided := n.lately[b]
@@ -123,18 +128,18 @@ func (n *node) ends() {
 	}
 }
 
-// memory is how long a decision on the bucket may count, µs.
+// memory returns how long a decision on the bucket may count, µs.
 func (b *bucket) memory() int64 { return 3 * b.limit.policy.Window.Microseconds() }
 
-// uncounted is the most that checkpoints of a bucket may lack of what a region used: as printed, and what
-// was admitted since the last one, which is what the region admitted in its busiest second of late.
+// uncounted returns the most units that checkpoints of a bucket may miss of what a region used: the
+// printed bound, at the rate of the busiest second of this window and the one before.
 func (b *bucket) uncounted(r *region) int64 {
 	e := b.exposure(len(r.nodes))
 	e.Rate = b.paces[r.index].fastest(r.latest() / e.Window)
 	return bound(e, "store-lost")
 }
 
-// cell is the length of a cell, µs.
+// cell returns the length of a cell, µs.
 func (b *bucket) cell() int64 { return b.limit.policy.Cell().Microseconds() }
 
 // deleteBucket deletes one bucket of a store.
@@ -145,9 +150,8 @@ func (w *world) deleteBucket(a Act, r *region) {
 	r.store.remove(r.w.keyOf(b))
 }
 
-// expire has a store whose clock has stepped forward drop what is over by it: further than keys outlive their use, that is as
-// if buckets
-// were deleted.
+// expire has a store drop expired keys after its clock has stepped forward. If the step is longer
+// than keys outlive their use, this is as if buckets were deleted.
 func (w *world) expire(r *region) {
 	var held []*bucket
 	for _, b := range w.buckets() {
@@ -163,7 +167,7 @@ func (w *world) expire(r *region) {
 	}
 }
 
-// vanishes notes that a region's store has a bucket no more, and who knew that it had.
+// vanishes records that a bucket is gone from a region's store, and which nodes knew of the bucket.
 func (w *world) vanishes(b *bucket, r *region) {
 	b.loses(r)
 	knew := map[*node]sighting{}
@@ -179,25 +183,28 @@ func (w *world) vanishes(b *bucket, r *region) {
 	b.gone[r.index] = knew
 }
 
-// remembersAll says whether nodes have room to remember all buckets there are. One that has not is not told that a bucket is
-// there if it had no room for it.
+// remembersAll reports whether nodes have room to remember all buckets. A node without room for a
+// bucket does not know that it exists.
 func (w *world) remembersAll() bool {
 	most := w.plan.Memory.Buckets
 	return most == 0 || len(w.limits)*len(w.plan.Keys) <= most
 }
 
-// refuses says whether the store's clock is so far from the nodes' that its scripts do nothing.
+// refuses reports whether the store's clock is so far from the nodes' clocks that its scripts
+// refuse to work.
 func (r *region) refuses() bool {
 	return r.storeAhead > algorithms.MaxClockStep || r.storeAhead < -algorithms.MaxClockStep
 }
 
-// uses notes that a node uses a bucket of its store. Where that was deleted, a node that knew it to be there notices.
+// uses records that a node uses a bucket of its store. If the bucket was deleted, it is known to be
+// new from then on.
 func (n *node) uses(b *bucket) {
 	n.mayUse(b)
 	b.gone[n.r.index] = nil
 }
 
-// mayUse allows for a node that may be the first to use a deleted bucket, and did not know it to be there.
+// mayUse allows the excess of a deleted bucket, if this node uses it and did not know that it
+// existed. A node that did know notices the deletion.
 func (n *node) mayUse(b *bucket) {
 	knew := b.gone[n.r.index]
 	if knew == nil {
@@ -208,13 +215,14 @@ func (n *node) mayUse(b *bucket) {
 	}
 }
 
-// latest is the latest time that the region's store can have shown, µs since 1970.
+// latest returns the latest time that the region's store can have shown, µs since 1970.
 func (r *region) latest() int64 { return r.clock() + max(r.storeAhead, 0) + r.w.back }
 
-// apart notes how far clocks are apart, and allows what that is printed to admit above the ceiling.
+// apart records how far a region's clocks are from those of others, and allows the excess that the
+// printed bounds state for it.
 func (w *world) apart(r *region) { w.showed(r.ahead + r.storeAhead) }
 
-// showed is apart for a store whose time is so far ahead.
+// showed is apart for a store whose time is ahead by a number of µs.
 func (w *world) showed(ahead int64) {
 	w.ahead, w.behind = max(w.ahead, ahead), min(w.behind, ahead)
 	w.back = w.ahead - w.behind // a clock that steps back is held where it was
@@ -223,7 +231,8 @@ func (w *world) showed(ahead int64) {
 	}
 }
 
-// clocks allows what clocks that are so far apart may admit above the ceiling in real time. Labels are exact.
+// clocks allows what clocks that are apart by so many µs may admit above the ceiling in real time.
+// Labels are exact, so fixed windows exceed nothing.
 func (b *bucket) clocks(apart int64) {
 	if b.limit.kind() == algorithms.FixedWindow || b.clocked >= apart {
 		return
@@ -237,7 +246,7 @@ func (b *bucket) clocks(apart int64) {
 	b.forClocks = max(b.forClocks, more)
 }
 
-// drifted is the farthest that clocks can have drifted apart, µs.
+// drifted returns the farthest that clocks can have drifted apart by the end of the run, µs.
 func (p *Plan) drifted() int64 {
 	var fast, slow int64
 	for _, r := range p.Regions {

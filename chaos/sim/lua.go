@@ -11,12 +11,12 @@ import (
 	"github.com/quotad/quotad/region/store"
 )
 
-// luaServer is an embedded Redis whose clock is the world's, on which the production scripts run.
+// luaServer is an embedded Redis that runs the production scripts and shows the world's time.
 type luaServer struct {
 	r      *region
 	redis  *lab.Driven
 	copied *servers.DrivenCopy
-	kept   string // master_replid of what was copied
+	kept   string // master_replid of the server when it was copied
 	ways   []*store.Store
 	ids    int
 	looks  int
@@ -32,7 +32,8 @@ func newLuaServer(r *region) (*luaServer, error) {
 func (s *luaServer) replid() string   { s.ids++; return fmt.Sprintf("%s-%d", s.r.name, s.ids) }
 func (s *luaServer) clock() time.Time { return time.UnixMicro(s.r.clock() + s.r.storeAhead) }
 
-// connect returns a way that sets the server's clock whenever the node reads its own, which it does before every script.
+// connect returns a store on the server. Whenever the node reads its own clock, which it does
+// before every script, the server's clock is set.
 func (s *luaServer) connect(n *node) *store.Store {
 	way, err := s.redis.Connect(func() time.Time {
 		s.redis.Set(s.clock())
@@ -54,10 +55,11 @@ func (s *luaServer) holds(key string) bool { return s.redis.Holds(key) }
 func (s *luaServer) setDown(down bool)     { s.redis.SetDown(down) }
 func (s *luaServer) loseReply()            { s.redis.LoseReply(1) }
 
-// setService does nothing: an embedded Redis has no time of its own to take.
+// setService does nothing: the embedded Redis cannot simulate slow calls.
 func (s *luaServer) setService(time.Duration) {}
 
-// looksAt is how rarely a ledger is looked at after it may have moved: a look costs as much as a decision.
+// looksAt says that only every looksAt-th call of inspect inspects, because an inspection costs as
+// much as a decision.
 const looksAt = 16
 
 func (s *luaServer) inspect(b *bucket) (algorithms.Inspected, bool) {
@@ -79,7 +81,7 @@ func (s *luaServer) inspect(b *bucket) (algorithms.Inspected, bool) {
 
 func (s *luaServer) close() {
 	for _, way := range s.ways {
-		_ = way.Close() // nothing is left to be lost
+		_ = way.Close() // no data is lost by an error here
 	}
 	_ = s.redis.Close()
 }

@@ -5,8 +5,9 @@ import (
 	"testing"
 )
 
-// TestLuaDecidesAsTwins: a run by the production scripts is the run by their twins, to the last message. Clocks that step are
-// left out: to look at a ledger tells its store the time, and the ledgers of the Lua are looked at less often.
+// TestLuaDecidesAsTwins checks that a run with the production scripts equals the run with their
+// twins, to the last message. Plans with clock steps are left out: inspecting a ledger tells its
+// store the time, and the ledgers of the Lua are inspected less often.
 func TestLuaDecidesAsTwins(t *testing.T) {
 	for seed := uint64(1); seed <= 4; seed++ {
 		c := Config{For: 30_000_000}

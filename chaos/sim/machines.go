@@ -7,7 +7,7 @@ import (
 	"github.com/quotad/quotad/region/store"
 )
 
-// widen does what an act of the wider draw says.
+// widen carries out an act of the wider draw.
 func (w *world) widen(a Act, r *region, n *node) {
 	switch a.Do {
 	case Stick:
@@ -44,8 +44,8 @@ func (w *world) widen(a Act, r *region, n *node) {
 	}
 }
 
-// reboot ends a machine that a node and the region's store are on, and lets both begin anew: the node
-// with its journal, the store with nothing.
+// reboot ends a machine with a node and the region's store, and restarts both: the node with its
+// journal, the store empty.
 func (w *world) reboot(a Act, r *region, n *node) {
 	if n.live != nil {
 		w.fired(rowNodeRestarts)
@@ -63,7 +63,7 @@ func (w *world) reboot(a Act, r *region, n *node) {
 	})
 }
 
-// service is how long the region's store takes for a call.
+// service returns how long the region's store takes for a call.
 func (r *region) service() time.Duration { return time.Duration(r.each) * time.Microsecond }
 
 // unstick ends one act that sends the requests of a key to a node.
@@ -72,8 +72,8 @@ func (r *region) unstick(key int, n *node) {
 	r.sticks[key] = slices.Delete(r.sticks[key], i, i+1)
 }
 
-// routed is the node that a request of a key goes to, if no act says so the given one. A balancer
-// sends nothing to a node that is dead; it does not know that one stands still.
+// routed returns the node that a request of a key goes to: otherwise, if no act says more. A load
+// balancer sends nothing to a dead node, but it does not know that a node is paused.
 func (r *region) routed(key int, otherwise *node) *node {
 	sticks := r.sticks[key]
 	if len(sticks) == 0 || sticks[len(sticks)-1].live == nil {

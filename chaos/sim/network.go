@@ -2,20 +2,20 @@ package sim
 
 import "math/rand/v2"
 
-// wire is what carries messages from one region to another, one way.
+// wire carries messages from one region to another, in that direction only.
 type wire struct {
 	random *rand.Rand
 	oneWay int64 // µs
-	// Counts of what is done to it now: several acts may overlap.
+	// The number of acts that cut it now: several may overlap.
 	cut, hintsCut int
-	lossy         []int64 // per mille of what is lost, of each
-	slow          int64   // µs more
+	lossy         []int64 // per mille of messages lost, of each act
+	slow          int64   // additional delay, µs
 }
 
-// lateBy is the most that a late message is late, µs.
+// lateBy is the largest delay of a late message, µs.
 const lateBy = 4_000_000
 
-// send carries a message to another node, of this region or another.
+// send carries a message to another node of this or another region.
 func (n *node) send(to *node, hint bool, deliver func()) {
 	if n.r == to.r && (n.alone > 0 || to.alone > 0) {
 		n.w.fired(rowPartialCut)
@@ -24,7 +24,7 @@ func (n *node) send(to *node, hint bool, deliver func()) {
 	n.w.carry(n.r.index, to.r.index, hint, deliver)
 }
 
-// carry calls deliver when a message arrives: once, never or twice.
+// carry calls deliver when a message arrives, which happens once, never or twice.
 func (w *world) carry(from, to int, hint bool, deliver func()) {
 	if from == to {
 		w.in(500+w.mates.Int64N(500), deliver)
@@ -64,14 +64,15 @@ func (w *world) carry(from, to int, hint bool, deliver func()) {
 		}
 		delay := l.oneWay + l.slow + l.random.Int64N(l.oneWay/10+1) + late
 		if hint {
-			delay += l.random.Int64N(200_000) // gossip is passed on by others
+			delay += l.random.Int64N(200_000) // other nodes pass gossip on
 		}
 		w.in(delay, deliver)
 		late = l.random.Int64N(1_000_000)
 	}
 }
 
-// cutRow is the row of the fault matrix that a cut is of: one way, of a region from all others, or of some from some.
+// cutRow returns the row of the fault matrix that a cut wire belongs to: a one-way cut, a region
+// cut off from all others, or a partial cut.
 func (w *world) cutRow(from, to int) int {
 	if w.wires[to][from].cut == 0 {
 		return rowOneWayCut
@@ -84,7 +85,7 @@ func (w *world) cutRow(from, to int) int {
 	return rowFullSplit
 }
 
-// wires are those between all regions, as they are at the start.
+// wires returns the wires between all regions in their initial state.
 func (p *Plan) wires() [][]wire {
 	n := len(p.Regions)
 	all := make([][]wire, n)

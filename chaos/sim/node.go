@@ -14,20 +14,20 @@ import (
 	"github.com/quotad/quotad/region/store"
 )
 
-// node is one node, which may die and start again.
+// node is a node, which may die and start again.
 type node struct {
 	w       *world
 	r       *region
 	index   int    // in its region
-	name    string // of region and node
-	title   string // of this life, for the judge
+	name    string // region and node, for humans
+	title   string // names this life, for the judge
 	random  *rand.Rand
-	file    *policy.Document // what it is started with
-	disk    *lab.Disk        // of its journal
+	file    *policy.Document // its limits document
+	disk    *lab.Disk        // below its journal
 	journal *journal.Journal // opened anew after each life
-	way     *store.Store     // to its region's store
+	way     *store.Store     // the store of its region
 	live    *stepped.Stepped
-	life    int // which one, from 1
+	life    int // number of the current life, from 1
 	born    int64
 
 	calls       map[uint64]bool // not answered yet
@@ -40,18 +40,21 @@ type node struct {
 	testimonies map[uint64]func(exchange.Testimonies)
 	waiting     []*held
 	reporting   bool
-	paused      int64 // until when it stands still
+	paused      int64 // it is paused until then
 	stalled     []func()
-	crash       []int64                // per mille of its acts that it dies at, for each act that has it so
-	durable     map[rowID]exchange.Row // what its journal was given, by row
-	forgot      int64                  // when its journal was last lost or put back, µs; 0: never
-	lately      map[*bucket]usage      // when this life last admitted of a bucket
-	ended       map[*bucket]int64      // when a life ended that had, µs
-	fails       bool                   // its journal takes nothing any more
-	mark        int64                  // the latest time by which it decided without its store, µs since 1970
-	prefers     map[int]int            // which node of a region it calls, by region
-	ahead       int64                  // of its clock, µs, beyond that of its region
-	alone       int                    // acts that keep it from the other nodes of its region
+	// crash is the probability of dying at an act of the protocol, per mille, for each fault under
+	// way.
+	crash   []int64
+	durable map[rowID]exchange.Row // what its journal has stored, by row
+	forgot  int64                  // when its journal was last lost or put back, µs; 0: never
+	lately  map[*bucket]usage      // when this life last admitted units of a bucket
+	ended   map[*bucket]int64      // when a life ended that had admitted, µs
+	fails   bool                   // its journal fails all commits
+	// mark is the latest time by which it decided without its store, µs since 1970.
+	mark    int64
+	prefers map[int]int // index of the node it calls, by region
+	ahead   int64       // of its clock, µs, relative to its region's
+	alone   int         // acts that cut it off from the other nodes of its region
 }
 
 type rowID struct {
@@ -66,7 +69,7 @@ func newNode(r *region, i int, d *policy.Document) *node {
 	return n
 }
 
-// start begins a life: its memory is empty, store and journal are as they were left.
+// start begins a life with an empty memory, and with store and journal as they are.
 func (n *node) start(first bool) error {
 	n.way = n.r.store.connect(n)
 	live, err := stepped.New(quotad.Config{Region: n.r.name, Node: fmt.Sprintf("n%d", n.index+1), Nodes: len(n.r.nodes),
@@ -97,14 +100,14 @@ const (
 	reportAfter = 10_000 // µs
 )
 
-// every has something done in this life again and again.
+// every calls do first after first µs and then each µs again, until the node dies.
 func (n *node) every(each, first int64, do func()) {
 	var again func()
 	again = func() { do(); n.in(each, again) }
 	n.in(first, again)
 }
 
-// in has something done after a time, unless the node dies before. One that stands still does it afterwards.
+// in calls do after d µs, unless the node dies before. A paused node does it after the pause.
 func (n *node) in(d int64, do func()) { n.at(n.w.now+d, do) }
 
 func (n *node) at(t int64, do func()) {
@@ -120,7 +123,7 @@ func (n *node) at(t int64, do func()) {
 	})
 }
 
-// die ends a life.
+// die ends the node's current life.
 func (n *node) die() {
 	n.w.tell(n.r, "%s dies", n.name)
 	for _, h := range n.waiting {
@@ -131,7 +134,7 @@ func (n *node) die() {
 	n.reopen()
 }
 
-// restartIn starts the node again after a time, later if it cannot.
+// restartIn starts the node after d µs. If that fails, it tries again every second.
 func (n *node) restartIn(d int64) {
 	n.w.in(d, func() {
 		if n.live != nil {
@@ -145,7 +148,8 @@ func (n *node) restartIn(d int64) {
 	})
 }
 
-// mayDie has the node die here if its time has come, and says whether it did.
+// mayDie has the node die here, with the probability that its faults say, and reports whether the
+// node is dead.
 func (n *node) mayDie(row int) bool {
 	if n.live == nil {
 		return true
@@ -162,7 +166,7 @@ func (n *node) mayDie(row int) bool {
 	return false
 }
 
-// mono is the machine's time.
+// mono returns the machine's time, µs.
 func (n *node) mono() int64 { return n.w.now - n.born + 1 }
 
 func (n *node) tick() {
@@ -171,7 +175,7 @@ func (n *node) tick() {
 	n.drain()
 }
 
-// keep does what a node does now and then beside its protocol.
+// keep does a node's periodic work outside the protocol.
 func (n *node) keep() {
 	n.live.TryAgain()
 	if err := n.live.Reopen(); err != nil {
@@ -191,7 +195,7 @@ func (n *node) report() {
 	}
 }
 
-// observed has the machine told soon of what was decided.
+// observed schedules a report to the machine.
 func (n *node) observed() {
 	if !n.reporting {
 		n.reporting = true
@@ -199,7 +203,7 @@ func (n *node) observed() {
 	}
 }
 
-// drain has the machine hear what was done because of it, and of what it learned.
+// drain has the machine hear the events that the node's work has produced.
 func (n *node) drain() {
 	for n.live != nil {
 		events := n.live.Events()
@@ -216,7 +220,7 @@ func (n *node) drain() {
 	}
 }
 
-// hear has the machine hear an event, and what follows from it put down to be done.
+// hear has the machine hear an event, and schedules the effects.
 func (n *node) hear(e exchange.Event) {
 	if n.live != nil {
 		out := n.live.Step(n.mono(), e)

@@ -9,32 +9,37 @@ import (
 	"github.com/quotad/quotad/region/rights"
 )
 
-// Plan is all that is done to a world from outside: what it is made of, what is offered to it, and what goes wrong. The same
-// plan gives the same run, to the byte, on any machine.
+// Plan is everything that is done to a world from outside: what it is made of, what load it is
+// offered, and what goes wrong. The same plan gives the same run, to the byte, on any machine.
 type Plan struct {
 	Seed    uint64
 	Regions []RegionPlan
-	// OneWay is how long a message takes from a region to another, µs, by their places in Regions.
+	// OneWay[i][j] is how long a message takes from Regions[i] to Regions[j], µs.
 	OneWay   [][]int64
 	Document string   // text of the limits document
 	Keys     []string // values of the descriptor that the limits are keyed by
 	Acts     []Act    // in the order of time
-	// Refunds has some requests refunded: all limits are fixed windows then, and judged by what each admitted and gave back.
+	// Refunds has some requests refunded. Then all limits are fixed windows, and each is judged by
+	// what it admitted less what it gave back.
 	Refunds bool
 	// Into is how far into an hour the regions' clocks begin, µs.
 	Into int64
-	// Memory bounds what nodes remember of the buckets they used; zero: as in production, which no plan fills.
+	// Memory bounds what nodes remember of the buckets they used; zero: as in production, which no
+	// plan fills.
 	Memory rights.Memory
-	// Shards is how many shards the store of each region has, which fail together, but for round trips; 0: one.
+	// Shards is the number of shards of each region's store; 0: one. They fail together, except for
+	// single round trips.
 	Shards int
-	// Together is how many requests are sent in one call at most, by some of the calls; 0: one.
+	// Together is the maximum number of requests in one call; 0: one.
 	Together int64
-	// Heal is when all faults end, and End when the run does, µs since the start.
+	// Heal is when all faults end, and End when the run ends, µs since the start.
 	Heal, End int64
-	// Lua has the production scripts decide, on an embedded Redis, and not their Go twins.
+	// Lua has the production scripts decide, on an embedded Redis, in place of their Go twins.
 	Lua bool
 
-	lowered int64 // the judge takes limits for so much lower than they are: for tests that need something to be broken
+	// lowered is subtracted from the limits as the judge knows them, for tests that need a
+	// violation.
+	lowered int64
 }
 
 // RegionPlan is what one region is made of.
@@ -42,53 +47,54 @@ type RegionPlan struct {
 	Name   string
 	Weight int64
 	Nodes  int
-	Ahead  int64 // of its clocks, µs, at the start
+	Ahead  int64 // of its clocks at the start, µs
 	Drift  int64 // of its clocks, parts per million
-	Newer  bool  // its nodes are of a later version, whose messages have fields that others do not know
+	// Newer nodes are of a later version: their messages have fields that others do not know.
+	Newer bool
 }
 
-// Deed is what an act does.
+// Deed is the kind of an act.
 type Deed string
 
 // The deeds: loads first, then faults.
 const (
-	Steady Deed = "steady" // requests at a rate
+	Steady Deed = "steady" // requests at a constant rate
 	Burst  Deed = "burst"  // many requests at once
 	Edge   Deed = "edge"   // bursts around the ends of cells
-	Wave   Deed = "wave"   // on and off, again and again
+	Wave   Deed = "wave"   // requests at a rate, on and off
 
-	Cut          Deed = "cut"           // messages from a region to another are lost
-	CutHints     Deed = "cut-hints"     // hints alone are lost
-	Lossy        Deed = "lossy"         // some messages are lost, repeated and late
+	Cut          Deed = "cut"           // messages from one region to another are lost
+	CutHints     Deed = "cut-hints"     // only hints are lost
+	Lossy        Deed = "lossy"         // some messages are lost, repeated or late
 	Slow         Deed = "slow"          // messages take longer
 	Crash        Deed = "crash"         // a node dies and starts again later
 	CrashPoints  Deed = "crash-points"  // a node dies at random acts of the protocol
-	Leave        Deed = "leave"         // a node ends as it is asked to, and starts again later
-	JournalFails Deed = "journal-fails" // a commit of a node's journal fails
+	Leave        Deed = "leave"         // a node shuts down in order and starts again later
+	JournalFails Deed = "journal-fails" // commits of a node's journal fail
 	JournalLost  Deed = "journal-lost"  // a node dies, and its journal is gone
-	JournalOld   Deed = "journal-old"   // a node dies, and its journal is an old copy
+	JournalOld   Deed = "journal-old"   // a node dies, and its journal is replaced by an old copy
 	Flush        Deed = "flush"         // a region's store loses everything
 	StoreAnew    Deed = "store-anew"    // a region's store ends and comes back empty
-	Failover     Deed = "failover"      // a copy of a region's store takes its place, that is older
+	Failover     Deed = "failover"      // a region's store is replaced by an older copy, a replica
 	Delete       Deed = "delete"        // one bucket of a region's store is deleted
 	StoreDown    Deed = "store-down"    // a region's store does not answer
-	ReplyLost    Deed = "reply-lost"    // a region's store does what it is asked, and its answer is lost
-	Pause        Deed = "pause"         // a node stands still
-	ClockStep    Deed = "clock-step"    // a region's clocks step
-	StoreClock   Deed = "store-clock"   // the clock of a region's store steps, and not its nodes'
-	Policy       Deed = "policy"        // a document of a higher version reaches the regions one by one
+	ReplyLost    Deed = "reply-lost"    // a region's store does its work, but the reply is lost
+	Pause        Deed = "pause"         // a node is paused
+	ClockStep    Deed = "clock-step"    // all clocks of a region step
+	StoreClock   Deed = "store-clock"   // the clock of a region's store steps, not its nodes'
+	Policy       Deed = "policy"        // a newer document reaches the regions one by one
 	OldFile      Deed = "old-file"      // a node starts again with the first document
-	Lie          Deed = "lie"           // hints that are not true
-	Forge        Deed = "forge"         // messages that no region sent
+	Lie          Deed = "lie"           // untrue hints are gossiped
+	Forge        Deed = "forge"         // forged messages are sent
 
-	// Of the wider draw alone.
-	Stick     Deed = "stick"      // requests of a key go to one node of a region, while it lives
-	NodeClock Deed = "node-clock" // the clock of one node steps, and no other
-	Reboot    Deed = "reboot"     // a machine with a node and the region's store ends, and comes back without the data
-	Snapshot  Deed = "snapshot"   // a copy of a region's store takes its place, of the same identity: a virtual machine put back
-	TokenLost Deed = "token-lost" // the token of a region's store is deleted, and no bucket
+	// The deeds of the wider draw only.
+	Stick     Deed = "stick"      // requests of a key go to one node of a region while it lives
+	NodeClock Deed = "node-clock" // the clock of one node steps
+	Reboot    Deed = "reboot"     // a machine with a node and the store restarts, the store empty
+	Snapshot  Deed = "snapshot"   // a region's store is replaced by an older copy with its identity
+	TokenLost Deed = "token-lost" // the token of a region's store is deleted
 	MatesCut  Deed = "mates-cut"  // messages between a node and the others of its region are lost
-	StoreBusy Deed = "store-busy" // a region's store takes long for each call, and answers too late under load
+	StoreBusy Deed = "store-busy" // a region's store is slow, and too late under load
 )
 
 // Faults are all faults, in the order in which they are explained.
@@ -96,29 +102,31 @@ var Faults = []Deed{Cut, CutHints, Lossy, Slow, Crash, CrashPoints, Leave, Journ
 	Failover, Delete, StoreDown, ReplyLost, Pause, ClockStep, StoreClock, Policy, OldFile, Lie, Forge,
 	Stick, NodeClock, Reboot, Snapshot, TokenLost, MatesCut, StoreBusy}
 
-// Load says whether a deed offers requests; all others are faults.
+// Load reports whether a deed is a load. All others are faults.
 func (d Deed) Load() bool { return d == Steady || d == Burst || d == Edge || d == Wave }
 
-// ofNode says whether a deed of the wider draw is done to one node.
+// ofNode reports whether a deed of the wider draw concerns one node.
 func (d Deed) ofNode() bool { return d == Stick || d == NodeClock || d == Reboot || d == MatesCut }
 
-// Act is one thing that is done. What it does not need is zero.
+// Act is one act of a plan. Fields that its deed does not use are zero.
 type Act struct {
-	ID     int   // place in the plan that was drawn: its random numbers depend on it, and not on what else is done
+	// ID is the place in the plan as it was drawn. The act's random numbers depend on the ID, and
+	// not on the other acts.
+	ID     int
 	At     int64 // µs since the start
-	For    int64 // how long, µs
+	For    int64 // duration, µs
 	Do     Deed
 	Region int
 	Peer   int // the other region; -1: all others
-	Node   int // of the region
-	Limit  int // of the document
+	Node   int // index in the region
+	Limit  int // index in the document
 	Key    int
-	Amount int64 // of units, requests a second, parts per mille, µs: whatever the deed has
-	Cost   int64 // most units of a request
-	Back   bool  // the other direction, too
+	Amount int64 // units, milli-requests a second, per mille or µs, depending on the deed
+	Cost   int64 // maximum units of a request
+	Back   bool  // also in the other direction
 }
 
-// String is the act in words, for humans.
+// String describes the act for humans.
 func (a Act) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "#%d %8.3fs %-13s r%d", a.ID, float64(a.At)/1e6, a.Do, a.Region)
@@ -149,7 +157,7 @@ func (a Act) String() string {
 	return b.String()
 }
 
-// document reads the plan's limits document under another version.
+// document parses the plan's limits document with the given version.
 func (p *Plan) document(version int64) (*policy.Document, error) {
 	return policy.Parse("limits.yaml", fmt.Appendf(nil, "version: %d\n%s", version, p.Document))
 }

@@ -1,9 +1,9 @@
 package sim
 
-// occurrence is something that happens at a time.
+// occurrence is a function to run at a time.
 type occurrence struct {
 	at  int64 // µs since the start
-	seq int   // of those at one time, the one that was put down first happens first
+	seq int   // of two occurrences at the same time, the one with the lower seq runs first
 	do  func()
 }
 
@@ -11,14 +11,14 @@ func (o occurrence) before(other occurrence) bool {
 	return o.at < other.at || o.at == other.at && o.seq < other.seq
 }
 
-// agenda is what is still to happen: a heap, the earliest first. It is not container/heap for speed: half a million
-// occurrences a second go through it.
+// agenda holds the occurrences to come, as a heap with the earliest first. It does not use
+// container/heap because that is slower: half a million occurrences a second go through it.
 type agenda struct {
 	all  []occurrence
 	last int
 }
 
-// put puts something down to happen at a time.
+// put schedules a function.
 func (a *agenda) put(at int64, do func()) {
 	a.last++
 	o := occurrence{at, a.last, do}
@@ -35,7 +35,7 @@ func (a *agenda) put(at int64, do func()) {
 	a.all[i] = o
 }
 
-// next takes the next one off, if it is not after a time.
+// next removes and returns the earliest occurrence, if it is not after until.
 func (a *agenda) next(until int64) (occurrence, bool) {
 	if len(a.all) == 0 || a.all[0].at > until {
 		return occurrence{}, false
@@ -50,7 +50,7 @@ func (a *agenda) next(until int64) (occurrence, bool) {
 	return first, true
 }
 
-// sink puts an occurrence where it belongs, beginning at the top.
+// sink puts an occurrence in its place in the heap, beginning at the top.
 func (a *agenda) sink(o occurrence) {
 	i := 0
 	for {

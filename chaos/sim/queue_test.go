@@ -8,7 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestAgendaKeepsOrder: what was put down happens in the order of time, and of putting down where that is the same.
+// TestAgendaKeepsOrder: occurrences happen in the order of their times, and those of the same time
+// in the order in which they were put.
 func TestAgendaKeepsOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		type event struct {

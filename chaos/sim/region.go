@@ -7,7 +7,7 @@ import (
 	"github.com/quotad/quotad/region/store"
 )
 
-// region is one region: a store, and nodes.
+// region is a region with its store and nodes.
 type region struct {
 	w          *world
 	index      int
@@ -15,21 +15,21 @@ type region struct {
 	store      server
 	nodes      []*node
 	ahead      int64                 // of its clocks, µs
-	drift      int64                 // parts per million
-	alone      int64                 // since when it was cut off from all others; -1: it is not
-	losses     int                   // of its store's data
-	lost       int64                 // when it last lost some, µs; 0: never
-	lostBefore int64                 // and when before that
-	down       int                   // acts that keep its store from answering
-	once       map[string]int64      // requests by name that it admitted, and when
-	storeAhead int64                 // of its store's clock, µs, beyond that
-	generation uint64                // of its store, as a node stood under last
+	drift      int64                 // of its clocks, parts per million
+	alone      int64                 // since when it is cut off from all others, µs; -1: it is not
+	losses     int                   // number of losses of its store's data
+	lost       int64                 // when its store last lost data, µs; 0: never
+	lostBefore int64                 // the loss before that one
+	down       int                   // number of acts that keep its store from answering
+	once       map[string]int64      // when it admitted requests with a request_id
+	storeAhead int64                 // of its store's clock, µs, in addition to ahead
+	generation uint64                // of its store, when a node last opened it
 	shown      map[store.Shard]int64 // the latest store time of a decision, µs since 1970
-	stale      bool                  // its store was put back, and nobody has opened it since
-	each       int64                 // how long its store takes for a call, µs; 0: no time
+	stale      bool                  // its store was put back, and no node has opened it since
+	each       int64                 // time its store takes for a call, µs
 	backAt     int64                 // when a copy of it was last put back, µs
-	behind     map[*node]int         // who had heard nothing later then, and in which life
-	sticks     map[int][]*node       // by key: where its requests go, the latest last
+	behind     map[*node]int         // nodes that knew nothing later at backAt, and their lives
+	sticks     map[int][]*node       // by key: the nodes its requests go to; the last one counts
 }
 
 func newRegion(w *world, i int, d *policy.Document) (*region, error) {
@@ -45,8 +45,8 @@ func newRegion(w *world, i int, d *policy.Document) (*region, error) {
 	return r, nil
 }
 
-// clock is the time that the region's clocks show, µs since 1970: its store's and its nodes'.
+// clock returns the time that the region's clocks show, µs since 1970, without storeAhead.
 func (r *region) clock() int64 { return r.w.wall() + r.ahead + r.w.now/1000*r.drift/1000 }
 
-// time is what the node's clock shows.
+// time returns what the node's clock shows.
 func (n *node) time() time.Time { return time.UnixMicro(n.r.clock() + n.ahead) }

@@ -12,18 +12,18 @@ import (
 	"github.com/quotad/quotad/region/admit"
 )
 
-// request is one on its way.
+// request is a request and its fate.
 type request struct {
 	q       admit.Request
 	buckets []*bucket
 	node    *node
 	sent    int64
-	refund  int64                // after which it is refunded, µs; 0: never
-	done    func(admit.Decision) // hears how it ended; nil: nobody does
-	old     bool                 // what decides it was said before it waited
+	refund  int64                // refund it so many µs later; 0: never
+	done    func(admit.Decision) // called with the decision; may be nil
+	old     bool                 // the decision rests on a store's answer from before the wait
 }
 
-// held is a request that waits.
+// held is a waiting request.
 type held struct {
 	*request
 	waiting *stepped.Waiting
@@ -34,7 +34,7 @@ func (w *world) question(domain string, key int) admit.Request {
 	return admit.Request{Domain: domain, Descriptors: w.plan.descriptors(w.plan.Keys[key]), Cost: 1}
 }
 
-// ask has a node decide a request. A node that is not there is not asked.
+// ask has a node decide a request. If the node is dead, nothing happens.
 func (w *world) ask(n *node, rq *request) {
 	rq.node, rq.sent = n, w.now
 	n.at(w.now, func() {
@@ -43,7 +43,7 @@ func (w *world) ask(n *node, rq *request) {
 	})
 }
 
-// askTogether has a node decide several requests of one call.
+// askTogether has a node decide several requests in one call.
 func (w *world) askTogether(n *node, all []*request) {
 	for _, rq := range all {
 		rq.node, rq.sent = n, w.now
@@ -54,7 +54,7 @@ func (w *world) askTogether(n *node, all []*request) {
 			questions[i] = rq.q
 		}
 		for i, said := range n.live.CheckTogether(questions) {
-			if n.live == nil { // it died when it carried out what the one before led to
+			if n.live == nil { // it died while carrying out the effects of the request before
 				return
 			}
 			n.answered(all[i], said.Decision, said.Waiting, said.Err)
@@ -62,7 +62,7 @@ func (w *world) askTogether(n *node, all []*request) {
 	})
 }
 
-// answered takes in what a node said to a request.
+// answered handles a node's answer to a request: a decision, a wait, or an error.
 func (n *node) answered(rq *request, d admit.Decision, wait *stepped.Waiting, err error) {
 	n.w.counts.Requests++
 	switch {
@@ -81,14 +81,14 @@ func (n *node) answered(rq *request, d admit.Decision, wait *stepped.Waiting, er
 	}
 }
 
-// wait puts a request down to be gone on with.
+// wait keeps a request until its wait is over, at most for its patience.
 func (n *node) wait(rq *request, wait *stepped.Waiting) {
 	h := &held{request: rq, waiting: wait}
 	n.waiting = append(n.waiting, h)
 	n.in(wait.Patience.Microseconds()+1, func() { n.goOn(h, false, true) })
 }
 
-// goOn decides a request that waited once more, if it has not been.
+// goOn goes on with a waiting request, unless that was done already.
 func (n *node) goOn(h *held, helps, timedOut bool) {
 	if h.over {
 		return
@@ -96,16 +96,17 @@ func (n *node) goOn(h *held, helps, timedOut bool) {
 	h.over = true
 	n.waiting = slices.DeleteFunc(n.waiting, func(other *held) bool { return other == h })
 	d, wait, asked, err := n.live.Again(h.waiting, helps, timedOut)
-	h.old = !asked // what the store said before stands
+	h.old = !asked // the store's earlier answer still counts
 	n.answered(h.request, d, wait, err)
 }
 
-// unanswered ends a request whose node has died. It had been charged nothing: what waits was denied.
+// unanswered ends a request whose node has died. It had been charged nothing: only denied requests
+// wait.
 func (h *held) unanswered() { h.over = true }
 
-// settle goes on with the requests that have waited for a bucket, and for no other.
+// settle goes on with the requests for which the settled bucket ends the wait.
 func (n *node) settle(one exchange.Settled) {
-	if n.live == nil { // it died when it carried out what came before
+	if n.live == nil { // it died while carrying out an earlier effect
 		return
 	}
 	n.live.Settle(one)
@@ -119,7 +120,8 @@ func (n *node) settle(one exchange.Settled) {
 	}
 }
 
-// decided judges a decision, and has it refunded later if it is to be.
+// decided checks a decision, passes it to the judges, and schedules its refund if it is to have
+// one.
 func (n *node) decided(rq *request, d admit.Decision) {
 	if rq.q.Cost < 1 || rq.q.Cost > algorithms.MaxUnits {
 		n.w.breaks("answers", "%s decides on a cost of %d: %+v", n.name, rq.q.Cost, d)
@@ -154,7 +156,7 @@ func (n *node) decided(rq *request, d admit.Decision) {
 	}
 }
 
-// judge has one bucket's judge hear of a decision.
+// judge passes a decision to the judge of one bucket.
 func (n *node) judge(rq *request, b *bucket, d admit.Decision) {
 	at := d.At
 	if at == 0 { // decided without the store, by the node's clock
@@ -187,13 +189,15 @@ func (n *node) judge(rq *request, b *bucket, d admit.Decision) {
 	}
 }
 
-// spentLocally allows what the nodes of a region may admit without their store, on top of what it has spent.
+// spentLocally allows what the nodes of a region may admit without their store, in addition to what
+// the store has admitted.
 func (n *node) spentLocally(b *bucket) {
 	if b.limit.policy.OnStoreFailure != policy.StoreFailureLocal {
 		return
 	}
 	part, who := bound(b.exposure(len(n.r.nodes)), "local"), spentAlone{region: n.r.index}
-	if !b.limit.kind().Bucket() { // each node in each window, by the latest time that it knows
+	// Each node has a part in each window, by the latest time that the node knows.
+	if !b.limit.kind().Bucket() {
 		who.node, who.window = n.index, max(n.mark, n.time().UnixMicro())/b.limit.policy.Window.Microseconds()
 		n.mark = max(n.mark, n.time().UnixMicro())
 		part /= int64(len(n.r.nodes))
@@ -208,7 +212,8 @@ func (n *node) spentLocally(b *bucket) {
 	}
 }
 
-// repeated says whether a decision is one that was given before. One that should be and is not has charged twice.
+// repeated reports whether a decision repeats an earlier one for the same request_id. It is a
+// violation if an admitted request is charged again.
 func (n *node) repeated(rq *request, d admit.Decision) bool {
 	if rq.q.ID == "" {
 		return false
@@ -226,7 +231,7 @@ func (n *node) repeated(rq *request, d admit.Decision) bool {
 	return false
 }
 
-// refunded is what is known of a refund that was asked for.
+// refunded says whether a refund took effect.
 type refunded int
 
 const (
@@ -235,7 +240,7 @@ const (
 	surelyRefunded
 )
 
-// refund takes a request's charge back, twice: once is all that it may have an effect.
+// refund asks for a refund twice, rq.refund µs apart. Only one of the two may have an effect.
 func (n *node) refund(rq *request, d admit.Decision, before refunded) {
 	back, err := n.live.Refund(d.Receipt)
 	after := surelyRefunded
@@ -266,7 +271,7 @@ func (n *node) refund(rq *request, d admit.Decision, before refunded) {
 	n.drain()
 }
 
-// givenBack takes units out of what a decision has charged.
+// givenBack subtracts refunded units from what a decision charged.
 func (b *bucket) givenBack(d admit.Decision, units int64) {
 	b.labels[b.limit.rule.CellOf(d.At)] -= units
 	b.refunded = true

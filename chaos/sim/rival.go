@@ -10,7 +10,8 @@ import (
 	"github.com/quotad/quotad/region/admit"
 )
 
-// Quotad is quotad itself as one of the systems that are compared: a simulated world without faults.
+// Quotad is quotad as one of the compared systems of chaos/baseline: a simulated world without
+// faults.
 type Quotad struct {
 	// Borrow has requests wait for rights of other regions (on_exhausted: borrow).
 	Borrow bool
@@ -24,10 +25,12 @@ func (q Quotad) Name() string {
 	return "quotad"
 }
 
-// packetHeaders is what a message weighs beside its contents, bytes: as for the systems it is compared with, IP and UDP.
+// packetHeaders is the size of the IP and UDP headers that are counted for each message, in bytes,
+// as for the systems it is compared with.
 const packetHeaders = 28
 
-// Run implements baseline.System. Regions get to know each other before the first request, for a whole number of windows.
+// Run implements baseline.System. Before the first request the regions have a whole number of
+// windows, at least two seconds, to get to know each other.
 func (q Quotad) Run(load *workload.Workload, n baseline.Network, seed uint64) baseline.Result {
 	warm := (2*allocator.Second + load.Window - 1) / load.Window * load.Window
 	p := &Plan{Seed: seed, Keys: []string{"key"}, OneWay: n.OneWay, End: warm + load.Length + allocator.Second, Document: q.document(load)}
@@ -37,7 +40,8 @@ func (q Quotad) Run(load *workload.Workload, n baseline.Network, seed uint64) ba
 	}
 	w, err := newWorld(p, nil, nil)
 	if err != nil {
-		panic(fmt.Sprintf("workload %s: %v", load.Name, err)) // a valid one makes a valid document
+		// A valid workload gives a valid document.
+		panic(fmt.Sprintf("workload %s: %v", load.Name, err))
 	}
 	w.counts.Deeds = map[Deed]int64{}
 	res := baseline.Result{Admitted: make([]bool, len(load.Arrivals)), Waited: make([]int64, len(load.Arrivals)), Decided: make([]int64, len(load.Arrivals))}
@@ -72,7 +76,7 @@ func asError(v *Violation) error {
 	return fmt.Errorf("%v", v)
 }
 
-// document is the limits document of a workload.
+// document returns the limits document for a workload.
 func (q Quotad) document(load *workload.Workload) string {
 	var b strings.Builder
 	b.WriteString("regions:\n")
@@ -90,7 +94,7 @@ func (q Quotad) document(load *workload.Workload) string {
 	return b.String()
 }
 
-// shares is what each region might admit now, of the first limit's first key.
+// shares returns what each region may admit now of the first limit's first key.
 func (w *world) shares(at int64) baseline.Sample {
 	s := baseline.Sample{At: at}
 	for _, r := range w.regions {

@@ -8,8 +8,8 @@ import (
 	"github.com/quotad/quotad/chaos/workload"
 )
 
-// TestBudgets holds quotad's use of a limit to numbers, on demands of which the README shows the rest: nothing is admitted above the
-// limit, and what is denied although the limit had room stays below a budget, in parts per million.
+// TestBudgets checks quotad's use of a limit on some demands (the README shows the rest): nothing
+// is admitted above the limit, and the false denials stay below a budget, in parts per million.
 func TestBudgets(t *testing.T) {
 	short := workload.Usual()
 	short.Length = 10 * workload.Second

@@ -1,7 +1,8 @@
 package sim
 
-// The rows of the fault matrix that this simulator can have fire. The numbers are those of the matrix, which has 34; what is
-// not here is tried with real processes (chaos/process) or in tests.
+// The rows of the fault matrix that this simulator can fire. The numbers are those of the matrix,
+// which has 34 rows. The other rows are covered by tests with real processes (chaos/process) or by
+// others.
 const (
 	rowFullSplit    = 1
 	rowOneWayCut    = 2
@@ -26,7 +27,7 @@ const (
 	rowLeave        = 33
 )
 
-// RowNames say what happens in each of them.
+// RowNames describe these rows.
 var RowNames = map[int]string{
 	rowFullSplit:    "full split",
 	rowOneWayCut:    "one-way cut",

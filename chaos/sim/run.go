@@ -5,22 +5,23 @@ import (
 	"time"
 )
 
-// Outcome is how a run ended.
+// Outcome is the result of a run.
 type Outcome struct {
 	Plan     *Plan
 	Broken   *Violation // nil: everything held
 	Counts   Counts
-	Timeline string // of a run that was traced
-	Digest   Digest // zero where none was asked for
+	Timeline string // only from Trace
+	Digest   Digest // only from RunDigested and Trace
 }
 
 // Run runs a plan. It is deterministic, and safe for concurrent use on different plans.
 func Run(p *Plan) (*Outcome, error) { return run(p, nil, nil) }
 
-// RunDigested runs a plan as Run does, and makes the digest of what happens.
+// RunDigested runs a plan as Run does, and also computes the digest.
 func RunDigested(p *Plan) (*Outcome, error) { return run(p, nil, newDigest()) }
 
-// Trace runs a plan and writes down what happens.
+// Trace runs a plan, and also writes the timeline, of at most so many lines, and computes the
+// digest.
 func Trace(p *Plan, lines int) (*Outcome, error) {
 	t := &trace{}
 	o, err := run(p, t, newDigest())
@@ -47,5 +48,5 @@ func run(p *Plan, t *trace, d *digest) (*Outcome, error) {
 	return &Outcome{Plan: p, Broken: w.broken, Counts: w.counts, Digest: d.sum()}, nil
 }
 
-// span is microseconds as a duration.
+// span converts microseconds to a duration.
 func span(us int64) time.Duration { return time.Duration(us) * time.Microsecond }

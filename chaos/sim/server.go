@@ -10,33 +10,36 @@ import (
 	"github.com/quotad/quotad/region/store"
 )
 
-// server is a region's Redis, to which things happen.
+// server is a region's Redis, whose faults the simulation controls.
 type server interface {
-	// connect returns a node's way to it.
+	// connect returns a store on this server for a node.
 	connect(n *node) *store.Store
-	flush()            // FLUSHALL: everything is gone, scripts stay
-	restart()          // it ends and begins anew, empty
-	keepCopy()         // as a replica, which lags from now on
-	promoteCopy()      // the copy takes its place
-	putBack()          // it does as if nothing had been since: under the identity that it was kept under
+	flush()       // as FLUSHALL: all data is gone, scripts stay
+	restart()     // it ends and starts again, empty
+	keepCopy()    // makes a replica, which receives nothing from now on
+	promoteCopy() // the copy takes its place under another identity
+	// putBack puts the copy in its place under the identity that the server had when it was copied.
+	putBack()
 	remove(key string) // DEL
-	expire()           // its clock has stepped forward: what is over by it ends
+	expire()           // its clock has stepped forward: expired keys are dropped
 	holds(key string) bool
 	setDown(down bool)
-	loseReply() // of the next call
-	// setService has each call take so long, one after the other: of what is asked too fast the answers come too late.
+	loseReply() // the next reply is lost
+	// setService sets the time that each call takes. Calls run one after the other, so that answers
+	// come too late when calls are made too fast.
 	setService(each time.Duration)
 	close()
-	// inspect reads the ledger of a bucket; false: it holds none that a node works with.
+	// inspect reads the ledger of a bucket. It returns false if there is nothing that a node works
+	// with.
 	inspect(b *bucket) (algorithms.Inspected, bool)
 }
 
-// twinServer is one in memory, on the Go twin of the scripts.
+// twinServer is a server in memory, on the Go twin of the scripts.
 type twinServer struct {
 	r       *region
 	primary *lab.Twin
 	copied  *lab.Twin
-	kept    string // master_replid of what was copied
+	kept    string // master_replid of the server when it was copied
 	ways    []*lab.Way
 	ids     int
 }
@@ -50,7 +53,7 @@ func (w *world) newServer(r *region) (server, error) {
 	return s, nil
 }
 
-// clock is the time that the server shows.
+// clock returns the time that the server shows, µs since 1970.
 func (s *twinServer) clock() int64 { return s.r.clock() + s.r.storeAhead }
 
 func (s *twinServer) replid() string { s.ids++; return fmt.Sprintf("%s-%d", s.r.name, s.ids) }
@@ -76,7 +79,7 @@ func (s *twinServer) setService(each time.Duration) {
 	s.primary.SetService(each, s.elapsed)
 }
 
-// elapsed is how long the run has taken.
+// elapsed returns how long the run has taken in virtual time.
 func (s *twinServer) elapsed() time.Duration { return time.Duration(s.r.w.now) * time.Microsecond }
 
 func (s *twinServer) putBack() {
@@ -96,12 +99,13 @@ func (s *twinServer) promoteCopy() {
 func (s *twinServer) inspect(b *bucket) (algorithms.Inspected, bool) {
 	shard := s.r.w.shards.Of(policy.BucketID(b.id).Entity())
 	t := s.primary.Ledger(shard)
-	// A look that opens nothing: a copy that nobody has opened yet admits nothing, whatever it holds.
+	// This Open opens nothing and only looks. A copy that no node has opened yet admits nothing,
+	// whatever it holds.
 	const none = 1<<64 - 1
 	if o := t.Open(0, algorithms.Open{Expected: none, Generation: none}); o.Generation == 0 || o.Replid != s.primary.Replid() {
 		return algorithms.Inspected{}, false
 	}
-	// By a node's clock: one too far from the store's finds nothing out, and must not.
+	// A node's clock too far from the store's is refused. Such a node must not find anything out.
 	i := t.Inspect(s.clock(), algorithms.Inspect{Fence: algorithms.Fence{Generation: t.Generation, Epoch: t.Epoch, Clock: s.r.clock()},
 		Target: algorithms.Target{Key: store.BucketKey(shard, b.id), Terms: b.spec.Terms(s.r.name)}})
 	return i, i.Status == algorithms.StatusOK

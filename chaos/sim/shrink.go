@@ -2,11 +2,12 @@ package sim
 
 import "slices"
 
-// mostRuns bounds the runs that shrinking takes.
+// mostRuns is the maximum number of runs for shrinking.
 const mostRuns = 400
 
-// Shrink returns the plan with fewest acts that it finds to break the same invariant, by leaving acts out (delta debugging, as
-// Zeller and Hildebrandt describe it): halves first, then ever smaller parts. It returns the plan itself if nothing breaks.
+// Shrink returns the shortest plan it finds that breaks the same invariant. It leaves acts out by
+// delta debugging (Zeller and Hildebrandt): halves first, then ever smaller parts. If the plan
+// breaks nothing, it returns the plan itself.
 func Shrink(p *Plan) *Plan {
 	whole, err := Run(p)
 	if err != nil || whole.Broken == nil {

@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// TestShrinkKeepsWhatBreaks: of a plan that breaks an invariant few acts are left, which break the same one, and the timeline
-// tells of it. What breaks here is no rule of quotad's: a bucket is judged as if its limit were lower.
+// TestShrinkKeepsWhatBreaks: shrinking leaves few acts of a plan that breaks an invariant. They
+// break the same invariant, and the timeline shows it. The violation here is made up: a bucket is
+// judged as if its limit were lower.
 func TestShrinkKeepsWhatBreaks(t *testing.T) {
 	c := Config{For: 30_000_000, lowered: 2}
 	for seed := uint64(1); ; seed++ {

@@ -16,7 +16,7 @@ var (
 	kind     = flag.String("algorithm", "", "of all limits; empty: the seed chooses")
 )
 
-// TestSeedsHold: nothing is broken by any seed, and every row of the fault matrix that is simulated has fired.
+// TestSeedsHold: no seed breaks an invariant, and every simulated row of the fault matrix fires.
 func TestSeedsHold(t *testing.T) {
 	h := Hunt{Config: Config{For: *seconds * 1_000_000, Algorithm: algorithms.Kind(*kind)}, From: *from, Seeds: *seeds, LuaEvery: *luaEvery}
 	tally, err := h.Run(t.Context())
@@ -38,7 +38,7 @@ func TestSeedsHold(t *testing.T) {
 	}
 }
 
-// TestWiderSeedsHold: nor by any seed of the wider draw.
+// TestWiderSeedsHold: no seed of the wider draw breaks an invariant.
 func TestWiderSeedsHold(t *testing.T) {
 	h := Hunt{Config: Config{For: *seconds * 1_000_000, Algorithm: algorithms.Kind(*kind), Wider: true}, From: *from, Seeds: *widerTo, LuaEvery: *luaEvery}
 	tally, err := h.Run(t.Context())

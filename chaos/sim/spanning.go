@@ -7,9 +7,10 @@ import (
 	"github.com/quotad/quotad/algorithms"
 )
 
-// spread has a plan's stores divided into shards, its limits apply to the same requests while they are keyed by the account or the
-// address, which are in different shards, and some calls have several requests. It has a random stream of its own, so that what
-// a seed means without it stays. An embedded Redis is not divided: the Lua scripts decide what is in one call, and spans nothing.
+// spread changes a plan so that its stores are divided into shards, its limits apply to the same
+// requests but are keyed by the account or by the address, which are in different shards, and some
+// calls have several requests. It has a random stream of its own, so that seeds keep their meaning
+// without it. With the Lua it changes only the calls, because the embedded Redis is not divided.
 func spread(p *Plan) {
 	random := p.random(forSpanning, 0)
 	p.Together = int64(random.IntN(12))
@@ -29,7 +30,8 @@ func spread(p *Plan) {
 	p.Document = strings.Join(lines, "\n")
 }
 
-// light says whether one request may meet all limits of the plan: of three logs it may not.
+// light reports whether one request may meet all limits of the plan together: with three logs it
+// may not.
 func (p *Plan) light() bool {
 	document, err := p.document(1)
 	if err != nil {
@@ -44,7 +46,7 @@ func (p *Plan) light() bool {
 
 var domains = regexp.MustCompile(`domain: api[0-9]*,`)
 
-// together returns how many requests the next call of an act has.
+// together returns the number of requests in the next call of an act.
 func (o *offering) together() int {
 	if o.w.plan.Together < 2 || o.random.IntN(3) > 0 {
 		return 1

@@ -9,7 +9,8 @@ import (
 
 var spanningTo = flag.Uint64("spanning", 60, "how many seeds TestSpanningSeedsHold runs")
 
-// TestSpanningSeedsHold: nor by any seed whose requests span shards, or come several in a call.
+// TestSpanningSeedsHold: no seed breaks an invariant whose requests span shards, or come several in
+// a call.
 func TestSpanningSeedsHold(t *testing.T) {
 	h := Hunt{Config: Config{For: *seconds * 1_000_000, Spanning: true}, From: *from, Seeds: *spanningTo, LuaEvery: *luaEvery}
 	tally, err := h.Run(t.Context())
@@ -25,7 +26,8 @@ func TestSpanningSeedsHold(t *testing.T) {
 	}
 }
 
-// TestSpanning: the draw has requests whose buckets are in different shards, and calls of several requests.
+// TestSpanning: the draw makes requests whose buckets are in different shards, and calls of several
+// requests.
 func TestSpanning(t *testing.T) {
 	spans, together := 0, 0
 	for seed := range uint64(50) {

@@ -9,7 +9,7 @@ import (
 	"github.com/quotad/quotad/region/admit"
 )
 
-// trace is what happened, as it is told after a failure.
+// trace records what happens, to be shown after a failure.
 type trace struct {
 	lines []line
 }
@@ -20,7 +20,7 @@ type line struct {
 	text   string
 }
 
-// tell writes something down that happened in a region.
+// tell records something that happened in a region; nil: in all of them.
 func (w *world) tell(r *region, format string, args ...any) {
 	if w.trace == nil {
 		return
@@ -32,7 +32,7 @@ func (w *world) tell(r *region, format string, args ...any) {
 	w.trace.lines = append(w.trace.lines, line{w.now, index, fmt.Sprintf(format, args...)})
 }
 
-// timeline is the end of what happened, a column for each region.
+// timeline formats the last lines of the trace, at most most of them, in a column for each region.
 func (t *trace) timeline(regions []RegionPlan, most int) string {
 	var b strings.Builder
 	lines := t.lines
@@ -53,10 +53,10 @@ func (t *trace) timeline(regions []RegionPlan, most int) string {
 	return b.String()
 }
 
-// column is how wide a region's part of the timeline is; what is longer runs on into the next.
+// column is the width of a region's column. Longer text runs on into the next one.
 const column = 24
 
-// tellEvent writes down what was done with rights, and what was lost and found.
+// tellEvent records what was done with rights, and what was lost and restored.
 func (n *node) tellEvent(e exchange.Event) {
 	if n.w.trace == nil {
 		return
@@ -92,7 +92,7 @@ func (n *node) tellDecision(rq *request, d admit.Decision) {
 	n.w.tell(n.r, "%s %s %d of %s/%s: cell %d, share %d, %s", n.name, word, rq.q.Cost, d.Limit, rq.q.Descriptors["account"], d.Cell, d.Share, d.Reason)
 }
 
-// nameOf is a bucket in words.
+// nameOf names a bucket for humans.
 func (w *world) nameOf(id string) string {
 	if b := w.bucket(id); b != nil {
 		return b.limit.policy.Name + "/" + w.plan.Keys[b.key]

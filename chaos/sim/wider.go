@@ -7,12 +7,12 @@ import (
 	"github.com/quotad/quotad/region/rights"
 )
 
-// The wider draw is of what the first one never thinks of: requests of a key that go to one node only,
-// clocks of single machines, stores that are lost while clocks step, up to three nodes that cannot hear
-// each other, and runs over several windows of a length that is restored. It has a random stream of its
-// own, so that what a seed means without it stays.
+// The wider draw adds what the first one never draws: requests of a key that go to one node only,
+// clocks of single machines, losses of stores while clocks step, up to three nodes that cannot hear
+// each other, and runs over several windows that are long enough to be recovered. It has a random
+// stream of its own, so that seeds keep their meaning without it.
 
-// drawWider draws the plan of a seed by the wider draw.
+// drawWider draws a plan by the wider draw.
 func drawWider(p *Plan, c Config) {
 	d := &drawing{Rand: p.random(forWider, 0), Config: c, plan: p, theme: wider}
 	if d.Config.Regions == 0 {
@@ -33,7 +33,7 @@ func drawWider(p *Plan, c Config) {
 	for _, w := range d.windows {
 		longest = max(longest, w)
 	}
-	if d.For > 0 && longest <= mostTurned { // three windows, and what weighs of them
+	if d.For > 0 && longest <= mostTurned { // three windows, and the time in which they weigh
 		p.End = max(p.End, 7*longest/2+healing)
 	}
 	p.Heal = p.End - healing
@@ -57,8 +57,8 @@ func drawWider(p *Plan, c Config) {
 	}
 }
 
-// crowd has nodes remember fewer buckets than are used: others than those of the scenes, from the beginning on or later. Now
-// and then one of them is deleted amid its use.
+// crowd gives nodes room for fewer buckets than are used. The additional buckets are not those of
+// the scenes, and are used from the beginning or later. Some of them are deleted while in use.
 func (d *drawing) crowd() {
 	p := d.plan
 	p.Memory = rights.Memory{Buckets: one(d, 1, 2, 4, 64), Uses: one(d, 1, 2, 4)}
@@ -82,7 +82,7 @@ func (d *drawing) crowd() {
 	}
 }
 
-// busy has stores take long for what they are asked, so that under load their answers come too late.
+// busy has stores take long for each call, so that under load their answers come too late.
 func (d *drawing) busy() {
 	for range d.within(1, 3) {
 		at := d.Int64N(d.plan.Heal - allocator.Second)
@@ -93,29 +93,31 @@ func (d *drawing) busy() {
 
 const (
 	healing = 12 * allocator.Second
-	// mostTurned is the longest window of which a run sees three.
+	// mostTurned is the longest window for which a run is made to last three windows.
 	mostTurned = 90 * allocator.Second
 )
 
-// scene is one region, bucket and stretch of time in which something is lost.
+// scene is a loss in one region, with what happens to one bucket before and after it.
 type scene struct {
 	*drawing
 	limit, key    int
 	region        int
 	begin, end    int64 // µs since the start
-	blow          int64 // when it is lost
-	first, second int   // nodes that are asked before and after
+	blow          int64 // when the data is lost
+	first, second int   // nodes that are asked before and after the loss
 }
 
-// scene has a region use what it has by one node, has something of that node's or of the store's go wrong,
-// the store lose its data meanwhile, and the region want as much again by another node.
+// scene has one node of a region use all that the region has. Then something goes wrong with that
+// node or with the store, the store loses its data, and the region asks for as much again through
+// another node.
 func (d *drawing) scene(l int) {
 	p := d.plan
 	s := scene{drawing: d, limit: l, key: one(d, 0, 0, 0, 1), region: d.IntN(len(p.Regions))}
 	length := min(max(d.windows[l], 16*allocator.Second), p.Heal-allocator.Second) * d.within(40, 100) / 100
 	s.begin = d.Int64N(p.Heal - length)
 	if in := (p.Into + s.begin) % d.windows[l]; d.windows[l] <= length && d.IntN(4) > 0 && s.begin >= in {
-		s.begin += d.Int64N(d.windows[l]/8+1) - in // early in a window
+		// Begin early in a window.
+		s.begin += d.Int64N(d.windows[l]/8+1) - in
 	}
 	s.end = min(s.begin+length, p.Heal-1)
 	s.blow = s.begin + (s.end-s.begin)*d.within(30, 60)/100
@@ -140,7 +142,7 @@ func (d *drawing) scene(l int) {
 		s.lose(Reboot, Reboot, Flush, StoreAnew)
 	case 6:
 		s.lose(Snapshot)
-	default: // whatever comes together
+	default: // any combination
 		for _, do := range []func(){s.away, s.storeClock, func() { s.nodeClock(d.IntN(nodes), d.within(1, 3000)) }} {
 			if d.IntN(2) == 0 {
 				do()
@@ -150,7 +152,7 @@ func (d *drawing) scene(l int) {
 	}
 }
 
-// act adds an act of the scene's.
+// act adds an act of the scene.
 func (s *scene) act(a Act) {
 	heal := s.plan.Heal
 	a.Limit, a.Key = s.limit, s.key
@@ -164,8 +166,9 @@ func (s *scene) act(a Act) {
 	}
 }
 
-// demand has the scene's region ask for more than it has before and after the loss, mostly by one node
-// each, and the others for all that they have, so that nothing is left for who exceeds it.
+// demand has the scene's region ask for more than it has before and after the loss, usually through
+// one node each. The other regions ask for all that they have, so that no spare units hide an
+// excess.
 func (s *scene) demand() {
 	if s.IntN(5) > 0 {
 		s.act(Act{Do: Stick, At: s.begin, For: s.blow - s.begin + s.within(0, 2*allocator.Second), Node: s.first})
@@ -185,7 +188,7 @@ func (s *scene) demand() {
 	}
 }
 
-// want has a region ask for one to four times the limit in a while.
+// want has a region ask for one to four times the limit in a stretch of time.
 func (s *scene) want(region int, from, to int64) {
 	if to-from < 100_000 {
 		return
@@ -196,14 +199,14 @@ func (s *scene) want(region int, from, to int64) {
 	s.act(Act{Do: Steady, Region: region, At: from, For: span, Amount: max(requests*1_000*allocator.Second/span, 1), Cost: max(units*3/2/requests, 1)})
 }
 
-// away keeps the node that was asked before from being heard around the loss.
+// away keeps the first node from being heard around the time of the loss.
 func (s *scene) away() {
 	const second = allocator.Second
 	from := s.blow - s.within(0, second)
 	switch s.IntN(5) {
 	case 0, 1:
 		s.act(Act{Do: Crash, At: from, For: s.within(second, 30*second), Node: s.first})
-	case 2: // after the loss, and before anybody asks
+	case 2: // after the loss, but before anybody asks the node
 		s.act(Act{Do: Crash, At: s.blow + s.within(0, 2*second), For: s.within(second, 30*second), Node: s.first})
 	case 3:
 		s.act(Act{Do: MatesCut, At: from, For: s.within(2*second, 10*second), Node: one(s.drawing, s.first, s.first, s.second)})
@@ -212,15 +215,15 @@ func (s *scene) away() {
 	}
 }
 
-// nodeClock has a node's clock ahead, now and then behind, until about the loss.
+// nodeClock puts a node's clock ahead, sometimes behind, until about the time of the loss.
 func (s *scene) nodeClock(node int, seconds int64) {
 	const second = allocator.Second
-	length := s.within(10*second, 25*second) // what a node has seen it forgets every ten seconds
+	length := s.within(10*second, 25*second) // nodes forget every ten seconds
 	s.act(Act{Do: NodeClock, At: s.blow - length + s.within(-second, 3*second), For: length, Node: node,
 		Amount: one(s.drawing, int64(-1), 1, 1, 1) * seconds * second})
 }
 
-// storeClock has the store's clock ahead, now and then behind, until it is lost or nearly so.
+// storeClock puts the store's clock ahead, sometimes behind, until about the time of the loss.
 func (s *scene) storeClock() {
 	const second = allocator.Second
 	length := s.within(second, 14*second)
@@ -228,7 +231,7 @@ func (s *scene) storeClock() {
 		Amount: one(s.drawing, int64(-1), 1, 1, 1, 1) * s.within(second, 30*second)})
 }
 
-// lose has the store lose its data, in one of some ways.
+// lose has the store lose its data in one of the given ways.
 func (s *scene) lose(ways ...Deed) {
 	const second = allocator.Second
 	switch way := one(s.drawing, ways...); way {

@@ -9,11 +9,12 @@ import (
 	"github.com/quotad/quotad/region/store"
 )
 
-// began is the wall clock's time at the start of every run, µs since 1970: a Sunday's midnight in UTC, so that cells of
-// all usual lengths begin with it.
+// began is the wall clock's time at the start of every run, µs since 1970: a Sunday's midnight in
+// UTC, so that cells of all usual lengths begin with the run.
 const began = 1_704_585_600_000_000
 
-// world is some regions in virtual time. Everything happens in one goroutine, one occurrence after another.
+// world is a number of regions in virtual time. Everything happens in one goroutine, one occurrence
+// after another.
 type world struct {
 	plan    *Plan
 	agenda  agenda
@@ -21,24 +22,26 @@ type world struct {
 	regions []*region
 	wires   [][]wire
 	shards  store.Shards // of each region's store
-	mates   *rand.Rand   // for messages within regions
+	mates   *rand.Rand   // for delays of messages within regions
 	limits  []*limit
 
-	moved               []*bucket // rights of them may have moved since they were last checked
-	lied                bool      // somebody has gossiped what is not true
-	probes              []*probe
-	broken              *Violation // the first
-	counts              Counts
-	trace               *trace // nil: nothing is written down
-	digest              *digest
-	adopted             int64 // version of the newest document that any region was given
-	ahead, behind, back int64 // the farthest that a region's clocks were ahead and behind, and between them, µs
+	moved   []*bucket // their rights may have moved since they were last checked
+	lied    bool      // untrue hints have been gossiped
+	probes  []*probe
+	broken  *Violation // the first violation
+	counts  Counts
+	trace   *trace // nil: nothing is recorded
+	digest  *digest
+	adopted int64 // version of the newest document that any region was given
+	// The farthest that a region's clocks were ahead, the farthest they were behind, and the
+	// difference between the two, µs.
+	ahead, behind, back int64
 }
 
-// Violation is something that must never be.
+// Violation is a broken invariant.
 type Violation struct {
 	At        time.Duration // since the start
-	Invariant string        // which one, by its name in the package comment
+	Invariant string        // its name in the package comment
 	Text      string        // what was found
 }
 
@@ -46,12 +49,13 @@ func (v *Violation) String() string {
 	return fmt.Sprintf("%.6fs %s: %s", v.At.Seconds(), v.Invariant, v.Text)
 }
 
-// random returns random numbers for one purpose, that no other purpose shifts.
+// random returns random numbers for one purpose. Use for one purpose does not shift those for
+// others.
 func (p *Plan) random(purpose, of int) *rand.Rand {
 	return rand.New(rand.NewPCG(p.Seed, uint64(purpose)<<32|uint64(of)))
 }
 
-// Purposes of random numbers.
+// The purposes of random numbers.
 const (
 	forPlan = iota + 1
 	forActs
@@ -62,7 +66,7 @@ const (
 	forSpanning
 )
 
-// newWorld returns the world of a plan, in which nothing has happened yet.
+// newWorld returns the world of a plan before anything has happened.
 func newWorld(p *Plan, t *trace, d *digest) (*world, error) {
 	w := &world{plan: p, trace: t, digest: d, mates: p.random(forMates, 0), adopted: 1}
 	first, err := p.document(1)
@@ -104,7 +108,7 @@ func newWorld(p *Plan, t *trace, d *digest) (*world, error) {
 	return w, nil
 }
 
-// at and in have something happen at a time, and after one.
+// at runs do at a time, in after a delay (µs).
 func (w *world) at(t int64, do func()) { w.agenda.put(t, do) }
 func (w *world) in(d int64, do func()) { w.agenda.put(w.now+d, do) }
 func (w *world) wall() int64           { return began + w.plan.Into + w.now }
@@ -113,7 +117,7 @@ func (w *world) fired(row int)         { w.counts.Rows[row]++ }
 func (w *world) found(a Act, row int)  { w.counts.Deeds[a.Do]++; w.fired(row) }
 func (w *world) quiet() *slog.Logger   { return slog.New(slog.DiscardHandler) }
 
-// run lets everything happen until a time, or until something must never have been.
+// run lets everything happen until a time, or until an invariant is broken.
 func (w *world) run(until int64) {
 	for w.broken == nil {
 		o, ok := w.agenda.next(until)
@@ -130,14 +134,14 @@ func (w *world) run(until int64) {
 	w.now = max(w.now, until)
 }
 
-// breaks notes what must never be; only the first counts.
+// breaks records a violation. Only the first counts.
 func (w *world) breaks(invariant, format string, args ...any) {
 	if w.broken == nil {
 		w.broken = &Violation{At: time.Duration(w.now) * time.Microsecond, Invariant: invariant, Text: fmt.Sprintf(format, args...)}
 	}
 }
 
-// close lets go of what the regions' stores hold.
+// close releases what the regions' stores hold.
 func (w *world) close() {
 	for _, r := range w.regions {
 		r.store.close()

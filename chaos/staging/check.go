@@ -9,10 +9,10 @@ import (
 	"github.com/quotad/quotad/region/peer"
 )
 
-// Check says what keeps the deployment from being rehearsed on: a node that does
-// not answer, is another than the file says, is not ready, is out of touch with
-// a region, makes no cuts, or decides by other limits than the scenario's. It asks
-// every node to heal what nobody cut, and spends nothing.
+// Check returns the reasons why the deployment cannot be rehearsed on: a node does not answer, is
+// not the node that the file says, is not ready, is out of touch with a region, makes no cuts, or
+// decides by other limits than the scenario's. To find out whether nodes make cuts, Check asks each
+// to heal its cuts from all other regions, whoever made them. It spends no units.
 func (s *Stage) Check(ctx context.Context, sc *scenario.Scenario) error {
 	if err := s.fits(sc); err != nil {
 		return err
@@ -53,7 +53,7 @@ func (s *Stage) healAll(ctx context.Context) func(*place) error {
 	}
 }
 
-// fits says whether the file has the regions and nodes that a scenario is about.
+// fits checks that the file has the regions and nodes that a scenario uses.
 func (s *Stage) fits(sc *scenario.Scenario) error {
 	for _, r := range sc.Regions {
 		places := s.places[r.Name]
@@ -72,8 +72,8 @@ func (s *Stage) fits(sc *scenario.Scenario) error {
 	return nil
 }
 
-// decidesBy checks that a node decides what is asked for by the limits that the
-// scenario judges it by.
+// decidesBy checks that a node decides the scenario's requests by the limits that the scenario
+// judges them by.
 func (p *place) decidesBy(ctx context.Context, sc *scenario.Scenario) error {
 	watched := sc.Watched()
 	for _, q := range sc.Questions() {
@@ -86,7 +86,7 @@ func (p *place) decidesBy(ctx context.Context, sc *scenario.Scenario) error {
 			return fmt.Errorf("%s decides %s by limit %q, %s of %d, and the scenario has %s, %s of %d; give the scenario the limits of the deployment",
 				p.calls, b.Name(), got.Limit, got.Algorithm, got.Units, b.Limit, b.Algorithm, b.Units)
 		}
-		// In home mode, for very small limits, the fixed split is another.
+		// In home mode, for very small limits, the fixed split differs.
 		split := b.Splits[p.region]
 		if small := b.Units < 2*int64(len(sc.Regions)); !small && (got.Entitlement > split || got.Entitlement < split-1) {
 			return fmt.Errorf("%s has a fixed split of %d of %s, and by the scenario's weights it is %d; give the scenario the weights of the deployment",

@@ -13,15 +13,14 @@ import (
 	"github.com/quotad/quotad/region/peer"
 )
 
-// MostCut is the longest that Cut cuts anything off.
+// MostCut is the longest duration of a cut.
 const MostCut = peer.MaxCut
 
 var directions = []string{"both", "in", "out"}
 
-// Cut cuts all nodes of a region off from those of another: "in" loses what the
-// others send, "out" what is sent to them, "both" both. It ends by itself after
-// d, whole milliseconds up to MostCut. Where one of the nodes cannot make the
-// cut, the others heal theirs.
+// Cut cuts all nodes of a region off from those of another. Direction "in" loses what the others
+// send, "out" what is sent to them, "both" both. The cut ends by itself after d, in whole
+// milliseconds up to MostCut. If one of the nodes cannot make the cut, the others heal theirs.
 func (s *Stage) Cut(ctx context.Context, from, to, direction string, d time.Duration) error {
 	switch {
 	case s.places[from] == nil:
@@ -65,8 +64,7 @@ func (s *Stage) Heal(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// heal ends the cuts of a region from another. What could not be healed is
-// healed with the next Heal.
+// heal ends the cuts of a region from another. What fails to heal stays noted for the next Heal.
 func (s *Stage) heal(ctx context.Context, from, to string) error {
 	err := each(s.places[from], func(p *place) error {
 		return s.cut(ctx, p, peer.Cut{Region: to, Direction: "both"})
@@ -77,7 +75,7 @@ func (s *Stage) heal(ctx context.Context, from, to string) error {
 	return err
 }
 
-// note remembers what is to be healed.
+// note records that a cut was made, or that it was healed.
 func (s *Stage) note(from, to string, cut bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

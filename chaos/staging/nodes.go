@@ -13,13 +13,13 @@ import (
 	"github.com/quotad/quotad/region/peer"
 )
 
-// Nodes is what a nodes file says.
+// Nodes is the content of a nodes file.
 type Nodes struct {
-	// TLS is what calls to peer ports are made with; nil: plain text.
+	// TLS are the files for calls to peer ports; nil: plain text.
 	TLS     *peer.Files
 	Regions []Region // in the order of the file
-	// ClocksApart is how far the clocks of the regions' stores and of this machine
-	// may be apart, for the judge; 100 ms if the file says nothing.
+	// ClocksApart is how far the clocks of the regions' stores and of this machine may be apart, as
+	// the judge assumes; 100 ms if the file says nothing.
 	ClocksApart time.Duration
 }
 
@@ -29,7 +29,7 @@ type Region struct {
 	Nodes []Node // at least one
 }
 
-// Node says where a node is; both addresses are host:port.
+// Node is the name and the addresses of a node. Both addresses are host:port.
 type Node struct {
 	Name string // as in the node file
 	Peer string // its peer port, listen.peer
@@ -37,26 +37,26 @@ type Node struct {
 }
 
 const (
-	// maxNodes bounds the nodes of a file, who are all called at once.
+	// maxNodes bounds the nodes of a file, because all are called at once.
 	maxNodes = 250
-	// usuallyApart is what clocks are trusted to that NTP keeps, and mostApart is
-	// far above: windows shorter than it could not be judged.
+	// usuallyApart is a difference that clocks kept by NTP stay within. mostApart is far above it:
+	// windows shorter than mostApart could not be judged.
 	usuallyApart = 100 * time.Millisecond
 	mostApart    = 10 * time.Second
 )
 
-// ReadNodes reads a nodes file. What is wrong with it is reported at once, each
-// with its place, as *strictyaml.Error.
+// ReadNodes reads a nodes file. It reports all errors of the file at once, each with its position,
+// as *strictyaml.Error.
 func ReadNodes(path string) (*Nodes, error) {
 	src, err := files.Read(path, nodesKind.MaxBytes)
-	if err != nil && !errors.Is(err, files.ErrTooLarge) { // of which ParseNodes tells
+	// ParseNodes reports a file that is too large
+	if err != nil && !errors.Is(err, files.ErrTooLarge) {
 		return nil, fmt.Errorf("read nodes file: %w; check the path", err)
 	}
 	return ParseNodes(path, src)
 }
 
-// ParseNodes is ReadNodes of a file's contents; paths in it are relative to the
-// file's folder.
+// ParseNodes parses the content of a nodes file. Paths in it are relative to the file's folder.
 func ParseNodes(path string, src []byte) (*Nodes, error) {
 	n := &nodesFile{folder: filepath.Dir(path), nodes: Nodes{ClocksApart: usuallyApart}, at: map[string]string{}}
 	root, err := strictyaml.Read(path, src, nodesKind)
@@ -70,7 +70,7 @@ func ParseNodes(path string, src []byte) (*Nodes, error) {
 	return &n.nodes, nil
 }
 
-// callable says whether an address can be called: a host and a port from 1 on.
+// callable reports whether an address is a host and a port from 1 on.
 func callable(address string) bool {
 	host, service, err := net.SplitHostPort(address)
 	if err != nil || host == "" {

@@ -51,7 +51,7 @@ func TestReadNodes(t *testing.T) {
 	}
 }
 
-// TestNodesRefused: each mistake is told with its place and what to do.
+// TestNodesRefused: each mistake is reported with its position and a remedy.
 func TestNodesRefused(t *testing.T) {
 	node := func(fields string) string { return "regions:\n  us: [{" + fields + "}]" }
 	for _, c := range []struct{ name, src, want string }{
@@ -108,7 +108,7 @@ func TestNodesRefused(t *testing.T) {
 	}
 }
 
-// TestNodesReportsEverything: all that is wrong at once, and of much of it the first.
+// TestNodesReportsEverything: all mistakes are reported at once, or the first of very many.
 func TestNodesReportsEverything(t *testing.T) {
 	_, err := ParseNodes("nodes.yaml", []byte("regions:\n  us: [{name: n, peer: h, http: h}, {name: n}]\n"+strings.Repeat("x: 1\n", 1)))
 	for _, want := range []string{"us[0].peer", "us[0].http", "us[1].peer", "us[1].http", "3:1: x: no such field"} {
@@ -122,7 +122,7 @@ func TestNodesReportsEverything(t *testing.T) {
 	}
 }
 
-// FuzzParseNodes: no file is a panic, and what is taken can be called.
+// FuzzParseNodes: no file causes a panic, and the addresses of an accepted file can be called.
 func FuzzParseNodes(f *testing.F) {
 	f.Add([]byte(good))
 	f.Add([]byte("regions: {us: [{name: n, peer: h:1, http: h:2}]}"))

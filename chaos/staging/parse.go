@@ -10,7 +10,7 @@ import (
 	"github.com/quotad/quotad/region/peer"
 )
 
-// nodesKind is a nodes file as a file.
+// nodesKind describes nodes files to strictyaml.
 var nodesKind = strictyaml.Kind{
 	MaxBytes: 32 << 10,
 	TooLarge: "check the path: a nodes file has a line for each node",
@@ -28,12 +28,12 @@ const (
 
 var nodeName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,63}$`)
 
-// nodesFile collects what a nodes file says.
+// nodesFile collects the content of a nodes file.
 type nodesFile struct {
 	folder string
 	nodes  Nodes
 	count  int
-	at     map[string]string // which node has an address
+	at     map[string]string // name of the node, by address
 }
 
 // read reads the whole of the file.
@@ -107,7 +107,7 @@ func checkName(v strictyaml.Value, n Node, r Region) {
 	}
 }
 
-// address checks where a node is to be called, and that nobody else is there.
+// address checks the address of a node, and that no other node has it.
 func (n *nodesFile) address(v strictyaml.Value, address string) {
 	if !callable(address) {
 		v.Fail(fmt.Sprintf("%.70q is not host:port", address),
@@ -122,7 +122,7 @@ func (n *nodesFile) address(v strictyaml.Value, address string) {
 	n.at[address] = v.Path()
 }
 
-// tls reads what calls to peer ports are made with.
+// tls reads the TLS files for calls to peer ports.
 func (n *nodesFile) tls(v strictyaml.Value) {
 	files := &peer.Files{}
 	paths := []*string{&files.Cert, &files.Key, &files.CA}
@@ -137,7 +137,7 @@ func (n *nodesFile) tls(v strictyaml.Value) {
 	n.nodes.TLS = files
 }
 
-// texts reads a mapping whose fields are all plain values, must be given, and not be empty.
+// texts reads a mapping of required fields, whose values are all non-empty plain values.
 func texts(
 	v strictyaml.Value, mend string, names []string, into ...*string,
 ) (o strictyaml.Object, ok bool) {

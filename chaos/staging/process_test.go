@@ -19,8 +19,8 @@ limits:
   - {name: account, domain: api, key: [account], algorithm: fixed_window, limit: 10, window: 1s}
 `
 
-// TestCutsRealNodes cuts real nodes off over their peer ports: both regions are degraded, say so in their decisions, and
-// are in touch again once the cut has ended by itself.
+// TestCutsRealNodes cuts real nodes off over their peer ports. Both regions are degraded, say so in
+// their decisions, and are in touch again once the cut has ended by itself.
 func TestCutsRealNodes(t *testing.T) {
 	fleet, err := process.Start(t.Context(), t, process.Config{Limits: limits, Settings: []string{"chaos: enabled"},
 		Regions: []process.RegionConfig{{Name: "us", Nodes: 2}, {Name: "eu"}}})
@@ -73,7 +73,8 @@ func TestCutsRealNodes(t *testing.T) {
 	}
 }
 
-// awaitDegraded waits, for half a minute at most, until all nodes of a region are degraded towards another, or none is.
+// awaitDegraded waits, for at most half a minute, until all nodes of a region are degraded towards
+// another, or none is.
 func awaitDegraded(t *testing.T, s *Stage, region string, want bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)

@@ -24,7 +24,7 @@ type Stage struct {
 	places map[string][]*place // by region
 
 	mu   sync.Mutex
-	cuts map[[2]string]bool // from, to: what was cut and is to be healed
+	cuts map[[2]string]bool // from, to: cuts that are still to be healed
 }
 
 // place is a node of the deployment.
@@ -35,25 +35,27 @@ type place struct {
 
 	lost struct {
 		sync.Mutex
-		known       bool
-		last, total uint64 // packets that its cuts have lost: as it said last, and since it was asked first
+		known bool
+		// last is the number of packets that its cuts have lost, as it last said. total is their
+		// number since it was first asked.
+		last, total uint64
 	}
-	looking sync.Mutex           // held while the node is asked which start of it runs
-	life    atomic.Pointer[life] // what it said; nil: nothing yet
+	looking sync.Mutex           // held while the node is asked for its incarnation
+	life    atomic.Pointer[life] // its last answer; nil: none yet
 }
 
-// life is one start of a node, and until what count of dials it is known to be the one that runs.
+// life is one start of a node. It is known to be the running one up to this number of dials.
 type life struct{ incarnation, dials uint64 }
 
 const (
 	// callTimeout bounds a call to a peer port.
 	callTimeout = 5 * time.Second
-	// healTimeout bounds what is healed at the end.
+	// healTimeout bounds the healing at the end.
 	healTimeout = 10 * time.Second
 )
 
-// Open prepares calls to the nodes for a rehearsal of that length; it calls none.
-// It fails if the certificate cannot be used.
+// Open prepares calls to the nodes for a rehearsal of this length, but calls none. It fails if the
+// certificate cannot be used.
 func Open(nodes *Nodes, length time.Duration) (*Stage, error) {
 	var trust *peer.TLS
 	if nodes.TLS != nil {
@@ -75,8 +77,8 @@ func Open(nodes *Nodes, length time.Duration) (*Stage, error) {
 	return s, nil
 }
 
-// Close heals what is cut, within ten seconds, and lets go of the connections.
-// What it could not heal ends by itself.
+// Close heals the remaining cuts, within ten seconds, and closes the connections. Cuts that it
+// could not heal end by themselves.
 func (s *Stage) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), healTimeout)
 	defer cancel()
@@ -98,8 +100,8 @@ func (s *Stage) Regions() []string {
 	return names
 }
 
-// Status returns the status of every node of a region that answers, in the order
-// of the nodes file, and why others do not.
+// Status returns the status of every node of a region that answers, in the order of the nodes file.
+// The error says why others do not.
 func (s *Stage) Status(ctx context.Context, region string) ([]caller.Status, error) {
 	places := s.places[region]
 	if places == nil {
@@ -124,7 +126,7 @@ func (s *Stage) Status(ctx context.Context, region string) ([]caller.Status, err
 	return all, err
 }
 
-// Ask implements scenario.Stage. It asks over HTTP.
+// Ask implements scenario.Stage. It uses HTTP.
 func (s *Stage) Ask(ctx context.Context, region string, turn uint64, q scenario.Question) (oracle.Answer, bool) {
 	places := s.places[region]
 	if len(places) == 0 {
@@ -136,10 +138,9 @@ func (s *Stage) Ask(ctx context.Context, region string, turn uint64, q scenario.
 	return placed(a, s.nodes.ClocksApart), sent
 }
 
-// placed gives an answer the time between sending and seeing it in which its
-// store's time lies, where it lies outside by no more than clocks may be apart:
-// the judge would not believe it else. On such clocks answers seem to take that
-// much longer.
+// placed widens an answer's time from Sent to Seen so that it includes the store time, if that lies
+// outside by at most apart. The judge would otherwise not believe the answer. With such clocks,
+// answers seem to take that much longer.
 func placed(a oracle.Answer, apart time.Duration) oracle.Answer {
 	at := time.UnixMicro(a.At)
 	switch {
@@ -156,7 +157,7 @@ func question(q scenario.Question) caller.Question {
 	return caller.Question{Domain: q.Domain, Descriptors: q.Descriptors, Cost: q.Cost}
 }
 
-// lives says which start of the node runs, as caller.Life.
+// lives returns the start of the node that runs. It is a caller.Life.
 func (p *place) lives() (uint64, bool) {
 	l := p.life.Load()
 	if l == nil {
@@ -165,8 +166,7 @@ func (p *place) lives() (uint64, bool) {
 	return l.incarnation, l.dials == p.calls.Dials()
 }
 
-// look asks the node which start of it runs, if there are new connections and
-// nobody else is asking.
+// look asks the node for its incarnation, if there are new connections and nobody else is asking.
 func (p *place) look(ctx context.Context) {
 	dials := p.calls.Dials()
 	if l := p.life.Load(); l != nil && l.dials == dials || !p.looking.TryLock() {
@@ -186,7 +186,7 @@ func (s *Stage) all() (all []*place) {
 	return all
 }
 
-// each calls do for nodes at the same time, and returns all that went wrong.
+// each calls do for the nodes concurrently, and returns all errors.
 func each(places []*place, do func(*place) error) error {
 	errs := make([]error, len(places))
 	var all sync.WaitGroup

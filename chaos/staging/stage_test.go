@@ -24,18 +24,18 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fake is a node that says of itself what a test likes.
+// fake is a node whose answers the test controls.
 type fake struct {
 	region, name string
 
 	mu          sync.Mutex
 	cuts        []string // that it was asked for
-	refuse      error    // what it says to cuts; nil: it makes them
-	status      string   // what it says instead of that all is well; empty: nothing
+	refuse      error    // its answer to cuts; nil: it makes them
+	status      string   // its answer instead of a good status, if not empty
 	incarnation int
 	sequence    int
-	lost        uint64 // packets, as it counts them
-	peeked      string // what it says of its limit instead of what the scenario has; empty: that
+	lost        uint64 // packets lost, as it counts them
+	peeked      string // its answer about its limit instead of the scenario's, if not empty
 	server      *httptest.Server
 }
 
@@ -46,7 +46,8 @@ func (f *fake) set(change func()) {
 	change()
 }
 
-// asked returns the cuts the node was asked for since the last call, without those that heal what nobody cut.
+// asked returns the cuts the node was asked for since the last call, except heals of cuts that
+// nobody made.
 func (f *fake) asked() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -133,7 +134,8 @@ func deploy(t *testing.T) *deployed {
 		go func() { served <- s.Serve(l) }()
 		t.Cleanup(func() {
 			s.Close()
-			if err := <-served; err != nil && !errors.Is(err, grpc.ErrServerStopped) { // a test may end before it began
+			// A test may end before the server began.
+			if err := <-served; err != nil && !errors.Is(err, grpc.ErrServerStopped) {
 				t.Error(err)
 			}
 		})
@@ -188,7 +190,8 @@ func TestCutAndHeal(t *testing.T) {
 	d.wantAsked(t, "", "", "us both 10m0s, us both 0s")
 }
 
-// TestCutFailsWhole: where one node refuses, the others heal theirs, and the caller is told who refused.
+// TestCutFailsWhole: if one node refuses a cut, the others heal theirs, and the error says who
+// refused.
 func TestCutFailsWhole(t *testing.T) {
 	d := deploy(t)
 	d.us2.set(func() { d.us2.refuse = peer.ErrNoCuts })
@@ -199,7 +202,7 @@ func TestCutFailsWhole(t *testing.T) {
 	}
 	d.wantAsked(t, "eu both 1m0s, eu both 0s", "eu both 1m0s, eu both 0s", "")
 	d.us2.set(func() { d.us2.refuse = nil })
-	if err := d.Heal(t.Context()); err != nil { // what could not be healed is healed now
+	if err := d.Heal(t.Context()); err != nil { // what could not be healed before is healed now
 		t.Error(err)
 	}
 	d.wantAsked(t, "eu both 0s", "eu both 0s", "")
@@ -226,7 +229,7 @@ func TestCutRefused(t *testing.T) {
 	d.wantAsked(t, "", "", "")
 }
 
-// TestCheck: what keeps a deployment from being rehearsed on is told before anything is cut.
+// TestCheck: what prevents a rehearsal on a deployment is reported before anything is cut.
 func TestCheck(t *testing.T) {
 	const well = `{"region":"us","node":"n2","ready":true,"peers":[{"region":"eu","heard":true}]}`
 	for _, c := range []struct {
@@ -285,8 +288,8 @@ func TestCheckNamesAllThatIsWrong(t *testing.T) {
 	}
 }
 
-// TestAsk: requests go to a region's nodes in turn; an answer has the name of the start of the node it is from, and one
-// of a connection that may lead to another start has a name to itself.
+// TestAsk: requests go to a region's nodes in turn. An answer has the name of the node's start that
+// gave it. If its connection may lead to another start, it has a unique name.
 func TestAsk(t *testing.T) {
 	d := deploy(t)
 	limit := oracle.Limit{Limit: 10, Window: time.Second, Algorithm: "fixed_window"}
@@ -301,7 +304,7 @@ func TestAsk(t *testing.T) {
 	}
 	settle := func(turn uint64, want string) {
 		t.Helper()
-		for range 5 { // the connection is known after a few
+		for range 5 { // the connection is known after a few requests
 			if ask(turn).Node == want {
 				return
 			}
@@ -314,7 +317,7 @@ func TestAsk(t *testing.T) {
 	settle(0, "n1#1")
 	settle(3, "n2#1")
 	d.us1.set(func() { d.us1.incarnation, d.us1.sequence = 2, 0 })
-	d.us1.server.CloseClientConnections() // as its end does
+	d.us1.server.CloseClientConnections() // as the node's end does
 	for range 5 {
 		if a, sent := d.Ask(t.Context(), "us", 0, q); sent && a.Node == "n1#1" && a.Outcome != oracle.Unknown {
 			t.Errorf("an answer of the second start has the name of the first: %+v", a)
@@ -325,7 +328,7 @@ func TestAsk(t *testing.T) {
 		t.Error("a request went to a region that is not there")
 	}
 	d.us2.server.Close()
-	for range 5 { // what still went to a connection that ends is of unknown outcome
+	for range 5 { // requests on a connection that ends have an unknown outcome
 		a, sent := d.Ask(t.Context(), "us", 1, q)
 		if !sent {
 			return
@@ -344,7 +347,7 @@ func TestOpenNeedsItsCertificate(t *testing.T) {
 	}
 }
 
-// TestImpossible: what needs the processes is refused before anything is asked of a node, each step by its name.
+// TestImpossible: steps that need processes are refused by name before any node is asked.
 func TestImpossible(t *testing.T) {
 	d := deploy(t)
 	sc := rehearsed(t, "{at: 1s, do: cut, between: [us]}", "{at: 1s, do: kill, region: us}", "{at: 2s, do: flush-redis, region: eu}",
@@ -372,7 +375,7 @@ func TestImpossible(t *testing.T) {
 	d.wantAsked(t, "", "", "")
 }
 
-// TestFits: a scenario is about the regions of the deployment, all of them, and has their nodes.
+// TestFits: a scenario must have exactly the regions of the deployment, and its numbers of nodes.
 func TestFits(t *testing.T) {
 	d := deploy(t)
 	for regions, want := range map[string]string{
@@ -428,7 +431,8 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// TestFacts: packets lost by cuts are counted from the check on, over starts of a node, and everything is healed.
+// TestFacts: packets lost by cuts are counted from the check on, over restarts of a node, and
+// everything is healed.
 func TestFacts(t *testing.T) {
 	d := deploy(t)
 	d.us1.lost, d.us2.lost = 1000, 0
@@ -487,7 +491,7 @@ func TestWatch(t *testing.T) {
 	<-watched
 }
 
-// TestPlaced: a store's clock may be apart from ours as far as the nodes file says.
+// TestPlaced: a store's clock may be as far from ours as the nodes file says.
 func TestPlaced(t *testing.T) {
 	const apart = 20 * time.Millisecond
 	sent := time.UnixMicro(1_000_000)

@@ -15,8 +15,7 @@ var (
 	errOnlyBoth = errors.New("not possible against a deployment that was not started here: a node cuts udp and tcp together; leave out only")
 )
 
-// Can implements scenario.Stage: cut, heal and flap are all that nodes can be
-// asked for.
+// Can implements scenario.Stage. Only cut, heal and flap are possible.
 func (*Stage) Can(step scenario.Step) error {
 	switch step.Do {
 	case "cut", "heal", "flap":
@@ -31,8 +30,8 @@ func (*Stage) Can(step scenario.Step) error {
 	return nil
 }
 
-// Do implements scenario.Stage. What is cut lasts until it is healed, and no
-// longer than the rehearsal and a few seconds.
+// Do implements scenario.Stage. A cut lasts until it is healed, at most for the length of the
+// rehearsal and a few seconds.
 func (s *Stage) Do(ctx context.Context, step scenario.Step) (outcome string, err error) {
 	if err := s.Can(step); err != nil {
 		return "", err
@@ -63,7 +62,7 @@ func (s *Stage) flap(ctx context.Context, step scenario.Step) error {
 	return nil
 }
 
-// wait waits; false: ctx ended first.
+// wait waits for d. It returns false if ctx ended first.
 func wait(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -75,7 +74,7 @@ func wait(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// cutWays cuts what goes between the regions of a step, at the nodes of the first.
+// cutWays cuts the ways between the regions of a step, at the nodes of the first.
 func (s *Stage) cutWays(ctx context.Context, step scenario.Step, d time.Duration) error {
 	direction := "both"
 	if step.OneWay {
@@ -84,7 +83,7 @@ func (s *Stage) cutWays(ctx context.Context, step scenario.Step, d time.Duration
 	return eachWay(step, func(from, to string) error { return s.Cut(ctx, from, to, direction, d) })
 }
 
-// healWays heals what was cut between the regions of a step, at either side.
+// healWays heals the ways between the regions of a step, at the nodes of both.
 func (s *Stage) healWays(ctx context.Context, step scenario.Step) error {
 	return eachWay(step, func(a, b string) error {
 		var errs []error
@@ -100,7 +99,7 @@ func (s *Stage) healWays(ctx context.Context, step scenario.Step) error {
 	})
 }
 
-// eachWay calls do for the ways of a step at the same time.
+// eachWay calls do for all ways of a step concurrently.
 func eachWay(step scenario.Step, do func(from, to string) error) error {
 	var mu sync.Mutex
 	var all sync.WaitGroup
@@ -123,8 +122,8 @@ func eachWay(step scenario.Step, do func(from, to string) error) error {
 	return errors.Join(errs...)
 }
 
-// Effect implements scenario.Stage, after Facts: how many packets the nodes that
-// make the step's cuts have lost in all.
+// Effect implements scenario.Stage. It is called after Facts. It returns how many packets the nodes
+// that make the step's cuts have lost in all.
 func (s *Stage) Effect(step scenario.Step) (packets int64) {
 	for _, region := range step.Between {
 		for _, p := range s.places[region] {
@@ -134,15 +133,15 @@ func (s *Stage) Effect(step scenario.Step) (packets int64) {
 	return packets
 }
 
-// hasLost is how many packets the node's cuts have lost.
+// hasLost returns the number of packets that the node's cuts have lost.
 func (p *place) hasLost() int64 {
 	p.lost.Lock()
 	defer p.lost.Unlock()
 	return int64(p.lost.total)
 }
 
-// Facts implements scenario.Stage. It heals what is still cut, and so hears from
-// every node how much its cuts have lost.
+// Facts implements scenario.Stage. It heals the remaining cuts, and so learns from every node how
+// many packets its cuts have lost.
 func (s *Stage) Facts() scenario.Facts {
 	ctx, cancel := context.WithTimeout(context.Background(), healTimeout)
 	defer cancel()

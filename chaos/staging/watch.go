@@ -9,15 +9,15 @@ import (
 	"github.com/quotad/quotad/chaos/scenario"
 )
 
-// watchEvery is how often each node is asked for its status, and watchTimeout how
-// long it may take to answer.
+// watchEvery is the time between two requests for a node's status. watchTimeout bounds each
+// request.
 const (
 	watchEvery   = 200 * time.Millisecond
 	watchTimeout = time.Second
 )
 
-// Watch implements scenario.Stage. That a node ended is seen when it has been
-// started again.
+// Watch implements scenario.Stage. It notices the end of a node only when the node has been started
+// again.
 func (s *Stage) Watch(ctx context.Context, note func(scenario.Health)) {
 	var all sync.WaitGroup
 	for _, r := range s.nodes.Regions {
@@ -30,7 +30,7 @@ func (s *Stage) Watch(ctx context.Context, note func(scenario.Health)) {
 
 // watch asks one node again and again.
 func (p *place) watch(ctx context.Context, number int, note func(scenario.Health)) {
-	start := uint64(0) // of the node, as it counts them; 0: not known yet
+	start := uint64(0) // the node's incarnation; 0: not known yet
 	for first, before := true, false; ; first = false {
 		asking, cancel := context.WithTimeout(ctx, watchTimeout)
 		status, err := p.calls.Status(asking)

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// Piece is a stretch of steady demand in one region. Pieces of one region may
-// overlap; then their rates add up.
+// Piece is a time of steady demand in one region. The rates of overlapping pieces of a region add
+// up.
 type Piece struct {
 	Region int
 	// From and To bound it, in µs: at From or later, and before To.
@@ -17,9 +17,9 @@ type Piece struct {
 	Rate int64
 }
 
-// Draw draws the requests of a demand from a seed: in each piece Poisson
-// arrivals at its rate, with costs drawn independently. They are sorted as
-// Workload.Arrivals. The same arguments give the same requests everywhere.
+// Draw draws the requests of a demand from a seed: in each piece Poisson arrivals at its rate, with
+// costs drawn independently. They are sorted as Workload.Arrivals. The same arguments give the same
+// requests on every machine.
 func Draw(seed uint64, costs Costs, pieces ...Piece) []Arrival {
 	var arrivals []Arrival
 	for i, p := range pieces {
@@ -31,8 +31,8 @@ func Draw(seed uint64, costs Costs, pieces ...Piece) []Arrival {
 	return arrivals
 }
 
-// draw appends the requests of one piece. The time between two is kept in parts
-// of 2^-20 µs, so that a fast stream is not slowed by rounding.
+// draw appends the requests of one piece. The time between two requests is computed in parts of
+// 2^-20 µs, so that rounding does not slow a fast stream.
 func (p Piece) draw(arrivals []Arrival, random *rand.Rand, costs Costs) []Arrival {
 	if p.Rate <= 0 || p.From >= p.To {
 		return arrivals
@@ -48,8 +48,8 @@ func (p Piece) draw(arrivals []Arrival, random *rand.Rand, costs Costs) []Arriva
 	}
 }
 
-// wait is the mean time between two requests in parts of 2^-20 µs: the mean
-// cost, given doubled, by the rate. It is held below 2^60, some 12 days.
+// wait returns the mean time between two requests in parts of 2^-20 µs: the mean cost (doubleMean
+// is twice that) divided by the rate. It is limited to 2^60, some 12 days.
 func wait(rate, doubleMean int64) int64 {
 	const most = 1 << 60
 	hi, lo := bits.Mul64(uint64(doubleMean), 1000*Second<<19)
@@ -60,8 +60,8 @@ func wait(rate, doubleMean int64) int64 {
 	return int64(min(q, most))
 }
 
-// gap draws the time to the next request, an exponential of the mean spacing,
-// held below 2^62.
+// gap draws the time to the next request from the exponential distribution with the mean spacing,
+// limited to 2^62.
 func gap(random *rand.Rand, spacing int64) int64 {
 	hi, lo := bits.Mul64(uint64(exponential(random)), uint64(spacing))
 	if hi >= 1<<30 {
@@ -70,7 +70,7 @@ func gap(random *rand.Rand, spacing int64) int64 {
 	return int64(hi<<32 | lo>>32)
 }
 
-// steady is one piece for each region over all of from to to.
+// steady returns one piece for each region, all of them from from to to.
 func steady(from, to int64, rates []int64) []Piece {
 	var pieces []Piece
 	for region, rate := range rates {

@@ -6,9 +6,8 @@ import (
 	"testing"
 )
 
-// The distribution is held against 1 - exp(-x) at every point drawn
-// (Kolmogorov and Smirnov): 1.95 / sqrt(n) is exceeded once in a thousand seeds,
-// and this is one seed.
+// The distribution is compared with 1 - exp(-x) at every drawn point (Kolmogorov and Smirnov). One
+// in a thousand seeds exceeds 1.95 / sqrt(n); this is one seed.
 func TestGapsAreExponential(t *testing.T) {
 	const n = 200_000
 	random := source(5, 0)

@@ -6,39 +6,37 @@ import (
 	"strings"
 )
 
-// Setting is the limit that a demand is made for. All rates of a demand are in
-// proportion to it.
+// Setting is the limit that a demand is made for. All rates of a demand are in proportion to the
+// limit.
 type Setting struct {
 	// Regions is the number of regions, 2 to 10.
 	Regions int
-	// Weights are the regions' weights, none negative and some positive; nil
-	// stands for equal ones.
+	// Weights are the regions' weights. None is negative, and at least one is positive; nil: all
+	// are equal.
 	Weights []int64
-	// Limit is the units of a window, 1 to a billion, and Burst the capacity of
-	// a bucket, 1 to a billion (0 for the other algorithms). Each times the
-	// window is below 2^51, as quotad itself demands.
+	// Limit is the number of units of a window, 1 to a billion. Burst is the capacity of a bucket,
+	// 1 to a billion, or 0 for the other algorithms. Each times the window must be below 2^51, as
+	// for quotad.
 	Limit, Burst int64
 	// Window is the window in µs, 1 ms to an hour.
 	Window int64
 	// Algorithm is the limit's algorithm as the policy names it.
 	Algorithm string
-	// Length is how long the run takes in µs, 1 ms to a day; 0 stands for six
-	// windows, but 30 s at least.
+	// Length is the length of the run in µs, 1 ms to a day; 0: six windows, but at least 30 s.
 	Length int64
-	// RoundTrip is the round trip between regions in µs, 1 or more, by which
-	// anti-phase waves are timed.
+	// RoundTrip is the round trip between regions in µs, at least 1. It determines the length of
+	// anti-phase waves.
 	RoundTrip int64
 }
 
-// algorithms are the policy's names, and whether they have a burst.
+// algorithms maps the policy's names of algorithms to whether they have a burst.
 var algorithms = map[string]bool{
 	"fixed_window": false, "sliding_window_counter": false, "sliding_window_log": false,
 	"token_bucket": true, "leaky_bucket": true,
 }
 
-// Usual is a thousand units a second by fixed_window over three regions with a
-// round trip of 80 ms, for 30 s: what a comparison is made with unless it says
-// otherwise.
+// Usual returns the setting for comparisons that do not name another: a thousand units a second by
+// fixed_window over three regions, with a round trip of 80 ms, for 30 s.
 func Usual() Setting {
 	return Setting{Regions: 3, Limit: 1000, Window: Second, Algorithm: "fixed_window", RoundTrip: 80_000}
 }
@@ -54,7 +52,7 @@ func (s Setting) whole() Setting {
 	return s
 }
 
-// validate says what is wrong with the setting, or nil.
+// validate returns an error that says what is wrong with the setting, or nil.
 func (s Setting) validate() error {
 	s = s.whole()
 	burst, known := algorithms[s.Algorithm]
@@ -86,15 +84,15 @@ func (s Setting) validate() error {
 	return nil
 }
 
-// rate is parts thousandths of the limit, as a rate.
+// rate returns parts thousandths of the limit, as a rate.
 func (s Setting) rate(parts int64) int64 {
 	return mulDiv(s.Limit*parts, Second, s.Window)
 }
 
-// split is parts thousandths of the limit, divided over the regions by weight.
+// split returns parts thousandths of the limit, divided among the regions by weight.
 func (s Setting) split(parts int64) []int64 { return Split(s.rate(parts), s.Weights) }
 
-// String says what is not usual about the setting, for the name of a workload.
+// String says how the setting differs from Usual, for the name of a workload.
 func (s Setting) String() string {
 	usual := Usual()
 	var words []string
@@ -110,7 +108,7 @@ func (s Setting) String() string {
 	return strings.Join(words, ", ")
 }
 
-// span words a time in its largest whole unit.
+// span formats a time in its largest whole unit.
 func span(t int64) string {
 	switch {
 	case t%(60*Second) == 0 && t > 60*Second:

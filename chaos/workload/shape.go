@@ -2,19 +2,18 @@ package workload
 
 import "fmt"
 
-// shape is one of the demands that have a name.
+// shape is a demand with a name.
 type shape struct {
 	name, about string
 	// heavy says that costs have a heavy tail.
 	heavy bool
-	// pieces is the demand for a setting, drawn by Draw.
+	// pieces returns the demand for a setting, to be drawn by Draw.
 	pieces func(Setting) []Piece
-	// step is the rise to measure, or nil.
+	// step returns the rise of demand to measure; it is nil if there is none.
 	step func(Setting) *Step
 }
 
-// shapes are the demands by name. Rates in comments are parts of the limit L;
-// a region's F is its fixed split.
+// shapes are the demands with names. L is the limit, and F a region's fixed split.
 var shapes = []shape{
 	{name: "even-80", about: "every region asks for 0.8 of its F", pieces: even(800)},
 	{name: "even-90", about: "every region asks for 0.9 of its F", pieces: even(900)},
@@ -44,7 +43,7 @@ func Names() []string {
 	return names
 }
 
-// About says in half a sentence what the named demand is, or "".
+// About describes the named demand in half a sentence, or returns "".
 func About(name string) string {
 	for _, s := range shapes {
 		if s.name == name {
@@ -54,12 +53,12 @@ func About(name string) string {
 	return ""
 }
 
-// Make draws the named demand for a setting. Arrivals are Poisson. The same
-// arguments give the same workload everywhere. It fails for a name that Names
-// does not list, and for a setting out of range.
+// Make draws the named demand for a setting. Arrivals are Poisson. The same arguments give the same
+// workload on every machine. Make fails for a name that Names does not list, and for a setting out
+// of range.
 //
-// Where the limit is large, requests cost more than a unit each, so that a
-// window has a few thousand of them at most.
+// If the limit is large, requests cost more than a unit each, so that a window has at most a few
+// thousand of them.
 func Make(name string, s Setting, seed uint64) (*Workload, error) {
 	if err := s.validate(); err != nil {
 		return nil, err
@@ -73,7 +72,7 @@ func Make(name string, s Setting, seed uint64) (*Workload, error) {
 	return nil, fmt.Errorf("workload: no demand is named %q: Names lists those that are", name)
 }
 
-// make draws the demand for a setting that is valid and whole.
+// make draws the demand for a valid setting with its defaults filled in.
 func (d shape) make(s Setting, seed uint64) *Workload {
 	w := s.quiet(d.name)
 	if d.step != nil {
@@ -83,8 +82,8 @@ func (d shape) make(s Setting, seed uint64) *Workload {
 	return w
 }
 
-// quiet is the workload of the setting in which nothing is asked. It is named
-// after the demand and what is unusual in the setting.
+// quiet returns the workload of the setting without requests. Its name is the demand's, with what
+// is unusual in the setting.
 func (s Setting) quiet(name string) *Workload {
 	if unusual := s.String(); unusual != "" {
 		name += " (" + unusual + ")"
@@ -95,9 +94,9 @@ func (s Setting) quiet(name string) *Workload {
 	}
 }
 
-// costs is what requests cost: a unit, or for limits of more than some two
-// thousand so many that a window holds that many. The largest of a heavy tail
-// is a fiftieth of the limit at most, and of a bucket's burst.
+// costs returns what requests cost: a unit, or, for limits above some two thousand units, so much
+// that a window has some two thousand requests. The largest cost of a heavy tail is at most a
+// fiftieth of the limit, and of a bucket's burst.
 func (s Setting) costs(heavy bool) Costs {
 	c := Costs{Unit: (s.Limit + 1999) / 2000}
 	if !heavy {
@@ -113,17 +112,18 @@ func (s Setting) costs(heavy bool) Costs {
 	return c
 }
 
-// even asks for parts thousandths of its F in every region.
+// even returns a demand of parts thousandths of its F in every region.
 func even(parts int64) func(Setting) []Piece {
 	return func(s Setting) []Piece { return steady(0, s.Length, s.split(parts)) }
 }
 
-// zipf asks for parts thousandths of the limit, over the regions as 1/rank.
+// zipf returns a demand of parts thousandths of the limit, over the regions in proportion to
+// 1/rank.
 func zipf(parts int64) func(Setting) []Piece {
 	return func(s Setting) []Piece { return steady(0, s.Length, Split(s.rate(parts), ranks(s.Regions))) }
 }
 
-// ranks are weights of 1, 1/2, 1/3, ...: 2520 is divisible by 1 to 10.
+// ranks returns weights in proportion to 1, 1/2, 1/3, ...: 2520 is divisible by 1 to 10.
 func ranks(regions int) []int64 {
 	weights := make([]int64, regions)
 	for i := range weights {
@@ -136,19 +136,18 @@ func oneRegion(s Setting) []Piece {
 	return []Piece{{Region: 0, To: s.Length, Rate: s.rate(950)}}
 }
 
-// hours is in how many steps the sun goes round.
+// hours is the number of steps of a day in followTheSun.
 const hours = 48
 
-// followTheSun gives each region a triangle of demand around its noon, on a
-// floor of a twentieth of the peak; the sum stays.
+// followTheSun gives each region a triangle of demand around its noon, above a floor of a twentieth
+// of the peak. The sum over the regions is constant.
 func followTheSun(s Setting) []Piece {
 	var pieces []Piece
 	regions := int64(s.Regions)
 	for hour := range int64(hours) {
 		weights := make([]int64, regions)
 		for i := range regions {
-			// In parts of a day of hours * regions: the distance to noon, half a
-			// day at most.
+			// A day has hours * regions parts. The distance to noon is at most half a day.
 			day := hours * regions
 			away := (hour*regions - i*hours + day) % day
 			away = min(away, day-away)
@@ -160,11 +159,11 @@ func followTheSun(s Setting) []Piece {
 	return pieces
 }
 
-// stepOf is the rise in region 0.
+// stepOf returns the rise in region 0.
 func stepOf(s Setting) *Step { return &Step{At: s.Length / 3, Region: 0} }
 
-// stepped raises region 0 from 0.06 L to 0.9 L; the others have 0.1 L together
-// before, and half of that after.
+// stepped raises region 0 from 0.06 L to 0.9 L. The other regions together ask for 0.1 L before,
+// and for half of that after.
 func stepped(s Setting) []Piece {
 	at := stepOf(s).At
 	before, after := othersAlike(s, 100), othersAlike(s, 50)
@@ -172,8 +171,7 @@ func stepped(s Setting) []Piece {
 	return append(steady(0, at, before), steady(at, s.Length, after)...)
 }
 
-// othersAlike splits parts thousandths of the limit evenly over all regions but
-// the first.
+// othersAlike splits parts thousandths of the limit evenly among all regions but the first.
 func othersAlike(s Setting, parts int64) []int64 {
 	weights := make([]int64, s.Regions)
 	for i := range weights[1:] {
@@ -182,17 +180,16 @@ func othersAlike(s Setting, parts int64) []int64 {
 	return Split(s.rate(parts), weights)
 }
 
-// antiPhase lets the even and the odd regions ask in turns of so many
-// thousandths of a round trip.
+// antiPhase returns a demand of even and odd regions in turns of parts thousandths of a round trip.
 func antiPhase(parts int64) func(Setting) []Piece {
 	return func(s Setting) []Piece {
 		return square(s, 0, s.Length, mulDiv(s.RoundTrip, parts, 1000), 950)
 	}
 }
 
-// square is anti-phase demand of parts thousandths of the limit from from to to:
-// for one turn from the regions of even number, for the next from the odd. A run
-// has twenty thousand turns at most, longer ones if need be.
+// square returns anti-phase demand of parts thousandths of the limit from from to to: for one turn
+// in the regions of even number, for the next in the odd ones. A run has at most twenty thousand
+// turns; if need be, turns are longer.
 func square(s Setting, from, to, turn, parts int64) []Piece {
 	turn = max(turn, s.Length/20_000, 1)
 	var pieces []Piece
@@ -206,7 +203,7 @@ func square(s Setting, from, to, turn, parts int64) []Piece {
 	return pieces
 }
 
-// cellEnd bursts in the last twentieth of each window.
+// cellEnd returns a demand with a burst in the last twentieth of each window.
 func cellEnd(s Setting) []Piece {
 	pieces := steady(0, s.Length, s.split(300))
 	for k := int64(0); k*s.Window < s.Length; k++ {
@@ -215,7 +212,7 @@ func cellEnd(s Setting) []Piece {
 	return pieces
 }
 
-// edge asks in one region for parts thousandths of a window's limit in the last
+// edge returns a demand of parts thousandths of a window's limit in one region, in the last
 // twentieth of window k.
 func edge(s Setting, k int64, region int, parts int64) Piece {
 	to := min((k+1)*s.Window, s.Length)

@@ -1,29 +1,28 @@
 package workload
 
-// Suite is what systems are compared on: every named demand with the usual
-// setting, and then what limits, windows, numbers of regions and algorithms
-// change. Each workload has a name of its own. The same seed gives the same
-// workloads everywhere.
+// Suite returns the workloads for comparing systems: every named demand with the usual setting, and
+// then variants of limit, window, number of regions and algorithm. Each workload has a name of its
+// own. The same seed gives the same workloads on every machine.
 func Suite(seed uint64) []*Workload {
 	var suite []*Workload
 	for i, s := range Cases() {
 		w, err := Make(s.Demand, s.Setting, seed+uint64(i))
 		if err != nil {
-			panic(err) // the cases are constants, and a test makes them all
+			panic(err) // the cases are constants, and a test makes all of them
 		}
 		suite = append(suite, w)
 	}
 	return suite
 }
 
-// Case is one workload of a comparison, before it is drawn.
+// Case describes one workload of a comparison.
 type Case struct {
 	// Demand is one of Names.
 	Demand  string
 	Setting Setting
 }
 
-// Cases are the workloads of Suite.
+// Cases returns the cases of Suite.
 func Cases() []Case {
 	var cases []Case
 	for _, name := range Names() {
@@ -41,7 +40,7 @@ func Cases() []Case {
 	return cases
 }
 
-// variants are what is compared beside the usual setting.
+// variants are the cases with other settings than the usual one.
 var variants = []struct {
 	demand string
 	change func(*Setting)

@@ -5,14 +5,14 @@ import (
 	"math/bits"
 )
 
-// Second is a second in the package's unit of time.
+// Second is a second in the package's unit of time, µs.
 const Second = 1_000_000
 
 // Arrival is one request.
 type Arrival struct {
 	// At is when it is made, in µs since the start of the run.
 	At int64 `json:"at"`
-	// Region is the number of the region that it is made in.
+	// Region is the number of the region in which it is made.
 	Region int `json:"region"`
 	// Cost is the units it asks for, 1 or more.
 	Cost int64 `json:"cost"`
@@ -22,38 +22,36 @@ type Arrival struct {
 type Step struct {
 	// At is when the demand rises, in µs since the start of the run.
 	At int64 `json:"at"`
-	// Region is where.
+	// Region is the number of that region.
 	Region int `json:"region"`
 }
 
-// Workload is one limit and all that is asked of it. It is not changed once it
-// is made; any number of goroutines may read it.
+// Workload is one limit and all requests made of it. It is not changed once it is made; any number
+// of goroutines may read it.
 type Workload struct {
 	// Name says what the demand looks like, and with which limit.
 	Name string `json:"name"`
 	// Regions is the number of regions.
 	Regions int `json:"regions"`
-	// Limit is the units of a window, over all regions, and Burst the capacity
-	// of a token_bucket or leaky_bucket (0 for the other algorithms).
+	// Limit is the number of units of a window, over all regions. Burst is the capacity of a
+	// token_bucket or leaky_bucket, 0 for the other algorithms.
 	Limit int64 `json:"limit"`
 	Burst int64 `json:"burst,omitempty"`
 	// Window is the window in µs.
 	Window int64 `json:"window"`
 	// Algorithm is the limit's algorithm as the policy names it.
 	Algorithm string `json:"algorithm"`
-	// Entitlements is each region's fixed split of the limit. They add up to
-	// Limit.
+	// Entitlements are the regions' fixed splits of the limit. They add up to Limit.
 	Entitlements []int64 `json:"entitlements"`
-	// Length is how long the run takes, in µs.
+	// Length is the length of the run, in µs.
 	Length int64 `json:"length"`
-	// Step is the rise after which a time to rebalance can be measured, or nil.
+	// Step is the rise of demand after which the time to rebalance can be measured, or nil.
 	Step *Step `json:"step,omitempty"`
-	// Arrivals are the requests, by time; those of one microsecond by region.
+	// Arrivals are the requests, by time, and within a microsecond by region.
 	Arrivals []Arrival `json:"-"`
 }
 
-// Offered is the units that each region is asked for at from or later, and
-// before to (µs).
+// Offered returns the units that each region is asked for at from or later, and before to (µs).
 func (w *Workload) Offered(from, to int64) []int64 {
 	units := make([]int64, w.Regions)
 	for _, a := range w.Arrivals {
@@ -67,8 +65,8 @@ func (w *Workload) Offered(from, to int64) []int64 {
 	return units
 }
 
-// Demand is what Offered comes to in a window's time: the units per window that
-// each region asks for between from and to (µs, to > from), rounded down.
+// Demand returns the units per window that each region is asked for between from and to (µs, to >
+// from), rounded down.
 func (w *Workload) Demand(from, to int64) []int64 {
 	units := w.Offered(from, to)
 	for i, u := range units {
@@ -77,8 +75,8 @@ func (w *Workload) Demand(from, to int64) []int64 {
 	return units
 }
 
-// Validate says what is wrong with the workload, or nil. What the package makes
-// is valid; it is for workloads made by hand.
+// Validate returns an error that says what is wrong with the workload, or nil. The package makes
+// only valid ones. Validate is for workloads made by hand.
 func (w *Workload) Validate() error {
 	s := Setting{Regions: w.Regions, Limit: w.Limit, Burst: w.Burst, Window: w.Window, Algorithm: w.Algorithm, Length: w.Length, RoundTrip: 1}
 	if err := s.validate(); err != nil {
@@ -107,8 +105,8 @@ func (w *Workload) Validate() error {
 	return nil
 }
 
-// Split divides units by weight, by largest remainder, ties to the first. The
-// parts add up to units. Units and weights are not negative, and some weight is
+// Split divides units by weight, by largest remainder; of equal remainders the first wins. The
+// parts add up to units. Units and weights must not be negative, and at least one weight must be
 // positive.
 func Split(units int64, weights []int64) []int64 {
 	var sum int64
@@ -136,8 +134,7 @@ func Split(units int64, weights []int64) []int64 {
 	return parts
 }
 
-// mulDiv is a * b / c rounded down, held at the largest number, for a, b >= 0
-// and c > 0.
+// mulDiv returns a * b / c rounded down, at most the largest number, for a, b >= 0 and c > 0.
 func mulDiv(a, b, c int64) int64 {
 	hi, lo := bits.Mul64(uint64(a), uint64(b))
 	if hi >= uint64(c) {

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// fingerprint is a number that any difference between two workloads changes.
+// fingerprint is a hash of all fields of a workload.
 func fingerprint(w *Workload) uint64 {
 	h := fnv.New64a()
 	h.Write([]byte(w.Name))
@@ -24,8 +24,8 @@ func fingerprint(w *Workload) uint64 {
 	return h.Sum64()
 }
 
-// The whole suite, pinned: a run that is replayed from its seed on another
-// machine, or by a later version, must be offered the same requests.
+// The whole suite is pinned: a run that is replayed from its seed on another machine, or by a later
+// version, must be offered the same requests.
 func TestTheSuiteIsTheSameEverywhere(t *testing.T) {
 	const want = uint64(0xb6052f318c55986)
 	h := fnv.New64a()

@@ -8,7 +8,7 @@ import (
 	"github.com/quotad/quotad/policy"
 )
 
-// Report is what came of a story. Its JSON form is what `quotad demo -o json` prints.
+// Report is the result of a story. Its JSON form is what `quotad demo -o json` prints.
 type Report struct {
 	Limit     int64          `json:"limit"`
 	Window    string         `json:"window"`
@@ -27,17 +27,18 @@ type RegionReport struct {
 	Entitlement int64  `json:"entitlement"`
 }
 
-// PhaseReport is one phase; the maps are by region, in units over the phase.
+// PhaseReport is about one phase. Its maps are by region, in units over the phase.
 type PhaseReport struct {
 	Name     string             `json:"name"`
 	Seconds  float64            `json:"seconds"`
 	Offered  map[string]int64   `json:"offered"`
 	Admitted map[string]int64   `json:"admitted"`
 	ShareEnd map[string]int64   `json:"share_end"`
-	Degraded map[string]float64 `json:"degraded"` // part of the answers that were degraded
-	// RebalanceMS is how long after it ran short, or after the heal, the skewed region's share was at 95 % of the
-	// water-fill; 0 if it never ran short before, absent where its share should not grow. FirstUnitsMS is the same
-	// for the first unit borrowed.
+	Degraded map[string]float64 `json:"degraded"` // degraded part of the answers
+	// RebalanceMS is the time from the region's shortage, or from the heal, until the skewed
+	// region's share was 95 % of the water-fill. It is 0 if the region was not short before it got
+	// there, and absent if its share should not grow in this phase. FirstUnitsMS is the same for
+	// the first borrowed unit.
 	RebalanceMS     *float64 `json:"rebalance_ms,omitempty"`
 	FirstUnitsMS    *float64 `json:"first_units_ms,omitempty"`
 	FalseDenials    int64    `json:"false_denials"`
@@ -46,11 +47,12 @@ type PhaseReport struct {
 
 // Ceiling is the verdict of the outside judge.
 type Ceiling struct {
-	CellsChecked int      `json:"cells_checked"`
-	MaxAdmitted  int64    `json:"max_admitted"`
-	Limit        int64    `json:"limit"`
-	MaxExcess    int64    `json:"max_excess"`
-	ExcessTerms  []string `json:"excess_terms"` // what this setting allows above the limit; none here
+	CellsChecked int   `json:"cells_checked"`
+	MaxAdmitted  int64 `json:"max_admitted"`
+	Limit        int64 `json:"limit"`
+	MaxExcess    int64 `json:"max_excess"`
+	// ExcessTerms are the amounts above the limit that this setting allows; none here.
+	ExcessTerms []string `json:"excess_terms"`
 }
 
 func (p *play) report() Report {
@@ -99,10 +101,11 @@ func phaseReport(ph oracle.Phase, length time.Duration, s *stage) PhaseReport {
 	return out
 }
 
-// grows says whether the skewed region's share should grow in this phase.
+// grows reports whether the skewed region's share should grow in this phase.
 func (s *stage) grows() bool { return s.name == "skew" || s.name == "heal" }
 
-// since returns the milliseconds from running short to a moment: 0 if that came before, nil if it never came.
+// since returns the milliseconds from the shortage to a moment: 0 if the moment came before the
+// shortage, nil if it never came.
 func since(short, moment time.Time) *float64 {
 	if moment.IsZero() {
 		return nil
@@ -114,9 +117,10 @@ func since(short, moment time.Time) *float64 {
 	return &ms
 }
 
-// fell checks that the region cut off came down to its fixed split from the first whole cell on, and served it from
-// the second on. A bucket's region may spend what its own part of the burst holds on top, once; and what other kinds than
-// the fixed window serve is not the same in each cell, but over several.
+// fell checks the region that was cut off. From the first whole cell on it must admit at most its
+// fixed split; a bucket's region may in addition spend once what its own part of the burst holds.
+// From the second whole cell on it must admit nearly all of its fixed split. For fixed windows that
+// is checked in each cell, for the other kinds over all cells together.
 func (p *play) fell(entitlement int64) []string {
 	var failures []string
 	cells := p.watch.whole(p.watch.stages[2].from, p.watch.stages[4].from)
@@ -150,7 +154,8 @@ func (p *play) fell(entitlement int64) []string {
 // healWithin is how soon after the heal the skewed region must be back.
 const healWithin = 5 * time.Second
 
-// cameBack checks that the skewed region is back at 95 % of its demand within healWithin of the heal.
+// cameBack checks that the skewed region is back at 95 % of its demand within healWithin of the
+// heal.
 func (p *play) cameBack() []string {
 	heal := p.watch.stages[4]
 	var admitted, want int64

@@ -16,21 +16,21 @@ import (
 	"github.com/quotad/quotad/region/admit"
 )
 
-// The regions of the demo, and its limit.
+// The regions of the demo.
 var demoRegions = []Region{{"us-east", 40}, {"eu-west", 40}, {"ap-south", 20}}
 
 const (
 	demoLimit  = 1000
 	demoWindow = time.Second
 	cutRegion  = "us-east" // the region that is cut off
-	// Shortest is the least a story may last: shorter, and degraded would not show before the heal.
+	// Shortest is the shortest story. In a shorter one, degraded would not show before the heal.
 	Shortest = 20 * time.Second
 )
 
-// phase is a stretch of the story.
+// phase is one phase of the story.
 type phase struct {
 	name   string
-	weight int // of 60
+	weight int // part of the length, of 60
 	demand [3]int64
 	cut    bool
 }
@@ -53,12 +53,15 @@ type Story struct {
 	Inflate   int64            // see Config.Inflate
 	Exchange  exchange.Options // parts of the protocol switched off
 	Log       *slog.Logger
-	Redis     func(context.Context) (*servers.Server, error) // starts a region's Redis
-	Begun     func(*World) error                             // called once the world stands; nil: nothing
-	Progress  func(Progress)                                 // called about once a second; nil: nothing
+	// Redis starts a region's Redis.
+	Redis func(context.Context) (*servers.Server, error)
+	// Begun is called once the world runs; nil: nothing.
+	Begun func(*World) error
+	// Progress is called about once a second; nil: nothing.
+	Progress func(Progress)
 }
 
-// Progress is the last whole cell of a story.
+// Progress describes the last whole cell of a story.
 type Progress struct {
 	Phase   string
 	Elapsed time.Duration
@@ -66,7 +69,7 @@ type Progress struct {
 	Regions []RegionProgress
 }
 
-// RegionProgress is a region's part in it.
+// RegionProgress is a region's part in such a cell.
 type RegionProgress struct {
 	Name        string
 	Entitlement int64
@@ -87,8 +90,8 @@ type play struct {
 	generators []*load.Generator
 }
 
-// Play plays a story and judges it. The error says that it could not be played; whether the promise held is in the
-// report.
+// Play plays a story and judges it. The error says that it could not be played. Whether the promise
+// held is in the report.
 func Play(ctx context.Context, s Story) (Report, error) {
 	p := &play{Story: s, limit: s.scaled(demoLimit)}
 	w, err := Start(ctx, Config{Regions: demoRegions, Limit: p.limit, Window: demoWindow, Algorithm: s.Algorithm,
@@ -103,7 +106,7 @@ func Play(ctx context.Context, s Story) (Report, error) {
 
 func (s Story) scaled(units int64) int64 { return int64(float64(units)*s.Scale + 0.5) }
 
-// seconds returns how long each phase lasts: in proportion, in whole windows.
+// seconds returns how long each phase lasts, in whole windows.
 func (s Story) seconds() []time.Duration {
 	lengths := make([]time.Duration, len(phases))
 	var sum, end time.Duration
@@ -133,10 +136,11 @@ func (p *play) run(ctx context.Context) (Report, error) {
 			return Report{}, err
 		}
 		p.generators = append(p.generators, g)
-		loads.Go(func() { _ = g.Run(running) }) // a generator ends without error when it is stopped
+		// A generator that is stopped returns no error.
+		loads.Go(func() { _ = g.Run(running) })
 	}
-	// Every phase begins a tenth into a cell: what was promised for a cell before a cut stays, so a cut just before a
-	// cell would show a cell later.
+	// Every phase begins a tenth into a cell. Quota already lent for a cell stays lent during a
+	// cut, so the effect of a cut just before a cell would show one cell later.
 	if err := until(ctx, time.Now().Truncate(demoWindow).Add(demoWindow+demoWindow/10)); err != nil {
 		return Report{}, err
 	}
@@ -153,7 +157,7 @@ func (p *play) run(ctx context.Context) (Report, error) {
 	return p.report(), nil
 }
 
-// ceiling is the limit as the judge knows it.
+// ceiling returns the limit for the judge.
 func (p *play) ceiling() oracle.Limit {
 	l := oracle.Limit{Limit: p.limit, Window: demoWindow, Algorithm: p.Algorithm, ClockSlack: 100 * time.Millisecond}
 	if policy.Algorithm(p.Algorithm).Bucket() {
@@ -162,7 +166,7 @@ func (p *play) ceiling() oracle.Limit {
 	return l
 }
 
-// phase sets load and network and lets the time pass.
+// phase sets load and network for a phase and waits until it is over.
 func (p *play) phase(ctx context.Context, ph phase, from, to time.Time) error {
 	if err := p.judge.Phase(ph.name, from); err != nil {
 		return err
@@ -187,7 +191,8 @@ func (p *play) phase(ctx context.Context, ph phase, from, to time.Time) error {
 	return nil
 }
 
-// target is the share the cut region should come to in a phase, seen from outside.
+// target returns the share that the cut region should reach in a phase, by the water-fill of
+// chaos/oracle.
 func (p *play) target(ph phase) int64 {
 	demand, entitlement := make([]int64, len(demoRegions)), make([]int64, len(demoRegions))
 	var weights int64
@@ -202,7 +207,7 @@ func (p *play) target(ph phase) int64 {
 
 const account = "42"
 
-// request makes one request and hands what came of it to the judges.
+// request makes one request and passes the answer to the judge and to the watch.
 func (p *play) request(ctx context.Context, r load.Request) {
 	sent := time.Now()
 	d, err := p.world.Node(r.Region).Check(ctx, admit.Request{Domain: "demo",
@@ -225,7 +230,7 @@ func (p *play) request(ctx context.Context, r load.Request) {
 	p.watch.record(a)
 }
 
-// until waits for a moment.
+// until waits until t.
 func until(ctx context.Context, t time.Time) error {
 	timer := time.NewTimer(time.Until(t))
 	defer timer.Stop()

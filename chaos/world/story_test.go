@@ -25,7 +25,8 @@ func playStory(t *testing.T, change func(*Story)) Report {
 	t.Helper()
 	s := Story{Duration: Shortest, Seed: 1, Scale: 0.1, Algorithm: string(policy.FixedWindow),
 		RoundTrip: 80 * time.Millisecond, Log: slog.New(slog.DiscardHandler)}
-	var all []*servers.Server // their sockets must not be in the bubble: waiting on them would stop its time
+	// The servers' sockets must not be in the bubble: waiting on them would stop its time.
+	var all []*servers.Server
 	for range demoRegions {
 		server, err := servers.StartDriven(time.Now)
 		if err != nil {
@@ -61,7 +62,7 @@ func phaseOf(t *testing.T, p Report, name string) PhaseReport {
 	return p.Phases[i]
 }
 
-// ms reads a figure that must be there.
+// ms returns a figure that must exist.
 func ms(t *testing.T, figure *float64) float64 {
 	t.Helper()
 	if figure == nil {
@@ -137,12 +138,14 @@ func TestRightsForTheNextCellCarryLongRoundTrips(t *testing.T) {
 	held(t, without)
 	a, b := phaseOf(t, with, "heal"), phaseOf(t, without, "heal")
 	t.Logf("heal at 600 ms: %d false denials with rights for the next cell, %d without", a.FalseDenials, b.FalseDenials)
-	if 2*b.FalseDenials < 3*a.FalseDenials || b.FalseDenialRate < 0.1 { // both lose the first seconds after the heal
+	// Both lose the first seconds after the heal.
+	if 2*b.FalseDenials < 3*a.FalseDenials || b.FalseDenialRate < 0.1 {
 		t.Errorf("heal at 600 ms: %d false denials with rights for the next cell, %d without", a.FalseDenials, b.FalseDenials)
 	}
 }
 
-// Without hints everything but the number of asks in vain stays as it is; package exchange counts those.
+// Without hints everything except the number of asks in vain stays the same. Package exchange
+// counts those.
 func TestCeilingHoldsWithoutHints(t *testing.T) {
 	p := playStory(t, func(s *Story) { s.Exchange = exchange.Options{WithoutHints: true} })
 	held(t, p)
@@ -151,7 +154,7 @@ func TestCeilingHoldsWithoutHints(t *testing.T) {
 	}
 }
 
-// liar is a member of the gossip that speaks in every region's name.
+// liar is a gossip member that sends hints in every region's name.
 type liar struct{ told atomic.Uint64 }
 
 func (l *liar) MarshalBinary() ([]byte, error) {

@@ -7,8 +7,8 @@ import (
 	"github.com/quotad/quotad/chaos/oracle"
 )
 
-// watch follows a story as it is played, beside the judge: what each region was
-// offered and admitted in each cell, and how fast the cut region's share came to where it should. Safe for concurrent use.
+// watch follows a story beside the judge: how much each region was offered and admitted in each
+// cell, and how fast the cut region's share reached its target. Safe for concurrent use.
 type watch struct {
 	limit  int64
 	window int64 // microseconds
@@ -18,12 +18,12 @@ type watch struct {
 	stages []*stage
 }
 
-// stage is what is seen of the cut region in a phase.
+// stage is what the watch saw of the cut region in a phase.
 type stage struct {
 	phase
 	from       time.Time
-	before     int64     // share it needed before the phase
-	target     int64     // share it should come to
+	before     int64     // the target share of the phase before
+	target     int64     // the share it should reach
 	firstShare int64     // the first share seen in the phase
 	short      time.Time // when it was first denied
 	gained     time.Time // when its share was first seen to grow after that
@@ -44,7 +44,7 @@ func (w *watch) phase(ph phase, from time.Time, target int64) {
 	w.stages = append(w.stages, s)
 }
 
-// record takes in an answer.
+// record adds an answer.
 func (w *watch) record(a oracle.Answer) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -59,7 +59,7 @@ func (w *watch) record(a oracle.Answer) {
 	}
 }
 
-// see follows the cut region's way from running short to the share it should have.
+// see notes when the cut region ran short, first gained a share, and reached its target.
 func (s *stage) see(a oracle.Answer, window int64) {
 	if a.Sent.Before(s.from) || a.Outcome == oracle.Unknown {
 		return
@@ -78,14 +78,14 @@ func (s *stage) see(a oracle.Answer, window int64) {
 	}
 }
 
-// targetOf is the share the region should come to in a cell: in the one that was under way when the phase began, in
-// proportion to the time of each phase in it.
+// targetOf returns the target share in a cell. In the cell in which the phase began, it is the mean
+// of the two phases' targets, weighted by the time of each in the cell.
 func (s *stage) targetOf(cell, window int64) int64 {
 	before := max(s.from.UnixMicro()-cell*window, 0)
 	return (s.before*before + s.target*(window-before)) / window
 }
 
-// at returns a region's part in a cell.
+// at returns a region's part in a cell, and adds it if it is new.
 func (w *watch) at(cell int64, region string) *RegionProgress {
 	if w.cells[cell] == nil {
 		w.cells[cell] = map[string]*RegionProgress{}
@@ -110,7 +110,7 @@ func (w *watch) lastCell(name string, elapsed time.Duration, now time.Time) Prog
 	return p
 }
 
-// whole returns the cut region's part in each whole cell between two moments, in order.
+// whole returns the cut region's part in each whole cell between two times, in order.
 func (w *watch) whole(from, to time.Time) []RegionProgress {
 	w.mu.Lock()
 	defer w.mu.Unlock()

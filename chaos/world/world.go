@@ -29,21 +29,24 @@ type Region struct {
 
 // Config says what a world is made of.
 type Config struct {
-	Regions   []Region
-	Limit     int64 // of the one limit, named "demo", in domain "demo" on key "account"
+	Regions []Region
+	// Limit is that of the only limit, named "demo", in domain "demo", with the key "account".
+	Limit     int64
 	Window    time.Duration
 	Algorithm string
 	RoundTrip time.Duration // between any two regions
-	Inflate   int64         // the nodes' document has a limit this many times Limit, as a faulty build would; 0: 1
-	Exchange  exchange.Options
-	Log       *slog.Logger
-	Redis     func(context.Context) (*servers.Server, error) // starts a region's Redis
+	// Inflate multiplies Limit in the nodes' document, as a faulty build might; 0: 1.
+	Inflate  int64
+	Exchange exchange.Options
+	Log      *slog.Logger
+	// Redis starts a region's Redis.
+	Redis func(context.Context) (*servers.Server, error)
 }
 
 // World is a running world.
 type World struct {
 	Network *network.Network
-	Policy  *policy.Document // as the nodes have it
+	Policy  *policy.Document // the document of the nodes
 	config  Config
 	dir     string
 	nodes   map[string]*region.Node
@@ -53,7 +56,8 @@ type World struct {
 const (
 	peerPort   = 8082
 	gossipPort = 7946
-	// storeTimeout is generous: an embedded Redis on a busy machine is slow, and the demo is not about that.
+	// storeTimeout is long because an embedded Redis on a busy machine is slow, which the demo is
+	// not about.
 	storeTimeout = 2 * time.Second
 )
 
@@ -138,7 +142,7 @@ func (w *World) startRegion(ctx context.Context, r Region) error {
 	return err
 }
 
-// closeAll ends what a node that could not be started was given.
+// closeAll closes the parts of a node that could not be started.
 func closeAll(c region.Config) {
 	for _, part := range []io.Closer{c.PeerListener, c.Packets, c.Streams} {
 		if part != nil {
@@ -156,7 +160,7 @@ func closeAll(c region.Config) {
 // seed is the gossip address of the first region.
 func (w *World) seed() string { return w.address(w.config.Regions[0].Name).String() }
 
-// address is where a host gossips.
+// address returns the address at which a region's host gossips.
 func (w *World) address(name string) netip.AddrPort {
 	return netip.AddrPortFrom(w.Network.Host(name).IP(), gossipPort)
 }
@@ -197,7 +201,7 @@ func (w *World) met() bool {
 	return true
 }
 
-// Close ends everything and leaves nothing behind.
+// Close ends all nodes, servers and the network.
 func (w *World) Close() error {
 	var err error
 	for _, n := range w.nodes {

@@ -169,7 +169,7 @@ func TestReceiptOfNoBucket(t *testing.T) {
 	}
 }
 
-// What is not known to be ours is not repeated at length.
+// An unknown receipt is not repeated at length in the error.
 func TestARefusalIsShort(t *testing.T) {
 	n, r := sealing(t)
 	r.Region = strings.Repeat("h", 60_000)
@@ -178,7 +178,7 @@ func TestARefusalIsShort(t *testing.T) {
 	}
 }
 
-// What is not sealed is not unpacked.
+// A body that is not sealed is not unpacked.
 func TestAnUnsealedReceiptIsNotUnpacked(t *testing.T) {
 	n, _ := sealing(t)
 	body := []byte(strings.Repeat("\x32\x00", 1<<20)) // a million charges of nothing

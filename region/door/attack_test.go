@@ -242,7 +242,8 @@ func TestAttackUnreadAnswers(t *testing.T) {
 	})
 }
 
-// TestBusyConnectionsHoldNothing: what was delivered and answered is not held, however much it is.
+// TestBusyConnectionsHoldNothing: messages that were delivered and answered take no memory, however
+// many there are.
 func TestBusyConnectionsHoldNothing(t *testing.T) {
 	in(t, roomy, func(t *testing.T, h *house) {
 		client := healthv1.NewHealthClient(h.client("client"))

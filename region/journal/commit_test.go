@@ -13,7 +13,7 @@ import (
 	"github.com/quotad/quotad/chaos/bubble"
 )
 
-// gate holds commits up until they are let through one by one.
+// gate holds back commits until they are let through one by one.
 type gate struct{ enter, leave chan struct{} }
 
 func newGate() gate { return gate{make(chan struct{}), make(chan struct{})} }
@@ -264,8 +264,8 @@ func TestPruneIsBounded(t *testing.T) {
 	}
 }
 
-// A loop over the rows may write: bolt's writer waits for readers when the file
-// outgrows its mapping, so a reader held open here would wait for itself.
+// A loop over the rows may write. bolt's writer waits for readers when the file outgrows its
+// mapping, so a reader held open here would wait for itself.
 func TestRecordWithinRows(t *testing.T) {
 	j, _ := newJournal(t, unsynced())
 	var want []Row

@@ -56,7 +56,7 @@ func newMemorySubject(t needs) *memorySubject {
 func (s *memorySubject) journal() *Journal  { return s.j }
 func (s *memorySubject) failNext(err error) { s.disk.FailCommits(err) }
 
-// crash leaves the handle before open, as a process that is killed does.
+// crash abandons the handle before calling open, like a killed process.
 func (s *memorySubject) crash() {
 	s.disk = s.disk.Copy()
 	s.disk.FailCommits(nil)

@@ -14,8 +14,8 @@ import (
 	"github.com/quotad/quotad/region/journal/disk"
 )
 
-// openDamaged opens the image and demands either ErrDamaged, saying what to do,
-// or the whole sample, fit for use.
+// openDamaged opens the image. It demands either ErrDamaged, with a remedy, or the whole sample,
+// fit for use.
 func (s sample) openDamaged(t *testing.T, path string, image []byte) (refused bool) {
 	t.Helper()
 	mustWrite(t, path, image)

@@ -66,7 +66,7 @@ func TestFailedJournalIsNeverTrustedAgain(t *testing.T) {
 					t.Fatalf("Rows = %v: it may show what is not durable", err)
 				}
 			}
-			j.Close() // its error, if any, tells of the hurt handle
+			j.Close() // its error, if any, is about the broken handle
 			if c.reopened {
 				found := allRows(t, mustOpen(t, path, us1).Rows())
 				if len(found) == 0 || found[len(found)-1] != kept {

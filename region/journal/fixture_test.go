@@ -19,8 +19,8 @@ import (
 
 var us1 = Options{Region: "us", Node: "n1"}
 
-// unsynced are us1's options without fsync, for tests that crash by copying the
-// file, which the page cache serves as well.
+// unsynced are us1's options without fsync, for tests that crash by copying the file. Copying reads
+// the page cache.
 func unsynced() Options {
 	opts := us1
 	opts.commit = commitUnsynced

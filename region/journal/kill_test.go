@@ -35,10 +35,9 @@ func announcedWith(r Row) Checkpoint {
 	return Checkpoint{Bucket: r.Bucket, Cell: r.Cell, Used: r.Lent % 7, At: r.Lent, Until: r.Until, Generation: r.Generation}
 }
 
-// recordForEver records rows from several goroutines, makes a checkpoint beside
-// each, and prints it only after both returned, until the process is killed. Half
-// of them raise a row made before; the file grows, is remapped, and pruned of
-// other rows meanwhile.
+// recordForEver records rows from several goroutines until the process is killed, and makes a
+// checkpoint beside each. It prints a row only after both calls returned. Half of the calls raise
+// an earlier row. Meanwhile the file grows, is remapped, and other rows are pruned.
 func recordForEver(path string) error {
 	j, err := Open(path, us1)
 	if err != nil {
@@ -120,8 +119,8 @@ func demandCheckpoint(t *testing.T, j *Journal, want Checkpoint) {
 	t.Fatalf("%v was made, the journal holds %v", want, found)
 }
 
-// killAfter runs a child until it has printed that many lines, kills it, and
-// adds every line to printed, those that came after the kill was decided too.
+// killAfter runs a child until it has printed that many lines, and kills it. It adds every line to
+// printed, including those that came after the decision to kill it.
 func killAfter(t *testing.T, path string, lines int, probe bool, printed map[rowID]Row) {
 	t.Helper()
 	self, err := os.Executable()

@@ -137,8 +137,8 @@ func TestOpenSaysWhatTheSystemSaid(t *testing.T) {
 	}
 }
 
-// Killing a process does not show whether its writes reached the disk, as the
-// system keeps them. That bbolt is told to sync is all a test can see.
+// Killing a process does not show whether its writes reached the disk, because the system keeps
+// them. A test can only see that bbolt is told to sync.
 func TestCommitsAreSynced(t *testing.T) {
 	j, _ := newJournal(t, us1)
 	mustRecord(t, j, kept)
@@ -147,8 +147,7 @@ func TestCommitsAreSynced(t *testing.T) {
 	}
 }
 
-// Two processes that find no journal must not end up with a file each, of which
-// one is lost.
+// If two processes find no journal, they must not end up with a file each, of which one is lost.
 func TestCreatingDoesNotReplaceAJournal(t *testing.T) {
 	j, path := newJournal(t, unsynced())
 	mustRecord(t, j, kept)

@@ -14,8 +14,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestStructureOfEveryCommit holds the check against what bbolt writes: trees
-// that grow, split, shrink and merge must all pass, after every commit.
+// TestStructureOfEveryCommit compares the check with what bbolt writes: trees that grow, split,
+// shrink and merge must all pass, after every commit.
 func TestStructureOfEveryCommit(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal.db")
 	rapid.Check(t, func(rt *rapid.T) {
@@ -89,9 +89,9 @@ func smallImage(t testing.TB) []byte {
 	return mustRead(t, path)
 }
 
-// FuzzCheckStructure alters a journal by a list of edits {page, offset (2),
-// value} and demands that the check does not panic, and that bbolt's own check,
-// which would panic or hang on much of it, agrees with what passes.
+// FuzzCheckStructure alters a journal by a list of edits {page, offset (2), value}. The check must
+// not panic. What passes it must also pass bbolt's own check, which would panic or hang on many of
+// the altered files.
 func FuzzCheckStructure(f *testing.F) {
 	image := smallImage(f)
 	f.Add([]byte{})

@@ -13,7 +13,7 @@ import (
 	"github.com/quotad/quotad/allocator/exchange"
 )
 
-// TestPanicsEndOneCall: a message that its handler cannot bear ends that call, and not the node.
+// TestPanicsEndOneCall: a message on which its handler panics ends that call, and not the node.
 func TestPanicsEndOneCall(t *testing.T) {
 	inPlace(t, func(t *testing.T, p *place) {
 		s := p.serve("us-1", func(context.Context, exchange.Message) (exchange.Reply, error) { panic("boom") })

@@ -116,8 +116,8 @@ func TestAFullLaneIsCounted(t *testing.T) {
 	}
 }
 
-// TestMovesGoInPieces: thousands of scripts that move rights are sent in bounded pipelines, few at
-// a time, and each result comes back to its call.
+// TestMovesGoInPieces: thousands of scripts that move rights are sent in bounded pipelines, a few
+// at a time, and each result returns to its caller.
 func TestMovesGoInPieces(t *testing.T) {
 	turns := make(chan struct{}, movesUnderWay)
 	var under, most atomic.Int64

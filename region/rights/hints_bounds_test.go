@@ -16,7 +16,7 @@ import (
 )
 
 // TestStateIsCutToWhatFits: 18,000 buckets with long values are more than an exchange carries. The
-// newest are sent, the others counted, and an exchange that has room for all sends all.
+// newest are sent, and the others counted. An exchange that has room for all sends all.
 func TestStateIsCutToWhatFits(t *testing.T) {
 	s, _ := listening()
 	now := time.Unix(1000, 0)

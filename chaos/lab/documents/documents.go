@@ -8,8 +8,9 @@ import (
 	"github.com/quotad/quotad/policy"
 )
 
-// Parse reads a limits document of some regions, such as "us: {weight: 1}", and of limits given by their fields.
-// Fields left out: domain api, key [account], algorithm fixed_window. t is a test.
+// Parse parses a limits document of some regions, each such as "us: {weight: 1}", and of limits
+// given by their fields. Defaults for fields left out: domain api, key [account], algorithm
+// fixed_window. t is a test.
 func Parse(t interface {
 	Helper()
 	Fatalf(format string, args ...any)

@@ -1,5 +1,5 @@
-// Package journals opens journals on disks in memory (package lab), for simulations and tests: each call of one commits before
-// it returns, and nothing runs beside it.
+// Package journals opens journals on disks in memory (package lab), for simulations and tests. Each
+// call of such a journal commits before it returns, and nothing runs in the background.
 package journals
 
 import (
@@ -7,7 +7,7 @@ import (
 	"github.com/quotad/quotad/region/journal"
 )
 
-// New returns the journal of a node that was never started, and the disk that it is on.
+// New returns an empty journal for a node, and the disk below it.
 func New(region, node string) (*journal.Journal, *lab.Disk, error) {
 	d := lab.NewDisk()
 	if err := journal.Format(d, owner(region, node)); err != nil {
@@ -17,7 +17,7 @@ func New(region, node string) (*journal.Journal, *lab.Disk, error) {
 	return j, d, err
 }
 
-// Open opens what is on a disk, for the next life of a node.
+// Open opens the journal that is on a disk, for the next life of a node.
 func Open(d *lab.Disk, region, node string) (*journal.Journal, error) {
 	return journal.On(d, "in memory", owner(region, node))
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/quotad/quotad/region/link"
 )
 
-// window bounds the bytes of one direction that were written and not yet read,
-// those on their way included, in bytes.
+// window is the maximum number of bytes in one direction that were written and not yet read,
+// including those on their way.
 const window = 256 << 10
 
 // half is one direction of a connection, guarded by the network's lock.
@@ -24,7 +24,7 @@ type half struct {
 	arrived [][]byte // not yet read
 	unread  int      // bytes written and not yet read, at most window
 	eof     bool     // the writer's close has arrived
-	deaf    bool     // the reader has closed: what arrives is thrown away
+	deaf    bool     // the reader has closed: data that arrives is discarded
 	reset   bool     // the writer has learned that the reader closed
 	writing bool     // a Write is under way: others wait, so that they do not mix
 
@@ -32,7 +32,7 @@ type half struct {
 	writeUntil link.Deadline
 }
 
-// data is bytes on their way.
+// data is a piece of a stream on its way.
 type data struct {
 	half  *half
 	bytes []byte
@@ -122,8 +122,7 @@ func (h *half) take(b []byte) int {
 	return n
 }
 
-// Write puts bytes on their way, waiting while 256 KiB are unread. Of several
-// concurrent calls one follows the other.
+// Write sends bytes. It waits while 256 KiB are unread. Concurrent calls run one after the other.
 func (c *conn) Write(b []byte) (int, error) {
 	c.net.mu.Lock()
 	defer c.net.mu.Unlock()
@@ -159,7 +158,7 @@ func (c *conn) Write(b []byte) (int, error) {
 	}
 }
 
-// writeError says why a Write cannot go on, if it cannot.
+// writeError returns the reason why a Write cannot go on, nil if it can.
 func (c *conn) writeError() error {
 	switch {
 	case c.closed:
@@ -196,7 +195,7 @@ func (c *conn) end(now time.Time) {
 	c.out.wire.sendSegment(now, fin{c.out})
 }
 
-// shut ends this end without a word to the other.
+// shut ends this end without notifying the other.
 func (c *conn) shut() {
 	c.closed = true
 	c.in.readUntil.Stop()
@@ -214,11 +213,10 @@ func (c *conn) RemoteAddr() net.Addr { return c.remote }
 // SetDeadline sets both deadlines.
 func (c *conn) SetDeadline(t time.Time) error { return c.setDeadlines(t, true, true) }
 
-// SetReadDeadline ends a Read that waits beyond t; the zero time means never.
+// SetReadDeadline sets the time at which a waiting Read fails; the zero time means never.
 func (c *conn) SetReadDeadline(t time.Time) error { return c.setDeadlines(t, true, false) }
 
-// SetWriteDeadline ends a Write that waits beyond t; the zero time means
-// never.
+// SetWriteDeadline sets the time at which a waiting Write fails; the zero time means never.
 func (c *conn) SetWriteDeadline(t time.Time) error { return c.setDeadlines(t, false, true) }
 
 func (c *conn) setDeadlines(t time.Time, read, write bool) error {

@@ -56,11 +56,11 @@ func TestDialHangsDuringACut(t *testing.T) {
 						t.Errorf("dial: %v", err)
 					}
 				})
-				// One that waits gets through when the cut is over: what was
-				// lost is sent again, and takes its one-way delay from then.
+				// A waiting dial gets through after the cut: the lost segment is sent again, and
+				// takes its one-way delay from then on.
 				want := 8*time.Second + 40*ms
 				if dir[0] == "a" {
-					want += 40 * ms // the answer travels after it
+					want += 40 * ms // then the answer travels back
 				}
 				wantTook(t, want, func() {
 					if _, err := a.DialContext(t.Context(), "tcp", "b:80"); err != nil {

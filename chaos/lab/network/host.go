@@ -11,8 +11,7 @@ import (
 	"time"
 )
 
-// firstEphemeral is where the ports begin that are given to callers who do not
-// name one.
+// firstEphemeral is the first of the ports that are given out when a caller asks for any port.
 const firstEphemeral = 32768
 
 // Host is one place in a network. Its methods are safe for concurrent use.
@@ -30,8 +29,7 @@ type Host struct {
 // Name returns the name under which the host was made.
 func (h *Host) Name() string { return h.name }
 
-// IP returns the host's address in the network, 10.77.x.y. It is a name inside
-// this process and nothing else.
+// IP returns the host's address in the network, 10.77.x.y. It exists only inside this process.
 func (h *Host) IP() netip.Addr { return h.ip }
 
 // Listen opens a stream listener on a port of the host, 1 to 65535, or on a
@@ -49,9 +47,8 @@ func (h *Host) Listen(port int) (net.Listener, error) {
 	return l, nil
 }
 
-// ListenPacket opens a packet connection on a port of the host, 1 to 65535, or
-// on a free one if port is 0. It fails if the port is taken or the network
-// closed.
+// ListenPacket opens a packet connection on a port of the host, 1 to 65535, or on a free one if
+// port is 0. It fails if the port is taken or the network closed.
 func (h *Host) ListenPacket(port int) (net.PacketConn, error) {
 	h.net.mu.Lock()
 	defer h.net.mu.Unlock()

@@ -61,7 +61,7 @@ func (l *listener) Close() error {
 	return nil
 }
 
-// shut ends the listener without a word to the dialers.
+// shut ends the listener without notifying the dialers.
 func (l *listener) shut() {
 	l.closed = true
 	l.backlog = nil

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// maxHosts is what the addresses 10.77.0.1 to 10.77.255.255 allow.
+// maxHosts is the number of addresses from 10.77.0.1 to 10.77.255.255.
 const maxHosts = 1<<16 - 1
 
 // Network is a set of hosts and the directed links between them. Its methods

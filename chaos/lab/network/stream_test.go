@@ -32,8 +32,8 @@ func TestConnConformance(t *testing.T) {
 	}
 }
 
-// TestStreamIsHeldByACut: what is on its way when the cut begins, and what is
-// written during it, arrives one delay after the heal, and the close with it.
+// TestStreamIsHeldByACut: data on its way when a cut begins, and data written during the cut,
+// arrives one delay after the heal, and so does a close.
 func TestStreamIsHeldByACut(t *testing.T) {
 	for _, early := range []bool{false, true} {
 		bubble.Test(t, func(t *testing.T) {
@@ -46,7 +46,7 @@ func TestStreamIsHeldByACut(t *testing.T) {
 			mustWrite(t, c, "during")
 			c.Close()
 
-			mustWrite(t, s, "other way") // is not cut, but nobody reads it
+			mustWrite(t, s, "other way") // not cut, but nobody reads it
 			end := 300*time.Second + 10*ms
 			if early {
 				time.AfterFunc(time.Second, func() { n.Heal("a", "b") })
@@ -147,8 +147,8 @@ func TestWriteWaitsForRoom(t *testing.T) {
 	})
 }
 
-// TestCloseIsLearnedOnArrival: a writer goes on until the far end's close has
-// arrived, then its writes fail, one that waits for room included.
+// TestCloseIsLearnedOnArrival: a writer can write until the far end's close has arrived. Then its
+// writes fail, including one that waits for room.
 func TestCloseIsLearnedOnArrival(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		_, a, b := twoHosts(t)
@@ -235,8 +235,8 @@ func TestListenerClose(t *testing.T) {
 	})
 }
 
-// TestNetworkClose: everything that waits ends with net.ErrClosed. That no
-// goroutine stays is checked by the bubble's end.
+// TestNetworkClose: everything that waits ends with net.ErrClosed. The end of the bubble checks
+// that no goroutine remains.
 func TestNetworkClose(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		n, a, b := twoHosts(t)

@@ -150,8 +150,8 @@ func (w *wire) arm(now time.Time) {
 	}
 }
 
-// fire runs when the timer does. A firing that was overtaken by a Reset finds
-// nothing due and sets the timer again.
+// fire runs when the timer fires. If a Reset came in between, it finds nothing due and sets the
+// timer again.
 func (w *wire) fire() {
 	w.net.mu.Lock()
 	defer w.net.mu.Unlock()

@@ -1,6 +1,7 @@
-// Package node has a node of a region that is stepped by hand: nothing runs in it by itself, and nothing is said to other
-// nodes. Whoever drives it says what happens next, and when. What it does with its machine, store and journal is done by the
-// code of package region, so a simulator has whole nodes, and can end one between any two of its acts.
+// Package node provides a node of a region that is stepped by hand. Nothing runs in it by itself,
+// and it sends nothing to other nodes. Its driver decides what happens next, and when. Its work on
+// machine, store and journal is done by the code of package region. So a simulator has whole nodes,
+// and can end one between any two of its acts.
 package node
 
 import (
@@ -19,7 +20,7 @@ import (
 	"github.com/quotad/quotad/region/tenure"
 )
 
-// longest is how long a request may take by the wall clock, by which no store of a simulation is late.
+// longest is the deadline of requests by the wall clock: no store of a simulation exceeds it.
 const longest = time.Hour
 
 // Stepped is a node that is stepped by hand. Not safe for concurrent use.
@@ -30,11 +31,12 @@ type Stepped struct {
 	rights  *rights.Engine
 	limiter *admit.Limiter
 	events  []exchange.Event
-	silent  map[store.Shard]time.Time // servers that do not answer, and since when
+	silent  map[store.Shard]time.Time // since when servers have not answered
 }
 
-// New returns a node whose store is open. Of c what concerns other nodes is not used: listeners, addresses, dialer and keys.
-// The machine is told by the first of Events on what terms it may use the store.
+// New returns a node whose store is open. It ignores the parts of c that concern other nodes:
+// listeners, addresses, dialer and keys. The first of Events tells the machine under which tenure
+// it may use the store.
 func New(c region.Config) (*Stepped, error) {
 	s := &Stepped{config: c, silent: map[store.Shard]time.Time{}}
 	var err error
@@ -46,56 +48,59 @@ func New(c region.Config) (*Stepped, error) {
 	return s, s.tenure.Open(context.Background())
 }
 
-// Events returns what the machine is to hear because of what was done since it was last asked, in order.
+// Events returns, in order, the events that the node's work has produced for the machine since the
+// last call.
 func (s *Stepped) Events() []exchange.Event {
 	all := s.events
 	s.events = nil
 	return all
 }
 
-// Step has the machine hear an event at node time now, microseconds of a clock that never goes back.
+// Step has the machine hear an event at node time now, microseconds of a clock that never goes
+// back.
 func (s *Stepped) Step(now int64, e exchange.Event) exchange.Effects { return s.rights.Hear(now, e) }
 
-// Report is what was decided since the last report, for the machine to hear; empty: nothing was.
+// Report returns what was decided since the last report, for the machine; empty: nothing.
 func (s *Stepped) Report() exchange.Report {
 	all := s.rights.Observations()
 	slices.SortFunc(all, func(a, b exchange.Observed) int { return cmp.Compare(a.Bucket.ID, b.Bucket.ID) })
 	return all
 }
 
-// Asked is a peer's message as the machine hears it, under a number that its Answer will have.
+// Asked returns the event for a peer's message. id is the number that the Answer will have.
 func (s *Stepped) Asked(id uint64, m exchange.Message) exchange.Asked { return s.rights.Asked(id, m) }
 
-// Questioned is the question of a node that recovers as the machine hears it, under a number that its Testify will have.
+// Questioned returns the event for the question of a recovering node. id is the number that the
+// Testify will have.
 func (s *Stepped) Questioned(id uint64, q exchange.Question) exchange.Questioned {
 	return s.rights.Questioned(id, q)
 }
 
-// Lend carries the debits of one message out.
+// Lend carries out the debits of one message.
 func (s *Stepped) Lend(all []exchange.Lend) { s.rights.Lend(context.Background(), all) }
 
 // Record makes rows durable.
 func (s *Stepped) Record(r exchange.Record) { s.rights.Record(context.Background(), r) }
 
-// Credit carries credits out.
+// Credit carries out credits.
 func (s *Stepped) Credit(all []exchange.Credit) { s.rights.Credit(context.Background(), all) }
 
-// Consult looks up what is asked for.
+// Consult looks up what a Consult asks for.
 func (s *Stepped) Consult(c exchange.Consult) { s.rights.Consult(context.Background(), c) }
 
 // Restore has the store restore buckets.
 func (s *Stepped) Restore(all []exchange.Restore) { s.rights.Restore(context.Background(), all) }
 
-// PublishHint returns a hint as gossip carries it.
+// PublishHint encodes a hint for gossip.
 func (s *Stepped) PublishHint(h exchange.Hint) ([]byte, error) { return s.rights.Hints().Publish(h) }
 
-// MergeHints takes in what gossip carried.
+// MergeHints merges gossiped hints.
 func (s *Stepped) MergeHints(b []byte) error {
 	_, err := s.rights.Hints().Merge(b)
 	return err
 }
 
-// Reopen opens the store again if that is due; after an error it is due again.
+// Reopen opens the store again if that is due. After an error it is still due.
 func (s *Stepped) Reopen() error {
 	select {
 	case <-s.tenure.Due():
@@ -109,29 +114,29 @@ func (s *Stepped) Reopen() error {
 	return err
 }
 
-// TryAgain tries a store that did not answer.
+// TryAgain tries stores that did not answer.
 func (s *Stepped) TryAgain() { s.limiter.TryAgain(context.Background(), s.silent) }
 
-// SettleLocal charges in the store what was admitted without it.
+// SettleLocal charges to the store what was admitted without it.
 func (s *Stepped) SettleLocal() { s.limiter.SettleLocal(context.Background()) }
 
-// CloseBooks does what a node does last that is asked to end.
+// CloseBooks does the last work of a node that shuts down in order.
 func (s *Stepped) CloseBooks() error {
 	err := s.limiter.SettleAll(context.Background())
 	s.rights.Checkpoint(context.Background(), true)
 	return err
 }
 
-// Checkpoint has the store show its time, and writes down what use has moved.
+// Checkpoint reads the store's time, and writes checkpoints of changed use to the journal.
 func (s *Stepped) Checkpoint() {
 	s.tenure.Beat(context.Background())
 	s.rights.Checkpoint(context.Background(), false)
 }
 
-// Forget drops what weighs no more, from memory and journal.
+// Forget drops what no longer weighs from memory and journal.
 func (s *Stepped) Forget() { s.node.Forget(s.config.Now()) }
 
-// Adopt puts another limits document in force, trying once.
+// Adopt tries once to put another limits document in force.
 func (s *Stepped) Adopt(d *policy.Document) error {
 	return s.tenure.AdoptOnce(context.Background(), d)
 }
@@ -141,7 +146,7 @@ func (s *Stepped) Refund(receipt string) (admit.Refunded, error) {
 	return s.limiter.Refund(context.Background(), receipt)
 }
 
-// Buckets are those of the limits that apply to a request, as the exchange knows them.
+// Buckets returns the buckets of the limits that apply to a request, as the exchange knows them.
 func (s *Stepped) Buckets(q admit.Request) []*exchange.Bucket {
 	f, err := s.limiter.Begin(q, false)
 	if err != nil {
@@ -165,24 +170,26 @@ func (s *Stepped) Stats() exchange.Stats {
 // Key returns the key of a bucket in the store.
 func (s *Stepped) Key(id string) string { return s.tenure.Rules().Key(id) }
 
-// ExistsUntil returns the store time until which this node knows a bucket to be in the store: only until then does it notice
-// that it was deleted.
+// ExistsUntil returns the store time (µs) until which this node knows that a bucket is in the
+// store. Only until then does the node notice that the bucket was deleted.
 func (s *Stepped) ExistsUntil(id string) int64 { return s.rights.ExistsUntil(id) }
 
-// Epoch returns that of the document this node works under.
+// Epoch returns the epoch of the document this node works under.
 func (s *Stepped) Epoch() string { return s.tenure.Rules().Epoch }
 
 // Generation returns the generation of the store that this node works under.
 func (s *Stepped) Generation() uint64 { return s.tenure.Generation() }
 
-// Waiting is a request that waits. Again must be called, once: when its wait is over, or its patience.
+// Waiting is a request that waits. Again must be called exactly once for it, when its wait is over
+// or when its patience has run out.
 type Waiting struct {
 	Buckets  []string
 	Patience time.Duration
 	flow     *admit.Flow
 }
 
-// Check decides a request as a node does, but does not wait: it returns either a decision or what to wait for.
+// Check decides a request as a node does, but does not block: it returns either a decision or a
+// request that waits.
 func (s *Stepped) Check(q admit.Request) (admit.Decision, *Waiting, error) {
 	f, err := s.limiter.Begin(q, true)
 	if err != nil {
@@ -191,14 +198,14 @@ func (s *Stepped) Check(q admit.Request) (admit.Decision, *Waiting, error) {
 	return s.goOn(f)
 }
 
-// Said is what came of one request of several: a decision, what to wait for, or an error.
+// Said is the result of one request of several: a decision, a wait, or an error.
 type Said struct {
 	Decision admit.Decision
 	Waiting  *Waiting
 	Err      error
 }
 
-// CheckTogether decides several requests of one call as a node does, but does not wait.
+// CheckTogether decides several requests of one call as a node does, but does not block.
 func (s *Stepped) CheckTogether(all []admit.Request) []Said {
 	said := make([]Said, len(all))
 	flows, place := make([]*admit.Flow, 0, len(all)), make([]int, 0, len(all))
@@ -219,15 +226,17 @@ func (s *Stepped) CheckTogether(all []admit.Request) []Said {
 	return said
 }
 
-// Settle tells the requests that wait for a bucket what the machine said of it.
+// Settle tells the requests that wait for a bucket what the machine has settled.
 func (s *Stepped) Settle(one exchange.Settled) { s.rights.Settle(one) }
 
-// Over says whether a request has waited long enough: the machine has said of all that it waits for whether asking the store
-// once more may help, or of one that it does not.
+// Over reports whether a request's wait is over: either the machine has settled all buckets that it
+// waits for, or one of them such that asking the store again cannot help. helps reports whether
+// asking the store again may help.
 func (w *Waiting) Over() (helps, over bool) { return w.flow.Over() }
 
-// Again goes on with a request that waited. helps: the machine said that asking the store once more may help; timedOut: the
-// request's patience is over. asked: the store was asked once more, so that what is decided is not of before the wait.
+// Again goes on with a request that waited. helps is as Over returned it. timedOut says that the
+// request's patience has run out. asked reports whether the store was asked again; if not, the
+// decision rests on the store's answer from before the wait.
 func (s *Stepped) Again(w *Waiting, helps, timedOut bool) (d admit.Decision, more *Waiting, asked bool, err error) {
 	w.flow.Waited(helps, timedOut)
 	asked = w.flow.Next() == admit.Asks

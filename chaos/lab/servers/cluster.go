@@ -15,9 +15,9 @@ import (
 // Slots is how many slots a Redis Cluster has.
 const Slots = 16384
 
-// StartCluster starts a Redis Cluster of masters without replicas, each a redis-server on a free loopback port, divides
-// the slots evenly among them and waits until all of them serve. The servers are named in the URL in the order of their
-// slots.
+// StartCluster starts a Redis Cluster of masters without replicas, each a redis-server on a free
+// loopback port, divides the slots evenly among them and waits until all of them serve. The servers
+// are named in the URL in the order of their slots.
 func StartCluster(ctx context.Context, masters int) (_ *Server, err error) {
 	var all []*Server
 	end := func() error {
@@ -55,8 +55,9 @@ func StartCluster(ctx context.Context, masters int) (_ *Server, err error) {
 	return &Server{URL: "redis+cluster://" + strings.Join(addrs, ","), close: end}, nil
 }
 
-// joinCluster gives the n-th of so many servers its slots and has it meet the first. The first is met by its own port,
-// so it is the others that are named to it.
+// joinCluster gives the n-th of so many servers its slots, and introduces it to the first server
+// with MEET. at and first are the URLs of the two. bus is the port of this server's cluster bus,
+// which MEET needs.
 func joinCluster(ctx context.Context, at, first string, bus, n, of int) error {
 	own, err := plainClient(at)
 	if err != nil {

@@ -13,8 +13,9 @@ import (
 	"github.com/quotad/quotad/algorithms"
 )
 
-// Driven is an embedded Redis for simulators, which do one thing at a time: its TIME, and with it the end of keys' time,
-// stands still between calls of Set, and it loses data when it is told to. Not safe for concurrent use.
+// Driven is an embedded Redis for simulators, which do one thing at a time. Its TIME, and with it
+// the expiry of keys, stands still between calls of Set. It loses data on demand. Not safe for
+// concurrent use.
 type Driven struct {
 	server *Server
 	redis  *miniredis.Miniredis
@@ -23,8 +24,8 @@ type Driven struct {
 	replid atomic.Pointer[string]
 }
 
-// StartDrivenBy starts a Driven at a time, with a master_replid. An empty one stands for data without identity, as that
-// of other embedded servers.
+// StartDrivenBy starts a Driven at a time, with a master_replid. If that is empty its data has no
+// identity, as with other embedded servers.
 func StartDrivenBy(now time.Time, replid string) (*Driven, error) {
 	m, s, err := startEmbedded("127.0.0.1:0", "")
 	if err != nil {
@@ -41,7 +42,8 @@ func StartDrivenBy(now time.Time, replid string) (*Driven, error) {
 	return d, nil
 }
 
-// loadScripts gives the server the scripts that stores name by their digest, so that each call takes one round trip.
+// loadScripts loads the scripts that stores call by their digest, so that each call takes one round
+// trip.
 func (d *Driven) loadScripts() error {
 	client, err := plainClient(d.server.URL)
 	if err != nil {
@@ -63,7 +65,7 @@ func (d *Driven) Close() error { return d.server.Close() }
 // URL is where the server is.
 func (d *Driven) URL() string { return d.server.URL }
 
-// identify answers with the server's master_replid, of which the embedded server knows nothing.
+// identify answers INFO with the server's master_replid, which the embedded server does not know.
 func (d *Driven) identify(c *wire.Peer, command string, args ...string) bool {
 	replid := *d.replid.Load()
 	if replid == "" || command != "INFO" || len(args) != 1 || !strings.EqualFold(args[0], "replication") {
@@ -73,10 +75,10 @@ func (d *Driven) identify(c *wire.Peer, command string, args ...string) bool {
 	return true
 }
 
-// Set sets the server's clock, forward or back. A step back lengthens what keys have left to live: they end when the
-// clock shows the same as before it.
+// Set sets the server's clock, forward or back. After a step back keys live longer: they expire
+// when the clock again shows the time at which they were to expire.
 func (d *Driven) Set(now time.Time) {
-	d.Expire() // by the clock of before
+	d.Expire() // by the old clock
 	back := d.now.Sub(now)
 	d.redis.SetTime(now)
 	if back > 0 {
@@ -85,19 +87,20 @@ func (d *Driven) Set(now time.Time) {
 	d.now = now
 }
 
-// Expire ends the keys whose time is up by the server's clock, as any call does.
+// Expire drops the keys that have expired by the server's clock, as any call does.
 func (d *Driven) Expire() { d.redis.DB(0) }
 
-// Holds says whether there is a key.
+// Holds reports whether a key exists.
 func (d *Driven) Holds(key string) bool { return d.redis.Exists(key) }
 
-// Flush loses all data, as FLUSHALL does: the master_replid stays.
+// Flush loses all data, as FLUSHALL does. The master_replid stays.
 func (d *Driven) Flush() { d.redis.FlushAll() }
 
 // Delete deletes a key, as DEL does.
 func (d *Driven) Delete(key string) { d.redis.Del(key) }
 
-// Restart loses all data and gives the server another master_replid, as a Redis does that saves nothing. Scripts stay.
+// Restart loses all data and gives the server another master_replid, as a Redis that saves nothing
+// does. Scripts stay loaded.
 func (d *Driven) Restart() {
 	d.redis.FlushAll()
 	d.starts++
@@ -107,5 +110,5 @@ func (d *Driven) Restart() {
 // Replid returns the server's master_replid.
 func (d *Driven) Replid() string { return *d.replid.Load() }
 
-// Rename gives the server another master_replid with the same data, as a replica has that was promoted.
+// Rename gives the server another master_replid and keeps its data, as on a promoted replica.
 func (d *Driven) Rename(replid string) { d.replid.Store(&replid) }

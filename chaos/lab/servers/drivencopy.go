@@ -2,17 +2,17 @@ package servers
 
 import "time"
 
-// DrivenCopy is the data that a Driven had at a moment, as a replica has that lags behind it.
+// DrivenCopy is a copy of the data of a Driven, as on a replica that lags behind.
 type DrivenCopy struct{ keys map[string]copiedKey }
 
-// copiedKey is a hash or a text: quotad writes nothing else.
+// copiedKey is a hash or a string: quotad writes nothing else.
 type copiedKey struct {
-	fields map[string]string // nil: it is a text
+	fields map[string]string // nil: it is a string
 	text   string
-	ends   time.Time // zero: never
+	ends   time.Time // when it expires; zero: never
 }
 
-// Copy returns the server's data of now.
+// Copy returns a copy of the server's present data.
 func (d *Driven) Copy() *DrivenCopy {
 	db := d.redis.DB(0)
 	c := &DrivenCopy{keys: map[string]copiedKey{}}
@@ -23,7 +23,7 @@ func (d *Driven) Copy() *DrivenCopy {
 		}
 		if db.Type(key) == "hash" {
 			k.fields = map[string]string{}
-			fields, _ := db.HKeys(key) // it is there, and a hash
+			fields, _ := db.HKeys(key) // the key exists, and is a hash
 			for _, field := range fields {
 				k.fields[field] = db.HGet(key, field)
 			}
@@ -35,7 +35,7 @@ func (d *Driven) Copy() *DrivenCopy {
 	return c
 }
 
-// Promote puts a copy in the place of the server's data, under another master_replid, as a failover does.
+// Promote replaces the server's data with a copy, under another master_replid, as a failover does.
 func (d *Driven) Promote(c *DrivenCopy, replid string) {
 	d.redis.FlushAll()
 	db := d.redis.DB(0)
@@ -47,7 +47,7 @@ func (d *Driven) Promote(c *DrivenCopy, replid string) {
 			db.HSet(key, field, value)
 		}
 		if k.fields == nil {
-			_ = db.Set(key, k.text) // nothing of another kind is in its place
+			_ = db.Set(key, k.text) // no key of another type is in its place
 		}
 		if !k.ends.IsZero() {
 			db.SetTTL(key, k.ends.Sub(d.now))

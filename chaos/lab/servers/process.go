@@ -18,7 +18,7 @@ import (
 // Server is a Redis that this process started. It keeps nothing when it ends.
 type Server struct {
 	URL string
-	// Now is the clock that a node beside this server must use; nil: the wall clock.
+	// Now is the clock that nodes using this server must use; nil: the wall clock.
 	Now   func() time.Time
 	close func() error
 }
@@ -26,20 +26,20 @@ type Server struct {
 // Close ends the server; further calls do nothing.
 func (s *Server) Close() error { return s.close() }
 
-// ErrNoRedisServer says that there is no redis-server to start on this machine.
+// ErrNoRedisServer says that redis-server is not installed on this machine.
 var ErrNoRedisServer = errors.New("redis-server is not installed: apt-get install redis-server (or brew install redis)")
 
 // StartProcess starts a redis-server on a free loopback port and waits until it answers.
 func StartProcess(ctx context.Context) (*Server, error) { return StartProcessWith(ctx) }
 
-// StartProcessWith is StartProcess with further arguments for redis-server, which come after its own.
+// StartProcessWith is StartProcess with further arguments for redis-server, after its own ones.
 func StartProcessWith(ctx context.Context, args ...string) (*Server, error) {
 	path, err := exec.LookPath("redis-server")
 	if err != nil {
 		return nil, ErrNoRedisServer
 	}
 	var last error
-	for range 5 { // the free port may be taken before redis-server takes it
+	for range 5 { // another process may take the free port first
 		port, err := FreePort()
 		if err != nil {
 			return nil, err

@@ -43,7 +43,7 @@ func closes(t *testing.T, start func(context.Context) (*Server, error)) {
 	}
 }
 
-// TestStartProcessRefuses: what cannot be started says why.
+// TestStartProcessRefuses: the error says why a server cannot be started.
 func TestStartProcessRefuses(t *testing.T) {
 	t.Run("not installed", func(t *testing.T) {
 		t.Setenv("PATH", t.TempDir())

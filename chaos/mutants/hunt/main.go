@@ -1,5 +1,5 @@
-// Hunt builds mutants and lets the simulator look for them: each must break an invariant within its number of seeds, or fail
-// its test. It prints a table, and hunts all mutants, or those named.
+// Hunt builds mutants and lets the simulator look for them. Each must break an invariant within its
+// number of seeds, or fail its test. It hunts the named mutants, or all, and prints a table.
 //
 // Exit codes: 0 all were found, 2 bad usage or a mutant that does not build, 3 one was not found.
 package main
@@ -39,7 +39,8 @@ func main() {
 	}
 }
 
-// hunt hunts the named mutants, all if there are none, and says whether each was found that is to be.
+// hunt hunts the named mutants, or all if there are no names. It reports whether all of them were
+// found.
 func hunt(ctx context.Context, dir string, seeds int, names []string) (bool, error) {
 	all := mutants.All
 	if len(names) > 0 {
@@ -76,10 +77,10 @@ func hunt(ctx context.Context, dir string, seeds int, names []string) (bool, err
 	return ok, nil
 }
 
-// finding is how a mutant was found.
+// finding says how a mutant was found.
 type finding struct{ by, of, what string }
 
-// one hunts one mutant: with seeds of its simulator, or with its test.
+// one hunts one mutant, with seeds of its simulator or with its test.
 func one(ctx context.Context, m mutants.Mutant, dir, binary string, seeds int) (finding, error) {
 	if m.Test.Name != "" {
 		what, err := m.Fails(ctx, dir)

@@ -1,6 +1,7 @@
-// Seeds runs seeds of the simulator until one breaks an invariant, and prints a line about it: what quotad simulate does,
-// without shrinking and explaining. It is all that a mutant needs, and builds in half the time. With -demand it runs a demand
-// of package workload without faults instead, of which what is denied falsely must stay below a budget.
+// Seeds runs seeds of the simulator until one breaks an invariant, and prints a line about it. It
+// is quotad simulate without shrinking and explaining. Mutants need no more, and it builds in half
+// the time. With -demand it runs a demand of package workload without faults instead; its false
+// denials must stay below a budget.
 //
 // Exit codes: 0 everything held, 2 bad usage, 3 something did not.
 package main
@@ -53,7 +54,7 @@ func main() {
 		return
 	}
 	h.For, h.Window, h.Algorithm = length.Microseconds(), window.Microseconds(), algorithms.Kind(algorithm)
-	debug.SetGCPercent(400) // short-lived garbage, and little that lives
+	debug.SetGCPercent(400) // most garbage is short-lived
 	tally, err := h.Run(context.Background())
 	switch {
 	case err != nil:
@@ -64,13 +65,14 @@ func main() {
 	}
 }
 
-// broken ends the program with a seed and what it broke.
+// broken ends the program and reports a seed and what it broke.
 func broken(seed uint64, what any) {
 	fmt.Printf("%d %v\n", seed, what)
 	os.Exit(exitBroken)
 }
 
-// budget runs a demand of ten seconds on three regions until too much of it is denied falsely.
+// budget runs a demand of ten seconds on three regions, with one seed after another, until the
+// false denials exceed the budget.
 func budget(demand, algorithm string, h sim.Hunt, most baseline.Millionths) {
 	s := workload.Usual()
 	s.Length, s.Algorithm = 10*workload.Second, algorithm

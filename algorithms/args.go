@@ -24,11 +24,17 @@ func (a *args) guard(g Fence) {
 	a.num(g.Seen)
 }
 
-func (a *args) target(t Target) { a.terms(t.Terms, t.ExistsUntil) }
+func (a *args) target(t Target) {
+	of := t.Terms
+	a.str(string(of.Kind))
+	a.num(of.Window, of.Cell, of.Tick, of.Entitlement, of.Burst, of.ClockMargin, flag(of.Recovered), t.ExistsUntil)
+}
 
-func (a *args) terms(t Terms, existsUntil int64) {
-	a.str(string(t.Kind))
-	a.num(t.Window, t.Cell, t.Tick, t.Entitlement, t.Burst, t.ClockMargin, flag(t.Recovered), existsUntil)
+// about begins the arguments of a call about one bucket.
+func about(f Fence, t Target) (a args) {
+	a.guard(f)
+	a.target(t)
+	return a
 }
 
 // Args returns the script's ARGV.
@@ -54,9 +60,7 @@ func (c Decide) Args() []any {
 
 // Args returns the script's ARGV.
 func (c Lend) Args() []any {
-	var a args
-	a.guard(c.Fence)
-	a.target(c.Target)
+	a := about(c.Fence, c.Target)
 	a.str(c.Peer)
 	a.num(c.Cell, c.Returned, c.Lent, c.Kept, c.Cap, c.Burst, c.KeptBurst, c.CapBurst)
 	return a
@@ -64,9 +68,7 @@ func (c Lend) Args() []any {
 
 // Args returns the script's ARGV.
 func (c Credit) Args() []any {
-	var a args
-	a.guard(c.Fence)
-	a.target(c.Target)
+	a := about(c.Fence, c.Target)
 	a.str(c.Peer)
 	a.num(int64(c.PeerGeneration), c.Cell, c.Lent, c.Returned, c.Most, c.Burst, c.MostBurst, c.At)
 	return a
@@ -74,10 +76,7 @@ func (c Credit) Args() []any {
 
 // Args returns the script's ARGV.
 func (c Inspect) Args() []any {
-	var a args
-	a.guard(c.Fence)
-	a.terms(c.Terms, 0)
-	return a
+	return about(c.Fence, Target{Terms: c.Terms})
 }
 
 // Args returns the script's ARGV.
@@ -94,17 +93,12 @@ func (c Refund) Args() []any {
 
 // Args returns the script's ARGV.
 func (c Reset) Args() []any {
-	var a args
-	a.guard(c.Fence)
-	a.target(c.Target)
-	return a
+	return about(c.Fence, c.Target)
 }
 
 // Args returns the script's ARGV.
 func (c Recall) Args() []any {
-	var a args
-	a.guard(c.Fence)
-	a.target(c.Target)
+	a := about(c.Fence, c.Target)
 	a.str(c.Peer)
 	a.num(int64(c.PeerGeneration))
 	return a
@@ -112,9 +106,7 @@ func (c Recall) Args() []any {
 
 // Args returns the script's ARGV.
 func (c Restore) Args() []any {
-	var a args
-	a.guard(c.Fence)
-	a.terms(c.Terms, 0)
+	a := about(c.Fence, Target{Terms: c.Terms})
 	a.num(c.LostAt, c.Cap, c.Most, c.Use.Cell, c.Use.Units, c.Use.At)
 	for _, names := range [][]string{c.KnownPeers, c.UnknownPeers} {
 		a.num(int64(len(names)))
@@ -130,9 +122,7 @@ func (c Restore) Args() []any {
 
 // Args returns the script's ARGV.
 func (c Book) Args() []any {
-	var a args
-	a.guard(c.Fence)
-	a.target(c.Target)
+	a := about(c.Fence, c.Target)
 	a.str(c.Node)
 	a.num(c.Window, c.Units)
 	return a

@@ -13,24 +13,14 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab/fixtures"
 	"github.com/quotad/quotad/chaos/lab/servers"
 )
 
 // starts are the functions that start the Redis servers on which every script is tested.
 var starts = map[string]func(*testing.T) *servers.Server{
-	"embedded": func(t *testing.T) *servers.Server { return started(t)(servers.StartEmbedded(t.Context())) },
-	"process":  func(t *testing.T) *servers.Server { return started(t)(servers.StartProcess(t.Context())) },
-}
-
-func started(t *testing.T) func(*servers.Server, error) *servers.Server {
-	return func(s *servers.Server, err error) *servers.Server {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = s.Close() })
-		return s
-	}
+	"embedded": func(t *testing.T) *servers.Server { return fixtures.Started(t)(servers.StartEmbedded(t.Context())) },
+	"process":  func(t *testing.T) *servers.Server { return fixtures.Process(t) },
 }
 
 // lua runs the production scripts. With ownClock their TIME is the one that the test has set.
@@ -40,14 +30,7 @@ type lua struct {
 }
 
 func newLua(t *testing.T, s *servers.Server) *lua {
-	opts, err := redis.ParseURL(s.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	opts.DisableIdentity = true
-	client := redis.NewClient(opts)
-	t.Cleanup(func() { _ = client.Close() })
-	return &lua{client: client, ownClock: true}
+	return &lua{client: fixtures.Operator(t, s), ownClock: true}
 }
 
 const token = "token"

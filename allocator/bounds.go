@@ -362,9 +362,9 @@ func (e Exposure) fadesApart(cause string) Bound {
 		if beyond == 0 {
 			lent = 0
 		}
-		return together(cause, when, "d <= guard: 0, else sum of l F but the least", lent)
+		return together(cause, when, "d<=margin: 0, else sum of l F but the least", lent)
 	}
-	return together(cause, when, "sum of l F but the least x (d - guard) / W", mulDivUp(lent, min(beyond, e.Window), e.Window))
+	return together(cause, when, "sum of l F but the least x (d - margin) / W", mulDivUp(lent, min(beyond, e.Window), e.Window))
 }
 
 func entitled(h Holding) int64 { return h.Entitlement }

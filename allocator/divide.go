@@ -52,11 +52,6 @@ type Portion struct {
 // If more is lacking than all peers are thought to have, each peer whose offer says Some is asked
 // for at least tail units. jitter (parts per million) decides which peers get the units left over
 // from rounding. The largest portion comes first.
-func Divide(units, tail int64, offers []Offer, jitter int64, inNeed bool) []Portion {
-	return new(Scratch).Divide(units, tail, offers, jitter, inNeed)
-}
-
-// Divide is the function of the same name, in memory that is used again.
 func (k *Scratch) Divide(units, tail int64, offers []Offer, jitter int64, inNeed bool) []Portion {
 	total := Offered(offers)
 	k.weights = sized(k.weights, len(offers))

@@ -139,7 +139,7 @@ func TestTarget(t *testing.T) {
 		switch {
 		case !rival && got != most:
 			r.Fatalf("%v: %d, without a rival it may have %d", demanders, got, most)
-		case rival && got != WaterFill(demanders)[0]:
+		case rival && got != waterFill(demanders)[0]:
 			r.Fatalf("%v: %d", demanders, got)
 		case got > most || rival && got > own.Entitlement+left:
 			r.Fatalf("%v: %d of at most %d", demanders, got, most)

@@ -103,7 +103,7 @@ func TestWaterFill(t *testing.T) {
 		{"lending limit", []Demander{demander(400, 900), {400, 60, 1000, 10}, {200, 20, 1000, 0}}, []int64{410, 60, 20}},
 		{"no entitlement", []Demander{demander(0, 5), demander(10, 2)}, []int64{5, 2}},
 	} {
-		if got := WaterFill(c.demanders); !slices.Equal(got, c.want) {
+		if got := waterFill(c.demanders); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
 	}
@@ -120,7 +120,7 @@ func TestWaterFillEqualsHandingOutUnits(t *testing.T) {
 			total += c.Entitlement
 			demanders[i] = c
 		}
-		got, want := WaterFill(demanders), fillByUnits(demanders)
+		got, want := waterFill(demanders), fillByUnits(demanders)
 		if sum(got) != sum(want) || sum(got) > total {
 			t.Fatalf("%v: %v adds up to %d, unit by unit %v to %d", demanders, got, sum(got), want, sum(want))
 		}
@@ -189,7 +189,7 @@ func TestDivide(t *testing.T) {
 			offers = append(offers, o)
 		}
 		var asked int64
-		for _, p := range Divide(units, 0, offers, rapid.Int64Range(800_000, 1_200_000).Draw(t, "jitter"), inNeed) {
+		for _, p := range divide(units, 0, offers, rapid.Int64Range(800_000, 1_200_000).Draw(t, "jitter"), inNeed) {
 			has := offers[p.Peer].Back + offers[p.Peer].Spare
 			if p.Units <= 0 || has == 0 || (!inNeed && p.Units > has) {
 				t.Fatalf("peer %+v is asked for %d", offers[p.Peer], p.Units)

@@ -17,7 +17,7 @@ func TestAScratchDividesAsAnew(t *testing.T) {
 			demanders := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Demander {
 				return Demander{Entitlement: amount.Draw(t, "f"), Demand: amount.Draw(t, "d"), Borrow: amount.Draw(t, "b"), Lend: amount.Draw(t, "l")}
 			}), 1, 12).Draw(t, "demanders")
-			if got, want := slices.Clone(scratch.WaterFill(demanders)), WaterFill(demanders); !slices.Equal(got, want) {
+			if got, want := slices.Clone(scratch.WaterFill(demanders)), waterFill(demanders); !slices.Equal(got, want) {
 				t.Fatalf("water-fill %v, anew %v", got, want)
 			}
 			offers := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Offer {
@@ -25,10 +25,17 @@ func TestAScratchDividesAsAnew(t *testing.T) {
 					Some: rapid.Bool().Draw(t, "some")}
 			}), 0, 12).Draw(t, "offers")
 			units, tail, jitter, need := amount.Draw(t, "units"), amount.Draw(t, "tail"), amount.Draw(t, "jitter"), rapid.Bool().Draw(t, "need")
-			got, want := scratch.Divide(units, tail, offers, jitter, need), Divide(units, tail, offers, jitter, need)
+			got, want := scratch.Divide(units, tail, offers, jitter, need), divide(units, tail, offers, jitter, need)
 			if !slices.Equal(got, want) {
 				t.Fatalf("divided into %v, anew into %v", got, want)
 			}
 		}
 	})
+}
+
+// waterFill is that of Scratch on fresh memory, and divide likewise.
+func waterFill(demanders []Demander) []int64 { return new(Scratch).WaterFill(demanders) }
+
+func divide(units, tail int64, offers []Offer, jitter int64, inNeed bool) []Portion {
+	return new(Scratch).Divide(units, tail, offers, jitter, inNeed)
 }

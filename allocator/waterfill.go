@@ -16,14 +16,6 @@ func (p RegionPart) Demander(demand int64) Demander {
 // floor returns what a region gets before anyone borrows.
 func (c Demander) floor() int64 { return min(c.Entitlement, c.Demand) }
 
-// WaterFill returns each region's target share of a cell, by weighted max-min fairness (Bertsekas
-// and Gallager, Data Networks, 6.5.2). First every region gets what it wants of its entitlement.
-// What a region leaves over, at most what it may lend, goes to the regions that want more. They get
-// it in proportion to their entitlements (an entitlement of 0 weighs as 1 unit), each at most what
-// it may borrow. Parts are rounded by largest remainder. The targets never add up to more than the
-// entitlements.
-func WaterFill(demanders []Demander) []int64 { return new(Scratch).WaterFill(demanders) }
-
 // Scratch is memory for divisions, used again by the next one, so that they allocate nothing. A
 // result is valid until the next call. The zero value is ready to use; it is not safe for
 // concurrent use.
@@ -34,7 +26,12 @@ type Scratch struct {
 	portions                      []Portion
 }
 
-// WaterFill is the function of the same name, in memory that is used again.
+// WaterFill returns each region's target share of a cell, by weighted max-min fairness (Bertsekas
+// and Gallager, Data Networks, 6.5.2). First every region gets what it wants of its entitlement.
+// What a region leaves over, at most what it may lend, goes to the regions that want more. They get
+// it in proportion to their entitlements (an entitlement of 0 weighs as 1 unit), each at most what
+// it may borrow. Parts are rounded by largest remainder. The targets never add up to more than the
+// entitlements.
 func (k *Scratch) WaterFill(demanders []Demander) []int64 {
 	k.target, k.unmet = sized(k.target, len(demanders)), sized(k.unmet, len(demanders))
 	target, unmet := k.target, k.unmet

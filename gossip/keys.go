@@ -9,8 +9,8 @@ import (
 	"github.com/hashicorp/memberlist"
 )
 
-// mostKeys bounds the keys in force: a packet that none of them opens is tried with all.
-const mostKeys = 8
+// maxKeys bounds the keys in force: a packet that none of them opens is tried with all.
+const maxKeys = 8
 
 var (
 	errKeyless  = errors.New("gossip: no keys are given, and a node that encrypts cannot go over to plain text: restart it without keys")
@@ -39,8 +39,8 @@ func (g *Gossip) SetKeys(keys [][]byte) error {
 }
 
 func checkKeys(keys [][]byte) error {
-	if len(keys) > mostKeys {
-		return fmt.Errorf("%d keys are given, at most %d can be in force: drop those that no node encrypts with any more", len(keys), mostKeys)
+	if len(keys) > maxKeys {
+		return fmt.Errorf("%d keys are given, at most %d can be in force: drop those that no node encrypts with any more", len(keys), maxKeys)
 	}
 	for i, k := range keys {
 		if memberlist.ValidateKey(k) != nil {

@@ -169,7 +169,7 @@ func TestSetKeysRefuses(t *testing.T) {
 			{plain, keys(aKey(1)), "restart it with keys"},
 			{plain, nil, "no keys are given"},
 			{locked, [][]byte{aKey(1), []byte("short")}, "key 2 of 2 has 5 bytes"},
-			{locked, slices.Repeat(keys(aKey(2)), mostKeys+1), "at most 8"},
+			{locked, slices.Repeat(keys(aKey(2)), maxKeys+1), "at most 8"},
 		} {
 			if err := test.node.SetKeys(test.keys); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("%s, %d keys: %v, want %q", test.node.cfg.Name, len(test.keys), err, test.want)
@@ -184,7 +184,7 @@ func TestSetKeysRefuses(t *testing.T) {
 // TestInstallHoldsExactlyTheKeysGiven: whatever keys a ring held before, it then encrypts with the
 // first given key and holds the others. Readers of the earlier keys see them unchanged.
 func TestInstallHoldsExactlyTheKeysGiven(t *testing.T) {
-	some := rapid.SliceOfN(rapid.Map(rapid.ByteRange(1, 6), aKey), 1, mostKeys)
+	some := rapid.SliceOfN(rapid.Map(rapid.ByteRange(1, 6), aKey), 1, maxKeys)
 	rapid.Check(t, func(t *rapid.T) {
 		ring, err := newRing(some.Draw(t, "at first"))
 		if err != nil {

@@ -30,13 +30,13 @@ type roster struct {
 	admission *admission
 	members   map[string]Member
 	goodbyes  map[string]bool           // members that said they would leave
-	departed  map[netip.AddrPort]bool   // addresses of members that left, at most mostDeparted
+	departed  map[netip.AddrPort]bool   // addresses of members that left, at most maxDeparted
 	newcomers map[string]netip.AddrPort // members not yet greeted
 	book      *book                     // every other member ever seen
 }
 
-// mostDeparted bounds the addresses kept of members that left. Only the addresses of seeds matter.
-const mostDeparted = 1024
+// maxDeparted bounds the addresses kept of members that left. Only the addresses of seeds matter.
+const maxDeparted = 1024
 
 func newRoster(c Config) *roster {
 	return &roster{
@@ -98,7 +98,7 @@ func (r *roster) NotifyLeave(n *memberlist.Node) {
 		// The member will call us when it comes back. A seed may know nobody to call, so departed
 		// keeps the address, and the seed is called again.
 		r.book.forget(n.Name)
-		if len(r.departed) < mostDeparted {
+		if len(r.departed) < maxDeparted {
 			r.departed[gone.Addr] = true
 		}
 		r.log.Info("gossip: member left", "member", n.Name, "addr", gone.Addr)

@@ -4,7 +4,7 @@ import "time"
 
 // Timing is how often a node does each of its tasks. In the formulas n is the number of nodes, S
 // the size of the marshalled state, and RTT the round trip between the two nodes that are furthest
-// apart. Start from WAN or LAN and change single fields.
+// apart. Start from WAN and change single fields.
 type Timing struct {
 	// ProbeInterval is how often a node probes another one, each in its turn. It must be long
 	// enough for a direct probe and an indirect one after it: ProbeTimeout + 2 RTT. Cost: 2 packets
@@ -71,14 +71,4 @@ func WAN() Timing {
 		StreamTimeout:    5 * time.Second,
 		NameReclaim:      5 * time.Second,
 	}
-}
-
-// LAN suits nodes of one region, with round trips below 10 ms. A dead node is found in 2 to 5 s.
-func LAN() Timing {
-	t := WAN()
-	t.ProbeInterval = 500 * time.Millisecond
-	t.ProbeTimeout = 200 * time.Millisecond
-	t.GossipInterval = 100 * time.Millisecond
-	t.StreamTimeout = 2 * time.Second
-	return t
 }

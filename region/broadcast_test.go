@@ -45,7 +45,7 @@ func TestHintsOfLongKeysAreBroadcast(t *testing.T) {
 		c.running["us/n1"] = &running{Node: n, name: "us/n1", journal: cfg.Journal}
 		c.start("eu/n1", d)
 		c.meet()
-		q := request(strings.Repeat("x", admit.MostValueBytes))
+		q := request(strings.Repeat("x", admit.MaxValueBytes))
 		q.Cost = 30
 		if got, err := n.Check(t.Context(), q); err != nil || !got.Allowed {
 			t.Fatalf("%+v, %v", got, err)

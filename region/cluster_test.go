@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"net/netip"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/quotad/quotad/chaos/bubble"
 	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/fixtures"
 	"github.com/quotad/quotad/chaos/lab/network"
 	"github.com/quotad/quotad/chaos/lab/servers"
 	"github.com/quotad/quotad/policy"
@@ -60,19 +60,14 @@ type running struct {
 // test.
 func inBubble(t *testing.T, nodes []string, f func(t *testing.T, c *cluster)) {
 	t.Helper()
-	c := &cluster{dir: inMemory(t), servers: map[string]*servers.Server{}, twins: map[string]*lab.Twin{}, sizes: map[string]int{}, running: map[string]*running{},
+	c := &cluster{dir: fixtures.Folder(t), servers: map[string]*servers.Server{}, twins: map[string]*lab.Twin{}, sizes: map[string]int{}, running: map[string]*running{},
 		bootstrap: true, deadline: storeTimeout}
 	for _, name := range nodes {
 		region, _, _ := strings.Cut(name, "/")
 		if c.sizes[region]++; c.sizes[region] > 1 {
 			continue
 		}
-		server, err := servers.StartDriven(time.Now)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = server.Close() })
-		c.servers[region] = server
+		c.servers[region] = fixtures.Started(t)(servers.StartDriven(time.Now))
 	}
 	bubble.Test(t, func(t *testing.T) {
 		c.t, c.network = t, network.New()
@@ -89,18 +84,6 @@ func inBubble(t *testing.T, nodes []string, f func(t *testing.T, c *cluster)) {
 		t.Cleanup(c.close)
 		f(t, c)
 	})
-}
-
-// inMemory returns a directory that is in memory, where the system has one: tests of hours sync
-// their journals thousands of times, and none of them cuts the power.
-func inMemory(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("/dev/shm", "quotad-test-")
-	if err != nil {
-		return t.TempDir()
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	return dir
 }
 
 // started runs a test on a cluster whose nodes have all started under one document, and found each

@@ -7,34 +7,24 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/quotad/quotad/chaos/lab/documents"
-	"github.com/quotad/quotad/chaos/lab/servers"
+	"github.com/quotad/quotad/chaos/lab/fixtures"
 	"github.com/quotad/quotad/region/store"
 )
 
 // TestEvictionIsWarnedOf: a node warns once for each change that its Redis may evict keys, and the
 // status shows it.
 func TestEvictionIsWarnedOf(t *testing.T) {
-	server, err := servers.StartProcess(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer server.Close()
+	server := fixtures.Process(t)
 	n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, "name: a, limit: 10, window: 1m"))
 	var log bytes.Buffer
 	n.log = slog.New(slog.NewTextHandler(&log, nil))
+	var err error
 	if n.config.Store, err = store.Connect(store.Options{URL: server.URL, Timeout: 30 * time.Second}); err != nil {
 		t.Fatal(err)
 	}
 	defer n.config.Store.Close()
-	opts, err := redis.ParseURL(server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	client := redis.NewClient(opts)
-	defer client.Close()
+	client := fixtures.Operator(t, server)
 	now := time.Now()
 	for i, step := range []struct {
 		set   string

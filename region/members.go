@@ -21,12 +21,12 @@ const (
 	// counted. See gossip.Config.MaxGroup.
 	fewestMembers  = 64
 	membersPerNode = 4
-	// longestAddress is the length of the longest host name with a port, in bytes.
-	longestAddress = 253 + 1 + 5
+	// maxAddressBytes is the length of the longest host name with a port, in bytes.
+	maxAddressBytes = 253 + 1 + 5
 )
 
-// mostMembers returns how many members one region may have.
-func (c Config) mostMembers() int { return max(fewestMembers, membersPerNode*c.Nodes) }
+// maxMembers returns how many members one region may have.
+func (c Config) maxMembers() int { return max(fewestMembers, membersPerNode*c.Nodes) }
 
 // member is what a node tells the other nodes about itself.
 type member struct {
@@ -59,7 +59,7 @@ func memberOf(m gossip.Member) (member, error) {
 // callable says whether text is host:port.
 func callable(text string) bool {
 	host, port, err := net.SplitHostPort(text)
-	if err != nil || host == "" || len(text) > longestAddress {
+	if err != nil || host == "" || len(text) > maxAddressBytes {
 		return false
 	}
 	n, err := strconv.ParseUint(port, 10, 16)

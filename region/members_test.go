@@ -51,7 +51,7 @@ func TestMembersOfAKnownFormOnly(t *testing.T) {
 		"that says nothing":         {"there/n1", nil, false},
 		"without a port":            {"there/n1", metaOf(t, "there", "n1", "10.0.0.1"), false},
 		"of port 0":                 {"there/n1", metaOf(t, "there", "n1", "10.0.0.1:0"), false},
-		"of a long address":         {"there/n1", metaOf(t, "there", "n1", strings.Repeat("a", longestAddress)+":8082"), false},
+		"of a long address":         {"there/n1", metaOf(t, "there", "n1", strings.Repeat("a", maxAddressBytes)+":8082"), false},
 		"with escapes in its place": {"there/n1", metaOf(t, "there", "n1", "\x1b[31m:8082"), false},
 	} {
 		if _, err := n.admit(gossip.Member{Name: c.name, Meta: c.meta}); (err == nil) != c.ok {
@@ -166,7 +166,7 @@ func FuzzMember(f *testing.F) {
 		if err != nil || is.Region != region || is.String() != name || len(name) > 2*63+1 || region != "here" && region != "there" {
 			t.Errorf("%q was admitted to %q as %+v, %v", name, region, is, err)
 		}
-		if strings.ContainsFunc(name+is.address, func(r rune) bool { return r <= ' ' || r >= 0x7f }) || len(is.address) > longestAddress {
+		if strings.ContainsFunc(name+is.address, func(r rune) bool { return r <= ' ' || r >= 0x7f }) || len(is.address) > maxAddressBytes {
 			t.Errorf("%q at %q was admitted", name, is.address)
 		}
 	})

@@ -21,6 +21,7 @@ import (
 	"github.com/quotad/quotad/region/door"
 	"github.com/quotad/quotad/region/journal"
 	"github.com/quotad/quotad/region/peer"
+	"github.com/quotad/quotad/region/repeat"
 	"github.com/quotad/quotad/region/rights"
 	"github.com/quotad/quotad/region/store"
 	"github.com/quotad/quotad/region/tenure"
@@ -175,7 +176,7 @@ func (n *Node) startGossip() error {
 		Name: n.config.Region + "/" + n.config.Node, Meta: meta,
 		Packets: n.config.Packets, Streams: n.config.Streams, Dial: n.config.Dial, Advertise: n.config.Advertise,
 		Seeds: n.config.Seeds, Remembered: n.config.Journal.Peers(), Keys: n.config.GossipKeys,
-		Admit: n.admit, MaxGroup: n.config.mostMembers(),
+		Admit: n.admit, MaxGroup: n.config.maxMembers(),
 		State: n.rights.Hints(), Logger: n.log, Recovered: n.panics.Recovered, OnChange: n.membersChanged,
 	})
 	return err
@@ -189,24 +190,17 @@ const housekeepEvery = 10 * time.Second
 
 // housekeep drops what no longer counts and checks the store's memory, until ctx ends.
 func (n *Node) housekeep(ctx context.Context) {
-	every := time.NewTicker(housekeepEvery)
-	defer every.Stop()
 	n.watchEviction(ctx, time.Now())
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case now := <-every.C:
-			n.watchEviction(ctx, now)
-			// This drops the addresses that answered once but no longer do.
-			n.membersChanged(n.gossip.Members())
-			n.rights.WatchMemory()
-			if err := n.config.Journal.RememberPeers(n.gossip.Remembered()); err != nil {
-				n.log.Error("the journal cannot remember peers", "err", err)
-			}
-			n.Forget(now)
+	repeat.Every(ctx, housekeepEvery, func(now time.Time) {
+		n.watchEviction(ctx, now)
+		// This drops the addresses that answered once but no longer do.
+		n.membersChanged(n.gossip.Members())
+		n.rights.WatchMemory()
+		if err := n.config.Journal.RememberPeers(n.gossip.Remembered()); err != nil {
+			n.log.Error("the journal cannot remember peers", "err", err)
 		}
-	}
+		n.Forget(now)
+	})
 }
 
 // Forget drops from memory and journal what no longer counts at a time.
@@ -224,24 +218,17 @@ const (
 // keepBooks writes checkpoints of use to the journal, and charges in the store what was admitted
 // without it, until ctx ends.
 func (n *Node) keepBooks(ctx context.Context) {
-	every := time.NewTicker(settleEvery)
-	defer every.Stop()
 	written := time.Now()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case now := <-every.C:
-			n.books.Lock()
-			n.limiter.SettleLocal(ctx)
-			// If the disk is slow, ticks are lost.
-			if now.Sub(written) >= checkpointEvery-settleEvery/2 {
-				written = now
-				n.rights.Checkpoint(ctx, false)
-			}
-			n.books.Unlock()
+	repeat.Every(ctx, settleEvery, func(now time.Time) {
+		n.books.Lock()
+		n.limiter.SettleLocal(ctx)
+		// If the disk is slow, ticks are lost.
+		if now.Sub(written) >= checkpointEvery-settleEvery/2 {
+			written = now
+			n.rights.Checkpoint(ctx, false)
 		}
-	}
+		n.books.Unlock()
+	})
 }
 
 // prune drops the journal's records that count neither by the time of any shard of the store nor by

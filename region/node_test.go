@@ -14,6 +14,7 @@ import (
 
 	"github.com/quotad/quotad/chaos/bubble"
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/chaos/lab/fixtures"
 	"github.com/quotad/quotad/chaos/lab/network"
 	"github.com/quotad/quotad/chaos/lab/servers"
 	"github.com/quotad/quotad/policy"
@@ -350,8 +351,8 @@ func TestStartRefuses(t *testing.T) {
 // TestNoStartWithoutRights: if a node's Redis user may not do all that scripts do, the node does
 // not start, and nothing is charged.
 func TestNoStartWithoutRights(t *testing.T) {
-	server := process(t)
-	admin := operator(t, server)
+	server := fixtures.Process(t)
+	admin := fixtures.Operator(t, server)
 	c := &cluster{t: t, dir: t.TempDir(), network: network.New(), sizes: map[string]int{"here": 1}, running: map[string]*running{}, bootstrap: true, deadline: storeTimeout,
 		servers: map[string]*servers.Server{"here": {URL: strings.Replace(server.URL, "://", "://node:horse@", 1)}}}
 	c.network.Host("here/n1")

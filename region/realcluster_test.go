@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/chaos/lab/fixtures"
 	"github.com/quotad/quotad/chaos/lab/network"
 	"github.com/quotad/quotad/chaos/lab/servers"
 )
@@ -13,16 +14,7 @@ import (
 // Redis, in real time. Rights move between them. Requests of limits on several masters are charged
 // everywhere or nowhere. No limit is exceeded.
 func TestTwoRegionsOnRealServers(t *testing.T) {
-	three, err := servers.StartCluster(t.Context(), 3)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer three.Close()
-	one, err := servers.StartProcess(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer one.Close()
+	three, one := fixtures.Started(t)(servers.StartCluster(t.Context(), 3)), fixtures.Process(t)
 	c := &cluster{t: t, dir: t.TempDir(), network: network.New(), servers: map[string]*servers.Server{"here": three, "there": one},
 		sizes: map[string]int{"here": 1, "there": 1}, running: map[string]*running{}, bootstrap: true, deadline: storeTimeout}
 	for _, name := range []string{"here/n1", "there/n1"} {

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/chaos/lab/fixtures"
 	"github.com/quotad/quotad/chaos/lab/network"
 	"github.com/quotad/quotad/chaos/lab/servers"
 	"github.com/quotad/quotad/region/admit"
@@ -19,29 +20,6 @@ import (
 
 // day is a limit whose window does not end in a test of real time.
 const day = "name: long, limit: 200, window: 24h, on_store_failure: deny"
-
-// process starts a redis-server.
-func process(t *testing.T, args ...string) *servers.Server {
-	t.Helper()
-	s, err := servers.StartProcessWith(t.Context(), args...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Close() })
-	return s
-}
-
-// operator is a client for what an operator, or an accident, does to a Redis.
-func operator(t *testing.T, s *servers.Server) *redis.Client {
-	t.Helper()
-	o, err := redis.ParseURL(s.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := redis.NewClient(o)
-	t.Cleanup(func() { _ = c.Close() })
-	return c
-}
 
 // inRealTime makes a region of two nodes on a redis-server behind a relay, in real time.
 func inRealTime(t *testing.T, s *servers.Server, limits ...string) (c *cluster, r *relay) {
@@ -100,8 +78,8 @@ func (c *cluster) exhausts(q admit.Request) (admitted int) {
 var copies = map[string]func(t *testing.T, s *servers.Server) func() *servers.Server{
 	"a copy of all keys": func(t *testing.T, s *servers.Server) func() *servers.Server {
 		return func() *servers.Server {
-			other := process(t)
-			from, to := operator(t, s), operator(t, other)
+			other := fixtures.Process(t)
+			from, to := fixtures.Operator(t, s), fixtures.Operator(t, other)
 			for _, key := range from.Keys(t.Context(), "*").Val() {
 				left := max(from.PTTL(t.Context(), key).Val(), 0)
 				if err := to.Restore(t.Context(), key, left, from.Dump(t.Context(), key).Val()).Err(); err != nil {
@@ -114,13 +92,13 @@ var copies = map[string]func(t *testing.T, s *servers.Server) func() *servers.Se
 	// A server without replicas changes its master_replid when the first replica connects, so the
 	// replica must be there before.
 	"a replica that is promoted": func(t *testing.T, s *servers.Server) func() *servers.Server {
-		replica := process(t, "--replicaof", strings.ReplaceAll(s.URL[len("redis://"):], ":", " "))
-		at := operator(t, replica)
+		replica := fixtures.Process(t, "--replicaof", strings.ReplaceAll(s.URL[len("redis://"):], ":", " "))
+		at := fixtures.Operator(t, replica)
 		for !strings.Contains(at.Info(t.Context(), "replication").Val(), "master_link_status:up") {
 			time.Sleep(20 * time.Millisecond)
 		}
 		return func() *servers.Server {
-			if n, err := operator(t, s).Wait(t.Context(), 1, 5*time.Second).Result(); err != nil || n != 1 {
+			if n, err := fixtures.Operator(t, s).Wait(t.Context(), 1, 5*time.Second).Result(); err != nil || n != 1 {
 				t.Fatalf("%d replicas have everything: %v", n, err)
 			}
 			if err := at.Do(t.Context(), "REPLICAOF", "NO", "ONE").Err(); err != nil {
@@ -138,7 +116,7 @@ func TestStaleCopy(t *testing.T) {
 	for name, prepare := range copies {
 		t.Run(name, func(t *testing.T) {
 			short := "name: minute, domain: short, limit: 200, window: 1m, on_store_failure: deny"
-			s := process(t)
+			s := fixtures.Process(t)
 			copied := prepare(t, s)
 			c, r := inRealTime(t, s, day, short)
 			long, minute := request("a"), admit.Request{Domain: "short", Descriptors: request("a").Descriptors, Cost: 1}
@@ -175,7 +153,7 @@ func TestStaleCopy(t *testing.T) {
 // A Redis ends and starts again without its data, and two nodes keep running. They admit exactly
 // the limit.
 func TestRestartOfRedis(t *testing.T) {
-	s := process(t)
+	s := fixtures.Process(t)
 	c, r := inRealTime(t, s, day)
 	c.admits(request("a"), 40)
 	if err := s.Close(); err != nil {
@@ -184,7 +162,7 @@ func TestRestartOfRedis(t *testing.T) {
 	if d := c.running["us/n1"].check(t, request("a")); d.Reason != admit.StoreFailure {
 		t.Errorf("the server is gone: %+v", d)
 	}
-	r.lead(process(t).URL)
+	r.lead(fixtures.Process(t).URL)
 	if got := c.exhausts(request("a")); got != 160 {
 		t.Errorf("%d admitted after 40 of 200", got)
 	}
@@ -198,11 +176,11 @@ func TestRestartOfRedis(t *testing.T) {
 // Missing scripts are not a loss, and evicted buckets are not a loss of the store. An evicted
 // bucket is restored.
 func TestScriptsAndBucketsThatVanish(t *testing.T) {
-	s := process(t)
+	s := fixtures.Process(t)
 	c, _ := inRealTime(t, s, day)
 	c.admits(request("a"), 40)
 	generation := c.running["us/n1"].Status().Generation
-	ctx, at := t.Context(), operator(t, s)
+	ctx, at := t.Context(), fixtures.Operator(t, s)
 	if err := at.ScriptFlush(ctx).Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -242,11 +220,11 @@ func evict(ctx context.Context, t *testing.T, at *redis.Client) {
 // goes on, a probe lets requests through. The requests that it got meanwhile count as used, though
 // they were answered as failures.
 func TestRedisThatStandsStill(t *testing.T) {
-	s := process(t)
+	s := fixtures.Process(t)
 	c, _ := inRealTime(t, s, day)
 	n, q := c.running["us/n1"], request("a")
 	c.admits(q, 10)
-	pid := pidOf(t, operator(t, s))
+	pid := pidOf(t, fixtures.Operator(t, s))
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}

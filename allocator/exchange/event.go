@@ -29,7 +29,9 @@ func (b *Bucket) Terms(region string) algorithms.Terms {
 }
 
 // Event is something that happened to a node. The events are the types below.
-type Event interface{ event() }
+type Event interface {
+	happen(m *Machine, now int64) // hands the event to its handler
+}
 
 // Tick says that about 200 ms (Interval) have passed.
 type Tick struct {
@@ -110,18 +112,23 @@ type TenureChanged struct {
 	Clock      int64    // the node's own clock, microseconds since 1970; 0: not told
 }
 
-func (Tick) event()          {}
-func (Observed) event()      {}
-func (Report) event()        {}
-func (Wanted) event()        {}
-func (Asked) event()         {}
-func (Lent) event()          {}
-func (Recorded) event()      {}
-func (Answered) event()      {}
-func (Unanswered) event()    {}
-func (Credited) event()      {}
-func (Heard) event()         {}
-func (TenureChanged) event() {}
+func (e Tick) happen(m *Machine, now int64)          { m.onTick(now, e) }
+func (e Observed) happen(m *Machine, now int64)      { m.onObserved(now, e) }
+func (e Wanted) happen(m *Machine, now int64)        { m.onWanted(now, e) }
+func (e Asked) happen(m *Machine, now int64)         { m.onAsked(now, e) }
+func (e Lent) happen(m *Machine, now int64)          { m.onLent(now, e) }
+func (e Recorded) happen(m *Machine, _ int64)        { m.onRecorded(e) }
+func (e Answered) happen(m *Machine, now int64)      { m.onAnswered(now, e) }
+func (e Unanswered) happen(m *Machine, now int64)    { m.onUnanswered(now, e) }
+func (e Credited) happen(m *Machine, now int64)      { m.onCredited(now, e) }
+func (e Heard) happen(m *Machine, now int64)         { m.onHeard(now, e.Hint) }
+func (e TenureChanged) happen(m *Machine, now int64) { m.onTenureChanged(now, e) }
+
+func (e Report) happen(m *Machine, now int64) {
+	for _, o := range e {
+		m.onObserved(now, o)
+	}
+}
 
 // Effects is the work that the driver must do after a step. The effects of one step do not depend
 // on each other: the driver may do them in any order or at the same time. If a crash loses any of

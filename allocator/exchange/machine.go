@@ -122,44 +122,7 @@ func New(region, node string, o Options) *Machine {
 // the event: microseconds above zero of a clock that never goes back.
 func (m *Machine) Step(now int64, event Event) Effects {
 	m.out = Effects{}
-	switch e := event.(type) {
-	case Tick:
-		m.onTick(now, e)
-	case Observed:
-		m.onObserved(now, e)
-	case Report:
-		for _, o := range e {
-			m.onObserved(now, o)
-		}
-	case Wanted:
-		m.onWanted(now, e)
-	case Asked:
-		m.onAsked(now, e)
-	case Lent:
-		m.onLent(now, e)
-	case Recorded:
-		m.onRecorded(e)
-	case Answered:
-		m.onAnswered(now, e)
-	case Unanswered:
-		m.onUnanswered(now, e)
-	case Credited:
-		m.onCredited(now, e)
-	case Heard:
-		m.onHeard(now, e.Hint)
-	case TenureChanged:
-		m.onTenureChanged(now, e)
-	case Lost:
-		m.onLost(now, e)
-	case Questioned:
-		m.onQuestioned(now, e)
-	case Consulted:
-		m.onConsulted(now, e)
-	case Testified:
-		m.onTestified(now, e.Testimonies)
-	case Restored:
-		m.onRestored(now, e)
-	}
+	event.happen(m, now)
 	m.takeTurns(now)
 	m.creditDeferred(now)
 	m.stampReplies(now)

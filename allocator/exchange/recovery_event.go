@@ -39,11 +39,11 @@ type Restored struct {
 	Result  algorithms.Restored
 }
 
-func (Lost) event()       {}
-func (Questioned) event() {}
-func (Consulted) event()  {}
-func (Testified) event()  {}
-func (Restored) event()   {}
+func (e Lost) happen(m *Machine, now int64)       { m.onLost(now, e) }
+func (e Questioned) happen(m *Machine, now int64) { m.onQuestioned(now, e) }
+func (e Consulted) happen(m *Machine, now int64)  { m.onConsulted(now, e) }
+func (e Testified) happen(m *Machine, now int64)  { m.onTestified(now, e.Testimonies) }
+func (e Restored) happen(m *Machine, now int64)   { m.onRestored(now, e) }
 
 // Recall sends a question to one node of a peer region, whichever it is, or to all other nodes of
 // our own region. Each answer comes as Testified; some may not come.

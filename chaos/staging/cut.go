@@ -14,7 +14,7 @@ import (
 )
 
 // MostCut is the longest duration of a cut.
-const MostCut = peer.MostCut
+const MostCut = peer.MaxCut
 
 var directions = []string{"both", "in", "out"}
 

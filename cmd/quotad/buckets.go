@@ -13,6 +13,7 @@ import (
 	"github.com/quotad/quotad/cmd/quotad/exit"
 	"github.com/quotad/quotad/cmd/quotad/remote"
 	"github.com/quotad/quotad/cmd/quotad/show"
+	"github.com/quotad/quotad/region/api"
 )
 
 // bucketName names a bucket, as JSON for the API.
@@ -89,33 +90,8 @@ Exit codes: 0 shown, 1 no such bucket, 5 no node answers, 2 bad usage.`,
 	return cmd
 }
 
-// ledger is the part of the API's answer that is printed. Fields that the algorithm does not have
-// are nil.
-type ledger struct {
-	Limit       string      `json:"limit"`
-	LimitUnits  int64       `json:"limit_units"`
-	Algorithm   string      `json:"algorithm"`
-	Entitlement int64       `json:"entitlement"`
-	Burst       *int64      `json:"burst"`
-	Share       int64       `json:"share"`
-	NextShare   int64       `json:"next_share"`
-	Cell        int64       `json:"cell"`
-	Used        int64       `json:"used"`
-	Fading      int64       `json:"fading"`
-	Free        int64       `json:"free"`
-	Rights      []rightsRow `json:"rights"`
-}
-
-type rightsRow struct {
-	Cell          int64  `json:"cell"`
-	Region        string `json:"region"`
-	Lent          int64  `json:"lent"`
-	Returned      int64  `json:"returned"`
-	Borrowed      int64  `json:"borrowed"`
-	Regained      int64  `json:"regained"`
-	BurstLent     *int64 `json:"burst_lent"`
-	BurstBorrowed *int64 `json:"burst_borrowed"`
-}
+// ledger is the API's answer, to be printed. Fields that the algorithm does not have are nil.
+type ledger api.Bucket
 
 func showBucket(cmd *cobra.Command, node *remote.Node, bucket bucketName, output string) error {
 	query := url.Values{"domain": {bucket.Domain}}
@@ -139,7 +115,7 @@ func (l ledger) print(w io.Writer) error {
 		fmt.Fprintf(t, "%s\t%s\n", name, fmt.Sprintf(format, show.Args(args)...))
 	}
 	row("limit", "%s: %s over all regions", l.Limit, show.Counted(int(l.LimitUnits), "unit"))
-	row("algorithm", "%s", l.Algorithm)
+	row("algorithm", "%s", string(l.Algorithm))
 	row("cell", "%d", l.Cell)
 	row("entitlement", "%d", l.Entitlement)
 	row("share", "%d", l.Share)

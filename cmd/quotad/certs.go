@@ -79,8 +79,8 @@ func completeFolders(*cobra.Command, []string, string) ([]cobra.Completion, cobr
 }
 
 const (
-	day          = 24 * time.Hour
-	longestValid = 36_500 * day
+	day      = 24 * time.Hour
+	maxValid = 36_500 * day
 )
 
 // days is a flag's duration in days, such as 90d, or in any form that time.ParseDuration reads.
@@ -102,11 +102,11 @@ func (d *days) Set(text string) error {
 	v, err := time.ParseDuration(text)
 	if whole, ok := strings.CutSuffix(text, "d"); ok {
 		var n int
-		if n, err = strconv.Atoi(whole); err == nil && n <= int(longestValid/day) {
+		if n, err = strconv.Atoi(whole); err == nil && n <= int(maxValid/day) {
 			v = time.Duration(n) * day
 		}
 	}
-	if err != nil || v < time.Minute || v > longestValid {
+	if err != nil || v < time.Minute || v > maxValid {
 		return errors.New("write it like 90d or 12h, from 1m to 36500d")
 	}
 	*d = days(v)

@@ -13,6 +13,7 @@ import (
 	"github.com/quotad/quotad/cmd/quotad/exit"
 	"github.com/quotad/quotad/cmd/quotad/remote"
 	"github.com/quotad/quotad/cmd/quotad/show"
+	"github.com/quotad/quotad/region/api"
 )
 
 // question is a request as JSON for the API.
@@ -24,26 +25,8 @@ type question struct {
 	Receipt     bool              `json:"receipt,omitempty"`
 }
 
-// decision is the part of the API's answer that is printed. What was not counted is nil.
-type decision struct {
-	Allowed     bool     `json:"allowed"`
-	Reason      string   `json:"reason"`
-	Limit       string   `json:"limit"`
-	Algorithm   string   `json:"algorithm"`
-	LimitUnits  int64    `json:"limit_units"`
-	Remaining   *int64   `json:"remaining"`
-	ResetAfter  *float64 `json:"reset_after_ms"`
-	RetryAfter  *float64 `json:"retry_after_ms"`
-	Delay       *float64 `json:"delay_ms"`
-	Node        string   `json:"node"`
-	Region      string   `json:"region"`
-	Entitlement *int64   `json:"entitlement"`
-	Share       *int64   `json:"share"`
-	Degraded    bool     `json:"degraded"`
-	Shadowed    []string `json:"shadowed"`
-	Repeated    bool     `json:"repeated"`
-	Receipt     string   `json:"receipt"`
-}
+// decision is the API's answer, to be printed. What was not counted is nil.
+type decision api.Decision
 
 func checkCommand() *cobra.Command {
 	var node remote.Node
@@ -137,13 +120,13 @@ func (d decision) print(w io.Writer, asked bool) error {
 	if d.Allowed {
 		verdict = "allowed"
 	}
-	row("decision", "%s (%s)", verdict, d.Reason)
+	row("decision", "%s (%s)", verdict, string(d.Reason))
 	if d.Limit != "" {
-		row("limit", "%s: %s over all regions", d.Limit, show.Counted(int(d.LimitUnits), "unit"))
+		row("limit", "%s: %s over all regions", d.Limit, show.Counted(int(orZero(d.LimitUnits)), "unit"))
 		row("algorithm", "%s", d.Algorithm)
 	}
 	if d.Delay != nil {
-		row("delay", "serve it in %s, when its turn has come", show.Milliseconds(*d.Delay))
+		row("delay", "serve it in %s, when its turn has come", d.Delay.Rounded())
 	}
 	if d.Remaining != nil {
 		row("remaining", "%d", *d.Remaining)
@@ -152,10 +135,10 @@ func (d decision) print(w io.Writer, asked bool) error {
 		row("share", "%d, fixed split %d", *d.Share, *d.Entitlement)
 	}
 	if d.ResetAfter != nil {
-		row("resets in", "%s", show.Milliseconds(*d.ResetAfter))
+		row("resets in", "%s", d.ResetAfter.Rounded())
 	}
 	if d.RetryAfter != nil {
-		row("retry in", "%s", show.Milliseconds(*d.RetryAfter))
+		row("retry in", "%s", d.RetryAfter.Rounded())
 	}
 	row("decided by", "%s/%s", d.Region, d.Node)
 	if d.Degraded {

@@ -12,6 +12,7 @@ import (
 	"github.com/quotad/quotad/cmd/quotad/exit"
 	"github.com/quotad/quotad/cmd/quotad/remote"
 	"github.com/quotad/quotad/cmd/quotad/show"
+	"github.com/quotad/quotad/region/api"
 )
 
 // cutRequest is a cut as JSON for the API.
@@ -69,14 +70,14 @@ func requestCut(cmd *cobra.Command, node *remote.Node, q cutRequest, output stri
 		return err
 	}
 	var done struct {
-		Region    string   `json:"region"`
-		For       *float64 `json:"for_ms"`
-		Addresses []string `json:"addresses"`
+		Region    string            `json:"region"`
+		For       *api.Milliseconds `json:"for_ms"`
+		Addresses []string          `json:"addresses"`
 	}
 	if err := answer.Into(&done, func() bool { return done.For != nil }); err != nil {
 		return err
 	}
-	line := fmt.Sprintf("cut off from %s for %s", show.Name(done.Region), show.Span(show.Milliseconds(*done.For)))
+	line := fmt.Sprintf("cut off from %s for %s", show.Name(done.Region), show.Span(done.For.Rounded()))
 	if q.Heal {
 		line = "healed: cut off no more from " + show.Name(done.Region)
 	}

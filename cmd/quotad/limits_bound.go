@@ -262,7 +262,7 @@ func (b bounds) print(w io.Writer, a assumptions) error {
 	if a.rate > 0 {
 		rate = fmt.Sprint(a.rate)
 	}
-	_, err := fmt.Fprintf(w, "with n = %d, r = %s, d = %s, lag = %d, guard = %s; quotad limits bound --help explains the letters\n",
+	_, err := fmt.Fprintf(w, "with n = %d, r = %s, d = %s, lag = %d, margin = %s; quotad limits bound --help explains the letters\n",
 		a.nodes, rate, show.Span(a.clock), a.lag, show.Span(time.Duration(algorithms.ClockMargin)*time.Microsecond))
 	return err
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/quotad/quotad/cmd/quotad/remote"
 	"github.com/quotad/quotad/cmd/quotad/show"
+	"github.com/quotad/quotad/region/api"
 )
 
 func refundCommand() *cobra.Command {
@@ -32,17 +33,8 @@ Exit codes: 0 given back, now or before, 1 nothing was given back, 5 no node ans
 	return cmd
 }
 
-// refunded is the part of the API's answer that is printed.
-type refunded struct {
-	Repeated bool             `json:"repeated"`
-	Charges  []refundedCharge `json:"refunded"`
-}
-
-type refundedCharge struct {
-	Limit  string `json:"limit"`
-	Units  int64  `json:"units"`
-	Reason string `json:"reason"`
-}
+// refunded is the API's answer, to be printed.
+type refunded api.Refund
 
 func refund(cmd *cobra.Command, node *remote.Node, receipt, output string) error {
 	answer, err := node.Post(cmd.Context(), "/v1/refund", map[string]string{"receipt": receipt})
@@ -50,7 +42,7 @@ func refund(cmd *cobra.Command, node *remote.Node, receipt, output string) error
 		return err
 	}
 	var r refunded
-	if err := answer.Into(&r, func() bool { return r.Charges != nil }); err != nil {
+	if err := answer.Into(&r, func() bool { return r.Refunded != nil }); err != nil {
 		return err
 	}
 	if err := answer.Show(cmd.OutOrStdout(), output, r.print); err != nil {
@@ -62,7 +54,7 @@ func refund(cmd *cobra.Command, node *remote.Node, receipt, output string) error
 func (r refunded) print(w io.Writer) error {
 	t := show.Table(w)
 	fmt.Fprintln(t, "LIMIT\tGIVEN BACK\tNOTE")
-	for _, c := range r.Charges {
+	for _, c := range r.Refunded {
 		note := c.Reason
 		switch {
 		case r.Repeated && note == "":
@@ -81,7 +73,7 @@ func (r refunded) print(w io.Writer) error {
 // refusal returns the error of a refund that gave nothing back, neither now nor before.
 func (r refunded) refusal() error {
 	var why []string
-	for _, c := range r.Charges {
+	for _, c := range r.Refunded {
 		if c.Units > 0 {
 			return nil
 		}

@@ -58,11 +58,11 @@ func (s nodeStatus) print(w io.Writer) error {
 	row("node", fmt.Sprintf("%s/%s, version %s", show.Name(s.Region), show.Name(s.Node), show.Name(s.Version)))
 	row("ready", ready)
 	row("policy", "epoch "+show.Name(s.Epoch))
-	row("store", s.Store.where(s.Generation))
-	row("store state", s.Store.state())
-	row("recovery", s.Recovery.words())
-	row("journal", s.Journal.words())
-	row("local", s.Local.words())
+	row("store", storePlace(s.Store, s.Generation))
+	row("store state", storeState(s.Store))
+	row("recovery", recoveryWords(s.Recovery))
+	row("journal", journalWords(s.Journal))
+	row("local", localWords(s.Local))
 	row("members", strings.Join(show.Names(s.Members), ", "))
 	row("mates", show.OrNone(strings.Join(show.Names(s.Mates), ", ")))
 	if err := t.Flush(); err != nil {
@@ -73,7 +73,7 @@ func (s nodeStatus) print(w io.Writer) error {
 		fmt.Fprint(t, "\nREGION\tSTATE\tLAST ANSWER\tROUND TRIP\tCLOCK\n")
 	}
 	for _, p := range s.Peers {
-		fmt.Fprintf(t, "%s\n", p.row())
+		fmt.Fprintf(t, "%s\n", peerRow(p))
 	}
 	if len(s.Counters) > 0 {
 		fmt.Fprint(t, "\nCOUNTER\tSINCE START\n")

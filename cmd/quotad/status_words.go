@@ -6,48 +6,15 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/cmd/quotad/show"
+	"github.com/quotad/quotad/region/api"
 	"github.com/quotad/quotad/region/store"
 )
 
-// nodeStatus is the part of the API's answer that is printed.
-type nodeStatus struct {
-	Region     string           `json:"region"`
-	Node       string           `json:"node"`
-	Version    string           `json:"version"`
-	Epoch      string           `json:"epoch"`
-	Generation uint64           `json:"generation"`
-	Ready      bool             `json:"ready"`
-	NotReady   string           `json:"not_ready"`
-	Store      storeStatus      `json:"store"`
-	Recovery   recoveryStatus   `json:"recovery"`
-	Journal    journalStatus    `json:"journal"`
-	Local      localStatus      `json:"local"`
-	Peers      []peerStatus     `json:"peers"`
-	Members    []string         `json:"members"`
-	Mates      []string         `json:"mates"`
-	Counters   map[string]int64 `json:"counters"`
-}
+// nodeStatus is the API's answer, to be printed.
+type nodeStatus api.Status
 
-type storeStatus struct {
-	Kind            string    `json:"kind"`
-	Address         string    `json:"address"`
-	Data            []string  `json:"data"`
-	LastLoss        time.Time `json:"last_loss"`
-	OutOfReach      []string  `json:"out_of_reach"`
-	MaxmemoryPolicy string    `json:"maxmemory_policy"`
-	ClockApart      *float64  `json:"clock_apart_ms"`
-	Refusing        []refusal `json:"refusing"`
-}
-
-// refusal is one kind of call that the store's servers refuse.
-type refusal struct {
-	Kind   string `json:"kind"`
-	Calls  int    `json:"calls"`
-	Advice string `json:"advice"`
-}
-
-// where says which store it is.
-func (s storeStatus) where(generation uint64) string {
+// storePlace says which store it is.
+func storePlace(s api.StoreStatus, generation uint64) string {
 	text := fmt.Sprintf("%s %s, generation %d", show.Name(s.Kind), show.Name(s.Address), generation)
 	if len(s.Data) > 0 {
 		text += ", data " + strings.Join(show.Names(s.Data), " ")
@@ -55,8 +22,8 @@ func (s storeStatus) where(generation uint64) string {
 	return text
 }
 
-// state says in words how the store is.
-func (s storeStatus) state() string {
+// storeState says in words how the store is.
+func storeState(s api.StoreStatus) string {
 	var parts []string
 	if len(s.OutOfReach) > 0 {
 		parts = append(parts, "OUT OF REACH: "+strings.Join(show.Names(s.OutOfReach), " ")+", decided as on_store_failure says")
@@ -67,7 +34,7 @@ func (s storeStatus) state() string {
 	if len(parts) == 0 {
 		parts = append(parts, "in reach")
 	}
-	if s.LastLoss.IsZero() {
+	if s.LastLoss == nil {
 		parts = append(parts, "no loss known")
 	} else {
 		parts = append(parts, "last lost data at "+s.LastLoss.Format(time.RFC3339))
@@ -86,51 +53,29 @@ func (s storeStatus) state() string {
 	return strings.Join(parts, ", ")
 }
 
-type recoveryStatus struct {
-	Waiting     int64 `json:"waiting"`
-	PartlyKnown int64 `json:"partly_known"`
-	Recovered   int64 `json:"recovered"`
-}
-
-func (r recoveryStatus) words() string {
-	if r == (recoveryStatus{}) {
+func recoveryWords(r api.RecoveryStatus) string {
+	if r == (api.RecoveryStatus{}) {
 		return "nothing to restore"
 	}
 	return fmt.Sprintf("%s waiting, %d restored, %d of them but for regions that did not tell",
 		show.Counted(int(r.Waiting), "bucket"), r.Recovered, r.PartlyKnown)
 }
 
-type journalStatus struct {
-	Incarnation uint64    `json:"incarnation"`
-	Sequence    uint64    `json:"sequence"`
-	Rows        uint64    `json:"rows"`
-	Checkpoints uint64    `json:"checkpoints"`
-	Whole       bool      `json:"whole"`
-	WholeSince  time.Time `json:"whole_since"`
-	Failed      bool      `json:"failed"`
-}
-
-func (j journalStatus) words() string {
+func journalWords(j api.JournalStatus) string {
 	whole := "whole"
 	switch {
 	case j.Failed:
 		whole = "FAILED: nothing is lent until the node starts anew"
 	case !j.Whole:
 		whole = "not known to be whole"
-	case !j.WholeSince.IsZero():
+	case j.WholeSince != nil:
 		whole = "whole since " + j.WholeSince.Format(time.RFC3339)
 	}
 	return fmt.Sprintf("%s, opened %s, commit %d, %s, %s", whole, show.Counted(int(j.Incarnation), "time"), j.Sequence,
 		show.Counted(int(j.Rows), "row"), show.Counted(int(j.Checkpoints), "checkpoint"))
 }
 
-type localStatus struct {
-	Buckets  int   `json:"buckets"`
-	Units    int64 `json:"units"`
-	Unbooked int64 `json:"unbooked"`
-}
-
-func (l localStatus) words() string {
+func localWords(l api.LocalStatus) string {
 	if l.Units == 0 {
 		return "nothing admitted without the store"
 	}
@@ -138,16 +83,7 @@ func (l localStatus) words() string {
 		show.Counted(int(l.Units), "unit"), show.Counted(l.Buckets, "bucket"), l.Unbooked)
 }
 
-type peerStatus struct {
-	Region     string   `json:"region"`
-	Heard      bool     `json:"heard"`
-	Age        float64  `json:"age_ms"`
-	RoundTrip  float64  `json:"round_trip_ms"`
-	Degraded   bool     `json:"degraded"`
-	ClockApart *float64 `json:"clock_apart_ms"`
-}
-
-func (p peerStatus) row() string {
+func peerRow(p api.PeerStatus) string {
 	state, clock := "ok", "-"
 	if p.Degraded {
 		state = "degraded"
@@ -158,13 +94,13 @@ func (p peerStatus) row() string {
 	if !p.Heard {
 		return show.Name(p.Region) + "\t" + state + "\tnever\t-\t" + clock
 	}
-	return fmt.Sprintf("%s\t%s\t%s ago\t%s\t%s", show.Name(p.Region), state, show.Milliseconds(p.Age), show.Milliseconds(p.RoundTrip), clock)
+	return fmt.Sprintf("%s\t%s\t%s ago\t%s\t%s", show.Name(p.Region), state, p.Age.Rounded(), p.RoundTrip.Rounded(), clock)
 }
 
 // ahead says how far a clock is ahead of another, or behind it.
-func ahead(ms float64) string {
+func ahead(ms api.Milliseconds) string {
 	if ms < 0 {
-		return show.Milliseconds(-ms).String() + " behind"
+		return (-ms).Rounded().String() + " behind"
 	}
-	return show.Milliseconds(ms).String() + " ahead"
+	return ms.Rounded().String() + " ahead"
 }

@@ -104,8 +104,8 @@ func (b *batcher) take() []waiting {
 	q := b.queue
 	q.trip++
 	now, most, work := time.Now(), b.pipelineWork(), int64(0)
-	batch := make([]waiting, 0, min(q.length, mostBatched))
-	for len(batch) < mostBatched {
+	batch := make([]waiting, 0, min(q.length, maxBatched))
+	for len(batch) < maxBatched {
 		leaf := q.next()
 		if leaf == nil {
 			break

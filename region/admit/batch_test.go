@@ -1,13 +1,16 @@
 package admit
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/bubble"
+	"github.com/quotad/quotad/chaos/lab"
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/region/store"
 )
 
 // batch has a node decide requests at the same time.
@@ -81,6 +84,53 @@ func TestBatchWithoutAStore(t *testing.T) {
 		close(closed)
 		if _, err := n.CheckBatch(t.Context(), []Request{q}); !errors.Is(err, ErrClosed) {
 			t.Errorf("closed: %v", err)
+		}
+	})
+}
+
+// slowToOpen is a store's servers that take virtual time to be opened.
+type slowToOpen struct {
+	store.Servers
+	takes time.Duration
+}
+
+// Look implements store.Servers.
+func (s *slowToOpen) Look(ctx context.Context, shard store.Shard, nothing algorithms.Open) (store.Found, error) {
+	time.Sleep(s.takes)
+	return s.Servers.Look(ctx, shard, nothing)
+}
+
+// A request of a batch meets a deleted bucket, for which the store is opened anew, and that takes longer than a request may
+// wait. The others were answered in the same round trip, so the store decides them.
+func TestBatchHearsAllAnswersFirst(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		twin := lab.NewTwin(now, "r")
+		_, way := twin.Connect(time.Now)
+		s := &slowToOpen{Servers: way}
+		parts := store.Parts{Servers: s, NewSecret: func() string { return "secret" },
+			Timeout: time.Minute, Deadline: store.DefaultTimeout}
+		n := on(t, store.New(parts), 1,
+			documents.Parse(t, 1, hereAndThere, "name: hour, limit: 1000, window: 1h, on_store_failure: local"))
+		n.opened(t)
+		all := []Request{request("deleted")}
+		for i := range 20 { // each of them could be heard in time by chance
+			all = append(all, request(distinct(i)))
+		}
+		if _, err := n.Check(t.Context(), all[0]); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		twin.Delete(n.tenure.Rules().Match(asked(all[0]))[0].Target.Key)
+		generation := n.tenure.Generation()
+		s.takes = 2 * n.deadline
+		got, err := n.CheckBatch(t.Context(), all)
+		if err != nil || n.tenure.Generation() == generation {
+			t.Fatalf("the store was not opened anew, which shows nothing: generation %d, %v", n.tenure.Generation(), err)
+		}
+		for i, d := range got[1:] {
+			if d.Reason != WithinLimit {
+				t.Errorf("request %d: %+v, want %s", i+1, d, WithinLimit)
+			}
 		}
 	})
 }

@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// mostBatched bounds the requests decided in one round trip, however fast the store is.
-	mostBatched = 1024
+	// maxBatched bounds the requests decided in one round trip, however fast the store is.
+	maxBatched = 1024
 	// underWay is how many round trips are made at a time. With one, a few callers would wait for
 	// each other. With many, no requests would be left to group.
 	underWay = 4

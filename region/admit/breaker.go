@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/quotad/quotad/region/repeat"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -70,17 +71,8 @@ func later(a, b time.Time) time.Time {
 
 // probe closes the breakers of servers that answer again, until ctx ends.
 func (l *Limiter) probe(ctx context.Context) {
-	every := time.NewTicker(probeEvery)
-	defer every.Stop()
 	silent := map[store.Shard]time.Time{}
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-every.C:
-		}
-		l.TryAgain(ctx, silent)
-	}
+	repeat.Every(ctx, probeEvery, func(time.Time) { l.TryAgain(ctx, silent) })
 }
 
 // TryAgain probes once each server that does not answer. silent holds since when each has not

@@ -10,13 +10,13 @@ import (
 	"github.com/quotad/quotad/region/journal"
 )
 
-// mostClaims bounds the claims on single buckets and windows that the journal keeps for this life
+// maxClaims bounds the claims on single buckets and windows that the journal keeps for this life
 // of the node. A claim says that this life spent units of a bucket in a window without the store.
 // It is a record of some 200 bytes, kept for an hour beyond its window. It costs an fsync, which
 // claims made at the same time share. Beyond the bound the node claims a limit's whole window at
 // once. That costs nothing while the node runs. If the node starts again within the window, it
 // spends nothing of any bucket of that limit without the store.
-const mostClaims = 100_000
+const maxClaims = 100_000
 
 // claims is what this life of the node (from its start to its end) knows of the claims in its
 // journal. Safe for concurrent use.
@@ -52,7 +52,7 @@ const (
 )
 
 func newClaims(j *journal.Journal, now func() time.Time, deadline time.Duration, log *slog.Logger) *claims {
-	return &claims{journal: j, now: now, deadline: deadline, log: log, most: mostClaims, whole: map[windowKey]wholeClaim{}, ends: map[int64]int{}}
+	return &claims{journal: j, now: now, deadline: deadline, log: log, most: maxClaims, whole: map[windowKey]wholeClaim{}, ends: map[int64]int{}}
 }
 
 // claim says whether an earlier life of this node may have spent its part of a bucket in a window.

@@ -86,11 +86,11 @@ func (e *FieldError) Error() string { return e.Field + ": " + e.Problem }
 
 // Bounds of a request.
 const (
-	MostDescriptors    = 16
-	MostNameBytes      = 128
-	MostValueBytes     = 256
-	MostIDBytes        = 128
-	mostDomainBytes    = 63
+	MaxDescriptors     = 16
+	MaxNameBytes       = 128
+	MaxValueBytes      = 256
+	MaxIDBytes         = 128
+	maxDomainBytes     = 63
 	costRange          = "must be a whole number of units from 1 to 2251799813685248"
 	descriptorsTooMany = "has too many entries; send at most 16"
 )
@@ -100,21 +100,21 @@ func (r Request) Validate() error {
 	switch {
 	case r.Domain == "":
 		return &FieldError{"domain", "is missing; name the domain of the limits to check"}
-	case len(r.Domain) > mostDomainBytes:
+	case len(r.Domain) > maxDomainBytes:
 		return &FieldError{"domain", "is longer than 63 bytes"}
 	case r.Cost < 1 || r.Cost > 1<<51:
 		return &FieldError{"cost", costRange}
-	case len(r.Descriptors) > MostDescriptors:
+	case len(r.Descriptors) > MaxDescriptors:
 		return &FieldError{"descriptors", descriptorsTooMany}
 	}
-	if len(r.ID) > MostIDBytes {
+	if len(r.ID) > MaxIDBytes {
 		return &FieldError{"request_id", "is longer than 128 bytes; send a hash of it"}
 	}
 	for name, value := range r.Descriptors {
-		if name == "" || len(name) > MostNameBytes {
+		if name == "" || len(name) > MaxNameBytes {
 			return &FieldError{"descriptors", "has a name that is empty or longer than 128 bytes"}
 		}
-		if len(value) > MostValueBytes {
+		if len(value) > MaxValueBytes {
 			return &FieldError{"descriptors." + name, "is longer than 256 bytes; send a hash of it"}
 		}
 	}

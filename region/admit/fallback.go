@@ -10,12 +10,12 @@ import (
 	"github.com/quotad/quotad/region/rules"
 )
 
-// mostFallbackBytes bounds the memory for what is spent without the store. A bucket and window take
+// maxFallbackBytes bounds the memory for what is spent without the store. A bucket and window take
 // some 110 bytes if the key has 30 bytes, so there is room for 900,000. What was spent in a window
 // is kept until the window no longer counts. So when the memory is full, every further bucket is
 // denied, which is counted (quotad_fallback_refused_total) and logged once a minute. Buckets that
 // spent nothing take no memory.
-const mostFallbackBytes = 96 << 20
+const maxFallbackBytes = 96 << 20
 
 // fallbackRecordBytes is the memory of a bucket and window, without the part of the id that differs
 // within its limit. BenchmarkRandomKeysInAnOutage measured it. It consists of the record, its place
@@ -50,14 +50,14 @@ type fallback struct {
 type windowKey struct {
 	head   string // the common beginning of the ids of the limit's buckets
 	length int64
-	guard  int64
+	margin int64 // of clocks
 	number int64
 }
 
 // ends returns when nothing that was spent in the window counts any more, in microseconds since
 // 1970. The sliding kinds still count it in the next window, and until the end of that the store
 // may also charge it.
-func (k windowKey) ends() int64 { return (k.number+2)*k.length + k.guard }
+func (k windowKey) ends() int64 { return (k.number+2)*k.length + k.margin }
 
 // spent is what was admitted of one bucket in one window, in units.
 type spent struct {
@@ -94,7 +94,7 @@ type claim func(c claiming) (before bool, err error)
 
 // newFallback returns a meter. A nil claim means that the node has no earlier life.
 func newFallback(nodes int, c claim) *fallback {
-	return &fallback{nodes: int64(nodes), claim: c, most: mostFallbackBytes, seed: maphash.MakeSeed(),
+	return &fallback{nodes: int64(nodes), claim: c, most: maxFallbackBytes, seed: maphash.MakeSeed(),
 		windows: map[windowKey]*windowSpending{}}
 }
 
@@ -271,7 +271,7 @@ type LocalStatus struct {
 	Buckets  int // a bucket counts once for each window
 	Units    int64
 	Unbooked int64 // part of Units that the store has not charged yet
-	Bytes    int   // of memory, estimated; at most mostFallbackBytes
+	Bytes    int   // of memory, estimated; at most maxFallbackBytes
 	// Refused is the number of requests that were denied because there was no memory for their
 	// bucket, and Expired the number of units that no longer counted before the store could charge
 	// them, both since the node's start.

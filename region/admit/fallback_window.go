@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/quotad/quotad/region/repeat"
 	"github.com/quotad/quotad/region/rules"
 )
 
@@ -200,17 +201,10 @@ const (
 
 // watchFallback checks whether the meter is full and logs it, until ctx ends.
 func (l *Limiter) watchFallback(ctx context.Context) {
-	every := time.NewTicker(fullLookedEvery)
-	defer every.Stop()
 	var full fullLogged
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-every.C:
-			full = l.tellFull(full, l.config.Now())
-		}
-	}
+	repeat.Every(ctx, fullLookedEvery, func(time.Time) {
+		full = l.tellFull(full, l.config.Now())
+	})
 }
 
 // tellFull logs that buckets are denied because the meter is full, at most once a minute.
@@ -220,6 +214,6 @@ func (l *Limiter) tellFull(last fullLogged, now time.Time) fullLogged {
 		return last
 	}
 	l.log.Warn("too many buckets are spent of without the store: others are denied until windows end",
-		"requests", refused-last.refused, "megabytes", mostFallbackBytes>>20)
+		"requests", refused-last.refused, "megabytes", maxFallbackBytes>>20)
 	return fullLogged{now, refused}
 }

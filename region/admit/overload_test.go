@@ -95,20 +95,26 @@ func busyNode(t *testing.T) (*Limiter, *busyServer) {
 	s := &busyServer{Servers: way, script: 300 * time.Microsecond, join: 35 * time.Microsecond, trip: 100 * time.Microsecond}
 	n := on(t, store.New(store.Parts{Servers: s, NewSecret: func() string { return "secret" }}), 1,
 		documents.Parse(t, 1, []string{"here: {weight: 1}"}, overloadLimits...))
-	if err := n.tenure.Open(t.Context()); err != nil {
+	n.opened(t)
+	return n, s
+}
+
+// opened opens the store, and has what queues for it carried until the test ends.
+func (l *Limiter) opened(t *testing.T) {
+	t.Helper()
+	if err := l.tenure.Open(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	var runs sync.WaitGroup
 	for range underWay {
-		runs.Go(func() { n.batcher.run(ctx) })
+		runs.Go(func() { l.batcher.run(ctx) })
 	}
 	t.Cleanup(func() {
 		cancel()
 		runs.Wait()
 	})
 	synctest.Wait()
-	return n, s
 }
 
 // tally counts decisions by their reason.

@@ -17,8 +17,8 @@ const (
 	oneTrip = 8
 	// outlier bounds a single measurement to this many times the expected time.
 	outlier = 4
-	// mostBase bounds the assumed time of a round trip without work, to 1/mostBase of the deadline.
-	mostBase = 40
+	// maxBase bounds the assumed time of a round trip without work, to 1/maxBase of the deadline.
+	maxBase = 40
 	// underWayParts bounds the work of all round trips under way together to 1/underWayParts of the
 	// deadline. Every new request waits for that work, however short the queue is. With 5, one
 	// processor for a node and its Redis decided 4 % more under overload, and other callers waited
@@ -57,7 +57,7 @@ func (p *pace) done(sent, back time.Time, work int64) {
 	}
 	p.last = later(p.last, back)
 	if work <= 2*scriptWork {
-		p.base = min(whole, p.base+p.base/8+1, p.deadline/mostBase)
+		p.base = min(whole, p.base+p.base/8+1, p.deadline/maxBase)
 	}
 	took = min(took, outlier*(p.base+p.takes(work)))
 	keep := min(1-1./oneTrip, remembered/(remembered+float64(work)))

@@ -17,10 +17,10 @@ const (
 	scriptWork, joinWork = 8, 1
 	// quantum is the work that a flow may have done in one turn.
 	quantum = scriptWork
-	// mostCompared bounds the flows that are compared at each level of the tree to find a long one.
-	mostCompared = 64
-	// mostSpareFlows bounds the empty flows that are kept for reuse.
-	mostSpareFlows = 1024
+	// maxCompared bounds the flows that are compared at each level of the tree to find a long one.
+	maxCompared = 64
+	// maxSpareFlows bounds the empty flows that are kept for reuse.
+	maxSpareFlows = 1024
 )
 
 // flowID names a node of the tree. A caller's node has neither limit nor hash, a limit's node has
@@ -234,17 +234,17 @@ func (q *fairQueue) lighter(leaf *flow, work int64) {
 	}
 }
 
-// mostSpareRequests bounds the capacity for requests that a spare flow keeps.
-const mostSpareRequests = 8
+// maxSpareRequests bounds the capacity for requests that a spare flow keeps.
+const maxSpareRequests = 8
 
 // keep keeps an empty flow for reuse.
 func (q *fairQueue) keep(f *flow) {
 	room := f.requests[:0]
-	if cap(room) > mostSpareRequests {
+	if cap(room) > maxSpareRequests {
 		room = nil
 	}
 	*f = flow{requests: room}
-	if len(q.spare) < mostSpareFlows {
+	if len(q.spare) < maxSpareFlows {
 		q.spare = append(q.spare, f)
 	}
 }
@@ -276,10 +276,10 @@ func (q *fairQueue) longerThan(id flowID, work int64) *flow {
 	return f
 }
 
-// longest returns the child with most work, among the first mostCompared children.
+// longest returns the child with most work, among the first maxCompared children.
 func (f *flow) longest() *flow {
 	long, one := f.turn, f.turn.after
-	for range min(f.children, mostCompared) - 1 {
+	for range min(f.children, maxCompared) - 1 {
 		if one.work > long.work {
 			long = one
 		}

@@ -118,7 +118,7 @@ func TestQueueIsItsTwin(t *testing.T) {
 		for range len(d.all) + 1 {
 			pop()
 		}
-		if q.length != 0 || len(q.flows) != 0 || q.root.work != 0 || q.root.children != 0 || len(q.spare) > mostSpareFlows {
+		if q.length != 0 || len(q.flows) != 0 || q.root.work != 0 || q.root.children != 0 || len(q.spare) > maxSpareFlows {
 			t.Fatalf("left: %d requests, %d flows, %+v", q.length, len(q.flows), q.root)
 		}
 	})

@@ -36,7 +36,7 @@ func TestRandomKeysInAnOutage(t *testing.T) {
 			t.Errorf("%d more admitted of a key that was there before, 39 are left of its part", got)
 		}
 		s := n.fallback.status()
-		if s.Buckets != keys+2 || s.Units != keys+80 || s.Unbooked != keys+80 || s.Refused != 0 || s.Bytes > mostFallbackBytes/8 {
+		if s.Buckets != keys+2 || s.Units != keys+80 || s.Unbooked != keys+80 || s.Refused != 0 || s.Bytes > maxFallbackBytes/8 {
 			t.Errorf("%+v", s)
 		}
 	})

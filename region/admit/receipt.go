@@ -50,9 +50,9 @@ func (l *Limiter) receipt(q Request, all []rules.Applied, a answered) string {
 // receiptPrefix tells receipts from other tokens, and ensures that none begins with a dash.
 const receiptPrefix = "qr1_"
 
-// mostReceiptBytes is more than any receipt has, even one of the most limits that apply to one
+// maxReceiptBytes is more than any receipt has, even one of the most limits that apply to one
 // request with the longest keys.
-const mostReceiptBytes = 64 << 10
+const maxReceiptBytes = 64 << 10
 
 // seal returns the authentication code of a receipt's body.
 func seal(secret string, body []byte) []byte {
@@ -64,7 +64,7 @@ func seal(secret string, body []byte) []byte {
 // open checks the seal of a receipt and returns its content. The error is a *FieldError, or wraps
 // ErrReceipt.
 func (l *Limiter) open(receipt string) (*receiptv1.Receipt, error) {
-	if len(receipt) > mostReceiptBytes {
+	if len(receipt) > maxReceiptBytes {
 		return nil, &FieldError{"receipt", "is longer than any receipt; send the receipt of a decision as it was given"}
 	}
 	sealed, err := base64.RawURLEncoding.DecodeString(strings.TrimPrefix(receipt, receiptPrefix))

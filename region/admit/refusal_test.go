@@ -7,7 +7,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotad/quotad/chaos/lab/documents"
-	"github.com/quotad/quotad/chaos/lab/servers"
+	"github.com/quotad/quotad/chaos/lab/fixtures"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -50,17 +50,7 @@ func TestARefusalOfOneBucketIsNotEverything(t *testing.T) {
 // that.
 func onProcess(t *testing.T) (*Limiter, *redis.Client) {
 	t.Helper()
-	server, err := servers.StartProcess(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = server.Close() })
-	o, err := redis.ParseURL(server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	operator := redis.NewClient(o)
-	t.Cleanup(func() { _ = operator.Close() })
+	server := fixtures.Process(t)
 	s, err := store.Connect(store.Options{URL: server.URL, Timeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
@@ -70,7 +60,7 @@ func onProcess(t *testing.T) (*Limiter, *redis.Client) {
 	if err := n.tenure.Open(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	return n, operator
+	return n, fixtures.Operator(t, server)
 }
 
 // asks has the store decide a request of an account.

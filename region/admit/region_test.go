@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/bubble"
 	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/fixtures"
 	"github.com/quotad/quotad/chaos/lab/servers"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region/journal"
@@ -51,12 +51,8 @@ type running struct {
 // That time begins with a day, so a window of an hour has one cell for the whole test.
 func inBubble(t *testing.T, nodes int, f func(t *testing.T, c *cluster)) {
 	t.Helper()
-	server, err := servers.StartDriven(time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = server.Close() })
-	c := &cluster{server: server, url: server.URL, dir: inMemory(t), nodes: nodes,
+	server := fixtures.Started(t)(servers.StartDriven(time.Now))
+	c := &cluster{server: server, url: server.URL, dir: fixtures.Folder(t), nodes: nodes,
 		running: map[string]*running{}}
 	bubble.Test(t, func(t *testing.T) {
 		c.t = t
@@ -66,18 +62,6 @@ func inBubble(t *testing.T, nodes int, f func(t *testing.T, c *cluster)) {
 		t.Cleanup(c.close)
 		f(t, c)
 	})
-}
-
-// inMemory returns a directory that is in memory, where the system has one: tests sync their
-// journals often, and none of them cuts the power.
-func inMemory(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("/dev/shm", "quotad-test-")
-	if err != nil {
-		return t.TempDir()
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	return dir
 }
 
 // started runs a test on nodes that have all started under one document.

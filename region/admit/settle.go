@@ -11,7 +11,7 @@ import (
 // SettleLocal charges in the store what this node admitted without it, under the document in force.
 // A spend whose bucket is no longer in that document counts nowhere and is dropped.
 func (l *Limiter) SettleLocal(ctx context.Context) {
-	all := l.fallback.unsettled(mostBatched)
+	all := l.fallback.unsettled(maxBatched)
 	if len(all) == 0 || l.tenure.Generation() == 0 {
 		return
 	}

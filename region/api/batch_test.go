@@ -69,7 +69,7 @@ func TestBatchRefused(t *testing.T) {
 	client := quota(t, node)
 	m := batchOf(5)
 	m.Requests[1].Cost = proto.Int64(0)
-	m.Requests[2].RequestId = strings.Repeat("r", admit.MostIDBytes+1)
+	m.Requests[2].RequestId = strings.Repeat("r", admit.MaxIDBytes+1)
 	m.Requests[3].Domain = ""
 	m.Requests[4].Descriptors = map[string]string{"\n": strings.Repeat("x", 257)}
 	_, err := client.CheckBatch(t.Context(), m)
@@ -86,16 +86,16 @@ func TestBatchOfTheLargestRequests(t *testing.T) {
 	m := batchOf(100)
 	for i, q := range m.Requests {
 		q.Domain, q.Descriptors = strings.Repeat("d", 63), map[string]string{}
-		for n := range admit.MostDescriptors {
-			q.Descriptors[fmt.Sprintf("%0*d", admit.MostNameBytes, n)] = strings.Repeat("v", admit.MostValueBytes)
+		for n := range admit.MaxDescriptors {
+			q.Descriptors[fmt.Sprintf("%0*d", admit.MaxNameBytes, n)] = strings.Repeat("v", admit.MaxValueBytes)
 		}
 		q.Cost = proto.Int64(1<<51 - int64(i))
-		q.RequestId, q.Receipt = strings.Repeat("r", admit.MostIDBytes), true
+		q.RequestId, q.Receipt = strings.Repeat("r", admit.MaxIDBytes), true
 	}
 	if _, err := quota(t, &fakeNode{}).CheckBatch(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}
-	m.Requests[0].Domain = strings.Repeat("d", mostMessageBytes)
+	m.Requests[0].Domain = strings.Repeat("d", maxMessageBytes)
 	if _, err := quota(t, &fakeNode{}).CheckBatch(t.Context(), m); status.Code(err) != codes.ResourceExhausted {
 		t.Errorf("a larger message is %v, want ResourceExhausted", err)
 	}

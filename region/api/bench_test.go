@@ -12,7 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotad/quotad/algorithms"
-	"github.com/quotad/quotad/chaos/lab/servers"
+	"github.com/quotad/quotad/chaos/lab/fixtures"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 	"github.com/quotad/quotad/region/store"
 )
@@ -22,11 +22,7 @@ import (
 // one key. All report percentiles of single calls. The handler's time less evalsha is what a node
 // adds to its Redis.
 func BenchmarkCheckGRPC(b *testing.B) {
-	server, err := servers.StartProcess(b.Context())
-	if err != nil {
-		b.Fatal(err)
-	}
-	node := startNode(b, server, accountLimit(1<<28, time.Hour))
+	node := startNode(b, fixtures.Process(b), accountLimit(1<<28, time.Hour))
 	front := newServer(b, node, quiet())
 	client := quotadv1.NewQuotaServiceClient(dialed(b, front))
 	handler := &service{server: front, node: node}

@@ -24,8 +24,8 @@ type Cutter interface {
 // it before the server serves.
 func (s *Server) AllowCuts(c Cutter) { s.cutter = c }
 
-// mostCut bounds the time of a cut, so that a forgotten cut ends.
-const mostCut = 10 * time.Minute
+// maxCut bounds the time of a cut, so that a forgotten cut ends.
+const maxCut = 10 * time.Minute
 
 const noCuts = "this node makes no cuts; for a rehearsal of faults start it with chaos: true in the node file, or --chaos"
 
@@ -35,23 +35,17 @@ func (s *Server) cut(w http.ResponseWriter, r *http.Request) {
 		writeProblem(w, newProblem(http.StatusForbidden, noCuts))
 		return
 	}
-	q, err := readBody(w, r, decodeCut)
-	var cut []netip.Addr
-	if err == nil {
-		cut, err = s.cutter.Cut(q.region, q.direction, q.d)
-	}
-	if err != nil {
-		writeProblem(w, toProblem(err))
-		return
-	}
-	write(w, "application/json", http.StatusOK, cutAnswer{q.region, q.direction, milliseconds(q.d), append([]netip.Addr{}, cut...)})
+	answer(w, r, decodeCut, func(q cutting) (any, error) {
+		cut, err := s.cutter.Cut(q.region, q.direction, q.d)
+		return cutAnswer{q.region, q.direction, Milliseconds(q.d), append([]netip.Addr{}, cut...)}, err
+	})
 }
 
 // cutAnswer is the outcome of a cut as JSON.
 type cutAnswer struct {
 	Region    string       `json:"region"`
 	Direction string       `json:"direction"`
-	For       milliseconds `json:"for_ms"` // 0: healed
+	For       Milliseconds `json:"for_ms"` // 0: healed
 	Addresses []netip.Addr `json:"addresses"`
 }
 
@@ -97,7 +91,7 @@ func decodeCut(body []byte) (q cutting, err error) {
 		return q, nil
 	}
 	q.d, err = time.ParseDuration(length)
-	if err != nil || q.d <= 0 || q.d > mostCut {
+	if err != nil || q.d <= 0 || q.d > maxCut {
 		return cutting{}, &admit.FieldError{Field: "for", Problem: fmt.Sprintf("is %s; give how long to cut, above 0 and at most 10m, such as 5s", quote(length))}
 	}
 	return q, nil

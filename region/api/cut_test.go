@@ -63,7 +63,7 @@ func FuzzDecodeCut(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		q, err := decodeCut(body)
-		if err == nil && (q.region == "" || q.d < 0 || q.d > mostCut) {
+		if err == nil && (q.region == "" || q.d < 0 || q.d > maxCut) {
 			t.Fatalf("%q is a cut of %+v", body, q)
 		}
 	})

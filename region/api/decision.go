@@ -1,6 +1,7 @@
 package api
 
 import (
+	"encoding/json"
 	"net/http"
 	"strconv"
 	"time"
@@ -8,9 +9,9 @@ import (
 	"github.com/quotad/quotad/region/admit"
 )
 
-// decision is admit.Decision as JSON. A value that was not counted or is not known is absent, not
+// Decision is admit.Decision as JSON. A value that was not counted or is not known is absent, not
 // 0.
-type decision struct {
+type Decision struct {
 	Allowed bool         `json:"allowed"`
 	Reason  admit.Reason `json:"reason"`
 
@@ -22,14 +23,14 @@ type decision struct {
 
 	// Absent if neither the store nor this node counted.
 	Remaining  *int64        `json:"remaining,omitempty"`
-	ResetAfter *milliseconds `json:"reset_after_ms,omitempty"`
+	ResetAfter *Milliseconds `json:"reset_after_ms,omitempty"`
 
 	// Absent if allowed, if the request is never admitted, and if the time is not known.
-	RetryAfter *milliseconds `json:"retry_after_ms,omitempty"`
+	RetryAfter *Milliseconds `json:"retry_after_ms,omitempty"`
 
 	// Absent if the request may be served at once. Only a leaky_bucket makes requests wait for
 	// their turn.
-	Delay *milliseconds `json:"delay_ms,omitempty"`
+	Delay *Milliseconds `json:"delay_ms,omitempty"`
 
 	// Absent if no store decided.
 	Cell  *int64 `json:"cell,omitempty"`
@@ -48,20 +49,20 @@ type decision struct {
 
 const timeLayout = "2006-01-02T15:04:05.000000Z07:00"
 
-func newDecision(d admit.Decision) *decision {
-	j := &decision{Allowed: d.Allowed, Reason: d.Reason, Limit: d.Limit, Algorithm: string(d.Algorithm), Node: d.Node, Region: d.Region,
+func newDecision(d admit.Decision) *Decision {
+	j := &Decision{Allowed: d.Allowed, Reason: d.Reason, Limit: d.Limit, Algorithm: string(d.Algorithm), Node: d.Node, Region: d.Region,
 		Degraded: d.Degraded, Sequence: d.Sequence, Shadowed: d.Shadowed, Repeated: d.Repeated, Receipt: d.Receipt}
 	if d.Limit != "" {
 		j.LimitUnits, j.Entitlement = &d.LimitUnits, &d.Entitlement
 	}
 	if counted(d) {
-		j.Remaining, j.ResetAfter = &d.Remaining, (*milliseconds)(&d.ResetAfter)
+		j.Remaining, j.ResetAfter = &d.Remaining, (*Milliseconds)(&d.ResetAfter)
 	}
 	if d.RetryAfter > 0 {
-		j.RetryAfter = (*milliseconds)(&d.RetryAfter)
+		j.RetryAfter = (*Milliseconds)(&d.RetryAfter)
 	}
 	if d.Delay > 0 {
-		j.Delay = (*milliseconds)(&d.Delay)
+		j.Delay = (*Milliseconds)(&d.Delay)
 	}
 	if d.At != 0 {
 		j.Cell, j.Share, j.At = &d.Cell, &d.Share, time.UnixMicro(d.At).UTC().Format(timeLayout)
@@ -104,12 +105,12 @@ func roundUp(d, unit time.Duration) int64 {
 	return n
 }
 
-// milliseconds is a duration as a JSON number in milliseconds with up to three decimals, rounded up
+// Milliseconds is a duration as a JSON number in Milliseconds with up to three decimals, rounded up
 // to a microsecond.
-type milliseconds time.Duration
+type Milliseconds time.Duration
 
 // MarshalJSON implements json.Marshaler.
-func (m milliseconds) MarshalJSON() ([]byte, error) {
+func (m Milliseconds) MarshalJSON() ([]byte, error) {
 	us := roundUp(time.Duration(m), time.Microsecond)
 	b := strconv.AppendInt(nil, us/1000, 10)
 	fraction := us % 1000
@@ -123,3 +124,14 @@ func (m milliseconds) MarshalJSON() ([]byte, error) {
 	}
 	return b, nil
 }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (m *Milliseconds) UnmarshalJSON(b []byte) error {
+	var ms float64
+	err := json.Unmarshal(b, &ms)
+	*m = Milliseconds(ms * float64(time.Millisecond))
+	return err
+}
+
+// Rounded is the duration in whole milliseconds, for people.
+func (m Milliseconds) Rounded() time.Duration { return time.Duration(m).Round(time.Millisecond) }

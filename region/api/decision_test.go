@@ -23,7 +23,7 @@ func TestMilliseconds(t *testing.T) {
 		{1001 * time.Microsecond, "1.001"},
 		{10 * 365 * 24 * time.Hour, "315360000000"},
 	} {
-		got, err := json.Marshal(milliseconds(c.d))
+		got, err := json.Marshal(Milliseconds(c.d))
 		if err != nil || string(got) != c.want {
 			t.Errorf("%v is %s, %v; want %s", c.d, got, err, c.want)
 		}
@@ -34,7 +34,7 @@ func TestMilliseconds(t *testing.T) {
 func TestMillisecondsAreExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		us := rapid.Int64Range(0, int64(366*24*time.Hour/time.Microsecond)).Draw(t, "us")
-		b, err := json.Marshal(milliseconds(time.Duration(us) * time.Microsecond))
+		b, err := json.Marshal(Milliseconds(time.Duration(us) * time.Microsecond))
 		if err != nil {
 			t.Fatal(err)
 		}

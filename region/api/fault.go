@@ -82,16 +82,16 @@ func plain(name string) bool {
 			return false
 		}
 	}
-	return name != "" && len(name) <= mostEchoed
+	return name != "" && len(name) <= maxEchoed
 }
 
-// mostEchoed bounds the bytes of input that an answer repeats.
-const mostEchoed = 64
+// maxEchoed bounds the bytes of input that an answer repeats.
+const maxEchoed = 64
 
-// quote makes input safe to show: ASCII, in quotes, and cut to mostEchoed bytes.
+// quote makes input safe to show: ASCII, in quotes, and cut to maxEchoed bytes.
 func quote(s string) string {
-	if len(s) > mostEchoed {
-		return strconv.QuoteToASCII(s[:mostEchoed]) + "..."
+	if len(s) > maxEchoed {
+		return strconv.QuoteToASCII(s[:maxEchoed]) + "..."
 	}
 	return strconv.QuoteToASCII(s)
 }

@@ -8,6 +8,7 @@ import (
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
+	"github.com/quotad/quotad/region/repeat"
 )
 
 // readyEvery is how often the watchers of health are updated. Single questions are answered with
@@ -42,16 +43,8 @@ func (h *healthService) refresh() {
 
 // follow refreshes the status for watchers, until ctx ends.
 func (h *healthService) follow(ctx context.Context) {
-	every := time.NewTicker(readyEvery)
-	defer every.Stop()
-	for {
-		h.refresh()
-		select {
-		case <-ctx.Done():
-			return
-		case <-every.C:
-		}
-	}
+	h.refresh()
+	repeat.Every(ctx, readyEvery, func(time.Time) { h.refresh() })
 }
 
 // Check implements grpc.health.v1.Health.

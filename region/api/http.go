@@ -23,8 +23,8 @@ import (
 	"github.com/quotad/quotad/region/door"
 )
 
-// mostBodyBytes bounds the body of a request.
-const mostBodyBytes = 64 << 10
+// maxBodyBytes bounds the body of a request.
+const maxBodyBytes = 64 << 10
 
 const noSuchPath = "there is nothing at this path; " +
 	"see /v1/check, /v1/peek, /v1/refund, /v1/reset, /v1/cut, /v1/status, /v1/buckets/{limit}, /livez, /readyz and /metrics"
@@ -107,7 +107,7 @@ func (s *Server) check(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case d.Reason == admit.StoreFailure:
 		p := newProblem(http.StatusServiceUnavailable, "the region's store did not answer, and the limit says to deny then (on_store_failure: deny)")
-		p.decision = newDecision(d)
+		p.Decision = newDecision(d)
 		writeProblem(w, p)
 		return
 	case !d.Allowed:
@@ -166,11 +166,25 @@ func readBody[T any](w http.ResponseWriter, r *http.Request, decode func([]byte)
 	if !isJSON(r.Header.Values("Content-Type")) {
 		return q, &refusal{http.StatusUnsupportedMediaType, wantJSON}
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, mostBodyBytes))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBodyBytes))
 	if err != nil {
 		return q, unreadable(err)
 	}
 	return decode(body)
+}
+
+// answer reads a request that comes as JSON, has it done, and writes what came of it as JSON.
+func answer[Q any](w http.ResponseWriter, r *http.Request, decode func([]byte) (Q, error), do func(Q) (any, error)) {
+	q, err := readBody(w, r, decode)
+	var done any
+	if err == nil {
+		done, err = do(q)
+	}
+	if err != nil {
+		writeProblem(w, toProblem(err))
+		return
+	}
+	write(w, "application/json", http.StatusOK, done)
 }
 
 // unreadable returns the error for a body that could not be read. It was too large, too slow, or

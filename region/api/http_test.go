@@ -127,8 +127,8 @@ func prob(code int, header, detail, members string) string {
 
 // TestRefusals shows the requests that HTTP itself refuses.
 func TestRefusals(t *testing.T) {
-	large := `{"domain":"` + strings.Repeat("a", mostBodyBytes) + `"}`
-	exact := `{"domain":"api"` + strings.Repeat(" ", mostBodyBytes-len(`{"domain":"api"}`)) + `}`
+	large := `{"domain":"` + strings.Repeat("a", maxBodyBytes) + `"}`
+	exact := `{"domain":"api"` + strings.Repeat(" ", maxBodyBytes-len(`{"domain":"api"}`)) + `}`
 	const json415 = wantJSON
 	for _, c := range []struct{ name, method, target, contentType, body, want string }{
 		{"another method", "GET", "/v1/check", "", "", prob(405, "Allow: POST\n", "use POST", "")},

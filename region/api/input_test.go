@@ -166,8 +166,8 @@ func TestGRPCTooMuch(t *testing.T) {
 		sent         []byte
 	}{
 		{"10,000 descriptors", "Check", append(text(1, "api"), descriptors...)},
-		{"half a million requests", "CheckBatch", []byte(strings.Repeat(string(text(1, "")), mostMessageBytes/2))},
-		{"half a million unknown fields", "Check", []byte(strings.Repeat("\x38\x00", mostMessageBytes/2))},
+		{"half a million requests", "CheckBatch", []byte(strings.Repeat(string(text(1, "")), maxMessageBytes/2))},
+		{"half a million unknown fields", "Check", []byte(strings.Repeat("\x38\x00", maxMessageBytes/2))},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			conn := dialed(t, newServer(t, &fakeNode{decision: allowed()}, quiet()))

@@ -22,7 +22,7 @@ type problem struct {
 	Status int    `json:"status"`
 	Detail string `json:"detail"`
 	Field  string `json:"field,omitempty"`
-	*decision
+	*Decision
 }
 
 func newProblem(code int, detail string) problem {

@@ -7,51 +7,45 @@ import (
 	"github.com/quotad/quotad/region/admit"
 )
 
-// refundAnswer is admit.Refunded as JSON.
-type refundAnswer struct {
-	Repeated bool           `json:"repeated"`
-	Refunded []chargeAnswer `json:"refunded"`
+// Refund is admit.Refunded as JSON.
+type Refund struct {
+	Repeated bool             `json:"repeated"`
+	Refunded []RefundedCharge `json:"refunded"`
 }
 
-type chargeAnswer struct {
+type RefundedCharge struct {
 	Limit  string `json:"limit"`
 	Units  int64  `json:"units"`
 	Reason string `json:"reason,omitempty"` // why nothing was given back; absent if something was
 }
 
-func newRefund(r admit.Refunded) refundAnswer {
-	a := refundAnswer{Repeated: r.Repeated, Refunded: []chargeAnswer{}}
+func newRefund(r admit.Refunded) Refund {
+	a := Refund{Repeated: r.Repeated, Refunded: []RefundedCharge{}}
 	for _, c := range r.Charges {
-		a.Refunded = append(a.Refunded, chargeAnswer{c.Limit, c.Units, c.Reason})
+		a.Refunded = append(a.Refunded, RefundedCharge{c.Limit, c.Units, c.Reason})
 	}
 	return a
 }
 
 func (s *Server) refund(w http.ResponseWriter, r *http.Request) {
-	receipt, err := readBody(w, r, decodeRefund)
-	var done admit.Refunded
-	if err == nil {
-		done, err = s.node.Refund(r.Context(), receipt)
-	}
-	if err != nil {
-		writeProblem(w, toProblem(err))
-		return
-	}
-	write(w, "application/json", http.StatusOK, newRefund(done))
+	answer(w, r, decodeRefund, func(receipt string) (any, error) {
+		done, err := s.node.Refund(r.Context(), receipt)
+		return newRefund(done), err
+	})
 }
 
 const (
 	receiptMend = "send the receipt as it was given to the region of the decision; trying again here does not help"
-	// mostReceiptBytes bounds the text about a receipt that cannot be refunded, because it repeats
+	// maxReceiptBytes bounds the text about a receipt that cannot be refunded, because it repeats
 	// what the caller sent.
-	mostReceiptBytes = 256
+	maxReceiptBytes = 256
 )
 
 // receiptRefused returns why a receipt cannot be refunded, and what to do.
 func receiptRefused(err error) string {
 	why := err.Error()
-	if len(why) > mostReceiptBytes {
-		why = strings.ToValidUTF8(why[:mostReceiptBytes], "") + "..."
+	if len(why) > maxReceiptBytes {
+		why = strings.ToValidUTF8(why[:maxReceiptBytes], "") + "..."
 	}
 	return why + "; " + receiptMend
 }

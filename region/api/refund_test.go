@@ -53,7 +53,7 @@ func TestRefund(t *testing.T) {
 		{"another field", `{"receipt":"-Rc_9","domain":"api"}`, partly(), nil,
 			prob(400, "", `body: has the unknown field \"domain\"; there is only receipt`, `,"field":"body"`)},
 		{"of a boolean", `{"receipt":true}`, partly(), nil, prob(400, "", "receipt: must be a JSON string", `,"field":"receipt"`)},
-		{"too large", `{"receipt":"` + strings.Repeat("a", mostBodyBytes) + `"}`, partly(), nil, prob(413, "", "the body is larger than 65536 bytes", "")},
+		{"too large", `{"receipt":"` + strings.Repeat("a", maxBodyBytes) + `"}`, partly(), nil, prob(413, "", "the body is larger than 65536 bytes", "")},
 		{"of another region", aRefund, partly(), elsewhere("eu-west"), prob(409, "", strings.ReplaceAll(refusedElsewhere, `"`, `\"`), "")},
 		{"of a store that fails", aRefund, partly(), errors.New("refund: unknown store"), prob(503, "", "refund: unknown store", "")},
 	} {
@@ -92,7 +92,7 @@ func TestGRPCRefund(t *testing.T) {
 func TestRefusedReceiptIsCut(t *testing.T) {
 	for _, name := range []string{strings.Repeat("x", 100_000), strings.Repeat("é", 50_000), strings.Repeat("\x00", 50_000)} {
 		got := receiptRefused(elsewhere(name))
-		if len(got) > mostReceiptBytes+len("...; ")+len(receiptMend) || !strings.HasSuffix(got, "...; "+receiptMend) || strings.ToValidUTF8(got, "") != got {
+		if len(got) > maxReceiptBytes+len("...; ")+len(receiptMend) || !strings.HasSuffix(got, "...; "+receiptMend) || strings.ToValidUTF8(got, "") != got {
 			t.Errorf("told %q", got)
 		}
 	}

@@ -7,16 +7,10 @@ import "net/http"
 // There is no authentication yet and reset is served beside everything else. So a proxy that lets
 // callers reach this listener must block /v1/reset, and Reset over gRPC.
 func (s *Server) reset(w http.ResponseWriter, r *http.Request) {
-	p, err := readBody(w, r, decodeReset)
-	var cleared int64
-	if err == nil {
-		cleared, err = s.node.Reset(r.Context(), p.limit, p.domain, p.descriptors)
-	}
-	if err != nil {
-		writeProblem(w, toProblem(err))
-		return
-	}
-	write(w, "application/json", http.StatusOK, resetAnswer{cleared})
+	answer(w, r, decodeReset, func(p place) (any, error) {
+		cleared, err := s.node.Reset(r.Context(), p.limit, p.domain, p.descriptors)
+		return resetAnswer{cleared}, err
+	})
 }
 
 // resetAnswer is the outcome of a reset as JSON.

@@ -27,7 +27,7 @@ func TestReset(t *testing.T) {
 		{"with a cost", `{"limit":"account-minute","domain":"api","cost":1}`, nil,
 			prob(400, "", `body: has the unknown field \"cost\"; there are limit, domain and descriptors`, `,"field":"body"`)},
 		{"of a number", `{"limit":1}`, nil, prob(400, "", "limit: must be a JSON string", `,"field":"limit"`)},
-		{"too large", `{"limit":"` + strings.Repeat("a", mostBodyBytes) + `"}`, nil, prob(413, "", "the body is larger than 65536 bytes", "")},
+		{"too large", `{"limit":"` + strings.Repeat("a", maxBodyBytes) + `"}`, nil, prob(413, "", "the body is larger than 65536 bytes", "")},
 		{"of a store that fails", `{"limit":"account-minute","domain":"api"}`, errors.New("reset: unknown store"), prob(503, "", "reset: unknown store", "")},
 		{"that took too long", `{"limit":"account-minute","domain":"api"}`, context.DeadlineExceeded,
 			prob(503, "", "the request ended before it was answered; a check, refund or reset may have been carried out", "")},

@@ -18,17 +18,17 @@ import (
 )
 
 const (
-	// mostInBatch bounds the requests of a CheckBatch. A larger one is INVALID_ARGUMENT and nothing
+	// maxInBatch bounds the requests of a CheckBatch. A larger one is INVALID_ARGUMENT and nothing
 	// is charged. Each request has its own place in the node's queue.
-	mostInBatch = 100
-	// mostMessageBytes bounds a message. A larger one is RESOURCE_EXHAUSTED before it is received.
-	// A batch of mostInBatch of the largest valid requests has some 700,000 bytes.
-	mostMessageBytes = 1 << 20
-	// mostRecords bounds the fields and entries of a message: twice those of that batch.
-	mostRecords = 2 * mostInBatch * (1 + 5 + 3*admit.MostDescriptors)
-	// mostCalls bounds the calls of one connection that are served at a time. A client has further
+	maxInBatch = 100
+	// maxMessageBytes bounds a message. A larger one is RESOURCE_EXHAUSTED before it is received.
+	// A batch of maxInBatch of the largest valid requests has some 700,000 bytes.
+	maxMessageBytes = 1 << 20
+	// maxRecords bounds the fields and entries of a message: twice those of that batch.
+	maxRecords = 2 * maxInBatch * (1 + 5 + 3*admit.MaxDescriptors)
+	// maxCalls bounds the calls of one connection that are served at a time. A client has further
 	// calls wait.
-	mostCalls = 1024
+	maxCalls = 1024
 )
 
 // connections says when connections are ended.
@@ -45,7 +45,7 @@ var connections = keepalive.ServerParameters{
 }
 
 func (s *Server) newGRPCServer() *grpc.Server {
-	calls := door.NewCalls(door.Bounds{Streams: mostCalls, Message: mostMessageBytes, Records: mostRecords, Alive: connections,
+	calls := door.NewCalls(door.Bounds{Streams: maxCalls, Message: maxMessageBytes, Records: maxRecords, Alive: connections,
 		MinPing: 10 * time.Second}, s.rpcPanics, badMessage)
 	calls.Admit(s.admit, shedding...)
 	g := grpc.NewServer(calls.Options()...)
@@ -120,9 +120,9 @@ func (s *service) Peek(ctx context.Context, m *quotadv1.PeekRequest) (*quotadv1.
 // some requests may have been charged. A batch that a busy node does not read is RESOURCE_EXHAUSTED
 // as a whole.
 func (s *service) CheckBatch(ctx context.Context, m *quotadv1.CheckBatchRequest) (*quotadv1.CheckBatchResponse, error) {
-	if len(m.Requests) > mostInBatch {
+	if len(m.Requests) > maxInBatch {
 		return nil, toStatus(&admit.FieldError{Field: "requests",
-			Problem: fmt.Sprintf("has %d entries; send at most %d", len(m.Requests), mostInBatch)})
+			Problem: fmt.Sprintf("has %d entries; send at most %d", len(m.Requests), maxInBatch)})
 	}
 	all := make([]admit.Request, len(m.Requests))
 	caller := callerOf(ctx)

@@ -154,9 +154,9 @@ const (
 	readTimeout   = 10 * time.Second // for headers and body
 	writeTimeout  = 30 * time.Second // for reading the request and writing the answer together
 	idleTimeout   = 2 * time.Minute
-	// mostHeaderBytes bounds the headers. Larger ones are answered 431. mostBodyBytes bounds the
+	// maxHeaderBytes bounds the headers. Larger ones are answered 431. maxBodyBytes bounds the
 	// body.
-	mostHeaderBytes = 16 << 10
+	maxHeaderBytes = 16 << 10
 )
 
 // newHTTPServer bounds what a client can occupy: slow headers, slow bodies, answers that it does
@@ -168,7 +168,7 @@ func newHTTPServer(h http.Handler, log *slog.Logger) *http.Server {
 		ReadTimeout:       readTimeout,
 		WriteTimeout:      writeTimeout,
 		IdleTimeout:       idleTimeout,
-		MaxHeaderBytes:    mostHeaderBytes,
+		MaxHeaderBytes:    maxHeaderBytes,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
 }

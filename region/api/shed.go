@@ -137,11 +137,11 @@ type shedProblem struct {
 	problem
 	Allowed    bool         `json:"allowed"`
 	Reason     admit.Reason `json:"reason"`
-	RetryAfter milliseconds `json:"retry_after_ms"`
+	RetryAfter Milliseconds `json:"retry_after_ms"`
 }
 
 func writeShed(w http.ResponseWriter, e *shed) {
 	setRetryAfter(w.Header(), admit.Decision{RetryAfter: e.retry})
 	write(w, "application/problem+json", http.StatusTooManyRequests, shedProblem{
-		problem: newProblem(http.StatusTooManyRequests, overloaded), Reason: admit.QueueFull, RetryAfter: milliseconds(e.retry)})
+		problem: newProblem(http.StatusTooManyRequests, overloaded), Reason: admit.QueueFull, RetryAfter: Milliseconds(e.retry)})
 }

@@ -24,7 +24,7 @@ import (
 
 func fullBatch() *quotadv1.CheckBatchRequest {
 	m := &quotadv1.CheckBatchRequest{}
-	for i := range mostInBatch {
+	for i := range maxInBatch {
 		m.Requests = append(m.Requests, &quotadv1.CheckRequest{Domain: "api", Descriptors: map[string]string{"account": strconv.Itoa(i)}})
 	}
 	return m
@@ -95,7 +95,7 @@ func TestCallsAreShed(t *testing.T) {
 		n.mu.Lock()
 		checked := len(n.checked)
 		n.mu.Unlock()
-		if want := (calls-len(refused))*mostInBatch + 1; checked != want {
+		if want := (calls-len(refused))*maxInBatch + 1; checked != want {
 			t.Errorf("the node was asked %d times, want %d", checked, want)
 		}
 		page := exchangeHTTP(s, http.MethodGet, "/metrics", "", "")

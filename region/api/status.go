@@ -6,8 +6,8 @@ import (
 	"github.com/quotad/quotad/region"
 )
 
-// statusAnswer is region.Status as JSON.
-type statusAnswer struct {
+// Status is region.Status as JSON.
+type Status struct {
 	Region     string           `json:"region"`
 	Node       string           `json:"node"`
 	Version    string           `json:"version"`
@@ -15,42 +15,42 @@ type statusAnswer struct {
 	Generation uint64           `json:"generation"`
 	Ready      bool             `json:"ready"`
 	NotReady   string           `json:"not_ready,omitempty"` // why it is not ready
-	Store      storeAnswer      `json:"store"`
-	Recovery   recoveryAnswer   `json:"recovery"`
-	Journal    journalAnswer    `json:"journal"`
-	Local      localAnswer      `json:"local"`
-	Peers      []peerAnswer     `json:"peers"`
+	Store      StoreStatus      `json:"store"`
+	Recovery   RecoveryStatus   `json:"recovery"`
+	Journal    JournalStatus    `json:"journal"`
+	Local      LocalStatus      `json:"local"`
+	Peers      []PeerStatus     `json:"peers"`
 	Members    []string         `json:"members"`
 	Mates      []string         `json:"mates"`
 	Counters   map[string]int64 `json:"counters"`
 }
 
-type storeAnswer struct {
-	Kind            string          `json:"kind"`
-	Address         string          `json:"address"`
-	Data            []string        `json:"data"`
-	LastLoss        *time.Time      `json:"last_loss,omitempty"` // absent: the store knows of none
-	Losses          int64           `json:"losses"`
-	OutOfReach      []string        `json:"out_of_reach"`
-	MaxmemoryPolicy string          `json:"maxmemory_policy,omitempty"` // absent: not known
-	ClockApart      *milliseconds   `json:"clock_apart_ms,omitempty"`   // absent: not known
-	Refusing        []refusalAnswer `json:"refusing"`
+type StoreStatus struct {
+	Kind            string         `json:"kind"`
+	Address         string         `json:"address"`
+	Data            []string       `json:"data"`
+	LastLoss        *time.Time     `json:"last_loss,omitempty"` // absent: the store knows of none
+	Losses          int64          `json:"losses"`
+	OutOfReach      []string       `json:"out_of_reach"`
+	MaxmemoryPolicy string         `json:"maxmemory_policy,omitempty"` // absent: not known
+	ClockApart      *Milliseconds  `json:"clock_apart_ms,omitempty"`   // absent: not known
+	Refusing        []StoreRefusal `json:"refusing"`
 }
 
-// refusalAnswer is one kind of call that the store's servers refuse.
-type refusalAnswer struct {
+// StoreRefusal is one kind of call that the store's servers refuse.
+type StoreRefusal struct {
 	Kind   string `json:"kind"`
 	Calls  int64  `json:"calls"` // since the node's start
 	Advice string `json:"advice"`
 }
 
-type recoveryAnswer struct {
+type RecoveryStatus struct {
 	Waiting     int64 `json:"waiting"`
 	PartlyKnown int64 `json:"partly_known"`
 	Recovered   int64 `json:"recovered"`
 }
 
-type journalAnswer struct {
+type JournalStatus struct {
 	Incarnation uint64     `json:"incarnation"`
 	Sequence    uint64     `json:"sequence"`
 	Rows        uint64     `json:"rows"`
@@ -60,32 +60,32 @@ type journalAnswer struct {
 	Failed      bool       `json:"failed"`
 }
 
-type localAnswer struct {
+type LocalStatus struct {
 	Buckets  int   `json:"buckets"`
 	Units    int64 `json:"units"`
 	Unbooked int64 `json:"unbooked"`
 }
 
-type peerAnswer struct {
+type PeerStatus struct {
 	Region     string        `json:"region"`
 	Heard      bool          `json:"heard"`
-	Age        milliseconds  `json:"age_ms"`
-	RoundTrip  milliseconds  `json:"round_trip_ms"`
+	Age        Milliseconds  `json:"age_ms"`
+	RoundTrip  Milliseconds  `json:"round_trip_ms"`
 	Degraded   bool          `json:"degraded"`
-	ClockApart *milliseconds `json:"clock_apart_ms,omitempty"` // absent: not known
+	ClockApart *Milliseconds `json:"clock_apart_ms,omitempty"` // absent: not known
 }
 
-func newStatus(s region.Status, notReady error) statusAnswer {
-	a := statusAnswer{Region: s.Region, Node: s.Node, Version: version(), Epoch: s.Epoch, Generation: s.Generation,
-		Ready: notReady == nil, Store: newStoreAnswer(s.Store), Journal: newJournalAnswer(s.Journal), Local: localAnswer{s.Local.Buckets, s.Local.Units, s.Local.Unbooked},
-		Recovery: recoveryAnswer{Waiting: s.Exchange.Recovering - s.Exchange.PartlyKnown, PartlyKnown: s.Exchange.PartlyKnown,
+func newStatus(s region.Status, notReady error) Status {
+	a := Status{Region: s.Region, Node: s.Node, Version: version(), Epoch: s.Epoch, Generation: s.Generation,
+		Ready: notReady == nil, Store: newStoreAnswer(s.Store), Journal: newJournalAnswer(s.Journal), Local: LocalStatus{s.Local.Buckets, s.Local.Units, s.Local.Unbooked},
+		Recovery: RecoveryStatus{Waiting: s.Exchange.Recovering - s.Exchange.PartlyKnown, PartlyKnown: s.Exchange.PartlyKnown,
 			Recovered: s.Exchange.Recovered},
-		Peers: []peerAnswer{}, Members: listed(s.Members), Mates: listed(s.Mates), Counters: map[string]int64{}}
+		Peers: []PeerStatus{}, Members: listed(s.Members), Mates: listed(s.Mates), Counters: map[string]int64{}}
 	if notReady != nil {
 		a.NotReady = notReady.Error()
 	}
 	for _, p := range s.Peers {
-		a.Peers = append(a.Peers, peerAnswer{p.Region, p.Heard, milliseconds(p.Age), milliseconds(p.RoundTrip), p.Degraded,
+		a.Peers = append(a.Peers, PeerStatus{p.Region, p.Heard, Milliseconds(p.Age), Milliseconds(p.RoundTrip), p.Degraded,
 			apart(p.ClockApart, p.ClockKnown)})
 	}
 	for _, c := range s.Counters() {
@@ -94,17 +94,17 @@ func newStatus(s region.Status, notReady error) statusAnswer {
 	return a
 }
 
-func newStoreAnswer(s region.StoreStatus) storeAnswer {
-	refusing := []refusalAnswer{}
+func newStoreAnswer(s region.StoreStatus) StoreStatus {
+	refusing := []StoreRefusal{}
 	for _, r := range s.Refusing {
-		refusing = append(refusing, refusalAnswer(r))
+		refusing = append(refusing, StoreRefusal(r))
 	}
-	return storeAnswer{Kind: s.Kind, Address: s.Address, Data: listed(s.Data), LastLoss: moment(s.LastLoss), Losses: s.Losses,
+	return StoreStatus{Kind: s.Kind, Address: s.Address, Data: listed(s.Data), LastLoss: moment(s.LastLoss), Losses: s.Losses,
 		OutOfReach: listed(s.OutOfReach), MaxmemoryPolicy: s.Eviction, ClockApart: apart(s.ClockApart, s.ClockKnown), Refusing: refusing}
 }
 
-func newJournalAnswer(j region.JournalStatus) journalAnswer {
-	return journalAnswer{Incarnation: j.Incarnation, Sequence: j.Sequence, Rows: j.Rows, Checkpoints: j.Checkpoints,
+func newJournalAnswer(j region.JournalStatus) JournalStatus {
+	return JournalStatus{Incarnation: j.Incarnation, Sequence: j.Sequence, Rows: j.Rows, Checkpoints: j.Checkpoints,
 		Whole: j.Whole, WholeSince: moment(j.WholeSince), Failed: j.Failed}
 }
 
@@ -112,11 +112,11 @@ func newJournalAnswer(j region.JournalStatus) journalAnswer {
 func listed(all []string) []string { return append([]string{}, all...) }
 
 // apart returns how far two clocks are apart, in whole milliseconds, or nil if that is not known.
-func apart(d time.Duration, known bool) *milliseconds {
+func apart(d time.Duration, known bool) *Milliseconds {
 	if !known {
 		return nil
 	}
-	ms := milliseconds(d.Round(time.Millisecond))
+	ms := Milliseconds(d.Round(time.Millisecond))
 	return &ms
 }
 

@@ -114,7 +114,7 @@ func TestReflectionEnds(t *testing.T) {
 // before they are kept.
 func TestAttackHeaders(t *testing.T) {
 	in(t, roomy, func(t *testing.T, h *house) {
-		large := headers(checkPath, hpack.HeaderField{Name: "x", Value: strings.Repeat("x", mostHeaderBytes)})
+		large := headers(checkPath, hpack.HeaderField{Name: "x", Value: strings.Repeat("x", maxHeaderBytes)})
 		r := h.rude("client", 1<<16)
 		defer r.done()
 		if err := r.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: large, EndHeaders: true, EndStream: true}); err != nil {
@@ -194,14 +194,14 @@ func TestAttackManyHalfSent(t *testing.T) {
 		rest(time.Second)
 		// Each may read once more while it holds little.
 		const slack = attackers * 2 * alwaysHeld
-		if held := h.door.metric("quotad_connections_held_bytes", ""); held > 2*mostHeldByAll+slack || held < mostHeldByAll {
-			t.Errorf("%v bytes are held, of which %d may be", held, 2*mostHeldByAll)
+		if held := h.door.metric("quotad_connections_held_bytes", ""); held > 2*maxHeldByAll+slack || held < maxHeldByAll {
+			t.Errorf("%v bytes are held, of which %d may be", held, 2*maxHeldByAll)
 		}
 		if _, err := healthv1.NewHealthClient(h.client("another")).Check(t.Context(), &healthv1.HealthCheckRequest{}); err != nil {
 			t.Errorf("another client is answered %v", err)
 		}
 		rest(10 * ReceiveTimeout)
-		if held := h.door.metric("quotad_connections_held_bytes", ""); held > mostHeldByAll/4 {
+		if held := h.door.metric("quotad_connections_held_bytes", ""); held > maxHeldByAll/4 {
 			t.Errorf("%v bytes are held when all calls must have ended", held)
 		}
 		if how, _, gone := all[0].endOf(1); how != "status 4" && gone == 0 {
@@ -226,7 +226,7 @@ func TestAttackUnreadAnswers(t *testing.T) {
 			_ = r.WriteData(id, true, []byte{0, 0, 0, 0, 0})
 		}
 		rest(time.Second)
-		if held := h.door.metric("quotad_connections_held_bytes", ""); held < mostHeldByOne {
+		if held := h.door.metric("quotad_connections_held_bytes", ""); held < maxHeldByOne {
 			t.Fatalf("%v bytes are held, too few to test anything", held)
 		}
 		rest(StallTimeout + time.Second)

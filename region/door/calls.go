@@ -20,9 +20,9 @@ const (
 	ReceiveTimeout = 5 * time.Second
 	// handshakeTimeout bounds the handshake of a connection. gRPC's own bound is two minutes.
 	handshakeTimeout = 10 * time.Second
-	// mostHeaderBytes bounds the headers of a call, as HTTP/2 counts them. gRPC's own bound is 16
+	// maxHeaderBytes bounds the headers of a call, as HTTP/2 counts them. gRPC's own bound is 16
 	// MB. A call with more ends at once, and the connection too if they are far more.
-	mostHeaderBytes = 16 << 10
+	maxHeaderBytes = 16 << 10
 	// streamWindow and connWindow are the bytes that a client may send of one call, and in all,
 	// before the node has taken them. They are fixed, because windows that adapt to the line need
 	// an answer for every few calls. With many connections that would be most of what the node
@@ -85,7 +85,7 @@ func (c *Calls) Options() []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.ForceServerCodecV2(codec{}),
 		grpc.InTapHandle(c.arrives),
-		grpc.MaxHeaderListSize(mostHeaderBytes),
+		grpc.MaxHeaderListSize(maxHeaderBytes),
 		grpc.MaxRecvMsgSize(c.bounds.Message),
 		grpc.MaxConcurrentStreams(c.bounds.Streams),
 		grpc.ConnectionTimeout(handshakeTimeout),

@@ -11,12 +11,12 @@ import (
 // Bounds of what connections may hold, in bytes on the wire. Memory is about as much, and up to
 // eight times as much if a message comes in frames of one byte.
 const (
-	// mostHeldByOne bounds what one connection may hold: four of the largest messages.
-	mostHeldByOne = 4 << 20
-	// mostHeldByAll bounds what all connections of a door may hold. Above it, a connection that
+	// maxHeldByOne bounds what one connection may hold: four of the largest messages.
+	maxHeldByOne = 4 << 20
+	// maxHeldByAll bounds what all connections of a door may hold. Above it, a connection that
 	// holds more than an equal part of it waits, and any other may still grow to that part. At
 	// worst it is twice as much.
-	mostHeldByAll = 16 << 20
+	maxHeldByAll = 16 << 20
 	// alwaysHeld is what any connection may hold, whatever the others hold.
 	alwaysHeld = 32 << 10
 	// StallTimeout is how long a connection may hold too much before it is closed. What it holds
@@ -138,10 +138,10 @@ func (c *conn) tooMuch() bool {
 	switch {
 	case own <= alwaysHeld:
 		return false
-	case own > mostHeldByOne:
+	case own > maxHeldByOne:
 		return true
 	}
-	return d.held > mostHeldByAll && own > mostHeldByAll/int64(len(d.open))
+	return d.held > maxHeldByAll && own > maxHeldByAll/int64(len(d.open))
 }
 
 // review closes the connections that have held too much for StallTimeout. It schedules itself again

@@ -19,8 +19,8 @@ const (
 	// decoded. A smaller message cannot become large: in memory a field takes at most some 60 times
 	// its size on the wire.
 	countedFrom = 16 << 10
-	// mostNested bounds how deep messages within messages are searched.
-	mostNested = 16
+	// maxNested bounds how deep messages within messages are searched.
+	maxNested = 16
 
 	notUTF8 = "is not valid UTF-8; send text, or a hash of what it is not"
 )
@@ -70,7 +70,7 @@ func (b *body) free() {
 func decode(raw []byte, into proto.Message, records int) *BadField {
 	if len(raw) > countedFrom {
 		left := records
-		if countRecords(raw, into.ProtoReflect().Descriptor(), mostNested, &left); left < 0 {
+		if countRecords(raw, into.ProtoReflect().Descriptor(), maxNested, &left); left < 0 {
 			return &BadField{Field: WholeMessage, Problem: fmt.Sprintf("has more than %d fields and entries; send less in one call", records)}
 		}
 	}
@@ -79,7 +79,7 @@ func decode(raw []byte, into proto.Message, records int) *BadField {
 		return nil
 	}
 	proto.Reset(into)
-	if bad := notText(raw, into.ProtoReflect().Descriptor(), "", mostNested); bad != nil {
+	if bad := notText(raw, into.ProtoReflect().Descriptor(), "", maxNested); bad != nil {
 		return bad
 	}
 	return &BadField{Field: WholeMessage, Problem: fmt.Sprintf("is no %s in protobuf's encoding", into.ProtoReflect().Descriptor().Name())}

@@ -9,18 +9,15 @@ import (
 // contents is everything in a journal except rows and checkpoints.
 type contents struct {
 	incarnation uint64
-	generation  uint64
-	wholeSince  int64
-	storeTime   storeTime
 	totals      totals
-	peers       []string
-	policy      policy
+	noted
 }
 
 // checkOwner returns an error if the journal is of another schema or another node.
 func checkOwner(d disk.Disk, name string, owner identity) error {
 	var version uint64
-	if err := readNumber(d, noteSchema, &version); err != nil {
+	readVersion := func(body *decoder) { version = body.uvarint() }
+	if err := readNote(d, disk.State, noteSchema, readVersion); err != nil {
 		return damaged(name, err)
 	}
 	if version != schema {
@@ -44,28 +41,22 @@ func checkOwner(d disk.Disk, name string, owner identity) error {
 // audit reads every record, and returns an error for the first that is not as it was written.
 func audit(d disk.Disk) (contents, error) {
 	var c contents
-	if err := readNumber(d, noteIncarnation, &c.incarnation); err != nil {
-		return c, err
-	}
-	if err := readNumber(d, noteGeneration, &c.generation); err != nil {
-		return c, err
-	}
-	readTime := func(body *decoder) { c.wholeSince = body.varint() }
-	if err := readNote(d, disk.State, noteWholeSince, readTime); err != nil {
-		return c, err
-	}
-	if err := readNote(d, disk.State, noteStoreTime, c.storeTime.read); err != nil {
-		return c, err
-	}
-	if err := readNote(d, disk.State, noteTotals, c.totals.read); err != nil {
-		return c, err
-	}
-	readAddresses := func(body *decoder) { c.peers = readPeers(body) }
-	if err := readNote(d, disk.Saved, notePeers, readAddresses); err != nil {
-		return c, err
-	}
-	if err := readNote(d, disk.Saved, notePolicy, c.policy.read); err != nil {
-		return c, err
+	for _, note := range []struct {
+		part disk.Part
+		key  []byte
+		read func(body *decoder)
+	}{
+		{disk.State, noteIncarnation, func(body *decoder) { c.incarnation = body.uvarint() }},
+		{disk.State, noteGeneration, func(body *decoder) { c.generation = body.uvarint() }},
+		{disk.State, noteWholeSince, func(body *decoder) { c.wholeSince = body.varint() }},
+		{disk.State, noteStoreTime, c.storeTime.read},
+		{disk.State, noteTotals, c.totals.read},
+		{disk.Saved, notePeers, func(body *decoder) { c.peers = readPeers(body) }},
+		{disk.Saved, notePolicy, c.policy.read},
+	} {
+		if err := readNote(d, note.part, note.key, note.read); err != nil {
+			return c, err
+		}
 	}
 	return c, auditDated(d, c.totals)
 }

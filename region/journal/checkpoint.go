@@ -27,16 +27,6 @@ type checkpointID struct {
 
 func (c Checkpoint) id() checkpointID { return checkpointID{c.Bucket, c.Cell} }
 
-// compare orders checkpoints as the file does: by bucket, a shorter id before a
-// longer one, and cell.
-func (id checkpointID) compare(other checkpointID) int {
-	return cmp.Or(
-		cmp.Compare(len(id.bucket), len(other.bucket)),
-		cmp.Compare(id.bucket, other.bucket),
-		cmp.Compare(id.cell, other.cell),
-	)
-}
-
 // merge returns the newer of two checkpoints of one id, by Generation and then At, as a whole. It
 // is commutative, associative and idempotent, so that the order and repetition of calls do not
 // matter.

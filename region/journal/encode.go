@@ -154,7 +154,7 @@ func rowBody(r Row) []byte {
 // decodeRow reads one record of the rows part. Any bytes may be given; rowKey and rowBody encode
 // what it accepts to the same bytes.
 func decodeRow(key, sealed []byte) (Row, error) {
-	body, err := unseal(key, sealed)
+	d, err := decodeBody(key, sealed, kindRow, rowFormat)
 	if err != nil {
 		return Row{}, err
 	}
@@ -162,13 +162,6 @@ func decodeRow(key, sealed []byte) (Row, error) {
 	if err != nil {
 		return Row{}, err
 	}
-	if len(body) == 0 {
-		return Row{}, errShort
-	}
-	if body[0] != rowFormat {
-		return Row{}, fmt.Errorf("the row has format %d, not %d", body[0], rowFormat)
-	}
-	d := decoder{rest: body[1:]}
 	r := Row{Bucket: id.bucket, Peer: id.peer, Cell: id.cell}
 	lent, returned, burst := d.uvarint(), d.uvarint(), d.uvarint()
 	r.Generation, r.Until = d.uvarint(), d.varint()
@@ -182,6 +175,20 @@ func decodeRow(key, sealed []byte) (Row, error) {
 	}
 	r.Lent, r.Returned, r.Burst = int64(lent), int64(returned), int64(burst)
 	return r, r.validate()
+}
+
+// decodeBody unseals a record and returns what reads its fields, which follow its format.
+func decodeBody(key, sealed []byte, k kind, format byte) (decoder, error) {
+	body, err := unseal(key, sealed)
+	switch {
+	case err != nil:
+		return decoder{}, err
+	case len(body) == 0:
+		return decoder{}, errShort
+	case body[0] != format:
+		return decoder{}, fmt.Errorf("the %v has format %d, not %d", k, body[0], format)
+	}
+	return decoder{rest: body[1:]}, nil
 }
 
 // decoder reads fields off the front of a record and keeps the first error.

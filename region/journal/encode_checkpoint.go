@@ -45,7 +45,7 @@ func checkpointBody(c Checkpoint) []byte {
 // decodeCheckpoint reads one record of the checkpoints part. Any bytes may be given; checkpointKey
 // and checkpointBody encode what it accepts to the same bytes.
 func decodeCheckpoint(key, sealed []byte) (Checkpoint, error) {
-	body, err := unseal(key, sealed)
+	d, err := decodeBody(key, sealed, kindCheckpoint, checkpointFormat)
 	if err != nil {
 		return Checkpoint{}, err
 	}
@@ -53,13 +53,6 @@ func decodeCheckpoint(key, sealed []byte) (Checkpoint, error) {
 	if err != nil {
 		return Checkpoint{}, err
 	}
-	if len(body) == 0 {
-		return Checkpoint{}, errShort
-	}
-	if body[0] != checkpointFormat {
-		return Checkpoint{}, fmt.Errorf("the checkpoint has format %d, not %d", body[0], checkpointFormat)
-	}
-	d := decoder{rest: body[1:]}
 	c := Checkpoint{Bucket: id.bucket, Cell: id.cell}
 	used := d.uvarint()
 	c.At, c.Generation, c.Until = d.varint(), d.uvarint(), d.varint()

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"strings"
 	"testing"
@@ -113,4 +114,14 @@ func FuzzDecodeTotals(f *testing.F) {
 			t.Fatalf("%+v has a second encoding: %x", got, body)
 		}
 	})
+}
+
+// compare orders checkpoints as the file does: by bucket, a shorter id before a
+// longer one, and cell.
+func (id checkpointID) compare(other checkpointID) int {
+	return cmp.Or(
+		cmp.Compare(len(id.bucket), len(other.bucket)),
+		cmp.Compare(id.bucket, other.bucket),
+		cmp.Compare(id.cell, other.cell),
+	)
 }

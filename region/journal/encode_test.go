@@ -115,3 +115,14 @@ func TestRowBodyHasEveryNumber(t *testing.T) {
 		t.Errorf("a row of format 1: %v", err)
 	}
 }
+
+// compare orders rows as the file does: by cell, bucket and peer, a shorter
+// bucket id before a longer one.
+func (id rowID) compare(other rowID) int {
+	return cmp.Or(
+		cmp.Compare(id.cell, other.cell),
+		cmp.Compare(len(id.bucket), len(other.bucket)),
+		cmp.Compare(id.bucket, other.bucket),
+		cmp.Compare(id.peer, other.peer),
+	)
+}

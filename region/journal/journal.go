@@ -44,8 +44,7 @@ func start(d disk.Disk, name string, c contents, direct bool) *Journal {
 		durable:     newDurableRows(cacheBytes),
 	}
 	j.counts.show(c.totals)
-	j.saved.generation, j.saved.wholeSince = c.generation, c.wholeSince
-	j.saved.storeTime, j.saved.peers, j.saved.policy = c.storeTime, c.peers, c.policy
+	j.saved.noted = c.noted
 	if direct {
 		j.direct = new(sync.Mutex)
 		close(j.stopped)

@@ -88,10 +88,6 @@ func encodeTime(us int64) []byte { return binary.AppendVarint(nil, us) }
 
 func encodeNumber(v uint64) []byte { return binary.AppendUvarint(nil, v) }
 
-func readNumber(d disk.Disk, key []byte, into *uint64) error {
-	return readNote(d, disk.State, key, func(body *decoder) { *into = body.uvarint() })
-}
-
 // readNote calls read to take every field of a note off its body.
 func readNote(d disk.Disk, part disk.Part, key []byte, read func(body *decoder)) error {
 	values, err := d.Get(part, key)

@@ -1,7 +1,6 @@
 package journal
 
 import (
-	"cmp"
 	"fmt"
 )
 
@@ -46,17 +45,6 @@ type rowID struct {
 }
 
 func (r Row) id() rowID { return rowID{r.Cell, r.Bucket, r.Peer} }
-
-// compare orders rows as the file does: by cell, bucket and peer, a shorter
-// bucket id before a longer one.
-func (id rowID) compare(other rowID) int {
-	return cmp.Or(
-		cmp.Compare(id.cell, other.cell),
-		cmp.Compare(len(id.bucket), len(other.bucket)),
-		cmp.Compare(id.bucket, other.bucket),
-		cmp.Compare(id.peer, other.peer),
-	)
-}
 
 // raise merges two rows of one id: each number becomes the larger one. It is
 // commutative, associative and idempotent, so that the order and repetition of

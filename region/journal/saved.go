@@ -15,12 +15,24 @@ import (
 type saved struct {
 	setting sync.Mutex
 
-	mu         sync.Mutex
+	mu sync.Mutex
+	noted
+}
+
+// noted is what notes say that change while the journal is open, but for totals.
+type noted struct {
 	generation uint64
 	wholeSince int64
 	storeTime  storeTime
 	peers      []string
 	policy     policy
+}
+
+// now returns what is saved at present.
+func (s *saved) now() noted {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.noted
 }
 
 // Incarnation numbers the openings of this file: 1 for a journal just made.
@@ -31,11 +43,7 @@ func (j *Journal) Incarnation() uint64 { return j.incarnation }
 func (j *Journal) Sequence() uint64 { return j.Stats().Sequence }
 
 // Generation returns the store generation that this region last opened, 0 at first.
-func (j *Journal) Generation() uint64 {
-	j.saved.mu.Lock()
-	defer j.saved.mu.Unlock()
-	return j.saved.generation
-}
+func (j *Journal) Generation() uint64 { return j.saved.now().generation }
 
 // SetGeneration notes durably the generation of the store. It fails with
 // ErrGeneration, changing nothing, if g is lower than what is kept.
@@ -53,11 +61,7 @@ func (j *Journal) SetGeneration(g uint64) error {
 // WholeSince returns a time after which every row that this node announced is in this journal, in
 // microseconds of store time since 1970. 0 means that all rows are. math.MaxInt64, as in a new
 // journal, means that no such time is known.
-func (j *Journal) WholeSince() int64 {
-	j.saved.mu.Lock()
-	defer j.saved.mu.Unlock()
-	return j.saved.wholeSince
-}
+func (j *Journal) WholeSince() int64 { return j.saved.now().wholeSince }
 
 // SetWholeSince durably replaces what WholeSince returns, by an earlier or a later time. The
 // journal never does so by itself: only the region can tell what was announced. A negative time is
@@ -74,9 +78,8 @@ func (j *Journal) SetWholeSince(t int64) error {
 
 // StoreTime returns the times that SetStoreTime last made durable, zeros at first.
 func (j *Journal) StoreTime() (seen, latest int64) {
-	j.saved.mu.Lock()
-	defer j.saved.mu.Unlock()
-	return j.saved.storeTime.seen, j.saved.storeTime.latest
+	t := j.saved.now().storeTime
+	return t.seen, t.latest
 }
 
 // SetStoreTime notes durably how far the store's time has come, in microseconds since 1970. Every
@@ -85,19 +88,14 @@ func (j *Journal) StoreTime() (seen, latest int64) {
 func (j *Journal) SetStoreTime(seen, latest int64) error {
 	j.saved.setting.Lock()
 	defer j.saved.setting.Unlock()
-	t := storeTime{}
-	t.seen, t.latest = j.StoreTime()
+	t := j.saved.now().storeTime
 	next := storeTime{max(t.seen, seen), max(t.latest, latest)}
 	return j.save(next == t, disk.State, noteStoreTime, next.encode(),
 		func() { j.saved.storeTime = next })
 }
 
 // Peers returns the addresses last remembered, in their order.
-func (j *Journal) Peers() []string {
-	j.saved.mu.Lock()
-	defer j.saved.mu.Unlock()
-	return slices.Clone(j.saved.peers)
-}
+func (j *Journal) Peers() []string { return slices.Clone(j.saved.now().peers) }
 
 // RememberPeers replaces the remembered addresses durably: at most MaxAddresses
 // of 1 to MaxAddressBytes bytes, else ErrInvalid and nothing changes.
@@ -115,9 +113,7 @@ func (j *Journal) RememberPeers(addresses []string) error {
 // Policy returns the document last saved, byte for byte, and its version; ok is
 // false if there is none.
 func (j *Journal) Policy() (version int64, source []byte, ok bool) {
-	j.saved.mu.Lock()
-	defer j.saved.mu.Unlock()
-	p := j.saved.policy
+	p := j.saved.now().policy
 	return p.version, bytes.Clone(p.source), p.saved
 }
 
@@ -130,8 +126,8 @@ func (j *Journal) SavePolicy(version int64, source []byte) error {
 	j.saved.setting.Lock()
 	defer j.saved.setting.Unlock()
 	p := policy{saved: true, version: version, source: bytes.Clone(source)}
-	v, s, ok := j.Policy()
-	same := ok && v == version && bytes.Equal(s, source)
+	old := j.saved.now().policy
+	same := old.saved && old.version == version && bytes.Equal(old.source, source)
 	return j.save(same, disk.Saved, notePolicy, encodePolicy(p), func() { j.saved.policy = p })
 }
 

@@ -56,10 +56,8 @@ func (j *Journal) submit(ctx context.Context, weight int, apply func(*transactio
 
 // usable returns why nothing can be written any more; nil: writes are possible.
 func (j *Journal) usable() error {
-	select {
-	case <-j.closing:
+	if j.isClosing() {
 		return closed(j.name)
-	default:
 	}
 	if err := j.failure.Load(); err != nil {
 		return *err

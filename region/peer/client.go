@@ -18,9 +18,9 @@ import (
 	peerv1 "github.com/quotad/quotad/proto/peer/v1"
 )
 
-// longestBackoff is the longest wait before a lost connection is tried again. gRPC's own default is
+// maxBackoff is the longest wait before a lost connection is tried again. gRPC's own default is
 // two minutes.
-const longestBackoff = time.Second
+const maxBackoff = time.Second
 
 // Client sends messages to other regions. It is safe for concurrent use.
 type Client struct {
@@ -37,9 +37,9 @@ type Client struct {
 }
 
 const (
-	// mostAddresses bounds the addresses of one region's nodes. Further ones are not kept, and
+	// maxAddresses bounds the addresses of one region's nodes. Further ones are not kept, and
 	// counted.
-	mostAddresses = 64
+	maxAddresses = 64
 	// answersCount is how long after its last answer Lately returns an address. So package region
 	// keeps an address that answers although gossip does not name it.
 	answersCount = 30 * time.Second
@@ -83,10 +83,10 @@ func (c *Client) SetNodes(region string, addresses []string) {
 	}
 }
 
-// bounded drops addresses beyond mostAddresses, the last ones first. It drops addresses that have
+// bounded drops addresses beyond maxAddresses, the last ones first. It drops addresses that have
 // answered only if there are no others to drop. The caller holds mu.
 func (c *Client) bounded(region string, addresses []string) []string {
-	over := len(addresses) - mostAddresses
+	over := len(addresses) - maxAddresses
 	if over <= 0 {
 		return addresses
 	}
@@ -97,7 +97,7 @@ func (c *Client) bounded(region string, addresses []string) []string {
 			over--
 		}
 	}
-	return addresses[:min(len(addresses), mostAddresses)]
+	return addresses[:min(len(addresses), maxAddresses)]
 }
 
 // hasAnswered says whether an address that is kept has ever answered. The caller holds mu.
@@ -187,7 +187,7 @@ func (c *Client) connect(n node) (*grpc.ClientConn, error) {
 		grpc.WithTransportCredentials(trust),
 		grpc.WithContextDialer(func(ctx context.Context, a string) (net.Conn, error) { return c.dial(ctx, "tcp", a) }),
 		grpc.WithConnectParams(grpc.ConnectParams{MinConnectTimeout: keepaliveTimeout,
-			Backoff: backoff.Config{BaseDelay: longestBackoff / 10, Multiplier: 1.6, Jitter: 0.2, MaxDelay: longestBackoff}}),
+			Backoff: backoff.Config{BaseDelay: maxBackoff / 10, Multiplier: 1.6, Jitter: 0.2, MaxDelay: maxBackoff}}),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepaliveTime, Timeout: keepaliveTimeout, PermitWithoutStream: true}),
 		grpc.WithIdleTimeout(0),
 		grpc.WithDisableServiceConfig(),

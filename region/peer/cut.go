@@ -14,8 +14,8 @@ import (
 	peerv1 "github.com/quotad/quotad/proto/peer/v1"
 )
 
-// MostCut is the longest cut that a node can be asked for, so that a forgotten cut ends.
-const MostCut = 10 * time.Minute
+// MaxCut is the longest cut that a node can be asked for, so that a forgotten cut ends.
+const MaxCut = 10 * time.Minute
 
 // Cut asks a node to cut itself off from the nodes of another region, to rehearse a partition.
 type Cut struct {
@@ -23,7 +23,7 @@ type Cut struct {
 	// Direction says which messages are lost: "in", those that the others send; "out", those that
 	// are sent to them; "both".
 	Direction string
-	// For is how long until the cut ends by itself, in whole milliseconds, at most MostCut. 0
+	// For is how long until the cut ends by itself, in whole milliseconds, at most MaxCut. 0
 	// heals.
 	For time.Duration
 }
@@ -76,8 +76,8 @@ func (s *Server) Cut(ctx context.Context, p *peerv1.CutRequest) (*peerv1.CutResp
 		return nil, status.Errorf(codes.InvalidArgument, "%.70q is no name of a region; name the one to cut off", p.GetRegion())
 	case !known:
 		return nil, status.Errorf(codes.InvalidArgument, "%d is no direction of a cut; give both, in or out", p.GetDirection())
-	case ms < 0 || ms > MostCut.Milliseconds():
-		return nil, status.Errorf(codes.InvalidArgument, "a cut of %d ms; give at most %d, or 0 to heal", ms, MostCut.Milliseconds())
+	case ms < 0 || ms > MaxCut.Milliseconds():
+		return nil, status.Errorf(codes.InvalidArgument, "a cut of %d ms; give at most %d, or 0 to heal", ms, MaxCut.Milliseconds())
 	}
 	a, err := s.cut(callerOf(ctx), Cut{p.GetRegion(), direction, time.Duration(p.GetForMs()) * time.Millisecond})
 	switch {

@@ -67,7 +67,7 @@ func TestCut(t *testing.T) {
 		want           string
 	}{
 		{"in plain text", nil, nil, Cut{"eu", "both", 30 * time.Second}, "127.0.0.1:", codes.OK, ""},
-		{"one way", nil, nil, Cut{"eu", "in", MostCut}, "127.0.0.1:", codes.OK, ""},
+		{"one way", nil, nil, Cut{"eu", "in", MaxCut}, "127.0.0.1:", codes.OK, ""},
 		{"the other way", nil, nil, Cut{"eu", "out", time.Millisecond}, "127.0.0.1:", codes.OK, ""},
 		{"a heal", nil, nil, Cut{"eu", "both", 0}, "127.0.0.1:", codes.OK, ""},
 		{"by an operator", a.issue(operator, nil), node, Cut{"eu", "both", time.Second}, "operators/alice at 127.0.0.1:", codes.OK, ""},
@@ -76,7 +76,7 @@ func TestCut(t *testing.T) {
 		{"without a certificate", nil, node, Cut{"eu", "both", time.Second}, "", codes.Unavailable, ""},
 		{"of a node of another region", a.issue(operator, nil), a.issue(ap1, nil), Cut{"eu", "both", time.Second}, "", codes.Unavailable,
 			"the certificate is that of ap/n1, not of a node of region us"},
-		{"too long", nil, nil, Cut{"eu", "both", MostCut + time.Millisecond}, "", codes.InvalidArgument, "a cut of 600001 ms; give at most 600000, or 0 to heal"},
+		{"too long", nil, nil, Cut{"eu", "both", MaxCut + time.Millisecond}, "", codes.InvalidArgument, "a cut of 600001 ms; give at most 600000, or 0 to heal"},
 		{"for less than nothing", nil, nil, Cut{"eu", "both", -time.Second}, "", codes.InvalidArgument, "a cut of -1000 ms"},
 		{"sideways", nil, nil, Cut{"eu", "up", time.Second}, "", codes.InvalidArgument, "0 is no direction of a cut; give both, in or out"},
 		{"of nothing", nil, nil, Cut{"", "both", time.Second}, "", codes.InvalidArgument, `"" is no name of a region`},
@@ -207,7 +207,7 @@ func FuzzCut(f *testing.F) {
 	f.Fuzz(func(t *testing.T, region string, direction int32, ms int64) {
 		s := &Server{}
 		s.HandleCuts(func(_ Caller, c Cut) (CutAnswer, error) {
-			if c.For < 0 || c.For > MostCut || c.Direction == "" || !nodeName.MatchString(c.Region) {
+			if c.For < 0 || c.For > MaxCut || c.Direction == "" || !nodeName.MatchString(c.Region) {
 				t.Errorf("%q, %d, %d is a cut of %+v", region, direction, ms, c)
 			}
 			return CutAnswer{}, nil

@@ -13,7 +13,7 @@ func (p *place) invented(n int) []string {
 	all := make([]string, n)
 	for i := range all {
 		host := p.net.Host(fmt.Sprintf("invented-%d", i))
-		if i < mostAddresses {
+		if i < maxAddresses {
 			p.net.Isolate(host.Name(), time.Hour)
 		}
 		all[i] = at(host.Name())
@@ -31,7 +31,7 @@ func TestInventedAddressesDoNotMatter(t *testing.T) {
 		p.mustCall("us-1")
 		invented := p.invented(1285)
 		p.client.SetNodes("us", append(slices.Clone(invented), at("us-1")))
-		if n := len(p.client.nodes["us"]); n != mostAddresses || p.client.AddressesRefused() != 1286-mostAddresses {
+		if n := len(p.client.nodes["us"]); n != maxAddresses || p.client.AddressesRefused() != 1286-maxAddresses {
 			t.Errorf("%d addresses are kept, %d were refused", n, p.client.AddressesRefused())
 		}
 		p.mustCall("us-1")

@@ -18,9 +18,9 @@ import (
 // ends.
 type RecallHandler func(ctx context.Context, q exchange.Question) (exchange.Testimonies, error)
 
-// mostCells bounds the cells of one doubt. Of any window, at most a few dozen cells weigh at a
+// maxCells bounds the cells of one doubt. Of any window, at most a few dozen cells weigh at a
 // time.
-const mostCells = 1000
+const maxCells = 1000
 
 // Recall implements peerv1.PeerServiceServer.
 func (s *Server) Recall(ctx context.Context, p *peerv1.RecallRequest) (*peerv1.RecallResponse, error) {
@@ -32,8 +32,8 @@ func (s *Server) Recall(ctx context.Context, p *peerv1.RecallRequest) (*peerv1.R
 		return nil, status.Error(codes.InvalidArgument, fmt.Sprintf("%d doubts in one question, at most %d are answered", n, exchange.MaxAsks))
 	}
 	for _, d := range p.GetDoubts() {
-		if d.GetFrom() < 0 || d.GetTo() < d.GetFrom() || d.GetTo()-d.GetFrom() >= mostCells {
-			return nil, status.Error(codes.InvalidArgument, fmt.Sprintf("a doubt about the cells %d to %d, at most %d are answered", d.GetFrom(), d.GetTo(), mostCells))
+		if d.GetFrom() < 0 || d.GetTo() < d.GetFrom() || d.GetTo()-d.GetFrom() >= maxCells {
+			return nil, status.Error(codes.InvalidArgument, fmt.Sprintf("a doubt about the cells %d to %d, at most %d are answered", d.GetFrom(), d.GetTo(), maxCells))
 		}
 	}
 	all, err := s.recall(ctx, questionFromProto(p))

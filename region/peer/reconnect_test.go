@@ -109,7 +109,7 @@ func TestSilentConnectionIsGivenUp(t *testing.T) {
 		if _, err := p.call(time.Minute); status.Code(err) != codes.Unavailable {
 			t.Errorf("the call: %v, want %v", err, codes.Unavailable)
 		}
-		if took := time.Since(begin); took > keepaliveTimeout+longestBackoff {
+		if took := time.Since(begin); took > keepaliveTimeout+maxBackoff {
 			t.Errorf("the call was held for %v", took)
 		}
 	})

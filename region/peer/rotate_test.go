@@ -217,7 +217,7 @@ func TestAuthorityIsRotated(t *testing.T) {
 		}
 		us.renew()
 		eu.renew()
-		for shut := time.Now().Add(longestTrust*11/10 + trustGrace); time.Now().Before(shut); time.Sleep(20 * time.Second) {
+		for shut := time.Now().Add(maxTrust*11/10 + trustGrace); time.Now().Before(shut); time.Sleep(20 * time.Second) {
 			p.mustCall("us")
 			_ = ping() // keeps the connection busy
 		}

@@ -44,22 +44,22 @@ const (
 	// keepaliveTimeout is how long a probe or data may stay unanswered before the connection is
 	// given up.
 	keepaliveTimeout = 3 * time.Second
-	// mostStreams bounds how many messages of one connection are served at a time.
-	mostStreams = 256
-	// mostMessageBytes bounds a message. A message of exchange.MaxAsks asks with the longest bucket
+	// maxStreams bounds how many messages of one connection are served at a time.
+	maxStreams = 256
+	// maxMessageBytes bounds a message. A message of exchange.MaxAsks asks with the longest bucket
 	// ids has some 1.5 MB.
-	mostMessageBytes = 4 << 20
-	// mostRecords bounds the fields of a message and of its asks, at twice what an honest message
+	maxMessageBytes = 4 << 20
+	// maxRecords bounds the fields of a message and of its asks, at twice what an honest message
 	// has.
-	mostRecords = 2 * 6 * exchange.MaxAsks
+	maxRecords = 2 * 6 * exchange.MaxAsks
 	// idleTimeout is how long a connection without calls is kept. Nodes ping each other twice a
 	// second.
 	idleTimeout = time.Minute
-	// trustGrace is how long calls under way may go on when a connection has reached longestTrust.
+	// trustGrace is how long calls under way may go on when a connection has reached maxTrust.
 	trustGrace = 10 * time.Second
-	// longestTrust is how long a connection with certificates is used before another one replaces
+	// maxTrust is how long a connection with certificates is used before another one replaces
 	// it. So an authority that is no longer trusted is not used for long.
-	longestTrust = 10 * time.Minute
+	maxTrust = 10 * time.Minute
 )
 
 // NewServer returns a server that passes every message to handle and every question to recall. With
@@ -70,11 +70,11 @@ func NewServer(handle Handler, recall RecallHandler, t *TLS) *Server {
 	alive := keepalive.ServerParameters{Time: keepaliveTime, Timeout: keepaliveTimeout, MaxConnectionIdle: idleTimeout}
 	trust := insecure.NewCredentials()
 	if t != nil {
-		alive.MaxConnectionAge, alive.MaxConnectionAgeGrace = longestTrust, trustGrace
+		alive.MaxConnectionAge, alive.MaxConnectionAgeGrace = maxTrust, trustGrace
 		trust = proof{tls: t, failed: func() { s.handshakes.Add(1) }}
 	}
 	s.panics = door.NewPanics(slog.New(slog.DiscardHandler), "peer/", func(string) {})
-	calls := door.NewCalls(door.Bounds{Streams: mostStreams, Message: mostMessageBytes, Records: mostRecords, Alive: alive,
+	calls := door.NewCalls(door.Bounds{Streams: maxStreams, Message: maxMessageBytes, Records: maxRecords, Alive: alive,
 		MinPing: keepaliveTime / 2}, s.panics, nil)
 	s.grpc = grpc.NewServer(append(calls.Options(), grpc.Creds(trust))...)
 	peerv1.RegisterPeerServiceServer(calls.Of(s.grpc), s)

@@ -51,8 +51,8 @@ type material struct {
 	roots       *x509.CertPool
 }
 
-// MostFileBytes bounds each file: some hundred certificates as PEM.
-const MostFileBytes = 256 << 10
+// MaxFileBytes bounds each file: some hundred certificates as PEM.
+const MaxFileBytes = 256 << 10
 
 // lookEvery is the shortest time between two reads of the files.
 const lookEvery = time.Second
@@ -157,7 +157,7 @@ func (f Files) read() (c contents, err error) {
 		what, path string
 		into       *[]byte
 	}{{"certificate", f.Cert, &c.cert}, {"key of the certificate", f.Key, &c.key}, {"certificate of the authority", f.CA, &c.ca}} {
-		if *one.into, err = files.Read(one.path, MostFileBytes); err != nil {
+		if *one.into, err = files.Read(one.path, MaxFileBytes); err != nil {
 			return contents{}, fmt.Errorf("read the %s: %w; check the path, and that the user quotad runs as may read the file", one.what, err)
 		}
 	}

@@ -7,7 +7,7 @@ import "context"
 func (e *Engine) Checkpoint(ctx context.Context, last bool) {
 	all := e.seen.checkpoints(e.config.Tenure.Generation(), last)
 	for len(all) > 0 {
-		part := all[:min(len(all), mostCheckpoints)]
+		part := all[:min(len(all), maxCheckpoints)]
 		all = all[len(part):]
 		if err := e.config.Journal.Checkpoint(ctx, part); err != nil && ctx.Err() == nil {
 			e.config.Log.Error("use of long windows is not written down: a loss of the store would forget it", "err", err)
@@ -18,5 +18,5 @@ func (e *Engine) Checkpoint(ctx context.Context, last bool) {
 	e.config.Tenure.NoteJournal(ctx)
 }
 
-// mostCheckpoints bounds the checkpoints in one call of the journal.
-const mostCheckpoints = 4096
+// maxCheckpoints bounds the checkpoints in one call of the journal.
+const maxCheckpoints = 4096

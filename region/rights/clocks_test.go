@@ -14,21 +14,21 @@ import (
 func TestClocksApartAreTold(t *testing.T) {
 	var lines strings.Builder
 	e := &Engine{config: Config{Log: slog.New(slog.NewTextHandler(&lines, nil))}, apart: map[string]bool{}}
-	const guard = algorithms.ClockMargin
+	const margin = algorithms.ClockMargin
 	for i, tc := range []struct {
 		apart int64
 		known bool
 		want  string // a word of the line; empty: there is none
 	}{
-		{guard, true, ""},
-		{guard + 1, true, "further"},
-		{guard + 2, true, ""},
-		{2 * guard, false, ""},
-		{guard * 3 / 4, true, ""},
-		{-2 * guard, true, ""},
-		{guard / 2, true, "near"},
+		{margin, true, ""},
+		{margin + 1, true, "further"},
+		{margin + 2, true, ""},
+		{2 * margin, false, ""},
+		{margin * 3 / 4, true, ""},
+		{-2 * margin, true, ""},
+		{margin / 2, true, "near"},
 		{0, true, ""},
-		{-guard - 1, true, "further"},
+		{-margin - 1, true, "further"},
 	} {
 		lines.Reset()
 		e.watchClocks([]exchange.PeerAge{{Peer: "eu", ClockApart: tc.apart, ClockKnown: tc.known}})

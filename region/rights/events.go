@@ -8,21 +8,21 @@ import (
 )
 
 const (
-	// mostResultsWaiting bounds the results of effects that wait for the machine. Beyond it,
+	// maxResultsWaiting bounds the results of effects that wait for the machine. Beyond it,
 	// whoever has a result to report waits.
-	mostResultsWaiting = 4096
-	// mostAsksWaiting bounds the messages and questions of other nodes that wait. Further ones are
+	maxResultsWaiting = 4096
+	// maxAsksWaiting bounds the messages and questions of other nodes that wait. Further ones are
 	// answered at once with "ask again later": the asker's call times out after a second or more,
 	// so an answer after a longer wait would be in vain.
-	mostAsksWaiting = 1024
-	// mostWantsWaiting bounds the events of this node's own requests that wait: rights they lack,
+	maxAsksWaiting = 1024
+	// maxWantsWaiting bounds the events of this node's own requests that wait: rights they lack,
 	// and buckets that were lost. Beyond it a request is denied at once instead of waiting for
 	// rights.
-	mostWantsWaiting = 4096
-	// mostHintsWaiting bounds the hints that wait, one for each bucket and node: a newer hint takes
+	maxWantsWaiting = 4096
+	// maxHintsWaiting bounds the hints that wait, one for each bucket and node: a newer hint takes
 	// the place of an older. Hints of further buckets are dropped; their nodes repeat them within
 	// seconds.
-	mostHintsWaiting = 32_768
+	maxHintsWaiting = 32_768
 	// leastFirst says that every so many events the last lane comes first, so that no lane waits
 	// for ever.
 	leastFirst = 16
@@ -68,7 +68,7 @@ type events struct {
 
 func newEvents() *events {
 	q := &events{more: make(chan struct{}, 1)}
-	for l, most := range map[lane]int{resultLane: mostResultsWaiting, askLane: mostAsksWaiting, wantLane: mostWantsWaiting} {
+	for l, most := range map[lane]int{resultLane: maxResultsWaiting, askLane: maxAsksWaiting, wantLane: maxWantsWaiting} {
 		q.waiting[l] = make(chan exchange.Event, most)
 	}
 	return q
@@ -181,7 +181,7 @@ func (q *hintQueue) put(h exchange.Hint) bool {
 	defer q.mu.Unlock()
 	key := hintKey{h.Region, h.Node, h.Bucket}
 	if _, waits := q.newest[key]; !waits {
-		if len(q.newest) >= mostHintsWaiting {
+		if len(q.newest) >= maxHintsWaiting {
 			return false
 		}
 		if q.newest == nil {

@@ -22,8 +22,8 @@ func heardOf(node string, bucket int, sequence int64) exchange.Heard {
 func TestAFloodOfHintsDisplacesNoAsk(t *testing.T) {
 	q := newEvents()
 	for said := range int64(3) {
-		for b := range mostHintsWaiting + 5000 {
-			if took := q.post(heardOf("n1", b, said)); took != (b < mostHintsWaiting) {
+		for b := range maxHintsWaiting + 5000 {
+			if took := q.post(heardOf("n1", b, said)); took != (b < maxHintsWaiting) {
 				t.Fatalf("hint %d of bucket %d: taken %t", said, b, took)
 			}
 		}
@@ -38,7 +38,7 @@ func TestAFloodOfHintsDisplacesNoAsk(t *testing.T) {
 			t.Errorf("%T is heard where %T is due", got, want)
 		}
 	}
-	for b := range mostHintsWaiting {
+	for b := range maxHintsWaiting {
 		if h, ok := q.next(); !ok || h != heardOf("n1", b, 2) {
 			t.Fatalf("hint %d: %+v, %t", b, h, ok)
 		}
@@ -104,11 +104,11 @@ func TestHintsWaitInOrder(t *testing.T) {
 // lane.
 func TestAFullLaneIsCounted(t *testing.T) {
 	q := newEvents()
-	for range mostAsksWaiting + 3 {
+	for range maxAsksWaiting + 3 {
 		q.post(exchange.Asked{})
 	}
 	q.post(exchange.Questioned{})
-	for range mostWantsWaiting + 2 {
+	for range maxWantsWaiting + 2 {
 		q.post(exchange.Wanted{})
 	}
 	if asks, wants := q.dropped[askLane].Load(), q.dropped[wantLane].Load(); asks != 4 || wants != 2 || q.lost() != 6 {
@@ -122,7 +122,7 @@ func TestMovesGoInPieces(t *testing.T) {
 	turns := make(chan struct{}, movesUnderWay)
 	var under, most atomic.Int64
 	store := func(_ context.Context, calls []int) []int {
-		if len(calls) > mostMoved {
+		if len(calls) > maxMoved {
 			t.Errorf("a pipeline of %d", len(calls))
 		}
 		most.Store(max(most.Load(), under.Add(1)))
@@ -168,7 +168,7 @@ func TestMovesEndWithTheirNode(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	pieces := 0
-	inPieces(ctx, turns, make([]int, 3*mostMoved), func(context.Context, []int) []int { t.Error("done"); return nil }, func(_ int, came []int) {
+	inPieces(ctx, turns, make([]int, 3*maxMoved), func(context.Context, []int) []int { t.Error("done"); return nil }, func(_ int, came []int) {
 		pieces++
 		if len(came) != 0 {
 			t.Errorf("%d results", len(came))

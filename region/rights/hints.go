@@ -24,20 +24,20 @@ const (
 	// brings thousands a second, and none of them is dropped for want of room. When such a hint
 	// comes back later, this node knows it by its incarnation.
 	hintsRemembered = time.Minute
-	// mostHints bounds the hints remembered, and mostHintsBytes the bytes they take. Hints of
+	// maxHints bounds the hints remembered, and maxHintsBytes the bytes they take. Hints of
 	// further buckets are dropped and counted. A node's own hints are never dropped: there are only
 	// as many as the machine has buckets in view.
-	mostHints      = 100_000
-	mostHintsBytes = 48 << 20
-	// mostSources bounds the nodes, of all regions together, whose hints are remembered.
-	mostSources = 1024
-	// longestBucket is the longest bucket id that a hint may name, and mostHintBytes the longest
+	maxHints      = 100_000
+	maxHintsBytes = 48 << 20
+	// maxSources bounds the nodes, of all regions together, whose hints are remembered.
+	maxSources = 1024
+	// maxBucketBytes is the longest bucket id that a hint may name, and maxHintBytes the longest
 	// hint that is taken in, in bytes.
-	longestBucket = policy.MaxBucketIDBytes
-	mostHintBytes = longestBucket + 512
-	// mostStateBytes bounds what is sent in one exchange of whole states. It is well below
+	maxBucketBytes = policy.MaxBucketIDBytes
+	maxHintBytes   = maxBucketBytes + 512
+	// maxStateBytes bounds what is sent in one exchange of whole states. It is well below
 	// gossip.MaxState, beyond which nothing at all would be sent.
-	mostStateBytes = 3 << 20
+	maxStateBytes = 3 << 20
 	// hintFraming is the most bytes that stand before a hint in a list of hints.
 	hintFraming = 4
 )
@@ -114,13 +114,13 @@ func (s *Hints) MarshalBinary() ([]byte, error) {
 			size += k.size
 		}
 	}
-	if size > mostStateBytes {
+	if size > maxStateBytes {
 		slices.SortFunc(fresh, func(a, b *knownHint) int { return b.at.Compare(a.at) })
 	}
 	all := &hintv1.Hints{}
 	size = 0
 	for n, k := range fresh {
-		if size += k.size; size > mostStateBytes {
+		if size += k.size; size > maxStateBytes {
 			s.LeftOut += int64(len(fresh) - n)
 			break
 		}
@@ -158,7 +158,7 @@ func (s *Hints) takeAll(b []byte) (fresh []*hintv1.Hint, err error) {
 	now := s.now()
 	h := &hintv1.Hint{}
 	err = eachHint(b, func(raw []byte) error {
-		if len(raw) > mostHintBytes {
+		if len(raw) > maxHintBytes {
 			s.Refused++
 			return nil
 		}
@@ -241,10 +241,10 @@ func (s *Hints) ours(k hintKey) bool { return k.region == s.region && k.node == 
 // it.
 func (s *Hints) room(k hintKey, old *knownHint, size int) bool {
 	if old != nil {
-		return size <= old.size || s.bytes+size-old.size <= mostHintsBytes
+		return size <= old.size || s.bytes+size-old.size <= maxHintsBytes
 	}
-	return len(s.known) < mostHints && s.bytes+size+k.size() <= mostHintsBytes &&
-		(s.sources[k.source()] > 0 || len(s.sources) < mostSources)
+	return len(s.known) < maxHints && s.bytes+size+k.size() <= maxHintsBytes &&
+		(s.sources[k.source()] > 0 || len(s.sources) < maxSources)
 }
 
 // drop forgets a hint.
@@ -260,7 +260,7 @@ func (s *Hints) drop(key hintKey, k *knownHint) {
 
 // sayable says whether such a node may exist and may send a hint on such a bucket.
 func (s *Hints) sayable(k hintKey) bool {
-	return len(k.bucket) >= 1 && len(k.bucket) <= longestBucket && plainName(k.region) && plainName(k.node) &&
+	return len(k.bucket) >= 1 && len(k.bucket) <= maxBucketBytes && plainName(k.region) && plainName(k.node) &&
 		(s.inDocument == nil || s.inDocument(k.region))
 }
 

@@ -35,8 +35,8 @@ func TestStateIsCutToWhatFits(t *testing.T) {
 		t.Fatal(err)
 	}
 	sent := len(all.GetHints())
-	if len(b) > mostStateBytes || len(b) < mostStateBytes-8*len(value) || mostStateBytes >= gossip.MaxState {
-		t.Errorf("the state has %d bytes, want somewhat less than %d", len(b), mostStateBytes)
+	if len(b) > maxStateBytes || len(b) < maxStateBytes-8*len(value) || maxStateBytes >= gossip.MaxState {
+		t.Errorf("the state has %d bytes, want somewhat less than %d", len(b), maxStateBytes)
 	}
 	for _, h := range all.GetHints() {
 		if bucket := string(h.GetBucket()); bucket < fmt.Sprintf("%05d", buckets-sent) {
@@ -66,7 +66,7 @@ func TestHintsNobodyMaySay(t *testing.T) {
 		"no bucket":             hintOf("there", "n1", "", 1, 1),
 		"a long region":         hintOf(long, "n1", "a", 1, 1),
 		"a long node":           hintOf("there", long, "a", 1, 1),
-		"a long bucket":         hintOf("there", "n1", strings.Repeat("b", longestBucket+1), 1, 1),
+		"a long bucket":         hintOf("there", "n1", strings.Repeat("b", maxBucketBytes+1), 1, 1),
 		"a node with escapes":   hintOf("there", "\x1b[31mn1", "a", 1, 1),
 		"of no region there is": hintOf("elsewhere", "n1", "a", 1, 1),
 	} {
@@ -84,10 +84,10 @@ func TestHintsNobodyMaySay(t *testing.T) {
 // are kept.
 func TestHintsAreBoundedInBytesAndSources(t *testing.T) {
 	s, _ := listening()
-	for i := range mostSources + 10 {
+	for i := range maxSources + 10 {
 		merge(t, s, encode(t, hintOf("there", fmt.Sprint("n", i), "a", 1, 1)))
 	}
-	if len(s.sources) != mostSources || s.Counts().Dropped != 10 {
+	if len(s.sources) != maxSources || s.Counts().Dropped != 10 {
 		t.Errorf("%d sources, %d dropped", len(s.sources), s.Counts().Dropped)
 	}
 	s.Forget(time.Now().Add(2 * hintsRemembered))
@@ -104,7 +104,7 @@ func TestHintsAreBoundedInBytesAndSources(t *testing.T) {
 			merge(t, s, encode(t, h))
 		}
 	}
-	if s.bytes > mostHintsBytes || s.bytes < mostHintsBytes/2 || s.Counts().Dropped == 10 {
+	if s.bytes > maxHintsBytes || s.bytes < maxHintsBytes/2 || s.Counts().Dropped == 10 {
 		t.Errorf("%d bytes are kept, %d hints dropped", s.bytes, s.Counts().Dropped)
 	}
 	if _, err := s.Publish(exchange.Hint{Bucket: "own"}); err != nil || s.known[hintKey{"here", "n1", "own"}] == nil {

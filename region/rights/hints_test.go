@@ -216,14 +216,14 @@ func TestHintsAge(t *testing.T) {
 
 func TestHintsAreBounded(t *testing.T) {
 	s, heard := listening()
-	all := make([]*hintv1.Hint, mostHints+10)
+	all := make([]*hintv1.Hint, maxHints+10)
 	for i := range all {
 		all[i] = hintOf("there", "n1", fmt.Sprint(i), 1, 1)
 	}
 	if !merge(t, s, encode(t, all...)) {
 		t.Error("no news")
 	}
-	if len(s.known) != mostHints || s.Dropped != 10 || len(*heard) != mostHints {
+	if len(s.known) != maxHints || s.Dropped != 10 || len(*heard) != maxHints {
 		t.Errorf("%d known, %d dropped, %d heard", len(s.known), s.Dropped, len(*heard))
 	}
 	if merge(t, s, encode(t, hintOf("there", "n1", "one more", 1, 1))) {

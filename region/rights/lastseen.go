@@ -185,14 +185,24 @@ func (s *lastSeen) stand(generation uint64, now int64, anew bool) {
 	if !anew {
 		return
 	}
-	for i := range s.parts {
-		p := &s.parts[i]
-		p.mu.Lock()
+	for p := range s.locked {
 		for h, m := range p.marks {
 			m.known = 0
 			p.marks[h] = m
 		}
+	}
+}
+
+// locked goes through the parts, each with its lock held meanwhile.
+func (s *lastSeen) locked(yield func(*seenPart) bool) {
+	for i := range s.parts {
+		p := &s.parts[i]
+		p.mu.Lock()
+		more := yield(p)
 		p.mu.Unlock()
+		if !more {
+			return
+		}
 	}
 }
 
@@ -201,11 +211,8 @@ func (s *lastSeen) stand(generation uint64, now int64, anew bool) {
 // all that moved.
 func (s *lastSeen) checkpoints(generation uint64, last bool) []journal.Checkpoint {
 	var all []journal.Checkpoint
-	for i := range s.parts {
-		p := &s.parts[i]
-		p.mu.Lock()
+	for p := range s.locked {
 		all = p.uses.checkpoints(all, generation, last)
-		p.mu.Unlock()
 	}
 	return all
 }
@@ -237,11 +244,8 @@ func (s *lastSeen) forget() {
 // counts returns how many buckets the node remembers to have used, of how many it remembers how
 // much, and of how many of these the journal does not have the latest use.
 func (s *lastSeen) counts() (buckets, uses, unwritten int) {
-	for i := range s.parts {
-		p := &s.parts[i]
-		p.mu.Lock()
+	for p := range s.locked {
 		buckets, uses, unwritten = buckets+len(p.marks), uses+len(p.uses.all), unwritten+len(p.uses.moved)
-		p.mu.Unlock()
 	}
 	return buckets, uses, unwritten
 }

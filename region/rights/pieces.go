@@ -6,22 +6,22 @@ import (
 )
 
 const (
-	// mostMoved bounds the scripts that move rights in one pipeline. At some 50 us each, a decision
+	// maxMoved bounds the scripts that move rights in one pipeline. At some 50 us each, a decision
 	// behind the pipeline waits a millisecond or two, well within the store's deadline.
-	mostMoved = 32
+	maxMoved = 32
 	// movesUnderWay bounds how many such pipelines run at a time. Further ones wait in order.
 	// Decisions do not wait for them, and they do not wait for decisions that are queued.
 	movesUnderWay = 2
 )
 
-// inPieces carries out calls that move rights, at most mostMoved at a time, each piece when a place
+// inPieces carries out calls that move rights, at most maxMoved at a time, each piece when a place
 // in turns is free. It hands the results of each piece to took; from is the index of the piece's
 // first call. If ctx ends before a piece's turn, took gets no results for it: it may get fewer
 // results than the piece has calls.
 func inPieces[C, R any](ctx context.Context, turns chan struct{}, calls []C,
 	do func(context.Context, []C) []R, took func(from int, results []R)) {
 	from := 0
-	for piece := range slices.Chunk(calls, mostMoved) {
+	for piece := range slices.Chunk(calls, maxMoved) {
 		var results []R
 		select {
 		case turns <- struct{}{}:

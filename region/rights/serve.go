@@ -10,16 +10,21 @@ import (
 // Serve answers a peer's message. The message passes the machine, the store and the journal before
 // the reply leaves. Serve fails if too many messages wait, or if ctx ends.
 func (e *Engine) Serve(ctx context.Context, m exchange.Message) (exchange.Reply, error) {
-	id, reply, leave := e.replies.wait()
+	return answered(ctx, e, &e.replies, func(id uint64) exchange.Event { return e.Asked(id, m) })
+}
+
+// answered has the machine hear an event with a number, and waits for the answer to it.
+func answered[T any](ctx context.Context, e *Engine, to *pendingReplies[T], event func(id uint64) exchange.Event) (answer T, err error) {
+	id, came, leave := to.wait()
 	defer leave()
-	if posted := e.post(e.Asked(id, m)); !posted {
-		return exchange.Reply{}, fmt.Errorf("node %s has too much to do: ask again later", e.config.Node)
+	if posted := e.post(event(id)); !posted {
+		return answer, fmt.Errorf("node %s has too much to do: ask again later", e.config.Node)
 	}
 	select {
-	case answer := <-reply:
+	case answer = <-came:
 		return answer, nil
 	case <-ctx.Done():
-		return exchange.Reply{}, ctx.Err()
+		return answer, ctx.Err()
 	}
 }
 
@@ -36,17 +41,7 @@ func (e *Engine) Asked(id uint64, m exchange.Message) exchange.Asked {
 // Answer answers the question of a node that recovers, of this region or another. It fails if too
 // many questions wait, or if ctx ends.
 func (e *Engine) Answer(ctx context.Context, q exchange.Question) (exchange.Testimonies, error) {
-	id, answer, leave := e.testimonies.wait()
-	defer leave()
-	if posted := e.post(e.Questioned(id, q)); !posted {
-		return exchange.Testimonies{}, fmt.Errorf("node %s has too much to do: ask again later", e.config.Node)
-	}
-	select {
-	case all := <-answer:
-		return all, nil
-	case <-ctx.Done():
-		return exchange.Testimonies{}, ctx.Err()
-	}
+	return answered(ctx, e, &e.testimonies, func(id uint64) exchange.Event { return e.Questioned(id, q) })
 }
 
 // Questioned returns the machine's event for a question.

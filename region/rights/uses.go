@@ -29,8 +29,8 @@ type usage struct {
 	place       int  // in the ring
 }
 
-// mostLooked bounds how many buckets makeRoom looks at to find one to drop.
-const mostLooked = 16
+// maxLooked bounds how many buckets makeRoom looks at to find one to drop.
+const maxLooked = 16
 
 func newUses(most int) uses {
 	return uses{most: most, all: map[string]*usage{}, moved: map[string]struct{}{}}
@@ -59,7 +59,7 @@ func (u *uses) makeRoom() {
 	if len(u.all) < u.most {
 		return
 	}
-	for range min(mostLooked, len(u.ring)) {
+	for range min(maxLooked, len(u.ring)) {
 		u.hand = (u.hand + 1) % len(u.ring)
 		one := u.ring[u.hand]
 		if _, moved := u.moved[one.id]; one.recent || moved {

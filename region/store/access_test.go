@@ -21,6 +21,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab/fixtures"
 	"github.com/quotad/quotad/chaos/lab/servers"
 )
 
@@ -56,8 +57,8 @@ func TestTLS(t *testing.T) {
 	own := issue(t, dir, "node", authority)
 	port, err := servers.FreePort()
 	did(t, err)
-	started(t)(servers.StartProcessWith(t.Context(), "--tls-port", strconv.Itoa(port), "--tls-cert-file", filepath.Join(dir, "redis.crt"),
-		"--tls-key-file", filepath.Join(dir, "redis.key"), "--tls-ca-cert-file", filepath.Join(dir, "ca.crt")))
+	fixtures.Process(t, "--tls-port", strconv.Itoa(port), "--tls-cert-file", filepath.Join(dir, "redis.crt"),
+		"--tls-key-file", filepath.Join(dir, "redis.key"), "--tls-ca-cert-file", filepath.Join(dir, "ca.crt"))
 	url := "rediss://127.0.0.1:" + strconv.Itoa(port)
 	pool := x509.NewCertPool()
 	pool.AddCert(authority.Leaf)
@@ -86,11 +87,11 @@ func TestMinimalACL(t *testing.T) {
 			var server *servers.Server
 			var admins []*redis.Client
 			if on == "cluster" {
-				server = started(t)(servers.StartCluster(t.Context(), 1))
+				server = fixtures.Started(t)(servers.StartCluster(t.Context(), 1))
 				admins = masters(t, server)
 			} else {
-				server = started(t)(servers.StartProcess(t.Context()))
-				admins = []*redis.Client{raw(t, server)}
+				server = fixtures.Process(t)
+				admins = []*redis.Client{fixtures.Operator(t, server)}
 			}
 			url := strings.Replace(server.URL, "://", "://node:horse@", 1)
 			rules := strings.Fields(MinimalACL)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab/fixtures"
 )
 
 // TestAdopt: one node puts an epoch in force for all of the region; calls under the old one are
@@ -71,11 +72,11 @@ func TestAdoptNotOpen(t *testing.T) {
 			t.Errorf("before Open: %v, want %v", err, ErrUnknownStore)
 		}
 		allAre(t, owner, "k", algorithms.StatusOK)
-		raw(t, server).FlushAll(t.Context())
+		fixtures.Operator(t, server).FlushAll(t.Context())
 		if err := owner.Adopt(t.Context(), "2-b"); !errors.Is(err, ErrUnknownStore) {
 			t.Errorf("after a loss: %v, want %v", err, ErrUnknownStore)
 		}
-		if n := raw(t, server).DBSize(t.Context()).Val(); n != 0 {
+		if n := fixtures.Operator(t, server).DBSize(t.Context()).Val(); n != 0 {
 			t.Errorf("%d keys were written", n)
 		}
 	})

@@ -8,7 +8,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/quotad/quotad/algorithms"
-	"github.com/quotad/quotad/chaos/lab/servers"
+	"github.com/quotad/quotad/chaos/lab/fixtures"
 )
 
 // BenchmarkCost measures, on a redis-server, what each algorithm costs it: the time of its scripts
@@ -17,7 +17,7 @@ import (
 // end all is printed as one table.
 func BenchmarkCost(b *testing.B) {
 	t := table{}
-	st := &stage{b: b, Store: node(b, started(b)(servers.StartProcess(b.Context())), first)}
+	st := &stage{b: b, Store: node(b, fixtures.Process(b), first)}
 	for _, l := range loads {
 		for _, kind := range algorithms.Kinds {
 			if l.suits(kind) {

@@ -5,13 +5,13 @@ import (
 	"testing"
 
 	"github.com/quotad/quotad/algorithms"
-	"github.com/quotad/quotad/chaos/lab/servers"
+	"github.com/quotad/quotad/chaos/lab/fixtures"
 )
 
 // BenchmarkDecide compares, on one redis-server, a bare round trip with one that decides a request
 // and one that decides a hundred requests on one bucket, as the batcher sends them.
 func BenchmarkDecide(b *testing.B) {
-	server := started(b)(servers.StartProcess(b.Context()))
+	server := fixtures.Process(b)
 	s := node(b, server, first)
 	b.Run("ping", func(b *testing.B) {
 		for b.Loop() {

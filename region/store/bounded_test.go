@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab/fixtures"
 	"github.com/quotad/quotad/chaos/lab/servers"
 )
 
@@ -39,8 +40,8 @@ func TestNothingGrows(t *testing.T) {
 	)
 	begin := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 	now := begin
-	server := started(t)(servers.StartDriven(func() time.Time { return now }))
-	s, client := node(t, server, first), raw(t, server)
+	server := fixtures.Started(t)(servers.StartDriven(func() time.Time { return now }))
+	s, client := node(t, server, first), fixtures.Operator(t, server)
 	for _, kind := range algorithms.Kinds {
 		t.Run(string(kind), func(t *testing.T) {
 			of := algorithms.Terms{Kind: kind, Window: window, Cell: algorithms.CellLength(kind, window), Tick: algorithms.Tick(kind, units, window), Entitlement: units}
@@ -55,7 +56,7 @@ func TestNothingGrows(t *testing.T) {
 				costs[i] = 1
 			}
 			key, random, admits := BucketKey(Whole, string(kind)), rand.New(rand.NewPCG(3, 4)), int64(0)
-			var mostFields, mostBytes [2]int // in the first windows, and later
+			var maxFields, maxBytes [2]int // in the first windows, and later
 			for call := range calls {
 				now = now.Add(step)
 				d := decide(t, s, on(string(kind), of, costs...))
@@ -63,7 +64,7 @@ func TestNothingGrows(t *testing.T) {
 				if call%2 == 0 {
 					fields, bytes := weight(t, client, key)
 					phase := min(call/(calls/4), 1) // the first quarter is three and a half windows
-					mostFields[phase], mostBytes[phase] = max(mostFields[phase], fields), max(mostBytes[phase], bytes)
+					maxFields[phase], maxBytes[phase] = max(maxFields[phase], fields), max(maxBytes[phase], bytes)
 					continue
 				}
 				for _, peer := range []string{"us", "ap"} {
@@ -75,13 +76,13 @@ func TestNothingGrows(t *testing.T) {
 			if admits == 0 || admits == calls*each {
 				t.Errorf("%d of %d admitted: the test shows nothing", admits, calls*each)
 			}
-			if mostFields[1] > mostFields[0]+1 || mostBytes[1] > mostBytes[0]+mostBytes[0]/4 {
-				t.Errorf("it holds up to %d fields and %d bytes, in its first windows %d and %d", mostFields[1], mostBytes[1], mostFields[0], mostBytes[0])
+			if maxFields[1] > maxFields[0]+1 || maxBytes[1] > maxBytes[0]+maxBytes[0]/4 {
+				t.Errorf("it holds up to %d fields and %d bytes, in its first windows %d and %d", maxFields[1], maxBytes[1], maxFields[0], maxBytes[0])
 			}
-			if mostFields[1] > 10 || mostBytes[1] > 2000 {
-				t.Errorf("it holds up to %d fields and %d bytes", mostFields[1], mostBytes[1])
+			if maxFields[1] > 10 || maxBytes[1] > 2000 {
+				t.Errorf("it holds up to %d fields and %d bytes", maxFields[1], maxBytes[1])
 			}
-			t.Logf("%d admitted, %v fields, %v bytes", admits, mostFields, mostBytes)
+			t.Logf("%d admitted, %v fields, %v bytes", admits, maxFields, maxBytes)
 
 			// A while later all that is gone: the hash has ended, or the next decision prunes what
 			// is left.
@@ -103,8 +104,8 @@ func TestNothingGrows(t *testing.T) {
 func TestTheLogIsBoundedByItsWindow(t *testing.T) {
 	const window = 10_000_000
 	now := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
-	server := started(t)(servers.StartDriven(func() time.Time { return now }))
-	s, client := node(t, server, first), raw(t, server)
+	server := fixtures.Started(t)(servers.StartDriven(func() time.Time { return now }))
+	s, client := node(t, server, first), fixtures.Operator(t, server)
 	of := algorithms.Terms{Kind: algorithms.SlidingWindowLog, Window: window, Cell: algorithms.CellLength(algorithms.SlidingWindowLog, window), Tick: 1,
 		Entitlement: 1000, ClockMargin: algorithms.ClockMargin}
 	key := BucketKey(Whole, "k")

@@ -5,13 +5,14 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab/fixtures"
 	"github.com/quotad/quotad/chaos/lab/servers"
 )
 
 // TestStartDriven: the scripts' time is what the test says, and a step back reopens no cell.
 func TestStartDriven(t *testing.T) {
 	now := time.UnixMicro(1_900_000_000_000_000)
-	server := started(t)(servers.StartDriven(func() time.Time { return now }))
+	server := fixtures.Started(t)(servers.StartDriven(func() time.Time { return now }))
 	s := node(t, server, first)
 	of := algorithms.Terms{Kind: algorithms.FixedWindow, Window: 60_000_000, Cell: 60_000_000, Tick: 1, Entitlement: 3}
 	steps := []struct {

@@ -11,13 +11,14 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab/fixtures"
 	"github.com/quotad/quotad/chaos/lab/servers"
 )
 
 // masters returns clients of the servers of a Cluster that do not go through the store.
 func masters(t testing.TB, s *servers.Server) (all []*redis.Client) {
 	for _, addr := range strings.Split(strings.TrimPrefix(s.URL, "redis+cluster://"), ",") {
-		all = append(all, raw(t, &servers.Server{URL: "redis://" + addr}))
+		all = append(all, fixtures.Operator(t, &servers.Server{URL: "redis://" + addr}))
 	}
 	return all
 }
@@ -25,7 +26,7 @@ func masters(t testing.TB, s *servers.Server) (all []*redis.Client) {
 // TestCluster: calls over all masters come back in order; every shard is in one slot, and the
 // masters share them.
 func TestCluster(t *testing.T) {
-	server := started(t)(servers.StartCluster(t.Context(), 3))
+	server := fixtures.Started(t)(servers.StartCluster(t.Context(), 3))
 	s, mate := node(t, server, first), node(t, server, first)
 	var calls []algorithms.Decide
 	for i := range 200 {
@@ -100,7 +101,7 @@ func moveSlot(t *testing.T, from, to *redis.Client, slot int) {
 // is opened anew, as after a loss.
 func TestSlotMoves(t *testing.T) {
 	const entitlement = 1 << 30
-	server := started(t)(servers.StartCluster(t.Context(), 3))
+	server := fixtures.Started(t)(servers.StartCluster(t.Context(), 3))
 	all := masters(t, server)
 	nodes := []*Store{node(t, server, first), node(t, server, first)}
 	var shard Shard
@@ -170,7 +171,7 @@ func TestSlotMoves(t *testing.T) {
 
 // TestMasterOfAClusterDies: its shards fail, each with an error that says so, and the others serve.
 func TestMasterOfAClusterDies(t *testing.T) {
-	server := started(t)(servers.StartCluster(t.Context(), 3))
+	server := fixtures.Started(t)(servers.StartCluster(t.Context(), 3))
 	s := node(t, server, first)
 	statuses(t, s, "k")
 	dying := masters(t, server)[2]

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab/fixtures"
 	"github.com/quotad/quotad/chaos/lab/servers"
 )
 
@@ -33,7 +34,7 @@ func TestADeletionIsMetByWhoKnewTheBucket(t *testing.T) {
 		for name, call := range calls {
 			t.Run(name, func(t *testing.T) {
 				server := kind.start(t)
-				s, client := node(t, server, first), raw(t, server)
+				s, client := node(t, server, first), fixtures.Operator(t, server)
 				c := charge("k", 100, 60)
 				c.Buckets[0].Terms = recovered()
 				d := decide(t, s, c)
@@ -69,8 +70,8 @@ func TestADeletedPromiseIsMissed(t *testing.T) {
 	for _, kind := range []algorithms.Kind{algorithms.FixedWindow, algorithms.SlidingWindowCounter, algorithms.SlidingWindowLog} {
 		t.Run(string(kind), func(t *testing.T) {
 			now := time.UnixMicro(180_000_000 * window)
-			server := started(t)(servers.StartDriven(func() time.Time { return now }))
-			s, client := node(t, server, first), raw(t, server)
+			server := fixtures.Started(t)(servers.StartDriven(func() time.Time { return now }))
+			s, client := node(t, server, first), fixtures.Operator(t, server)
 			b := target("k", 100)
 			b.Terms = algorithms.Terms{Kind: kind, Window: window, Cell: window, Tick: 1, Entitlement: 100, Recovered: true}
 			given := lend(t, s, algorithms.Lend{Fence: under(epoch), Target: algorithms.Target{Key: b.Key, Terms: b.Terms}, Peer: "us", Cell: now.UnixMicro()/window + 1, Lent: 40, Cap: 100})

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab/fixtures"
 	"github.com/quotad/quotad/chaos/lab/servers"
 )
 
@@ -96,8 +97,8 @@ func errorText(err error) string {
 func TestErrorsOfARedis(t *testing.T) {
 	for word, p := range provocations {
 		t.Run(word, func(t *testing.T) {
-			server := started(t)(servers.StartProcess(t.Context()))
-			s, client := node(t, server, first), raw(t, server)
+			server := fixtures.Process(t)
+			s, client := node(t, server, first), fixtures.Operator(t, server)
 			serves(t, s, "k")
 			p.bring(t, client)
 			r := s.Decide(t.Context(), []algorithms.Decide{charge("k", 10, 1)})[0]
@@ -134,7 +135,7 @@ func wantError(t *testing.T, r Result[algorithms.Decided], word, server string, 
 // TestErrorsOfACluster: the same of a node of a Cluster, by a store that was told it is the only
 // server.
 func TestErrorsOfACluster(t *testing.T) {
-	server := started(t)(servers.StartCluster(t.Context(), 2))
+	server := fixtures.Started(t)(servers.StartCluster(t.Context(), 2))
 	all := masters(t, server)
 	slot := int(all[0].ClusterKeySlot(t.Context(), TokenKey(Whole)).Val())
 	holds := all[slot*2/servers.Slots]
@@ -204,7 +205,7 @@ func TestResending(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			server, err := servers.StartRefusing()
-			s := node(t, started(t)(server.Server, err), first)
+			s := node(t, fixtures.Started(t)(server.Server, err), first)
 			serves(t, s, "k")
 			f := &failing{server: server, text: c.text}
 			clientOf(s).AddHook(f)
@@ -263,8 +264,8 @@ func TestAWrongPassword(t *testing.T) {
 		return err
 	}
 	t.Run("standalone", func(t *testing.T) {
-		server := started(t)(servers.StartProcess(t.Context()))
-		admin := raw(t, server)
+		server := fixtures.Process(t)
+		admin := fixtures.Operator(t, server)
 		did(t, admin.Do(t.Context(), "ACL", "SETUSER", "node", "on", ">horse", "~*", "+@all").Err())
 		s := connect(t, Options{URL: at(server.URL, "node:horse@")})
 		mustOpen(t, s, first)
@@ -279,7 +280,7 @@ func TestAWrongPassword(t *testing.T) {
 		calls(t, s.Reach(t.Context(), Whole), "WRONGPASS")
 	})
 	t.Run("cluster", func(t *testing.T) {
-		server := started(t)(servers.StartCluster(t.Context(), 1))
+		server := fixtures.Started(t)(servers.StartCluster(t.Context(), 1))
 		for _, master := range masters(t, server) {
 			did(t, master.ConfigSet(t.Context(), "requirepass", "horse").Err())
 		}
@@ -287,7 +288,7 @@ func TestAWrongPassword(t *testing.T) {
 	})
 	t.Run("behind Sentinels", func(t *testing.T) {
 		url, master, _ := watched(t)
-		did(t, raw(t, master).Do(t.Context(), "ACL", "SETUSER", "node", "on", ">horse", "~*", "+@all").Err())
+		did(t, fixtures.Operator(t, master).Do(t.Context(), "ACL", "SETUSER", "node", "on", ">horse", "~*", "+@all").Err())
 		calls(t, open(t, at(url, "node:wrong@")), "WRONGPASS")
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab/fixtures"
 	"github.com/quotad/quotad/chaos/lab/servers"
 )
 
@@ -31,27 +32,27 @@ type server struct {
 
 var kinds = map[string]server{
 	"embedded": {
-		start: func(t *testing.T) *servers.Server { return started(t)(servers.StartEmbedded(t.Context())) },
+		start: func(t *testing.T) *servers.Server { return fixtures.Started(t)(servers.StartEmbedded(t.Context())) },
 		startAt: func(t *testing.T, address string) *servers.Server {
-			return started(t)(servers.StartEmbeddedAt(address, ""))
+			return fixtures.Started(t)(servers.StartEmbeddedAt(address, ""))
 		},
 		protected: func(t *testing.T, password string) *servers.Server {
-			return started(t)(servers.StartEmbeddedAt("127.0.0.1:0", password))
+			return fixtures.Started(t)(servers.StartEmbeddedAt("127.0.0.1:0", password))
 		},
 	},
 	"process": {
-		start: func(t *testing.T) *servers.Server { return started(t)(servers.StartProcess(t.Context())) },
+		start: func(t *testing.T) *servers.Server { return fixtures.Process(t) },
 		startAt: func(t *testing.T, address string) *servers.Server {
 			_, service, _ := net.SplitHostPort(address)
 			port, err := strconv.Atoi(service)
 			if err != nil {
 				t.Fatal(err)
 			}
-			return started(t)(servers.StartProcessAt(t.Context(), port))
+			return fixtures.Started(t)(servers.StartProcessAt(t.Context(), port))
 		},
 		protected: func(t *testing.T, password string) *servers.Server {
-			s := started(t)(servers.StartProcess(t.Context()))
-			if err := raw(t, s).ConfigSet(t.Context(), "requirepass", password).Err(); err != nil {
+			s := fixtures.Process(t)
+			if err := fixtures.Operator(t, s).ConfigSet(t.Context(), "requirepass", password).Err(); err != nil {
 				t.Fatal(err)
 			}
 			return s
@@ -66,31 +67,8 @@ func onBoth(t *testing.T, f func(t *testing.T, kind server)) {
 	}
 }
 
-func started(t testing.TB) func(*servers.Server, error) *servers.Server {
-	return func(s *servers.Server, err error) *servers.Server {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = s.Close() })
-		return s
-	}
-}
-
 // address returns where a server listens.
 func address(s *servers.Server) string { return strings.TrimPrefix(s.URL, "redis://") }
-
-// raw connects to a server directly, not through the store.
-func raw(t testing.TB, s *servers.Server) *redis.Client {
-	opts, err := redis.ParseURL(s.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	opts.DisableIdentity = true
-	c := redis.NewClient(opts)
-	t.Cleanup(func() { _ = c.Close() })
-	return c
-}
 
 // patient is a timeout that a loaded machine does not reach.
 const patient = 30 * time.Second

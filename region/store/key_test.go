@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab/fixtures"
 )
 
 // awkward are bucket ids that a careless key, pattern or protocol would mix up.
@@ -39,7 +40,7 @@ func TestAwkwardKeys(t *testing.T) {
 			}
 			want = append(want, BucketKey(Whole, id))
 		}
-		got, err := raw(t, server).Keys(t.Context(), "*").Result()
+		got, err := fixtures.Operator(t, server).Keys(t.Context(), "*").Result()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -73,7 +74,7 @@ func TestKeysOutliveTheirUse(t *testing.T) {
 	}
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.start(t)
-		s, client := node(t, server, first), raw(t, server)
+		s, client := node(t, server, first), fixtures.Operator(t, server)
 		for name, write := range writes {
 			for _, window := range []int64{60_000_000, 3_600_000_000, 30 * 86_400_000_000} {
 				of := algorithms.Terms{Kind: algorithms.FixedWindow, Window: window, Cell: window, Tick: 1, Entitlement: 10}

@@ -8,6 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab/fixtures"
 )
 
 // termsOf returns terms of a kind with a long window, of ten units (and for a bucket a burst of
@@ -121,7 +122,7 @@ func TestTTLOfEachKind(t *testing.T) {
 	}
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.start(t)
-		s, client := node(t, server, first), raw(t, server)
+		s, client := node(t, server, first), fixtures.Operator(t, server)
 		for _, k := range algorithms.Kinds {
 			of := termsOf(k)
 			for name, write := range writes {
@@ -145,7 +146,7 @@ func TestTTLOfEachKind(t *testing.T) {
 func TestRefundOnBoth(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.start(t)
-		s, client := node(t, server, first), raw(t, server)
+		s, client := node(t, server, first), fixtures.Operator(t, server)
 		keys := []string{TokenKey(Whole)}
 		for _, k := range algorithms.Kinds {
 			of, id, receipt := termsOf(k), string(k), "n1:1:"+string(k)
@@ -205,7 +206,7 @@ func holds(t testing.TB, c *redis.Client, want ...string) {
 func TestRefundOfSeveralBuckets(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.start(t)
-		s, client := node(t, server, first), raw(t, server)
+		s, client := node(t, server, first), fixtures.Operator(t, server)
 		all := algorithms.Decide{Fence: under(epoch), Commit: true, Costs: []int64{3}}
 		for _, k := range algorithms.Kinds {
 			all.Buckets = append(all.Buckets, algorithms.LimitTarget{Target: algorithms.Target{Key: BucketKey(Whole, string(k)), Terms: termsOf(k)}})
@@ -235,7 +236,7 @@ func TestRefundOfSeveralBuckets(t *testing.T) {
 func TestRefundAndResetAreGuarded(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.start(t)
-		s, client := node(t, server, first), raw(t, server)
+		s, client := node(t, server, first), fixtures.Operator(t, server)
 		of := termsOf(algorithms.FixedWindow)
 		d := decide(t, s, on("k", of, 4))
 		c := refundOf("x", d, 4, on("k", of).Buckets...)

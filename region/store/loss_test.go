@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab/fixtures"
 )
 
 // TestScriptFlush: a server that forgets its scripts is given them again; no charge is lost or made
@@ -17,7 +18,7 @@ import (
 func TestScriptFlush(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.start(t)
-		s, client := node(t, server, first), raw(t, server)
+		s, client := node(t, server, first), fixtures.Operator(t, server)
 		for i := range int64(4) {
 			r := s.Decide(t.Context(), []algorithms.Decide{charge("k", 100, 1), charge("k", 100, 1, 1)})
 			if used := must(t, r[0]).Buckets[0].Used; used != 3*i+1 {
@@ -100,7 +101,7 @@ func TestScriptsChangeInsideAPipeline(t *testing.T) {
 func TestScriptFlushUnderLoad(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.start(t)
-		s, client := node(t, server, first), raw(t, server)
+		s, client := node(t, server, first), fixtures.Operator(t, server)
 		var got atomic.Int64
 		var all sync.WaitGroup
 		for range 4 {
@@ -133,7 +134,7 @@ func TestScriptFlushUnderLoad(t *testing.T) {
 func TestFlushAll(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.start(t)
-		s, mate, client := node(t, server, first), node(t, server, first), raw(t, server)
+		s, mate, client := node(t, server, first), node(t, server, first), fixtures.Operator(t, server)
 		allAre(t, s, "k", algorithms.StatusOK)
 		if err := client.FlushAll(t.Context()).Err(); err != nil {
 			t.Fatal(err)
@@ -154,7 +155,7 @@ func TestFlushAll(t *testing.T) {
 func TestLossIsNotBackdated(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.start(t)
-		s, client := node(t, server, first), raw(t, server)
+		s, client := node(t, server, first), fixtures.Operator(t, server)
 		shown := decide(t, s, charge("k", 10, 1)).Now + 600_000_000
 		// as by a clock ten minutes ahead
 		if err := client.HSet(t.Context(), TokenKey(Whole), "mark", shown).Err(); err != nil {
@@ -175,7 +176,7 @@ func TestLossIsNotBackdated(t *testing.T) {
 func TestTokenDeleted(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.start(t)
-		s, mate, client := node(t, server, first), node(t, server, first), raw(t, server)
+		s, mate, client := node(t, server, first), node(t, server, first), fixtures.Operator(t, server)
 		serves(t, s, "k")
 		before := client.HGetAll(t.Context(), BucketKey(Whole, "k")).Val()
 		if n := client.Del(t.Context(), TokenKey(Whole)).Val(); n != 1 {

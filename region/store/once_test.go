@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab/fixtures"
 )
 
 // once is a call that is to be charged once, on buckets of all kinds together.
@@ -23,7 +24,7 @@ func once(name string, cost int64) algorithms.Decide {
 func TestDecideOnceSoOften(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.start(t)
-		s, mate, client := node(t, server, first), node(t, server, first), raw(t, server)
+		s, mate, client := node(t, server, first), node(t, server, first), fixtures.Operator(t, server)
 		c := once("x", 1)
 		c.Repeats = 2
 		d := decide(t, s, c)
@@ -49,7 +50,7 @@ func TestDecideOnceSoOften(t *testing.T) {
 func TestDecideOnce(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.start(t)
-		s, mate, client := node(t, server, first), node(t, server, first), raw(t, server)
+		s, mate, client := node(t, server, first), node(t, server, first), fixtures.Operator(t, server)
 		keys := []string{TokenKey(Whole)}
 		peek := once("peek", 1)
 		peek.Commit = false

@@ -168,35 +168,23 @@ func (s *session) begin(ctx context.Context, all looks, o Opening, before uint64
 }
 
 // lostAt returns the store time of the last loss that any shard knows of.
-func (all looks) lostAt() (at int64) {
-	for _, l := range all {
-		at = max(at, l.LostAt)
-	}
-	return at
-}
+func (all looks) lostAt() int64 { return highest(all, func(l look) int64 { return l.LostAt }) }
 
 // mark returns the latest time that any shard has shown.
-func (all looks) mark() (at int64) {
-	for _, l := range all {
-		at = max(at, l.Mark)
-	}
-	return at
-}
+func (all looks) mark() int64 { return highest(all, func(l look) int64 { return l.Mark }) }
 
 // lastSeen returns the latest time that this node knows any shard to have shown.
-func (all looks) lastSeen() (at int64) {
-	for _, l := range all {
-		at = max(at, l.seen)
-	}
-	return at
-}
+func (all looks) lastSeen() int64 { return highest(all, func(l look) int64 { return l.seen }) }
 
 // since returns the generation since which no shard has lost data.
-func (all looks) since() (g uint64) {
+func (all looks) since() uint64 { return highest(all, func(l look) uint64 { return l.Since }) }
+
+// highest returns the highest number that was found in a shard, 0 if there is none.
+func highest[N int64 | uint64](all looks, number func(look) N) (n N) {
 	for _, l := range all {
-		g = max(g, l.Since)
+		n = max(n, number(l))
 	}
-	return g
+	return n
 }
 
 // adoptFound puts an epoch in force in the shards that stand. Otherwise a newer epoch would be
@@ -245,12 +233,7 @@ func (all looks) belong(region string) error {
 }
 
 // latest returns the highest generation of any shard.
-func (all looks) latest() (g uint64) {
-	for _, l := range all {
-		g = max(g, l.Generation)
-	}
-	return g
-}
+func (all looks) latest() uint64 { return highest(all, func(l look) uint64 { return l.Generation }) }
 
 // stand says whether all shards stand under one generation, with nothing lost that this node knows
 // of.

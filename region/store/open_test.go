@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab/fixtures"
 )
 
 // TestOpenEmpty: the first start of a region that never served begins a generation and serves at
@@ -46,7 +47,7 @@ func TestOpenLost(t *testing.T) {
 		server := kind.start(t)
 		for name, opening := range openings {
 			t.Run(name, func(t *testing.T) {
-				raw(t, server).FlushAll(t.Context())
+				fixtures.Operator(t, server).FlushAll(t.Context())
 				s := connect(t, Options{URL: server.URL})
 				if got := mustOpen(t, s, opening); !got.Lost || got.Generation <= opening.Known {
 					t.Fatalf("opened %+v, want a loss and a generation above %d", got, opening.Known)
@@ -65,7 +66,7 @@ func TestGenerationsAscend(t *testing.T) {
 		now := time.Now()
 		last := uint64(0)
 		for range 5 {
-			raw(t, server).FlushAll(t.Context())
+			fixtures.Operator(t, server).FlushAll(t.Context())
 			s := connect(t, Options{URL: server.URL, Now: func() time.Time { return now }})
 			got := mustOpen(t, s, Opening{Region: "eu", Epoch: epoch})
 			if got.Generation <= last {
@@ -108,7 +109,7 @@ func TestLostCellsPass(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.start(t)
 		s := node(t, server, Opening{Region: "eu", Epoch: epoch})
-		lostAt, err := raw(t, server).HGet(t.Context(), TokenKey(Whole), "lost_at").Int64()
+		lostAt, err := fixtures.Operator(t, server).HGet(t.Context(), TokenKey(Whole), "lost_at").Int64()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab/fixtures"
 	"github.com/quotad/quotad/chaos/lab/servers"
 )
 
@@ -54,15 +55,15 @@ func TestTryRights(t *testing.T) {
 			var admin *redis.Client
 			switch on {
 			case "standalone":
-				server := started(t)(servers.StartProcess(t.Context()))
-				url, admin = server.URL, raw(t, server)
+				server := fixtures.Process(t)
+				url, admin = server.URL, fixtures.Operator(t, server)
 			case "cluster":
-				server := started(t)(servers.StartCluster(t.Context(), 2))
+				server := fixtures.Started(t)(servers.StartCluster(t.Context(), 2))
 				url, admin = server.URL, masters(t, server)[1] // rights are a server's own
 				did(t, masters(t, server)[0].Do(t.Context(), append([]any{"ACL", "SETUSER", "node", ">horse"}, all(MinimalACL)...)...).Err())
 			default:
 				at, master, _ := watched(t)
-				url, admin = at, raw(t, master)
+				url, admin = at, fixtures.Operator(t, master)
 			}
 			url = strings.Replace(url, "://", "://node:horse@", 1)
 			try := func(rules []string) error {
@@ -113,8 +114,8 @@ func all(rules string) (args []any) {
 func TestTryRightsSaysWhatElseIsRefused(t *testing.T) {
 	for word, p := range provocations {
 		t.Run(word, func(t *testing.T) {
-			server := started(t)(servers.StartProcess(t.Context()))
-			s, client := node(t, server, first), raw(t, server)
+			server := fixtures.Process(t)
+			s, client := node(t, server, first), fixtures.Operator(t, server)
 			p.bring(t, client)
 			var e *Error
 			if err := s.TryRights(t.Context()); !errors.As(err, &e) || e.Kind != word || !strings.Contains(err.Error(), p.next) {

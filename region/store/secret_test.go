@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"testing"
+
+	"github.com/quotad/quotad/chaos/lab/fixtures"
 )
 
 // TestSecret: all nodes that open a store share one secret for each generation, and none has it
@@ -11,7 +13,7 @@ import (
 func TestSecret(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.start(t)
-		client := raw(t, server)
+		client := fixtures.Operator(t, server)
 		seen := map[string]bool{}
 		mates := make([]*Store, 4)
 		for i := range mates {

@@ -16,6 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab/fixtures"
 	"github.com/quotad/quotad/chaos/lab/servers"
 )
 
@@ -23,10 +24,10 @@ import (
 // returns the URL.
 func watched(t *testing.T) (url string, master, replica *servers.Server) {
 	t.Helper()
-	master = started(t)(servers.StartProcess(t.Context()))
+	master = fixtures.Process(t)
 	host, port, _ := net.SplitHostPort(address(master))
-	replica = started(t)(servers.StartProcessWith(t.Context(), "--replicaof", host+" "+port))
-	for !strings.Contains(raw(t, replica).Info(t.Context(), "replication").Val(), "master_link_status:up") {
+	replica = fixtures.Process(t, "--replicaof", host+" "+port)
+	for !strings.Contains(fixtures.Operator(t, replica).Info(t.Context(), "replication").Val(), "master_link_status:up") {
 		pauseFor(t)
 	}
 	own, err := servers.FreePort()

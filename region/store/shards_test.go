@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab/fixtures"
 	"github.com/quotad/quotad/chaos/lab/servers"
 )
 
@@ -72,7 +73,7 @@ func TestShardsOf(t *testing.T) {
 // TestKeysInSeveralShards: a call whose keys are not all in one shard is refused; the others of the
 // list run.
 func TestKeysInSeveralShards(t *testing.T) {
-	s := inShards(t, started(t)(servers.StartEmbedded(t.Context())), 4)
+	s := inShards(t, fixtures.Started(t)(servers.StartEmbedded(t.Context())), 4)
 	mustOpen(t, s, first)
 	wrong, strange := chargeIn(s.shards[0], "k"), chargeIn(s.shards[0], "k")
 	wrong.Buckets = append(wrong.Buckets, chargeIn(s.shards[1], "k").Buckets...)
@@ -100,7 +101,7 @@ func TestLossOfOneShard(t *testing.T) {
 			mustOpen(t, s, first)
 			mustOpen(t, mate, first)
 			statuses(t, s, "k")
-			raw(t, server).Del(t.Context(), TokenKey(s.shards[lost]))
+			fixtures.Operator(t, server).Del(t.Context(), TokenKey(s.shards[lost]))
 			all, _ := statuses(t, mate, "k")
 			for i, status := range all {
 				if (status == algorithms.StatusUnknown) != (i == lost) {
@@ -164,11 +165,11 @@ func TestOpenInterrupted(t *testing.T) {
 		for name, c := range cases {
 			server := kind.start(t)
 			for steps := int64(0); ; steps++ {
-				raw(t, server).FlushAll(t.Context())
+				fixtures.Operator(t, server).FlushAll(t.Context())
 				if c.before.Region != "" {
 					s := inShards(t, server, 3)
 					mustOpen(t, s, c.before)
-					raw(t, server).Del(t.Context(), TokenKey(s.shards[steps%3]))
+					fixtures.Operator(t, server).Del(t.Context(), TokenKey(s.shards[steps%3]))
 				}
 				dying := inShards(t, server, 3)
 				redis := dying.servers.(*redisServers)
@@ -253,8 +254,8 @@ func sum(all []algorithms.Status) (n algorithms.Status) {
 // count, and the store is opened anew as one that lost data. The server here was a replica for a
 // moment: its token and scripts are still there.
 func TestIdentity(t *testing.T) {
-	server := started(t)(servers.StartProcess(t.Context()))
-	s, mate, client := node(t, server, first), node(t, server, first), raw(t, server)
+	server := fixtures.Process(t)
+	s, mate, client := node(t, server, first), node(t, server, first), fixtures.Operator(t, server)
 	serves(t, s, "k")
 	before := s.Generation()
 	if err := errors.Join(client.ReplicaOf(t.Context(), "127.0.0.1", "1").Err(), client.ReplicaOf(t.Context(), "NO", "ONE").Err()); err != nil {

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/quotad/quotad/algorithms"
-	"github.com/quotad/quotad/chaos/lab/servers"
+	"github.com/quotad/quotad/chaos/lab/fixtures"
 )
 
 // maxSteps is how many steps a script may take, whatever its state and input. A step is one pass of
@@ -88,7 +88,7 @@ func (st *stage) most(w worst, kind algorithms.Kind) (steps int) {
 // TestScriptsAreBounded: no script takes more than maxSteps, whatever the history of its bucket and
 // the call.
 func TestScriptsAreBounded(t *testing.T) {
-	st := &stage{b: t, Store: node(t, started(t)(servers.StartProcess(t.Context())), first)}
+	st := &stage{b: t, Store: node(t, fixtures.Process(t), first)}
 	decide(t, st.Store, charge("first", 10, 1))
 	for _, w := range worsts {
 		for _, kind := range algorithms.Kinds {

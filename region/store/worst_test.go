@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/quotad/quotad/algorithms"
-	"github.com/quotad/quotad/chaos/lab/servers"
+	"github.com/quotad/quotad/chaos/lab/fixtures"
 )
 
 // worst is a call with the worst allowed input: on a bucket with the most rows and, for a log, the
@@ -240,7 +240,7 @@ func (st *stage) took(script algorithms.Script, c scripted) float64 {
 // microseconds.
 func BenchmarkWorst(b *testing.B) {
 	t := table{}
-	st := &stage{b: b, Store: node(b, started(b)(servers.StartProcess(b.Context())), first)}
+	st := &stage{b: b, Store: node(b, fixtures.Process(b), first)}
 	decide(b, st.Store, charge("first", 10, 1))
 	for _, w := range worsts {
 		for _, kind := range algorithms.Kinds {

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/quotad/quotad/region/repeat"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -194,17 +195,10 @@ func (r *refusals) totals() map[string]int64 {
 
 // TryRefused tries the store while its calls are refused, until ctx ends.
 func (t *Tenure) TryRefused(ctx context.Context) {
-	every := time.NewTicker(refusalTriedEvery)
-	defer every.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-every.C:
-		}
+	repeat.Every(ctx, refusalTriedEvery, func(time.Time) {
 		t.tryOnceMore(ctx)
 		t.refusals.tellAll()
-	}
+	})
 }
 
 // tryOnceMore tries the store if the last call was refused.

@@ -11,8 +11,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/chaos/lab/fixtures"
 	"github.com/quotad/quotad/chaos/lab/journals"
-	"github.com/quotad/quotad/chaos/lab/servers"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -27,17 +27,8 @@ type refusing struct {
 
 func newRefusing(t *testing.T) *refusing {
 	t.Helper()
-	server, err := servers.StartProcess(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = server.Close() })
-	o, err := redis.ParseURL(server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	n := &refusing{operator: redis.NewClient(o), clock: time.Unix(1_700_000_000, 0)}
-	t.Cleanup(func() { _ = n.operator.Close() })
+	server := fixtures.Process(t)
+	n := &refusing{operator: fixtures.Operator(t, server), clock: time.Unix(1_700_000_000, 0)}
 	st, err := store.Connect(store.Options{URL: server.URL, Timeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)

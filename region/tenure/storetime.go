@@ -10,6 +10,7 @@ import (
 
 	"github.com/quotad/quotad/allocator"
 	"github.com/quotad/quotad/region/journal"
+	"github.com/quotad/quotad/region/repeat"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -62,16 +63,7 @@ const beatEvery = time.Second
 
 // KeepTime asks the store for its time every beatEvery, until ctx ends.
 func (t *Tenure) KeepTime(ctx context.Context) {
-	every := time.NewTicker(beatEvery)
-	defer every.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-every.C:
-			t.Beat(ctx)
-		}
-	}
+	repeat.Every(ctx, beatEvery, func(time.Time) { t.Beat(ctx) })
 }
 
 // Beat asks the store for its time. So a node without requests also knows how far the time has

@@ -91,7 +91,7 @@ func readAuthority(dir string) (*authority, error) {
 }
 
 func readPEM(path, kind string) ([]byte, error) {
-	b, err := files.Read(path, peer.MostFileBytes)
+	b, err := files.Read(path, peer.MaxFileBytes)
 	if err != nil {
 		return nil, fmt.Errorf("read the authority: %w", err)
 	}

@@ -64,7 +64,7 @@ func loadRedisTLS(c *nodeconfig.Config) (*tls.Config, error) {
 	}
 	t := &tls.Config{MinVersion: tls.VersionTLS12}
 	if c.Redis.TLS.CA != "" {
-		b, err := files.Read(c.Redis.TLS.CA, peer.MostFileBytes)
+		b, err := files.Read(c.Redis.TLS.CA, peer.MaxFileBytes)
 		if err != nil {
 			return nil, exit.Usage(c.Fail("redis.tls.ca", err.Error(), "check the path, and that the user quotad runs as may read the file"))
 		}
@@ -84,11 +84,11 @@ func loadRedisTLS(c *nodeconfig.Config) (*tls.Config, error) {
 
 // loadPair reads a certificate and its key.
 func loadPair(certFile, keyFile string) (tls.Certificate, error) {
-	cert, err := files.Read(certFile, peer.MostFileBytes)
+	cert, err := files.Read(certFile, peer.MaxFileBytes)
 	if err != nil {
 		return tls.Certificate{}, err
 	}
-	key, err := files.Read(keyFile, peer.MostFileBytes)
+	key, err := files.Read(keyFile, peer.MaxFileBytes)
 	if err != nil {
 		return tls.Certificate{}, err
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/quotad/quotad/cmd/quotad/show"
 )
 
-// mostLogged bounds a text in the log, in bytes. Stacks are longer than anything else.
-const mostLogged = 16 << 10
+// maxLogged bounds a text in the log, in bytes. Stacks are longer than anything else.
+const maxLogged = 16 << 10
 
 // logged makes an attribute of a log entry safe to show on a terminal, because it may contain names
 // from other nodes. The handlers escape line ends and quotes themselves, but not all control
@@ -26,8 +26,8 @@ func logged(_ []string, a slog.Attr) slog.Attr {
 	default:
 		return a
 	}
-	if len(text) > mostLogged {
-		text = strings.ToValidUTF8(text[:mostLogged], "") + "..."
+	if len(text) > maxLogged {
+		text = strings.ToValidUTF8(text[:maxLogged], "") + "..."
 	}
 	var b strings.Builder
 	for _, c := range text {

@@ -9,16 +9,16 @@ import (
 	"unicode/utf8"
 )
 
-// mostShown bounds the bytes that are shown of a name that comes from a node.
-const mostShown = 128
+// maxShown bounds the bytes that are shown of a name that comes from a node.
+const maxShown = 128
 
 // Name makes a name from a node safe to show: cut, and quoted unless it is plain, so that no name
 // can write lines, colours or text from right to left. A node passes on the names that others give
 // themselves.
 func Name(s string) string {
 	cut := ""
-	if len(s) > mostShown {
-		s, cut = strings.ToValidUTF8(s[:mostShown], ""), "..."
+	if len(s) > maxShown {
+		s, cut = strings.ToValidUTF8(s[:maxShown], ""), "..."
 	}
 	for _, c := range s {
 		if !strconv.IsPrint(c) || c == utf8.RuneError {
@@ -28,13 +28,13 @@ func Name(s string) string {
 	return s + cut
 }
 
-// mostDetail bounds the bytes that are shown of a node's reason to refuse a request.
-const mostDetail = 2048
+// maxDetail bounds the bytes that are shown of a node's reason to refuse a request.
+const maxDetail = 2048
 
 // Detail makes a text of several sentences, which has its own quotes, safe to show.
 func Detail(s string) string {
-	if len(s) > mostDetail {
-		s = strings.ToValidUTF8(s[:mostDetail], "") + "..."
+	if len(s) > maxDetail {
+		s = strings.ToValidUTF8(s[:maxDetail], "") + "..."
 	}
 	return Printable(s)
 }
@@ -87,11 +87,6 @@ func Counted(n int, noun string) string {
 		return "1 " + noun
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
-}
-
-// Milliseconds converts a duration from the API, which is in milliseconds.
-func Milliseconds(ms float64) time.Duration {
-	return time.Duration(ms * float64(time.Millisecond)).Round(time.Millisecond)
 }
 
 // OrNone returns "none" for an empty text.

@@ -180,7 +180,7 @@ func (all looks) lastSeen() int64 { return highest(all, func(l look) int64 { ret
 func (all looks) since() uint64 { return highest(all, func(l look) uint64 { return l.Since }) }
 
 // highest returns the highest number that was found in a shard, 0 if there is none.
-func highest[N int64 | uint64](all looks, number func(look) N) (n N) {
+func highest[N ~int64 | ~uint64](all looks, number func(look) N) (n N) {
 	for _, l := range all {
 		n = max(n, number(l))
 	}

@@ -19,15 +19,15 @@ func (a *args) num(v ...int64) {
 
 func (a *args) guard(g Fence) {
 	a.str(strconv.FormatUint(g.Generation, 10), g.Epoch)
-	a.num(g.Clock, MaxClockStep)
+	a.num(int64(g.Clock), MaxClockStep)
 	a.str(g.Node)
-	a.num(g.Seen)
+	a.num(int64(g.Seen))
 }
 
 func (a *args) target(t Target) {
 	of := t.Terms
 	a.str(string(of.Kind))
-	a.num(of.Window, of.Cell, of.Tick, of.Entitlement, of.Burst, of.ClockMargin, flag(of.Recovered), t.ExistsUntil)
+	a.num(of.Window, of.Cell, of.Tick, int64(of.Entitlement), int64(of.Burst), of.ClockMargin, flag(of.Recovered), int64(t.ExistsUntil))
 }
 
 // about begins the arguments of a call about one bucket.
@@ -53,7 +53,7 @@ func (c Decide) Args() []any {
 		a.num(flag(b.Shadow))
 	}
 	for _, cost := range c.Costs {
-		a.num(cost)
+		a.num(int64(cost))
 	}
 	return a
 }
@@ -62,7 +62,7 @@ func (c Decide) Args() []any {
 func (c Lend) Args() []any {
 	a := about(c.Fence, c.Target)
 	a.str(c.Peer)
-	a.num(c.Cell, c.Returned, c.Lent, c.Kept, c.Cap, c.Burst, c.KeptBurst, c.CapBurst)
+	a.num(int64(c.Cell), int64(c.Returned), int64(c.Lent), int64(c.Kept), int64(c.Cap), int64(c.Burst), int64(c.KeptBurst), int64(c.CapBurst))
 	return a
 }
 
@@ -70,7 +70,7 @@ func (c Lend) Args() []any {
 func (c Credit) Args() []any {
 	a := about(c.Fence, c.Target)
 	a.str(c.Peer)
-	a.num(int64(c.PeerGeneration), c.Cell, c.Lent, c.Returned, c.Most, c.Burst, c.MostBurst, c.At)
+	a.num(int64(c.PeerGeneration), int64(c.Cell), int64(c.Lent), int64(c.Returned), int64(c.Most), int64(c.Burst), int64(c.MostBurst), int64(c.At))
 	return a
 }
 
@@ -83,10 +83,10 @@ func (c Inspect) Args() []any {
 func (c Refund) Args() []any {
 	var a args
 	a.guard(c.Fence)
-	a.num(c.At, c.Cost, c.RememberedUntil())
+	a.num(int64(c.At), int64(c.Cost), int64(c.RememberedUntil()))
 	for _, charge := range c.Charges {
 		a.target(charge.Target)
-		a.num(charge.Cell)
+		a.num(int64(charge.Cell))
 	}
 	return a
 }
@@ -107,15 +107,15 @@ func (c Recall) Args() []any {
 // Args returns the script's ARGV.
 func (c Restore) Args() []any {
 	a := about(c.Fence, Target{Terms: c.Terms})
-	a.num(c.LostAt, c.Cap, c.Most, c.Use.Cell, c.Use.Units, c.Use.At)
+	a.num(int64(c.LostAt), int64(c.Cap), int64(c.Most), int64(c.Use.Cell), int64(c.Use.Units), int64(c.Use.At))
 	for _, names := range [][]string{c.KnownPeers, c.UnknownPeers} {
 		a.num(int64(len(names)))
 		a.str(names...)
 	}
 	for _, row := range c.Rows {
-		a.num(row.Cell)
+		a.num(int64(row.Cell))
 		a.str(row.Peer)
-		a.num(row.Lent, row.Returned)
+		a.num(int64(row.Lent), int64(row.Returned))
 	}
 	return a
 }
@@ -124,7 +124,7 @@ func (c Restore) Args() []any {
 func (c Book) Args() []any {
 	a := about(c.Fence, c.Target)
 	a.str(c.Node)
-	a.num(c.Window, c.Units)
+	a.num(int64(c.Window), int64(c.Units))
 	return a
 }
 
@@ -136,7 +136,7 @@ func (c Open) Args() []any {
 		expected = strconv.FormatUint(c.Expected, 10)
 	}
 	a.str(expected, strconv.FormatUint(c.Generation, 10), c.Region, c.Epoch)
-	a.num(flag(c.Lost), c.Seen)
+	a.num(flag(c.Lost), int64(c.Seen))
 	a.str(c.Secret, c.Replid, c.Node)
 	return a
 }

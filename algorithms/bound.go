@@ -1,5 +1,7 @@
 package algorithms
 
+import "github.com/quotad/quotad/quantity"
+
 // Redis runs one script at a time while all others wait. So a script's work is bounded, whatever
 // the state and the input: at most about a millisecond of a Redis. What a request costs at worst
 // depends on its limits: each kind of limit has a load.
@@ -57,9 +59,10 @@ func MaxRows(k Kind) int64 {
 // Batch counts how many requests on the same buckets fit into one Decide. Its zero value has no
 // buckets and no costs.
 type Batch struct {
-	load, retries    int64 // of all buckets
-	costs            int64
-	cheapest, atThat int64 // the lowest cost, and how many requests have it
+	load, retries int64 // of all buckets
+	costs         int64
+	cheapest      quantity.Units
+	atThat        int64 // the lowest cost, and how many requests have it
 }
 
 // Counts adds a bucket of a kind.
@@ -73,7 +76,7 @@ func (b *Batch) Load() int64 { return b.load }
 
 // Add adds a request with the given cost if the Decide may carry one more, and says whether it did.
 // It always adds the first.
-func (b *Batch) Add(cost int64) bool {
+func (b *Batch) Add(cost quantity.Units) bool {
 	cheapest, atThat := b.cheapest, b.atThat
 	switch {
 	case b.costs == 0 || cost < cheapest:

@@ -1,16 +1,18 @@
 package algorithms
 
+import "github.com/quotad/quotad/quantity"
+
 // Fence is what a node expects of its region's store. A script that finds another generation or
 // epoch, or a store that has forgotten Seen, changes nothing and answers StatusUnknown. If the
 // clocks are more than MaxClockStep apart, it changes nothing and answers StatusClock.
 type Fence struct {
 	Generation uint64
-	Epoch      string // policy epoch in force
-	Clock      int64  // the node's wall clock, us
-	Node       string // the asking node
+	Epoch      string             // policy epoch in force
+	Clock      quantity.StoreTime // the node's wall clock, us
+	Node       string             // the asking node
 	// Seen is the latest store time that this store has answered the node with. A store that
 	// remembers an earlier one is an older copy of itself.
-	Seen int64
+	Seen quantity.StoreTime
 }
 
 // Fenced returns the fence itself, so that a caller can fill it in through an interface.
@@ -22,7 +24,7 @@ type Target struct {
 	Terms Terms
 	// ExistsUntil is State.ExistsUntil as the caller last heard it. A bucket that is missing before
 	// that time was deleted. Inspect and Restore ignore it.
-	ExistsUntil int64
+	ExistsUntil quantity.StoreTime
 }
 
 // LimitTarget is the bucket of one of the limits that apply to a request.
@@ -36,7 +38,7 @@ type Decide struct {
 	Fence
 	Commit  bool // false: say what would be decided, and charge nothing
 	Buckets []LimitTarget
-	Costs   []int64 // each 1..MaxUnits
+	Costs   []quantity.Units // each 1..MaxUnits
 	// Once is the key under which the store remembers the request for RememberedFor, if it is
 	// admitted. A repeated call gets the first answer and is not charged. A call with Once carries
 	// exactly one cost. Empty: nothing is remembered.
@@ -68,15 +70,15 @@ type Lend struct {
 	Fence
 	Target
 	Peer     string
-	Cell     int64
-	Returned int64 // value that Q[self->peer] should reach
-	Lent     int64 // value that R[self->peer] should reach
-	Kept     int64 // units of the cell that this region keeps, beyond those it has used
-	Cap      int64 // most that all peers together may hold on loan from this region in the cell
+	Cell     quantity.Cell
+	Returned quantity.Units // value that Q[self->peer] should reach
+	Lent     quantity.Units // value that R[self->peer] should reach
+	Kept     quantity.Units // units of the cell that this region keeps, beyond those it has used
+	Cap      quantity.Units // most that all peers together may hold on loan from this region in the cell
 
-	Burst     int64 // token_bucket: value that Y[self->peer], the burst lent, should reach
-	KeptBurst int64 // tokens this region keeps
-	CapBurst  int64 // most burst tokens that all peers together may hold on loan in the cell
+	Burst     quantity.Units // token_bucket: value that Y[self->peer], the burst lent, should reach
+	KeptBurst quantity.Units // tokens this region keeps
+	CapBurst  quantity.Units // most burst tokens that all peers together may hold on loan in the cell
 }
 
 // Credit tells the store which rows Peer says it wrote for this region in one cell.
@@ -85,14 +87,14 @@ type Credit struct {
 	Target
 	Peer           string
 	PeerGeneration uint64 // generation of Peer's store when it wrote the rows
-	Cell           int64
-	Lent           int64
-	Returned       int64
+	Cell           quantity.Cell
+	Lent           quantity.Units
+	Returned       quantity.Units
 	// most that Peer may have lent here of the cell, less what was returned
-	Most      int64
-	Burst     int64
-	MostBurst int64
-	At        int64 // Peer's store time when it reported the rows; 0: not known
+	Most      quantity.Units
+	Burst     quantity.Units
+	MostBurst quantity.Units
+	At        quantity.StoreTime // Peer's store time when it reported the rows; 0: not known
 }
 
 // Inspect reads the ledger of one bucket.
@@ -107,8 +109,8 @@ type Refund struct {
 	Receipt string // key under which the store remembers this refund
 	// Once of the decision; the store forgets it, so that a repeated request is decided anew
 	Once    string
-	At      int64 // store time of the decision
-	Cost    int64
+	At      quantity.StoreTime // store time of the decision
+	Cost    quantity.Units
 	Charges []Charge
 }
 
@@ -116,7 +118,7 @@ type Refund struct {
 // no longer in force.
 type Charge struct {
 	Target
-	Cell int64
+	Cell quantity.Cell
 }
 
 // Reset clears the use of one bucket. It leaves the rows, the mark and the epoch as they are.
@@ -139,11 +141,11 @@ type Recall struct {
 type Restore struct {
 	Fence
 	Target
-	LostAt int64 // time of the loss, as StatusLost reported it
-	Cap    int64 // most units that the region may have lent out of a cell
-	Use    Use   // the last use that anybody saw
+	LostAt quantity.StoreTime // time of the loss, as StatusLost reported it
+	Cap    quantity.Units     // most units that the region may have lent out of a cell
+	Use    Use                // the last use that anybody saw
 	// most units that can have been used before the loss; 0: all nodes reported their use
-	Most         int64
+	Most         quantity.Units
 	KnownPeers   []string // peers whose Lent and Returned are all in Rows
 	UnknownPeers []string // all other peers
 	// of KnownPeers
@@ -154,13 +156,17 @@ type Restore struct {
 // or store remembers it.
 type RememberedRow struct {
 	Peer     string
-	Cell     int64
-	Lent     int64
-	Returned int64
+	Cell     quantity.Cell
+	Lent     quantity.Units
+	Returned quantity.Units
 }
 
 // Use is the units that counted in a bucket at store time At, a time of Cell.
-type Use struct{ Cell, Units, At int64 }
+type Use struct {
+	Cell  quantity.Cell
+	Units quantity.Units
+	At    quantity.StoreTime
+}
 
 // Book charges what a node admitted without the store in one window. Units is the total for the
 // window. The bucket remembers how much of it is already charged.
@@ -168,8 +174,8 @@ type Book struct {
 	Fence
 	Target
 	Node   string
-	Window int64 // number of the window, as the node counted it
-	Units  int64
+	Window quantity.Cell // number of the window, as the node counted it
+	Units  quantity.Units
 }
 
 // Open begins a generation of a store.
@@ -178,9 +184,9 @@ type Open struct {
 	Generation uint64
 	Region     string
 	Epoch      string
-	Lost       bool   // whether the store may have lost data of an earlier generation
-	Seen       int64  // with Lost: the latest time that the store is known to have shown
-	Secret     string // random; seals the receipts of this generation
+	Lost       bool               // whether the store may have lost data of an earlier generation
+	Seen       quantity.StoreTime // with Lost: the latest time that the store is known to have shown
+	Secret     string             // random; seals the receipts of this generation
 	// master_replid of the server; a copy of its data on another server has a different one
 	Replid string
 	Node   string // the asking node
@@ -251,8 +257,8 @@ func (c Book) Keys() []string { return []string{c.Key} }
 // refund. For a window's charge that is until its cell no longer weighs. For a bucket's charge it
 // is refundableFor, the longest that it can be refunded at any rate, because the rate may change.
 // The same goes for a charge without a limit, because the limit may come back.
-func (c Refund) RememberedUntil() int64 {
-	var until int64
+func (c Refund) RememberedUntil() quantity.StoreTime {
+	var until quantity.StoreTime
 	for _, charge := range c.Charges {
 		if t := charge.Terms; t.Kind == "" || t.Kind.Bucket() {
 			until = max(until, c.At+refundableFor)

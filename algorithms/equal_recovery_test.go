@@ -6,6 +6,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/quantity"
 )
 
 func (h *history) recall(t *rapid.T) {
@@ -19,11 +20,11 @@ func (h *history) recall(t *rapid.T) {
 func (h *history) restore(t *rapid.T) {
 	key := h.key(t)
 	c := algorithms.Restore{Fence: h.guard, Target: algorithms.Target{Key: key, Terms: h.terms(t, key)}, LostAt: h.lostAt[key], Cap: h.units(t, "cap"),
-		Use: algorithms.Use{Cell: h.cell(t, key), Units: h.units(t, "used"), At: h.now - rapid.Int64Range(-10, 2*window).Draw(t, "ago")}}
+		Use: algorithms.Use{Cell: h.cell(t, key), Units: h.units(t, "used"), At: h.now.Add(-rapid.Int64Range(-10, 2*window).Draw(t, "ago"))}}
 	if rapid.Bool().Draw(t, "not all told") {
 		c.Most = 1 + h.units(t, "most")
 	}
-	if h.now-c.LostAt > algorithms.KeySlack {
+	if h.now.Sub(c.LostAt) > algorithms.KeySlack {
 		return // the twin has forgotten the bucket, and a Redis not yet
 	}
 	for _, peer := range []string{"eu-west", "ap-south"} {
@@ -45,7 +46,7 @@ func (h *history) restore(t *rapid.T) {
 func (h *history) book(t *rapid.T) {
 	key := h.key(t)
 	c := algorithms.Book{Fence: h.guard, Target: algorithms.Target{Key: key, Terms: h.terms(t, key)}, Node: rapid.SampledFrom([]string{"n1", "n2"}).Draw(t, "node"),
-		Window: h.now/window + rapid.SampledFrom([]int64{0, 0, 0, -1, -2, 1}).Draw(t, "window"), Units: h.units(t, "booked")}
+		Window: quantity.Cell((h.now / window).Add(rapid.SampledFrom([]int64{0, 0, 0, -1, -2, 1}).Draw(t, "window"))), Units: h.units(t, "booked")}
 	if c.Terms.Kind.Bucket() && c.Terms.Burst == 0 {
 		c.Units = 0 // a region that is entitled to nothing admits nothing without its store
 	}

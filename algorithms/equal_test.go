@@ -15,6 +15,7 @@ import (
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/fixtures"
 	"github.com/quotad/quotad/chaos/lab/servers"
+	"github.com/quotad/quotad/quantity"
 )
 
 // starts are the functions that start the Redis servers on which every script is tested.
@@ -35,8 +36,8 @@ func newLua(t *testing.T, s *servers.Server) *lua {
 
 const token = "token"
 
-func (l *lua) setTime(t rapid.TB, now int64) {
-	if err := l.client.HSet(context.Background(), "clock", "s", now/1_000_000, "us", now%1_000_000).Err(); err != nil {
+func (l *lua) setTime(t rapid.TB, now quantity.StoreTime) {
+	if err := l.client.HSet(context.Background(), "clock", "s", int64(now/1_000_000), "us", int64(now%1_000_000)).Err(); err != nil {
 		t.Fatalf("set the clock: %v", err)
 	}
 }
@@ -75,21 +76,21 @@ func same(t rapid.TB, what string, call, got, want any) {
 type history struct {
 	*lua
 	twin     *algorithms.Twin
-	now      int64
+	now      quantity.StoreTime
 	guard    algorithms.Fence
 	buckets  map[string]algorithms.Terms
 	receipts []algorithms.Refund
 	// when a bucket was last used; long after that the twin has dropped it, and a Redis perhaps not
 	// yet
-	touched map[string]int64
-	lostAt  map[string]int64 // time of the loss, as the last reply reported it
+	touched map[string]quantity.StoreTime
+	lostAt  map[string]quantity.StoreTime // time of the loss, as the last reply reported it
 }
 
 const window = 1000 // microseconds
 
 // drawTerms draws the terms of a bucket: every kind, cells as long as the window or shorter, ticks
 // that divide it or not.
-func drawTerms(t *rapid.T, entitlement int64) algorithms.Terms {
+func drawTerms(t *rapid.T, entitlement quantity.Units) algorithms.Terms {
 	terms := algorithms.Terms{Kind: rapid.SampledFrom(algorithms.Kinds).Draw(t, "kind"), Window: window, Cell: window, Tick: 1,
 		Entitlement: entitlement}
 	terms.Recovered = !terms.Kind.Bucket() && rapid.Bool().Draw(t, "recovered")
@@ -103,7 +104,7 @@ func drawTerms(t *rapid.T, entitlement int64) algorithms.Terms {
 		}
 	case terms.Kind.Bucket():
 		if entitlement > 0 { // who has no refill has no capacity
-			terms.Burst = rapid.SampledFrom([]int64{1, 5, 20}).Draw(t, "burst")
+			terms.Burst = quantity.Units(rapid.SampledFrom([]int64{1, 5, 20}).Draw(t, "burst"))
 		}
 		terms.Cell = rapid.SampledFrom([]int64{1000, 400, 2000}).Draw(t, "cell length")
 		terms.Tick = rapid.SampledFrom([]int64{1, 10, 200}).Draw(t, "tick")
@@ -123,16 +124,16 @@ func (h *history) terms(t *rapid.T, key string) algorithms.Terms {
 }
 
 // known draws until when the bucket is known to exist.
-func (h *history) known(t *rapid.T, key string) int64 {
-	if h.now-h.touched[key] > algorithms.KeySlack || !h.ownClock {
+func (h *history) known(t *rapid.T, key string) quantity.StoreTime {
+	if h.now.Sub(h.touched[key]) > algorithms.KeySlack || !h.ownClock {
 		return 0
 	}
 	h.touched[key] = h.now
-	return rapid.SampledFrom([]int64{0, 0, h.now, h.now + 1}).Draw(t, "known")
+	return quantity.StoreTime(rapid.SampledFrom([]quantity.StoreTime{0, 0, h.now, h.now + 1}).Draw(t, "known"))
 }
 
 // lost notes when a bucket was lost, as a reply says.
-func (h *history) lost(key string, s algorithms.Status, at int64) {
+func (h *history) lost(key string, s algorithms.Status, at quantity.StoreTime) {
 	if s == algorithms.StatusLost {
 		h.lostAt[key] = at
 	}
@@ -146,18 +147,20 @@ func (h *history) peer(t *rapid.T) string {
 	return rapid.SampledFrom([]string{"eu-west", "ap-south"}).Draw(t, "peer")
 }
 
-func (h *history) cell(t *rapid.T, key string) int64 {
-	return h.now/h.buckets[key].Cell + rapid.SampledFrom([]int64{0, 0, 0, 0, 1, 1, 1, -1, 2}).Draw(t, "cell")
+func (h *history) cell(t *rapid.T, key string) quantity.Cell {
+	return quantity.Cell(int64(h.now)/h.buckets[key].Cell + rapid.SampledFrom([]int64{0, 0, 0, 0, 1, 1, 1, -1, 2}).Draw(t, "cell"))
 }
 
-func (h *history) units(t *rapid.T, what string) int64 { return rapid.Int64Range(0, 12).Draw(t, what) }
+func (h *history) units(t *rapid.T, what string) quantity.Units {
+	return quantity.Units(rapid.Int64Range(0, 12).Draw(t, what))
+}
 
 func (h *history) decide(t *rapid.T) {
 	c := algorithms.Decide{Fence: h.guard, Commit: rapid.IntRange(0, 5).Draw(t, "commit") > 0}
 	for _, key := range rapid.SampledFrom([][]string{{"a"}, {"b"}, {"a", "b"}}).Draw(t, "buckets") {
 		c.Buckets = append(c.Buckets, algorithms.LimitTarget{Target: algorithms.Target{Key: key, Terms: h.terms(t, key), ExistsUntil: h.known(t, key)}, Shadow: rapid.IntRange(0, 4).Draw(t, "shadow") == 0})
 	}
-	cost := rapid.SampledFrom([]int64{1, 1, 1, 2, 3, 7, 11, algorithms.MaxUnits, algorithms.MaxUnits + 1, 0, -1})
+	cost := rapid.SampledFrom([]quantity.Units{1, 1, 1, 2, 3, 7, 11, algorithms.MaxUnits, algorithms.MaxUnits + 1, 0, -1})
 	c.Costs = rapid.SliceOfN(cost, 1, 4).Draw(t, "costs")
 	if c.Once = rapid.SampledFrom([]string{"", "", "", "once-1", "once-2"}).Draw(t, "once"); c.Once != "" {
 		// as the caller does: another request is not remembered under the same key
@@ -214,8 +217,8 @@ func (h *history) reset(t *rapid.T) {
 func (h *history) lend(t *rapid.T) {
 	key := h.key(t)
 	c := algorithms.Lend{Fence: h.guard, Target: algorithms.Target{Key: key, Terms: h.terms(t, key), ExistsUntil: h.known(t, key)}, Peer: h.peer(t), Cell: h.cell(t, key),
-		Returned: h.units(t, "returned"), Lent: h.units(t, "lent"), Kept: rapid.Int64Range(0, 3).Draw(t, "kept"), Cap: h.units(t, "cap"),
-		Burst: h.units(t, "burst"), KeptBurst: rapid.Int64Range(0, 3).Draw(t, "kept burst"), CapBurst: h.units(t, "cap burst")}
+		Returned: h.units(t, "returned"), Lent: h.units(t, "lent"), Kept: quantity.Units(rapid.Int64Range(0, 3).Draw(t, "kept")), Cap: h.units(t, "cap"),
+		Burst: h.units(t, "burst"), KeptBurst: quantity.Units(rapid.Int64Range(0, 3).Draw(t, "kept burst")), CapBurst: h.units(t, "cap burst")}
 	got := must[algorithms.Given](t)(c.Parse(h.eval(t, algorithms.LendScript, c.Args(), key)))
 	same(t, "lend", c, got, h.twin.Lend(h.time(got.Now), c))
 	h.lost(key, got.Status, got.LostAt)
@@ -227,7 +230,7 @@ func (h *history) credit(t *rapid.T) {
 		PeerGeneration: rapid.SampledFrom([]uint64{3, 3, 3, 3, 2, 4}).Draw(t, "peer generation"),
 		Lent:           h.units(t, "lent"), Returned: h.units(t, "returned"),
 		Most: 12 - h.units(t, "below the most")/4, Burst: h.units(t, "burst"), MostBurst: 12 - h.units(t, "below the most burst")/4,
-		At: rapid.SampledFrom([]int64{0, 1, time.Now().UnixMicro() - 100_000, time.Now().UnixMicro() + 10_000_000}).Draw(t, "at")}
+		At: quantity.StoreTime(rapid.SampledFrom([]int64{0, 1, time.Now().UnixMicro() - 100_000, time.Now().UnixMicro() + 10_000_000}).Draw(t, "at"))}
 	got := must[algorithms.Credited](t)(c.Parse(h.eval(t, algorithms.CreditScript, c.Args(), key)))
 	same(t, "credit", c, got, h.twin.Credit(h.time(got.Now), c))
 	h.lost(key, got.Status, got.LostAt)
@@ -242,7 +245,7 @@ func (h *history) inspect(t *rapid.T) {
 
 // time is what the twin's clock shows: the history's own, or where the real TIME is used the
 // script's.
-func (h *history) time(scripts int64) int64 {
+func (h *history) time(scripts quantity.StoreTime) quantity.StoreTime {
 	if h.ownClock || scripts == 0 {
 		return h.now
 	}
@@ -255,7 +258,7 @@ func (h *history) open(t *rapid.T, expected, generation uint64, lost bool) {
 	c := algorithms.Open{Expected: expected, Generation: generation, Region: "us-east", Epoch: h.guard.Epoch, Lost: lost,
 		Secret: "s", Replid: fmt.Sprint("r", generation)}
 	if lost {
-		c.Seen = h.now + rapid.Int64Range(-3*window, 3*window).Draw(t, "seen")
+		c.Seen = h.now.Add(rapid.Int64Range(-3*window, 3*window).Draw(t, "seen"))
 	}
 	got := must[algorithms.Opened](t)(c.Parse(h.eval(t, algorithms.OpenScript, c.Args())))
 	same(t, "open", c, got, h.twin.Open(h.time(got.Begun), c))
@@ -268,8 +271,8 @@ func begin(t *rapid.T, l *lua, lost bool) *history {
 	if err := l.client.FlushAll(context.Background()).Err(); err != nil {
 		t.Fatalf("flush: %v", err)
 	}
-	h := &history{lua: l, twin: &algorithms.Twin{}, now: 1_800_000_000_000_000, touched: map[string]int64{}, lostAt: map[string]int64{},
-		buckets: map[string]algorithms.Terms{"a": drawTerms(t, 10), "b": drawTerms(t, rapid.Int64Range(0, 4).Draw(t, "small entitlement"))}}
+	h := &history{lua: l, twin: &algorithms.Twin{}, now: 1_800_000_000_000_000, touched: map[string]quantity.StoreTime{}, lostAt: map[string]quantity.StoreTime{},
+		buckets: map[string]algorithms.Terms{"a": drawTerms(t, 10), "b": drawTerms(t, quantity.Units(rapid.Int64Range(0, 4).Draw(t, "small entitlement")))}}
 	h.guard = algorithms.Fence{Epoch: "1-abc", Clock: h.now}
 	h.setTime(t, h.now)
 	h.open(t, 0, 1, lost)
@@ -302,15 +305,15 @@ func TestLuaEqualsTwin(t *testing.T) {
 				h := begin(t, l, rapid.Bool().Draw(t, "lost"))
 				actions := h.actions()
 				actions["clock"] = func(t *rapid.T) {
-					h.now += rapid.SampledFrom([]int64{1, 10, 300, 999, 1000, 2500, -700, -5000, 3_700_000_000}).Draw(t, "step")
-					h.guard.Clock = h.now + rapid.SampledFrom([]int64{0, 0, 0, 0, 0, 0, 5000, 2 * algorithms.MaxClockStep}).Draw(t, "skew")
+					h.now += quantity.StoreTime(rapid.SampledFrom([]int64{1, 10, 300, 999, 1000, 2500, -700, -5000, 3_700_000_000}).Draw(t, "step"))
+					h.guard.Clock = h.now.Add(rapid.SampledFrom([]int64{0, 0, 0, 0, 0, 0, 5000, 2 * algorithms.MaxClockStep}).Draw(t, "skew"))
 					h.setTime(t, h.now)
 				}
 				actions["guard"] = func(t *rapid.T) {
 					right := h.guard
 					h.guard.Generation += uint64(rapid.IntRange(0, 1).Draw(t, "generation"))
 					h.guard.Epoch = rapid.SampledFrom([]string{"1-abc", "2-def"}).Draw(t, "epoch")
-					h.guard.Seen = rapid.SampledFrom([]int64{0, h.now - 1, h.now, h.now + 1, h.now + 2*window}).Draw(t, "seen")
+					h.guard.Seen = quantity.StoreTime(rapid.SampledFrom([]quantity.StoreTime{0, h.now - 1, h.now, h.now + 1, h.now + 2*window}).Draw(t, "seen"))
 					h.decide(t)
 					h.guard = right
 				}
@@ -359,7 +362,7 @@ func TestLuaEqualsTwinInRealTime(t *testing.T) {
 				if err != nil {
 					t.Fatalf("time: %v", err)
 				}
-				h.time(now.UnixMicro())
+				h.time(quantity.StoreTime(now.UnixMicro()))
 				t.Repeat(h.actions())
 			})
 		})

@@ -1,11 +1,13 @@
 package algorithms
 
+import "github.com/quotad/quotad/quantity"
+
 // window is fixed_window: it admits when used[k] + cost <= S[k].
 type window struct {
 	burstless
 	held
-	used   int64
-	hidden int64 // part of used that no node has reported; see untold
+	used   quantity.Units
+	hidden quantity.Units // part of used that no node has reported; see untold
 	dirty  bool
 }
 
@@ -25,12 +27,12 @@ func (w *window) state() State {
 		Used: w.used, Free: max(share-w.used, 0)}
 }
 
-func (w *window) fits(cost int64) bool { return cost <= w.rights(w.cell)-w.used }
+func (w *window) fits(cost quantity.Units) bool { return cost <= w.rights(w.cell)-w.used }
 
-func (w *window) retry(cost int64) int64 {
+func (w *window) retry(cost quantity.Units) int64 {
 	for cell := w.cell + 1; ; cell++ {
 		if w.open(cell) && cost <= w.rights(cell) {
-			return cell*w.Cell - w.now
+			return cell.OpensAt(w.Cell).Sub(w.now)
 		}
 		if w.open(cell) && cell > w.lastRow() {
 			return -1
@@ -38,22 +40,22 @@ func (w *window) retry(cost int64) int64 {
 	}
 }
 
-func (w *window) take(cost int64) int64 {
+func (w *window) take(cost quantity.Units) int64 {
 	w.used += cost
 	w.dirty = true
 	return 0
 }
 
-func (w *window) spare(kept int64) int64 { return w.rights(w.cell) - w.used - kept }
+func (w *window) spare(kept quantity.Units) quantity.Units { return w.rights(w.cell) - w.used - kept }
 
-func (w *window) room(cell int64, _ string, kept int64) int64 {
+func (w *window) room(cell quantity.Cell, _ string, kept quantity.Units) quantity.Units {
 	if cell == w.cell {
 		return w.spare(kept)
 	}
 	return w.rights(cell) - kept
 }
 
-func (w *window) refund(_, cell, units int64) (int64, Refusal) {
+func (w *window) refund(_ quantity.StoreTime, cell quantity.Cell, units quantity.Units) (quantity.Units, Refusal) {
 	if cell != w.cell {
 		return 0, NoLongerWeighs
 	}
@@ -63,7 +65,7 @@ func (w *window) refund(_, cell, units int64) (int64, Refusal) {
 	return units, NotRefused
 }
 
-func (w *window) book(cell, units int64) bool {
+func (w *window) book(cell quantity.Cell, units quantity.Units) bool {
 	if cell == w.cell {
 		w.used += units
 		w.dirty = true
@@ -78,7 +80,7 @@ func (w *window) restore(u Use) {
 	}
 }
 
-func (w *window) known() int64 { return w.used - w.hidden }
+func (w *window) known() quantity.Units { return w.used - w.hidden }
 
 func (w *window) reset() { w.used, w.hidden, w.dirty = 0, 0, true }
 

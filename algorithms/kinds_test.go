@@ -1,6 +1,10 @@
 package algorithms
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/quotad/quotad/quantity"
+)
 
 // TestEveryKindHasTraits: each kind is in the table once, in the order of Kinds, and no two kinds
 // have the same traits.
@@ -35,7 +39,7 @@ func TestTraitsAgree(t *testing.T) {
 		}
 		const window = 100 * second
 		terms := Terms{Kind: k, Window: window, Cell: CellLength(k, window), Tick: 1}
-		if lasts := terms.Weighs(0) > terms.Cell; lasts != x.Sliding {
+		if lasts := terms.Weighs(0) > quantity.StoreTime(terms.Cell); lasts != x.Sliding {
 			t.Errorf("%s: rows weigh beyond their cell: %t", k, lasts)
 		}
 		if begins := terms.CountsSince(10 * window); x.CellsApart != (begins == 10*window) {

@@ -1,40 +1,48 @@
 package algorithms
 
-import "maps"
+import (
+	"maps"
+
+	"github.com/quotad/quotad/quantity"
+)
 
 // CellAt returns the number of the cell of the given length that holds store time t.
-func CellAt(t, length int64) int64 { return t / length }
+func CellAt(t quantity.StoreTime, length int64) quantity.Cell {
+	return quantity.Cell(int64(t) / length)
+}
 
 // net is what a row adds to the rights of its cell.
-func (r Row) net() int64 { return r.in() - r.out() }
+func (r Row) net() quantity.Units { return r.in() - r.out() }
 
 // in returns the rights of a cell borrowed from the peer, out those lent to the peer.
-func (r Row) in() int64  { return r.Borrowed - r.Returned }
-func (r Row) out() int64 { return r.Lent - r.Regained }
+func (r Row) in() quantity.Units  { return r.Borrowed - r.Returned }
+func (r Row) out() quantity.Units { return r.Lent - r.Regained }
 
 // bucket is one bucket's hash in the store.
 type bucket struct {
-	rows    map[int64]map[string]Row
-	expires int64
+	rows    map[quantity.Cell]map[string]Row
+	expires quantity.StoreTime
 	stored  bool  // the store holds something of the bucket
 	kept    int64 // number of the call that last ran keep
 
-	vanished int64           // store time at which the bucket was found deleted
-	whole    int64           // time of the loss after which it was restored
-	unknown  map[string]bool // peers whose loans from before the loss are not known
+	vanished quantity.StoreTime // store time at which the bucket was found deleted
+	whole    quantity.StoreTime // time of the loss after which it was restored
+	unknown  map[string]bool    // peers whose loans from before the loss are not known
 	// base is the known use from before the loss, most the largest possible. They count if some
 	// node of the region has not reported its use. most 0: all nodes have.
-	base, most int64
-	booked     map[booking]int64
+	base, most quantity.Units
+	booked     map[booking]quantity.Units
 
-	cell, used, before int64           // windows: units used in cell, and in the one before
-	entries            []entry         // log
-	sums               map[int64]int64 // log: units by the cell in which they were admitted
-	written            int64           // log, buckets: cell in which keep last ran
-	tick               int64           // buckets: length of a tick
-	known              bool            // buckets: level, at and mark are valid
+	cell         quantity.Cell
+	used, before quantity.Units                   // windows: units used in cell, and in the one before
+	entries      []entry                          // log
+	sums         map[quantity.Cell]quantity.Units // log: units by the cell in which they were admitted
+	written      quantity.Cell                    // log, buckets: cell in which keep last ran
+	tick         int64                            // buckets: length of a tick
+	known        bool                             // buckets: level, at and mark are valid
 	// numerator over the ticks of a window, and the tick it belongs to
-	level, at int64
+	level quantity.Units
+	at    int64
 	// token_bucket: tick at which a full bucket last lost tokens; leaky_bucket: tick before which
 	// no further turn begins.
 	mark int64
@@ -44,14 +52,14 @@ type bucket struct {
 type held struct {
 	*bucket
 	Terms
-	now    int64
-	lostAt int64 // time of a loss that is not yet restored; 0: none
-	loss   int64 // time of the last loss, restored or not
-	call   int64 // number of the call
-	cell   int64 // the current cell
+	now    quantity.StoreTime
+	lostAt quantity.StoreTime // time of a loss that is not yet restored; 0: none
+	loss   quantity.StoreTime // time of the last loss, restored or not
+	call   int64              // number of the call
+	cell   quantity.Cell      // the current cell
 }
 
-func (b *bucket) hold(t Terms, now, lostAt, call int64) held {
+func (b *bucket) hold(t Terms, now, lostAt quantity.StoreTime, call int64) held {
 	h := held{bucket: b, call: call, Terms: t, now: now, lostAt: max(lostAt, b.vanished), cell: CellAt(now, t.Cell)}
 	h.loss = max(h.lostAt, b.whole)
 	if b.whole >= h.lostAt {
@@ -69,7 +77,7 @@ func (h held) lostHead() Head { return Head{Status: StatusLost, Now: h.now, Lost
 // closed returns the store time until which this region holds no rights because its store lost
 // data. The region may have lent or used anything in the cell of the loss and in the next one. Both
 // count as fully lent and fully used for as long as they weigh. 0: nothing is missing.
-func (h held) closed() int64 {
+func (h held) closed() quantity.StoreTime {
 	if h.lostAt == 0 {
 		return 0
 	}
@@ -77,10 +85,10 @@ func (h held) closed() int64 {
 }
 
 // open says whether no loss closes the rights of a cell.
-func (h held) open(cell int64) bool { return cell*h.Cell >= h.closed() }
+func (h held) open(cell quantity.Cell) bool { return cell.OpensAt(h.Cell) >= h.closed() }
 
 // rights returns S of a cell, counting the rows of that cell alone; 0 if a loss closes the cell.
-func (h held) rights(cell int64) int64 {
+func (h held) rights(cell quantity.Cell) quantity.Units {
 	if !h.open(cell) {
 		return 0
 	}
@@ -92,7 +100,7 @@ func (h held) rights(cell int64) int64 {
 }
 
 // in returns the units borrowed in a cell.
-func (h held) in(cell int64) (sum int64) {
+func (h held) in(cell quantity.Cell) (sum quantity.Units) {
 	for _, row := range h.rows[cell] {
 		sum += row.in()
 	}
@@ -100,7 +108,7 @@ func (h held) in(cell int64) (sum int64) {
 }
 
 // out returns the units and the burst tokens lent in a cell.
-func (h held) out(cell int64) (units, burst int64) {
+func (h held) out(cell quantity.Cell) (units, burst quantity.Units) {
 	for _, row := range h.rows[cell] {
 		units += row.out()
 		burst += row.BurstLent
@@ -120,8 +128,8 @@ func (h held) peers() map[string]bool {
 }
 
 // lastRow returns the last cell that has a row, or -1.
-func (h held) lastRow() int64 {
-	last := int64(-1)
+func (h held) lastRow() quantity.Cell {
+	last := quantity.Cell(-1)
 	for cell := range h.rows {
 		last = max(last, cell)
 	}
@@ -129,7 +137,7 @@ func (h held) lastRow() int64 {
 }
 
 // full says whether the bucket has no room for a row of a peer that has none in the cell.
-func (h held) full(cell int64, peer string) bool {
+func (h held) full(cell quantity.Cell, peer string) bool {
 	if _, known := h.rows[cell][peer]; known {
 		return false
 	}
@@ -140,7 +148,7 @@ func (h held) full(cell int64, peer string) bool {
 	return count >= MaxRows(h.Kind)
 }
 
-func (b *bucket) setRow(cell int64, peer string, row Row) {
+func (b *bucket) setRow(cell quantity.Cell, peer string, row Row) {
 	b.stored = true
 	if b.rows[cell] == nil {
 		b.rows[cell] = map[string]Row{}
@@ -150,7 +158,7 @@ func (b *bucket) setRow(cell int64, peer string, row Row) {
 
 // keep drops rows and losses that no longer weigh, and sets until when the hash must live.
 func (h held) keep() {
-	maps.DeleteFunc(h.rows, func(cell int64, _ map[string]Row) bool { return h.Weighs(cell) <= h.now })
+	maps.DeleteFunc(h.rows, func(cell quantity.Cell, _ map[string]Row) bool { return h.Weighs(cell) <= h.now })
 	if last := max(h.vanished, h.whole); last > 0 && h.Weighs(CellAt(last, h.Cell)+1) <= h.now {
 		h.bucket.vanished, h.bucket.whole, h.bucket.unknown, h.bucket.most = 0, 0, nil, 0
 	}
@@ -166,7 +174,7 @@ func (h held) show(l limiter) State {
 	}
 	// A later cell was written before the token was deleted: the mark of time has gone back since.
 	if last == h.cell || h.kept == h.call && last < h.cell {
-		s.ExistsUntil = h.Weighs(max(h.cell, h.lastRow())) + h.fillTime()
+		s.ExistsUntil = h.Weighs(max(h.cell, h.lastRow())).Add(h.fillTime())
 	}
 	if h.unsure(h.cell) || h.untoldUntil() > h.now {
 		s.Doubt = h.whole
@@ -178,13 +186,13 @@ func (h held) show(l limiter) State {
 }
 
 // unsure says whether a cell may hold loans from before a loss that are not known.
-func (h held) unsure(cell int64) bool {
+func (h held) unsure(cell quantity.Cell) bool {
 	return h.lostAt == 0 && len(h.unknown) > 0 && cell <= CellAt(h.whole, h.Cell)+1
 }
 
 // untold returns the units that count as used because not all nodes have reported what they used
 // before the loss: the most that is possible, less what is known.
-func (h held) untold() int64 {
+func (h held) untold() quantity.Units {
 	if h.untoldUntil() <= h.now {
 		return 0
 	}
@@ -193,48 +201,48 @@ func (h held) untold() int64 {
 
 // untoldUntil returns the store time until which use from before the loss weighs that not all nodes
 // have reported; 0: all have.
-func (h held) untoldUntil() int64 {
+func (h held) untoldUntil() quantity.StoreTime {
 	switch {
 	case h.lostAt != 0 || h.most == 0:
 		return 0
 	case h.Kind == SlidingWindowLog:
-		return h.whole + h.Window
+		return h.whole.Add(h.Window)
 	case h.Kind == SlidingWindowCounter:
-		return (CellAt(h.whole, h.Cell) + 2) * h.Cell
+		return (CellAt(h.whole, h.Cell) + 2).OpensAt(h.Cell)
 	}
-	return (CellAt(h.whole, h.Cell) + 1) * h.Cell
+	return (CellAt(h.whole, h.Cell) + 1).OpensAt(h.Cell)
 }
 
 // limiter is one algorithm, working on one bucket at one moment.
 type limiter interface {
 	state() State
-	fits(cost int64) bool
+	fits(cost quantity.Units) bool
 	// retry returns after how many us cost fits if nothing else happens; -1: never on the
 	// entitlement alone.
-	retry(cost int64) int64
+	retry(cost quantity.Units) int64
 	// take charges a cost that fits, and returns after how many us its turn comes.
-	take(cost int64) int64
+	take(cost quantity.Units) int64
 	// spare returns the rights of the current cell that this region can return, beyond kept units.
-	spare(kept int64) int64
+	spare(kept quantity.Units) quantity.Units
 	// room returns how many more units of a cell, this one or the next, this region can lend to a
 	// peer, beyond kept units.
-	room(cell int64, peer string, kept int64) int64
+	room(cell quantity.Cell, peer string, kept quantity.Units) quantity.Units
 	// roomBurst returns how many more burst tokens this region can lend, beyond kept tokens.
-	roomBurst(kept int64) int64
+	roomBurst(kept quantity.Units) quantity.Units
 	// settle brings the state up to now before rows change, and adds burst tokens that came (or
 	// went, if negative).
-	settle(tokens int64)
+	settle(tokens quantity.Units)
 	// refund takes back a charge made in a cell at a store time. It returns the units, or why not.
-	refund(at, cell, units int64) (int64, Refusal)
+	refund(at quantity.StoreTime, cell quantity.Cell, units quantity.Units) (quantity.Units, Refusal)
 	// book charges units that were admitted without the store in a window, whether they fit or not.
 	// It returns false if the window has not begun here.
-	book(window, units int64) bool
+	book(window quantity.Cell, units quantity.Units) bool
 	// restore makes sure that at least the units of u count as used, as seen in u.Cell at u.At.
 	// Windows only.
 	restore(u Use)
 	// known returns the units that are known to be used since before the last loss and still weigh.
 	// Windows only.
-	known() int64
+	known() quantity.Units
 	reset()
 	save()
 }
@@ -257,11 +265,11 @@ func (h held) limiter() limiter {
 // burstless is embedded by the algorithms without burst rights.
 type burstless struct{}
 
-func (burstless) roomBurst(int64) int64 { return 0 }
-func (burstless) settle(int64)          {}
+func (burstless) roomBurst(quantity.Units) quantity.Units { return 0 }
+func (burstless) settle(quantity.Units)                   {}
 
 // unrestored is embedded by the buckets: they begin anew instead of being restored.
 type unrestored struct{}
 
-func (unrestored) restore(Use)  {}
-func (unrestored) known() int64 { return 0 }
+func (unrestored) restore(Use)           {}
+func (unrestored) known() quantity.Units { return 0 }

@@ -1,6 +1,10 @@
 package algorithms
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/quotad/quotad/quantity"
+)
 
 // TestALossIsNotDatedBeforeWhatWasSeen: a store that lost its data shows an earlier time than
 // before, because its clock was set back or is another machine's. The cells it served before, and
@@ -10,8 +14,8 @@ func TestALossIsNotDatedBeforeWhatWasSeen(t *testing.T) {
 	const start = 1_800_000_000_010 * 1000 // a cell begins
 	tests := []struct {
 		terms  Terms
-		opens  int64 // after start
-		refill int64 // time from there until all 400 are available again
+		opens  quantity.StoreTime // after start
+		refill int64              // time from there until all 400 are available again
 	}{
 		{Terms{Kind: FixedWindow, Cell: 1000}, 2000, 0},
 		// cells 0 and 1, and the one in which they fade
@@ -25,9 +29,9 @@ func TestALossIsNotDatedBeforeWhatWasSeen(t *testing.T) {
 		t.Run(string(test.terms.Kind), func(t *testing.T) {
 			terms := test.terms
 			terms.Window, terms.Tick, terms.Entitlement = 1000, 1, 400
-			decide := func(w *Twin, at, cost int64) Decided {
+			decide := func(w *Twin, at quantity.StoreTime, cost quantity.Units) Decided {
 				return w.Decide(start+at, Decide{Fence: Fence{Generation: w.Generation, Epoch: "1-e", Clock: start + at}, Commit: true,
-					Costs: []int64{cost}, Buckets: []LimitTarget{{Target: Target{Key: "k", Terms: terms}}}})
+					Costs: []quantity.Units{cost}, Buckets: []LimitTarget{{Target: Target{Key: "k", Terms: terms}}}})
 			}
 			var w Twin
 			w.Open(start, Open{Generation: 1, Epoch: "1-e"})
@@ -37,17 +41,17 @@ func TestALossIsNotDatedBeforeWhatWasSeen(t *testing.T) {
 			}
 			w.Flush()
 			w.Open(start-4500, Open{Generation: 2, Epoch: "1-e", Lost: true, Seen: seen.Now})
-			for at := int64(-4500); at < test.opens; at += 50 {
+			for at := quantity.StoreTime(-4500); at < test.opens; at += 50 {
 				if d := decide(&w, at, 1); d.Answers[0].Admitted {
 					t.Fatalf("at %d: admitted, although what was lost weighs until %d: %+v", at, test.opens, d)
 				}
 			}
 			if test.refill > 0 {
-				if d := decide(&w, test.opens+test.refill-1, 400); d.Answers[0].Admitted {
+				if d := decide(&w, test.opens.Add(test.refill)-1, 400); d.Answers[0].Admitted {
 					t.Errorf("admitted a burst before there can be one: %+v", d)
 				}
 			}
-			if d := decide(&w, test.opens+test.refill, 400); !d.Answers[0].Admitted {
+			if d := decide(&w, test.opens.Add(test.refill), 400); !d.Answers[0].Admitted {
 				t.Errorf("the first moment that the loss cannot have touched: %+v", d)
 			}
 		})

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+
+	"github.com/quotad/quotad/quantity"
 )
 
 // reader reads a script's flat reply, value by value. After an error it reads zero values.
@@ -68,12 +70,12 @@ func (c Decide) Parse(reply any) (Decided, error) {
 	r := read(DecideScript.Name, reply)
 	d := Decided{Head: Head{Status: Status(r.num())}}
 	if d.Status == StatusLost {
-		d.Now, d.LostAt, d.Lost = r.num(), r.num(), int(r.num())-1
+		d.Now, d.LostAt, d.Lost = quantity.StoreTime(r.num()), quantity.StoreTime(r.num()), int(r.num())-1
 	}
 	if d.Status != StatusOK || r.err != nil {
 		return d, r.end()
 	}
-	d.Now = r.num()
+	d.Now = quantity.StoreTime(r.num())
 	again := r.num()
 	d.Repeated, d.TooOften = again == 1, again == 2
 	d.Buckets = make([]State, len(c.Buckets))
@@ -86,7 +88,7 @@ func (c Decide) Parse(reply any) (Decided, error) {
 		d.Answers[i].Admitted = r.num() == 1
 		d.Answers[i].Verdicts, verdicts = verdicts[:len(c.Buckets):len(c.Buckets)], verdicts[len(c.Buckets):]
 		for b := range d.Answers[i].Verdicts {
-			d.Answers[i].Verdicts[b] = Verdict{Remaining: r.num(), Retry: r.num(), Delay: r.num()}
+			d.Answers[i].Verdicts[b] = Verdict{Remaining: quantity.Units(r.num()), Retry: r.num(), Delay: r.num()}
 		}
 	}
 	return d, r.end()
@@ -99,20 +101,20 @@ func (r *reader) head() (h Head, state State, ok bool) {
 	case !r.more():
 		return h, state, false
 	case h.Status == StatusLost:
-		h.Now, h.LostAt = r.num(), r.num()
+		h.Now, h.LostAt = quantity.StoreTime(r.num()), quantity.StoreTime(r.num())
 		return h, state, false
 	}
-	h.Now, state = r.num(), r.state()
+	h.Now, state = quantity.StoreTime(r.num()), r.state()
 	return h, state, h.Status == StatusOK && r.err == nil
 }
 
 func (r *reader) state() State {
-	return State{Cell: r.num(), Entitlement: r.num(), Share: r.num(), NextShare: r.num(), Used: r.num(),
-		Fading: r.num(), Free: r.num(), ExistsUntil: r.num(), Doubt: r.num(), Shut: r.num()}
+	return State{Cell: quantity.Cell(r.num()), Entitlement: quantity.Units(r.num()), Share: quantity.Units(r.num()), NextShare: quantity.Units(r.num()), Used: quantity.Units(r.num()),
+		Fading: quantity.Units(r.num()), Free: quantity.Units(r.num()), ExistsUntil: quantity.StoreTime(r.num()), Doubt: quantity.StoreTime(r.num()), Shut: quantity.StoreTime(r.num())}
 }
 
 func (r *reader) row() Row {
-	return Row{Lent: r.num(), Returned: r.num(), Borrowed: r.num(), Regained: r.num(), BurstLent: r.num(), BurstBorrowed: r.num()}
+	return Row{Lent: quantity.Units(r.num()), Returned: quantity.Units(r.num()), Borrowed: quantity.Units(r.num()), Regained: quantity.Units(r.num()), BurstLent: quantity.Units(r.num()), BurstBorrowed: quantity.Units(r.num())}
 }
 
 // Parse reads the reply to c.
@@ -122,7 +124,7 @@ func (c Lend) Parse(reply any) (Given, error) {
 	g := Given{Head: h, State: state}
 	if ok {
 		g.Row = r.row()
-		g.Spare, g.SpareBurst = r.num(), r.num()
+		g.Spare, g.SpareBurst = quantity.Units(r.num()), quantity.Units(r.num())
 	}
 	return g, r.end()
 }
@@ -152,7 +154,7 @@ func parseInspected(r *reader) (Inspected, error) {
 	h, state, _ := r.head()
 	g := Inspected{Head: h, State: state}
 	for r.more() {
-		g.Rows = append(g.Rows, PeerRow{Cell: r.num(), Peer: r.str(), Row: r.row()})
+		g.Rows = append(g.Rows, PeerRow{Cell: quantity.Cell(r.num()), Peer: r.str(), Row: r.row()})
 	}
 	sortRows(g.Rows)
 	return g, r.end()
@@ -165,9 +167,9 @@ func (c Recall) Parse(reply any) (Recalled, error) {
 	if g.Status != StatusOK || r.err != nil {
 		return g, r.end()
 	}
-	g.Now, g.LostAt = r.num(), r.num()
+	g.Now, g.LostAt = quantity.StoreTime(r.num()), quantity.StoreTime(r.num())
 	for r.more() {
-		g.Rows = append(g.Rows, HeardRow{Cell: r.num(), Borrowed: r.num(), Regained: r.num()})
+		g.Rows = append(g.Rows, HeardRow{Cell: quantity.Cell(r.num()), Borrowed: quantity.Units(r.num()), Regained: quantity.Units(r.num())})
 	}
 	slices.SortFunc(g.Rows, func(a, b HeardRow) int { return cmp.Compare(a.Cell, b.Cell) })
 	return g, r.end()
@@ -179,9 +181,9 @@ func (c Book) Parse(reply any) (Booked, error) {
 	b := Booked{Head: Head{Status: Status(r.num())}}
 	switch b.Status {
 	case StatusOK:
-		b.Now, b.Done = r.num(), r.num() == 1
+		b.Now, b.Done = quantity.StoreTime(r.num()), r.num() == 1
 	case StatusLost:
-		b.Now, b.LostAt = r.num(), r.num()
+		b.Now, b.LostAt = quantity.StoreTime(r.num()), quantity.StoreTime(r.num())
 	}
 	return b, r.end()
 }
@@ -198,14 +200,14 @@ func (c Refund) Parse(reply any) (Refunded, error) {
 	r := read(RefundScript.Name, reply)
 	g := Refunded{Head: Head{Status: Status(r.num())}}
 	if g.Status == StatusLost {
-		g.Now, g.LostAt = r.num(), r.num()
+		g.Now, g.LostAt = quantity.StoreTime(r.num()), quantity.StoreTime(r.num())
 	}
 	if g.Status != StatusOK || r.err != nil {
 		return g, r.end()
 	}
-	g.Now, g.Repeated = r.num(), r.num() == 1
+	g.Now, g.Repeated = quantity.StoreTime(r.num()), r.num() == 1
 	for range c.Charges {
-		g.Charges = append(g.Charges, Back{Units: r.num(), Refusal: Refusal(r.num())})
+		g.Charges = append(g.Charges, Back{Units: quantity.Units(r.num()), Refusal: Refusal(r.num())})
 	}
 	return g, r.end()
 }
@@ -235,7 +237,7 @@ func (c Open) Parse(reply any) (Opened, error) {
 				"empty the Redis (FLUSHALL), it will be opened anew", t.text, t.is)
 		}
 	}
-	o.LostAt, o.Begun, o.Mark, o.Answered = times[0], times[1], times[2], times[3]
+	o.LostAt, o.Begun, o.Mark, o.Answered = quantity.StoreTime(times[0]), quantity.StoreTime(times[1]), quantity.StoreTime(times[2]), quantity.StoreTime(times[3])
 	var err error
 	if o.Since, err = strconv.ParseUint(since, 10, 64); err != nil {
 		return o, fmt.Errorf("the store's token names %q as its oldest generation, which is no number: empty the Redis (FLUSHALL), it will be opened anew", since)
@@ -265,7 +267,7 @@ func (c Beat) Parse(reply any) (Beaten, error) {
 	r := read(BeatScript.Name, reply)
 	b := Beaten{Head: Head{Status: Status(r.num())}}
 	if b.Status == StatusOK {
-		b.Now = r.num()
+		b.Now = quantity.StoreTime(r.num())
 	}
 	return b, r.end()
 }

@@ -3,6 +3,8 @@ package algorithms
 import (
 	"encoding/binary"
 	"testing"
+
+	"github.com/quotad/quotad/quantity"
 )
 
 // replyOf makes a script's reply from bytes: numbers, strings, and values that no script returns.
@@ -43,7 +45,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte{0x18, 0x0a, '1', 0x0a, '2', 0x0a, '3', 0x0a, '4', 0x0a, '5', 0x0a, '6', 0x0a, '7', 0x0a, '8'})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		reply := replyOf(b)
-		decide := Decide{Buckets: make([]LimitTarget, 2), Costs: []int64{1, 2, 3}}
+		decide := Decide{Buckets: make([]LimitTarget, 2), Costs: []quantity.Units{1, 2, 3}}
 		if d, err := decide.Parse(reply); err == nil && d.Status == StatusOK {
 			if len(d.Buckets) != 2 || len(d.Answers) != 3 {
 				t.Errorf("%d buckets, %d answers", len(d.Buckets), len(d.Answers))

@@ -4,13 +4,14 @@ import (
 	"testing"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/quantity"
 )
 
 // partlyKnown is a region, a, of three with 100 units each a day, whose store lost the bucket "k"
 // under generation 7.
 type partlyKnown struct {
 	algorithms.Twin
-	now, lostAt int64
+	now, lostAt quantity.StoreTime
 	terms       algorithms.Terms
 }
 
@@ -18,7 +19,7 @@ type partlyKnown struct {
 func newPartlyKnown(t *testing.T, before func(p *partlyKnown)) *partlyKnown {
 	t.Helper()
 	const day = int64(86_400_000_000)
-	p := &partlyKnown{now: 20_000*day + day/2, terms: algorithms.Terms{Kind: algorithms.FixedWindow, Window: day, Cell: day, Tick: 1,
+	p := &partlyKnown{now: quantity.StoreTime(20_000*day + day/2), terms: algorithms.Terms{Kind: algorithms.FixedWindow, Window: day, Cell: day, Tick: 1,
 		Entitlement: 100, Recovered: true}}
 	p.Open(p.now, algorithms.Open{Generation: 6, Region: "a", Epoch: "1-e"})
 	before(p)
@@ -35,15 +36,15 @@ func (p *partlyKnown) guard() algorithms.Fence {
 	return algorithms.Fence{Generation: p.Generation, Epoch: "1-e", Clock: p.now}
 }
 
-func (p *partlyKnown) cell() int64 { return p.now / p.terms.Cell }
+func (p *partlyKnown) cell() quantity.Cell { return quantity.Cell(int64(p.now) / p.terms.Cell) }
 
-func (p *partlyKnown) spend(units int64) algorithms.Decided {
-	return p.Decide(p.now, algorithms.Decide{Fence: p.guard(), Commit: true, Costs: []int64{units},
+func (p *partlyKnown) spend(units quantity.Units) algorithms.Decided {
+	return p.Decide(p.now, algorithms.Decide{Fence: p.guard(), Commit: true, Costs: []quantity.Units{units},
 		Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: "k", Terms: p.terms}}}})
 }
 
 // hear has a peer tell what it lent and returned in all.
-func (p *partlyKnown) hear(peer string, lent, returned int64) algorithms.Credited {
+func (p *partlyKnown) hear(peer string, lent, returned quantity.Units) algorithms.Credited {
 	return p.Credit(p.now, algorithms.Credit{Fence: p.guard(), Target: algorithms.Target{Key: "k", Terms: p.terms}, Peer: peer, PeerGeneration: 3, Cell: p.cell(),
 		Lent: lent, Returned: returned, Most: 100})
 }
@@ -90,7 +91,7 @@ func TestAnOldCopyBorrowsNothingOfAnUnknownPeer(t *testing.T) {
 // since. Before anybody notices the old copy, it debits 40 more for b, and nobody hears of them.
 // Those 40 must not be announced afterwards.
 func TestAnOldCopyKeepsNoDebitThatNobodyHeardOf(t *testing.T) {
-	lend := func(p *partlyKnown, peer string, lent int64) algorithms.Given {
+	lend := func(p *partlyKnown, peer string, lent quantity.Units) algorithms.Given {
 		return p.Lend(p.now, algorithms.Lend{Fence: p.guard(), Target: algorithms.Target{Key: "k", Terms: p.terms}, Peer: peer, Cell: p.cell(), Lent: lent, Cap: 100})
 	}
 	for name, known := range map[string][]string{"both are known": {"b", "c"}, "c alone is": {"c"}, "b alone is": {"b"}} {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/quotad/quotad/quantity"
 	"pgregory.net/rapid"
 )
 
@@ -16,7 +17,7 @@ const (
 )
 
 // split is how a limit and its burst are divided among regions.
-var splits = [][][2]int64{
+var splits = [][][2]quantity.Units{
 	{{6, 5}, {3, 3}, {1, 2}},
 	{{5, 5}, {5, 5}},
 	{{10, 9}, {0, 0}, {0, 1}}, // a home region, and regions that only borrow
@@ -28,7 +29,7 @@ var splits = [][][2]int64{
 type pool struct {
 	kind    Kind
 	members []*member
-	now     int64
+	now     quantity.StoreTime
 	said    []rowSaid
 	history []admission
 }
@@ -38,24 +39,25 @@ type member struct {
 	Twin
 	name  string
 	terms Terms
-	at    *int64
+	at    *quantity.StoreTime
 }
 
 // rowSaid is what a member announced to another of a cell.
 type rowSaid struct {
 	from, to   *member
 	generation uint64
-	cell       int64
+	cell       quantity.Cell
 	row        Row
-	at         int64 // when it was said
+	at         quantity.StoreTime // when it was said
 }
 
 // admission is a cost that some region admitted; a queue's turn may come later. Both times are the
 // beginning of a tick, because buckets count time in ticks. In real time a charge may come up to a
 // tick later than it counts.
 type admission struct {
-	at, turn, cost int64
-	member         *member
+	at, turn quantity.StoreTime
+	cost     quantity.Units
+	member   *member
 }
 
 func drawPool(t *rapid.T, kind Kind) *pool {
@@ -87,7 +89,7 @@ func (m *member) guard() Fence {
 }
 
 // row returns a member's ledger row of a peer and a cell.
-func (m *member) row(cell int64, peer *member) Row {
+func (m *member) row(cell quantity.Cell, peer *member) Row {
 	if b := m.buckets["k"]; b != nil {
 		return b.rows[cell][peer.name]
 	}
@@ -102,13 +104,13 @@ func (p *pool) pair(t *rapid.T) (*member, *member) {
 }
 
 // admit makes a member decide costs.
-func (p *pool) admit(m *member, costs ...int64) (any bool) {
+func (p *pool) admit(m *member, costs ...quantity.Units) (any bool) {
 	d := m.Decide(p.now, Decide{Fence: m.guard(), Commit: true, Costs: costs, Buckets: []LimitTarget{{Target: Target{Key: "k", Terms: m.terms}}}})
 	for i, a := range d.Answers {
 		if a.Admitted {
-			at, turn := p.now, p.now+a.Verdicts[0].Delay
+			at, turn := p.now, p.now.Add(a.Verdicts[0].Delay)
 			if p.kind.Bucket() {
-				at, turn = at-at%m.terms.Tick, turn-turn%m.terms.Tick
+				at, turn = at.Add(-(int64(at) % m.terms.Tick)), turn.Add(-(int64(turn) % m.terms.Tick))
 			}
 			p.history = append(p.history, admission{at: at, turn: turn, cost: costs[i], member: m})
 			any = true
@@ -118,7 +120,7 @@ func (p *pool) admit(m *member, costs ...int64) (any bool) {
 }
 
 // lend is a lend call, whose answer is announced whatever it is.
-func (p *pool) lend(from, to *member, cell int64, change func(*Lend, Row)) rowSaid {
+func (p *pool) lend(from, to *member, cell quantity.Cell, change func(*Lend, Row)) rowSaid {
 	row := from.row(cell, to)
 	c := Lend{Fence: from.guard(), Target: Target{Key: "k", Terms: from.terms}, Peer: to.name, Cell: cell,
 		Lent: row.Lent, Returned: row.Returned, Burst: row.BurstLent, Cap: from.terms.Entitlement, CapBurst: from.terms.Burst}
@@ -141,7 +143,7 @@ func (p *pool) deliver(s rowSaid) {
 func (p *pool) actions() map[string]func(*rapid.T) {
 	return map[string]func(*rapid.T){
 		"admit": func(t *rapid.T) {
-			p.admit(p.draw(t, "region"), rapid.SliceOfN(rapid.Int64Range(1, 4), 1, 5).Draw(t, "costs")...)
+			p.admit(p.draw(t, "region"), rapid.SliceOfN(drawUnits(1, 4), 1, 5).Draw(t, "costs")...)
 		},
 		"exhaust one": func(t *rapid.T) { p.exhaust(p.draw(t, "region")) },
 		"exhaust all": func(t *rapid.T) {
@@ -155,14 +157,14 @@ func (p *pool) actions() map[string]func(*rapid.T) {
 		"deliver more": p.drawDelivery,
 		"give back": func(t *rapid.T) {
 			from, to := p.pair(t)
-			units := rapid.Int64Range(1, 10).Draw(t, "units")
+			units := quantity.Units(rapid.Int64Range(1, 10).Draw(t, "units"))
 			p.lend(from, to, CellAt(p.now, from.terms.Cell), func(c *Lend, row Row) { c.Returned += units })
 		},
 		"wait":      p.wait,
 		"wait more": p.wait,
 		"to the end of a cell": func(t *rapid.T) {
 			length := p.members[0].terms.Cell
-			p.now = (CellAt(p.now, length)+1)*length - rapid.Int64Range(0, 1).Draw(t, "before")
+			p.now = (CellAt(p.now, length) + 1).OpensAt(length).Add(-rapid.Int64Range(0, 1).Draw(t, "before"))
 		},
 		"lose a store": func(t *rapid.T) {
 			if rapid.IntRange(0, 9).Draw(t, "rare") > 0 {
@@ -179,7 +181,7 @@ func (p *pool) actions() map[string]func(*rapid.T) {
 
 // exhaust admits whatever fits.
 func (p *pool) exhaust(m *member) {
-	for cost := int64(4); cost > 0; cost-- {
+	for cost := quantity.Units(4); cost > 0; cost-- {
 		for range pooledLimit { // but no more: with a broken rule there might be no end
 			if !p.admit(m, cost) {
 				break
@@ -191,12 +193,12 @@ func (p *pool) exhaust(m *member) {
 // drawLend moves rights and burst, mostly at once, as the protocol does when no message is lost.
 func (p *pool) drawLend(t *rapid.T) {
 	from, to := p.pair(t)
-	cell := CellAt(p.now, from.terms.Cell) + rapid.SampledFrom([]int64{0, 0, 1}).Draw(t, "cell")
-	units, burst := rapid.Int64Range(0, 10).Draw(t, "units"), rapid.Int64Range(0, 4).Draw(t, "burst")
+	cell := CellAt(p.now, from.terms.Cell) + quantity.Cell(rapid.SampledFrom([]int64{0, 0, 1}).Draw(t, "cell"))
+	units, burst := quantity.Units(rapid.Int64Range(0, 10).Draw(t, "units")), quantity.Units(rapid.Int64Range(0, 4).Draw(t, "burst"))
 	said := p.lend(from, to, cell, func(c *Lend, row Row) {
 		c.Lent += units
 		c.Burst += burst
-		c.Kept = rapid.SampledFrom([]int64{0, 0, 0, 1}).Draw(t, "kept")
+		c.Kept = quantity.Units(rapid.SampledFrom([]int64{0, 0, 0, 1}).Draw(t, "kept"))
 	})
 	if rapid.IntRange(0, 2).Draw(t, "delivered at once") > 0 {
 		p.deliver(said)
@@ -210,7 +212,7 @@ func (p *pool) drawDelivery(t *rapid.T) {
 }
 
 func (p *pool) wait(t *rapid.T) {
-	p.now += rapid.SampledFrom([]int64{1, 1, 10, 50, 99, 100, 101, 333, 500, 999, 1000}).Draw(t, "us")
+	p.now += quantity.StoreTime(rapid.SampledFrom([]int64{1, 1, 10, 50, 99, 100, 101, 333, 500, 999, 1000}).Draw(t, "us"))
 }
 
 // check asks the oracle of the kind.
@@ -222,7 +224,7 @@ func (p *pool) check(t *rapid.T) {
 
 // oracles judge all admissions of all regions by the limit alone. They know nothing of cells,
 // shares and rows.
-var oracles = map[Kind]func(history []admission, now int64) string{
+var oracles = map[Kind]func(history []admission, now quantity.StoreTime) string{
 	FixedWindow:          judgeWindows,
 	SlidingWindowCounter: judgeEstimates,
 	SlidingWindowLog:     judgeLog,
@@ -230,11 +232,11 @@ var oracles = map[Kind]func(history []admission, now int64) string{
 	LeakyBucket:          judgeQueue,
 }
 
-func judgeWindows(history []admission, _ int64) string {
-	used := map[int64]int64{}
+func judgeWindows(history []admission, _ quantity.StoreTime) string {
+	used := map[int64]quantity.Units{}
 	for _, a := range history {
-		if used[a.at/pooledWindow] += a.cost; used[a.at/pooledWindow] > pooledLimit {
-			return fmt.Sprintf("%d in a window", used[a.at/pooledWindow])
+		if used[int64(a.at/pooledWindow)] += a.cost; used[int64(a.at/pooledWindow)] > pooledLimit {
+			return fmt.Sprintf("%d in a window", used[int64(a.at/pooledWindow)])
 		}
 	}
 	return ""
@@ -242,21 +244,21 @@ func judgeWindows(history []admission, _ int64) string {
 
 // judgeEstimates weighs the units of the window before by the part of this window that is left,
 // exactly.
-func judgeEstimates(history []admission, _ int64) string {
-	used := map[int64]int64{}
+func judgeEstimates(history []admission, _ quantity.StoreTime) string {
+	used := map[int64]quantity.Units{}
 	for _, a := range history {
 		cell := a.at / pooledWindow
-		used[cell] += a.cost
-		if e := used[cell]*pooledWindow + used[cell-1]*((cell+1)*pooledWindow-a.at); e > pooledLimit*pooledWindow {
+		used[int64(cell)] += a.cost
+		if e := used[int64(cell)]*pooledWindow + used[int64(cell-1)]*quantity.Units(((cell+1)*pooledWindow).Sub(a.at)); e > pooledLimit*pooledWindow {
 			return fmt.Sprintf("an estimate of %d/%d", e, pooledWindow)
 		}
 	}
 	return ""
 }
 
-func judgeLog(history []admission, _ int64) string {
+func judgeLog(history []admission, _ quantity.StoreTime) string {
 	for last, a := range history {
-		var used int64
+		var used quantity.Units
 		for _, b := range history[:last+1] {
 			if b.at > a.at-pooledWindow {
 				used += b.cost
@@ -270,11 +272,11 @@ func judgeLog(history []admission, _ int64) string {
 }
 
 // judgeTokens replays the admissions into one bucket, its level a numerator over the window.
-func judgeTokens(history []admission, _ int64) string {
-	level, at := int64(pooledLimit*pooledWindow), int64(0)
+func judgeTokens(history []admission, _ quantity.StoreTime) string {
+	level, at := int64(pooledLimit*pooledWindow), quantity.StoreTime(0)
 	for _, a := range history {
-		level = min(level+pooledLimit*(a.at-at), pooledLimit*pooledWindow)
-		if level -= a.cost * pooledWindow; level < 0 {
+		level = min(level+pooledLimit*(a.at.Sub(at)), pooledLimit*pooledWindow)
+		if level -= int64(a.cost * pooledWindow); level < 0 {
 			return fmt.Sprintf("the pooled bucket is at %d/%d", level, pooledWindow)
 		}
 		at = a.at
@@ -285,30 +287,31 @@ func judgeTokens(history []admission, _ int64) string {
 // judgeQueue checks that no more than the burst waits in all regions together, and that turns come
 // no faster than the limit. If one server served them, the work begun and not done would be at most
 // one request of each region, and a tick for each.
-func judgeQueue(history []admission, _ int64) string {
-	if most := mostWaiting(history, func(a admission) int64 { return a.at }); most > pooledLimit*pooledWindow {
+func judgeQueue(history []admission, _ quantity.StoreTime) string {
+	if most := mostWaiting(history, func(a admission) quantity.StoreTime { return a.at }); most > pooledLimit*pooledWindow {
 		return fmt.Sprintf("%d/%d wait", most, pooledWindow)
 	}
 	inOrder := slices.Clone(history)
-	slices.SortStableFunc(inOrder, func(a, b admission) int { return int(a.turn - b.turn) })
-	largest, waiting := map[*member]int64{}, int64(0)
+	slices.SortStableFunc(inOrder, func(a, b admission) int { return int(a.turn.Sub(b.turn)) })
+	largest, waiting := map[*member]quantity.Units{}, quantity.Units(0)
 	for _, a := range history {
-		largest[a.member] = max(largest[a.member], a.cost*pooledWindow+pooledLimit*a.member.terms.Tick)
+		largest[a.member] = max(largest[a.member], a.cost*pooledWindow+quantity.Units(pooledLimit*a.member.terms.Tick))
 	}
 	for size := range maps.Values(largest) {
 		waiting += size
 	}
-	if most := mostWaiting(inOrder, func(a admission) int64 { return a.turn }); most > waiting {
+	if most := mostWaiting(inOrder, func(a admission) quantity.StoreTime { return a.turn }); most > waiting {
 		return fmt.Sprintf("%d/%d are called before their time, of at most %d", most, pooledWindow, waiting)
 	}
 	return ""
 }
 
 // mostWaiting returns the largest backlog that the admissions give one server at the given times.
-func mostWaiting(history []admission, comes func(admission) int64) (most int64) {
-	var backlog, at int64
+func mostWaiting(history []admission, comes func(admission) quantity.StoreTime) (most quantity.Units) {
+	var backlog quantity.Units
+	var at quantity.StoreTime
 	for _, a := range history {
-		backlog = max(backlog-pooledLimit*(comes(a)-at), 0) + a.cost*pooledWindow
+		backlog = max(backlog-quantity.Units(pooledLimit*(comes(a).Sub(at))), 0) + a.cost*pooledWindow
 		at = comes(a)
 		most = max(most, backlog)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/quantity"
 )
 
 const (
@@ -21,13 +22,13 @@ type fragile struct {
 	generation uint64
 	journaled  map[rowOf]algorithms.Row // in the readable journals
 	use        algorithms.Use           // as it was seen last
-	lostAt     int64                    // 0: never
+	lostAt     quantity.StoreTime       // 0: never
 	unknown    []string                 // peers that have not told their rows since
 }
 
 type rowOf struct {
 	peer string
-	cell int64
+	cell quantity.Cell
 }
 
 // saying is a row as its region once announced it: it may be heard at any time, any number of
@@ -35,18 +36,18 @@ type rowOf struct {
 type saying struct {
 	from, to                  *fragile
 	generation, forGeneration uint64
-	cell                      int64
+	cell                      quantity.Cell
 	row                       algorithms.Row
 }
 
 // losses are three regions that trade, spend and lose their stores at random.
 type losses struct {
 	random   *rand.Rand
-	now      int64
+	now      quantity.StoreTime
 	terms    algorithms.Terms
 	all      []*fragile
 	said     []saying
-	admitted map[int64]int64 // by cell
+	admitted map[int64]quantity.Units // by cell
 	wrong    string
 	way      strings.Builder
 }
@@ -76,7 +77,7 @@ func TestRandomLosses(t *testing.T) {
 }
 
 func newLosses(seed uint64, kind algorithms.Kind) *losses {
-	l := &losses{random: rand.New(rand.NewPCG(seed, 1)), now: 1000*fragileWindow + fragileWindow/10, admitted: map[int64]int64{},
+	l := &losses{random: rand.New(rand.NewPCG(seed, 1)), now: quantity.StoreTime(1000*fragileWindow + fragileWindow/10), admitted: map[int64]quantity.Units{},
 		terms: algorithms.Terms{Kind: kind, Window: fragileWindow, Cell: fragileWindow, Tick: 1, Entitlement: fragileUnits, Recovered: true}}
 	for _, name := range []string{"a", "b", "c"} {
 		r := &fragile{Twin: &algorithms.Twin{}, name: name, generation: 1, journaled: map[rowOf]algorithms.Row{}}
@@ -102,9 +103,9 @@ func (l *losses) act() {
 	r, peer := l.all[l.random.IntN(3)], l.all[l.random.IntN(3)]
 	switch x := l.random.IntN(20); {
 	case x < 2:
-		l.spend(r, 1+l.random.Int64N(6))
+		l.spend(r, quantity.Units(1+l.random.Int64N(6)))
 	case x < 10 && r != peer:
-		l.lend(r, peer, l.now/fragileWindow+l.random.Int64N(2))
+		l.lend(r, peer, quantity.Cell(int64(l.now)/fragileWindow+l.random.Int64N(2)))
 	case x < 15 && len(l.said) > 0:
 		l.hear(l.said[l.random.IntN(len(l.said))])
 	case x == 15 && l.random.IntN(6) == 0:
@@ -112,7 +113,7 @@ func (l *losses) act() {
 	case x == 16 && len(r.unknown) > 0:
 		l.restore(r)
 	case x == 17 && l.random.IntN(8) == 0:
-		l.now += l.random.Int64N(fragileWindow / 2)
+		l.now += quantity.StoreTime(l.random.Int64N(fragileWindow / 2))
 	}
 }
 
@@ -130,8 +131,8 @@ func (l *losses) spendAll() {
 }
 
 // spend says whether units were admitted, and judges everything admitted so far.
-func (l *losses) spend(r *fragile, units int64) bool {
-	d := r.Decide(l.now, algorithms.Decide{Fence: l.guard(r), Commit: true, Costs: []int64{units},
+func (l *losses) spend(r *fragile, units quantity.Units) bool {
+	d := r.Decide(l.now, algorithms.Decide{Fence: l.guard(r), Commit: true, Costs: []quantity.Units{units},
 		Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: "k", Terms: l.terms}}}})
 	if d.Status != algorithms.StatusOK {
 		return false
@@ -140,14 +141,14 @@ func (l *losses) spend(r *fragile, units int64) bool {
 	if !d.Answers[0].Admitted {
 		return false
 	}
-	cell, elapsed := l.now/fragileWindow, l.now%fragileWindow
+	cell, elapsed := int64(l.now)/fragileWindow, int64(l.now)%fragileWindow
 	l.admitted[cell] += units
 	l.note("%s admits %d in cell %d", r.name, units, cell)
-	weight := l.admitted[cell] * fragileWindow
+	weight := l.admitted[cell] * quantity.Units(fragileWindow)
 	if l.terms.Kind == algorithms.SlidingWindowCounter {
-		weight += l.admitted[cell-1] * (fragileWindow - elapsed)
+		weight += l.admitted[cell-1] * quantity.Units(fragileWindow-elapsed)
 	}
-	if limit := fragileUnits * int64(len(l.all)); weight > limit*fragileWindow && l.wrong == "" {
+	if limit := quantity.Units(fragileUnits * int64(len(l.all))); weight > limit*quantity.Units(fragileWindow) && l.wrong == "" {
 		l.wrong = fmt.Sprintf("cell %d, %d in: %d admitted, %d in the cell before, of %d", cell, elapsed, l.admitted[cell], l.admitted[cell-1], limit)
 	}
 	return true
@@ -155,7 +156,7 @@ func (l *losses) spend(r *fragile, units int64) bool {
 
 // lend raises what a region lent to a peer and gave back. Half of the rows are in the journal of a
 // node that cannot be asked.
-func (l *losses) lend(r, peer *fragile, cell int64) {
+func (l *losses) lend(r, peer *fragile, cell quantity.Cell) {
 	id := rowOf{peer.name, cell}
 	var row algorithms.Row
 	for _, one := range r.Inspect(l.now, algorithms.Inspect{Fence: l.guard(r), Target: algorithms.Target{Key: "k", Terms: l.terms}}).Rows {
@@ -164,7 +165,7 @@ func (l *losses) lend(r, peer *fragile, cell int64) {
 		}
 	}
 	g := r.Lend(l.now, algorithms.Lend{Fence: l.guard(r), Target: algorithms.Target{Key: "k", Terms: l.terms}, Peer: peer.name, Cell: cell, Cap: fragileUnits,
-		Returned: row.Returned + l.random.Int64N(8), Lent: row.Lent + l.random.Int64N(8)})
+		Returned: row.Returned + quantity.Units(l.random.Int64N(8)), Lent: row.Lent + quantity.Units(l.random.Int64N(8))})
 	if g.Status != algorithms.StatusOK {
 		return
 	}
@@ -221,12 +222,12 @@ func (l *losses) restore(r *fragile) {
 // cells in doubt.
 func (l *losses) recall(r, peer *fragile) (rows []algorithms.RememberedRow, knows bool) {
 	g := peer.Recall(l.now, algorithms.Recall{Fence: l.guard(peer), Target: algorithms.Target{Key: "k", Terms: l.terms}, Peer: r.name, PeerGeneration: r.generation})
-	from := r.lostAt/fragileWindow + 1
+	from := quantity.Cell(int64(r.lostAt)/fragileWindow + 1)
 	for l.terms.Weighs(from-1) > r.lostAt {
 		from--
 	}
 	for _, row := range g.Rows {
 		rows = append(rows, algorithms.RememberedRow{Cell: row.Cell, Peer: peer.name, Lent: row.Borrowed, Returned: row.Regained})
 	}
-	return rows, g.Status == algorithms.StatusOK && (g.LostAt == 0 || from > g.LostAt/fragileWindow+1)
+	return rows, g.Status == algorithms.StatusOK && (g.LostAt == 0 || from > quantity.Cell(int64(g.LostAt)/fragileWindow+1))
 }

@@ -1,18 +1,20 @@
 package algorithms
 
+import "github.com/quotad/quotad/quantity"
+
 // rate is the common part of token_bucket and leaky_bucket. Rights are a rate, S[k] units a window
 // in cell k. Time is counted in ticks, and work in units times the ticks of a window. So a tick at
 // rate S does exactly S of work, and no remainder is ever lost.
 type rate struct {
 	held
-	ticks int64 // in a window
-	cells int64 // ticks in a cell
-	tick  int64 // now, rounded down
-	last  int64 // the last cell whose rights may differ from the entitlement
+	ticks int64         // in a window
+	cells int64         // ticks in a cell
+	tick  int64         // now, rounded down
+	last  quantity.Cell // the last cell whose rights may differ from the entitlement
 }
 
 func newRate(h held) rate {
-	r := rate{held: h, ticks: h.Terms.ticks(), cells: h.Cell / h.Tick, tick: h.now / h.Tick, last: h.lastRow()}
+	r := rate{held: h, ticks: h.Terms.ticks(), cells: h.Cell / h.Tick, tick: int64(h.now) / h.Tick, last: h.lastRow()}
 	if h.lostAt > 0 {
 		r.last = max(r.last, CellAt(h.lostAt, h.Cell)+1)
 	}
@@ -22,7 +24,7 @@ func newRate(h held) rate {
 // written returns level, tick and mark as they were last written; ok is false if nothing useful was
 // written. A new limit may have changed the length of a tick. Then written converts all three,
 // rounding against the caller.
-func (r *rate) written(round func(a, b int64) int64) (level, at, mark int64, ok bool) {
+func (r *rate) written(round func(a quantity.Units, b int64) quantity.Units) (level quantity.Units, at, mark int64, ok bool) {
 	b := r.bucket
 	level, at, mark = b.level, b.at, b.mark
 	switch {
@@ -33,13 +35,13 @@ func (r *rate) written(round func(a, b int64) int64) (level, at, mark int64, ok 
 		level, at, mark = round(level, coarser), ceilDiv(at, coarser), ceilDiv(mark, coarser)
 	case b.tick > r.Tick:
 		finer := b.tick / r.Tick
-		level, at, mark = min(level, MaxUnits/finer)*finer, at*finer, mark*finer
+		level, at, mark = min(level, quantity.Units(MaxUnits/finer))*quantity.Units(finer), at*finer, mark*finer
 	}
-	return level, at, mark, at*r.Tick >= r.lostAt
+	return level, at, mark, quantity.StoreTime(at*r.Tick) >= r.lostAt
 }
 
 // write stores level, tick and mark.
-func (r *rate) write(level, at, mark int64) {
+func (r *rate) write(level quantity.Units, at, mark int64) {
 	b := r.bucket
 	b.stored = true
 	b.level, b.at, b.mark, b.tick, b.known = level, at, mark, r.Tick, true
@@ -50,14 +52,14 @@ func (r *rate) write(level, at, mark int64) {
 }
 
 // share returns S of a cell.
-func (r *rate) share(cell int64) int64 { return max(r.rights(cell), 0) }
+func (r *rate) share(cell quantity.Cell) quantity.Units { return max(r.rights(cell), 0) }
 
 // walk calls do for each stretch of time with one rate, from tick from on, until do returns true.
 // The last stretch has no end: its to is negative.
-func (r *rate) walk(from int64, do func(cell, from, to, share int64) (stop bool)) {
+func (r *rate) walk(from int64, do func(cell quantity.Cell, from, to int64, share quantity.Units) (stop bool)) {
 	for {
-		cell := from / r.cells
-		to := (cell + 1) * r.cells
+		cell := quantity.Cell(from / r.cells)
+		to := int64(cell+1) * r.cells
 		if cell > r.last {
 			to = -1
 		}
@@ -69,16 +71,16 @@ func (r *rate) walk(from int64, do func(cell, from, to, share int64) (stop bool)
 }
 
 // after returns the tick at which work that begins at tick from is done, or -1 if it never is.
-func (r *rate) after(from, work int64) int64 {
+func (r *rate) after(from int64, work quantity.Units) int64 {
 	done := int64(-1)
-	r.walk(from, func(_, from, to, share int64) bool {
+	r.walk(from, func(_ quantity.Cell, from, to int64, share quantity.Units) bool {
 		switch {
 		case work == 0:
 			done = from
-		case share > 0 && (to < 0 || work <= share*(to-from)):
-			done = from + ceilDiv(work, share)
+		case share > 0 && (to < 0 || work <= share*quantity.Units(to-from)):
+			done = from + ceilDiv(int64(work), int64(share))
 		default:
-			work -= share * (to - from)
+			work -= share * quantity.Units(to-from)
 			return false
 		}
 		return true
@@ -88,14 +90,16 @@ func (r *rate) after(from, work int64) int64 {
 
 // begun returns the tick from which time counts for something that begins now. It rounds up,
 // against the caller.
-func (r *rate) begun() int64 { return ceilDiv(r.now, r.Tick) }
+func (r *rate) begun() int64 { return int64(ceilDiv(r.now, r.Tick)) }
 
 // until returns how many us from now a tick begins, at least 0.
-func (r *rate) until(tick int64) int64 { return max(tick*r.Tick-r.now, 0) }
+func (r *rate) until(tick int64) int64 { return max(tick*r.Tick-int64(r.now), 0) }
 
 // refundableFor is the longest time, in microseconds, for which a bucket's charge can be refunded.
 const refundableFor = 24 * 3600 * second
 
 // refundable says whether a charge made at store time at can still be told apart from refill that a
 // full bucket lost.
-func (r *rate) refundable(at int64) bool { return r.now < at+min(r.fillTime(), refundableFor) }
+func (r *rate) refundable(at quantity.StoreTime) bool {
+	return r.now < at.Add(min(r.fillTime(), refundableFor))
+}

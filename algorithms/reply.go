@@ -1,6 +1,10 @@
 package algorithms
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/quotad/quotad/quantity"
+)
 
 // Status is how a script ended. Unless it is StatusOK, the script has changed no use and no row. It
 // may still have raised the mark of time or the floor of a peer's generation, or noted that a
@@ -32,9 +36,9 @@ func (s Status) String() string {
 // Head is how the answer of every guarded script begins.
 type Head struct {
 	Status Status
-	Now    int64 // store time; 0 if the answer does not say it
-	LostAt int64 // with StatusLost, and from Recall: when data was lost; 0: never
-	Lost   int   // with StatusLost: the place of the bucket in the call; Refund does not say it
+	Now    quantity.StoreTime // store time; 0 if the answer does not say it
+	LostAt quantity.StoreTime // with StatusLost, and from Recall: when data was lost; 0: never
+	Lost   int                // with StatusLost: the place of the bucket in the call; Refund does not say it
 }
 
 // Answered returns the head itself, for callers that hold the answer as an interface.
@@ -43,25 +47,25 @@ func (h Head) Answered() Head { return h }
 // State is a bucket as a call left it. Rights of windows are units of the cell, rights of buckets
 // are units a window.
 type State struct {
-	Cell        int64
-	Entitlement int64
-	Share       int64 // rights held of Cell, rounded down
-	NextShare   int64 // rights held of Cell+1, at its start
-	Used        int64 // units that count against the share, or a bucket's capacity; rounded up
-	Fading      int64 // about how many units of Used will no longer count when the cell ends
-	Free        int64 // units that fit now
-	ExistsUntil int64 // store time until which the bucket is known to exist; 0: not known here
+	Cell        quantity.Cell
+	Entitlement quantity.Units
+	Share       quantity.Units     // rights held of Cell, rounded down
+	NextShare   quantity.Units     // rights held of Cell+1, at its start
+	Used        quantity.Units     // units that count against the share, or a bucket's capacity; rounded up
+	Fading      quantity.Units     // about how many units of Used will no longer count when the cell ends
+	Free        quantity.Units     // units that fit now
+	ExistsUntil quantity.StoreTime // store time until which the bucket is known to exist; 0: not known here
 	// Doubt is the time of a loss before which some peers were lent, or some nodes used, an amount
 	// that is not known. 0: no doubt.
-	Doubt int64
+	Doubt quantity.StoreTime
 	// Shut is the store time until which a loss keeps the bucket closed, or until which the use
 	// that some node has not reported may fill it. 0: neither.
-	Shut int64
+	Shut quantity.StoreTime
 }
 
 // Verdict is the outcome of one cost on one bucket.
 type Verdict struct {
-	Remaining int64 // units that still fit after the request
+	Remaining quantity.Units // units that still fit after the request
 	// Retry is 0 if there was room. Otherwise the cost fits after so many us if nothing else
 	// happens; -1: never on the entitlement alone.
 	Retry int64
@@ -88,8 +92,8 @@ type Given struct {
 	Head
 	State
 	Row        Row
-	Spare      int64 // what more could be lent after this call
-	SpareBurst int64
+	Spare      quantity.Units // what more could be lent after this call
+	SpareBurst quantity.Units
 }
 
 // Credited answers Credit, with the row of the credited cell as it stands now.
@@ -120,7 +124,7 @@ func (r Refusal) String() string {
 
 // Back is the outcome of refunding one charge.
 type Back struct {
-	Units   int64
+	Units   quantity.Units
 	Refusal Refusal
 }
 
@@ -142,13 +146,13 @@ type Cleared struct {
 // from the peer, which are R and Q[peer->self]. BurstLent and BurstBorrowed are the same for burst
 // rights, Y.
 type Row struct {
-	Lent, Returned, Borrowed, Regained int64
-	BurstLent, BurstBorrowed           int64
+	Lent, Returned, Borrowed, Regained quantity.Units
+	BurstLent, BurstBorrowed           quantity.Units
 }
 
 // PeerRow is a Row with its cell and peer.
 type PeerRow struct {
-	Cell int64
+	Cell quantity.Cell
 	Peer string
 	Row
 }
@@ -168,7 +172,10 @@ type Recalled struct {
 }
 
 // HeardRow is what a region has heard of a peer's row of one cell.
-type HeardRow struct{ Cell, Borrowed, Regained int64 }
+type HeardRow struct {
+	Cell               quantity.Cell
+	Borrowed, Regained quantity.Units
+}
 
 // Restored answers Restore, as Inspect would answer for the restored bucket.
 type Restored = Inspected
@@ -185,13 +192,13 @@ type Opened struct {
 	Generation uint64
 	Region     string
 	Epoch      string
-	LostAt     int64  // when data of an earlier generation was lost, 0: never
-	Secret     string // seals the receipts of this generation
-	Replid     string // master_replid of the server under which it was opened
-	Since      uint64 // generation since which nothing was lost
-	Begun      int64  // store time at which the generation began; not before any earlier answer
-	Mark       int64  // the latest store time that any script answered with
-	Answered   int64  // the latest time that the node was answered with; at least Begun
+	LostAt     quantity.StoreTime // when data of an earlier generation was lost, 0: never
+	Secret     string             // seals the receipts of this generation
+	Replid     string             // master_replid of the server under which it was opened
+	Since      uint64             // generation since which nothing was lost
+	Begun      quantity.StoreTime // store time at which the generation began; not before any earlier answer
+	Mark       quantity.StoreTime // the latest store time that any script answered with
+	Answered   quantity.StoreTime // the latest time that the node was answered with; at least Begun
 }
 
 // Noted answers Note.

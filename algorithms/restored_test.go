@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/quantity"
 )
 
 // stores are a script's two stores, which a test asks the same: the Lua on an embedded Redis, and
@@ -13,16 +14,16 @@ type stores struct {
 	t    *testing.T
 	lua  *lua
 	twin algorithms.Twin
-	now  int64
+	now  quantity.StoreTime
 }
 
-func newStores(t *testing.T, now int64) *stores {
+func newStores(t *testing.T, now quantity.StoreTime) *stores {
 	s := &stores{t: t, lua: newLua(t, starts["embedded"](t))}
 	s.at(now)
 	return s
 }
 
-func (s *stores) at(now int64) {
+func (s *stores) at(now quantity.StoreTime) {
 	s.now = now
 	s.lua.setTime(s.t, now)
 }
@@ -56,9 +57,9 @@ func (s *stores) restore(c algorithms.Restore) algorithms.Restored {
 	return got
 }
 
-func (s *stores) decide(terms algorithms.Terms, cost int64) algorithms.Decided {
+func (s *stores) decide(terms algorithms.Terms, cost quantity.Units) algorithms.Decided {
 	s.t.Helper()
-	c := algorithms.Decide{Fence: s.guard(), Commit: true, Costs: []int64{cost}, Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: "k", Terms: terms}}}}
+	c := algorithms.Decide{Fence: s.guard(), Commit: true, Costs: []quantity.Units{cost}, Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: "k", Terms: terms}}}}
 	got := must[algorithms.Decided](s.t)(c.Parse(s.lua.eval(s.t, algorithms.DecideScript, c.Args(), c.Keys()...)))
 	same(s.t, "decide", c, got, s.twin.Decide(s.now, c))
 	return got
@@ -66,7 +67,7 @@ func (s *stores) decide(terms algorithms.Terms, cost int64) algorithms.Decided {
 
 // restoring is a store that lost its data at the end of cell 0, and its bucket of 100 units a cell
 // of 1 s.
-func restoring(t *testing.T) (s *stores, terms algorithms.Terms, lostAt, start int64) {
+func restoring(t *testing.T) (s *stores, terms algorithms.Terms, lostAt, start quantity.StoreTime) {
 	start = 1_800_000_000_000_000
 	terms = algorithms.Terms{Kind: algorithms.SlidingWindowCounter, Window: 1_000_000, Cell: 1_000_000, Tick: 1, Entitlement: 100, Recovered: true}
 	s = newStores(t, start+900_000)
@@ -82,7 +83,7 @@ func restoring(t *testing.T) (s *stores, terms algorithms.Terms, lostAt, start i
 func TestACounterRestoredInTheNextCell(t *testing.T) {
 	s, terms, lostAt, start := restoring(t)
 	s.at(start + 1_250_000)
-	cell := start / terms.Cell
+	cell := quantity.Cell(int64(start) / terms.Cell)
 	got := s.restore(algorithms.Restore{Target: algorithms.Target{Terms: terms}, LostAt: lostAt, Use: algorithms.Use{Cell: cell, Units: 80, At: start + 800_000}})
 	if got.Status != algorithms.StatusOK || got.Used != 60 || got.Free != 40 {
 		t.Errorf("a quarter into the next cell %d count and %d are free (%v), want 60 and 40", got.Used, got.Free, got.Status)
@@ -101,7 +102,7 @@ func TestACounterRestoredInTheNextCell(t *testing.T) {
 func TestACounterRestoredInItsCell(t *testing.T) {
 	s, terms, lostAt, start := restoring(t)
 	s.at(start + 950_000)
-	cell := start / terms.Cell
+	cell := quantity.Cell(int64(start) / terms.Cell)
 	got := s.restore(algorithms.Restore{Target: algorithms.Target{Terms: terms}, LostAt: lostAt, Use: algorithms.Use{Cell: cell, Units: 80, At: start + 800_000}, UnknownPeers: []string{"eu"}})
 	if got.Status != algorithms.StatusOK || got.Used != 80 || got.Free != 20 {
 		t.Errorf("in its cell %d count and %d are free (%v), want 80 and 20", got.Used, got.Free, got.Status)
@@ -131,7 +132,7 @@ func TestTheMarkOutlivesAnOpening(t *testing.T) {
 				t.Errorf("begun at %d, lost at %d: the store had shown %d", o.Begun, o.LostAt, start+5_500_000)
 			}
 			for second := int64(1); second < 6; second++ {
-				s.at(start + second*1_000_000 + 500_000)
+				s.at(quantity.StoreTime(start + second*1_000_000 + 500_000))
 				if d := s.decide(terms, 1); d.Now < start+5_500_000 || d.Answers[0].Admitted {
 					t.Errorf("in second %d, decided at %d: %+v", second, d.Now-start, d)
 				}
@@ -148,7 +149,7 @@ func TestUseToldLate(t *testing.T) {
 			s, terms, lostAt, start := restoring(t)
 			terms.Kind, terms.Cell = kind, algorithms.CellLength(kind, terms.Window)
 			s.at(start + 950_000)
-			use := algorithms.Use{Cell: lostAt / terms.Cell, Units: 10, At: start + 800_000}
+			use := algorithms.Use{Cell: quantity.Cell(int64(lostAt) / terms.Cell), Units: 10, At: start + 800_000}
 			c := algorithms.Restore{Target: algorithms.Target{Terms: terms}, LostAt: lostAt, Most: 300, Use: use}
 			if got := s.restore(c); got.Status != algorithms.StatusOK || got.Free != 0 {
 				t.Errorf("not all told, and %d are free (%v)", got.Free, got.Status)

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/quotad/quotad/quantity"
 	"pgregory.net/rapid"
 )
 
@@ -13,7 +14,7 @@ const retryWindow = 1000 // microseconds
 type drawnRegion struct {
 	Twin
 	terms    Terms
-	now      int64
+	now      quantity.StoreTime
 	receipts []Refund
 }
 
@@ -21,7 +22,7 @@ type drawnRegion struct {
 // that divide it or not.
 func drawBucket(t *rapid.T, kind Kind) Terms {
 	terms := Terms{Kind: kind, Window: retryWindow, Cell: retryWindow, Tick: 1,
-		Entitlement: rapid.SampledFrom([]int64{0, 1, 3, 10, 20}).Draw(t, "entitlement")}
+		Entitlement: quantity.Units(rapid.SampledFrom([]int64{0, 1, 3, 10, 20}).Draw(t, "entitlement"))}
 	switch {
 	case kind == SlidingWindowCounter:
 		terms.Tick = rapid.SampledFrom([]int64{1, 10, 300}).Draw(t, "tick")
@@ -29,7 +30,7 @@ func drawBucket(t *rapid.T, kind Kind) Terms {
 		terms.Cell = rapid.SampledFrom([]int64{1000, 500, 334}).Draw(t, "cell length")
 	case kind.Bucket():
 		if terms.Entitlement > 0 { // who has no refill has no capacity
-			terms.Burst = rapid.SampledFrom([]int64{1, 5, 20}).Draw(t, "burst")
+			terms.Burst = quantity.Units(rapid.SampledFrom([]int64{1, 5, 20}).Draw(t, "burst"))
 		}
 		terms.Cell = rapid.SampledFrom([]int64{1000, 400, 2000}).Draw(t, "cell length")
 		terms.Tick = rapid.SampledFrom([]int64{1, 10, 200}).Draw(t, "tick")
@@ -41,9 +42,9 @@ func drawBucket(t *rapid.T, kind Kind) Terms {
 }
 
 func drawRegion(t *rapid.T, kind Kind) *drawnRegion {
-	r := &drawnRegion{terms: drawBucket(t, kind), now: rapid.Int64Range(1<<40, 1<<50).Draw(t, "now")}
+	r := &drawnRegion{terms: drawBucket(t, kind), now: quantity.StoreTime(rapid.Int64Range(1<<40, 1<<50).Draw(t, "now"))}
 	r.Open(r.now, Open{Generation: 1, Epoch: "1-e", Lost: rapid.IntRange(0, 3).Draw(t, "lost") == 0,
-		Seen: r.now + rapid.Int64Range(-2*retryWindow, 2*retryWindow).Draw(t, "seen")})
+		Seen: r.now.Add(rapid.Int64Range(-2*retryWindow, 2*retryWindow).Draw(t, "seen"))})
 	for range rapid.IntRange(0, 14).Draw(t, "acts") {
 		r.act(t)
 	}
@@ -53,9 +54,9 @@ func drawRegion(t *rapid.T, kind Kind) *drawnRegion {
 func (r *drawnRegion) guard() Fence { return Fence{Generation: 1, Epoch: "1-e", Clock: r.now} }
 
 // asked says whether a cost would be admitted at a time; it charges nothing.
-func (r *drawnRegion) asked(at, cost int64) (now int64, a Answer) {
+func (r *drawnRegion) asked(at quantity.StoreTime, cost quantity.Units) (now quantity.StoreTime, a Answer) {
 	r.now = at
-	d := r.Decide(at, Decide{Fence: r.guard(), Costs: []int64{cost}, Buckets: []LimitTarget{{Target: Target{Key: "k", Terms: r.terms}}}})
+	d := r.Decide(at, Decide{Fence: r.guard(), Costs: []quantity.Units{cost}, Buckets: []LimitTarget{{Target: Target{Key: "k", Terms: r.terms}}}})
 	return d.Now, d.Answers[0]
 }
 
@@ -65,12 +66,12 @@ func (r *drawnRegion) act(t *rapid.T) {
 	if rapid.IntRange(0, 9).Draw(t, "policy changed") == 0 {
 		terms.Entitlement += 2
 	}
-	units := func(what string) int64 { return rapid.Int64Range(0, 12).Draw(t, what) }
-	cell := CellAt(max(r.now, r.mark), terms.Cell) + rapid.Int64Range(0, 1).Draw(t, "cell")
+	units := func(what string) quantity.Units { return quantity.Units(rapid.Int64Range(0, 12).Draw(t, what)) }
+	cell := CellAt(max(r.now, r.mark), terms.Cell) + quantity.Cell(rapid.Int64Range(0, 1).Draw(t, "cell"))
 	peer := rapid.SampledFrom([]string{"p", "q"}).Draw(t, "peer")
 	switch rapid.SampledFrom([]string{"decide", "decide", "decide", "lend", "credit", "credit", "wait", "wait", "refund", "reset"}).Draw(t, "act") {
 	case "decide":
-		r.decide(terms, rapid.SliceOfN(rapid.Int64Range(1, 6), 1, 6).Draw(t, "costs"))
+		r.decide(terms, rapid.SliceOfN(drawUnits(1, 6), 1, 6).Draw(t, "costs"))
 	case "lend": // and give back
 		r.Lend(r.now, Lend{Fence: r.guard(), Target: Target{Key: "k", Terms: terms}, Peer: peer, Cell: cell, Lent: units("lent"), Returned: units("returned"),
 			Kept: units("kept") / 4, Cap: terms.Entitlement, Burst: units("burst lent"), CapBurst: terms.Burst})
@@ -78,7 +79,7 @@ func (r *drawnRegion) act(t *rapid.T) {
 		r.Credit(r.now, Credit{Fence: r.guard(), Target: Target{Key: "k", Terms: terms}, Peer: peer, PeerGeneration: 1, Cell: cell,
 			Lent: units("borrowed"), Returned: units("regained") / 4, Most: 20, Burst: units("burst borrowed"), MostBurst: 20})
 	case "wait":
-		r.now += rapid.Int64Range(0, 2*retryWindow).Draw(t, "wait")
+		r.now += quantity.StoreTime(rapid.Int64Range(0, 2*retryWindow).Draw(t, "wait"))
 	case "refund":
 		if len(r.receipts) > 0 {
 			c := rapid.SampledFrom(r.receipts).Draw(t, "receipt")
@@ -92,7 +93,7 @@ func (r *drawnRegion) act(t *rapid.T) {
 	}
 }
 
-func (r *drawnRegion) decide(terms Terms, costs []int64) {
+func (r *drawnRegion) decide(terms Terms, costs []quantity.Units) {
 	d := r.Decide(r.now, Decide{Fence: r.guard(), Commit: true, Costs: costs, Buckets: []LimitTarget{{Target: Target{Key: "k", Terms: terms}}}})
 	for i, a := range d.Answers {
 		if a.Admitted {
@@ -104,16 +105,22 @@ func (r *drawnRegion) decide(terms Terms, costs []int64) {
 }
 
 // everAllowed returns the largest cost that the entitlement alone ever admits at once.
-func everAllowed(t Terms) int64 {
+func everAllowed(t Terms) quantity.Units {
 	if t.Kind.Bucket() && t.Entitlement > 0 {
 		return t.Burst
 	}
 	return t.Entitlement
 }
 
+// drawUnits draws so many units.
+func drawUnits(from, to int64) *rapid.Generator[quantity.Units] {
+	return rapid.Map(rapid.Int64Range(from, to), func(n int64) quantity.Units { return quantity.Units(n) })
+}
+
 // sampled draws moments from..to, in order.
-func sampled(t *rapid.T, from, to int64) []int64 {
-	moments := rapid.SliceOfN(rapid.Int64Range(from, to), 20, 20).Draw(t, "moments")
+func sampled(t *rapid.T, from, to quantity.StoreTime) []quantity.StoreTime {
+	moments := rapid.SliceOfN(rapid.Map(rapid.Int64Range(int64(from), int64(to)),
+		func(n int64) quantity.StoreTime { return quantity.StoreTime(n) }), 20, 20).Draw(t, "moments")
 	slices.Sort(moments)
 	return moments
 }
@@ -131,7 +138,7 @@ func TestRetryIsHonest(t *testing.T) {
 				if rapid.IntRange(0, 3).Draw(t, "large") == 0 {
 					most = 24
 				}
-				cost := rapid.Int64Range(1, most).Draw(t, "cost")
+				cost := quantity.Units(rapid.Int64Range(1, int64(most)).Draw(t, "cost"))
 				clock := r.now
 				now, a := r.asked(clock, cost)
 				if a.Admitted {
@@ -144,7 +151,7 @@ func TestRetryIsHonest(t *testing.T) {
 					r.staysDenied(t, now, cost)
 					return
 				}
-				r.admittedFirst(t, now, clock+retry, cost)
+				r.admittedFirst(t, now, clock.Add(retry), cost)
 			})
 			if denied == 0 || never == 0 || denied == never {
 				t.Fatalf("%d denials, %d of them for ever: the test saw nothing", denied, never)
@@ -155,36 +162,36 @@ func TestRetryIsHonest(t *testing.T) {
 }
 
 // admittedFirst checks that a cost is admitted at a time, and not before.
-func (r *drawnRegion) admittedFirst(t *rapid.T, now, at, cost int64) {
+func (r *drawnRegion) admittedFirst(t *rapid.T, now, at quantity.StoreTime, cost quantity.Units) {
 	inCell := at
 	if r.terms.Kind == SlidingWindowCounter { // its ticks begin with the cell
-		inCell = at % r.terms.Cell
+		inCell = quantity.StoreTime(int64(at) % r.terms.Cell)
 	}
-	if inCell%r.terms.Tick != 0 {
-		t.Fatalf("retry in %d us, in the middle of a tick of %d us", at-now, r.terms.Tick)
+	if int64(inCell)%r.terms.Tick != 0 {
+		t.Fatalf("retry in %d us, in the middle of a tick of %d us", at.Sub(now), r.terms.Tick)
 	}
 	if at <= now {
-		t.Fatalf("denied, and a retry in %d us", at-now)
+		t.Fatalf("denied, and a retry in %d us", at.Sub(now))
 	}
 	for _, early := range append(sampled(t, now, at-1), at-1) {
 		if _, a := r.asked(early, cost); a.Admitted {
-			t.Fatalf("admitted %d us before the retry time, %d us after the denial", at-early, early-now)
+			t.Fatalf("admitted %d us before the retry time, %d us after the denial", at.Sub(early), early.Sub(now))
 		}
 	}
 	if _, a := r.asked(at, cost); !a.Admitted {
-		t.Fatalf("denied at the retry time, after %d us: %+v", at-now, a)
+		t.Fatalf("denied at the retry time, after %d us: %+v", at.Sub(now), a)
 	}
 }
 
 // staysDenied checks that a cost is above what the entitlement alone ever admits, and is denied for
 // a long time.
-func (r *drawnRegion) staysDenied(t *rapid.T, now, cost int64) {
+func (r *drawnRegion) staysDenied(t *rapid.T, now quantity.StoreTime, cost quantity.Units) {
 	if most := everAllowed(r.terms); cost <= most {
 		t.Fatalf("cost %d is denied for ever, although %+v admits %d at once", cost, r.terms, most)
 	}
 	for _, later := range sampled(t, now, now+30*retryWindow) {
 		if _, a := r.asked(later, cost); a.Admitted {
-			t.Fatalf("denied for ever, and admitted %d us later", later-now)
+			t.Fatalf("denied for ever, and admitted %d us later", later.Sub(now))
 		}
 	}
 }

@@ -1,14 +1,18 @@
 package algorithms
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/quotad/quotad/quantity"
+)
 
 // TestNoTurnIsFartherThanAFullQueue: 10 a window and 20 waiting, so that no request waits longer
 // than two windows. Borrowing 10 more in each cell makes room twice as fast, but promised turns
 // stay. If only the room counted, the delays would grow by nearly a window with each cell.
 func TestNoTurnIsFartherThanAFullQueue(t *testing.T) {
 	lender, borrower, at := parties(t, queued(10), queued(10))
-	for cell := range int64(6) {
-		for _, into := range []int64{0, 900} {
+	for cell := range quantity.Cell(6) {
+		for _, into := range []quantity.Cell{0, 900} {
 			at(cell*1000 + into)
 			for {
 				v, ok := borrower.asks(1)
@@ -58,7 +62,7 @@ func TestTurnsOutlastALoss(t *testing.T) {
 	at(500)
 	lender.Flush()
 	lender.Open(*lender.now, Open{Generation: 1, Epoch: "1-e", Lost: true, Seen: *lender.now})
-	for cell := int64(2); cell < 6; cell++ {
+	for cell := quantity.Cell(2); cell < 6; cell++ {
 		at(cell * 1000)
 		if g := lender.gives(borrower, cell, Lend{Lent: 10}); g.Row.Lent > 0 {
 			t.Errorf("cell %d: lent %d while turns are promised", cell, g.Row.Lent)

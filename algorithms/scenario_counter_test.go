@@ -1,8 +1,12 @@
 package algorithms
 
-import "testing"
+import (
+	"testing"
 
-func sliding(entitlement int64) Terms {
+	"github.com/quotad/quotad/quantity"
+)
+
+func sliding(entitlement quantity.Units) Terms {
 	return Terms{Kind: SlidingWindowCounter, Window: 1000, Cell: 1000, Tick: 1, Entitlement: entitlement}
 }
 

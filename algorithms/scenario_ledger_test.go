@@ -1,8 +1,12 @@
 package algorithms
 
-import "testing"
+import (
+	"testing"
 
-func fixed(entitlement int64) Terms {
+	"github.com/quotad/quotad/quantity"
+)
+
+func fixed(entitlement quantity.Units) Terms {
 	return Terms{Kind: FixedWindow, Window: 1000, Cell: 1000, Tick: 1, Entitlement: entitlement}
 }
 
@@ -37,7 +41,7 @@ func TestAskingTwiceLendsOnce(t *testing.T) {
 func TestHearingTwiceCreditsOnce(t *testing.T) {
 	l, b, _ := parties(t, fixed(60), fixed(40))
 	l.lends(b, 0, 20)
-	for _, lent := range []int64{20, 20, 10} {
+	for _, lent := range []quantity.Units{20, 20, 10} {
 		b.hears(l, 0, Credit{Lent: lent})
 		b.has(60, 60)
 	}

@@ -1,8 +1,12 @@
 package algorithms
 
-import "testing"
+import (
+	"testing"
 
-func logged(entitlement int64) Terms {
+	"github.com/quotad/quotad/quantity"
+)
+
+func logged(entitlement quantity.Units) Terms {
 	return Terms{Kind: SlidingWindowLog, Window: 1000, Cell: 250, Tick: 1, Entitlement: entitlement}
 }
 
@@ -15,9 +19,9 @@ func TestLogLoanIsMissingForAWindow(t *testing.T) {
 	b.borrows(l, 0, 50)
 	at(249)
 	b.admits(100)
-	for _, later := range []int64{250, 500, 1000, 1249} {
+	for _, later := range []quantity.Cell{250, 500, 1000, 1249} {
 		at(later)
-		l.denies(1, 1250-later)
+		l.denies(1, int64(1250-later))
 	}
 	b.admits(50) // its own, at 1249
 	at(1250)
@@ -67,7 +71,7 @@ func TestLogPromiseIsMissingAtOnce(t *testing.T) {
 func TestLogDeductsTheLargest(t *testing.T) {
 	l, b, at := parties(t, logged(50), logged(50))
 	l.admits(20)
-	for k := range int64(4) {
+	for k := range quantity.Cell(4) {
 		at(250 * k)
 		b.borrows(l, k, 30)
 		l.has(20, 0)

@@ -1,11 +1,15 @@
 package algorithms
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/quotad/quotad/quantity"
+)
 
 // A scenario is one counter-example with its numbers: a lender and a borrower, each with its own
 // store, and one clock. Times are microseconds after the start. The start is the beginning of a
 // cell for every cell length used, and cells are counted from it.
-const scenarioStart = int64(1_000_000_000)
+const scenarioStart = quantity.StoreTime(1_000_000_000)
 
 // party is one region of a scenario, with one bucket.
 type party struct {
@@ -13,33 +17,33 @@ type party struct {
 	Twin
 	name  string
 	terms Terms
-	now   *int64
+	now   *quantity.StoreTime
 }
 
 // parties returns a lender and a borrower of one limit, with clocks at the start.
-func parties(t *testing.T, lender, borrower Terms) (l, b *party, at func(int64)) {
+func parties(t *testing.T, lender, borrower Terms) (l, b *party, at func(quantity.Cell)) {
 	now := scenarioStart
 	l = &party{T: t, name: "lender", terms: lender, now: &now}
 	b = &party{T: t, name: "borrower", terms: borrower, now: &now}
 	for _, p := range []*party{l, b} {
 		p.Open(now, Open{Generation: 1, Region: p.name, Epoch: "1-e"})
 	}
-	return l, b, func(after int64) { now = scenarioStart + after }
+	return l, b, func(after quantity.Cell) { now = quantity.StoreTime(int64(scenarioStart) + int64(after)) }
 }
 
 func (p *party) guard() Fence { return Fence{Generation: 1, Epoch: "1-e", Clock: *p.now} }
 
 // cell returns the number of a cell counted from the start.
-func (p *party) cell(k int64) int64 { return CellAt(scenarioStart, p.terms.Cell) + k }
+func (p *party) cell(k quantity.Cell) quantity.Cell { return CellAt(scenarioStart, p.terms.Cell) + k }
 
 func (p *party) bucket() LimitTarget { return LimitTarget{Target: Target{Key: "k", Terms: p.terms}} }
 
-func (p *party) after() int64 { return *p.now - scenarioStart }
+func (p *party) after() int64 { return (*p.now).Sub(scenarioStart) }
 
 // asks decides one cost.
-func (p *party) asks(cost int64) (Verdict, bool) {
+func (p *party) asks(cost quantity.Units) (Verdict, bool) {
 	p.Helper()
-	d := p.Decide(*p.now, Decide{Fence: p.guard(), Commit: true, Costs: []int64{cost}, Buckets: []LimitTarget{p.bucket()}})
+	d := p.Decide(*p.now, Decide{Fence: p.guard(), Commit: true, Costs: []quantity.Units{cost}, Buckets: []LimitTarget{p.bucket()}})
 	if d.Status != StatusOK {
 		p.Fatalf("%s, at %d: cost %d: %s", p.name, p.after(), cost, d.Status)
 	}
@@ -47,7 +51,7 @@ func (p *party) asks(cost int64) (Verdict, bool) {
 }
 
 // admits checks that a cost is admitted, and returns after how many us its turn comes.
-func (p *party) admits(cost int64) (delay int64) {
+func (p *party) admits(cost quantity.Units) (delay int64) {
 	p.Helper()
 	v, ok := p.asks(cost)
 	if !ok {
@@ -57,7 +61,7 @@ func (p *party) admits(cost int64) (delay int64) {
 }
 
 // denies checks that a cost is denied, with the retry that is expected.
-func (p *party) denies(cost, retry int64) {
+func (p *party) denies(cost quantity.Units, retry int64) {
 	p.Helper()
 	v, ok := p.asks(cost)
 	if ok {
@@ -79,7 +83,7 @@ func (p *party) state() State {
 }
 
 // has checks the rights held in the current cell, and how many of them are free.
-func (p *party) has(share, free int64) {
+func (p *party) has(share, free quantity.Units) {
 	p.Helper()
 	if s := p.state(); s.Share != share || s.Free != free {
 		p.Errorf("%s, at %d: share %d with %d free, want %d with %d", p.name, p.after(), s.Share, s.Free, share, free)
@@ -88,7 +92,7 @@ func (p *party) has(share, free int64) {
 
 // gives is a lend call for the other party. A field left 0 asks for nothing; Cap left 0 is the
 // entitlement.
-func (p *party) gives(other *party, k int64, c Lend) Given {
+func (p *party) gives(other *party, k quantity.Cell, c Lend) Given {
 	p.Helper()
 	c.Fence, c.Key, c.Terms, c.Peer, c.Cell = p.guard(), "k", p.terms, other.name, p.cell(k)
 	if c.Cap == 0 {
@@ -98,7 +102,7 @@ func (p *party) gives(other *party, k int64, c Lend) Given {
 }
 
 // lends makes R[p->other] of cell k reach a value, as far as possible, and returns its new value.
-func (p *party) lends(other *party, k, lent int64) int64 {
+func (p *party) lends(other *party, k quantity.Cell, lent quantity.Units) quantity.Units {
 	p.Helper()
 	g := p.gives(other, k, Lend{Lent: lent})
 	if g.Status != StatusOK {
@@ -108,7 +112,7 @@ func (p *party) lends(other *party, k, lent int64) int64 {
 }
 
 // hears is a credit call with the other party's rows of cell k.
-func (p *party) hears(other *party, k int64, c Credit) Credited {
+func (p *party) hears(other *party, k quantity.Cell, c Credit) Credited {
 	p.Helper()
 	c.Fence, c.Key, c.Terms, c.Peer, c.PeerGeneration, c.Cell = p.guard(), "k", p.terms, other.name, 1, p.cell(k)
 	c.Most, c.MostBurst = other.terms.Entitlement, other.terms.Burst
@@ -117,7 +121,7 @@ func (p *party) hears(other *party, k int64, c Credit) Credited {
 
 // borrows is a whole transfer: a debit in the lender's store, which must give exactly the units,
 // and the credit.
-func (p *party) borrows(lender *party, k, units int64) {
+func (p *party) borrows(lender *party, k quantity.Cell, units quantity.Units) {
 	p.Helper()
 	if lent := lender.lends(p, k, units); lent != units {
 		p.Fatalf("%s, at %d: lent %d, want %d", lender.name, p.after(), lent, units)

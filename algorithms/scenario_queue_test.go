@@ -3,9 +3,11 @@ package algorithms
 import (
 	"slices"
 	"testing"
+
+	"github.com/quotad/quotad/quantity"
 )
 
-func queued(entitlement int64) Terms {
+func queued(entitlement quantity.Units) Terms {
 	return Terms{Kind: LeakyBucket, Window: 1000, Cell: 1000, Tick: 1, Entitlement: entitlement, Burst: 20}
 }
 
@@ -50,7 +52,7 @@ func TestTurnsUseAPromise(t *testing.T) {
 func TestPromisedTurnsAreNotLent(t *testing.T) {
 	l, b, at := parties(t, queued(10), queued(10))
 	l.turns(0, 100, 200, 300, 400)
-	for _, early := range []int64{0, 399, 450} {
+	for _, early := range []quantity.Cell{0, 399, 450} {
 		at(early)
 		equal(t, "lent while turns are promised", l.lends(b, 0, 10), 0)
 	}

@@ -1,9 +1,13 @@
 package algorithms
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/quotad/quotad/quantity"
+)
 
 // charged admits a cost and returns the receipt for it.
-func (p *party) charged(receipt string, cost int64) Refund {
+func (p *party) charged(receipt string, cost quantity.Units) Refund {
 	p.Helper()
 	p.admits(cost)
 	return Refund{Receipt: receipt, At: *p.now, Cost: cost,
@@ -11,7 +15,7 @@ func (p *party) charged(receipt string, cost int64) Refund {
 }
 
 // takesBack refunds a receipt and checks what became of it.
-func (p *party) takesBack(c Refund, units int64, refusal Refusal) (repeated bool) {
+func (p *party) takesBack(c Refund, units quantity.Units, refusal Refusal) (repeated bool) {
 	p.Helper()
 	c.Fence = p.guard()
 	g := p.Refund(*p.now, c)
@@ -42,9 +46,10 @@ func TestRefundIsIdempotent(t *testing.T) {
 // find the entry and touches no other, and a token bucket has been full since.
 func TestRefundIsNeverBelowZero(t *testing.T) {
 	tests := []struct {
-		terms       Terms
-		units, free int64
-		refusal     Refusal
+		terms   Terms
+		units   quantity.Units
+		free    quantity.Units
+		refusal Refusal
 	}{
 		{fixed(60), 5, 60, NotRefused},
 		{sliding(60), 5, 60, NotRefused},

@@ -1,8 +1,12 @@
 package algorithms
 
-import "testing"
+import (
+	"testing"
 
-func tokened(entitlement, burst int64) Terms {
+	"github.com/quotad/quotad/quantity"
+)
+
+func tokened(entitlement, burst quantity.Units) Terms {
 	return Terms{Kind: TokenBucket, Window: 1000, Cell: 1000, Tick: 1, Entitlement: entitlement, Burst: burst}
 }
 
@@ -167,12 +171,12 @@ func TestRemaindersSurviveDenials(t *testing.T) {
 		slow := Terms{Kind: kind, Window: 600 * second, Cell: second, Tick: 1, Entitlement: 2, Burst: 2}
 		l, _, at := parties(t, slow, slow)
 		l.admits(2)
-		for s := int64(1); s <= 600; s++ {
+		for s := quantity.Cell(1); s <= 600; s++ {
 			at(s * second)
 			if s%300 == 0 {
 				l.admits(1)
 			} else {
-				l.denies(1, (300-s%300)*second)
+				l.denies(1, int64((300-s%300)*second))
 			}
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"maps"
 	"slices"
+
+	"github.com/quotad/quotad/quantity"
 )
 
 // region is one region of a search, with every moment it was found in. The outcome of an act
@@ -20,10 +22,10 @@ type region struct {
 // the region admit.
 type moment struct {
 	store    *Twin
-	now      int64
-	admitted []int64 // units, by slot
-	rows     []Row   // with the other region, by cell
-	weight   int64   // what counts of the units admitted; see weigh
+	now      quantity.StoreTime
+	admitted []quantity.StoreTime // units, by slot
+	rows     []Row                // with the other region, by cell
+	weight   quantity.StoreTime   // what counts of the units admitted; see weigh
 	// acts of hearing a row that is no news: known already, or of a finished cell
 	deaf    acts
 	results []result // of each act, once tried
@@ -56,7 +58,7 @@ type result struct {
 
 func newRegion(s *space, self int) *region {
 	r := &region{space: s, self: self, ids: map[string]int32{}}
-	m := &moment{store: &Twin{}, now: s.ahead[self], admitted: make([]int64, s.slot(s.end())+1)}
+	m := &moment{store: &Twin{}, now: s.ahead[self], admitted: make([]quantity.StoreTime, s.slot(s.end())+1)}
 	m.store.Open(m.now, Open{Generation: 1, Region: regionNames[self], Epoch: "e"})
 	r.intern(m)
 	return r
@@ -68,7 +70,7 @@ func (r *region) peer() string { return regionNames[1-r.self] }
 func (m *moment) bucket() *bucket { return m.store.bucket("k") }
 
 // row is the one with the other region of a cell.
-func (r *region) row(m *moment, cell int64) Row { return m.bucket().rows[cell][r.peer()] }
+func (r *region) row(m *moment, cell quantity.Cell) Row { return m.bucket().rows[cell][r.peer()] }
 
 // clone copies a moment to act on.
 func (m *moment) clone() *moment {
@@ -76,7 +78,7 @@ func (m *moment) clone() *moment {
 	t.floors = maps.Clone(t.floors)
 	t.buckets = map[string]*bucket{"k": &b}
 	b.entries = slices.Clone(b.entries)
-	b.rows = map[int64]map[string]Row{}
+	b.rows = map[quantity.Cell]map[string]Row{}
 	for cell, rows := range m.bucket().rows {
 		b.rows[cell] = maps.Clone(rows)
 	}
@@ -116,9 +118,9 @@ func (r *region) finish(m *moment) {
 // weigh; of the admissions only those that count.
 func (r *region) key(m *moment) string {
 	k := make([]byte, 0, 64)
-	put := func(numbers ...int64) {
+	put := func(numbers ...quantity.StoreTime) {
 		for _, n := range numbers {
-			k = binary.AppendVarint(k, n)
+			k = binary.AppendVarint(k, int64(n))
 		}
 	}
 	current, b := CellAt(m.now, r.cell), m.bucket()
@@ -126,20 +128,20 @@ func (r *region) key(m *moment) string {
 	for cell := range r.cells {
 		switch row := r.row(m, cell); {
 		case cell >= current:
-			put(row.Lent, row.Returned, row.Borrowed, row.Regained)
+			put(quantity.StoreTime(row.Lent), quantity.StoreTime(row.Returned), quantity.StoreTime(row.Borrowed), quantity.StoreTime(row.Regained))
 		case r.over(cell) > m.now:
-			put(row.out())
+			put(quantity.StoreTime(row.out()))
 		}
 	}
 	switch current {
 	case b.cell:
-		put(b.used, b.before)
+		put(quantity.StoreTime(b.used), quantity.StoreTime(b.before))
 	case b.cell + 1:
-		put(b.used, -1)
+		put(quantity.StoreTime(b.used), -1)
 	}
 	for _, e := range b.entries {
-		if e.at+r.window > m.now {
-			put(e.at, e.units)
+		if e.at.Add(r.window) > m.now {
+			put(e.at, quantity.StoreTime(e.units))
 		}
 	}
 	put(-1)
@@ -191,7 +193,7 @@ var searchGuard = Fence{Generation: 1, Epoch: "e"}
 
 func (r *region) admit(m *moment) bool {
 	restore := r.mutant.hide(m.bucket(), CellAt(m.now, r.cell)+1)
-	d := m.store.Decide(m.now, Decide{Fence: searchGuard, Commit: true, Costs: []int64{1},
+	d := m.store.Decide(m.now, Decide{Fence: searchGuard, Commit: true, Costs: []quantity.Units{1},
 		Buckets: []LimitTarget{{Target: Target{Key: "k", Terms: r.terms()}}}})
 	restore()
 	if d.Status != StatusOK || !d.Answers[0].Admitted {
@@ -202,7 +204,7 @@ func (r *region) admit(m *moment) bool {
 }
 
 // lend raises the row of a cell.
-func (r *region) lend(m *moment, cell, lent, returned int64) (opens acts, done bool) {
+func (r *region) lend(m *moment, cell quantity.Cell, lent, returned quantity.Units) (opens acts, done bool) {
 	row := r.row(m, cell)
 	if cell >= r.cells || row.Lent+lent > r.mostLent || row.Returned+returned > r.mostBack {
 		return 0, false
@@ -235,7 +237,7 @@ func (r *region) tick(m *moment) bool {
 	}
 	m.now++
 	if r.mutant.forgets {
-		maps.DeleteFunc(m.bucket().rows, func(cell int64, _ map[string]Row) bool { return cell < CellAt(m.now, r.cell) })
+		maps.DeleteFunc(m.bucket().rows, func(cell quantity.Cell, _ map[string]Row) bool { return cell < CellAt(m.now, r.cell) })
 	}
 	return true
 }

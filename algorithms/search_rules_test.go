@@ -1,32 +1,36 @@
 package algorithms
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/quotad/quotad/quantity"
+)
 
 // slot is where an admission at a time is counted: in its cell, or for the log in its tick.
-func (s *space) slot(t int64) int64 {
+func (s *space) slot(t quantity.StoreTime) quantity.StoreTime {
 	if s.kind == SlidingWindowLog {
 		return t
 	}
-	return CellAt(t, s.cell)
+	return quantity.StoreTime(CellAt(t, s.cell))
 }
 
 // since is the first slot that still counts at a time. For the fixed window that is the earliest
 // cell that the other region may still be in.
-func (s *space) since(now int64) int64 {
+func (s *space) since(now quantity.StoreTime) quantity.StoreTime {
 	switch s.kind {
 	case SlidingWindowCounter:
-		return max(CellAt(now, s.cell)-1, 0)
+		return quantity.StoreTime(max(CellAt(now, s.cell)-1, 0))
 	case SlidingWindowLog:
-		return max(now-s.window+1, 0)
+		return max(now.Add(-s.window)+1, 0)
 	}
-	return max(CellAt(now-s.drift, s.cell), 0)
+	return quantity.StoreTime(max(CellAt(now.Add(-s.drift), s.cell), 0))
 }
 
 // over is when rows of a cell cannot matter any more.
-func (s *space) over(cell int64) int64 {
-	end := (cell + 1) * s.cell
+func (s *space) over(cell quantity.Cell) quantity.StoreTime {
+	end := (cell + 1).OpensAt(s.cell)
 	if s.kind.Sliding() {
-		end += s.window + s.guard
+		end += quantity.StoreTime(s.window + s.guard)
 	}
 	return end
 }
@@ -37,15 +41,15 @@ func (s *space) over(cell int64) int64 {
 //   - log: those of (now-W, now]. If the clock is always ahead by the same amount, that is the
 //     same interval in real time. (If clocks drift, the log of a single region is not exact in real
 //     time.)
-func (s *space) weigh(m *moment) (sum int64) {
+func (s *space) weigh(m *moment) (sum quantity.StoreTime) {
 	cell := CellAt(m.now, s.cell)
 	switch s.kind {
 	case FixedWindow:
 		sum = m.admitted[cell]
 	case SlidingWindowCounter:
-		sum = m.admitted[cell] * s.window
+		sum = quantity.StoreTime(int64(m.admitted[cell]) * s.window)
 		if cell > 0 {
-			sum += m.admitted[cell-1] * (s.window - m.now%s.cell)
+			sum += quantity.StoreTime(int64(m.admitted[cell-1]) * (s.window - int64(m.now)%s.cell))
 		}
 	case SlidingWindowLog:
 		for t := s.since(m.now); t <= m.now; t++ {
@@ -56,9 +60,9 @@ func (s *space) weigh(m *moment) (sum int64) {
 }
 
 // full is the weight of a whole limit.
-func (s *space) full() int64 {
+func (s *space) full() quantity.StoreTime {
 	if s.kind == SlidingWindowCounter {
-		return searchLimit * s.window
+		return quantity.StoreTime(searchLimit * s.window)
 	}
 	return searchLimit
 }
@@ -71,7 +75,7 @@ func (s *search) broken(w world) string {
 	a, b := s.moment(w, 0), s.moment(w, 1)
 	switch {
 	case s.kind == FixedWindow:
-		for cell := max(s.since(a.now), s.since(b.now)); cell < s.cells; cell++ {
+		for cell := quantity.Cell(max(s.since(a.now), s.since(b.now))); cell < s.cells; cell++ {
 			if a.admitted[cell]+b.admitted[cell] > searchLimit {
 				return fmt.Sprintf(overLimit+"cell %d has admitted %d + %d of %d units", cell, a.admitted[cell], b.admitted[cell], searchLimit)
 			}
@@ -109,11 +113,11 @@ type mutant struct {
 	forgets   bool // the shadow: what was lent in finished cells is not missing any more
 	overlooks bool // the promise: what is lent of the next cell is not missing yet
 	// hear, unless nil, replaces a credit. If it returns false, the credit is done after all.
-	hear func(b *bucket, peer string, cell int64, a announced) bool
+	hear func(b *bucket, peer string, cell quantity.Cell, a announced) bool
 }
 
 // lendable is the most that a region may have lent of a cell.
-func (m mutant) lendable(i int) int64 {
+func (m mutant) lendable(i int) quantity.Units {
 	if m.lendsOn {
 		return MaxUnits
 	}
@@ -121,7 +125,7 @@ func (m mutant) lendable(i int) int64 {
 }
 
 // hide removes the rows of the next cell from the view of a region that overlooks promises.
-func (m mutant) hide(b *bucket, next int64) (restore func()) {
+func (m mutant) hide(b *bucket, next quantity.Cell) (restore func()) {
 	hidden, any := b.rows[next]
 	if !m.overlooks || !any {
 		return func() {}
@@ -131,7 +135,7 @@ func (m mutant) hide(b *bucket, next int64) (restore func()) {
 }
 
 // hearTwice counts a row as often as it is heard.
-func hearTwice(b *bucket, peer string, _ int64, a announced) bool {
+func hearTwice(b *bucket, peer string, _ quantity.Cell, a announced) bool {
 	row := b.rows[a.cell][peer]
 	row.Borrowed += a.lent
 	b.setRow(a.cell, peer, row)
@@ -139,7 +143,7 @@ func hearTwice(b *bucket, peer string, _ int64, a announced) bool {
 }
 
 // hearLate counts a row of a finished cell in the current one.
-func hearLate(b *bucket, peer string, cell int64, a announced) bool {
+func hearLate(b *bucket, peer string, cell quantity.Cell, a announced) bool {
 	if a.cell >= cell {
 		return false
 	}
@@ -150,7 +154,7 @@ func hearLate(b *bucket, peer string, cell int64, a announced) bool {
 }
 
 // hearTooMuch regains whatever was lent.
-func hearTooMuch(b *bucket, peer string, _ int64, a announced) bool {
+func hearTooMuch(b *bucket, peer string, _ quantity.Cell, a announced) bool {
 	row := b.rows[a.cell][peer]
 	row.Regained = row.Lent
 	b.setRow(a.cell, peer, row)

@@ -3,6 +3,8 @@ package algorithms
 import (
 	"strings"
 	"testing"
+
+	"github.com/quotad/quotad/quantity"
 )
 
 // A search goes through every state that two regions (F = 2 and 1) can reach by admitting, lending,
@@ -39,13 +41,13 @@ var searched = map[string]struct {
 	// One tick apart, the log is exact without a guard: a unit admitted in the last tick of a cell
 	// leaves the window a tick before the cell's end does.
 	"log, a two ticks ahead": {200_000, space{kind: SlidingWindowLog, window: 3, cell: 3,
-		cells: 3, mostLent: 2, mostBack: 1, ahead: [2]int64{2, 0}, guard: 2}},
+		cells: 3, mostLent: 2, mostBack: 1, ahead: [2]quantity.StoreTime{2, 0}, guard: 2}},
 	"log, b two ticks ahead": {200_000, space{kind: SlidingWindowLog, window: 3, cell: 3,
-		cells: 3, mostLent: 2, mostBack: 1, ahead: [2]int64{0, 2}, guard: 2}},
+		cells: 3, mostLent: 2, mostBack: 1, ahead: [2]quantity.StoreTime{0, 2}, guard: 2}},
 	"log, two cells in a window, a a tick ahead": {100_000, space{kind: SlidingWindowLog, window: 2, cell: 1,
-		cells: 4, mostLent: 2, mostBack: 1, ahead: [2]int64{1, 0}, guard: 1}},
+		cells: 4, mostLent: 2, mostBack: 1, ahead: [2]quantity.StoreTime{1, 0}, guard: 1}},
 	"log, two cells in a window, b a tick ahead": {75_000, space{kind: SlidingWindowLog, window: 2, cell: 1,
-		cells: 4, mostLent: 2, mostBack: 1, ahead: [2]int64{0, 1}, guard: 1}},
+		cells: 4, mostLent: 2, mostBack: 1, ahead: [2]quantity.StoreTime{0, 1}, guard: 1}},
 }
 
 func TestEveryReachableStateKeepsTheCeiling(t *testing.T) {
@@ -58,7 +60,7 @@ func TestEveryReachableStateKeepsTheCeiling(t *testing.T) {
 				t.Fatalf("after %d states %s; the way there: %s", f.states, f.broken, f.way)
 			case f.states < s.fewest || f.states >= searchStates:
 				t.Fatalf("%d states: the search has not seen the whole of a space worth searching", f.states)
-			case f.most != [2]int64{s.full(), s.full()}:
+			case f.most != [2]quantity.StoreTime{s.full(), s.full()}:
 				t.Fatalf("of the regions' admissions never more than %d counted, of %d: neither could borrow all there is", f.most, s.full())
 			}
 			t.Logf("%d states", f.states)

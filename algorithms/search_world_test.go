@@ -5,11 +5,13 @@ import (
 	"math/bits"
 	"slices"
 	"strings"
+
+	"github.com/quotad/quotad/quantity"
 )
 
 var (
 	regionNames  = [2]string{"a", "b"}
-	entitlements = [2]int64{2, 1}
+	entitlements = [2]quantity.Units{2, 1}
 )
 
 const searchLimit = 3 // L, units in a window
@@ -18,33 +20,36 @@ const searchLimit = 3 // L, units in a window
 type space struct {
 	kind                Kind
 	window, cell, guard int64
-	cells               int64 // after which time ends
+	cells               quantity.Cell // after which time ends
 	// most that a row may reach: rows are cumulative, so lending and giving back in turn would
 	// raise them for ever
-	mostLent, mostBack int64
+	mostLent, mostBack quantity.Units
 	// Clocks. Without a drift, the regions' clocks are ahead of real time by fixed amounts and tick
 	// together. With a drift, each clock ticks by itself, and they are never further apart than the
 	// drift.
-	ahead  [2]int64
+	ahead  [2]quantity.StoreTime
 	drift  int64
 	mutant mutant
 }
 
 // end is the last tick of a clock.
-func (s *space) end() int64 { return s.cells*s.cell - 1 }
+func (s *space) end() quantity.StoreTime { return s.cells.OpensAt(s.cell) - 1 }
 
 // announced is a row that left a region. It can be heard for ever after. Its numbers are at most
 // mostLent and mostBack.
-type announced struct{ cell, lent, returned int64 }
+type announced struct {
+	cell           quantity.Cell
+	lent, returned quantity.Units
+}
 
 // hears is the act of hearing a row. heard is the row of such an act.
 func (s *space) hears(a announced) act {
-	return hear + act((a.cell*(s.mostLent+1)+a.lent)*(s.mostBack+1)+a.returned)
+	return hear + act((quantity.Units(int64(a.cell)*int64(s.mostLent+1))+a.lent)*(s.mostBack+1)+a.returned)
 }
 
 func (s *space) heard(a act) announced {
 	n, lents, backs := int64(a-hear), s.mostLent+1, s.mostBack+1
-	return announced{n / backs / lents, n / backs % lents, n % backs}
+	return announced{quantity.Cell(n / int64(backs) / int64(lents)), quantity.Units(n / int64(backs) % int64(lents)), quantity.Units(n % int64(backs))}
 }
 
 // beyond is the first number that is no act. A set of acts has room for 64.
@@ -84,7 +89,7 @@ type search struct {
 type finding struct {
 	states int // different states, up to the first broken one
 	// most units that ever counted of a region's admissions, unless a state is broken; see weigh
-	most   [2]int64
+	most   [2]quantity.StoreTime
 	broken string // the invariant that broke; empty: none
 	way    string // to the broken state
 }
@@ -144,7 +149,7 @@ func (s *search) next(all []visit, from int32) []visit {
 	for i := range s.regions {
 		for may := w.may[i]; may != 0; may &= may - 1 {
 			a := act(bits.TrailingZeros64(uint64(may)))
-			if a == tick && (s.drift == 0 || s.moment(w, i).now-s.moment(w, 1-i).now == s.drift) {
+			if a == tick && (s.drift == 0 || s.moment(w, i).now.Sub(s.moment(w, 1-i).now) == s.drift) {
 				continue
 			}
 			if to, ok := s.step(w, i, a); ok {

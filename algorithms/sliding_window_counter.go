@@ -1,5 +1,7 @@
 package algorithms
 
+import "github.com/quotad/quotad/quantity"
+
 // counter is sliding_window_counter: it admits when used[k] + used[k-1] (1-f) + cost <= S[k], where
 // f is the elapsed fraction of the cell. Amounts are numerators over the ticks of a window.
 //
@@ -13,15 +15,15 @@ type counter struct {
 	held
 	ticks        int64 // in a window
 	elapsed      int64 // of the cell, rounded down
-	used, before int64
+	used, before quantity.Units
 	// hidden is the part of used, and hiddenBefore the part of before, that no node has reported;
 	// see untold.
-	hidden, hiddenBefore int64
+	hidden, hiddenBefore quantity.Units
 	dirty                bool
 }
 
 func openCounter(h held) limiter {
-	c := &counter{held: h, ticks: h.Terms.ticks(), elapsed: (h.now - h.cell*h.Cell) / h.Tick}
+	c := &counter{held: h, ticks: h.Terms.ticks(), elapsed: (h.now.Sub(h.cell.OpensAt(h.Cell))) / h.Tick}
 	switch h.bucket.cell {
 	case h.cell:
 		c.used, c.before = h.bucket.used, h.bucket.before
@@ -39,32 +41,32 @@ func openCounter(h held) limiter {
 
 // weight returns how much of each unit lent in a cell is missing in cell k after e ticks, as a
 // numerator over the ticks of a window.
-func (c *counter) weight(lent, k, e int64) int64 {
+func (c *counter) weight(lent, k quantity.Cell, e int64) int64 {
 	if lent >= k {
 		return c.ticks
 	}
-	since := floorDiv((k-1-lent)*c.Cell+e*c.Tick-c.ClockMargin, c.Tick)
+	since := floorDiv(int64((k-1-lent).OpensAt(c.Cell))+e*c.Tick-c.ClockMargin, c.Tick)
 	return min(max(c.ticks-since, 0), c.ticks)
 }
 
 // missing returns what a peer's loans take from S in cell k after e ticks, as a numerator over the
 // ticks of a window. It leaves out the rows of cell without.
-func (c *counter) missing(peer string, k, e, without int64) int64 {
-	var most int64
+func (c *counter) missing(peer string, k quantity.Cell, e int64, without quantity.Cell) quantity.Units {
+	var most quantity.Units
 	for cell, rows := range c.rows {
 		if cell != without && cell <= k+1 {
-			most = max(most, rows[peer].out()*c.weight(cell, k, e))
+			most = max(most, rows[peer].out()*quantity.Units(c.weight(cell, k, e)))
 		}
 	}
 	return most
 }
 
 // rights returns S in cell k after e ticks, as a numerator over the ticks of a window.
-func (c *counter) rights(k, e int64) int64 {
-	if k*c.Cell+e*c.Tick < c.closed() {
+func (c *counter) rights(k quantity.Cell, e int64) quantity.Units {
+	if k.OpensAt(c.Cell).Add(e*c.Tick) < c.closed() {
 		return 0
 	}
-	s := (c.Entitlement + c.in(k)) * c.ticks
+	s := (c.Entitlement + c.in(k)) * quantity.Units(c.ticks)
 	for peer := range c.peers() {
 		s -= c.missing(peer, k, e, -1)
 	}
@@ -73,18 +75,18 @@ func (c *counter) rights(k, e int64) int64 {
 
 // estimate returns what counts as used in cell k after e ticks if nothing more is admitted, as a
 // numerator over the ticks of a window.
-func (c *counter) estimate(k, e int64) int64 {
+func (c *counter) estimate(k quantity.Cell, e int64) quantity.Units {
 	switch k {
 	case c.cell:
-		return c.used*c.ticks + c.before*(c.ticks-e)
+		return c.used*quantity.Units(c.ticks) + c.before*quantity.Units(c.ticks-e)
 	case c.cell + 1:
-		return c.used * (c.ticks - e)
+		return c.used * quantity.Units(c.ticks-e)
 	}
 	return 0
 }
 
 // free returns the units that fit in cell k after e ticks if nothing more is admitted until then.
-func (c *counter) free(k, e int64) int64 {
+func (c *counter) free(k quantity.Cell, e int64) quantity.Units {
 	return floorDiv(c.rights(k, e)-c.estimate(k, e), c.ticks)
 }
 
@@ -93,15 +95,15 @@ func (c *counter) state() State {
 		Share:     floorDiv(c.rights(c.cell, c.elapsed), c.ticks),
 		NextShare: floorDiv(c.rights(c.cell+1, 0), c.ticks),
 		Used:      ceilDiv(c.estimate(c.cell, c.elapsed), c.ticks),
-		Fading:    c.before * (c.ticks - c.elapsed) / c.ticks,
+		Fading:    c.before * quantity.Units(c.ticks-c.elapsed) / quantity.Units(c.ticks),
 		Free:      max(c.free(c.cell, c.elapsed), 0)}
 }
 
-func (c *counter) fits(cost int64) bool { return cost <= c.free(c.cell, c.elapsed) }
+func (c *counter) fits(cost quantity.Units) bool { return cost <= c.free(c.cell, c.elapsed) }
 
 // retry looks for the first tick at which the cost fits. Within a cell only time passes, so the
 // room only grows and a binary search finds the tick.
-func (c *counter) retry(cost int64) int64 {
+func (c *counter) retry(cost quantity.Units) int64 {
 	last := (c.Window - 1) / c.Tick
 	settled := max(c.Weighs(c.lastRow()), c.closed())
 	for k, from := c.cell, c.elapsed; ; k, from = k+1, 0 {
@@ -115,15 +117,15 @@ func (c *counter) retry(cost int64) int64 {
 					lo = mid + 1
 				}
 			}
-			return k*c.Cell + lo*c.Tick - c.now
+			return k.OpensAt(c.Cell).Add(lo * c.Tick).Sub(c.now)
 		}
-		if k > c.cell+1 && k*c.Cell >= settled {
+		if k > c.cell+1 && k.OpensAt(c.Cell) >= settled {
 			return -1
 		}
 	}
 }
 
-func (c *counter) take(cost int64) int64 {
+func (c *counter) take(cost quantity.Units) int64 {
 	c.used += cost
 	c.dirty = true
 	return 0
@@ -131,31 +133,31 @@ func (c *counter) take(cost int64) int64 {
 
 // slack returns S less the estimate and less kept units, now, as a numerator over the ticks of a
 // window.
-func (c *counter) slack(kept int64) int64 {
+func (c *counter) slack(kept quantity.Units) quantity.Units {
 	kept = min(kept, c.Entitlement+c.in(c.cell))
-	return c.rights(c.cell, c.elapsed) - c.estimate(c.cell, c.elapsed) - kept*c.ticks
+	return c.rights(c.cell, c.elapsed) - c.estimate(c.cell, c.elapsed) - kept*quantity.Units(c.ticks)
 }
 
-func (c *counter) spare(kept int64) int64 { return floorDiv(c.slack(kept), c.ticks) }
+func (c *counter) spare(kept quantity.Units) quantity.Units { return floorDiv(c.slack(kept), c.ticks) }
 
 // room: units that are missing because of the peer anyhow cost nothing to lend. Rights of the next
 // cell must be free in this cell too; kept then means units of the next cell.
-func (c *counter) room(cell int64, peer string, kept int64) int64 {
+func (c *counter) room(cell quantity.Cell, peer string, kept quantity.Units) quantity.Units {
 	if c.slack(0) < 0 {
 		return 0
 	}
 	lent := c.rows[cell][peer].out()
-	more := func(k, e, slack int64) int64 {
-		return floorDiv(max(lent*c.ticks, c.missing(peer, k, e, cell))+slack, c.ticks) - lent
+	more := func(k quantity.Cell, e int64, slack quantity.Units) quantity.Units {
+		return floorDiv(max(lent*quantity.Units(c.ticks), c.missing(peer, k, e, cell))+slack, c.ticks) - lent
 	}
 	if cell == c.cell {
 		return more(cell, c.elapsed, c.slack(kept))
 	}
 	kept = min(kept, c.Entitlement+c.in(cell))
-	return min(more(c.cell, c.elapsed, c.slack(0)), more(cell, 0, c.rights(cell, 0)-kept*c.ticks))
+	return min(more(c.cell, c.elapsed, c.slack(0)), more(cell, 0, c.rights(cell, 0)-kept*quantity.Units(c.ticks)))
 }
 
-func (c *counter) refund(_, cell, units int64) (int64, Refusal) {
+func (c *counter) refund(_ quantity.StoreTime, cell quantity.Cell, units quantity.Units) (quantity.Units, Refusal) {
 	from, hidden := &c.used, c.hidden
 	switch cell {
 	case c.cell:
@@ -170,7 +172,7 @@ func (c *counter) refund(_, cell, units int64) (int64, Refusal) {
 	return units, NotRefused
 }
 
-func (c *counter) book(cell, units int64) bool {
+func (c *counter) book(cell quantity.Cell, units quantity.Units) bool {
 	switch cell {
 	case c.cell:
 		c.used += units
@@ -193,7 +195,7 @@ func (c *counter) restore(u Use) {
 	c.dirty = true
 }
 
-func (c *counter) known() int64 {
+func (c *counter) known() quantity.Units {
 	if CellAt(c.whole, c.Cell) == c.cell {
 		return c.used - c.hidden
 	}

@@ -3,10 +3,15 @@ package algorithms
 import (
 	"maps"
 	"slices"
+
+	"github.com/quotad/quotad/quantity"
 )
 
 // entry is the units admitted at one store time.
-type entry struct{ at, units int64 }
+type entry struct {
+	at    quantity.StoreTime
+	units quantity.Units
+}
 
 // log is sliding_window_log: it admits when the units of (t - W, t] and the cost fit into S. A unit
 // lent in a cell is missing from the lender until a window (and the guard) after the cell's end.
@@ -15,16 +20,16 @@ type entry struct{ at, units int64 }
 type log struct {
 	burstless
 	held
-	entries []entry         // those still in the window
-	sums    map[int64]int64 // units by the cell in which they were admitted
-	used    int64
+	entries []entry                          // those still in the window
+	sums    map[quantity.Cell]quantity.Units // units by the cell in which they were admitted
+	used    quantity.Units
 	dirty   bool
 }
 
 func openLog(h held) limiter {
 	l := &log{held: h, sums: maps.Clone(h.bucket.sums)}
 	for _, e := range h.bucket.entries {
-		if e.at+h.Window > h.now {
+		if e.at.Add(h.Window) > h.now {
 			l.entries = append(l.entries, e)
 			l.used += e.units
 		}
@@ -34,8 +39,8 @@ func openLog(h held) limiter {
 
 // missing returns how many units a peer's loans take from S at time t. It leaves out the rows of
 // cell without.
-func (l *log) missing(peer string, t, without int64) int64 {
-	var most int64
+func (l *log) missing(peer string, t quantity.StoreTime, without quantity.Cell) quantity.Units {
+	var most quantity.Units
 	for cell, rows := range l.rows {
 		if cell != without && l.Weighs(cell) > t {
 			most = max(most, rows[peer].out())
@@ -45,7 +50,7 @@ func (l *log) missing(peer string, t, without int64) int64 {
 }
 
 // rights returns S at time t.
-func (l *log) rights(t int64) int64 {
+func (l *log) rights(t quantity.StoreTime) quantity.Units {
 	if t < l.closed() {
 		return 0
 	}
@@ -59,7 +64,7 @@ func (l *log) rights(t int64) int64 {
 	return s
 }
 
-func (l *log) opens(cell int64) int64 { return cell * l.Cell }
+func (l *log) opens(cell quantity.Cell) quantity.StoreTime { return cell.OpensAt(l.Cell) }
 
 func (l *log) state() State {
 	share := l.rights(l.now)
@@ -69,20 +74,20 @@ func (l *log) state() State {
 
 // staying returns the units that will still be in the window when the current cell ends: those of
 // the last cells, as many as fit into a window.
-func (l *log) staying() (units int64) {
+func (l *log) staying() (units quantity.Units) {
 	for cell, sum := range l.sums {
-		if cell > l.cell-ceilDiv(l.Window, l.Cell) {
+		if cell > l.cell-quantity.Cell(ceilDiv(l.Window, l.Cell)) {
 			units += sum
 		}
 	}
 	return units
 }
 
-func (l *log) fits(cost int64) bool { return cost <= l.rights(l.now)-l.used }
+func (l *log) fits(cost quantity.Units) bool { return cost <= l.rights(l.now)-l.used }
 
 // retry tries each time at which S may change. Between those times, only entries leave the window.
-func (l *log) retry(cost int64) int64 {
-	changes := []int64{l.now, l.opens(l.cell + 1), l.opens(l.cell + 2)}
+func (l *log) retry(cost quantity.Units) int64 {
+	changes := []quantity.StoreTime{l.now, l.opens(l.cell + 1), l.opens(l.cell + 2)}
 	for cell := range l.rows {
 		changes = append(changes, l.Weighs(cell))
 	}
@@ -98,7 +103,7 @@ func (l *log) retry(cost int64) int64 {
 		}
 		t := max(from, l.falls(room))
 		if i == len(changes)-1 || t < changes[i+1] {
-			return t - l.now
+			return t.Sub(l.now)
 		}
 	}
 	return -1
@@ -106,7 +111,7 @@ func (l *log) retry(cost int64) int64 {
 
 // falls returns the store time at which at most the given units are left in the window; 0: that is
 // so already.
-func (l *log) falls(units int64) int64 {
+func (l *log) falls(units quantity.Units) quantity.StoreTime {
 	left := l.used
 	for _, e := range l.entries {
 		if left <= units {
@@ -114,13 +119,13 @@ func (l *log) falls(units int64) int64 {
 		}
 		left -= e.units
 		if left <= units {
-			return e.at + l.Window
+			return e.at.Add(l.Window)
 		}
 	}
 	return 0
 }
 
-func (l *log) take(cost int64) int64 {
+func (l *log) take(cost quantity.Units) int64 {
 	l.used += cost
 	l.count(l.cell, cost)
 	if n := len(l.entries) - 1; n >= 0 && l.entries[n].at == l.now {
@@ -133,18 +138,18 @@ func (l *log) take(cost int64) int64 {
 }
 
 // count adds to the units of a cell.
-func (l *log) count(cell, units int64) {
+func (l *log) count(cell quantity.Cell, units quantity.Units) {
 	if l.sums == nil {
-		l.sums = map[int64]int64{}
+		l.sums = map[quantity.Cell]quantity.Units{}
 	}
 	l.sums[cell] += units
 }
 
-func (l *log) spare(kept int64) int64 { return l.rights(l.now) - l.used - kept }
+func (l *log) spare(kept quantity.Units) quantity.Units { return l.rights(l.now) - l.used - kept }
 
 // room: as in counter.room, units that are missing anyhow cost nothing to lend, and rights of the
 // next cell must be free now.
-func (l *log) room(cell int64, peer string, kept int64) int64 {
+func (l *log) room(cell quantity.Cell, peer string, kept quantity.Units) quantity.Units {
 	if l.spare(0) < 0 {
 		return 0
 	}
@@ -158,8 +163,8 @@ func (l *log) room(cell int64, peer string, kept int64) int64 {
 	return min(now+l.spare(0), then+l.rights(opens)-kept)
 }
 
-func (l *log) refund(at, cell, units int64) (int64, Refusal) {
-	if at+l.Window <= l.now {
+func (l *log) refund(at quantity.StoreTime, cell quantity.Cell, units quantity.Units) (quantity.Units, Refusal) {
+	if at.Add(l.Window) <= l.now {
 		return 0, NoLongerWeighs
 	}
 	l.dirty = true
@@ -176,7 +181,7 @@ func (l *log) refund(at, cell, units int64) (int64, Refusal) {
 }
 
 // book enters the units at the present time, because the log is in order of time.
-func (l *log) book(_, units int64) bool {
+func (l *log) book(_ quantity.Cell, units quantity.Units) bool {
 	l.take(units)
 	return true
 }
@@ -185,12 +190,12 @@ func (l *log) book(_, units int64) bool {
 // window later than they did, never sooner.
 func (l *log) restore(u Use) {
 	at := min(u.At, l.now)
-	if u.Units > l.used && at+l.Window > l.now {
-		l.entries, l.sums, l.used, l.dirty = []entry{{at, u.Units}}, map[int64]int64{u.Cell: u.Units}, u.Units, true
+	if u.Units > l.used && at.Add(l.Window) > l.now {
+		l.entries, l.sums, l.used, l.dirty = []entry{{at, u.Units}}, map[quantity.Cell]quantity.Units{u.Cell: u.Units}, u.Units, true
 	}
 }
 
-func (l *log) known() int64 { return l.used }
+func (l *log) known() quantity.Units { return l.used }
 
 func (l *log) reset() { l.entries, l.sums, l.used, l.dirty = nil, nil, 0, true }
 
@@ -201,7 +206,9 @@ func (l *log) save() {
 	l.stored = true
 	l.bucket.entries = slices.DeleteFunc(l.entries, func(e entry) bool { return e.units == 0 })
 	l.bucket.sums = l.sums
-	maps.DeleteFunc(l.bucket.sums, func(cell, _ int64) bool { return cell < l.cell-ceilDiv(l.Window, l.Cell) })
+	maps.DeleteFunc(l.bucket.sums, func(cell quantity.Cell, _ quantity.Units) bool {
+		return cell < l.cell-quantity.Cell(ceilDiv(l.Window, l.Cell))
+	})
 	if l.written != l.cell {
 		l.keep()
 		l.written = l.cell

@@ -1,5 +1,7 @@
 package algorithms
 
+import "github.com/quotad/quotad/quantity"
+
 // MaxUnits is the largest amount, limit or time that a script computes with. Twice that is still an
 // exact double.
 const MaxUnits = 1 << 51
@@ -23,12 +25,12 @@ const second = 1_000_000
 // Terms are what a script must know of a bucket. Times are in microseconds.
 type Terms struct {
 	Kind        Kind
-	Window      int64 // W, at least 1
-	Cell        int64 // length of a cell; see CellLength
-	Tick        int64 // unit of time of sliding_window_counter and the buckets; see Tick
-	Entitlement int64 // F of this region, units in a window
+	Window      int64          // W, at least 1
+	Cell        int64          // length of a cell; see CellLength
+	Tick        int64          // unit of time of sliding_window_counter and the buckets; see Tick
+	Entitlement quantity.Units // F of this region, units in a window
 	// C of this region: tokens a token_bucket holds, units that wait in a leaky_bucket; else 0
-	Burst int64
+	Burst quantity.Units
 	// how much longer the sliding kinds deduct what was lent, for clocks that differ
 	ClockMargin int64
 	// After a loss the bucket is restored (Restore). Otherwise the cells that the loss may concern
@@ -77,7 +79,7 @@ func CellLength(k Kind, window int64) int64 {
 // time stay exact: the least power of ten with 2 x units x ticks in the window < 2^52. units is the
 // limit, or the burst if that is more. Tick returns 0 if such a tick would be longer than a second
 // or than a thousandth of the window: then the limit is too large for its window.
-func Tick(k Kind, units, window int64) int64 {
+func Tick(k Kind, units quantity.Units, window int64) int64 {
 	if k == FixedWindow || k == SlidingWindowLog {
 		return 1
 	}
@@ -89,7 +91,7 @@ func Tick(k Kind, units, window int64) int64 {
 		switch {
 		case tick > 1 && window < fewestTicks*tick:
 			return 0
-		case units < MaxUnits/((longest+tick-1)/tick):
+		case units < quantity.Units(MaxUnits/((longest+tick-1)/tick)):
 			return tick
 		}
 	}
@@ -103,27 +105,27 @@ func (t Terms) ticks() int64 { return (t.Window + t.Tick - 1) / t.Tick }
 // Weighs returns the store time until which rows of a cell weigh. That is the cell's end, except
 // for the sliding kinds: they deduct what was lent for as long as use that it allowed may count
 // elsewhere, and for the clock margin.
-func (t Terms) Weighs(cell int64) int64 {
+func (t Terms) Weighs(cell quantity.Cell) quantity.StoreTime {
 	switch t.Kind {
 	case SlidingWindowCounter:
-		return (cell+2)*t.Window + t.ClockMargin + 2*(t.Tick-1) // two roundings to a tick
+		return (cell + 2).OpensAt(t.Window).Add(t.ClockMargin).Add(2 * (t.Tick - 1)) // two roundings to a tick
 	case SlidingWindowLog:
-		return (cell+1)*t.Cell + t.Window + t.ClockMargin
+		return (cell + 1).OpensAt(t.Cell).Add(t.Window).Add(t.ClockMargin)
 	}
-	return (cell + 1) * t.Cell
+	return (cell + 1).OpensAt(t.Cell)
 }
 
 // CountsSince returns the earliest store time at which use can still count at store time at.
-func (t Terms) CountsSince(at int64) int64 {
+func (t Terms) CountsSince(at quantity.StoreTime) quantity.StoreTime {
 	switch {
 	case t.Kind == SlidingWindowCounter:
-		return (CellAt(at, t.Cell) - 1) * t.Cell
+		return (CellAt(at, t.Cell) - 1).OpensAt(t.Cell)
 	case t.Kind == SlidingWindowLog:
-		return at - t.Window
+		return at.Add(-t.Window)
 	case t.Kind.Bucket():
-		return at - t.fillTime() - t.Cell
+		return at.Add(-t.fillTime()).Add(-t.Cell)
 	}
-	return CellAt(at, t.Cell) * t.Cell
+	return CellAt(at, t.Cell).OpensAt(t.Cell)
 }
 
 // fillTime returns how many us an empty bucket takes to fill at the entitlement, 0 for the other
@@ -132,11 +134,13 @@ func (t Terms) fillTime() int64 {
 	if !t.Kind.Bucket() || t.Entitlement == 0 {
 		return 0
 	}
-	return min(ceilDiv(t.Burst*t.ticks(), t.Entitlement), MaxUnits/t.Tick) * t.Tick
+	return min(ceilDiv(int64(t.Burst*quantity.Units(t.ticks())), int64(t.Entitlement)), MaxUnits/t.Tick) * t.Tick
 }
 
 // Useful returns the store time until which a bucket last written in a cell must be remembered.
-func (t Terms) Useful(cell int64) int64 { return t.Weighs(cell+1) + t.fillTime() }
+func (t Terms) Useful(cell quantity.Cell) quantity.StoreTime {
+	return t.Weighs(cell + 1).Add(t.fillTime())
+}
 
 // floorDiv divides by b > 0 and rounds down, ceilDiv rounds up; a may be negative.
 func floorDiv[T ~int64](a T, b int64) T {

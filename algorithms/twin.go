@@ -4,6 +4,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/quotad/quotad/quantity"
 )
 
 // Twin is a region's store in Go: it answers every call as the scripts do. Tests compare the Lua
@@ -12,23 +14,23 @@ type Twin struct {
 	Generation uint64 // 0: no token
 	Region     string
 	Epoch      string
-	mark       int64
+	mark       quantity.StoreTime
 	calls      int64
-	lostAt     int64
+	lostAt     quantity.StoreTime
 	floors     map[string]uint64
 	buckets    map[string]*bucket
 	secret     string
 	replid     string
 	since      uint64
-	begun      int64
+	begun      quantity.StoreTime
 	notes      map[string]string
-	answered   map[string]int64      // by node: the latest store time that it was answered with
-	decided    map[string]remembered // by Once
-	refunded   map[string]Refunded   // by receipt
+	answered   map[string]quantity.StoreTime // by node: the latest store time that it was answered with
+	decided    map[string]remembered         // by Once
+	refunded   map[string]Refunded           // by receipt
 }
 
 // Open answers the open script at store time t (us).
-func (w *Twin) Open(t int64, c Open) Opened {
+func (w *Twin) Open(t quantity.StoreTime, c Open) Opened {
 	if w.Generation == c.Expected {
 		if w.Generation == 0 {
 			w.since = c.Generation
@@ -66,7 +68,7 @@ func (w *Twin) Note(c Note) Noted {
 }
 
 // Beat answers the beat script at store time t.
-func (w *Twin) Beat(t int64, c Beat) Beaten {
+func (w *Twin) Beat(t quantity.StoreTime, c Beat) Beaten {
 	return Beaten{Head: w.enter(t, c.Fence)}
 }
 
@@ -93,7 +95,7 @@ func version(epoch string) int64 {
 func (w *Twin) Flush() { *w = Twin{} }
 
 // Decide answers the decide script at store time t.
-func (w *Twin) Decide(t int64, c Decide) Decided {
+func (w *Twin) Decide(t quantity.StoreTime, c Decide) Decided {
 	head := w.enter(t, c.Fence)
 	if head.Status != StatusOK {
 		return Decided{Head: head}
@@ -126,7 +128,7 @@ func (w *Twin) Decide(t int64, c Decide) Decided {
 		if cost < 1 || cost > MaxUnits {
 			return Decided{Head: Head{Status: StatusImplausible}}
 		}
-		d.Answers = append(d.Answers, answer(open, c.Buckets, cost, now-t))
+		d.Answers = append(d.Answers, answer(open, c.Buckets, cost, now.Sub(t)))
 	}
 	for i, l := range open {
 		if c.Commit {
@@ -152,7 +154,7 @@ type remembered struct {
 // answer decides one cost on all buckets, and charges all or none. lag is how far the clock is
 // behind the mark, in microseconds. Retry and Delay count from the clock, so answer adds the lag to
 // both.
-func answer(open []limiter, targets []LimitTarget, cost, lag int64) Answer {
+func answer(open []limiter, targets []LimitTarget, cost quantity.Units, lag int64) Answer {
 	a := Answer{Admitted: true, Verdicts: make([]Verdict, len(open))}
 	for i, l := range open {
 		if !l.fits(cost) {
@@ -177,7 +179,7 @@ func answer(open []limiter, targets []LimitTarget, cost, lag int64) Answer {
 }
 
 // Lend answers the lend script at store time t.
-func (w *Twin) Lend(t int64, c Lend) Given {
+func (w *Twin) Lend(t quantity.StoreTime, c Lend) Given {
 	head := w.enter(t, c.Fence)
 	if head.Status != StatusOK {
 		return Given{Head: head}
@@ -201,7 +203,7 @@ func (w *Twin) Lend(t int64, c Lend) Given {
 		}
 	}
 	out, outBurst := h.out(c.Cell)
-	room, roomBurst := min(l.room(c.Cell, c.Peer, c.Kept), c.Cap-out), int64(0)
+	room, roomBurst := min(l.room(c.Cell, c.Peer, c.Kept), c.Cap-out), quantity.Units(0)
 	if c.Cell == h.cell {
 		roomBurst = min(l.roomBurst(c.KeptBurst), c.CapBurst-outBurst)
 	}
@@ -220,7 +222,7 @@ func (w *Twin) Lend(t int64, c Lend) Given {
 }
 
 // change settles a bucket, stores a row, and opens the bucket again.
-func (h held) change(l limiter, cell int64, peer string, row Row, tokens int64) limiter {
+func (h held) change(l limiter, cell quantity.Cell, peer string, row Row, tokens quantity.Units) limiter {
 	l.settle(tokens)
 	l.save()
 	h.setRow(cell, peer, row)
@@ -229,7 +231,7 @@ func (h held) change(l limiter, cell int64, peer string, row Row, tokens int64) 
 }
 
 // Credit answers the credit script at store time t.
-func (w *Twin) Credit(t int64, c Credit) Credited {
+func (w *Twin) Credit(t quantity.StoreTime, c Credit) Credited {
 	head := w.enter(t, c.Fence)
 	if head.Status != StatusOK {
 		return Credited{Head: head}
@@ -254,7 +256,7 @@ func (w *Twin) Credit(t int64, c Credit) Credited {
 		g.Status = StatusRecovering
 		return g
 	}
-	if h.Kind != FixedWindow && c.At > c.Cell*h.Cell && now < c.At {
+	if h.Kind != FixedWindow && c.At > c.Cell.OpensAt(h.Cell) && now < c.At {
 		// The peer gave the rights up at c.At. If this region, behind in time, took them now, both
 		// regions would have the rate for the time between. Use that had faded at the peer would
 		// still weigh here.
@@ -287,7 +289,7 @@ func (w *Twin) Credit(t int64, c Credit) Credited {
 }
 
 // Inspect answers the inspect script at store time t.
-func (w *Twin) Inspect(t int64, c Inspect) Inspected {
+func (w *Twin) Inspect(t quantity.StoreTime, c Inspect) Inspected {
 	head := w.enter(t, c.Fence)
 	if head.Status != StatusOK {
 		return Inspected{Head: head}
@@ -311,7 +313,7 @@ func (h held) inspected() Inspected {
 }
 
 // Refund answers the refund script at store time t.
-func (w *Twin) Refund(t int64, c Refund) Refunded {
+func (w *Twin) Refund(t quantity.StoreTime, c Refund) Refunded {
 	head := w.enter(t, c.Fence)
 	if head.Status != StatusOK {
 		return Refunded{Head: head}
@@ -354,7 +356,7 @@ func (w *Twin) Refund(t int64, c Refund) Refunded {
 }
 
 // Reset answers the reset script at store time t.
-func (w *Twin) Reset(t int64, c Reset) Cleared {
+func (w *Twin) Reset(t quantity.StoreTime, c Reset) Cleared {
 	head := w.enter(t, c.Fence)
 	if head.Status != StatusOK {
 		return Cleared{Head: head}
@@ -376,17 +378,17 @@ func (w *Twin) Reset(t int64, c Reset) Cleared {
 }
 
 // enter checks the fence, raises the high-water mark of time, and returns the mark as Now.
-func (w *Twin) enter(t int64, g Fence) Head {
+func (w *Twin) enter(t quantity.StoreTime, g Fence) Head {
 	switch {
 	case w.Generation == 0 || w.Generation != g.Generation || w.Epoch != g.Epoch || max(w.answered[g.Node], w.begun) < g.Seen:
 		return Head{Status: StatusUnknown}
-	case t-g.Clock > MaxClockStep || g.Clock-t > MaxClockStep:
+	case t.Sub(g.Clock) > MaxClockStep || g.Clock.Sub(t) > MaxClockStep:
 		return Head{Status: StatusClock}
 	}
 	w.calls++
 	w.mark = max(w.mark, t)
 	if w.answered == nil {
-		w.answered = map[string]int64{}
+		w.answered = map[string]quantity.StoreTime{}
 	}
 	w.answered[g.Node] = max(w.answered[g.Node], w.mark)
 	w.Expire(w.mark)
@@ -395,7 +397,7 @@ func (w *Twin) enter(t int64, g Fence) Head {
 
 // Expire drops the buckets that Redis has dropped by time t of its own clock: those whose last
 // useful moment is more than KeySlack ago. Redis does so even if scripts reject its clock.
-func (w *Twin) Expire(t int64) {
+func (w *Twin) Expire(t quantity.StoreTime) {
 	for key, b := range w.buckets {
 		if b.expires+KeySlack < t {
 			delete(w.buckets, key)
@@ -413,21 +415,21 @@ func (w *Twin) bucket(key string) *bucket {
 		if w.buckets == nil {
 			w.buckets = map[string]*bucket{}
 		}
-		b = &bucket{rows: map[int64]map[string]Row{}, expires: math.MaxInt64 - KeySlack}
+		b = &bucket{rows: map[quantity.Cell]map[string]Row{}, expires: math.MaxInt64 - KeySlack}
 		w.buckets[key] = b
 	}
 	return b
 }
 
 // hold returns a bucket at time now, under its terms.
-func (w *Twin) hold(key string, t Terms, now int64) held {
+func (w *Twin) hold(key string, t Terms, now quantity.StoreTime) held {
 	return w.bucket(key).hold(t, now, w.lostAt, w.calls)
 }
 
 // find is hold for a caller that knows until which store time the bucket exists. A bucket that is
 // missing before that time was deleted. find marks it as lost, like every bucket of a store that
 // lost its data.
-func (w *Twin) find(key string, t Terms, known, now int64) held {
+func (w *Twin) find(key string, t Terms, known, now quantity.StoreTime) held {
 	h := w.hold(key, t, now)
 	if h.stored || known <= now {
 		return h
@@ -441,7 +443,7 @@ func (w *Twin) find(key string, t Terms, known, now int64) held {
 func (w *Twin) Delete(key string) { delete(w.buckets, key) }
 
 // current returns StatusOK if rows of a cell may still be moved, else why not.
-func (h held) current(cell int64) Status {
+func (h held) current(cell quantity.Cell) Status {
 	switch {
 	case cell != h.cell && cell != h.cell+1:
 		return StatusFinished

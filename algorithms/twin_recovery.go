@@ -4,16 +4,18 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/quotad/quotad/quantity"
 )
 
 // booking identifies the units that a node admitted without the store in one window.
 type booking struct {
 	node   string
-	window int64
+	window quantity.Cell
 }
 
 // Recall answers the recall script at store time t.
-func (w *Twin) Recall(t int64, c Recall) Recalled {
+func (w *Twin) Recall(t quantity.StoreTime, c Recall) Recalled {
 	head := w.enter(t, c.Fence)
 	if head.Status != StatusOK {
 		return Recalled{Head: head}
@@ -44,7 +46,7 @@ func (w *Twin) raiseFloor(peer string, generation uint64) {
 }
 
 // Restore answers the restore script at store time t.
-func (w *Twin) Restore(t int64, c Restore) Restored {
+func (w *Twin) Restore(t quantity.StoreTime, c Restore) Restored {
 	head := w.enter(t, c.Fence)
 	if head.Status != StatusOK {
 		return Restored{Head: head}
@@ -101,7 +103,7 @@ func (h held) hear(u Use) {
 	l, of, more := h.limiter(), CellAt(h.whole, h.Cell), max(u.Units-h.base, 0)
 	switch {
 	case h.Kind == SlidingWindowLog:
-		if u.At+h.Window > h.now {
+		if u.At.Add(h.Window) > h.now {
 			l.book(of, more)
 		}
 	case u.Cell < of:
@@ -162,7 +164,7 @@ func (h held) restoreRows(c Restore, known map[string]bool, first bool) {
 }
 
 // Book answers the book script at store time t.
-func (w *Twin) Book(t int64, c Book) Booked {
+func (w *Twin) Book(t quantity.StoreTime, c Book) Booked {
 	head := w.enter(t, c.Fence)
 	if head.Status != StatusOK {
 		return Booked{Head: head}
@@ -172,7 +174,7 @@ func (w *Twin) Book(t int64, c Book) Booked {
 	if h.lost() {
 		return Booked{Head: h.lostHead()}
 	}
-	over := func(b booking) bool { return (b.window+2)*h.Window+h.ClockMargin <= now }
+	over := func(b booking) bool { return (b.window + 2).OpensAt(h.Window).Add(h.ClockMargin) <= now }
 	b := booking{c.Node, c.Window}
 	if over(b) || c.Units <= h.booked[b] {
 		return Booked{Head: head, Done: true}
@@ -183,11 +185,11 @@ func (w *Twin) Book(t int64, c Book) Booked {
 	}
 	l.save()
 	if h.booked == nil {
-		h.bucket.booked = map[booking]int64{}
+		h.bucket.booked = map[booking]quantity.Units{}
 	}
-	maps.DeleteFunc(h.bucket.booked, func(b booking, _ int64) bool { return over(b) })
+	maps.DeleteFunc(h.bucket.booked, func(b booking, _ quantity.Units) bool { return over(b) })
 	h.bucket.booked[b] = c.Units
 	h.keep()
-	h.expires = max(h.expires, (b.window+2)*h.Window+h.ClockMargin)
+	h.expires = max(h.expires, (b.window + 2).OpensAt(h.Window).Add(h.ClockMargin))
 	return Booked{Head: head, Done: true}
 }

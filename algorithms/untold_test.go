@@ -4,11 +4,12 @@ import (
 	"testing"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/quantity"
 )
 
 // restoreUntold restores the bucket. A most above 0 says that not all nodes reported their use, and
 // that most may have been used.
-func (p *partlyKnown) restoreUntold(use algorithms.Use, most int64) algorithms.Restored {
+func (p *partlyKnown) restoreUntold(use algorithms.Use, most quantity.Units) algorithms.Restored {
 	return p.Restore(p.now, algorithms.Restore{Fence: p.guard(), Target: algorithms.Target{Key: "k", Terms: p.terms}, LostAt: p.lostAt, Cap: 100, KnownPeers: []string{"b", "c"},
 		Use: use, Most: most})
 }
@@ -60,7 +61,7 @@ func TestBookedUseComesOnTopOfWhatIsTold(t *testing.T) {
 		t.Run(string(kind), func(t *testing.T) {
 			p := newUntold(t, kind)
 			p.restoreUntold(algorithms.Use{}, 300)
-			b := p.Book(p.now, algorithms.Book{Fence: p.guard(), Target: algorithms.Target{Key: "k", Terms: p.terms}, Node: "n1", Window: p.now / p.terms.Window, Units: 7})
+			b := p.Book(p.now, algorithms.Book{Fence: p.guard(), Target: algorithms.Target{Key: "k", Terms: p.terms}, Node: "n1", Window: quantity.Cell(int64(p.now) / p.terms.Window), Units: 7})
 			if b.Status != algorithms.StatusOK || !b.Done {
 				t.Fatalf("%+v", b)
 			}
@@ -74,7 +75,7 @@ func TestBookedUseComesOnTopOfWhatIsTold(t *testing.T) {
 // A copy of the store knew of 4 used. When all nodes report 10, these are 10 in all; if they report
 // 2, it stays 4.
 func TestWhatACopyKnewIsPartOfWhatIsTold(t *testing.T) {
-	for told, want := range map[int64]int64{10: 10, 2: 4} {
+	for told, want := range map[quantity.Units]quantity.Units{10: 10, 2: 4} {
 		p := newPartlyKnown(t, func(p *partlyKnown) {
 			if d := p.spend(4); !d.Answers[0].Admitted {
 				t.Fatalf("%+v", d)
@@ -101,13 +102,13 @@ func TestUseThatNobodyToldOfEnds(t *testing.T) {
 			p := newUntold(t, kind)
 			lost := p.now
 			p.restoreUntold(algorithms.Use{}, 200)
-			for i, at := range []int64{(lost/day + 1) * day, (lost/day+1)*day + day/4, lost + day} {
+			for i, at := range []quantity.StoreTime{quantity.StoreTime((int64(lost)/day + 1) * day), quantity.StoreTime((int64(lost)/day+1)*day + day/4), lost.Add(day)} {
 				p.now = at
 				if d := p.spend(1); d.Answers[0].Admitted != (free[i] > 0) {
 					t.Errorf("step %d: %+v", i, d)
 				}
 			}
-			p.now = (lost/day+1)*day + day*3/4 + 1 // 200 have faded to 50
+			p.now = quantity.StoreTime((int64(lost)/day+1)*day + day*3/4 + 1) // 200 have faded to 50
 			if d := p.spend(1); !d.Answers[0].Admitted {
 				t.Errorf("when it has faded: %+v", d)
 			}
@@ -168,7 +169,7 @@ func TestALiveCopyIsNoticed(t *testing.T) {
 	p.now += 1000
 	guard := p.guard()
 	guard.Node, guard.Seen = "n1", seen
-	d := p.Decide(p.now, algorithms.Decide{Fence: guard, Commit: true, Costs: []int64{99}, Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: "k", Terms: p.terms}}}})
+	d := p.Decide(p.now, algorithms.Decide{Fence: guard, Commit: true, Costs: []quantity.Units{99}, Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: "k", Terms: p.terms}}}})
 	if d.Status != algorithms.StatusUnknown {
 		t.Errorf("a copy that has shown nothing later than %d decides: %+v", seen-1000, d)
 	}

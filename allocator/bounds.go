@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/quantity"
 )
 
 // LocalPart returns how many units of one bucket and window a node admits while it cannot use its
@@ -12,8 +13,8 @@ import (
 // windows (sliding) it is half of that, rounded down. nodes, at least 1, is how many nodes the
 // region is configured with, not how many are alive. So all its nodes together admit no more than
 // the region keeps, whatever it has lent.
-func LocalPart(entitlement, lendingPPM, nodes int64, sliding bool) int64 {
-	part := (entitlement - Part(entitlement, lendingPPM)) / nodes
+func LocalPart(entitlement quantity.Units, lendingPPM quantity.PPM, nodes int64, sliding bool) quantity.Units {
+	part := (entitlement - Part(entitlement, lendingPPM)) / quantity.Units(nodes)
 	if sliding {
 		part /= 2
 	}
@@ -28,14 +29,14 @@ func LocalPart(entitlement, lendingPPM, nodes int64, sliding bool) int64 {
 // A bucket's nodes can admit the parts of two windows at once, around the end of the first. So in
 // each window they admit at most half of burst. Whenever they admit, all nodes together then stay
 // within a limit of that many units and that burst.
-func ReservePart(units, burst, nodes int64, sliding, bucket bool) int64 {
+func ReservePart(units, burst quantity.Units, nodes int64, sliding, bucket bool) quantity.Units {
 	switch {
 	case sliding:
 		units /= 2
 	case bucket:
 		units = min(units, burst/2)
 	}
-	return units / nodes
+	return units / quantity.Units(nodes)
 }
 
 // OnFailure says what a node admits while it cannot use its region's store.
@@ -52,40 +53,40 @@ const (
 // circumstances. Amounts are 0 to 2^51 units, times are microseconds.
 type Exposure struct {
 	Kind   algorithms.Kind
-	Limit  int64 // L, units in a window
-	Window int64 // W, at least 1
-	Cell   int64 // length of a cell, at least 1
+	Limit  quantity.Units // L, units in a window
+	Window int64          // W, at least 1
+	Cell   int64          // length of a cell, at least 1
 	// Recovered: a store that lost the bucket restores it. Otherwise the bucket stays closed until
 	// its old use no longer counts.
 	Recovered bool
 	Splits    []Split
 	// Lending is l, the part of its entitlement that a region may lend, in parts per million.
-	Lending int64
+	Lending quantity.PPM
 	// Borrowing is the part of its entitlement that a region may borrow on top, in parts per
 	// million. Negative: no bound.
-	Borrowing int64
+	Borrowing quantity.PPM
 	OnFailure OnFailure
 	// Reserve is v, the part of its entitlement that each region keeps out of its store, in parts
 	// per million. It matters with FailLocal only.
-	Reserve int64
+	Reserve quantity.PPM
 
 	Nodes int64 // n, how many nodes each region is configured with, at least 1
 	// Rate is r, the units a region admits in a second. 0: as many as the limit allows on average,
 	// at least 1.
-	Rate        int64
-	Lag         int64 // units admitted or lent that a replica did not know when it was promoted
-	Clock       int64 // d, how far apart the clocks of two regions' stores are
-	ClockMargin int64 // g, the difference up to which the sliding kinds are exact
+	Rate        quantity.Units
+	Lag         quantity.Units // units admitted or lent that a replica did not know when it was promoted
+	Clock       int64          // d, how far apart the clocks of two regions' stores are
+	ClockMargin int64          // g, the difference up to which the sliding kinds are exact
 }
 
 // Bound is the most units that one mishap can admit above the limit.
 type Bound struct {
-	Cause   string  // the mishap, one word
-	When    string  // which case of the mishap, and how often the bound counts; at most 40 bytes
-	Formula string  // in the letters of Exposure and Holding; at most 44 bytes
-	Regions []int64 // by region, for the key with the largest bound; nil: for all regions together
-	Most    int64   // the largest of Regions, or for all regions together; 0 to MaxExcess
-	None    bool    // there is no bound; the numbers mean nothing
+	Cause   string           // the mishap, one word
+	When    string           // which case of the mishap, and how often the bound counts; at most 40 bytes
+	Formula string           // in the letters of Exposure and Holding; at most 44 bytes
+	Regions []quantity.Units // by region, for the key with the largest bound; nil: for all regions together
+	Most    quantity.Units   // the largest of Regions, or for all regions together; 0 to MaxExcess
+	None    bool             // there is no bound; the numbers mean nothing
 }
 
 // MaxExcess is the largest bound that is reported; a larger one is cut to it. Readers that hold
@@ -95,13 +96,13 @@ const MaxExcess = 1 << 53
 // Holding is what a region is entitled to of one bucket, and the most it can come to hold. The
 // store holds all of it except Reserve.
 type Holding struct {
-	Entitlement int64 // F, less Reserve
-	Reserve     int64 // floor(v F), what the region keeps out of its store
-	Lends       int64 // floor(l F), the most of it that the region may lend; 0 for a lone region
-	Rights      int64 // S_max, the most it may hold: F + what it may borrow of others; up to L
-	Lent        int64 // the most that others may lend it, whatever its own borrowing limit
-	Burst       int64 // B, its part of the burst, less the reserve of it
-	MaxBurst    int64 // B_max = B + the most that others may lend it of their burst
+	Entitlement quantity.Units // F, less Reserve
+	Reserve     quantity.Units // floor(v F), what the region keeps out of its store
+	Lends       quantity.Units // floor(l F), the most of it that the region may lend; 0 for a lone region
+	Rights      quantity.Units // S_max, the most it may hold: F + what it may borrow of others; up to L
+	Lent        quantity.Units // the most that others may lend it, whatever its own borrowing limit
+	Burst       quantity.Units // B, its part of the burst, less the reserve of it
+	MaxBurst    quantity.Units // B_max = B + the most that others may lend it of their burst
 }
 
 // Holdings returns the holdings of each region. A region's part differs by key if the split leaves
@@ -123,7 +124,7 @@ func (e Exposure) Holdings() []Holding {
 func (e Exposure) holdings(s Split) []Holding {
 	all := make([]Holding, len(s.Units))
 	stored := s.Stored(e.Reserve)
-	var lends, lendsBurst int64
+	var lends, lendsBurst quantity.Units
 	for i := range all {
 		h := &all[i]
 		h.Entitlement, h.Burst = stored.Units[i], stored.Burst[i]
@@ -148,7 +149,7 @@ func (e Exposure) holdings(s Split) []Holding {
 }
 
 // lendsBurst returns the most burst that a region may lend.
-func (e Exposure) lendsBurst(h Holding) int64 {
+func (e Exposure) lendsBurst(h Holding) quantity.Units {
 	if !e.Kind.Traits().LendsBurst {
 		return 0
 	}
@@ -163,8 +164,8 @@ func Bounds(e Exposure) []Bound {
 }
 
 // each computes a bound for each region, for the key with the largest bound.
-func (e Exposure) each(cause, when, formula string, of func(Holding) int64) Bound {
-	b := Bound{Cause: cause, When: when, Formula: formula, Regions: make([]int64, len(e.Splits[0].Units))}
+func (e Exposure) each(cause, when, formula string, of func(Holding) quantity.Units) Bound {
+	b := Bound{Cause: cause, When: when, Formula: formula, Regions: make([]quantity.Units, len(e.Splits[0].Units))}
 	for _, s := range e.Splits {
 		for i, h := range e.holdings(s) {
 			b.Regions[i] = max(b.Regions[i], min(of(h), MaxExcess))
@@ -175,7 +176,7 @@ func (e Exposure) each(cause, when, formula string, of func(Holding) int64) Boun
 }
 
 // together returns a bound for all regions together.
-func together(cause, when, formula string, units int64) Bound {
+func together(cause, when, formula string, units quantity.Units) Bound {
 	return Bound{Cause: cause, When: when, Formula: formula, Most: min(units, MaxExcess)}
 }
 
@@ -191,7 +192,7 @@ func (e Exposure) storeLost() []Bound {
 	return []Bound{
 		together(cause, "the nodes that decided still run", "used - restored: 0, but answers in flight", 0),
 		together(cause, "one of them is not heard", "0: until it is, all counts as used", 0),
-		e.each(cause, "they ended, too, and are back", "min(ceil(F / 100) + r, S_max)", func(h Holding) int64 {
+		e.each(cause, "they ended, too, and are back", "min(ceil(F / 100) + r, S_max)", func(h Holding) quantity.Units {
 			return min(mulDivUp(h.Entitlement, 1, 100)+e.rate(), h.Rights)
 		}),
 	}
@@ -199,7 +200,7 @@ func (e Exposure) storeLost() []Bound {
 
 // rate returns Rate, or in its place the units that the limit allows in a second on average, at
 // least 1.
-func (e Exposure) rate() int64 {
+func (e Exposure) rate() quantity.Units {
 	if e.Rate > 0 {
 		return e.Rate
 	}
@@ -215,25 +216,25 @@ func (e Exposure) staleReplica() []Bound {
 		span, each := e.span()
 		b := []Bound{
 			e.each(cause, "once, when it forks", "B - level + lag, at most B_max", mostBurst),
-			e.each(cause, each+", nothing borrowed", "F x time", func(h Holding) int64 { return mulDivUp(h.Entitlement, span, e.Window) }),
+			e.each(cause, each+", nothing borrowed", "F x time", func(h Holding) quantity.Units { return mulDivUp(h.Entitlement, span, e.Window) }),
 		}
 		// Others lend tokens again and again, but no more than the limit refills.
 		if e.Kind.Traits().LendsBurst {
 			all := min(mulDivUp(e.Limit, span, e.Window), MaxExcess) + e.burst()
-			return append(b, e.each(cause, each+" while both serve", "L x time + burst of all regions", func(Holding) int64 { return all }))
+			return append(b, e.each(cause, each+" while both serve", "L x time + burst of all regions", func(Holding) quantity.Units { return all }))
 		}
-		return append(b, e.each(cause, each+" while both serve", "S_max x time", func(h Holding) int64 { return mulDivUp(h.Rights, span, e.Window) }))
+		return append(b, e.each(cause, each+" while both serve", "S_max x time", func(h Holding) quantity.Units { return mulDivUp(h.Rights, span, e.Window) }))
 	}
 	return []Bound{
-		e.each(cause, "the window of the fork, S used up", "min(lag, S_max)", func(h Holding) int64 { return min(e.Lag, h.Rights) }),
+		e.each(cause, "the window of the fork, S used up", "min(lag, S_max)", func(h Holding) quantity.Units { return min(e.Lag, h.Rights) }),
 		e.each(cause, "the window of the fork", "S - used + lag, at most S_max", mostRights),
-		e.each(cause, "each later window, nothing borrowed", "F", func(h Holding) int64 { return h.Entitlement }),
+		e.each(cause, "each later window, nothing borrowed", "F", func(h Holding) quantity.Units { return h.Entitlement }),
 		e.each(cause, "each later window while both serve", "S_max", mostRights),
 	}
 }
 
-func mostRights(h Holding) int64 { return h.Rights }
-func mostBurst(h Holding) int64  { return h.MaxBurst }
+func mostRights(h Holding) quantity.Units { return h.Rights }
+func mostBurst(h Holding) quantity.Units  { return h.MaxBurst }
 
 // span returns the length of time for which the bounds of a bucket are stated, in microseconds, and
 // its name: a window, or a cell if that is longer.
@@ -253,7 +254,7 @@ func (e Exposure) liveCopy() []Bound {
 	if e.Nodes == 1 {
 		return b
 	}
-	return append(b, e.each(cause, "another node, until that one notices", "r for a second, at most S_max", func(h Holding) int64 {
+	return append(b, e.each(cause, "another node, until that one notices", "r for a second, at most S_max", func(h Holding) quantity.Units {
 		return min(e.rate(), max(h.Rights, h.MaxBurst))
 	}))
 }
@@ -266,11 +267,11 @@ func (e Exposure) keyDeleted() []Bound {
 	const cause, unseen = "key-deleted", "that node has no note of it"
 	b := []Bound{together(cause, "the node asked first had used it then", "0: it is noticed, and closed or recovered", 0)}
 	if e.Kind.Bucket() {
-		return append(b, e.each(cause, unseen, "B_max + sum of l F x 2 cells / W", func(h Holding) int64 {
+		return append(b, e.each(cause, unseen, "B_max + sum of l F x 2 cells / W", func(h Holding) quantity.Units {
 			return h.MaxBurst + min(mulDivUp(h.Lends+h.Lent, 2*e.Cell, e.Window), MaxExcess)
 		}))
 	}
-	return append(b, e.each(cause, unseen, "used + lent, at most F + others' l F", func(h Holding) int64 {
+	return append(b, e.each(cause, unseen, "used + lent, at most F + others' l F", func(h Holding) quantity.Units {
 		return min(h.Entitlement+h.Lent, e.Limit)
 	}))
 }
@@ -297,9 +298,9 @@ func (e Exposure) local() []Bound {
 	if e.Kind.Bucket() {
 		windows, twice, each = 2, "2 ", "one node cut off, each two windows"
 	}
-	cutOff := func(nodes int64) func(Holding) int64 {
-		return func(h Holding) int64 {
-			return windows * nodes * LocalPart(h.Entitlement, e.Lending, e.Nodes, e.Kind.Sliding())
+	cutOff := func(nodes int64) func(Holding) quantity.Units {
+		return func(h Holding) quantity.Units {
+			return quantity.Units(windows*nodes) * LocalPart(h.Entitlement, e.Lending, e.Nodes, e.Kind.Sliding())
 		}
 	}
 	b := []Bound{e.each(cause, each, twice+formula, cutOff(1))}
@@ -349,15 +350,15 @@ func (e Exposure) windowsApart(cause string, regions int64) Bound {
 		more, _ := mulDiv(e.ahead(entitled), 2*(regions-2), 1)
 		return together(cause, when, "2 (regions - 2) (L - least F); here T = W", more)
 	}
-	more, _ := mulDiv(mulDivUp(e.Clock, 1, e.Window), e.Limit, 1)
-	return together(cause, when, "(ceil((T+d)/W)+1) L, less 2 L; here T = W", more)
+	more, _ := mulDiv(mulDivUp(e.Clock, 1, e.Window), int64(e.Limit), 1)
+	return together(cause, when, "(ceil((T+d)/W)+1) L, less 2 L; here T = W", quantity.Units(more))
 }
 
 // fadesApart returns the bound for the sliding kinds. By one region's clock, use of what was lent
 // has faded more than by the other's. The log counts an entry whole or not at all.
 func (e Exposure) fadesApart(cause string) Bound {
 	const when = "by d, in any interval W of real time"
-	lent, beyond := e.ahead(func(h Holding) int64 { return h.Lends }), max(e.Clock-e.ClockMargin, 0)
+	lent, beyond := e.ahead(func(h Holding) quantity.Units { return h.Lends }), max(e.Clock-e.ClockMargin, 0)
 	if e.Kind.Traits().WholeEntries {
 		if beyond == 0 {
 			lent = 0
@@ -367,13 +368,13 @@ func (e Exposure) fadesApart(cause string) Bound {
 	return together(cause, when, "sum of l F but the least x (d - margin) / W", mulDivUp(lent, min(beyond, e.Window), e.Window))
 }
 
-func entitled(h Holding) int64 { return h.Entitlement }
+func entitled(h Holding) quantity.Units { return h.Entitlement }
 
 // ahead returns the largest sum of a value over all regions but the one with the least of it. That
 // region may be the one whose clock is furthest behind.
-func (e Exposure) ahead(of func(Holding) int64) (most int64) {
+func (e Exposure) ahead(of func(Holding) quantity.Units) (most quantity.Units) {
 	for _, s := range e.Splits {
-		sum, least := int64(0), int64(maxInt64)
+		sum, least := quantity.Units(0), quantity.Units(maxInt64)
 		for _, h := range e.holdings(s) {
 			sum += of(h)
 			least = min(least, of(h))
@@ -395,7 +396,7 @@ func (e Exposure) set() []Bound {
 }
 
 // burst returns the burst of all regions together.
-func (e Exposure) burst() (sum int64) {
+func (e Exposure) burst() (sum quantity.Units) {
 	for _, b := range e.Splits[0].Burst {
 		sum += b
 	}

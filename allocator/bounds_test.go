@@ -8,14 +8,17 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/quantity"
 )
 
 // TestLocalPart: what a node may admit without its region's store.
 func TestLocalPart(t *testing.T) {
 	for _, c := range []struct {
-		entitlement, lending, nodes int64
-		sliding                     bool
-		want                        int64
+		entitlement quantity.Units
+		lending     quantity.PPM
+		nodes       int64
+		sliding     bool
+		want        quantity.Units
 	}{
 		{400, 950_000, 1, false, 20},
 		{400, 950_000, 1, true, 10},
@@ -39,12 +42,12 @@ func TestLocalPart(t *testing.T) {
 // the region may have lent is together no more than its entitlement.
 func TestLocalPartsFitBesideWhatIsLent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		f := rapid.Int64Range(0, 1<<51).Draw(t, "entitlement")
-		lending := rapid.Int64Range(0, PPM).Draw(t, "lending")
+		f := quantity.Units(rapid.Int64Range(0, 1<<51).Draw(t, "entitlement"))
+		lending := quantity.PPM(rapid.Int64Range(0, PPM).Draw(t, "lending"))
 		nodes := rapid.Int64Range(1, 10_000).Draw(t, "nodes")
 		sliding := rapid.Bool().Draw(t, "sliding")
 		part := LocalPart(f, lending, nodes, sliding)
-		if part < 0 || part*nodes+Part(f, lending) > f {
+		if part < 0 || part*quantity.Units(nodes)+Part(f, lending) > f {
 			t.Fatalf("%d for each of %d nodes and %d lent, of %d", part, nodes, Part(f, lending), f)
 		}
 	})
@@ -60,18 +63,18 @@ func exposed(change func(*Exposure)) Exposure {
 	if change != nil {
 		change(&e)
 	}
-	burst := int64(0)
+	burst := quantity.Units(0)
 	if e.Kind.Bucket() {
 		e.Cell, burst = Second, 100
 	}
-	e.Splits = []Split{SplitOf(e.Limit, burst, []int64{40, 40, 20}, 0, false)}
+	e.Splits = []Split{SplitOf(e.Limit, burst, []quantity.Units{40, 40, 20}, 0, false)}
 	return e
 }
 
 // figures are bounds as text scripts would have them: cause, and the most of each of its cases in
 // order.
-func figures(e Exposure) map[string][]int64 {
-	all := map[string][]int64{}
+func figures(e Exposure) map[string][]quantity.Units {
+	all := map[string][]quantity.Units{}
 	for _, b := range Bounds(e) {
 		most := b.Most
 		if b.None {
@@ -87,27 +90,27 @@ func figures(e Exposure) map[string][]int64 {
 func TestBoundsOfEachAlgorithm(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*Exposure)
-		want   map[string][]int64
+		want   map[string][]quantity.Units
 	}{
-		"fixed_window": {nil, map[string][]int64{
+		"fixed_window": {nil, map[string][]quantity.Units{
 			"store-lost": {0}, "stale-replica": {7, 970, 400, 970}, "key-deleted": {0, 970}, "local": {6, 18},
 			"live-copy": {0, 17}, "clocks-apart": {1000}, "clock-back": {0}, "reset": {970}, "policy-change": {1000}}},
-		"fixed_window of a day": {func(e *Exposure) { e.Window, e.Cell, e.Recovered = 1440*minute, 1440*minute, true }, map[string][]int64{
+		"fixed_window of a day": {func(e *Exposure) { e.Window, e.Cell, e.Recovered = 1440*minute, 1440*minute, true }, map[string][]quantity.Units{
 			"store-lost": {0, 0, 5}, "stale-replica": {7, 970, 400, 970}, "key-deleted": {0, 970}, "local": {6, 18},
 			"live-copy": {0, 1}, "clocks-apart": {1000}, "clock-back": {0}, "reset": {970}, "policy-change": {1000}}},
-		"sliding_window_counter": {func(e *Exposure) { e.Kind = algorithms.SlidingWindowCounter }, map[string][]int64{
+		"sliding_window_counter": {func(e *Exposure) { e.Kind = algorithms.SlidingWindowCounter }, map[string][]quantity.Units{
 			"store-lost": {0}, "stale-replica": {7, 970, 400, 970}, "key-deleted": {0, 970}, "local": {3, 9},
 			"live-copy": {0, 17}, "clocks-apart": {63}, "clock-back": {0}, "reset": {970}, "policy-change": {1000}}},
-		"sliding_window_log": {func(e *Exposure) { e.Kind, e.Cell, e.Clock = algorithms.SlidingWindowLog, 6*Second, Second/10 }, map[string][]int64{
+		"sliding_window_log": {func(e *Exposure) { e.Kind, e.Cell, e.Clock = algorithms.SlidingWindowLog, 6*Second, Second/10 }, map[string][]quantity.Units{
 			"store-lost": {0}, "stale-replica": {7, 970, 400, 970}, "key-deleted": {0, 970}, "local": {3, 9},
 			"live-copy": {0, 17}, "clocks-apart": {0}, "clock-back": {0}, "reset": {970}, "policy-change": {1000}}},
-		"token_bucket": {func(e *Exposure) { e.Kind = algorithms.TokenBucket }, map[string][]int64{
+		"token_bucket": {func(e *Exposure) { e.Kind = algorithms.TokenBucket }, map[string][]quantity.Units{
 			"store-lost": {0}, "stale-replica": {97, 400, 1000 + 100}, "key-deleted": {0, 97 + 32}, "local": {12, 36},
 			"live-copy": {0, 17}, "clocks-apart": {54}, "clock-back": {0}, "reset": {97}, "policy-change": {1100}}},
-		"leaky_bucket": {func(e *Exposure) { e.Kind = algorithms.LeakyBucket }, map[string][]int64{
+		"leaky_bucket": {func(e *Exposure) { e.Kind = algorithms.LeakyBucket }, map[string][]quantity.Units{
 			"store-lost": {0}, "stale-replica": {40, 400, 970}, "key-deleted": {0, 40 + 32}, "local": {12, 36},
 			"live-copy": {0, 17}, "clocks-apart": {27}, "clock-back": {0}, "reset": {40}, "policy-change": {1100}}},
-		"leaky_bucket of a tenth of a second": {func(e *Exposure) { e.Kind, e.Window = algorithms.LeakyBucket, Second/10 }, map[string][]int64{
+		"leaky_bucket of a tenth of a second": {func(e *Exposure) { e.Kind, e.Window = algorithms.LeakyBucket, Second/10 }, map[string][]quantity.Units{
 			"store-lost": {0}, "stale-replica": {40, 4000, 9700}, "key-deleted": {0, 40 + 19_000}, "local": {12, 36},
 			"live-copy": {0, 970}, "clocks-apart": {16_000}, "clock-back": {0}, "reset": {40}, "policy-change": {1100}}},
 	} {
@@ -115,7 +118,7 @@ func TestBoundsOfEachAlgorithm(t *testing.T) {
 	}
 }
 
-func holds(t *testing.T, got, want map[string][]int64) {
+func holds(t *testing.T, got, want map[string][]quantity.Units) {
 	t.Helper()
 	for cause, figures := range want {
 		if !slices.Equal(got[cause], figures) {
@@ -136,37 +139,37 @@ func TestBoundsOfCircumstances(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*Exposure)
 		cause  string
-		want   []int64
+		want   []quantity.Units
 	}{
-		"a minute is short":                 {nil, "store-lost", []int64{0}},
-		"more is long":                      {func(e *Exposure) { long(e); e.Rate = 1 }, "store-lost", []int64{0, 0, 5}},
-		"a bucket is short":                 {func(e *Exposure) { long(e); e.Kind, e.Recovered = algorithms.LeakyBucket, false }, "store-lost", []int64{0}},
-		"more a second than a hundredth":    {func(e *Exposure) { long(e); e.Rate = 55 }, "store-lost", []int64{0, 0, 59}},
-		"more a second than may be held":    {func(e *Exposure) { long(e); e.Rate = 5000 }, "store-lost", []int64{0, 0, 970}},
-		"a limit's own rate":                {func(e *Exposure) { long(e); e.Window = 100 * Second }, "store-lost", []int64{0, 0, 14}},
-		"a hundredth is rounded up":         {func(e *Exposure) { long(e); e.Limit = 1001 }, "store-lost", []int64{0, 0, 6}},
-		"no lag":                            {func(e *Exposure) { e.Lag = 0 }, "stale-replica", []int64{0, 970, 400, 970}},
-		"lag beyond what can be held":       {func(e *Exposure) { e.Lag = 5000 }, "stale-replica", []int64{970, 970, 400, 970}},
-		"a borrowing limit":                 {func(e *Exposure) { e.Borrowing = 500_000 }, "stale-replica", []int64{7, 600, 400, 600}},
-		"nothing is lent":                   {func(e *Exposure) { e.Lending = 0 }, "stale-replica", []int64{7, 400, 400, 400}},
-		"what was given back comes again":   {func(e *Exposure) { e.Borrowing = 0 }, "key-deleted", []int64{0, 970}},
-		"deny":                              {func(e *Exposure) { e.OnFailure = FailDeny }, "local", []int64{0}},
-		"allow":                             {func(e *Exposure) { e.OnFailure = FailAllow }, "local", []int64{-1}},
-		"one node":                          {func(e *Exposure) { e.Nodes = 1 }, "local", []int64{20}},
-		"a reserve":                         {func(e *Exposure) { e.Reserve = 100_000 }, "local", []int64{0}},
-		"a reserve under deny":              {func(e *Exposure) { e.OnFailure, e.Reserve = FailDeny, 100_000 }, "local", []int64{0}},
-		"a store less a reserve":            {func(e *Exposure) { e.Reserve = 100_000 }, "stale-replica", []int64{7, 873, 360, 873}},
-		"a queue less a reserve":            {func(e *Exposure) { e.Kind, e.Reserve = algorithms.LeakyBucket, 100_000 }, "stale-replica", []int64{36, 360, 873}},
-		"all may be lent":                   {func(e *Exposure) { e.Lending = PPM }, "local", []int64{0, 0}},
-		"clocks within the margin":          {func(e *Exposure) { e.Kind = algorithms.SlidingWindowCounter; e.Clock = e.ClockMargin }, "clocks-apart", []int64{0}},
-		"clocks beyond the margin":          {func(e *Exposure) { e.Kind = algorithms.SlidingWindowCounter; e.Clock = e.ClockMargin + 1 }, "clocks-apart", []int64{1}},
-		"clocks beyond the margin: log":     {func(e *Exposure) { e.Kind = algorithms.SlidingWindowLog; e.Clock = e.ClockMargin + 1 }, "clocks-apart", []int64{760}},
-		"clocks a window beyond the margin": {func(e *Exposure) { e.Kind = algorithms.SlidingWindowCounter; e.Clock = e.ClockMargin + 2*minute }, "clocks-apart", []int64{760}},
-		"clocks apart beyond the others":    {func(e *Exposure) { e.Clock = 4 * minute }, "clocks-apart", []int64{2 * 800}},
-		"clocks two windows apart":          {func(e *Exposure) { e.Clock = minute + 1 }, "clocks-apart", []int64{2000}},
-		"clocks together: fixed window":     {func(e *Exposure) { e.Clock = 0 }, "clocks-apart", []int64{0}},
-		"clocks together: bucket":           {func(e *Exposure) { e.Kind = algorithms.LeakyBucket; e.Clock = 0 }, "clocks-apart", []int64{0}},
-		"clocks a microsecond apart: rate":  {func(e *Exposure) { e.Kind = algorithms.LeakyBucket; e.Clock = 1 }, "clocks-apart", []int64{1}},
+		"a minute is short":                 {nil, "store-lost", []quantity.Units{0}},
+		"more is long":                      {func(e *Exposure) { long(e); e.Rate = 1 }, "store-lost", []quantity.Units{0, 0, 5}},
+		"a bucket is short":                 {func(e *Exposure) { long(e); e.Kind, e.Recovered = algorithms.LeakyBucket, false }, "store-lost", []quantity.Units{0}},
+		"more a second than a hundredth":    {func(e *Exposure) { long(e); e.Rate = 55 }, "store-lost", []quantity.Units{0, 0, 59}},
+		"more a second than may be held":    {func(e *Exposure) { long(e); e.Rate = 5000 }, "store-lost", []quantity.Units{0, 0, 970}},
+		"a limit's own rate":                {func(e *Exposure) { long(e); e.Window = 100 * Second }, "store-lost", []quantity.Units{0, 0, 14}},
+		"a hundredth is rounded up":         {func(e *Exposure) { long(e); e.Limit = 1001 }, "store-lost", []quantity.Units{0, 0, 6}},
+		"no lag":                            {func(e *Exposure) { e.Lag = 0 }, "stale-replica", []quantity.Units{0, 970, 400, 970}},
+		"lag beyond what can be held":       {func(e *Exposure) { e.Lag = 5000 }, "stale-replica", []quantity.Units{970, 970, 400, 970}},
+		"a borrowing limit":                 {func(e *Exposure) { e.Borrowing = 500_000 }, "stale-replica", []quantity.Units{7, 600, 400, 600}},
+		"nothing is lent":                   {func(e *Exposure) { e.Lending = 0 }, "stale-replica", []quantity.Units{7, 400, 400, 400}},
+		"what was given back comes again":   {func(e *Exposure) { e.Borrowing = 0 }, "key-deleted", []quantity.Units{0, 970}},
+		"deny":                              {func(e *Exposure) { e.OnFailure = FailDeny }, "local", []quantity.Units{0}},
+		"allow":                             {func(e *Exposure) { e.OnFailure = FailAllow }, "local", []quantity.Units{-1}},
+		"one node":                          {func(e *Exposure) { e.Nodes = 1 }, "local", []quantity.Units{20}},
+		"a reserve":                         {func(e *Exposure) { e.Reserve = 100_000 }, "local", []quantity.Units{0}},
+		"a reserve under deny":              {func(e *Exposure) { e.OnFailure, e.Reserve = FailDeny, 100_000 }, "local", []quantity.Units{0}},
+		"a store less a reserve":            {func(e *Exposure) { e.Reserve = 100_000 }, "stale-replica", []quantity.Units{7, 873, 360, 873}},
+		"a queue less a reserve":            {func(e *Exposure) { e.Kind, e.Reserve = algorithms.LeakyBucket, 100_000 }, "stale-replica", []quantity.Units{36, 360, 873}},
+		"all may be lent":                   {func(e *Exposure) { e.Lending = PPM }, "local", []quantity.Units{0, 0}},
+		"clocks within the margin":          {func(e *Exposure) { e.Kind = algorithms.SlidingWindowCounter; e.Clock = e.ClockMargin }, "clocks-apart", []quantity.Units{0}},
+		"clocks beyond the margin":          {func(e *Exposure) { e.Kind = algorithms.SlidingWindowCounter; e.Clock = e.ClockMargin + 1 }, "clocks-apart", []quantity.Units{1}},
+		"clocks beyond the margin: log":     {func(e *Exposure) { e.Kind = algorithms.SlidingWindowLog; e.Clock = e.ClockMargin + 1 }, "clocks-apart", []quantity.Units{760}},
+		"clocks a window beyond the margin": {func(e *Exposure) { e.Kind = algorithms.SlidingWindowCounter; e.Clock = e.ClockMargin + 2*minute }, "clocks-apart", []quantity.Units{760}},
+		"clocks apart beyond the others":    {func(e *Exposure) { e.Clock = 4 * minute }, "clocks-apart", []quantity.Units{2 * 800}},
+		"clocks two windows apart":          {func(e *Exposure) { e.Clock = minute + 1 }, "clocks-apart", []quantity.Units{2000}},
+		"clocks together: fixed window":     {func(e *Exposure) { e.Clock = 0 }, "clocks-apart", []quantity.Units{0}},
+		"clocks together: bucket":           {func(e *Exposure) { e.Kind = algorithms.LeakyBucket; e.Clock = 0 }, "clocks-apart", []quantity.Units{0}},
+		"clocks a microsecond apart: rate":  {func(e *Exposure) { e.Kind = algorithms.LeakyBucket; e.Clock = 1 }, "clocks-apart", []quantity.Units{1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := figures(exposed(c.change))[c.cause]; !slices.Equal(got, c.want) {
@@ -179,9 +182,9 @@ func TestBoundsOfCircumstances(t *testing.T) {
 // TestBoundsByRegion: each region has its own number, for the key for which it is largest.
 func TestBoundsByRegion(t *testing.T) {
 	e := exposed(nil)
-	e.Splits = []Split{{Units: []int64{334, 333, 333}, Burst: make([]int64, 3)}, {Units: []int64{333, 334, 333}, Burst: make([]int64, 3)}}
+	e.Splits = []Split{{Units: []quantity.Units{334, 333, 333}, Burst: make([]quantity.Units, 3)}, {Units: []quantity.Units{333, 334, 333}, Burst: make([]quantity.Units, 3)}}
 	for _, b := range Bounds(e) {
-		if b.Formula == "F" && !slices.Equal(b.Regions, []int64{334, 334, 333}) {
+		if b.Formula == "F" && !slices.Equal(b.Regions, []quantity.Units{334, 334, 333}) {
 			t.Errorf("F by region: %d", b.Regions)
 		}
 		if b.Regions != nil && b.Most != slices.Max(b.Regions) {
@@ -201,9 +204,9 @@ func TestHomeMode(t *testing.T) {
 	e := exposed(func(e *Exposure) { e.Limit, e.Lending = 3, PPM })
 	e.Splits = nil
 	for rotation := range uint64(3) {
-		e.Splits = append(e.Splits, SplitOf(3, 0, []int64{40, 40, 20}, rotation, true))
+		e.Splits = append(e.Splits, SplitOf(3, 0, []quantity.Units{40, 40, 20}, rotation, true))
 	}
-	holds(t, figures(e), map[string][]int64{"store-lost": {0}, "stale-replica": {3, 3, 3, 3}, "live-copy": {0, 1}, "key-deleted": {0, 3}, "local": {0, 0},
+	holds(t, figures(e), map[string][]quantity.Units{"store-lost": {0}, "stale-replica": {3, 3, 3, 3}, "live-copy": {0, 1}, "key-deleted": {0, 3}, "local": {0, 0},
 		"clocks-apart": {3}, "clock-back": {0}, "reset": {3}, "policy-change": {3}})
 }
 
@@ -211,11 +214,11 @@ func TestHomeMode(t *testing.T) {
 func TestLoneRegion(t *testing.T) {
 	for _, change := range []func(*Exposure){nil, func(e *Exposure) { e.Kind = algorithms.SlidingWindowCounter }, func(e *Exposure) { e.Kind = algorithms.TokenBucket }} {
 		e := exposed(change)
-		e.Splits = []Split{SplitOf(e.Limit, 100, []int64{1}, 0, false)}
+		e.Splits = []Split{SplitOf(e.Limit, 100, []quantity.Units{1}, 0, false)}
 		if h := e.Holdings()[0]; h.Lends != 0 || h.Rights != e.Limit || h.MaxBurst != 100 {
 			t.Errorf("holding %+v", h)
 		}
-		if got := figures(e)["clocks-apart"]; !slices.Equal(got, []int64{0}) {
+		if got := figures(e)["clocks-apart"]; !slices.Equal(got, []quantity.Units{0}) {
 			t.Errorf("clocks apart: %d", got)
 		}
 	}
@@ -229,7 +232,7 @@ func TestTwoRegionsFarApartDoNotTrade(t *testing.T) {
 		"token_bucket": func(e *Exposure) { e.Kind = algorithms.TokenBucket }, "leaky_bucket": func(e *Exposure) { e.Kind = algorithms.LeakyBucket },
 	} {
 		e := exposed(change)
-		e.Splits = []Split{SplitOf(e.Limit, 100, []int64{60, 40}, 0, false)}
+		e.Splits = []Split{SplitOf(e.Limit, 100, []quantity.Units{60, 40}, 0, false)}
 		if e.Clock = 2*e.Cell - 1; figures(e)["clocks-apart"][0] == 0 {
 			t.Errorf("%s: nothing is exceeded less than two cells apart", name)
 		}
@@ -250,7 +253,7 @@ func TestBoundsAreNumbers(t *testing.T) {
 			}
 		}
 		for _, b := range Bounds(e) {
-			for _, units := range append([]int64{b.Most}, b.Regions...) {
+			for _, units := range append([]quantity.Units{b.Most}, b.Regions...) {
 				if units < 0 || units > MaxExcess {
 					t.Fatalf("%s, %s: %d", b.Cause, b.When, units)
 				}
@@ -266,25 +269,25 @@ func anyExposure(t *rapid.T) Exposure {
 	units := rapid.OneOf(rapid.Int64Range(1, 1<<51), rapid.Int64Range(1, 100))
 	e := Exposure{
 		Kind:        rapid.SampledFrom(algorithms.Kinds).Draw(t, "kind"),
-		Limit:       units.Draw(t, "limit"),
+		Limit:       quantity.Units(units.Draw(t, "limit")),
 		Window:      rapid.Int64Range(1, 366*1440*minute).Draw(t, "window"),
 		Recovered:   rapid.Bool().Draw(t, "recovered"),
-		Lending:     rapid.Int64Range(0, PPM).Draw(t, "lending"),
-		Borrowing:   rapid.Int64Range(-1, PPM*PPM).Draw(t, "borrowing"),
+		Lending:     quantity.PPM(rapid.Int64Range(0, PPM).Draw(t, "lending")),
+		Borrowing:   quantity.PPM(rapid.Int64Range(-1, PPM*PPM).Draw(t, "borrowing")),
 		OnFailure:   rapid.SampledFrom([]OnFailure{FailLocal, FailDeny, FailAllow}).Draw(t, "on failure"),
-		Reserve:     rapid.Int64Range(0, PPM).Draw(t, "reserve"),
+		Reserve:     quantity.PPM(rapid.Int64Range(0, PPM).Draw(t, "reserve")),
 		Nodes:       rapid.Int64Range(1, 10_000).Draw(t, "nodes"),
-		Rate:        rapid.Int64Range(0, 1<<51).Draw(t, "rate"),
-		Lag:         rapid.Int64Range(0, 1<<51).Draw(t, "lag"),
+		Rate:        quantity.Units(rapid.Int64Range(0, 1<<51).Draw(t, "rate")),
+		Lag:         quantity.Units(rapid.Int64Range(0, 1<<51).Draw(t, "lag")),
 		Clock:       rapid.Int64Range(0, 1<<51).Draw(t, "clock"),
 		ClockMargin: rapid.Int64Range(0, Second).Draw(t, "clock margin"),
 	}
 	e.Cell = e.Window
-	burst := int64(0)
+	burst := quantity.Units(0)
 	if e.Kind.Bucket() {
-		e.Cell, burst = Second, units.Draw(t, "burst")
+		e.Cell, burst = Second, quantity.Units(units.Draw(t, "burst"))
 	}
-	weights := rapid.SliceOfN(rapid.Int64Range(1, 1_000_000), 1, 64).Draw(t, "weights")
+	weights := rapid.SliceOfN(drawUnits(1, 1_000_000), 1, 64).Draw(t, "weights")
 	home := rapid.Bool().Draw(t, "home")
 	if home {
 		e.Lending, e.Borrowing, e.Reserve = PPM, -1, 0

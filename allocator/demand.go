@@ -1,6 +1,10 @@
 package allocator
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/quotad/quotad/quantity"
+)
 
 // Second is a second in microseconds.
 const Second = 1_000_000
@@ -34,16 +38,16 @@ const (
 // Denied units count as demand, but at most twice as many as counted (or were admitted) in the
 // sample before: a storm of retries is not demand. The zero value is ready to use.
 type Demand struct {
-	units   [demandSamples]int64 // demand, with the denied units that count
-	elapsed [demandSamples]int64 // microseconds that each sample stands for
-	count   int                  // samples taken, at most demandSamples
-	next    int                  // where the next sample goes
-	denied  int64                // units denied and counted in the last sample
+	units   [demandSamples]quantity.Units // demand, with the denied units that count
+	elapsed [demandSamples]int64          // microseconds that each sample stands for
+	count   int                           // samples taken, at most demandSamples
+	next    int                           // where the next sample goes
+	denied  quantity.Units                // units denied and counted in the last sample
 }
 
 // Sample adds a sample: the units admitted and denied in the last elapsed microseconds. elapsed
 // counts as half a tick at least.
-func (d *Demand) Sample(admitted, denied, elapsed int64) {
+func (d *Demand) Sample(admitted, denied quantity.Units, elapsed int64) {
 	elapsed = max(elapsed, minSample)
 	d.denied = CountedDenials(denied, d.denied, admitted)
 	d.units[d.next], d.elapsed[d.next] = admitted+d.denied, elapsed
@@ -53,8 +57,10 @@ func (d *Demand) Sample(admitted, denied, elapsed int64) {
 
 // Rate returns the estimate in milliunits per second, for cells of the given length in
 // microseconds.
-func (d *Demand) Rate(cell int64) int64 {
-	var units, elapsed, last int64
+func (d *Demand) Rate(cell int64) quantity.MilliRate {
+	var units quantity.Units
+	var elapsed int64
+	var last quantity.MilliRate
 	for n := range d.count {
 		i := (d.next - 1 - n + demandSamples) % demandSamples
 		enough := units >= demandUnits || (n >= demandReach && elapsed >= cell)
@@ -77,7 +83,7 @@ const minSample = Interval / 2
 // Latest returns the estimate in milliunits per second, including what was asked since the last
 // sample. rate is the result of Rate. What came since counts only once half a tick has passed, and
 // only if it raises the estimate.
-func (d *Demand) Latest(rate, admitted, denied, elapsed int64) int64 {
+func (d *Demand) Latest(rate quantity.MilliRate, admitted, denied quantity.Units, elapsed int64) quantity.MilliRate {
 	if elapsed < minSample {
 		return rate
 	}
@@ -85,23 +91,23 @@ func (d *Demand) Latest(rate, admitted, denied, elapsed int64) int64 {
 }
 
 // since returns the rate of what was asked since the last sample, in milliunits per second.
-func (d *Demand) since(admitted, denied, elapsed int64) int64 {
+func (d *Demand) since(admitted, denied quantity.Units, elapsed int64) quantity.MilliRate {
 	return PerSecond(admitted+CountedDenials(denied, d.denied, admitted), elapsed)
 }
 
 // CountedDenials returns how many of the denied units count as demand: at most twice the larger of
 // those that counted in the sample before and those admitted in this one, and of these at least 1.
-func CountedDenials(denied, before, admitted int64) int64 {
+func CountedDenials(denied, before, admitted quantity.Units) quantity.Units {
 	return min(denied, 2*max(before, admitted, 1))
 }
 
 // PerSecond converts units in elapsed microseconds to milliunits per second.
-func PerSecond(units, elapsed int64) int64 {
+func PerSecond(units quantity.Units, elapsed int64) quantity.MilliRate {
 	if elapsed <= 0 {
 		return 0
 	}
 	rate, _ := mulDiv(units, 1000*Second, elapsed)
-	return min(rate, maxRate)
+	return quantity.MilliRate(min(rate, maxRate))
 }
 
 // maxRate bounds rates, so that sums over regions stay in range.
@@ -113,7 +119,7 @@ const maxUnits = 1 << 52
 
 // Over returns the units that come in a time at a rate in milliunits per second, rounded up, at
 // most 2^52.
-func Over(rate, microseconds int64) int64 {
+func Over(rate quantity.MilliRate, microseconds int64) quantity.Units {
 	if rate <= 0 || microseconds <= 0 {
 		return 0
 	}
@@ -121,7 +127,7 @@ func Over(rate, microseconds int64) int64 {
 	if rest > 0 && units < maxUnits {
 		units++
 	}
-	return min(units, maxUnits)
+	return quantity.Units(min(units, maxUnits))
 }
 
 // fewUnits is a demand, in milliunits per second, below which a mean over a second or two tells
@@ -131,7 +137,7 @@ const fewUnits = 16_000
 // Likely returns the demand by which a region asks, in milliunits per second: the mean over the
 // last second or so, unless the demand has plainly changed or is below fewUnits. latest, the higher
 // estimate that decides when to ask, would be too much every other time.
-func Likely(mean, latest int64) int64 {
+func Likely(mean, latest quantity.MilliRate) quantity.MilliRate {
 	if latest >= fewUnits && !Changed(mean, latest) {
 		return mean
 	}
@@ -141,7 +147,7 @@ func Likely(mean, latest int64) int64 {
 // Smoothed returns the mean demand after one more tick: it follows the rate by a quarter of the
 // difference, and at once where the demand has plainly changed. It is exponential smoothing with a
 // time constant of about a second.
-func Smoothed(mean, rate int64) int64 {
+func Smoothed(mean, rate quantity.MilliRate) quantity.MilliRate {
 	step := (rate - mean) / 4
 	if step == 0 || Changed(mean, rate) {
 		return rate
@@ -153,7 +159,7 @@ func Smoothed(mean, rate int64) int64 {
 // more than chance explains. Units that are counted for two ticks vary as a Poisson process does,
 // with a variance equal to their mean, and three standard deviations are taken for chance. Rates
 // are milliunits per second, at least 0.
-func Changed(old, now int64) bool {
+func Changed(old, now quantity.MilliRate) bool {
 	const perRate = 9 * 1000 * Second / (2 * Interval)
 	apart := max(old-now, now-old)
 	hi, lo := bits.Mul64(uint64(apart), uint64(apart))

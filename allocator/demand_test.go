@@ -4,6 +4,7 @@ import (
 	"math/big"
 	"testing"
 
+	"github.com/quotad/quotad/quantity"
 	"pgregory.net/rapid"
 )
 
@@ -11,7 +12,7 @@ import (
 // explains.
 func TestChanged(t *testing.T) {
 	for _, x := range []struct {
-		old, now int64
+		old, now quantity.MilliRate
 		want     bool
 	}{
 		{0, 0, false}, {0, 1, false}, {0, 100_000, true}, {100_000, 0, true}, {300_000, 300_000, false},
@@ -31,12 +32,12 @@ func TestChanged(t *testing.T) {
 func TestChangedIsByChance(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		rate := rapid.OneOf(rapid.Int64Range(0, 100_000), rapid.Int64Range(0, maxRate))
-		old, now := rate.Draw(r, "old"), rate.Draw(r, "now")
-		apart := new(big.Rat).SetInt64(max(old-now, now-old))
+		old, now := quantity.MilliRate(rate.Draw(r, "old")), quantity.MilliRate(rate.Draw(r, "now"))
+		apart := new(big.Rat).SetInt64(int64(max(old-now, now-old)))
 		two := big.NewRat(2*Interval, 1000*Second) // from milliunits a second to units in two ticks
-		units, counted := new(big.Rat).Mul(apart, two), new(big.Rat).Mul(big.NewRat(max(old, now), 1), two)
+		units, counted := new(big.Rat).Mul(apart, two), new(big.Rat).Mul(big.NewRat(int64(max(old, now)), 1), two)
 		square, chance := new(big.Rat).Mul(units, units), new(big.Rat).Mul(big.NewRat(9, 1), counted)
-		want := apart.Cmp(big.NewRat(old/4, 1)) > 0 && square.Cmp(chance) > 0
+		want := apart.Cmp(big.NewRat(int64(old/4), 1)) > 0 && square.Cmp(chance) > 0
 		if got := Changed(old, now); got != want {
 			r.Fatalf("from %d to %d: changed %t, want %t", old, now, got, want)
 		}
@@ -44,7 +45,7 @@ func TestChangedIsByChance(t *testing.T) {
 }
 
 func TestLikely(t *testing.T) {
-	for name, c := range map[string]struct{ mean, latest, want int64 }{
+	for name, c := range map[string]struct{ mean, latest, want quantity.MilliRate }{
 		"little to count: the latest":         {300_000, 15_999, 15_999},
 		"as before: the mean":                 {300_000, 320_000, 300_000},
 		"plainly more":                        {300_000, 900_000, 900_000},
@@ -59,7 +60,7 @@ func TestLikely(t *testing.T) {
 
 // TestSmoothed: the mean reaches a demand that lasts, from above and below, without passing it.
 func TestSmoothed(t *testing.T) {
-	for _, c := range []struct{ mean, rate, want int64 }{
+	for _, c := range []struct{ mean, rate, want quantity.MilliRate }{
 		{0, 900_000, 900_000}, {300_000, 340_000, 310_000}, {340_000, 300_000, 330_000}, {100, 103, 103}, {103, 100, 100},
 	} {
 		if got := Smoothed(c.mean, c.rate); got != c.want {
@@ -68,7 +69,7 @@ func TestSmoothed(t *testing.T) {
 	}
 	rapid.Check(t, func(r *rapid.T) {
 		rate := rapid.OneOf(rapid.Int64Range(0, 100_000), rapid.Int64Range(0, maxRate))
-		mean, to := rate.Draw(r, "mean"), rate.Draw(r, "rate")
+		mean, to := quantity.MilliRate(rate.Draw(r, "mean")), quantity.MilliRate(rate.Draw(r, "rate"))
 		next := mean
 		for n := 0; next != to; n++ {
 			was := next
@@ -85,7 +86,11 @@ func TestLatest(t *testing.T) {
 	var d Demand
 	d.Sample(20, 0, Interval)
 	rate := d.Rate(Second)
-	for _, c := range []struct{ admitted, elapsed, want int64 }{
+	for _, c := range []struct {
+		admitted quantity.Units
+		elapsed  int64
+		want     quantity.MilliRate
+	}{
 		{1000, Interval/2 - 1, 100_000}, {20, Interval / 2, 200_000}, {0, Interval, 100_000}, {40, Interval, 200_000},
 	} {
 		if got := d.Latest(rate, c.admitted, 0, c.elapsed); got != c.want {

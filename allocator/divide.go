@@ -3,18 +3,20 @@ package allocator
 import (
 	"cmp"
 	"slices"
+
+	"github.com/quotad/quotad/quantity"
 )
 
 // Offer is what one peer may have to give.
 type Offer struct {
-	Peer  int   // the caller's number of the peer
-	Back  int64 // rights we lent it that it may give back
-	Spare int64 // what it may lend of its own
-	Some  bool  // it may have something although it is not thought to; used for the tail only
+	Peer  int            // the caller's number of the peer
+	Back  quantity.Units // rights we lent it that it may give back
+	Spare quantity.Units // what it may lend of its own
+	Some  bool           // it may have something although it is not thought to; used for the tail only
 }
 
 // Offered returns how many units all peers together are thought to have.
-func Offered(offers []Offer) (units int64) {
+func Offered(offers []Offer) (units quantity.Units) {
 	for _, o := range offers {
 		units += o.Back + o.Spare
 	}
@@ -24,11 +26,11 @@ func Offered(offers []Offer) (units int64) {
 // Fewest returns the largest offers that together reach 1.5 times the units, the largest first. It
 // returns all offers if they do not reach that. The other peers are not asked: they keep what they
 // have, and cost no message. It sorts the offers in place.
-func Fewest(offers []Offer, units int64) []Offer {
+func Fewest(offers []Offer, units quantity.Units) []Offer {
 	slices.SortStableFunc(offers, func(a, b Offer) int {
 		return cmp.Compare(b.Back+b.Spare, a.Back+a.Spare)
 	})
-	var sum int64
+	var sum quantity.Units
 	for i, o := range offers {
 		sum += o.Back + o.Spare
 		if sum >= units+units/2 {
@@ -41,7 +43,7 @@ func Fewest(offers []Offer, units int64) []Offer {
 // Portion is the part of an ask that goes to one peer.
 type Portion struct {
 	Peer  int
-	Units int64
+	Units quantity.Units
 }
 
 // Divide splits an ask over peers in proportion to what each may have, in whole units. A region in
@@ -52,7 +54,7 @@ type Portion struct {
 // If more is lacking than all peers are thought to have, each peer whose offer says Some is asked
 // for at least tail units. jitter (parts per million) decides which peers get the units left over
 // from rounding. The largest portion comes first.
-func (k *Scratch) Divide(units, tail int64, offers []Offer, jitter int64, inNeed bool) []Portion {
+func (k *Scratch) Divide(units, tail quantity.Units, offers []Offer, jitter quantity.PPM, inNeed bool) []Portion {
 	total := Offered(offers)
 	k.weights = sized(k.weights, len(offers))
 	weights := k.weights

@@ -3,6 +3,8 @@ package allocator
 import (
 	"math/bits"
 	"slices"
+
+	"github.com/quotad/quotad/quantity"
 )
 
 // Entitlements splits a limit over regions in proportion to their weights. Parts are rounded down,
@@ -10,12 +12,12 @@ import (
 // add up to the limit. Equal remainders are served in the order of the regions, beginning with the
 // region that rotation, a hash of the key, chooses: over many keys no region always gets nothing.
 // Weights are not negative, and not all zero; a region of weight 0 gets nothing.
-func Entitlements(limit int64, weights []int64, rotation uint64) []int64 {
+func Entitlements(limit quantity.Units, weights []quantity.Units, rotation uint64) []quantity.Units {
 	return new(Scratch).entitlements(limit, weights, rotation)
 }
 
-func (k *Scratch) entitlements(limit int64, weights []int64, rotation uint64) []int64 {
-	var total int64
+func (k *Scratch) entitlements(limit quantity.Units, weights []quantity.Units, rotation uint64) []quantity.Units {
+	var total quantity.Units
 	for _, w := range weights {
 		total += w
 	}
@@ -24,7 +26,7 @@ func (k *Scratch) entitlements(limit int64, weights []int64, rotation uint64) []
 	split, remainder := k.given, k.remainder
 	left := limit
 	for i, w := range weights {
-		split[i], remainder[i] = mulDiv(limit, w, total)
+		split[i], remainder[i] = mulDiv(limit, int64(w), int64(total))
 		left -= split[i]
 	}
 	if left == 0 {
@@ -38,7 +40,7 @@ func (k *Scratch) entitlements(limit int64, weights []int64, rotation uint64) []
 
 // byRemainder returns the positions with a weight, the largest remainder first. Equal remainders
 // come in the order of their positions, beginning at first and going round.
-func (k *Scratch) byRemainder(weights []int64, first int) []int {
+func (k *Scratch) byRemainder(weights []quantity.Units, first int) []int {
 	order := k.order[:0]
 	for n := range weights {
 		i := first + n
@@ -77,8 +79,8 @@ func sized[E any](s []E, n int) []E {
 
 // Split is what each region is entitled to of one bucket, by its position in the document.
 type Split struct {
-	Units []int64 // of the limit; the sum is the limit exactly
-	Burst []int64 // of the burst; the sum is the burst exactly
+	Units []quantity.Units // of the limit; the sum is the limit exactly
+	Burst []quantity.Units // of the burst; the sum is the burst exactly
 }
 
 // SplitOf splits a limit, and the burst of a bucket (0 for windows), over regions in proportion to
@@ -87,7 +89,7 @@ type Split struct {
 //
 // In home mode, for amounts too small to be split, everything belongs to one region. The rotation,
 // a hash of the key, chooses it from those with a weight; the others borrow from it.
-func SplitOf(limit, burst int64, weights []int64, rotation uint64, home bool) Split {
+func SplitOf(limit, burst quantity.Units, weights []quantity.Units, rotation uint64, home bool) Split {
 	if home {
 		return Split{Units: atHome(limit, weights, rotation), Burst: atHome(burst, weights, rotation)}
 	}
@@ -106,9 +108,9 @@ func SplitOf(limit, burst int64, weights []int64, rotation uint64, home bool) Sp
 // its store, in parts per million: F - floor(v F) units and B - floor(v B) of the burst. A region
 // that is entitled to something has at least one unit of it in its store, unless the reserve is
 // everything.
-func (s Split) Stored(reserve int64) Split {
-	less := func(all []int64) []int64 {
-		stored := make([]int64, len(all))
+func (s Split) Stored(reserve quantity.PPM) Split {
+	less := func(all []quantity.Units) []quantity.Units {
+		stored := make([]quantity.Units, len(all))
 		for i, units := range all {
 			stored[i] = units - Part(units, reserve)
 		}
@@ -118,14 +120,14 @@ func (s Split) Stored(reserve int64) Split {
 }
 
 // atHome gives all units to one of the regions with a weight.
-func atHome(units int64, weights []int64, rotation uint64) []int64 {
+func atHome(units quantity.Units, weights []quantity.Units, rotation uint64) []quantity.Units {
 	var homes []int
 	for i, w := range weights {
 		if w > 0 {
 			homes = append(homes, i)
 		}
 	}
-	split := make([]int64, len(weights))
+	split := make([]quantity.Units, len(weights))
 	split[homes[rotation%uint64(len(homes))]] = units
 	return split
 }
@@ -133,17 +135,17 @@ func atHome(units int64, weights []int64, rotation uint64) []int64 {
 // RegionPart is one region's part of a bucket by the document, in units. It is the same for every
 // cell.
 type RegionPart struct {
-	Entitlement   int64
-	Burst         int64
-	Lendable      int64 // the most of its entitlement that it may lend of a cell
-	LendableBurst int64 // the most of its burst that it may lend of a cell
-	Borrowable    int64 // the most that it may borrow of a cell
+	Entitlement   quantity.Units
+	Burst         quantity.Units
+	Lendable      quantity.Units // the most of its entitlement that it may lend of a cell
+	LendableBurst quantity.Units // the most of its burst that it may lend of a cell
+	Borrowable    quantity.Units // the most that it may borrow of a cell
 }
 
 // RegionPartOf returns the part of a region with the given entitlement and burst. lending and
 // borrowing are parts per million of its entitlement; with a negative borrowing only the limit
 // bounds what it may borrow.
-func RegionPartOf(entitlement, burst, limit, lending, borrowing int64) RegionPart {
+func RegionPartOf(entitlement, burst, limit quantity.Units, lending, borrowing quantity.PPM) RegionPart {
 	p := RegionPart{Entitlement: entitlement, Burst: burst, Borrowable: limit,
 		Lendable: Part(entitlement, lending), LendableBurst: Part(burst, lending)}
 	if borrowing >= 0 {
@@ -156,8 +158,8 @@ func RegionPartOf(entitlement, burst, limit, lending, borrowing int64) RegionPar
 const PPM = 1_000_000
 
 // Part returns the given parts per million of units, rounded down.
-func Part(units, ppm int64) int64 {
-	q, _ := mulDiv(units, ppm, PPM)
+func Part(units quantity.Units, ppm quantity.PPM) quantity.Units {
+	q, _ := mulDiv(units, int64(ppm), PPM)
 	return q
 }
 

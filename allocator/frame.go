@@ -1,6 +1,9 @@
 package allocator
 
-import "github.com/quotad/quotad/algorithms"
+import (
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/quantity"
+)
 
 // Frame says how one bucket divides time. With the traits of its kind it decides what that means
 // for the plan. Lengths are microseconds, at least 1.
@@ -26,12 +29,12 @@ func (f Frame) Long() bool { return f.Cell >= LongCell }
 // ends, from 0 to used. A sliding counter's cell is a whole window, over which the window before
 // fades out completely. A log's units are assumed to be spread evenly over the window before, so
 // the part that fades is the cell's part of the window, in parts per million rounded down.
-func (f Frame) Faded(used int64) int64 {
+func (f Frame) Faded(used quantity.Units) quantity.Units {
 	switch {
 	case !f.Sliding:
 		return 0
 	case f.WholeEntries:
-		return min(Part(used, f.Cell*PPM/f.Window), used)
+		return min(Part(used, quantity.PPM(f.Cell*PPM/f.Window)), used)
 	}
 	return used
 }
@@ -39,7 +42,7 @@ func (f Frame) Faded(used int64) int64 {
 // Roll returns the state that a store would show in a later cell if no request came in between, as
 // far as an older state tells. It keeps a bucket's level, because the plan adds the refill itself.
 // It assumes that this region's share of the cell after next is its entitlement.
-func (f Frame) Roll(seen algorithms.State, cell, entitlement int64) algorithms.State {
+func (f Frame) Roll(seen algorithms.State, cell quantity.Cell, entitlement quantity.Units) algorithms.State {
 	if cell <= seen.Cell {
 		return seen
 	}
@@ -66,13 +69,13 @@ func (f Frame) Roll(seen algorithms.State, cell, entitlement int64) algorithms.S
 //
 // For the next cell of a sliding kind, what counts when it opens is what counts now, less what
 // fades and plus what comes until then, but no more than can be admitted.
-func (f Frame) Outlook(s algorithms.State, cell, at, rate int64) (o Outlook, opens int64) {
+func (f Frame) Outlook(s algorithms.State, cell quantity.Cell, at quantity.StoreTime, rate quantity.MilliRate) (o Outlook, opens int64) {
 	if f.Bucket {
 		o = Outlook{Rate: rate, Ahead: f.Window, Steady: true, Stock: s.Free}
-		return o, max(cell*f.Cell-at, 0)
+		return o, max(cell.OpensAt(f.Cell).Sub(at), 0)
 	}
 	open := algorithms.CellAt(at, f.Cell)
-	o = Outlook{Used: s.Used, Fading: s.Fading, Rate: rate, Ahead: (open+1)*f.Cell - at}
+	o = Outlook{Used: s.Used, Fading: s.Fading, Rate: rate, Ahead: (open + 1).OpensAt(f.Cell).Sub(at)}
 	if cell <= open {
 		return o, 0
 	}
@@ -82,13 +85,13 @@ func (f Frame) Outlook(s algorithms.State, cell, at, rate int64) (o Outlook, ope
 		next.Used = max(min(comes, max(o.Used, s.Share)), 0)
 		next.Fading = f.Faded(next.Used)
 	}
-	return next, cell*f.Cell - at
+	return next, cell.OpensAt(f.Cell).Sub(at)
 }
 
 // PeerNeeds returns the most units that a peer will need of a cell, by its hint: the total that it
 // expects of its hint's own cell, and its demand in milliunits a second. For a sliding kind the
 // total holds for the next cell too. same says whether the hint is about this cell.
-func (f Frame) PeerNeeds(total, rate int64, same bool) int64 {
+func (f Frame) PeerNeeds(total quantity.Units, rate quantity.MilliRate, same bool) quantity.Units {
 	switch {
 	case f.Bucket:
 		return Over(rate, f.Window)

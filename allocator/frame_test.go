@@ -6,6 +6,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/quantity"
 )
 
 func frameOf(k algorithms.Kind, window int64) Frame {
@@ -14,9 +15,10 @@ func frameOf(k algorithms.Kind, window int64) Frame {
 
 func TestFaded(t *testing.T) {
 	for _, c := range []struct {
-		kind         algorithms.Kind
-		window, used int64
-		want         int64
+		kind   algorithms.Kind
+		window int64
+		used   quantity.Units
+		want   quantity.Units
 	}{
 		{algorithms.FixedWindow, Second, 100, 0},
 		{algorithms.SlidingWindowCounter, Second, 100, 100},
@@ -32,7 +34,7 @@ func TestFaded(t *testing.T) {
 	}
 	rapid.Check(t, func(r *rapid.T) {
 		f := frameOf(rapid.SampledFrom(algorithms.Kinds).Draw(r, "kind"), rapid.Int64Range(1, 366*86400*Second).Draw(r, "window"))
-		used := rapid.Int64Range(0, algorithms.MaxUnits).Draw(r, "used")
+		used := quantity.Units(rapid.Int64Range(0, algorithms.MaxUnits).Draw(r, "used"))
 		if got := f.Faded(used); got < 0 || got > used || got > 0 && !f.Sliding {
 			r.Fatalf("%+v: of %d fade %d", f, used, got)
 		}
@@ -43,7 +45,7 @@ func TestRoll(t *testing.T) {
 	seen := algorithms.State{Cell: 5, Used: 60, Fading: 20, Share: 90, NextShare: 70, Entitlement: 50, Free: 30, Shut: 9}
 	for name, c := range map[string]struct {
 		kind algorithms.Kind
-		cell int64
+		cell quantity.Cell
 		want algorithms.State
 	}{
 		"the cell it was seen in": {algorithms.FixedWindow, 5, seen},
@@ -72,11 +74,12 @@ func TestRoll(t *testing.T) {
 func TestOutlook(t *testing.T) {
 	s := algorithms.State{Used: 60, Fading: 20, Share: 70, Free: 10}
 	for name, c := range map[string]struct {
-		kind     algorithms.Kind
-		cell, at int64 // of cells of a second
-		rate     int64
-		want     Outlook
-		opens    int64
+		kind  algorithms.Kind
+		cell  quantity.Cell
+		at    quantity.StoreTime // of cells of a second
+		rate  quantity.MilliRate
+		want  Outlook
+		opens int64
 	}{
 		"the open cell": {algorithms.FixedWindow, 100, 100_250_000, 40_000, Outlook{Used: 60, Fading: 20, Rate: 40_000, Ahead: 750_000}, 0},
 		"the next cell": {algorithms.FixedWindow, 101, 100_250_000, 40_000, Outlook{Rate: 40_000, Ahead: Second}, 750_000},
@@ -101,10 +104,10 @@ func TestRollComesTrue(t *testing.T) {
 		rapid.Check(t, func(r *rapid.T) {
 			const window = 10 * Second
 			terms := algorithms.Terms{Kind: k, Window: window, Cell: window, Tick: algorithms.Tick(k, 100, window), Entitlement: 100}
-			at := 1000*window + rapid.Int64Range(0, window-1).Draw(r, "at")
+			at := quantity.StoreTime(1000*window + rapid.Int64Range(0, window-1).Draw(r, "at"))
 			w := &algorithms.Twin{}
 			w.Open(1, algorithms.Open{Generation: 1, Region: "us"})
-			seen := useTwin(r, w, terms, at, rapid.Int64Range(1, 100).Draw(r, "used"))
+			seen := useTwin(r, w, terms, at, quantity.Units(rapid.Int64Range(1, 100).Draw(r, "used")))
 			next := useTwin(r, w, terms, 1001*window, 0)
 			if got := frameOf(k, window).Roll(seen, 1001, 100); got.Used != next.Used || got.Fading != next.Fading ||
 				got.Share != next.Share || got.Free != next.Free {
@@ -116,12 +119,12 @@ func TestRollComesTrue(t *testing.T) {
 
 // useTwin returns the state that a store shows at a time, after the given units of a bucket were
 // used.
-func useTwin(r *rapid.T, w *algorithms.Twin, terms algorithms.Terms, at, units int64) algorithms.State {
+func useTwin(r *rapid.T, w *algorithms.Twin, terms algorithms.Terms, at quantity.StoreTime, units quantity.Units) algorithms.State {
 	fence := algorithms.Fence{Generation: 1, Clock: at}
 	bucket := algorithms.Target{Key: "b", Terms: terms}
 	if units > 0 {
 		out := w.Decide(at, algorithms.Decide{Fence: fence, Commit: true,
-			Buckets: []algorithms.LimitTarget{{Target: bucket}}, Costs: []int64{units}})
+			Buckets: []algorithms.LimitTarget{{Target: bucket}}, Costs: []quantity.Units{units}})
 		if out.Status != algorithms.StatusOK || !out.Answers[0].Admitted {
 			r.Fatalf("%d units are denied: %+v", units, out)
 		}
@@ -137,7 +140,7 @@ func TestPeerNeeds(t *testing.T) {
 	for _, c := range []struct {
 		kind algorithms.Kind
 		same bool
-		want int64
+		want quantity.Units
 	}{
 		{algorithms.FixedWindow, true, 77}, {algorithms.FixedWindow, false, 40}, {algorithms.SlidingWindowCounter, false, 77},
 		{algorithms.SlidingWindowLog, false, 77}, {algorithms.TokenBucket, true, 400}, {algorithms.LeakyBucket, false, 400},

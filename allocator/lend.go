@@ -1,12 +1,15 @@
 package allocator
 
-import "github.com/quotad/quotad/algorithms"
+import (
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/quantity"
+)
 
 // Kept returns how many units of a cell a region keeps when a peer asks, beyond the units that
 // count already. It keeps what it still expects to use of its entitlement; at least its demand
 // during grace, the time within which it could ask for the units back; and, for other peers whose
 // hints say that they want some, up to a twentieth of its entitlement.
-func Kept(o Outlook, counted, entitlement, grace, othersWant int64) int64 {
+func Kept(o Outlook, counted, entitlement quantity.Units, grace int64, othersWant quantity.Units) quantity.Units {
 	kept := max(min(entitlement, o.Total())-counted, 0)
 	if !o.Steady {
 		kept = max(kept, o.Until(grace)-counted)
@@ -16,7 +19,7 @@ func Kept(o Outlook, counted, entitlement, grace, othersWant int64) int64 {
 
 // KeptBurst returns how many tokens a region keeps when a peer asks for burst: the tokens that it
 // expects to spend within the horizon beyond its refill, and at least its demand during grace.
-func KeptBurst(o Outlook, share, grace int64) int64 {
+func KeptBurst(o Outlook, share quantity.Units, grace int64) quantity.Units {
 	o.Stock = 0
 	return max(Lacking(o, Horizon, share), Over(o.Rate, grace), 0)
 }
@@ -28,11 +31,11 @@ func KeptBurst(o Outlook, share, grace int64) int64 {
 // The margin is one standard deviation of the units that come in a window. They come as in a
 // Poisson process, so that is the square root of their number. It is at most this region's equal
 // part of slack, which is what all regions together are known to leave of the limit.
-func (f Frame) Margin(o Outlook, slack, regions int64) int64 {
+func (f Frame) Margin(o Outlook, slack quantity.Units, regions int64) quantity.Units {
 	if !f.Sliding {
 		return 0
 	}
-	return max(min(root(Over(o.Rate, f.Window)), slack/regions), 0)
+	return max(min(root(Over(o.Rate, f.Window)), slack/quantity.Units(regions)), 0)
 }
 
 // TailLeft says whether the open cell is so far gone that a region keeps nothing of it when a peer
@@ -49,12 +52,12 @@ func (f Frame) KeepsForOthers(o Outlook) bool {
 }
 
 // Unmet returns by how many units a region's needs exceed what it holds, at least 0.
-func Unmet(needs, holds int64) int64 { return max(needs-holds, 0) }
+func Unmet(needs, holds quantity.Units) quantity.Units { return max(needs-holds, 0) }
 
 // Spare returns how many units of a cell a region lends if it is asked: what it has left, but no
 // more than it may still lend. lendable is what it may lend of the cell in all, lent what it has
 // lent. All are units, or all are tokens.
-func Spare(left, lendable, lent int64) int64 {
+func Spare(left, lendable, lent quantity.Units) quantity.Units {
 	return max(min(left, lendable-lent), 0)
 }
 
@@ -62,12 +65,12 @@ func Spare(left, lendable, lent int64) int64 {
 // each node wants no more than an equal part of the entitlement, and at least half of the burst is
 // there. With several nodes each speaks up from its own part of the entitlement on: otherwise none
 // would learn what they want together.
-func Unremarkable(total, nodes int64, own RegionPart, free int64) bool {
-	return nodes*total <= own.Entitlement && 2*free >= own.Burst
+func Unremarkable(total quantity.Units, nodes int64, own RegionPart, free quantity.Units) bool {
+	return quantity.Units(nodes)*total <= own.Entitlement && 2*free >= own.Burst
 }
 
 // WorthSaying says whether what a region can spare has changed so much that others should hear of
 // it at once: to less than half or more than twice, and by more than a fifth of all.
-func WorthSaying(old, now, all int64) bool {
+func WorthSaying(old, now, all quantity.Units) bool {
 	return max(old, now) > 2*min(old, now) && 5*max(old-now, now-old) > all
 }

@@ -6,14 +6,16 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/quantity"
 )
 
 func TestMargin(t *testing.T) {
 	o := Outlook{Rate: 100_000, Ahead: Second} // 1000 in a window of 10 s, so a deviation of 31
 	for _, c := range []struct {
-		kind           algorithms.Kind
-		slack, regions int64
-		want           int64
+		kind    algorithms.Kind
+		slack   quantity.Units
+		regions int64
+		want    quantity.Units
 	}{
 		{algorithms.SlidingWindowCounter, 1000, 3, 31}, {algorithms.SlidingWindowLog, 1000, 3, 31},
 		{algorithms.SlidingWindowLog, 60, 3, 20}, {algorithms.SlidingWindowLog, 0, 3, 0}, {algorithms.SlidingWindowLog, -60, 3, 0},
@@ -30,10 +32,10 @@ func TestMargin(t *testing.T) {
 func TestMarginsFitIntoTheSlack(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		f := frameOf(algorithms.SlidingWindowCounter, rapid.Int64Range(1, 3600*Second).Draw(r, "window"))
-		slack, regions := rapid.Int64Range(0, 1<<51).Draw(r, "slack"), rapid.Int64Range(1, 64).Draw(r, "regions")
-		var kept int64
+		slack, regions := quantity.Units(rapid.Int64Range(0, 1<<51).Draw(r, "slack")), rapid.Int64Range(1, 64).Draw(r, "regions")
+		var kept quantity.Units
 		for range regions {
-			kept += f.Margin(Outlook{Rate: rapid.Int64Range(0, maxRate).Draw(r, "rate")}, slack, regions)
+			kept += f.Margin(Outlook{Rate: quantity.MilliRate(rapid.Int64Range(0, maxRate).Draw(r, "rate"))}, slack, regions)
 		}
 		if kept > slack {
 			r.Fatalf("%d regions keep %d of %d", regions, kept, slack)
@@ -66,7 +68,7 @@ func TestTheTailOfACell(t *testing.T) {
 }
 
 func TestSpare(t *testing.T) {
-	for _, c := range []struct{ left, lendable, lent, want int64 }{
+	for _, c := range []struct{ left, lendable, lent, want quantity.Units }{
 		{30, 100, 0, 30}, {30, 100, 80, 20}, {30, 100, 100, 0}, {30, 100, 110, 0}, {-5, 100, 0, 0}, {100, 100, 40, 60},
 	} {
 		if got := Spare(c.left, c.lendable, c.lent); got != c.want {
@@ -83,8 +85,10 @@ func TestSpare(t *testing.T) {
 func TestUnremarkable(t *testing.T) {
 	own := RegionPart{Entitlement: 100, Burst: 10}
 	for _, c := range []struct {
-		total, nodes, free int64
-		want               bool
+		total quantity.Units
+		nodes int64
+		free  quantity.Units
+		want  bool
 	}{{100, 1, 5, true}, {101, 1, 5, false}, {100, 1, 4, false}, {33, 3, 5, true}, {34, 3, 5, false}} {
 		if got := Unremarkable(c.total, c.nodes, own, c.free); got != c.want {
 			t.Errorf("%+v: %t", c, got)
@@ -94,7 +98,7 @@ func TestUnremarkable(t *testing.T) {
 
 func TestWorthSaying(t *testing.T) {
 	for _, c := range []struct {
-		old, now, all int64
+		old, now, all quantity.Units
 		want          bool
 	}{{100, 50, 100, false}, {100, 49, 100, true}, {49, 100, 100, true}, {100, 201, 1000, false}, {100, 301, 1000, true}, {0, 0, 0, false}, {0, 21, 100, true}, {0, 20, 100, false}} {
 		if got := WorthSaying(c.old, c.now, c.all); got != c.want {
@@ -105,7 +109,7 @@ func TestWorthSaying(t *testing.T) {
 
 func TestRegionPartOf(t *testing.T) {
 	for _, c := range []struct {
-		lending, borrowing int64
+		lending, borrowing quantity.PPM
 		want               RegionPart
 	}{
 		{950_000, -1, RegionPart{Entitlement: 400, Burst: 10, Lendable: 380, LendableBurst: 9, Borrowable: 1000}},
@@ -125,11 +129,11 @@ func TestTarget(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		units := rapid.Int64Range(0, 300)
 		var demanders []Demander
-		rival, left := false, int64(0)
+		rival, left := false, quantity.Units(0)
 		for i := range rapid.IntRange(1, 6).Draw(r, "regions") {
-			p := RegionPart{Entitlement: units.Draw(r, "entitlement"), Borrowable: units.Draw(r, "borrow")}
+			p := RegionPart{Entitlement: quantity.Units(units.Draw(r, "entitlement")), Borrowable: quantity.Units(units.Draw(r, "borrow"))}
 			p.Lendable = p.Entitlement
-			c := p.Demander(units.Draw(r, "demand"))
+			c := p.Demander(quantity.Units(units.Draw(r, "demand")))
 			demanders = append(demanders, c)
 			rival = rival || i > 0 && c.Demand > c.Entitlement
 			left += max(c.Entitlement-c.Demand, 0)

@@ -1,22 +1,24 @@
 package allocator
 
+import "github.com/quotad/quotad/quantity"
+
 // Horizon is how far ahead of its use a region asks for rights, in microseconds. It asks for little
 // and often, so that it rarely takes from others what it turns out not to need.
 const Horizon = 3 * Second
 
 // Short returns how many units a region lacks: what it will need within the horizon, at most its
 // target, less its share. opens is the time until the cell opens, in microseconds (0: it is open).
-func Short(o Outlook, opens, target, share int64) int64 {
+func Short(o Outlook, opens int64, target, share quantity.Units) quantity.Units {
 	return max(min(target, o.Until(max(Horizon-opens, 0)))-share, 0)
 }
 
 // Quantum returns the smallest voluntary move, in units: a five-hundredth of the limit, at least 1.
-func Quantum(limit int64) int64 { return max(limit/500, 1) }
+func Quantum(limit quantity.Units) quantity.Units { return max(limit/500, 1) }
 
 // Move returns how many units of a shortage to ask for at one tick. A region in need asks for all
 // of it. Any other region asks for half, but for no less than a quantum, so that rights do not move
 // to and fro. jitter (parts per million, around PPM) keeps regions from moving in step.
-func Move(short, quantum, jitter int64, inNeed bool) int64 {
+func Move(short, quantum quantity.Units, jitter quantity.PPM, inNeed bool) quantity.Units {
 	if inNeed || short <= 1 {
 		return short
 	}
@@ -34,12 +36,12 @@ type Need struct {
 	Outlook   Outlook
 	Opens     int64 // microseconds until the cell opens; 0: it is open
 	Own       RegionPart
-	Share     int64
-	Target    int64 // see Scratch.Target; not used while requests wait
-	Waiting   int64 // units that requests wait for; 0: none waits
-	InNeed    bool  // the region has denied requests lately
-	Home      bool  // one region is entitled to all, and the others borrow unit by unit
-	HomeWaits int64 // with Home: see HomeWants
+	Share     quantity.Units
+	Target    quantity.Units // see Scratch.Target; not used while requests wait
+	Waiting   quantity.Units // units that requests wait for; 0: none waits
+	InNeed    bool           // the region has denied requests lately
+	Home      bool           // one region is entitled to all, and the others borrow unit by unit
+	HomeWaits quantity.Units // with Home: see HomeWants
 }
 
 // Short returns how many units to ask for (short), and how many more to ask for if peers are
@@ -55,7 +57,7 @@ type Need struct {
 //
 // In home mode short covers only the next request: what one region takes beyond that, another
 // lacks.
-func (n *Need) Short() (short, room int64) {
+func (n *Need) Short() (short, room quantity.Units) {
 	o := n.Outlook
 	short = min(o.Used+n.Waiting, n.Own.Entitlement+n.Own.Borrowable) - n.Share
 	if n.Waiting == 0 {
@@ -69,7 +71,7 @@ func (n *Need) Short() (short, room int64) {
 }
 
 // room returns the room of Short; it may be negative.
-func (n *Need) room(short int64) int64 {
+func (n *Need) room(short quantity.Units) quantity.Units {
 	o := n.Outlook
 	if !n.CellsApart {
 		return 0
@@ -86,13 +88,13 @@ func (n *Need) room(short int64) int64 {
 
 // WithRoom returns how many units to ask for if peers are thought to have offered units to spare:
 // what is short, and as much of the room as they have beyond that.
-func WithRoom(short, room, offered int64) int64 {
+func WithRoom(short, room, offered quantity.Units) quantity.Units {
 	return short + min(room, max(offered-short, 0))
 }
 
 // HomeWants returns what a region asks for at once in home mode, in units: what waiting requests
 // lack, or one unit for the next request where one was denied lately.
-func HomeWants(waiting int64, inNeed bool) int64 {
+func HomeWants(waiting quantity.Units, inNeed bool) quantity.Units {
 	if waiting == 0 && inNeed {
 		return 1
 	}
@@ -101,14 +103,14 @@ func HomeWants(waiting int64, inNeed bool) int64 {
 
 // AskAnew says whether a region asks again although an ask for pending units is under way: it does
 // if requests wait, or if it denies and lacks more than four times as much as it asked for.
-func AskAnew(short, pending, waiting int64, inNeed bool) bool {
+func AskAnew(short, pending, waiting quantity.Units, inNeed bool) bool {
 	return waiting > 0 || inNeed && pending > 0 && short > 4*pending
 }
 
 // Tail returns how many units to ask of every peer that may have some although it is not thought
 // to. That is all of units if a region denies and its cells stand apart or have a tail that
 // matters; otherwise 0.
-func (f Frame) Tail(units int64, inNeed bool) int64 {
+func (f Frame) Tail(units quantity.Units, inNeed bool) quantity.Units {
 	if inNeed && (f.CellsApart || f.Long()) {
 		return units
 	}
@@ -117,8 +119,8 @@ func (f Frame) Tail(units int64, inNeed bool) int64 {
 
 // EachOf returns units divided by the number of peers, rounded up. It is used when all peers are
 // asked for the same amount.
-func EachOf(units int64, peers int) int64 {
-	n := max(int64(peers), 1)
+func EachOf(units quantity.Units, peers int) quantity.Units {
+	n := quantity.Units(max(int64(peers), 1))
 	return (units + n - 1) / n
 }
 
@@ -126,7 +128,7 @@ func EachOf(units int64, peers int) int64 {
 // that it lends. lent is what the peer has borrowed from this region and may give back of this
 // cell. borrowable bounds all that this region has borrowed and asked for. pending is the part of
 // borrowed that was already asked of this peer, which this ask replaces.
-func SplitAsk(units, lent, borrowable, borrowed, pending int64) (back, lend int64) {
+func SplitAsk(units, lent, borrowable, borrowed, pending quantity.Units) (back, lend quantity.Units) {
 	back = max(min(units, lent), 0)
 	return back, min(units-back, max(borrowable-borrowed+pending, 0))
 }
@@ -135,7 +137,7 @@ func SplitAsk(units, lent, borrowable, borrowed, pending int64) (back, lend int6
 // borrowed tokens go back then. That is what its demand takes within the horizon beyond its refill
 // and the tokens at hand, and at least what waiting requests lack. In home mode it covers only the
 // next request.
-func (n *Need) ShortOfBurst(left int64) int64 {
+func (n *Need) ShortOfBurst(left int64) quantity.Units {
 	tokens := n.Outlook.Stock
 	lacking := max(Lacking(n.Outlook, min(Horizon, left), n.Share), n.Waiting-tokens)
 	if n.Home {

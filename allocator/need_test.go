@@ -6,6 +6,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/quantity"
 )
 
 func TestShortOfANeed(t *testing.T) {
@@ -16,7 +17,7 @@ func TestShortOfANeed(t *testing.T) {
 	wants := Outlook{Used: 300, Rate: 50_000, Ahead: 8 * Second}
 	for name, c := range map[string]struct {
 		n           Need
-		short, room int64
+		short, room quantity.Units
 	}{
 		"all it wants within the horizon, and a deviation more":      {Need{Frame: fixed, Outlook: wants, Own: own, Share: 400, Target: 700}, 50, 21},
 		"use fades: no deviation":                                    {Need{Frame: counter, Outlook: wants, Own: own, Share: 400, Target: 700}, 50, 0},
@@ -41,14 +42,14 @@ func TestShortOfANeed(t *testing.T) {
 func TestShortStaysWithinWhatMayBeBorrowed(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		units := rapid.Int64Range(0, 1<<40)
-		own := RegionPart{Entitlement: units.Draw(r, "entitlement"), Borrowable: units.Draw(r, "borrowable")}
+		own := RegionPart{Entitlement: quantity.Units(units.Draw(r, "entitlement")), Borrowable: quantity.Units(units.Draw(r, "borrowable"))}
 		most := own.Entitlement + own.Borrowable
 		n := Need{Frame: frameOf(rapid.SampledFrom(algorithms.Kinds).Draw(r, "kind"), 10*Second), Own: own,
-			Share: units.Draw(r, "share"), Target: rapid.Int64Range(0, most).Draw(r, "target"),
-			Waiting: rapid.OneOf(rapid.Just(int64(0)), units).Draw(r, "waiting"), InNeed: rapid.Bool().Draw(r, "in need"),
+			Share: quantity.Units(units.Draw(r, "share")), Target: quantity.Units(rapid.Int64Range(0, int64(most)).Draw(r, "target")),
+			Waiting: quantity.Units(rapid.OneOf(rapid.Just(int64(0)), units).Draw(r, "waiting")), InNeed: rapid.Bool().Draw(r, "in need"),
 			Home: rapid.Bool().Draw(r, "home")}
 		n.HomeWaits = HomeWants(n.Waiting, n.InNeed)
-		n.Outlook = Outlook{Used: rapid.Int64Range(0, most).Draw(r, "used"), Rate: units.Draw(r, "rate"), Ahead: 10 * Second}
+		n.Outlook = Outlook{Used: quantity.Units(rapid.Int64Range(0, int64(most)).Draw(r, "used")), Rate: quantity.MilliRate(units.Draw(r, "rate")), Ahead: 10 * Second}
 		short, room := n.Short()
 		if room < 0 || n.Share+short > most && short > 0 {
 			r.Fatalf("%+v: short of %d, room for %d, of at most %d", n, short, room, most)
@@ -57,7 +58,7 @@ func TestShortStaysWithinWhatMayBeBorrowed(t *testing.T) {
 }
 
 func TestAsks(t *testing.T) {
-	for _, c := range []struct{ short, room, offered, want int64 }{
+	for _, c := range []struct{ short, room, offered, want quantity.Units }{
 		{50, 20, 0, 50}, {50, 20, 50, 50}, {50, 20, 60, 60}, {50, 20, 1000, 70}, {-10, 20, 5, 5},
 	} {
 		if got := WithRoom(c.short, c.room, c.offered); got != c.want {
@@ -65,16 +66,16 @@ func TestAsks(t *testing.T) {
 		}
 	}
 	for _, c := range []struct {
-		waiting int64
+		waiting quantity.Units
 		inNeed  bool
-		want    int64
+		want    quantity.Units
 	}{{0, false, 0}, {0, true, 1}, {5, true, 5}, {5, false, 5}} {
 		if got := HomeWants(c.waiting, c.inNeed); got != c.want {
 			t.Errorf("at home, %d wait, in need %t: %d", c.waiting, c.inNeed, got)
 		}
 	}
 	for _, c := range []struct {
-		short, pending, waiting int64
+		short, pending, waiting quantity.Units
 		inNeed, want            bool
 	}{
 		{100, 0, 0, true, false}, {100, 25, 0, true, false}, {101, 25, 0, true, true}, {101, 25, 0, false, false}, {1, 9, 1, false, true},
@@ -84,9 +85,9 @@ func TestAsks(t *testing.T) {
 		}
 	}
 	for _, c := range []struct {
-		units int64
+		units quantity.Units
 		peers int
-		want  int64
+		want  quantity.Units
 	}{{10, 0, 10}, {10, 1, 10}, {10, 3, 4}, {9, 3, 3}, {1, 4, 1}} {
 		if got := EachOf(c.units, c.peers); got != c.want {
 			t.Errorf("%d units of %d peers: %d of each, want %d", c.units, c.peers, got, c.want)
@@ -100,7 +101,7 @@ func TestTail(t *testing.T) {
 	for _, k := range algorithms.Kinds {
 		for _, cell := range []int64{Second, LongCell - 1, LongCell} {
 			f := FrameOf(k, 100*Second, cell)
-			want := int64(0)
+			want := quantity.Units(0)
 			if k == algorithms.FixedWindow || cell == LongCell {
 				want = 9
 			}
@@ -113,7 +114,7 @@ func TestTail(t *testing.T) {
 
 // TestSplitAsk: first what the peer has of ours, then as much of its own as may be borrowed.
 func TestSplitAsk(t *testing.T) {
-	for _, c := range []struct{ units, lent, borrowable, borrowed, pending, back, lend int64 }{
+	for _, c := range []struct{ units, lent, borrowable, borrowed, pending, back, lend quantity.Units }{
 		{10, 0, 100, 0, 0, 0, 10}, {10, 4, 100, 0, 0, 4, 6}, {10, 40, 100, 0, 0, 10, 0},
 		{10, -3, 100, 0, 0, 0, 10}, {10, 0, 100, 95, 0, 0, 5}, {10, 0, 100, 105, 0, 0, 0},
 		{10, 0, 100, 100, 8, 0, 8}, // the 8 of borrowed that are asked for again
@@ -125,9 +126,9 @@ func TestSplitAsk(t *testing.T) {
 	}
 	rapid.Check(t, func(r *rapid.T) {
 		units := rapid.Int64Range(0, 1<<51)
-		n, lent, may := units.Draw(r, "units"), units.Draw(r, "lent"), units.Draw(r, "borrowable")
-		borrowed := rapid.Int64Range(0, may).Draw(r, "borrowed")
-		pending := rapid.Int64Range(0, borrowed).Draw(r, "pending")
+		n, lent, may := quantity.Units(units.Draw(r, "units")), quantity.Units(units.Draw(r, "lent")), quantity.Units(units.Draw(r, "borrowable"))
+		borrowed := quantity.Units(rapid.Int64Range(0, int64(may)).Draw(r, "borrowed"))
+		pending := quantity.Units(rapid.Int64Range(0, int64(borrowed)).Draw(r, "pending"))
 		back, lend := SplitAsk(n, lent, may, borrowed, pending)
 		if back < 0 || lend < 0 || back > lent || back+lend > n || borrowed-pending+lend > may {
 			r.Fatalf("%d of %d back, %d lent", back, n, lend)
@@ -141,8 +142,9 @@ func TestSplitAsk(t *testing.T) {
 func TestShortOfBurst(t *testing.T) {
 	o := Outlook{Rate: 60_000, Ahead: 10 * Second, Steady: true, Stock: 5} // 60 a second
 	for name, c := range map[string]struct {
-		n          Need
-		left, want int64
+		n    Need
+		left int64
+		want quantity.Units
 	}{
 		"beyond refill and tokens, within the horizon": {Need{Outlook: o, Share: 200}, 60 * Second, 3*60 - 3*20 - 5},
 		"until the cell ends":                          {Need{Outlook: o, Share: 200}, Second, 60 - 20 - 5},
@@ -158,7 +160,7 @@ func TestShortOfBurst(t *testing.T) {
 
 func TestRunsOut(t *testing.T) {
 	o := Outlook{Used: 90, Rate: 100_000, Ahead: Second} // a unit in 10 ms
-	for share, want := range map[int64]bool{105: true, 106: false, 90: true} {
+	for share, want := range map[quantity.Units]bool{105: true, 106: false, 90: true} {
 		if got := RunsOut(o, 80_000, share); got != want { // 16 units in two round trips
 			t.Errorf("a share of %d: %t", share, got)
 		}

@@ -1,25 +1,27 @@
 package allocator
 
+import "github.com/quotad/quotad/quantity"
+
 // Outlook is what a region expects of one cell. Its units are those that count against the region's
 // rights of the cell. Where rights are a rate (Steady), they are units in a window, and the outlook
 // is the same at any moment.
 type Outlook struct {
-	Used   int64 // units that count now; before the cell opens, those that will count when it opens
-	Fading int64 // the part of Used that no longer counts when the cell ends
-	Rate   int64 // demand, milliunits per second
+	Used   quantity.Units     // units that count now; before the cell opens, those that will count when it opens
+	Fading quantity.Units     // the part of Used that no longer counts when the cell ends
+	Rate   quantity.MilliRate // demand, milliunits per second
 	// Ahead is the microseconds until the cell ends, or its whole length before it opens. Steady:
 	// the window.
 	Ahead  int64
-	Steady bool  // rights are a rate
-	Stock  int64 // Steady: the units at hand
+	Steady bool           // rights are a rate
+	Stock  quantity.Units // Steady: the units at hand
 }
 
 // Total returns the most units that will count at any time until the end of the cell.
-func (o Outlook) Total() int64 { return o.Until(o.Ahead) }
+func (o Outlook) Total() quantity.Units { return o.Until(o.Ahead) }
 
 // Until returns the most units that will count at any time in the next t microseconds, but not
 // after the end of the cell.
-func (o Outlook) Until(t int64) int64 {
+func (o Outlook) Until(t int64) quantity.Units {
 	if t = min(t, o.Ahead); o.Steady {
 		t = o.Ahead
 	}
@@ -32,7 +34,7 @@ func (o Outlook) Until(t int64) int64 {
 
 // Exhausted says whether a share will be used up within t microseconds at this demand. A steady
 // share is used up when the units at hand are.
-func Exhausted(o Outlook, t, share int64) bool {
+func Exhausted(o Outlook, t int64, share quantity.Units) bool {
 	if o.Steady {
 		return Lacking(o, t, share) > 0
 	}
@@ -41,22 +43,24 @@ func Exhausted(o Outlook, t, share int64) bool {
 
 // RunsOut says whether a region will deny soon: its share will be used up within two round trips to
 // the farthest peer. In that time it can ask twice.
-func RunsOut(o Outlook, roundTrip, share int64) bool { return Exhausted(o, 2*roundTrip, share) }
+func RunsOut(o Outlook, roundTrip int64, share quantity.Units) bool {
+	return Exhausted(o, 2*roundTrip, share)
+}
 
 // Lacking returns how many units a steady share and the units at hand fall short of the demand
 // within t microseconds. A result below 0 means that nothing is lacking.
-func Lacking(o Outlook, t, share int64) int64 {
+func Lacking(o Outlook, t int64, share quantity.Units) quantity.Units {
 	return Over(o.Rate-PerSecond(max(share, 0), o.Ahead), t) - o.Stock
 }
 
 // FadesIn returns the time, in microseconds, until a region may have the given number of units more
 // to spare: until that many more units have faded than come in. It returns most if that takes
 // longer.
-func FadesIn(o Outlook, units, most int64) int64 {
+func FadesIn(o Outlook, units quantity.Units, most int64) int64 {
 	growth := PerSecond(o.Fading, o.Ahead) - o.Rate
 	if growth <= 0 {
 		return most
 	}
-	t, _ := mulDiv(units, 1000*Second, growth)
+	t, _ := mulDiv(int64(units), 1000*Second, int64(growth))
 	return min(t, most)
 }

@@ -4,10 +4,11 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/quotad/quotad/quantity"
 	"pgregory.net/rapid"
 )
 
-func sum(all []int64) (s int64) {
+func sum(all []quantity.Units) (s quantity.Units) {
 	for _, v := range all {
 		s += v
 	}
@@ -16,19 +17,19 @@ func sum(all []int64) (s int64) {
 
 func TestEntitlements(t *testing.T) {
 	for _, c := range []struct {
-		limit    int64
-		weights  []int64
+		limit    quantity.Units
+		weights  []quantity.Units
 		rotation uint64
-		want     []int64
+		want     []quantity.Units
 	}{
-		{1000, []int64{40, 40, 20}, 0, []int64{400, 400, 200}},
-		{1000, []int64{1, 1, 1}, 0, []int64{334, 333, 333}},
-		{1000, []int64{1, 1, 1}, 1, []int64{333, 334, 333}},
-		{1000, []int64{1, 1, 1}, 2, []int64{333, 333, 334}},
-		{3, []int64{1, 1, 1, 1, 1}, 3, []int64{1, 0, 0, 1, 1}},
-		{10, []int64{1, 0, 2}, 0, []int64{3, 0, 7}},
-		{1, []int64{0, 5}, 9, []int64{0, 1}},
-		{1 << 51, []int64{1_000_000, 1_000_000}, 0, []int64{1 << 50, 1 << 50}},
+		{1000, []quantity.Units{40, 40, 20}, 0, []quantity.Units{400, 400, 200}},
+		{1000, []quantity.Units{1, 1, 1}, 0, []quantity.Units{334, 333, 333}},
+		{1000, []quantity.Units{1, 1, 1}, 1, []quantity.Units{333, 334, 333}},
+		{1000, []quantity.Units{1, 1, 1}, 2, []quantity.Units{333, 333, 334}},
+		{3, []quantity.Units{1, 1, 1, 1, 1}, 3, []quantity.Units{1, 0, 0, 1, 1}},
+		{10, []quantity.Units{1, 0, 2}, 0, []quantity.Units{3, 0, 7}},
+		{1, []quantity.Units{0, 5}, 9, []quantity.Units{0, 1}},
+		{1 << 51, []quantity.Units{1_000_000, 1_000_000}, 0, []quantity.Units{1 << 50, 1 << 50}},
 	} {
 		if got := Entitlements(c.limit, c.weights, c.rotation); !slices.Equal(got, c.want) {
 			t.Errorf("Entitlements(%d, %v, %d) = %v, want %v", c.limit, c.weights, c.rotation, got, c.want)
@@ -36,10 +37,15 @@ func TestEntitlements(t *testing.T) {
 	}
 }
 
+// drawUnits draws so many units.
+func drawUnits(from, to int64) *rapid.Generator[quantity.Units] {
+	return rapid.Map(rapid.Int64Range(from, to), func(n int64) quantity.Units { return quantity.Units(n) })
+}
+
 func TestEntitlementsAddUpAndAreProportional(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		limit := rapid.Int64Range(0, 1<<51).Draw(t, "limit")
-		weights := rapid.SliceOfN(rapid.Int64Range(0, 1_000_000), 1, 64).Draw(t, "weights")
+		limit := quantity.Units(rapid.Int64Range(0, 1<<51).Draw(t, "limit"))
+		weights := rapid.SliceOfN(drawUnits(0, 1_000_000), 1, 64).Draw(t, "weights")
 		if sum(weights) == 0 {
 			weights[0] = 1
 		}
@@ -48,7 +54,7 @@ func TestEntitlementsAddUpAndAreProportional(t *testing.T) {
 			t.Fatalf("%v adds up to %d, not %d", split, sum(split), limit)
 		}
 		for i, w := range weights {
-			exact, _ := mulDiv(limit, w, sum(weights))
+			exact, _ := mulDiv(limit, int64(w), int64(sum(weights)))
 			if split[i] < exact || split[i] > exact+1 || (w == 0 && split[i] != 0) {
 				t.Fatalf("region %d of weight %d got %d, its exact part is %d", i, w, split[i], exact)
 			}
@@ -59,14 +65,14 @@ func TestEntitlementsAddUpAndAreProportional(t *testing.T) {
 // fillByUnits is the water-fill, done by handing out one unit at a time. Each unit goes to the
 // region that has got the least so far of what it wants beyond its entitlement, in proportion to
 // the entitlements.
-func fillByUnits(demanders []Demander) []int64 {
-	target := make([]int64, len(demanders))
-	var spare int64
+func fillByUnits(demanders []Demander) []quantity.Units {
+	target := make([]quantity.Units, len(demanders))
+	var spare quantity.Units
 	for i, c := range demanders {
 		target[i] = min(c.Entitlement, c.Demand)
 		spare += min(c.Entitlement-target[i], c.Lend)
 	}
-	extra := make([]int64, len(demanders))
+	extra := make([]quantity.Units, len(demanders))
 	for ; spare > 0; spare-- {
 		best := -1
 		for i, c := range demanders {
@@ -89,19 +95,21 @@ func fillByUnits(demanders []Demander) []int64 {
 }
 
 func TestWaterFill(t *testing.T) {
-	demander := func(f, demand int64) Demander { return Demander{Entitlement: f, Demand: demand, Borrow: 1000, Lend: f} }
+	demander := func(f, demand quantity.Units) Demander {
+		return Demander{Entitlement: f, Demand: demand, Borrow: 1000, Lend: f}
+	}
 	for _, c := range []struct {
 		name      string
 		demanders []Demander
-		want      []int64
+		want      []quantity.Units
 	}{
-		{"everybody within the split", []Demander{demander(400, 380), demander(400, 380), demander(200, 180)}, []int64{380, 380, 180}},
-		{"one borrows what others leave", []Demander{demander(400, 900), demander(400, 60), demander(200, 20)}, []int64{900, 60, 20}},
-		{"all want more: the split", []Demander{demander(400, 700), demander(400, 700), demander(200, 350)}, []int64{400, 400, 200}},
-		{"two borrow by weight", []Demander{demander(400, 900), demander(400, 0), demander(200, 900)}, []int64{667, 0, 333}},
-		{"borrowing limit", []Demander{{400, 900, 100, 400}, demander(400, 60), demander(200, 20)}, []int64{500, 60, 20}},
-		{"lending limit", []Demander{demander(400, 900), {400, 60, 1000, 10}, {200, 20, 1000, 0}}, []int64{410, 60, 20}},
-		{"no entitlement", []Demander{demander(0, 5), demander(10, 2)}, []int64{5, 2}},
+		{"everybody within the split", []Demander{demander(400, 380), demander(400, 380), demander(200, 180)}, []quantity.Units{380, 380, 180}},
+		{"one borrows what others leave", []Demander{demander(400, 900), demander(400, 60), demander(200, 20)}, []quantity.Units{900, 60, 20}},
+		{"all want more: the split", []Demander{demander(400, 700), demander(400, 700), demander(200, 350)}, []quantity.Units{400, 400, 200}},
+		{"two borrow by weight", []Demander{demander(400, 900), demander(400, 0), demander(200, 900)}, []quantity.Units{667, 0, 333}},
+		{"borrowing limit", []Demander{{400, 900, 100, 400}, demander(400, 60), demander(200, 20)}, []quantity.Units{500, 60, 20}},
+		{"lending limit", []Demander{demander(400, 900), {400, 60, 1000, 10}, {200, 20, 1000, 0}}, []quantity.Units{410, 60, 20}},
+		{"no entitlement", []Demander{demander(0, 5), demander(10, 2)}, []quantity.Units{5, 2}},
 	} {
 		if got := waterFill(c.demanders); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
@@ -113,10 +121,10 @@ func TestWaterFillEqualsHandingOutUnits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		units := rapid.Int64Range(0, 300)
 		demanders := make([]Demander, rapid.IntRange(1, 6).Draw(t, "regions"))
-		var total int64
+		var total quantity.Units
 		for i := range demanders {
-			c := Demander{Entitlement: units.Draw(t, "entitlement"), Demand: units.Draw(t, "demand"), Borrow: units.Draw(t, "borrow")}
-			c.Lend = rapid.Int64Range(0, c.Entitlement).Draw(t, "lend")
+			c := Demander{Entitlement: quantity.Units(units.Draw(t, "entitlement")), Demand: quantity.Units(units.Draw(t, "demand")), Borrow: quantity.Units(units.Draw(t, "borrow"))}
+			c.Lend = quantity.Units(rapid.Int64Range(0, int64(c.Entitlement)).Draw(t, "lend"))
 			total += c.Entitlement
 			demanders[i] = c
 		}
@@ -125,7 +133,7 @@ func TestWaterFillEqualsHandingOutUnits(t *testing.T) {
 			t.Fatalf("%v: %v adds up to %d, unit by unit %v to %d", demanders, got, sum(got), want, sum(want))
 		}
 		for i := range got {
-			if d := got[i] - want[i]; d < -int64(len(demanders)) || d > int64(len(demanders)) {
+			if d := got[i] - want[i]; d < quantity.Units(-int64(len(demanders))) || d > quantity.Units(len(demanders)) {
 				t.Fatalf("%v: %v, unit by unit %v", demanders, got, want)
 			}
 		}
@@ -135,10 +143,12 @@ func TestWaterFillEqualsHandingOutUnits(t *testing.T) {
 func TestKept(t *testing.T) {
 	const second = Second
 	for _, c := range []struct {
-		name               string
-		o                  Outlook
-		f, grace, othersIn int64
-		want               int64
+		name     string
+		o        Outlook
+		f        quantity.Units
+		grace    int64
+		othersIn quantity.Units
+		want     quantity.Units
 	}{
 		{"idle keeps nothing", Outlook{Ahead: second}, 400, 280_000, 0, 0},
 		{"idle keeps a reserve for others", Outlook{Ahead: second}, 400, 280_000, 500, 20},
@@ -164,9 +174,10 @@ func TestShortAndMove(t *testing.T) {
 		t.Errorf("a cell that opens after the horizon: %d, want 0", got)
 	}
 	for _, c := range []struct {
-		short, quantum, jitter int64
-		inNeed                 bool
-		want                   int64
+		short, quantum quantity.Units
+		jitter         quantity.PPM
+		inNeed         bool
+		want           quantity.Units
 	}{
 		{100, 2, PPM, true, 100}, {100, 2, PPM, false, 50}, {100, 2, PPM * 12 / 10, false, 60}, {100, 2, PPM * 8 / 10, false, 40},
 		{3, 10, PPM, false, 3}, {15, 10, PPM, false, 10}, {1, 10, PPM, false, 1}, {0, 1, PPM, true, 0},
@@ -179,17 +190,17 @@ func TestShortAndMove(t *testing.T) {
 
 func TestDivide(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		units := rapid.Int64Range(0, 1000).Draw(t, "units")
+		units := quantity.Units(rapid.Int64Range(0, 1000).Draw(t, "units"))
 		inNeed := rapid.Bool().Draw(t, "in need")
-		var total int64
+		var total quantity.Units
 		var offers []Offer
 		for i := range rapid.IntRange(0, 8).Draw(t, "peers") {
-			o := Offer{Peer: i, Back: rapid.Int64Range(0, 100).Draw(t, "back"), Spare: rapid.Int64Range(0, 200).Draw(t, "spare")}
+			o := Offer{Peer: i, Back: quantity.Units(rapid.Int64Range(0, 100).Draw(t, "back")), Spare: quantity.Units(rapid.Int64Range(0, 200).Draw(t, "spare"))}
 			total += o.Back + o.Spare
 			offers = append(offers, o)
 		}
-		var asked int64
-		for _, p := range divide(units, 0, offers, rapid.Int64Range(800_000, 1_200_000).Draw(t, "jitter"), inNeed) {
+		var asked quantity.Units
+		for _, p := range divide(units, 0, offers, quantity.PPM(rapid.Int64Range(800_000, 1_200_000).Draw(t, "jitter")), inNeed) {
 			has := offers[p.Peer].Back + offers[p.Peer].Spare
 			if p.Units <= 0 || has == 0 || (!inNeed && p.Units > has) {
 				t.Fatalf("peer %+v is asked for %d", offers[p.Peer], p.Units)
@@ -260,7 +271,7 @@ func TestDemand(t *testing.T) {
 func TestFadesIn(t *testing.T) {
 	for name, c := range map[string]struct {
 		o     Outlook
-		units int64
+		units quantity.Units
 		want  int64
 	}{
 		"as much comes as fades": {Outlook{Fading: 500, Ahead: Second, Rate: 500_000}, 2, 100_000},

@@ -3,15 +3,17 @@ package allocator
 import (
 	"testing"
 
+	"github.com/quotad/quotad/quantity"
 	"pgregory.net/rapid"
 )
 
 // TestReservePart: what a node may admit out of a reserve.
 func TestReservePart(t *testing.T) {
 	for _, c := range []struct {
-		units, burst, nodes int64
-		sliding, bucket     bool
-		want                int64
+		units, burst    quantity.Units
+		nodes           int64
+		sliding, bucket bool
+		want            quantity.Units
 	}{
 		{40, 0, 1, false, false, 40},
 		{40, 0, 3, false, false, 13},
@@ -38,7 +40,9 @@ func TestReservePart(t *testing.T) {
 // least one unit.
 func TestStored(t *testing.T) {
 	for _, c := range []struct {
-		units, burst, reserve, wantUnits, wantBurst int64
+		units, burst         quantity.Units
+		reserve              quantity.PPM
+		wantUnits, wantBurst quantity.Units
 	}{
 		{400, 40, 100_000, 360, 36},
 		{400, 40, 0, 400, 40},
@@ -49,7 +53,7 @@ func TestStored(t *testing.T) {
 		{0, 0, 500_000, 0, 0},
 		{1 << 51, 1 << 51, 1, 1<<51 - 1<<51/PPM, 1<<51 - 1<<51/PPM},
 	} {
-		got := Split{Units: []int64{c.units}, Burst: []int64{c.burst}}.Stored(c.reserve)
+		got := Split{Units: []quantity.Units{c.units}, Burst: []quantity.Units{c.burst}}.Stored(c.reserve)
 		if got.Units[0] != c.wantUnits || got.Burst[0] != c.wantBurst {
 			t.Errorf("%+v: %+v", c, got)
 		}
@@ -62,29 +66,29 @@ func TestStored(t *testing.T) {
 func TestReservesFitBesideTheStores(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		units := rapid.OneOf(rapid.Int64Range(1, 1<<51), rapid.Int64Range(1, 100))
-		limit, burst := units.Draw(t, "limit"), int64(0)
+		limit, burst := quantity.Units(units.Draw(t, "limit")), quantity.Units(0)
 		bucket, sliding := rapid.Bool().Draw(t, "bucket"), false
 		if bucket {
-			burst = units.Draw(t, "burst")
+			burst = quantity.Units(units.Draw(t, "burst"))
 		} else {
 			sliding = rapid.Bool().Draw(t, "sliding")
 		}
-		weights := rapid.SliceOfN(rapid.Int64Range(0, 1_000_000), 1, 64).Draw(t, "weights")
+		weights := rapid.SliceOfN(drawUnits(0, 1_000_000), 1, 64).Draw(t, "weights")
 		weights[0]++ // not all zero
 		whole := SplitOf(limit, burst, weights, rapid.Uint64().Draw(t, "rotation"), false)
-		stored := whole.Stored(rapid.Int64Range(0, PPM).Draw(t, "reserve"))
-		var all, allBurst int64
+		stored := whole.Stored(quantity.PPM(rapid.Int64Range(0, PPM).Draw(t, "reserve")))
+		var all, allBurst quantity.Units
 		for i := range weights {
 			nodes := rapid.Int64Range(1, 10_000).Draw(t, "nodes")
 			kept, keptBurst := whole.Units[i]-stored.Units[i], whole.Burst[i]-stored.Burst[i]
 			part := ReservePart(kept, keptBurst, nodes, sliding, bucket)
-			if part < 0 || part*nodes > kept || sliding && 2*part*nodes > kept || bucket && 2*part*nodes > keptBurst {
+			if part < 0 || part*quantity.Units(nodes) > kept || sliding && 2*part*quantity.Units(nodes) > kept || bucket && 2*part*quantity.Units(nodes) > keptBurst {
 				t.Fatalf("region %d: %d for each of %d nodes, of %d units and %d of burst", i, part, nodes, kept, keptBurst)
 			}
 			if stored.Units[i] < 0 || stored.Burst[i] > 0 && stored.Units[i] == 0 {
 				t.Fatalf("region %d: the store holds %d units and %d of burst", i, stored.Units[i], stored.Burst[i])
 			}
-			all += stored.Units[i] + part*nodes
+			all += stored.Units[i] + part*quantity.Units(nodes)
 			allBurst += stored.Burst[i] + keptBurst
 		}
 		if all > limit || allBurst != burst {
@@ -97,21 +101,21 @@ func TestReservesFitBesideTheStores(t *testing.T) {
 // reserve's units and burst would admit them too.
 func TestReserveOfABucketIsABucket(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		units, burst := rapid.Int64Range(0, 50).Draw(t, "units"), rapid.Int64Range(0, 50).Draw(t, "burst")
+		units, burst := quantity.Units(rapid.Int64Range(0, 50).Draw(t, "units")), quantity.Units(rapid.Int64Range(0, 50).Draw(t, "burst"))
 		nodes, window := rapid.Int64Range(1, 4).Draw(t, "nodes"), rapid.Int64Range(1, 20).Draw(t, "window")
 		part := ReservePart(units, burst, nodes, false, true)
 		// A unit counts as many parts as the window has microseconds.
-		level, last, now := burst*window, int64(0), int64(0)
-		spent := map[[2]int64]int64{} // by node and window
+		level, last, now := burst*quantity.Units(window), int64(0), int64(0)
+		spent := map[[2]int64]quantity.Units{} // by node and window
 		for range rapid.IntRange(1, 60).Draw(t, "requests") {
 			now += rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(0, 2*window)).Draw(t, "later")
 			at := [2]int64{rapid.Int64Range(0, nodes-1).Draw(t, "node"), now / window}
-			cost := rapid.OneOf(rapid.Just(part-spent[at]), rapid.Int64Range(1, 3)).Draw(t, "cost")
+			cost := rapid.OneOf(rapid.Just(part-spent[at]), drawUnits(1, 3)).Draw(t, "cost")
 			if spent[at]+cost > part {
 				continue
 			}
 			spent[at] += cost
-			level, last = min(level+units*(now-last), burst*window)-cost*window, now
+			level, last = min(level+units*quantity.Units(now-last), burst*quantity.Units(window))-cost*quantity.Units(window), now
 			if level < 0 {
 				t.Fatalf("%d below zero at %d: a part of %d of %d units and a burst of %d", -level, now, part, units, burst)
 			}

@@ -1,5 +1,7 @@
 package allocator
 
+import "github.com/quotad/quotad/quantity"
+
 // Interval is the time between ticks, in microseconds.
 const Interval = Second / 5
 
@@ -49,7 +51,7 @@ func (f Frame) LongPause() int64 { return max(min(f.Window/10, MaxRetry), f.Paus
 
 // Emptied describes a lender that has just given all it would of a cell.
 type Emptied struct {
-	Limit   int64
+	Limit   quantity.Units
 	Unseen  bool    // the lender does not know what its region expects of the cell
 	Outlook Outlook // what its region expects of the cell; not set if Unseen
 	Left    int64   // microseconds until the cell ends

@@ -6,6 +6,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/quantity"
 )
 
 // TestHintEvery: an unchanged hint is repeated every few seconds, and believed for more than two
@@ -94,9 +95,9 @@ func TestALenderAsksForNoLongPause(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		units, time := rapid.Int64Range(0, maxUnits), rapid.Int64Range(1, 1<<51)
 		f := FrameOf(rapid.SampledFrom(algorithms.Kinds).Draw(r, "kind"), time.Draw(r, "window"), time.Draw(r, "cell"))
-		e := Emptied{Limit: units.Draw(r, "limit"), Unseen: rapid.Bool().Draw(r, "unseen"), Keeps: rapid.Bool().Draw(r, "keeps"),
+		e := Emptied{Limit: quantity.Units(units.Draw(r, "limit")), Unseen: rapid.Bool().Draw(r, "unseen"), Keeps: rapid.Bool().Draw(r, "keeps"),
 			Left:    rapid.Int64Range(-1<<51, 1<<51).Draw(r, "left"),
-			Outlook: Outlook{Used: units.Draw(r, "used"), Fading: units.Draw(r, "fading"), Rate: units.Draw(r, "rate"), Ahead: time.Draw(r, "ahead")}}
+			Outlook: Outlook{Used: quantity.Units(units.Draw(r, "used")), Fading: quantity.Units(units.Draw(r, "fading")), Rate: quantity.MilliRate(units.Draw(r, "rate")), Ahead: time.Draw(r, "ahead")}}
 		if got := f.RetryAfter(e); got <= 0 || got > MaxRetry {
 			r.Fatalf("%+v, %+v: %d", f, e, got)
 		}

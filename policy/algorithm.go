@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/quantity"
 )
 
 // Algorithm says how units are counted over time. It is spelled as in the document.
@@ -45,7 +46,7 @@ func (l *Limit) Reserve() PPM {
 
 // leastSplit returns the least number of units that is split between regions. It is 0 for a single
 // region, which has nobody to split with.
-func (l *Limit) leastSplit() int64 {
+func (l *Limit) leastSplit() quantity.Units {
 	if n := l.entitled(); n > 1 {
 		return 2 * n
 	}
@@ -53,8 +54,8 @@ func (l *Limit) leastSplit() int64 {
 }
 
 // entitled counts the regions with a weight above 0.
-func (l *Limit) entitled() int64 {
-	n := int64(0)
+func (l *Limit) entitled() quantity.Units {
+	n := quantity.Units(0)
 	for _, w := range l.Weights {
 		if w > 0 {
 			n++

@@ -7,12 +7,13 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/policy/strictyaml"
+	"github.com/quotad/quotad/quantity"
 )
 
 // readCapacity reads how many units the limit has, in which window, and its burst.
 func readCapacity(o strictyaml.Object, l *Limit) {
 	if f, ok := o.Required("limit", "write how many units all regions together may admit in a window, such as 1000"); ok {
-		l.Limit = f.Integer(1, MaxLimit)
+		l.Limit = quantity.Units(f.Integer(1, MaxLimit))
 	}
 	if f, ok := o.Required("window", "write a duration such as 1m"); ok {
 		l.Window = readWindow(f)
@@ -26,12 +27,12 @@ func readCapacity(o strictyaml.Object, l *Limit) {
 }
 
 // readBurst reads the burst of an entry, which only buckets have.
-func readBurst(f strictyaml.Value, a Algorithm) int64 {
+func readBurst(f strictyaml.Value, a Algorithm) quantity.Units {
 	if a != "" && !a.Bucket() {
 		f.Fail(fmt.Sprintf("burst belongs to %s and %s, not to %s", TokenBucket, LeakyBucket, a), "remove it")
 		return 0
 	}
-	return f.Integer(1, MaxBurst)
+	return quantity.Units(f.Integer(1, MaxBurst))
 }
 
 // checkCapacity compares units with the most that the algorithm can count exactly, or remember. An
@@ -73,7 +74,7 @@ const MaxFill = 10 * 366 * 24 * time.Hour
 
 // checkExact reports whether the algorithm can multiply the units by the window without rounding,
 // and refuses them if not.
-func checkExact(f strictyaml.Value, units int64, l *Limit) bool {
+func checkExact(f strictyaml.Value, units quantity.Units, l *Limit) bool {
 	window := l.Window.Microseconds()
 	if algorithms.Tick(l.Algorithm, units, window) != 0 {
 		return true
@@ -89,7 +90,7 @@ func checkExact(f strictyaml.Value, units int64, l *Limit) bool {
 // shorterHolds reports whether a window shorter than the given one, in microseconds, can hold that
 // many units. Ticks are powers of ten, so no shorter window holds more than the nearest power of
 // ten below.
-func shorterHolds(a Algorithm, units, window int64) bool {
+func shorterHolds(a Algorithm, units quantity.Units, window int64) bool {
 	for shorter := MinWindow.Microseconds(); shorter < window; shorter *= 10 {
 		if algorithms.Tick(a, units, shorter) != 0 {
 			return true
@@ -100,8 +101,8 @@ func shorterHolds(a Algorithm, units, window int64) bool {
 
 // mostExact returns the largest number of units that fits a window, given in microseconds. It
 // searches for it, so that the bound is stated in one place only, algorithms.Tick.
-func mostExact(a Algorithm, window int64) int64 {
-	fits, beyond := int64(1), int64(MaxLimit)
+func mostExact(a Algorithm, window int64) quantity.Units {
+	fits, beyond := quantity.Units(1), quantity.Units(MaxLimit)
 	for beyond-fits > 1 {
 		middle := fits + (beyond-fits)/2
 		if algorithms.Tick(a, middle, window) != 0 {

@@ -11,10 +11,11 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/policy/strictyaml"
+	"github.com/quotad/quotad/quantity"
 )
 
 // capacityDocument has one limit. It gives no burst if burst is 0.
-func capacityDocument(a Algorithm, limit, burst int64, window time.Duration) string {
+func capacityDocument(a Algorithm, limit, burst quantity.Units, window time.Duration) string {
 	text := fmt.Sprintf("version: 1\nregions: {eu: {weight: 1}}\nlimits:\n"+
 		"- {name: a, domain: api, key: [k], algorithm: %s, limit: %d, window: %s", a, limit, window)
 	if burst > 0 {
@@ -26,7 +27,7 @@ func capacityDocument(a Algorithm, limit, burst int64, window time.Duration) str
 func TestBurst(t *testing.T) {
 	for _, c := range []struct {
 		algorithm           Algorithm
-		limit, given, burst int64
+		limit, given, burst quantity.Units
 	}{
 		{FixedWindow, 10, 0, 0},
 		{SlidingWindowCounter, 10, 0, 0},
@@ -49,11 +50,11 @@ func TestBurst(t *testing.T) {
 // multiplied by time, the ticks they are counted in give the bound.
 func TestLargestUnits(t *testing.T) {
 	const day = 24 * time.Hour
-	in := func(ticks int64) int64 { return MaxLimit/ticks - 1 }
+	in := func(ticks int64) quantity.Units { return quantity.Units(MaxLimit/ticks - 1) }
 	for _, c := range []struct {
 		algorithm Algorithm
 		window    time.Duration
-		most      int64
+		most      quantity.Units
 	}{
 		{FixedWindow, MinWindow, MaxLimit},
 		{FixedWindow, MaxWindow, MaxLimit},
@@ -72,7 +73,7 @@ func TestLargestUnits(t *testing.T) {
 		{LeakyBucket, time.Minute, in(6000)},
 		{LeakyBucket, MaxWindow, in(366 * 86_400)},
 	} {
-		accepted := func(limit, burst int64) bool {
+		accepted := func(limit, burst quantity.Units) bool {
 			_, err := Parse("limits.yaml", []byte(capacityDocument(c.algorithm, limit, burst, c.window)))
 			return err == nil
 		}
@@ -101,8 +102,8 @@ func TestCapacityRemedies(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := rapid.SampledFrom(algorithms.Kinds).Draw(t, "algorithm")
 		window := time.Microsecond * time.Duration(rapid.Int64Range(MinWindow.Microseconds(), MaxWindow.Microseconds()).Draw(t, "window"))
-		limit := rapid.Int64Range(1, MaxLimit).Draw(t, "limit")
-		parse := func(limit int64, window time.Duration) strictyaml.Errors {
+		limit := quantity.Units(rapid.Int64Range(1, MaxLimit).Draw(t, "limit"))
+		parse := func(limit quantity.Units, window time.Duration) strictyaml.Errors {
 			_, err := Parse("limits.yaml", []byte(capacityDocument(a, limit, 0, window)))
 			var errs strictyaml.Errors
 			errors.As(err, &errs)
@@ -112,7 +113,7 @@ func TestCapacityRemedies(t *testing.T) {
 		if len(errs) == 0 {
 			return
 		}
-		var most int64
+		var most quantity.Units
 		if _, err := fmt.Sscanf(errs[0].Mend, "write at most %d", &most); err != nil || len(errs) != 1 || errs[0].Path != "limits[0].limit" {
 			t.Fatalf("%v names no number", errs)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/policy/strictyaml"
+	"github.com/quotad/quotad/quantity"
 )
 
 // documentKind describes a limits document as a file.
@@ -150,9 +151,9 @@ func readSharing(o strictyaml.Object, l *Limit, regions []Region) {
 	if f, ok := o.Field("weights"); ok {
 		l.Weights = readWeights(f, regions)
 	} else {
-		l.Weights = make([]int64, len(regions))
+		l.Weights = make([]quantity.Units, len(regions))
 		for i, r := range regions {
-			l.Weights[i] = r.Weight
+			l.Weights[i] = quantity.Units(r.Weight)
 		}
 	}
 	l.BorrowingLimit = Unlimited
@@ -241,7 +242,7 @@ func readMatch(f strictyaml.Value) []Condition {
 }
 
 // readWeights reads the limit's own weights, parallel to regions.
-func readWeights(f strictyaml.Value, regions []Region) []int64 {
+func readWeights(f strictyaml.Value, regions []Region) []quantity.Units {
 	entries, ok := f.Entries("write the weights as {us-east: 1}, or remove the field to use those of the regions")
 	if !ok || len(regions) == 0 {
 		return nil
@@ -250,13 +251,13 @@ func readWeights(f strictyaml.Value, regions []Region) []int64 {
 	for i, r := range regions {
 		names[i] = r.Name
 	}
-	weights, sum, before := make([]int64, len(regions)), int64(0), f.Failures()
+	weights, sum, before := make([]quantity.Units, len(regions)), quantity.Units(0), f.Failures()
 	for _, e := range entries {
 		i, found := slices.BinarySearch(names, e.Name)
 		if !found {
 			e.Key.Fail("no region has this name", strictyaml.DidYouMean(e.Name, names))
 		}
-		w := e.Value.Integer(0, MaxWeight)
+		w := quantity.Units(e.Value.Integer(0, MaxWeight))
 		if found {
 			weights[i] = w
 			sum += w

@@ -11,6 +11,7 @@ import (
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/policy/files"
 	"github.com/quotad/quotad/policy/strictyaml"
+	"github.com/quotad/quotad/quantity"
 )
 
 // The ranges of a document. Units stay at or below 2^51, because they and twice their value must be
@@ -82,16 +83,16 @@ type Limit struct {
 	Algorithm Algorithm
 	// Limit is the number of units that all regions together may admit in a window, 1 to MaxLimit.
 	// For token_bucket and leaky_bucket it is a rate, in units a window.
-	Limit int64
+	Limit quantity.Units
 	// Window is a whole number of microseconds, MinWindow to MaxWindow.
 	Window time.Duration
 	// Burst is a number over all regions, 1 to MaxBurst: the tokens that a token_bucket holds, or
 	// the units that may wait or be in service in a leaky_bucket. It is Limit if the entry gives
 	// none, and 0 for the other algorithms.
-	Burst int64
+	Burst quantity.Units
 	// Weights is parallel to Document.Regions: the limit's own weights, or else
 	// those of the regions. At least one is above zero.
-	Weights []int64
+	Weights []quantity.Units
 	// BorrowingLimit is the most that a region may borrow in a cell, as a fraction of its own
 	// entitlement, or Unlimited.
 	BorrowingLimit PPM

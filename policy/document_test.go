@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/policy/strictyaml"
+	"github.com/quotad/quotad/quantity"
 )
 
 func mustParse(t testing.TB, src string) *Document {
@@ -47,7 +48,7 @@ func TestParseFillsEveryField(t *testing.T) {
 		Algorithm:      FixedWindow,
 		Limit:          1000,
 		Window:         time.Minute,
-		Weights:        []int64{0, 1, 1},
+		Weights:        []quantity.Units{0, 1, 1},
 		BorrowingLimit: PPMOne / 2,
 		LendingLimit:   900_000,
 		OnExhausted:    ExhaustedBorrow,
@@ -63,7 +64,7 @@ func TestParseFillsEveryField(t *testing.T) {
 		Algorithm:      FixedWindow,
 		Limit:          MaxLimit,
 		Window:         time.Hour,
-		Weights:        []int64{20, 40, 40},
+		Weights:        []quantity.Units{20, 40, 40},
 		BorrowingLimit: Unlimited,
 		LendingLimit:   DefaultLendingLimit,
 		OnExhausted:    ExhaustedDeny,
@@ -80,7 +81,7 @@ func TestParseFillsEveryField(t *testing.T) {
 		Limit:          100,
 		Window:         time.Second,
 		Burst:          500,
-		Weights:        []int64{20, 40, 40},
+		Weights:        []quantity.Units{20, 40, 40},
 		BorrowingLimit: Unlimited,
 		LendingLimit:   DefaultLendingLimit,
 		OnExhausted:    ExhaustedDeny,
@@ -95,7 +96,7 @@ func TestParseFillsEveryField(t *testing.T) {
 		Limit:          60,
 		Window:         time.Minute,
 		Burst:          60,
-		Weights:        []int64{20, 40, 40},
+		Weights:        []quantity.Units{20, 40, 40},
 		BorrowingLimit: Unlimited,
 		LendingLimit:   DefaultLendingLimit,
 		OnExhausted:    ExhaustedDeny,
@@ -232,7 +233,7 @@ limits: [{name: a, domain: api, key: [k], algorithm: fixed_window, limit: 1, win
 	if i, ok := doc.RegionIndex("d"); ok {
 		t.Errorf("RegionIndex of an unknown region = %d", i)
 	}
-	if want := []int64{0, 7, 0}; !reflect.DeepEqual(doc.Limits[0].Weights, want) {
+	if want := []quantity.Units{0, 7, 0}; !reflect.DeepEqual(doc.Limits[0].Weights, want) {
 		t.Errorf("weights %v, want %v: parallel to the sorted regions", doc.Limits[0].Weights, want)
 	}
 }

@@ -69,11 +69,11 @@ func (e *encoding) limit(l *Limit) {
 		e.text(c.Value)
 	}
 	e.text(string(l.Algorithm))
-	e.integer(l.Limit)
+	e.integer(int64(l.Limit))
 	e.integer(int64(l.Window))
-	e.integer(l.Burst)
+	e.integer(int64(l.Burst))
 	for _, w := range l.Weights { // one for each region
-		e.integer(w)
+		e.integer(int64(w))
 	}
 	e.integer(int64(l.BorrowingLimit))
 	e.integer(int64(l.LendingLimit))

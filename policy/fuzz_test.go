@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/quantity"
 )
 
 // FuzzParse checks that any input is either refused, with errors at places that exist, or gives a
@@ -60,7 +61,7 @@ func checkDocument(t *testing.T, doc *Document) {
 	m := doc.Compile()
 	for i := range doc.Limits {
 		l := &doc.Limits[i]
-		sum := int64(0)
+		sum := quantity.Units(0)
 		for _, w := range l.Weights {
 			sum += w
 		}

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quotad/quotad/policy/strictyaml"
+	"github.com/quotad/quotad/quantity"
 )
 
 const matchDocument = `
@@ -32,19 +33,19 @@ func TestAppend(t *testing.T) {
 	for name, c := range map[string]struct {
 		domain      string
 		descriptors descriptors
-		want        []int64 // the limits of the entries, in order
+		want        []quantity.Units // the limits of the entries, in order
 	}{
-		"key alone":             {"api", descriptors{"account": "1"}, []int64{100, 1000}},
+		"key alone":             {"api", descriptors{"account": "1"}, []quantity.Units{100, 1000}},
 		"no key":                {"api", descriptors{"plan": "pro"}, nil},
 		"no descriptors":        {"api", nil, nil},
 		"part of a key":         {"api", descriptors{"address": "::1", "path": "/login"}, nil},
-		"another value":         {"api", descriptors{"account": "1", "plan": "free"}, []int64{100, 1000}},
-		"empty value":           {"api", descriptors{"account": "", "plan": ""}, []int64{100, 1000}},
-		"condition":             {"api", descriptors{"account": "1", "plan": "pro"}, []int64{1000, 500}},
-		"more conditions":       {"api", descriptors{"account": "42", "plan": "pro"}, []int64{1000, 900}},
-		"composite key":         {"api", descriptors{"account": "1", "address": "::1", "path": "/login"}, []int64{100, 5, 1000}},
-		"all":                   {"api", descriptors{"account": "42", "address": "::1", "path": "/login", "plan": "pro"}, []int64{5, 1000, 900}},
-		"other domain":          {"mail", descriptors{"account": "42", "plan": "pro"}, []int64{7}},
+		"another value":         {"api", descriptors{"account": "1", "plan": "free"}, []quantity.Units{100, 1000}},
+		"empty value":           {"api", descriptors{"account": "", "plan": ""}, []quantity.Units{100, 1000}},
+		"condition":             {"api", descriptors{"account": "1", "plan": "pro"}, []quantity.Units{1000, 500}},
+		"more conditions":       {"api", descriptors{"account": "42", "plan": "pro"}, []quantity.Units{1000, 900}},
+		"composite key":         {"api", descriptors{"account": "1", "address": "::1", "path": "/login"}, []quantity.Units{100, 5, 1000}},
+		"all":                   {"api", descriptors{"account": "42", "address": "::1", "path": "/login", "plan": "pro"}, []quantity.Units{5, 1000, 900}},
+		"other domain":          {"mail", descriptors{"account": "42", "plan": "pro"}, []quantity.Units{7}},
 		"no such domain":        {"web", descriptors{"account": "42"}, nil},
 		"domain is not a limit": {"minute", descriptors{"account": "42"}, nil},
 	} {
@@ -61,8 +62,8 @@ func TestAppend(t *testing.T) {
 	}
 }
 
-func limitsOf(entries []*Limit) []int64 {
-	var limits []int64
+func limitsOf(entries []*Limit) []quantity.Units {
+	var limits []quantity.Units
 	for _, l := range entries {
 		limits = append(limits, l.Limit)
 	}
@@ -307,7 +308,7 @@ func TestAppendDoesNotAllocate(t *testing.T) {
 	dst := make([]*Limit, 0, 8)
 	descriptors := map[string]string{"account": "t77", "address": "::1", "path": "/login", "plan": "pro"}
 	allocs := testing.AllocsPerRun(100, func() { dst = m.Append(dst[:0], "api", descriptors) })
-	if want := []int64{5, 1000, 500, 78}; !slices.Equal(limitsOf(dst), want) {
+	if want := []quantity.Units{5, 1000, 500, 78}; !slices.Equal(limitsOf(dst), want) {
 		t.Errorf("limits %v, want %v", limitsOf(dst), want)
 	}
 	if allocs != 0 {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/policy/strictyaml"
+	"github.com/quotad/quotad/quantity"
 )
 
 // Warning is about a part of a valid document that probably does less, or more, than its author
@@ -122,8 +123,8 @@ func reserved(s source) []Warning {
 
 // below reports whether a fraction above 0 of units, not rounded, is less than least. least is at
 // most 2 * MaxRegions.
-func below(units int64, fraction PPM, least int64) bool {
-	return least > 0 && units <= (least*int64(PPMOne)-1)/int64(fraction)
+func below(units quantity.Units, fraction PPM, least quantity.Units) bool {
+	return least > 0 && units <= (least*quantity.Units(PPMOne)-1)/quantity.Units(fraction)
 }
 
 // neverBorrows warns of entries that ask for borrowing and forbid it.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/quotad/quotad/policy/strictyaml"
+	"github.com/quotad/quotad/quantity"
 )
 
 const warnedDocument = `
@@ -22,15 +23,15 @@ func TestHome(t *testing.T) {
 		limit Limit
 		home  bool
 	}{
-		{"two for each", Limit{Algorithm: FixedWindow, Limit: 6, Weights: []int64{1, 5, 2}}, false},
-		{"one less", Limit{Algorithm: FixedWindow, Limit: 5, Weights: []int64{1, 5, 2}}, true},
-		{"a region without weight", Limit{Algorithm: SlidingWindowLog, Limit: 4, Weights: []int64{1, 0, 2}}, false},
-		{"one region with weight", Limit{Algorithm: TokenBucket, Limit: 1, Burst: 1, Weights: []int64{0, 7, 0}}, false},
-		{"burst of no bucket", Limit{Algorithm: SlidingWindowCounter, Limit: 4, Burst: 0, Weights: []int64{1, 1}}, false},
-		{"two of a burst for each", Limit{Algorithm: TokenBucket, Limit: 100, Burst: 4, Weights: []int64{1, 1}}, false},
-		{"one less of a burst", Limit{Algorithm: TokenBucket, Limit: 100, Burst: 3, Weights: []int64{1, 1}}, true},
-		{"one less in a queue", Limit{Algorithm: LeakyBucket, Limit: 100, Burst: 3, Weights: []int64{1, 1}}, true},
-		{"a burst above a small limit", Limit{Algorithm: LeakyBucket, Limit: 3, Burst: 100, Weights: []int64{1, 1}}, true},
+		{"two for each", Limit{Algorithm: FixedWindow, Limit: 6, Weights: []quantity.Units{1, 5, 2}}, false},
+		{"one less", Limit{Algorithm: FixedWindow, Limit: 5, Weights: []quantity.Units{1, 5, 2}}, true},
+		{"a region without weight", Limit{Algorithm: SlidingWindowLog, Limit: 4, Weights: []quantity.Units{1, 0, 2}}, false},
+		{"one region with weight", Limit{Algorithm: TokenBucket, Limit: 1, Burst: 1, Weights: []quantity.Units{0, 7, 0}}, false},
+		{"burst of no bucket", Limit{Algorithm: SlidingWindowCounter, Limit: 4, Burst: 0, Weights: []quantity.Units{1, 1}}, false},
+		{"two of a burst for each", Limit{Algorithm: TokenBucket, Limit: 100, Burst: 4, Weights: []quantity.Units{1, 1}}, false},
+		{"one less of a burst", Limit{Algorithm: TokenBucket, Limit: 100, Burst: 3, Weights: []quantity.Units{1, 1}}, true},
+		{"one less in a queue", Limit{Algorithm: LeakyBucket, Limit: 100, Burst: 3, Weights: []quantity.Units{1, 1}}, true},
+		{"a burst above a small limit", Limit{Algorithm: LeakyBucket, Limit: 3, Burst: 100, Weights: []quantity.Units{1, 1}}, true},
 	} {
 		if got := c.limit.Home(); got != c.home {
 			t.Errorf("%s: %v, want %v", c.name, got, c.home)
@@ -86,11 +87,11 @@ func TestReserve(t *testing.T) {
 		limit Limit
 		want  PPM
 	}{
-		{"none", Limit{Algorithm: FixedWindow, Limit: 100, Weights: []int64{1, 1}}, 0},
-		{"some", Limit{Algorithm: FixedWindow, Limit: 4, Weights: []int64{1, 1}, LocalReserve: 250_000}, 250_000},
-		{"home mode", Limit{Algorithm: FixedWindow, Limit: 3, Weights: []int64{1, 1}, LocalReserve: 250_000}, 0},
-		{"home mode of a burst", Limit{Algorithm: TokenBucket, Limit: 100, Burst: 3, Weights: []int64{1, 1}, LocalReserve: PPMOne}, 0},
-		{"one region", Limit{Algorithm: FixedWindow, Limit: 1, Weights: []int64{1, 0}, LocalReserve: PPMOne}, PPMOne},
+		{"none", Limit{Algorithm: FixedWindow, Limit: 100, Weights: []quantity.Units{1, 1}}, 0},
+		{"some", Limit{Algorithm: FixedWindow, Limit: 4, Weights: []quantity.Units{1, 1}, LocalReserve: 250_000}, 250_000},
+		{"home mode", Limit{Algorithm: FixedWindow, Limit: 3, Weights: []quantity.Units{1, 1}, LocalReserve: 250_000}, 0},
+		{"home mode of a burst", Limit{Algorithm: TokenBucket, Limit: 100, Burst: 3, Weights: []quantity.Units{1, 1}, LocalReserve: PPMOne}, 0},
+		{"one region", Limit{Algorithm: FixedWindow, Limit: 1, Weights: []quantity.Units{1, 0}, LocalReserve: PPMOne}, PPMOne},
 	} {
 		if got := c.limit.Reserve(); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)

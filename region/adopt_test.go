@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/admit"
 	"github.com/quotad/quotad/region/store"
 )
@@ -59,7 +60,7 @@ func TestAdoptChangesLimitsAtOnce(t *testing.T) {
 			// admitted further, in the same cell: raising or lowering a limit keeps the counts of
 			// its buckets
 			admitted int
-			units    int64
+			units    quantity.Units
 		}{
 			{"limit: 150, window: 1m", 50, 150},
 			{"limit: 30, window: 1m", 0, 30},
@@ -85,7 +86,7 @@ func TestRegionsOnDifferentDocumentsDoNotTrade(t *testing.T) {
 	started(t, documents.Parse(t, 1, halves, limit), []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
 		us, eu := c.running["us/n1"], c.running["eu/n1"]
 		// gained is what us borrows within two seconds in which it wants three times its part.
-		gained := func() int64 {
+		gained := func() quantity.Units {
 			before := us.counter(t, "units_borrowed")
 			us.load(t, request("a"), 2, 2*time.Second)
 			return us.counter(t, "units_borrowed") - before

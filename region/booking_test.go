@@ -7,6 +7,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/admit"
 	"github.com/quotad/quotad/region/store"
 	"github.com/quotad/quotad/region/tenure"
@@ -32,7 +33,7 @@ func cutOff(t *testing.T, limit string, f func(t *testing.T, c *cluster, n *runn
 
 // spends makes requests while the store is cut off, until this node's part is spent or the given
 // number was admitted.
-func (n *running) spends(t *testing.T, q admit.Request, most int) (admitted int64) {
+func (n *running) spends(t *testing.T, q admit.Request, most int) (admitted quantity.Units) {
 	t.Helper()
 	for range most {
 		d := n.check(t, q)
@@ -63,7 +64,7 @@ func TestLocalSpendingIsBooked(t *testing.T) {
 				}
 				before := n.state(t, q)
 				cut()
-				want, part := n.spends(t, q, 200), int64(100)
+				want, part := n.spends(t, q, 200), quantity.Units(100)
 				if kind.Sliding() {
 					part = 50
 				}
@@ -93,7 +94,7 @@ func TestLocalSpendingIsBooked(t *testing.T) {
 // over two windows, and later not at all.
 func TestLocalSpendingIsBookedIntoItsWindow(t *testing.T) {
 	// what is charged in the same window, the next, and the one after
-	for kind, want := range map[algorithms.Kind][3]int64{
+	for kind, want := range map[algorithms.Kind][3]quantity.Units{
 		algorithms.FixedWindow:          {20, 0, 0},
 		algorithms.SlidingWindowCounter: {20, 17, 0},
 		algorithms.SlidingWindowLog:     {20, 20, 0},

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/admit"
 )
 
@@ -25,7 +26,7 @@ func TestBorrowWithinTheRequest(t *testing.T) {
 			d := us.check(t, q)
 			return d, time.Since(begun)
 		}
-		of := func(account string, cost int64) admit.Request {
+		of := func(account string, cost quantity.Units) admit.Request {
 			q := request(account)
 			q.Cost = cost
 			return q

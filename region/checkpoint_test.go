@@ -9,6 +9,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/quantity"
 )
 
 // A region whose nodes all end together with its store starts from its checkpoints. Under load it
@@ -18,7 +19,7 @@ func TestNodesAndStoreEndTogether(t *testing.T) {
 	for _, kind := range windows {
 		for name, tc := range map[string]struct {
 			rest   time.Duration
-			excess int64
+			excess quantity.Units
 		}{
 			"at rest":    {2500 * time.Millisecond, 0},
 			"under load": {0, 100 + 10}, // a unit every 10 ms

@@ -18,6 +18,7 @@ import (
 	"github.com/quotad/quotad/chaos/lab/network"
 	"github.com/quotad/quotad/chaos/lab/servers"
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/admit"
 	"github.com/quotad/quotad/region/journal"
 	"github.com/quotad/quotad/region/store"
@@ -73,7 +74,7 @@ func inBubble(t *testing.T, nodes []string, f func(t *testing.T, c *cluster)) {
 		c.t, c.network = t, network.New()
 		for region := range c.servers {
 			if lab.OnTwins {
-				c.twins[region] = lab.NewTwin(func() int64 { return time.Now().UnixMicro() }, region)
+				c.twins[region] = lab.NewTwin(func() quantity.StoreTime { return quantity.StoreTime(time.Now().UnixMicro()) }, region)
 			}
 		}
 		for _, name := range nodes {
@@ -220,7 +221,7 @@ func (c *cluster) onRedis(region string) { delete(c.twins, region) }
 // onTwin has a region's nodes that start from now on use a twin in any case, which a test can take
 // out of reach and bring back at once.
 func (c *cluster) onTwin(region string) *lab.Twin {
-	twin := lab.NewTwin(func() int64 { return time.Now().UnixMicro() }, region)
+	twin := lab.NewTwin(func() quantity.StoreTime { return quantity.StoreTime(time.Now().UnixMicro()) }, region)
 	c.twins[region] = twin
 	return twin
 }
@@ -274,13 +275,13 @@ func (n *running) drain(t *testing.T, q admit.Request, most int) (admitted int, 
 }
 
 // load makes units of demand every 10 ms for a while and returns what was admitted, by cell.
-func (n *running) load(t *testing.T, q admit.Request, units int, d time.Duration) map[int64]int64 {
+func (n *running) load(t *testing.T, q admit.Request, units int, d time.Duration) map[int64]quantity.Units {
 	t.Helper()
-	admitted := map[int64]int64{}
+	admitted := map[int64]quantity.Units{}
 	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		for range units {
 			if d := n.check(t, q); d.Allowed {
-				admitted[d.Cell] += q.Cost
+				admitted[int64(d.Cell)] += q.Cost
 			}
 		}
 	}
@@ -288,11 +289,11 @@ func (n *running) load(t *testing.T, q admit.Request, units int, d time.Duration
 }
 
 // counter reads one of the node's running totals.
-func (n *running) counter(t *testing.T, name string) int64 {
+func (n *running) counter(t *testing.T, name string) quantity.Units {
 	t.Helper()
 	for _, c := range n.Status().Counters() {
 		if c.Name == name {
-			return c.Value
+			return quantity.Units(c.Value)
 		}
 	}
 	t.Fatalf("no counter %q", name)

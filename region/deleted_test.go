@@ -9,6 +9,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/admit"
 	"github.com/redis/go-redis/v9"
 )
@@ -136,7 +137,7 @@ func TestADeletedBucketUnderTraffic(t *testing.T) {
 			started(t, documents.Parse(t, 1, halves, long(kind, 200, ", lending_limit: 1")), []string{"us/n1", "us/n2", "eu/n1"}, func(t *testing.T, c *cluster) {
 				q := request("a")
 				var mu sync.Mutex
-				var admitted int64
+				var admitted quantity.Units
 				all := func(d time.Duration) {
 					var loads sync.WaitGroup
 					for _, n := range c.running {

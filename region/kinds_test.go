@@ -8,6 +8,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/admit"
 )
 
@@ -25,14 +26,14 @@ func TestTurnsOfALeakyBucket(t *testing.T) {
 	d := documents.Parse(t, 1, alone, burstOf(algorithms.LeakyBucket, 10, 5), "name: watch, algorithm: leaky_bucket, limit: 1, window: 10s, shadow: true")
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n := c.running["us/n1"]
-		admitted := func(units int64, delay time.Duration, remaining int64) {
+		admitted := func(units quantity.Units, delay time.Duration, remaining quantity.Units) {
 			t.Helper()
 			got := n.check(t, cost("a", units))
 			if !got.Allowed || got.Delay != delay || got.Remaining != remaining || got.Algorithm != algorithms.LeakyBucket || got.RetryAfter != 0 {
 				t.Errorf("%d units: %+v; want a delay of %v and %d remaining", units, got, delay, remaining)
 			}
 		}
-		denied := func(units int64, retry time.Duration) {
+		denied := func(units quantity.Units, retry time.Duration) {
 			t.Helper()
 			if got := n.check(t, cost("a", units)); got.Allowed || got.RetryAfter != retry || got.Delay != 0 {
 				t.Errorf("%d units: %+v, want to be told to wait %v", units, got, retry)
@@ -73,7 +74,7 @@ func TestRetryAfterIsHonest(t *testing.T) {
 				}
 				for seen := 0; seen < denials; {
 					time.Sleep(time.Duration(random.Int64N(900_000)) * time.Microsecond)
-					q := cost("a", 1+random.Int64N(most))
+					q := cost("a", quantity.Units(1+random.Int64N(most)))
 					got := n.check(t, q)
 					if got.Allowed {
 						continue
@@ -100,29 +101,29 @@ func TestRetryAfterIsHonest(t *testing.T) {
 func TestDecisionsOfEachKind(t *testing.T) {
 	for _, kind := range algorithms.Kinds {
 		t.Run(string(kind), func(t *testing.T) {
-			whole := int64(100) // of which us has 40 %
+			whole := quantity.Units(100) // of which us has 40 %
 			if kind.Bucket() {
 				whole = 200
 			}
 			part := whole * 2 / 5
 			started(t, documents.Parse(t, 1, threeRegions, burstOf(kind, 100, 200)), []string{"us/n1"}, func(t *testing.T, c *cluster) {
 				n := c.running["us/n1"]
-				for units, want := range map[int64]admit.Reason{1: admit.WithinLimit, part: admit.WithinLimit, part + 1: admit.ExceedsRegionCapacity,
+				for units, want := range map[quantity.Units]admit.Reason{1: admit.WithinLimit, part: admit.WithinLimit, part + 1: admit.ExceedsRegionCapacity,
 					whole: admit.ExceedsRegionCapacity, whole + 1: admit.Never, 1 << 51: admit.Never} {
 					got, err := n.Peek(t.Context(), cost("a", units))
 					if err != nil || got.Reason != want || got.Allowed != (want == admit.WithinLimit) || (got.RetryAfter < 0) != (want != admit.WithinLimit) {
 						t.Errorf("cost %d: %+v, %v; want %s", units, got, err, want)
 					}
 				}
-				for _, units := range []int64{7, part - 7} {
+				for _, units := range []quantity.Units{7, part - 7} {
 					before := n.used(t, nameOf(kind), request("a"))
 					got := n.check(t, cost("a", units))
 					if !got.Allowed || got.Remaining != part-before-units || got.Algorithm != kind || got.LimitUnits != 100 ||
-						got.Window != 10*time.Second || got.Entitlement != 40 || got.Share != 40 || got.At != time.Now().UnixMicro() {
+						got.Window != 10*time.Second || got.Entitlement != 40 || got.Share != 40 || got.At != quantity.StoreTime(time.Now().UnixMicro()) {
 						t.Errorf("cost %d: %+v", units, got)
 					}
 				}
-				for units, want := range map[int64]admit.Reason{1: admit.OverLimit, part: admit.OverLimit, part + 1: admit.ExceedsRegionCapacity, whole + 1: admit.Never} {
+				for units, want := range map[quantity.Units]admit.Reason{1: admit.OverLimit, part: admit.OverLimit, part + 1: admit.ExceedsRegionCapacity, whole + 1: admit.Never} {
 					got := n.check(t, cost("a", units))
 					if got.Allowed || got.Reason != want || (got.RetryAfter < 0) != (want != admit.OverLimit) || got.Remaining != 0 {
 						t.Errorf("cost %d of none left: %+v, want %s", units, got, want)
@@ -148,9 +149,9 @@ func TestLimitsOfAllKindsOnOneRequest(t *testing.T) {
 			}
 			started(t, documents.Parse(t, 1, alone, limits...), []string{"us/n1"}, func(t *testing.T, c *cluster) {
 				n := c.running["us/n1"]
-				var spent int64
+				var spent quantity.Units
 				for _, step := range []struct {
-					units   int64
+					units   quantity.Units
 					allowed bool
 				}{{2, true}, {4, false}, {1, true}, {3, false}, {2, true}, {1, false}, {1, false}} {
 					got := n.check(t, cost("a", step.units))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/journal"
 )
 
@@ -20,7 +21,7 @@ func TestLentRowsAreInTheJournal(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var borrowed int64
+		var borrowed quantity.Units
 		for _, row := range heard.Inspected.Rows {
 			borrowed += row.Borrowed
 			i := slices.IndexFunc(rowsOf(t, eu.journal), func(r journal.Row) bool { return r.Cell == row.Cell && r.Peer == "us" })
@@ -92,7 +93,7 @@ func TestNothingIsLentWithoutAJournal(t *testing.T) {
 func TestRightsFollowTheDemand(t *testing.T) {
 	d := documents.Parse(t, 1, threeRegions, "name: second, limit: 100, window: 1s")
 	started(t, d, []string{"us/n1", "eu/n1", "ap/n1"}, func(t *testing.T, c *cluster) {
-		total, most := map[int64]int64{}, map[string]int64{}
+		total, most := map[int64]int64{}, map[string]quantity.Units{}
 		names := slices.Sorted(maps.Keys(c.running))
 		nextCell(time.Second)
 		for busy := range 4 {
@@ -100,11 +101,11 @@ func TestRightsFollowTheDemand(t *testing.T) {
 				n := c.running[names[busy%len(names)]]
 				for range 5 {
 					if got := n.check(t, request("a")); got.Allowed {
-						total[got.Cell]++
+						total[int64(got.Cell)]++
 						most[n.name] = max(most[n.name], got.Share)
 					}
 				}
-				var shares int64
+				var shares quantity.Units
 				for _, name := range names {
 					b, err := c.running[name].Bucket(t.Context(), "second", "api", request("a").Descriptors)
 					if err != nil {
@@ -123,7 +124,7 @@ func TestRightsFollowTheDemand(t *testing.T) {
 			}
 		}
 		for i, name := range names {
-			if f := []int64{20, 40, 40}[i]; 2*most[name] < 3*f {
+			if f := []quantity.Units{20, 40, 40}[i]; 2*most[name] < 3*f {
 				t.Errorf("%s, entitled to %d, never held more than %d though the others were idle", name, f, most[name])
 			}
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/quantity"
 )
 
 // longAccounts are accounts of hundreds of bytes that differ in one byte at one end.
@@ -26,7 +27,7 @@ func TestLongKeysAreShort(t *testing.T) {
 		}
 		for i, account := range longAccounts() {
 			q := request(account)
-			if used := n.used(t, "m", q); used != int64(i+1) {
+			if used := n.used(t, "m", q); used != quantity.Units(i+1) {
 				t.Errorf("account %d: %d used, want %d", i, used, i+1)
 			}
 			if key := n.tenure.Rules().Match(q.Domain, q.Descriptors)[0].Target.Key; len(key) > 160 {

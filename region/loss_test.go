@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/admit"
 	"github.com/redis/go-redis/v9"
 )
@@ -39,7 +40,7 @@ func TestStoreLosesEverything(t *testing.T) {
 				if got := n.journal.Generation(); got != n.Status().Generation || n.Ready() != nil || n.Status().Epoch != d.Epoch().String() {
 					t.Errorf("the journal remembers generation %d, status %+v", got, n.Status())
 				}
-				for _, cell := range []int64{before.Cell, before.Cell + 1} {
+				for _, cell := range []quantity.Cell{before.Cell, before.Cell + 1} {
 					got := n.check(t, request("a"))
 					if got.Allowed || got.Reason != admit.Recovering || got.RetryAfter <= 0 || got.Share != 0 || got.Cell != cell {
 						t.Errorf("cell %d, the loss was in %d: %+v", cell, before.Cell, got)
@@ -121,7 +122,7 @@ func TestLossBesideAPeer(t *testing.T) {
 	started(t, d, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
 		us, eu := c.running["us/n1"], c.running["eu/n1"]
 		nextCell(time.Second)
-		admitted := map[int64]int64{}
+		admitted := map[int64]quantity.Units{}
 		// us wants everything; eu is idle at first and wants its own part later
 		both := func(d time.Duration) {
 			for cell, sum := range us.load(t, request("a"), 2, d) {
@@ -197,7 +198,7 @@ func TestRestart(t *testing.T) {
 			}
 			q := request("a")
 			q.Cost = 10
-			if got := n.check(t, q); !got.Allowed || got.Remaining != int64(90-10*incarnation) || got.Sequence != 1 {
+			if got := n.check(t, q); !got.Allowed || got.Remaining != quantity.Units(90-10*incarnation) || got.Sequence != 1 {
 				t.Errorf("start %d: %+v", incarnation, got)
 			}
 			if n.Status().Generation != generation || n.journal.Generation() != generation || n.journal.Incarnation() != incarnation+1 {

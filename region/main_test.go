@@ -10,6 +10,7 @@ import (
 	"github.com/quotad/quotad/chaos/lab"
 	"github.com/quotad/quotad/chaos/lab/journals"
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/admit"
 )
 
@@ -25,7 +26,7 @@ var threeRegions = []string{"us: {weight: 40}", "eu: {weight: 40}", "ap: {weight
 // opened.
 func unstarted(t testing.TB, nodes int, d *policy.Document) *Node {
 	t.Helper()
-	way, _ := lab.NewTwin(func() int64 { return time.Now().UnixMicro() }, "here").ConnectWithin(storeTimeout, time.Now)
+	way, _ := lab.NewTwin(func() quantity.StoreTime { return quantity.StoreTime(time.Now().UnixMicro()) }, "here").ConnectWithin(storeTimeout, time.Now)
 	kept, _, err := journals.New("here", "n1")
 	if err != nil {
 		t.Fatal(err)

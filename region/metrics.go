@@ -38,8 +38,8 @@ func (s Status) Counters() []Counter {
 	x := s.Exchange
 	return []Counter{
 		{"asks", x.Asks}, {"asks_refused", x.AsksRefused}, {"asks_dropped", x.Dropped}, {"asks_declined", x.Refusals},
-		{"calls_unanswered", x.Unanswered}, {"units_borrowed", x.UnitsBorrowed}, {"units_regained", x.UnitsRegained},
-		{"units_lent", x.UnitsLent}, {"units_returned", x.UnitsReturned}, {"hints_published", x.HintsPublished},
+		{"calls_unanswered", x.Unanswered}, {"units_borrowed", int64(x.UnitsBorrowed)}, {"units_regained", int64(x.UnitsRegained)},
+		{"units_lent", int64(x.UnitsLent)}, {"units_returned", int64(x.UnitsReturned)}, {"hints_published", x.HintsPublished},
 		{"messages_implausible", x.Implausible}, {"events_dropped", s.Dropped}, {"hints_dropped", s.HintsLost},
 	}
 }

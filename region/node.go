@@ -17,6 +17,7 @@ import (
 	"github.com/quotad/quotad/gossip"
 	"github.com/quotad/quotad/policy"
 	hintv1 "github.com/quotad/quotad/proto/hint/v1"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/admit"
 	"github.com/quotad/quotad/region/door"
 	"github.com/quotad/quotad/region/journal"
@@ -235,7 +236,7 @@ func (n *Node) keepBooks(ctx context.Context) {
 // this node's clock. The claims on the node's local part follow the node's clock. A clock that is
 // ahead therefore drops nothing too early.
 func (n *Node) prune() {
-	before := min(n.config.Store.Surely(), n.config.Now().UnixMicro())
+	before := min(n.config.Store.Surely(), quantity.StoreTime(n.config.Now().UnixMicro()))
 	for {
 		pruned, err := n.config.Journal.Prune(before)
 		if err != nil {
@@ -309,7 +310,7 @@ func (n *Node) Refund(ctx context.Context, receipt string) (admit.Refunded, erro
 }
 
 // Reset clears the use of one bucket. See [admit.Limiter.Reset].
-func (n *Node) Reset(ctx context.Context, limit, domain string, descriptors map[string]string) (cleared int64, err error) {
+func (n *Node) Reset(ctx context.Context, limit, domain string, descriptors map[string]string) (cleared quantity.Units, err error) {
 	return n.limiter.Reset(ctx, limit, domain, descriptors)
 }
 

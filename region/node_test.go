@@ -18,6 +18,7 @@ import (
 	"github.com/quotad/quotad/chaos/lab/network"
 	"github.com/quotad/quotad/chaos/lab/servers"
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/admit"
 	"github.com/quotad/quotad/region/store"
 )
@@ -40,10 +41,10 @@ func TestNodeAlone(t *testing.T) {
 		nextCell(time.Second)
 		for i := range uint64(5) {
 			got := n.check(t, request("a"))
-			if !got.Allowed || got.Reason != admit.WithinLimit || got.Remaining != int64(4-i) || got.Sequence != i+1 || got.Limit != "second" ||
+			if !got.Allowed || got.Reason != admit.WithinLimit || got.Remaining != quantity.Units(4-i) || got.Sequence != i+1 || got.Limit != "second" ||
 				got.LimitUnits != 5 || got.Window != time.Second || got.ResetAfter != 900*time.Millisecond || got.RetryAfter != 0 ||
 				got.Node != "n1" || got.Region != "us" || got.Entitlement != 5 || got.Share != 5 || got.Degraded ||
-				got.At != time.Now().UnixMicro() || got.Cell != time.Now().Unix() {
+				got.At != quantity.StoreTime(time.Now().UnixMicro()) || got.Cell != quantity.Cell(time.Now().Unix()) {
 				t.Fatalf("decision %d: %+v", i, got)
 			}
 		}
@@ -104,7 +105,7 @@ func TestCostsAboveTheEntitlement(t *testing.T) {
 	started(t, documents.Parse(t, 1, []string{"us: {weight: 40}", "eu: {weight: 60}"}, "name: second, limit: 100, window: 1s"), []string{"us/n1"},
 		func(t *testing.T, c *cluster) {
 			n := c.running["us/n1"]
-			for cost, want := range map[int64]admit.Reason{40: admit.WithinLimit, 41: admit.ExceedsRegionCapacity, 100: admit.ExceedsRegionCapacity, 101: admit.Never, 1 << 51: admit.Never} {
+			for cost, want := range map[quantity.Units]admit.Reason{40: admit.WithinLimit, 41: admit.ExceedsRegionCapacity, 100: admit.ExceedsRegionCapacity, 101: admit.Never, 1 << 51: admit.Never} {
 				q := request("a")
 				q.Cost = cost
 				got, err := n.Peek(t.Context(), q)
@@ -270,7 +271,7 @@ func TestNodesOfARegionBorrowTogether(t *testing.T) {
 	started(t, d, []string{"us/n1", "us/n2", "eu/n1", "eu/n2"}, func(t *testing.T, c *cluster) {
 		nextCell(time.Second)
 		var mu sync.Mutex
-		total, us := map[int64]int64{}, map[int64]int64{}
+		total, us := map[int64]quantity.Units{}, map[int64]quantity.Units{}
 		var callers sync.WaitGroup
 		for name, n := range c.running {
 			units := 1
@@ -279,7 +280,7 @@ func TestNodesOfARegionBorrowTogether(t *testing.T) {
 			}
 			callers.Go(func() {
 				// From the third second on the lenders want some back.
-				admitted := []map[int64]int64{n.load(t, request("a"), units, 3*time.Second), n.load(t, request("a"), 1, 3*time.Second)}
+				admitted := []map[int64]quantity.Units{n.load(t, request("a"), units, 3*time.Second), n.load(t, request("a"), 1, 3*time.Second)}
 				mu.Lock()
 				defer mu.Unlock()
 				for _, cells := range admitted {

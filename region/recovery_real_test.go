@@ -14,6 +14,7 @@ import (
 	"github.com/quotad/quotad/chaos/lab/fixtures"
 	"github.com/quotad/quotad/chaos/lab/network"
 	"github.com/quotad/quotad/chaos/lab/servers"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/admit"
 	"github.com/quotad/quotad/region/store"
 )
@@ -143,7 +144,7 @@ func TestStaleCopy(t *testing.T) {
 			if used < 40 || used > 45 {
 				t.Errorf("used %d, of which 40 were admitted before", used)
 			}
-			if got := int64(c.exhausts(long)); got != 200-used {
+			if got := quantity.Units(c.exhausts(long)); got != 200-used {
 				t.Errorf("%d admitted of 200 of which %d were used", got, used)
 			}
 		})

@@ -11,6 +11,7 @@ import (
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/admit"
 )
 
@@ -34,7 +35,7 @@ func (n *running) state(t *testing.T, q admit.Request) algorithms.State {
 
 // noticesLoss makes requests until the store decides one under a later generation. It returns how
 // many were admitted.
-func (c *cluster) noticesLoss(n *running, q admit.Request, before uint64) (admitted int64) {
+func (c *cluster) noticesLoss(n *running, q admit.Request, before uint64) (admitted quantity.Units) {
 	c.t.Helper()
 	c.within(2*time.Second, n.name+" to open its store anew", func() bool {
 		d := n.check(c.t, q)
@@ -48,7 +49,7 @@ func (c *cluster) noticesLoss(n *running, q admit.Request, before uint64) (admit
 
 // borrows makes a region spend its entitlement of "long" and some units that others lend it. It
 // returns what was admitted.
-func (n *running) borrows(t *testing.T, account string) (admitted int64) {
+func (n *running) borrows(t *testing.T, account string) (admitted quantity.Units) {
 	t.Helper()
 	n.check(t, request(account))
 	q := request(account)
@@ -64,7 +65,7 @@ func (n *running) borrows(t *testing.T, account string) (admitted int64) {
 	return admitted
 }
 
-func sum(all map[int64]int64) (units int64) {
+func sum(all map[int64]quantity.Units) (units quantity.Units) {
 	for _, u := range all {
 		units += u
 	}
@@ -148,7 +149,7 @@ func TestTwoNodesRecoverAtOnce(t *testing.T) {
 			started(t, documents.Parse(t, 1, alone, long(kind, 300, "")), []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
 				q := request("a")
 				var mu sync.Mutex
-				var admitted int64
+				var admitted quantity.Units
 				both := func(d time.Duration) {
 					var all sync.WaitGroup
 					for _, n := range c.running {
@@ -246,7 +247,7 @@ func TestWhoKnowsWhatWasLent(t *testing.T) {
 				if got := us.state(t, q).Share; got != want {
 					t.Errorf("share %d, want %d; it was %d", got, want, before.Share)
 				}
-				least := int64(1900)
+				least := quantity.Units(1900)
 				switch {
 				case tc.down: // it tells what it used when it is back
 					if us.check(t, q).Allowed {
@@ -315,7 +316,7 @@ func TestTrafficMovesBetweenNodes(t *testing.T) {
 			d := documents.Parse(t, 1, threeRegions, "name: two, limit: 200, window: 2s, lending_limit: 1, on_exhausted: "+string(exhausted))
 			nodes := []string{"us/n1", "us/n2", "eu/n1", "ap/n1", "ap/n2"}
 			started(t, d, nodes, func(t *testing.T, c *cluster) {
-				admitted := map[int64]int64{}
+				admitted := map[int64]quantity.Units{}
 				nextCell(2 * time.Second)
 				first := c.running["us/n1"].check(t, request("b")).Cell + 1
 				time.Sleep(1800 * time.Millisecond)
@@ -325,8 +326,8 @@ func TestTrafficMovesBetweenNodes(t *testing.T) {
 					}
 				}
 				for cell := first; cell < first+4; cell++ {
-					if admitted[cell] > 200 || admitted[cell] < 175 {
-						t.Errorf("cell %d: %d admitted of 200", cell, admitted[cell])
+					if admitted[int64(cell)] > 200 || admitted[int64(cell)] < 175 {
+						t.Errorf("cell %d: %d admitted of 200", cell, admitted[int64(cell)])
 					}
 				}
 			})

@@ -15,11 +15,12 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/admit"
 )
 
 // cost is a request of so many units that asks for a receipt.
-func cost(account string, units int64) admit.Request {
+func cost(account string, units quantity.Units) admit.Request {
 	q := request(account)
 	q.Cost, q.Receipt = units, true
 	return q
@@ -45,7 +46,7 @@ func (n *running) refunds(t *testing.T, receipt string, repeated bool, want ...a
 }
 
 // used returns what counts against a limit.
-func (n *running) used(t *testing.T, limit string, q admit.Request) int64 {
+func (n *running) used(t *testing.T, limit string, q admit.Request) quantity.Units {
 	t.Helper()
 	b, err := n.Bucket(t.Context(), limit, q.Domain, q.Descriptors)
 	if err != nil {
@@ -255,7 +256,7 @@ func TestRefundOfAnOldCharge(t *testing.T) {
 	for _, tc := range []struct {
 		kind   algorithms.Kind
 		after  time.Duration // the charge is made a second into a window of ten
-		units  int64
+		units  quantity.Units
 		reason string
 	}{
 		{algorithms.FixedWindow, 9*second - 1000, 4, ""},

@@ -4,12 +4,13 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/admit"
 	"github.com/quotad/quotad/region/store"
 )
 
 // named is a request with an id.
-func named(account, id string, units int64) admit.Request {
+func named(account, id string, units quantity.Units) admit.Request {
 	q := request(account)
 	q.ID, q.Cost = id, units
 	return q
@@ -17,7 +18,7 @@ func named(account, id string, units int64) admit.Request {
 
 // both is a request to which limits of an account and of an address apply, in two shards of a
 // Cluster.
-func both(units int64) admit.Request {
+func both(units quantity.Units) admit.Request {
 	return admit.Request{Domain: "api", Cost: units, Receipt: true,
 		Descriptors: map[string]string{"account": "42", "address": "10.0.0.1"}}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/admit"
 )
 
@@ -54,7 +55,7 @@ func TestReserveIsNotLent(t *testing.T) {
 	started(t, documents.Parse(t, 1, halves, limitOf(algorithms.FixedWindow, 400, ", local_reserve: 0.2, lending_limit: 1")), nodes, func(t *testing.T, c *cluster) {
 		us := c.running["us/n1"]
 		nextCell(10 * time.Second)
-		var admitted int64
+		var admitted quantity.Units
 		for _, units := range us.load(t, request("a"), 2, 5*time.Second) {
 			admitted += units
 		}
@@ -62,11 +63,11 @@ func TestReserveIsNotLent(t *testing.T) {
 			t.Errorf("us: %d admitted, want more than its entitlement and at most what the stores hold, 320", admitted)
 		}
 		got, _ := c.running["eu/n1"].drain(t, request("a"), 500)
-		admitted += int64(got)
+		admitted += quantity.Units(got)
 		c.cutOff(t)
 		for _, name := range nodes {
 			got, _ := c.running[name].drain(t, request("a"), 500)
-			if admitted += int64(got); got != 40 {
+			if admitted += quantity.Units(got); got != 40 {
 				t.Errorf("%s: %d admitted without the store, want 40", name, got)
 			}
 		}

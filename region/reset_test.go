@@ -7,6 +7,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/admit"
 	"github.com/quotad/quotad/region/rules"
 )
@@ -24,13 +25,13 @@ func TestReset(t *testing.T) {
 				}
 				n.check(t, cost("a", 7))
 				n.check(t, cost("b", 7))
-				used := int64(7)
+				used := quantity.Units(7)
 				if kind == algorithms.SlidingWindowCounter {
 					nextCell(10 * time.Second)
 					n.check(t, cost("a", 2))
 					used = 9 // nine tenths of 7, and 2
 				}
-				for _, want := range []int64{used, 0} {
+				for _, want := range []quantity.Units{used, 0} {
 					if got, err := n.Reset(t.Context(), nameOf(kind), "api", request("a").Descriptors); err != nil || got != want {
 						t.Errorf("%d cleared, %v; want %d", got, err, want)
 					}
@@ -66,7 +67,7 @@ func TestResetKeepsTheLedger(t *testing.T) {
 		if d := eu.check(t, cost("a", 10)); !d.Allowed {
 			t.Fatalf("eu has none of what it was left: %+v", d)
 		}
-		rows := func(n *running) (share, used int64, rows []algorithms.PeerRow) {
+		rows := func(n *running) (share, used quantity.Units, rows []algorithms.PeerRow) {
 			b, err := n.Bucket(t.Context(), "hour", "api", request("a").Descriptors)
 			if err != nil {
 				t.Fatal(err)

@@ -109,7 +109,7 @@ func (n *Node) storeStatus() StoreStatus {
 	s := StoreStatus{Kind: at.Kind(), Address: at.String(), Data: n.config.Store.Data(), Losses: n.tenure.Losses(), Eviction: n.memory.policy(),
 		Refusing: n.tenure.Refusing()}
 	if lost := n.tenure.LostAt(); lost != 0 {
-		s.LastLoss = time.UnixMicro(lost)
+		s.LastLoss = time.UnixMicro(int64(lost))
 	}
 	for shard, out := range n.limiter.OutOfReach() {
 		if out {
@@ -129,7 +129,7 @@ func journalStatus(j *journal.Journal) JournalStatus {
 	s := JournalStatus{Incarnation: j.Incarnation(), Sequence: stats.Sequence, Rows: stats.Rows, Checkpoints: stats.Checkpoints,
 		Whole: since != math.MaxInt64, Failed: stats.Failed}
 	if s.Whole && since != 0 {
-		s.WholeSince = time.UnixMicro(since)
+		s.WholeSince = time.UnixMicro(int64(since))
 	}
 	return s
 }

@@ -6,13 +6,14 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/quantity"
 )
 
 // long returns a bucket of 1000 units in a long window, and a machine of us that has heard both
 // peers.
-func long(window int64) (b *Bucket, m *Machine, now int64) {
+func long(window int64) (b *Bucket, m *Machine, now quantity.NodeTime) {
 	b = &Bucket{ID: "w", Epoch: epochForTests, Kind: algorithms.FixedWindow, Limit: 1000, Window: window, Cell: window, Tick: 1,
-		Entitlements: map[string]int64{"us": 400, "eu": 400, "ap": 200}, Lending: 950_000, Borrowing: -1}
+		Entitlements: map[string]quantity.Units{"us": 400, "eu": 400, "ap": 200}, Lending: 950_000, Borrowing: -1}
 	m, now = New("us", "n1", Options{}), allocator.Second
 	m.Step(now, TenureChanged{Generation: 7, Epoch: epochForTests, Peers: []string{"eu", "ap"}})
 	m.denyAll(now, m.Step(now, Tick{Jitter: allocator.PPM}))
@@ -20,7 +21,7 @@ func long(window int64) (b *Bucket, m *Machine, now int64) {
 }
 
 // denyAll answers all calls of a step with nothing.
-func (m *Machine) denyAll(now int64, out Effects) {
+func (m *Machine) denyAll(now quantity.NodeTime, out Effects) {
 	for _, c := range out.Calls {
 		r := Reply{From: c.Peer, Generation: 9, ForGeneration: 7, Epoch: c.Message.Epoch, Grants: make([]Grant, len(c.Message.Asks))}
 		for i, a := range c.Message.Asks {
@@ -31,9 +32,9 @@ func (m *Machine) denyAll(now int64, out Effects) {
 }
 
 // spent returns the report of us when it has used its entitlement and denies the given units.
-func spent(b *Bucket, now, denied int64) Observed {
+func spent(b *Bucket, now quantity.NodeTime, denied quantity.Units) Observed {
 	f := b.Entitlements["us"]
-	return Observed{Bucket: b, Denied: denied, Now: now, State: algorithms.State{Entitlement: f, Share: f, NextShare: f, Used: f}}
+	return Observed{Bucket: b, Denied: denied, Now: quantity.StoreTime(now), State: algorithms.State{Entitlement: f, Share: f, NextShare: f, Used: f}}
 }
 
 // TestAStormOfDemandKeepsNothingNegative: a lender that has spent its part sees the largest demand
@@ -50,7 +51,7 @@ func TestAStormOfDemandKeepsNothingNegative(t *testing.T) {
 			m.denyAll(now, m.Step(now, Tick{Jitter: allocator.PPM}))
 		}
 		out := m.Step(now, Asked{ID: 5, Message: Message{From: "eu", Generation: 9, Epoch: epochForTests,
-			Asks: []Ask{{Bucket: "w", Cell: algorithms.CellAt(now, window), Lent: 380}}}, Buckets: []*Bucket{b}})
+			Asks: []Ask{{Bucket: "w", Cell: algorithms.CellAt(quantity.StoreTime(now), window), Lent: 380}}}, Buckets: []*Bucket{b}})
 		if l := out.Lend[0]; l.Kept < 0 || l.KeptBurst < 0 || l.Cap != 380 {
 			t.Errorf("window of %d s: %+v", window/allocator.Second, l)
 		}
@@ -68,7 +69,7 @@ func TestARemovedPeerHoldsNothingUp(t *testing.T) {
 		t.Fatal("nothing was asked for")
 	}
 	two := *b
-	two.Epoch, two.Entitlements = "2-test", map[string]int64{"us": 500, "eu": 500}
+	two.Epoch, two.Entitlements = "2-test", map[string]quantity.Units{"us": 500, "eu": 500}
 	m.Step(now, TenureChanged{Generation: 7, Epoch: "2-test", Peers: []string{"eu"}})
 	m.denyAll(now, out)
 	now += 2 * allocator.Second
@@ -90,7 +91,7 @@ func TestManyBucketsInNeedAskTogether(t *testing.T) {
 	var all Report
 	for i := range buckets {
 		b := &Bucket{ID: fmt.Sprint(i), Epoch: epochForTests, Kind: algorithms.FixedWindow, Limit: 800, Window: 60 * allocator.Second,
-			Cell: 60 * allocator.Second, Tick: 1, Entitlements: map[string]int64{"us": 400, "eu": 400}, Lending: 950_000, Borrowing: -1}
+			Cell: 60 * allocator.Second, Tick: 1, Entitlements: map[string]quantity.Units{"us": 400, "eu": 400}, Lending: 950_000, Borrowing: -1}
 		all = append(all, spent(b, now, 400))
 	}
 	asked := map[string]bool{}

@@ -1,18 +1,21 @@
 package exchange
 
-import "github.com/quotad/quotad/allocator"
+import (
+	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/quantity"
+)
 
 // likely returns the demand by which this region asks, in milliunits per second. It is the demand
 // on this node, smoothed unless it has plainly changed (allocator.Likely), plus the demand that the
 // region's other nodes report.
-func (m *Machine) likely(now int64, v *view) int64 {
+func (m *Machine) likely(now quantity.NodeTime, v *view) quantity.MilliRate {
 	return allocator.Likely(v.mean, v.rateNow(now)) + v.mates.rate(now)
 }
 
 // need returns what allocator.Need wants to know to work out how much to ask for of a cell. opens
 // is the time in microseconds until the cell opens; wanted is the number of units that requests
 // wait for.
-func (m *Machine) need(now int64, v *view, cell int64, o allocator.Outlook, opens, wanted int64) allocator.Need {
+func (m *Machine) need(now quantity.NodeTime, v *view, cell quantity.Cell, o allocator.Outlook, opens int64, wanted quantity.Units) allocator.Need {
 	n := allocator.Need{Frame: v.frame, Outlook: o, Opens: opens, Own: v.own, Share: v.share(cell),
 		Waiting: wanted, InNeed: v.inNeed(now), Home: v.Home, HomeWaits: v.wants(now)}
 	if wanted == 0 {
@@ -22,7 +25,7 @@ func (m *Machine) need(now int64, v *view, cell int64, o allocator.Outlook, open
 }
 
 // target returns this region's target share of a cell, in units, if it wants total units of it.
-func (m *Machine) target(now int64, v *view, cell, total int64) int64 {
+func (m *Machine) target(now quantity.NodeTime, v *view, cell quantity.Cell, total quantity.Units) quantity.Units {
 	m.demanders = append(m.demanders[:0], v.own.Demander(total))
 	for i := range v.dealings {
 		d := &v.dealings[i]

@@ -5,6 +5,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/quantity"
 )
 
 // TestTraffic: a fixed window costs no messages while no region wants more than its part, even if
@@ -13,16 +14,16 @@ import (
 func TestTraffic(t *testing.T) {
 	for name, x := range map[string]struct {
 		window int64 // seconds
-		rates  []int64
+		rates  []quantity.Units
 		most   int64 // messages a second, times ten
 	}{
-		"idle":                        {1, []int64{0, 0, 0}, 0},
-		"one region, within its part": {1, []int64{300, 0, 0}, 0},
-		"one region, more than it":    {1, []int64{900, 0, 0}, 60},
-		"all within their parts":      {1, []int64{200, 200, 100}, 0},
-		"some within, 1 s":            {1, []int64{600, 200, 100}, 80},
-		"some within, 10 s":           {10, []int64{600, 200, 100}, 20},
-		"one region, more, 10 s":      {10, []int64{900, 0, 0}, 20},
+		"idle":                        {1, []quantity.Units{0, 0, 0}, 0},
+		"one region, within its part": {1, []quantity.Units{300, 0, 0}, 0},
+		"one region, more than it":    {1, []quantity.Units{900, 0, 0}, 60},
+		"all within their parts":      {1, []quantity.Units{200, 200, 100}, 0},
+		"some within, 1 s":            {1, []quantity.Units{600, 200, 100}, 80},
+		"some within, 10 s":           {10, []quantity.Units{600, 200, 100}, 20},
+		"one region, more, 10 s":      {10, []quantity.Units{900, 0, 0}, 20},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newClusterOf(t, 1, algorithms.FixedWindow, x.window*allocator.Second, 400, 400, 200)

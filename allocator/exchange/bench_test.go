@@ -6,13 +6,14 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/quantity"
 )
 
 // throng is a node with MaxBuckets buckets, each used beyond its entitlement. The other regions say
 // what they want of each bucket and have nothing to spare. No tick has more to do.
 type throng struct {
 	m       *Machine
-	now     int64
+	now     quantity.NodeTime
 	buckets []*Bucket
 	peers   []string
 	kind    algorithms.Kind
@@ -21,7 +22,7 @@ type throng struct {
 // newThrong builds a throng of so many buckets and regions, this region included.
 func newThrong(kind algorithms.Kind, buckets, regions int, hinted bool) *throng {
 	s := &throng{m: New("r0", "n1", Options{}), now: 1_000_000 * allocator.Second, kind: kind}
-	entitlements, bursts := map[string]int64{}, map[string]int64{}
+	entitlements, bursts := map[string]quantity.Units{}, map[string]quantity.Units{}
 	for i := range regions {
 		name := fmt.Sprintf("r%d", i)
 		entitlements[name] = 400
@@ -32,7 +33,7 @@ func newThrong(kind algorithms.Kind, buckets, regions int, hinted bool) *throng 
 			s.peers = append(s.peers, name)
 		}
 	}
-	limit, window := 400*int64(regions), int64(60*allocator.Second)
+	limit, window := quantity.Units(400*int64(regions)), int64(60*allocator.Second)
 	for i := range buckets {
 		s.buckets = append(s.buckets, &Bucket{ID: fmt.Sprintf("1:q,3:api,12:fixed_window,11:60000000000,7:account,5:%05d,", i),
 			Epoch: epochForTests, Kind: kind, Limit: limit, Window: window, Cell: algorithms.CellLength(kind, window),
@@ -55,7 +56,7 @@ func (s *throng) pass(hinted bool) {
 	for _, p := range s.peers {
 		for _, b := range s.buckets {
 			if hinted {
-				s.m.Step(s.now, Heard{Hint: Hint{Region: p, Node: "n1", Bucket: b.ID, Cell: s.now / b.Cell,
+				s.m.Step(s.now, Heard{Hint: Hint{Region: p, Node: "n1", Bucket: b.ID, Cell: quantity.Cell(int64(s.now) / b.Cell),
 					Used: 300, Total: 600, Rate: 10_000, Share: 400}})
 			}
 		}
@@ -64,10 +65,10 @@ func (s *throng) pass(hinted bool) {
 }
 
 // report is what was decided in every bucket: so many units denied, a few admitted.
-func (s *throng) report(denied int64) Report {
+func (s *throng) report(denied quantity.Units) Report {
 	all := make(Report, len(s.buckets))
 	for i, b := range s.buckets {
-		all[i] = Observed{Bucket: b, Admitted: 1, Denied: denied, Now: s.now, State: algorithms.State{Cell: s.now / b.Cell,
+		all[i] = Observed{Bucket: b, Admitted: 1, Denied: denied, Now: quantity.StoreTime(s.now), State: algorithms.State{Cell: quantity.Cell(int64(s.now) / b.Cell),
 			Entitlement: 400, Share: 400, NextShare: 400, Used: 400}}
 	}
 	return all

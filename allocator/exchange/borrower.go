@@ -3,11 +3,12 @@ package exchange
 import (
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/quantity"
 )
 
 // plan asks peers for what the bucket lacks in the current cell and in the next. jitter is parts
 // per million.
-func (m *Machine) plan(now int64, v *view, jitter int64) {
+func (m *Machine) plan(now quantity.NodeTime, v *view, jitter quantity.PPM) {
 	s := m.storeTime(now)
 	cell := algorithms.CellAt(s, v.Cell)
 	v.roll(cell)
@@ -20,7 +21,7 @@ func (m *Machine) plan(now int64, v *view, jitter int64) {
 
 // planInNeed plans a bucket between two ticks, but only if this region has denied requests lately
 // or expects to deny soon.
-func (m *Machine) planInNeed(now int64, v *view) {
+func (m *Machine) planInNeed(now quantity.NodeTime, v *view) {
 	s := m.storeTime(now)
 	cell := algorithms.CellAt(s, v.Cell)
 	v.roll(cell)
@@ -36,7 +37,7 @@ func (m *Machine) planInNeed(now int64, v *view) {
 }
 
 // onWanted asks at once for the units that waiting requests lack.
-func (m *Machine) onWanted(now int64, e Wanted) {
+func (m *Machine) onWanted(now quantity.NodeTime, e Wanted) {
 	v := m.view(now, e.Bucket)
 	if v == nil {
 		m.out.Settled = append(m.out.Settled, Settled{Bucket: e.Bucket.ID})
@@ -46,7 +47,7 @@ func (m *Machine) onWanted(now int64, e Wanted) {
 	v.observe(e.State, e.Now)
 	cell := algorithms.CellAt(e.Now, v.Cell)
 	v.roll(cell)
-	v.wanted, v.wantedUntil, v.wantedGot, v.deniedAt = e.Units, now+allocator.Patience(m.farthest()), false, now
+	v.wanted, v.wantedUntil, v.wantedGot, v.deniedAt = e.Units, now.Add(allocator.Patience(m.farthest())), false, now
 	m.planCell(now, v, cell, allocator.PPM)
 	m.planBurst(now, v)
 	m.settle(v)
@@ -72,17 +73,17 @@ func (m *Machine) settle(v *view) {
 // used up before the answer to a later ask could arrive: the later it asks, the better it knows its
 // need. For other buckets rights that arrive late are lost, so planCell asks for half of the gap at
 // each tick.
-func (m *Machine) planCell(now int64, v *view, cell, jitter int64) {
+func (m *Machine) planCell(now quantity.NodeTime, v *view, cell quantity.Cell, jitter quantity.PPM) {
 	s := m.storeTime(now)
 	share := v.share(cell)
 	o, opens := v.outlook(cell, s, m.rateNow(now, v))
 	// In home mode a region borrows unit by unit, so nothing ahead of a cell. Of a token bucket it
 	// borrows tokens (planBurst), not refill.
-	if v.isShut(max(s, cell*v.Cell)) || opens > v.frame.Lead(m.farthest()) || v.Home && (opens > 0 || o.Steady) {
+	if v.isShut(max(s, cell.OpensAt(v.Cell))) || opens > v.frame.Lead(m.farthest()) || v.Home && (opens > 0 || o.Steady) {
 		return
 	}
 	inNeed := v.inNeed(now) || allocator.Exhausted(o, allocator.AskWithin(m.farthest(), opens), share)
-	var wanted int64
+	var wanted quantity.Units
 	if opens == 0 && !o.Steady {
 		wanted = v.wanted
 	}
@@ -112,7 +113,7 @@ func (m *Machine) planCell(now int64, v *view, cell, jitter int64) {
 	if v.asksOnce() && wanted == 0 { // while requests wait there is no time to ask others later
 		offers = allocator.Fewest(offers, units)
 	}
-	tail := int64(0)
+	tail := quantity.Units(0)
 	if !m.noTail {
 		tail = v.frame.Tail(units, inNeed)
 	}
@@ -120,7 +121,7 @@ func (m *Machine) planCell(now int64, v *view, cell, jitter int64) {
 }
 
 // askEach asks each peer for its portion, except peers that were already asked for as much.
-func (m *Machine) askEach(now int64, v *view, cell int64, portions []allocator.Portion) {
+func (m *Machine) askEach(now quantity.NodeTime, v *view, cell quantity.Cell, portions []allocator.Portion) {
 	if len(portions) == 0 {
 		return
 	}
@@ -137,17 +138,17 @@ func (m *Machine) askEach(now int64, v *view, cell int64, portions []allocator.P
 // answer would always be a round trip late. The lender's last answer says how soon to ask it again
 // (position.pace). If a hint from it arrived after the last ask, it may need less now, so gather
 // asks it at once.
-func (m *Machine) gather(now int64, v *view, cell, units int64) {
+func (m *Machine) gather(now quantity.NodeTime, v *view, cell quantity.Cell, units quantity.Units) {
 	units = allocator.EachOf(units, len(m.peers))
-	var borrowed int64
+	var borrowed quantity.Units
 	summed := false
 	for i, p := range m.peers {
 		d := &v.dealings[i]
 		pos := d.at(cell)
 		_, heardAt := d.together(now)
 		more := v.wanted > 0 && units > pos.pending
-		due := now >= pos.refusedUntil && now-pos.askedAt >= pos.pace || heardAt > pos.askedAt
-		if p.degraded(now) || !(more && now >= pos.refusedUntil || due && now-pos.askedAt >= v.frame.Pause()) {
+		due := now >= pos.refusedUntil && now.Sub(pos.askedAt) >= pos.pace || heardAt > pos.askedAt
+		if p.degraded(now) || !(more && now >= pos.refusedUntil || due && now.Sub(pos.askedAt) >= v.frame.Pause()) {
 			continue
 		}
 		if !summed {
@@ -159,7 +160,7 @@ func (m *Machine) gather(now int64, v *view, cell, units int64) {
 
 // borrowed returns how many units of a cell this region has borrowed or asked for, less what it has
 // returned.
-func (v *view) borrowed(cell int64) (sum int64) {
+func (v *view) borrowed(cell quantity.Cell) (sum quantity.Units) {
 	for i := range v.dealings {
 		sum += v.dealings[i].at(cell).borrowed()
 	}
@@ -168,14 +169,14 @@ func (v *view) borrowed(cell int64) (sum int64) {
 
 // borrowed returns the same for one peer. It counts units that the peer announced and our store has
 // not credited yet.
-func (p *position) borrowed() int64 {
+func (p *position) borrowed() quantity.Units {
 	return max(p.row.Borrowed+p.pending, p.announced.borrowed) - p.row.Returned
 }
 
 // pending returns the units of a cell that were asked for and are not answered yet, or announced
 // and not credited yet.
-func (v *view) pending(cell int64) int64 {
-	var sum int64
+func (v *view) pending(cell quantity.Cell) quantity.Units {
+	var sum quantity.Units
 	for i := range v.dealings {
 		sum += v.dealings[i].at(cell).pending
 	}
@@ -183,8 +184,8 @@ func (v *view) pending(cell int64) int64 {
 }
 
 // pendingBurst returns the same for tokens.
-func (v *view) pendingBurst(cell int64) int64 {
-	var sum int64
+func (v *view) pendingBurst(cell quantity.Cell) quantity.Units {
+	var sum quantity.Units
 	for i := range v.dealings {
 		sum += v.dealings[i].at(cell).burst.pending
 	}
@@ -194,7 +195,7 @@ func (v *view) pendingBurst(cell int64) int64 {
 // offers returns what each peer may have for us: rights that it borrowed from us and may give back,
 // and spare rights of its own. It leaves out degraded peers. It leaves out peers that have not yet
 // answered an ask, unless anew is set.
-func (m *Machine) offers(now int64, v *view, cell int64, anew bool) []allocator.Offer {
+func (m *Machine) offers(now quantity.NodeTime, v *view, cell quantity.Cell, anew bool) []allocator.Offer {
 	offers := m.offered[:0]
 	for i, p := range m.peers {
 		d := &v.dealings[i]
@@ -219,7 +220,7 @@ func (m *Machine) offers(now int64, v *view, cell int64, anew bool) []allocator.
 // saidSpare returns how many units of the current cell peers have said that they can spare, in
 // hints or answers. A peer that has said nothing does not count here, although the plan assumes
 // that it is idle.
-func (m *Machine) saidSpare(now int64, v *view) (sum int64) {
+func (m *Machine) saidSpare(now quantity.NodeTime, v *view) (sum quantity.Units) {
 	cell := v.state.Cell
 	for i := range v.dealings {
 		d := &v.dealings[i]
@@ -232,7 +233,7 @@ func (m *Machine) saidSpare(now int64, v *view) (sum int64) {
 
 // planBurst asks for the tokens that a token bucket will lack until its cell ends. Borrowed tokens
 // go back when the cell ends.
-func (m *Machine) planBurst(now int64, v *view) {
+func (m *Machine) planBurst(now quantity.NodeTime, v *view) {
 	if !v.frame.LendsBurst || m.noBurst {
 		return
 	}
@@ -243,7 +244,7 @@ func (m *Machine) planBurst(now int64, v *view) {
 	cell := algorithms.CellAt(s, v.Cell)
 	o, _ := v.outlook(cell, s, m.rateNow(now, v))
 	n := allocator.Need{Outlook: o, Share: v.state.Share, Waiting: v.wanted, Home: v.Home, HomeWaits: v.wants(now)}
-	lacking := n.ShortOfBurst((cell+1)*v.Cell - s)
+	lacking := n.ShortOfBurst((cell + 1).OpensAt(v.Cell).Sub(s))
 	if v.wanted == 0 {
 		lacking -= v.pendingBurst(cell)
 	}
@@ -277,10 +278,10 @@ func (m *Machine) planBurst(now int64, v *view) {
 // ask asks a peer for units of a cell: first for rights that the peer borrowed from us, then for
 // rights of its own. borrowed is what the bucket has borrowed of the cell (view.borrowed). ask
 // returns that sum as it is afterwards, so a caller that asks many peers adds it up once.
-func (m *Machine) ask(now int64, v *view, p *peer, cell, units, borrowed int64) int64 {
+func (m *Machine) ask(now quantity.NodeTime, v *view, p *peer, cell quantity.Cell, units, borrowed quantity.Units) quantity.Units {
 	d := &v.dealings[p.index]
 	pos := d.at(cell)
-	ours := int64(0) // rights of ours that the peer may give back
+	ours := quantity.Units(0) // rights of ours that the peer may give back
 	if cell == v.state.Cell {
 		ours = pos.row.Lent - pos.row.Regained
 	}

@@ -8,12 +8,13 @@ import (
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
 	"github.com/quotad/quotad/chaos/oracle"
+	"github.com/quotad/quotad/quantity"
 )
 
 // apartCase is a limit of 1000, half of it in region us and half in eu. The clock of eu is ahead.
 type apartCase struct {
 	kind          algorithms.Kind
-	burst         int64 // of both together
+	burst         quantity.Units // of both together
 	window, ahead time.Duration
 	acts          []act
 }
@@ -36,14 +37,14 @@ func spend(r *testRegion) {
 	if d.Status != algorithms.StatusOK {
 		return
 	}
-	r.admit[d.Buckets[0].Cell] += admitted
-	r.counted[d.Buckets[0].Cell] += admitted
+	r.admit[int64(d.Buckets[0].Cell)] += admitted
+	r.counted[int64(d.Buckets[0].Cell)] += admitted
 	r.tell(admitted, 0, d)
 }
 
 // need has a request wait for nearly all there is. Its caller is gone when the rights come.
 func need(r *testRegion) {
-	d := r.store.Inspect(r.time(), algorithms.Inspect{Fence: r.guard(), Target: algorithms.Target{Key: "b", Terms: r.terms()}})
+	d := r.store.Inspect(quantity.StoreTime(r.time()), algorithms.Inspect{Fence: r.guard(), Target: algorithms.Target{Key: "b", Terms: r.terms()}})
 	r.step(Wanted{Bucket: r.bucket, Units: r.bucket.Limit * 19 / 20, State: d.State, Now: d.Now})
 }
 
@@ -97,11 +98,11 @@ func TestBoundsOfClocksAreMet(t *testing.T) {
 }
 
 // printed returns the bound that is printed for clocks apart.
-func (x apartCase) printed(t *testing.T) int64 {
+func (x apartCase) printed(t *testing.T) quantity.Units {
 	window := x.window.Microseconds()
 	e := allocator.Exposure{Kind: x.kind, Limit: 1000, Window: window, Cell: algorithms.CellLength(x.kind, window),
 		Lending: 950_000, Borrowing: -1, Nodes: 1, Clock: x.ahead.Microseconds(), ClockMargin: algorithms.ClockMargin,
-		Splits: []allocator.Split{allocator.SplitOf(1000, x.burst, []int64{1, 1}, 0, false)}}
+		Splits: []allocator.Split{allocator.SplitOf(1000, x.burst, []quantity.Units{1, 1}, 0, false)}}
 	for _, b := range allocator.Bounds(e) {
 		if b.Cause == "clocks-apart" {
 			return b.Most
@@ -121,32 +122,32 @@ func (x apartCase) cluster(t *testing.T) *cluster {
 	c.judged()
 	c.setApart(0, x.ahead.Microseconds())
 	if x.kind == algorithms.FixedWindow {
-		c.limit = oracle.Limit{Limit: 2 * c.bucket.Limit, Window: x.window, Algorithm: string(algorithms.SlidingWindowLog)}
+		c.limit = oracle.Limit{Limit: int64(2 * c.bucket.Limit), Window: x.window, Algorithm: string(algorithms.SlidingWindowLog)}
 		c.judge = oracle.New(c.limit)
 	}
 	return c
 }
 
 // play returns how many units were admitted above the promise for real time.
-func (x apartCase) play(t *testing.T) (most int64) {
+func (x apartCase) play(t *testing.T) (most quantity.Units) {
 	const step = 10_000
 	c := x.cluster(t)
-	zero, until := (c.now/c.bucket.Cell+2)*c.bucket.Cell, int64(0)
+	zero, until := (int64(c.now)/c.bucket.Cell+2)*c.bucket.Cell, int64(0)
 	for _, a := range x.acts {
 		until = max(until, a.to.Microseconds())
 	}
-	for ; c.now < zero+until; c.run(c.now + step) {
+	for ; c.now < quantity.NodeTime(zero+until); c.run(c.now + step) {
 		for _, a := range x.acts {
-			if at := c.now - zero; at >= a.from.Microseconds() && at < a.to.Microseconds() {
+			if at := c.now.Add(-zero); at >= quantity.NodeTime(a.from.Microseconds()) && at < quantity.NodeTime(a.to.Microseconds()) {
 				a.do(c.regions[a.region])
 			}
 		}
 		if x.kind == algorithms.SlidingWindowCounter {
-			most = max(most, (c.estimate()+c.bucket.Window-1)/c.bucket.Window-c.bucket.Limit)
+			most = max(most, (c.estimate()+quantity.Units(c.bucket.Window)-1)/quantity.Units(c.bucket.Window)-c.bucket.Limit)
 		}
 	}
 	if c.judge != nil {
-		most = c.judge.Verdict().MaxExcess
+		most = quantity.Units(c.judge.Verdict().MaxExcess)
 	}
 	if x.kind == algorithms.FixedWindow && c.wrong != nil {
 		t.Error(c.wrong)
@@ -163,9 +164,9 @@ func TestClockBackOverTheEndOfACell(t *testing.T) {
 			c := newClusterOf(t, 1, kind, 2*allocator.Second, 500, 500)
 			c.judged()
 			cell := c.bucket.Cell
-			c.run((c.now/cell + 1) * cell)
-			for begun, back := c.now, false; c.now < begun+6*cell; c.run(c.now + 10_000) {
-				if !back && c.now >= begun+cell+cell/10 {
+			c.run(quantity.NodeTime((int64(c.now)/cell + 1) * cell))
+			for begun, back := c.now, false; c.now < begun.Add(6*cell); c.run(c.now + 10_000) {
+				if !back && c.now >= begun.Add(cell).Add(cell/10) {
 					c.regions["us"].offset, back = -cell, true
 				}
 				c.regions["us"].decide(20)

@@ -3,19 +3,20 @@ package exchange
 import (
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/quantity"
 )
 
 // call is a message that was sent to a peer and not answered yet.
 type call struct {
 	peer string
 	to   *peer
-	sent int64
+	sent quantity.NodeTime
 	asks []Ask // in the order of the message
 	gain []gain
 }
 
 // gain is what an ask may bring: units, and tokens (burst).
-type gain struct{ units, burst int64 }
+type gain struct{ units, burst quantity.Units }
 
 // ask returns an ask that names the sums of the rows with a peer as this node knows them. It asks
 // for nothing until the caller raises a sum.
@@ -25,7 +26,7 @@ func (v *view) ask(pos *position) Ask {
 }
 
 // put adds an ask to this step's message to a peer. mayAsk must have allowed it.
-func (m *Machine) put(now int64, p *peer, pos *position, a Ask, hoped gain) {
+func (m *Machine) put(now quantity.NodeTime, p *peer, pos *position, a Ask, hoped gain) {
 	out := &m.out.Calls[m.call(now, p)]
 	c := m.calls[out.ID]
 	c.asks, c.gain = append(c.asks, a), append(c.gain, hoped)
@@ -38,7 +39,7 @@ func (m *Machine) put(now int64, p *peer, pos *position, a Ask, hoped gain) {
 
 // call returns the index in Effects.Calls of a call to the peer with room for an ask. It makes a
 // new call if this step has none. It returns -1 if MaxCalls calls are under way.
-func (m *Machine) call(now int64, p *peer) int {
+func (m *Machine) call(now quantity.NodeTime, p *peer) int {
 	if m.isOpen(p) {
 		return p.open
 	}
@@ -100,7 +101,7 @@ func (m *Machine) finish(id uint64) (*call, *peer) {
 
 // onUnanswered gives up a call. A later ask may name the same sums again: the lender then debits
 // nothing twice.
-func (m *Machine) onUnanswered(now int64, e Unanswered) {
+func (m *Machine) onUnanswered(now quantity.NodeTime, e Unanswered) {
 	c, _ := m.finish(e.ID)
 	if c == nil {
 		return
@@ -115,7 +116,7 @@ func (m *Machine) onUnanswered(now int64, e Unanswered) {
 }
 
 // onAnswered takes in the grants of a reply.
-func (m *Machine) onAnswered(now int64, e Answered) {
+func (m *Machine) onAnswered(now quantity.NodeTime, e Answered) {
 	c, p := m.finish(e.ID)
 	if c == nil {
 		return
@@ -143,7 +144,7 @@ func (m *Machine) onAnswered(now int64, e Answered) {
 // for another generation of our store, under another document, for another cell than asked about,
 // or by a generation of the lender that is not believed. The store checks that the row is no more
 // than the lender may lend (Credit.Most).
-func (m *Machine) granted(now int64, c *call, p *peer, i int, g Grant, r Reply) {
+func (m *Machine) granted(now quantity.NodeTime, c *call, p *peer, i int, g Grant, r Reply) {
 	a, hoped := c.asks[i], c.gain[i]
 	v := m.views[a.Bucket]
 	if v == nil {
@@ -177,7 +178,7 @@ func (m *Machine) granted(now int64, c *call, p *peer, i int, g Grant, r Reply) 
 	if v.keepsAsking() {
 		from = c.sent
 	}
-	pos.noteRefusal(left, from+pos.pace)
+	pos.noteRefusal(left, from.Add(pos.pace))
 	if gained+burst == 0 {
 		m.stats.AsksRefused++
 		return
@@ -203,7 +204,7 @@ func (m *Machine) granted(now int64, c *call, p *peer, i int, g Grant, r Reply) 
 
 // noteRefusal notes that the peer gives nothing more before the node time until: no units if of has
 // units, no tokens if of has burst.
-func (pos *position) noteRefusal(of gain, until int64) {
+func (pos *position) noteRefusal(of gain, until quantity.NodeTime) {
 	if of.units > 0 {
 		pos.refusedUntil = until
 	}
@@ -213,7 +214,7 @@ func (pos *position) noteRefusal(of gain, until int64) {
 }
 
 // onCredited updates the view to what the store holds after a credit.
-func (m *Machine) onCredited(now int64, e Credited) {
+func (m *Machine) onCredited(now quantity.NodeTime, e Credited) {
 	c := e.Credit
 	v := m.views[c.Bucket.ID]
 	if v == nil {
@@ -248,7 +249,7 @@ func (m *Machine) onCredited(now int64, e Credited) {
 }
 
 // noteBorrowed counts what our store was credited with from a peer.
-func (m *Machine) noteBorrowed(peer string, borrowed, regained, burst int64) {
+func (m *Machine) noteBorrowed(peer string, borrowed, regained, burst quantity.Units) {
 	m.stats.UnitsBorrowed += borrowed
 	m.stats.UnitsRegained += regained
 	m.stats.BurstBorrowed += burst

@@ -5,6 +5,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/quantity"
 )
 
 // TestClocksWithinTheGuard: the sliding kinds are exact in real time as long as clocks are no
@@ -24,7 +25,7 @@ func TestClocksWithinTheGuard(t *testing.T) {
 				c.survive(seed, 15*allocator.Second)
 				sum.add(c)
 			}
-			sum.mustBeHard(t, kind, int64(seeds**times))
+			sum.mustBeHard(t, kind, quantity.Units(seeds**times))
 		})
 	}
 }

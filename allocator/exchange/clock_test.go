@@ -5,6 +5,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/quantity"
 )
 
 // TestClockTakesTheQuickestAnswer: the estimate comes from the quickest answer of this half minute
@@ -12,10 +13,13 @@ import (
 func TestClockTakesTheQuickestAnswer(t *testing.T) {
 	const s = allocator.Second
 	// theirs is how far the peer's clock is ahead of ours when the answer arrives.
-	type answer struct{ at, roundTrip, theirs int64 }
+	type answer struct {
+		at                quantity.NodeTime
+		roundTrip, theirs int64
+	}
 	for name, x := range map[string]struct {
 		answers []answer
-		now     int64
+		now     quantity.NodeTime
 		apart   int64
 		known   bool
 	}{
@@ -33,8 +37,8 @@ func TestClockTakesTheQuickestAnswer(t *testing.T) {
 	} {
 		var c clock
 		for _, a := range x.answers {
-			ours := a.at + 7
-			c.add(ours+a.theirs, ours, a.at-a.roundTrip, a.at)
+			ours := quantity.StoreTime(a.at + 7)
+			c.add(ours.Add(a.theirs), ours, a.at.Add(-a.roundTrip), a.at)
 		}
 		if got, known := c.apart(x.now); got != x.apart || known != x.known {
 			t.Errorf("%s: %d, %t, want %d, %t", name, got, known, x.apart, x.known)
@@ -70,13 +74,13 @@ func TestRegionsLearnHowFarTheirClocksAreApart(t *testing.T) {
 // that arrives before it has seen our own store's time.
 func TestTimesThatCannotBeAreIgnored(t *testing.T) {
 	for _, x := range []struct {
-		at    int64
+		at    quantity.StoreTime
 		seen  bool
 		known bool
 	}{{0, true, false}, {-1, true, false}, {maxTime + 1, true, false}, {maxTime, true, true}, {5, true, true}, {5, false, false}} {
 		b, m, now := long(allocator.Second)
 		if x.seen {
-			m.Step(now, Observed{Bucket: b, Now: now, State: algorithms.State{Share: 400}})
+			m.Step(now, Observed{Bucket: b, Now: quantity.StoreTime(now), State: algorithms.State{Share: 400}})
 		}
 		now += allocator.Second
 		for _, call := range m.Step(now, Tick{Jitter: allocator.PPM}).Calls {
@@ -96,7 +100,7 @@ func TestAReplyIsNoEarlierThanItsDebits(t *testing.T) {
 	if len(out.Lend) != 1 {
 		t.Fatalf("%+v", out)
 	}
-	debited := c.now + 2000
+	debited := quantity.StoreTime(c.now + 2000)
 	given := algorithms.Given{Head: algorithms.Head{Now: debited}, Row: algorithms.Row{Lent: 10}, State: eu.machine.views["b"].state}
 	eu.machine.Step(c.now, Lent{ID: 1, Given: []algorithms.Given{given}})
 	eu.machine.Step(c.now, Observed{Bucket: eu.bucket, Admitted: 1, State: given.State, Now: debited - 15_000})

@@ -11,6 +11,7 @@ import (
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
 	"github.com/quotad/quotad/chaos/oracle"
+	"github.com/quotad/quotad/quantity"
 )
 
 // cluster is several whole regions in virtual time. The machines are the production's. Stores and
@@ -20,7 +21,7 @@ import (
 type cluster struct {
 	t       testing.TB
 	rand    *rand.Rand
-	now     int64
+	now     quantity.NodeTime
 	queue   eventQueue
 	queued  int
 	bucket  *Bucket
@@ -28,14 +29,14 @@ type cluster struct {
 	mates   map[string][]*testRegion // further nodes of regions, see mates_test.go
 	names   []string
 	net     network
-	admit   map[int64]int64 // units admitted, by cell, over all regions
+	admit   map[int64]quantity.Units // units admitted, by cell, over all regions
 
 	// A single limiter that owns the whole limit and is offered the same units; used if pooled is
 	// set.
 	pool   algorithms.Twin
-	pooled *int64        // units that pool admitted
-	judge  *oracle.Judge // of what was admitted, if set
-	limit  oracle.Limit  // that it judges by
+	pooled *quantity.Units // units that pool admitted
+	judge  *oracle.Judge   // of what was admitted, if set
+	limit  oracle.Limit    // that it judges by
 	told   uint64
 	losing int  // one in so many disturbances makes a store lose everything; 0: never
 	apart  bool // clocks differ by constants, and the judge is told real time
@@ -59,17 +60,17 @@ type testRegion struct {
 	calls    map[uint64]bool
 	replies  map[uint64]func(Reply)
 	asked    uint64
-	offset   int64 // of its clock
-	rate     int64 // demand, units per second, or per as many seconds as per says
+	offset   int64              // of its clock
+	rate     quantity.MilliRate // demand, units per second, or per as many seconds as per says
 	per      int64
-	offered  int64
-	admitted int64
-	denied   int64
-	crash    int             // per mille of the effects at which the node dies
-	effects  int             // carried out so far
-	dieAt    int             // the effect at which the node dies, 0: none
-	seen     int64           // the latest time its store showed
-	counted  map[int64]int64 // units admitted, by cell
+	offered  quantity.Units
+	admitted quantity.Units
+	denied   quantity.Units
+	crash    int                      // per mille of the effects at which the node dies
+	effects  int                      // carried out so far
+	dieAt    int                      // the effect at which the node dies, 0: none
+	seen     quantity.StoreTime       // the latest time its store showed
+	counted  map[int64]quantity.Units // units admitted, by cell
 	// Denied requests wait for rights (on_exhausted: borrow).
 	borrows     bool
 	testimonies map[uint64]func(Testimonies) // by question, see scene
@@ -81,17 +82,17 @@ type testRegion struct {
 const epochForTests = "1-test"
 
 // newCluster builds regions us, eu and ap with the given entitlements of a fixed window.
-func newCluster(t testing.TB, seed uint64, window int64, entitlements ...int64) *cluster {
+func newCluster(t testing.TB, seed uint64, window int64, entitlements ...quantity.Units) *cluster {
 	return newClusterOf(t, seed, algorithms.FixedWindow, window, entitlements...)
 }
 
 // newClusterOf builds regions us, eu and ap with the given entitlements, and bursts as large.
-func newClusterOf(t testing.TB, seed uint64, kind algorithms.Kind, window int64, entitlements ...int64) *cluster {
+func newClusterOf(t testing.TB, seed uint64, kind algorithms.Kind, window int64, entitlements ...quantity.Units) *cluster {
 	c := &cluster{t: t, rand: rand.New(rand.NewPCG(seed, 0)), now: 1_000_000_000_000_000, regions: map[string]*testRegion{},
-		names: []string{"us", "eu", "ap", "sa", "af"}[:len(entitlements)], admit: map[int64]int64{},
+		names: []string{"us", "eu", "ap", "sa", "af"}[:len(entitlements)], admit: map[int64]quantity.Units{},
 		net: network{delay: 40_000, hintDelay: 240_000, cut: map[[2]string]bool{}}}
 	c.bucket = &Bucket{ID: "b", Epoch: epochForTests, Kind: kind, Window: window, Cell: algorithms.CellLength(kind, window),
-		Entitlements: map[string]int64{}, Bursts: map[string]int64{}, Lending: 950_000, Borrowing: -1}
+		Entitlements: map[string]quantity.Units{}, Bursts: map[string]quantity.Units{}, Lending: 950_000, Borrowing: -1}
 	for i, name := range c.names {
 		c.bucket.Entitlements[name] = entitlements[i]
 		c.bucket.Limit += entitlements[i]
@@ -104,9 +105,9 @@ func newClusterOf(t testing.TB, seed uint64, kind algorithms.Kind, window int64,
 		c.bucket.ClockMargin = algorithms.ClockMargin
 	}
 	for _, name := range c.names {
-		r := &testRegion{cluster: c, name: name, node: "n1", store: &algorithms.Twin{}, journal: map[string]Row{}, counted: map[int64]int64{}}
+		r := &testRegion{cluster: c, name: name, node: "n1", store: &algorithms.Twin{}, journal: map[string]Row{}, counted: map[int64]quantity.Units{}}
 		c.regions[name] = r
-		r.store.Open(c.now, algorithms.Open{Generation: 1, Region: name, Epoch: epochForTests})
+		r.store.Open(quantity.StoreTime(c.now), algorithms.Open{Generation: 1, Region: name, Epoch: epochForTests})
 		r.start()
 		c.after(c.rand.Int64N(Interval), r.tick)
 	}
@@ -115,11 +116,11 @@ func newClusterOf(t testing.TB, seed uint64, kind algorithms.Kind, window int64,
 
 func (c *cluster) after(delay int64, do func()) {
 	c.queued++
-	heap.Push(&c.queue, queued{c.now + delay, c.queued, do})
+	heap.Push(&c.queue, queued{c.now.Add(delay), c.queued, do})
 }
 
 // run lets the time pass.
-func (c *cluster) run(until int64) {
+func (c *cluster) run(until quantity.NodeTime) {
 	for len(c.queue) > 0 && c.queue[0].at <= until {
 		e := heap.Pop(&c.queue).(queued)
 		c.now = e.at
@@ -143,21 +144,21 @@ func (r *testRegion) peers() []string {
 }
 
 // time is the region's own wall clock, which its store shows.
-func (r *testRegion) time() int64 { return r.now + r.offset }
+func (r *testRegion) time() quantity.NodeTime { return r.now.Add(r.offset) }
 
 func (r *testRegion) guard() algorithms.Fence {
-	return algorithms.Fence{Generation: r.store.Generation, Epoch: epochForTests, Clock: r.time()}
+	return algorithms.Fence{Generation: r.store.Generation, Epoch: epochForTests, Clock: quantity.StoreTime(r.time())}
 }
 
 func (r *testRegion) terms() algorithms.Terms { return r.bucket.Terms(r.name) }
 
 func (r *testRegion) tick() {
-	r.step(Tick{Jitter: allocator.PPM*8/10 + r.rand.Int64N(allocator.PPM*4/10)})
+	r.step(Tick{Jitter: quantity.PPM(allocator.PPM*8/10 + r.rand.Int64N(allocator.PPM*4/10))})
 	r.after(Interval, r.tick)
 }
 
 // decide offers units one by one; what is denied waits for rights, if the region borrows.
-func (r *testRegion) decide(units int64) {
+func (r *testRegion) decide(units quantity.Units) {
 	if r.dead {
 		return
 	}
@@ -173,7 +174,7 @@ func (r *testRegion) decide(units int64) {
 
 // charge has the store decide units one by one, and the machine observe it. It returns how many
 // were denied.
-func (r *testRegion) charge(units int64) (algorithms.Decided, int64) {
+func (r *testRegion) charge(units quantity.Units) (algorithms.Decided, quantity.Units) {
 	d, admitted := inUnits(r.store, r.time(), r.guard(), r.terms(), units)
 	r.seen = max(r.seen, d.Now)
 	if d.Status != algorithms.StatusOK {
@@ -181,8 +182,8 @@ func (r *testRegion) charge(units int64) (algorithms.Decided, int64) {
 	}
 	r.admitted += admitted
 	cell := d.Buckets[0].Cell
-	r.admit[cell] += admitted
-	r.counted[cell] += admitted
+	r.admit[int64(cell)] += admitted
+	r.counted[int64(cell)] += admitted
 	r.tell(admitted, units-admitted, d)
 	r.checkAdmission(d)
 	r.step(Observed{Bucket: r.bucket, Admitted: admitted, Denied: units - admitted, State: d.Buckets[0], Now: d.Now})
@@ -191,17 +192,17 @@ func (r *testRegion) charge(units int64) (algorithms.Decided, int64) {
 
 // inUnits has a store decide units one by one and returns how many it admitted. After a denied unit
 // the store would deny the rest too. So of many units it offers only one more than fit.
-func inUnits(store *algorithms.Twin, now int64, g algorithms.Fence, terms algorithms.Terms, units int64) (algorithms.Decided, int64) {
+func inUnits(store *algorithms.Twin, now quantity.NodeTime, g algorithms.Fence, terms algorithms.Terms, units quantity.Units) (algorithms.Decided, quantity.Units) {
 	if units > 3 {
-		i := store.Inspect(now, algorithms.Inspect{Fence: g, Target: algorithms.Target{Key: "b", Terms: terms}})
+		i := store.Inspect(quantity.StoreTime(now), algorithms.Inspect{Fence: g, Target: algorithms.Target{Key: "b", Terms: terms}})
 		units = min(units, i.Free+1)
 	}
 	var d algorithms.Decided
-	var admitted int64
+	var admitted quantity.Units
 	for first := true; first || units > 0; first = false {
-		part := slices.Repeat([]int64{1}, int(min(units, algorithms.MaxCosts)))
-		units -= int64(len(part))
-		d = store.Decide(now, algorithms.Decide{Fence: g, Commit: true, Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: "b", Terms: terms}}}, Costs: part})
+		part := slices.Repeat([]quantity.Units{1}, int(min(units, algorithms.MaxCosts)))
+		units -= quantity.Units(len(part))
+		d = store.Decide(quantity.StoreTime(now), algorithms.Decide{Fence: g, Commit: true, Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: "b", Terms: terms}}}, Costs: part})
 		for _, a := range d.Answers {
 			if a.Admitted {
 				admitted++
@@ -214,13 +215,13 @@ func inUnits(store *algorithms.Twin, now int64, g algorithms.Fence, terms algori
 // load offers the region's rate evenly, for ever.
 func (r *testRegion) load() {
 	const quantum = 5000
-	var due int64
+	var due quantity.MilliRate
 	var again func()
 	again = func() {
 		due += r.rate * quantum
 		second := allocator.Second * max(r.per, 1)
-		if units := due / second; units > 0 {
-			due -= units * second
+		if units := quantity.Units(due / quantity.MilliRate(second)); units > 0 {
+			due -= quantity.MilliRate(units * quantity.Units(second))
 			r.decide(units)
 		}
 		r.after(quantum, again)
@@ -232,8 +233,8 @@ func (r *testRegion) load() {
 func (r *testRegion) lose() {
 	before := r.store.Generation
 	r.store.Flush()
-	r.store.Open(r.time(), algorithms.Open{Generation: before + 1, Region: r.name, Epoch: epochForTests, Lost: true, Seen: r.seen})
-	r.closed = max(r.time(), r.seen)/r.bucket.Cell + 1
+	r.store.Open(quantity.StoreTime(r.time()), algorithms.Open{Generation: before + 1, Region: r.name, Epoch: epochForTests, Lost: true, Seen: r.seen})
+	r.closed = int64(max(r.time(), quantity.NodeTime(r.seen)))/r.bucket.Cell + 1
 	r.losses++
 	r.moved = true
 	for _, n := range r.nodes(r.name) {
@@ -305,7 +306,7 @@ func (r *testRegion) lend(lends []Lend) {
 	r.moved = true
 	given := make([]algorithms.Given, len(lends))
 	for i, l := range lends {
-		given[i] = r.store.Lend(r.time(), algorithms.Lend{Fence: r.guard(), Target: algorithms.Target{Key: l.Bucket.ID, Terms: r.terms()}, Peer: l.Peer,
+		given[i] = r.store.Lend(quantity.StoreTime(r.time()), algorithms.Lend{Fence: r.guard(), Target: algorithms.Target{Key: l.Bucket.ID, Terms: r.terms()}, Peer: l.Peer,
 			Cell: l.Cell, Returned: l.Returned, Lent: l.Lent, Kept: l.Kept, Cap: l.Cap,
 			Burst: l.Burst, KeptBurst: l.KeptBurst, CapBurst: l.CapBurst})
 	}
@@ -318,7 +319,7 @@ func (r *testRegion) credit(c Credit) {
 	r.moved = true
 	guard := r.guard()
 	guard.Generation = c.ForGeneration
-	result := r.store.Credit(r.time(), algorithms.Credit{Fence: guard, Target: algorithms.Target{Key: c.Bucket.ID, Terms: r.terms()}, Peer: c.Peer,
+	result := r.store.Credit(quantity.StoreTime(r.time()), algorithms.Credit{Fence: guard, Target: algorithms.Target{Key: c.Bucket.ID, Terms: r.terms()}, Peer: c.Peer,
 		PeerGeneration: c.Generation, Cell: c.Cell, Lent: c.Lent, Returned: c.Returned, Most: c.Most,
 		Burst: c.Burst, MostBurst: c.MostBurst, At: c.At})
 	if !r.dies() {

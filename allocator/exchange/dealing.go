@@ -5,6 +5,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/quantity"
 )
 
 // dealing is what a node knows of one peer's part in a bucket. A tick goes through all dealings, so
@@ -50,29 +51,29 @@ func (v *view) lookUpParts() {
 // position is the ledger row with one peer for one cell, as far as this node has seen it, and what
 // was asked of the peer lately. Times are node time.
 type position struct {
-	cell         int64
-	pending      int64 // units asked for and not answered, or announced and not credited yet
-	refusedUntil int64 // the peer gives nothing before this time
-	spare        int64 // units the peer's last answer said it has left
-	spareAt      int64 // when it said so; 0: it has not
+	cell         quantity.Cell
+	pending      quantity.Units    // units asked for and not answered, or announced and not credited yet
+	refusedUntil quantity.NodeTime // the peer gives nothing before this time
+	spare        quantity.Units    // units the peer's last answer said it has left
+	spareAt      quantity.NodeTime // when it said so; 0: it has not
 	burst        burst
 	row          algorithms.Row // of the ledger as last seen; it only rises
 	announced    announced
-	pace         int64 // microseconds after which the peer may have more, by its last answer
-	askedAt      int64 // when it was asked last
+	pace         int64             // microseconds after which the peer may have more, by its last answer
+	askedAt      quantity.NodeTime // when it was asked last
 }
 
 // burst is the part of a position that concerns burst rights.
 type burst struct {
-	pending      int64 // tokens asked for and not answered, or announced and not credited yet
-	refusedUntil int64
+	pending      quantity.Units // tokens asked for and not answered, or announced and not credited yet
+	refusedUntil quantity.NodeTime
 }
 
 // announced is what this region has gained from a peer in one row: what our store has credited, and
 // what the peer announced and our store has not credited yet.
-type announced struct{ borrowed, regained, burst int64 }
+type announced struct{ borrowed, regained, burst quantity.Units }
 
-func (a *announced) raise(borrowed, regained, burst int64) {
+func (a *announced) raise(borrowed, regained, burst quantity.Units) {
 	a.borrowed, a.regained, a.burst = max(a.borrowed, borrowed), max(a.regained, regained), max(a.burst, burst)
 }
 
@@ -93,7 +94,7 @@ func (p *position) forgetAnnounced() {
 
 // at returns the position of a cell. It keeps two cells: a newer one replaces the older of them.
 // For a cell that is already replaced it returns a position that is not stored.
-func (d *dealing) at(cell int64) *position {
+func (d *dealing) at(cell quantity.Cell) *position {
 	p := &d.cells[cell&1]
 	switch {
 	case p.cell < cell:
@@ -107,7 +108,7 @@ func (d *dealing) at(cell int64) *position {
 // hasMoved says whether this node knows of rights that moved in a cell or the next. Such a view
 // must not be dropped: an ask names the sums that rows should reach, so a node that forgot a row
 // would ask for what it already has.
-func (v *view) hasMoved(cell int64) bool {
+func (v *view) hasMoved(cell quantity.Cell) bool {
 	for i := range v.dealings {
 		for j := range v.dealings[i].cells {
 			p := &v.dealings[i].cells[j]

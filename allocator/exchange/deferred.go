@@ -1,6 +1,10 @@
 package exchange
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/quotad/quotad/quantity"
+)
 
 // MaxDeferred bounds the deferred credits. Credits beyond it are dropped, and the machine asks for
 // them again.
@@ -14,7 +18,7 @@ const minDeferral = Interval / 4
 // clock as it was when the peer gave up the rights.
 type deferredCredit struct {
 	Credit
-	until int64
+	until quantity.NodeTime
 }
 
 // deferCredit keeps a credit until our store's clock, which shows s now, reaches the peer's store
@@ -22,11 +26,11 @@ type deferredCredit struct {
 // meantime the machine asks other peers for the units. It asks this peer only if use fades.
 // deferCredit returns false, and keeps nothing, if there is no room or if the peer's time is after
 // the end of the credit's cell.
-func (m *Machine) deferCredit(now int64, v *view, c Credit, s int64) bool {
-	if c.At >= (c.Cell+1)*c.Bucket.Cell || len(m.deferredCredits) == MaxDeferred {
+func (m *Machine) deferCredit(now quantity.NodeTime, v *view, c Credit, s quantity.StoreTime) bool {
+	if c.At >= (c.Cell+1).OpensAt(c.Bucket.Cell) || len(m.deferredCredits) == MaxDeferred {
 		return false
 	}
-	until := now + max(c.At-s, minDeferral)
+	until := now.Add(max(c.At.Sub(s), minDeferral))
 	if !v.keepsAsking() {
 		v.dealing(c.Peer).at(c.Cell).noteRefusal(gain{units: c.Gain, burst: c.GainBurst}, until)
 	}
@@ -36,7 +40,7 @@ func (m *Machine) deferCredit(now int64, v *view, c Credit, s int64) bool {
 }
 
 // creditDeferred has our store credit the deferred credits whose time has come.
-func (m *Machine) creditDeferred(now int64) {
+func (m *Machine) creditDeferred(now quantity.NodeTime) {
 	m.deferredCredits = slices.DeleteFunc(m.deferredCredits, func(h deferredCredit) bool {
 		if now < h.until {
 			return false

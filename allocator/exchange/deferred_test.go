@@ -5,6 +5,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/quantity"
 )
 
 // TestEarlyCreditsAreHeldBack: the clock of us is 300 ms behind that of eu, and a message takes 40
@@ -17,9 +18,9 @@ func TestEarlyCreditsAreHeldBack(t *testing.T) {
 			c := newClusterOf(t, 1, kind, 10*second, 500, 500)
 			c.regions["eu"].offset = ahead
 			us := c.regions["us"]
-			c.run((c.now/c.bucket.Cell+2)*c.bucket.Cell + 100_000)
-			begun, cell := c.now, c.now/c.bucket.Cell
-			came := func() int64 {
+			c.run(quantity.NodeTime((int64(c.now)/c.bucket.Cell+2)*c.bucket.Cell + 100_000))
+			begun, cell := c.now, quantity.Cell(int64(c.now)/c.bucket.Cell)
+			came := func() quantity.Units {
 				if v := us.machine.views["b"]; v != nil {
 					row := v.dealing("eu").at(cell).row
 					return row.Borrowed + row.BurstBorrowed
@@ -29,7 +30,7 @@ func TestEarlyCreditsAreHeldBack(t *testing.T) {
 			for ; c.now < begun+second && came() == 0; c.run(c.now + 1000) {
 				rush(us)
 			}
-			if took := c.now - begun; came() == 0 || took < ahead || took > ahead+2*c.net.delay+Interval {
+			if took := c.now.Sub(begun); came() == 0 || took < ahead || took > ahead+2*c.net.delay+Interval {
 				t.Errorf("%d units after %d us", came(), took)
 			}
 			if n := us.machine.Stats().RowsRejected; n != [rejections]int64{} {
@@ -45,16 +46,16 @@ func TestWhatIsHeldBackIsBounded(t *testing.T) {
 	b, m, now := long(60 * allocator.Second)
 	b.Kind = algorithms.SlidingWindowCounter
 	m.Step(now, spent(b, now, 300))
-	early := func(at int64) Effects {
+	early := func(at quantity.StoreTime) Effects {
 		c := Credit{Bucket: b, Peer: "eu", Cell: 0, Gain: 5, At: at}
-		return m.Step(now, Credited{Credit: c, Result: algorithms.Credited{Head: algorithms.Head{Status: algorithms.StatusEarly, Now: now}}})
+		return m.Step(now, Credited{Credit: c, Result: algorithms.Credited{Head: algorithms.Head{Status: algorithms.StatusEarly, Now: quantity.StoreTime(now)}}})
 	}
 	early(60 * allocator.Second) // the cell's end
 	if len(m.deferredCredits) > 0 {
 		t.Error("a credit is held until a time at which its cell is over")
 	}
 	for range MaxDeferred + 10 {
-		early(now + 50_000)
+		early(quantity.StoreTime(now + 50_000))
 	}
 	if len(m.deferredCredits) != MaxDeferred {
 		t.Errorf("%d credits are held", len(m.deferredCredits))
@@ -65,7 +66,7 @@ func TestWhatIsHeldBackIsBounded(t *testing.T) {
 	if out := m.Step(now+50_000, Tick{Jitter: allocator.PPM}); len(out.Credits) != MaxDeferred || len(m.deferredCredits) > 0 {
 		t.Errorf("%d credits came in time, %d are left", len(out.Credits), len(m.deferredCredits))
 	}
-	early(now + 50_000)
+	early(quantity.StoreTime(now + 50_000))
 	m.Step(now, TenureChanged{Generation: 8, Epoch: epochForTests, Peers: []string{"eu", "ap"}})
 	if len(m.deferredCredits) > 0 {
 		t.Error("a credit for a store that is no more is held")
@@ -83,8 +84,8 @@ func TestOthersAreAskedWhileACreditIsHeldBack(t *testing.T) {
 		v := m.views[b.ID]
 		pos := v.dealing("eu").at(0)
 		pos.pending, pos.burst.pending = 200, 20
-		m.Step(now, Credited{Credit: Credit{Bucket: b, Peer: "eu", Gain: 200, GainBurst: 20, At: now + 3*allocator.Second},
-			Result: algorithms.Credited{Head: algorithms.Head{Status: algorithms.StatusEarly, Now: now}}})
+		m.Step(now, Credited{Credit: Credit{Bucket: b, Peer: "eu", Gain: 200, GainBurst: 20, At: quantity.StoreTime(now + 3*allocator.Second)},
+			Result: algorithms.Credited{Head: algorithms.Head{Status: algorithms.StatusEarly, Now: quantity.StoreTime(now)}}})
 		if v.pending(0) > 0 || v.pendingBurst(0) > 0 {
 			t.Errorf("%s: %d units and %d tokens count as under way", kind, v.pending(0), v.pendingBurst(0))
 		}
@@ -118,7 +119,7 @@ func TestAnAnnouncedRowCountsOnce(t *testing.T) {
 	if again := answer(); len(again) > 0 {
 		t.Errorf("announced again: %v", again)
 	}
-	for _, result := range []algorithms.Credited{{Head: algorithms.Head{Status: algorithms.StatusUnknown}}, {Head: algorithms.Head{Status: algorithms.StatusOK, Now: now}, Row: algorithms.Row{Borrowed: 40}}} {
+	for _, result := range []algorithms.Credited{{Head: algorithms.Head{Status: algorithms.StatusUnknown}}, {Head: algorithms.Head{Status: algorithms.StatusOK, Now: quantity.StoreTime(now)}, Row: algorithms.Row{Borrowed: 40}}} {
 		m.Step(now, Credited{Credit: first[0], Result: result})
 		if again := answer(); len(again) != 1 || again[0].Gain != 100-result.Row.Borrowed {
 			t.Errorf("announced after the store said %s: %v", result.Status, again)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/quantity"
 )
 
 const (
@@ -20,7 +21,7 @@ const (
 type doubting struct {
 	*testing.T
 	m    *Machine
-	now  int64
+	now  quantity.NodeTime
 	back bool
 }
 
@@ -35,12 +36,12 @@ func (d *doubting) stand(generation uint64, epoch string) {
 	d.m.Step(d.now, TenureChanged{Generation: generation, Epoch: epoch, Peers: []string{"eu", "ap"}})
 }
 
-func (d *doubting) store() int64 { return doubtStore + d.now }
+func (d *doubting) store() quantity.StoreTime { return quantity.StoreTime(doubtStore + d.now) }
 
 // bucket returns a bucket of which each region is entitled to 100 units.
 func (d *doubting) bucket(id string) *Bucket {
 	return &Bucket{ID: id, Epoch: d.m.epoch, Kind: algorithms.FixedWindow, Limit: 300, Window: doubtDay, Cell: doubtDay, Tick: 1, Recovered: true,
-		Entitlements: map[string]int64{"us": 100, "eu": 100, "ap": 100}, Lending: allocator.PPM, Borrowing: -1}
+		Entitlements: map[string]quantity.Units{"us": 100, "eu": 100, "ap": 100}, Lending: allocator.PPM, Borrowing: -1}
 }
 
 // tick lets 200 ms pass.
@@ -119,8 +120,8 @@ func (d *doubting) loseAllButAp(all ...*Bucket) {
 }
 
 // observed has the node see a bucket about which the store is in doubt.
-func (d *doubting) observed(b *Bucket, lostAt int64) Effects {
-	state := algorithms.State{Cell: d.store() / doubtDay, Entitlement: 100, NextShare: 100, Doubt: lostAt}
+func (d *doubting) observed(b *Bucket, lostAt quantity.StoreTime) Effects {
+	state := algorithms.State{Cell: quantity.Cell(d.store() / doubtDay), Entitlement: 100, NextShare: 100, Doubt: lostAt}
 	return d.m.Step(d.now, Observed{Bucket: b, Admitted: 1, State: state, Now: d.store()})
 }
 

@@ -1,6 +1,9 @@
 package exchange
 
-import "github.com/quotad/quotad/algorithms"
+import (
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/quantity"
+)
 
 // Bucket is what the policy document says about one bucket. It is the same in every region. Limit,
 // Entitlements and Bursts are units, times are microseconds.
@@ -8,18 +11,18 @@ type Bucket struct {
 	ID           string
 	Epoch        string // of the document
 	Kind         algorithms.Kind
-	Limit        int64
+	Limit        quantity.Units
 	Window       int64
 	Cell         int64 // the length of a cell
 	Tick         int64 // see algorithms.Terms
 	ClockMargin  int64
-	Recovered    bool             // see algorithms.Terms
-	Entitlements map[string]int64 // by region
-	Bursts       map[string]int64 // by region; token and leaky buckets only
-	Lending      int64            // parts per million of its entitlement that a region may lend
-	Home         bool             // one region is entitled to all; the others borrow unit by unit
+	Recovered    bool                      // see algorithms.Terms
+	Entitlements map[string]quantity.Units // by region
+	Bursts       map[string]quantity.Units // by region; token and leaky buckets only
+	Lending      quantity.PPM              // parts per million of its entitlement that a region may lend
+	Home         bool                      // one region is entitled to all; the others borrow unit by unit
 	// The parts per million of its entitlement that a region may borrow; negative: no bound.
-	Borrowing int64
+	Borrowing quantity.PPM
 }
 
 // Terms returns the terms that a region's store needs to work on the bucket.
@@ -30,22 +33,22 @@ func (b *Bucket) Terms(region string) algorithms.Terms {
 
 // Event is something that happened to a node. The events are the types below.
 type Event interface {
-	happen(m *Machine, now int64) // hands the event to its handler
+	happen(m *Machine, now quantity.NodeTime) // hands the event to its handler
 }
 
 // Tick says that about 200 ms (Interval) have passed.
 type Tick struct {
-	Jitter int64 // parts per million around a million, drawn anew for each tick
-	Clock  int64 // the node's own clock, microseconds since 1970; 0: not told
+	Jitter quantity.PPM       // parts per million around a million, drawn anew for each tick
+	Clock  quantity.StoreTime // the node's own clock, microseconds since 1970; 0: not told
 }
 
 // Observed reports what this node decided on one bucket since the last report.
 type Observed struct {
 	Bucket   *Bucket
-	Admitted int64 // units
-	Denied   int64
-	State    algorithms.State // as the last decision left it
-	Now      int64            // store time of the last decision
+	Admitted quantity.Units // units
+	Denied   quantity.Units
+	State    algorithms.State   // as the last decision left it
+	Now      quantity.StoreTime // store time of the last decision
 }
 
 // Report reports decisions on several buckets, each bucket once. What the machine asks for because
@@ -56,9 +59,9 @@ type Report []Observed
 // (on_exhausted: borrow). Effects.Settled ends the wait.
 type Wanted struct {
 	Bucket *Bucket
-	Units  int64            // what all waiting requests cost together
-	State  algorithms.State // as the denied decision found it
-	Now    int64            // store time of that decision
+	Units  quantity.Units     // what all waiting requests cost together
+	State  algorithms.State   // as the denied decision found it
+	Now    quantity.StoreTime // store time of that decision
 }
 
 // Asked is a message from a peer. Buckets holds for each ask its bucket under our document, or nil
@@ -108,23 +111,23 @@ type Heard struct{ Hint Hint }
 type TenureChanged struct {
 	Generation uint64
 	Epoch      string
-	Peers      []string // the document's other regions
-	Clock      int64    // the node's own clock, microseconds since 1970; 0: not told
+	Peers      []string           // the document's other regions
+	Clock      quantity.StoreTime // the node's own clock, microseconds since 1970; 0: not told
 }
 
-func (e Tick) happen(m *Machine, now int64)          { m.onTick(now, e) }
-func (e Observed) happen(m *Machine, now int64)      { m.onObserved(now, e) }
-func (e Wanted) happen(m *Machine, now int64)        { m.onWanted(now, e) }
-func (e Asked) happen(m *Machine, now int64)         { m.onAsked(now, e) }
-func (e Lent) happen(m *Machine, now int64)          { m.onLent(now, e) }
-func (e Recorded) happen(m *Machine, _ int64)        { m.onRecorded(e) }
-func (e Answered) happen(m *Machine, now int64)      { m.onAnswered(now, e) }
-func (e Unanswered) happen(m *Machine, now int64)    { m.onUnanswered(now, e) }
-func (e Credited) happen(m *Machine, now int64)      { m.onCredited(now, e) }
-func (e Heard) happen(m *Machine, now int64)         { m.onHeard(now, e.Hint) }
-func (e TenureChanged) happen(m *Machine, now int64) { m.onTenureChanged(now, e) }
+func (e Tick) happen(m *Machine, now quantity.NodeTime)          { m.onTick(now, e) }
+func (e Observed) happen(m *Machine, now quantity.NodeTime)      { m.onObserved(now, e) }
+func (e Wanted) happen(m *Machine, now quantity.NodeTime)        { m.onWanted(now, e) }
+func (e Asked) happen(m *Machine, now quantity.NodeTime)         { m.onAsked(now, e) }
+func (e Lent) happen(m *Machine, now quantity.NodeTime)          { m.onLent(now, e) }
+func (e Recorded) happen(m *Machine, _ quantity.NodeTime)        { m.onRecorded(e) }
+func (e Answered) happen(m *Machine, now quantity.NodeTime)      { m.onAnswered(now, e) }
+func (e Unanswered) happen(m *Machine, now quantity.NodeTime)    { m.onUnanswered(now, e) }
+func (e Credited) happen(m *Machine, now quantity.NodeTime)      { m.onCredited(now, e) }
+func (e Heard) happen(m *Machine, now quantity.NodeTime)         { m.onHeard(now, e.Hint) }
+func (e TenureChanged) happen(m *Machine, now quantity.NodeTime) { m.onTenureChanged(now, e) }
 
-func (e Report) happen(m *Machine, now int64) {
+func (e Report) happen(m *Machine, now quantity.NodeTime) {
 	for _, o := range e {
 		m.onObserved(now, o)
 	}
@@ -161,15 +164,15 @@ type Lend struct {
 	Bucket     *Bucket
 	Generation uint64 // of our store
 	Peer       string
-	Cell       int64
-	Returned   int64
-	Lent       int64
-	Kept       int64
-	Cap        int64
+	Cell       quantity.Cell
+	Returned   quantity.Units
+	Lent       quantity.Units
+	Kept       quantity.Units
+	Cap        quantity.Units
 
-	Burst     int64
-	KeptBurst int64
-	CapBurst  int64
+	Burst     quantity.Units
+	KeptBurst quantity.Units
+	CapBurst  quantity.Units
 }
 
 // Record holds the rows that a reply will announce once the journal has made them durable.
@@ -182,12 +185,12 @@ type Record struct {
 type Row struct {
 	Bucket     string
 	Peer       string
-	Cell       int64
-	Lent       int64
-	Returned   int64
-	Burst      int64
+	Cell       quantity.Cell
+	Lent       quantity.Units
+	Returned   quantity.Units
+	Burst      quantity.Units
 	Generation uint64
-	Until      int64 // store time after which the row no longer weighs, microseconds
+	Until      quantity.StoreTime // store time after which the row no longer weighs, microseconds
 }
 
 // Answer is the reply to an Asked.
@@ -212,16 +215,16 @@ type Credit struct {
 	// ForGeneration is the generation of our store that the peer answered. A store of a later
 	// generation credits nothing of it: it may have forgotten which answers it must refuse.
 	ForGeneration uint64
-	Cell          int64
-	Lent          int64
-	Returned      int64
+	Cell          quantity.Cell
+	Lent          quantity.Units
+	Returned      quantity.Units
 	// Most bounds what the peer may have lent us of the cell, less what we returned.
-	Most int64
+	Most quantity.Units
 	// Gain is how many units this adds to what the machine knew.
-	Gain      int64
-	Burst     int64
-	MostBurst int64
-	GainBurst int64
+	Gain      quantity.Units
+	Burst     quantity.Units
+	MostBurst quantity.Units
+	GainBurst quantity.Units
 	// At is the peer's store time when it answered, in microseconds. 0: it did not say.
-	At int64
+	At quantity.StoreTime
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/quantity"
 )
 
 // TestSlidingKindsFollowDemand: from 360 ms after a step of demand on, a sliding kind never admits
@@ -34,23 +35,23 @@ func TestSlidingKindsFollowDemand(t *testing.T) {
 // followed returns the smallest part of the pooled limiter's units that was admitted.
 func followed(t *testing.T, kind algorithms.Kind, window int64, seed uint64) (worst int64) {
 	c := newClusterOf(t, seed, kind, window, 400, 400, 200)
-	c.pooled = new(int64)
+	c.pooled = new(quantity.Units)
 	c.judged()
 	c.demandFor(Options{}, window/allocator.Second, 380, 380, 180)
-	c.run(c.now + 2*window + 3*allocator.Second + int64(seed)*window/8)
+	c.run((c.now.Add(2*window) + 3*allocator.Second).Add(int64(seed) * window / 8))
 	c.demandFor(Options{}, window/allocator.Second, 900, 60, 20)
 	step := c.now
 	c.run(step + 360_000)
 	ours, pooled := c.admitted(), *c.pooled
 	worst = allocator.PPM
-	for c.now < step+2*window+2*allocator.Second {
-		c.run(c.now + window/50)
+	for c.now < step.Add(2*window)+2*allocator.Second {
+		c.run(c.now.Add(window / 50))
 		if got, want := c.admitted()-ours, *c.pooled-pooled; want >= c.bucket.Limit/20 {
-			worst = min(worst, got*allocator.PPM/want)
+			worst = int64(min(quantity.Units(worst), got*allocator.PPM/want))
 		}
 	}
 	us := c.regions["us"]
-	c.run(step + window + Interval)
+	c.run(step.Add(window) + Interval)
 	if share, before := us.machine.views["b"].state.Share, us.machine.views["b"].state.Used; share*100 < min(855, before)*95 {
 		t.Errorf("seed %d: us holds %d, %d count", seed, share, before)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/quantity"
 )
 
 // TestRightsAreNotStrandedByForgetting: in a long window a region lends, and then forgets its views
@@ -69,15 +70,15 @@ func TestBorrowingLimit(t *testing.T) {
 	c := newCluster(t, 1, allocator.Second, 400, 400, 200)
 	c.bucket.Borrowing = 250_000 // 100 of 400
 	c.demand(Options{}, 900, 60, 20)
-	most := int64(0)
+	most := quantity.Units(0)
 	us := c.regions["us"]
 	for end := c.now + 5*allocator.Second; c.now < end; {
 		c.run(c.queue[0].at)
-		i := us.store.Inspect(us.time(), algorithms.Inspect{Fence: us.guard(), Target: algorithms.Target{Key: "b", Terms: us.terms()}})
-		borrowed := map[int64]int64{}
+		i := us.store.Inspect(quantity.StoreTime(us.time()), algorithms.Inspect{Fence: us.guard(), Target: algorithms.Target{Key: "b", Terms: us.terms()}})
+		borrowed := map[int64]quantity.Units{}
 		for _, row := range i.Rows {
-			borrowed[row.Cell] += row.Borrowed - row.Returned
-			most = max(most, borrowed[row.Cell])
+			borrowed[int64(row.Cell)] += row.Borrowed - row.Returned
+			most = max(most, borrowed[int64(row.Cell)])
 		}
 	}
 	if most == 0 || most > 100 {

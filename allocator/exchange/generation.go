@@ -1,6 +1,9 @@
 package exchange
 
-import "github.com/quotad/quotad/algorithms"
+import (
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/quantity"
+)
 
 // believes says whether some node may have begun this generation. last is the highest generation
 // that was believed before. A generation up to last is always believed.
@@ -13,10 +16,10 @@ import "github.com/quotad/quotad/algorithms"
 //
 // Before the store has told its time, this node's own clock serves instead. It may be MaxClockStep
 // behind, so the bound is twice as far ahead.
-func (m *Machine) believes(now int64, generation, last uint64) bool {
+func (m *Machine) believes(now quantity.NodeTime, generation, last uint64) bool {
 	latest := m.storeTime(now) + algorithms.MaxClockStep
 	if !m.clockKnown {
-		latest = now + m.nodeClock + 2*algorithms.MaxClockStep
+		latest = quantity.StoreTime(now.Add(m.nodeClock) + 2*algorithms.MaxClockStep)
 	}
 	if generation <= last || generation <= uint64(max(latest, 0)/1000) {
 		return true
@@ -27,7 +30,7 @@ func (m *Machine) believes(now int64, generation, last uint64) bool {
 
 // believes says the same of a generation of the peer's store. It remembers the highest generation
 // it believed.
-func (p *peer) believes(m *Machine, now int64, generation uint64) bool {
+func (p *peer) believes(m *Machine, now quantity.NodeTime, generation uint64) bool {
 	if !m.believes(now, generation, p.lastGeneration) {
 		return false
 	}
@@ -36,8 +39,8 @@ func (p *peer) believes(m *Machine, now int64, generation uint64) bool {
 }
 
 // noteClock notes the node's own clock; 0 means that the driver did not tell it.
-func (m *Machine) noteClock(now, clock int64) {
+func (m *Machine) noteClock(now quantity.NodeTime, clock quantity.StoreTime) {
 	if clock > 0 {
-		m.nodeClock = min(clock, maxTime) - now
+		m.nodeClock = int64(min(clock, maxTime)) - int64(now)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/quantity"
 )
 
 // Times for the tests of generations: the store's clock, and generations begun at its time.
@@ -20,10 +21,10 @@ func generationAt(clock int64) uint64 { return uint64(clock / 1000) }
 
 // standing returns a machine of us with a bucket of a window of a day. It knows its store's clock
 // and has heard both peers.
-func standing() (b *Bucket, m *Machine, now int64) {
+func standing() (b *Bucket, m *Machine, now quantity.NodeTime) {
 	const day = 86_400 * allocator.Second
 	b = &Bucket{ID: "w", Epoch: epochForTests, Kind: algorithms.FixedWindow, Limit: 1000, Window: day, Cell: day, Tick: 1,
-		Recovered: true, Entitlements: map[string]int64{"us": 400, "eu": 400, "ap": 200}, Lending: 950_000, Borrowing: -1}
+		Recovered: true, Entitlements: map[string]quantity.Units{"us": 400, "eu": 400, "ap": 200}, Lending: 950_000, Borrowing: -1}
 	m, now = New("us", "n1", Options{Nodes: 2}), allocator.Second
 	m.Step(now, TenureChanged{Generation: generationAt(storeNow) - 1000, Epoch: epochForTests, Peers: []string{"eu", "ap"}, Clock: storeNow})
 	m.Step(now, Observed{Bucket: b, Admitted: 1, Now: storeNow, State: state(b, storeNow, 1)})
@@ -35,20 +36,20 @@ func standing() (b *Bucket, m *Machine, now int64) {
 }
 
 // state is that of a bucket of us of which so many units are used.
-func state(b *Bucket, at, used int64) algorithms.State {
+func state(b *Bucket, at quantity.StoreTime, used quantity.Units) algorithms.State {
 	f := b.Entitlements["us"]
-	return algorithms.State{Cell: at / b.Cell, Entitlement: f, Share: f, NextShare: f, Used: used, Free: f - used}
+	return algorithms.State{Cell: quantity.Cell(int64(at) / b.Cell), Entitlement: f, Share: f, NextShare: f, Used: used, Free: f - used}
 }
 
 // lends reports whether a machine has its store debit for an ask of a peer under a generation.
-func lends(m *Machine, now int64, b *Bucket, generation uint64) bool {
+func lends(m *Machine, now quantity.NodeTime, b *Bucket, generation uint64) bool {
 	out := m.Step(now, Asked{ID: 5, Message: Message{From: "eu", Generation: generation, Epoch: epochForTests,
-		Asks: []Ask{{Bucket: b.ID, Cell: storeNow / b.Cell, Lent: 10}}}, Buckets: []*Bucket{b}})
+		Asks: []Ask{{Bucket: b.ID, Cell: quantity.Cell(storeNow / b.Cell), Lent: 10}}}, Buckets: []*Bucket{b}})
 	return len(out.Lend) == 1
 }
 
 func doubt(b *Bucket) []Doubt {
-	return []Doubt{{Bucket: b.ID, From: storeNow/b.Cell - 1, To: storeNow/b.Cell + 1}}
+	return []Doubt{{Bucket: b.ID, From: quantity.Cell(storeNow/b.Cell - 1), To: quantity.Cell(storeNow/b.Cell + 1)}}
 }
 
 // forged holds generations that no clock can have reached.
@@ -88,7 +89,7 @@ func creditsOf(generation uint64) (credits int) {
 	b, m, now := standing()
 	for range 3 {
 		now += Interval
-		at := storeNow + now - allocator.Second
+		at := quantity.StoreTime(storeNow + now - allocator.Second)
 		out := m.Step(now, Observed{Bucket: b, Denied: 10, Now: at, State: state(b, at, 400)})
 		for _, c := range out.Calls {
 			r := Reply{From: c.Peer, Generation: generation, ForGeneration: c.Message.Generation, Epoch: epochForTests}
@@ -109,7 +110,7 @@ func creditsOf(generation uint64) (credits int) {
 // clocks show now.
 func TestHonestGenerationsAreHeard(t *testing.T) {
 	ahead := generationAt(storeNow + hour)
-	asks := func(m *Machine, now int64, from string, b *Bucket) bool {
+	asks := func(m *Machine, now quantity.NodeTime, from string, b *Bucket) bool {
 		out := m.Step(now, Questioned{ID: 3, Question: Question{From: from, Node: "n2", Generation: ahead, Buckets: doubt(b)}, Buckets: []*Bucket{b}})
 		return len(out.Consults) == 1 && m.Stats().GenerationsRefused == 0
 	}
@@ -149,7 +150,7 @@ func TestUseOfCellsToComeHidesNothing(t *testing.T) {
 		{At: math.MinInt64}, {Units: math.MinInt64}, {Units: math.MaxInt64}} {
 		b, m, now := standing()
 		m.Step(now, Lost{Generation: m.generation, Now: storeNow, Buckets: []LostBucket{{Bucket: b, At: storeNow - 1000}}})
-		own := algorithms.Use{Cell: storeNow / b.Cell, Units: 300, At: storeNow - 2000}
+		own := algorithms.Use{Cell: quantity.Cell(storeNow / b.Cell), Units: 300, At: storeNow - 2000}
 		say := func(node string, use algorithms.Use) Effects {
 			return m.Step(now, Testified{Testimonies{From: "us", Node: node, ForGeneration: m.generation,
 				All: []Testimony{{Bucket: b.ID, WholeSince: math.MinInt64, Use: use}}}})
@@ -170,11 +171,11 @@ func TestUseOfCellsToComeHidesNothing(t *testing.T) {
 // of a hint, an ask, a grant, a reply and a testimony. Nothing is asked, lent or credited that
 // cannot be computed with, and an honest message after it counts.
 func TestExtremesFromPeers(t *testing.T) {
-	for _, x := range []int64{math.MinInt64, math.MinInt64 + 1, -1, 1 << 51, 1<<51 + 1, 1 << 53, 1 << 62, math.MaxInt64 - 1, math.MaxInt64} {
+	for _, x := range []quantity.Cell{math.MinInt64, math.MinInt64 + 1, -1, 1 << 51, 1<<51 + 1, 1 << 53, 1 << 62, math.MaxInt64 - 1, math.MaxInt64} {
 		t.Run(fmt.Sprint(x), func(t *testing.T) {
 			b, m, now := standing()
-			honest := Hint{Region: "eu", Node: "n1", Bucket: b.ID, Cell: storeNow / b.Cell, Used: 1, Total: 2, Rate: 3, Share: 400, Spare: 77}
-			for _, h := range []Hint{{Cell: x}, {Used: x}, {Total: x}, {Rate: x}, {Share: x}, {Spare: x}, {SpareBurst: x}, {Cell: x, Used: x, Total: x, Rate: x, Share: x, Spare: x}} {
+			honest := Hint{Region: "eu", Node: "n1", Bucket: b.ID, Cell: quantity.Cell(storeNow / b.Cell), Used: 1, Total: 2, Rate: 3, Share: 400, Spare: 77}
+			for _, h := range []Hint{{Cell: x}, {Used: quantity.Units(x)}, {Total: quantity.Units(x)}, {Rate: quantity.MilliRate(x)}, {Share: quantity.Units(x)}, {Spare: quantity.Units(x)}, {SpareBurst: quantity.Units(x)}, {Cell: x, Used: quantity.Units(x), Total: quantity.Units(x), Rate: quantity.MilliRate(x), Share: quantity.Units(x), Spare: quantity.Units(x)}} {
 				for _, region := range []string{"eu", "us", "nowhere"} {
 					h.Region, h.Node, h.Bucket = region, "liar", b.ID
 					m.Step(now, Heard{Hint: h})
@@ -184,11 +185,11 @@ func TestExtremesFromPeers(t *testing.T) {
 			if h, _ := m.views[b.ID].dealing("eu").together(now + 1); h.Cell != honest.Cell || h.Spare != 77 {
 				t.Errorf("hints: an honest one is not the newest: %+v", h)
 			}
-			for _, a := range []Ask{{Cell: x, Lent: 1}, {Lent: x}, {Returned: x}, {Burst: x}} {
+			for _, a := range []Ask{{Cell: x, Lent: 1}, {Lent: quantity.Units(x)}, {Returned: quantity.Units(x)}, {Burst: quantity.Units(x)}} {
 				a.Bucket = b.ID
 				out := m.Step(now+1, Asked{ID: 5, Message: Message{From: "eu", Generation: 7, Epoch: epochForTests, Asks: []Ask{a}}, Buckets: []*Bucket{b}})
 				for _, l := range out.Lend {
-					if !plausible(l.Lent, l.Returned, l.Burst, l.Kept, l.Cap) || l.Cell > maxTime/b.Cell {
+					if !plausible(l.Lent, l.Returned, l.Burst, l.Kept, l.Cap) || l.Cell > quantity.Cell(maxTime/b.Cell) {
 						t.Errorf("ask %+v: %+v", a, l)
 					}
 				}
@@ -199,16 +200,16 @@ func TestExtremesFromPeers(t *testing.T) {
 }
 
 // extremeReplies answers a call with an extreme in each number of the reply in turn.
-func extremeReplies(t *testing.T, x int64) {
-	grants := []Grant{{Cell: x, Lent: 1}, {Lent: x}, {Returned: x}, {Burst: x}, {Spare: x}, {Retry: x}, {SpareBurst: x}, {Lent: 3, Spare: x, Retry: x}}
+func extremeReplies(t *testing.T, x quantity.Cell) {
+	grants := []Grant{{Cell: x, Lent: 1}, {Lent: quantity.Units(x)}, {Returned: quantity.Units(x)}, {Burst: quantity.Units(x)}, {Spare: quantity.Units(x)}, {Retry: int64(x)}, {SpareBurst: quantity.Units(x)}, {Lent: 3, Spare: quantity.Units(x), Retry: int64(x)}}
 	for i, g := range grants {
-		for _, at := range []int64{x, storeNow} {
+		for _, at := range []quantity.Cell{x, storeNow} {
 			b, m, now := standing()
 			sent := false
 			for range 3 {
 				now += Interval
 				for _, c := range m.Step(now, Observed{Bucket: b, Denied: 10, Now: storeNow, State: state(b, storeNow, 400)}).Calls {
-					r := Reply{From: c.Peer, Generation: 9, ForGeneration: c.Message.Generation, Epoch: epochForTests, At: at}
+					r := Reply{From: c.Peer, Generation: 9, ForGeneration: c.Message.Generation, Epoch: epochForTests, At: quantity.StoreTime(at)}
 					for _, a := range c.Message.Asks {
 						if i > 0 {
 							g.Cell = a.Cell
@@ -231,8 +232,8 @@ func extremeReplies(t *testing.T, x int64) {
 					t.Errorf("reply at %d: clocks %d apart", at, a.ClockApart)
 				}
 			}
-			if v := m.views[b.ID]; v.pending(storeNow/b.Cell) < 0 || v.pending(storeNow/b.Cell) > 10*b.Limit {
-				t.Errorf("grant %+v: %d pending", g, v.pending(storeNow/b.Cell))
+			if v := m.views[b.ID]; v.pending(quantity.Cell(storeNow/b.Cell)) < 0 || v.pending(quantity.Cell(storeNow/b.Cell)) > 10*b.Limit {
+				t.Errorf("grant %+v: %d pending", g, v.pending(quantity.Cell(storeNow/b.Cell)))
 			}
 		}
 	}

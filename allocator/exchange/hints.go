@@ -9,6 +9,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/quantity"
 )
 
 // maxNodes bounds how many nodes of one region are listened to about one bucket.
@@ -18,7 +19,7 @@ const maxNodes = 16
 // believed, in microseconds.
 type heardHint struct {
 	Hint
-	at   int64
+	at   quantity.NodeTime
 	life int64
 }
 
@@ -28,7 +29,7 @@ type heardHint struct {
 type nodes []heardHint
 
 // hear takes in a hint. If maxNodes others are known, it forgets the one that was silent longest.
-func (n nodes) hear(h Hint, now, life int64) nodes {
+func (n nodes) hear(h Hint, now quantity.NodeTime, life int64) nodes {
 	i, known := slices.BinarySearchFunc(n, h.Node, func(t heardHint, name string) int { return strings.Compare(t.Node, name) })
 	if known {
 		n[i] = heardHint{h, now, life}
@@ -49,27 +50,27 @@ func (n nodes) hear(h Hint, now, life int64) nodes {
 	return slices.Insert(n, i, heardHint{h, now, life})
 }
 
-func (t *heardHint) fresh(now int64) bool { return now-t.at <= t.life }
+func (t *heardHint) fresh(now quantity.NodeTime) bool { return now.Sub(t.at) <= t.life }
 
 // voices holds the hints of one region's nodes about one bucket, and the sum of them as one region.
 // The sum is computed once and kept until another hint arrives or one expires, because the plan
 // reads it a dozen times a tick.
 type voices struct {
-	holds  int64 // node time up to which said holds; 0: said is not computed
-	saidAt int64 // when the newest hint was heard; 0: no hint is believed
+	holds  quantity.NodeTime // node time up to which said holds; 0: said is not computed
+	saidAt quantity.NodeTime // when the newest hint was heard; 0: no hint is believed
 	nodes
 	said Hint // what all nodes say together
 }
 
 // hear takes in a hint.
-func (s *voices) hear(h Hint, now, life int64) {
+func (s *voices) hear(h Hint, now quantity.NodeTime, life int64) {
 	s.nodes = s.nodes.hear(h, now, life)
 	s.holds = 0
 }
 
 // together returns nodes.together, from its memory where that still holds. now must never go back.
 // The hint means nothing if at is 0; otherwise the caller must not change it. s may be nil.
-func (s *voices) together(now int64) (h *Hint, at int64) {
+func (s *voices) together(now quantity.NodeTime) (h *Hint, at quantity.NodeTime) {
 	if s == nil {
 		return nil, 0
 	}
@@ -81,7 +82,7 @@ func (s *voices) together(now int64) (h *Hint, at int64) {
 }
 
 // rate returns the demand of all nodes that are believed, in milliunits per second. s may be nil.
-func (s *voices) rate(now int64) int64 {
+func (s *voices) rate(now quantity.NodeTime) quantity.MilliRate {
 	h, at := s.together(now)
 	if at == 0 {
 		return 0
@@ -90,7 +91,7 @@ func (s *voices) rate(now int64) int64 {
 }
 
 // anyFresh says whether any of the hints is still believed.
-func (n nodes) anyFresh(now int64) bool {
+func (n nodes) anyFresh(now quantity.NodeTime) bool {
 	for i := range n {
 		if n[i].fresh(now) {
 			return true
@@ -100,18 +101,18 @@ func (n nodes) anyFresh(now int64) bool {
 }
 
 // believedUntil returns the node time at which the first of the hints believed now expires.
-func (n nodes) believedUntil(now int64) int64 {
-	until := int64(math.MaxInt64)
+func (n nodes) believedUntil(now quantity.NodeTime) quantity.NodeTime {
+	until := quantity.NodeTime(math.MaxInt64)
 	for i := range n {
 		if t := &n[i]; t.fresh(now) {
-			until = min(until, t.at+t.life)
+			until = min(until, t.at.Add(t.life))
 		}
 	}
 	return until
 }
 
 // rate returns the demand of all nodes that are believed, in milliunits per second.
-func (n nodes) rate(now int64) (sum int64) {
+func (n nodes) rate(now quantity.NodeTime) (sum quantity.MilliRate) {
 	for i := range n {
 		if t := &n[i]; t.fresh(now) {
 			sum += t.Rate
@@ -125,7 +126,7 @@ func (n nodes) rate(now int64) (sum int64) {
 // the newest of those about the latest cell. Hints of the other nodes are about the same store, as
 // it was a moment before. Adding up the totals would count the same use once for every node, and
 // the smallest spare could be from before rights came back.
-func (n nodes) together(now int64) (h Hint, at int64) {
+func (n nodes) together(now quantity.NodeTime) (h Hint, at quantity.NodeTime) {
 	for i := range n {
 		t := &n[i]
 		if t.fresh(now) && (at == 0 || cmp.Or(cmp.Compare(t.Cell, h.Cell), cmp.Compare(t.at, at)) > 0) {
@@ -139,16 +140,17 @@ func (n nodes) together(now int64) (h Hint, at int64) {
 // onHeard notes a hint, after cutting its numbers to a range that can be computed with. It notes a
 // peer region's hint only for buckets in view. It notes a hint of a mate (a node of this region)
 // for any bucket, because a peer may ask this node for rights of a bucket that only its mates use.
-func (m *Machine) onHeard(now int64, h Hint) {
+func (m *Machine) onHeard(now quantity.NodeTime, h Hint) {
 	if m.noHints {
 		return
 	}
 	if h.Cell < 0 {
 		return
 	}
-	bound := func(units int64) int64 { return min(max(units, 0), algorithms.MaxUnits) }
-	h.Used, h.Total, h.Rate, h.Share = bound(h.Used), bound(h.Total), bound(h.Rate), bound(h.Share)
+	bound := func(units quantity.Units) quantity.Units { return min(max(units, 0), algorithms.MaxUnits) }
+	h.Used, h.Total, h.Share = bound(h.Used), bound(h.Total), bound(h.Share)
 	h.Spare, h.SpareBurst = bound(h.Spare), bound(h.SpareBurst)
+	h.Rate = min(max(h.Rate, 0), algorithms.MaxUnits)
 	if h.Region == m.region {
 		m.noteMate(now, h)
 		return
@@ -170,14 +172,14 @@ func (m *Machine) onHeard(now int64, h Hint) {
 // lastCell returns the last cell that any believable store clock may be in. A hint about a later
 // cell must be refused: it would count as the newest of its region until it expires, whatever the
 // region's other nodes say.
-func (m *Machine) lastCell(now int64, v *view) int64 {
+func (m *Machine) lastCell(now quantity.NodeTime, v *view) quantity.Cell {
 	return algorithms.CellAt(m.storeTime(now)+algorithms.MaxClockStep, v.Cell)
 }
 
 // noteMate notes a hint of another node of this region. If the bucket is not in view, the hint is
 // believed for the shortest time. A mate's hint alone gives no reason to publish: two mates would
 // otherwise make each other publish for ever.
-func (m *Machine) noteMate(now int64, h Hint) {
+func (m *Machine) noteMate(now quantity.NodeTime, h Hint) {
 	known := m.mates[h.Bucket]
 	v := m.views[h.Bucket]
 	if h.Node == m.node || known == nil && len(m.mates) >= MaxBuckets || v != nil && h.Cell > m.lastCell(now, v) {
@@ -196,18 +198,18 @@ func (m *Machine) noteMate(now int64, h Hint) {
 }
 
 // forgetMates drops the hints of mates that are no longer believed.
-func (m *Machine) forgetMates(now int64) {
+func (m *Machine) forgetMates(now quantity.NodeTime) {
 	maps.DeleteFunc(m.mates, func(_ string, s *voices) bool { return !s.nodes.anyFresh(now) })
 }
 
 // rate returns the demand in this region as of the last tick, in milliunits per second, including
 // what its other nodes report.
-func (m *Machine) rate(now int64, v *view) int64 {
+func (m *Machine) rate(now quantity.NodeTime, v *view) quantity.MilliRate {
 	return v.rate + v.mates.rate(now)
 }
 
 // rateNow returns the same, including what this node has seen since the last tick.
-func (m *Machine) rateNow(now int64, v *view) int64 {
+func (m *Machine) rateNow(now quantity.NodeTime, v *view) quantity.MilliRate {
 	return v.rateNow(now) + v.mates.rate(now)
 }
 
@@ -215,20 +217,20 @@ func (m *Machine) rateNow(now int64, v *view) int64 {
 // this region's burst runs low, or the region wants more than its entitlement. With several nodes
 // each publishes from its equal part of the entitlement on (allocator.Unremarkable). If the bucket
 // asks once, a node does not send a hint that says only what others assume anyway.
-func (m *Machine) publish(now int64, v *view) {
+func (m *Machine) publish(now quantity.NodeTime, v *view) {
 	s := m.storeTime(now)
 	cell := algorithms.CellAt(s, v.Cell)
 	v.roll(cell)
 	v.mean = allocator.Smoothed(v.mean, v.rate)
 	o, _ := v.outlook(cell, s, v.mean+v.mates.rate(now))
-	concerns := v.asked > 0 && now-v.asked <= idleAfter
+	concerns := v.asked > 0 && now.Sub(v.asked) <= idleAfter
 	if m.noHints || !concerns && allocator.Unremarkable(o.Total(), int64(m.nodes), v.own, v.state.Free) {
 		return
 	}
 	h := Hint{Region: m.region, Node: m.node, Bucket: v.ID, Cell: cell, Used: o.Used, Total: o.Total(),
 		Rate: v.mean, Share: v.state.Share}
 	h.Spare, h.SpareBurst = m.spares(now, v, o)
-	if v.asksOnce() && m.asAssumed(v, h) || now-v.shownAt < allocator.HintEvery(v.Cell) && !differs(v.shown, h, v) {
+	if v.asksOnce() && m.asAssumed(v, h) || now.Sub(v.shownAt) < allocator.HintEvery(v.Cell) && !differs(v.shown, h, v) {
 		return
 	}
 	v.shown, v.shownAt = h, now
@@ -245,8 +247,8 @@ func (m *Machine) asAssumed(v *view, h Hint) bool {
 
 // spares returns how many units and tokens of the current cell this region would lend if it were
 // asked now.
-func (m *Machine) spares(now int64, v *view, o allocator.Outlook) (units, burst int64) {
-	var out, outBurst int64
+func (m *Machine) spares(now quantity.NodeTime, v *view, o allocator.Outlook) (units, burst quantity.Units) {
+	var out, outBurst quantity.Units
 	for i := range v.dealings {
 		row := &v.dealings[i].at(v.state.Cell).row
 		out += row.Lent - row.Regained

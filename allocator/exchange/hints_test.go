@@ -10,22 +10,23 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/quantity"
 )
 
 // TestNodesTogether: demand is the sum of the fresh hints; everything else comes from the newest
 // hint about the latest cell.
 func TestNodesTogether(t *testing.T) {
-	hint := func(node string, cell, rate, spare int64) Hint {
+	hint := func(node string, cell quantity.Cell, rate quantity.MilliRate, spare quantity.Units) Hint {
 		return Hint{Region: "us", Node: node, Bucket: "b", Cell: cell, Used: 10 * spare, Total: 20 * spare, Rate: rate, Share: 3, Spare: spare}
 	}
 	type word struct {
 		Hint
-		at int64
+		at quantity.NodeTime
 	}
 	for name, x := range map[string]struct {
 		words []word
 		want  Hint
-		at    int64
+		at    quantity.NodeTime
 	}{
 		"nobody":                      {nil, Hint{}, 0},
 		"one":                         {[]word{{hint("a", 7, 5, 1), 100}}, hint("a", 7, 5, 1), 100},
@@ -33,8 +34,8 @@ func TestNodesTogether(t *testing.T) {
 		"two":                         {[]word{{hint("a", 7, 5, 1), 100}, {hint("b", 7, 6, 2), 200}}, hint("b", 7, 11, 2), 200},
 		"two, the other first":        {[]word{{hint("b", 7, 5, 1), 100}, {hint("a", 7, 6, 2), 200}}, hint("a", 7, 11, 2), 200},
 		"the later on an older cell":  {[]word{{hint("a", 8, 5, 1), 100}, {hint("b", 7, 6, 2), 200}}, hint("a", 8, 11, 1), 100},
-		"one that is gone":            {[]word{{hint("a", 9, 5, 1), -allocator.HintLife(0) - 1}, {hint("b", 7, 6, 2), 200}}, hint("b", 7, 6, 2), 200},
-		"all gone":                    {[]word{{hint("a", 9, 5, 1), -allocator.HintLife(0) - 1}}, Hint{}, 0},
+		"one that is gone":            {[]word{{hint("a", 9, 5, 1), quantity.NodeTime(-allocator.HintLife(0) - 1)}, {hint("b", 7, 6, 2), 200}}, hint("b", 7, 6, 2), 200},
+		"all gone":                    {[]word{{hint("a", 9, 5, 1), quantity.NodeTime(-allocator.HintLife(0) - 1)}}, Hint{}, 0},
 		"more than can be counted": {[]word{{hint("a", 7, algorithms.MaxUnits, 1), 100}, {hint("b", 7, algorithms.MaxUnits, 2), 200}},
 			hint("b", 7, algorithms.MaxUnits, 2), 200},
 	} {
@@ -54,9 +55,9 @@ func TestNodesAreBounded(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		var n nodes
 		var spoke []string // by when they spoke last
-		for now := range rapid.Int64Range(1, 60).Draw(r, "words") {
+		for now := range quantity.NodeTime(rapid.Int64Range(1, 60).Draw(r, "words")) {
 			name := fmt.Sprint(rapid.IntRange(0, 30).Draw(r, "node"))
-			n = n.hear(Hint{Node: name, Rate: now}, now, allocator.HintLife(0))
+			n = n.hear(Hint{Node: name, Rate: quantity.MilliRate(now)}, now, allocator.HintLife(0))
 			spoke = append(slices.DeleteFunc(spoke, func(s string) bool { return s == name }), name)
 			spoke = spoke[max(len(spoke)-maxNodes, 0):]
 			for _, s := range spoke {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/quantity"
 )
 
 // hostility chooses the cluster's faults by its seed. Where the judgement depends on clocks, it
@@ -35,7 +36,7 @@ func (c *cluster) disturb(r *testRegion, stepping bool) {
 	case 0:
 		r.rate = 0
 	case 1, 2:
-		r.rate, r.per = c.rand.Int64N(3*c.bucket.Limit), c.bucket.Window/allocator.Second
+		r.rate, r.per = quantity.MilliRate(c.rand.Int64N(int64(3*c.bucket.Limit))), c.bucket.Window/allocator.Second
 	case 3:
 		if stepping {
 			r.offset += c.rand.Int64N(600_000) - 300_000
@@ -45,16 +46,16 @@ func (c *cluster) disturb(r *testRegion, stepping bool) {
 	case 5:
 		c.lie(r)
 	case 6:
-		r.decide(c.rand.Int64N(c.bucket.Limit))
+		r.decide(quantity.Units(c.rand.Int64N(int64(c.bucket.Limit))))
 	}
 	c.after(c.rand.Int64N(600_000), func() { c.disturb(r, stepping) })
 }
 
 // lie gossips nonsense in the name of a region's node.
 func (c *cluster) lie(r *testRegion) {
-	any := func() int64 { return c.rand.Int64() - c.rand.Int64() }
-	lie := Hint{Region: r.name, Node: "n1", Bucket: "b", Cell: r.time()/c.bucket.Cell + c.rand.Int64N(3) - 1, Used: any(), Total: any(),
-		Rate: c.rand.Int64(), Share: -c.rand.Int64(), Spare: c.rand.Int64(), SpareBurst: any()}
+	any := func() quantity.Units { return quantity.Units(c.rand.Int64() - c.rand.Int64()) }
+	lie := Hint{Region: r.name, Node: "n1", Bucket: "b", Cell: quantity.Cell(int64(r.time())/c.bucket.Cell + c.rand.Int64N(3) - 1), Used: any(), Total: any(),
+		Rate: quantity.MilliRate(c.rand.Int64()), Share: quantity.Units(-c.rand.Int64()), Spare: quantity.Units(c.rand.Int64()), SpareBurst: any()}
 	for _, peer := range r.peers() {
 		c.regions[peer].step(Heard{Hint: lie})
 	}
@@ -84,7 +85,7 @@ func (sum *tally) add(c *cluster) {
 // oracle's verdict at the end.
 func (c *cluster) survive(seed uint64, length int64) {
 	c.t.Helper()
-	for end := c.now + length; len(c.queue) > 0 && c.now < end; {
+	for end := c.now.Add(length); len(c.queue) > 0 && c.now < end; {
 		c.run(c.queue[0].at)
 		if err := c.invariants(); err != nil {
 			c.t.Fatalf("seed %d, %.3f s: %v", seed, float64(c.now%(1000*allocator.Second))/allocator.Second, err)
@@ -124,18 +125,18 @@ func TestRightsNeverExceedTheLimit(t *testing.T) {
 				c.survive(seed, 15*allocator.Second)
 				sum.add(c)
 			}
-			sum.mustBeHard(t, k.kind, int64(k.seeds**times))
+			sum.mustBeHard(t, k.kind, quantity.Units(k.seeds**times))
 		})
 	}
 }
 
 // hostileCluster builds a cluster with one of three splits, and a burst that is another.
 func hostileCluster(t *testing.T, seed uint64, kind algorithms.Kind, seconds int64) *cluster {
-	split := [][]int64{{400, 400, 200}, {3, 2, 1}, {40, 40, 20}}[seed%3]
+	split := [][]quantity.Units{{400, 400, 200}, {3, 2, 1}, {40, 40, 20}}[seed%3]
 	c := newClusterOf(t, seed, kind, seconds*allocator.Second, split...)
 	if kind.Bucket() {
 		for i, name := range c.names {
-			c.bucket.Bursts[name] = [][]int64{{300, 20, 30}, {2, 1, 1}, {40, 40, 20}}[seed/3%3][i]
+			c.bucket.Bursts[name] = [][]quantity.Units{{300, 20, 30}, {2, 1, 1}, {40, 40, 20}}[seed/3%3][i]
 		}
 		c.bucket.Tick = algorithms.Tick(kind, max(c.bucket.Limit, c.burst()), c.bucket.Window)
 	}
@@ -144,13 +145,13 @@ func hostileCluster(t *testing.T, seed uint64, kind algorithms.Kind, seconds int
 }
 
 // mustBeHard fails a test whose runs met too few faults.
-func (sum *tally) mustBeHard(t *testing.T, kind algorithms.Kind, seeds int64) {
+func (sum *tally) mustBeHard(t *testing.T, kind algorithms.Kind, seeds quantity.Units) {
 	t.Helper()
 	t.Logf("%d seeds: %d units borrowed, %d returned, %d tokens borrowed, %d crashes, %d losses",
 		seeds, sum.UnitsBorrowed, sum.UnitsReturned, sum.BurstBorrowed, sum.crashes, sum.losses)
 	tokens := kind == algorithms.TokenBucket
 	if sum.UnitsBorrowed < 50*seeds || sum.UnitsReturned < seeds/4 || tokens && sum.BurstBorrowed < seeds ||
-		int64(min(sum.crashes, sum.losses)) < seeds/2 {
+		quantity.Units(min(sum.crashes, sum.losses)) < seeds/2 {
 		t.Fatal("the test was too easy")
 	}
 }
@@ -170,7 +171,7 @@ func TestACrashAtEachEffect(t *testing.T) {
 
 func crashAtEachEffect(t *testing.T, kind algorithms.Kind, victim string) {
 	const effects = 60
-	reached, tokens := 0, int64(0)
+	reached, tokens := 0, quantity.Units(0)
 	for at := 1; at <= effects; at++ {
 		c := newClusterOf(t, 1, kind, allocator.Second, 40, 40, 20)
 		c.judged()

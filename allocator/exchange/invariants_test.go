@@ -5,6 +5,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/quantity"
 )
 
 // checkAdmission checks the invariants that a decision alone can break: the ceiling of a label, a
@@ -12,24 +13,24 @@ import (
 func (r *testRegion) checkAdmission(d algorithms.Decided) {
 	c, s := r.cluster, d.Buckets[0]
 	switch {
-	case c.bucket.Kind == algorithms.FixedWindow && c.admit[s.Cell] > c.bucket.Limit:
-		c.fault("cell %d admitted %d of %d", s.Cell, c.admit[s.Cell], c.bucket.Limit)
+	case c.bucket.Kind == algorithms.FixedWindow && c.admit[int64(s.Cell)] > c.bucket.Limit:
+		c.fault("cell %d admitted %d of %d", s.Cell, c.admit[int64(s.Cell)], c.bucket.Limit)
 	case c.bucket.Kind == algorithms.FixedWindow && s.Used > s.Share:
 		c.fault("%s used %d of a share of %d", r.name, s.Used, s.Share)
-	case c.bucket.Kind == algorithms.SlidingWindowCounter && c.estimate() > c.bucket.Limit*c.bucket.Window:
-		c.fault("the estimates add up to %d units in microseconds of %d", c.estimate(), c.bucket.Limit*c.bucket.Window)
+	case c.bucket.Kind == algorithms.SlidingWindowCounter && c.estimate() > c.bucket.Limit*quantity.Units(c.bucket.Window):
+		c.fault("the estimates add up to %d units in microseconds of %d", c.estimate(), c.bucket.Limit*quantity.Units(c.bucket.Window))
 	}
 }
 
 // estimate returns the sum of the regions' sliding counter estimates at this moment, each by its
 // own clock, in units times microseconds. Where clocks are apart this sum must stay within the
 // limit. It rises only when something is admitted.
-func (c *cluster) estimate() (sum int64) {
+func (c *cluster) estimate() (sum quantity.Units) {
 	w := c.bucket.Window
 	for _, name := range c.names {
 		r := c.regions[name]
-		cell, elapsed := r.time()/w, r.time()%w
-		sum += r.counted[cell]*w + r.counted[cell-1]*(w-elapsed)
+		cell, elapsed := int64(r.time())/w, int64(r.time())%w
+		sum += r.counted[cell]*quantity.Units(w) + r.counted[cell-1]*quantity.Units(w-elapsed)
 	}
 	return sum
 }
@@ -57,21 +58,21 @@ type ledger map[int64]map[string]algorithms.Row
 // conserved checks that shares, and tokens at hand, add up to no more than there is, that nobody
 // lends more than it may, and that nobody counts rights that were not given.
 func (c *cluster) conserved() error {
-	shares := map[int64]int64{} // by cell, over the regions that still have rows of it
+	shares := map[int64]quantity.Units{} // by cell, over the regions that still have rows of it
 	ledgers := map[string]ledger{}
-	var free int64
+	var free quantity.Units
 	for _, name := range c.names {
 		r := c.regions[name]
-		i := r.store.Inspect(r.time(), algorithms.Inspect{Fence: r.guard(), Target: algorithms.Target{Key: "b", Terms: r.terms()}})
-		shares[i.Cell] += i.Share
-		shares[i.Cell+1] += i.NextShare
+		i := r.store.Inspect(quantity.StoreTime(r.time()), algorithms.Inspect{Fence: r.guard(), Target: algorithms.Target{Key: "b", Terms: r.terms()}})
+		shares[int64(i.Cell)] += i.Share
+		shares[int64(i.Cell+1)] += i.NextShare
 		free += i.Free
 		ledgers[name] = ledger{}
 		for _, row := range i.Rows {
-			if ledgers[name][row.Cell] == nil {
-				ledgers[name][row.Cell] = map[string]algorithms.Row{}
+			if ledgers[name][int64(row.Cell)] == nil {
+				ledgers[name][int64(row.Cell)] = map[string]algorithms.Row{}
 			}
-			ledgers[name][row.Cell][row.Peer] = row.Row
+			ledgers[name][int64(row.Cell)][row.Peer] = row.Row
 		}
 		if err := r.withinLendingLimit(ledgers[name]); err != nil {
 			return err
@@ -92,7 +93,7 @@ func (c *cluster) conserved() error {
 // may.
 func (r *testRegion) withinLendingLimit(l ledger) error {
 	for cell, peers := range l {
-		var units, burst int64
+		var units, burst quantity.Units
 		for _, row := range peers {
 			units += row.Lent - row.Regained
 			burst += row.BurstLent

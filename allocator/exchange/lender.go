@@ -3,6 +3,7 @@ package exchange
 import (
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/quantity"
 )
 
 // serving is a peer's message between Asked and the reply.
@@ -14,7 +15,7 @@ type serving struct {
 }
 
 // onAsked refuses asks that cannot be right and has the store debit the others.
-func (m *Machine) onAsked(now int64, e Asked) {
+func (m *Machine) onAsked(now quantity.NodeTime, e Asked) {
 	s := &serving{from: e.Message.From, buckets: e.Buckets, reply: Reply{
 		From: m.region, Generation: m.generation, ForGeneration: e.Message.Generation, Epoch: m.epoch,
 		Grants: make([]Grant, len(e.Message.Asks)),
@@ -47,14 +48,14 @@ func (m *Machine) onAsked(now int64, e Asked) {
 
 // refuse returns why ask i is not considered, or NotRefused. believed says whether the asker's
 // generation is believed.
-func (m *Machine) refuse(now int64, e Asked, i int, believed bool) Refusal {
+func (m *Machine) refuse(now quantity.NodeTime, e Asked, i int, believed bool) Refusal {
 	from, b, a := m.peer(e.Message.From), e.Buckets[i], e.Message.Asks[i]
 	switch {
 	case m.epoch == "" || e.Message.Epoch != m.epoch:
 		return RefusedEpoch
 	case from == nil || b == nil:
 		return RefusedUnknown
-	case !plausible(a.Lent, a.Returned, a.Burst) || a.Cell < 0 || a.Cell > maxTime/b.Cell:
+	case !plausible(a.Lent, a.Returned, a.Burst) || a.Cell < 0 || a.Cell > quantity.Cell(maxTime/b.Cell):
 		return RefusedImplausible
 	case !believed:
 		return RefusedImplausible
@@ -77,7 +78,7 @@ func (m *Machine) countRefusal(why Refusal) {
 }
 
 // plausible says whether all amounts are between 0 and algorithms.MaxUnits.
-func plausible(units ...int64) bool {
+func plausible(units ...quantity.Units) bool {
 	for _, n := range units {
 		if n < 0 || n > algorithms.MaxUnits {
 			return false
@@ -88,7 +89,7 @@ func plausible(units ...int64) bool {
 
 // lend turns an ask into a debit, with the units that this region keeps for itself and for other
 // peers.
-func (m *Machine) lend(now int64, e Asked, i int) Lend {
+func (m *Machine) lend(now quantity.NodeTime, e Asked, i int) Lend {
 	b, a := e.Buckets[i], e.Message.Asks[i]
 	l := Lend{ID: e.ID, Bucket: b, Generation: m.generation, Peer: e.Message.From, Cell: a.Cell, Returned: a.Returned, Lent: a.Lent, Burst: a.Burst}
 	v := m.view(now, b)
@@ -123,7 +124,7 @@ func (m *Machine) lend(now int64, e Asked, i int) Lend {
 }
 
 // margin returns how many units of a cell this region keeps beyond what it expects to use.
-func (m *Machine) margin(now int64, v *view, cell int64, o allocator.Outlook) int64 {
+func (m *Machine) margin(now quantity.NodeTime, v *view, cell quantity.Cell, o allocator.Outlook) quantity.Units {
 	slack := v.Limit - o.Total()
 	for i := range v.dealings {
 		slack -= v.expects(&v.dealings[i], cell, now)
@@ -133,7 +134,7 @@ func (m *Machine) margin(now int64, v *view, cell int64, o allocator.Outlook) in
 
 // reserved returns how many units of a cell regions other than the asker lack, by their hints. It
 // returns 0 if no time is left in the cell for them to ask.
-func (m *Machine) reserved(now int64, v *view, cell int64, o allocator.Outlook, asker string) int64 {
+func (m *Machine) reserved(now quantity.NodeTime, v *view, cell quantity.Cell, o allocator.Outlook, asker string) quantity.Units {
 	if !v.frame.KeepsForOthers(o) {
 		return 0
 	}
@@ -141,8 +142,8 @@ func (m *Machine) reserved(now int64, v *view, cell int64, o allocator.Outlook, 
 }
 
 // othersWant returns how many units of a cell regions other than the asker lack, by their hints.
-func (m *Machine) othersWant(now int64, v *view, cell int64, asker string) int64 {
-	var want int64
+func (m *Machine) othersWant(now quantity.NodeTime, v *view, cell quantity.Cell, asker string) quantity.Units {
+	var want quantity.Units
 	for i, p := range m.peers {
 		d := &v.dealings[i]
 		h, at := d.together(now)
@@ -161,7 +162,7 @@ func (m *Machine) othersWant(now int64, v *view, cell int64, asker string) int64
 // onLent fills in the grants. Before the reply leaves, the journal must hold every row that the
 // reply announces. That includes rows that this debit did not raise: an earlier debit may have
 // raised them, and they may not be durable yet.
-func (m *Machine) onLent(now int64, e Lent) {
+func (m *Machine) onLent(now quantity.NodeTime, e Lent) {
 	s := m.serving[e.ID]
 	if s == nil || len(e.Given) != len(s.lends) {
 		return
@@ -195,9 +196,9 @@ func (m *Machine) onLent(now int64, e Lent) {
 
 // retryAfter returns after how many microseconds it may help to ask this region again for a cell of
 // which it has just given all it would.
-func (m *Machine) retryAfter(now int64, b *Bucket, cell int64, given algorithms.Given) int64 {
+func (m *Machine) retryAfter(now quantity.NodeTime, b *Bucket, cell quantity.Cell, given algorithms.Given) int64 {
 	v := m.views[b.ID]
-	e := allocator.Emptied{Limit: b.Limit, Left: (cell+1)*b.Cell - given.Now, Keeps: given.State.Free > 0}
+	e := allocator.Emptied{Limit: b.Limit, Left: (cell + 1).OpensAt(b.Cell).Sub(given.Now), Keeps: given.State.Free > 0}
 	e.Unseen = v == nil || cell > v.state.Cell
 	if !e.Unseen {
 		e.Outlook, _ = v.outlook(cell, given.Now, m.rate(now, v))

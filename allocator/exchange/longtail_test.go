@@ -6,6 +6,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/quantity"
 )
 
 // TestBenefitOfTheLongTail: the limit of a long window is used up. One hot region uses nearly all
@@ -16,7 +17,7 @@ func TestBenefitOfTheLongTail(t *testing.T) {
 	benefit(t, 8, 1, func(seed uint64, draw *rand.Rand, off bool) *cluster {
 		c := newClusterOf(t, seed, algorithms.FixedWindow, 60*allocator.Second, part, part, part, part, part)
 		c.net.hintDelay = allocator.Second
-		c.run((c.now/c.bucket.Window + 1) * c.bucket.Window)
+		c.run(quantity.NodeTime((int64(c.now)/c.bucket.Window + 1) * c.bucket.Window))
 		c.quiet(Options{WithoutTail: off}, false)
 		for range 3 {
 			begin := c.now
@@ -30,9 +31,9 @@ func TestBenefitOfTheLongTail(t *testing.T) {
 					c.after(draw.Int64N(c.bucket.Window), func() { c.regions[name].decide(1) })
 				}
 			}
-			c.run(begin + c.bucket.Window)
+			c.run(begin.Add(c.bucket.Window))
 		}
-		c.run((c.now/c.bucket.Window+1)*c.bucket.Window - 1)
+		c.run(quantity.NodeTime((int64(c.now)/c.bucket.Window+1)*c.bucket.Window - 1))
 		return c
 	})
 }

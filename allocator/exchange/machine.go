@@ -6,6 +6,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/quantity"
 )
 
 const (
@@ -73,12 +74,12 @@ type Options struct {
 type Stats struct {
 	Asks          int64 // asks sent
 	AsksRefused   int64 // asks answered without a unit
-	UnitsBorrowed int64
-	UnitsRegained int64
-	UnitsLent     int64
-	UnitsReturned int64
-	BurstLent     int64 // tokens
-	BurstBorrowed int64
+	UnitsBorrowed quantity.Units
+	UnitsRegained quantity.Units
+	UnitsLent     quantity.Units
+	UnitsReturned quantity.Units
+	BurstLent     quantity.Units // tokens
+	BurstBorrowed quantity.Units
 	Unanswered    int64 // calls without an answer
 	// Dropped counts asks put off because too many calls were under way. Their buckets wait for
 	// their turn.
@@ -92,7 +93,7 @@ type Stats struct {
 	RowsRejected [rejections]int64
 	// DeniedWithSpare is how many units were denied here although peers had said that they could
 	// spare some of the cell. Each report of decisions counts at most as many units as they said.
-	DeniedWithSpare int64
+	DeniedWithSpare quantity.Units
 	// GenerationsRefused counts messages that name a generation further ahead of the clock than any
 	// honest one.
 	GenerationsRefused int64
@@ -120,7 +121,7 @@ func New(region, node string, o Options) *Machine {
 
 // Step tells the machine an event and returns what the driver must do. now is the node's time of
 // the event: microseconds above zero of a clock that never goes back.
-func (m *Machine) Step(now int64, event Event) Effects {
+func (m *Machine) Step(now quantity.NodeTime, event Event) Effects {
 	m.out = Effects{}
 	event.happen(m, now)
 	m.takeTurns(now)
@@ -156,12 +157,12 @@ type PeerAge struct {
 }
 
 // Ages returns the age of every peer's last answer, in the document's order.
-func (m *Machine) Ages(now int64) []PeerAge {
+func (m *Machine) Ages(now quantity.NodeTime) []PeerAge {
 	ages := make([]PeerAge, len(m.peers))
 	for i, p := range m.peers {
 		ages[i] = PeerAge{Peer: p.name, Heard: p.heard, RoundTrip: p.roundTrip, Degraded: p.degraded(now), Moved: p.moved}
 		if p.heard {
-			ages[i].Age = now - p.answered
+			ages[i].Age = now.Sub(p.answered)
 		}
 		ages[i].ClockApart, ages[i].ClockKnown = p.clock.apart(now)
 	}
@@ -170,7 +171,7 @@ func (m *Machine) Ages(now int64) []PeerAge {
 
 // onTenureChanged takes over a generation, an epoch and the peers of its document. It keeps the
 // peers that stay.
-func (m *Machine) onTenureChanged(now int64, e TenureChanged) {
+func (m *Machine) onTenureChanged(now quantity.NodeTime, e TenureChanged) {
 	if e.Generation != m.generation { // otherwise the store still has the rows in the views
 		clear(m.views)
 		m.order, m.deferredCredits = nil, nil
@@ -211,7 +212,7 @@ func (m *Machine) peer(name string) *peer {
 }
 
 // onTick samples demand, plans, publishes hints, pings peers and forgets what is idle.
-func (m *Machine) onTick(now int64, e Tick) {
+func (m *Machine) onTick(now quantity.NodeTime, e Tick) {
 	m.noteClock(now, e.Clock)
 	m.forgetIdle(now)
 	m.forgetMates(now)
@@ -230,7 +231,7 @@ func (m *Machine) onTick(now int64, e Tick) {
 		}
 	}
 	for _, p := range m.peers {
-		if now-p.called >= PingEvery-Interval/2 && p.underway < MaxCalls {
+		if now.Sub(p.called) >= PingEvery-Interval/2 && p.underway < MaxCalls {
 			m.call(now, p)
 		}
 	}
@@ -238,9 +239,9 @@ func (m *Machine) onTick(now int64, e Tick) {
 
 // forgetIdle drops the views of buckets that nobody uses or asks about. It keeps views whose moved
 // rights still count, unless more than half of MaxBuckets are in view.
-func (m *Machine) forgetIdle(now int64) {
+func (m *Machine) forgetIdle(now quantity.NodeTime) {
 	m.order = slices.DeleteFunc(m.order, func(v *view) bool {
-		idle := now-v.active > idleAfter && (len(m.views) > MaxBuckets/2 || !v.hasMoved(algorithms.CellAt(m.storeTime(now), v.Cell)))
+		idle := now.Sub(v.active) > idleAfter && (len(m.views) > MaxBuckets/2 || !v.hasMoved(algorithms.CellAt(m.storeTime(now), v.Cell)))
 		if idle {
 			delete(m.views, v.ID)
 		}
@@ -250,7 +251,7 @@ func (m *Machine) forgetIdle(now int64) {
 
 // view returns what is known of a bucket. It makes a new view if there is none, or returns nil if
 // MaxBuckets are in view.
-func (m *Machine) view(now int64, b *Bucket) *view {
+func (m *Machine) view(now quantity.NodeTime, b *Bucket) *view {
 	v := m.views[b.ID]
 	if v == nil {
 		if len(m.views) >= MaxBuckets {
@@ -276,7 +277,7 @@ func (m *Machine) view(now int64, b *Bucket) *view {
 }
 
 // onObserved takes in decisions, and plans at once if the share is about to run out.
-func (m *Machine) onObserved(now int64, e Observed) {
+func (m *Machine) onObserved(now quantity.NodeTime, e Observed) {
 	m.noteStoreTime(e.Now, now)
 	v := m.view(now, e.Bucket)
 	if v == nil {

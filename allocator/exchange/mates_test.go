@@ -6,6 +6,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/quantity"
 )
 
 // nodes returns the nodes of a region.
@@ -37,7 +38,7 @@ func (c *cluster) mate(name string) *testRegion {
 }
 
 // served returns what the nodes of a region admitted.
-func (c *cluster) served(name string) (admitted int64) {
+func (c *cluster) served(name string) (admitted quantity.Units) {
 	for _, n := range c.nodes(name) {
 		admitted += n.admitted
 	}
@@ -52,7 +53,7 @@ func TestMatesBorrowAsOne(t *testing.T) {
 		for _, rates := range [][]int64{{850, 60, 20}, {650, 200, 100}, {550, 360, 20}} {
 			t.Run(fmt.Sprint(kind, rates), func(t *testing.T) {
 				t.Parallel()
-				one, two := make([]int64, len(rates)), make([]int64, len(rates))
+				one, two := make([]quantity.Units, len(rates)), make([]quantity.Units, len(rates))
 				for seed := range uint64(3) {
 					admittedBy(t, seed, kind, rates, 1, one)
 					admittedBy(t, seed, kind, rates, 2, two)
@@ -70,14 +71,14 @@ func TestMatesBorrowAsOne(t *testing.T) {
 
 // admittedBy adds what each region admits in six seconds of steady demand that is spread over so
 // many nodes in each.
-func admittedBy(t *testing.T, seed uint64, kind algorithms.Kind, rates []int64, nodes int64, sum []int64) {
+func admittedBy(t *testing.T, seed uint64, kind algorithms.Kind, rates []int64, nodes int64, sum []quantity.Units) {
 	c := newClusterOf(t, seed, kind, allocator.Second, 400, 400, 200)
 	for n, name := range c.names {
 		for range nodes - 1 {
 			c.mate(name)
 		}
 		for _, node := range c.nodes(name) {
-			node.rate = rates[n] / nodes
+			node.rate = quantity.MilliRate(rates[n] / nodes)
 			node.load()
 		}
 	}
@@ -113,14 +114,14 @@ func TestMatesUnderHostility(t *testing.T) {
 				c.survive(seed, 10*allocator.Second)
 				sum.add(c)
 			}
-			sum.mustBeHard(t, kind, int64(seeds**times))
+			sum.mustBeHard(t, kind, quantity.Units(seeds**times))
 		})
 	}
 }
 
 // vary changes a node's demand again and again; half of the time it has none.
 func (c *cluster) vary(r *testRegion) {
-	r.rate, r.per = max(c.rand.Int64N(2*c.bucket.Limit)-c.bucket.Limit, 0), c.bucket.Window/allocator.Second
+	r.rate, r.per = quantity.MilliRate(max(quantity.Units(c.rand.Int64N(int64(2*c.bucket.Limit)))-c.bucket.Limit, 0)), c.bucket.Window/allocator.Second
 	c.after(c.rand.Int64N(2*allocator.Second), func() { c.vary(r) })
 }
 
@@ -128,9 +129,9 @@ func (c *cluster) vary(r *testRegion) {
 // for as long as the mates' hints are believed.
 func TestALenderKeepsWhatItsMatesNeed(t *testing.T) {
 	b, m, now := long(allocator.Second)
-	kept := func() int64 {
+	kept := func() quantity.Units {
 		return m.Step(now, Asked{ID: 5, Message: Message{From: "eu", Generation: 9, Epoch: epochForTests,
-			Asks: []Ask{{Bucket: "w", Cell: algorithms.CellAt(now, b.Cell) + 1, Lent: 380}}}, Buckets: []*Bucket{b}}).Lend[0].Kept
+			Asks: []Ask{{Bucket: "w", Cell: algorithms.CellAt(quantity.StoreTime(now), b.Cell) + 1, Lent: 380}}}, Buckets: []*Bucket{b}}).Lend[0].Kept
 	}
 	for _, node := range []string{"n2", "n3"} {
 		m.Step(now, Heard{Hint: Hint{Region: "us", Node: node, Bucket: "w", Rate: 100_000}})
@@ -140,7 +141,7 @@ func TestALenderKeepsWhatItsMatesNeed(t *testing.T) {
 	if got := kept(); got != 200 {
 		t.Errorf("kept %d of a cell that two mates need 200 of", got)
 	}
-	now += allocator.HintLife(b.Cell)
+	now += quantity.NodeTime(allocator.HintLife(b.Cell))
 	m.denyAll(now, m.Step(now, Tick{Jitter: allocator.PPM}))
 	if got := kept(); got != 200 {
 		t.Errorf("kept %d while the mates are still believed", got)
@@ -157,7 +158,7 @@ func TestALenderKeepsWhatItsMatesNeed(t *testing.T) {
 // not change that.
 func TestMatesPublishWhatTheyUseTogether(t *testing.T) {
 	// Of 400 units, rate is the demand on each of two nodes.
-	for rate, want := range map[int64]bool{60: false, 80: false, 120: true} {
+	for rate, want := range map[quantity.MilliRate]bool{60: false, 80: false, 120: true} {
 		c := newClusterOf(t, 1, algorithms.FixedWindow, allocator.Second, 400, 400, 200)
 		mate := c.mate("us")
 		for _, n := range c.nodes("us") {

@@ -1,5 +1,7 @@
 package exchange
 
+import "github.com/quotad/quotad/quantity"
+
 // Message is what a node sends to another region to ask for rights. Without asks it is a ping.
 type Message struct {
 	From       string // the asking region
@@ -13,10 +15,10 @@ type Message struct {
 // nothing twice.
 type Ask struct {
 	Bucket   string
-	Cell     int64
-	Returned int64 // rights the asker had lent and wants back
-	Lent     int64 // rights of the lender's own entitlement
-	Burst    int64 // tokens, with the capacity that holds them
+	Cell     quantity.Cell
+	Returned quantity.Units // rights the asker had lent and wants back
+	Lent     quantity.Units // rights of the lender's own entitlement
+	Burst    quantity.Units // tokens, with the capacity that holds them
 }
 
 // Reply answers a Message with one grant for each ask, in order.
@@ -26,20 +28,20 @@ type Reply struct {
 	ForGeneration uint64 // the asker's generation, as the message named it
 	Epoch         string
 	Grants        []Grant
-	At            int64 // the lender's store time, microseconds; 0: not known
+	At            quantity.StoreTime // the lender's store time, microseconds; 0: not known
 }
 
 // Grant says what sums the rows of one bucket and cell have now. The lender has made them durable.
 type Grant struct {
 	Refusal  Refusal
-	Cell     int64
-	Returned int64
-	Lent     int64
-	Spare    int64 // units of this cell that the lender would still lend
-	Retry    int64 // microseconds after which asking again may help
+	Cell     quantity.Cell
+	Returned quantity.Units
+	Lent     quantity.Units
+	Spare    quantity.Units // units of this cell that the lender would still lend
+	Retry    int64          // microseconds after which asking again may help
 
-	Burst      int64
-	SpareBurst int64
+	Burst      quantity.Units
+	SpareBurst quantity.Units
 }
 
 // Refusal is the reason why a lender did not consider an ask at all. A lender that considers an ask
@@ -77,12 +79,12 @@ type Hint struct {
 	Region string
 	Node   string
 	Bucket string
-	Cell   int64
-	Used   int64 // units that count now
-	Total  int64 // the most that will count until the end of Cell, by all nodes it hears
-	Rate   int64 // demand on this node, milliunits per second
-	Share  int64 // the rights its region holds of Cell
-	Spare  int64 // what its region would lend of Cell
+	Cell   quantity.Cell
+	Used   quantity.Units     // units that count now
+	Total  quantity.Units     // the most that will count until the end of Cell, by all nodes it hears
+	Rate   quantity.MilliRate // demand on this node, milliunits per second
+	Share  quantity.Units     // the rights its region holds of Cell
+	Spare  quantity.Units     // what its region would lend of Cell
 
-	SpareBurst int64
+	SpareBurst quantity.Units
 }

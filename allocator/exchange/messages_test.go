@@ -5,6 +5,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/quantity"
 )
 
 // met returns two regions that have heard each other.
@@ -14,7 +15,7 @@ func met(t *testing.T) (c *cluster, eu *testRegion) {
 	return c, c.regions["eu"]
 }
 
-func (r *testRegion) cell() int64 { return r.time() / r.bucket.Cell }
+func (r *testRegion) cell() quantity.Cell { return quantity.Cell(int64(r.time()) / r.bucket.Cell) }
 
 func (r *testRegion) asks(a Ask, change func(*Message)) Effects {
 	m := Message{From: "us", Node: "n1", Generation: 1, Epoch: epochForTests, Asks: []Ask{a}}
@@ -67,7 +68,7 @@ func TestNoReplyBeforeTheRowIsDurable(t *testing.T) {
 		if len(out.Lend) != 1 || len(out.Replies) != 0 {
 			t.Fatalf("ask: %+v", out)
 		}
-		given := algorithms.Given{Head: algorithms.Head{Now: eu.time()}, State: algorithms.State{Cell: eu.cell(), Share: 390}, Row: algorithms.Row{Lent: 10}}
+		given := algorithms.Given{Head: algorithms.Head{Now: quantity.StoreTime(eu.time())}, State: algorithms.State{Cell: eu.cell(), Share: 390}, Row: algorithms.Row{Lent: 10}}
 		out = eu.machine.Step(eu.now, Lent{ID: 1, Given: []algorithms.Given{given}})
 		if len(out.Record) != 1 || len(out.Replies) != 0 {
 			t.Fatalf("lent: %+v", out)
@@ -85,7 +86,7 @@ func TestNoReplyBeforeTheRowIsDurable(t *testing.T) {
 func TestNothingIsLentAfterTheJournalFailed(t *testing.T) {
 	_, eu := met(t)
 	eu.asks(Ask{Bucket: "b", Cell: eu.cell(), Lent: 10}, nil)
-	given := algorithms.Given{Head: algorithms.Head{Now: eu.time()}, State: algorithms.State{Cell: eu.cell(), Share: 390}, Row: algorithms.Row{Lent: 10}}
+	given := algorithms.Given{Head: algorithms.Head{Now: quantity.StoreTime(eu.time())}, State: algorithms.State{Cell: eu.cell(), Share: 390}, Row: algorithms.Row{Lent: 10}}
 	eu.machine.Step(eu.now, Lent{ID: 1, Given: []algorithms.Given{given}})
 	eu.machine.Step(eu.now, Recorded{ID: 1})
 	out := eu.asks(Ask{Bucket: "b", Cell: eu.cell(), Lent: 20}, nil)
@@ -99,14 +100,14 @@ func TestNothingIsLentAfterTheJournalFailed(t *testing.T) {
 func TestTheStoreRefusesWhatNoLenderMayGive(t *testing.T) {
 	_, eu := met(t)
 	for name, x := range map[string]struct {
-		lent, returned int64
+		lent, returned quantity.Units
 		want           algorithms.Status
 	}{
 		"the lending limit":           {380, 0, algorithms.StatusOK},
 		"more than the lending limit": {381, 0, algorithms.StatusImplausible},
 		"a return of nothing lent":    {10, 1, algorithms.StatusImplausible},
 	} {
-		got := eu.store.Credit(eu.time(), algorithms.Credit{Fence: eu.guard(), Target: algorithms.Target{Key: name, Terms: eu.terms()}, Peer: "us",
+		got := eu.store.Credit(quantity.StoreTime(eu.time()), algorithms.Credit{Fence: eu.guard(), Target: algorithms.Target{Key: name, Terms: eu.terms()}, Peer: "us",
 			PeerGeneration: 1, Cell: eu.cell(), Lent: x.lent, Returned: x.returned, Most: 380})
 		if got.Status != x.want {
 			t.Errorf("%s: %s, want %s", name, got.Status, x.want)

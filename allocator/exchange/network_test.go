@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/quantity"
 )
 
 // network says what becomes of messages.
@@ -17,7 +18,7 @@ type network struct {
 }
 
 type queued struct {
-	at  int64
+	at  quantity.NodeTime
 	seq int
 	do  func()
 }

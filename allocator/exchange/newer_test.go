@@ -6,12 +6,15 @@ import (
 	"testing"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/quantity"
 )
 
 // TestNewerUse: of two uses, the one of the later cell counts even if it is smaller. Of one cell,
 // the larger use counts, with the later time.
 func TestNewerUse(t *testing.T) {
-	use := func(cell, units, at int64) algorithms.Use { return algorithms.Use{Cell: cell, Units: units, At: at} }
+	use := func(cell quantity.Cell, units quantity.Units, at quantity.StoreTime) algorithms.Use {
+		return algorithms.Use{Cell: cell, Units: units, At: at}
+	}
 	for name, c := range map[string]struct{ a, b, want algorithms.Use }{
 		"less in a later cell":            {use(7, 3, 70), use(6, 500, 69), use(7, 3, 70)},
 		"more in a later cell":            {use(7, 500, 70), use(6, 3, 69), use(7, 500, 70)},
@@ -35,7 +38,7 @@ func TestUseOfAnOlderCellRaisesNothing(t *testing.T) {
 	d := newDoubting(t)
 	out := d.loses(d.bucket("b"))
 	d.tells("eu", out.questions("eu")...)
-	cell := d.store() / doubtDay
+	cell := quantity.Cell(d.store() / doubtDay)
 	mine := algorithms.Use{Cell: cell, Units: 3, At: d.store() - 1}
 	d.m.Step(d.now, Testified{Testimonies{From: "us", Node: "n9", ForGeneration: 7, All: []Testimony{
 		{Bucket: "b", WholeSince: math.MaxInt64, Use: algorithms.Use{Cell: cell - 1, Units: 500, At: d.store() - doubtDay}}}}})
@@ -54,15 +57,15 @@ func TestUseOfAnOlderCellRaisesNothing(t *testing.T) {
 // TestExtremeTestimony: a mate's testimony names the smallest or the largest integers. It is
 // refused as a whole and counted, and the rest is restored.
 func TestExtremeTestimony(t *testing.T) {
-	for _, n := range []int64{math.MinInt64, math.MaxInt64, -1, algorithms.MaxUnits + 1} {
+	for _, n := range []quantity.Units{math.MinInt64, math.MaxInt64, -1, algorithms.MaxUnits + 1} {
 		for what, of := range map[string]func(*Testimony){
 			"units":    func(x *Testimony) { x.Use.Units = n },
-			"cell":     func(x *Testimony) { x.Use.Cell = n },
-			"time":     func(x *Testimony) { x.Use.At = n },
+			"cell":     func(x *Testimony) { x.Use.Cell = quantity.Cell(n) },
+			"time":     func(x *Testimony) { x.Use.At = quantity.StoreTime(n) },
 			"lent":     func(x *Testimony) { x.Rows = []algorithms.RememberedRow{{Peer: "eu", Cell: 20_000, Lent: n}} },
 			"returned": func(x *Testimony) { x.Rows = []algorithms.RememberedRow{{Peer: "eu", Cell: 20_000, Returned: n}} },
-			"now":      func(x *Testimony) { x.Now = n },
-			"loss":     func(x *Testimony) { x.LostAt = n },
+			"now":      func(x *Testimony) { x.Now = quantity.StoreTime(n) },
+			"loss":     func(x *Testimony) { x.LostAt = quantity.StoreTime(n) },
 		} {
 			d := newDoubting(t)
 			d.loses(d.bucket("b"))

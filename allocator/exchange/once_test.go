@@ -8,11 +8,12 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/quantity"
 )
 
 // heldOnce compares each value that the machine computed once and keeps with the value as computed
 // now.
-func (m *Machine) heldOnce(now int64) error {
+func (m *Machine) heldOnce(now quantity.NodeTime) error {
 	if len(m.order) != len(m.views) || !slices.IsSortedFunc(m.order, func(a, b *view) int { return strings.Compare(a.ID, b.ID) }) {
 		return fmt.Errorf("%d buckets in order, %d in view", len(m.order), len(m.views))
 	}
@@ -79,7 +80,7 @@ func TestANewDocumentIsLookedUpAnew(t *testing.T) {
 	b, m, now := long(60 * allocator.Second)
 	m.Step(now, spent(b, now, 4))
 	two := *b
-	two.Epoch, two.Limit, two.Entitlements = "2-test", 900, map[string]int64{"us": 300, "sa": 300, "ap": 300}
+	two.Epoch, two.Limit, two.Entitlements = "2-test", 900, map[string]quantity.Units{"us": 300, "sa": 300, "ap": 300}
 	m.Step(now, TenureChanged{Generation: 7, Epoch: "2-test", Peers: []string{"ap", "sa"}})
 	if err := m.heldOnce(now); err != nil {
 		t.Error(err)

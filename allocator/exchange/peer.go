@@ -1,6 +1,9 @@
 package exchange
 
-import "github.com/quotad/quotad/allocator"
+import (
+	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/quantity"
+)
 
 const (
 	// DegradedAfter is the age of a peer's last answer beyond which this node is degraded towards
@@ -21,15 +24,15 @@ const (
 type peer struct {
 	lastGeneration uint64 // the highest generation of its store that was heard and believed
 	name           string
-	heard          bool  // it ever answered
-	answered       int64 // when the latest call that it answered was sent
-	called         int64 // when it was last called
-	roundTrip      int64 // smoothed, microseconds; 0: not measured
-	underway       int   // calls under way
-	queue          queue // buckets that wait for room in calls to it
-	index          int   // in the machine's peers: the document's order without this region
-	open           int   // index in Effects.Calls of this step's call to it; see hasCall
-	away           bool  // this node was degraded towards it at the last tick
+	heard          bool              // it ever answered
+	answered       quantity.NodeTime // when the latest call that it answered was sent
+	called         quantity.NodeTime // when it was last called
+	roundTrip      int64             // smoothed, microseconds; 0: not measured
+	underway       int               // calls under way
+	queue          queue             // buckets that wait for room in calls to it
+	index          int               // in the machine's peers: the document's order without this region
+	open           int               // index in Effects.Calls of this step's call to it; see hasCall
+	away           bool              // this node was degraded towards it at the last tick
 	clock          clock
 	moved          Moved
 }
@@ -37,25 +40,25 @@ type peer struct {
 // Moved counts the units that this node has moved between its region and a peer since it first knew
 // the peer.
 type Moved struct {
-	Lent          int64 // to the peer, of our entitlement
-	Returned      int64 // to the peer, of what we had borrowed
-	Borrowed      int64 // from the peer
-	Regained      int64 // from the peer, of what we had lent
-	BurstLent     int64 // tokens
-	BurstBorrowed int64
+	Lent          quantity.Units // to the peer, of our entitlement
+	Returned      quantity.Units // to the peer, of what we had borrowed
+	Borrowed      quantity.Units // from the peer
+	Regained      quantity.Units // from the peer, of what we had lent
+	BurstLent     quantity.Units // tokens
+	BurstBorrowed quantity.Units
 }
 
 // degraded depends on the age of the last answer alone; nothing sets it.
-func (p *peer) degraded(now int64) bool {
-	return !p.heard || now-p.answered > DegradedAfter
+func (p *peer) degraded(now quantity.NodeTime) bool {
+	return !p.heard || now.Sub(p.answered) > DegradedAfter
 }
 
 // answeredCall notes the answer to a call sent at sent. The round trip is smoothed by an eighth of
 // the difference.
-func (p *peer) answeredCall(sent, now int64) {
+func (p *peer) answeredCall(sent, now quantity.NodeTime) {
 	p.heard = true
 	p.answered = max(p.answered, sent)
-	sample := now - sent
+	sample := now.Sub(sent)
 	if p.roundTrip == 0 {
 		p.roundTrip = sample
 	}

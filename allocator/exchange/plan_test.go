@@ -5,10 +5,11 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/quantity"
 )
 
 // demand starts load on the regions, in units a second in the order us, eu, ap.
-func (c *cluster) demand(o Options, rates ...int64) {
+func (c *cluster) demand(o Options, rates ...quantity.MilliRate) {
 	for i, name := range c.names {
 		r := c.regions[name]
 		r.options = o
@@ -20,7 +21,7 @@ func (c *cluster) demand(o Options, rates ...int64) {
 
 // demandFor changes the load to so many units in so many seconds, in the order us, eu, ap,
 // beginning it where there is none.
-func (c *cluster) demandFor(o Options, seconds int64, units ...int64) {
+func (c *cluster) demandFor(o Options, seconds int64, units ...quantity.Units) {
 	for i, name := range c.names {
 		r := c.regions[name]
 		if r.per == 0 {
@@ -28,7 +29,7 @@ func (c *cluster) demandFor(o Options, seconds int64, units ...int64) {
 			r.start()
 			r.load()
 		}
-		r.rate, r.per = units[i], seconds
+		r.rate, r.per = quantity.MilliRate(units[i]), seconds
 	}
 }
 
@@ -45,19 +46,19 @@ func TestSharesFollowDemand(t *testing.T) {
 		t.Run(string(kind), func(t *testing.T) {
 			for seed := range uint64(40) {
 				c := newClusterOf(t, seed, kind, allocator.Second, 400, 400, 200)
-				before := []int64{380, 380, 180}
+				before := []quantity.MilliRate{380, 380, 180}
 				// A bucket runs short at once, so us must already know by then what others do not
 				// need.
 				if kind.Bucket() {
-					c.bucket.Bursts = map[string]int64{"us": 40, "eu": 40, "ap": 20}
-					before = []int64{380, 60, 20}
+					c.bucket.Bursts = map[string]quantity.Units{"us": 40, "eu": 40, "ap": 20}
+					before = []quantity.MilliRate{380, 60, 20}
 				}
 				c.demand(Options{}, before...)
 				c.run(c.now + 3*allocator.Second + into)
 				for i, name := range c.names {
-					c.regions[name].rate = []int64{900, 60, 20}[i]
+					c.regions[name].rate = []quantity.MilliRate{900, 60, 20}[i]
 				}
-				c.measure(seed, func(cell int64) int64 {
+				c.measure(seed, func(cell quantity.Cell) quantity.Units {
 					if kind == algorithms.FixedWindow && cell == 0 {
 						return (380*into + 900*(allocator.Second-into)) / allocator.Second
 					}
@@ -70,11 +71,11 @@ func TestSharesFollowDemand(t *testing.T) {
 
 // measure watches the share of us, whose demand has just risen to what wants returns for each cell
 // from now on.
-func (c *cluster) measure(seed uint64, wants func(cell int64) int64) {
+func (c *cluster) measure(seed uint64, wants func(cell quantity.Cell) quantity.Units) {
 	us := c.regions["us"]
-	before, cell := us.machine.views["b"].state.Share, c.now/c.bucket.Cell
+	before, cell := us.machine.views["b"].state.Share, quantity.Cell(int64(c.now)/c.bucket.Cell)
 	denied := us.denied
-	var short, gained, whole int64
+	var short, gained, whole quantity.NodeTime
 	for end := c.now + 2*allocator.Second; c.now < end && whole == 0; {
 		c.run(c.now + 1000)
 		share := us.machine.views["b"].state.Share
@@ -84,21 +85,21 @@ func (c *cluster) measure(seed uint64, wants func(cell int64) int64) {
 		if gained == 0 && share > before {
 			gained = c.now
 		}
-		if whole == 0 && share*20 >= wants(c.now/c.bucket.Cell-cell)*19 {
+		if whole == 0 && share*20 >= wants(quantity.Cell(int64(c.now)/c.bucket.Cell)-cell)*19 {
 			whole = c.now
 		}
 	}
 	roundTrip := 2 * c.net.delay
-	if c.bucket.Kind == algorithms.LeakyBucket && whole > 0 && whole <= (cell+1)*c.bucket.Cell+Interval/10 {
+	if c.bucket.Kind == algorithms.LeakyBucket && whole > 0 && int64(whole) <= int64((cell+1).OpensAt(c.bucket.Cell)+Interval/10) {
 		return
 	}
 	switch {
 	case gained == 0 || whole == 0:
 		c.t.Errorf("seed %d: the share never came", seed)
-	case short > 0 && gained-short > roundTrip+Interval:
-		c.t.Errorf("seed %d: first units %d us after running short", seed, gained-short)
-	case short > 0 && whole-short > 2*roundTrip+Interval:
-		c.t.Errorf("seed %d: 95 %% of the share %d us after running short", seed, whole-short)
+	case short > 0 && gained.Sub(short) > roundTrip+Interval:
+		c.t.Errorf("seed %d: first units %d us after running short", seed, gained.Sub(short))
+	case short > 0 && whole.Sub(short) > 2*roundTrip+Interval:
+		c.t.Errorf("seed %d: 95 %% of the share %d us after running short", seed, whole.Sub(short))
 	}
 }
 
@@ -108,10 +109,10 @@ func TestUtilisation(t *testing.T) {
 	for _, kind := range algorithms.Kinds {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
-			worst := int64(100_000)
-			for _, rates := range [][]int64{{900, 60, 20}, {900, 380, 20}, {700, 700, 350}, {500, 500, 100}, {0, 0, 940}, {1500, 0, 0}} {
+			worst := quantity.Units(100_000)
+			for _, rates := range [][]quantity.MilliRate{{900, 60, 20}, {900, 380, 20}, {700, 700, 350}, {500, 500, 100}, {0, 0, 940}, {1500, 0, 0}} {
 				c := newClusterOf(t, 1, kind, allocator.Second, 400, 400, 200)
-				c.pooled = new(int64)
+				c.pooled = new(quantity.Units)
 				c.demand(Options{}, rates...)
 				c.run(c.now + 3*allocator.Second)
 				ours, pooled := c.admitted(), *c.pooled
@@ -127,7 +128,7 @@ func TestUtilisation(t *testing.T) {
 	}
 }
 
-func (c *cluster) admitted() (sum int64) {
+func (c *cluster) admitted() (sum quantity.Units) {
 	for _, units := range c.admit {
 		sum += units
 	}
@@ -199,7 +200,7 @@ func TestLendingIntoTheVoidStops(t *testing.T) {
 	eu := c.regions["eu"]
 	for range 20 {
 		c.run(c.now + allocator.Second/4)
-		i := eu.store.Inspect(eu.time(), algorithms.Inspect{Fence: eu.guard(), Target: algorithms.Target{Key: "b", Terms: eu.terms()}})
+		i := eu.store.Inspect(quantity.StoreTime(eu.time()), algorithms.Inspect{Fence: eu.guard(), Target: algorithms.Target{Key: "b", Terms: eu.terms()}})
 		for _, row := range i.Rows {
 			if row.Peer == "us" && row.Lent > 0 {
 				t.Fatalf("eu lent %d units of cell %d that us will never hear of", row.Lent, row.Cell)

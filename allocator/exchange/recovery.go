@@ -6,6 +6,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/quantity"
 )
 
 // Recovery restores a bucket that the region's store has lost: what this region lent and returned,
@@ -48,12 +49,12 @@ const (
 // recovery is the recovery of one bucket. Times are node time, except lostAt.
 type recovery struct {
 	bucket   *Bucket
-	lostAt   int64          // store time
-	from, to int64          // the cells whose rows may still weigh
-	began    int64          // when this recovery began
-	again    int64          // when to ask again
-	pause    int64          // the last pause before again
-	use      algorithms.Use // the latest use that any node of our region reported
+	lostAt   quantity.StoreTime // store time
+	from, to quantity.Cell      // the cells whose rows may still weigh
+	began    quantity.NodeTime  // when this recovery began
+	again    quantity.NodeTime  // when to ask again
+	pause    int64              // the last pause before again
+	use      algorithms.Use     // the latest use that any node of our region reported
 	// the highest sums that anybody reported, by peer and cell
 	rows          []algorithms.RememberedRow
 	peersAnswered []string // peers whose own answer covers all cells
@@ -68,7 +69,7 @@ type recovery struct {
 }
 
 // onLost begins the recovery of the buckets that the store has lost.
-func (m *Machine) onLost(now int64, e Lost) {
+func (m *Machine) onLost(now quantity.NodeTime, e Lost) {
 	if e.Generation != m.generation { // the answers would fence nobody
 		return
 	}
@@ -90,7 +91,7 @@ func (m *Machine) onLost(now int64, e Lost) {
 // recoverDoubted goes on with the recovery of a bucket that the store has restored without knowing
 // what some peers were lent or some nodes used. The node that restored it may be gone. Such
 // recoveries take at most half of the room, so that buckets for which requests wait have the rest.
-func (m *Machine) recoverDoubted(now int64, b *Bucket, s algorithms.State) {
+func (m *Machine) recoverDoubted(now quantity.NodeTime, b *Bucket, s algorithms.State) {
 	if len(m.recoveries) >= MaxBuckets/2 {
 		return
 	}
@@ -103,7 +104,7 @@ func (m *Machine) recoverDoubted(now int64, b *Bucket, s algorithms.State) {
 
 // newRecovery returns a recovery to begin. It returns nil if this loss is being recovered already,
 // or if there is no room.
-func (m *Machine) newRecovery(now int64, l LostBucket) *recovery {
+func (m *Machine) newRecovery(now quantity.NodeTime, l LostBucket) *recovery {
 	old := m.recoveries[l.Bucket.ID]
 	if l.Bucket.Epoch != m.epoch || old != nil && old.lostAt == l.At || old == nil && len(m.recoveries) >= MaxBuckets {
 		return nil
@@ -117,7 +118,7 @@ func (m *Machine) newRecovery(now int64, l LostBucket) *recovery {
 }
 
 // beginRecoveries adds recoveries to those under way and asks for what is known.
-func (m *Machine) beginRecoveries(now int64, all []*recovery) {
+func (m *Machine) beginRecoveries(now quantity.NodeTime, all []*recovery) {
 	for _, r := range all {
 		m.recoveries[r.bucket.ID] = r
 		m.recovering = append(m.recovering, r.bucket.ID)
@@ -127,17 +128,19 @@ func (m *Machine) beginRecoveries(now int64, all []*recovery) {
 	m.askWhatIsKnown(now, all)
 }
 
-func (m *Machine) weighs(b *Bucket, cell int64) int64 { return b.Terms(m.region).Weighs(cell) }
+func (m *Machine) weighs(b *Bucket, cell quantity.Cell) quantity.StoreTime {
+	return b.Terms(m.region).Weighs(cell)
+}
 
 // askWhatIsKnown asks our own journal, the other nodes of our region and all peers that are not
 // degraded. It asks each of them only about the buckets of which it has not told everything.
-func (m *Machine) askWhatIsKnown(now int64, all []*recovery) {
+func (m *Machine) askWhatIsKnown(now quantity.NodeTime, all []*recovery) {
 	for _, r := range all {
 		r.pause = min(2*r.pause, maxPause)
 		if len(r.nodesAnswered) < m.nodes {
 			r.pause = min(r.pause, maxPauseUntold)
 		}
-		r.again = now + r.pause
+		r.again = now.Add(r.pause)
 		for r.from < r.to && m.weighs(r.bucket, r.from)+askAgain <= m.storeTime(now) {
 			// Nobody needs to know the cell any more, and whoever was away has forgotten it.
 			r.from++
@@ -182,7 +185,7 @@ func (m *Machine) questions(all []*recovery, asked func(*recovery) bool) iter.Se
 // peer. If another node of our region asks under a later generation than ours, this node is fenced
 // until its own store is opened under that generation. A question whose generation is further ahead
 // than any clock can be is refused: neither this node nor its store fences for it.
-func (m *Machine) onQuestioned(now int64, e Questioned) {
+func (m *Machine) onQuestioned(now quantity.NodeTime, e Questioned) {
 	c := Consult{ID: e.ID, Buckets: e.Buckets, Question: e.Question}
 	ours, from := e.Question.From == m.region, m.peer(e.Question.From)
 	switch {
@@ -213,7 +216,7 @@ func (m *Machine) testify(c Consult, all []Testimony) {
 
 // onConsulted sends what was found to the node that asked, or takes it in if the question was our
 // own.
-func (m *Machine) onConsulted(now int64, e Consulted) {
+func (m *Machine) onConsulted(now quantity.NodeTime, e Consulted) {
 	if e.Consult.ID != 0 {
 		m.testify(e.Consult, e.All)
 		return
@@ -223,7 +226,7 @@ func (m *Machine) onConsulted(now int64, e Consulted) {
 
 // onTestified takes in an answer. An answer to a question of another generation says nothing about
 // this loss, and whoever gave it fences nobody for us.
-func (m *Machine) onTestified(now int64, e Testimonies) {
+func (m *Machine) onTestified(now quantity.NodeTime, e Testimonies) {
 	peer := ""
 	if e.From != m.region {
 		peer = e.From
@@ -252,14 +255,14 @@ func (m *Machine) onTestified(now int64, e Testimonies) {
 // addTestimony adds a testimony. peer is the peer region that gave it, or empty if a node of our
 // own region did. until is the store time at which the first of the cells in doubt no longer
 // weighs.
-func (r *recovery) addTestimony(peer, node string, t Testimony, until int64) {
+func (r *recovery) addTestimony(peer, node string, t Testimony, until quantity.StoreTime) {
 	for _, row := range t.Rows {
 		if row.Cell >= r.from && row.Cell <= r.to {
 			r.raiseRow(row)
 		}
 	}
 	if peer == "" {
-		if t.WholeSince <= (r.from-1)*r.bucket.Cell && !slices.Contains(r.nodesWhole, node) {
+		if t.WholeSince <= (r.from-1).OpensAt(r.bucket.Cell) && !slices.Contains(r.nodesWhole, node) {
 			r.nodesWhole = append(r.nodesWhole, node)
 		}
 		return
@@ -288,7 +291,7 @@ func (m *Machine) addUse(r *recovery, node string, t Testimony) {
 // restoreIfKnown has the store restore a bucket once everything is known, or once the others have
 // had time enough to answer. A bucket that is not Recovered is opened only if nobody used it and
 // nothing of it was lent.
-func (m *Machine) restoreIfKnown(now int64, r *recovery) {
+func (m *Machine) restoreIfKnown(now quantity.NodeTime, r *recovery) {
 	var known, unknown []string
 	for _, p := range m.peers {
 		if len(r.nodesWhole) >= m.nodes || slices.Contains(r.peersAnswered, p.name) {
@@ -305,7 +308,7 @@ func (m *Machine) restoreIfKnown(now int64, r *recovery) {
 		return
 	case !r.bucket.Recovered && (r.used || !all):
 		return
-	case !r.restored && !all && now-r.began < patience:
+	case !r.restored && !all && now.Sub(r.began) < patience:
 		return
 	}
 	r.awaitingStore, r.knownPeers, r.useKnown = true, len(known), useKnown
@@ -330,7 +333,7 @@ func (r *recovery) raiseRow(row algorithms.RememberedRow) {
 }
 
 // onRestored updates the view to what the store holds after a Restore.
-func (m *Machine) onRestored(now int64, e Restored) {
+func (m *Machine) onRestored(now quantity.NodeTime, e Restored) {
 	b := e.Restore.Bucket
 	r := m.recoveries[b.ID]
 	if r == nil || r.lostAt != e.Restore.LostAt {
@@ -374,7 +377,7 @@ func (m *Machine) endRecovery(id string) {
 // continueRecoveries restores what need not wait longer, asks again where a pause is over, and ends
 // recoveries of buckets whose old rows no longer weigh. If a peer that was away answers again, it
 // asks at once.
-func (m *Machine) continueRecoveries(now int64) {
+func (m *Machine) continueRecoveries(now quantity.NodeTime) {
 	back := false // a peer that was away answers again
 	for _, p := range m.peers {
 		back = back || p.away && !p.degraded(now)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/quantity"
 )
 
 // next does each act that is possible in a world, each in a copy of the world.
@@ -93,7 +94,7 @@ func (s *recoverySearch) ownActs(w world, n int, found func(did, world)) {
 // flush empties a region's store, and opens it under the next generation.
 func (s *recoverySearch) flush(w *world, r int) {
 	next := s.store(w, r).Generation + 1
-	s.call(w, r, callKey{what: "flush"}, func(t *algorithms.Twin, at int64, _ algorithms.Fence) any {
+	s.call(w, r, callKey{what: "flush"}, func(t *algorithms.Twin, at quantity.StoreTime, _ algorithms.Fence) any {
 		t.Flush()
 		return t.Open(at, algorithms.Open{Generation: next, Region: searchRegions[r], Epoch: epochForTests, Lost: true})
 	})
@@ -101,22 +102,22 @@ func (s *recoverySearch) flush(w *world, r int) {
 
 // delete deletes region i's bucket, which a node that knew of it notices.
 func (s *recoverySearch) delete(w *world, n int) {
-	s.call(w, regionI, callKey{what: "delete", gen: s.store(w, regionI).Generation}, func(t *algorithms.Twin, at int64, g algorithms.Fence) any {
+	s.call(w, regionI, callKey{what: "delete", gen: s.store(w, regionI).Generation}, func(t *algorithms.Twin, at quantity.StoreTime, g algorithms.Fence) any {
 		t.Delete("b")
 		if !s.unruled.sameGeneration {
 			t.Open(at, algorithms.Open{Expected: g.Generation, Generation: g.Generation + 1, Region: "i", Epoch: epochForTests})
 			g.Generation++
 		}
-		return t.Decide(at, algorithms.Decide{Fence: g, Commit: true, Costs: []int64{1},
+		return t.Decide(at, algorithms.Decide{Fence: g, Commit: true, Costs: []quantity.Units{1},
 			Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: "b", Terms: s.terms(regionI), ExistsUntil: at + 1}}}})
 	})
 	s.stand(w, n)
 }
 
 // lost returns when the bucket was lost, if the node's own store says so.
-func (s *recoverySearch) lost(w *world, r int) (int64, bool) {
+func (s *recoverySearch) lost(w *world, r int) (quantity.StoreTime, bool) {
 	answer, _ := s.call(&world{stores: w.stores, losses: w.losses}, r, callKey{what: "lost", gen: s.store(w, r).Generation},
-		func(t *algorithms.Twin, at int64, g algorithms.Fence) any {
+		func(t *algorithms.Twin, at quantity.StoreTime, g algorithms.Fence) any {
 			return t.Decide(at, algorithms.Decide{Fence: g, Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: "b", Terms: s.terms(r)}}}})
 		})
 	d := answer.(algorithms.Decided)
@@ -145,7 +146,7 @@ func (s *recoverySearch) recover(w *world, n int) {
 	if at, lost := s.lost(w, r); lost && w.left.recover[r] > 0 {
 		w.left.recover[r]--
 		s.carry(w, n, s.step(w, n, stepKey{what: "lost", a: int32(at - searchStart), b: int32(w.losses)}, func(m *Machine) {
-			m.Step(searchNow, Lost{Generation: m.generation, Buckets: []LostBucket{{s.bucket, at}}, Now: searchStart + int64(w.losses)})
+			m.Step(searchNow, Lost{Generation: m.generation, Buckets: []LostBucket{{s.bucket, at}}, Now: quantity.StoreTime(searchStart + int64(w.losses))})
 		}))
 	}
 }
@@ -159,8 +160,8 @@ func (s *recoverySearch) restart(w *world, n int) {
 
 // admit charges a unit if the store lets it.
 func (s *recoverySearch) admit(w *world, r int) bool {
-	answer, _ := s.call(w, r, callKey{what: "admit", gen: s.store(w, r).Generation}, func(t *algorithms.Twin, at int64, g algorithms.Fence) any {
-		d := t.Decide(at, algorithms.Decide{Fence: g, Commit: true, Costs: []int64{1},
+	answer, _ := s.call(w, r, callKey{what: "admit", gen: s.store(w, r).Generation}, func(t *algorithms.Twin, at quantity.StoreTime, g algorithms.Fence) any {
+		d := t.Decide(at, algorithms.Decide{Fence: g, Commit: true, Costs: []quantity.Units{1},
 			Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: "b", Terms: s.terms(r)}}}})
 		return d.Status == algorithms.StatusOK && d.Answers[0].Admitted
 	})
@@ -211,7 +212,7 @@ func (s *recoverySearch) asked(w *world, n int, id int32, m message) {
 	}
 	l := out.Lend[0]
 	answer, given := s.call(w, r, callKey{what: fmt.Sprintf("lend %d %d %d", l.Lent, l.Returned, l.Kept), gen: s.machine(w, n).generation},
-		func(t *algorithms.Twin, at int64, g algorithms.Fence) any {
+		func(t *algorithms.Twin, at quantity.StoreTime, g algorithms.Fence) any {
 			return t.Lend(at, algorithms.Lend{Fence: g, Target: algorithms.Target{Key: "b", Terms: s.terms(r)}, Peer: l.Peer, Cell: l.Cell,
 				Returned: l.Returned, Lent: l.Lent, Kept: l.Kept, Cap: l.Cap})
 		})
@@ -264,7 +265,7 @@ func (s *recoverySearch) done(w *world, n int, id int32, e effect) string {
 			generation = s.machine(w, n).generation
 		}
 		answer, credited := s.call(w, r, callKey{what: fmt.Sprint("credit of generation ", c.Generation), a: id, gen: generation},
-			func(t *algorithms.Twin, at int64, g algorithms.Fence) any {
+			func(t *algorithms.Twin, at quantity.StoreTime, g algorithms.Fence) any {
 				return t.Credit(at, algorithms.Credit{Fence: g, Target: algorithms.Target{Key: "b", Terms: s.terms(r)}, Peer: c.Peer, PeerGeneration: c.Generation,
 					Cell: c.Cell, Lent: c.Lent, Returned: c.Returned, Most: c.Most})
 			})
@@ -274,7 +275,7 @@ func (s *recoverySearch) done(w *world, n int, id int32, e effect) string {
 		return "credits"
 	}
 	c := e.restore.Restore
-	answer, restored := s.call(w, r, callKey{what: "restore", a: id, gen: c.Generation}, func(t *algorithms.Twin, at int64, g algorithms.Fence) any {
+	answer, restored := s.call(w, r, callKey{what: "restore", a: id, gen: c.Generation}, func(t *algorithms.Twin, at quantity.StoreTime, g algorithms.Fence) any {
 		return t.Restore(at, algorithms.Restore{Fence: g, Target: algorithms.Target{Key: "b", Terms: s.terms(r)}, LostAt: c.LostAt, Cap: c.Cap, Use: c.Use,
 			KnownPeers: c.KnownPeers, UnknownPeers: c.UnknownPeers, Rows: c.Rows})
 	})

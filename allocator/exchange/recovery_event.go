@@ -1,18 +1,21 @@
 package exchange
 
-import "github.com/quotad/quotad/algorithms"
+import (
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/quantity"
+)
 
 // Lost says that the store answered that it has lost some buckets (StatusLost).
 type Lost struct {
 	Buckets    []LostBucket
-	Generation uint64 // the generation of the store that said so
-	Now        int64  // store time
+	Generation uint64             // the generation of the store that said so
+	Now        quantity.StoreTime // store time
 }
 
 // LostBucket is a bucket and the store time of its loss.
 type LostBucket struct {
 	Bucket *Bucket
-	At     int64
+	At     quantity.StoreTime
 }
 
 // Questioned is a question that another node asks. Buckets holds for each doubt its bucket under
@@ -39,11 +42,11 @@ type Restored struct {
 	Result  algorithms.Restored
 }
 
-func (e Lost) happen(m *Machine, now int64)       { m.onLost(now, e) }
-func (e Questioned) happen(m *Machine, now int64) { m.onQuestioned(now, e) }
-func (e Consulted) happen(m *Machine, now int64)  { m.onConsulted(now, e) }
-func (e Testified) happen(m *Machine, now int64)  { m.onTestified(now, e.Testimonies) }
-func (e Restored) happen(m *Machine, now int64)   { m.onRestored(now, e) }
+func (e Lost) happen(m *Machine, now quantity.NodeTime)       { m.onLost(now, e) }
+func (e Questioned) happen(m *Machine, now quantity.NodeTime) { m.onQuestioned(now, e) }
+func (e Consulted) happen(m *Machine, now quantity.NodeTime)  { m.onConsulted(now, e) }
+func (e Testified) happen(m *Machine, now quantity.NodeTime)  { m.onTestified(now, e.Testimonies) }
+func (e Restored) happen(m *Machine, now quantity.NodeTime)   { m.onRestored(now, e) }
 
 // Recall sends a question to one node of a peer region, whichever it is, or to all other nodes of
 // our own region. Each answer comes as Testified; some may not come.
@@ -71,10 +74,10 @@ type Testify struct {
 // Restore asks our store to restore a bucket; see algorithms.Restore.
 type Restore struct {
 	Bucket       *Bucket
-	LostAt       int64
+	LostAt       quantity.StoreTime
 	Generation   uint64 // of our store; all answers were given for this one
-	Cap          int64
-	Most         int64 // the most that can have been used; 0: every node of our region told its use
+	Cap          quantity.Units
+	Most         quantity.Units // the most that can have been used; 0: every node of our region told its use
 	Use          algorithms.Use
 	KnownPeers   []string
 	UnknownPeers []string

@@ -7,6 +7,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/quantity"
 )
 
 // The world of the recovery search: region i with nodes A and B, region j with node J, one bucket,
@@ -126,7 +127,7 @@ type recoverySearch struct {
 	bucket *Bucket
 	unruled
 	waiting  // what waits at a node; other effects are done at once
-	cell     int64
+	cell     quantity.Cell
 	machines table[*Machine]
 	stores   table[*algorithms.Twin]
 	journals table[map[string]Row]
@@ -139,7 +140,7 @@ type recoverySearch struct {
 	visits   []visited
 	seen     map[world]struct{}
 	// most is the largest number of units that a region ever had, including those it used.
-	most [2]int64
+	most [2]quantity.Units
 }
 
 type visited struct {
@@ -170,7 +171,7 @@ func newRecoverySearch(space recoverySpace, without unruled) *recoverySearch {
 		steps: map[stepKey]stepped{}, calls: map[callKey]called{}, seen: map[world]struct{}{}}
 	s.bucket = &Bucket{ID: "b", Epoch: epochForTests, Kind: algorithms.FixedWindow, Limit: searchI + searchJ,
 		Window: searchWindow, Cell: searchWindow, Tick: 1, Recovered: true, Lending: allocator.PPM, Borrowing: -1,
-		Entitlements: map[string]int64{"i": searchI, "j": searchJ}, Bursts: map[string]int64{}}
+		Entitlements: map[string]quantity.Units{"i": searchI, "j": searchJ}, Bursts: map[string]quantity.Units{}}
 	w := world{left: space.budget, sent: s.sets.of(nil), due: s.sets.of(nil)}
 	for r, name := range searchRegions {
 		t := &algorithms.Twin{}
@@ -211,12 +212,12 @@ func (s *recoverySearch) step(w *world, n int, key stepKey, do func(m *Machine))
 }
 
 // call calls a region's store for a node.
-func (s *recoverySearch) call(w *world, r int, key callKey, do func(t *algorithms.Twin, at int64, g algorithms.Fence) any) (any, int32) {
+func (s *recoverySearch) call(w *world, r int, key callKey, do func(t *algorithms.Twin, at quantity.StoreTime, g algorithms.Fence) any) (any, int32) {
 	key.store, key.losses = w.stores[r], w.losses
 	got, ok := s.calls[key]
 	if !ok {
 		t := cloned(s.stores.all[key.store])
-		at := searchStart + int64(w.losses)
+		at := quantity.StoreTime(searchStart + int64(w.losses))
 		answer := do(t, at, algorithms.Fence{Generation: key.gen, Epoch: epochForTests, Clock: at})
 		got = called{s.stores.id(t), s.answers.id(answer)}
 		s.calls[key] = got
@@ -298,7 +299,7 @@ func (s *recoverySearch) remembers(w *world, n int, c Consult) []Testimony {
 	state := w.nodes[n]
 	for i, d := range c.Question.Buckets {
 		t := Testimony{Bucket: d.Bucket, Use: algorithms.Use{Cell: searchStart / searchWindow,
-			Units: int64(w.used[regionOf[n]]), At: searchStart + int64(w.losses)}}
+			Units: quantity.Units(w.used[regionOf[n]]), At: quantity.StoreTime(searchStart + int64(w.losses))}}
 		if state.broken && !s.unruled.nodeWhole {
 			t.WholeSince = math.MaxInt64
 		}
@@ -317,7 +318,7 @@ func (s *recoverySearch) remembers(w *world, n int, c Consult) []Testimony {
 func (s *recoverySearch) heard(w *world, n int, c Consult, question int32) []Testimony {
 	r := regionOf[n]
 	answer, _ := s.call(w, r, callKey{what: "recall", a: question, gen: s.machine(w, n).generation},
-		func(t *algorithms.Twin, at int64, g algorithms.Fence) any {
+		func(t *algorithms.Twin, at quantity.StoreTime, g algorithms.Fence) any {
 			return t.Recall(at, algorithms.Recall{Fence: g, Target: algorithms.Target{Key: "b", Terms: s.terms(r)}, Peer: c.Peer, PeerGeneration: c.Generation})
 		})
 	got := answer.(algorithms.Recalled)
@@ -333,15 +334,15 @@ func (s *recoverySearch) heard(w *world, n int, c Consult, question int32) []Tes
 
 // broken reports whether the regions have admitted, or could now admit, more than the limit.
 func (s *recoverySearch) broken(w *world) bool {
-	var sum int64
+	var sum quantity.Units
 	for r := range searchRegions {
 		answer, _ := s.call(&world{stores: w.stores, losses: w.losses}, r, callKey{what: "inspect", gen: s.store(w, r).Generation},
-			func(t *algorithms.Twin, at int64, g algorithms.Fence) any {
+			func(t *algorithms.Twin, at quantity.StoreTime, g algorithms.Fence) any {
 				i := t.Inspect(at, algorithms.Inspect{Fence: g, Target: algorithms.Target{Key: "b", Terms: s.terms(r)}})
-				return [2]int64{i.Free, i.NextShare}
+				return [2]quantity.Units{i.Free, i.NextShare}
 			})
-		rights := answer.([2]int64)
-		holds := rights[0] + int64(w.used[r])
+		rights := answer.([2]quantity.Units)
+		holds := rights[0] + quantity.Units(w.used[r])
 		if s.cell != searchStart/searchWindow {
 			holds = rights[1]
 		}

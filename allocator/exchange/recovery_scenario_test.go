@@ -5,6 +5,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/quantity"
 )
 
 // recoveryScenarios lists what may happen to region us when its store loses a bucket of which us
@@ -95,15 +96,15 @@ func TestARecoveredRegionKeepsTheCeilingAndGetsItsRightsBack(t *testing.T) {
 func (s *scene) want(rates ...int64) {
 	for i, name := range s.names {
 		for _, n := range s.nodes(name) {
-			n.rate, n.per = rates[i]/int64(len(s.nodes(name))), sceneWindow/allocator.Second
+			n.rate, n.per = quantity.MilliRate(rates[i]/int64(len(s.nodes(name)))), sceneWindow/allocator.Second
 		}
 	}
 }
 
 // lent returns what a region has lent of the current cell.
-func (s *scene) lent(name string) (units int64) {
+func (s *scene) lent(name string) (units quantity.Units) {
 	r := s.regions[name]
-	for _, row := range r.store.Inspect(r.time(), algorithms.Inspect{Fence: r.guard(), Target: algorithms.Target{Key: "b", Terms: r.terms()}}).Rows {
+	for _, row := range r.store.Inspect(quantity.StoreTime(r.time()), algorithms.Inspect{Fence: r.guard(), Target: algorithms.Target{Key: "b", Terms: r.terms()}}).Rows {
 		if row.Cell == r.cell() {
 			units += row.Lent - row.Regained
 		}
@@ -147,7 +148,7 @@ func (s *scene) converged(t *testing.T) {
 	s.run(s.now + 3*sceneWindow)
 	for _, name := range s.names {
 		r := s.regions[name]
-		i := r.store.Inspect(r.time(), algorithms.Inspect{Fence: r.guard(), Target: algorithms.Target{Key: "b", Terms: r.terms()}})
+		i := r.store.Inspect(quantity.StoreTime(r.time()), algorithms.Inspect{Fence: r.guard(), Target: algorithms.Target{Key: "b", Terms: r.terms()}})
 		if i.Status != algorithms.StatusOK || i.Share != r.bucket.Entitlements[name] {
 			t.Errorf("%s has %d of %d: %s", name, i.Share, r.bucket.Entitlements[name], i.Status)
 		}

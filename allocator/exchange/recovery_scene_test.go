@@ -8,6 +8,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/quantity"
 )
 
 // scene is a cluster that recovers a bucket after a loss. Its nodes have journals of their own, and
@@ -43,7 +44,7 @@ func newScene(c *cluster) *scene {
 
 // watch has a node notice a loss within 200 ms, as by a request.
 func (s *scene) watch(r *testRegion) {
-	d := r.store.Decide(r.time(), algorithms.Decide{Fence: r.guard(), Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: "b", Terms: r.terms()}}}})
+	d := r.store.Decide(quantity.StoreTime(r.time()), algorithms.Decide{Fence: r.guard(), Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: "b", Terms: r.terms()}}}})
 	if d.Status == algorithms.StatusLost {
 		r.step(Lost{Generation: r.guard().Generation, Buckets: []LostBucket{{r.bucket, d.LostAt}}, Now: d.Now})
 	}
@@ -54,11 +55,11 @@ func (s *scene) watch(r *testRegion) {
 // generation.
 func (s *scene) lose(name string, forget func(*algorithms.Twin)) {
 	r := s.regions[name]
-	i := r.store.Inspect(r.time(), algorithms.Inspect{Fence: r.guard(), Target: algorithms.Target{Key: "b", Terms: r.terms()}})
+	i := r.store.Inspect(quantity.StoreTime(r.time()), algorithms.Inspect{Fence: r.guard(), Target: algorithms.Target{Key: "b", Terms: r.terms()}})
 	s.use[name] = algorithms.Use{Cell: i.Cell, Units: i.Used, At: i.Now}
 	next := r.store.Generation + 1
 	forget(r.store)
-	r.store.Open(r.time(), algorithms.Open{Expected: r.store.Generation, Generation: next, Region: name, Epoch: epochForTests, Lost: true, Seen: r.seen})
+	r.store.Open(quantity.StoreTime(r.time()), algorithms.Open{Expected: r.store.Generation, Generation: next, Region: name, Epoch: epochForTests, Lost: true, Seen: r.seen})
 	for _, n := range s.nodes(name) {
 		n.step(TenureChanged{Generation: next, Epoch: epochForTests, Peers: n.peers()})
 	}
@@ -118,7 +119,7 @@ func (s *scene) questioned(to *testRegion, q Question, answer func(Testimonies))
 func (s *scene) consult(r *testRegion, c Consult) []Testimony {
 	t := Testimony{Bucket: "b"}
 	if c.Peer != "" {
-		g := r.store.Recall(r.time(), algorithms.Recall{Fence: r.guard(), Target: algorithms.Target{Key: "b", Terms: r.terms()}, Peer: c.Peer, PeerGeneration: c.Generation})
+		g := r.store.Recall(quantity.StoreTime(r.time()), algorithms.Recall{Fence: r.guard(), Target: algorithms.Target{Key: "b", Terms: r.terms()}, Peer: c.Peer, PeerGeneration: c.Generation})
 		t.Refused, t.Now, t.LostAt = g.Status != algorithms.StatusOK, g.Now, g.LostAt
 		for _, row := range g.Rows {
 			t.Rows = append(t.Rows, algorithms.RememberedRow{Peer: r.name, Cell: row.Cell, Lent: row.Borrowed, Returned: row.Regained})
@@ -142,13 +143,13 @@ func (s *scene) restore(r *testRegion, c Restore) {
 	guard := r.guard()
 	guard.Generation = c.Generation
 	call := algorithms.Restore{Fence: guard, Target: algorithms.Target{Key: "b", Terms: r.terms()}, LostAt: c.LostAt, Cap: c.Cap, Use: c.Use, KnownPeers: c.KnownPeers, UnknownPeers: c.UnknownPeers, Rows: c.Rows}
-	r.step(Restored{Restore: c, Result: r.store.Restore(r.time(), call)})
+	r.step(Restored{Restore: c, Result: r.store.Restore(quantity.StoreTime(r.time()), call)})
 }
 
 // unknown returns the units, over all cells, that count as lent to peers that are not known.
-func (s *scene) unknown(name string) (units int64) {
+func (s *scene) unknown(name string) (units quantity.Units) {
 	r := s.regions[name]
-	for _, row := range r.store.Inspect(r.time(), algorithms.Inspect{Fence: r.guard(), Target: algorithms.Target{Key: "b", Terms: r.terms()}}).Rows {
+	for _, row := range r.store.Inspect(quantity.StoreTime(r.time()), algorithms.Inspect{Fence: r.guard(), Target: algorithms.Target{Key: "b", Terms: r.terms()}}).Rows {
 		if strings.HasPrefix(row.Peer, "?") {
 			units += row.Lent
 		}

@@ -2,6 +2,8 @@ package exchange
 
 import (
 	"testing"
+
+	"github.com/quotad/quotad/quantity"
 )
 
 // The search visits every state that the regions of a space can reach. Regions ask, debit, record,
@@ -12,7 +14,7 @@ import (
 // recoverySpace is what one search goes through.
 type recoverySpace struct {
 	fewest int // states, below which a search has missed much of it
-	ahead  int64
+	ahead  quantity.Cell
 	waiting
 	budget
 }
@@ -75,7 +77,7 @@ func TestEveryRecoveryKeepsTheCeiling(t *testing.T) {
 				t.Fatalf("after %d states the regions have more than the limit; the way there: %s", states, way)
 			case states < space.fewest || states >= maxRecoveryStates:
 				t.Fatalf("%d states: the search has not seen the whole of a space worth searching", states)
-			case s.most[regionI] < searchI || s.most[regionJ] < min(searchJ+int64(space.asks[regionJ]), searchI+searchJ):
+			case s.most[regionI] < searchI || s.most[regionJ] < quantity.Units(min(searchJ+int64(space.asks[regionJ]), searchI+searchJ)):
 				t.Fatalf("the regions never had more than %d units: nothing could be borrowed, or not all given back its rights", s.most)
 			}
 			t.Logf("%d states, of %d machines and %d stores", states, len(s.machines.all), len(s.stores.all))

@@ -5,6 +5,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/quantity"
 )
 
 // TestHostileAnswersAreRejectedAndCounted: a peer that announces more than it can have lent, rows
@@ -32,9 +33,9 @@ func TestHostileAnswersAreRejectedAndCounted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b, m, now := long(60 * allocator.Second)
 			var store algorithms.Twin
-			store.Open(now, algorithms.Open{Generation: 7, Region: "us", Epoch: epochForTests})
-			guard := algorithms.Fence{Generation: 7, Epoch: epochForTests, Clock: now}
-			store.Recall(now, algorithms.Recall{Fence: guard, Target: algorithms.Target{Key: "w", Terms: b.Terms("us")}, Peer: "eu", PeerGeneration: 9})
+			store.Open(quantity.StoreTime(now), algorithms.Open{Generation: 7, Region: "us", Epoch: epochForTests})
+			guard := algorithms.Fence{Generation: 7, Epoch: epochForTests, Clock: quantity.StoreTime(now)}
+			store.Recall(quantity.StoreTime(now), algorithms.Recall{Fence: guard, Target: algorithms.Target{Key: "w", Terms: b.Terms("us")}, Peer: "eu", PeerGeneration: 9})
 
 			m.Step(now, spent(b, now, 300))
 			now += 150_000 // a demand is known
@@ -53,10 +54,10 @@ func TestHostileAnswersAreRejectedAndCounted(t *testing.T) {
 				r.Grants = append(r.Grants, Grant{Refusal: RefusedUnknown})
 			}
 			test.answer(&r)
-			now += test.at
-			guard.Clock = now
+			now += quantity.NodeTime(test.at)
+			guard.Clock = quantity.StoreTime(now)
 			for _, c := range m.Step(now, Answered{ID: call.ID, Reply: r}).Credits {
-				m.Step(now, Credited{Credit: c, Result: store.Credit(now, algorithms.Credit{Fence: guard, Target: algorithms.Target{Key: c.Bucket.ID,
+				m.Step(now, Credited{Credit: c, Result: store.Credit(quantity.StoreTime(now), algorithms.Credit{Fence: guard, Target: algorithms.Target{Key: c.Bucket.ID,
 					Terms: c.Bucket.Terms("us")}, Peer: c.Peer, PeerGeneration: c.Generation, Cell: c.Cell, Lent: c.Lent,
 					Returned: c.Returned, Most: c.Most})})
 			}

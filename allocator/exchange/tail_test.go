@@ -5,6 +5,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/quantity"
 )
 
 // TestBenefitOfTheTail: the last units of a long window are scattered: each of four regions has one
@@ -14,11 +15,11 @@ func TestBenefitOfTheTail(t *testing.T) {
 	const window = 20 // seconds
 	var got [2]denials
 	for i, o := range []Options{{}, {WithoutTail: true}} {
-		for _, calm := range []int64{5, 15, 25} { // units of each of the others in a window
+		for _, calm := range []quantity.Units{5, 15, 25} { // units of each of the others in a window
 			for seed := range uint64(8) {
 				c := newClusterOf(t, seed, algorithms.FixedWindow, window*allocator.Second, 40, 40, 40, 40, 40)
 				c.bucket.Lending = allocator.PPM
-				c.pooled = new(int64)
+				c.pooled = new(quantity.Units)
 				c.run((c.now/(window*allocator.Second) + 1) * window * allocator.Second)
 				c.demandFor(o, window, 400, calm, calm, calm, calm)
 				c.run(c.now + (window-1)*allocator.Second)

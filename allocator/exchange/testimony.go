@@ -1,6 +1,9 @@
 package exchange
 
-import "github.com/quotad/quotad/algorithms"
+import (
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/quantity"
+)
 
 // Question is what a node that recovers lost buckets asks peer regions and the other nodes of its
 // own region. Whoever answers is fenced: from then on nodes of the asker's region announce no row
@@ -15,7 +18,7 @@ type Question struct {
 // Doubt is a bucket and the range of cells, From to To inclusive, whose rows the asker looks for.
 type Doubt struct {
 	Bucket   string
-	From, To int64
+	From, To quantity.Cell
 }
 
 // Testimonies is the answer to a Question: one testimony for each doubt, in order.
@@ -33,12 +36,12 @@ type Testimony struct {
 	Bucket  string
 	Refused bool // it could not look; the other fields mean nothing
 
-	Now    int64 // peer: its store's time
-	LostAt int64 // peer: when its own store last lost the bucket; 0: never
+	Now    quantity.StoreTime // peer: its store's time
+	LostAt quantity.StoreTime // peer: when its own store last lost the bucket; 0: never
 
-	WholeSince int64          // mate: store time since which its journal has every row it announced
-	UseSince   int64          // mate: store time since which it knows everything it used
-	Use        algorithms.Use // mate: the use that counted when it last saw the bucket
+	WholeSince quantity.StoreTime // mate: store time since which its journal has every row it announced
+	UseSince   quantity.StoreTime // mate: store time since which it knows everything it used
+	Use        algorithms.Use     // mate: the use that counted when it last saw the bucket
 	Rows       []algorithms.RememberedRow
 }
 
@@ -46,8 +49,8 @@ type Testimony struct {
 // know. A peer (named by peer; empty: a node of our region) knows nothing of other peers. Nobody
 // knows use in cells to come: such use would hide what others saw of this cell. latest is the last
 // cell that may have begun by the store's clock, length the length of a cell in microseconds.
-func (t *Testimony) sound(peer string, latest, length int64) bool {
-	if !plausible(t.Use.Units, t.Use.Cell, t.Use.At, t.Now, t.LostAt) || t.Use.Cell > latest || t.Use.At >= (latest+1)*length || t.UseSince < 0 {
+func (t *Testimony) sound(peer string, latest quantity.Cell, length int64) bool {
+	if !plausible(t.Use.Units, quantity.Units(t.Use.Cell), quantity.Units(t.Use.At), quantity.Units(t.Now), quantity.Units(t.LostAt)) || t.Use.Cell > latest || t.Use.At >= (latest+1).OpensAt(length) || t.UseSince < 0 {
 		return false
 	}
 	for _, r := range t.Rows {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/quantity"
 )
 
 // TestNothingIsRestoredBeforeOnesOwnWord: a node restores nothing before its own journal and memory
@@ -19,7 +20,7 @@ func TestNothingIsRestoredBeforeOnesOwnWord(t *testing.T) {
 			t.Fatalf("restored without our own word: %+v", restores)
 		}
 	}
-	seen := algorithms.Use{Cell: d.store() / doubtDay, Units: 60, At: d.store()}
+	seen := algorithms.Use{Cell: quantity.Cell(d.store() / doubtDay), Units: 60, At: d.store()}
 	restores := d.m.Step(d.now, Consulted{Consult: out.Consults[0], All: []Testimony{{Bucket: "b", WholeSince: math.MaxInt64, Use: seen}}}).Restores
 	if len(restores) != 1 || restores[0].Use != seen {
 		t.Errorf("the journal was read at last: %+v", restores)
@@ -34,7 +35,7 @@ func TestRowsThatNobodyAskedForAreNotKept(t *testing.T) {
 	r := d.m.recoveries["b"]
 	rows := make([]algorithms.RememberedRow, 10_000)
 	for i := range rows {
-		rows[i] = algorithms.RememberedRow{Peer: "eu", Cell: r.from - 10 + int64(i), Lent: 1}
+		rows[i] = algorithms.RememberedRow{Peer: "eu", Cell: r.from - 10 + quantity.Cell(i), Lent: 1}
 	}
 	told := Testimony{Bucket: "b", Now: d.store(), Rows: rows}
 	d.m.Step(d.now, Testified{Testimonies{From: "eu", ForGeneration: 7, All: []Testimony{told, told}}})
@@ -54,7 +55,7 @@ func TestAQuestionOfAnAbsurdGeneration(t *testing.T) {
 		if len(out.Consults) > 0 || len(out.Testify) != 1 || !out.Testify[0].Testimonies.All[0].Refused || d.m.Stats().Implausible != 1 {
 			t.Errorf("asked by %s: %+v", from, out)
 		}
-		ask := Message{From: "eu", Generation: 3, Epoch: b.Epoch, Asks: []Ask{{Bucket: "b", Cell: d.store() / doubtDay, Lent: 50}}}
+		ask := Message{From: "eu", Generation: 3, Epoch: b.Epoch, Asks: []Ask{{Bucket: "b", Cell: quantity.Cell(d.store() / doubtDay), Lent: 50}}}
 		if out := d.m.Step(d.now, Asked{ID: 2, Message: ask, Buckets: []*Bucket{b}}); len(out.Lend) != 1 {
 			t.Errorf("asked by %s, the node lends nothing any more: %+v", from, out.Replies)
 		}
@@ -66,7 +67,7 @@ func TestAQuestionOfAnAbsurdGeneration(t *testing.T) {
 func TestARowUnderWayAsItsBucketIsDeleted(t *testing.T) {
 	d := newDoubting(t)
 	b := d.bucket("b")
-	cell := d.store() / doubtDay
+	cell := quantity.Cell(d.store() / doubtDay)
 	ask := Message{From: "eu", Generation: 3, Epoch: b.Epoch, Asks: []Ask{{Bucket: "b", Cell: cell, Lent: 50}}}
 	d.m.Step(d.now, Asked{ID: 1, Message: ask, Buckets: []*Bucket{b}})
 	given := algorithms.Given{Head: algorithms.Head{Now: d.store()}, Row: algorithms.Row{Lent: 50}}

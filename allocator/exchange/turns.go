@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/quantity"
 )
 
 // maxTurns bounds how many waiting buckets are planned for one peer in one step. Further ones wait
@@ -67,7 +68,7 @@ func (m *Machine) hasRoom(p *peer) bool { return p.underway < MaxCalls || m.isOp
 
 // wait puts a bucket behind those that wait for a peer, unless it waits there already for the same
 // or a more urgent reason.
-func (m *Machine) wait(now int64, v *view, p *peer) {
+func (m *Machine) wait(now quantity.NodeTime, v *view, p *peer) {
 	why := toGain
 	if v.wanted > 0 || v.inNeed(now) {
 		why = inNeed
@@ -81,7 +82,7 @@ func (m *Machine) wait(now int64, v *view, p *peer) {
 
 // takeTurns plans buckets that wait for a peer, as far as its calls have room. Each asks for what
 // it lacks by now.
-func (m *Machine) takeTurns(now int64) {
+func (m *Machine) takeTurns(now quantity.NodeTime) {
 	for _, p := range m.peers {
 		for n := 0; n < maxTurns && !p.queue.empty() && m.hasRoom(p); n++ {
 			v := p.queue.next(p)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/quantity"
 )
 
 // firstAsks plays a node with so many buckets in need at once, reported every 10 ms in the same
@@ -15,7 +16,7 @@ func firstAsks(buckets, trips int) map[string]int64 {
 	s := newThrong(algorithms.FixedWindow, buckets, 3, false)
 	s.now += allocator.Second // what was refused before is over
 	type sent struct {
-		at   int64
+		at   quantity.NodeTime
 		call Call
 	}
 	var underway []sent
@@ -25,12 +26,12 @@ func firstAsks(buckets, trips int) map[string]int64 {
 			underway = append(underway, sent{s.now, c})
 			for _, a := range c.Message.Asks {
 				if first[a.Bucket] == 0 {
-					first[a.Bucket] = (s.now-begun)/roundTrip + 1
+					first[a.Bucket] = (s.now.Sub(begun))/roundTrip + 1
 				}
 			}
 		}
 	}
-	for turn := 1; s.now < begun+int64(trips)*roundTrip; turn++ {
+	for turn := 1; s.now < begun.Add(int64(trips)*roundTrip); turn++ {
 		for len(underway) > 0 && underway[0].at+roundTrip <= s.now {
 			c := underway[0].call
 			underway = underway[1:]

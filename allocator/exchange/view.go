@@ -3,6 +3,7 @@ package exchange
 import (
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/quantity"
 )
 
 const (
@@ -20,23 +21,23 @@ const (
 type view struct {
 	*Bucket
 	self     string
-	state    algorithms.State // as last seen
-	stateAt  int64            // store time of state
+	state    algorithms.State   // as last seen
+	stateAt  quantity.StoreTime // store time of state
 	demand   allocator.Demand
-	rate     int64 // by demand, milliunits per second
-	sampled  int64 // when demand was last sampled
-	admitted int64 // units since the last sample
-	denied   int64 // likewise
-	wanted   int64 // units of the current cell that waiting requests lack
+	rate     quantity.MilliRate // by demand, milliunits per second
+	sampled  quantity.NodeTime  // when demand was last sampled
+	admitted quantity.Units     // units since the last sample
+	denied   quantity.Units     // likewise
+	wanted   quantity.Units     // units of the current cell that waiting requests lack
 	// wantedUntil is when the last request that can be waiting gives up.
-	wantedUntil int64
-	wantedGot   bool  // some of the wanted units have come
-	deniedAt    int64 // when a request was last denied here; 0: never
-	active      int64 // when it was last used here or asked about
-	asked       int64 // when a peer last asked or hinted; 0: never
-	mean        int64 // this node's demand, smoothed over about a second, milliunits per second
-	shown       Hint  // the last hint published
-	shownAt     int64
+	wantedUntil quantity.NodeTime
+	wantedGot   bool               // some of the wanted units have come
+	deniedAt    quantity.NodeTime  // when a request was last denied here; 0: never
+	active      quantity.NodeTime  // when it was last used here or asked about
+	asked       quantity.NodeTime  // when a peer last asked or hinted; 0: never
+	mean        quantity.MilliRate // this node's demand, smoothed over about a second, milliunits per second
+	shown       Hint               // the last hint published
+	shownAt     quantity.NodeTime
 	frame       allocator.Frame
 	own         allocator.RegionPart
 	dealings    []dealing // one for each peer, in the machine's order
@@ -58,11 +59,11 @@ func (v *view) asksOnce() bool { return v.frame.CellsApart }
 // fades, because the lender then has a little more to lend at every moment.
 func (v *view) keepsAsking() bool { return v.frame.Sliding }
 
-func (v *view) entitlement() int64 { return v.own.Entitlement }
+func (v *view) entitlement() quantity.Units { return v.own.Entitlement }
 
 // observe takes in a state that the store showed at a store time. A state older than the known one
 // can only raise the use, and only that of the same fixed window.
-func (v *view) observe(s algorithms.State, at int64) {
+func (v *view) observe(s algorithms.State, at quantity.StoreTime) {
 	switch {
 	case s.Cell < v.state.Cell:
 	case at >= v.stateAt:
@@ -74,14 +75,14 @@ func (v *view) observe(s algorithms.State, at int64) {
 }
 
 // roll moves the state to the given cell, the current one.
-func (v *view) roll(cell int64) { v.state = v.frame.Roll(v.state, cell, v.entitlement()) }
+func (v *view) roll(cell quantity.Cell) { v.state = v.frame.Roll(v.state, cell, v.entitlement()) }
 
 // isShut says whether a loss keeps the bucket closed at a store time. Rights borrowed for that time
 // would be of no use.
-func (v *view) isShut(at int64) bool { return v.state.Shut > at }
+func (v *view) isShut(at quantity.StoreTime) bool { return v.state.Shut > at }
 
 // share returns the rights this region holds of the state's cell or of the next one.
-func (v *view) share(cell int64) int64 {
+func (v *view) share(cell quantity.Cell) quantity.Units {
 	if cell == v.state.Cell {
 		return v.state.Share
 	}
@@ -90,31 +91,35 @@ func (v *view) share(cell int64) int64 {
 
 // outlook returns what this region expects of the current or the next cell, and the microseconds
 // until that cell opens. at is a store time, rate a demand in milliunits per second.
-func (v *view) outlook(cell, at, rate int64) (o allocator.Outlook, opens int64) {
+func (v *view) outlook(cell quantity.Cell, at quantity.StoreTime, rate quantity.MilliRate) (o allocator.Outlook, opens int64) {
 	return v.frame.Outlook(v.state, cell, at, rate)
 }
 
 // inNeed says whether requests were denied here within needLife.
-func (v *view) inNeed(now int64) bool { return v.deniedAt > 0 && now-v.deniedAt <= needLife }
+func (v *view) inNeed(now quantity.NodeTime) bool {
+	return v.deniedAt > 0 && now.Sub(v.deniedAt) <= needLife
+}
 
 // wants returns how many units this region asks for at once in home mode.
-func (v *view) wants(now int64) int64 { return allocator.HomeWants(v.wanted, v.inNeed(now)) }
+func (v *view) wants(now quantity.NodeTime) quantity.Units {
+	return allocator.HomeWants(v.wanted, v.inNeed(now))
+}
 
 // sample adds to demand what callers asked for since the last sample.
-func (v *view) sample(now int64) {
-	v.demand.Sample(v.admitted, v.denied, now-v.sampled)
+func (v *view) sample(now quantity.NodeTime) {
+	v.demand.Sample(v.admitted, v.denied, now.Sub(v.sampled))
 	v.rate = v.demand.Rate(v.Cell)
 }
 
 // rateNow returns this node's demand in milliunits per second, including what came since the last
 // sample.
-func (v *view) rateNow(now int64) int64 {
-	return v.demand.Latest(v.rate, v.admitted, v.denied, now-v.sampled)
+func (v *view) rateNow(now quantity.NodeTime) quantity.MilliRate {
+	return v.demand.Latest(v.rate, v.admitted, v.denied, now.Sub(v.sampled))
 }
 
 // expects returns the most units that a peer will need of a cell, by its hints. A peer that has
 // sent none counts as idle: 0.
-func (v *view) expects(d *dealing, cell, now int64) int64 {
+func (v *view) expects(d *dealing, cell quantity.Cell, now quantity.NodeTime) quantity.Units {
 	h, at := d.together(now)
 	if at == 0 {
 		return 0
@@ -124,13 +129,13 @@ func (v *view) expects(d *dealing, cell, now int64) int64 {
 
 // spareOf returns how many units of a cell a peer may have to lend, by its last answer or its
 // hints, whichever is newer. A peer that has said nothing counts as idle.
-func (v *view) spareOf(d *dealing, cell, now int64) int64 {
+func (v *view) spareOf(d *dealing, cell quantity.Cell, now quantity.NodeTime) quantity.Units {
 	pos := d.at(cell)
 	h, heardAt := d.together(now)
 	if now < pos.refusedUntil && heardAt <= pos.spareAt {
 		return 0
 	}
-	answered := pos.spareAt > 0 && pos.spareAt >= heardAt && now-pos.spareAt <= answerLife
+	answered := pos.spareAt > 0 && pos.spareAt >= heardAt && now.Sub(pos.spareAt) <= answerLife
 	// An answer without spare units no longer counts once the time of the refusal is over.
 	if answered && (pos.spare > 0 || now < pos.refusedUntil) {
 		return pos.spare
@@ -148,7 +153,7 @@ func (v *view) spareOf(d *dealing, cell, now int64) int64 {
 
 // spareBurstOf returns how many tokens a peer may have to lend: by its hints, or all that it may
 // lend if it has sent none.
-func (v *view) spareBurstOf(d *dealing, cell, now int64) int64 {
+func (v *view) spareBurstOf(d *dealing, cell quantity.Cell, now quantity.NodeTime) quantity.Units {
 	left := d.part.LendableBurst
 	if h, at := d.together(now); at > 0 {
 		left = h.SpareBurst

@@ -4,23 +4,24 @@ import (
 	"slices"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/quantity"
 )
 
 // waiter is a group of requests that were denied together and wait for rights (on_exhausted:
 // borrow), to be decided again.
 type waiter struct {
-	units int64
+	units quantity.Units
 	over  bool
 }
 
 // wait has denied units wait until rights have come, as long as region's waiters do: one and a half
 // round trips.
-func (r *testRegion) wait(units int64, d algorithms.Decided) {
+func (r *testRegion) wait(units quantity.Units, d algorithms.Decided) {
 	w := &waiter{units: units}
 	r.waiters = append(r.waiters, w)
 	life := r.born
 	r.after(3*r.net.delay, func() { r.again(w, r.born == life) })
-	var all int64
+	var all quantity.Units
 	for _, w := range r.waiters {
 		all += w.units
 	}

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -35,14 +36,14 @@ func modelledKey(i int) string { return store.BucketKey(store.Whole, fmt.Sprint(
 type worlds struct {
 	driven   *Driven
 	server   *Twin
-	now      int64
+	now      quantity.StoreTime
 	skew     [2]int64 // of the nodes' clocks
 	stores   [2]*store.Store
 	twins    [2]*store.Store
 	ways     [2]*Way
 	epoch    string
-	known    map[int]int64 // as the last State said
-	lostAt   map[int]int64 // as the last answer said
+	known    map[int]quantity.StoreTime // as the last State said
+	lostAt   map[int]quantity.StoreTime // as the last answer said
 	receipts []algorithms.Refund
 	names    int
 	copies   []func() // copies of the servers, each to be promoted once
@@ -82,16 +83,16 @@ func (w *worlds) word(err error) string {
 }
 
 func begin(t *rapid.T, d *Driven) *worlds {
-	w := &worlds{driven: d, epoch: "1-a", known: map[int]int64{}, lostAt: map[int]int64{}}
+	w := &worlds{driven: d, epoch: "1-a", known: map[int]quantity.StoreTime{}, lostAt: map[int]quantity.StoreTime{}}
 	year := rapid.SampledFrom([]int{1975, 2026, 2150}).Draw(t, "year")
-	w.now = time.Date(year, 3, 1, 0, 0, 0, 0, time.UTC).UnixMicro()
+	w.now = quantity.StoreTime(time.Date(year, 3, 1, 0, 0, 0, 0, time.UTC).UnixMicro())
 	d.outage = outage{}
 	d.Flush()
-	d.Set(time.UnixMicro(w.now))
+	d.Set(time.UnixMicro(int64(w.now)))
 	d.Rename(rapid.SampledFrom([]string{"r", "r", "r", ""}).Draw(t, "replid"))
-	w.server = NewTwin(func() int64 { return w.now }, d.Replid())
+	w.server = NewTwin(func() quantity.StoreTime { return w.now }, d.Replid())
 	for i := range w.stores {
-		clock := func() time.Time { return time.UnixMicro(w.now + w.skew[i]) }
+		clock := func() time.Time { return time.UnixMicro(int64(w.now.Add(w.skew[i]))) }
 		s, err := d.Connect(clock)
 		if err != nil {
 			t.Fatal(err)
@@ -107,21 +108,23 @@ func (w *worlds) guard(t *rapid.T) algorithms.Fence {
 }
 
 // bucket draws a bucket, and until when its caller knows that it exists.
-func (w *worlds) bucket(t *rapid.T) (i int, key string, known int64) {
+func (w *worlds) bucket(t *rapid.T) (i int, key string, known quantity.StoreTime) {
 	i = rapid.IntRange(0, len(modelled)-1).Draw(t, "bucket")
-	return i, modelledKey(i), rapid.SampledFrom([]int64{0, w.known[i], w.known[i]}).Draw(t, "known")
+	return i, modelledKey(i), quantity.StoreTime(rapid.SampledFrom([]quantity.StoreTime{0, w.known[i], w.known[i]}).Draw(t, "known"))
 }
 
-func units(t *rapid.T, what string) int64 { return rapid.Int64Range(0, 9).Draw(t, what) }
+func units(t *rapid.T, what string) quantity.Units {
+	return quantity.Units(rapid.Int64Range(0, 9).Draw(t, what))
+}
 
-func (w *worlds) cell(t *rapid.T, i int) int64 {
-	return w.now/modelled[i].Cell + rapid.SampledFrom([]int64{0, 0, 0, 1, 1, -1}).Draw(t, "cell")
+func (w *worlds) cell(t *rapid.T, i int) quantity.Cell {
+	return quantity.Cell(int64(w.now)/modelled[i].Cell + rapid.SampledFrom([]int64{0, 0, 0, 1, 1, -1}).Draw(t, "cell"))
 }
 
 var peers = []string{"us", "ap"}
 
 // saw records what an answer says of a bucket.
-func (w *worlds) saw(i int, s algorithms.State, lostAt int64) {
+func (w *worlds) saw(i int, s algorithms.State, lostAt quantity.StoreTime) {
 	w.known[i] = max(w.known[i], s.ExistsUntil)
 	if lostAt != 0 {
 		w.lostAt[i] = lostAt
@@ -142,7 +145,8 @@ func (w *worlds) decide(t *rapid.T, i int) {
 	for range rapid.IntRange(1, 2).Draw(t, "calls") {
 		n, key, known := w.bucket(t)
 		c := algorithms.Decide{Fence: w.guard(t), Commit: rapid.IntRange(0, 5).Draw(t, "commit") > 0,
-			Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: key, Terms: modelled[n], ExistsUntil: known}}}, Costs: rapid.SliceOfN(rapid.Int64Range(1, 4), 1, 3).Draw(t, "costs")}
+			Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: key, Terms: modelled[n], ExistsUntil: known}}}, Costs: rapid.SliceOfN(rapid.Map(rapid.Int64Range(1, 4),
+				func(n int64) quantity.Units { return quantity.Units(n) }), 1, 3).Draw(t, "costs")}
 		if rapid.IntRange(0, 3).Draw(t, "once") == 0 {
 			c.Once, c.Costs = store.OnceKey(store.Whole, fmt.Sprint(n, rapid.IntRange(0, 1).Draw(t, "request"))), c.Costs[:1]
 		}
@@ -175,7 +179,7 @@ func (w *worlds) credit(t *rapid.T, i int) {
 	n, key, known := w.bucket(t)
 	c := []algorithms.Credit{{Fence: w.guard(t), Target: algorithms.Target{Key: key, Terms: modelled[n], ExistsUntil: known}, Peer: rapid.SampledFrom(peers).Draw(t, "peer"), Cell: w.cell(t, n),
 		PeerGeneration: rapid.Uint64Range(1, 3).Draw(t, "peer generation"), Lent: units(t, "lent"), Returned: units(t, "returned") / 2, Most: 8, Burst: units(t, "burst"), MostBurst: 8,
-		At: rapid.SampledFrom([]int64{0, w.now - 1, w.now, w.now + 1, w.now + 300_000}).Draw(t, "at")}}
+		At: quantity.StoreTime(rapid.SampledFrom([]quantity.StoreTime{0, w.now - 1, w.now, w.now + 1, w.now + 300_000}).Draw(t, "at"))}}
 	r := same(t, w, i, c, func(s *store.Store) []store.Result[algorithms.Credited] { return s.Credit(context.Background(), c) })
 	w.saw(n, r[0].Value.State, r[0].Value.LostAt)
 }
@@ -193,7 +197,7 @@ func (w *worlds) restore(t *rapid.T, i int) {
 	}
 	split := rapid.IntRange(0, len(peers)).Draw(t, "known peers")
 	c := algorithms.Restore{Fence: w.guard(t), Target: algorithms.Target{Key: modelledKey(n), Terms: modelled[n]}, LostAt: w.lostAt[n], Cap: 8, KnownPeers: peers[:split], UnknownPeers: peers[split:],
-		Use: algorithms.Use{Cell: w.cell(t, n), Units: units(t, "used"), At: w.now - units(t, "ago")*second}}
+		Use: algorithms.Use{Cell: w.cell(t, n), Units: units(t, "used"), At: quantity.StoreTime(int64(w.now) - int64(units(t, "ago")*quantity.Units(second)))}}
 	for _, peer := range c.KnownPeers {
 		c.Rows = append(c.Rows, algorithms.RememberedRow{Cell: w.cell(t, n), Peer: peer, Lent: units(t, "lent"), Returned: units(t, "returned")})
 	}
@@ -205,7 +209,7 @@ func (w *worlds) restore(t *rapid.T, i int) {
 func (w *worlds) book(t *rapid.T, i int) {
 	n, key, known := w.bucket(t)
 	c := []algorithms.Book{{Fence: w.guard(t), Target: algorithms.Target{Key: key, Terms: modelled[n], ExistsUntil: known}, Node: rapid.SampledFrom([]string{"n1", "n2"}).Draw(t, "node"),
-		Window: w.now/modelled[n].Window - rapid.Int64Range(0, 1).Draw(t, "windows ago"), Units: units(t, "units")}}
+		Window: quantity.Cell(int64(w.now)/modelled[n].Window - rapid.Int64Range(0, 1).Draw(t, "windows ago")), Units: units(t, "units")}}
 	r := same(t, w, i, c, func(s *store.Store) []store.Result[algorithms.Booked] { return s.Book(context.Background(), c) })
 	w.saw(n, algorithms.State{}, r[0].Value.LostAt)
 }
@@ -223,8 +227,8 @@ func (w *worlds) refund(t *rapid.T, i int) {
 
 // step sets the clock of both servers.
 func (w *worlds) step(by int64) {
-	w.now += by
-	w.driven.Set(time.UnixMicro(w.now))
+	w.now += quantity.StoreTime(by)
+	w.driven.Set(time.UnixMicro(int64(w.now)))
 }
 
 // copy copies the servers' present data, which may be promoted later.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -33,7 +34,7 @@ func TestDriven(t *testing.T) {
 		ask := func() algorithms.Decided { return decide(t, s, c) }
 
 		begun := now
-		if d := ask(); d.Now != now.UnixMicro() || d.Repeated || admitted(d) != 1 {
+		if d := ask(); d.Now != quantity.StoreTime(now.UnixMicro()) || d.Repeated || admitted(d) != 1 {
 			t.Errorf("%d: at %v: %+v", year, now, d)
 		}
 		const remembered = algorithms.RememberedFor * time.Millisecond
@@ -49,11 +50,11 @@ func TestDriven(t *testing.T) {
 			t.Errorf("%d: a request is remembered too long", year)
 		}
 		set(begun.AddDate(-1, 0, 0))
-		if held := ask(); held.Now != begun.Add(remembered).UnixMicro() {
+		if held := ask(); held.Now != quantity.StoreTime(begun.Add(remembered).UnixMicro()) {
 			t.Errorf("%d: a clock set back takes the store's time back to %d", year, held.Now)
 		}
 		set(begun.AddDate(20, 0, 0))
-		if later := ask(); later.Now != now.UnixMicro() || later.Repeated {
+		if later := ask(); later.Now != quantity.StoreTime(now.UnixMicro()) || later.Repeated {
 			t.Errorf("%d: twenty years on: %+v", year, later)
 		}
 		d.Restart()

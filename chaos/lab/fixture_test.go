@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -15,7 +16,7 @@ var first = store.Opening{Region: "eu", Epoch: epoch, Bootstrap: true}
 
 const long = int64(1) << 50
 
-func terms(entitlement int64) algorithms.Terms {
+func terms(entitlement quantity.Units) algorithms.Terms {
 	return algorithms.Terms{Kind: algorithms.FixedWindow, Window: long, Cell: long, Tick: 1, Entitlement: entitlement}
 }
 
@@ -25,7 +26,7 @@ func key(id string) string { return store.BucketKey(store.Whole, id) }
 func under(epoch string) algorithms.Fence { return algorithms.Fence{Epoch: epoch} }
 
 // charge is a call that charges costs to one bucket.
-func charge(id string, entitlement int64, costs ...int64) algorithms.Decide {
+func charge(id string, entitlement quantity.Units, costs ...quantity.Units) algorithms.Decide {
 	return algorithms.Decide{Fence: under(epoch), Commit: true, Costs: costs,
 		Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: key(id), Terms: terms(entitlement)}}}}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -19,7 +20,7 @@ type Twin struct {
 	service
 	shards store.Shards
 	held   map[store.Shard]*ledger
-	clock  func() int64
+	clock  func() quantity.StoreTime
 	replid string
 	starts int // number of restarts
 	opened int // number of secrets given out
@@ -28,21 +29,21 @@ type Twin struct {
 // ledger is the content of one shard.
 type ledger struct {
 	twin *algorithms.Twin
-	ends map[string]int64 // by key of a Once or a receipt: the server time at which it is forgotten
-	left int              // how many keys remained when all were last checked
+	ends map[string]quantity.StoreTime // by key of a Once or a receipt: the server time at which it is forgotten
+	left int                           // how many keys remained when all were last checked
 }
 
 // NewTwin returns an empty server of one shard. clock is its TIME, in µs, and replid its
 // master_replid. If replid is empty its data has no identity, as with the embedded Redis.
-func NewTwin(clock func() int64, replid string) *Twin {
+func NewTwin(clock func() quantity.StoreTime, replid string) *Twin {
 	return NewDividedTwin(clock, replid, store.Shards{store.Whole})
 }
 
 // NewDividedTwin returns an empty server that is divided into shards, as a Redis Cluster is.
-func NewDividedTwin(clock func() int64, replid string, shards store.Shards) *Twin {
+func NewDividedTwin(clock func() quantity.StoreTime, replid string, shards store.Shards) *Twin {
 	s := &Twin{shards: shards, held: map[store.Shard]*ledger{}, clock: clock, replid: replid}
 	for _, shard := range shards {
-		s.held[shard] = &ledger{twin: &algorithms.Twin{}, ends: map[string]int64{}}
+		s.held[shard] = &ledger{twin: &algorithms.Twin{}, ends: map[string]quantity.StoreTime{}}
 	}
 	return s
 }
@@ -169,7 +170,7 @@ func (s *Twin) newSecret() string {
 
 // decide answers the decide script, and remembers the Once of an admitted request until its time is
 // up.
-func (l *ledger) decide(now int64, c algorithms.Decide) algorithms.Decided {
+func (l *ledger) decide(now quantity.StoreTime, c algorithms.Decide) algorithms.Decided {
 	if c.Once == "" {
 		return l.twin.Decide(now, c)
 	}
@@ -182,7 +183,7 @@ func (l *ledger) decide(now int64, c algorithms.Decide) algorithms.Decided {
 }
 
 // refund answers the refund script, and remembers the receipt until its time is up.
-func (l *ledger) refund(now int64, c algorithms.Refund) algorithms.Refunded {
+func (l *ledger) refund(now quantity.StoreTime, c algorithms.Refund) algorithms.Refunded {
 	l.forget(c.Receipt, now)
 	l.forget(c.Once, now)
 	g := l.twin.Refund(now, c)
@@ -197,7 +198,7 @@ const fewestRemembered = 1000
 
 // remember keeps a key until a store time, in milliseconds. Whenever there are twice as many keys
 // as remained at the last check, it forgets those whose time is up.
-func (l *ledger) remember(key string, now, untilMillis int64) {
+func (l *ledger) remember(key string, now, untilMillis quantity.StoreTime) {
 	l.ends[key] = untilMillis * 1000
 	if len(l.ends) < 2*l.left+fewestRemembered {
 		return
@@ -209,7 +210,7 @@ func (l *ledger) remember(key string, now, untilMillis int64) {
 }
 
 // forget forgets a key whose time is up.
-func (l *ledger) forget(key string, now int64) {
+func (l *ledger) forget(key string, now quantity.StoreTime) {
 	if end, remembered := l.ends[key]; remembered && now >= end {
 		l.twin.Forget(key)
 		delete(l.ends, key)

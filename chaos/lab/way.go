@@ -8,6 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -59,7 +60,7 @@ func (w *Way) Close() error {
 
 // trip makes a round trip to the current server, which is locked while run is called. The error
 // says why no reply comes back.
-func (w *Way) trip(ctx context.Context, calls int, run func(s *Twin, now int64)) error {
+func (w *Way) trip(ctx context.Context, calls int, run func(s *Twin, now quantity.StoreTime)) error {
 	w.mu.Lock()
 	s, closed := w.server, w.closed
 	w.mu.Unlock()
@@ -101,7 +102,7 @@ func (w *Way) Exec(ctx context.Context, calls []store.Call) []store.Reply {
 
 // execIn makes the round trip to one shard.
 func (w *Way) execIn(ctx context.Context, shard store.Shard, places []int, calls []store.Call, replies []store.Reply) {
-	lost := w.trip(ctx, len(places), func(s *Twin, now int64) {
+	lost := w.trip(ctx, len(places), func(s *Twin, now quantity.StoreTime) {
 		l := s.held[shard]
 		for _, i := range places {
 			replies[i].Replid = s.replid
@@ -121,7 +122,7 @@ func (w *Way) execIn(ctx context.Context, shard store.Shard, places []int, calls
 }
 
 // run has the twin answer a call.
-func (l *ledger) run(now int64, op store.Operation) {
+func (l *ledger) run(now quantity.StoreTime, op store.Operation) {
 	switch o := op.(type) {
 	case *store.Op[algorithms.Decide, algorithms.Decided]:
 		o.Answer = l.decide(now, o.Call)
@@ -153,7 +154,7 @@ func (l *ledger) run(now int64, op store.Operation) {
 }
 
 // visit makes a round trip that runs something other than calls.
-func (w *Way) visit(ctx context.Context, name string, run func(s *Twin, now int64)) error {
+func (w *Way) visit(ctx context.Context, name string, run func(s *Twin, now quantity.StoreTime)) error {
 	if lost := w.trip(ctx, 0, run); lost != nil {
 		return store.Failed(inMemory, name, lost)
 	}
@@ -163,15 +164,15 @@ func (w *Way) visit(ctx context.Context, name string, run func(s *Twin, now int6
 // Look implements store.Servers.
 func (w *Way) Look(ctx context.Context, shard store.Shard, nothing algorithms.Open) (store.Found, error) {
 	found := store.Found{Server: inMemory}
-	err := w.visit(ctx, "open the store", func(s *Twin, now int64) {
-		found.Opened, found.Replid, found.Clock = s.held[shard].twin.Open(now, nothing), s.replid, time.UnixMicro(now)
+	err := w.visit(ctx, "open the store", func(s *Twin, now quantity.StoreTime) {
+		found.Opened, found.Replid, found.Clock = s.held[shard].twin.Open(now, nothing), s.replid, time.UnixMicro(int64(now))
 	})
 	return found, err
 }
 
 // Ping implements store.Servers.
 func (w *Way) Ping(ctx context.Context, _ store.Shard) error {
-	return w.visit(ctx, "ping", func(*Twin, int64) {})
+	return w.visit(ctx, "ping", func(*Twin, quantity.StoreTime) {})
 }
 
 // TryRights implements store.Servers. Nothing is refused.
@@ -180,5 +181,5 @@ func (w *Way) TryRights(context.Context, store.Shard) error { return nil }
 // Memory implements store.Servers. It reports nothing.
 func (w *Way) Memory(ctx context.Context, _ store.Shard) (store.Memory, error) {
 	m := store.Memory{Server: inMemory}
-	return m, w.visit(ctx, "read its memory", func(*Twin, int64) {})
+	return m, w.visit(ctx, "read its memory", func(*Twin, quantity.StoreTime) {})
 }

@@ -7,21 +7,22 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/store"
 )
 
 // atNoon is a server and a node whose clocks show the same time, which the test may change.
-func atNoon(replid string) (now *int64, server *Twin, node func() *store.Store) {
-	now = new(int64)
-	*now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC).UnixMicro()
-	server = NewTwin(func() int64 { return *now }, replid)
+func atNoon(replid string) (now *quantity.StoreTime, server *Twin, node func() *store.Store) {
+	now = new(quantity.StoreTime)
+	*now = quantity.StoreTime(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC).UnixMicro())
+	server = NewTwin(func() quantity.StoreTime { return *now }, replid)
 	return now, server, func() *store.Store {
-		s, _ := server.Connect(func() time.Time { return time.UnixMicro(*now) })
+		s, _ := server.Connect(func() time.Time { return time.UnixMicro(int64(*now)) })
 		return s
 	}
 }
 
-func usedAt(t *testing.T, m *store.Store, id string) int64 {
+func usedAt(t *testing.T, m *store.Store, id string) quantity.Units {
 	t.Helper()
 	r, err := m.Inspect(t.Context(), algorithms.Inspect{Fence: under(epoch), Target: algorithms.Target{Key: store.BucketKey(store.Whole, id), Terms: terms(10)}})
 	if err != nil {
@@ -34,7 +35,7 @@ func usedAt(t *testing.T, m *store.Store, id string) int64 {
 // there does not count, and the store is opened anew as after a loss.
 func TestTwinFailsOver(t *testing.T) {
 	now, server, _ := atNoon("a")
-	m, way := server.Connect(func() time.Time { return time.UnixMicro(*now) })
+	m, way := server.Connect(func() time.Time { return time.UnixMicro(int64(*now)) })
 	opened := mustOpen(t, m, first)
 	replica := server.Replica("b")
 	charged := m.Decide(t.Context(), []algorithms.Decide{charge("k", 10, 3)})[0]
@@ -65,7 +66,7 @@ func TestTwinUnreached(t *testing.T) {
 		name string
 		fail func(*Twin)
 		ran  bool // as far as the caller can know
-		used int64
+		used quantity.Units
 	}{
 		{"down", func(s *Twin) { s.SetDown(true) }, false, 0},
 		{"lost on the way", func(s *Twin) { s.FailNext(1) }, true, 0},
@@ -119,7 +120,7 @@ func TestTwinForgets(t *testing.T) {
 	}
 	const aMinutes = 60 // remembered requests at a time
 	for i := range 5 * fewestRemembered {
-		*now += second
+		*now += quantity.StoreTime(second)
 		if d := request(i); d.Repeated || admitted(d) != 1 {
 			t.Fatalf("request %d: %+v", i, d)
 		}

@@ -5,12 +5,12 @@ var arithmetic = []Mutant{
 		Name: "token-bucket-settles-late", Hole: "settle before a share change",
 		Rule: "a token bucket is refilled at the old share before the share changes",
 		Edits: []Edit{{"algorithms/token_bucket.go",
-			`t.level += tokens * t.ticks
+			`t.level += tokens * quantity.Units(t.ticks)
 	t.dirty = true
 }
 
 func (t *tokens) refund`,
-			`t.level += tokens * t.ticks
+			`t.level += tokens * quantity.Units(t.ticks)
 	t.dirty = t.dirty || tokens != 0
 }
 
@@ -21,7 +21,7 @@ func (t *tokens) refund`}},
 	{
 		Name: "queue-settles-late", Hole: "settle before a share change",
 		Rule:   "a queue's work is done at the old share before the share changes",
-		Edits:  []Edit{{"algorithms/leaky_bucket.go", `func (q *queue) settle(int64) { q.dirty = true }`, `func (q *queue) settle(int64) {}`}},
+		Edits:  []Edit{{"algorithms/leaky_bucket.go", `func (q *queue) settle(quantity.Units) { q.dirty = true }`, `func (q *queue) settle(quantity.Units) {}`}},
 		Breaks: "ceiling: pooled queue overfull", Under: "none; rights move",
 		Test: Test{"./algorithms", "TestPromisedTurnsAreNotLent"},
 	},
@@ -39,7 +39,7 @@ func (t *tokens) refund`}},
 			`l = h.change(l, c.Cell, c.Peer, heard, heard.BurstBorrowed-row.BurstBorrowed)`,
 			`tokens := heard.BurstBorrowed - row.BurstBorrowed
 		if h.Kind.Bucket() && heard.Borrowed > row.Borrowed && c.Cell == h.cell {
-			tokens += (heard.Borrowed - row.Borrowed) * (h.now - h.cell*h.Cell) / h.Window
+			tokens += (heard.Borrowed - row.Borrowed) * quantity.Units(h.now.Sub(h.cell.OpensAt(h.Cell))) / quantity.Units(h.Window)
 		}
 		l = h.change(l, c.Cell, c.Peer, heard, tokens)`}},
 		Breaks: "ceiling: pooled bucket below zero", Under: "none; credits late in a cell",
@@ -51,10 +51,10 @@ func (t *tokens) refund`}},
 		Rule: "at a cell's end the level is clipped to the capacity without borrowed burst",
 		Edits: []Edit{
 			{"algorithms/token_bucket.go",
-				`if t.level += share * ticks; t.level > full {
+				`if t.level += share * quantity.Units(ticks); t.level > full {
 		t.level, t.mark = full, end
 	}`,
-				`t.level = max(t.level, min(t.level+share*ticks, full))`},
+				`t.level = max(t.level, min(t.level+share*quantity.Units(ticks), full))`},
 			{"algorithms/token_bucket.go",
 				`t.clip(full)
 	if t.level`,
@@ -66,7 +66,7 @@ func (t *tokens) refund`}},
 	{
 		Name: "lends-promised-turns", Hole: "queue turns across cells",
 		Rule:   "a cell's rate may be lent only from the last promised turn on",
-		Edits:  []Edit{{"algorithms/leaky_bucket.go", `if q.next > max(q.tick, cell*q.cells) {`, `if q.next < 0 {`}},
+		Edits:  []Edit{{"algorithms/leaky_bucket.go", `if q.next > max(q.tick, int64(cell)*q.cells) {`, `if q.next < 0 {`}},
 		Breaks: "ceiling: turns closer than the pooled queue's", Under: "none; a lender with a backlog is asked",
 		Test: Test{"./algorithms", "TestPromisedTurnsAreNotLent"},
 	},
@@ -74,7 +74,7 @@ func (t *tokens) refund`}},
 		Name: "turns-at-the-present-share", Hole: "queue turns across cells",
 		Rule: "turns are computed cell by cell, beyond the last row at the entitlement",
 		Edits: []Edit{{"algorithms/rate.go",
-			`case share > 0 && (to < 0 || work <= share*(to-from)):`,
+			`case share > 0 && (to < 0 || work <= share*quantity.Units(to-from)):`,
 			`case share > 0:`}},
 		Breaks: "ceiling: turns closer than the pooled queue's", Under: "none; a backlog longer than a cell with a borrowed rate",
 		Test: Test{"./algorithms", "TestTurnsAreComputedCellByCell"},
@@ -96,7 +96,7 @@ func (t *tokens) refund`}},
 	}
 	t.write(t.level, t.at, t.mark)`,
 			`func (t *tokens) save() {
-	t.write(floorDiv(t.level, t.ticks)*t.ticks, t.at, t.mark)`}},
+	t.write(floorDiv(t.level, t.ticks)*quantity.Units(t.ticks), t.at, t.mark)`}},
 		Breaks: "use: a slow bucket that is asked often starves", Under: "none; a rate of less than a unit between requests",
 		Within: 300,
 	},

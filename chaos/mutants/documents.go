@@ -48,7 +48,7 @@ var documents = []Mutant{
 		Rule: "entitlements come from the document, never from who answers",
 		Edits: []Edit{{"allocator/exchange/machine.go",
 			`if v.Epoch == m.epoch {`,
-			`alive := int64(1)
+			`alive := quantity.Units(1)
 		for _, p := range m.peers {
 			if !p.degraded(now) {
 				alive++

@@ -50,7 +50,7 @@ var dynamics = []Mutant{
 		Name: "never-forgets", Hole: "idle key that never lets go of its state",
 		Rule: "a bucket that nobody uses or asks about is forgotten",
 		Edits: []Edit{{"allocator/exchange/machine.go",
-			`idle := now-v.active > idleAfter && (`,
+			`idle := now.Sub(v.active) > idleAfter && (`,
 			`idle := now < 0 && (`}},
 		Breaks: "liveness: state returns to its base line", Under: "none; keys used once",
 		Test: Test{"./allocator/exchange", "TestMovedRightsAreRemembered"},

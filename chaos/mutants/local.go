@@ -5,8 +5,8 @@ var local = []Mutant{
 		Name: "each-node-spends-it-all", Hole: "store out of reach for some nodes only",
 		Rule: "without its store a node spends its part of the entitlement, by the number of nodes configured",
 		Edits: []Edit{{"allocator/bounds.go",
-			`part := (entitlement - Part(entitlement, lendingPPM)) / nodes`,
-			`part := (entitlement - Part(entitlement, lendingPPM)) / min(nodes, 1)`}},
+			`part := (entitlement - Part(entitlement, lendingPPM)) / quantity.Units(nodes)`,
+			`part := (entitlement - Part(entitlement, lendingPPM)) / quantity.Units(min(nodes, 1))`}},
 		Breaks: "ceiling: more above L than the printed bound of local", Under: "a store out of reach for both nodes of a region",
 		Test: Test{"./allocator", "TestLocalPart"},
 	},
@@ -14,16 +14,16 @@ var local = []Mutant{
 		Name: "spends-what-may-be-lent", Hole: "store out of reach for some nodes only",
 		Rule: "without its store a node spends nothing that may have been lent",
 		Edits: []Edit{{"allocator/bounds.go",
-			`part := (entitlement - Part(entitlement, lendingPPM)) / nodes`,
-			`part := (entitlement - Part(entitlement, 0)) / nodes`}},
+			`part := (entitlement - Part(entitlement, lendingPPM)) / quantity.Units(nodes)`,
+			`part := (entitlement - Part(entitlement, 0)) / quantity.Units(nodes)`}},
 		Breaks: "ceiling: more above L than the printed bound of local", Under: "a store out of reach while its region's rights are lent",
 		Test: Test{"./allocator", "TestLocalPart"},
 	},
 	{
 		Name: "reserve-undivided", Hole: "store out of reach for some nodes only",
 		Rule: "a reserve is divided by the number of nodes configured",
-		Edits: []Edit{{"allocator/bounds.go", `return units / nodes
-}`, `return units / min(nodes, 1)
+		Edits: []Edit{{"allocator/bounds.go", `return units / quantity.Units(nodes)
+}`, `return units / quantity.Units(min(nodes, 1))
 }`}},
 		Breaks: "ceiling: above L, where the printed bound is 0", Under: "a store out of reach for both nodes; local_reserve",
 		Flags:  []string{"--limits", "1", "--algorithm", "fixed_window", "--window", "10s", "--faults", "store-down", "--nodes", "2"},

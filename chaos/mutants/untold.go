@@ -103,7 +103,7 @@ var untold = []Mutant{
 		Name: "full-memory-vouches", Hole: "memory of a node is full",
 		Rule: "a node that had no room to note that it used a bucket does not say of any that it did not",
 		Edits: []Edit{
-			{"region/rights/lastseen.go", `raise(&s.since, now)`, `raise(&s.since, 0)`},
+			{"region/rights/lastseen.go", `raise(&s.since, int64(now))`, `raise(&s.since, 0)`},
 		},
 		Breaks: "ceiling: a label above L", Under: "more buckets than are remembered, then FLUSHALL",
 		Test: Test{"./region/rights", "TestWhoHasNoRoomVouchesForNothing"},

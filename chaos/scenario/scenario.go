@@ -9,6 +9,7 @@ import (
 	"github.com/quotad/quotad/chaos/oracle"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/policy/strictyaml"
+	"github.com/quotad/quotad/quantity"
 )
 
 // Scenario is a valid scenario. It never changes after [Parse].
@@ -157,14 +158,14 @@ func (s *Scenario) Watched() []Bucket {
 			continue
 		}
 		entry := s.limit(l.Limit)
-		b.Algorithm, b.Units, b.Burst, b.Window = string(entry.Algorithm), entry.Limit, entry.Burst, entry.Window
+		b.Algorithm, b.Units, b.Burst, b.Window = string(entry.Algorithm), int64(entry.Limit), int64(entry.Burst), entry.Window
 		b.Splits = map[string]int64{}
-		total := int64(0)
+		total := quantity.Units(0)
 		for _, w := range entry.Weights {
 			total += w
 		}
 		for i, r := range s.document.Regions {
-			b.Splits[r.Name] = (entry.Limit*entry.Weights[i] + total - 1) / total
+			b.Splits[r.Name] = int64((entry.Limit*entry.Weights[i] + total - 1) / total)
 		}
 		all = append(all, b)
 	}

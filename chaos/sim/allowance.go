@@ -3,14 +3,15 @@ package sim
 import (
 	"math"
 
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/admit"
 )
 
 // allowance is an excess above the ceiling that the printed bounds allow for one thing that
 // happened. It holds in the cells that overlap from..to, and in no others.
 type allowance struct {
-	from, to int64 // store time, µs since 1970
-	units    int64
+	from, to quantity.StoreTime // store time, µs since 1970
+	units    quantity.Units
 	cause    string
 }
 
@@ -19,41 +20,41 @@ type allowance struct {
 // For a bucket it may show from now on for ever: a bucket that is always asked for all it has never
 // makes up for the excess. If rights are concerned, it may also show in the next cell, for which
 // rights may already have been promised.
-func (b *bucket) allow(r *region, units int64, cause string, rights bool) {
-	from, to := r.clock()+min(r.storeAhead, 0), r.latest()
+func (b *bucket) allow(r *region, units quantity.Units, cause string, rights bool) {
+	from, to := r.clock().Add(min(r.storeAhead, 0)), r.latest()
 	switch k := b.limit.kind(); {
 	case k.Bucket():
 		to = math.MaxInt64
 	case k.Sliding():
-		to += 2 * b.limit.policy.Window.Microseconds()
+		to += quantity.StoreTime(2 * b.limit.policy.Window.Microseconds())
 	case rights:
-		to += b.cell()
+		to += quantity.StoreTime(b.cell())
 	}
-	b.excused = max(b.excused, to/b.cell()+1)
+	b.excused = max(b.excused, quantity.Cell(int64(to)/b.cell()+1))
 	b.allowFor(from, to, units, cause)
 }
 
 // allowUse is allow for an excess of use alone: the shares of all regions still add up.
-func (b *bucket) allowUse(r *region, units int64, cause string) {
+func (b *bucket) allowUse(r *region, units quantity.Units, cause string) {
 	was := b.excused
 	b.allow(r, units, cause, false)
 	b.excused = was
 }
 
-func (b *bucket) allowFor(from, to, units int64, cause string) {
+func (b *bucket) allowFor(from, to quantity.StoreTime, units quantity.Units, cause string) {
 	if units > 0 {
 		b.allowances = append(b.allowances, allowance{from, to, units, cause})
 	}
 }
 
 // allowedIn returns the units that may be admitted above the ceiling in a cell, and the causes.
-func (b *bucket) allowedIn(cell int64) (units int64, causes []string) {
+func (b *bucket) allowedIn(cell quantity.Cell) (units quantity.Units, causes []string) {
 	units = b.forClocks
 	if units > 0 {
 		causes = append(causes, "clocks apart")
 	}
 	for _, a := range b.allowances {
-		if a.from < (cell+1)*b.cell() && cell*b.cell() <= a.to {
+		if a.from < (cell + 1).OpensAt(b.cell()) && cell.OpensAt(b.cell()) <= a.to {
 			units += a.units
 			causes = append(causes, a.cause)
 		}
@@ -79,42 +80,45 @@ func (b *bucket) spentAlone(r *region) bool {
 
 // usage says when a node last admitted something of a bucket through its store.
 type usage struct {
-	now    int64 // µs since the start
-	at     int64 // store time
-	losses int   // how many times the store had lost data by then
+	now    int64              // µs since the start
+	at     quantity.StoreTime // store time
+	losses int                // how many times the store had lost data by then
 }
 
 // admits records that a node admitted units of a bucket through its store.
-func (n *node) admits(b *bucket, d admit.Decision, units int64) {
+func (n *node) admits(b *bucket, d admit.Decision, units quantity.Units) {
 	if d.At == 0 {
 		return
 	}
 	n.lately[b] = usage{n.w.now, d.At, n.r.losses}
 	n.onACopy(b, units)
-	b.paces[n.r.index].add(n.w.now, d.At/b.limit.policy.Window.Microseconds(), units)
+	b.paces[n.r.index].add(n.w.now, int64(d.At)/b.limit.policy.Window.Microseconds(), units)
 }
 
 // knows returns the store time until which a node knows that a bucket is in its store: the end of
 // the cell in which the node last used it. It returns 0 if the node does not know.
-func (n *node) knows(b *bucket) int64 {
+func (n *node) knows(b *bucket) quantity.StoreTime {
 	u, used := n.lately[b]
 	if !used || u.losses != n.r.losses {
 		return 0
 	}
-	return (u.at/b.cell() + 1) * b.cell()
+	return quantity.StoreTime((int64(u.at)/b.cell() + 1) * b.cell())
 }
 
 // pace measures how fast a region admits units of one bucket.
 type pace struct {
-	last  []admission // in the last second
-	sum   int64       // units of last
-	peaks map[int64]int64
+	last  []admission    // in the last second
+	sum   quantity.Units // units of last
+	peaks map[int64]quantity.Units
 }
 
-type admission struct{ at, units int64 }
+type admission struct {
+	at    int64
+	units quantity.Units
+}
 
 // add records units admitted at a time (µs since the start) in a window.
-func (p *pace) add(at, window, units int64) {
+func (p *pace) add(at, window int64, units quantity.Units) {
 	const second = 1_000_000
 	p.last, p.sum = append(p.last, admission{at, units}), p.sum+units
 	for p.last[0].at <= at-second {
@@ -122,11 +126,13 @@ func (p *pace) add(at, window, units int64) {
 		p.last = p.last[1:]
 	}
 	if p.peaks == nil {
-		p.peaks = map[int64]int64{}
+		p.peaks = map[int64]quantity.Units{}
 	}
 	p.peaks[window] = max(p.peaks[window], p.sum)
 }
 
 // fastest returns the most units admitted in any second of a window or of the window before it, at
 // least 1.
-func (p *pace) fastest(window int64) int64 { return max(p.peaks[window], p.peaks[window-1], 1) }
+func (p *pace) fastest(window int64) quantity.Units {
+	return max(p.peaks[window], p.peaks[window-1], 1)
+}

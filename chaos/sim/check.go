@@ -4,6 +4,7 @@ import (
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
 	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/admit"
 	"github.com/quotad/quotad/region/store"
 )
@@ -43,13 +44,16 @@ type holding struct {
 	out   []lentOf // what it lends of its own rights, by cell
 }
 
-type lentOf struct{ cell, units, burst int64 }
+type lentOf struct {
+	cell         quantity.Cell
+	units, burst quantity.Units
+}
 
 // checkLedger checks conservation: the shares of a cell add up to at most the limit, no region
 // lends more than it may, no region counts rights that it was not given, and no row falls.
 func (w *world) checkLedger(b *bucket) {
 	held := make([]holding, len(w.regions))
-	var total, bursts, free int64
+	var total, bursts, free quantity.Units
 	for i, r := range w.regions {
 		if b.gone[i] == nil && !r.stale {
 			held[i].Inspected, held[i].known = r.store.inspect(b)
@@ -71,13 +75,13 @@ func (w *world) checkLedger(b *bucket) {
 
 // checkShares checks that the shares of each cell add up to at most the limit, and that no region
 // has used more than its share.
-func (w *world) checkShares(b *bucket, held []holding, total int64) {
+func (w *world) checkShares(b *bucket, held []holding, total quantity.Units) {
 	for i := range held {
 		if !held[i].known {
 			continue
 		}
 		for cell := max(held[i].Cell, b.excused+1); cell <= held[i].Cell+1; cell++ {
-			var sum int64
+			var sum quantity.Units
 			for j := range held {
 				switch {
 				case !held[j].known:
@@ -165,7 +169,7 @@ func (w *world) indexOf(name string) int {
 	return -1
 }
 
-func rowOf(rows []algorithms.PeerRow, cell int64, peer string) algorithms.Row {
+func rowOf(rows []algorithms.PeerRow, cell quantity.Cell, peer string) algorithms.Row {
 	for _, row := range rows {
 		if row.Cell == cell && row.Peer == peer {
 			return row.Row
@@ -244,17 +248,17 @@ func (n *node) checkDurable(m exchange.Message, r exchange.Reply) {
 // checkTime checks that the time of a store's shard does not fall, whatever its clock shows and
 // whatever it loses. After a loss it may fall by lag: the nodes that restore it may last have heard
 // its time so long ago. No cell is shorter than lag, and the recovery also closes the next cell.
-func (n *node) checkTime(of *bucket, at int64) {
+func (n *node) checkTime(of *bucket, at quantity.StoreTime) {
 	shard := store.ShardOf(n.w.keyOf(of))
 	shown := n.r.shown[shard]
-	if at < shown-n.r.lag() {
-		n.w.breaks("time", "%s: the store's time falls by %d µs, to %d", n.name, shown-at, at)
+	if at < shown.Add(-n.r.lag()) {
+		n.w.breaks("time", "%s: the store's time falls by %d µs, to %d", n.name, shown.Sub(at), at)
 	}
 	n.r.shown[shard] = max(shown, at)
 }
 
 // latestShown returns the latest store time that a decision of the region has shown, µs since 1970.
-func (r *region) latestShown() (latest int64) {
+func (r *region) latestShown() (latest quantity.StoreTime) {
 	for _, shown := range r.shown {
 		latest = max(latest, shown)
 	}
@@ -288,7 +292,7 @@ func (n *node) checkSplit(b *bucket, d admit.Decision) {
 	if r.alone < 0 || b.spec == nil || w.back > 0 {
 		return
 	}
-	opened := w.now - (d.At - d.Cell*b.cell())
+	opened := w.now - d.At.Sub(d.Cell.OpensAt(b.cell()))
 	if opened < r.alone+underway+b.cell() {
 		return
 	}

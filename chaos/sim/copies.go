@@ -1,10 +1,13 @@
 package sim
 
-import "github.com/quotad/quotad/allocator"
+import (
+	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/quantity"
+)
 
 // copied describes a copy of a region's store at the time the copy was made.
 type copied struct {
-	mark int64 // the latest time that the store had shown, µs since 1970
+	mark quantity.StoreTime // the latest time that the store had shown, µs since 1970
 }
 
 // beat is how often each node reads the store's time, µs.
@@ -36,7 +39,7 @@ func (w *world) putBack(r *region, c copied) {
 
 // onACopy allows what such a node admits until another node notices, within one beat. A node that
 // was dead when the copy was put back is in its next life by now.
-func (n *node) onACopy(b *bucket, units int64) {
+func (n *node) onACopy(b *bucket, units quantity.Units) {
 	r := n.r
 	if life, behind := r.behind[n]; r.stale && behind && n.life-life <= 1 && n.w.now-r.backAt <= beat {
 		b.allowUse(r, units, "node of "+r.name+" that knew nothing later than a copy")

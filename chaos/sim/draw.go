@@ -9,6 +9,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/quantity"
 )
 
 // Config says what kind of plans to draw.
@@ -25,7 +26,7 @@ type Config struct {
 	Spanning  bool            // add requests over several shards and calls of several requests
 	Only      []int           // IDs of the acts to keep; nil: all
 
-	lowered int64 // see Plan.lowered
+	lowered quantity.Units // see Plan.lowered
 }
 
 // drawing is a plan that is being drawn.
@@ -211,10 +212,10 @@ func (d *drawing) load() {
 			case Burst:
 				a.For = min(a.For, one(d, int64(1000), 50_000, 500_000))
 				a.Amount = d.within(5, 30)
-				a.Cost = max(d.limits[l]/one(d, int64(4), 10, 30), 1)
+				a.Cost = quantity.Units(max(d.limits[l]/one(d, int64(4), 10, 30), 1))
 			case Edge:
 				a.Amount = d.within(4, 12)
-				a.Cost = max(d.limits[l]/one(d, int64(2), 5, 10, 30), 1)
+				a.Cost = quantity.Units(max(d.limits[l]/one(d, int64(2), 5, 10, 30), 1))
 				if cell := algorithms.CellLength(d.kinds[l], d.windows[l]); a.For < 3*cell {
 					a.At, a.For = d.Int64N(max(d.plan.Heal-3*cell, 1)), 3*cell
 					a.For = min(a.For, d.plan.Heal-a.At)
@@ -223,7 +224,7 @@ func (d *drawing) load() {
 				// In units a second, below the limit or above it.
 				want := perSecond * one(d, int64(3), 8, 12, 20, 40) / 10
 				a.Amount = min(max(want*1000, 500), one(d, int64(4_000), 10_000, 20_000))
-				a.Cost = max(want*1000/a.Amount, 1) * 2
+				a.Cost = quantity.Units(max(want*1000/a.Amount, 1) * 2)
 			}
 			d.add(a)
 		}
@@ -240,8 +241,8 @@ func (d *drawing) ambush(l int, perSecond int64) {
 		eager := d.IntN(len(d.plan.Regions))
 		idle := (eager + 1 + d.IntN(len(d.plan.Regions)-1)) % len(d.plan.Regions)
 		amount := min(max(perSecond*1500, 1000), 20_000)
-		d.add(Act{Do: Steady, At: at, For: length, Region: eager, Limit: l, Amount: amount, Cost: max(perSecond*3000/amount, 1)})
-		d.add(Act{Do: Edge, At: at, For: length, Region: idle, Limit: l, Amount: d.within(6, 14), Cost: max(d.limits[l]/d.within(3, 12), 1)})
+		d.add(Act{Do: Steady, At: at, For: length, Region: eager, Limit: l, Amount: amount, Cost: quantity.Units(max(perSecond*3000/amount, 1))})
+		d.add(Act{Do: Edge, At: at, For: length, Region: idle, Limit: l, Amount: d.within(6, 14), Cost: quantity.Units(max(d.limits[l]/d.within(3, 12), 1))})
 	}
 }
 

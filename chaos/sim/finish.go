@@ -6,6 +6,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/admit"
 )
 
@@ -14,7 +15,7 @@ import (
 type probe struct {
 	b                 *bucket
 	r                 *region
-	offered, admitted int64 // in the last third of the time after Heal
+	offered, admitted quantity.Units // in the last third of the time after Heal
 	withoutStore      int64
 	demanding         bool // it should be granted most of what it asks for
 }
@@ -32,12 +33,12 @@ func (w *world) probeAll() {
 		w.probes = append(w.probes, p)
 		units, per := p.demand()
 		p.demanding = p.mayDemand()
-		var due int64
+		var due quantity.Units
 		var again func()
 		again = func() {
 			due += units * probeEach
-			if cost := due / per; cost > 0 {
-				due -= cost * per
+			if cost := due / quantity.Units(per); cost > 0 {
+				due -= cost * quantity.Units(per)
 				p.ask(cost)
 			}
 			if w.now < w.plan.End-probeEach {
@@ -49,7 +50,7 @@ func (w *world) probeAll() {
 }
 
 // demand returns what a probe asks for: units in per µs, 80 % of the most that the region may hold.
-func (p *probe) demand() (units, per int64) {
+func (p *probe) demand() (units quantity.Units, per int64) {
 	e := p.b.exposure(1)
 	f := p.b.spec.Entitlements[p.r.name]
 	most := f
@@ -72,7 +73,7 @@ func (p *probe) mayDemand() bool {
 	w, l := p.r.w, p.b.limit
 	tail := w.plan.End - w.plan.Heal
 	units, per := p.demand()
-	fits := !l.kind().Bucket() || p.b.spec.Bursts[p.r.name]*per >= units*probeEach
+	fits := !l.kind().Bucket() || p.b.spec.Bursts[p.r.name]*quantity.Units(per) >= units*probeEach
 	windows := int64(4)
 	// After a loss, all is closed for three windows, and the loss may be noticed late.
 	if l.kind().Sliding() {
@@ -94,7 +95,7 @@ func (p *Plan) farthest() (most int64) {
 
 // part returns the maximum cost of one request of the probe: a fiftieth of the limit, and no more
 // than fits into the region's bucket.
-func (p *probe) part() int64 {
+func (p *probe) part() quantity.Units {
 	part := p.b.limit.policy.Limit / 50
 	if p.b.limit.kind().Bucket() {
 		part = min(part, p.b.spec.Bursts[p.r.name])
@@ -103,7 +104,7 @@ func (p *probe) part() int64 {
 }
 
 // ask asks for units, and counts what is admitted in the last third of the time after Heal.
-func (p *probe) ask(cost int64) {
+func (p *probe) ask(cost quantity.Units) {
 	w := p.r.w
 	n := p.r.nodes[int(w.now/100_000)%len(p.r.nodes)]
 	for cost > 0 {
@@ -186,8 +187,8 @@ func (w *world) checkJudge(b *bucket) {
 	}
 	over := b.judge.Excesses(w.plan.Keys[b.key])
 	for _, cell := range slices.Sorted(maps.Keys(over)) {
-		allowed, causes := b.allowedIn(cell)
-		if over[cell] > allowed {
+		allowed, causes := b.allowedIn(quantity.Cell(cell))
+		if over[cell] > int64(allowed) {
 			text := ""
 			for _, one := range v.Violations {
 				if one.Cell == cell {
@@ -195,7 +196,7 @@ func (w *world) checkJudge(b *bucket) {
 				}
 			}
 			w.breaks("ceiling", "limit %s key %d (%s): cell %d is %d above the ceiling, %d of it allowed %v: %s",
-				b.limit.policy.Name, b.key, b.limit.kind(), cell, over[cell], allowed, causes, text)
+				b.limit.policy.Name, b.key, b.limit.kind(), cell, over[int64(cell)], allowed, causes, text)
 			return
 		}
 	}

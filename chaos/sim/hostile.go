@@ -9,6 +9,7 @@ import (
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator/exchange"
 	hintv1 "github.com/quotad/quotad/proto/hint/v1"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/peer"
 )
 
@@ -36,10 +37,10 @@ func (w *world) lie(a Act) {
 // untrueHint returns an encoded hint with amounts from the plausible to the impossible.
 func (w *world) untrueHint(random *rand.Rand, r *region, a Act) []byte {
 	b := w.limits[a.Limit%len(w.limits)].buckets[a.Key]
-	amount := func() int64 { return wild(random, b.limit.policy.Limit) }
+	amount := func() quantity.Units { return wild(random, b.limit.policy.Limit) }
 	h := &hintv1.Hint{Region: r.name, Node: fmt.Sprintf("n%d", 1+random.IntN(3)), Bucket: []byte(b.id), Incarnation: random.Uint64(),
-		Sequence: random.Uint64(), Cell: w.wall()/b.cell() + random.Int64N(3) - 1, Used: amount(), RateMilli: amount(), Share: amount(),
-		Spare: amount(), Total: amount(), SpareBurst: amount()}
+		Sequence: random.Uint64(), Cell: w.wall()/b.cell() + random.Int64N(3) - 1, Used: int64(amount()), RateMilli: int64(amount()), Share: int64(amount()),
+		Spare: int64(amount()), Total: int64(amount()), SpareBurst: int64(amount())}
 	// This lets true hints be believed again.
 	if random.IntN(2) == 0 {
 		h.Incarnation, h.Sequence = 0, 0
@@ -50,18 +51,18 @@ func (w *world) untrueHint(random *rand.Rand, r *region, a Act) []byte {
 }
 
 // wild returns an amount up to twice the limit, zero, a negative one, or an impossibly large one.
-func wild(random *rand.Rand, limit int64) int64 {
+func wild(random *rand.Rand, limit quantity.Units) quantity.Units {
 	switch random.IntN(6) {
 	case 0:
 		return 0
 	case 1:
-		return -random.Int64N(limit + 1)
+		return quantity.Units(-random.Int64N(int64(limit + 1)))
 	case 2:
-		return algorithms.MaxUnits + random.Int64N(3) - 1
+		return quantity.Units(algorithms.MaxUnits + random.Int64N(3) - 1)
 	case 3:
-		return 1<<62 + random.Int64N(1<<61)
+		return quantity.Units(1<<62 + random.Int64N(1<<61))
 	}
-	return random.Int64N(2*limit + 1)
+	return quantity.Units(random.Int64N(int64(2*limit + 1)))
 }
 
 // forge sends a region messages in the name of another region, which none of its nodes sent. Only a
@@ -82,7 +83,7 @@ func (w *world) forge(a Act) {
 		}
 		for range 1 + random.IntN(3) {
 			limit := b.limit.policy.Limit
-			m.Asks = append(m.Asks, exchange.Ask{Bucket: b.id, Cell: w.wall()/b.cell() + random.Int64N(4) - 1, Returned: wild(random, limit),
+			m.Asks = append(m.Asks, exchange.Ask{Bucket: b.id, Cell: quantity.Cell(w.wall()/b.cell() + random.Int64N(4) - 1), Returned: wild(random, limit),
 				Lent: wild(random, limit), Burst: wild(random, limit)})
 		}
 		bytes, err := peer.MarshalMessage(m)

@@ -8,6 +8,7 @@ import (
 	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/chaos/oracle"
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -26,19 +27,20 @@ type bucket struct {
 	id      string
 	spec    *exchange.Bucket // nil until entitle has asked a node for it
 	judge   *oracle.Judge
-	moved   bool  // it is in world.moved
-	excused int64 // up to this cell a printed bound excuses mistakes in its ledger; -1: none
+	moved   bool          // it is in world.moved
+	excused quantity.Cell // up to this cell a printed bound excuses mistakes in its ledger; -1: none
 	// labels is what each window admitted less refunds. A fixed window's excess shows there at
 	// once.
-	labels map[int64]int64
+	labels map[int64]quantity.Units
 	// allowances are the excesses above the ceiling that are allowed for what has happened.
 	allowances []allowance
 	paces      []pace // of admission, by region
 	// clocked is the difference of clocks that forClocks was computed for, µs. forClocks is the
 	// excess allowed for clocks that are apart, in units.
-	clocked, forClocks int64
+	clocked   int64
+	forClocks quantity.Units
 	// lost is the last cell that a loss of the store may concern, by region.
-	lost []int64
+	lost []quantity.Cell
 	// gone is set, by region, from the deletion of the bucket until somebody asks for it again. It
 	// says which nodes knew of the bucket.
 	gone     []map[*node]sighting
@@ -49,14 +51,14 @@ type bucket struct {
 
 // sighting says until which store time a node knew a bucket to be in its store, and in which life.
 type sighting struct {
-	known int64
+	known quantity.StoreTime
 	life  int
 }
 
 type seenRow struct {
 	region int
 	peer   string
-	cell   int64
+	cell   quantity.Cell
 }
 
 // clockSlack is how far store clocks may be from the judge's clock. The judge needs it only to
@@ -64,10 +66,10 @@ type seenRow struct {
 const clockSlack = 3 * time.Hour
 
 func newLimit(w *world, p *policy.Limit) *limit {
-	l := &limit{w: w, policy: p, rule: oracle.Limit{Limit: max(p.Limit-w.plan.lowered, 1), Burst: p.Burst, Window: p.Window, Algorithm: string(p.Algorithm), ClockSlack: clockSlack}}
+	l := &limit{w: w, policy: p, rule: oracle.Limit{Limit: int64(max(p.Limit-w.plan.lowered, 1)), Burst: int64(p.Burst), Window: p.Window, Algorithm: string(p.Algorithm), ClockSlack: clockSlack}}
 	for k, key := range w.plan.Keys {
-		b := &bucket{limit: l, key: k, id: string(p.Bucket(w.plan.descriptors(key))), judge: oracle.New(l.rule), labels: map[int64]int64{},
-			lost: make([]int64, len(w.plan.Regions)), local: map[spentAlone]bool{}, paces: make([]pace, len(w.plan.Regions)), excused: -1, gone: make([]map[*node]sighting, len(w.plan.Regions)), seen: map[seenRow]algorithms.Row{}}
+		b := &bucket{limit: l, key: k, id: string(p.Bucket(w.plan.descriptors(key))), judge: oracle.New(l.rule), labels: map[int64]quantity.Units{},
+			lost: make([]quantity.Cell, len(w.plan.Regions)), local: map[spentAlone]bool{}, paces: make([]pace, len(w.plan.Regions)), excused: -1, gone: make([]map[*node]sighting, len(w.plan.Regions)), seen: map[seenRow]algorithms.Row{}}
 		l.buckets = append(l.buckets, b)
 	}
 	return l
@@ -130,10 +132,10 @@ func (w *world) bucket(id string) *bucket {
 func (b *bucket) exposure(nodes int) allocator.Exposure {
 	p, k := b.limit.policy, b.limit.kind()
 	e := allocator.Exposure{Kind: k, Limit: p.Limit, Window: p.Window.Microseconds(), Cell: p.Cell().Microseconds(),
-		Recovered: algorithms.Recovers(k, p.Window.Microseconds()), Lending: int64(p.LendingLimit), Borrowing: int64(p.BorrowingLimit),
-		Reserve: int64(p.Reserve()), Nodes: int64(nodes), ClockMargin: algorithms.ClockMargin}
+		Recovered: algorithms.Recovers(k, p.Window.Microseconds()), Lending: quantity.PPM(p.LendingLimit), Borrowing: quantity.PPM(p.BorrowingLimit),
+		Reserve: quantity.PPM(p.Reserve()), Nodes: int64(nodes), ClockMargin: algorithms.ClockMargin}
 	if p.Home() {
-		e.Lending, e.Borrowing = allocator.PPM, int64(policy.Unlimited)
+		e.Lending, e.Borrowing = allocator.PPM, quantity.PPM(policy.Unlimited)
 	}
 	for rotation := range len(p.Weights) {
 		e.Splits = append(e.Splits, allocator.SplitOf(p.Limit, p.Burst, p.Weights, uint64(rotation), p.Home()))
@@ -142,7 +144,7 @@ func (b *bucket) exposure(nodes int) allocator.Exposure {
 }
 
 // bound returns the largest of the printed bounds for a cause, in units.
-func bound(e allocator.Exposure, cause string) (most int64) {
+func bound(e allocator.Exposure, cause string) (most quantity.Units) {
 	for _, b := range allocator.Bounds(e) {
 		if b.Cause == cause {
 			most = max(most, b.Most)

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/quantity"
 )
 
 // offering is an act of load in progress.
@@ -67,7 +68,7 @@ func (o *offering) edge() {
 	w, r := o.w, o.w.regions[o.act.Region]
 	l := w.limits[o.act.Limit%len(w.limits)]
 	cell := l.policy.Cell().Microseconds()
-	left := cell - r.clock()%cell
+	left := cell - int64(r.clock())%cell
 	if w.now+left >= o.until {
 		return
 	}
@@ -128,13 +129,13 @@ func (o *offering) request(r *region) (*node, *request) {
 	case chance < 25 && w.plan.Refunds:
 		rq.q.Receipt, rq.refund = true, 1+o.random.Int64N(3_000_000)
 	case chance == 99:
-		rq.q.Cost = []int64{0, -1, algorithms.MaxUnits + 1, 1 << 62}[o.random.IntN(4)]
+		rq.q.Cost = []quantity.Units{0, -1, algorithms.MaxUnits + 1, 1 << 62}[o.random.IntN(4)]
 	}
 	return n, rq
 }
 
 // cost returns a random cost from 1 to the act's Cost, usually a small one.
-func (o *offering) cost() int64 {
+func (o *offering) cost() quantity.Units {
 	cost := o.act.Cost
 	for cost > 1 && o.random.IntN(3) > 0 {
 		cost /= 2

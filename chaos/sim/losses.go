@@ -5,6 +5,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/quantity"
 )
 
 // loses records that a region's store loses its data, and allows the excess that the printed bounds
@@ -46,7 +47,7 @@ func (r *region) stands(generation uint64, by *node) {
 		r.w.showed(r.ahead + by.ahead)
 	}
 	for _, b := range r.w.buckets() {
-		b.lost[r.index] = r.latest()/b.cell() + 1
+		b.lost[r.index] = quantity.Cell(int64(r.latest())/b.cell() + 1)
 	}
 }
 
@@ -55,7 +56,7 @@ func (r *region) stands(generation uint64, by *node) {
 // for them. Of a node that has ended since, the region knows only what its journal's last
 // checkpoint says, and nothing if the journal is lost too.
 func (b *bucket) loses(r *region) {
-	b.lost[r.index] = r.latest()/b.cell() + 1
+	b.lost[r.index] = quantity.Cell(int64(r.latest())/b.cell() + 1)
 	r.lost = b.limit.w.now
 	for k := range b.seen {
 		if k.region == r.index {
@@ -133,9 +134,9 @@ func (b *bucket) memory() int64 { return 3 * b.limit.policy.Window.Microseconds(
 
 // uncounted returns the most units that checkpoints of a bucket may miss of what a region used: the
 // printed bound, at the rate of the busiest second of this window and the one before.
-func (b *bucket) uncounted(r *region) int64 {
+func (b *bucket) uncounted(r *region) quantity.Units {
 	e := b.exposure(len(r.nodes))
-	e.Rate = b.paces[r.index].fastest(r.latest() / e.Window)
+	e.Rate = b.paces[r.index].fastest(int64(r.latest()) / e.Window)
 	return bound(e, "store-lost")
 }
 
@@ -210,13 +211,15 @@ func (n *node) mayUse(b *bucket) {
 	if knew == nil {
 		return
 	}
-	if s := knew[n]; s.life != n.life || s.known <= n.r.clock()+n.r.storeAhead {
+	if s := knew[n]; s.life != n.life || s.known <= n.r.clock().Add(n.r.storeAhead) {
 		b.allow(n.r, bound(b.exposure(len(n.r.nodes)), "key-deleted"), "bucket deleted in "+n.r.name, true)
 	}
 }
 
 // latest returns the latest time that the region's store can have shown, µs since 1970.
-func (r *region) latest() int64 { return r.clock() + max(r.storeAhead, 0) + r.w.back }
+func (r *region) latest() quantity.StoreTime {
+	return r.clock().Add(max(r.storeAhead, 0)).Add(r.w.back)
+}
 
 // apart records how far a region's clocks are from those of others, and allows the excess that the
 // printed bounds state for it.

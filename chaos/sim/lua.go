@@ -30,7 +30,7 @@ func newLuaServer(r *region) (*luaServer, error) {
 }
 
 func (s *luaServer) replid() string   { s.ids++; return fmt.Sprintf("%s-%d", s.r.name, s.ids) }
-func (s *luaServer) clock() time.Time { return time.UnixMicro(s.r.clock() + s.r.storeAhead) }
+func (s *luaServer) clock() time.Time { return time.UnixMicro(int64(s.r.clock().Add(s.r.storeAhead))) }
 
 // connect returns a store on the server. Whenever the node reads its own clock, which it does
 // before every script, the server's clock is set.

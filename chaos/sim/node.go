@@ -9,6 +9,7 @@ import (
 	"github.com/quotad/quotad/chaos/lab"
 	stepped "github.com/quotad/quotad/chaos/lab/node"
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/quantity"
 	quotad "github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/journal"
 	"github.com/quotad/quotad/region/store"
@@ -59,7 +60,7 @@ type node struct {
 
 type rowID struct {
 	bucket, peer string
-	cell         int64
+	cell         quantity.Cell
 }
 
 func newNode(r *region, i int, d *policy.Document) *node {
@@ -167,11 +168,11 @@ func (n *node) mayDie(row int) bool {
 }
 
 // mono returns the machine's time, µs.
-func (n *node) mono() int64 { return n.w.now - n.born + 1 }
+func (n *node) mono() quantity.NodeTime { return quantity.NodeTime(n.w.now - n.born + 1) }
 
 func (n *node) tick() {
 	n.report()
-	n.hear(exchange.Tick{Jitter: allocator.PPM*8/10 + n.random.Int64N(allocator.PPM*4/10)})
+	n.hear(exchange.Tick{Jitter: quantity.PPM(allocator.PPM*8/10 + n.random.Int64N(allocator.PPM*4/10))})
 	n.drain()
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/rights"
 )
 
@@ -39,7 +40,7 @@ type Plan struct {
 
 	// lowered is subtracted from the limits as the judge knows them, for tests that need a
 	// violation.
-	lowered int64
+	lowered quantity.Units
 }
 
 // RegionPlan is what one region is made of.
@@ -121,9 +122,9 @@ type Act struct {
 	Node   int // index in the region
 	Limit  int // index in the document
 	Key    int
-	Amount int64 // units, milli-requests a second, per mille or µs, depending on the deed
-	Cost   int64 // maximum units of a request
-	Back   bool  // also in the other direction
+	Amount int64          // units, milli-requests a second, per mille or µs, depending on the deed
+	Cost   quantity.Units // maximum units of a request
+	Back   bool           // also in the other direction
 }
 
 // String describes the act for humans.

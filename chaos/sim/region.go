@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -14,27 +15,27 @@ type region struct {
 	name       string
 	store      server
 	nodes      []*node
-	ahead      int64                 // of its clocks, µs
-	drift      int64                 // of its clocks, parts per million
-	alone      int64                 // since when it is cut off from all others, µs; -1: it is not
-	losses     int                   // number of losses of its store's data
-	lost       int64                 // when its store last lost data, µs; 0: never
-	lostBefore int64                 // the loss before that one
-	down       int                   // number of acts that keep its store from answering
-	once       map[string]int64      // when it admitted requests with a request_id
-	storeAhead int64                 // of its store's clock, µs, in addition to ahead
-	generation uint64                // of its store, when a node last opened it
-	shown      map[store.Shard]int64 // the latest store time of a decision, µs since 1970
-	stale      bool                  // its store was put back, and no node has opened it since
-	each       int64                 // time its store takes for a call, µs
-	backAt     int64                 // when a copy of it was last put back, µs
-	behind     map[*node]int         // nodes that knew nothing later at backAt, and their lives
-	sticks     map[int][]*node       // by key: the nodes its requests go to; the last one counts
+	ahead      int64                              // of its clocks, µs
+	drift      int64                              // of its clocks, parts per million
+	alone      int64                              // since when it is cut off from all others, µs; -1: it is not
+	losses     int                                // number of losses of its store's data
+	lost       int64                              // when its store last lost data, µs; 0: never
+	lostBefore int64                              // the loss before that one
+	down       int                                // number of acts that keep its store from answering
+	once       map[string]int64                   // when it admitted requests with a request_id
+	storeAhead int64                              // of its store's clock, µs, in addition to ahead
+	generation uint64                             // of its store, when a node last opened it
+	shown      map[store.Shard]quantity.StoreTime // the latest store time of a decision, µs since 1970
+	stale      bool                               // its store was put back, and no node has opened it since
+	each       int64                              // time its store takes for a call, µs
+	backAt     int64                              // when a copy of it was last put back, µs
+	behind     map[*node]int                      // nodes that knew nothing later at backAt, and their lives
+	sticks     map[int][]*node                    // by key: the nodes its requests go to; the last one counts
 }
 
 func newRegion(w *world, i int, d *policy.Document) (*region, error) {
 	p := w.plan.Regions[i]
-	r := &region{w: w, index: i, name: p.Name, ahead: p.Ahead, drift: p.Drift, alone: -1, once: map[string]int64{}, sticks: map[int][]*node{}, shown: map[store.Shard]int64{}}
+	r := &region{w: w, index: i, name: p.Name, ahead: p.Ahead, drift: p.Drift, alone: -1, once: map[string]int64{}, sticks: map[int][]*node{}, shown: map[store.Shard]quantity.StoreTime{}}
 	var err error
 	if r.store, err = w.newServer(r); err != nil {
 		return nil, err
@@ -46,7 +47,9 @@ func newRegion(w *world, i int, d *policy.Document) (*region, error) {
 }
 
 // clock returns the time that the region's clocks show, µs since 1970, without storeAhead.
-func (r *region) clock() int64 { return r.w.wall() + r.ahead + r.w.now/1000*r.drift/1000 }
+func (r *region) clock() quantity.StoreTime {
+	return quantity.StoreTime(r.w.wall() + r.ahead + r.w.now/1000*r.drift/1000)
+}
 
 // time returns what the node's clock shows.
-func (n *node) time() time.Time { return time.UnixMicro(n.r.clock() + n.ahead) }
+func (n *node) time() time.Time { return time.UnixMicro(int64(n.r.clock().Add(n.ahead))) }

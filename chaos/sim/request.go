@@ -9,6 +9,7 @@ import (
 	stepped "github.com/quotad/quotad/chaos/lab/node"
 	"github.com/quotad/quotad/chaos/oracle"
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/admit"
 )
 
@@ -163,23 +164,23 @@ func (n *node) judge(rq *request, b *bucket, d admit.Decision) {
 		at = n.r.clock()
 	}
 	a := oracle.Answer{Bucket: n.w.plan.Keys[b.key], Region: n.r.name, Node: n.title, Sequence: d.Sequence,
-		Cost: rq.q.Cost, Outcome: oracle.Denied, At: at, Cell: b.limit.rule.CellOf(at),
-		Sent: time.UnixMicro(began + n.w.plan.Into + rq.sent), Seen: n.w.judgeTime(), Entitlement: d.Entitlement, Share: d.Share, Degraded: d.Degraded}
+		Cost: int64(rq.q.Cost), Outcome: oracle.Denied, At: int64(at), Cell: b.limit.rule.CellOf(int64(at)),
+		Sent: time.UnixMicro(began + n.w.plan.Into + rq.sent), Seen: n.w.judgeTime(), Entitlement: int64(d.Entitlement), Share: int64(d.Share), Degraded: d.Degraded}
 	decides := d.Limit == b.limit.policy.Name
 	if decides && d.At != 0 {
-		a.Cell = d.Cell
+		a.Cell = int64(d.Cell)
 	}
 	if d.Allowed {
 		a.Outcome = oracle.Admitted
-		b.labels[a.Cell] += a.Cost
+		b.labels[a.Cell] += quantity.Units(a.Cost)
 		if d.Reason == admit.StoreFailureLocal {
 			n.spentLocally(b)
 		}
-		n.admits(b, d, a.Cost)
+		n.admits(b, d, quantity.Units(a.Cost))
 	}
 	b.judge.Record(a)
 	if b.limit.kind() == algorithms.FixedWindow && b.labels[a.Cell] > b.limit.policy.Limit {
-		if allowed, causes := b.allowedIn(a.Cell); b.labels[a.Cell] > b.limit.policy.Limit+allowed {
+		if allowed, causes := b.allowedIn(quantity.Cell(a.Cell)); b.labels[a.Cell] > b.limit.policy.Limit+allowed {
 			n.w.breaks("ceiling", "limit %s key %d: cell %d admitted %d of %d (%d allowed above it: %v)",
 				b.limit.policy.Name, b.key, a.Cell, b.labels[a.Cell], b.limit.policy.Limit, allowed, causes)
 		}
@@ -200,7 +201,7 @@ func (n *node) spentLocally(b *bucket) {
 	if !b.limit.kind().Bucket() {
 		who.node, who.window = n.index, max(n.mark, n.time().UnixMicro())/b.limit.policy.Window.Microseconds()
 		n.mark = max(n.mark, n.time().UnixMicro())
-		part /= int64(len(n.r.nodes))
+		part /= quantity.Units(len(n.r.nodes))
 	}
 	if b.local[who] {
 		return
@@ -272,7 +273,7 @@ func (n *node) refund(rq *request, d admit.Decision, before refunded) {
 }
 
 // givenBack subtracts refunded units from what a decision charged.
-func (b *bucket) givenBack(d admit.Decision, units int64) {
-	b.labels[b.limit.rule.CellOf(d.At)] -= units
+func (b *bucket) givenBack(d admit.Decision, units quantity.Units) {
+	b.labels[b.limit.rule.CellOf(int64(d.At))] -= units
 	b.refunded = true
 }

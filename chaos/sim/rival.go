@@ -7,6 +7,7 @@ import (
 	"github.com/quotad/quotad/allocator"
 	"github.com/quotad/quotad/chaos/baseline"
 	"github.com/quotad/quotad/chaos/workload"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/admit"
 )
 
@@ -48,7 +49,7 @@ func (q Quotad) Run(load *workload.Workload, n baseline.Network, seed uint64) ba
 	for i, a := range load.Arrivals {
 		w.at(warm+a.At, func() {
 			rq := &request{q: w.question("api", 0), buckets: w.concern("api", 0)}
-			rq.q.Cost = a.Cost
+			rq.q.Cost = quantity.Units(a.Cost)
 			rq.done = func(d admit.Decision) {
 				res.Admitted[i], res.Waited[i], res.Decided[i] = d.Allowed, w.now-warm-a.At, w.now-warm
 			}
@@ -99,7 +100,7 @@ func (w *world) shares(at int64) baseline.Sample {
 	s := baseline.Sample{At: at}
 	for _, r := range w.regions {
 		held, _ := r.store.inspect(w.limits[0].buckets[0])
-		s.Share = append(s.Share, held.Share)
+		s.Share = append(s.Share, int64(held.Share))
 	}
 	return s
 }

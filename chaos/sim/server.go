@@ -7,6 +7,7 @@ import (
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab"
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -54,7 +55,7 @@ func (w *world) newServer(r *region) (server, error) {
 }
 
 // clock returns the time that the server shows, µs since 1970.
-func (s *twinServer) clock() int64 { return s.r.clock() + s.r.storeAhead }
+func (s *twinServer) clock() quantity.StoreTime { return s.r.clock().Add(s.r.storeAhead) }
 
 func (s *twinServer) replid() string { s.ids++; return fmt.Sprintf("%s-%d", s.r.name, s.ids) }
 

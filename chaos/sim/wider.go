@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/rights"
 )
 
@@ -73,7 +74,7 @@ func (d *drawing) crowd() {
 		for r := range p.Regions {
 			if d.IntN(4) > 0 {
 				d.add(Act{Do: Steady, At: at, For: length, Region: r, Limit: l, Key: key, Amount: max(requests*1_000*allocator.Second/length, 1),
-					Cost: max(units*3/2/requests, 1)})
+					Cost: quantity.Units(max(units*3/2/requests, 1))})
 			}
 		}
 		if d.IntN(2) == 0 {
@@ -196,7 +197,7 @@ func (s *scene) want(region int, from, to int64) {
 	span := min(to-from, one(s.drawing, to-from, to-from, 20*allocator.Second, 5*allocator.Second))
 	units := s.limits[s.limit] * s.within(1, 4)
 	requests := min(s.within(40, 150), units)
-	s.act(Act{Do: Steady, Region: region, At: from, For: span, Amount: max(requests*1_000*allocator.Second/span, 1), Cost: max(units*3/2/requests, 1)})
+	s.act(Act{Do: Steady, Region: region, At: from, For: span, Amount: max(requests*1_000*allocator.Second/span, 1), Cost: quantity.Units(max(units*3/2/requests, 1))})
 }
 
 // away keeps the first node from being heard around the time of the loss.

@@ -13,6 +13,7 @@ import (
 	"github.com/quotad/quotad/chaos/load"
 	"github.com/quotad/quotad/chaos/oracle"
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/admit"
 )
 
@@ -211,9 +212,9 @@ const account = "42"
 func (p *play) request(ctx context.Context, r load.Request) {
 	sent := time.Now()
 	d, err := p.world.Node(r.Region).Check(ctx, admit.Request{Domain: "demo",
-		Descriptors: map[string]string{"account": account}, Cost: r.Cost})
+		Descriptors: map[string]string{"account": account}, Cost: quantity.Units(r.Cost)})
 	a := oracle.Answer{Bucket: "demo/" + account, Region: r.Region, Node: "n1", Sequence: d.Sequence, Cost: r.Cost,
-		Cell: d.Cell, At: d.At, Sent: sent, Seen: time.Now(), Entitlement: d.Entitlement, Share: d.Share, Degraded: d.Degraded}
+		Cell: int64(d.Cell), At: int64(d.At), Sent: sent, Seen: time.Now(), Entitlement: int64(d.Entitlement), Share: int64(d.Share), Degraded: d.Degraded}
 	switch {
 	case err != nil:
 		a.Outcome = oracle.Unknown

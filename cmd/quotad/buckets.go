@@ -13,6 +13,7 @@ import (
 	"github.com/quotad/quotad/cmd/quotad/exit"
 	"github.com/quotad/quotad/cmd/quotad/remote"
 	"github.com/quotad/quotad/cmd/quotad/show"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/api"
 )
 
@@ -157,7 +158,7 @@ func (l ledger) printRights(w io.Writer) error {
 	return t.Flush()
 }
 
-func orZero(n *int64) int64 {
+func orZero(n *quantity.Units) quantity.Units {
 	if n == nil {
 		return 0
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/quotad/quotad/cmd/quotad/nodeconfig"
 	"github.com/quotad/quotad/cmd/quotad/serving"
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -153,7 +154,7 @@ func TestDeployedRehearsal(t *testing.T) {
 	}
 	for _, b := range s.Watched() {
 		l := d.Limits[0]
-		if b.Limit != l.Name || b.Units != l.Limit || b.Window != l.Window || b.Algorithm != string(l.Algorithm) {
+		if b.Limit != l.Name || quantity.Units(b.Units) != l.Limit || b.Window != l.Window || b.Algorithm != string(l.Algorithm) {
 			t.Errorf("%+v is not the limit of the deployment, %+v", b, l)
 		}
 	}

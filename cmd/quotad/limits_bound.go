@@ -15,6 +15,7 @@ import (
 	"github.com/quotad/quotad/cmd/quotad/nodeconfig"
 	"github.com/quotad/quotad/cmd/quotad/show"
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/quantity"
 )
 
 func limitsBoundCommand() *cobra.Command {
@@ -154,18 +155,18 @@ type boundedLimit struct {
 
 // holding is the most that a region may hold of one key, in units.
 type holding struct {
-	Reserve   int64 `json:"reserve,omitempty"`
-	Lends     int64 `json:"lends"`
-	Rights    int64 `json:"s_max"`
-	MostBurst int64 `json:"b_max,omitempty"`
+	Reserve   quantity.Units `json:"reserve,omitempty"`
+	Lends     quantity.Units `json:"lends"`
+	Rights    quantity.Units `json:"s_max"`
+	MostBurst quantity.Units `json:"b_max,omitempty"`
 }
 
 type excess struct {
-	Cause   string           `json:"cause"`
-	When    string           `json:"when"`
-	Formula string           `json:"formula"`
-	AtMost  *int64           `json:"at_most"` // null: unbounded
-	Regions map[string]int64 `json:"regions,omitempty"`
+	Cause   string                    `json:"cause"`
+	When    string                    `json:"when"`
+	Formula string                    `json:"formula"`
+	AtMost  *quantity.Units           `json:"at_most"` // null: unbounded
+	Regions map[string]quantity.Units `json:"regions,omitempty"`
 }
 
 func bound(d *policy.Document, limits []*policy.Limit, a assumptions) bounds {
@@ -196,7 +197,7 @@ func excessOf(b allocator.Bound, regions []string) excess {
 	e.AtMost = &b.Most
 	for i, units := range b.Regions {
 		if e.Regions == nil {
-			e.Regions = make(map[string]int64, len(regions))
+			e.Regions = make(map[string]quantity.Units, len(regions))
 		}
 		e.Regions[regions[i]] = units
 	}
@@ -207,10 +208,10 @@ func excessOf(b allocator.Bound, regions []string) excess {
 // borrowed, whatever the document says.
 func exposure(l *policy.Limit, regions int, a assumptions) allocator.Exposure {
 	e := allocator.Exposure{Kind: l.Algorithm, Limit: l.Limit, Window: l.Window.Microseconds(), Cell: l.Cell().Microseconds(),
-		Recovered: algorithms.Recovers(l.Algorithm, l.Window.Microseconds()), Lending: int64(l.LendingLimit), Borrowing: int64(l.BorrowingLimit),
-		Reserve: int64(l.Reserve()), Nodes: a.nodes, Rate: a.rate, Lag: a.lag, Clock: a.clock.Microseconds(), ClockMargin: algorithms.ClockMargin}
+		Recovered: algorithms.Recovers(l.Algorithm, l.Window.Microseconds()), Lending: quantity.PPM(l.LendingLimit), Borrowing: quantity.PPM(l.BorrowingLimit),
+		Reserve: quantity.PPM(l.Reserve()), Nodes: a.nodes, Rate: quantity.Units(a.rate), Lag: quantity.Units(a.lag), Clock: a.clock.Microseconds(), ClockMargin: algorithms.ClockMargin}
 	if l.Home() {
-		e.Lending, e.Borrowing = allocator.PPM, int64(policy.Unlimited)
+		e.Lending, e.Borrowing = allocator.PPM, quantity.PPM(policy.Unlimited)
 	}
 	switch l.OnStoreFailure {
 	case policy.StoreFailureAllow:

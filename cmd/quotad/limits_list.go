@@ -14,6 +14,7 @@ import (
 	"github.com/quotad/quotad/cmd/quotad/exit"
 	"github.com/quotad/quotad/cmd/quotad/show"
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/quantity"
 )
 
 func limitsListCommand() *cobra.Command {
@@ -56,12 +57,12 @@ type listedLimit struct {
 	Key       []string          `json:"key"`
 	Match     map[string]string `json:"match,omitempty"`
 	Algorithm policy.Algorithm  `json:"algorithm"`
-	Limit     int64             `json:"limit"`
+	Limit     quantity.Units    `json:"limit"`
 	Window    string            `json:"window"`
 	// Burst is that of all regions together. Only token_bucket and leaky_bucket have one.
-	Burst int64  `json:"burst,omitempty"`
-	Cell  string `json:"cell"`
-	Home  bool   `json:"home"`
+	Burst quantity.Units `json:"burst,omitempty"`
+	Cell  string         `json:"cell"`
+	Home  bool           `json:"home"`
 	// Reserve is the part of each region's entitlement. In home mode there is none.
 	Reserve      json.Number      `json:"local_reserve,omitempty"`
 	Shadow       bool             `json:"shadow"`
@@ -71,8 +72,8 @@ type listedLimit struct {
 
 // units is the range of a number of units over all keys.
 type units struct {
-	Least int64 `json:"least"`
-	Most  int64 `json:"most"`
+	Least quantity.Units `json:"least"`
+	Most  quantity.Units `json:"most"`
 }
 
 func (u units) String() string {
@@ -127,7 +128,7 @@ func (listed *listedLimit) split(l *policy.Limit, regions []string) {
 }
 
 // widen extends the range of a region to include n.
-func widen(ranges map[string]units, region string, n int64) {
+func widen(ranges map[string]units, region string, n quantity.Units) {
 	u, known := ranges[region]
 	if !known {
 		u = units{n, n}

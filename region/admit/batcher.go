@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/rights"
 	"github.com/quotad/quotad/region/rules"
 	"github.com/quotad/quotad/region/store"
@@ -29,7 +30,7 @@ const (
 type waiting struct {
 	rules   *rules.Rules
 	applied []rules.Applied
-	cost    int64
+	cost    quantity.Units
 	commit  bool
 	once    string          // key under which it is charged once; empty: none
 	caller  string          // who sent it; empty: unknown
@@ -47,7 +48,7 @@ type answered struct {
 	index   int                // place of this request in decided.Answers
 	// times holds the store's time for each bucket if the buckets are in several shards. nil:
 	// decided.Now holds for all.
-	times []int64
+	times []quantity.StoreTime
 	// part holds the limits that the answer is about if those are not all of the request's. nil:
 	// all.
 	part []rules.Applied
@@ -55,7 +56,7 @@ type answered struct {
 }
 
 // at returns the store's time at which a bucket was decided, in microseconds since 1970.
-func (a answered) at(bucket int) int64 {
+func (a answered) at(bucket int) quantity.StoreTime {
 	if a.times != nil {
 		return a.times[bucket]
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/rules"
 )
 
@@ -17,11 +18,11 @@ func TestGroupsAreCapped(t *testing.T) {
 	limit.Limit = unstarted(t, 1, documents.Parse(t, 1, hereAndThere, "name: log, algorithm: sliding_window_log, limit: 100, window: 1m")).tenure.Rules().Match(asked(request("a")))[0].Limit
 	var batch []waiting
 	for i := range 1000 {
-		batch = append(batch, waiting{rules: &rules.Rules{}, applied: []rules.Applied{limit}, commit: true, cost: int64(i%97 + 1)})
+		batch = append(batch, waiting{rules: &rules.Rules{}, applied: []rules.Applied{limit}, commit: true, cost: quantity.Units(i%97 + 1)})
 	}
 	n := 0
 	for _, g := range group(batch) {
-		var costs []int64
+		var costs []quantity.Units
 		for _, w := range g {
 			if w.cost != batch[n].cost {
 				t.Fatalf("request %d has cost %d, not %d", n, w.cost, batch[n].cost)

@@ -9,11 +9,12 @@ import (
 
 	"github.com/quotad/quotad/chaos/bubble"
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/rules"
 )
 
 // numbered is a request on its way, told apart by its cost.
-func numbered(r *rules.Rules, q Request, number int64, commit bool) waiting {
+func numbered(r *rules.Rules, q Request, number quantity.Units, commit bool) waiting {
 	return waiting{rules: r, applied: r.Match(q.Domain, q.Descriptors), cost: number, commit: commit}
 }
 
@@ -38,24 +39,24 @@ func TestGroup(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		batch []waiting
-		want  [][]int64
+		want  [][]quantity.Units
 	}{
 		{"nothing", nil, nil},
 		{"one bucket, in order of arrival", []waiting{numbered(old, a, 3, true), numbered(old, a, 1, true), numbered(old, a, 2, true)},
-			[][]int64{{3, 1, 2}}},
+			[][]quantity.Units{{3, 1, 2}}},
 		{"two buckets, interleaved", []waiting{numbered(old, a, 1, true), numbered(old, b, 2, true), numbered(old, a, 3, true), numbered(old, b, 4, true)},
-			[][]int64{{1, 3}, {2, 4}}},
+			[][]quantity.Units{{1, 3}, {2, 4}}},
 		{"one epoch after the other", []waiting{numbered(old, a, 1, true), numbered(newer, a, 2, true), numbered(old, a, 3, true)},
-			[][]int64{{1, 3}, {2}}},
+			[][]quantity.Units{{1, 3}, {2}}},
 		{"a peek among checks", []waiting{numbered(old, a, 1, true), numbered(old, a, 2, false), numbered(old, a, 3, true)},
-			[][]int64{{1, 3}, {2}}},
+			[][]quantity.Units{{1, 3}, {2}}},
 		{"who is charged once is decided alone", []waiting{numbered(old, a, 1, true), once(numbered(old, a, 2, true)), numbered(old, a, 3, true),
-			once(numbered(old, a, 4, true)), numbered(old, a, 5, true)}, [][]int64{{1, 3, 5}, {2}, {4}}},
+			once(numbered(old, a, 4, true)), numbered(old, a, 5, true)}, [][]quantity.Units{{1, 3, 5}, {2}, {4}}},
 		{"and lends its place to nobody", []waiting{once(numbered(old, a, 1, true)), numbered(old, a, 2, true), numbered(old, a, 3, true)},
-			[][]int64{{1}, {2, 3}}},
-		{"nor does a peek", []waiting{numbered(old, a, 1, false), numbered(old, a, 2, false), numbered(old, a, 3, true)}, [][]int64{{1}, {2}, {3}}},
+			[][]quantity.Units{{1}, {2, 3}}},
+		{"nor does a peek", []waiting{numbered(old, a, 1, false), numbered(old, a, 2, false), numbered(old, a, 3, true)}, [][]quantity.Units{{1}, {2}, {3}}},
 		{"more buckets than another", []waiting{numbered(old, a, 1, true), numbered(old, both, 2, true), numbered(old, both, 3, true)},
-			[][]int64{{1}, {2, 3}}},
+			[][]quantity.Units{{1}, {2, 3}}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			groups := group(tc.batch)

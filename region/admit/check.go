@@ -61,7 +61,7 @@ func onceKey(q Request, all []rules.Applied) string {
 	h := sha256.New()
 	part := func(s string) { fmt.Fprintf(h, "%d:%s,", len(s), s) }
 	part(q.ID)
-	part(strconv.FormatInt(q.Cost, 10))
+	part(strconv.FormatInt(int64(q.Cost), 10))
 	for _, a := range all {
 		part(a.Target.Key)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/journal"
 )
 
@@ -39,7 +40,7 @@ type claims struct {
 
 // wholeClaim says which life claimed a window of a limit as a whole.
 type wholeClaim struct {
-	window int64
+	window quantity.Cell
 	by     claimant
 }
 
@@ -80,7 +81,7 @@ func (c *claims) claim(of claiming) (before bool, err error) {
 }
 
 // claimant says which life claimed the bucket or limit with this journal id, in a window.
-func (c *claims) claimant(id string, window int64) (claimant, error) {
+func (c *claims) claimant(id string, window quantity.Cell) (claimant, error) {
 	all, err := c.journal.Checkpoints(id)
 	for _, one := range all {
 		if one.Cell == window && one.Generation < c.journal.Incarnation() {
@@ -97,7 +98,7 @@ func (c *claims) writeClaim(id string, k windowKey) error {
 	ctx, cancel := context.WithTimeout(context.Background(), c.deadline)
 	defer cancel()
 	return c.journal.Checkpoint(ctx, []journal.Checkpoint{{Bucket: id, Cell: k.number, Used: 1,
-		At: c.now().UnixMicro(), Until: k.ends(), Generation: c.journal.Incarnation()}})
+		At: quantity.StoreTime(c.now().UnixMicro()), Until: k.ends(), Generation: c.journal.Incarnation()}})
 }
 
 // wholeID returns the journal's id for all buckets of a limit.
@@ -156,7 +157,7 @@ func (c *claims) made(k windowKey) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.kept++
-	c.ends[(k.ends()+algorithms.MaxClockStep)/time.Minute.Microseconds()+1]++
+	c.ends[int64(k.ends()+algorithms.MaxClockStep)/time.Minute.Microseconds()+1]++
 }
 
 // full says whether the journal holds as many claims as it may.

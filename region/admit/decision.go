@@ -4,13 +4,14 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/quantity"
 )
 
 // Request asks whether a unit of work may be served.
 type Request struct {
 	Domain      string
 	Descriptors map[string]string
-	Cost        int64 // units, 1 to 2^51
+	Cost        quantity.Units // units, 1 to 2^51
 	// ID names the request, for a caller that may send it twice. For a minute after it was
 	// admitted, the same request gets the same decision and is not charged again. That happens
 	// Config.Repeats times at most. After that it is decided as a request without an id. The party
@@ -52,19 +53,19 @@ type Decision struct {
 	Reason     Reason
 	Limit      string // the limit that decided: one that denies, else the one with least remaining
 	Algorithm  algorithms.Kind
-	LimitUnits int64
+	LimitUnits quantity.Units
 	Window     time.Duration
-	Remaining  int64
+	Remaining  quantity.Units
 	ResetAfter time.Duration // until the cell ends
 	// RetryAfter of a denied request is the time after which it is admitted if nothing else
 	// happens. Negative: the entitlement alone never admits it.
 	RetryAfter  time.Duration
-	Cell        int64 // number of the cell in which it was decided; 0 if no store decided
-	At          int64 // the store's time, microseconds since 1970; 0 if no store decided
+	Cell        quantity.Cell      // number of the cell in which it was decided; 0 if no store decided
+	At          quantity.StoreTime // the store's time, microseconds since 1970; 0 if no store decided
 	Node        string
 	Region      string
-	Entitlement int64
-	Share       int64
+	Entitlement quantity.Units
+	Share       quantity.Units
 	Degraded    bool
 	Sequence    uint64   // number of the decision at this node since its start, from 1
 	Shadowed    []string // shadow limits that would have denied

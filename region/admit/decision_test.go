@@ -6,6 +6,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"github.com/quotad/quotad/quantity"
 )
 
 func TestValidate(t *testing.T) {
@@ -14,7 +16,7 @@ func TestValidate(t *testing.T) {
 		change(&q)
 		return q
 	}
-	cost := func(units int64) Request { return with(func(q *Request) { q.Cost = units }) }
+	cost := func(units quantity.Units) Request { return with(func(q *Request) { q.Cost = units }) }
 	domain := func(d string) Request { return with(func(q *Request) { q.Domain = d }) }
 	value := func(v string) Request { return with(func(q *Request) { q.Descriptors["account"] = v }) }
 	named := func(name string) Request { return with(func(q *Request) { q.Descriptors[name] = "x" }) }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/rules"
 )
 
@@ -36,7 +37,7 @@ type fallback struct {
 	seed  maphash.Seed
 
 	mu      sync.Mutex
-	mark    int64 // the latest time it has seen, microseconds since 1970
+	mark    quantity.StoreTime // the latest time it has seen, microseconds since 1970
 	windows map[windowKey]*windowSpending
 	order   []windowKey // the keys of windows, the oldest first
 	turn    int         // counts the calls of unsettled
@@ -51,33 +52,33 @@ type windowKey struct {
 	head   string // the common beginning of the ids of the limit's buckets
 	length int64
 	margin int64 // of clocks
-	number int64
+	number quantity.Cell
 }
 
 // ends returns when nothing that was spent in the window counts any more, in microseconds since
 // 1970. The sliding kinds still count it in the next window, and until the end of that the store
 // may also charge it.
-func (k windowKey) ends() int64 { return (k.number+2)*k.length + k.margin }
+func (k windowKey) ends() quantity.StoreTime { return (k.number + 2).OpensAt(k.length).Add(k.margin) }
 
 // spent is what was admitted of one bucket in one window, in units.
 type spent struct {
-	units    int64
-	reserved int64 // part of units that came out of a reserve
-	settled  int64 // part of units that the store has charged
+	units    quantity.Units
+	reserved quantity.Units // part of units that came out of a reserve
+	settled  quantity.Units // part of units that the store has charged
 	id       idRef
 	waits    bool // in the list of what the store is still to charge
 }
 
 // due returns the units that the store has charged or is to charge.
-func (s spent) due() int64 { return s.units - s.reserved }
+func (s spent) due() quantity.Units { return s.units - s.reserved }
 
 // metered is the outcome of one cost on one bucket.
 type metered struct {
 	room   bool
-	left   int64         // remaining units of the part, after the cost if there was room
-	reset  time.Duration // until the window ends
-	never  bool          // the cost is above the whole part
-	window int64         // number of the window that was charged
+	left   quantity.Units // remaining units of the part, after the cost if there was room
+	reset  time.Duration  // until the window ends
+	never  bool           // the cost is above the whole part
+	window quantity.Cell  // number of the window that was charged
 }
 
 // claiming asks about this node's part of one bucket in one window.
@@ -99,7 +100,7 @@ func newFallback(nodes int, c claim) *fallback {
 }
 
 // part returns how many units this node may admit of a bucket in a window.
-func (f *fallback) part(a rules.Applied) int64 {
+func (f *fallback) part(a rules.Applied) quantity.Units {
 	t := a.Target.Terms
 	if a.Reserve == nil {
 		return allocator.LocalPart(t.Entitlement, a.Bucket.Lending, f.nodes, t.Kind.Sliding())
@@ -110,11 +111,11 @@ func (f *fallback) part(a rules.Applied) int64 {
 
 // take charges a cost to this node's part of a bucket if there is room. If it is not known how much
 // of a window was spent, all of it counts as spent.
-func (f *fallback) take(a rules.Applied, cost int64, commit bool, clock time.Time) metered {
+func (f *fallback) take(a rules.Applied, cost quantity.Units, commit bool, clock time.Time) metered {
 	length, part := a.Target.Terms.Window, f.part(a)
 	k, fresh, full := f.look(a, clock)
 	m := metered{window: k.number, never: cost > part,
-		reset: microseconds((k.number+1)*length - max(clock.UnixMicro(), k.number*length))}
+		reset: microseconds((k.number + 1).OpensAt(length).Sub(max(quantity.StoreTime(clock.UnixMicro()), k.number.OpensAt(length))))}
 	if cost > part || full {
 		return m
 	}
@@ -150,7 +151,7 @@ func (f *fallback) take(a rules.Applied, cost int64, commit bool, clock time.Tim
 }
 
 // at returns the number of the present window.
-func (f *fallback) at(length int64) int64 { return algorithms.CellAt(f.mark, length) }
+func (f *fallback) at(length int64) quantity.Cell { return algorithms.CellAt(f.mark, length) }
 
 // look returns the present window. fresh says that nothing of the bucket was metered in it yet.
 // full says that there is no memory to do so.
@@ -158,7 +159,7 @@ func (f *fallback) look(a rules.Applied, clock time.Time) (k windowKey, fresh, f
 	length := a.Target.Terms.Window
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.mark = max(f.mark, clock.UnixMicro())
+	f.mark = max(f.mark, quantity.StoreTime(clock.UnixMicro()))
 	k = windowKey{headOf(a.Bucket.ID), length, a.Bucket.ClockMargin, f.at(length)}
 	if w, _ := f.find(k, a.Bucket.ID); w != nil {
 		return k, false, false
@@ -181,7 +182,7 @@ func (f *fallback) room(k windowKey, id string) bool {
 }
 
 // giveBack subtracts a cost from the window to which it was charged.
-func (f *fallback) giveBack(a rules.Applied, cost, number int64) {
+func (f *fallback) giveBack(a rules.Applied, cost quantity.Units, number quantity.Cell) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	k := windowKey{headOf(a.Bucket.ID), a.Target.Terms.Window, a.Bucket.ClockMargin, number}
@@ -194,8 +195,8 @@ func (f *fallback) giveBack(a rules.Applied, cost, number int64) {
 // without those out of a reserve.
 type localSpend struct {
 	bucket string // id
-	window int64
-	units  int64
+	window quantity.Cell
+	units  quantity.Units
 	of     windowKey
 }
 
@@ -215,7 +216,7 @@ func (f *fallback) unsettled(most int) (all []localSpend) {
 
 // settled notes that the store has charged a spend. It returns how many of its units are charged
 // for the first time.
-func (f *fallback) settled(b localSpend) (units int64) {
+func (f *fallback) settled(b localSpend) (units quantity.Units) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	w, i := f.find(b.of, b.bucket)
@@ -247,7 +248,7 @@ func (f *fallback) settleAnew() {
 func (f *fallback) forget(clock time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.mark = max(f.mark, clock.UnixMicro())
+	f.mark = max(f.mark, quantity.StoreTime(clock.UnixMicro()))
 	f.drop()
 }
 
@@ -269,7 +270,7 @@ func (f *fallback) drop() {
 // LocalStatus is what this node admitted without the store in windows that still count.
 type LocalStatus struct {
 	Buckets  int // a bucket counts once for each window
-	Units    int64
+	Units    quantity.Units
 	Unbooked int64 // part of Units that the store has not charged yet
 	Bytes    int   // of memory, estimated; at most maxFallbackBytes
 	// Refused is the number of requests that were denied because there was no memory for their

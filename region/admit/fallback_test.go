@@ -10,6 +10,7 @@ import (
 
 	"github.com/quotad/quotad/chaos/bubble"
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/quantity"
 )
 
 // askWithoutStore has a node decide as when its store does not answer.
@@ -253,7 +254,7 @@ func TestWithoutStoreIsBoundedAndForgets(t *testing.T) {
 func TestWithoutStoreSpentWindowsMakeRoom(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, "name: second, limit: 100, window: 1s, lending_limit: 0"))
-		for _, costs := range []int64{41, 1} { // 41 never fit
+		for _, costs := range []quantity.Units{41, 1} { // 41 never fit
 			q := request("idle")
 			q.Cost = costs
 			n.askWithoutStore(q, costs > 40)
@@ -366,7 +367,7 @@ func TestClockStepBackOpensNoCellTwice(t *testing.T) {
 	n.fallback.take(a, 20, true, now)
 	n.fallback.forget(now.Add(time.Second))
 	again := n.fallback.take(a, 20, true, now)
-	if again.window != now.Unix()+1 || n.fallback.take(a, 1, true, now.Add(time.Second)).room {
+	if again.window != quantity.Cell(now.Unix()+1) || n.fallback.take(a, 1, true, now.Add(time.Second)).room {
 		t.Errorf("charged to cell %d, which then has room for more than the part of 20", again.window)
 	}
 }

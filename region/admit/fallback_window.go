@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/repeat"
 	"github.com/quotad/quotad/region/rules"
 )
@@ -20,7 +21,7 @@ type windowSpending struct {
 	turns   []uint32 // records that the store is still to charge, the next one first
 	told    []uint32 // records that were returned in the present turn
 	bytes   int
-	units   int64
+	units   quantity.Units
 	due     int64 // units that the store has yet to charge
 }
 
@@ -84,7 +85,7 @@ func (f *fallback) begin(k windowKey, id string) bool {
 }
 
 // add charges a cost to a bucket that has a record. A negative cost is given back.
-func (f *fallback) add(k windowKey, a rules.Applied, cost int64) {
+func (f *fallback) add(k windowKey, a rules.Applied, cost quantity.Units) {
 	w, i := f.find(k, a.Bucket.ID)
 	s := *w.record(i)
 	s.units += cost
@@ -99,7 +100,7 @@ func (f *fallback) add(k windowKey, a rules.Applied, cost int64) {
 func (w *windowSpending) put(i uint32, s spent) {
 	before := *w.record(i)
 	w.units += s.units - before.units
-	w.due += max(s.due()-s.settled, 0) - max(before.due()-before.settled, 0)
+	w.due += int64(max(s.due()-s.settled, 0) - max(before.due()-before.settled, 0))
 	if s.due() > s.settled && !s.waits {
 		s.waits = true
 		w.turns = append(w.turns, i)

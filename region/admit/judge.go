@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/rules"
 )
 
@@ -26,7 +27,7 @@ func (l *Limiter) describe(d Decision, a rules.Applied) Decision {
 
 // judge turns the store's answer into a decision. The limit that decides is the one with the
 // greatest weight. A shadow limit decides only if no other limit applies.
-func (l *Limiter) judge(cost int64, all []rules.Applied, a answered) Decision {
+func (l *Limiter) judge(cost quantity.Units, all []rules.Applied, a answered) Decision {
 	answer := a.decided.Answers[a.index]
 	decider, best := 0, int64(math.MinInt64)
 	var shadowed []string
@@ -48,7 +49,7 @@ func (l *Limiter) judge(cost int64, all []rules.Applied, a answered) Decision {
 	state, verdict := a.decided.Buckets[decider], answer.Verdicts[decider]
 	length := all[decider].Target.Terms.Cell
 	d := l.describe(Decision{Allowed: answer.Admitted, Reason: WithinLimit, Remaining: verdict.Remaining,
-		ResetAfter: microseconds((state.Cell+1)*length - a.at(decider)), Cell: state.Cell, At: a.at(decider),
+		ResetAfter: microseconds((state.Cell + 1).OpensAt(length).Sub(a.at(decider))), Cell: state.Cell, At: a.at(decider),
 		Share: max(state.Share, 0), Shadowed: shadowed, Delay: microseconds(delay), Repeated: a.decided.Repeated}, all[decider])
 	if !answer.Admitted {
 		d.Reason, d.RetryAfter = OverLimit, microseconds(verdict.Retry)
@@ -71,7 +72,7 @@ func (l *Limiter) judge(cost int64, all []rules.Applied, a answered) Decision {
 func weight(admitted bool, v algorithms.Verdict, never bool) int64 {
 	switch {
 	case admitted:
-		return -v.Remaining
+		return int64(-v.Remaining)
 	case never:
 		return math.MaxInt64
 	case v.Retry < 0:

@@ -9,6 +9,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/quantity"
 )
 
 // The limits of these tests, with "here" entitled to 40 % of each.
@@ -27,7 +28,7 @@ type judgedCase struct {
 	limits   []string
 	admitted bool
 	verdicts []algorithms.Verdict
-	cost     int64
+	cost     quantity.Units
 }
 
 func (c judgedCase) judge(t testing.TB) Decision {
@@ -51,10 +52,10 @@ func (c judgedCase) judge(t testing.TB) Decision {
 func TestJudge(t *testing.T) {
 	type verdicts = []algorithms.Verdict
 	const us = int64(time.Second / time.Microsecond)
-	admitted := func(limit string, remaining int64, reset time.Duration) Decision {
+	admitted := func(limit string, remaining quantity.Units, reset time.Duration) Decision {
 		return Decision{Allowed: true, Reason: WithinLimit, Limit: limit, Remaining: remaining, ResetAfter: reset}
 	}
-	denied := func(limit string, reason Reason, remaining int64, retry, reset time.Duration) Decision {
+	denied := func(limit string, reason Reason, remaining quantity.Units, retry, reset time.Duration) Decision {
 		return Decision{Reason: reason, Limit: limit, Remaining: remaining, RetryAfter: retry, ResetAfter: reset}
 	}
 	shadowed := func(d Decision, names ...string) Decision { d.Shadowed = names; return d }
@@ -151,7 +152,7 @@ func TestJudgeProperties(t *testing.T) {
 		c := judgedCase{limits: limits, admitted: true, cost: 1}
 		var real []int
 		for i, name := range limits {
-			v := algorithms.Verdict{Remaining: rapid.Int64Range(0, 3).Draw(r, "remaining"), Retry: rapid.Int64Range(-1, 2).Draw(r, "retry")}
+			v := algorithms.Verdict{Remaining: quantity.Units(rapid.Int64Range(0, 3).Draw(r, "remaining")), Retry: rapid.Int64Range(-1, 2).Draw(r, "retry")}
 			c.verdicts = append(c.verdicts, v)
 			if !slices.Contains(shadows, name) {
 				real = append(real, i)

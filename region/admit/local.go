@@ -2,6 +2,7 @@ package admit
 
 import (
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/rules"
 )
 
@@ -16,7 +17,7 @@ func (l *Limiter) withoutStore(q Request, all []rules.Applied, commit bool) Deci
 	}
 	type charge struct {
 		rules.Applied
-		window int64
+		window quantity.Cell
 	}
 	var charged []charge
 	now, local := l.config.Now(), inLocalPart(all)

@@ -11,6 +11,7 @@ import (
 	"github.com/quotad/quotad/chaos/lab"
 	"github.com/quotad/quotad/chaos/lab/journals"
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/peer"
 	"github.com/quotad/quotad/region/rights"
 	"github.com/quotad/quotad/region/store"
@@ -27,7 +28,7 @@ var (
 )
 
 // now is the clock of a twin.
-func now() int64 { return time.Now().UnixMicro() }
+func now() quantity.StoreTime { return quantity.StoreTime(time.Now().UnixMicro()) }
 
 // unstarted returns a limiter of region "here" in which nothing runs: its store is not open, and it
 // answers what needs none.

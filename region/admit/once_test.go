@@ -8,11 +8,12 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/rights"
 )
 
 // named is a request with an id.
-func named(account, id string, units int64) Request {
+func named(account, id string, units quantity.Units) Request {
 	q := request(account)
 	q.ID, q.Cost = id, units
 	return q
@@ -54,7 +55,7 @@ func TestTheSameRequestAgain(t *testing.T) {
 					t.Errorf("%d used in another window by a request of this one", got)
 				}
 				time.Sleep(time.Millisecond)
-				if got := n1.check(t, q); got.Repeated || got.Remaining != 7 || got.At != time.Now().UnixMicro() {
+				if got := n1.check(t, q); got.Repeated || got.Remaining != 7 || got.At != quantity.StoreTime(time.Now().UnixMicro()) {
 					t.Errorf("after its minute: %+v", got)
 				}
 			})
@@ -129,8 +130,8 @@ func TestTheSameRequestInABatch(t *testing.T) {
 		// Nothing runs in this engine, so that what it heard stays there.
 		hears := rights.New(rights.Config{Region: "us", Node: "n1", Store: n.store, Journal: n.journal, Tenure: n.tenure,
 			Now: time.Now, Log: n.log, Closed: n.config.Closed})
-		var counted int64
-		demand := func() int64 {
+		var counted quantity.Units
+		demand := func() quantity.Units {
 			for _, o := range hears.Observations() {
 				counted += o.Admitted + o.Denied
 			}
@@ -139,7 +140,7 @@ func TestTheSameRequestInABatch(t *testing.T) {
 		x, y, plain := named("a", "x", 2), named("a", "y", 2), request("a")
 		batch := []Request{x, plain, x, y, plain, x, plain}
 		// want is both the used units and the demand
-		for round, want := range []int64{2 + 2 + 3, 2 + 2 + 3 + 3} {
+		for round, want := range []quantity.Units{2 + 2 + 3, 2 + 2 + 3 + 3} {
 			for i, d := range n.batched(t, hears, batch...) {
 				again := batch[i].ID != "" && (round > 0 || i == 2 || i == 5)
 				if !d.Allowed || d.Repeated != again {
@@ -154,7 +155,7 @@ func TestTheSameRequestInABatch(t *testing.T) {
 		if demand() != 10+18 {
 			t.Errorf("%d counted as demand after two denials of 9, which are two demands, want 28", counted)
 		}
-		if got := n.batched(t, hears, x)[0]; !got.Repeated || got.Cell != time.Now().Unix()/10 {
+		if got := n.batched(t, hears, x)[0]; !got.Repeated || got.Cell != quantity.Cell(time.Now().Unix()/10) {
 			t.Errorf("alone in its batch: %+v", got)
 		}
 	})
@@ -167,7 +168,7 @@ func TestADenialIsNotRemembered(t *testing.T) {
 		n := c.running["us/n1"]
 		n.check(t, named("a", "before", 3))
 		for range 2 {
-			if got := n.check(t, named("a", "x", 3)); got.Allowed || got.Repeated || got.Reason != OverLimit || got.At != time.Now().UnixMicro() {
+			if got := n.check(t, named("a", "x", 3)); got.Allowed || got.Repeated || got.Reason != OverLimit || got.At != quantity.StoreTime(time.Now().UnixMicro()) {
 				t.Errorf("no room: %+v", got)
 			}
 			time.Sleep(time.Second)
@@ -223,7 +224,7 @@ func TestPeeksHaveNoID(t *testing.T) {
 	d := documents.Parse(t, 1, alone, limitOf(algorithms.FixedWindow, 5, ""))
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n, q := c.running["us/n1"], named("a", "x", 3)
-		peek := func(allowed bool, remaining int64) {
+		peek := func(allowed bool, remaining quantity.Units) {
 			t.Helper()
 			if got, err := n.Peek(t.Context(), q); err != nil || got.Allowed != allowed || got.Repeated || got.Remaining != remaining {
 				t.Errorf("peek: %+v, %v", got, err)

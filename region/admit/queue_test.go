@@ -10,11 +10,12 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/rules"
 )
 
 // queuedAs is a request for the queue with the given number of buckets. Its cost identifies it.
-func queuedAs(caller string, limit *policy.Limit, key string, buckets int, number int64) waiting {
+func queuedAs(caller string, limit *policy.Limit, key string, buckets int, number quantity.Units) waiting {
 	w := waiting{caller: caller, cost: number, commit: true, rules: sharedRules}
 	for i := range buckets {
 		w.applied = append(w.applied, rules.Applied{Limit: limit, Target: algorithms.LimitTarget{Target: algorithms.Target{Key: key + strconv.Itoa(i)}}})
@@ -103,7 +104,7 @@ func TestQueueIsItsTwin(t *testing.T) {
 				t.Fatalf("request %d is served, want %d", got.cost, want.cost)
 			}
 		}
-		for number := range int64(rapid.IntRange(1, 200).Draw(t, "steps")) {
+		for number := range quantity.Units(rapid.IntRange(1, 200).Draw(t, "steps")) {
 			if rapid.IntRange(0, 2).Draw(t, "pops") == 0 {
 				pop()
 				continue
@@ -135,7 +136,7 @@ func TestQueueShares(t *testing.T) {
 		for i, c := range callers {
 			buckets[c] = rapid.IntRange(1, 6).Draw(t, "buckets")
 			for n := range rapid.IntRange(200, 1000).Draw(t, "requests") {
-				q.push(queuedAs(c, limit, strconv.Itoa(n%(1+i*7)), buckets[c], int64(n)))
+				q.push(queuedAs(c, limit, strconv.Itoa(n%(1+i*7)), buckets[c], quantity.Units(n)))
 			}
 		}
 		const most = quantum + 6*scriptWork
@@ -163,13 +164,13 @@ func TestQueueShares(t *testing.T) {
 func TestQueueOfOneBucket(t *testing.T) {
 	limit := &policy.Limit{Name: "a"}
 	q := newFairQueue(100)
-	for n := range int64(50) {
+	for n := range quantity.Units(50) {
 		q.push(queuedAs("x", limit, "k", 2, n))
 	}
 	if want := int64(2*scriptWork + 49*2*joinWork); q.root.work != want {
 		t.Errorf("work %d, want %d", q.root.work, want)
 	}
-	for n := range int64(50) {
+	for n := range quantity.Units(50) {
 		if n == 25 {
 			q.trip++ // the rest leaves later, and its first is a script call of its own
 		}
@@ -193,13 +194,13 @@ func TestQueueFullOfALongFlow(t *testing.T) {
 	a, b := &policy.Limit{Name: "a"}, &policy.Limit{Name: "b"}
 	full := func() *fairQueue {
 		q := newFairQueue(100)
-		for n := range int64(60) {
+		for n := range quantity.Units(60) {
 			q.push(queuedAs("long", a, strconv.Itoa(int(n)%2), 1, n))
 		}
-		for n := range int64(10) {
+		for n := range quantity.Units(10) {
 			q.push(queuedAs("long", b, "k", 1, 100+n))
 		}
-		for n := range int64(30) {
+		for n := range quantity.Units(30) {
 			q.push(queuedAs("short", a, "k", 1, 200+n))
 		}
 		return q
@@ -207,7 +208,7 @@ func TestQueueFullOfALongFlow(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		came waiting
-		gone int64
+		gone quantity.Units
 	}{
 		{"a new caller", queuedAs("new", a, "k", 1, 1000), 58},
 		{"the short caller", queuedAs("short", b, "k", 1, 1000), 58},
@@ -229,11 +230,11 @@ func TestQueueAhead(t *testing.T) {
 	limits := []*policy.Limit{{Name: "a"}, {Name: "b"}}
 	rapid.Check(t, func(t *rapid.T) {
 		q := newFairQueue(1000)
-		draw := func(number int64) waiting {
+		draw := func(number quantity.Units) waiting {
 			return queuedAs(rapid.SampledFrom([]string{"x", "y", "z"}).Draw(t, "caller"), rapid.SampledFrom(limits).Draw(t, "limit"),
 				rapid.SampledFrom([]string{"1", "2", "3", "4"}).Draw(t, "key"), 1, number)
 		}
-		for n := range int64(rapid.IntRange(0, 300).Draw(t, "waiting")) {
+		for n := range quantity.Units(rapid.IntRange(0, 300).Draw(t, "waiting")) {
 			q.push(draw(n))
 		}
 		last := draw(1000)

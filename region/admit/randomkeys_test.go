@@ -11,6 +11,7 @@ import (
 
 	"github.com/quotad/quotad/chaos/bubble"
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/journal"
 )
 
@@ -47,7 +48,7 @@ func TestFallbackAgainstAPlainMap(t *testing.T) {
 	for seed := range uint64(20) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		a := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, "name: minute, limit: 25, window: 1m, lending_limit: 0")).tenure.Rules().Match(asked(request("a")))[0]
-		f, plain, now := newFallback(1, nil), map[string]int64{}, time.Unix(6_000_000, 0)
+		f, plain, now := newFallback(1, nil), map[string]quantity.Units{}, time.Unix(6_000_000, 0)
 		for range 3000 {
 			now = now.Add(time.Duration(random.IntN(40)) * time.Millisecond)
 			one := a
@@ -61,7 +62,7 @@ func TestFallbackAgainstAPlainMap(t *testing.T) {
 			case 2:
 				one.Bucket.ID = string(make([]byte, id))
 			}
-			cost := 1 + random.Int64N(4)
+			cost := quantity.Units(1 + random.Int64N(4))
 			m := f.take(one, cost, true, now)
 			key := fmt.Sprint(one.Bucket.ID, now.Unix()/60)
 			if want := plain[key]+cost <= 10; m.room != want {
@@ -75,7 +76,7 @@ func TestFallbackAgainstAPlainMap(t *testing.T) {
 				plain[key] -= cost
 			}
 		}
-		told := map[string]int64{}
+		told := map[string]quantity.Units{}
 		for _, b := range f.unsettled(1 << 20) {
 			told[fmt.Sprint(b.bucket, b.window)] += b.units
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/policy"
 	receiptv1 "github.com/quotad/quotad/proto/receipt/v1"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/rules"
 	"github.com/quotad/quotad/region/store"
 )
@@ -28,7 +29,7 @@ var ErrReceipt = errors.New("this region cannot refund the receipt")
 // sealed with a secret that the region's store keeps, so any node of the region can refund it, also
 // after a restart. It is empty if nothing was charged.
 func (l *Limiter) receipt(q Request, all []rules.Applied, a answered) string {
-	r := &receiptv1.Receipt{Region: l.config.Region, Generation: l.store.Generation(), AtUs: a.decided.Now, Cost: q.Cost,
+	r := &receiptv1.Receipt{Region: l.config.Region, Generation: l.store.Generation(), AtUs: int64(a.decided.Now), Cost: int64(q.Cost),
 		Id: fmt.Sprintf("%s:%d", l.life, l.receipts.Add(1))}
 	if q.ID != "" && !a.decided.TooOften { // all repeats of a decision have the same receipt
 		r.Once = onceKey(q, all)
@@ -36,7 +37,7 @@ func (l *Limiter) receipt(q Request, all []rules.Applied, a answered) string {
 	}
 	for i, v := range a.decided.Answers[a.index].Verdicts {
 		if v.Retry == 0 {
-			r.Charges = append(r.Charges, &receiptv1.Charge{Bucket: []byte(all[i].Bucket.ID), Cell: a.decided.Buckets[i].Cell, AtUs: a.at(i)})
+			r.Charges = append(r.Charges, &receiptv1.Charge{Bucket: []byte(all[i].Bucket.ID), Cell: int64(a.decided.Buckets[i].Cell), AtUs: int64(a.at(i))})
 		}
 	}
 	secret := l.store.Secret()
@@ -97,8 +98,8 @@ type Refunded struct {
 // RefundedCharge is the outcome of the refund of one charge.
 type RefundedCharge struct {
 	Limit  string
-	Units  int64  // units given back
-	Reason string // why none were given back; empty if some were
+	Units  quantity.Units // units given back
+	Reason string         // why none were given back; empty if some were
 }
 
 // Refund gives back what a decision charged. A second refund of the same receipt gives nothing
@@ -152,7 +153,7 @@ func refunds(current *rules.Rules, r *receiptv1.Receipt) (calls []algorithms.Ref
 		if err != nil {
 			return nil, nil, &FieldError{"receipt", "names a bucket that cannot be read"}
 		}
-		taken := algorithms.Charge{Target: algorithms.Target{Key: current.Key(id)}, Cell: charge.GetCell()}
+		taken := algorithms.Charge{Target: algorithms.Target{Key: current.Key(id)}, Cell: quantity.Cell(charge.GetCell())}
 		if b := current.Find(id); b != nil {
 			taken.Terms = b.Terms(current.Region)
 		}
@@ -161,7 +162,7 @@ func refunds(current *rules.Rules, r *receiptv1.Receipt) (calls []algorithms.Ref
 		if n < 0 {
 			n = len(calls)
 			c := algorithms.Refund{Fence: algorithms.Fence{Epoch: current.Epoch}, Receipt: store.RefundKey(shard, r.GetId()),
-				Once: store.OnceKey(shard, "none"), At: cmp.Or(charge.GetAtUs(), r.GetAtUs()), Cost: r.GetCost()}
+				Once: store.OnceKey(shard, "none"), At: quantity.StoreTime(cmp.Or(charge.GetAtUs(), r.GetAtUs())), Cost: quantity.Units(r.GetCost())}
 			if once := r.GetOnce(); once != "" {
 				c.Once = onceIn(shard, once)
 			}
@@ -187,7 +188,7 @@ func (l *Limiter) refunded(limit string, back algorithms.Back, repeated bool) Re
 // Reset clears the use of one bucket in this region and returns the units that counted as used.
 // Nothing else changes. What is admitted from then on comes on top of what was admitted before, so
 // the limit does not hold in this window. Reset is for operators.
-func (l *Limiter) Reset(ctx context.Context, limit, domain string, descriptors map[string]string) (cleared int64, err error) {
+func (l *Limiter) Reset(ctx context.Context, limit, domain string, descriptors map[string]string) (cleared quantity.Units, err error) {
 	if err := (Request{Domain: domain, Descriptors: descriptors, Cost: 1}).Validate(); err != nil {
 		return 0, err
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/quotad/quotad/chaos/lab/fixtures"
 	"github.com/quotad/quotad/chaos/lab/servers"
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/journal"
 	"github.com/quotad/quotad/region/peer"
 	"github.com/quotad/quotad/region/store"
@@ -163,7 +164,7 @@ func (n *running) keepBooks(ctx context.Context) {
 		case at := <-forgets.C:
 			n.rights.Forget(at)
 			n.Forget(at)
-			_, _ = n.journal.Prune(min(n.store.Surely(), at.UnixMicro()))
+			_, _ = n.journal.Prune(min(n.store.Surely(), quantity.StoreTime(at.UnixMicro())))
 		}
 	}
 }
@@ -219,7 +220,7 @@ func (n *running) inspect(t *testing.T, limit string, q Request) algorithms.Stat
 }
 
 // used returns what counts against a limit.
-func (n *running) used(t *testing.T, limit string, q Request) int64 {
+func (n *running) used(t *testing.T, limit string, q Request) quantity.Units {
 	t.Helper()
 	return n.inspect(t, limit, q).Used
 }
@@ -244,7 +245,7 @@ func (n *running) refunds(t *testing.T, receipt string, repeated bool, want ...R
 }
 
 // cost is a request of so many units that asks for a receipt.
-func cost(account string, units int64) Request {
+func cost(account string, units quantity.Units) Request {
 	q := request(account)
 	q.Cost, q.Receipt = units, true
 	return q

@@ -11,6 +11,7 @@ import (
 	"github.com/quotad/quotad/chaos/bubble"
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/rules"
 )
 
@@ -36,16 +37,16 @@ func TestReserveIsOutOfEveryStore(t *testing.T) {
 		if kind == algorithms.SlidingWindowLog {
 			units = rapid.OneOf(rapid.Int64Range(1, 30), rapid.Int64Range(1, algorithms.MaxLog))
 		}
-		limit, burst := units.Draw(r, "limit"), int64(0)
+		limit, burst := quantity.Units(units.Draw(r, "limit")), quantity.Units(0)
 		part := policy.PPM(rapid.Int64Range(1, int64(policy.PPMOne)).Draw(r, "reserve"))
 		fields := fmt.Sprintf("name: kept, algorithm: %s, limit: %d, window: 1m, local_reserve: %s", kind, limit, part)
 		if kind.Bucket() {
-			burst = units.Draw(r, "burst")
+			burst = quantity.Units(units.Draw(r, "burst"))
 			fields += fmt.Sprintf(", burst: %d", burst)
 		}
 		d := documents.Parse(t, 1, weights, fields)
 		q, nodes := request(rapid.String().Draw(r, "account")), rapid.IntRange(1, 5).Draw(r, "nodes")
-		var all, entitled, bursts int64
+		var all, entitled, bursts quantity.Units
 		for _, known := range d.Regions {
 			a, other := rulesOf(t, d, known.Name).Match(asked(q))[0], rulesOf(t, d, d.Regions[0].Name).Match(asked(q))[0]
 			if f := a.Target.Terms.Entitlement; f != a.Bucket.Entitlements[known.Name] || f != other.Bucket.Entitlements[known.Name] ||
@@ -59,7 +60,7 @@ func TestReserveIsOutOfEveryStore(t *testing.T) {
 			all += a.Target.Terms.Entitlement
 			if a.Reserve != nil {
 				part := newFallback(nodes, nil).part(a)
-				all, bursts = all+part*int64(nodes), bursts+a.Reserve.Burst
+				all, bursts = all+part*quantity.Units(nodes), bursts+a.Reserve.Burst
 			}
 			if a.Bucket.Limit != limit || a.Most() > max(limit, burst) {
 				r.Fatalf("limit %d, a cost of %d may be admitted, of %d and a burst of %d", a.Bucket.Limit, a.Most(), limit, burst)
@@ -119,7 +120,7 @@ func TestReserveOfOneUnit(t *testing.T) {
 			q := request(fmt.Sprint(account))
 			a := n.tenure.Rules().Match(q.Domain, q.Descriptors)[0]
 			f := a.Entitlement() // 1 or 2, by key
-			seen[f]++
+			seen[int64(f)]++
 			if stored := a.Target.Terms.Entitlement; stored != 1 || n.fits(t, q, 5) != int(f-1) {
 				t.Errorf("account %d, entitled to %d: %d in the store", account, f, stored)
 			}

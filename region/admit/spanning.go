@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/rules"
 	"github.com/quotad/quotad/region/store"
 )
@@ -82,7 +83,7 @@ func (l *Limiter) decideParts(ctx context.Context, w waiting, parts []part) (ans
 	whole := answered{decided: algorithms.Decided{Repeated: true,
 		Buckets: make([]algorithms.State, len(w.applied)),
 		Answers: []algorithms.Answer{{Admitted: true, Verdicts: make([]algorithms.Verdict, len(w.applied))}}},
-		times: make([]int64, len(w.applied))}
+		times: make([]quantity.StoreTime, len(w.applied))}
 	var charged []algorithms.Refund
 	undo := func() {
 		for _, c := range charged {

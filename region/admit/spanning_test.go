@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -33,7 +34,7 @@ func spanned(t *testing.T, limits []string, f func(t *testing.T, c *cluster, n *
 }
 
 // both is a request to which limits of an account and of an address apply, in two shards.
-func both(units int64) Request {
+func both(units quantity.Units) Request {
 	return Request{Domain: "api", Descriptors: map[string]string{"account": "42", "address": "10.0.0.1"}, Cost: units, Receipt: true}
 }
 
@@ -49,7 +50,7 @@ func (n *running) shardsOf(q Request) int {
 }
 
 // wantUsed fails the test unless so much counts against both limits.
-func (n *running) wantUsed(t *testing.T, account, address int64) {
+func (n *running) wantUsed(t *testing.T, account, address quantity.Units) {
 	t.Helper()
 	if a, b := n.used(t, "per-account", both(1)), n.used(t, "per-address", both(1)); a != account || b != address {
 		t.Errorf("used %d and %d, want %d and %d", a, b, account, address)
@@ -65,7 +66,7 @@ func TestSpanningDenialSpendsNothing(t *testing.T) {
 				t.Fatalf("the limits are in %d shards: this test proves nothing", got)
 			}
 			d := n.check(t, both(3))
-			if !d.Allowed || d.Limit != "per-address" || d.Remaining != 2 || d.At != time.Now().UnixMicro() || d.ResetAfter != time.Hour {
+			if !d.Allowed || d.Limit != "per-address" || d.Remaining != 2 || d.At != quantity.StoreTime(time.Now().UnixMicro()) || d.ResetAfter != time.Hour {
 				t.Errorf("%+v, want 2 of per-address left", d)
 			}
 			if d, err := n.Peek(t.Context(), both(2)); err != nil || !d.Allowed || d.Remaining != 0 {
@@ -188,13 +189,13 @@ func TestSpanningTogether(t *testing.T) {
 				random := rand.New(rand.NewPCG(uint64(worker), 7))
 				for range 60 {
 					a, b := random.IntN(4), random.IntN(4)
-					q := Request{Domain: "api", Cost: 1 + random.Int64N(3), Descriptors: map[string]string{
+					q := Request{Domain: "api", Cost: quantity.Units(1 + random.Int64N(3)), Descriptors: map[string]string{
 						"account": fmt.Sprint("account ", a), "address": fmt.Sprint("address ", b)}}
 					if d, err := n.Check(context.Background(), q); err != nil {
 						t.Error(err)
 					} else if d.Allowed {
-						admitted[0][a].Add(q.Cost)
-						admitted[1][b].Add(q.Cost)
+						admitted[0][a].Add(int64(q.Cost))
+						admitted[1][b].Add(int64(q.Cost))
 					}
 				}
 			})
@@ -203,7 +204,7 @@ func TestSpanningTogether(t *testing.T) {
 		for i := range 4 {
 			q := Request{Domain: "api", Descriptors: map[string]string{"account": fmt.Sprint("account ", i), "address": fmt.Sprint("address ", i)}}
 			for k, limit := range []string{"per-account", "per-address"} {
-				if got, used := admitted[k][i].Load(), n.used(t, limit, q); got != used || got > 60 || got < 50 {
+				if got, used := quantity.Units(admitted[k][i].Load()), n.used(t, limit, q); got != used || got > 60 || got < 50 {
 					t.Errorf("%s %d: %d admitted, %d charged of 60", limit, i, got, used)
 				}
 			}

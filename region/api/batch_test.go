@@ -115,6 +115,6 @@ func TestBatchError(t *testing.T) {
 }
 
 func checkOf(q admit.Request) *quotadv1.CheckRequest {
-	cost := q.Cost
+	cost := int64(q.Cost)
 	return &quotadv1.CheckRequest{Domain: q.Domain, Descriptors: q.Descriptors, Cost: &cost, RequestId: q.ID, Receipt: q.Receipt}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/fixtures"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -61,14 +62,14 @@ func bareScript(b *testing.B, node *realNode) func(context.Context) error {
 	guard := algorithms.Fence{Generation: node.store.Generation(), Epoch: node.policy.Epoch().String()}
 	terms := algorithms.Terms{Kind: limit.Algorithm, Window: limit.Window.Microseconds(), Cell: limit.Cell().Microseconds(),
 		Tick: algorithms.Tick(limit.Algorithm, limit.Limit, limit.Window.Microseconds()), Entitlement: limit.Limit}
-	call := algorithms.Decide{Fence: guard, Commit: true, Costs: []int64{1}, Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: bucket, Terms: terms}}}}
+	call := algorithms.Decide{Fence: guard, Commit: true, Costs: []quantity.Units{1}, Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: bucket, Terms: terms}}}}
 	if err := client.ScriptLoad(b.Context(), algorithms.DecideScript.Source).Err(); err != nil {
 		b.Fatal(err)
 	}
 	keys := []string{store.TokenKey(store.Whole), bucket}
 	return func(ctx context.Context) error {
 		c := call
-		c.Clock = time.Now().UnixMicro()
+		c.Clock = quantity.StoreTime(time.Now().UnixMicro())
 		reply, err := client.EvalSha(ctx, algorithms.DecideScript.SHA, keys, c.Args()...).Result()
 		if err != nil {
 			return err

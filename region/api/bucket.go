@@ -2,38 +2,39 @@ package api
 
 import (
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region"
 )
 
 // Bucket is region.Bucket as JSON.
 type Bucket struct {
 	Limit       string          `json:"limit"`
-	LimitUnits  int64           `json:"limit_units"`
+	LimitUnits  quantity.Units  `json:"limit_units"`
 	Algorithm   algorithms.Kind `json:"algorithm"`
-	Entitlement int64           `json:"entitlement"`
+	Entitlement quantity.Units  `json:"entitlement"`
 	// Burst is this region's part of the burst. Absent unless the limit is a token_bucket or
 	// leaky_bucket.
-	Burst     *int64   `json:"burst,omitempty"`
-	Share     int64    `json:"share"`
-	NextShare int64    `json:"next_share"`
-	Cell      int64    `json:"cell"`
-	Used      int64    `json:"used"`
-	Fading    int64    `json:"fading"`
-	Free      int64    `json:"free"`
-	Rights    []Rights `json:"rights"`
+	Burst     *quantity.Units `json:"burst,omitempty"`
+	Share     quantity.Units  `json:"share"`
+	NextShare quantity.Units  `json:"next_share"`
+	Cell      quantity.Cell   `json:"cell"`
+	Used      quantity.Units  `json:"used"`
+	Fading    quantity.Units  `json:"fading"`
+	Free      quantity.Units  `json:"free"`
+	Rights    []Rights        `json:"rights"`
 }
 
 type Rights struct {
-	Cell     int64  `json:"cell"`
-	Region   string `json:"region"`
-	Lent     int64  `json:"lent"`
-	Returned int64  `json:"returned"`
-	Borrowed int64  `json:"borrowed"`
-	Regained int64  `json:"regained"`
+	Cell     quantity.Cell  `json:"cell"`
+	Region   string         `json:"region"`
+	Lent     quantity.Units `json:"lent"`
+	Returned quantity.Units `json:"returned"`
+	Borrowed quantity.Units `json:"borrowed"`
+	Regained quantity.Units `json:"regained"`
 
 	// Absent unless the limit is a token_bucket, the only kind whose burst is lent.
-	BurstLent     *int64 `json:"burst_lent,omitempty"`
-	BurstBorrowed *int64 `json:"burst_borrowed,omitempty"`
+	BurstLent     *quantity.Units `json:"burst_lent,omitempty"`
+	BurstBorrowed *quantity.Units `json:"burst_borrowed,omitempty"`
 }
 
 func newBucket(b region.Bucket) Bucket {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/admit"
 )
 
@@ -16,14 +17,14 @@ type Decision struct {
 	Reason  admit.Reason `json:"reason"`
 
 	// Absent if no limit applies.
-	Limit       string `json:"limit,omitempty"`
-	Algorithm   string `json:"algorithm,omitempty"`
-	LimitUnits  *int64 `json:"limit_units,omitempty"`
-	Entitlement *int64 `json:"entitlement,omitempty"`
+	Limit       string          `json:"limit,omitempty"`
+	Algorithm   string          `json:"algorithm,omitempty"`
+	LimitUnits  *quantity.Units `json:"limit_units,omitempty"`
+	Entitlement *quantity.Units `json:"entitlement,omitempty"`
 
 	// Absent if neither the store nor this node counted.
-	Remaining  *int64        `json:"remaining,omitempty"`
-	ResetAfter *Milliseconds `json:"reset_after_ms,omitempty"`
+	Remaining  *quantity.Units `json:"remaining,omitempty"`
+	ResetAfter *Milliseconds   `json:"reset_after_ms,omitempty"`
 
 	// Absent if allowed, if the request is never admitted, and if the time is not known.
 	RetryAfter *Milliseconds `json:"retry_after_ms,omitempty"`
@@ -33,9 +34,9 @@ type Decision struct {
 	Delay *Milliseconds `json:"delay_ms,omitempty"`
 
 	// Absent if no store decided.
-	Cell  *int64 `json:"cell,omitempty"`
-	Share *int64 `json:"share,omitempty"`
-	At    string `json:"at,omitempty"`
+	Cell  *quantity.Cell  `json:"cell,omitempty"`
+	Share *quantity.Units `json:"share,omitempty"`
+	At    string          `json:"at,omitempty"`
 
 	Node     string   `json:"node"`
 	Region   string   `json:"region"`
@@ -65,7 +66,7 @@ func newDecision(d admit.Decision) *Decision {
 		j.Delay = (*Milliseconds)(&d.Delay)
 	}
 	if d.At != 0 {
-		j.Cell, j.Share, j.At = &d.Cell, &d.Share, time.UnixMicro(d.At).UTC().Format(timeLayout)
+		j.Cell, j.Share, j.At = &d.Cell, &d.Share, time.UnixMicro(int64(d.At)).UTC().Format(timeLayout)
 	}
 	return j
 }
@@ -80,9 +81,9 @@ func setHeaders(h http.Header, d admit.Decision) {
 	if d.Limit == "" {
 		return
 	}
-	h.Set("X-RateLimit-Limit", strconv.FormatInt(d.LimitUnits, 10))
+	h.Set("X-RateLimit-Limit", strconv.FormatInt(int64(d.LimitUnits), 10))
 	if counted(d) {
-		h.Set("X-RateLimit-Remaining", strconv.FormatInt(d.Remaining, 10))
+		h.Set("X-RateLimit-Remaining", strconv.FormatInt(int64(d.Remaining), 10))
 		h.Set("X-RateLimit-Reset", strconv.FormatInt(seconds(d.ResetAfter), 10))
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/admit"
 )
 
@@ -121,7 +122,7 @@ func (d *decoder) truth(field string) (bool, error) {
 }
 
 // cost reads a number of units. Validate checks the range.
-func (d *decoder) cost(field string) (int64, error) {
+func (d *decoder) cost(field string) (quantity.Units, error) {
 	t, _, err := d.token()
 	if err != nil {
 		return 0, err
@@ -133,7 +134,7 @@ func (d *decoder) cost(field string) (int64, error) {
 	// A JSON number without these characters fails to parse only if it is beyond int64. ParseInt
 	// then returns the nearest int64, which is out of range as well.
 	units, _ := strconv.ParseInt(n.String(), 10, 64)
-	return units, nil
+	return quantity.Units(units), nil
 }
 
 // wholeCharacters says whether the \u escapes of surrogates in the text of a JSON string come in

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/admit"
 	"pgregory.net/rapid"
 )
@@ -21,7 +22,7 @@ func TestDecodeCost(t *testing.T) {
 	const syntax = "body: is not one JSON value: "
 	for _, c := range []struct {
 		cost string
-		want int64
+		want quantity.Units
 		err  string // prefix
 	}{
 		{"1", 1, ""},
@@ -158,7 +159,7 @@ func TestDecodeRequest(t *testing.T) {
 
 // encode writes a request as any client would.
 func encode(q admit.Request) []byte {
-	m := map[string]any{"domain": q.Domain, "cost": q.Cost}
+	m := map[string]any{"domain": q.Domain, "cost": int64(q.Cost)}
 	if q.Descriptors != nil {
 		m["descriptors"] = q.Descriptors
 	}
@@ -186,7 +187,7 @@ func TestDecodeEncoded(t *testing.T) {
 		q := admit.Request{
 			Domain:      rapid.StringN(1, 15, 63).Draw(t, "domain"),
 			Descriptors: rapid.MapOfN(rapid.StringN(1, 30, 128), rapid.StringN(0, 60, 256), 0, 16).Draw(t, "descriptors"),
-			Cost:        rapid.Int64Range(1, 1<<51).Draw(t, "cost"),
+			Cost:        quantity.Units(rapid.Int64Range(1, 1<<51).Draw(t, "cost")),
 			ID:          rapid.StringN(0, 30, 128).Draw(t, "id"),
 			Receipt:     rapid.Bool().Draw(t, "receipt"),
 		}
@@ -232,7 +233,7 @@ func FuzzDecodeCheck(f *testing.F) {
 			t.Fatalf("%q is accepted here and not by encoding/json: %v", body, err)
 		}
 		units, err := lenient.Cost.Int64()
-		read := admit.Request{Domain: lenient.Domain, Descriptors: lenient.Descriptors, Cost: units, ID: lenient.RequestID, Receipt: lenient.Receipt}
+		read := admit.Request{Domain: lenient.Domain, Descriptors: lenient.Descriptors, Cost: quantity.Units(units), ID: lenient.RequestID, Receipt: lenient.Receipt}
 		if err != nil || !same(q, read) {
 			t.Fatalf("%q is %+v here and %+v for encoding/json", body, q, lenient)
 		}

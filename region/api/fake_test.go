@@ -13,6 +13,7 @@ import (
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/admit"
 	"github.com/quotad/quotad/region/rules"
@@ -133,7 +134,7 @@ func (f *fakeNode) Refund(_ context.Context, receipt string) (admit.Refunded, er
 	return f.refunded, f.err
 }
 
-func (f *fakeNode) Reset(ctx context.Context, limit, domain string, descriptors map[string]string) (int64, error) {
+func (f *fakeNode) Reset(ctx context.Context, limit, domain string, descriptors map[string]string) (quantity.Units, error) {
 	b, err := f.Bucket(ctx, limit, domain, descriptors)
 	if err != nil {
 		return 0, err

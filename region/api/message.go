@@ -30,16 +30,16 @@ func decisionMessage(d admit.Decision) *quotadv1.Decision {
 		Allowed:     d.Allowed,
 		Reason:      reasons[d.Reason],
 		Limit:       d.Limit,
-		LimitUnits:  d.LimitUnits,
-		Remaining:   d.Remaining,
+		LimitUnits:  int64(d.LimitUnits),
+		Remaining:   int64(d.Remaining),
 		ResetAfter:  ifPositive(d.ResetAfter),
 		RetryAfter:  ifPositive(d.RetryAfter),
-		Cell:        d.Cell,
-		AtUs:        d.At,
+		Cell:        int64(d.Cell),
+		AtUs:        int64(d.At),
 		Node:        d.Node,
 		Region:      d.Region,
-		Entitlement: d.Entitlement,
-		Share:       d.Share,
+		Entitlement: int64(d.Entitlement),
+		Share:       int64(d.Share),
 		Degraded:    d.Degraded,
 		Sequence:    d.Sequence,
 		Shadowed:    d.Shadowed,
@@ -64,7 +64,7 @@ func statusMessage(s region.Status, notReady error) *quotadv1.StatusResponse {
 		Store: storeMessage(s.Store), Journal: journalMessage(s.Journal),
 		Recovery: &quotadv1.RecoveryStatus{Waiting: s.Exchange.Recovering - s.Exchange.PartlyKnown,
 			PartlyKnown: s.Exchange.PartlyKnown, Recovered: s.Exchange.Recovered},
-		Local: &quotadv1.LocalStatus{Buckets: int64(s.Local.Buckets), Units: s.Local.Units, Unbooked: s.Local.Unbooked}}
+		Local: &quotadv1.LocalStatus{Buckets: int64(s.Local.Buckets), Units: int64(s.Local.Units), Unbooked: s.Local.Unbooked}}
 	for _, p := range s.Peers {
 		m.Peers = append(m.Peers, &quotadv1.Peer{Region: p.Region, Heard: p.Heard, Age: durationpb.New(p.Age),
 			RoundTrip: durationpb.New(p.RoundTrip), Degraded: p.Degraded, ClockApart: ifKnown(p.ClockApart, p.ClockKnown)})
@@ -111,12 +111,12 @@ func ifSet(t time.Time) *timestamppb.Timestamp {
 
 func bucketMessage(b region.Bucket) *quotadv1.BucketResponse {
 	found := b.Inspected
-	m := &quotadv1.BucketResponse{Limit: b.Limit.Name, LimitUnits: b.Limit.Limit, Entitlement: b.Terms.Entitlement, Cell: found.Cell,
-		Used: found.Used, Share: found.Share, NextShare: found.NextShare, Algorithm: string(b.Terms.Kind), Free: found.Free,
-		Fading: found.Fading, Burst: b.Terms.Burst}
+	m := &quotadv1.BucketResponse{Limit: b.Limit.Name, LimitUnits: int64(b.Limit.Limit), Entitlement: int64(b.Terms.Entitlement), Cell: int64(found.Cell),
+		Used: int64(found.Used), Share: int64(found.Share), NextShare: int64(found.NextShare), Algorithm: string(b.Terms.Kind), Free: int64(found.Free),
+		Fading: int64(found.Fading), Burst: int64(b.Terms.Burst)}
 	for _, r := range found.Rows {
-		m.Rights = append(m.Rights, &quotadv1.Rights{Cell: r.Cell, Region: r.Peer, Lent: r.Lent, Returned: r.Returned,
-			Borrowed: r.Borrowed, Regained: r.Regained, BurstLent: r.BurstLent, BurstBorrowed: r.BurstBorrowed})
+		m.Rights = append(m.Rights, &quotadv1.Rights{Cell: int64(r.Cell), Region: r.Peer, Lent: int64(r.Lent), Returned: int64(r.Returned),
+			Borrowed: int64(r.Borrowed), Regained: int64(r.Regained), BurstLent: int64(r.BurstLent), BurstBorrowed: int64(r.BurstBorrowed)})
 	}
 	return m
 }
@@ -124,7 +124,7 @@ func bucketMessage(b region.Bucket) *quotadv1.BucketResponse {
 func refundMessage(r admit.Refunded) *quotadv1.RefundResponse {
 	m := &quotadv1.RefundResponse{Repeated: r.Repeated}
 	for _, c := range r.Charges {
-		m.Refunded = append(m.Refunded, &quotadv1.Refunded{Limit: c.Limit, Units: c.Units, Reason: c.Reason})
+		m.Refunded = append(m.Refunded, &quotadv1.Refunded{Limit: c.Limit, Units: int64(c.Units), Reason: c.Reason})
 	}
 	return m
 }

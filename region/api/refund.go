@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/admit"
 )
 
@@ -14,9 +15,9 @@ type Refund struct {
 }
 
 type RefundedCharge struct {
-	Limit  string `json:"limit"`
-	Units  int64  `json:"units"`
-	Reason string `json:"reason,omitempty"` // why nothing was given back; absent if something was
+	Limit  string         `json:"limit"`
+	Units  quantity.Units `json:"units"`
+	Reason string         `json:"reason,omitempty"` // why nothing was given back; absent if something was
 }
 
 func newRefund(r admit.Refunded) Refund {

@@ -1,6 +1,10 @@
 package api
 
-import "net/http"
+import (
+	"net/http"
+
+	"github.com/quotad/quotad/quantity"
+)
 
 // reset clears the use of one bucket in this region. It breaks the limit on purpose, for the window
 // in which it is called. Only operators should call it, and it must not be exposed to callers.
@@ -15,5 +19,5 @@ func (s *Server) reset(w http.ResponseWriter, r *http.Request) {
 
 // resetAnswer is the outcome of a reset as JSON.
 type resetAnswer struct {
-	Cleared int64 `json:"cleared"` // units that counted as used before
+	Cleared quantity.Units `json:"cleared"` // units that counted as used before
 }

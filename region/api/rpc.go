@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/reflection"
 
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/admit"
 	"github.com/quotad/quotad/region/door"
 )
@@ -75,7 +76,7 @@ type asked interface {
 func request(m asked, cost *int64) admit.Request {
 	q := admit.Request{Domain: m.GetDomain(), Descriptors: m.GetDescriptors(), Cost: 1}
 	if cost != nil {
-		q.Cost = *cost
+		q.Cost = quantity.Units(*cost)
 	}
 	return q
 }
@@ -176,7 +177,7 @@ func (s *service) Reset(ctx context.Context, m *quotadv1.ResetRequest) (*quotadv
 	if err != nil {
 		return nil, toStatus(err)
 	}
-	return &quotadv1.ResetResponse{Cleared: cleared}, nil
+	return &quotadv1.ResetResponse{Cleared: int64(cleared)}, nil
 }
 
 // version returns the version of the build: a release's tag, "(devel)", or "unknown" if the build

@@ -25,6 +25,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/admit"
 	"github.com/quotad/quotad/region/rules"
@@ -135,7 +136,7 @@ func TestGRPCRequest(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		cost *int64
-		want int64
+		want quantity.Units
 	}{{"absent", nil, 1}, {"one", proto.Int64(1), 1}, {"many", proto.Int64(1 << 51), 1 << 51}} {
 		t.Run(c.name, func(t *testing.T) {
 			node := &fakeNode{}

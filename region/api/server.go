@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/admit"
 	"github.com/quotad/quotad/region/door"
@@ -25,7 +26,7 @@ type Node interface {
 	CheckBatch(ctx context.Context, all []admit.Request) ([]admit.Decision, error)
 	Peek(ctx context.Context, q admit.Request) (admit.Decision, error)
 	Refund(ctx context.Context, receipt string) (admit.Refunded, error)
-	Reset(ctx context.Context, limit, domain string, descriptors map[string]string) (cleared int64, err error)
+	Reset(ctx context.Context, limit, domain string, descriptors map[string]string) (cleared quantity.Units, err error)
 	Status() region.Status
 	Bucket(ctx context.Context, limit, domain string, descriptors map[string]string) (region.Bucket, error)
 	Ready() error

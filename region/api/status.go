@@ -3,6 +3,7 @@ package api
 import (
 	"time"
 
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region"
 )
 
@@ -61,9 +62,9 @@ type JournalStatus struct {
 }
 
 type LocalStatus struct {
-	Buckets  int   `json:"buckets"`
-	Units    int64 `json:"units"`
-	Unbooked int64 `json:"unbooked"`
+	Buckets  int            `json:"buckets"`
+	Units    quantity.Units `json:"units"`
+	Unbooked int64          `json:"unbooked"`
 }
 
 type PeerStatus struct {

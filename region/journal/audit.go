@@ -3,6 +3,7 @@ package journal
 import (
 	"fmt"
 
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/journal/disk"
 )
 
@@ -48,7 +49,7 @@ func audit(d disk.Disk) (contents, error) {
 	}{
 		{disk.State, noteIncarnation, func(body *decoder) { c.incarnation = body.uvarint() }},
 		{disk.State, noteGeneration, func(body *decoder) { c.generation = body.uvarint() }},
-		{disk.State, noteWholeSince, func(body *decoder) { c.wholeSince = body.varint() }},
+		{disk.State, noteWholeSince, func(body *decoder) { c.wholeSince = quantity.StoreTime(body.varint()) }},
 		{disk.State, noteStoreTime, c.storeTime.read},
 		{disk.State, noteTotals, c.totals.read},
 		{disk.Saved, notePeers, func(body *decoder) { c.peers = readPeers(body) }},
@@ -63,7 +64,7 @@ func audit(d disk.Disk) (contents, error) {
 
 // auditDated compares rows and checkpoints with their totals and with their ages.
 func auditDated(d disk.Disk, want totals) error {
-	untilOfRow := func(key, sealed []byte) (int64, error) {
+	untilOfRow := func(key, sealed []byte) (quantity.StoreTime, error) {
 		r, err := decodeRow(key, sealed)
 		return r.Until, err
 	}
@@ -71,7 +72,7 @@ func auditDated(d disk.Disk, want totals) error {
 	if err != nil {
 		return err
 	}
-	untilOfCheckpoint := func(key, sealed []byte) (int64, error) {
+	untilOfCheckpoint := func(key, sealed []byte) (quantity.StoreTime, error) {
 		c, err := decodeCheckpoint(key, sealed)
 		return c.Until, err
 	}
@@ -88,7 +89,7 @@ func auditDated(d disk.Disk, want totals) error {
 // auditRecords compares all records of a kind with their tally. It returns the sum of the seals
 // that the records' ages should have.
 func auditRecords(d disk.Disk, k kind, want tally,
-	until func(key, sealed []byte) (int64, error)) (ages uint64, err error) {
+	until func(key, sealed []byte) (quantity.StoreTime, error)) (ages uint64, err error) {
 	var got tally
 	err = d.Scan(k.part(), nil, func(key, sealed []byte) ([]byte, error) {
 		end, err := until(key, sealed)

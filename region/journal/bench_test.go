@@ -3,6 +3,8 @@ package journal
 import (
 	"fmt"
 	"testing"
+
+	"github.com/quotad/quotad/quantity"
 )
 
 // The cost of a call of Checkpoint with 100 checkpoints, compared with a call of Record with 100
@@ -50,8 +52,8 @@ func BenchmarkQuestions(b *testing.B) {
 			rows := make([]Row, 10)
 			checkpoints := make([]Checkpoint, len(rows))
 			for cell := range rows {
-				rows[cell] = Row{Bucket: benchBucket(i), Peer: "eu-west", Cell: int64(cell)}
-				checkpoints[cell] = Checkpoint{Bucket: benchBucket(i), Cell: int64(cell)}
+				rows[cell] = Row{Bucket: benchBucket(i), Peer: "eu-west", Cell: quantity.Cell(cell)}
+				checkpoints[cell] = Checkpoint{Bucket: benchBucket(i), Cell: quantity.Cell(cell)}
 			}
 			mustRecord(b, j, rows...)
 			mustCheckpoint(b, j, checkpoints...)

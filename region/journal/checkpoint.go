@@ -3,26 +3,28 @@ package journal
 import (
 	"cmp"
 	"fmt"
+
+	"github.com/quotad/quotad/quantity"
 )
 
 // Checkpoint is how much the store had counted of one bucket and cell when a node looked. A store
 // that lost everything starts from there instead of from zero.
 type Checkpoint struct {
-	Bucket string // opaque id of the bucket: 1 to MaxBucketBytes bytes of any value
-	Cell   int64  // number of the cell
+	Bucket string        // opaque id of the bucket: 1 to MaxBucketBytes bytes of any value
+	Cell   quantity.Cell // number of the cell
 
-	Used int64 // used[k], units, 0 to MaxUnits
-	At   int64 // store time at which it was seen, microseconds since 1970
+	Used quantity.Units     // used[k], units, 0 to MaxUnits
+	At   quantity.StoreTime // store time at which it was seen, microseconds since 1970
 	// Until is the store time, in microseconds since 1970, at which the checkpoint no longer weighs
 	// and may be pruned.
-	Until      int64
+	Until      quantity.StoreTime
 	Generation uint64 // generation of the store it was seen in
 }
 
 // checkpointID identifies a checkpoint; two with the same id are merged.
 type checkpointID struct {
 	bucket string
-	cell   int64
+	cell   quantity.Cell
 }
 
 func (c Checkpoint) id() checkpointID { return checkpointID{c.Bucket, c.Cell} }

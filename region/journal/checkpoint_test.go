@@ -12,6 +12,7 @@ import (
 
 	"github.com/quotad/quotad/chaos/bubble"
 	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/quantity"
 )
 
 func TestCheckpointMergeLaws(t *testing.T) {
@@ -175,9 +176,9 @@ func TestPruneTakesTheOldestOfBothKinds(t *testing.T) {
 			var checkpoints []Checkpoint
 			for i := range each {
 				r := numbered(i)
-				r.Until = int64(2 * i)
+				r.Until = quantity.StoreTime(2 * i)
 				rows = append(rows, r)
-				checkpoints = append(checkpoints, Checkpoint{Bucket: "b", Cell: int64(i), Until: int64(2*i + 1)})
+				checkpoints = append(checkpoints, Checkpoint{Bucket: "b", Cell: quantity.Cell(i), Until: quantity.StoreTime(2*i + 1)})
 			}
 			for chunk := range slices.Chunk(rows, MaxRecordRows) {
 				if err := j.Record(t.Context(), chunk); err != nil {

@@ -11,6 +11,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/quotad/quotad/chaos/bubble"
+	"github.com/quotad/quotad/quantity"
 )
 
 // gate holds back commits until they are let through one by one.
@@ -248,13 +249,13 @@ func TestPruneIsBounded(t *testing.T) {
 	rows := make([]Row, PruneLimit+5)
 	for i := range rows {
 		rows[i] = numbered(i)
-		rows[i].Until = int64(len(rows) - i)
+		rows[i].Until = quantity.StoreTime(len(rows) - i)
 	}
 	for chunk := range slices.Chunk(rows, MaxRecordRows) {
 		mustRecord(t, j, chunk...)
 	}
 	for _, want := range []int{PruneLimit, 4, 0} {
-		if n, err := j.Prune(int64(len(rows))); n != want || err != nil {
+		if n, err := j.Prune(quantity.StoreTime(len(rows))); n != want || err != nil {
 			t.Fatalf("Prune = %d, %v, want %d", n, err, want)
 		}
 	}

@@ -7,16 +7,17 @@ import (
 	"math"
 	"slices"
 
+	"github.com/quotad/quotad/quantity"
 	"pgregory.net/rapid"
 )
 
 var drawCheckpoint = rapid.Custom(func(t *rapid.T) Checkpoint {
 	return Checkpoint{
 		Bucket:     drawBucket.Draw(t, "bucket"),
-		Cell:       drawCell.Draw(t, "cell"),
-		Used:       drawUnits.Draw(t, "used"),
-		At:         rapid.SampledFrom([]int64{math.MinInt64, 0, 1, 2, math.MaxInt64}).Draw(t, "at"),
-		Until:      drawUntil.Draw(t, "until"),
+		Cell:       quantity.Cell(drawCell.Draw(t, "cell")),
+		Used:       quantity.Units(drawUnits.Draw(t, "used")),
+		At:         quantity.StoreTime(rapid.SampledFrom([]int64{math.MinInt64, 0, 1, 2, math.MaxInt64}).Draw(t, "at")),
+		Until:      quantity.StoreTime(drawUntil.Draw(t, "until")),
 		Generation: drawGeneration.Draw(t, "generation"),
 	}
 })
@@ -67,7 +68,7 @@ func (w *twin) recoverySteps(s subject) map[string]func(*rapid.T) {
 		},
 		"checkpoint invalid": func(t *rapid.T) {
 			bad := drawCheckpoint.Draw(t, "checkpoint")
-			bad.Used = rapid.SampledFrom([]int64{-1, MaxUnits + 1}).Draw(t, "used")
+			bad.Used = quantity.Units(rapid.SampledFrom([]int64{-1, MaxUnits + 1}).Draw(t, "used"))
 			if err := s.journal().Checkpoint(ctx, []Checkpoint{drawCheckpoint.Draw(t, "checkpoint"), bad}); !errors.Is(err, ErrInvalid) {
 				t.Fatalf("Checkpoint of an invalid one = %v", err)
 			}
@@ -84,7 +85,7 @@ func (w *twin) recoverySteps(s subject) map[string]func(*rapid.T) {
 			w.incarnation++
 		},
 		"whole since": func(t *rapid.T) {
-			since := rapid.SampledFrom([]int64{0, 1, 17, math.MaxInt64, -1, math.MinInt64}).Draw(t, "since")
+			since := quantity.StoreTime(rapid.SampledFrom([]int64{0, 1, 17, math.MaxInt64, -1, math.MinInt64}).Draw(t, "since"))
 			if err := s.journal().SetWholeSince(since); since < 0 != errors.Is(err, ErrInvalid) || since >= 0 && err != nil {
 				t.Fatalf("SetWholeSince(%d) = %v", since, err)
 			}
@@ -93,7 +94,7 @@ func (w *twin) recoverySteps(s subject) map[string]func(*rapid.T) {
 			}
 		},
 		"store time": func(t *rapid.T) {
-			seen, latest := rapid.Int64Range(0, 40).Draw(t, "seen"), rapid.Int64Range(0, 40).Draw(t, "latest")
+			seen, latest := quantity.StoreTime(rapid.Int64Range(0, 40).Draw(t, "seen")), quantity.StoreTime(rapid.Int64Range(0, 40).Draw(t, "latest"))
 			if err := s.journal().SetStoreTime(seen, latest); err != nil {
 				t.Fatalf("SetStoreTime(%d, %d) = %v", seen, latest, err)
 			}
@@ -105,8 +106,8 @@ func (w *twin) recoverySteps(s subject) map[string]func(*rapid.T) {
 
 func (w *twin) compareRowsOf(t *rapid.T, j *Journal) {
 	bucket := drawBucket.Draw(t, "bucket")
-	from := rapid.SampledFrom([]int64{math.MinInt64, -MaxCells, -1, 0, 1, math.MaxInt64 - MaxCells + 1, math.MaxInt64}).Draw(t, "from")
-	more := rapid.SampledFrom([]int64{0, 1, 2, MaxCells - 1, MaxCells, math.MaxInt64, -1}).Draw(t, "more")
+	from := quantity.Cell(rapid.SampledFrom([]int64{math.MinInt64, -MaxCells, -1, 0, 1, math.MaxInt64 - MaxCells + 1, math.MaxInt64}).Draw(t, "from"))
+	more := quantity.Cell(rapid.SampledFrom([]int64{0, 1, 2, MaxCells - 1, MaxCells, math.MaxInt64, -1}).Draw(t, "more"))
 	to := from + more // which may wrap around
 	got, err := j.RowsOf(bucket, from, to)
 	if to < from || more < 0 || more >= MaxCells {

@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/quantity"
 )
 
 // subject is a journal under test, on one kind of disk, with the means to make it fail.
@@ -113,7 +114,7 @@ func (s *fileSubject) reopen() error {
 type twin struct {
 	rows        map[rowID]Row
 	checkpoints map[checkpointID]Checkpoint
-	wholeSince  int64
+	wholeSince  quantity.StoreTime
 	storeTime   storeTime
 	generation  uint64
 	incarnation uint64
@@ -136,7 +137,7 @@ func (w *twin) record(rows []Row) {
 	}
 }
 
-func (w *twin) prune(before int64) (n int) {
+func (w *twin) prune(before quantity.StoreTime) (n int) {
 	for id, r := range w.rows {
 		if r.Until < before {
 			delete(w.rows, id)
@@ -164,12 +165,12 @@ var (
 		return Row{
 			Bucket:     drawBucket.Draw(t, "bucket"),
 			Peer:       rapid.SampledFrom([]string{"b", "eu", "\x00b"}).Draw(t, "peer"),
-			Cell:       drawCell.Draw(t, "cell"),
-			Lent:       drawUnits.Draw(t, "lent"),
-			Returned:   drawUnits.Draw(t, "returned"),
-			Burst:      drawUnits.Draw(t, "burst"),
+			Cell:       quantity.Cell(drawCell.Draw(t, "cell")),
+			Lent:       quantity.Units(drawUnits.Draw(t, "lent")),
+			Returned:   quantity.Units(drawUnits.Draw(t, "returned")),
+			Burst:      quantity.Units(drawUnits.Draw(t, "burst")),
 			Generation: drawGeneration.Draw(t, "generation"),
-			Until:      drawUntil.Draw(t, "until"),
+			Until:      quantity.StoreTime(drawUntil.Draw(t, "until")),
 		}
 	})
 	errDisk = errors.New("no space left on the disk")
@@ -207,13 +208,13 @@ func conform(t *rapid.T, s subject) {
 		},
 		"record invalid": func(t *rapid.T) {
 			bad := drawRow.Draw(t, "row")
-			*rapid.SampledFrom([]*int64{&bad.Lent, &bad.Returned, &bad.Burst}).Draw(t, "field") = rapid.SampledFrom([]int64{-1, MaxUnits + 1}).Draw(t, "value")
+			*rapid.SampledFrom([]*quantity.Units{&bad.Lent, &bad.Returned, &bad.Burst}).Draw(t, "field") = rapid.SampledFrom([]quantity.Units{-1, MaxUnits + 1}).Draw(t, "value")
 			if err := s.journal().Record(ctx, []Row{drawRow.Draw(t, "row"), bad}); !errors.Is(err, ErrInvalid) {
 				t.Fatalf("Record of an invalid row = %v", err)
 			}
 		},
 		"prune": func(t *rapid.T) {
-			before := drawUntil.Draw(t, "before")
+			before := quantity.StoreTime(drawUntil.Draw(t, "before"))
 			n, err := s.journal().Prune(before)
 			check(err)
 			if want := w.prune(before); n != want {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/journal/disk"
 )
 
@@ -80,9 +81,9 @@ func rowKey(id rowID) []byte {
 
 // rowPrefix returns the common beginning of the keys of all rows of a cell and bucket, and of no
 // other keys. It has capacity for more bytes.
-func rowPrefix(cell int64, bucket string, more int) []byte {
+func rowPrefix(cell quantity.Cell, bucket string, more int) []byte {
 	b := make([]byte, 0, orderBytes+2+len(bucket)+more)
-	b = appendOrdered(b, cell)
+	b = appendOrdered(b, int64(cell))
 	b = binary.BigEndian.AppendUint16(b, uint16(len(bucket)))
 	return append(b, bucket...)
 }
@@ -97,7 +98,7 @@ func decodeRowKey(key []byte) (rowID, error) {
 		return rowID{}, errShort
 	}
 	return rowID{
-		cell:   ordered(key),
+		cell:   quantity.Cell(ordered(key)),
 		bucket: string(key[head : head+n]),
 		peer:   string(key[head+n:]),
 	}, nil
@@ -129,16 +130,16 @@ func (k kind) part() disk.Part {
 	return disk.Checkpoints
 }
 
-func ageKey(until int64, k kind, recordKey []byte) []byte {
-	b := appendOrdered(make([]byte, 0, orderBytes+1+len(recordKey)), until)
+func ageKey(until quantity.StoreTime, k kind, recordKey []byte) []byte {
+	b := appendOrdered(make([]byte, 0, orderBytes+1+len(recordKey)), int64(until))
 	return append(append(b, byte(k)), recordKey...)
 }
 
-func decodeAgeKey(key []byte) (until int64, k kind, recordKey []byte, err error) {
+func decodeAgeKey(key []byte) (until quantity.StoreTime, k kind, recordKey []byte, err error) {
 	if len(key) < orderBytes+1 {
 		return 0, 0, nil, errShort
 	}
-	return ordered(key), kind(key[orderBytes]), key[orderBytes+1:], nil
+	return quantity.StoreTime(ordered(key)), kind(key[orderBytes]), key[orderBytes+1:], nil
 }
 
 func rowBody(r Row) []byte {
@@ -148,7 +149,7 @@ func rowBody(r Row) []byte {
 	b = binary.AppendUvarint(b, uint64(r.Returned))
 	b = binary.AppendUvarint(b, uint64(r.Burst))
 	b = binary.AppendUvarint(b, r.Generation)
-	return binary.AppendVarint(b, r.Until)
+	return binary.AppendVarint(b, int64(r.Until))
 }
 
 // decodeRow reads one record of the rows part. Any bytes may be given; rowKey and rowBody encode
@@ -164,7 +165,7 @@ func decodeRow(key, sealed []byte) (Row, error) {
 	}
 	r := Row{Bucket: id.bucket, Peer: id.peer, Cell: id.cell}
 	lent, returned, burst := d.uvarint(), d.uvarint(), d.uvarint()
-	r.Generation, r.Until = d.uvarint(), d.varint()
+	r.Generation, r.Until = d.uvarint(), quantity.StoreTime(d.varint())
 	if err := d.finish(); err != nil {
 		return Row{}, err
 	}
@@ -173,7 +174,7 @@ func decodeRow(key, sealed []byte) (Row, error) {
 		return Row{}, fmt.Errorf("lent is %d, returned %d and burst %d, not 0 to %d",
 			lent, returned, burst, int64(MaxUnits))
 	}
-	r.Lent, r.Returned, r.Burst = int64(lent), int64(returned), int64(burst)
+	r.Lent, r.Returned, r.Burst = quantity.Units(lent), quantity.Units(returned), quantity.Units(burst)
 	return r, r.validate()
 }
 

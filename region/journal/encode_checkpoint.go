@@ -3,6 +3,8 @@ package journal
 import (
 	"encoding/binary"
 	"fmt"
+
+	"github.com/quotad/quotad/quantity"
 )
 
 const checkpointFormat = 1 // first byte of a checkpoint's body
@@ -16,7 +18,7 @@ func bucketPrefix(bucket string) []byte {
 }
 
 func checkpointKey(id checkpointID) []byte {
-	return appendOrdered(bucketPrefix(id.bucket), id.cell)
+	return appendOrdered(bucketPrefix(id.bucket), int64(id.cell))
 }
 
 func decodeCheckpointKey(key []byte) (checkpointID, error) {
@@ -30,16 +32,16 @@ func decodeCheckpointKey(key []byte) (checkpointID, error) {
 	case len(key) > cell+orderBytes:
 		return checkpointID{}, errRest
 	}
-	return checkpointID{bucket: string(name[:cell-2]), cell: ordered(key[cell:])}, nil
+	return checkpointID{bucket: string(name[:cell-2]), cell: quantity.Cell(ordered(key[cell:]))}, nil
 }
 
 func checkpointBody(c Checkpoint) []byte {
 	b := make([]byte, 0, 1+4*binary.MaxVarintLen64)
 	b = append(b, checkpointFormat)
 	b = binary.AppendUvarint(b, uint64(c.Used))
-	b = binary.AppendVarint(b, c.At)
+	b = binary.AppendVarint(b, int64(c.At))
 	b = binary.AppendUvarint(b, c.Generation)
-	return binary.AppendVarint(b, c.Until)
+	return binary.AppendVarint(b, int64(c.Until))
 }
 
 // decodeCheckpoint reads one record of the checkpoints part. Any bytes may be given; checkpointKey
@@ -55,7 +57,7 @@ func decodeCheckpoint(key, sealed []byte) (Checkpoint, error) {
 	}
 	c := Checkpoint{Bucket: id.bucket, Cell: id.cell}
 	used := d.uvarint()
-	c.At, c.Generation, c.Until = d.varint(), d.uvarint(), d.varint()
+	c.At, c.Generation, c.Until = quantity.StoreTime(d.varint()), d.uvarint(), quantity.StoreTime(d.varint())
 	if err := d.finish(); err != nil {
 		return Checkpoint{}, err
 	}
@@ -63,6 +65,6 @@ func decodeCheckpoint(key, sealed []byte) (Checkpoint, error) {
 	if used > MaxUnits {
 		return Checkpoint{}, fmt.Errorf("used is %d, not 0 to %d", used, int64(MaxUnits))
 	}
-	c.Used = int64(used)
+	c.Used = quantity.Units(used)
 	return c, c.validate()
 }

@@ -14,6 +14,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/journal/disk"
 )
 
@@ -187,14 +188,14 @@ func newSample(t testing.TB) sample {
 	s := sample{policy: bytes.Repeat([]byte("limits: []\n"), 1500), peers: []string{"10.0.0.1:7946", "10.0.0.2:7946"}}
 	for i := range 400 {
 		s.rows = append(s.rows, Row{
-			Bucket: string(bytes.Repeat([]byte{byte(i)}, 1+i%97)), Peer: "eu", Cell: int64(i / 7),
-			Lent: int64(i), Returned: int64(i / 2), Burst: int64(i / 3), Generation: 7, Until: int64(1000 + i),
+			Bucket: string(bytes.Repeat([]byte{byte(i)}, 1+i%97)), Peer: "eu", Cell: quantity.Cell(i / 7),
+			Lent: quantity.Units(i), Returned: quantity.Units(i / 2), Burst: quantity.Units(i / 3), Generation: 7, Until: quantity.StoreTime(1000 + i),
 		})
 	}
 	for i := range 300 {
 		s.checkpoints = append(s.checkpoints, Checkpoint{
-			Bucket: fmt.Sprint(i, string(bytes.Repeat([]byte{byte(i)}, i%97))), Cell: int64(i), Used: int64(i),
-			At: int64(i), Until: int64(2000 + i), Generation: 7,
+			Bucket: fmt.Sprint(i, string(bytes.Repeat([]byte{byte(i)}, i%97))), Cell: quantity.Cell(i), Used: quantity.Units(i),
+			At: quantity.StoreTime(i), Until: quantity.StoreTime(2000 + i), Generation: 7,
 		})
 	}
 	s.rows[9].Bucket = string(bytes.Repeat([]byte{0xff}, MaxBucketBytes))

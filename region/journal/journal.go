@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/journal/disk"
 )
 
@@ -112,7 +113,7 @@ func (j *Journal) Checkpoint(ctx context.Context, checkpoints []Checkpoint) erro
 // Prune removes rows and checkpoints with Until < before (microseconds of store time since 1970),
 // at most PruneLimit of them together, oldest first, and returns how many. Call it again while it
 // returns PruneLimit.
-func (j *Journal) Prune(before int64) (int, error) {
+func (j *Journal) Prune(before quantity.StoreTime) (int, error) {
 	pruned := 0
 	err := j.submit(context.Background(), PruneLimit, func(t *transaction) (err error) {
 		pruned, err = t.prune(before, PruneLimit)

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/quotad/quotad/quantity"
 )
 
 // childJournal names, in a child process, the journal to record into.
@@ -32,7 +34,7 @@ const childWriters = 4
 // announcedWith is the checkpoint that the child makes beside a row, newer with each row of its
 // cell. Now and then its use is less than that of an earlier one.
 func announcedWith(r Row) Checkpoint {
-	return Checkpoint{Bucket: r.Bucket, Cell: r.Cell, Used: r.Lent % 7, At: r.Lent, Until: r.Until, Generation: r.Generation}
+	return Checkpoint{Bucket: r.Bucket, Cell: r.Cell, Used: r.Lent % 7, At: quantity.StoreTime(r.Lent), Until: r.Until, Generation: r.Generation}
 }
 
 // recordForEver records rows from several goroutines until the process is killed, and makes a
@@ -43,14 +45,14 @@ func recordForEver(path string) error {
 	if err != nil {
 		return err
 	}
-	first := int64(j.Incarnation()) << 32
+	first := quantity.Cell(int64(j.Incarnation()) << 32)
 	var printing sync.Mutex
 	failed := make(chan error)
 	for w := range childWriters {
 		go func() {
-			for i := int64(0); ; i++ {
-				r := Row{Bucket: fmt.Sprint("bucket-", w), Peer: "eu", Cell: first + i/2, Lent: i + 1, Returned: i / 3, Burst: i / 5, Generation: uint64(i), Until: 1 << 50}
-				passing := Row{Bucket: fmt.Sprint("passing-", w, strings.Repeat(".", 300)), Peer: "ap", Cell: first + i, Until: i}
+			for i := quantity.StoreTime(0); ; i++ {
+				r := Row{Bucket: fmt.Sprint("bucket-", w), Peer: "eu", Cell: quantity.Cell(int64(first) + int64(i/2)), Lent: quantity.Units(i + 1), Returned: quantity.Units(i / 3), Burst: quantity.Units(i / 5), Generation: uint64(i), Until: 1 << 50}
+				passing := Row{Bucket: fmt.Sprint("passing-", w, strings.Repeat(".", 300)), Peer: "ap", Cell: quantity.Cell(int64(first) + int64(i)), Until: i}
 				if err := j.Record(context.Background(), []Row{r, passing}); err != nil {
 					failed <- err
 					return

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/journal/disk"
 )
 
@@ -48,13 +49,15 @@ type policy struct {
 
 // storeTime is what is known of the store's time: every shard has shown a time at
 // or after seen, and none has shown one after latest.
-type storeTime struct{ seen, latest int64 }
+type storeTime struct{ seen, latest quantity.StoreTime }
 
 func (t storeTime) encode() []byte {
-	return binary.AppendVarint(binary.AppendVarint(nil, t.seen), t.latest)
+	return binary.AppendVarint(binary.AppendVarint(nil, int64(t.seen)), int64(t.latest))
 }
 
-func (t *storeTime) read(d *decoder) { t.seen, t.latest = d.varint(), d.varint() }
+func (t *storeTime) read(d *decoder) {
+	t.seen, t.latest = quantity.StoreTime(d.varint()), quantity.StoreTime(d.varint())
+}
 
 // identity says whose journal it is.
 type identity struct{ region, node string }
@@ -84,7 +87,7 @@ func format(d disk.Disk, owner identity) error {
 	return d.Commit(t.changes)
 }
 
-func encodeTime(us int64) []byte { return binary.AppendVarint(nil, us) }
+func encodeTime(us quantity.StoreTime) []byte { return binary.AppendVarint(nil, int64(us)) }
 
 func encodeNumber(v uint64) []byte { return binary.AppendUvarint(nil, v) }
 

@@ -5,11 +5,12 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/journal/disk"
 )
 
 // prune removes at most limit records with Until < before, the oldest first.
-func (t *transaction) prune(before int64, limit int) (int, error) {
+func (t *transaction) prune(before quantity.StoreTime, limit int) (int, error) {
 	ages, err := t.agesBefore(before, limit)
 	if err != nil {
 		return 0, err
@@ -50,7 +51,7 @@ func (t *transaction) loadPruned(ages [][]byte) error {
 
 // agesBefore returns the ages of the records to prune: those on the disk that the transaction did
 // not change, and those that it wrote.
-func (t *transaction) agesBefore(before int64, limit int) (ages [][]byte, err error) {
+func (t *transaction) agesBefore(before quantity.StoreTime, limit int) (ages [][]byte, err error) {
 	changed := t.records[disk.Ages]
 	err = t.disk.Scan(disk.Ages, nil, func(age, _ []byte) ([]byte, error) {
 		until, _, _, err := decodeAgeKey(age)
@@ -69,7 +70,7 @@ func (t *transaction) agesBefore(before int64, limit int) (ages [][]byte, err er
 		return ages, err
 	}
 	for age, r := range changed {
-		if r.sealed != nil && ordered([]byte(age)) < before {
+		if r.sealed != nil && quantity.StoreTime(ordered([]byte(age))) < before {
 			ages = append(ages, []byte(age))
 		}
 	}

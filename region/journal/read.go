@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"iter"
 
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/journal/disk"
 )
 
@@ -63,7 +64,7 @@ func (j *Journal) readPage(after []byte) (page []Row, last []byte, err error) {
 // cell and peer, as they are at one moment. It leaves out rows that wait for their commit. It looks
 // up each cell and reads no other bucket's rows. ErrInvalid means that the range does not have 1 to
 // MaxCells cells, or that the id cannot be a bucket's.
-func (j *Journal) RowsOf(bucket string, from, to int64) ([]Row, error) {
+func (j *Journal) RowsOf(bucket string, from, to quantity.Cell) ([]Row, error) {
 	if err := validateRange(bucket, from, to); err != nil {
 		return nil, err
 	}
@@ -77,9 +78,9 @@ func (j *Journal) RowsOf(bucket string, from, to int64) ([]Row, error) {
 // rowSearch looks up the rows of a bucket, cell by cell.
 type rowSearch struct {
 	bucket   string
-	cell, to int64  // the cell looked at, and the last one
-	prefix   []byte // prefix of the keys of the bucket's rows in that cell
-	rows     []Row  // found
+	cell, to quantity.Cell // the cell looked at, and the last one
+	prefix   []byte        // prefix of the keys of the bucket's rows in that cell
+	rows     []Row         // found
 }
 
 // visit implements disk.Visit.

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/journal/disk"
 )
 
@@ -26,14 +27,14 @@ func TestRowsOfAreThoseOfTheBucketAndCells(t *testing.T) {
 			rows = append(rows, Row{
 				Bucket: strings.Repeat(rapid.SampledFrom([]string{"a", "b", "\xff"}).Draw(rt, "letter"), rapid.SampledFrom([]int{1, 2, 300}).Draw(rt, "bytes")),
 				Peer:   rapid.SampledFrom([]string{"ap", "eu"}).Draw(rt, "peer"),
-				Cell:   drawNear.Draw(rt, "cell"), Lent: 1,
+				Cell:   quantity.Cell(drawNear.Draw(rt, "cell")), Lent: 1,
 			})
 		}
 		mustRecord(t, j, rows...)
 		for range 5 {
 			bucket := strings.Repeat(rapid.SampledFrom([]string{"a", "b", "c"}).Draw(rt, "letter"), rapid.SampledFrom([]int{1, 2, 300}).Draw(rt, "bytes"))
-			from := drawNear.Draw(rt, "from")
-			to := from + rapid.Int64Range(0, MaxCells-1).Draw(rt, "more")
+			from := quantity.Cell(drawNear.Draw(rt, "from"))
+			to := from + quantity.Cell(rapid.Int64Range(0, MaxCells-1).Draw(rt, "more"))
 			got, err := j.RowsOf(bucket, from, to)
 			if err != nil {
 				rt.Fatal(err)
@@ -61,7 +62,7 @@ func TestQuestionsLeaveOtherBucketsAlone(t *testing.T) {
 			j, _ := newJournal(t, unsynced())
 			var rows []Row
 			var checkpoints []Checkpoint
-			for cell := range int64(10) {
+			for cell := range quantity.Cell(10) {
 				for _, bucket := range []string{"a", "b", "c", "bb", "b\x00"} {
 					rows = append(rows, Row{Bucket: bucket, Peer: "eu", Cell: cell, Lent: 1})
 					checkpoints = append(checkpoints, Checkpoint{Bucket: bucket, Cell: cell, Used: 1})
@@ -124,7 +125,7 @@ func TestQuestionsOutOfRangeAreRefused(t *testing.T) {
 	for name, j := range map[string]*Journal{"file": file, "memory": newDirect(t, lab.NewDisk())} {
 		for _, c := range []struct {
 			bucket   string
-			from, to int64
+			from, to quantity.Cell
 			ok       bool
 		}{
 			{"b", 5, 5, true},
@@ -157,7 +158,7 @@ func TestWholeSinceIsSetByNobodyElse(t *testing.T) {
 	if got := j.WholeSince(); got != math.MaxInt64 {
 		t.Fatalf("a new journal is whole since %d, want not known", got)
 	}
-	for _, since := range []int64{1_700_000_000_000_000, 0, 5} {
+	for _, since := range []quantity.StoreTime{1_700_000_000_000_000, 0, 5} {
 		if err := j.SetWholeSince(since); err != nil {
 			t.Fatal(err)
 		}

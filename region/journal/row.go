@@ -2,6 +2,8 @@ package journal
 
 import (
 	"fmt"
+
+	"github.com/quotad/quotad/quantity"
 )
 
 // Bounds of what a journal takes.
@@ -23,23 +25,23 @@ const (
 // each other: neither package imports the other, because the protocol is pure and the journal knows
 // no protocol.
 type Row struct {
-	Bucket string // opaque id of the bucket: 1 to MaxBucketBytes bytes of any value
-	Peer   string // name of the peer region: 1 to MaxPeerBytes bytes
-	Cell   int64  // number of the cell
+	Bucket string        // opaque id of the bucket: 1 to MaxBucketBytes bytes of any value
+	Peer   string        // name of the peer region: 1 to MaxPeerBytes bytes
+	Cell   quantity.Cell // number of the cell
 
-	Lent     int64 // R[self->peer][cell], units, 0 to MaxUnits
-	Returned int64 // Q[self->peer][cell], units, 0 to MaxUnits
-	Burst    int64 // Y[self->peer][cell], tokens, 0 to MaxUnits
+	Lent     quantity.Units // R[self->peer][cell], units, 0 to MaxUnits
+	Returned quantity.Units // Q[self->peer][cell], units, 0 to MaxUnits
+	Burst    quantity.Units // Y[self->peer][cell], tokens, 0 to MaxUnits
 
 	Generation uint64 // generation of this region's store when the row was written
 	// Until is the store time, in microseconds since 1970, at which the row no longer weighs and
 	// may be pruned.
-	Until int64
+	Until quantity.StoreTime
 }
 
 // rowID identifies a row; two rows with the same id are merged.
 type rowID struct {
-	cell   int64
+	cell   quantity.Cell
 	bucket string
 	peer   string
 }
@@ -101,7 +103,7 @@ func validateRows(rows []Row) error {
 }
 
 // validateRange refuses a call of RowsOf with too many cells.
-func validateRange(bucket string, from, to int64) error {
+func validateRange(bucket string, from, to quantity.Cell) error {
 	if err := checkBucket(bucket); err != nil {
 		return fmt.Errorf("journal: rows of a bucket: %w: %w: correct the caller", ErrInvalid, err)
 	}
@@ -141,7 +143,7 @@ func validatePolicy(version int64, source []byte) error {
 }
 
 // validateWholeSince refuses a time that no store can show.
-func validateWholeSince(t int64) error {
+func validateWholeSince(t quantity.StoreTime) error {
 	if t < 0 {
 		return fmt.Errorf("journal: set whole since: %w: %d is before 1970: "+
 			"give 0 for since ever, correct the caller", ErrInvalid, t)

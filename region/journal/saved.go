@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/journal/disk"
 )
 
@@ -22,7 +23,7 @@ type saved struct {
 // noted is what notes say that change while the journal is open, but for totals.
 type noted struct {
 	generation uint64
-	wholeSince int64
+	wholeSince quantity.StoreTime
 	storeTime  storeTime
 	peers      []string
 	policy     policy
@@ -61,12 +62,12 @@ func (j *Journal) SetGeneration(g uint64) error {
 // WholeSince returns a time after which every row that this node announced is in this journal, in
 // microseconds of store time since 1970. 0 means that all rows are. math.MaxInt64, as in a new
 // journal, means that no such time is known.
-func (j *Journal) WholeSince() int64 { return j.saved.now().wholeSince }
+func (j *Journal) WholeSince() quantity.StoreTime { return j.saved.now().wholeSince }
 
 // SetWholeSince durably replaces what WholeSince returns, by an earlier or a later time. The
 // journal never does so by itself: only the region can tell what was announced. A negative time is
 // ErrInvalid and changes nothing.
-func (j *Journal) SetWholeSince(t int64) error {
+func (j *Journal) SetWholeSince(t quantity.StoreTime) error {
 	if err := validateWholeSince(t); err != nil {
 		return err
 	}
@@ -77,7 +78,7 @@ func (j *Journal) SetWholeSince(t int64) error {
 }
 
 // StoreTime returns the times that SetStoreTime last made durable, zeros at first.
-func (j *Journal) StoreTime() (seen, latest int64) {
+func (j *Journal) StoreTime() (seen, latest quantity.StoreTime) {
 	t := j.saved.now().storeTime
 	return t.seen, t.latest
 }
@@ -85,7 +86,7 @@ func (j *Journal) StoreTime() (seen, latest int64) {
 // SetStoreTime notes durably how far the store's time has come, in microseconds since 1970. Every
 // shard has shown a time at or after seen. No shard has shown a time after latest, or will before
 // the next call. Neither goes back.
-func (j *Journal) SetStoreTime(seen, latest int64) error {
+func (j *Journal) SetStoreTime(seen, latest quantity.StoreTime) error {
 	j.saved.setting.Lock()
 	defer j.saved.setting.Unlock()
 	t := j.saved.now().storeTime

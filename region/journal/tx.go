@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/journal/disk"
 )
 
@@ -174,7 +175,7 @@ func (t *transaction) renew(key []byte, old *record, c Checkpoint) error {
 }
 
 // add writes a new record and its age.
-func (t *transaction) add(k kind, key []byte, r *record, sealed []byte, until int64) {
+func (t *transaction) add(k kind, key []byte, r *record, sealed []byte, until quantity.StoreTime) {
 	total := t.tally(k)
 	total.count++
 	total.seals += sealOf(sealed)
@@ -184,7 +185,7 @@ func (t *transaction) add(k kind, key []byte, r *record, sealed []byte, until in
 }
 
 // replace writes a record in place of another, and moves its age.
-func (t *transaction) replace(k kind, key []byte, r *record, sealed []byte, was, until int64) {
+func (t *transaction) replace(k kind, key []byte, r *record, sealed []byte, was, until quantity.StoreTime) {
 	t.tally(k).seals += sealOf(sealed) - sealOf(r.sealed)
 	t.set(k.part(), key, r, sealed)
 	if was == until {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/quotad/quotad/quantity"
 	bolt "go.etcd.io/bbolt"
 	"pgregory.net/rapid"
 )
@@ -26,7 +27,7 @@ func TestStructureOfEveryCommit(t *testing.T) {
 		width := rapid.SampledFrom([]int{8, 200, 1500}).Draw(rt, "bytes of a bucket id")
 		for range rapid.IntRange(1, 6).Draw(rt, "commits") {
 			if random.IntN(3) == 0 {
-				if _, err := j.Prune(random.Int64N(1000)); err != nil {
+				if _, err := j.Prune(quantity.StoreTime(random.Int64N(1000))); err != nil {
 					rt.Fatal(err)
 				}
 			} else {
@@ -53,7 +54,7 @@ func randomRows(random *rand.Rand, n, width int) []Row {
 		for b := range id {
 			id[b] = byte(random.Uint32())
 		}
-		rows[i] = Row{Bucket: string(id), Peer: "eu", Cell: random.Int64N(50), Lent: random.Int64N(9), Until: random.Int64N(1000)}
+		rows[i] = Row{Bucket: string(id), Peer: "eu", Cell: quantity.Cell(random.Int64N(50)), Lent: quantity.Units(random.Int64N(9)), Until: quantity.StoreTime(random.Int64N(1000))}
 	}
 	return rows
 }
@@ -83,7 +84,7 @@ func smallImage(t testing.TB) []byte {
 	t.Helper()
 	j, path := newJournal(t, unsynced())
 	for i := range 16 {
-		mustRecord(t, j, Row{Bucket: string(bytes.Repeat([]byte{byte(i)}, 900)), Peer: "eu", Until: int64(i)})
+		mustRecord(t, j, Row{Bucket: string(bytes.Repeat([]byte{byte(i)}, 900)), Peer: "eu", Until: quantity.StoreTime(i)})
 	}
 	mustClose(t, j)
 	return mustRead(t, path)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/quantity"
 )
 
 // FuzzMessages: what comes from another region is read or refused, and what was read is written and
@@ -19,7 +20,7 @@ func FuzzMessages(f *testing.F) {
 	}
 	add(MarshalMessage(exchange.Message{From: "us", Node: "n1", Generation: 1, Epoch: "1", Asks: []exchange.Ask{{Bucket: "\xffb", Cell: -1, Lent: 1 << 62}}}))
 	add(MarshalReply(exchange.Reply{From: "us", Grants: []exchange.Grant{{Refusal: exchange.RefusedStore, Lent: -1}}}))
-	add(MarshalQuestion(exchange.Question{From: "us", Generation: 1 << 51, Buckets: []exchange.Doubt{{Bucket: "b", From: -1 << 63, To: 1<<63 - 1}}}))
+	add(MarshalQuestion(exchange.Question{From: "us", Generation: 1 << 51, Buckets: []exchange.Doubt{{Bucket: "b", From: quantity.Cell(-1 << 63), To: 1<<63 - 1}}}))
 	add(MarshalTestimonies(exchange.Testimonies{From: "us", All: []exchange.Testimony{{Now: 1, Use: algorithms.Use{Units: 1},
 		Rows: []algorithms.RememberedRow{{Peer: "eu", Cell: 1, Lent: 2}}}}}))
 	question := exchange.Question{Buckets: []exchange.Doubt{{Bucket: "a"}, {Bucket: "b"}}}

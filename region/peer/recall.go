@@ -12,6 +12,7 @@ import (
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator/exchange"
 	peerv1 "github.com/quotad/quotad/proto/peer/v1"
+	"github.com/quotad/quotad/quantity"
 )
 
 // RecallHandler answers the question of a node that recovers lost buckets. It gives up when ctx
@@ -87,7 +88,7 @@ func (c *Client) RecallAll(ctx context.Context, region string, q exchange.Questi
 func questionToProto(q exchange.Question) *peerv1.RecallRequest {
 	p := &peerv1.RecallRequest{Region: q.From, Node: q.Node, Generation: q.Generation}
 	for _, d := range q.Buckets {
-		p.Doubts = append(p.Doubts, &peerv1.Doubt{Bucket: []byte(d.Bucket), From: d.From, To: d.To})
+		p.Doubts = append(p.Doubts, &peerv1.Doubt{Bucket: []byte(d.Bucket), From: int64(d.From), To: int64(d.To)})
 	}
 	return p
 }
@@ -95,7 +96,7 @@ func questionToProto(q exchange.Question) *peerv1.RecallRequest {
 func questionFromProto(p *peerv1.RecallRequest) exchange.Question {
 	q := exchange.Question{From: p.GetRegion(), Node: p.GetNode(), Generation: p.GetGeneration()}
 	for _, d := range p.GetDoubts() {
-		q.Buckets = append(q.Buckets, exchange.Doubt{Bucket: string(d.GetBucket()), From: d.GetFrom(), To: d.GetTo()})
+		q.Buckets = append(q.Buckets, exchange.Doubt{Bucket: string(d.GetBucket()), From: quantity.Cell(d.GetFrom()), To: quantity.Cell(d.GetTo())})
 	}
 	return q
 }
@@ -103,10 +104,10 @@ func questionFromProto(p *peerv1.RecallRequest) exchange.Question {
 func testimoniesToProto(a exchange.Testimonies) *peerv1.RecallResponse {
 	p := &peerv1.RecallResponse{Region: a.From, Node: a.Node, ForGeneration: a.ForGeneration}
 	for _, t := range a.All {
-		one := &peerv1.Testimony{Refused: t.Refused, NowUs: t.Now, LostAtUs: t.LostAt, WholeSinceUs: t.WholeSince,
-			UseSinceUs: t.UseSince, Used: t.Use.Units, UsedCell: t.Use.Cell, UsedAtUs: t.Use.At}
+		one := &peerv1.Testimony{Refused: t.Refused, NowUs: int64(t.Now), LostAtUs: int64(t.LostAt), WholeSinceUs: int64(t.WholeSince),
+			UseSinceUs: int64(t.UseSince), Used: int64(t.Use.Units), UsedCell: int64(t.Use.Cell), UsedAtUs: int64(t.Use.At)}
 		for _, r := range t.Rows {
-			one.Rows = append(one.Rows, &peerv1.Remembered{Peer: r.Peer, Cell: r.Cell, Lent: r.Lent, Returned: r.Returned})
+			one.Rows = append(one.Rows, &peerv1.Remembered{Peer: r.Peer, Cell: int64(r.Cell), Lent: int64(r.Lent), Returned: int64(r.Returned)})
 		}
 		p.Testimonies = append(p.Testimonies, one)
 	}
@@ -120,11 +121,11 @@ func testimoniesFromProto(p *peerv1.RecallResponse, q exchange.Question) exchang
 		t := exchange.Testimony{Bucket: d.Bucket, Refused: true}
 		if i < len(p.GetTestimonies()) {
 			one := p.GetTestimonies()[i]
-			t = exchange.Testimony{Bucket: d.Bucket, Refused: one.GetRefused(), Now: one.GetNowUs(), LostAt: one.GetLostAtUs(),
-				WholeSince: one.GetWholeSinceUs(), UseSince: one.GetUseSinceUs(),
-				Use: algorithms.Use{Units: one.GetUsed(), Cell: one.GetUsedCell(), At: one.GetUsedAtUs()}}
+			t = exchange.Testimony{Bucket: d.Bucket, Refused: one.GetRefused(), Now: quantity.StoreTime(one.GetNowUs()), LostAt: quantity.StoreTime(one.GetLostAtUs()),
+				WholeSince: quantity.StoreTime(one.GetWholeSinceUs()), UseSince: quantity.StoreTime(one.GetUseSinceUs()),
+				Use: algorithms.Use{Units: quantity.Units(one.GetUsed()), Cell: quantity.Cell(one.GetUsedCell()), At: quantity.StoreTime(one.GetUsedAtUs())}}
 			for _, r := range one.GetRows() {
-				t.Rows = append(t.Rows, algorithms.RememberedRow{Peer: r.GetPeer(), Cell: r.GetCell(), Lent: r.GetLent(), Returned: r.GetReturned()})
+				t.Rows = append(t.Rows, algorithms.RememberedRow{Peer: r.GetPeer(), Cell: quantity.Cell(r.GetCell()), Lent: quantity.Units(r.GetLent()), Returned: quantity.Units(r.GetReturned())})
 			}
 		}
 		a.All = append(a.All, t)

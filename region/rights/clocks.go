@@ -13,7 +13,7 @@ import (
 func (e *Engine) StoreClock(now time.Time) (ahead time.Duration, known bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return microseconds(e.now() + e.storeAhead - now.UnixMicro()), e.storeTold
+	return microseconds(int64(e.now().Add(e.storeAhead).Add(-now.UnixMicro()))), e.storeTold
 }
 
 // watchClocks warns once when a peer region's store clock gets further from ours than the sliding

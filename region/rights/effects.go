@@ -5,6 +5,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/journal"
 	"github.com/quotad/quotad/region/store"
 )
@@ -84,7 +85,7 @@ func (e *Engine) Credit(ctx context.Context, credits []exchange.Credit) {
 // noticed notes what a call of the exchange said about a bucket. The call ended with err, and with
 // the bucket's state at the store time now.
 func (e *Engine) noticed(ctx context.Context, b *exchange.Bucket, err error,
-	state algorithms.State, now int64) {
+	state algorithms.State, now quantity.StoreTime) {
 	if err != nil {
 		e.Lose(ctx, b, err)
 		return

@@ -10,6 +10,7 @@ import (
 
 	"github.com/quotad/quotad/allocator"
 	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/journal"
 	"github.com/quotad/quotad/region/peer"
 	"github.com/quotad/quotad/region/store"
@@ -101,11 +102,13 @@ func (e *Engine) Changed(c tenure.Change) {
 		e.seen.since.Store(0)
 	}
 	e.seen.stand(c.Generation, c.Now, c.Anew)
-	e.deliver(exchange.TenureChanged{Generation: c.Generation, Epoch: c.Rules.Epoch, Peers: c.Rules.Peers, Clock: e.config.Now().UnixMicro()})
+	e.deliver(exchange.TenureChanged{Generation: c.Generation, Epoch: c.Rules.Epoch, Peers: c.Rules.Peers, Clock: quantity.StoreTime(e.config.Now().UnixMicro())})
 }
 
 // now returns the machine's time: microseconds, above zero, of a clock that never goes back.
-func (e *Engine) now() int64 { return time.Since(e.begun).Microseconds() + 1 }
+func (e *Engine) now() quantity.NodeTime {
+	return quantity.NodeTime(time.Since(e.begun).Microseconds() + 1)
+}
 
 // Run steps the machine until ctx ends, and waits for the effects under way.
 func (e *Engine) Run(ctx context.Context) {
@@ -131,7 +134,7 @@ func (e *Engine) Run(ctx context.Context) {
 			drain = e.drain
 		case <-tick.C:
 			e.report(ctx)
-			e.step(ctx, exchange.Tick{Jitter: allocator.PPM*8/10 + rand.Int64N(allocator.PPM*4/10)})
+			e.step(ctx, exchange.Tick{Jitter: quantity.PPM(allocator.PPM*8/10 + rand.Int64N(allocator.PPM*4/10))})
 		}
 	}
 }
@@ -170,9 +173,9 @@ func (e *Engine) deliver(event exchange.Event) {
 
 // Hear steps the machine at now, microseconds of the machine's time, and takes over what the
 // machine then knows. Run calls it. A test that steps the machine by hand calls it in place of Run.
-func (e *Engine) Hear(now int64, event exchange.Event) exchange.Effects {
+func (e *Engine) Hear(now quantity.NodeTime, event exchange.Event) exchange.Effects {
 	if tick, ok := event.(exchange.Tick); ok {
-		tick.Clock = e.config.Now().UnixMicro()
+		tick.Clock = quantity.StoreTime(e.config.Now().UnixMicro())
 		event = tick
 	}
 	out := e.machine.Step(now, event)
@@ -253,10 +256,10 @@ func (e *Engine) broadcast(h exchange.Hint) {
 
 // Exists notes that a bucket is about to be used, whatever the outcome of the call. It returns the
 // store time until which the bucket is known to be in the store.
-func (e *Engine) Exists(b *exchange.Bucket) (until int64) { return e.seen.begin(b) }
+func (e *Engine) Exists(b *exchange.Bucket) (until quantity.StoreTime) { return e.seen.begin(b) }
 
 // ExistsUntil returns the store time until which a bucket is known to be in the store.
-func (e *Engine) ExistsUntil(id string) int64 { return e.seen.known(id) }
+func (e *Engine) ExistsUntil(id string) quantity.StoreTime { return e.seen.known(id) }
 
 // UsedBefore says whether this node may have used a bucket before a loss. generation is the store's
 // generation under which the node heard of the loss.

@@ -10,9 +10,10 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/quantity"
 )
 
-func heardOf(node string, bucket int, sequence int64) exchange.Heard {
+func heardOf(node string, bucket int, sequence quantity.Units) exchange.Heard {
 	return exchange.Heard{Hint: exchange.Hint{Region: "eu", Node: node, Bucket: fmt.Sprint(bucket), Used: sequence}}
 }
 
@@ -21,7 +22,7 @@ func heardOf(node string, bucket int, sequence int64) exchange.Heard {
 // meanwhile are all taken, and heard before the hints.
 func TestAFloodOfHintsDisplacesNoAsk(t *testing.T) {
 	q := newEvents()
-	for said := range int64(3) {
+	for said := range quantity.Units(3) {
 		for b := range maxHintsWaiting + 5000 {
 			if took := q.post(heardOf("n1", b, said)); took != (b < maxHintsWaiting) {
 				t.Fatalf("hint %d of bucket %d: taken %t", said, b, took)
@@ -74,7 +75,7 @@ func TestHintsWaitInOrder(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var q hintQueue
 	var plain []exchange.Hint
-	for turn := range int64(20_000) {
+	for turn := range quantity.Units(20_000) {
 		if random.IntN(5) < 2 {
 			h, ok := q.take()
 			if ok != (len(plain) > 0) || ok && h != plain[0] {

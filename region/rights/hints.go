@@ -14,6 +14,7 @@ import (
 	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/policy"
 	hintv1 "github.com/quotad/quotad/proto/hint/v1"
+	"github.com/quotad/quotad/quantity"
 )
 
 const (
@@ -93,8 +94,8 @@ func (s *Hints) Publish(h exchange.Hint) ([]byte, error) {
 	defer s.mu.Unlock()
 	s.sequence++
 	p := &hintv1.Hint{Region: s.region, Node: s.node, Bucket: []byte(h.Bucket), Incarnation: s.incarnation,
-		Sequence: s.sequence, Cell: h.Cell, Used: h.Used, RateMilli: h.Rate, Share: h.Share, Spare: h.Spare,
-		Total: h.Total, SpareBurst: h.SpareBurst}
+		Sequence: s.sequence, Cell: int64(h.Cell), Used: int64(h.Used), RateMilli: int64(h.Rate), Share: int64(h.Share), Spare: int64(h.Spare),
+		Total: int64(h.Total), SpareBurst: int64(h.SpareBurst)}
 	s.take(p, s.now(), true)
 	return proto.Marshal(&hintv1.Hints{Hints: []*hintv1.Hint{p}})
 }
@@ -143,9 +144,9 @@ func (s *Hints) Merge(b []byte) (bool, error) {
 	}
 	for _, h := range fresh {
 		if h.GetRegion() != s.region || h.GetNode() != s.node {
-			s.news(exchange.Hint{Region: h.GetRegion(), Node: h.GetNode(), Bucket: string(h.GetBucket()), Cell: h.GetCell(),
-				Used: h.GetUsed(), Rate: h.GetRateMilli(), Share: h.GetShare(), Spare: h.GetSpare(),
-				Total: h.GetTotal(), SpareBurst: h.GetSpareBurst()})
+			s.news(exchange.Hint{Region: h.GetRegion(), Node: h.GetNode(), Bucket: string(h.GetBucket()), Cell: quantity.Cell(h.GetCell()),
+				Used: quantity.Units(h.GetUsed()), Rate: quantity.MilliRate(h.GetRateMilli()), Share: quantity.Units(h.GetShare()), Spare: quantity.Units(h.GetSpare()),
+				Total: quantity.Units(h.GetTotal()), SpareBurst: quantity.Units(h.GetSpareBurst())})
 		}
 	}
 	return len(fresh) > 0, nil

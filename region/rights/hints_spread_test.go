@@ -12,6 +12,7 @@ import (
 	"github.com/quotad/quotad/chaos/bubble"
 	"github.com/quotad/quotad/chaos/lab/network"
 	"github.com/quotad/quotad/gossip"
+	"github.com/quotad/quotad/quantity"
 )
 
 // spreads returns what spreads hints in a region of its own, by the gossip of a host of the
@@ -60,7 +61,7 @@ func TestHintsOfOneBucketDoNotDisplaceEachOther(t *testing.T) {
 			all = append(all, spreads(t, network, region, "us"))
 		}
 		time.Sleep(2 * time.Second)
-		for round := range int64(20) {
+		for round := range quantity.MilliRate(20) {
 			for _, e := range all {
 				e.broadcast(exchange.Hint{Region: e.config.Region, Node: "n1", Bucket: "b", Rate: round + 1})
 				time.Sleep(30 * time.Millisecond)
@@ -71,7 +72,7 @@ func TestHintsOfOneBucketDoNotDisplaceEachOther(t *testing.T) {
 				e.hints.mu.Lock()
 				var heard []string
 				for key, kept := range e.hints.known {
-					if key.bucket == "b" && kept.hint.GetRateMilli() == round+1 {
+					if key.bucket == "b" && quantity.MilliRate(kept.hint.GetRateMilli()) == round+1 {
 						heard = append(heard, key.region)
 					}
 				}

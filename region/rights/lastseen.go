@@ -10,6 +10,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/journal"
 )
 
@@ -53,8 +54,8 @@ const (
 type lastSeen struct {
 	region     string
 	limits     Memory
-	now        func() int64 // the latest time of the store
-	surely     func() int64 // a time that every shard of the store has reached
+	now        func() quantity.StoreTime // the latest time of the store
+	surely     func() quantity.StoreTime // a time that every shard of the store has reached
 	generation atomic.Uint64
 	since      atomic.Int64 // store time since which every use was remembered
 	untracked  atomic.Int64 // calls on buckets for which there was no room
@@ -72,12 +73,12 @@ type seenPart struct {
 // mark says that a bucket was used. Two buckets with the same hash share a mark. The worst effects
 // are that a bucket is checked once more than needed, or stays closed without need.
 type mark struct {
-	known      int64  // store time until which the bucket is known to be in the store
-	until      int64  // store time after which nothing of it counts
-	generation uint64 // of the store when the bucket was first used
+	known      quantity.StoreTime // store time until which the bucket is known to be in the store
+	until      quantity.StoreTime // store time after which nothing of it counts
+	generation uint64             // of the store when the bucket was first used
 }
 
-func newLastSeen(region string, limits Memory, now, surely func() int64) *lastSeen {
+func newLastSeen(region string, limits Memory, now, surely func() quantity.StoreTime) *lastSeen {
 	if limits.Buckets == 0 {
 		limits.Buckets = DefaultBuckets
 	}
@@ -106,7 +107,7 @@ func (s *lastSeen) part(id string) (*seenPart, uint64) {
 
 // begin notes that a bucket is about to be used, whatever the outcome of the call. It returns the
 // store time until which the bucket is known to be in the store.
-func (s *lastSeen) begin(b *exchange.Bucket) (known int64) {
+func (s *lastSeen) begin(b *exchange.Bucket) (known quantity.StoreTime) {
 	p, h := s.part(b.ID)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -117,7 +118,7 @@ func (s *lastSeen) begin(b *exchange.Bucket) (known int64) {
 	now := s.now()
 	if len(p.marks) >= s.perPart(s.limits.Buckets) {
 		s.untracked.Add(1)
-		raise(&s.since, now)
+		raise(&s.since, int64(now))
 		return 0
 	}
 	t := b.Terms(s.region)
@@ -126,7 +127,7 @@ func (s *lastSeen) begin(b *exchange.Bucket) (known int64) {
 }
 
 // note takes in a state that the store showed at a store time.
-func (s *lastSeen) note(b *exchange.Bucket, state algorithms.State, at int64) {
+func (s *lastSeen) note(b *exchange.Bucket, state algorithms.State, at quantity.StoreTime) {
 	p, h := s.part(b.ID)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -138,7 +139,7 @@ func (s *lastSeen) note(b *exchange.Bucket, state algorithms.State, at int64) {
 		m.until = max(m.until, t.Useful(state.Cell))
 		p.marks[h] = m
 	}
-	if b.Recovered && state.Shut <= at { // while it is shut, the state does not show what was used
+	if b.Recovered && int64(state.Shut) <= int64(at) { // while it is shut, the state does not show what was used
 		p.uses.note(b.ID, t, algorithms.Use{Cell: state.Cell, Units: state.Used, At: at})
 	}
 }
@@ -167,7 +168,7 @@ func (s *lastSeen) use(id string) algorithms.Use {
 }
 
 // known returns the store time until which a bucket is known to be in the store.
-func (s *lastSeen) known(id string) int64 {
+func (s *lastSeen) known(id string) quantity.StoreTime {
 	p, h := s.part(id)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -177,9 +178,9 @@ func (s *lastSeen) known(id string) int64 {
 // stand notes the generation of the store, at a store time. Use before the first such time may be
 // this node's own in an earlier life. With anew, the store may be another one, so no bucket is
 // known to be in it.
-func (s *lastSeen) stand(generation uint64, now int64, anew bool) {
+func (s *lastSeen) stand(generation uint64, now quantity.StoreTime, anew bool) {
 	if s.since.Load() == math.MaxInt64 {
-		s.since.Store(now)
+		s.since.Store(int64(now))
 	}
 	s.generation.Store(generation)
 	if !anew {

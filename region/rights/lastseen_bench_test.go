@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"runtime"
 	"testing"
+
+	"github.com/quotad/quotad/quantity"
 )
 
 // BenchmarkRemembered is the memory that a million buckets take of which a node notes that it used
@@ -26,7 +28,7 @@ func BenchmarkRemembered(b *testing.B) {
 				for i := range size.buckets {
 					bucket := lasting(fmt.Sprintf("1:4:long7:account12:%012d", i))
 					bucket.Recovered = size.recovered
-					s.used(bucket, shown(0, int64(i)), 1)
+					s.used(bucket, shown(0, quantity.Units(i)), 1)
 				}
 				b.ReportMetric(float64(heap()-before)/float64(size.buckets), "B/bucket")
 				runtime.KeepAlive(s)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/quantity"
 )
 
 const second = 1_000_000 // microseconds
@@ -16,19 +17,21 @@ const second = 1_000_000 // microseconds
 // lasting is a bucket of ten minutes of which region "us" has 1,000 units: cell 0 begins at time 0.
 func lasting(id string) *exchange.Bucket {
 	return &exchange.Bucket{ID: id, Kind: algorithms.FixedWindow, Window: 600 * second, Cell: 600 * second, Tick: 1,
-		Entitlements: map[string]int64{"us": 1000}, Recovered: true}
+		Entitlements: map[string]quantity.Units{"us": 1000}, Recovered: true}
 }
 
 // shown is a state of a cell, of a bucket known to be there until its end.
-func shown(cell, used int64) algorithms.State {
-	return algorithms.State{Cell: cell, Used: used, ExistsUntil: (cell + 1) * 600 * second}
+func shown(cell quantity.Cell, used quantity.Units) algorithms.State {
+	return algorithms.State{Cell: cell, Used: used, ExistsUntil: quantity.StoreTime((cell + 1) * 600 * second)}
 }
 
 // atTime is a store whose time stands still.
-func atTime(now int64) func() int64 { return func() int64 { return now } }
+func atTime(now quantity.StoreTime) func() quantity.StoreTime {
+	return func() quantity.StoreTime { return now }
+}
 
 // used notes that a bucket is used, and what its store then showed.
-func (s *lastSeen) used(b *exchange.Bucket, state algorithms.State, at int64) {
+func (s *lastSeen) used(b *exchange.Bucket, state algorithms.State, at quantity.StoreTime) {
 	s.begin(b)
 	s.note(b, state, at)
 }
@@ -40,9 +43,9 @@ func TestSeenKeepsTheLatest(t *testing.T) {
 	}
 	for _, step := range []struct {
 		state     algorithms.State
-		at        int64
+		at        quantity.StoreTime
 		use       algorithms.Use
-		known     int64
+		known     quantity.StoreTime
 		whichever string
 	}{
 		{shown(0, 10), 5, algorithms.Use{Units: 10, At: 5}, 600 * second, "the first"},
@@ -66,10 +69,13 @@ func TestSeenKeepsTheLatest(t *testing.T) {
 // TestSeenForgetsByTheStoresTime: a bucket is forgotten when nothing of it counts any more by the
 // store's time, and not before.
 func TestSeenForgetsByTheStoresTime(t *testing.T) {
-	now := int64(1)
-	s := newLastSeen("us", Memory{}, atTime(1), func() int64 { return now })
+	now := quantity.StoreTime(1)
+	s := newLastSeen("us", Memory{}, atTime(1), func() quantity.StoreTime { return now })
 	s.used(lasting("a"), shown(0, 1), 1)
-	for _, step := range []struct{ now, buckets, uses int64 }{{600*second - 1, 1, 1}, {600 * second, 1, 0}, {1800 * second, 0, 0}} {
+	for _, step := range []struct {
+		now           quantity.StoreTime
+		buckets, uses int64
+	}{{600*second - 1, 1, 1}, {600 * second, 1, 0}, {1800 * second, 0, 0}} {
 		now = step.now
 		s.forget()
 		if buckets, uses, _ := s.counts(); int64(buckets) != step.buckets || int64(uses) != step.uses {
@@ -84,12 +90,12 @@ func TestUseIsLeftToTheJournal(t *testing.T) {
 	s := newLastSeen("us", Memory{Uses: 640}, atTime(1), atTime(1))
 	const many = 6400
 	for i := range many {
-		s.used(lasting(fmt.Sprint(i)), shown(0, int64(i+1)), 1)
+		s.used(lasting(fmt.Sprint(i)), shown(0, quantity.Units(i+1)), 1)
 	}
 	if buckets, uses, unwritten := s.counts(); buckets != many || uses != many || unwritten != many {
 		t.Fatalf("%d buckets, %d uses, %d of them unwritten: nothing may be forgotten before it is written", buckets, uses, unwritten)
 	}
-	durable := map[string]int64{}
+	durable := map[string]quantity.Units{}
 	write := func() {
 		all := s.checkpoints(1, false)
 		for _, c := range all {
@@ -110,7 +116,7 @@ func TestUseIsLeftToTheJournal(t *testing.T) {
 	}
 	for i := range many {
 		id := fmt.Sprint(i)
-		if got := max(s.use(id).Units, durable[id]); got != int64(i+1) || !s.usedBefore(id, 1) {
+		if got := max(s.use(id).Units, durable[id]); got != quantity.Units(i+1) || !s.usedBefore(id, 1) {
 			t.Fatalf("bucket %s: %d remembered, used %v", id, got, s.usedBefore(id, 1))
 		}
 	}
@@ -119,12 +125,12 @@ func TestUseIsLeftToTheJournal(t *testing.T) {
 // TestWhoHasNoRoomVouchesForNothing: a node without room to remember a bucket it used must not say
 // of any bucket that it did not use it.
 func TestWhoHasNoRoomVouchesForNothing(t *testing.T) {
-	now := int64(100)
-	s := newLastSeen("us", Memory{Buckets: seenParts}, func() int64 { return now }, atTime(0))
+	now := quantity.StoreTime(100)
+	s := newLastSeen("us", Memory{Buckets: seenParts}, func() quantity.StoreTime { return now }, atTime(0))
 	s.stand(1, now, false)
 	now = 200
 	for i := range 10 * seenParts {
-		s.used(lasting(fmt.Sprint(i)), shown(0, 1), now)
+		s.used(lasting(fmt.Sprint(i)), shown(0, 1), quantity.StoreTime(now))
 	}
 	buckets, _, _ := s.counts()
 	if buckets > seenParts || s.untracked.Load() != int64(10*seenParts-buckets) || s.since.Load() != 200 {
@@ -158,12 +164,12 @@ func TestCheckpointsOfSeen(t *testing.T) {
 	s, b := newLastSeen("us", Memory{}, atTime(1), atTime(1)), lasting("a")
 	short := lasting("short")
 	short.Recovered = false
-	now := int64(5 * 600 * second)
+	now := quantity.StoreTime(5 * 600 * second)
 	for _, step := range []struct {
 		what string
-		cell int64
-		used int64 // -1: nothing is seen
-		want int64 // -1: nothing is written
+		cell quantity.Cell
+		used quantity.Units // -1: nothing is seen
+		want quantity.Units // -1: nothing is written
 	}{
 		{"the first", 5, 1, 1},
 		{"nothing since", 5, -1, -1},
@@ -188,8 +194,8 @@ func TestCheckpointsOfSeen(t *testing.T) {
 			if len(got) > 0 {
 				t.Errorf("%s: written %+v", step.what, got)
 			}
-		case len(got) != 1 || got[0].Bucket != "a" || got[0].Used != step.want || got[0].Cell != step.cell || got[0].At > now ||
-			got[0].Until != (step.cell+1)*600*second || got[0].Generation != 7:
+		case len(got) != 1 || got[0].Bucket != "a" || got[0].Used != step.want || got[0].Cell != step.cell || int64(got[0].At) > int64(now) ||
+			int64(got[0].Until) != int64((step.cell+1)*600*second) || got[0].Generation != 7:
 			t.Errorf("%s: written %+v, want %d", step.what, got, step.want)
 		}
 	}
@@ -201,7 +207,8 @@ func TestCheckpointsOfSeen(t *testing.T) {
 func TestCheckpointsLagByTheRule(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		s, b := newLastSeen("us", Memory{}, atTime(1), atTime(1)), lasting("a")
-		var used, written, now int64
+		var used, written quantity.Units
+		var now quantity.StoreTime
 		write := func(last bool) {
 			all := s.checkpoints(1, last)
 			for _, c := range all {
@@ -213,8 +220,8 @@ func TestCheckpointsLagByTheRule(t *testing.T) {
 		}
 		for range rapid.IntRange(1, 30).Draw(r, "seconds") {
 			for range rapid.IntRange(0, 4).Draw(r, "decisions") {
-				now += rapid.Int64Range(1, second/4).Draw(r, "pause")
-				used += rapid.Int64Range(0, 15).Draw(r, "cost")
+				now += quantity.StoreTime(rapid.Int64Range(1, second/4).Draw(r, "pause"))
+				used += quantity.Units(rapid.Int64Range(0, 15).Draw(r, "cost"))
 				s.used(b, shown(0, used), now)
 			}
 			now = (now/second + 1) * second
@@ -239,9 +246,9 @@ func TestSeenConcurrently(t *testing.T) {
 	var all sync.WaitGroup
 	for worker := range 8 {
 		all.Go(func() {
-			for i := range int64(500) {
+			for i := range quantity.Units(500) {
 				id := fmt.Sprint(i % 50)
-				s.used(lasting(id), shown(i/100, i), i*second)
+				s.used(lasting(id), shown(quantity.Cell(i/100), i), quantity.StoreTime(i*second))
 				if u := s.use(id); u.Units > 500 {
 					t.Errorf("use %+v", u)
 				}
@@ -251,7 +258,7 @@ func TestSeenConcurrently(t *testing.T) {
 				case 1:
 					s.forget()
 				case 2:
-					s.stand(uint64(i), i, true)
+					s.stand(uint64(i), quantity.StoreTime(i), true)
 				}
 			}
 		})

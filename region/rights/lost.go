@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -37,11 +38,11 @@ func (e *Engine) Lose(ctx context.Context, b *exchange.Bucket, err error) bool {
 // After such a loss every bucket of a short window is closed until the old use no longer counts. A
 // bucket that nobody used need not be. Each node remembers which buckets it used. If all nodes say
 // that they did not use a bucket, the machine has it opened.
-func (e *Engine) AskWhoUsed(closed []exchange.LostBucket, now int64) bool {
+func (e *Engine) AskWhoUsed(closed []exchange.LostBucket, now quantity.StoreTime) bool {
 	return e.postLost(now, closed...)
 }
 
-func (e *Engine) postLost(now int64, all ...exchange.LostBucket) (posted bool) {
+func (e *Engine) postLost(now quantity.StoreTime, all ...exchange.LostBucket) (posted bool) {
 	e.config.Tenure.During(func(generation uint64) {
 		posted = e.post(exchange.Lost{Generation: generation, Now: now, Buckets: all})
 	})

@@ -5,13 +5,14 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/rules"
 )
 
 // Observe adds decisions on requests to the next report. All requests were for the same buckets.
 // costs are the requests' costs in units, in the order of d.Answers. Observe runs on the request
 // path, so it does nothing else.
-func (e *Engine) Observe(applied []rules.Applied, costs []int64, d algorithms.Decided) {
+func (e *Engine) Observe(applied []rules.Applied, costs []quantity.Units, d algorithms.Decided) {
 	e.mu.Lock()
 	for i, a := range applied {
 		o := e.observed[a.Bucket.ID]

@@ -6,6 +6,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -49,14 +50,14 @@ func (e *Engine) Consult(ctx context.Context, c exchange.Consult) {
 // testimony whose journal covers no time; it still has what the node itself saw.
 func (e *Engine) remember(d exchange.Doubt, b *exchange.Bucket, generation uint64) (exchange.Testimony, error) {
 	if b != nil && !e.seen.usedBefore(d.Bucket, generation) {
-		since, counts := e.seen.since.Load(), b.Terms(e.config.Region).CountsSince(d.From*b.Cell)
-		if since <= min(counts, (d.From-1)*b.Cell) {
+		since, counts := quantity.StoreTime(e.seen.since.Load()), b.Terms(e.config.Region).CountsSince(d.From.OpensAt(b.Cell))
+		if since <= min(counts, (d.From-1).OpensAt(b.Cell)) {
 			return exchange.Testimony{Bucket: d.Bucket, WholeSince: since, UseSince: since}, nil
 		}
 	}
 	t := exchange.Testimony{Bucket: d.Bucket, WholeSince: math.MaxInt64, UseSince: math.MaxInt64, Use: e.seen.use(d.Bucket)}
 	if t.Use != (algorithms.Use{}) { // what it saw includes all that was used since then
-		t.UseSince = e.seen.since.Load()
+		t.UseSince = quantity.StoreTime(e.seen.since.Load())
 	}
 	checkpoints, err := e.config.Journal.Checkpoints(d.Bucket)
 	if err != nil {

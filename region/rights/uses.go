@@ -2,6 +2,7 @@ package rights
 
 import (
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/journal"
 )
 
@@ -21,10 +22,10 @@ type uses struct {
 type usage struct {
 	id          string
 	use         algorithms.Use
-	durable     algorithms.Use // as the journal has it
-	looked      algorithms.Use // as the last call of checkpoints found it
-	until       int64          // store time after which it no longer counts
-	entitlement int64
+	durable     algorithms.Use     // as the journal has it
+	looked      algorithms.Use     // as the last call of checkpoints found it
+	until       quantity.StoreTime // store time after which it no longer counts
+	entitlement quantity.Units
 	recent      bool // seen since the hand last passed it
 	place       int  // in the ring
 }
@@ -114,7 +115,7 @@ func (u *uses) written(c journal.Checkpoint) {
 }
 
 // forget drops what no longer counts at a store time.
-func (u *uses) forget(now int64) {
+func (u *uses) forget(now quantity.StoreTime) {
 	for i := 0; i < len(u.ring); {
 		if one := u.ring[i]; one.until <= now {
 			u.drop(one) // another bucket now has place i

@@ -7,6 +7,7 @@ import (
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
 	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/quantity"
 )
 
 // waiters holds the requests that wait for buckets: for rights, or for the bucket to be restored or
@@ -18,13 +19,13 @@ type waiters struct {
 
 // crowd holds all requests that wait for one bucket.
 type crowd struct {
-	units int64 // what they cost together
+	units quantity.Units // what they cost together
 	each  map[*waiter]struct{}
 }
 
 // waiter is one request that waits for one bucket.
 type waiter struct {
-	cost  int64
+	cost  quantity.Units
 	woken chan bool // true: asking the store again may help; buffered
 }
 
@@ -45,7 +46,7 @@ func (w *waiters) add(bucket string, r *waiter) {
 }
 
 // cost returns what all on a bucket's list cost together, at most MaxUnits.
-func (w *waiters) cost(bucket string) int64 {
+func (w *waiters) cost(bucket string) quantity.Units {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return min(w.all[bucket].units, algorithms.MaxUnits)
@@ -95,7 +96,7 @@ type Wait struct {
 
 // Wait makes a request of the given cost wait for the buckets with these ids, until Leave. From now
 // on it is told of every end of a wait for one of them.
-func (e *Engine) Wait(cost int64, ids ...string) *Wait {
+func (e *Engine) Wait(cost quantity.Units, ids ...string) *Wait {
 	w := &Wait{engine: e, of: ids}
 	for _, id := range ids {
 		one := &waiter{cost: cost, woken: make(chan bool, 1)}
@@ -157,7 +158,7 @@ func (e *Engine) Settle(s exchange.Settled) { e.waiters.wake(s.Bucket, s.RetryHe
 // Borrow asks the peers for what waiting requests lack of each of some buckets, and makes a request
 // of the given cost wait for it. now is the store's time of the denial. It returns nil if too many
 // such asks wait already.
-func (e *Engine) Borrow(lacking []Lack, cost, now int64) *Wait {
+func (e *Engine) Borrow(lacking []Lack, cost quantity.Units, now quantity.StoreTime) *Wait {
 	ids := make([]string, len(lacking))
 	for i, l := range lacking {
 		ids[i] = l.Bucket.ID

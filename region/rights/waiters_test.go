@@ -4,16 +4,17 @@ import (
 	"testing"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/quantity"
 )
 
 func TestWaiters(t *testing.T) {
 	var all waiters
-	lacking := func(cost int64) *waiter { return &waiter{cost: cost, woken: make(chan bool, 1)} }
+	lacking := func(cost quantity.Units) *waiter { return &waiter{cost: cost, woken: make(chan bool, 1)} }
 	a, b, other, huge := lacking(3), lacking(4), lacking(5), lacking(algorithms.MaxUnits)
 	for _, step := range []struct {
 		bucket string
 		w      *waiter
-		lacks  int64
+		lacks  quantity.Units
 	}{{"x", a, 3}, {"x", b, 7}, {"y", other, 5}, {"y", huge, algorithms.MaxUnits}} {
 		all.add(step.bucket, step.w)
 		if got := all.cost(step.bucket); got != step.lacks {

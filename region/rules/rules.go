@@ -12,6 +12,7 @@ import (
 	"github.com/quotad/quotad/allocator"
 	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -30,16 +31,16 @@ type Rules struct {
 // split is what each region's store holds of a limit: what the region is entitled to, less its
 // reserve.
 type split struct {
-	units, burst map[string]int64 // by region
-	reserve      *Reserve         // of this region; nil: the limit keeps none
+	units, burst map[string]quantity.Units // by region
+	reserve      *Reserve                  // of this region; nil: the limit keeps none
 }
 
 // Reserve is what a region keeps of a limit out of its store (local_reserve), for nodes that cannot
 // reach the store. Every region can compute every other region's reserve, and so knows what that
 // region may lend.
 type Reserve struct {
-	Units, Burst int64 // 0 if the entitlement is too small
-	stored       int64 // units, or burst of a bucket, that the stores of all regions hold together
+	Units, Burst quantity.Units // 0 if the entitlement is too small
+	stored       quantity.Units // units, or burst of a bucket, that the stores of all regions hold together
 }
 
 // ErrNoRegion says that a document does not have the region in which it is to be applied.
@@ -71,8 +72,8 @@ func New(d *policy.Document, region string, shards store.Shards) (*Rules, error)
 func (r *Rules) splitOf(l *policy.Limit, rotation uint64) split {
 	regions := r.Document.Regions
 	whole := allocator.SplitOf(l.Limit, l.Burst, l.Weights, rotation, l.Home())
-	stored := whole.Stored(int64(l.Reserve()))
-	parts := split{units: make(map[string]int64, len(regions)), burst: make(map[string]int64, len(regions))}
+	stored := whole.Stored(quantity.PPM(l.Reserve()))
+	parts := split{units: make(map[string]quantity.Units, len(regions)), burst: make(map[string]quantity.Units, len(regions))}
 	if l.Reserve() > 0 {
 		parts.reserve = &Reserve{}
 	}
@@ -116,15 +117,15 @@ func (r *Rules) bucketOf(l *policy.Limit, id policy.BucketID, parts *split) *exc
 		Tick:         algorithms.Tick(l.Algorithm, max(l.Limit, l.Burst), l.Window.Microseconds()),
 		Entitlements: parts.units,
 		Bursts:       parts.burst,
-		Lending:      int64(l.LendingLimit),
-		Borrowing:    int64(l.BorrowingLimit),
+		Lending:      quantity.PPM(l.LendingLimit),
+		Borrowing:    quantity.PPM(l.BorrowingLimit),
 		Recovered:    algorithms.Recovers(l.Algorithm, l.Window.Microseconds()),
 	}
 	if l.Algorithm.Sliding() {
 		b.ClockMargin = algorithms.ClockMargin
 	}
 	if l.Home() {
-		b.Home, b.Lending, b.Borrowing = true, allocator.PPM, int64(policy.Unlimited)
+		b.Home, b.Lending, b.Borrowing = true, allocator.PPM, quantity.PPM(policy.Unlimited)
 	}
 	return b
 }
@@ -171,7 +172,7 @@ type Applied struct {
 
 // Entitlement returns this region's entitlement F. The region's store holds all of it but the
 // reserve.
-func (a Applied) Entitlement() int64 {
+func (a Applied) Entitlement() quantity.Units {
 	f := a.Target.Terms.Entitlement
 	if a.Reserve != nil {
 		f += a.Reserve.Units
@@ -181,7 +182,7 @@ func (a Applied) Entitlement() int64 {
 
 // Most returns the largest cost that the limit can ever admit: what one store would hold if it had
 // all rights of all regions.
-func (a Applied) Most() int64 {
+func (a Applied) Most() quantity.Units {
 	switch {
 	case a.Reserve != nil:
 		return a.Reserve.stored
@@ -193,7 +194,7 @@ func (a Applied) Most() int64 {
 
 // Target returns what a script call must know of a bucket. existsUntil is the store time until
 // which the bucket is known to be in the store.
-func (r *Rules) Target(b *exchange.Bucket, existsUntil int64) algorithms.Target {
+func (r *Rules) Target(b *exchange.Bucket, existsUntil quantity.StoreTime) algorithms.Target {
 	return algorithms.Target{Key: r.Key(b.ID), Terms: b.Terms(r.Region), ExistsUntil: existsUntil}
 }
 

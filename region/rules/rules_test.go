@@ -13,6 +13,7 @@ import (
 	"github.com/quotad/quotad/allocator"
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/rules"
 )
 
@@ -32,7 +33,7 @@ func TestRulesOfARegionThatIsNotInTheDocument(t *testing.T) {
 // Entitlements are the same at every region, add up to the limit, and their remainders move from
 // key to key.
 func TestEntitlementsRotateAndAddUp(t *testing.T) {
-	for _, limit := range []int64{6, 7, 8, 10, 100, 101, 1 << 51} {
+	for _, limit := range []quantity.Units{6, 7, 8, 10, 100, 101, 1 << 51} {
 		d := documents.Parse(t, 1, []string{"a: {weight: 1}", "b: {weight: 1}", "c: {weight: 1}"}, fmt.Sprintf("name: minute, window: 1m, limit: %d", limit))
 		at := map[string]*rules.Rules{}
 		for _, region := range d.Regions {
@@ -41,7 +42,7 @@ func TestEntitlementsRotateAndAddUp(t *testing.T) {
 		more := map[string]int{} // how often a region had a unit of the remainder
 		rapid.Check(t, func(r *rapid.T) {
 			domain, descriptors := of(rapid.String().Draw(r, "account"))
-			var sum int64
+			var sum quantity.Units
 			for name, its := range at {
 				a := its.Match(domain, descriptors)[0]
 				f := a.Target.Terms.Entitlement
@@ -100,7 +101,7 @@ func TestFindRefusesWhatTheDocumentDoesNotHave(t *testing.T) {
 	}
 	on := func(match ...policy.Condition) string { return with(func(b *policy.BucketRef) { b.Match = match }) }
 	pro := policy.Condition{Name: "plan", Value: "pro"}
-	for id, limit := range map[string]int64{string(good.ID()): 100, on(pro): 500, with(func(b *policy.BucketRef) { b.Domain = "other" }): 7} {
+	for id, limit := range map[string]quantity.Units{string(good.ID()): 100, on(pro): 500, with(func(b *policy.BucketRef) { b.Domain = "other" }): 7} {
 		b := r.Find(id)
 		if b == nil || b.ID != id || b.Limit != limit || b.Epoch != d.Epoch().String() || b.Window != 60_000_000 || b.Entitlements["us"] != (limit*2+2)/5 {
 			t.Errorf("limit %d: %+v", limit, b)

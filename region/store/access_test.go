@@ -23,6 +23,7 @@ import (
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/fixtures"
 	"github.com/quotad/quotad/chaos/lab/servers"
+	"github.com/quotad/quotad/quantity"
 )
 
 // issue makes a certificate for loopback in dir, signed by itself where there is no parent.
@@ -136,7 +137,7 @@ func exercise(t *testing.T, s *Store) error {
 	for _, kind := range algorithms.Kinds {
 		of := perMinute(kind, 10)
 		key, once := BucketKey(shard, string(kind)), OnceKey(shard, string(kind))
-		c := algorithms.Decide{Fence: under(epoch), Commit: true, Costs: []int64{1}, Once: once, Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: key, Terms: of}}}}
+		c := algorithms.Decide{Fence: under(epoch), Commit: true, Costs: []quantity.Units{1}, Once: once, Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: key, Terms: of}}}}
 		r := s.Decide(ctx, []algorithms.Decide{c, c})
 		if r[0].Err != nil {
 			return r[0].Err
@@ -183,7 +184,7 @@ func recoveryOf(ctx context.Context, s *Store, shard Shard) error {
 		if r := s.Recall(ctx, []algorithms.Recall{{Fence: g, Target: algorithms.Target{Key: key, Terms: of}, Peer: "us", PeerGeneration: 2}}); r[0].Err != nil {
 			return r[0].Err
 		}
-		if r := s.Book(ctx, []algorithms.Book{{Fence: g, Target: algorithms.Target{Key: key, Terms: of}, Node: "n1", Window: time.Now().UnixMicro() / of.Window, Units: 1}}); r[0].Err != nil {
+		if r := s.Book(ctx, []algorithms.Book{{Fence: g, Target: algorithms.Target{Key: key, Terms: of}, Node: "n1", Window: quantity.Cell(time.Now().UnixMicro() / of.Window), Units: 1}}); r[0].Err != nil {
 			return r[0].Err
 		}
 		if r := s.Restore(ctx, []algorithms.Restore{{Fence: g, Target: algorithms.Target{Key: key, Terms: of}, UnknownPeers: []string{"us"}}}); r[0].Err != nil {

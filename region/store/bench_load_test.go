@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/quantity"
 )
 
 // load is a state that a bucket is brought to, and a call that is made again and again on copies of
@@ -16,13 +17,13 @@ import (
 type load struct {
 	only
 	name  string
-	limit int64
-	calls int64                // calls on one copy: few enough that all end alike
-	units int64                // units decided by one call; its time is divided by this
+	limit quantity.Units
+	calls quantity.Units       // calls on one copy: few enough that all end alike
+	units quantity.Units       // units decided by one call; its time is divided by this
 	bring func(*stage, bucket) // nil: each call is the first on its bucket
 	// call makes the n-th call, n from 2 on. It returns the cell that the bucket was in, and
 	// whether the call ended as it should.
-	call func(st *stage, on bucket, n int64) (cell int64, well bool)
+	call func(st *stage, on bucket, n quantity.Units) (cell quantity.Cell, well bool)
 }
 
 const (
@@ -69,47 +70,47 @@ func rows(units int, past bool) func(*stage, bucket) {
 }
 
 // moved brings a bucket to where rights were moved once.
-func moved(call func(*stage, bucket, int64) (int64, bool)) func(*stage, bucket) {
+func moved(call func(*stage, bucket, quantity.Units) (quantity.Cell, bool)) func(*stage, bucket) {
 	return func(st *stage, on bucket) { call(st, on, 1) }
 }
 
 // admits decides a number of requests of one unit in one call.
-func admits(requests int) func(*stage, bucket, int64) (int64, bool) {
-	costs := slices.Repeat([]int64{1}, requests)
-	return func(st *stage, on bucket, _ int64) (int64, bool) {
+func admits(requests int) func(*stage, bucket, quantity.Units) (quantity.Cell, bool) {
+	costs := slices.Repeat([]quantity.Units{1}, requests)
+	return func(st *stage, on bucket, _ quantity.Units) (quantity.Cell, bool) {
 		d := st.decide(on, costs...)
-		return d.Buckets[0].Cell, admitted(d) == int64(requests)
+		return d.Buckets[0].Cell, admitted(d) == quantity.Units(requests)
 	}
 }
 
 // denies decides a number of requests of a cost that does not fit yet but later will.
-func denies(cost int64, requests int) func(*stage, bucket, int64) (int64, bool) {
-	costs := slices.Repeat([]int64{cost}, requests)
-	return func(st *stage, on bucket, _ int64) (int64, bool) {
+func denies(cost quantity.Units, requests int) func(*stage, bucket, quantity.Units) (quantity.Cell, bool) {
+	costs := slices.Repeat([]quantity.Units{cost}, requests)
+	return func(st *stage, on bucket, _ quantity.Units) (quantity.Cell, bool) {
 		d := st.decide(on, costs...)
 		return d.Buckets[0].Cell, admitted(d) == 0 && d.Answers[0].Verdicts[0].Retry > 0
 	}
 }
 
 // lends and credits move one unit more than the call before.
-func lends(st *stage, on bucket, n int64) (int64, bool) {
-	cell := time.Now().UnixMicro() / on.terms.Cell
+func lends(st *stage, on bucket, n quantity.Units) (quantity.Cell, bool) {
+	cell := quantity.Cell(time.Now().UnixMicro() / on.terms.Cell)
 	g := lend(st.b, st.Store, algorithms.Lend{Fence: under(epoch), Target: algorithms.Target{Key: BucketKey(Whole, on.id), Terms: on.terms}, Peer: "us-east",
 		Cell: cell, Lent: n, Cap: usual})
 	return cell, g.Status == algorithms.StatusOK && g.Row.Lent == n
 }
 
-func credits(st *stage, on bucket, n int64) (int64, bool) {
-	cell := time.Now().UnixMicro() / on.terms.Cell
+func credits(st *stage, on bucket, n quantity.Units) (quantity.Cell, bool) {
+	cell := quantity.Cell(time.Now().UnixMicro() / on.terms.Cell)
 	g := credit(st.b, st.Store, algorithms.Credit{Fence: under(epoch), Target: algorithms.Target{Key: BucketKey(Whole, on.id), Terms: on.terms}, Peer: "us-east",
 		PeerGeneration: 1, Cell: cell, Lent: n, Most: usual})
 	return cell, g.Status == algorithms.StatusOK && g.Row.Borrowed == n
 }
 
 // refunds takes back a unit that was charged just now, which a log looks for.
-func refunds(st *stage, on bucket, _ int64) (int64, bool) {
-	now := time.Now().UnixMicro()
-	cell := now / on.terms.Cell
+func refunds(st *stage, on bucket, _ quantity.Units) (quantity.Cell, bool) {
+	now := quantity.StoreTime(time.Now().UnixMicro())
+	cell := quantity.Cell(int64(now) / on.terms.Cell)
 	st.named++
 	r, err := st.Refund(context.Background(), algorithms.Refund{Fence: under(epoch), Receipt: RefundKey(Whole, strconv.Itoa(st.named)),
 		At: now, Cost: 1, Charges: []algorithms.Charge{{Target: algorithms.Target{Key: BucketKey(Whole, on.id), Terms: on.terms}, Cell: cell}}})
@@ -133,9 +134,9 @@ func (nothing) Script() algorithms.Script { return idle }
 func (nothing) Parse(any) (algorithms.Decided, error) { return algorithms.Decided{}, nil }
 
 // bare runs a script that does nothing, with the arguments of a decision.
-func bare(st *stage, on bucket, _ int64) (int64, bool) {
-	c := nothing{algorithms.Decide{Fence: under(epoch), Commit: true, Costs: []int64{1},
+func bare(st *stage, on bucket, _ quantity.Units) (quantity.Cell, bool) {
+	c := nothing{algorithms.Decide{Fence: under(epoch), Commit: true, Costs: []quantity.Units{1},
 		Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: BucketKey(Whole, on.id), Terms: on.terms}}}}}
 	must(st.b, run[nothing, algorithms.Decided](context.Background(), st.Store, []nothing{c})[0])
-	return time.Now().UnixMicro() / on.terms.Cell, true
+	return quantity.Cell(time.Now().UnixMicro() / on.terms.Cell), true
 }

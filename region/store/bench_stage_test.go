@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/quantity"
 )
 
 // bucket is one bucket on the stage.
@@ -21,9 +22,9 @@ type bucket struct {
 type stage struct {
 	*Store
 	b      testing.TB
-	named  int   // buckets so far
-	middle int64 // store time of a charge in the middle of the longest log
-	opened []any // the generation that calls are made under
+	named  int                // buckets so far
+	middle quantity.StoreTime // store time of a charge in the middle of the longest log
+	opened []any              // the generation that calls are made under
 }
 
 // with makes b, which runs now, the benchmark that fails if something on the stage does.
@@ -33,7 +34,7 @@ func (st *stage) with(b testing.TB) *stage {
 }
 
 // perMinute are the terms of a limit for each minute.
-func perMinute(kind algorithms.Kind, limit int64) algorithms.Terms {
+func perMinute(kind algorithms.Kind, limit quantity.Units) algorithms.Terms {
 	window := time.Minute.Microseconds()
 	t := algorithms.Terms{Kind: kind, Window: window, Cell: algorithms.CellLength(kind, window),
 		Tick: algorithms.Tick(kind, limit, window), Entitlement: limit}
@@ -47,21 +48,21 @@ func perMinute(kind algorithms.Kind, limit int64) algorithms.Terms {
 }
 
 // bucket names a bucket that there is not yet; its id is as long as those of a policy.
-func (st *stage) bucket(kind algorithms.Kind, limit int64) bucket {
+func (st *stage) bucket(kind algorithms.Kind, limit quantity.Units) bucket {
 	st.named++
 	id := fmt.Sprintf("3:api,11:per-account,%d:%s,8:60000000,7:account,8:%08d,", len(kind), kind, st.named)
 	return bucket{id, perMinute(kind, limit)}
 }
 
 // decide sends requests on one bucket as one call.
-func (st *stage) decide(on bucket, costs ...int64) algorithms.Decided {
+func (st *stage) decide(on bucket, costs ...quantity.Units) algorithms.Decided {
 	return decide(st.b, st.Store, algorithms.Decide{Fence: under(epoch), Commit: true, Costs: costs,
 		Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: BucketKey(Whole, on.id), Terms: on.terms}}}})
 }
 
 // singly charges the given units, each in a call of its own.
 func (st *stage) singly(on bucket, units int) {
-	c := algorithms.Decide{Fence: under(epoch), Commit: true, Costs: []int64{1},
+	c := algorithms.Decide{Fence: under(epoch), Commit: true, Costs: []quantity.Units{1},
 		Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: BucketKey(Whole, on.id), Terms: on.terms}}}}
 	for chunk := range slices.Chunk(slices.Repeat([]algorithms.Decide{c}, units), 500) {
 		for _, r := range st.Decide(context.Background(), chunk) {
@@ -107,7 +108,7 @@ func (st *stage) copied(from bucket) bucket {
 }
 
 // scripts returns how many scripts the server has run, and for how long.
-func (st *stage) scripts() (calls, micros int64) {
+func (st *stage) scripts() (calls quantity.Units, micros int64) {
 	info, err := clientOf(st.Store).Info(context.Background(), "commandstats").Result()
 	if err != nil {
 		st.b.Fatal(err)

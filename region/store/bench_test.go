@@ -6,6 +6,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/fixtures"
+	"github.com/quotad/quotad/quantity"
 )
 
 // BenchmarkDecide compares, on one redis-server, a bare round trip with one that decides a request
@@ -22,7 +23,7 @@ func BenchmarkDecide(b *testing.B) {
 	})
 	for _, requests := range []int{1, 100} {
 		name := "requests=" + strconv.Itoa(requests)
-		costs := make([]int64, requests)
+		costs := make([]quantity.Units, requests)
 		for i := range costs {
 			costs[i] = 1
 		}
@@ -30,7 +31,7 @@ func BenchmarkDecide(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if d := must(b, s.Decide(b.Context(), calls)[0]); admitted(d) != int64(requests) {
+				if d := must(b, s.Decide(b.Context(), calls)[0]); admitted(d) != quantity.Units(requests) {
 					b.Fatalf("%+v", d)
 				}
 			}

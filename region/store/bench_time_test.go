@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/quantity"
 )
 
 // figures are what one call of a load took in one slice, in microseconds.
@@ -15,8 +16,8 @@ type figures struct{ wall, script float64 }
 type subject struct {
 	load
 	kind  algorithms.Kind
-	model *bucket // nil: to be made
-	cell  int64   // that it was made in
+	model *bucket       // nil: to be made
+	cell  quantity.Cell // that it was made in
 }
 
 // slice makes the calls of a load on one copy of its model. If the calls do not end as they should,

@@ -12,6 +12,7 @@ import (
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/fixtures"
 	"github.com/quotad/quotad/chaos/lab/servers"
+	"github.com/quotad/quotad/quantity"
 )
 
 // weight returns how many fields a hash has, and how many bytes they are with their names.
@@ -51,11 +52,11 @@ func TestNothingGrows(t *testing.T) {
 			if kind.Sliding() {
 				of.ClockMargin = algorithms.ClockMargin
 			}
-			costs := make([]int64, each)
+			costs := make([]quantity.Units, each)
 			for i := range costs {
 				costs[i] = 1
 			}
-			key, random, admits := BucketKey(Whole, string(kind)), rand.New(rand.NewPCG(3, 4)), int64(0)
+			key, random, admits := BucketKey(Whole, string(kind)), rand.New(rand.NewPCG(3, 4)), quantity.Units(0)
 			var maxFields, maxBytes [2]int // in the first windows, and later
 			for call := range calls {
 				now = now.Add(step)
@@ -68,9 +69,9 @@ func TestNothingGrows(t *testing.T) {
 					continue
 				}
 				for _, peer := range []string{"us", "ap"} {
-					cell := d.Buckets[0].Cell + random.Int64N(2)
-					lend(t, s, algorithms.Lend{Fence: under(epoch), Target: algorithms.Target{Key: key, Terms: of}, Peer: peer, Cell: cell, Lent: 1 + random.Int64N(3), Cap: 20, Burst: random.Int64N(3), CapBurst: 9})
-					credit(t, s, algorithms.Credit{Fence: under(epoch), Target: algorithms.Target{Key: key, Terms: of}, Peer: peer, PeerGeneration: 1, Cell: cell, Lent: 1 + random.Int64N(3), Most: 20, Burst: random.Int64N(3), MostBurst: 9})
+					cell := d.Buckets[0].Cell + quantity.Cell(random.Int64N(2))
+					lend(t, s, algorithms.Lend{Fence: under(epoch), Target: algorithms.Target{Key: key, Terms: of}, Peer: peer, Cell: cell, Lent: quantity.Units(1 + random.Int64N(3)), Cap: 20, Burst: quantity.Units(random.Int64N(3)), CapBurst: 9})
+					credit(t, s, algorithms.Credit{Fence: under(epoch), Target: algorithms.Target{Key: key, Terms: of}, Peer: peer, PeerGeneration: 1, Cell: cell, Lent: quantity.Units(1 + random.Int64N(3)), Most: 20, Burst: quantity.Units(random.Int64N(3)), MostBurst: 9})
 				}
 			}
 			if admits == 0 || admits == calls*each {

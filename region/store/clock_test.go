@@ -7,6 +7,7 @@ import (
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/fixtures"
 	"github.com/quotad/quotad/chaos/lab/servers"
+	"github.com/quotad/quotad/quantity"
 )
 
 // TestStartDriven: the scripts' time is what the test says, and a step back reopens no cell.
@@ -17,7 +18,7 @@ func TestStartDriven(t *testing.T) {
 	of := algorithms.Terms{Kind: algorithms.FixedWindow, Window: 60_000_000, Cell: 60_000_000, Tick: 1, Entitlement: 3}
 	steps := []struct {
 		by    time.Duration
-		admit int64
+		admit quantity.Units
 		now   int64 // after the first moment, in microseconds
 	}{
 		{0, 3, 0},
@@ -29,9 +30,9 @@ func TestStartDriven(t *testing.T) {
 	begin := now.UnixMicro()
 	for i, step := range steps {
 		now = now.Add(step.by)
-		d := decide(t, s, algorithms.Decide{Fence: under(epoch), Commit: true, Costs: []int64{1, 1, 1, 1}, Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: BucketKey(Whole, "k"), Terms: of}}}})
-		if d.Status != algorithms.StatusOK || d.Now != begin+step.now || admitted(d) != step.admit {
-			t.Errorf("step %d: %+v at %d, want %d admitted at %d", i, d, d.Now-begin, step.admit, step.now)
+		d := decide(t, s, algorithms.Decide{Fence: under(epoch), Commit: true, Costs: []quantity.Units{1, 1, 1, 1}, Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: BucketKey(Whole, "k"), Terms: of}}}})
+		if d.Status != algorithms.StatusOK || d.Now != quantity.StoreTime(begin+step.now) || admitted(d) != step.admit {
+			t.Errorf("step %d: %+v at %d, want %d admitted at %d", i, d, d.Now.Add(-begin), step.admit, step.now)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/fixtures"
 	"github.com/quotad/quotad/chaos/lab/servers"
+	"github.com/quotad/quotad/quantity"
 )
 
 // masters returns clients of the servers of a Cluster that do not go through the store.
@@ -31,12 +32,12 @@ func TestCluster(t *testing.T) {
 	var calls []algorithms.Decide
 	for i := range 200 {
 		shard := s.Shard(fmt.Sprint(i))
-		calls = append(calls, algorithms.Decide{Fence: under(epoch), Commit: true, Costs: []int64{int64(i + 1)},
+		calls = append(calls, algorithms.Decide{Fence: under(epoch), Commit: true, Costs: []quantity.Units{quantity.Units(i + 1)},
 			Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: BucketKey(shard, fmt.Sprint(i)), Terms: terms(1000)}}}})
 	}
 	for round := range 2 { // the first time the servers do not know the script
 		for i, r := range s.Decide(t.Context(), calls) {
-			if d := must(t, r); d.Status != algorithms.StatusOK || d.Buckets[0].Used != int64((round+1)*(i+1)) {
+			if d := must(t, r); d.Status != algorithms.StatusOK || d.Buckets[0].Used != quantity.Units((round+1)*(i+1)) {
 				t.Errorf("call %d: %+v", i, d)
 			}
 		}
@@ -118,7 +119,7 @@ func TestSlotMoves(t *testing.T) {
 		c.Buckets[0].Terms.Entitlement = entitlement
 		return s.Decide(context.Background(), []algorithms.Decide{c})[0]
 	}
-	units := make([][ids]int64, len(nodes))
+	units := make([][ids]quantity.Units, len(nodes))
 	stop := make(chan struct{})
 	var work sync.WaitGroup
 	for n, s := range nodes {
@@ -149,7 +150,7 @@ func TestSlotMoves(t *testing.T) {
 	for i := range ids {
 		used, err := all[1].HGet(t.Context(), BucketKey(shard, id(i)), "u").Int64()
 		// Calls that ran on a server found to hold other data are charged and not admitted.
-		if got := units[0][i] + units[1][i]; err != nil || used < got {
+		if got := units[0][i] + units[1][i]; err != nil || quantity.Units(used) < got {
 			t.Errorf("%s: %d admitted, %d charged, %v", id(i), got, used, err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/quantity"
 )
 
 // TestDecidePipeline: the calls of one round trip are decided in order, and so are the costs of a
@@ -19,7 +20,7 @@ func TestDecidePipeline(t *testing.T) {
 		s := node(t, kind.start(t), first)
 		calls := []algorithms.Decide{charge("a", 10, 1, 2), charge("b", 10, 7), charge("a", 10, 8, 3), charge("a", 10, 4), charge("b", 10, 4, 3)}
 		want := []struct {
-			used  int64
+			used  quantity.Units
 			admit []bool
 		}{{3, []bool{true, true}}, {7, []bool{true}}, {6, []bool{false, true}}, {10, []bool{true}}, {10, []bool{false, true}}}
 		for i, r := range s.Decide(t.Context(), calls) {
@@ -60,16 +61,16 @@ func TestDecideAllOrNothing(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		s := node(t, kind.start(t), first)
 		steps := []struct {
-			costs     []int64
+			costs     []quantity.Units
 			commit    bool
-			admitted  int64
-			used      int64 // of both
-			remaining [2]int64
+			admitted  quantity.Units
+			used      quantity.Units // of both
+			remaining [2]quantity.Units
 		}{
-			{[]int64{4}, true, 0, 0, [2]int64{10, 3}},
-			{[]int64{3}, false, 1, 0, [2]int64{7, 0}},
-			{[]int64{2, 2, 1, 1}, true, 2, 3, [2]int64{7, 0}},
-			{[]int64{1}, true, 0, 3, [2]int64{7, 0}},
+			{[]quantity.Units{4}, true, 0, 0, [2]quantity.Units{10, 3}},
+			{[]quantity.Units{3}, false, 1, 0, [2]quantity.Units{7, 0}},
+			{[]quantity.Units{2, 2, 1, 1}, true, 2, 3, [2]quantity.Units{7, 0}},
+			{[]quantity.Units{1}, true, 0, 3, [2]quantity.Units{7, 0}},
 		}
 		for i, c := range steps {
 			d := decide(t, s, algorithms.Decide{Fence: under(epoch), Commit: c.commit, Costs: c.costs, Buckets: []algorithms.LimitTarget{target("wide", 10), target("narrow", 3)}})
@@ -93,7 +94,7 @@ func TestDecideAllOrNothing(t *testing.T) {
 func TestCostsOutOfRange(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		s := node(t, kind.start(t), first)
-		for _, cost := range []int64{0, -1, math.MinInt64, algorithms.MaxUnits + 1, math.MaxInt64} {
+		for _, cost := range []quantity.Units{0, -1, math.MinInt64, algorithms.MaxUnits + 1, math.MaxInt64} {
 			d := decide(t, s, charge("k", 10, 1, cost, 1))
 			if d.Status != algorithms.StatusImplausible || len(d.Answers) != 0 {
 				t.Errorf("cost %d: %+v, want %v", cost, d, algorithms.StatusImplausible)
@@ -122,7 +123,7 @@ func TestDecideTogether(t *testing.T) {
 						if r.Err != nil {
 							t.Errorf("%+v", r)
 						}
-						got.Add(admitted(r.Value))
+						got.Add(int64(admitted(r.Value)))
 					}
 				}
 			})

@@ -14,6 +14,7 @@ import (
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/fixtures"
 	"github.com/quotad/quotad/chaos/lab/servers"
+	"github.com/quotad/quotad/quantity"
 )
 
 // provoked is an error of a real server, provoked after the store is open there.
@@ -225,7 +226,7 @@ func TestResending(t *testing.T) {
 					t.Errorf("%d errors: sent %d times, want %d", fails, f.sent, most)
 				}
 			}
-			want := int64(1)
+			want := quantity.Units(1)
 			if c.again {
 				want = 2
 			}

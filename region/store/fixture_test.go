@@ -14,6 +14,7 @@ import (
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/fixtures"
 	"github.com/quotad/quotad/chaos/lab/servers"
+	"github.com/quotad/quotad/quantity"
 )
 
 // A pool whose server is gone tries to reach it once a second, and only then sees that it was
@@ -117,11 +118,11 @@ func (o Opened) took(generation uint64) bool { return o.Generation == generation
 // long is a window whose cell ends in 2041, so that no test sees the cell change under its hands.
 const long = int64(1) << 50
 
-func terms(entitlement int64) algorithms.Terms {
+func terms(entitlement quantity.Units) algorithms.Terms {
 	return algorithms.Terms{Kind: algorithms.FixedWindow, Window: long, Cell: long, Tick: 1, Entitlement: entitlement}
 }
 
-func target(id string, entitlement int64) algorithms.LimitTarget {
+func target(id string, entitlement quantity.Units) algorithms.LimitTarget {
 	return algorithms.LimitTarget{Target: algorithms.Target{Key: BucketKey(Whole, id), Terms: terms(entitlement)}}
 }
 
@@ -129,7 +130,7 @@ func target(id string, entitlement int64) algorithms.LimitTarget {
 func under(epoch string) algorithms.Fence { return algorithms.Fence{Epoch: epoch} }
 
 // charge is a call that charges costs to one bucket.
-func charge(id string, entitlement int64, costs ...int64) algorithms.Decide {
+func charge(id string, entitlement quantity.Units, costs ...quantity.Units) algorithms.Decide {
 	return algorithms.Decide{Fence: under(epoch), Commit: true, Buckets: []algorithms.LimitTarget{target(id, entitlement)}, Costs: costs}
 }
 
@@ -167,7 +168,7 @@ func inspect(t testing.TB, s *Store, id string, of algorithms.Terms) algorithms.
 }
 
 // admitted counts the requests let through.
-func admitted(d algorithms.Decided) (n int64) {
+func admitted(d algorithms.Decided) (n quantity.Units) {
 	for _, a := range d.Answers {
 		if a.Admitted {
 			n++
@@ -193,7 +194,7 @@ func allAre(t testing.TB, s *Store, id string, want algorithms.Status) {
 // allUnder fails the test unless every guarded call under an epoch ends with want.
 func allUnder(t testing.TB, s *Store, epoch, id string, want algorithms.Status) {
 	t.Helper()
-	cell := time.Now().UnixMicro() / long
+	cell := quantity.Cell(time.Now().UnixMicro() / long)
 	c := charge(id, 10, 1)
 	c.Fence = under(epoch)
 	read, err := s.Inspect(context.Background(), algorithms.Inspect{Fence: c.Fence, Target: algorithms.Target{Key: BucketKey(Whole, id), Terms: terms(10)}})

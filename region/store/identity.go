@@ -8,6 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/quantity"
 )
 
 // standing is what a node knows of the store that it opened. It never changes.
@@ -15,9 +16,9 @@ type standing struct {
 	generation uint64
 	node       string
 	secret     string
-	replids    map[Shard]string // master_replid of each shard's server; empty: the server has none
-	begun      map[Shard]int64  // store time at which each shard's generation began
-	lostAt     map[Shard]int64  // store time at which each shard last lost data, 0: never
+	replids    map[Shard]string             // master_replid of each shard's server; empty: the server has none
+	begun      map[Shard]quantity.StoreTime // store time at which each shard's generation began
+	lostAt     map[Shard]quantity.StoreTime // store time at which each shard last lost data, 0: never
 }
 
 // counts says whether an answer about a shard counts, given that its server holds the data

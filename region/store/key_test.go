@@ -8,6 +8,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/fixtures"
+	"github.com/quotad/quotad/quantity"
 )
 
 // awkward are bucket ids that a careless key, pattern or protocol would mix up.
@@ -24,7 +25,7 @@ func TestAwkwardKeys(t *testing.T) {
 		s := node(t, server, first)
 		cell := decide(t, s, charge("a", 1000)).Buckets[0].Cell
 		for i, id := range awkward {
-			n := int64(i + 1)
+			n := quantity.Units(i + 1)
 			if d := decide(t, s, charge(id, 1000, n)); d.Status != algorithms.StatusOK || admitted(d) != 1 || d.Buckets[0].Used != n {
 				t.Errorf("id %.20q: %+v, want %d used", id, d, n)
 			}
@@ -34,7 +35,7 @@ func TestAwkwardKeys(t *testing.T) {
 		}
 		want := []string{TokenKey(Whole)}
 		for i, id := range awkward {
-			n := int64(i + 1)
+			n := quantity.Units(i + 1)
 			if got := inspect(t, s, id, terms(1000)); got.Used != n || len(got.Rows) != 1 || got.Rows[0].Lent != 2*n {
 				t.Errorf("id %.20q: %+v, want %d used", id, got, n)
 			}
@@ -61,14 +62,14 @@ func TestAwkwardKeys(t *testing.T) {
 // whichever call wrote it first; the token lasts for ever.
 func TestKeysOutliveTheirUse(t *testing.T) {
 	const slack = algorithms.KeySlack / 1000 // milliseconds
-	writes := map[string]func(t *testing.T, s *Store, key string, of algorithms.Terms, cell int64){
-		"decide": func(t *testing.T, s *Store, key string, of algorithms.Terms, _ int64) {
-			decide(t, s, algorithms.Decide{Fence: under(epoch), Commit: true, Costs: []int64{1}, Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: key, Terms: of}}}})
+	writes := map[string]func(t *testing.T, s *Store, key string, of algorithms.Terms, cell quantity.Cell){
+		"decide": func(t *testing.T, s *Store, key string, of algorithms.Terms, _ quantity.Cell) {
+			decide(t, s, algorithms.Decide{Fence: under(epoch), Commit: true, Costs: []quantity.Units{1}, Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: key, Terms: of}}}})
 		},
-		"lend": func(t *testing.T, s *Store, key string, of algorithms.Terms, cell int64) {
+		"lend": func(t *testing.T, s *Store, key string, of algorithms.Terms, cell quantity.Cell) {
 			lend(t, s, algorithms.Lend{Fence: under(epoch), Target: algorithms.Target{Key: key, Terms: of}, Peer: "us", Cell: cell + 1, Lent: 1, Cap: 1})
 		},
-		"credit": func(t *testing.T, s *Store, key string, of algorithms.Terms, cell int64) {
+		"credit": func(t *testing.T, s *Store, key string, of algorithms.Terms, cell quantity.Cell) {
 			credit(t, s, algorithms.Credit{Fence: under(epoch), Target: algorithms.Target{Key: key, Terms: of}, Peer: "us", PeerGeneration: 1, Cell: cell + 1, Lent: 1, Most: 10})
 		},
 	}
@@ -82,12 +83,12 @@ func TestKeysOutliveTheirUse(t *testing.T) {
 				before := inspect(t, s, id, of)
 				write(t, s, BucketKey(Whole, id), of, before.Cell)
 				left := client.PTTL(t.Context(), BucketKey(Whole, id)).Val().Milliseconds()
-				now := client.Time(t.Context()).Val().UnixMilli()
+				now := quantity.StoreTime(client.Time(t.Context()).Val().UnixMilli())
 				// The script may have run a cell later than we looked; then the key lasts longer
 				// still. A second is allowed for the server's clock moving on inside the script.
-				end := (before.Cell+2)*window/1000 + slack
-				if now+left < end-1000 {
-					t.Errorf("%s, window %d: the key ends at %d, want %d or later", name, window, now+left, end)
+				end := (before.Cell+2).OpensAt(window)/1000 + slack
+				if now.Add(left) < end-1000 {
+					t.Errorf("%s, window %d: the key ends at %d, want %d or later", name, window, now.Add(left), end)
 				}
 				if most := 2*window/1000 + slack + 1; left > most {
 					t.Errorf("%s, window %d: the key lasts %d ms, want at most %d", name, window, left, most)

@@ -9,13 +9,14 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/fixtures"
+	"github.com/quotad/quotad/quantity"
 )
 
 // termsOf returns terms of a kind with a long window, of ten units (and for a bucket a burst of
 // 25). So no cell ends and no token comes while a test runs, except that the cells of buckets are a
 // second.
 func termsOf(kind algorithms.Kind) algorithms.Terms {
-	window, burst := long, int64(0)
+	window, burst := long, quantity.Units(0)
 	if kind.Bucket() {
 		window, burst = 30*24*hourLong, 25
 	}
@@ -29,34 +30,34 @@ func termsOf(kind algorithms.Kind) algorithms.Terms {
 
 // weighsUntil returns until when a charge of a bucket, made at a time, can matter, calculated for
 // each kind separately.
-func weighsUntil(t algorithms.Terms, at int64) int64 {
+func weighsUntil(t algorithms.Terms, at quantity.StoreTime) quantity.StoreTime {
 	switch t.Kind {
 	case algorithms.FixedWindow:
-		return (at/t.Window + 1) * t.Window
+		return quantity.StoreTime((int64(at)/t.Window + 1) * t.Window)
 	case algorithms.SlidingWindowCounter:
-		return (at/t.Window + 2) * t.Window
+		return quantity.StoreTime((int64(at)/t.Window + 2) * t.Window)
 	case algorithms.SlidingWindowLog:
-		return at + t.Window
+		return at.Add(t.Window)
 	}
-	return at + t.Window*t.Burst/t.Entitlement // an empty bucket is full, or a full queue empty
+	return quantity.StoreTime(int64(at) + int64(quantity.Units(t.Window)*t.Burst/t.Entitlement)) // an empty bucket is full, or a full queue empty
 }
 
 // refundableUntil returns until when a charge can be refunded: as long as it matters, but for a
 // bucket at most a day.
-func refundableUntil(t algorithms.Terms, at int64) int64 {
+func refundableUntil(t algorithms.Terms, at quantity.StoreTime) quantity.StoreTime {
 	if t.Kind.Bucket() {
-		return min(weighsUntil(t, at), at+24*hourLong)
+		return min(weighsUntil(t, at), at.Add(24*hourLong))
 	}
 	return weighsUntil(t, at)
 }
 
 // on is a call that decides costs on one bucket of any kind.
-func on(id string, of algorithms.Terms, costs ...int64) algorithms.Decide {
+func on(id string, of algorithms.Terms, costs ...quantity.Units) algorithms.Decide {
 	return algorithms.Decide{Fence: under(epoch), Commit: true, Costs: costs, Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: BucketKey(Whole, id), Terms: of}}}}
 }
 
 // refundOf is a call that takes back what one decision charged.
-func refundOf(receipt string, d algorithms.Decided, cost int64, charged ...algorithms.LimitTarget) algorithms.Refund {
+func refundOf(receipt string, d algorithms.Decided, cost quantity.Units, charged ...algorithms.LimitTarget) algorithms.Refund {
 	c := algorithms.Refund{Fence: under(epoch), Receipt: RefundKey(Whole, receipt), Once: OnceKey(Whole, "none"), At: d.Now, Cost: cost}
 	for i, b := range charged {
 		c.Charges = append(c.Charges, algorithms.Charge{Target: algorithms.Target{Key: b.Key, Terms: b.Terms}, Cell: d.Buckets[i].Cell})
@@ -83,22 +84,22 @@ func reset(t testing.TB, s *Store, id string, of algorithms.Terms) algorithms.Cl
 }
 
 // endsAt returns when a key ends, by the server's clock, in microseconds.
-func endsAt(t testing.TB, c *redis.Client, key string) int64 {
+func endsAt(t testing.TB, c *redis.Client, key string) quantity.StoreTime {
 	t.Helper()
 	tx := c.TxPipeline() // nothing comes between the two
 	left, now := tx.PTTL(t.Context(), key), tx.Time(t.Context())
 	if _, err := tx.Exec(t.Context()); err != nil || left.Val() <= 0 {
 		t.Fatalf("key %q lasts %v, %v", key, left.Val(), err)
 	}
-	return now.Val().Add(left.Val()).UnixMicro()
+	return quantity.StoreTime(now.Val().Add(left.Val()).UnixMicro())
 }
 
 // between fails the test unless a key ends between two times. A second is allowed for rounding.
-func between(t testing.TB, what string, ends, least, most int64) {
+func between(t testing.TB, what string, ends, least, most quantity.StoreTime) {
 	t.Helper()
 	const second = 1_000_000
 	if ends < least-second || ends > most+second {
-		t.Errorf("%s ends at %v, want %v to %v", what, time.UnixMicro(ends), time.UnixMicro(least), time.UnixMicro(most))
+		t.Errorf("%s ends at %v, want %v to %v", what, time.UnixMicro(int64(ends)), time.UnixMicro(int64(least)), time.UnixMicro(int64(most)))
 	}
 }
 
@@ -110,15 +111,17 @@ const (
 // TestTTLOfEachKind: whichever call writes a bucket first, its hash lasts a second longer than
 // anything in it can matter, and not for ever.
 func TestTTLOfEachKind(t *testing.T) {
-	writes := map[string]func(t *testing.T, s *Store, id string, of algorithms.Terms, cell int64){
-		"decide": func(t *testing.T, s *Store, id string, of algorithms.Terms, _ int64) { decide(t, s, on(id, of, 10)) },
-		"lend": func(t *testing.T, s *Store, id string, of algorithms.Terms, cell int64) {
+	writes := map[string]func(t *testing.T, s *Store, id string, of algorithms.Terms, cell quantity.Cell){
+		"decide": func(t *testing.T, s *Store, id string, of algorithms.Terms, _ quantity.Cell) {
+			decide(t, s, on(id, of, 10))
+		},
+		"lend": func(t *testing.T, s *Store, id string, of algorithms.Terms, cell quantity.Cell) {
 			lend(t, s, algorithms.Lend{Fence: under(epoch), Target: algorithms.Target{Key: BucketKey(Whole, id), Terms: of}, Peer: "us", Cell: cell + 1, Lent: 1, Cap: 10})
 		},
-		"credit": func(t *testing.T, s *Store, id string, of algorithms.Terms, cell int64) {
+		"credit": func(t *testing.T, s *Store, id string, of algorithms.Terms, cell quantity.Cell) {
 			credit(t, s, algorithms.Credit{Fence: under(epoch), Target: algorithms.Target{Key: BucketKey(Whole, id), Terms: of}, Peer: "us", PeerGeneration: 1, Cell: cell + 1, Lent: 1, Most: 10})
 		},
-		"reset": func(t *testing.T, s *Store, id string, of algorithms.Terms, _ int64) { reset(t, s, id, of) },
+		"reset": func(t *testing.T, s *Store, id string, of algorithms.Terms, _ quantity.Cell) { reset(t, s, id, of) },
 	}
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.start(t)
@@ -134,7 +137,7 @@ func TestTTLOfEachKind(t *testing.T) {
 					continue // the cell they wrote has come meanwhile: they may have been refused
 				}
 				least := max(weighsUntil(of, before.Now), of.Weighs(before.Cell+1)) + algorithms.KeySlack
-				most := max(weighsUntil(of, after.Now), of.Weighs(after.Cell+1)) + algorithms.KeySlack + 2*of.Cell + of.ClockMargin
+				most := (max(weighsUntil(of, after.Now), of.Weighs(after.Cell+1)) + algorithms.KeySlack).Add(2 * of.Cell).Add(of.ClockMargin)
 				between(t, fmt.Sprint(k, ", ", name), endsAt(t, client, BucketKey(Whole, id)), least, most)
 			}
 		}
@@ -171,9 +174,9 @@ func TestRefundOnBoth(t *testing.T) {
 				t.Errorf("%s: %d used", k, got)
 			}
 			least := refundableUntil(of, d.Now) + algorithms.KeySlack
-			between(t, "the memory of a refund of "+string(k), endsAt(t, client, RefundKey(Whole, receipt)), least, least+of.Window)
+			between(t, "the memory of a refund of "+string(k), endsAt(t, client, RefundKey(Whole, receipt)), least, least.Add(of.Window))
 			least = weighsUntil(of, d.Now) + algorithms.KeySlack
-			between(t, "the hash of "+string(k), endsAt(t, client, BucketKey(Whole, id)), least, least+3*of.Window)
+			between(t, "the hash of "+string(k), endsAt(t, client, BucketKey(Whole, id)), least, least.Add(3*of.Window))
 		}
 		holds(t, client, keys...)
 	})
@@ -207,7 +210,7 @@ func TestRefundOfSeveralBuckets(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.start(t)
 		s, client := node(t, server, first), fixtures.Operator(t, server)
-		all := algorithms.Decide{Fence: under(epoch), Commit: true, Costs: []int64{3}}
+		all := algorithms.Decide{Fence: under(epoch), Commit: true, Costs: []quantity.Units{3}}
 		for _, k := range algorithms.Kinds {
 			all.Buckets = append(all.Buckets, algorithms.LimitTarget{Target: algorithms.Target{Key: BucketKey(Whole, string(k)), Terms: termsOf(k)}})
 		}
@@ -227,7 +230,7 @@ func TestRefundOfSeveralBuckets(t *testing.T) {
 			}
 		}
 		least := refundableUntil(termsOf(algorithms.SlidingWindowCounter), d.Now) + algorithms.KeySlack
-		between(t, "the memory of a refund", endsAt(t, client, RefundKey(Whole, "all")), least, least+2*long)
+		between(t, "the memory of a refund", endsAt(t, client, RefundKey(Whole, "all")), least, least.Add(2*long))
 	})
 }
 
@@ -240,7 +243,7 @@ func TestRefundAndResetAreGuarded(t *testing.T) {
 		of := termsOf(algorithms.FixedWindow)
 		d := decide(t, s, on("k", of, 4))
 		c := refundOf("x", d, 4, on("k", of).Buckets...)
-		for _, cost := range []int64{0, -1, algorithms.MaxUnits + 1} {
+		for _, cost := range []quantity.Units{0, -1, algorithms.MaxUnits + 1} {
 			odd := c
 			odd.Cost = cost
 			if got := refund(t, s, odd); got.Status != algorithms.StatusImplausible {

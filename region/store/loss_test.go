@@ -11,6 +11,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/fixtures"
+	"github.com/quotad/quotad/quantity"
 )
 
 // TestScriptFlush: a server that forgets its scripts is given them again; no charge is lost or made
@@ -19,7 +20,7 @@ func TestScriptFlush(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.start(t)
 		s, client := node(t, server, first), fixtures.Operator(t, server)
-		for i := range int64(4) {
+		for i := range quantity.Units(4) {
 			r := s.Decide(t.Context(), []algorithms.Decide{charge("k", 100, 1), charge("k", 100, 1, 1)})
 			if used := must(t, r[0]).Buckets[0].Used; used != 3*i+1 {
 				t.Errorf("round %d: used %d, want %d", i, used, 3*i+1)
@@ -62,11 +63,11 @@ func TestScriptsChangeInsideAPipeline(t *testing.T) {
 	cases := map[string]struct {
 		known   bool // the server knows the script when the pipeline arrives
 		command redis.Cmder
-		used    []int64 // after each call
+		used    []quantity.Units // after each call
 	}{
-		"forgotten":          {true, redis.NewStatusCmd(ctx, "script", "flush"), []int64{1, 2, 3, 4, 5, 6}},
-		"loaded by a mate":   {false, redis.NewStringCmd(ctx, "script", "load", algorithms.DecideScript.Source), []int64{4, 5, 6, 1, 2, 3}},
-		"another one loaded": {false, redis.NewStringCmd(ctx, "script", "load", algorithms.LendScript.Source), []int64{1, 2, 3, 4, 5, 6}},
+		"forgotten":          {true, redis.NewStatusCmd(ctx, "script", "flush"), []quantity.Units{1, 2, 3, 4, 5, 6}},
+		"loaded by a mate":   {false, redis.NewStringCmd(ctx, "script", "load", algorithms.DecideScript.Source), []quantity.Units{4, 5, 6, 1, 2, 3}},
+		"another one loaded": {false, redis.NewStringCmd(ctx, "script", "load", algorithms.LendScript.Source), []quantity.Units{1, 2, 3, 4, 5, 6}},
 	}
 	onBoth(t, func(t *testing.T, kind server) {
 		for name, c := range cases {
@@ -112,7 +113,7 @@ func TestScriptFlushUnderLoad(t *testing.T) {
 						if r.Err != nil && !strings.Contains(r.Err.Error(), "NOSCRIPT") {
 							t.Error(r.Err)
 						}
-						got.Add(admitted(r.Value))
+						got.Add(int64(admitted(r.Value)))
 					}
 				}
 			})
@@ -123,7 +124,7 @@ func TestScriptFlushUnderLoad(t *testing.T) {
 			}
 		}
 		all.Wait()
-		if used := inspect(t, s, "k", terms(1000)).Used; used != got.Load() || used == 0 {
+		if used := inspect(t, s, "k", terms(1000)).Used; used != quantity.Units(got.Load()) || used == 0 {
 			t.Errorf("%d admitted, %d charged", got.Load(), used)
 		}
 	})
@@ -158,7 +159,7 @@ func TestLossIsNotBackdated(t *testing.T) {
 		s, client := node(t, server, first), fixtures.Operator(t, server)
 		shown := decide(t, s, charge("k", 10, 1)).Now + 600_000_000
 		// as by a clock ten minutes ahead
-		if err := client.HSet(t.Context(), TokenKey(Whole), "mark", shown).Err(); err != nil {
+		if err := client.HSet(t.Context(), TokenKey(Whole), "mark", int64(shown)).Err(); err != nil {
 			t.Fatal(err)
 		}
 		if d := decide(t, s, charge("k", 10, 1)); d.Now != shown {

@@ -7,11 +7,12 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/fixtures"
+	"github.com/quotad/quotad/quantity"
 )
 
 // once is a call that is to be charged once, on buckets of all kinds together.
-func once(name string, cost int64) algorithms.Decide {
-	c := algorithms.Decide{Fence: under(epoch), Commit: true, Costs: []int64{cost}, Once: OnceKey(Whole, name)}
+func once(name string, cost quantity.Units) algorithms.Decide {
+	c := algorithms.Decide{Fence: under(epoch), Commit: true, Costs: []quantity.Units{cost}, Once: OnceKey(Whole, name)}
 	for _, k := range algorithms.Kinds {
 		c.Buckets = append(c.Buckets, algorithms.LimitTarget{Target: algorithms.Target{Key: BucketKey(Whole, string(k)), Terms: termsOf(k)}})
 	}
@@ -31,7 +32,7 @@ func TestDecideOnceSoOften(t *testing.T) {
 		ends := endsAt(t, client, OnceKey(Whole, "x"))
 		for i, want := range []struct {
 			repeated, tooOften bool
-			used               int64
+			used               quantity.Units
 		}{{true, false, 1}, {true, false, 1}, {false, true, 2}, {false, true, 3}} {
 			got := decide(t, []*Store{mate, s}[i%2], c)
 			if got.Repeated != want.repeated || got.TooOften != want.tooOften || admitted(got) != 1 || got.Buckets[0].Used != want.used {
@@ -70,7 +71,7 @@ func TestDecideOnce(t *testing.T) {
 		}
 		holds(t, client, append(keys, OnceKey(Whole, "x"))...)
 		ends := endsAt(t, client, OnceKey(Whole, "x"))
-		between(t, "the memory", ends, d.Now+minuteLong, d.Now+minuteLong)
+		between(t, "the memory", ends, d.Now.Add(minuteLong), d.Now.Add(minuteLong))
 		want := d
 		want.Repeated = true
 		for i, again := range []*Store{s, mate, s} {

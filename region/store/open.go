@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/quantity"
 )
 
 // Opening says what a node knows when it opens its region's store.
@@ -21,13 +22,13 @@ type Opening struct {
 	Ended uint64
 	// Seen is a time that every shard is known to have shown. A shard that remembers less is an
 	// older copy.
-	Seen int64
+	Seen quantity.StoreTime
 	// Latest is for a node that has not heard from the store since it started: the store showed it
 	// no later time before.
-	Latest int64
+	Latest quantity.StoreTime
 	// Reserve is called with a store time that is later than any before, before the answer with
 	// that time is given out. It must be quick if nothing is to be done. Nil: it is not called.
-	Reserve func(now int64)
+	Reserve func(now quantity.StoreTime)
 }
 
 // Opened says how Open found the store.
@@ -36,9 +37,9 @@ type Opened struct {
 	// Lost: this node began the generation, and data may have been lost. The cell of this moment
 	// and the next are closed.
 	Lost   bool
-	Since  uint64 // generation since which no shard has lost data
-	LostAt int64  // store time of the last loss that any shard knows of, 0: none
-	Now    int64  // store time; all answers from now on are at or after it
+	Since  uint64             // generation since which no shard has lost data
+	LostAt quantity.StoreTime // store time of the last loss that any shard knows of, 0: none
+	Now    quantity.StoreTime // store time; all answers from now on are at or after it
 }
 
 // rounds is how often Open looks again because other nodes open the store at the same time.
@@ -95,10 +96,10 @@ func (s *session) Open(ctx context.Context, o Opening) (Opened, error) {
 
 // times returns the latest time that each shard is known to have shown, in order of the shards, at
 // least least.
-func (s *session) times(least int64) []int64 {
-	all := make([]int64, len(s.shards))
+func (s *session) times(least quantity.StoreTime) []quantity.StoreTime {
+	all := make([]quantity.StoreTime, len(s.shards))
 	for i, shard := range s.shards {
-		all[i] = max(s.seen[shard].Load(), least)
+		all[i] = max(quantity.StoreTime(s.seen[shard].Load()), least)
 	}
 	return all
 }
@@ -114,7 +115,7 @@ func (s *session) take(ctx context.Context, all looks, o Opening) error {
 
 func (s *session) hold(all looks, node string, generation uint64, secret string) {
 	held := &standing{generation: generation, node: node, secret: secret, replids: make(map[Shard]string, len(all)),
-		begun: make(map[Shard]int64, len(all)), lostAt: make(map[Shard]int64, len(all))}
+		begun: make(map[Shard]quantity.StoreTime, len(all)), lostAt: make(map[Shard]quantity.StoreTime, len(all))}
 	for _, l := range all {
 		held.replids[l.shard], held.begun[l.shard], held.lostAt[l.shard] = l.server, l.Begun, l.LostAt
 	}
@@ -134,7 +135,7 @@ func (s *session) begin(ctx context.Context, all looks, o Opening, before uint64
 	if err := s.adoptFound(ctx, all, o.Epoch); err != nil {
 		return Opened{}, err
 	}
-	now, seen := s.now().UnixMicro(), max(s.Latest(), all.lastSeen())
+	now, seen := quantity.StoreTime(s.now().UnixMicro()), max(s.Latest(), all.lastSeen())
 	if s.Latest() == 0 { // this node has heard nothing since it started
 		seen = max(seen, o.Latest)
 	}
@@ -168,13 +169,19 @@ func (s *session) begin(ctx context.Context, all looks, o Opening, before uint64
 }
 
 // lostAt returns the store time of the last loss that any shard knows of.
-func (all looks) lostAt() int64 { return highest(all, func(l look) int64 { return l.LostAt }) }
+func (all looks) lostAt() quantity.StoreTime {
+	return highest(all, func(l look) quantity.StoreTime { return l.LostAt })
+}
 
 // mark returns the latest time that any shard has shown.
-func (all looks) mark() int64 { return highest(all, func(l look) int64 { return l.Mark }) }
+func (all looks) mark() quantity.StoreTime {
+	return highest(all, func(l look) quantity.StoreTime { return l.Mark })
+}
 
 // lastSeen returns the latest time that this node knows any shard to have shown.
-func (all looks) lastSeen() int64 { return highest(all, func(l look) int64 { return l.seen }) }
+func (all looks) lastSeen() quantity.StoreTime {
+	return highest(all, func(l look) quantity.StoreTime { return l.seen })
+}
 
 // since returns the generation since which no shard has lost data.
 func (all looks) since() uint64 { return highest(all, func(l look) uint64 { return l.Since }) }
@@ -213,10 +220,10 @@ func onlyLook(node string) algorithms.Open {
 type look struct {
 	algorithms.Opened
 	shard  Shard
-	at     string        // host:port of its server
-	server string        // master_replid of its server
-	apart  time.Duration // how far its clock is ahead of the node's
-	seen   int64         // the latest time that this node knows the shard to have shown
+	at     string             // host:port of its server
+	server string             // master_replid of its server
+	apart  time.Duration      // how far its clock is ahead of the node's
+	seen   quantity.StoreTime // the latest time that this node knows the shard to have shown
 }
 
 // looks are the looks at all shards, in order.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/fixtures"
+	"github.com/quotad/quotad/quantity"
 )
 
 // TestOpenEmpty: the first start of a region that never served begins a generation and serves at
@@ -87,10 +88,10 @@ func closedCells(t *testing.T, s *Store, epoch string) {
 	if d.Status != algorithms.StatusOK || admitted(d) != 0 || d.Buckets[0].Share != 0 || d.Buckets[0].NextShare != 0 {
 		t.Fatalf("decide %+v, want a denial with no rights", d)
 	}
-	if got, want := (d.Now+d.Answers[0].Verdicts[0].Retry)/long, d.Buckets[0].Cell+2; got != want {
+	if got, want := quantity.Cell(int64(d.Now.Add(d.Answers[0].Verdicts[0].Retry))/long), d.Buckets[0].Cell+2; got != want {
 		t.Errorf("retry leads to cell %d, want %d", got, want)
 	}
-	for _, cell := range []int64{d.Buckets[0].Cell, d.Buckets[0].Cell + 1} {
+	for _, cell := range []quantity.Cell{d.Buckets[0].Cell, d.Buckets[0].Cell + 1} {
 		g := lend(t, s, algorithms.Lend{Fence: c.Fence, Target: algorithms.Target{Key: BucketKey(Whole, "k"), Terms: terms(10)}, Peer: "us", Cell: cell, Lent: 1, Cap: 10})
 		r := credit(t, s, algorithms.Credit{Fence: c.Fence, Target: algorithms.Target{Key: BucketKey(Whole, "k"), Terms: terms(10)}, Peer: "us", PeerGeneration: 1, Cell: cell, Lent: 1, Most: 10})
 		if g.Status != algorithms.StatusRecovering || r.Status != algorithms.StatusRecovering {
@@ -113,9 +114,9 @@ func TestLostCellsPass(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		opens := lostAt/window + 2
+		opens := quantity.Cell(lostAt/window + 2)
 		for {
-			d := decide(t, s, algorithms.Decide{Fence: under(epoch), Commit: true, Costs: []int64{1}, Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: BucketKey(Whole, "k"), Terms: of}}}})
+			d := decide(t, s, algorithms.Decide{Fence: under(epoch), Commit: true, Costs: []quantity.Units{1}, Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: BucketKey(Whole, "k"), Terms: of}}}})
 			cell := d.Buckets[0].Cell
 			g := lend(t, s, algorithms.Lend{Fence: under(epoch), Target: algorithms.Target{Key: BucketKey(Whole, "k"), Terms: of}, Peer: "us", Cell: cell + 1, Lent: 1, Cap: 1})
 			if served := admitted(d) == 1; served != (cell >= opens) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/servers"
+	"github.com/quotad/quotad/quantity"
 )
 
 // everyCall runs every call of a store once and returns the errors.
@@ -134,7 +135,7 @@ func TestLostReplyChargesOnce(t *testing.T) {
 		s := connect(t, Options{URL: r.url})
 		mustOpen(t, s, first)
 		serves(t, s, "k")
-		for i := range int64(3) {
+		for i := range quantity.Units(3) {
 			r.sever.Store(true)
 			if got := s.Decide(t.Context(), []algorithms.Decide{charge("k", 10, 1)})[0]; got.Err == nil {
 				t.Fatalf("an answer without a reply: %+v", got)

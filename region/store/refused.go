@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/quantity"
 )
 
 // ErrUnknownStore says that this node has not opened the store, or that another has opened it anew
@@ -22,9 +23,9 @@ type Refused struct {
 // LostBucket is a Refused because the store has lost a bucket, which must be restored first.
 type LostBucket struct {
 	Refused
-	Place      int   // of the bucket in the call; 0 for a refund, which does not say it
-	LostAt     int64 // store time of the loss
-	AnsweredAt int64 // store time of the answer
+	Place      int                // of the bucket in the call; 0 for a refund, which does not say it
+	LostAt     quantity.StoreTime // store time of the loss
+	AnsweredAt quantity.StoreTime // store time of the answer
 }
 
 // whyRefused says for each other status why a call was not done, and what happens next.
@@ -64,7 +65,7 @@ func (e *Refused) Is(target error) bool {
 func (e *LostBucket) Error() string {
 	return fmt.Sprintf("script %s: not done: the store lost a bucket of the call at %s; "+
 		"peers and other nodes are asked what they know of it: try again in a moment",
-		e.Call, time.UnixMicro(e.LostAt).UTC().Format(time.RFC3339))
+		e.Call, time.UnixMicro(int64(e.LostAt)).UTC().Format(time.RFC3339))
 }
 
 func (e *LostBucket) Unwrap() error { return &e.Refused }

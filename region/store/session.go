@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/quantity"
 )
 
 // session is a node's work with its region's store: how the store is divided, under which
@@ -21,7 +22,7 @@ type session struct {
 	timeout   time.Duration            // bounds each round trip
 	held      atomic.Pointer[standing] // nil: not open
 	seen      map[Shard]*atomic.Int64  // the latest time that each shard's scripts answered with
-	reserve   atomic.Pointer[func(now int64)]
+	reserve   atomic.Pointer[func(now quantity.StoreTime)]
 }
 
 // newSeen returns a zero time for each shard: none has shown a time yet.
@@ -44,10 +45,10 @@ func (s *session) Generation() uint64 { return s.standing().generation }
 
 // Begun returns the store time at which a shard's generation began. It is not before any time that
 // the shard had shown; 0 before Open.
-func (s *session) Begun(shard Shard) int64 { return s.standing().begun[shard] }
+func (s *session) Begun(shard Shard) quantity.StoreTime { return s.standing().begun[shard] }
 
 // LostAt returns the store time at which a shard last lost data; 0: never that it knows.
-func (s *session) LostAt(shard Shard) int64 { return s.standing().lostAt[shard] }
+func (s *session) LostAt(shard Shard) quantity.StoreTime { return s.standing().lostAt[shard] }
 
 // Secret returns the secret that seals the receipts of this generation, the same for all nodes of
 // the region; empty before Open.
@@ -69,23 +70,23 @@ func (s *session) fence(shard Shard, held *standing, f algorithms.Fence) algorit
 	if f.Generation == 0 {
 		f.Generation = held.generation
 	}
-	f.Clock, f.Node = s.now().UnixMicro(), held.node
+	f.Clock, f.Node = quantity.StoreTime(s.now().UnixMicro()), held.node
 	if seen := s.seen[shard]; seen != nil {
-		f.Seen = seen.Load()
+		f.Seen = quantity.StoreTime(seen.Load())
 	}
 	return f
 }
 
 // saw notes a time that a shard has shown. A later loss of the shard's data is then not dated
 // before that time, and a copy of the shard that does not know the time is recognised as older.
-func (s *session) saw(shard Shard, now int64) {
+func (s *session) saw(shard Shard, now quantity.StoreTime) {
 	seen := s.seen[shard]
 	for seen != nil {
-		before := seen.Load()
+		before := quantity.StoreTime(seen.Load())
 		if now <= before {
 			return
 		}
-		if seen.CompareAndSwap(before, now) {
+		if seen.CompareAndSwap(int64(before), int64(now)) {
 			break
 		}
 	}
@@ -96,18 +97,18 @@ func (s *session) saw(shard Shard, now int64) {
 
 // Latest returns the latest time that any shard's script answered with; 0: none has. It never goes
 // back.
-func (s *session) Latest() (at int64) {
+func (s *session) Latest() (at quantity.StoreTime) {
 	for _, seen := range s.seen {
-		at = max(at, seen.Load())
+		at = max(at, quantity.StoreTime(seen.Load()))
 	}
 	return at
 }
 
 // Surely returns a time that every shard has shown; 0: some shard has not answered yet.
-func (s *session) Surely() int64 {
-	at := int64(math.MaxInt64)
+func (s *session) Surely() quantity.StoreTime {
+	at := quantity.StoreTime(math.MaxInt64)
 	for _, seen := range s.seen {
-		at = min(at, seen.Load())
+		at = min(at, quantity.StoreTime(seen.Load()))
 	}
 	return at
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/fixtures"
 	"github.com/quotad/quotad/chaos/lab/servers"
+	"github.com/quotad/quotad/quantity"
 )
 
 // inShards connects to one server as if it were a Cluster of the given number of shards.
@@ -32,7 +33,7 @@ func chargeIn(shard Shard, id string) algorithms.Decide {
 }
 
 // statuses returns how a charge ends in each shard, and how much it was admitted.
-func statuses(t testing.TB, s *Store, id string) (all []algorithms.Status, units []int64) {
+func statuses(t testing.TB, s *Store, id string) (all []algorithms.Status, units []quantity.Units) {
 	t.Helper()
 	var calls []algorithms.Decide
 	for _, shard := range s.shards {

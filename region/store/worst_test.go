@@ -9,6 +9,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/fixtures"
+	"github.com/quotad/quotad/quantity"
 )
 
 // worst is a call with the worst allowed input: on a bucket with the most rows and, for a log, the
@@ -16,7 +17,7 @@ import (
 type worst struct {
 	body   string
 	script algorithms.Script
-	call   func(st *stage, on []bucket, cell int64) scripted
+	call   func(st *stage, on []bucket, cell quantity.Cell) scripted
 	more   bool // as many buckets as a request may have
 }
 
@@ -29,7 +30,7 @@ type scripted interface {
 // worstTerms returns the terms of the kind with which a bucket holds most: for a log, those with
 // ten and more cells that weigh.
 func worstTerms(kind algorithms.Kind) algorithms.Terms {
-	limit := int64(algorithms.MaxLog)
+	limit := quantity.Units(algorithms.MaxLog)
 	if kind != algorithms.SlidingWindowLog {
 		limit = 1_000_000
 	}
@@ -59,15 +60,15 @@ func crowded(st *stage, on bucket) {
 // crowd writes as many rows as a bucket may have.
 func crowd(st *stage, on bucket) {
 	now := inspect(st.b, st.Store, on.id, on.terms)
-	cells := int64(0)
+	cells := quantity.Cell(0)
 	for on.terms.Weighs(now.State.Cell-cells) > now.Now {
 		cells++
 	}
-	peers := algorithms.MaxRows(on.terms.Kind) / (cells + 1)
+	peers := algorithms.MaxRows(on.terms.Kind) / int64(cells+1)
 	var text strings.Builder
 	for cell := now.State.Cell - cells + 1; cell <= now.State.Cell+1; cell++ {
 		for p := range peers {
-			fmt.Fprintf(&text, "%d %s-%02d %d %d %d %d %d %d;", cell, strings.Repeat("x", 60), p, 40+(cell*7+p*p)%13, 11, 30+p, 5+p%3, 3, 2)
+			fmt.Fprintf(&text, "%d %s-%02d %d %d %d %d %d %d;", cell, strings.Repeat("x", 60), p, 40+(cell*7+quantity.Cell(p*p))%13, 11, 30+p, 5+p%3, 3, 2)
 		}
 	}
 	if err := clientOf(st.Store).HSet(context.Background(), BucketKey(Whole, on.id), "rows", text.String()).Err(); err != nil {
@@ -82,18 +83,18 @@ func keyOf(on bucket) string { return BucketKey(Whole, on.id) }
 
 // denials returns as many costs as one call may have. None of them fits, and each differs from the
 // others where that is allowed.
-func denials(of algorithms.Terms, buckets int64) []int64 {
+func denials(of algorithms.Terms, buckets int64) []quantity.Units {
 	var batch algorithms.Batch
 	for range buckets {
 		batch.Counts(of.Kind)
 	}
-	var costs []int64
+	var costs []quantity.Units
 	step := int64(70)
 	if of.Kind == algorithms.SlidingWindowCounter {
 		step = 12
 	}
 	for i := int64(0); i < step/2; i++ {
-		cost := of.Entitlement - i*of.Entitlement/step
+		cost := of.Entitlement - quantity.Units(i)*of.Entitlement/quantity.Units(step)
 		if i > 0 && !batch.Add(cost) {
 			break
 		}
@@ -113,7 +114,7 @@ func denials(of algorithms.Terms, buckets int64) []int64 {
 }
 
 // costsThatFit returns as many costs as one call may have, all of which fit.
-func costsThatFit(of algorithms.Terms, buckets int64) (costs []int64) {
+func costsThatFit(of algorithms.Terms, buckets int64) (costs []quantity.Units) {
 	var batch algorithms.Batch
 	for range buckets {
 		batch.Counts(of.Kind)
@@ -124,7 +125,7 @@ func costsThatFit(of algorithms.Terms, buckets int64) (costs []int64) {
 	return costs
 }
 
-func decideOn(on []bucket, costs []int64) algorithms.Decide {
+func decideOn(on []bucket, costs []quantity.Units) algorithms.Decide {
 	c := algorithms.Decide{Fence: under(epoch), Commit: true, Costs: costs}
 	for _, b := range on {
 		c.Buckets = append(c.Buckets, algorithms.LimitTarget{Target: algorithms.Target{Key: keyOf(b), Terms: b.terms}})
@@ -133,37 +134,37 @@ func decideOn(on []bucket, costs []int64) algorithms.Decide {
 }
 
 var worsts = []worst{
-	{body: "decide, denied", script: algorithms.DecideScript, call: func(st *stage, on []bucket, _ int64) scripted {
+	{body: "decide, denied", script: algorithms.DecideScript, call: func(st *stage, on []bucket, _ quantity.Cell) scripted {
 		return decideOn(on, denials(on[0].terms, int64(len(on))))
 	}},
-	{body: "decide, admitted", script: algorithms.DecideScript, call: func(st *stage, on []bucket, _ int64) scripted {
+	{body: "decide, admitted", script: algorithms.DecideScript, call: func(st *stage, on []bucket, _ quantity.Cell) scripted {
 		return decideOn(on, costsThatFit(on[0].terms, int64(len(on))))
 	}},
-	{body: "decide, denied, many buckets", script: algorithms.DecideScript, more: true, call: func(st *stage, on []bucket, _ int64) scripted {
+	{body: "decide, denied, many buckets", script: algorithms.DecideScript, more: true, call: func(st *stage, on []bucket, _ quantity.Cell) scripted {
 		return decideOn(on, denials(on[0].terms, int64(len(on))))
 	}},
-	{body: "decide, admitted, many buckets", script: algorithms.DecideScript, more: true, call: func(st *stage, on []bucket, _ int64) scripted {
+	{body: "decide, admitted, many buckets", script: algorithms.DecideScript, more: true, call: func(st *stage, on []bucket, _ quantity.Cell) scripted {
 		return decideOn(on, costsThatFit(on[0].terms, int64(len(on))))
 	}},
-	{body: "lend", script: algorithms.LendScript, call: func(st *stage, on []bucket, cell int64) scripted {
+	{body: "lend", script: algorithms.LendScript, call: func(st *stage, on []bucket, cell quantity.Cell) scripted {
 		return algorithms.Lend{Fence: under(epoch), Target: algorithms.Target{Key: keyOf(on[0]), Terms: on[0].terms}, Peer: strings.Repeat("x", 60) + "-03", Cell: cell,
 			Returned: 20, Lent: 90, Cap: on[0].terms.Entitlement, Burst: 9, CapBurst: 100_000}
 	}},
-	{body: "credit", script: algorithms.CreditScript, call: func(st *stage, on []bucket, cell int64) scripted {
+	{body: "credit", script: algorithms.CreditScript, call: func(st *stage, on []bucket, cell quantity.Cell) scripted {
 		return algorithms.Credit{Fence: under(epoch), Target: algorithms.Target{Key: keyOf(on[0]), Terms: on[0].terms}, Peer: strings.Repeat("x", 60) + "-03", Cell: cell,
 			PeerGeneration: 1, Lent: 90, Most: 100_000, MostBurst: 100_000}
 	}},
-	{body: "inspect", script: algorithms.InspectScript, call: func(st *stage, on []bucket, _ int64) scripted {
+	{body: "inspect", script: algorithms.InspectScript, call: func(st *stage, on []bucket, _ quantity.Cell) scripted {
 		return algorithms.Inspect{Fence: under(epoch), Target: algorithms.Target{Key: keyOf(on[0]), Terms: on[0].terms}}
 	}},
-	{body: "recall", script: algorithms.RecallScript, call: func(st *stage, on []bucket, _ int64) scripted {
+	{body: "recall", script: algorithms.RecallScript, call: func(st *stage, on []bucket, _ quantity.Cell) scripted {
 		return algorithms.Recall{Fence: under(epoch), Target: algorithms.Target{Key: keyOf(on[0]), Terms: on[0].terms}, Peer: strings.Repeat("x", 60) + "-03", PeerGeneration: 1}
 	}},
-	{body: "reset", script: algorithms.ResetScript, call: func(st *stage, on []bucket, _ int64) scripted {
+	{body: "reset", script: algorithms.ResetScript, call: func(st *stage, on []bucket, _ quantity.Cell) scripted {
 		return algorithms.Reset{Fence: under(epoch), Target: algorithms.Target{Key: keyOf(on[0]), Terms: on[0].terms}}
 	}},
-	{body: "book", script: algorithms.BookScript, call: func(st *stage, on []bucket, cell int64) scripted {
-		window := inspect(st.b, st.Store, on[0].id, on[0].terms).Now / on[0].terms.Window
+	{body: "book", script: algorithms.BookScript, call: func(st *stage, on []bucket, cell quantity.Cell) scripted {
+		window := quantity.Cell(int64(inspect(st.b, st.Store, on[0].id, on[0].terms).Now) / on[0].terms.Window)
 		return algorithms.Book{Fence: under(epoch), Target: algorithms.Target{Key: keyOf(on[0]), Terms: on[0].terms}, Node: "n1", Window: window, Units: 5}
 	}},
 	{body: "refund", script: algorithms.RefundScript, call: refundsMiddle},
@@ -171,7 +172,7 @@ var worsts = []worst{
 }
 
 // refundsMiddle takes back a charge that lies in the middle of a log.
-func refundsMiddle(st *stage, on []bucket, cell int64) scripted {
+func refundsMiddle(st *stage, on []bucket, cell quantity.Cell) scripted {
 	c := algorithms.Refund{Fence: under(epoch), Receipt: RefundKey(Whole, on[0].id), Once: OnceKey(Whole, "none"), Cost: 1, At: st.middle}
 	if c.At == 0 {
 		c.At = inspect(st.b, st.Store, on[0].id, on[0].terms).Now

@@ -9,6 +9,7 @@ import (
 	"github.com/quotad/quotad/chaos/lab"
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/journal"
 )
 
@@ -24,13 +25,13 @@ type vouching struct {
 func newVouching(t *testing.T) *vouching {
 	v := &vouching{t: t, now: time.Unix(1_800_000_000, 0), dir: t.TempDir(),
 		d: documents.Parse(t, 1, alone, "name: long, limit: 100, window: 10m")}
-	v.server = lab.NewTwin(func() int64 { return v.now.UnixMicro() }, "a")
+	v.server = lab.NewTwin(func() quantity.StoreTime { return quantity.StoreTime(v.now.UnixMicro()) }, "a")
 	return v
 }
 
 // lives starts a node, which opens its journal and the store, and ends it. It returns since when
 // the journal was whole then.
-func (v *vouching) lives(node string) (since int64, err error) {
+func (v *vouching) lives(node string) (since quantity.StoreTime, err error) {
 	v.t.Helper()
 	j, err := journal.Open(filepath.Join(v.dir, node), journal.Options{Region: "us", Node: node})
 	if err != nil {
@@ -50,8 +51,8 @@ func (v *vouching) lives(node string) (since int64, err error) {
 	if err := n.Open(v.t.Context()); err != nil {
 		return 0, err
 	}
-	if err := j.Record(v.t.Context(), []journal.Row{{Bucket: "b", Peer: "eu", Cell: int64(j.Incarnation()), Lent: 1, Generation: n.Generation(),
-		Until: v.now.UnixMicro() + algorithms.MaxClockStep}}); err != nil {
+	if err := j.Record(v.t.Context(), []journal.Row{{Bucket: "b", Peer: "eu", Cell: quantity.Cell(j.Incarnation()), Lent: 1, Generation: n.Generation(),
+		Until: quantity.StoreTime(v.now.UnixMicro() + algorithms.MaxClockStep)}}); err != nil {
 		v.t.Fatal(err)
 	}
 	n.NoteJournal(v.t.Context())
@@ -87,7 +88,7 @@ func TestBootstrapVouchesForTheFirstNodesAlone(t *testing.T) {
 		t.Errorf("a minute after the first: whole since %d, want 0; %v", got, err)
 	}
 	v.now = v.now.Add(bootstrapped + time.Minute)
-	if got, err := v.lives("n3"); err != nil || got < v.now.UnixMicro() {
+	if got, err := v.lives("n3"); err != nil || got < quantity.StoreTime(v.now.UnixMicro()) {
 		t.Errorf("later than the first nodes of a region: whole since %d, begun at %d; %v", got, v.now.UnixMicro(), err)
 	}
 }

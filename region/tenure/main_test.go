@@ -9,6 +9,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/journal"
 	"github.com/quotad/quotad/region/store"
 )
@@ -32,7 +33,7 @@ func of(t *testing.T, node string, d *policy.Document, s *store.Store, j *journa
 // decide asks the store to decide a request of one unit for an account, and returns the error.
 func (t *Tenure) decide(test *testing.T, account string) (algorithms.Decided, error) {
 	r := t.Rules()
-	call := algorithms.Decide{Fence: algorithms.Fence{Epoch: r.Epoch}, Commit: true, Costs: []int64{1}}
+	call := algorithms.Decide{Fence: algorithms.Fence{Epoch: r.Epoch}, Commit: true, Costs: []quantity.Units{1}}
 	for _, a := range r.Match("api", map[string]string{"account": account}) {
 		call.Buckets = append(call.Buckets, a.Target)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/rules"
 	"github.com/quotad/quotad/region/store"
 )
@@ -91,7 +92,7 @@ func (t *Tenure) openUnder(ctx context.Context, r *rules.Rules, bootstrap bool) 
 }
 
 func (t *Tenure) noteLoss(opened store.Opened) {
-	t.lostAt.Store(opened.LostAt)
+	t.lostAt.Store(int64(opened.LostAt))
 	if opened.Lost {
 		t.losses.Add(1)
 		t.config.Log.Warn("the store lost data, or its master_replid is another: windows up to a minute are closed until "+
@@ -103,7 +104,7 @@ func (t *Tenure) noteLoss(opened store.Opened) {
 // the bucket was lost after the generation began. A new generation must then begin: rows of the
 // bucket may be on their way, and once other nodes have told what they know of the bucket, such
 // rows are refused only if they are of an earlier generation.
-func (t *Tenure) Deleted(bucket string, lostAt int64) bool {
+func (t *Tenure) Deleted(bucket string, lostAt quantity.StoreTime) bool {
 	return lostAt > t.config.Store.Begun(store.ShardOf(t.Rules().Key(bucket)))
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/journal"
 	"github.com/quotad/quotad/region/repeat"
 	"github.com/quotad/quotad/region/store"
@@ -34,18 +35,18 @@ type storeTimes struct {
 // reserve ensures that the journal has a time of the store, in microseconds. Usually Beat has
 // reserved it already. It waits for the journal only if the time has come further in a second than
 // a clock does.
-func (t *storeTimes) reserve(now int64) {
-	if now > t.reserved.Load() {
+func (t *storeTimes) reserve(now quantity.StoreTime) {
+	if now > quantity.StoreTime(t.reserved.Load()) {
 		t.extend(0, now)
 	}
 }
 
 // extend writes to the journal that the store's time may come timeAhead beyond now. Every shard of
 // the store has shown a time at or after seen. It does nothing while half of timeAhead is left.
-func (t *storeTimes) extend(seen, now int64) {
+func (t *storeTimes) extend(seen, now quantity.StoreTime) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if now <= t.reserved.Load()-timeAhead/2 {
+	if now <= quantity.StoreTime(t.reserved.Load()-timeAhead/2) {
 		return
 	}
 	err := t.journal.SetStoreTime(seen, now+timeAhead)
@@ -55,7 +56,7 @@ func (t *storeTimes) extend(seen, now int64) {
 	t.failed = err != nil
 	// This is done after a failure, too, so that requests do not wait for a broken journal again
 	// and again.
-	t.reserved.Store(now + timeAhead)
+	t.reserved.Store(int64(now + timeAhead))
 }
 
 // beatEvery is how often the node asks the store for its time.

@@ -8,6 +8,7 @@ import (
 	"github.com/quotad/quotad/chaos/lab"
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/chaos/lab/journals"
+	"github.com/quotad/quotad/quantity"
 )
 
 // TestTheStoresTimeOutlivesItAndItsNode: a store's clock is ahead, so far that only decisions show
@@ -16,7 +17,7 @@ import (
 func TestTheStoresTimeOutlivesItAndItsNode(t *testing.T) {
 	began := time.Unix(1_800_000_000, 0).UnixMicro()
 	now, ahead := began, int64(0)
-	server := lab.NewTwin(func() int64 { return now + ahead }, "a")
+	server := lab.NewTwin(func() quantity.StoreTime { return quantity.StoreTime(now + ahead) }, "a")
 	clock := func() time.Time { return time.UnixMicro(now) }
 	kept, disk, err := journals.New("us", "n1")
 	if err != nil {
@@ -34,7 +35,7 @@ func TestTheStoresTimeOutlivesItAndItsNode(t *testing.T) {
 	}
 	n := start(true)
 	ahead = 20 * allocator.Second
-	var latest int64
+	var latest quantity.StoreTime
 	for range 7 {
 		now += allocator.Second / 2
 		d, err := n.decide(t, "a")
@@ -50,7 +51,7 @@ func TestTheStoresTimeOutlivesItAndItsNode(t *testing.T) {
 	ahead = 0
 	n = start(false)
 	if got := n.LostAt(); got < latest {
-		t.Errorf("lost at %d, and %d was given out: windows come %v earlier once more", got-began, latest-began, time.Duration(latest-got)*time.Microsecond)
+		t.Errorf("lost at %d, and %d was given out: windows come %v earlier once more", got.Add(-began), latest.Add(-began), time.Duration(latest.Sub(got))*time.Microsecond)
 	}
 	if d, err := n.decide(t, "a"); err != nil || d.Answers[0].Admitted {
 		t.Errorf("in a window that was used: %+v, %v", d, err)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/journal"
 	"github.com/quotad/quotad/region/rules"
 	"github.com/quotad/quotad/region/store"
@@ -35,7 +36,7 @@ type Config struct {
 type Change struct {
 	Rules      *rules.Rules
 	Generation uint64
-	Now        int64 // the store's time, microseconds since 1970
+	Now        quantity.StoreTime // the store's time, microseconds since 1970
 	// Anew says that a generation began, so that nothing known of the store's contents holds any
 	// more. It is false if the store was only opened again, or only the document changed.
 	Anew bool
@@ -90,7 +91,7 @@ func (t *Tenure) Losses() int64 { return t.losses.Load() }
 
 // LostAt returns when the store last lost data, by its clock in microseconds since 1970. 0: the
 // store knows of no loss.
-func (t *Tenure) LostAt() int64 { return t.lostAt.Load() }
+func (t *Tenure) LostAt() quantity.StoreTime { return quantity.StoreTime(t.lostAt.Load()) }
 
 // During calls f with the generation, and keeps the terms as they are until f returns. f must not
 // block. While the terms change During does not call f and returns false.

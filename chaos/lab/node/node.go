@@ -13,6 +13,7 @@ import (
 
 	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/admit"
 	"github.com/quotad/quotad/region/rights"
@@ -58,7 +59,9 @@ func (s *Stepped) Events() []exchange.Event {
 
 // Step has the machine hear an event at node time now, microseconds of a clock that never goes
 // back.
-func (s *Stepped) Step(now int64, e exchange.Event) exchange.Effects { return s.rights.Hear(now, e) }
+func (s *Stepped) Step(now quantity.NodeTime, e exchange.Event) exchange.Effects {
+	return s.rights.Hear(now, e)
+}
 
 // Report returns what was decided since the last report, for the machine; empty: nothing.
 func (s *Stepped) Report() exchange.Report {
@@ -172,7 +175,7 @@ func (s *Stepped) Key(id string) string { return s.tenure.Rules().Key(id) }
 
 // ExistsUntil returns the store time (µs) until which this node knows that a bucket is in the
 // store. Only until then does the node notice that the bucket was deleted.
-func (s *Stepped) ExistsUntil(id string) int64 { return s.rights.ExistsUntil(id) }
+func (s *Stepped) ExistsUntil(id string) quantity.StoreTime { return s.rights.ExistsUntil(id) }
 
 // Epoch returns the epoch of the document this node works under.
 func (s *Stepped) Epoch() string { return s.tenure.Rules().Epoch }

@@ -54,7 +54,7 @@ func (b *bucket) allowedIn(cell quantity.Cell) (units quantity.Units, causes []s
 		causes = append(causes, "clocks apart")
 	}
 	for _, a := range b.allowances {
-		if a.from < (cell + 1).OpensAt(b.cell()) && cell.OpensAt(b.cell()) <= a.to {
+		if a.from < (cell+1).OpensAt(b.cell()) && cell.OpensAt(b.cell()) <= a.to {
 			units += a.units
 			causes = append(causes, a.cause)
 		}

@@ -117,7 +117,7 @@ func (t *tokens) refund`}},
 			`for _, i := range k.byRemainder(weights, int(rotation%uint64(n)))[:left] {
 		split[i]++`,
 			`for i := range split {
-		split[i] += min(remainder[i], 1)`}},
+		split[i] += quantity.Units(min(remainder[i], 1))`}},
 		Breaks: "ceiling: above L", Under: "none; weights that do not divide the limit",
 		Within: 100,
 	},

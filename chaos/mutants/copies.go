@@ -6,7 +6,7 @@ var copies = []Mutant{
 		Rule: "a script refuses a caller that knows a later time than it was answered with",
 		Edits: []Edit{
 			{"algorithms/token.lua", ` or answered < seen then`, ` then`},
-			{"algorithms/twin.go", `|| w.Epoch != g.Epoch || max(w.answered[g.Node], w.begun) < g.Seen:`, `|| w.Epoch != g.Epoch:`},
+			{"algorithms/twin.go", `max(w.answered[g.Node], w.begun) < g.Seen:`, `false:`},
 		},
 		Breaks: "ceiling: a label above L; order: time falls", Under: "a virtual machine with the store put back",
 		Test: Test{"./chaos/sim", "TestPlansThatOnceOverspent"},
@@ -33,7 +33,7 @@ var copies = []Mutant{
 		Name: "older-copy-stands", Hole: "copy of a store that runs on",
 		Rule: "a store that has not answered a node with a time that this node knows has lost what came since",
 		Edits: []Edit{
-			{"region/store/open.go", `l.LostAt == 0 || l.Answered < l.seen || l.Replid`, `l.LostAt == 0 || l.Replid`},
+			{"region/store/open.go", `l.Answered < l.seen ||`, `false ||`},
 		},
 		Breaks: "ceiling: a label above L; liveness: nothing is decided any more", Under: "a virtual machine with the store put back",
 		Test: Test{"./chaos/sim", "TestPlansThatOnceOverspent"},
@@ -42,7 +42,7 @@ var copies = []Mutant{
 		Name: "forgets-by-its-own-clock", Hole: "clock of a single node",
 		Rule: "what a node remembers is forgotten by the store's time",
 		Edits: []Edit{
-			{"region/rights/engine.go", `newLastSeen(c.Region, c.Memory, c.Store.Latest, c.Store.Surely),`, `newLastSeen(c.Region, c.Memory, c.Store.Latest, func() int64 { return c.Now().UnixMicro() }),`},
+			{"region/rights/engine.go", `newLastSeen(c.Region, c.Memory, c.Store.Latest, c.Store.Surely),`, `newLastSeen(c.Region, c.Memory, c.Store.Latest, func() quantity.StoreTime { return quantity.StoreTime(c.Now().UnixMicro()) }),`},
 		},
 		Breaks: "ceiling: a label above L", Under: "a node's clock days ahead for ten seconds, then FLUSHALL or DEL",
 		Test: Test{"./chaos/sim", "TestPlansThatOnceOverspent"},
@@ -60,7 +60,7 @@ var copies = []Mutant{
 		Name: "journal-is-whole-by-its-own-clock", Hole: "clock of a single node",
 		Rule: "the time since which a new journal holds all is the store's",
 		Edits: []Edit{
-			{"region/tenure/journal.go", `return false, journal.SetWholeSince(opened.Now)`, `return false, journal.SetWholeSince(t.config.Now().UnixMicro())`},
+			{"region/tenure/journal.go", `return false, journal.SetWholeSince(opened.Now)`, `return false, journal.SetWholeSince(opened.Now.Add(t.config.Now().UnixMicro()-int64(opened.Now)))`},
 		},
 		Breaks: "conservation: sum of S above L", Under: "a journal lost, its node's clock behind; then FLUSHALL with the peer cut off",
 		Test: Test{"./chaos/sim", "TestPlansThatOnceOverspent"},

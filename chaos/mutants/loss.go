@@ -4,9 +4,12 @@ var loss = []Mutant{
 	{
 		Name: "token-unchecked", Hole: "FLUSHALL with scripts kept",
 		Rule: "a script that finds no token, or another generation's, changes nothing",
-		Edits: []Edit{{"algorithms/twin.go",
-			`case w.Generation == 0 || w.Generation != g.Generation || w.Epoch != g.Epoch || max(w.answered[g.Node], w.begun) < g.Seen:`,
-			`case w.Epoch != "" && w.Epoch != g.Epoch:`}},
+		Edits: []Edit{
+			{"algorithms/twin.go",
+				`case w.Generation == 0 || w.Generation != g.Generation || w.Epoch != g.Epoch ||`,
+				`case w.Epoch != "" && w.Epoch != g.Epoch ||`},
+			{"algorithms/twin.go", `max(w.answered[g.Node], w.begun) < g.Seen:`, `false:`},
+		},
 		Breaks: "ceiling: a label above L", Under: "FLUSHALL; two nodes in a region",
 		Flags:  []string{"--limits", "1", "--faults", "flush", "--nodes", "2"},
 		Within: 30,
